@@ -1,0 +1,28 @@
+// The table of library functions: names from the records, each bound to the function of the same name.
+#include "runtime/lib/library.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace tandem {
+namespace lib {
+#define X(name) void name(const LibraryCall&);
+#include "runtime/lib/library_table.inc"
+#undef X
+}  // namespace lib
+
+namespace {
+constexpr std::pair<std::string_view, LibraryFn> kTable[] = {
+#define X(name) {#name, &lib::name},
+#include "runtime/lib/library_table.inc"
+#undef X
+};
+}  // namespace
+
+LibraryFn libraryFunction(std::string_view name) {
+  const auto* found = std::ranges::find(kTable, name, [](const auto& entry) { return entry.first; });
+  return found == std::end(kTable) ? nullptr : found->second;
+}
+
+}  // namespace tandem

@@ -1,0 +1,360 @@
+// The caching allocator.
+//
+//   sizes    rounded up to a bin: four bins a power of two up to 64 KiB, eight above (so at most 12.5 % is lost)
+//   small    up to 64 KiB: a cache a thread, arrays of free blocks a bin, refilled from and spilled to the central bins
+//   large    the central bins directly, under one mutex
+//   system   blocks under 1 MiB come from malloc, larger ones from mmap, aligned for and advised to use huge pages
+//
+// Free blocks are kept in arrays, not linked through their own memory: freeing touches no cold line, and under
+// AddressSanitizer a cached block can be poisoned whole.
+#include "runtime/memory/allocator.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <pthread.h>
+#include <unistd.h>
+#include <vector>
+
+#include <sys/mman.h>
+
+#include "runtime/base/counters.h"
+#include "runtime/base/error.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#define TANDEM_POISON(p, n) __asan_poison_memory_region(p, n)
+#define TANDEM_UNPOISON(p, n) __asan_unpoison_memory_region(p, n)
+#else
+#define TANDEM_POISON(p, n) static_cast<void>(0)
+#define TANDEM_UNPOISON(p, n) static_cast<void>(0)
+#endif
+
+namespace tandem {
+namespace {
+
+constexpr std::size_t kAlignment = 64;
+constexpr std::size_t kMaxSmall = std::size_t{64} << 10;
+constexpr std::size_t kMapFrom = std::size_t{1} << 20;
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+constexpr std::size_t kAskSystemFrom = std::size_t{1} << 30;
+constexpr std::size_t kMaxBlock = std::size_t{1} << 46;
+constexpr int kMaxShift = 46;
+// Small bins: 64, 128, 192, 256, then four a power of two.
+constexpr int kSmallBins = 4 + 4 * 8;
+constexpr int kBins = kSmallBins + 8 * (kMaxShift - 16);
+// What one thread may keep of one bin.
+constexpr int kThreadSlots = 32;
+constexpr std::size_t kThreadBytesPerBin = std::size_t{256} << 10;
+// A thread's share of the statistics is passed on when it grows beyond this.
+constexpr std::int64_t kFlushBytes = std::int64_t{256} << 10;
+
+/// The bin of a size and how many bytes its blocks have.
+struct Bin {
+  int index;
+  std::size_t bytes;
+};
+inline Bin binOf(std::size_t bytes) {
+  if (bytes <= 256) {
+    std::size_t k = bytes == 0 ? 1 : (bytes + 63) / 64;
+    return {static_cast<int>(k) - 1, k * 64};
+  }
+  // 2^shift < bytes <= 2^(shift+1), split into `steps` equal bins
+  int shift = std::bit_width(bytes - 1) - 1;
+  int logSteps = shift < 16 ? 2 : 3;
+  std::size_t step = std::size_t{1} << (shift - logSteps);
+  std::size_t above = (bytes - (std::size_t{1} << shift) + step - 1) / step;  // 1 .. steps
+  int base = shift < 16 ? 4 + 4 * (shift - 8) : kSmallBins + 8 * (shift - 16);
+  return {base + static_cast<int>(above) - 1, (std::size_t{1} << shift) + above * step};
+}
+
+/// The kernel's estimate of what can be allocated without swapping.
+std::size_t availableMemory() {
+  std::FILE* f = std::fopen("/proc/meminfo", "re");
+  if (f == nullptr) return kMaxBlock;
+  char line[256];
+  std::size_t kib = 0;
+  bool found = false;
+  while (!found && std::fgets(line, sizeof line, f) != nullptr)
+    found = std::sscanf(line, "MemAvailable: %zu kB", &kib) == 1;
+  std::fclose(f);
+  return found ? kib << 10 : kMaxBlock;
+}
+
+void* mapBlock(std::size_t bytes) {
+  std::size_t span = bytes >= kHugePage ? bytes + kHugePage : bytes;
+  void* raw = mmap(nullptr, span, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (raw == MAP_FAILED) return nullptr;
+  if (span == bytes) return raw;
+  auto start = reinterpret_cast<std::uintptr_t>(raw);
+  std::uintptr_t aligned = (start + kHugePage - 1) & ~(kHugePage - 1);
+  if (aligned > start) munmap(raw, aligned - start);
+  if (std::size_t rest = start + span - (aligned + bytes); rest > 0)
+    munmap(reinterpret_cast<void*>(aligned + bytes), rest);
+  madvise(reinterpret_cast<void*>(aligned), bytes, MADV_HUGEPAGE);
+  return reinterpret_cast<void*>(aligned);
+}
+
+/// Null where the system has no more.
+void* systemAllocate(std::size_t bytes) {
+  if (bytes >= kMapFrom) {
+    if (bytes >= kAskSystemFrom && bytes > availableMemory()) return nullptr;
+    return mapBlock(bytes);
+  }
+  return std::aligned_alloc(kAlignment, bytes);
+}
+void systemFree(void* p, std::size_t bytes) {
+  TANDEM_UNPOISON(p, bytes);
+  if (bytes >= kMapFrom)
+    munmap(p, bytes);
+  else
+    std::free(p);
+}
+
+struct CachedBin {
+  std::size_t bytes = 0;
+  std::vector<void*> blocks;
+};
+
+/// One thread's free blocks and its not yet passed on share of the statistics.
+struct ThreadCache {
+  struct Slots {
+    std::uint16_t count = 0;
+    std::array<void*, kThreadSlots> blocks;
+  };
+  std::array<Slots, kSmallBins> bins;
+  // Written by the owner alone, read by allocatorStats of any thread.
+  std::atomic<std::int64_t> pendingBytes{0};
+  std::atomic<std::int64_t> allocations{0};
+};
+
+/// What all threads share. Never destroyed: threads may end after static destructors have run.
+struct Central {
+  std::mutex mutex;
+  std::array<CachedBin, kBins> bins;
+  std::size_t cachedBytes = 0;
+  std::size_t maxCachedBytes;
+  std::vector<ThreadCache*> threads;
+  std::int64_t allocations = 0;  // of large blocks and ended threads
+
+  Central() {
+    auto pages = static_cast<std::size_t>(std::max(sysconf(_SC_PHYS_PAGES), 1L));
+    maxCachedBytes = pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) / 2;
+    pthread_atfork([] { central().mutex.lock(); }, [] { central().mutex.unlock(); }, [] { central().mutex.unlock(); });
+  }
+  static Central& central() {
+    static auto* instance = new Central;
+    return *instance;
+  }
+
+  // The rest is called with `mutex` held.
+  void put(int bin, std::size_t bytes, void* p) {
+    if (cachedBytes + bytes > maxCachedBytes) {
+      systemFree(p, bytes);
+      return;
+    }
+    bins[bin].bytes = bytes;
+    bins[bin].blocks.push_back(p);
+    cachedBytes += bytes;
+  }
+  void* take(int bin) {
+    CachedBin& b = bins[bin];
+    if (b.blocks.empty()) return nullptr;
+    void* p = b.blocks.back();
+    b.blocks.pop_back();
+    cachedBytes -= b.bytes;
+    return p;
+  }
+  void releaseAll() {
+    for (CachedBin& b : bins) {
+      for (void* p : b.blocks) systemFree(p, b.bytes);
+      b.blocks.clear();
+    }
+    cachedBytes = 0;
+  }
+};
+
+void raisePeak(std::int64_t inUse) {
+  auto& peak = counters().peakBytes;
+  std::int64_t seen = peak.load(std::memory_order_relaxed);
+  while (inUse > seen && !peak.compare_exchange_weak(seen, inUse, std::memory_order_relaxed)) {
+  }
+}
+
+void addInUse(std::int64_t bytes) {
+  std::int64_t now = counters().bytesAllocated.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  if (bytes > 0) raisePeak(now);
+}
+
+std::size_t smallBytes(int bin) {
+  if (bin < 4) return std::size_t(bin + 1) * 64;
+  int shift = 8 + (bin - 4) / 4;
+  return (std::size_t{1} << shift) + (std::size_t{1} << (shift - 2)) * std::size_t((bin - 4) % 4 + 1);
+}
+int slotLimit(std::size_t bytes) {
+  if (bytes * kThreadSlots <= kThreadBytesPerBin) [[likely]]
+    return kThreadSlots;
+  return static_cast<int>(kThreadBytesPerBin / bytes);
+}
+
+/// Gives back a thread's blocks. With the central mutex held.
+void spill(Central& c, ThreadCache& t) {
+  for (int b = 0; b < kSmallBins; ++b) {
+    ThreadCache::Slots& s = t.bins[b];
+    while (s.count > 0) c.put(b, smallBytes(b), s.blocks[--s.count]);
+  }
+}
+
+// Initial-exec: one instruction to reach, also from a shared object. Not null once the thread has a cache; once it has
+// ended, and other thread-local destructors still free memory, `cacheGone` sends them to the central bins.
+[[gnu::tls_model("initial-exec")]] thread_local ThreadCache* threadCache = nullptr;
+[[gnu::tls_model("initial-exec")]] thread_local bool cacheGone = false;
+
+struct CacheEnder {
+  ~CacheEnder() {
+    ThreadCache* t = threadCache;
+    if (t == nullptr) return;
+    threadCache = nullptr;
+    cacheGone = true;
+    addInUse(t->pendingBytes.load(std::memory_order_relaxed));
+    Central& c = Central::central();
+    std::lock_guard lock(c.mutex);
+    spill(c, *t);
+    c.allocations += t->allocations.load(std::memory_order_relaxed);
+    std::erase(c.threads, t);
+    delete t;
+  }
+};
+
+[[gnu::noinline]] ThreadCache* makeThreadCache() {
+  if (cacheGone) return nullptr;
+  static thread_local CacheEnder ender;
+  (void)&ender;
+  auto* t = new ThreadCache;
+  Central& c = Central::central();
+  std::lock_guard lock(c.mutex);
+  c.threads.push_back(t);
+  threadCache = t;
+  return t;
+}
+
+inline void count(ThreadCache& t, std::int64_t bytes) {
+  std::int64_t pending = t.pendingBytes.load(std::memory_order_relaxed) + bytes;
+  if (pending >= kFlushBytes || pending <= -kFlushBytes) [[unlikely]] {
+    addInUse(pending);
+    pending = 0;
+  }
+  t.pendingBytes.store(pending, std::memory_order_relaxed);
+}
+
+[[noreturn, gnu::noinline]] void outOfMemory(std::size_t bytes) {
+  fail<OutOfMemoryError>("out of memory: cannot allocate ", bytes, " bytes (", availableMemory() >> 20,
+                         " MiB available, ", counters().bytesAllocated.load() >> 20, " MiB in use by tensors)");
+}
+
+/// From the central bins or the system. Counts nothing.
+[[gnu::noinline]] void* allocateCentral(Bin bin, std::size_t asked) {
+  Central& c = Central::central();
+  {
+    std::lock_guard lock(c.mutex);
+    if (void* p = c.take(bin.index)) return p;
+  }
+  if (void* p = systemAllocate(bin.bytes)) return p;
+  emptyCache();
+  if (void* p = systemAllocate(bin.bytes)) return p;
+  outOfMemory(asked);
+}
+
+[[gnu::noinline]] void* refill(ThreadCache& t, Bin bin, std::size_t asked) {
+  {
+    Central& c = Central::central();
+    std::lock_guard lock(c.mutex);
+    ThreadCache::Slots& s = t.bins[bin.index];
+    for (int want = slotLimit(bin.bytes) / 2; s.count < want;) {
+      void* p = c.take(bin.index);
+      if (p == nullptr) break;
+      s.blocks[s.count++] = p;
+    }
+    if (s.count > 0) return s.blocks[--s.count];
+  }
+  return allocateCentral(bin, asked);
+}
+
+[[gnu::noinline]] void spillHalf(ThreadCache& t, Bin bin) {
+  Central& c = Central::central();
+  std::lock_guard lock(c.mutex);
+  ThreadCache::Slots& s = t.bins[bin.index];
+  for (int keep = s.count / 2; s.count > keep;) c.put(bin.index, bin.bytes, s.blocks[--s.count]);
+}
+
+}  // namespace
+
+void* allocate(std::size_t bytes) {
+  if (bytes > kMaxBlock) outOfMemory(bytes);
+  Bin bin = binOf(bytes);
+  ThreadCache* t = threadCache;
+  if (t == nullptr) [[unlikely]]
+    t = makeThreadCache();
+  void* p = nullptr;
+  if (bytes <= kMaxSmall && t != nullptr) {
+    ThreadCache::Slots& s = t->bins[bin.index];
+    p = s.count > 0 ? s.blocks[--s.count] : refill(*t, bin, bytes);
+    count(*t, static_cast<std::int64_t>(bin.bytes));
+  } else {
+    p = allocateCentral(bin, bytes);
+    addInUse(static_cast<std::int64_t>(bin.bytes));
+  }
+  if (t != nullptr) bump(t->allocations);
+  TANDEM_UNPOISON(p, bytes);
+  return p;
+}
+
+void deallocate(void* p, std::size_t bytes) noexcept {
+  if (p == nullptr) return;
+  Bin bin = binOf(bytes);
+  TANDEM_POISON(p, bin.bytes);
+  ThreadCache* t = threadCache;
+  if (t == nullptr) [[unlikely]]
+    t = makeThreadCache();
+  if (bytes <= kMaxSmall && t != nullptr) {
+    ThreadCache::Slots& s = t->bins[bin.index];
+    if (s.count >= slotLimit(bin.bytes)) [[unlikely]]
+      spillHalf(*t, bin);
+    s.blocks[s.count++] = p;
+    count(*t, -static_cast<std::int64_t>(bin.bytes));
+    return;
+  }
+  addInUse(-static_cast<std::int64_t>(bin.bytes));
+  Central& c = Central::central();
+  std::lock_guard lock(c.mutex);
+  c.put(bin.index, bin.bytes, p);
+}
+
+void emptyCache() {
+  Central& c = Central::central();
+  std::lock_guard lock(c.mutex);
+  if (threadCache != nullptr) spill(c, *threadCache);
+  c.releaseAll();
+}
+
+AllocatorStats allocatorStats() {
+  Central& c = Central::central();
+  std::lock_guard lock(c.mutex);
+  AllocatorStats stats{};
+  stats.bytesInUse = counters().bytesAllocated.load(std::memory_order_relaxed);
+  stats.allocations = c.allocations;
+  stats.bytesCached = static_cast<std::int64_t>(c.cachedBytes);
+  for (const ThreadCache* t : c.threads) {
+    stats.bytesInUse += t->pendingBytes.load(std::memory_order_relaxed);
+    stats.allocations += t->allocations.load(std::memory_order_relaxed);
+  }
+  raisePeak(stats.bytesInUse);
+  stats.peakBytes = counters().peakBytes.load(std::memory_order_relaxed);
+  return stats;
+}
+
+}  // namespace tandem

@@ -1,0 +1,33 @@
+#include "runtime/memory/storage.h"
+
+#include <utility>
+
+#include "runtime/base/error.h"
+#include "runtime/memory/allocator.h"
+
+namespace tandem {
+
+Storage::Storage(std::size_t bytes) : data_(allocate(bytes)), bytes_(bytes), owned_(true) {}
+
+Storage::Storage(void* data, std::size_t bytes, Deleter deleter, void* context)
+    : data_(data), bytes_(bytes), deleter_(deleter), context_(context) {}
+
+Storage::~Storage() {
+  delete pending_;
+  if (owned_) deallocate(data_, bytes_);
+  if (deleter_ != nullptr) deleter_(context_);
+}
+
+void Storage::setPending(PendingContent* content) {
+  // The old content may look at this storage while it dies: it is no longer its content by then.
+  PendingContent* old = std::exchange(pending_, content);
+  if (old != content) delete old;
+}
+
+void Storage::allocateNow() {
+  TANDEM_CHECK(data_ == nullptr, "the storage has its memory");
+  data_ = allocate(bytes_);
+  owned_ = true;
+}
+
+}  // namespace tandem

@@ -1,0 +1,119 @@
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "runtime/base/error.h"
+#include "runtime/memory/allocator.h"
+
+namespace tandem {
+namespace {
+
+struct Block {
+  unsigned char* p;
+  std::size_t bytes;
+  unsigned char mark;
+};
+
+void checkAndFree(const Block& b) {
+  for (std::size_t i = 0; i < b.bytes; i += 97) ASSERT_EQ(b.p[i], b.mark);
+  if (b.bytes > 0) {
+    ASSERT_EQ(b.p[b.bytes - 1], b.mark);
+  }
+  deallocate(b.p, b.bytes);
+}
+
+void churn(unsigned seed) {
+  std::mt19937 random(seed);
+  std::vector<Block> live;
+  for (int round = 0; round < 3000; ++round) {
+    if (live.size() < 40 || random() % 2 == 0) {
+      std::size_t bytes = random() % (std::size_t{1} << (random() % 22));
+      auto* p = static_cast<unsigned char*>(allocate(bytes));
+      ASSERT_EQ(reinterpret_cast<std::uintptr_t>(p) % 64, 0U);
+      auto mark = static_cast<unsigned char>(random());
+      std::memset(p, mark, bytes);
+      live.push_back({p, bytes, mark});
+    } else {
+      std::size_t at = random() % live.size();
+      checkAndFree(live[at]);
+      live[at] = live.back();
+      live.pop_back();
+    }
+  }
+  for (const Block& b : live) checkAndFree(b);
+}
+
+TEST(Allocator, BlocksAreAlignedAndDisjoint) { churn(1); }
+
+TEST(Allocator, ThreadsAllocateAtOnce) {
+  auto before = allocatorStats().bytesInUse;
+  std::vector<std::thread> threads;
+  for (unsigned t = 0; t < 4; ++t) threads.emplace_back(churn, t);
+  for (auto& t : threads) t.join();
+  EXPECT_EQ(allocatorStats().bytesInUse, before);
+}
+
+TEST(Allocator, FreesWhatAnotherThreadAllocated) {
+  auto before = allocatorStats().bytesInUse;
+  std::vector<void*> blocks(1000);
+  for (auto& b : blocks) b = allocate(100);
+  std::thread([&] {
+    for (auto* b : blocks) deallocate(b, 100);
+  }).join();
+  EXPECT_EQ(allocatorStats().bytesInUse, before);
+}
+
+TEST(Allocator, ReusesBlocks) {
+  for (std::size_t bytes : {64, 1000, 100000, 16 << 20}) {
+    void* a = allocate(bytes);
+    deallocate(a, bytes);
+    void* b = allocate(bytes);
+    EXPECT_EQ(a, b);
+    deallocate(b, bytes);
+  }
+}
+
+TEST(Allocator, CountsBytes) {
+  auto before = allocatorStats();
+  void* p = allocate(std::size_t{8} << 20);
+  auto during = allocatorStats();
+  EXPECT_EQ(during.bytesInUse - before.bytesInUse, 8 << 20);
+  EXPECT_EQ(during.allocations, before.allocations + 1);
+  EXPECT_GE(during.peakBytes, during.bytesInUse);
+  deallocate(p, std::size_t{8} << 20);
+  EXPECT_EQ(allocatorStats().bytesInUse, before.bytesInUse);
+  EXPECT_GE(allocatorStats().bytesCached, 8 << 20);
+  emptyCache();
+  EXPECT_EQ(allocatorStats().bytesCached, 0);
+}
+
+TEST(Allocator, HugeSizesFailCleanly) {
+  auto before = allocatorStats();
+  for (std::size_t bytes :
+       {std::size_t{1} << 40, std::size_t{1} << 46, std::size_t{1} << 62, std::numeric_limits<std::size_t>::max()}) {
+    try {
+      allocate(bytes);
+      FAIL();
+    } catch (const OutOfMemoryError& e) {
+      EXPECT_NE(std::string(e.what()).find(std::to_string(bytes) + " bytes"), std::string::npos) << e.what();
+    }
+  }
+  EXPECT_EQ(allocatorStats().bytesInUse, before.bytesInUse);
+  void* p = allocate(1000);
+  std::memset(p, 1, 1000);
+  deallocate(p, 1000);
+}
+
+TEST(Allocator, ZeroBytes) {
+  void* p = allocate(0);
+  EXPECT_NE(p, nullptr);
+  deallocate(p, 0);
+}
+
+}  // namespace
+}  // namespace tandem
