@@ -1,0 +1,63 @@
+// sigmoid, silu, softplus, logsigmoid, and gelu in its exact form.
+#pragma once
+
+#include "codegen/math/erf.h"
+#include "codegen/math/log.h"
+
+namespace tandem::math {
+namespace detail {
+
+// All from t = e^-|x|, which never overflows: sigmoid is 1 / (1 + t), or t / (1 + t) for negative x.
+template <class B>
+Val<B> sigmoid(const Val<B>& x) {
+  auto [e0, el, e, es, ki] = expNeg(abs(x));
+  auto [d, dl] = fastTwoSum(1, e);
+  Val<B> neg = x < 0;
+  Val<B> v = quotient(select(neg, e0, 1), select(neg, el, 0), d, dl + es);
+  return scale2(v, select(neg, ki, 0));
+}
+/// x sigmoid(x); silu(-inf) is -0, its limit.
+template <class B>
+Val<B> silu(const Val<B>& x) {
+  Val<B> a = abs(x), c = atMost(a, pick(x, 110, 760));
+  auto [e0, el, e, es, ki] = expNeg(c);
+  auto [d, dl] = fastTwoSum(1, e);
+  Val<B> neg = x < 0, v = c * e0, vl = fma(c, el, fma(c, e0, -v));
+  Val<B> w = quotient(select(neg, v, a), select(neg, vl, 0), d, dl + es);
+  w = select(eq(x, kInf), x, w);
+  return flipSign(scale2(w, select(neg, ki, 0)), signBit(x));
+}
+/// log(1 + e^x) = max(x, 0) + log(1 + e^-|x|).
+template <class B>
+Val<B> softplus(const Val<B>& x) {
+  auto [e0, el, e, es, ki] = expNeg(abs(x));
+  Val<B> l = log1pSum(e, &es);
+  l = select(ki < pick(x, -26, -56), scale2(e0, ki), l);
+  return select(eq(x, x), select(x > 0, x, 0) + l, x);
+}
+
+}  // namespace detail
+
+template <class B>
+typename B::V sigmoid(B& b, typename B::V x) {
+  return detail::sigmoid(detail::Val(b, x)).v;
+}
+template <class B>
+typename B::V silu(B& b, typename B::V x) {
+  return detail::silu(detail::Val(b, x)).v;
+}
+template <class B>
+typename B::V softplus(B& b, typename B::V x) {
+  return detail::softplus(detail::Val(b, x)).v;
+}
+/// log(sigmoid(x)) = -softplus(-x).
+template <class B>
+typename B::V logsigmoid(B& b, typename B::V x) {
+  return (-detail::softplus(-detail::Val(b, x))).v;
+}
+template <class B>
+typename B::V gelu(B& b, typename B::V x) {
+  return detail::gelu(detail::Val(b, x)).v;
+}
+
+}  // namespace tandem::math

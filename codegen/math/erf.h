@@ -1,0 +1,109 @@
+// erf and erfc, and the tail that the exact gelu shares.
+#pragma once
+
+#include "codegen/math/exp.h"
+
+namespace tandem::math {
+namespace detail {
+
+/// erf(x) / x - 1, z = x^2 <= 1.
+template <class B>
+Val<B> erfNear(const Val<B>& z) {
+  return horner(
+      z, {0x1.4917a4p-14, -0x1.a3d812p-11, 0x1.540172p-8, -0x1.b7f88cp-6, 0x1.ce2cf2p-4, -0x1.81273ep-2, 0x1.06eba8p-3},
+      {0x1.bcc77b2bdbf0ep-35, -0x1.290ef61c25418p-30, 0x1.f253bbebea069p-27, -0x1.5e94fcddcca24p-23,
+       0x1.b9cd7999a3db4p-20, -0x1.f4d05fc8aa729p-17, 0x1.f9a30b576ce13p-14, -0x1.c02db2f9c2c09p-11,
+       0x1.565bcd07fa606p-8, -0x1.b82ce3125647ap-6, 0x1.ce2f21a041df3p-4, -0x1.812746b0379cap-2, 0x1.06eba8214db68p-3});
+}
+
+/// erfc(b) for b in [1, 6] in float64, where it is to be subtracted from 1.
+template <class B>
+Val<B> erfcFar64(const Val<B>& b) {
+  Val<B> u = 1 / (b + 3), t = u - 0.21875;
+  Val<B> g = horner(t, {-0x1.032a261b24e2bp19, -0x1.9699abb632c04p17, 0x1.e84d6b6c0883ap15, 0x1.514277ceb9a26p14,
+                        -0x1.f87dd07100dc9p13, -0x1.8b2e23f09b46ap11, 0x1.d9553440e318dp11, 0x1.9c612a6ccb2afp9,
+                        -0x1.bb03bbac1e9e8p9, -0x1.8b89302123182p8, 0x1.14b216eb208e9p7, 0x1.94d428d0a0ec7p7,
+                        0x1.a265b10724ec5p6, 0x1.143b775e071dp5, 0x1.04f11a4805c54p3, 0x1.6b1c3db58e154p0});
+  Val<B> h = b * b, l = fma(b, b, -h), x = -h;
+  auto [k, ki] = roundProduct(x, log2e(x));
+  Val<B> r = fma(k, -ln2Lo(x), fma(k, -ln2Hi(x), x)) - l, q = fma(r * r, expTail(r), r);
+  return ((q + 1) * pow2(ki)) * (u * g);
+}
+template <class B>
+Val<B> erf(const Val<B>& x) {
+  Val<B> a = abs(x), near = fma(a, erfNear(a * a), a), c = atMost(a, pick(x, 3.95f, 6));
+  Val<B> far = c;
+  if (x.wide()) {
+    far = 1 - erfcFar64(c);
+  } else {
+    // log(erfc) on [0.96, 3.95]
+    Val<B> g = horner(c, {0x1.8f29cap-13, -0x1.879f62p-9, 0x1.6884dep-6, -0x1.a7cbap-4, -0x1.468302p-1, -0x1.209a46p0,
+                          -0x1.1fb142p-12});
+    far = 1 - expNormal(g);
+  }
+  return flipSign(select(a < 1, near, far), signBit(x));
+}
+
+/// m e^-(h + l) erfcx(a + al), to a relative ULP or two however small. In float32 0 <= a <= 10.2, in float64
+/// 0.45 <= a <= 27.4. erfcx(a) (a + c) is a polynomial in u = 1/(a + c).
+template <class B>
+Val<B> scaledErfc(const Val<B>& a, const Val<B>* al, const Val<B>& h, const Val<B>& l, const Val<B>* m) {
+  const double shift = pick(a, 3, 4);
+  auto [d, dl] = twoSum(a, shift);
+  if (al) dl = dl + *al;
+  Val<B> u = 1 / d, e = fma(-u, dl, fma(-u, d, 1)), t = u - pick(a, 0x1.ap-3, 0x1p-3);
+  Val<B> p = horner(t,
+                    {0x1.99d3a6p11, 0x1.083e3cp8, -0x1.d70e2cp9, -0x1.2624a4p8, 0x1.554b7cp7, 0x1.7c8e4ep7,
+                     0x1.71424ap6, 0x1.deab5ep4, 0x1.c988a2p2},
+                    {-0x1.96fcef30bd9e9p+33, -0x1.6e6c33e4c1bc6p+27, 0x1.fd81d4f1caae7p+30,  0x1.4707a4076996fp+27,
+                     -0x1.c3ccdd9f08f00p+27, -0x1.7e6a6a9d58441p+25, 0x1.3ae042caaae23p+24,  0x1.3c6f94a193a60p+23,
+                     -0x1.e7cc98fc234cbp+17, -0x1.72cdadb430643p+20, -0x1.dd28519c6ee1ep+18, 0x1.269b5289e336cp+15,
+                     0x1.908f473ea744bp+16,  0x1.b00c052c1bdaap+15,  0x1.38dbd2c8c1f50p+14,  0x1.645fd8a4bc1d1p+12,
+                     0x1.52cac23710650p+10,  0x1.14eacb1ad033fp+8,   0x1.8be202d26c6fcp+5,   0x1.f3fe31ecb49bfp+2});
+  const double c0 = pick(a, 0x1.4c8d34p0, 0x1.18932bf08e154p+0), c0l = pick(a, -0x1.b5eep-25, 0x1.1500bc1b81df6p-54);
+  Val<B> w = fma(p, t, c0), wl = fma(p, t, c0 - w) + c0l;
+  auto [r, rl, ki] = reduceExpPair(-h);
+  Val<B> g = fma(r * r, expTail(r), r);
+  auto [ex, exl] = fastTwoSum(1, g);
+  exl = fma(ex, rl - l, exl);
+  Val<B> f = u * w, fl = fma(u, wl, fma(u, w, -f));
+  // What u's own rounding error does to the product: its logarithmic derivative, to a few percent.
+  Val<B> slope = a.wide() ? fma(fma(u, 58.5, -1.1875), u, 1.125) : fma(u, 8.25, 0.6875);
+  fl = fma(f * e, slope, fl);
+  Val<B> y = ex * f, yl = fma(exl, f, fma(ex, fl, fma(ex, f, -y)));
+  if (!m) return scale2(y + yl, ki);
+  Val<B> v = y * *m, vl = fma(yl, *m, fma(y, *m, -v));
+  return scale2(v + vl, ki);
+}
+template <class B>
+Val<B> erfc(const Val<B>& x) {
+  Val<B> a = atMost(abs(x), pick(x, 10.2f, 27.4)), h = a * a;
+  Val<B> y = scaledErfc<B>(a, nullptr, h, fma(a, a, -h), nullptr);
+  y = select(x < 0, 2 - y, y);
+  return select(a < 0.46875, 1 - fma(erfNear(h), x, x), y);
+}
+
+/// x Phi(x) = x/2 erfc(-x / sqrt(2)). gelu(-inf) is -0, its limit.
+template <class B>
+Val<B> gelu(const Val<B>& x) {
+  const double s = pick(x, 0x1.6a09e6p-1, 0x1.6a09e667f3bcdp-1), sl = pick(x, 0x1.9fcef4p-27, -0x1.bdd3413b26456p-55);
+  Val<B> a = atMost(abs(x), pick(x, 14.4f, 38.7)), hh = a * a, l = fma(a, a, -hh) * 0.5;
+  Val<B> c = a * s, cl = fma(a, sl, fma(a, s, -c)), half = a * 0.5;
+  Val<B> y = scaledErfc(c, &cl, hh * 0.5, l, &half);
+  Val<B> hx = x * 0.5, cx = x * s, er = fma(cx, erfNear(cx * cx), cx), near = fma(hx, er, hx);
+  Val<B> z = select(a < 0.65625, near, select(x > 0, x - y, -y));
+  return select(eq(x, x), flt(bits(abs(z)) | signBit(x)), x);
+}
+
+}  // namespace detail
+
+template <class B>
+typename B::V erf(B& b, typename B::V x) {
+  return detail::erf(detail::Val(b, x)).v;
+}
+template <class B>
+typename B::V erfc(B& b, typename B::V x) {
+  return detail::erfc(detail::Val(b, x)).v;
+}
+
+}  // namespace tandem::math

@@ -1,0 +1,23 @@
+// All functions a scalar body may call, as `math::NAME(builder, arguments...)`. See builder.h for what a builder is.
+//
+//   common.h         values with operators; Horner, reductions, exact sums
+//   basic.h          arithmetic, comparison, choice, remainders
+//   exp.h, log.h, pow.h, trig.h, inverse_trig.h, hyperbolic.h, erf.h, activations.h
+//   random.h         counter-based random numbers
+//
+// At most 2 ULP in float32 and 4 in float64, subnormals, infinities, NaN and signed zeros included
+// (tests/unit/test_vector_math.cpp).
+#pragma once
+
+#include "codegen/math/activations.h"
+#include "codegen/math/basic.h"
+#include "codegen/math/builder.h"
+#include "codegen/math/common.h"
+#include "codegen/math/erf.h"
+#include "codegen/math/exp.h"
+#include "codegen/math/hyperbolic.h"
+#include "codegen/math/inverse_trig.h"
+#include "codegen/math/log.h"
+#include "codegen/math/pow.h"
+#include "codegen/math/random.h"
+#include "codegen/math/trig.h"
