@@ -1,0 +1,38 @@
+// How a reduction over any dims becomes a chain of reductions over one group of adjacent dims each. It fixes the order
+// of every sum together with the two kernel classes, so eager and compiled programs both ask here.
+//
+//   1. dims of size 1 do not count; adjacent reduced dims are one group
+//   2. a group that ends the shape is a *trailing* reduction (KernelKind::Row), any other a *leading* one (Column)
+//   3. of several groups the innermost goes first. Between stages values stay in the accumulator's dtype; a half type
+//      is rounded to once, at the very end
+//
+// No group at all (every reduced dim has size 1) leaves a conversion to the result's dtype. A reduction over no
+// elements gives the identity.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/shape.h"
+
+namespace tandem {
+
+/// One stage. `shape` has the rank of the operation's operand, dims reduced by earlier stages being 1; the stage
+/// reduces the dims [begin, end) of it (dims of size 1 among them are harmless).
+struct ReductionStage {
+  Dims shape;
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  bool trailing = false;
+};
+
+/// `dims` wrapped and sorted.
+std::vector<ReductionStage> reductionStages(DimsRef shape, DimsRef dims);
+
+/// What an operation of this name gives for no elements: 1 for prod and all, 0 for sum and any. amax and amin have
+/// none; their shape rule has raised the error.
+std::int64_t reductionIdentity(std::string_view op);
+
+}  // namespace tandem
