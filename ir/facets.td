@@ -1,0 +1,77 @@
+// The kinds of operation and the fields of their records. Read this first; then ir/ops/*.td are the facts, one record an
+// operation, and ir/ops/derivatives.td what each one's derivative is.
+//
+// Parameters are written as in a Python signature, each with its type:
+//   Tensor  Tensor?  Tensor[]          tensors; the operands of the operation, in order
+//   Operand                            a tensor or a number; Scalar a number. Operands too
+//   int  int?  int[]  int[]?  int[2]   integers; int[2] takes one int for both
+//   bool  float  dtype?  str  Scalar?  Operand?   likewise; not operands but attributes (in primitives: int..dtype only)
+//   dims                               the dims of a reduction: None (all), an int or a list; wrapped and sorted
+//
+// Two small languages of dags, both made of calls by name:
+//   body        `(mul $input, (tanh $other))`: functions of codegen/math; `$index` is the logical linear index of the
+//               element and `$type` the dtype computed in; a string is a floating literal
+//   derivative  the same over operations; `$g` the cotangent, `$out` the (first) result, parameters by name
+
+class Fn;
+
+class Op<string n, string k, string p> {
+  string name = n;
+  string kind = k;
+  string params = p;
+  string summary = "";
+  // The dtype rule (ir/schema/op_table.h, DTypeRule).
+  string types = "Rule";
+  // Pointwise, Random, Creation: one dag a result.
+  list<dag> body = [];
+  // Library and others whose shapes do not follow from the kind: a function of ir/schema/shape_rules.h.
+  string shape = "";
+  string results = "Tensor";
+  int numResults = 1;
+  // Where Python finds it: function, method, inplace (`name_`), out (`out=`), property; nn, linalg, special
+  // (namespaces), hidden.
+  list<string> forms = ["function", "method"];
+  // Other Python names, and the Python name itself where it is shared by several records (tried in order).
+  list<string> aliases = [];
+  string python = n;
+  // Adds dtype-less factory keywords: layout, device, requires_grad, pin_memory.
+  bit factory = 0;
+  // The combiner of a reduction: Sum, Prod, Max, Min, Any, All.
+  string combine = "";
+  // How tests make arguments, and the reference they compare with: names in tests/python/samples.py and of NumPy or
+  // SciPy. `none` where another test covers the operation, which then must be named.
+  string samples = "";
+  string reference = "";
+}
+
+class Pointwise<string n, string t, string p> : Op<n, "Pointwise", p> {
+  let types = t;
+  let forms = ["function", "method", "inplace", "out"];
+}
+class Unary<string n, string t> : Pointwise<n, t, "Tensor input"> { let samples = "unary"; let reference = n; }
+class Binary<string n, string t> : Pointwise<n, t, "Operand input, Operand other"> {
+  let samples = "binary";
+  let reference = n;
+}
+class Reduction<string n, string t, string c, string p> : Op<n, "Reduction", p> {
+  let types = t;
+  let combine = c;
+  let samples = "reduction";
+  let reference = n;
+}
+class Random<string n, string p> : Op<n, "Random", p> { let types = "Raw"; let samples = "random"; }
+class Creation<string n, string p> : Op<n, "Creation", p> { let types = "Explicit"; let samples = "creation"; }
+class View<string n, string p> : Op<n, "View", p> { let types = "First"; let samples = "view"; let reference = n; }
+class Library<string n, string p, string s> : Op<n, "Library", p> { let shape = s; let samples = "library"; }
+class Composite<string n, string p> : Op<n, "Composite", p> { let samples = "composite"; }
+
+// The derivative of `op` with respect to each tensor operand, in order; `(none)` where there is nothing to pass on.
+class Derivative<Op o, list<dag> ds> {
+  Op op = o;
+  list<dag> grads = ds;
+  string rule = "";
+  list<string> saves = [];
+}
+// Written in C++, autograd/rules; `saves` names the parameters and results (`out`, `out1`) it reads.
+class Rule<Op o, string r, list<string> s> : Derivative<o, []> { let rule = r; let saves = s; }
+class NotDifferentiable<Op o> : Derivative<o, []>;

@@ -1,0 +1,234 @@
+"""Writes the C++ that follows from the records: op codes, op table, operation functions, scalar bodies, derivatives."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from records import Call, Op, Param, RecordError, uses
+
+HEAD = "// Generated from the operation records (ir/ops). Do not edit.\n"
+CPP_TYPES = {
+    "Tensor": "const Tensor&", "Tensor?": "const Tensor&", "Tensor[]": "std::span<const Tensor>",
+    "Operand": "const Operand&", "Operand?": "const std::optional<Operand>&", "Scalar": "Scalar",
+    "Scalar?": "std::optional<Scalar>", "int": "std::int64_t", "int?": "std::optional<std::int64_t>",
+    "int[]": "DimsRef", "int[2]": "DimsRef", "int[]?": "const std::optional<Dims>&",
+    "int[2]?": "const std::optional<Dims>&", "dims": "const std::optional<Dims>&", "bool": "bool", "dtype": "DType",
+    "dtype?": "std::optional<DType>", "str": "std::string_view", "str?": "std::optional<std::string_view>",
+    "float": "double", "float?": "std::optional<double>", "generator?": "Generator*",
+}
+WRITERS = {"int": "integer", "int[]": "list", "int[2]": "list", "bool": "boolean", "dtype": "dtype",
+           "dtype?": "optionalDType", "int?": "optionalInteger", "dims": "list"}
+
+
+def result_type(op: Op) -> str:
+    if op.results == "Tensor[]":
+        return "std::vector<Tensor>"
+    return f"std::array<Tensor, {op.numResults}>" if op.numResults > 1 else "Tensor"
+
+
+def cpp_default(p: Param) -> str | None:
+    if p.default is None:
+        return None
+    if p.type == "int[2]":
+        return f"Dims(2, {p.default})"
+    if p.default == "None":
+        return "nullptr" if p.type == "generator?" else "{}"
+    if p.default in ("True", "False"):
+        return p.default.lower()
+    return p.default.replace("'", '"')
+
+
+def declaration(op: Op, defaults: bool) -> str:
+    tail = len(op.params)
+    while tail > 0 and cpp_default(op.params[tail - 1]) is not None:
+        tail -= 1
+    parts = []
+    for i, p in enumerate(op.params):
+        text = f"{CPP_TYPES[p.type]} {p.name}_"
+        parts.append(text + (f" = {cpp_default(p)}" if defaults and i >= tail else ""))
+    return f"{result_type(op)} {op.code}({', '.join(parts)})"
+
+
+def op_code(ops: list[Op]) -> str:
+    rows = "".join(f"  {op.code},\n" for op in ops if not op.composite)
+    return (f'{HEAD}#pragma once\n\n#include "runtime/base/op_code.h"\n\nnamespace tandem {{\n'
+            f"enum class OpCode : std::uint16_t {{\n{rows}}};\n}}  // namespace tandem\n")
+
+
+def saves(op: Op) -> tuple[int, int]:
+    read = {s.split("@")[0] for s in op.saves}
+    for g in op.grads or []:
+        read |= uses(g)
+    inputs = sum(1 << i for i, p in enumerate(op.operands) if p.name in read)
+    # The elements of a Tensor[] are operands from its place on, as many as there are.
+    for i, p in enumerate(op.operands):
+        if p.type == "Tensor[]" and p.name in read:
+            inputs |= (0xFFFFFFFF << i) & 0xFFFFFFFF
+    outputs = (1 if "out" in read else 0) | (2 if "out1" in read else 0)
+    return inputs, outputs
+
+
+def reads_for(op: Op) -> list[int]:
+    """For each of the first four operands, the operands its own derivative reads. A rule says `name@i` for a value that
+    only the derivative of operand i reads."""
+    names = [p.name for p in op.operands]
+    masks = []
+    for i in range(4):
+        if op.rule:
+            read = {s.split("@")[0] for s in op.saves if "@" not in s or s.endswith(f"@{i}")}
+        else:
+            read = uses(op.grads[i]) if op.grads and i < len(op.grads) else set()
+        masks.append(sum(1 << k for k, n in enumerate(names) if n in read))
+    return masks
+
+
+def meta_rule(op: Op) -> str:
+    if op.kind == "View":
+        return "nullptr"
+    by_kind = {"Pointwise": "pointwise", "Reduction": "reduction", "Random": "creation", "Creation": "creation"}
+    return "&rules::" + (op.shape or by_kind[op.kind])
+
+
+def op_table(ops: list[Op]) -> str:
+    rows = []
+    for op in ops:
+        if op.composite:
+            continue
+        ins, outs = saves(op)
+        differentiable = bool(op.grads or op.rule)
+        index = any("index" in uses(b) for b in op.body)
+        rows.append(f'{{OpCode::{op.code}, "{op.name}", OpKind::{op.kind}, DTypeRule::{op.types}, {op.numResults}, '
+                    f"{str(index).lower()}, {str(differentiable).lower()}, {ins}u, {outs}u, {meta_rule(op)}, "
+                    f"{{{', '.join(f'{m}u' for m in reads_for(op))}}}}},\n")
+    return HEAD + "".join(rows)
+
+
+def library_table(ops: list[Op]) -> str:
+    return HEAD + "".join(f"X({op.name})\n" for op in ops if op.kind == "Library")
+
+
+def ops_header(ops: list[Op]) -> str:
+    lines = []
+    for op in ops:
+        lines.append(f"/// {op.summary}\n{declaration(op, True)};\n")
+    return (f'{HEAD}#pragma once\n\n#include <array>\n#include <optional>\n#include <span>\n#include <string_view>\n'
+            f'#include <vector>\n\n#include "eager/generator.h"\n#include "eager/tensor.h"\n\nnamespace tandem::ops {{\n'
+            f"{''.join(lines)}}}  // namespace tandem::ops\n")
+
+
+def primitive_body(op: Op) -> str:
+    writes = ""
+    for p in op.attrs:
+        if p.type not in WRITERS:
+            raise RecordError(f"{op.where}: `{op.name}` is a primitive and cannot have an attribute of type {p.type}")
+        value = f"reductionDims({op.params[0].name}_, {p.name}_)" if p.type == "dims" else f"{p.name}_"
+        writes += f"  w.{WRITERS[p.type]}({value});\n"
+    variadic = any(p.type == "Tensor[]" for p in op.operands)
+    if variadic:
+        fill = "  SmallVector<Operand, 8> v;\n"
+        for p in op.operands:
+            fill += f"  for (const Tensor& t : {p.name}_) v.push_back(t);\n" if p.type == "Tensor[]" else \
+                    f"  v.push_back({p.name}_);\n"
+        operands = "std::span<const Operand>(v.data(), v.size())"
+    else:
+        # The generator's state is supplied by the dispatcher.
+        own = without_state(op).operands
+        fill = f"  const Operand v[] = {{{', '.join(p.name + '_' for p in own)}}};\n" if own else \
+               "  const std::span<const Operand> v;\n"
+        operands = "v"
+    attrs = "w.span()" if writes else "{}"
+    head = fill + (f"  AttrWriter w;\n{writes}" if writes else "")
+    if op.numResults > 1:
+        return (f"{head}  std::array<Tensor, {op.numResults}> r;\n"
+                f"  applyMulti(OpCode::{op.code}, {operands}, {attrs}, r);\n  return r;\n")
+    return f"{head}  return apply(OpCode::{op.code}, {operands}, {attrs});\n"
+
+
+def without_state(op: Op) -> Op:
+    """Callers of random operations do not pass the generator's state."""
+    return replace(op, params=op.params[2:]) if op.params and op.params[0].name == "seed" else op
+
+
+def ops_source(ops: list[Op]) -> str:
+    out = []
+    for op in ops:
+        if op.kind not in ("Composite", "View"):
+            body = primitive_body(op)
+            out.append(f"{declaration(without_state(op), False)} {{\n{body}}}\n")
+    return HEAD + "".join(out)
+
+
+def body_expr(op: Op, node) -> str:
+    if isinstance(node, Call):
+        return f"math::{node.fn}(b, {', '.join(body_expr(op, a) for a in node.args)})"
+    if isinstance(node, int):
+        return f"b.cst(v[0], {node})"
+    if not node.startswith("$"):
+        return f"b.cst(v[0], {float(node)!r})"
+    if node == "$type":
+        return "type"
+    if node == "$index":
+        return f"v[{len(op.operands)}]"
+    return f"v[{[p.name for p in op.operands].index(node[1:])}]"
+
+
+def bodies(ops: list[Op]) -> str:
+    cases, reduces = [], []
+    for op in ops:
+        if op.kind == "Reduction":
+            reduces.append(f"    case OpCode::{op.code}: return ReduceKind::{op.combine};\n")
+        if not op.body:
+            continue
+        if len(op.body) == 1:
+            cases.append(f"    case OpCode::{op.code}: return {body_expr(op, op.body[0])};\n")
+        else:
+            inner = "".join(f"        case {i}: return {body_expr(op, d)};\n" for i, d in enumerate(op.body))
+            cases.append(f"    case OpCode::{op.code}:\n      switch (result) {{\n{inner}      }}\n      break;\n")
+    return (f'{HEAD}#pragma once\n\n#include <span>\n\n#include "codegen/math/math.h"\n#include "ir/schema/op_code.h"\n'
+            f'#include "runtime/base/error.h"\n\nnamespace tandem {{\n\n'
+            f"/// Result `result` of a pointwise operation on `v`, its operands in the record's order (and the index).\n"
+            f"/// `type` is the dtype computed in.\n"
+            f"template <class B>\ntypename B::V emitBody(B& b, OpCode op, [[maybe_unused]] int result, "
+            f"[[maybe_unused]] DType type,\n                       std::span<const typename B::V> v) {{\n  switch (op) {{\n"
+            f"{''.join(cases)}    default: break;\n  }}\n"
+            f'  fail<InternalError>("operation ", static_cast<int>(op), " has no scalar body");\n}}\n\n'
+            f"enum class ReduceKind {{ Sum, Prod, Max, Min, Any, All }};\n"
+            f"inline ReduceKind reduceKind(OpCode op) {{\n  switch (op) {{\n{''.join(reduces)}    default: break;\n  }}\n"
+            f'  fail<InternalError>("operation ", static_cast<int>(op), " is no reduction");\n}}\n\n'
+            f"}}  // namespace tandem\n")
+
+
+def grad_expr(op: Op, node) -> str:
+    if isinstance(node, Call):
+        if node.fn == "identity":
+            return grad_expr(op, node.args[0])
+        return f"ops::{node.fn}({', '.join(grad_expr(op, a) for a in node.args)})"
+    if isinstance(node, int):
+        return str(node)
+    if not node.startswith("$"):
+        return repr(float(node)) if len(node) < 18 else node
+    if node == "$g":
+        return "c.grad()"
+    if node == "$out":
+        return "c.output(0)"
+    names = [p.name for p in op.operands]
+    if node[1:] in names:
+        i = names.index(node[1:])
+        return f"c.{'input' if op.operands[i].type == 'Tensor' else 'operand'}({i})"
+    raise RecordError(f"{op.where}: the derivative of `{op.name}` reads the attribute {node}; write a Rule")
+
+
+def derivatives(ops: list[Op]) -> str:
+    fns, cases = [], []
+    for op in ops:
+        if op.rule:
+            cases.append(f"    case OpCode::{op.code}: return &rules::{op.rule};\n")
+        elif op.grads:
+            lines = ""
+            for i, g in enumerate(op.grads):
+                if g.fn != "none":
+                    lines += f"  if (c.needs({i})) c.set({i}, {grad_expr(op, g)});\n"
+            fns.append(f"void d_{op.name}(RuleContext& c) {{\n{lines}}}\n")
+            cases.append(f"    case OpCode::{op.code}: return &d_{op.name};\n")
+    return (f"{HEAD}{''.join(fns)}\nDerivativeFn derivativeOf(OpCode op) {{\n  switch (op) {{\n{''.join(cases)}"
+            f"    default: return nullptr;\n  }}\n}}\n")

@@ -1,0 +1,167 @@
+"""Reads the operation records: llvm-tblgen's JSON to Python objects, with every check that makes the build fail."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from dataclasses import dataclass, field
+
+TENSOR_TYPES = ("Tensor", "Tensor?", "Tensor[]", "Operand", "Scalar", "Operand?")
+ATTR_TYPES = ("int", "int?", "int[]", "int[]?", "int[2]", "int[2]?", "bool", "dtype", "dtype?", "dims", "str", "str?",
+              "float", "float?", "Scalar?", "generator?")
+
+
+class RecordError(Exception):
+    pass
+
+
+@dataclass
+class Param:
+    name: str
+    type: str
+    default: str | None
+    keyword_only: bool
+
+
+@dataclass
+class Call:
+    """A dag: a call of `fn`. Arguments are nested calls, parameter names (`$x` as "$x"), ints or literals (str)."""
+
+    fn: str
+    args: list
+
+
+@dataclass
+class Op:
+    name: str
+    kind: str
+    params: list[Param]
+    record: dict
+    where: str
+    body: list[Call] = field(default_factory=list)
+    grads: list[Call] | None = None
+    rule: str = ""
+    saves: list[str] = field(default_factory=list)
+    has_derivative: bool = False
+
+    def __getattr__(self, key: str):
+        try:
+            return self.record[key]
+        except KeyError:
+            raise AttributeError(key) from None
+
+    @property
+    def composite(self) -> bool:
+        return self.kind == "Composite"
+
+    @property
+    def operands(self) -> list[Param]:
+        """The parameters that are operands of a primitive, in order."""
+        return [p for p in self.params if p.type in TENSOR_TYPES]
+
+    @property
+    def attrs(self) -> list[Param]:
+        return [p for p in self.params if p.type not in TENSOR_TYPES]
+
+    @property
+    def code(self) -> str:
+        """The enumerator: the name, kept out of the way of C++ keywords."""
+        return self.name + "_" if self.name in ("and", "or", "not", "xor") else self.name
+
+
+def parse_params(text: str, where: str) -> list[Param]:
+    params, keyword_only = [], False
+    for part in filter(None, (p.strip() for p in re.split(r",(?![^\[]*\])", text))):
+        if part == "*":
+            keyword_only = True
+            continue
+        m = re.fullmatch(r"(\S+) (\w+)(?:=(.+))?", part)
+        if not m or m[1] not in TENSOR_TYPES + ATTR_TYPES:
+            raise RecordError(f"{where}: cannot read the parameter `{part}`")
+        params.append(Param(m[2], m[1], m[3], keyword_only))
+    return params
+
+
+def parse_dag(d: dict) -> Call:
+    args: list = []
+    for value, name in d["args"]:
+        if value is None:
+            args.append("$" + name)
+        elif isinstance(value, dict):
+            args.append(parse_dag(value))
+        else:
+            args.append(value)
+    return Call(d["operator"]["def"], args)
+
+
+def load(tblgen: str, path: str) -> list[Op]:
+    out = subprocess.run([tblgen, "--dump-json", "-I", path.rsplit("/", 1)[0], path], capture_output=True, text=True)
+    if out.returncode:
+        raise RecordError(out.stderr)
+    data = json.loads(out.stdout)
+    ops: dict[str, Op] = {}
+    by_def: dict[str, Op] = {}
+    for name in data["!instanceof"]["Op"]:
+        r = data[name]
+        where = r["!locs"][0]
+        if r["name"] in ops:
+            raise RecordError(f"{where}: a second record of `{r['name']}`")
+        op = Op(r["name"], r["kind"], parse_params(r["params"], where), r, where, [parse_dag(d) for d in r["body"]])
+        ops[op.name] = by_def[name] = op
+    for name in data["!instanceof"]["Derivative"]:
+        d = data[name]
+        op = by_def[d["op"]["def"]]
+        if op.has_derivative:
+            raise RecordError(f"{d['!locs'][0]}: a second derivative of `{op.name}`")
+        op.has_derivative, op.rule, op.saves = True, d["rule"], d["saves"]
+        op.grads = [parse_dag(g) for g in d["grads"]]
+    for op in ops.values():
+        check(op)
+    return sorted(ops.values(), key=lambda o: o.name)
+
+
+def check(op: Op) -> None:
+    def bad(what: str):
+        raise RecordError(f"{op.where}: `{op.name}` {what}")
+
+    if not op.summary:
+        bad("has no summary")
+    if not op.samples:
+        bad("has no samples")
+    if op.kind in ("Pointwise", "Random", "Creation") and len(op.body) != op.numResults:
+        bad(f"has {len(op.body)} bodies for {op.numResults} results")
+    if op.kind == "Reduction" and op.combine not in ("Sum", "Prod", "Max", "Min", "Any", "All"):
+        bad("has no combiner")
+    if op.kind == "Library" and not op.shape:
+        bad("has no shape rule")
+    if not op.composite and not op.has_derivative:
+        bad("has no derivative statement (Derivative, Rule or NotDifferentiable in ir/ops/derivatives.td)")
+    if op.composite and op.has_derivative:
+        bad("is composite and has a derivative: it follows from what it is made of")
+    if op.grads and len(op.grads) != len(op.operands):
+        bad(f"has {len(op.grads)} derivatives for {len(op.operands)} operands")
+    names = {p.name for p in op.params} | {"index", "type"}
+    for call in op.body:
+        check_names(op, call, names, bad)
+    for call in op.grads or []:
+        check_names(op, call, names | {"g", "out"}, bad)
+
+
+def check_names(op: Op, call: Call, names: set[str], bad) -> None:
+    for a in call.args:
+        if isinstance(a, Call):
+            check_names(op, a, names, bad)
+        elif isinstance(a, str) and a.startswith("$") and a[1:] not in names:
+            bad(f"uses the unknown name {a}")
+
+
+def uses(call: Call) -> set[str]:
+    """The `$names` a dag reads."""
+    found: set[str] = set()
+    for a in call.args:
+        if isinstance(a, Call):
+            found |= uses(a)
+        elif isinstance(a, str) and a.startswith("$"):
+            found.add(a[1:])
+    return found

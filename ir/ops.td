@@ -1,0 +1,12 @@
+// Every record, in one file for llvm-tblgen. Derivatives come after all operations.
+include "facets.td"
+include "functions.td"
+include "ops/pointwise.td"
+include "ops/compare.td"
+include "ops/reduction.td"
+include "ops/creation.td"
+include "ops/view.td"
+include "ops/structured.td"
+include "ops/composite.td"
+include "ops/nn.td"
+include "ops/derivatives.td"

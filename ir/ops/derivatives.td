@@ -1,0 +1,111 @@
+// What to pass on to each operand, as calls of differentiable operations: so every order follows from these lines. `$g`
+// is the cotangent of the (first) result, `$out` that result. Broadcasting is undone in the engine.
+
+def : Derivative<Add, [(identity $g), (identity $g)]>;
+def : Derivative<Sub, [(identity $g), (neg $g)]>;
+def : Derivative<Mul, [(mul $g, $other), (mul $g, $input)]>;
+def : Derivative<Div, [(div $g, $other), (neg (mul $g, (div (div $input, $other), $other)))]>;
+def : NotDifferentiable<FloorDivide>;
+def : NotDifferentiable<TruncDivide>;
+def : Derivative<Remainder, [(identity $g), (neg (mul $g, (floor (div $input, $other))))]>;
+def : Derivative<Fmod, [(identity $g), (neg (mul $g, (trunc (div $input, $other))))]>;
+def : Rule<Pow, "pow", ["input", "other", "out"]>;
+def : Derivative<Atan2, [(mul $g, (div $other, (add (square $input), (square $other)))),
+                         (neg (mul $g, (div $input, (add (square $input), (square $other)))))]>;
+def : Rule<Maximum, "maximum", ["input", "other"]>;
+def : Rule<Minimum, "minimum", ["input", "other"]>;
+
+def : Derivative<Neg, [(neg $g)]>;
+def : Derivative<Abs, [(mul $g, (sign $input))]>;
+def : Derivative<Sign, [(zeros_like $g)]>;
+def : Derivative<Square, [(mul $g, (mul 2, $input))]>;
+def : Derivative<Reciprocal, [(neg (mul $g, (square $out)))]>;
+def : Derivative<Sqrt, [(div $g, (mul 2, $out))]>;
+def : Derivative<Rsqrt, [(mul (mul "-0.5", $g), (mul $out, (square $out)))]>;
+def : Derivative<Exp, [(mul $g, $out)]>;
+def : Derivative<Exp2, [(mul $g, (mul $out, "0.693147180559945309417"))]>;
+def : Derivative<Expm1, [(mul $g, (add $out, 1))]>;
+def : Derivative<Log, [(div $g, $input)]>;
+def : Derivative<Log2, [(div $g, (mul $input, "0.693147180559945309417"))]>;
+def : Derivative<Log10, [(div $g, (mul $input, "2.30258509299404568402"))]>;
+def : Derivative<Log1p, [(div $g, (add $input, 1))]>;
+def : Derivative<Sin, [(mul $g, (cos $input))]>;
+def : Derivative<Cos, [(neg (mul $g, (sin $input)))]>;
+def : Derivative<Tan, [(mul $g, (add 1, (square $out)))]>;
+def : Derivative<Asin, [(mul $g, (rsqrt (sub 1, (square $input))))]>;
+def : Derivative<Acos, [(neg (mul $g, (rsqrt (sub 1, (square $input)))))]>;
+def : Derivative<Atan, [(div $g, (add 1, (square $input)))]>;
+def : Derivative<Sinh, [(mul $g, (cosh $input))]>;
+def : Derivative<Cosh, [(mul $g, (sinh $input))]>;
+def : Derivative<Tanh, [(mul $g, (sub 1, (square $out)))]>;
+def : Derivative<Asinh, [(mul $g, (rsqrt (add 1, (square $input))))]>;
+def : Derivative<Acosh, [(mul $g, (rsqrt (sub (square $input), 1)))]>;
+def : Derivative<Atanh, [(div $g, (sub 1, (square $input)))]>;
+def : Derivative<Erf, [(mul $g, (mul "1.12837916709551257390", (exp (neg (square $input)))))]>;
+def : Derivative<Erfc, [(mul $g, (mul "-1.12837916709551257390", (exp (neg (square $input)))))]>;
+def : Derivative<Sigmoid, [(mul $g, (mul $out, (sub 1, $out)))]>;
+def : Derivative<Relu, [(where (gt $out, 0), $g, 0)]>;
+def : Derivative<Floor, [(zeros_like $g)]>;
+def : Derivative<Ceil, [(zeros_like $g)]>;
+def : Derivative<Trunc, [(zeros_like $g)]>;
+def : Derivative<RoundEven, [(zeros_like $g)]>;
+// d/dx x Phi(x) = Phi(x) + x phi(x), with Phi(x) = erfc(-x / sqrt 2) / 2.
+def : Derivative<GeluErf, [(mul $g, (add (mul "0.5", (erfc (mul "-0.70710678118654752440", $input))),
+                                         (mul $input, (mul "0.39894228040143267794", (exp (mul "-0.5", (square $input)))))))]>;
+def : Derivative<Softplus, [(mul $g, (sigmoid $input))]>;
+def : Derivative<Silu, [(mul $g, (mul (sigmoid $input), (add 1, (mul $input, (sub 1, (sigmoid $input))))))]>;
+def : Derivative<Clone, [(identity $g)]>;
+def : Derivative<To, [(identity $g)]>;
+def : Derivative<Where, [(none), (where $condition, $g, 0), (where $condition, 0, $g)]>;
+def : Derivative<Fma, [(identity $g), (mul $g, $tensor2), (mul $g, $tensor1)]>;
+def : NotDifferentiable<SgdStep>;
+def : NotDifferentiable<AdamStep>;
+
+foreach o = [Eq, Ne, Lt, Le, Gt, Ge, LogicalAnd, LogicalOr, LogicalXor, LogicalNot, BitwiseAnd, BitwiseOr, BitwiseXor,
+             BitwiseNot, IsNan, IsInf, IsFinite] in
+  def : NotDifferentiable<o>;
+
+def : Rule<Sum, "sum", []>;
+def : Rule<Prod, "prod", ["input", "out"]>;
+def : Rule<Amax, "amaxAmin", ["input", "out"]>;
+def : Rule<Amin, "amaxAmin", ["input", "out"]>;
+def : NotDifferentiable<Any>;
+def : NotDifferentiable<All>;
+
+foreach o = [Full, Ramp, Uniform, Normal, RandomInteger, RandPerm] in def : NotDifferentiable<o>;
+
+def : Rule<View_, "view", []>;
+def : Rule<Expand, "expand", []>;
+def : Rule<Permute, "permute", []>;
+def : Rule<Transpose, "transpose", []>;
+def : Rule<Select, "select", []>;
+def : Rule<Slice, "slice", []>;
+def : Rule<Unsqueeze, "unsqueeze", []>;
+def : Rule<SqueezeDims, "squeezeDims", []>;
+def : Rule<Diagonal, "diagonal", []>;
+def : Rule<AsStrided, "asStrided", []>;
+def : Rule<Unfold, "unfold", []>;
+def : Rule<Alias, "alias", []>;
+
+def : Rule<MatMul, "matmulBatched", ["input@1", "other@0"]>;
+def : Rule<WindowWrite, "windowWrite", []>;
+def : Rule<Conv2d, "conv2d", ["input@1", "weight@0"]>;
+def : Rule<Conv2dInputGrad, "conv2dInputGrad", ["grad@1", "weight@0"]>;
+def : Rule<Conv2dWeightGrad, "conv2dWeightGrad", ["grad@1", "input@0"]>;
+def : Rule<MaxPool2d, "maxPool2d", ["out1"]>;
+def : Rule<Gather, "gather", ["index"]>;
+def : Rule<ScatterAdd, "scatterAdd", ["index"]>;
+def : Rule<Scatter, "scatter", ["index"]>;
+def : Rule<IndexSelect, "indexSelect", ["index"]>;
+def : Rule<IndexAdd, "indexAdd", ["index"]>;
+def : Rule<IndexGet, "indexGet", ["indices"]>;
+def : Rule<IndexPut, "indexPut", ["indices"]>;
+def : Rule<CumSum, "cumsum", []>;
+def : Rule<CumProd, "cumprod", ["input", "out"]>;
+def : Rule<Sort, "byIndices", ["out1"]>;
+def : Rule<MaxDim, "byIndices", ["out1"]>;
+def : Rule<MinDim, "byIndices", ["out1"]>;
+def : NotDifferentiable<ArgMax>;
+def : NotDifferentiable<ArgMin>;
+def : Rule<TopK, "byIndices", ["out1"]>;
+def : Rule<Cat, "cat", []>;

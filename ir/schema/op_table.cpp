@@ -1,0 +1,90 @@
+#include "ir/schema/op_table.h"
+
+#include <algorithm>
+
+#include "ir/schema/shape_rules.h"
+#include "runtime/base/attrs.h"
+#include "runtime/base/error.h"
+
+namespace tandem {
+namespace {
+
+constexpr OpFacts kFacts[] = {
+#include "ir/schema/op_table.inc"
+};
+
+DType defaultFloat = DType::Float32;
+
+}  // namespace
+
+const OpFacts& facts(OpCode op) { return kFacts[static_cast<int>(op)]; }
+int numOps() { return static_cast<int>(std::size(kFacts)); }
+
+std::optional<OpCode> findOp(std::string_view name) {
+  const auto* end = std::end(kFacts);
+  const auto* it = std::lower_bound(std::begin(kFacts), end, name,
+                                    [](const OpFacts& f, std::string_view n) { return f.name < n; });
+  if (it == end || it->name != name) return {};
+  return it->code;
+}
+
+DType schemaDefaultDType() { return defaultFloat; }
+void setSchemaDefaultDType(DType t) { defaultFloat = t; }
+
+DType resultType(std::span<const TensorMeta> operands) {
+  // Three priorities: tensors with dims, 0-d tensors, numbers. A lower one matters only if its category (bool, integer,
+  // floating) is higher than what those above gave.
+  auto category = [](DType t) { return isFloating(t) ? 2 : t == DType::Bool ? 0 : 1; };
+  std::optional<DType> level[3];
+  for (const auto& m : operands) {
+    if (m.absent) continue;
+    int k = m.weak ? 2 : m.shape.empty() ? 1 : 0;
+    DType t = m.weak && m.dtype == DType::Float64 ? defaultFloat : m.dtype;
+    level[k] = level[k] ? promoteTypes(*level[k], t) : t;
+  }
+  std::optional<DType> result;
+  for (auto& t : level) {
+    if (!t) continue;
+    if (!result || category(*t) > category(*result)) result = t;
+  }
+  return result.value_or(defaultFloat);
+}
+
+PointwiseTypes pointwiseTypes(const OpFacts& op, std::span<const TensorMeta> operands,
+                              std::span<const std::int64_t> attrs) {
+  auto promoted = [&](std::size_t from) { return resultType(operands.subspan(from)); };
+  switch (op.dtypeRule) {
+    case DTypeRule::Promote: {
+      DType t = promoted(0);
+      return {t, t};
+    }
+    case DTypeRule::Float: {
+      DType t = promoted(0);
+      if (!isFloating(t)) t = defaultFloat;
+      return {t, t};
+    }
+    case DTypeRule::Compare: return {promoted(0), DType::Bool};
+    case DTypeRule::Logical: return {DType::Bool, DType::Bool};
+    case DTypeRule::Select: {
+      DType t = promoted(1);
+      return {t, t};
+    }
+    case DTypeRule::Explicit: {
+      auto t = static_cast<DType>(attrs.back());
+      return {op.kind == OpKind::Creation ? t : operands[0].dtype, t};
+    }
+    case DTypeRule::Raw:
+      if (op.kind == OpKind::Random || op.kind == OpKind::Creation) {
+        auto t = static_cast<DType>(attrs.back());
+        return {t, t};
+      }
+      return {operands[0].dtype, operands[0].dtype};
+    case DTypeRule::First: {
+      DType t = operands[0].weak && operands[0].dtype == DType::Float64 ? defaultFloat : operands[0].dtype;
+      return {t, t};
+    }
+    default: fail<InternalError>(op.name, " has no pointwise dtype rule");
+  }
+}
+
+}  // namespace tandem

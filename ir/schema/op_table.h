@@ -1,0 +1,94 @@
+// The facts of every operation, generated from the records: what any layer may ask about an operation without knowing
+// it. `OpCode`'s enumerators are the operations' names.
+#pragma once
+
+#include <cstdint>
+#include <array>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "ir/schema/op_code.h"
+#include "runtime/base/dtype.h"
+#include "runtime/base/scalar.h"
+#include "runtime/base/shape.h"
+
+namespace tandem {
+
+enum class OpKind : std::uint8_t {
+  Pointwise,  // one output element from the input elements at the same (broadcast) place; generated kernel
+  Reduction,  // over dims; generated kernel
+  Random,     // a pointwise body of (seed, offset, ..., index): operands 0 and 1 are the generator's state, which
+              // `apply` and recorders supply; generated kernel
+  Creation,   // a pointwise body of numbers and the index (full, ramp); generated kernel
+  View,       // another window on the same storage
+  Library,    // a function of runtime/lib
+  Composite,  // written with other operations; never in a trace
+};
+
+/// How operand dtypes become the dtype the body computes in and the dtype of the result.
+enum class DTypeRule : std::uint8_t {
+  Promote,       // result = promoted type of all operands
+  Float,         // as Promote, integers and bool becoming the default dtype
+  Compare,       // operands promoted, result bool
+  Logical,       // operands converted to bool, result bool
+  First,         // result = dtype of operand 0; the others are converted to it
+  Select,        // operand 0 is a bool condition; the others promote
+  Index,         // result int64
+  Explicit,      // given by the attribute `dtype`
+  Sum,           // integers and bool become int64, unless the attribute `dtype` says otherwise
+  Raw,           // operands keep their dtypes (numbers: int64 or float64) and the body converts; the result has the
+                 // dtype of operand 0, of Random and Creation operations that of the attribute `dtype`
+  Rule,          // the shape rule says
+};
+
+/// Shape and dtype of an operand or result. A Python number has `weak` set, no shape, and `category` as its dtype
+/// (Bool, Int64 or Float64).
+struct TensorMeta {
+  Dims shape;
+  DType dtype = DType::Float32;
+  bool weak = false;
+  bool absent = false;  // an optional operand that was not given
+};
+
+struct OpFacts;
+/// Result metas of an operation, or an exception naming it, its shapes and dtypes. `results` has numResults entries.
+using MetaRule = void (*)(const OpFacts& op, std::span<const TensorMeta> operands, std::span<const std::int64_t> attrs,
+                          std::span<TensorMeta> results);
+
+struct OpFacts {
+  OpCode code;
+  std::string_view name;
+  OpKind kind;
+  DTypeRule dtypeRule;
+  std::uint8_t numResults;
+  bool usesIndex;            // the body reads the logical linear index: an Index step is its last operand
+  bool differentiable;       // has a derivative statement other than "none"
+  std::uint32_t savesInput;  // bit i: the derivative reads operand i
+  std::uint32_t savesOutput; // bit i: the derivative reads result i
+  MetaRule metaRule;         // null for views
+  /// For the first operands, what the derivative of each alone reads: a value is saved only for a derivative that is
+  /// needed.
+  std::uint32_t readsFor[4];
+};
+
+const OpFacts& facts(OpCode op);
+int numOps();
+/// By name; nothing where there is none.
+std::optional<OpCode> findOp(std::string_view name);
+
+/// The dtype operands of a pointwise operation are converted to, and that of its result. Shared by eager, the meta
+/// rules and lowering, so that a fused operation computes in what the eager one does.
+struct PointwiseTypes {
+  DType operand;
+  DType result;
+};
+PointwiseTypes pointwiseTypes(const OpFacts& op, std::span<const TensorMeta> operands,
+                              std::span<const std::int64_t> attrs);
+/// PyTorch's promotion over tensors with dims, 0-d tensors and numbers, in that priority.
+DType resultType(std::span<const TensorMeta> operands);
+/// Set by `eager` from `set_default_dtype`.
+DType schemaDefaultDType();
+void setSchemaDefaultDType(DType t);
+
+}  // namespace tandem

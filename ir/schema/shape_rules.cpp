@@ -1,0 +1,305 @@
+#include "ir/schema/shape_rules.h"
+
+#include <string>
+
+#include "runtime/base/attrs.h"
+#include "runtime/base/error.h"
+
+namespace tandem::rules {
+namespace {
+
+using Metas = std::span<const TensorMeta>;
+using Attrs = std::span<const std::int64_t>;
+
+std::string name(const OpFacts& op) { return std::string(op.name); }
+void set(TensorMeta& m, Dims shape, DType dtype) {
+  m.shape = std::move(shape);
+  m.dtype = dtype;
+}
+void needIndex(const OpFacts& op, const TensorMeta& index) {
+  if (index.dtype != DType::Int64 && index.dtype != DType::Int32)
+    fail<IndexError>(name(op), "(): Expected dtype int32/int64 for index, but got ", dtypeName(index.dtype));
+}
+void needSameDType(const OpFacts& op, const TensorMeta& a, const TensorMeta& b) {
+  if (a.dtype != b.dtype)
+    fail(name(op), "(): Expected self.dtype to be equal to src.dtype, but got ", dtypeName(a.dtype), " and ",
+         dtypeName(b.dtype));
+}
+std::int64_t rankOf(const TensorMeta& m) { return static_cast<std::int64_t>(m.shape.size()); }
+
+}  // namespace
+
+void pointwise(const OpFacts& op, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
+  Dims shape;
+  bool first = true;
+  for (const auto& m : operands) {
+    if (m.weak || m.absent) continue;
+    if (first) {
+      shape = m.shape;
+      first = false;
+    } else if (!(m.shape == shape)) {
+      shape = broadcastShapes(op.name.data(), shape, m.shape);
+    }
+  }
+  DType dtype = pointwiseTypes(op, operands, attrs).result;
+  for (auto& r : results) set(r, shape, dtype);
+}
+
+void reduction(const OpFacts& op, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
+  AttrReader r(attrs);
+  DimsRef dims = r.list();
+  bool keepdim = r.boolean();
+  const TensorMeta& x = operands[0];
+  std::uint64_t reduced = 0;
+  for (auto d : dims) reduced |= std::uint64_t{1} << d;
+  Dims shape;
+  std::int64_t count = 1;
+  for (std::int64_t d = 0; d < rankOf(x); ++d) {
+    if ((reduced >> d & 1) == 0) {
+      shape.push_back(x.shape[d]);
+    } else {
+      count *= x.shape[d];
+      if (keepdim) shape.push_back(1);
+    }
+  }
+  if (count == 0 && op.dtypeRule == DTypeRule::First)
+    fail<IndexError>(name(op), "(): Expected reduction dims to have non-zero size, but the input has shape ",
+                     shapeText(x.shape));
+  DType dtype = x.dtype;
+  if (op.dtypeRule == DTypeRule::Logical) dtype = x.dtype == DType::UInt8 ? DType::UInt8 : DType::Bool;
+  if (op.dtypeRule == DTypeRule::Sum) {
+    auto given = r.optionalDType();
+    dtype = given ? *given : isFloating(x.dtype) ? x.dtype : DType::Int64;
+  }
+  set(results[0], std::move(shape), dtype);
+}
+
+void creation(const OpFacts& op, Metas, Attrs attrs, std::span<TensorMeta> results) {
+  AttrReader r(attrs);
+  DimsRef size = r.list();
+  for (auto s : size)
+    if (s < 0) fail(name(op), ": Trying to create tensor with negative dimension ", s, ": ", shapeText(size));
+  set(results[0], Dims(size), r.dtype());
+}
+
+void sameAsInput(const OpFacts&, Metas operands, Attrs, std::span<TensorMeta> results) {
+  set(results[0], operands[0].shape, operands[0].dtype);
+}
+
+void matmulBatched(const OpFacts&, Metas operands, Attrs, std::span<TensorMeta> results) {
+  const TensorMeta& a = operands[0];
+  const TensorMeta& b = operands[1];
+  std::size_t r = a.shape.size();
+  bool fits = r >= 2 && b.shape.size() == r && a.shape[r - 1] == b.shape[r - 2];
+  for (std::size_t d = 0; fits && d + 2 < r; ++d) fits = a.shape[d] == b.shape[d];
+  if (!fits) fail("matmul: shapes do not fit: ", shapeText(a.shape), " @ ", shapeText(b.shape));
+  if (a.dtype != b.dtype)
+    fail("matmul: expected both operands to have the same dtype, but got ", dtypeName(a.dtype), " and ",
+         dtypeName(b.dtype), " for ", shapeText(a.shape), " @ ", shapeText(b.shape));
+  Dims shape = a.shape;
+  shape[r - 1] = b.shape[r - 1];
+  set(results[0], std::move(shape), a.dtype);
+}
+
+void windowWrite(const OpFacts&, Metas operands, Attrs, std::span<TensorMeta> results) {
+  set(results[0], operands[0].shape, operands[0].dtype);
+}
+
+void conv2d(const OpFacts&, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
+  const auto& x = operands[0].shape;
+  const auto& w = operands[1].shape;
+  AttrReader r(attrs);
+  DimsRef stride = r.list();
+  DimsRef padding = r.list();
+  DimsRef dilation = r.list();
+  std::int64_t groups = r.integer();
+  if (x.size() != 4 || w.size() != 4)
+    fail("conv2d: Expected 3D (unbatched) or 4D (batched) input and 4D weight, but got input of size: ", shapeText(x),
+         " and weight of size: ", shapeText(w));
+  if (operands[0].dtype != operands[1].dtype)
+    fail("conv2d: Input type (", dtypeName(operands[0].dtype), ") and weight type (", dtypeName(operands[1].dtype),
+         ") should be the same");
+  if (groups <= 0 || w[0] % groups != 0 || x[1] != w[1] * groups)
+    fail("conv2d: Given groups=", groups, ", weight of size ", shapeText(w), ", expected input", shapeText(x),
+         " to have ", w[1] * std::max<std::int64_t>(groups, 1), " channels, but got ", x[1], " channels instead");
+  Dims shape{x[0], w[0], 0, 0};
+  for (int d = 0; d < 2; ++d) {
+    if (stride[d] <= 0 || dilation[d] <= 0 || padding[d] < 0)
+      fail("conv2d: stride ", shapeText(stride), " and dilation ", shapeText(dilation),
+           " must be positive, padding ", shapeText(padding), " must not be negative");
+    std::int64_t reach = dilation[d] * (w[2 + d] - 1) + 1;
+    std::int64_t room = x[2 + d] + 2 * padding[d] - reach;
+    if (room < 0)
+      fail("conv2d: Calculated padded input size per channel: (", x[2] + 2 * padding[0], " x ", x[3] + 2 * padding[1],
+           "). Kernel size: (", dilation[0] * (w[2] - 1) + 1, " x ", dilation[1] * (w[3] - 1) + 1,
+           "). Kernel size can't be greater than actual input size");
+    shape[2 + d] = room / stride[d] + 1;
+  }
+  set(results[0], std::move(shape), operands[0].dtype);
+}
+
+void conv2dInputGrad(const OpFacts&, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
+  set(results[0], Dims(AttrReader(attrs).list()), operands[0].dtype);
+}
+void conv2dWeightGrad(const OpFacts&, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
+  set(results[0], Dims(AttrReader(attrs).list()), operands[0].dtype);
+}
+
+void maxPool2d(const OpFacts&, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
+  const auto& x = operands[0].shape;
+  AttrReader r(attrs);
+  DimsRef kernel = r.list();
+  DimsRef stride = r.list();
+  DimsRef padding = r.list();
+  DimsRef dilation = r.list();
+  bool ceilMode = r.boolean();
+  Dims shape = x;
+  for (int d = 0; d < 2; ++d) {
+    if (kernel[d] <= 0 || stride[d] <= 0 || dilation[d] <= 0)
+      fail("max_pool2d: kernel size ", shapeText(kernel), ", stride ", shapeText(stride), " and dilation ",
+           shapeText(dilation), " must be greater than zero");
+    if (padding[d] < 0 || padding[d] > kernel[d] / 2)
+      fail("max_pool2d: pad should be at most half of effective kernel size, but got pad=", padding[d],
+           ", kernel_size=", kernel[d]);
+    std::int64_t room = x[2 + d] + 2 * padding[d] - dilation[d] * (kernel[d] - 1) - 1;
+    std::int64_t n = (room >= 0 ? (room + (ceilMode ? stride[d] - 1 : 0)) / stride[d] : -1) + 1;
+    // A window must start inside the input or its left padding.
+    if (ceilMode && (n - 1) * stride[d] >= x[2 + d] + padding[d]) --n;
+    if (n <= 0)
+      fail("max_pool2d: Given input size ", shapeText(x), ", the output size is too small with kernel ",
+           shapeText(kernel));
+    shape[2 + d] = n;
+  }
+  set(results[0], shape, operands[0].dtype);
+  set(results[1], shape, DType::Int64);
+}
+
+void gather(const OpFacts& op, Metas operands, Attrs, std::span<TensorMeta> results) {
+  needIndex(op, operands[1]);
+  set(results[0], operands[1].shape, operands[0].dtype);
+}
+
+void scatter(const OpFacts& op, Metas operands, Attrs, std::span<TensorMeta> results) {
+  needIndex(op, operands[1]);
+  needSameDType(op, operands[0], operands[2]);
+  set(results[0], operands[0].shape, operands[0].dtype);
+}
+
+void indexSelect(const OpFacts& op, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
+  needIndex(op, operands[1]);
+  if (rankOf(operands[1]) > 1)
+    fail<IndexError>("index_select(): Index is supposed to be a vector, but got shape ",
+                     shapeText(operands[1].shape));
+  Dims shape = operands[0].shape;
+  if (!shape.empty()) shape[AttrReader(attrs).integer()] = numelOf(operands[1].shape);
+  set(results[0], std::move(shape), operands[0].dtype);
+}
+
+void indexAdd(const OpFacts& op, Metas operands, Attrs, std::span<TensorMeta> results) {
+  needIndex(op, operands[1]);
+  needSameDType(op, operands[0], operands[2]);
+  set(results[0], operands[0].shape, operands[0].dtype);
+}
+
+void indexGet(const OpFacts& op, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
+  std::int64_t first = AttrReader(attrs).integer();
+  const auto& x = operands[0].shape;
+  std::size_t n = operands.size() - 1;
+  for (const auto& i : operands.subspan(1)) needIndex(op, i);
+  Dims shape(x.begin(), x.begin() + first);
+  shape.append(operands[1].shape.begin(), operands[1].shape.end());
+  shape.append(x.begin() + first + n, x.end());
+  set(results[0], std::move(shape), operands[0].dtype);
+}
+
+void indexPut(const OpFacts& op, Metas operands, Attrs, std::span<TensorMeta> results) {
+  for (const auto& i : operands.subspan(2)) needIndex(op, i);
+  needSameDType(op, operands[0], operands[1]);
+  set(results[0], operands[0].shape, operands[0].dtype);
+}
+
+void valuesAndIndices(const OpFacts&, Metas operands, Attrs, std::span<TensorMeta> results) {
+  set(results[0], operands[0].shape, operands[0].dtype);
+  set(results[1], operands[0].shape, DType::Int64);
+}
+
+namespace {
+Dims withoutDim(const TensorMeta& x, std::int64_t dim, bool keepdim) {
+  Dims shape = x.shape;
+  if (shape.empty()) return shape;
+  if (keepdim)
+    shape[dim] = 1;
+  else
+    shape.erase(dim);
+  return shape;
+}
+void needElements(const OpFacts& op, const TensorMeta& x, std::int64_t dim) {
+  if (!x.shape.empty() && x.shape[dim] == 0)
+    fail<IndexError>(name(op), "(): Expected reduction dim ", dim, " to have non-zero size, but the input has shape ",
+                     shapeText(x.shape));
+}
+}  // namespace
+
+void maxDim(const OpFacts& op, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
+  AttrReader r(attrs);
+  std::int64_t dim = r.integer();
+  bool keepdim = r.boolean();
+  needElements(op, operands[0], dim);
+  Dims shape = withoutDim(operands[0], dim, keepdim);
+  set(results[0], shape, operands[0].dtype);
+  set(results[1], shape, DType::Int64);
+}
+
+void argReduce(const OpFacts& op, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
+  AttrReader r(attrs);
+  auto dim = r.optionalInteger();
+  bool keepdim = r.boolean();
+  if (dim) {
+    needElements(op, operands[0], *dim);
+    return set(results[0], withoutDim(operands[0], *dim, keepdim), DType::Int64);
+  }
+  if (numelOf(operands[0].shape) == 0)
+    fail<IndexError>(name(op), "(): Expected reduction dim to be specified for input.numel() == 0, shape ",
+                     shapeText(operands[0].shape));
+  set(results[0], keepdim ? Dims(operands[0].shape.size(), 1) : Dims(), DType::Int64);
+}
+
+void topk(const OpFacts& op, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
+  AttrReader r(attrs);
+  std::int64_t k = r.integer();
+  std::int64_t dim = r.integer();
+  Dims shape = operands[0].shape;
+  std::int64_t size = shape.empty() ? 1 : shape[dim];
+  if (k < 0 || k > size)
+    fail(name(op), "(): selected index k out of range: k is ", k, ", dim ", dim, " of ", shapeText(shape));
+  if (!shape.empty()) shape[dim] = k;
+  set(results[0], shape, operands[0].dtype);
+  set(results[1], shape, DType::Int64);
+}
+
+void cat(const OpFacts&, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
+  if (operands.empty()) fail<ValueError>("cat(): expected a non-empty list of Tensors");
+  std::int64_t dim = AttrReader(attrs).integer();
+  Dims shape = operands[0].shape;
+  if (shape.empty()) fail("cat(): zero-dimensional tensor (at position 0) cannot be concatenated");
+  std::int64_t total = 0;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const auto& s = operands[i].shape;
+    bool fits = s.size() == shape.size();
+    for (std::size_t d = 0; fits && d < s.size(); ++d) fits = static_cast<std::int64_t>(d) == dim || s[d] == shape[d];
+    if (!fits)
+      fail("cat(): Sizes of tensors must match except in dimension ", dim, ". Expected ", shapeText(shape),
+           " but got ", shapeText(s), " for tensor number ", i, " in the list");
+    total += s[dim];
+  }
+  shape[dim] = total;
+  set(results[0], std::move(shape), operands[0].dtype);
+}
+
+void randperm(const OpFacts&, Metas, Attrs attrs, std::span<TensorMeta> results) {
+  std::int64_t n = AttrReader(attrs).integer();
+  if (n < 0) fail("randperm(): n must not be negative, but got ", n);
+  set(results[0], Dims{n}, DType::Int64);
+}
+
+}  // namespace tandem::rules

@@ -1,0 +1,39 @@
+// Shape and dtype rules: pure functions from operand metas and attributes to result metas, shared by eager, recorders
+// and verifiers. Each throws an error that names the operation, its shapes and dtypes. Parameters are those of the
+// record, in its order.
+#pragma once
+
+#include "ir/schema/op_table.h"
+
+namespace tandem::rules {
+
+#define TANDEM_META_RULE(name)                                                                             \
+  void name(const OpFacts& op, std::span<const TensorMeta> operands, std::span<const std::int64_t> attrs, \
+            std::span<TensorMeta> results)
+
+TANDEM_META_RULE(pointwise);       // broadcast of all operands
+TANDEM_META_RULE(reduction);       // dims..., keepdim, [dtype]
+TANDEM_META_RULE(creation);        // size, dtype
+TANDEM_META_RULE(sameAsInput);
+TANDEM_META_RULE(matmulBatched);   // [..., M, K] x [..., K, N], equal batch dims
+TANDEM_META_RULE(windowWrite);
+TANDEM_META_RULE(conv2d);
+TANDEM_META_RULE(conv2dInputGrad);
+TANDEM_META_RULE(conv2dWeightGrad);
+TANDEM_META_RULE(maxPool2d);
+TANDEM_META_RULE(gather);
+TANDEM_META_RULE(scatter);
+TANDEM_META_RULE(indexSelect);
+TANDEM_META_RULE(indexAdd);
+TANDEM_META_RULE(indexGet);
+TANDEM_META_RULE(indexPut);
+TANDEM_META_RULE(valuesAndIndices);
+TANDEM_META_RULE(maxDim);
+TANDEM_META_RULE(argReduce);
+TANDEM_META_RULE(topk);
+TANDEM_META_RULE(cat);
+TANDEM_META_RULE(randperm);
+
+#undef TANDEM_META_RULE
+
+}  // namespace tandem::rules

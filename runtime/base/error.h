@@ -1,0 +1,66 @@
+// Errors a user can cause, each the C++ face of one Python exception, and TANDEM_CHECK for our own invariants.
+#pragma once
+
+#include <sstream>
+#include <stdexcept>
+#include <string>
+
+namespace tandem {
+
+/// RuntimeError in Python.
+class Error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+class ValueError : public Error {
+ public:
+  using Error::Error;
+};
+class TypeError : public Error {
+ public:
+  using Error::Error;
+};
+class IndexError : public Error {
+ public:
+  using Error::Error;
+};
+class NotImplementedError : public Error {
+ public:
+  using Error::Error;
+};
+/// tandem.OutOfMemoryError, a RuntimeError.
+class OutOfMemoryError : public Error {
+ public:
+  using Error::Error;
+};
+/// tandem.DataReadError, a RuntimeError: a value was read while a function was being traced.
+class DataReadError : public Error {
+ public:
+  using Error::Error;
+};
+/// An invariant of ours does not hold.
+class InternalError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// Concatenates its arguments with `<<`.
+template <class... Args>
+std::string strcat(const Args&... args) {
+  std::ostringstream s;
+  (s << ... << args);
+  return s.str();
+}
+template <class E = Error, class... Args>
+[[noreturn, gnu::cold, gnu::noinline]] void fail(const Args&... args) {
+  throw E(strcat(args...));
+}
+
+}  // namespace tandem
+
+#define TANDEM_CHECK(cond, ...)                                                                              \
+  do {                                                                                                       \
+    if (!(cond)) [[unlikely]]                                                                                \
+      ::tandem::fail<::tandem::InternalError>("internal error: " #cond " (" __FILE__ ":", __LINE__, ") ",    \
+                                              ##__VA_ARGS__);                                                \
+  } while (0)

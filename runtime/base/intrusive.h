@@ -1,0 +1,53 @@
+// Intrusive reference counting: one pointer wide, count inside the object.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <utility>
+
+namespace tandem {
+
+/// Base of counted objects. `T` is the most derived class that is deleted, or has a virtual destructor.
+template <class T>
+class Counted {
+ public:
+  void retain() const { refs_.fetch_add(1, std::memory_order_relaxed); }
+  void release() const {
+    if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) T::destroy(static_cast<T*>(const_cast<Counted*>(this)));
+  }
+  [[nodiscard]] std::int32_t refCount() const { return refs_.load(std::memory_order_relaxed); }
+
+ private:
+  mutable std::atomic<std::int32_t> refs_{0};
+};
+
+template <class T>
+class Ref {
+ public:
+  Ref() = default;
+  // NOLINTNEXTLINE(google-explicit-constructor): a pointer converts as to a shared_ptr of the library's own
+  Ref(T* p) : p_(p) {
+    if (p_ != nullptr) p_->retain();
+  }
+  Ref(const Ref& o) : Ref(o.p_) {}
+  Ref(Ref&& o) noexcept : p_(std::exchange(o.p_, nullptr)) {}
+  ~Ref() {
+    if (p_ != nullptr) p_->release();
+  }
+  Ref& operator=(Ref o) noexcept {
+    std::swap(p_, o.p_);
+    return *this;
+  }
+  T* get() const { return p_; }
+  T* operator->() const { return p_; }
+  T& operator*() const { return *p_; }
+  explicit operator bool() const { return p_ != nullptr; }
+  friend bool operator==(const Ref& a, const Ref& b) { return a.p_ == b.p_; }
+  /// Gives up the reference without releasing it.
+  T* detach() { return std::exchange(p_, nullptr); }
+
+ private:
+  T* p_ = nullptr;
+};
+
+}  // namespace tandem
