@@ -1,0 +1,143 @@
+// Tensor: what users hold. An intrusive pointer to a TensorImpl: a window (shape, strides, offset) on a storage, a
+// dtype, and what autograd hangs on it.
+//
+// Three facts to know the rest by:
+//   - A tensor is *pending* when its storage is: operations were recorded instead of run. Shape and dtype are known,
+//     bytes are not; `materialize` makes them so. Everything above `eager/dispatch.h` treats both alike.
+//   - A view shares its base's storage, and so its version counter; `viewBase` names the tensor it was taken from
+//     (always a non-view), so that an in-place write through it reaches the base's history.
+//   - `requiresGrad` is true of leaves that ask for a gradient and of results that have one to pass on; the rest
+//     (`grad`, `grad_fn`, hooks) is in the AutogradMeta, allocated when first needed.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "runtime/base/dtype.h"
+#include "runtime/base/error.h"
+#include "runtime/base/intrusive.h"
+#include "runtime/base/scalar.h"
+#include "runtime/base/shape.h"
+#include "runtime/memory/storage.h"
+
+namespace tandem {
+
+/// Base of what `autograd` keeps with a tensor (autograd/meta.h).
+class AutogradMetaBase {
+ public:
+  virtual ~AutogradMetaBase() = default;
+};
+
+class TensorImpl : public Counted<TensorImpl> {
+ public:
+  TensorImpl(Ref<Storage> storage, DType dtype, Dims shape, Dims strides, std::int64_t offset);
+  TensorImpl(const TensorImpl&) = delete;
+  TensorImpl& operator=(const TensorImpl&) = delete;
+
+  static void destroy(TensorImpl* impl);
+  static void* operator new(std::size_t size);
+  static void operator delete(void* p);
+
+  Ref<Storage> storage;
+  std::int64_t offset;  // in elements
+  Dims shape;
+  Dims strides;  // in elements
+  DType dtype;
+  bool requiresGrad = false;
+  bool contiguous;         // of (shape, strides), whatever the offset
+  bool untracked = false;  // made by `.data`: writes through it do not count as versions
+  bool inference = false;  // made in inference mode
+  std::int64_t numel;
+  Ref<TensorImpl> viewBase;
+  std::unique_ptr<AutogradMetaBase> autograd;
+  /// The Python object that wraps this, borrowed; null when there is none. Guarded by the GIL.
+  void* pyObject = nullptr;
+
+ private:
+  friend class Counted<TensorImpl>;
+  ~TensorImpl() = default;
+};
+
+class Tensor {
+ public:
+  Tensor() = default;
+  explicit Tensor(TensorImpl* impl) : impl_(impl) {}
+  explicit Tensor(Ref<TensorImpl> impl) : impl_(std::move(impl)) {}
+
+  [[nodiscard]] bool defined() const { return static_cast<bool>(impl_); }
+  [[nodiscard]] TensorImpl* impl() const { return impl_.get(); }
+  [[nodiscard]] const Ref<TensorImpl>& ref() const { return impl_; }
+  TensorImpl* detach() { return impl_.detach(); }
+
+  [[nodiscard]] const Dims& shape() const { return impl_->shape; }
+  [[nodiscard]] const Dims& strides() const { return impl_->strides; }
+  [[nodiscard]] std::int64_t dim() const { return static_cast<std::int64_t>(impl_->shape.size()); }
+  /// Size of `dim`, which may be negative.
+  [[nodiscard]] std::int64_t size(std::int64_t d) const { return impl_->shape[wrapDim(d, dim())]; }
+  [[nodiscard]] std::int64_t numel() const { return impl_->numel; }
+  [[nodiscard]] DType dtype() const { return impl_->dtype; }
+  [[nodiscard]] bool isContiguous() const { return impl_->contiguous; }
+  [[nodiscard]] bool requiresGrad() const { return impl_->requiresGrad; }
+  [[nodiscard]] bool isPending() const { return impl_->storage->isPending(); }
+  /// Runs what was recorded for this tensor, if it is pending.
+  void materialize() const;
+  /// Pointer to the first element; materializes.
+  [[nodiscard]] void* data() const;
+  template <class T>
+  [[nodiscard]] T* dataAs() const {
+    return static_cast<T*>(data());
+  }
+  friend bool operator==(const Tensor& a, const Tensor& b) { return a.impl_ == b.impl_; }
+
+ private:
+  Ref<TensorImpl> impl_;
+};
+
+/// A fresh contiguous tensor, uninitialised (never pending).
+Tensor makeEmpty(DimsRef shape, DType dtype);
+/// Another window on the storage of `t`, without history: no view base, no gradient.
+Tensor makeAlias(const Tensor& t, Dims shape, Dims strides, std::int64_t offset);
+/// A 0-d tensor holding `value` (never pending).
+Tensor makeScalarTensor(Scalar value, DType dtype);
+
+/// An operand of an operation: a tensor, or a Python number (weakly typed). Borrows the tensor.
+class Operand {
+ public:
+  // NOLINTBEGIN(google-explicit-constructor): rules read `mul(g, sub(1, square(out)))`
+  Operand(const Tensor& t) : tensor_(&t) {}
+  Operand(Scalar s) : scalar_(s) {}
+  Operand(int v) : scalar_(v) {}
+  Operand(double v) : scalar_(v) {}
+  Operand(std::int64_t v) : scalar_(v) {}
+  // NOLINTEND(google-explicit-constructor)
+  [[nodiscard]] bool isTensor() const { return tensor_ != nullptr; }
+  [[nodiscard]] const Tensor& tensor() const { return *tensor_; }
+  [[nodiscard]] const Scalar& scalar() const { return scalar_; }
+
+ private:
+  const Tensor* tensor_ = nullptr;
+  Scalar scalar_;
+};
+
+/// Thread-local modes, as in PyTorch.
+bool gradEnabled();
+void setGradEnabled(bool on);
+bool inferenceMode();
+void setInferenceMode(bool on);
+class NoGrad {
+ public:
+  NoGrad() : before_(gradEnabled()) { setGradEnabled(false); }
+  ~NoGrad() { setGradEnabled(before_); }
+  NoGrad(const NoGrad&) = delete;
+  NoGrad& operator=(const NoGrad&) = delete;
+
+ private:
+  bool before_;
+};
+/// float32 unless changed by `set_default_dtype`.
+DType defaultDType();
+void setDefaultDType(DType t);
+
+}  // namespace tandem

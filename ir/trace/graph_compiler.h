@@ -1,0 +1,25 @@
+// The interface through which a recorded graph reaches the compiler, which the core does not link: `passes` implements
+// and registers it when the compiler's shared object is opened.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ir/trace/trace.h"
+
+namespace tandem {
+
+class GraphCompiler {
+ public:
+  virtual ~GraphCompiler() = default;
+  /// The plan of a trace. Output buffers of the plan are the outputs with intoInput == -1, in order. Dead nodes are
+  /// dropped (random ones still count). Throws tandem::Error with the user's line.
+  virtual std::shared_ptr<Plan> compile(const Trace& trace, const std::vector<TraceOutput>& outputs) = 0;
+};
+
+void registerGraphCompiler(GraphCompiler* compiler);
+/// The registered one; opens the compiler's shared object if need be.
+GraphCompiler& graphCompiler();
+
+}  // namespace tandem

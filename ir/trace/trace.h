@@ -1,0 +1,101 @@
+// The recorded graph: hash-consed nodes in the order they were recorded. No MLIR here; a trace is made in
+// nanoseconds an operation and looked up by its hash, and only a miss is compiled.
+//
+// A *value* is a contiguous array of a known shape and dtype. Views are not tensors here but `Window` nodes on values,
+// and in-place writes are `Write` nodes that make a new value of the base with a window replaced; which storage a value
+// finally belongs to is the recorder's business (lazy/), not the trace's.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "ir/schema/op_table.h"
+#include "runtime/base/hash.h"
+#include "runtime/plan/plan.h"
+
+namespace tandem {
+
+/// A result of a node.
+struct ValueRef {
+  std::uint32_t node = 0;
+  std::uint32_t result = 0;
+  friend bool operator==(const ValueRef&, const ValueRef&) = default;
+};
+
+struct TraceOperand {
+  enum class Kind : std::uint8_t { Value, Slot, Absent } kind = Kind::Absent;
+  ValueRef value;
+  std::int32_t slot = -1;
+  static TraceOperand of(ValueRef v) { return {Kind::Value, v, -1}; }
+  static TraceOperand ofSlot(std::int32_t s) { return {Kind::Slot, {}, s}; }
+};
+
+/// A strided window on a contiguous value.
+struct Window {
+  Dims shape;
+  Dims strides;  // in elements
+  std::int64_t offset = 0;
+};
+
+struct TraceNode {
+  enum class Kind : std::uint8_t {
+    Input,   // memory that exists before the trace runs; `input` is its number
+    Op,      // a primitive (pointwise, reduction, random, library)
+    Window,  // operand 0 seen through `window`, as a value of its own
+    Write,   // operand 0 with `window` of it replaced by operand 1 (which has the window's shape)
+  };
+  Kind kind;
+  OpCode op{};                         // Op
+  std::uint32_t input = 0;             // Input
+  std::vector<TraceOperand> operands;  // in the record's order; random operations: (seed slot, offset slot, ...)
+  std::vector<std::int64_t> attrs;     // Op: in the record's encoding
+  Window window;                       // Window, Write
+  std::vector<TensorMeta> results;
+  Hash128 hash;                        // of the node and all below it, extents included, scalars' values not
+  std::uint32_t line = 0;              // index into Trace::lines
+};
+
+class Trace {
+ public:
+  /// A node for memory of this meta (contiguous).
+  ValueRef addInput(const TensorMeta& meta);
+  /// The node of an operation: an equal one if there is one already. Random operations are never merged.
+  std::uint32_t addOp(OpCode op, std::vector<TraceOperand> operands, std::vector<std::int64_t> attrs,
+                      std::vector<TensorMeta> results);
+  /// A value seen through a window; `value` itself where the window is all of it in the same shape; windows of windows
+  /// are composed where strides allow.
+  ValueRef addWindow(ValueRef value, const Window& window);
+  ValueRef addWrite(ValueRef base, ValueRef value, const Window& window);
+  std::int32_t addSlot(const ScalarSlot& slot);
+
+  [[nodiscard]] const TensorMeta& meta(ValueRef v) const { return nodes[v.node].results[v.result]; }
+  /// `%3 = add %1, %2 : f32[4, 8]`, a line a node.
+  [[nodiscard]] std::string text() const;
+
+  std::vector<TraceNode> nodes;
+  std::vector<ScalarSlot> slots;
+  std::vector<std::string> lines;  // `file:line` of users' code; 0 is ""
+  std::uint32_t numInputs = 0;
+  std::uint32_t numRandom = 0;
+  std::uint32_t currentLine = 0;   // given to nodes as they are added
+
+ private:
+  std::uint32_t add(TraceNode node, bool consed);
+  std::unordered_map<Hash128, std::uint32_t, Hash128Hasher> consed_;
+};
+
+/// A value that leaves the trace.
+struct TraceOutput {
+  ValueRef value;
+  /// -1: into a fresh buffer, the plan's output number = its place among the fresh ones. Else the number of the input
+  /// whose memory becomes this value when the trace has run (an in-place write that users can see). Every input is
+  /// named at most once, and all reads of the old content see it as it was.
+  std::int32_t intoInput = -1;
+};
+
+/// The key of a plan: structure, extents, dtypes, outputs; not the values of scalars.
+Hash128 traceHash(const Trace& trace, const std::vector<TraceOutput>& outputs);
+
+}  // namespace tandem

@@ -1,0 +1,12 @@
+// Runs a kernel over its whole range: serial for small work, in tiles of the pool for large.
+#pragma once
+
+#include "runtime/kernel/kernel_signature.h"
+
+namespace tandem {
+
+/// `units` is the length of the kernel's range, `elementsPerUnit` about how many elements one unit touches. Counts one
+/// launch. Bits do not depend on how the range is cut.
+void launchKernel(KernelFn fn, const std::int64_t* args, std::int64_t units, std::int64_t elementsPerUnit);
+
+}  // namespace tandem

@@ -1,0 +1,34 @@
+// Matrix products of plain matrices, under `matmul` and the convolutions that are made of it.
+//
+// Bits are a function of the sizes and the values alone. Small products run in a kernel of our own, in which an
+// element is one chain of fused multiply-adds over k; larger ones are cut into tiles by size and each tile is one
+// single-threaded call of oneDNN (float32) or OpenBLAS (float64).
+#pragma once
+
+#include <cstdint>
+
+namespace tandem::lib {
+
+/// A matrix in memory, strides in elements.
+template <class T>
+struct Matrix {
+  const T* data;
+  std::int64_t rowStride;
+  std::int64_t columnStride;
+};
+
+/// c[M, N] = a[M, K] b[K, N], c dense row-major, all sizes at least 1. Uses the pool (serial inside a tile of it).
+void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<float> a, Matrix<float> b, float* c);
+void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<double> a, Matrix<double> b, double* c);
+/// Integers wrap around; bool is or of ands.
+template <class T>
+void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c);
+
+/// Is a product of this size left to the own kernel?
+constexpr bool isSmallGemm(std::int64_t m, std::int64_t n, std::int64_t k) {
+  return m <= 64 && n <= 64 && k <= 64 && m * n * k <= 16 * 16 * 16;
+}
+void smallGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<float> a, Matrix<float> b, float* c);
+void smallGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<double> a, Matrix<double> b, double* c);
+
+}  // namespace tandem::lib

@@ -1,0 +1,99 @@
+// A plan: what a graph was compiled to. Flat instructions over buffers, plain data but for the resolved function
+// pointers; run many times, by any number of threads at once.
+//
+//   buffers   inputs (memory the caller gives), outputs (memory the plan allocates for the caller), temporaries (places
+//             in one arena, laid out by lifetime)
+//   slots     run-time scalars: constants, arguments of the call, the random generator's state, and double arithmetic
+//             on those
+//   instrs    in order; each a kernel launch, a library call or a copy
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/base/intrusive.h"
+#include "runtime/base/scalar.h"
+#include "runtime/kernel/kernel_signature.h"
+#include "runtime/lib/library.h"
+#include "runtime/memory/storage.h"
+
+namespace tandem {
+
+struct PlanBuffer {
+  enum class Kind : std::uint8_t { Input, Output, Temporary } kind;
+  std::uint32_t index = 0;        // which input or output
+  std::uint64_t arenaOffset = 0;  // of a temporary, 64-byte aligned
+  std::uint64_t bytes = 0;
+};
+
+/// A run-time scalar. Slots are evaluated in order at the start of a run; `a` and `b` name earlier slots.
+struct ScalarSlot {
+  enum class Source : std::uint8_t {
+    Constant,   // value
+    Argument,   // the call's scalar argument number `a`
+    RngSeed,    // the generator's seed
+    RngOffset,  // the generator's offset at entry plus `a`
+    Add, Sub, Mul, Div, Pow, Neg, FloorDiv, Mod,  // on a, b: Python's float (or int) arithmetic
+  };
+  Source source = Source::Constant;
+  Scalar value;  // a constant's value; of others what it was while tracing
+  std::int32_t a = -1;
+  std::int32_t b = -1;
+};
+
+/// Memory as an instruction sees it.
+struct PlanOperand {
+  std::uint32_t buffer = 0;
+  std::uint64_t byteOffset = 0;
+  DType dtype = DType::Float32;
+  Dims shape;    // library calls and copies only
+  Dims strides;  // in elements; likewise
+  bool absent = false;
+};
+
+struct PlanInstr {
+  enum class Kind : std::uint8_t { Kernel, Library, Copy } kind;
+  std::uint32_t function = 0;           // index into Plan::kernels or Plan::library
+  std::vector<PlanOperand> operands;    // inputs, then outputs (Copy: from, to)
+  std::uint32_t numInputs = 0;
+  std::vector<std::uint32_t> scalars;   // slots
+  std::vector<std::int64_t> attrs;      // Library
+  std::vector<std::int64_t> args;       // Kernel: the argument block; pointers and scalars are filled in at run time
+  std::int64_t units = 0;               // Kernel: launch range and its grain, see launchKernel
+  std::int64_t elementsPerUnit = 0;
+  std::string line;                     // the user's line, `file:line`, for errors
+};
+
+struct Plan {
+  std::vector<PlanBuffer> buffers;
+  std::vector<ScalarSlot> slots;
+  std::vector<PlanInstr> instrs;
+  std::vector<KernelSignature> kernels;
+  std::vector<std::string> library;  // names, see libraryFunction
+  std::uint64_t arenaBytes = 0;
+  std::uint32_t numInputs = 0;
+  std::uint32_t numOutputs = 0;
+  std::uint32_t numRandom = 0;       // the generator's offset advances by this
+  std::string explanation;           // what the passes did, for explain()
+
+  // resolved by `resolvePlan`
+  std::vector<KernelFn> kernelFns;
+  std::vector<LibraryFn> libraryFns;
+};
+
+/// Looks up the plan's kernels (compiling in parallel what the caches lack) and library functions.
+void resolvePlan(Plan& plan);
+
+struct PlanRun {
+  std::span<void* const> inputs;          // one pointer an input buffer
+  std::span<void* const> outputs;         // one pointer an output buffer, allocated by the caller
+  std::span<const Scalar> arguments;      // scalar arguments
+  std::int64_t seed = 0;
+  std::int64_t offset = 0;
+};
+/// Runs the instructions in order. Errors of library calls (index checks) carry the instruction's line.
+void runPlan(const Plan& plan, const PlanRun& run);
+
+}  // namespace tandem
