@@ -1,0 +1,39 @@
+# `make demo` trains a network in three modes; `make test` runs every test. Both install what is missing and build first.
+# PRESET=dev|release|asan|tsan chooses the build (CMakePresets.json), JOBS the number of compile jobs.
+PRESET ?= release
+PY := .venv/bin/python
+BUILD := build/$(PRESET)
+
+.PHONY: demo test bench build setup format lint wheel clean
+.NOTPARALLEL:
+
+demo: build
+	$(PY) examples/fashion_mnist.py
+
+test: build
+	PRESET=$(PRESET) scripts/test.sh
+
+bench: build
+	scripts/bench-env.sh
+	$(PY) benchmarks/run.py
+
+build: setup
+	@scripts/build.sh $(PRESET)
+
+setup:
+	@scripts/bootstrap.sh
+
+format: setup
+	git ls-files '*.h' '*.cpp' | xargs -r clang-format-22 -i
+	.venv/bin/ruff format python examples benchmarks scripts tests ir/opgen
+
+lint: setup
+	scripts/lint.sh $(BUILD)
+
+wheel: setup
+	$(PY) -m build --wheel --no-isolation --outdir build/wheel .
+	@ls build/wheel/*.whl
+
+clean:
+	rm -rf build .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -f python/tandem/*.so

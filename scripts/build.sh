@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# Configures and builds one preset (default: release) and puts the package's compiled parts into python/tandem.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+preset=${1:-release}
+jobs=${JOBS:-$(n=$(nproc); echo $((n < 3 ? n : 3)))}
+build=build/$preset
+if [ ! -f "$build/build.ninja" ]; then
+  cmake --preset "$preset" -DPython3_EXECUTABLE="$PWD/.venv/bin/python"
+fi
+NINJA_STATUS='[%f/%t %es] ' ninja -C "$build" -j "$jobs"
+cmake --install "$build" --component python --prefix python | { grep -v -E 'Up-to-date|Install configuration' || true; }

@@ -1,0 +1,88 @@
+"""The rules of the tree, checked: who may include whom, one name for a pass, its file and its test, no file too long,
+nothing generated committed. Prints each breach and exits 1 if there is one. Run from anywhere."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+MAX_LINES = 600
+
+# Folder → the folders its files may include from. The longest matching folder is the one that counts.
+MAY_INCLUDE = {
+    "runtime/base": {"runtime/base"},
+    "runtime": {"runtime"},
+    "ir/schema": {"ir/schema", "runtime/base"},
+    "ir/trace": {"ir/trace", "ir/schema", "runtime/base", "runtime/plan"},
+    "ir/dialect": {"ir", "runtime/base"},
+    "eager": {"eager", "runtime", "ir/schema"},
+    "autograd": {"autograd", "eager", "runtime", "ir/schema"},
+    "lazy": {"lazy", "autograd", "eager", "runtime", "ir/schema", "ir/trace"},
+    "python": {"python", "lazy", "autograd", "eager", "runtime", "ir/schema", "ir/trace"},
+    "codegen": {"codegen", "ir", "runtime/kernel", "runtime/base", "runtime/device", "runtime/plan"},
+    "passes": {"passes", "ir", "codegen", "runtime/base", "runtime/plan", "runtime/kernel"},
+}
+COMPILER_FOLDERS = ("ir/dialect/", "passes/", "codegen/", "tools/", "tests/")
+FOLDERS = {folder.split("/")[0] for folder in MAY_INCLUDE}
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"]+)[>"]', re.M)
+COMPILER_HEADER = re.compile(r"(mlir|llvm|mlir-c|llvm-c|clang)/")
+GENERATED = re.compile(r"\.(o|so|a|pyc|whl|gz|cubin)$|^build/")
+
+
+def within(path, folder):
+    return path == folder or path.startswith(folder + "/")
+
+
+def check_includes(path, text):
+    home = max((folder for folder in MAY_INCLUDE if within(path, folder)), key=len, default=None)
+    for header in INCLUDE.findall(text):
+        if COMPILER_HEADER.match(header):
+            if not path.startswith(COMPILER_FOLDERS):
+                yield f"{path} includes {header}: compiler headers stay in {', '.join(COMPILER_FOLDERS)}"
+        elif header.startswith("."):
+            yield f"{path} includes {header}: write includes from the root"
+        elif home and header.split("/")[0] in FOLDERS and not any(within(header, f) for f in MAY_INCLUDE[home]):
+            yield f"{path} includes {header}: {home}/ may include only {', '.join(sorted(MAY_INCLUDE[home]))}"
+
+
+def check_passes(tracked):
+    """Each pass is passes/<name>.cpp, is listed in the pipeline and has tests/passes/<name>.mlir."""
+    listed = (ROOT / "passes/pipeline.cpp").read_text().replace("_", "").lower() if tracked["passes/pipeline.cpp"] else ""
+    for path in sorted(p for p in tracked if re.fullmatch(r"passes/\w+\.cpp", p)):
+        name = Path(path).stem
+        if not re.search(r"\bPassWrapper<|:\s*(public\s+)?\w*Pass\w*\s*\{", (ROOT / path).read_text()):
+            continue
+        if name.replace("_", "") not in listed:
+            yield f"{path} is not listed in passes/pipeline.cpp"
+        if f"tests/passes/{name}.mlir" not in tracked:
+            yield f"tests/passes/{name}.mlir is missing"
+
+
+def breaches():
+    names = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    tracked = {name: True for name in names if (ROOT / name).is_file()}
+    tracked.setdefault("passes/pipeline.cpp", False)
+    for path in tracked:
+        if GENERATED.search(path):
+            yield f"{path} is built or fetched, and does not belong in the tree"
+        if not tracked[path] or not path.endswith((".h", ".cpp", ".py", ".td")):
+            continue
+        text = (ROOT / path).read_text()
+        if text.count("\n") > MAX_LINES:
+            yield f"{path} has {text.count(chr(10))} lines: split it (at most {MAX_LINES})"
+        if path.endswith((".h", ".cpp")):
+            yield from check_includes(path, text)
+    yield from check_passes(tracked)
+
+
+def main():
+    found = list(breaches())
+    for breach in found:
+        print(breach)
+    print(f"house rules: {len(found)} broken" if found else "house rules: all hold")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Every test, after a build: the house rules, C++ units, IR files, Python. Runs them all, then fails if one failed.
+# The last lines are the runners' own summaries.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+build=build/${PRESET:-release}
+failed=()
+run() {
+  local name=$1
+  shift
+  echo "== $name"
+  "$@" || failed+=("$name")
+}
+
+# Kernels compiled by the tests go to a cache of the build's own, so that a run starts from what it built.
+export TANDEM_CACHE_DIR=$PWD/$build/test-cache
+run "house rules" .venv/bin/python scripts/check_house.py
+run "C++ unit tests" "$(find "$build" -name tandem_tests -type f -perm -u+x -print -quit)" --gtest_brief=1
+run "IR, passes and code generation" .venv/bin/lit -q --show-pass-count 0 -j 2 --param build="$PWD/$build" tests/ir tests/passes tests/codegen
+run "Python tests" .venv/bin/python -m pytest -q -n 2 tests/python "$@"
+if [ "${#failed[@]}" -gt 0 ]; then
+  printf 'failed: %s\n' "${failed[@]}" >&2
+  exit 1
+fi
