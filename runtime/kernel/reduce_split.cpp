@@ -30,7 +30,7 @@ SplitRows splitRows(const KernelSignature& row) {
   std::size_t first = firstStep(row);
   for (std::size_t k = 0; k < row.outputs.size(); ++k) {
     const KernelStep& reduce = row.steps[row.outputs[k].value - first];
-    split.partial.outputs[k].operand = {reduce.dtype, Access::Zero};
+    split.partial.outputs[k].operand = {reduce.dtype, Access::Unit};
     split.finish.inputs.push_back({reduce.dtype, Access::Unit});
     KernelStep again{reduce.op, reduce.dtype, KernelStep::Kind::Reduce, {static_cast<std::uint16_t>(k)}, reduce.result};
     split.finish.steps.push_back(again);

@@ -35,7 +35,14 @@ struct ScalarSlot {
     Argument,   // the call's scalar argument number `a`
     RngSeed,    // the generator's seed
     RngOffset,  // the generator's offset at entry plus `a`
-    Add, Sub, Mul, Div, Pow, Neg, FloorDiv, Mod,  // on a, b: Python's float (or int) arithmetic
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Pow,
+    Neg,
+    FloorDiv,
+    Mod,  // on a, b: Python's float (or int) arithmetic
   };
   Source source = Source::Constant;
   Scalar value;  // a constant's value; of others what it was while tracing
@@ -55,15 +62,23 @@ struct PlanOperand {
 
 struct PlanInstr {
   enum class Kind : std::uint8_t { Kernel, Library, Copy } kind;
-  std::uint32_t function = 0;           // index into Plan::kernels or Plan::library
-  std::vector<PlanOperand> operands;    // inputs, then outputs (Copy: from, to)
+  std::uint32_t function = 0;         // index into Plan::kernels or Plan::library
+  std::vector<PlanOperand> operands;  // inputs, then outputs (Copy: from, to)
   std::uint32_t numInputs = 0;
-  std::vector<std::uint32_t> scalars;   // slots
-  std::vector<std::int64_t> attrs;      // Library
-  std::vector<std::int64_t> args;       // Kernel: the argument block; pointers and scalars are filled in at run time
-  std::int64_t units = 0;               // Kernel: launch range and its grain, see launchKernel
+  std::vector<std::uint32_t> scalars;  // slots
+  std::vector<std::int64_t> attrs;     // Library
+  std::vector<std::int64_t> args;      // Kernel: the argument block; pointers and scalars are filled in at run time
+  std::int64_t units = 0;              // Kernel: launch range and its grain, see launchKernel
   std::int64_t elementsPerUnit = 0;
-  std::string line;                     // the user's line, `file:line`, for errors
+  std::string line;  // the user's line, `file:line`, for errors
+};
+
+/// A place in the resolved argument blocks or views that a run fills in.
+struct PlanPatch {
+  std::uint32_t at = 0;
+  std::uint32_t source = 0;      // a buffer or a slot
+  std::uint64_t byteOffset = 0;  // of a pointer into its buffer
+  DType dtype = DType::Int64;    // of a scalar: Int64 or Float64
 };
 
 struct Plan {
@@ -75,21 +90,28 @@ struct Plan {
   std::uint64_t arenaBytes = 0;
   std::uint32_t numInputs = 0;
   std::uint32_t numOutputs = 0;
-  std::uint32_t numRandom = 0;       // the generator's offset advances by this
-  std::string explanation;           // what the passes did, for explain()
+  std::uint32_t numRandom = 0;  // the generator's offset advances by this
+  std::string explanation;      // what the passes did, for explain()
 
   // resolved by `resolvePlan`
   std::vector<KernelFn> kernelFns;
   std::vector<LibraryFn> libraryFns;
+  std::vector<std::int64_t> blocks;       // the argument blocks of all kernels, one behind the other
+  std::vector<ArrayView> views;           // the operands of all library calls, likewise
+  std::vector<std::uint32_t> starts;      // of an instruction's block in `blocks`, or of its views in `views`
+  std::vector<PlanPatch> pointerPatches;  // into blocks
+  std::vector<PlanPatch> scalarPatches;   // into blocks
+  std::vector<PlanPatch> viewPatches;     // into views
 };
 
-/// Looks up the plan's kernels (compiling in parallel what the caches lack) and library functions.
+/// Looks up the plan's kernels (compiling in parallel what the caches lack) and library functions, and lays out what
+/// runs copy and patch. InternalError where the plan contradicts itself.
 void resolvePlan(Plan& plan);
 
 struct PlanRun {
-  std::span<void* const> inputs;          // one pointer an input buffer
-  std::span<void* const> outputs;         // one pointer an output buffer, allocated by the caller
-  std::span<const Scalar> arguments;      // scalar arguments
+  std::span<void* const> inputs;      // one pointer an input buffer
+  std::span<void* const> outputs;     // one pointer an output buffer, allocated by the caller
+  std::span<const Scalar> arguments;  // scalar arguments
   std::int64_t seed = 0;
   std::int64_t offset = 0;
 };

@@ -1,0 +1,216 @@
+// How a plan runs. `resolvePlan` does once what is the same in every run: it concatenates the argument blocks of all
+// kernels and the views of all library calls, and lists the places in them that hold pointers or scalars. A run copies
+// both into memory of its thread, fills in those places and walks the instructions.
+#include "runtime/plan/plan.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "runtime/base/error.h"
+#include "runtime/device/thread_pool.h"
+#include "runtime/kernel/kernel_cache.h"
+#include "runtime/kernel/launch.h"
+#include "runtime/memory/allocator.h"
+#include "runtime/plan/scalar_slots.h"
+
+namespace tandem {
+
+namespace {
+
+constexpr std::uint64_t kCopyGrain = 256 * 1024;
+
+// What a run works in. It belongs to the thread: a plan calls kernels and library functions, never another plan.
+struct Workspace {
+  std::vector<char*> bases;  // one a buffer
+  std::vector<Scalar> slots;
+  std::vector<std::int64_t> blocks;
+  std::vector<ArrayView> views;
+};
+
+class Arena {
+ public:
+  explicit Arena(std::size_t bytes) : bytes_(bytes), data_(bytes != 0 ? allocate(bytes) : nullptr) {}
+  ~Arena() {
+    if (data_ != nullptr) deallocate(data_, bytes_);
+  }
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+  [[nodiscard]] char* data() const { return static_cast<char*>(data_); }
+
+ private:
+  std::size_t bytes_;
+  void* data_;
+};
+
+void resolveKernel(Plan& plan, const PlanInstr& instr) {
+  TANDEM_CHECK(instr.function < plan.kernels.size());
+  const KernelSignature& signature = plan.kernels[instr.function];
+  ArgLayout layout(signature);
+  TANDEM_CHECK(instr.args.size() == layout.size() && instr.operands.size() == layout.operands &&
+                   instr.scalars.size() == layout.scalars,
+               signature.text());
+  auto start = static_cast<std::uint32_t>(plan.blocks.size());
+  plan.starts.push_back(start);
+  plan.blocks.insert(plan.blocks.end(), instr.args.begin(), instr.args.end());
+  for (std::size_t k = 0; k < instr.operands.size(); ++k) {
+    const PlanOperand& o = instr.operands[k];
+    plan.pointerPatches.push_back({static_cast<std::uint32_t>(start + layout.pointer(k)), o.buffer, o.byteOffset});
+  }
+  for (std::size_t j = 0; j < instr.scalars.size(); ++j) {
+    TANDEM_CHECK(instr.scalars[j] < plan.slots.size());
+    plan.scalarPatches.push_back(
+        {static_cast<std::uint32_t>(start + layout.scalar(j)), instr.scalars[j], 0, signature.scalars[j]});
+  }
+}
+
+// A library call's views, or the two of a copy.
+void resolveViews(Plan& plan, const PlanInstr& instr) {
+  auto start = static_cast<std::uint32_t>(plan.views.size());
+  plan.starts.push_back(start);
+  for (std::size_t k = 0; k < instr.operands.size(); ++k) {
+    const PlanOperand& o = instr.operands[k];
+    plan.views.push_back({nullptr, o.dtype, o.shape, o.strides});
+    if (!o.absent) plan.viewPatches.push_back({static_cast<std::uint32_t>(start + k), o.buffer, o.byteOffset});
+  }
+}
+
+template <class E>
+[[noreturn]] void failAt(const E& error, const std::string& line) {
+  throw E(strcat(error.what(), "\n  recorded at ", line));
+}
+
+// Errors of a library function keep their class and gain the user's line.
+void callLibrary(const Plan& plan, const PlanInstr& instr, std::span<const ArrayView> views,
+                 std::span<const Scalar> slots) {
+  SmallVector<std::int64_t, 8> scalars;
+  for (std::uint32_t s : instr.scalars) scalars.push_back(slots[s].bits());
+  LibraryCall call{views.first(instr.numInputs), views.subspan(instr.numInputs), instr.attrs, scalars};
+  LibraryFn fn = plan.libraryFns[instr.function];
+  if (instr.line.empty()) return fn(call);
+  try {
+    fn(call);
+  } catch (const IndexError& e) {
+    failAt(e, instr.line);
+  } catch (const ValueError& e) {
+    failAt(e, instr.line);
+  } catch (const TypeError& e) {
+    failAt(e, instr.line);
+  } catch (const NotImplementedError& e) {
+    failAt(e, instr.line);
+  } catch (const OutOfMemoryError& e) {
+    failAt(e, instr.line);
+  } catch (const InternalError& e) {
+    failAt(e, instr.line);
+  } catch (const Error& e) {
+    failAt(e, instr.line);
+  }
+}
+
+void copy(const ArrayView& from, const ArrayView& to) {
+  auto bytes = static_cast<std::uint64_t>(from.numel()) * itemSize(from.dtype);
+  if (bytes <= kCopyGrain) {
+    if (bytes != 0) std::memcpy(to.data, from.data, bytes);
+    return;
+  }
+  parallelFor(static_cast<std::int64_t>(bytes), kCopyGrain, [&](std::int64_t begin, std::int64_t end) {
+    std::memcpy(to.as<char>() + begin, from.as<char>() + begin, static_cast<std::size_t>(end - begin));
+  });
+}
+
+void bindBuffers(const Plan& plan, const PlanRun& run, char* arena, std::vector<char*>& bases) {
+  TANDEM_CHECK(run.inputs.size() == plan.numInputs && run.outputs.size() == plan.numOutputs, run.inputs.size(),
+               " inputs of ", plan.numInputs, ", ", run.outputs.size(), " outputs of ", plan.numOutputs);
+  bases.resize(plan.buffers.size());
+  for (std::size_t i = 0; i < plan.buffers.size(); ++i) {
+    const PlanBuffer& b = plan.buffers[i];
+    switch (b.kind) {
+    case PlanBuffer::Kind::Input:
+      bases[i] = static_cast<char*>(run.inputs[b.index]);
+      break;
+    case PlanBuffer::Kind::Output:
+      bases[i] = static_cast<char*>(run.outputs[b.index]);
+      break;
+    case PlanBuffer::Kind::Temporary:
+      bases[i] = arena + b.arenaOffset;
+      break;
+    }
+  }
+}
+
+}  // namespace
+
+void resolvePlan(Plan& plan) {
+  plan.blocks.clear();
+  plan.views.clear();
+  plan.starts.clear();
+  plan.pointerPatches.clear();
+  plan.scalarPatches.clear();
+  plan.viewPatches.clear();
+  plan.libraryFns.clear();
+  for (const PlanBuffer& b : plan.buffers) {
+    if (b.kind == PlanBuffer::Kind::Input) TANDEM_CHECK(b.index < plan.numInputs);
+    if (b.kind == PlanBuffer::Kind::Output) TANDEM_CHECK(b.index < plan.numOutputs);
+    if (b.kind == PlanBuffer::Kind::Temporary) TANDEM_CHECK(b.arenaOffset + b.bytes <= plan.arenaBytes);
+  }
+  for (const std::string& name : plan.library) {
+    plan.libraryFns.push_back(libraryFunction(name));
+    TANDEM_CHECK(plan.libraryFns.back() != nullptr, "no library function is called ", name);
+  }
+  for (const PlanInstr& instr : plan.instrs) {
+    for (const PlanOperand& o : instr.operands) TANDEM_CHECK(o.absent || o.buffer < plan.buffers.size());
+    switch (instr.kind) {
+    case PlanInstr::Kind::Kernel:
+      resolveKernel(plan, instr);
+      break;
+    case PlanInstr::Kind::Library:
+      TANDEM_CHECK(instr.function < plan.library.size() && instr.numInputs <= instr.operands.size());
+      resolveViews(plan, instr);
+      break;
+    case PlanInstr::Kind::Copy:
+      TANDEM_CHECK(instr.operands.size() == 2 && instr.operands[0].dtype == instr.operands[1].dtype);
+      resolveViews(plan, instr);
+      // Strided copies are kernels; what is left is memcpy.
+      for (std::size_t k = 1; k <= 2; ++k) TANDEM_CHECK(plan.views[plan.views.size() - k].contiguous());
+      break;
+    }
+  }
+  plan.kernelFns = lookupKernels(plan.kernels);
+}
+
+void runPlan(const Plan& plan, const PlanRun& run) {
+  thread_local Workspace work;
+  TANDEM_CHECK(plan.starts.size() == plan.instrs.size(), "the plan was not resolved");
+  Arena arena(plan.arenaBytes);
+  bindBuffers(plan, run, arena.data(), work.bases);
+  work.slots.resize(plan.slots.size());
+  evaluateSlots(plan.slots, run, work.slots);
+
+  work.blocks = plan.blocks;
+  for (const PlanPatch& p : plan.pointerPatches)
+    work.blocks[p.at] = std::bit_cast<std::int64_t>(work.bases[p.source] + p.byteOffset);
+  for (const PlanPatch& p : plan.scalarPatches) {
+    const Scalar& s = work.slots[p.source];
+    work.blocks[p.at] = p.dtype == DType::Float64 ? std::bit_cast<std::int64_t>(s.asDouble()) : s.asInt();
+  }
+  work.views = plan.views;
+  for (const PlanPatch& p : plan.viewPatches) work.views[p.at].data = work.bases[p.source] + p.byteOffset;
+
+  for (std::size_t i = 0; i < plan.instrs.size(); ++i) {
+    const PlanInstr& instr = plan.instrs[i];
+    std::uint32_t start = plan.starts[i];
+    switch (instr.kind) {
+    case PlanInstr::Kind::Kernel:
+      launchKernel(plan.kernelFns[instr.function], &work.blocks[start], instr.units, instr.elementsPerUnit);
+      break;
+    case PlanInstr::Kind::Library:
+      callLibrary(plan, instr, std::span(work.views).subspan(start, instr.operands.size()), work.slots);
+      break;
+    case PlanInstr::Kind::Copy:
+      copy(work.views[start], work.views[start + 1]);
+      break;
+    }
+  }
+}
+
+}  // namespace tandem
