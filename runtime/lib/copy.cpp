@@ -1,0 +1,119 @@
+// Strided copies. Dims are ordered by the destination's strides and merged where both sides allow; what remains is
+// rows: plain memory copies, strided runs, or, where the source is dense along another dim, blocks of a transposition.
+#include <algorithm>
+#include <array>
+
+#include "runtime/device/thread_pool.h"
+#include "runtime/lib/strided.h"
+
+namespace tandem {
+namespace {
+
+using lib::kSerialElements;
+using lib::Walker;
+
+struct CopyDims {
+  Dims shape, from, to;
+};
+
+/// Sorted by descending destination stride, size-1 dims dropped, adjacent dims merged.
+CopyDims simplify(const ArrayView& from, const ArrayView& to) {
+  SmallVector<std::uint32_t, 6> order;
+  for (std::uint32_t d = 0; d < from.shape.size(); ++d)
+    if (from.shape[d] != 1) order.push_back(d);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return to.strides[a] > to.strides[b]; });
+  CopyDims c;
+  for (std::uint32_t d : order) {
+    std::int64_t n = from.shape[d];
+    if (!c.shape.empty() && c.from.back() == from.strides[d] * n && c.to.back() == to.strides[d] * n) {
+      c.shape.back() *= n;
+      c.from.back() = from.strides[d];
+      c.to.back() = to.strides[d];
+    } else {
+      c.shape.push_back(n);
+      c.from.push_back(from.strides[d]);
+      c.to.push_back(to.strides[d]);
+    }
+  }
+  return c;
+}
+
+template <class T>
+void copyRow(const T* from, std::int64_t fromStride, T* to, std::int64_t toStride, std::int64_t n) {
+  if (fromStride == 1 && toStride == 1)
+    std::memcpy(to, from, static_cast<std::size_t>(n) * sizeof(T));
+  else if (fromStride == 0 && toStride == 1)
+    std::fill_n(to, n, *from);
+  else if (toStride == 1)
+    for (std::int64_t i = 0; i < n; ++i) to[i] = from[i * fromStride];
+  else
+    for (std::int64_t i = 0; i < n; ++i) to[i * toStride] = from[i * fromStride];
+}
+
+/// One matrix whose source is dense down the rows and whose destination is dense along them, in blocks that keep
+/// both sides' lines in cache.
+template <class T>
+void transposeBlock(const T* from, std::int64_t fromColumn, T* to, std::int64_t toRow, std::int64_t rows,
+                    std::int64_t columns) {
+  constexpr std::int64_t block = 32;
+  for (std::int64_t i0 = 0; i0 < rows; i0 += block)
+    for (std::int64_t j0 = 0; j0 < columns; j0 += block) {
+      std::int64_t i1 = std::min(rows, i0 + block);
+      std::int64_t j1 = std::min(columns, j0 + block);
+      for (std::int64_t i = i0; i < i1; ++i)
+        for (std::int64_t j = j0; j < j1; ++j) to[i * toRow + j] = from[i + j * fromColumn];
+    }
+}
+
+template <class T>
+void copyDims(const T* from, T* to, const CopyDims& c) {
+  std::size_t rank = c.shape.size();
+  if (rank == 0) {
+    *to = *from;
+    return;
+  }
+  std::int64_t n = c.shape[rank - 1];
+  if (rank == 1) {
+    parallelFor(n, kSerialElements, [&](std::int64_t begin, std::int64_t end) {
+      copyRow(from + begin * c.from[0], c.from[0], to + begin * c.to[0], c.to[0], end - begin);
+    });
+    return;
+  }
+  std::int64_t rows = c.shape[rank - 2];
+  if (c.from[rank - 2] == 1 && c.to[rank - 1] == 1 && rows >= 4 && n >= 4) {
+    DimsRef outer = DimsRef(c.shape).first(rank - 2);
+    std::int64_t bands = (rows + 63) / 64;
+    std::array<DimsRef, 2> strides{DimsRef(c.from).first(rank - 2), DimsRef(c.to).first(rank - 2)};
+    parallelFor(numelOf(outer) * bands, kSerialElements / (64 * n) + 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        Walker<2> at(outer, strides, i / bands);
+        std::int64_t first = i % bands * 64;
+        transposeBlock(from + at.offset[0] + first, c.from[rank - 1], to + at.offset[1] + first * c.to[rank - 2],
+                       c.to[rank - 2], std::min<std::int64_t>(64, rows - first), n);
+      }
+    });
+    return;
+  }
+  DimsRef outer = DimsRef(c.shape).first(rank - 1);
+  std::array<DimsRef, 2> strides{DimsRef(c.from).first(rank - 1), DimsRef(c.to).first(rank - 1)};
+  parallelFor(numelOf(outer), kSerialElements / n + 1, [&](std::int64_t begin, std::int64_t end) {
+    Walker<2> at(outer, strides, begin);
+    for (std::int64_t i = begin; i < end; ++i, at.next())
+      copyRow(from + at.offset[0], c.from[rank - 1], to + at.offset[1], c.to[rank - 1], n);
+  });
+}
+
+}  // namespace
+
+void copyArray(const ArrayView& from, const ArrayView& to) {
+  TANDEM_CHECK(from.dtype == to.dtype && from.shape == to.shape, "copy between different arrays");
+  if (from.numel() == 0) return;
+  CopyDims c = simplify(from, to);
+  lib::withSize(from.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::Type;
+    copyDims(from.as<T>(), to.as<T>(), c);
+  });
+}
+
+}  // namespace tandem
