@@ -16,6 +16,15 @@ bool boolean(B& b, typename B::V x) {
   return b.dtype(x) == DType::Bool;
 }
 
+template <class B>
+typename B::V identity(B&, typename B::V x) {
+  return x;
+}
+template <class B>
+typename B::V cast(B& b, typename B::V x, DType t) {
+  return b.dtype(x) == t ? x : b.cast(x, t);
+}
+
 // Arithmetic
 
 template <class B>
@@ -170,6 +179,13 @@ typename B::V signbit(B& b, typename B::V x) {
   return b.lt(n, b.cst(n, 0));
 }
 
+/// |x| with the sign of y; floats.
+template <class B>
+typename B::V copysign(B& b, typename B::V x, typename B::V y) {
+  typename B::V sign = b.bits(b.cst(y, -0.0));
+  return b.flt(b.or_(b.bits(b.abs(x)), b.and_(b.bits(y), sign)));
+}
+
 // Choice
 
 template <class B>
@@ -275,6 +291,14 @@ typename B::V floor_divide(B& b, typename B::V x, typename B::V y) {
   typename B::V signedZero = b.flt(b.and_(b.bits(q), b.bits(b.cst(x, -0.0))));
   f = b.select(b.eq(d, zero), signedZero, f);
   return b.select(b.eq(y, zero), q, f);
+}
+
+/// Element `index` of a ramp: start + step index, computed in float64 (Int64 for an integer `t`) and rounded to `t`.
+template <class B>
+typename B::V arange_value(B& b, DType t, typename B::V start, typename B::V step, typename B::V index) {
+  const DType wide = isFloating(t) ? DType::Float64 : DType::Int64;
+  typename B::V offset = b.mul(cast(b, index, wide), cast(b, step, wide));
+  return cast(b, b.add(offset, cast(b, start, wide)), t);
 }
 
 }  // namespace tandem::math

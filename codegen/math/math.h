@@ -4,6 +4,7 @@
 //   basic.h          arithmetic, comparison, choice, remainders
 //   exp.h, log.h, pow.h, trig.h, inverse_trig.h, hyperbolic.h, erf.h, activations.h
 //   random.h         counter-based random numbers
+//   optim.h          optimizer updates
 //
 // At most 2 ULP in float32 and 4 in float64, subnormals, infinities, NaN and signed zeros included
 // (tests/unit/test_vector_math.cpp).
@@ -18,6 +19,7 @@
 #include "codegen/math/hyperbolic.h"
 #include "codegen/math/inverse_trig.h"
 #include "codegen/math/log.h"
+#include "codegen/math/optim.h"
 #include "codegen/math/pow.h"
 #include "codegen/math/random.h"
 #include "codegen/math/trig.h"

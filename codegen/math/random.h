@@ -85,7 +85,7 @@ typename B::V normal(B& b, DType t, typename B::V seed, typename B::V offset, ty
 
 /// A whole number in [low, high), Int64. The 64 random bits make every number equally likely to 2^-64 times the range.
 template <class B>
-typename B::V random_integer(B& b, typename B::V low, typename B::V high, typename B::V seed, typename B::V offset,
+typename B::V random_integer(B& b, typename B::V seed, typename B::V offset, typename B::V low, typename B::V high,
                              typename B::V index) {
   auto w = detail::philoxWords(detail::Val(b, seed), detail::Val(b, offset), detail::Val(b, index));
   auto range = detail::Val(b, b.sub(high, low));
