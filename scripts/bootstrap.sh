@@ -55,7 +55,7 @@ make_venv() {
   python=$(find_python)
   echo "Making .venv with $($python --version)"
   "$python" -m venv --clear .venv
-  .venv/bin/python -m pip install --quiet --disable-pip-version-check -r scripts/requirements.txt
+  .venv/bin/python -m pip install -qq --disable-pip-version-check -r scripts/requirements.txt
   # The package is used from the work tree: the build puts its compiled parts beside the sources.
   echo "$PWD/python" > "$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/tandem-tree.pth"
   echo "$key" > $stamp

@@ -75,5 +75,5 @@ for name in $(compgen -e); do
 done
 for target in "${targets[@]}"; do
   echo "== make $target"
-  chroot "$root" env -i "${environment[@]}" sh -c "cd /root/tandem && time -p make $target" 2>&1
+  chroot "$root" env -i "${environment[@]}" bash -c "cd /root/tandem && time make $target" 2>&1
 done

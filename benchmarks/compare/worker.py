@@ -1,0 +1,32 @@
+"""Runs one case with one library and prints a JSON line a measurement: `worker.py CASE LIBRARY`.
+
+It runs under the interpreter that has the library; run.py starts one process a case and library.
+"""
+
+import importlib
+import json
+import os
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+
+def measurements(case, library):
+    """Yields (row, mode, seconds) of a case. A case module has a function a library, and `torch_like(T)` for two."""
+    if library in ("tandem", "torch"):
+        module = importlib.import_module(library)
+        module.set_num_threads(os.cpu_count())
+        yield from case.torch_like(module)
+    elif hasattr(case, library):
+        yield from getattr(case, library)()
+
+
+def main():
+    case, library = sys.argv[1:]
+    for row, mode, seconds in measurements(importlib.import_module(case), library):
+        print(json.dumps({"row": row, "mode": mode, "seconds": seconds}), flush=True)
+
+
+if __name__ == "__main__":
+    main()
