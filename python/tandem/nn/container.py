@@ -1,0 +1,378 @@
+"""Containers of modules and of parameters."""
+
+from __future__ import annotations
+
+import operator
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import tandem
+from tandem.nn.module import Module
+from tandem.nn.parameter import Parameter
+from tandem.utils._version import bump
+
+__all__ = ["ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
+
+
+def _position(index: Any, length: int) -> int:
+    """A non-negative position; IndexError outside the list."""
+    index = operator.index(index)
+    if not -length <= index < length:
+        raise IndexError(f"index {index} is out of range")
+    return index % length if length else index
+
+
+class _ModuleSequence(Module):
+    """Modules in order, held under the names "0", "1", and so on."""
+
+    def _replace_all(self, modules: Iterable[Module]) -> None:
+        self.__dict__["_modules"] = {}
+        for i, module in enumerate(modules):
+            self.add_module(str(i), module)
+        bump(self)
+
+    def _key(self, index: Any) -> str:
+        """The name of the module at `index`; a `Sequential` made of a dict has names of its own."""
+        return list(self._modules)[_position(index, len(self))]
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[Module]:
+        return iter(self._modules.values())
+
+    def __setitem__(self, index: Any, module: Module) -> None:
+        setattr(self, self._key(index), module)
+
+    def __delitem__(self, index: Any) -> None:
+        if isinstance(index, slice):
+            for key in list(self._modules)[index]:
+                delattr(self, key)
+        else:
+            delattr(self, self._key(index))
+        self._replace_all(list(self._modules.values()))
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if not name.isdigit()]
+
+    def append(self, module: Module) -> Any:
+        """Add a module at the end; returns self."""
+        self.add_module(str(len(self)), module)
+        return self
+
+    def extend(self, modules: Iterable[Module]) -> Any:
+        """Add modules at the end; returns self."""
+        if not isinstance(modules, Iterable):
+            raise TypeError(f"{type(self).__name__}.extend should be called with an iterable, but got {type(modules)}")
+        for module in list(modules):
+            self.append(module)
+        return self
+
+    def insert(self, index: int, module: Module) -> Any:
+        """Add a module before position `index`; returns self."""
+        if not isinstance(module, Module):
+            raise AssertionError(f"module should be of type: {Module}")
+        length = len(self)
+        if not -length <= index <= length:
+            raise IndexError(f"Index out of range: {index}")
+        modules = list(self._modules.values())
+        modules.insert(index, module)
+        self._replace_all(modules)
+        return self
+
+    def pop(self, index: int = -1) -> Module:
+        """Remove and return the module at `index`."""
+        module = self._modules[self._key(index)]
+        del self[index]
+        return module
+
+
+class Sequential(_ModuleSequence):
+    """Modules called one after the other, each with what the one before returned.
+
+    Takes modules, or one dict of names and modules.
+
+    Example:
+        >>> import tandem
+        >>> net = tandem.nn.Sequential(tandem.nn.Linear(2, 8), tandem.nn.Tanh(), tandem.nn.Linear(8, 1))
+        >>> net(tandem.zeros(5, 2)).shape
+        tandem.Size([5, 1])
+        >>> len(net[:2])
+        2
+    """
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__()
+        if len(args) == 1 and isinstance(args[0], dict):
+            for name, module in args[0].items():
+                self.add_module(name, module)
+        else:
+            for i, module in enumerate(args):
+                self.add_module(str(i), module)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return type(self)(OrderedDict(list(self._modules.items())[index]))
+        return self._modules[self._key(index)]
+
+    def __add__(self, other: Sequential) -> Sequential:
+        if not isinstance(other, Sequential):
+            raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
+        return Sequential(*self, *other)
+
+    def __iadd__(self, other: Sequential) -> Sequential:
+        return self.extend(other)
+
+    def forward(self, input: Any) -> Any:
+        for module in self._modules.values():
+            input = module(input)
+        return input
+
+
+class ModuleList(_ModuleSequence):
+    """A list whose modules are registered; it has no `forward`.
+
+    Example:
+        >>> import tandem
+        >>> layers = tandem.nn.ModuleList(tandem.nn.Linear(4, 4) for _ in range(3))
+        >>> len(list(layers.parameters()))
+        6
+    """
+
+    def __init__(self, modules: Iterable[Module] | None = None) -> None:
+        super().__init__()
+        if modules is not None:
+            self.extend(modules)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return type(self)(list(self._modules.values())[index])
+        return self._modules[self._key(index)]
+
+    def __add__(self, other: Iterable[Module]) -> ModuleList:
+        return ModuleList([*self, *other])
+
+    def __iadd__(self, modules: Iterable[Module]) -> ModuleList:
+        return self.extend(modules)
+
+
+class ModuleDict(Module):
+    """A dict whose modules are registered under their keys; it has no `forward`.
+
+    Example:
+        >>> import tandem
+        >>> m = tandem.nn.ModuleDict({"a": tandem.nn.ReLU()})
+        >>> "a" in m, list(m)
+        (True, ['a'])
+    """
+
+    def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] | None = None) -> None:
+        super().__init__()
+        if modules is not None:
+            self.update(modules)
+
+    def __getitem__(self, key: str) -> Module:
+        return self._modules[key]
+
+    def __setitem__(self, key: str, module: Module) -> None:
+        self.add_module(key, module)
+
+    def __delitem__(self, key: str) -> None:
+        del self._modules[key]
+        bump(self)
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._modules)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._modules
+
+    def clear(self) -> None:
+        """Remove all modules."""
+        self._modules.clear()
+        bump(self)
+
+    def pop(self, key: str) -> Module:
+        """Remove and return the module under `key`."""
+        module = self[key]
+        del self[key]
+        return module
+
+    def keys(self) -> Iterable[str]:
+        """The keys."""
+        return self._modules.keys()
+
+    def items(self) -> Iterable[tuple[str, Module]]:
+        """Pairs of key and module."""
+        return self._modules.items()
+
+    def values(self) -> Iterable[Module]:
+        """The modules."""
+        return self._modules.values()
+
+    def update(self, modules: Any) -> None:
+        """Add the modules of a mapping or of pairs."""
+        if not isinstance(modules, Iterable):
+            raise TypeError(f"ModuleDict.update should be called with a mapping or pairs, but got {type(modules)}")
+        pairs = modules.items() if hasattr(modules, "items") else modules
+        for i, pair in enumerate(pairs):
+            if not isinstance(pair, Iterable) or len(pair) != 2:
+                raise ValueError(f"ModuleDict update sequence element #{i} has to be a pair of key and module")
+            self[pair[0]] = pair[1]
+
+
+def _as_parameter(value: Any) -> Any:
+    """Tensors become parameters; anything else is kept as it is."""
+    if isinstance(value, tandem.Tensor) and not isinstance(value, Parameter):
+        return Parameter(value)
+    return value
+
+
+def _describe(value: Any) -> str:
+    if isinstance(value, tandem.Tensor):
+        kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
+        dtype = str(value.dtype).rpartition(".")[2]
+        return f"{kind} containing: [{dtype} of size {'x'.join(map(str, value.shape))}]"
+    return f"Object of type: {type(value).__name__}"
+
+
+class ParameterList(Module):
+    """A list of parameters; tensors put in become parameters, other values are kept.
+
+    Example:
+        >>> import tandem
+        >>> ps = tandem.nn.ParameterList([tandem.zeros(2), tandem.ones(3)])
+        >>> len(list(ps.parameters()))
+        2
+    """
+
+    def __init__(self, values: Iterable[Any] | None = None) -> None:
+        super().__init__()
+        self._size = 0
+        if values is not None:
+            self.extend(values)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return type(self)(getattr(self, str(i)) for i in range(*index.indices(len(self))))
+        return getattr(self, str(_position(index, len(self))))
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        setattr(self, str(_position(index, len(self))), _as_parameter(value))
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self[i] for i in range(len(self)))
+
+    def __iadd__(self, values: Iterable[Any]) -> ParameterList:
+        return self.extend(values)
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if not name.isdigit()]
+
+    def append(self, value: Any) -> ParameterList:
+        """Add a value at the end; returns self."""
+        self._size += 1
+        self[self._size - 1] = value
+        return self
+
+    def extend(self, values: Iterable[Any]) -> ParameterList:
+        """Add values at the end; returns self."""
+        if not isinstance(values, Iterable) or isinstance(values, tandem.Tensor):
+            raise TypeError(f"ParameterList.extend should be called with an iterable, but got {type(values).__name__}")
+        for value in list(values):
+            self.append(value)
+        return self
+
+    def extra_repr(self) -> str:
+        return "\n".join(f"({i}): {_describe(value)}" for i, value in enumerate(self))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError("ParameterList should not be called.")
+
+
+class ParameterDict(Module):
+    """A dict of parameters; tensors put in become parameters, other values are kept.
+
+    Example:
+        >>> import tandem
+        >>> ps = tandem.nn.ParameterDict({"w": tandem.zeros(2)})
+        >>> [name for name, _ in ps.named_parameters()]
+        ['w']
+    """
+
+    def __init__(self, parameters: Any = None) -> None:
+        super().__init__()
+        self._keys: dict[str, None] = {}
+        if parameters is not None:
+            self.update(parameters)
+
+    def __getitem__(self, key: str) -> Any:
+        if key not in self._keys:
+            raise KeyError(key)
+        return getattr(self, key)
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        if not isinstance(key, str):
+            raise TypeError(f"ParameterDict keys have to be strings, got {type(key).__name__}")
+        self._keys[key] = None
+        setattr(self, key, _as_parameter(value))
+
+    def __delitem__(self, key: str) -> None:
+        self[key]
+        del self._keys[key]
+        delattr(self, key)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._keys)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._keys
+
+    def keys(self) -> Iterable[str]:
+        """The keys, in the order of insertion."""
+        return self._keys.keys()
+
+    def items(self) -> Iterable[tuple[str, Any]]:
+        """Pairs of key and value."""
+        return [(key, self[key]) for key in self._keys]
+
+    def values(self) -> Iterable[Any]:
+        """The values."""
+        return [self[key] for key in self._keys]
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The value under `key`, or `default`."""
+        return self[key] if key in self else default
+
+    def pop(self, key: str) -> Any:
+        """Remove and return the value under `key`."""
+        value = self[key]
+        del self[key]
+        return value
+
+    def clear(self) -> None:
+        """Remove all values."""
+        for key in list(self._keys):
+            del self[key]
+
+    def update(self, parameters: Any) -> None:
+        """Add the values of a mapping or of pairs."""
+        pairs = parameters.items() if hasattr(parameters, "items") else parameters
+        for key, value in pairs:
+            self[key] = value
+
+    def extra_repr(self) -> str:
+        return "\n".join(f"({key}): {_describe(value)}" for key, value in self.items())
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError("ParameterDict should not be called.")

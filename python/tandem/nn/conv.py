@@ -1,0 +1,147 @@
+"""Convolution layers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import tandem
+from tandem import Tensor
+from tandem.nn import functional as F
+from tandem.nn import init
+from tandem.nn.module import Module
+from tandem.nn.parameter import Parameter
+
+__all__ = ["Conv1d", "Conv2d"]
+
+_PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
+
+
+def _tuple_of(value: Any, count: int) -> tuple[int, ...]:
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,) * count
+
+
+class _Conv(Module):
+    """What convolutions of any number of dimensions share."""
+
+    _spatial = 0
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        if groups <= 0:
+            raise ValueError("groups must be a positive integer")
+        if in_channels % groups:
+            raise ValueError("in_channels must be divisible by groups")
+        if out_channels % groups:
+            raise ValueError("out_channels must be divisible by groups")
+        if padding_mode not in _PADDING_MODES:
+            raise ValueError(
+                f"padding_mode must be one of {list(_PADDING_MODES)}, but got padding_mode='{padding_mode}'"
+            )
+        n = self._spatial
+        self.in_channels = in_channels
+        self.out_channels = out_channels
+        self.kernel_size = _tuple_of(kernel_size, n)
+        self.stride = _tuple_of(stride, n)
+        self.dilation = _tuple_of(dilation, n)
+        self.padding = padding if isinstance(padding, str) else _tuple_of(padding, n)
+        if isinstance(padding, str):
+            if padding not in ("same", "valid"):
+                raise ValueError(f"Invalid padding string '{padding}', should be one of 'valid', 'same'")
+            if padding == "same" and any(s != 1 for s in self.stride):
+                raise ValueError("padding='same' is not supported for strided convolutions")
+        self.groups = groups
+        self.padding_mode = padding_mode
+        shape = (out_channels, in_channels // groups, *self.kernel_size)
+        self.weight = Parameter(tandem.empty(shape, device=device, dtype=dtype))
+        if bias:
+            self.bias = Parameter(tandem.empty(out_channels, device=device, dtype=dtype))
+        else:
+            self.register_parameter("bias", None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw initial values anew."""
+        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        if self.bias is not None:
+            fan_in, _ = init._calculate_fan_in_and_fan_out(self.weight)
+            if fan_in != 0:
+                bound = 1 / math.sqrt(fan_in)
+                init.uniform_(self.bias, -bound, bound)
+
+    def _edges(self) -> list[int]:
+        """Padding as `F.pad` takes it: before and after, last dimension first."""
+        edges: list[int] = []
+        for i in reversed(range(self._spatial)):
+            if self.padding == "same":
+                total = self.dilation[i] * (self.kernel_size[i] - 1)
+                edges += [total // 2, total - total // 2]
+            else:
+                edges += [0, 0] if self.padding == "valid" else [self.padding[i]] * 2
+        return edges
+
+    def _convolve(self, conv: Any, input: Tensor) -> Tensor:
+        padding = self.padding
+        if self.padding_mode != "zeros":
+            input, padding = F.pad(input, self._edges(), mode=self.padding_mode), 0
+        return conv(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+
+    def extra_repr(self) -> str:
+        text = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
+        if self.padding != (0,) * self._spatial:
+            text += f", padding={self.padding}"
+        if self.dilation != (1,) * self._spatial:
+            text += f", dilation={self.dilation}"
+        if self.groups != 1:
+            text += f", groups={self.groups}"
+        if self.bias is None:
+            text += ", bias=False"
+        if self.padding_mode != "zeros":
+            text += f", padding_mode={self.padding_mode}"
+        return text
+
+
+class Conv1d(_Conv):
+    """Convolution of [N, in_channels, L] or [in_channels, L]; arguments as in `Conv2d`.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.Conv1d(2, 4, 3)(tandem.zeros(1, 2, 10)).shape
+        tandem.Size([1, 4, 8])
+    """
+
+    _spatial = 1
+
+    def forward(self, input: Tensor) -> Tensor:
+        return self._convolve(F.conv1d, input)
+
+
+class Conv2d(_Conv):
+    """Convolution of [N, in_channels, H, W] or [in_channels, H, W].
+
+    `weight` is [out_channels, in_channels / groups, kH, kW]. `padding` is a number, a pair, "valid" or "same";
+    `padding_mode` one of "zeros", "reflect", "replicate", "circular".
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.Conv2d(3, 8, 3, padding="same")(tandem.zeros(1, 3, 6, 6)).shape
+        tandem.Size([1, 8, 6, 6])
+    """
+
+    _spatial = 2
+
+    def forward(self, input: Tensor) -> Tensor:
+        return self._convolve(F.conv2d, input)

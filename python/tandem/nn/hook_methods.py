@@ -1,0 +1,148 @@
+"""The part of `Module` that registers hooks and runs them around `forward`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tandem.nn.hooks import BackwardBoundary, RemovableHandle, weak_bump
+from tandem.utils._version import bump
+
+HOOK_DICTS = (
+    "_forward_pre_hooks",
+    "_forward_hooks",
+    "_backward_pre_hooks",
+    "_backward_hooks",
+    "_state_dict_pre_hooks",
+    "_state_dict_hooks",
+    "_load_state_dict_pre_hooks",
+    "_load_state_dict_post_hooks",
+    "_forward_pre_hooks_with_kwargs",
+    "_forward_hooks_with_kwargs",
+    "_forward_hooks_always_called",
+)
+
+
+class HookMethods:
+    """Hooks of a module; `Module` derives from it and holds the dicts named in `HOOK_DICTS`."""
+
+    def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        called: set[int] = set()
+        try:
+            for key, hook in list(self._forward_pre_hooks.items()):
+                if key in self._forward_pre_hooks_with_kwargs:
+                    replaced = hook(self, args, kwargs)
+                    if replaced is not None:
+                        if not (isinstance(replaced, tuple) and len(replaced) == 2):
+                            raise RuntimeError(
+                                "forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got "
+                                f"{replaced}."
+                            )
+                        args, kwargs = replaced
+                else:
+                    replaced = hook(self, args)
+                    if replaced is not None:
+                        args = replaced if isinstance(replaced, tuple) else (replaced,)
+            boundary = None
+            if self._backward_hooks or self._backward_pre_hooks:
+                boundary = BackwardBoundary(
+                    self, list(self._backward_hooks.values()), list(self._backward_pre_hooks.values())
+                )
+                args = boundary.wrap_inputs(args)
+            result = self.forward(*args, **kwargs)
+            for key, hook in list(self._forward_hooks.items()):
+                called.add(key)
+                result = self._run_forward_hook(key, hook, args, kwargs, result)
+            return result if boundary is None else boundary.wrap_outputs(result)
+        except Exception:
+            # Hooks with always_call=True run although the call failed; the first error is the one to report.
+            for key, hook in list(self._forward_hooks.items()):
+                if key in self._forward_hooks_always_called and key not in called:
+                    try:
+                        self._run_forward_hook(key, hook, args, kwargs, None)
+                    except Exception:  # noqa: S110
+                        pass
+            raise
+
+    def _run_forward_hook(self, key: int, hook: Callable[..., Any], args: Any, kwargs: Any, result: Any) -> Any:
+        if key in self._forward_hooks_with_kwargs:
+            replaced = hook(self, args, kwargs, result)
+        else:
+            replaced = hook(self, args, result)
+        return result if replaced is None else replaced
+
+    def _add_hook(self, kind: str, hook: Callable[..., Any], prepend: bool = False, **flags: bool) -> RemovableHandle:
+        hooks = self.__dict__[kind]
+        marks = [self.__dict__[name] for name in flags]
+        handle = RemovableHandle(hooks, *marks, on_remove=weak_bump(self))
+        hooks[handle.id] = hook
+        for mark, wanted in zip(marks, flags.values(), strict=True):
+            if wanted:
+                mark[handle.id] = True
+        if prepend:
+            hooks.move_to_end(handle.id, last=False)
+        bump(self)
+        return handle
+
+    def register_forward_pre_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
+        """Call `hook(module, args)` before `forward`; a returned value replaces the positional arguments.
+
+        With `with_kwargs`, `hook(module, args, kwargs)` may return `(new_args, new_kwargs)`.
+        """
+        return self._add_hook("_forward_pre_hooks", hook, prepend, _forward_pre_hooks_with_kwargs=with_kwargs)
+
+    def register_forward_hook(
+        self,
+        hook: Callable[..., Any],
+        *,
+        prepend: bool = False,
+        with_kwargs: bool = False,
+        always_call: bool = False,
+    ) -> RemovableHandle:
+        """Call `hook(module, args, output)` after `forward`; a returned value replaces the output.
+
+        With `with_kwargs` the hook takes `(module, args, kwargs, output)`; with `always_call` it runs although
+        `forward` raised.
+        """
+        return self._add_hook(
+            "_forward_hooks",
+            hook,
+            prepend,
+            _forward_hooks_with_kwargs=with_kwargs,
+            _forward_hooks_always_called=always_call,
+        )
+
+    def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Call `hook(module, grad_input, grad_output)` when the gradients of the inputs are known.
+
+        A returned tuple replaces `grad_input`.
+        """
+        return self._add_hook("_backward_hooks", hook, prepend)
+
+    def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Call `hook(module, grad_output)` before the module's own backward; a returned value replaces it."""
+        return self._add_hook("_backward_pre_hooks", hook, prepend)
+
+    def register_state_dict_pre_hook(self, hook: Callable[..., None]) -> RemovableHandle:
+        """Call `hook(module, prefix, keep_vars)` before the module's part of `state_dict` is collected."""
+        return self._add_hook("_state_dict_pre_hooks", hook)
+
+    def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call `hook(module, state_dict, prefix, local_metadata)` after it was; the hook changes it in place."""
+        return self._add_hook("_state_dict_hooks", hook)
+
+    _register_state_dict_hook = register_state_dict_post_hook
+
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., None]) -> RemovableHandle:
+        """Call `hook(module, state_dict, prefix, metadata, strict, missing, unexpected, errors)` before loading."""
+
+        def bound(*args: Any) -> None:
+            hook(self, *args)
+
+        return self._add_hook("_load_state_dict_pre_hooks", bound)
+
+    def register_load_state_dict_post_hook(self, hook: Callable[..., None]) -> RemovableHandle:
+        """Call `hook(module, incompatible_keys)` after loading; it may change the two lists in place."""
+        return self._add_hook("_load_state_dict_post_hooks", hook)

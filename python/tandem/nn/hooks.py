@@ -1,0 +1,161 @@
+"""Hooks of modules: the handle that removes one, and the boundary that runs backward hooks.
+
+A module with backward hooks wraps its inputs and its outputs in an identity whose backward tells a `BackwardBoundary`
+what went by. The order in a backward pass is: outputs' boundary (pre-hooks may replace the gradient), the module's own
+operations, inputs' boundary (hooks may replace the gradient).
+"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import tandem
+
+__all__ = ["RemovableHandle"]
+
+_handle_ids = itertools.count()
+
+
+class RemovableHandle:
+    """Removes one registered hook; also a context manager that removes it at the end of its block.
+
+    Args:
+        hooks: the dict that holds the hook.
+        extra: further dicts keyed by the same id.
+
+    Example:
+        >>> import tandem
+        >>> m = tandem.nn.Identity()
+        >>> with m.register_forward_hook(lambda mod, args, out: out + 1):
+        ...     m(tandem.zeros(1)).item()
+        1.0
+        >>> m(tandem.zeros(1)).item()
+        0.0
+    """
+
+    def __init__(self, hooks: dict[int, Any], *extra: dict[int, Any], on_remove: Callable[[], None] | None = None):
+        self.id = next(_handle_ids)
+        self._hooks = (hooks, *extra)
+        self._on_remove = on_remove
+
+    def remove(self) -> None:
+        """Remove the hook; does nothing the second time."""
+        for hooks in self._hooks:
+            hooks.pop(self.id, None)
+        if self._on_remove is not None:
+            self._on_remove()
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.remove()
+
+
+def weak_bump(module: Any) -> Callable[[], None]:
+    """A function that bumps the version of `module` if it is still alive; a handle must not keep its module."""
+    from tandem.utils._version import bump
+
+    reference = weakref.ref(module)
+
+    def run() -> None:
+        alive = reference()
+        if alive is not None:
+            bump(alive)
+
+    return run
+
+
+class _Identity(tandem.autograd.Function):
+    """Passes tensors through; its backward passes the gradients through `visit`."""
+
+    @staticmethod
+    def forward(ctx: Any, visit: Callable[..., Any], *tensors: tandem.Tensor) -> Any:
+        ctx.visit = visit
+        ctx.set_materialize_grads(False)
+        views = tuple(t.view_as(t) for t in tensors)
+        return views if len(views) != 1 else views[0]
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        return (None, *ctx.visit(grads))
+
+
+class BackwardBoundary:
+    """Runs the full backward hooks of one call of `module`."""
+
+    def __init__(self, module: Any, hooks: list[Callable[..., Any]], pre_hooks: list[Callable[..., Any]]):
+        self.module, self.hooks, self.pre_hooks = module, hooks, pre_hooks
+        self.grad_output: tuple[Any, ...] | None = None
+        self.input_count = 0
+        self.has_input_grads = False
+
+    def wrap_inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """`args` with its tensors passed through the inputs' identity."""
+        self.input_count = len(args)
+        return self._wrap(args, self._visit_inputs, inputs=True)
+
+    def wrap_outputs(self, result: Any) -> Any:
+        """`result` with its tensors passed through the outputs' identity."""
+        single = not isinstance(result, (tuple, list))
+        outputs = (result,) if single else tuple(result)
+        wrapped = self._wrap(outputs, self._visit_outputs, inputs=False)
+        if single:
+            return wrapped[0]
+        if hasattr(result, "_fields"):
+            return type(result)(*wrapped)
+        return type(result)(wrapped)
+
+    def _wrap(self, values: tuple[Any, ...], visit: Callable[..., Any], inputs: bool) -> tuple[Any, ...]:
+        places = [i for i, v in enumerate(values) if isinstance(v, tandem.Tensor)]
+        wants = tandem.is_grad_enabled() and any(values[i].requires_grad for i in places)
+        if inputs:
+            self.has_input_grads = wants
+        if not wants:
+            return values
+        count = len(values)
+
+        def spread(grads: tuple[Any, ...]) -> tuple[Any, ...]:
+            full: list[Any] = [None] * count
+            for place, grad in zip(places, grads, strict=True):
+                full[place] = grad
+            replaced = visit(tuple(full))
+            return tuple(replaced[place] for place in places)
+
+        wrapped = _Identity.apply(spread, *(values[i] for i in places))
+        wrapped = (wrapped,) if len(places) == 1 else wrapped
+        result = list(values)
+        for place, tensor in zip(places, wrapped, strict=True):
+            result[place] = tensor
+        return tuple(result)
+
+    def _visit_outputs(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+        for hook in self.pre_hooks:
+            replaced = hook(self.module, grads)
+            if replaced is not None:
+                grads = _as_tuple(replaced, len(grads), "backward pre-hook")
+        self.grad_output = grads
+        if not self.has_input_grads:
+            for hook in self.hooks:
+                if hook(self.module, (None,) * self.input_count, grads) is not None:
+                    raise RuntimeError(
+                        "a backward hook returned a gradient for inputs of a module none of which requires one"
+                    )
+        return grads
+
+    def _visit_inputs(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+        for hook in self.hooks:
+            replaced = hook(self.module, grads, self.grad_output)
+            if replaced is not None:
+                grads = _as_tuple(replaced, len(grads), "backward hook")
+        return grads
+
+
+def _as_tuple(value: Any, count: int, what: str) -> tuple[Any, ...]:
+    value = value if isinstance(value, tuple) else (value,)
+    if len(value) != count:
+        raise RuntimeError(f"{what} returned {len(value)} gradients where {count} were expected")
+    return value

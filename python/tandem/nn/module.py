@@ -1,0 +1,502 @@
+"""`Module`: a tree of parameters, buffers and submodules with a `forward`.
+
+Map: attribute rules (`__setattr__` and its like sort parameters, buffers and modules into their dicts) · registration ·
+calling (hooks are in `hook_methods.py`) · walking the tree · conversion (`to`, `apply`) · state (in `state_dict.py`) ·
+`repr`. Every change of structure or flag bumps the module's `_version`, by which compiled functions notice it.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+import tandem
+from tandem.nn import state_dict as _state
+from tandem.nn.hook_methods import HOOK_DICTS, HookMethods
+from tandem.nn.parameter import Buffer, Parameter
+from tandem.utils._version import bump
+
+__all__ = ["Module"]
+
+T = TypeVar("T", bound="Module")
+
+
+class Module(HookMethods):
+    """Base class of all neural network modules.
+
+    A subclass calls `super().__init__()`, assigns parameters, buffers and modules as attributes, and defines `forward`.
+
+    Example:
+        >>> import tandem
+        >>> class Affine(tandem.nn.Module):
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.scale = tandem.nn.Parameter(tandem.full((2,), 3.0))
+        ...     def forward(self, x):
+        ...         return x * self.scale
+        >>> Affine()(tandem.ones(2)).tolist()
+        [3.0, 3.0]
+    """
+
+    training: bool
+    _state_version = 1  # of the layout of this class's entries in a state_dict
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if args or kwargs:
+            given = next(iter(kwargs)) if kwargs else None
+            what = (
+                f"got an unexpected keyword argument '{given}'" if given else f"takes 1 argument, {len(args) + 1} given"
+            )
+            raise TypeError(f"{type(self).__name__}.__init__() {what}")
+        own = self.__dict__
+        own["training"] = True
+        own["_parameters"] = {}
+        own["_buffers"] = {}
+        own["_non_persistent_buffers_set"] = set()
+        own["_modules"] = {}
+        for name in HOOK_DICTS:
+            own[name] = OrderedDict()
+        own["_version"] = 0
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """What a call computes; every subclass defines it."""
+        raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+
+    # --- attributes -------------------------------------------------------------------------------------------------
+
+    def __getattr__(self, name: str) -> Any:
+        own = self.__dict__
+        for kind in ("_parameters", "_buffers", "_modules"):
+            found = own.get(kind)
+            if found is not None and name in found:
+                return found[name]
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        own = self.__dict__
+        params = own.get("_parameters")
+        if isinstance(value, Parameter):
+            if params is None:
+                raise AttributeError("cannot assign parameters before Module.__init__() call")
+            self._forget(name)
+            self.register_parameter(name, value)
+        elif params is not None and name in params:
+            if value is not None:
+                raise TypeError(
+                    f"cannot assign '{_type_name(value)}' as parameter '{name}' (tandem.nn.Parameter or None expected)"
+                )
+            params[name] = None
+        elif isinstance(value, Module):
+            if params is None:
+                raise AttributeError("cannot assign module before Module.__init__() call")
+            self._forget(name)
+            own["_modules"][name] = value
+        elif params is not None and name in own["_modules"]:
+            if value is not None:
+                raise TypeError(
+                    f"cannot assign '{_type_name(value)}' as child module '{name}' (tandem.nn.Module or None expected)"
+                )
+            own["_modules"][name] = None
+        elif isinstance(value, Buffer) or (params is not None and name in own["_buffers"]):
+            if params is None:
+                raise AttributeError("cannot assign buffers before Module.__init__() call")
+            if value is not None and not isinstance(value, tandem.Tensor):
+                raise TypeError(
+                    f"cannot assign '{_type_name(value)}' as buffer '{name}' (tandem.nn.Buffer, tandem.Tensor or None "
+                    "expected)"
+                )
+            if name in own["_buffers"]:
+                own["_buffers"][name] = value
+            else:
+                self._forget(name)
+                self.register_buffer(name, value, value.persistent)
+        else:
+            object.__setattr__(self, name, value)
+        bump(self)
+
+    def __delattr__(self, name: str) -> None:
+        own = self.__dict__
+        for kind in ("_parameters", "_buffers", "_modules"):
+            if name in own[kind]:
+                del own[kind][name]
+                own["_non_persistent_buffers_set"].discard(name)
+                break
+        else:
+            object.__delattr__(self, name)
+        bump(self)
+
+    def __dir__(self) -> list[str]:
+        own = self.__dict__
+        names = {*dir(type(self)), *own, *own["_parameters"], *own["_buffers"], *own["_modules"]}
+        return sorted(n for n in names if not n[:1].isdigit())
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        own = self.__dict__
+        own.update(state)
+        for name in HOOK_DICTS:
+            own.setdefault(name, OrderedDict())
+        own.setdefault("_non_persistent_buffers_set", set())
+
+    def _forget(self, name: str) -> None:
+        """Remove `name` from wherever it is, so that it is registered in one place only."""
+        own = self.__dict__
+        own.pop(name, None)
+        for kind in ("_parameters", "_buffers", "_modules"):
+            if name in own[kind] and kind != "_parameters":
+                del own[kind][name]
+        own["_non_persistent_buffers_set"].discard(name)
+
+    # --- registration -----------------------------------------------------------------------------------------------
+
+    def _check_name(self, name: Any, what: str, taken: dict[str, Any]) -> None:
+        if "_parameters" not in self.__dict__:
+            raise AttributeError(f"cannot assign {what} before Module.__init__() call")
+        if not isinstance(name, str):
+            raise TypeError(f"{what} name should be a string. Got {_type_name(name)}")
+        if "." in name:
+            raise KeyError(f'{what} name can\'t contain "."')
+        if name == "":
+            raise KeyError(f'{what} name can\'t be empty string ""')
+        if hasattr(self, name) and name not in taken:
+            raise KeyError(f"attribute '{name}' already exists")
+
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
+        """Add a parameter under `name`; None keeps the name without a parameter.
+
+        Raises KeyError for a bad or taken name, TypeError for anything but a `Parameter`, ValueError for a parameter
+        that was computed from others.
+        """
+        self._check_name(name, "parameter", self.__dict__.get("_parameters", {}))
+        if param is not None:
+            if not isinstance(param, Parameter):
+                raise TypeError(
+                    f"cannot assign '{_type_name(param)}' object to parameter '{name}' (tandem.nn.Parameter or None "
+                    "required)"
+                )
+            if param.grad_fn is not None:
+                raise ValueError(
+                    f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created "
+                    "explicitly. To express a parameter as a function of another Tensor, compute the value in the "
+                    "forward() method."
+                )
+        self._parameters[name] = param
+        bump(self)
+
+    def register_buffer(self, name: str, tensor: tandem.Tensor | None, persistent: bool = True) -> None:
+        """Add a buffer under `name`: state that is no parameter. Only persistent ones are in the `state_dict`."""
+        self._check_name(name, "buffer", self.__dict__.get("_buffers", {}))
+        if tensor is not None and not isinstance(tensor, tandem.Tensor):
+            raise TypeError(
+                f"cannot assign '{_type_name(tensor)}' object to buffer '{name}' (tandem.Tensor or None required)"
+            )
+        self._buffers[name] = tensor
+        if persistent:
+            self._non_persistent_buffers_set.discard(name)
+        else:
+            self._non_persistent_buffers_set.add(name)
+        bump(self)
+
+    def add_module(self, name: str, module: Module | None) -> None:
+        """Add a child module under `name`."""
+        if not isinstance(module, Module) and module is not None:
+            raise TypeError(f"{_type_name(module)} is not a Module subclass")
+        self._check_name(name, "module", self.__dict__.get("_modules", {}))
+        self._modules[name] = module
+        bump(self)
+
+    register_module = add_module
+
+    # --- calling ----------------------------------------------------------------------------------------------------
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        own = self.__dict__
+        if not (
+            own["_forward_hooks"] or own["_forward_pre_hooks"] or own["_backward_hooks"] or own["_backward_pre_hooks"]
+        ):
+            return self.forward(*args, **kwargs)
+        return self._call_with_hooks(args, kwargs)
+
+    # --- walking the tree -------------------------------------------------------------------------------------------
+
+    def _named_members(
+        self, members: Callable[[Module], Any], prefix: str, recurse: bool, remove_duplicate: bool
+    ) -> Iterator[tuple[str, Any]]:
+        seen: set[int] = set()
+        modules = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
+        for path, module in modules:
+            for name, member in members(module):
+                if member is None or (remove_duplicate and id(member) in seen):
+                    continue
+                seen.add(id(member))
+                yield (f"{path}.{name}" if path else name), member
+
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
+        """Pairs of dotted name and parameter, each parameter once."""
+        return self._named_members(lambda m: m._parameters.items(), prefix, recurse, remove_duplicate)
+
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        """The parameters of the module, and of its children if `recurse`."""
+        for _, param in self.named_parameters(recurse=recurse):
+            yield param
+
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, tandem.Tensor]]:
+        """Pairs of dotted name and buffer, each buffer once."""
+        return self._named_members(lambda m: m._buffers.items(), prefix, recurse, remove_duplicate)
+
+    def buffers(self, recurse: bool = True) -> Iterator[tandem.Tensor]:
+        """The buffers of the module, and of its children if `recurse`."""
+        for _, buffer in self.named_buffers(recurse=recurse):
+            yield buffer
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """Pairs of name and direct child, each child once."""
+        seen: set[int] = set()
+        for name, child in self._modules.items():
+            if child is not None and id(child) not in seen:
+                seen.add(id(child))
+                yield name, child
+
+    def children(self) -> Iterator[Module]:
+        """The direct children."""
+        for _, child in self.named_children():
+            yield child
+
+    def named_modules(
+        self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Module]]:
+        """Pairs of dotted name and module: this one (named by `prefix`) and all below it."""
+        memo = set() if memo is None else memo
+        if self in memo:
+            return
+        if remove_duplicate:
+            memo.add(self)
+        yield prefix, self
+        for name, child in self._modules.items():
+            if child is not None:
+                yield from child.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
+
+    def modules(self) -> Iterator[Module]:
+        """This module and all below it, each once."""
+        for _, module in self.named_modules():
+            yield module
+
+    def get_submodule(self, target: str) -> Module:
+        """The module at the dotted path `target`; AttributeError if there is none."""
+        module: Module = self
+        for name in target.split(".") if target else []:
+            if not hasattr(module, name):
+                raise AttributeError(f"{type(module).__name__} has no attribute `{name}`")
+            module = getattr(module, name)
+            if not isinstance(module, Module):
+                raise AttributeError(f"`{name}` is not an nn.Module")
+        return module
+
+    def get_parameter(self, target: str) -> Parameter:
+        """The parameter at the dotted path `target`; AttributeError if there is none."""
+        path, _, name = target.rpartition(".")
+        module = self.get_submodule(path)
+        if not hasattr(module, name):
+            raise AttributeError(f"{type(module).__name__} has no attribute `{name}`")
+        if name not in module._parameters:
+            raise AttributeError(f"`{name}` is not an nn.Parameter")
+        return module._parameters[name]
+
+    def get_buffer(self, target: str) -> tandem.Tensor:
+        """The buffer at the dotted path `target`; AttributeError if there is none."""
+        path, _, name = target.rpartition(".")
+        module = self.get_submodule(path)
+        if not hasattr(module, name):
+            raise AttributeError(f"{type(module).__name__} has no attribute `{name}`")
+        if name not in module._buffers:
+            raise AttributeError(f"`{name}` is not a buffer")
+        return module._buffers[name]
+
+    # --- conversion -------------------------------------------------------------------------------------------------
+
+    def _apply(self: T, fn: Callable[[tandem.Tensor], tandem.Tensor], recurse: bool = True) -> T:
+        """Replace the values of parameters, their gradients and buffers by `fn` of them; parameters keep identity."""
+        if recurse:
+            for child in self.children():
+                child._apply(fn)
+        for param in self._parameters.values():
+            if param is None:
+                continue
+            with tandem.no_grad():
+                grad = param.grad
+                param.data = fn(param.data)
+                if grad is not None:
+                    param.grad = fn(grad.data).requires_grad_(grad.requires_grad)
+        for name, buffer in self._buffers.items():
+            if buffer is not None:
+                self._buffers[name] = fn(buffer)
+        bump(self)
+        return self
+
+    def apply(self: T, fn: Callable[[Module], Any]) -> T:
+        """Call `fn` on every module below and then on this one; for initialisation, for example."""
+        for child in self.children():
+            child.apply(fn)
+        fn(self)
+        return self
+
+    def to(self: T, *args: Any, **kwargs: Any) -> T:
+        """Move to a device, a floating dtype, or those of a tensor: `to(device, dtype)`, `to(dtype)`, `to(tensor)`.
+
+        Integer and boolean tensors keep their dtype. The module itself is changed and returned.
+        """
+        device, dtype = kwargs.pop("device", None), kwargs.pop("dtype", None)
+        kwargs.pop("non_blocking", None)
+        kwargs.pop("memory_format", None)
+        if kwargs:
+            raise TypeError(f"to() got an unexpected keyword argument '{next(iter(kwargs))}'")
+        for arg in args:
+            if isinstance(arg, tandem.Tensor):
+                device, dtype = arg.device, arg.dtype
+            elif isinstance(arg, tandem.dtype):
+                dtype = arg
+            elif isinstance(arg, (str, int, tandem.device)) and not isinstance(arg, bool):
+                device = arg
+            elif arg is not None and not isinstance(arg, bool):
+                raise TypeError(f"to() received an invalid argument of type {_type_name(arg)}")
+        if dtype is not None and not dtype.is_floating_point:
+            raise TypeError(f"nn.Module.to only accepts floating point dtypes, but got desired dtype={dtype}")
+
+        def convert(t: tandem.Tensor) -> tandem.Tensor:
+            if device is not None:
+                t = t.to(device=device)
+            return t.to(dtype=dtype) if dtype is not None and t.is_floating_point() else t
+
+        return self._apply(convert)
+
+    def _to_floating(self: T, dtype: tandem.dtype) -> T:
+        return self._apply(lambda t: t.to(dtype=dtype) if t.is_floating_point() else t)
+
+    def type(self: T, dst_type: tandem.dtype) -> T:
+        """Convert all parameters and buffers to `dst_type`."""
+        return self._apply(lambda t: t.to(dtype=dst_type))
+
+    def float(self: T) -> T:
+        """Convert floating parameters and buffers to float32."""
+        return self._to_floating(tandem.float32)
+
+    def double(self: T) -> T:
+        """Convert floating parameters and buffers to float64."""
+        return self._to_floating(tandem.float64)
+
+    def half(self: T) -> T:
+        """Convert floating parameters and buffers to float16."""
+        return self._to_floating(tandem.float16)
+
+    def bfloat16(self: T) -> T:
+        """Convert floating parameters and buffers to bfloat16."""
+        return self._to_floating(tandem.bfloat16)
+
+    def cpu(self: T) -> T:
+        """Move to the CPU."""
+        return self._apply(lambda t: t.cpu())
+
+    def cuda(self: T, device: Any = None) -> T:
+        """Move to a GPU; the tensors' own clear error where there is none."""
+        return self._apply(lambda t: t.cuda(device))
+
+    # --- flags ------------------------------------------------------------------------------------------------------
+
+    def train(self: T, mode: bool = True) -> T:
+        """Set training mode here and below; `Dropout` and its like read it as `self.training`."""
+        if not isinstance(mode, bool):
+            raise ValueError("training mode is expected to be boolean")
+        self.training = mode
+        for child in self.children():
+            child.train(mode)
+        return self
+
+    def eval(self: T) -> T:
+        """`train(False)`."""
+        return self.train(False)
+
+    def requires_grad_(self: T, requires_grad: bool = True) -> T:
+        """Set whether the parameters here and below take part in differentiation."""
+        for param in self.parameters():
+            param.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget all gradients, or fill them with zeros if not `set_to_none`."""
+        for param in self.parameters():
+            if param.grad is not None:
+                if set_to_none:
+                    param.grad = None
+                else:
+                    param.grad = param.grad.detach().zero_()
+
+    def share_memory(self: T) -> T:
+        """Move all tensors to shared memory."""
+        return self._apply(lambda t: t.share_memory_())
+
+    # --- state ------------------------------------------------------------------------------------------------------
+
+    def get_extra_state(self) -> Any:
+        """Further state for the `state_dict`; define it together with `set_extra_state`."""
+        raise RuntimeError(f"{type(self).__name__} defines no extra state")
+
+    def set_extra_state(self, state: Any) -> None:
+        """Take back what `get_extra_state` gave."""
+        raise RuntimeError(f"{type(self).__name__} defines no extra state")
+
+    def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
+        _state.save_own(self, destination, prefix, keep_vars)
+
+    def _load_from_state_dict(
+        self,
+        state_dict: dict[str, Any],
+        prefix: str,
+        local_metadata: dict[str, Any],
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
+        _state.load_own(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
+
+    def state_dict(
+        self, *, destination: dict[str, Any] | None = None, prefix: str = "", keep_vars: bool = False
+    ) -> dict[str, Any]:
+        """Parameters and persistent buffers by dotted name, detached (unless `keep_vars`) but sharing storage."""
+        if destination is None:
+            destination = OrderedDict()
+            destination._metadata = OrderedDict()
+        return _state.collect(self, destination, prefix, keep_vars)
+
+    def load_state_dict(self, state_dict: Any, strict: bool = True, assign: bool = False) -> _state.IncompatibleKeys:
+        """Copy values of `state_dict` into the module (with `assign`, take its tensors themselves).
+
+        Returns the missing and unexpected keys. Raises RuntimeError listing them if `strict`, and whenever a shape
+        differs.
+        """
+        return _state.load(self, state_dict, strict, assign)
+
+    # --- text -------------------------------------------------------------------------------------------------------
+
+    def extra_repr(self) -> str:
+        """What `repr` shows between the parentheses besides the children."""
+        return ""
+
+    def _get_name(self) -> str:
+        return type(self).__name__
+
+    def __repr__(self) -> str:
+        extra = self.extra_repr().split("\n") if self.extra_repr() else []
+        children = [f"({name}): " + repr(child).replace("\n", "\n  ") for name, child in self._modules.items()]
+        if not children and len(extra) <= 1:
+            return f"{self._get_name()}({''.join(extra)})"
+        return f"{self._get_name()}(\n  " + "\n  ".join(extra + children) + "\n)"
+
+
+def _type_name(value: Any) -> str:
+    cls = type(value)
+    return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"

@@ -1,0 +1,164 @@
+"""Reading and writing a module's state: the two halves of `state_dict` and `load_state_dict`."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import tandem
+from tandem.nn.parameter import Parameter
+
+if TYPE_CHECKING:
+    from tandem.nn.module import Module
+
+EXTRA_STATE = "_extra_state"
+
+
+class IncompatibleKeys(NamedTuple):
+    """What `load_state_dict` found on one side only."""
+
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+    def __repr__(self) -> str:
+        if not self.missing_keys and not self.unexpected_keys:
+            return "<All keys matched successfully>"
+        return f"IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
+
+    __str__ = __repr__
+
+
+def has_extra_state(module: Module) -> bool:
+    """Whether the class of `module` overrides `get_extra_state`."""
+    from tandem.nn.module import Module
+
+    return type(module).get_extra_state is not Module.get_extra_state
+
+
+def persistent_state(module: Module) -> dict[str, tandem.Tensor]:
+    """The module's own parameters and persistent buffers that are not None, by name."""
+    state = {name: p for name, p in module._parameters.items() if p is not None}
+    for name, buffer in module._buffers.items():
+        if buffer is not None and name not in module._non_persistent_buffers_set:
+            state[name] = buffer
+    return state
+
+
+def collect(module: Module, destination: dict[str, Any], prefix: str, keep_vars: bool) -> dict[str, Any]:
+    """Fill `destination` with the state of `module` and of its children."""
+    if hasattr(destination, "_metadata"):
+        destination._metadata[prefix[:-1]] = {"version": module._state_version}
+    for hook in module._state_dict_pre_hooks.values():
+        hook(module, prefix, keep_vars)
+    module._save_to_state_dict(destination, prefix, keep_vars)
+    for name, child in module._modules.items():
+        if child is not None:
+            child.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
+    metadata = getattr(destination, "_metadata", {}).get(prefix[:-1], {})
+    for hook in module._state_dict_hooks.values():
+        replaced = hook(module, destination, prefix, metadata)
+        if replaced is not None:
+            destination = replaced
+    return destination
+
+
+def save_own(module: Module, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
+    """Write what `module` itself holds into `destination`."""
+    for name, tensor in persistent_state(module).items():
+        destination[prefix + name] = tensor if keep_vars else tensor.detach()
+    if has_extra_state(module):
+        destination[prefix + EXTRA_STATE] = module.get_extra_state()
+
+
+def load_own(
+    module: Module,
+    state: dict[str, Any],
+    prefix: str,
+    metadata: dict[str, Any],
+    strict: bool,
+    missing: list[str],
+    unexpected: list[str],
+    errors: list[str],
+) -> None:
+    """Copy what belongs to `module` itself out of `state`; problems are appended to the three lists."""
+    for hook in module._load_state_dict_pre_hooks.values():
+        hook(state, prefix, metadata, strict, missing, unexpected, errors)
+    assign = metadata.get("assign_to_params_buffers", False)
+    own = persistent_state(module)
+    for name, target in own.items():
+        key = prefix + name
+        if key not in state:
+            if strict:
+                missing.append(key)
+            continue
+        value = state[key]
+        if not isinstance(value, tandem.Tensor):
+            errors.append(
+                f'While copying the parameter named "{key}", expected a tensor from checkpoint but received '
+                f"{type(value)}"
+            )
+        elif tuple(value.shape) != tuple(target.shape):
+            errors.append(
+                f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, "
+                f"the shape in current model is {target.shape}."
+            )
+        elif assign:
+            if isinstance(target, Parameter) and not isinstance(value, Parameter):
+                value = Parameter(value, requires_grad=target.requires_grad)
+            setattr(module, name, value)
+        else:
+            with tandem.no_grad():
+                target.copy_(value)
+
+    extra_key = prefix + EXTRA_STATE
+    if has_extra_state(module):
+        if extra_key in state:
+            module.set_extra_state(state[extra_key])
+        elif strict:
+            missing.append(extra_key)
+    if strict:
+        known = own.keys() | module._modules.keys() | ({EXTRA_STATE} if has_extra_state(module) else set())
+        for key in state:
+            if key.startswith(prefix):
+                name = key[len(prefix) :]
+                head = name.split(".", 1)[0]
+                inside_child = "." in name and head in module._modules
+                if not inside_child and (name not in known or name in module._modules):
+                    unexpected.append(key)
+
+
+def load(module: Module, state_dict: Any, strict: bool, assign: bool) -> IncompatibleKeys:
+    """Load `state_dict` into `module` and its children; raises RuntimeError listing everything that does not fit."""
+    if not hasattr(state_dict, "keys"):
+        raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
+    missing: list[str] = []
+    unexpected: list[str] = []
+    errors: list[str] = []
+    metadata = getattr(state_dict, "_metadata", None)
+    state = OrderedDict(state_dict)
+
+    def walk(target: Module, prefix: str, visible: dict[str, Any]) -> None:
+        local = dict((metadata or {}).get(prefix[:-1], {}))
+        if assign:
+            local["assign_to_params_buffers"] = True
+        target._load_from_state_dict(visible, prefix, local, True, missing, unexpected, errors)
+        for name, child in target._modules.items():
+            if child is not None:
+                inner = f"{prefix}{name}."
+                walk(child, inner, {k: v for k, v in visible.items() if k.startswith(inner)})
+        keys = IncompatibleKeys(missing, unexpected)
+        for hook in target._load_state_dict_post_hooks.values():
+            if hook(target, keys) is not None:
+                raise AssertionError("a load_state_dict post-hook must change the keys in place and return None")
+
+    walk(module, "", state)
+    if strict:
+        if unexpected:
+            errors.insert(0, "Unexpected key(s) in state_dict: {}. ".format(", ".join(f'"{k}"' for k in unexpected)))
+        if missing:
+            errors.insert(0, "Missing key(s) in state_dict: {}. ".format(", ".join(f'"{k}"' for k in missing)))
+    if errors:
+        raise RuntimeError(
+            "Error(s) in loading state_dict for {}:\n\t{}".format(type(module).__name__, "\n\t".join(errors))
+        )
+    return IncompatibleKeys(missing, unexpected)

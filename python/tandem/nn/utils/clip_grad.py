@@ -1,0 +1,75 @@
+"""Limiting gradients in place. Nothing here reads a value, so all of it can be recorded and compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import tandem
+from tandem import Tensor
+
+__all__ = ["clip_grad_norm_", "clip_grad_value_", "get_total_norm"]
+
+
+def _gradients(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
+    parameters = [parameters] if isinstance(parameters, Tensor) else parameters
+    return [p.grad for p in parameters if p.grad is not None]
+
+
+def get_total_norm(
+    tensors: Tensor | Iterable[Tensor],
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
+    """The p-norm of all elements of all tensors, as a 0-d tensor."""
+    tensors = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    norm_type = float(norm_type)
+    if not tensors:
+        return tandem.tensor(0.0)
+    if norm_type == float("inf"):
+        total = tandem.stack([tandem.abs(t.detach()).amax() for t in tensors]).amax()
+    elif norm_type == 2.0:
+        squares = [(t * t).sum() for t in (t.detach() for t in tensors)]
+        total = tandem.sqrt(tandem.stack(squares).sum())
+    else:
+        total = tandem.stack([(tandem.abs(t.detach()) ** norm_type).sum() for t in tensors]).sum() ** (1.0 / norm_type)
+    if error_if_nonfinite and not bool((tandem.abs(total) < float("inf")).item()):
+        raise RuntimeError(
+            f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be "
+            "clipped. To disable this error and scale the gradients by the non-finite norm anyway, set "
+            "`error_if_nonfinite=False`"
+        )
+    return total
+
+
+def clip_grad_norm_(
+    parameters: Tensor | Iterable[Tensor],
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
+    """Scale all gradients in place so that their common norm is at most `max_norm`; returns the norm before.
+
+    Example:
+        >>> import tandem
+        >>> p = tandem.zeros(2, requires_grad=True)
+        >>> (p * tandem.tensor([3.0, 4.0])).sum().backward()
+        >>> tandem.nn.utils.clip_grad_norm_([p], 1.0).item()
+        5.0
+    """
+    with tandem.no_grad():
+        grads = _gradients(parameters)
+        total = get_total_norm(grads, norm_type, error_if_nonfinite)
+        factor = (float(max_norm) / (total + 1e-6)).clamp(max=1.0)
+        for grad in grads:
+            grad.mul_(factor)
+    return total
+
+
+def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: bool | None = None) -> None:
+    """Limit every element of every gradient to [-clip_value, clip_value] in place."""
+    limit = float(clip_value)
+    with tandem.no_grad():
+        for grad in _gradients(parameters):
+            grad.clamp_(-limit, limit)

@@ -1,0 +1,348 @@
+"""`Optimizer`: parameter groups with their hyperparameters, and a state for each parameter.
+
+A subclass creates state in `_init_state`, bumps the version when it does, and updates in `step`. Floats of a group that
+reach arithmetic are read through `scalar(group, name)`, so that a compiled step takes them as run-time scalars.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import tandem
+from tandem import Tensor
+from tandem.nn.hooks import RemovableHandle
+from tandem.utils._version import bump
+
+__all__ = ["Optimizer"]
+
+
+class _Required:
+    def __repr__(self) -> str:
+        return "<required parameter>"
+
+
+required = _Required()
+
+
+def scalar(group: dict[str, Any], name: str) -> Any:
+    """The hyperparameter `name` for arithmetic: its value, or a proxy of it while a function is being compiled.
+
+    Never compare or convert the result; structural choices read `group[name]` itself.
+    """
+    return tandem._C._runtime_scalar(group, name)
+
+
+def check_at_least_zero(**values: Any) -> None:
+    """ValueError for the first value below zero, named in words as PyTorch names it."""
+    for name, value in values.items():
+        if isinstance(value, Tensor):
+            continue
+        if not value >= 0.0:
+            raise ValueError(f"Invalid {name.replace('_', ' ') if name != 'weight_decay' else name} value: {value}")
+
+
+def check_lr(lr: Any) -> None:
+    """ValueError for a negative learning rate, or for a tensor of more than one element."""
+    if isinstance(lr, Tensor):
+        if lr.numel() != 1:
+            raise ValueError("Tensor lr must be 1-element")
+    elif not lr >= 0.0:
+        raise ValueError(f"Invalid learning rate: {lr}")
+
+
+def check_betas(betas: Any) -> None:
+    """ValueError for a decay rate outside [0, 1)."""
+    for i, beta in enumerate(betas):
+        if not isinstance(beta, Tensor) and not 0.0 <= beta < 1.0:
+            raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+
+
+def check_modes(differentiable: bool, **implementations: bool | None) -> None:
+    """Check the arguments that choose an implementation: there is one, so only contradictions matter.
+
+    Steps are single operations already (`foreach`, `fused`), can be compiled (`capturable`), and have no derivative.
+    """
+    if differentiable:
+        raise ValueError("differentiable=True: an optimizer's step has no derivative; write the update with tensors")
+    if implementations.get("foreach") and implementations.get("fused"):
+        raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+
+
+class Optimizer:
+    """Base class of optimizers.
+
+    Args:
+        params: parameters, pairs of name and parameter, or dicts with "params" and hyperparameters of their own.
+        defaults: hyperparameters of groups that do not give theirs.
+
+    Example:
+        >>> import tandem
+        >>> class Descent(tandem.optim.Optimizer):
+        ...     def __init__(self, params, lr):
+        ...         super().__init__(params, {"lr": lr})
+        ...     def step(self):
+        ...         with tandem.no_grad():
+        ...             for group in self.param_groups:
+        ...                 for p in group["params"]:
+        ...                     p.sub_(p.grad * group["lr"])
+        >>> w = tandem.ones(1, requires_grad=True)
+        >>> (w * w).sum().backward()
+        >>> Descent([w], lr=0.25).step()
+        >>> w.tolist()
+        [0.5]
+    """
+
+    def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:
+        self._version = 0
+        self.defaults = defaults
+        self.state: defaultdict[Any, Any] = defaultdict(dict)
+        self.param_groups: list[dict[str, Any]] = []
+        self._make_hook_dicts()
+        if isinstance(params, Tensor):
+            raise TypeError(
+                "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
+                f"{type(params).__name__}"
+            )
+        groups = list(params)
+        if not groups:
+            raise ValueError("optimizer got an empty parameter list")
+        if not isinstance(groups[0], dict):
+            groups = [{"params": groups}]
+        for group in groups:
+            self.add_param_group(group)
+
+    def _make_hook_dicts(self) -> None:
+        self._step_pre_hooks: OrderedDict[int, Any] = OrderedDict()
+        self._step_post_hooks: OrderedDict[int, Any] = OrderedDict()
+        self._state_dict_pre_hooks: OrderedDict[int, Any] = OrderedDict()
+        self._state_dict_post_hooks: OrderedDict[int, Any] = OrderedDict()
+        self._load_pre_hooks: OrderedDict[int, Any] = OrderedDict()
+        self._load_post_hooks: OrderedDict[int, Any] = OrderedDict()
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Wrap the subclass's `step` so that hooks run around it."""
+        super().__init_subclass__(**kwargs)
+        if "step" in cls.__dict__:
+            cls.step = _with_step_hooks(cls.__dict__["step"])
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__dict__.setdefault("_version", 0)
+        if "_step_pre_hooks" not in self.__dict__:
+            self._make_hook_dicts()
+        bump(self)
+
+    def __repr__(self) -> str:
+        lines = [type(self).__name__ + " ("]
+        for i, group in enumerate(self.param_groups):
+            lines.append(f"Parameter Group {i}")
+            lines += [f"    {key}: {group[key]}" for key in sorted(group) if key != "params"]
+        return "\n".join(lines) + "\n)"
+
+    # --- parameters -------------------------------------------------------------------------------------------------
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Add parameters with hyperparameters of their own: `{"params": [...], "lr": 0.1}`."""
+        if not isinstance(param_group, dict):
+            raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
+        given = param_group["params"]
+        if isinstance(given, Tensor):
+            given = [given]
+        elif isinstance(given, set):
+            raise TypeError(
+                "optimizer parameters need to be organized in ordered collections, but the ordering of "
+                "tensors in sets will change between runs. Please use a list instead."
+            )
+        params, names = [], []
+        for item in given:
+            if isinstance(item, tuple):
+                names.append(item[0])
+                item = item[1]
+            if not isinstance(item, Tensor):
+                raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {type(item).__name__}")
+            if not (item.is_leaf or item.retains_grad):
+                raise ValueError("can't optimize a non-leaf Tensor")
+            params.append(item)
+        if names and len(names) != len(params):
+            raise ValueError("all optimizer params should be with/without names. Some param names are missing")
+        if len({id(p) for p in params}) != len(params):
+            raise ValueError("optimizer contains a parameter group with duplicate parameters")
+        if not {id(p) for p in params}.isdisjoint(id(p) for g in self.param_groups for p in g["params"]):
+            raise ValueError("some parameters appear in more than one parameter group")
+        group = {**param_group, "params": params}
+        if names:
+            group["param_names"] = names
+        for name, default in self.defaults.items():
+            if default is required and name not in group:
+                raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
+            group.setdefault(name, default)
+        self.param_groups.append(group)
+        bump(self)
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients of all parameters, or fill them with zeros if not `set_to_none`."""
+        for group in self.param_groups:
+            for param in group["params"]:
+                if set_to_none:
+                    param.grad = None
+                elif param.grad is not None:
+                    param.grad = param.grad.detach().zero_()
+
+    # --- steps ------------------------------------------------------------------------------------------------------
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Update the parameters once; a subclass defines it. `closure` computes the loss anew and is run first."""
+        raise NotImplementedError
+
+    def _run_closure(self, closure: Callable[[], Any] | None) -> Any:
+        if closure is None:
+            return None
+        with tandem.enable_grad():
+            return closure()
+
+    def _init_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        """The first state of `param`; a subclass with state defines it."""
+        return {}
+
+    def _state_of(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        """The state of `param`, created when it is first asked for."""
+        state = self.state[param]
+        if not state:
+            state.update(self._init_state(param, group))
+            bump(self)
+        return state
+
+    def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call `hook(optimizer, args, kwargs)` before each step; it may return `(new_args, new_kwargs)`."""
+        return self._add_hook(self._step_pre_hooks, hook)
+
+    def register_step_post_hook(self, hook: Callable[..., None]) -> RemovableHandle:
+        """Call `hook(optimizer, args, kwargs)` after each step."""
+        return self._add_hook(self._step_post_hooks, hook)
+
+    def register_state_dict_pre_hook(self, hook: Callable[..., None], prepend: bool = False) -> RemovableHandle:
+        """Call `hook(optimizer)` before `state_dict`."""
+        return self._add_hook(self._state_dict_pre_hooks, hook, prepend)
+
+    def register_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Call `hook(optimizer, state_dict)` after `state_dict`; it may return another dict."""
+        return self._add_hook(self._state_dict_post_hooks, hook, prepend)
+
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Call `hook(optimizer, state_dict)` before `load_state_dict`; it may return another dict."""
+        return self._add_hook(self._load_pre_hooks, hook, prepend)
+
+    def register_load_state_dict_post_hook(self, hook: Callable[..., None], prepend: bool = False) -> RemovableHandle:
+        """Call `hook(optimizer)` after `load_state_dict`."""
+        return self._add_hook(self._load_post_hooks, hook, prepend)
+
+    def _add_hook(self, hooks: OrderedDict[int, Any], hook: Callable[..., Any], prepend: bool = False) -> Any:
+        handle = RemovableHandle(hooks)
+        hooks[handle.id] = hook
+        if prepend:
+            hooks.move_to_end(handle.id, last=False)
+        bump(self)
+        return handle
+
+    # --- state ------------------------------------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        """`{"state": state by parameter number, "param_groups": groups with numbers for parameters}`."""
+        for hook in self._state_dict_pre_hooks.values():
+            hook(self)
+        numbers: dict[int, int] = {}
+        groups = []
+        for group in self.param_groups:
+            for param in group["params"]:
+                numbers.setdefault(id(param), len(numbers))
+            packed = {key: value for key, value in group.items() if key != "params"}
+            packed["params"] = [numbers[id(param)] for param in group["params"]]
+            groups.append(packed)
+        state = {numbers.get(id(key), key) if isinstance(key, Tensor) else key: v for key, v in self.state.items()}
+        result = {"state": state, "param_groups": groups}
+        for hook in self._state_dict_post_hooks.values():
+            replaced = hook(self, result)
+            if replaced is not None:
+                result = replaced
+        return result
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take hyperparameters and state from `state_dict`; ValueError if the groups do not fit."""
+        state_dict = dict(state_dict)
+        for hook in self._load_pre_hooks.values():
+            replaced = hook(self, state_dict)
+            if replaced is not None:
+                state_dict = replaced
+        groups, saved = self.param_groups, copy.deepcopy(state_dict["param_groups"])
+        if len(groups) != len(saved):
+            raise ValueError("loaded state dict has a different number of parameter groups")
+        if any(len(a["params"]) != len(b["params"]) for a, b in zip(groups, saved, strict=True)):
+            raise ValueError(
+                "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
+            )
+        owners = {
+            number: param
+            for group, packed in zip(groups, saved, strict=True)
+            for number, param in zip(packed["params"], group["params"], strict=True)
+        }
+        state: defaultdict[Any, Any] = defaultdict(dict)
+        for key, value in state_dict["state"].items():
+            param = owners.get(key)
+            state[key if param is None else param] = _adapt(value, param)
+        # The dicts and lists of the groups stay the same objects: schedulers and compiled functions hold them.
+        for group, packed in zip(groups, saved, strict=True):
+            params = group["params"]
+            if "param_names" in group and "param_names" not in packed:
+                packed["param_names"] = group["param_names"]
+            group.clear()
+            group.update(packed, params=params)
+        self.state = state
+        bump(self)
+        for hook in self._load_post_hooks.values():
+            hook(self)
+
+
+def _adapt(value: Any, param: Tensor | None, name: str = "") -> Any:
+    """A copy of saved state on the device and in the floating dtype of its parameter; step counts keep theirs."""
+    if isinstance(value, Tensor):
+        if param is None or name == "step":
+            return value.clone()
+        dtype = param.dtype if param.is_floating_point() else value.dtype
+        return value.to(device=param.device, dtype=dtype, copy=True)
+    if isinstance(value, dict):
+        return {key: _adapt(v, param, key) for key, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(_adapt(v, param, name) for v in value)
+    return copy.deepcopy(value)
+
+
+def _with_step_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
+    if getattr(step, "_runs_hooks", False):
+        return step
+
+    @functools.wraps(step)
+    def run(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
+        if not self._step_pre_hooks and not self._step_post_hooks:
+            return step(self, *args, **kwargs)
+        for hook in list(self._step_pre_hooks.values()):
+            replaced = hook(self, args, kwargs)
+            if replaced is not None:
+                if not (isinstance(replaced, tuple) and len(replaced) == 2):
+                    raise RuntimeError(
+                        f"a step pre-hook must return None or (new_args, new_kwargs), but got {replaced}."
+                    )
+                args, kwargs = replaced
+        result = step(self, *args, **kwargs)
+        for hook in list(self._step_post_hooks.values()):
+            hook(self, args, kwargs)
+        return result
+
+    run._runs_hooks = True
+    return run

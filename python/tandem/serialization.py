@@ -1,0 +1,377 @@
+"""`tandem.save` and `tandem.load`: nested state in one file of the safetensors layout.
+
+The file is: 8 bytes, the header's length (little endian) · the header, JSON that gives each member's dtype, shape and
+range of bytes · the bytes. `__metadata__` in the header holds under "tandem" the tree of dicts, lists, tuples, scalars,
+strings and None as JSON, in which a tensor is a member's name with its strides, its offset and whether it requires grad.
+A member is a whole storage's used part, flat, so tensors that shared storage share it again after loading. Any reader of
+safetensors can open the file; a file without the tree loads as a flat dict.
+
+Nothing of a file is executed. Writing goes to a temporary file beside the target, is synced, and is renamed over it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import struct
+import tempfile
+from collections import OrderedDict
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+import tandem
+from tandem import Tensor
+
+__all__ = ["load", "save"]
+
+_FORMAT = "1"
+_MAX_HEADER = 100_000_000
+_NAMES = {
+    "bool": "BOOL",
+    "uint8": "U8",
+    "int8": "I8",
+    "int16": "I16",
+    "int32": "I32",
+    "int64": "I64",
+    "float16": "F16",
+    "bfloat16": "BF16",
+    "float32": "F32",
+    "float64": "F64",
+}
+_DTYPES = {code: name for name, code in _NAMES.items()}
+
+
+def _dtype_name(dtype: tandem.dtype) -> str:
+    return str(dtype).rpartition(".")[2]
+
+
+def _numpy_dtype(name: str) -> np.dtype:
+    """The NumPy dtype of the same width; bfloat16, which NumPy lacks, travels as 16-bit integers."""
+    return np.dtype("int16" if name == "bfloat16" else name).newbyteorder("<")
+
+
+def _to_numpy(tensor: Tensor) -> np.ndarray:
+    if tensor.dtype == tandem.bfloat16:
+        wide = np.ascontiguousarray(tensor.to(tandem.float32).numpy())
+        return (wide.view(np.uint32) >> 16).astype(np.uint16).view(np.int16)
+    return tensor.numpy()
+
+
+def _from_numpy(array: np.ndarray, name: str) -> Tensor:
+    if name == "bfloat16":
+        wide = (array.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
+        return tandem.from_numpy(wide).to(tandem.bfloat16)
+    return tandem.from_numpy(array)
+
+
+# --- writing --------------------------------------------------------------------------------------------------------
+
+
+class _Writer:
+    """Turns a tree into JSON, and its tensors into members: one a storage and dtype."""
+
+    def __init__(self) -> None:
+        self.groups: dict[tuple[Any, str], list[tuple[Tensor, dict[str, Any], str]]] = {}
+        self.anchors: list[Any] = []
+
+    def encode(self, value: Any, path: str) -> Any:
+        if value is None or isinstance(value, (bool, str)):
+            return value
+        if isinstance(value, int):
+            return value if abs(value) < 2**53 else {"int": str(value)}
+        if isinstance(value, float):
+            return value if math.isfinite(value) else {"float": repr(value)}
+        if isinstance(value, Tensor):
+            return self._tensor(value, path)
+        if isinstance(value, np.generic):
+            return self.encode(value.item(), path)
+        if isinstance(value, np.ndarray):
+            return {"array": self.encode(tandem.from_numpy(np.ascontiguousarray(value)), path)}
+        if isinstance(value, tuple) and hasattr(value, "_fields"):
+            raise TypeError(f"save: {path}: a named tuple cannot be saved; make it a tuple or a dict")
+        if isinstance(value, (list, tuple, set)):
+            kind = "list" if isinstance(value, list) else "tuple" if isinstance(value, tuple) else "set"
+            items = [self.encode(item, f"{path}.{i}" if path else str(i)) for i, item in enumerate(value)]
+            return items if kind == "list" else {kind: items}
+        if isinstance(value, dict):
+            kind = "ordered" if isinstance(value, OrderedDict) else "dict"
+            pairs = [
+                [self.encode(k, path), self.encode(v, f"{path}.{k}" if path else str(k))] for k, v in value.items()
+            ]
+            return {kind: pairs}
+        if isinstance(value, tandem.dtype):
+            return {"dtype": _dtype_name(value)}
+        if isinstance(value, bytes):
+            return {"bytes": value.hex()}
+        raise TypeError(
+            f"save: {path or 'the object'}: cannot save a {type(value).__name__}; save dicts, lists, tuples, numbers, "
+            "strings and tensors, and of a module or an optimizer its state_dict()"
+        )
+
+    def _tensor(self, tensor: Tensor, path: str) -> dict[str, Any]:
+        name = _dtype_name(tensor.dtype)
+        if name not in _NAMES:
+            raise TypeError(f"save: {path}: tensors of {tensor.dtype} have no place in the file format")
+        record: dict[str, Any] = {"shape": list(tensor.shape), "stride": list(tensor.stride())}
+        if tensor.requires_grad:
+            record["requires_grad"] = True
+        if isinstance(tensor, tandem.nn.Parameter):
+            record["parameter"] = True
+        values = tensor.detach().cpu()
+        self.anchors.append(values)  # keeps storages apart: a freed one's address could be used again
+        base = values.data_ptr() - values.storage_offset() * values.element_size()
+        key = (base, name) if values.numel() else (object(), name)
+        self.groups.setdefault(key, []).append((values, record, path))
+        return {"tensor": record}
+
+    def members(self) -> dict[str, np.ndarray]:
+        """The flat arrays by name; completes the records with member and offset."""
+        result: dict[str, np.ndarray] = {}
+        for group in self.groups.values():
+            name = self._free_name(group[0][2] or "tensor", result)
+            if len(group) == 1:
+                values, record, _ = group[0]
+                # Alone in its storage: saved in row-major order, without what the view leaves out.
+                record.update(member=name, offset=0)
+                del record["stride"]
+                result[name] = np.ascontiguousarray(_to_numpy(values.contiguous()))
+                continue
+            start = min(v.storage_offset() for v, _, _ in group)
+            stop = max(_end(v) for v, _, _ in group)
+            whole = np.zeros(stop - start, dtype=_to_numpy(group[0][0]).dtype)
+            for values, record, _ in group:
+                offset = values.storage_offset() - start
+                record.update(member=name, offset=offset)
+                steps = [n * whole.itemsize for n in values.stride()]
+                window = np.lib.stride_tricks.as_strided(whole[offset:], list(values.shape), steps)
+                window[...] = _to_numpy(values)
+            result[name] = whole
+        return result
+
+    @staticmethod
+    def _free_name(wanted: str, taken: dict[str, Any]) -> str:
+        name, count = wanted, 1
+        while name in taken or name == "__metadata__":
+            count += 1
+            name = f"{wanted}#{count}"
+        return name
+
+
+def _end(tensor: Tensor) -> int:
+    """One past the last element of the storage that `tensor` reaches."""
+    reach = sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
+    return tensor.storage_offset() + reach + 1
+
+
+def save(obj: Any, f: str | os.PathLike[str] | BinaryIO, **_ignored: Any) -> None:
+    """Write `obj` (nested dicts, lists, tuples, numbers, strings, None and tensors) to a path or a binary file.
+
+    A path is written whole or not at all. TypeError, naming the place, for an object of another kind.
+
+    Example:
+        >>> import tandem, tempfile, os
+        >>> path = os.path.join(tempfile.mkdtemp(), "state.tandem")
+        >>> tandem.save({"w": tandem.ones(2), "epoch": 3}, path)
+        >>> tandem.load(path)["epoch"]
+        3
+    """
+    writer = _Writer()
+    tree = writer.encode(obj, "")
+    members = writer.members()
+    header: dict[str, Any] = {}
+    offset = 0
+    names = {id(array): name for name, array in members.items()}
+    dtypes = {record["member"]: key[1] for key, group in writer.groups.items() for _, record, _ in group}
+    for array in members.values():
+        name = names[id(array)]
+        header[name] = {
+            "dtype": _NAMES[dtypes[name]],
+            "shape": list(array.shape),
+            "data_offsets": [offset, offset + array.nbytes],
+        }
+        offset += array.nbytes
+    header["__metadata__"] = {"format": "tandem", "version": _FORMAT, "tandem": json.dumps(tree, allow_nan=False)}
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    chunks = [struct.pack("<Q", len(text)), text, *(array.data for array in members.values() if array.nbytes)]
+    if hasattr(f, "write"):
+        for chunk in chunks:
+            f.write(chunk)
+    else:
+        _write_whole(Path(f), chunks)
+
+
+def _write_whole(path: Path, chunks: list[Any]) -> None:
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as out:
+            for chunk in chunks:
+                out.write(chunk)
+            out.flush()
+            os.fsync(out.fileno())
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(temporary, 0o666 & ~mask)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+# --- reading --------------------------------------------------------------------------------------------------------
+
+
+class _Reader:
+    """The members of one file's bytes, checked as they are asked for."""
+
+    def __init__(self, data: bytes, where: str) -> None:
+        self.where = where
+        if len(data) < 8:
+            raise self.error("the header's length", f"the file has only {len(data)} bytes")
+        (length,) = struct.unpack("<Q", data[:8])
+        if length > min(_MAX_HEADER, len(data) - 8):
+            raise self.error("the header", f"{length} bytes announced, {len(data) - 8} there")
+        try:
+            header = json.loads(data[8 : 8 + length].decode())
+        except (ValueError, RecursionError) as exc:
+            raise self.error("the header", f"not readable as JSON ({exc})") from None
+        if not isinstance(header, dict):
+            raise self.error("the header", "not a JSON object")
+        self.metadata = header.pop("__metadata__", {})
+        if not isinstance(self.metadata, dict):
+            raise self.error("__metadata__", "not a JSON object")
+        self.entries = header
+        self.body = memoryview(data)[8 + length :]
+        self.loaded: dict[str, Tensor] = {}
+
+    def error(self, member: str, what: str) -> RuntimeError:
+        return RuntimeError(f"load: {self.where} is damaged or not a tensor file: {member}: {what}")
+
+    def member(self, name: Any) -> Tensor:
+        """The member `name` as a tensor; each is read once."""
+        if name in self.loaded:
+            return self.loaded[name]
+        entry = self.entries.get(name) if isinstance(name, str) else None
+        if not isinstance(entry, dict):
+            raise self.error(f"member {name!r}", "missing in the header")
+        what = f"member {name!r}"
+        dtype, shape, offsets = entry.get("dtype"), entry.get("shape"), entry.get("data_offsets")
+        if dtype not in _DTYPES:
+            raise self.error(what, f"unknown dtype {dtype!r}")
+        if not _sizes(shape):
+            raise self.error(what, f"bad shape {shape!r}")
+        if not _sizes(offsets) or len(offsets) != 2 or offsets[0] > offsets[1]:
+            raise self.error(what, f"bad range of bytes {offsets!r}")
+        if offsets[1] > len(self.body):
+            raise self.error(what, f"ends at byte {offsets[1]} of {len(self.body)}: the file is cut off")
+        element = _numpy_dtype(_DTYPES[dtype])
+        if math.prod(shape) * element.itemsize != offsets[1] - offsets[0]:
+            raise self.error(what, f"shape {shape} of {_DTYPES[dtype]} does not fill {offsets[1] - offsets[0]} bytes")
+        raw = np.frombuffer(self.body[offsets[0] : offsets[1]], dtype=element)
+        tensor = _from_numpy(raw.astype(element.newbyteorder("="), copy=True).reshape(shape), _DTYPES[dtype])
+        self.loaded[name] = tensor
+        return tensor
+
+    def decode(self, node: Any) -> Any:
+        """The object that `node` of the tree stands for."""
+        if isinstance(node, list):
+            return [self.decode(item) for item in node]
+        if not isinstance(node, dict):
+            return node
+        if len(node) != 1:
+            raise self.error("the tree", f"unknown node {str(node)[:80]}")
+        ((kind, value),) = node.items()
+        try:
+            if kind in ("dict", "ordered"):
+                pairs = [(self.decode(k), self.decode(v)) for k, v in value]
+                return dict(pairs) if kind == "dict" else OrderedDict(pairs)
+            if kind in ("tuple", "set"):
+                return (tuple if kind == "tuple" else set)(self.decode(item) for item in value)
+            if kind == "int":
+                return int(value)
+            if kind == "float":
+                return float(value)
+            if kind == "bytes":
+                return bytes.fromhex(value)
+            if kind == "dtype":
+                return getattr(tandem, value if value in _NAMES else "")
+            if kind == "array":
+                return self.decode(value).numpy()
+        except (TypeError, ValueError, AttributeError) as exc:
+            raise self.error("the tree", f"bad node of kind {kind!r} ({exc})") from None
+        if kind == "tensor" and isinstance(value, dict):
+            return self._tensor(value)
+        raise self.error("the tree", f"unknown kind {kind!r}")
+
+    def _tensor(self, record: dict[str, Any]) -> Tensor:
+        base = self.member(record.get("member"))
+        what = f"member {record.get('member')!r}"
+        shape, stride, offset = record.get("shape"), record.get("stride"), record.get("offset")
+        if not _sizes(shape):
+            raise self.error(what, f"bad shape {shape!r} in the tree")
+        if stride is None:
+            if math.prod(shape) != base.numel():
+                raise self.error(what, f"shape {shape} in the tree, {base.numel()} elements in the file")
+            tensor = base.reshape(shape)
+        else:
+            if not _sizes(stride) or len(stride) != len(shape) or not _sizes([offset]):
+                raise self.error(what, f"bad layout: shape {shape}, stride {stride!r}, offset {offset!r}")
+            reach = offset + sum((n - 1) * s for n, s in zip(shape, stride, strict=True))
+            if math.prod(shape) and reach >= base.numel():
+                raise self.error(what, f"shape {shape} with stride {stride} reaches past its {base.numel()} elements")
+            tensor = base.as_strided(shape, stride, offset)
+        wants_grad = bool(record.get("requires_grad"))
+        if record.get("parameter"):
+            return tandem.nn.Parameter(tensor, requires_grad=wants_grad)
+        return tensor.requires_grad_() if wants_grad else tensor
+
+
+def _sizes(value: Any) -> bool:
+    """Whether `value` is a list of integers that are not negative."""
+    return isinstance(value, list) and all(type(v) is int and v >= 0 for v in value)
+
+
+def load(f: str | os.PathLike[str] | BinaryIO, map_location: Any = None, **_ignored: Any) -> Any:
+    """Read what `save` wrote, or any safetensors file (as a flat dict), from a path or a binary file.
+
+    `map_location` is a device for the tensors. RuntimeError, naming the member, if the file is damaged. Loading
+    executes nothing that is in the file.
+    """
+    if hasattr(f, "read"):
+        data, where = f.read(), getattr(f, "name", "the stream")
+    else:
+        data, where = Path(f).read_bytes(), os.fspath(f)
+    reader = _Reader(data, str(where))
+    text = reader.metadata.get("tandem")
+    if text is None:
+        result: Any = {name: reader.member(name) for name in reader.entries}
+    else:
+        try:
+            tree = json.loads(text)
+        except (TypeError, ValueError, RecursionError) as exc:
+            raise reader.error("the tree", f"not readable as JSON ({exc})") from None
+        for name in reader.entries:
+            reader.member(name)
+        result = reader.decode(tree)
+    return result if map_location is None else _move(result, map_location)
+
+
+def _move(value: Any, device: Any) -> Any:
+    if isinstance(value, Tensor):
+        moved = value.to(device=device)
+        if isinstance(value, tandem.nn.Parameter) and moved is not value:
+            return tandem.nn.Parameter(moved, requires_grad=value.requires_grad)
+        return moved
+    if isinstance(value, dict):
+        return type(value)((key, _move(item, device)) for key, item in value.items())
+    if isinstance(value, (list, tuple)):
+        return type(value)(_move(item, device) for item in value)
+    return value

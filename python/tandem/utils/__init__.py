@@ -1,0 +1,3 @@
+"""`tandem.utils`: loading data."""
+
+from tandem.utils import data as data
