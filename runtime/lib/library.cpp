@@ -1,4 +1,4 @@
-// The table of library functions: names from the records, each bound to the function of the same name.
+// The table of library functions: names from the records, each bound to the function its record names.
 #include "runtime/lib/library.h"
 
 #include <algorithm>
@@ -7,14 +7,14 @@
 
 namespace tandem {
 namespace lib {
-#define X(name) void name(const LibraryCall&);
+#define X(name, function) void function(const LibraryCall&);
 #include "runtime/lib/library_table.inc"
 #undef X
 }  // namespace lib
 
 namespace {
 constexpr std::pair<std::string_view, LibraryFn> kTable[] = {
-#define X(name) {#name, &lib::name},
+#define X(name, function) {#name, &lib::function},
 #include "runtime/lib/library_table.inc"
 #undef X
 };

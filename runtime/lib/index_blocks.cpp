@@ -1,0 +1,163 @@
+// index_select, index_add, index_get, index_put: one index a block. The array is seen as outer x indexed x inner; the
+// indexed dims become one list of offsets, so that one tensor of indices and several are the same work.
+#include <algorithm>
+#include <array>
+
+#include "runtime/device/thread_pool.h"
+#include "runtime/lib/index_list.h"
+#include "runtime/lib/strided.h"
+
+namespace tandem::lib {
+namespace {
+
+/// The offsets, in elements, that index tensors stand for: sum over k of index_k * strides[first + k].
+class Offsets {
+ public:
+  Offsets(const char* op, std::span<const ArrayView> indices, DimsRef shape, DimsRef strides, std::int64_t first)
+      : count_(indices[0].numel()), values_(count_) {
+    for (std::size_t k = 0; k < indices.size(); ++k) {
+      std::int64_t dim = first + static_cast<std::int64_t>(k);
+      auto d = static_cast<std::size_t>(dim);
+      TANDEM_CHECK(indices[k].shape == indices[0].shape, op, ": index tensors of different shapes");
+      IndexList list(op, indices[k], dim, shape[d]);
+      for (std::int64_t i = 0; i < count_; ++i) values_[i] = (k == 0 ? 0 : values_[i]) + list[i] * strides[d];
+    }
+  }
+  std::int64_t count() const { return count_; }
+  std::int64_t operator[](std::int64_t i) const { return values_[i]; }
+
+ private:
+  std::int64_t count_;
+  Scratch<std::int64_t> values_;
+};
+
+/// out[o, j, i] = x[o, offsets[j], i], where the dims [first, first + n) of x are those the offsets stand for.
+void readBlocks(const ArrayView& x, const Offsets& offsets, std::size_t first, std::size_t n, const ArrayView& out) {
+  if (out.numel() == 0) return;
+  DimsRef outer = DimsRef(x.shape).first(first);
+  DimsRef outerStrides = DimsRef(x.strides).first(first);
+  ArrayView block{nullptr, x.dtype, DimsRef(x.shape).subspan(first + n), DimsRef(x.strides).subspan(first + n)};
+  ArrayView to{nullptr, x.dtype, block.shape, contiguousStrides(block.shape)};
+  std::int64_t inner = block.numel();
+  std::int64_t count = offsets.count();
+  bool dense = block.contiguous();
+  withSize(x.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::Type;
+    parallelFor(numelOf(outer) * count, kSerialElements / inner + 1, [&](std::int64_t begin, std::int64_t end) {
+      Walker<1> at(outer, {outerStrides}, begin / count);
+      ArrayView piece = block;
+      ArrayView target = to;
+      for (std::int64_t i = begin, j = begin % count; i < end; ++i) {
+        const T* from = x.as<T>() + at.offset[0] + offsets[j];
+        T* dst = out.as<T>() + i * inner;
+        if (inner == 1) {
+          *dst = *from;
+        } else if (dense) {
+          std::memcpy(dst, from, static_cast<std::size_t>(inner) * sizeof(T));
+        } else {
+          piece.data = const_cast<T*>(from);
+          target.data = dst;
+          copyArray(piece, target);
+        }
+        if (++j == count) j = 0, at.next();
+      }
+    });
+  });
+}
+
+/// Calls each(destination, source, length) for runs of out[o, offsets[j], i] and values[o, j, i], both dense. Runs of
+/// different positions (o, i) are independent; those of one position come in the order of j.
+template <class Each>
+void writeBlocks(std::int64_t outer, std::int64_t outerStride, std::int64_t inner, const Offsets& offsets, Each each) {
+  std::int64_t count = offsets.count();
+  if (count == 0 || inner == 0) return;
+  parallelFor(outer * inner, kSerialElements / count + 1, [&](std::int64_t begin, std::int64_t end) {
+    while (begin < end) {
+      std::int64_t o = begin / inner;
+      std::int64_t i = begin % inner;
+      std::int64_t length = std::min(inner - i, end - begin);
+      for (std::int64_t j = 0; j < count; ++j)
+        each(o * outerStride + offsets[j] + i, (o * count + j) * inner + i, length);
+      begin += length;
+    }
+  });
+}
+
+/// A copy of x with `values` (in the shape outer + index shape + inner) added at or written to the offsets.
+void writeInto(const ArrayView& x, const ArrayView& values, const Offsets& offsets, std::size_t first, std::size_t n,
+               bool accumulate, const ArrayView& out) {
+  std::int64_t outer = numelOf(DimsRef(x.shape).first(first));
+  std::int64_t inner = numelOf(DimsRef(x.shape).subspan(first + n));
+  std::int64_t outerStride = numelOf(DimsRef(x.shape).subspan(first));
+  Contiguous source(values);
+  if (accumulate) {
+    withType(x.dtype, [&](auto tag) {
+      using T = typename decltype(tag)::Type;
+      Accumulator<T> sums(x, out);
+      auto* to = sums.data();
+      const T* from = source.as<T>();
+      writeBlocks(outer, outerStride, inner, offsets, [=](std::int64_t d, std::int64_t s, std::int64_t length) {
+        for (std::int64_t i = 0; i < length; ++i) to[d + i] = addElements(to[d + i], Element<T>::load(from[s + i]));
+      });
+      sums.finish();
+    });
+    return;
+  }
+  copyArray(x, out);
+  withSize(x.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::Type;
+    T* to = out.as<T>();
+    const T* from = source.as<T>();
+    writeBlocks(outer, outerStride, inner, offsets, [=](std::int64_t d, std::int64_t s, std::int64_t length) {
+      std::memcpy(to + d, from + s, static_cast<std::size_t>(length) * sizeof(T));
+    });
+  });
+}
+
+}  // namespace
+
+void index_select(const LibraryCall& call) {
+  ArrayView x = atLeast1d(call.inputs[0]);
+  std::int64_t dim = wrapDim(AttrReader(call.attrs).integer(), static_cast<std::int64_t>(x.shape.size()));
+  Offsets offsets("index_select", call.inputs.subspan(1, 1), x.shape, x.strides, dim);
+  readBlocks(x, offsets, static_cast<std::size_t>(dim), 1, call.outputs[0]);
+}
+
+void index_add(const LibraryCall& call) {
+  ArrayView x = atLeast1d(call.inputs[0]);
+  ArrayView out = atLeast1d(call.outputs[0]);
+  std::int64_t dim = wrapDim(AttrReader(call.attrs).integer(), static_cast<std::int64_t>(x.shape.size()));
+  Offsets offsets("index_add", call.inputs.subspan(1, 1), out.shape, out.strides, dim);
+  writeInto(x, call.inputs[2], offsets, static_cast<std::size_t>(dim), 1, true, out);
+}
+
+void index_get(const LibraryCall& call) {
+  const ArrayView& x = call.inputs[0];
+  AttrReader attrs(call.attrs);
+  std::int64_t first = attrs.integer();
+  std::size_t n = call.inputs.size() - 1;
+  Offsets offsets("index", call.inputs.subspan(1, n), x.shape, x.strides, first);
+  readBlocks(x, offsets, static_cast<std::size_t>(first), n, call.outputs[0]);
+}
+
+void index_put(const LibraryCall& call) {
+  const ArrayView& x = call.inputs[0];
+  const ArrayView& out = call.outputs[0];
+  AttrReader attrs(call.attrs);
+  std::int64_t first = attrs.integer();
+  std::size_t n = call.inputs.size() - 2;
+  bool accumulate = attrs.boolean();
+  std::span<const ArrayView> indices = call.inputs.subspan(2, n);
+  Offsets offsets("index_put", indices, out.shape, out.strides, first);
+  auto f = static_cast<std::size_t>(first);
+  Dims shape = DimsRef(x.shape).first(f);
+  shape.append(indices[0].shape.begin(), indices[0].shape.end());
+  DimsRef inner = DimsRef(x.shape).subspan(f + n);
+  shape.append(inner.begin(), inner.end());
+  ArrayView values = call.inputs[1];
+  values.strides = broadcastStrides(values.shape, values.strides, shape);
+  values.shape = shape;
+  writeInto(x, values, offsets, f, n, accumulate, out);
+}
+
+}  // namespace tandem::lib

@@ -1,0 +1,121 @@
+#include <cmath>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "runtime/device/thread_pool.h"
+#include "tests/unit/lib_test_util.h"
+
+namespace tandem {
+namespace {
+
+using test::Array;
+
+/// a @ b in double (or exactly, for integers), one element after the other.
+Array naiveMatmul(const Array& a, const Array& b) {
+  auto rank = a.view.shape.size();
+  std::int64_t m = a.view.shape[rank - 2];
+  std::int64_t k = a.view.shape[rank - 1];
+  std::int64_t n = b.view.shape[rank - 1];
+  Dims shape = a.view.shape;
+  shape[rank - 1] = n;
+  Array c(DType::Float64, shape);
+  std::int64_t batch = numelOf(DimsRef(shape).first(rank - 2));
+  for (std::int64_t i = 0; i < batch; ++i)
+    for (std::int64_t r = 0; r < m; ++r)
+      for (std::int64_t j = 0; j < n; ++j) {
+        double sum = 0;
+        for (std::int64_t p = 0; p < k; ++p) sum += a.get(i * m * k + r * k + p) * b.get(i * k * n + p * n + j);
+        c.set(i * m * n + r * n + j, sum);
+      }
+  return c;
+}
+
+Array matmul(const Array& a, const Array& b) {
+  Dims shape = a.view.shape;
+  shape[shape.size() - 1] = b.view.shape.back();
+  Array c(a.view.dtype, shape);
+  test::call(lib::matmul, {a, b}, {c}, {});
+  return c;
+}
+
+double tolerance(DType t) {
+  switch (t) {
+  case DType::Float16:
+    return 2e-3;
+  case DType::BFloat16:
+    return 1e-2;
+  case DType::Float32:
+    return 2e-5;
+  case DType::Float64:
+    return 1e-12;
+  default:
+    return 0;
+  }
+}
+
+void compare(const Array& a, const Array& b, const char* what) {
+  Array c = matmul(a, b);
+  Array expected = naiveMatmul(a, b);
+  double scale = std::sqrt(static_cast<double>(std::max<std::int64_t>(a.view.shape.back(), 1)));
+  for (std::int64_t i = 0; i < c.view.numel(); ++i)
+    ASSERT_NEAR(c.get(i), expected.get(i), tolerance(a.view.dtype) * scale * (1 + std::abs(expected.get(i))))
+        << what << " " << shapeText(a.view.shape) << " @ " << shapeText(b.view.shape) << " at " << i;
+}
+
+TEST(LibMatmul, AgreesWithLoops) {
+  std::mt19937 random(1);
+  auto size = [&](int n) { return static_cast<std::int64_t>(random() % n); };
+  for (DType t : {DType::Float32, DType::Float64, DType::Float16, DType::BFloat16, DType::Int32, DType::Int64,
+                  DType::UInt8, DType::Int8, DType::Int16}) {
+    for (int round = 0; round < 60; ++round) {
+      int top = round % 3 == 0 ? 6 : round % 3 == 1 ? 30 : 100;
+      std::int64_t m = size(top), k = size(top), n = size(top);
+      Dims a, b;
+      for (std::int64_t d = size(3); d > 0; --d) a.push_back(size(3)), b.push_back(a.back());
+      a.push_back(m), a.push_back(k), b.push_back(k), b.push_back(n);
+      compare(test::randomLayout(t, a, random), test::randomLayout(t, b, random), "random");
+    }
+  }
+}
+
+TEST(LibMatmul, Int8Wraps) {
+  Array a(DType::Int8, {1, 2}), b(DType::Int8, {2, 1});
+  a.set(0, 100), a.set(1, 100), b.set(0, 2), b.set(1, 1);
+  EXPECT_EQ(matmul(a, b).get(0), 300 - 256);
+}
+
+TEST(LibMatmul, LargeAgreesWithLoops) {
+  std::mt19937 random(2);
+  for (DType t : {DType::Float32, DType::Float64}) {
+    for (auto [m, n, k] : {std::array{200, 300, 100}, {1, 500, 700}, {500, 1, 700}, {30, 20, 9000}, {257, 129, 300}})
+      compare(test::randomLayout(t, {m, k}, random), test::randomLayout(t, {k, n}, random), "large");
+  }
+}
+
+TEST(LibMatmul, BitsDoNotDependOnThreadsOrLayout) {
+  std::mt19937 random(3);
+  int before = numThreads();
+  auto side = [&] { return static_cast<std::int64_t>(1) << random() % 9; };
+  for (int round = 0; round < 150; ++round) {
+    DType t = round % 3 == 2 ? DType::Float64 : DType::Float32;
+    std::int64_t m = side() + static_cast<std::int64_t>(random() % 5);
+    std::int64_t n = side() + static_cast<std::int64_t>(random() % 5);
+    std::int64_t k = round % 10 == 0 ? 4096 + static_cast<std::int64_t>(random() % 3000) : side();
+    Dims sa{m, k}, sb{k, n};
+    if (round % 4 == 0) sa.insert(0, 1 + random() % 5), sb.insert(0, sa[0]);
+    Array a = test::randomLayout(t, sa, random);
+    Array b = test::randomLayout(t, sb, random);
+    setNumThreads(1);
+    Array reference = matmul(a, b);
+    for (int threads : {2, 3}) {
+      setNumThreads(threads);
+      ASSERT_TRUE(test::sameBits(matmul(a, b), reference)) << shapeText(sa) << shapeText(sb) << threads;
+    }
+    setNumThreads(1);
+  }
+  setNumThreads(before);
+}
+
+}  // namespace
+}  // namespace tandem
