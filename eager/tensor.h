@@ -49,6 +49,8 @@ class TensorImpl : public Counted<TensorImpl> {
   bool contiguous;         // of (shape, strides), whatever the offset
   bool untracked = false;  // made by `.data`: writes through it do not count as versions
   bool inference = false;  // made in inference mode
+  /// The version of the storage at which the history of a view was last right (autograd/tape.h).
+  std::uint32_t historyVersion = storage ? storage->version : 0;
   std::int64_t numel;
   Ref<TensorImpl> viewBase;
   std::unique_ptr<AutogradMetaBase> autograd;
@@ -106,6 +108,7 @@ Tensor makeScalarTensor(Scalar value, DType dtype);
 class Operand {
  public:
   // NOLINTBEGIN(google-explicit-constructor): rules read `mul(g, sub(1, square(out)))`
+  Operand() = default;
   Operand(const Tensor& t) : tensor_(&t) {}
   Operand(Scalar s) : scalar_(s) {}
   Operand(int v) : scalar_(v) {}

@@ -38,6 +38,8 @@ class Op<string n, string k, string p> {
   bit factory = 0;
   // The combiner of a reduction: Sum, Prod, Max, Min, Any, All.
   string combine = "";
+  // The function of runtime/lib that runs a library operation.
+  string function = n;
   // How tests make arguments, and the reference they compare with: names in tests/python/samples.py and of NumPy or
   // SciPy. `none` where another test covers the operation, which then must be named.
   string samples = "";

@@ -68,10 +68,9 @@ def saves(op: Op) -> tuple[int, int]:
     return inputs, outputs
 
 
-def reads_for(op: Op) -> list[int]:
-    """For each of the first four operands, the operands its own derivative reads. A rule says `name@i` for a value that
-    only the derivative of operand i reads."""
-    names = [p.name for p in op.operands]
+def reads_for(op: Op, names: list[str]) -> list[int]:
+    """For each of the first four operands, which of `names` (operands or results) its own derivative reads. A rule says
+    `name@i` for a value that only the derivative of operand i reads."""
     masks = []
     for i in range(4):
         if op.rule:
@@ -80,6 +79,10 @@ def reads_for(op: Op) -> list[int]:
             read = uses(op.grads[i]) if op.grads and i < len(op.grads) else set()
         masks.append(sum(1 << k for k, n in enumerate(names) if n in read))
     return masks
+
+
+def mask_list(masks: list[int]) -> str:
+    return ", ".join(f"{m}u" for m in masks)
 
 
 def meta_rule(op: Op) -> str:
@@ -99,12 +102,13 @@ def op_table(ops: list[Op]) -> str:
         index = any("index" in uses(b) for b in op.body)
         rows.append(f'{{OpCode::{op.code}, "{op.name}", OpKind::{op.kind}, DTypeRule::{op.types}, {op.numResults}, '
                     f"{str(index).lower()}, {str(differentiable).lower()}, {ins}u, {outs}u, {meta_rule(op)}, "
-                    f"{{{', '.join(f'{m}u' for m in reads_for(op))}}}}},\n")
+                    f"{{{mask_list(reads_for(op, [p.name for p in op.operands]))}}}, "
+                    f"{{{mask_list(reads_for(op, ['out', 'out1']))}}}}},\n")
     return HEAD + "".join(rows)
 
 
 def library_table(ops: list[Op]) -> str:
-    return HEAD + "".join(f"X({op.name})\n" for op in ops if op.kind == "Library")
+    return HEAD + "".join(f"X({op.name}, {op.function})\n" for op in ops if op.kind == "Library")
 
 
 def ops_header(ops: list[Op]) -> str:
@@ -121,15 +125,20 @@ def primitive_body(op: Op) -> str:
     for p in op.attrs:
         if p.type not in WRITERS:
             raise RecordError(f"{op.where}: `{op.name}` is a primitive and cannot have an attribute of type {p.type}")
-        value = f"reductionDims({op.params[0].name}_, {p.name}_)" if p.type == "dims" else f"{p.name}_"
+        value = f"{p.name}_"
+        if p.type == "dims":
+            value = f"reductionDims({op.params[0].name}_, {p.name}_)"
+        elif p.name == "dim" and op.kind == "Library" and op.params[0].type == "Tensor":
+            wrap = f"wrapDim({'*' if p.type == 'int?' else ''}dim_, {op.params[0].name}_.dim())"
+            value = f"dim_ ? std::optional({wrap}) : std::nullopt" if p.type == "int?" else wrap
         writes += f"  w.{WRITERS[p.type]}({value});\n"
     variadic = any(p.type == "Tensor[]" for p in op.operands)
     if variadic:
-        fill = "  SmallVector<Operand, 8> v;\n"
+        fill = "  std::vector<Operand> v;\n"
         for p in op.operands:
             fill += f"  for (const Tensor& t : {p.name}_) v.push_back(t);\n" if p.type == "Tensor[]" else \
                     f"  v.push_back({p.name}_);\n"
-        operands = "std::span<const Operand>(v.data(), v.size())"
+        operands = "v"
     else:
         # The generator's state is supplied by the dispatcher.
         own = without_state(op).operands

@@ -46,6 +46,7 @@ def Chunk : Composite<"chunk", "Tensor input, int chunks, int dim=0"> { let summ
 def SplitSize : Composite<"split", "Tensor tensor, int split_size_or_sections, int dim=0"> { let summary = "Pieces of a size along `dim`, as views; the last may be smaller."; let results = "Tensor[]"; let python = "split"; }
 def SplitSizes : Composite<"split_with_sizes", "Tensor tensor, int[] split_size_or_sections, int dim=0"> { let summary = "Pieces of the given sizes along `dim`, as views."; let results = "Tensor[]"; let python = "split"; }
 def Unbind : Composite<"unbind", "Tensor input, int dim=0"> { let summary = "All slices of `dim`, as views."; let results = "Tensor[]"; }
+def CatT : Composite<"cat", "Tensor[] tensors, int dim=0"> { let summary = "Tensors joined along `dim`; the other sizes are equal, dtypes promote."; let forms = ["function"]; let aliases = ["concat", "concatenate"]; let reference = "concatenate"; }
 def Stack : Composite<"stack", "Tensor[] tensors, int dim=0"> { let summary = "Tensors of one shape joined along a new dim."; let forms = ["function"]; let reference = "stack"; }
 def Repeat : Composite<"repeat", "Tensor input, int[] repeats"> { let summary = "Copies along every dim, as NumPy's tile."; let forms = ["method"]; let reference = "tile"; }
 def Flip : Composite<"flip", "Tensor input, int[] dims"> { let summary = "Elements in reverse order along `dims`."; let reference = "flip"; }

@@ -9,7 +9,7 @@ def : NotDifferentiable<FloorDivide>;
 def : NotDifferentiable<TruncDivide>;
 def : Derivative<Remainder, [(identity $g), (neg (mul $g, (floor (div $input, $other))))]>;
 def : Derivative<Fmod, [(identity $g), (neg (mul $g, (trunc (div $input, $other))))]>;
-def : Rule<Pow, "pow", ["input", "other", "out"]>;
+def : Rule<Pow, "pow", ["input", "other", "out@1"]>;
 def : Derivative<Atan2, [(mul $g, (div $other, (add (square $input), (square $other)))),
                          (neg (mul $g, (div $input, (add (square $input), (square $other)))))]>;
 def : Rule<Maximum, "maximum", ["input", "other"]>;
@@ -66,7 +66,7 @@ foreach o = [Eq, Ne, Lt, Le, Gt, Ge, LogicalAnd, LogicalOr, LogicalXor, LogicalN
   def : NotDifferentiable<o>;
 
 def : Rule<Sum, "sum", []>;
-def : Rule<Prod, "prod", ["input", "out"]>;
+def : Rule<Prod, "prod", ["input"]>;
 def : Rule<Amax, "amaxAmin", ["input", "out"]>;
 def : Rule<Amin, "amaxAmin", ["input", "out"]>;
 def : NotDifferentiable<Any>;
@@ -101,7 +101,7 @@ def : Rule<IndexAdd, "indexAdd", ["index"]>;
 def : Rule<IndexGet, "indexGet", ["indices"]>;
 def : Rule<IndexPut, "indexPut", ["indices"]>;
 def : Rule<CumSum, "cumsum", []>;
-def : Rule<CumProd, "cumprod", ["input", "out"]>;
+def : Rule<CumProd, "cumprod", ["input"]>;
 def : Rule<Sort, "byIndices", ["out1"]>;
 def : Rule<MaxDim, "byIndices", ["out1"]>;
 def : Rule<MinDim, "byIndices", ["out1"]>;

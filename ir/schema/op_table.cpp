@@ -50,6 +50,12 @@ DType resultType(std::span<const TensorMeta> operands) {
   return result.value_or(defaultFloat);
 }
 
+DType operandType(const OpFacts& op, PointwiseTypes types, std::size_t i, const TensorMeta& operand) {
+  if (op.dtypeRule == DTypeRule::Raw) return operand.dtype;
+  if (op.dtypeRule == DTypeRule::Select && i == 0) return DType::Bool;
+  return types.operand;
+}
+
 PointwiseTypes pointwiseTypes(const OpFacts& op, std::span<const TensorMeta> operands,
                               std::span<const std::int64_t> attrs) {
   auto promoted = [&](std::size_t from) { return resultType(operands.subspan(from)); };

@@ -70,6 +70,7 @@ struct OpFacts {
   /// For the first operands, what the derivative of each alone reads: a value is saved only for a derivative that is
   /// needed.
   std::uint32_t readsFor[4];
+  std::uint32_t readsResultFor[4];  // likewise, of the results
 };
 
 const OpFacts& facts(OpCode op);
@@ -85,6 +86,8 @@ struct PointwiseTypes {
 };
 PointwiseTypes pointwiseTypes(const OpFacts& op, std::span<const TensorMeta> operands,
                               std::span<const std::int64_t> attrs);
+/// The dtype operand `i` of a pointwise operation is converted to before the body sees it.
+DType operandType(const OpFacts& op, PointwiseTypes types, std::size_t i, const TensorMeta& operand);
 /// PyTorch's promotion over tensors with dims, 0-d tensors and numbers, in that priority.
 DType resultType(std::span<const TensorMeta> operands);
 /// Set by `eager` from `set_default_dtype`.

@@ -15,6 +15,13 @@ class Counted {
   void release() const {
     if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) T::destroy(static_cast<T*>(const_cast<Counted*>(this)));
   }
+  /// Takes a reference unless the last one is already gone: for whoever knows of the object without owning it.
+  [[nodiscard]] bool tryRetain() const {
+    std::int32_t n = refs_.load(std::memory_order_relaxed);
+    while (n > 0)
+      if (refs_.compare_exchange_weak(n, n + 1, std::memory_order_acq_rel)) return true;
+    return false;
+  }
   [[nodiscard]] std::int32_t refCount() const { return refs_.load(std::memory_order_relaxed); }
 
  private:

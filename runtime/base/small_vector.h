@@ -23,6 +23,7 @@ class SmallVector {
   explicit SmallVector(std::size_t n, T value = T{}) { resize(n, value); }
   SmallVector(std::initializer_list<T> values) { append(values.begin(), values.end()); }
   template <class It>
+    requires(!std::is_integral_v<It>)
   SmallVector(It first, It last) {
     append(first, last);
   }

@@ -1,0 +1,246 @@
+// Composites of arithmetic, reductions and products of matrices.
+#include <cmath>
+
+#include "eager/dispatch.h"
+#include "eager/helpers.h"
+#include "eager/ops.h"
+#include "runtime/base/attrs.h"
+
+namespace tandem::ops {
+namespace {
+
+bool isOne(const Scalar& s) { return s.slot < 0 && s.asDouble() == 1; }
+bool isZero(const Scalar& s) { return s.slot < 0 && s.asDouble() == 0; }
+
+void checkAlpha(const char* op, const Tensor& x, const Operand& other, const Scalar& alpha) {
+  bool integral = !isFloating(x.dtype()) &&
+                  (other.isTensor() ? !isFloating(other.tensor().dtype()) : !other.scalar().isFloat());
+  if (integral && alpha.isFloat())
+    fail(op, ": For integral input tensors, argument alpha must not be a floating point number.");
+}
+
+Tensor scaled(const Operand& x, const Scalar& by) {
+  if (isOne(by)) return x.isTensor() ? x.tensor() : makeScalarTensor(x.scalar(), defaultDType());
+  return mul(x, by);
+}
+
+/// Half types are summed and divided in float32 and rounded once.
+Tensor widened(const Tensor& x) { return isHalf(x.dtype()) ? toDType(x, DType::Float32) : x; }
+
+std::int64_t countOver(const Tensor& x, const Dims& dims) {
+  std::int64_t n = 1;
+  for (auto d : dims) n *= x.shape()[d];
+  return n;
+}
+
+void needFloating(const char* op, const Tensor& x) {
+  if (!isFloating(x.dtype()))
+    fail(op, ": could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: ",
+         dtypeName(x.dtype()));
+}
+
+}  // namespace
+
+Tensor toDType(const Tensor& x, DType dtype) { return x.dtype() == dtype ? x : to(x, dtype); }
+
+Tensor detached(const Tensor& x) {
+  Tensor t = makeAlias(x, x.shape(), x.strides(), x.impl()->offset);
+  t.impl()->untracked = x.impl()->untracked;
+  return t;
+}
+
+void fillInto(const Tensor& into, const Operand& value) {
+  if (value.isTensor() && value.tensor().dim() > 0)
+    fail("fill_ only supports 0-dimension value tensor but got tensor with ", value.tensor().dim(), " dimensions.");
+  applyInto(into, OpCode::clone, {value});
+}
+
+Tensor add_alpha(const Tensor& x, const Operand& other, Scalar alpha) {
+  checkAlpha("add", x, other, alpha);
+  if (isOne(alpha)) return add(x, other);
+  return other.isTensor() ? add(x, mul(other, alpha)) : add(x, mul(makeScalarTensor(other.scalar(), x.dtype()), alpha));
+}
+Tensor sub_alpha(const Tensor& x, const Operand& other, Scalar alpha) {
+  checkAlpha("sub", x, other, alpha);
+  if (isOne(alpha)) return sub(x, other);
+  return other.isTensor() ? sub(x, mul(other, alpha)) : sub(x, mul(makeScalarTensor(other.scalar(), x.dtype()), alpha));
+}
+Tensor rsub(const Tensor& x, const Operand& other, Scalar alpha) {
+  checkAlpha("rsub", x, other, alpha);
+  return sub(other, isOne(alpha) ? x : mul(x, alpha));
+}
+Tensor div_rounding(const Tensor& x, const Operand& other, std::optional<std::string_view> mode) {
+  if (!mode) return div(x, other);
+  if (*mode == "floor") return floor_divide(x, other);
+  if (*mode == "trunc") return trunc_divide(x, other);
+  fail("div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '", *mode, "'");
+}
+
+Tensor mean(const Tensor& x, const std::optional<Dims>& dim, bool keepdim, std::optional<DType> dtype) {
+  if (!dtype) needFloating("mean(): ", x);
+  Tensor in = dtype ? toDType(x, *dtype) : x;
+  Dims dims = reductionDims(in, dim);
+  Tensor total = sum(widened(in), dims, keepdim);
+  return toDType(div(total, countOver(x, dims)), in.dtype());
+}
+
+Tensor var(const Tensor& x, const std::optional<Dims>& dim, std::optional<Scalar> correction, bool keepdim) {
+  if (!isFloating(x.dtype())) fail("std and var only support floating point and complex dtypes, got ", dtypeName(x.dtype()));
+  Dims dims = reductionDims(x, dim);
+  Tensor in = widened(x);
+  Tensor d = sub(in, mean(in, dims, true));
+  double n = static_cast<double>(countOver(x, dims)) - (correction ? correction->asDouble() : 1.0);
+  Tensor total = sum(square(d), dims, keepdim);
+  return toDType(div(total, std::max(n, 0.0)), x.dtype());
+}
+Tensor var_unbiased(const Tensor& x, const std::optional<Dims>& dim, bool unbiased, bool keepdim) {
+  return var(x, dim, Scalar(unbiased ? 1 : 0), keepdim);
+}
+Tensor var_flag(const Tensor& x, bool unbiased) { return var(x, {}, Scalar(unbiased ? 1 : 0), false); }
+Tensor std(const Tensor& x, const std::optional<Dims>& dim, std::optional<Scalar> correction, bool keepdim) {
+  return sqrt(var(x, dim, correction, keepdim));
+}
+Tensor std_unbiased(const Tensor& x, const std::optional<Dims>& dim, bool unbiased, bool keepdim) {
+  return sqrt(var_unbiased(x, dim, unbiased, keepdim));
+}
+
+Tensor norm(const Tensor& x, std::optional<Scalar> p, const std::optional<Dims>& dim, bool keepdim) {
+  needFloating("norm", x);
+  double order = p ? p->asDouble() : 2.0;
+  if (std::isinf(order)) return order > 0 ? amax(abs(x), dim, keepdim) : amin(abs(x), dim, keepdim);
+  if (order == 0) return toDType(sum(ne(x, 0), dim, keepdim), x.dtype());
+  if (order == 1) return sum(abs(x), dim, keepdim);
+  if (order == 2) return sqrt(sum(square(x), dim, keepdim));
+  return pow(sum(pow(abs(x), order), dim, keepdim), 1.0 / order);
+}
+
+Tensor logsumexp(const Tensor& x, const std::optional<Dims>& dim, bool keepdim) {
+  Tensor in = isFloating(x.dtype()) ? x : toDType(x, defaultDType());
+  Tensor top = detached(amax(in, dim, true));
+  // An infinite maximum would make inf - inf.
+  Tensor safe = where(isinf(top), 0.0, top);
+  Tensor total = log(sum(exp(sub(in, safe)), dim, keepdim));
+  return add(total, keepdim ? safe : view(safe, total.shape()));
+}
+
+Tensor max_all(const Tensor& x) { return amax(x); }
+Tensor min_all(const Tensor& x) { return amin(x); }
+Tensor max_pair(const Tensor& x, const Tensor& y) { return maximum(x, y); }
+Tensor min_pair(const Tensor& x, const Tensor& y) { return minimum(x, y); }
+
+Tensor addcmul(const Tensor& x, const Tensor& a, const Tensor& b, Scalar value) {
+  return add(x, mul(scaled(a, value), b));
+}
+Tensor addcdiv(const Tensor& x, const Tensor& a, const Tensor& b, Scalar value) {
+  return add(x, div(scaled(a, value), b));
+}
+Tensor lerp(const Tensor& x, const Tensor& end, const Operand& weight) { return add(x, mul(weight, sub(end, x))); }
+
+Tensor clamp(const Tensor& x, const std::optional<Operand>& low, const std::optional<Operand>& high) {
+  if (!low && !high) fail("clamp: At least one of 'min' or 'max' must not be None");
+  Tensor y = x;
+  // The gradient passes where the bound holds with equality, as `where` on the condition says.
+  if (low) y = where(lt(y, *low), *low, y);
+  if (high) y = where(gt(y, *high), *high, y);
+  return y;
+}
+
+Tensor round(const Tensor& x, std::int64_t decimals) {
+  if (decimals == 0 || !isFloating(x.dtype())) return round_even(x);
+  double scale = std::pow(10.0, std::abs(static_cast<double>(decimals)));
+  return decimals > 0 ? div(round_even(mul(x, scale)), scale) : mul(round_even(div(x, scale)), scale);
+}
+
+Tensor isclose(const Tensor& x, const Tensor& y, double rtol, double atol, bool equalNan) {
+  if (x.dtype() != y.dtype())
+    fail("isclose: ", dtypeName(x.dtype()), " did not match ", dtypeName(y.dtype()));
+  Tensor same = eq(x, y);
+  if (equalNan) same = logical_or(same, logical_and(isnan(x), isnan(y)));
+  Tensor fx = isFloating(x.dtype()) ? x : toDType(x, DType::Float64);
+  Tensor fy = isFloating(y.dtype()) ? y : toDType(y, DType::Float64);
+  Tensor near = le(abs(sub(fx, fy)), add(mul(abs(fy), rtol), atol));
+  return logical_or(same, logical_and(near, isfinite(fy)));
+}
+
+Tensor positive(const Tensor& x) {
+  if (x.dtype() == DType::Bool) fail("The `+` operator, on a bool tensor is not supported.");
+  return alias(x);
+}
+
+// ---- products of matrices --------------------------------------------------------------------------------------
+
+Tensor matmul(const Tensor& a, const Tensor& b) {
+  if (a.dim() == 0 || b.dim() == 0)
+    fail("matmul: both arguments to matmul need to be at least 1D, but they are ", a.dim(), "D and ", b.dim(), "D");
+  Tensor x = a.dim() == 1 ? unsqueeze(a, 0) : a;
+  Tensor y = b.dim() == 1 ? unsqueeze(b, 1) : b;
+  if (x.size(-1) != y.size(-2))
+    fail("matmul: inner dimensions differ: ", shapeText(a.shape()), " @ ", shapeText(b.shape()),
+         " (mat1 and mat2 shapes cannot be multiplied)");
+  if (y.dim() == 2 && x.dim() > 2 && x.isContiguous()) {
+    // One product with all rows of the batch.
+    Tensor z = matmul_batched(view(x, Dims{x.numel() / std::max<std::int64_t>(x.size(-1), 1), x.size(-1)}), y);
+    Dims shape = x.shape();
+    shape[shape.size() - 1] = y.size(-1);
+    if (x.numel() > 0) {
+      z = view(z, shape);
+      return b.dim() == 1 ? squeeze_dims(z, Dims{-1}) : z;
+    }
+  }
+  if (x.dim() > 2 || y.dim() > 2) {
+    Dims bx(x.shape().begin(), x.shape().end() - 2);
+    Dims by(y.shape().begin(), y.shape().end() - 2);
+    Dims batch = broadcastShapes("matmul", bx, by);
+    auto spread = [&](const Tensor& t) {
+      Dims shape = batch;
+      shape.push_back(t.size(-2));
+      shape.push_back(t.size(-1));
+      return shape == t.shape() ? t : expand(t, shape);
+    };
+    x = spread(x);
+    y = spread(y);
+  }
+  Tensor z = matmul_batched(x, y);
+  if (a.dim() == 1) z = squeeze_dims(z, Dims{-2});
+  if (b.dim() == 1) z = squeeze_dims(z, Dims{-1});
+  return z;
+}
+
+Tensor mm(const Tensor& a, const Tensor& b) {
+  if (a.dim() != 2 || b.dim() != 2)
+    fail("mm: expected matrices, but got shapes ", shapeText(a.shape()), " and ", shapeText(b.shape()));
+  if (a.size(1) != b.size(0))
+    fail("mm: mat1 and mat2 shapes cannot be multiplied (", a.size(0), "x", a.size(1), " and ", b.size(0), "x",
+         b.size(1), ")");
+  return matmul_batched(a, b);
+}
+Tensor bmm(const Tensor& a, const Tensor& b) {
+  if (a.dim() != 3 || b.dim() != 3 || a.size(0) != b.size(0) || a.size(2) != b.size(1))
+    fail("bmm: batches of matrices do not fit: ", shapeText(a.shape()), " @ ", shapeText(b.shape()));
+  return matmul_batched(a, b);
+}
+Tensor mv(const Tensor& a, const Tensor& v) {
+  if (a.dim() != 2 || v.dim() != 1)
+    fail("mv: expected a matrix and a vector, but got shapes ", shapeText(a.shape()), " and ", shapeText(v.shape()));
+  return matmul(a, v);
+}
+Tensor dot(const Tensor& a, const Tensor& b) {
+  if (a.dim() != 1 || b.dim() != 1)
+    fail("dot: 1D tensors expected, but got ", a.dim(), "D and ", b.dim(), "D tensors");
+  if (a.numel() != b.numel())
+    fail("dot: inconsistent tensor size, expected tensor [", a.numel(), "] and src [", b.numel(),
+         "] to have the same number of elements");
+  return matmul(a, b);
+}
+Tensor outer(const Tensor& a, const Tensor& b) {
+  if (a.dim() != 1 || b.dim() != 1)
+    fail("outer: expected vectors, but got shapes ", shapeText(a.shape()), " and ", shapeText(b.shape()));
+  return mul(unsqueeze(a, 1), b);
+}
+Tensor addmm(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
+  Tensor p = scaled(mm(a, b), alpha);
+  if (isZero(beta)) return p;
+  return add(p, scaled(x, beta));
+}
+
+}  // namespace tandem::ops

@@ -1,0 +1,129 @@
+// Composites that make tensors: constants, ramps, random numbers.
+#include <cmath>
+
+#include "eager/dispatch.h"
+#include "eager/helpers.h"
+#include "eager/ops.h"
+#include "eager/recorder.h"
+#include "runtime/base/attrs.h"
+
+namespace tandem::ops {
+namespace {
+
+DType dtypeOf(const Scalar& s) {
+  return s.isFloat() ? defaultDType() : s.kind == Scalar::Kind::Bool ? DType::Bool : DType::Int64;
+}
+
+Tensor ramp(const Operand& start, const Operand& step, std::int64_t n, DType dtype) {
+  AttrWriter w;
+  w.list(Dims{n});
+  w.dtype(dtype);
+  return apply(OpCode::ramp, {start, step}, w.span());
+}
+
+void needFloatingDType(const char* op, DType t) {
+  if (!isFloating(t)) fail(op, ": \"", op, "\" not implemented for dtype ", dtypeName(t));
+}
+
+}  // namespace
+
+Tensor full(DimsRef size, Scalar value, std::optional<DType> dtype) {
+  return full_value(value, size, dtype.value_or(dtypeOf(value)));
+}
+Tensor zeros(DimsRef size, std::optional<DType> dtype) { return full_value(0, size, dtype.value_or(defaultDType())); }
+Tensor ones(DimsRef size, std::optional<DType> dtype) { return full_value(1, size, dtype.value_or(defaultDType())); }
+Tensor empty(DimsRef size, std::optional<DType> dtype) {
+  for (auto s : size)
+    if (s < 0) fail("empty: Trying to create tensor with negative dimension ", s, ": ", shapeText(size));
+  // While recording every new tensor is a value of the trace.
+  if (activeRecorder != nullptr) return zeros(size, dtype);
+  return makeEmpty(size, dtype.value_or(defaultDType()));
+}
+Tensor full_like(const Tensor& x, Scalar value, std::optional<DType> dtype) {
+  return full_value(value, x.shape(), dtype.value_or(x.dtype()));
+}
+Tensor zeros_like(const Tensor& x, std::optional<DType> dtype) { return full_like(x, 0, dtype); }
+Tensor ones_like(const Tensor& x, std::optional<DType> dtype) { return full_like(x, 1, dtype); }
+Tensor empty_like(const Tensor& x, std::optional<DType> dtype) { return empty(x.shape(), dtype.value_or(x.dtype())); }
+
+Tensor arange(Scalar start, Scalar end, Scalar step, std::optional<DType> dtype) {
+  bool floating = start.isFloat() || end.isFloat() || step.isFloat();
+  if (step.asDouble() == 0) fail("arange: step must be nonzero");
+  double steps = (end.asDouble() - start.asDouble()) / step.asDouble();
+  if (!(steps >= 0))
+    fail("arange: upper bound and lower bound inconsistent with step sign (", start.asDouble(), ", ", end.asDouble(), ", ",
+         step.asDouble(), ")");
+  std::int64_t n = 0;
+  if (floating) {
+    n = static_cast<std::int64_t>(std::ceil(steps));
+  } else {
+    std::int64_t span = end.asInt() - start.asInt();
+    n = (span + step.asInt() + (step.asInt() > 0 ? -1 : 1)) / step.asInt();
+  }
+  return ramp(start, step, n, dtype.value_or(floating ? defaultDType() : DType::Int64));
+}
+Tensor arange_end(Scalar end, std::optional<DType> dtype) {
+  return arange(end.isFloat() ? Scalar(0.0) : Scalar(0), end, 1, dtype);
+}
+
+Tensor linspace(Scalar start, Scalar end, std::int64_t steps, std::optional<DType> dtype) {
+  if (steps < 0) fail("linspace: number of steps must be non-negative, got ", steps);
+  DType t = dtype.value_or(defaultDType());
+  if (steps <= 1) return full_value(start.asDouble(), Dims{steps}, t);
+  // Both halves count from their own end, so that both ends are exact.
+  double step = (end.asDouble() - start.asDouble()) / static_cast<double>(steps - 1);
+  Tensor up = ramp(start.asDouble(), step, steps, t);
+  Tensor down = ramp(end.asDouble() - step * static_cast<double>(steps - 1), step, steps, t);
+  Tensor index = ramp(std::int64_t{0}, std::int64_t{1}, steps, DType::Int64);
+  down = where(eq(index, steps - 1), end.asDouble(), down);
+  return toDType(where(lt(index, steps / 2), up, down), t);
+}
+
+Tensor eye(std::int64_t n, std::optional<std::int64_t> m, std::optional<DType> dtype) {
+  std::int64_t columns = m.value_or(n);
+  if (n < 0 || columns < 0) fail("eye: n and m must not be negative, got ", n, " and ", columns);
+  Tensor row = unsqueeze(ramp(std::int64_t{0}, std::int64_t{1}, n, DType::Int64), 1);
+  Tensor column = ramp(std::int64_t{0}, std::int64_t{1}, columns, DType::Int64);
+  return toDType(eq(row, column), dtype.value_or(defaultDType()));
+}
+
+Tensor rand(DimsRef size, Generator* g, std::optional<DType> dtype) {
+  DType t = dtype.value_or(defaultDType());
+  needFloatingDType("rand", t);
+  GeneratorScope scope(g);
+  return uniform_value(size, t);
+}
+Tensor randn(DimsRef size, Generator* g, std::optional<DType> dtype) {
+  DType t = dtype.value_or(defaultDType());
+  needFloatingDType("randn", t);
+  GeneratorScope scope(g);
+  return normal_value(size, t);
+}
+Tensor rand_like(const Tensor& x, std::optional<DType> dtype) {
+  return rand(x.shape(), nullptr, dtype.value_or(x.dtype()));
+}
+Tensor randn_like(const Tensor& x, std::optional<DType> dtype) {
+  return randn(x.shape(), nullptr, dtype.value_or(x.dtype()));
+}
+Tensor randint(std::int64_t low, std::int64_t high, DimsRef size, Generator* g, std::optional<DType> dtype) {
+  if (low >= high) fail("randint: random_ expects 'from' to be less than 'to', but got from=", low, " >= to=", high);
+  GeneratorScope scope(g);
+  Tensor values = integer_value(low, high, size, DType::Int64);
+  return dtype ? toDType(values, *dtype) : values;
+}
+Tensor randint_high(std::int64_t high, DimsRef size, Generator* g, std::optional<DType> dtype) {
+  return randint(0, high, size, g, dtype);
+}
+Tensor randperm(std::int64_t n, Generator* g, std::optional<DType> dtype) {
+  GeneratorScope scope(g);
+  Tensor p = randperm_value(n);
+  return dtype ? toDType(p, *dtype) : p;
+}
+Tensor bernoulli(const Tensor& p, Generator* g) {
+  needFloatingDType("bernoulli", p.dtype());
+  GeneratorScope scope(g);
+  Tensor u = uniform_value(p.shape(), computeType(p.dtype()));
+  return toDType(lt(u, detached(p)), p.dtype());
+}
+
+}  // namespace tandem::ops

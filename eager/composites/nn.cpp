@@ -1,0 +1,223 @@
+// Composites of neural networks.
+#include <cmath>
+
+#include "eager/dispatch.h"
+#include "eager/helpers.h"
+#include "eager/ops.h"
+
+namespace tandem::ops {
+namespace {
+
+/// Half types are normalised in float32 and rounded once.
+Tensor widened(const Tensor& x) { return isHalf(x.dtype()) ? toDType(x, DType::Float32) : x; }
+
+Tensor reduced(const char* op, const Tensor& x, std::string_view reduction) {
+  if (reduction == "mean") return mean(x);
+  if (reduction == "sum") return sum(x);
+  if (reduction == "none") return x;
+  fail<ValueError>(op, ": ", reduction, " is not a valid value for reduction");
+}
+
+Tensor shifted(const Tensor& x, std::int64_t dim) {
+  return sub(x, detached(amax(x, Dims{dim}, true)));
+}
+
+/// Input of a softmax in the dtype it is computed in. A 0-d input is one row of one element.
+Tensor softmaxInput(const char* op, const Tensor& x, std::optional<DType> dtype) {
+  Tensor in = dtype ? toDType(x, *dtype) : x;
+  if (!isFloating(in.dtype())) fail("\"", op, "\" not implemented for '", dtypeName(in.dtype()), "'");
+  return in;
+}
+
+}  // namespace
+
+Tensor softmax(const Tensor& x, std::int64_t dim, std::optional<DType> dtype) {
+  Tensor in = softmaxInput("softmax", x, dtype);
+  dim = wrapDim(dim, in.dim());
+  if (in.numel() == 0) return clone(in);
+  if (in.dim() == 0) return reshape(softmax(reshape(in, Dims{1}), 0, {}), Dims());
+  Tensor e = exp(shifted(widened(in), dim));
+  return toDType(div(e, sum(e, Dims{dim}, true)), in.dtype());
+}
+
+Tensor log_softmax(const Tensor& x, std::int64_t dim, std::optional<DType> dtype) {
+  Tensor in = softmaxInput("log_softmax", x, dtype);
+  dim = wrapDim(dim, in.dim());
+  if (in.numel() == 0) return clone(in);
+  if (in.dim() == 0) return reshape(log_softmax(reshape(in, Dims{1}), 0, {}), Dims());
+  Tensor s = shifted(widened(in), dim);
+  return toDType(sub(s, log(sum(exp(s), Dims{dim}, true))), in.dtype());
+}
+
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  if (weight.dim() > 2 || x.dim() == 0 || weight.dim() == 0)
+    fail("linear: expected a weight of at most 2 dims and an input of at least 1, got weight ", shapeText(weight.shape()),
+         " and input ", shapeText(x.shape()));
+  if (x.size(-1) != weight.size(-1))
+    fail("linear: input of shape ", shapeText(x.shape()), " and weight of shape ", shapeText(weight.shape()),
+         ": mat1 and mat2 shapes cannot be multiplied");
+  Tensor y = matmul(x, t(weight));
+  return bias.defined() ? add(y, bias) : y;
+}
+
+Tensor gelu(const Tensor& x, std::string_view approximate) {
+  if (!isFloating(x.dtype())) fail("\"gelu\" not implemented for '", dtypeName(x.dtype()), "'");
+  if (approximate == "none") return gelu_erf(x);
+  if (approximate != "tanh") fail("approximate argument must be either none or tanh.");
+  Tensor inner = mul(0.7978845608028654, add(x, mul(0.044715, mul(x, square(x)))));
+  return mul(mul(0.5, x), add(1, tanh(inner)));
+}
+
+Tensor layer_norm(const Tensor& x, DimsRef normalized, const Tensor& weight, const Tensor& bias, double eps) {
+  std::int64_t k = static_cast<std::int64_t>(normalized.size());
+  bool fits = k > 0 && k <= x.dim();
+  for (std::int64_t i = 0; fits && i < k; ++i) fits = normalized[i] == x.shape()[x.dim() - k + i];
+  if (!fits)
+    fail("layer_norm: Given normalized_shape=", shapeText(normalized), ", expected input with shape [*, ",
+         shapeText(normalized), "], but got input of size", shapeText(x.shape()));
+  if (weight.defined() && !(weight.shape() == Dims(normalized)))
+    fail("layer_norm: Expected weight to be of same shape as normalized_shape, but got weight of shape ",
+         shapeText(weight.shape()), " and normalized_shape = ", shapeText(normalized));
+  Dims dims;
+  for (std::int64_t i = 0; i < k; ++i) dims.push_back(x.dim() - k + i);
+  Tensor in = widened(x);
+  Tensor d = sub(in, mean(in, dims, true));
+  Tensor y = mul(d, rsqrt(add(mean(square(d), dims, true), eps)));
+  if (weight.defined()) y = mul(y, weight);
+  if (bias.defined()) y = add(y, bias);
+  return toDType(y, x.dtype());
+}
+
+// ---- convolution and pooling ----------------------------------------------------------------------------------------
+
+Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, DimsRef stride, DimsRef padding,
+              DimsRef dilation, std::int64_t groups) {
+  if (x.dim() == 3 && weight.dim() == 4)
+    return squeeze_dims(conv2d(unsqueeze(x, 0), weight, bias, stride, padding, dilation, groups), Dims{0});
+  Tensor y = conv2d_plain(x, weight, stride, padding, dilation, groups);
+  if (!bias.defined()) return y;
+  if (bias.dim() != 1 || bias.size(0) != weight.size(0))
+    fail("conv2d: Given weight of size ", shapeText(weight.shape()), ", expected bias to be 1-dimensional with ",
+         weight.size(0), " elements, but got bias of size ", shapeText(bias.shape()), " instead");
+  return add(y, view(bias, Dims{1, -1, 1, 1}));
+}
+
+Tensor conv2d_named(const Tensor& x, const Tensor& weight, const Tensor& bias, DimsRef stride, std::string_view padding,
+                    DimsRef dilation, std::int64_t groups) {
+  if (padding == "valid") return conv2d(x, weight, bias, stride, Dims{0, 0}, dilation, groups);
+  if (padding != "same") fail("conv2d: Invalid padding string: '", padding, "'");
+  if (stride[0] != 1 || stride[1] != 1) fail("conv2d: padding='same' is not supported for strided convolutions");
+  if (weight.dim() != 4) fail("conv2d: expected a 4D weight, got shape ", shapeText(weight.shape()));
+  Dims total{dilation[0] * (weight.size(2) - 1), dilation[1] * (weight.size(3) - 1)};
+  Tensor in = x;
+  // An odd total pads one more at the end.
+  if (total[0] % 2 != 0 || total[1] % 2 != 0) {
+    Dims shape = x.shape();
+    std::size_t r = shape.size();
+    shape[r - 2] += total[0] % 2;
+    shape[r - 1] += total[1] % 2;
+    Tensor wide = zeros(shape, x.dtype());
+    assign(narrow(narrow(wide, -2, 0, x.size(-2)), -1, 0, x.size(-1)), x);
+    in = wide;
+  }
+  return conv2d(in, weight, bias, stride, Dims{total[0] / 2, total[1] / 2}, dilation, groups);
+}
+
+std::vector<Tensor> max_pool2d_with_indices(const Tensor& x, DimsRef kernel, const std::optional<Dims>& stride,
+                                            DimsRef padding, DimsRef dilation, bool ceilMode) {
+  if (x.dim() != 3 && x.dim() != 4)
+    fail("max_pool2d: Expected 3D or 4D (batch mode) tensor for input, but got shape ", shapeText(x.shape()));
+  Tensor in = x.dim() == 3 ? unsqueeze(x, 0) : x;
+  Dims step = stride && !stride->empty() ? *stride : Dims(kernel);
+  auto [values, indices] = max_pool2d_plain(in, kernel, step, padding, dilation, ceilMode);
+  if (x.dim() == 3) return {squeeze_dims(values, Dims{0}), squeeze_dims(indices, Dims{0})};
+  return {values, indices};
+}
+Tensor max_pool2d(const Tensor& x, DimsRef kernel, const std::optional<Dims>& stride, DimsRef padding,
+                  DimsRef dilation, bool ceilMode) {
+  return max_pool2d_with_indices(x, kernel, stride, padding, dilation, ceilMode)[0];
+}
+
+// ---- dropout, losses ---------------------------------------------------------------------------------------------------
+
+Tensor dropout(const Tensor& x, double p, bool training) {
+  if (p < 0 || p > 1) fail<ValueError>("dropout probability has to be between 0 and 1, but got ", p);
+  if (!training || p == 0 || x.numel() == 0) return x;
+  if (p == 1) return mul(x, zeros_like(x));
+  Tensor keep = ge(uniform_value(x.shape(), computeType(isFloating(x.dtype()) ? x.dtype() : DType::Float32)), p);
+  return mul(mul(x, toDType(keep, x.dtype())), 1.0 / (1.0 - p));
+}
+
+Tensor one_hot(const Tensor& x, std::int64_t classes) {
+  if (x.dtype() != DType::Int64) fail("one_hot is only applicable to index tensor of type LongTensor, got ", dtypeName(x.dtype()));
+  if (classes == -1) {
+    if (x.numel() == 0) fail("one_hot: Can not infer total number of classes from empty tensor.");
+    classes = *amax(x).dataAs<std::int64_t>() + 1;
+  }
+  if (classes < 1) fail("one_hot: num_classes should be positive, got ", classes);
+  return toDType(eq(unsqueeze(x, -1), arange(0, classes)), DType::Int64);
+}
+
+Tensor mse_loss(const Tensor& x, const Tensor& target, std::string_view reduction) {
+  return reduced("mse_loss", square(sub(x, target)), reduction);
+}
+
+Tensor nll_loss(const Tensor& x, const Tensor& target, const Tensor& weight, std::int64_t ignore,
+                std::string_view reduction) {
+  std::int64_t classDim = x.dim() == 1 ? 0 : 1;
+  Dims expected = x.shape();
+  if (x.dim() > 0) expected.erase(classDim);
+  if (x.dim() == 0 || !(target.shape() == expected))
+    fail<ValueError>("nll_loss: expected target of shape ", shapeText(expected), " for input of shape ",
+                     shapeText(x.shape()), ", but got ", shapeText(target.shape()));
+  if (weight.defined() && (weight.dim() != 1 || weight.size(0) != x.size(classDim)))
+    fail("nll_loss: weight tensor should be defined either for all ", x.size(classDim),
+         " classes or no classes but got weight tensor of shape: ", shapeText(weight.shape()));
+  Tensor counted = ne(target, ignore);
+  Tensor safe = where(counted, target, 0);
+  Tensor picked = neg(squeeze_dims(gather(x, classDim, unsqueeze(safe, classDim)), Dims{classDim}));
+  Tensor w = toDType(counted, x.dtype());
+  if (weight.defined()) w = mul(view(index_select(weight, 0, view(contiguous(safe), Dims{-1})), safe.shape()), w);
+  // where, not a product: an ignored element counts as nothing even if it is infinite.
+  Tensor loss = where(counted, mul(picked, w), 0.0);
+  if (reduction == "mean") return div(sum(loss), sum(w));
+  return reduced("nll_loss", loss, reduction);
+}
+
+Tensor cross_entropy(const Tensor& x, const Tensor& target, const Tensor& weight, std::int64_t ignore,
+                     std::string_view reduction, double smoothing) {
+  if (smoothing < 0 || smoothing > 1) fail("label_smoothing must be between 0.0 and 1.0. Got: ", smoothing);
+  if (x.dim() == 0) fail("cross_entropy: expected an input of at least 1 dim, got shape []");
+  std::int64_t classDim = x.dim() == 1 ? 0 : 1;
+  Tensor logp = log_softmax(x, classDim);
+  std::int64_t classes = x.size(classDim);
+  Dims along(static_cast<std::size_t>(x.dim()), 1);
+  along[classDim] = classes;
+  if (isFloating(target.dtype())) {
+    if (!(target.shape() == x.shape()))
+      fail("cross_entropy: Expected floating point type for target with class probabilities in the shape of the input ",
+           shapeText(x.shape()), ", but got ", shapeText(target.shape()));
+    Tensor p = smoothing > 0 ? add(mul(target, 1.0 - smoothing), smoothing / static_cast<double>(classes)) : target;
+    Tensor each = mul(logp, p);
+    if (weight.defined()) each = mul(each, view(weight, along));
+    Tensor loss = neg(sum(each, Dims{classDim}));
+    if (reduction == "mean") return div(sum(loss), std::max<std::int64_t>(x.numel() / std::max<std::int64_t>(classes, 1), 1));
+    return reduced("cross_entropy", loss, reduction);
+  }
+  Tensor hard = nll_loss(logp, target, weight, ignore, smoothing > 0 && reduction == "mean" ? "sum" : reduction);
+  if (smoothing == 0) return hard;
+  // The smoothed part: minus the (weighted) mean of all log-probabilities of the elements that count.
+  Tensor counted = ne(target, ignore);
+  Tensor each = weight.defined() ? mul(logp, view(weight, along)) : logp;
+  Tensor smooth = where(counted, neg(sum(each, Dims{classDim})), 0.0);
+  Tensor w = toDType(counted, x.dtype());
+  if (weight.defined()) {
+    Tensor safe = where(counted, target, 0);
+    w = mul(view(index_select(weight, 0, view(contiguous(safe), Dims{-1})), safe.shape()), w);
+  }
+  Tensor soft = reduction == "none" ? smooth : sum(smooth);
+  Tensor loss = add(mul(hard, 1.0 - smoothing), mul(soft, smoothing / static_cast<double>(classes)));
+  return reduction == "mean" ? div(loss, sum(w)) : loss;
+}
+
+}  // namespace tandem::ops

@@ -1,0 +1,269 @@
+// Composites that rearrange: shapes, pieces, triangles, indexing.
+#include <algorithm>
+
+#include "eager/dispatch.h"
+#include "eager/helpers.h"
+#include "eager/ops.h"
+#include "runtime/base/attrs.h"
+
+namespace tandem::ops {
+
+Tensor flatten(const Tensor& x, std::int64_t start, std::int64_t end) {
+  start = wrapDim(start, x.dim());
+  end = wrapDim(end, x.dim());
+  if (start > end) fail("flatten() has invalid args: start_dim cannot come after end_dim (", start, ", ", end, ")");
+  if (x.dim() == 0) return reshape(x, Dims{1});
+  if (start == end) return x;
+  Dims shape;
+  std::int64_t n = 1;
+  for (std::int64_t d = 0; d < x.dim(); ++d) {
+    if (d < start || d > end) {
+      shape.push_back(x.shape()[d]);
+      continue;
+    }
+    n *= x.shape()[d];
+    if (d == end) shape.push_back(n);
+  }
+  return reshape(x, shape);
+}
+
+Tensor unflatten(const Tensor& x, std::int64_t dim, DimsRef sizes) {
+  dim = wrapDim(dim, x.dim());
+  Dims part(sizes);
+  std::int64_t known = 1;
+  for (auto s : part) known *= s == -1 ? 1 : s;
+  for (auto& s : part)
+    if (s == -1 && known > 0) s = x.shape()[dim] / known;
+  if (numelOf(part) != x.shape()[dim])
+    fail("unflatten: Provided sizes ", shapeText(sizes), " don't multiply up to the size of dim ", dim, " (",
+         x.shape()[dim], ") in the input tensor");
+  Dims shape(x.shape().begin(), x.shape().begin() + dim);
+  shape.append(part.begin(), part.end());
+  shape.append(x.shape().begin() + dim + 1, x.shape().end());
+  return view(x, shape);
+}
+
+Tensor t(const Tensor& x) {
+  if (x.dim() > 2) fail("t() expects a tensor with <= 2 dimensions, but self is ", x.dim(), "D");
+  return x.dim() < 2 ? alias(x) : transpose(x, 0, 1);
+}
+
+Tensor narrow(const Tensor& x, std::int64_t dim, std::int64_t start, std::int64_t length) {
+  if (x.dim() == 0) fail("narrow() cannot be applied to a 0-dim tensor.");
+  dim = wrapDim(dim, x.dim());
+  std::int64_t n = x.shape()[dim];
+  if (length < 0) fail("narrow(): length must be non-negative.");
+  if (start < -n || start > n)
+    fail<IndexError>("start out of range (expected to be in range of [", -n, ", ", n, "], but got ", start, ")");
+  if (start < 0) start += n;
+  if (start + length > n)
+    fail("start (", start, ") + length (", length, ") exceeds dimension size (", n, ").");
+  return slice(x, dim, start, start + length, 1);
+}
+
+Tensor movedim(const Tensor& x, DimsRef source, DimsRef destination) {
+  if (source.size() != destination.size())
+    fail("movedim: Invalid source or destination dims: source ", shapeText(source), " and destination ",
+         shapeText(destination), " should contain the same number of dims");
+  Dims order(static_cast<std::size_t>(x.dim()), -1);
+  std::uint64_t taken = 0;
+  for (std::size_t i = 0; i < source.size(); ++i) {
+    std::int64_t from = wrapDim(source[i], x.dim());
+    std::int64_t to = wrapDim(destination[i], x.dim());
+    if (order[to] != -1 || (taken >> from & 1) != 0)
+      fail("movedim: repeated dim in ", shapeText(source), " or ", shapeText(destination));
+    order[to] = from;
+    taken |= std::uint64_t{1} << from;
+  }
+  std::int64_t next = 0;
+  for (auto& o : order) {
+    if (o != -1) continue;
+    while ((taken >> next & 1) != 0) ++next;
+    o = next++;
+  }
+  return permute(x, order);
+}
+
+Tensor expand_as(const Tensor& x, const Tensor& other) { return expand(x, other.shape()); }
+Tensor broadcast_to(const Tensor& x, DimsRef size) { return expand(x, size); }
+Tensor view_as(const Tensor& x, const Tensor& other) { return view(x, other.shape()); }
+Tensor reshape_as(const Tensor& x, const Tensor& other) { return reshape(x, other.shape()); }
+Tensor contiguous(const Tensor& x) { return x.isContiguous() ? x : clone(x); }
+
+std::vector<Tensor> split_with_sizes(const Tensor& x, DimsRef sizes, std::int64_t dim) {
+  dim = wrapDim(dim, x.dim());
+  if (x.dim() == 0) fail("split expects at least a 1-dimensional tensor");
+  std::int64_t total = 0;
+  for (auto s : sizes) total += s;
+  if (total != x.shape()[dim])
+    fail("split_with_sizes expects split_sizes to sum exactly to ", x.shape()[dim],
+         " (input tensor's size at dimension ", dim, "), but got split_sizes=", shapeText(sizes));
+  std::vector<Tensor> out;
+  std::int64_t at = 0;
+  for (auto s : sizes) {
+    out.push_back(narrow(x, dim, at, s));
+    at += s;
+  }
+  return out;
+}
+std::vector<Tensor> split(const Tensor& x, std::int64_t size, std::int64_t dim) {
+  dim = wrapDim(dim, x.dim());
+  if (x.dim() == 0) fail("split expects at least a 1-dimensional tensor");
+  std::int64_t n = x.shape()[dim];
+  if (size < 0 || (size == 0 && n != 0)) fail("split expects split_size be non-negative, but got split_size=", size);
+  Dims sizes;
+  for (std::int64_t at = 0; at < n; at += size) sizes.push_back(std::min(size, n - at));
+  if (sizes.empty()) sizes.push_back(0);
+  return split_with_sizes(x, sizes, dim);
+}
+std::vector<Tensor> chunk(const Tensor& x, std::int64_t chunks, std::int64_t dim) {
+  if (chunks <= 0) fail("chunk expects `chunks` to be greater than 0, got: ", chunks);
+  dim = wrapDim(dim, x.dim());
+  if (x.dim() == 0) fail("chunk expects at least a 1-dimensional tensor");
+  std::int64_t n = x.shape()[dim];
+  if (n == 0) return split_with_sizes(x, Dims(static_cast<std::size_t>(chunks), 0), dim);
+  return split(x, (n + chunks - 1) / chunks, dim);
+}
+std::vector<Tensor> unbind(const Tensor& x, std::int64_t dim) {
+  dim = wrapDim(dim, x.dim());
+  if (x.dim() == 0) fail("unbind: Dimension specified as ", dim, " but tensor has no dimensions");
+  std::vector<Tensor> out;
+  for (std::int64_t i = 0; i < x.shape()[dim]; ++i) out.push_back(select(x, dim, i));
+  return out;
+}
+
+Tensor cat(std::span<const Tensor> tensors, std::int64_t dim) {
+  // PyTorch's rules: 1-d empty tensors are left out, dtypes promote.
+  std::vector<Tensor> kept;
+  std::vector<TensorMeta> metas;
+  for (const auto& x : tensors) {
+    TensorMeta m;
+    m.shape = x.shape();
+    m.dtype = x.dtype();
+    metas.push_back(m);
+    if (x.dim() == 1 && x.numel() == 0 && tensors.size() > 1) continue;
+    kept.push_back(x);
+  }
+  if (tensors.empty()) fail<ValueError>("cat(): expected a non-empty list of Tensors");
+  if (kept.empty()) kept.push_back(tensors[0]);
+  DType dtype = resultType(metas);
+  for (auto& x : kept) x = toDType(x, dtype);
+  if (kept[0].dim() == 0) fail("cat(): zero-dimensional tensor (at position 0) cannot be concatenated");
+  return cat_plain(kept, wrapDim(dim, kept[0].dim()));
+}
+
+Tensor stack(std::span<const Tensor> tensors, std::int64_t dim) {
+  if (tensors.empty()) fail("stack expects a non-empty TensorList");
+  dim = wrapDim(dim, tensors[0].dim() + 1);
+  std::vector<Tensor> wide;
+  for (const auto& x : tensors) {
+    if (!(x.shape() == tensors[0].shape()))
+      fail("stack expects each tensor to be equal size, but got ", shapeText(tensors[0].shape()), " at entry 0 and ",
+           shapeText(x.shape()), " at entry ", wide.size());
+    wide.push_back(unsqueeze(x, dim));
+  }
+  return cat(wide, dim);
+}
+
+Tensor repeat(const Tensor& x, DimsRef repeats) {
+  std::int64_t lead = static_cast<std::int64_t>(repeats.size()) - x.dim();
+  if (lead < 0)
+    fail("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor: ",
+         shapeText(repeats), " for shape ", shapeText(x.shape()));
+  // [r0, s0, r1, s1, ...] by expansion, then every pair as one dim.
+  Dims paired;
+  Dims wide;
+  Dims shape;
+  for (std::size_t i = 0; i < repeats.size(); ++i) {
+    std::int64_t size = static_cast<std::int64_t>(i) < lead ? 1 : x.shape()[i - lead];
+    if (repeats[i] < 0) fail("repeat: Trying to create tensor with negative dimension ", repeats[i]);
+    paired.push_back(1);
+    paired.push_back(size);
+    wide.push_back(repeats[i]);
+    wide.push_back(size);
+    shape.push_back(repeats[i] * size);
+  }
+  return reshape(clone(expand(reshape(x, paired), wide)), shape);
+}
+
+Tensor flip(const Tensor& x, DimsRef dims) {
+  Tensor y = x;
+  for (auto d : dims) {
+    std::int64_t k = wrapDim(d, x.dim());
+    if (x.dim() == 0) continue;
+    std::int64_t n = x.shape()[k];
+    AttrWriter w;
+    w.list(Dims{n});
+    w.dtype(DType::Int64);
+    Tensor index = apply(OpCode::ramp, {Operand(n - 1), Operand(std::int64_t{-1})}, w.span());
+    y = index_select(y, k, index);
+  }
+  return dims.empty() ? clone(x) : y;
+}
+
+namespace {
+/// column - row of every element of the last two dims.
+Tensor diagonalNumber(const Tensor& x) {
+  auto ramp = [](std::int64_t n) {
+    AttrWriter w;
+    w.list(Dims{n});
+    w.dtype(DType::Int64);
+    return apply(OpCode::ramp, {Operand(std::int64_t{0}), Operand(std::int64_t{1})}, w.span());
+  };
+  return sub(ramp(x.size(-1)), unsqueeze(ramp(x.size(-2)), 1));
+}
+}  // namespace
+
+Tensor tril(const Tensor& x, std::int64_t diagonal) {
+  if (x.dim() < 2) fail("tril: input tensor must have at least 2 dimensions, got shape ", shapeText(x.shape()));
+  return where(le(diagonalNumber(x), diagonal), x, 0);
+}
+Tensor triu(const Tensor& x, std::int64_t diagonal) {
+  if (x.dim() < 2) fail("triu: input tensor must have at least 2 dimensions, got shape ", shapeText(x.shape()));
+  return where(ge(diagonalNumber(x), diagonal), x, 0);
+}
+
+namespace {
+Tensor forRunning(const Tensor& x, std::optional<DType> dtype) {
+  return toDType(x, dtype.value_or(isFloating(x.dtype()) ? x.dtype() : DType::Int64));
+}
+}  // namespace
+Tensor cumsum(const Tensor& x, std::int64_t dim, std::optional<DType> dtype) {
+  return cumsum_plain(forRunning(x, dtype), wrapDim(dim, x.dim()));
+}
+Tensor cumprod(const Tensor& x, std::int64_t dim, std::optional<DType> dtype) {
+  return cumprod_plain(forRunning(x, dtype), wrapDim(dim, x.dim()));
+}
+Tensor argsort(const Tensor& x, std::int64_t dim, bool descending, bool stable) {
+  return sort(x, wrapDim(dim, x.dim()), descending, stable)[1];
+}
+
+Tensor scatter(const Tensor& x, std::int64_t dim, const Tensor& index, const Operand& src) {
+  dim = wrapDim(dim, x.dim());
+  if (src.isTensor()) return scatter_value(x, dim, index, src.tensor());
+  return scatter_value(x, dim, index, full_like(index, src.scalar(), x.dtype()));
+}
+Tensor index_add(const Tensor& x, std::int64_t dim, const Tensor& index, const Tensor& source, Scalar alpha) {
+  bool plain = alpha.slot < 0 && alpha.asDouble() == 1;
+  return index_add_unit(x, wrapDim(dim, x.dim()), index, plain ? source : mul(source, alpha));
+}
+Tensor masked_fill(const Tensor& x, const Tensor& mask, const Operand& value) {
+  if (mask.dtype() != DType::Bool) fail("masked_fill_ only supports boolean masks, but got mask with dtype ", dtypeName(mask.dtype()));
+  Tensor y = value.isTensor() ? where(mask, toDType(value.tensor(), x.dtype()), x) : where(mask, value, x);
+  return toDType(y, x.dtype());
+}
+Tensor take_along_dim(const Tensor& x, const Tensor& indices, std::int64_t dim) {
+  dim = wrapDim(dim, x.dim());
+  auto spread = [dim](const Tensor& a, const Tensor& b) {
+    Dims shape = broadcastShapes("take_along_dim", a.shape(), b.shape());
+    shape[dim] = a.shape()[dim];
+    return expand(a, shape);
+  };
+  return gather(spread(x, indices), dim, spread(indices, x));
+}
+Tensor fill(const Tensor& x, const Operand& value) {
+  Tensor y = value.isTensor() ? expand(toDType(value.tensor(), x.dtype()), x.shape()) : Tensor();
+  return y.defined() ? clone(y) : full_like(x, value.scalar());
+}
+
+}  // namespace tandem::ops

@@ -1,0 +1,269 @@
+#include "eager/dispatch.h"
+
+#include <algorithm>
+#include <array>
+
+#include "eager/generator.h"
+#include "eager/kernels.h"
+#include "eager/recorder.h"
+#include "eager/tape_hook.h"
+#include "runtime/base/attrs.h"
+
+namespace tandem {
+namespace {
+
+using Operands = std::span<const Operand>;
+using Attrs = std::span<const std::int64_t>;
+
+bool drawsRandom(const OpFacts& f) { return f.kind == OpKind::Random || f.code == OpCode::randperm_value; }
+
+bool needsGradient(const OpFacts& f, Operands operands) {
+  if (!f.differentiable || !gradEnabled()) return false;
+  for (const auto& o : operands)
+    if (o.isTensor() && o.tensor().defined() && o.tensor().requiresGrad()) return true;
+  return false;
+}
+
+/// Views whose base was written since they were made get their history brought up to date.
+void refresh(Operands operands) {
+  if (tapeHook == nullptr || !gradEnabled()) return;
+  for (const auto& o : operands)
+    if (o.isTensor() && o.tensor().defined() && o.tensor().impl()->viewBase) tapeHook->refreshView(o.tensor().impl());
+}
+
+void run(const OpFacts& f, Operands operands, Attrs attrs, std::span<const Tensor> outs) {
+  switch (f.kind) {
+    case OpKind::Pointwise:
+    case OpKind::Random:
+    case OpKind::Creation: return runPointwise(f, operands, attrs, outs);
+    case OpKind::Reduction: return runReduction(f, operands[0].tensor(), attrs, outs[0]);
+    case OpKind::Library: return runLibrary(f, operands, attrs, outs);
+    default: fail<InternalError>(f.name, " is not a primitive that runs");
+  }
+}
+
+using Metas = SmallVector<TensorMeta*, 1>;
+
+/// Operand metas on the stack for the usual few.
+struct OperandMetas {
+  explicit OperandMetas(const OpFacts& f, Operands operands) {
+    std::size_t n = operands.size();
+    if (n > few.size()) many.resize(n);
+    TensorMeta* all = n > few.size() ? many.data() : few.data();
+    for (std::size_t i = 0; i < n; ++i) {
+      all[i] = metaOf(operands[i]);
+      if (all[i].absent && f.kind != OpKind::Library)
+        fail<TypeError>(f.name, "(): operand ", i, " must be a Tensor or a number, not None");
+    }
+    span = {all, n};
+  }
+  std::array<TensorMeta, 4> few;
+  std::vector<TensorMeta> many;
+  std::span<const TensorMeta> span;
+};
+
+/// The operands of a random operation: the generator's seed and next offset, then the caller's.
+std::vector<Operand> withGeneratorState(Operands operands) {
+  Generator& g = scopedGenerator() != nullptr ? *scopedGenerator() : defaultGenerator();
+  std::vector<Operand> all{Operand(g.seed()), Operand(g.next())};
+  all.insert(all.end(), operands.begin(), operands.end());
+  return all;
+}
+
+void applyGeneral(const OpFacts& f, Operands operands, Attrs attrs, std::span<Tensor> results) {
+  refresh(operands);
+  OperandMetas metas(f, operands);
+  std::array<TensorMeta, 4> made;
+  std::span<TensorMeta> resultMetas(made.data(), results.size());
+  f.metaRule(f, metas.span, attrs, resultMetas);
+  if (Recorder* recorder = recorderFor(operands)) {
+    recorder->record(f.code, operands, attrs, resultMetas, results);
+  } else {
+    for (std::size_t i = 0; i < results.size(); ++i) results[i] = makeEmpty(made[i].shape, made[i].dtype);
+    if (drawsRandom(f))
+      run(f, withGeneratorState(operands), attrs, results);
+    else
+      run(f, operands, attrs, results);
+  }
+  if (needsGradient(f, operands)) tapeHook->record(f.code, operands, attrs, results);
+}
+
+/// Pointwise operations on contiguous tensors of one shape and dtype, and numbers that do not change that dtype: the
+/// rules reduce to "the same again".
+bool applySimple(const OpFacts& f, Operands operands, Attrs attrs, Tensor& result) {
+  if (f.dtypeRule > DTypeRule::Compare || activeRecorder != nullptr) return false;
+  const TensorImpl* first = nullptr;
+  bool needsGrad = false;
+  for (const auto& o : operands) {
+    if (!o.isTensor()) continue;
+    const TensorImpl* t = o.tensor().impl();
+    if (t == nullptr || !t->contiguous || t->storage->isPending() || t->viewBase) return false;
+    if (first == nullptr)
+      first = t;
+    else if (t->dtype != first->dtype || !(t->shape == first->shape))
+      return false;
+    needsGrad |= t->requiresGrad;
+  }
+  if (first == nullptr) return false;
+  bool floating = isFloating(first->dtype);
+  if (!floating && f.dtypeRule == DTypeRule::Float) return false;
+  for (const auto& o : operands) {
+    if (o.isTensor()) continue;
+    if (!floating && (o.scalar().isFloat() || first->dtype == DType::Bool)) return false;
+  }
+  DType dtype = f.dtypeRule == DTypeRule::Compare ? DType::Bool : first->dtype;
+  result = makeEmpty(first->shape, dtype);
+  runPointwise(f, operands, attrs, {&result, 1});
+  if (needsGrad && f.differentiable && gradEnabled()) tapeHook->record(f.code, operands, attrs, {&result, 1});
+  return true;
+}
+
+bool selfOverlaps(const Tensor& t) {
+  for (std::size_t d = 0; d < t.shape().size(); ++d)
+    if (t.strides()[d] == 0 && t.shape()[d] > 1) return true;
+  return false;
+}
+
+/// The bytes a window touches, [first, last).
+std::pair<std::int64_t, std::int64_t> extent(const Tensor& t) {
+  std::int64_t last = t.impl()->offset + 1;
+  for (std::size_t d = 0; d < t.shape().size(); ++d) last += (t.shape()[d] - 1) * t.strides()[d];
+  auto size = static_cast<std::int64_t>(itemSize(t.dtype()));
+  return {t.impl()->offset * size, last * size};
+}
+
+/// Shares memory with `into` other than by being the same window: reading it while `into` is written would see the
+/// write.
+bool overlapsPartly(const Tensor& t, const Tensor& into) {
+  if (!t.defined() || t.numel() == 0 || !(t.impl()->storage == into.impl()->storage)) return false;
+  if (t.impl()->offset == into.impl()->offset && t.shape() == into.shape() && t.strides() == into.strides())
+    return false;
+  auto [a, b] = extent(t);
+  auto [c, d] = extent(into);
+  return a < d && c < b;
+}
+
+void checkResultFits(const OpFacts& f, const TensorMeta& result, const Tensor& out) {
+  bool copies = f.code == OpCode::clone;
+  bool fits = result.shape == out.shape();
+  if (!fits && result.shape.size() <= out.shape().size()) {
+    Dims wide = broadcastShapes(f.name.data(), result.shape, out.shape());
+    fits = wide == out.shape();
+  }
+  if (!fits)
+    fail(f.name, "_: output with shape ", shapeText(out.shape()), " doesn't match the broadcast shape ",
+         shapeText(result.shape));
+  auto category = [](DType t) { return isFloating(t) ? 2 : t == DType::Bool ? 0 : 1; };
+  if (!copies && category(result.dtype) > category(out.dtype()))
+    fail(f.name, "_: result type ", dtypeName(result.dtype), " can't be cast to the desired output type ",
+         dtypeName(out.dtype()));
+}
+
+}  // namespace
+
+Tensor apply(OpCode op, Operands operands, Attrs attrs) {
+  const OpFacts& f = facts(op);
+  Tensor result;
+  if (f.kind == OpKind::Pointwise && applySimple(f, operands, attrs, result)) return result;
+  applyGeneral(f, operands, attrs, {&result, 1});
+  return result;
+}
+
+void applyMulti(OpCode op, Operands operands, Attrs attrs, std::span<Tensor> results) {
+  applyGeneral(facts(op), operands, attrs, results);
+}
+
+void applyInto(const Tensor& out, OpCode op, Operands operands, Attrs attrs) {
+  const OpFacts& f = facts(op);
+  refresh(operands);
+  const Operand self(out);
+  refresh({&self, 1});
+  OperandMetas metas(f, operands);
+  std::array<TensorMeta, 4> made;
+  f.metaRule(f, metas.span, attrs, {made.data(), 1});
+  checkResultFits(f, made[0], out);
+  bool needsGrad =
+      gradEnabled() && (out.requiresGrad() || needsGradient(f, operands)) && f.kind != OpKind::Random;
+  if (tapeHook != nullptr) tapeHook->checkWrite(out, needsGrad);
+  if (selfOverlaps(out))
+    fail("unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+         "Please clone() the tensor before performing the operation (", f.name, "_ on shape ", shapeText(out.shape()),
+         ").");
+
+  const Operand all[] = {out};
+  Recorder* recorder = recorderFor(operands);
+  if (recorder == nullptr) recorder = recorderFor(all);
+  bool exact = made[0].shape == out.shape() && made[0].dtype == out.dtype();
+  if (recorder != nullptr || (needsGrad && !exact)) {
+    // As a new value of the out's shape and dtype, then a write of that value.
+    Tensor value = apply(op, operands, attrs);
+    if (value.dtype() != out.dtype()) {
+      AttrWriter to;
+      to.dtype(out.dtype());
+      value = apply(OpCode::to, {value}, to.span());
+    }
+    if (!(value.shape() == out.shape())) {
+      AttrWriter size;
+      size.list(out.shape());
+      value = applyView(OpCode::expand, value, out.shape(),
+                        broadcastStrides(value.shape(), value.strides(), out.shape()), value.impl()->offset,
+                        size.span());
+    }
+    if (recorder == nullptr) recorder = recorderFor(all);
+    if (recorder != nullptr) {
+      recorder->recordWrite(out, value);
+    } else {
+      const Operand from[] = {value};
+      runPointwise(facts(OpCode::clone), from, {}, {&out, 1});
+    }
+    if (!out.impl()->untracked) ++out.impl()->storage->version;
+    if (tapeHook != nullptr && needsGrad) tapeHook->recordWrite(out, value);
+    return;
+  }
+
+  // Operands that share memory with the out are read from copies.
+  std::vector<Operand> own(operands.begin(), operands.end());
+  std::vector<Tensor> copies;
+  copies.reserve(own.size());
+  for (auto& o : own) {
+    if (!o.isTensor() || !overlapsPartly(o.tensor(), out)) continue;
+    copies.push_back(makeEmpty(o.tensor().shape(), o.tensor().dtype()));
+    const Operand from[] = {o};
+    runPointwise(facts(OpCode::clone), from, {}, {&copies.back(), 1});
+    o = Operand(copies.back());
+  }
+  if (f.kind == OpKind::Pointwise) {
+    runPointwise(f, own, attrs, {&out, 1});
+  } else {
+    std::array<Tensor, 1> value{makeEmpty(made[0].shape, made[0].dtype)};
+    run(f, drawsRandom(f) ? withGeneratorState(own) : own, attrs, value);
+    const Operand from[] = {value[0]};
+    runPointwise(facts(OpCode::clone), from, {}, {&out, 1});
+  }
+  if (needsGrad) {
+    // The value is the out's own memory: saved as a result, it has the version after the write.
+    Tensor value = makeAlias(out, out.shape(), out.strides(), out.impl()->offset);
+    if (needsGradient(f, operands)) tapeHook->record(f.code, operands, attrs, {&value, 1});
+    if (!out.impl()->untracked) ++out.impl()->storage->version;
+    tapeHook->recordWrite(out, value);
+  } else if (!out.impl()->untracked) {
+    ++out.impl()->storage->version;
+  }
+}
+
+void applyOut(const Tensor& out, OpCode op, Operands operands, Attrs attrs) {
+  Tensor value = apply(op, operands, attrs);
+  applyInto(out, OpCode::clone, {value});
+}
+
+Tensor applyView(OpCode op, const Tensor& base, Dims shape, Dims strides, std::int64_t offset, Attrs attrs) {
+  const Operand operands[] = {base};
+  if (base.impl()->viewBase) refresh(operands);
+  Tensor view = makeAlias(base, std::move(shape), std::move(strides), offset);
+  view.impl()->viewBase = base.impl()->viewBase ? base.impl()->viewBase : base.ref();
+  view.impl()->untracked = base.impl()->untracked;
+  if (gradEnabled() && base.requiresGrad()) tapeHook->record(op, operands, attrs, {&view, 1});
+  return view;
+}
+
+}  // namespace tandem

@@ -1,0 +1,24 @@
+// What composites and bindings share beside the operations themselves.
+#pragma once
+
+#include <optional>
+
+#include "eager/tensor.h"
+
+namespace tandem {
+
+/// The dims of a reduction: all for None or an empty list; wrapped, sorted, without duplicates (Error).
+Dims reductionDims(const Tensor& x, const std::optional<Dims>& dims);
+
+namespace ops {
+/// `into.copy_(value)`: broadcast and converted, with history.
+void assign(const Tensor& into, const Tensor& value);
+/// `into.fill_(value)`.
+void fillInto(const Tensor& into, const Operand& value);
+/// `x` in another dtype; `x` itself if it has that one.
+Tensor toDType(const Tensor& x, DType dtype);
+/// The value without history: the same memory, no gradient.
+Tensor detached(const Tensor& x);
+}  // namespace ops
+
+}  // namespace tandem

@@ -1,0 +1,428 @@
+// From an operation on tensors to a kernel launch. The signature of a call is packed into a few words; a small cache
+// from those to the kernel makes the common case a hash and a compare, and only a miss builds the KernelSignature.
+#include "eager/kernels.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "ir/schema/reduction_plan.h"
+#include "runtime/kernel/collapse.h"
+#include "runtime/kernel/kernel_cache.h"
+#include "runtime/kernel/launch.h"
+#include "runtime/kernel/reduce_split.h"
+#include "runtime/lib/library.h"
+#include "runtime/lib/strided.h"
+
+namespace tandem {
+namespace {
+
+using Args = SmallVector<std::int64_t, 64>;
+
+// ---- the packed key of a pointwise call ---------------------------------------------------------------------------
+
+/// Operation, outer rank, then a byte an operand (tensor: dtype and access; number: its category) and a byte an out.
+struct CallKey {
+  static constexpr std::size_t kMost = 20;  // operands and outs; the first 3 and the last byte are for other facts
+  std::array<std::uint64_t, 3> words{};
+
+  void set(std::size_t i, std::uint8_t byte) { words[i / 8] |= std::uint64_t{byte} << (8 * (i % 8)); }
+  friend bool operator==(const CallKey&, const CallKey&) = default;
+  [[nodiscard]] std::size_t hash() const {
+    std::uint64_t h = words[0] * 0x9e3779b97f4a7c15ULL ^ words[1] * 0xc2b2ae3d27d4eb4fULL ^ words[2];
+    return h ^ h >> 29;
+  }
+};
+struct CallEntry {
+  CallKey key;
+  KernelFn fn = nullptr;
+};
+constexpr std::size_t kCallEntries = 1024;
+thread_local std::array<CallEntry, kCallEntries> callCache;
+
+std::uint8_t operandByte(DType t, Access a) {
+  return static_cast<std::uint8_t>(1 + static_cast<int>(t) * 4 + static_cast<int>(a));
+}
+std::uint8_t scalarByte(const Scalar& s) { return static_cast<std::uint8_t>(0x80 + static_cast<int>(s.kind)); }
+
+char* pointerOf(const Tensor& t) {
+  return static_cast<char*>(t.impl()->storage->data()) +
+         t.impl()->offset * static_cast<std::int64_t>(itemSize(t.dtype()));
+}
+std::int64_t address(const Tensor& t) { return reinterpret_cast<std::int64_t>(pointerOf(t)); }
+
+DType scalarDType(const Scalar& s) { return s.isFloat() ? DType::Float64 : DType::Int64; }
+
+// ---- signatures ----------------------------------------------------------------------------------------------------
+
+/// Adds the steps of one operation to a signature whose inputs and scalars are there: conversions of operands, the
+/// index, the operation, conversions to the outs' dtypes. `values` are the operands' value numbers.
+void addSteps(KernelSignature& s, const OpFacts& op, PointwiseTypes types, std::span<const TensorMeta> metas,
+              std::span<const std::uint16_t> values, std::span<const Tensor> outs, Access outAccess) {
+  auto next = [&] { return static_cast<std::uint16_t>(s.inputs.size() + s.scalars.size() + s.steps.size()); };
+  auto convert = [&](std::uint16_t v, DType from, DType to) {
+    if (from == to) return v;
+    s.steps.push_back({OpCode::to, to, KernelStep::Kind::Pointwise, {v}, 0});
+    return static_cast<std::uint16_t>(next() - 1);
+  };
+  SmallVector<std::uint16_t, 4> operands;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    // Numbers reach kernels as int64 or float64.
+    DType own = metas[i].weak && metas[i].dtype != DType::Float64 ? DType::Int64 : metas[i].dtype;
+    DType wanted = operandType(op, types, i, metas[i]);
+    if (op.dtypeRule == DTypeRule::Raw && metas[i].weak) wanted = own;
+    operands.push_back(convert(values[i], own, wanted));
+  }
+  if (op.usesIndex) {
+    s.steps.push_back({op.code, DType::Int64, KernelStep::Kind::Index, {}, 0});
+    operands.push_back(static_cast<std::uint16_t>(next() - 1));
+  }
+  SmallVector<std::uint16_t, 4> results;
+  for (std::uint8_t r = 0; r < outs.size(); ++r) {
+    s.steps.push_back({op.code, types.result, KernelStep::Kind::Pointwise, operands, r});
+    results.push_back(static_cast<std::uint16_t>(next() - 1));
+  }
+  for (std::size_t r = 0; r < outs.size(); ++r) {
+    std::uint16_t v = convert(results[r], types.result, outs[r].dtype());
+    s.outputs.push_back({{outs[r].dtype(), outAccess}, v});
+  }
+}
+
+KernelFn buildPointwise(const OpFacts& op, std::span<const Operand> operands, std::span<const std::int64_t> attrs,
+                        std::span<const Tensor> outs, std::span<const Access> access, Access outAccess, int outerRank) {
+  KernelSignature s;
+  s.outerRank = static_cast<std::uint8_t>(outerRank);
+  std::vector<TensorMeta> metas;
+  std::vector<std::uint16_t> values;
+  std::uint16_t tensors = 0;
+  for (const auto& o : operands) tensors += o.isTensor() ? 1 : 0;
+  std::uint16_t scalars = 0;
+  for (const auto& o : operands) {
+    metas.push_back(metaOf(o));
+    if (o.isTensor()) {
+      values.push_back(static_cast<std::uint16_t>(s.inputs.size()));
+      s.inputs.push_back({o.tensor().dtype(), access[s.inputs.size()]});
+    } else {
+      values.push_back(static_cast<std::uint16_t>(tensors + scalars++));
+      s.scalars.push_back(scalarDType(o.scalar()));
+    }
+  }
+  addSteps(s, op, pointwiseTypes(op, metas, attrs), metas, values, outs, outAccess);
+  return lookupKernel(s);
+}
+
+/// A contiguous copy of the window of `t` broadcast to `shape`, for operands that too many dims keep from collapsing.
+Tensor spread(const Tensor& t, DimsRef shape) {
+  Tensor out = makeEmpty(shape, t.dtype());
+  ArrayView from{pointerOf(t), t.dtype(), Dims(shape), broadcastStrides(t.shape(), t.strides(), shape)};
+  ArrayView to{pointerOf(out), t.dtype(), Dims(shape), out.strides()};
+  copyArray(from, to);
+  return out;
+}
+
+}  // namespace
+
+TensorMeta metaOf(const Operand& o) {
+  TensorMeta m;
+  if (!o.isTensor()) {
+    m.weak = true;
+    m.dtype = o.scalar().isFloat() ? DType::Float64
+              : o.scalar().kind == Scalar::Kind::Bool ? DType::Bool
+                                                      : DType::Int64;
+  } else if (!o.tensor().defined()) {
+    m.absent = true;
+  } else {
+    m.shape = o.tensor().shape();
+    m.dtype = o.tensor().dtype();
+  }
+  return m;
+}
+
+void runPointwise(const OpFacts& op, std::span<const Operand> operands, std::span<const std::int64_t> attrs,
+                  std::span<const Tensor> outs) {
+  const Tensor& out = outs[0];
+  std::int64_t n = out.numel();
+  if (n == 0) return;
+
+  // Everything contiguous and of one shape: one inner dim.
+  bool flat = true;
+  for (const auto& t : outs) flat &= t.isContiguous();
+  for (const auto& o : operands)
+    if (o.isTensor()) flat &= o.tensor().isContiguous() && (o.tensor().numel() == 1 || o.tensor().shape() == out.shape());
+
+  CallKey key;
+  std::size_t at = 3;
+  SmallVector<Access, 16> access;
+  Args args;
+  int outerRank = 0;
+  std::int64_t units = n;
+  std::int64_t perUnit = 1;
+  std::vector<Tensor> kept;  // copies made below, alive until the launch is over
+  Access outAccess = Access::Unit;
+  auto mark = [&](std::uint8_t byte) {
+    TANDEM_CHECK(at < CallKey::kMost + 3, op.name);
+    key.set(at++, byte);
+  };
+  if (flat) {
+    args.push_back(n);
+    for (const auto& o : operands) {
+      if (!o.isTensor()) {
+        mark(scalarByte(o.scalar()));
+        continue;
+      }
+      Access a = o.tensor().numel() == 1 && n != 1 ? Access::Zero : Access::Unit;
+      access.push_back(a);
+      mark(operandByte(o.tensor().dtype(), a));
+      args.push_back(address(o.tensor()));
+      args.push_back(0);
+    }
+    for (const auto& t : outs) {
+      mark(operandByte(t.dtype(), Access::Unit));
+      args.push_back(address(t));
+      args.push_back(1);
+    }
+  } else {
+    Dims shape = out.shape();
+    std::vector<Dims> strides;
+    std::vector<std::int64_t> pointers;
+    std::vector<DType> dtypes;
+    for (const auto& o : operands) {
+      if (!o.isTensor()) continue;
+      strides.push_back(broadcastStrides(o.tensor().shape(), o.tensor().strides(), shape));
+      pointers.push_back(address(o.tensor()));
+      dtypes.push_back(o.tensor().dtype());
+    }
+    std::size_t numIn = strides.size();
+    for (const auto& t : outs) {
+      strides.push_back(t.strides());
+      pointers.push_back(address(t));
+      dtypes.push_back(t.dtype());
+    }
+    collapsePointwise(shape, strides);
+    if (shape.size() > kMaxOuterRank + 1) {
+      // Rare: more dims than kernels have. Copies make everything one dim; a result that is not contiguous is made
+      // beside it and copied.
+      std::vector<Operand> dense;
+      kept.reserve(operands.size());
+      for (const auto& o : operands) {
+        if (o.isTensor() && o.tensor().numel() != 1) {
+          kept.push_back(spread(o.tensor(), out.shape()));
+          dense.emplace_back(kept.back());
+        } else {
+          dense.push_back(o);
+        }
+      }
+      std::vector<Tensor> fresh;
+      for (const auto& t : outs) fresh.push_back(makeEmpty(t.shape(), t.dtype()));
+      runPointwise(op, dense, attrs, fresh);
+      for (std::size_t i = 0; i < outs.size(); ++i)
+        copyArray({pointerOf(fresh[i]), fresh[i].dtype(), fresh[i].shape(), fresh[i].strides()},
+                  {pointerOf(outs[i]), outs[i].dtype(), outs[i].shape(), outs[i].strides()});
+      return;
+    }
+    outerRank = static_cast<int>(shape.size()) - 1;
+    std::int64_t inner = shape.back();
+    // A kernel without outer dims takes every access but steps of its own only where it must: one row is the same.
+    for (const auto d : shape) args.push_back(d);
+    outAccess = accessOf(strides[numIn].back(), inner);
+    for (std::size_t k = 0; k < strides.size(); ++k) {
+      Access a = accessOf(strides[k].back(), inner);
+      if (k < numIn) access.push_back(a);
+      if (k >= numIn) TANDEM_CHECK(a == outAccess, op.name, " writes results of different layouts");
+      args.push_back(pointers[k]);
+      args.push_back(strides[k].back());
+      for (int d = 0; d < outerRank; ++d) args.push_back(strides[k][d]);
+    }
+    std::size_t tensor = 0;
+    for (const auto& o : operands) {
+      if (!o.isTensor()) {
+        mark(scalarByte(o.scalar()));
+        continue;
+      }
+      mark(operandByte(dtypes[tensor], access[tensor]));
+      ++tensor;
+    }
+    for (std::size_t k = numIn; k < strides.size(); ++k) mark(operandByte(dtypes[k], outAccess));
+    units = outerRank == 0 ? inner : n / inner;
+    perUnit = outerRank == 0 ? 1 : inner;
+  }
+  for (const auto& o : operands)
+    if (!o.isTensor()) args.push_back(o.scalar().bits());
+
+  key.words[0] |= static_cast<std::uint64_t>(op.code) | static_cast<std::uint64_t>(outerRank) << 16;
+  // What decides dtypes beside the operands': the default dtype, and an attribute.
+  int given = op.dtypeRule == DTypeRule::Explicit || op.kind == OpKind::Random || op.kind == OpKind::Creation
+                  ? static_cast<int>(attrs.back())
+                  : 0;
+  key.words[0] |= static_cast<std::uint64_t>(given | static_cast<int>(schemaDefaultDType()) ) << 20;
+  key.words[2] |= static_cast<std::uint64_t>(schemaDefaultDType()) << 56;
+  CallEntry& entry = callCache[key.hash() % kCallEntries];
+  if (entry.fn == nullptr || !(entry.key == key)) {
+    KernelFn fn = buildPointwise(op, operands, attrs, outs, access, outAccess, outerRank);
+    entry = {key, fn};
+  }
+  launchKernel(entry.fn, args.data(), units, perUnit);
+}
+
+// ---- reductions ----------------------------------------------------------------------------------------------------
+
+namespace {
+
+/// Fills `out` with a number.
+void fill(const Tensor& out, Scalar value) {
+  const Operand operands[] = {Operand(value)};
+  AttrWriter attrs;
+  attrs.list(out.shape());
+  attrs.dtype(out.dtype());
+  runPointwise(facts(OpCode::full_value), operands, attrs.span(), {&out, 1});
+}
+
+/// One reduction step over one input, its conversions to the accumulator and to the out made by the kernel.
+KernelSignature reduceSignature(OpCode op, KernelKind kind, int outerRank, KernelOperand in, DType accumulator,
+                                KernelOperand out) {
+  KernelSignature s;
+  s.kind = kind;
+  s.outerRank = static_cast<std::uint8_t>(outerRank);
+  s.inputs.push_back(in);
+  s.steps.push_back({op, accumulator, KernelStep::Kind::Reduce, {0}, 0});
+  s.outputs.push_back({out, 1});
+  return s;
+}
+
+/// The argument block of a one-input reduction: outer sizes, n, (reduced size), then both operands.
+void runStage(const OpFacts& op, const Tensor& in, const ReductionStage& stage, DType accumulator, const Tensor& out) {
+  Dims shape = stage.shape;
+  // The out has the stage's shape with the reduced dims 1, contiguous.
+  Dims kept = shape;
+  for (std::size_t d = stage.begin; d < stage.end; ++d) kept[d] = 1;
+  Dims outStrides = contiguousStrides(kept);
+  for (std::size_t d = stage.begin; d < stage.end; ++d) outStrides[d] = 0;
+  Dims strides[2] = {in.strides(), outStrides};
+  Tensor source = in;
+  auto collapse = [&] {
+    return stage.trailing ? collapseRow(shape, strides, stage.begin)
+                          : collapseColumn(shape, strides, stage.begin, stage.end);
+  };
+  if (!collapse() || shape.size() > kMaxOuterRank + (stage.trailing ? 1 : 2)) {
+    source = spread(in, stage.shape);
+    shape = stage.shape;
+    strides[0] = source.strides();
+    strides[1] = outStrides;
+    TANDEM_CHECK(collapse(), "a contiguous reduction does not collapse");
+  }
+  std::size_t rank = shape.size();
+  std::int64_t n = shape[rank - 1];
+  int outerRank = static_cast<int>(rank) - (stage.trailing ? 1 : 2);
+  KernelOperand from{source.dtype(), accessOf(strides[0][rank - 1], n)};
+  KernelOperand to{out.dtype(), stage.trailing ? Access::Zero : accessOf(strides[1][rank - 1], n)};
+  KernelKind kind = stage.trailing ? KernelKind::Row : KernelKind::Column;
+  KernelSignature s = reduceSignature(op.code, kind, outerRank, from, accumulator, to);
+  ArgLayout layout(s);
+  Args args(layout.size());
+  std::int64_t outer = 1;
+  for (int d = 0; d < outerRank; ++d) {
+    args[layout.outerSize(d)] = shape[d];
+    outer *= shape[d];
+    for (std::size_t k = 0; k < 2; ++k) args[layout.outerStride(k, d)] = strides[k][d];
+  }
+  args[layout.innerSize()] = n;
+  args[layout.pointer(0)] = address(source);
+  args[layout.pointer(1)] = address(out);
+  for (std::size_t k = 0; k < 2; ++k) args[layout.innerStride(k)] = strides[k][rank - 1];
+  if (!stage.trailing) {
+    args[layout.reducedSize()] = shape[rank - 2];
+    args[layout.reducedStride(0)] = strides[0][rank - 2];
+    return launchKernel(lookupKernel(s), args.data(), outer * n, shape[rank - 2]);
+  }
+  if (!shouldSplitRows(s, outer, n)) return launchKernel(lookupKernel(s), args.data(), outer, n);
+
+  SplitRows split = splitRows(s);
+  std::int64_t blocks = rowBlocks(n);
+  Tensor partial = makeEmpty(Dims{outer, blocks}, accumulator);
+  std::int64_t step = blocks;
+  for (int d = outerRank; d-- > 0;) {
+    args[layout.outerStride(1, d)] = step;
+    step *= shape[d];
+  }
+  args[layout.pointer(1)] = address(partial);
+  launchKernel(lookupKernel(split.partial), args.data(), outer * blocks, std::min(n, kTrailingBlock));
+  ArgLayout finish(split.finish);
+  Args last(finish.size());
+  last[finish.outerSize(0)] = outer;
+  last[finish.innerSize()] = blocks;
+  last[finish.pointer(0)] = address(partial);
+  last[finish.innerStride(0)] = 1;
+  last[finish.outerStride(0, 0)] = blocks;
+  last[finish.pointer(1)] = address(out);
+  last[finish.outerStride(1, 0)] = 1;
+  launchKernel(lookupKernel(split.finish), last.data(), outer, blocks);
+}
+
+}  // namespace
+
+void runReduction(const OpFacts& op, const Tensor& input, std::span<const std::int64_t> attrs, const Tensor& out) {
+  if (out.numel() == 0) return;
+  if (input.numel() == 0) return fill(out, Scalar(reductionIdentity(op.name)));
+  auto stages = reductionStages(input.shape(), AttrReader(attrs).list());
+  Tensor source = input;
+  if (op.dtypeRule == DTypeRule::Logical && input.dtype() != DType::Bool) {
+    source = makeEmpty(input.shape(), DType::Bool);
+    const Operand operands[] = {input};
+    AttrWriter to;
+    to.dtype(DType::Bool);
+    runPointwise(facts(OpCode::to), operands, to.span(), {&source, 1});
+  }
+  DType accumulator = computeType(out.dtype());
+  if (op.dtypeRule == DTypeRule::Logical) accumulator = DType::Bool;
+  if (stages.empty()) {
+    Tensor window = makeAlias(source, out.shape(), Dims(), source.impl()->offset);
+    // Dims of size 1 only: the same elements in the out's shape.
+    Dims strides;
+    TANDEM_CHECK(viewStrides(source.shape(), source.strides(), out.shape(), strides), op.name);
+    window = makeAlias(source, out.shape(), strides, source.impl()->offset);
+    const Operand operands[] = {window};
+    AttrWriter to;
+    to.dtype(out.dtype());
+    return runPointwise(facts(OpCode::to), operands, to.span(), {&out, 1});
+  }
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    bool last = i + 1 == stages.size();
+    Dims shape = stages[i].shape;
+    for (std::size_t d = stages[i].begin; d < stages[i].end; ++d) shape[d] = 1;
+    Tensor into = last ? out : makeEmpty(shape, accumulator);
+    runStage(op, source, stages[i], accumulator, into);
+    source = into;
+  }
+}
+
+// ---- library -------------------------------------------------------------------------------------------------------
+
+void runLibrary(const OpFacts& op, std::span<const Operand> operands, std::span<const std::int64_t> attrs,
+                std::span<const Tensor> outs) {
+  static std::vector<LibraryFn> functions(numOps(), nullptr);
+  LibraryFn& fn = functions[static_cast<std::size_t>(op.code)];
+  if (fn == nullptr) fn = libraryFunction(op.name);
+  TANDEM_CHECK(fn != nullptr, op.name, " has no library function");
+  SmallVector<std::int64_t, 4> scalars;
+  std::array<ArrayView, 8> few;
+  std::vector<ArrayView> many;
+  std::size_t count = operands.size() + outs.size();
+  if (count > few.size()) many.resize(count);
+  std::span<ArrayView> views(count > few.size() ? many.data() : few.data(), count);
+  std::size_t at = 0;
+  auto add = [&](const Tensor& t) {
+    ArrayView& v = views[at++];
+    if (t.defined()) v = {pointerOf(t), t.dtype(), t.shape(), t.strides()};
+  };
+  for (const auto& o : operands) {
+    if (o.isTensor())
+      add(o.tensor());
+    else
+      scalars.push_back(o.scalar().bits());
+  }
+  std::size_t numIn = at;
+  for (const auto& t : outs) add(t);
+  fn({views.subspan(0, numIn), views.subspan(numIn, outs.size()), attrs, scalars});
+}
+
+}  // namespace tandem

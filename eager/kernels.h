@@ -1,0 +1,25 @@
+// Runs one primitive now: as a generated kernel of a single operation, or as a library call. The graph of one node.
+#pragma once
+
+#include <span>
+
+#include "eager/tensor.h"
+#include "ir/schema/op_table.h"
+
+namespace tandem {
+
+/// Runs a pointwise, random or creation operation over the shape of `outs` (all of one shape; operands broadcast to
+/// it), converting results to the outs' dtypes. An out may be an operand, or share its exact window with one.
+/// Random operations' operands begin with seed and offset.
+void runPointwise(const OpFacts& op, std::span<const Operand> operands, std::span<const std::int64_t> attrs,
+                  std::span<const Tensor> outs);
+/// Runs a reduction into `out`, fresh and contiguous, of the rule's shape and dtype.
+void runReduction(const OpFacts& op, const Tensor& input, std::span<const std::int64_t> attrs, const Tensor& out);
+/// Runs a library operation into `outs`, fresh and contiguous.
+void runLibrary(const OpFacts& op, std::span<const Operand> operands, std::span<const std::int64_t> attrs,
+                std::span<const Tensor> outs);
+
+/// The meta of an operand.
+TensorMeta metaOf(const Operand& o);
+
+}  // namespace tandem

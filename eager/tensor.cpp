@@ -1,0 +1,148 @@
+#include "eager/tensor.h"
+
+#include <cstring>
+
+#include "eager/dispatch.h"
+#include "eager/generator.h"
+#include "eager/recorder.h"
+#include "eager/tape_hook.h"
+
+namespace tandem {
+namespace {
+
+thread_local bool gradMode = true;
+thread_local bool inferenceOn = false;
+thread_local Generator* generatorScope = nullptr;
+
+/// Freed TensorImpls of this thread, linked through their first word.
+struct FreeList {
+  struct Item {
+    Item* next;
+  };
+  Item* head = nullptr;
+  int length = 0;
+  static constexpr int kMost = 1024;
+
+  ~FreeList() {
+    while (head != nullptr) {
+      Item* next = head->next;
+      ::operator delete(head);
+      head = next;
+    }
+    length = kMost;  // tensors freed by later destructors of this thread go straight back
+  }
+};
+thread_local FreeList freeList;
+
+}  // namespace
+
+thread_local Recorder* activeRecorder = nullptr;
+Recorder* pendingRecorder = nullptr;
+TapeHook* tapeHook = nullptr;
+
+TensorImpl::TensorImpl(Ref<Storage> s, DType t, Dims sizes, Dims steps, std::int64_t start)
+    : storage(std::move(s)),
+      offset(start),
+      shape(std::move(sizes)),
+      strides(std::move(steps)),
+      dtype(t),
+      contiguous(tandem::isContiguous(shape, strides)),
+      inference(inferenceOn),
+      numel(numelOf(shape)) {}
+
+void TensorImpl::destroy(TensorImpl* impl) { delete impl; }
+
+void* TensorImpl::operator new(std::size_t size) {
+  if (freeList.head != nullptr) {
+    auto* item = freeList.head;
+    freeList.head = item->next;
+    --freeList.length;
+    return item;
+  }
+  return ::operator new(size);
+}
+void TensorImpl::operator delete(void* p) {
+  if (freeList.length >= FreeList::kMost) return ::operator delete(p);
+  auto* item = static_cast<FreeList::Item*>(p);
+  item->next = freeList.head;
+  freeList.head = item;
+  ++freeList.length;
+}
+
+void Tensor::materialize() const {
+  if (PendingContent* p = impl_->storage->pending()) p->materialize();
+}
+void* Tensor::data() const {
+  materialize();
+  return static_cast<char*>(impl_->storage->data()) + impl_->offset * static_cast<std::int64_t>(itemSize(impl_->dtype));
+}
+
+Tensor makeEmpty(DimsRef shape, DType dtype) {
+  Dims sizes(shape);
+  std::int64_t n = 1;
+  for (auto s : sizes)
+    if (__builtin_mul_overflow(n, s, &n))
+      fail<OutOfMemoryError>("cannot allocate a tensor of shape ", shapeText(shape), ": its size overflows");
+  std::int64_t bytes = 0;
+  if (__builtin_mul_overflow(n, static_cast<std::int64_t>(itemSize(dtype)), &bytes))
+    fail<OutOfMemoryError>("cannot allocate a tensor of shape ", shapeText(shape), ": its size overflows");
+  Dims strides = contiguousStrides(sizes);
+  return Tensor(
+      new TensorImpl(new Storage(static_cast<std::size_t>(bytes)), dtype, std::move(sizes), std::move(strides), 0));
+}
+
+Tensor makeAlias(const Tensor& t, Dims shape, Dims strides, std::int64_t offset) {
+  return Tensor(new TensorImpl(t.impl()->storage, t.dtype(), std::move(shape), std::move(strides), offset));
+}
+
+Tensor makeScalarTensor(Scalar value, DType dtype) {
+  Tensor t = makeEmpty(DimsRef(), dtype);
+  void* p = t.data();
+  switch (dtype) {
+    case DType::Bool: *static_cast<bool*>(p) = value.asDouble() != 0; break;
+    case DType::UInt8: *static_cast<std::uint8_t*>(p) = static_cast<std::uint8_t>(value.asInt()); break;
+    case DType::Int8: *static_cast<std::int8_t*>(p) = static_cast<std::int8_t>(value.asInt()); break;
+    case DType::Int16: *static_cast<std::int16_t*>(p) = static_cast<std::int16_t>(value.asInt()); break;
+    case DType::Int32: *static_cast<std::int32_t*>(p) = static_cast<std::int32_t>(value.asInt()); break;
+    case DType::Int64: *static_cast<std::int64_t*>(p) = value.asInt(); break;
+    case DType::Float32: *static_cast<float*>(p) = static_cast<float>(value.asDouble()); break;
+    case DType::Float64: *static_cast<double*>(p) = value.asDouble(); break;
+    case DType::Float16:
+    case DType::BFloat16: {
+      NoGrad noGrad;
+      Recorder* before = activeRecorder;
+      activeRecorder = nullptr;
+      applyInto(t, OpCode::clone, {makeScalarTensor(value, DType::Float64)});
+      activeRecorder = before;
+      break;
+    }
+  }
+  return t;
+}
+
+bool gradEnabled() { return gradMode; }
+void setGradEnabled(bool on) { gradMode = on; }
+bool inferenceMode() { return inferenceOn; }
+void setInferenceMode(bool on) { inferenceOn = on; }
+DType defaultDType() { return schemaDefaultDType(); }
+void setDefaultDType(DType t) {
+  if (!isFloating(t)) fail<TypeError>("only floating-point types are supported as the default type, got ", dtypeName(t));
+  setSchemaDefaultDType(t);
+}
+
+Generator& defaultGenerator() {
+  static Generator g;
+  return g;
+}
+GeneratorScope::GeneratorScope(Generator* g) : before_(generatorScope) { generatorScope = g; }
+GeneratorScope::~GeneratorScope() { generatorScope = before_; }
+Generator* scopedGenerator() { return generatorScope; }
+
+Recorder* recorderFor(std::span<const Operand> operands) {
+  if (activeRecorder != nullptr) return activeRecorder;
+  for (const auto& o : operands)
+    if (o.isTensor() && o.tensor().defined() && o.tensor().isPending()) return pendingRecorder;
+  return nullptr;
+}
+
+}  // namespace tandem
