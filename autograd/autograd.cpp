@@ -1,0 +1,285 @@
+#include "autograd/autograd.h"
+
+#include <atomic>
+#include <mutex>
+
+#include "autograd/engine.h"
+#include "autograd/meta.h"
+#include "autograd/tape.h"
+#include "eager/ops.h"
+
+namespace tandem::autograd {
+
+void install() {
+  static Tape tape;
+  tapeHook = &tape;
+}
+
+// ---- running ------------------------------------------------------------------------------------------------------
+
+namespace {
+
+/// The edges and cotangents to start from.
+struct Roots {
+  std::vector<Edge> edges;
+  std::vector<Tensor> cotangents;
+};
+
+Roots rootsOf(std::span<const Tensor> outputs, std::span<const Tensor> cotangents) {
+  if (!cotangents.empty() && cotangents.size() != outputs.size())
+    fail("got ", outputs.size(), " tensors and ", cotangents.size(), " gradients");
+  Roots r;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const Tensor& out = outputs[i];
+    Edge e = gradEdge(out);
+    Tensor g = cotangents.empty() ? Tensor() : cotangents[i];
+    if (g.defined()) {
+      if (!(g.shape() == out.shape()))
+        fail("Mismatch in shape: grad_output[", i, "] has a shape of ", shapeText(g.shape()), " and output[", i,
+             "] has a shape of ", shapeText(out.shape()), ".");
+      if (g.dtype() != out.dtype()) g = ops::to(g, out.dtype());
+    } else if (e) {
+      if (out.numel() != 1) fail("grad can be implicitly created only for scalar outputs");
+      g = ops::ones(out.shape(), out.dtype());
+    }
+    if (!e) fail("element ", i, " of tensors does not require grad and does not have a grad_fn");
+    r.edges.push_back(std::move(e));
+    r.cotangents.push_back(std::move(g));
+  }
+  return r;
+}
+
+}  // namespace
+
+void backward(std::span<const Tensor> roots, std::span<const Tensor> cotangents, RunOptions options,
+              std::span<const Tensor> inputs) {
+  Roots r = rootsOf(roots, cotangents);
+  std::vector<Edge> captures;
+  for (const Tensor& t : inputs) {
+    if (!requiresGrad(t)) fail("One of the differentiated Tensors does not require grad");
+    if (!isLeaf(t)) retainGrad(t);
+    captures.push_back(gradEdge(t));
+  }
+  EngineRun run;
+  run.roots = r.edges;
+  run.cotangents = r.cotangents;
+  run.keepGraph = options.retainGraph.value_or(options.createGraph);
+  run.createGraph = options.createGraph;
+  run.captures = captures;
+  runEngine(run);
+}
+
+std::vector<Tensor> grad(std::span<const Tensor> outputs, std::span<const Tensor> inputs,
+                         std::span<const Tensor> cotangents, GradOptions options) {
+  if (inputs.empty()) fail<ValueError>("grad requires non-empty inputs.");
+  Roots r = rootsOf(outputs, cotangents);
+  std::vector<Edge> captures;
+  for (const Tensor& t : inputs) {
+    if (!requiresGrad(t)) fail("One of the differentiated Tensors does not require grad");
+    captures.push_back(gradEdge(t));
+  }
+  EngineRun run;
+  run.roots = r.edges;
+  run.cotangents = r.cotangents;
+  run.keepGraph = options.retainGraph.value_or(options.createGraph);
+  run.createGraph = options.createGraph;
+  run.captures = captures;
+  run.accumulate = false;
+  std::vector<Tensor> grads = runEngine(run);
+  for (std::size_t i = 0; i < grads.size(); ++i) {
+    if (grads[i].defined()) continue;
+    if (options.materializeGrads)
+      grads[i] = ops::zeros(inputs[i].shape(), inputs[i].dtype());
+    else if (!options.allowUnused)
+      fail("One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if "
+           "this is the desired behavior.");
+  }
+  return grads;
+}
+
+// ---- what hangs on a tensor ---------------------------------------------------------------------------------------
+
+namespace {
+void refresh(const Tensor& t) {
+  if (t.impl()->viewBase) tapeHook->refreshView(t.impl());
+}
+}  // namespace
+
+bool requiresGrad(const Tensor& t) {
+  refresh(t);
+  return t.impl()->requiresGrad;
+}
+
+void setRequiresGrad(const Tensor& t, bool on) {
+  bool leaf = isLeaf(t);
+  if (!on && !leaf)
+    fail("you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
+         "subgraph that doesn't require differentiation use var_no_grad = var.detach().");
+  if (on && !isFloating(t.dtype()))
+    fail("only Tensors of floating point dtype can require gradients, not ", dtypeName(t.dtype()));
+  if (on && t.impl()->inference && !inferenceMode())
+    fail("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
+  t.impl()->requiresGrad = on;
+}
+
+bool isLeaf(const Tensor& t) {
+  refresh(t);
+  const AutogradMeta* m = metaOf(t);
+  return m == nullptr || !m->gradFn;
+}
+
+Ref<Node> gradFn(const Tensor& t) {
+  refresh(t);
+  const AutogradMeta* m = metaOf(t);
+  return m == nullptr ? Ref<Node>() : m->gradFn;
+}
+
+int outputNr(const Tensor& t) {
+  refresh(t);
+  const AutogradMeta* m = metaOf(t);
+  return m == nullptr ? 0 : static_cast<int>(m->resultNr);
+}
+
+Tensor gradOf(const Tensor& t) {
+  if (gradSlotObserver != nullptr) gradSlotObserver->onRead(t.impl());
+  const AutogradMeta* m = metaOf(t);
+  return m == nullptr ? Tensor() : m->grad;
+}
+
+void setGrad(const Tensor& t, const Tensor& g) {
+  if (g.defined()) {
+    if (g == t) fail("can't assign Variable as its own grad");
+    if (g.dtype() != t.dtype())
+      fail("assigned grad has data of a different type: ", dtypeName(g.dtype()), " for a tensor of ",
+           dtypeName(t.dtype()));
+    if (!(g.shape() == t.shape()))
+      fail("assigned grad has data of a different size: ", shapeText(g.shape()), " for a tensor of ",
+           shapeText(t.shape()));
+    needMeta(t.impl()).grad = g;
+  } else if (AutogradMeta* m = metaOf(t)) {
+    m->grad = {};
+  }
+  if (gradSlotObserver != nullptr) gradSlotObserver->onWrite(t.impl());
+}
+
+Tensor detach(const Tensor& t) {
+  Tensor d = makeAlias(t, t.shape(), t.strides(), t.impl()->offset);
+  d.impl()->untracked = t.impl()->untracked;
+  return d;
+}
+
+void detachInPlace(const Tensor& t) {
+  if (t.impl()->viewBase) fail("Can't detach views in-place. Use detach() instead.");
+  clearHistory(t);
+}
+
+void retainGrad(const Tensor& t) {
+  if (!requiresGrad(t)) fail("can't retain_grad on Tensor that has requires_grad=False");
+  if (!isLeaf(t)) startRetaining(t.impl());
+}
+
+bool retainsGrad(const Tensor& t) {
+  const AutogradMeta* m = metaOf(t);
+  return m != nullptr && m->retainsGrad;
+}
+
+std::int64_t versionOf(const Tensor& t) { return t.impl()->storage->version; }
+
+void setData(const Tensor& t, const Tensor& other) {
+  TensorImpl* a = t.impl();
+  TensorImpl* b = other.impl();
+  if (a->requiresGrad && !isFloating(b->dtype))
+    fail("data set to a tensor that requires gradients must be floating point, not ", dtypeName(b->dtype));
+  if (AutogradMeta* m = metaOf(a)) {
+    // The next graph's end has the new shape and dtype.
+    std::scoped_lock guard(m->lock);
+    m->accumulator = nullptr;
+  }
+  a->storage = b->storage;
+  a->offset = b->offset;
+  a->shape = b->shape;
+  a->strides = b->strides;
+  a->dtype = b->dtype;
+  a->contiguous = b->contiguous;
+  a->numel = b->numel;
+}
+
+// ---- hooks ----------------------------------------------------------------------------------------------------------
+
+std::uint64_t registerHook(const Tensor& t, TensorHook hook) {
+  if (!requiresGrad(t)) fail("cannot register a hook on a tensor that doesn't require gradient");
+  AutogradMeta& m = needMeta(t.impl());
+  if (!m.gradFn) {
+    std::scoped_lock guard(m.lock);
+    return addHook(m.hooks, std::move(hook));
+  }
+  std::scoped_lock guard(m.gradFn->lock());
+  auto& lists = m.gradFn->needExtras().tensorHooks;
+  if (lists.size() <= m.resultNr) lists.resize(m.resultNr + 1);
+  return addHook(lists[m.resultNr], std::move(hook));
+}
+
+std::uint64_t registerPostAccumulateHook(const Tensor& t, LeafHook hook) {
+  if (!requiresGrad(t)) fail("cannot register a hook on a tensor that doesn't require gradient");
+  if (!isLeaf(t)) fail("post accumulate grad hooks cannot be registered on non-leaf tensors");
+  AutogradMeta& m = needMeta(t.impl());
+  std::scoped_lock guard(m.lock);
+  return addHook(m.afterAccumulate, std::move(hook));
+}
+
+std::uint64_t registerNodePreHook(Node& node, NodeHook hook) {
+  std::scoped_lock guard(node.lock());
+  return addHook(node.needExtras().preHooks, std::move(hook));
+}
+
+std::uint64_t registerNodeHook(Node& node, NodePostHook hook) {
+  std::scoped_lock guard(node.lock());
+  return addHook(node.needExtras().postHooks, std::move(hook));
+}
+
+void removeNodeHook(Node& node, std::uint64_t id) {
+  std::scoped_lock guard(node.lock());
+  NodeExtras* x = node.extras();
+  if (x == nullptr || dropHook(x->preHooks, id) || dropHook(x->postHooks, id)) return;
+  for (auto& list : x->tensorHooks)
+    if (dropHook(list, id)) return;
+}
+
+void removeHook(const Tensor& t, std::uint64_t id) {
+  AutogradMeta* m = metaOf(t);
+  if (m == nullptr) return;
+  {
+    std::scoped_lock guard(m->lock);
+    if (dropHook(m->hooks, id) || dropHook(m->afterAccumulate, id)) return;
+  }
+  if (m->gradFn) removeNodeHook(*m->gradFn, id);
+}
+
+// ---- anomaly mode
+// -----------------------------------------------------------------------------------------------------
+
+namespace {
+std::atomic<bool> anomaly{false};
+std::atomic<bool> nanCheck{true};
+std::function<std::string()>& lineProvider() {
+  static std::function<std::string()> provider;
+  return provider;
+}
+}  // namespace
+
+void setAnomalyMode(bool on, bool checkNan) {
+  anomaly = on;
+  nanCheck = checkNan;
+}
+bool anomalyMode() { return anomaly.load(std::memory_order_relaxed); }
+bool anomalyChecksNan() { return nanCheck.load(std::memory_order_relaxed); }
+void setLineProvider(std::function<std::string()> provider) { lineProvider() = std::move(provider); }
+
+void noteLine(Node& node) {
+  if (!lineProvider()) return;
+  std::string line = lineProvider()();
+  std::scoped_lock guard(node.lock());
+  node.needExtras().line = std::move(line);
+}
+
+}  // namespace tandem::autograd

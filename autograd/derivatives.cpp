@@ -1,0 +1,9 @@
+// The derivative functions of all operations, generated from ir/ops/derivatives.td.
+#include "autograd/op_node.h"
+#include "autograd/rule_context.h"
+#include "autograd/rules/rules.h"
+#include "eager/ops.h"
+
+namespace tandem {
+#include "autograd/derivatives.inc"
+}  // namespace tandem

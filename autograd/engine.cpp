@@ -1,0 +1,315 @@
+#include "autograd/engine.h"
+
+#include <algorithm>
+#include <mutex>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "autograd/autograd.h"
+#include "autograd/meta.h"
+#include "eager/dispatch.h"
+#include "eager/ops.h"
+#include "eager/recorder.h"
+
+namespace tandem {
+
+namespace {
+
+class GradMode {
+ public:
+  explicit GradMode(bool on) : before_(gradEnabled()) { setGradEnabled(on); }
+  ~GradMode() { setGradEnabled(before_); }
+  GradMode(const GradMode&) = delete;
+  GradMode& operator=(const GradMode&) = delete;
+
+ private:
+  bool before_;
+};
+
+/// Node pointers to numbers: open addressing, since every visited node is looked up once an edge.
+class NodeTable {
+ public:
+  /// The number of `node`; `next` if it is new.
+  std::uint32_t find(const Node* node, std::uint32_t next) {
+    if (used_ * 2 >= slots_.size()) grow();
+    Slot& s = at(node);
+    if (s.node == nullptr) {
+      s = {node, next};
+      ++used_;
+    }
+    return s.number;
+  }
+
+ private:
+  struct Slot {
+    const Node* node = nullptr;
+    std::uint32_t number = 0;
+  };
+  Slot& at(const Node* node) {
+    std::size_t mask = slots_.size() - 1;
+    std::size_t i = (reinterpret_cast<std::uintptr_t>(node) >> 4) * 0x9e3779b97f4a7c15ULL >> 20;
+    while (slots_[i & mask].node != nullptr && slots_[i & mask].node != node) ++i;
+    return slots_[i & mask];
+  }
+  void grow() {
+    std::vector<Slot> old = std::move(slots_);
+    slots_.assign(std::max<std::size_t>(64, old.size() * 2), {});
+    for (const Slot& s : old)
+      if (s.node != nullptr) at(s.node) = s;
+  }
+  std::vector<Slot> slots_;
+  std::size_t used_ = 0;
+};
+
+/// A node that received cotangents.
+struct Visit {
+  Ref<Node> node;
+  std::vector<Tensor> cotangents;  // by result
+};
+
+class Run {
+ public:
+  explicit Run(const EngineRun& run) : run_(run) {
+    for (std::size_t i = 0; i < run.captures.size(); ++i) captures_[run.captures[i].node.get()].push_back(i);
+    captured_.resize(run.captures.size());
+    if (!run.captures.empty()) findNeeded();
+  }
+
+  std::vector<Tensor> go() {
+    GradMode mode(run_.createGraph);
+    for (std::size_t i = 0; i < run_.roots.size(); ++i) deliver(run_.roots[i], run_.cotangents[i]);
+    while (!heap_.empty()) {
+      std::pop_heap(heap_.begin(), heap_.end());
+      std::uint32_t number = heap_.back().visit;
+      heap_.pop_back();
+      Visit visit = std::move(visits_[number]);
+      runNode(*visit.node, visit.cotangents);
+    }
+    return std::move(captured_);
+  }
+
+ private:
+  struct Entry {
+    std::uint64_t sequence;
+    std::uint32_t visit;
+    /// The highest sequence first; leaves, which share one, in the order they were reached.
+    bool operator<(const Entry& o) const { return sequence != o.sequence ? sequence < o.sequence : visit > o.visit; }
+  };
+
+  [[nodiscard]] bool needed(const Edge& e) const {
+    return static_cast<bool>(e) && (run_.captures.empty() || needed_.contains(e.node.get()));
+  }
+
+  void deliver(const Edge& e, Tensor g) {
+    if (!g.defined() || !needed(e)) return;
+    std::uint32_t number = table_.find(e.node.get(), static_cast<std::uint32_t>(visits_.size()));
+    if (number == visits_.size()) {
+      visits_.push_back({e.node, std::vector<Tensor>(e.node->results().size())});
+      heap_.push_back({e.node->sequence(), number});
+      std::push_heap(heap_.begin(), heap_.end());
+    }
+    Tensor& sum = visits_[number].cotangents[e.result];
+    sum = sum.defined() ? ops::add(sum, g) : std::move(g);
+  }
+
+  void runNode(Node& node, std::vector<Tensor>& cotangents);
+  void runOperation(Node& node, std::vector<Tensor>& cotangents);
+  void findNeeded();
+
+  const EngineRun& run_;
+  NodeTable table_;
+  std::vector<Visit> visits_;
+  std::vector<Entry> heap_;
+  std::unordered_map<const Node*, std::vector<std::size_t>> captures_;
+  std::unordered_set<const Node*> needed_;  // lead to a capture
+  std::vector<Tensor> captured_;
+};
+
+void Run::findNeeded() {
+  std::vector<Node*> order;
+  std::unordered_set<const Node*> seen;
+  for (const Edge& e : run_.roots)
+    if (e && seen.insert(e.node.get()).second) order.push_back(e.node.get());
+  for (std::size_t i = 0; i < order.size(); ++i)
+    for (const Edge& e : order[i]->edges())
+      if (e && seen.insert(e.node.get()).second) order.push_back(e.node.get());
+  std::sort(order.begin(), order.end(), [](const Node* a, const Node* b) { return a->sequence() < b->sequence(); });
+  for (const Node* node : order) {
+    bool leads = captures_.contains(node);
+    for (const Edge& e : node->edges()) leads |= e && needed_.contains(e.node.get());
+    if (leads) needed_.insert(node);
+  }
+}
+
+void runTensorHooks(const HookList<TensorHook>& hooks, Tensor& g) {
+  if (!hooks || !g.defined()) return;
+  for (const auto& h : *hooks) {
+    Tensor r = h.run(g);
+    if (r.defined()) g = std::move(r);
+  }
+}
+
+void runHooks(Node& node, std::vector<Tensor>& cotangents) {
+  NodeExtras* extras = node.extras();
+  if (extras == nullptr) return;
+  for (std::size_t r = 0; r < cotangents.size(); ++r) {
+    HookList<TensorHook> hooks;
+    Ref<TensorImpl> keeper;
+    {
+      std::scoped_lock guard(node.lock());
+      if (r < extras->tensorHooks.size()) hooks = extras->tensorHooks[r];
+    }
+    runTensorHooks(hooks, cotangents[r]);
+    {
+      std::scoped_lock guard(node.lock());
+      TensorImpl* t = r < extras->retained.size() ? extras->retained[r] : nullptr;
+      if (t != nullptr && t->tryRetain()) {
+        keeper = Ref<TensorImpl>(t);
+        t->release();
+      }
+    }
+    if (keeper && cotangents[r].defined()) {
+      AutogradMeta& m = needMeta(keeper.get());
+      m.grad = gradEnabled() ? cotangents[r] : autograd::detach(cotangents[r]);
+      if (gradSlotObserver != nullptr) gradSlotObserver->onWrite(keeper.get());
+    }
+  }
+}
+
+void Run::runNode(Node& node, std::vector<Tensor>& cotangents) {
+  if (node.kind() == Node::Kind::Leaf) {
+    const Tensor& leaf = static_cast<LeafNode&>(node).leaf();
+    HookList<TensorHook> hooks;
+    {
+      AutogradMeta& m = *metaOf(leaf);
+      std::scoped_lock guard(m.lock);
+      hooks = m.hooks;
+    }
+    runTensorHooks(hooks, cotangents[0]);
+  } else {
+    runHooks(node, cotangents);
+  }
+  if (auto it = captures_.find(&node); it != captures_.end())
+    for (std::size_t i : it->second) captured_[i] = cotangents[run_.captures[i].result];
+  if (node.kind() == Node::Kind::Leaf) {
+    const Tensor& leaf = static_cast<LeafNode&>(node).leaf();
+    Tensor g = std::move(cotangents[0]);
+    if (run_.accumulate && g.defined()) accumulateGrad(leaf, std::exchange(g, {}), run_.createGraph);
+    return;
+  }
+  runOperation(node, cotangents);
+}
+
+/// An error in anomaly mode says where the operation was called.
+template <class... E>
+void rethrowWith(const Error& e, const std::string& text) {
+  ((dynamic_cast<const E*>(&e) != nullptr ? throw E(text) : void()), ...);
+  throw Error(text);
+}
+
+void checkNan(const Node& node, std::span<const Tensor> grads) {
+  // A recorded value cannot be looked at.
+  if (!autograd::anomalyMode() || !autograd::anomalyChecksNan() || activeRecorder != nullptr) return;
+  for (std::size_t i = 0; i < grads.size(); ++i)
+    if (grads[i].defined() && *ops::any(ops::isnan(grads[i])).dataAs<bool>())
+      fail("Function '", node.name(), "' returned nan values in its ", i, "th output.");
+}
+
+void Run::runOperation(Node& node, std::vector<Tensor>& cotangents) {
+  std::span<const Edge> edges = node.edges();
+  SmallVector<bool, 8> wanted(edges.size(), false);
+  bool any = false;
+  for (std::size_t i = 0; i < edges.size(); ++i) any |= wanted[i] = needed(edges[i]);
+  if (!any) return;
+  NodeExtras* extras = node.extras();
+  HookList<NodeHook> before;
+  HookList<NodePostHook> after;
+  if (extras != nullptr) {
+    std::scoped_lock guard(node.lock());
+    before = extras->preHooks;
+    after = extras->postHooks;
+  }
+  if (before)
+    for (const auto& h : *before) h.run(cotangents);
+  std::vector<Tensor> grads(edges.size());
+  try {
+    node.apply(cotangents, std::span<const bool>(wanted.data(), wanted.size()), grads);
+    checkNan(node, grads);
+  } catch (const Error& e) {
+    if (extras == nullptr || extras->line.empty()) throw;
+    std::string text = strcat(e.what(), "\nThe forward call of ", node.name(), " was at ", extras->line);
+    rethrowWith<ValueError, TypeError, IndexError, NotImplementedError, OutOfMemoryError, DataReadError, InternalError>(
+        e, text);
+  }
+  if (after)
+    for (const auto& h : *after) h.run(grads, cotangents);
+  if (!run_.keepGraph) node.releaseSaved();
+  for (std::size_t i = 0; i < edges.size(); ++i) {
+    if (!wanted[i] || !grads[i].defined()) continue;
+    const Edge& e = edges[i];
+    deliver(e, conform(std::exchange(grads[i], {}), e.node->results()[e.result], node, i));
+  }
+}
+
+/// No one else can see the tensor or its memory, and it holds no more memory than it shows.
+bool isOurs(const Tensor& g) {
+  TensorImpl* t = g.impl();
+  return t->refCount() == 1 && t->storage->refCount() == 1 && t->contiguous && t->offset == 0 && !t->requiresGrad &&
+         t->storage->bytes() == static_cast<std::size_t>(t->numel) * itemSize(t->dtype);
+}
+
+std::mutex& accumulateMutex(const TensorImpl* t) {
+  static std::mutex stripes[64];
+  return stripes[(reinterpret_cast<std::uintptr_t>(t) >> 6) % 64];
+}
+
+}  // namespace
+
+std::vector<Tensor> runEngine(const EngineRun& run) { return Run(run).go(); }
+
+Tensor conform(const Tensor& g, const ResultMeta& meta, const Node& from, std::size_t at) {
+  Tensor t = g;
+  if (!(t.shape() == meta.shape)) {
+    const Dims& have = t.shape();
+    std::size_t extra = have.size() - meta.shape.size();
+    bool fits = have.size() >= meta.shape.size();
+    Dims dims;
+    for (std::size_t d = 0; fits && d < have.size(); ++d) {
+      if (d < extra || (meta.shape[d - extra] == 1 && have[d] != 1))
+        dims.push_back(static_cast<std::int64_t>(d));
+      else
+        fits = meta.shape[d - extra] == have[d];
+    }
+    if (!fits)
+      fail("Function ", from.name(), " returned an invalid gradient at index ", at, " - got ", shapeText(have),
+           " but expected shape compatible with ", shapeText(meta.shape));
+    if (!dims.empty()) t = ops::sum(t, dims, true);
+    if (extra != 0) t = ops::reshape(t, meta.shape);
+  }
+  return t.dtype() == meta.dtype ? t : ops::to(t, meta.dtype);
+}
+
+void accumulateGrad(const Tensor& leaf, Tensor g, bool createGraph) {
+  TensorImpl* impl = leaf.impl();
+  AutogradMeta& m = needMeta(impl);
+  HookList<LeafHook> after;
+  {
+    std::scoped_lock guard(accumulateMutex(impl));
+    if (gradSlotObserver != nullptr) gradSlotObserver->onRead(impl);
+    if (!m.grad.defined()) {
+      m.grad = !createGraph && isOurs(g) ? std::move(g) : ops::clone(g);
+      if (gradSlotObserver != nullptr) gradSlotObserver->onWrite(impl);
+    } else if (createGraph) {
+      m.grad = ops::add(m.grad, g);
+      if (gradSlotObserver != nullptr) gradSlotObserver->onWrite(impl);
+    } else {
+      applyInto(m.grad, OpCode::add, {m.grad, g});
+    }
+    std::scoped_lock hooks(m.lock);
+    after = m.afterAccumulate;
+  }
+  if (!after) return;
+  for (const auto& h : *after) h.run(leaf);
+}
+
+}  // namespace tandem

@@ -1,0 +1,36 @@
+// The engine: runs the tape backwards.
+//
+// One loop, no recursion: a heap holds the nodes that received a cotangent, by sequence; the highest runs and hands its
+// gradients to the nodes its edges lead to. Cotangents of one result are added in the order they arrive, which is
+// therefore the same for every run of the same program: the rule that eager, compiled regions and their replays share.
+// Leaves have the lowest sequence and so come last: a leaf's total is added to its `.grad` once.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "autograd/node.h"
+
+namespace tandem {
+
+struct EngineRun {
+  std::span<const Edge> roots;
+  std::span<const Tensor> cotangents;  // one a root, in its shape and dtype
+  bool keepGraph = false;
+  bool createGraph = false;
+  /// Where to stop and what to return. When there are any, only what leads to them runs.
+  std::span<const Edge> captures;
+  /// Adds to `.grad` of leaves: of all reached, or of those among the captures.
+  bool accumulate = true;
+};
+
+/// The totals at the captures, undefined where nothing arrived. Safe in several threads at once, and inside hooks.
+std::vector<Tensor> runEngine(const EngineRun& run);
+
+/// `g` summed over what was broadcast and converted, to the shape and dtype of `meta`; `at` names who made it.
+Tensor conform(const Tensor& g, const ResultMeta& meta, const Node& from, std::size_t at);
+
+/// Adds `g` to the leaf's `.grad`, as the engine does at the end.
+void accumulateGrad(const Tensor& leaf, Tensor g, bool createGraph);
+
+}  // namespace tandem

@@ -1,0 +1,104 @@
+#include "autograd/function.h"
+
+#include <algorithm>
+#include <mutex>
+
+#include "autograd/autograd.h"
+#include "autograd/meta.h"
+#include "autograd/tape.h"
+#include "eager/ops.h"
+
+namespace tandem {
+
+namespace {
+bool contains(std::span<const Tensor> list, const Tensor& t) {
+  return std::find(list.begin(), list.end(), t) != list.end();
+}
+}  // namespace
+
+FunctionNode::FunctionNode(std::string name, std::span<const Tensor> inputs)
+    : Node(Kind::Function, takeSequence()), name_(std::move(name)) {
+  for (const Tensor& t : inputs) inputEdges_.push_back(t.defined() ? gradEdge(t) : Edge{});
+  edges_ = inputEdges_.data();
+  numEdges_ = static_cast<std::uint32_t>(inputEdges_.size());
+}
+
+Ref<FunctionNode> FunctionNode::make(std::string name, std::span<const Tensor> inputs) {
+  if (!gradEnabled()) return {};
+  bool any = std::any_of(inputs.begin(), inputs.end(),
+                         [](const Tensor& t) { return t.defined() && autograd::requiresGrad(t); });
+  if (!any) return {};
+  Ref<FunctionNode> node(new FunctionNode(std::move(name), inputs));
+  if (autograd::anomalyMode()) autograd::noteLine(*node);
+  return node;
+}
+
+void FunctionNode::attach(std::span<Tensor> outputs, std::span<const Tensor> inputs,
+                          std::span<const Tensor> nonDifferentiable, std::span<const Tensor> dirty) {
+  outputMetas_.clear();
+  for (const Tensor& t : outputs) outputMetas_.push_back(t.defined() ? ResultMeta{t.shape(), t.dtype()} : ResultMeta{});
+  results_ = outputMetas_.data();
+  numResults_ = static_cast<std::uint32_t>(outputMetas_.size());
+  for (const Tensor& t : dirty)
+    if (!contains(outputs, t)) fail("mark_dirty: ", name_, " wrote a tensor in place and did not return it");
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    Tensor& t = outputs[i];
+    if (!t.defined()) continue;
+    bool differentiable = isFloating(t.dtype()) && !contains(nonDifferentiable, t);
+    if (contains(dirty, t)) {
+      if (!differentiable) continue;
+      tapeHook->checkWrite(t, true);
+      Tensor value = autograd::detach(t);
+      setHistory(value, Ref<Node>(this), static_cast<std::uint32_t>(i));
+      tapeHook->recordWrite(t, value);
+      continue;
+    }
+    if (contains(inputs, t) || t.impl()->viewBase || (!differentiable && t.impl()->requiresGrad))
+      t = autograd::detach(t);
+    if (differentiable) setHistory(t, Ref<Node>(this), static_cast<std::uint32_t>(i));
+  }
+}
+
+void FunctionNode::saveTensors(std::span<const Tensor> tensors) {
+  saved_.clear();
+  for (const Tensor& t : tensors) {
+    const AutogradMeta* m = t.defined() ? metaOf(t) : nullptr;
+    // A result of ours, kept without a cycle.
+    bool own = m != nullptr && m->gradFn.get() == this;
+    saved_.push_back(own ? SavedTensor::result(t, m->resultNr) : SavedTensor::operand(t));
+  }
+}
+
+std::vector<Tensor> FunctionNode::savedTensors() {
+  std::vector<SavedTensor> saved;
+  {
+    std::scoped_lock guard(lock());
+    if (released_) failReleased();
+    saved = saved_;
+  }
+  std::vector<Tensor> out;
+  for (const SavedTensor& s : saved) out.push_back(s.unpack(*this));
+  return out;
+}
+
+void FunctionNode::apply(std::span<const Tensor> cotangents, std::span<const bool>, std::span<Tensor> grads) {
+  std::vector<Tensor> given(cotangents.begin(), cotangents.end());
+  if (materializeGrads_)
+    for (std::size_t i = 0; i < given.size(); ++i)
+      if (!given[i].defined()) given[i] = ops::zeros(outputMetas_[i].shape, outputMetas_[i].dtype);
+  std::vector<Tensor> result = backward_(given);
+  if (result.size() != grads.size())
+    fail("function ", name_, " returned an incorrect number of gradients (expected ", grads.size(), ", got ",
+         result.size(), ")");
+  std::move(result.begin(), result.end(), grads.begin());
+}
+
+void FunctionNode::releaseSaved() {
+  std::vector<SavedTensor> gone;
+  std::scoped_lock guard(lock());
+  // Nothing saved: nothing that a second backward would lack.
+  released_ = !saved_.empty();
+  gone.swap(saved_);
+}
+
+}  // namespace tandem

@@ -1,0 +1,52 @@
+// What autograd hangs on a tensor, allocated when first needed.
+//
+//   leaf that requires grad   `grad`, hooks; `accumulator` names the LeafNode of the live graphs, if any
+//   result with a history     `gradFn` and which of its results this is
+//
+// A view's history is right for one version of its storage, TensorImpl::historyVersion; see TapeHook::refreshView.
+#pragma once
+
+#include <memory>
+
+#include "autograd/node.h"
+#include "eager/tensor.h"
+
+namespace tandem {
+
+struct AutogradMeta final : AutogradMetaBase {
+  ~AutogradMeta() override;
+
+  Ref<Node> gradFn;
+  std::uint32_t resultNr = 0;
+  bool retainsGrad = false;
+  Tensor grad;
+  SpinLock lock;                    // guards the accumulator and the hook lists
+  LeafNode* accumulator = nullptr;  // owned by the graphs that lead to it
+  HookList<TensorHook> hooks;       // of leaves; those of others are with their node
+  HookList<LeafHook> afterAccumulate;
+};
+
+inline AutogradMeta* metaOf(const TensorImpl* t) { return static_cast<AutogradMeta*>(t->autograd.get()); }
+inline AutogradMeta* metaOf(const Tensor& t) { return metaOf(t.impl()); }
+/// Allocates it if need be.
+AutogradMeta& needMeta(TensorImpl* t);
+
+/// Makes `t` result `nr` of `node`.
+void setHistory(const Tensor& t, Ref<Node> node, std::uint32_t nr);
+void clearHistory(const Tensor& t);
+/// `retain_grad` on and off.
+void startRetaining(TensorImpl* t);
+void stopRetaining(TensorImpl* t);
+
+/// Told of reads and writes of `.grad` on this thread: `lazy` treats those slots as inputs and outputs of a trace.
+class GradSlotObserver {
+ public:
+  virtual ~GradSlotObserver() = default;
+  /// Before `.grad` of the tensor is read, by a user or by an accumulation.
+  virtual void onRead(TensorImpl* tensor) = 0;
+  /// After it became another tensor (or none). In-place additions to the tensor in it are ordinary writes.
+  virtual void onWrite(TensorImpl* tensor) = 0;
+};
+extern thread_local GradSlotObserver* gradSlotObserver;
+
+}  // namespace tandem

@@ -1,0 +1,134 @@
+#include "autograd/op_node.h"
+
+#include <cctype>
+#include <memory>
+#include <mutex>
+#include <new>
+
+#include "autograd/rule_context.h"
+
+namespace tandem {
+
+OpNode* OpNode::make(OpCode op, const Layout& layout, std::uint64_t sequence) {
+  static_assert(alignof(OpNode) <= 8 && alignof(ResultMeta) <= 8 && alignof(SavedTensor) <= 8 &&
+                alignof(OperandSlot) <= 8 && sizeof(OpNode) % 8 == 0 && sizeof(SavedTensor) % 8 == 0 &&
+                sizeof(OperandSlot) % 8 == 0 && sizeof(Edge) % 8 == 0 && sizeof(ResultMeta) % 8 == 0);
+  std::size_t bytes = sizeof(OpNode) + layout.operands * (sizeof(Edge) + sizeof(OperandSlot)) +
+                      (layout.results + layout.metas) * sizeof(ResultMeta) + layout.saved * sizeof(SavedTensor) +
+                      layout.attrs * sizeof(std::int64_t);
+  char* p = static_cast<char*>(::operator new(bytes));
+  auto* node = new (p) OpNode(op, layout, sequence);
+  p += sizeof(OpNode);
+  auto take = [&p]<class T>(T*& array, std::size_t n) {
+    array = reinterpret_cast<T*>(p);
+    std::uninitialized_value_construct_n(array, n);
+    p += n * sizeof(T);
+  };
+  take(node->edges_, layout.operands);
+  take(node->results_, layout.results);
+  take(node->saved_, layout.saved);
+  take(node->operands_, layout.operands);
+  take(node->metas_, layout.metas);
+  take(node->attrs_, layout.attrs);
+  node->numEdges_ = layout.operands;
+  node->numResults_ = layout.results;
+  return node;
+}
+
+OpNode::~OpNode() {
+  std::destroy_n(saved_, layout_.saved);
+  std::destroy_n(metas_, layout_.metas);
+  std::destroy_n(results_, layout_.results);
+  std::destroy_n(edges_, layout_.operands);
+}
+
+const ResultMeta& OpNode::operandMeta(int i) const {
+  if (operands_[i].meta >= 0) return metas_[operands_[i].meta];
+  const Edge& e = edges_[i];
+  TANDEM_CHECK(e, "the derivative of ", facts(op_).name, " asks for the shape of operand ", i, ", which was not kept");
+  return e.node->results()[e.result];
+}
+
+int OpNode::savedResult(int i) const {
+  for (std::uint32_t k = 0; k < layout_.saved; ++k)
+    if (saved_[k].kind() == SavedTensor::Kind::Result && static_cast<int>(saved_[k].index()) == i)
+      return static_cast<int>(k);
+  return -1;
+}
+
+Tensor OpNode::unpack(std::size_t slot) {
+  SavedTensor s;
+  {
+    std::scoped_lock guard(lock());
+    if (released_) failReleased();
+    s = saved_[slot];
+  }
+  return s.unpack(*this);
+}
+
+void OpNode::rebindResult(std::uint32_t nr, const Tensor& into) {
+  std::scoped_lock guard(lock());
+  int k = savedResult(static_cast<int>(nr));
+  if (k < 0 || released_) return;
+  const Tensor& was = saved_[k].tensor();
+  if (was.dtype() == into.dtype() && was.shape() == into.shape()) saved_[k] = SavedTensor::result(into, nr);
+}
+
+std::string OpNode::name() const {
+  // `scatter_add` is ScatterAddBackward0, as in PyTorch.
+  std::string s;
+  bool up = true;
+  for (char c : facts(op_).name) {
+    if (c == '_')
+      up = true;
+    else {
+      s += up ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
+      up = false;
+    }
+  }
+  return s + "Backward0";
+}
+
+void OpNode::apply(std::span<const Tensor> cotangents, std::span<const bool> wanted, std::span<Tensor> grads) {
+  DerivativeFn rule = derivativeOf(op_);
+  TANDEM_CHECK(rule != nullptr, "no derivative of ", facts(op_).name);
+  RuleContext context(*this, cotangents, wanted, grads);
+  rule(context);
+}
+
+void OpNode::releaseSaved() {
+  if (layout_.saved == 0) return;
+  // Freed outside the lock: tensors may own much.
+  std::vector<SavedTensor> gone;
+  std::scoped_lock guard(lock());
+  released_ = true;
+  gone.reserve(layout_.saved);
+  for (auto& s : saved()) gone.push_back(std::exchange(s, {}));
+}
+
+const Tensor& RuleContext::unpacked(std::size_t slot) {
+  if (unpacked_.size() <= slot) unpacked_.resize(node_.layout().saved);
+  if (!unpacked_[slot].defined()) unpacked_[slot] = node_.unpack(slot);
+  return unpacked_[slot];
+}
+
+const Tensor& RuleContext::input(int i) {
+  int slot = node_.savedOperand(i);
+  TANDEM_CHECK(slot >= 0, "the derivative of ", facts(op()).name, " reads operand ", i,
+               ", which its record does not name");
+  return unpacked(static_cast<std::size_t>(slot));
+}
+
+Operand RuleContext::operand(int i) {
+  if (!node_.operandIsTensor(i)) return node_.scalar(i);
+  return input(i);
+}
+
+const Tensor& RuleContext::output(int i) {
+  int slot = node_.savedResult(i);
+  TANDEM_CHECK(slot >= 0, "the derivative of ", facts(op()).name, " reads result ", i,
+               ", which its record does not name");
+  return unpacked(static_cast<std::size_t>(slot));
+}
+
+}  // namespace tandem

@@ -1,0 +1,70 @@
+// Bilinear operations: the gradient of each operand is a contraction of the cotangent with the other. The three of a
+// convolution are each other's derivatives.
+#include "autograd/rule_context.h"
+#include "autograd/rules/rules.h"
+#include "eager/ops.h"
+
+namespace tandem::rules {
+
+void matmulBatched(RuleContext& c) {
+  if (c.needs(0)) c.set(0, ops::matmul_batched(c.grad(), ops::transpose(c.input(1), -2, -1)));
+  if (c.needs(1)) c.set(1, ops::matmul_batched(ops::transpose(c.input(0), -2, -1), c.grad()));
+}
+
+namespace {
+struct ConvAttrs {
+  DimsRef stride, padding, dilation;
+  std::int64_t groups;
+  explicit ConvAttrs(AttrReader a) : stride(a.list()), padding(a.list()), dilation(a.list()), groups(a.integer()) {}
+};
+/// Of the two gradients, the shape of whose result comes first.
+ConvAttrs gradAttrs(AttrReader a) {
+  a.list();
+  return ConvAttrs(a);
+}
+}  // namespace
+
+void conv2d(RuleContext& c) {
+  ConvAttrs a(c.attrs());
+  const Tensor& g = c.grad();
+  if (c.needs(0))
+    c.set(0, ops::conv2d_input_grad(g, c.input(1), c.inputShape(0), a.stride, a.padding, a.dilation, a.groups));
+  if (c.needs(1))
+    c.set(1, ops::conv2d_weight_grad(g, c.input(0), c.inputShape(1), a.stride, a.padding, a.dilation, a.groups));
+}
+
+// Operands (grad, weight); g has the shape of the convolution's input.
+void conv2dInputGrad(RuleContext& c) {
+  ConvAttrs a = gradAttrs(c.attrs());
+  const Tensor& g = c.grad();
+  if (c.needs(0)) c.set(0, ops::conv2d_plain(g, c.input(1), a.stride, a.padding, a.dilation, a.groups));
+  if (c.needs(1))
+    c.set(1, ops::conv2d_weight_grad(c.input(0), g, c.inputShape(1), a.stride, a.padding, a.dilation, a.groups));
+}
+
+// Operands (grad, input); g has the shape of the convolution's weight.
+void conv2dWeightGrad(RuleContext& c) {
+  ConvAttrs a = gradAttrs(c.attrs());
+  const Tensor& g = c.grad();
+  if (c.needs(0)) c.set(0, ops::conv2d_plain(c.input(1), g, a.stride, a.padding, a.dilation, a.groups));
+  if (c.needs(1))
+    c.set(1, ops::conv2d_input_grad(c.input(0), g, c.inputShape(1), a.stride, a.padding, a.dilation, a.groups));
+}
+
+// The indices count places of the H x W plane.
+void maxPool2d(RuleContext& c) {
+  if (!c.hasGrad()) return;
+  DimsRef shape = c.inputShape(0);
+  Dims planes(shape.begin(), shape.end() - 2);
+  auto dim = static_cast<std::int64_t>(planes.size());
+  Dims rows = planes;
+  rows.push_back(-1);
+  planes.push_back(shape[shape.size() - 2] * shape.back());
+  DimsRef out = c.resultShape();
+  rows.back() = out[out.size() - 2] * out.back();
+  Tensor zeros = ops::zeros(planes, c.grad().dtype());
+  Tensor flat = ops::scatter_add(zeros, dim, ops::reshape(c.output(1), rows), ops::reshape(c.grad(), rows));
+  c.set(0, ops::reshape(flat, shape));
+}
+
+}  // namespace tandem::rules

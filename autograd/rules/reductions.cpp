@@ -1,0 +1,110 @@
+#include "autograd/rule_context.h"
+#include "autograd/rules/common.h"
+#include "autograd/rules/rules.h"
+#include "eager/ops.h"
+
+namespace tandem::rules {
+
+void sum(RuleContext& c) {
+  AttrReader a = c.attrs();
+  Tensor kept = ops::reshape(c.grad(), keptShape(c.inputShape(0), a.list()));
+  c.set(0, ops::expand(kept, c.inputShape(0)));
+}
+
+void amaxAmin(RuleContext& c) {
+  AttrReader a = c.attrs();
+  DimsRef dims = a.list();
+  Dims kept = keptShape(c.inputShape(0), dims);
+  const Tensor& x = c.input(0);
+  Tensor ties = ops::to(ops::eq(x, ops::reshape(c.output(0), kept)), x.dtype());
+  Tensor count = ops::sum(ties, Dims(dims), true);
+  c.set(0, ops::div(ops::mul(ops::reshape(c.grad(), kept), ties), count));
+}
+
+namespace {
+
+/// Products of all elements before each, along `dim`: 1, x0, x0 x1, ...
+Tensor productsBefore(const Tensor& x, std::int64_t dim) {
+  Dims first = x.shape();
+  first[dim] = 1;
+  Tensor parts[] = {ops::ones(first, x.dtype()), ops::cumprod_plain(ops::narrow(x, dim, 0, x.size(dim) - 1), dim)};
+  return ops::cat(parts, dim);
+}
+
+/// s[i] = b[i] + a[i] s[i + 1] along `dim`, by doubling: after the step of length k, s[i] holds its first 2k terms.
+Tensor backwardRecurrence(Tensor a, Tensor s, std::int64_t dim) {
+  std::int64_t n = s.size(dim);
+  for (std::int64_t k = 1; k < n; k *= 2) {
+    Tensor head = ops::narrow(a, dim, 0, n - k);
+    Tensor sums[] = {ops::add(ops::narrow(s, dim, 0, n - k), ops::mul(head, ops::narrow(s, dim, k, n - k))),
+                     ops::narrow(s, dim, n - k, k)};
+    Tensor products[] = {ops::mul(head, ops::narrow(a, dim, k, n - k)), ops::narrow(a, dim, n - k, k)};
+    s = ops::cat(sums, dim);
+    a = ops::cat(products, dim);
+  }
+  return s;
+}
+
+}  // namespace
+
+// The product of the others, for each element, as a product: no division, so zeros need no care at any order.
+void prod(RuleContext& c) {
+  AttrReader a = c.attrs();
+  DimsRef dims = a.list();
+  DimsRef shape = c.inputShape(0);
+  Tensor x = ops::to(c.input(0), c.resultDType());
+  Tensor g = ops::reshape(c.grad(), keptShape(shape, dims));
+  if (shape.empty()) return c.set(0, g);
+  // The reduced dims last, as one.
+  Dims order;
+  Dims rows;
+  SmallVector<bool, 8> reduced(shape.size(), false);
+  for (std::int64_t d : dims) reduced[wrapDim(d, static_cast<std::int64_t>(shape.size()))] = true;
+  for (std::size_t i = 0; i < shape.size(); ++i)
+    if (!reduced[i]) {
+      order.push_back(static_cast<std::int64_t>(i));
+      rows.push_back(shape[i]);
+    }
+  std::int64_t row = 1;
+  for (std::size_t i = 0; i < shape.size(); ++i)
+    if (reduced[i]) {
+      order.push_back(static_cast<std::int64_t>(i));
+      row *= shape[i];
+    }
+  if (numelOf(shape) == 0) return c.set(0, ops::zeros(shape, x.dtype()));
+  if (row == 1) return c.set(0, g);
+  Tensor moved = ops::permute(x, order);
+  auto last = static_cast<std::int64_t>(rows.size());
+  rows.push_back(row);
+  Tensor flat = ops::reshape(moved, rows);
+  Tensor before = productsBefore(flat, last);
+  Tensor after = ops::flip(productsBefore(ops::flip(flat, Dims{last}), last), Dims{last});
+  Tensor others = ops::reshape(ops::mul(before, after), moved.shape());
+  Dims back(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) back[order[i]] = static_cast<std::int64_t>(i);
+  c.set(0, ops::mul(g, ops::permute(others, back)));
+}
+
+void cumsum(RuleContext& c) {
+  AttrReader a = c.attrs();
+  DimsRef shape = c.inputShape(0);
+  if (shape.empty()) return c.set(0, c.grad());
+  std::int64_t d = wrapDim(a.integer(), static_cast<std::int64_t>(shape.size()));
+  c.set(0, ops::flip(ops::cumsum_plain(ops::flip(c.grad(), Dims{d}), d), Dims{d}));
+}
+
+// d/dx[i] of the sum over k of g[k] x[0] ... x[k]: the products before i, times g[i] + x[i+1] (g[i+1] + x[i+2] (...)).
+void cumprod(RuleContext& c) {
+  AttrReader a = c.attrs();
+  DimsRef shape = c.inputShape(0);
+  if (shape.empty() || numelOf(shape) == 0) return c.set(0, c.grad());
+  std::int64_t d = wrapDim(a.integer(), static_cast<std::int64_t>(shape.size()));
+  const Tensor& x = c.input(0);
+  std::int64_t n = shape[d];
+  if (n == 1) return c.set(0, c.grad());
+  Tensor shifted[] = {ops::narrow(x, d, 1, n - 1), ops::narrow(x, d, 0, 1)};
+  Tensor inner = backwardRecurrence(ops::cat(shifted, d), c.grad(), d);
+  c.set(0, ops::mul(productsBefore(x, d), inner));
+}
+
+}  // namespace tandem::rules

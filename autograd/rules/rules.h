@@ -1,0 +1,57 @@
+// The derivative rules that records name (ir/ops/derivatives.td), written with public operations only. A rule reads
+// what its record saves and sets the gradients that are needed; see autograd/rule_context.h.
+#pragma once
+
+namespace tandem {
+
+class RuleContext;
+
+namespace rules {
+
+// arithmetic.cpp
+void pow(RuleContext& c);
+void maximum(RuleContext& c);
+void minimum(RuleContext& c);
+
+// reductions.cpp
+void sum(RuleContext& c);
+void prod(RuleContext& c);
+void amaxAmin(RuleContext& c);
+void cumsum(RuleContext& c);
+void cumprod(RuleContext& c);
+
+// views.cpp
+void view(RuleContext& c);
+void expand(RuleContext& c);
+void permute(RuleContext& c);
+void transpose(RuleContext& c);
+void select(RuleContext& c);
+void slice(RuleContext& c);
+void unsqueeze(RuleContext& c);
+void squeezeDims(RuleContext& c);
+void diagonal(RuleContext& c);
+void asStrided(RuleContext& c);
+void unfold(RuleContext& c);
+void alias(RuleContext& c);
+void windowWrite(RuleContext& c);
+
+// contractions.cpp
+void matmulBatched(RuleContext& c);
+void conv2d(RuleContext& c);
+void conv2dInputGrad(RuleContext& c);
+void conv2dWeightGrad(RuleContext& c);
+void maxPool2d(RuleContext& c);
+
+// indexing.cpp
+void gather(RuleContext& c);
+void scatterAdd(RuleContext& c);
+void scatter(RuleContext& c);
+void indexSelect(RuleContext& c);
+void indexAdd(RuleContext& c);
+void indexGet(RuleContext& c);
+void indexPut(RuleContext& c);
+void byIndices(RuleContext& c);
+void cat(RuleContext& c);
+
+}  // namespace rules
+}  // namespace tandem

@@ -1,0 +1,239 @@
+#include "autograd/tape.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "autograd/autograd.h"
+#include "autograd/geometry.h"
+#include "autograd/meta.h"
+
+namespace tandem {
+
+namespace {
+
+bool saves(std::uint32_t mask, std::size_t i) { return ((mask >> std::min<std::size_t>(i, 31)) & 1) != 0; }
+
+/// What the derivative of operand i reads: operands and results, as masks.
+struct Reads {
+  std::uint32_t inputs;
+  std::uint32_t outputs;
+};
+Reads readsOf(const OpFacts& f, std::size_t i) {
+  if (i >= std::size(f.readsFor)) return {f.savesInput, f.savesOutput};
+  // The tensors of a list, the last operands, are saved all or none: their bits go on to the last.
+  std::uint32_t list = f.savesInput & static_cast<std::uint32_t>(~0ULL << (32 - std::countl_one(f.savesInput)));
+  return {f.readsFor[i] | list, f.readsResultFor[i]};
+}
+
+/// A node of one tensor operand, made without running anything: what histories of views and writes are built of.
+Ref<Node> makeViewNode(OpCode op, Edge from, std::span<const std::int64_t> attrs, DimsRef shape, DType dtype) {
+  OpNode* node = OpNode::make(op, {1, 1, 0, 0, static_cast<std::uint32_t>(attrs.size())}, Node::takeSequence());
+  node->operands()[0].tensor = true;
+  node->mutableEdges()[0] = std::move(from);
+  node->mutableResults()[0] = {Dims(shape), dtype};
+  std::copy(attrs.begin(), attrs.end(), node->mutableAttrs().begin());
+  Ref<Node> ref(node);
+  if (autograd::anomalyMode()) autograd::noteLine(*node);
+  return ref;
+}
+
+Ref<Node> makePermuteNode(Edge from, const Dims& order, DimsRef shape, DType dtype) {
+  std::vector<std::int64_t> attrs{static_cast<std::int64_t>(order.size())};
+  attrs.insert(attrs.end(), order.begin(), order.end());
+  return makeViewNode(OpCode::permute, std::move(from), attrs, shape, dtype);
+}
+
+Dims pick(DimsRef values, const Dims& order) {
+  Dims out;
+  for (std::int64_t d : order) out.push_back(values[d]);
+  return out;
+}
+
+/// `base` in memory order, as a contiguous array: the window of `view` on it, and how to get there.
+struct Unfolded {
+  Dims order;
+  Dims shape;
+  bool permuted = false;
+  Geometry window;
+};
+Unfolded unfold(const TensorImpl& base, const TensorImpl& view) {
+  Unfolded u;
+  std::int64_t offset = view.offset - base.offset;
+  if (base.contiguous) {
+    u.shape = base.shape;
+    u.window = {view.shape, view.strides, offset};
+    return u;
+  }
+  u.order = memoryOrder(base.shape, base.strides);
+  u.permuted = !std::is_sorted(u.order.begin(), u.order.end());
+  u.shape = pick(base.shape, u.order);
+  u.window = inContiguous(u.shape, pick(base.strides, u.order), view.shape, view.strides, offset);
+  return u;
+}
+
+/// `view` as as_strided of `base`, whose history leads to `from`.
+Ref<Node> makeStridedNode(Edge from, const TensorImpl& base, const TensorImpl& view) {
+  Unfolded u = unfold(base, view);
+  if (u.permuted) from = {makePermuteNode(std::move(from), u.order, u.shape, base.dtype), 0};
+  std::vector<std::int64_t> attrs = windowAttrs(u.window);
+  attrs.insert(attrs.end() - 1, 1);  // as_strided's offset is optional: it is given
+  return makeViewNode(OpCode::as_strided, std::move(from), attrs, view.shape, view.dtype);
+}
+
+}  // namespace
+
+void Tape::record(OpCode op, std::span<const Operand> operands, std::span<const std::int64_t> attrs,
+                  std::span<Tensor> results) {
+  const OpFacts& f = facts(op);
+  if (!f.differentiable) return;
+  if (std::none_of(results.begin(), results.end(), [](const Tensor& r) { return isFloating(r.dtype()); })) return;
+
+  SmallVector<bool, 8> wanted(operands.size(), false);
+  OpNode::Layout layout;
+  layout.operands = static_cast<std::uint32_t>(operands.size());
+  layout.results = static_cast<std::uint32_t>(results.size());
+  layout.attrs = static_cast<std::uint32_t>(attrs.size());
+  bool any = false;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    if (!operands[i].isTensor() || !operands[i].tensor().defined()) continue;
+    TensorImpl* t = operands[i].tensor().impl();
+    if (t->viewBase) refreshView(t);
+    any |= wanted[i] = t->requiresGrad;
+  }
+  if (!any) return;
+  if (op == OpCode::as_strided && !operands[0].tensor().isContiguous()) {
+    // Its attributes count memory; the derivative counts elements of a contiguous array.
+    const Tensor& base = operands[0].tensor();
+    setHistory(results[0], makeStridedNode(gradEdge(base), *base.impl(), *results[0].impl()), 0);
+    return;
+  }
+
+  std::uint32_t inputs = 0;
+  std::uint32_t outputs = 0;
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    if (wanted[i]) {
+      Reads m = readsOf(f, i);
+      inputs |= m.inputs;
+      outputs |= m.outputs;
+    }
+  bool keepMetas = f.kind != OpKind::Pointwise;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    if (!operands[i].isTensor() || !operands[i].tensor().defined()) continue;
+    layout.saved += saves(inputs, i) ? 1 : 0;
+    layout.metas += keepMetas && !wanted[i] ? 1 : 0;
+  }
+  for (std::size_t i = 0; i < results.size(); ++i) layout.saved += saves(outputs, i) ? 1 : 0;
+
+  OpNode* node = OpNode::make(op, layout, Node::takeSequence());
+  Ref<Node> ref(node);
+  std::int16_t saved = 0;
+  std::int16_t metas = 0;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    OpNode::OperandSlot& slot = node->operands()[i];
+    if (!operands[i].isTensor()) {
+      slot.scalar = operands[i].scalar();
+      continue;
+    }
+    const Tensor& t = operands[i].tensor();
+    if (!t.defined()) continue;
+    slot.tensor = true;
+    if (wanted[i]) node->mutableEdges()[i] = gradEdge(t);
+    if (saves(inputs, i)) {
+      slot.saved = saved;
+      node->saved()[saved++] = SavedTensor::operand(t);
+    }
+    if (keepMetas && !wanted[i]) {
+      slot.meta = metas;
+      node->metas()[metas++] = {t.shape(), t.dtype()};
+    }
+  }
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    node->mutableResults()[i] = {results[i].shape(), results[i].dtype()};
+    if (saves(outputs, i)) node->saved()[saved++] = SavedTensor::result(results[i], static_cast<std::uint32_t>(i));
+  }
+  std::copy(attrs.begin(), attrs.end(), node->mutableAttrs().begin());
+  if (autograd::anomalyMode()) autograd::noteLine(*node);
+  for (std::size_t i = 0; i < results.size(); ++i)
+    if (isFloating(results[i].dtype())) setHistory(results[i], ref, static_cast<std::uint32_t>(i));
+}
+
+void Tape::checkWrite(const Tensor& into, bool needsGrad) {
+  TensorImpl* t = into.impl();
+  if (t->inference && !inferenceMode())
+    fail(
+        "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a normal "
+        "tensor before doing inplace update.");
+  if (!needsGrad || !gradEnabled()) return;
+  if (t->viewBase) {
+    refreshView(t);
+    TensorImpl* base = t->viewBase.get();
+    AutogradMeta* m = metaOf(base);
+    if (base->requiresGrad && (m == nullptr || !m->gradFn))
+      fail("a view of a leaf Variable that requires grad is being used in an in-place operation.");
+    // Had the view been made in grad mode, or the base been written since, it would have a history.
+    if (base->requiresGrad && !t->requiresGrad)
+      fail(
+          "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Its gradient would "
+          "be ambiguous, so this is forbidden: move both the view and the write into the no_grad block, or both out.");
+    return;
+  }
+  AutogradMeta* m = metaOf(t);
+  if (t->requiresGrad && (m == nullptr || !m->gradFn))
+    fail("a leaf Variable that requires grad is being used in an in-place operation.");
+}
+
+void Tape::recordWrite(const Tensor& into, const Tensor& value) {
+  if (!gradEnabled()) return;
+  TensorImpl* view = into.impl();
+  TensorImpl* base = view->viewBase ? view->viewBase.get() : view;
+  bool valueHasHistory = value.impl()->requiresGrad;
+  if (!valueHasHistory && !base->requiresGrad) return;
+
+  AutogradMeta* m = metaOf(value);
+  if (valueHasHistory && m != nullptr && m->gradFn && m->gradFn->kind() == Node::Kind::Op)
+    static_cast<OpNode*>(m->gradFn.get())->rebindResult(m->resultNr, into);
+  if (base == view && valueHasHistory) {
+    Edge e = gradEdge(value);
+    setHistory(into, std::move(e.node), e.result);
+    return;
+  }
+
+  Tensor baseTensor{base};
+  Unfolded u = unfold(*base, *view);
+  Edge from = base->requiresGrad ? gradEdge(baseTensor) : Edge{};
+  if (from && u.permuted) from = {makePermuteNode(std::move(from), u.order, u.shape, base->dtype), 0};
+  std::vector<std::int64_t> attrs = windowAttrs(u.window);
+  OpNode::Layout layout{2, 1, 0, 2, static_cast<std::uint32_t>(attrs.size())};
+  OpNode* node = OpNode::make(OpCode::window_write, layout, Node::takeSequence());
+  Ref<Node> ref(node);
+  node->mutableEdges()[0] = std::move(from);
+  if (valueHasHistory) node->mutableEdges()[1] = gradEdge(value);
+  node->metas()[0] = {u.shape, base->dtype};
+  node->metas()[1] = {value.shape(), value.dtype()};
+  for (std::int16_t i = 0; i < 2; ++i) {
+    node->operands()[i].tensor = true;
+    node->operands()[i].meta = i;
+  }
+  node->mutableResults()[0] = {u.shape, base->dtype};
+  std::copy(attrs.begin(), attrs.end(), node->mutableAttrs().begin());
+  if (autograd::anomalyMode()) autograd::noteLine(*node);
+  if (u.permuted) {
+    Dims back(u.order.size());
+    for (std::size_t i = 0; i < u.order.size(); ++i) back[u.order[i]] = static_cast<std::int64_t>(i);
+    ref = makePermuteNode({ref, 0}, back, base->shape, base->dtype);
+  }
+  setHistory(baseTensor, std::move(ref), 0);
+  if (base != view) refreshView(view);
+}
+
+void Tape::refreshView(TensorImpl* view) {
+  TensorImpl* base = view->viewBase.get();
+  std::uint32_t now = base->storage->version;
+  // A tensor that was given other data is no window on its base any more.
+  if (view->historyVersion == now || view->storage.get() != base->storage.get()) return;
+  view->historyVersion = now;
+  if (!base->requiresGrad || !isFloating(view->dtype)) return;
+  setHistory(Tensor{view}, makeStridedNode(gradEdge(Tensor{base}), *base, *view), 0);
+}
+
+}  // namespace tandem
