@@ -9,7 +9,7 @@ def TruncDivide : Binary<"trunc_divide", "Promote"> { let summary = "Quotient ro
 def Remainder : Binary<"remainder", "Promote"> { let summary = "Remainder with the sign of the divisor, as Python's %."; let body = [(remainder $input, $other)]; }
 def Fmod : Binary<"fmod", "Promote"> { let summary = "Remainder with the sign of the dividend, as C's fmod."; let body = [(fmod $input, $other)]; }
 def Pow : Binary<"pow", "Promote"> { let summary = "`input` to the power `other`."; let body = [(pow $input, $other)]; let reference = "power"; let samples = "power"; }
-def Atan2 : Binary<"atan2", "Float"> { let summary = "Angle of the point (other, input), in (-pi, pi]."; let body = [(atan2 $input, $other)]; let aliases = ["arctan2"]; let reference = "arctan2"; }
+def Atan2 : Pointwise<"atan2", "Float", "Tensor input, Tensor other"> { let samples = "binary"; let summary = "Angle of the point (other, input), in (-pi, pi]."; let body = [(atan2 $input, $other)]; let aliases = ["arctan2"]; let reference = "arctan2"; }
 def Maximum : Binary<"maximum", "Promote"> { let summary = "The larger operand; NaN if either is."; let body = [(maximum $input, $other)]; let forms = ["function", "method", "out"]; }
 def Minimum : Binary<"minimum", "Promote"> { let summary = "The smaller operand; NaN if either is."; let body = [(minimum $input, $other)]; let forms = ["function", "method", "out"]; }
 
