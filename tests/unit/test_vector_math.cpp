@@ -68,14 +68,16 @@ struct Binary {
 void PrintTo(const Unary& f, std::ostream* out) { *out << f.name; }
 void PrintTo(const Binary& f, std::ostream* out) { *out << f.name; }
 
+// Inlined whole, the builder's dtypes become compile-time constants: ten times faster, which 2^32 inputs need.
+#define TD_FLATTEN __attribute__((flatten))
 #define TD_UNARY(NAME, REF)                                                                                            \
   Unary {                                                                                                              \
     #NAME,                                                                                                             \
-        [](float x) {                                                                                                  \
+        [](float x) TD_FLATTEN {                                                                                       \
           B b;                                                                                                         \
           return B::get<float>(math::NAME(b, B::make(x)));                                                             \
         },                                                                                                             \
-        [](double x) {                                                                                                 \
+        [](double x) TD_FLATTEN {                                                                                      \
           B b;                                                                                                         \
           return B::get<double>(math::NAME(b, B::make(x)));                                                            \
         },                                                                                                             \
@@ -84,11 +86,11 @@ void PrintTo(const Binary& f, std::ostream* out) { *out << f.name; }
 #define TD_BINARY(NAME, REF)                                                                                           \
   Binary {                                                                                                             \
     #NAME,                                                                                                             \
-        [](float x, float y) {                                                                                         \
+        [](float x, float y) TD_FLATTEN {                                                                              \
           B b;                                                                                                         \
           return B::get<float>(math::NAME(b, B::make(x), B::make(y)));                                                 \
         },                                                                                                             \
-        [](double x, double y) {                                                                                       \
+        [](double x, double y) TD_FLATTEN {                                                                            \
           B b;                                                                                                         \
           return B::get<double>(math::NAME(b, B::make(x), B::make(y)));                                                \
         },                                                                                                             \
@@ -142,6 +144,15 @@ double ulps(T y, Ref ref) {
   if (r == 0) return a == 0 ? 0 : wrong;
   const int exponent = std::clamp(std::ilogb(r), L::min_exponent - 1, L::max_exponent - 1);
   return static_cast<double>(std::fabs(a - r) / std::ldexp(Ref{1}, exponent - (L::digits - 1)));
+}
+
+/// The same, quickly, where both are normal numbers of one sign.
+double quickUlps(float y, double ref) {
+  const double a = std::fabs(static_cast<double>(y)), r = std::fabs(ref);
+  const bool normal = r >= 0x1p-126 && r < 0x1p127 && a < 0x1p127 && (y < 0) == (ref < 0);
+  if (!normal) return ulps(y, ref);
+  const std::uint64_t exponent = std::bit_cast<std::uint64_t>(r) >> 52;
+  return std::fabs(a - r) * std::bit_cast<double>((2 * 1023 + 23 - exponent) << 52);
 }
 
 template <class T>
@@ -254,10 +265,12 @@ TEST_P(UnaryMath, EveryFloat32) {
   const Unary f = GetParam();
   Worst<float> worst[2];
   auto half = [&](std::uint32_t sign) {
+    Worst<float> seen;
     for (std::uint64_t i = 0; i < 1ULL << 31; ++i) {
       const float x = std::bit_cast<float>(static_cast<std::uint32_t>(i) | sign << 31);
-      worst[sign].see(ulps(f.f32(x), f.ref32(x)), x);
+      seen.see(quickUlps(f.f32(x), f.ref32(x)), x);
     }
+    worst[sign] = seen;
   };
   std::thread negative(half, 1);
   half(0);
