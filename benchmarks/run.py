@@ -27,8 +27,16 @@ CASES = ("micro.dispatch", "micro.kernels", "micro.compiling", "models.training"
 def interpreters():
     """Library → the interpreter that has it, for the libraries that can be imported."""
     found = {}
-    for library, python in (("tandem", sys.executable), ("numpy", sys.executable), ("torch", BENCH_PYTHON), ("jax", BENCH_PYTHON)):
-        if Path(python).exists() and not subprocess.run([python, "-c", f"import {library}"], capture_output=True).returncode:
+    for library, python in (
+        ("tandem", sys.executable),
+        ("numpy", sys.executable),
+        ("torch", BENCH_PYTHON),
+        ("jax", BENCH_PYTHON),
+    ):
+        if (
+            Path(python).exists()
+            and not subprocess.run([python, "-c", f"import {library}"], capture_output=True).returncode
+        ):
             found[library] = str(python)
         else:
             print(f"{library} cannot be imported by {python}: left out", file=sys.stderr)
@@ -39,7 +47,9 @@ def run_case(case, library, python, cache):
     """{row: {(library, mode): seconds}} of one case and library; what it printed before a failure counts."""
     # Compile times are measured from empty caches.
     environment = {**os.environ, "TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1", "TANDEM_CACHE_DIR": cache}
-    worker = subprocess.run([python, str(HERE / "compare/worker.py"), case, library], capture_output=True, text=True, env=environment)
+    worker = subprocess.run(
+        [python, str(HERE / "compare/worker.py"), case, library], capture_output=True, text=True, env=environment
+    )
     if worker.returncode:
         print(f"{case}, {library}: {worker.stderr.strip().splitlines()[-1:] or worker.returncode}", file=sys.stderr)
     rows = {}
@@ -52,7 +62,9 @@ def run_case(case, library, python, cache):
 
 def versions(pythons):
     for library, python in pythons.items():
-        text = subprocess.run([python, "-c", f"import {library}; print({library}.__version__)"], capture_output=True, text=True)
+        text = subprocess.run(
+            [python, "-c", f"import {library}; print({library}.__version__)"], capture_output=True, text=True
+        )
         yield f"{library} {text.stdout.strip()}"
 
 
@@ -86,8 +98,9 @@ def main():
 
     cpu, cores, today = processor(), os.cpu_count(), datetime.date.today().isoformat()
     text = (
-        f"# Benchmarks, {today}\n\n{cpu}, {cores} cores; {', '.join(versions(pythons))}; Python {platform.python_version()}.\n"
-        "Best of repeats, lower is better; a ratio above 1 means that Tandem's best mode is faster than the peer's best.\n"
+        f"# Benchmarks, {today}\n\n"
+        f"{cpu}, {cores} cores; {', '.join(versions(pythons))}; Python {platform.python_version()}.\n"
+        "Best of repeats, lower is better. A ratio above 1 means that Tandem's best mode is faster than the peer's.\n"
         "Made by `make bench`.\n\n" + markdown(tables, results) + "\n"
     )
     print(text)

@@ -61,7 +61,9 @@ def check_passes(tracked):
 
 
 def breaches():
-    names = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    names = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
     tracked = {name for name in names if (ROOT / name).is_file()}
     for path in sorted(tracked):
         if GENERATED.search(path):
