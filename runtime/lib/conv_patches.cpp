@@ -1,0 +1,133 @@
+// Convolutions of types oneDNN lacks: each image's patches as a matrix [c / groups * kh * kw, oh * ow], and a product.
+#include <algorithm>
+#include <vector>
+
+#include "runtime/device/thread_pool.h"
+#include "runtime/lib/convolution.h"
+#include "runtime/lib/gemm.h"
+#include "runtime/lib/strided.h"
+
+namespace tandem::lib {
+namespace {
+
+constexpr std::int64_t kMaxPieces = 8;
+
+/// Calls each(patch row, oh, ow of the first element, input offset of it, count) for the runs of output positions of
+/// one kernel position and row; positions whose input lies in the padding are left out.
+template <class Each>
+void eachPatchRow(const ConvShape& s, Each each) {
+  for (std::int64_t c = 0; c < s.groupChannels(); ++c)
+    for (std::int64_t kh = 0; kh < s.kh; ++kh)
+      for (std::int64_t kw = 0; kw < s.kw; ++kw) {
+        std::int64_t row = (c * s.kh + kh) * s.kw + kw;
+        // ow with 0 <= ow * stride + shift < w
+        std::int64_t shift = kw * s.dilationW - s.padW;
+        std::int64_t begin = shift >= 0 ? 0 : (-shift + s.strideW - 1) / s.strideW;
+        std::int64_t end = s.w - shift <= 0 ? 0 : std::min(s.ow, (s.w - shift - 1) / s.strideW + 1);
+        if (begin >= end) continue;
+        for (std::int64_t oh = 0; oh < s.oh; ++oh) {
+          std::int64_t h = oh * s.strideH + kh * s.dilationH - s.padH;
+          if (h < 0 || h >= s.h) continue;
+          each(row * s.oh * s.ow + oh * s.ow + begin, (c * s.h + h) * s.w + begin * s.strideW + shift, end - begin);
+        }
+      }
+}
+
+template <class T>
+void toPatches(const ConvShape& s, const T* input, T* patches) {
+  std::fill_n(patches, s.groupChannels() * s.kh * s.kw * s.oh * s.ow, T{});
+  eachPatchRow(s, [&](std::int64_t patch, std::int64_t in, std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i) patches[patch + i] = input[in + i * s.strideW];
+  });
+}
+
+template <class T>
+void addPatches(const ConvShape& s, const T* patches, T* input) {
+  eachPatchRow(s, [&](std::int64_t patch, std::int64_t in, std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i)
+      input[in + i * s.strideW] = addElements(input[in + i * s.strideW], patches[patch + i]);
+  });
+}
+
+/// The sizes of the products of one image and group.
+struct Products {
+  std::int64_t rows, depth, positions;
+  explicit Products(const ConvShape& s)
+      : rows(s.groupOutputs()), depth(s.groupChannels() * s.kh * s.kw), positions(s.oh * s.ow) {}
+};
+
+/// Images and groups side by side; one alone shares the pool within its product.
+template <class Each>
+void eachImageAndGroup(const ConvShape& s, Each each) {
+  parallelTiles(s.n * s.groups, [&](std::int64_t i) { each(i / s.groups, i % s.groups); });
+}
+
+}  // namespace
+
+template <class T>
+void patchForward(const ConvShape& s, const T* input, const T* weight, T* output) {
+  Products p(s);
+  eachImageAndGroup(s, [&](std::int64_t n, std::int64_t g) {
+    Scratch<T> patches(p.depth * p.positions);
+    toPatches(s, input + n * s.inputSize() + g * s.groupChannels() * s.h * s.w, patches.data());
+    gemm(p.rows, p.positions, p.depth, Matrix<T>{weight + g * p.rows * p.depth, p.depth, 1},
+         Matrix<T>{patches.data(), p.positions, 1}, output + n * s.outputSize() + g * p.rows * p.positions);
+  });
+}
+
+template <class T>
+void patchInputGrad(const ConvShape& s, const T* grad, const T* weight, T* inputGrad) {
+  Products p(s);
+  eachImageAndGroup(s, [&](std::int64_t n, std::int64_t g) {
+    Scratch<T> patches(p.depth * p.positions);
+    gemm(p.depth, p.positions, p.rows, Matrix<T>{weight + g * p.rows * p.depth, 1, p.depth},
+         Matrix<T>{grad + n * s.outputSize() + g * p.rows * p.positions, p.positions, 1}, patches.data());
+    T* to = inputGrad + n * s.inputSize() + g * s.groupChannels() * s.h * s.w;
+    std::fill_n(to, s.groupChannels() * s.h * s.w, T{});
+    addPatches(s, patches.data(), to);
+  });
+}
+
+template <class T>
+void patchWeightGrad(const ConvShape& s, const T* grad, const T* input, T* weightGrad) {
+  Products p(s);
+  std::int64_t size = p.rows * p.depth;
+  std::int64_t pieces = std::min(kMaxPieces, s.n);
+  // Sums of fixed pieces of the batch, images in order; then the pieces in order.
+  Scratch<T> partial(pieces * s.groups * size);
+  parallelTiles(pieces * s.groups, [&](std::int64_t i) {
+    std::int64_t piece = i / s.groups;
+    std::int64_t g = i % s.groups;
+    T* sum = partial.data() + i * size;
+    Scratch<T> patches(p.depth * p.positions);
+    Scratch<T> product(size);
+    std::fill_n(sum, size, T{});
+    for (std::int64_t n = piece * s.n / pieces; n < (piece + 1) * s.n / pieces; ++n) {
+      toPatches(s, input + n * s.inputSize() + g * s.groupChannels() * s.h * s.w, patches.data());
+      gemm(p.rows, p.depth, p.positions,
+           Matrix<T>{grad + n * s.outputSize() + g * p.rows * p.positions, p.positions, 1},
+           Matrix<T>{patches.data(), 1, p.positions}, product.data());
+      for (std::int64_t j = 0; j < size; ++j) sum[j] = addElements(sum[j], product[j]);
+    }
+  });
+  std::copy_n(partial.data(), s.groups * size, weightGrad);
+  for (std::int64_t i = s.groups * size; i < pieces * s.groups * size; ++i) {
+    T& to = weightGrad[i % (s.groups * size)];
+    to = addElements(to, partial[i]);
+  }
+}
+
+#define TANDEM_INSTANTIATE(T)                                                                                          \
+  template void patchForward(const ConvShape&, const T*, const T*, T*);                                                \
+  template void patchInputGrad(const ConvShape&, const T*, const T*, T*);                                              \
+  template void patchWeightGrad(const ConvShape&, const T*, const T*, T*);
+TANDEM_INSTANTIATE(bool)
+TANDEM_INSTANTIATE(std::uint8_t)
+TANDEM_INSTANTIATE(std::int8_t)
+TANDEM_INSTANTIATE(std::int16_t)
+TANDEM_INSTANTIATE(std::int32_t)
+TANDEM_INSTANTIATE(std::int64_t)
+TANDEM_INSTANTIATE(double)
+#undef TANDEM_INSTANTIATE
+
+}  // namespace tandem::lib

@@ -1,0 +1,88 @@
+// conv2d, conv2d_input_grad, conv2d_weight_grad: reads the attributes, settles empty sizes, chooses by dtype.
+#include "runtime/lib/convolution.h"
+
+#include <cstring>
+#include <type_traits>
+
+#include "runtime/device/thread_pool.h"
+#include "runtime/lib/strided.h"
+
+namespace tandem::lib {
+namespace {
+
+ConvShape convShape(DimsRef input, DimsRef weight, DimsRef output, AttrReader& attrs) {
+  DimsRef stride = attrs.list();
+  DimsRef padding = attrs.list();
+  DimsRef dilation = attrs.list();
+  std::int64_t groups = attrs.integer();
+  return {input[0],  input[1],  input[2],  input[3],   weight[0],  weight[2],   weight[3],   output[2],
+          output[3], stride[0], stride[1], padding[0], padding[1], dilation[0], dilation[1], groups};
+}
+
+/// A dense float32 copy of a dense array of a half type.
+template <class T>
+Scratch<float>& widen(const ArrayView& x, Scratch<float>& to) {
+  parallelFor(x.numel(), kSerialElements, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) to[i] = toFloat(x.as<T>()[i]);
+  });
+  return to;
+}
+
+/// Runs `single(x, y, out)` on float32, widening half types and rounding once; `other(x, y, out)` on the rest.
+template <class Single, class Other>
+void compute(const LibraryCall& call, bool empty, Single single, Other other) {
+  const ArrayView& out = call.outputs[0];
+  if (out.numel() == 0) return;
+  if (empty) {
+    std::memset(out.data, 0, static_cast<std::size_t>(out.numel()) * itemSize(out.dtype));
+    return;
+  }
+  Contiguous x(call.inputs[0]);
+  Contiguous y(call.inputs[1]);
+  withType(out.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::Type;
+    if constexpr (std::is_same_v<T, float>) {
+      single(x.as<float>(), y.as<float>(), out.as<float>());
+    } else if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
+      Scratch<float> wideX(x.view().numel());
+      Scratch<float> wideY(y.view().numel());
+      Scratch<float> wideOut(out.numel());
+      single(widen<T>(x.view(), wideX).data(), widen<T>(y.view(), wideY).data(), wideOut.data());
+      for (std::int64_t i = 0; i < out.numel(); ++i) out.as<T>()[i] = Element<T>::store(wideOut[i]);
+    } else {
+      other(x.as<T>(), y.as<T>(), out.as<T>());
+    }
+  });
+}
+
+}  // namespace
+
+void conv2d(const LibraryCall& call) {
+  AttrReader attrs(call.attrs);
+  ConvShape s = convShape(call.inputs[0].shape, call.inputs[1].shape, call.outputs[0].shape, attrs);
+  compute(
+      call, s.weightSize() == 0, [&](auto* x, auto* y, auto* out) { convForward(s, x, y, out); },
+      [&](auto* x, auto* y, auto* out) { patchForward(s, x, y, out); });
+}
+
+void conv2d_input_grad(const LibraryCall& call) {
+  AttrReader attrs(call.attrs);
+  DimsRef inputShape = attrs.list();
+  ConvShape s = convShape(inputShape, call.inputs[1].shape, call.inputs[0].shape, attrs);
+  compute(
+      call, s.outputSize() == 0 || s.weightSize() == 0,
+      [&](auto* x, auto* y, auto* out) { convInputGrad(s, x, y, out); },
+      [&](auto* x, auto* y, auto* out) { patchInputGrad(s, x, y, out); });
+}
+
+void conv2d_weight_grad(const LibraryCall& call) {
+  AttrReader attrs(call.attrs);
+  DimsRef weightShape = attrs.list();
+  ConvShape s = convShape(call.inputs[1].shape, weightShape, call.inputs[0].shape, attrs);
+  compute(
+      call, s.n * s.outputSize() == 0 || s.inputSize() == 0,
+      [&](auto* x, auto* y, auto* out) { convWeightGrad(s, x, y, out); },
+      [&](auto* x, auto* y, auto* out) { patchWeightGrad(s, x, y, out); });
+}
+
+}  // namespace tandem::lib

@@ -1,0 +1,144 @@
+#include <cmath>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "runtime/device/thread_pool.h"
+#include "tests/unit/lib_test_util.h"
+
+namespace tandem {
+namespace {
+
+using test::Array;
+
+struct Case {
+  std::int64_t n, c, h, w, o, kh, kw, stride, padding, dilation, groups;
+
+  std::int64_t out(std::int64_t size, std::int64_t k) const {
+    return (size + 2 * padding - dilation * (k - 1) - 1) / stride + 1;
+  }
+  Dims input() const { return {n, c, h, w}; }
+  Dims weight() const { return {o, c / groups, kh, kw}; }
+  Dims output() const { return {n, o, out(h, kh), out(w, kw)}; }
+  std::vector<std::int64_t> attrs(const Dims& shape = {}) const {
+    std::vector<std::int64_t> a;
+    if (!shape.empty()) a.push_back(4);
+    a.insert(a.end(), shape.begin(), shape.end());
+    for (std::int64_t v : {stride, padding, dilation}) a.insert(a.end(), {2, v, v});
+    a.push_back(groups);
+    return a;
+  }
+  std::string text() const {
+    return strcat(shapeText(input()), " * ", shapeText(weight()), " stride ", stride, " padding ", padding,
+                  " dilation ", dilation, " groups ", groups);
+  }
+};
+
+/// Calls each(input, weight and output index) for every multiply-add of the convolution.
+template <class Each>
+void naive(const Case& t, Each each) {
+  std::int64_t oh = t.output()[2], ow = t.output()[3], cg = t.c / t.groups, og = t.o / t.groups;
+  for (std::int64_t n = 0; n < t.n; ++n)
+    for (std::int64_t o = 0; o < t.o; ++o)
+      for (std::int64_t y = 0; y < oh; ++y)
+        for (std::int64_t x = 0; x < ow; ++x)
+          for (std::int64_t c = 0; c < cg; ++c)
+            for (std::int64_t i = 0; i < t.kh; ++i)
+              for (std::int64_t j = 0; j < t.kw; ++j) {
+                std::int64_t h = y * t.stride + i * t.dilation - t.padding;
+                std::int64_t w = x * t.stride + j * t.dilation - t.padding;
+                if (h < 0 || h >= t.h || w < 0 || w >= t.w) continue;
+                each(((n * t.c + o / og * cg + c) * t.h + h) * t.w + w, ((o * cg + c) * t.kh + i) * t.kw + j,
+                     ((n * t.o + o) * oh + y) * ow + x);
+              }
+}
+
+struct Results {
+  Array output, inputGrad, weightGrad;
+};
+Results run(const Case& t, const Array& input, const Array& weight, const Array& grad) {
+  DType d = input.view.dtype;
+  Results r{Array(d, t.output()), Array(d, t.input()), Array(d, t.weight())};
+  test::call(lib::conv2d, {input, weight}, {r.output}, t.attrs());
+  test::call(lib::conv2d_input_grad, {grad, weight}, {r.inputGrad}, t.attrs(t.input()));
+  test::call(lib::conv2d_weight_grad, {grad, input}, {r.weightGrad}, t.attrs(t.weight()));
+  return r;
+}
+
+void expectNear(const Array& got, const std::vector<double>& expected, DType t, const std::string& what) {
+  double tolerance = t == DType::Float64 ? 1e-11 : t == DType::Float32 ? 1e-4 : t == DType::Float16 ? 0.02 : 0.15;
+  if (!isFloating(t)) tolerance = 0;
+  for (std::int64_t i = 0; i < got.view.numel(); ++i) {
+    double e = expected[static_cast<std::size_t>(i)];
+    ASSERT_NEAR(got.get(i), e, tolerance * (1 + std::abs(e))) << what << " at " << i;
+  }
+}
+
+void check(DType d, const Case& t, std::mt19937& random) {
+  Array input = test::randomLayout(d, t.input(), random);
+  Array weight = test::randomLayout(d, t.weight(), random);
+  Array grad = test::randomLayout(d, t.output(), random);
+  std::vector<double> x = input.values(), w = weight.values(), g = grad.values();
+  std::vector<double> output(g.size()), inputGrad(x.size()), weightGrad(w.size());
+  naive(t, [&](std::size_t i, std::size_t k, std::size_t o) {
+    output[o] += x[i] * w[k];
+    inputGrad[i] += g[o] * w[k];
+    weightGrad[k] += g[o] * x[i];
+  });
+  Results r = run(t, input, weight, grad);
+  expectNear(r.output, output, d, "output of " + t.text());
+  expectNear(r.inputGrad, inputGrad, d, "input gradient of " + t.text());
+  expectNear(r.weightGrad, weightGrad, d, "weight gradient of " + t.text());
+}
+
+Case randomCase(std::mt19937& random) {
+  auto pick = [&](int low, int high) { return low + static_cast<std::int64_t>(random() % (high - low + 1)); };
+  Case t{};
+  t.groups = random() % 3 == 0 ? pick(2, 4) : 1;
+  t.n = pick(1, 9), t.c = t.groups * pick(1, 9), t.o = t.groups * pick(1, 9);
+  t.kh = pick(1, 4), t.kw = pick(1, 4);
+  t.stride = pick(1, 3), t.padding = pick(0, 2), t.dilation = pick(1, 2);
+  t.h = t.dilation * (t.kh - 1) + 1 + pick(0, 9), t.w = t.dilation * (t.kw - 1) + 1 + pick(0, 9);
+  return t;
+}
+
+TEST(LibConv, AgreesWithLoops) {
+  std::mt19937 random(1);
+  for (DType d : {DType::Float32, DType::Float64, DType::Float16, DType::BFloat16, DType::Int32, DType::Int64})
+    for (int round = 0; round < 25; ++round) check(d, randomCase(random), random);
+}
+
+TEST(LibConv, EmptySizes) {
+  std::mt19937 random(2);
+  for (DType d : {DType::Float32, DType::Float64}) {
+    check(d, {0, 3, 8, 8, 4, 3, 3, 1, 1, 1, 1}, random);
+    check(d, {2, 0, 8, 8, 4, 3, 3, 1, 1, 1, 1}, random);
+    check(d, {2, 3, 8, 8, 0, 3, 3, 1, 1, 1, 1}, random);
+  }
+}
+
+TEST(LibConv, BitsDoNotDependOnThreads) {
+  std::mt19937 random(3);
+  int before = numThreads();
+  for (int round = 0; round < 24; ++round) {
+    Case t = randomCase(random);
+    DType d = round % 4 == 3 ? DType::Float64 : DType::Float32;
+    if (round % 4 == 0) t = {32, 16, 14, 14, 32, 3, 3, 1, 1, 1, 1};
+    if (round % 4 == 1) t.n = 37, t.h += 20, t.w += 20;
+    Array input(d, t.input()), weight(d, t.weight()), grad(d, t.output());
+    for (const Array& a : {input, weight, grad}) test::fillRandom(a, random);
+    setNumThreads(1);
+    Results one = run(t, input, weight, grad);
+    for (int threads : {2, 3}) {
+      setNumThreads(threads);
+      Results many = run(t, input, weight, grad);
+      ASSERT_TRUE(test::sameBits(one.output, many.output)) << t.text();
+      ASSERT_TRUE(test::sameBits(one.inputGrad, many.inputGrad)) << t.text();
+      ASSERT_TRUE(test::sameBits(one.weightGrad, many.weightGrad)) << t.text();
+    }
+  }
+  setNumThreads(before);
+}
+
+}  // namespace
+}  // namespace tandem
