@@ -33,12 +33,16 @@ void refresh(Operands operands) {
 
 void run(const OpFacts& f, Operands operands, Attrs attrs, std::span<const Tensor> outs) {
   switch (f.kind) {
-    case OpKind::Pointwise:
-    case OpKind::Random:
-    case OpKind::Creation: return runPointwise(f, operands, attrs, outs);
-    case OpKind::Reduction: return runReduction(f, operands[0].tensor(), attrs, outs[0]);
-    case OpKind::Library: return runLibrary(f, operands, attrs, outs);
-    default: fail<InternalError>(f.name, " is not a primitive that runs");
+  case OpKind::Pointwise:
+  case OpKind::Random:
+  case OpKind::Creation:
+    return runPointwise(f, operands, attrs, outs);
+  case OpKind::Reduction:
+    return runReduction(f, operands[0].tensor(), attrs, outs[0]);
+  case OpKind::Library:
+    return runLibrary(f, operands, attrs, outs);
+  default:
+    fail<InternalError>(f.name, " is not a primitive that runs");
   }
 }
 
@@ -159,6 +163,17 @@ void checkResultFits(const OpFacts& f, const TensorMeta& result, const Tensor& o
          dtypeName(out.dtype()));
 }
 
+/// Does a derivative that is needed read operand 0, which the write into it destroys?
+bool readsSelf(const OpFacts& f, Operands operands) {
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const Operand& o = operands[i];
+    if (o.isTensor() && o.tensor().defined() && o.tensor().requiresGrad() &&
+        (f.readsFor[std::min<std::size_t>(i, std::size(f.readsFor) - 1)] & 1) != 0)
+      return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Tensor apply(OpCode op, Operands operands, Attrs attrs) {
@@ -182,14 +197,21 @@ void applyInto(const Tensor& out, OpCode op, Operands operands, Attrs attrs) {
   std::array<TensorMeta, 4> made;
   f.metaRule(f, metas.span, attrs, {made.data(), 1});
   checkResultFits(f, made[0], out);
-  bool needsGrad =
-      gradEnabled() && (out.requiresGrad() || needsGradient(f, operands)) && f.kind != OpKind::Random;
+  bool needsGrad = gradEnabled() && (out.requiresGrad() || needsGradient(f, operands)) && f.kind != OpKind::Random;
   if (tapeHook != nullptr) tapeHook->checkWrite(out, needsGrad);
   if (selfOverlaps(out))
     fail("unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-         "Please clone() the tensor before performing the operation (", f.name, "_ on shape ", shapeText(out.shape()),
-         ").");
+         "Please clone() the tensor before performing the operation (",
+         f.name, "_ on shape ", shapeText(out.shape()), ").");
 
+  if (needsGrad && !operands.empty() && operands[0].isTensor() && operands[0].tensor() == out &&
+      readsSelf(f, operands)) {
+    // As PyTorch does: `x.mul_(w)` keeps what x was, and differentiates; other operands are kept as they are.
+    Tensor before = apply(OpCode::clone, {out});
+    std::vector<Operand> own(operands.begin(), operands.end());
+    own[0] = Operand(before);
+    return applyInto(out, op, own, attrs);
+  }
   const Operand all[] = {out};
   Recorder* recorder = recorderFor(operands);
   if (recorder == nullptr) recorder = recorderFor(all);
@@ -205,9 +227,9 @@ void applyInto(const Tensor& out, OpCode op, Operands operands, Attrs attrs) {
     if (!(value.shape() == out.shape())) {
       AttrWriter size;
       size.list(out.shape());
-      value = applyView(OpCode::expand, value, out.shape(),
-                        broadcastStrides(value.shape(), value.strides(), out.shape()), value.impl()->offset,
-                        size.span());
+      value =
+          applyView(OpCode::expand, value, out.shape(), broadcastStrides(value.shape(), value.strides(), out.shape()),
+                    value.impl()->offset, size.span());
     }
     if (recorder == nullptr) recorder = recorderFor(all);
     if (recorder != nullptr) {
