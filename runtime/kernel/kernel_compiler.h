@@ -23,6 +23,13 @@ class KernelCompiler {
 void registerKernelCompiler(KernelCompiler* compiler);
 /// The registered compiler, opening the shared object if need be. Throws InternalError naming the missing object.
 KernelCompiler& kernelCompiler();
+/// Opens the shared object unless that is done. Throws InternalError naming it where it is missing or cannot be opened.
+void openCompiler();
+/// `registrar` gets the graph compiler of the shared object (a GraphCompiler*, of which the runtime knows nothing) when
+/// that is opened, at once if it is open.
+void onGraphCompiler(void (*registrar)(void*));
+/// Names what compiles here without opening it: the build id of the shared object, empty where there is none.
+const std::string& compilerIdentity();
 /// Starts opening the compiler's shared object in the background, and warming it up.
 void openCompilerInBackground();
 

@@ -31,6 +31,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/base/op_code.h"
@@ -86,6 +87,9 @@ struct KernelSignature {
   /// For humans, logs and error messages: `row2(f32:unit, f32:zero) { v2 = add f32 v0 v1 } -> v2:unit`.
   [[nodiscard]] std::string text() const;
 };
+
+/// Names operations in `text()`; set by who knows the records, `op17` without.
+void setOpNamer(std::string_view (*namer)(OpCode));
 
 /// Offsets into the argument block of a signature.
 struct ArgLayout {

@@ -1,0 +1,23 @@
+// The border to the generated scalar bodies: the one file that instantiates them includes everything they need, the
+// others only this.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "runtime/base/dtype.h"
+#include "runtime/base/op_code.h"
+
+namespace tandem::codegen {
+
+struct Val;
+class VectorBuilder;
+
+enum class Combine : std::uint8_t { Sum, Prod, Max, Min, Any, All };
+
+/// Result number `result` of the operation at one point (or vector of points), computed in `type`.
+Val emitOperation(VectorBuilder& builder, OpCode op, int result, DType type, std::span<const Val> operands);
+/// How a reduction combines two values. InternalError where `op` is no reduction.
+Combine combinerOf(OpCode op);
+
+}  // namespace tandem::codegen

@@ -1,0 +1,121 @@
+// The function around a kernel's loops: its arguments, the addresses of its operands, loads and stores of whole and
+// partly filled vectors, stack scratch, and the computation of the body's values at a point. row_kernel.cpp and
+// column_kernel.cpp build the loops on it.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "codegen/cpu/reduction.h"
+#include "codegen/cpu/schedule.h"
+#include "codegen/cpu/vector_builder.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "runtime/kernel/kernel_signature.h"
+
+namespace tandem::codegen {
+
+/// The place of a vector in the inner loop: lanes are elements i, i + 1, ...; only the first `count` of them exist
+/// where count is set (the end of a row).
+struct Point {
+  mlir::Value i;
+  mlir::Value count;  // i64, or null: all lanes
+  mlir::Value mask;   // vector of i1, set with count
+};
+
+class KernelFrame {
+ public:
+  /// Opens the function `symbol` in `module`; the builder then stands in its body.
+  KernelFrame(mlir::ModuleOp module, const KernelSignature& signature, const std::string& symbol, int lanes);
+  /// Closes it.
+  void finish();
+
+  // Integers of addresses and loops (i64).
+  mlir::Value i64(std::int64_t value);
+  mlir::Value add(mlir::Value a, mlir::Value b);
+  mlir::Value sub(mlir::Value a, mlir::Value b);
+  mlir::Value mul(mlir::Value a, mlir::Value b);
+  mlir::Value divide(mlir::Value a, mlir::Value b);     // of values not negative
+  mlir::Value remainder(mlir::Value a, mlir::Value b);  // likewise
+  mlir::Value roundDown(mlir::Value a, std::int64_t powerOfTwo);
+  mlir::Value minimum(mlir::Value a, mlir::Value b);
+  mlir::Value less(mlir::Value a, mlir::Value b);
+  mlir::Value equal(mlir::Value a, mlir::Value b);
+
+  using Values = llvm::SmallVector<mlir::Value>;
+  /// for (i = from; i < to; i += step) state = body(i, state); returns the last state.
+  Values loop(mlir::Value from, mlir::Value to, std::int64_t step, mlir::ValueRange state,
+              const std::function<Values(mlir::Value, mlir::ValueRange)>& body);
+  void loop(mlir::Value from, mlir::Value to, std::int64_t step, const std::function<void(mlir::Value)>& body);
+  Values choose(mlir::Value condition, const std::function<Values()>& then, const std::function<Values()>& otherwise);
+  void when(mlir::Value condition, const std::function<void()>& then);
+
+  // Memory.
+  mlir::Value argument(std::size_t at);
+  mlir::Value scratch(std::int64_t bytes);
+  mlir::Value address(mlir::Value base, mlir::Type element, mlir::Value index);
+  mlir::Value loadAt(mlir::Value address, mlir::Type type, DType element);
+  void storeAt(mlir::Value address, mlir::Value value, DType element);
+  /// The type of one element of `t` in memory; half types are their bits.
+  mlir::Type memoryType(DType t);
+
+  // Operands: k counts inputs, then outputs.
+  const KernelOperand& operand(std::size_t k) const;
+  /// The address of operand k at outer indices `outer` and (Column) reduced index `reduced`, inner index 0.
+  mlir::Value rowAddress(std::size_t k, mlir::ValueRange outer, mlir::Value reduced);
+  /// Splits a linear outer index by the outer sizes.
+  Values splitOuter(mlir::Value linear);
+  /// Sets where inputs are read and outputs written from here on, and loads the row-uniform inputs.
+  void enterRow(mlir::ValueRange outer, mlir::Value reduced);
+  /// Sets where outputs are written, and reads no input.
+  void enterOutputs(mlir::ValueRange outer);
+  [[nodiscard]] mlir::Value rowBase(std::size_t k) const { return bases_[k]; }
+  void storeScalar(std::size_t outputIndex, mlir::Value address, Val value);
+
+  /// Computes the needed values that are made of scalars alone.
+  void computeConstants();
+  /// Computes the other needed row-uniform values of `stage`. Results of reductions come in by setValue.
+  void computeUniform(int stage);
+  void setValue(std::size_t id, Val value) { values_[id] = value; }
+  [[nodiscard]] const Val& value(std::size_t id) const { return values_[id]; }
+  /// Computes varying values (ids in order, from Schedule::varyingBehind) at a point. `indexBase` is the linear index
+  /// of inner index 0 of the row.
+  void computeAt(const Point& point, const std::vector<std::size_t>& ids, mlir::Value indexBase);
+  /// Stores output number `o` at a point.
+  void storeOutput(std::size_t o, const Point& point);
+  /// A point whose lanes end after `count` elements.
+  Point partialPoint(mlir::Value i, mlir::Value count);
+
+  const KernelSignature& signature;
+  const Schedule schedule;
+  const ArgLayout layout;
+  mlir::ModuleOp module;
+  mlir::OpBuilder ops;
+  VectorBuilder b;
+  const int lanes;
+  mlir::Value begin;
+  mlir::Value end;
+  mlir::Value inner;  // n
+
+ private:
+  Val fromMemory(mlir::Value memory, DType t);
+  mlir::Value toMemory(Val value, DType t);
+  mlir::Value loadVector(std::size_t k, const Point& point);
+  void storeVector(std::size_t k, const Point& point, mlir::Value value);
+  bool masksInMemory(std::size_t k) const;
+  Val computeStep(std::size_t id);
+
+  mlir::Block* entry_ = nullptr;
+  mlir::Value args_;
+  mlir::Value bounce_;  // one vector, through which partly filled vectors pass that have no masked instruction
+  std::vector<mlir::Value> argumentCache_;
+  std::vector<mlir::Value> bases_;
+  std::vector<Val> values_;
+};
+
+/// Fill `frame` with the loops of a Row or Partial, or a Column kernel.
+void emitRowLoops(KernelFrame& frame);
+void emitColumnLoops(KernelFrame& frame);
+
+}  // namespace tandem::codegen

@@ -1,0 +1,350 @@
+// Loops of Row and Partial kernels. The order of a reduction over a row of n elements (the trailing class):
+//
+//   level 1  blocks of 4096 elements; element i of a block goes to lane i mod 32, in order; the lanes of a block are
+//            combined by halving into the block's partial result
+//   level 2  the partial of block b goes to second-level lane b mod 32, 4096 partials to a block of the next level
+//   level 3  likewise over blocks of partials
+//
+// A level over one value changes nothing, so a row within one block is just its lanes, and a Row kernel over the
+// results of a Partial kernel continues at level 2 with the same bits. 32 lanes are lanes()-wide vectors times
+// `vectors`, kept in registers where the body is cheap, else in memory, which emits the body once instead of `vectors`
+// times; the last, partly filled vectors of a block always go through memory.
+#include "codegen/cpu/kernel_frame.h"
+#include "runtime/base/error.h"
+
+namespace tandem::codegen {
+
+namespace LLVM = mlir::LLVM;
+
+namespace {
+
+/// Up to this many steps in a loop body, a reduction keeps its lanes in registers.
+constexpr std::size_t kCheapSteps = 3;
+
+class RowLoops {
+ public:
+  explicit RowLoops(KernelFrame& frame)
+      : f_(frame), b_(frame.b), schedule_(frame.schedule), vectors_(static_cast<int>(kTrailingLanes) / frame.lanes) {}
+
+  void emit() {
+    const KernelSignature& s = f_.signature;
+    f_.computeConstants();
+    if (s.kind == KernelKind::Row && s.outerRank == 0) {
+      TANDEM_CHECK(schedule_.stages() == 1 && schedule_.reductions(0).empty(),
+                   "a reduction in a kernel without rows: ", s.text());
+      indexBase_ = f_.i64(0);
+      f_.enterRow({}, {});
+      f_.computeUniform(0);
+      return emitPointwise(0, f_.begin, f_.end);
+    }
+    // Sizes may be zero where there is nothing to do, and are divided by.
+    f_.when(f_.less(f_.begin, f_.end), [&] { s.kind == KernelKind::Partial ? emitPartial() : emitRows(); });
+  }
+
+ private:
+  using Values = KernelFrame::Values;
+
+  /// Everything one reduction keeps while its stage runs.
+  struct Running {
+    std::size_t id;  // of the reduce step
+    std::size_t operand;
+    Reduction reduction;
+    mlir::Value lanes;   // scratch: the 32 lanes
+    mlir::Value levels;  // scratch: 32 lanes of level 2, 32 of level 3
+  };
+
+  void emitRows() {
+    // The outer indices are counted along instead of divided out of every row's number.
+    const bool counted = f_.layout.outerRank > 1;
+    f_.loop(f_.begin, f_.end, 1, counted ? f_.splitOuter(f_.begin) : Values{},
+            [&](mlir::Value row, mlir::ValueRange outer) {
+              emitRow(row, counted ? outer : mlir::ValueRange(row));
+              return nextIndices(outer);
+            });
+  }
+
+  Values nextIndices(mlir::ValueRange outer) {
+    Values next(outer.begin(), outer.end());
+    mlir::Value carry = f_.i64(1);
+    for (std::size_t d = next.size(); d-- > 0;) {
+      next[d] = f_.add(next[d], carry);
+      if (d == 0) break;
+      const mlir::Value wraps = f_.equal(next[d], f_.argument(f_.layout.outerSize(static_cast<int>(d))));
+      next[d] = mlir::arith::SelectOp::create(f_.ops, b_.loc(), wraps, f_.i64(0), next[d]);
+      carry = mlir::arith::ExtUIOp::create(f_.ops, b_.loc(), f_.ops.getI64Type(), wraps);
+    }
+    return next;
+  }
+
+  void emitRow(mlir::Value row, mlir::ValueRange outer) {
+    f_.enterRow(outer, {});
+    indexBase_ = f_.mul(row, f_.inner);
+    for (int stage = 0; stage < schedule_.stages(); ++stage) {
+      f_.computeUniform(stage);
+      if (!schedule_.reductions(stage).empty()) {
+        emitReductions(stage);
+      } else if (stage == schedule_.storeStage()) {
+        emitPointwise(stage, f_.i64(0), f_.inner);
+      }
+    }
+    for (std::size_t o = 0; o < f_.signature.outputs.size(); ++o) {
+      if (f_.signature.outputs[o].operand.access != Access::Zero) continue;
+      f_.storeScalar(o, f_.rowBase(f_.signature.inputs.size() + o), f_.value(f_.signature.outputs[o].value));
+    }
+  }
+
+  /// The elementwise outputs stored in `stage`.
+  std::vector<std::size_t> outputsOf(int stage) const {
+    std::vector<std::size_t> outputs;
+    if (stage != schedule_.storeStage() || f_.signature.kind == KernelKind::Partial) return outputs;
+    for (std::size_t o = 0; o < f_.signature.outputs.size(); ++o) {
+      if (f_.signature.outputs[o].operand.access != Access::Zero) outputs.push_back(o);
+    }
+    return outputs;
+  }
+
+  void emitPointwise(int stage, mlir::Value from, mlir::Value to) {
+    const std::vector<std::size_t> outputs = outputsOf(stage);
+    std::vector<std::size_t> targets;
+    for (std::size_t o : outputs) targets.push_back(f_.signature.outputs[o].value);
+    const std::vector<std::size_t> ids = schedule_.varyingBehind(targets);
+    auto body = [&](const Point& point) {
+      f_.computeAt(point, ids, indexBase_);
+      for (std::size_t o : outputs) f_.storeOutput(o, point);
+    };
+    const mlir::Value tail = f_.add(from, f_.roundDown(f_.sub(to, from), f_.lanes));
+    f_.loop(from, tail, f_.lanes, [&](mlir::Value i) { body({i, {}, {}}); });
+    f_.when(f_.less(tail, to), [&] { body(f_.partialPoint(tail, f_.sub(to, tail))); });
+  }
+
+  std::vector<Running> start(int stage) {
+    std::vector<Running> running;
+    for (std::size_t id : schedule_.reductions(stage)) {
+      const KernelStep& step = f_.signature.steps[id - schedule_.firstStep()];
+      const Reduction reduction(combinerOf(step.op), step.dtype);
+      const auto bytes = static_cast<std::int64_t>(itemSize(reduction.type())) * kTrailingLanes;
+      running.push_back({id, step.operands[0], reduction, f_.scratch(bytes), f_.scratch(2 * bytes)});
+    }
+    return running;
+  }
+
+  void emitReductions(int stage) {
+    const std::vector<Running> running = start(stage);
+    const mlir::Value blocks = f_.divide(f_.add(f_.inner, f_.i64(kTrailingBlock - 1)), f_.i64(kTrailingBlock));
+    const mlir::Value several = f_.less(f_.i64(1), blocks);
+    Values results;
+    for (const Running& r : running) results.push_back(r.reduction.ofNothing(b_).value);
+    results = f_.loop(f_.i64(0), blocks, 1, results, [&](mlir::Value block, mlir::ValueRange) {
+      const Values partials = emitBlock(stage, block, running);
+      return f_.choose(
+          several,
+          [&] {
+            Values sums;
+            for (std::size_t k = 0; k < running.size(); ++k) {
+              auto levels = levelsFunction(running[k].reduction);
+              sums.push_back(LLVM::CallOp::create(f_.ops, b_.loc(), levels,
+                                                  mlir::ValueRange{running[k].levels, partials[k], block, blocks})
+                                 .getResult());
+            }
+            return sums;
+          },
+          [&] { return partials; });
+    });
+    for (std::size_t k = 0; k < running.size(); ++k) {
+      f_.setValue(running[k].id, running[k].reduction.leave(b_, {results[k], running[k].reduction.type()}));
+    }
+  }
+
+  /// Level 1 over one block of the row: the block's partial results. Also stores what the stage stores.
+  Values emitBlock(int stage, mlir::Value block, const std::vector<Running>& running) {
+    const std::vector<std::size_t> outputs = outputsOf(stage);
+    std::vector<std::size_t> targets;
+    for (const Running& r : running) targets.push_back(r.operand);
+    for (std::size_t o : outputs) targets.push_back(f_.signature.outputs[o].value);
+    const std::vector<std::size_t> ids = schedule_.varyingBehind(targets);
+    const mlir::Value from = f_.mul(block, f_.i64(kTrailingBlock));
+    const mlir::Value to = f_.minimum(f_.inner, f_.add(from, f_.i64(kTrailingBlock)));
+
+    std::size_t steps = 0;
+    for (std::size_t id : ids) steps += id >= schedule_.firstStep() && !schedule_.isReduce(id) ? 1 : 0;
+    const bool inRegisters = steps <= kCheapSteps && running.size() <= 2;
+
+    // One vector of elements, into whichever accumulators `lanesOf` names.
+    auto accumulate = [&](const Point& point, const Running& r, Val lanes) {
+      const Val value = b_.toVector(r.reduction.enter(b_, f_.value(r.operand)));
+      const Val next = r.reduction.combine(b_, lanes, value);
+      return point.count ? b_.select({point.mask, DType::Bool}, next, lanes) : next;
+    };
+    auto throughMemory = [&](const Point& point) {
+      f_.computeAt(point, ids, indexBase_);
+      const mlir::Value lane = remainderOf(f_.sub(point.i, from), kTrailingLanes);
+      for (const Running& r : running) {
+        const mlir::Value at = f_.address(r.lanes, f_.memoryType(r.reduction.type()), lane);
+        storeLanes(at, r, accumulate(point, r, loadLanes(at, r)));
+      }
+      for (std::size_t o : outputs) f_.storeOutput(o, point);
+    };
+    auto vectorAt = [&](const Running& r, int v) {
+      return f_.address(r.lanes, f_.memoryType(r.reduction.type()), f_.i64(std::int64_t{v} * f_.lanes));
+    };
+    auto loadAll = [&] {
+      Values lanes;
+      for (const Running& r : running) {
+        for (int v = 0; v < vectors_; ++v) lanes.push_back(loadLanes(vectorAt(r, v), r).value);
+      }
+      return lanes;
+    };
+    auto storeAll = [&](mlir::ValueRange lanes) {
+      std::size_t at = 0;
+      for (const Running& r : running) {
+        for (int v = 0; v < vectors_; ++v) storeLanes(vectorAt(r, v), r, {lanes[at++], r.reduction.type()});
+      }
+    };
+
+    Values lanes;
+    for (const Running& r : running) {
+      for (int v = 0; v < vectors_; ++v) lanes.push_back(r.reduction.identity(b_, f_.lanes).value);
+    }
+    if (inRegisters) {
+      const mlir::Value whole = f_.add(from, f_.roundDown(f_.sub(to, from), kTrailingLanes));
+      lanes = f_.loop(from, whole, kTrailingLanes, lanes, [&](mlir::Value at, mlir::ValueRange state) {
+        Values next(state.begin(), state.end());
+        for (int v = 0; v < vectors_; ++v) {
+          const Point point{f_.add(at, f_.i64(std::int64_t{v} * f_.lanes)), {}, {}};
+          f_.computeAt(point, ids, indexBase_);
+          for (std::size_t k = 0; k < running.size(); ++k) {
+            mlir::Value& slot = next[k * vectors_ + v];
+            slot = accumulate(point, running[k], {slot, running[k].reduction.type()}).value;
+          }
+          for (std::size_t o : outputs) f_.storeOutput(o, point);
+        }
+        return next;
+      });
+      lanes = f_.choose(
+          f_.less(whole, to),
+          [&] {
+            storeAll(lanes);
+            f_.loop(whole, to, f_.lanes, [&](mlir::Value at) { throughMemory(partial(at, to)); });
+            return loadAll();
+          },
+          [&] { return lanes; });
+    } else {
+      storeAll(lanes);
+      const mlir::Value tail = f_.add(from, f_.roundDown(f_.sub(to, from), f_.lanes));
+      f_.loop(from, tail, f_.lanes, [&](mlir::Value at) { throughMemory({at, {}, {}}); });
+      f_.when(f_.less(tail, to), [&] { throughMemory(partial(tail, to)); });
+      lanes = loadAll();
+    }
+
+    Values partials;
+    for (std::size_t k = 0; k < running.size(); ++k) {
+      std::vector<Val> mine;
+      for (int v = 0; v < vectors_; ++v) mine.push_back({lanes[k * vectors_ + v], running[k].reduction.type()});
+      partials.push_back(running[k].reduction.halve(b_, mine).value);
+    }
+    return partials;
+  }
+
+  Point partial(mlir::Value at, mlir::Value to) {
+    return f_.partialPoint(at, f_.minimum(f_.sub(to, at), f_.i64(f_.lanes)));
+  }
+
+  Val loadLanes(mlir::Value at, const Running& r) {
+    const DType t = r.reduction.type();
+    return {f_.loadAt(at, mlir::VectorType::get({f_.lanes}, b_.registerType(t)), t), t};
+  }
+  void storeLanes(mlir::Value at, const Running& r, Val lanes) { f_.storeAt(at, lanes.value, r.reduction.type()); }
+
+  void emitPartial() {
+    const mlir::Value blocks = f_.divide(f_.add(f_.inner, f_.i64(kTrailingBlock - 1)), f_.i64(kTrailingBlock));
+    f_.loop(f_.begin, f_.end, 1, [&](mlir::Value unit) {
+      const mlir::Value row = f_.divide(unit, blocks);
+      const mlir::Value block = f_.remainder(unit, blocks);
+      f_.enterRow(f_.splitOuter(row), {});
+      indexBase_ = f_.mul(row, f_.inner);
+      f_.computeUniform(0);
+      const std::vector<Running> running = start(0);
+      const Values partials = emitBlock(0, block, running);
+      for (std::size_t k = 0; k < running.size(); ++k) {
+        f_.setValue(running[k].id, running[k].reduction.leave(b_, {partials[k], running[k].reduction.type()}));
+      }
+      for (std::size_t o = 0; o < f_.signature.outputs.size(); ++o) {
+        const std::size_t k = f_.signature.inputs.size() + o;
+        const std::size_t value = f_.signature.outputs[o].value;
+        TANDEM_CHECK(schedule_.isReduce(value), "output ", o, " of a Partial kernel is no reduction");
+        const bool strided = f_.operand(k).access == Access::Strided;
+        const mlir::Value offset = strided ? f_.mul(block, f_.argument(f_.layout.innerStride(k))) : block;
+        f_.storeScalar(o, f_.address(f_.rowBase(k), f_.memoryType(f_.operand(k).dtype), offset), f_.value(value));
+      }
+    });
+  }
+
+  // Levels 2 and 3, one function for all rows and stages: takes a partial in, and at the last block gives the result.
+  LLVM::LLVMFuncOp levelsFunction(const Reduction& reduction) {
+    const std::string name = "levels_" + reduction.name();
+    if (auto found = f_.module.lookupSymbol<LLVM::LLVMFuncOp>(name)) return found;
+    mlir::OpBuilder::InsertionGuard guard(f_.ops);
+    f_.ops.setInsertionPointToEnd(f_.module.getBody());
+    const mlir::Type element = b_.registerType(reduction.type());
+    const mlir::Type i64 = f_.ops.getI64Type();
+    auto pointer = LLVM::LLVMPointerType::get(f_.module.getContext());
+    auto type = LLVM::LLVMFunctionType::get(element, {pointer, element, i64, i64});
+    auto function = LLVM::LLVMFuncOp::create(f_.ops, b_.loc(), name, type, LLVM::Linkage::Internal);
+    mlir::Block* entry = function.addEntryBlock(f_.ops);
+    f_.ops.setInsertionPointToStart(entry);
+    const mlir::Value levels = entry->getArgument(0);
+    const Val partial = {entry->getArgument(1), reduction.type()};
+    const mlir::Value block = entry->getArgument(2);
+    const mlir::Value blocks = entry->getArgument(3);
+    const Running r{0, 0, reduction, {}, {}};
+    auto at = [&](std::int64_t level, mlir::Value lane) {
+      return f_.address(levels, element, f_.add(lane, f_.i64(level * kTrailingLanes)));
+    };
+    auto clear = [&](std::int64_t level) {
+      for (int v = 0; v < vectors_; ++v) {
+        storeLanes(at(level, f_.i64(std::int64_t{v} * f_.lanes)), r, reduction.identity(b_, f_.lanes));
+      }
+    };
+    auto combined = [&](std::int64_t level) {
+      std::vector<Val> lanes;
+      for (int v = 0; v < vectors_; ++v) {
+        lanes.push_back(loadLanes(at(level, f_.i64(std::int64_t{v} * f_.lanes)), r));
+      }
+      return reduction.halve(b_, lanes);
+    };
+    auto take = [&](std::int64_t level, mlir::Value number, Val value) {
+      const mlir::Value slot = at(level, remainderOf(number, kTrailingLanes));
+      const Val old = {f_.loadAt(slot, element, reduction.type()), reduction.type()};
+      f_.storeAt(slot, reduction.combine(b_, old, value).value, reduction.type());
+    };
+
+    const mlir::Value inBlock = remainderOf(block, kTrailingBlock);
+    const mlir::Value last = f_.equal(f_.add(block, f_.i64(1)), blocks);
+    f_.when(f_.equal(block, f_.i64(0)), [&] { clear(1); });
+    f_.when(f_.equal(inBlock, f_.i64(0)), [&] { clear(0); });
+    take(0, block, partial);
+    const mlir::Value full = f_.equal(inBlock, f_.i64(kTrailingBlock - 1));
+    f_.when(mlir::arith::OrIOp::create(f_.ops, b_.loc(), full, last),
+            [&] { take(1, f_.divide(block, f_.i64(kTrailingBlock)), combined(0)); });
+    const Values result =
+        f_.choose(last, [&] { return Values{combined(1).value}; }, [&] { return Values{partial.value}; });
+    LLVM::ReturnOp::create(f_.ops, b_.loc(), mlir::ValueRange{result[0]});
+    return function;
+  }
+
+  mlir::Value remainderOf(mlir::Value a, std::int64_t powerOfTwo) {
+    return mlir::arith::AndIOp::create(f_.ops, b_.loc(), a, f_.i64(powerOfTwo - 1));
+  }
+
+  KernelFrame& f_;
+  VectorBuilder& b_;
+  const Schedule& schedule_;
+  const int vectors_;  // of the 32 lanes
+  mlir::Value indexBase_;
+};
+
+}  // namespace
+
+void emitRowLoops(KernelFrame& frame) { RowLoops(frame).emit(); }
+
+}  // namespace tandem::codegen

@@ -1,0 +1,81 @@
+#include "codegen/cpu/schedule.h"
+
+#include <algorithm>
+
+#include "runtime/base/error.h"
+
+namespace tandem::codegen {
+
+Schedule::Schedule(const KernelSignature& signature)
+    : signature_(signature), firstStep_(signature.inputs.size() + signature.scalars.size()) {
+  const bool column = signature.kind == KernelKind::Column;
+  for (const KernelOperand& input : signature.inputs) {
+    values_.push_back({input.dtype, input.access == Access::Zero, false, false, 0});
+  }
+  for (DType scalar : signature.scalars) values_.push_back({scalar, true, true, false, 0});
+  for (const KernelStep& step : signature.steps) {
+    ValueFacts facts{step.dtype, true, true, false, 0};
+    for (std::uint16_t operand : step.operands) {
+      TANDEM_CHECK(operand < values_.size(), "a step reads value ", operand, " before it is computed");
+      facts.uniform = facts.uniform && values_[operand].uniform;
+      facts.constant = facts.constant && values_[operand].constant;
+      facts.stage = std::max(facts.stage, values_[operand].stage);
+    }
+    if (step.kind == KernelStep::Kind::Index) facts.uniform = false;
+    if (step.kind == KernelStep::Kind::Reduce) {
+      // A row's sum is one value a row, a column's sum one an inner index.
+      facts.uniform = !column;
+      facts.constant = false;
+      ++facts.stage;
+    }
+    facts.constant = facts.constant && facts.uniform;
+    values_.push_back(facts);
+  }
+
+  int last = 0;
+  for (const KernelOutput& output : signature.outputs) {
+    TANDEM_CHECK(output.value < values_.size(), "an output stores value ", output.value, ", which does not exist");
+    values_[output.value].needed = true;
+    if (output.operand.access != Access::Zero) {
+      storeStage_ = std::max(storeStage_, values_[output.value].stage);
+    } else {
+      TANDEM_CHECK(column || values_[output.value].uniform, "one element a row stores a value that varies within it");
+    }
+  }
+  for (std::size_t id = values_.size(); id-- > firstStep_;) {
+    if (!values_[id].needed) continue;
+    last = std::max(last, values_[id].stage);
+    for (std::uint16_t operand : signature.steps[id - firstStep_].operands) values_[operand].needed = true;
+  }
+  reductions_.resize(static_cast<std::size_t>(last) + 1);
+  for (std::size_t id = firstStep_; id < values_.size(); ++id) {
+    if (!values_[id].needed || !isReduce(id)) continue;
+    const std::uint16_t operand = signature.steps[id - firstStep_].operands[0];
+    reductions_[values_[operand].stage].push_back(id);
+  }
+  if (storeStage_ >= 0) {
+    for (int stage = 0; stage < stages(); ++stage) {
+      if (!reductions_[stage].empty()) storeStage_ = std::max(storeStage_, stage);
+    }
+  }
+}
+
+bool Schedule::isReduce(std::size_t id) const {
+  return id >= firstStep_ && signature_.steps[id - firstStep_].kind == KernelStep::Kind::Reduce;
+}
+
+std::vector<std::size_t> Schedule::varyingBehind(const std::vector<std::size_t>& targets) const {
+  std::vector<bool> wanted(values_.size(), false);
+  for (std::size_t id : targets) wanted[id] = true;
+  for (std::size_t id = values_.size(); id-- > firstStep_;) {
+    if (!wanted[id] || isReduce(id)) continue;
+    for (std::uint16_t operand : signature_.steps[id - firstStep_].operands) wanted[operand] = true;
+  }
+  std::vector<std::size_t> ids;
+  for (std::size_t id = 0; id < values_.size(); ++id) {
+    if (wanted[id] && !values_[id].uniform) ids.push_back(id);
+  }
+  return ids;
+}
+
+}  // namespace tandem::codegen

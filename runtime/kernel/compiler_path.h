@@ -1,0 +1,13 @@
+// Where the library's own files lie.
+#pragma once
+
+#include <string>
+
+namespace tandem {
+
+/// The folder of the object (shared library or executable) that the runtime is part of.
+const std::string& libraryFolder();
+/// The compiler's shared object: $TANDEM_COMPILER, else libtandem_compiler.so in libraryFolder(). It need not exist.
+std::string compilerPath();
+
+}  // namespace tandem

@@ -1,0 +1,109 @@
+#include "runtime/kernel/kernel_signature.h"
+
+#include <sstream>
+#include <string_view>
+
+namespace tandem {
+
+namespace {
+
+std::string_view shortName(DType t) {
+  constexpr std::string_view names[kNumDTypes] = {"bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"};
+  return names[static_cast<int>(t)];
+}
+std::string_view accessName(Access a) {
+  constexpr std::string_view names[] = {"unit", "strided", "zero"};
+  return names[static_cast<int>(a)];
+}
+
+std::string_view (*opNamer)(OpCode) = nullptr;
+
+class ByteWriter {
+ public:
+  void u8(std::uint64_t v) { bytes += static_cast<char>(v); }
+  void u16(std::uint64_t v) {
+    u8(v & 0xff);
+    u8(v >> 8);
+  }
+  std::string bytes;
+};
+
+}  // namespace
+
+void setOpNamer(std::string_view (*namer)(OpCode)) { opNamer = namer; }
+
+// Counts come before what they count, so that no two signatures share their bytes.
+std::string KernelSignature::bytes() const {
+  ByteWriter w;
+  w.bytes.reserve(16 + 2 * inputs.size() + scalars.size() + 16 * steps.size() + 4 * outputs.size());
+  w.u8(static_cast<std::uint8_t>(kind));
+  w.u8(outerRank);
+  w.u16(inputs.size());
+  for (const KernelOperand& input : inputs) {
+    w.u8(static_cast<std::uint8_t>(input.dtype));
+    w.u8(static_cast<std::uint8_t>(input.access));
+  }
+  w.u16(scalars.size());
+  for (DType scalar : scalars) w.u8(static_cast<std::uint8_t>(scalar));
+  w.u16(steps.size());
+  for (const KernelStep& step : steps) {
+    w.u16(static_cast<std::uint16_t>(step.op));
+    w.u8(static_cast<std::uint8_t>(step.dtype));
+    w.u8(static_cast<std::uint8_t>(step.kind));
+    w.u8(step.result);
+    w.u16(step.operands.size());
+    for (std::uint16_t operand : step.operands) w.u16(operand);
+  }
+  w.u16(outputs.size());
+  for (const KernelOutput& output : outputs) {
+    w.u8(static_cast<std::uint8_t>(output.operand.dtype));
+    w.u8(static_cast<std::uint8_t>(output.operand.access));
+    w.u16(output.value);
+  }
+  return std::move(w.bytes);
+}
+
+std::string KernelSignature::text() const {
+  std::ostringstream s;
+  constexpr std::string_view kinds[] = {"row", "column", "partial"};
+  s << kinds[static_cast<int>(kind)] << static_cast<int>(outerRank) << '(';
+  const char* separator = "";
+  for (const KernelOperand& input : inputs) {
+    s << separator << shortName(input.dtype) << ':' << accessName(input.access);
+    separator = ", ";
+  }
+  for (DType scalar : scalars) {
+    s << separator << shortName(scalar);
+    separator = ", ";
+  }
+  s << ") {";
+  std::size_t id = inputs.size() + scalars.size();
+  separator = " ";
+  for (const KernelStep& step : steps) {
+    s << separator << 'v' << id++ << " = ";
+    if (step.kind == KernelStep::Kind::Index) {
+      s << "index";
+    } else {
+      if (step.kind == KernelStep::Kind::Reduce) s << "reduce ";
+      if (opNamer != nullptr) {
+        s << opNamer(step.op);
+      } else {
+        s << "op" << static_cast<int>(step.op);
+      }
+      if (step.result != 0) s << '#' << static_cast<int>(step.result);
+      s << ' ' << shortName(step.dtype);
+    }
+    for (std::uint16_t operand : step.operands) s << " v" << operand;
+    separator = "; ";
+  }
+  s << " } ->";
+  separator = " ";
+  for (const KernelOutput& output : outputs) {
+    s << separator << 'v' << output.value << ':' << shortName(output.operand.dtype) << ':'
+      << accessName(output.operand.access);
+    separator = ", ";
+  }
+  return s.str();
+}
+
+}  // namespace tandem
