@@ -30,7 +30,8 @@ CALLS = {
 
 def count(prepare, call, loops, cache):
     """Instructions of a process that makes `loops` calls."""
-    code = f"{SETUP}{prepare}\n{call}\ngc.disable()\nfor _ in range({loops}): {call}\n"
+    # In a function, where names are quick to look up.
+    code = f"{SETUP}\ndef run():\n    {prepare}\n    {call}\n    for _ in range({loops}): {call}\ngc.disable()\nrun()\n"
     out = Path(cache) / "callgrind.out"
     command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", sys.executable, "-c", code]
     environment = {"PYTHONHASHSEED": "0", "TANDEM_CACHE_DIR": cache, "PATH": "/usr/bin:/bin"}

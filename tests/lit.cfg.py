@@ -1,5 +1,5 @@
-# Tests of IR, passes and code generation: `lit --param build=BUILD tests/passes`. RUN lines find td-opt of that build and
-# FileCheck on their path.
+# Tests of IR, passes and code generation: `lit --param build=BUILD tests/passes`. RUN lines find td-opt of that
+# build and FileCheck on their path.
 import os
 from pathlib import Path
 
