@@ -59,8 +59,8 @@ Val<B> addToBase(const Val<B>& base, const Val<B>& baseLo, const Val<B>& t, cons
   return s + (d + (lo + baseLo));
 }
 
-/// The reduced quotient of float64: atan(n / d) = turns pi/4 + atan(t + e), by the tangent's addition formula.
-/// `c8` chooses zero, one or two eighths of a turn.
+/// The reduced quotient of float64: atan(n / d) = eighths pi/4 + atan(t + e), by the tangent's addition formula.
+/// Zero, one (`one`) or two (`one` and `two`) eighths of a turn are taken off.
 template <class B>
 struct AtanArg {
   Val<B> t, e, one, two;

@@ -36,9 +36,9 @@ template <class B>
 Sgd<B> sgd(B& b, typename B::V param, typename B::V grad, typename B::V buffer, typename B::V momentum,
            typename B::V dampening, typename B::V weightDecay, typename B::V nesterov, typename B::V maximize) {
   Val<B> g = decayed(Val(b, grad), Val(b, param), number(b, weightDecay), isSet(b, maximize)), m = number(b, momentum);
-  // Without momentum the buffer is the gradient: dampening has no say.
-  Val<B> gain = 1 - select(eq(m, 0), 0, number(b, dampening)), mg = in(g, m);
-  Val<B> next = fma(mg, Val(b, buffer), g * in(g, gain));
+  Val<B> mg = in(g, m), next = fma(mg, Val(b, buffer), g * in(g, 1 - number(b, dampening)));
+  // Without momentum the buffer is the gradient: dampening has no say, nor what the old buffer held.
+  next = select(eq(m, 0), g, next);
   return {next, select(isSet(b, nesterov), fma(mg, next, g), next)};
 }
 
