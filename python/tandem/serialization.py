@@ -2,8 +2,8 @@
 
 The file is: 8 bytes, the header's length (little endian) · the header, JSON that gives each member's dtype, shape and
 range of bytes · the bytes. `__metadata__` in the header holds under "tandem" the tree of dicts, lists, tuples, scalars,
-strings and None as JSON, in which a tensor is a member's name with its strides, its offset and whether it requires grad.
-A member is a whole storage's used part, flat, so tensors that shared storage share it again after loading. Any reader of
+strings and None as JSON, in which a tensor is a member's name with strides, offset and whether it requires grad. A
+member is a whole storage's used part, flat, so tensors that shared storage share it again after loading. Any reader of
 safetensors can open the file; a file without the tree loads as a flat dict.
 
 Nothing of a file is executed. Writing goes to a temporary file beside the target, is synced, and is renamed over it.

@@ -88,6 +88,12 @@ def huber_loss(
     return _weighted(loss, weight, reduction)
 
 
+def _limited_log(x: Tensor) -> Tensor:
+    """log(x), and -100 where it would be less: no 1 / 0 reaches the gradient there."""
+    enough = x > math.exp(-100.0)
+    return tandem.where(enough, tandem.log(tandem.where(enough, x, 1.0)), -100.0)
+
+
 def binary_cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -103,9 +109,7 @@ def binary_cross_entropy(
             f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. "
             "Please ensure they have the same size."
         )
-    # The limit is put on the argument of the logarithm: put on its result, 0 * (1 / 0) would reach the gradient.
-    least = math.exp(-100.0) if input.dtype in (tandem.float32, tandem.float64) else tandem.finfo(input.dtype).tiny
-    loss = (target - 1.0) * tandem.log((1.0 - input).clamp(min=least)) - target * tandem.log(input.clamp(min=least))
+    loss = (target - 1.0) * _limited_log(1.0 - input) - target * _limited_log(input)
     return reduce_loss(loss if weight is None else loss * weight, reduction)
 
 

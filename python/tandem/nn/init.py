@@ -1,6 +1,6 @@
 """`tandem.nn.init`: fill tensors in place with initial values, without recording for differentiation.
 
-Each function consumes random numbers in the order PyTorch's does, from `generator` or the default one.
+Each function takes its random numbers from `generator`, or from the default one: one draw an element, in order.
 """
 
 from __future__ import annotations
@@ -104,7 +104,10 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any 
 def trunc_normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None
 ) -> Tensor:
-    """Fill with normal numbers of those within [a, b] only, by inverting their distribution function."""
+    """Fill with normal numbers, of which only those within [a, b] are wanted.
+
+    One uniform number an element goes through the inverse of the distribution function: no value is drawn twice.
+    """
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. "

@@ -109,6 +109,8 @@ class GroupNorm(Module):
         affine: bool = True,
         device: Any = None,
         dtype: Any = None,
+        *,
+        bias: bool = True,
     ) -> None:
         super().__init__()
         if num_channels % num_groups:
@@ -117,22 +119,23 @@ class GroupNorm(Module):
         self.num_channels = num_channels
         self.eps = eps
         self.affine = affine
-        for name in ("weight", "bias"):
-            values = tandem.empty(num_channels, device=device, dtype=dtype) if affine else None
+        for name, wanted in (("weight", affine), ("bias", affine and bias)):
+            values = tandem.empty(num_channels, device=device, dtype=dtype) if wanted else None
             self.register_parameter(name, None if values is None else Parameter(values))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Weight to ones, bias to zeros."""
-        if self.affine:
+        if self.weight is not None:
             init.ones_(self.weight)
+        if self.bias is not None:
             init.zeros_(self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
-        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
+        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, bias={self.bias is not None}"
 
 
 class _BatchNorm(Module):
@@ -150,6 +153,8 @@ class _BatchNorm(Module):
         track_running_stats: bool = True,
         device: Any = None,
         dtype: Any = None,
+        *,
+        bias: bool = True,
     ) -> None:
         super().__init__()
         self.num_features = num_features
@@ -157,8 +162,8 @@ class _BatchNorm(Module):
         self.momentum = momentum
         self.affine = affine
         self.track_running_stats = track_running_stats
-        for name in ("weight", "bias"):
-            values = tandem.empty(num_features, device=device, dtype=dtype) if affine else None
+        for name, wanted in (("weight", affine), ("bias", affine and bias)):
+            values = tandem.empty(num_features, device=device, dtype=dtype) if wanted else None
             self.register_parameter(name, None if values is None else Parameter(values))
         tracked = track_running_stats
         self.register_buffer(
@@ -179,8 +184,9 @@ class _BatchNorm(Module):
     def reset_parameters(self) -> None:
         """Running statistics and affine parameters to their initial values."""
         self.reset_running_stats()
-        if self.affine:
+        if self.weight is not None:
             init.ones_(self.weight)
+        if self.bias is not None:
             init.zeros_(self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
@@ -207,7 +213,7 @@ class _BatchNorm(Module):
     def extra_repr(self) -> str:
         return (
             f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
-            f"track_running_stats={self.track_running_stats}"
+            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
         )
 
 

@@ -315,7 +315,9 @@ class Upsample(Module):
     ) -> None:
         super().__init__()
         self.size = size
-        self.scale_factor = scale_factor
+        if isinstance(scale_factor, (tuple, list)):
+            scale_factor = tuple(float(f) for f in scale_factor)
+        self.scale_factor = float(scale_factor) if isinstance(scale_factor, (int, float)) else scale_factor
         self.mode = mode
         self.align_corners = align_corners
 

@@ -16,8 +16,9 @@ class Adam(Optimizer):
     """Adam (https://arxiv.org/abs/1412.6980).
 
     With g the gradient, t the number of steps: m = beta1 m + (1 - beta1) g, v = beta2 v + (1 - beta2) g²,
-    p = p - lr * (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + eps). `weight_decay` adds weight_decay * p to g, unless
-    `decoupled_weight_decay`: then p is scaled by 1 - lr * weight_decay first. `amsgrad` divides by the largest v so far.
+    p = p - lr * (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + eps). `weight_decay` adds weight_decay * p to g,
+    unless `decoupled_weight_decay`: then p is scaled by 1 - lr * weight_decay first. `amsgrad` divides by the largest
+    v so far.
 
     Example:
         >>> import tandem

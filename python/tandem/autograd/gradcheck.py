@@ -1,0 +1,280 @@
+"""`gradcheck` and `gradgradcheck`: analytic derivatives against central differences, best in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tandem
+from tandem import Tensor
+
+__all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
+
+
+class GradcheckError(RuntimeError):
+    """A derivative that differs from the numerical one."""
+
+
+def gradcheck(
+    func: Callable[..., Any],
+    inputs: Tensor | Sequence[Any],
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_batched_forward_grad: bool = False,
+    check_forward_ad: bool = False,
+    check_backward_ad: bool = True,
+    fast_mode: bool = False,
+    masked: bool | None = None,
+) -> bool:
+    """Compare gradients of `func` with central differences (f(x + eps) - f(x - eps)) / (2 eps).
+
+    Every element of every input that requires grad is moved in turn (with `fast_mode`, all along one random direction).
+    Each derivative has to be within atol + rtol * |numerical|, and two backward passes within `nondet_tol`.
+
+    Returns True; else raises GradcheckError saying where they differ, or returns False if not `raise_exception`.
+    ValueError if no input requires grad. Forward-mode and batched checks do not exist here: asking for them raises
+    ValueError.
+
+    Example:
+        >>> import tandem
+        >>> x = tandem.rand(3, dtype=tandem.float64, requires_grad=True)
+        >>> tandem.autograd.gradcheck(lambda x: tandem.tanh(x) * x, (x,))
+        True
+    """
+    if check_forward_ad or check_batched_grad or check_batched_forward_grad:
+        raise ValueError("gradcheck: only backward derivatives can be checked")
+    args = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    try:
+        _check(func, args, eps, atol, rtol, nondet_tol, check_undefined_grad, check_grad_dtypes, fast_mode)
+    except GradcheckError:
+        if raise_exception:
+            raise
+        return False
+    return True
+
+
+def gradgradcheck(
+    func: Callable[..., Any],
+    inputs: Tensor | Sequence[Any],
+    grad_outputs: Tensor | Sequence[Tensor] | None = None,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    gen_non_contig_grad_outputs: bool = False,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_fwd_over_rev: bool = False,
+    check_rev_over_rev: bool = True,
+    fast_mode: bool = False,
+    masked: bool = False,
+) -> bool:
+    """`gradcheck` of the gradients of `func`, as a function of the inputs and of the outputs' gradients.
+
+    `grad_outputs` are random if not given. Other arguments, results and errors are those of `gradcheck`.
+
+    Example:
+        >>> import tandem
+        >>> x = tandem.rand(3, dtype=tandem.float64, requires_grad=True)
+        >>> tandem.autograd.gradgradcheck(lambda x: tandem.tanh(x) * x, (x,))
+        True
+    """
+    if check_fwd_over_rev:
+        raise ValueError("gradgradcheck: only backward derivatives can be checked")
+    args = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    if grad_outputs is None:
+        outputs = _outputs(func, args)
+        cotangents = [tandem.randn(list(y.shape), dtype=y.dtype, device=y.device) for y in outputs]
+        if gen_non_contig_grad_outputs:
+            cotangents = [tandem.stack([g, g], -1)[..., 0] for g in cotangents]
+        cotangents = [g.detach().requires_grad_() for g in cotangents]
+    else:
+        given = (grad_outputs,) if isinstance(grad_outputs, Tensor) else tuple(grad_outputs)
+        cotangents = [g.detach().requires_grad_() if not g.requires_grad else g for g in given]
+    count = len(args)
+
+    def gradients(*all_args: Any) -> tuple[Tensor, ...]:
+        values, seeds = all_args[:count], all_args[count:]
+        wanted = [a for a in values if isinstance(a, Tensor) and a.requires_grad]
+        outputs = _outputs(func, values)
+        grads = tandem.autograd.grad(outputs, wanted, seeds, create_graph=True, allow_unused=True)
+        return tuple(g for g in grads if g is not None)
+
+    return gradcheck(
+        gradients,
+        (*args, *cotangents),
+        eps=eps,
+        atol=atol,
+        rtol=rtol,
+        raise_exception=raise_exception,
+        nondet_tol=nondet_tol,
+        check_undefined_grad=check_undefined_grad,
+        check_grad_dtypes=check_grad_dtypes,
+        check_batched_grad=check_batched_grad,
+        fast_mode=fast_mode,
+    )
+
+
+def _outputs(func: Callable[..., Any], args: Sequence[Any]) -> list[Tensor]:
+    """The results of `func` that are differentiable."""
+    result = func(*args)
+    results = [result] if isinstance(result, Tensor) else list(result)
+    return [y for y in results if isinstance(y, Tensor) and y.is_floating_point() and y.requires_grad]
+
+
+def _check(
+    func: Callable[..., Any],
+    args: tuple[Any, ...],
+    eps: float,
+    atol: float,
+    rtol: float,
+    nondet_tol: float,
+    check_undefined: bool,
+    check_dtypes: bool,
+    fast: bool,
+) -> None:
+    places = [i for i, a in enumerate(args) if isinstance(a, Tensor) and a.requires_grad]
+    if not places:
+        raise ValueError(
+            "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True."
+        )
+    for place in places:
+        if args[place].dtype != tandem.float64:
+            import warnings
+
+            warnings.warn(
+                f"Input #{place} requires gradient and is not a double precision floating point: differences of "
+                f"{args[place].dtype} are too coarse for the default tolerances",
+                stacklevel=4,
+            )
+    outputs = _outputs(func, args)
+    if not outputs:
+        raise GradcheckError("gradcheck: no output of the function requires a gradient")
+    wanted = [args[i] for i in places]
+    if check_undefined:
+        _check_missing_cotangents(func, args, wanted)
+    for number in range(len(outputs)):
+        if fast:
+            _check_direction(func, args, places, number, eps, atol, rtol)
+            continue
+        analytic = _jacobian(func, args, wanted, number, check_dtypes)
+        again = _jacobian(func, args, wanted, number, False)
+        for which, place in enumerate(places):
+            spread = _largest(analytic[which] - again[which])
+            if spread > nondet_tol:
+                raise GradcheckError(
+                    f"Backward is not reentrant: two passes for input {place} and output {number} differ by {spread}"
+                )
+            numerical = _differences(func, args, place, number, eps)
+            _compare(numerical, analytic[which], place, number, atol, rtol)
+
+
+def _jacobian(
+    func: Callable[..., Any], args: tuple[Any, ...], wanted: list[Tensor], number: int, check_dtypes: bool
+) -> list[Tensor]:
+    """For each wanted input a matrix [input elements, output elements], by one backward pass an output element."""
+    output = _outputs(func, args)[number]
+    count = output.numel()
+    columns: list[list[Tensor]] = [[] for _ in wanted]
+    for i in range(count):
+        seed = tandem.zeros(count, dtype=output.dtype, device=output.device)
+        seed[i] = 1.0
+        grads = tandem.autograd.grad(
+            [output], wanted, [seed.reshape(list(output.shape))], retain_graph=True, allow_unused=True
+        )
+        for which, (x, g) in enumerate(zip(wanted, grads, strict=True)):
+            if g is None:
+                g = tandem.zeros_like(x)
+            elif list(g.shape) != list(x.shape):
+                raise GradcheckError(f"grad has shape {list(g.shape)} for an input of shape {list(x.shape)}")
+            elif check_dtypes and g.dtype != x.dtype:
+                raise GradcheckError(f"grad has dtype {g.dtype} for an input of dtype {x.dtype}")
+            columns[which].append(g.detach().reshape(-1))
+    return [
+        tandem.stack(column, 1) if column else tandem.zeros([x.numel(), 0], dtype=x.dtype)
+        for x, column in zip(wanted, columns, strict=True)
+    ]
+
+
+def _moved(args: tuple[Any, ...], place: int, value: Tensor) -> list[Any]:
+    """The arguments with another value at `place`; all tensors are fresh, so in-place functions harm nothing."""
+    fresh = [a.detach().clone().requires_grad_(a.requires_grad) if isinstance(a, Tensor) else a for a in args]
+    fresh[place] = value.requires_grad_()
+    return fresh
+
+
+def _differences(func: Callable[..., Any], args: tuple[Any, ...], place: int, number: int, eps: float) -> Tensor:
+    """The matrix [input elements, output elements] by central differences."""
+    x = args[place].detach()
+    rows = []
+    for i in range(x.numel()):
+        step = tandem.zeros(x.numel(), dtype=x.dtype, device=x.device)
+        step[i] = eps
+        step = step.reshape(list(x.shape))
+        high = _outputs(func, _moved(args, place, x + step))[number]
+        low = _outputs(func, _moved(args, place, x - step))[number]
+        rows.append((high.detach() - low.detach()).reshape(-1) / (2 * eps))
+    count = _outputs(func, args)[number].numel()
+    return tandem.stack(rows, 0) if rows else tandem.zeros([0, count], dtype=x.dtype)
+
+
+def _largest(x: Tensor) -> float:
+    return float(tandem.abs(x).max().item()) if x.numel() else 0.0
+
+
+def _compare(numerical: Tensor, analytic: Tensor, place: int, number: int, atol: float, rtol: float) -> None:
+    analytic = analytic.to(numerical.dtype)
+    if not tandem.allclose(analytic, numerical, rtol=rtol, atol=atol):
+        raise GradcheckError(
+            f"Jacobian mismatch for output {number} with respect to input {place},\nnumerical:{numerical}\n"
+            f"analytical:{analytic}\n"
+        )
+
+
+def _check_direction(
+    func: Callable[..., Any],
+    args: tuple[Any, ...],
+    places: list[int],
+    number: int,
+    eps: float,
+    atol: float,
+    rtol: float,
+) -> None:
+    """One directional derivative an input against u · J · v, with random u and v of length 1."""
+    output = _outputs(func, args)[number]
+    seed = _unit(output)
+    grads = tandem.autograd.grad([output], [args[i] for i in places], [seed], allow_unused=True)
+    for place, grad in zip(places, grads, strict=True):
+        x = args[place].detach()
+        direction = _unit(x)
+        high = _outputs(func, _moved(args, place, x + direction * eps))[number]
+        low = _outputs(func, _moved(args, place, x - direction * eps))[number]
+        numerical = ((high.detach() - low.detach()) / (2 * eps) * seed).sum()
+        analytic = tandem.zeros_like(numerical) if grad is None else (grad.detach() * direction).sum()
+        _compare(numerical.reshape(1), analytic.reshape(1), place, number, atol, rtol)
+
+
+def _unit(like: Tensor) -> Tensor:
+    v = tandem.randn(list(like.shape), dtype=like.dtype, device=like.device)
+    return v / tandem.sqrt((v * v).sum()).clamp(min=1e-30)
+
+
+def _check_missing_cotangents(func: Callable[..., Any], args: tuple[Any, ...], wanted: list[Tensor]) -> None:
+    """A backward pass that reaches only some of several outputs has to work."""
+    outputs = _outputs(func, args)
+    for output in outputs if len(outputs) > 1 else []:
+        try:
+            seed = tandem.ones_like(output.detach())
+            tandem.autograd.grad([output], wanted, [seed], retain_graph=True, allow_unused=True)
+        except RuntimeError as exc:
+            raise GradcheckError(f"backward fails when only some outputs have a gradient: {exc}") from exc

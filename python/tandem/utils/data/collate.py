@@ -1,0 +1,73 @@
+"""How a loader makes one batch of a list of samples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+import tandem
+
+__all__ = ["default_collate", "default_convert"]
+
+
+def default_collate(batch: list[Any]) -> Any:
+    """Stack samples: tensors, arrays and numbers to tensors; tuples, lists and dicts element by element.
+
+    Strings and bytes stay lists. TypeError for samples of another type, RuntimeError for lists of unequal lengths.
+
+    Example:
+        >>> import tandem
+        >>> x, y = tandem.utils.data.default_collate([(1.0, "a"), (2.0, "b")])
+        >>> x.tolist(), y
+        ([1.0, 2.0], ('a', 'b'))
+    """
+    first = batch[0]
+    if isinstance(first, tandem.Tensor):
+        return tandem.stack(batch, 0)
+    if isinstance(first, (np.ndarray, np.generic)):
+        if first.dtype.kind not in "biuf":
+            raise TypeError(f"default_collate: arrays of dtype {first.dtype} cannot become tensors")
+        return tandem.from_numpy(np.stack(batch))
+    if isinstance(first, (bool, int)):
+        return tandem.tensor(batch)
+    if isinstance(first, float):
+        return tandem.tensor(batch, dtype=tandem.float64)
+    if isinstance(first, (str, bytes)):
+        return batch
+    if isinstance(first, Mapping):
+        collated = {key: default_collate([sample[key] for sample in batch]) for key in first}
+        return collated if type(first) is dict else _rebuilt(first, collated)
+    if isinstance(first, tuple) and hasattr(first, "_fields"):
+        return type(first)(*(default_collate(list(column)) for column in zip(*batch, strict=True)))
+    if isinstance(first, Sequence):
+        if any(len(sample) != len(first) for sample in batch):
+            raise RuntimeError("each element in list of batch should be of equal size")
+        columns = [list(column) for column in zip(*batch, strict=True)]
+        return [tuple(c) if isinstance(c[0], (str, bytes)) else default_collate(c) for c in columns]
+    raise TypeError(
+        "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found "
+        f"{type(first).__name__}"
+    )
+
+
+def default_convert(data: Any) -> Any:
+    """What a loader without batches makes of one sample: arrays become tensors, containers element by element."""
+    if isinstance(data, (np.ndarray, np.generic)) and data.dtype.kind in "biuf":
+        return tandem.as_tensor(data)
+    if isinstance(data, Mapping):
+        return _rebuilt(data, {key: default_convert(value) for key, value in data.items()})
+    if isinstance(data, tuple) and hasattr(data, "_fields"):
+        return type(data)(*(default_convert(value) for value in data))
+    if isinstance(data, (list, tuple)):
+        return [default_convert(value) for value in data]
+    return data
+
+
+def _rebuilt(like: Mapping[Any, Any], values: dict[Any, Any]) -> Any:
+    """`values` as the type of `like`, or as a dict if that type does not take one."""
+    try:
+        return type(like)(values)  # type: ignore[call-arg]
+    except TypeError:
+        return values

@@ -1,0 +1,162 @@
+"""`DataLoader`: batches of a data set, made in the process that asks for them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import tandem
+from tandem.utils.data.collate import default_collate, default_convert
+from tandem.utils.data.dataset import Dataset, IterableDataset, TensorDataset
+from tandem.utils.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
+
+__all__ = ["DataLoader"]
+
+_warned_about_workers = False
+
+
+class DataLoader:
+    """Iterates over batches of `dataset`.
+
+    Args:
+        dataset: a map from indices to samples, or an `IterableDataset`.
+        batch_size: samples a batch; None for single samples as they are.
+        shuffle: visit in a new random order each pass.
+        sampler: yields indices; excludes `shuffle`.
+        batch_sampler: yields lists of indices; excludes `batch_size`, `shuffle`, `sampler`, `drop_last`.
+        num_workers: batches are made in this process, so more than 0 warns once and changes nothing else.
+        collate_fn: makes a batch of a list of samples.
+        drop_last: leave out a last batch that is not full.
+        generator: random numbers of the shuffling.
+
+    Example:
+        >>> import tandem
+        >>> data = tandem.utils.data.TensorDataset(tandem.arange(5))
+        >>> [x.tolist() for (x,) in tandem.utils.data.DataLoader(data, batch_size=2)]
+        [[0, 1], [2, 3], [4]]
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Sampler[Any] | Iterable[Any] | None = None,
+        batch_sampler: Sampler[Any] | Iterable[Any] | None = None,
+        num_workers: int = 0,
+        collate_fn: Callable[[list[Any]], Any] | None = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Callable[[int], None] | None = None,
+        multiprocessing_context: Any = None,
+        generator: Any = None,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+        pin_memory_device: str = "",
+        in_order: bool = True,
+    ) -> None:
+        _check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
+        iterable = isinstance(dataset, IterableDataset)
+        if iterable and (shuffle or sampler is not None or batch_sampler is not None):
+            raise ValueError(
+                "DataLoader with IterableDataset: expected unspecified shuffle, sampler and batch_sampler options"
+            )
+        if sampler is not None and shuffle:
+            raise ValueError("sampler option is mutually exclusive with shuffle")
+        if batch_sampler is not None:
+            if batch_size != 1 or shuffle or sampler is not None or drop_last:
+                raise ValueError(
+                    "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last"
+                )
+            batch_size = None
+        elif batch_size is None and drop_last:
+            raise ValueError("batch_size=None option disables auto-batching and is mutually exclusive with drop_last")
+        if sampler is None and not iterable:
+            sampler = RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
+        if batch_size is not None and batch_sampler is None and not iterable:
+            batch_sampler = BatchSampler(sampler, batch_size, drop_last)
+        elif batch_size is not None and batch_size <= 0:
+            raise ValueError(f"batch_size should be a positive integer value, but got batch_size={batch_size}")
+        self.dataset = dataset
+        self.batch_size = batch_size
+        self.drop_last = drop_last
+        self.sampler = sampler
+        self.batch_sampler = batch_sampler
+        self.num_workers = num_workers
+        self.pin_memory = pin_memory
+        self.timeout = timeout
+        self.worker_init_fn = worker_init_fn
+        self.multiprocessing_context = multiprocessing_context
+        self.generator = generator
+        self.prefetch_factor = prefetch_factor
+        self.persistent_workers = persistent_workers
+        batches = batch_sampler is not None or (iterable and batch_size is not None)
+        self.collate_fn = collate_fn or (default_collate if batches else default_convert)
+
+    def __iter__(self) -> Iterator[Any]:
+        if isinstance(self.dataset, IterableDataset):
+            return self._stream()
+        if self.batch_sampler is None:
+            return (self.collate_fn(self.dataset[index]) for index in self.sampler)
+        if type(self.dataset) is TensorDataset and self.collate_fn is default_collate:
+            return self._tensor_batches(self.dataset)
+        return (self.collate_fn(self._fetch(indices)) for indices in self.batch_sampler)
+
+    def __len__(self) -> int:
+        if isinstance(self.dataset, IterableDataset):
+            count = len(self.dataset)  # type: ignore[arg-type]
+            if self.batch_size is None:
+                return count
+            return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
+        return len(self.sampler if self.batch_sampler is None else self.batch_sampler)  # type: ignore[arg-type]
+
+    def _fetch(self, indices: list[int]) -> list[Any]:
+        many: Dataset[Any] = self.dataset
+        if getattr(many, "__getitems__", None):
+            return many.__getitems__(indices)
+        return [many[index] for index in indices]
+
+    def _tensor_batches(self, dataset: TensorDataset) -> Iterator[Any]:
+        """The same batches as stacking sample by sample gives, by one lookup a tensor."""
+        for indices in self.batch_sampler:
+            index = tandem.tensor(indices, dtype=tandem.int64)
+            yield [t[index.to(t.device)] for t in dataset.tensors]
+
+    def _stream(self) -> Iterator[Any]:
+        if self.batch_size is None:
+            for sample in self.dataset:
+                yield self.collate_fn(sample)
+            return
+        batch: list[Any] = []
+        for sample in self.dataset:
+            batch.append(sample)
+            if len(batch) == self.batch_size:
+                yield self.collate_fn(batch)
+                batch = []
+        if batch and not self.drop_last:
+            yield self.collate_fn(batch)
+
+
+def _check_workers(num_workers: int, timeout: float, prefetch_factor: int | None, persistent: bool) -> None:
+    global _warned_about_workers
+    if num_workers < 0:
+        raise ValueError("num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.")
+    if timeout < 0:
+        raise ValueError("timeout option should be non-negative")
+    if num_workers == 0 and prefetch_factor is not None:
+        raise ValueError("prefetch_factor option could only be specified in multiprocessing. Let num_workers > 0.")
+    if num_workers == 0 and persistent:
+        raise ValueError("persistent_workers option needs num_workers > 0")
+    if num_workers > 0 and not _warned_about_workers:
+        _warned_about_workers = True
+        warnings.warn(
+            f"DataLoader: num_workers={num_workers}: batches are made in this process, without workers", stacklevel=3
+        )
+
+
+def get_worker_info() -> None:
+    """Information on the worker process that asks; None, as there are none."""
+    return None

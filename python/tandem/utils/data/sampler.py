@@ -1,0 +1,171 @@
+"""Samplers: in which order a loader visits the indices of a data set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence, Sized
+from typing import Any, Generic, TypeVar
+
+import tandem
+from tandem.utils.data.dataset import permutation
+
+__all__ = [
+    "BatchSampler",
+    "RandomSampler",
+    "Sampler",
+    "SequentialSampler",
+    "SubsetRandomSampler",
+    "WeightedRandomSampler",
+]
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Sampler(Generic[T_co]):
+    """Base class: a subclass defines `__iter__`, which yields indices, and usually `__len__`."""
+
+    def __init__(self, data_source: Any = None) -> None:
+        pass
+
+    def __iter__(self) -> Iterator[T_co]:
+        raise NotImplementedError
+
+
+class SequentialSampler(Sampler[int]):
+    """Every index in order."""
+
+    def __init__(self, data_source: Sized) -> None:
+        self.data_source = data_source
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(len(self.data_source)))
+
+    def __len__(self) -> int:
+        return len(self.data_source)
+
+
+class RandomSampler(Sampler[int]):
+    """Every index in random order, again and again up to `num_samples`; or independent draws with `replacement`."""
+
+    def __init__(
+        self,
+        data_source: Sized,
+        replacement: bool = False,
+        num_samples: int | None = None,
+        generator: Any = None,
+    ) -> None:
+        if not isinstance(replacement, bool):
+            raise TypeError(f"replacement should be a boolean value, but got replacement={replacement}")
+        if num_samples is not None and (not isinstance(num_samples, int) or num_samples < 0):
+            raise ValueError(f"num_samples should be a non-negative integer value, but got num_samples={num_samples}")
+        self.data_source = data_source
+        self.replacement = replacement
+        self._num_samples = num_samples
+        self.generator = generator
+
+    @property
+    def num_samples(self) -> int:
+        """How many indices one pass yields."""
+        return len(self.data_source) if self._num_samples is None else self._num_samples
+
+    def __iter__(self) -> Iterator[int]:
+        count = len(self.data_source)
+        if self.replacement:
+            options = {} if self.generator is None else {"generator": self.generator}
+            yield from tandem.randint(0, count, (self.num_samples,), **options).tolist()
+            return
+        left = self.num_samples
+        while left > 0:
+            yield from permutation(count, self.generator)[:left]
+            left -= count
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+
+class SubsetRandomSampler(Sampler[int]):
+    """The given indices in random order."""
+
+    def __init__(self, indices: Sequence[int], generator: Any = None) -> None:
+        self.indices = indices
+        self.generator = generator
+
+    def __iter__(self) -> Iterator[int]:
+        for place in permutation(len(self.indices), self.generator):
+            yield self.indices[place]
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+
+class WeightedRandomSampler(Sampler[int]):
+    """Indices drawn with probabilities in proportion to `weights`, with or without replacement."""
+
+    def __init__(
+        self, weights: Sequence[float], num_samples: int, replacement: bool = True, generator: Any = None
+    ) -> None:
+        if not isinstance(num_samples, int) or isinstance(num_samples, bool) or num_samples <= 0:
+            raise ValueError(f"num_samples should be a positive integer value, but got num_samples={num_samples}")
+        if not isinstance(replacement, bool):
+            raise ValueError(f"replacement should be a boolean value, but got replacement={replacement}")
+        self.weights = tandem.as_tensor(weights, dtype=tandem.float64)
+        if self.weights.dim() != 1:
+            raise ValueError(
+                f"weights should be a 1d sequence but given weights have shape {tuple(self.weights.shape)}"
+            )
+        if not replacement and num_samples > self.weights.shape[0]:
+            raise ValueError("without replacement there are no more samples than weights")
+        self.num_samples = num_samples
+        self.replacement = replacement
+        self.generator = generator
+
+    def __iter__(self) -> Iterator[int]:
+        options = {} if self.generator is None else {"generator": self.generator}
+        import numpy as np
+
+        weights = self.weights.numpy()
+        if self.replacement:
+            drawn = tandem.rand(self.num_samples, dtype=tandem.float64, **options).numpy()
+            limits = np.cumsum(weights)
+            places = np.searchsorted(limits, drawn * limits[-1], side="right")
+        else:
+            # The order of exponential variables of these rates is a draw without replacement.
+            uniform = tandem.rand(len(weights), dtype=tandem.float64, **options).numpy()
+            with np.errstate(divide="ignore"):
+                places = np.argsort(-np.log1p(-uniform) / weights, kind="stable")[: self.num_samples]
+        return iter(places.tolist())
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+
+class BatchSampler(Sampler[list[int]]):
+    """Lists of `batch_size` indices of another sampler; a shorter last one is dropped with `drop_last`.
+
+    Example:
+        >>> import tandem
+        >>> list(tandem.utils.data.BatchSampler(range(5), 2, drop_last=False))
+        [[0, 1], [2, 3], [4]]
+    """
+
+    def __init__(self, sampler: Iterable[int], batch_size: int, drop_last: bool) -> None:
+        if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size <= 0:
+            raise ValueError(f"batch_size should be a positive integer value, but got batch_size={batch_size}")
+        if not isinstance(drop_last, bool):
+            raise ValueError(f"drop_last should be a boolean value, but got drop_last={drop_last}")
+        self.sampler = sampler
+        self.batch_size = batch_size
+        self.drop_last = drop_last
+
+    def __iter__(self) -> Iterator[list[int]]:
+        batch: list[int] = []
+        for index in self.sampler:
+            batch.append(index)
+            if len(batch) == self.batch_size:
+                yield batch
+                batch = []
+        if batch and not self.drop_last:
+            yield batch
+
+    def __len__(self) -> int:
+        count = len(self.sampler)  # type: ignore[arg-type]
+        return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
