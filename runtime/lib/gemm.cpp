@@ -1,24 +1,22 @@
-// Large products: cut into tiles by size, each a single-threaded library call.
+// Cuts products into tiles by size and hands the tiles to the pool.
 #include "runtime/lib/gemm.h"
 
 #include <algorithm>
-#include <cblas.h>
-#include <dnnl.h>
-#include <limits>
-#include <omp.h>
-#include <optional>
 
-#include "runtime/base/error.h"
 #include "runtime/device/thread_pool.h"
+#include "runtime/lib/gemm_kernel.h"
 #include "runtime/lib/strided.h"
 
 namespace tandem::lib {
 namespace {
 
-// Multiply-adds of one tile: some 40 us, long beside the hand-over and beside the packing a library does in each call.
-constexpr std::int64_t kTileWork = std::int64_t{2} << 20;
-// Tiles are not cut below this, nor not at a multiple of it.
-constexpr std::int64_t kTileStep = 64;
+// Multiply-adds of one tile: at least some 20 us, long beside handing it over; at most so many that packing its
+// operands costs little beside it; between the two, an eighth of the whole.
+constexpr std::int64_t kMinTileWork = std::int64_t{1} << 20;
+constexpr std::int64_t kMaxTileWork = std::int64_t{8} << 20;
+// Sides of tiles are multiples of these: whole register tiles.
+constexpr std::int64_t kRowStep = 48;
+constexpr std::int64_t kColumnStep = 64;
 // A long sum into a small result is cut along k, into at most kMaxPieces pieces of at least kPieceLength.
 constexpr std::int64_t kSplitResult = 128 * 128;
 constexpr std::int64_t kPieceLength = 2048;
@@ -26,55 +24,13 @@ constexpr std::int64_t kMaxPieces = 64;
 
 std::int64_t ceilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-/// oneDNN asks OpenMP how many threads to use: one, for the time of a call, whatever the program has set.
-class OneOpenMpThread {
- public:
-  OneOpenMpThread() : before_(omp_get_max_threads()) {
-    if (before_ != 1) omp_set_num_threads(1);
-  }
-  ~OneOpenMpThread() {
-    if (before_ != 1) omp_set_num_threads(before_);
-  }
-  OneOpenMpThread(const OneOpenMpThread&) = delete;
-  OneOpenMpThread& operator=(const OneOpenMpThread&) = delete;
-
- private:
-  int before_;
-};
-
-/// As a library takes a matrix: dense along rows ('N') or along columns ('T'), `ld` apart.
-struct Layout {
-  bool transposed;
-  std::int64_t ld;
-};
-template <class T>
-std::optional<Layout> libraryLayout(std::int64_t rows, std::int64_t columns, const Matrix<T>& x) {
-  if ((columns == 1 || x.columnStride == 1) && (rows == 1 || x.rowStride >= columns))
-    return Layout{false, rows == 1 ? columns : x.rowStride};
-  if ((rows == 1 || x.rowStride == 1) && (columns == 1 || x.columnStride >= rows))
-    return Layout{true, columns == 1 ? rows : x.columnStride};
-  return std::nullopt;
+GemmTileFn<float> tileFunction(float) {
+  static const auto fn = __builtin_cpu_supports("avx512vl") != 0 ? avx512::tileFloat() : avx2::tileFloat();
+  return fn;
 }
-
-void call(std::int64_t m, std::int64_t n, std::int64_t k, const float* a, Layout la, const float* b, Layout lb,
-          float* c, std::int64_t ldc) {
-  OneOpenMpThread one;
-  auto status =
-      dnnl_sgemm(la.transposed ? 'T' : 'N', lb.transposed ? 'T' : 'N', m, n, k, 1.0F, a, la.ld, b, lb.ld, 0.0F, c, ldc);
-  if (status == dnnl_out_of_memory) fail<OutOfMemoryError>("matmul: out of memory");
-  TANDEM_CHECK(status == dnnl_success, "dnnl_sgemm: status ", static_cast<int>(status));
-}
-
-void call(std::int64_t m, std::int64_t n, std::int64_t k, const double* a, Layout la, const double* b, Layout lb,
-          double* c, std::int64_t ldc) {
-  static const bool single = (openblas_set_num_threads(1), true);
-  (void)single;
-  constexpr std::int64_t limit = std::numeric_limits<blasint>::max();
-  TANDEM_CHECK(std::max({m, n, k, la.ld, lb.ld, ldc}) <= limit, "matmul: sizes beyond OpenBLAS");
-  auto transpose = [](Layout l) { return l.transposed ? CblasTrans : CblasNoTrans; };
-  auto i = [](std::int64_t v) { return static_cast<blasint>(v); };
-  cblas_dgemm(CblasRowMajor, transpose(la), transpose(lb), i(m), i(n), i(k), 1.0, a, i(la.ld), b, i(lb.ld), 0.0, c,
-              i(ldc));
+GemmTileFn<double> tileFunction(double) {
+  static const auto fn = __builtin_cpu_supports("avx512vl") != 0 ? avx512::tileDouble() : avx2::tileDouble();
+  return fn;
 }
 
 /// How a product is cut: a function of its sizes.
@@ -84,46 +40,36 @@ struct Tiling {
   std::int64_t length;   // of a piece of k
 
   Tiling(std::int64_t m, std::int64_t n, std::int64_t k) : rows(m), columns(n), length(k) {
-    if (m * n <= kSplitResult && k >= 2 * kPieceLength && m * n * k >= 2 * kTileWork) {
-      length = std::max(kPieceLength, ceilDiv(ceilDiv(k, kMaxPieces), kTileStep) * kTileStep);
+    if (m * n <= kSplitResult && k >= 2 * kPieceLength && m * n * k >= 2 * kMinTileWork) {
+      length = std::max(kPieceLength, ceilDiv(ceilDiv(k, kMaxPieces), kBlockK) * kBlockK);
       return;
     }
-    // Halve the longer side, to a multiple of the step, while tiles are too large.
-    while (rows * columns * k > kTileWork) {
-      std::int64_t& side = rows >= columns ? rows : columns;
-      if (side <= kTileStep) break;
-      side = ceilDiv(ceilDiv(side, 2), kTileStep) * kTileStep;
+    std::int64_t work = std::clamp(m * n * k / 8, kMinTileWork, kMaxTileWork);
+    // Halve the longer side while tiles are too large.
+    while (rows * columns * k > work && (rows > kRowStep || columns > kColumnStep)) {
+      if (rows > kRowStep && (rows >= columns || columns <= kColumnStep))
+        rows = ceilDiv(ceilDiv(rows, 2), kRowStep) * kRowStep;
+      else
+        columns = ceilDiv(ceilDiv(columns, 2), kColumnStep) * kColumnStep;
     }
   }
 };
 
 template <class T>
 void largeGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c) {
-  // What no library takes is copied first, dense.
-  auto la = libraryLayout(m, k, a);
-  auto lb = libraryLayout(k, n, b);
-  std::optional<Scratch<T>> denseA;
-  std::optional<Scratch<T>> denseB;
-  auto densify = [](std::optional<Scratch<T>>& copy, Matrix<T>& x, std::int64_t rows, std::int64_t columns) {
-    copy.emplace(rows * columns);
-    T* to = copy->data();
-    parallelFor(rows, std::max<std::int64_t>(1, kSerialElements / columns), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i)
-        for (std::int64_t j = 0; j < columns; ++j) to[i * columns + j] = x.data[i * x.rowStride + j * x.columnStride];
-    });
-    x = {to, columns, 1};
-    return Layout{false, columns};
+  auto tileFn = tileFunction(T{});
+  auto tile = [tileFn](std::int64_t rows, std::int64_t columns, std::int64_t depth, Matrix<T> x, Matrix<T> y, T* to,
+                       std::int64_t ldc) {
+    Scratch<T> scratch(gemmScratchSize(rows, columns, depth));
+    tileFn(rows, columns, depth, x, y, to, ldc, scratch.data());
   };
-  if (!la) la = densify(denseA, a, m, k);
-  if (!lb) lb = densify(denseB, b, k, n);
-
   Tiling tiling(m, n, k);
   if (std::int64_t pieces = ceilDiv(k, tiling.length); pieces > 1) {
     Scratch<T> partial(pieces * m * n);
     parallelTiles(pieces, [&](std::int64_t piece) {
       std::int64_t from = piece * tiling.length;
-      call(m, n, std::min(tiling.length, k - from), a.data + from * a.columnStride, *la, b.data + from * b.rowStride,
-           *lb, partial.data() + piece * m * n, n);
+      tile(m, n, std::min(tiling.length, k - from), {a.data + from * a.columnStride, a.rowStride, a.columnStride},
+           {b.data + from * b.rowStride, b.rowStride, b.columnStride}, partial.data() + piece * m * n, n);
     });
     parallelFor(m * n, kSerialElements / pieces + 1, [&](std::int64_t begin, std::int64_t end) {
       std::copy(partial.data() + begin, partial.data() + end, c + begin);
@@ -135,23 +81,35 @@ void largeGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matr
     return;
   }
   std::int64_t across = ceilDiv(n, tiling.columns);
-  parallelTiles(ceilDiv(m, tiling.rows) * across, [&](std::int64_t tile) {
-    std::int64_t i = tile / across * tiling.rows;
-    std::int64_t j = tile % across * tiling.columns;
-    call(std::min(tiling.rows, m - i), std::min(tiling.columns, n - j), k, a.data + i * a.rowStride, *la,
-         b.data + j * b.columnStride, *lb, c + i * n + j, n);
+  std::int64_t tiles = ceilDiv(m, tiling.rows) * across;
+  if (tiles == 1) return tile(m, n, k, a, b, c, n);
+  parallelTiles(tiles, [&](std::int64_t t) {
+    std::int64_t i = t / across * tiling.rows;
+    std::int64_t j = t % across * tiling.columns;
+    tile(std::min(tiling.rows, m - i), std::min(tiling.columns, n - j), k,
+         {a.data + i * a.rowStride, a.rowStride, a.columnStride},
+         {b.data + j * b.columnStride, b.rowStride, b.columnStride}, c + i * n + j, n);
   });
+}
+
+template <class T>
+void floatGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c) {
+  if (isSmallGemm(m, n, k)) return smallGemm(m, n, k, a, b, c);
+  // Strides of sizes 1 mean nothing: let them not hide that a matrix is dense.
+  if (m == 1) a.rowStride = k;
+  if (n == 1) b.columnStride = 1;
+  // One column is one row of the transposed product; the factors of a multiply-add commute.
+  if (n == 1) return largeGemm<T>(1, m, k, {b.data, 1, b.rowStride}, {a.data, a.columnStride, a.rowStride}, c);
+  largeGemm(m, n, k, a, b, c);
 }
 
 }  // namespace
 
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<float> a, Matrix<float> b, float* c) {
-  if (isSmallGemm(m, n, k)) return smallGemm(m, n, k, a, b, c);
-  largeGemm(m, n, k, a, b, c);
+  floatGemm(m, n, k, a, b, c);
 }
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<double> a, Matrix<double> b, double* c) {
-  if (isSmallGemm(m, n, k)) return smallGemm(m, n, k, a, b, c);
-  largeGemm(m, n, k, a, b, c);
+  floatGemm(m, n, k, a, b, c);
 }
 
 template <class T>

@@ -1,8 +1,9 @@
 // Matrix products of plain matrices, under `matmul` and the convolutions that are made of it.
 //
-// Bits are a function of the sizes and the values alone. Small products run in a kernel of our own, in which an
-// element is one chain of fused multiply-adds over k; larger ones are cut into tiles by size and each tile is one
-// single-threaded call of oneDNN (float32) or OpenBLAS (float64).
+// Floating products: within blocks of 256 an element is one chain of fused multiply-adds in the order of k, and the
+// blocks' sums are added in order (gemm_kernel.h); very long sums into small results are cut into pieces first, by size
+// (gemm.cpp). So bits are a function of sizes and values alone: not of layout, threads or instruction set.
+// The kernels are our own because libraries choose the order of a sum by layout and instruction set, too.
 #pragma once
 
 #include <cstdint>

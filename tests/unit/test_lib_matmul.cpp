@@ -122,8 +122,39 @@ TEST(LibMatmul, BitsDoNotDependOnThreadsOrLayout) {
       ASSERT_TRUE(test::sameBits(matmul(a, b), reference)) << shapeText(sa) << shapeText(sb) << threads;
     }
     setNumThreads(1);
+    ASSERT_TRUE(test::sameBits(matmul(test::dense(a), test::dense(b)), reference)) << shapeText(sa) << shapeText(sb);
+    setNumThreads(1);
   }
   setNumThreads(before);
+}
+
+/// The definition: chains of fused multiply-adds over blocks of 256, the blocks added in order.
+TEST(LibMatmul, BitsAreThoseOfTheDefinition) {
+  std::mt19937 random(4);
+  for (auto [m, n, k] : {std::array{1, 40, 700},
+                         {40, 1, 700},
+                         {3, 5, 7},
+                         {17, 33, 300},
+                         {64, 64, 64},
+                         {100, 50, 513},
+                         {7, 130, 256},
+                         {150, 200, 257}}) {
+    Array a = test::randomLayout(DType::Float32, {m, k}, random);
+    Array b = test::randomLayout(DType::Float32, {k, n}, random);
+    Array expected(DType::Float32, {m, n});
+    for (std::int64_t i = 0; i < m; ++i)
+      for (std::int64_t j = 0; j < n; ++j) {
+        float sum = 0;
+        for (std::int64_t k0 = 0; k0 < k; k0 += 256) {
+          float chain = 0;
+          for (std::int64_t p = k0; p < std::min<std::int64_t>(k, k0 + 256); ++p)
+            chain = std::fma(static_cast<float>(a.get(i * k + p)), static_cast<float>(b.get(p * n + j)), chain);
+          sum = k0 == 0 ? chain : sum + chain;
+        }
+        expected.set(i * n + j, sum);
+      }
+    ASSERT_TRUE(test::sameBits(matmul(a, b), expected)) << m << " " << n << " " << k;
+  }
 }
 
 }  // namespace
