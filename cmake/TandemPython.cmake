@@ -1,0 +1,16 @@
+# The extension module tandem._C: python/src on top of the core, one shared object. Built into
+# ${CMAKE_BINARY_DIR}/python/tandem; the install component `python` puts it beside the package's Python files.
+find_package(Python3 3.10 REQUIRED COMPONENTS Interpreter Development.Module)
+
+file(GLOB TANDEM_PYTHON_SOURCES CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/python/src/*.cpp)
+Python3_add_library(tandem_python MODULE WITH_SOABI ${TANDEM_PYTHON_SOURCES})
+add_dependencies(tandem_python tandem_generated)
+target_link_libraries(tandem_python PRIVATE tandem_options
+  tandem_runtime tandem_schema tandem_trace tandem_eager tandem_autograd tandem_lazy
+  ${DNNL_LIBRARY} ${OPENBLAS_LIBRARY} OpenMP::OpenMP_CXX ${CMAKE_DL_LIBS})
+set_target_properties(tandem_python PROPERTIES
+  OUTPUT_NAME _C
+  LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/python/tandem)
+
+install(TARGETS tandem_python LIBRARY DESTINATION tandem COMPONENT python)
+install(FILES ${TANDEM_GENERATED_DIR}/python/_C.pyi DESTINATION tandem COMPONENT python)

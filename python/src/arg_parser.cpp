@@ -1,0 +1,418 @@
+// Binding of Python arguments to the parameters of an operation's overloads, and the errors when none fits.
+#include "python/src/arg_parser.h"
+
+#include <cstring>
+
+#include "python/src/convert.h"
+#include "python/src/generator.h"
+#include "python/src/py_tensor.h"
+
+namespace tandem::python {
+
+// ---- which values fit which parameters ------------------------------------------------------------------------------
+
+namespace {
+
+bool isInteger(PyObject* o) {
+  if (PyLong_CheckExact(o)) return true;
+  if (PyBool_Check(o)) return false;
+  return PyLong_Check(o) || (PyIndex_Check(o) && !isTensor(o) && isNumber(o));
+}
+// Elements of a list of sizes: a tensor of one integer is read.
+bool isSizeElement(PyObject* o) { return isInteger(o) || isTensor(o); }
+
+bool isSequence(PyObject* o) { return PyTuple_Check(o) || PyList_Check(o); }
+template <class Test>
+bool allOf(PyObject* o, Test test) {
+  Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
+  PyObject** items = PySequence_Fast_ITEMS(o);
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    if (!test(items[i])) return false;
+  }
+  return true;
+}
+
+bool isNumpyBool(PyObject* o) {
+  const char* name = Py_TYPE(o)->tp_name;
+  return std::strcmp(name, "numpy.bool") == 0 || std::strcmp(name, "numpy.bool_") == 0;
+}
+
+bool takesNone(const ParamSpec& p) {
+  switch (p.type) {
+  case ParamType::OptionalTensor:
+  case ParamType::OptionalScalar:
+  case ParamType::OptionalInt:
+  case ParamType::OptionalIntList:
+  case ParamType::OptionalDType:
+  case ParamType::OptionalFloat:
+  case ParamType::OptionalStr:
+  case ParamType::Generator:
+  case ParamType::Device:
+  case ParamType::Any:
+    return true;
+  default:
+    return p.optional;
+  }
+}
+
+bool fits(ParamType type, PyObject* o) {
+  switch (type) {
+  case ParamType::Tensor:
+  case ParamType::OptionalTensor:
+    return isTensor(o);
+  case ParamType::TensorList:
+    return isSequence(o) && allOf(o, isTensor);
+  case ParamType::Operand:
+    return isTensor(o) || isNumber(o);
+  case ParamType::Scalar:
+  case ParamType::OptionalScalar:
+    return isNumber(o) || (isTensor(o) && tensorOf(o).numel() == 1);
+  case ParamType::Int:
+  case ParamType::OptionalInt:
+    return isInteger(o);
+  case ParamType::IntList:
+  case ParamType::OptionalIntList:
+  case ParamType::IntList2:
+    return isInteger(o) || (isSequence(o) && allOf(o, isSizeElement));
+  case ParamType::Bool:
+    return PyBool_Check(o) || isNumpyBool(o);
+  case ParamType::OptionalDType:
+    return asDType(o).has_value();
+  case ParamType::Float:
+  case ParamType::OptionalFloat:
+    return isNumber(o);
+  case ParamType::Str:
+  case ParamType::OptionalStr:
+    return PyUnicode_Check(o);
+  case ParamType::Generator:
+    return isGenerator(o);
+  case ParamType::Device:
+    return PyUnicode_Check(o) || isDevice(o);
+  case ParamType::Any:
+    return true;
+  }
+  return false;
+}
+
+const char* typeText(ParamType type) {
+  switch (type) {
+  case ParamType::Tensor:
+  case ParamType::OptionalTensor:
+    return "Tensor";
+  case ParamType::TensorList:
+    return "tuple of Tensors";
+  case ParamType::Operand:
+    return "Tensor or Number";
+  case ParamType::Scalar:
+  case ParamType::OptionalScalar:
+    return "Number";
+  case ParamType::Int:
+  case ParamType::OptionalInt:
+    return "int";
+  case ParamType::IntList:
+  case ParamType::OptionalIntList:
+  case ParamType::IntList2:
+    return "tuple of ints";
+  case ParamType::Bool:
+    return "bool";
+  case ParamType::OptionalDType:
+    return "tandem.dtype";
+  case ParamType::Float:
+  case ParamType::OptionalFloat:
+    return "float";
+  case ParamType::Str:
+  case ParamType::OptionalStr:
+    return "str";
+  case ParamType::Generator:
+    return "tandem.Generator";
+  case ParamType::Device:
+    return "tandem.device";
+  case ParamType::Any:
+    return "object";
+  }
+  return "?";
+}
+
+bool isIntList(ParamType t) {
+  return t == ParamType::IntList || t == ParamType::OptionalIntList || t == ParamType::IntList2;
+}
+
+// Keywords of NumPy and of older PyTorch that mean the same.
+struct Alias {
+  const char* keyword;
+  const char* parameter;
+};
+constexpr Alias kAliases[] = {{"axis", "dim"},    {"axis", "dims"},  {"self", "input"}, {"x", "input"},
+                              {"x1", "input"},    {"a", "input"},    {"x2", "other"},   {"keepdims", "keepdim"},
+                              {"axis1", "dim1"},  {"axis2", "dim2"}, {"axis0", "dim0"}, {"dim", "axis"},
+                              {"tensor", "input"}};
+
+}  // namespace
+
+// ---- binding --------------------------------------------------------------------------------------------------------
+
+class Binder {
+ public:
+  enum class Why : std::uint8_t { Fits, TooMany, WrongType, UnknownKeyword, Twice, Missing };
+
+  Binder(const Signature& s, PyObject* self, PyObject* const* args, Py_ssize_t numArgs, PyObject* keywords)
+      : signature_(s), self_(self), args_(args), numArgs_(static_cast<std::size_t>(numArgs)), keywords_(keywords) {}
+
+  bool bind(ParsedArgs& a) {
+    a.signature_ = &signature_;
+    a.out_ = nullptr;
+    a.varargsAt_ = ParsedArgs::kMaxParams;
+    const std::size_t count = signature_.params.size();
+    for (std::size_t i = 0; i < count; ++i) a.values_[i] = nullptr;
+    std::size_t at = 0;
+    given_ = 0;
+    if (self_ != nullptr && !put(a, at++, self_)) return false;
+    for (std::size_t j = 0; j < numArgs_; ++j, ++at) {
+      if (at >= count || signature_.params[at].keywordOnly) return no(Why::TooMany, at);
+      if (isLastPositional(at) && takesVarargs(signature_.params[at].type, j)) {
+        a.varargsAt_ = at;
+        a.varargs_ = args_ + j;
+        a.numVarargs_ = numArgs_ - j;
+        a.values_[at] = args_[j];
+        given_ |= 1U << at;
+        break;
+      }
+      if (!put(a, at, args_[j])) return false;
+    }
+    return (keywords_ == nullptr || bindKeywords(a)) && allGiven();
+  }
+
+  /// The error for a name with one signature.
+  void raise() const {
+    const char* op = signature_.op;
+    const ParamSpec* p = at_ < signature_.params.size() ? &signature_.params[at_] : nullptr;
+    switch (why_) {
+    case Why::WrongType: {
+      std::string where = byKeyword_ ? "" : strcat(" (position ", at_ + (self_ != nullptr ? 0 : 1), ")");
+      fail<TypeError>(op, "(): argument '", p->name, "'", where, " must be ", typeText(p->type), ", not ",
+                      Py_TYPE(bad_)->tp_name);
+    }
+    case Why::UnknownKeyword:
+      fail<TypeError>(op, "() got an unexpected keyword argument '", name_, "'");
+    case Why::Twice:
+      fail<TypeError>(op, "() got multiple values for argument '", name_, "'");
+    case Why::Missing:
+      fail<TypeError>(op, "() missing 1 required positional arguments: \"", p->name, "\"");
+    default:
+      raiseCombination();
+    }
+  }
+  [[noreturn]] void raiseCombination() const {
+    fail<TypeError>(signature_.op, "() received an invalid combination of arguments - got ", gotText(),
+                    ", but expected ", signatureText(signature_));
+  }
+
+  [[nodiscard]] std::string gotText() const {
+    std::string text = "(";
+    auto add = [&](const char* name, PyObject* o) {
+      if (text.size() > 1) text += ", ";
+      if (name != nullptr) text += strcat(name, "=");
+      text += Py_TYPE(o)->tp_name == tensorType->tp_name ? "Tensor" : Py_TYPE(o)->tp_name;
+    };
+    if (self_ != nullptr) add(nullptr, self_);
+    for (std::size_t i = 0; i < numArgs_; ++i) add(nullptr, args_[i]);
+    for (Py_ssize_t k = 0; keywords_ != nullptr && k < PyTuple_GET_SIZE(keywords_); ++k) {
+      add(PyUnicode_AsUTF8(PyTuple_GET_ITEM(keywords_, k)), args_[numArgs_ + static_cast<std::size_t>(k)]);
+    }
+    return text + ")";
+  }
+  static std::string signatureText(const Signature& s) {
+    std::string text = "(";
+    bool starred = false;
+    for (const ParamSpec& p : s.params) {
+      if (text.size() > 1) text += ", ";
+      if (p.keywordOnly && !starred) text += "*, ";
+      starred |= p.keywordOnly;
+      text += strcat(typeText(p.type), " ", p.name, p.optional ? " = None" : "");
+    }
+    if (s.takesOut) text += strcat(starred ? ", " : ", *, ", "Tensor out = None");
+    return text + ")";
+  }
+
+ private:
+  bool no(Why why, std::size_t at) {
+    why_ = why;
+    at_ = at;
+    return false;
+  }
+  bool put(ParsedArgs& a, std::size_t at, PyObject* o) {
+    const ParamSpec& p = signature_.params[at];
+    given_ |= 1U << at;
+    if (o == Py_None && takesNone(p)) return true;
+    if (!fits(p.type, o)) {
+      bad_ = o;
+      return no(Why::WrongType, at);
+    }
+    a.values_[at] = o;
+    return true;
+  }
+  [[nodiscard]] bool isLastPositional(std::size_t at) const {
+    return at + 1 == signature_.params.size() || signature_.params[at + 1].keywordOnly;
+  }
+  [[nodiscard]] bool takesVarargs(ParamType type, std::size_t j) const {
+    auto test = isIntList(type) ? isSizeElement : type == ParamType::TensorList ? isTensor : nullptr;
+    if (test == nullptr) return false;
+    for (; j < numArgs_; ++j) {
+      if (!test(args_[j])) return false;
+    }
+    return true;
+  }
+  [[nodiscard]] std::size_t find(const char* name) const {
+    for (std::size_t i = 0; i < signature_.params.size(); ++i) {
+      if (std::strcmp(signature_.params[i].name, name) == 0) return i;
+    }
+    return signature_.params.size();
+  }
+  bool bindKeywords(ParsedArgs& a) {
+    const std::size_t count = signature_.params.size();
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(keywords_); ++k) {
+      PyObject* value = args_[numArgs_ + static_cast<std::size_t>(k)];
+      name_ = PyUnicode_AsUTF8(PyTuple_GET_ITEM(keywords_, k));
+      std::size_t at = find(name_);
+      for (const Alias& alias : kAliases) {
+        if (at != count) break;
+        if (std::strcmp(alias.keyword, name_) == 0) at = find(alias.parameter);
+      }
+      if (at == count) {
+        if (!signature_.takesOut || std::strcmp(name_, "out") != 0) return no(Why::UnknownKeyword, count);
+        if (value != Py_None) a.out_ = value;
+        continue;
+      }
+      if ((given_ >> at & 1U) != 0) return no(Why::Twice, at);
+      byKeyword_ = true;
+      if (!put(a, at, value)) return false;
+    }
+    return true;
+  }
+  bool allGiven() {
+    for (std::size_t i = 0; i < signature_.params.size(); ++i) {
+      if (!signature_.params[i].optional && (given_ >> i & 1U) == 0) return no(Why::Missing, i);
+    }
+    return true;
+  }
+
+  const Signature& signature_;
+  PyObject* self_;
+  PyObject* const* args_;
+  std::size_t numArgs_;
+  PyObject* keywords_;
+  std::uint32_t given_ = 0;
+  Why why_ = Why::Fits;
+  std::size_t at_ = 0;
+  PyObject* bad_ = nullptr;
+  const char* name_ = "";
+  bool byKeyword_ = false;
+};
+
+PyObject* callOverloads(std::span<const Signature> overloads, PyObject* self, PyObject* const* args, Py_ssize_t numArgs,
+                        PyObject* keywords) noexcept {
+  return guarded([&]() -> PyObject* {
+    ParsedArgs a;
+    for (const Signature& s : overloads) {
+      if (Binder(s, self, args, numArgs, keywords).bind(a)) return s.call(a);
+    }
+    Binder first(overloads[0], self, args, numArgs, keywords);
+    if (overloads.size() == 1) {
+      first.bind(a);
+      first.raise();
+    }
+    std::string text = strcat(overloads[0].op, "() received an invalid combination of arguments - got ",
+                              first.gotText(), ", but expected one of:\n");
+    for (const Signature& s : overloads) text += strcat(" * ", Binder::signatureText(s), "\n");
+    throw TypeError(text);
+  });
+}
+
+// ---- reading --------------------------------------------------------------------------------------------------------
+
+const Tensor& ParsedArgs::tensor(std::size_t i) const {
+  static const Tensor absent;
+  return has(i) ? tensorOf(values_[i]) : absent;
+}
+
+std::vector<Tensor> ParsedArgs::tensors(std::size_t i) const {
+  std::vector<Tensor> result;
+  if (!has(i)) return result;
+  bool var = i == varargsAt_;
+  std::size_t n = var ? numVarargs_ : static_cast<std::size_t>(PySequence_Fast_GET_SIZE(values_[i]));
+  PyObject* const* items = var ? varargs_ : PySequence_Fast_ITEMS(values_[i]);
+  result.reserve(n);
+  for (std::size_t k = 0; k < n; ++k) result.push_back(tensorOf(items[k]));
+  return result;
+}
+
+Operand ParsedArgs::operand(std::size_t i) const {
+  if (isTensor(values_[i])) return tensorOf(values_[i]);
+  return scalarOf(values_[i]);
+}
+Operand ParsedArgs::operand(std::size_t i, Scalar dflt) const { return has(i) ? operand(i) : Operand(dflt); }
+
+Scalar ParsedArgs::scalar(std::size_t i, Scalar dflt) const {
+  if (!has(i)) return dflt;
+  return isTensor(values_[i]) ? itemOf(tensorOf(values_[i])) : scalarOf(values_[i]);
+}
+std::optional<Scalar> ParsedArgs::optionalScalar(std::size_t i) const {
+  return has(i) ? std::optional(scalar(i)) : std::nullopt;
+}
+
+std::int64_t ParsedArgs::integer(std::size_t i, std::int64_t dflt) const { return has(i) ? indexOf(values_[i]) : dflt; }
+std::optional<std::int64_t> ParsedArgs::optionalInteger(std::size_t i) const {
+  return has(i) ? std::optional(integer(i)) : std::nullopt;
+}
+
+Dims ParsedArgs::ints(std::size_t i, std::initializer_list<std::int64_t> dflt) const {
+  if (!has(i)) return dflt;
+  Dims dims;
+  if (i == varargsAt_) {
+    for (std::size_t k = 0; k < numVarargs_; ++k) dims.push_back(indexOf(varargs_[k]));
+  } else {
+    dims = dimsOf(values_[i], signature_->op);
+  }
+  if (signature_->params[i].type == ParamType::IntList2) {
+    if (dims.size() == 1) dims.push_back(dims[0]);
+    if (dims.size() != 2) {
+      fail<ValueError>(signature_->op, "(): argument '", signature_->params[i].name, "' must be one or two ints, got ",
+                       shapeText(dims));
+    }
+  }
+  return dims;
+}
+std::optional<Dims> ParsedArgs::optionalInts(std::size_t i) const {
+  return has(i) ? std::optional(ints(i)) : std::nullopt;
+}
+
+bool ParsedArgs::boolean(std::size_t i, bool dflt) const {
+  return has(i) ? checked(PyObject_IsTrue(values_[i])) != 0 : dflt;
+}
+
+std::optional<DType> ParsedArgs::dtype(std::size_t i) const { return has(i) ? asDType(values_[i]) : std::nullopt; }
+
+double ParsedArgs::number(std::size_t i, double dflt) const {
+  if (!has(i)) return dflt;
+  double v = PyFloat_AsDouble(values_[i]);
+  if (v == -1.0 && PyErr_Occurred() != nullptr) throw PythonError();
+  return v;
+}
+std::optional<double> ParsedArgs::optionalNumber(std::size_t i) const {
+  return has(i) ? std::optional(number(i)) : std::nullopt;
+}
+
+std::string ParsedArgs::str(std::size_t i, std::string_view dflt) const {
+  if (!has(i)) return std::string(dflt);
+  Py_ssize_t n;
+  const char* s = PyUnicode_AsUTF8AndSize(values_[i], &n);
+  if (s == nullptr) throw PythonError();
+  return {s, static_cast<std::size_t>(n)};
+}
+std::optional<std::string> ParsedArgs::optionalStr(std::size_t i) const {
+  return has(i) ? std::optional(str(i)) : std::nullopt;
+}
+
+Generator* ParsedArgs::generator(std::size_t i) const { return has(i) ? generatorOf(values_[i]) : nullptr; }
+
+}  // namespace tandem::python

@@ -1,0 +1,168 @@
+// How Python arguments reach operations. The generator writes, for every Python name, a list of overloads
+//
+//   static constexpr ParamSpec params_add_0[] = {{"input", ParamType::Operand, false, false}, ...};
+//   static PyObject* call_add_0(ParsedArgs& a) { return wrap(a, ops::add(a.operand(0), a.operand(1))); }
+//   static constexpr Signature sigs_add[] = {{"add", params_add_0, call_add_0, /*takesOut=*/true}};
+//
+// and tables of PyMethodDef made by `function<sigs_add>("add", doc)` and `method<sigs_add>("add", doc)`, which end in
+// an empty entry: kFunctions (tandem.*), kMethods (on Tensor, in-place forms included), kNnFunctions, kLinalgFunctions,
+// kSpecialFunctions.
+//
+// A call binds arguments to the parameters of each overload in turn and checks their types without converting them; the
+// first overload that fits is called, and converts what it reads. Errors name the operation and its signatures.
+#pragma once
+
+#include <Python.h>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "eager/tensor.h"
+
+namespace tandem {
+class Generator;
+}
+
+namespace tandem::python {
+
+/// The kind of value a parameter takes. The Optional ones take None as well, as does every parameter with a default;
+/// None then counts as not given.
+enum class ParamType : std::uint8_t {
+  Tensor,
+  OptionalTensor,
+  TensorList,  // list or tuple of tensors; one tensor is not a list
+  Operand,     // tensor or number
+  Scalar,      // number, or a tensor of one element (which is read)
+  OptionalScalar,
+  Int,  // anything with __index__ but bool
+  OptionalInt,
+  IntList,  // list, tuple or one int; where it is the last positional parameter, also as varargs
+  OptionalIntList,
+  IntList2,  // as IntList; one int stands for two
+  Bool,
+  OptionalDType,  // a dtype, or float, int, bool
+  Float,          // number
+  OptionalFloat,
+  Str,
+  OptionalStr,
+  Generator,  // tandem.Generator or None
+  Device,     // None or anything that says "cpu"; other devices are an error
+  Any,        // accepted and ignored: layout, pin_memory, memory_format
+};
+
+struct ParamSpec {
+  const char* name;
+  ParamType type;
+  bool optional;  // may be left out
+  bool keywordOnly;
+};
+
+class ParsedArgs;
+struct Signature {
+  const char* op;  // as users write it, for messages
+  std::span<const ParamSpec> params;
+  PyObject* (*call)(ParsedArgs&);
+  bool takesOut = false;  // has the keyword `out`, see ParsedArgs::out and wrap
+};
+
+/// The arguments of one call, in the order of the signature's parameters. Borrows from the caller of the operation, so
+/// everything it hands out lives as long as the call. All accessors throw on a value out of range.
+class ParsedArgs {
+ public:
+  static constexpr std::size_t kMaxParams = 24;
+
+  /// Given, and not None.
+  [[nodiscard]] bool has(std::size_t i) const { return values_[i] != nullptr; }
+  /// Undefined where it was not given.
+  [[nodiscard]] const Tensor& tensor(std::size_t i) const;
+  [[nodiscard]] std::vector<Tensor> tensors(std::size_t i) const;
+  [[nodiscard]] Operand operand(std::size_t i) const;
+  /// `dflt` where it was not given.
+  [[nodiscard]] Operand operand(std::size_t i, Scalar dflt) const;
+  [[nodiscard]] std::optional<Operand> optionalOperand(std::size_t i) const {
+    return has(i) ? std::optional(operand(i)) : std::nullopt;
+  }
+  [[nodiscard]] Scalar scalar(std::size_t i, Scalar dflt = Scalar()) const;
+  [[nodiscard]] std::optional<Scalar> optionalScalar(std::size_t i) const;
+  [[nodiscard]] std::int64_t integer(std::size_t i, std::int64_t dflt = 0) const;
+  [[nodiscard]] std::optional<std::int64_t> optionalInteger(std::size_t i) const;
+  [[nodiscard]] Dims ints(std::size_t i, std::initializer_list<std::int64_t> dflt = {}) const;
+  [[nodiscard]] std::optional<Dims> optionalInts(std::size_t i) const;
+  [[nodiscard]] bool boolean(std::size_t i, bool dflt = false) const;
+  [[nodiscard]] std::optional<DType> dtype(std::size_t i) const;
+  [[nodiscard]] DType dtype(std::size_t i, DType dflt) const { return dtype(i).value_or(dflt); }
+  [[nodiscard]] double number(std::size_t i, double dflt = 0) const;
+  [[nodiscard]] std::optional<double> optionalNumber(std::size_t i) const;
+  [[nodiscard]] std::string str(std::size_t i, std::string_view dflt = {}) const;
+  [[nodiscard]] std::optional<std::string> optionalStr(std::size_t i) const;
+  /// Null where it was not given: the default generator.
+  [[nodiscard]] Generator* generator(std::size_t i) const;
+
+  /// The argument itself; null where it was not given.
+  [[nodiscard]] PyObject* object(std::size_t i) const { return values_[i]; }
+  /// The operation as users write it, for messages.
+  [[nodiscard]] const char* op() const { return signature_->op; }
+  /// The value of `out`: a tensor or a tuple of tensors, or null.
+  [[nodiscard]] PyObject* out() const { return out_; }
+  /// A new reference to argument 0: what an in-place method returns.
+  [[nodiscard]] PyObject* self() const { return Py_NewRef(values_[0]); }
+
+ private:
+  friend class Binder;
+  const Signature* signature_ = nullptr;
+  PyObject* out_ = nullptr;
+  std::size_t varargsAt_ = kMaxParams;  // the parameter that took varargs
+  PyObject* const* varargs_ = nullptr;
+  std::size_t numVarargs_ = 0;
+  PyObject* values_[kMaxParams];
+};
+
+/// Binds and calls the first overload that fits; `self`, if not null, is argument 0.
+PyObject* callOverloads(std::span<const Signature> overloads, PyObject* self, PyObject* const* args, Py_ssize_t numArgs,
+                        PyObject* keywords) noexcept;
+
+template <const auto& overloads>
+PyObject* functionEntry(PyObject*, PyObject* const* args, Py_ssize_t numArgs, PyObject* keywords) {
+  return callOverloads(overloads, nullptr, args, numArgs, keywords);
+}
+template <const auto& overloads>
+PyObject* methodEntry(PyObject* self, PyObject* const* args, Py_ssize_t numArgs, PyObject* keywords) {
+  return callOverloads(overloads, self, args, numArgs, keywords);
+}
+template <const auto& overloads>
+PyMethodDef function(const char* name, const char* doc) {
+  return {name, reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&functionEntry<overloads>)),
+          METH_FASTCALL | METH_KEYWORDS, doc};
+}
+template <const auto& overloads>
+PyMethodDef method(const char* name, const char* doc) {
+  return {name, reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&methodEntry<overloads>)),
+          METH_FASTCALL | METH_KEYWORDS, doc};
+}
+
+inline std::optional<Operand> optionalOperand(const ParsedArgs& a, std::size_t i) { return a.optionalOperand(i); }
+
+// Results. A new reference to the Python object of a value.
+PyObject* wrap(Tensor t);
+PyObject* wrap(bool v);
+PyObject* wrap(std::int64_t v);
+PyObject* wrap(double v);
+PyObject* wrap(const Scalar& v);
+PyObject* wrap(DType v);
+PyObject* wrap(std::span<const Tensor> tensors);  // a tuple
+inline PyObject* wrap(const std::vector<Tensor>& tensors) { return wrap(std::span<const Tensor>(tensors)); }
+
+/// `result`, or the tensor given as `out` after `result` was stored in it (resized if it is empty; history of an
+/// operand or a dtype that `out` cannot take is an error).
+PyObject* wrap(ParsedArgs& a, Tensor result);
+/// Several results; with `fields` as a named tuple `tandem.return_types.<typeName>`.
+PyObject* wrap(ParsedArgs& a, std::span<const Tensor> results, const char* typeName = nullptr,
+               std::initializer_list<const char*> fields = {});
+/// What a factory returns: a leaf, requiring a gradient if `requiresGrad`.
+PyObject* wrapLeaf(ParsedArgs& a, Tensor result, bool requiresGrad);
+
+}  // namespace tandem::python

@@ -1,0 +1,331 @@
+#include "python/src/autograd_bindings.h"
+
+#include "autograd/autograd.h"
+#include "python/src/arg_parser.h"
+#include "python/src/function_bindings.h"
+#include "python/src/py_tensor.h"
+
+namespace tandem::python {
+
+namespace {
+
+template <class F>
+void* slot(F* f) {
+  return reinterpret_cast<void*>(f);
+}
+
+// ---- nodes
+// ----------------------------------------------------------------------------------------------------------------
+
+struct NodeObject {
+  PyObject_HEAD Ref<Node> node;
+};
+PyTypeObject* nodeType;
+
+Node& nodeOf(PyObject* o) { return *reinterpret_cast<NodeObject*>(o)->node; }
+
+void nodeDealloc(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  reinterpret_cast<NodeObject*>(self)->node.~Ref();
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+PyObject* nodeRepr(PyObject* self) {
+  return guarded([&] { return PyUnicode_FromFormat("<%s object at %p>", nodeOf(self).name().c_str(), &nodeOf(self)); });
+}
+PyObject* nodeName(PyObject* self, PyObject*) {
+  return guarded([&] { return PyUnicode_FromString(nodeOf(self).name().c_str()); });
+}
+Py_hash_t nodeHash(PyObject* self) { return _Py_HashPointer(&nodeOf(self)); }
+PyObject* nodeCompare(PyObject* left, PyObject* right, int op) {
+  if ((op != Py_EQ && op != Py_NE) || Py_TYPE(right) != nodeType) Py_RETURN_NOTIMPLEMENTED;
+  return PyBool_FromLong((&nodeOf(left) == &nodeOf(right)) == (op == Py_EQ) ? 1 : 0);
+}
+PyObject* nextFunctions(PyObject* self, void*) {
+  return guarded([&]() -> PyObject* {
+    auto edges = nodeOf(self).edges();
+    PyRef tuple(checked(PyTuple_New(static_cast<Py_ssize_t>(edges.size()))));
+    for (std::size_t i = 0; i < edges.size(); ++i) {
+      PyRef node(checked(nodeObject(edges[i].node)));
+      PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i),
+                       checked(Py_BuildValue("(OI)", node.get(), edges[i] ? edges[i].result : 0)));
+    }
+    return tuple.release();
+  });
+}
+PyObject* variable(PyObject* self, void*) {
+  return guarded([&]() -> PyObject* {
+    auto* leaf = dynamic_cast<LeafNode*>(&nodeOf(self));
+    if (leaf == nullptr) {
+      PyErr_Format(PyExc_AttributeError, "'%s' object has no attribute 'variable'", nodeOf(self).name().c_str());
+      return nullptr;
+    }
+    return wrap(leaf->leaf());
+  });
+}
+PyObject* nodeSavedTensors(PyObject* self, void*) {
+  return guarded([&]() -> PyObject* { return savedTensorsOf(nodeOf(self)); });
+}
+PyObject* sequence(PyObject* self, PyObject*) { return PyLong_FromUnsignedLongLong(nodeOf(self).sequence()); }
+
+// ---- hooks
+// ----------------------------------------------------------------------------------------------------------------
+
+PyRef tupleOf(std::span<const Tensor> tensors) { return PyRef(checked(wrap(tensors))); }
+
+/// What a hook returned in place of a gradient: undefined for None.
+Tensor replacement(PyObject* result) {
+  if (result == Py_None) return {};
+  if (!isTensor(result)) {
+    fail<TypeError>("hook returned an object of type '", Py_TYPE(result)->tp_name, "', expected a Tensor or None");
+  }
+  return tensorOf(result);
+}
+void replaceAll(std::vector<Tensor>& list, PyObject* result) {
+  if (result == Py_None) return;
+  if (isTensor(result) && list.size() == 1) {
+    list[0] = tensorOf(result);
+    return;
+  }
+  if (!PyTuple_Check(result) || static_cast<std::size_t>(PyTuple_GET_SIZE(result)) != list.size()) {
+    fail("hook has returned an incorrect number of values (got ", PyTuple_Check(result) ? PyTuple_GET_SIZE(result) : 1,
+         ", but expected ", list.size(), ")");
+  }
+  for (std::size_t i = 0; i < list.size(); ++i)
+    list[i] = replacement(PyTuple_GET_ITEM(result, static_cast<Py_ssize_t>(i)));
+}
+
+PyObject* registerHook(PyObject* self, PyObject* hook) {
+  return guarded([&] {
+    const Tensor& t = tensorOf(self);
+    if (!autograd::requiresGrad(t)) fail("cannot register a hook on a tensor that doesn't require gradient");
+    return PyLong_FromUnsignedLongLong(autograd::registerHook(t, [call = SharedObject(hook)](const Tensor& grad) {
+      WithGil gil;
+      PyRef argument(checked(wrap(grad)));
+      PyRef result(checked(PyObject_CallOneArg(call.get(), argument.get())));
+      return replacement(result.get());
+    }));
+  });
+}
+PyObject* registerLeafHook(PyObject* self, PyObject* hook) {
+  return guarded([&] {
+    const Tensor& t = tensorOf(self);
+    if (!autograd::requiresGrad(t)) fail("cannot register a hook on a tensor that doesn't require gradient");
+    if (!autograd::isLeaf(t)) fail("post accumulate grad hooks cannot be registered on non-leaf tensors");
+    return PyLong_FromUnsignedLongLong(
+        autograd::registerPostAccumulateHook(t, [call = SharedObject(hook)](const Tensor& leaf) {
+          WithGil gil;
+          PyRef argument(checked(wrap(leaf)));
+          PyRef result(checked(PyObject_CallOneArg(call.get(), argument.get())));
+        }));
+  });
+}
+PyObject* nodeRegisterHook(PyObject* self, PyObject* hook) {
+  return guarded([&] {
+    return PyLong_FromUnsignedLongLong(autograd::registerNodeHook(
+        nodeOf(self), [call = SharedObject(hook)](std::vector<Tensor>& grads, std::span<const Tensor> cotangents) {
+          WithGil gil;
+          PyRef in = tupleOf(grads);
+          PyRef out = tupleOf(cotangents);
+          PyRef result(checked(PyObject_CallFunctionObjArgs(call.get(), in.get(), out.get(), nullptr)));
+          replaceAll(grads, result.get());
+        }));
+  });
+}
+PyObject* nodeRegisterPreHook(PyObject* self, PyObject* hook) {
+  return guarded([&] {
+    return PyLong_FromUnsignedLongLong(
+        autograd::registerNodePreHook(nodeOf(self), [call = SharedObject(hook)](std::vector<Tensor>& cotangents) {
+          WithGil gil;
+          PyRef out = tupleOf(cotangents);
+          PyRef result(checked(PyObject_CallOneArg(call.get(), out.get())));
+          replaceAll(cotangents, result.get());
+        }));
+  });
+}
+PyObject* removeHook(PyObject*, PyObject* args) {
+  PyObject* owner;
+  unsigned long long id;
+  if (PyArg_ParseTuple(args, "OK", &owner, &id) == 0) return nullptr;
+  return guarded([&]() -> PyObject* {
+    if (isTensor(owner)) {
+      autograd::removeHook(tensorOf(owner), id);
+    } else if (Py_TYPE(owner) == nodeType) {
+      autograd::removeNodeHook(nodeOf(owner), id);
+    }
+    Py_RETURN_NONE;
+  });
+}
+template <PyObject* (*method)(PyObject*, PyObject*)>
+PyObject* onTensor(PyObject*, PyObject* args) {
+  PyObject *self, *hook;
+  if (PyArg_ParseTuple(args, "O!O", tensorType, &self, &hook) == 0) return nullptr;
+  return method(self, hook);
+}
+
+// ---- backward and grad
+// --------------------------------------------------------------------------------------------------
+
+using P = ParamType;
+
+std::vector<Tensor> tensorsOf(PyObject* o, const char* what) {
+  std::vector<Tensor> list;
+  if (o == nullptr) return list;
+  if (isTensor(o)) return {tensorOf(o)};
+  PyRef items(PySequence_Fast(o, "expected a Tensor or a sequence of Tensors"));
+  if (!items) throw PythonError();
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) {
+    PyObject* item = PySequence_Fast_GET_ITEM(items.get(), i);
+    if (item != Py_None && !isTensor(item)) {
+      fail<TypeError>(what, " can be either Tensors or None, but got ", Py_TYPE(item)->tp_name);
+    }
+    list.push_back(item == Py_None ? Tensor() : tensorOf(item));
+  }
+  return list;
+}
+
+std::optional<bool> optionalBool(ParsedArgs& a, std::size_t i) {
+  return a.has(i) ? std::optional(a.boolean(i)) : std::nullopt;
+}
+
+PyObject* runBackward(const std::vector<Tensor>& roots, const std::vector<Tensor>& cotangents,
+                      autograd::RunOptions options, PyObject* inputs) {
+  std::vector<Tensor> only = tensorsOf(inputs, "inputs");
+  if (inputs != nullptr && only.empty()) fail("`inputs` argument to `backward()` cannot be empty.");
+  {
+    WithoutGil released;
+    autograd::backward(roots, cotangents, options, only);
+  }
+  Py_RETURN_NONE;
+}
+
+constexpr ParamSpec backwardParams[] = {{"self", P::Tensor, false, false},
+                                        {"gradient", P::OptionalTensor, true, false},
+                                        {"retain_graph", P::Bool, true, false},
+                                        {"create_graph", P::Bool, true, false},
+                                        {"inputs", P::Any, true, false}};
+constexpr Signature backwardSigs[] = {{"backward", backwardParams, [](ParsedArgs& a) -> PyObject* {
+                                         std::vector<Tensor> cotangents;
+                                         if (a.has(1)) cotangents.push_back(a.tensor(1));
+                                         return runBackward({a.tensor(0)}, cotangents,
+                                                            {optionalBool(a, 2), a.boolean(3)}, a.object(4));
+                                       }}};
+
+constexpr ParamSpec backwardAllParams[] = {
+    {"tensors", P::Any, false, false},       {"grad_tensors", P::Any, true, false},
+    {"retain_graph", P::Bool, true, false},  {"create_graph", P::Bool, true, false},
+    {"grad_variables", P::Any, true, false}, {"inputs", P::Any, true, false}};
+constexpr Signature backwardAllSigs[] = {{"backward", backwardAllParams, [](ParsedArgs& a) -> PyObject* {
+                                            return runBackward(
+                                                tensorsOf(a.object(0), "tensors"),
+                                                tensorsOf(a.has(1) ? a.object(1) : a.object(4), "gradients"),
+                                                {optionalBool(a, 2), a.boolean(3)}, a.object(5));
+                                          }}};
+
+constexpr ParamSpec gradParams[] = {
+    {"outputs", P::Any, false, false},          {"inputs", P::Any, false, false},
+    {"grad_outputs", P::Any, true, false},      {"retain_graph", P::Bool, true, false},
+    {"create_graph", P::Bool, true, false},     {"only_inputs", P::Bool, true, false},
+    {"allow_unused", P::Bool, true, false},     {"is_grads_batched", P::Bool, true, false},
+    {"materialize_grads", P::Bool, true, false}};
+constexpr Signature gradSigs[] = {
+    {"grad", gradParams, [](ParsedArgs& a) -> PyObject* {
+       if (!a.boolean(5, true)) fail<ValueError>("only_inputs argument is deprecated and must be True");
+       if (a.boolean(7)) fail<ValueError>("grad(): is_grads_batched=True is not offered; call grad once a cotangent");
+       std::vector<Tensor> outputs = tensorsOf(a.object(0), "outputs");
+       std::vector<Tensor> inputs = tensorsOf(a.object(1), "inputs");
+       std::vector<Tensor> cotangents = tensorsOf(a.object(2), "gradients");
+       autograd::GradOptions options;
+       options.retainGraph = optionalBool(a, 3);
+       options.createGraph = a.boolean(4);
+       options.materializeGrads = a.boolean(8);
+       if (options.materializeGrads && a.has(6) && !a.boolean(6)) {
+         fail<ValueError>("Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
+                          "allow_unused=False.");
+       }
+       options.allowUnused = a.boolean(6) || options.materializeGrads;
+       std::vector<Tensor> grads;
+       {
+         WithoutGil released;
+         grads = autograd::grad(outputs, inputs, cotangents, options);
+       }
+       return wrap(grads);
+     }}};
+
+PyObject* setAnomaly(PyObject*, PyObject* args) {
+  int on, checkNan;
+  if (PyArg_ParseTuple(args, "pp", &on, &checkNan) == 0) return nullptr;
+  return guarded([&]() -> PyObject* {
+    autograd::setAnomalyMode(on != 0, checkNan != 0);
+    Py_RETURN_NONE;
+  });
+}
+PyObject* anomaly(PyObject*, PyObject*) {
+  return Py_BuildValue("(NN)", PyBool_FromLong(autograd::anomalyMode() ? 1 : 0),
+                       PyBool_FromLong(autograd::anomalyChecksNan() ? 1 : 0));
+}
+
+}  // namespace
+
+PyObject* nodeObject(Ref<Node> node) {
+  if (!node) Py_RETURN_NONE;
+  auto* self = reinterpret_cast<NodeObject*>(checked(nodeType->tp_alloc(nodeType, 0)));
+  new (&self->node) Ref<Node>(std::move(node));
+  return reinterpret_cast<PyObject*>(self);
+}
+
+PyMethodDef backwardMethod() {
+  return method<backwardSigs>("backward",
+                              "backward(gradient=None, retain_graph=None, create_graph=False, inputs=None)\n\n"
+                              "Adds to `.grad` of the leaves the gradient of this tensor.");
+}
+
+void initAutograd(PyObject* module) {
+  static PyMethodDef nodeMethods[] = {
+      {"name", nodeName, METH_NOARGS, "What the node is called."},
+      {"register_hook", nodeRegisterHook, METH_O, "Calls hook(grad_inputs, grad_outputs) after the node ran."},
+      {"register_prehook", nodeRegisterPreHook, METH_O, "Calls hook(grad_outputs) before the node runs."},
+      {"_sequence_nr", sequence, METH_NOARGS, "Nodes run by decreasing number."},
+      {nullptr, nullptr, 0, nullptr},
+  };
+  static PyGetSetDef nodeProperties[] = {
+      {"next_functions", nextFunctions, nullptr, "Where gradients go on to.", nullptr},
+      {"variable", variable, nullptr, "The leaf at the end of the graph.", nullptr},
+      {"saved_tensors", nodeSavedTensors, nullptr, "What a Function saved.", nullptr},
+      {nullptr, nullptr, nullptr, nullptr, nullptr},
+  };
+  PyType_Slot slots[] = {
+      {Py_tp_doc, const_cast<char*>("A node of the graph of derivatives.")},
+      {Py_tp_dealloc, slot(nodeDealloc)},
+      {Py_tp_repr, slot(nodeRepr)},
+      {Py_tp_hash, slot(nodeHash)},
+      {Py_tp_richcompare, slot(nodeCompare)},
+      {Py_tp_methods, nodeMethods},
+      {Py_tp_getset, nodeProperties},
+      {0, nullptr},
+  };
+  PyType_Spec spec = {"tandem.autograd.graph.Node", sizeof(NodeObject), 0,
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE, slots};
+  nodeType = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
+  checked(PyModule_AddObjectRef(module, "_Node", reinterpret_cast<PyObject*>(nodeType)));
+
+  static PyMethodDef functions[] = {
+      function<backwardAllSigs>("_backward", "See tandem.autograd.backward."),
+      function<gradSigs>("_grad", "See tandem.autograd.grad."),
+      {"_register_hook", onTensor<registerHook>, METH_VARARGS, "The id of a new tensor hook."},
+      {"_register_leaf_hook", onTensor<registerLeafHook>, METH_VARARGS, "The id of a new hook after accumulation."},
+      {"_remove_hook", removeHook, METH_VARARGS, "Removes the hook of a tensor or node by its id."},
+      {"_set_anomaly", setAnomaly, METH_VARARGS, "Turns anomaly mode on or off."},
+      {"_anomaly", anomaly, METH_NOARGS, "(is on, checks NaN)."},
+      {nullptr, nullptr, 0, nullptr},
+  };
+  checked(PyModule_AddFunctions(module, functions));
+  initFunction(module);
+  autograd::install();
+  autograd::setLineProvider([] {
+    WithGil gil;
+    return userLineOutside();
+  });
+}
+
+}  // namespace tandem::python

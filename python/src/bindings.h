@@ -1,0 +1,13 @@
+// Functions of the module: those made from the records, and those that no record makes.
+#pragma once
+
+#include <Python.h>
+
+namespace tandem::python {
+
+/// Adds the generated functions, and the modules _nn, _linalg and _special with theirs.
+void initGenerated(PyObject* module);
+/// tensor, from_numpy, dtypes' rules, modes, threads, counters, memory.
+void initModuleFunctions(PyObject* module);
+
+}  // namespace tandem::python

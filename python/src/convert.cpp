@@ -1,0 +1,304 @@
+// dtype, device and Size objects.
+#include "python/src/convert.h"
+
+#include <cstring>
+#include <string>
+
+#include "python/src/errors.h"
+#include "python/src/py_tensor.h"
+
+namespace tandem::python {
+
+namespace {
+
+template <class F>
+void* slot(F* f) {
+  return reinterpret_cast<void*>(f);
+}
+
+// ---- dtype
+// ------------------------------------------------------------------------------------------------------------
+
+struct DTypeObject {
+  PyObject_HEAD DType type;
+};
+PyTypeObject* dtypeType;
+PyObject* dtypes[kNumDTypes];
+
+DType typeOf(PyObject* o) { return reinterpret_cast<DTypeObject*>(o)->type; }
+
+PyObject* dtypeRepr(PyObject* self) {
+  return PyUnicode_FromFormat("tandem.%s", std::string(dtypeName(typeOf(self))).c_str());
+}
+// The name under which pickle finds the one object.
+PyObject* dtypeReduce(PyObject* self, PyObject*) {
+  return PyUnicode_FromString(std::string(dtypeName(typeOf(self))).c_str());
+}
+PyObject* dtypeIsFloating(PyObject* self, void*) { return PyBool_FromLong(isFloating(typeOf(self)) ? 1 : 0); }
+PyObject* dtypeIsComplex(PyObject*, void*) { Py_RETURN_FALSE; }
+PyObject* dtypeIsSigned(PyObject* self, void*) { return PyBool_FromLong(isSigned(typeOf(self)) ? 1 : 0); }
+PyObject* dtypeItemSize(PyObject* self, void*) { return PyLong_FromSize_t(itemSize(typeOf(self))); }
+
+PyMethodDef dtypeMethods[] = {{"__reduce__", dtypeReduce, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
+PyGetSetDef dtypeProperties[] = {
+    {"is_floating_point", dtypeIsFloating, nullptr, "Is it a floating-point type?", nullptr},
+    {"is_complex", dtypeIsComplex, nullptr, "Is it a complex type? There are none.", nullptr},
+    {"is_signed", dtypeIsSigned, nullptr, "Can it hold negative numbers?", nullptr},
+    {"itemsize", dtypeItemSize, nullptr, "Bytes of one element.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+
+void initDTypes(PyObject* module) {
+  PyType_Slot slots[] = {
+      {Py_tp_doc, const_cast<char*>("The type of a tensor's elements: tandem.float32, tandem.int64, ...")},
+      {Py_tp_repr, slot(dtypeRepr)},
+      {Py_tp_methods, dtypeMethods},
+      {Py_tp_getset, dtypeProperties},
+      {0, nullptr},
+  };
+  PyType_Spec spec = {"tandem.dtype", sizeof(DTypeObject), 0,
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE, slots};
+  dtypeType = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
+  checked(PyModule_AddObjectRef(module, "dtype", reinterpret_cast<PyObject*>(dtypeType)));
+  for (int i = 0; i < kNumDTypes; ++i) {
+    auto* o = reinterpret_cast<DTypeObject*>(checked(dtypeType->tp_alloc(dtypeType, 0)));
+    o->type = static_cast<DType>(i);
+    dtypes[i] = reinterpret_cast<PyObject*>(o);
+    checked(PyModule_AddObjectRef(module, std::string(dtypeName(o->type)).c_str(), dtypes[i]));
+  }
+}
+
+// ---- device
+// -----------------------------------------------------------------------------------------------------------
+
+struct DeviceObject {
+  PyObject_HEAD PyObject* type;  // str
+  int index;                     // -1: none given
+};
+PyTypeObject* deviceType;
+PyObject* cpu;
+
+DeviceObject* deviceOf(PyObject* o) { return reinterpret_cast<DeviceObject*>(o); }
+
+PyObject* newDevice(const char* name, std::size_t length, int index) {
+  auto* self = deviceOf(checked(deviceType->tp_alloc(deviceType, 0)));
+  self->index = index;
+  self->type = PyUnicode_FromStringAndSize(name, static_cast<Py_ssize_t>(length));
+  return reinterpret_cast<PyObject*>(self);
+}
+
+PyObject* deviceNew(PyTypeObject*, PyObject* args, PyObject* kwargs) {
+  static const char* const keywords[] = {"type", "index", nullptr};
+  PyObject* type;
+  int index = -1;
+  if (PyArg_ParseTupleAndKeywords(args, kwargs, "O|i:device", const_cast<char**>(keywords), &type, &index) == 0) {
+    return nullptr;
+  }
+  return guarded([&]() -> PyObject* {
+    if (isDevice(type)) return Py_NewRef(type);
+    const char* text = PyUnicode_Check(type) ? PyUnicode_AsUTF8(type) : nullptr;
+    if (text == nullptr) fail<TypeError>("device(): argument 'type' must be str, not ", Py_TYPE(type)->tp_name);
+    std::string_view name = text;
+    if (std::size_t colon = name.find(':'); colon != std::string_view::npos) {
+      std::string digits(name.substr(colon + 1));
+      if (digits.empty() || digits.find_first_not_of("0123456789") != std::string::npos || digits.size() > 4) {
+        fail("Invalid device string: '", text, "'");
+      }
+      index = std::stoi(digits);
+      name = name.substr(0, colon);
+    }
+    if (name != "cpu" && name != "cuda" && name != "meta" && name != "mps") {
+      fail("Expected one of cpu, cuda, mps, meta device type at start of device string: ", text);
+    }
+    return newDevice(name.data(), name.size(), index);
+  });
+}
+
+void deviceDealloc(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  Py_XDECREF(deviceOf(self)->type);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+PyObject* deviceRepr(PyObject* self) {
+  DeviceObject* d = deviceOf(self);
+  return d->index < 0 ? PyUnicode_FromFormat("device(type='%U')", d->type)
+                      : PyUnicode_FromFormat("device(type='%U', index=%d)", d->type, d->index);
+}
+PyObject* deviceStr(PyObject* self) {
+  DeviceObject* d = deviceOf(self);
+  return d->index < 0 ? Py_NewRef(d->type) : PyUnicode_FromFormat("%U:%d", d->type, d->index);
+}
+PyObject* deviceCompare(PyObject* left, PyObject* right, int op) {
+  if ((op != Py_EQ && op != Py_NE) || !isDevice(left) || !isDevice(right)) Py_RETURN_NOTIMPLEMENTED;
+  bool same = PyUnicode_Compare(deviceOf(left)->type, deviceOf(right)->type) == 0 &&
+              deviceOf(left)->index == deviceOf(right)->index;
+  return PyBool_FromLong(same == (op == Py_EQ) ? 1 : 0);
+}
+Py_hash_t deviceHash(PyObject* self) { return PyObject_Hash(deviceOf(self)->type) + deviceOf(self)->index + 1; }
+PyObject* deviceTypeName(PyObject* self, void*) { return Py_NewRef(deviceOf(self)->type); }
+PyObject* deviceIndex(PyObject* self, void*) {
+  if (deviceOf(self)->index < 0) Py_RETURN_NONE;
+  return PyLong_FromLong(deviceOf(self)->index);
+}
+PyObject* deviceReduce(PyObject* self, PyObject*) {
+  PyRef text(deviceStr(self));
+  return Py_BuildValue("O(O)", deviceType, text.get());
+}
+
+PyMethodDef deviceMethods[] = {{"__reduce__", deviceReduce, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
+PyGetSetDef deviceProperties[] = {{"type", deviceTypeName, nullptr, "`cpu`, `cuda`, ...", nullptr},
+                                  {"index", deviceIndex, nullptr, "Its number, or None.", nullptr},
+                                  {nullptr, nullptr, nullptr, nullptr, nullptr}};
+
+void initDevice(PyObject* module) {
+  PyType_Slot slots[] = {
+      {Py_tp_doc, const_cast<char*>("device(type, index=None)\n\nWhere a tensor lives.")},
+      {Py_tp_new, slot(deviceNew)},
+      {Py_tp_dealloc, slot(deviceDealloc)},
+      {Py_tp_repr, slot(deviceRepr)},
+      {Py_tp_str, slot(deviceStr)},
+      {Py_tp_richcompare, slot(deviceCompare)},
+      {Py_tp_hash, slot(deviceHash)},
+      {Py_tp_methods, deviceMethods},
+      {Py_tp_getset, deviceProperties},
+      {0, nullptr},
+  };
+  PyType_Spec spec = {"tandem.device", sizeof(DeviceObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE, slots};
+  deviceType = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
+  checked(PyModule_AddObjectRef(module, "device", reinterpret_cast<PyObject*>(deviceType)));
+  cpu = newDevice("cpu", 3, -1);
+}
+
+// ---- Size
+// -------------------------------------------------------------------------------------------------------------
+
+PyTypeObject* sizeType;
+
+PyObject* sizeOfTuple(PyObject* tuple) {
+  if (tuple == nullptr) return nullptr;
+  PyRef owned(tuple);
+  Py_ssize_t n = PyTuple_GET_SIZE(tuple);
+  PyObject* size = sizeType->tp_alloc(sizeType, n);
+  for (Py_ssize_t i = 0; size != nullptr && i < n; ++i) {
+    PyTuple_SET_ITEM(size, i, Py_NewRef(PyTuple_GET_ITEM(tuple, i)));
+  }
+  return size;
+}
+PyObject* sizeNew(PyTypeObject*, PyObject* args, PyObject*) {
+  PyRef tuple(PyObject_Call(reinterpret_cast<PyObject*>(&PyTuple_Type), args, nullptr));
+  if (!tuple) return nullptr;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple.get()); ++i) {
+    PyObject* item = PyTuple_GET_ITEM(tuple.get(), i);
+    if (!PyIndex_Check(item)) {
+      PyErr_Format(PyExc_TypeError, "tandem.Size() takes an iterable of 'int' (item %zd is '%s')", i,
+                   Py_TYPE(item)->tp_name);
+      return nullptr;
+    }
+  }
+  return sizeOfTuple(tuple.release());
+}
+PyObject* sizeRepr(PyObject* self) {
+  return guarded([&] { return PyUnicode_FromFormat("tandem.Size(%s)", shapeText(dimsOf(self, "Size")).c_str()); });
+}
+PyObject* sizeConcat(PyObject* left, PyObject* right) {
+  PyObject* joined = PyTuple_Type.tp_as_sequence->sq_concat(left, right);
+  return joined != nullptr && PyTuple_CheckExact(joined) ? sizeOfTuple(joined) : joined;
+}
+PyObject* sizeSubscript(PyObject* self, PyObject* index) {
+  PyObject* part = PyTuple_Type.tp_as_mapping->mp_subscript(self, index);
+  return part != nullptr && PySlice_Check(index) && PyTuple_CheckExact(part) ? sizeOfTuple(part) : part;
+}
+PyObject* sizeNumel(PyObject* self, PyObject*) {
+  return guarded([&] { return PyLong_FromLongLong(numelOf(dimsOf(self, "numel"))); });
+}
+PyMethodDef sizeMethods[] = {{"numel", sizeNumel, METH_NOARGS, "Product of the sizes."},
+                             {nullptr, nullptr, 0, nullptr}};
+
+void initSize(PyObject* module) {
+  PyType_Slot slots[] = {
+      {Py_tp_doc, const_cast<char*>("The sizes of a tensor, as a tuple.")},
+      {Py_tp_new, slot(sizeNew)},
+      {Py_tp_repr, slot(sizeRepr)},
+      {Py_sq_concat, slot(sizeConcat)},
+      {Py_mp_subscript, slot(sizeSubscript)},
+      {Py_tp_methods, sizeMethods},
+      {0, nullptr},
+  };
+  PyType_Spec spec = {"tandem.Size", 0, 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE, slots};
+  PyRef bases(checked(PyTuple_Pack(1, &PyTuple_Type)));
+  sizeType = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpecWithBases(&spec, bases.get())));
+  checked(PyModule_AddObjectRef(module, "Size", reinterpret_cast<PyObject*>(sizeType)));
+}
+
+}  // namespace
+
+bool isDType(PyObject* o) { return Py_TYPE(o) == dtypeType; }
+PyObject* dtypeObject(DType t) { return dtypes[static_cast<int>(t)]; }
+
+std::optional<DType> asDType(PyObject* o) {
+  if (isDType(o)) return typeOf(o);
+  if (o == reinterpret_cast<PyObject*>(&PyFloat_Type)) return DType::Float64;
+  if (o == reinterpret_cast<PyObject*>(&PyLong_Type)) return DType::Int64;
+  if (o == reinterpret_cast<PyObject*>(&PyBool_Type)) return DType::Bool;
+  return std::nullopt;
+}
+
+bool isDevice(PyObject* o) { return Py_TYPE(o) == deviceType; }
+PyObject* cpuDevice() { return cpu; }
+
+void checkDevice(PyObject* o) {
+  if (o == Py_None) return;
+  PyRef made;
+  if (!isDevice(o)) {
+    made = PyRef(checked(PyObject_CallOneArg(reinterpret_cast<PyObject*>(deviceType), o)));
+    o = made.get();
+  }
+  if (PyUnicode_CompareWithASCIIString(deviceOf(o)->type, "cpu") == 0) return;
+  fail("device '", PyUnicode_AsUTF8(deviceOf(o)->type),
+       "' is not available: this build of Tandem computes on the CPU only (tandem.cuda.is_available() is False)");
+}
+
+bool isSize(PyObject* o) { return Py_TYPE(o) == sizeType; }
+
+PyObject* sizeObject(DimsRef dims) {
+  PyObject* size = sizeType->tp_alloc(sizeType, static_cast<Py_ssize_t>(dims.size()));
+  if (size == nullptr) throw PythonError();
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    PyTuple_SET_ITEM(size, static_cast<Py_ssize_t>(i), PyLong_FromLongLong(dims[i]));
+  }
+  return size;
+}
+
+Dims dimsOf(PyObject* o, const char* op) {
+  Dims dims;
+  if (PyTuple_Check(o) || PyList_Check(o)) {
+    Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
+    for (Py_ssize_t i = 0; i < n; ++i) {
+      PyObject* item = PySequence_Fast_GET_ITEM(o, i);
+      if (!PyIndex_Check(item)) fail<TypeError>(op, "(): sizes must be ints, not ", Py_TYPE(item)->tp_name);
+      dims.push_back(indexOf(item));
+    }
+  } else {
+    if (!PyIndex_Check(o)) fail<TypeError>(op, "(): sizes must be ints, not ", Py_TYPE(o)->tp_name);
+    dims.push_back(indexOf(o));
+  }
+  return dims;
+}
+
+PyObject* callSupport(const char* name, std::initializer_list<PyObject*> args) {
+  static PyObject* support = nullptr;
+  if (support == nullptr) support = PyImport_ImportModule("tandem._support");
+  if (support == nullptr) return nullptr;
+  PyRef function(PyObject_GetAttrString(support, name));
+  if (!function) return nullptr;
+  return PyObject_Vectorcall(function.get(), args.begin(), args.size(), nullptr);
+}
+
+void initConvert(PyObject* module) {
+  initDTypes(module);
+  initDevice(module);
+  initSize(module);
+}
+
+}  // namespace tandem::python

@@ -1,0 +1,44 @@
+// Python values to and from ours, where no tensor operation is involved: sizes, dtypes, devices, nested sequences.
+#pragma once
+
+#include <Python.h>
+#include <initializer_list>
+#include <optional>
+
+#include "eager/tensor.h"
+
+namespace tandem::python {
+
+// tandem.Size: a tuple of ints.
+bool isSize(PyObject* o);
+PyObject* sizeObject(DimsRef dims);
+/// A tuple, list or Size of integers, or one integer; TypeError naming `op`.
+Dims dimsOf(PyObject* o, const char* op);
+
+// tandem.dtype: one object each, compared by identity.
+bool isDType(PyObject* o);
+/// A dtype object or one of the types float, int, bool; nothing for others.
+std::optional<DType> asDType(PyObject* o);
+PyObject* dtypeObject(DType t);  // borrowed
+
+// tandem.device. The CPU is the only one.
+bool isDevice(PyObject* o);
+PyObject* cpuDevice();  // borrowed
+/// Error unless `o` is None or names the CPU.
+void checkDevice(PyObject* o);
+
+/// A fresh tensor of nested sequences, numbers, arrays or a tensor: `tandem.tensor`.
+Tensor makeTensor(PyObject* data, std::optional<DType> dtype);
+/// Shares the memory of a NumPy array (anything with the buffer protocol). TypeError for dtypes without a tensor.
+Tensor fromBuffer(PyObject* array);
+/// A NumPy array sharing the tensor's memory.
+PyObject* toNumpy(const Tensor& t);
+PyObject* toList(const Tensor& t);
+
+/// Calls a function of tandem/_support.py: what is better written in Python. A new reference or null.
+PyObject* callSupport(const char* name, std::initializer_list<PyObject*> args);
+
+/// Adds dtype, device, Size, layout and memory_format to the module.
+void initConvert(PyObject* module);
+
+}  // namespace tandem::python

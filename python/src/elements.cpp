@@ -1,0 +1,239 @@
+// Single elements between memory and Python, and tensors from nested sequences.
+#include "python/src/elements.h"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "autograd/autograd.h"
+#include "eager/ops.h"
+#include "python/src/convert.h"
+#include "python/src/float_proxy.h"
+#include "python/src/py_tensor.h"
+
+namespace tandem::python {
+
+namespace {
+
+float fromBFloat16(std::uint16_t bits) { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
+
+// Rounds to nearest, ties to even. A double goes through float rounded to odd, so that it is rounded once.
+std::uint16_t toBFloat16(double v) {
+  float f = static_cast<float>(v);
+  if (f != f) return 0x7fc0;
+  if (static_cast<double>(f) != v && std::isfinite(f)) {
+    bool tooBig = std::abs(static_cast<double>(f)) > std::abs(v);
+    auto bits = std::bit_cast<std::uint32_t>(f);
+    if (tooBig) --bits;  // towards zero
+    f = std::bit_cast<float>(bits | 1U);
+  }
+  auto bits = std::bit_cast<std::uint32_t>(f);
+  return static_cast<std::uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+template <class T>
+T load(const void* p) {
+  T v;
+  std::memcpy(&v, p, sizeof(T));
+  return v;
+}
+template <class T>
+void put(void* p, T v) {
+  std::memcpy(p, &v, sizeof(T));
+}
+
+template <class T>
+void putInteger(void* p, const Scalar& s, DType t) {
+  if (s.isFloat()) {
+    put<T>(p, static_cast<T>(static_cast<std::int64_t>(s.d)));
+    return;
+  }
+  // Negative numbers wrap in unsigned types, as in PyTorch.
+  if (s.i > static_cast<std::int64_t>(std::numeric_limits<T>::max()) ||
+      s.i < (std::is_signed_v<T> ? static_cast<std::int64_t>(std::numeric_limits<T>::min()) : -255)) {
+    fail("value ", s.i, " cannot be converted to ", dtypeName(t), " without overflow");
+  }
+  put<T>(p, static_cast<T>(s.i));
+}
+
+}  // namespace
+
+Scalar loadElement(DType t, const void* p) {
+  switch (t) {
+  case DType::Bool:
+    return {load<std::uint8_t>(p) != 0};
+  case DType::UInt8:
+    return {static_cast<std::int64_t>(load<std::uint8_t>(p))};
+  case DType::Int8:
+    return {static_cast<std::int64_t>(load<std::int8_t>(p))};
+  case DType::Int16:
+    return {static_cast<std::int64_t>(load<std::int16_t>(p))};
+  case DType::Int32:
+    return {static_cast<std::int64_t>(load<std::int32_t>(p))};
+  case DType::Int64:
+    return {load<std::int64_t>(p)};
+  case DType::Float16:
+    return {static_cast<double>(load<_Float16>(p))};
+  case DType::BFloat16:
+    return {static_cast<double>(fromBFloat16(load<std::uint16_t>(p)))};
+  case DType::Float32:
+    return {static_cast<double>(load<float>(p))};
+  case DType::Float64:
+    return {load<double>(p)};
+  }
+  return {};
+}
+
+void storeElement(DType t, void* p, const Scalar& s) {
+  switch (t) {
+  case DType::Bool:
+    return put<std::uint8_t>(p, s.asDouble() != 0.0 ? 1 : 0);
+  case DType::UInt8:
+    return putInteger<std::uint8_t>(p, s, t);
+  case DType::Int8:
+    return putInteger<std::int8_t>(p, s, t);
+  case DType::Int16:
+    return putInteger<std::int16_t>(p, s, t);
+  case DType::Int32:
+    return putInteger<std::int32_t>(p, s, t);
+  case DType::Int64:
+    return putInteger<std::int64_t>(p, s, t);
+  case DType::Float16:
+    return put<_Float16>(p, static_cast<_Float16>(s.asDouble()));
+  case DType::BFloat16:
+    return put<std::uint16_t>(p, toBFloat16(s.asDouble()));
+  case DType::Float32:
+    return put<float>(p, static_cast<float>(s.asDouble()));
+  case DType::Float64:
+    return put<double>(p, s.asDouble());
+  }
+}
+
+PyObject* elementObject(DType t, const void* p) {
+  if (t == DType::Float32) return PyFloat_FromDouble(static_cast<double>(load<float>(p)));
+  return wrap(loadElement(t, p));
+}
+
+Scalar itemOf(const Tensor& t) {
+  if (t.numel() != 1) fail("a Tensor with ", t.numel(), " elements cannot be converted to Scalar");
+  return loadElement(t.dtype(), t.data());
+}
+
+namespace {
+PyObject* listOf(const Tensor& t, std::size_t dim, const char* p) {
+  if (dim == t.shape().size()) return elementObject(t.dtype(), p);
+  std::int64_t n = t.shape()[dim];
+  std::int64_t step = t.strides()[dim] * static_cast<std::int64_t>(itemSize(t.dtype()));
+  PyRef list(checked(PyList_New(n)));
+  for (std::int64_t i = 0; i < n; ++i) PyList_SET_ITEM(list.get(), i, checked(listOf(t, dim + 1, p + i * step)));
+  return list.release();
+}
+}  // namespace
+
+PyObject* toList(const Tensor& t) { return listOf(t, 0, static_cast<const char*>(t.data())); }
+
+// ---- nested sequences
+// ---------------------------------------------------------------------------------------------------
+
+namespace {
+
+bool isLeaf(PyObject* o) { return isNumber(o) || (isTensor(o) && tensorOf(o).dim() == 0); }
+bool isNested(PyObject* o) {
+  if (PyList_Check(o) || PyTuple_Check(o)) return true;
+  return !PyUnicode_Check(o) && !PyBytes_Check(o) && !PyDict_Check(o) && !isLeaf(o) && PySequence_Check(o) != 0;
+}
+
+DType leafType(PyObject* o) {
+  if (isTensor(o)) return tensorOf(o).dtype();
+  if (PyFloat_CheckExact(o) || isFloatProxy(o)) return defaultDType();
+  if (PyBool_Check(o)) return DType::Bool;
+  if (PyLong_CheckExact(o)) return DType::Int64;
+  if (auto t = bufferDType(o)) return *t;  // NumPy's scalars
+  return PyFloat_Check(o) ? defaultDType() : DType::Int64;
+}
+
+/// Nested sequences read twice: for shape and dtype, then for the elements.
+class Nest {
+ public:
+  explicit Nest(PyObject* data) {
+    PyRef at = PyRef::borrow(data);
+    while (isNested(at.get())) {
+      if (shape_.size() == 64) fail<ValueError>("too many dimensions in nested sequences (self-reference?)");
+      Py_ssize_t n = PySequence_Size(at.get());
+      if (n < 0) throw PythonError();
+      shape_.push_back(n);
+      if (n == 0) break;
+      at = PyRef(checked(PySequence_GetItem(at.get(), 0)));
+    }
+    visit(data, 0, [&](PyObject* leaf) {
+      if (!isLeaf(leaf)) {
+        if (isTensor(leaf)) fail<ValueError>("only one element tensors can be converted to Python scalars");
+        fail<TypeError>("tensor(): cannot make an element of '", Py_TYPE(leaf)->tp_name, "'");
+      }
+      DType t = leafType(leaf);
+      type_ = any_ ? promoteTypes(type_, t) : t;
+      any_ = true;
+    });
+  }
+  [[nodiscard]] const Dims& shape() const { return shape_; }
+  [[nodiscard]] DType dtype() const { return any_ ? type_ : defaultDType(); }
+
+  template <class F>
+  void visit(PyObject* o, std::size_t dim, F&& leaf) const {
+    if (dim == shape_.size()) {
+      leaf(o);
+      return;
+    }
+    PyRef items(isNested(o) ? PySequence_Fast(o, "tensor(): expected a sequence") : nullptr);
+    if (!items) {
+      if (PyErr_Occurred() != nullptr) throw PythonError();
+      fail<TypeError>("tensor(): expected a sequence of length ", shape_[dim], " at dim ", dim, ", not '",
+                      Py_TYPE(o)->tp_name, "'");
+    }
+    Py_ssize_t n = PySequence_Fast_GET_SIZE(items.get());
+    if (n != shape_[dim]) {
+      fail<ValueError>("expected sequence of length ", shape_[dim], " at dim ", dim, " (got ", n, ")");
+    }
+    for (Py_ssize_t i = 0; i < n; ++i) visit(PySequence_Fast_GET_ITEM(items.get(), i), dim + 1, leaf);
+  }
+
+ private:
+  Dims shape_;
+  DType type_ = DType::Float32;
+  bool any_ = false;
+};
+
+Scalar leafScalar(PyObject* o) { return isTensor(o) ? itemOf(tensorOf(o)) : scalarOf(o); }
+
+}  // namespace
+
+Tensor makeTensor(PyObject* data, std::optional<DType> dtype) {
+  if (isTensor(data)) {
+    Tensor copy = ops::clone(autograd::detach(tensorOf(data)));
+    return dtype && *dtype != copy.dtype() ? ops::to(copy, *dtype) : copy;
+  }
+  if (isFloatProxy(data)) return ops::full(Dims{}, slotOf(data), dtype.value_or(defaultDType()));
+  if (!PyList_Check(data) && !PyTuple_Check(data) && PyObject_CheckBuffer(data) != 0 && !PyBytes_Check(data)) {
+    Tensor shared = fromBuffer(data);
+    if (dtype && *dtype != shared.dtype()) return ops::to(shared, *dtype);
+    return ops::clone(shared);
+  }
+  if (!isNested(data) && !isLeaf(data)) fail<TypeError>("tensor(): invalid data type '", Py_TYPE(data)->tp_name, "'");
+  Nest nest(data);
+  Tensor result = makeEmpty(nest.shape(), dtype.value_or(nest.dtype()));
+  DType t = result.dtype();
+  char* p = result.dataAs<char>();
+  std::size_t step = itemSize(t);
+  nest.visit(data, 0, [&](PyObject* leaf) {
+    if (t == DType::Float32 && PyFloat_CheckExact(leaf)) {
+      put<float>(p, static_cast<float>(PyFloat_AS_DOUBLE(leaf)));
+    } else {
+      storeElement(t, p, leafScalar(leaf));
+    }
+    p += step;
+  });
+  return result;
+}
+
+}  // namespace tandem::python

@@ -1,0 +1,146 @@
+#include "python/src/errors.h"
+
+#include <cstring>
+#include <frameobject.h>
+#include <new>
+#include <string_view>
+
+namespace tandem::python {
+
+namespace {
+PyObject* outOfMemoryType;
+PyObject* dataReadType;
+PyObject* internalType;
+
+void dropUnderGil(PyObject* p) {
+  // At interpreter exit the object goes with the process.
+  if (p == nullptr || Py_IsInitialized() == 0) return;
+  WithGil gil;
+  Py_DECREF(p);
+}
+
+std::string textOf(PyObject* value) {
+  PyRef text(value != nullptr ? PyObject_Str(value) : nullptr);
+  const char* s = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
+  if (s == nullptr) PyErr_Clear();
+  return s != nullptr ? s : "a Python exception";
+}
+}  // namespace
+
+SharedObject::SharedObject(PyObject* borrowed) : object_(Py_NewRef(borrowed), dropUnderGil) {}
+
+struct PythonError::State {
+  PyObject* type = nullptr;
+  PyObject* value = nullptr;
+  PyObject* trace = nullptr;
+  ~State() {
+    if (Py_IsInitialized() == 0) return;
+    WithGil gil;
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+  }
+};
+
+namespace {
+// The exception that is set, normalised so that its text can be read; it stays set.
+std::string pendingText() {
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  PyErr_NormalizeException(&type, &value, &trace);
+  std::string text = textOf(value);
+  PyErr_Restore(type, value, trace);
+  return text;
+}
+}  // namespace
+
+PythonError::PythonError() : Error(pendingText()), state_(std::make_shared<State>()) {
+  PyErr_Fetch(&state_->type, &state_->value, &state_->trace);
+}
+
+void PythonError::restore() const {
+  PyErr_Restore(Py_XNewRef(state_->type), Py_XNewRef(state_->value), Py_XNewRef(state_->trace));
+}
+
+void setPythonError() noexcept {
+  try {
+    throw;
+  } catch (const PythonError& e) {
+    e.restore();
+  } catch (const ValueError& e) {
+    PyErr_SetString(PyExc_ValueError, e.what());
+  } catch (const TypeError& e) {
+    PyErr_SetString(PyExc_TypeError, e.what());
+  } catch (const IndexError& e) {
+    PyErr_SetString(PyExc_IndexError, e.what());
+  } catch (const NotImplementedError& e) {
+    PyErr_SetString(PyExc_NotImplementedError, e.what());
+  } catch (const OutOfMemoryError& e) {
+    PyErr_SetString(outOfMemoryType, e.what());
+  } catch (const DataReadError& e) {
+    PyErr_SetString(dataReadType, e.what());
+  } catch (const InternalError& e) {
+    PyErr_SetString(internalType, e.what());
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  } catch (const std::exception& e) {
+    PyErr_SetString(PyExc_RuntimeError, e.what());
+  } catch (...) {
+    PyErr_SetString(PyExc_SystemError, "unknown C++ exception");
+  }
+}
+
+namespace {
+std::string placeOf(PyFrameObject* frame) {
+  PyRef code(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
+  PyObject* file = reinterpret_cast<PyCodeObject*>(code.get())->co_filename;
+  const char* name = PyUnicode_AsUTF8(file);
+  if (name == nullptr) PyErr_Clear();
+  return strcat(name != nullptr ? name : "?", ":", PyFrame_GetLineNumber(frame));
+}
+
+// The directory of the package, from the file of the extension module's parent; set once.
+std::string packageDirectory;
+}  // namespace
+
+std::string userLine() {
+  PyFrameObject* frame = PyEval_GetFrame();
+  return frame != nullptr ? placeOf(frame) : std::string();
+}
+
+std::string userLineOutside() {
+  if (packageDirectory.empty()) {
+    PyRef package(PyImport_ImportModule("tandem"));
+    PyRef file(package ? PyObject_GetAttrString(package.get(), "__file__") : nullptr);
+    const char* path = file ? PyUnicode_AsUTF8(file.get()) : nullptr;
+    PyErr_Clear();
+    std::string_view p = path != nullptr ? path : "/tandem/__init__.py";
+    packageDirectory = std::string(p.substr(0, p.rfind('/') + 1));
+  }
+  PyRef frame(Py_XNewRef(reinterpret_cast<PyObject*>(PyEval_GetFrame())));
+  std::string first;
+  while (frame) {
+    auto* f = reinterpret_cast<PyFrameObject*>(frame.get());
+    std::string place = placeOf(f);
+    if (first.empty()) first = place;
+    if (place.rfind(packageDirectory, 0) != 0) return place;
+    frame = PyRef(reinterpret_cast<PyObject*>(PyFrame_GetBack(f)));
+  }
+  return first;
+}
+
+void initErrors(PyObject* module) {
+  outOfMemoryType = checked(PyErr_NewExceptionWithDoc("tandem.OutOfMemoryError",
+                                                      "Memory for a tensor could not be had; the process goes on.",
+                                                      PyExc_RuntimeError, nullptr));
+  dataReadType = checked(PyErr_NewExceptionWithDoc("tandem.DataReadError",
+                                                   "The value of a tensor was read while a function was being traced.",
+                                                   PyExc_RuntimeError, nullptr));
+  internalType = checked(PyErr_NewExceptionWithDoc(
+      "tandem.InternalError", "A fault of Tandem itself: please report it.", PyExc_RuntimeError, nullptr));
+  checked(PyModule_AddObjectRef(module, "OutOfMemoryError", outOfMemoryType));
+  checked(PyModule_AddObjectRef(module, "DataReadError", dataReadType));
+  checked(PyModule_AddObjectRef(module, "InternalError", internalType));
+}
+
+}  // namespace tandem::python

@@ -1,0 +1,140 @@
+#include "python/src/generator.h"
+
+#include <cstring>
+
+#include <sys/random.h>
+
+#include "python/src/convert.h"
+#include "python/src/errors.h"
+#include "python/src/py_tensor.h"
+
+namespace tandem::python {
+
+namespace {
+
+struct GeneratorObject {
+  PyObject_HEAD Generator own;
+  bool isDefault;
+};
+PyTypeObject* generatorType;
+
+GeneratorObject* objectOf(PyObject* o) { return reinterpret_cast<GeneratorObject*>(o); }
+Generator& stateOf(PyObject* o) { return objectOf(o)->isDefault ? defaultGenerator() : objectOf(o)->own; }
+
+PyObject* create(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+  static const char* const keywords[] = {"device", nullptr};
+  PyObject* device = Py_None;
+  if (PyArg_ParseTupleAndKeywords(args, kwargs, "|O:Generator", const_cast<char**>(keywords), &device) == 0) {
+    return nullptr;
+  }
+  return guarded([&]() -> PyObject* {
+    checkDevice(device);
+    PyObject* self = checked(type->tp_alloc(type, 0));
+    new (&objectOf(self)->own) Generator();
+    objectOf(self)->isDefault = false;
+    return self;
+  });
+}
+void dealloc(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+PyObject* manualSeed(PyObject* self, PyObject* seed) {
+  return guarded([&]() -> PyObject* {
+    // Seeds up to 2^64 - 1 are accepted and stand for the same bits.
+    PyRef number(checked(PyNumber_Index(seed)));
+    int overflow = 0;
+    long long value = PyLong_AsLongLongAndOverflow(number.get(), &overflow);
+    if (overflow != 0) {
+      unsigned long long bits = PyLong_AsUnsignedLongLong(number.get());
+      if (PyErr_Occurred() != nullptr) {
+        PyErr_Clear();
+        fail("Overflow when unpacking long long: a seed has 64 bits");
+      }
+      value = static_cast<long long>(bits);
+    } else if (value == -1 && PyErr_Occurred() != nullptr) {
+      throw PythonError();
+    }
+    stateOf(self).manualSeed(value);
+    return Py_NewRef(self);
+  });
+}
+PyObject* initialSeed(PyObject* self, PyObject*) { return PyLong_FromLongLong(stateOf(self).seed()); }
+PyObject* seedRandomly(PyObject* self, PyObject*) {
+  std::int64_t value = 0;
+  if (getrandom(&value, sizeof value, 0) != static_cast<ssize_t>(sizeof value)) {
+    return PyErr_SetFromErrno(PyExc_OSError);
+  }
+  value &= 0x7fffffffffffffff;
+  stateOf(self).manualSeed(value);
+  return PyLong_FromLongLong(value);
+}
+
+// The state as 16 bytes: seed and offset.
+PyObject* getState(PyObject* self, PyObject*) {
+  return guarded([&] {
+    Tensor t = makeEmpty(Dims{16}, DType::UInt8);
+    std::int64_t words[2] = {stateOf(self).seed(), stateOf(self).offset()};
+    std::memcpy(t.data(), words, sizeof words);
+    return wrap(std::move(t));
+  });
+}
+PyObject* setState(PyObject* self, PyObject* state) {
+  return guarded([&]() -> PyObject* {
+    if (!isTensor(state)) fail<TypeError>("expected a tandem.ByteTensor, but got ", Py_TYPE(state)->tp_name);
+    const Tensor& t = tensorOf(state);
+    if (t.dtype() != DType::UInt8 || t.numel() != 16 || !t.isContiguous()) {
+      fail("the state of a generator is a contiguous uint8 tensor of 16 elements, not ", dtypeName(t.dtype()), " ",
+           shapeText(t.shape()));
+    }
+    std::int64_t words[2];
+    std::memcpy(words, t.data(), sizeof words);
+    stateOf(self).manualSeed(words[0]);
+    stateOf(self).setOffset(words[1]);
+    return Py_NewRef(self);
+  });
+}
+PyObject* device(PyObject*, void*) { return Py_NewRef(cpuDevice()); }
+
+PyMethodDef methods[] = {
+    {"manual_seed", manualSeed, METH_O, "Starts the stream of random numbers that belongs to `seed`."},
+    {"initial_seed", initialSeed, METH_NOARGS, "The seed of the stream."},
+    {"seed", seedRandomly, METH_NOARGS, "Seeds from the operating system; returns the seed."},
+    {"get_state", getState, METH_NOARGS, "The state, for `set_state`."},
+    {"set_state", setState, METH_O, "Goes on from a state of `get_state`."},
+    {nullptr, nullptr, 0, nullptr},
+};
+PyGetSetDef properties[] = {{"device", device, nullptr, "The CPU.", nullptr},
+                            {nullptr, nullptr, nullptr, nullptr, nullptr}};
+
+template <class F>
+void* slot(F* f) {
+  return reinterpret_cast<void*>(f);
+}
+
+}  // namespace
+
+bool isGenerator(PyObject* o) { return Py_TYPE(o) == generatorType; }
+Generator* generatorOf(PyObject* o) { return objectOf(o)->isDefault ? nullptr : &objectOf(o)->own; }
+
+void initGenerator(PyObject* module) {
+  PyType_Slot slots[] = {
+      {Py_tp_doc, const_cast<char*>("Generator(device='cpu')\n\nThe state behind random numbers.")},
+      {Py_tp_new, slot(create)},
+      {Py_tp_dealloc, slot(dealloc)},
+      {Py_tp_methods, methods},
+      {Py_tp_getset, properties},
+      {0, nullptr},
+  };
+  PyType_Spec spec = {"tandem.Generator", sizeof(GeneratorObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+                      slots};
+  generatorType = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
+  checked(PyModule_AddObjectRef(module, "Generator", reinterpret_cast<PyObject*>(generatorType)));
+  PyRef standard(checked(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(generatorType))));
+  objectOf(standard.get())->isDefault = true;
+  checked(PyModule_AddObjectRef(module, "default_generator", standard.get()));
+}
+
+}  // namespace tandem::python

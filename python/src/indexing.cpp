@@ -1,0 +1,425 @@
+// Reading and writing by index, as Python and NumPy index: integers, slices, None, Ellipsis, masks, integer tensors.
+//
+// An index is resolved from left to right into a view (select, slice, unsqueeze) and, where tensors take part, at most
+// one tensor a dim of that view. Reading is then the view or one `index_get`; writing is a write through the view or
+// one `index_put`. A mask becomes the columns of its nonzero places, except where a single value is written under it,
+// which is a `where` and needs no look at the data.
+#include "python/src/indexing.h"
+
+#include "eager/dispatch.h"
+#include "eager/helpers.h"
+#include "eager/ops.h"
+#include "python/src/convert.h"
+#include "python/src/py_tensor.h"
+
+namespace tandem::python {
+
+// ---- advanced
+// -----------------------------------------------------------------------------------------------------------
+
+std::vector<Tensor> nonzeroColumns(const Tensor& t) {
+  Tensor mask = t.dtype() == DType::Bool ? t : ops::ne(t, Scalar(0));
+  mask = ops::contiguous(mask);
+  const auto* p = mask.dataAs<const std::uint8_t>();
+  std::int64_t n = mask.numel();
+  std::int64_t count = 0;
+  for (std::int64_t i = 0; i < n; ++i) count += p[i] != 0 ? 1 : 0;
+  auto rank = static_cast<std::size_t>(mask.dim());
+  std::vector<Tensor> columns;
+  std::vector<std::int64_t*> out;
+  for (std::size_t d = 0; d < rank; ++d) {
+    columns.push_back(makeEmpty(Dims{count}, DType::Int64));
+    out.push_back(columns.back().dataAs<std::int64_t>());
+  }
+  Dims at(rank, 0);
+  for (std::int64_t i = 0; i < n; ++i) {
+    if (p[i] != 0) {
+      for (std::size_t d = 0; d < rank; ++d) *out[d]++ = at[d];
+    }
+    for (std::size_t d = rank; d-- > 0;) {
+      if (++at[d] < mask.shape()[d]) break;
+      at[d] = 0;
+    }
+  }
+  return columns;
+}
+
+namespace {
+
+/// Integer tensors of one shape in adjacent dims of `t`, from `first` on.
+struct Advanced {
+  Tensor t;
+  std::vector<Tensor> indices;
+  std::int64_t first = 0;
+
+  Advanced(const Tensor& input, std::vector<Tensor> given) : t(input) {
+    Dims shape;
+    std::string shapes;
+    bool fit = true;
+    std::int64_t last = -1;
+    std::int64_t count = 0;
+    for (std::size_t d = 0; d < given.size(); ++d) {
+      Tensor& index = given[d];
+      if (!index.defined()) continue;
+      if (isFloating(index.dtype()) || index.dtype() == DType::Bool) {
+        fail<IndexError>("tensors used as indices must be long, int, byte or bool tensors");
+      }
+      if (index.dtype() != DType::Int64) index = ops::to(index, DType::Int64);
+      if (count == 0) first = static_cast<std::int64_t>(d);
+      last = static_cast<std::int64_t>(d);
+      ++count;
+      shapes += strcat(shapes.empty() ? "" : ", ", shapeText(index.shape()));
+      fit = fit && joins(shape, index.shape());
+    }
+    if (!fit) {
+      fail<IndexError>("shape mismatch: indexing tensors could not be broadcast together with shapes ", shapes);
+    }
+    if (last - first + 1 != count) bringForward(given);
+    for (Tensor& index : given) {
+      if (index.defined()) indices.push_back(index.shape() == shape ? index : ops::expand(index, shape));
+    }
+  }
+
+  /// The shape of what is read, and of what can be written.
+  [[nodiscard]] Dims shape() const {
+    Dims s;
+    auto begin = static_cast<std::size_t>(first);
+    s.append(t.shape().begin(), t.shape().begin() + begin);
+    s.append(indices[0].shape().begin(), indices[0].shape().end());
+    s.append(t.shape().begin() + begin + indices.size(), t.shape().end());
+    return s;
+  }
+
+ private:
+  // Grows `to` to its broadcast with `shape`; false where they do not fit.
+  static bool joins(Dims& to, const Dims& shape) {
+    while (to.size() < shape.size()) to.insert(0, 1);
+    std::size_t lead = to.size() - shape.size();
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+      std::int64_t& d = to[lead + i];
+      if (d == 1) {
+        d = shape[i];
+      } else if (shape[i] != 1 && shape[i] != d) {
+        return false;
+      }
+    }
+    return true;
+  }
+  // Where indexed dims are not adjacent, theirs come first in the result, as in NumPy.
+  void bringForward(const std::vector<Tensor>& given) {
+    Dims order;
+    for (std::size_t d = 0; d < given.size(); ++d) {
+      if (given[d].defined()) order.push_back(static_cast<std::int64_t>(d));
+    }
+    for (std::int64_t d = 0; d < t.dim(); ++d) {
+      auto at = static_cast<std::size_t>(d);
+      if (at >= given.size() || !given[at].defined()) order.push_back(d);
+    }
+    t = ops::permute(t, order);
+    first = 0;
+  }
+};
+
+}  // namespace
+
+Tensor indexByTensors(const Tensor& t, std::vector<Tensor> indices) {
+  Advanced a(t, std::move(indices));
+  return ops::index_get(a.t, a.indices, a.first);
+}
+
+void assignByTensors(const Tensor& t, std::vector<Tensor> indices, const Tensor& values, bool accumulate) {
+  Advanced a(t, std::move(indices));
+  Dims shape = a.shape();
+  Tensor v = values.dtype() == t.dtype() ? values : ops::to(values, t.dtype());
+  while (v.dim() > static_cast<std::int64_t>(shape.size()) && v.shape()[0] == 1) v = ops::select(v, 0, 0);
+  if (!(v.shape() == shape)) {
+    Dims both = broadcastShapes("index_put", shape, v.shape());
+    if (!(both == shape)) {
+      fail("shape mismatch: value tensor of shape ", shapeText(v.shape()),
+           " cannot be broadcast to indexing result of shape ", shapeText(shape));
+    }
+    v = ops::expand(v, shape);
+  }
+  ops::assign(a.t, ops::index_put_at(a.t, v, a.indices, a.first, accumulate));
+}
+
+// ---- resolving an index
+// -----------------------------------------------------------------------------------------------
+
+namespace {
+
+class Resolver {
+ public:
+  explicit Resolver(const Tensor& t) : view_(t) {}
+
+  void resolve(PyObject* index) {
+    if (!PyTuple_Check(index)) {
+      checkCount(dimsTaken(index));
+      take(index);
+      return;
+    }
+    Py_ssize_t n = PyTuple_GET_SIZE(index);
+    std::int64_t taken = 0;
+    for (Py_ssize_t i = 0; i < n; ++i) taken += dimsTaken(PyTuple_GET_ITEM(index, i));
+    checkCount(taken);
+    for (Py_ssize_t i = 0; i < n; ++i) {
+      PyObject* item = PyTuple_GET_ITEM(index, i);
+      if (item == Py_Ellipsis) {
+        std::int64_t rest = 0;
+        for (Py_ssize_t j = i + 1; j < n; ++j) rest += dimsTaken(PyTuple_GET_ITEM(index, j));
+        dim_ = view_.dim() - rest;
+      } else {
+        take(item);
+      }
+    }
+  }
+
+  [[nodiscard]] bool anyTensor() const { return numTensors_ > 0; }
+  [[nodiscard]] const Tensor& view() const { return view_; }
+  [[nodiscard]] bool onlyMask() const { return mask_.defined() && numTensors_ == 1; }
+
+  [[nodiscard]] Tensor read() { return indexByTensors(view_, expandedIndices()); }
+  void write(const Tensor& values) { assignByTensors(view_, expandedIndices(), values, false); }
+  /// The one mask, as a mask of the view.
+  [[nodiscard]] Tensor maskOfView() const {
+    Tensor m = mask_;
+    for (std::int64_t d = maskDim_ + mask_.dim(); d < view_.dim(); ++d) m = ops::unsqueeze(m, -1);
+    return m;
+  }
+
+ private:
+  static bool isMask(const Tensor& t) { return t.dtype() == DType::Bool || t.dtype() == DType::UInt8; }
+
+  // Dims of the tensor that an item uses up.
+  std::int64_t dimsTaken(PyObject* item) {
+    if (item == Py_None || item == Py_Ellipsis || PyBool_Check(item)) return 0;
+    if (PySlice_Check(item) || PyLong_Check(item)) return 1;
+    Tensor t = tensorItem(item);
+    return t.defined() && isMask(t) ? t.dim() : 1;
+  }
+  void checkCount(std::int64_t taken) const {
+    if (taken <= view_.dim()) return;
+    if (view_.dim() == 0 && taken == 1) {
+      fail<IndexError>("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to "
+                       "convert a 0-dim tensor to a number");
+    }
+    fail<IndexError>("too many indices for tensor of dimension ", view_.dim());
+  }
+
+  // A tensor, list or array as an index tensor; undefined for single integers of other kinds.
+  Tensor tensorItem(PyObject* item) {
+    if (isTensor(item)) return tensorOf(item);
+    if (isNumber(item)) {
+      if (PyIndex_Check(item)) return {};
+      fail<IndexError>(
+          "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
+          "(got ",
+          Py_TYPE(item)->tp_name, ")");
+    }
+    // Converted once: the item is looked at twice.
+    for (auto& [object, tensor] : converted_) {
+      if (object == item) return tensor;
+    }
+    Tensor t = makeTensor(item, std::nullopt);
+    if (t.numel() == 0 && isFloating(t.dtype())) t = ops::to(t, DType::Int64);
+    converted_.emplace_back(item, t);
+    return t;
+  }
+
+  void take(PyObject* item) {
+    if (item == Py_None) {
+      insertDim();
+    } else if (item == Py_Ellipsis) {
+      dim_ = view_.dim();
+    } else if (PyBool_Check(item)) {
+      takeBool(item == Py_True);
+    } else if (PySlice_Check(item)) {
+      takeSlice(item);
+    } else if (PyLong_Check(item)) {
+      takeInt(indexOf(item));
+    } else {
+      Tensor t = tensorItem(item);
+      if (!t.defined()) {
+        takeInt(indexOf(item));
+      } else {
+        takeTensor(t, item);
+      }
+    }
+  }
+
+  void takeInt(std::int64_t i) {
+    std::int64_t n = view_.shape()[static_cast<std::size_t>(dim_)];
+    if (i < -n || i >= n) {
+      fail<IndexError>("index ", i, " is out of bounds for dimension ", place_, " with size ", n);
+    }
+    view_ = ops::select(view_, dim_, i);
+    ++place_;
+  }
+  void takeSlice(PyObject* slice) {
+    Py_ssize_t start, stop, step;
+    if (PySlice_Unpack(slice, &start, &stop, &step) < 0) throw PythonError();
+    if (step <= 0) fail<ValueError>("step must be greater than zero");
+    std::int64_t n = view_.shape()[static_cast<std::size_t>(dim_)];
+    PySlice_AdjustIndices(n, &start, &stop, step);
+    if (start != 0 || stop != n || step != 1) {
+      view_ = ops::slice(view_, dim_, start, std::max(start, stop), step);
+    }
+    ++dim_;
+    ++place_;
+  }
+  void insertDim() {
+    view_ = ops::unsqueeze(view_, dim_);
+    indicesAt(dim_);
+    ++dim_;
+  }
+  // True keeps everything along a new dim of size 1, False nothing.
+  void takeBool(bool on) {
+    view_ = ops::unsqueeze(view_, dim_);
+    put(ops::zeros(Dims{on ? 1 : 0}, DType::Int64));
+  }
+  void takeTensor(const Tensor& t, PyObject* item) {
+    if (isMask(t)) {
+      if (t.dim() == 0) return takeBool(truth(item));
+      takeMask(t.dtype() == DType::Bool ? t : ops::ne(t, Scalar(0)));
+      return;
+    }
+    if (isFloating(t.dtype())) {
+      fail<IndexError>("tensors used as indices must be long, int, byte or bool tensors");
+    }
+    if (t.dim() == 0) {
+      // A view, as for an integer. While a function is traced the element is not known: then it is an index tensor.
+      try {
+        return takeInt(itemOf(t).i);
+      } catch (const DataReadError&) {
+      }
+    }
+    put(t);
+    ++place_;
+  }
+  static bool truth(PyObject* item) { return checked(PyObject_IsTrue(item)) != 0; }
+  void takeMask(const Tensor& mask) {
+    for (std::int64_t k = 0; k < mask.dim(); ++k) {
+      if (mask.shape()[static_cast<std::size_t>(k)] != view_.shape()[static_cast<std::size_t>(dim_ + k)]) {
+        fail<IndexError>("The shape of the mask ", shapeText(mask.shape()), " at index ", k,
+                         " does not match the shape of the indexed tensor ", shapeText(view_.shape()), " at index ",
+                         dim_ + k);
+      }
+    }
+    mask_ = mask;
+    maskDim_ = dim_;
+    masks_.push_back({mask, static_cast<std::size_t>(dim_)});
+    indicesAt(dim_ + mask.dim() - 1);
+    for (std::int64_t k = 0; k < mask.dim(); ++k) ++place_;
+    dim_ += mask.dim();
+    ++numTensors_;
+  }
+
+  void put(const Tensor& index) {
+    indicesAt(dim_);
+    indices_[static_cast<std::size_t>(dim_)] = index;
+    ++dim_;
+    ++numTensors_;
+  }
+  void indicesAt(std::int64_t dim) {
+    if (indices_.size() <= static_cast<std::size_t>(dim)) indices_.resize(static_cast<std::size_t>(dim) + 1);
+  }
+
+  std::vector<Tensor> expandedIndices() {
+    for (auto& [mask, dim] : masks_) {
+      std::vector<Tensor> columns = nonzeroColumns(mask);
+      for (std::size_t k = 0; k < columns.size(); ++k) indices_[dim + k] = columns[k];
+    }
+    return indices_;
+  }
+
+  Tensor view_;
+  std::int64_t dim_ = 0;    // where the next item applies, in the view
+  std::int64_t place_ = 0;  // and in the tensor, for messages
+  std::vector<Tensor> indices_;
+  std::vector<std::pair<Tensor, std::size_t>> masks_;
+  std::vector<std::pair<PyObject*, Tensor>> converted_;
+  Tensor mask_;
+  std::int64_t maskDim_ = 0;
+  int numTensors_ = 0;
+};
+
+// The value as the elements of `t` can take it: a number keeps its slot, a fraction written into integers is cut.
+Operand numberFor(const Tensor& t, PyObject* value) {
+  Scalar s = scalarOf(value);
+  if (s.isFloat() && s.slot < 0 && !isFloating(t.dtype()) && t.dtype() != DType::Bool) {
+    return Scalar(static_cast<std::int64_t>(s.d));
+  }
+  return s;
+}
+
+bool sameWindow(const Tensor& a, const Tensor& b) {
+  return a.impl()->storage == b.impl()->storage && a.impl()->offset == b.impl()->offset && a.shape() == b.shape() &&
+         a.strides() == b.strides() && a.dtype() == b.dtype();
+}
+
+void writeView(const Tensor& base, const Tensor& view, PyObject* value) {
+  if (isNumber(value)) {
+    ops::fillInto(view, numberFor(view, value));
+    return;
+  }
+  Tensor v = isTensor(value) ? tensorOf(value) : makeTensor(value, view.dtype());
+  // `x[i] += y` writes into x[i] and then assigns it to itself: that is done already.
+  const Ref<TensorImpl>& root = base.impl()->viewBase ? base.impl()->viewBase : base.ref();
+  if (v.impl()->viewBase == root && sameWindow(v, view)) return;
+  while (v.dim() > view.dim() && v.shape()[0] == 1) v = ops::select(v, 0, 0);
+  ops::assign(view, v);
+}
+
+}  // namespace
+
+PyObject* tensorGetItem(PyObject* self, PyObject* index) {
+  return guarded([&]() -> PyObject* {
+    const Tensor& t = tensorOf(self);
+    if (PyLong_CheckExact(index) && t.dim() > 0) {
+      std::int64_t i = indexOf(index);
+      std::int64_t n = t.shape()[0];
+      if (i < -n || i >= n) fail<IndexError>("index ", i, " is out of bounds for dimension 0 with size ", n);
+      return wrap(ops::select(t, 0, i));
+    }
+    Resolver r(t);
+    r.resolve(index);
+    if (r.anyTensor()) return wrap(r.read());
+    // `x[...]` is a tensor of its own.
+    return wrap(r.view() == t ? ops::alias(t) : r.view());
+  });
+}
+
+int tensorSetItem(PyObject* self, PyObject* index, PyObject* value) {
+  return guardedInt([&] {
+    if (value == nullptr) fail<TypeError>("Tensor does not support deleting items");
+    const Tensor& t = tensorOf(self);
+    Resolver r(t);
+    r.resolve(index);
+    if (!r.anyTensor()) {
+      writeView(t, r.view(), value);
+      return 0;
+    }
+    bool single = isNumber(value) || (isTensor(value) && tensorOf(value).numel() == 1);
+    if (r.onlyMask() && single) {
+      const Tensor& view = r.view();
+      Tensor mask = r.maskOfView();
+      if (isTensor(value)) {
+        Tensor v = ops::reshape(ops::to(tensorOf(value), view.dtype()), Dims{});
+        applyInto(view, OpCode::where, {mask, v, view});
+      } else {
+        applyInto(view, OpCode::where, {mask, numberFor(view, value), view});
+      }
+      return 0;
+    }
+    if (isTensor(value)) {
+      r.write(tensorOf(value));
+    } else if (isNumber(value)) {
+      r.write(ops::full(Dims{}, numberFor(t, value).scalar(), t.dtype()));
+    } else {
+      r.write(makeTensor(value, t.dtype()));
+    }
+    return 0;
+  });
+}
+
+}  // namespace tandem::python

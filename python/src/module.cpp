@@ -1,0 +1,37 @@
+// The extension module tandem._C: its parts in the order they need each other.
+#include <Python.h>
+
+#include "python/src/autograd_bindings.h"
+#include "python/src/bindings.h"
+#include "python/src/convert.h"
+#include "python/src/errors.h"
+#include "python/src/float_proxy.h"
+#include "python/src/generator.h"
+#include "python/src/lazy_bindings.h"
+#include "python/src/py_tensor.h"
+
+PyMODINIT_FUNC PyInit__C() {
+  using namespace tandem::python;
+  static PyModuleDef definition = {PyModuleDef_HEAD_INIT,
+                                   "tandem._C",
+                                   "The compiled part of Tandem.",
+                                   -1,
+                                   nullptr,
+                                   nullptr,
+                                   nullptr,
+                                   nullptr,
+                                   nullptr};
+  return guarded([]() -> PyObject* {
+    PyRef module(checked(PyModule_Create(&definition)));
+    initErrors(module.get());
+    initConvert(module.get());
+    initFloatProxy(module.get());
+    initGenerator(module.get());
+    initTensor(module.get());
+    initAutograd(module.get());
+    initModuleFunctions(module.get());
+    initGenerated(module.get());
+    initLazy(module.get());
+    return module.release();
+  });
+}

@@ -1,0 +1,246 @@
+// Functions of the module that no record makes.
+#include "autograd/autograd.h"
+#include "eager/ops.h"
+#include "ir/schema/op_table.h"
+#include "python/src/arg_parser.h"
+#include "python/src/bindings.h"
+#include "python/src/convert.h"
+#include "python/src/py_tensor.h"
+#include "runtime/base/counters.h"
+#include "runtime/device/thread_pool.h"
+#include "runtime/memory/allocator.h"
+
+namespace tandem::python {
+
+namespace {
+
+using P = ParamType;
+
+// ---- tensors from data
+// --------------------------------------------------------------------------------------------------
+
+constexpr ParamSpec tensorParams[] = {{"data", P::Any, false, false},
+                                      {"dtype", P::OptionalDType, true, true},
+                                      {"device", P::Device, true, true},
+                                      {"requires_grad", P::Bool, true, true},
+                                      {"pin_memory", P::Any, true, true}};
+constexpr Signature tensorSigs[] = {{"tensor", tensorParams, [](ParsedArgs& a) -> PyObject* {
+                                       if (a.has(2)) checkDevice(a.object(2));
+                                       return wrapLeaf(a, makeTensor(a.object(0), a.dtype(1)), a.boolean(3));
+                                     }}};
+
+// Shares memory where it can.
+constexpr ParamSpec asTensorParams[] = {{"data", P::Any, false, false},
+                                        {"dtype", P::OptionalDType, true, false},
+                                        {"device", P::Device, true, false},
+                                        {"copy", P::Bool, true, true},
+                                        {"requires_grad", P::Bool, true, true}};
+PyObject* asTensor(ParsedArgs& a) {
+  if (a.has(2)) checkDevice(a.object(2));
+  PyObject* data = a.object(0);
+  std::optional<DType> dtype = a.dtype(1);
+  if (a.boolean(3)) return wrapLeaf(a, makeTensor(data, dtype), a.boolean(4));
+  if (isTensor(data)) {
+    const Tensor& t = tensorOf(data);
+    return dtype && *dtype != t.dtype() ? wrap(ops::to(t, *dtype)) : Py_NewRef(data);
+  }
+  if (!PyList_Check(data) && !PyTuple_Check(data) && !isNumber(data) && PyObject_CheckBuffer(data) != 0) {
+    Tensor shared = fromBuffer(data);
+    return wrapLeaf(a, dtype && *dtype != shared.dtype() ? ops::to(shared, *dtype) : shared, a.boolean(4));
+  }
+  return wrapLeaf(a, makeTensor(data, dtype), a.boolean(4));
+}
+constexpr Signature asTensorSigs[] = {{"as_tensor", asTensorParams, asTensor}};
+constexpr Signature asArraySigs[] = {{"asarray", asTensorParams, asTensor}};
+
+PyObject* fromNumpy(PyObject*, PyObject* array) {
+  return guarded([&] {
+    PyRef type(PyObject_Type(array));
+    if (isTensor(array) || PyList_Check(array) || isNumber(array)) {
+      fail<TypeError>("expected np.ndarray (got ", Py_TYPE(array)->tp_name, ")");
+    }
+    return wrap(fromBuffer(array));
+  });
+}
+
+constexpr ParamSpec fromBufferParams[] = {{"buffer", P::Any, false, false},
+                                          {"dtype", P::OptionalDType, false, true},
+                                          {"count", P::Int, true, true},
+                                          {"offset", P::Int, true, true}};
+constexpr Signature fromBufferSigs[] = {
+    {"frombuffer", fromBufferParams, [](ParsedArgs& a) -> PyObject* {
+       Tensor bytes = ops::reshape(fromBuffer(a.object(0)), Dims{-1});
+       DType t = a.dtype(1).value();
+       auto size = static_cast<std::int64_t>(itemSize(t));
+       std::int64_t offset = a.integer(3);
+       std::int64_t have = bytes.numel() * static_cast<std::int64_t>(itemSize(bytes.dtype())) - offset;
+       std::int64_t count = a.integer(2, -1);
+       if (count < 0) count = have / size;
+       if (offset < 0 || count * size > have || offset % size != 0) {
+         fail<ValueError>("frombuffer(): ", count, " elements of ", dtypeName(t), " at byte ", offset,
+                          " do not fit a buffer of ", have + offset, " bytes");
+       }
+       Ref<Storage> storage = bytes.impl()->storage;
+       return wrap(Tensor(new TensorImpl(storage, t, Dims{count}, Dims{1}, offset / size)));
+     }}};
+
+// The elements of a contiguous tensor as bytes, for pickling.
+PyObject* bytesOf(PyObject*, PyObject* o) {
+  return guarded([&] {
+    if (!isTensor(o)) fail<TypeError>("expected a Tensor, not ", Py_TYPE(o)->tp_name);
+    Tensor t = ops::contiguous(tensorOf(o));
+    auto bytes = static_cast<Py_ssize_t>(t.numel()) * static_cast<Py_ssize_t>(itemSize(t.dtype()));
+    return PyBytes_FromStringAndSize(bytes == 0 ? "" : t.dataAs<const char>(), bytes);
+  });
+}
+
+// ---- dtypes
+// ---------------------------------------------------------------------------------------------------------------
+
+DType dtypeArgument(PyObject* o, const char* op) {
+  auto t = asDType(o);
+  if (!t) fail<TypeError>(op, "(): expected a tandem.dtype, not ", Py_TYPE(o)->tp_name);
+  return *t;
+}
+PyObject* promote(PyObject*, PyObject* args) {
+  PyObject *a, *b;
+  if (PyArg_ParseTuple(args, "OO:promote_types", &a, &b) == 0) return nullptr;
+  return guarded(
+      [&] { return wrap(promoteTypes(dtypeArgument(a, "promote_types"), dtypeArgument(b, "promote_types"))); });
+}
+int category(DType t) { return t == DType::Bool ? 0 : isFloating(t) ? 2 : 1; }
+PyObject* canCast(PyObject*, PyObject* args) {
+  PyObject *from, *to;
+  if (PyArg_ParseTuple(args, "OO:can_cast", &from, &to) == 0) return nullptr;
+  return guarded([&] {
+    DType f = dtypeArgument(from, "can_cast");
+    DType t = dtypeArgument(to, "can_cast");
+    bool sign = isInteger(f) && isSigned(f) && t == DType::UInt8;
+    return wrap(category(f) <= category(t) && !sign);
+  });
+}
+constexpr ParamSpec twoOperands[] = {{"tensor1", P::Operand, false, false}, {"tensor2", P::Operand, false, false}};
+TensorMeta metaFor(const Operand& o) {
+  TensorMeta m;
+  if (o.isTensor()) {
+    m.shape = o.tensor().shape();
+    m.dtype = o.tensor().dtype();
+  } else {
+    m.weak = true;
+    m.dtype = o.scalar().kind == Scalar::Kind::Bool  ? DType::Bool
+              : o.scalar().kind == Scalar::Kind::Int ? DType::Int64
+                                                     : DType::Float64;
+  }
+  return m;
+}
+constexpr Signature resultTypeSigs[] = {{"result_type", twoOperands, [](ParsedArgs& a) -> PyObject* {
+                                           TensorMeta metas[] = {metaFor(a.operand(0)), metaFor(a.operand(1))};
+                                           return wrap(resultType(metas));
+                                         }}};
+PyObject* setDefaultDTypeFn(PyObject*, PyObject* t) {
+  return guarded([&]() -> PyObject* {
+    DType d = dtypeArgument(t, "set_default_dtype");
+    if (!isFloating(d)) fail<TypeError>("only floating-point types are supported as the default type");
+    setDefaultDType(d);
+    Py_RETURN_NONE;
+  });
+}
+PyObject* getDefaultDType(PyObject*, PyObject*) { return wrap(defaultDType()); }
+PyObject* elementBytes(PyObject*, PyObject* t) {
+  return guarded([&] { return PyLong_FromSize_t(itemSize(dtypeArgument(t, "_element_size"))); });
+}
+
+// ---- modes
+// ----------------------------------------------------------------------------------------------------------------
+
+PyObject* isGradEnabled(PyObject*, PyObject*) { return wrap(gradEnabled()); }
+PyObject* setGrad(PyObject*, PyObject* on) {
+  int value = PyObject_IsTrue(on);
+  if (value < 0) return nullptr;
+  setGradEnabled(value != 0);
+  Py_RETURN_NONE;
+}
+PyObject* isInferenceMode(PyObject*, PyObject*) { return wrap(inferenceMode()); }
+PyObject* setInference(PyObject*, PyObject* on) {
+  int value = PyObject_IsTrue(on);
+  if (value < 0) return nullptr;
+  setInferenceMode(value != 0);
+  Py_RETURN_NONE;
+}
+
+// ---- threads, counters, memory
+// ----------------------------------------------------------------------------------------------
+
+PyObject* getThreads(PyObject*, PyObject*) { return PyLong_FromLong(numThreads()); }
+PyObject* setThreads(PyObject*, PyObject* n) {
+  return guarded([&]() -> PyObject* {
+    if (!PyLong_Check(n) || PyBool_Check(n)) {
+      fail<TypeError>("set_num_threads expects an int, but got ", Py_TYPE(n)->tp_name);
+    }
+    std::int64_t v = indexOf(n);
+    if (v < 1) fail("set_num_threads expects a positive integer");
+    setNumThreads(static_cast<int>(std::min<std::int64_t>(v, 1024)));
+    Py_RETURN_NONE;
+  });
+}
+PyObject* countersFn(PyObject*, PyObject*) {
+  const Counters& c = counters();
+  return Py_BuildValue("{s:L,s:L,s:L,s:L,s:L,s:L,s:L}", "kernel_compiles", c.kernelCompiles.load(), "kernel_cache_hits",
+                       c.kernelCacheHits.load(), "kernel_launches", c.kernelLaunches.load(), "graph_traces",
+                       c.graphTraces.load(), "plan_builds", c.planBuilds.load(), "bytes_allocated",
+                       c.bytesAllocated.load(), "peak_bytes", c.peakBytes.load());
+}
+PyObject* memoryStats(PyObject*, PyObject*) {
+  AllocatorStats s = allocatorStats();
+  return Py_BuildValue("{s:L,s:L,s:L,s:L}", "bytes_in_use", s.bytesInUse, "peak_bytes", s.peakBytes, "bytes_cached",
+                       s.bytesCached, "allocations", s.allocations);
+}
+PyObject* emptyCacheFn(PyObject*, PyObject*) {
+  emptyCache();
+  Py_RETURN_NONE;
+}
+PyObject* checkDeviceFn(PyObject*, PyObject* device) {
+  return guarded([&]() -> PyObject* {
+    checkDevice(device);
+    Py_RETURN_NONE;
+  });
+}
+
+PyMethodDef plainFunctions[] = {
+    {"from_numpy", fromNumpy, METH_O, "from_numpy(array)\n\nA tensor sharing the memory of a NumPy array."},
+    {"promote_types", promote, METH_VARARGS, "promote_types(type1, type2)\n\nThe dtype that holds both."},
+    {"can_cast", canCast, METH_VARARGS, "can_cast(from_, to)\n\nMay values of one dtype be stored in the other?"},
+    {"set_default_dtype", setDefaultDTypeFn, METH_O, "set_default_dtype(dtype)\n\nThe dtype of new float tensors."},
+    {"get_default_dtype", getDefaultDType, METH_NOARGS, "The dtype of new float tensors."},
+    {"_element_size", elementBytes, METH_O, "Bytes of one element of a dtype."},
+    {"is_grad_enabled", isGradEnabled, METH_NOARGS, "Are operations given a history?"},
+    {"_set_grad_enabled", setGrad, METH_O, "Turns grad mode on or off for this thread."},
+    {"is_inference_mode_enabled", isInferenceMode, METH_NOARGS, "Is inference mode on?"},
+    {"_set_inference_mode", setInference, METH_O, "Turns inference mode on or off for this thread."},
+    {"get_num_threads", getThreads, METH_NOARGS, "Threads that take part in a computation."},
+    {"set_num_threads", setThreads, METH_O, "set_num_threads(n)\n\nThreads that take part in a computation."},
+    {"counters", countersFn, METH_NOARGS, "What was compiled, launched, traced and allocated so far, as a dict."},
+    {"_memory_stats", memoryStats, METH_NOARGS, "Statistics of the allocator."},
+    {"_empty_cache", emptyCacheFn, METH_NOARGS, "Returns cached memory to the system."},
+    {"_bytes_of", bytesOf, METH_O, "The elements of a tensor as bytes."},
+    {"_check_device", checkDeviceFn, METH_O, "Error unless the device is the CPU."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+void initModuleFunctions(PyObject* module) {
+  static PyMethodDef parsedFunctions[] = {
+      function<tensorSigs>("tensor", "tensor(data, *, dtype=None, device=None, requires_grad=False)\n\n"
+                                     "A new tensor of numbers, nested sequences, an array or a tensor."),
+      function<asTensorSigs>("as_tensor", "as_tensor(data, dtype=None, device=None)\n\nShares memory where it can."),
+      function<asArraySigs>("asarray", "asarray(obj, *, dtype=None, copy=None)\n\nShares memory where it can."),
+      function<fromBufferSigs>("frombuffer", "frombuffer(buffer, *, dtype, count=-1, offset=0)\n\nShares memory."),
+      function<resultTypeSigs>("result_type", "result_type(tensor1, tensor2)\n\nThe dtype an operation on both gives."),
+      {nullptr, nullptr, 0, nullptr},
+  };
+  checked(PyModule_AddFunctions(module, parsedFunctions));
+  checked(PyModule_AddFunctions(module, plainFunctions));
+}
+
+}  // namespace tandem::python

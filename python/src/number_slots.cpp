@@ -1,0 +1,201 @@
+// Operators of tensors. The hot path of eager programs: from the slot to the dispatcher without parsing anything.
+#include <span>
+
+#include "eager/dispatch.h"
+#include "eager/ops.h"
+#include "python/src/py_tensor.h"
+
+namespace tandem::python {
+
+namespace {
+
+/// One side of an operator: a tensor, a number, or neither.
+class Side {
+ public:
+  explicit Side(PyObject* o) {
+    if (isTensor(o)) {
+      operand_ = Operand(tensorOf(o));
+    } else if (PyFloat_CheckExact(o)) {
+      operand_ = Operand(Scalar(PyFloat_AS_DOUBLE(o)));
+    } else if (isNumber(o)) {
+      operand_ = Operand(scalarOf(o));
+    } else {
+      known_ = false;
+    }
+  }
+  [[nodiscard]] bool known() const { return known_; }
+  [[nodiscard]] const Operand& operand() const { return operand_; }
+
+ private:
+  Operand operand_ = Operand(Scalar());
+  bool known_ = true;
+};
+
+template <class F>
+PyObject* binary(PyObject* left, PyObject* right, F&& compute) {
+  return guarded([&]() -> PyObject* {
+    Side a(left);
+    Side b(right);
+    if (!a.known() || !b.known()) Py_RETURN_NOTIMPLEMENTED;
+    return wrap(compute(a.operand(), b.operand()));
+  });
+}
+template <OpCode op>
+PyObject* primitive(PyObject* left, PyObject* right) {
+  return binary(left, right, [](const Operand& a, const Operand& b) { return apply(op, {a, b}); });
+}
+
+[[noreturn]] void refuseBool(const char* what, const char* instead) {
+  fail(what, ", on a bool tensor is not supported. If you are trying to invert a mask, use `", instead, "` instead.");
+}
+bool isBool(const Operand& o) {
+  return o.isTensor() ? o.tensor().dtype() == DType::Bool : o.scalar().kind == Scalar::Kind::Bool;
+}
+
+PyObject* subtract(PyObject* left, PyObject* right) {
+  return binary(left, right, [](const Operand& a, const Operand& b) {
+    if (isBool(a) && isBool(b)) [[unlikely]] {
+      refuseBool("Subtraction, the `-` operator, with two bool tensors", "the `^` or `logical_xor()` operator");
+    }
+    return apply(OpCode::sub, {a, b});
+  });
+}
+PyObject* power(PyObject* left, PyObject* right, PyObject* modulus) {
+  if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
+  return binary(left, right, [](const Operand& a, const Operand& b) { return ops::pow(a, b); });
+}
+PyObject* matmul(PyObject* left, PyObject* right) {
+  if (!isTensor(left) || !isTensor(right)) Py_RETURN_NOTIMPLEMENTED;
+  return guarded([&] { return wrap(ops::matmul(tensorOf(left), tensorOf(right))); });
+}
+
+template <OpCode op>
+PyObject* unary(PyObject* self) {
+  return guarded([&] { return wrap(apply(op, {tensorOf(self)})); });
+}
+PyObject* negative(PyObject* self) {
+  return guarded([&] {
+    if (tensorOf(self).dtype() == DType::Bool) {
+      refuseBool("Negation, the `-` operator", "the `~` or `logical_not()` operator");
+    }
+    return wrap(apply(OpCode::neg, {tensorOf(self)}));
+  });
+}
+PyObject* positive(PyObject* self) { return Py_NewRef(self); }
+PyObject* invert(PyObject* self) {
+  return guarded([&] {
+    if (isFloating(tensorOf(self).dtype())) {
+      fail<TypeError>("~ (operator.invert) is only implemented on integer and Boolean-type tensors");
+    }
+    return wrap(apply(OpCode::bitwise_not, {tensorOf(self)}));
+  });
+}
+
+template <OpCode op>
+PyObject* inPlace(PyObject* self, PyObject* other) {
+  if (!isTensor(self)) Py_RETURN_NOTIMPLEMENTED;
+  return guarded([&]() -> PyObject* {
+    Side b(other);
+    if (!b.known()) Py_RETURN_NOTIMPLEMENTED;
+    applyInto(tensorOf(self), op, {tensorOf(self), b.operand()});
+    return Py_NewRef(self);
+  });
+}
+PyObject* inPlacePower(PyObject* self, PyObject* other, PyObject*) { return inPlace<OpCode::pow>(self, other); }
+
+// ---- Python numbers
+// ---------------------------------------------------------------------------------------------------
+
+Scalar onlyElement(PyObject* self, const char* what) {
+  const Tensor& t = tensorOf(self);
+  if (t.numel() != 1) fail<ValueError>("only one element tensors can be converted to Python ", what);
+  return itemOf(t);
+}
+PyObject* toFloat(PyObject* self) {
+  return guarded([&] { return PyFloat_FromDouble(onlyElement(self, "scalars").asDouble()); });
+}
+PyObject* toInt(PyObject* self) {
+  return guarded([&] {
+    Scalar s = onlyElement(self, "scalars");
+    return s.isFloat() ? PyLong_FromDouble(s.d) : PyLong_FromLongLong(s.i);
+  });
+}
+PyObject* toIndex(PyObject* self) {
+  return guarded([&] {
+    const Tensor& t = tensorOf(self);
+    if (t.numel() != 1 || isFloating(t.dtype())) {
+      fail<TypeError>("only integer tensors of a single element can be converted to an index");
+    }
+    return PyLong_FromLongLong(itemOf(t).i);
+  });
+}
+int truth(PyObject* self) {
+  return guardedInt([&] {
+    const Tensor& t = tensorOf(self);
+    if (t.numel() == 0) fail("Boolean value of Tensor with no values is ambiguous");
+    if (t.numel() > 1) fail("Boolean value of Tensor with more than one value is ambiguous");
+    Scalar s = itemOf(t);
+    return s.isFloat() ? s.d != 0.0 : s.i != 0;
+  });
+}
+
+PyObject* compare(PyObject* left, PyObject* right, int op) {
+  switch (op) {
+  case Py_EQ:
+    return primitive<OpCode::eq>(left, right);
+  case Py_NE:
+    return primitive<OpCode::ne>(left, right);
+  case Py_LT:
+    return primitive<OpCode::lt>(left, right);
+  case Py_LE:
+    return primitive<OpCode::le>(left, right);
+  case Py_GT:
+    return primitive<OpCode::gt>(left, right);
+  default:
+    return primitive<OpCode::ge>(left, right);
+  }
+}
+
+template <class F>
+void* slot(F* f) {
+  return reinterpret_cast<void*>(f);
+}
+
+}  // namespace
+
+std::vector<PyType_Slot> numberSlots() {
+  return {
+      {Py_nb_add, slot(primitive<OpCode::add>)},
+      {Py_nb_subtract, slot(subtract)},
+      {Py_nb_multiply, slot(primitive<OpCode::mul>)},
+      {Py_nb_true_divide, slot(primitive<OpCode::div>)},
+      {Py_nb_floor_divide, slot(primitive<OpCode::floor_divide>)},
+      {Py_nb_remainder, slot(primitive<OpCode::remainder>)},
+      {Py_nb_power, slot(power)},
+      {Py_nb_matrix_multiply, slot(matmul)},
+      {Py_nb_and, slot(primitive<OpCode::bitwise_and>)},
+      {Py_nb_or, slot(primitive<OpCode::bitwise_or>)},
+      {Py_nb_xor, slot(primitive<OpCode::bitwise_xor>)},
+      {Py_nb_inplace_add, slot(inPlace<OpCode::add>)},
+      {Py_nb_inplace_subtract, slot(inPlace<OpCode::sub>)},
+      {Py_nb_inplace_multiply, slot(inPlace<OpCode::mul>)},
+      {Py_nb_inplace_true_divide, slot(inPlace<OpCode::div>)},
+      {Py_nb_inplace_floor_divide, slot(inPlace<OpCode::floor_divide>)},
+      {Py_nb_inplace_remainder, slot(inPlace<OpCode::remainder>)},
+      {Py_nb_inplace_power, slot(inPlacePower)},
+      {Py_nb_inplace_and, slot(inPlace<OpCode::bitwise_and>)},
+      {Py_nb_inplace_or, slot(inPlace<OpCode::bitwise_or>)},
+      {Py_nb_inplace_xor, slot(inPlace<OpCode::bitwise_xor>)},
+      {Py_nb_negative, slot(negative)},
+      {Py_nb_positive, slot(positive)},
+      {Py_nb_absolute, slot(unary<OpCode::abs>)},
+      {Py_nb_invert, slot(invert)},
+      {Py_nb_float, slot(toFloat)},
+      {Py_nb_int, slot(toInt)},
+      {Py_nb_index, slot(toIndex)},
+      {Py_nb_bool, slot(truth)},
+      {Py_tp_richcompare, slot(compare)},
+  };
+}
+
+}  // namespace tandem::python

@@ -1,0 +1,62 @@
+// Python numbers: which objects are numbers, and their values.
+#include <cstring>
+
+#include "python/src/errors.h"
+#include "python/src/float_proxy.h"
+#include "python/src/py_tensor.h"
+
+namespace tandem::python {
+
+namespace {
+// NumPy's scalars, told by name so that NumPy need not be imported. Arrays are called `numpy.ndarray`, and strings and
+// dates have no arithmetic.
+bool isNumpyScalar(PyObject* o) {
+  const PyTypeObject* type = Py_TYPE(o);
+  if (std::strncmp(type->tp_name, "numpy.", 6) != 0 || type->tp_as_number == nullptr) return false;
+  if (type->tp_as_mapping != nullptr && type->tp_as_mapping->mp_length != nullptr) return false;
+  if (std::strncmp(type->tp_name + 6, "complex", 7) == 0 || std::strncmp(type->tp_name + 6, "clongdouble", 11) == 0) {
+    return false;
+  }
+  return type->tp_as_number->nb_float != nullptr && PyObject_CheckBuffer(o) != 0;
+}
+bool isNumpyBoolName(const char* name) { return std::strncmp(name, "numpy.bool", 10) == 0; }
+bool isNumpyInteger(const char* name) {
+  return std::strncmp(name + 6, "int", 3) == 0 || std::strncmp(name + 6, "uint", 4) == 0 ||
+         std::strncmp(name + 6, "long", 4) == 0 || std::strncmp(name + 6, "ulong", 5) == 0;
+}
+}  // namespace
+
+bool isNumber(PyObject* o) {
+  return PyFloat_CheckExact(o) || PyLong_CheckExact(o) || PyBool_Check(o) || isFloatProxy(o) || PyFloat_Check(o) ||
+         PyLong_Check(o) || isNumpyScalar(o);
+}
+
+Scalar scalarOf(PyObject* o) {
+  if (PyFloat_Check(o)) return {PyFloat_AS_DOUBLE(o)};
+  if (PyBool_Check(o)) return {o == Py_True};
+  if (isFloatProxy(o)) return slotOf(o);
+  if (!PyLong_Check(o)) {
+    const char* name = Py_TYPE(o)->tp_name;
+    if (isNumpyBoolName(name)) return {checked(PyObject_IsTrue(o)) != 0};
+    if (!isNumpyInteger(name)) {
+      double v = PyFloat_AsDouble(o);
+      if (v == -1.0 && PyErr_Occurred() != nullptr) throw PythonError();
+      return {v};
+    }
+  }
+  return {indexOf(o)};
+}
+
+std::int64_t indexOf(PyObject* o) {
+  long long v;
+  if (PyLong_CheckExact(o)) {
+    v = PyLong_AsLongLong(o);
+  } else {
+    PyRef number(checked(PyNumber_Index(o)));
+    v = PyLong_AsLongLong(number.get());
+  }
+  if (v == -1 && PyErr_Occurred() != nullptr) throw PythonError();
+  return v;
+}
+
+}  // namespace tandem::python

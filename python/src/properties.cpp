@@ -1,0 +1,160 @@
+// Attributes of tensors.
+#include "autograd/autograd.h"
+#include "eager/ops.h"
+#include "python/src/autograd_bindings.h"
+#include "python/src/convert.h"
+#include "python/src/py_tensor.h"
+
+namespace tandem::python {
+
+namespace {
+
+template <class F>
+PyObject* of(PyObject* self, F&& value) {
+  return guarded([&]() -> PyObject* { return value(tensorOf(self)); });
+}
+
+PyObject* shape(PyObject* self, void*) {
+  return of(self, [](const Tensor& t) { return sizeObject(t.shape()); });
+}
+PyObject* dtype(PyObject* self, void*) { return Py_NewRef(dtypeObject(tensorOf(self).dtype())); }
+PyObject* device(PyObject*, void*) { return Py_NewRef(cpuDevice()); }
+PyObject* layout(PyObject*, void*) { return callSupport("strided_layout", {}); }
+PyObject* ndim(PyObject* self, void*) { return PyLong_FromLongLong(tensorOf(self).dim()); }
+PyObject* itemsize(PyObject* self, void*) { return PyLong_FromSize_t(itemSize(tensorOf(self).dtype())); }
+PyObject* nbytes(PyObject* self, void*) {
+  const Tensor& t = tensorOf(self);
+  return PyLong_FromLongLong(t.numel() * static_cast<std::int64_t>(itemSize(t.dtype())));
+}
+PyObject* no(PyObject*, void*) { Py_RETURN_FALSE; }
+PyObject* yes(PyObject*, void*) { Py_RETURN_TRUE; }
+PyObject* arrayPriority(PyObject*, void*) { return PyFloat_FromDouble(1000.0); }
+
+PyObject* reversed(PyObject* self, void*) {
+  return of(self, [](const Tensor& t) {
+    Dims dims;
+    for (std::int64_t d = t.dim() - 1; d >= 0; --d) dims.push_back(d);
+    return wrap(ops::permute(t, dims));
+  });
+}
+PyObject* matrixTranspose(PyObject* self, void*) {
+  return of(self, [](const Tensor& t) {
+    if (t.dim() < 2) {
+      fail("tensor.mT is only supported on matrices or batches of matrices. Got ", t.dim(), "-D tensor.");
+    }
+    return wrap(ops::transpose(t, -2, -1));
+  });
+}
+PyObject* conjugateTranspose(PyObject* self, void*) {
+  return of(self, [](const Tensor& t) {
+    if (t.dim() != 2 && t.dim() != 0) {
+      fail("tensor.H is only supported on matrices (2-D tensors). Got ", t.dim(), "-D tensor.");
+    }
+    return t.dim() == 0 ? wrap(t) : wrap(ops::transpose(t, 0, 1));
+  });
+}
+PyObject* real(PyObject* self, void*) { return Py_NewRef(self); }
+
+PyObject* requiresGrad(PyObject* self, void*) {
+  return of(self, [](const Tensor& t) { return PyBool_FromLong(autograd::requiresGrad(t) ? 1 : 0); });
+}
+int setRequiresGrad(PyObject* self, PyObject* value, void*) {
+  return guardedInt([&] {
+    if (value == nullptr || !PyBool_Check(value)) fail("requires_grad must be a bool");
+    autograd::setRequiresGrad(tensorOf(self), value == Py_True);
+    return 0;
+  });
+}
+PyObject* isLeaf(PyObject* self, void*) {
+  return of(self, [](const Tensor& t) { return PyBool_FromLong(autograd::isLeaf(t) ? 1 : 0); });
+}
+PyObject* retainsGrad(PyObject* self, void*) {
+  return of(self, [](const Tensor& t) { return PyBool_FromLong(autograd::retainsGrad(t) ? 1 : 0); });
+}
+PyObject* grad(PyObject* self, void*) {
+  return of(self, [](const Tensor& t) { return wrap(autograd::gradOf(t)); });
+}
+int setGrad(PyObject* self, PyObject* value, void*) {
+  return guardedInt([&] {
+    if (value == nullptr || value == Py_None) {
+      autograd::setGrad(tensorOf(self), Tensor());
+    } else if (isTensor(value)) {
+      if (value == self) fail("can't assign Variable as its own grad");
+      autograd::setGrad(tensorOf(self), tensorOf(value));
+    } else {
+      fail<TypeError>("assigned grad expected to be a Tensor or None but got grad of type ", Py_TYPE(value)->tp_name);
+    }
+    return 0;
+  });
+}
+PyObject* gradFn(PyObject* self, void*) {
+  return of(self, [](const Tensor& t) { return nodeObject(autograd::gradFn(t)); });
+}
+PyObject* outputNr(PyObject* self, void*) {
+  return of(self, [](const Tensor& t) { return PyLong_FromLong(autograd::outputNr(t)); });
+}
+PyObject* version(PyObject* self, void*) {
+  return of(self, [](const Tensor& t) { return PyLong_FromLongLong(autograd::versionOf(t)); });
+}
+PyObject* base(PyObject* self, void*) {
+  return of(self, [](const Tensor& t) { return wrap(Tensor(t.impl()->viewBase)); });
+}
+
+PyObject* data(PyObject* self, void*) {
+  return of(self, [](const Tensor& t) {
+    Tensor window = makeAlias(t, t.shape(), t.strides(), t.impl()->offset);
+    window.impl()->untracked = true;
+    return wrap(std::move(window));
+  });
+}
+int setData(PyObject* self, PyObject* value, void*) {
+  return guardedInt([&] {
+    if (value == nullptr || !isTensor(value)) {
+      fail<TypeError>("Variable data has to be a tensor, but got ",
+                      value == nullptr ? "nothing" : Py_TYPE(value)->tp_name);
+    }
+    autograd::setData(tensorOf(self), tensorOf(value));
+    return 0;
+  });
+}
+
+}  // namespace
+
+std::vector<PyGetSetDef> propertyDefs() {
+  return {
+      {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+      {"shape", shape, nullptr, "The sizes, as a tandem.Size.", nullptr},
+      {"dtype", dtype, nullptr, "The type of the elements.", nullptr},
+      {"device", device, nullptr, "Where the tensor lives.", nullptr},
+      {"layout", layout, nullptr, "tandem.strided.", nullptr},
+      {"ndim", ndim, nullptr, "The number of dims.", nullptr},
+      {"itemsize", itemsize, nullptr, "Bytes of one element.", nullptr},
+      {"nbytes", nbytes, nullptr, "Bytes of all elements.", nullptr},
+      {"is_cuda", no, nullptr, "False.", nullptr},
+      {"is_cpu", yes, nullptr, "True.", nullptr},
+      {"is_mps", no, nullptr, "False.", nullptr},
+      {"is_meta", no, nullptr, "False.", nullptr},
+      {"is_sparse", no, nullptr, "False.", nullptr},
+      {"is_quantized", no, nullptr, "False.", nullptr},
+      {"is_nested", no, nullptr, "False.", nullptr},
+      {"__array_priority__", arrayPriority, nullptr, "NumPy leaves operators of mixed operands to the tensor.",
+       nullptr},
+      {"T", reversed, nullptr, "The tensor with its dims reversed.", nullptr},
+      {"mT", matrixTranspose, nullptr, "The last two dims swapped.", nullptr},
+      {"H", conjugateTranspose, nullptr, "The transpose of a matrix.", nullptr},
+      {"mH", matrixTranspose, nullptr, "The last two dims swapped.", nullptr},
+      {"real", real, nullptr, "The tensor itself.", nullptr},
+      {"requires_grad", requiresGrad, setRequiresGrad, "Is a gradient wanted for this tensor?", nullptr},
+      {"is_leaf", isLeaf, nullptr, "Was it made by the user, not by a differentiable operation?", nullptr},
+      {"retains_grad", retainsGrad, nullptr, "Will `.grad` of this non-leaf be kept?", nullptr},
+      {"grad", grad, setGrad, "The gradient that `backward` added up, or None.", nullptr},
+      {"grad_fn", gradFn, nullptr, "The node of the graph that made this tensor, or None.", nullptr},
+      {"output_nr", outputNr, nullptr, "Which result of `grad_fn` this is.", nullptr},
+      {"_version", version, nullptr, "Writes to the storage so far.", nullptr},
+      {"_base", base, nullptr, "The tensor this is a view of, or None.", nullptr},
+      {"data", data, setData, "The same elements outside the graph; writes through it are not seen by autograd.",
+       nullptr},
+  };
+}
+
+}  // namespace tandem::python

@@ -1,0 +1,63 @@
+// tandem.Tensor: the Python object that wraps a TensorImpl. While it lives there is one object for one impl
+// (TensorImpl::pyObject); an impl that outlives it, in a graph or a plan, gets a new one when next wrapped.
+//
+//   py_tensor.cpp        the type: allocation, lifetime, attributes, pickling and copying hooks
+//   number_slots.cpp     operators: no argument parsing
+//   properties.cpp       shape, dtype, grad, ...
+//   tensor_methods.cpp   methods that no record makes
+//   indexing.cpp         reading and writing by index
+//   bindings.cpp         generated functions and methods
+#pragma once
+
+#include <Python.h>
+#include <string>
+#include <vector>
+
+#include "eager/tensor.h"
+#include "python/src/errors.h"
+
+namespace tandem::python {
+
+struct PyTensor {
+  PyObject_HEAD Tensor tensor;
+  PyObject* dict;  // attributes that users set; null until then
+  PyObject* weakrefs;
+};
+
+extern PyTypeObject* tensorType;
+
+inline bool isTensor(PyObject* o) { return Py_TYPE(o) == tensorType || PyType_IsSubtype(Py_TYPE(o), tensorType) != 0; }
+/// `o` must be a tensor.
+inline const Tensor& tensorOf(PyObject* o) { return reinterpret_cast<PyTensor*>(o)->tensor; }
+
+/// The object of `t` (a new reference), made if there is none; None for an undefined tensor.
+PyObject* wrap(Tensor t);
+/// A fresh object of the class `cls`, of a tensor that has none yet.
+PyObject* wrapAs(PyTypeObject* cls, Tensor t);
+
+/// Is `o` a Python or NumPy number, or a FloatProxy?
+bool isNumber(PyObject* o);
+/// Converts one; OverflowError for integers beyond 64 bits.
+Scalar scalarOf(PyObject* o);
+PyObject* wrap(const Scalar& v);
+
+/// The value of a tensor of one element; materializes.
+Scalar itemOf(const Tensor& t);
+/// A Python number of dtype `t` read from memory.
+PyObject* elementObject(DType t, const void* p);
+
+/// An integer as Python indexes are written; TypeError naming what it is.
+std::int64_t indexOf(PyObject* o);
+
+/// The type's parts, filled in by the files named above.
+std::vector<PyType_Slot> numberSlots();
+std::vector<PyGetSetDef> propertyDefs();
+std::vector<PyMethodDef> tensorMethodDefs();
+std::vector<PyMethodDef> generatedMethodDefs();
+PyObject* tensorGetItem(PyObject* self, PyObject* index);
+int tensorSetItem(PyObject* self, PyObject* index, PyObject* value);
+
+/// Creates the type and adds it to the module.
+void initTensor(PyObject* module);
+
+}  // namespace tandem::python

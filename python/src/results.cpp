@@ -1,0 +1,134 @@
+// Results of operations as Python objects: wrapping, named tuples, `out=`.
+#include <Python.h>
+#include <structseq.h>
+#include <unordered_map>
+
+#include "autograd/autograd.h"
+#include "eager/helpers.h"
+#include "python/src/arg_parser.h"
+#include "python/src/convert.h"
+#include "python/src/float_proxy.h"
+#include "python/src/py_tensor.h"
+
+namespace tandem::python {
+
+PyObject* wrap(bool v) { return PyBool_FromLong(v ? 1 : 0); }
+PyObject* wrap(std::int64_t v) { return PyLong_FromLongLong(v); }
+PyObject* wrap(double v) { return PyFloat_FromDouble(v); }
+PyObject* wrap(DType v) { return Py_NewRef(dtypeObject(v)); }
+PyObject* wrap(const Scalar& v) {
+  if (v.slot >= 0) return floatProxy(v);
+  switch (v.kind) {
+  case Scalar::Kind::Bool:
+    return wrap(v.i != 0);
+  case Scalar::Kind::Int:
+    return wrap(v.i);
+  default:
+    return wrap(v.d);
+  }
+}
+
+PyObject* wrap(std::span<const Tensor> tensors) {
+  PyRef tuple(checked(PyTuple_New(static_cast<Py_ssize_t>(tensors.size()))));
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), checked(wrap(tensors[i])));
+  }
+  return tuple.release();
+}
+
+namespace {
+
+// A value of one dtype may be stored in another where no category is lost: float > int > bool.
+int category(DType t) { return t == DType::Bool ? 0 : isFloating(t) ? 2 : 1; }
+
+void store(const char* op, PyObject* target, const Tensor& result) {
+  if (!isTensor(target)) {
+    fail<TypeError>(op, "(): argument 'out' must be Tensor, not ", Py_TYPE(target)->tp_name);
+  }
+  const Tensor& out = tensorOf(target);
+  if (gradEnabled() && (result.requiresGrad() || out.requiresGrad())) {
+    fail(op, "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+             "requires grad.");
+  }
+  if (category(result.dtype()) > category(out.dtype())) {
+    fail(op, "(): result type ", dtypeName(result.dtype()), " can't be cast to the desired output type ",
+         dtypeName(out.dtype()));
+  }
+  if (!(out.shape() == result.shape())) {
+    if (out.numel() != 0) {
+      fail(op, "(): out= has the shape ", shapeText(out.shape()), ", but the result has ", shapeText(result.shape()));
+    }
+    Tensor fresh = makeEmpty(result.shape(), out.dtype());
+    TensorImpl& impl = *out.impl();
+    impl.storage = fresh.impl()->storage;
+    impl.offset = 0;
+    impl.shape = fresh.shape();
+    impl.strides = fresh.strides();
+    impl.contiguous = true;
+    impl.numel = fresh.numel();
+  }
+  ops::assign(out, result);
+}
+
+// The class of a result with named parts, made when first used.
+PyTypeObject* namedTuple(const char* name, std::initializer_list<const char*> fields) {
+  static std::unordered_map<std::string, PyTypeObject*> known;
+  PyTypeObject*& type = known[name];
+  if (type == nullptr) {
+    std::vector<PyStructSequence_Field> parts;
+    for (const char* f : fields) parts.push_back({f, nullptr});
+    parts.push_back({nullptr, nullptr});
+    // The type keeps pointing at its name.
+    auto* full = new std::string(strcat("tandem.return_types.", name));
+    PyStructSequence_Desc desc = {full->c_str(), nullptr, parts.data(), static_cast<int>(fields.size())};
+    type = PyStructSequence_NewType(&desc);
+    if (type == nullptr) throw PythonError();
+  }
+  return type;
+}
+
+}  // namespace
+
+PyObject* wrap(ParsedArgs& a, Tensor result) {
+  if (a.out() == nullptr) return wrap(std::move(result));
+  store(a.op(), a.out(), result);
+  return Py_NewRef(a.out());
+}
+
+PyObject* wrap(ParsedArgs& a, std::span<const Tensor> results, const char* typeName,
+               std::initializer_list<const char*> fields) {
+  std::vector<PyRef> items;
+  if (PyObject* out = a.out(); out != nullptr) {
+    if (!PyTuple_Check(out) && !PyList_Check(out)) {
+      fail<TypeError>(a.op(), "(): argument 'out' must be tuple of Tensors, not ", Py_TYPE(out)->tp_name);
+    }
+    if (PySequence_Fast_GET_SIZE(out) != static_cast<Py_ssize_t>(results.size())) {
+      fail<TypeError>(a.op(), "(): argument 'out' must have ", results.size(), " tensors");
+    }
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      PyObject* target = PySequence_Fast_GET_ITEM(out, static_cast<Py_ssize_t>(i));
+      store(a.op(), target, results[i]);
+      items.push_back(PyRef::borrow(target));
+    }
+  } else {
+    for (const Tensor& t : results) items.emplace_back(checked(wrap(t)));
+  }
+  auto n = static_cast<Py_ssize_t>(items.size());
+  if (typeName == nullptr) {
+    PyRef tuple(checked(PyTuple_New(n)));
+    for (Py_ssize_t i = 0; i < n; ++i) PyTuple_SET_ITEM(tuple.get(), i, items[static_cast<std::size_t>(i)].release());
+    return tuple.release();
+  }
+  PyRef tuple(checked(PyStructSequence_New(namedTuple(typeName, fields))));
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    PyStructSequence_SET_ITEM(tuple.get(), i, items[static_cast<std::size_t>(i)].release());
+  }
+  return tuple.release();
+}
+
+PyObject* wrapLeaf(ParsedArgs& a, Tensor result, bool requiresGrad) {
+  if (requiresGrad) autograd::setRequiresGrad(result, true);
+  return wrap(a, std::move(result));
+}
+
+}  // namespace tandem::python

@@ -1,0 +1,508 @@
+// Methods of tensors that no record makes: about the object and its memory, conversions, writes, autograd.
+#include <algorithm>
+#include <cstring>
+
+#include "autograd/autograd.h"
+#include "eager/dispatch.h"
+#include "eager/helpers.h"
+#include "eager/ops.h"
+#include "python/src/arg_parser.h"
+#include "python/src/autograd_bindings.h"
+#include "python/src/convert.h"
+#include "python/src/indexing.h"
+#include "python/src/py_tensor.h"
+
+namespace tandem::python {
+
+namespace {
+
+using P = ParamType;
+constexpr ParamSpec kSelf = {"input", P::Tensor, false, false};
+
+// ---- sizes and memory
+// -------------------------------------------------------------------------------------------------
+
+constexpr ParamSpec sizeParams[] = {kSelf, {"dim", P::OptionalInt, true, false}};
+constexpr Signature sizeSigs[] = {{"size", sizeParams, [](ParsedArgs& a) -> PyObject* {
+                                     const Tensor& t = a.tensor(0);
+                                     return a.has(1) ? wrap(t.size(a.integer(1))) : sizeObject(t.shape());
+                                   }}};
+constexpr Signature strideSigs[] = {{"stride", sizeParams, [](ParsedArgs& a) -> PyObject* {
+                                       const Tensor& t = a.tensor(0);
+                                       if (a.has(1)) {
+                                         return wrap(
+                                             t.strides()[static_cast<std::size_t>(wrapDim(a.integer(1), t.dim()))]);
+                                       }
+                                       PyRef size(sizeObject(t.strides()));
+                                       return PySequence_Tuple(size.get());
+                                     }}};
+
+template <class F>
+PyObject* plain(PyObject* self, F&& value) {
+  return guarded([&]() -> PyObject* { return value(tensorOf(self)); });
+}
+PyObject* dim(PyObject* self, PyObject*) { return PyLong_FromLongLong(tensorOf(self).dim()); }
+PyObject* numel(PyObject* self, PyObject*) { return PyLong_FromLongLong(tensorOf(self).numel()); }
+PyObject* storageOffset(PyObject* self, PyObject*) { return PyLong_FromLongLong(tensorOf(self).impl()->offset); }
+PyObject* elementSize(PyObject* self, PyObject*) { return PyLong_FromSize_t(itemSize(tensorOf(self).dtype())); }
+PyObject* dataPtr(PyObject* self, PyObject*) {
+  return plain(self, [](const Tensor& t) { return PyLong_FromVoidPtr(t.numel() == 0 ? nullptr : t.data()); });
+}
+PyObject* isFloatingPoint(PyObject* self, PyObject*) { return wrap(isFloating(tensorOf(self).dtype())); }
+PyObject* isComplex(PyObject*, PyObject*) { Py_RETURN_FALSE; }
+PyObject* isSignedMethod(PyObject* self, PyObject*) { return wrap(isSigned(tensorOf(self).dtype())); }
+PyObject* isInference(PyObject* self, PyObject*) { return wrap(tensorOf(self).impl()->inference); }
+PyObject* getDevice(PyObject*, PyObject*) { return PyLong_FromLong(-1); }
+PyObject* itself(PyObject* self, PyObject*) { return Py_NewRef(self); }
+PyObject* no(PyObject*, PyObject*) { Py_RETURN_FALSE; }
+
+constexpr ParamSpec formatParams[] = {kSelf, {"memory_format", P::Any, true, true}};
+constexpr Signature isContiguousSigs[] = {
+    {"is_contiguous", formatParams, [](ParsedArgs& a) -> PyObject* { return wrap(a.tensor(0).isContiguous()); }}};
+constexpr Signature contiguousSigs[] = {{"contiguous", formatParams, [](ParsedArgs& a) -> PyObject* {
+                                           if (a.tensor(0).isContiguous()) return a.self();
+                                           return wrap(ops::contiguous(a.tensor(0)));
+                                         }}};
+constexpr Signature cloneSigs[] = {
+    {"clone", formatParams, [](ParsedArgs& a) -> PyObject* { return wrap(ops::clone(a.tensor(0))); }}};
+
+// ---- reading
+// ----------------------------------------------------------------------------------------------------------
+
+PyObject* item(PyObject* self, PyObject*) {
+  return plain(self, [](const Tensor& t) {
+    if (t.numel() != 1) fail("a Tensor with ", t.numel(), " elements cannot be converted to Scalar");
+    return elementObject(t.dtype(), t.data());
+  });
+}
+PyObject* tolist(PyObject* self, PyObject*) {
+  return plain(self, [](const Tensor& t) { return toList(t); });
+}
+PyObject* numpyOf(const Tensor& t, bool force) {
+  if (autograd::requiresGrad(t) && !force) {
+    fail("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
+  }
+  return toNumpy(t);
+}
+constexpr ParamSpec numpyParams[] = {kSelf, {"force", P::Bool, true, true}};
+constexpr Signature numpySigs[] = {
+    {"numpy", numpyParams, [](ParsedArgs& a) -> PyObject* { return numpyOf(a.tensor(0), a.boolean(1)); }}};
+constexpr ParamSpec arrayParams[] = {kSelf, {"dtype", P::Any, true, false}, {"copy", P::Any, true, false}};
+constexpr Signature arraySigs[] = {{"__array__", arrayParams, [](ParsedArgs& a) -> PyObject* {
+                                      PyRef array(checked(numpyOf(a.tensor(0), false)));
+                                      if (!a.has(1)) return array.release();
+                                      return PyObject_CallMethod(array.get(), "astype", "O", a.object(1));
+                                    }}};
+
+// ---- conversion
+// -------------------------------------------------------------------------------------------------------
+
+Tensor converted(const Tensor& t, DType dtype, bool copy) {
+  if (t.dtype() != dtype) return ops::to(t, dtype);
+  return copy ? ops::clone(t) : t;
+}
+
+// to(dtype), to(device), to(other), with the rest by keyword.
+constexpr ParamSpec toDTypeParams[] = {kSelf,
+                                       {"dtype", P::OptionalDType, false, false},
+                                       {"non_blocking", P::Bool, true, false},
+                                       {"copy", P::Bool, true, false},
+                                       {"memory_format", P::Any, true, true}};
+constexpr ParamSpec toDeviceParams[] = {kSelf,
+                                        {"device", P::Device, true, false},
+                                        {"dtype", P::OptionalDType, true, false},
+                                        {"non_blocking", P::Bool, true, false},
+                                        {"copy", P::Bool, true, false},
+                                        {"memory_format", P::Any, true, true}};
+constexpr ParamSpec toOtherParams[] = {kSelf,
+                                       {"other", P::Tensor, false, false},
+                                       {"non_blocking", P::Bool, true, false},
+                                       {"copy", P::Bool, true, false},
+                                       {"memory_format", P::Any, true, true}};
+constexpr Signature toSigs[] = {
+    {"to", toDTypeParams,
+     [](ParsedArgs& a) -> PyObject* {
+       return wrap(converted(a.tensor(0), a.dtype(1, a.tensor(0).dtype()), a.boolean(3)));
+     }},
+    {"to", toDeviceParams,
+     [](ParsedArgs& a) -> PyObject* {
+       if (a.has(1)) checkDevice(a.object(1));
+       return wrap(converted(a.tensor(0), a.dtype(2, a.tensor(0).dtype()), a.boolean(4)));
+     }},
+    {"to", toOtherParams,
+     [](ParsedArgs& a) -> PyObject* { return wrap(converted(a.tensor(0), a.tensor(1).dtype(), a.boolean(3))); }},
+};
+template <DType t>
+constexpr Signature convertSigs[] = {
+    {"to", formatParams, [](ParsedArgs& a) -> PyObject* { return wrap(converted(a.tensor(0), t, false)); }}};
+constexpr ParamSpec otherParams[] = {kSelf, {"other", P::Tensor, false, false}};
+constexpr Signature typeAsSigs[] = {{"type_as", otherParams, [](ParsedArgs& a) -> PyObject* {
+                                       return wrap(converted(a.tensor(0), a.tensor(1).dtype(), false));
+                                     }}};
+
+constexpr const char* kTypeNames[kNumDTypes] = {"Bool", "Byte", "Char",     "Short", "Int",
+                                                "Long", "Half", "BFloat16", "Float", "Double"};
+constexpr ParamSpec typeParams[] = {kSelf, {"dtype", P::Any, true, false}, {"non_blocking", P::Bool, true, false}};
+constexpr Signature typeSigs[] = {{"type", typeParams, [](ParsedArgs& a) -> PyObject* {
+                                     const Tensor& t = a.tensor(0);
+                                     if (!a.has(1)) {
+                                       return PyUnicode_FromFormat("tandem.%sTensor",
+                                                                   kTypeNames[static_cast<int>(t.dtype())]);
+                                     }
+                                     if (auto d = asDType(a.object(1))) return wrap(converted(t, *d, false));
+                                     if (PyUnicode_Check(a.object(1))) {
+                                       std::string name = a.str(1);
+                                       name = name.substr(name.rfind('.') + 1);
+                                       for (int i = 0; i < kNumDTypes; ++i) {
+                                         if (name == std::string(kTypeNames[i]) + "Tensor")
+                                           return wrap(converted(t, static_cast<DType>(i), false));
+                                       }
+                                     }
+                                     fail<TypeError>("type(): dtype must be a dtype or the name of a tensor type, not ",
+                                                     Py_TYPE(a.object(1))->tp_name);
+                                   }}};
+
+constexpr ParamSpec cudaParams[] = {kSelf, {"device", P::Any, true, false}, {"non_blocking", P::Bool, true, false}};
+constexpr Signature cudaSigs[] = {{"cuda", cudaParams, [](ParsedArgs&) -> PyObject* {
+                                     fail("Tensor.cuda(): this build of Tandem computes on the CPU only "
+                                          "(tandem.cuda.is_available() is False)");
+                                   }}};
+
+// ---- new tensors of the same kind -----------------------------------------------------------------------------------
+
+#define TANDEM_NEW_KEYWORDS                                                                                            \
+  {"dtype", P::OptionalDType, true, true}, {"device", P::Device, true, true}, {"requires_grad", P::Bool, true, true},  \
+      {"layout", P::Any, true, true}, {                                                                                \
+    "pin_memory", P::Any, true, true                                                                                   \
+  }
+constexpr ParamSpec newSizeParams[] = {kSelf, {"size", P::IntList, false, false}, TANDEM_NEW_KEYWORDS};
+constexpr ParamSpec newFullParams[] = {
+    kSelf, {"size", P::IntList, false, false}, {"fill_value", P::Scalar, false, false}, TANDEM_NEW_KEYWORDS};
+constexpr ParamSpec newTensorParams[] = {kSelf, {"data", P::Any, false, false}, TANDEM_NEW_KEYWORDS};
+#undef TANDEM_NEW_KEYWORDS
+constexpr Signature newEmptySigs[] = {{"new_empty", newSizeParams, [](ParsedArgs& a) -> PyObject* {
+                                         return wrapLeaf(a, ops::empty(a.ints(1), a.dtype(2, a.tensor(0).dtype())),
+                                                         a.boolean(4));
+                                       }}};
+constexpr Signature newZerosSigs[] = {{"new_zeros", newSizeParams, [](ParsedArgs& a) -> PyObject* {
+                                         return wrapLeaf(a, ops::zeros(a.ints(1), a.dtype(2, a.tensor(0).dtype())),
+                                                         a.boolean(4));
+                                       }}};
+constexpr Signature newOnesSigs[] = {{"new_ones", newSizeParams, [](ParsedArgs& a) -> PyObject* {
+                                        return wrapLeaf(a, ops::ones(a.ints(1), a.dtype(2, a.tensor(0).dtype())),
+                                                        a.boolean(4));
+                                      }}};
+constexpr Signature newFullSigs[] = {
+    {"new_full", newFullParams, [](ParsedArgs& a) -> PyObject* {
+       return wrapLeaf(a, ops::full(a.ints(1), a.scalar(2), a.dtype(3, a.tensor(0).dtype())), a.boolean(5));
+     }}};
+constexpr Signature newTensorSigs[] = {{"new_tensor", newTensorParams, [](ParsedArgs& a) -> PyObject* {
+                                          return wrapLeaf(a, makeTensor(a.object(1), a.dtype(2, a.tensor(0).dtype())),
+                                                          a.boolean(4));
+                                        }}};
+
+// ---- writes
+// -----------------------------------------------------------------------------------------------------------
+
+constexpr ParamSpec copyParams[] = {kSelf, {"src", P::Operand, false, false}, {"non_blocking", P::Bool, true, false}};
+constexpr Signature copySigs[] = {{"copy_", copyParams, [](ParsedArgs& a) -> PyObject* {
+                                     Operand src = a.operand(1);
+                                     if (src.isTensor()) {
+                                       ops::assign(a.tensor(0), src.tensor());
+                                     } else {
+                                       ops::fillInto(a.tensor(0), src);
+                                     }
+                                     return a.self();
+                                   }}};
+constexpr ParamSpec fillParams[] = {kSelf, {"value", P::Operand, false, false}};
+constexpr Signature fillSigs[] = {{"fill_", fillParams, [](ParsedArgs& a) -> PyObject* {
+                                     Operand value = a.operand(1);
+                                     if (value.isTensor() && value.tensor().dim() != 0) {
+                                       fail("fill_ only supports 0-dimension value tensor but got tensor with ",
+                                            value.tensor().dim(), " dimensions.");
+                                     }
+                                     ops::fillInto(a.tensor(0), value);
+                                     return a.self();
+                                   }}};
+PyObject* zeroInPlace(PyObject* self, PyObject*) {
+  return plain(self, [&](const Tensor& t) {
+    ops::fillInto(t, Scalar(0));
+    return Py_NewRef(self);
+  });
+}
+
+// ---- places of elements ---------------------------------------------------------------------------------------------
+
+constexpr ParamSpec maskedSelectParams[] = {kSelf, {"mask", P::Tensor, false, false}};
+Tensor maskedSelect(const Tensor& t, const Tensor& mask) {
+  Dims shape = broadcastShapes("masked_select", t.shape(), mask.shape());
+  Tensor m = mask.shape() == shape ? mask : ops::expand(mask, shape);
+  Tensor x = t.shape() == shape ? t : ops::expand(t, shape);
+  if (m.dtype() != DType::Bool) fail("masked_select: expected BoolTensor for mask");
+  if (x.dim() == 0) {
+    x = ops::unsqueeze(x, 0);
+    m = ops::unsqueeze(m, 0);
+  }
+  return indexByTensors(x, nonzeroColumns(m));
+}
+constexpr Signature maskedSelectSigs[] = {
+    {"masked_select", maskedSelectParams,
+     [](ParsedArgs& a) -> PyObject* { return wrap(a, maskedSelect(a.tensor(0), a.tensor(1))); }, true}};
+constexpr ParamSpec nonzeroParams[] = {kSelf, {"as_tuple", P::Bool, true, true}};
+constexpr Signature nonzeroSigs[] = {{"nonzero", nonzeroParams, [](ParsedArgs& a) -> PyObject* {
+                                        const Tensor& t = a.tensor(0);
+                                        std::vector<Tensor> columns =
+                                            nonzeroColumns(t.dim() == 0 && a.boolean(1) ? ops::unsqueeze(t, 0) : t);
+                                        if (a.boolean(1)) return wrap(columns);
+                                        if (columns.empty()) {
+                                          bool any = itemOf(t).asDouble() != 0.0;
+                                          return wrap(ops::zeros(Dims{any ? 1 : 0, 0}, DType::Int64));
+                                        }
+                                        return wrap(ops::stack(columns, 1));
+                                      }}};
+
+// index_put_(indices, values): as indexing, with accumulation.
+constexpr ParamSpec indexPutParams[] = {kSelf,
+                                        {"indices", P::TensorList, false, false},
+                                        {"values", P::Tensor, false, false},
+                                        {"accumulate", P::Bool, true, false}};
+std::vector<Tensor> columnsOf(const std::vector<Tensor>& given) {
+  std::vector<Tensor> indices;
+  for (const Tensor& t : given) {
+    if (t.dtype() == DType::Bool) {
+      for (Tensor& c : nonzeroColumns(t)) indices.push_back(std::move(c));
+    } else {
+      indices.push_back(t);
+    }
+  }
+  return indices;
+}
+constexpr Signature indexPutInPlaceSigs[] = {{"index_put_", indexPutParams, [](ParsedArgs& a) -> PyObject* {
+                                                assignByTensors(a.tensor(0), columnsOf(a.tensors(1)), a.tensor(2),
+                                                                a.boolean(3));
+                                                return a.self();
+                                              }}};
+constexpr Signature indexPutSigs[] = {{"index_put", indexPutParams, [](ParsedArgs& a) -> PyObject* {
+                                         Tensor copy = ops::clone(a.tensor(0));
+                                         assignByTensors(copy, columnsOf(a.tensors(1)), a.tensor(2), a.boolean(3));
+                                         return wrap(std::move(copy));
+                                       }}};
+
+// Random numbers in place.
+constexpr ParamSpec uniformParams[] = {
+    kSelf, {"from", P::Float, true, false}, {"to", P::Float, true, false}, {"generator", P::Generator, true, true}};
+constexpr Signature uniformSigs[] = {{"uniform_", uniformParams, [](ParsedArgs& a) -> PyObject* {
+                                        const Tensor& t = a.tensor(0);
+                                        double low = a.number(1, 0.0);
+                                        double high = a.number(2, 1.0);
+                                        if (!(low <= high)) {
+                                          fail("uniform_ expects to return a [from, to) range, but found from=", low,
+                                               " > to=", high);
+                                        }
+                                        Tensor u = ops::rand(t.shape(), a.generator(3), t.dtype());
+                                        ops::assign(t, ops::add(ops::mul(u, high - low), low));
+                                        return a.self();
+                                      }}};
+constexpr ParamSpec normalParams[] = {
+    kSelf, {"mean", P::Float, true, false}, {"std", P::Float, true, false}, {"generator", P::Generator, true, true}};
+constexpr Signature normalSigs[] = {{"normal_", normalParams, [](ParsedArgs& a) -> PyObject* {
+                                       const Tensor& t = a.tensor(0);
+                                       double std = a.number(2, 1.0);
+                                       if (!(std >= 0.0)) fail("normal_ expects std >= 0.0, but found std ", std);
+                                       Tensor n = ops::randn(t.shape(), a.generator(3), t.dtype());
+                                       ops::assign(t, ops::add(ops::mul(n, std), a.number(1, 0.0)));
+                                       return a.self();
+                                     }}};
+constexpr ParamSpec randomParams[] = {kSelf, {"generator", P::Generator, true, true}};
+constexpr ParamSpec randomToParams[] = {kSelf, {"to", P::Int, false, false}, {"generator", P::Generator, true, true}};
+constexpr ParamSpec randomRangeParams[] = {
+    kSelf, {"from", P::Int, false, false}, {"to", P::Int, false, false}, {"generator", P::Generator, true, true}};
+PyObject* randomInto(ParsedArgs& a, std::int64_t low, std::int64_t high, Generator* g) {
+  const Tensor& t = a.tensor(0);
+  if (low >= high) fail("random_ expects 'from' to be less than 'to', but got from=", low, " >= to=", high);
+  ops::assign(t, ops::randint(low, high, t.shape(), g, t.dtype()));
+  return a.self();
+}
+// The largest range whose integers the dtype represents exactly.
+std::int64_t randomLimit(DType t) {
+  constexpr std::int64_t limits[kNumDTypes] = {2,         256,  128, 32768,    2147483648,
+                                               INT64_MAX, 2049, 257, 16777217, 9007199254740993};
+  return limits[static_cast<int>(t)];
+}
+constexpr Signature randomSigs[] = {
+    {"random_", randomParams,
+     [](ParsedArgs& a) -> PyObject* { return randomInto(a, 0, randomLimit(a.tensor(0).dtype()), a.generator(1)); }},
+    {"random_", randomToParams,
+     [](ParsedArgs& a) -> PyObject* { return randomInto(a, 0, a.integer(1), a.generator(2)); }},
+    {"random_", randomRangeParams,
+     [](ParsedArgs& a) -> PyObject* { return randomInto(a, a.integer(1), a.integer(2), a.generator(3)); }},
+};
+constexpr ParamSpec bernoulliParams[] = {
+    kSelf, {"p", P::Operand, true, false}, {"generator", P::Generator, true, true}};
+constexpr Signature bernoulliSigs[] = {{"bernoulli_", bernoulliParams, [](ParsedArgs& a) -> PyObject* {
+                                          const Tensor& t = a.tensor(0);
+                                          Operand p = a.operand(1, Scalar(0.5));
+                                          DType d = isFloating(t.dtype()) ? t.dtype() : DType::Float32;
+                                          Tensor u = ops::rand(t.shape(), a.generator(2), d);
+                                          ops::assign(t, ops::lt(u, p));
+                                          return a.self();
+                                        }}};
+
+// ---- autograd
+// -----------------------------------------------------------------------------------------------------------
+
+constexpr ParamSpec requiresGradParams[] = {kSelf, {"requires_grad", P::Bool, true, false}};
+constexpr Signature requiresGradSigs[] = {{"requires_grad_", requiresGradParams, [](ParsedArgs& a) -> PyObject* {
+                                             autograd::setRequiresGrad(a.tensor(0), a.boolean(1, true));
+                                             return a.self();
+                                           }}};
+PyObject* detach(PyObject* self, PyObject*) {
+  return plain(self, [](const Tensor& t) { return wrap(autograd::detach(t)); });
+}
+PyObject* detachInPlace(PyObject* self, PyObject*) {
+  return plain(self, [&](const Tensor& t) {
+    autograd::detachInPlace(t);
+    return Py_NewRef(self);
+  });
+}
+PyObject* retainGrad(PyObject* self, PyObject*) {
+  return plain(self, [](const Tensor& t) -> PyObject* {
+    autograd::retainGrad(t);
+    Py_RETURN_NONE;
+  });
+}
+
+constexpr ParamSpec subclassParams[] = {
+    {"cls", P::Any, false, false}, {"data", P::Tensor, false, false}, {"requires_grad", P::Bool, true, false}};
+PyTypeObject* classOf(PyObject* cls) {
+  if (cls == nullptr || !PyType_Check(cls) || PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), tensorType) == 0) {
+    fail<TypeError>("cls must be a subclass of tandem.Tensor");
+  }
+  return reinterpret_cast<PyTypeObject*>(cls);
+}
+constexpr Signature subclassSigs[] = {{"_make_subclass", subclassParams, [](ParsedArgs& a) -> PyObject* {
+                                         Tensor t = autograd::detach(a.tensor(1));
+                                         if (a.boolean(2)) autograd::setRequiresGrad(t, true);
+                                         return wrapAs(classOf(a.object(0)), std::move(t));
+                                       }}};
+// The same values as another class: an alias in the graph.
+constexpr ParamSpec asSubclassParams[] = {kSelf, {"cls", P::Any, false, false}};
+constexpr Signature asSubclassSigs[] = {{"as_subclass", asSubclassParams, [](ParsedArgs& a) -> PyObject* {
+                                           return wrapAs(classOf(a.object(1)), ops::alias(a.tensor(0)));
+                                         }}};
+
+// ---- methods written in Python (tandem/_support.py)
+// -------------------------------------------------------------------
+
+template <std::size_t N>
+struct Name {
+  char text[N];
+  // NOLINTNEXTLINE(google-explicit-constructor): template arguments are written as plain strings
+  constexpr Name(const char (&s)[N]) { std::copy(s, s + N, text); }
+};
+template <Name name>
+PyObject* support(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* keywords) {
+  static PyObject* function = nullptr;
+  if (function == nullptr) {
+    PyRef module(PyImport_ImportModule("tandem._support"));
+    if (module) function = PyObject_GetAttrString(module.get(), name.text);
+    if (function == nullptr) return nullptr;
+  }
+  Py_ssize_t total = n + (keywords != nullptr ? PyTuple_GET_SIZE(keywords) : 0);
+  std::vector<PyObject*> all;
+  all.reserve(static_cast<std::size_t>(total) + 1);
+  all.push_back(self);
+  all.insert(all.end(), args, args + total);
+  return PyObject_Vectorcall(function, all.data(), static_cast<std::size_t>(n) + 1, keywords);
+}
+template <Name name>
+PyMethodDef inPython(const char* method, const char* doc) {
+  return {method, reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&support<name>)), METH_FASTCALL | METH_KEYWORDS,
+          doc};
+}
+
+}  // namespace
+
+std::vector<PyMethodDef> tensorMethodDefs() {
+  return {
+      method<sizeSigs>("size", "size(dim=None)\n\nAll sizes, or that of one dim."),
+      method<strideSigs>("stride", "stride(dim=None)\n\nAll strides in elements, or that of one dim."),
+      {"dim", dim, METH_NOARGS, "The number of dims."},
+      {"ndimension", dim, METH_NOARGS, "The number of dims."},
+      {"numel", numel, METH_NOARGS, "The number of elements."},
+      {"nelement", numel, METH_NOARGS, "The number of elements."},
+      {"storage_offset", storageOffset, METH_NOARGS, "Elements of the storage before the first of the tensor."},
+      {"element_size", elementSize, METH_NOARGS, "Bytes of one element."},
+      {"data_ptr", dataPtr, METH_NOARGS, "The address of the first element."},
+      {"is_floating_point", isFloatingPoint, METH_NOARGS, "Is the dtype a floating-point type?"},
+      {"is_complex", isComplex, METH_NOARGS, "False."},
+      {"is_signed", isSignedMethod, METH_NOARGS, "Is the dtype signed?"},
+      {"is_inference", isInference, METH_NOARGS, "Was it made in inference mode?"},
+      {"is_pinned", no, METH_NOARGS, "False."},
+      {"is_shared", no, METH_NOARGS, "False."},
+      {"get_device", getDevice, METH_NOARGS, "-1: the CPU."},
+      {"pin_memory", itself, METH_NOARGS, "The tensor itself: there is no device to copy to."},
+      {"resolve_conj", itself, METH_NOARGS, "The tensor itself."},
+      {"resolve_neg", itself, METH_NOARGS, "The tensor itself."},
+      {"conj", itself, METH_NOARGS, "The tensor itself: it is real."},
+      method<isContiguousSigs>("is_contiguous", "Do the elements lie in row-major order without gaps?"),
+      method<contiguousSigs>("contiguous", "The tensor itself if it is contiguous, else a copy that is."),
+      method<cloneSigs>("clone", "clone(*, memory_format=None)\n\nA copy, in the graph."),
+      {"item", item, METH_NOARGS, "The only element as a Python number."},
+      {"tolist", tolist, METH_NOARGS, "The elements as nested lists of Python numbers."},
+      method<numpySigs>("numpy", "numpy(*, force=False)\n\nA NumPy array sharing the memory."),
+      method<arraySigs>("__array__", "For numpy.asarray."),
+      method<toSigs>("to", "to(dtype_or_device_or_tensor, ...)\n\nThe tensor in another dtype; itself if it has that."),
+      method<convertSigs<DType::Float32>>("float", "to(float32)"),
+      method<convertSigs<DType::Float64>>("double", "to(float64)"),
+      method<convertSigs<DType::Float16>>("half", "to(float16)"),
+      method<convertSigs<DType::BFloat16>>("bfloat16", "to(bfloat16)"),
+      method<convertSigs<DType::Int32>>("int", "to(int32)"),
+      method<convertSigs<DType::Int64>>("long", "to(int64)"),
+      method<convertSigs<DType::Int16>>("short", "to(int16)"),
+      method<convertSigs<DType::Int8>>("char", "to(int8)"),
+      method<convertSigs<DType::UInt8>>("byte", "to(uint8)"),
+      method<convertSigs<DType::Bool>>("bool", "to(bool)"),
+      method<typeAsSigs>("type_as", "type_as(other)\n\nThe tensor in the dtype of `other`."),
+      method<typeSigs>("type", "type(dtype=None)\n\nThe tensor in another dtype, or the name of its type."),
+      {"cpu", itself, METH_NOARGS, "The tensor itself."},
+      method<cudaSigs>("cuda", "An error: there is no GPU in this build."),
+      method<newEmptySigs>("new_empty", "new_empty(size, *, dtype=None)\n\nUninitialised, of the same dtype."),
+      method<newZerosSigs>("new_zeros", "new_zeros(size, *, dtype=None)\n\nZeros of the same dtype."),
+      method<newOnesSigs>("new_ones", "new_ones(size, *, dtype=None)\n\nOnes of the same dtype."),
+      method<newFullSigs>("new_full", "new_full(size, fill_value, *, dtype=None)\n\n`fill_value`, of the same dtype."),
+      method<newTensorSigs>("new_tensor",
+                            "new_tensor(data, *, dtype=None)\n\n`tandem.tensor(data)`, of the same dtype."),
+      method<copySigs>("copy_", "copy_(src)\n\nWrites the elements of `src`, broadcast and converted."),
+      method<fillSigs>("fill_", "fill_(value)\n\nWrites `value` into every element."),
+      {"zero_", zeroInPlace, METH_NOARGS, "Writes zeros."},
+      method<maskedSelectSigs>("masked_select", "masked_select(mask)\n\nThe elements where `mask` holds, as a vector."),
+      method<nonzeroSigs>("nonzero", "nonzero(*, as_tuple=False)\n\nWhere elements are nonzero."),
+      method<indexPutInPlaceSigs>("index_put_", "index_put_(indices, values, accumulate=False)"),
+      method<indexPutSigs>("index_put", "index_put(indices, values, accumulate=False)"),
+      method<uniformSigs>("uniform_", "uniform_(from=0, to=1, *, generator=None)\n\nUniform on [from, to)."),
+      method<normalSigs>("normal_", "normal_(mean=0, std=1, *, generator=None)\n\nNormal numbers."),
+      method<randomSigs>("random_", "random_(from=0, to=None, *, generator=None)\n\nUniform integers on [from, to)."),
+      method<bernoulliSigs>("bernoulli_", "bernoulli_(p=0.5, *, generator=None)\n\n1 with probability p, else 0."),
+      method<requiresGradSigs>("requires_grad_", "requires_grad_(requires_grad=True)\n\nAsks for a gradient."),
+      {"detach", detach, METH_NOARGS, "The same memory outside the graph."},
+      {"detach_", detachInPlace, METH_NOARGS, "Cuts the tensor from the graph."},
+      {"retain_grad", retainGrad, METH_NOARGS, "Keeps the gradient of this non-leaf in `.grad`."},
+      backwardMethod(),
+      inPython<"register_hook">("register_hook", "register_hook(hook)\n\nCalls hook(grad) when the gradient is known."),
+      inPython<"register_post_accumulate_grad_hook">("register_post_accumulate_grad_hook",
+                                                     "Calls hook(tensor) after `.grad` was added to."),
+      inPython<"tensor_copy">("__copy__", nullptr),
+      inPython<"tensor_deepcopy">("__deepcopy__", nullptr),
+      inPython<"tensor_reduce">("__reduce_ex__", nullptr),
+      inPython<"tensor_format">("__format__", nullptr),
+      inPython<"tensor_reversed">("__reversed__", nullptr),
+      inPython<"to_dlpack">("__dlpack__", nullptr),
+      inPython<"dlpack_device">("__dlpack_device__", nullptr),
+      {"_make_subclass", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&functionEntry<subclassSigs>)),
+       METH_FASTCALL | METH_KEYWORDS | METH_STATIC, "_make_subclass(cls, data, requires_grad=False)"},
+      method<asSubclassSigs>("as_subclass", "as_subclass(cls)\n\nThe same tensor as an object of `cls`."),
+  };
+}
+
+}  // namespace tandem::python

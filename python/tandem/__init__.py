@@ -1,0 +1,92 @@
+"""Tandem: tensors and deep learning with eager, lazy and compiled modes that give the same bits.
+
+`import tandem`, or for code written for PyTorch, `import tandem as torch`.
+"""
+
+from __future__ import annotations
+
+import math as _math
+from typing import Any as _Any
+
+from tandem import _C
+from tandem._C import *  # noqa: F403
+from tandem._dtypes import (
+    ALIASES as _ALIASES,
+)
+from tandem._dtypes import (
+    channels_last,
+    contiguous_format,
+    finfo,
+    iinfo,
+    layout,
+    memory_format,
+    preserve_format,
+    strided,
+)
+from tandem._support import from_dlpack
+from tandem._tensor_repr import set_printoptions
+from tandem._version import __version__
+
+# tandem.float, tandem.int, ... hide Python's own in this module: from here on, use none of them.
+globals().update(_ALIASES)
+
+inf = _math.inf
+nan = _math.nan
+pi = _math.pi
+e = _math.e
+newaxis = None
+
+from tandem import autograd, cuda, random  # noqa: E402
+from tandem.autograd import enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: E402
+from tandem.random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state  # noqa: E402
+
+
+def is_tensor(obj: _Any) -> _Any:
+    """Is `obj` a tandem.Tensor?"""
+    return isinstance(obj, Tensor)  # noqa: F405
+
+
+def numel(input: _Any) -> _Any:
+    """The number of elements of a tensor."""
+    return input.numel()
+
+
+def is_floating_point(input: _Any) -> _Any:
+    """Is the dtype of a tensor a floating-point type?"""
+    return input.is_floating_point()
+
+
+def is_complex(input: _Any) -> _Any:
+    """False: there are no complex dtypes."""
+    return False
+
+
+def nonzero(input: _Any, *, as_tuple: _Any = False) -> _Any:
+    """Where elements are nonzero: the rows of an int64 matrix, or a column a dim (`as_tuple`).
+
+    The size depends on the data, so a function being traced cannot read it.
+    """
+    return input.nonzero(as_tuple=as_tuple)
+
+
+def masked_select(input: _Any, mask: _Any, *, out: _Any = None) -> _Any:
+    """The elements where `mask` holds, as a vector."""
+    return input.masked_select(mask, out=out)
+
+
+def is_storage(obj: _Any) -> _Any:
+    """False: storages are not objects of their own."""
+    return False
+
+
+from tandem import linalg, nn, optim, special, utils  # noqa: E402
+
+
+def __getattr__(name: str) -> _Any:
+    # What needs NumPy waits until it is used.
+    if name in ("save", "load", "serialization"):
+        from importlib import import_module
+
+        serialization = import_module("tandem.serialization")
+        return serialization if name == "serialization" else getattr(serialization, name)
+    raise AttributeError(f"module 'tandem' has no attribute '{name}'")

@@ -1,0 +1,132 @@
+"""Facts about dtypes: their short names, limits, and the layouts and memory formats that PyTorch's signatures name."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from tandem import _C
+
+__all__ = ["finfo", "iinfo", "layout", "memory_format"]
+
+ALIASES = {
+    "float": _C.float32,
+    "double": _C.float64,
+    "half": _C.float16,
+    "int": _C.int32,
+    "long": _C.int64,
+    "short": _C.int16,
+}
+
+
+class layout:
+    """How a tensor's elements lie in memory; `tandem.strided` is the only one."""
+
+    def __init__(self, name: str):
+        self._name = name
+
+    def __repr__(self) -> str:
+        return f"tandem.{self._name}"
+
+    def __reduce__(self) -> str:
+        return self._name
+
+
+class memory_format:
+    """Accepted where PyTorch's signatures have it; tensors are always strided in row-major order when new."""
+
+    def __init__(self, name: str):
+        self._name = name
+
+    def __repr__(self) -> str:
+        return f"tandem.{self._name}"
+
+    def __reduce__(self) -> str:
+        return self._name
+
+
+layout.__module__ = memory_format.__module__ = "tandem"
+strided = layout("strided")
+contiguous_format = memory_format("contiguous_format")
+preserve_format = memory_format("preserve_format")
+channels_last = memory_format("channels_last")
+
+
+class _Format(NamedTuple):
+    mantissa: int
+    min_exponent: int
+    max_exponent: int
+    resolution: float
+
+
+_FORMATS = {
+    _C.float16: _Format(10, -14, 15, 1e-3),
+    _C.bfloat16: _Format(7, -126, 127, 1e-2),
+    _C.float32: _Format(23, -126, 127, 1e-6),
+    _C.float64: _Format(52, -1022, 1023, 1e-15),
+}
+
+
+class finfo:
+    """Limits of a floating-point dtype (of the default dtype when none is given).
+
+    Example:
+        >>> import tandem
+        >>> tandem.finfo(tandem.float32).eps
+        1.1920928955078125e-07
+    """
+
+    def __init__(self, dtype: _C.dtype | None = None):
+        dtype = _C.get_default_dtype() if dtype is None else dtype
+        if dtype not in _FORMATS:
+            raise TypeError(f"finfo() requires a floating point input type. Use iinfo to handle '{dtype}'")
+        f = _FORMATS[dtype]
+        self.dtype = str(dtype).removeprefix("tandem.")
+        self.bits = dtype.itemsize * 8
+        self.eps = math.ldexp(1.0, -f.mantissa)
+        self.max = math.ldexp(2.0 - self.eps, f.max_exponent)
+        self.min = -self.max
+        self.tiny = self.smallest_normal = math.ldexp(1.0, f.min_exponent)
+        self.resolution = f.resolution
+
+    def __repr__(self) -> str:
+        return (
+            f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
+            f"smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, dtype={self.dtype})"
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, finfo) and other.dtype == self.dtype
+
+    def __hash__(self) -> int:
+        return hash(self.dtype)
+
+
+class iinfo:
+    """Limits of an integer dtype.
+
+    Example:
+        >>> import tandem
+        >>> tandem.iinfo(tandem.int8).min
+        -128
+    """
+
+    def __init__(self, dtype: _C.dtype):
+        if dtype.is_floating_point or dtype is _C.bool:
+            raise TypeError(f"iinfo() requires an integer input type. Use finfo to handle '{dtype}'")
+        self.dtype = str(dtype).removeprefix("tandem.")
+        self.bits = dtype.itemsize * 8
+        self.min = -(1 << (self.bits - 1)) if dtype.is_signed else 0
+        self.max = (1 << (self.bits - dtype.is_signed)) - 1
+
+    def __repr__(self) -> str:
+        return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, iinfo) and other.dtype == self.dtype
+
+    def __hash__(self) -> int:
+        return hash(self.dtype)
+
+
+finfo.__module__ = iinfo.__module__ = "tandem"

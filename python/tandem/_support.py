@@ -1,0 +1,147 @@
+"""The part of `tandem.Tensor` that is written in Python; its methods call these functions (python/src)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tandem import _C
+
+Tensor = _C.Tensor
+
+
+def tensor_repr(self: Tensor) -> str:
+    from tandem._tensor_repr import text
+
+    return text(self)
+
+
+def tensor_format(self: Tensor, spec: str) -> str:
+    if self.dim() == 0 and type(self) is Tensor:
+        return self.item().__format__(spec)
+    return object.__format__(self, spec)
+
+
+def unbind(self: Tensor) -> tuple[Tensor, ...]:
+    return self.unbind(0)
+
+
+def contains(self: Tensor, element: Any) -> bool:
+    if isinstance(element, (Tensor, bool, int, float)):
+        return bool((self == element).any().item())
+    raise RuntimeError(
+        f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element).__name__}."
+    )
+
+
+def strided_layout() -> Any:
+    from tandem._dtypes import strided
+
+    return strided
+
+
+def tensor_reversed(self: Tensor) -> Tensor:
+    return self if self.dim() == 0 else self.flip(0)
+
+
+# ---- hooks ---------------------------------------------------------------------------------------------------------------
+
+
+class RemovableHandle:
+    """Removes one hook of a tensor or a node of the graph; also a context manager that does so at its end."""
+
+    def __init__(self, owner: Any, id: int):
+        self._owner = owner
+        self.id = id
+
+    def remove(self) -> None:
+        """Remove the hook; does nothing the second time."""
+        if self._owner is not None:
+            _C._remove_hook(self._owner, self.id)
+            self._owner = None
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.remove()
+
+
+def register_hook(self: Tensor, hook: Any) -> RemovableHandle:
+    return RemovableHandle(self, _C._register_hook(self, hook))
+
+
+def register_post_accumulate_grad_hook(self: Tensor, hook: Any) -> RemovableHandle:
+    return RemovableHandle(self, _C._register_leaf_hook(self, hook))
+
+
+# ---- copies and pickles --------------------------------------------------------------------------------------------------
+
+
+def _attributes(self: Tensor) -> dict[str, Any]:
+    return {**self.__dict__}
+
+
+def _rebuild(cls: type, data: bytes, dtype: Any, shape: tuple[int, ...], requires_grad: bool) -> Tensor:
+    flat = _C.frombuffer(bytearray(data), dtype=dtype) if data else _C.empty(0, dtype=dtype)
+    return _C.Tensor._make_subclass(cls, flat.reshape(shape), requires_grad)
+
+
+def tensor_reduce(self: Tensor, protocol: Any) -> tuple[Any, ...]:
+    if self.requires_grad and not self.is_leaf:
+        raise RuntimeError(
+            "a tensor with a history cannot be pickled: its graph would be lost. Pickle tensor.detach() instead"
+        )
+    plain = self.detach()
+    # Bytes as they are, so that every dtype and every bit pattern goes through.
+    words = plain.contiguous().reshape(-1)
+    data = _C._bytes_of(words)
+    state = (_rebuild, (type(self), data, self.dtype, tuple(self.shape), self.requires_grad))
+    return (*state, _attributes(self)) if self.__dict__ else state
+
+
+def tensor_copy(self: Tensor) -> Tensor:
+    if self.requires_grad and not self.is_leaf:
+        return self.view_as(self)
+    copied = _C.Tensor._make_subclass(type(self), self.detach(), self.requires_grad)
+    copied.__dict__.update(_attributes(self))
+    return copied
+
+
+def tensor_deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
+    import copy
+
+    known = memo.get(id(self))
+    if known is not None:
+        return known
+    if not self.is_leaf:
+        raise RuntimeError(
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment. "
+            "If you were attempting to deepcopy a module, this may be because of a value computed in its constructor."
+        )
+    with_grad = self.grad
+    copied = _C.Tensor._make_subclass(type(self), self.detach().clone(), self.requires_grad)
+    memo[id(self)] = copied
+    if with_grad is not None:
+        copied.grad = copy.deepcopy(with_grad, memo)
+    copied.__dict__.update(copy.deepcopy(_attributes(self), memo))
+    return copied
+
+
+# ---- DLPack --------------------------------------------------------------------------------------------------------------
+
+
+def to_dlpack(self: Tensor, *, stream: Any = None, **versions: Any) -> Any:
+    if self.requires_grad:
+        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    return self.numpy().__dlpack__()
+
+
+def dlpack_device(self: Tensor) -> tuple[int, int]:
+    return 1, 0
+
+
+def from_dlpack(ext_tensor: Any) -> Tensor:
+    """A tensor sharing the memory of any object that exports DLPack."""
+    import numpy
+
+    return _C.from_numpy(numpy.from_dlpack(ext_tensor))

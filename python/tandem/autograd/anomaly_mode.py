@@ -1,0 +1,46 @@
+"""Anomaly mode: an error in a backward names the line of the forward, and a NaN that a backward gives is an error."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tandem import _C
+
+__all__ = ["detect_anomaly", "set_detect_anomaly"]
+
+
+class set_detect_anomaly:
+    """Turns anomaly mode on or off, at once; as a context manager, until the block ends.
+
+    Args:
+        mode: on or off.
+        check_nan: whether a NaN in a gradient is an error.
+    """
+
+    def __init__(self, mode: bool, check_nan: bool = True):
+        self._before = _C._anomaly()
+        _C._set_anomaly(mode, check_nan)
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        _C._set_anomaly(*self._before)
+
+
+class detect_anomaly:
+    """A block in anomaly mode.
+
+    Args:
+        check_nan: whether a NaN in a gradient is an error.
+    """
+
+    def __init__(self, check_nan: bool = True):
+        self._check_nan = check_nan
+
+    def __enter__(self) -> None:
+        self._before = _C._anomaly()
+        _C._set_anomaly(True, self._check_nan)
+
+    def __exit__(self, *exc: object) -> None:
+        _C._set_anomaly(*self._before)

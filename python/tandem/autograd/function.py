@@ -1,0 +1,167 @@
+"""`Function`: an operation with a derivative of the user's own."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from tandem import _C
+
+__all__ = ["Function", "FunctionCtx", "once_differentiable"]
+
+
+class FunctionCtx:
+    """What a `Function`'s forward and backward share. Attributes of any name may be set on it."""
+
+    _handle: Any = None
+    _saved: tuple[Any, ...] | None = None
+    _dirty: tuple[Any, ...] = ()
+    _non_differentiable: tuple[Any, ...] = ()
+    _materialize = True
+    #: For each argument of `forward`: is a gradient wanted for it?
+    needs_input_grad: tuple[bool, ...] = ()
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keep tensors (or None) for the backward, as `ctx.saved_tensors`."""
+        for t in tensors:
+            if t is not None and not isinstance(t, _C.Tensor):
+                raise TypeError(
+                    f"save_for_backward can only save variables, but argument is of type {type(t).__name__}"
+                )
+        self._saved = tensors
+
+    def save_for_forward(self, *tensors: Any) -> None:
+        """Accepted for PyTorch's signature; there is no forward-mode derivative to keep them for."""
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """What `save_for_backward` kept."""
+        if self._handle is None:
+            return self._saved or ()
+        return _C._function_saved(self._handle)
+
+    @property
+    def to_save(self) -> tuple[Any, ...] | None:
+        """What was given to `save_for_backward`, in the forward."""
+        return self._saved
+
+    def mark_dirty(self, *tensors: Any) -> None:
+        """Say which arguments the forward wrote in place; they must be among its outputs."""
+        self._dirty = tensors
+
+    def mark_non_differentiable(self, *tensors: Any) -> None:
+        """Say which outputs have no derivative."""
+        self._non_differentiable = tensors
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether gradients that nobody gave are zeros (the default) or None in the backward."""
+        self._materialize = value
+
+
+class Function:
+    """Base of operations with a derivative of their own: override `forward` and `backward`, call `apply`.
+
+    Example:
+        >>> import tandem
+        >>> class Cube(tandem.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         ctx.save_for_backward(x)
+        ...         return x * x * x
+        ...     @staticmethod
+        ...     def backward(ctx, g):
+        ...         x, = ctx.saved_tensors
+        ...         return 3 * x * x * g
+        >>> x = tandem.tensor(2.0, requires_grad=True)
+        >>> Cube.apply(x).backward(); x.grad
+        tensor(12.)
+    """
+
+    @staticmethod
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        """The operation: `forward(ctx, *args)`, or `forward(*args)` together with `setup_context`."""
+        raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
+        """Saves what the backward needs, for a forward without `ctx`."""
+        raise NotImplementedError("setup_context is not implemented.")
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        """Gradients of the arguments of `forward` (None for those without) from those of its outputs."""
+        raise NotImplementedError(
+            "You must implement either the backward or vjp method for your custom autograd.Function to use it with "
+            "backward mode AD."
+        )
+
+    vjp = backward
+
+    @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        """Run the operation and record it."""
+        ctx = _context_class(cls)()
+        inputs = tuple(a if isinstance(a, _C.Tensor) else None for a in args)
+        handle = _C._function_begin(cls.__name__ + "Backward", inputs)
+        ctx.needs_input_grad = tuple(a is not None and a.requires_grad for a in inputs)
+        before = _C.is_grad_enabled()
+        _C._set_grad_enabled(False)
+        try:
+            if cls.setup_context is Function.setup_context:
+                output = cls.forward(ctx, *args, **kwargs)
+            else:
+                output = cls.forward(*args, **kwargs)
+                cls.setup_context(ctx, args, output)
+        finally:
+            _C._set_grad_enabled(before)
+        single = not isinstance(output, (tuple, list))
+        outputs = (output,) if single else tuple(output)
+        if handle is not None:
+            ctx._handle = handle
+            backward = cls.backward if cls.backward is not Function.backward else cls.vjp
+            results = _C._function_end(handle, ctx, backward, outputs, inputs, ctx._saved, ctx._non_differentiable,
+                                       ctx._dirty, ctx._materialize)  # fmt: skip
+            outputs = tuple(new if isinstance(old, _C.Tensor) else old for old, new in zip(outputs, results))
+            ctx._saved = None
+            ctx._dirty = ctx._non_differentiable = ()
+        return outputs[0] if single else outputs
+
+
+@functools.cache
+def _context_class(cls: type) -> type:
+    # Static methods and constants of the Function can be reached through its ctx.
+    return type(cls.__name__ + "Backward", (FunctionCtx,), {"_function": cls})
+
+
+def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorates a backward that is not made of differentiable operations: differentiating it is an error."""
+
+    class Refuse(Function):
+        @staticmethod
+        def forward(ctx: Any, *tensors: Any) -> Any:
+            return tuple(t.clone() for t in tensors)
+
+        @staticmethod
+        def backward(ctx: Any, *grads: Any) -> Any:
+            raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
+
+    @functools.wraps(backward)
+    def wrapper(ctx: Any, *grads: Any) -> Any:
+        before = _C.is_grad_enabled()
+        _C._set_grad_enabled(False)
+        try:
+            outputs = backward(ctx, *grads)
+        finally:
+            _C._set_grad_enabled(before)
+        if not before or not any(isinstance(g, _C.Tensor) and g.requires_grad for g in grads):
+            return outputs
+        values = outputs if isinstance(outputs, tuple) else (outputs,)
+        places = [i for i, v in enumerate(values) if v is not None]
+        with_error = Refuse.apply(*(values[i].detach().requires_grad_() for i in places))
+        guarded = list(values)
+        for i, v in zip(places, with_error):
+            guarded[i] = v
+        return tuple(guarded) if isinstance(outputs, tuple) else guarded[0]
+
+    return wrapper

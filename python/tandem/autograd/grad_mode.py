@@ -1,0 +1,147 @@
+"""Modes in which operations get a history or none: context managers that are decorators too."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from tandem import _C
+
+__all__ = ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled"]
+
+
+class _Mode:
+    """A block, or the calls of a function that it decorates."""
+
+    def __enter__(self) -> Any:
+        raise NotImplementedError
+
+    def __exit__(self, *exc: object) -> None:
+        raise NotImplementedError
+
+    def again(self) -> _Mode:
+        """A new block of the same mode: decorated functions may be entered again while they run."""
+        return type(self)()
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        if inspect.isgeneratorfunction(function):
+            return self._generator(function)
+
+        @functools.wraps(function)
+        def inside(*args: Any, **kwargs: Any) -> Any:
+            with self.again():
+                return function(*args, **kwargs)
+
+        return inside
+
+    def _generator(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        # The mode holds while the generator runs, not while its caller does.
+        @functools.wraps(function)
+        def inside(*args: Any, **kwargs: Any) -> Any:
+            generator = function(*args, **kwargs)
+            sent: Any = None
+            while True:
+                try:
+                    with self.again():
+                        value = generator.send(sent)
+                except StopIteration as stop:
+                    return stop.value
+                try:
+                    sent = yield value
+                except GeneratorExit:
+                    with self.again():
+                        generator.close()
+                    raise
+
+        return inside
+
+
+class _GradMode(_Mode):
+    _on = False
+
+    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
+        # `@no_grad` without parentheses.
+        mode = super().__new__(cls)
+        return mode if function is None else mode(function)
+
+    def __enter__(self) -> None:
+        self._before = _C.is_grad_enabled()
+        _C._set_grad_enabled(self._on)
+
+    def __exit__(self, *exc: object) -> None:
+        _C._set_grad_enabled(self._before)
+
+
+class no_grad(_GradMode):
+    """Operations in the block get no history, whatever their operands.
+
+    Example:
+        >>> import tandem
+        >>> x = tandem.ones(1, requires_grad=True)
+        >>> with tandem.no_grad():
+        ...     (x * 2).requires_grad
+        False
+    """
+
+
+class enable_grad(_GradMode):
+    """Operations in the block get a history, inside of `no_grad` too."""
+
+    _on = True
+
+
+class set_grad_enabled(_Mode):
+    """Turns grad mode on or off, at once; as a context manager, until the block ends.
+
+    Args:
+        mode: on or off.
+    """
+
+    def __init__(self, mode: bool):
+        self.mode = bool(mode)
+        self._before = _C.is_grad_enabled()
+        _C._set_grad_enabled(self.mode)
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        # A decorator does nothing until the function runs.
+        _C._set_grad_enabled(self._before)
+        return super().__call__(function)
+
+    def again(self) -> set_grad_enabled:
+        return set_grad_enabled(self.mode)
+
+    def __enter__(self) -> None:
+        _C._set_grad_enabled(self.mode)
+
+    def __exit__(self, *exc: object) -> None:
+        _C._set_grad_enabled(self._before)
+
+
+class inference_mode(_Mode):
+    """Operations in the block get no history, and their results never take part in one.
+
+    Args:
+        mode: False makes the block do nothing but leave inference mode.
+    """
+
+    def __new__(cls, mode: Any = True) -> Any:
+        made = super().__new__(cls)
+        if callable(mode) and not isinstance(mode, bool):
+            made.mode = True
+            return made(mode)
+        made.mode = bool(mode)
+        return made
+
+    def again(self) -> inference_mode:
+        return inference_mode(self.mode)
+
+    def __enter__(self) -> None:
+        self._before = _C.is_inference_mode_enabled(), _C.is_grad_enabled()
+        _C._set_inference_mode(self.mode)
+        _C._set_grad_enabled(not self.mode)
+
+    def __exit__(self, *exc: object) -> None:
+        _C._set_inference_mode(self._before[0])
+        _C._set_grad_enabled(self._before[1])

@@ -1,0 +1,7 @@
+"""`tandem.linalg`: linear algebra."""
+
+from __future__ import annotations
+
+from tandem import _C
+
+globals().update({name: value for name, value in vars(_C._linalg).items() if not name.startswith("_")})

@@ -1,0 +1,65 @@
+"""Random number generators: the seed of a program, and the state of its stream."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from tandem import _C
+
+__all__ = ["fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
+
+Generator = _C.Generator
+default_generator = _C.default_generator
+
+
+def manual_seed(seed: int) -> Generator:
+    """Start the stream of random numbers that belongs to `seed`; returns the default generator.
+
+    Example:
+        >>> import tandem
+        >>> a = tandem.manual_seed(0) and tandem.rand(3)
+        >>> b = tandem.manual_seed(0) and tandem.rand(3)
+        >>> tandem.equal(a, b)
+        True
+    """
+    return default_generator.manual_seed(int(seed))
+
+
+def seed() -> int:
+    """Seed the default generator from the operating system; returns the seed."""
+    return default_generator.seed()
+
+
+def initial_seed() -> int:
+    """The seed of the default generator."""
+    return default_generator.initial_seed()
+
+
+def get_rng_state() -> _C.Tensor:
+    """The state of the default generator, for `set_rng_state`."""
+    return default_generator.get_state()
+
+
+def set_rng_state(new_state: _C.Tensor) -> None:
+    """Go on from a state of `get_rng_state`."""
+    default_generator.set_state(new_state)
+
+
+@contextlib.contextmanager
+def fork_rng(devices: Any = None, enabled: bool = True) -> Iterator[None]:
+    """A block whose random numbers leave the default generator as it was.
+
+    Args:
+        devices: accepted for PyTorch's signature; there is one device.
+        enabled: False makes the block do nothing.
+    """
+    if not enabled:
+        yield
+        return
+    state = get_rng_state()
+    try:
+        yield
+    finally:
+        set_rng_state(state)
