@@ -1,0 +1,204 @@
+#include "autograd/template.h"
+
+#include <algorithm>
+#include <mutex>
+#include <unordered_map>
+
+#include "autograd/meta.h"
+#include "eager/tape_hook.h"
+
+namespace tandem {
+
+namespace {
+
+class Extraction {
+ public:
+  Extraction(std::span<const Tensor> inputs, std::span<const Edge> inputEdges, std::uint64_t first, TapeTemplate& out)
+      : inputs_(inputs), inputEdges_(inputEdges), first_(first), out_(out) {}
+
+  bool run(std::span<const Tensor> outputs, std::string& reason) {
+    std::vector<Edge> starts;
+    for (const Tensor& t : outputs) starts.push_back(t.defined() ? historyOf(t) : Edge{});
+    for (const Edge& e : starts)
+      if (!reach(e, reason)) return false;
+    for (std::size_t i = 0; i < order_.size(); ++i)
+      for (const Edge& e : order_[i]->edges())
+        if (!reach(e, reason)) return false;
+    std::sort(order_.begin(), order_.end(), [](auto* a, auto* b) { return a->sequence() < b->sequence(); });
+    for (std::size_t i = 0; i < order_.size(); ++i) number_[order_[i]] = static_cast<std::uint32_t>(i);
+    for (OpNode* node : order_) describe(*node);
+    for (const Edge& e : starts) out_.outputs.push_back(targetOf(e));
+    return true;
+  }
+
+ private:
+  static Edge historyOf(const Tensor& t) {
+    TensorImpl* impl = t.impl();
+    if (impl->viewBase) tapeHook->refreshView(impl);
+    const AutogradMeta* m = metaOf(impl);
+    if (!impl->requiresGrad || m == nullptr || !m->gradFn) return {};
+    return {m->gradFn, m->resultNr};
+  }
+
+  [[nodiscard]] std::int32_t inputOf(const Edge& e) const {
+    for (std::size_t i = 0; i < inputEdges_.size(); ++i)
+      if (inputEdges_[i] && inputEdges_[i].node == e.node && inputEdges_[i].result == e.result)
+        return static_cast<std::int32_t>(i);
+    return -1;
+  }
+
+  bool reach(const Edge& e, std::string& reason) {
+    if (!e || inputOf(e) >= 0) return true;
+    Node* node = e.node.get();
+    if (node->kind() != Node::Kind::Op) {
+      reason = node->kind() == Node::Kind::Leaf ? "a tensor that requires grad is used and is no input"
+                                                : strcat("the custom Function ", node->name());
+      return false;
+    }
+    if (node->sequence() < first_) {
+      reason = strcat("the history of a tensor made outside (", node->name(), ") is used and is no input");
+      return false;
+    }
+    if (const NodeExtras* x = node->extras()) {
+      bool hooked =
+          x->preHooks || x->postHooks ||
+          std::any_of(x->tensorHooks.begin(), x->tensorHooks.end(), [](const auto& h) { return h != nullptr; }) ||
+          std::any_of(x->retained.begin(), x->retained.end(), [](const auto* r) { return r != nullptr; });
+      if (hooked) {
+        reason = strcat("a hook on a result of ", facts(static_cast<OpNode*>(node)->op()).name);
+        return false;
+      }
+    }
+    if (number_.emplace(node, 0).second) order_.push_back(static_cast<OpNode*>(node));
+    return true;
+  }
+
+  [[nodiscard]] TapeTemplate::Target targetOf(const Edge& e) const {
+    using Kind = TapeTemplate::Target::Kind;
+    if (!e) return {};
+    if (std::int32_t i = inputOf(e); i >= 0) return {Kind::Input, static_cast<std::uint32_t>(i), 0};
+    return {Kind::Node, number_.at(e.node.get()), e.result};
+  }
+
+  void describe(OpNode& node) {
+    out_.nodes.push_back({node.op(), node.layout()});
+    for (const Edge& e : node.edges()) out_.edges.push_back(targetOf(e));
+    out_.results.insert(out_.results.end(), node.results().begin(), node.results().end());
+    auto operands = node.operands();
+    std::vector<std::uint32_t> operandOfSlot(node.saved().size(), 0);
+    for (std::size_t i = 0; i < operands.size(); ++i)
+      if (operands[i].saved >= 0) operandOfSlot[operands[i].saved] = static_cast<std::uint32_t>(i);
+    out_.operands.insert(out_.operands.end(), operands.begin(), operands.end());
+    out_.metas.insert(out_.metas.end(), node.metas().begin(), node.metas().end());
+    out_.attrs.insert(out_.attrs.end(), node.attrs().begin(), node.attrs().end());
+    const NodeExtras* x = node.extras();
+    if (x != nullptr && !x->line.empty()) {
+      out_.lines.resize(out_.nodes.size() - 1);
+      out_.lines.push_back(x->line);
+    }
+    for (std::size_t k = 0; k < node.saved().size(); ++k) {
+      const SavedTensor& s = node.saved()[k];
+      std::uint32_t id = idOf(s);
+      bool result = s.kind() == SavedTensor::Kind::Result;
+      // An operand computed inside is kept without its history, which its edge knows.
+      auto kind = result                      ? s.kind()
+                  : out_.saved[id].input >= 0 ? SavedTensor::Kind::Operand
+                                              : SavedTensor::Kind::Detached;
+      out_.savedRefs.push_back({id, kind, static_cast<std::uint16_t>(result ? s.index() : operandOfSlot[k])});
+    }
+  }
+
+  std::uint32_t idOf(const SavedTensor& s) {
+    const Tensor& t = s.tensor();
+    std::uint32_t since = t.impl()->storage->version - s.version();
+    std::int32_t input = -1;
+    for (std::size_t i = 0; i < inputs_.size() && s.kind() != SavedTensor::Kind::Result; ++i)
+      if (inputs_[i] == t) input = static_cast<std::int32_t>(i);
+    auto [from, to] = byStorage_.equal_range(t.impl()->storage.get());
+    for (auto it = from; it != to; ++it) {
+      const TapeTemplate::Saved& o = out_.saved[it->second];
+      const TensorImpl* a = o.traced.impl();
+      const TensorImpl* b = t.impl();
+      if (o.writtenSince == since && o.input == input && a->dtype == b->dtype && a->offset == b->offset &&
+          a->shape == b->shape && a->strides == b->strides)
+        return it->second;
+    }
+    auto id = static_cast<std::uint32_t>(out_.saved.size());
+    out_.saved.push_back({t, input, since});
+    byStorage_.emplace(t.impl()->storage.get(), id);
+    return id;
+  }
+
+  std::span<const Tensor> inputs_;
+  std::span<const Edge> inputEdges_;
+  std::uint64_t first_;
+  TapeTemplate& out_;
+  std::vector<OpNode*> order_;
+  std::unordered_map<const Node*, std::uint32_t> number_;
+  std::unordered_multimap<const Storage*, std::uint32_t> byStorage_;
+};
+
+template <class T>
+void take(std::span<T> into, const T*& from) {
+  std::copy_n(from, into.size(), into.begin());
+  from += into.size();
+}
+
+}  // namespace
+
+bool extractTemplate(std::span<const Tensor> outputs, std::span<const Tensor> inputs, std::span<const Edge> inputEdges,
+                     std::uint64_t firstSequence, TapeTemplate& out, std::string& reason) {
+  out = {};
+  return Extraction(inputs, inputEdges, firstSequence, out).run(outputs, reason);
+}
+
+void instantiate(const TapeTemplate& t, std::span<const Edge> inputEdges, std::span<const Tensor> saved,
+                 std::span<const Scalar> slots, std::span<const Tensor> outputs) {
+  using Kind = TapeTemplate::Target::Kind;
+  std::uint64_t sequence = Node::takeSequence(t.nodes.size());
+  std::vector<OpNode*> nodes(t.nodes.size());
+  auto edgeOf = [&](const TapeTemplate::Target& target) -> Edge {
+    switch (target.kind) {
+    case Kind::None:
+      return {};
+    case Kind::Input:
+      return inputEdges[target.index];
+    case Kind::Node:
+      return {Ref<Node>(nodes[target.index]), target.result};
+    }
+    return {};
+  };
+  const TapeTemplate::Target* edges = t.edges.data();
+  const ResultMeta* results = t.results.data();
+  const TapeTemplate::SavedRef* refs = t.savedRefs.data();
+  const OpNode::OperandSlot* operands = t.operands.data();
+  const ResultMeta* metas = t.metas.data();
+  const std::int64_t* attrs = t.attrs.data();
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const TapeTemplate::Prototype& p = t.nodes[i];
+    OpNode* node = OpNode::make(p.op, p.layout, sequence + i);
+    nodes[i] = node;
+    for (Edge& e : node->mutableEdges()) e = edgeOf(*edges++);
+    take(node->mutableResults(), results);
+    take(node->operands(), operands);
+    for (auto& o : node->operands())
+      if (!o.tensor && o.scalar.slot >= 0) o.scalar = slots[o.scalar.slot];
+    take(node->metas(), metas);
+    take(node->mutableAttrs(), attrs);
+    for (SavedTensor& s : node->saved()) {
+      const TapeTemplate::SavedRef& r = *refs++;
+      const Tensor& value = saved[r.id];
+      s = SavedTensor(value, value.impl()->storage->version - t.saved[r.id].writtenSince, r.kind, r.index);
+    }
+    if (i < t.lines.size() && !t.lines[i].empty()) {
+      std::scoped_lock guard(node->lock());
+      node->needExtras().line = t.lines[i];
+    }
+  }
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const TapeTemplate::Target& target = t.outputs[i];
+    if (target.kind == Kind::Node) setHistory(outputs[i], Ref<Node>(nodes[target.index]), target.result);
+  }
+}
+
+}  // namespace tandem

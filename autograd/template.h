@@ -1,0 +1,71 @@
+// The history of a traced function, as a form that each call fills in: how a compiled region keeps its own tape.
+//
+//   extractTemplate   once, after tracing: walks from the outputs' histories to the inputs' and writes down the nodes
+//   instantiate       at each call: makes the nodes, with contiguous sequence numbers, and gives the outputs their
+//                     history. So the engine meets a compiled call exactly as it would meet the eager one
+//
+// Flat arrays, one entry after another in node order, so that a call walks each once.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "autograd/op_node.h"
+
+namespace tandem {
+
+struct TapeTemplate {
+  /// Where a gradient goes, or where an output's history is.
+  struct Target {
+    enum class Kind : std::uint8_t { None, Node, Input } kind = Kind::None;
+    std::uint32_t index = 0;   // of the node, or of the input
+    std::uint32_t result = 0;  // of the node
+  };
+  struct Prototype {
+    OpCode op{};
+    OpNode::Layout layout;
+  };
+  struct SavedRef {
+    std::uint32_t id = 0;  // index into `saved`
+    SavedTensor::Kind kind = SavedTensor::Kind::Operand;
+    std::uint16_t index = 0;
+  };
+  /// A tensor that the derivatives need: distinct by storage, window and version.
+  struct Saved {
+    /// As it was traced. For the caller to find the value by; may be dropped afterwards.
+    Tensor traced;
+    /// It is this input itself; -1: a value computed inside, or another window of an input.
+    std::int32_t input = -1;
+    /// Writes to its storage between the save and the end of the trace: more than 0 makes the backward complain.
+    std::uint32_t writtenSince = 0;
+  };
+
+  std::vector<Prototype> nodes;  // by increasing sequence
+  std::vector<Target> edges;
+  std::vector<ResultMeta> results;
+  std::vector<SavedRef> savedRefs;
+  std::vector<OpNode::OperandSlot> operands;
+  std::vector<ResultMeta> metas;
+  std::vector<std::int64_t> attrs;
+  std::vector<std::string> lines;  // by node; empty outside anomaly mode
+  std::vector<Saved> saved;
+  std::vector<Target> outputs;
+};
+
+/// `inputs`: the traced inputs, and `inputEdges` their gradient edges as they were before the function ran (an input
+/// may be written). `firstSequence`: taken before it ran; a node older than that came from outside. False, with the
+/// reason, where the history cannot be rebuilt: it holds a hook, a custom Function, or reaches a tensor that is no
+/// input.
+bool extractTemplate(std::span<const Tensor> outputs, std::span<const Tensor> inputs, std::span<const Edge> inputEdges,
+                     std::uint64_t firstSequence, TapeTemplate& out, std::string& reason);
+
+/// `inputs` and `outputs` of one call, in the template's order; `inputEdges` as above; `saved[i]` the tensor for
+/// `t.saved[i]`: the input itself where it is one, else a tensor without history of its own (for several entries of one
+/// storage, windows of one storage), whose storage's version counts the writes of the call. `slots` are the values of
+/// run-time scalars. Outputs without a history are left alone.
+void instantiate(const TapeTemplate& t, std::span<const Edge> inputEdges, std::span<const Tensor> saved,
+                 std::span<const Scalar> slots, std::span<const Tensor> outputs);
+
+}  // namespace tandem
