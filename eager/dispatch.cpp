@@ -273,6 +273,40 @@ void applyInto(const Tensor& out, OpCode op, Operands operands, Attrs attrs) {
   }
 }
 
+void applyUpdate(OpCode op, Operands operands, std::span<const Tensor> outs) {
+  const OpFacts& f = facts(op);
+  NoGrad noGrad;
+  OperandMetas metas(f, operands);
+  std::array<TensorMeta, 4> made;
+  std::span<TensorMeta> results(made.data(), f.numResults);
+  f.metaRule(f, metas.span, {}, results);
+  for (std::size_t i = 0; i < outs.size(); ++i)
+    if (!(made[i].shape == outs[i].shape()) || made[i].dtype != outs[i].dtype())
+      fail(f.name, ": expected a ", dtypeName(made[i].dtype), " tensor of shape ", shapeText(made[i].shape),
+           " to update, but got ", dtypeName(outs[i].dtype()), " ", shapeText(outs[i].shape()));
+  if (Recorder* recorder = recorderFor(operands)) {
+    std::array<Tensor, 4> values;
+    recorder->record(op, operands, {}, results, {values.data(), f.numResults});
+    for (std::size_t i = 0; i < outs.size(); ++i) recorder->recordWrite(outs[i], values[i]);
+  } else {
+    bool sameLayout = true;
+    for (const Tensor& t : outs) sameLayout &= t.strides() == outs[0].strides();
+    if (sameLayout) {
+      runPointwise(f, operands, {}, outs);
+    } else {
+      std::array<Tensor, 4> values;
+      for (std::size_t i = 0; i < outs.size(); ++i) values[i] = makeEmpty(outs[i].shape(), outs[i].dtype());
+      runPointwise(f, operands, {}, {values.data(), outs.size()});
+      for (std::size_t i = 0; i < outs.size(); ++i) {
+        const Operand from[] = {values[i]};
+        runPointwise(facts(OpCode::clone), from, {}, {&outs[i], 1});
+      }
+    }
+  }
+  for (const Tensor& t : outs)
+    if (!t.impl()->untracked) ++t.impl()->storage->version;
+}
+
 void applyOut(const Tensor& out, OpCode op, Operands operands, Attrs attrs) {
   Tensor value = apply(op, operands, attrs);
   applyInto(out, OpCode::clone, {value});

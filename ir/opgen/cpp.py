@@ -68,21 +68,23 @@ def saves(op: Op) -> tuple[int, int]:
     return inputs, outputs
 
 
-def reads_for(op: Op, names: list[str]) -> list[int]:
-    """For each of the first four operands, which of `names` (operands or results) its own derivative reads. A rule says
-    `name@i` for a value that only the derivative of operand i reads."""
-    masks = []
+def reads_for(op: Op) -> tuple[list[int], list[int]]:
+    """For each of the first four operands, the operands and the results that its own derivative reads, as masks. A rule
+    says `name@i` for a value that only the derivative of operand i reads."""
+    names = [p.name for p in op.operands]
+    operands, results = [], []
     for i in range(4):
         if op.rule:
             read = {s.split("@")[0] for s in op.saves if "@" not in s or s.endswith(f"@{i}")}
         else:
             read = uses(op.grads[i]) if op.grads and i < len(op.grads) else set()
-        masks.append(sum(1 << k for k, n in enumerate(names) if n in read))
-    return masks
+        operands.append(sum(1 << k for k, n in enumerate(names) if n in read))
+        results.append(sum(1 << k for k, n in enumerate(("out", "out1")) if n in read))
+    return operands, results
 
 
-def mask_list(masks: list[int]) -> str:
-    return ", ".join(f"{m}u" for m in masks)
+def masks(values: list[int]) -> str:
+    return f"{{{', '.join(f'{m}u' for m in values)}}}"
 
 
 def meta_rule(op: Op) -> str:
@@ -100,10 +102,10 @@ def op_table(ops: list[Op]) -> str:
         ins, outs = saves(op)
         differentiable = bool(op.grads or op.rule)
         index = any("index" in uses(b) for b in op.body)
+        operands, results = reads_for(op)
         rows.append(f'{{OpCode::{op.code}, "{op.name}", OpKind::{op.kind}, DTypeRule::{op.types}, {op.numResults}, '
                     f"{str(index).lower()}, {str(differentiable).lower()}, {ins}u, {outs}u, {meta_rule(op)}, "
-                    f"{{{mask_list(reads_for(op, [p.name for p in op.operands]))}}}, "
-                    f"{{{mask_list(reads_for(op, ['out', 'out1']))}}}}},\n")
+                    f"{masks(operands)}, {masks(results)}}},\n")
     return HEAD + "".join(rows)
 
 

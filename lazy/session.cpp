@@ -1,0 +1,381 @@
+#include "lazy/session.h"
+
+#include <cstring>
+#include <mutex>
+
+#include "eager/generator.h"
+#include "ir/trace/graph_compiler.h"
+#include "runtime/base/attrs.h"
+#include "runtime/base/counters.h"
+
+namespace tandem::lazy {
+namespace {
+
+// A recording is run by itself when it reaches this size: a loop in a lazy block must not grow without bound.
+constexpr std::size_t kMostNodes = 20000;
+constexpr std::int64_t kMostPendingBytes = std::int64_t{1} << 30;
+
+std::function<std::string()> lineProvider;
+
+bool drawsRandom(const OpFacts& f) { return f.kind == OpKind::Random || f.code == OpCode::randperm_value; }
+
+/// One past the last element a window reaches, from its own offset.
+std::int64_t reach(DimsRef shape, DimsRef strides) {
+  std::int64_t last = 1;
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    if (shape[d] == 0) return 0;
+    last += (shape[d] - 1) * strides[d];
+  }
+  return last;
+}
+
+}  // namespace
+
+// ---- contents of storages ------------------------------------------------------------------------------------------
+
+Content::Content(Session& s, Storage* of, ValueRef v, std::int32_t number)
+    : session(&s), storage(of), value(v), input(number) {
+  previous = s.last_;
+  (s.last_ != nullptr ? s.last_->next : s.first_) = this;
+  s.last_ = this;
+}
+
+Content::~Content() {
+  if (session == nullptr) return;
+  (previous != nullptr ? previous->next : session->first_) = next;
+  (next != nullptr ? next->previous : session->last_) = previous;
+}
+
+void Content::materialize() {
+  if (session->tracing()) {
+    std::string line = userLine();
+    fail<DataReadError>(
+        line.empty() ? "" : line + ": ",
+        "the value of a tensor was read while a function was being compiled; what it does must not depend on values. "
+        "Use tandem.where (or cond, while_loop, scan) instead of Python control flow on values, or record with "
+        "tandem.lazy(), where reading is allowed.");
+  }
+  session->flush();
+}
+
+// ---- recording -----------------------------------------------------------------------------------------------------
+
+Session::~Session() {
+  // Whoever ends a session has flushed or abandoned it; contents of lost values must not reach it afterwards.
+  abandon();
+}
+
+Content* Session::contentOf(Storage* s) const {
+  auto* c = static_cast<Content*>(s->pending());
+  return c;
+}
+
+std::int32_t Session::slotOf(const Scalar& s) {
+  if (s.slot >= 0) return s.slot;
+  ScalarSlot slot;
+  slot.value = s;
+  return trace_.addSlot(slot);
+}
+
+std::int32_t Session::addInput(const Tensor& root, Storage* storage) {
+  SessionInput in;
+  in.storage = Ref<Storage>(storage);
+  in.root = root.ref();
+  in.meta.dtype = root.dtype();
+  if (whole_.contains(storage)) {
+    in.meta.shape = Dims{static_cast<std::int64_t>(storage->bytes() / itemSize(root.dtype()))};
+  } else {
+    in.offset = root.impl()->offset;
+    in.meta.shape = root.isContiguous() ? root.shape() : Dims{reach(root.shape(), root.strides())};
+  }
+  in.value = trace_.addInput(in.meta);
+  auto number = static_cast<std::int32_t>(inputs_.size());
+  inputs_.push_back(std::move(in));
+  inputNumbers_[storage] = number;
+  return number;
+}
+
+std::uint32_t Session::addArgument(const Tensor& t) {
+  Storage* s = t.impl()->storage.get();
+  auto known = inputNumbers_.find(s);
+  if (known == inputNumbers_.end()) return static_cast<std::uint32_t>(addInput(t, s));
+  // The same window again is the same input; another window on the storage means that it must be taken whole.
+  const SessionInput& in = inputs_[known->second];
+  std::int64_t n = t.isContiguous() ? t.numel() : reach(t.shape(), t.strides());
+  if (!whole_.contains(s) && (in.offset != t.impl()->offset || numelOf(in.meta.shape) != n)) throw RestartTrace(s);
+  return static_cast<std::uint32_t>(known->second);
+}
+
+std::int32_t Session::inputOf(const Tensor& t) {
+  Storage* s = t.impl()->storage.get();
+  auto known = inputNumbers_.find(s);
+  if (known != inputNumbers_.end()) return known->second;
+  const Ref<TensorImpl>& base = t.impl()->viewBase;
+  return addInput(base && base->storage == t.impl()->storage ? Tensor(base) : t, s);
+}
+
+ValueRef Session::valueOf(const Tensor& t) {
+  Storage* s = t.impl()->storage.get();
+  if (s->isPending() && contentOf(s)->session != this) s->pending()->materialize();
+  std::int64_t base = 0;
+  ValueRef value;
+  if (s->isPending()) {
+    Content* c = contentOf(s);
+    value = c->value;
+    if (c->input >= 0) base = inputs_[c->input].offset;
+  } else {
+    std::int32_t k = inputOf(t);
+    if (tracing_ && t.requiresGrad() && noted_.insert(t.impl()).second) differentiable_.push_back({t, gradEdge(t)});
+    value = inputs_[k].value;
+    base = inputs_[k].offset;
+  }
+  std::int64_t offset = t.impl()->offset - base;
+  if (t.numel() > 0 && (offset < 0 || offset + reach(t.shape(), t.strides()) > numelOf(trace_.meta(value).shape))) {
+    whole_.insert(s);
+    if (tracing_) {
+      restart_ = s;
+      throw RestartTrace(s);
+    }
+    flush();
+    return valueOf(t);
+  }
+  if (t.numel() == 0) offset = 0;
+  return trace_.addWindow(value, {t.shape(), t.strides(), offset});
+}
+
+void Session::adopt(const Tensor& t) {
+  Storage* s = t.impl()->storage.get();
+  if (s->isPending() || inputNumbers_.contains(s)) return;
+  auto* copy = new Storage(s->bytes());
+  std::memcpy(copy->data(), s->data(), s->bytes());
+  Tensor constant(new TensorImpl(copy, t.dtype(), t.shape(), t.strides(), t.impl()->offset));
+  std::int32_t k = addInput(constant, copy);
+  s->setPending(new Content(*this, s, inputs_[k].value, -1));
+}
+
+Tensor Session::fresh(ValueRef value, const TensorMeta& meta) {
+  std::int64_t bytes = numelOf(meta.shape) * static_cast<std::int64_t>(itemSize(meta.dtype));
+  auto* s = new Storage(Storage::PendingTag{}, static_cast<std::size_t>(bytes));
+  Tensor t(new TensorImpl(s, meta.dtype, meta.shape, contiguousStrides(meta.shape), 0));
+  s->setPending(new Content(*this, s, value, -1));
+  pendingBytes_ += bytes;
+  return t;
+}
+
+void Session::record(OpCode op, std::span<const Operand> operands, std::span<const std::int64_t> attrs,
+                     std::span<const TensorMeta> metas, std::span<Tensor> results) {
+  if (!tracing_ && (trace_.nodes.size() > kMostNodes || pendingBytes_ > kMostPendingBytes)) flush();
+  const OpFacts& f = facts(op);
+  if (op == OpCode::window_write) {
+    AttrReader r(attrs);
+    Window w;
+    w.shape = Dims(r.list());
+    w.strides = Dims(r.list());
+    w.offset = r.integer();
+    ValueRef base = valueOf(operands[0].tensor());
+    ValueRef value = valueOf(operands[1].tensor());
+    results[0] = fresh(trace_.addWrite(base, value, w), metas[0]);
+    return;
+  }
+  // Values first: reading one may flush, and slots of an older trace would be lost.
+  for (const auto& o : operands)
+    if (o.isTensor() && o.tensor().defined()) (void)valueOf(o.tensor());
+  std::vector<TraceOperand> ins;
+  ins.reserve(operands.size() + 2);
+  if (drawsRandom(f)) {
+    ScalarSlot seed;
+    ScalarSlot offset;
+    if (Generator* g = scopedGenerator()) {
+      seed.value = Scalar(g->seed());
+      offset.value = Scalar(g->next());
+    } else {
+      seed.source = ScalarSlot::Source::RngSeed;
+      offset.source = ScalarSlot::Source::RngOffset;
+      offset.a = static_cast<std::int32_t>(trace_.numRandom++);
+    }
+    ins.push_back(TraceOperand::ofSlot(trace_.addSlot(seed)));
+    ins.push_back(TraceOperand::ofSlot(trace_.addSlot(offset)));
+  }
+  for (const auto& o : operands) {
+    if (!o.isTensor())
+      ins.push_back(TraceOperand::ofSlot(slotOf(o.scalar())));
+    else if (!o.tensor().defined())
+      ins.emplace_back();
+    else
+      ins.push_back(TraceOperand::of(valueOf(o.tensor())));
+  }
+  trace_.currentLine = 0;
+  if (f.kind == OpKind::Library && lineProvider) {
+    // Only library calls can fail when the plan runs: by an index.
+    std::string line = userLine();
+    if (trace_.lines.empty()) trace_.lines.emplace_back();
+    if (trace_.lines.back() != line) trace_.lines.push_back(line);
+    trace_.currentLine = static_cast<std::uint32_t>(trace_.lines.size()) - 1;
+  }
+  std::uint32_t node = trace_.addOp(op, std::move(ins), {attrs.begin(), attrs.end()}, {metas.begin(), metas.end()});
+  for (std::uint32_t i = 0; i < results.size(); ++i) results[i] = fresh({node, i}, metas[i]);
+}
+
+void Session::recordWrite(const Tensor& into, const Tensor& value) {
+  Storage* s = into.impl()->storage.get();
+  ValueRef v = valueOf(value);
+  (void)valueOf(into);  // makes the storage known; may flush, after which the value is memory
+  v = valueOf(value);
+  std::int32_t input = -1;
+  std::int64_t base = 0;
+  ValueRef old;
+  if (s->isPending()) {
+    Content* c = contentOf(s);
+    old = c->value;
+    input = c->input;
+  } else {
+    input = inputNumbers_.at(s);
+    old = inputs_[input].value;
+  }
+  if (input >= 0) base = inputs_[input].offset;
+  if (into.numel() == 0) return;
+  ValueRef now = trace_.addWrite(old, v, {into.shape(), into.strides(), into.impl()->offset - base});
+  if (s->isPending())
+    contentOf(s)->value = now;
+  else
+    s->setPending(new Content(*this, s, now, input));
+}
+
+Scalar Session::addScalarArgument(std::uint32_t number, double value) {
+  ScalarSlot slot;
+  slot.source = ScalarSlot::Source::Argument;
+  slot.a = static_cast<std::int32_t>(number);
+  slot.value = Scalar(value);
+  Scalar s(value);
+  s.slot = trace_.addSlot(slot);
+  return s;
+}
+
+Scalar Session::arithmetic(char op, Scalar left, Scalar right) {
+  using Source = ScalarSlot::Source;
+  ScalarSlot slot;
+  switch (op) {
+    case '+': slot.source = Source::Add; break;
+    case '-': slot.source = Source::Sub; break;
+    case '*': slot.source = Source::Mul; break;
+    case '/': slot.source = Source::Div; break;
+    case '^': slot.source = Source::Pow; break;
+    case '%': slot.source = Source::Mod; break;
+    case 'f': slot.source = Source::FloorDiv; break;
+    default: fail<InternalError>("no scalar operation ", op);
+  }
+  slot.a = slotOf(left);
+  slot.b = slotOf(right);
+  slot.value = Scalar(0.0);
+  Scalar s(0.0);
+  s.slot = trace_.addSlot(slot);
+  return s;
+}
+
+// ---- running -------------------------------------------------------------------------------------------------------
+
+std::shared_ptr<Plan> Session::compile(std::vector<TraceOutput>& outputs, std::vector<Content*>& fresh) {
+  for (Content* c = first_; c != nullptr; c = c->next) {
+    if (c->input < 0) {
+      outputs.push_back({c->value, -1});
+      fresh.push_back(c);
+    } else if (!(c->value == inputs_[c->input].value)) {
+      outputs.push_back({c->value, c->input});
+    }
+  }
+  return planFor(trace_, outputs);
+}
+
+void Session::flush() {
+  if (first_ == nullptr) return reset();
+  std::vector<TraceOutput> outputs;
+  std::vector<Content*> made;
+  try {
+    std::shared_ptr<Plan> plan = compile(outputs, made);
+    bump(counters().graphTraces);
+    for (Content* c : made)
+      if (c->storage->data() == nullptr) c->storage->allocateNow();
+    std::vector<void*> ins;
+    for (const auto& in : inputs_)
+      ins.push_back(static_cast<char*>(in.storage->data()) +
+                    in.offset * static_cast<std::int64_t>(itemSize(in.meta.dtype)));
+    std::vector<void*> outs;
+    for (Content* c : made) outs.push_back(c->storage->data());
+    Generator& g = defaultGenerator();
+    PlanRun run{ins, outs, {}, g.seed(), g.offset()};
+    g.setOffset(g.offset() + static_cast<std::int64_t>(trace_.numRandom));
+    runPlan(*plan, run);
+  } catch (...) {
+    abandon();
+    throw;
+  }
+  while (first_ != nullptr) first_->storage->setPending(nullptr);
+  reset();
+}
+
+void Session::abandon() {
+  while (first_ != nullptr) {
+    Storage* s = first_->storage;
+    if (s->data() == nullptr) {
+      // The value is lost; zeros keep the process well-defined.
+      s->allocateNow();
+      std::memset(s->data(), 0, s->bytes());
+    }
+    s->setPending(nullptr);
+  }
+  reset();
+}
+
+void Session::reset() {
+  trace_ = Trace();
+  inputs_.clear();
+  inputNumbers_.clear();
+  differentiable_.clear();
+  noted_.clear();
+  pendingBytes_ = 0;
+}
+
+std::shared_ptr<Plan> planFor(const Trace& trace, const std::vector<TraceOutput>& outputs) {
+  static std::mutex mutex;
+  static std::unordered_map<Hash128, std::shared_ptr<Plan>, Hash128Hasher> plans;
+  Hash128 key = traceHash(trace, outputs);
+  {
+    std::lock_guard lock(mutex);
+    auto it = plans.find(key);
+    if (it != plans.end()) return it->second;
+  }
+  auto plan = graphCompiler().compile(trace, outputs);
+  std::lock_guard lock(mutex);
+  return plans.try_emplace(key, plan).first->second;
+}
+
+// ---- scopes --------------------------------------------------------------------------------------------------------
+
+Session* activeSession() { return static_cast<Session*>(activeRecorder); }
+
+void flushActive() {
+  if (Session* s = activeSession(); s != nullptr && !s->tracing()) s->flush();
+}
+
+LazyScope::LazyScope() {
+  if (activeRecorder != nullptr) return;
+  own_ = std::make_unique<Session>(false);
+  activeRecorder = own_.get();
+}
+
+void LazyScope::end() {
+  if (ended_) return;
+  ended_ = true;
+  if (own_ == nullptr) return;
+  activeRecorder = nullptr;
+  own_->flush();
+}
+
+LazyScope::~LazyScope() {
+  if (!ended_ && own_ != nullptr) activeRecorder = nullptr;
+}
+
+void setLineProvider(std::function<std::string()> provider) { lineProvider = std::move(provider); }
+std::string userLine() { return lineProvider ? lineProvider() : std::string(); }
+
+}  // namespace tandem::lazy

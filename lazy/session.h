@@ -1,0 +1,158 @@
+// A session: one trace being recorded, and the storages it knows. `tandem.lazy()` and the tracing of a compiled
+// function are both a session that is the thread's active recorder for a while.
+//
+// How mutation and views become values:
+//   - a storage the session has seen is either an *input* (memory that existed; read at the start of the run) or
+//     *fresh* (made by a recorded operation). Its present content is one value of the trace.
+//   - a tensor is read as a window on that value; an in-place write replaces the storage's value by a Write node and
+//     so is seen by every tensor on the storage, as memory would be.
+//   - at the flush every live storage whose value is not what its memory holds gets it: fresh ones new memory, inputs
+//     in place.
+//
+// Hash-consing identifies values, not storages: two storages with one value get two memories.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "autograd/node.h"
+#include "eager/recorder.h"
+#include "ir/trace/trace.h"
+
+namespace tandem::lazy {
+
+class Session;
+
+/// What hangs on a storage while its content is a value of a session's trace.
+class Content final : public PendingContent {
+ public:
+  Content(Session& session, Storage* storage, ValueRef value, std::int32_t input);
+  ~Content() override;
+  void materialize() override;
+
+  Session* session;
+  Storage* storage;  // owns this
+  ValueRef value;
+  std::int32_t input;  // its number among the session's inputs; -1: fresh
+  Content* previous = nullptr;
+  Content* next = nullptr;
+};
+
+/// Memory a trace reads. What of it: `meta.numel` elements from `offset` on, row-major in `meta.shape`.
+struct SessionInput {
+  Ref<Storage> storage;
+  Ref<TensorImpl> root;  // the tensor it was first seen through (its base, for a view)
+  std::int64_t offset = 0;  // in elements
+  ValueRef value;
+  TensorMeta meta;
+};
+
+/// Thrown while a function is traced when an argument's storage turns out to be reached beyond the argument's own
+/// window: the function is traced once more, with that storage taken whole.
+struct RestartTrace : Error {
+  explicit RestartTrace(Storage* s) : Error("an argument's storage is reached beyond its window"), storage(s) {}
+  Storage* storage;
+};
+
+class Session final : public Recorder {
+ public:
+  /// `tracing`: a function is being compiled; reading a value is an error.
+  explicit Session(bool tracing) : tracing_(tracing) {}
+  ~Session() override;
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  void record(OpCode op, std::span<const Operand> operands, std::span<const std::int64_t> attrs,
+              std::span<const TensorMeta> metas, std::span<Tensor> results) override;
+  void recordWrite(const Tensor& into, const Tensor& value) override;
+
+  /// Runs what is recorded and needed, and starts an empty trace.
+  void flush();
+  /// Compiles what is recorded, without running it.
+  std::shared_ptr<Plan> compile(std::vector<TraceOutput>& outputs, std::vector<Content*>& fresh);
+  /// Forgets the trace; pending storages that had memory show it again, fresh ones are lost.
+  void abandon();
+
+  /// Makes the window of an argument an input before anything is recorded; its number.
+  std::uint32_t addArgument(const Tensor& t);
+  void takeWhole(Storage* s) { whole_.insert(s); }
+  [[nodiscard]] bool isWhole(Storage* s) const { return whole_.contains(s); }
+
+  /// A tensor made from data while a function is traced (`tandem.tensor([1, 2])`): its elements become a constant of the
+  /// trace, and the tensor a fresh one, so that writing to it does not outlive the call.
+  void adopt(const Tensor& t);
+
+  /// A run-time scalar: argument `number` of the call, `value` while tracing.
+  Scalar addScalarArgument(std::uint32_t number, double value);
+  /// Arithmetic on run-time scalars; `op` one of + - * / ^ % and f (floor division).
+  Scalar arithmetic(char op, Scalar left, Scalar right);
+
+  /// What is read at present through the tensor, as a value of the trace.
+  ValueRef valueOf(const Tensor& t);
+  [[nodiscard]] const std::vector<SessionInput>& inputs() const { return inputs_; }
+  /// Tensors with requires_grad that were read and are memory: where gradients may have to go.
+  struct Differentiable {
+    Tensor tensor;
+    Edge edge;  // as it was then
+  };
+  [[nodiscard]] const std::vector<Differentiable>& differentiable() const { return differentiable_; }
+  [[nodiscard]] const Trace& trace() const { return trace_; }
+  /// The storage that a RestartTrace was thrown for, which may have passed through Python since.
+  [[nodiscard]] Storage* restartStorage() const { return restart_; }
+  [[nodiscard]] bool tracing() const { return tracing_; }
+  [[nodiscard]] bool empty() const { return first_ == nullptr; }
+  /// The live pending storages, oldest first.
+  [[nodiscard]] Content* first() const { return first_; }
+
+ private:
+  friend class Content;
+  std::int32_t slotOf(const Scalar& s);
+  std::int32_t inputOf(const Tensor& t);
+  std::int32_t addInput(const Tensor& root, Storage* storage);
+  Content* contentOf(Storage* s) const;
+  Tensor fresh(ValueRef value, const TensorMeta& meta);
+  void reset();
+
+  Trace trace_;
+  std::vector<SessionInput> inputs_;
+  std::unordered_map<Storage*, std::int32_t> inputNumbers_;
+  std::unordered_set<Storage*> whole_;
+  std::vector<Differentiable> differentiable_;
+  std::unordered_set<TensorImpl*> noted_;
+  Content* first_ = nullptr;
+  Content* last_ = nullptr;
+  std::int64_t pendingBytes_ = 0;
+  Storage* restart_ = nullptr;
+  bool tracing_;
+};
+
+/// `with tandem.lazy()`: records until the end of the scope; nested scopes share the outermost session.
+class LazyScope {
+ public:
+  LazyScope();
+  ~LazyScope();
+  LazyScope(const LazyScope&) = delete;
+  LazyScope& operator=(const LazyScope&) = delete;
+  /// Ends the scope: runs what is recorded. Errors of that run are raised here; the destructor abandons instead.
+  void end();
+
+ private:
+  std::unique_ptr<Session> own_;
+  bool ended_ = false;
+};
+
+/// The session of this thread that is recording; null if none.
+Session* activeSession();
+/// Runs what this thread has recorded so far, if anything.
+void flushActive();
+/// The plan of a trace: from the cache of this process, or compiled.
+std::shared_ptr<Plan> planFor(const Trace& trace, const std::vector<TraceOutput>& outputs);
+/// Where in the user's program we are, as `file:line`; set by the Python layer.
+void setLineProvider(std::function<std::string()> provider);
+std::string userLine();
+
+}  // namespace tandem::lazy
