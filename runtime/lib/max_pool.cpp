@@ -35,7 +35,9 @@ void poolPlane(const T* x, const Window& h, const Window& w, std::int64_t outH, 
       for (std::int64_t i = h0; i < h1; i += h.dilation)
         for (std::int64_t j = w0; j < w1; j += w.dilation) {
           C v = Element<T>::load(x[i * w.size + j]);
-          if (v > best || v != v) best = v, at = i * w.size + j;
+          bool take = (v > best) | (v != v);  // no branch: it would be guessed wrong
+          best = take ? v : best;
+          at = take ? i * w.size + j : at;
         }
       *values++ = Element<T>::store(best);
       *indices++ = at;
