@@ -15,6 +15,8 @@ namespace tandem {
 
 struct AutogradMeta final : AutogradMetaBase {
   ~AutogradMeta() override;
+  static void* operator new(std::size_t bytes) { return poolAllocate(bytes); }
+  static void operator delete(void* p) { poolFree(p, sizeof(AutogradMeta)); }
 
   Ref<Node> gradFn;
   std::uint32_t resultNr = 0;

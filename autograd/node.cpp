@@ -16,22 +16,24 @@ bool Node::tryRetain() const {
 }
 
 // Deleting a node releases those it leads to, directly or through tensors it saved. Nodes whose turn comes while
-// another is being deleted on this thread wait in its list.
+// another is being deleted on this thread wait in a list, linked through their sequence numbers, which no one asks for
+// any more.
 void Node::destroy(Node* node) {
-  thread_local std::vector<Node*>* waiting = nullptr;
-  if (waiting != nullptr) {
-    waiting->push_back(node);
+  thread_local bool deleting = false;
+  thread_local Node* waiting = nullptr;
+  if (deleting) {
+    node->sequence_ = reinterpret_cast<std::uintptr_t>(waiting);
+    waiting = node;
     return;
   }
-  std::vector<Node*> list;
-  waiting = &list;
+  deleting = true;
   delete node;
-  while (!list.empty()) {
-    Node* next = list.back();
-    list.pop_back();
+  while (waiting != nullptr) {
+    Node* next = waiting;
+    waiting = reinterpret_cast<Node*>(next->sequence_);
     delete next;
   }
-  waiting = nullptr;
+  deleting = false;
 }
 
 Node::~Node() { delete extras(); }

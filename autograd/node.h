@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "autograd/pool.h"
 #include "eager/tensor.h"
 
 namespace tandem {
@@ -136,6 +137,8 @@ class Node {
 class LeafNode final : public Node {
  public:
   explicit LeafNode(const Tensor& leaf);
+  static void* operator new(std::size_t bytes) { return poolAllocate(bytes); }
+  static void operator delete(void* p) { poolFree(p, sizeof(LeafNode)); }
   [[nodiscard]] const Tensor& leaf() const { return leaf_; }
   [[nodiscard]] std::string name() const override { return "AccumulateGrad"; }
   void apply(std::span<const Tensor> cotangents, std::span<const bool> wanted, std::span<Tensor> grads) override;

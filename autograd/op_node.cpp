@@ -9,14 +9,23 @@
 
 namespace tandem {
 
-OpNode* OpNode::make(OpCode op, const Layout& layout, std::uint64_t sequence) {
+std::size_t OpNode::bytesOf(const Layout& layout) {
   static_assert(alignof(OpNode) <= 8 && alignof(ResultMeta) <= 8 && alignof(SavedTensor) <= 8 &&
                 alignof(OperandSlot) <= 8 && sizeof(OpNode) % 8 == 0 && sizeof(SavedTensor) % 8 == 0 &&
                 sizeof(OperandSlot) % 8 == 0 && sizeof(Edge) % 8 == 0 && sizeof(ResultMeta) % 8 == 0);
-  std::size_t bytes = sizeof(OpNode) + layout.operands * (sizeof(Edge) + sizeof(OperandSlot)) +
-                      (layout.results + layout.metas) * sizeof(ResultMeta) + layout.saved * sizeof(SavedTensor) +
-                      layout.attrs * sizeof(std::int64_t);
-  char* p = static_cast<char*>(::operator new(bytes));
+  return sizeof(OpNode) + layout.operands * (sizeof(Edge) + sizeof(OperandSlot)) +
+         (layout.results + layout.metas) * sizeof(ResultMeta) + layout.saved * sizeof(SavedTensor) +
+         layout.attrs * sizeof(std::int64_t);
+}
+
+void OpNode::operator delete(OpNode* node, std::destroying_delete_t) {
+  std::size_t bytes = bytesOf(node->layout_);
+  node->~OpNode();
+  poolFree(node, bytes);
+}
+
+OpNode* OpNode::make(OpCode op, const Layout& layout, std::uint64_t sequence) {
+  char* p = static_cast<char*>(poolAllocate(bytesOf(layout)));
   auto* node = new (p) OpNode(op, layout, sequence);
   p += sizeof(OpNode);
   auto take = [&p]<class T>(T*& array, std::size_t n) {

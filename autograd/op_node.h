@@ -5,6 +5,7 @@
 // edge, and attributes.
 #pragma once
 
+#include <new>
 #include <span>
 
 #include "autograd/node.h"
@@ -28,7 +29,8 @@ class OpNode final : public Node {
 
   /// All arrays default-constructed, for the caller to fill in.
   static OpNode* make(OpCode op, const Layout& layout, std::uint64_t sequence);
-  static void operator delete(void* p) { ::operator delete(p); }
+  /// The size of the block follows from the layout, which is read before the node is destroyed.
+  static void operator delete(OpNode* node, std::destroying_delete_t);
 
   [[nodiscard]] OpCode op() const { return op_; }
   [[nodiscard]] const Layout& layout() const { return layout_; }
@@ -58,6 +60,7 @@ class OpNode final : public Node {
   void releaseSaved() override;
 
  private:
+  [[nodiscard]] static std::size_t bytesOf(const Layout& layout);
   OpNode(OpCode op, const Layout& layout, std::uint64_t sequence)
       : Node(Kind::Op, sequence), op_(op), layout_(layout) {}
   ~OpNode() override;
