@@ -234,7 +234,7 @@ def _largest(x: Tensor) -> float:
 
 def _compare(numerical: Tensor, analytic: Tensor, place: int, number: int, atol: float, rtol: float) -> None:
     analytic = analytic.to(numerical.dtype)
-    if not tandem.allclose(analytic, numerical, rtol=rtol, atol=atol):
+    if not bool(tandem.isclose(analytic, numerical, rtol=rtol, atol=atol).all().item()):
         raise GradcheckError(
             f"Jacobian mismatch for output {number} with respect to input {place},\nnumerical:{numerical}\n"
             f"analytical:{analytic}\n"

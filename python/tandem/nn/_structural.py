@@ -478,6 +478,54 @@ def _per_channel(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tenso
     return x if bias is None else x + bias.reshape(shape)
 
 
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """softmax(query @ key^T * scale + mask) @ value: [..., L, E], [..., S, E], [..., S, V] to [..., L, V].
+
+    A boolean mask [..., L, S] is True where attention is allowed; a row without any gives zeros. `is_causal` allows
+    places up to the row's own. `enable_gqa` repeats the heads (dimension -3) of key and value to those of query.
+    `scale` is 1 / sqrt(E) by default.
+    """
+    if is_causal and attn_mask is not None:
+        raise RuntimeError("scaled_dot_product_attention: attn_mask has to be None when is_causal=True")
+    if enable_gqa:
+        key, value = (_repeat_heads(x, query.shape[-3]) for x in (key, value))
+    if is_causal:
+        rows = tandem.arange(query.shape[-2], device=query.device).reshape(-1, 1)
+        attn_mask = tandem.arange(key.shape[-2], device=query.device) <= rows
+    scores = tandem.matmul(query, key.transpose(-2, -1)) * (query.shape[-1] ** -0.5 if scale is None else scale)
+    if attn_mask is None:
+        weights = tandem.softmax(scores, -1)
+    else:
+        boolean = attn_mask.dtype == tandem.bool
+        scores = tandem.where(attn_mask, scores, float("-inf")) if boolean else scores + attn_mask
+        live = (attn_mask if boolean else attn_mask > float("-inf")).any(-1, keepdim=True)
+        weights = tandem.where(live, tandem.softmax(tandem.where(live, scores, 0.0), -1), 0.0)
+    if dropout_p > 0.0:
+        weights = tandem._C._nn.dropout(weights, dropout_p, True)
+    return tandem.matmul(weights, value)
+
+
+def _repeat_heads(x: Tensor, heads: int) -> Tensor:
+    have = x.shape[-3]
+    if heads % have:
+        raise RuntimeError(f"scaled_dot_product_attention: {heads} heads of query are no multiple of {have}")
+    if heads == have:
+        return x
+    *lead, _, length, width = x.shape
+    repeated = x.unsqueeze(-3).expand([*lead, have, heads // have, length, width])
+    return repeated.reshape([*lead, heads, length, width])
+
+
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """y[..., o] = input1 · weight[o] · input2 + bias[o]; `weight` is [O, D1, D2]."""
     outs, first, second = weight.shape

@@ -61,7 +61,7 @@ class ReLU(_Inplace):
     """
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.relu(input, self.inplace)
+        return F.relu_(input) if self.inplace else tandem.relu(input)
 
 
 class SELU(_Inplace):

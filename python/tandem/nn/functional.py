@@ -68,6 +68,7 @@ from tandem.nn._structural import (
     pixel_shuffle,
     pixel_unshuffle,
     rms_norm,
+    scaled_dot_product_attention,
     unfold,
 )
 
@@ -78,10 +79,8 @@ gelu = _core.gelu
 layer_norm = _core.layer_norm
 linear = _core.linear
 one_hot = _core.one_hot
-relu = _core.relu
-scaled_dot_product_attention = _core.scaled_dot_product_attention
-sigmoid = _core.sigmoid
-tanh = _core.tanh
+sigmoid = tandem.sigmoid
+tanh = tandem.tanh
 
 log_sigmoid = logsigmoid
 
@@ -95,14 +94,14 @@ def _implicit_dim(input: Tensor, dim: int | None) -> int:
 
 def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: tandem.dtype | None = None) -> Tensor:
     """exp(x) / sum(exp(x)) along `dim`, computed in `dtype` if given."""
-    return _core.softmax(input, _implicit_dim(input, dim), dtype=dtype)
+    return tandem.softmax(input, _implicit_dim(input, dim), dtype=dtype)
 
 
 def log_softmax(
     input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: tandem.dtype | None = None
 ) -> Tensor:
     """Logarithm of the softmax along `dim`, computed in `dtype` if given."""
-    return _core.log_softmax(input, _implicit_dim(input, dim), dtype=dtype)
+    return tandem.log_softmax(input, _implicit_dim(input, dim), dtype=dtype)
 
 
 def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: tandem.dtype | None = None) -> Tensor:
@@ -178,9 +177,12 @@ def cross_entropy(
     )
 
 
-def relu_(input: Tensor) -> Tensor:
-    """`relu` written into `input`."""
-    return relu(input, inplace=True)
+relu_ = _core.relu_
+
+
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
+    """max(x, 0); NaN stays NaN."""
+    return _core.relu_(input) if inplace else _core.relu(input)
 
 
 def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:

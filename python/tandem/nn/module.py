@@ -79,7 +79,7 @@ class Module(HookMethods):
         if isinstance(value, Parameter):
             if params is None:
                 raise AttributeError("cannot assign parameters before Module.__init__() call")
-            self._forget(name)
+            self._forget(name, keep="_parameters")
             self.register_parameter(name, value)
         elif params is not None and name in params:
             if value is not None:
@@ -90,7 +90,7 @@ class Module(HookMethods):
         elif isinstance(value, Module):
             if params is None:
                 raise AttributeError("cannot assign module before Module.__init__() call")
-            self._forget(name)
+            self._forget(name, keep="_modules")
             own["_modules"][name] = value
         elif params is not None and name in own["_modules"]:
             if value is not None:
@@ -109,7 +109,7 @@ class Module(HookMethods):
             if name in own["_buffers"]:
                 own["_buffers"][name] = value
             else:
-                self._forget(name)
+                self._forget(name, keep="_buffers")
                 self.register_buffer(name, value, value.persistent)
         else:
             object.__setattr__(self, name, value)
@@ -138,13 +138,13 @@ class Module(HookMethods):
             own.setdefault(name, OrderedDict())
         own.setdefault("_non_persistent_buffers_set", set())
 
-    def _forget(self, name: str) -> None:
-        """Remove `name` from wherever it is, so that it is registered in one place only."""
+    def _forget(self, name: str, keep: str) -> None:
+        """Remove `name` from wherever it is but the dict `keep`, where a new value takes the old one's place."""
         own = self.__dict__
         own.pop(name, None)
         for kind in ("_parameters", "_buffers", "_modules"):
-            if name in own[kind] and kind != "_parameters":
-                del own[kind][name]
+            if kind != keep:
+                own[kind].pop(name, None)
         own["_non_persistent_buffers_set"].discard(name)
 
     # --- registration -----------------------------------------------------------------------------------------------
@@ -433,10 +433,6 @@ class Module(HookMethods):
                     param.grad = None
                 else:
                     param.grad = param.grad.detach().zero_()
-
-    def share_memory(self: T) -> T:
-        """Move all tensors to shared memory."""
-        return self._apply(lambda t: t.share_memory_())
 
     # --- state ------------------------------------------------------------------------------------------------------
 

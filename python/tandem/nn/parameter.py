@@ -40,9 +40,6 @@ class Parameter(tandem.Tensor):
         memo[id(self)] = copied
         return copied
 
-    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        return _rebuild_parameter, (type(self), self.data, self.requires_grad)
-
 
 class Buffer(tandem.Tensor):
     """A tensor that a module registers as one of its buffers when it is assigned as an attribute.
@@ -65,7 +62,3 @@ class Buffer(tandem.Tensor):
         buffer = tandem.Tensor._make_subclass(cls, data.detach(), data.requires_grad)
         buffer.persistent = persistent
         return buffer
-
-
-def _rebuild_parameter(cls: type[Parameter], data: tandem.Tensor, requires_grad: bool) -> Parameter:
-    return cls(data, requires_grad)

@@ -327,7 +327,7 @@ class CosineAnnealingLR(LRScheduler):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Half cosines from the initial rate to `eta_min`; the first takes `T_0` steps, each next `T_mult` times as many."""
+    """Half cosines from the initial rate to `eta_min`: `T_0` steps the first, each next `T_mult` times as many."""
 
     def __init__(
         self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1

@@ -1,0 +1,162 @@
+"""Data sets, samplers, collation and the loader."""
+
+import warnings
+from collections import namedtuple
+
+import numpy as np
+import pytest
+
+import tandem
+from tandem.utils import data
+from tandem.utils.data import dataloader
+
+
+class Squares(data.Dataset):
+    def __init__(self, count):
+        self.count = count
+
+    def __len__(self):
+        return self.count
+
+    def __getitem__(self, index):
+        return tandem.tensor(index * index), index
+
+
+class Stream(data.IterableDataset):
+    def __init__(self, count):
+        self.count = count
+
+    def __iter__(self):
+        return iter(range(self.count))
+
+
+def test_tensor_dataset_and_its_errors():
+    pairs = data.TensorDataset(tandem.arange(6).reshape(3, 2), tandem.arange(3))
+    assert len(pairs) == 3 and [t.tolist() for t in pairs[1]] == [[2, 3], 1]
+    with pytest.raises(AssertionError, match="Size mismatch between tensors"):
+        data.TensorDataset(tandem.zeros(2), tandem.zeros(3))
+
+
+def test_concat_subset_and_stack():
+    both = Squares(3) + Squares(2)
+    assert len(both) == 5 and both[4][1] == 1 and both[-1][1] == 1
+    with pytest.raises(ValueError, match="should not exceed"):
+        both[-6]
+    part = data.Subset(both, [4, 0])
+    assert [part[i][1] for i in range(2)] == [1, 0]
+    stacked = data.StackDataset(a=[1, 2], b=[3, 4])
+    assert stacked[1] == {"a": 2, "b": 4} and len(stacked) == 2
+    assert list(Stream(2) + Stream(1)) == [0, 1, 0]
+
+
+def test_random_split():
+    tandem.manual_seed(0)
+    parts = data.random_split(range(10), [7, 3])
+    assert [len(p) for p in parts] == [7, 3]
+    assert sorted([*parts[0], *parts[1]]) == list(range(10))
+    assert [len(p) for p in data.random_split(range(10), [0.35, 0.35, 0.3])] == [4, 3, 3]
+    with pytest.raises(ValueError, match="does not equal the length"):
+        data.random_split(range(10), [1, 2])
+
+
+def test_loader_batches_in_order():
+    loader = data.DataLoader(Squares(5), batch_size=2)
+    batches = [(x.tolist(), i.tolist()) for x, i in loader]
+    assert batches == [([0, 1], [0, 1]), ([4, 9], [2, 3]), ([16], [4])]
+    assert len(loader) == 3
+    assert len(list(data.DataLoader(Squares(5), batch_size=2, drop_last=True))) == 2
+    assert [i for _, i in data.DataLoader(Squares(2), batch_size=None)] == [0, 1]
+
+
+def test_loader_of_tensors_equals_stacking():
+    pairs = data.TensorDataset(tandem.rand(7, 2), tandem.arange(7))
+
+    class Plain(data.Dataset):
+        __len__ = pairs.__len__
+        __getitem__ = pairs.__getitem__
+
+    for (a, b), (c, d) in zip(data.DataLoader(pairs, 3), data.DataLoader(Plain(), 3), strict=True):
+        assert a.tolist() == c.tolist() and b.tolist() == d.tolist() and b.dtype == d.dtype
+
+
+def test_shuffling_follows_the_seed():
+    def order(generator=None):
+        loader = data.DataLoader(data.TensorDataset(tandem.arange(20)), 6, shuffle=True, generator=generator)
+        return [x for (batch,) in loader for x in batch.tolist()]
+
+    tandem.manual_seed(1)
+    first = order()
+    second = order()
+    tandem.manual_seed(1)
+    assert order() == first and first != second and sorted(first) == list(range(20))
+    generators = [tandem.Generator() for _ in range(2)]
+    for g in generators:
+        g.manual_seed(5)
+    assert order(generators[0]) == order(generators[1])
+
+
+def test_iterable_dataset():
+    assert [b.tolist() for b in data.DataLoader(Stream(5), batch_size=2)] == [[0, 1], [2, 3], [4]]
+    assert [b.tolist() for b in data.DataLoader(Stream(5), batch_size=2, drop_last=True)] == [[0, 1], [2, 3]]
+    with pytest.raises(ValueError, match="IterableDataset"):
+        data.DataLoader(Stream(5), shuffle=True)
+
+
+def test_samplers():
+    tandem.manual_seed(0)
+    assert sorted(data.RandomSampler(range(5))) == list(range(5))
+    assert len(list(data.RandomSampler(range(5), num_samples=12))) == 12
+    assert all(0 <= i < 5 for i in data.RandomSampler(range(5), replacement=True, num_samples=50))
+    assert sorted(data.SubsetRandomSampler([3, 9])) == [3, 9]
+    drawn = list(data.WeightedRandomSampler([0.0, 1.0, 3.0], 2000))
+    assert set(drawn) == {1, 2} and 0.7 < drawn.count(2) / 2000 < 0.8
+    assert sorted(data.WeightedRandomSampler([1.0, 5.0, 2.0], 3, replacement=False)) == [0, 1, 2]
+    assert list(data.BatchSampler(range(5), 2, True)) == [[0, 1], [2, 3]]
+    loader = data.DataLoader(Squares(6), batch_sampler=[[5, 1], [2]])
+    assert [i.tolist() for _, i in loader] == [[5, 1], [2]]
+
+
+def test_collate():
+    Point = namedtuple("Point", "x y")
+    out = data.default_collate([{"p": Point(1, 2.0), "s": "a"}, {"p": Point(3, 4.0), "s": "b"}])
+    assert out["p"].x.tolist() == [1, 3] and out["p"].y.dtype == tandem.float64 and out["s"] == ["a", "b"]
+    arrays = data.default_collate([np.ones(2, dtype=np.float32), np.zeros(2, dtype=np.float32)])
+    assert arrays.tolist() == [[1.0, 1.0], [0.0, 0.0]] and arrays.dtype == tandem.float32
+    assert data.default_collate([True, False]).dtype == tandem.bool
+    with pytest.raises(RuntimeError, match="equal size"):
+        data.default_collate([[1, 2], [1]])
+    with pytest.raises(TypeError, match="found object"):
+        data.default_collate([object()])
+
+
+def test_fetching_many_at_once():
+    class Many(Squares):
+        def __getitems__(self, indices):
+            return [-i for i in indices]
+
+    assert [b.tolist() for b in data.DataLoader(Many(4), batch_size=2)] == [[0, -1], [-2, -3]]
+
+
+def test_workers_warn_once_and_work(monkeypatch):
+    monkeypatch.setattr(dataloader, "_warned_about_workers", False)
+    with pytest.warns(UserWarning, match="num_workers=2: batches are made in this process"):
+        loader = data.DataLoader(Squares(4), batch_size=2, num_workers=2, persistent_workers=True)
+    assert len(list(loader)) == 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        data.DataLoader(Squares(4), num_workers=1)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"shuffle": True, "sampler": [0]}, "mutually exclusive with shuffle"),
+        ({"batch_sampler": [[0]], "batch_size": 2}, "batch_sampler option is mutually exclusive"),
+        ({"batch_size": None, "drop_last": True}, "mutually exclusive with drop_last"),
+        ({"batch_size": 0}, "positive integer"),
+        ({"num_workers": -1}, "non-negative"),
+    ],
+)
+def test_loader_argument_errors(options, text):
+    with pytest.raises(ValueError, match=text):
+        data.DataLoader(Squares(3), **options)

@@ -1,0 +1,748 @@
+"""Modules: attribute rules, state, hooks, conversion, text; layers and functions against NumPy."""
+
+import copy
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+import tandem
+from tandem import nn
+from tandem.nn import functional as F
+
+
+def array(*shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
+def tensor(values, grad=False):
+    return tandem.tensor(np.asarray(values).tolist(), dtype=tandem.float64).requires_grad_(grad)
+
+
+def close(actual, expected, tol=1e-9):
+    np.testing.assert_allclose(actual.detach().numpy(), expected, rtol=tol, atol=tol)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(3, 4)
+        self.inner = nn.Sequential(nn.Tanh(), nn.Linear(4, 2, bias=False))
+        self.scale = nn.Parameter(tandem.ones(2))
+        self.register_buffer("count", tandem.zeros(1))
+        self.register_buffer("scratch", tandem.zeros(1), persistent=False)
+
+    def forward(self, x):
+        return self.inner(self.first(x)) * self.scale
+
+
+# --- attributes -----------------------------------------------------------------------------------------------------
+
+
+def test_members_are_sorted_by_kind_and_named_by_path():
+    net = Net()
+    assert [n for n, _ in net.named_parameters()] == ["scale", "first.weight", "first.bias", "inner.1.weight"]
+    assert [n for n, _ in net.named_buffers()] == ["count", "scratch"]
+    assert [n for n, _ in net.named_children()] == ["first", "inner"]
+    assert [n for n, _ in net.named_modules()] == ["", "first", "inner", "inner.0", "inner.1"]
+    assert [n for n, _ in net.named_parameters(prefix="net", recurse=False)] == ["net.scale"]
+    assert net.get_submodule("inner.1") is net.inner[1]
+    assert net.get_parameter("first.bias") is net.first.bias
+    assert net.get_buffer("count") is net.count
+    assert {"first", "scale", "count", "training"} <= set(dir(net))
+
+
+def test_shared_members_are_given_once():
+    net = nn.Module()
+    net.a = nn.Linear(2, 2)
+    net.b = net.a
+    net.w = net.a.weight
+    assert len(list(net.parameters())) == 2
+    assert len(list(net.modules())) == 2
+    assert len(list(net.named_parameters(remove_duplicate=False))) == 5
+
+
+def test_assignment_rules():
+    net = Net()
+    with pytest.raises(TypeError, match="cannot assign .* as parameter 'scale'"):
+        net.scale = tandem.ones(2)
+    with pytest.raises(TypeError, match="cannot assign .* as child module 'first'"):
+        net.first = 3
+    with pytest.raises(TypeError, match="cannot assign .* as buffer 'count'"):
+        net.count = "text"
+    net.scale = None
+    assert net.scale is None and "scale" not in net.state_dict()
+    net.count = tandem.ones(1)
+    assert net.state_dict()["count"].tolist() == [1.0]
+    net.plain = 3
+    net.plain = nn.Parameter(tandem.ones(1))
+    assert "plain" not in net.__dict__ and net.plain.requires_grad
+    del net.plain
+    with pytest.raises(AttributeError, match="'Net' object has no attribute 'plain'"):
+        net.plain  # noqa: B018
+
+
+def test_registration_rules():
+    class Early(nn.Module):
+        def __init__(self):
+            self.w = nn.Parameter(tandem.ones(1))
+
+    with pytest.raises(AttributeError, match=r"cannot assign parameters before Module.__init__\(\) call"):
+        Early()
+    net = Net()
+    with pytest.raises(KeyError, match="attribute 'first' already exists"):
+        net.register_parameter("first", None)
+    with pytest.raises(KeyError, match="buffer name can"):
+        net.register_buffer("a.b", tandem.ones(1))
+    with pytest.raises(TypeError, match="is not a Module subclass"):
+        net.add_module("x", 3)
+    with pytest.raises(ValueError, match="Cannot assign non-leaf Tensor"):
+        net.register_parameter("derived", _non_leaf(net.scale))
+
+
+def _non_leaf(parameter):
+    derived = nn.Parameter(tandem.ones(2))
+    with tandem.enable_grad():
+        derived.requires_grad_(False)
+        derived.mul_(parameter)
+    return derived
+
+
+def test_every_change_bumps_the_version():
+    net = Net()
+    seen = [net._version]
+
+    def changed(action):
+        action()
+        seen.append(net._version)
+        assert seen[-1] > seen[-2]
+
+    changed(lambda: net.eval())
+    changed(lambda: setattr(net, "flag", 1))
+    changed(lambda: delattr(net, "flag"))
+    changed(lambda: net.register_buffer("more", None))
+    changed(lambda: net.register_forward_hook(lambda *a: None))
+    changed(lambda: setattr(net, "scale", nn.Parameter(tandem.ones(2))))
+    changed(lambda: net.double())
+    before = net._version
+    net(tandem.ones(1, 3, dtype=tandem.float64))
+    assert net._version == before
+
+
+# --- state ----------------------------------------------------------------------------------------------------------
+
+
+def test_state_dict_round_trip():
+    tandem.manual_seed(0)
+    a, b = Net(), Net()
+    state = a.state_dict()
+    assert list(state) == ["scale", "count", "first.weight", "first.bias", "inner.1.weight"]
+    assert not state["scale"].requires_grad and a.state_dict(keep_vars=True)["scale"] is a.scale
+    assert str(b.load_state_dict(state)) == "<All keys matched successfully>"
+    x = tandem.ones(1, 3)
+    assert a(x).tolist() == b(x).tolist()
+
+
+def test_load_state_dict_says_everything_that_does_not_fit():
+    net = Net()
+    state = net.state_dict()
+    del state["first.bias"]
+    state["other"] = tandem.ones(1)
+    state["scale"] = tandem.ones(5)
+    with pytest.raises(RuntimeError) as error:
+        net.load_state_dict(state)
+    text = str(error.value)
+    assert text.startswith("Error(s) in loading state_dict for Net:\n\t")
+    assert 'Missing key(s) in state_dict: "first.bias". ' in text
+    assert 'Unexpected key(s) in state_dict: "other". ' in text
+    assert "size mismatch for scale: copying a param with shape" in text
+    del state["scale"]
+    keys = net.load_state_dict(state, strict=False)
+    assert keys.missing_keys == ["scale", "first.bias"] and keys.unexpected_keys == ["other"]
+
+
+def test_load_state_dict_assign_takes_the_tensors():
+    net = nn.Linear(2, 2)
+    weight = tandem.ones(2, 2)
+    net.load_state_dict({"weight": weight, "bias": tandem.zeros(2)}, assign=True)
+    assert isinstance(net.weight, nn.Parameter) and net.weight.requires_grad
+    with tandem.no_grad():
+        weight.fill_(3.0)
+    assert net.weight.tolist() == [[3.0, 3.0], [3.0, 3.0]]
+
+
+def test_extra_state_and_state_hooks():
+    class Extra(nn.Module):
+        note = "a"
+
+        def get_extra_state(self):
+            return {"note": self.note}
+
+        def set_extra_state(self, state):
+            self.note = state["note"]
+
+    a, b = Extra(), Extra()
+    a.note = "b"
+    a.register_state_dict_post_hook(lambda m, state, prefix, meta: state.update(hooked=tandem.ones(1)))
+    state = a.state_dict()
+    assert state["_extra_state"] == {"note": "b"} and "hooked" in state
+    b.register_load_state_dict_pre_hook(lambda m, state, *rest: state.pop("hooked"))
+    seen = []
+    b.register_load_state_dict_post_hook(lambda m, keys: seen.append(keys.missing_keys))
+    b.load_state_dict(state)
+    assert b.note == "b" and seen == [[]]
+
+
+def test_copies_and_pickles_are_independent():
+    net = Net()
+    for other in (copy.deepcopy(net), pickle.loads(pickle.dumps(net))):
+        assert [n for n, _ in other.named_parameters()] == [n for n, _ in net.named_parameters()]
+        assert other.scale is not net.scale and isinstance(other.scale, nn.Parameter)
+        with tandem.no_grad():
+            other.scale.fill_(7.0)
+        assert net.scale.tolist() == [1.0, 1.0]
+    shared = nn.Module()
+    shared.a = nn.Parameter(tandem.ones(1))
+    shared.b = shared.a
+    twin = copy.deepcopy(shared)
+    assert twin.a is twin.b
+
+
+# --- calling --------------------------------------------------------------------------------------------------------
+
+
+def test_forward_hooks_run_in_order_and_replace():
+    net = nn.Identity()
+    log = []
+    net.register_forward_pre_hook(lambda m, args: (log.append("pre"), (args[0] + 1,))[1])
+    last = net.register_forward_hook(lambda m, args, out: (log.append("post"), out * 10)[1])
+    net.register_forward_hook(lambda m, args, kwargs, out: log.append(sorted(kwargs)), with_kwargs=True, prepend=True)
+    assert net(tandem.ones(1)).item() == 20.0
+    assert log == ["pre", [], "post"]
+    last.remove()
+    assert net(tandem.ones(1)).item() == 2.0
+
+
+def test_pre_hook_with_kwargs_and_always_call():
+    class Fails(nn.Module):
+        def forward(self, x, scale=1.0):
+            if scale == 0:
+                raise ArithmeticError("zero")
+            return x * scale
+
+    net, log = Fails(), []
+    net.register_forward_pre_hook(lambda m, a, k: (a, {"scale": k.get("scale", 1.0) * 2}), with_kwargs=True)
+    net.register_forward_hook(lambda m, a, out: log.append(out is None), always_call=True)
+    assert net(tandem.ones(1), scale=3.0).item() == 6.0
+    with pytest.raises(ArithmeticError):
+        net(tandem.ones(1), scale=0)
+    assert log == [False, True]
+
+
+def test_full_backward_hooks():
+    net = nn.Linear(2, 1)
+    seen = []
+    net.register_full_backward_hook(lambda m, gi, go: seen.append((gi[0].tolist(), go[0].tolist())))
+    handle = net.register_full_backward_pre_hook(lambda m, go: (go[0] * 2,))
+    x = tandem.ones(1, 2, requires_grad=True)
+    net(x).sum().backward()
+    weight = net.weight.detach()
+    assert seen == [((weight * 2).tolist(), [[2.0]])]
+    assert net.bias.grad.tolist() == [2.0]
+    handle.remove()
+    net.register_full_backward_hook(lambda m, gi, go: (gi[0] * 0,))
+    x.grad = None
+    net(x).sum().backward()
+    assert x.grad.tolist() == [[0.0, 0.0]]
+
+
+def test_train_eval_apply_and_zero_grad():
+    net = Net()
+    net.eval()
+    assert not any(m.training for m in net.modules())
+    with pytest.raises(ValueError, match="boolean"):
+        net.train(1)
+    names = []
+    net.train().apply(lambda m: names.append(type(m).__name__))
+    assert names == ["Linear", "Tanh", "Linear", "Sequential", "Net"]
+    net(tandem.ones(1, 3)).sum().backward()
+    assert all(p.grad is not None for p in net.parameters())
+    net.zero_grad(set_to_none=False)
+    assert net.scale.grad.tolist() == [0.0, 0.0]
+    net.zero_grad()
+    assert all(p.grad is None for p in net.parameters())
+    net.requires_grad_(False)
+    assert not any(p.requires_grad for p in net.parameters())
+
+
+def test_conversion_keeps_parameters_and_integer_buffers():
+    net = nn.Linear(2, 2)
+    net.register_buffer("step", tandem.zeros(1, dtype=tandem.int64))
+    weight = net.weight
+    assert net.double() is net
+    assert net.weight is weight and weight.dtype == tandem.float64 and net.step.dtype == tandem.int64
+    assert net.half().bias.dtype == tandem.float16
+    assert net.bfloat16().bias.dtype == tandem.bfloat16
+    assert net.to(tandem.float32).bias.dtype == tandem.float32
+    assert net.to("cpu", tandem.float64).bias.dtype == tandem.float64
+    assert net.to(tandem.ones(1)).float().cpu().bias.dtype == tandem.float32
+    with pytest.raises(TypeError, match="floating point"):
+        net.to(tandem.int64)
+
+
+def test_repr():
+    net = nn.Sequential(nn.Linear(2, 3), nn.Sequential(nn.ReLU(), nn.Dropout(0.5)))
+    assert repr(net) == (
+        "Sequential(\n"
+        "  (0): Linear(in_features=2, out_features=3, bias=True)\n"
+        "  (1): Sequential(\n"
+        "    (0): ReLU()\n"
+        "    (1): Dropout(p=0.5, inplace=False)\n"
+        "  )\n"
+        ")"
+    )
+    assert repr(nn.Conv2d(4, 8, 3, padding=1, groups=2, bias=False)) == (
+        "Conv2d(4, 8, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1), groups=2, bias=False)"
+    )
+    assert repr(nn.Parameter(tandem.ones(1))).startswith("Parameter containing:\ntensor([1.]")
+
+
+# --- containers -----------------------------------------------------------------------------------------------------
+
+
+def test_sequential():
+    a, b, c = nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1)
+    net = nn.Sequential(a, b, c)
+    assert net[-1] is c and list(net[:2]) == [a, b] and len(net) == 3
+    x = tandem.ones(4, 2)
+    assert net(x).tolist() == c(b(a(x))).tolist()
+    net.insert(1, nn.ReLU())
+    assert list(net)[2] is b and [n for n, _ in net.named_children()] == ["0", "1", "2", "3"]
+    del net[1]
+    net.append(nn.Flatten())
+    assert [n for n, _ in net.named_children()] == ["0", "1", "2", "3"] and net.pop(3) is not c
+    net[1] = nn.ReLU()
+    assert isinstance(net[1], nn.ReLU)
+    with pytest.raises(IndexError):
+        net[7]
+    named = nn.Sequential({"in": a, "out": c})
+    assert named[1] is c and isinstance(named.get_submodule("in"), nn.Linear)
+
+
+def test_module_list_and_dict():
+    layers = nn.ModuleList([nn.Linear(1, 1)])
+    layers.extend([nn.Tanh()]).append(nn.ReLU())
+    layers.insert(0, nn.Identity())
+    assert [type(m).__name__ for m in layers] == ["Identity", "Linear", "Tanh", "ReLU"]
+    assert isinstance(layers[1:3], nn.ModuleList) and len(list(layers.parameters())) == 2
+    table = nn.ModuleDict({"a": nn.Linear(1, 1)})
+    table["b"] = nn.ReLU()
+    assert list(table.keys()) == ["a", "b"] and "a" in table and len(table) == 2
+    table.pop("a")
+    assert list(table.parameters()) == []
+
+
+def test_parameter_containers():
+    values = nn.ParameterList([tandem.ones(2), nn.Parameter(tandem.zeros(1))])
+    values.append(tandem.ones(3))
+    assert len(values) == 3 and isinstance(values[0], nn.Parameter)
+    assert [n for n, _ in values.named_parameters()] == ["0", "1", "2"]
+    table = nn.ParameterDict({"w": tandem.ones(2)})
+    table["b"] = tandem.zeros(1)
+    assert list(table.state_dict()) == ["w", "b"] and table.pop("w").tolist() == [1.0, 1.0]
+    with pytest.raises(RuntimeError, match="should not be called"):
+        values()
+
+
+# --- functions against NumPy ----------------------------------------------------------------------------------------
+
+X = np.concatenate([array(20) * 3, [0.0, 25.0, -25.0, 6.5, -3.0, 3.0]])
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+ACTIVATIONS = [
+    ("relu", {}, lambda x: np.maximum(x, 0)),
+    ("leaky_relu", {"negative_slope": 0.2}, lambda x: np.where(x > 0, x, 0.2 * x)),
+    ("elu", {"alpha": 1.5}, lambda x: np.where(x > 0, x, 1.5 * np.expm1(np.minimum(x, 0)))),
+    ("celu", {"alpha": 0.5}, lambda x: np.where(x > 0, x, 0.5 * np.expm1(np.minimum(x, 0) / 0.5))),
+    ("selu", {}, lambda x: 1.0507009873554805 * np.where(x > 0, x, 1.6732632423543772 * np.expm1(np.minimum(x, 0)))),
+    ("silu", {}, lambda x: x * sigmoid(x)),
+    ("mish", {}, lambda x: x * np.tanh(np.log1p(np.exp(x)))),
+    ("softplus", {"beta": 2.0}, lambda x: np.where(2 * x > 20, x, np.log1p(np.exp(np.minimum(2 * x, 20))) / 2)),
+    ("logsigmoid", {}, lambda x: -np.logaddexp(0, -x)),
+    ("hardtanh", {}, lambda x: np.clip(x, -1, 1)),
+    ("relu6", {}, lambda x: np.clip(x, 0, 6)),
+    ("hardsigmoid", {}, lambda x: np.clip(x / 6 + 0.5, 0, 1)),
+    ("hardswish", {}, lambda x: x * np.clip(x + 3, 0, 6) / 6),
+    ("softsign", {}, lambda x: x / (1 + np.abs(x))),
+    ("tanhshrink", {}, lambda x: x - np.tanh(x)),
+    ("softshrink", {}, lambda x: np.sign(x) * np.maximum(np.abs(x) - 0.5, 0)),
+    ("hardshrink", {}, lambda x: np.where(np.abs(x) > 0.5, x, 0)),
+    ("threshold", {"threshold": 0.1, "value": 20.0}, lambda x: np.where(x > 0.1, x, 20.0)),
+    ("glu", {}, lambda x: x[:13] * sigmoid(x[13:])),
+    ("softmin", {"dim": 0}, lambda x: np.exp(-x + x.min()) / np.exp(-x + x.min()).sum()),
+]
+
+
+@pytest.mark.parametrize(("name", "options", "expected"), ACTIVATIONS, ids=[a[0] for a in ACTIVATIONS])
+def test_activation(name, options, expected):
+    function = getattr(F, name)
+    close(function(tensor(X), **options), expected(X))
+    smooth = tensor(X[:6], grad=True)
+    assert tandem.autograd.gradcheck(lambda x: function(x, **options), (smooth,))
+    assert tandem.autograd.gradgradcheck(lambda x: function(x, **options), (smooth,))
+
+
+@pytest.mark.parametrize("name", ["leaky_relu", "elu", "silu", "hardtanh", "mish"])
+def test_activation_in_place(name):
+    x = tensor(X, grad=True)
+    y = x * 1
+    out = getattr(F, name)(y, inplace=True)
+    assert out is y or out.data_ptr() == y.data_ptr()
+    close(y, getattr(F, name)(tensor(X)).numpy())
+    (grad,) = tandem.autograd.grad(out.sum(), x)
+    z = tensor(X, grad=True)
+    (expected,) = tandem.autograd.grad(getattr(F, name)(z).sum(), z)
+    close(grad, expected.numpy())
+
+
+def test_activations_are_finite_far_out():
+    far = tensor([-1e4, 1e4], grad=True)
+    for name in ("elu", "selu", "celu", "silu", "mish", "softplus", "logsigmoid"):
+        (grad,) = tandem.autograd.grad(getattr(F, name)(far).sum(), far)
+        assert np.isfinite(grad.numpy()).all(), name
+    zero = tensor([0.0], grad=True)
+    (grad,) = tandem.autograd.grad(F.logsigmoid(zero).sum(), zero)
+    assert grad.item() == 0.5
+
+
+A, B = array(4, 3, seed=1), array(4, 3, seed=2)
+P, Q = sigmoid(A), sigmoid(B)
+D = np.abs(A - B)
+LOSSES = [
+    ("mse_loss", A, B, {}, D**2),
+    ("l1_loss", A, B, {}, D),
+    ("smooth_l1_loss", A, B, {"beta": 0.5}, np.where(D < 0.5, D * D, D - 0.25)),
+    ("huber_loss", A, B, {"delta": 0.5}, np.where(D < 0.5, D * D / 2, 0.5 * (D - 0.25))),
+    ("binary_cross_entropy", P, Q, {}, -(Q * np.log(P) + (1 - Q) * np.log(1 - P))),
+    ("binary_cross_entropy_with_logits", A, Q, {}, -(Q * np.log(P) + (1 - Q) * np.log(1 - P))),
+    ("kl_div", A, Q, {}, Q * (np.log(Q) - A)),
+    ("kl_div", A, B, {"log_target": True}, np.exp(B) * (B - A)),
+    ("soft_margin_loss", A, np.sign(B), {}, np.log1p(np.exp(-np.sign(B) * A))),
+    ("poisson_nll_loss", A, Q, {}, np.exp(A) - Q * A),
+]
+
+
+@pytest.mark.parametrize(("name", "a", "b", "options", "expected"), LOSSES, ids=[f"{x[0]}{x[3]}" for x in LOSSES])
+def test_loss(name, a, b, options, expected):
+    function = getattr(F, name)
+    close(function(tensor(a), tensor(b), reduction="none", **options), expected)
+    close(function(tensor(a), tensor(b), **options), expected.mean())
+    close(function(tensor(a), tensor(b), reduction="sum", **options), expected.sum())
+    with pytest.raises((ValueError, RuntimeError)):
+        function(tensor(a), tensor(b), reduction="other", **options)
+    x = tensor(a, grad=True)
+    assert tandem.autograd.gradcheck(lambda x: function(x, tensor(b), **options), (x,))
+    assert tandem.autograd.gradgradcheck(lambda x: function(x, tensor(b), **options), (x,))
+
+
+def test_binary_cross_entropy_at_the_ends():
+    x = tensor([0.0, 1.0, 0.0, 1.0], grad=True)
+    target = tensor([0.0, 1.0, 1.0, 0.0])
+    loss = F.binary_cross_entropy(x, target, reduction="none")
+    assert loss.tolist() == [0.0, 0.0, 100.0, 100.0]
+    (grad,) = tandem.autograd.grad(loss.sum(), x)
+    assert np.isfinite(grad.numpy()).all()
+    logits = F.binary_cross_entropy_with_logits(tensor([-300.0, 300.0]), tensor([1.0, 0.0]), reduction="none")
+    assert logits.tolist() == [300.0, 300.0]
+
+
+def log_softmax(x, axis):
+    x = x - x.max(axis, keepdims=True)
+    return x - np.log(np.exp(x).sum(axis, keepdims=True))
+
+
+def test_cross_entropy_weight_ignore_and_smoothing():
+    scores, target = array(5, 4, seed=3), np.array([0, 3, -100, 1, 3])
+    weight = np.array([1.0, 2.0, 3.0, 4.0])
+    logp, kept = log_softmax(scores, 1), np.array([0, 1, 3, 4])
+    picked, w = -logp[kept, target[kept]], weight[target[kept]]
+    smooth = -(logp[kept] * weight).sum(1)
+    expected = (0.9 * (picked * w).sum() + 0.1 / 4 * smooth.sum()) / w.sum()
+    loss = nn.CrossEntropyLoss(weight=tensor(weight), label_smoothing=0.1)
+    close(loss(tensor(scores), tandem.tensor(target.tolist())), expected)
+    nll = nn.NLLLoss(weight=tensor(weight), reduction="sum")
+    close(nll(tensor(logp), tandem.tensor(target.tolist())), (picked * w).sum())
+
+
+def windows(x, kernel, stride, pad):
+    x = np.pad(x, [(0, 0), (0, 0), (pad, pad), (pad, pad)])
+    view = np.lib.stride_tricks.sliding_window_view(x, (kernel, kernel), axis=(2, 3))
+    return view[:, :, ::stride, ::stride]
+
+
+@pytest.mark.parametrize(("kernel", "stride", "pad"), [(2, 2, 0), (3, 1, 1), (3, 2, 1)])
+def test_avg_pool_and_unfold(kernel, stride, pad):
+    x = array(2, 3, 7, 6)
+    cut = windows(x, kernel, stride, pad)
+    close(F.avg_pool2d(tensor(x), kernel, stride, pad), cut.mean((-1, -2)))
+    inside = windows(np.ones_like(x), kernel, stride, pad).sum((-1, -2))
+    expected = cut.sum((-1, -2)) / inside
+    close(F.avg_pool2d(tensor(x), kernel, stride, pad, count_include_pad=False), expected)
+    columns = cut.transpose(0, 1, 4, 5, 2, 3).reshape(2, 3 * kernel * kernel, -1)
+    close(F.unfold(tensor(x), kernel, padding=pad, stride=stride), columns)
+
+
+def test_avg_pool_ceil_mode():
+    out = F.avg_pool2d(tensor(np.arange(5.0).reshape(1, 1, 1, 5)), (1, 2), ceil_mode=True)
+    assert out.tolist() == [[[[0.5, 2.5, 4.0]]]]
+
+
+def test_adaptive_pools():
+    x = array(1, 2, 5, 7)
+    rows, cols = [(0, 2), (1, 4), (3, 5)], [(0, 4), (3, 7)]
+    cells = [[x[:, :, a:b, c:d] for c, d in cols] for a, b in rows]
+    mean = np.stack([np.stack([c.mean((2, 3)) for c in row], -1) for row in cells], -2)
+    largest = np.stack([np.stack([c.max((2, 3)) for c in row], -1) for row in cells], -2)
+    close(F.adaptive_avg_pool2d(tensor(x), (3, 2)), mean)
+    close(F.adaptive_max_pool2d(tensor(x), (3, 2)), largest)
+    close(nn.AdaptiveAvgPool2d(1)(tensor(x)), x.mean((2, 3), keepdims=True))
+
+
+@pytest.mark.parametrize(("mode", "name"), [("reflect", "reflect"), ("replicate", "edge"), ("circular", "wrap")])
+def test_pad_modes(mode, name):
+    x = array(2, 3, 4, 5)
+    close(F.pad(tensor(x), (1, 2, 3, 0), mode=mode), np.pad(x, [(0, 0), (0, 0), (3, 0), (1, 2)], mode=name))
+    assert tandem.autograd.gradcheck(lambda t: F.pad(t, (2, 1), mode=mode), (tensor(x[0, :1, :2], grad=True),))
+
+
+def test_pad_constant_and_crop():
+    x = array(3, 4)
+    close(F.pad(tensor(x), (1, -1, 0, 2), value=2.5), np.pad(x[:, :-1], [(0, 2), (1, 0)], constant_values=2.5))
+    with pytest.raises(RuntimeError, match="divisible by 2"):
+        F.pad(tensor(x), (1,))
+    with pytest.raises(RuntimeError, match="negative size"):
+        F.pad(tensor(x), (-3, -3))
+
+
+def test_pixel_shuffle_round_trip():
+    x = tensor(array(2, 8, 3, 2))
+    up = F.pixel_shuffle(x, 2)
+    assert list(up.shape) == [2, 2, 6, 4]
+    assert up[0, 1, 0, 1].item() == x[0, 5, 0, 0].item()
+    assert F.pixel_unshuffle(up, 2).tolist() == x.tolist()
+
+
+def test_conv_layers():
+    x, w, b = array(2, 3, 9), array(4, 3, 3, seed=1), array(4, seed=2)
+    layer = nn.Conv1d(3, 4, 3, stride=2, padding=1).double()
+    with tandem.no_grad():
+        layer.weight.copy_(tensor(w))
+        layer.bias.copy_(tensor(b))
+    cut = np.lib.stride_tricks.sliding_window_view(np.pad(x, [(0, 0), (0, 0), (1, 1)]), 3, axis=2)[:, :, ::2]
+    close(layer(tensor(x)), np.einsum("nclk,ock->nol", cut, w) + b[:, None])
+    image = tensor(array(1, 2, 5, 5))
+    same = nn.Conv2d(2, 2, 3, padding="same", padding_mode="circular", groups=2).double()
+    assert list(same(image).shape) == [1, 2, 5, 5]
+    with pytest.raises(ValueError, match="divisible by groups"):
+        nn.Conv2d(3, 4, 3, groups=2)
+
+
+def test_embedding_padding_and_frequency():
+    table, index = array(5, 3), np.array([[1, 2, 1], [0, 4, 1]])
+    weight = tensor(table, grad=True)
+    picked = F.embedding(tandem.tensor(index.tolist()), weight, padding_idx=2)
+    close(picked, table[index])
+    (grad,) = tandem.autograd.grad(picked.sum(), weight)
+    assert grad[:, 0].tolist() == [1.0, 3.0, 0.0, 0.0, 1.0]
+    scaled = F.embedding(tandem.tensor(index.tolist()), weight, scale_grad_by_freq=True)
+    (grad,) = tandem.autograd.grad(scaled.sum(), weight)
+    np.testing.assert_allclose(grad[:, 0].numpy(), [1, 1, 1, 0, 1])
+    short = tensor(table)
+    F.embedding(tandem.tensor([0, 1]), short, max_norm=0.5)
+    norms = np.linalg.norm(short.numpy(), axis=1)
+    assert (norms[:2] <= 0.5 + 1e-6).all() and np.array_equal(short.numpy()[2:], table[2:])
+    assert nn.Embedding(4, 2, padding_idx=-1).weight[3].tolist() == [0.0, 0.0]
+
+
+def test_norms():
+    x, w, b = array(4, 6, 5), array(6, seed=1), array(6, seed=2)
+    close(F.rms_norm(tensor(x), (5,), eps=0.1), x / np.sqrt((x * x).mean(-1, keepdims=True) + 0.1))
+    groups = x.reshape(4, 2, 15)
+    normed = (groups - groups.mean(-1, keepdims=True)) / np.sqrt(groups.var(-1, keepdims=True) + 1e-5)
+    close(F.group_norm(tensor(x), 2, tensor(w), tensor(b)), normed.reshape(x.shape) * w[:, None] + b[:, None])
+    layer = nn.BatchNorm1d(6).double()
+    mean, var = x.mean((0, 2)), x.var((0, 2))
+    close(layer(tensor(x)), (x - mean[:, None]) / np.sqrt(var[:, None] + 1e-5))
+    close(layer.running_mean, 0.1 * mean)
+    close(layer.running_var, 0.9 + 0.1 * var * 20 / 19)
+    assert layer.num_batches_tracked.item() == 1
+    close(layer.eval()(tensor(x)), (x - 0.1 * mean[:, None]) / np.sqrt(layer.running_var.numpy()[:, None] + 1e-5))
+    norm = np.abs(x[0]).sum(0, keepdims=True)
+    close(F.normalize(tensor(x[0]), p=1.0, dim=0), x[0] / norm)
+    zero = tensor(np.zeros(3), grad=True)
+    (grad,) = tandem.autograd.grad(F.normalize(zero, dim=0).sum(), zero)
+    assert np.isfinite(grad.numpy()).all()
+
+
+def test_similarity_and_bilinear():
+    a, b = array(3, 4, seed=1), array(3, 4, seed=2)
+    cos = (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
+    close(F.cosine_similarity(tensor(a), tensor(b)), cos)
+    w, c = array(2, 4, 4, seed=3), array(2, seed=4)
+    expected = np.einsum("ni,oij,nj->no", a, w, b) + c
+    close(F.bilinear(tensor(a), tensor(b), tensor(w), tensor(c)), expected)
+
+
+def test_dropout_keeps_the_mean_and_is_off_in_eval():
+    tandem.manual_seed(0)
+    layer = nn.Dropout(0.25)
+    out = layer(tandem.ones(10000)).numpy()
+    assert set(np.unique(out).tolist()) == {0.0, np.float32(1 / 0.75).item()}
+    assert abs(out.mean() - 1) < 0.03
+    assert layer.eval()(tandem.ones(3)).tolist() == [1.0, 1.0, 1.0]
+    planes = F.dropout2d(tandem.ones(50, 20, 2, 2), 0.5).numpy().reshape(1000, 4)
+    assert (planes == planes[:, :1]).all() and 0.4 < (planes[:, 0] == 0).mean() < 0.6
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        nn.Dropout(1.5)
+
+
+# --- initial values -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "std"),
+    [
+        ("uniform_", {"a": -1.0, "b": 1.0}, 1 / math.sqrt(3)),
+        ("normal_", {"std": 2.0}, 2.0),
+        ("trunc_normal_", {}, 0.8796),
+        ("xavier_uniform_", {"gain": 2.0}, 2 * math.sqrt(2 / 500)),
+        ("xavier_normal_", {}, math.sqrt(2 / 500)),
+        ("kaiming_uniform_", {"nonlinearity": "relu"}, math.sqrt(2 / 300)),
+        ("kaiming_normal_", {"mode": "fan_out", "nonlinearity": "relu"}, math.sqrt(2 / 200)),
+    ],
+)
+def test_initial_spread(name, options, std):
+    tandem.manual_seed(0)
+    w = getattr(nn.init, name)(nn.Parameter(tandem.empty(200, 300)), **options)
+    values = w.detach().numpy()
+    assert w.requires_grad and w.is_leaf
+    assert abs(values.mean()) < 0.02 * std * 3 and abs(values.std() / std - 1) < 0.02
+
+
+def test_other_initial_values():
+    tandem.manual_seed(0)
+    q = nn.init.orthogonal_(tandem.empty(3, 5), gain=2.0).numpy()
+    np.testing.assert_allclose(q @ q.T, 4 * np.eye(3), atol=1e-5)
+    assert nn.init.eye_(tandem.empty(2, 3)).tolist() == [[1, 0, 0], [0, 1, 0]]
+    assert nn.init.constant_(tandem.empty(2), 3.0).tolist() == [3.0, 3.0]
+    w = nn.init.trunc_normal_(tandem.empty(1000), mean=1.0, std=0.5, a=0.5, b=1.2).numpy()
+    assert w.min() >= 0.5 and w.max() <= np.float32(1.2)
+    passed = F.conv2d(tandem.ones(1, 2, 3, 3), nn.init.dirac_(tandem.empty(2, 2, 3, 3)), padding=1)
+    assert passed.tolist() == tandem.ones(1, 2, 3, 3).tolist()
+    assert ((nn.init.sparse_(tandem.empty(10, 4), 0.3).numpy() == 0).sum(0) == 3).all()
+    assert nn.init.calculate_gain("leaky_relu", 0.2) == math.sqrt(2 / 1.04)
+    with pytest.raises(ValueError, match="fewer than 2 dimensions"):
+        nn.init.xavier_uniform_(tandem.empty(3))
+
+
+def test_layers_start_the_same_from_one_seed():
+    tandem.manual_seed(7)
+    a = nn.Linear(5, 3)
+    tandem.manual_seed(7)
+    weight = tandem.empty(3, 5).uniform_(-1 / math.sqrt(5), 1 / math.sqrt(5))
+    bias = tandem.empty(3).uniform_(-1 / math.sqrt(5), 1 / math.sqrt(5))
+    np.testing.assert_allclose(a.weight.detach().numpy(), weight.numpy(), rtol=1e-6)
+    np.testing.assert_allclose(a.bias.detach().numpy(), bias.numpy(), rtol=1e-6)
+
+
+# --- utilities ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("order", [1.0, 2.0, 3.0, math.inf])
+def test_clip_grad_norm(order):
+    grads = [array(3, 2), array(4, seed=1) * 5]
+    params = [nn.Parameter(tandem.zeros(*g.shape, dtype=tandem.float64)) for g in grads]
+    for p, g in zip(params, grads, strict=True):
+        p.grad = tensor(g)
+    total = np.linalg.norm(np.concatenate([g.ravel() for g in grads]), order)
+    close(nn.utils.clip_grad_norm_(params, 1.5, order), total)
+    for p, g in zip(params, grads, strict=True):
+        close(p.grad, g * min(1.0, 1.5 / (total + 1e-6)))
+    close(nn.utils.clip_grad_norm_(params, 1e9, order), 1.5, 1e-5)
+
+
+def test_clip_grad_value_and_vectors():
+    p = nn.Parameter(tandem.zeros(3))
+    p.grad = tandem.tensor([-5.0, 0.5, 5.0])
+    nn.utils.clip_grad_value_([p], 1.0)
+    assert p.grad.tolist() == [-1.0, 0.5, 1.0]
+    with pytest.raises(RuntimeError, match="non-finite"):
+        p.grad = tandem.tensor([float("inf")] * 3)
+        nn.utils.clip_grad_norm_([p], 1.0, error_if_nonfinite=True)
+    net = nn.Linear(2, 3)
+    vector = nn.utils.parameters_to_vector(net.parameters())
+    assert list(vector.shape) == [9]
+    nn.utils.vector_to_parameters(tandem.arange(9, dtype=tandem.float32), net.parameters())
+    assert net.bias.tolist() == [6.0, 7.0, 8.0]
+
+
+# --- gradcheck ------------------------------------------------------------------------------------------------------
+
+
+class Wrong(tandem.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 3
+
+
+@pytest.mark.parametrize("fast_mode", [False, True])
+def test_gradcheck_tells_right_from_wrong(fast_mode):
+    x, y = tensor(array(2, 3), grad=True), tensor(array(3, 2, seed=1), grad=True)
+    check = tandem.autograd.gradcheck
+    assert check(lambda a, b: (tandem.tanh(a @ b), a.sum()), (x, y), fast_mode=fast_mode)
+    assert tandem.autograd.gradgradcheck(lambda a, b: tandem.tanh(a @ b), (x, y), fast_mode=fast_mode)
+    with pytest.raises(RuntimeError, match="Jacobian mismatch for output 0 with respect to input 0"):
+        check(Wrong.apply, (x,), fast_mode=fast_mode)
+    assert not check(Wrong.apply, (x,), raise_exception=False, fast_mode=fast_mode)
+    with pytest.raises(ValueError, match="at least one input tensor to require gradient"):
+        check(tandem.tanh, (x.detach(),))
+
+
+# --- attention ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["none", "causal", "bool", "float"])
+def test_attention(kind):
+    q, k, v = array(2, 3, 4, 5), array(2, 3, 6, 5, seed=1), array(2, 3, 6, 2, seed=2)
+    scores, options = q @ k.swapaxes(-1, -2) / math.sqrt(5), {}
+    allowed = np.ones((4, 6), dtype=bool)
+    if kind == "causal":
+        allowed, options = np.tril(allowed), {"is_causal": True}
+    elif kind == "bool":
+        allowed[1, 2:], allowed[3] = False, False
+        options = {"attn_mask": tandem.tensor(allowed.tolist())}
+    elif kind == "float":
+        bias = array(4, 6, seed=3)
+        scores, options = scores + bias, {"attn_mask": tensor(bias)}
+    weights = np.where(allowed, np.exp(scores), 0.0)
+    weights = weights / np.maximum(weights.sum(-1, keepdims=True), 1e-300)
+    close(F.scaled_dot_product_attention(tensor(q), tensor(k), tensor(v), **options), weights @ v)
+    inputs = [tensor(x[0, 0], grad=True) for x in (q, k, v)]
+    check = lambda *x: F.scaled_dot_product_attention(*x, **options)  # noqa: E731
+    assert tandem.autograd.gradcheck(check, inputs) and tandem.autograd.gradgradcheck(check, inputs)
+
+
+def test_attention_with_grouped_heads():
+    q, k = tensor(array(4, 2, 3)), tensor(array(2, 5, 3, seed=1))
+    wide = tandem.stack([k, k], 1).reshape(4, 5, 3)
+    grouped = F.scaled_dot_product_attention(q, k, k, enable_gqa=True)
+    close(grouped, F.scaled_dot_product_attention(q, wide, wide).numpy())

@@ -1,0 +1,200 @@
+"""Saving and loading: trees, dtypes, shared storage, the safetensors layout, damaged files."""
+
+import io
+import json
+import os
+import struct
+from collections import OrderedDict
+
+import numpy as np
+import pytest
+
+import tandem
+from tandem import nn, optim
+
+DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64"]
+
+
+def round_trip(value):
+    stream = io.BytesIO()
+    tandem.save(value, stream)
+    stream.seek(0)
+    return tandem.load(stream)
+
+
+def test_tree_of_plain_values():
+    value = {
+        "a": [1, 2.5, None, True, "text", float("inf"), 2**70, -0.0],
+        3: (1, (2,), []),
+        "o": OrderedDict(z=1, a=2),
+        "s": {1, 2},
+        "b": b"\x00\xff",
+        ("k", 1): {},
+    }
+    back = round_trip(value)
+    assert back == value and list(back) == list(value)
+    assert type(back["o"]) is OrderedDict and list(back["o"]) == ["z", "a"]
+    assert np.isnan(round_trip(float("nan")))
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_every_dtype(name):
+    dtype = getattr(tandem, name)
+    x = tandem.arange(6).reshape(2, 3).to(dtype)
+    back = round_trip({"x": x, "empty": x[:0], "scalar": x[1, 0]})
+    assert back["x"].dtype == dtype and back["x"].tolist() == x.tolist()
+    assert list(back["empty"].shape) == [0, 3] and back["scalar"].item() == x[1, 0].item()
+    assert back["scalar"].dim() == 0
+
+
+def test_layouts_and_shared_storage():
+    base = tandem.arange(12, dtype=tandem.float32).reshape(3, 4)
+    back = round_trip({"base": base, "column": base[:, 1], "turned": base.t(), "apart": base.clone()})
+    assert back["turned"].tolist() == base.t().tolist() and back["column"].tolist() == [1.0, 5.0, 9.0]
+    back["base"][0, 1] = 77.0
+    assert back["column"][0].item() == 77.0 and back["turned"][1, 0].item() == 77.0
+    assert back["apart"][0, 1].item() == 1.0
+    alone = round_trip(base[::2, 1:3])
+    assert alone.tolist() == [[1.0, 2.0], [9.0, 10.0]]
+    stream = io.BytesIO()
+    tandem.save(tandem.zeros(100000)[:2], stream)
+    assert len(stream.getvalue()) < 1000
+
+
+def test_one_tensor_twice_stays_one_storage():
+    w = tandem.ones(2)
+    a, b = round_trip([w, w])
+    a.fill_(5.0)
+    assert b.tolist() == [5.0, 5.0]
+
+
+def test_parameters_and_requires_grad():
+    back = round_trip({"p": nn.Parameter(tandem.ones(2)), "t": tandem.ones(1, requires_grad=True), "u": tandem.ones(1)})
+    assert isinstance(back["p"], nn.Parameter) and back["p"].requires_grad
+    assert back["t"].requires_grad and not back["u"].requires_grad
+
+
+def test_training_state_continues(tmp_path):
+    def step(net, optimizer):
+        optimizer.zero_grad()
+        net(tandem.ones(1, 2)).sum().backward()
+        optimizer.step()
+
+    net = nn.Linear(2, 2)
+    optimizer = optim.Adam(net.parameters())
+    step(net, optimizer)
+    path = tmp_path / "state"
+    tandem.save({"net": net.state_dict(), "optimizer": optimizer.state_dict()}, path)
+    saved = tandem.load(path)
+    other = nn.Linear(2, 2)
+    other_optimizer = optim.Adam(other.parameters())
+    other.load_state_dict(saved["net"])
+    other_optimizer.load_state_dict(saved["optimizer"])
+    step(net, optimizer)
+    step(other, other_optimizer)
+    assert net.weight.tolist() == other.weight.tolist()
+
+
+def test_the_layout_is_that_of_safetensors(tmp_path):
+    path = tmp_path / "x.safetensors"
+    tandem.save({"layer": {"w": tandem.arange(4, dtype=tandem.float32).reshape(2, 2)}, "n": 3}, path)
+    raw = path.read_bytes()
+    (length,) = struct.unpack("<Q", raw[:8])
+    header = json.loads(raw[8 : 8 + length])
+    entry = header["layer.w"]
+    assert (8 + length) % 8 == 0 and entry["dtype"] == "F32" and entry["shape"] == [2, 2]
+    start, stop = entry["data_offsets"]
+    values = np.frombuffer(raw[8 + length :][start:stop], dtype="<f4")
+    assert values.tolist() == [0.0, 1.0, 2.0, 3.0]
+    assert all(isinstance(v, str) for v in header["__metadata__"].values())
+
+
+def test_files_of_others_load_as_flat_dicts(tmp_path):
+    body = np.arange(3, dtype="<i4").tobytes()
+    header = json.dumps({"w": {"dtype": "I32", "shape": [3], "data_offsets": [0, 12]}}).encode()
+    path = tmp_path / "other.safetensors"
+    path.write_bytes(struct.pack("<Q", len(header)) + header + body)
+    back = tandem.load(path)
+    assert list(back) == ["w"] and back["w"].tolist() == [0, 1, 2]
+
+
+def test_a_failed_save_leaves_the_old_file(tmp_path):
+    path = tmp_path / "x"
+    tandem.save([1], path)
+    with pytest.raises(TypeError, match=r"save: model\.net: cannot save a Linear"):
+        tandem.save({"model": {"net": nn.Linear(1, 1)}}, path)
+    assert tandem.load(path) == [1] and os.listdir(tmp_path) == ["x"]
+    with pytest.raises(FileNotFoundError):
+        tandem.save([1], tmp_path / "missing" / "x")
+
+
+def damaged(change, tmp_path):
+    path = tmp_path / "x"
+    tandem.save({"good": tandem.ones(2), "bad": tandem.arange(4)}, path)
+    raw = path.read_bytes()
+    (length,) = struct.unpack("<Q", raw[:8])
+    header = json.loads(raw[8 : 8 + length])
+    raw = change(header, raw[8 + length :])
+    if not isinstance(raw, bytes):
+        text = json.dumps(raw[0]).encode()
+        raw = struct.pack("<Q", len(text)) + text + raw[1]
+    path.write_bytes(raw)
+    return path
+
+
+def edit(name, **fields):
+    def change(header, body):
+        header[name].update(fields)
+        return header, body
+
+    return change
+
+
+def without(name):
+    return lambda header, body: ({k: v for k, v in header.items() if k != name}, body)
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (lambda h, b: (h, b[:-1]), "member 'bad': ends at byte 40 of 39: the file is cut off"),
+        (edit("bad", dtype="F99"), "member 'bad': unknown dtype 'F99'"),
+        (edit("bad", shape=[5]), r"member 'bad': shape \[5\] of int64 does not fill 32 bytes"),
+        (edit("bad", shape=[-4]), "member 'bad': bad shape"),
+        (edit("bad", data_offsets=[9, 3]), "member 'bad': bad range of bytes"),
+        (without("bad"), "member 'bad': missing in the header"),
+        (lambda h, b: b"", "the header's length: the file has only 0 bytes"),
+        (lambda h, b: struct.pack("<Q", 2**60), "the header: .* bytes announced"),
+        (lambda h, b: struct.pack("<Q", 4) + b"{{{{", "the header: not readable as JSON"),
+        (lambda h, b: ({**h, "__metadata__": {"tandem": "["}}, b), "the tree: not readable as JSON"),
+        (lambda h, b: ({**h, "__metadata__": {"tandem": '{"evil": 1}'}}, b), "the tree: unknown kind 'evil'"),
+    ],
+)
+def test_damaged_files_name_the_member(change, text, tmp_path):
+    path = damaged(change, tmp_path)
+    with pytest.raises(RuntimeError, match=text) as error:
+        tandem.load(path)
+    assert "is damaged" in str(error.value) and str(path) in str(error.value)
+
+
+def test_no_random_damage_goes_beyond_a_runtime_error():
+    stream = io.BytesIO()
+    tandem.save({"a": tandem.ones(3), "b": [1, tandem.zeros(2)]}, stream)
+    raw = stream.getvalue()
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        broken = bytearray(raw)
+        broken[rng.integers(len(raw))] = rng.integers(32, 127)
+        try:
+            tandem.load(io.BytesIO(bytes(broken[: rng.integers(len(raw) // 2, len(raw) + 1)])))
+        except RuntimeError:
+            pass
+
+
+def test_bfloat16_keeps_its_bits():
+    x = tandem.tensor([1.0, -0.0, float("inf"), 3.140625]).to(tandem.bfloat16)
+    shared = tandem.zeros(4).to(tandem.bfloat16)
+    back = round_trip({"x": x, "s": shared, "v": shared[1:]})
+    assert back["x"].tolist() == x.tolist() and str(back["x"].tolist()[1]) == "-0.0"
+    back["s"][1] = 2.0
+    assert back["v"][0].item() == 2.0
