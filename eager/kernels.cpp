@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <memory>
 
 #include "ir/schema/reduction_plan.h"
 #include "runtime/kernel/collapse.h"
@@ -38,7 +39,13 @@ struct CallEntry {
   KernelFn fn = nullptr;
 };
 constexpr std::size_t kCallEntries = 1024;
-thread_local std::array<CallEntry, kCallEntries> callCache;
+// On the heap: the loader has little room for the thread-local memory of libraries it opens late.
+thread_local CallEntry* callCache = nullptr;
+[[gnu::cold]] CallEntry* makeCallCache() {
+  thread_local std::unique_ptr<CallEntry[]> owner;
+  owner = std::make_unique<CallEntry[]>(kCallEntries);
+  return callCache = owner.get();
+}
 
 std::uint8_t operandByte(DType t, Access a) {
   return static_cast<std::uint8_t>(1 + static_cast<int>(t) * 4 + static_cast<int>(a));
@@ -256,7 +263,8 @@ void runPointwise(const OpFacts& op, std::span<const Operand> operands, std::spa
                   : 0;
   key.words[0] |= static_cast<std::uint64_t>(given | static_cast<int>(schemaDefaultDType()) ) << 20;
   key.words[2] |= static_cast<std::uint64_t>(schemaDefaultDType()) << 56;
-  CallEntry& entry = callCache[key.hash() % kCallEntries];
+  CallEntry* entries = callCache != nullptr ? callCache : makeCallCache();
+  CallEntry& entry = entries[key.hash() % kCallEntries];
   if (entry.fn == nullptr || !(entry.key == key)) {
     KernelFn fn = buildPointwise(op, operands, attrs, outs, access, outAccess, outerRank);
     entry = {key, fn};
