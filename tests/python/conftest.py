@@ -1,0 +1,58 @@
+"""What all Python tests share: modes to run a function in, bits to compare, and the state a test must not leave behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tandem
+
+MODES = ("eager", "lazy", "compiled")
+
+
+def run_in(mode: str, function: Callable[..., Any], *args: Any) -> Any:
+    """The result of `function(*args)` in a mode; compiled, that of the second call, which skips the Python body."""
+    if mode == "eager":
+        return function(*args)
+    if mode == "lazy":
+        with tandem.lazy():
+            return function(*args)
+    compiled = tandem.compile(function)
+    compiled(*args)
+    return compiled(*args)
+
+
+@pytest.fixture(params=MODES)
+def mode(request: pytest.FixtureRequest) -> str:
+    """Each mode in turn, for `run_in`."""
+    return request.param
+
+
+def bits(t: tandem.Tensor) -> np.ndarray:
+    """The elements as integers: equal only where every bit is; NaNs count as one."""
+    array = np.array(t.detach().numpy())
+    if array.dtype.kind == "f":
+        array[np.isnan(array)] = np.nan
+        return array.view(f"i{array.itemsize}")
+    return array
+
+
+def assert_same_bits(actual: tandem.Tensor, expected: tandem.Tensor) -> None:
+    assert actual.dtype is expected.dtype
+    np.testing.assert_array_equal(bits(actual), bits(expected))
+
+
+@pytest.fixture(autouse=True)
+def clean_state():
+    """Every test starts from one seed and leaves modes as it found them."""
+    tandem.manual_seed(0)
+    threads = tandem.get_num_threads()
+    yield
+    assert tandem.is_grad_enabled(), "a test left grad mode off"
+    assert not tandem.is_inference_mode_enabled(), "a test left inference mode on"
+    assert tandem.get_default_dtype() is tandem.float32, "a test left another default dtype"
+    if tandem.get_num_threads() != threads:
+        tandem.set_num_threads(threads)

@@ -1,0 +1,206 @@
+"""Indexing, reading and writing, against NumPy, with gradients, in every mode."""
+
+import numpy as np
+import pytest
+from conftest import assert_same_bits, run_in
+
+import tandem
+
+BASE = np.arange(120, dtype=np.float32).reshape(4, 5, 6)
+MASK_ROWS = np.array([True, False, True, True])
+MASK_PLANE = np.arange(20).reshape(4, 5) % 3 == 0
+COLUMNS = np.array([0, 2, 2, -1])
+
+VIEWS = {
+    "int": 1,
+    "negative": -2,
+    "slice": slice(1, 3),
+    "open slice": slice(None, -1),
+    "step": (slice(None), slice(0, 5, 2)),
+    "beyond": slice(2, 100),
+    "empty": slice(3, 1),
+    "none": (None, 1),
+    "none after": (slice(1, 2), None),
+    "ellipsis": (Ellipsis, 1),
+    "ellipsis inside": (0, Ellipsis, slice(2, 4)),
+    "two ints": (1, 2),
+    "all ints": (1, 2, 3),
+    "everything": (slice(None), slice(None), slice(None)),
+    "nothing": (),
+    "only ellipsis": Ellipsis,
+    "numpy int": np.int64(2),
+}
+COPIES = {
+    "list": [0, 2],
+    "array": COLUMNS,
+    "array second": (slice(None), COLUMNS),
+    "array last": (Ellipsis, COLUMNS),
+    "pair": (np.array([0, 1]), np.array([3, 4])),
+    "broadcast pair": (np.array([[0], [1]]), np.array([3, 4, 0])),
+    "pair behind": (slice(None), np.array([0, 1]), np.array([5, 4])),
+    "separated": (np.array([0, 1]), slice(1, 3), np.array([5, 4])),
+    "int and array": (1, COLUMNS),
+    "array, int apart": (COLUMNS, slice(None), 2),
+    "array and none": (COLUMNS, None),
+    "matrix": np.array([[0, 1], [2, 3]]),
+    "mask": MASK_ROWS,
+    "mask of two dims": MASK_PLANE,
+    "mask and int": (MASK_ROWS, 1),
+    "mask behind": (slice(None), np.array([True, False, True, False, False])),
+    "mask and array": (MASK_ROWS, np.array([0, 1, 2])),
+    "mask of all": BASE % 7 == 0,
+    "true": True,
+    "false": False,
+    "empty list": [],
+}
+# NumPy places an int beside arrays among them; PyTorch takes the int first.
+NUMPY_DIFFERS = {"int and array": BASE[1][COLUMNS], "array, int apart": BASE[..., 2][COLUMNS]}
+
+
+def ours(index):
+    """The index with arrays as tensors."""
+    if isinstance(index, tuple):
+        return tuple(ours(i) for i in index)
+    return tandem.from_numpy(np.ascontiguousarray(index)) if isinstance(index, np.ndarray) else index
+
+
+def expected(name, index):
+    if name in NUMPY_DIFFERS:
+        return NUMPY_DIFFERS[name]
+    return BASE[np.array(index, np.int64) if index == [] else index] if isinstance(index, list) else BASE[index]
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_views(name):
+    x = tandem.from_numpy(BASE.copy())
+    got, want = x[VIEWS[name]], BASE[VIEWS[name]]
+    assert got.shape == want.shape
+    np.testing.assert_array_equal(got.numpy(), want)
+    assert got is not x and got._base is x
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_copies(name):
+    x = tandem.from_numpy(BASE.copy())
+    got, want = x[ours(COPIES[name])], expected(name, COPIES[name])
+    assert got.shape == want.shape
+    np.testing.assert_array_equal(got.numpy(), want)
+    assert got._base is None
+
+
+def test_arrays_and_lists_index_as_they_are():
+    x = tandem.from_numpy(BASE.copy())
+    np.testing.assert_array_equal(x[COLUMNS].numpy(), BASE[COLUMNS])
+    np.testing.assert_array_equal(x[MASK_ROWS].numpy(), BASE[MASK_ROWS])
+    np.testing.assert_array_equal(x[[True, False, True, True]].numpy(), BASE[MASK_ROWS])
+    np.testing.assert_array_equal(x[:, [1, 1]].numpy(), BASE[:, [1, 1]])
+
+
+@pytest.mark.parametrize("dtype", [tandem.int8, tandem.int16, tandem.int32, tandem.int64])
+def test_index_dtypes(dtype):
+    x = tandem.from_numpy(BASE.copy())
+    np.testing.assert_array_equal(x[tandem.tensor([3, 0], dtype=dtype)].numpy(), BASE[[3, 0]])
+
+
+def test_zero_dim_tensors_select():
+    x = tandem.from_numpy(BASE.copy())
+    part = x[tandem.tensor(2)]
+    assert part._base is x
+    np.testing.assert_array_equal(part.numpy(), BASE[2])
+    y = tandem.tensor(5.0)
+    assert y[...].item() == 5 and y[None].shape == (1,) and y[True].shape == (1,) and y[tandem.tensor(False)].shape == (0,)
+
+
+@pytest.mark.parametrize("name", [*VIEWS, *COPIES])
+@pytest.mark.parametrize("kind", ["number", "tensor", "scalar tensor"])
+def test_writes(name, kind):
+    index = {**VIEWS, **COPIES}[name]
+    x, want = tandem.from_numpy(BASE.copy()), BASE.copy()
+    if name in NUMPY_DIFFERS:
+        pytest.skip("covered by the reads: NumPy orders these dims otherwise")
+    numpy_index = np.array(index, np.int64) if isinstance(index, list) else index
+    shape = BASE[numpy_index].shape
+    if kind == "number":
+        value = numpy_value = -1.5
+    elif kind == "scalar tensor":
+        value, numpy_value = tandem.tensor(-1.5), -1.5
+    else:
+        numpy_value = -np.arange(np.prod(shape, dtype=int), dtype=np.float32).reshape(shape)
+        value = tandem.from_numpy(numpy_value.copy())
+    x[ours(index)] = value
+    want[numpy_index] = numpy_value
+    # Of several values for one place the last one stays, as in NumPy.
+    np.testing.assert_array_equal(x.numpy(), want)
+
+
+def test_written_values_are_broadcast_and_converted():
+    x = tandem.zeros(3, 4)
+    x[1] = tandem.tensor([1, 2, 3, 4])
+    x[:, 0] = tandem.full((1, 3), 7.0, dtype=tandem.float64)
+    x[2, 1:] = [5, 6, 7]
+    assert x.tolist() == [[7, 0, 0, 0], [7, 2, 3, 4], [7, 5, 6, 7]]
+    i = tandem.zeros(3, dtype=tandem.int64)
+    i[0] = 2.9
+    i[tandem.tensor([False, True, True])] = 3.9
+    assert i.tolist() == [2, 3, 3]
+
+
+def test_augmented_assignment():
+    x = tandem.zeros(3)
+    x[1:] += 2
+    x[tandem.tensor([0, 2])] -= 1
+    assert x.tolist() == [-1, 2, 1]
+
+
+def test_gradients_of_reads():
+    for name, index in {**VIEWS, **COPIES}.items():
+        x = tandem.from_numpy(BASE.copy()).requires_grad_()
+        y = x[ours(index)]
+        weight = tandem.arange(float(y.numel())).reshape(y.shape) + 1
+        (y * weight).sum().backward()
+        want = np.zeros_like(BASE)
+        if name in NUMPY_DIFFERS:
+            continue
+        numpy_index = np.array(index, np.int64) if isinstance(index, list) else index
+        np.add.at(want, numpy_index, weight.numpy())
+        np.testing.assert_array_equal(x.grad.numpy(), want, err_msg=name)
+
+
+def test_gradients_of_writes():
+    x = tandem.ones(4, requires_grad=True)
+    v = tandem.full((2,), 3.0, requires_grad=True)
+    y = x * 2
+    y[tandem.tensor([1, 3])] = v
+    y[0] *= 5
+    (y * tandem.tensor([1.0, 2.0, 3.0, 4.0])).sum().backward()
+    assert x.grad.tolist() == [10, 0, 6, 0]
+    assert v.grad.tolist() == [2, 4]
+
+
+def test_modes_agree(mode):
+    def f(x, rows):
+        y = x[1:, ::2].clone()
+        y[:, 0] = x[0, 0]
+        y[rows] = x[rows, :3] * 2
+        y[y > 100] = -1.0
+        y[..., -1] += 1
+        return y[:, rows]
+
+    x, rows = tandem.from_numpy(BASE.copy()), tandem.tensor([0, 2])
+    assert_same_bits(run_in(mode, f, x, rows), f(x, rows))
+
+
+def test_nonzero_and_masked_select():
+    x = tandem.tensor([[0.0, 1.0], [2.0, 0.0]])
+    assert x.nonzero().tolist() == [[0, 1], [1, 0]]
+    assert [c.tolist() for c in tandem.nonzero(x, as_tuple=True)] == [[0, 1], [1, 0]]
+    assert tandem.masked_select(x, x > 0).tolist() == [1, 2]
+    assert x.masked_select(tandem.tensor([True, False])).tolist() == [0, 2]
+    assert tandem.tensor(3.0).nonzero().shape == (1, 0)
+
+
+def test_index_put():
+    x = tandem.zeros(3)
+    x.index_put_((tandem.tensor([0, 0, 2]),), tandem.tensor([1.0, 2.0, 3.0]), accumulate=True)
+    assert x.tolist() == [3, 0, 3]
+    assert x.index_put([tandem.tensor([1])], tandem.tensor(9.0)).tolist() == [3, 9, 3] and x[1].item() == 0
