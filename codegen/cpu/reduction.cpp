@@ -8,10 +8,12 @@ namespace tandem::codegen {
 
 namespace {
 
-// Any and All are the maximum and minimum of 0 and 1.
-Combine canonical(Combine c) {
+// Any and All are the maximum and minimum of 0 and 1, and so are sum and product of bools.
+Combine canonical(Combine c, DType accumulator) {
   if (c == Combine::Any) return Combine::Max;
   if (c == Combine::All) return Combine::Min;
+  if (accumulator == DType::Bool && c == Combine::Sum) return Combine::Max;
+  if (accumulator == DType::Bool && c == Combine::Prod) return Combine::Min;
   return c;
 }
 
@@ -25,7 +27,7 @@ std::uint64_t extremeInteger(DType t, bool largest) {
 }  // namespace
 
 Reduction::Reduction(Combine combine, DType accumulator)
-    : combine_(canonical(combine)), logical_(accumulator),
+    : combine_(canonical(combine, accumulator)), logical_(accumulator),
       type_(accumulator == DType::Bool ? DType::UInt8 : accumulator) {
   TANDEM_CHECK(!isHalf(accumulator), "a reduction accumulates in ", dtypeName(accumulator));
 }
@@ -33,7 +35,6 @@ Reduction::Reduction(Combine combine, DType accumulator)
 Val Reduction::identity(VectorBuilder& b, std::int64_t length) const {
   auto constant = [&](double value) { return b.constant(type_, length, value); };
   const bool integral = !isFloating(type_);
-  if (logical_ == DType::Bool) return constant(combine_ == Combine::Prod || combine_ == Combine::Min ? 1 : 0);
   if (combine_ == Combine::Sum) return constant(integral ? 0.0 : -0.0);
   if (combine_ == Combine::Prod) return constant(1.0);
   const bool minimum = combine_ == Combine::Min;
@@ -48,10 +49,6 @@ Val Reduction::ofNothing(VectorBuilder& b) const {
 }
 
 Val Reduction::combine(VectorBuilder& b, Val accumulator, Val next) const {
-  if (logical_ == DType::Bool) {
-    const bool any = combine_ == Combine::Sum || combine_ == Combine::Max;
-    return any ? b.or_(accumulator, next) : b.and_(accumulator, next);
-  }
   switch (combine_) {
   case Combine::Sum:
     return b.add(accumulator, next);
@@ -83,9 +80,9 @@ Val Reduction::halve(VectorBuilder& b, std::vector<Val> lanes) const {
   return combine(b, b.element(v, 0), b.element(v, 1));
 }
 
-std::string Reduction::name() const {
+std::string Reduction::levelsName() const {
   const char* const names[] = {"sum", "prod", "max", "min"};
-  return strcat(names[static_cast<int>(combine_)], "_", logical_ == DType::Bool ? "bool" : dtypeName(type_));
+  return strcat("tandem_levels_", names[static_cast<int>(combine_)], "_", dtypeName(type_));
 }
 
 }  // namespace tandem::codegen

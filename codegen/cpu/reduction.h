@@ -18,7 +18,6 @@ class Reduction {
 
   /// Of the accumulators in registers and in scratch memory.
   [[nodiscard]] DType type() const { return type_; }
-  [[nodiscard]] Combine combiner() const { return combine_; }
   Val identity(VectorBuilder& b, std::int64_t length) const;
   /// What reducing no element gives: the identity, but +0.0 for a sum.
   Val ofNothing(VectorBuilder& b) const;
@@ -30,8 +29,8 @@ class Reduction {
   Val halve(VectorBuilder& b, std::vector<Val> lanes) const;
   /// Lane-wise over vectors, each one lane of as many columns: vector j with vector j + h.
   Val halveAcross(VectorBuilder& b, std::vector<Val> lanes) const;
-  /// For names of helper functions: `sum_float32`.
-  [[nodiscard]] std::string name() const;
+  /// The import that combines the results of blocks (runtime/kernel/reduction_levels.h).
+  [[nodiscard]] std::string levelsName() const;
 
  private:
   Combine combine_;

@@ -11,6 +11,7 @@
 // times; the last, partly filled vectors of a block always go through memory.
 #include "codegen/cpu/kernel_frame.h"
 #include "runtime/base/error.h"
+#include "runtime/kernel/reduction_levels.h"
 
 namespace tandem::codegen {
 
@@ -50,7 +51,7 @@ class RowLoops {
     std::size_t operand;
     Reduction reduction;
     mlir::Value lanes;   // scratch: the 32 lanes
-    mlir::Value levels;  // scratch: 32 lanes of level 2, 32 of level 3
+    mlir::Value levels;  // scratch of levels 2 and 3
   };
 
   void emitRows() {
@@ -122,8 +123,9 @@ class RowLoops {
     for (std::size_t id : schedule_.reductions(stage)) {
       const KernelStep& step = f_.signature.steps[id - schedule_.firstStep()];
       const Reduction reduction(combinerOf(step.op), step.dtype);
-      const auto bytes = static_cast<std::int64_t>(itemSize(reduction.type())) * kTrailingLanes;
-      running.push_back({id, step.operands[0], reduction, f_.scratch(bytes), f_.scratch(2 * bytes)});
+      const auto size = static_cast<std::int64_t>(itemSize(reduction.type()));
+      running.push_back(
+          {id, step.operands[0], reduction, f_.scratch(size * kTrailingLanes), f_.scratch(size * kLevelsLength)});
     }
     return running;
   }
@@ -141,10 +143,8 @@ class RowLoops {
           [&] {
             Values sums;
             for (std::size_t k = 0; k < running.size(); ++k) {
-              auto levels = levelsFunction(running[k].reduction);
-              sums.push_back(LLVM::CallOp::create(f_.ops, b_.loc(), levels,
-                                                  mlir::ValueRange{running[k].levels, partials[k], block, blocks})
-                                 .getResult());
+              const Running& r = running[k];
+              sums.push_back(throughLevels(r, {partials[k], r.reduction.type()}, block, blocks).value);
             }
             return sums;
           },
@@ -279,57 +279,24 @@ class RowLoops {
     });
   }
 
-  // Levels 2 and 3, one function for all rows and stages: takes a partial in, and at the last block gives the result.
-  LLVM::LLVMFuncOp levelsFunction(const Reduction& reduction) {
-    const std::string name = "levels_" + reduction.name();
-    if (auto found = f_.module.lookupSymbol<LLVM::LLVMFuncOp>(name)) return found;
-    mlir::OpBuilder::InsertionGuard guard(f_.ops);
-    f_.ops.setInsertionPointToEnd(f_.module.getBody());
-    const mlir::Type element = b_.registerType(reduction.type());
-    const mlir::Type i64 = f_.ops.getI64Type();
-    auto pointer = LLVM::LLVMPointerType::get(f_.module.getContext());
-    auto type = LLVM::LLVMFunctionType::get(element, {pointer, element, i64, i64});
-    auto function = LLVM::LLVMFuncOp::create(f_.ops, b_.loc(), name, type, LLVM::Linkage::Internal);
-    mlir::Block* entry = function.addEntryBlock(f_.ops);
-    f_.ops.setInsertionPointToStart(entry);
-    const mlir::Value levels = entry->getArgument(0);
-    const Val partial = {entry->getArgument(1), reduction.type()};
-    const mlir::Value block = entry->getArgument(2);
-    const mlir::Value blocks = entry->getArgument(3);
-    const Running r{0, 0, reduction, {}, {}};
-    auto at = [&](std::int64_t level, mlir::Value lane) {
-      return f_.address(levels, element, f_.add(lane, f_.i64(level * kTrailingLanes)));
-    };
-    auto clear = [&](std::int64_t level) {
-      for (int v = 0; v < vectors_; ++v) {
-        storeLanes(at(level, f_.i64(std::int64_t{v} * f_.lanes)), r, reduction.identity(b_, f_.lanes));
-      }
-    };
-    auto combined = [&](std::int64_t level) {
-      std::vector<Val> lanes;
-      for (int v = 0; v < vectors_; ++v) {
-        lanes.push_back(loadLanes(at(level, f_.i64(std::int64_t{v} * f_.lanes)), r));
-      }
-      return reduction.halve(b_, lanes);
-    };
-    auto take = [&](std::int64_t level, mlir::Value number, Val value) {
-      const mlir::Value slot = at(level, remainderOf(number, kTrailingLanes));
-      const Val old = {f_.loadAt(slot, element, reduction.type()), reduction.type()};
-      f_.storeAt(slot, reduction.combine(b_, old, value).value, reduction.type());
-    };
-
-    const mlir::Value inBlock = remainderOf(block, kTrailingBlock);
-    const mlir::Value last = f_.equal(f_.add(block, f_.i64(1)), blocks);
-    f_.when(f_.equal(block, f_.i64(0)), [&] { clear(1); });
-    f_.when(f_.equal(inBlock, f_.i64(0)), [&] { clear(0); });
-    take(0, block, partial);
-    const mlir::Value full = f_.equal(inBlock, f_.i64(kTrailingBlock - 1));
-    f_.when(mlir::arith::OrIOp::create(f_.ops, b_.loc(), full, last),
-            [&] { take(1, f_.divide(block, f_.i64(kTrailingBlock)), combined(0)); });
-    const Values result =
-        f_.choose(last, [&] { return Values{combined(1).value}; }, [&] { return Values{partial.value}; });
-    LLVM::ReturnOp::create(f_.ops, b_.loc(), mlir::ValueRange{result[0]});
-    return function;
+  /// Hands a block's partial to levels 2 and 3: the result after the last block.
+  Val throughLevels(const Running& r, Val partial, mlir::Value block, mlir::Value blocks) {
+    const std::string name = r.reduction.levelsName();
+    auto function = f_.module.lookupSymbol<LLVM::LLVMFuncOp>(name);
+    if (!function) {
+      mlir::OpBuilder::InsertionGuard guard(f_.ops);
+      f_.ops.setInsertionPointToStart(f_.module.getBody());
+      auto pointer = LLVM::LLVMPointerType::get(f_.module.getContext());
+      const mlir::Type i64 = f_.ops.getI64Type();
+      auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(f_.module.getContext()), {pointer, i64, i64});
+      function = LLVM::LLVMFuncOp::create(f_.ops, b_.loc(), name, type);
+    }
+    const DType t = r.reduction.type();
+    const mlir::Type element = b_.registerType(t);
+    const mlir::Value at = f_.address(r.levels, element, f_.i64(kLevelsValue));
+    f_.storeAt(at, partial.value, t);
+    LLVM::CallOp::create(f_.ops, b_.loc(), function, mlir::ValueRange{r.levels, block, blocks});
+    return {f_.loadAt(at, element, t), t};
   }
 
   mlir::Value remainderOf(mlir::Value a, std::int64_t powerOfTwo) {

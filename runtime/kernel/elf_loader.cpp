@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include "runtime/base/error.h"
+#include "runtime/kernel/reduction_levels.h"
 
 namespace tandem {
 
@@ -20,7 +21,7 @@ struct Import {
   void* address;
 };
 
-/// What instruction selection may call. All are exact, hence the same on every machine.
+/// What instruction selection may call, all exact, hence the same on every machine, and the levels of reductions.
 void* importAddress(std::string_view name) {
   using F32 = float (*)(float, float);
   using F64 = double (*)(double, double);
@@ -34,7 +35,7 @@ void* importAddress(std::string_view name) {
   for (const Import& import : imports) {
     if (import.name == name) return import.address;
   }
-  return nullptr;
+  return reinterpret_cast<void*>(findLevels(name));
 }
 
 /// jmp *[rip + 0], followed by the address: an import may lie further away than a call reaches.

@@ -34,8 +34,8 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/base/op_code.h"
 #include "runtime/base/dtype.h"
+#include "runtime/base/op_code.h"
 #include "runtime/base/small_vector.h"
 
 namespace tandem {
@@ -107,14 +107,10 @@ struct ArgLayout {
   [[nodiscard]] std::size_t innerSize() const { return outerRank; }
   [[nodiscard]] std::size_t reducedSize() const { return outerRank + 1; }
   [[nodiscard]] std::size_t perOperand() const { return 2 + (column ? 1 : 0) + outerRank; }
-  [[nodiscard]] std::size_t pointer(std::size_t k) const {
-    return outerRank + 1 + (column ? 1 : 0) + k * perOperand();
-  }
+  [[nodiscard]] std::size_t pointer(std::size_t k) const { return outerRank + 1 + (column ? 1 : 0) + k * perOperand(); }
   [[nodiscard]] std::size_t innerStride(std::size_t k) const { return pointer(k) + 1; }
   [[nodiscard]] std::size_t reducedStride(std::size_t k) const { return pointer(k) + 2; }
-  [[nodiscard]] std::size_t outerStride(std::size_t k, int d) const {
-    return pointer(k) + 2 + (column ? 1 : 0) + d;
-  }
+  [[nodiscard]] std::size_t outerStride(std::size_t k, int d) const { return pointer(k) + 2 + (column ? 1 : 0) + d; }
   [[nodiscard]] std::size_t scalar(std::size_t j) const { return pointer(operands) + j; }
   [[nodiscard]] std::size_t size() const { return scalar(scalars); }
 };

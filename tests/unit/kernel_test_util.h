@@ -2,6 +2,7 @@
 // order of reductions spelled out in scalar C++.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
