@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from operator import itemgetter
 from typing import Any
 
 import tandem
 from tandem import Tensor
-from tandem.optim.optimizer import Optimizer, check_at_least_zero, check_betas, check_lr, check_modes, scalar
+from tandem.optim.optimizer import (
+    Optimizer,
+    check_at_least_zero,
+    check_betas,
+    check_lr,
+    check_modes,
+    scalar,
+    with_gradients,
+)
 
 __all__ = ["Adam"]
+
+_step = itemgetter("step")
+_exp_avg = itemgetter("exp_avg")
+_exp_avg_sq = itemgetter("exp_avg_sq")
+_max_exp_avg_sq = itemgetter("max_exp_avg_sq")
 
 
 class Adam(Optimizer):
@@ -84,24 +98,21 @@ class Adam(Optimizer):
         return loss
 
     def _step_group(self, group: dict[str, Any]) -> None:
-        params, grads, states = [], [], []
-        known = self.state
-        for p in group["params"]:
-            grad = p.grad
-            if grad is not None:
-                params.append(p)
-                grads.append(grad)
-                states.append(known[p] or self._state_of(p, group))
+        params, grads = with_gradients(group["params"])
         if not params:
             return
+        # Maps over C functions: with hundreds of small parameters this loop is most of the step.
+        states = list(map(self.state.__getitem__, params))
+        if not all(states):
+            states = [self._state_of(p, group) for p in params]
         beta1, beta2 = scalar(group, "betas")
         tandem._C._adam_step(
             params,
             grads,
-            [s["exp_avg"] for s in states],
-            [s["exp_avg_sq"] for s in states],
-            [s["max_exp_avg_sq"] for s in states] if group["amsgrad"] else None,
-            [s["step"] for s in states],
+            list(map(_exp_avg, states)),
+            list(map(_exp_avg_sq, states)),
+            list(map(_max_exp_avg_sq, states)) if group["amsgrad"] else None,
+            list(map(_step, states)),
             scalar(group, "lr"),
             beta1,
             beta2,

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import copy
 import functools
+import itertools
+import operator
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -70,6 +72,18 @@ def check_modes(differentiable: bool, **implementations: bool | None) -> None:
         raise ValueError("differentiable=True: an optimizer's step has no derivative; write the update with tensors")
     if implementations.get("foreach") and implementations.get("fused"):
         raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+
+
+def with_gradients(params: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+    """Those of `params` that have a gradient, and their gradients."""
+    grads = list(map(_grad, params))
+    if any(map(operator.is_, grads, itertools.repeat(None))):
+        params = [p for p, g in zip(params, grads, strict=True) if g is not None]
+        grads = [g for g in grads if g is not None]
+    return params, grads
+
+
+_grad = operator.attrgetter("grad")
 
 
 class Optimizer:

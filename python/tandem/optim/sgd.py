@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import tandem
-from tandem.optim.optimizer import Optimizer, check_at_least_zero, check_lr, check_modes, scalar
+from tandem.optim.optimizer import Optimizer, check_at_least_zero, check_lr, check_modes, scalar, with_gradients
 from tandem.utils._version import bump
 
 __all__ = ["SGD"]
@@ -68,27 +68,31 @@ class SGD(Optimizer):
         return loss
 
     def _step_group(self, group: dict[str, Any]) -> None:
-        params = [p for p in group["params"] if p.grad is not None]
+        params, grads = with_gradients(group["params"])
         if group["momentum"] == 0:
-            self._update(group, params, None, first=False)
+            self._update(group, params, grads, None, first=False)
             return
-        state = self.state
-        started, fresh = [], []
-        for p in params:
-            (fresh if state[p].get("momentum_buffer") is None else started).append(p)
-        self._update(group, started, [state[p]["momentum_buffer"] for p in started], first=False)
-        if fresh:
-            buffers = [tandem.zeros_like(p) for p in fresh]
-            for p, buffer in zip(fresh, buffers, strict=True):
-                state[p]["momentum_buffer"] = buffer
-            bump(self)
-            self._update(group, fresh, buffers, first=True)
+        states = list(map(self.state.__getitem__, params))
+        buffers = [s.get("momentum_buffer") for s in states]
+        if not any(b is None for b in buffers):
+            self._update(group, params, grads, buffers, first=False)
+            return
+        fresh = [i for i, b in enumerate(buffers) if b is None]
+        started = [i for i, b in enumerate(buffers) if b is not None]
+        for i in fresh:
+            buffers[i] = states[i]["momentum_buffer"] = tandem.zeros_like(params[i])
+        bump(self)
+        for places, first in ((started, False), (fresh, True)):
+            chosen = ([values[i] for i in places] for values in (params, grads, buffers))
+            self._update(group, *chosen, first=first)
 
-    def _update(self, group: dict[str, Any], params: list[Any], buffers: list[Any] | None, first: bool) -> None:
+    def _update(
+        self, group: dict[str, Any], params: list[Any], grads: list[Any], buffers: list[Any] | None, first: bool
+    ) -> None:
         if params:
             tandem._C._sgd_step(
                 params,
-                [p.grad for p in params],
+                grads,
                 buffers,
                 scalar(group, "lr"),
                 scalar(group, "momentum"),
