@@ -1,0 +1,88 @@
+"""The base class of learning rate schedules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tandem import Tensor
+from tandem.optim.optimizer import Optimizer
+
+
+def set_lr(group: dict[str, Any], lr: Any) -> None:
+    """Write a rate; a rate held as a tensor is filled in place."""
+    if isinstance(group["lr"], Tensor):
+        group["lr"].fill_(float(lr))
+    else:
+        group["lr"] = lr
+
+
+class LRScheduler:
+    """Base class: a subclass defines `get_lr`, which returns a rate for each group at step `self.last_epoch`.
+
+    `last_epoch` is the step to go on from, -1 for a start; going on needs "initial_lr" in the groups.
+    """
+
+    def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
+        if not isinstance(optimizer, Optimizer):
+            raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+        self.optimizer = optimizer
+        if last_epoch == -1:
+            for group in optimizer.param_groups:
+                initial = group["lr"]
+                group.setdefault("initial_lr", initial.clone() if isinstance(initial, Tensor) else initial)
+        else:
+            for i, group in enumerate(optimizer.param_groups):
+                if "initial_lr" not in group:
+                    raise KeyError(
+                        f"param 'initial_lr' is not specified in param_groups[{i}] when resuming scheduler with "
+                        f"last_epoch >= 0 (got last_epoch={last_epoch})"
+                    )
+        self.base_lrs: list[Any] = [group["initial_lr"] for group in optimizer.param_groups]
+        self.last_epoch = last_epoch
+        self._step_count = 0
+        self._last_lr: list[Any] = []
+        self.step()
+
+    def get_lr(self) -> list[Any]:
+        """The rate of each group at step `self.last_epoch`."""
+        raise NotImplementedError
+
+    def get_last_lr(self) -> list[Any]:
+        """The rates last written."""
+        return self._last_lr
+
+    def step(self, epoch: int | None = None) -> None:
+        """Go on by one step (or to step `epoch`) and write the rates."""
+        self._step_count += 1
+        if epoch is None:
+            self.last_epoch += 1
+            rates = self.get_lr()
+        else:
+            self.last_epoch = epoch
+            closed = getattr(self, "_get_closed_form_lr", None)
+            rates = self.get_lr() if closed is None else closed()
+        for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
+            set_lr(group, rate)
+        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything but the optimizer."""
+        return {key: value for key, value in self.__dict__.items() if key != "optimizer"}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take back what `state_dict` gave."""
+        self.__dict__.update(state_dict)
+
+    def _present(self) -> list[Any]:
+        return [group["lr"] for group in self.optimizer.param_groups]
+
+
+def per_group(value: Any, groups: list[Any], name: str) -> list[Any]:
+    if isinstance(value, (list, tuple)):
+        if len(value) != len(groups):
+            raise ValueError(
+                f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} "
+                f"values, param_groups has {len(groups)}."
+            )
+        return list(value)
+    return [value] * len(groups)
