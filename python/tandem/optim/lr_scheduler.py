@@ -1,7 +1,7 @@
 """Schedules of learning rates: each `step()` writes new rates into the optimizer's `param_groups`.
 
-A schedule is a function of the number of steps, either from the initial rates (`_get_closed_form_lr`) or from the present ones
-(`get_lr`), so that several of them can act on one optimizer.
+A schedule is a function of the number of steps: of the present rates (`get_lr`), so that several can act on one
+optimizer, and for jumps to a step of the initial ones (`_get_closed_form_lr`).
 """
 
 from __future__ import annotations
