@@ -102,10 +102,12 @@ def TD_RegionOp : TD_Op<"region", [Pure, IsolatedFromAbove, SingleBlock]> {
   let description = [{
     `kind` is `pointwise`, `row` (with reductions over trailing dims and what is broadcast back) or `column` (reductions
     over leading or middle dims, with their producers). The iteration space is `space`; a row region reduces its dims
-    from `begin` on, a column region the dims [begin, end). Block arguments are the operands.
+    from `begin` on, a column region the dims [begin, end). Block arguments are the operands. The space has no dims of
+    size 1; `maps` has for every input and then every result a list: the dim of the space that each of its dims of other
+    sizes runs along.
   }];
   let arguments = (ins Variadic<TD_Operand>:$inputs, StrAttr:$kind, DenseI64ArrayAttr:$space, I64Attr:$begin,
-                   I64Attr:$end);
+                   I64Attr:$end, TypedArrayAttrBase<DenseI64ArrayAttr, "list of dim lists">:$maps);
   let results = (outs Variadic<TD_Tensor>:$results);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{

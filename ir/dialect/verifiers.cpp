@@ -74,6 +74,7 @@ mlir::LogicalResult RegionOp::verify() {
   std::int64_t begin = getBegin();
   std::int64_t end = getEnd();
   if (begin < 0 || begin > end || end > rank) return emitOpError("reduces dims outside its space");
+  if (getMaps().size() != getInputs().size() + getNumResults()) return emitOpError("needs one map an input and result");
   return mlir::success();
 }
 

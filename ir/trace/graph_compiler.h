@@ -16,10 +16,13 @@ class GraphCompiler {
   /// The plan of a trace. Output buffers of the plan are the outputs with intoInput == -1, in order. Dead nodes are
   /// dropped (random ones still count). Throws tandem::Error with the user's line.
   virtual std::shared_ptr<Plan> compile(const Trace& trace, const std::vector<TraceOutput>& outputs) = 0;
+  /// The compiler's shared object has a copy of ir/schema of its own; this sets that copy's default dtype.
+  virtual void setDefaultDType(DType dtype) = 0;
 };
 
+/// Replaces the one of the compiler's shared object (tests); null brings that back.
 void registerGraphCompiler(GraphCompiler* compiler);
-/// The registered one; opens the compiler's shared object if need be.
+/// Gives plans that are resolved and counted; opens the compiler's shared object if need be. Thread-safe.
 GraphCompiler& graphCompiler();
 
 }  // namespace tandem

@@ -12,8 +12,10 @@ std::size_t firstStep(const KernelSignature& s) { return s.inputs.size() + s.sca
 
 }  // namespace
 
+bool splitsRows(std::int64_t rows, std::int64_t n) { return rows <= kMaxSplitRows && n >= kMinSplitElements; }
+
 bool shouldSplitRows(const KernelSignature& row, std::int64_t rows, std::int64_t n) {
-  if (row.kind != KernelKind::Row || rows > kMaxSplitRows || n < kMinSplitElements || row.outputs.empty()) return false;
+  if (row.kind != KernelKind::Row || !splitsRows(rows, n) || row.outputs.empty()) return false;
   std::size_t first = firstStep(row);
   for (const KernelOutput& o : row.outputs)
     if (o.value < first || row.steps[o.value - first].kind != KernelStep::Kind::Reduce) return false;

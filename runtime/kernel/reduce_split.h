@@ -18,6 +18,8 @@ struct SplitRows {
 
 /// Blocks of a row of n elements.
 inline std::int64_t rowBlocks(std::int64_t n) { return (n + kTrailingBlock - 1) / kTrailingBlock; }
+/// Worth it for rows of n elements.
+bool splitsRows(std::int64_t rows, std::int64_t n);
 /// Worth it, and possible: every output of `row` is the result of a reduction that no other step uses.
 bool shouldSplitRows(const KernelSignature& row, std::int64_t rows, std::int64_t n);
 SplitRows splitRows(const KernelSignature& row);

@@ -1,0 +1,162 @@
+// Canonicalize: one form for what can be written in several ways, so that later passes see few. It is here and not in
+// MLIR because one walk in program order does it all, and because only what is exact for every value is allowed.
+//
+//   windows     of windows become one; the whole of a value is the value; what does not compose reads a copy
+//   writes      of a whole value are the new value
+//   pointwise   clones and conversions to the same dtype of contiguous operands are the operand
+//   reductions  over several groups of dims become a chain of reductions over one group each (ir/schema/
+//               reduction_plan.h); over no dims but such of size 1, a conversion; over no elements, a constant
+//   dead code   goes
+#include "ir/schema/reduction_plan.h"
+#include "passes/passes.h"
+#include "passes/windows.h"
+#include "runtime/base/attrs.h"
+
+namespace tandem::passes {
+
+namespace {
+
+class Canonicalize : public mlir::PassWrapper<Canonicalize, FunctionPass> {
+ public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Canonicalize)
+  llvm::StringRef getArgument() const override { return "td-canonicalize"; }
+  llvm::StringRef getName() const override { return "canonicalize"; }
+  llvm::StringRef getDescription() const override { return "One form for windows, writes, conversions and reductions"; }
+
+  void runOnOperation() override {
+    mlir::Block& block = getOperation().getBody().front();
+    for (mlir::Operation& op : llvm::make_early_inc_range(block)) {
+      mlir::OpBuilder b(&op);
+      mlir::Value simpler;
+      if (auto window = mlir::dyn_cast<td::WindowOp>(op)) {
+        simpler = simplify(b, window);
+      } else if (auto write = mlir::dyn_cast<td::WriteOp>(op)) {
+        simpler = simplify(b, write);
+      } else if (auto pointwise = mlir::dyn_cast<td::PointwiseOp>(op)) {
+        simpler = simplify(pointwise);
+      } else if (auto reduce = mlir::dyn_cast<td::ReduceOp>(op)) {
+        simpler = simplify(b, reduce);
+      }
+      if (!simpler) continue;
+      op.getResult(0).replaceAllUsesWith(simpler);
+      op.erase();
+    }
+    for (mlir::Operation& op : llvm::make_early_inc_range(llvm::reverse(block)))
+      if (op.use_empty() && !op.hasTrait<mlir::OpTrait::IsTerminator>()) op.erase();
+  }
+
+ private:
+  static mlir::ArrayRef<std::int64_t> array(const Dims& d) { return {d.data(), d.size()}; }
+
+  static mlir::Value window(mlir::OpBuilder& b, mlir::Location loc, mlir::Type type, const Place& place) {
+    if (place.value.getType() == type &&
+        isWhole(td::shapeOf(place.value), td::shapeOf(place.value), place.strides, place.offset))
+      return place.value;
+    return td::WindowOp::create(b, loc, type, place.value, array(place.strides), place.offset);
+  }
+
+  static mlir::Value simplify(mlir::OpBuilder& b, td::WindowOp op) {
+    DimsRef shape = td::shapeOf(op);
+    Place place = placeOf(op);
+    if (auto inner = op.getSource().getDefiningOp<td::WindowOp>()) {
+      auto composed = composeWindows(placeOf(inner), td::shapeOf(inner), shape, op.getStrides(), op.getOffset());
+      if (composed) return window(b, op.getLoc(), op.getType(), *composed);
+      // The copy serves every window that does not compose with this one.
+      b.setInsertionPointAfter(inner);
+      op.getSourceMutable().assign(td::CopyOp::create(b, inner.getLoc(), inner.getType(), inner.getResult()));
+      return {};
+    }
+    if (place.value.getType() == op.getType() && isWhole(shape, shape, place.strides, place.offset)) return place.value;
+    return {};
+  }
+
+  static mlir::Value simplify(mlir::OpBuilder& b, td::WriteOp op) {
+    DimsRef shape = td::shapeOf(op.getValue());
+    if (numelOf(shape) == 0) return op.getBase();
+    if (numelOf(shape) != numelOf(td::shapeOf(op)) || op.getOffset() != 0 || !isContiguous(shape, op.getStrides()))
+      return {};
+    mlir::Value value = op.getValue();
+    Place place = placeOf(value);
+    // Library functions may treat strided operands otherwise than contiguous ones, and the base was contiguous.
+    if (!isContiguous(shape, place.strides))
+      value = pointwise(b, op.getLoc(), OpCode::clone, value, {}, td::metaOf(value.getType()));
+    else if (value != place.value)
+      return window(b, op.getLoc(), op.getType(), {place.value, contiguousStrides(td::shapeOf(op)), place.offset});
+    return reshaped(b, op.getLoc(), value, op.getType());
+  }
+
+  static mlir::Value simplify(td::PointwiseOp op) {
+    OpCode code = op.getOp().getCode();
+    if (code != OpCode::to && code != OpCode::clone) return {};
+    mlir::Value operand = op.getInputs()[0];
+    if (operand.getType() != op.getResult(0).getType()) return {};
+    // A clone of a strided window is how programs make operands of library functions contiguous.
+    return isContiguous(td::shapeOf(operand), placeOf(operand).strides) ? operand : mlir::Value();
+  }
+
+  static mlir::Value pointwise(mlir::OpBuilder& b, mlir::Location loc, OpCode code, mlir::Value operand,
+                               llvm::ArrayRef<std::int64_t> attrs, const TensorMeta& result) {
+    auto type = td::tensorType(b.getContext(), result);
+    auto op = td::PointwiseOp::create(b, loc, mlir::TypeRange{type}, td::OpAttr::get(b.getContext(), code),
+                                      mlir::ValueRange{operand}, attrs);
+    return op.getResult(0);
+  }
+
+  // Of the same elements, in another shape.
+  static mlir::Value reshaped(mlir::OpBuilder& b, mlir::Location loc, mlir::Value v, mlir::Type type) {
+    auto shape = mlir::cast<mlir::RankedTensorType>(type).getShape();
+    return window(b, loc, type, {v, contiguousStrides(shape), 0});
+  }
+
+  static mlir::Value simplify(mlir::OpBuilder& b, td::ReduceOp op) {
+    AttrReader attrs(op.getAttrs());
+    Dims dims(attrs.list());
+    mlir::Location loc = op.getLoc();
+    TensorMeta from = td::metaOf(op.getInputs()[0].getType());
+    TensorMeta to = td::metaOf(op.getResult(0).getType());
+    OpCode code = op.getOp().getCode();
+    if (numelOf(from.shape) == 0) {
+      mlir::Value identity = td::ConstantOp::create(b, loc, b.getI64Type(), reductionIdentity(facts(code).name));
+      llvm::SmallVector<std::int64_t> full(to.shape.begin(), to.shape.end());
+      full.insert(full.begin(), static_cast<std::int64_t>(full.size()));
+      full.push_back(static_cast<std::int64_t>(to.dtype));
+      return pointwise(b, loc, OpCode::full_value, identity, full, to);
+    }
+    std::vector<ReductionStage> stages = reductionStages(from.shape, dims);
+    if (stages.empty()) {
+      mlir::Value v = op.getInputs()[0];
+      // any and all ask whether an element is nonzero, whatever they store the answer as.
+      if (facts(code).dtypeRule == DTypeRule::Logical) v = converted(b, loc, v, DType::Bool);
+      return reshaped(b, loc, converted(b, loc, v, to.dtype), op.getResult(0).getType());
+    }
+    if (stages.size() == 1) return {};
+    mlir::Value v = op.getInputs()[0];
+    for (std::size_t i = 0; i < stages.size(); ++i) {
+      TensorMeta result{stages[i].shape, i + 1 == stages.size() ? to.dtype : computeType(to.dtype)};
+      llvm::SmallVector<std::int64_t> attrs{static_cast<std::int64_t>(stages[i].end - stages[i].begin)};
+      for (std::size_t d = stages[i].begin; d < stages[i].end; ++d) {
+        attrs.push_back(static_cast<std::int64_t>(d));
+        result.shape[d] = 1;
+      }
+      attrs.push_back(1);
+      if (facts(code).dtypeRule == DTypeRule::Sum) attrs.append({1, static_cast<std::int64_t>(result.dtype)});
+      auto stage = td::ReduceOp::create(b, loc, mlir::TypeRange{td::tensorType(b.getContext(), result)}, op.getOp(),
+                                        mlir::ValueRange{v}, attrs);
+      v = stage.getResult(0);
+    }
+    return reshaped(b, loc, v, op.getResult(0).getType());
+  }
+
+  static mlir::Value converted(mlir::OpBuilder& b, mlir::Location loc, mlir::Value v, DType dtype) {
+    TensorMeta meta = td::metaOf(v.getType());
+    if (meta.dtype == dtype) return v;
+    meta.dtype = dtype;
+    return pointwise(b, loc, OpCode::to, v, {static_cast<std::int64_t>(dtype)}, meta);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<mlir::Pass> createCanonicalize() { return std::make_unique<Canonicalize>(); }
+
+}  // namespace tandem::passes

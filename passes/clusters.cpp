@@ -1,0 +1,375 @@
+#include "passes/clusters.h"
+
+#include <algorithm>
+
+#include "runtime/base/attrs.h"
+#include "runtime/kernel/collapse.h"
+#include "runtime/kernel/reduce_split.h"
+
+namespace tandem::passes {
+
+namespace {
+
+// A kernel's compile time grows with its steps, and registers run out.
+constexpr std::size_t kMaxOps = 64;
+constexpr std::size_t kMaxInputs = 32;
+
+bool isFusible(mlir::Operation* op) { return mlir::isa<td::PointwiseOp, td::ReduceOp, td::RandomOp>(op); }
+
+mlir::Type domainType(mlir::Operation* op) {
+  return mlir::isa<td::ReduceOp>(op) ? op->getOperand(0).getType() : op->getResult(0).getType();
+}
+
+DimsRef shapeOfType(mlir::Type t) { return mlir::cast<mlir::RankedTensorType>(t).getShape(); }
+
+// The core dims [first, second) that a reduction reduces.
+std::pair<std::size_t, std::size_t> reducedCoreDims(td::ReduceOp op) {
+  AttrReader attrs(op.getAttrs());
+  DimsRef dims = attrs.list();
+  DimsRef shape = shapeOfType(domainType(op));
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  std::size_t core = 0;
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    if (shape[d] == 1) continue;
+    if (std::find(dims.begin(), dims.end(), static_cast<std::int64_t>(d)) != dims.end()) {
+      if (end == 0) begin = core;
+      end = core + 1;
+    }
+    ++core;
+  }
+  return {begin, end};
+}
+
+bool isFull(const Dims& map, std::size_t rank) { return map.size() == rank; }
+
+std::int64_t product(const Dims& d, std::size_t begin, std::size_t end) {
+  return numelOf(DimsRef(d).subspan(begin, end - begin));
+}
+
+}  // namespace
+
+const char* clusterKindName(ClusterKind kind) {
+  return kind == ClusterKind::Pointwise ? "pointwise" : kind == ClusterKind::Row ? "row" : "column";
+}
+
+bool mergesInto(const Dims& space, const Dims& strides, std::size_t begin, std::size_t end) {
+  for (std::size_t d = begin; d + 1 < end; ++d)
+    if (strides[d] != strides[d + 1] * space[d + 1]) return false;
+  return true;
+}
+
+Clusters::Clusters(mlir::Block& block) {
+  for (mlir::Operation& op : block) {
+    int i = numOps();
+    index_[&op] = i;
+    ops_.push_back(&op);
+    clusterOf_.push_back(-1);
+    align_.emplace_back();
+    if (!isFusible(&op)) continue;
+    Cluster c;
+    c.ops = {i};
+    c.space = coreDims(shapeOfType(domainType(&op)));
+    c.begin = c.end = c.space.size();
+    if (auto reduce = mlir::dyn_cast<td::ReduceOp>(op)) {
+      std::tie(c.begin, c.end) = reducedCoreDims(reduce);
+      c.kind = c.end == c.space.size() ? ClusterKind::Row : ClusterKind::Column;
+    }
+    for (std::size_t d = 0; d < c.space.size(); ++d) align_[i].push_back(static_cast<std::int64_t>(d));
+    clusterOf_[i] = static_cast<int>(clusters_.size());
+    clusters_.push_back(std::move(c));
+  }
+  visited_.resize(ops_.size(), 0);
+}
+
+Dims Clusters::operandMap(int op, unsigned operand) const { return operandMap(op, operand, align_[op]); }
+Dims Clusters::resultMap(int op) const { return resultMap(op, align_[op]); }
+
+Dims Clusters::operandMap(int op, unsigned operand, const Dims& align) const {
+  mlir::Type type = ops_[op]->getOperand(operand).getType();
+  if (mlir::isa<td::ReduceOp>(ops_[op])) return align;
+  Dims map;
+  if (!mlir::isa<mlir::RankedTensorType>(type)) return map;
+  DimsRef shape = shapeOfType(type);
+  DimsRef whole = shapeOfType(domainType(ops_[op]));
+  std::size_t core = 0;
+  for (std::size_t d = 0; d < whole.size(); ++d) {
+    if (whole[d] == 1) continue;
+    std::size_t missing = whole.size() - shape.size();
+    if (d >= missing && shape[d - missing] != 1) map.push_back(align[core]);
+    ++core;
+  }
+  return map;
+}
+
+Dims Clusters::resultMap(int op, const Dims& align) const {
+  auto reduce = mlir::dyn_cast<td::ReduceOp>(ops_[op]);
+  if (!reduce) return align;
+  auto [begin, end] = reducedCoreDims(reduce);
+  Dims map;
+  for (std::size_t k = 0; k < align.size(); ++k)
+    if (k < begin || k >= end) map.push_back(align[k]);
+  return map;
+}
+
+int Clusters::producerInside(int op, unsigned operand) const {
+  mlir::Value v = ops_[op]->getOperand(operand);
+  if (auto window = v.getDefiningOp<td::WindowOp>()) {
+    if (!broadcastMap(window)) return -1;
+    v = window.getSource();
+  }
+  mlir::Operation* def = v.getDefiningOp();
+  if (def == nullptr) return -1;
+  int producer = indexOf(def);
+  return producer >= 0 && clusterOf_[producer] >= 0 && clusterOf_[producer] == clusterOf_[op] ? producer : -1;
+}
+
+bool Clusters::escapes(mlir::Value result, int cluster) const {
+  for (mlir::Operation* user : result.getUsers()) {
+    int u = indexOf(user);
+    if (auto window = mlir::dyn_cast<td::WindowOp>(user)) {
+      if (!broadcastMap(window) || escapes(window, cluster)) return true;
+    } else if (clusterOf_[u] != cluster) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// The two clusters as if they were one. `align` of the operations of either, in the larger space.
+struct Clusters::Candidate {
+  Cluster merged;
+  int a = -1;
+  int b = -1;
+  llvm::DenseMap<int, Dims> moved;  // alignments that differ from align_
+  std::size_t inputs = 0;
+
+  [[nodiscard]] bool has(const Clusters& c, int op) const { return c.clusterOf_[op] == a || c.clusterOf_[op] == b; }
+  [[nodiscard]] const Dims& align(const Clusters& c, int op) const {
+    auto it = moved.find(op);
+    return it == moved.end() ? c.align_[op] : it->second;
+  }
+};
+
+// Pairs (map in the producer's space, map in the consumer's space) of every value that flows from one to the other.
+// False where one is read through a window that rearranges it: the whole value must exist first.
+bool Clusters::gatherFlows(int producer, int consumer, std::vector<std::pair<Dims, Dims>>& flows) const {
+  for (int op : clusters_[consumer].ops) {
+    for (unsigned k = 0; k < ops_[op]->getNumOperands(); ++k) {
+      mlir::Value v = ops_[op]->getOperand(k);
+      Dims map;
+      std::optional<Dims> window;
+      if (auto w = v.getDefiningOp<td::WindowOp>()) {
+        v = w.getSource();
+        window = broadcastMap(w);
+        if (!window) {
+          mlir::Operation* def = v.getDefiningOp();
+          if (def != nullptr && clusterOf_[indexOf(def)] == producer) return false;
+          continue;
+        }
+      }
+      mlir::Operation* def = v.getDefiningOp();
+      if (def == nullptr || clusterOf_[indexOf(def)] != producer) continue;
+      Dims use = operandMap(op, k);
+      if (window) {
+        Dims through;
+        for (std::size_t d = 0; d < window->size(); ++d)
+          if ((*window)[d] >= 0) through.push_back(use[d]);
+        use = through;
+      }
+      flows.emplace_back(resultMap(indexOf(def)), use);
+    }
+  }
+  return true;
+}
+
+// Completes `known` (-1: open) to a strictly increasing map of all dims of `from` to dims of `to` of the same size.
+bool Clusters::mapSpaces(const Cluster& from, const Cluster& to, const Dims& known, Dims& map) const {
+  map = known;
+  auto bound = static_cast<std::int64_t>(to.space.size());
+  for (std::size_t d = from.space.size(); d-- > 0;) {
+    if (map[d] < 0) {
+      std::int64_t least = -1;
+      for (std::size_t e = 0; e < d; ++e) least = std::max(least, known[e]);
+      for (std::int64_t t = bound - 1; t > least && map[d] < 0; --t)
+        if (to.space[static_cast<std::size_t>(t)] == from.space[d]) map[d] = t;
+    }
+    if (map[d] < 0 || map[d] >= bound) return false;
+    bound = map[d];
+  }
+  return true;
+}
+
+bool Clusters::merge(int a, int b) {
+  if (a == b || clusters_[a].ops.size() + clusters_[b].ops.size() > kMaxOps) return false;
+  std::vector<std::pair<Dims, Dims>> flows;
+  if (!gatherFlows(a, b, flows)) return false;
+  if (flows.empty()) {
+    if (!gatherFlows(b, a, flows)) return false;
+    if (!flows.empty()) {
+      std::swap(a, b);
+    } else if (!(clusters_[a].space == clusters_[b].space)) {
+      return false;
+    }
+  }
+  bool aLarger = numelOf(clusters_[a].space) > numelOf(clusters_[b].space) ||
+                 (numelOf(clusters_[a].space) == numelOf(clusters_[b].space) &&
+                  clusters_[a].space.size() > clusters_[b].space.size());
+  int large = aLarger ? a : b;
+  int small = aLarger ? b : a;
+  Dims known(clusters_[small].space.size(), -1);
+  for (const auto& [produced, used] : flows) {
+    const Dims& from = aLarger ? used : produced;
+    const Dims& to = aLarger ? produced : used;
+    for (std::size_t k = 0; k < from.size(); ++k) {
+      std::int64_t& slot = known[static_cast<std::size_t>(from[k])];
+      if (slot >= 0 && slot != to[k]) return false;
+      slot = to[k];
+    }
+  }
+  Candidate c;
+  c.merged = clusters_[large];
+  c.a = a;
+  c.b = b;
+  Dims map;
+  if (!mapSpaces(clusters_[small], clusters_[large], known, map)) return false;
+  for (int op : clusters_[small].ops) {
+    Dims align;
+    for (std::int64_t d : align_[op]) align.push_back(map[static_cast<std::size_t>(d)]);
+    c.moved[op] = align;
+  }
+  c.merged.ops.insert(c.merged.ops.end(), clusters_[small].ops.begin(), clusters_[small].ops.end());
+  std::sort(c.merged.ops.begin(), c.merged.ops.end());
+  if (!legal(c) || connectedOutside(a, b) || (flows.empty() && connectedOutside(b, a))) return false;
+
+  for (auto& [op, align] : c.moved) align_[op] = align;
+  for (int op : clusters_[small].ops) clusterOf_[op] = large;
+  clusters_[small].ops.clear();
+  clusters_[large] = std::move(c.merged);
+  return true;
+}
+
+bool Clusters::legal(Candidate& c) {
+  Cluster& m = c.merged;
+  std::size_t rank = m.space.size();
+  if (rank > kMaxOuterRank + 1) return false;
+  m.kind = ClusterKind::Pointwise;
+  m.begin = m.end = rank;
+  for (int op : m.ops) {
+    auto reduce = mlir::dyn_cast<td::ReduceOp>(ops_[op]);
+    if (!reduce) continue;
+    auto [begin, end] = reducedCoreDims(reduce);
+    if (!isFull(c.align(*this, op), rank)) return false;
+    ClusterKind kind = end == rank ? ClusterKind::Row : ClusterKind::Column;
+    if (m.kind != ClusterKind::Pointwise && (m.kind != kind || m.begin != begin || m.end != end)) return false;
+    m.kind = kind;
+    m.begin = begin;
+    m.end = end;
+  }
+  return std::all_of(m.ops.begin(), m.ops.end(), [&](int op) { return legalOperation(c, op); }) &&
+         c.inputs <= kMaxInputs;
+}
+
+bool Clusters::legalOperation(Candidate& c, int op) {
+  const Cluster& m = c.merged;
+  std::size_t rank = m.space.size();
+  const Dims& align = c.align(*this, op);
+  bool full = isFull(align, rank);
+  bool reduces = mlir::isa<td::ReduceOp>(ops_[op]);
+  // Few long rows are cut into blocks, which leaves nothing to do with a finished row but to store it.
+  bool split = m.kind == ClusterKind::Row && splitsRows(product(m.space, 0, m.begin), product(m.space, m.begin, rank));
+  if (!full) {
+    std::size_t inner = m.kind == ClusterKind::Pointwise ? (rank == 0 ? 0 : rank - 1) : m.begin;
+    bool uniform =
+        std::all_of(align.begin(), align.end(), [&](std::int64_t d) { return d < static_cast<std::int64_t>(inner); });
+    if (!uniform || m.kind == ClusterKind::Column || mlir::isa<td::RandomOp>(ops_[op])) return false;
+  }
+  for (unsigned k = 0; k < ops_[op]->getNumOperands(); ++k) {
+    mlir::Value v = ops_[op]->getOperand(k);
+    if (!mlir::isa<mlir::RankedTensorType>(v.getType())) continue;
+    mlir::Value root = placeOf(v).value;
+    mlir::Operation* def = root.getDefiningOp();
+    if (def != nullptr && c.has(*this, indexOf(def))) {
+      // A finished column is stored and read again; so is a row that was cut.
+      if (mlir::isa<td::ReduceOp>(def) && (m.kind == ClusterKind::Column || split)) return false;
+      continue;
+    }
+    ++c.inputs;
+    if (m.kind == ClusterKind::Pointwise) continue;
+    Dims strides = stridesOver(m.space, operandMap(op, k, align), v);
+    if (!mergesInto(m.space, strides, m.begin, m.end)) return false;
+  }
+  for (mlir::Value result : ops_[op]->getResults()) {
+    bool escapes = false;
+    auto visit = [&](mlir::Value v, auto&& self) -> bool {
+      for (mlir::Operation* user : v.getUsers()) {
+        auto window = mlir::dyn_cast<td::WindowOp>(user);
+        if (!window) {
+          escapes |= !c.has(*this, indexOf(user));
+        } else if (broadcastMap(window)) {
+          if (!self(window.getResult(), self)) return false;
+        } else {
+          escapes = true;
+          // What the window rearranges must be complete before it is read.
+          for (mlir::Operation* reader : window->getUsers())
+            if (c.has(*this, indexOf(reader))) return false;
+        }
+      }
+      return true;
+    };
+    if (!visit(result, visit)) return false;
+    if (!escapes) continue;
+    if (m.kind == ClusterKind::Column || split) {
+      if (!reduces) return false;
+    } else if (m.kind == ClusterKind::Row) {
+      // Either elementwise or one a row.
+      if (!reduces && !full && align.size() != m.begin) return false;
+    } else if (!full) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Does a path lead from a to b through anything else? Merging them would then close a circle.
+bool Clusters::connectedOutside(int a, int b) {
+  ++epoch_;
+  std::vector<int> open;
+  auto visitUsers = [&](int op, bool fromA) {
+    for (mlir::Operation* user : ops_[op]->getUsers()) {
+      int u = indexOf(user);
+      if (visited_[u] == epoch_ || clusterOf_[u] == a) continue;
+      if (clusterOf_[u] == b) {
+        if (!fromA) return true;
+        continue;
+      }
+      visited_[u] = epoch_;
+      open.push_back(u);
+    }
+    return false;
+  };
+  for (int op : clusters_[a].ops) visitUsers(op, true);
+  // Windows between a and b are no detour: they cost nothing and are copied into the region.
+  while (!open.empty()) {
+    int op = open.back();
+    open.pop_back();
+    if (auto window = mlir::dyn_cast<td::WindowOp>(ops_[op])) {
+      mlir::Operation* def = window.getSource().getDefiningOp();
+      bool fromA = def != nullptr && clusterOf_[indexOf(def)] == a && broadcastMap(window);
+      if (visitUsers(op, fromA)) return true;
+      continue;
+    }
+    int cluster = clusterOf_[op];
+    if (cluster < 0) {
+      if (visitUsers(op, false)) return true;
+      continue;
+    }
+    for (int member : clusters_[cluster].ops) {
+      visited_[member] = epoch_;
+      if (visitUsers(member, false)) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace tandem::passes

@@ -1,0 +1,79 @@
+// What fuse works on: the operations of one function, grouped into clusters that each become a region.
+//
+// A cluster has an iteration *space*, the sizes (other than 1) of its largest operation, and every operation in it is
+// *aligned*: each of its own dims (other than size 1) runs along one dim of the space, in order. An operation that does
+// not run along all of them is computed once a row. Which clusters are legal says `legal`; what a merge would break in
+// the order of execution, `connectedOutside`.
+#pragma once
+
+#include <vector>
+
+#include <llvm/ADT/DenseMap.h>
+
+#include "ir/dialect/td.h"
+#include "passes/windows.h"
+
+namespace tandem::passes {
+
+enum class ClusterKind : std::uint8_t { Pointwise, Row, Column };
+const char* clusterKindName(ClusterKind kind);
+
+struct Cluster {
+  std::vector<int> ops;  // in program order; empty once merged into another
+  Dims space;
+  ClusterKind kind = ClusterKind::Pointwise;
+  std::size_t begin = 0;  // the reduced dims of the space
+  std::size_t end = 0;
+};
+
+class Clusters {
+ public:
+  /// One cluster for every operation of the block that can be fused.
+  explicit Clusters(mlir::Block& block);
+
+  [[nodiscard]] int numOps() const { return static_cast<int>(ops_.size()); }
+  [[nodiscard]] mlir::Operation* op(int i) const { return ops_[i]; }
+  /// -1 for operations that were not there at the start (regions that took the place of clusters).
+  [[nodiscard]] int indexOf(mlir::Operation* op) const {
+    auto it = index_.find(op);
+    return it == index_.end() ? -1 : it->second;
+  }
+  /// -1 for operations that are never fused.
+  [[nodiscard]] int clusterOf(int op) const { return clusterOf_[op]; }
+  [[nodiscard]] const std::vector<Cluster>& all() const { return clusters_; }
+
+  /// Makes one cluster of two if that is legal. Through the values that flow between them where there are any, else
+  /// side by side over the same space.
+  bool merge(int a, int b);
+
+  /// The space dims that the dims of an operand or result run along.
+  [[nodiscard]] Dims operandMap(int op, unsigned operand) const;
+  [[nodiscard]] Dims resultMap(int op) const;
+  /// The operation of the same cluster that computes the operand, through windows that only broadcast; -1 for others.
+  [[nodiscard]] int producerInside(int op, unsigned operand) const;
+  /// Is a result read by anything outside the cluster?
+  [[nodiscard]] bool escapes(mlir::Value result, int cluster) const;
+
+ private:
+  struct Candidate;
+  [[nodiscard]] Dims operandMap(int op, unsigned operand, const Dims& align) const;
+  [[nodiscard]] Dims resultMap(int op, const Dims& align) const;
+  bool mapSpaces(const Cluster& from, const Cluster& to, const Dims& known, Dims& map) const;
+  bool gatherFlows(int producer, int consumer, std::vector<std::pair<Dims, Dims>>& flows) const;
+  bool legal(Candidate& c);
+  bool legalOperation(Candidate& c, int op);
+  bool connectedOutside(int a, int b);
+
+  std::vector<mlir::Operation*> ops_;
+  llvm::DenseMap<mlir::Operation*, int> index_;
+  std::vector<int> clusterOf_;
+  std::vector<Dims> align_;  // of an operation's domain: its result, or what it reduces
+  std::vector<Cluster> clusters_;
+  std::vector<int> visited_;
+  int epoch_ = 0;
+};
+
+/// Do the dims [begin, end) of a space merge into one under these strides?
+bool mergesInto(const Dims& space, const Dims& strides, std::size_t begin, std::size_t end);
+
+}  // namespace tandem::passes

@@ -1,0 +1,80 @@
+// The compiler as the core knows it: implements ir/trace/graph_compiler.h and offers itself to the shared object's
+// entry point. MLIR contexts are kept and reused, one a thread at a time; each forgets what it interned after some
+// hundred graphs.
+#include "ir/trace/graph_compiler.h"
+
+#include <mutex>
+
+#include "codegen/register.h"
+#include "passes/import_trace.h"
+#include "passes/pipeline.h"
+
+namespace tandem::passes {
+
+namespace {
+
+constexpr int kGraphsPerContext = 500;
+
+struct Context {
+  Context() : mlir(mlir::MLIRContext::Threading::DISABLED) {
+    mlir.loadDialect<td::TDDialect, mlir::func::FuncDialect>();
+  }
+  mlir::MLIRContext mlir;
+  int graphs = 0;
+};
+
+class ContextPool {
+ public:
+  std::unique_ptr<Context> take() {
+    {
+      std::lock_guard lock(mutex_);
+      if (!free_.empty()) {
+        std::unique_ptr<Context> c = std::move(free_.back());
+        free_.pop_back();
+        return c;
+      }
+    }
+    return std::make_unique<Context>();
+  }
+  void give(std::unique_ptr<Context> c) {
+    if (++c->graphs >= kGraphsPerContext) return;
+    std::lock_guard lock(mutex_);
+    free_.push_back(std::move(c));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Context>> free_;
+};
+
+class Compiler : public GraphCompiler {
+ public:
+  std::shared_ptr<Plan> compile(const Trace& trace, const std::vector<TraceOutput>& outputs) override {
+    std::unique_ptr<Context> context = pool_.take();
+    auto plan = std::make_shared<Plan>();
+    plan->slots = trace.slots;
+    plan->numRandom = trace.numRandom;
+    {
+      mlir::OwningOpRef<mlir::func::FuncOp> function = importTrace(context->mlir, trace, outputs);
+      runPipeline(*function, *plan);
+    }
+    pool_.give(std::move(context));
+    return plan;
+  }
+  void setDefaultDType(DType dtype) override {
+    if (schemaDefaultDType() != dtype) setSchemaDefaultDType(dtype);
+  }
+
+ private:
+  ContextPool pool_;
+};
+
+// Never destroyed: threads may compile while the process ends.
+[[maybe_unused]] const bool offered = [] {
+  codegen::offerGraphCompiler(static_cast<GraphCompiler*>(new Compiler));
+  return true;
+}();
+
+}  // namespace
+
+}  // namespace tandem::passes

@@ -1,0 +1,170 @@
+// MakeInPlace: from values to memory. Afterwards
+//
+//   - every write happens in its base's memory: nothing reads the old value later
+//   - every value that leaves has memory of its own, and one that becomes an input's new content is computed right into
+//     that input's memory where no one reads the old content later, else copied there at the end
+//   - the operations stand in the order in which they run
+//
+// Where order alone cannot achieve that, a `td.copy` does. Orders that memory asks for are edges beside those of data;
+// an edge is added only if it closes no circle. Library calls that read integers may find a bad index and fail, so they
+// come before the first change of an input, which others can see.
+#include <algorithm>
+#include <queue>
+
+#include "passes/ordering.h"
+#include "passes/passes.h"
+#include "passes/windows.h"
+
+namespace tandem::passes {
+
+namespace {
+
+class MakeInPlace : public mlir::PassWrapper<MakeInPlace, FunctionPass> {
+ public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(MakeInPlace)
+  llvm::StringRef getArgument() const override { return "td-make-in-place"; }
+  llvm::StringRef getName() const override { return "make_in_place"; }
+  llvm::StringRef getDescription() const override {
+    return "Memory for writes and results, and the order that allows it";
+  }
+
+  void runOnOperation() override {
+    mlir::Block& block = getOperation().getBody().front();
+    auto ret = mlir::cast<td::ReturnOp>(block.getTerminator());
+    ownOutputs(ret);
+    Ordering order(block);
+    for (mlir::Operation& op : llvm::make_early_inc_range(block))
+      if (auto write = mlir::dyn_cast<td::WriteOp>(op)) placeWrite(order, write, ret);
+    for (unsigned i = 0; i < ret.getValues().size(); ++i)
+      if (ret.getInto()[i] >= 0) placeIntoInput(order, ret, i);
+    order.apply();
+  }
+
+ private:
+  static mlir::Value copyBefore(mlir::Operation* op, mlir::Value v) {
+    mlir::OpBuilder b(op);
+    return td::CopyOp::create(b, op->getLoc(), v.getType(), v);
+  }
+
+  // Values that are windows or inputs, or leave twice, leave as copies. An input may leave as itself.
+  static void ownOutputs(td::ReturnOp ret) {
+    llvm::SmallVector<bool> changes(ret->getBlock()->getNumArguments());
+    for (unsigned i = 0; i < ret.getValues().size(); ++i) {
+      std::int64_t into = ret.getInto()[i];
+      if (into >= 0) changes[into] = ret.getValues()[i] != ret->getBlock()->getArgument(static_cast<unsigned>(into));
+    }
+    llvm::DenseMap<mlir::Value, unsigned> owner;
+    for (unsigned i = 0; i < ret.getValues().size(); ++i) {
+      std::int64_t into = ret.getInto()[i];
+      mlir::Value v = ret.getValues()[i];
+      auto input = mlir::dyn_cast<mlir::BlockArgument>(placeOf(v).value);
+      if (input && into == input.getArgNumber() && v == input) continue;
+      bool fresh = !input && !v.getDefiningOp<td::WindowOp>() && owner.try_emplace(v, i).second;
+      if (fresh) continue;
+      // Two inputs that exchange contents need a third place.
+      if (input && into >= 0 && changes[input.getArgNumber()]) v = copyBefore(ret, v);
+      ret->setOperand(i, copyBefore(ret, v));
+    }
+  }
+
+  // All operations that read `v`, by itself or through a window.
+  static llvm::SmallVector<mlir::Operation*> readers(mlir::Value v) {
+    llvm::SmallVector<mlir::Operation*> all;
+    for (mlir::Operation* user : v.getUsers()) {
+      if (mlir::isa<td::WindowOp>(user))
+        all.append(user->getUsers().begin(), user->getUsers().end());
+      else
+        all.push_back(user);
+    }
+    return all;
+  }
+
+  // The first value that lived in the memory of `v`: a chain of writes shares one.
+  static mlir::Value root(mlir::Value v) {
+    while (auto write = v.getDefiningOp<td::WriteOp>()) v = write.getBase();
+    return v;
+  }
+
+  // Does the final content of the input `arg` come from a chain of writes that starts there and holds `write`?
+  static bool endsInInput(td::WriteOp write, mlir::BlockArgument arg, td::ReturnOp ret) {
+    for (unsigned i = 0; i < ret.getValues().size(); ++i) {
+      if (ret.getInto()[i] != arg.getArgNumber()) continue;
+      mlir::Value v = ret.getValues()[i];
+      if (root(v) != arg) return false;
+      while (v != arg && v != write.getResult()) v = v.getDefiningOp<td::WriteOp>().getBase();
+      return v != arg;
+    }
+    return false;
+  }
+
+  static void placeWrite(Ordering& order, td::WriteOp write, td::ReturnOp ret) {
+    mlir::Value base = write.getBase();
+    mlir::Value memory = root(base);
+    auto input = mlir::dyn_cast<mlir::BlockArgument>(memory);
+    bool allowed = !input || endsInInput(write, input, ret);
+    // A base that is itself a window has memory only through a copy.
+    allowed &= !base.getDefiningOp<td::WindowOp>();
+    // The value may not be read from the memory that is written, but elementwise writes of it were regions before.
+    if (allowed && root(placeOf(write.getValue()).value) == memory) {
+      write.getValueMutable().assign(copyBefore(write, write.getValue()));
+      order.add(write.getValue().getDefiningOp());
+    }
+    llvm::SmallVector<mlir::Operation*> before;
+    for (mlir::Operation* r : readers(base))
+      if (r != write) before.push_back(r);
+    if (input) before.append(mayFail(write->getBlock()));
+    if (allowed && order.tryBefore(before, write)) return;
+    write.getBaseMutable().assign(copyBefore(write, base));
+    order.add(write.getBase().getDefiningOp());
+    order.changed(write);
+  }
+
+  // Library calls with integer operands: the indices among these are checked when they run.
+  static llvm::SmallVector<mlir::Operation*> mayFail(mlir::Block* block) {
+    llvm::SmallVector<mlir::Operation*> calls;
+    for (auto call : block->getOps<td::LibraryOp>())
+      if (llvm::any_of(call.getInputs(), [](mlir::Value v) {
+            return td::isTensorType(v.getType()) && !isFloating(td::dtypeOf(v.getType()));
+          }))
+        calls.push_back(call);
+    return calls;
+  }
+
+  static void placeIntoInput(Ordering& order, td::ReturnOp ret, unsigned i) {
+    mlir::BlockArgument input = ret->getBlock()->getArgument(static_cast<unsigned>(ret.getInto()[i]));
+    mlir::Value value = ret.getValues()[i];
+    mlir::Value memory = root(value);
+    if (memory == input) return;
+    mlir::Operation* first = memory.getDefiningOp();  // what would write the input's memory first
+    llvm::SmallVector<mlir::Operation*> before = mayFail(ret->getBlock());
+    bool direct = first != nullptr;
+    for (mlir::Operation* r : readers(input)) {
+      if (r != first)
+        before.push_back(r);
+      else
+        direct &= overwrites(r, memory, input);
+    }
+    llvm::erase(before, first);
+    if (direct && order.tryBefore(before, first)) return;
+    mlir::Value copy = copyBefore(ret, value);
+    ret->setOperand(i, copy);
+    order.add(copy.getDefiningOp());
+    order.changed(ret);
+    llvm::SmallVector<mlir::Operation*> all = mayFail(ret->getBlock());
+    for (mlir::Operation* r : readers(input))
+      if (r != copy.getDefiningOp()) all.push_back(r);
+    [[maybe_unused]] bool last = order.tryBefore(all, copy.getDefiningOp());
+    assert(last && "nothing but the end depends on a final copy");
+  }
+
+  static bool overwrites(mlir::Operation* op, mlir::Value result, mlir::Value input) {
+    auto region = mlir::dyn_cast<td::RegionOp>(op);
+    return region && mayOverwrite(region, mlir::cast<mlir::OpResult>(result).getResultNumber(), input);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<mlir::Pass> createMakeInPlace() { return std::make_unique<MakeInPlace>(); }
+
+}  // namespace tandem::passes

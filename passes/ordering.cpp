@@ -1,0 +1,95 @@
+#include "passes/ordering.h"
+
+#include <queue>
+
+#include "passes/windows.h"
+
+namespace tandem::passes {
+
+Ordering::Ordering(mlir::Block& block) : block_(block) {
+  for (mlir::Operation& op : block) {
+    number_[&op] = static_cast<int>(ops_.size());
+    ops_.push_back(&op);
+  }
+  after_.resize(ops_.size());
+  for (int i = 0; i < static_cast<int>(ops_.size()); ++i) link(i);
+}
+
+int Ordering::number(mlir::Operation* op) { return number_.find(op)->second; }
+
+void Ordering::link(int op) {
+  for (mlir::Value v : ops_[op]->getOperands())
+    if (mlir::Operation* def = v.getDefiningOp()) after_[number(def)].push_back(op);
+}
+
+void Ordering::add(mlir::Operation* op) {
+  number_[op] = static_cast<int>(ops_.size());
+  ops_.push_back(op);
+  after_.emplace_back();
+  link(number(op));
+  for (mlir::Operation* user : op->getUsers()) after_[number(op)].push_back(number(user));
+}
+
+void Ordering::changed(mlir::Operation* op) { link(number(op)); }
+
+bool Ordering::tryBefore(llvm::ArrayRef<mlir::Operation*> before, mlir::Operation* op) {
+  std::vector<bool> reached(ops_.size(), false);
+  std::vector<int> open{number(op)};
+  while (!open.empty()) {
+    int at = open.back();
+    open.pop_back();
+    if (reached[at]) continue;
+    reached[at] = true;
+    open.insert(open.end(), after_[at].begin(), after_[at].end());
+  }
+  for (mlir::Operation* b : before)
+    if (reached[number(b)] || b == block_.getTerminator()) return false;
+  for (mlir::Operation* b : before) after_[number(b)].push_back(number(op));
+  return true;
+}
+
+void Ordering::apply() {
+  std::vector<int> place(ops_.size());
+  std::vector<int> byPlace;
+  for (mlir::Operation& op : block_) {
+    place[number(&op)] = static_cast<int>(byPlace.size());
+    byPlace.push_back(number(&op));
+  }
+  std::vector<int> waits(ops_.size(), 0);
+  for (const auto& next : after_)
+    for (int n : next) ++waits[n];
+  std::priority_queue<int, std::vector<int>, std::greater<>> ready;
+  for (int op : byPlace)
+    if (waits[op] == 0) ready.push(place[op]);
+  mlir::Operation* end = block_.getTerminator();
+  while (!ready.empty()) {
+    int op = byPlace[ready.top()];
+    ready.pop();
+    if (ops_[op] != end) ops_[op]->moveBefore(end);
+    for (int n : after_[op])
+      if (--waits[n] == 0) ready.push(place[n]);
+  }
+}
+
+bool mayOverwrite(td::RegionOp region, unsigned result, mlir::Value input) {
+  mlir::ArrayAttr maps = region.getMaps();
+  std::size_t numInputs = region.getInputs().size();
+  mlir::Type type = region.getResult(result).getType();
+  auto map = mlir::cast<mlir::DenseI64ArrayAttr>(maps[numInputs + result]);
+  // Only what is stored element by element; a row's result is stored once the row is done, which others may still read.
+  if (map.size() != static_cast<std::int64_t>(region.getSpace().size())) return false;
+  bool any = false;
+  for (std::size_t k = 0; k < numInputs; ++k) {
+    mlir::Value v = region.getInputs()[k];
+    if (!mlir::isa<mlir::RankedTensorType>(v.getType()) || placeOf(v).value != input) continue;
+    any = true;
+    if (maps[k] != map || td::bytesOf(v.getType()) != td::bytesOf(type) ||
+        itemSize(td::dtypeOf(v.getType())) != itemSize(td::dtypeOf(type)))
+      return false;
+    Place place = placeOf(v);
+    if (place.offset != 0 || !isContiguous(td::shapeOf(v), place.strides)) return false;
+  }
+  return any;
+}
+
+}  // namespace tandem::passes

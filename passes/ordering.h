@@ -1,0 +1,39 @@
+// The order of a block's operations under edges beside those of data, and what a region may overwrite.
+#pragma once
+
+#include <vector>
+
+#include <llvm/ADT/DenseMap.h>
+
+#include "ir/dialect/td.h"
+
+namespace tandem::passes {
+
+class Ordering {
+ public:
+  explicit Ordering(mlir::Block& block);
+  /// A new operation of the block; `changed`: one that got other operands.
+  void add(mlir::Operation* op);
+  void changed(mlir::Operation* op);
+  /// Makes all of `before` run before `op`; false, and nothing added, where one of them depends on it. The terminator
+  /// counts as depending on everything.
+  bool tryBefore(llvm::ArrayRef<mlir::Operation*> before, mlir::Operation* op);
+  /// Moves the operations into an order that obeys all edges and otherwise is the present one.
+  void apply();
+
+ private:
+  void link(int op);
+  int number(mlir::Operation* op);
+
+  mlir::Block& block_;
+  std::vector<mlir::Operation*> ops_;
+  std::vector<std::vector<int>> after_;  // what must run after each
+  llvm::DenseMap<mlir::Operation*, int> number_;
+};
+
+/// May result number `result` of the region lie in the memory of its operand `input`? Kernels store an element in the
+/// last pass that reads inputs, after reading what they need at the same place; so: if the region reads the value
+/// elementwise at the places where it writes the result, and in no other way.
+bool mayOverwrite(td::RegionOp region, unsigned result, mlir::Value input);
+
+}  // namespace tandem::passes
