@@ -1,4 +1,5 @@
-// Convolutions of types oneDNN lacks: each image's patches as a matrix [c / groups * kh * kw, oh * ow], and a product.
+// Convolutions of types oneDNN lacks, and gradients where it is slow: each image's patches as a matrix [c / groups * kh
+// * kw, oh * ow], and a product.
 #include <algorithm>
 #include <vector>
 
@@ -127,6 +128,7 @@ TANDEM_INSTANTIATE(std::int8_t)
 TANDEM_INSTANTIATE(std::int16_t)
 TANDEM_INSTANTIATE(std::int32_t)
 TANDEM_INSTANTIATE(std::int64_t)
+TANDEM_INSTANTIATE(float)
 TANDEM_INSTANTIATE(double)
 #undef TANDEM_INSTANTIATE
 

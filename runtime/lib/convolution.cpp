@@ -19,6 +19,9 @@ ConvShape convShape(DimsRef input, DimsRef weight, DimsRef output, AttrReader& a
           output[3], stride[0], stride[1], padding[0], padding[1], dilation[0], dilation[1], groups};
 }
 
+// With this few input channels a group, gradients by patches are several times faster than oneDNN's.
+constexpr std::int64_t kFewChannels = 3;
+
 /// A dense float32 copy of a dense array of a half type.
 template <class T>
 Scratch<float>& widen(const ArrayView& x, Scratch<float>& to) {
@@ -71,7 +74,9 @@ void conv2d_input_grad(const LibraryCall& call) {
   ConvShape s = convShape(inputShape, call.inputs[1].shape, call.inputs[0].shape, attrs);
   compute(
       call, s.outputSize() == 0 || s.weightSize() == 0,
-      [&](auto* x, auto* y, auto* out) { convInputGrad(s, x, y, out); },
+      [&](auto* x, auto* y, auto* out) {
+        s.groupChannels() <= kFewChannels ? patchInputGrad(s, x, y, out) : convInputGrad(s, x, y, out);
+      },
       [&](auto* x, auto* y, auto* out) { patchInputGrad(s, x, y, out); });
 }
 
@@ -81,7 +86,9 @@ void conv2d_weight_grad(const LibraryCall& call) {
   ConvShape s = convShape(call.inputs[1].shape, weightShape, call.inputs[0].shape, attrs);
   compute(
       call, s.n * s.outputSize() == 0 || s.inputSize() == 0,
-      [&](auto* x, auto* y, auto* out) { convWeightGrad(s, x, y, out); },
+      [&](auto* x, auto* y, auto* out) {
+        s.groupChannels() <= kFewChannels ? patchWeightGrad(s, x, y, out) : convWeightGrad(s, x, y, out);
+      },
       [&](auto* x, auto* y, auto* out) { patchWeightGrad(s, x, y, out); });
 }
 

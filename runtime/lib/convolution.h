@@ -30,7 +30,7 @@ void convForward(const ConvShape& s, const float* input, const float* weight, fl
 void convInputGrad(const ConvShape& s, const float* grad, const float* weight, float* inputGrad);
 void convWeightGrad(const ConvShape& s, const float* grad, const float* input, float* weightGrad);
 
-/// Every other type: patches of the input as a matrix, and a matrix product an image and group.
+/// Every type: patches of the input as a matrix, and a matrix product an image and group.
 template <class T>
 void patchForward(const ConvShape& s, const T* input, const T* weight, T* output);
 template <class T>

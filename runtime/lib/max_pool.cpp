@@ -45,6 +45,27 @@ void poolPlane(const T* x, const Window& h, const Window& w, std::int64_t outH, 
   }
 }
 
+/// The most common window, 2 x 2 every 2 without padding, all inside the plane; same results.
+template <class T>
+void poolPlane2x2(const T* x, std::int64_t width, std::int64_t outH, std::int64_t outW, T* values,
+                  std::int64_t* indices) {
+  using C = typename Element<T>::Compute;
+  for (std::int64_t oh = 0; oh < outH; ++oh)
+    for (std::int64_t ow = 0; ow < outW; ++ow) {
+      std::int64_t first = 2 * oh * width + 2 * ow;
+      C best = Element<T>::load(x[first]);
+      std::int64_t at = first;
+      for (std::int64_t i : {first + 1, first + width, first + width + 1}) {
+        C v = Element<T>::load(x[i]);
+        bool take = (v > best) | (v != v);
+        best = take ? v : best;
+        at = take ? i : at;
+      }
+      *values++ = Element<T>::store(best);
+      *indices++ = at;
+    }
+}
+
 }  // namespace
 
 void max_pool2d(const LibraryCall& call) {
@@ -65,12 +86,20 @@ void max_pool2d(const LibraryCall& call) {
   std::int64_t outH = values.shape[r - 2];
   std::int64_t outW = values.shape[r - 1];
   std::int64_t planes = values.numel() / (outH * outW);
+  auto isPlain = [](const Window& d, std::int64_t out) {
+    return d.kernel == 2 && d.stride == 2 && d.padding == 0 && d.dilation == 1 && 2 * out <= d.size;
+  };
+  bool plain = isPlain(h, outH) && isPlain(w, outW);
   withType(x.view().dtype, [&](auto tag) {
     using T = typename decltype(tag)::Type;
     parallelFor(planes, kSerialElements / 2 / (h.size * w.size + 1) + 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t p = begin; p < end; ++p)
-        poolPlane(x.as<T>() + p * h.size * w.size, h, w, outH, outW, values.as<T>() + p * outH * outW,
-                  indices.as<std::int64_t>() + p * outH * outW);
+        if (plain)
+          poolPlane2x2(x.as<T>() + p * h.size * w.size, w.size, outH, outW, values.as<T>() + p * outH * outW,
+                       indices.as<std::int64_t>() + p * outH * outW);
+        else
+          poolPlane(x.as<T>() + p * h.size * w.size, h, w, outH, outW, values.as<T>() + p * outH * outW,
+                    indices.as<std::int64_t>() + p * outH * outW);
     });
   });
 }
