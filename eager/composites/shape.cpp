@@ -61,6 +61,14 @@ Tensor narrow(const Tensor& x, std::int64_t dim, std::int64_t start, std::int64_
   return slice(x, dim, start, start + length, 1);
 }
 
+Tensor narrow_tensor(const Tensor& x, std::int64_t dim, const Tensor& start, std::int64_t length) {
+  if (start.numel() != 1 || isFloating(start.dtype()) || start.dtype() == DType::Bool)
+    fail("narrow(): start must be a 0-dim integral Tensor, got ", dtypeName(start.dtype()), " ", shapeText(start.shape()));
+  if (length < 0) fail("narrow(): length must be non-negative.");
+  // Not a view: where it begins is known only when it runs.
+  return index_select(x, dim, add(view(toDType(start, DType::Int64), Dims{1}), arange(std::int64_t{0}, length)));
+}
+
 Tensor movedim(const Tensor& x, DimsRef source, DimsRef destination) {
   if (source.size() != destination.size())
     fail("movedim: Invalid source or destination dims: source ", shapeText(source), " and destination ",

@@ -36,6 +36,7 @@ def Unflatten : Composite<"unflatten", "Tensor input, int dim, int[] sizes"> { l
 def SqueezeAll : Composite<"squeeze", "Tensor input, dims dim=None"> { let summary = "Dims of size 1 dropped (those in `dim` when given)."; let reference = "squeeze"; }
 def TShort : Composite<"t", "Tensor input"> { let summary = "The transpose of a matrix; vectors as they are."; let reference = "transpose"; }
 def Narrow : Composite<"narrow", "Tensor input, int dim, int start, int length"> { let summary = "`length` elements of `dim` from `start` on, as a view."; }
+def NarrowTensor : Composite<"narrow_tensor", "Tensor input, int dim, Tensor start, int length"> { let summary = "`length` elements of `dim` from the 0-d integer tensor `start` on, as a copy."; let python = "narrow"; }
 def MoveDim : Composite<"movedim", "Tensor input, int[] source, int[] destination"> { let summary = "Dims moved to new places, the others in order."; let aliases = ["moveaxis"]; let reference = "moveaxis"; }
 def ExpandAs : Composite<"expand_as", "Tensor input, Tensor other"> { let summary = "`input` expanded to the shape of `other`."; let forms = ["method"]; }
 def BroadcastTo : Composite<"broadcast_to", "Tensor input, int[] size"> { let summary = "`input` expanded to `size`, as a view."; let reference = "broadcast_to"; }

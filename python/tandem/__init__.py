@@ -80,6 +80,7 @@ def is_storage(obj: _Any) -> _Any:
 
 
 from tandem import linalg, nn, optim, special, utils  # noqa: E402
+from tandem._compile import compile, lazy  # noqa: A004, E402
 
 
 def __getattr__(name: str) -> _Any:
