@@ -14,19 +14,13 @@ namespace {
 constexpr std::size_t kMaxOps = 64;
 constexpr std::size_t kMaxInputs = 32;
 
-bool isFusible(mlir::Operation* op) { return mlir::isa<td::PointwiseOp, td::ReduceOp, td::RandomOp>(op); }
-
-mlir::Type domainType(mlir::Operation* op) {
-  return mlir::isa<td::ReduceOp>(op) ? op->getOperand(0).getType() : op->getResult(0).getType();
-}
-
 DimsRef shapeOfType(mlir::Type t) { return mlir::cast<mlir::RankedTensorType>(t).getShape(); }
 
 // The core dims [first, second) that a reduction reduces.
 std::pair<std::size_t, std::size_t> reducedCoreDims(td::ReduceOp op) {
   AttrReader attrs(op.getAttrs());
   DimsRef dims = attrs.list();
-  DimsRef shape = shapeOfType(domainType(op));
+  DimsRef shape = shapeOfType(op.getInputs()[0].getType());
   std::size_t begin = 0;
   std::size_t end = 0;
   std::size_t core = 0;
@@ -57,6 +51,40 @@ bool mergesInto(const Dims& space, const Dims& strides, std::size_t begin, std::
   for (std::size_t d = begin; d + 1 < end; ++d)
     if (strides[d] != strides[d + 1] * space[d + 1]) return false;
   return true;
+}
+
+bool Clusters::isFusible(mlir::Operation* op) { return mlir::isa<td::PointwiseOp, td::ReduceOp, td::RandomOp>(op); }
+
+mlir::Type Clusters::domainType(mlir::Operation* op) {
+  return mlir::isa<td::ReduceOp>(op) ? op->getOperand(0).getType() : op->getResult(0).getType();
+}
+
+bool Clusters::walkable(mlir::Operation* op) {
+  DimsRef whole = shapeOfType(domainType(op));
+  Dims shape(whole);
+  std::vector<Dims> strides{contiguousStrides(whole)};
+  for (mlir::Value v : op->getOperands())
+    if (mlir::isa<mlir::RankedTensorType>(v.getType()))
+      strides.push_back(broadcastStrides(td::shapeOf(v), placeOf(v).strides, whole));
+  auto reduce = mlir::dyn_cast<td::ReduceOp>(op);
+  if (!reduce) {
+    collapsePointwise(shape, strides);
+    return shape.size() <= kMaxOuterRank + 1;
+  }
+  // What is stored moves along the kept dims only, whose order it keeps.
+  AttrReader attrs(reduce.getAttrs());
+  DimsRef dims = attrs.list();
+  for (std::int64_t d : dims) strides[0][static_cast<std::size_t>(d)] = 0;
+  auto [begin, end] = reducedCoreDims(reduce);
+  Dims core;
+  std::vector<Dims> coreStrides(strides.size());
+  for (std::size_t d = 0; d < whole.size(); ++d) {
+    if (whole[d] == 1) continue;
+    core.push_back(whole[d]);
+    for (std::size_t k = 0; k < strides.size(); ++k) coreStrides[k].push_back(strides[k][d]);
+  }
+  if (end == core.size()) return collapseRow(core, coreStrides, begin) && core.size() <= kMaxOuterRank + 1;
+  return collapseColumn(core, coreStrides, begin, end) && core.size() <= kMaxOuterRank + 2;
 }
 
 Clusters::Clusters(mlir::Block& block) {

@@ -31,6 +31,12 @@ class Clusters {
   /// One cluster for every operation of the block that can be fused.
   explicit Clusters(mlir::Block& block);
 
+  static bool isFusible(mlir::Operation* op);
+  /// What an operation runs over: its result, or what it reduces.
+  static mlir::Type domainType(mlir::Operation* op);
+  /// Can a kernel of this operation alone walk its operands?
+  static bool walkable(mlir::Operation* op);
+
   [[nodiscard]] int numOps() const { return static_cast<int>(ops_.size()); }
   [[nodiscard]] mlir::Operation* op(int i) const { return ops_[i]; }
   /// -1 for operations that were not there at the start (regions that took the place of clusters).

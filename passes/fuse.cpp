@@ -33,6 +33,8 @@ class Fuse : public mlir::PassWrapper<Fuse, FunctionPass> {
 
   void runOnOperation() override {
     mlir::Block& block = getOperation().getBody().front();
+    for (mlir::Operation& op : llvm::make_early_inc_range(block))
+      if (Clusters::isFusible(&op) && !Clusters::walkable(&op)) makeDense(&op);
     Clusters clusters(block);
     if (merge_) {
       mergeAlong(clusters, flows(clusters));
@@ -42,6 +44,25 @@ class Fuse : public mlir::PassWrapper<Fuse, FunctionPass> {
   }
 
  private:
+  // Operands that no kernel can walk (too many dims that do not merge, a reduced group that does not) become copies,
+  // contiguous in the shape of the iteration.
+  static void makeDense(mlir::Operation* op) {
+    mlir::OpBuilder b(op);
+    mlir::Type domain = Clusters::domainType(op);
+    DimsRef whole = mlir::cast<mlir::RankedTensorType>(domain).getShape();
+    for (mlir::OpOperand& operand : op->getOpOperands()) {
+      mlir::Value v = operand.get();
+      auto type = mlir::dyn_cast<mlir::RankedTensorType>(v.getType());
+      if (!type || (type.getShape() == mlir::ArrayRef(whole.data(), whole.size()) && placeOf(v).value == v)) continue;
+      Place place = placeOf(v);
+      Dims strides = broadcastStrides(td::shapeOf(v), place.strides, whole);
+      type = type.clone(mlir::ArrayRef(whole.data(), whole.size()));
+      mlir::Value spread = td::WindowOp::create(b, op->getLoc(), type, place.value,
+                                                mlir::ArrayRef(strides.data(), strides.size()), place.offset);
+      operand.set(td::CopyOp::create(b, op->getLoc(), type, spread));
+    }
+  }
+
   static std::vector<Chance> flows(const Clusters& c) {
     std::vector<Chance> chances;
     for (int to = 0; to < c.numOps(); ++to) {

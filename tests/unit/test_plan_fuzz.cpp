@@ -1,0 +1,191 @@
+// Random traces: a plan must give, bit for bit, what one node at a time gives, whatever is fused, reordered, done in
+// place or put where something else lay.
+#include <cstdlib>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "plan_test_util.h"
+
+namespace tandem {
+namespace {
+
+using namespace test;
+
+class Maker {
+ public:
+  explicit Maker(unsigned seed) : random_(seed) {
+    int inputs = 2 + pick(3);
+    for (int i = 0; i < inputs; ++i) {
+      Dims shape = shapes()[static_cast<std::size_t>(pick(static_cast<int>(shapes().size())))];
+      ValueRef v = graph.input(shape);
+      std::vector<float> values(static_cast<std::size_t>(numelOf(shape)));
+      for (float& x : values) x = std::uniform_real_distribution<float>(-2, 2)(random_);
+      inputsData.push_back(bytesOf(values));
+      values_.push_back(v);
+    }
+    int nodes = 4 + pick(24);
+    for (int i = 0; i < nodes; ++i) addNode();
+    chooseOutputs(inputs);
+  }
+
+  Graph graph;
+  std::vector<Bytes> inputsData;
+  std::vector<TraceOutput> outputs;
+
+ private:
+  static const std::vector<Dims>& shapes() {
+    static const std::vector<Dims> all{{4, 6}, {4, 6}, {6}, {4, 1}, {6, 4}, {2, 4, 6}, {2, 1, 6}, {}, {24}, {1, 6}};
+    return all;
+  }
+  int pick(int n) { return std::uniform_int_distribution<int>(0, n - 1)(random_); }
+  ValueRef any() {
+    // Later values more often, so that chains grow.
+    auto n = static_cast<int>(values_.size());
+    return values_[static_cast<std::size_t>(std::max(pick(n), pick(n)))];
+  }
+  const Dims& shapeOf(ValueRef v) { return graph.trace.meta(v).shape; }
+
+  void addNode() {
+    switch (pick(10)) {
+    case 0:
+    case 1:
+    case 2:
+      return addBinary();
+    case 3:
+    case 4:
+      return addUnary();
+    case 5:
+    case 6:
+      return addReduction();
+    case 7:
+      return addWindow();
+    case 8:
+      return addWrite();
+    default:
+      return addOther();
+    }
+  }
+  void addUnary() {
+    static const OpCode ops[] = {OpCode::neg, OpCode::abs, OpCode::tanh, OpCode::square, OpCode::sigmoid, OpCode::relu};
+    values_.push_back(graph.op(ops[pick(6)], {any()}));
+  }
+  void addBinary() {
+    static const OpCode ops[] = {OpCode::add, OpCode::sub, OpCode::mul, OpCode::maximum};
+    if (pick(4) == 0) {
+      values_.push_back(graph.withScalar(ops[pick(4)], any(), 0.25 * pick(9)));
+      return;
+    }
+    for (int tries = 0; tries < 8; ++tries) {
+      ValueRef a = any();
+      ValueRef b = any();
+      if (!fits(shapeOf(a), shapeOf(b))) continue;
+      values_.push_back(graph.op(ops[pick(4)], {a, b}));
+      return;
+    }
+  }
+  static bool fits(const Dims& a, const Dims& b) {
+    for (std::size_t k = 1; k <= std::min(a.size(), b.size()); ++k)
+      if (a[a.size() - k] != b[b.size() - k] && a[a.size() - k] != 1 && b[b.size() - k] != 1) return false;
+    return true;
+  }
+  void addReduction() {
+    static const OpCode ops[] = {OpCode::sum, OpCode::amax, OpCode::sum};
+    ValueRef v = any();
+    std::vector<std::int64_t> dims;
+    for (std::size_t d = 0; d < shapeOf(v).size(); ++d)
+      if (pick(2) == 0) dims.push_back(static_cast<std::int64_t>(d));
+    if (!dims.empty()) values_.push_back(graph.reduce(ops[pick(3)], v, dims, pick(2) == 0));
+  }
+  // A permutation, a slice, a broadcast or a reshape.
+  Window someWindow(const Dims& shape, bool write) {
+    Window w{shape, contiguousStrides(shape), 0};
+    int kind = pick(4);
+    if (kind == 0 && shape.size() >= 2) {
+      std::swap(w.shape[0], w.shape[shape.size() - 1]);
+      std::swap(w.strides[0], w.strides[shape.size() - 1]);
+    } else if (kind == 1 && !shape.empty()) {
+      auto d = static_cast<std::size_t>(pick(static_cast<int>(shape.size())));
+      if (shape[d] >= 2) {
+        std::int64_t step = 1 + pick(2);
+        std::int64_t start = pick(2);
+        w.offset = start * w.strides[d];
+        w.shape[d] = (shape[d] - start + step - 1) / step;
+        w.strides[d] *= step;
+      }
+    } else if (kind == 2 && !write) {
+      w.shape.insert(0, 3);
+      w.strides.insert(0, 0);
+    } else if (kind == 3) {
+      w.shape = {numelOf(shape)};
+      w.strides = {1};
+    }
+    return w;
+  }
+  void addWindow() {
+    ValueRef v = any();
+    if (shapeOf(v).size() > 4) return;
+    values_.push_back(graph.trace.addWindow(v, someWindow(shapeOf(v), false)));
+  }
+  void addWrite() {
+    ValueRef base = any();
+    Window w = someWindow(shapeOf(base), true);
+    for (ValueRef v : values_)
+      if (shapeOf(v) == w.shape && pick(2) == 0) {
+        values_.push_back(graph.trace.addWrite(base, v, w));
+        return;
+      }
+    values_.push_back(
+        graph.trace.addWrite(base, graph.withScalar(OpCode::mul, graph.trace.addWindow(base, w), 0.5), w));
+  }
+  void addOther() {
+    if (pick(2) == 0) {
+      std::int32_t seed = graph.scalar(std::int64_t{1234}, ScalarSlot::Source::RngSeed);
+      std::int32_t offset =
+          graph.scalar(std::int64_t{5}, ScalarSlot::Source::RngOffset, static_cast<int>(graph.trace.numRandom++));
+      values_.push_back({graph.node(OpCode::uniform_value, {TraceOperand::ofSlot(seed), TraceOperand::ofSlot(offset)},
+                                    {2, 4, 6, static_cast<std::int64_t>(DType::Float32)}),
+                         0});
+      return;
+    }
+    ValueRef v = any();
+    values_.push_back(graph.op(OpCode::to,
+                               {
+                                   graph.op(OpCode::gt, {v, v}),
+                               },
+                               {static_cast<std::int64_t>(DType::Float32)}));
+  }
+  void chooseOutputs(int inputs) {
+    int n = 1 + pick(4);
+    for (int i = 0; i < n; ++i) outputs.push_back({any(), -1});
+    for (int i = 0; i < inputs; ++i) {
+      if (pick(2) == 0) continue;
+      std::vector<ValueRef> candidates;
+      for (ValueRef v : values_)
+        if (shapeOf(v) == shapeOf({static_cast<std::uint32_t>(i), 0})) candidates.push_back(v);
+      outputs.push_back({candidates[static_cast<std::size_t>(pick(static_cast<int>(candidates.size())))], i});
+    }
+  }
+
+  std::mt19937 random_;
+  std::vector<ValueRef> values_;
+};
+
+TEST(PlanFuzz, PlansGiveTheBitsOfSingleNodes) {
+  const char* count = std::getenv("TANDEM_FUZZ");
+  unsigned seeds = count != nullptr ? static_cast<unsigned>(std::atoi(count)) : 60;
+  const char* first = std::getenv("TANDEM_FUZZ_FIRST");
+  unsigned from = first != nullptr ? static_cast<unsigned>(std::atoi(first)) : 0;
+  for (unsigned seed = from; seed < from + seeds; ++seed) {
+    Maker m(seed);
+    auto plan = graphCompiler().compile(m.graph.trace, m.outputs);
+    Ran ran = run(*plan, m.graph.trace, m.outputs, m.inputsData);
+    std::vector<Bytes> expected = evaluate(m.graph.trace, m.outputs, m.inputsData);
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      ASSERT_EQ(ran.outputs[i], expected[i]) << "seed " << seed << ", output " << i << "\n"
+                                             << m.graph.trace.text() << plan->explanation;
+  }
+}
+
+}  // namespace
+}  // namespace tandem
