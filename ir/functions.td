@@ -7,5 +7,5 @@ foreach n = [
   "sinh", "softplus", "sqrt", "square", "sub", "tan", "tanh", "trunc", "xor_", "uniform", "normal", "random_integer",
   "bernoulli", "fma", "adam_p", "adam_m", "adam_v", "adam_vmax", "sgd_p", "sgd_b", "where", "none", "zeros_like", "to",
   "silu", "clamp", "fmax", "fmin", "bitwise_not", "iota_like", "arange_value", "signbit", "copysign", "hypot",
-  "gelu_grad", "logical_and", "logical_not", "mul_scalar"
+  "gelu_grad", "relu_grad", "logical_and", "logical_not", "mul_scalar"
 ] in def ""#n : Fn;

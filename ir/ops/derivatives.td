@@ -44,7 +44,9 @@ def : Derivative<Atanh, [(div $g, (sub 1, (square $input)))]>;
 def : Derivative<Erf, [(mul $g, (mul "1.12837916709551257390", (exp (neg (square $input)))))]>;
 def : Derivative<Erfc, [(mul $g, (mul "-1.12837916709551257390", (exp (neg (square $input)))))]>;
 def : Derivative<Sigmoid, [(mul $g, (mul $out, (sub 1, $out)))]>;
-def : Derivative<Relu, [(where (gt $out, 0), $g, 0)]>;
+// An operation of its own, so that a gradient through it depends on what relu gave, with derivative 0, as the graph says.
+def : Derivative<Relu, [(relu_grad $g, $out)]>;
+def : Derivative<ReluGrad, [(relu_grad $g, $at), (zeros_like $at)]>;
 def : Derivative<Floor, [(zeros_like $g)]>;
 def : Derivative<Ceil, [(zeros_like $g)]>;
 def : Derivative<Trunc, [(zeros_like $g)]>;

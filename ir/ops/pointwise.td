@@ -43,6 +43,7 @@ def Erf : Unary<"erf", "Float"> { let summary = "Error function."; let body = [(
 def Erfc : Unary<"erfc", "Float"> { let summary = "Complementary error function, 1 - erf, accurate in the tail."; let body = [(erfc $input)]; let reference = "scipy.special.erfc"; }
 def Sigmoid : Unary<"sigmoid", "Float"> { let summary = "1 / (1 + exp(-input))."; let body = [(sigmoid $input)]; let reference = "scipy.special.expit"; }
 def Relu : Unary<"relu", "Promote"> { let summary = "max(input, 0); NaN stays NaN."; let body = [(relu $input)]; let reference = ""; let forms = ["function", "method", "inplace", "nn"]; }
+def ReluGrad : Pointwise<"relu_grad", "Promote", "Tensor grad, Tensor at"> { let summary = "`grad` except where `at` <= 0, which gives 0: how a cotangent passes relu."; let body = [(select (le $at, 0), 0, $grad)]; let forms = ["hidden"]; let samples = "none"; }
 def Floor : Unary<"floor", "Promote"> { let summary = "Largest integer not above input."; let body = [(floor $input)]; }
 def Ceil : Unary<"ceil", "Promote"> { let summary = "Smallest integer not below input."; let body = [(ceil $input)]; }
 def Trunc : Unary<"trunc", "Promote"> { let summary = "Integer part."; let body = [(trunc $input)]; let aliases = ["fix"]; }
