@@ -48,7 +48,6 @@ bool takesNone(const ParamSpec& p) {
   case ParamType::OptionalStr:
   case ParamType::Generator:
   case ParamType::Device:
-  case ParamType::Any:
     return true;
   default:
     return p.optional;
@@ -151,6 +150,9 @@ constexpr Alias kAliases[] = {{"axis", "dim"},    {"axis", "dims"},  {"self", "i
 
 // ---- binding --------------------------------------------------------------------------------------------------------
 
+// The class of an argument as messages name it: tensors by their short name.
+static const char* className(PyObject* o) { return Py_TYPE(o) == tensorType ? "Tensor" : Py_TYPE(o)->tp_name; }
+
 class Binder {
  public:
   enum class Why : std::uint8_t { Fits, TooMany, WrongType, UnknownKeyword, Twice, Missing };
@@ -190,7 +192,7 @@ class Binder {
     case Why::WrongType: {
       std::string where = byKeyword_ ? "" : strcat(" (position ", at_ + (self_ != nullptr ? 0 : 1), ")");
       fail<TypeError>(op, "(): argument '", p->name, "'", where, " must be ", typeText(p->type), ", not ",
-                      Py_TYPE(bad_)->tp_name);
+                      className(bad_));
     }
     case Why::UnknownKeyword:
       fail<TypeError>(op, "() got an unexpected keyword argument '", name_, "'");
@@ -212,7 +214,7 @@ class Binder {
     auto add = [&](const char* name, PyObject* o) {
       if (text.size() > 1) text += ", ";
       if (name != nullptr) text += strcat(name, "=");
-      text += Py_TYPE(o)->tp_name == tensorType->tp_name ? "Tensor" : Py_TYPE(o)->tp_name;
+      text += className(o);
     };
     if (self_ != nullptr) add(nullptr, self_);
     for (std::size_t i = 0; i < numArgs_; ++i) add(nullptr, args_[i]);
@@ -248,6 +250,7 @@ class Binder {
       bad_ = o;
       return no(Why::WrongType, at);
     }
+    if (p.type == ParamType::Device) checkDevice(o);
     a.values_[at] = o;
     return true;
   }

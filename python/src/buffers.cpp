@@ -77,7 +77,7 @@ std::optional<DType> bufferDType(PyObject* o) {
   return t;
 }
 
-Tensor fromBuffer(PyObject* array) {
+Tensor fromBuffer(PyObject* array, bool readOnly) {
   if (PyObject_CheckBuffer(array) == 0) fail<TypeError>("expected np.ndarray (got ", Py_TYPE(array)->tp_name, ")");
   auto view = std::make_unique<Py_buffer>();
   if (PyObject_GetBuffer(array, view.get(), PyBUF_RECORDS_RO) < 0) {
@@ -113,7 +113,7 @@ Tensor fromBuffer(PyObject* array) {
     bytes = n == 0 ? 0 : bytes + (n - 1) * s;
   }
   std::int64_t numel = numelOf(shape);
-  if (view->readonly != 0 && numel != 0 &&
+  if (view->readonly != 0 && !readOnly && numel != 0 &&
       PyErr_WarnEx(PyExc_UserWarning,
                    "The given NumPy array is not writable: writing to the tensor would write to "
                    "it all the same. Copy the array to protect it or to make it writable.",

@@ -30,7 +30,8 @@ void checkDevice(PyObject* o);
 /// A fresh tensor of nested sequences, numbers, arrays or a tensor: `tandem.tensor`.
 Tensor makeTensor(PyObject* data, std::optional<DType> dtype);
 /// Shares the memory of a NumPy array (anything with the buffer protocol). TypeError for dtypes without a tensor.
-Tensor fromBuffer(PyObject* array);
+/// Memory that may not be written warns, unless the caller only reads (`readOnly`).
+Tensor fromBuffer(PyObject* array, bool readOnly = false);
 /// A NumPy array sharing the tensor's memory.
 PyObject* toNumpy(const Tensor& t);
 PyObject* toList(const Tensor& t);

@@ -215,7 +215,7 @@ Tensor makeTensor(PyObject* data, std::optional<DType> dtype) {
   }
   if (isFloatProxy(data)) return ops::full(Dims{}, slotOf(data), dtype.value_or(defaultDType()));
   if (!PyList_Check(data) && !PyTuple_Check(data) && PyObject_CheckBuffer(data) != 0 && !PyBytes_Check(data)) {
-    Tensor shared = fromBuffer(data);
+    Tensor shared = fromBuffer(data, /*readOnly=*/true);
     if (dtype && *dtype != shared.dtype()) return ops::to(shared, *dtype);
     return ops::clone(shared);
   }

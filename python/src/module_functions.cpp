@@ -25,7 +25,6 @@ constexpr ParamSpec tensorParams[] = {{"data", P::Any, false, false},
                                       {"requires_grad", P::Bool, true, true},
                                       {"pin_memory", P::Any, true, true}};
 constexpr Signature tensorSigs[] = {{"tensor", tensorParams, [](ParsedArgs& a) -> PyObject* {
-                                       if (a.has(2)) checkDevice(a.object(2));
                                        return wrapLeaf(a, makeTensor(a.object(0), a.dtype(1)), a.boolean(3));
                                      }}};
 
@@ -36,7 +35,6 @@ constexpr ParamSpec asTensorParams[] = {{"data", P::Any, false, false},
                                         {"copy", P::Bool, true, true},
                                         {"requires_grad", P::Bool, true, true}};
 PyObject* asTensor(ParsedArgs& a) {
-  if (a.has(2)) checkDevice(a.object(2));
   PyObject* data = a.object(0);
   std::optional<DType> dtype = a.dtype(1);
   if (a.boolean(3)) return wrapLeaf(a, makeTensor(data, dtype), a.boolean(4));

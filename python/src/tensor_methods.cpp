@@ -126,7 +126,6 @@ constexpr Signature toSigs[] = {
      }},
     {"to", toDeviceParams,
      [](ParsedArgs& a) -> PyObject* {
-       if (a.has(1)) checkDevice(a.object(1));
        return wrap(converted(a.tensor(0), a.dtype(2, a.tensor(0).dtype()), a.boolean(4)));
      }},
     {"to", toOtherParams,
@@ -492,6 +491,8 @@ std::vector<PyMethodDef> tensorMethodDefs() {
       inPython<"register_hook">("register_hook", "register_hook(hook)\n\nCalls hook(grad) when the gradient is known."),
       inPython<"register_post_accumulate_grad_hook">("register_post_accumulate_grad_hook",
                                                      "Calls hook(tensor) after `.grad` was added to."),
+      inPython<"equal">("equal", "equal(other)\n\nHave both the same shape and elements?"),
+      inPython<"allclose">("allclose", "allclose(other, rtol=1e-05, atol=1e-08, equal_nan=False)"),
       inPython<"tensor_copy">("__copy__", nullptr),
       inPython<"tensor_deepcopy">("__deepcopy__", nullptr),
       inPython<"tensor_reduce">("__reduce_ex__", nullptr),

@@ -23,7 +23,7 @@ from tandem._dtypes import (
     preserve_format,
     strided,
 )
-from tandem._support import from_dlpack
+from tandem._support import allclose, equal, from_dlpack
 from tandem._tensor_repr import set_printoptions
 from tandem._version import __version__
 

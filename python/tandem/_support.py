@@ -43,6 +43,18 @@ def tensor_reversed(self: Tensor) -> Tensor:
     return self if self.dim() == 0 else self.flip(0)
 
 
+def equal(self: Tensor, other: Tensor) -> bool:
+    """Have both tensors the same shape and the same elements? NaN differs from itself. Reads the data."""
+    return self.shape == other.shape and bool((self == other).all().item())
+
+
+def allclose(
+    self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+) -> bool:
+    """Is |self - other| <= atol + rtol * |other| for all elements? Reads the data."""
+    return bool(self.isclose(other, rtol, atol, equal_nan).all().item())
+
+
 # ---- hooks ---------------------------------------------------------------------------------------------------------------
 
 

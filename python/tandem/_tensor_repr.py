@@ -62,21 +62,18 @@ class _Formatter:
         if not floating:
             self.width = max([len(str(v)) for v in values], default=1)
             return
-        finite = [abs(v) for v in values if math.isfinite(v) and v != 0]
+        finite = [v for v in values if math.isfinite(v) and v != 0]
         if not finite:
-            special = [len(self._special(v)) for v in values if not math.isfinite(v)]
-            self.width = max([2, *special]) if values else 1
             return
-        largest, smallest = max(finite), min(finite)
-        self.int_mode = all(math.ceil(v) == v for v in finite)
-        spread = largest / smallest > 1000.0
-        if self.int_mode:
-            self.sci_mode = spread or largest > 1.0e8
-        else:
-            self.sci_mode = spread or largest > 1.0e8 or smallest < 1.0e-4
+        largest, smallest = max(map(abs, finite)), min(map(abs, finite))
+        self.int_mode = all(v == int(v) for v in finite)
+        self.sci_mode = largest / smallest > 1000.0 or largest > 1.0e8
+        if not self.int_mode:
+            self.sci_mode |= smallest < 1.0e-4
         if _options.sci_mode is not None:
             self.sci_mode = _options.sci_mode
-        self.width = max(len(self._number(v)) for v in values)
+        # NaN and infinities do not widen the columns.
+        self.width = max(len(self._number(v)) for v in finite)
 
     @staticmethod
     def _special(v: float) -> str:

@@ -125,7 +125,7 @@ def test_writes(name, kind):
     elif kind == "scalar tensor":
         value, numpy_value = tandem.tensor(-1.5), -1.5
     else:
-        numpy_value = -np.arange(np.prod(shape, dtype=int), dtype=np.float32).reshape(shape)
+        numpy_value = np.arange(0.0, -np.prod(shape, dtype=int), -1, np.float32).reshape(shape)
         value = tandem.from_numpy(numpy_value.copy())
     x[ours(index)] = value
     want[numpy_index] = numpy_value
