@@ -91,7 +91,7 @@ class ColumnLoops {
         for (int s = 0; s <= stage; ++s) f_.computeUniform(s);
         const mlir::Value indexBase = f_.mul(f_.add(f_.mul(outerLinear, rows_), row), f_.inner);
         const mlir::Value lane = lowBits(row, kLeadingLanes);
-        overColumns([&](const Point& point) {
+        overColumns(ids, [&](const Point& point) {
           loadResults(ids, point);
           f_.computeAt(point, ids, indexBase);
           for (const Running* r : running) {
@@ -138,7 +138,7 @@ class ColumnLoops {
                    "an output of a Column kernel reads an input past the reduction: ", f_.signature.text());
     }
     f_.enterOutputs(outer);
-    overColumns([&](const Point& point) {
+    overColumns(ids, [&](const Point& point) {
       loadResults(ids, point);
       f_.computeAt(point, ids, f_.i64(0));
       for (std::size_t o = 0; o < f_.signature.outputs.size(); ++o) f_.storeOutput(o, point);
@@ -156,14 +156,13 @@ class ColumnLoops {
   }
 
   /// The tile's columns, the last ones masked.
-  void overColumns(const std::function<void(const Point&)>& body) {
-    const mlir::Value tail = f_.add(from_, f_.roundDown(f_.sub(to_, from_), f_.lanes));
-    f_.loop(from_, tail, f_.lanes, [&](mlir::Value i) { body({i, {}, {}}); });
-    f_.when(f_.less(tail, to_), [&] { body(f_.partialPoint(tail, f_.sub(to_, tail))); });
+  void overColumns(const std::vector<std::size_t>& ids, const std::function<void(const Point&)>& body) {
+    const std::size_t cost = f_.cost(ids, [&](const Point& point) { loadResults(ids, point); });
+    f_.overRange(from_, to_, cost > kDearBody, body);
   }
   /// Whole vectors that cover the tile's columns: for scratch, whose lines are long enough.
   void overVectors(const std::function<void(const Point&)>& body) {
-    f_.loop(from_, to_, f_.lanes, [&](mlir::Value i) { body({i, {}, {}}); });
+    f_.loop(from_, to_, f_.lanes, [&](mlir::Value i) { body({i, {}, {}, {}}); });
   }
 
   void fill(mlir::Value lines, std::int64_t count, const Running& r, Val value) {

@@ -219,7 +219,37 @@ Point KernelFrame::partialPoint(mlir::Value i, mlir::Value count) {
   for (int lane = 0; lane < lanes; ++lane) offsets.push_back(lane);
   const mlir::Value iota = arith::ConstantOp::create(ops, b.loc(), ops.getI32VectorAttr(offsets));
   const Val narrow = {arith::TruncIOp::create(ops, b.loc(), ops.getI32Type(), count), DType::Int32};
-  return {i, count, b.lt({iota, DType::Int32}, narrow).value};
+  return {i, count, b.lt({iota, DType::Int32}, narrow).value, {}};
+}
+
+void KernelFrame::overRange(mlir::Value from, mlir::Value to, bool once,
+                            const std::function<void(const Point&)>& body) {
+  if (once) {
+    loop(from, to, lanes, [&](mlir::Value i) {
+      const mlir::Value left = sub(to, i);
+      Point point = partialPoint(i, minimum(left, i64(lanes)));
+      point.full = less(i64(lanes - 1), left);
+      body(point);
+    });
+    return;
+  }
+  const mlir::Value tail = add(from, roundDown(sub(to, from), lanes));
+  loop(from, tail, lanes, [&](mlir::Value i) { body({i, {}, {}, {}}); });
+  when(less(tail, to), [&] { body(partialPoint(tail, sub(to, tail))); });
+}
+
+// Emitted for nothing but to be counted: bodies are short to emit and long to compile.
+std::size_t KernelFrame::cost(const std::vector<std::size_t>& ids, const std::function<void(const Point&)>& before) {
+  mlir::Block block;
+  mlir::OpBuilder::InsertionGuard guard(ops);
+  ops.setInsertionPointToStart(&block);
+  const mlir::Value zero = i64(0);
+  const Point point{zero, {}, {}, {}};
+  if (before) before(point);
+  computeAt(point, ids, zero);
+  std::size_t count = 0;
+  block.walk([&](mlir::Operation*) { ++count; });
+  return count;
 }
 
 // AVX2 masks elements of 32 and 64 bits, AVX-512 all.
@@ -232,6 +262,12 @@ mlir::Value KernelFrame::loadVector(std::size_t k, const Point& point) {
   const mlir::Type element = memoryType(t);
   auto vector = mlir::VectorType::get({lanes}, element);
   const bool unit = operand(k).access == Access::Unit;
+  if (point.full) {
+    const Point whole{point.i, {}, {}, {}};
+    const Point part{point.i, point.count, point.mask, {}};
+    return choose(
+        point.full, [&] { return Values{loadVector(k, whole)}; }, [&] { return Values{loadVector(k, part)}; })[0];
+  }
   auto elementAt = [&](mlir::Value i) {
     return address(bases_[k], element, unit ? i : mul(i, argument(layout.innerStride(k))));
   };
@@ -261,6 +297,16 @@ void KernelFrame::storeVector(std::size_t k, const Point& point, mlir::Value val
   const DType t = operand(k).dtype;
   const mlir::Type element = memoryType(t);
   const bool unit = operand(k).access == Access::Unit;
+  if (point.full) {
+    const Point whole{point.i, {}, {}, {}};
+    const Point part{point.i, point.count, point.mask, {}};
+    auto store = [&](const Point& at) {
+      storeVector(k, at, value);
+      return Values{};
+    };
+    choose(point.full, [&] { return store(whole); }, [&] { return store(part); });
+    return;
+  }
   auto elementAt = [&](mlir::Value i) {
     return address(bases_[k], element, unit ? i : mul(i, argument(layout.innerStride(k))));
   };
@@ -297,7 +343,7 @@ Val KernelFrame::computeStep(std::size_t id) {
 }
 
 void KernelFrame::computeUniform(int stage) {
-  b.setIndexBase({});
+  b.setIndexBase({}, {});
   for (std::size_t id = schedule.firstStep(); id < schedule.numValues(); ++id) {
     const ValueFacts& facts = schedule.value(id);
     if (!facts.needed || facts.constant || !facts.uniform || facts.stage != stage || schedule.isReduce(id)) continue;
@@ -312,7 +358,7 @@ void KernelFrame::computeConstants() {
 }
 
 void KernelFrame::computeAt(const Point& point, const std::vector<std::size_t>& ids, mlir::Value indexBase) {
-  b.setIndexBase(add(indexBase, point.i));
+  b.setIndexBase(indexBase, point.i);
   for (std::size_t id : ids) {
     if (schedule.isReduce(id)) continue;  // set by the loops
     values_[id] = id < signature.inputs.size() ? fromMemory(loadVector(id, point), operand(id).dtype) : computeStep(id);

@@ -22,7 +22,11 @@ struct Point {
   mlir::Value i;
   mlir::Value count;  // i64, or null: all lanes
   mlir::Value mask;   // vector of i1, set with count
+  mlir::Value full;   // i1, where count may be all lanes, which is then worth a branch; or null
 };
+
+/// Bodies of more operations than this are emitted once, for whole and partly filled vectors alike.
+inline constexpr std::size_t kDearBody = 48;
 
 class KernelFrame {
  public:
@@ -86,6 +90,12 @@ class KernelFrame {
   void storeOutput(std::size_t o, const Point& point);
   /// A point whose lanes end after `count` elements.
   Point partialPoint(mlir::Value i, mlir::Value count);
+  /// Calls `body` with points that cover [from, to): a loop over whole vectors and a partly filled one behind it, which
+  /// has the body twice, or (`once`) one loop whose body tells the last vector apart when it loads and stores.
+  void overRange(mlir::Value from, mlir::Value to, bool once, const std::function<void(const Point&)>& body);
+  /// How many operations the computation of `ids` at a point takes; `before` sets values it needs that are loaded
+  /// there.
+  std::size_t cost(const std::vector<std::size_t>& ids, const std::function<void(const Point&)>& before = {});
 
   const KernelSignature& signature;
   const Schedule schedule;

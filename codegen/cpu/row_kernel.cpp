@@ -19,8 +19,8 @@ namespace LLVM = mlir::LLVM;
 
 namespace {
 
-/// Up to this many steps in a loop body, a reduction keeps its lanes in registers.
-constexpr std::size_t kCheapSteps = 3;
+/// Bodies of up to this many operations: a reduction keeps its lanes in registers.
+constexpr std::size_t kCheap = 16;
 
 class RowLoops {
  public:
@@ -109,13 +109,10 @@ class RowLoops {
     std::vector<std::size_t> targets;
     for (std::size_t o : outputs) targets.push_back(f_.signature.outputs[o].value);
     const std::vector<std::size_t> ids = schedule_.varyingBehind(targets);
-    auto body = [&](const Point& point) {
+    f_.overRange(from, to, f_.cost(ids) > kDearBody, [&](const Point& point) {
       f_.computeAt(point, ids, indexBase_);
       for (std::size_t o : outputs) f_.storeOutput(o, point);
-    };
-    const mlir::Value tail = f_.add(from, f_.roundDown(f_.sub(to, from), f_.lanes));
-    f_.loop(from, tail, f_.lanes, [&](mlir::Value i) { body({i, {}, {}}); });
-    f_.when(f_.less(tail, to), [&] { body(f_.partialPoint(tail, f_.sub(to, tail))); });
+    });
   }
 
   std::vector<Running> start(int stage) {
@@ -165,9 +162,8 @@ class RowLoops {
     const mlir::Value from = f_.mul(block, f_.i64(kTrailingBlock));
     const mlir::Value to = f_.minimum(f_.inner, f_.add(from, f_.i64(kTrailingBlock)));
 
-    std::size_t steps = 0;
-    for (std::size_t id : ids) steps += id >= schedule_.firstStep() && !schedule_.isReduce(id) ? 1 : 0;
-    const bool inRegisters = steps <= kCheapSteps && running.size() <= 2;
+    const std::size_t cost = f_.cost(ids);
+    const bool inRegisters = cost <= kCheap && running.size() <= 2;
 
     // One vector of elements, into whichever accumulators `lanesOf` names.
     auto accumulate = [&](const Point& point, const Running& r, Val lanes) {
@@ -210,7 +206,7 @@ class RowLoops {
       lanes = f_.loop(from, whole, kTrailingLanes, lanes, [&](mlir::Value at, mlir::ValueRange state) {
         Values next(state.begin(), state.end());
         for (int v = 0; v < vectors_; ++v) {
-          const Point point{f_.add(at, f_.i64(std::int64_t{v} * f_.lanes)), {}, {}};
+          const Point point{f_.add(at, f_.i64(std::int64_t{v} * f_.lanes)), {}, {}, {}};
           f_.computeAt(point, ids, indexBase_);
           for (std::size_t k = 0; k < running.size(); ++k) {
             mlir::Value& slot = next[k * vectors_ + v];
@@ -230,9 +226,7 @@ class RowLoops {
           [&] { return lanes; });
     } else {
       storeAll(lanes);
-      const mlir::Value tail = f_.add(from, f_.roundDown(f_.sub(to, from), f_.lanes));
-      f_.loop(from, tail, f_.lanes, [&](mlir::Value at) { throughMemory({at, {}, {}}); });
-      f_.when(f_.less(tail, to), [&] { throughMemory(partial(tail, to)); });
+      f_.overRange(from, to, cost > kDearBody, throughMemory);
       lanes = loadAll();
     }
 

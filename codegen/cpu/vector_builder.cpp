@@ -233,8 +233,8 @@ Val VectorBuilder::floatToInt(Val a, DType to) {
 }
 
 Val VectorBuilder::index() {
-  const mlir::Value first = indexBase_;
-  TANDEM_CHECK(first, "a body asks for the index outside the inner loop");
+  TANDEM_CHECK(rowIndex_, "a body asks for the index outside the inner loop");
+  const mlir::Value first = arith::AddIOp::create(ops, loc(), rowIndex_, innerIndex_);
   llvm::SmallVector<std::int64_t> offsets;
   for (int lane = 0; lane < lanes_; ++lane) offsets.push_back(lane);
   const Val iota = {arith::ConstantOp::create(ops, loc(), ops.getI64VectorAttr(offsets)), DType::Int64};

@@ -76,8 +76,11 @@ class VectorBuilder {
 
   // What the emitter needs beyond it.
   [[nodiscard]] int lanes() const { return lanes_; }
-  /// The linear index (i64) of lane 0 of the points from here on; null where there is none.
-  void setIndexBase(mlir::Value first) { indexBase_ = first; }
+  /// The linear index (i64) of lane 0 of the points from here on is the sum of these two; null where there is none.
+  void setIndexBase(mlir::Value row, mlir::Value inner) {
+    rowIndex_ = row;
+    innerIndex_ = inner;
+  }
   V constant(DType type, std::int64_t length, double value);
   /// As a vector of the builder's length.
   V toVector(V v) { return widen(v, lanes_); }
@@ -111,7 +114,8 @@ class VectorBuilder {
   void closeIf(mlir::scf::IfOp op, std::span<const V> then, std::span<const V> otherwise);
 
   int lanes_;
-  mlir::Value indexBase_;
+  mlir::Value rowIndex_;
+  mlir::Value innerIndex_;
 };
 
 template <class F, std::size_t N>

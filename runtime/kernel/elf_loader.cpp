@@ -140,7 +140,7 @@ class Loader {
   }
 
   std::string_view nameOf(const Elf64_Sym& s) const {
-    require(s.st_name < strings_.size() || strings_.empty(), "a name outside the string table");
+    require(s.st_name <= strings_.size(), "a name outside the string table");
     const std::string_view rest = strings_.substr(s.st_name);
     return rest.substr(0, rest.find('\0'));
   }

@@ -45,9 +45,20 @@ class KernelCache {
     return kernels_.emplace(std::move(bytes), fn).first->second;
   }
 
-  /// Held shared while a kernel is made; a fork waits for it, so that no child inherits a compiler at work.
-  std::shared_mutex& forkGate() { return forkGate_; }
-  std::shared_mutex& mutex() { return mutex_; }
+  // A fork waits until no kernel is being made, so that no child inherits a compiler at work. The child gets fresh
+  // locks: a reader-writer lock remembers its writer by thread id, which changes.
+  void beforeFork() {
+    forkGate_.lock();
+    mutex_.lock();
+  }
+  void afterForkInParent() {
+    mutex_.unlock();
+    forkGate_.unlock();
+  }
+  void afterForkInChild() {
+    new (&mutex_) std::shared_mutex;
+    new (&forkGate_) std::shared_mutex;
+  }
 
  private:
   KernelFn make(const KernelSignature& signature, const std::string& bytes) {
@@ -76,19 +87,8 @@ class KernelCache {
 KernelCache& cache() {
   static auto* const c = [] {
     auto* const made = new KernelCache;  // never destroyed: threads may look up while the process ends
-    ::pthread_atfork(
-        [] {
-          cache().forkGate().lock();
-          cache().mutex().lock();
-        },
-        [] {
-          cache().mutex().unlock();
-          cache().forkGate().unlock();
-        },
-        [] {
-          cache().mutex().unlock();
-          cache().forkGate().unlock();
-        });
+    ::pthread_atfork([] { cache().beforeFork(); }, [] { cache().afterForkInParent(); },
+                     [] { cache().afterForkInChild(); });
     return made;
   }();
   return *c;
