@@ -105,7 +105,13 @@ class Canonicalize : public mlir::PassWrapper<Canonicalize, FunctionPass> {
   // Of the same elements, in another shape.
   static mlir::Value reshaped(mlir::OpBuilder& b, mlir::Location loc, mlir::Value v, mlir::Type type) {
     auto shape = mlir::cast<mlir::RankedTensorType>(type).getShape();
-    return window(b, loc, type, {v, contiguousStrides(shape), 0});
+    Place place{v, contiguousStrides(shape), 0};
+    if (auto inner = v.getDefiningOp<td::WindowOp>()) {
+      if (auto composed = composeWindows(placeOf(inner), td::shapeOf(inner), shape, place.strides, 0))
+        return window(b, loc, type, *composed);
+      place.value = td::CopyOp::create(b, loc, v.getType(), v);
+    }
+    return window(b, loc, type, place);
   }
 
   static mlir::Value simplify(mlir::OpBuilder& b, td::ReduceOp op) {

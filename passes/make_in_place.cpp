@@ -14,6 +14,7 @@
 #include "passes/ordering.h"
 #include "passes/passes.h"
 #include "passes/windows.h"
+#include "runtime/base/error.h"
 
 namespace tandem::passes {
 
@@ -79,6 +80,21 @@ class MakeInPlace : public mlir::PassWrapper<MakeInPlace, FunctionPass> {
     return all;
   }
 
+  // All operations that read or write the memory of an input as it is so far: the input and the writes in its place.
+  static llvm::SmallVector<mlir::Operation*> occupants(mlir::Value memory, mlir::Operation* but,
+                                                       llvm::SmallVector<mlir::Value>& versions) {
+    versions.assign({memory});
+    llvm::SmallVector<mlir::Operation*> all;
+    for (std::size_t i = 0; i < versions.size(); ++i) {
+      for (mlir::Operation* r : readers(versions[i]))
+        if (r != but) all.push_back(r);
+      for (mlir::Operation* user : versions[i].getUsers())
+        if (auto write = mlir::dyn_cast<td::WriteOp>(user); write && write.getBase() == versions[i])
+          versions.push_back(write.getResult());
+    }
+    return all;
+  }
+
   // The first value that lived in the memory of `v`: a chain of writes shares one.
   static mlir::Value root(mlir::Value v) {
     while (auto write = v.getDefiningOp<td::WriteOp>()) v = write.getBase();
@@ -136,25 +152,21 @@ class MakeInPlace : public mlir::PassWrapper<MakeInPlace, FunctionPass> {
     mlir::Value memory = root(value);
     if (memory == input) return;
     mlir::Operation* first = memory.getDefiningOp();  // what would write the input's memory first
-    llvm::SmallVector<mlir::Operation*> before = mayFail(ret->getBlock());
-    bool direct = first != nullptr;
-    for (mlir::Operation* r : readers(input)) {
-      if (r != first)
-        before.push_back(r);
-      else
-        direct &= overwrites(r, memory, input);
-    }
+    llvm::SmallVector<mlir::Value> versions;
+    llvm::SmallVector<mlir::Operation*> before = occupants(input, first, versions);
+    before.append(mayFail(ret->getBlock()));
     llvm::erase(before, first);
+    bool direct = first != nullptr;
+    for (mlir::Value v : versions)
+      if (llvm::is_contained(readers(v), first)) direct &= overwrites(first, memory, v);
     if (direct && order.tryBefore(before, first)) return;
     mlir::Value copy = copyBefore(ret, value);
     ret->setOperand(i, copy);
     order.add(copy.getDefiningOp());
     order.changed(ret);
-    llvm::SmallVector<mlir::Operation*> all = mayFail(ret->getBlock());
-    for (mlir::Operation* r : readers(input))
-      if (r != copy.getDefiningOp()) all.push_back(r);
-    [[maybe_unused]] bool last = order.tryBefore(all, copy.getDefiningOp());
-    assert(last && "nothing but the end depends on a final copy");
+    before = occupants(input, copy.getDefiningOp(), versions);
+    before.append(mayFail(ret->getBlock()));
+    TANDEM_CHECK(order.tryBefore(before, copy.getDefiningOp()), "only the end depends on a final copy");
   }
 
   static bool overwrites(mlir::Operation* op, mlir::Value result, mlir::Value input) {

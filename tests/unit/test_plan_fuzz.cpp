@@ -14,17 +14,27 @@ using namespace test;
 
 class Maker {
  public:
-  explicit Maker(unsigned seed) : random_(seed) {
+  // Every 20th program has rows long enough to be cut into blocks, every 4th values of a half type.
+  explicit Maker(unsigned seed) : random_(seed), scale_(seed % 20 == 7 ? 2800 : 1), halves_(seed % 4 == 1) {
     int inputs = 2 + pick(3);
     for (int i = 0; i < inputs; ++i) {
       Dims shape = shapes()[static_cast<std::size_t>(pick(static_cast<int>(shapes().size())))];
-      ValueRef v = graph.input(shape);
+      for (std::int64_t& size : shape)
+        if (size % 6 == 0) size *= scale_;
+      bool half = halves_ && pick(2) == 0;
+      ValueRef v = graph.input(shape, half ? DType::BFloat16 : DType::Float32);
       std::vector<float> values(static_cast<std::size_t>(numelOf(shape)));
       for (float& x : values) x = std::uniform_real_distribution<float>(-2, 2)(random_);
-      inputsData.push_back(bytesOf(values));
+      Bytes bytes = bytesOf(values);
+      if (half) {
+        // The upper half of a float32 is a bfloat16.
+        for (std::size_t e = 0; e < values.size(); ++e) std::memcpy(&bytes[2 * e], &bytes[4 * e + 2], 2);
+        bytes.resize(2 * values.size());
+      }
+      inputsData.push_back(bytes);
       values_.push_back(v);
     }
-    int nodes = 4 + pick(24);
+    int nodes = 4 + pick(seed % 10 == 3 ? 90 : 24);
     for (int i = 0; i < nodes; ++i) addNode();
     chooseOutputs(inputs);
   }
@@ -44,6 +54,7 @@ class Maker {
     auto n = static_cast<int>(values_.size());
     return values_[static_cast<std::size_t>(std::max(pick(n), pick(n)))];
   }
+  DType dtypeOf(ValueRef v) { return graph.trace.meta(v).dtype; }
   const Dims& shapeOf(ValueRef v) { return graph.trace.meta(v).shape; }
 
   void addNode() {
@@ -131,7 +142,7 @@ class Maker {
     ValueRef base = any();
     Window w = someWindow(shapeOf(base), true);
     for (ValueRef v : values_)
-      if (shapeOf(v) == w.shape && pick(2) == 0) {
+      if (shapeOf(v) == w.shape && dtypeOf(v) == dtypeOf(base) && pick(2) == 0) {
         values_.push_back(graph.trace.addWrite(base, v, w));
         return;
       }
@@ -144,7 +155,7 @@ class Maker {
       std::int32_t offset =
           graph.scalar(std::int64_t{5}, ScalarSlot::Source::RngOffset, static_cast<int>(graph.trace.numRandom++));
       values_.push_back({graph.node(OpCode::uniform_value, {TraceOperand::ofSlot(seed), TraceOperand::ofSlot(offset)},
-                                    {2, 4, 6, static_cast<std::int64_t>(DType::Float32)}),
+                                    {2, 4, 6 * scale_, static_cast<std::int64_t>(DType::Float32)}),
                          0});
       return;
     }
@@ -162,12 +173,16 @@ class Maker {
       if (pick(2) == 0) continue;
       std::vector<ValueRef> candidates;
       for (ValueRef v : values_)
-        if (shapeOf(v) == shapeOf({static_cast<std::uint32_t>(i), 0})) candidates.push_back(v);
+        if (shapeOf(v) == shapeOf({static_cast<std::uint32_t>(i), 0}) &&
+            dtypeOf(v) == dtypeOf({static_cast<std::uint32_t>(i), 0}))
+          candidates.push_back(v);
       outputs.push_back({candidates[static_cast<std::size_t>(pick(static_cast<int>(candidates.size())))], i});
     }
   }
 
   std::mt19937 random_;
+  std::int64_t scale_;
+  bool halves_;
   std::vector<ValueRef> values_;
 };
 
