@@ -34,6 +34,8 @@ class OpNode final : public Node {
 
   [[nodiscard]] OpCode op() const { return op_; }
   [[nodiscard]] const Layout& layout() const { return layout_; }
+  /// What was saved is gone: a backward went through and did not keep it.
+  [[nodiscard]] bool released() const { return released_; }
   [[nodiscard]] std::span<const std::int64_t> attrs() const { return {attrs_, layout_.attrs}; }
   [[nodiscard]] bool operandIsTensor(int i) const { return operands_[i].tensor; }
   [[nodiscard]] Scalar scalar(int i) const { return operands_[i].scalar; }

@@ -69,15 +69,18 @@ class Extraction {
         return false;
       }
     }
+    if (static_cast<OpNode*>(node)->released()) return true;
     if (number_.emplace(node, 0).second) order_.push_back(static_cast<OpNode*>(node));
     return true;
   }
 
-  [[nodiscard]] TapeTemplate::Target targetOf(const Edge& e) const {
+  [[nodiscard]] TapeTemplate::Target targetOf(const Edge& e) {
     using Kind = TapeTemplate::Target::Kind;
     if (!e) return {};
     if (std::int32_t i = inputOf(e); i >= 0) return {Kind::Input, static_cast<std::uint32_t>(i), 0};
-    return {Kind::Node, number_.at(e.node.get()), e.result};
+    if (auto it = number_.find(e.node.get()); it != number_.end()) return {Kind::Node, it->second, e.result};
+    out_.fixed.push_back(e.node);
+    return {Kind::Fixed, static_cast<std::uint32_t>(out_.fixed.size()) - 1, e.result};
   }
 
   void describe(OpNode& node) {
@@ -165,6 +168,8 @@ void instantiate(const TapeTemplate& t, std::span<const Edge> inputEdges, std::s
       return inputEdges[target.index];
     case Kind::Node:
       return {Ref<Node>(nodes[target.index]), target.result};
+    case Kind::Fixed:
+      return {t.fixed[target.index], target.result};
     }
     return {};
   };
@@ -198,6 +203,7 @@ void instantiate(const TapeTemplate& t, std::span<const Edge> inputEdges, std::s
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const TapeTemplate::Target& target = t.outputs[i];
     if (target.kind == Kind::Node) setHistory(outputs[i], Ref<Node>(nodes[target.index]), target.result);
+    if (target.kind == Kind::Fixed) setHistory(outputs[i], t.fixed[target.index], target.result);
   }
 }
 

@@ -19,8 +19,10 @@ namespace tandem {
 struct TapeTemplate {
   /// Where a gradient goes, or where an output's history is.
   struct Target {
-    enum class Kind : std::uint8_t { None, Node, Input } kind = Kind::None;
-    std::uint32_t index = 0;   // of the node, or of the input
+    /// Fixed: a node whose saved tensors were released while tracing. Whoever runs it gets the error that eager gives,
+    /// so every call leads to the traced one.
+    enum class Kind : std::uint8_t { None, Node, Input, Fixed } kind = Kind::None;
+    std::uint32_t index = 0;   // of the node, of the input, or among `fixed`
     std::uint32_t result = 0;  // of the node
   };
   struct Prototype {
@@ -52,6 +54,7 @@ struct TapeTemplate {
   std::vector<std::string> lines;  // by node; empty outside anomaly mode
   std::vector<Saved> saved;
   std::vector<Target> outputs;
+  std::vector<Ref<Node>> fixed;
 };
 
 /// `inputs`: the traced inputs, and `inputEdges` their gradient edges as they were before the function ran (an input

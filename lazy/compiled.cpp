@@ -5,6 +5,7 @@
 #include "autograd/autograd.h"
 #include "eager/generator.h"
 #include "runtime/base/counters.h"
+#include "runtime/plan/scalar_slots.h"
 
 namespace tandem::lazy {
 namespace {
@@ -126,7 +127,6 @@ std::shared_ptr<CompiledTrace> Tracer::finish(std::span<const Tensor> outputs, s
   std::vector<Tensor> withHistory;
   for (const Tensor& t : outputs)
     if (t.defined()) withHistory.push_back(t);
-  std::size_t numResults = withHistory.size();
   auto changed = [](const Tensor& t, const Edge& before) {
     if (!t.requiresGrad() || autograd::isLeaf(t)) return false;
     Edge now = gradEdge(t);
@@ -188,7 +188,6 @@ std::shared_ptr<CompiledTrace> Tracer::finish(std::span<const Tensor> outputs, s
   for (auto& saved : c->tape.saved) saved.traced = Tensor();
   for (const Tensor& t : withHistory) c->tapeOutputs.push_back(describe(t, fresh));
   c->numScalars = numScalars_;
-  (void)numResults;
 
   // The first run: into the storages of the trace itself.
   for (Content* f : fresh)
@@ -239,7 +238,6 @@ std::vector<Tensor> CompiledTrace::run(std::span<const Tensor> arguments, std::s
     made.back()->version = f.version;
     outs.push_back(made.back()->data());
   }
-  SmallVector<Edge*, 1> unused;
   std::vector<Edge> edges;
   if (differentiable && gradEnabled()) {
     edges.reserve(tapeInputs.size());
@@ -282,7 +280,9 @@ std::vector<Tensor> CompiledTrace::run(std::span<const Tensor> arguments, std::s
     for (const auto& r : out)
       if (r.defined()) ends.push_back(r);
     for (next = ends.size(); next < tapeOutputs.size(); ++next) ends.push_back(make(tapeOutputs[next]));
-    instantiate(tape, edges, saved, scalars, ends);
+    std::vector<Scalar> slots(plan->slots.size());
+    evaluateSlots(plan->slots, call, slots);
+    instantiate(tape, edges, saved, slots, ends);
   } else {
     for (std::size_t i = 0; i < out.size(); ++i)
       if (out[i].defined() && results[i].requiresGrad && results[i].kind == Made::Kind::Fresh) out[i].impl()->requiresGrad = true;
