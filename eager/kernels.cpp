@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "ir/schema/reduction_plan.h"
+#include "runtime/base/long_work.h"
 #include "runtime/kernel/collapse.h"
 #include "runtime/kernel/kernel_cache.h"
 #include "runtime/kernel/launch.h"
@@ -269,6 +270,7 @@ void runPointwise(const OpFacts& op, std::span<const Operand> operands, std::spa
     KernelFn fn = buildPointwise(op, operands, attrs, outs, access, outAccess, outerRank);
     entry = {key, fn};
   }
+  LongWork away(n);
   launchKernel(entry.fn, args.data(), units, perUnit);
 }
 
@@ -337,6 +339,7 @@ void runStage(const OpFacts& op, const Tensor& in, const ReductionStage& stage, 
   args[layout.pointer(0)] = address(source);
   args[layout.pointer(1)] = address(out);
   for (std::size_t k = 0; k < 2; ++k) args[layout.innerStride(k)] = strides[k][rank - 1];
+  LongWork away(outer * n * (stage.trailing ? 1 : shape[rank - 2]));
   if (!stage.trailing) {
     args[layout.reducedSize()] = shape[rank - 2];
     args[layout.reducedStride(0)] = strides[0][rank - 2];
@@ -430,6 +433,9 @@ void runLibrary(const OpFacts& op, std::span<const Operand> operands, std::span<
   }
   std::size_t numIn = at;
   for (const auto& t : outs) add(t);
+  std::int64_t largest = 0;
+  for (const auto& v : views) largest = std::max(largest, numelOf(v.shape));
+  LongWork away(largest);
   fn({views.subspan(0, numIn), views.subspan(numIn, outs.size()), attrs, scalars});
 }
 

@@ -9,6 +9,13 @@
 #include "python/src/generator.h"
 #include "python/src/lazy_bindings.h"
 #include "python/src/py_tensor.h"
+#include "runtime/base/long_work.h"
+
+namespace {
+// A thread that works for a backward pass may not hold the lock to begin with.
+void* releaseGil() { return PyGILState_Check() != 0 ? PyEval_SaveThread() : nullptr; }
+void takeGil(void* thread) { PyEval_RestoreThread(static_cast<PyThreadState*>(thread)); }
+}  // namespace
 
 PyMODINIT_FUNC PyInit__C() {
   using namespace tandem::python;
@@ -32,6 +39,8 @@ PyMODINIT_FUNC PyInit__C() {
     initModuleFunctions(module.get());
     initGenerated(module.get());
     initLazy(module.get());
+    tandem::LongWork::enter = releaseGil;
+    tandem::LongWork::leave = takeGil;
     return module.release();
   });
 }
