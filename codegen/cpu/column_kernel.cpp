@@ -8,12 +8,14 @@
 // memory order. The width of a tile and of vectors touches no column's order.
 #include "codegen/cpu/kernel_frame.h"
 #include "runtime/base/error.h"
+#include "runtime/kernel/reduction_levels.h"
 
 namespace tandem::codegen {
 
 namespace {
 
-constexpr std::int64_t kTile = 256;
+/// How many rows of one lane a cheap body takes in at once.
+constexpr std::int64_t kRowsAtOnce = 4;
 
 class ColumnLoops {
  public:
@@ -23,14 +25,12 @@ class ColumnLoops {
     f_.computeConstants();
     rows_ = f_.argument(f_.layout.reducedSize());
     blocks_ = f_.divide(f_.add(rows_, f_.i64(kLeadingBlock - 1)), f_.i64(kLeadingBlock));
-    several_ = f_.less(f_.i64(1), blocks_);
     for (int stage = 0; stage < schedule_.stages(); ++stage) {
       for (std::size_t id : schedule_.reductions(stage)) {
         const KernelStep& step = f_.signature.steps[id - schedule_.firstStep()];
         const Reduction reduction(combinerOf(step.op), step.dtype);
-        const std::int64_t line = kTile * static_cast<std::int64_t>(itemSize(reduction.type()));
-        running_.push_back({id, step.operands[0], stage, reduction, f_.scratch(kLeadingLanes * line),
-                            f_.scratch(kLeadingLanes * line), f_.scratch(line)});
+        const std::int64_t line = kColumnTile * static_cast<std::int64_t>(itemSize(reduction.type()));
+        running_.push_back({id, step.operands[0], stage, reduction, f_.scratch((kColumnResult + 1) * line)});
       }
     }
     // Sizes may be zero where there is nothing to do, and are divided by.
@@ -41,22 +41,21 @@ class ColumnLoops {
         const mlir::Value before = f_.mul(outer, f_.inner);
         const mlir::Value from = mlir::arith::MaxSIOp::create(f_.ops, b_.loc(), f_.sub(f_.begin, before), f_.i64(0));
         const mlir::Value to = f_.minimum(f_.sub(f_.end, before), f_.inner);
-        f_.loop(from, to, kTile,
-                [&](mlir::Value column) { emitTile(outer, column, f_.minimum(to, f_.add(column, f_.i64(kTile)))); });
+        f_.loop(from, to, kColumnTile, [&](mlir::Value column) {
+          emitTile(outer, column, f_.minimum(to, f_.add(column, f_.i64(kColumnTile))));
+        });
       });
     });
   }
 
  private:
-  /// One reduction and its scratch: lines of kTile columns.
+  /// One reduction and its scratch, as reduction_levels.h says.
   struct Running {
     std::size_t id;
     std::size_t operand;
     int stage;
     Reduction reduction;
-    mlir::Value lanes;   // 8 lines
-    mlir::Value level2;  // 8 lines
-    mlir::Value result;  // 1 line
+    mlir::Value lines;
   };
 
   void emitTile(mlir::Value outerLinear, mlir::Value from, mlir::Value to) {
@@ -75,58 +74,63 @@ class ColumnLoops {
 
   void emitReductions(int stage, mlir::Value outerLinear, mlir::ValueRange outer,
                       const std::vector<const Running*>& running) {
-    for (const Running* r : running) {
-      fill(r->result, 1, *r, b_.widen(r->reduction.ofNothing(b_), f_.lanes));
-      f_.when(several_, [&] { fill(r->level2, kLeadingLanes, *r, r->reduction.identity(b_, f_.lanes)); });
-    }
     std::vector<std::size_t> targets;
     for (const Running* r : running) targets.push_back(r->operand);
     const std::vector<std::size_t> ids = schedule_.varyingBehind(targets);
-    f_.loop(f_.i64(0), blocks_, 1, [&](mlir::Value block) {
-      for (const Running* r : running) fill(r->lanes, kLeadingLanes, *r, r->reduction.identity(b_, f_.lanes));
-      const mlir::Value first = f_.mul(block, f_.i64(kLeadingBlock));
-      const mlir::Value last = f_.minimum(rows_, f_.add(first, f_.i64(kLeadingBlock)));
-      f_.loop(first, last, 1, [&](mlir::Value row) {
+    const mlir::Value columns = f_.sub(to_, from_);
+    auto beginBlock = [&](mlir::Value block) {
+      for (const Running* r : running) {
+        f_.callImport(r->reduction.importName("columns"), {r->lines, columns, block, blocks_});
+      }
+    };
+    // Rows `rows`, all of one lane, in this order.
+    auto addRows = [&](const std::vector<mlir::Value>& rows, mlir::Value lane) {
+      std::vector<KernelFrame::Row> entered;
+      std::vector<mlir::Value> indexBases;
+      for (mlir::Value row : rows) {
         f_.enterRow(outer, row);
         for (int s = 0; s <= stage; ++s) f_.computeUniform(s);
-        const mlir::Value indexBase = f_.mul(f_.add(f_.mul(outerLinear, rows_), row), f_.inner);
-        const mlir::Value lane = lowBits(row, kLeadingLanes);
-        overColumns(ids, [&](const Point& point) {
-          loadResults(ids, point);
-          f_.computeAt(point, ids, indexBase);
-          for (const Running* r : running) {
-            const mlir::Value at = place(r->lanes, lane, point, *r);
-            const Val value = b_.toVector(r->reduction.enter(b_, f_.value(r->operand)));
-            store(at, *r, r->reduction.combine(b_, load(at, *r), value));
-          }
-        });
-      });
-      for (const Running* r : running) endBlock(*r, block);
-    });
-    f_.when(several_, [&] {
-      for (const Running* r : running) {
-        overVectors([&](const Point& point) {
-          store(place(r->result, f_.i64(0), point, *r), *r, combined(r->level2, point, *r));
-        });
+        entered.push_back(f_.row());
+        indexBases.push_back(f_.mul(f_.add(f_.mul(outerLinear, rows_), row), f_.inner));
       }
-    });
-  }
-
-  void endBlock(const Running& r, mlir::Value block) {
-    overVectors([&](const Point& point) {
-      const Val partial = combined(r.lanes, point, r);
-      f_.choose(
-          several_,
-          [&] {
-            const mlir::Value at = place(r.level2, lowBits(block, kLeadingLanes), point, r);
-            store(at, r, r.reduction.combine(b_, load(at, r), partial));
-            return KernelFrame::Values{};
-          },
-          [&] {
-            store(place(r.result, f_.i64(0), point, r), r, partial);
-            return KernelFrame::Values{};
+      overColumns(ids, [&](const Point& point) {
+        std::vector<Val> sums;
+        for (const Running* r : running) sums.push_back(load(place(*r, lane, point), *r));
+        for (std::size_t q = 0; q < rows.size(); ++q) {
+          f_.returnTo(entered[q]);
+          loadResults(ids, point);
+          f_.computeAt(point, ids, indexBases[q]);
+          for (std::size_t k = 0; k < running.size(); ++k) {
+            const Reduction& reduction = running[k]->reduction;
+            sums[k] = reduction.combine(b_, sums[k], b_.toVector(reduction.enter(b_, f_.value(running[k]->operand))));
+          }
+        }
+        for (std::size_t k = 0; k < running.size(); ++k) store(place(*running[k], lane, point), *running[k], sums[k]);
+      });
+    };
+    f_.loop(f_.i64(0), blocks_, 1, [&](mlir::Value block) {
+      beginBlock(block);
+      const mlir::Value last = f_.minimum(rows_, f_.mul(f_.add(block, f_.i64(1)), f_.i64(kLeadingBlock)));
+      mlir::Value first = f_.mul(block, f_.i64(kLeadingBlock));
+      // Four rows of a lane at once spare its accumulators three of four trips to memory.
+      f_.enterRow(outer, first);
+      for (int s = 0; s <= stage; ++s) f_.computeUniform(s);
+      if (cost(ids) <= kCheapBody) {
+        const mlir::Value groups = f_.add(first, f_.roundDown(f_.sub(last, first), kRowsAtOnce * kLeadingLanes));
+        f_.loop(first, groups, kRowsAtOnce * kLeadingLanes, [&](mlir::Value group) {
+          f_.loop(f_.i64(0), f_.i64(kLeadingLanes), 1, [&](mlir::Value lane) {
+            std::vector<mlir::Value> rows;
+            for (std::int64_t q = 0; q < kRowsAtOnce; ++q) {
+              rows.push_back(f_.add(f_.add(group, lane), f_.i64(q * kLeadingLanes)));
+            }
+            addRows(rows, lane);
           });
+        });
+        first = groups;
+      }
+      f_.loop(first, last, 1, [&](mlir::Value row) { addRows({row}, lowBits(row, kLeadingLanes)); });
     });
+    beginBlock(blocks_);
   }
 
   void emitOutputs(mlir::ValueRange outer) {
@@ -150,38 +154,23 @@ class ColumnLoops {
     for (std::size_t id : ids) {
       for (const Running& r : running_) {
         if (r.id != id) continue;
-        f_.setValue(id, r.reduction.leave(b_, load(place(r.result, f_.i64(0), point, r), r)));
+        f_.setValue(id, r.reduction.leave(b_, load(place(r, f_.i64(kColumnResult), point), r)));
       }
     }
   }
 
-  /// The tile's columns, the last ones masked.
+  std::size_t cost(const std::vector<std::size_t>& ids) {
+    return f_.cost(ids, [&](const Point& point) { loadResults(ids, point); });
+  }
+
+  /// The tile's columns, the last ones masked. Scratch needs no mask: its lines are as long as whole vectors.
   void overColumns(const std::vector<std::size_t>& ids, const std::function<void(const Point&)>& body) {
-    const std::size_t cost = f_.cost(ids, [&](const Point& point) { loadResults(ids, point); });
-    f_.overRange(from_, to_, cost > kDearBody, body);
-  }
-  /// Whole vectors that cover the tile's columns: for scratch, whose lines are long enough.
-  void overVectors(const std::function<void(const Point&)>& body) {
-    f_.loop(from_, to_, f_.lanes, [&](mlir::Value i) { body({i, {}, {}, {}}); });
+    f_.overRange(from_, to_, cost(ids) > kDearBody, body);
   }
 
-  void fill(mlir::Value lines, std::int64_t count, const Running& r, Val value) {
-    overVectors([&](const Point& point) {
-      for (std::int64_t line = 0; line < count; ++line) store(place(lines, f_.i64(line), point, r), r, value);
-    });
-  }
-
-  Val combined(mlir::Value lines, const Point& point, const Running& r) {
-    std::vector<Val> lanes;
-    for (std::int64_t lane = 0; lane < kLeadingLanes; ++lane) {
-      lanes.push_back(load(place(lines, f_.i64(lane), point, r), r));
-    }
-    return r.reduction.halveAcross(b_, lanes);
-  }
-
-  mlir::Value place(mlir::Value lines, mlir::Value line, const Point& point, const Running& r) {
-    const mlir::Value offset = f_.add(f_.mul(line, f_.i64(kTile)), f_.sub(point.i, from_));
-    return f_.address(lines, f_.memoryType(r.reduction.type()), offset);
+  mlir::Value place(const Running& r, mlir::Value line, const Point& point) {
+    const mlir::Value offset = f_.add(f_.mul(line, f_.i64(kColumnTile)), f_.sub(point.i, from_));
+    return f_.address(r.lines, f_.memoryType(r.reduction.type()), offset);
   }
   Val load(mlir::Value at, const Running& r) {
     const DType t = r.reduction.type();
@@ -199,7 +188,6 @@ class ColumnLoops {
   std::vector<Running> running_;
   mlir::Value rows_;
   mlir::Value blocks_;
-  mlir::Value several_;
   mlir::Value from_;
   mlir::Value to_;
 };

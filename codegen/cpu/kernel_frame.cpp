@@ -110,6 +110,18 @@ void KernelFrame::when(mlir::Value condition, const std::function<void()>& then)
   then();
 }
 
+void KernelFrame::callImport(const std::string& name, mlir::ValueRange arguments) {
+  auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(name);
+  if (!function) {
+    mlir::OpBuilder::InsertionGuard guard(ops);
+    ops.setInsertionPointToStart(module.getBody());
+    llvm::SmallVector<mlir::Type> types(arguments.getTypes());
+    auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(module.getContext()), types);
+    function = LLVM::LLVMFuncOp::create(ops, b.loc(), name, type);
+  }
+  LLVM::CallOp::create(ops, b.loc(), function, arguments);
+}
+
 mlir::Value KernelFrame::argument(std::size_t at) {
   mlir::Value& cached = argumentCache_[at];
   if (cached) return cached;

@@ -25,6 +25,8 @@ struct Point {
   mlir::Value full;   // i1, where count may be all lanes, which is then worth a branch; or null
 };
 
+/// Bodies of up to so many operations are worth repeating: a reduction keeps several vectors of lanes in registers.
+inline constexpr std::size_t kCheapBody = 16;
 /// Bodies of more operations than this are emitted once, for whole and partly filled vectors alike.
 inline constexpr std::size_t kDearBody = 48;
 
@@ -55,6 +57,9 @@ class KernelFrame {
   Values choose(mlir::Value condition, const std::function<Values()>& then, const std::function<Values()>& otherwise);
   void when(mlir::Value condition, const std::function<void()>& then);
 
+  /// Calls an import that takes a pointer and i64s, and gives nothing.
+  void callImport(const std::string& name, mlir::ValueRange arguments);
+
   // Memory.
   mlir::Value argument(std::size_t at);
   mlir::Value scratch(std::int64_t bytes);
@@ -75,6 +80,16 @@ class KernelFrame {
   /// Sets where outputs are written, and reads no input.
   void enterOutputs(mlir::ValueRange outer);
   [[nodiscard]] mlir::Value rowBase(std::size_t k) const { return bases_[k]; }
+  /// Where rows stand and the values loaded or computed there: to have several rows entered at once.
+  struct Row {
+    std::vector<mlir::Value> bases;
+    std::vector<Val> values;
+  };
+  [[nodiscard]] Row row() const { return {bases_, values_}; }
+  void returnTo(const Row& row) {
+    bases_ = row.bases;
+    values_ = row.values;
+  }
   void storeScalar(std::size_t outputIndex, mlir::Value address, Val value);
 
   /// Computes the needed values that are made of scalars alone.

@@ -63,26 +63,22 @@ Val Reduction::combine(VectorBuilder& b, Val accumulator, Val next) const {
   return isFloating(type_) ? b.select(b.ne(next, next), next, chosen) : chosen;
 }
 
-Val Reduction::halveAcross(VectorBuilder& b, std::vector<Val> lanes) const {
+Val Reduction::halve(VectorBuilder& b, std::vector<Val> lanes) const {
   while (lanes.size() > 1) {
     const std::size_t half = lanes.size() / 2;
     for (std::size_t j = 0; j < half; ++j) lanes[j] = combine(b, lanes[j], lanes[j + half]);
     lanes.resize(half);
   }
-  return lanes[0];
-}
-
-Val Reduction::halve(VectorBuilder& b, std::vector<Val> lanes) const {
-  Val v = halveAcross(b, std::move(lanes));
+  Val v = lanes[0];
   for (std::int64_t half = v.length() / 2; half > 1; half /= 2) {
     v = combine(b, b.slice(v, 0, half), b.slice(v, half, half));
   }
   return combine(b, b.element(v, 0), b.element(v, 1));
 }
 
-std::string Reduction::levelsName() const {
+std::string Reduction::importName(const char* of) const {
   const char* const names[] = {"sum", "prod", "max", "min"};
-  return strcat("tandem_levels_", names[static_cast<int>(combine_)], "_", dtypeName(type_));
+  return strcat("tandem_", of, "_", names[static_cast<int>(combine_)], "_", dtypeName(type_));
 }
 
 }  // namespace tandem::codegen

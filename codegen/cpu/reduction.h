@@ -1,5 +1,6 @@
-// The arithmetic of a reduction: its identity, how two accumulators combine, and the trees in which lanes do. What is
-// here and the loops of row_kernel.cpp and column_kernel.cpp together are the fixed order of every sum.
+// The arithmetic of a reduction: its identity, how two accumulators combine, and the tree in which lanes do. What is
+// here, the loops of row_kernel.cpp and column_kernel.cpp, and runtime/kernel/reduction_levels.cpp together are the
+// fixed order of every sum.
 #pragma once
 
 #include <string>
@@ -27,10 +28,8 @@ class Reduction {
   Val leave(VectorBuilder& b, Val accumulated) const { return b.cast(accumulated, logical_); }
   /// One value of many vectors that together are the lanes, by halving: lane j with lane j + h, h = lanes/2 ... 1.
   Val halve(VectorBuilder& b, std::vector<Val> lanes) const;
-  /// Lane-wise over vectors, each one lane of as many columns: vector j with vector j + h.
-  Val halveAcross(VectorBuilder& b, std::vector<Val> lanes) const;
-  /// The import that combines the results of blocks (runtime/kernel/reduction_levels.h).
-  [[nodiscard]] std::string levelsName() const;
+  /// The import that combines the results of blocks (runtime/kernel/reduction_levels.h); `of` is levels or columns.
+  [[nodiscard]] std::string importName(const char* of) const;
 
  private:
   Combine combine_;

@@ -15,12 +15,7 @@
 
 namespace tandem::codegen {
 
-namespace LLVM = mlir::LLVM;
-
 namespace {
-
-/// Bodies of up to this many operations: a reduction keeps its lanes in registers.
-constexpr std::size_t kCheap = 16;
 
 class RowLoops {
  public:
@@ -163,7 +158,7 @@ class RowLoops {
     const mlir::Value to = f_.minimum(f_.inner, f_.add(from, f_.i64(kTrailingBlock)));
 
     const std::size_t cost = f_.cost(ids);
-    const bool inRegisters = cost <= kCheap && running.size() <= 2;
+    const bool inRegisters = cost <= kCheapBody && running.size() <= 2;
 
     // One vector of elements, into whichever accumulators `lanesOf` names.
     auto accumulate = [&](const Point& point, const Running& r, Val lanes) {
@@ -275,21 +270,11 @@ class RowLoops {
 
   /// Hands a block's partial to levels 2 and 3: the result after the last block.
   Val throughLevels(const Running& r, Val partial, mlir::Value block, mlir::Value blocks) {
-    const std::string name = r.reduction.levelsName();
-    auto function = f_.module.lookupSymbol<LLVM::LLVMFuncOp>(name);
-    if (!function) {
-      mlir::OpBuilder::InsertionGuard guard(f_.ops);
-      f_.ops.setInsertionPointToStart(f_.module.getBody());
-      auto pointer = LLVM::LLVMPointerType::get(f_.module.getContext());
-      const mlir::Type i64 = f_.ops.getI64Type();
-      auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(f_.module.getContext()), {pointer, i64, i64});
-      function = LLVM::LLVMFuncOp::create(f_.ops, b_.loc(), name, type);
-    }
     const DType t = r.reduction.type();
     const mlir::Type element = b_.registerType(t);
     const mlir::Value at = f_.address(r.levels, element, f_.i64(kLevelsValue));
     f_.storeAt(at, partial.value, t);
-    LLVM::CallOp::create(f_.ops, b_.loc(), function, mlir::ValueRange{r.levels, block, blocks});
+    f_.callImport(r.reduction.importName("levels"), {r.levels, block, blocks});
     return {f_.loadAt(at, element, t), t};
   }
 

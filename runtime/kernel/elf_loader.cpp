@@ -35,7 +35,7 @@ void* importAddress(std::string_view name) {
   for (const Import& import : imports) {
     if (import.name == name) return import.address;
   }
-  return reinterpret_cast<void*>(findLevels(name));
+  return findLevels(name);
 }
 
 /// jmp *[rip + 0], followed by the address: an import may lie further away than a call reaches.

@@ -88,23 +88,72 @@ void levels(void* memory, std::int64_t block, std::int64_t blocks) {
   if (last) value = halve<Op>(third);
 }
 
+// Eight lines to one, column by column.
+template <class Op, class T>
+void halveLines(const T* __restrict lines, T* __restrict to, std::int64_t columns) {
+  static_assert(kLeadingLanes == 8);
+  constexpr std::int64_t w = kColumnTile;
+  for (std::int64_t c = 0; c < columns; ++c) {
+    const T a = Op::combine(lines[c], lines[c + 4 * w]);
+    const T b = Op::combine(lines[c + w], lines[c + 5 * w]);
+    const T d = Op::combine(lines[c + 2 * w], lines[c + 6 * w]);
+    const T e = Op::combine(lines[c + 3 * w], lines[c + 7 * w]);
+    to[c] = Op::combine(Op::combine(a, d), Op::combine(b, e));
+  }
+}
+
+template <class Op, class T>
+void columns(void* memory, std::int64_t columns, std::int64_t block, std::int64_t blocks) {
+  T* const lanes = static_cast<T*>(memory);
+  T* const second = lanes + kLeadingLanes * kColumnTile;
+  T* const result = lanes + kColumnResult * kColumnTile;
+  auto fill = [columns](T* line, T v) {
+    for (std::int64_t c = 0; c < columns; ++c) line[c] = v;
+  };
+  if (block == 0) {
+    // Without a row there is no block, and the sum is +0.
+    fill(result, Op::template identity<T> + T(0));
+    if (blocks > 1) {
+      for (std::int64_t lane = 0; lane < kLeadingLanes; ++lane) {
+        fill(second + lane * kColumnTile, Op::template identity<T>);
+      }
+    }
+  } else {
+    halveLines<Op>(lanes, result, columns);
+    if (blocks > 1) {
+      T* const line = second + (block - 1) % kLeadingLanes * kColumnTile;
+      for (std::int64_t c = 0; c < columns; ++c) line[c] = Op::combine(line[c], result[c]);
+    }
+  }
+  if (block < blocks) {
+    for (std::int64_t lane = 0; lane < kLeadingLanes; ++lane)
+      fill(lanes + lane * kColumnTile, Op::template identity<T>);
+  } else if (blocks > 1) {
+    halveLines<Op>(second, result, columns);
+  }
+}
+
 template <class Op>
-void addAll(std::unordered_map<std::string, LevelsFn>& table, const std::string& op) {
-  auto add = [&](DType t, LevelsFn fn) { table.emplace("tandem_levels_" + op + "_" + std::string(dtypeName(t)), fn); };
-  add(DType::UInt8, &levels<Op, std::uint8_t>);
-  add(DType::Int8, &levels<Op, std::int8_t>);
-  add(DType::Int16, &levels<Op, std::int16_t>);
-  add(DType::Int32, &levels<Op, std::int32_t>);
-  add(DType::Int64, &levels<Op, std::int64_t>);
-  add(DType::Float32, &levels<Op, float>);
-  add(DType::Float64, &levels<Op, double>);
+void addAll(std::unordered_map<std::string, void*>& table, const std::string& op) {
+  auto add = [&](DType t, LevelsFn levels, ColumnsFn columns) {
+    const std::string suffix = op + "_" + std::string(dtypeName(t));
+    table.emplace("tandem_levels_" + suffix, reinterpret_cast<void*>(levels));
+    table.emplace("tandem_columns_" + suffix, reinterpret_cast<void*>(columns));
+  };
+  add(DType::UInt8, &levels<Op, std::uint8_t>, &columns<Op, std::uint8_t>);
+  add(DType::Int8, &levels<Op, std::int8_t>, &columns<Op, std::int8_t>);
+  add(DType::Int16, &levels<Op, std::int16_t>, &columns<Op, std::int16_t>);
+  add(DType::Int32, &levels<Op, std::int32_t>, &columns<Op, std::int32_t>);
+  add(DType::Int64, &levels<Op, std::int64_t>, &columns<Op, std::int64_t>);
+  add(DType::Float32, &levels<Op, float>, &columns<Op, float>);
+  add(DType::Float64, &levels<Op, double>, &columns<Op, double>);
 }
 
 }  // namespace
 
-LevelsFn findLevels(std::string_view name) {
+void* findLevels(std::string_view name) {
   static const auto* const table = [] {
-    auto* const made = new std::unordered_map<std::string, LevelsFn>;
+    auto* const made = new std::unordered_map<std::string, void*>;
     addAll<Sum>(*made, "sum");
     addAll<Prod>(*made, "prod");
     addAll<Max>(*made, "max");

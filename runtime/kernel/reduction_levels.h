@@ -1,6 +1,6 @@
-// The upper levels of a reduction over a row of more than one block (kernel_signature.h, the trailing class): what
-// generated code calls with the partial result of each block. One of the few imports of kernel objects; out of line
-// because a block is 4096 elements, and every kernel that reduces would carry it otherwise.
+// The upper levels of reductions (kernel_signature.h, the trailing and the leading class): what generated code calls
+// once a block. Among the few imports of kernel objects; out of line because every kernel that reduces would carry it
+// otherwise, for work that is small beside that of a block.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,15 @@ using LevelsFn = void (*)(void* levels, std::int64_t block, std::int64_t blocks)
 inline constexpr std::int64_t kLevelsLength = 65;
 inline constexpr std::int64_t kLevelsValue = 64;
 
-/// By name, `tandem_levels_sum_float32`; null where there is none.
-LevelsFn findLevels(std::string_view name);
+/// The blocks of a tile of columns (the leading class). `memory` is lines of kColumnTile accumulators: kLeadingLanes
+/// lanes that generated code adds rows to, as many of level 2, and the results, which are line kColumnResult. Called
+/// with block = 0, 1, ... before the rows of each block, to take in the lanes of the block before and clear them, and
+/// with block = blocks at the end. `columns` of a line are in use.
+using ColumnsFn = void (*)(void* memory, std::int64_t columns, std::int64_t block, std::int64_t blocks);
+inline constexpr std::int64_t kColumnTile = 256;
+inline constexpr std::int64_t kColumnResult = 16;
+
+/// LevelsFn and ColumnsFn by name, `tandem_levels_sum_float32`, `tandem_columns_max_int8`; null where there is none.
+void* findLevels(std::string_view name);
 
 }  // namespace tandem
