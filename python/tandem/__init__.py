@@ -1,3 +1,4 @@
+# ruff: noqa: F401  (names are imported to be found here)
 """Tandem: tensors and deep learning with eager, lazy and compiled modes that give the same bits.
 
 `import tandem`, or for code written for PyTorch, `import tandem as torch`.

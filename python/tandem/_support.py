@@ -48,14 +48,12 @@ def equal(self: Tensor, other: Tensor) -> bool:
     return self.shape == other.shape and bool((self == other).all().item())
 
 
-def allclose(
-    self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
-) -> bool:
+def allclose(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Is |self - other| <= atol + rtol * |other| for all elements? Reads the data."""
     return bool(self.isclose(other, rtol, atol, equal_nan).all().item())
 
 
-# ---- hooks ---------------------------------------------------------------------------------------------------------------
+# ---- hooks ----
 
 
 class RemovableHandle:
@@ -86,7 +84,7 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Any) -> RemovableHand
     return RemovableHandle(self, _C._register_leaf_hook(self, hook))
 
 
-# ---- copies and pickles --------------------------------------------------------------------------------------------------
+# ---- copies and pickles ----
 
 
 def _attributes(self: Tensor) -> dict[str, Any]:
@@ -139,7 +137,7 @@ def tensor_deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
     return copied
 
 
-# ---- DLPack --------------------------------------------------------------------------------------------------------------
+# ---- DLPack ----
 
 
 def to_dlpack(self: Tensor, *, stream: Any = None, **versions: Any) -> Any:

@@ -1,4 +1,4 @@
-"""How tensors are shown: PyTorch's format, four digits, scientific where magnitudes differ much, summarised when large."""
+"""How tensors are shown, as in PyTorch: four digits, scientific where magnitudes differ much, summarised when large."""
 
 from __future__ import annotations
 

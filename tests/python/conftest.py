@@ -1,4 +1,4 @@
-"""What all Python tests share: modes to run a function in, bits to compare, and the state a test must not leave behind."""
+"""What all Python tests share: modes to run a function in, bits to compare, state that no test may leave behind."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ def leaf(*values):
     return tandem.tensor(list(values), requires_grad=True)
 
 
-# ---- backward and grad ----------------------------------------------------------------------------------------------------
+# ---- backward and grad ----
 
 
 def test_backward_accumulates():
@@ -70,7 +70,7 @@ def test_gradients_of_views_and_writes():
     assert x.grad.tolist() == [4, 8, 2, 2]
 
 
-# ---- leaves, flags, .data -----------------------------------------------------------------------------------------------------
+# ---- leaves, flags, .data ----
 
 
 def test_flags():
@@ -126,7 +126,7 @@ def test_leaves_cannot_be_written():
     assert x.item() == 2
 
 
-# ---- modes ------------------------------------------------------------------------------------------------------------------
+# ---- modes ----
 
 
 def test_no_grad_in_its_forms():
@@ -189,7 +189,7 @@ def test_modes_belong_to_their_thread():
     assert seen == [True]
 
 
-# ---- hooks ------------------------------------------------------------------------------------------------------------------
+# ---- hooks ----
 
 
 def test_tensor_hooks():
@@ -250,7 +250,7 @@ def test_backward_inside_a_hook():
     assert (x.grad.item(), w.grad.item()) == (2, 4)
 
 
-# ---- custom Functions ----------------------------------------------------------------------------------------------------------
+# ---- custom Functions ----
 
 
 class Cube(tandem.autograd.Function):
@@ -393,7 +393,7 @@ def test_function_contexts_are_freed():
     assert alive[0]() is None
 
 
-# ---- anomaly mode, long chains, threads ------------------------------------------------------------------------------------------
+# ---- anomaly mode, long chains, threads ----
 
 
 def test_anomaly_mode_names_the_forward_line():

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (one error a line)
 """Errors: their class and text, and that they leave tensors as they were. Classes are PyTorch's."""
 
 import numpy as np

@@ -108,7 +108,9 @@ def test_zero_dim_tensors_select():
     assert part._base is x
     np.testing.assert_array_equal(part.numpy(), BASE[2])
     y = tandem.tensor(5.0)
-    assert y[...].item() == 5 and y[None].shape == (1,) and y[True].shape == (1,) and y[tandem.tensor(False)].shape == (0,)
+    assert (
+        y[...].item() == 5 and y[None].shape == (1,) and y[True].shape == (1,) and y[tandem.tensor(False)].shape == (0,)
+    )
 
 
 @pytest.mark.parametrize("name", [*VIEWS, *COPIES])

@@ -23,7 +23,7 @@ DTYPES = {
 }
 
 
-# ---- making ---------------------------------------------------------------------------------------------------------------
+# ---- making ----
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,13 @@ def test_integers_that_do_not_fit_are_refused():
 
 def test_bfloat16_rounds_to_nearest_even():
     values = [1 + 2**-8, 1 + 3 * 2**-8, 1 + 2**-8 + 2**-20, 3.4e38, float("inf")]
-    assert tandem.tensor(values, dtype=tandem.bfloat16).tolist() == [1.0, 1 + 2**-6, 1 + 2**-7, float("inf"), float("inf")]
+    assert tandem.tensor(values, dtype=tandem.bfloat16).tolist() == [
+        1.0,
+        1 + 2**-6,
+        1 + 2**-7,
+        float("inf"),
+        float("inf"),
+    ]
 
 
 def test_tensor_copies_and_as_tensor_shares():
@@ -95,7 +101,7 @@ def test_old_constructor():
     assert tandem.Tensor([2, 3]).tolist() == [2.0, 3.0]
 
 
-# ---- attributes -----------------------------------------------------------------------------------------------------------
+# ---- attributes ----
 
 
 def test_sizes_strides_and_bytes():
@@ -157,7 +163,7 @@ def test_promotion(a, b):
             assert promoted is (a if a.is_floating_point else b)
 
 
-# ---- to and from Python -----------------------------------------------------------------------------------------------------
+# ---- to and from Python ----
 
 
 def test_numbers():
@@ -191,7 +197,7 @@ def test_unusual_numbers_as_operands():
     assert t.__add__("x") is NotImplemented
 
 
-# ---- NumPy ----------------------------------------------------------------------------------------------------------------
+# ---- NumPy ----
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -244,7 +250,7 @@ def test_dlpack():
     assert tandem.from_dlpack(np.arange(3)).tolist() == [0, 1, 2]
 
 
-# ---- identity, copies, pickles, lifetime --------------------------------------------------------------------------------------
+# ---- identity, copies, pickles, lifetime ----
 
 
 def test_one_object_for_one_tensor():
@@ -312,7 +318,7 @@ def test_pickle_keeps_class_and_gradient_request():
     assert empty.shape == (0, 3)
 
 
-# ---- conversion -------------------------------------------------------------------------------------------------------------
+# ---- conversion ----
 
 
 def test_to():
@@ -337,7 +343,7 @@ def test_new_tensors_of_the_same_dtype():
     assert t.new_zeros(2, dtype=tandem.int8, requires_grad=False).dtype is tandem.int8
 
 
-# ---- writes -----------------------------------------------------------------------------------------------------------------
+# ---- writes ----
 
 
 def test_fill_copy_zero():
@@ -377,7 +383,7 @@ def test_generators():
     assert tandem.equal(tandem.rand(2), c)
 
 
-# ---- the rest -----------------------------------------------------------------------------------------------------------------
+# ---- the rest ----
 
 
 def test_threads_counters_cuda():
