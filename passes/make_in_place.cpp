@@ -37,6 +37,8 @@ class MakeInPlace : public mlir::PassWrapper<MakeInPlace, FunctionPass> {
     for (mlir::Operation& op : llvm::make_early_inc_range(block))
       if (auto write = mlir::dyn_cast<td::WriteOp>(op)) placeWrite(order, write, ret);
     for (unsigned i = 0; i < ret.getValues().size(); ++i)
+      if (ret.getInto()[i] < 0) leaveInput(order, ret, i);
+    for (unsigned i = 0; i < ret.getValues().size(); ++i)
       if (ret.getInto()[i] >= 0) placeIntoInput(order, ret, i);
     order.apply();
   }
@@ -144,6 +146,15 @@ class MakeInPlace : public mlir::PassWrapper<MakeInPlace, FunctionPass> {
           }))
         calls.push_back(call);
     return calls;
+  }
+
+  // A state that an input passes through, and that leaves too, leaves as a copy.
+  static void leaveInput(Ordering& order, td::ReturnOp ret, unsigned i) {
+    mlir::Value value = ret.getValues()[i];
+    if (!mlir::isa<mlir::BlockArgument>(root(value))) return;
+    ret->setOperand(i, copyBefore(ret, value));
+    order.add(ret.getValues()[i].getDefiningOp());
+    order.changed(ret);
   }
 
   static void placeIntoInput(Ordering& order, td::ReturnOp ret, unsigned i) {

@@ -3,6 +3,25 @@
 #include <llvm/ADT/TypeSwitch.h>
 #include <mlir/IR/DialectImplementation.h>
 
+// The attributes of table operations: `[1, 0]`, nothing where there are none.
+static mlir::ParseResult parseAttrs(mlir::OpAsmParser& parser, mlir::DenseI64ArrayAttr& attrs) {
+  llvm::SmallVector<std::int64_t> values;
+  if (mlir::succeeded(parser.parseOptionalLSquare())) {
+    if (mlir::failed(parser.parseOptionalRSquare())) {
+      auto one = [&] { return parser.parseInteger(values.emplace_back()); };
+      if (parser.parseCommaSeparatedList(one) || parser.parseRSquare()) return mlir::failure();
+    }
+  }
+  attrs = mlir::DenseI64ArrayAttr::get(parser.getContext(), values);
+  return mlir::success();
+}
+static void printAttrs(mlir::OpAsmPrinter& printer, mlir::Operation*, mlir::DenseI64ArrayAttr attrs) {
+  if (attrs.empty()) return;
+  printer << " [";
+  llvm::interleaveComma(attrs.asArrayRef(), printer);
+  printer << "]";
+}
+
 #include "ir/dialect/td_dialect.cpp.inc"
 #define GET_ATTRDEF_CLASSES
 #include "ir/dialect/td_attrs.cpp.inc"

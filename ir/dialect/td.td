@@ -33,7 +33,7 @@ class TD_TableOp<string mnemonic> : TD_Op<mnemonic, [Pure]> {
   let arguments = (ins TD_OpAttr:$op, Variadic<TD_Operand>:$inputs,
                    DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$attrs);
   let results = (outs Variadic<TD_Tensor>:$results);
-  let assemblyFormat = "`` $op `(` $inputs `)` ($attrs^)? attr-dict `:` functional-type($inputs, $results)";
+  let assemblyFormat = "`` $op `(` $inputs `)` custom<Attrs>($attrs) attr-dict `:` functional-type($inputs, $results)";
   let hasVerifier = 1;
 }
 
