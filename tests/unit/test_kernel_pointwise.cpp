@@ -271,6 +271,70 @@ TEST(KernelPointwise, MayWriteWhereItReads) {
   for (std::size_t i = 0; i < x.size(); ++i) EXPECT_EQ(x[i], before[i] + before[i]);
 }
 
+TEST(KernelPointwise, DearBodiesHaveTheSameBitsInEveryShape) {
+  // A vector, its partly filled end, a strided walk and a row-uniform scalar: four ways through one body.
+  for (OpCode op : {OpCode::exp, OpCode::tanh, OpCode::sin, OpCode::log, OpCode::erf}) {
+    Build unit(KernelKind::Row), strided(KernelKind::Row), uniform(KernelKind::Row, 1);
+    unit.output(kF32, Access::Unit, unit.step(op, kF32, {unit.input(kF32)}));
+    strided.output(kF32, Access::Strided, strided.step(op, kF32, {strided.input(kF32, Access::Strided)}));
+    uniform.output(kF32, Access::Unit, uniform.step(op, kF32, {uniform.input(kF32, Access::Zero)}));
+    auto x = noises<float>(64, 300);
+    x[3] = 1e9F;
+    x[5] = std::numeric_limits<float>::infinity();
+    x[40] = -0.0F;
+    std::vector<float> expected(64);
+    run(uniform.signature,
+        Args(uniform.signature).outer(0, 64).inner(1).operand(0, x.data(), 0, {1}).operand(1, expected.data(), 1, {1}),
+        0, 64);
+    for (std::int64_t n = 1; n <= 64; ++n) {
+      std::vector<float> z(65, 5), spread(64 * 3), w(64 * 2, 5);
+      for (std::int64_t i = 0; i < n; ++i) spread[i * 3] = x[i];
+      run(unit.signature, Args(unit.signature).inner(n).operand(0, x.data()).operand(1, z.data()), 0, n);
+      run(strided.signature, Args(strided.signature).inner(n).operand(0, spread.data(), 3).operand(1, w.data(), 2), 0,
+          n);
+      for (std::int64_t i = 0; i < n; ++i) {
+        ASSERT_TRUE(sameBits(z[i], expected[i])) << static_cast<int>(op) << " of " << x[i] << " at " << i << "/" << n;
+        ASSERT_TRUE(sameBits(w[i * 2], expected[i])) << static_cast<int>(op) << " of " << x[i];
+        ASSERT_EQ(w[i * 2 + 1], 5);
+      }
+      ASSERT_EQ(z[n], 5);
+    }
+  }
+}
+
+TEST(KernelPointwise, DearBodiesOfNarrowTypes) {
+  Build k(KernelKind::Row);
+  const auto a = k.input(DType::Float16), c = k.input(DType::Bool);
+  const auto e = k.step(OpCode::tanh, kF32, {k.step(OpCode::to, kF32, {a})});
+  k.output(kF32, Access::Unit, k.step(OpCode::where, kF32, {c, e, k.step(OpCode::neg, kF32, {e})}));
+  k.output(DType::Int8, Access::Unit, k.step(OpCode::to, DType::Int8, {k.step(OpCode::mul, kF32, {e, e})}));
+  for (std::int64_t n : {1, 7, 8, 20, 33}) {
+    std::vector<_Float16> x(static_cast<std::size_t>(n));
+    std::vector<std::uint8_t> mask(static_cast<std::size_t>(n));
+    for (std::int64_t i = 0; i < n; ++i) {
+      x[i] = static_cast<_Float16>(static_cast<float>(noise(i) * 8));
+      mask[i] = i % 2;
+    }
+    std::vector<float> z(static_cast<std::size_t>(n + 1), 3);
+    std::vector<std::int8_t> b(static_cast<std::size_t>(n + 1), 3);
+    run(k.signature,
+        Args(k.signature)
+            .inner(n)
+            .operand(0, x.data())
+            .operand(1, mask.data())
+            .operand(2, z.data())
+            .operand(3, b.data()),
+        0, n);
+    for (std::int64_t i = 0; i < n; ++i) {
+      const float t = std::tanh(static_cast<float>(x[i]));
+      ASSERT_NEAR(z[i], mask[i] != 0 ? t : -t, 1e-6);
+      ASSERT_EQ(b[i], static_cast<std::int8_t>(z[i] * z[i]));
+    }
+    EXPECT_EQ(z[n], 3);
+    EXPECT_EQ(b[n], 3);
+  }
+}
+
 TEST(KernelPointwise, NeverContracts) {
   // With a fused multiply-add, a*b - rounded(a*b) would show the rounding error instead of zero.
   Build k(KernelKind::Row);
