@@ -315,6 +315,7 @@ void applyOut(const Tensor& out, OpCode op, Operands operands, Attrs attrs) {
 Tensor applyView(OpCode op, const Tensor& base, Dims shape, Dims strides, std::int64_t offset, Attrs attrs) {
   const Operand operands[] = {base};
   if (base.impl()->viewBase) refresh(operands);
+  if (activeRecorder != nullptr) activeRecorder->touch(base);
   Tensor view = makeAlias(base, std::move(shape), std::move(strides), offset);
   view.impl()->viewBase = base.impl()->viewBase ? base.impl()->viewBase : base.ref();
   view.impl()->untracked = base.impl()->untracked;

@@ -17,6 +17,8 @@ class Recorder {
                       std::span<const TensorMeta> metas, std::span<Tensor> results) = 0;
   /// Records a write of `value` (same shape and dtype) through the window `into`; its storage becomes pending.
   virtual void recordWrite(const Tensor& into, const Tensor& value) = 0;
+  /// A view was taken of `base`, which may be memory that no recorded operation has read.
+  virtual void touch(const Tensor& base) = 0;
 };
 
 /// The recorder of this thread: set inside `lazy()` and while tracing; null otherwise.

@@ -188,6 +188,7 @@ std::shared_ptr<CompiledTrace> Tracer::finish(std::span<const Tensor> outputs, s
   for (auto& saved : c->tape.saved) saved.traced = Tensor();
   for (const Tensor& t : withHistory) c->tapeOutputs.push_back(describe(t, fresh));
   c->numScalars = numScalars_;
+  c->slots = session_->trace().slots;
 
   // The first run: into the storages of the trace itself.
   for (Content* f : fresh)
@@ -199,7 +200,7 @@ std::shared_ptr<CompiledTrace> Tracer::finish(std::span<const Tensor> outputs, s
   std::vector<void*> outs;
   for (Content* f : fresh) outs.push_back(f->storage->data());
   Generator& g = defaultGenerator();
-  PlanRun run{ins, outs, scalars, g.seed(), g.offset()};
+  PlanRun run{ins, outs, scalars, g.seed(), g.offset(), c->slots};
   g.setOffset(g.offset() + static_cast<std::int64_t>(c->plan->numRandom));
   runPlan(*c->plan, run);
   while (session_->first() != nullptr) session_->first()->storage->setPending(nullptr);
@@ -248,7 +249,7 @@ std::vector<Tensor> CompiledTrace::run(std::span<const Tensor> arguments, std::s
   }
   Generator& g = defaultGenerator();
   PlanRun call{std::span<void* const>(ins.data(), ins.size()), std::span<void* const>(outs.data(), outs.size()), scalars,
-               g.seed(), g.offset()};
+               g.seed(), g.offset(), slots};
   g.setOffset(g.offset() + static_cast<std::int64_t>(plan->numRandom));
   runPlan(*plan, call);
   for (std::size_t k = 0; k < inputs.size(); ++k) storages[k]->version += inputs[k].writes;
@@ -280,9 +281,9 @@ std::vector<Tensor> CompiledTrace::run(std::span<const Tensor> arguments, std::s
     for (const auto& r : out)
       if (r.defined()) ends.push_back(r);
     for (next = ends.size(); next < tapeOutputs.size(); ++next) ends.push_back(make(tapeOutputs[next]));
-    std::vector<Scalar> slots(plan->slots.size());
-    evaluateSlots(plan->slots, call, slots);
-    instantiate(tape, edges, saved, slots, ends);
+    std::vector<Scalar> values(slots.size());
+    evaluateSlots(slots, call, values);
+    instantiate(tape, edges, saved, values, ends);
   } else {
     for (std::size_t i = 0; i < out.size(); ++i)
       if (out[i].defined() && results[i].requiresGrad && results[i].kind == Made::Kind::Fresh) out[i].impl()->requiresGrad = true;

@@ -63,6 +63,7 @@ struct CompiledTrace {
   std::vector<GradSlot> grads;
   std::vector<GradGuard> gradGuards;
   std::uint32_t numScalars = 0;
+  std::vector<ScalarSlot> slots;  // of the trace
 
   bool differentiable = false;
   TapeTemplate tape;

@@ -114,6 +114,16 @@ std::int32_t Session::inputOf(const Tensor& t) {
   return addInput(base && base->storage == t.impl()->storage ? Tensor(base) : t, s);
 }
 
+void Session::note(const Tensor& t) {
+  if (tracing_ && t.requiresGrad() && noted_.insert(t.impl()).second) differentiable_.push_back({t, gradEdge(t)});
+}
+
+void Session::touch(const Tensor& base) {
+  if (!tracing_ || base.isPending()) return;
+  (void)inputOf(base);
+  note(base);
+}
+
 ValueRef Session::valueOf(const Tensor& t) {
   Storage* s = t.impl()->storage.get();
   if (s->isPending() && contentOf(s)->session != this) s->pending()->materialize();
@@ -125,7 +135,7 @@ ValueRef Session::valueOf(const Tensor& t) {
     if (c->input >= 0) base = inputs_[c->input].offset;
   } else {
     std::int32_t k = inputOf(t);
-    if (tracing_ && t.requiresGrad() && noted_.insert(t.impl()).second) differentiable_.push_back({t, gradEdge(t)});
+    note(t);
     value = inputs_[k].value;
     base = inputs_[k].offset;
   }
@@ -302,7 +312,7 @@ void Session::flush() {
     std::vector<void*> outs;
     for (Content* c : made) outs.push_back(c->storage->data());
     Generator& g = defaultGenerator();
-    PlanRun run{ins, outs, {}, g.seed(), g.offset()};
+    PlanRun run{ins, outs, {}, g.seed(), g.offset(), trace_.slots};
     g.setOffset(g.offset() + static_cast<std::int64_t>(trace_.numRandom));
     runPlan(*plan, run);
   } catch (...) {

@@ -69,6 +69,7 @@ class Session final : public Recorder {
   void record(OpCode op, std::span<const Operand> operands, std::span<const std::int64_t> attrs,
               std::span<const TensorMeta> metas, std::span<Tensor> results) override;
   void recordWrite(const Tensor& into, const Tensor& value) override;
+  void touch(const Tensor& base) override;
 
   /// Runs what is recorded and needed, and starts an empty trace.
   void flush();
@@ -112,6 +113,7 @@ class Session final : public Recorder {
   friend class Content;
   std::int32_t slotOf(const Scalar& s);
   std::int32_t inputOf(const Tensor& t);
+  void note(const Tensor& t);
   std::int32_t addInput(const Tensor& root, Storage* storage);
   Content* contentOf(Storage* s) const;
   Tensor fresh(ValueRef value, const TensorMeta& meta);

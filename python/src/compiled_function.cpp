@@ -70,14 +70,17 @@ struct Entry {
   std::vector<PyRef> alive;
   std::uint64_t epochSeen = 0;
 
-  [[nodiscard]] bool fits(const CallSignature& call) {
+  /// Versions only grow: an entry that fails here will never hold again.
+  [[nodiscard]] bool current() {
+    if (epochSeen == epoch) return true;
+    for (const auto& g : containers)
+      if (!g.holds()) return false;
+    epochSeen = epoch;
+    return true;
+  }
+  [[nodiscard]] bool fits(const CallSignature& call) const {
     for (const auto& g : names)
       if (!g.holds()) return false;
-    if (epochSeen != epoch) {
-      for (const auto& g : containers)
-        if (!g.holds()) return false;
-      epochSeen = epoch;
-    }
     return trace->fits(call.tensors);
   }
 };
@@ -123,7 +126,7 @@ class Slots final : public SlotArithmetic {
 // ---- tracing -------------------------------------------------------------------------------------------------------
 
 /// Calls tandem._compile's watcher: `start()` before the body, `stop()` after; what stop returns is
-/// (globals and cells, containers): lists of (holder, name or None) and of objects with a `_version`.
+/// (globals and cells, containers): lists of (holder, name or None) and of (object, its `_version` when first seen).
 void readGuards(PyObject* found, Entry& entry) {
   PyObject* names = PyTuple_GET_ITEM(found, 0);
   PyObject* containers = PyTuple_GET_ITEM(found, 1);
@@ -136,10 +139,9 @@ void readGuards(PyObject* found, Entry& entry) {
     entry.names.push_back(std::move(g));
   }
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(containers); ++i) {
-    PyObject* o = PyList_GET_ITEM(containers, i);
+    PyObject* o = PyTuple_GET_ITEM(PyList_GET_ITEM(containers, i), 0);
     PyRef attributes(checked(PyObject_GetAttrString(o, "__dict__")));
-    PyRef version(checked(PyObject_GetAttrString(o, "_version")));
-    entry.containers.push_back({attributes, PyLong_AsLong(version.get())});
+    entry.containers.push_back({attributes, PyLong_AsLong(PyTuple_GET_ITEM(PyList_GET_ITEM(containers, i), 1))});
     entry.alive.push_back(PyRef::borrow(o));
   }
 }
@@ -215,7 +217,6 @@ PyRef traceOnce(Function& f, const CallSignature& call, PyObject* const* args, P
   entry.trace = tracer->finish(outputs, scalars);
   readGuards(found.get(), entry);
   for (PyObject* o : call.identities) entry.alive.push_back(PyRef::borrow(o));
-  entry.epochSeen = epoch;
   return result;
 }
 
@@ -229,6 +230,7 @@ PyObject* callCompiled(PyObject* self, PyObject* const* args, std::size_t flagge
       CallSignature call;
       readSignature(args, numArgs, keywords, f.whole, call);
       auto& known = f.entries[call.key];
+      std::erase_if(known, [](const auto& entry) { return !entry->current(); });
       for (const auto& entry : known) {
         if (!entry->fits(call)) continue;
         for (const auto& s : entry->scalars) call.scalars.push_back(s.read());

@@ -48,7 +48,7 @@ class _Watch:
     def __init__(self, fn: Callable[..., Any]) -> None:
         self.codes: set[types.CodeType] = set()
         self.names: dict[tuple[int, str | None], tuple[Any, str | None]] = {}
-        self.containers: dict[int, Any] = {}
+        self.containers: dict[int, tuple[Any, int]] = {}
         self.before = sys.getprofile()
         self.enter_callable(fn)
         sys.setprofile(self)
@@ -69,7 +69,9 @@ class _Watch:
     def enter_container(self, owner: Any) -> None:
         attributes = getattr(owner, "__dict__", None)
         if isinstance(attributes, dict) and isinstance(attributes.get("_version"), int):
-            self.containers[id(owner)] = owner
+            # As it was first seen: what the function itself changes (an optimizer's first step makes its state) makes
+            # the next call look different.
+            self.containers.setdefault(id(owner), (owner, attributes["_version"]))
 
     def enter_callable(self, fn: Any) -> None:
         """Closure cells of a function, and of the functions found in them."""
@@ -95,8 +97,8 @@ class _Watch:
                 self.names[id(namespace), name] = (namespace, name)
                 self.enter_callable(namespace[name])
 
-    def stop(self) -> tuple[list[tuple[Any, str | None]], list[Any]]:
-        """Ends the watch: (holder, name) of every global and cell, and the containers."""
+    def stop(self) -> tuple[list[tuple[Any, str | None]], list[tuple[Any, int]]]:
+        """Ends the watch: (holder, name) of every global and cell; (container, version)."""
         sys.setprofile(self.before)
         return list(self.names.values()), list(self.containers.values())
 

@@ -183,8 +183,12 @@ void runPlan(const Plan& plan, const PlanRun& run) {
   TANDEM_CHECK(plan.starts.size() == plan.instrs.size(), "the plan was not resolved");
   Arena arena(plan.arenaBytes);
   bindBuffers(plan, run, arena.data(), work.bases);
+  // The trace's slots, then constants that lowering added.
+  std::span<const ScalarSlot> slots = run.slots.empty() ? std::span<const ScalarSlot>(plan.slots) : run.slots;
+  TANDEM_CHECK(slots.size() <= plan.slots.size(), slots.size(), " ", plan.slots.size());
   work.slots.resize(plan.slots.size());
-  evaluateSlots(plan.slots, run, work.slots);
+  evaluateSlots(slots, run, std::span(work.slots).first(slots.size()));
+  for (std::size_t i = slots.size(); i < plan.slots.size(); ++i) work.slots[i] = plan.slots[i].value;
 
   work.blocks = plan.blocks;
   for (const PlanPatch& p : plan.pointerPatches)

@@ -114,6 +114,9 @@ struct PlanRun {
   std::span<const Scalar> arguments;  // scalar arguments
   std::int64_t seed = 0;
   std::int64_t offset = 0;
+  /// The slots of the trace that is run: a plan serves all traces of one structure, whose constants differ. Empty: the
+  /// plan's own.
+  std::span<const ScalarSlot> slots;
 };
 /// Runs the instructions in order. Errors of library calls (index checks) carry the instruction's line.
 void runPlan(const Plan& plan, const PlanRun& run);
