@@ -101,7 +101,7 @@ inline Ran run(const Plan& plan, const Trace& trace, const std::vector<TraceOutp
   for (Bytes& b : ran.inputs) in.push_back(b.data());
   for (std::size_t i = 0; i < outputs.size(); ++i)
     if (outputs[i].intoInput < 0) out.push_back(ran.outputs[i].data());
-  runPlan(plan, {in, out, arguments, 1234, 5});
+  runPlan(plan, {in, out, arguments, 1234, 5, {}});
   for (std::size_t i = 0; i < outputs.size(); ++i)
     if (outputs[i].intoInput >= 0) ran.outputs[i] = ran.inputs[static_cast<std::size_t>(outputs[i].intoInput)];
   return ran;
