@@ -377,15 +377,19 @@ void KernelFrame::computeAt(const Point& point, const std::vector<std::size_t>& 
   }
 }
 
-void KernelFrame::storeOutput(std::size_t o, const Point& point) {
-  const KernelOutput& output = signature.outputs[o];
-  Val value = values_[output.value];
-  const DType to = output.operand.dtype;
-  const DType from = schedule.value(output.value).dtype;
+void KernelFrame::storeAsOutput(std::size_t o, std::size_t id, const Point& point) {
+  Val value = values_[id];
+  const DType to = signature.outputs[o].operand.dtype;
+  const DType from = schedule.value(id).dtype;
   TANDEM_CHECK(from == to || (isHalf(to) && from == DType::Float32), "output ", o, " stores ", dtypeName(from), " as ",
                dtypeName(to), " in ", signature.text());
   if (from != to) value = b.roundToHalf(value, to);
   storeVector(signature.inputs.size() + o, point, toMemory(b.toVector(value), to));
+}
+
+void KernelFrame::loadFromOutput(std::size_t o, std::size_t id, const Point& point) {
+  const std::size_t k = signature.inputs.size() + o;
+  values_[id] = fromMemory(loadVector(k, point), operand(k).dtype);
 }
 
 void KernelFrame::storeScalar(std::size_t o, mlir::Value address, Val value) {

@@ -102,7 +102,10 @@ class KernelFrame {
   /// of inner index 0 of the row.
   void computeAt(const Point& point, const std::vector<std::size_t>& ids, mlir::Value indexBase);
   /// Stores output number `o` at a point.
-  void storeOutput(std::size_t o, const Point& point);
+  void storeOutput(std::size_t o, const Point& point) { storeAsOutput(o, signature.outputs[o].value, point); }
+  /// Keeps a value of the output's dtype in its memory for a later pass, and takes it from there.
+  void storeAsOutput(std::size_t o, std::size_t id, const Point& point);
+  void loadFromOutput(std::size_t o, std::size_t id, const Point& point);
   /// A point whose lanes end after `count` elements.
   Point partialPoint(mlir::Value i, mlir::Value count);
   /// Calls `body` with points that cover [from, to): a loop over whole vectors and a partly filled one behind it, which

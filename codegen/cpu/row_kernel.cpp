@@ -103,6 +103,16 @@ class RowLoops {
     const std::vector<std::size_t> outputs = outputsOf(stage);
     std::vector<std::size_t> targets;
     for (std::size_t o : outputs) targets.push_back(f_.signature.outputs[o].value);
+    if (carries_) {
+      const Schedule::Carried& carried = *schedule_.carried();
+      const std::vector<std::size_t> ids = schedule_.varyingBehind(targets, carried.value);
+      f_.overRange(from, to, false, [&](const Point& point) {
+        f_.loadFromOutput(carried.output, carried.value, point);
+        f_.computeAt(point, ids, indexBase_);
+        f_.storeOutput(carried.output, point);
+      });
+      return;
+    }
     const std::vector<std::size_t> ids = schedule_.varyingBehind(targets);
     f_.overRange(from, to, f_.cost(ids) > kDearBody, [&](const Point& point) {
       f_.computeAt(point, ids, indexBase_);
@@ -157,6 +167,14 @@ class RowLoops {
     const mlir::Value from = f_.mul(block, f_.i64(kTrailingBlock));
     const mlir::Value to = f_.minimum(f_.inner, f_.add(from, f_.i64(kTrailingBlock)));
 
+    // Worth a trip to memory only where computing it again costs more.
+    const bool carry = schedule_.carried() && schedule_.carried()->stage == stage &&
+                       f_.cost(schedule_.varyingBehind({schedule_.carried()->value})) > kCheapBody;
+    carries_ = carries_ || carry;
+    auto store = [&](const Point& point) {
+      if (carry) f_.storeAsOutput(schedule_.carried()->output, schedule_.carried()->value, point);
+      for (std::size_t o : outputs) f_.storeOutput(o, point);
+    };
     const std::size_t cost = f_.cost(ids);
     const bool inRegisters = cost <= kCheapBody && running.size() <= 2;
 
@@ -173,7 +191,7 @@ class RowLoops {
         const mlir::Value at = f_.address(r.lanes, f_.memoryType(r.reduction.type()), lane);
         storeLanes(at, r, accumulate(point, r, loadLanes(at, r)));
       }
-      for (std::size_t o : outputs) f_.storeOutput(o, point);
+      store(point);
     };
     auto vectorAt = [&](const Running& r, int v) {
       return f_.address(r.lanes, f_.memoryType(r.reduction.type()), f_.i64(std::int64_t{v} * f_.lanes));
@@ -207,7 +225,7 @@ class RowLoops {
             mlir::Value& slot = next[k * vectors_ + v];
             slot = accumulate(point, running[k], {slot, running[k].reduction.type()}).value;
           }
-          for (std::size_t o : outputs) f_.storeOutput(o, point);
+          store(point);
         }
         return next;
       });
@@ -287,6 +305,7 @@ class RowLoops {
   const Schedule& schedule_;
   const int vectors_;  // of the 32 lanes
   mlir::Value indexBase_;
+  bool carries_ = false;  // the last pass reads the schedule's carried value instead of computing it
 };
 
 }  // namespace

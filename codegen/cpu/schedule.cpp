@@ -58,22 +58,54 @@ Schedule::Schedule(const KernelSignature& signature)
       if (!reductions_[stage].empty()) storeStage_ = std::max(storeStage_, stage);
     }
   }
+  if (signature.kind == KernelKind::Row) findCarried();
+}
+
+// Nothing may read an input after the carried value has been written, as the output may share its memory: the pass is
+// the last that reads any, and there is no other elementwise output.
+void Schedule::findCarried() {
+  if (storeStage_ < 1 || !reductions_[storeStage_].empty()) return;
+  int stage = storeStage_ - 1;
+  while (stage > 0 && reductions_[stage].empty()) --stage;
+  std::optional<std::size_t> output;
+  for (std::size_t o = 0; o < signature_.outputs.size(); ++o) {
+    if (signature_.outputs[o].operand.access == Access::Zero) continue;
+    if (output) return;
+    output = o;
+  }
+  std::vector<std::size_t> reduced;
+  for (std::size_t id : reductions_[stage]) reduced.push_back(signature_.steps[id - firstStep_].operands[0]);
+  const DType stored = signature_.outputs[*output].operand.dtype;
+  const std::vector<std::size_t> computed = varyingBehind(reduced);
+  for (std::size_t k = computed.size(); k-- > 0;) {
+    const std::size_t id = computed[k];
+    if (id < firstStep_ || values_[id].dtype != stored || isHalf(stored)) continue;
+    const std::size_t target = signature_.outputs[*output].value;
+    const std::vector<std::size_t> behind = varyingBehind({target}, id);
+    const bool fromSteps = std::all_of(behind.begin(), behind.end(), [&](std::size_t v) {
+      return v >= firstStep_ && signature_.steps[v - firstStep_].kind == KernelStep::Kind::Pointwise;
+    });
+    if (!fromSteps || target == id) continue;
+    carried_ = Carried{*output, id, stage};
+    return;
+  }
 }
 
 bool Schedule::isReduce(std::size_t id) const {
   return id >= firstStep_ && signature_.steps[id - firstStep_].kind == KernelStep::Kind::Reduce;
 }
 
-std::vector<std::size_t> Schedule::varyingBehind(const std::vector<std::size_t>& targets) const {
+std::vector<std::size_t> Schedule::varyingBehind(const std::vector<std::size_t>& targets,
+                                                 std::optional<std::size_t> known) const {
   std::vector<bool> wanted(values_.size(), false);
   for (std::size_t id : targets) wanted[id] = true;
   for (std::size_t id = values_.size(); id-- > firstStep_;) {
-    if (!wanted[id] || isReduce(id)) continue;
+    if (!wanted[id] || isReduce(id) || id == known) continue;
     for (std::uint16_t operand : signature_.steps[id - firstStep_].operands) wanted[operand] = true;
   }
   std::vector<std::size_t> ids;
   for (std::size_t id = 0; id < values_.size(); ++id) {
-    if (wanted[id] && !values_[id].uniform) ids.push_back(id);
+    if (wanted[id] && !values_[id].uniform && id != known) ids.push_back(id);
   }
   return ids;
 }

@@ -3,6 +3,7 @@
 // (maximum, sum, quotient), each a pass over the row that recomputes the elementwise values it needs.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "runtime/kernel/kernel_signature.h"
@@ -31,8 +32,18 @@ class Schedule {
   /// Where outputs that move with the inner index are stored: the last stage that reads inputs, because an output may
   /// share its memory with one. -1 where there are none.
   [[nodiscard]] int storeStage() const { return storeStage_; }
-  /// The varying (not uniform) values that `targets` depend on, through pointwise steps, in order of computation.
-  [[nodiscard]] std::vector<std::size_t> varyingBehind(const std::vector<std::size_t>& targets) const;
+  /// The varying (not uniform) values that `targets` depend on, through pointwise steps, in order of computation; not
+  /// `known` and what only that depends on.
+  [[nodiscard]] std::vector<std::size_t> varyingBehind(const std::vector<std::size_t>& targets,
+                                                       std::optional<std::size_t> known = {}) const;
+  /// A value that the last reduction over the row computes and all that the one elementwise output needs beside
+  /// row-uniform ones, as the exponentials of a softmax: the output's memory can carry it from one pass to the next.
+  struct Carried {
+    std::size_t output;
+    std::size_t value;
+    int stage;  // whose pass computes it
+  };
+  [[nodiscard]] const std::optional<Carried>& carried() const { return carried_; }
 
  private:
   const KernelSignature& signature_;
@@ -40,6 +51,9 @@ class Schedule {
   std::vector<ValueFacts> values_;
   std::vector<std::vector<std::size_t>> reductions_;
   int storeStage_ = -1;
+  std::optional<Carried> carried_;
+
+  void findCarried();
 };
 
 }  // namespace tandem::codegen

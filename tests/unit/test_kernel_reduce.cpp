@@ -159,6 +159,30 @@ TEST(KernelReduce, SoftmaxInOneKernel) {
   }
 }
 
+TEST(KernelReduce, SoftmaxIntoStridedOutput) {
+  Build k(KernelKind::Row, 1);
+  const auto x = k.input(kF32, Access::Strided);
+  const auto e = k.step(OpCode::exp, kF32, {k.step(OpCode::sub, kF32, {x, k.reduce(OpCode::amax, kF32, x)})});
+  k.output(kF32, Access::Strided, k.step(OpCode::div, kF32, {e, k.reduce(OpCode::sum, kF32, e)}));
+  k.output(kF32, Access::Zero, k.reduce(OpCode::sum, kF32, e));
+  for (std::int64_t n : {1, 9, 40, 4500}) {
+    const auto in = noises<float>(static_cast<std::size_t>(3 * n), 3);
+    std::vector<float> out(static_cast<std::size_t>(2 * n), 7);
+    float sum = 0;
+    run(k.signature,
+        Args(k.signature).outer(0, 1).inner(n).operand(0, in.data(), 3).operand(1, out.data(), 2).operand(2, &sum, 0),
+        0, 1);
+    double total = 0, top = -1e9;
+    for (std::int64_t i = 0; i < n; ++i) top = std::max(top, static_cast<double>(in[i * 3]));
+    for (std::int64_t i = 0; i < n; ++i) total += std::exp(in[i * 3] - top);
+    EXPECT_NEAR(sum, total, total * 1e-5);
+    for (std::int64_t i = 0; i < n; ++i) {
+      ASSERT_NEAR(out[i * 2], std::exp(in[i * 3] - top) / total, 1e-6);
+      ASSERT_EQ(out[i * 2 + 1], 7);
+    }
+  }
+}
+
 TEST(KernelReduce, NormWithTwoDependentReductions) {
   // d = x - mean; variance by fma; both the normalised row and the mean are stored. 1/n is a scalar.
   Build k(KernelKind::Row, 1);
