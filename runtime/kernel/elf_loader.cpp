@@ -178,15 +178,16 @@ class Loader {
       const std::uint64_t width = type == R_X86_64_64 ? 8 : 4;
       require(r.r_offset <= targetSize && width <= targetSize - r.r_offset, "a relocation outside its section");
       unsigned char* const place = base + r.r_offset;
-      const auto symbol = reinterpret_cast<std::int64_t>(s.st_shndx == SHN_UNDEF ? stub(index, s) : definedAddress(s));
-      const std::int64_t value = symbol + r.r_addend;
+      // Unsigned, because a damaged addend may overflow.
+      const auto symbol = reinterpret_cast<std::uint64_t>(s.st_shndx == SHN_UNDEF ? stub(index, s) : definedAddress(s));
+      const std::uint64_t value = symbol + static_cast<std::uint64_t>(r.r_addend);
       switch (type) {
       case R_X86_64_64:
         std::memcpy(place, &value, 8);
         break;
       case R_X86_64_PC32:
       case R_X86_64_PLT32: {
-        const std::int64_t distance = value - reinterpret_cast<std::int64_t>(place);
+        const auto distance = static_cast<std::int64_t>(value - reinterpret_cast<std::uint64_t>(place));
         const auto narrow = static_cast<std::int32_t>(distance);
         require(narrow == distance, "a relocation that does not reach");
         std::memcpy(place, &narrow, 4);
