@@ -7,6 +7,8 @@
 //   reductions  over several groups of dims become a chain of reductions over one group each (ir/schema/
 //               reduction_plan.h); over no dims but such of size 1, a conversion; over no elements, a constant
 //   dead code   goes
+//
+// Later passes rely on what it does to windows and reductions, which is done in any case.
 #include "ir/schema/reduction_plan.h"
 #include "passes/passes.h"
 #include "passes/windows.h"
@@ -19,6 +21,7 @@ namespace {
 class Canonicalize : public mlir::PassWrapper<Canonicalize, FunctionPass> {
  public:
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Canonicalize)
+  explicit Canonicalize(bool improve) : improve_(improve) {}
   llvm::StringRef getArgument() const override { return "td-canonicalize"; }
   llvm::StringRef getName() const override { return "canonicalize"; }
   llvm::StringRef getDescription() const override { return "One form for windows, writes, conversions and reductions"; }
@@ -30,9 +33,9 @@ class Canonicalize : public mlir::PassWrapper<Canonicalize, FunctionPass> {
       mlir::Value simpler;
       if (auto window = mlir::dyn_cast<td::WindowOp>(op)) {
         simpler = simplify(b, window);
-      } else if (auto write = mlir::dyn_cast<td::WriteOp>(op)) {
+      } else if (auto write = mlir::dyn_cast<td::WriteOp>(op); write && improve_) {
         simpler = simplify(b, write);
-      } else if (auto pointwise = mlir::dyn_cast<td::PointwiseOp>(op)) {
+      } else if (auto pointwise = mlir::dyn_cast<td::PointwiseOp>(op); pointwise && improve_) {
         simpler = simplify(pointwise);
       } else if (auto reduce = mlir::dyn_cast<td::ReduceOp>(op)) {
         simpler = simplify(b, reduce);
@@ -41,6 +44,7 @@ class Canonicalize : public mlir::PassWrapper<Canonicalize, FunctionPass> {
       op.getResult(0).replaceAllUsesWith(simpler);
       op.erase();
     }
+    if (!improve_) return;
     for (mlir::Operation& op : llvm::make_early_inc_range(llvm::reverse(block)))
       if (op.use_empty() && !op.hasTrait<mlir::OpTrait::IsTerminator>()) op.erase();
   }
@@ -159,10 +163,12 @@ class Canonicalize : public mlir::PassWrapper<Canonicalize, FunctionPass> {
     meta.dtype = dtype;
     return pointwise(b, loc, OpCode::to, v, {static_cast<std::int64_t>(dtype)}, meta);
   }
+
+  bool improve_;
 };
 
 }  // namespace
 
-std::unique_ptr<mlir::Pass> createCanonicalize() { return std::make_unique<Canonicalize>(); }
+std::unique_ptr<mlir::Pass> createCanonicalize(bool improve) { return std::make_unique<Canonicalize>(improve); }
 
 }  // namespace tandem::passes

@@ -1,6 +1,6 @@
 // Fuse: operations that can share one pass over memory become one region, one kernel. Every pointwise, reducing and
 // random operation ends up in a region, if alone; library calls, writes and windows stay outside, and a region reads
-// through windows by strides.
+// through windows by strides. Without improvement every operation is a region of its own.
 //
 // Greedy: of all values that flow between two clusters, the one of most bytes first, if the merged cluster is legal
 // (clusters.h) and closes no circle; then clusters that read the same large value. Nothing is computed twice.
@@ -26,7 +26,7 @@ struct Chance {
 class Fuse : public mlir::PassWrapper<Fuse, FunctionPass> {
  public:
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Fuse)
-  explicit Fuse(bool merge) : merge_(merge) {}
+  explicit Fuse(bool improve) : improve_(improve) {}
   llvm::StringRef getArgument() const override { return "td-fuse"; }
   llvm::StringRef getName() const override { return "fuse"; }
   llvm::StringRef getDescription() const override { return "Operations that share a pass over memory become regions"; }
@@ -36,7 +36,7 @@ class Fuse : public mlir::PassWrapper<Fuse, FunctionPass> {
     for (mlir::Operation& op : llvm::make_early_inc_range(block))
       if (Clusters::isFusible(&op) && !Clusters::walkable(&op)) makeDense(&op);
     Clusters clusters(block);
-    if (merge_) {
+    if (improve_) {
       mergeAlong(clusters, flows(clusters));
       mergeAlong(clusters, siblings(clusters, block));
     }
@@ -224,11 +224,11 @@ class Fuse : public mlir::PassWrapper<Fuse, FunctionPass> {
     }
   }
 
-  bool merge_;
+  bool improve_;
 };
 
 }  // namespace
 
-std::unique_ptr<mlir::Pass> createFuse(bool merge) { return std::make_unique<Fuse>(merge); }
+std::unique_ptr<mlir::Pass> createFuse(bool improve) { return std::make_unique<Fuse>(improve); }
 
 }  // namespace tandem::passes

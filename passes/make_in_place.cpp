@@ -7,7 +7,7 @@
 //
 // Where order alone cannot achieve that, a `td.copy` does. Orders that memory asks for are edges beside those of data;
 // an edge is added only if it closes no circle. Library calls that read integers may find a bad index and fail, so they
-// come before the first change of an input, which others can see.
+// come before the first change of an input, which others can see. Without improvement everything is copied.
 #include <algorithm>
 #include <queue>
 
@@ -23,6 +23,7 @@ namespace {
 class MakeInPlace : public mlir::PassWrapper<MakeInPlace, FunctionPass> {
  public:
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(MakeInPlace)
+  explicit MakeInPlace(bool improve) : improve_(improve) {}
   llvm::StringRef getArgument() const override { return "td-make-in-place"; }
   llvm::StringRef getName() const override { return "make_in_place"; }
   llvm::StringRef getDescription() const override {
@@ -115,11 +116,11 @@ class MakeInPlace : public mlir::PassWrapper<MakeInPlace, FunctionPass> {
     return false;
   }
 
-  static void placeWrite(Ordering& order, td::WriteOp write, td::ReturnOp ret) {
+  void placeWrite(Ordering& order, td::WriteOp write, td::ReturnOp ret) {
     mlir::Value base = write.getBase();
     mlir::Value memory = root(base);
     auto input = mlir::dyn_cast<mlir::BlockArgument>(memory);
-    bool allowed = !input || endsInInput(write, input, ret);
+    bool allowed = improve_ && (!input || endsInInput(write, input, ret));
     // A base that is itself a window has memory only through a copy.
     allowed &= !base.getDefiningOp<td::WindowOp>();
     // The value may not be read from the memory that is written, but elementwise writes of it were regions before.
@@ -157,7 +158,7 @@ class MakeInPlace : public mlir::PassWrapper<MakeInPlace, FunctionPass> {
     order.changed(ret);
   }
 
-  static void placeIntoInput(Ordering& order, td::ReturnOp ret, unsigned i) {
+  void placeIntoInput(Ordering& order, td::ReturnOp ret, unsigned i) {
     mlir::BlockArgument input = ret->getBlock()->getArgument(static_cast<unsigned>(ret.getInto()[i]));
     mlir::Value value = ret.getValues()[i];
     mlir::Value memory = root(value);
@@ -167,7 +168,7 @@ class MakeInPlace : public mlir::PassWrapper<MakeInPlace, FunctionPass> {
     llvm::SmallVector<mlir::Operation*> before = occupants(input, first, versions);
     before.append(mayFail(ret->getBlock()));
     llvm::erase(before, first);
-    bool direct = first != nullptr;
+    bool direct = improve_ && first != nullptr;
     for (mlir::Value v : versions)
       if (llvm::is_contained(readers(v), first)) direct &= overwrites(first, memory, v);
     if (direct && order.tryBefore(before, first)) return;
@@ -184,10 +185,12 @@ class MakeInPlace : public mlir::PassWrapper<MakeInPlace, FunctionPass> {
     auto region = mlir::dyn_cast<td::RegionOp>(op);
     return region && mayOverwrite(region, mlir::cast<mlir::OpResult>(result).getResultNumber(), input);
   }
+
+  bool improve_;
 };
 
 }  // namespace
 
-std::unique_ptr<mlir::Pass> createMakeInPlace() { return std::make_unique<MakeInPlace>(); }
+std::unique_ptr<mlir::Pass> createMakeInPlace(bool improve) { return std::make_unique<MakeInPlace>(improve); }
 
 }  // namespace tandem::passes

@@ -13,12 +13,12 @@ namespace tandem::passes {
 
 using FunctionPass = mlir::OperationPass<mlir::func::FuncOp>;
 
-std::unique_ptr<mlir::Pass> createCanonicalize();
+// `improve` false: only what later passes rely on. What TANDEM_DISABLE asks for.
+std::unique_ptr<mlir::Pass> createCanonicalize(bool improve = true);
 std::unique_ptr<mlir::Pass> createCse();
-/// `merge` false: every operation becomes a region of its own.
-std::unique_ptr<mlir::Pass> createFuse(bool merge = true);
-std::unique_ptr<mlir::Pass> createMakeInPlace();
-std::unique_ptr<mlir::Pass> createPlanMemory();
+std::unique_ptr<mlir::Pass> createFuse(bool improve = true);
+std::unique_ptr<mlir::Pass> createMakeInPlace(bool improve = true);
+std::unique_ptr<mlir::Pass> createPlanMemory(bool improve = true);
 /// Fills `plan`, whose slots are given. Null: prints the plan to standard output, for tests.
 std::unique_ptr<mlir::Pass> createLowerToPlan(Plan* plan = nullptr);
 

@@ -9,7 +9,7 @@
 //
 // No pass looks at the value of a scalar, and only exact algebra is done: results have the bits of eager.
 //
-//   TANDEM_DISABLE=fuse,cse   leaves passes out (fuse then still makes a region of every operation)
+//   TANDEM_DISABLE=fuse,cse   leaves out what passes improve; what later ones rely on is still done
 //   TANDEM_DUMP=dir           writes the program after each pass to dir/plan<number>.<step>.<pass>.mlir
 //   TANDEM_LOG=passes,plans   prints each pass's time and whether it changed anything; each plan
 #include "passes/pipeline.h"
@@ -86,14 +86,12 @@ class Observer : public mlir::PassInstrumentation {
 }  // namespace
 
 void addPasses(mlir::OpPassManager& manager, Plan* plan) {
-  auto add = [&](std::unique_ptr<mlir::Pass> pass) {
-    if (!listed("TANDEM_DISABLE", pass->getName())) manager.addPass(std::move(pass));
-  };
-  add(createCanonicalize());
-  add(createCse());
-  manager.addPass(createFuse(!listed("TANDEM_DISABLE", "fuse")));
-  manager.addPass(createMakeInPlace());
-  manager.addPass(createPlanMemory());
+  auto enabled = [](const char* pass) { return !listed("TANDEM_DISABLE", pass); };
+  manager.addPass(createCanonicalize(enabled("canonicalize")));
+  if (enabled("cse")) manager.addPass(createCse());
+  manager.addPass(createFuse(enabled("fuse")));
+  manager.addPass(createMakeInPlace(enabled("make_in_place")));
+  manager.addPass(createPlanMemory(enabled("plan_memory")));
   manager.addPass(createLowerToPlan(plan));
 }
 
@@ -115,11 +113,11 @@ void runPipeline(mlir::func::FuncOp function, Plan& plan) {
 }
 
 void registerPasses() {
-  mlir::registerPass(createCanonicalize);
-  mlir::registerPass(createCse);
+  mlir::registerPass([] { return createCanonicalize(); });
+  mlir::registerPass([] { return createCse(); });
   mlir::registerPass([] { return createFuse(); });
-  mlir::registerPass(createMakeInPlace);
-  mlir::registerPass(createPlanMemory);
+  mlir::registerPass([] { return createMakeInPlace(); });
+  mlir::registerPass([] { return createPlanMemory(); });
   mlir::registerPass([] { return createLowerToPlan(); });
   mlir::PassPipelineRegistration<>("td-pipeline", "All of the compiler", [](mlir::OpPassManager& manager) {
     addPasses(manager.nest<mlir::func::FuncOp>(), nullptr);

@@ -1,6 +1,7 @@
 // PlanMemory: a place for every value. Results that leave lie in outputs or inputs; all others are temporaries in one
 // arena, each at the smallest hole that is free from its first to its last use. A region's result takes the place of an
 // operand that dies there if it may overwrite it. Writes happen in their base's place, as make_in_place arranged.
+// Without improvement no place is used twice.
 //
 // The answer is in attributes: `td.arena` on the function (bytes), `td.place` on an operation: for each result a kind
 // (0 temporary, 1 output, 2 input) and the offset in the arena or the number; `td.scratch`: where a region that is cut
@@ -72,6 +73,7 @@ struct Memory {
 class PlanMemory : public mlir::PassWrapper<PlanMemory, FunctionPass> {
  public:
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PlanMemory)
+  explicit PlanMemory(bool improve) : improve_(improve) {}
   llvm::StringRef getArgument() const override { return "td-plan-memory"; }
   llvm::StringRef getName() const override { return "plan_memory"; }
   llvm::StringRef getDescription() const override { return "A place for every value"; }
@@ -97,11 +99,12 @@ class PlanMemory : public mlir::PassWrapper<PlanMemory, FunctionPass> {
         if (std::int64_t bytes = scratchBytes(op); bytes != 0) {
           std::int64_t scratch = arena.take(bytes);
           op.setAttr("td.scratch", b.getI64IntegerAttr(scratch));
-          arena.give(scratch, bytes);
+          if (improve_) arena.give(scratch, bytes);
         }
         for (std::size_t i = 0; i < memories.size(); ++i) {
           Memory& m = memories[i];
-          if (m.lastUse == at && m.placed && m.place.kind == MemoryPlace::Arena && !inherited[i] && m.bytes != 0)
+          if (improve_ && m.lastUse == at && m.placed && m.place.kind == MemoryPlace::Arena && !inherited[i] &&
+              m.bytes != 0)
             arena.give(m.place.number, m.bytes);
         }
       }
@@ -150,12 +153,12 @@ class PlanMemory : public mlir::PassWrapper<PlanMemory, FunctionPass> {
     }
   }
 
-  static void place(mlir::Operation& op, mlir::OpResult r, Memory& m, int at, std::vector<Memory>& memories,
-                    const llvm::DenseMap<mlir::Value, int>& memoryOf, std::vector<bool>& inherited, Arena& arena) {
+  void place(mlir::Operation& op, mlir::OpResult r, Memory& m, int at, std::vector<Memory>& memories,
+             const llvm::DenseMap<mlir::Value, int>& memoryOf, std::vector<bool>& inherited, Arena& arena) {
     m.placed = true;
     m.place.kind = MemoryPlace::Arena;
     if (m.bytes == 0) return;
-    if (auto region = mlir::dyn_cast<td::RegionOp>(op)) {
+    if (auto region = mlir::dyn_cast<td::RegionOp>(op); region && improve_) {
       for (mlir::Value v : region.getInputs()) {
         if (!mlir::isa<mlir::RankedTensorType>(v.getType())) continue;
         int from = memoryOf.lookup(v);
@@ -189,10 +192,12 @@ class PlanMemory : public mlir::PassWrapper<PlanMemory, FunctionPass> {
     if (!splitsRows(rows, n)) return 0;
     return aligned(rows * rowBlocks(n) * 8) * region.getNumResults();
   }
+
+  bool improve_;
 };
 
 }  // namespace
 
-std::unique_ptr<mlir::Pass> createPlanMemory() { return std::make_unique<PlanMemory>(); }
+std::unique_ptr<mlir::Pass> createPlanMemory(bool improve) { return std::make_unique<PlanMemory>(improve); }
 
 }  // namespace tandem::passes

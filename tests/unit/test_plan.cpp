@@ -94,6 +94,37 @@ TEST(Plan, TransposedOperandIsReadByStrides) {
   EXPECT_LE(kernels(*plan), 4) << plan->explanation;
 }
 
+TEST(Plan, MoreDimsThanKernelsHave) {
+  Graph g;
+  Dims shape{2, 3, 2, 2, 3, 2, 2, 2};
+  Dims backwards = contiguousStrides(shape);
+  ValueRef x = g.input(shape);
+  std::reverse(shape.begin(), shape.end());
+  std::reverse(backwards.begin(), backwards.end());
+  ValueRef t = g.window(x, shape, backwards);
+  ValueRef b = g.input({2, 1, 2, 1, 2, 1, 3, 1});
+  ValueRef y = g.op(OpCode::add, {t, b});
+  check(g.trace, {{y, -1}, {t, -1}, {g.reduce(OpCode::sum, t, {1, 3, 5, 7}), -1}},
+        {bytesOf(ramp(numelOf(shape))), bytesOf(ramp(24))});
+}
+
+TEST(Plan, BadIndexLeavesInputsAlone) {
+  Graph g;
+  ValueRef p = g.input({4, 8});
+  ValueRef index = g.input({4, 1}, DType::Int64);
+  ValueRef q = g.withScalar(OpCode::mul, p, 2.0);
+  ValueRef picked = g.op(OpCode::gather, {q, index}, {1});
+  std::vector<TraceOutput> outputs{{q, 0}, {picked, -1}};
+  auto plan = graphCompiler().compile(g.trace, outputs);
+  Bytes content = bytesOf(ramp(32));
+  Bytes bad = bytesOf(std::vector<std::int64_t>{0, 1, 99, 2});
+  Bytes out(16);
+  void* in[] = {content.data(), bad.data()};
+  void* to[] = {out.data()};
+  EXPECT_ANY_THROW(runPlan(*plan, {in, to, {}, 0, 0, {}}));
+  EXPECT_EQ(content, bytesOf(ramp(32)));
+}
+
 TEST(Plan, InputUpdatedInPlace) {
   Graph g;
   ValueRef p = g.input({1000});
