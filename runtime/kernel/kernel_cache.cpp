@@ -26,7 +26,7 @@ namespace {
 class KernelCache {
  public:
   KernelFn find(const std::string& bytes) {
-    const std::shared_lock lock(mutex_);
+    const std::shared_lock lock(locks_->kernels);
     const auto it = kernels_.find(bytes);
     return it == kernels_.end() ? nullptr : it->second;
   }
@@ -39,25 +39,26 @@ class KernelCache {
     }
     // Two threads that want the same kernel may both make it, and the first one in stays: rare, and without a wait
     // that could outlive a thread.
-    const std::shared_lock forks(forkGate_);
+    const std::shared_lock forks(locks_->forkGate);
     KernelFn fn = make(signature, bytes);
-    const std::unique_lock lock(mutex_);
+    const std::unique_lock lock(locks_->kernels);
     return kernels_.emplace(std::move(bytes), fn).first->second;
   }
 
   // A fork waits until no kernel is being made, so that no child inherits a compiler at work. The child gets fresh
   // locks: a reader-writer lock remembers its writer by thread id, which changes.
   void beforeFork() {
-    forkGate_.lock();
-    mutex_.lock();
+    locks_->forkGate.lock();
+    locks_->kernels.lock();
   }
   void afterForkInParent() {
-    mutex_.unlock();
-    forkGate_.unlock();
+    locks_->kernels.unlock();
+    locks_->forkGate.unlock();
   }
   void afterForkInChild() {
-    new (&mutex_) std::shared_mutex;
-    new (&forkGate_) std::shared_mutex;
+    auto* const fresh = new Locks;
+    fresh->before = locks_;
+    locks_ = fresh;
   }
 
  private:
@@ -79,8 +80,12 @@ class KernelCache {
     return loadObject(object, symbol);
   }
 
-  std::shared_mutex mutex_;
-  std::shared_mutex forkGate_;
+  struct Locks {
+    std::shared_mutex kernels;
+    std::shared_mutex forkGate;
+    Locks* before = nullptr;  // the parent's, kept so that they count as no leak
+  };
+  Locks* locks_ = new Locks;
   std::unordered_map<std::string, KernelFn> kernels_;
 };
 
