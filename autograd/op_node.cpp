@@ -134,6 +134,7 @@ Operand RuleContext::operand(int i) {
 }
 
 const Tensor& RuleContext::output(int i) {
+  if (node_.released()) failReleased();
   int slot = node_.savedResult(i);
   TANDEM_CHECK(slot >= 0, "the derivative of ", facts(op()).name, " reads result ", i,
                ", which its record does not name");

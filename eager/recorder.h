@@ -21,13 +21,34 @@ class Recorder {
   virtual void touch(const Tensor& base) = 0;
 };
 
+/// Lets a composite be run as one fused program: `lazy` implements it.
+class Fusion {
+ public:
+  virtual ~Fusion() = default;
+  virtual Recorder* begin() = 0;
+  /// Runs what was recorded since `begin`; with `failed` forgets it.
+  virtual void end(Recorder* recorder, bool failed) = 0;
+};
+/// Set once by `lazy`; null in a program without it.
+extern Fusion* fusion;
+
+/// For the life of the scope the operations of a composite are recorded, and run as fused kernels when it ends. Does
+/// nothing while recording already, and for few elements, which separate kernels serve faster; the bits are the same.
+class FusedScope {
+ public:
+  explicit FusedScope(const Tensor& x);
+  ~FusedScope() noexcept(false);
+  FusedScope(const FusedScope&) = delete;
+  FusedScope& operator=(const FusedScope&) = delete;
+
+ private:
+  Recorder* recorder_ = nullptr;
+  int exceptions_ = 0;
+};
+
 /// The recorder of this thread: set inside `lazy()` and while tracing; null otherwise.
 extern thread_local Recorder* activeRecorder;
-/// What records operations on pending tensors outside any mode (results of a `lazy` block that were not yet needed,
-/// composites being fused). Set once by `lazy`.
-extern Recorder* pendingRecorder;
-
-/// The recorder an operation on these operands must go to; null: run it.
+/// The recorder an operation on these operands must go to. Null: run it; the operands are memory.
 Recorder* recorderFor(std::span<const Operand> operands);
 
 }  // namespace tandem

@@ -1,6 +1,7 @@
 #include "eager/tensor.h"
 
 #include <cstring>
+#include <exception>
 
 #include "eager/dispatch.h"
 #include "eager/generator.h"
@@ -37,8 +38,24 @@ thread_local FreeList freeList;
 }  // namespace
 
 thread_local Recorder* activeRecorder = nullptr;
-Recorder* pendingRecorder = nullptr;
 TapeHook* tapeHook = nullptr;
+Fusion* fusion = nullptr;
+
+namespace {
+// Recording a composite and finding its plan costs a few microseconds.
+constexpr std::int64_t kFuseFrom = 32 * 1024;
+}  // namespace
+
+FusedScope::FusedScope(const Tensor& x) : exceptions_(std::uncaught_exceptions()) {
+  if (fusion == nullptr || activeRecorder != nullptr || x.numel() < kFuseFrom) return;
+  recorder_ = activeRecorder = fusion->begin();
+}
+
+FusedScope::~FusedScope() noexcept(false) {
+  if (recorder_ == nullptr) return;
+  activeRecorder = nullptr;
+  fusion->end(recorder_, std::uncaught_exceptions() > exceptions_);
+}
 
 TensorImpl::TensorImpl(Ref<Storage> s, DType t, Dims sizes, Dims steps, std::int64_t start)
     : storage(std::move(s)),
@@ -140,8 +157,9 @@ Generator* scopedGenerator() { return generatorScope; }
 
 Recorder* recorderFor(std::span<const Operand> operands) {
   if (activeRecorder != nullptr) return activeRecorder;
+  // Pending in another thread's recording: its value is needed now.
   for (const auto& o : operands)
-    if (o.isTensor() && o.tensor().defined() && o.tensor().isPending()) return pendingRecorder;
+    if (o.isTensor() && o.tensor().defined()) o.tensor().materialize();
   return nullptr;
 }
 

@@ -302,7 +302,6 @@ void Session::flush() {
   std::vector<Content*> made;
   try {
     std::shared_ptr<Plan> plan = compile(outputs, made);
-    bump(counters().graphTraces);
     for (Content* c : made)
       if (c->storage->data() == nullptr) c->storage->allocateNow();
     std::vector<void*> ins;
@@ -359,6 +358,43 @@ std::shared_ptr<Plan> planFor(const Trace& trace, const std::vector<TraceOutput>
   return plans.try_emplace(key, plan).first->second;
 }
 
+// ---- composites ----------------------------------------------------------------------------------------------------
+
+namespace {
+
+/// Keeps a few sessions of each thread to use again: composites nest only through hooks, and rarely.
+class CompositeFusion final : public Fusion {
+ public:
+  Recorder* begin() override {
+    auto& spare = spares();
+    if (spare.empty()) return new Session(false);
+    Session* s = spare.back().release();
+    spare.pop_back();
+    return s;
+  }
+  void end(Recorder* recorder, bool failed) override {
+    std::unique_ptr<Session> s(static_cast<Session*>(recorder));
+    if (failed)
+      s->abandon();
+    else
+      s->flush();
+    spares().push_back(std::move(s));
+  }
+
+ private:
+  static std::vector<std::unique_ptr<Session>>& spares() {
+    thread_local std::vector<std::unique_ptr<Session>> list;
+    return list;
+  }
+};
+
+}  // namespace
+
+void install() {
+  static CompositeFusion composites;
+  fusion = &composites;
+}
+
 // ---- scopes --------------------------------------------------------------------------------------------------------
 
 Session* activeSession() { return static_cast<Session*>(activeRecorder); }
@@ -378,6 +414,7 @@ void LazyScope::end() {
   ended_ = true;
   if (own_ == nullptr) return;
   activeRecorder = nullptr;
+  bump(counters().graphTraces);
   own_->flush();
 }
 

@@ -147,6 +147,9 @@ class LazyScope {
   bool ended_ = false;
 };
 
+/// Registers what this layer implements with the layers below (idempotent).
+void install();
+
 /// The session of this thread that is recording; null if none.
 Session* activeSession();
 /// Runs what this thread has recorded so far, if anything.

@@ -4,6 +4,7 @@
 #include "eager/dispatch.h"
 #include "eager/helpers.h"
 #include "eager/ops.h"
+#include "eager/recorder.h"
 #include "runtime/base/attrs.h"
 
 namespace tandem::ops {
@@ -87,6 +88,7 @@ Tensor mean(const Tensor& x, const std::optional<Dims>& dim, bool keepdim, std::
 Tensor var(const Tensor& x, const std::optional<Dims>& dim, std::optional<Scalar> correction, bool keepdim) {
   if (!isFloating(x.dtype())) fail("std and var only support floating point and complex dtypes, got ", dtypeName(x.dtype()));
   Dims dims = reductionDims(x, dim);
+  FusedScope fused(x);
   Tensor in = widened(x);
   Tensor d = sub(in, mean(in, dims, true));
   double n = static_cast<double>(countOver(x, dims)) - (correction ? correction->asDouble() : 1.0);
@@ -109,12 +111,14 @@ Tensor norm(const Tensor& x, std::optional<Scalar> p, const std::optional<Dims>&
   double order = p ? p->asDouble() : 2.0;
   if (std::isinf(order)) return order > 0 ? amax(abs(x), dim, keepdim) : amin(abs(x), dim, keepdim);
   if (order == 0) return toDType(sum(ne(x, 0), dim, keepdim), x.dtype());
+  FusedScope fused(x);
   if (order == 1) return sum(abs(x), dim, keepdim);
   if (order == 2) return sqrt(sum(square(x), dim, keepdim));
   return pow(sum(pow(abs(x), order), dim, keepdim), 1.0 / order);
 }
 
 Tensor logsumexp(const Tensor& x, const std::optional<Dims>& dim, bool keepdim) {
+  FusedScope fused(x);
   Tensor in = isFloating(x.dtype()) ? x : toDType(x, defaultDType());
   Tensor top = detached(amax(in, dim, true));
   // An infinite maximum would make inf - inf.
@@ -138,6 +142,7 @@ Tensor lerp(const Tensor& x, const Tensor& end, const Operand& weight) { return 
 
 Tensor clamp(const Tensor& x, const std::optional<Operand>& low, const std::optional<Operand>& high) {
   if (!low && !high) fail("clamp: At least one of 'min' or 'max' must not be None");
+  FusedScope fused(x);
   Tensor y = x;
   // The gradient passes where the bound holds with equality, as `where` on the condition says.
   if (low) y = where(lt(y, *low), *low, y);

@@ -4,6 +4,7 @@
 #include "eager/dispatch.h"
 #include "eager/helpers.h"
 #include "eager/ops.h"
+#include "eager/recorder.h"
 
 namespace tandem::ops {
 namespace {
@@ -36,6 +37,7 @@ Tensor softmax(const Tensor& x, std::int64_t dim, std::optional<DType> dtype) {
   dim = wrapDim(dim, in.dim());
   if (in.numel() == 0) return clone(in);
   if (in.dim() == 0) return reshape(softmax(reshape(in, Dims{1}), 0, {}), Dims());
+  FusedScope fused(in);
   Tensor e = exp(shifted(widened(in), dim));
   return toDType(div(e, sum(e, Dims{dim}, true)), in.dtype());
 }
@@ -45,6 +47,7 @@ Tensor log_softmax(const Tensor& x, std::int64_t dim, std::optional<DType> dtype
   dim = wrapDim(dim, in.dim());
   if (in.numel() == 0) return clone(in);
   if (in.dim() == 0) return reshape(log_softmax(reshape(in, Dims{1}), 0, {}), Dims());
+  FusedScope fused(in);
   Tensor s = shifted(widened(in), dim);
   return toDType(sub(s, log(sum(exp(s), Dims{dim}, true))), in.dtype());
 }
@@ -64,6 +67,7 @@ Tensor gelu(const Tensor& x, std::string_view approximate) {
   if (!isFloating(x.dtype())) fail("\"gelu\" not implemented for '", dtypeName(x.dtype()), "'");
   if (approximate == "none") return gelu_erf(x);
   if (approximate != "tanh") fail("approximate argument must be either none or tanh.");
+  FusedScope fused(x);
   Tensor inner = mul(0.7978845608028654, add(x, mul(0.044715, mul(x, square(x)))));
   return mul(mul(0.5, x), add(1, tanh(inner)));
 }
@@ -80,6 +84,7 @@ Tensor layer_norm(const Tensor& x, DimsRef normalized, const Tensor& weight, con
          shapeText(weight.shape()), " and normalized_shape = ", shapeText(normalized));
   Dims dims;
   for (std::int64_t i = 0; i < k; ++i) dims.push_back(x.dim() - k + i);
+  FusedScope fused(x);
   Tensor in = widened(x);
   Tensor d = sub(in, mean(in, dims, true));
   Tensor y = mul(d, rsqrt(add(mean(square(d), dims, true), eps)));
@@ -144,6 +149,7 @@ Tensor dropout(const Tensor& x, double p, bool training) {
   if (p < 0 || p > 1) fail<ValueError>("dropout probability has to be between 0 and 1, but got ", p);
   if (!training || p == 0 || x.numel() == 0) return x;
   if (p == 1) return mul(x, zeros_like(x));
+  FusedScope fused(x);
   Tensor keep = ge(uniform_value(x.shape(), computeType(isFloating(x.dtype()) ? x.dtype() : DType::Float32)), p);
   return mul(mul(x, toDType(keep, x.dtype())), 1.0 / (1.0 - p));
 }
@@ -159,6 +165,7 @@ Tensor one_hot(const Tensor& x, std::int64_t classes) {
 }
 
 Tensor mse_loss(const Tensor& x, const Tensor& target, std::string_view reduction) {
+  FusedScope fused(x);
   return reduced("mse_loss", square(sub(x, target)), reduction);
 }
 

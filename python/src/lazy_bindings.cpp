@@ -133,6 +133,7 @@ void initLazy(PyObject* module) {
     WithGil gil;
     return userLineOutside();
   });
+  lazy::install();
   openCompilerInBackground();
 }
 
