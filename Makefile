@@ -10,7 +10,8 @@ BUILD := build/$(PRESET)
 demo: build
 	$(PY) examples/fashion_mnist.py
 
-test: build
+test: setup
+	@scripts/build.sh $(PRESET) tandem_tests
 	PRESET=$(PRESET) scripts/test.sh
 
 bench: build

@@ -4,10 +4,10 @@ find_package(Python3 3.10 REQUIRED COMPONENTS Interpreter Development.Module)
 
 file(GLOB TANDEM_PYTHON_SOURCES CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/python/src/*.cpp)
 Python3_add_library(tandem_python MODULE WITH_SOABI ${TANDEM_PYTHON_SOURCES})
-add_dependencies(tandem_python tandem_generated)
+add_dependencies(tandem_python tandem_generated tandem_compiler)
 target_link_libraries(tandem_python PRIVATE tandem_options
   tandem_runtime tandem_schema tandem_trace tandem_eager tandem_autograd tandem_lazy
-  ${DNNL_LIBRARY} ${OPENBLAS_LIBRARY} OpenMP::OpenMP_CXX ${CMAKE_DL_LIBS})
+  ${DNNL_LIBRARY} OpenMP::OpenMP_CXX ${CMAKE_DL_LIBS})
 set_target_properties(tandem_python PROPERTIES
   OUTPUT_NAME _C
   LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/python/tandem)

@@ -1,15 +1,12 @@
-# The C++ tests, one binary: tests/unit/*.cpp on top of the core, the compiler's shared object beside it.
+# The C++ tests, one binary: tests/unit/*.cpp on top of the core. It opens the compiler that TANDEM_COMPILER names.
 find_package(GTest REQUIRED)
-include(GoogleTest)
 
 file(GLOB TANDEM_TEST_SOURCES CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/unit/*.cpp)
 add_executable(tandem_tests EXCLUDE_FROM_ALL ${TANDEM_TEST_SOURCES})
 add_dependencies(tandem_tests tandem_generated)
 target_link_libraries(tandem_tests PRIVATE tandem_options
   tandem_runtime tandem_schema tandem_trace tandem_eager tandem_autograd tandem_lazy
-  ${DNNL_LIBRARY} ${OPENBLAS_LIBRARY} OpenMP::OpenMP_CXX ${CMAKE_DL_LIBS} GTest::gtest GTest::gtest_main)
+  ${DNNL_LIBRARY} OpenMP::OpenMP_CXX ${CMAKE_DL_LIBS} GTest::gtest GTest::gtest_main)
 target_compile_options(tandem_tests PRIVATE -march=x86-64-v3)
-set_target_properties(tandem_tests PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/python/tandem)
-if(TARGET tandem_compiler)
-  add_dependencies(tandem_tests tandem_compiler)
-endif()
+set_target_properties(tandem_tests PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+add_dependencies(tandem_tests tandem_compiler)

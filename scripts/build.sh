@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Configures and builds one preset (default: release) and puts the package's compiled parts into python/tandem.
+# More ninja targets than the default ones may follow the preset's name.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 preset=${1:-release}
@@ -8,5 +9,5 @@ build=build/$preset
 if [ ! -f "$build/build.ninja" ]; then
   cmake --preset "$preset" -DPython3_EXECUTABLE="$PWD/.venv/bin/python"
 fi
-NINJA_STATUS='[%f/%t %es] ' ninja -C "$build" -j "$jobs"
+NINJA_STATUS='[%f/%t %es] ' ninja -C "$build" -j "$jobs" all "${@:2}"
 cmake --install "$build" --component python --prefix python | { grep -v -E 'Up-to-date|Install configuration' || true; }

@@ -27,7 +27,7 @@ COMPILER_FOLDERS = ("ir/dialect/", "passes/", "codegen/", "tools/", "tests/")
 FOLDERS = {folder.split("/")[0] for folder in MAY_INCLUDE}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"]+)[>"]', re.M)
 COMPILER_HEADER = re.compile(r"(mlir|llvm|mlir-c|llvm-c|clang)/")
-GENERATED = re.compile(r"\.(o|so|a|pyc|whl|gz|cubin)$|^build/")
+GENERATED = re.compile(r"\.(o|so|a|inc|pyc|whl|gz|cubin)$|^build/")
 
 
 def within(path, folder):
@@ -52,7 +52,7 @@ def check_passes(tracked):
     listed = pipeline.read_text().replace("_", "").lower() if pipeline.exists() else ""
     for path in sorted(p for p in tracked if re.fullmatch(r"passes/\w+\.cpp", p)):
         name = Path(path).stem
-        if not re.search(r"\bPassWrapper<|:\s*(public\s+)?\w*Pass\w*\s*\{", (ROOT / path).read_text()):
+        if name == "pipeline" or not re.search(r"\bPassWrapper<|:\s*(public\s+)?\w*Pass\w*\s*\{", (ROOT / path).read_text()):
             continue
         if name.replace("_", "") not in listed:
             yield f"{path} is not listed in passes/pipeline.cpp"

@@ -15,7 +15,7 @@ run() {
 # Kernels compiled by the tests go to a cache of the build's own, so that a run starts from what it built.
 export TANDEM_CACHE_DIR=$PWD/$build/test-cache
 run "house rules" .venv/bin/python scripts/check_house.py
-run "C++ unit tests" "$(find "$build" -name tandem_tests -type f -perm -u+x -print -quit)" --gtest_brief=1
+run "C++ unit tests" env TANDEM_COMPILER="$PWD/$build/python/tandem/libtandem_compiler.so" "$build/bin/tandem_tests" --gtest_brief=1
 run "IR, passes and code generation" .venv/bin/lit -sv -j 2 --param build="$PWD/$build" tests/ir tests/passes tests/codegen
 run "Python tests" .venv/bin/python -m pytest -q -n 2 tests/python "$@"
 if [ "${#failed[@]}" -gt 0 ]; then

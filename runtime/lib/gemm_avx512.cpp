@@ -11,7 +11,7 @@
 namespace tandem::lib::avx512 {
 namespace {
 
-#include "runtime/lib/gemm_kernel.inc"
+#include "runtime/lib/gemm_body.h"
 
 struct Floats : FloatBlocks {
   using Scalar = float;

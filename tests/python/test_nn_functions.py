@@ -1,0 +1,290 @@
+"""Layers and functions of tandem.nn against NumPy."""
+
+import math
+
+import numpy as np
+import pytest
+from arrays import array, close, tensor
+
+import tandem
+from tandem import nn
+from tandem.nn import functional as F
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+ACTIVATIONS = [
+    ("relu", {}, lambda x: np.maximum(x, 0)),
+    ("leaky_relu", {"negative_slope": 0.2}, lambda x: np.where(x > 0, x, 0.2 * x)),
+    ("elu", {"alpha": 1.5}, lambda x: np.where(x > 0, x, 1.5 * np.expm1(np.minimum(x, 0)))),
+    ("celu", {"alpha": 0.5}, lambda x: np.where(x > 0, x, 0.5 * np.expm1(np.minimum(x, 0) / 0.5))),
+    ("selu", {}, lambda x: 1.0507009873554805 * np.where(x > 0, x, 1.6732632423543772 * np.expm1(np.minimum(x, 0)))),
+    ("silu", {}, lambda x: x * sigmoid(x)),
+    ("mish", {}, lambda x: x * np.tanh(np.log1p(np.exp(x)))),
+    ("softplus", {"beta": 2.0}, lambda x: np.where(2 * x > 20, x, np.log1p(np.exp(np.minimum(2 * x, 20))) / 2)),
+    ("logsigmoid", {}, lambda x: -np.logaddexp(0, -x)),
+    ("hardtanh", {}, lambda x: np.clip(x, -1, 1)),
+    ("relu6", {}, lambda x: np.clip(x, 0, 6)),
+    ("hardsigmoid", {}, lambda x: np.clip(x / 6 + 0.5, 0, 1)),
+    ("hardswish", {}, lambda x: x * np.clip(x + 3, 0, 6) / 6),
+    ("softsign", {}, lambda x: x / (1 + np.abs(x))),
+    ("tanhshrink", {}, lambda x: x - np.tanh(x)),
+    ("softshrink", {}, lambda x: np.sign(x) * np.maximum(np.abs(x) - 0.5, 0)),
+    ("hardshrink", {}, lambda x: np.where(np.abs(x) > 0.5, x, 0)),
+    ("threshold", {"threshold": 0.1, "value": 20.0}, lambda x: np.where(x > 0.1, x, 20.0)),
+    ("glu", {}, lambda x: x[:13] * sigmoid(x[13:])),
+    ("softmin", {"dim": 0}, lambda x: np.exp(-x + x.min()) / np.exp(-x + x.min()).sum()),
+]
+
+
+@pytest.mark.parametrize(("name", "options", "expected"), ACTIVATIONS, ids=[a[0] for a in ACTIVATIONS])
+def test_activation(name, options, expected):
+    function = getattr(F, name)
+    close(function(tensor(X), **options), expected(X))
+    smooth = tensor(X[:6], grad=True)
+    assert tandem.autograd.gradcheck(lambda x: function(x, **options), (smooth,))
+    assert tandem.autograd.gradgradcheck(lambda x: function(x, **options), (smooth,))
+
+
+@pytest.mark.parametrize("name", ["leaky_relu", "elu", "silu", "hardtanh", "mish"])
+def test_activation_in_place(name):
+    x = tensor(X, grad=True)
+    y = x * 1
+    out = getattr(F, name)(y, inplace=True)
+    assert out is y or out.data_ptr() == y.data_ptr()
+    close(y, getattr(F, name)(tensor(X)).numpy())
+    (grad,) = tandem.autograd.grad(out.sum(), x)
+    z = tensor(X, grad=True)
+    (expected,) = tandem.autograd.grad(getattr(F, name)(z).sum(), z)
+    close(grad, expected.numpy())
+
+
+def test_activations_are_finite_far_out():
+    far = tensor([-1e4, 1e4], grad=True)
+    for name in ("elu", "selu", "celu", "silu", "mish", "softplus", "logsigmoid"):
+        (grad,) = tandem.autograd.grad(getattr(F, name)(far).sum(), far)
+        assert np.isfinite(grad.numpy()).all(), name
+    zero = tensor([0.0], grad=True)
+    (grad,) = tandem.autograd.grad(F.logsigmoid(zero).sum(), zero)
+    assert grad.item() == 0.5
+
+
+A, B = array(4, 3, seed=1), array(4, 3, seed=2)
+P, Q = sigmoid(A), sigmoid(B)
+D = np.abs(A - B)
+LOSSES = [
+    ("mse_loss", A, B, {}, D**2),
+    ("l1_loss", A, B, {}, D),
+    ("smooth_l1_loss", A, B, {"beta": 0.5}, np.where(D < 0.5, D * D, D - 0.25)),
+    ("huber_loss", A, B, {"delta": 0.5}, np.where(D < 0.5, D * D / 2, 0.5 * (D - 0.25))),
+    ("binary_cross_entropy", P, Q, {}, -(Q * np.log(P) + (1 - Q) * np.log(1 - P))),
+    ("binary_cross_entropy_with_logits", A, Q, {}, -(Q * np.log(P) + (1 - Q) * np.log(1 - P))),
+    ("kl_div", A, Q, {}, Q * (np.log(Q) - A)),
+    ("kl_div", A, B, {"log_target": True}, np.exp(B) * (B - A)),
+    ("soft_margin_loss", A, np.sign(B), {}, np.log1p(np.exp(-np.sign(B) * A))),
+    ("poisson_nll_loss", A, Q, {}, np.exp(A) - Q * A),
+]
+
+
+@pytest.mark.parametrize(("name", "a", "b", "options", "expected"), LOSSES, ids=[f"{x[0]}{x[3]}" for x in LOSSES])
+def test_loss(name, a, b, options, expected):
+    function = getattr(F, name)
+    close(function(tensor(a), tensor(b), reduction="none", **options), expected)
+    close(function(tensor(a), tensor(b), **options), expected.mean())
+    close(function(tensor(a), tensor(b), reduction="sum", **options), expected.sum())
+    with pytest.raises((ValueError, RuntimeError)):
+        function(tensor(a), tensor(b), reduction="other", **options)
+    x = tensor(a, grad=True)
+    assert tandem.autograd.gradcheck(lambda x: function(x, tensor(b), **options), (x,))
+    assert tandem.autograd.gradgradcheck(lambda x: function(x, tensor(b), **options), (x,))
+
+
+def test_binary_cross_entropy_at_the_ends():
+    x = tensor([0.0, 1.0, 0.0, 1.0], grad=True)
+    target = tensor([0.0, 1.0, 1.0, 0.0])
+    loss = F.binary_cross_entropy(x, target, reduction="none")
+    assert loss.tolist() == [0.0, 0.0, 100.0, 100.0]
+    (grad,) = tandem.autograd.grad(loss.sum(), x)
+    assert np.isfinite(grad.numpy()).all()
+    logits = F.binary_cross_entropy_with_logits(tensor([-300.0, 300.0]), tensor([1.0, 0.0]), reduction="none")
+    assert logits.tolist() == [300.0, 300.0]
+
+
+def log_softmax(x, axis):
+    x = x - x.max(axis, keepdims=True)
+    return x - np.log(np.exp(x).sum(axis, keepdims=True))
+
+
+def test_cross_entropy_weight_ignore_and_smoothing():
+    scores, target = array(5, 4, seed=3), np.array([0, 3, -100, 1, 3])
+    weight = np.array([1.0, 2.0, 3.0, 4.0])
+    logp, kept = log_softmax(scores, 1), np.array([0, 1, 3, 4])
+    picked, w = -logp[kept, target[kept]], weight[target[kept]]
+    smooth = -(logp[kept] * weight).sum(1)
+    expected = (0.9 * (picked * w).sum() + 0.1 / 4 * smooth.sum()) / w.sum()
+    loss = nn.CrossEntropyLoss(weight=tensor(weight), label_smoothing=0.1)
+    close(loss(tensor(scores), tandem.tensor(target.tolist())), expected)
+    nll = nn.NLLLoss(weight=tensor(weight), reduction="sum")
+    close(nll(tensor(logp), tandem.tensor(target.tolist())), (picked * w).sum())
+
+
+def windows(x, kernel, stride, pad):
+    x = np.pad(x, [(0, 0), (0, 0), (pad, pad), (pad, pad)])
+    view = np.lib.stride_tricks.sliding_window_view(x, (kernel, kernel), axis=(2, 3))
+    return view[:, :, ::stride, ::stride]
+
+
+@pytest.mark.parametrize(("kernel", "stride", "pad"), [(2, 2, 0), (3, 1, 1), (3, 2, 1)])
+def test_avg_pool_and_unfold(kernel, stride, pad):
+    x = array(2, 3, 7, 6)
+    cut = windows(x, kernel, stride, pad)
+    close(F.avg_pool2d(tensor(x), kernel, stride, pad), cut.mean((-1, -2)))
+    inside = windows(np.ones_like(x), kernel, stride, pad).sum((-1, -2))
+    expected = cut.sum((-1, -2)) / inside
+    close(F.avg_pool2d(tensor(x), kernel, stride, pad, count_include_pad=False), expected)
+    columns = cut.transpose(0, 1, 4, 5, 2, 3).reshape(2, 3 * kernel * kernel, -1)
+    close(F.unfold(tensor(x), kernel, padding=pad, stride=stride), columns)
+
+
+def test_avg_pool_ceil_mode():
+    out = F.avg_pool2d(tensor(np.arange(5.0).reshape(1, 1, 1, 5)), (1, 2), ceil_mode=True)
+    assert out.tolist() == [[[[0.5, 2.5, 4.0]]]]
+
+
+def test_adaptive_pools():
+    x = array(1, 2, 5, 7)
+    rows, cols = [(0, 2), (1, 4), (3, 5)], [(0, 4), (3, 7)]
+    cells = [[x[:, :, a:b, c:d] for c, d in cols] for a, b in rows]
+    mean = np.stack([np.stack([c.mean((2, 3)) for c in row], -1) for row in cells], -2)
+    largest = np.stack([np.stack([c.max((2, 3)) for c in row], -1) for row in cells], -2)
+    close(F.adaptive_avg_pool2d(tensor(x), (3, 2)), mean)
+    close(F.adaptive_max_pool2d(tensor(x), (3, 2)), largest)
+    close(nn.AdaptiveAvgPool2d(1)(tensor(x)), x.mean((2, 3), keepdims=True))
+
+
+@pytest.mark.parametrize(("mode", "name"), [("reflect", "reflect"), ("replicate", "edge"), ("circular", "wrap")])
+def test_pad_modes(mode, name):
+    x = array(2, 3, 4, 5)
+    close(F.pad(tensor(x), (1, 2, 3, 0), mode=mode), np.pad(x, [(0, 0), (0, 0), (3, 0), (1, 2)], mode=name))
+    assert tandem.autograd.gradcheck(lambda t: F.pad(t, (2, 1), mode=mode), (tensor(x[0, :1, :2], grad=True),))
+
+
+def test_pad_constant_and_crop():
+    x = array(3, 4)
+    close(F.pad(tensor(x), (1, -1, 0, 2), value=2.5), np.pad(x[:, :-1], [(0, 2), (1, 0)], constant_values=2.5))
+    with pytest.raises(RuntimeError, match="divisible by 2"):
+        F.pad(tensor(x), (1,))
+    with pytest.raises(RuntimeError, match="negative size"):
+        F.pad(tensor(x), (-3, -3))
+
+
+def test_pixel_shuffle_round_trip():
+    x = tensor(array(2, 8, 3, 2))
+    up = F.pixel_shuffle(x, 2)
+    assert list(up.shape) == [2, 2, 6, 4]
+    assert up[0, 1, 0, 1].item() == x[0, 5, 0, 0].item()
+    assert F.pixel_unshuffle(up, 2).tolist() == x.tolist()
+
+
+def test_conv_layers():
+    x, w, b = array(2, 3, 9), array(4, 3, 3, seed=1), array(4, seed=2)
+    layer = nn.Conv1d(3, 4, 3, stride=2, padding=1).double()
+    with tandem.no_grad():
+        layer.weight.copy_(tensor(w))
+        layer.bias.copy_(tensor(b))
+    cut = np.lib.stride_tricks.sliding_window_view(np.pad(x, [(0, 0), (0, 0), (1, 1)]), 3, axis=2)[:, :, ::2]
+    close(layer(tensor(x)), np.einsum("nclk,ock->nol", cut, w) + b[:, None])
+    image = tensor(array(1, 2, 5, 5))
+    same = nn.Conv2d(2, 2, 3, padding="same", padding_mode="circular", groups=2).double()
+    assert list(same(image).shape) == [1, 2, 5, 5]
+    with pytest.raises(ValueError, match="divisible by groups"):
+        nn.Conv2d(3, 4, 3, groups=2)
+
+
+def test_embedding_padding_and_frequency():
+    table, index = array(5, 3), np.array([[1, 2, 1], [0, 4, 1]])
+    weight = tensor(table, grad=True)
+    picked = F.embedding(tandem.tensor(index.tolist()), weight, padding_idx=2)
+    close(picked, table[index])
+    (grad,) = tandem.autograd.grad(picked.sum(), weight)
+    assert grad[:, 0].tolist() == [1.0, 3.0, 0.0, 0.0, 1.0]
+    scaled = F.embedding(tandem.tensor(index.tolist()), weight, scale_grad_by_freq=True)
+    (grad,) = tandem.autograd.grad(scaled.sum(), weight)
+    np.testing.assert_allclose(grad[:, 0].numpy(), [1, 1, 1, 0, 1])
+    short = tensor(table)
+    F.embedding(tandem.tensor([0, 1]), short, max_norm=0.5)
+    norms = np.linalg.norm(short.numpy(), axis=1)
+    assert (norms[:2] <= 0.5 + 1e-6).all() and np.array_equal(short.numpy()[2:], table[2:])
+    assert nn.Embedding(4, 2, padding_idx=-1).weight[3].tolist() == [0.0, 0.0]
+
+
+def test_norms():
+    x, w, b = array(4, 6, 5), array(6, seed=1), array(6, seed=2)
+    close(F.rms_norm(tensor(x), (5,), eps=0.1), x / np.sqrt((x * x).mean(-1, keepdims=True) + 0.1))
+    groups = x.reshape(4, 2, 15)
+    normed = (groups - groups.mean(-1, keepdims=True)) / np.sqrt(groups.var(-1, keepdims=True) + 1e-5)
+    close(F.group_norm(tensor(x), 2, tensor(w), tensor(b)), normed.reshape(x.shape) * w[:, None] + b[:, None])
+    layer = nn.BatchNorm1d(6).double()
+    mean, var = x.mean((0, 2)), x.var((0, 2))
+    close(layer(tensor(x)), (x - mean[:, None]) / np.sqrt(var[:, None] + 1e-5))
+    close(layer.running_mean, 0.1 * mean)
+    close(layer.running_var, 0.9 + 0.1 * var * 20 / 19)
+    assert layer.num_batches_tracked.item() == 1
+    close(layer.eval()(tensor(x)), (x - 0.1 * mean[:, None]) / np.sqrt(layer.running_var.numpy()[:, None] + 1e-5))
+    norm = np.abs(x[0]).sum(0, keepdims=True)
+    close(F.normalize(tensor(x[0]), p=1.0, dim=0), x[0] / norm)
+    zero = tensor(np.zeros(3), grad=True)
+    (grad,) = tandem.autograd.grad(F.normalize(zero, dim=0).sum(), zero)
+    assert np.isfinite(grad.numpy()).all()
+
+
+def test_similarity_and_bilinear():
+    a, b = array(3, 4, seed=1), array(3, 4, seed=2)
+    cos = (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
+    close(F.cosine_similarity(tensor(a), tensor(b)), cos)
+    w, c = array(2, 4, 4, seed=3), array(2, seed=4)
+    expected = np.einsum("ni,oij,nj->no", a, w, b) + c
+    close(F.bilinear(tensor(a), tensor(b), tensor(w), tensor(c)), expected)
+
+
+def test_dropout_keeps_the_mean_and_is_off_in_eval():
+    tandem.manual_seed(0)
+    layer = nn.Dropout(0.25)
+    out = layer(tandem.ones(10000)).numpy()
+    assert set(np.unique(out).tolist()) == {0.0, np.float32(1 / 0.75).item()}
+    assert abs(out.mean() - 1) < 0.03
+    assert layer.eval()(tandem.ones(3)).tolist() == [1.0, 1.0, 1.0]
+    planes = F.dropout2d(tandem.ones(50, 20, 2, 2), 0.5).numpy().reshape(1000, 4)
+    assert (planes == planes[:, :1]).all() and 0.4 < (planes[:, 0] == 0).mean() < 0.6
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        nn.Dropout(1.5)
+
+
+@pytest.mark.parametrize("kind", ["none", "causal", "bool", "float"])
+def test_attention(kind):
+    q, k, v = array(2, 3, 4, 5), array(2, 3, 6, 5, seed=1), array(2, 3, 6, 2, seed=2)
+    scores, options = q @ k.swapaxes(-1, -2) / math.sqrt(5), {}
+    allowed = np.ones((4, 6), dtype=bool)
+    if kind == "causal":
+        allowed, options = np.tril(allowed), {"is_causal": True}
+    elif kind == "bool":
+        allowed[1, 2:], allowed[3] = False, False
+        options = {"attn_mask": tandem.tensor(allowed.tolist())}
+    elif kind == "float":
+        bias = array(4, 6, seed=3)
+        scores, options = scores + bias, {"attn_mask": tensor(bias)}
+    weights = np.where(allowed, np.exp(scores), 0.0)
+    weights = weights / np.maximum(weights.sum(-1, keepdims=True), 1e-300)
+    close(F.scaled_dot_product_attention(tensor(q), tensor(k), tensor(v), **options), weights @ v)
+    inputs = [tensor(x[0, 0], grad=True) for x in (q, k, v)]
+    check = lambda *x: F.scaled_dot_product_attention(*x, **options)  # noqa: E731
+    assert tandem.autograd.gradcheck(check, inputs) and tandem.autograd.gradgradcheck(check, inputs)
+
+
+def test_attention_with_grouped_heads():
+    q, k = tensor(array(4, 2, 3)), tensor(array(2, 5, 3, seed=1))
+    wide = tandem.stack([k, k], 1).reshape(4, 5, 3)
+    grouped = F.scaled_dot_product_attention(q, k, k, enable_gqa=True)
+    close(grouped, F.scaled_dot_product_attention(q, wide, wide).numpy())
