@@ -10,6 +10,8 @@ import tandem
 from tandem import nn
 from tandem.nn import functional as F
 
+X = np.concatenate([array(20) * 3, [0.0, 25.0, -25.0, 6.5, -3.0, 3.0]])
+
 
 def sigmoid(x):
     return 1 / (1 + np.exp(-x))
