@@ -41,7 +41,8 @@ inline void applyInto(const Tensor& out, OpCode op, std::initializer_list<Operan
 void applyUpdate(OpCode op, std::span<const Operand> operands, std::span<const Tensor> outs);
 /// `apply`, its result stored into `out`, which is resized if it is empty and must otherwise have the result's shape:
 /// the `out=` of PyTorch. No history may be needed.
-void applyOut(const Tensor& out, OpCode op, std::span<const Operand> operands, std::span<const std::int64_t> attrs = {});
+void applyOut(const Tensor& out, OpCode op, std::span<const Operand> operands,
+              std::span<const std::int64_t> attrs = {});
 
 /// A view of `base` (any tensor) with history. `op` is a view operation and `attrs` its attributes, from which its
 /// derivative follows; the window is given by the caller (eager/views.cpp).

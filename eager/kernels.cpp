@@ -134,7 +134,7 @@ TensorMeta metaOf(const Operand& o) {
   TensorMeta m;
   if (!o.isTensor()) {
     m.weak = true;
-    m.dtype = o.scalar().isFloat() ? DType::Float64
+    m.dtype = o.scalar().isFloat()                    ? DType::Float64
               : o.scalar().kind == Scalar::Kind::Bool ? DType::Bool
                                                       : DType::Int64;
   } else if (!o.tensor().defined()) {
@@ -156,7 +156,8 @@ void runPointwise(const OpFacts& op, std::span<const Operand> operands, std::spa
   bool flat = true;
   for (const auto& t : outs) flat &= t.isContiguous();
   for (const auto& o : operands)
-    if (o.isTensor()) flat &= o.tensor().isContiguous() && (o.tensor().numel() == 1 || o.tensor().shape() == out.shape());
+    if (o.isTensor())
+      flat &= o.tensor().isContiguous() && (o.tensor().numel() == 1 || o.tensor().shape() == out.shape());
 
   CallKey key;
   std::size_t at = 3;
@@ -262,7 +263,7 @@ void runPointwise(const OpFacts& op, std::span<const Operand> operands, std::spa
   int given = op.dtypeRule == DTypeRule::Explicit || op.kind == OpKind::Random || op.kind == OpKind::Creation
                   ? static_cast<int>(attrs.back())
                   : 0;
-  key.words[0] |= static_cast<std::uint64_t>(given | static_cast<int>(schemaDefaultDType()) ) << 20;
+  key.words[0] |= static_cast<std::uint64_t>(given | static_cast<int>(schemaDefaultDType())) << 20;
   key.words[2] |= static_cast<std::uint64_t>(schemaDefaultDType()) << 56;
   CallEntry* entries = callCache != nullptr ? callCache : makeCallCache();
   CallEntry& entry = entries[key.hash() % kCallEntries];

@@ -58,14 +58,8 @@ FusedScope::~FusedScope() noexcept(false) {
 }
 
 TensorImpl::TensorImpl(Ref<Storage> s, DType t, Dims sizes, Dims steps, std::int64_t start)
-    : storage(std::move(s)),
-      offset(start),
-      shape(std::move(sizes)),
-      strides(std::move(steps)),
-      dtype(t),
-      contiguous(tandem::isContiguous(shape, strides)),
-      inference(inferenceOn),
-      numel(numelOf(shape)) {}
+    : storage(std::move(s)), offset(start), shape(std::move(sizes)), strides(std::move(steps)), dtype(t),
+      contiguous(tandem::isContiguous(shape, strides)), inference(inferenceOn), numel(numelOf(shape)) {}
 
 void TensorImpl::destroy(TensorImpl* impl) { delete impl; }
 
@@ -116,23 +110,39 @@ Tensor makeScalarTensor(Scalar value, DType dtype) {
   Tensor t = makeEmpty(DimsRef(), dtype);
   void* p = t.data();
   switch (dtype) {
-    case DType::Bool: *static_cast<bool*>(p) = value.asDouble() != 0; break;
-    case DType::UInt8: *static_cast<std::uint8_t*>(p) = static_cast<std::uint8_t>(value.asInt()); break;
-    case DType::Int8: *static_cast<std::int8_t*>(p) = static_cast<std::int8_t>(value.asInt()); break;
-    case DType::Int16: *static_cast<std::int16_t*>(p) = static_cast<std::int16_t>(value.asInt()); break;
-    case DType::Int32: *static_cast<std::int32_t*>(p) = static_cast<std::int32_t>(value.asInt()); break;
-    case DType::Int64: *static_cast<std::int64_t*>(p) = value.asInt(); break;
-    case DType::Float32: *static_cast<float*>(p) = static_cast<float>(value.asDouble()); break;
-    case DType::Float64: *static_cast<double*>(p) = value.asDouble(); break;
-    case DType::Float16:
-    case DType::BFloat16: {
-      NoGrad noGrad;
-      Recorder* before = activeRecorder;
-      activeRecorder = nullptr;
-      applyInto(t, OpCode::clone, {makeScalarTensor(value, DType::Float64)});
-      activeRecorder = before;
-      break;
-    }
+  case DType::Bool:
+    *static_cast<bool*>(p) = value.asDouble() != 0;
+    break;
+  case DType::UInt8:
+    *static_cast<std::uint8_t*>(p) = static_cast<std::uint8_t>(value.asInt());
+    break;
+  case DType::Int8:
+    *static_cast<std::int8_t*>(p) = static_cast<std::int8_t>(value.asInt());
+    break;
+  case DType::Int16:
+    *static_cast<std::int16_t*>(p) = static_cast<std::int16_t>(value.asInt());
+    break;
+  case DType::Int32:
+    *static_cast<std::int32_t*>(p) = static_cast<std::int32_t>(value.asInt());
+    break;
+  case DType::Int64:
+    *static_cast<std::int64_t*>(p) = value.asInt();
+    break;
+  case DType::Float32:
+    *static_cast<float*>(p) = static_cast<float>(value.asDouble());
+    break;
+  case DType::Float64:
+    *static_cast<double*>(p) = value.asDouble();
+    break;
+  case DType::Float16:
+  case DType::BFloat16: {
+    NoGrad noGrad;
+    Recorder* before = activeRecorder;
+    activeRecorder = nullptr;
+    applyInto(t, OpCode::clone, {makeScalarTensor(value, DType::Float64)});
+    activeRecorder = before;
+    break;
+  }
   }
   return t;
 }
@@ -143,7 +153,8 @@ bool inferenceMode() { return inferenceOn; }
 void setInferenceMode(bool on) { inferenceOn = on; }
 DType defaultDType() { return schemaDefaultDType(); }
 void setDefaultDType(DType t) {
-  if (!isFloating(t)) fail<TypeError>("only floating-point types are supported as the default type, got ", dtypeName(t));
+  if (!isFloating(t))
+    fail<TypeError>("only floating-point types are supported as the default type, got ", dtypeName(t));
   setSchemaDefaultDType(t);
 }
 

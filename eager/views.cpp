@@ -69,13 +69,14 @@ Tensor expand(const Tensor& x, DimsRef size) {
   for (std::int64_t d = 0; d < static_cast<std::int64_t>(shape.size()); ++d) {
     std::int64_t own = d < lead ? 1 : x.shape()[d - lead];
     if (shape[d] == -1) {
-      if (d < lead) fail("expand: The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension ", d);
+      if (d < lead)
+        fail("expand: The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension ", d);
       shape[d] = own;
     }
     if (own != 1 && own != shape[d])
       fail("expand: The expanded size of the tensor (", shape[d], ") must match the existing size (", own,
-           ") at non-singleton dimension ", d, ". Target sizes: ", shapeText(size), ". Tensor sizes: ",
-           shapeText(x.shape()));
+           ") at non-singleton dimension ", d, ". Target sizes: ", shapeText(size),
+           ". Tensor sizes: ", shapeText(x.shape()));
   }
   Dims strides = broadcastStrides(x.shape(), x.strides(), shape);
   AttrWriter w;

@@ -19,10 +19,8 @@ TensorImpl* implOf(const Place& p, std::span<const Tensor> arguments) {
 // ---- tracing -------------------------------------------------------------------------------------------------------
 
 Tracer::Tracer(std::span<const Tensor> arguments, std::span<Storage* const> whole)
-    : session_(std::make_unique<Session>(true)),
-      arguments_(arguments.begin(), arguments.end()),
-      recorderBefore_(activeRecorder),
-      observerBefore_(gradSlotObserver) {
+    : session_(std::make_unique<Session>(true)), arguments_(arguments.begin(), arguments.end()),
+      recorderBefore_(activeRecorder), observerBefore_(gradSlotObserver) {
   for (Storage* s : whole) session_->takeWhole(s);
   for (const Tensor& t : arguments_) {
     t.materialize();
@@ -142,13 +140,14 @@ std::shared_ptr<CompiledTrace> Tracer::finish(std::span<const Tensor> outputs, s
     tapeEdges.push_back(d.edge);
     if (changed(d.tensor, d.edge)) withHistory.push_back(d.tensor);
   }
-  c->differentiable =
-      std::any_of(withHistory.begin(), withHistory.end(), [](const Tensor& t) { return t.requiresGrad() && !autograd::isLeaf(t); });
+  c->differentiable = std::any_of(withHistory.begin(), withHistory.end(),
+                                  [](const Tensor& t) { return t.requiresGrad() && !autograd::isLeaf(t); });
   if (c->differentiable) {
     std::string reason;
     if (!extractTemplate(withHistory, tapeInputs, tapeEdges, firstSequence_, c->tape, reason))
       fail<NotImplementedError>("compile: the result of the function requires a gradient, and its history cannot be "
-                                "repeated: ", reason, ". Call backward inside the function, or keep that part outside.");
+                                "repeated: ",
+                                reason, ". Call backward inside the function, or keep that part outside.");
     for (const Tensor& t : tapeInputs) c->tapeInputs.push_back(placeOf(t.impl()));
   }
 
@@ -248,21 +247,28 @@ std::vector<Tensor> CompiledTrace::run(std::span<const Tensor> arguments, std::s
     }
   }
   Generator& g = defaultGenerator();
-  PlanRun call{std::span<void* const>(ins.data(), ins.size()), std::span<void* const>(outs.data(), outs.size()), scalars,
-               g.seed(), g.offset(), slots};
+  PlanRun call{std::span<void* const>(ins.data(), ins.size()),
+               std::span<void* const>(outs.data(), outs.size()),
+               scalars,
+               g.seed(),
+               g.offset(),
+               slots};
   g.setOffset(g.offset() + static_cast<std::int64_t>(plan->numRandom));
   runPlan(*plan, call);
   for (std::size_t k = 0; k < inputs.size(); ++k) storages[k]->version += inputs[k].writes;
 
   auto make = [&](const Made& m) -> Tensor {
     switch (m.kind) {
-      case Made::Kind::None: return {};
-      case Made::Kind::Argument: return arguments[m.index];
-      case Made::Kind::Captured: return Tensor(m.captured);
-      case Made::Kind::Fresh:
-        return Tensor(new TensorImpl(made[m.index], m.dtype, m.shape, m.strides, m.offset));
-      case Made::Kind::Input:
-        return Tensor(new TensorImpl(storages[m.index], m.dtype, m.shape, m.strides, offsets[m.index] + m.offset));
+    case Made::Kind::None:
+      return {};
+    case Made::Kind::Argument:
+      return arguments[m.index];
+    case Made::Kind::Captured:
+      return Tensor(m.captured);
+    case Made::Kind::Fresh:
+      return Tensor(new TensorImpl(made[m.index], m.dtype, m.shape, m.strides, m.offset));
+    case Made::Kind::Input:
+      return Tensor(new TensorImpl(storages[m.index], m.dtype, m.shape, m.strides, offsets[m.index] + m.offset));
     }
     return {};
   };
@@ -286,7 +292,8 @@ std::vector<Tensor> CompiledTrace::run(std::span<const Tensor> arguments, std::s
     instantiate(tape, edges, saved, values, ends);
   } else {
     for (std::size_t i = 0; i < out.size(); ++i)
-      if (out[i].defined() && results[i].requiresGrad && results[i].kind == Made::Kind::Fresh) out[i].impl()->requiresGrad = true;
+      if (out[i].defined() && results[i].requiresGrad && results[i].kind == Made::Kind::Fresh)
+        out[i].impl()->requiresGrad = true;
   }
   for (const auto& slot : grads) autograd::setGrad(Tensor(implOf(slot.place, arguments)), make(slot.value));
   return out;

@@ -28,9 +28,9 @@ struct Place {
 struct CompiledTrace {
   struct Source {
     Place place;
-    bool grad = false;        // the `.grad` of that tensor
-    bool whole = false;       // its storage from the start, else from the tensor's own offset
-    std::uint32_t writes = 0; // by the function, to the storage: how far its version advances
+    bool grad = false;         // the `.grad` of that tensor
+    bool whole = false;        // its storage from the start, else from the tensor's own offset
+    std::uint32_t writes = 0;  // by the function, to the storage: how far its version advances
   };
   struct Fresh {
     std::size_t bytes = 0;

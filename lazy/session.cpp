@@ -265,14 +265,29 @@ Scalar Session::arithmetic(char op, Scalar left, Scalar right) {
   using Source = ScalarSlot::Source;
   ScalarSlot slot;
   switch (op) {
-    case '+': slot.source = Source::Add; break;
-    case '-': slot.source = Source::Sub; break;
-    case '*': slot.source = Source::Mul; break;
-    case '/': slot.source = Source::Div; break;
-    case '^': slot.source = Source::Pow; break;
-    case '%': slot.source = Source::Mod; break;
-    case 'f': slot.source = Source::FloorDiv; break;
-    default: fail<InternalError>("no scalar operation ", op);
+  case '+':
+    slot.source = Source::Add;
+    break;
+  case '-':
+    slot.source = Source::Sub;
+    break;
+  case '*':
+    slot.source = Source::Mul;
+    break;
+  case '/':
+    slot.source = Source::Div;
+    break;
+  case '^':
+    slot.source = Source::Pow;
+    break;
+  case '%':
+    slot.source = Source::Mod;
+    break;
+  case 'f':
+    slot.source = Source::FloorDiv;
+    break;
+  default:
+    fail<InternalError>("no scalar operation ", op);
   }
   slot.a = slotOf(left);
   slot.b = slotOf(right);

@@ -45,7 +45,7 @@ class Content final : public PendingContent {
 /// Memory a trace reads. What of it: `meta.numel` elements from `offset` on, row-major in `meta.shape`.
 struct SessionInput {
   Ref<Storage> storage;
-  Ref<TensorImpl> root;  // the tensor it was first seen through (its base, for a view)
+  Ref<TensorImpl> root;     // the tensor it was first seen through (its base, for a view)
   std::int64_t offset = 0;  // in elements
   ValueRef value;
   TensorMeta meta;
@@ -83,8 +83,8 @@ class Session final : public Recorder {
   void takeWhole(Storage* s) { whole_.insert(s); }
   [[nodiscard]] bool isWhole(Storage* s) const { return whole_.contains(s); }
 
-  /// A tensor made from data while a function is traced (`tandem.tensor([1, 2])`): its elements become a constant of the
-  /// trace, and the tensor a fresh one, so that writing to it does not outlive the call.
+  /// A tensor made from data while a function is traced (`tandem.tensor([1, 2])`): its elements become a constant of
+  /// the trace, and the tensor a fresh one, so that writing to it does not outlive the call.
   void adopt(const Tensor& t);
 
   /// A run-time scalar: argument `number` of the call, `value` while tracing.

@@ -14,8 +14,8 @@ bool isOne(const Scalar& s) { return s.slot < 0 && s.asDouble() == 1; }
 bool isZero(const Scalar& s) { return s.slot < 0 && s.asDouble() == 0; }
 
 void checkAlpha(const char* op, const Tensor& x, const Operand& other, const Scalar& alpha) {
-  bool integral = !isFloating(x.dtype()) &&
-                  (other.isTensor() ? !isFloating(other.tensor().dtype()) : !other.scalar().isFloat());
+  bool integral =
+      !isFloating(x.dtype()) && (other.isTensor() ? !isFloating(other.tensor().dtype()) : !other.scalar().isFloat());
   if (integral && alpha.isFloat())
     fail(op, ": For integral input tensors, argument alpha must not be a floating point number.");
 }
@@ -86,7 +86,8 @@ Tensor mean(const Tensor& x, const std::optional<Dims>& dim, bool keepdim, std::
 }
 
 Tensor var(const Tensor& x, const std::optional<Dims>& dim, std::optional<Scalar> correction, bool keepdim) {
-  if (!isFloating(x.dtype())) fail("std and var only support floating point and complex dtypes, got ", dtypeName(x.dtype()));
+  if (!isFloating(x.dtype()))
+    fail("std and var only support floating point and complex dtypes, got ", dtypeName(x.dtype()));
   Dims dims = reductionDims(x, dim);
   FusedScope fused(x);
   Tensor in = widened(x);
@@ -157,8 +158,7 @@ Tensor round(const Tensor& x, std::int64_t decimals) {
 }
 
 Tensor isclose(const Tensor& x, const Tensor& y, double rtol, double atol, bool equalNan) {
-  if (x.dtype() != y.dtype())
-    fail("isclose: ", dtypeName(x.dtype()), " did not match ", dtypeName(y.dtype()));
+  if (x.dtype() != y.dtype()) fail("isclose: ", dtypeName(x.dtype()), " did not match ", dtypeName(y.dtype()));
   Tensor same = eq(x, y);
   if (equalNan) same = logical_or(same, logical_and(isnan(x), isnan(y)));
   Tensor fx = isFloating(x.dtype()) ? x : toDType(x, DType::Float64);
@@ -230,8 +230,7 @@ Tensor mv(const Tensor& a, const Tensor& v) {
   return matmul(a, v);
 }
 Tensor dot(const Tensor& a, const Tensor& b) {
-  if (a.dim() != 1 || b.dim() != 1)
-    fail("dot: 1D tensors expected, but got ", a.dim(), "D and ", b.dim(), "D tensors");
+  if (a.dim() != 1 || b.dim() != 1) fail("dot: 1D tensors expected, but got ", a.dim(), "D and ", b.dim(), "D tensors");
   if (a.numel() != b.numel())
     fail("dot: inconsistent tensor size, expected tensor [", a.numel(), "] and src [", b.numel(),
          "] to have the same number of elements");

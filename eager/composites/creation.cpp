@@ -51,8 +51,8 @@ Tensor arange(Scalar start, Scalar end, Scalar step, std::optional<DType> dtype)
   if (step.asDouble() == 0) fail("arange: step must be nonzero");
   double steps = (end.asDouble() - start.asDouble()) / step.asDouble();
   if (!(steps >= 0))
-    fail("arange: upper bound and lower bound inconsistent with step sign (", start.asDouble(), ", ", end.asDouble(), ", ",
-         step.asDouble(), ")");
+    fail("arange: upper bound and lower bound inconsistent with step sign (", start.asDouble(), ", ", end.asDouble(),
+         ", ", step.asDouble(), ")");
   std::int64_t n = 0;
   if (floating) {
     n = static_cast<std::int64_t>(std::ceil(steps));

@@ -19,9 +19,7 @@ Tensor reduced(const char* op, const Tensor& x, std::string_view reduction) {
   fail<ValueError>(op, ": ", reduction, " is not a valid value for reduction");
 }
 
-Tensor shifted(const Tensor& x, std::int64_t dim) {
-  return sub(x, detached(amax(x, Dims{dim}, true)));
-}
+Tensor shifted(const Tensor& x, std::int64_t dim) { return sub(x, detached(amax(x, Dims{dim}, true))); }
 
 /// Input of a softmax in the dtype it is computed in. A 0-d input is one row of one element.
 Tensor softmaxInput(const char* op, const Tensor& x, std::optional<DType> dtype) {
@@ -54,8 +52,8 @@ Tensor log_softmax(const Tensor& x, std::int64_t dim, std::optional<DType> dtype
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   if (weight.dim() > 2 || x.dim() == 0 || weight.dim() == 0)
-    fail("linear: expected a weight of at most 2 dims and an input of at least 1, got weight ", shapeText(weight.shape()),
-         " and input ", shapeText(x.shape()));
+    fail("linear: expected a weight of at most 2 dims and an input of at least 1, got weight ",
+         shapeText(weight.shape()), " and input ", shapeText(x.shape()));
   if (x.size(-1) != weight.size(-1))
     fail("linear: input of shape ", shapeText(x.shape()), " and weight of shape ", shapeText(weight.shape()),
          ": mat1 and mat2 shapes cannot be multiplied");
@@ -138,12 +136,13 @@ std::vector<Tensor> max_pool2d_with_indices(const Tensor& x, DimsRef kernel, con
   if (x.dim() == 3) return {squeeze_dims(values, Dims{0}), squeeze_dims(indices, Dims{0})};
   return {values, indices};
 }
-Tensor max_pool2d(const Tensor& x, DimsRef kernel, const std::optional<Dims>& stride, DimsRef padding,
-                  DimsRef dilation, bool ceilMode) {
+Tensor max_pool2d(const Tensor& x, DimsRef kernel, const std::optional<Dims>& stride, DimsRef padding, DimsRef dilation,
+                  bool ceilMode) {
   return max_pool2d_with_indices(x, kernel, stride, padding, dilation, ceilMode)[0];
 }
 
-// ---- dropout, losses ---------------------------------------------------------------------------------------------------
+// ---- dropout, losses
+// ---------------------------------------------------------------------------------------------------
 
 Tensor dropout(const Tensor& x, double p, bool training) {
   if (p < 0 || p > 1) fail<ValueError>("dropout probability has to be between 0 and 1, but got ", p);
@@ -155,7 +154,8 @@ Tensor dropout(const Tensor& x, double p, bool training) {
 }
 
 Tensor one_hot(const Tensor& x, std::int64_t classes) {
-  if (x.dtype() != DType::Int64) fail("one_hot is only applicable to index tensor of type LongTensor, got ", dtypeName(x.dtype()));
+  if (x.dtype() != DType::Int64)
+    fail("one_hot is only applicable to index tensor of type LongTensor, got ", dtypeName(x.dtype()));
   if (classes == -1) {
     if (x.numel() == 0) fail("one_hot: Can not infer total number of classes from empty tensor.");
     classes = *amax(x).dataAs<std::int64_t>() + 1;
@@ -208,7 +208,8 @@ Tensor cross_entropy(const Tensor& x, const Tensor& target, const Tensor& weight
     Tensor each = mul(logp, p);
     if (weight.defined()) each = mul(each, view(weight, along));
     Tensor loss = neg(sum(each, Dims{classDim}));
-    if (reduction == "mean") return div(sum(loss), std::max<std::int64_t>(x.numel() / std::max<std::int64_t>(classes, 1), 1));
+    if (reduction == "mean")
+      return div(sum(loss), std::max<std::int64_t>(x.numel() / std::max<std::int64_t>(classes, 1), 1));
     return reduced("cross_entropy", loss, reduction);
   }
   Tensor hard = nll_loss(logp, target, weight, ignore, smoothing > 0 && reduction == "mean" ? "sum" : reduction);

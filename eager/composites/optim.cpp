@@ -46,8 +46,14 @@ void sgdStep(std::span<const Tensor> params, std::span<const Tensor> grads, std:
   for (std::size_t i = 0; i < params.size(); ++i) {
     checkPair("sgd_step", params[i], grads[i]);
     const Tensor& buffer = buffers.empty() ? grads[i] : buffers[i];
-    const Operand operands[] = {params[i],   grads[i],    buffer,           lr,
-                                momentum,    dampening,   weightDecay,      Scalar(nesterov ? 1 : 0),
+    const Operand operands[] = {params[i],
+                                grads[i],
+                                buffer,
+                                lr,
+                                momentum,
+                                dampening,
+                                weightDecay,
+                                Scalar(nesterov ? 1 : 0),
                                 Scalar(maximize ? 1 : 0)};
     const Tensor outs[] = {params[i], buffer};
     applyUpdate(OpCode::sgd_update, operands, {outs, buffers.empty() ? 1U : 2U});
@@ -58,8 +64,9 @@ void adamStep(std::span<const Tensor> params, std::span<const Tensor> grads, std
               std::span<const Tensor> secondMoments, std::span<const Tensor> largest, std::span<const Tensor> steps,
               Scalar lr, Scalar beta1, Scalar beta2, Scalar eps, Scalar weightDecay, bool decoupled, bool maximize) {
   std::size_t n = params.size();
-  checkLists("adam_step", n,
-             {grads.size(), firstMoments.size(), secondMoments.size(), steps.size(), largest.empty() ? n : largest.size()});
+  checkLists(
+      "adam_step", n,
+      {grads.size(), firstMoments.size(), secondMoments.size(), steps.size(), largest.empty() ? n : largest.size()});
   NoGrad noGrad;
   for (std::size_t i = 0; i < n; ++i) {
     checkPair("adam_step", params[i], grads[i]);
@@ -69,9 +76,9 @@ void adamStep(std::span<const Tensor> params, std::span<const Tensor> grads, std
                   weightDecay, decoupled, maximize);
       continue;
     }
-    const Operand operands[] = {params[i],   grads[i], firstMoments[i], secondMoments[i],          steps[i],
-                                lr,          beta1,    beta2,           eps,                       weightDecay,
-                                Scalar(decoupled ? 1 : 0), Scalar(maximize ? 1 : 0)};
+    const Operand operands[] = {
+        params[i], grads[i],    firstMoments[i],           secondMoments[i],        steps[i], lr, beta1, beta2,
+        eps,       weightDecay, Scalar(decoupled ? 1 : 0), Scalar(maximize ? 1 : 0)};
     const Tensor outs[] = {params[i], firstMoments[i], secondMoments[i]};
     applyUpdate(OpCode::adam_update, operands, outs);
   }

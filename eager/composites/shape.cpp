@@ -56,14 +56,14 @@ Tensor narrow(const Tensor& x, std::int64_t dim, std::int64_t start, std::int64_
   if (start < -n || start > n)
     fail<IndexError>("start out of range (expected to be in range of [", -n, ", ", n, "], but got ", start, ")");
   if (start < 0) start += n;
-  if (start + length > n)
-    fail("start (", start, ") + length (", length, ") exceeds dimension size (", n, ").");
+  if (start + length > n) fail("start (", start, ") + length (", length, ") exceeds dimension size (", n, ").");
   return slice(x, dim, start, start + length, 1);
 }
 
 Tensor narrow_tensor(const Tensor& x, std::int64_t dim, const Tensor& start, std::int64_t length) {
   if (start.numel() != 1 || isFloating(start.dtype()) || start.dtype() == DType::Bool)
-    fail("narrow(): start must be a 0-dim integral Tensor, got ", dtypeName(start.dtype()), " ", shapeText(start.shape()));
+    fail("narrow(): start must be a 0-dim integral Tensor, got ", dtypeName(start.dtype()), " ",
+         shapeText(start.shape()));
   if (length < 0) fail("narrow(): length must be non-negative.");
   // Not a view: where it begins is known only when it runs.
   return index_select(x, dim, add(view(toDType(start, DType::Int64), Dims{1}), arange(std::int64_t{0}, length)));
@@ -256,7 +256,8 @@ Tensor index_add(const Tensor& x, std::int64_t dim, const Tensor& index, const T
   return index_add_unit(x, wrapDim(dim, x.dim()), index, plain ? source : mul(source, alpha));
 }
 Tensor masked_fill(const Tensor& x, const Tensor& mask, const Operand& value) {
-  if (mask.dtype() != DType::Bool) fail("masked_fill_ only supports boolean masks, but got mask with dtype ", dtypeName(mask.dtype()));
+  if (mask.dtype() != DType::Bool)
+    fail("masked_fill_ only supports boolean masks, but got mask with dtype ", dtypeName(mask.dtype()));
   Tensor y = value.isTensor() ? where(mask, toDType(value.tensor(), x.dtype()), x) : where(mask, value, x);
   return toDType(y, x.dtype());
 }

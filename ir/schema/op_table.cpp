@@ -22,8 +22,8 @@ int numOps() { return static_cast<int>(std::size(kFacts)); }
 
 std::optional<OpCode> findOp(std::string_view name) {
   const auto* end = std::end(kFacts);
-  const auto* it = std::lower_bound(std::begin(kFacts), end, name,
-                                    [](const OpFacts& f, std::string_view n) { return f.name < n; });
+  const auto* it =
+      std::lower_bound(std::begin(kFacts), end, name, [](const OpFacts& f, std::string_view n) { return f.name < n; });
   if (it == end || it->name != name) return {};
   return it->code;
 }
@@ -60,36 +60,39 @@ PointwiseTypes pointwiseTypes(const OpFacts& op, std::span<const TensorMeta> ope
                               std::span<const std::int64_t> attrs) {
   auto promoted = [&](std::size_t from) { return resultType(operands.subspan(from)); };
   switch (op.dtypeRule) {
-    case DTypeRule::Promote: {
-      DType t = promoted(0);
-      return {t, t};
-    }
-    case DTypeRule::Float: {
-      DType t = promoted(0);
-      if (!isFloating(t)) t = defaultFloat;
-      return {t, t};
-    }
-    case DTypeRule::Compare: return {promoted(0), DType::Bool};
-    case DTypeRule::Logical: return {DType::Bool, DType::Bool};
-    case DTypeRule::Select: {
-      DType t = promoted(1);
-      return {t, t};
-    }
-    case DTypeRule::Explicit: {
+  case DTypeRule::Promote: {
+    DType t = promoted(0);
+    return {t, t};
+  }
+  case DTypeRule::Float: {
+    DType t = promoted(0);
+    if (!isFloating(t)) t = defaultFloat;
+    return {t, t};
+  }
+  case DTypeRule::Compare:
+    return {promoted(0), DType::Bool};
+  case DTypeRule::Logical:
+    return {DType::Bool, DType::Bool};
+  case DTypeRule::Select: {
+    DType t = promoted(1);
+    return {t, t};
+  }
+  case DTypeRule::Explicit: {
+    auto t = static_cast<DType>(attrs.back());
+    return {op.kind == OpKind::Creation ? t : operands[0].dtype, t};
+  }
+  case DTypeRule::Raw:
+    if (op.kind == OpKind::Random || op.kind == OpKind::Creation) {
       auto t = static_cast<DType>(attrs.back());
-      return {op.kind == OpKind::Creation ? t : operands[0].dtype, t};
-    }
-    case DTypeRule::Raw:
-      if (op.kind == OpKind::Random || op.kind == OpKind::Creation) {
-        auto t = static_cast<DType>(attrs.back());
-        return {t, t};
-      }
-      return {operands[0].dtype, operands[0].dtype};
-    case DTypeRule::First: {
-      DType t = operands[0].weak && operands[0].dtype == DType::Float64 ? defaultFloat : operands[0].dtype;
       return {t, t};
     }
-    default: fail<InternalError>(op.name, " has no pointwise dtype rule");
+    return {operands[0].dtype, operands[0].dtype};
+  case DTypeRule::First: {
+    DType t = operands[0].weak && operands[0].dtype == DType::Float64 ? defaultFloat : operands[0].dtype;
+    return {t, t};
+  }
+  default:
+    fail<InternalError>(op.name, " has no pointwise dtype rule");
   }
 }
 

@@ -2,8 +2,8 @@
 // it. `OpCode`'s enumerators are the operations' names.
 #pragma once
 
-#include <cstdint>
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -28,18 +28,18 @@ enum class OpKind : std::uint8_t {
 
 /// How operand dtypes become the dtype the body computes in and the dtype of the result.
 enum class DTypeRule : std::uint8_t {
-  Promote,       // result = promoted type of all operands
-  Float,         // as Promote, integers and bool becoming the default dtype
-  Compare,       // operands promoted, result bool
-  Logical,       // operands converted to bool, result bool
-  First,         // result = dtype of operand 0; the others are converted to it
-  Select,        // operand 0 is a bool condition; the others promote
-  Index,         // result int64
-  Explicit,      // given by the attribute `dtype`
-  Sum,           // integers and bool become int64, unless the attribute `dtype` says otherwise
-  Raw,           // operands keep their dtypes (numbers: int64 or float64) and the body converts; the result has the
-                 // dtype of operand 0, of Random and Creation operations that of the attribute `dtype`
-  Rule,          // the shape rule says
+  Promote,   // result = promoted type of all operands
+  Float,     // as Promote, integers and bool becoming the default dtype
+  Compare,   // operands promoted, result bool
+  Logical,   // operands converted to bool, result bool
+  First,     // result = dtype of operand 0; the others are converted to it
+  Select,    // operand 0 is a bool condition; the others promote
+  Index,     // result int64
+  Explicit,  // given by the attribute `dtype`
+  Sum,       // integers and bool become int64, unless the attribute `dtype` says otherwise
+  Raw,       // operands keep their dtypes (numbers: int64 or float64) and the body converts; the result has the
+             // dtype of operand 0, of Random and Creation operations that of the attribute `dtype`
+  Rule,      // the shape rule says
 };
 
 /// Shape and dtype of an operand or result. A Python number has `weak` set, no shape, and `category` as its dtype
@@ -62,11 +62,11 @@ struct OpFacts {
   OpKind kind;
   DTypeRule dtypeRule;
   std::uint8_t numResults;
-  bool usesIndex;            // the body reads the logical linear index: an Index step is its last operand
-  bool differentiable;       // has a derivative statement other than "none"
-  std::uint32_t savesInput;  // bit i: the derivative reads operand i
-  std::uint32_t savesOutput; // bit i: the derivative reads result i
-  MetaRule metaRule;         // null for views
+  bool usesIndex;             // the body reads the logical linear index: an Index step is its last operand
+  bool differentiable;        // has a derivative statement other than "none"
+  std::uint32_t savesInput;   // bit i: the derivative reads operand i
+  std::uint32_t savesOutput;  // bit i: the derivative reads result i
+  MetaRule metaRule;          // null for views
   /// For the first operands, what the derivative of each alone reads: a value is saved only for a derivative that is
   /// needed.
   std::uint32_t readsFor[4];

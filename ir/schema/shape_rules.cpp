@@ -125,8 +125,8 @@ void conv2d(const OpFacts&, Metas operands, Attrs attrs, std::span<TensorMeta> r
   Dims shape{x[0], w[0], 0, 0};
   for (int d = 0; d < 2; ++d) {
     if (stride[d] <= 0 || dilation[d] <= 0 || padding[d] < 0)
-      fail("conv2d: stride ", shapeText(stride), " and dilation ", shapeText(dilation),
-           " must be positive, padding ", shapeText(padding), " must not be negative");
+      fail("conv2d: stride ", shapeText(stride), " and dilation ", shapeText(dilation), " must be positive, padding ",
+           shapeText(padding), " must not be negative");
     std::int64_t reach = dilation[d] * (w[2 + d] - 1) + 1;
     std::int64_t room = x[2 + d] + 2 * padding[d] - reach;
     if (room < 0)
@@ -188,8 +188,7 @@ void scatter(const OpFacts& op, Metas operands, Attrs, std::span<TensorMeta> res
 void indexSelect(const OpFacts& op, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
   needIndex(op, operands[1]);
   if (rankOf(operands[1]) > 1)
-    fail<IndexError>("index_select(): Index is supposed to be a vector, but got shape ",
-                     shapeText(operands[1].shape));
+    fail<IndexError>("index_select(): Index is supposed to be a vector, but got shape ", shapeText(operands[1].shape));
   Dims shape = operands[0].shape;
   if (!shape.empty()) shape[AttrReader(attrs).integer()] = numelOf(operands[1].shape);
   set(results[0], std::move(shape), operands[0].dtype);
@@ -288,8 +287,8 @@ void cat(const OpFacts&, Metas operands, Attrs attrs, std::span<TensorMeta> resu
     bool fits = s.size() == shape.size();
     for (std::size_t d = 0; fits && d < s.size(); ++d) fits = static_cast<std::int64_t>(d) == dim || s[d] == shape[d];
     if (!fits)
-      fail("cat(): Sizes of tensors must match except in dimension ", dim, ". Expected ", shapeText(shape),
-           " but got ", shapeText(s), " for tensor number ", i, " in the list");
+      fail("cat(): Sizes of tensors must match except in dimension ", dim, ". Expected ", shapeText(shape), " but got ",
+           shapeText(s), " for tensor number ", i, " in the list");
     total += s[dim];
   }
   shape[dim] = total;

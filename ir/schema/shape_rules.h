@@ -7,15 +7,15 @@
 
 namespace tandem::rules {
 
-#define TANDEM_META_RULE(name)                                                                             \
-  void name(const OpFacts& op, std::span<const TensorMeta> operands, std::span<const std::int64_t> attrs, \
+#define TANDEM_META_RULE(name)                                                                                         \
+  void name(const OpFacts& op, std::span<const TensorMeta> operands, std::span<const std::int64_t> attrs,              \
             std::span<TensorMeta> results)
 
-TANDEM_META_RULE(pointwise);       // broadcast of all operands
-TANDEM_META_RULE(reduction);       // dims..., keepdim, [dtype]
-TANDEM_META_RULE(creation);        // size, dtype
+TANDEM_META_RULE(pointwise);  // broadcast of all operands
+TANDEM_META_RULE(reduction);  // dims..., keepdim, [dtype]
+TANDEM_META_RULE(creation);   // size, dtype
 TANDEM_META_RULE(sameAsInput);
-TANDEM_META_RULE(matmulBatched);   // [..., M, K] x [..., K, N], equal batch dims
+TANDEM_META_RULE(matmulBatched);  // [..., M, K] x [..., K, N], equal batch dims
 TANDEM_META_RULE(windowWrite);
 TANDEM_META_RULE(conv2d);
 TANDEM_META_RULE(conv2dInputGrad);

@@ -73,8 +73,8 @@ ValueRef Trace::addWindow(ValueRef value, const Window& window) {
   // A reshape of a reshape is one of the value below.
   if (from.kind == TraceNode::Kind::Window) {
     ValueRef below = from.operands[0].value;
-    if (coversAll(meta(below), from.window) || (window.offset == 0 && coversAll(m, window) &&
-                                               coversAll(meta(below), from.window)))
+    if (coversAll(meta(below), from.window) ||
+        (window.offset == 0 && coversAll(m, window) && coversAll(meta(below), from.window)))
       return addWindow(below, window);
   }
   TraceNode n{};
@@ -118,10 +118,18 @@ std::string Trace::text() const {
     const TraceNode& n = nodes[i];
     s << "%" << i << " = ";
     switch (n.kind) {
-      case TraceNode::Kind::Input: s << "input " << n.input; break;
-      case TraceNode::Kind::Op: s << facts(n.op).name; break;
-      case TraceNode::Kind::Window: s << "window"; break;
-      case TraceNode::Kind::Write: s << "write"; break;
+    case TraceNode::Kind::Input:
+      s << "input " << n.input;
+      break;
+    case TraceNode::Kind::Op:
+      s << facts(n.op).name;
+      break;
+    case TraceNode::Kind::Window:
+      s << "window";
+      break;
+    case TraceNode::Kind::Write:
+      s << "write";
+      break;
     }
     for (const auto& o : n.operands) {
       if (o.kind == TraceOperand::Kind::Value) {

@@ -53,8 +53,8 @@ struct TraceNode {
   std::vector<std::int64_t> attrs;     // Op: in the record's encoding
   Window window;                       // Window, Write
   std::vector<TensorMeta> results;
-  Hash128 hash;                        // of the node and all below it, extents included, scalars' values not
-  std::uint32_t line = 0;              // index into Trace::lines
+  Hash128 hash;            // of the node and all below it, extents included, scalars' values not
+  std::uint32_t line = 0;  // index into Trace::lines
 };
 
 class Trace {
@@ -79,7 +79,7 @@ class Trace {
   std::vector<std::string> lines;  // `file:line` of users' code; 0 is ""
   std::uint32_t numInputs = 0;
   std::uint32_t numRandom = 0;
-  std::uint32_t currentLine = 0;   // given to nodes as they are added
+  std::uint32_t currentLine = 0;  // given to nodes as they are added
 
  private:
   std::uint32_t add(TraceNode node, bool consed);

@@ -201,33 +201,35 @@ ResultTree ResultTree::of(PyObject* o, std::vector<Tensor>& tensors) {
 
 PyObject* ResultTree::build(const std::vector<Tensor>& tensors, std::size_t& next) const {
   switch (kind_) {
-    case Kind::Tensor: return wrap(tensors[next++]);
-    case Kind::Constant: return Py_NewRef(object_.get());
-    case Kind::Tuple: {
-      PyRef t(checked(PyTuple_New(static_cast<Py_ssize_t>(children_.size()))));
-      for (std::size_t i = 0; i < children_.size(); ++i)
-        PyTuple_SET_ITEM(t.get(), static_cast<Py_ssize_t>(i), checked(children_[i].build(tensors, next)));
-      if (!object_) return t.release();
-      // A named tuple takes its fields one by one; the structure types of the interpreter take a sequence.
-      PyObject* made = PyObject_CallObject(object_.get(), t.get());
-      if (made != nullptr) return made;
-      PyErr_Clear();
-      return checked(PyObject_CallOneArg(object_.get(), t.get()));
+  case Kind::Tensor:
+    return wrap(tensors[next++]);
+  case Kind::Constant:
+    return Py_NewRef(object_.get());
+  case Kind::Tuple: {
+    PyRef t(checked(PyTuple_New(static_cast<Py_ssize_t>(children_.size()))));
+    for (std::size_t i = 0; i < children_.size(); ++i)
+      PyTuple_SET_ITEM(t.get(), static_cast<Py_ssize_t>(i), checked(children_[i].build(tensors, next)));
+    if (!object_) return t.release();
+    // A named tuple takes its fields one by one; the structure types of the interpreter take a sequence.
+    PyObject* made = PyObject_CallObject(object_.get(), t.get());
+    if (made != nullptr) return made;
+    PyErr_Clear();
+    return checked(PyObject_CallOneArg(object_.get(), t.get()));
+  }
+  case Kind::List: {
+    PyRef l(checked(PyList_New(static_cast<Py_ssize_t>(children_.size()))));
+    for (std::size_t i = 0; i < children_.size(); ++i)
+      PyList_SET_ITEM(l.get(), static_cast<Py_ssize_t>(i), checked(children_[i].build(tensors, next)));
+    return l.release();
+  }
+  case Kind::Dict: {
+    PyRef d(checked(PyDict_New()));
+    for (std::size_t i = 0; i < children_.size(); ++i) {
+      PyRef v(checked(children_[i].build(tensors, next)));
+      checked(PyDict_SetItem(d.get(), keys_[i].get(), v.get()));
     }
-    case Kind::List: {
-      PyRef l(checked(PyList_New(static_cast<Py_ssize_t>(children_.size()))));
-      for (std::size_t i = 0; i < children_.size(); ++i)
-        PyList_SET_ITEM(l.get(), static_cast<Py_ssize_t>(i), checked(children_[i].build(tensors, next)));
-      return l.release();
-    }
-    case Kind::Dict: {
-      PyRef d(checked(PyDict_New()));
-      for (std::size_t i = 0; i < children_.size(); ++i) {
-        PyRef v(checked(children_[i].build(tensors, next)));
-        checked(PyDict_SetItem(d.get(), keys_[i].get(), v.get()));
-      }
-      return d.release();
-    }
+    return d.release();
+  }
   }
   Py_RETURN_NONE;
 }

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <Python.h>
-
 #include <set>
 #include <string>
 #include <vector>

@@ -8,9 +8,8 @@
 //      says what to guard
 #include "python/src/compiled_function.h"
 
-#include <structmember.h>
-
 #include <memory>
+#include <structmember.h>
 #include <unordered_map>
 
 #include "lazy/compiled.h"
@@ -51,7 +50,8 @@ struct ScalarSource {
 
   [[nodiscard]] Scalar read() const {
     PyObject* v = PyDict_GetItemWithError(holder.get(), name.get());
-    if (v != nullptr && item >= 0) v = PyTuple_Check(v) && item < PyTuple_GET_SIZE(v) ? PyTuple_GET_ITEM(v, item) : nullptr;
+    if (v != nullptr && item >= 0)
+      v = PyTuple_Check(v) && item < PyTuple_GET_SIZE(v) ? PyTuple_GET_ITEM(v, item) : nullptr;
     double d = v != nullptr ? PyFloat_AsDouble(v) : -1;
     if (v == nullptr || PyErr_Occurred() != nullptr) {
       PyErr_Clear();
@@ -89,14 +89,13 @@ struct Function {
   PyRef callable;
   PyRef watch;  // tandem._compile.watch: a context that collects guards
   std::unordered_map<std::string, std::vector<std::unique_ptr<Entry>>> entries;
-  std::set<std::size_t> whole;               // arguments whose storages are taken whole
+  std::set<std::size_t> whole;              // arguments whose storages are taken whole
   std::vector<Ref<Storage>> wholeCaptured;  // and captured ones
   std::string lastExplanation;
 };
 
 struct PyCompiled {
-  PyObject_HEAD
-  PyObject* dict;
+  PyObject_HEAD PyObject* dict;
   Function* function;
   vectorcallfunc call;
 };
@@ -307,13 +306,13 @@ PyObject* explain(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject*
 
 PyMethodDef methods[] = {
     {"explain", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&explain)), METH_FASTCALL | METH_KEYWORDS,
-     "explain(*args, **kwargs)\n\nWhat was traced for these arguments, the regions it was fused to with their bytes and "
+     "explain(*args, **kwargs)\n\nWhat was traced for these arguments, the regions it was fused to with their bytes "
+     "and "
      "flops, and the kernels they run, as text. Calls the function if it was not traced for them yet."},
     {nullptr, nullptr, 0, nullptr}};
-PyMemberDef members[] = {
-    {"__dictoffset__", T_PYSSIZET, offsetof(PyCompiled, dict), READONLY, nullptr},
-    {"__vectorcalloffset__", T_PYSSIZET, offsetof(PyCompiled, call), READONLY, nullptr},
-    {nullptr, 0, 0, 0, nullptr}};
+PyMemberDef members[] = {{"__dictoffset__", T_PYSSIZET, offsetof(PyCompiled, dict), READONLY, nullptr},
+                         {"__vectorcalloffset__", T_PYSSIZET, offsetof(PyCompiled, call), READONLY, nullptr},
+                         {nullptr, 0, 0, 0, nullptr}};
 PyGetSetDef properties[] = {{"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
                             {nullptr, nullptr, nullptr, nullptr, nullptr}};
 template <class F>
@@ -345,7 +344,8 @@ PyObject* runtimeScalarAt(PyObject* holder, PyObject* name, Py_ssize_t item, PyO
     const ScalarSource& s = activeTrace->sources[i];
     if (s.holder.get() != holder || s.item != item) continue;
     int same = PyObject_RichCompareBool(s.name.get(), name, Py_EQ);
-    if (same == 1) return Py_NewRef(activeTrace->proxies[activeTrace->proxies.size() - activeTrace->sources.size() + i].get());
+    if (same == 1)
+      return Py_NewRef(activeTrace->proxies[activeTrace->proxies.size() - activeTrace->sources.size() + i].get());
   }
   double d = PyFloat_AS_DOUBLE(value);
   Scalar slot = activeTrace->tracer->scalar(d);
@@ -374,11 +374,10 @@ PyObject* runtimeScalar(PyObject*, PyObject* const* args, Py_ssize_t n) {
   });
 }
 
-PyMethodDef functions[] = {
-    {"_bump_epoch", bumpEpoch, METH_NOARGS, "Says that some module or optimizer changed."},
-    {"_runtime_scalar", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&runtimeScalar)), METH_FASTCALL,
-     "An entry of a dict, as a run-time scalar while a function is traced."},
-    {nullptr, nullptr, 0, nullptr}};
+PyMethodDef functions[] = {{"_bump_epoch", bumpEpoch, METH_NOARGS, "Says that some module or optimizer changed."},
+                           {"_runtime_scalar", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&runtimeScalar)),
+                            METH_FASTCALL, "An entry of a dict, as a run-time scalar while a function is traced."},
+                           {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
 

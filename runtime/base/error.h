@@ -58,9 +58,9 @@ template <class E = Error, class... Args>
 
 }  // namespace tandem
 
-#define TANDEM_CHECK(cond, ...)                                                                              \
-  do {                                                                                                       \
-    if (!(cond)) [[unlikely]]                                                                                \
-      ::tandem::fail<::tandem::InternalError>("internal error: " #cond " (" __FILE__ ":", __LINE__, ") ",    \
-                                              ##__VA_ARGS__);                                                \
+#define TANDEM_CHECK(cond, ...)                                                                                        \
+  do {                                                                                                                 \
+    if (!(cond)) [[unlikely]]                                                                                          \
+      ::tandem::fail<::tandem::InternalError>("internal error: " #cond " (" __FILE__ ":", __LINE__, ") ",              \
+                                              ##__VA_ARGS__);                                                          \
   } while (0)
