@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,18 @@ import pytest
 import tandem
 
 MODES = ("eager", "lazy", "compiled")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--slow", action="store_true", help="run the slow tests too, as TANDEM_SLOW=1 does")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--slow") or os.environ.get("TANDEM_SLOW") or "slow" in config.getoption("markexpr"):
+        return
+    for item in items:
+        if "slow" in item.keywords:
+            item.add_marker(pytest.mark.skip(reason="slow: run with --slow or TANDEM_SLOW=1"))
 
 
 def run_in(mode: str, function: Callable[..., Any], *args: Any) -> Any:
@@ -33,7 +46,8 @@ def mode(request: pytest.FixtureRequest) -> str:
 
 def bits(t: tandem.Tensor) -> np.ndarray:
     """The elements as integers: equal only where every bit is; NaNs count as one."""
-    array = np.array(t.detach().numpy())
+    t = t.detach()
+    array = np.array((t.float() if t.dtype is tandem.bfloat16 else t).numpy())  # widening keeps every bit
     if array.dtype.kind == "f":
         array[np.isnan(array)] = np.nan
         return array.view(f"i{array.itemsize}")

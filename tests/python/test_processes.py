@@ -1,0 +1,244 @@
+"""Threads, forked children and several processes: the same bits, one cache, no hang."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import assert_same_bits
+
+import tandem
+from tandem import nn
+
+PROGRAM = """
+import hashlib, sys
+import tandem
+tandem.manual_seed(0)
+x = tandem.randn(70, 900)
+w = tandem.randn(900, 40)
+results = [tandem.tanh(x * 2 + 1), x.sum(0), x.sum(1), tandem.softmax(x, -1), x @ w, (x.double() ** 3).mean(),
+           tandem.compile(lambda x: tandem.nn.functional.gelu(x).amax(1) - x[:, 0])(x)]
+digest = hashlib.sha256(b"".join(r.numpy().tobytes() for r in results)).hexdigest()
+print(digest, tandem.counters()["kernel_compiles"], tandem.counters()["kernel_cache_hits"])
+"""
+
+
+def start(cache: Path, program: str = PROGRAM, **environment: str) -> subprocess.Popen:
+    """A process with a kernel cache of its own."""
+    env = {**os.environ, "TANDEM_CACHE_DIR": str(cache), **environment}
+    env["PYTHONPATH"] = os.pathsep.join(filter(None, [str(Path(tandem.__file__).parents[1]), env.get("PYTHONPATH")]))
+    return subprocess.Popen(
+        [sys.executable, "-c", program], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def finish(process: subprocess.Popen) -> tuple[str, int]:
+    """The digest that the program printed, and how many kernels it compiled."""
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    digest, compiles, _ = out.split()
+    return digest, int(compiles)
+
+
+def entries(cache: Path) -> list[Path]:
+    return sorted(p for p in cache.rglob("*") if p.is_file())
+
+
+# ---- the kernel cache on disk ---------------------------------------------------------------------------------------
+
+
+def test_a_second_process_finds_the_kernels(tmp_path):
+    first, compiled = finish(start(tmp_path))
+    again, compiled_again = finish(start(tmp_path))
+    assert first == again and compiled_again == 0
+    assert compiled == 0 or entries(tmp_path), "compiled kernels are kept"
+
+
+def test_two_processes_fill_one_cache(tmp_path):
+    results = [finish(p) for p in [start(tmp_path) for _ in range(3)]]
+    assert len({digest for digest, _ in results}) == 1
+    assert finish(start(tmp_path)) == (results[0][0], 0)
+    assert not [p for p in entries(tmp_path) if p.suffix != ".o"], "a temporary file was left behind"
+
+
+@pytest.mark.parametrize("damage", ["truncated", "emptied", "flipped", "header", "longer", "foreign"])
+def test_damaged_entries_are_ignored_and_rewritten(tmp_path, damage):
+    digest, compiled = finish(start(tmp_path))
+    files = entries(tmp_path)
+    if not files:
+        pytest.skip("every kernel of the program was shipped with the build")
+    whole = {f: f.read_bytes() for f in files}
+    for i, f in enumerate(files):
+        data = bytearray(whole[f])
+        if damage == "flipped":
+            data[len(data) // 2 + i] ^= 0x40
+        elif damage == "header":
+            data[10] ^= 1
+        f.write_bytes(
+            {
+                "truncated": bytes(data[: len(data) // 2]),
+                "emptied": b"",
+                "longer": bytes(data) + b"more",
+                "foreign": b"#!/bin/sh\necho no\n" * 40,
+            }.get(damage, bytes(data))
+        )
+    assert finish(start(tmp_path)) == (digest, compiled)
+    assert {f: f.read_bytes() for f in files} == whole
+    assert finish(start(tmp_path)) == (digest, 0)
+
+
+def test_a_cache_that_cannot_be_written(tmp_path):
+    folder = tmp_path / "cache"
+    folder.write_text("a file where the folder should be")
+    digest, _ = finish(start(folder))
+    assert finish(start(tmp_path / "other"))[0] == digest
+    assert finish(start(tmp_path / "off", TANDEM_CACHE="off"))[0] == digest
+    assert not (tmp_path / "off").exists()
+
+
+# ---- fork -----------------------------------------------------------------------------------------------------------
+
+FORK = """
+import os, signal, sys
+import tandem
+from tandem import nn
+tandem.set_num_threads(3)
+def work():
+    tandem.manual_seed(1)
+    x = tandem.randn(300, 700, requires_grad=True)
+    y = tandem.compile(lambda x: nn.functional.softmax(x @ x.t(), -1).sum(0))(x)
+    y.square().sum().backward()
+    return x.grad.sum(0).numpy().tobytes()
+expected = work()
+for _ in range(3):
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)
+        status = 1
+        try:
+            same = work() == expected
+            grandchild = os.fork()
+            if grandchild == 0:
+                os._exit(0 if work() == expected else 1)
+            status = 0 if same and os.waitpid(grandchild, 0)[1] == 0 else 1
+        finally:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
+    assert work() == expected
+print("same 0 0")
+"""
+
+
+def test_fork_after_compute(tmp_path):
+    assert finish(start(tmp_path, FORK))[0] == "same"
+
+
+def test_multiprocessing_children_compute(tmp_path):
+    program = """
+import multiprocessing
+import tandem
+def work(n):
+    return tandem.randn(200, 200, generator=tandem.Generator().manual_seed(n)).matmul(tandem.ones(200, 3)).sum().item()
+if __name__ == "__main__":
+    expected = [work(n) for n in range(4)]
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        assert pool.map(work, range(4)) == expected
+    print("same 0 0")
+"""
+    assert finish(start(tmp_path, program))[0] == "same"
+
+
+# ---- threads --------------------------------------------------------------------------------------------------------
+
+
+def programs():
+    """Large enough to be cut into tiles: pointwise, every shape of reduction, rows, products, convolution, sorting."""
+    tandem.manual_seed(3)
+    x, y = tandem.randn(513, 1021), tandem.randn(1021, 130)
+    long = tandem.randn(1_000_003)
+    image, kernel = tandem.randn(6, 8, 40, 41), tandem.randn(10, 8, 3, 3)
+    w = x.clone().requires_grad_()
+    loss = nn.functional.cross_entropy(tandem.tanh(w @ y), tandem.randint(0, 130, (513,)))
+    (g,) = tandem.autograd.grad(loss, w)
+    return [
+        tandem.tanh(x * 1.5 + x.t().contiguous().t()),
+        x.sum(),
+        x.sum(0),
+        x.sum(1),
+        x.t().sum(0),
+        long.sum(),
+        long[::3].mean(),
+        x.double().var(1),
+        tandem.softmax(x, -1),
+        tandem.softmax(x, 0),
+        nn.functional.layer_norm(x, (1021,)),
+        x.amax(0),
+        x.argmax(1),
+        x @ y,
+        (x.double() @ y.double()),
+        x.bfloat16() @ y.bfloat16(),
+        nn.functional.conv2d(image, kernel, padding=1),
+        nn.functional.max_pool2d(image, 3, 2),
+        x.cumsum(1),
+        x.sort(1).values,
+        x.index_select(1, tandem.randint(0, 1021, (77,))),
+        tandem.rand(513, 700),
+        tandem.randn(100_001),
+        loss.detach(),
+        g,
+        tandem.zeros(50).index_add(0, tandem.randint(0, 50, (100_000,)), tandem.randn(100_000)),
+    ]
+
+
+def test_any_number_of_threads_gives_the_same_bits():
+    results = {}
+    for threads in (1, 2, 3):
+        tandem.set_num_threads(threads)
+        assert tandem.get_num_threads() == threads
+        results[threads] = programs()
+        with tandem.lazy():
+            results[threads, "lazy"] = programs()
+    for key, got in results.items():
+        for i, (a, b) in enumerate(zip(got, results[1], strict=True)):
+            try:
+                assert_same_bits(a, b)
+            except AssertionError as e:
+                raise AssertionError(f"result {i}, {key}: {e}") from None
+
+
+def test_python_threads_compute_side_by_side():
+    import threading
+
+    expected = [t.clone() for t in small_programs()]
+    failures = []
+
+    def work():
+        try:
+            for _ in range(5):
+                for a, b in zip(small_programs(), expected, strict=True):
+                    assert_same_bits(a, b)
+        except BaseException as e:
+            failures.append(e)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not failures, failures[0]
+
+
+COMPILED = tandem.compile(lambda x: tandem.tanh(x).sum(1) * 2)
+
+
+def small_programs():
+    x = tandem.arange(40_000.0).reshape(200, 200) / 40_000
+    w = x.clone().requires_grad_()
+    (tandem.sin(w) @ w).sum().backward()
+    with tandem.lazy():
+        y = tandem.exp(x).mean(0) - x[0]
+    return [w.grad, y, COMPILED(x), tandem.softmax(x, 1)]
