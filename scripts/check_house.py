@@ -52,7 +52,9 @@ def check_passes(tracked):
     listed = pipeline.read_text().replace("_", "").lower() if pipeline.exists() else ""
     for path in sorted(p for p in tracked if re.fullmatch(r"passes/\w+\.cpp", p)):
         name = Path(path).stem
-        if name == "pipeline" or not re.search(r"\bPassWrapper<|:\s*(public\s+)?\w*Pass\w*\s*\{", (ROOT / path).read_text()):
+        if name == "pipeline" or not re.search(
+            r"\bPassWrapper<|:\s*(public\s+)?\w*Pass\w*\s*\{", (ROOT / path).read_text()
+        ):
             continue
         if name.replace("_", "") not in listed:
             yield f"{path} is not listed in passes/pipeline.cpp"

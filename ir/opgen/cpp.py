@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from records import Call, Op, Param, RecordError, uses
+from records import PARAM_TYPES, Call, Op, Param, RecordError, uses
 
 HEAD = "// Generated from the operation records (ir/ops). Do not edit.\n"
-CPP_TYPES = {
-    "Tensor": "const Tensor&", "Tensor?": "const Tensor&", "Tensor[]": "std::span<const Tensor>",
-    "Operand": "const Operand&", "Operand?": "const std::optional<Operand>&", "Scalar": "Scalar",
-    "Scalar?": "std::optional<Scalar>", "int": "std::int64_t", "int?": "std::optional<std::int64_t>",
-    "int[]": "DimsRef", "int[2]": "DimsRef", "int[]?": "const std::optional<Dims>&",
-    "int[2]?": "const std::optional<Dims>&", "dims": "const std::optional<Dims>&", "bool": "bool", "dtype": "DType",
-    "dtype?": "std::optional<DType>", "str": "std::string_view", "str?": "std::optional<std::string_view>",
-    "float": "double", "float?": "std::optional<double>", "generator?": "Generator*",
+WRITERS = {
+    "int": "integer",
+    "int[]": "list",
+    "int[2]": "list",
+    "bool": "boolean",
+    "dtype": "dtype",
+    "dtype?": "optionalDType",
+    "int?": "optionalInteger",
+    "dims": "list",
 }
-WRITERS = {"int": "integer", "int[]": "list", "int[2]": "list", "bool": "boolean", "dtype": "dtype",
-           "dtype?": "optionalDType", "int?": "optionalInteger", "dims": "list"}
 
 
 def result_type(op: Op) -> str:
@@ -44,15 +43,17 @@ def declaration(op: Op, defaults: bool) -> str:
         tail -= 1
     parts = []
     for i, p in enumerate(op.params):
-        text = f"{CPP_TYPES[p.type]} {p.name}_"
+        text = f"{PARAM_TYPES[p.type].cpp} {p.name}_"
         parts.append(text + (f" = {cpp_default(p)}" if defaults and i >= tail else ""))
     return f"{result_type(op)} {op.code}({', '.join(parts)})"
 
 
 def op_code(ops: list[Op]) -> str:
     rows = "".join(f"  {op.code},\n" for op in ops if not op.composite)
-    return (f'{HEAD}#pragma once\n\n#include "runtime/base/op_code.h"\n\nnamespace tandem {{\n'
-            f"enum class OpCode : std::uint16_t {{\n{rows}}};\n}}  // namespace tandem\n")
+    return (
+        f'{HEAD}#pragma once\n\n#include "runtime/base/op_code.h"\n\nnamespace tandem {{\n'
+        f"enum class OpCode : std::uint16_t {{\n{rows}}};\n}}  // namespace tandem\n"
+    )
 
 
 def saves(op: Op) -> tuple[int, int]:
@@ -103,9 +104,11 @@ def op_table(ops: list[Op]) -> str:
         differentiable = bool(op.grads or op.rule)
         index = any("index" in uses(b) for b in op.body)
         operands, results = reads_for(op)
-        rows.append(f'{{OpCode::{op.code}, "{op.name}", OpKind::{op.kind}, DTypeRule::{op.types}, {op.numResults}, '
-                    f"{str(index).lower()}, {str(differentiable).lower()}, {ins}u, {outs}u, {meta_rule(op)}, "
-                    f"{masks(operands)}, {masks(results)}}},\n")
+        rows.append(
+            f'{{OpCode::{op.code}, "{op.name}", OpKind::{op.kind}, DTypeRule::{op.types}, {op.numResults}, '
+            f"{str(index).lower()}, {str(differentiable).lower()}, {ins}u, {outs}u, {meta_rule(op)}, "
+            f"{masks(operands)}, {masks(results)}}},\n"
+        )
     return HEAD + "".join(rows)
 
 
@@ -117,9 +120,11 @@ def ops_header(ops: list[Op]) -> str:
     lines = []
     for op in ops:
         lines.append(f"/// {op.summary}\n{declaration(op, True)};\n")
-    return (f'{HEAD}#pragma once\n\n#include <array>\n#include <optional>\n#include <span>\n#include <string_view>\n'
-            f'#include <vector>\n\n#include "eager/generator.h"\n#include "eager/tensor.h"\n\nnamespace tandem::ops {{\n'
-            f"{''.join(lines)}}}  // namespace tandem::ops\n")
+    return (
+        f"{HEAD}#pragma once\n\n#include <array>\n#include <optional>\n#include <span>\n#include <string_view>\n"
+        f'#include <vector>\n\n#include "eager/generator.h"\n#include "eager/tensor.h"\n\nnamespace tandem::ops {{\n'
+        f"{''.join(lines)}}}  // namespace tandem::ops\n"
+    )
 
 
 def primitive_body(op: Op) -> str:
@@ -138,20 +143,28 @@ def primitive_body(op: Op) -> str:
     if variadic:
         fill = "  std::vector<Operand> v;\n"
         for p in op.operands:
-            fill += f"  for (const Tensor& t : {p.name}_) v.push_back(t);\n" if p.type == "Tensor[]" else \
-                    f"  v.push_back({p.name}_);\n"
+            fill += (
+                f"  for (const Tensor& t : {p.name}_) v.push_back(t);\n"
+                if p.type == "Tensor[]"
+                else f"  v.push_back({p.name}_);\n"
+            )
         operands = "v"
     else:
         # The generator's state is supplied by the dispatcher.
         own = without_state(op).operands
-        fill = f"  const Operand v[] = {{{', '.join(p.name + '_' for p in own)}}};\n" if own else \
-               "  const std::span<const Operand> v;\n"
+        fill = (
+            f"  const Operand v[] = {{{', '.join(p.name + '_' for p in own)}}};\n"
+            if own
+            else "  const std::span<const Operand> v;\n"
+        )
         operands = "v"
     attrs = "w.span()" if writes else "{}"
     head = fill + (f"  AttrWriter w;\n{writes}" if writes else "")
     if op.numResults > 1:
-        return (f"{head}  std::array<Tensor, {op.numResults}> r;\n"
-                f"  applyMulti(OpCode::{op.code}, {operands}, {attrs}, r);\n  return r;\n")
+        return (
+            f"{head}  std::array<Tensor, {op.numResults}> r;\n"
+            f"  applyMulti(OpCode::{op.code}, {operands}, {attrs}, r);\n  return r;\n"
+        )
     return f"{head}  return apply(OpCode::{op.code}, {operands}, {attrs});\n"
 
 
@@ -195,18 +208,20 @@ def bodies(ops: list[Op]) -> str:
         else:
             inner = "".join(f"        case {i}: return {body_expr(op, d)};\n" for i, d in enumerate(op.body))
             cases.append(f"    case OpCode::{op.code}:\n      switch (result) {{\n{inner}      }}\n      break;\n")
-    return (f'{HEAD}#pragma once\n\n#include <span>\n\n#include "codegen/math/math.h"\n#include "ir/schema/op_code.h"\n'
-            f'#include "runtime/base/error.h"\n\nnamespace tandem {{\n\n'
-            f"/// Result `result` of a pointwise operation on `v`, its operands in the record's order (and the index).\n"
-            f"/// `type` is the dtype computed in.\n"
-            f"template <class B>\ntypename B::V emitBody(B& b, OpCode op, [[maybe_unused]] int result, "
-            f"[[maybe_unused]] DType type,\n                       std::span<const typename B::V> v) {{\n  switch (op) {{\n"
-            f"{''.join(cases)}    default: break;\n  }}\n"
-            f'  fail<InternalError>("operation ", static_cast<int>(op), " has no scalar body");\n}}\n\n'
-            f"enum class ReduceKind {{ Sum, Prod, Max, Min, Any, All }};\n"
-            f"inline ReduceKind reduceKind(OpCode op) {{\n  switch (op) {{\n{''.join(reduces)}    default: break;\n  }}\n"
-            f'  fail<InternalError>("operation ", static_cast<int>(op), " is no reduction");\n}}\n\n'
-            f"}}  // namespace tandem\n")
+    return (
+        f'{HEAD}#pragma once\n\n#include <span>\n\n#include "codegen/math/math.h"\n#include "ir/schema/op_code.h"\n'
+        f'#include "runtime/base/error.h"\n\nnamespace tandem {{\n\n'
+        f"/// Result `result` of a pointwise operation on `v`, its operands in the record's order (and the index).\n"
+        f"/// `type` is the dtype computed in.\n"
+        f"template <class B>\ntypename B::V emitBody(B& b, OpCode op, [[maybe_unused]] int result, "
+        f"[[maybe_unused]] DType type,\n                       std::span<const typename B::V> v) {{\n  switch (op) {{\n"
+        f"{''.join(cases)}    default: break;\n  }}\n"
+        f'  fail<InternalError>("operation ", static_cast<int>(op), " has no scalar body");\n}}\n\n'
+        f"enum class ReduceKind {{ Sum, Prod, Max, Min, Any, All }};\n"
+        f"inline ReduceKind reduceKind(OpCode op) {{\n  switch (op) {{\n{''.join(reduces)}    default: break;\n  }}\n"
+        f'  fail<InternalError>("operation ", static_cast<int>(op), " is no reduction");\n}}\n\n'
+        f"}}  // namespace tandem\n"
+    )
 
 
 def grad_expr(op: Op, node) -> str:
@@ -241,5 +256,7 @@ def derivatives(ops: list[Op]) -> str:
                     lines += f"  if (c.needs({i})) c.set({i}, {grad_expr(op, g)});\n"
             fns.append(f"void d_{op.name}(RuleContext& c) {{\n{lines}}}\n")
             cases.append(f"    case OpCode::{op.code}: return &d_{op.name};\n")
-    return (f"{HEAD}{''.join(fns)}\nDerivativeFn derivativeOf(OpCode op) {{\n  switch (op) {{\n{''.join(cases)}"
-            f"    default: return nullptr;\n  }}\n}}\n")
+    return (
+        f"{HEAD}{''.join(fns)}\nDerivativeFn derivativeOf(OpCode op) {{\n  switch (op) {{\n{''.join(cases)}"
+        f"    default: return nullptr;\n  }}\n}}\n"
+    )

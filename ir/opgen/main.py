@@ -1,6 +1,6 @@
 """Writes everything that follows from the operation records into the build tree.
 
-    main.py --tblgen llvm-tblgen-22 --records ir/ops.td --out BUILD/generated
+main.py --tblgen llvm-tblgen-22 --records ir/ops.td --out BUILD/generated
 """
 
 from __future__ import annotations

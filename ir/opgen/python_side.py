@@ -5,27 +5,11 @@ from __future__ import annotations
 import json
 
 from cpp import HEAD
-from records import Op, Param
+from records import PARAM_TYPES, Op, Param
 
-PARAM_TYPES = {
-    "Tensor": "Tensor", "Tensor?": "OptionalTensor", "Tensor[]": "TensorList", "Operand": "Operand", "Operand?": "Operand",
-    "Scalar": "Scalar", "Scalar?": "OptionalScalar", "int": "Int", "int?": "OptionalInt", "int[]": "IntList",
-    "int[]?": "OptionalIntList", "int[2]": "IntList2", "int[2]?": "IntList2", "dims": "OptionalIntList", "bool": "Bool",
-    "dtype": "OptionalDType", "dtype?": "OptionalDType", "str": "Str", "str?": "OptionalStr", "float": "Float",
-    "float?": "OptionalFloat", "generator?": "Generator",
-}
-STUB_TYPES = {
-    "Tensor": "Tensor", "Tensor?": "Tensor | None", "Tensor[]": "Sequence[Tensor]", "Operand": "Tensor | Number",
-    "Operand?": "Tensor | Number | None", "Scalar": "Number", "Scalar?": "Number | None", "int": "int",
-    "int?": "int | None", "int[]": "Sequence[int] | int", "int[]?": "Sequence[int] | None", "int[2]": "int | Sequence[int]",
-    "int[2]?": "int | Sequence[int] | None", "dims": "int | Sequence[int] | None", "bool": "bool", "dtype": "dtype",
-    "dtype?": "dtype | None", "str": "str", "str?": "str | None", "float": "float", "float?": "float | None",
-    "generator?": "Generator | None",
-}
-FACTORY = [("layout", "Any"), ("device", "Device"), ("requires_grad", "Bool"), ("pin_memory", "Any"),
-           ("memory_format", "Any")]
-TABLES = {"function": "kFunctions", "method": "kMethods", "nn": "kNnFunctions", "linalg": "kLinalgFunctions",
-          "special": "kSpecialFunctions"}
+FACTORY = dict(layout="Any", device="Device", requires_grad="Bool", pin_memory="Any", memory_format="Any")
+TABLES = {"function": "kFunctions", "method": "kMethods"}
+TABLES |= {form: f"k{form.capitalize()}Functions" for form in ("nn", "linalg", "special")}
 
 
 def visible(op: Op) -> bool:
@@ -36,16 +20,27 @@ def getter(i: int, p: Param) -> str:
     d = p.default
     no = d is None or d == "None"
     simple = {
-        "Tensor": f"a.tensor({i})", "Tensor?": f"a.tensor({i})", "Tensor[]": f"a.tensors({i})",
-        "Operand": f"a.operand({i})", "Operand?": f"optionalOperand(a, {i})",
+        "Tensor": f"a.tensor({i})",
+        "Tensor?": f"a.tensor({i})",
+        "Tensor[]": f"a.tensors({i})",
+        "Operand": f"a.operand({i})",
+        "Operand?": f"optionalOperand(a, {i})",
         "Scalar": f"a.scalar({i})" if no else f"a.scalar({i}, Scalar({d}))",
-        "Scalar?": f"a.optionalScalar({i})", "int": f"a.integer({i})" if no else f"a.integer({i}, {d})",
-        "int?": f"a.optionalInteger({i})", "int[]": f"a.ints({i})", "int[]?": f"a.optionalInts({i})",
-        "int[2]": f"a.ints({i})" if no else f"a.ints({i}, {{{d}, {d}}})", "int[2]?": f"a.optionalInts({i})",
-        "dims": f"a.optionalInts({i})", "bool": f"a.boolean({i})" if no else f"a.boolean({i}, {str(d == 'True').lower()})",
-        "dtype": f"a.dtype({i}).value()", "dtype?": f"a.dtype({i})",
-        "str": f"a.str({i})" if no else "a.str({}, \"{}\")".format(i, d.strip("'")), "str?": f"a.optionalStr({i})",
-        "float": f"a.number({i})" if no else f"a.number({i}, {d})", "float?": f"a.optionalNumber({i})",
+        "Scalar?": f"a.optionalScalar({i})",
+        "int": f"a.integer({i})" if no else f"a.integer({i}, {d})",
+        "int?": f"a.optionalInteger({i})",
+        "int[]": f"a.ints({i})",
+        "int[]?": f"a.optionalInts({i})",
+        "int[2]": f"a.ints({i})" if no else f"a.ints({i}, {{{d}, {d}}})",
+        "int[2]?": f"a.optionalInts({i})",
+        "dims": f"a.optionalInts({i})",
+        "bool": f"a.boolean({i})" if no else f"a.boolean({i}, {str(d == 'True').lower()})",
+        "dtype": f"a.dtype({i}).value()",
+        "dtype?": f"a.dtype({i})",
+        "str": f"a.str({i})" if no else 'a.str({}, "{}")'.format(i, d.strip("'")),
+        "str?": f"a.optionalStr({i})",
+        "float": f"a.number({i})" if no else f"a.number({i}, {d})",
+        "float?": f"a.optionalNumber({i})",
         "generator?": f"a.generator({i})",
     }
     return simple[p.type]
@@ -53,14 +48,16 @@ def getter(i: int, p: Param) -> str:
 
 def spec(p: Param) -> str:
     optional = p.default is not None or p.type.endswith("?")
-    return f'{{"{p.name}", ParamType::{PARAM_TYPES[p.type]}, {str(optional).lower()}, {str(p.keyword_only).lower()}}}'
+    return (
+        f'{{"{p.name}", ParamType::{PARAM_TYPES[p.type].spec}, {str(optional).lower()}, {str(p.keyword_only).lower()}}}'
+    )
 
 
 def wrapper(op: Op) -> list[str]:
     """Parameter table and caller of one record, and those of its in-place form."""
     specs = [spec(p) for p in op.params]
     if op.factory:
-        specs += [f'{{"{n}", ParamType::{t}, true, true}}' for n, t in FACTORY]
+        specs += [f'{{"{n}", ParamType::{t}, true, true}}' for n, t in FACTORY.items()]
     call = f"ops::{op.code}({', '.join(getter(i, p) for i, p in enumerate(op.params))})"
     if op.factory:
         done = f"wrapLeaf(a, {call}, a.boolean({len(op.params) + 2}))"
@@ -70,8 +67,10 @@ def wrapper(op: Op) -> list[str]:
         done = f'wrap(a, {call}, "{op.python}", {{"values", "indices"}})'
     else:
         done = f"wrap(a, {call})"
-    lines = [f"static constexpr ParamSpec params_{op.name}[] = {{{', '.join(specs)}}};\n",
-             f"static PyObject* call_{op.name}(ParsedArgs& a) {{ return {done}; }}\n"]
+    lines = [
+        f"static constexpr ParamSpec params_{op.name}[] = {{{', '.join(specs)}}};\n",
+        f"static PyObject* call_{op.name}(ParsedArgs& a) {{ return {done}; }}\n",
+    ]
     if "inplace" in op.forms:
         operands = ", ".join(getter(i, p) for i, p in enumerate(op.params))
         if op.kind == "Pointwise":
@@ -102,7 +101,9 @@ def bindings(ops: list[Op]) -> str:
             chosen = [o for o in members if form in o.forms]
             if not chosen:
                 continue
-            rows = "".join(f'{{"{name}", params_{o.name}, call_{o.name}, {str(takes_out(o)).lower()}}}, ' for o in chosen)
+            rows = "".join(
+                f'{{"{name}", params_{o.name}, call_{o.name}, {str(takes_out(o)).lower()}}}, ' for o in chosen
+            )
             out.append(f"static constexpr Signature sigs_{form}_{name}[] = {{{rows}}};\n")
             doc = "\\n\\n".join(docstring(o).replace("\\", "\\\\").replace('"', '\\"') for o in chosen)
             names = [name] + sorted({a for o in chosen for a in o.aliases})
@@ -113,10 +114,13 @@ def bindings(ops: list[Op]) -> str:
             rows = "".join(f'{{"{name}_", params_{o.name}, call_{o.name}_}}, ' for o in chosen)
             out.append(f"static constexpr Signature sigs_inplace_{name}[] = {{{rows}}};\n")
             names = [name] + sorted({a for o in chosen for a in o.aliases})
-            tables["kMethods"] += [f'    method<sigs_inplace_{name}>("{n}_", "In-place form of `{n}`."),\n' for n in names]
+            tables["kMethods"] += [
+                f'    method<sigs_inplace_{name}>("{n}_", "In-place form of `{n}`."),\n' for n in names
+            ]
             if any("nn" in o.forms for o in chosen):
                 tables["kNnFunctions"].append(
-                    f'    function<sigs_inplace_{name}>("{name}_", "In-place form of `{name}`."),\n')
+                    f'    function<sigs_inplace_{name}>("{name}_", "In-place form of `{name}`."),\n'
+                )
     for table, rows in tables.items():
         out.append(f"static PyMethodDef {table}[] = {{\n{''.join(rows)}    {{nullptr, nullptr, 0, nullptr}}}};\n")
     return "".join(out)
@@ -128,13 +132,16 @@ def python_params(op: Op, stub: bool) -> str:
         if p.keyword_only and not star:
             parts.append("*")
             star = True
-        text = f"{p.name}: {STUB_TYPES[p.type]}" if stub else p.name
+        text = f"{p.name}: {PARAM_TYPES[p.type].stub}" if stub else p.name
         default = p.default if p.default is not None else "None" if p.type.endswith("?") else None
         parts.append(text + ("" if default is None else f" = {default}" if stub else f"={default}"))
     if op.factory:
         parts += [] if star else ["*"]
-        parts += ["layout: object = None", "device: object = None", "requires_grad: bool = False"] if stub else \
-                 ["device=None", "requires_grad=False"]
+        parts += (
+            ["layout: object = None", "device: object = None", "requires_grad: bool = False"]
+            if stub
+            else ["device=None", "requires_grad=False"]
+        )
     return ", ".join(parts)
 
 
@@ -144,8 +151,11 @@ def docstring(op: Op) -> str:
 
 
 def stubs(ops: list[Op]) -> str:
-    lines = ["# Generated from the operation records (ir/ops). Do not edit.\n", "from collections.abc import Sequence\n",
-             "from typing import Any, overload\n\nNumber = int | float | bool\n\nclass dtype: ...\nclass Generator: ...\n"]
+    lines = [
+        "# Generated from the operation records (ir/ops). Do not edit.\n",
+        "from collections.abc import Sequence\n",
+        "from typing import Any, overload\n\nNumber = int | float | bool\n\nclass dtype: ...\nclass Generator: ...\n",
+    ]
     results = {"Tensor": "Tensor", "Tensor[]": "tuple[Tensor, ...]"}
     groups: dict[str, list[Op]] = {}
     for op in ops:
@@ -162,18 +172,25 @@ def stubs(ops: list[Op]) -> str:
                     params = "self" + (", " + params.split(", ", 1)[1] if ", " in params else "")
                 into.append(f"{indent}@overload\n" if len(chosen) > 1 else "")
                 into.append(f"{indent}def {name}({params}) -> {result}: ...\n")
-    return "".join(lines) + "class Tensor:\n    def __getattr__(self, name: str) -> Any: ...\n" + "".join(methods) + \
-        "\n" + "".join(functions) + "\ndef __getattr__(name: str) -> Any: ...\n"
+    lines += ["class Tensor:\n    def __getattr__(self, name: str) -> Any: ...\n", *methods, "\n", *functions]
+    return "".join(lines) + "\ndef __getattr__(name: str) -> Any: ...\n"
 
 
 def reference(ops: list[Op]) -> str:
-    rows = "".join(f"| `{o.python}({python_params(o, False)})` | {o.kind.lower()} | {o.summary} |\n"
-                   for o in sorted(ops, key=lambda o: o.python) if visible(o))
-    return f"# Operations\n\nGenerated from the records in `ir/ops`.\n\n| operation | kind | meaning |\n| --- | --- | --- |\n{rows}"
+    rows = "".join(
+        f"| `{o.python}({python_params(o, False)})` | {o.kind.lower()} | {o.summary} |\n"
+        for o in sorted(ops, key=lambda o: o.python)
+        if visible(o)
+    )
+    table = "| operation | kind | meaning |\n| --- | --- | --- |\n"
+    return f"# Operations\n\nGenerated from the records in `ir/ops`.\n\n{table}{rows}"
 
 
 def test_table(ops: list[Op]) -> str:
-    return json.dumps([
-        {"name": o.name, "python": o.python, "kind": o.kind, "types": o.types, "samples": o.samples,
-         "reference": o.reference, "forms": o.forms, "params": [[p.name, p.type, p.default] for p in o.params],
-         "differentiable": bool(o.grads or o.rule or o.composite)} for o in ops], indent=1)
+    rows = [
+        {field: getattr(o, field) for field in ("name", "python", "kind", "types", "samples", "reference", "forms")}
+        | {"params": [[p.name, p.type, p.default] for p in o.params]}
+        | {"differentiable": bool(o.grads or o.rule or o.composite)}
+        for o in ops
+    ]
+    return json.dumps(rows, indent=1)

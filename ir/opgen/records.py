@@ -6,10 +6,42 @@ import json
 import re
 import subprocess
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-TENSOR_TYPES = ("Tensor", "Tensor?", "Tensor[]", "Operand", "Scalar", "Operand?")
-ATTR_TYPES = ("int", "int?", "int[]", "int[]?", "int[2]", "int[2]?", "bool", "dtype", "dtype?", "dims", "str", "str?",
-              "float", "float?", "Scalar?", "generator?")
+
+class ParamType(NamedTuple):
+    """What a type that records name is elsewhere."""
+
+    cpp: str  # a parameter of a C++ operation function
+    spec: str  # how the Python bindings parse it
+    stub: str  # its annotation in the stubs
+
+
+TENSOR_TYPES = ("Tensor", "Tensor?", "Tensor[]", "Operand", "Operand?", "Scalar")
+PARAM_TYPES = {
+    "Tensor": ParamType("const Tensor&", "Tensor", "Tensor"),
+    "Tensor?": ParamType("const Tensor&", "OptionalTensor", "Tensor | None"),
+    "Tensor[]": ParamType("std::span<const Tensor>", "TensorList", "Sequence[Tensor]"),
+    "Operand": ParamType("const Operand&", "Operand", "Tensor | Number"),
+    "Scalar": ParamType("Scalar", "Scalar", "Number"),
+    "Operand?": ParamType("const std::optional<Operand>&", "Operand", "Tensor | Number | None"),
+    "int": ParamType("std::int64_t", "Int", "int"),
+    "int?": ParamType("std::optional<std::int64_t>", "OptionalInt", "int | None"),
+    "int[]": ParamType("DimsRef", "IntList", "Sequence[int] | int"),
+    "int[]?": ParamType("const std::optional<Dims>&", "OptionalIntList", "Sequence[int] | None"),
+    "int[2]": ParamType("DimsRef", "IntList2", "int | Sequence[int]"),
+    "int[2]?": ParamType("const std::optional<Dims>&", "IntList2", "int | Sequence[int] | None"),
+    "bool": ParamType("bool", "Bool", "bool"),
+    "dtype": ParamType("DType", "OptionalDType", "dtype"),
+    "dtype?": ParamType("std::optional<DType>", "OptionalDType", "dtype | None"),
+    "dims": ParamType("const std::optional<Dims>&", "OptionalIntList", "int | Sequence[int] | None"),
+    "str": ParamType("std::string_view", "Str", "str"),
+    "str?": ParamType("std::optional<std::string_view>", "OptionalStr", "str | None"),
+    "float": ParamType("double", "Float", "float"),
+    "float?": ParamType("std::optional<double>", "OptionalFloat", "float | None"),
+    "Scalar?": ParamType("std::optional<Scalar>", "OptionalScalar", "Number | None"),
+    "generator?": ParamType("Generator*", "Generator", "Generator | None"),
+}
 
 
 class RecordError(Exception):
@@ -77,7 +109,7 @@ def parse_params(text: str, where: str) -> list[Param]:
             keyword_only = True
             continue
         m = re.fullmatch(r"(\S+) (\w+)(?:=(.+))?", part)
-        if not m or m[1] not in TENSOR_TYPES + ATTR_TYPES:
+        if not m or m[1] not in PARAM_TYPES:
             raise RecordError(f"{where}: cannot read the parameter `{part}`")
         params.append(Param(m[2], m[1], m[3], keyword_only))
     return params

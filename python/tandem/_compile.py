@@ -24,8 +24,8 @@ class lazy:
     """Record operations instead of running them; what is needed runs when the block ends, or a value is read.
 
     Inside the block operations return tensors of known shape and dtype whose values are computed together, fused, when
-    one is needed (`.item()`, `bool`, printing, `.numpy()`), at `tandem.eval(...)`, or at the end of the block. Any Python
-    may stand in the block: it still runs.
+    one is needed (`.item()`, `bool`, printing, `.numpy()`), at `tandem.eval(...)`, or at the end of the block. Any
+    Python may stand in the block: it still runs.
 
     >>> import tandem
     >>> with tandem.lazy():
@@ -118,8 +118,9 @@ def compile(  # noqa: A001
     The result behaves as `fn` does, bit for bit. Tensors that `fn` closes over (parameters, buffers, optimizer state)
     are read again at each call and in-place writes to them are done in place; float arguments and learning rates are
     run-time values; ints, bools, strings and None are part of the signature. Reading a tensor's value inside is an
-    error (`DataReadError`) that names the line. A whole training step, with `backward()` and `optimizer.step()`, may be
-    compiled. `fullgraph`, `dynamic`, `backend`, `mode` and `options` are accepted for PyTorch's sake and change nothing.
+    error (`DataReadError`) that names the line. A whole training step, with `backward()` and `optimizer.step()`, may
+    be compiled. `fullgraph`, `dynamic`, `backend`, `mode` and `options` are accepted for PyTorch's sake and change
+    nothing.
 
     `compiled.explain(*args)` tells what was traced, fused and compiled.
 
@@ -131,8 +132,9 @@ def compile(  # noqa: A001
     [0.0, 0.0]
     """
     if fn is None:
-        return functools.partial(compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode,
-                                 options=options, disable=disable)
+        return functools.partial(
+            compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable
+        )
     if disable:
         return fn
     from tandem.nn.module import Module

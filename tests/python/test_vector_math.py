@@ -32,7 +32,7 @@ def gelu(x):
 
 def bounded(x):
     """x where results are over, under or settled beyond: mpmath computes them all."""
-    return max(min(x, mp.mpf(10) ** 5), -mp.mpf(10) ** 5)
+    return max(min(x, mp.mpf(10) ** 5), -(mp.mpf(10) ** 5))
 
 
 # name: function, reference, limits at -inf and +inf, domain
