@@ -197,6 +197,28 @@ def test_modes(name):
             raise
 
 
+def floats_of(row: Typed) -> list[float]:
+    return [a for a in (*row.args, *row.kwargs.values()) if isinstance(a, float)]
+
+
+WITH_FLOATS = [n for n, op in VISIBLE.items() if any(floats_of(t) for t in typed_samples(op, "float32"))]
+
+
+@pytest.mark.parametrize("name", WITH_FLOATS)
+def test_floats_as_arguments_of_compiled_functions(name):
+    op = VISIBLE[name]
+    compiled = tandem.compile(lambda *args, **kwargs: op.call(*args, **kwargs))
+    for row in typed_samples(op, "float32"):
+        if not floats_of(row):
+            continue
+        for _ in range(2):
+            tandem.manual_seed(7)
+            got = leaves((compiled(*row.args, **row.kwargs),))
+            tandem.manual_seed(7)
+            for a, b in zip(got, row.run(), strict=True):
+                assert_same_bits(a, b)
+
+
 # ---- derivatives ----------------------------------------------------------------------------------------------------
 
 

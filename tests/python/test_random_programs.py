@@ -1,0 +1,332 @@
+"""Random programs of views, in-place writes and arithmetic: every mode and number of threads gives eager's bits.
+
+A program is a list of steps that Hypothesis draws and shrinks; each step applies to values made before, chosen by
+number. A step that does not fit its values (a dim beyond the rank, shapes that do not broadcast) is left out, in every
+mode alike, since only shapes decide. Where eager refuses (a saved value was written), all modes have to.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from conftest import bits
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import tandem
+from tandem import nn
+
+SHAPES = [(3, 4), (4,), (3, 1), (), (5, 3, 4), (1, 4), (130, 4), (0, 4)]
+
+
+@dataclass(frozen=True)
+class Step:
+    """An operation by name, the values it takes, and a number from which it derives dims and bounds."""
+
+    name: str
+    first: int
+    second: int
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.name}({self.first}, {self.second}; {self.number})"
+
+
+class Skip(Exception):
+    """The step does not fit its values."""
+
+
+def need(condition: bool) -> None:
+    if not condition:
+        raise Skip
+
+
+def dim_of(x: tandem.Tensor, n: int) -> int:
+    need(x.dim() > 0)
+    return n % x.dim()
+
+
+def broadcasts(x: tandem.Tensor, y: tandem.Tensor) -> None:
+    try:
+        need(int(np.prod(np.broadcast_shapes(tuple(x.shape), tuple(y.shape)))) < 100_000)
+    except ValueError:
+        raise Skip from None
+
+
+def fits_into(value: tandem.Tensor, target: tandem.Tensor) -> None:
+    broadcasts(value, target)
+    need(np.broadcast_shapes(tuple(value.shape), tuple(target.shape)) == tuple(target.shape))
+
+
+def window(x: tandem.Tensor, n: int) -> tandem.Tensor:
+    d = dim_of(x, n)
+    size = x.shape[d]
+    start = n // 3 % (size + 1)
+    return x[(slice(None),) * d + (slice(start, None, 1 + n % 2),)]
+
+
+def product(x: tandem.Tensor, y: tandem.Tensor) -> tandem.Tensor:
+    need(x.dim() == 2)
+    return (x @ (y if y.dim() == 2 and y.shape[0] == x.shape[1] else x.t())) * 0.1
+
+
+def selected(x: tandem.Tensor, n: int) -> tandem.Tensor:
+    d = dim_of(x, n)
+    need(x.shape[d] > 0)
+    return x.index_select(d, tandem.tensor([n % x.shape[d], 0, (n // 2) % x.shape[d]]))
+
+
+def joined(x: tandem.Tensor, y: tandem.Tensor, n: int) -> tandem.Tensor:
+    d = dim_of(x, n)
+    same = x.dim() == y.dim() and all(a == b for i, (a, b) in enumerate(zip(x.shape, y.shape, strict=True)) if i != d)
+    return tandem.cat([x, y if same else x * 2], d)
+
+
+def largest(x: tandem.Tensor, n: int) -> tandem.Tensor:
+    d = dim_of(x, n)
+    need(x.shape[d] > 0)
+    return x.max(d, keepdim=bool(n & 8)).values if n & 4 else x.amax(d, keepdim=bool(n & 8))
+
+
+def write(target: tandem.Tensor, value: tandem.Tensor, n: int) -> None:
+    """An in-place operation on a window, or on all, of a value."""
+    part = window(target, n // 5) if n % 3 and target.dim() else target
+    if n % 4 == 0:
+        part.mul_(0.5)
+    elif n % 4 == 1:
+        part.add_(1.0)
+    else:
+        fits_into(value, part)
+        need(not shares(value, part))
+        part.copy_(value) if n % 4 == 2 else part.add_(value)
+
+
+def shares(x: tandem.Tensor, y: tandem.Tensor) -> bool:
+    """Operands that overlap what is written are refused unless they are the same: leave those out."""
+    return (x if x._base is None else x._base) is (y if y._base is None else y._base)
+
+
+UNARY: dict[str, Callable[[tandem.Tensor], tandem.Tensor]] = {
+    "neg": lambda x: -x,
+    "tanh": tandem.tanh,
+    "exp": lambda x: tandem.exp(-x.abs()),
+    "log": lambda x: tandem.log(x.abs() + 0.5),
+    "sqrt": lambda x: tandem.sqrt(x * x + 0.25),
+    "sigmoid": tandem.sigmoid,
+    "relu": tandem.relu,
+    "sin": tandem.sin,
+    "gelu": nn.functional.gelu,
+    "cube": lambda x: x**3 * 0.1,
+    "narrow type": lambda x: (x.bfloat16() * 1.5).float(),
+    "wide type": lambda x: (x.double() * 1.5 + 0.1).float(),
+    "whole numbers": lambda x: x * ((x * 8).long() % 3).float(),
+    "detach": lambda x: x.detach() * 2,
+    "clone": lambda x: x.clone(),
+}
+BINARY: dict[str, Callable[[tandem.Tensor, tandem.Tensor], tandem.Tensor]] = {
+    "add": lambda x, y: x + y,
+    "sub": lambda x, y: x - y,
+    "mul": lambda x, y: x * y,
+    "div": lambda x, y: x / (y * y + 1),
+    "maximum": tandem.maximum,
+    "where": lambda x, y: tandem.where(x > y, x * 0.5, y - 1),
+    "lerp": lambda x, y: x + (y - x) * 0.25,
+}
+VIEWS: dict[str, Callable[[tandem.Tensor, int], tandem.Tensor]] = {
+    "window": window,
+    "transpose": lambda x, n: x.transpose(dim_of(x, n), dim_of(x, n // 2)),
+    "flatten": lambda x, n: x.reshape(-1),
+    "unsqueeze": lambda x, n: x.unsqueeze(n % (x.dim() + 1)),
+    "select": lambda x, n: (need(x.dim() > 0 and x.shape[0] > 0), x[n % x.shape[0]])[1],
+    "expand": lambda x, n: x.unsqueeze(0).expand([2, *x.shape]),
+}
+REDUCTIONS: dict[str, Callable[[tandem.Tensor, int], tandem.Tensor]] = {
+    "sum": lambda x, n: x.sum(dim_of(x, n), keepdim=bool(n & 4)),
+    "sum of all": lambda x, n: x.sum(),
+    "mean": lambda x, n: (need(x.numel() > 0), x.mean(dim_of(x, n), keepdim=bool(n & 4)))[1],
+    "largest": largest,
+    "softmax": lambda x, n: tandem.softmax(x, dim_of(x, n)),
+    "cumsum": lambda x, n: x.cumsum(dim_of(x, n)) * 0.25,
+    "selected": selected,
+    "random": lambda x, n: x + tandem.rand(list(x.shape)) * 0.1,
+    "dropout": lambda x, n: nn.functional.dropout(x, 0.25),
+}
+NAMES = [*UNARY, *BINARY, *VIEWS, *REDUCTIONS, "matmul", "cat", *["write"] * 6, "write argument", "write buffer"]
+
+steps = st.builds(Step, st.sampled_from(NAMES), st.integers(0, 7), st.integers(0, 7), st.integers(0, 59))
+programs = st.lists(steps, min_size=2, max_size=9)
+inputs = st.lists(st.sampled_from(SHAPES), min_size=1, max_size=3)
+
+
+def apply(step: Step, values: list[tandem.Tensor], state: tandem.Tensor, buffer: tandem.Tensor) -> tandem.Tensor | None:
+    x, y = values[step.first % len(values)], values[step.second % len(values)]
+    n = step.number
+    need(x.numel() < 100_000)
+    if step.name in UNARY:
+        return UNARY[step.name](x)
+    if step.name in BINARY:
+        broadcasts(x, y)
+        return BINARY[step.name](x, y)
+    if step.name in VIEWS:
+        return VIEWS[step.name](x, n)
+    if step.name in REDUCTIONS:
+        return REDUCTIONS[step.name](x, n)
+    if step.name == "matmul":
+        return product(x, y)
+    if step.name == "cat":
+        return joined(x, y, n)
+    if step.name == "write argument":
+        write(state, y.detach().sum(), n)
+        return x + state.sum() * 0.1
+    if step.name == "write buffer":
+        buffer.mul_(0.5).add_(x.detach().sum() * 0.1)
+        return x * buffer[0]
+    base = x if x._base is None else x._base
+    # Leaves and their views cannot be written, nor what holds an element twice: a copy is.
+    target = x.clone() if (base.is_leaf and base.requires_grad) or 0 in x.stride() else x
+    write(target, y, n)
+    return target
+
+
+def forward(program: list[Step], buffer: tandem.Tensor) -> Callable[..., list[tandem.Tensor]]:
+    """The program as a function of its inputs and an argument that it writes, giving its last values."""
+
+    def run(xs: list[tandem.Tensor], state: tandem.Tensor) -> list[tandem.Tensor]:
+        values = list(xs)
+        for step in program:
+            try:
+                made = apply(step, values, state, buffer)
+            except Skip:
+                continue
+            values.append(made)
+        return values[-3:]
+
+    return run
+
+
+def with_derivatives(results: list[tandem.Tensor], xs: list[tandem.Tensor], order: int) -> list[tandem.Tensor]:
+    """Results, then the derivatives of a scalar of them, then those of the squared norm of these."""
+    total = sum((v * v).sum() * 0.1 for v in results)
+    found: list[Any] = []
+    if order and total.requires_grad:
+        grads = tandem.autograd.grad(total, xs, create_graph=order > 1, allow_unused=True)
+        found = [g for g in grads if g is not None]
+        again = [g for g in found if g.requires_grad]
+        if order > 1 and again:
+            second = tandem.autograd.grad(sum((g * g).sum() for g in again), xs, allow_unused=True)
+            found += [g for g in second if g is not None]
+    return [*results, *found]
+
+
+def execute(mode: str, program: list[Step], shapes: list[tuple[int, ...]], order: int) -> list[np.ndarray] | str:
+    """The bits of all results, of the written argument and of the captured buffer; or that it was refused."""
+    rng = np.random.default_rng(5)
+    arrays = [rng.standard_normal(s).astype(np.float32) for s in shapes]
+    buffer = tandem.ones(3)
+    run, runs = forward(program, buffer), 0
+
+    def arguments() -> tuple[list[tandem.Tensor], tandem.Tensor]:
+        tandem.manual_seed(9)
+        buffer.fill_(1)
+        return [tandem.tensor(a).requires_grad_() for a in arrays], tandem.arange(4.0)
+
+    def counted(xs: list[tandem.Tensor], state: tandem.Tensor) -> list[tandem.Tensor]:
+        nonlocal runs
+        runs += 1
+        return run(xs, state)
+
+    def whole(xs: list[tandem.Tensor], state: tandem.Tensor) -> list[tandem.Tensor]:
+        return with_derivatives(counted(xs, state), xs, order)
+
+    def call(xs: list[tandem.Tensor], state: tandem.Tensor) -> list[tandem.Tensor]:
+        if mode == "lazy":
+            with tandem.lazy():
+                return whole(xs, state)
+        if mode == "compiled forward":
+            return with_derivatives(function(xs, state), xs, order)
+        return function(xs, state)
+
+    function = whole if mode in ("eager", "lazy") else tandem.compile(counted if mode == "compiled forward" else whole)
+    try:
+        if mode in ("compiled again", "compiled forward"):
+            call(*arguments())
+            before = runs
+        xs, state = arguments()
+        results = call(xs, state)
+        assert mode not in ("compiled again", "compiled forward") or runs == before, "the Python body ran again"
+    except RuntimeError as e:
+        if "inplace operation" not in str(e):
+            raise
+        return "refused"
+    return [bits(t) for t in (*results, state, buffer)]
+
+
+def differences(a: list[np.ndarray] | str, b: list[np.ndarray] | str) -> str | None:
+    if isinstance(a, str) or isinstance(b, str):
+        return None if a is b or (isinstance(a, str) and isinstance(b, str)) else f"{a!r:.40} against {b!r:.40}"
+    if len(a) != len(b):
+        return f"{len(a)} results against {len(b)}"
+    for i, (x, y) in enumerate(zip(a, b, strict=True)):
+        if x.shape != y.shape or x.dtype != y.dtype:
+            return f"result {i}: {x.dtype}{x.shape} against {y.dtype}{y.shape}"
+        if not np.array_equal(x, y):
+            return f"result {i}: {int((x != y).sum())} of {x.size} elements differ"
+    return None
+
+
+# The same programs in every run; TANDEM_SLOW=1 draws twenty times as many, others each time.
+SLOW = bool(os.environ.get("TANDEM_SLOW"))
+
+
+def examples(count: int) -> settings:
+    return settings(
+        max_examples=count * (20 if SLOW else 1),
+        deadline=None,
+        derandomize=not SLOW,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+
+
+def check(program: list[Step], shapes: list[tuple[int, ...]], order: int, modes: tuple[str, ...]) -> None:
+    expected = execute("eager", program, shapes, order)
+    for mode in modes:
+        try:
+            found = differences(execute(mode, program, shapes, order), expected)
+        except Exception as e:
+            raise AssertionError(f"{mode}: {type(e).__name__}: {e}") from e
+        assert found is None, f"{mode}: {found}"
+
+
+@examples(250)
+@given(program=programs, shapes=inputs)
+def test_values(program, shapes):
+    check(program, shapes, 0, ("lazy", "compiled", "compiled again"))
+
+
+@examples(200)
+@given(program=programs, shapes=inputs)
+def test_gradients(program, shapes):
+    check(program, shapes, 1, ("lazy", "compiled", "compiled again", "compiled forward"))
+
+
+@examples(120)
+@given(program=programs, shapes=inputs)
+def test_second_derivatives(program, shapes):
+    check(program, shapes, 2, ("lazy", "compiled again", "compiled forward"))
+
+
+@examples(40)
+@given(program=programs, threads=st.sampled_from([1, 2, 3]))
+def test_threads(program, threads):
+    shapes = [(300, 257), (257,), (300, 1)]
+    tandem.set_num_threads(1)
+    expected = execute("eager", program, shapes, 1)
+    tandem.set_num_threads(threads)
+    for mode in ("eager", "compiled again"):
+        found = differences(execute(mode, program, shapes, 1), expected)
+        assert found is None, f"{mode} with {threads} threads: {found}"
