@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Formatting, Python lint, the house rules, and clang-tidy on the C++ files changed since main (all of them with ALL=1).
+# Formatting, Python lint and types, the house rules, and clang-tidy on the C++ files changed since main (all of them with ALL=1).
 set -uo pipefail
 cd "$(dirname "$0")/.."
 build=${1:-build/release}
@@ -7,6 +7,7 @@ status=0
 git ls-files '*.h' '*.cpp' | xargs -r clang-format-22 --dry-run -Werror || status=1
 .venv/bin/ruff check . || status=1
 .venv/bin/ruff format --check python examples benchmarks scripts tests ir/opgen || status=1
+.venv/bin/mypy || status=1
 .venv/bin/python scripts/check_house.py || status=1
 if [ -f "$build/compile_commands.json" ]; then
   if [ "${ALL:-0}" = 1 ]; then

@@ -10,6 +10,8 @@ from records import PARAM_TYPES, Op, Param
 FACTORY = dict(layout="Any", device="Device", requires_grad="Bool", pin_memory="Any", memory_format="Any")
 TABLES = {"function": "kFunctions", "method": "kMethods"}
 TABLES |= {form: f"k{form.capitalize()}Functions" for form in ("nn", "linalg", "special")}
+ARITHMETIC = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift".split()
+BINARY = [prefix + name for name in ARITHMETIC for prefix in ("", "r", "i")] + "lt le gt ge".split()
 
 
 def visible(op: Op) -> bool:
@@ -128,12 +130,17 @@ def bindings(ops: list[Op]) -> str:
 
 def python_params(op: Op, stub: bool) -> str:
     parts, star = [], False
-    for p in op.params:
+    # A parameter may be left out only if all positional ones behind it may.
+    needed = max(
+        (i for i, p in enumerate(op.params) if not p.keyword_only and p.default is None and not p.type.endswith("?")),
+        default=-1,
+    )
+    for i, p in enumerate(op.params):
         if p.keyword_only and not star:
             parts.append("*")
             star = True
         text = f"{p.name}: {PARAM_TYPES[p.type].stub}" if stub else p.name
-        default = p.default if p.default is not None else "None" if p.type.endswith("?") else None
+        default = p.default if p.default is not None else "None" if p.type.endswith("?") and i > needed else None
         parts.append(text + ("" if default is None else f" = {default}" if stub else f"={default}"))
     if op.factory:
         parts += [] if star else ["*"]
@@ -154,7 +161,15 @@ def stubs(ops: list[Op]) -> str:
     lines = [
         "# Generated from the operation records (ir/ops). Do not edit.\n",
         "from collections.abc import Sequence\n",
-        "from typing import Any, overload\n\nNumber = int | float | bool\n\nclass dtype: ...\nclass Generator: ...\n",
+        "from typing import Any, overload\n\nNumber = int | float | bool\n\n",
+        "class dtype:\n    def __getattr__(self, name: str) -> Any: ...\n\nclass Generator: ...\n\n",
+        "class Tensor:\n    def __getattr__(self, name: str) -> Any: ...\n",
+        "    _make_subclass: Any\n    grad: Any\n    data: Any\n",
+        *(f"    def __{name}__(self, other: Any) -> Tensor: ...\n" for name in BINARY),
+        *(f"    def __{name}__(self, other: Any) -> Tensor: ...  # type: ignore[override]\n" for name in ("eq", "ne")),
+        *(f"    def __{name}__(self) -> Tensor: ...\n" for name in ("neg", "pos", "abs", "invert")),
+        "    def __getitem__(self, index: Any) -> Tensor: ...\n    def __len__(self) -> int: ...\n",
+        "    def __setitem__(self, index: Any, value: Any) -> None: ...\n",
     ]
     results = {"Tensor": "Tensor", "Tensor[]": "tuple[Tensor, ...]"}
     groups: dict[str, list[Op]] = {}
@@ -172,8 +187,7 @@ def stubs(ops: list[Op]) -> str:
                     params = "self" + (", " + params.split(", ", 1)[1] if ", " in params else "")
                 into.append(f"{indent}@overload\n" if len(chosen) > 1 else "")
                 into.append(f"{indent}def {name}({params}) -> {result}: ...\n")
-    lines += ["class Tensor:\n    def __getattr__(self, name: str) -> Any: ...\n", *methods, "\n", *functions]
-    return "".join(lines) + "\ndef __getattr__(name: str) -> Any: ...\n"
+    return "".join([*lines, *methods, "\n", *functions]) + "\ndef __getattr__(name: str) -> Any: ...\n"
 
 
 def reference(ops: list[Op]) -> str:

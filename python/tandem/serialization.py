@@ -199,7 +199,7 @@ def save(obj: Any, f: str | os.PathLike[str] | BinaryIO, **_ignored: Any) -> Non
     chunks = [struct.pack("<Q", len(text)), text, *(array.data for array in members.values() if array.nbytes)]
     if hasattr(f, "write"):
         for chunk in chunks:
-            f.write(chunk)
+            f.write(chunk)  # type: ignore[call-overload]
     else:
         _write_whole(Path(f), chunks)
 
@@ -324,7 +324,7 @@ class _Reader:
         else:
             if not _sizes(stride) or len(stride) != len(shape) or not _sizes([offset]):
                 raise self.error(what, f"bad layout: shape {shape}, stride {stride!r}, offset {offset!r}")
-            reach = offset + sum((n - 1) * s for n, s in zip(shape, stride, strict=True))
+            reach = offset + sum((n - 1) * s for n, s in zip(shape, stride, strict=True))  # type: ignore[operator]
             if math.prod(shape) and reach >= base.numel():
                 raise self.error(what, f"shape {shape} with stride {stride} reaches past its {base.numel()} elements")
             tensor = base.as_strided(shape, stride, offset)

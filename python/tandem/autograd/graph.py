@@ -14,7 +14,7 @@ Node = _C._Node
 class GradientEdge(NamedTuple):
     """Where the gradient of a tensor goes: a node and which of its outputs the tensor is."""
 
-    node: Node
+    node: Node  # type: ignore[valid-type]
     output_nr: int
 
 

@@ -199,7 +199,8 @@ def _adaptive_sizes(input: Tensor, output_size: Any, name: str) -> tuple[int, in
     if input.dim() not in (3, 4):
         raise RuntimeError(f"{name}: Expected 3D or 4D tensor, but got {list(input.shape)}")
     wanted = pair(output_size, "output_size")
-    return tuple(have if want is None else want for want, have in zip(wanted, input.shape[-2:], strict=True))
+    height, width = (have if want is None else want for want, have in zip(wanted, input.shape[-2:], strict=True))
+    return height, width
 
 
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:

@@ -90,13 +90,13 @@ class _Conv(Module):
                 total = self.dilation[i] * (self.kernel_size[i] - 1)
                 edges += [total // 2, total - total // 2]
             else:
-                edges += [0, 0] if self.padding == "valid" else [self.padding[i]] * 2
+                edges += [0, 0] if self.padding == "valid" else [self.padding[i]] * 2  # type: ignore[list-item]
         return edges
 
     def _convolve(self, conv: Any, input: Tensor) -> Tensor:
         padding = self.padding
         if self.padding_mode != "zeros":
-            input, padding = F.pad(input, self._edges(), mode=self.padding_mode), 0
+            input, padding = F.pad(input, self._edges(), mode=self.padding_mode), 0  # type: ignore[assignment]
         return conv(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
     def extra_repr(self) -> str:

@@ -283,7 +283,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         epoch = self.last_epoch + 1 if epoch is None else epoch
         if epoch < 0:
             raise ValueError(f"Expected non-negative epoch, but got {epoch}")
-        self.T_cur, self.T_i = epoch, self.T_0
+        self.T_cur, self.T_i = epoch, self.T_0  # type: ignore[assignment]
         while self.T_cur >= self.T_i:
             self.T_cur -= self.T_i
             self.T_i *= self.T_mult

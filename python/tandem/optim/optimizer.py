@@ -141,7 +141,7 @@ class Optimizer:
         """Wrap the subclass's `step` so that hooks run around it."""
         super().__init_subclass__(**kwargs)
         if "step" in cls.__dict__:
-            cls.step = _with_step_hooks(cls.__dict__["step"])
+            cls.step = _with_step_hooks(cls.__dict__["step"])  # type: ignore[method-assign]
 
     def __getstate__(self) -> dict[str, Any]:
         return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
