@@ -8,11 +8,14 @@ mode alike, since only shapes decide. Where eager refuses (a saved value was wri
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pytest
 from conftest import bits
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -280,11 +283,12 @@ def differences(a: list[np.ndarray] | str, b: list[np.ndarray] | str) -> str | N
 
 # The same programs in every run; TANDEM_SLOW=1 draws twenty times as many, others each time.
 SLOW = bool(os.environ.get("TANDEM_SLOW"))
+WITHOUT_A_PASS = bool(os.environ.get("TANDEM_DISABLE"))
 
 
 def examples(count: int) -> settings:
     return settings(
-        max_examples=count * (20 if SLOW else 1),
+        max_examples=count * 20 if SLOW else count // 4 if WITHOUT_A_PASS else count,
         deadline=None,
         derandomize=not SLOW,
         database=None,
@@ -330,3 +334,13 @@ def test_threads(program, threads):
     for mode in ("eager", "compiled again"):
         found = differences(execute(mode, program, shapes, 1), expected)
         assert found is None, f"{mode} with {threads} threads: {found}"
+
+
+@pytest.mark.skipif(WITHOUT_A_PASS, reason="runs itself without a pass")
+@pytest.mark.parametrize("name", ["canonicalize", "cse", "fuse", "make_in_place", "plan_memory"])
+def test_each_pass_may_be_left_out(name):
+    """Passes change how fast a program runs, never its bits: so a wrong one can be found by leaving it out."""
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", f"{__file__}::test_gradients"]
+    env = {**os.environ, "TANDEM_DISABLE": name}
+    out = subprocess.run(command, env=env, capture_output=True, text=True, timeout=300)
+    assert out.returncode == 0, out.stdout[-3000:]
