@@ -19,6 +19,8 @@ class Recorder {
   virtual void recordWrite(const Tensor& into, const Tensor& value) = 0;
   /// A view was taken of `base`, which may be memory that no recorded operation has read.
   virtual void touch(const Tensor& base) = 0;
+  /// The elements of a tensor that is memory are about to be read by the program.
+  virtual void beforeRead(const Tensor& t) = 0;
 };
 
 /// Lets a composite be run as one fused program: `lazy` implements it.

@@ -81,6 +81,7 @@ void TensorImpl::operator delete(void* p) {
 }
 
 void Tensor::materialize() const {
+  if (activeRecorder != nullptr) activeRecorder->beforeRead(*this);
   if (PendingContent* p = impl_->storage->pending()) p->materialize();
 }
 void* Tensor::data() const {

@@ -188,6 +188,8 @@ std::shared_ptr<CompiledTrace> Tracer::finish(std::span<const Tensor> outputs, s
   for (const Tensor& t : withHistory) c->tapeOutputs.push_back(describe(t, fresh));
   c->numScalars = numScalars_;
   c->slots = session_->trace().slots;
+  c->seeded = session_->seeded();
+  for (auto k : session_->guardedScalars()) c->guardedScalars.emplace_back(k, scalars[k]);
 
   // The first run: into the storages of the trace itself.
   for (Content* f : fresh)
@@ -200,13 +202,20 @@ std::shared_ptr<CompiledTrace> Tracer::finish(std::span<const Tensor> outputs, s
   for (Content* f : fresh) outs.push_back(f->storage->data());
   Generator& g = defaultGenerator();
   PlanRun run{ins, outs, scalars, g.seed(), g.offset(), c->slots};
-  g.setOffset(g.offset() + static_cast<std::int64_t>(c->plan->numRandom));
+  c->advance(g);
   runPlan(*c->plan, run);
   while (session_->first() != nullptr) session_->first()->storage->setPending(nullptr);
   return c;
 }
 
 // ---- calls ---------------------------------------------------------------------------------------------------------
+
+void CompiledTrace::advance(Generator& g) const {
+  if (seeded)
+    g = *seeded;
+  else
+    g.setOffset(g.offset() + static_cast<std::int64_t>(plan->numRandom));
+}
 
 bool CompiledTrace::fits(std::span<const Tensor> arguments) const {
   for (const auto& g : gradGuards) {
@@ -253,7 +262,7 @@ std::vector<Tensor> CompiledTrace::run(std::span<const Tensor> arguments, std::s
                g.seed(),
                g.offset(),
                slots};
-  g.setOffset(g.offset() + static_cast<std::int64_t>(plan->numRandom));
+  advance(g);
   runPlan(*plan, call);
   for (std::size_t k = 0; k < inputs.size(); ++k) storages[k]->version += inputs[k].writes;
 

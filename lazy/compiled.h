@@ -64,6 +64,10 @@ struct CompiledTrace {
   std::vector<GradGuard> gradGuards;
   std::uint32_t numScalars = 0;
   std::vector<ScalarSlot> slots;  // of the trace
+  /// Scalar arguments whose values the function asked for, and what they were.
+  std::vector<std::pair<std::uint32_t, Scalar>> guardedScalars;
+  /// What `manual_seed` inside leaves the generator at; nothing where it was not called.
+  std::optional<Generator> seeded;
 
   bool differentiable = false;
   TapeTemplate tape;
@@ -71,6 +75,8 @@ struct CompiledTrace {
   std::vector<Made> tapeSaved;    // as TapeTemplate::saved; inputs themselves by Place
   std::vector<Made> tapeOutputs;  // results first, then arguments and captured tensors that got a history
 
+  /// Leaves the generator as the function does.
+  void advance(Generator& g) const;
   /// Do the `.grad` slots look as they did when it was traced?
   [[nodiscard]] bool fits(std::span<const Tensor> arguments) const;
   /// One call. `scalars` are the run-time scalar arguments. Results in the order they were returned.

@@ -7,6 +7,7 @@
 #include "ir/trace/graph_compiler.h"
 #include "runtime/base/attrs.h"
 #include "runtime/base/counters.h"
+#include "runtime/plan/scalar_slots.h"
 
 namespace tandem::lazy {
 namespace {
@@ -29,6 +30,15 @@ std::int64_t reach(DimsRef shape, DimsRef strides) {
   return last;
 }
 
+[[noreturn]] void failRead() {
+  std::string line = userLine();
+  fail<DataReadError>(
+      line.empty() ? "" : line + ": ",
+      "the value of a tensor was read while a function was being compiled; what it does must not depend on values. "
+      "Use tandem.where (or cond, while_loop, scan) instead of Python control flow on values, or record with "
+      "tandem.lazy(), where reading is allowed.");
+}
+
 }  // namespace
 
 // ---- contents of storages ------------------------------------------------------------------------------------------
@@ -47,14 +57,7 @@ Content::~Content() {
 }
 
 void Content::materialize() {
-  if (session->tracing()) {
-    std::string line = userLine();
-    fail<DataReadError>(
-        line.empty() ? "" : line + ": ",
-        "the value of a tensor was read while a function was being compiled; what it does must not depend on values. "
-        "Use tandem.where (or cond, while_loop, scan) instead of Python control flow on values, or record with "
-        "tandem.lazy(), where reading is allowed.");
-  }
+  if (session->tracing()) failRead();
   session->flush();
 }
 
@@ -115,7 +118,15 @@ std::int32_t Session::inputOf(const Tensor& t) {
 }
 
 void Session::note(const Tensor& t) {
-  if (tracing_ && t.requiresGrad() && noted_.insert(t.impl()).second) differentiable_.push_back({t, gradEdge(t)});
+  if (!tracing_ || !t.requiresGrad() || !noted_.insert(t.impl()).second) return;
+  // A view made inside has a history of its own, which leads to what was there before.
+  Edge e = gradEdge(t);
+  if (e.node->kind() == Node::Kind::Leaf || e.node->sequence() < started_) differentiable_.push_back({t, std::move(e)});
+}
+
+void Session::beforeRead(const Tensor& t) {
+  // Memory made while tracing is a constant; what was there before may be another thing at the next call.
+  if (tracing_ && !t.isPending() && t.impl()->storage->birth() <= birth_) failRead();
 }
 
 void Session::touch(const Tensor& base) {
@@ -198,6 +209,9 @@ void Session::record(OpCode op, std::span<const Operand> operands, std::span<con
     if (Generator* g = scopedGenerator()) {
       seed.value = Scalar(g->seed());
       offset.value = Scalar(g->next());
+    } else if (seeded_) {
+      seed.value = Scalar(seeded_->seed());
+      offset.value = Scalar(seeded_->next());
     } else {
       seed.source = ScalarSlot::Source::RngSeed;
       offset.source = ScalarSlot::Source::RngOffset;
@@ -251,7 +265,33 @@ void Session::recordWrite(const Tensor& into, const Tensor& value) {
     s->setPending(new Content(*this, s, now, input));
 }
 
+void Session::seed(std::int64_t value) {
+  seeded_.emplace();
+  seeded_->manualSeed(value);
+}
+
+double Session::guardScalar(const Scalar& s) {
+  // Which arguments the slot was computed from, and its value now.
+  std::vector<std::int32_t> open{s.slot};
+  while (!open.empty()) {
+    const ScalarSlot& slot = trace_.slots[open.back()];
+    open.pop_back();
+    if (slot.source == ScalarSlot::Source::Argument) {
+      guardedScalars_.insert(static_cast<std::uint32_t>(slot.a));
+    } else if (slot.source >= ScalarSlot::Source::Add) {
+      open.push_back(slot.a);
+      if (slot.b >= 0) open.push_back(slot.b);
+    }
+  }
+  std::vector<Scalar> values(trace_.slots.size());
+  PlanRun run{};
+  run.arguments = scalarArguments_;
+  evaluateSlots(trace_.slots, run, values);
+  return values[s.slot].asDouble();
+}
+
 Scalar Session::addScalarArgument(std::uint32_t number, double value) {
+  scalarArguments_.emplace_back(value);
   ScalarSlot slot;
   slot.source = ScalarSlot::Source::Argument;
   slot.a = static_cast<std::int32_t>(number);

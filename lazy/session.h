@@ -14,12 +14,15 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
 #include "autograd/node.h"
+#include "eager/generator.h"
 #include "eager/recorder.h"
 #include "ir/trace/trace.h"
 
@@ -61,7 +64,8 @@ struct RestartTrace : Error {
 class Session final : public Recorder {
  public:
   /// `tracing`: a function is being compiled; reading a value is an error.
-  explicit Session(bool tracing) : tracing_(tracing) {}
+  explicit Session(bool tracing)
+      : started_(tracing ? Node::takeSequence() : 0), birth_(Storage::births()), tracing_(tracing) {}
   ~Session() override;
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -70,6 +74,15 @@ class Session final : public Recorder {
               std::span<const TensorMeta> metas, std::span<Tensor> results) override;
   void recordWrite(const Tensor& into, const Tensor& value) override;
   void touch(const Tensor& base) override;
+  void beforeRead(const Tensor& t) override;
+
+  /// `manual_seed` inside a traced function: random numbers recorded from here on belong to that seed.
+  void seed(std::int64_t value);
+  /// The state that `seed` and what was drawn since leave behind; nothing where it was not called.
+  [[nodiscard]] const std::optional<Generator>& seeded() const { return seeded_; }
+  /// The value of a run-time scalar: the trace then holds for calls only whose scalars it was computed from are equal.
+  double guardScalar(const Scalar& s);
+  [[nodiscard]] const std::set<std::uint32_t>& guardedScalars() const { return guardedScalars_; }
 
   /// Runs what is recorded and needed, and starts an empty trace.
   void flush();
@@ -129,6 +142,11 @@ class Session final : public Recorder {
   Content* last_ = nullptr;
   std::int64_t pendingBytes_ = 0;
   Storage* restart_ = nullptr;
+  std::optional<Generator> seeded_;
+  std::vector<Scalar> scalarArguments_;
+  std::set<std::uint32_t> guardedScalars_;
+  std::uint64_t started_;  // sequence number: older nodes of the tape were there before
+  std::uint64_t birth_;    // likewise, of storages
   bool tracing_;
 };
 

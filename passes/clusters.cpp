@@ -298,6 +298,14 @@ bool Clusters::legal(Candidate& c) {
          c.inputs <= kMaxInputs;
 }
 
+namespace {
+/// Is the place of an element in its own shape part of its value (random numbers, ramps)?
+bool readsIndex(mlir::Operation* op) {
+  if (auto pointwise = mlir::dyn_cast<td::PointwiseOp>(op)) return facts(pointwise.getOp().getCode()).usesIndex;
+  return mlir::isa<td::RandomOp>(op);
+}
+}  // namespace
+
 bool Clusters::legalOperation(Candidate& c, int op) {
   const Cluster& m = c.merged;
   std::size_t rank = m.space.size();
@@ -310,8 +318,10 @@ bool Clusters::legalOperation(Candidate& c, int op) {
     std::size_t inner = m.kind == ClusterKind::Pointwise ? (rank == 0 ? 0 : rank - 1) : m.begin;
     bool uniform =
         std::all_of(align.begin(), align.end(), [&](std::int64_t d) { return d < static_cast<std::int64_t>(inner); });
-    if (!uniform || m.kind == ClusterKind::Column || mlir::isa<td::RandomOp>(ops_[op])) return false;
+    if (!uniform || m.kind == ClusterKind::Column || readsIndex(ops_[op])) return false;
   }
+  // A column kernel may walk its outer dims in another order than the logical one.
+  if (m.kind == ClusterKind::Column && readsIndex(ops_[op])) return false;
   for (unsigned k = 0; k < ops_[op]->getNumOperands(); ++k) {
     mlir::Value v = ops_[op]->getOperand(k);
     if (!mlir::isa<mlir::RankedTensorType>(v.getType())) continue;

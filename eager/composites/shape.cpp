@@ -263,12 +263,18 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, const Operand& value) {
 }
 Tensor take_along_dim(const Tensor& x, const Tensor& indices, std::int64_t dim) {
   dim = wrapDim(dim, x.dim());
-  auto spread = [dim](const Tensor& a, const Tensor& b) {
-    Dims shape = broadcastShapes("take_along_dim", a.shape(), b.shape());
+  if (x.dim() != indices.dim())
+    fail("take_along_dim(): input and indices should have the same number of dimensions, but got ", x.dim(),
+         " and ", indices.dim());
+  Dims xs = x.shape();
+  Dims is = indices.shape();
+  xs[dim] = is[dim] = 1;
+  Dims shape = broadcastShapes("take_along_dim", xs, is);
+  auto spread = [&](const Tensor& a) {
     shape[dim] = a.shape()[dim];
     return expand(a, shape);
   };
-  return gather(spread(x, indices), dim, spread(indices, x));
+  return gather(spread(x), dim, spread(indices));
 }
 Tensor fill(const Tensor& x, const Operand& value) {
   Tensor y = value.isTensor() ? expand(toDType(value.tensor(), x.dtype()), x.shape()) : Tensor();

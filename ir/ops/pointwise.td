@@ -15,7 +15,7 @@ def Minimum : Binary<"minimum", "Promote"> { let summary = "The smaller operand;
 
 def Neg : Unary<"neg", "Promote"> { let summary = "Negative."; let body = [(neg $input)]; let aliases = ["negative"]; let reference = "negative"; }
 def Abs : Unary<"abs", "Promote"> { let summary = "Absolute value."; let body = [(abs $input)]; let aliases = ["absolute"]; }
-def Sign : Unary<"sign", "Promote"> { let summary = "-1, 0 or 1 by sign; NaN stays NaN."; let body = [(sign $input)]; }
+def Sign : Unary<"sign", "Promote"> { let summary = "-1, 0 or 1 by sign; 0 for NaN."; let body = [(sign $input)]; }
 def Square : Unary<"square", "Promote"> { let summary = "Square."; let body = [(square $input)]; }
 def Reciprocal : Unary<"reciprocal", "Float"> { let summary = "1 / input."; let body = [(reciprocal $input)]; }
 def Sqrt : Unary<"sqrt", "Float"> { let summary = "Square root; NaN below zero."; let body = [(sqrt $input)]; }

@@ -81,7 +81,13 @@ struct Entry {
   [[nodiscard]] bool fits(const CallSignature& call) const {
     for (const auto& g : names)
       if (!g.holds()) return false;
+    for (const auto& [number, value] : trace->guardedScalars)
+      if (scalarAt(call, number).bits() != value.bits()) return false;
     return trace->fits(call.tensors);
+  }
+  /// Arguments come first, then the scalars of containers.
+  [[nodiscard]] Scalar scalarAt(const CallSignature& call, std::uint32_t number) const {
+    return number < call.scalars.size() ? call.scalars[number] : scalars[number - call.scalars.size()].read();
   }
 };
 
@@ -116,6 +122,7 @@ class Slots final : public SlotArithmetic {
   Slots(const Slots&) = delete;
   Slots& operator=(const Slots&) = delete;
   Scalar binary(char op, Scalar left, Scalar right) override { return session_.arithmetic(op, left, right); }
+  double guard(const Scalar& s) override { return session_.guardScalar(s); }
 
  private:
   lazy::Session& session_;

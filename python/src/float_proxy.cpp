@@ -16,20 +16,18 @@ struct Proxy {
 };
 PyTypeObject* proxyType;
 
-[[noreturn]] void refuse(const char* what) {
-  fail<DataReadError>(userLineOutside(), ": ", what,
-                      " of a float argument is read while its function is being traced. Its value is known only when "
-                      "the compiled function runs: compute with it, choose with tandem.where or tandem.cond, pass an "
-                      "int or a str to specialise on it, or use tandem.lazy");
+double valueOf(PyObject* o) {
+  if (slotArithmetic == nullptr)
+    fail<DataReadError>(userLineOutside(), ": a float argument of a traced function outlived the tracing");
+  return slotArithmetic->guard(slotOf(o));
 }
 
 template <char op>
 PyObject* binary(PyObject* left, PyObject* right) {
   if (isTensor(left) || isTensor(right) || !isNumber(left) || !isNumber(right)) Py_RETURN_NOTIMPLEMENTED;
   return guarded([&]() -> PyObject* {
-    if (slotArithmetic == nullptr) {
+    if (slotArithmetic == nullptr)
       fail<DataReadError>(userLineOutside(), ": a float argument of a traced function outlived the tracing");
-    }
     return floatProxy(slotArithmetic->binary(op, scalarOf(left), scalarOf(right)));
   });
 }
@@ -40,25 +38,31 @@ PyObject* negative(PyObject* self) {
 }
 PyObject* positive(PyObject* self) { return Py_NewRef(self); }
 
-PyObject* refuseFloat(PyObject*) {
-  return guarded([]() -> PyObject* { refuse("float()"); });
+PyObject* asFloat(PyObject* self) {
+  return guarded([&]() -> PyObject* { return PyFloat_FromDouble(valueOf(self)); });
 }
-PyObject* refuseInt(PyObject*) {
-  return guarded([]() -> PyObject* { refuse("int()"); });
+/// What a float of the guarded value gives.
+template <class F>
+PyObject* ofFloat(PyObject* self, F* f) {
+  PyRef value(asFloat(self));
+  return value ? f(value.get()) : nullptr;
 }
-PyObject* refuseAbs(PyObject*) {
-  return guarded([]() -> PyObject* { refuse("abs()"); });
+PyObject* asInt(PyObject* self) { return ofFloat(self, PyNumber_Long); }
+PyObject* absolute(PyObject* self) { return ofFloat(self, PyNumber_Absolute); }
+int asBool(PyObject* self) {
+  return guardedInt([&]() -> int { return valueOf(self) != 0 ? 1 : 0; });
 }
-int refuseBool(PyObject*) {
-  return guardedInt([]() -> int { refuse("bool()"); });
+Py_hash_t hash(PyObject* self) {
+  PyRef value(asFloat(self));
+  return value ? PyObject_Hash(value.get()) : -1;
 }
-Py_hash_t refuseHash(PyObject*) {
-  return guardedInt([]() -> int { refuse("hash()"); });
-}
-// With a tensor the comparison is an operation, the tensor's to record; with a number it asks for the value.
-PyObject* compare(PyObject*, PyObject* other, int) {
+// With a tensor the comparison is an operation, the tensor's to record.
+PyObject* compare(PyObject* self, PyObject* other, int how) {
   if (isTensor(other) || !isNumber(other)) Py_RETURN_NOTIMPLEMENTED;
-  return guarded([]() -> PyObject* { refuse("a comparison"); });
+  PyRef value(asFloat(self));
+  if (!value) return nullptr;
+  PyRef right(isFloatProxy(other) ? asFloat(other) : Py_NewRef(other));
+  return right ? PyObject_RichCompare(value.get(), right.get(), how) : nullptr;
 }
 PyObject* representation(PyObject* self) {
   return PyUnicode_FromFormat("<float argument in slot %d>", slotOf(self).slot);
@@ -91,7 +95,7 @@ void initFloatProxy(PyObject* module) {
       {Py_tp_doc, const_cast<char*>("A float argument of a function that is being traced.")},
       {Py_tp_dealloc, slot(dealloc)},
       {Py_tp_repr, slot(representation)},
-      {Py_tp_hash, slot(refuseHash)},
+      {Py_tp_hash, slot(hash)},
       {Py_tp_richcompare, slot(compare)},
       {Py_nb_add, slot(binary<'+'>)},
       {Py_nb_subtract, slot(binary<'-'>)},
@@ -102,10 +106,10 @@ void initFloatProxy(PyObject* module) {
       {Py_nb_power, slot(power)},
       {Py_nb_negative, slot(negative)},
       {Py_nb_positive, slot(positive)},
-      {Py_nb_absolute, slot(refuseAbs)},
-      {Py_nb_bool, slot(refuseBool)},
-      {Py_nb_float, slot(refuseFloat)},
-      {Py_nb_int, slot(refuseInt)},
+      {Py_nb_absolute, slot(absolute)},
+      {Py_nb_bool, slot(asBool)},
+      {Py_nb_float, slot(asFloat)},
+      {Py_nb_int, slot(asInt)},
       {0, nullptr},
   };
   PyType_Spec spec = {"tandem.FloatProxy", sizeof(Proxy), 0,

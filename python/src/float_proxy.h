@@ -1,6 +1,6 @@
 // A float argument of a function that is being traced: a number whose value is known only when the plan runs.
-// Arithmetic on it is recorded as arithmetic on scalar slots; whatever asks for its value is an error that names the
-// user's line. Not a subclass of float, whose value C code would read silently.
+// Arithmetic on it is recorded as arithmetic on scalar slots; whatever asks for its value (a comparison, float())
+// guards the trace by it. Not a subclass of float, whose value C code would read silently.
 #pragma once
 
 #include <Python.h>
@@ -14,6 +14,8 @@ struct SlotArithmetic {
   virtual ~SlotArithmetic() = default;
   /// `op` is one of + - * / % and, for powers, ^; `f` for a floor division. At least one operand has a slot.
   virtual Scalar binary(char op, Scalar left, Scalar right) = 0;
+  /// Its value, which the trace depends on from then on: a call with another one is traced again.
+  virtual double guard(const Scalar& s) = 0;
 };
 extern thread_local SlotArithmetic* slotArithmetic;
 

@@ -1,5 +1,7 @@
 #include "python/src/generator.h"
 
+#include "lazy/session.h"
+
 #include <cstring>
 
 #include <sys/random.h>
@@ -41,6 +43,15 @@ void dealloc(PyObject* self) {
   Py_DECREF(type);
 }
 
+/// Numbers that are recorded and not yet drawn belong to the old stream; in a traced function the seed is recorded too.
+void seedState(PyObject* self, std::int64_t value) {
+  if (lazy::Session* session = lazy::activeSession(); session != nullptr && &stateOf(self) == &defaultGenerator()) {
+    if (session->tracing()) return session->seed(value);
+    session->flush();
+  }
+  stateOf(self).manualSeed(value);
+}
+
 PyObject* manualSeed(PyObject* self, PyObject* seed) {
   return guarded([&]() -> PyObject* {
     // Seeds up to 2^64 - 1 are accepted and stand for the same bits.
@@ -57,7 +68,7 @@ PyObject* manualSeed(PyObject* self, PyObject* seed) {
     } else if (value == -1 && PyErr_Occurred() != nullptr) {
       throw PythonError();
     }
-    stateOf(self).manualSeed(value);
+    seedState(self, value);
     return Py_NewRef(self);
   });
 }
@@ -68,7 +79,7 @@ PyObject* seedRandomly(PyObject* self, PyObject*) {
     return PyErr_SetFromErrno(PyExc_OSError);
   }
   value &= 0x7fffffffffffffff;
-  stateOf(self).manualSeed(value);
+  seedState(self, value);
   return PyLong_FromLongLong(value);
 }
 

@@ -7,10 +7,10 @@
 
 namespace tandem {
 
-Storage::Storage(std::size_t bytes) : data_(allocate(bytes)), bytes_(bytes), owned_(true) {}
+Storage::Storage(std::size_t bytes) : data_(allocate(bytes)), bytes_(bytes), birth_(bear()), owned_(true) {}
 
 Storage::Storage(void* data, std::size_t bytes, Deleter deleter, void* context)
-    : data_(data), bytes_(bytes), deleter_(deleter), context_(context) {}
+    : data_(data), bytes_(bytes), birth_(bear()), deleter_(deleter), context_(context) {}
 
 Storage::~Storage() {
   delete pending_;

@@ -2,6 +2,7 @@
 // is then a value of a trace (`pending`), and `data` is what it was before, or null.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -27,7 +28,7 @@ class Storage : public Counted<Storage> {
   Storage(void* data, std::size_t bytes, Deleter deleter, void* context);
   /// Pending: no memory yet.
   struct PendingTag {};
-  Storage(PendingTag, std::size_t bytes) : bytes_(bytes) {}
+  Storage(PendingTag, std::size_t bytes) : bytes_(bytes), birth_(bear()) {}
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
 
@@ -42,15 +43,26 @@ class Storage : public Counted<Storage> {
   /// Frees the memory and becomes an empty storage of the same size (after it was donated to a plan).
   static void destroy(Storage* s) { delete s; }
 
+  /// Storages made so far in this process, about: what is older than another has a smaller `birth`.
+  static std::uint64_t births() { return births_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t birth() const { return birth_; }
+
   /// Counts in-place writes to the storage by any of its tensors that share a version counter with the base.
   std::uint32_t version = 0;
 
  private:
   friend class Counted<Storage>;
   ~Storage();
+  static std::uint64_t bear() {
+    std::uint64_t n = births_.load(std::memory_order_relaxed) + 1;
+    births_.store(n, std::memory_order_relaxed);
+    return n;
+  }
+  inline static std::atomic<std::uint64_t> births_{0};
 
   void* data_ = nullptr;
   std::size_t bytes_ = 0;
+  std::uint64_t birth_;
   PendingContent* pending_ = nullptr;
   Deleter deleter_ = nullptr;
   void* context_ = nullptr;
