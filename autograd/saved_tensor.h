@@ -18,7 +18,12 @@ class SavedTensor {
   };
 
   SavedTensor() = default;
-  static SavedTensor operand(const Tensor& t) { return {t, versionOf(t), Kind::Operand, 0}; }
+  static SavedTensor operand(const Tensor& t) {
+    if (t.defined() && t.impl()->inference && !inferenceMode())
+      fail("Inference tensors cannot be saved for backward. Make a clone of it outside inference mode to use it in "
+           "autograd.");
+    return {t, versionOf(t), Kind::Operand, 0};
+  }
   static SavedTensor result(const Tensor& t, std::uint32_t nr);
   SavedTensor(Tensor t, std::uint32_t version, Kind kind, std::uint32_t index)
       : tensor_(std::move(t)), version_(version), kind_(kind), index_(static_cast<std::uint16_t>(index)) {}

@@ -32,6 +32,27 @@ struct NameGuard {
     return now == value.get();
   }
 };
+/// A list or dict that a name leads to: the same items, by identity.
+struct ItemsGuard {
+  PyRef collection;
+  PyRef items;  // a tuple: the items of a list, keys and values of a dict in turn
+
+  [[nodiscard]] bool holds() const {
+    PyObject* c = collection.get();
+    Py_ssize_t n = PyTuple_GET_SIZE(items.get());
+    if (PyList_Check(c)) {
+      if (PyList_GET_SIZE(c) != n) return false;
+      for (Py_ssize_t i = 0; i < n; ++i)
+        if (PyList_GET_ITEM(c, i) != PyTuple_GET_ITEM(items.get(), i)) return false;
+      return true;
+    }
+    if (PyDict_GET_SIZE(c) * 2 != n) return false;
+    for (Py_ssize_t i = 0; i < n; i += 2)
+      if (PyDict_GetItemWithError(c, PyTuple_GET_ITEM(items.get(), i)) != PyTuple_GET_ITEM(items.get(), i + 1))
+        return false;
+    return true;
+  }
+};
 struct ContainerGuard {
   PyRef attributes;  // the object's __dict__
   long version;
@@ -65,6 +86,7 @@ struct Entry {
   std::shared_ptr<lazy::CompiledTrace> trace;
   ResultTree results;
   std::vector<NameGuard> names;
+  std::vector<ItemsGuard> collections;
   std::vector<ContainerGuard> containers;
   std::vector<ScalarSource> scalars;
   std::vector<PyRef> alive;
@@ -80,6 +102,8 @@ struct Entry {
   }
   [[nodiscard]] bool fits(const CallSignature& call) const {
     for (const auto& g : names)
+      if (!g.holds()) return false;
+    for (const auto& g : collections)
       if (!g.holds()) return false;
     for (const auto& [number, value] : trace->guardedScalars)
       if (scalarAt(call, number).bits() != value.bits()) return false;
@@ -132,7 +156,8 @@ class Slots final : public SlotArithmetic {
 // ---- tracing -------------------------------------------------------------------------------------------------------
 
 /// Calls tandem._compile's watcher: `start()` before the body, `stop()` after; what stop returns is
-/// (globals and cells, containers): lists of (holder, name or None) and of (object, its `_version` when first seen).
+/// (globals and cells, containers, collections): lists of (holder, name or None), of (object, its `_version` when first
+/// seen) and of (list or dict, its items).
 void readGuards(PyObject* found, Entry& entry) {
   PyObject* names = PyTuple_GET_ITEM(found, 0);
   PyObject* containers = PyTuple_GET_ITEM(found, 1);
@@ -149,6 +174,11 @@ void readGuards(PyObject* found, Entry& entry) {
     PyRef attributes(checked(PyObject_GetAttrString(o, "__dict__")));
     entry.containers.push_back({attributes, PyLong_AsLong(PyTuple_GET_ITEM(PyList_GET_ITEM(containers, i), 1))});
     entry.alive.push_back(PyRef::borrow(o));
+  }
+  PyObject* collections = PyTuple_GET_ITEM(found, 2);
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(collections); ++i) {
+    PyObject* pair = PyList_GET_ITEM(collections, i);
+    entry.collections.push_back({PyRef::borrow(PyTuple_GET_ITEM(pair, 0)), PyRef::borrow(PyTuple_GET_ITEM(pair, 1))});
   }
 }
 

@@ -42,15 +42,29 @@ class lazy:
         _C._lazy_exit()
 
 
+_MISSING = object()
+_MOST_ITEMS = 256  # of a list or dict that is guarded by its items
+
+
+def _items(value: Any) -> tuple[Any, ...]:
+    """The items of a list, or keys and values of a dict, as they are now."""
+    return tuple(value) if isinstance(value, list) else tuple(x for item in value.items() for x in item)
+
+
 class _Watch:
-    """Watches which code a function enters, from construction to `stop`."""
+    """Watches which code a function enters, from construction to `stop`, and so what it depends on.
+
+    What the function itself changes while it is traced is its state, not something it depends on, and is not guarded.
+    """
 
     def __init__(self, fn: Callable[..., Any]) -> None:
         self.codes: set[types.CodeType] = set()
-        self.names: dict[tuple[int, str | None], tuple[Any, str | None]] = {}
+        self.names: dict[tuple[int, str | None], tuple[Any, str | None, Any]] = {}
+        self.collections: dict[int, tuple[Any, tuple[Any, ...]]] = {}
         self.containers: dict[int, tuple[Any, int]] = {}
+        self.owners: dict[int, Any] = {}
         self.before = sys.getprofile()
-        self.enter_callable(fn)
+        self.enter_value(fn)
         sys.setprofile(self)
 
     def __call__(self, frame: types.FrameType, event: str, arg: Any) -> None:
@@ -59,48 +73,89 @@ class _Watch:
         code = frame.f_code
         first = code.co_varnames[0] if code.co_argcount else None
         if first == "self":
-            self.enter_container(frame.f_locals.get("self"))
+            self.enter_owner(frame.f_locals.get("self"))
         if code in self.codes:
             return
         self.codes.add(code)
-        if not code.co_filename.startswith((_PACKAGE, _LIBRARY)):
-            self.enter_code(code, frame.f_globals)
+        if code.co_filename.startswith((_PACKAGE, _LIBRARY)):
+            return
+        for name in code.co_names:
+            if name in frame.f_globals:
+                self.enter_name(frame.f_globals, name)
+        if code.co_freevars:
+            self.enter_attribute_functions(code)
 
-    def enter_container(self, owner: Any) -> None:
+    def enter_owner(self, owner: Any) -> None:
+        """An object whose method is entered; modules and optimizers count their changes."""
         attributes = getattr(owner, "__dict__", None)
-        if isinstance(attributes, dict) and isinstance(attributes.get("_version"), int):
+        if not isinstance(attributes, dict):
+            return
+        self.owners.setdefault(id(owner), owner)
+        if isinstance(attributes.get("_version"), int):
             # As it was first seen: what the function itself changes (an optimizer's first step makes its state) makes
             # the next call look different.
             self.containers.setdefault(id(owner), (owner, attributes["_version"]))
 
-    def enter_callable(self, fn: Any) -> None:
-        """Closure cells of a function, and of the functions found in them."""
-        while isinstance(fn, functools.partial):
-            fn = fn.func
-        self.enter_container(getattr(fn, "__self__", None))
-        self.enter_container(fn)
-        fn = getattr(fn, "__func__", fn)
-        if not isinstance(fn, types.FunctionType) or fn.__code__.co_filename.startswith((_PACKAGE, _LIBRARY)):
+    def enter_attribute_functions(self, code: types.CodeType) -> None:
+        """Functions reached through an attribute: their closure cells."""
+        for owner in list(self.owners.values()):
+            for value in list(owner.__dict__.values()):
+                if getattr(value, "__code__", None) is code:
+                    self.enter_value(value)
+
+    def enter_name(self, holder: Any, name: str | None) -> None:
+        """A global (`holder` is the namespace) or a closure cell (`name` is None)."""
+        if (id(holder), name) in self.names:
             return
-        for cell in fn.__closure__ or ():
-            if (id(cell), None) in self.names:
-                continue
-            self.names[id(cell), None] = (cell, None)
+        if name is not None:
+            value = holder.get(name, _MISSING)
+        else:
             try:
-                self.enter_callable(cell.cell_contents)
-            except ValueError:  # the cell is empty so far
-                pass
+                value = holder.cell_contents
+            except ValueError:  # empty so far
+                value = _MISSING
+        self.names[id(holder), name] = (holder, name, value)
+        self.enter_value(value)
 
-    def enter_code(self, code: types.CodeType, namespace: dict[str, Any]) -> None:
-        for name in code.co_names:
-            if name in namespace and (id(namespace), name) not in self.names:
-                self.names[id(namespace), name] = (namespace, name)
-                self.enter_callable(namespace[name])
+    def enter_value(self, value: Any) -> None:
+        """What is reached through a name: cells of functions, items of lists and dicts, versions of containers."""
+        while isinstance(value, functools.partial):
+            value = value.func
+        if isinstance(value, list | dict):
+            if len(value) <= _MOST_ITEMS and id(value) not in self.collections and "__builtins__" not in value:
+                self.collections[id(value)] = (value, _items(value))
+                for item in value if isinstance(value, list) else value.values():
+                    self.enter_value(item)
+            return
+        self.enter_owner(getattr(value, "__self__", None))
+        if isinstance(getattr(value, "_version", None), int) and not isinstance(value, type | _C.Tensor):
+            self.enter_owner(value)
+        fn = getattr(value, "__func__", value)
+        if isinstance(fn, types.FunctionType) and not fn.__code__.co_filename.startswith((_PACKAGE, _LIBRARY)):
+            for cell in fn.__closure__ or ():
+                self.enter_name(cell, None)
 
-    def stop(self) -> tuple[list[tuple[Any, str | None]], list[tuple[Any, int]]]:
-        """Ends the watch: (holder, name) of every global and cell; (container, version)."""
+    def stop(self) -> tuple[list[Any], list[Any], list[Any]]:
+        """Ends the watch: (holder, name) of globals and cells, (container, version), (list or dict, items)."""
         sys.setprofile(self.before)
-        return list(self.names.values()), list(self.containers.values())
+        names = []
+        for holder, name, value in self.names.values():
+            now = holder.get(name, _MISSING) if name is not None else _cell_value(holder)
+            if now is value:
+                names.append((holder, name))
+        collections = []
+        for value, items in self.collections.values():
+            now = _items(value)
+            if len(now) == len(items) and all(a is b for a, b in zip(now, items, strict=True)):
+                collections.append((value, items))
+        return names, list(self.containers.values()), collections
+
+
+def _cell_value(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return _MISSING
 
 
 def compile(  # noqa: A001
