@@ -32,7 +32,7 @@ lint: setup
 	scripts/lint.sh $(BUILD)
 
 wheel: setup
-	$(PY) -m build --wheel --no-isolation --outdir build/wheel .
+	CMAKE_BUILD_PARALLEL_LEVEL=$(or $(JOBS),2) $(PY) -m build --wheel --no-isolation --outdir build/wheel .
 	@ls build/wheel/*.whl
 
 clean:
