@@ -50,6 +50,8 @@ class Extraction {
   bool reach(const Edge& e, std::string& reason) {
     if (!e || inputOf(e) >= 0) return true;
     Node* node = e.node.get();
+    // Spent: whoever goes there gets the error, hooks or not.
+    if (node->kind() == Node::Kind::Op && static_cast<OpNode*>(node)->released()) return true;
     if (node->kind() != Node::Kind::Op) {
       reason = node->kind() == Node::Kind::Leaf ? "a tensor that requires grad is used and is no input"
                                                 : strcat("the custom Function ", node->name());
@@ -69,7 +71,6 @@ class Extraction {
         return false;
       }
     }
-    if (static_cast<OpNode*>(node)->released()) return true;
     if (number_.emplace(node, 0).second) order_.push_back(static_cast<OpNode*>(node));
     return true;
   }

@@ -49,8 +49,8 @@ def Ceil : Unary<"ceil", "Promote"> { let summary = "Smallest integer not below 
 def Trunc : Unary<"trunc", "Promote"> { let summary = "Integer part."; let body = [(trunc $input)]; let aliases = ["fix"]; }
 def RoundEven : Unary<"round_even", "Promote"> { let summary = "Nearest integer, halves to even."; let body = [(round $input)]; let forms = ["hidden"]; let reference = "round"; }
 def GeluErf : Unary<"gelu_erf", "Float"> { let summary = "input * Phi(input), Phi the standard normal distribution."; let body = [(gelu $input)]; let forms = ["hidden"]; let reference = ""; }
-def Softplus : Unary<"softplus_unit", "Float"> { let summary = "log(1 + exp(input)), without overflow."; let body = [(softplus $input)]; let forms = ["hidden"]; let reference = ""; }
-def Silu : Unary<"silu_unit", "Float"> { let summary = "input * sigmoid(input)."; let body = [(silu $input)]; let forms = ["hidden"]; let reference = ""; }
+def Softplus : Unary<"softplus_unit", "Float"> { let summary = "log(1 + exp(input)), without overflow."; let body = [(softplus $input)]; let forms = ["nn"]; let reference = ""; }
+def Silu : Unary<"silu", "Float"> { let summary = "input * sigmoid(input)."; let body = [(silu $input)]; let forms = ["nn"]; let reference = ""; }
 
 def Clone : Pointwise<"clone", "First", "Operand input"> { let summary = "A copy of its own."; let body = [(identity $input)]; let forms = ["function", "method"]; let samples = "unary"; let reference = "copy"; }
 def To : Pointwise<"to", "Explicit", "Operand input, dtype dtype"> { let summary = "Elements converted to `dtype`."; let body = [(cast $input, $type)]; let forms = ["hidden"]; let samples = "none"; }

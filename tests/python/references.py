@@ -368,6 +368,8 @@ OWN: dict[str, Callable[..., Any]] = {
     "log_softmax": log_softmax,
     "linear": lambda x, w, b=None: x @ w.T + (0 if b is None else b),
     "gelu": gelu,
+    "silu": lambda x: np.where(np.isneginf(x), -0.0, x / (1 + np.exp(-x))),
+    "softplus_unit": lambda x: np.logaddexp(0, x),
     "layer_norm": layer_norm,
     "conv2d": conv2d,
     "conv2d_named": conv2d,

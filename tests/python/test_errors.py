@@ -127,11 +127,3 @@ def test_reading_a_value_inside_compile_names_the_line():
 
     with pytest.raises(tandem.DataReadError, match=r"test_errors\.py(.|\n)*(where|cond)"):
         tandem.compile(f)(tandem.ones(3))
-
-
-def test_comparing_a_float_argument_inside_compile_names_the_line():
-    def f(x, s):
-        return x * s if s > 0 else x
-
-    with pytest.raises(tandem.DataReadError, match=r"test_errors\.py:\d+.*where"):
-        tandem.compile(f)(tandem.ones(3), 2.0)

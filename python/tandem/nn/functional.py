@@ -79,6 +79,8 @@ gelu = _core.gelu
 layer_norm = _core.layer_norm
 linear = _core.linear
 one_hot = _core.one_hot
+max_pool2d_with_indices = _core.max_pool2d_with_indices
+softplus_unit = _core.softplus_unit
 sigmoid = tandem.sigmoid
 tanh = tandem.tanh
 
