@@ -48,6 +48,11 @@ thread_local CallEntry* callCache = nullptr;
   return callCache = owner.get();
 }
 
+CallEntry& callEntry(const CallKey& key) {
+  CallEntry* entries = callCache != nullptr ? callCache : makeCallCache();
+  return entries[key.hash() % kCallEntries];
+}
+
 std::uint8_t operandByte(DType t, Access a) {
   return static_cast<std::uint8_t>(1 + static_cast<int>(t) * 4 + static_cast<int>(a));
 }
@@ -192,21 +197,23 @@ void runPointwise(const OpFacts& op, std::span<const Operand> operands, std::spa
     }
   } else {
     Dims shape = out.shape();
-    std::vector<Dims> strides;
-    std::vector<std::int64_t> pointers;
-    std::vector<DType> dtypes;
+    std::array<Dims, CallKey::kMost> own;
+    SmallVector<std::int64_t, CallKey::kMost> pointers;
+    SmallVector<DType, CallKey::kMost> dtypes;
+    TANDEM_CHECK(operands.size() + outs.size() <= CallKey::kMost, op.name);
     for (const auto& o : operands) {
       if (!o.isTensor()) continue;
-      strides.push_back(broadcastStrides(o.tensor().shape(), o.tensor().strides(), shape));
+      own[pointers.size()] = broadcastStrides(o.tensor().shape(), o.tensor().strides(), shape);
       pointers.push_back(address(o.tensor()));
       dtypes.push_back(o.tensor().dtype());
     }
-    std::size_t numIn = strides.size();
+    std::size_t numIn = pointers.size();
     for (const auto& t : outs) {
-      strides.push_back(t.strides());
+      own[pointers.size()] = t.strides();
       pointers.push_back(address(t));
       dtypes.push_back(t.dtype());
     }
+    std::span<Dims> strides(own.data(), pointers.size());
     collapsePointwise(shape, strides);
     if (shape.size() > kMaxOuterRank + 1) {
       // Rare: more dims than kernels have. Copies make everything one dim; a result that is not contiguous is made
@@ -265,8 +272,7 @@ void runPointwise(const OpFacts& op, std::span<const Operand> operands, std::spa
                   : 0;
   key.words[0] |= static_cast<std::uint64_t>(given | static_cast<int>(schemaDefaultDType())) << 20;
   key.words[2] |= static_cast<std::uint64_t>(schemaDefaultDType()) << 56;
-  CallEntry* entries = callCache != nullptr ? callCache : makeCallCache();
-  CallEntry& entry = entries[key.hash() % kCallEntries];
+  CallEntry& entry = callEntry(key);
   if (entry.fn == nullptr || !(entry.key == key)) {
     KernelFn fn = buildPointwise(op, operands, attrs, outs, access, outAccess, outerRank);
     entry = {key, fn};
@@ -327,8 +333,22 @@ void runStage(const OpFacts& op, const Tensor& in, const ReductionStage& stage, 
   KernelOperand from{source.dtype(), accessOf(strides[0][rank - 1], n)};
   KernelOperand to{out.dtype(), stage.trailing ? Access::Zero : accessOf(strides[1][rank - 1], n)};
   KernelKind kind = stage.trailing ? KernelKind::Row : KernelKind::Column;
-  KernelSignature s = reduceSignature(op.code, kind, outerRank, from, accumulator, to);
-  ArgLayout layout(s);
+  auto signature = [&] { return reduceSignature(op.code, kind, outerRank, from, accumulator, to); };
+  auto kernel = [&] {
+    CallKey key;
+    key.words[0] = static_cast<std::uint64_t>(op.code) | static_cast<std::uint64_t>(outerRank) << 16;
+    key.set(3, static_cast<std::uint8_t>(kind));
+    key.set(4, static_cast<std::uint8_t>(accumulator));
+    key.set(5, operandByte(from.dtype, from.access));
+    key.set(6, operandByte(to.dtype, to.access));
+    CallEntry& entry = callEntry(key);
+    if (entry.fn == nullptr || !(entry.key == key)) {
+      KernelFn fn = lookupKernel(signature());
+      entry = {key, fn};
+    }
+    return entry.fn;
+  };
+  ArgLayout layout(kind, outerRank, 2, 0);
   Args args(layout.size());
   std::int64_t outer = 1;
   for (int d = 0; d < outerRank; ++d) {
@@ -344,9 +364,11 @@ void runStage(const OpFacts& op, const Tensor& in, const ReductionStage& stage, 
   if (!stage.trailing) {
     args[layout.reducedSize()] = shape[rank - 2];
     args[layout.reducedStride(0)] = strides[0][rank - 2];
-    return launchKernel(lookupKernel(s), args.data(), outer * n, shape[rank - 2]);
+    return launchKernel(kernel(), args.data(), outer * n, shape[rank - 2]);
   }
-  if (!shouldSplitRows(s, outer, n)) return launchKernel(lookupKernel(s), args.data(), outer, n);
+  if (!splitsRows(outer, n)) return launchKernel(kernel(), args.data(), outer, n);
+  KernelSignature s = signature();
+  if (!shouldSplitRows(s, outer, n)) return launchKernel(kernel(), args.data(), outer, n);
 
   SplitRows split = splitRows(s);
   std::int64_t blocks = rowBlocks(n);
@@ -424,7 +446,11 @@ void runLibrary(const OpFacts& op, std::span<const Operand> operands, std::span<
   std::size_t at = 0;
   auto add = [&](const Tensor& t) {
     ArrayView& v = views[at++];
-    if (t.defined()) v = {pointerOf(t), t.dtype(), t.shape(), t.strides()};
+    if (!t.defined()) return;
+    v.data = pointerOf(t);
+    v.dtype = t.dtype();
+    v.shape = t.shape();
+    v.strides = t.strides();
   };
   for (const auto& o : operands) {
     if (o.isTensor())
