@@ -264,8 +264,8 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, const Operand& value) {
 Tensor take_along_dim(const Tensor& x, const Tensor& indices, std::int64_t dim) {
   dim = wrapDim(dim, x.dim());
   if (x.dim() != indices.dim())
-    fail("take_along_dim(): input and indices should have the same number of dimensions, but got ", x.dim(),
-         " and ", indices.dim());
+    fail("take_along_dim(): input and indices should have the same number of dimensions, but got ", x.dim(), " and ",
+         indices.dim());
   Dims xs = x.shape();
   Dims is = indices.shape();
   xs[dim] = is[dim] = 1;

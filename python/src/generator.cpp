@@ -1,11 +1,10 @@
 #include "python/src/generator.h"
 
-#include "lazy/session.h"
-
 #include <cstring>
 
 #include <sys/random.h>
 
+#include "lazy/session.h"
 #include "python/src/convert.h"
 #include "python/src/errors.h"
 #include "python/src/py_tensor.h"
