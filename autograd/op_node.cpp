@@ -1,5 +1,6 @@
 #include "autograd/op_node.h"
 
+#include <algorithm>
 #include <cctype>
 #include <memory>
 #include <mutex>
@@ -139,6 +140,16 @@ const Tensor& RuleContext::output(int i) {
   TANDEM_CHECK(slot >= 0, "the derivative of ", facts(op()).name, " reads result ", i,
                ", which its record does not name");
   return unpacked(static_cast<std::size_t>(slot));
+}
+
+bool RuleContext::comesFromTranspose(int i) const {
+  const Edge& e = node_.edges()[i];
+  if (!e || e.node->kind() != Node::Kind::Op) return false;
+  const auto& from = static_cast<const OpNode&>(*e.node);
+  if (from.op() != OpCode::transpose) return false;
+  auto rank = static_cast<std::int64_t>(from.results()[0].shape.size());
+  auto [low, high] = std::minmax(from.attrs()[0], from.attrs()[1]);
+  return low == rank - 2 && high == rank - 1;
 }
 
 }  // namespace tandem

@@ -47,6 +47,9 @@ class RuleContext {
   [[nodiscard]] DimsRef resultShape(int i = 0) const { return node_.results()[i].shape; }
   [[nodiscard]] DType resultDType(int i = 0) const { return node_.results()[i].dtype; }
 
+  /// Is operand i the result of a `transpose` of its last two dims, which its gradient goes through next?
+  [[nodiscard]] bool comesFromTranspose(int i) const;
+
   [[nodiscard]] OpCode op() const { return node_.op(); }
   [[nodiscard]] AttrReader attrs() const { return AttrReader(node_.attrs()); }
   [[nodiscard]] std::span<const std::int64_t> rawAttrs() const { return node_.attrs(); }
