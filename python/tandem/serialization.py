@@ -18,12 +18,13 @@ import struct
 import tempfile
 from collections import OrderedDict
 from pathlib import Path
-from typing import Any, BinaryIO
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import tandem
 from tandem import Tensor
+
+if TYPE_CHECKING:
+    import numpy as np
 
 __all__ = ["load", "save"]
 
@@ -50,10 +51,14 @@ def _dtype_name(dtype: tandem.dtype) -> str:
 
 def _numpy_dtype(name: str) -> np.dtype:
     """The NumPy dtype of the same width; bfloat16, which NumPy lacks, travels as 16-bit integers."""
+    import numpy as np
+
     return np.dtype("int16" if name == "bfloat16" else name).newbyteorder("<")
 
 
 def _to_numpy(tensor: Tensor) -> np.ndarray:
+    import numpy as np
+
     if tensor.dtype == tandem.bfloat16:
         wide = np.ascontiguousarray(tensor.to(tandem.float32).numpy())
         return (wide.view(np.uint32) >> 16).astype(np.uint16).view(np.int16)
@@ -61,6 +66,8 @@ def _to_numpy(tensor: Tensor) -> np.ndarray:
 
 
 def _from_numpy(array: np.ndarray, name: str) -> Tensor:
+    import numpy as np
+
     if name == "bfloat16":
         wide = (array.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
         return tandem.from_numpy(wide).to(tandem.bfloat16)
@@ -78,6 +85,8 @@ class _Writer:
         self.anchors: list[Any] = []
 
     def encode(self, value: Any, path: str) -> Any:
+        import numpy as np
+
         if value is None or isinstance(value, (bool, str)):
             return value
         if isinstance(value, int):
@@ -129,6 +138,8 @@ class _Writer:
 
     def members(self) -> dict[str, np.ndarray]:
         """The flat arrays by name; completes the records with member and offset."""
+        import numpy as np
+
         result: dict[str, np.ndarray] = {}
         for group in self.groups.values():
             name = self._free_name(group[0][2] or "tensor", result)
@@ -257,6 +268,8 @@ class _Reader:
 
     def member(self, name: Any) -> Tensor:
         """The member `name` as a tensor; each is read once."""
+        import numpy as np
+
         if name in self.loaded:
             return self.loaded[name]
         entry = self.entries.get(name) if isinstance(name, str) else None

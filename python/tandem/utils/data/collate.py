@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 import tandem
 
 __all__ = ["default_collate", "default_convert"]
@@ -26,6 +24,8 @@ def default_collate(batch: list[Any]) -> Any:
     first = batch[0]
     if isinstance(first, tandem.Tensor):
         return tandem.stack(batch, 0)
+    import numpy as np
+
     if isinstance(first, (np.ndarray, np.generic)):
         if first.dtype.kind not in "biuf":
             raise TypeError(f"default_collate: arrays of dtype {first.dtype} cannot become tensors")
@@ -54,6 +54,8 @@ def default_collate(batch: list[Any]) -> Any:
 
 def default_convert(data: Any) -> Any:
     """What a loader without batches makes of one sample: arrays become tensors, containers element by element."""
+    import numpy as np
+
     if isinstance(data, (np.ndarray, np.generic)) and data.dtype.kind in "biuf":
         return tandem.as_tensor(data)
     if isinstance(data, Mapping):
