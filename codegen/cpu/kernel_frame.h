@@ -26,7 +26,9 @@ struct Point {
 };
 
 /// Bodies of up to so many operations are worth repeating: a reduction keeps several vectors of lanes in registers.
-inline constexpr std::size_t kCheapBody = 16;
+inline constexpr std::size_t kCheapBody = 40;
+/// A value of more operations than this is worth keeping in the output's memory between two passes.
+inline constexpr std::size_t kCarriedBody = 16;
 /// Bodies of more operations than this are emitted once, for whole and partly filled vectors alike.
 inline constexpr std::size_t kDearBody = 48;
 

@@ -169,7 +169,7 @@ class RowLoops {
 
     // Worth a trip to memory only where computing it again costs more.
     const bool carry = schedule_.carried() && schedule_.carried()->stage == stage &&
-                       f_.cost(schedule_.varyingBehind({schedule_.carried()->value})) > kCheapBody;
+                       f_.cost(schedule_.varyingBehind({schedule_.carried()->value})) > kCarriedBody;
     carries_ = carries_ || carry;
     auto store = [&](const Point& point) {
       if (carry) f_.storeAsOutput(schedule_.carried()->output, schedule_.carried()->value, point);
