@@ -29,8 +29,8 @@ struct Point {
 inline constexpr std::size_t kCheapBody = 40;
 /// A value of more operations than this is worth keeping in the output's memory between two passes.
 inline constexpr std::size_t kCarriedBody = 16;
-/// Bodies of more operations than this are emitted once, for whole and partly filled vectors alike: half the compile time,
-/// but masked stores, which on AVX2 no later load can be forwarded from (a softmax took 1.5 times as long).
+/// Bodies of more operations than this are emitted once, for whole and partly filled vectors alike: half the compile
+/// time, but masked stores, which on AVX2 no later load can be forwarded from (a softmax took 1.5 times as long).
 inline constexpr std::size_t kDearBody = 160;
 
 class KernelFrame {
