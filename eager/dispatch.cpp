@@ -46,8 +46,6 @@ void run(const OpFacts& f, Operands operands, Attrs attrs, std::span<const Tenso
   }
 }
 
-using Metas = SmallVector<TensorMeta*, 1>;
-
 /// Operand metas on the stack for the usual few.
 struct OperandMetas {
   explicit OperandMetas(const OpFacts& f, Operands operands) {
@@ -305,11 +303,6 @@ void applyUpdate(OpCode op, Operands operands, std::span<const Tensor> outs) {
   }
   for (const Tensor& t : outs)
     if (!t.impl()->untracked) ++t.impl()->storage->version;
-}
-
-void applyOut(const Tensor& out, OpCode op, Operands operands, Attrs attrs) {
-  Tensor value = apply(op, operands, attrs);
-  applyInto(out, OpCode::clone, {value});
 }
 
 Tensor applyView(OpCode op, const Tensor& base, Dims shape, Dims strides, std::int64_t offset, Attrs attrs) {

@@ -39,10 +39,6 @@ inline void applyInto(const Tensor& out, OpCode op, std::initializer_list<Operan
 /// Overwrites `outs` with the first results of a pointwise operation that reads them: the update of a parameter and its
 /// state in one pass. The outs have the shape and dtype of the results and take part in no gradient.
 void applyUpdate(OpCode op, std::span<const Operand> operands, std::span<const Tensor> outs);
-/// `apply`, its result stored into `out`, which is resized if it is empty and must otherwise have the result's shape:
-/// the `out=` of PyTorch. No history may be needed.
-void applyOut(const Tensor& out, OpCode op, std::span<const Operand> operands,
-              std::span<const std::int64_t> attrs = {});
 
 /// A view of `base` (any tensor) with history. `op` is a view operation and `attrs` its attributes, from which its
 /// derivative follows; the window is given by the caller (eager/views.cpp).

@@ -409,11 +409,10 @@ void runReduction(const OpFacts& op, const Tensor& input, std::span<const std::i
   DType accumulator = computeType(out.dtype());
   if (op.dtypeRule == DTypeRule::Logical) accumulator = DType::Bool;
   if (stages.empty()) {
-    Tensor window = makeAlias(source, out.shape(), Dims(), source.impl()->offset);
     // Dims of size 1 only: the same elements in the out's shape.
     Dims strides;
     TANDEM_CHECK(viewStrides(source.shape(), source.strides(), out.shape(), strides), op.name);
-    window = makeAlias(source, out.shape(), strides, source.impl()->offset);
+    Tensor window = makeAlias(source, out.shape(), strides, source.impl()->offset);
     const Operand operands[] = {window};
     AttrWriter to;
     to.dtype(out.dtype());

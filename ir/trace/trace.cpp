@@ -73,9 +73,7 @@ ValueRef Trace::addWindow(ValueRef value, const Window& window) {
   // A reshape of a reshape is one of the value below.
   if (from.kind == TraceNode::Kind::Window) {
     ValueRef below = from.operands[0].value;
-    if (coversAll(meta(below), from.window) ||
-        (window.offset == 0 && coversAll(m, window) && coversAll(meta(below), from.window)))
-      return addWindow(below, window);
+    if (coversAll(meta(below), from.window)) return addWindow(below, window);
   }
   TraceNode n{};
   n.kind = TraceNode::Kind::Window;

@@ -40,7 +40,6 @@ class Storage : public Counted<Storage> {
   void setPending(PendingContent* content);
   /// Allocates the memory of a storage made pending without any.
   void allocateNow();
-  /// Frees the memory and becomes an empty storage of the same size (after it was donated to a plan).
   static void destroy(Storage* s) { delete s; }
 
   /// Storages made so far in this process, about: what is older than another has a smaller `birth`.
