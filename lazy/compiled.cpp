@@ -186,25 +186,11 @@ std::shared_ptr<CompiledTrace> Tracer::finish(std::span<const Tensor> outputs, s
   for (const auto& saved : c->tape.saved) c->tapeSaved.push_back(describe(saved.traced, fresh));
   for (auto& saved : c->tape.saved) saved.traced = Tensor();
   for (const Tensor& t : withHistory) c->tapeOutputs.push_back(describe(t, fresh));
-  c->numScalars = numScalars_;
   c->slots = session_->trace().slots;
   c->seeded = session_->seeded();
   for (auto k : session_->guardedScalars()) c->guardedScalars.emplace_back(k, scalars[k]);
 
-  // The first run: into the storages of the trace itself.
-  for (Content* f : fresh)
-    if (f->storage->data() == nullptr) f->storage->allocateNow();
-  std::vector<void*> ins;
-  for (const auto& in : inputs)
-    ins.push_back(static_cast<char*>(in.storage->data()) +
-                  in.offset * static_cast<std::int64_t>(itemSize(in.meta.dtype)));
-  std::vector<void*> outs;
-  for (Content* f : fresh) outs.push_back(f->storage->data());
-  Generator& g = defaultGenerator();
-  PlanRun run{ins, outs, scalars, g.seed(), g.offset(), c->slots};
-  c->advance(g);
-  runPlan(*c->plan, run);
-  while (session_->first() != nullptr) session_->first()->storage->setPending(nullptr);
+  session_->run(*c->plan, fresh, scalars);
   return c;
 }
 

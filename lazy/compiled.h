@@ -62,7 +62,6 @@ struct CompiledTrace {
   std::vector<Made> results;
   std::vector<GradSlot> grads;
   std::vector<GradGuard> gradGuards;
-  std::uint32_t numScalars = 0;
   std::vector<ScalarSlot> slots;  // of the trace
   /// Scalar arguments whose values the function asked for, and what they were.
   std::vector<std::pair<std::uint32_t, Scalar>> guardedScalars;

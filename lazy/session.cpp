@@ -131,8 +131,7 @@ void Session::beforeRead(const Tensor& t) {
 
 void Session::touch(const Tensor& base) {
   if (!tracing_ || base.isPending()) return;
-  (void)inputOf(base);
-  note(base);
+  (void)valueOf(base);
 }
 
 ValueRef Session::valueOf(const Tensor& t) {
@@ -140,13 +139,16 @@ ValueRef Session::valueOf(const Tensor& t) {
   if (s->isPending() && contentOf(s)->session != this) s->pending()->materialize();
   std::int64_t base = 0;
   ValueRef value;
+  if (!s->isPending()) {
+    note(t);
+    if (tracing_ && s->birth() > birth_ && !inputNumbers_.contains(s)) adopt(t);
+  }
   if (s->isPending()) {
     Content* c = contentOf(s);
     value = c->value;
     if (c->input >= 0) base = inputs_[c->input].offset;
   } else {
     std::int32_t k = inputOf(t);
-    note(t);
     value = inputs_[k].value;
     base = inputs_[k].offset;
   }
@@ -166,9 +168,10 @@ ValueRef Session::valueOf(const Tensor& t) {
 
 void Session::adopt(const Tensor& t) {
   Storage* s = t.impl()->storage.get();
-  if (s->isPending() || inputNumbers_.contains(s)) return;
   auto* copy = new Storage(s->bytes());
   std::memcpy(copy->data(), s->data(), s->bytes());
+  // A fresh storage's value is all of it.
+  whole_.insert(copy);
   Tensor constant(new TensorImpl(copy, t.dtype(), t.shape(), t.strides(), t.impl()->offset));
   std::int32_t k = addInput(constant, copy);
   s->setPending(new Content(*this, s, inputs_[k].value, -1));
@@ -351,29 +354,37 @@ std::shared_ptr<Plan> Session::compile(std::vector<TraceOutput>& outputs, std::v
   return planFor(trace_, outputs);
 }
 
+void Session::run(const Plan& plan, std::span<Content* const> fresh, std::span<const Scalar> scalars) {
+  std::vector<void*> ins;
+  for (const auto& in : inputs_)
+    ins.push_back(static_cast<char*>(in.storage->data()) +
+                  in.offset * static_cast<std::int64_t>(itemSize(in.meta.dtype)));
+  std::vector<void*> outs;
+  for (Content* c : fresh) {
+    if (c->storage->data() == nullptr) c->storage->allocateNow();
+    outs.push_back(c->storage->data());
+  }
+  Generator& g = defaultGenerator();
+  PlanRun run{ins, outs, scalars, g.seed(), g.offset(), trace_.slots};
+  if (seeded_)
+    g = *seeded_;
+  else
+    g.setOffset(g.offset() + static_cast<std::int64_t>(trace_.numRandom));
+  runPlan(plan, run);
+  while (first_ != nullptr) first_->storage->setPending(nullptr);
+}
+
 void Session::flush() {
   if (first_ == nullptr) return reset();
   std::vector<TraceOutput> outputs;
   std::vector<Content*> made;
   try {
     std::shared_ptr<Plan> plan = compile(outputs, made);
-    for (Content* c : made)
-      if (c->storage->data() == nullptr) c->storage->allocateNow();
-    std::vector<void*> ins;
-    for (const auto& in : inputs_)
-      ins.push_back(static_cast<char*>(in.storage->data()) +
-                    in.offset * static_cast<std::int64_t>(itemSize(in.meta.dtype)));
-    std::vector<void*> outs;
-    for (Content* c : made) outs.push_back(c->storage->data());
-    Generator& g = defaultGenerator();
-    PlanRun run{ins, outs, {}, g.seed(), g.offset(), trace_.slots};
-    g.setOffset(g.offset() + static_cast<std::int64_t>(trace_.numRandom));
-    runPlan(*plan, run);
+    run(*plan, made);
   } catch (...) {
     abandon();
     throw;
   }
-  while (first_ != nullptr) first_->storage->setPending(nullptr);
   reset();
 }
 

@@ -88,6 +88,8 @@ class Session final : public Recorder {
   void flush();
   /// Compiles what is recorded, without running it.
   std::shared_ptr<Plan> compile(std::vector<TraceOutput>& outputs, std::vector<Content*>& fresh);
+  /// Runs a plan of `compile` into the storages of the trace itself, which are then memory.
+  void run(const Plan& plan, std::span<Content* const> fresh, std::span<const Scalar> scalars = {});
   /// Forgets the trace; pending storages that had memory show it again, fresh ones are lost.
   void abandon();
 
@@ -95,10 +97,6 @@ class Session final : public Recorder {
   std::uint32_t addArgument(const Tensor& t);
   void takeWhole(Storage* s) { whole_.insert(s); }
   [[nodiscard]] bool isWhole(Storage* s) const { return whole_.contains(s); }
-
-  /// A tensor made from data while a function is traced (`tandem.tensor([1, 2])`): its elements become a constant of
-  /// the trace, and the tensor a fresh one, so that writing to it does not outlive the call.
-  void adopt(const Tensor& t);
 
   /// A run-time scalar: argument `number` of the call, `value` while tracing.
   Scalar addScalarArgument(std::uint32_t number, double value);
@@ -127,6 +125,9 @@ class Session final : public Recorder {
   std::int32_t slotOf(const Scalar& s);
   std::int32_t inputOf(const Tensor& t);
   void note(const Tensor& t);
+  /// Memory made from data while a function is traced (`tandem.tensor([1, 2])`): its elements become a constant of the
+  /// trace and the storage a fresh one, so that what is written to it does not outlive the call.
+  void adopt(const Tensor& t);
   std::int32_t addInput(const Tensor& root, Storage* storage);
   Content* contentOf(Storage* s) const;
   Tensor fresh(ValueRef value, const TensorMeta& meta);

@@ -54,15 +54,6 @@ PyObject* isTracing(PyObject*, PyObject*) {
 
 PyObject* isRecording(PyObject*, PyObject*) { return PyBool_FromLong(lazy::activeSession() != nullptr ? 1 : 0); }
 
-/// _adopt(tensor): while a function is traced, makes a tensor that was built from data a constant of the trace.
-PyObject* adopt(PyObject*, PyObject* t) {
-  return guarded([&]() -> PyObject* {
-    lazy::Session* s = lazy::activeSession();
-    if (s != nullptr && s->tracing()) s->adopt(tensorOf(t));
-    return Py_NewRef(t);
-  });
-}
-
 // ---- optimizer steps ------------------------------------------------------------------------------------------------
 
 std::vector<Tensor> tensorList(PyObject* o, const char* what) {
@@ -119,7 +110,6 @@ PyMethodDef functions[] = {
      "eval(*tensors)\n\nRuns what was recorded for these tensors (for all, without arguments)."},
     {"_is_tracing", isTracing, METH_NOARGS, "Is a function being compiled on this thread?"},
     {"_is_recording", isRecording, METH_NOARGS, "Are operations recorded on this thread?"},
-    {"_adopt", adopt, METH_O, "Makes a tensor built from data a constant of the trace."},
     {"_sgd_step", fast(sgdStep), METH_FASTCALL, "One step of gradient descent over lists of tensors."},
     {"_adam_step", fast(adamStep), METH_FASTCALL, "One step of Adam or AdamW over lists of tensors."},
     {nullptr, nullptr, 0, nullptr}};

@@ -360,3 +360,15 @@ def test_pointwise_chains_are_one_kernel():
     before = tandem.counters()["kernel_launches"]
     f(x, y)
     assert tandem.counters()["kernel_launches"] == before + 1
+
+
+def test_a_tensor_made_inside_is_made_again_by_every_call():
+    def f(x):
+        total = tandem.tensor([1.0, 2.0])
+        total[1:].add_(x[1:])
+        return total * 2
+
+    compiled = tandem.compile(f)
+    x = tandem.ones(2)
+    for _ in range(3):
+        assert_same_bits(compiled(x), f(x))
