@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import math as _math
+import sys as _sys
 from typing import Any as _Any
 
 from tandem import _C
@@ -23,6 +24,29 @@ from tandem._dtypes import (
     memory_format,
     preserve_format,
     strided,
+)
+from tandem._legacy import (
+    BFloat16Tensor,
+    BoolTensor,
+    ByteTensor,
+    CharTensor,
+    DoubleTensor,
+    FloatTensor,
+    HalfTensor,
+    IntTensor,
+    LongTensor,
+    ShortTensor,
+    are_deterministic_algorithms_enabled,
+    get_default_device,
+    get_float32_matmul_precision,
+    get_num_interop_threads,
+    is_deterministic_algorithms_warn_only_enabled,
+    set_default_device,
+    set_default_tensor_type,
+    set_float32_matmul_precision,
+    set_num_interop_threads,
+    typename,
+    use_deterministic_algorithms,
 )
 from tandem._support import allclose, equal, from_dlpack
 from tandem._tensor_repr import set_printoptions
@@ -80,7 +104,23 @@ def is_storage(obj: _Any) -> _Any:
     return False
 
 
-from tandem import linalg, nn, optim, special, utils  # noqa: E402
+from tandem import (  # noqa: E402
+    _missing,
+    accelerator,
+    backends,
+    compiler,
+    distributed,
+    jit,
+    linalg,
+    nn,
+    optim,
+    special,
+    testing,
+    types,
+    utils,
+    version,
+)
+from tandem._as_torch import install_as_torch  # noqa: E402
 from tandem._compile import compile, lazy  # noqa: A004, E402
 
 
@@ -91,4 +131,7 @@ def __getattr__(name: str) -> _Any:
 
         serialization = import_module("tandem.serialization")
         return serialization if name == "serialization" else getattr(serialization, name)
-    raise AttributeError(f"module 'tandem' has no attribute '{name}'")
+    return _missing.fail(_sys.modules[__name__], name)
+
+
+_missing.explain_missing_names()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tandem import _C
+from tandem._legacy import Variable
 from tandem.autograd import graph
 from tandem.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 from tandem.autograd.function import Function, FunctionCtx, once_differentiable
@@ -33,4 +34,3 @@ backward = _C._backward
 #: grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, allow_unused=False,
 #: materialize_grads=False): the gradients of `outputs` with respect to `inputs`, as a tuple.
 grad = _C._grad
-Variable = _C.Tensor

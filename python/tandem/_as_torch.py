@@ -1,0 +1,125 @@
+"""Tandem under the name torch, for code that says `import torch`.
+
+`torch` is a module of its own that holds Tandem's names; `torch.nn` and all other submodules are Tandem's modules
+themselves. A finder at the head of `sys.meta_path` answers every import of `torch` and what lies below it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+import tandem
+from tandem import _missing
+
+# The release of PyTorch whose names and behaviour are meant; the local part says what runs.
+TORCH_VERSION = f"2.13.0+tandem.{tandem.__version__}"
+
+# Modules that PyTorch keeps elsewhere.
+ELSEWHERE = {
+    "nn.modules": "nn",
+    "nn.modules.batchnorm": "nn.normalization",
+    "nn.modules.instancenorm": "nn.normalization",
+    "nn.modules.flatten": "nn.linear",
+    "optim.nadam": "optim.adam_variants",
+    "optim.radam": "optim.adam_variants",
+    "optim.adamax": "optim.adam_variants",
+    "optim.adadelta": "optim.adagrad",
+}
+
+
+class TorchModule(ModuleType):
+    """The module `torch`."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            value = getattr(tandem, name)
+        except AttributeError:
+            return _missing.fail(self, name)
+        setattr(self, name, value)
+        return value
+
+    def __dir__(self) -> list[str]:
+        return sorted({*self.__dict__, *dir(tandem)})
+
+
+def counterpart(name: str) -> str | None:
+    """The name of the module of Tandem that is `name`, of torch; None where there is none."""
+    path = name.partition(".")[2]
+    parent, _, last = path.rpartition(".")
+    candidates = [ELSEWHERE.get(path, path)]
+    if parent in ELSEWHERE:
+        candidates.append(f"{ELSEWHERE[parent]}.{last}")
+    for candidate in candidates:
+        try:
+            if importlib.util.find_spec(f"tandem.{candidate}") is not None:
+                return f"tandem.{candidate}"
+        except ModuleNotFoundError:  # the parent is no package, or absent
+            continue
+    return None
+
+
+class TorchFinder:
+    """Finds `torch` and its submodules in Tandem, and loads them."""
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        if name != "torch" and not name.startswith("torch."):
+            return None
+        if name != "torch" and counterpart(name) is None:
+            parent, _, last = name.rpartition(".")
+            if hasattr(sys.modules[parent], last) and not isinstance(getattr(sys.modules[parent], last), ModuleType):
+                raise ModuleNotFoundError(f"No module named '{name}': it is not a module", name=name)
+            text = f"No module named '{name}'.{_missing.instead(name.partition('.')[2])}".removesuffix(".")
+            raise ModuleNotFoundError(text, name=name)
+        return ModuleSpec(name, self, is_package=True)  # type: ignore[arg-type]
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return TorchModule("torch", tandem.__doc__) if spec.name == "torch" else None
+
+    def exec_module(self, module: ModuleType) -> None:
+        name = module.__name__
+        if name != "torch":
+            # What stands in sys.modules after this call is what the import gives.
+            sys.modules[name] = importlib.import_module(str(counterpart(name)))
+            _missing.explain_missing_names()
+            return
+        own = {n: v for n, v in vars(tandem).items() if not n.startswith("__")}
+        module.__dict__.update(own, __version__=TORCH_VERSION, __file__=tandem.__file__)
+
+
+def install_as_torch() -> None:
+    """Put Tandem under the name `torch`, so that code which says `import torch` runs on it unchanged.
+
+    From this call on `import torch`, `import torch.nn as nn`, `from torch.utils.data import DataLoader` and the like
+    give Tandem's modules, also where PyTorch is installed. A name that Tandem lacks raises AttributeError or
+    ImportError, which says what to use instead where there is something. `torch.__version__` names the release of
+    PyTorch whose interface is meant. A second call does nothing.
+
+    `python -m tandem script.py` does this and runs a script.
+
+    Raises:
+        RuntimeError: PyTorch itself was imported before.
+
+    Example:
+        >>> import tandem
+        >>> tandem.install_as_torch()
+        >>> import torch
+        >>> from torch import nn
+        >>> nn.Linear(3, 2)(torch.ones(4, 3)).shape
+        tandem.Size([4, 2])
+    """
+    known = sys.modules.get("torch")
+    if isinstance(known, TorchModule):
+        return
+    if known is not None:
+        where = getattr(known, "__file__", None) or "an unknown place"
+        raise RuntimeError(
+            f"install_as_torch(): another torch is already imported, from {where}; call it before the first import"
+        )
+    sys.meta_path.insert(0, TorchFinder())  # type: ignore[arg-type]
+    importlib.import_module("torch")

@@ -1,0 +1,126 @@
+"""Older spellings that scripts still use: `FloatTensor` and its like, `Variable`, and settings of the whole program."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tandem import _C
+
+Tensor = _C.Tensor
+
+
+class _TypedTensor(type):
+    """Tensors of one dtype: `isinstance(x, FloatTensor)` asks for it, a call makes a tensor of it."""
+
+    dtype: Any
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        return isinstance(x, Tensor) and x.dtype is cls.dtype
+
+    def __call__(cls, *args: Any) -> Any:
+        if len(args) == 1 and not isinstance(args[0], (int, _C.Size)):
+            return _C.tensor(args[0], dtype=cls.dtype)
+        size = args[0] if len(args) == 1 and isinstance(args[0], _C.Size) else args
+        return _C.empty(tuple(size) if args else (0,), dtype=cls.dtype)
+
+    def __str__(cls) -> str:
+        return f"tandem.{cls.__name__}"
+
+
+def _typed(name: str, dtype: Any) -> Any:
+    doc = f"Tensors of {dtype}: {name}(sizes...) makes one without values, {name}(sequence) one of numbers."
+    return _TypedTensor(name, (), {"dtype": dtype, "__doc__": doc, "__module__": "tandem"})
+
+
+FloatTensor = _typed("FloatTensor", _C.float32)
+DoubleTensor = _typed("DoubleTensor", _C.float64)
+HalfTensor = _typed("HalfTensor", _C.float16)
+BFloat16Tensor = _typed("BFloat16Tensor", _C.bfloat16)
+LongTensor = _typed("LongTensor", _C.int64)
+IntTensor = _typed("IntTensor", _C.int32)
+ShortTensor = _typed("ShortTensor", _C.int16)
+CharTensor = _typed("CharTensor", _C.int8)
+ByteTensor = _typed("ByteTensor", _C.uint8)
+BoolTensor = _typed("BoolTensor", _C.bool)
+
+
+class _VariableType(type):
+    def __instancecheck__(cls, x: Any) -> bool:
+        return isinstance(x, Tensor)
+
+
+class Variable(metaclass=_VariableType):
+    """Variable(data, requires_grad=False): a tensor of the same memory. Tensors themselves record gradients."""
+
+    def __new__(cls, data: Any, requires_grad: bool = False, volatile: bool = False) -> Any:
+        if not isinstance(data, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
+        return data.detach().requires_grad_(requires_grad)
+
+
+def set_default_tensor_type(t: Any) -> None:
+    """The dtype of new float tensors, as a tensor type or its name."""
+    name = t if isinstance(t, str) else t.__name__
+    kind = globals().get(name.rpartition(".")[2])
+    if not isinstance(kind, _TypedTensor):
+        raise TypeError(f"invalid type object: {name}")
+    _C.set_default_dtype(kind.dtype)
+
+
+def typename(obj: Any) -> str:
+    """The name of a tensor's type, of a class or of an object's class, with its module."""
+    if isinstance(obj, Tensor):
+        return str(obj.type())
+    kind = obj if hasattr(obj, "__qualname__") else type(obj)
+    module = getattr(kind, "__module__", None) or ""
+    return kind.__qualname__ if module in ("", "builtins", "__builtin__") else f"{module}.{kind.__qualname__}"
+
+
+_settings = {"deterministic": False, "warn_only": False, "matmul_precision": "highest"}
+
+
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+    """Remembered only: every operation is deterministic."""
+    _settings.update(deterministic=mode, warn_only=warn_only)
+
+
+def are_deterministic_algorithms_enabled() -> bool:
+    """What `use_deterministic_algorithms` was last given."""
+    return bool(_settings["deterministic"])
+
+
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    """The `warn_only` that `use_deterministic_algorithms` was last given."""
+    return bool(_settings["warn_only"])
+
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """Remembered only: products of float32 matrices are computed in float32."""
+    if precision not in ("highest", "high", "medium"):
+        raise ValueError(f"precision has to be 'highest', 'high' or 'medium', got {precision!r}")
+    _settings["matmul_precision"] = precision
+
+
+def get_float32_matmul_precision() -> str:
+    """What `set_float32_matmul_precision` was last given."""
+    return str(_settings["matmul_precision"])
+
+
+def get_default_device() -> Any:
+    """The CPU."""
+    return _C.device("cpu")
+
+
+def set_default_device(device: Any) -> None:
+    """An error unless `device` is the CPU (or None)."""
+    if device is not None:
+        _C._check_device(device)
+
+
+def get_num_interop_threads() -> int:
+    """1: operations run one after the other, each on `get_num_threads()` threads."""
+    return 1
+
+
+def set_num_interop_threads(n: int) -> None:
+    """Does nothing: operations run one after the other."""

@@ -1,0 +1,19 @@
+"""`tandem.backends.cuda`: flags of GPU matrix products. Results on a CPU never depend on them."""
+
+from __future__ import annotations
+
+
+class _MatMulFlags:
+    """May be set; without a GPU nothing reads them."""
+
+    allow_tf32 = False
+    allow_fp16_reduced_precision_reduction = True
+    allow_bf16_reduced_precision_reduction = True
+
+
+matmul = _MatMulFlags()
+
+
+def is_built() -> bool:
+    """False: this build has no GPU."""
+    return False

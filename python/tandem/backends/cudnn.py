@@ -1,0 +1,49 @@
+"""`tandem.backends.cudnn`: flags of the convolution library for GPUs. Results never depend on them."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+
+#: May be set; without a GPU nothing reads them.
+enabled = True
+benchmark = False
+deterministic = False
+allow_tf32 = True
+benchmark_limit = 10
+
+
+def is_available() -> bool:
+    """False: this build has no GPU."""
+    return False
+
+
+def version() -> int | None:
+    """None: the library is not there."""
+    return None
+
+
+@contextlib.contextmanager
+def flags(
+    enabled: bool = False,
+    benchmark: bool = False,
+    benchmark_limit: int = 10,
+    deterministic: bool = False,
+    allow_tf32: bool = True,
+) -> Iterator[None]:
+    """Other flags within a `with` block."""
+    module = sys.modules[__name__].__dict__
+    new = {
+        "enabled": enabled,
+        "benchmark": benchmark,
+        "benchmark_limit": benchmark_limit,
+        "deterministic": deterministic,
+        "allow_tf32": allow_tf32,
+    }
+    before = {name: module[name] for name in new}
+    module.update(new)
+    try:
+        yield
+    finally:
+        module.update(before)

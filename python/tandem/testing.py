@@ -1,0 +1,217 @@
+"""`tandem.testing`: comparing results with what was expected."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tandem import _C
+
+__all__ = ["assert_allclose", "assert_close"]
+
+Tensor = _C.Tensor
+
+# (rtol, atol) of a comparison in which both sides have the dtype; the larger one counts where they differ.
+TOLERANCES = {
+    _C.float16: (1e-3, 1e-5),
+    _C.bfloat16: (1.6e-2, 1e-5),
+    _C.float32: (1.3e-6, 1e-5),
+    _C.float64: (1e-7, 1e-7),
+}
+
+
+class _Options:
+    def __init__(self, rtol: float | None, atol: float | None, equal_nan: bool, checks: set[str], msg: Any):
+        if (rtol is None) != (atol is None):
+            absent = "rtol" if rtol is None else "atol"
+            raise ValueError(f"Both 'rtol' and 'atol' must be either specified or omitted, but got no {absent}.")
+        self.rtol, self.atol, self.equal_nan, self.checks, self.msg = rtol, atol, equal_nan, checks, msg
+
+    def tolerances(self, *dtypes: Any) -> tuple[float, float]:
+        if self.rtol is not None and self.atol is not None:
+            return self.rtol, self.atol
+        pairs = [TOLERANCES.get(t, (0.0, 0.0)) for t in dtypes]
+        return max(p[0] for p in pairs), max(p[1] for p in pairs)
+
+    def fail(self, text: str, where: str, error: type[Exception] = AssertionError) -> None:
+        if where:
+            text += f"\n\nThe failure occurred for item {where}"
+        if self.msg is not None and error is AssertionError:
+            text = self.msg(text) if isinstance(self.msg, Callable) else self.msg
+        raise error(text)
+
+
+def _bounds(title: str, rtol: float, atol: float) -> str:
+    return f"{title} are not {'equal' if rtol == atol == 0 else 'close'}!\n\n"
+
+
+def _allowed(bound: float) -> str:
+    return f" (up to {bound} allowed)" if bound else ""
+
+
+def _compare_numbers(actual: Any, expected: Any, options: _Options, where: str) -> None:
+    kinds = {bool: None, int: None, float: _C.float64}
+    rtol, atol = options.tolerances(kinds[type(actual)], kinds[type(expected)])
+    if "dtype" in options.checks and type(actual) is not type(expected):
+        names = f"{type(actual)} != {type(expected)}"
+        options.fail(f"The (d)types do not match: {names}.", where)
+    if actual == expected or (options.equal_nan and math.isnan(actual) and math.isnan(expected)):
+        return
+    difference = abs(actual - expected)
+    if math.isfinite(difference) and difference <= atol + rtol * abs(expected):
+        return
+    relative = difference / abs(expected) if expected else math.inf
+    text = _bounds("Scalars", rtol, atol) + f"Expected {expected} but got {actual}.\n"
+    text += f"Absolute difference: {difference}{_allowed(atol)}\nRelative difference: {relative}{_allowed(rtol)}"
+    options.fail(text, where)
+
+
+def _compare_tensors(actual: Tensor, expected: Tensor, options: _Options, where: str) -> None:
+    if actual.shape != expected.shape:
+        shapes = f"{actual.shape} != {expected.shape}"
+        options.fail(f"The values for attribute 'shape' do not match: {shapes}.", where)
+    for attribute in ("device", "dtype", "layout"):
+        a, e = getattr(actual, attribute), getattr(expected, attribute)
+        if attribute in options.checks and a != e:
+            options.fail(f"The values for attribute '{attribute}' do not match: {a} != {e}.", where)
+    if "stride" in options.checks and actual.stride() != expected.stride():
+        strides = f"{actual.stride()} != {expected.stride()}"
+        options.fail(f"The values for attribute 'stride()' do not match: {strides}.", where)
+    rtol, atol = options.tolerances(actual.dtype, expected.dtype)
+    common = _C.promote_types(actual.dtype, expected.dtype)
+    a, e = actual.detach().to(common), expected.detach().to(common)
+    if common is _C.bool:
+        a, e = a.to(_C.int64), e.to(_C.int64)
+    close = a.isclose(e, rtol=rtol, atol=atol, equal_nan=options.equal_nan)
+    if bool(close.all()):
+        return
+    total = close.numel()
+    wrong = total - int(close.sum())
+    text = _bounds("Tensor-likes", rtol, atol)
+    if a.dim() == 0:
+        text = _bounds("Scalars", rtol, atol) + f"Expected {e.item()} but got {a.item()}.\n"
+    else:
+        text += f"Mismatched elements: {wrong} / {total} ({wrong / total:.1%})\n"
+    difference = (a - e).abs()
+    for name, values, bound in (
+        ("absolute", difference, atol),
+        ("relative", difference / e.abs(), rtol),
+    ):
+        flat = values.masked_fill(close, 0).reshape(-1)
+        place = int(flat.argmax())
+        if a.dim() == 0:
+            text += f"{name.capitalize()} difference: {flat[place].item()}{_allowed(bound)}\n"
+        else:
+            index = []
+            rest = place
+            for size in reversed(a.shape):
+                rest, at = divmod(rest, size)
+                index.append(at)
+            at_index = tuple(reversed(index))
+            text += f"Greatest {name} difference: {flat[place].item()} at index {at_index}{_allowed(bound)}\n"
+    options.fail(text.rstrip("\n"), where)
+
+
+def _as_tensor(x: Any) -> Tensor | None:
+    if isinstance(x, Tensor):
+        return x
+    try:
+        return _C.as_tensor(x)
+    except Exception:
+        return None
+
+
+def _compare(actual: Any, expected: Any, options: _Options, where: str) -> None:
+    if actual is None or expected is None:
+        if actual is not expected:
+            options.fail(f"None mismatch: {actual} is not {expected}", where)
+    elif isinstance(actual, Mapping) and isinstance(expected, Mapping):
+        if actual.keys() != expected.keys():
+            text = "The keys of the mappings do not match:"
+            missing = sorted(map(repr, expected.keys() - actual.keys()))
+            extra = sorted(map(repr, actual.keys() - expected.keys()))
+            text += f"\nMissing keys in the actual mapping: [{', '.join(missing)}]" if missing else ""
+            text += f"\nAdditional keys in the actual mapping: [{', '.join(extra)}]" if extra else ""
+            options.fail(text, where)
+        for key in expected:
+            _compare(actual[key], expected[key], options, f"{where}[{key!r}]")
+    elif _is_sequence(actual) and _is_sequence(expected):
+        if len(actual) != len(expected):
+            options.fail(f"The length of the sequences mismatch: {len(actual)} != {len(expected)}", where)
+        for i, (a, e) in enumerate(zip(actual, expected)):
+            _compare(a, e, options, f"{where}[{i}]")
+    elif type(actual) in (bool, int, float) and type(expected) in (bool, int, float):
+        _compare_numbers(actual, expected, options, where)
+    else:
+        a, e = _as_tensor(actual), _as_tensor(expected)
+        if a is None or e is None or type(actual) in (bool, int, float) or type(expected) in (bool, int, float):
+            kinds = f"{type(actual)} and {type(expected)}"
+            options.fail(f"No comparison pair was able to handle inputs of type {kinds}.", where, TypeError)
+        else:
+            _compare_tensors(a, e, options, where)
+
+
+def _is_sequence(x: Any) -> bool:
+    return isinstance(x, Sequence) and not isinstance(x, (str, bytes))
+
+
+def assert_close(
+    actual: Any,
+    expected: Any,
+    *,
+    allow_subclasses: bool = True,
+    rtol: float | None = None,
+    atol: float | None = None,
+    equal_nan: bool = False,
+    check_device: bool = True,
+    check_dtype: bool = True,
+    check_layout: bool = True,
+    check_stride: bool = False,
+    msg: str | Callable[[str], str] | None = None,
+) -> None:
+    """Assert that |actual - expected| <= atol + rtol * |expected| for all elements, and that shapes and dtypes agree.
+
+    Args:
+        actual, expected: tensors, arrays or numbers, or sequences or mappings of them.
+        allow_subclasses: False: the types must be the same.
+        rtol, atol: both or neither; by default those of the dtype (float32: 1.3e-6 and 1e-5; float64: 1e-7 both;
+            integers: 0).
+        equal_nan: NaN equals NaN.
+        check_device, check_dtype, check_layout, check_stride: what else must be the same.
+        msg: the text of the error, or a function of the text that would be used.
+
+    Raises:
+        AssertionError: they differ; the text says where most.
+        TypeError: values that cannot be compared.
+
+    Example:
+        >>> import tandem
+        >>> tandem.testing.assert_close(tandem.ones(3) / 3, tandem.full((3,), 0.3333333))
+    """
+    if not allow_subclasses and type(actual) is not type(expected):
+        raise TypeError(f"No comparison pair was able to handle inputs of type {type(actual)} and {type(expected)}.")
+    chosen = {"device": check_device, "dtype": check_dtype, "layout": check_layout, "stride": check_stride}
+    options = _Options(rtol, atol, equal_nan, {name for name, on in chosen.items() if on}, msg)
+    _compare(actual, expected, options, "")
+
+
+def assert_allclose(
+    actual: Any,
+    expected: Any,
+    rtol: float | None = None,
+    atol: float | None = None,
+    equal_nan: bool = True,
+    msg: str = "",
+) -> None:
+    """The older spelling of `assert_close`, which compares values only and lets NaN equal NaN."""
+    assert_close(
+        actual if isinstance(actual, Tensor) else _C.tensor(actual),
+        expected if isinstance(expected, Tensor) else _C.tensor(expected),
+        rtol=rtol,
+        atol=atol,
+        equal_nan=equal_nan,
+        check_device=False,
+        check_dtype=False,
+        msg=msg or None,
+    )

@@ -1,0 +1,18 @@
+"""`tandem.types`: names for annotations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+from tandem import _C
+
+Tensor = _C.Tensor
+Number: TypeAlias = int | float | bool
+Device: TypeAlias = str | int | Any | None
+_dtype = _C.dtype
+_int = int
+_float = float
+_bool = bool
+_size: TypeAlias = Sequence[int]
+_TensorOrTensors: TypeAlias = Any
