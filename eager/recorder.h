@@ -21,6 +21,10 @@ class Recorder {
   virtual void touch(const Tensor& base) = 0;
   /// The elements of a tensor that is memory are about to be read by the program.
   virtual void beforeRead(const Tensor& t) = 0;
+  /// The program is about to read the size of `dim`, or all sizes where that is negative.
+  virtual void beforeSizeRead(const Tensor& t, std::int64_t dim) = 0;
+  /// See `learnSize` below.
+  virtual std::int64_t learnSize(Tensor& count) = 0;
 };
 
 /// Lets a composite be run as one fused program: `lazy` implements it.
@@ -50,6 +54,11 @@ class FusedScope {
 
 /// The recorder of this thread: set inside `lazy()` and while tracing; null otherwise.
 extern thread_local Recorder* activeRecorder;
+/// The value of a 0-d int64 tensor, to be the size of what is computed next: the one way in which sizes depend on data.
+/// While a function is traced, what follows holds for calls with the same value only; `count` becomes a tensor that has
+/// been checked for that when it is read.
+std::int64_t learnSize(Tensor& count);
+
 /// The recorder an operation on these operands must go to. Null: run it; the operands are memory.
 Recorder* recorderFor(std::span<const Operand> operands);
 

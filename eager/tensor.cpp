@@ -167,6 +167,10 @@ GeneratorScope::GeneratorScope(Generator* g) : before_(generatorScope) { generat
 GeneratorScope::~GeneratorScope() { generatorScope = before_; }
 Generator* scopedGenerator() { return generatorScope; }
 
+std::int64_t learnSize(Tensor& count) {
+  return activeRecorder != nullptr ? activeRecorder->learnSize(count) : *count.dataAs<std::int64_t>();
+}
+
 Recorder* recorderFor(std::span<const Operand> operands) {
   if (activeRecorder != nullptr) return activeRecorder;
   // Pending in another thread's recording: its value is needed now.

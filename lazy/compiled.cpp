@@ -188,6 +188,7 @@ std::shared_ptr<CompiledTrace> Tracer::finish(std::span<const Tensor> outputs, s
   for (const Tensor& t : withHistory) c->tapeOutputs.push_back(describe(t, fresh));
   c->slots = session_->trace().slots;
   c->seeded = session_->seeded();
+  c->sizes = session_->learntSizes();
   for (auto k : session_->guardedScalars()) c->guardedScalars.emplace_back(k, scalars[k]);
 
   session_->run(*c->plan, fresh, scalars);
@@ -248,8 +249,15 @@ std::vector<Tensor> CompiledTrace::run(std::span<const Tensor> arguments, std::s
                g.seed(),
                g.offset(),
                slots};
+  Generator before = g;
   advance(g);
-  runPlan(*plan, call);
+  try {
+    runPlan(*plan, call);
+  } catch (const SizeChanged&) {
+    // The call is made again with another plan, and draws the same numbers.
+    g = before;
+    throw;
+  }
   for (std::size_t k = 0; k < inputs.size(); ++k) storages[k]->version += inputs[k].writes;
 
   auto make = [&](const Made& m) -> Tensor {

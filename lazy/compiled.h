@@ -65,6 +65,8 @@ struct CompiledTrace {
   std::vector<ScalarSlot> slots;  // of the trace
   /// Scalar arguments whose values the function asked for, and what they were.
   std::vector<std::pair<std::uint32_t, Scalar>> guardedScalars;
+  /// The sizes that depend on data which it was traced for; a run that meets others throws SizeChanged.
+  std::vector<std::int64_t> sizes;
   /// What `manual_seed` inside leaves the generator at; nothing where it was not called.
   std::optional<Generator> seeded;
 

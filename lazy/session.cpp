@@ -1,9 +1,12 @@
 #include "lazy/session.h"
 
+#include <algorithm>
 #include <cstring>
 #include <mutex>
 
+#include "eager/dispatch.h"
 #include "eager/generator.h"
+#include "eager/kernels.h"
 #include "ir/trace/graph_compiler.h"
 #include "runtime/base/attrs.h"
 #include "runtime/base/counters.h"
@@ -38,6 +41,17 @@ std::int64_t reach(DimsRef shape, DimsRef strides) {
       "Use tandem.where (or cond, while_loop, scan) instead of Python control flow on values, or record with "
       "tandem.lazy(), where reading is allowed.");
 }
+
+[[noreturn]] void failSizeRead() {
+  std::string line = userLine();
+  fail<DataReadError>(
+      line.empty() ? "" : line + ": ",
+      "a size that depends on data (of a mask's selection, nonzero, unique ...) was read while a function was being "
+      "compiled. Operations on the tensor go on without it; use tandem.where instead of a selection, or record with "
+      "tandem.lazy(), where reading is allowed.");
+}
+
+std::uint64_t lowBits(std::size_t n) { return n >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << n) - 1; }
 
 }  // namespace
 
@@ -240,7 +254,11 @@ void Session::record(OpCode op, std::span<const Operand> operands, std::span<con
     trace_.currentLine = static_cast<std::uint32_t>(trace_.lines.size()) - 1;
   }
   std::uint32_t node = trace_.addOp(op, std::move(ins), {attrs.begin(), attrs.end()}, {metas.begin(), metas.end()});
-  for (std::uint32_t i = 0; i < results.size(); ++i) results[i] = fresh({node, i}, metas[i]);
+  for (std::uint32_t i = 0; i < results.size(); ++i) {
+    results[i] = fresh({node, i}, metas[i]);
+    if (!learntSizes_.empty())
+      contentOf(results[i].impl()->storage.get())->dataDims = dataDimsOf(f, operands, attrs, i, metas[i]);
+  }
 }
 
 void Session::recordWrite(const Tensor& into, const Tensor& value) {
@@ -340,6 +358,64 @@ Scalar Session::arithmetic(char op, Scalar left, Scalar right) {
   return s;
 }
 
+// ---- sizes that depend on data --------------------------------------------------------------------------------------
+
+std::int64_t Session::learnSize(Tensor& count) {
+  if (!tracing_) return *count.dataAs<std::int64_t>();
+  // What is recorded so far is run to know the size at this call. Nothing that others can see changes.
+  ValueRef v = valueOf(count);
+  std::int64_t size = 0;
+  void* out[] = {&size};
+  std::shared_ptr<Plan> plan = planFor(trace_, {{v, -1}});
+  const Generator& g = defaultGenerator();
+  runPlan(*plan, {inputPointers(), out, scalarArguments_, g.seed(), g.offset(), trace_.slots});
+  AttrWriter attrs;
+  attrs.integer(size);
+  attrs.integer(static_cast<std::int64_t>(learntSizes_.size()));
+  learntSizes_.push_back(size);
+  count = apply(OpCode::expect_size, {count}, attrs.span());
+  checkedSizes_.push_back(count);
+  return size;
+}
+
+std::uint64_t Session::dataDimsOf(const Tensor& t) const {
+  if (!t.isPending() || contentOf(t.impl()->storage.get())->session != this) return 0;
+  const Content& c = *contentOf(t.impl()->storage.get());
+  bool whole = t.isContiguous() && t.shape() == trace_.meta(c.value).shape;
+  return c.dataDims == 0 || whole ? c.dataDims : lowBits(t.shape().size());
+}
+
+std::uint64_t Session::dataDimsOf(const OpFacts& f, std::span<const Operand> operands,
+                                  std::span<const std::int64_t> attrs, std::size_t number,
+                                  const TensorMeta& result) const {
+  if (f.code == OpCode::nonzero_rows) return 1;
+  // Which sizes of the result change when those that depend on data are one more: the shape rule knows.
+  bool any = false;
+  std::vector<TensorMeta> metas;
+  for (const auto& o : operands) {
+    metas.push_back(metaOf(o));
+    std::uint64_t dims = o.isTensor() && o.tensor().defined() ? dataDimsOf(o.tensor()) : 0;
+    any |= dims != 0;
+    for (std::size_t d = 0; d < metas.back().shape.size(); ++d) metas.back().shape[d] += dims >> d & 1;
+  }
+  if (!any) return 0;
+  std::array<TensorMeta, 4> others;
+  try {
+    f.metaRule(f, metas, attrs, {others.data(), f.numResults});
+  } catch (const Error&) {
+    return lowBits(result.shape.size());  // they fit no other size
+  }
+  std::uint64_t dims = 0;
+  for (std::size_t d = 0; d < result.shape.size(); ++d)
+    dims |= std::uint64_t{others[number].shape[d] != result.shape[d]} << d;
+  return dims;
+}
+
+void Session::beforeSizeRead(const Tensor& t, std::int64_t dim) {
+  std::uint64_t dims = dataDimsOf(t);
+  if (dims != 0 && (dim < 0 || (dims >> dim & 1) != 0)) failSizeRead();
+}
+
 // ---- running -------------------------------------------------------------------------------------------------------
 
 std::shared_ptr<Plan> Session::compile(std::vector<TraceOutput>& outputs, std::vector<Content*>& fresh) {
@@ -354,11 +430,16 @@ std::shared_ptr<Plan> Session::compile(std::vector<TraceOutput>& outputs, std::v
   return planFor(trace_, outputs);
 }
 
-void Session::run(const Plan& plan, std::span<Content* const> fresh, std::span<const Scalar> scalars) {
-  std::vector<void*> ins;
+std::vector<void*> Session::inputPointers() const {
+  std::vector<void*> all;
   for (const auto& in : inputs_)
-    ins.push_back(static_cast<char*>(in.storage->data()) +
+    all.push_back(static_cast<char*>(in.storage->data()) +
                   in.offset * static_cast<std::int64_t>(itemSize(in.meta.dtype)));
+  return all;
+}
+
+void Session::run(const Plan& plan, std::span<Content* const> fresh, std::span<const Scalar> scalars) {
+  std::vector<void*> ins = inputPointers();
   std::vector<void*> outs;
   for (Content* c : fresh) {
     if (c->storage->data() == nullptr) c->storage->allocateNow();
@@ -407,6 +488,8 @@ void Session::reset() {
   inputNumbers_.clear();
   differentiable_.clear();
   noted_.clear();
+  learntSizes_.clear();
+  checkedSizes_.clear();
   pendingBytes_ = 0;
 }
 

@@ -41,6 +41,8 @@ class Content final : public PendingContent {
   Storage* storage;  // owns this
   ValueRef value;
   std::int32_t input;  // its number among the session's inputs; -1: fresh
+  /// Dims of the value whose sizes depend on data, a bit each (may hold more than do).
+  std::uint64_t dataDims = 0;
   Content* previous = nullptr;
   Content* next = nullptr;
 };
@@ -75,9 +77,13 @@ class Session final : public Recorder {
   void recordWrite(const Tensor& into, const Tensor& value) override;
   void touch(const Tensor& base) override;
   void beforeRead(const Tensor& t) override;
+  void beforeSizeRead(const Tensor& t, std::int64_t dim) override;
+  std::int64_t learnSize(Tensor& count) override;
 
   /// `manual_seed` inside a traced function: random numbers recorded from here on belong to that seed.
   void seed(std::int64_t value);
+  /// The sizes that depend on data, in the order in which they were learnt: what is recorded holds for them only.
+  [[nodiscard]] const std::vector<std::int64_t>& learntSizes() const { return learntSizes_; }
   /// The state that `seed` and what was drawn since leave behind; nothing where it was not called.
   [[nodiscard]] const std::optional<Generator>& seeded() const { return seeded_; }
   /// The value of a run-time scalar: the trace then holds for calls only whose scalars it was computed from are equal.
@@ -130,6 +136,11 @@ class Session final : public Recorder {
   void adopt(const Tensor& t);
   std::int32_t addInput(const Tensor& root, Storage* storage);
   Content* contentOf(Storage* s) const;
+  [[nodiscard]] std::uint64_t dataDimsOf(const Tensor& t) const;
+  [[nodiscard]] std::uint64_t dataDimsOf(const OpFacts& f, std::span<const Operand> operands,
+                                         std::span<const std::int64_t> attrs, std::size_t number,
+                                         const TensorMeta& result) const;
+  [[nodiscard]] std::vector<void*> inputPointers() const;
   Tensor fresh(ValueRef value, const TensorMeta& meta);
   void reset();
 
@@ -146,8 +157,10 @@ class Session final : public Recorder {
   std::optional<Generator> seeded_;
   std::vector<Scalar> scalarArguments_;
   std::set<std::uint32_t> guardedScalars_;
-  std::uint64_t started_;  // sequence number: older nodes of the tape were there before
-  std::uint64_t birth_;    // likewise, of storages
+  std::vector<std::int64_t> learntSizes_;
+  std::vector<Tensor> checkedSizes_;  // kept, so that a plan checks them whether or not they are used
+  std::uint64_t started_;             // sequence number: older nodes of the tape were there before
+  std::uint64_t birth_;               // likewise, of storages
   bool tracing_;
 };
 

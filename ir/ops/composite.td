@@ -61,6 +61,7 @@ def IndexAddT : Composite<"index_add", "Tensor input, int dim, Tensor index, Ten
 def MaskedFill : Composite<"masked_fill", "Tensor input, Tensor mask, Operand value"> { let summary = "`value` where `mask` holds, `input` elsewhere."; let forms = ["function", "method", "inplace"]; }
 def TakeAlongDim : Composite<"take_along_dim", "Tensor input, Tensor indices, int dim"> { let summary = "gather with broadcasting."; let reference = "take_along_axis"; }
 def Fill : Composite<"fill", "Tensor input, Operand value"> { let summary = "A tensor like `input` whose every element is `value`."; let forms = ["function"]; }
+def NonZero : Composite<"nonzero", "Tensor input"> { let summary = "Where elements are not zero, in row-major order: a row of indices each."; let forms = ["hidden"]; let samples = "none"; }
 def IsClose : Composite<"isclose", "Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False"> { let summary = "|input - other| <= atol + rtol * |other|, elementwise."; let reference = "isclose"; }
 def Positive : Composite<"positive", "Tensor input"> { let summary = "`input` itself."; }
 

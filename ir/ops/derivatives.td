@@ -109,5 +109,7 @@ def : Rule<MaxDim, "byIndices", ["out1"]>;
 def : Rule<MinDim, "byIndices", ["out1"]>;
 def : NotDifferentiable<ArgMax>;
 def : NotDifferentiable<ArgMin>;
+def : NotDifferentiable<ExpectSize>;
+def : NotDifferentiable<NonZeroRows>;
 def : Rule<TopK, "byIndices", ["out1"]>;
 def : Rule<Cat, "cat", []>;

@@ -23,3 +23,7 @@ def ArgMin : Library<"argmin", "Tensor input, int? dim=None, bool keepdim=False"
 def TopK : Library<"topk", "Tensor input, int k, int dim=-1, bool largest=True, bool sorted=True", "topk"> { let summary = "The k largest (or smallest) elements along `dim`, in order, and their places."; let numResults = 2; let results = "(Tensor, Tensor)"; }
 def Cat : Library<"cat_plain", "Tensor[] tensors, int dim", "cat"> { let function = "cat"; let summary = "Tensors of one dtype joined along `dim`."; let forms = ["hidden"]; }
 def RandPerm : Library<"randperm_value", "Scalar seed, Scalar offset, int n", "randperm"> { let function = "randperm"; let summary = "A random permutation of 0 .. n-1."; let forms = ["hidden"]; }
+
+// Sizes that depend on data (runtime/lib/nonzero.h).
+def ExpectSize : Library<"expect_size", "Tensor count, int size, int number", "sameAsInput"> { let summary = "The 0-d `count`, which is `size`."; let forms = ["hidden"]; let samples = "none"; }
+def NonZeroRows : Library<"nonzero_rows", "Tensor input, Tensor count, int size", "nonzeroRows"> { let summary = "Where the bool `input` is true, a row of indices each; `count` holds their number, `size`."; let forms = ["hidden"]; let samples = "none"; }

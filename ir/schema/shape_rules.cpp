@@ -301,4 +301,8 @@ void randperm(const OpFacts&, Metas, Attrs attrs, std::span<TensorMeta> results)
   set(results[0], Dims{n}, DType::Int64);
 }
 
+void nonzeroRows(const OpFacts&, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
+  set(results[0], Dims{AttrReader(attrs).integer(), static_cast<std::int64_t>(operands[0].shape.size())}, DType::Int64);
+}
+
 }  // namespace tandem::rules

@@ -33,6 +33,7 @@ TANDEM_META_RULE(argReduce);
 TANDEM_META_RULE(topk);
 TANDEM_META_RULE(cat);
 TANDEM_META_RULE(randperm);
+TANDEM_META_RULE(nonzeroRows);
 
 #undef TANDEM_META_RULE
 

@@ -115,10 +115,13 @@ struct Entry {
   }
 };
 
+/// Of one signature: traces differ by guards and by sizes that depend on data, of which there may be very many.
+constexpr std::size_t kMostEntries = 64;
+
 struct Function {
   PyRef callable;
   PyRef watch;  // tandem._compile.watch: a context that collects guards
-  std::unordered_map<std::string, std::vector<std::unique_ptr<Entry>>> entries;
+  std::unordered_map<std::string, std::vector<std::shared_ptr<Entry>>> entries;
   std::set<std::size_t> whole;              // arguments whose storages are taken whole
   std::vector<Ref<Storage>> wholeCaptured;  // and captured ones
   std::string lastExplanation;
@@ -256,6 +259,17 @@ PyRef traceOnce(Function& f, const CallSignature& call, PyObject* const* args, P
   return result;
 }
 
+/// The first entry that fits the call and, as far as it is known, the sizes that depend on its data.
+std::shared_ptr<Entry> entryFor(const std::vector<std::shared_ptr<Entry>>& known, const CallSignature& call,
+                                const std::vector<std::int64_t>& sizes) {
+  for (const auto& entry : known) {
+    const std::vector<std::int64_t>& expected = entry->trace->sizes;
+    bool same = expected.size() >= sizes.size() && std::equal(sizes.begin(), sizes.end(), expected.begin());
+    if (same && entry->fits(call)) return entry;
+  }
+  return nullptr;
+}
+
 PyObject* callCompiled(PyObject* self, PyObject* const* args, std::size_t flagged, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     Function& f = *reinterpret_cast<PyCompiled*>(self)->function;
@@ -267,16 +281,25 @@ PyObject* callCompiled(PyObject* self, PyObject* const* args, std::size_t flagge
       readSignature(args, numArgs, keywords, f.whole, call);
       auto& known = f.entries[call.key];
       std::erase_if(known, [](const auto& entry) { return !entry->current(); });
-      for (const auto& entry : known) {
-        if (!entry->fits(call)) continue;
+      // Sizes that depend on data are met as the plans run; each narrows down which entry can fit.
+      std::vector<std::int64_t> sizes;
+      while (std::shared_ptr<Entry> entry = entryFor(known, call, sizes)) {
+        std::size_t numArguments = call.scalars.size();
         for (const auto& s : entry->scalars) call.scalars.push_back(s.read());
-        return entry->results.build(entry->trace->run(call.tensors, call.scalars));
+        try {
+          return entry->results.build(entry->trace->run(call.tensors, call.scalars));
+        } catch (const SizeChanged& changed) {
+          sizes.assign(entry->trace->sizes.begin(), entry->trace->sizes.begin() + changed.number);
+          sizes.push_back(changed.size);
+          call.scalars.resize(numArguments);
+        }
       }
-      auto entry = std::make_unique<Entry>();
+      auto entry = std::make_shared<Entry>();
       PyRef result = traceOnce(f, call, args, numArgs, keywords, *entry);
       if (!result) continue;
       f.lastExplanation = entry->trace->plan->explanation;
       known.insert(known.begin(), std::move(entry));
+      if (known.size() > kMostEntries) known.pop_back();
       return result.release();
     }
     fail<InternalError>("compile: tracing was started over too often");

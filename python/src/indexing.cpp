@@ -14,35 +14,9 @@
 
 namespace tandem::python {
 
-// ---- advanced
-// -----------------------------------------------------------------------------------------------------------
+// ---- advanced -----------------------------------------------------------------------------------------------------
 
-std::vector<Tensor> nonzeroColumns(const Tensor& t) {
-  Tensor mask = t.dtype() == DType::Bool ? t : ops::ne(t, Scalar(0));
-  mask = ops::contiguous(mask);
-  const auto* p = mask.dataAs<const std::uint8_t>();
-  std::int64_t n = mask.numel();
-  std::int64_t count = 0;
-  for (std::int64_t i = 0; i < n; ++i) count += p[i] != 0 ? 1 : 0;
-  auto rank = static_cast<std::size_t>(mask.dim());
-  std::vector<Tensor> columns;
-  std::vector<std::int64_t*> out;
-  for (std::size_t d = 0; d < rank; ++d) {
-    columns.push_back(makeEmpty(Dims{count}, DType::Int64));
-    out.push_back(columns.back().dataAs<std::int64_t>());
-  }
-  Dims at(rank, 0);
-  for (std::int64_t i = 0; i < n; ++i) {
-    if (p[i] != 0) {
-      for (std::size_t d = 0; d < rank; ++d) *out[d]++ = at[d];
-    }
-    for (std::size_t d = rank; d-- > 0;) {
-      if (++at[d] < mask.shape()[d]) break;
-      at[d] = 0;
-    }
-  }
-  return columns;
-}
+std::vector<Tensor> nonzeroColumns(const Tensor& t) { return ops::unbind(ops::nonzero(t), 1); }
 
 namespace {
 

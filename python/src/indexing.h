@@ -7,7 +7,7 @@
 
 namespace tandem::python {
 
-/// Where elements are nonzero, one int64 column a dim, in row-major order. Reads `t`.
+/// Where elements are nonzero, one int64 column a dim, in row-major order.
 std::vector<Tensor> nonzeroColumns(const Tensor& t);
 
 /// Advanced indexing by one tensor or nothing (undefined) a dim; masks are already columns of integers.

@@ -15,7 +15,7 @@ PyObject* of(PyObject* self, F&& value) {
 }
 
 PyObject* shape(PyObject* self, void*) {
-  return of(self, [](const Tensor& t) { return sizeObject(t.shape()); });
+  return of(self, [](const Tensor& t) { return sizeObject(sized(t).shape()); });
 }
 PyObject* dtype(PyObject* self, void*) { return Py_NewRef(dtypeObject(tensorOf(self).dtype())); }
 PyObject* device(PyObject*, void*) { return Py_NewRef(cpuDevice()); }
@@ -23,8 +23,9 @@ PyObject* layout(PyObject*, void*) { return callSupport("strided_layout", {}); }
 PyObject* ndim(PyObject* self, void*) { return PyLong_FromLongLong(tensorOf(self).dim()); }
 PyObject* itemsize(PyObject* self, void*) { return PyLong_FromSize_t(itemSize(tensorOf(self).dtype())); }
 PyObject* nbytes(PyObject* self, void*) {
-  const Tensor& t = tensorOf(self);
-  return PyLong_FromLongLong(t.numel() * static_cast<std::int64_t>(itemSize(t.dtype())));
+  return of(self, [](const Tensor& t) {
+    return PyLong_FromLongLong(sized(t).numel() * static_cast<std::int64_t>(itemSize(t.dtype())));
+  });
 }
 PyObject* no(PyObject*, void*) { Py_RETURN_FALSE; }
 PyObject* yes(PyObject*, void*) { Py_RETURN_TRUE; }

@@ -87,7 +87,7 @@ Py_hash_t identityHash(PyObject* self) { return _Py_HashPointer(self); }
 PyObject* iterate(PyObject* self) {
   return guarded([&]() -> PyObject* {
     const Tensor& t = tensorOf(self);
-    if (t.dim() == 0) fail<TypeError>("iteration over a 0-d tensor");
+    if (sized(t, 0).dim() == 0) fail<TypeError>("iteration over a 0-d tensor");
     PyRef slices(callSupport("unbind", {self}));
     if (!slices) return nullptr;
     return PyObject_GetIter(slices.get());
@@ -100,6 +100,7 @@ Py_ssize_t length(PyObject* self) {
     PyErr_SetString(PyExc_TypeError, "len() of a 0-d tensor");
     return -1;
   }
+  if (guardedInt([&] { return sized(t, 0), 0; }) < 0) return -1;
   return t.shape()[0];
 }
 

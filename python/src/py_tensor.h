@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "eager/recorder.h"
 #include "eager/tensor.h"
 #include "python/src/errors.h"
 
@@ -29,6 +30,12 @@ extern PyTypeObject* tensorType;
 inline bool isTensor(PyObject* o) { return Py_TYPE(o) == tensorType || PyType_IsSubtype(Py_TYPE(o), tensorType) != 0; }
 /// `o` must be a tensor.
 inline const Tensor& tensorOf(PyObject* o) { return reinterpret_cast<PyTensor*>(o)->tensor; }
+
+/// `t`, of which the program is about to read the size of `dim` (all sizes where that is negative).
+inline const Tensor& sized(const Tensor& t, std::int64_t dim = -1) {
+  if (activeRecorder != nullptr) activeRecorder->beforeSizeRead(t, dim);
+  return t;
+}
 
 /// The object of `t` (a new reference), made if there is none; None for an undefined tensor.
 PyObject* wrap(Tensor t);

@@ -25,7 +25,9 @@ constexpr ParamSpec kSelf = {"input", P::Tensor, false, false};
 constexpr ParamSpec sizeParams[] = {kSelf, {"dim", P::OptionalInt, true, false}};
 constexpr Signature sizeSigs[] = {{"size", sizeParams, [](ParsedArgs& a) -> PyObject* {
                                      const Tensor& t = a.tensor(0);
-                                     return a.has(1) ? wrap(t.size(a.integer(1))) : sizeObject(t.shape());
+                                     if (!a.has(1)) return sizeObject(sized(t).shape());
+                                     std::int64_t d = wrapDim(a.integer(1), t.dim());
+                                     return wrap(sized(t, d).shape()[static_cast<std::size_t>(d)]);
                                    }}};
 constexpr Signature strideSigs[] = {{"stride", sizeParams, [](ParsedArgs& a) -> PyObject* {
                                        const Tensor& t = a.tensor(0);
@@ -42,7 +44,9 @@ PyObject* plain(PyObject* self, F&& value) {
   return guarded([&]() -> PyObject* { return value(tensorOf(self)); });
 }
 PyObject* dim(PyObject* self, PyObject*) { return PyLong_FromLongLong(tensorOf(self).dim()); }
-PyObject* numel(PyObject* self, PyObject*) { return PyLong_FromLongLong(tensorOf(self).numel()); }
+PyObject* numel(PyObject* self, PyObject*) {
+  return guarded([&] { return PyLong_FromLongLong(sized(tensorOf(self)).numel()); });
+}
 PyObject* storageOffset(PyObject* self, PyObject*) { return PyLong_FromLongLong(tensorOf(self).impl()->offset); }
 PyObject* elementSize(PyObject* self, PyObject*) { return PyLong_FromSize_t(itemSize(tensorOf(self).dtype())); }
 PyObject* dataPtr(PyObject* self, PyObject*) {
@@ -250,14 +254,8 @@ constexpr Signature maskedSelectSigs[] = {
 constexpr ParamSpec nonzeroParams[] = {kSelf, {"as_tuple", P::Bool, true, true}};
 constexpr Signature nonzeroSigs[] = {{"nonzero", nonzeroParams, [](ParsedArgs& a) -> PyObject* {
                                         const Tensor& t = a.tensor(0);
-                                        std::vector<Tensor> columns =
-                                            nonzeroColumns(t.dim() == 0 && a.boolean(1) ? ops::unsqueeze(t, 0) : t);
-                                        if (a.boolean(1)) return wrap(columns);
-                                        if (columns.empty()) {
-                                          bool any = itemOf(t).asDouble() != 0.0;
-                                          return wrap(ops::zeros(Dims{any ? 1 : 0, 0}, DType::Int64));
-                                        }
-                                        return wrap(ops::stack(columns, 1));
+                                        if (!a.boolean(1)) return wrap(ops::nonzero(t));
+                                        return wrap(nonzeroColumns(t.dim() == 0 ? ops::unsqueeze(t, 0) : t));
                                       }}};
 
 // index_put_(indices, values): as indexing, with accumulation.

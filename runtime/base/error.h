@@ -1,6 +1,7 @@
 // Errors a user can cause, each the C++ face of one Python exception, and TANDEM_CHECK for our own invariants.
 #pragma once
 
+#include <cstdint>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -37,6 +38,15 @@ class OutOfMemoryError : public Error {
 class DataReadError : public Error {
  public:
   using Error::Error;
+};
+/// A size that depends on data is not the one a plan was made for. Thrown before the plan changes anything that others
+/// can see; whoever runs the plan makes another.
+class SizeChanged : public Error {
+ public:
+  SizeChanged(std::int64_t which, std::int64_t now)
+      : Error("a size that depends on data is not the one that was planned for"), number(which), size(now) {}
+  std::int64_t number;  // of the size, in the order in which they were learnt
+  std::int64_t size;    // what it is now
 };
 /// An invariant of ours does not hold.
 class InternalError : public Error {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "runtime/base/attrs.h"
 #include "runtime/device/thread_pool.h"
 #include "runtime/lib/strided.h"
 
@@ -15,34 +16,33 @@ constexpr std::int64_t kPiece = 16 * 1024;
 std::vector<std::int64_t> countPieces(const ArrayView& x) {
   std::int64_t n = x.numel();
   std::vector<std::int64_t> counts(static_cast<std::size_t>((n + kPiece - 1) / kPiece));
-  withType(x.dtype, [&](auto tag) {
-    using T = typename decltype(tag)::Type;
-    using C = typename Element<T>::Compute;
-    parallelTiles(static_cast<std::int64_t>(counts.size()), [&](std::int64_t p) {
-      std::int64_t count = 0;
-      std::int64_t length = std::min(kPiece, n - p * kPiece);
-      if (x.contiguous()) {
-        for (std::int64_t i = 0; i < length; ++i) count += Element<T>::load(x.as<T>()[p * kPiece + i]) != C{} ? 1 : 0;
-      } else {
-        Walker<1> at(x.shape, {x.strides}, p * kPiece);
-        for (std::int64_t i = 0; i < length; ++i, at.next())
-          count += Element<T>::load(x.as<T>()[at.offset[0]]) != C{} ? 1 : 0;
-      }
-      counts[static_cast<std::size_t>(p)] = count;
-    });
+  parallelTiles(static_cast<std::int64_t>(counts.size()), [&](std::int64_t p) {
+    const auto* data = x.as<std::uint8_t>();
+    std::int64_t count = 0;
+    std::int64_t length = std::min(kPiece, n - p * kPiece);
+    if (x.contiguous()) {
+      for (std::int64_t i = 0; i < length; ++i) count += data[p * kPiece + i];
+    } else {
+      Walker<1> at(x.shape, {x.strides}, p * kPiece);
+      for (std::int64_t i = 0; i < length; ++i, at.next()) count += data[at.offset[0]];
+    }
+    counts[static_cast<std::size_t>(p)] = count;
   });
   return counts;
 }
 
 }  // namespace
 
-std::int64_t nonzeroCount(const ArrayView& x) {
-  std::int64_t total = 0;
-  for (std::int64_t c : countPieces(x)) total += c;
-  return total;
+void expect_size(const LibraryCall& call) {
+  AttrReader attrs(call.attrs);
+  std::int64_t size = attrs.integer();
+  std::int64_t number = attrs.integer();
+  std::int64_t now = *call.inputs[0].as<std::int64_t>();
+  if (now != size) throw SizeChanged(number, now);
+  *call.outputs[0].as<std::int64_t>() = now;
 }
 
-void nonzero(const LibraryCall& call) {
+void nonzero_rows(const LibraryCall& call) {
   const ArrayView& x = call.inputs[0];
   const ArrayView& out = call.outputs[0];
   std::vector<std::int64_t> starts = countPieces(x);
@@ -51,19 +51,23 @@ void nonzero(const LibraryCall& call) {
   TANDEM_CHECK(total == out.shape[0], "nonzero: ", out.shape[0], " rows for ", total, " elements");
   std::int64_t n = x.numel();
   std::size_t rank = x.shape.size();
-  withType(x.dtype, [&](auto tag) {
-    using T = typename decltype(tag)::Type;
-    using C = typename Element<T>::Compute;
-    parallelTiles(static_cast<std::int64_t>(starts.size()), [&](std::int64_t p) {
-      Walker<1> at(x.shape, {x.strides}, p * kPiece);
-      std::int64_t* row =
-          out.as<std::int64_t>() + starts[static_cast<std::size_t>(p)] * static_cast<std::int64_t>(rank);
-      for (std::int64_t i = 0; i < std::min(kPiece, n - p * kPiece); ++i, at.next()) {
-        if (Element<T>::load(x.as<T>()[at.offset[0]]) == C{}) continue;
-        std::copy(at.index().begin(), at.index().end(), row);
-        row += rank;
-      }
-    });
+  parallelTiles(static_cast<std::int64_t>(starts.size()), [&](std::int64_t p) {
+    const auto* data = x.as<std::uint8_t>();
+    std::int64_t* row = out.as<std::int64_t>() + starts[static_cast<std::size_t>(p)] * static_cast<std::int64_t>(rank);
+    std::int64_t first = p * kPiece;
+    std::int64_t length = std::min(kPiece, n - first);
+    if (rank == 1) {
+      std::int64_t stride = x.strides[0];
+      for (std::int64_t i = first; i < first + length; ++i)
+        if (data[i * stride] != 0) *row++ = i;
+      return;
+    }
+    Walker<1> at(x.shape, {x.strides}, first);
+    for (std::int64_t i = 0; i < length; ++i, at.next()) {
+      if (data[at.offset[0]] == 0) continue;
+      std::copy(at.index().begin(), at.index().end(), row);
+      row += rank;
+    }
   });
 }
 

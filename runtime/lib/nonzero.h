@@ -1,15 +1,15 @@
-// Where a tensor is not zero: its output's size depends on the data, so callers count first.
+// Sizes that depend on data. Whoever asks for one computes it as a 0-d tensor and learns its value (eager/recorder.h);
+// what a plan does with the data holds for that size only, and the plan checks it when it runs.
 #pragma once
-
-#include <cstdint>
 
 #include "runtime/lib/library.h"
 
 namespace tandem::lib {
 
-/// How many elements are not zero (NaN is not).
-std::int64_t nonzeroCount(const ArrayView& x);
-/// Their indices in row-major order: [nonzeroCount(x), rank] int64.
-void nonzero(const LibraryCall& call);
+/// The 0-d int64 input as it is; SizeChanged, naming `number`, where it is not `size`.
+void expect_size(const LibraryCall& call);
+/// Where a bool tensor is true, in row-major order: [size, rank] int64. `size` is their number, which the second
+/// operand holds.
+void nonzero_rows(const LibraryCall& call);
 
 }  // namespace tandem::lib

@@ -91,6 +91,8 @@ void callLibrary(const Plan& plan, const PlanInstr& instr, std::span<const Array
   if (instr.line.empty()) return fn(call);
   try {
     fn(call);
+  } catch (const SizeChanged&) {
+    throw;
   } catch (const IndexError& e) {
     failAt(e, instr.line);
   } catch (const ValueError& e) {

@@ -360,21 +360,6 @@ def test_default_dtype_is_part_of_a_trace():
     assert f(x).dtype is tandem.float32
 
 
-def test_masks_and_nonzero_have_sizes_of_their_own(mode):
-    def f(x):
-        chosen = x[x > 0]
-        return chosen.sum(), (chosen * 2).amax(), x.nonzero().sum()
-
-    x = tandem.tensor([1.0, -2.0, 3.0, 0.0])
-    if mode == "compiled":
-        # A trace has tensors of known sizes only.
-        with pytest.raises(tandem.DataReadError, match=r"test_modes\.py:\d+.*where"):
-            run_in(mode, f, x)
-        return
-    total, largest, places = run_in(mode, f, x)
-    assert (total.item(), largest.item(), places.item()) == (4, 6, 3)
-
-
 def test_inference_mode(mode):
     w = tandem.ones(2, requires_grad=True)
     with tandem.inference_mode():
