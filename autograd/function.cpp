@@ -16,11 +16,24 @@ bool contains(std::span<const Tensor> list, const Tensor& t) {
 }
 }  // namespace
 
-FunctionNode::FunctionNode(std::string name, std::span<const Tensor> inputs)
-    : Node(Kind::Function, takeSequence()), name_(std::move(name)) {
-  for (const Tensor& t : inputs) inputEdges_.push_back(t.defined() ? gradEdge(t) : Edge{});
+FunctionNode::FunctionNode(FunctionCall call, std::vector<Edge> edges, std::uint64_t sequence)
+    : Node(Kind::Function, sequence), call_(std::move(call)), inputEdges_(std::move(edges)) {
   edges_ = inputEdges_.data();
   numEdges_ = static_cast<std::uint32_t>(inputEdges_.size());
+  setResults(std::move(call_.results));
+}
+
+void FunctionNode::setResults(std::vector<ResultMeta> metas) {
+  call_.results = std::move(metas);
+  results_ = call_.results.data();
+  numResults_ = static_cast<std::uint32_t>(call_.results.size());
+}
+
+Ref<FunctionNode> FunctionNode::remake(FunctionCall call, std::vector<Edge> edges, std::vector<SavedTensor> saved,
+                                       std::uint64_t sequence) {
+  Ref<FunctionNode> node(new FunctionNode(std::move(call), std::move(edges), sequence));
+  node->saved_ = std::move(saved);
+  return node;
 }
 
 Ref<FunctionNode> FunctionNode::make(std::string name, std::span<const Tensor> inputs) {
@@ -28,19 +41,20 @@ Ref<FunctionNode> FunctionNode::make(std::string name, std::span<const Tensor> i
   bool any = std::any_of(inputs.begin(), inputs.end(),
                          [](const Tensor& t) { return t.defined() && autograd::requiresGrad(t); });
   if (!any) return {};
-  Ref<FunctionNode> node(new FunctionNode(std::move(name), inputs));
+  std::vector<Edge> edges;
+  for (const Tensor& t : inputs) edges.push_back(t.defined() ? gradEdge(t) : Edge{});
+  Ref<FunctionNode> node(new FunctionNode({std::move(name), {}, true, {}}, std::move(edges), takeSequence()));
   if (autograd::anomalyMode()) autograd::noteLine(*node);
   return node;
 }
 
 void FunctionNode::attach(std::span<Tensor> outputs, std::span<const Tensor> inputs,
                           std::span<const Tensor> nonDifferentiable, std::span<const Tensor> dirty) {
-  outputMetas_.clear();
-  for (const Tensor& t : outputs) outputMetas_.push_back(t.defined() ? ResultMeta{t.shape(), t.dtype()} : ResultMeta{});
-  results_ = outputMetas_.data();
-  numResults_ = static_cast<std::uint32_t>(outputMetas_.size());
+  std::vector<ResultMeta> metas;
+  for (const Tensor& t : outputs) metas.push_back(t.defined() ? ResultMeta{t.shape(), t.dtype()} : ResultMeta{});
+  setResults(std::move(metas));
   for (const Tensor& t : dirty)
-    if (!contains(outputs, t)) fail("mark_dirty: ", name_, " wrote a tensor in place and did not return it");
+    if (!contains(outputs, t)) fail("mark_dirty: ", call_.name, " wrote a tensor in place and did not return it");
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     Tensor& t = outputs[i];
     if (!t.defined()) continue;
@@ -83,12 +97,12 @@ std::vector<Tensor> FunctionNode::savedTensors() {
 
 void FunctionNode::apply(std::span<const Tensor> cotangents, std::span<const bool>, std::span<Tensor> grads) {
   std::vector<Tensor> given(cotangents.begin(), cotangents.end());
-  if (materializeGrads_)
+  if (call_.materializeGrads)
     for (std::size_t i = 0; i < given.size(); ++i)
-      if (!given[i].defined()) given[i] = ops::zeros(outputMetas_[i].shape, outputMetas_[i].dtype);
+      if (!given[i].defined()) given[i] = ops::zeros(call_.results[i].shape, call_.results[i].dtype);
   std::vector<Tensor> result = backward_(given);
   if (result.size() != grads.size())
-    fail("function ", name_, " returned an incorrect number of gradients (expected ", grads.size(), ", got ",
+    fail("function ", call_.name, " returned an incorrect number of gradients (expected ", grads.size(), ", got ",
          result.size(), ")");
   std::move(result.begin(), result.end(), grads.begin());
 }

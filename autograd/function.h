@@ -10,6 +10,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,6 +20,28 @@
 
 namespace tandem {
 
+class FunctionNode;
+
+/// What a call of a Function is made of beside its tensors. A compiled function makes the nodes of its body again at
+/// every call, each from the maker of the node that was traced.
+class FunctionMaker {
+ public:
+  virtual ~FunctionMaker() = default;
+  /// Tensors that the derivative reads beside the saved ones (attributes of the context), in a fixed order.
+  virtual std::vector<Tensor> attributes() = 0;
+  /// Gives a new node its backward, which reads these in their place.
+  virtual void remake(FunctionNode& node, std::span<const Tensor> attributes) = 0;
+};
+
+/// A call of a Function without its tensors.
+struct FunctionCall {
+  std::string name;
+  std::vector<ResultMeta> results;
+  /// Cotangents that no one gave are zeros rather than undefined.
+  bool materializeGrads = true;
+  std::shared_ptr<FunctionMaker> maker;
+};
+
 class FunctionNode final : public Node {
  public:
   /// From the cotangents of the outputs to the gradients of the inputs (one each; undefined for None).
@@ -26,10 +49,14 @@ class FunctionNode final : public Node {
 
   /// `inputs`: the tensor arguments; undefined entries stand for arguments that are no tensors.
   static Ref<FunctionNode> make(std::string name, std::span<const Tensor> inputs);
+  /// The node of one call more, which the maker has yet to give its backward.
+  static Ref<FunctionNode> remake(FunctionCall call, std::vector<Edge> edges, std::vector<SavedTensor> saved,
+                                  std::uint64_t sequence);
 
+  [[nodiscard]] const FunctionCall& call() const { return call_; }
+  void setMaker(std::shared_ptr<FunctionMaker> maker) { call_.maker = std::move(maker); }
   void setBackward(Backward backward) { backward_ = std::move(backward); }
-  /// Cotangents that no one gave are zeros rather than undefined (the default).
-  void setMaterializeGrads(bool on) { materializeGrads_ = on; }
+  void setMaterializeGrads(bool on) { call_.materializeGrads = on; }
   /// Kept until the graph is released, with version checks. Tensors that are outputs may be among them: call after
   /// `attach` for those.
   void saveTensors(std::span<const Tensor> tensors);
@@ -41,19 +68,20 @@ class FunctionNode final : public Node {
   void attach(std::span<Tensor> outputs, std::span<const Tensor> inputs, std::span<const Tensor> nonDifferentiable,
               std::span<const Tensor> dirty);
 
-  [[nodiscard]] std::string name() const override { return name_; }
+  [[nodiscard]] std::string name() const override { return call_.name; }
   void apply(std::span<const Tensor> cotangents, std::span<const bool> wanted, std::span<Tensor> grads) override;
   void releaseSaved() override;
+  [[nodiscard]] bool released() const { return released_; }
+  [[nodiscard]] std::span<const SavedTensor> saved() const { return saved_; }
 
  private:
-  FunctionNode(std::string name, std::span<const Tensor> inputs);
+  FunctionNode(FunctionCall call, std::vector<Edge> edges, std::uint64_t sequence);
+  void setResults(std::vector<ResultMeta> metas);
 
-  std::string name_;
+  FunctionCall call_;
   std::vector<Edge> inputEdges_;
-  std::vector<ResultMeta> outputMetas_;
   bool released_ = false;
   Backward backward_;
-  bool materializeGrads_ = true;
   std::vector<SavedTensor> saved_;
 };
 

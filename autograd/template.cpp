@@ -26,8 +26,18 @@ class Extraction {
         if (!reach(e, reason)) return false;
     std::sort(order_.begin(), order_.end(), [](auto* a, auto* b) { return a->sequence() < b->sequence(); });
     for (std::size_t i = 0; i < order_.size(); ++i) number_[order_[i]] = static_cast<std::uint32_t>(i);
-    for (OpNode* node : order_) describe(*node);
+    for (Node* node : order_) {
+      if (node->kind() == Node::Kind::Op)
+        describe(static_cast<OpNode&>(*node));
+      else
+        describe(static_cast<FunctionNode&>(*node));
+      describeExtras(*node);
+    }
     for (const Edge& e : starts) out_.outputs.push_back(targetOf(e));
+    for (const Tensor& t : outputs) {
+      const AutogradMeta* m = t.defined() ? metaOf(t) : nullptr;
+      out_.retained.push_back(m != nullptr && m->retainsGrad);
+    }
     return true;
   }
 
@@ -51,28 +61,22 @@ class Extraction {
     if (!e || inputOf(e) >= 0) return true;
     Node* node = e.node.get();
     // Spent: whoever goes there gets the error, hooks or not.
-    if (node->kind() == Node::Kind::Op && static_cast<OpNode*>(node)->released()) return true;
-    if (node->kind() != Node::Kind::Op) {
-      reason = node->kind() == Node::Kind::Leaf ? "a tensor that requires grad is used and is no input"
-                                                : strcat("the custom Function ", node->name());
+    if (spent(*node)) return true;
+    if (node->kind() == Node::Kind::Leaf) {
+      reason = "a tensor that requires grad is used and is no input";
       return false;
     }
     if (node->sequence() < first_) {
       reason = strcat("the history of a tensor made outside (", node->name(), ") is used and is no input");
       return false;
     }
-    if (const NodeExtras* x = node->extras()) {
-      bool hooked =
-          x->preHooks || x->postHooks ||
-          std::any_of(x->tensorHooks.begin(), x->tensorHooks.end(), [](const auto& h) { return h != nullptr; }) ||
-          std::any_of(x->retained.begin(), x->retained.end(), [](const auto* r) { return r != nullptr; });
-      if (hooked) {
-        reason = strcat("a hook on a result of ", facts(static_cast<OpNode*>(node)->op()).name);
-        return false;
-      }
-    }
-    if (number_.emplace(node, 0).second) order_.push_back(static_cast<OpNode*>(node));
+    if (number_.emplace(node, 0).second) order_.push_back(node);
     return true;
+  }
+
+  static bool spent(const Node& node) {
+    if (node.kind() == Node::Kind::Op) return static_cast<const OpNode&>(node).released();
+    return node.kind() == Node::Kind::Function && static_cast<const FunctionNode&>(node).released();
   }
 
   [[nodiscard]] TapeTemplate::Target targetOf(const Edge& e) {
@@ -82,6 +86,51 @@ class Extraction {
     if (auto it = number_.find(e.node.get()); it != number_.end()) return {Kind::Node, it->second, e.result};
     out_.fixed.push_back(e.node);
     return {Kind::Fixed, static_cast<std::uint32_t>(out_.fixed.size()) - 1, e.result};
+  }
+
+  void describeExtras(const Node& node) {
+    const NodeExtras* x = node.extras();
+    if (x == nullptr) return;
+    if (!x->line.empty()) {
+      out_.lines.resize(out_.nodes.size() - 1);
+      out_.lines.push_back(x->line);
+    }
+    bool hooked = x->preHooks || x->postHooks ||
+                  std::any_of(x->tensorHooks.begin(), x->tensorHooks.end(), [](const auto& h) { return h != nullptr; });
+    if (hooked)
+      out_.hooks.push_back(
+          {static_cast<std::uint32_t>(out_.nodes.size() - 1), x->tensorHooks, x->preHooks, x->postHooks});
+  }
+
+  void describe(FunctionNode& node) {
+    std::vector<Tensor> attributes = node.call().maker->attributes();
+    TapeTemplate::Prototype p;
+    p.function = static_cast<std::int32_t>(out_.functions.size());
+    out_.nodes.push_back(p);
+    out_.functions.push_back({node.call(), static_cast<std::uint32_t>(node.edges().size()),
+                              static_cast<std::uint32_t>(node.saved().size()),
+                              static_cast<std::uint32_t>(attributes.size())});
+    for (const Edge& e : node.edges()) out_.edges.push_back(targetOf(e));
+    for (const SavedTensor& s : node.saved()) out_.savedRefs.push_back(refOf(node, s));
+    for (const Tensor& t : attributes) {
+      // Reading an attribute is no use of a saved tensor: what was written since is no error.
+      SavedTensor s(t, t.impl()->storage->version, SavedTensor::Kind::Operand, 0);
+      out_.savedRefs.push_back(refOf(node, s));
+    }
+  }
+
+  // What a Function saved is an operand of it, one of its results, or a value that it computed without history.
+  TapeTemplate::SavedRef refOf(const FunctionNode& node, const SavedTensor& s) {
+    using Kind = SavedTensor::Kind;
+    if (!s.tensor().defined()) return {TapeTemplate::SavedRef::kNothing, Kind::Operand, 0};
+    std::uint32_t id = idOf(s);
+    if (s.kind() != Kind::Operand || out_.saved[id].input >= 0 || !s.tensor().requiresGrad())
+      return {id, s.kind(), static_cast<std::uint16_t>(s.index())};
+    Edge own = historyOf(s.tensor());
+    for (std::size_t i = 0; i < node.edges().size(); ++i)
+      if (node.edges()[i].node == own.node && node.edges()[i].result == own.result)
+        return {id, Kind::Detached, static_cast<std::uint16_t>(i)};
+    return {id, Kind::Operand, 0};
   }
 
   void describe(OpNode& node) {
@@ -95,11 +144,6 @@ class Extraction {
     out_.operands.insert(out_.operands.end(), operands.begin(), operands.end());
     out_.metas.insert(out_.metas.end(), node.metas().begin(), node.metas().end());
     out_.attrs.insert(out_.attrs.end(), node.attrs().begin(), node.attrs().end());
-    const NodeExtras* x = node.extras();
-    if (x != nullptr && !x->line.empty()) {
-      out_.lines.resize(out_.nodes.size() - 1);
-      out_.lines.push_back(x->line);
-    }
     for (std::size_t k = 0; k < node.saved().size(); ++k) {
       const SavedTensor& s = node.saved()[k];
       std::uint32_t id = idOf(s);
@@ -137,7 +181,7 @@ class Extraction {
   std::span<const Edge> inputEdges_;
   std::uint64_t first_;
   TapeTemplate& out_;
-  std::vector<OpNode*> order_;
+  std::vector<Node*> order_;
   std::unordered_map<const Node*, std::uint32_t> number_;
   std::unordered_multimap<const Storage*, std::uint32_t> byStorage_;
 };
@@ -160,7 +204,7 @@ void instantiate(const TapeTemplate& t, std::span<const Edge> inputEdges, std::s
                  std::span<const Scalar> slots, std::span<const Tensor> outputs) {
   using Kind = TapeTemplate::Target::Kind;
   std::uint64_t sequence = Node::takeSequence(t.nodes.size());
-  std::vector<OpNode*> nodes(t.nodes.size());
+  std::vector<Node*> nodes(t.nodes.size());
   auto edgeOf = [&](const TapeTemplate::Target& target) -> Edge {
     switch (target.kind) {
     case Kind::None:
@@ -174,6 +218,12 @@ void instantiate(const TapeTemplate& t, std::span<const Edge> inputEdges, std::s
     }
     return {};
   };
+  auto savedOf = [&](const TapeTemplate::SavedRef& r) {
+    if (r.id == TapeTemplate::SavedRef::kNothing) return SavedTensor();
+    const Tensor& value = saved[r.id];
+    return SavedTensor(value, value.impl()->storage->version - t.saved[r.id].writtenSince, r.kind, r.index);
+  };
+  std::vector<Ref<Node>> owned;  // nodes that no one else holds yet
   const TapeTemplate::Target* edges = t.edges.data();
   const ResultMeta* results = t.results.data();
   const TapeTemplate::SavedRef* refs = t.savedRefs.data();
@@ -182,6 +232,19 @@ void instantiate(const TapeTemplate& t, std::span<const Edge> inputEdges, std::s
   const std::int64_t* attrs = t.attrs.data();
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const TapeTemplate::Prototype& p = t.nodes[i];
+    if (p.function >= 0) {
+      const TapeTemplate::Function& f = t.functions[p.function];
+      std::vector<Edge> ownEdges;
+      for (std::uint32_t k = 0; k < f.edges; ++k) ownEdges.push_back(edgeOf(*edges++));
+      std::vector<SavedTensor> kept;
+      for (std::uint32_t k = 0; k < f.saved; ++k) kept.push_back(savedOf(*refs++));
+      Ref<FunctionNode> node = FunctionNode::remake(f.call, std::move(ownEdges), std::move(kept), sequence + i);
+      std::vector<Tensor> attributes;
+      for (std::uint32_t k = 0; k < f.attributes; ++k) attributes.push_back(savedOf(*refs++).unpack(*node));
+      f.call.maker->remake(*node, attributes);
+      nodes[i] = owned.emplace_back(node.get()).get();
+      continue;
+    }
     OpNode* node = OpNode::make(p.op, p.layout, sequence + i);
     nodes[i] = node;
     for (Edge& e : node->mutableEdges()) e = edgeOf(*edges++);
@@ -191,18 +254,23 @@ void instantiate(const TapeTemplate& t, std::span<const Edge> inputEdges, std::s
       if (!o.tensor && o.scalar.slot >= 0) o.scalar = slots[o.scalar.slot];
     take(node->metas(), metas);
     take(node->mutableAttrs(), attrs);
-    for (SavedTensor& s : node->saved()) {
-      const TapeTemplate::SavedRef& r = *refs++;
-      const Tensor& value = saved[r.id];
-      s = SavedTensor(value, value.impl()->storage->version - t.saved[r.id].writtenSince, r.kind, r.index);
-    }
-    if (i < t.lines.size() && !t.lines[i].empty()) {
-      std::scoped_lock guard(node->lock());
-      node->needExtras().line = t.lines[i];
-    }
+    for (SavedTensor& s : node->saved()) s = savedOf(*refs++);
+  }
+  for (std::size_t i = 0; i < t.lines.size(); ++i) {
+    if (t.lines[i].empty()) continue;
+    std::scoped_lock guard(nodes[i]->lock());
+    nodes[i]->needExtras().line = t.lines[i];
+  }
+  for (const auto& h : t.hooks) {
+    std::scoped_lock guard(nodes[h.node]->lock());
+    NodeExtras& x = nodes[h.node]->needExtras();
+    x.tensorHooks = h.tensorHooks;
+    x.preHooks = h.preHooks;
+    x.postHooks = h.postHooks;
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const TapeTemplate::Target& target = t.outputs[i];
+    if (t.retained[i]) startRetaining(outputs[i].impl());
     if (target.kind == Kind::Node) setHistory(outputs[i], Ref<Node>(nodes[target.index]), target.result);
     if (target.kind == Kind::Fixed) setHistory(outputs[i], t.fixed[target.index], target.result);
   }

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "autograd/function.h"
 #include "autograd/op_node.h"
 
 namespace tandem {
@@ -28,9 +29,25 @@ struct TapeTemplate {
   struct Prototype {
     OpCode op{};
     OpNode::Layout layout;
+    std::int32_t function = -1;  // a user's Function: its place in `functions`
+  };
+  /// Edges as those of operations; behind the references to its saved tensors stand those to attributes of its context.
+  struct Function {
+    FunctionCall call;
+    std::uint32_t edges = 0;
+    std::uint32_t saved = 0;
+    std::uint32_t attributes = 0;
+  };
+  /// Hooks that the body registered on results of a node, or on the node.
+  struct Hooks {
+    std::uint32_t node = 0;
+    std::vector<HookList<TensorHook>> tensorHooks;
+    HookList<NodeHook> preHooks;
+    HookList<NodePostHook> postHooks;
   };
   struct SavedRef {
-    std::uint32_t id = 0;  // index into `saved`
+    static constexpr std::uint32_t kNothing = ~0U;
+    std::uint32_t id = 0;  // index into `saved`; kNothing where no tensor was saved
     SavedTensor::Kind kind = SavedTensor::Kind::Operand;
     std::uint16_t index = 0;
   };
@@ -54,13 +71,15 @@ struct TapeTemplate {
   std::vector<std::string> lines;  // by node; empty outside anomaly mode
   std::vector<Saved> saved;
   std::vector<Target> outputs;
+  std::vector<bool> retained;  // by output: its gradient is kept
   std::vector<Ref<Node>> fixed;
+  std::vector<Function> functions;
+  std::vector<Hooks> hooks;
 };
 
 /// `inputs`: the traced inputs, and `inputEdges` their gradient edges as they were before the function ran (an input
 /// may be written). `firstSequence`: taken before it ran; a node older than that came from outside. False, with the
-/// reason, where the history cannot be rebuilt: it holds a hook, a custom Function, or reaches a tensor that is no
-/// input.
+/// reason, where the history cannot be rebuilt: it reaches a tensor that is no input.
 bool extractTemplate(std::span<const Tensor> outputs, std::span<const Tensor> inputs, std::span<const Edge> inputEdges,
                      std::uint64_t firstSequence, TapeTemplate& out, std::string& reason);
 

@@ -115,7 +115,8 @@ CompiledTrace::Made Tracer::describe(const Tensor& t, const std::vector<Content*
   return m;
 }
 
-std::shared_ptr<CompiledTrace> Tracer::finish(std::span<const Tensor> outputs, std::span<const Scalar> scalars) {
+std::shared_ptr<CompiledTrace> Tracer::finish(std::span<const Tensor> outputs, std::span<const Scalar> scalars,
+                                              bool hooksHold) {
   stop();
   auto c = std::make_shared<CompiledTrace>();
   std::vector<TraceOutput> traceOutputs;
@@ -148,6 +149,9 @@ std::shared_ptr<CompiledTrace> Tracer::finish(std::span<const Tensor> outputs, s
       fail<NotImplementedError>("compile: the result of the function requires a gradient, and its history cannot be "
                                 "repeated: ",
                                 reason, ". Call backward inside the function, or keep that part outside.");
+    if (hooksHold && !c->tape.hooks.empty())
+      fail<NotImplementedError>("compile: a hook on a tensor computed in the function refers to another one computed "
+                                "there. Call backward inside the function, or let the hook use its argument only.");
     for (const Tensor& t : tapeInputs) c->tapeInputs.push_back(placeOf(t.impl()));
   }
 

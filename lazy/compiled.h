@@ -98,7 +98,10 @@ class Tracer final : public GradSlotObserver {
   Scalar scalar(double value);
   /// Ends the recording, compiles, and runs it for the first time: `outputs` become real. Throws Error where the
   /// function cannot be compiled.
-  std::shared_ptr<CompiledTrace> finish(std::span<const Tensor> outputs, std::span<const Scalar> scalars);
+  /// `hooksHold`: hooks that the body registered refer to tensors that it computed, which no later call could give
+  /// them.
+  std::shared_ptr<CompiledTrace> finish(std::span<const Tensor> outputs, std::span<const Scalar> scalars,
+                                        bool hooksHold = false);
 
   void onRead(TensorImpl* tensor) override;
   void onWrite(TensorImpl* tensor) override;

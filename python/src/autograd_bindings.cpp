@@ -2,6 +2,7 @@
 
 #include "autograd/autograd.h"
 #include "python/src/arg_parser.h"
+#include "python/src/compiled_function.h"
 #include "python/src/function_bindings.h"
 #include "python/src/py_tensor.h"
 
@@ -99,6 +100,7 @@ PyObject* registerHook(PyObject* self, PyObject* hook) {
   return guarded([&] {
     const Tensor& t = tensorOf(self);
     if (!autograd::requiresGrad(t)) fail("cannot register a hook on a tensor that doesn't require gradient");
+    noteHook(hook);
     return PyLong_FromUnsignedLongLong(autograd::registerHook(t, [call = SharedObject(hook)](const Tensor& grad) {
       WithGil gil;
       PyRef argument(checked(wrap(grad)));
@@ -122,6 +124,7 @@ PyObject* registerLeafHook(PyObject* self, PyObject* hook) {
 }
 PyObject* nodeRegisterHook(PyObject* self, PyObject* hook) {
   return guarded([&] {
+    noteHook(hook);
     return PyLong_FromUnsignedLongLong(autograd::registerNodeHook(
         nodeOf(self), [call = SharedObject(hook)](std::vector<Tensor>& grads, std::span<const Tensor> cotangents) {
           WithGil gil;
@@ -134,6 +137,7 @@ PyObject* nodeRegisterHook(PyObject* self, PyObject* hook) {
 }
 PyObject* nodeRegisterPreHook(PyObject* self, PyObject* hook) {
   return guarded([&] {
+    noteHook(hook);
     return PyLong_FromUnsignedLongLong(
         autograd::registerNodePreHook(nodeOf(self), [call = SharedObject(hook)](std::vector<Tensor>& cotangents) {
           WithGil gil;

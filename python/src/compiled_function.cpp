@@ -8,12 +8,14 @@
 //      says what to guard
 #include "python/src/compiled_function.h"
 
+#include <algorithm>
 #include <memory>
 #include <structmember.h>
 #include <unordered_map>
 
 #include "lazy/compiled.h"
 #include "python/src/call_signature.h"
+#include "python/src/convert.h"
 #include "python/src/float_proxy.h"
 #include "python/src/py_tensor.h"
 
@@ -139,6 +141,7 @@ struct ActiveTrace {
   std::vector<ScalarSource> sources;
   std::vector<Scalar> values;
   std::vector<PyRef> proxies;
+  std::vector<PyRef> hooks;
 };
 thread_local ActiveTrace* activeTrace = nullptr;
 
@@ -190,6 +193,15 @@ struct Traced {
   Entry* entry = nullptr;
 };
 
+/// Does a hook refer to a tensor that was computed while tracing, which at later calls is another one?
+bool holdsTraced(PyObject* hook) {
+  PyRef held(callSupport("tensors_held_by", {hook}));
+  if (!held) throw PythonError();
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(held.get()); ++i)
+    if (tensorOf(PyList_GET_ITEM(held.get(), i)).isPending()) return true;
+  return false;
+}
+
 /// Runs the body once, recorded. Null result and no exception set: to be done again with more storages taken whole.
 PyRef traceOnce(Function& f, const CallSignature& call, PyObject* const* args, Py_ssize_t numArgs, PyObject* keywords,
                 Entry& entry) {
@@ -205,7 +217,7 @@ PyRef traceOnce(Function& f, const CallSignature& call, PyObject* const* args, P
       if (call.tensors[i].impl()->storage.get() == restart.storage) f.whole.insert(i);
     return {};
   }
-  ActiveTrace active{tracer.get(), {}, {}, {}};
+  ActiveTrace active{tracer.get(), {}, {}, {}, {}};
   std::vector<PyObject*> proxies;
   for (const Scalar& s : call.scalars) {
     Scalar slot = tracer->scalar(s.asDouble());
@@ -253,7 +265,8 @@ PyRef traceOnce(Function& f, const CallSignature& call, PyObject* const* args, P
   std::vector<Scalar> scalars = call.scalars;
   scalars.insert(scalars.end(), active.values.begin(), active.values.end());
   entry.scalars = std::move(active.sources);
-  entry.trace = tracer->finish(outputs, scalars);
+  bool hooksHold = std::ranges::any_of(active.hooks, [&](const PyRef& hook) { return holdsTraced(hook.get()); });
+  entry.trace = tracer->finish(outputs, scalars, hooksHold);
   readGuards(found.get(), entry);
   for (PyObject* o : call.identities) entry.alive.push_back(PyRef::borrow(o));
   return result;
@@ -440,6 +453,10 @@ PyMethodDef functions[] = {{"_bump_epoch", bumpEpoch, METH_NOARGS, "Says that so
                            {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
+
+void noteHook(PyObject* hook) {
+  if (activeTrace != nullptr) activeTrace->hooks.push_back(PyRef::borrow(hook));
+}
 
 void initCompiledFunction(PyObject* module) {
   checked(PyModule_AddFunctions(module, functions));

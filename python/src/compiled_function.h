@@ -4,5 +4,7 @@
 #include <Python.h>
 
 namespace tandem::python {
+/// A hook was registered; if that was while a function is traced, every call will register it.
+void noteHook(PyObject* hook);
 void initCompiledFunction(PyObject* module);
 }  // namespace tandem::python

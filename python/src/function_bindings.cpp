@@ -5,7 +5,8 @@
 //   outputs = _C._function_end(handle, ctx, backward, outputs, inputs, saved, non_differentiable, dirty, materialize)
 //
 // Who owns whom: the outputs own the node, the node owns its backward and so the ctx, and the ctx reaches back to the
-// node through the handle, which then owns nothing: it is told when the node goes.
+// node through the handle, which then owns nothing: it is told when the node goes. A compiled function makes the node
+// again at every call, with a copy of the context.
 #include "python/src/function_bindings.h"
 
 #include "autograd/autograd.h"
@@ -26,6 +27,12 @@ PyTypeObject* handleType;
 Handle* handleOf(PyObject* o) {
   if (Py_TYPE(o) != handleType) fail<TypeError>("expected the handle of a Function");
   return reinterpret_cast<Handle*>(o);
+}
+PyObject* newHandle(FunctionNode* node, bool owns) {
+  PyObject* handle = checked(handleType->tp_alloc(handleType, 0));
+  reinterpret_cast<Handle*>(handle)->node = node;
+  reinterpret_cast<Handle*>(handle)->owns = owns;
+  return handle;
 }
 void handleDealloc(PyObject* self) {
   auto* h = reinterpret_cast<Handle*>(self);
@@ -91,6 +98,48 @@ std::vector<Tensor> gradientsOf(PyObject* result, const std::string& name, std::
   return grads;
 }
 
+/// The context of a call, and how one more call gets another: a copy whose tensors are that call's.
+class PythonFunction final : public FunctionMaker {
+ public:
+  PythonFunction(PyObject* context, PyObject* backward, std::size_t numInputs)
+      : context_(context), backward_(backward), numInputs_(numInputs) {}
+
+  void bind(FunctionNode& node, PyObject* handle, PyObject* context) const {
+    auto farewell = std::make_shared<Farewell>(handle);
+    node.setBackward([call = backward_, owned = SharedObject(context), farewell, name = node.name(),
+                      count = numInputs_](std::span<const Tensor> cotangents) {
+      WithGil gil;
+      std::vector<PyRef> wrapped;
+      std::vector<PyObject*> arguments{owned.get()};
+      for (const Tensor& t : cotangents) {
+        wrapped.emplace_back(checked(wrap(t)));
+        arguments.push_back(wrapped.back().get());
+      }
+      PyRef result(checked(PyObject_Vectorcall(call.get(), arguments.data(), arguments.size(), nullptr)));
+      return gradientsOf(result.get(), name, count);
+    });
+  }
+
+  std::vector<Tensor> attributes() override {
+    WithGil gil;
+    PyRef found(checked(PyObject_CallMethod(context_.get(), "_tensors", nullptr)));
+    return listOf(found.get());
+  }
+
+  void remake(FunctionNode& node, std::span<const Tensor> attributes) override {
+    WithGil gil;
+    PyRef handle(newHandle(&node, false));
+    PyRef tensors(checked(wrap(std::vector<Tensor>(attributes.begin(), attributes.end()))));
+    PyRef context(checked(PyObject_CallMethod(context_.get(), "_remade", "OO", handle.get(), tensors.get())));
+    bind(node, handle.get(), context.get());
+  }
+
+ private:
+  SharedObject context_;
+  SharedObject backward_;
+  std::size_t numInputs_;
+};
+
 PyObject* begin(PyObject*, PyObject* args) {
   const char* name;
   PyObject* inputs;
@@ -98,10 +147,7 @@ PyObject* begin(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     Ref<FunctionNode> node = FunctionNode::make(name, listOf(inputs));
     if (!node) Py_RETURN_NONE;
-    PyObject* handle = checked(handleType->tp_alloc(handleType, 0));
-    reinterpret_cast<Handle*>(handle)->node = node.detach();
-    reinterpret_cast<Handle*>(handle)->owns = true;
-    return handle;
+    return newHandle(node.detach(), true);
   });
 }
 
@@ -120,20 +166,10 @@ PyObject* end(PyObject*, PyObject* args) {
       handle->node->release();
     }
     std::vector<Tensor> ins = listOf(inputs);
-    auto farewell = std::make_shared<Farewell>(object);
     node->setMaterializeGrads(materialize != 0);
-    node->setBackward([call = SharedObject(backward), context = SharedObject(ctx), farewell, name = node->name(),
-                       count = ins.size()](std::span<const Tensor> cotangents) {
-      WithGil gil;
-      std::vector<PyRef> owned;
-      std::vector<PyObject*> arguments{context.get()};
-      for (const Tensor& t : cotangents) {
-        owned.emplace_back(checked(wrap(t)));
-        arguments.push_back(owned.back().get());
-      }
-      PyRef result(checked(PyObject_Vectorcall(call.get(), arguments.data(), arguments.size(), nullptr)));
-      return gradientsOf(result.get(), name, count);
-    });
+    auto function = std::make_shared<PythonFunction>(ctx, backward, ins.size());
+    function->bind(*node, object, ctx);
+    node->setMaker(std::move(function));
     std::vector<Tensor> outs = listOf(outputs);
     node->attach(outs, ins, listOf(nonDifferentiable), listOf(dirty));
     std::vector<Tensor> keep = listOf(saved);

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import types
 from typing import Any
 
 from tandem import _C
@@ -82,6 +84,20 @@ def register_hook(self: Tensor, hook: Any) -> RemovableHandle:
 
 def register_post_accumulate_grad_hook(self: Tensor, hook: Any) -> RemovableHandle:
     return RemovableHandle(self, _C._register_leaf_hook(self, hook))
+
+
+def tensors_held_by(function: Any) -> list[Tensor]:
+    """Tensors that a callable brings along: in its closure, its defaults, what it is bound to."""
+    held = [c.cell_contents for c in getattr(function, "__closure__", None) or () if c != _EMPTY_CELL]
+    held += getattr(function, "__defaults__", None) or ()
+    held += (getattr(function, "__kwdefaults__", None) or {}).values()
+    held += [getattr(function, "__self__", None)]
+    if isinstance(function, functools.partial):
+        held += [*function.args, *function.keywords.values(), *tensors_held_by(function.func)]
+    return [t for t in held if isinstance(t, Tensor)]
+
+
+_EMPTY_CELL = types.CellType()
 
 
 # ---- copies and pickles ----

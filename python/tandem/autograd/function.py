@@ -11,6 +11,17 @@ from tandem import _C
 __all__ = ["Function", "FunctionCtx", "once_differentiable"]
 
 
+def _map_tensors(value: Any, f: Callable[[Any], Any]) -> Any:
+    """`value` with `f` of each tensor in it, looked for in dicts, lists and tuples."""
+    if isinstance(value, _C.Tensor):
+        return f(value)
+    if type(value) in (list, tuple):
+        return type(value)(_map_tensors(v, f) for v in value)
+    if type(value) is dict:
+        return {k: _map_tensors(v, f) for k, v in value.items()}
+    return value
+
+
 class FunctionCtx:
     """What a `Function`'s forward and backward share. Attributes of any name may be set on it."""
 
@@ -30,6 +41,19 @@ class FunctionCtx:
                     f"save_for_backward can only save variables, but argument is of type {type(t).__name__}"
                 )
         self._saved = tensors
+
+    def _tensors(self) -> list[Any]:
+        """The tensors among the attributes, and in tuples and lists among them."""
+        found: list[Any] = []
+        _map_tensors(self.__dict__, lambda t: found.append(t) or t)
+        return found
+
+    def _remade(self, handle: Any, tensors: list[Any]) -> FunctionCtx:
+        """A copy for another call of the same operation, with its tensors in the order of `_tensors`."""
+        copy = object.__new__(type(self))
+        rest = iter(tensors)
+        copy.__dict__.update(_map_tensors(self.__dict__, lambda _: next(rest)), _handle=handle)
+        return copy
 
     def save_for_forward(self, *tensors: Any) -> None:
         """Accepted for PyTorch's signature; there is no forward-mode derivative to keep them for."""
