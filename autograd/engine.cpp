@@ -7,6 +7,7 @@
 
 #include "autograd/autograd.h"
 #include "autograd/meta.h"
+#include "autograd/op_node.h"
 #include "eager/dispatch.h"
 #include "eager/ops.h"
 #include "eager/recorder.h"
@@ -61,6 +62,10 @@ class NodeTable {
   std::size_t used_ = 0;
 };
 
+std::uint32_t regionOf(const Node& node) {
+  return node.kind() == Node::Kind::Op ? static_cast<const OpNode&>(node).region() : 0;
+}
+
 /// A node that received cotangents.
 struct Visit {
   Ref<Node> node;
@@ -77,14 +82,23 @@ class Run {
 
   std::vector<Tensor> go() {
     GradMode mode(run_.createGraph);
+    FusedRecording recording;
+    std::uint32_t recorded = 0;
     for (std::size_t i = 0; i < run_.roots.size(); ++i) deliver(run_.roots[i], run_.cotangents[i]);
     while (!heap_.empty()) {
       std::pop_heap(heap_.begin(), heap_.end());
       std::uint32_t number = heap_.back().visit;
       heap_.pop_back();
       Visit visit = std::move(visits_[number]);
+      // Additions to the gradients of leaves belong to what led there.
+      if (std::uint32_t region = regionOf(*visit.node); region != recorded && visit.node->kind() != Node::Kind::Leaf) {
+        recording.end();
+        if (region != 0) recording.begin();
+        recorded = region;
+      }
       runNode(*visit.node, visit.cotangents);
     }
+    recording.end();
     return std::move(captured_);
   }
 

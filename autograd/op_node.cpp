@@ -7,6 +7,7 @@
 #include <new>
 
 #include "autograd/rule_context.h"
+#include "eager/recorder.h"
 
 namespace tandem {
 
@@ -28,6 +29,7 @@ void OpNode::operator delete(OpNode* node, std::destroying_delete_t) {
 OpNode* OpNode::make(OpCode op, const Layout& layout, std::uint64_t sequence) {
   char* p = static_cast<char*>(poolAllocate(bytesOf(layout)));
   auto* node = new (p) OpNode(op, layout, sequence);
+  node->region_ = activeRegion;
   p += sizeof(OpNode);
   auto take = [&p]<class T>(T*& array, std::size_t n) {
     array = reinterpret_cast<T*>(p);

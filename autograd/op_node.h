@@ -36,6 +36,9 @@ class OpNode final : public Node {
   [[nodiscard]] const Layout& layout() const { return layout_; }
   /// What was saved is gone: a backward went through and did not keep it.
   [[nodiscard]] bool released() const { return released_; }
+  /// The region it belongs to, whose nodes the engine runs as fused kernels (eager/recorder.h); 0: none.
+  [[nodiscard]] std::uint32_t region() const { return region_; }
+  void setRegion(std::uint32_t region) { region_ = region; }
   [[nodiscard]] std::span<const std::int64_t> attrs() const { return {attrs_, layout_.attrs}; }
   [[nodiscard]] bool operandIsTensor(int i) const { return operands_[i].tensor; }
   [[nodiscard]] Scalar scalar(int i) const { return operands_[i].scalar; }
@@ -69,6 +72,7 @@ class OpNode final : public Node {
 
   OpCode op_;
   bool released_ = false;
+  std::uint32_t region_ = 0;
   Layout layout_;
   SavedTensor* saved_ = nullptr;
   OperandSlot* operands_ = nullptr;

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "autograd/meta.h"
+#include "eager/recorder.h"
 #include "eager/tape_hook.h"
 
 namespace tandem {
@@ -134,6 +135,7 @@ class Extraction {
   }
 
   void describe(OpNode& node) {
+    for (const ResultMeta& m : node.results()) out_.large |= numelOf(m.shape) >= kFuseFrom;
     out_.nodes.push_back({node.op(), node.layout()});
     for (const Edge& e : node.edges()) out_.edges.push_back(targetOf(e));
     out_.results.insert(out_.results.end(), node.results().begin(), node.results().end());
@@ -204,6 +206,7 @@ void instantiate(const TapeTemplate& t, std::span<const Edge> inputEdges, std::s
                  std::span<const Scalar> slots, std::span<const Tensor> outputs) {
   using Kind = TapeTemplate::Target::Kind;
   std::uint64_t sequence = Node::takeSequence(t.nodes.size());
+  std::uint32_t region = t.large ? newRegion() : 0;
   std::vector<Node*> nodes(t.nodes.size());
   auto edgeOf = [&](const TapeTemplate::Target& target) -> Edge {
     switch (target.kind) {
@@ -247,6 +250,7 @@ void instantiate(const TapeTemplate& t, std::span<const Edge> inputEdges, std::s
     }
     OpNode* node = OpNode::make(p.op, p.layout, sequence + i);
     nodes[i] = node;
+    node->setRegion(region);
     for (Edge& e : node->mutableEdges()) e = edgeOf(*edges++);
     take(node->mutableResults(), results);
     take(node->operands(), operands);

@@ -62,6 +62,7 @@ struct TapeTemplate {
   };
 
   std::vector<Prototype> nodes;  // by increasing sequence
+  bool large = false;            // large enough for its backward to run fused
   std::vector<Target> edges;
   std::vector<ResultMeta> results;
   std::vector<SavedRef> savedRefs;

@@ -38,8 +38,33 @@ class Fusion {
 /// Set once by `lazy`; null in a program without it.
 extern Fusion* fusion;
 
-/// For the life of the scope the operations of a composite are recorded, and run as fused kernels when it ends. Does
-/// nothing while recording already, and for few elements, which separate kernels serve faster; the bits are the same.
+/// Recording operations and finding their plan costs a few microseconds: worth it from this many elements on.
+inline constexpr std::int64_t kFuseFrom = 32 * 1024;
+
+/// What is differentiated as a whole: nodes of the tape that were made in one region run as fused kernels too. The
+/// number of the region that this thread makes nodes in; 0: none.
+extern thread_local std::uint32_t activeRegion;
+std::uint32_t newRegion();
+
+/// While it is on, operations are recorded, and run as fused kernels when it ends; what they leave on the tape is one
+/// region. Does nothing while recording already.
+class FusedRecording {
+ public:
+  FusedRecording() = default;
+  ~FusedRecording();
+  FusedRecording(const FusedRecording&) = delete;
+  FusedRecording& operator=(const FusedRecording&) = delete;
+  void begin();
+  /// Errors of the run are raised here; the destructor forgets what was recorded.
+  void end();
+
+ private:
+  void finish(bool failed);
+  Recorder* recorder_ = nullptr;
+};
+
+/// Runs the operations of a composite fused, until it ends. Does nothing for few elements, which separate kernels serve
+/// faster; the bits are the same.
 class FusedScope {
  public:
   explicit FusedScope(const Tensor& x);
@@ -48,8 +73,8 @@ class FusedScope {
   FusedScope& operator=(const FusedScope&) = delete;
 
  private:
-  Recorder* recorder_ = nullptr;
-  int exceptions_ = 0;
+  FusedRecording recording_;
+  int exceptions_;
 };
 
 /// The recorder of this thread: set inside `lazy()` and while tracing; null otherwise.

@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <exception>
+#include <utility>
 
 #include "eager/dispatch.h"
 #include "eager/generator.h"
@@ -41,20 +42,40 @@ thread_local Recorder* activeRecorder = nullptr;
 TapeHook* tapeHook = nullptr;
 Fusion* fusion = nullptr;
 
-namespace {
-// Recording a composite and finding its plan costs a few microseconds.
-constexpr std::int64_t kFuseFrom = 32 * 1024;
-}  // namespace
+thread_local std::uint32_t activeRegion = 0;
+
+std::uint32_t newRegion() {
+  static std::atomic<std::uint32_t> last{0};
+  std::uint32_t number = ++last;
+  return number != 0 ? number : ++last;
+}
+
+void FusedRecording::begin() {
+  if (fusion == nullptr || activeRecorder != nullptr) return;
+  recorder_ = activeRecorder = fusion->begin();
+  activeRegion = newRegion();
+}
+
+void FusedRecording::end() {
+  if (recorder_ != nullptr) finish(false);
+}
+
+void FusedRecording::finish(bool failed) {
+  activeRecorder = nullptr;
+  activeRegion = 0;
+  fusion->end(std::exchange(recorder_, nullptr), failed);
+}
+
+FusedRecording::~FusedRecording() {
+  if (recorder_ != nullptr) finish(true);
+}
 
 FusedScope::FusedScope(const Tensor& x) : exceptions_(std::uncaught_exceptions()) {
-  if (fusion == nullptr || activeRecorder != nullptr || x.numel() < kFuseFrom) return;
-  recorder_ = activeRecorder = fusion->begin();
+  if (x.numel() >= kFuseFrom) recording_.begin();
 }
 
 FusedScope::~FusedScope() noexcept(false) {
-  if (recorder_ == nullptr) return;
-  activeRecorder = nullptr;
-  fusion->end(recorder_, std::uncaught_exceptions() > exceptions_);
+  if (std::uncaught_exceptions() == exceptions_) recording_.end();
 }
 
 TensorImpl::TensorImpl(Ref<Storage> s, DType t, Dims sizes, Dims steps, std::int64_t start)

@@ -125,3 +125,44 @@ def test_a_hook_that_keeps_a_computed_tensor_is_refused():
         x = tandem.tensor([v], requires_grad=True)
         np.testing.assert_array_equal(step(x).numpy(), autograd.grad(f(x).sum(), x)[0].numpy())
     assert step.runs == 1
+
+
+def launches(f):
+    before = tandem.counters()["kernel_launches"]
+    f()
+    return tandem.counters()["kernel_launches"] - before
+
+
+def chain(x, w):
+    h = tandem.nn.functional.layer_norm(x, (256,), w)
+    return ((h.tanh() * 2 + x).sigmoid() * w, h.exp().mean(0))
+
+
+def test_large_regions_run_their_backward_fused():
+    x, w = tandem.randn(256, 256).requires_grad_(), tandem.rand(256).requires_grad_()
+    compiled = counting(chain)
+    count = {}
+    for name, f in (("eager", chain), ("compiled", compiled)):
+        f(x, w)
+        y, z = f(x, w)
+        total = y.sum() + z.sum()
+        total.backward(retain_graph=True)
+        count[name] = launches(total.backward)
+    assert count["compiled"] < count["eager"] / 2
+    tandem.manual_seed(1)
+    for got, wanted in zip(orders(compiled, [x, w]), orders(chain, [x, w]), strict=True):
+        np.testing.assert_array_equal(got, wanted)
+
+
+def test_a_hook_may_read_values_within_a_large_region():
+    def f(x):
+        h = x.tanh() * 2
+        h.register_hook(lambda g: g * float(g.sum().item() > 0))
+        return h.exp() * x
+
+    compiled = tandem.compile(f)
+    for seed in range(2):
+        tandem.manual_seed(seed)
+        x = tandem.randn(256, 256).requires_grad_()
+        got, wanted = (autograd.grad(run(x).sum(), x)[0].numpy() for run in (compiled, f))
+        np.testing.assert_array_equal(got, wanted)
