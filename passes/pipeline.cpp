@@ -19,6 +19,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
+#include <map>
 
 #include <mlir/Pass/PassInstrumentation.h>
 #include <mlir/Pass/PassRegistry.h>
@@ -83,6 +84,40 @@ class Observer : public mlir::PassInstrumentation {
   std::chrono::steady_clock::time_point start_;
 };
 
+// What each pass did, for explain(): how many operations of each kind there were before and after.
+class Summary : public mlir::PassInstrumentation {
+ public:
+  explicit Summary(std::string& text) : text_(text) {}
+
+  void runBeforePass(mlir::Pass*, mlir::Operation* op) override {
+    before_ = count(op);
+    start_ = std::chrono::steady_clock::now();
+  }
+  void runAfterPass(mlir::Pass* pass, mlir::Operation* op) override {
+    std::chrono::duration<double, std::micro> time = std::chrono::steady_clock::now() - start_;
+    std::map<llvm::StringRef, int> after = count(op);
+    std::string changes;
+    for (auto& [kind, n] : before_) after.try_emplace(kind, 0);
+    for (auto& [kind, n] : after) {
+      int was = before_[kind];
+      if (was != n) changes += strcat(changes.empty() ? "" : ", ", kind.str(), " ", was, " -> ", n);
+    }
+    text_ += strcat("  pass ", pass->getName().str(), ": ", changes.empty() ? "kinds of operation as before" : changes,
+                    " (", static_cast<long>(time.count()), " us)\n");
+  }
+
+ private:
+  static std::map<llvm::StringRef, int> count(mlir::Operation* function) {
+    std::map<llvm::StringRef, int> kinds;
+    for (mlir::Operation& op : function->getRegion(0).front()) ++kinds[op.getName().stripDialect()];
+    return kinds;
+  }
+
+  std::string& text_;
+  std::map<llvm::StringRef, int> before_;
+  std::chrono::steady_clock::time_point start_;
+};
+
 }  // namespace
 
 void addPasses(mlir::OpPassManager& manager, Plan* plan) {
@@ -102,6 +137,8 @@ void runPipeline(mlir::func::FuncOp function, Plan& plan) {
 #endif
   if (std::getenv("TANDEM_DUMP") != nullptr || listed("TANDEM_LOG", "passes"))
     manager.addInstrumentation(std::make_unique<Observer>());
+  std::string did;
+  manager.addInstrumentation(std::make_unique<Summary>(did));
   addPasses(manager, &plan);
   std::string diagnostics;
   mlir::ScopedDiagnosticHandler handler(function.getContext(), [&](mlir::Diagnostic& d) {
@@ -109,6 +146,7 @@ void runPipeline(mlir::func::FuncOp function, Plan& plan) {
     return mlir::success();
   });
   if (mlir::failed(manager.run(function))) fail<InternalError>("a graph cannot be compiled: ", diagnostics);
+  plan.explanation += did;
   if (listed("TANDEM_LOG", "plans")) std::cerr << planText(plan);
 }
 

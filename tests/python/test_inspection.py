@@ -75,6 +75,8 @@ def test_explain_changes_nothing():
     text = f.explain(x, 2.0)
     for word in ("tanh", "sum", "region", "kernel"):
         assert word in text, text
+    for name in PASSES:
+        assert f"pass {name}: " in text, text
     count = len(runs)
     assert f(x, 3.0).item() == (tandem.tanh(x * 3.0) * x).sum().item()
     assert len(runs) == count, "explain has traced it already"
