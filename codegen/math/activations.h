@@ -9,12 +9,22 @@ namespace detail {
 
 // All from t = e^-|x|, which never overflows: sigmoid is 1 / (1 + t), or t / (1 + t) for negative x.
 template <class B>
-Val<B> sigmoid(const Val<B>& x) {
+Val<B> sigmoidPrecise(const Val<B>& x) {
   auto [e0, el, e, es, ki] = expNeg(abs(x));
   auto [d, dl] = fastTwoSum(1, e);
   Val<B> neg = x < 0;
   Val<B> v = quotient(select(neg, e0, 1), select(neg, el, 0), d, dl + es);
   return scale2(v, select(neg, ki, 0));
+}
+/// In float32 t is good to an ULP where it is a normal number, and only the rounding of 1 + t needs a correction.
+template <class B>
+Val<B> sigmoid(const Val<B>& x) {
+  if (x.wide()) return sigmoidPrecise(x);
+  Val<B> a = abs(x), t = expNormal(-a);
+  auto [d, dl] = fastTwoSum(1, t);
+  Val<B> neg = x < 0, big = a > 87, v = select(neg, t, 1) / d;
+  v = fma(v * select(neg, 1 - v, v), -dl, v);
+  return select(big, v.with(a.b->ifAny(big.v, [&] { return std::array{sigmoidPrecise(x).v}; }, std::array{v.v})[0]), v);
 }
 /// x sigmoid(x); silu(-inf) is -0, its limit.
 template <class B>

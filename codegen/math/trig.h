@@ -74,10 +74,18 @@ TrigArg<B> reduceTrigHuge64(const Val<B>& a) {
   return {r, fma(l, halfPiHi(a), fma(s, halfPiLo(a), m)), q};
 }
 
-/// Any a >= 0; infinities and NaN give NaN.
+/// The same for float32, r only, to half an ULP: a - k p1 is exact, being a multiple of 2^-24 below 1.
 template <class B>
-TrigArg<B> reduceTrig(const Val<B>& a) {
-  auto [r, rl, q] = reduceTrigSmall(a);
+TrigArg<B> reduceTrigShort(const Val<B>& a) {
+  auto [k, q] = roundProduct(a, 0x1.45f306p-1);
+  Val<B> r = fma(k, -halfPiTail(a), fma(k, -halfPiLo(a), fma(k, -halfPiHi(a), a)));
+  return {r, r.cst(0), q};
+}
+
+/// Any a >= 0; infinities and NaN give NaN. `rl` is 0 where `precise` is not asked for in float32.
+template <class B>
+TrigArg<B> reduceTrig(const Val<B>& a, bool precise) {
+  auto [r, rl, q] = precise || a.wide() ? reduceTrigSmall(a) : reduceTrigShort(a);
   Val<B> big = a > pick(a, 0x1p17, 0x1p30);
   auto huge = a.b->ifAny(
       big.v,
@@ -89,7 +97,7 @@ TrigArg<B> reduceTrig(const Val<B>& a) {
   return {select(big, r.with(huge[0]), r), select(big, r.with(huge[1]), rl), select(big, r.with(huge[2]), q)};
 }
 
-/// sin(r + rl) - r.
+/// sin(r + rl) - r; with r for rl, sin(r).
 template <class B>
 Val<B> sinTail(const Val<B>& r, const Val<B>& rl, const Val<B>& z) {
   Val<B> p = horner(z, {0x1.77dffap-19, -0x1.a04862p-13, 0x1.111164p-7, -0x1.555556p-3},
@@ -97,49 +105,60 @@ Val<B> sinTail(const Val<B>& r, const Val<B>& rl, const Val<B>& z) {
                      -0x1.a01a01a006d9p-13, 0x1.111111111108bp-7, -0x1.5555555555555p-3});
   return fma(p, r * z, rl);
 }
+/// (cos(r) - 1 + z / 2) / z^2 for z = r^2.
+template <class B>
+Val<B> cosTail(const Val<B>& z) {
+  return horner(z, {0x1.99e904p-16, -0x1.6c0c2ap-10, 0x1.55554ap-5},
+                {-0x1.8fa6917123386p-37, 0x1.1ee9dbec7010ap-29, -0x1.27e4f7f1c1054p-22, 0x1.a01a019c8f66bp-16,
+                 -0x1.6c16c16c15017p-10, 0x1.555555555554bp-5});
+}
 /// cos(r + rl) = hi + lo.
 template <class B>
 Pair<B> cosPair(const Val<B>& r, const Val<B>& rl, const Val<B>& z) {
   Val<B> h = r * 0.5, w = fma(-h, r, 1), lo = fma(-h, r, 1 - w);
   lo = fma(-r, rl, lo);
-  Val<B> p = horner(z, {0x1.99e904p-16, -0x1.6c0c2ap-10, 0x1.55554ap-5},
-                    {-0x1.8fa6917123386p-37, 0x1.1ee9dbec7010ap-29, -0x1.27e4f7f1c1054p-22, 0x1.a01a019c8f66bp-16,
-                     -0x1.6c16c16c15017p-10, 0x1.555555555554bp-5});
-  return {w, fma(z * z, p, lo)};
+  return {w, fma(z * z, cosTail(z), lo)};
 }
 
 template <class B>
 Val<B> isOdd(const Val<B>& q) {
   return ne(q & q.cst(1), 0);
 }
-/// The sine of quadrant q's argument, the sign of the half-turn included.
+/// The sine of quadrant q's argument, the sign of the half-turn included. In float32 `rl` is not needed.
 template <class B>
 Val<B> sinOfQuadrant(const TrigArg<B>& arg) {
   const auto& [r, rl, q] = arg;
-  Val<B> z = r * r;
-  auto [w, lo] = cosPair(r, rl, z);
-  Val<B> y = select(isOdd(q), w + lo, r + sinTail(r, rl, z));
+  Val<B> z = r * r, c = z, s = z;
+  if (r.wide()) {
+    auto [w, lo] = cosPair(r, rl, z);
+    c = w + lo;
+    s = r + sinTail(r, rl, z);
+  } else {
+    c = fma(z, fma(z, cosTail(z), -0.5), 1);
+    s = sinTail(r, r, z);
+  }
+  Val<B> y = select(isOdd(q), c, s);
   return flipSign(y, (q & q.cst(2)) << (q.wide() ? 62 : 30));
 }
 template <class B>
 Val<B> sin(const Val<B>& x) {
-  return flipSign(sinOfQuadrant(reduceTrig(abs(x))), signBit(x));
+  return flipSign(sinOfQuadrant(reduceTrig(abs(x), false)), signBit(x));
 }
 template <class B>
 Val<B> cos(const Val<B>& x) {
-  auto [r, rl, q] = reduceTrig(abs(x));
+  auto [r, rl, q] = reduceTrig(abs(x), false);
   return sinOfQuadrant(TrigArg<B>{r, rl, q + q.cst(1)});
 }
 /// cos of 0 <= x <= 2^17, for arguments known to be moderate.
 template <class B>
 Val<B> cosSmall(const Val<B>& x) {
-  auto [r, rl, q] = reduceTrigSmall(x);
+  auto [r, rl, q] = x.wide() ? reduceTrigSmall(x) : reduceTrigShort(x);
   return sinOfQuadrant(TrigArg<B>{r, rl, q + q.cst(1)});
 }
 
 template <class B>
 Val<B> tan(const Val<B>& x) {
-  auto [r, rl, q] = reduceTrig(abs(x));
+  auto [r, rl, q] = reduceTrig(abs(x), true);
   Val<B> z = r * r;
   auto [sh, sl] = fastTwoSum(r, sinTail(r, rl, z));
   auto [w0, l0] = cosPair(r, rl, z);
