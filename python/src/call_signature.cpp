@@ -1,5 +1,7 @@
 #include "python/src/call_signature.h"
 
+#include <algorithm>
+
 #include "autograd/autograd.h"
 #include "python/src/float_proxy.h"
 #include "python/src/py_tensor.h"
@@ -169,6 +171,19 @@ PyObject* withProxies(PyObject* o, const std::vector<PyObject*>& proxies, std::s
   return Py_NewRef(o);
 }
 
+namespace {
+/// The tensor of a `TracedBool` (tandem/_support.py); null for others.
+PyRef tracedValue(PyObject* o) {
+  PyRef value(PyObject_GetAttrString(o, "_traced_value"));
+  if (!value) PyErr_Clear();
+  return value;
+}
+}  // namespace
+
+bool ResultTree::readsValues() const {
+  return kind_ == Kind::Value || std::ranges::any_of(children_, [](const auto& c) { return c.readsValues(); });
+}
+
 ResultTree ResultTree::of(PyObject* o, std::vector<Tensor>& tensors) {
   ResultTree r;
   if (isFloatProxy(o))
@@ -177,6 +192,9 @@ ResultTree ResultTree::of(PyObject* o, std::vector<Tensor>& tensors) {
   if (isTensor(o)) {
     r.kind_ = Kind::Tensor;
     tensors.push_back(tensorOf(o));
+  } else if (PyRef value = tracedValue(o)) {
+    r.kind_ = Kind::Value;
+    tensors.push_back(tensorOf(value.get()));
   } else if (PyTuple_Check(o) || PyList_CheckExact(o)) {
     bool tuple = PyTuple_Check(o) != 0;
     r.kind_ = tuple ? Kind::Tuple : Kind::List;
@@ -203,6 +221,10 @@ PyObject* ResultTree::build(const std::vector<Tensor>& tensors, std::size_t& nex
   switch (kind_) {
   case Kind::Tensor:
     return wrap(tensors[next++]);
+  case Kind::Value: {
+    const Tensor& t = tensors[next++];
+    return checked(elementObject(t.dtype(), t.data()));
+  }
   case Kind::Constant:
     return Py_NewRef(object_.get());
   case Kind::Tuple: {

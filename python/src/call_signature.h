@@ -33,6 +33,8 @@ class ResultTree {
  public:
   /// Collects the tensors of `o` into `tensors`.
   static ResultTree of(PyObject* o, std::vector<Tensor>& tensors);
+  /// Numbers computed by the function are among the results: they are read from tensors at every call.
+  [[nodiscard]] bool readsValues() const;
   /// A new reference to the same structure around other tensors.
   [[nodiscard]] PyObject* build(const std::vector<Tensor>& tensors) const {
     std::size_t next = 0;
@@ -40,7 +42,7 @@ class ResultTree {
   }
 
  private:
-  enum class Kind { Tensor, Tuple, List, Dict, Constant };
+  enum class Kind { Tensor, Value, Tuple, List, Dict, Constant };
   [[nodiscard]] PyObject* build(const std::vector<Tensor>& tensors, std::size_t& next) const;
 
   Kind kind_ = Kind::Constant;

@@ -269,6 +269,7 @@ PyRef traceOnce(Function& f, const CallSignature& call, PyObject* const* args, P
   entry.trace = tracer->finish(outputs, scalars, hooksHold);
   readGuards(found.get(), entry);
   for (PyObject* o : call.identities) entry.alive.push_back(PyRef::borrow(o));
+  if (entry.results.readsValues()) return PyRef(entry.results.build(outputs));
   return result;
 }
 

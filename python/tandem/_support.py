@@ -45,14 +45,40 @@ def tensor_reversed(self: Tensor) -> Tensor:
     return self if self.dim() == 0 else self.flip(0)
 
 
+class TracedBool:
+    """A bool that is computed by a function being compiled: it can be returned, and is then a bool at every call.
+
+    Asking for it inside is a read of data.
+    """
+
+    def __init__(self, traced_value: Tensor):
+        self._traced_value = traced_value
+
+    def __bool__(self) -> bool:
+        return bool(self._traced_value)
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self) == other
+
+    def __hash__(self) -> int:
+        return hash(bool(self))
+
+    def __repr__(self) -> str:
+        return repr(bool(self))
+
+
+def _truth(value: Tensor) -> Any:
+    return TracedBool(value) if _C._is_tracing() else bool(value.item())
+
+
 def equal(self: Tensor, other: Tensor) -> bool:
     """Have both tensors the same shape and the same elements? NaN differs from itself. Reads the data."""
-    return self.shape == other.shape and bool((self == other).all().item())
+    return self.shape == other.shape and _truth((self == other).all())
 
 
 def allclose(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Is |self - other| <= atol + rtol * |other| for all elements? Reads the data."""
-    return bool(self.isclose(other, rtol, atol, equal_nan).all().item())
+    return _truth(self.isclose(other, rtol, atol, equal_nan).all())
 
 
 # ---- hooks ----

@@ -354,3 +354,13 @@ def test_pytorch_options_are_accepted():
         return x * 2
 
     assert g(vector(1)).tolist() == [2] and g.__name__ == "g" and g.__doc__ == "The doc."
+
+
+def test_a_comparison_of_tensors_can_be_returned():
+    f = counting(lambda x, y: (tandem.allclose(x, y), {"equal": tandem.equal(x, y)}, x + y))
+    for a, b, close, same in ((1, 1, True, True), (1, 2, False, False), (1, 1 + 1e-6, True, False)):
+        got = f(vector(a), vector(b))
+        assert got[:2] == (close, {"equal": same}) and type(got[0]) is bool and type(got[1]["equal"]) is bool
+    assert f.runs == 1
+    with pytest.raises(tandem.DataReadError, match=r"test_compile\.py:\d+"):
+        tandem.compile(lambda x: x * 2 if tandem.allclose(x, x) else x)(vector(1))
