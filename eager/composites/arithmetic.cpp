@@ -53,7 +53,11 @@ Tensor detached(const Tensor& x) {
 void fillInto(const Tensor& into, const Operand& value) {
   if (value.isTensor() && value.tensor().dim() > 0)
     fail("fill_ only supports 0-dimension value tensor but got tensor with ", value.tensor().dim(), " dimensions.");
-  applyInto(into, OpCode::clone, {value});
+  if (value.isTensor()) return applyInto(into, OpCode::clone, {value});
+  // A number goes to the dtype of `into` at once, not by way of the default one.
+  AttrWriter to;
+  to.dtype(into.dtype());
+  applyInto(into, OpCode::to, {value}, to.span());
 }
 
 Tensor add_alpha(const Tensor& x, const Operand& other, Scalar alpha) {

@@ -426,3 +426,11 @@ def test_repr_of_many_rows():
     assert lines[1] == "         4.9000e+01],"
     assert lines[6] == "        ...,"
     assert lines[-1].endswith("1.9990e+03]])")
+
+
+def test_numbers_are_filled_in_the_dtype_of_the_tensor():
+    x = tandem.zeros(3, dtype=tandem.float64)
+    x.fill_(0.1)
+    x[1] = 0.2
+    assert x.tolist() == [0.1, 0.2, 0.1]
+    assert tandem.zeros(2, dtype=tandem.int64).fill_(2**53 + 1).tolist() == [2**53 + 1] * 2
