@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from tandem import Tensor
@@ -22,6 +23,9 @@ class LRScheduler:
     `last_epoch` is the step to go on from, -1 for a start; going on needs "initial_lr" in the groups.
     """
 
+    # Is the step being made the one of the constructor, which keeps the rates of a run that goes on?
+    _is_initial = False
+
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         if not isinstance(optimizer, Optimizer):
             raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
@@ -37,11 +41,17 @@ class LRScheduler:
                         f"param 'initial_lr' is not specified in param_groups[{i}] when resuming scheduler with "
                         f"last_epoch >= 0 (got last_epoch={last_epoch})"
                     )
-        self.base_lrs: list[Any] = [group["initial_lr"] for group in optimizer.param_groups]
+        self.base_lrs: list[Any] = [_copied(group["initial_lr"]) for group in optimizer.param_groups]
         self.last_epoch = last_epoch
-        self._step_count = 0
         self._last_lr: list[Any] = []
+        self._initial_step()
+
+    def _initial_step(self) -> None:
+        """The first step: the rates of step `last_epoch + 1` at a start, those in the groups when going on."""
+        self._step_count = 0
+        self._is_initial = True
         self.step()
+        self._is_initial = False
 
     def get_lr(self) -> list[Any]:
         """The rate of each group at step `self.last_epoch`."""
@@ -52,8 +62,23 @@ class LRScheduler:
         return self._last_lr
 
     def step(self, epoch: int | None = None) -> None:
-        """Go on by one step (or to step `epoch`) and write the rates."""
+        """Go on by one step (or to step `epoch`) and write the rates; to be called after the optimizer's `step`."""
+        if self._step_count == 1 and not self.optimizer._step_was_called:
+            warnings.warn(
+                "Detected call of `lr_scheduler.step()` before `optimizer.step()`. Call them the other way round: "
+                "`optimizer.step()` before `lr_scheduler.step()`; else the first rate of the schedule is skipped.",
+                stacklevel=2,
+            )
         self._step_count += 1
+        if epoch is not None:
+            warnings.warn(
+                "The epoch parameter in `scheduler.step()` is not necessary and deprecated: call `scheduler.step()`.",
+                stacklevel=2,
+            )
+        self._update_lr(epoch)
+
+    def _update_lr(self, epoch: int | None = None) -> None:
+        """Write the rates of the next step, or of step `epoch`."""
         if epoch is None:
             self.last_epoch += 1
             rates = self.get_lr()
@@ -63,7 +88,7 @@ class LRScheduler:
             rates = self.get_lr() if closed is None else closed()
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
             set_lr(group, rate)
-        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
+        self._last_lr = self._present()
 
     def state_dict(self) -> dict[str, Any]:
         """Everything but the optimizer."""
@@ -74,7 +99,12 @@ class LRScheduler:
         self.__dict__.update(state_dict)
 
     def _present(self) -> list[Any]:
-        return [group["lr"] for group in self.optimizer.param_groups]
+        return [_copied(group["lr"]) for group in self.optimizer.param_groups]
+
+
+def _copied(value: Any) -> Any:
+    """Rates held as tensors are copied, so that nobody changes them from outside."""
+    return value.clone() if isinstance(value, Tensor) else value
 
 
 def per_group(value: Any, groups: list[Any], name: str) -> list[Any]:

@@ -1,18 +1,43 @@
-"""Schedules that do more than scale a rate: one cycle, sequences and chains, reduction on a plateau."""
+"""Schedules that go up and down, the momentum the other way."""
 
 from __future__ import annotations
 
-import bisect
 import math
-import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tandem.optim._lr_base import LRScheduler, per_group, set_lr
 from tandem.optim.optimizer import Optimizer
 
 
-class OneCycleLR(LRScheduler):
+class _MomentumCycle(LRScheduler):
+    """A schedule that may cycle the momentum (or beta1) of its optimizer as well."""
+
+    def _start_momentum(
+        self, optimizer: Optimizer, cycle: bool, base_momentum: Any, max_momentum: Any, last_epoch: int
+    ) -> None:
+        self.cycle_momentum = cycle
+        if not cycle:
+            return
+        self.use_beta1 = "betas" in optimizer.defaults
+        if not self.use_beta1 and "momentum" not in optimizer.defaults:
+            raise ValueError("optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
+        groups = optimizer.param_groups
+        self.base_momentums = per_group(base_momentum, groups, "base_momentum")
+        self.max_momentums = per_group(max_momentum, groups, "max_momentum")
+        if last_epoch == -1:
+            for group, low, high in zip(groups, self.base_momentums, self.max_momentums, strict=True):
+                group["max_momentum"], group["base_momentum"] = high, low
+                self._set_momentum(group, high)
+
+    def _set_momentum(self, group: dict[str, Any], value: float) -> None:
+        if self.use_beta1:
+            group["betas"] = (value, *group["betas"][1:])
+        else:
+            group["momentum"] = value
+
+
+class OneCycleLR(_MomentumCycle):
     """One cycle: up from max_lr / div_factor to max_lr, then down to that initial rate / final_div_factor.
 
     The number of steps is `total_steps`, or `epochs * steps_per_epoch`. With `cycle_momentum` the momentum (or beta1)
@@ -53,54 +78,36 @@ class OneCycleLR(LRScheduler):
             self.total_steps = epochs * steps_per_epoch
         else:
             raise ValueError("You must define either total_steps OR (epochs AND steps_per_epoch)")
-        if not 0 <= pct_start <= 1:
+        if not isinstance(pct_start, float) or not 0 <= pct_start <= 1:
             raise ValueError(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
         if anneal_strategy not in ("cos", "linear"):
             raise ValueError(f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}")
-        self._anneal_strategy = anneal_strategy
+        self._anneal_func_type = anneal_strategy
         up = float(pct_start * self.total_steps) - 1
         last = self.total_steps - 1
-        # Each phase: its last step, and where rate and momentum go from and to.
+        rise = ("initial_lr", "max_lr", "max_momentum", "base_momentum")
         if three_phase:
-            self._phases = [
-                (up, "initial_lr", "max_lr", "max_momentum", "base_momentum"),
-                (2 * up, "max_lr", "initial_lr", "base_momentum", "max_momentum"),
-                (last, "initial_lr", "min_lr", "max_momentum", "max_momentum"),
-            ]
+            fall, rest = (
+                ("max_lr", "initial_lr", "base_momentum", "max_momentum"),
+                ("initial_lr", "min_lr", *2 * ("max_momentum",)),
+            )
+            phases = [(up, *rise), (2 * up, *fall), (last, *rest)]
         else:
-            self._phases = [
-                (up, "initial_lr", "max_lr", "max_momentum", "base_momentum"),
-                (last, "max_lr", "min_lr", "base_momentum", "max_momentum"),
-            ]
+            phases = [(up, *rise), (last, "max_lr", "min_lr", "base_momentum", "max_momentum")]
+        # The last step of each phase, and the entries of a group that rate and momentum go from and to.
+        names = ("end_step", "start_lr", "end_lr", "start_momentum", "end_momentum")
+        self._schedule_phases = [dict(zip(names, phase, strict=True)) for phase in phases]
         groups = optimizer.param_groups
-        self.cycle_momentum = cycle_momentum
-        self.use_beta1 = "betas" in optimizer.defaults
-        if cycle_momentum and not self.use_beta1 and "momentum" not in optimizer.defaults:
-            raise ValueError("optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
         if last_epoch == -1:
-            for group, top, low, high in zip(
-                groups,
-                per_group(max_lr, groups, "max_lr"),
-                per_group(base_momentum, groups, "base_momentum"),
-                per_group(max_momentum, groups, "max_momentum"),
-                strict=True,
-            ):
+            for group, top in zip(groups, per_group(max_lr, groups, "max_lr"), strict=True):
                 group["initial_lr"] = top / div_factor
                 group["max_lr"] = top
                 group["min_lr"] = group["initial_lr"] / final_div_factor
-                if cycle_momentum:
-                    group["max_momentum"], group["base_momentum"] = high, low
-                    self._set_momentum(group, high)
+        self._start_momentum(optimizer, cycle_momentum, base_momentum, max_momentum, last_epoch)
         super().__init__(optimizer, last_epoch)
 
-    def _set_momentum(self, group: dict[str, Any], value: float) -> None:
-        if self.use_beta1:
-            group["betas"] = (value, *group["betas"][1:])
-        else:
-            group["momentum"] = value
-
     def _anneal(self, start: float, end: float, share: float) -> float:
-        if self._anneal_strategy == "linear":
+        if self._anneal_func_type == "linear":
             return (end - start) * share + start
         return end + (start - end) / 2.0 * (math.cos(math.pi * share) + 1)
 
@@ -108,193 +115,106 @@ class OneCycleLR(LRScheduler):
         step = self.last_epoch
         if step > self.total_steps:
             raise ValueError(f"Tried to step {step} times. The total number of steps is {self.total_steps}")
+        # The phase this step is in, and how much of it is behind.
+        start = 0.0
+        for phase in self._schedule_phases:
+            if step <= phase["end_step"] or phase is self._schedule_phases[-1]:
+                break
+            start = phase["end_step"]
+        share = (step - start) / (phase["end_step"] - start)
         rates = []
         for group in self.optimizer.param_groups:
-            start = 0.0
-            for i, (end, lr_from, lr_to, momentum_from, momentum_to) in enumerate(self._phases):
-                if step <= end or i == len(self._phases) - 1:
-                    share = (step - start) / (end - start)
-                    rates.append(self._anneal(group[lr_from], group[lr_to], share))
-                    if self.cycle_momentum:
-                        self._set_momentum(group, self._anneal(group[momentum_from], group[momentum_to], share))
-                    break
-                start = end
+            rates.append(self._anneal(group[phase["start_lr"]], group[phase["end_lr"]], share))
+            if self.cycle_momentum:
+                self._set_momentum(
+                    group, self._anneal(group[phase["start_momentum"]], group[phase["end_momentum"]], share)
+                )
         return rates
 
 
-class SequentialLR(LRScheduler):
-    """Schedules one after the other; `milestones` are the steps at which the next takes over.
+class CyclicLR(_MomentumCycle):
+    """Triangles between `base_lr` and `max_lr`: up in `step_size_up` steps, down in `step_size_down` (or as many).
+
+    `mode` "triangular" keeps the height, "triangular2" halves it every cycle, "exp_range" scales it by gamma ** step;
+    `scale_fn` scales it by a function of the cycle or of the step (`scale_mode`). With `cycle_momentum` the momentum
+    (or beta1) goes the other way between `max_momentum` and `base_momentum`.
 
     Example:
         >>> import tandem
-        >>> from tandem.optim import lr_scheduler as S
-        >>> o = tandem.optim.SGD([tandem.zeros(1, requires_grad=True)], lr=1.0)
-        >>> s = S.SequentialLR(o, [S.ConstantLR(o, 0.1, 100), S.ExponentialLR(o, 0.5)], milestones=[2])
-        >>> [(s.get_last_lr()[0], s.step())[0] for _ in range(4)]
-        [0.1, 0.1, 1.0, 0.5]
-    """
-
-    def __init__(
-        self, optimizer: Optimizer, schedulers: Sequence[Any], milestones: Sequence[int], last_epoch: int = -1
-    ) -> None:
-        if not schedulers:
-            raise ValueError("SequentialLR expects at least one scheduler, but got no scheduler.")
-        for i, scheduler in enumerate(schedulers):
-            if isinstance(scheduler, ReduceLROnPlateau):
-                raise ValueError(f"SequentialLR does not support `ReduceLROnPlateau`, but got one at index {i}")
-            if scheduler.optimizer is not optimizer:
-                raise ValueError(f"SequentialLR expects schedulers of one optimizer, but index {i} belongs to another")
-        if len(milestones) != len(schedulers) - 1:
-            raise ValueError(
-                "Sequential Schedulers expects number of schedulers provided to be one more than the number of "
-                f"milestone points, but got {len(schedulers)} schedulers and {len(milestones)} milestones"
-            )
-        self.optimizer = optimizer
-        self._schedulers = list(schedulers)
-        self._milestones = list(milestones)
-        self.last_epoch = last_epoch + 1
-        # Making the schedules has already written rates: undo them, and make the first one's first step again.
-        for group in optimizer.param_groups:
-            set_lr(group, group["initial_lr"])
-        for scheduler in self._schedulers:
-            scheduler.last_epoch -= 1
-        self._schedulers[0].step()
-        self._last_lr = self._schedulers[0].get_last_lr()
-
-    def step(self, epoch: int | None = None) -> None:
-        """Go on by one step of the schedule that is due."""
-        self.last_epoch += 1
-        which = bisect.bisect_right(self._milestones, self.last_epoch)
-        scheduler = self._schedulers[which]
-        if which > 0 and self._milestones[which - 1] == self.last_epoch:
-            for group in self.optimizer.param_groups:
-                set_lr(group, group["initial_lr"])
-            scheduler.step(0)
-        else:
-            scheduler.step()
-        self._last_lr = scheduler.get_last_lr()
-
-    def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimizer, the schedules' states included."""
-        state = {key: v for key, v in self.__dict__.items() if key not in ("optimizer", "_schedulers")}
-        state["_schedulers"] = [scheduler.state_dict() for scheduler in self._schedulers]
-        return state
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take back what `state_dict` gave."""
-        self.__dict__.update({key: v for key, v in state_dict.items() if key != "_schedulers"})
-        for scheduler, state in zip(self._schedulers, state_dict["_schedulers"], strict=True):
-            scheduler.load_state_dict(state)
-
-
-class ChainedScheduler(LRScheduler):
-    """Schedules that all act at every step; each starts from the rate the one before it wrote."""
-
-    def __init__(self, schedulers: Sequence[Any], optimizer: Optimizer | None = None) -> None:
-        if not schedulers:
-            raise ValueError("ChainedScheduler expects at least one scheduler to be chained, but got no scheduler.")
-        self.optimizer = optimizer or schedulers[0].optimizer
-        if any(scheduler.optimizer is not self.optimizer for scheduler in schedulers):
-            raise ValueError("ChainedScheduler expects all schedulers to belong to the same optimizer")
-        self._schedulers = list(schedulers)
-        self._last_lr = self._present()
-
-    def step(self, epoch: int | None = None) -> None:
-        """One step of each schedule."""
-        for scheduler in self._schedulers:
-            scheduler.step()
-        self._last_lr = self._present()
-
-    state_dict = SequentialLR.state_dict
-    load_state_dict = SequentialLR.load_state_dict
-
-
-class ReduceLROnPlateau(LRScheduler):
-    """The rate times `factor` when a metric has not improved for more than `patience` steps.
-
-    Example:
-        >>> import tandem
-        >>> o = tandem.optim.SGD([tandem.zeros(1, requires_grad=True)], lr=1.0)
-        >>> s = tandem.optim.lr_scheduler.ReduceLROnPlateau(o, patience=1)
-        >>> for loss in (1.0, 1.0, 1.0):
-        ...     s.step(loss)
-        >>> o.param_groups[0]["lr"]
-        0.1
+        >>> o = tandem.optim.SGD([tandem.zeros(1, requires_grad=True)], lr=1.0, momentum=0.9)
+        >>> s = tandem.optim.lr_scheduler.CyclicLR(o, base_lr=0.0, max_lr=1.0, step_size_up=2)
+        >>> [(s.get_last_lr()[0], o.step(), s.step())[0] for _ in range(5)]
+        [0.0, 0.5, 1.0, 0.5, 0.0]
     """
 
     def __init__(
         self,
         optimizer: Optimizer,
-        mode: str = "min",
-        factor: float = 0.1,
-        patience: int = 10,
-        threshold: float = 1e-4,
-        threshold_mode: str = "rel",
-        cooldown: int = 0,
-        min_lr: float | Sequence[float] = 0.0,
-        eps: float = 1e-8,
+        base_lr: float | Sequence[float],
+        max_lr: float | Sequence[float],
+        step_size_up: int = 2000,
+        step_size_down: int | None = None,
+        mode: str = "triangular",
+        gamma: float = 1.0,
+        scale_fn: Callable[[float], float] | None = None,
+        scale_mode: str = "cycle",
+        cycle_momentum: bool = True,
+        base_momentum: float | Sequence[float] = 0.8,
+        max_momentum: float | Sequence[float] = 0.9,
+        last_epoch: int = -1,
     ) -> None:
-        if factor >= 1.0:
-            raise ValueError("Factor should be < 1.0.")
         if not isinstance(optimizer, Optimizer):
             raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
-        if mode not in ("min", "max"):
-            raise ValueError(f"mode {mode} is unknown!")
-        if threshold_mode not in ("rel", "abs"):
-            raise ValueError(f"threshold mode {threshold_mode} is unknown!")
-        self.optimizer = optimizer
-        self.min_lrs = per_group(min_lr, optimizer.param_groups, "min_lr")
+        groups = optimizer.param_groups
+        base_lrs = per_group(base_lr, groups, "base_lr")
+        if last_epoch == -1:
+            for group, rate in zip(groups, base_lrs, strict=True):
+                set_lr(group, rate)
+        self.max_lrs = per_group(max_lr, groups, "max_lr")
+        up, down = float(step_size_up), float(step_size_up if step_size_down is None else step_size_down)
+        self.total_size = up + down
+        self.step_ratio = up / self.total_size
+        if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
+            raise ValueError("mode is invalid and scale_fn is None")
         self.mode = mode
-        self.factor = factor
-        self.patience = patience
-        self.threshold = threshold
-        self.threshold_mode = threshold_mode
-        self.cooldown = cooldown
-        self.eps = eps
-        self.last_epoch = 0
-        self._last_lr = self._present()
-        self.reset()
+        self.gamma = gamma
+        self._scale_fn_custom = scale_fn
+        self.scale_mode = scale_mode if scale_fn is not None else "iterations" if mode == "exp_range" else "cycle"
+        self._start_momentum(optimizer, cycle_momentum, base_momentum, max_momentum, last_epoch)
+        super().__init__(optimizer, last_epoch)
+        self.base_lrs = base_lrs
 
-    def reset(self) -> None:
-        """Forget the best metric and the counts."""
-        self.best = math.inf if self.mode == "min" else -math.inf
-        self.cooldown_counter = 0
-        self.num_bad_epochs = 0
+    def scale_fn(self, x: float) -> float:
+        """The scale of the height in cycle, or at step, `x`."""
+        if self._scale_fn_custom is not None:
+            return self._scale_fn_custom(x)
+        if self.mode == "exp_range":
+            return self.gamma**x
+        return 0.5 ** (x - 1) if self.mode == "triangular2" else 1.0
 
-    @property
-    def in_cooldown(self) -> bool:
-        """Whether steps do not count as bad at present."""
-        return self.cooldown_counter > 0
+    def get_lr(self) -> list[Any]:
+        cycle = math.floor(1 + self.last_epoch / self.total_size)
+        x = 1.0 + self.last_epoch / self.total_size - cycle
+        height = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
+        scale = self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
+        if self.cycle_momentum:
+            ends = zip(self.optimizer.param_groups, self.base_momentums, self.max_momentums, strict=True)
+            for group, low, high in ends:
+                self._set_momentum(group, high - (high - low) * height * scale)
+        pairs = zip(self.base_lrs, self.max_lrs, strict=True)
+        return [base + (most - base) * height * scale for base, most in pairs]
 
-    def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
-        """Note the metric of one more step, and lower the rates if it is due."""
-        if epoch is not None:
-            warnings.warn("ReduceLROnPlateau: the epoch given to step() only sets last_epoch", stacklevel=2)
-        current = float(metrics)
-        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
-        if self.is_better(current, self.best):
-            self.best = current
-            self.num_bad_epochs = 0
-        else:
-            self.num_bad_epochs += 1
-        if self.in_cooldown:
-            self.cooldown_counter -= 1
-            self.num_bad_epochs = 0
-        if self.num_bad_epochs > self.patience:
-            self._reduce()
-            self.cooldown_counter = self.cooldown
-            self.num_bad_epochs = 0
-        self._last_lr = self._present()
+    def state_dict(self) -> dict[str, Any]:
+        """Everything but the optimizer; of a custom scale, the attributes of a callable object alone."""
+        state = super().state_dict()
+        custom = state["_scale_fn_custom"]
+        plain = custom is None or isinstance(custom, type(lambda: None))
+        state["_scale_fn_custom"] = None if plain else dict(custom.__dict__)
+        return state
 
-    def _reduce(self) -> None:
-        for group, least in zip(self.optimizer.param_groups, self.min_lrs, strict=True):
-            old = float(group["lr"])
-            new = max(old * self.factor, least)
-            if old - new > self.eps:
-                set_lr(group, new)
-
-    def is_better(self, a: float, best: float) -> bool:
-        """Whether the metric `a` improves on `best` by more than the threshold."""
-        if self.mode == "min":
-            return a < (best * (1.0 - self.threshold) if self.threshold_mode == "rel" else best - self.threshold)
-        return a > (best * (1.0 + self.threshold) if self.threshold_mode == "rel" else best + self.threshold)
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take back what `state_dict` gave; a plain function stays the one given at construction."""
+        saved = state_dict["_scale_fn_custom"]
+        super().load_state_dict({k: v for k, v in state_dict.items() if k != "_scale_fn_custom"})
+        if saved is not None:
+            self._scale_fn_custom.__dict__.update(saved)

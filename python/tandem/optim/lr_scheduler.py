@@ -13,7 +13,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from tandem.optim._lr_base import LRScheduler, set_lr
-from tandem.optim._lr_cycle import ChainedScheduler, OneCycleLR, ReduceLROnPlateau, SequentialLR
+from tandem.optim._lr_cycle import CyclicLR, OneCycleLR
+from tandem.optim._lr_joined import ChainedScheduler, ReduceLROnPlateau, SequentialLR
 from tandem.optim.optimizer import Optimizer
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "ConstantLR",
     "CosineAnnealingLR",
     "CosineAnnealingWarmRestarts",
+    "CyclicLR",
     "ExponentialLR",
     "LRScheduler",
     "LambdaLR",
@@ -33,6 +35,8 @@ __all__ = [
     "SequentialLR",
     "StepLR",
 ]
+
+_LRScheduler = LRScheduler  # PyTorch's older name
 
 
 class _Functions(LRScheduler):
@@ -80,7 +84,7 @@ class MultiplicativeLR(_Functions):
     """The present rate times a function of the step."""
 
     def get_lr(self) -> list[Any]:
-        if self.last_epoch == 0:
+        if self._is_initial:
             return self._present()
         return [rate * f(self.last_epoch) for f, rate in zip(self.lr_lambdas, self._present(), strict=True)]
 
@@ -177,7 +181,7 @@ class LinearLR(LRScheduler):
     def get_lr(self) -> list[Any]:
         if self.last_epoch == 0:
             return [rate * self.start_factor for rate in self._present()]
-        if self.last_epoch > self.total_iters:
+        if self._is_initial or self.last_epoch > self.total_iters:
             return self._present()
         ratio = self._factor(self.last_epoch) / self._factor(self.last_epoch - 1)
         return [rate * ratio for rate in self._present()]
@@ -198,7 +202,7 @@ class ExponentialLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        return self._present() if self.last_epoch == 0 else [rate * self.gamma for rate in self._present()]
+        return self._present() if self._is_initial else [rate * self.gamma for rate in self._present()]
 
     def _get_closed_form_lr(self) -> list[Any]:
         return [base * self.gamma**self.last_epoch for base in self.base_lrs]
@@ -214,7 +218,7 @@ class PolynomialLR(LRScheduler):
 
     def get_lr(self) -> list[Any]:
         step = self.last_epoch
-        if step == 0 or step > self.total_iters:
+        if self._is_initial or step > self.total_iters:
             return self._present()
         ratio = ((1.0 - step / self.total_iters) / (1.0 - (step - 1) / self.total_iters)) ** self.power
         return [rate * ratio for rate in self._present()]
@@ -243,8 +247,10 @@ class CosineAnnealingLR(LRScheduler):
 
     def get_lr(self) -> list[Any]:
         step, low = self.last_epoch, self.eta_min
-        if step == 0:
+        if self._is_initial:
             return self._present()
+        if self._step_count == 1 and step > 0:
+            return self._get_closed_form_lr()
         if (step - 1 - self.T_max) % (2 * self.T_max) == 0:
             # At the bottom the ratio below is 0 / 0: start up again from eta_min.
             rise = (1 - math.cos(math.pi / self.T_max)) / 2
@@ -280,15 +286,23 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
     def step(self, epoch: float | None = None) -> None:
         """Go on by one step, or to step `epoch`, which may be a fraction."""
-        epoch = self.last_epoch + 1 if epoch is None else epoch
-        if epoch < 0:
-            raise ValueError(f"Expected non-negative epoch, but got {epoch}")
-        self.T_cur, self.T_i = epoch, self.T_0  # type: ignore[assignment]
-        while self.T_cur >= self.T_i:
-            self.T_cur -= self.T_i
-            self.T_i *= self.T_mult
-            if self.T_mult == 1:
+        if epoch is None and self.last_epoch < 0:
+            epoch = 0
+        if epoch is None:
+            epoch = self.last_epoch + 1
+            self.T_cur += 1
+            if self.T_cur >= self.T_i:
                 self.T_cur %= self.T_i
+                self.T_i *= self.T_mult
+        else:
+            if epoch < 0:
+                raise ValueError(f"Expected non-negative epoch, but got {epoch}")
+            self.T_cur, self.T_i = epoch, self.T_0  # type: ignore[assignment]
+            if self.T_mult == 1:
+                self.T_cur %= self.T_0
+            while self.T_cur >= self.T_i:
+                self.T_cur -= self.T_i
+                self.T_i *= self.T_mult
         self.last_epoch = math.floor(epoch)
         self._step_count += 1
         for group, rate in zip(self.optimizer.param_groups, self.get_lr(), strict=True):
