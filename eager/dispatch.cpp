@@ -278,31 +278,31 @@ void applyUpdate(OpCode op, Operands operands, std::span<const Tensor> outs) {
   std::array<TensorMeta, 4> made;
   std::span<TensorMeta> results(made.data(), f.numResults);
   f.metaRule(f, metas.span, {}, results);
-  for (std::size_t i = 0; i < outs.size(); ++i)
-    if (!(made[i].shape == outs[i].shape()) || made[i].dtype != outs[i].dtype())
+  bool inPlace = true;
+  for (std::size_t i = 0; i < outs.size(); ++i) {
+    inPlace &= outs[i].defined() && outs[i].strides() == outs[0].strides();
+    if (outs[i].defined() && (!(made[i].shape == outs[i].shape()) || made[i].dtype != outs[i].dtype()))
       fail(f.name, ": expected a ", dtypeName(made[i].dtype), " tensor of shape ", shapeText(made[i].shape),
            " to update, but got ", dtypeName(outs[i].dtype()), " ", shapeText(outs[i].shape()));
+  }
+  std::array<Tensor, 4> values;
   if (Recorder* recorder = recorderFor(operands)) {
-    std::array<Tensor, 4> values;
     recorder->record(op, operands, {}, results, {values.data(), f.numResults});
-    for (std::size_t i = 0; i < outs.size(); ++i) recorder->recordWrite(outs[i], values[i]);
+    for (std::size_t i = 0; i < outs.size(); ++i)
+      if (outs[i].defined()) recorder->recordWrite(outs[i], values[i]);
+  } else if (inPlace) {
+    runPointwise(f, operands, {}, outs);
   } else {
-    bool sameLayout = true;
-    for (const Tensor& t : outs) sameLayout &= t.strides() == outs[0].strides();
-    if (sameLayout) {
-      runPointwise(f, operands, {}, outs);
-    } else {
-      std::array<Tensor, 4> values;
-      for (std::size_t i = 0; i < outs.size(); ++i) values[i] = makeEmpty(outs[i].shape(), outs[i].dtype());
-      runPointwise(f, operands, {}, {values.data(), outs.size()});
-      for (std::size_t i = 0; i < outs.size(); ++i) {
-        const Operand from[] = {values[i]};
-        runPointwise(facts(OpCode::clone), from, {}, {&outs[i], 1});
-      }
+    for (std::size_t i = 0; i < outs.size(); ++i) values[i] = makeEmpty(made[i].shape, made[i].dtype);
+    runPointwise(f, operands, {}, {values.data(), outs.size()});
+    for (std::size_t i = 0; i < outs.size(); ++i) {
+      if (!outs[i].defined()) continue;
+      const Operand from[] = {values[i]};
+      runPointwise(facts(OpCode::clone), from, {}, {&outs[i], 1});
     }
   }
   for (const Tensor& t : outs)
-    if (!t.impl()->untracked) ++t.impl()->storage->version;
+    if (t.defined() && !t.impl()->untracked) ++t.impl()->storage->version;
 }
 
 Tensor applyView(OpCode op, const Tensor& base, Dims shape, Dims strides, std::int64_t offset, Attrs attrs) {

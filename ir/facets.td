@@ -38,6 +38,8 @@ class Op<string n, string k, string p> {
   bit factory = 0;
   // The combiner of a reduction: Sum, Prod, Max, Min, Any, All.
   string combine = "";
+  // Updates of optimizers: the function of ir/schema/optimizer_updates.h that the bodies are.
+  string update = "";
   // The function of runtime/lib that runs a library operation.
   string function = n;
   // How tests make arguments, and the reference they compare with: names in tests/python/samples.py and of NumPy or
@@ -66,6 +68,18 @@ class Creation<string n, string p> : Op<n, "Creation", p> { let types = "Explici
 class View<string n, string p> : Op<n, "View", p> { let types = "First"; let samples = "view"; let reference = n; }
 class Library<string n, string p, string s> : Op<n, "Library", p> { let shape = s; let samples = "library"; }
 class Composite<string n, string p> : Op<n, "Composite", p> { let samples = "composite"; }
+// One step of an optimizer, by a formula of ir/schema/optimizer_updates.h: results replace the first operands, `replaced`;
+// then come the tensors it reads beside them, and numbers (0-d tensors or scalars). It takes part in no derivative: a step
+// that is to be differentiated evaluates the formula over tensors.
+class Update<string n, string f, list<string> replaced, list<string> tensors, list<string> numbers>
+    : Op<n, "Pointwise", !interleave(!listconcat(!foreach(t, !listconcat(replaced, tensors), "Tensor " # t),
+                                                 !foreach(x, numbers, "Operand " # x)), ", ")> {
+  let types = "Raw";
+  let update = f;
+  let numResults = !size(replaced);
+  let forms = ["hidden"];
+  let samples = "none";
+}
 
 // The derivative of `op` with respect to each tensor operand, in order; `(none)` where there is nothing to pass on.
 class Derivative<Op o, list<dag> ds> {

@@ -5,7 +5,7 @@ foreach n = [
   "identity", "isfinite", "isinf", "isnan", "le", "log", "log10", "log1p", "log2", "lt", "maximum", "minimum", "mul", "ne",
   "neg", "not_", "or_", "pow", "reciprocal", "relu", "remainder", "round", "rsqrt", "select", "sigmoid", "sign", "sin",
   "sinh", "softplus", "sqrt", "square", "sub", "tan", "tanh", "trunc", "xor_", "uniform", "normal", "random_integer",
-  "bernoulli", "fma", "adam_p", "adam_m", "adam_v", "adam_vmax", "sgd_p", "sgd_b", "where", "none", "zeros_like", "to",
+  "bernoulli", "fma", "where", "none", "zeros_like", "to",
   "silu", "clamp", "fmax", "fmin", "bitwise_not", "iota_like", "arange_value", "signbit", "copysign", "hypot",
   "gelu_grad", "relu_grad", "logical_and", "logical_not", "mul_scalar"
 ] in def ""#n : Fn;

@@ -1,86 +1,130 @@
 #include "eager/composites/optim.h"
 
+#include <array>
+
 #include "eager/dispatch.h"
 #include "eager/helpers.h"
 #include "eager/ops.h"
+#include "ir/schema/optimizer_updates.h"
 
 namespace tandem::ops {
 namespace {
 
-void checkLists(const char* op, std::size_t n, std::initializer_list<std::size_t> lengths) {
-  for (auto m : lengths)
-    if (m != n) fail<ValueError>(op, ": lists of different lengths: ", n, " and ", m);
+/// A tensor with operators: what the formulas ask of their values.
+struct Value {
+  Tensor t;
+};
+
+Operand operandOf(const Value& x) { return {x.t}; }
+Operand operandOf(double x) { return {x}; }
+
+template <class X>
+concept ValueOrNumber = std::is_same_v<X, Value> || std::is_arithmetic_v<X>;
+template <class X, class Y>
+concept ValueOperands = ValueOrNumber<X> && ValueOrNumber<Y> && (std::is_same_v<X, Value> || std::is_same_v<Y, Value>);
+
+template <class X, class Y>
+  requires ValueOperands<X, Y>
+Value operator+(const X& x, const Y& y) {
+  return {add(operandOf(x), operandOf(y))};
 }
-void checkPair(const char* op, const Tensor& p, const Tensor& g) {
-  if (!(p.shape() == g.shape()))
-    fail(op, ": parameter of shape ", shapeText(p.shape()), " and gradient of shape ", shapeText(g.shape()));
+template <class X, class Y>
+  requires ValueOperands<X, Y>
+Value operator-(const X& x, const Y& y) {
+  return {sub(operandOf(x), operandOf(y))};
 }
-/// Numbers in place of a power of a run-time or plain scalar, as 0-d float64 tensors where a step count takes part.
-Tensor biasCorrection(const Scalar& beta, const Tensor& step) {
-  return sub(1.0, pow(beta, toDType(step, DType::Float64)));
+template <class X, class Y>
+  requires ValueOperands<X, Y>
+Value operator*(const X& x, const Y& y) {
+  return {mul(operandOf(x), operandOf(y))};
+}
+template <class X, class Y>
+  requires ValueOperands<X, Y>
+Value operator/(const X& x, const Y& y) {
+  return {div(operandOf(x), operandOf(y))};
+}
+Value operator-(const Value& x) { return {neg(x.t)}; }
+Value operator<(const Value& x, const auto& y) { return {lt(x.t, operandOf(y))}; }
+Value operator>(const Value& x, const auto& y) { return {gt(x.t, operandOf(y))}; }
+Value eq(const Value& x, double y) { return {ops::eq(x.t, y)}; }
+Value ne(const Value& x, double y) { return {ops::ne(x.t, y)}; }
+Value select(const Value& c, const auto& x, const auto& y) { return {where(c.t, operandOf(x), operandOf(y))}; }
+Value fma(const Value& x, const Value& y, const Value& z) { return x * y + z; }
+Value sqrt(const Value& x) { return {ops::sqrt(x.t)}; }
+Value abs(const Value& x) { return {ops::abs(x.t)}; }
+Value maximum(const Value& x, const Value& y) { return {ops::maximum(x.t, y.t)}; }
+Value power(const auto& x, const Value& y) { return {pow(operandOf(x), operandOf(y))}; }
+Value in(const Value& x, const Value& n) { return {toDType(n.t, x.t.dtype())}; }
+
+Value element(const Operand& o) { return {o.tensor()}; }
+Value number(const Operand& o) {
+  return {o.isTensor() ? toDType(o.tensor(), DType::Float64) : mul(makeScalarTensor(1.0, DType::Float64), o)};
 }
 
-/// AMSGrad divides by the largest second moment so far, which the fused update does not keep.
-void amsgradStep(const Tensor& p, const Tensor& grad, const Tensor& m, const Tensor& v, const Tensor& largest,
-                 const Tensor& step, Scalar lr, Scalar beta1, Scalar beta2, Scalar eps, Scalar weightDecay,
-                 bool decoupled, bool maximize) {
-  Tensor g = maximize ? neg(grad) : grad;
-  bool decays = weightDecay.slot >= 0 || weightDecay.asDouble() != 0;
-  if (decays && decoupled) assign(p, sub(p, mul(mul(p, lr), weightDecay)));
-  if (decays && !decoupled) g = add(g, mul(p, weightDecay));
-  assign(m, add(m, mul(sub(g, m), sub(makeScalarTensor(1.0, m.dtype()), beta1))));
-  Tensor rest = sub(makeScalarTensor(1.0, v.dtype()), beta2);
-  assign(v, add(mul(v, beta2), mul(square(g), rest)));
-  assign(largest, maximum(largest, v));
-  Tensor root = toDType(sqrt(biasCorrection(beta2, step)), p.dtype());
-  Tensor rate = toDType(div(lr, biasCorrection(beta1, step)), p.dtype());
-  assign(p, sub(p, mul(rate, div(m, add(div(sqrt(largest), root), eps)))));
+template <std::size_t n>
+std::vector<Tensor> values(const std::array<Value, n>& results) {
+  std::vector<Tensor> out;
+  for (const auto& r : results) out.push_back(r.t);
+  return out;
+}
+
+/// The results of an update as operations with history.
+std::vector<Tensor> formulaOf(OpCode op, std::span<const Operand> v) {
+  switch (op) {
+#include "eager/updates.inc"
+  default:
+    fail<InternalError>(facts(op).name, " is no update");
+  }
+}
+
+std::size_t countOf(std::string_view name, std::span<const UpdateOperand> operands) {
+  std::size_t n = operands.front().each.size();
+  for (const auto& o : operands)
+    if (o.kind == UpdateOperand::Kind::Each && o.each.size() != n)
+      fail<ValueError>(name, ": lists of different lengths: ", n, " and ", o.each.size());
+  return n;
 }
 
 }  // namespace
 
-void sgdStep(std::span<const Tensor> params, std::span<const Tensor> grads, std::span<const Tensor> buffers, Scalar lr,
-             Scalar momentum, Scalar dampening, Scalar weightDecay, bool nesterov, bool maximize) {
-  checkLists("sgd_step", params.size(), {grads.size(), buffers.empty() ? params.size() : buffers.size()});
-  NoGrad noGrad;
-  for (std::size_t i = 0; i < params.size(); ++i) {
-    checkPair("sgd_step", params[i], grads[i]);
-    const Tensor& buffer = buffers.empty() ? grads[i] : buffers[i];
-    const Operand operands[] = {params[i],
-                                grads[i],
-                                buffer,
-                                lr,
-                                momentum,
-                                dampening,
-                                weightDecay,
-                                Scalar(nesterov ? 1 : 0),
-                                Scalar(maximize ? 1 : 0)};
-    const Tensor outs[] = {params[i], buffer};
-    applyUpdate(OpCode::sgd_update, operands, {outs, buffers.empty() ? 1U : 2U});
-  }
-}
-
-void adamStep(std::span<const Tensor> params, std::span<const Tensor> grads, std::span<const Tensor> firstMoments,
-              std::span<const Tensor> secondMoments, std::span<const Tensor> largest, std::span<const Tensor> steps,
-              Scalar lr, Scalar beta1, Scalar beta2, Scalar eps, Scalar weightDecay, bool decoupled, bool maximize) {
-  std::size_t n = params.size();
-  checkLists(
-      "adam_step", n,
-      {grads.size(), firstMoments.size(), secondMoments.size(), steps.size(), largest.empty() ? n : largest.size()});
-  NoGrad noGrad;
+void optimizerStep(OpCode op, std::span<const UpdateOperand> operands, bool differentiable) {
+  using Kind = UpdateOperand::Kind;
+  const OpFacts& f = facts(op);
+  TANDEM_CHECK(!operands.empty() && operands.front().kind == Kind::Each, f.name);
+  const std::size_t n = countOf(f.name, operands);
+  // State that is not kept is read as the parameter, which the formula then does not use.
+  std::size_t last = f.numResults;
+  while (operands[last - 1].kind == Kind::Absent) --last;
+  std::vector<Operand> row(operands.size());
+  std::vector<Tensor> outs(last);
   for (std::size_t i = 0; i < n; ++i) {
-    checkPair("adam_step", params[i], grads[i]);
-    applyInto(steps[i], OpCode::add, {steps[i], 1});
-    if (!largest.empty()) {
-      amsgradStep(params[i], grads[i], firstMoments[i], secondMoments[i], largest[i], steps[i], lr, beta1, beta2, eps,
-                  weightDecay, decoupled, maximize);
+    const Tensor& param = operands.front().each[i];
+    for (std::size_t k = 0; k < operands.size(); ++k) {
+      const auto& o = operands[k];
+      row[k] = o.kind == Kind::Each     ? Operand(o.each[i])
+               : o.kind == Kind::Absent ? Operand(param)
+               : o.tensor.defined()     ? Operand(o.tensor)
+                                        : Operand(o.scalar);
+      if (row[k].isTensor() && row[k].tensor().numel() != 1 && !(row[k].tensor().shape() == param.shape()))
+        fail(f.name, ": parameter of shape ", shapeText(param.shape()), ", but operand ", k, " of shape ",
+             shapeText(row[k].tensor().shape()));
+    }
+    if (differentiable) {
+      // What derivatives read must outlive the writes.
+      std::vector<Tensor> before;
+      before.reserve(last);
+      for (std::size_t k = 0; k < last; ++k)
+        if (operands[k].kind == Kind::Each) row[k] = before.emplace_back(clone(operands[k].each[i]));
+      for (std::size_t k = 0; k < operands.size(); ++k)
+        if (operands[k].kind == Kind::Absent) row[k] = row[0];
+      const std::vector<Tensor> results = formulaOf(op, row);
+      for (std::size_t k = 0; k < last; ++k)
+        if (operands[k].kind == Kind::Each) assign(operands[k].each[i], results[k]);
       continue;
     }
-    const Operand operands[] = {
-        params[i], grads[i],    firstMoments[i],           secondMoments[i],        steps[i], lr, beta1, beta2,
-        eps,       weightDecay, Scalar(decoupled ? 1 : 0), Scalar(maximize ? 1 : 0)};
-    const Tensor outs[] = {params[i], firstMoments[i], secondMoments[i]};
-    applyUpdate(OpCode::adam_update, operands, outs);
+    for (std::size_t k = 0; k < last; ++k)
+      if (operands[k].kind == Kind::Each) outs[k] = operands[k].each[i];
+    applyUpdate(op, row, outs);
   }
 }
 

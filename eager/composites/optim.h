@@ -1,20 +1,27 @@
-// Optimizer steps over lists of tensors: one operation each, one kernel a parameter.
+// One step of an optimizer over lists of tensors: one operation a parameter, by its record in ir/ops/optim.td.
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "eager/tensor.h"
+#include "ir/schema/op_table.h"
 
 namespace tandem::ops {
 
-/// params -= lr * direction, in place, with `buffers` (empty without momentum) updated first.
-/// All lists are of one length; tensors at one place have one shape and dtype.
-void sgdStep(std::span<const Tensor> params, std::span<const Tensor> grads, std::span<const Tensor> buffers, Scalar lr,
-             Scalar momentum, Scalar dampening, Scalar weightDecay, bool nesterov, bool maximize);
+/// An operand of an update: a tensor for each parameter, one number or 0-d tensor for all, or nothing (state that this
+/// optimizer does not keep, whose result is not wanted).
+struct UpdateOperand {
+  enum class Kind : std::uint8_t { Each, All, Absent };
+  Kind kind = Kind::Absent;
+  std::vector<Tensor> each;  // Each
+  Tensor tensor;             // All: a tensor of one element, or
+  Scalar scalar;             // a number, if it is not defined
+};
 
-/// One step of Adam (`decoupled`: AdamW). `steps` are 0-d float32 and count up first; `largest` (AMSGrad) may be empty.
-void adamStep(std::span<const Tensor> params, std::span<const Tensor> grads, std::span<const Tensor> firstMoments,
-              std::span<const Tensor> secondMoments, std::span<const Tensor> largest, std::span<const Tensor> steps,
-              Scalar lr, Scalar beta1, Scalar beta2, Scalar eps, Scalar weightDecay, bool decoupled, bool maximize);
+/// Runs the update `op` (a record of ir/ops/optim.td) for every parameter: results replace the first operands in place,
+/// without history, or with it if `differentiable`. Tensors at one place have one shape and dtype (Error); lists of one
+/// length (ValueError).
+void optimizerStep(OpCode op, std::span<const UpdateOperand> operands, bool differentiable);
 
 }  // namespace tandem::ops

@@ -196,11 +196,31 @@ def body_expr(op: Op, node) -> str:
     return f"v[{[p.name for p in op.operands].index(node[1:])}]"
 
 
+def formula(op: Op, element: str, number: str) -> str:
+    """A call of an update's formula: operands `v[i]` wrapped as elements of tensors or as numbers."""
+    args = (element if p.type == "Tensor" else number for p in op.operands)
+    return f"updates::{op.update}({', '.join(a.format(f'v[{i}]') for i, a in enumerate(args))})"
+
+
+def updates(ops: list[Op]) -> str:
+    """The formulas of the updates over tensors, for the steps that are differentiated."""
+    cases = ""
+    for op in ops:
+        if op.update:
+            cases += f"  case OpCode::{op.code}: return values({formula(op, 'element({})', 'number({})')});\n"
+    return f"{HEAD}{cases}"
+
+
 def bodies(ops: list[Op]) -> str:
     cases, reduces = [], []
     for op in ops:
         if op.kind == "Reduction":
             reduces.append(f"    case OpCode::{op.code}: return ReduceKind::{op.combine};\n")
+        if op.update:
+            cases.append(
+                f"    case OpCode::{op.code}: return {formula(op, 'math::element(b, {})', 'math::number(b, {})')}"
+            )
+            cases.append("[static_cast<std::size_t>(result)].v;\n")
         if not op.body:
             continue
         if len(op.body) == 1:

@@ -161,13 +161,15 @@ def check(op: Op) -> None:
         bad("has no summary")
     if not op.samples:
         bad("has no samples")
-    if op.kind in ("Pointwise", "Random", "Creation") and len(op.body) != op.numResults:
+    if op.kind in ("Pointwise", "Random", "Creation") and not op.update and len(op.body) != op.numResults:
         bad(f"has {len(op.body)} bodies for {op.numResults} results")
     if op.kind == "Reduction" and op.combine not in ("Sum", "Prod", "Max", "Min", "Any", "All"):
         bad("has no combiner")
     if op.kind == "Library" and not op.shape:
         bad("has no shape rule")
-    if not op.composite and not op.has_derivative:
+    if op.update and (op.body or op.has_derivative):
+        bad("is an update: its bodies are its formula, and it has no derivative")
+    if not op.composite and not op.update and not op.has_derivative:
         bad("has no derivative statement (Derivative, Rule or NotDifferentiable in ir/ops/derivatives.td)")
     if op.composite and op.has_derivative:
         bad("is composite and has a derivative: it follows from what it is made of")

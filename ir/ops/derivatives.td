@@ -60,8 +60,6 @@ def : Derivative<Clone, [(identity $g)]>;
 def : Derivative<To, [(identity $g)]>;
 def : Derivative<Where, [(none), (where $condition, $g, 0), (where $condition, 0, $g)]>;
 def : Derivative<Fma, [(identity $g), (mul $g, $tensor2), (mul $g, $tensor1)]>;
-def : NotDifferentiable<SgdStep>;
-def : NotDifferentiable<AdamStep>;
 
 foreach o = [Eq, Ne, Lt, Le, Gt, Ge, LogicalAnd, LogicalOr, LogicalXor, LogicalNot, BitwiseAnd, BitwiseOr, BitwiseXor,
              BitwiseNot, IsNan, IsInf, IsFinite] in

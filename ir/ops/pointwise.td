@@ -56,19 +56,3 @@ def Clone : Pointwise<"clone", "First", "Operand input"> { let summary = "A copy
 def To : Pointwise<"to", "Explicit", "Operand input, dtype dtype"> { let summary = "Elements converted to `dtype`."; let body = [(cast $input, $type)]; let forms = ["hidden"]; let samples = "none"; }
 def Where : Pointwise<"where", "Select", "Tensor condition, Operand input, Operand other"> { let summary = "`input` where `condition` holds, `other` elsewhere."; let body = [(select $condition, $input, $other)]; let forms = ["function"]; let samples = "where"; let reference = "where"; }
 def Fma : Pointwise<"addcmul_unit", "Promote", "Operand input, Operand tensor1, Operand tensor2"> { let summary = "input + tensor1 * tensor2, rounded twice."; let body = [(add $input, (mul $tensor1, $tensor2))]; let forms = ["hidden"]; let samples = "none"; }
-
-// Optimizer updates: one pass over the parameter and its state. Formulas: Kingma and Ba 2015 (Adam); Loshchilov and
-// Hutter 2019 (decoupled weight decay); momentum as in Sutskever et al. 2013 with PyTorch's convention.
-def SgdStep : Pointwise<"sgd_update", "Raw", "Tensor param, Tensor grad, Tensor buffer, Scalar lr, Scalar momentum, Scalar dampening, Scalar weight_decay, Scalar nesterov, Scalar maximize"> {
-  let summary = "One step of gradient descent with momentum: new parameter and momentum buffer.";
-  let body = [(sgd_p $param, $grad, $buffer, $lr, $momentum, $dampening, $weight_decay, $nesterov, $maximize),
-              (sgd_b $param, $grad, $buffer, $lr, $momentum, $dampening, $weight_decay, $nesterov, $maximize)];
-  let numResults = 2; let results = "(Tensor, Tensor)"; let forms = ["hidden"]; let samples = "none";
-}
-def AdamStep : Pointwise<"adam_update", "Raw", "Tensor param, Tensor grad, Tensor exp_avg, Tensor exp_avg_sq, Tensor step, Scalar lr, Scalar beta1, Scalar beta2, Scalar eps, Scalar weight_decay, Scalar decoupled, Scalar maximize"> {
-  let summary = "One step of Adam or AdamW after `step` steps: new parameter and moment estimates.";
-  let body = [(adam_p $param, $grad, $exp_avg, $exp_avg_sq, $step, $lr, $beta1, $beta2, $eps, $weight_decay, $decoupled, $maximize),
-              (adam_m $param, $grad, $exp_avg, $beta1, $weight_decay, $decoupled, $maximize),
-              (adam_v $param, $grad, $exp_avg_sq, $beta2, $weight_decay, $decoupled, $maximize)];
-  let numResults = 3; let results = "(Tensor, Tensor, Tensor)"; let forms = ["hidden"]; let samples = "none";
-}

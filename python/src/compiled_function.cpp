@@ -69,12 +69,13 @@ struct ContainerGuard {
 struct ScalarSource {
   PyRef holder;  // dict
   PyRef name;
-  Py_ssize_t item;  // of a tuple in that place; -1: the value itself
+  Py_ssize_t item;  // of a tuple or list in that place; -1: the value itself
 
+  static bool isItems(PyObject* v) { return PyTuple_Check(v) || PyList_Check(v); }
   [[nodiscard]] Scalar read() const {
     PyObject* v = PyDict_GetItemWithError(holder.get(), name.get());
     if (v != nullptr && item >= 0)
-      v = PyTuple_Check(v) && item < PyTuple_GET_SIZE(v) ? PyTuple_GET_ITEM(v, item) : nullptr;
+      v = isItems(v) && item < PySequence_Fast_GET_SIZE(v) ? PySequence_Fast_GET_ITEM(v, item) : nullptr;
     double d = v != nullptr ? PyFloat_AsDouble(v) : -1;
     if (v == nullptr || PyErr_Occurred() != nullptr) {
       PyErr_Clear();
@@ -84,6 +85,12 @@ struct ScalarSource {
   }
 };
 
+/// Whether a number of a container (a momentum) is zero, which decided what was traced.
+struct ZeroGuard {
+  ScalarSource number;
+  bool zero;
+};
+
 struct Entry {
   std::shared_ptr<lazy::CompiledTrace> trace;
   ResultTree results;
@@ -91,6 +98,7 @@ struct Entry {
   std::vector<ItemsGuard> collections;
   std::vector<ContainerGuard> containers;
   std::vector<ScalarSource> scalars;
+  std::vector<ZeroGuard> zeros;
   std::vector<PyRef> alive;
   std::uint64_t epochSeen = 0;
 
@@ -107,6 +115,8 @@ struct Entry {
       if (!g.holds()) return false;
     for (const auto& g : collections)
       if (!g.holds()) return false;
+    for (const auto& g : zeros)
+      if ((g.number.read().asDouble() == 0) != g.zero) return false;
     for (const auto& [number, value] : trace->guardedScalars)
       if (scalarAt(call, number).bits() != value.bits()) return false;
     return trace->fits(call.tensors);
@@ -139,6 +149,7 @@ struct PyCompiled {
 struct ActiveTrace {
   lazy::Tracer* tracer;
   std::vector<ScalarSource> sources;
+  std::vector<ZeroGuard> zeros;
   std::vector<Scalar> values;
   std::vector<PyRef> proxies;
   std::vector<PyRef> hooks;
@@ -217,7 +228,7 @@ PyRef traceOnce(Function& f, const CallSignature& call, PyObject* const* args, P
       if (call.tensors[i].impl()->storage.get() == restart.storage) f.whole.insert(i);
     return {};
   }
-  ActiveTrace active{tracer.get(), {}, {}, {}, {}};
+  ActiveTrace active{tracer.get(), {}, {}, {}, {}, {}};
   std::vector<PyObject*> proxies;
   for (const Scalar& s : call.scalars) {
     Scalar slot = tracer->scalar(s.asDouble());
@@ -265,6 +276,7 @@ PyRef traceOnce(Function& f, const CallSignature& call, PyObject* const* args, P
   std::vector<Scalar> scalars = call.scalars;
   scalars.insert(scalars.end(), active.values.begin(), active.values.end());
   entry.scalars = std::move(active.sources);
+  entry.zeros = std::move(active.zeros);
   bool hooksHold = std::ranges::any_of(active.hooks, [&](const PyRef& hook) { return holdsTraced(hook.get()); });
   entry.trace = tracer->finish(outputs, scalars, hooksHold);
   readGuards(found.get(), entry);
@@ -413,7 +425,7 @@ PyObject* bumpEpoch(PyObject*, PyObject*) {
 }
 
 PyObject* runtimeScalarAt(PyObject* holder, PyObject* name, Py_ssize_t item, PyObject* value) {
-  if (!PyFloat_Check(value)) return Py_NewRef(value);
+  if (!PyFloat_Check(value) && !PyLong_Check(value)) return Py_NewRef(value);
   for (std::size_t i = 0; i < activeTrace->sources.size(); ++i) {
     const ScalarSource& s = activeTrace->sources[i];
     if (s.holder.get() != holder || s.item != item) continue;
@@ -421,7 +433,8 @@ PyObject* runtimeScalarAt(PyObject* holder, PyObject* name, Py_ssize_t item, PyO
     if (same == 1)
       return Py_NewRef(activeTrace->proxies[activeTrace->proxies.size() - activeTrace->sources.size() + i].get());
   }
-  double d = PyFloat_AS_DOUBLE(value);
+  double d = PyFloat_AsDouble(value);
+  if (d == -1 && PyErr_Occurred() != nullptr) throw PythonError();
   Scalar slot = activeTrace->tracer->scalar(d);
   activeTrace->sources.push_back({PyRef::borrow(holder), PyRef::borrow(name), item});
   activeTrace->values.emplace_back(d);
@@ -429,21 +442,39 @@ PyObject* runtimeScalarAt(PyObject* holder, PyObject* name, Py_ssize_t item, PyO
   return Py_NewRef(activeTrace->proxies.back().get());
 }
 
-/// _runtime_scalar(holder, name): holder[name]; while a function is traced, a float in it as a run-time scalar that is
-/// read again at every call.
+/// args[0][args[1]], borrowed.
+PyObject* itemOf(const char* function, PyObject* const* args, Py_ssize_t n) {
+  if (n != 2 || !PyDict_Check(args[0])) fail<TypeError>(function, " takes a dict and a key");
+  PyObject* value = PyDict_GetItemWithError(args[0], args[1]);
+  if (value == nullptr) {
+    if (PyErr_Occurred() == nullptr) PyErr_SetObject(PyExc_KeyError, args[1]);
+    throw PythonError();
+  }
+  return value;
+}
+
+/// _runtime_is_zero(holder, name): holder[name] == 0; a function that is being traced depends on the answer.
+PyObject* runtimeIsZero(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  return guarded([&]() -> PyObject* {
+    PyRef value = PyRef::borrow(itemOf("_runtime_is_zero", args, n));
+    double d = PyFloat_AsDouble(value.get());
+    if (d == -1 && PyErr_Occurred() != nullptr) throw PythonError();
+    if (activeTrace != nullptr && activeRecorder == &activeTrace->tracer->session())
+      activeTrace->zeros.push_back({{PyRef::borrow(args[0]), PyRef::borrow(args[1]), -1}, d == 0});
+    return PyBool_FromLong(d == 0 ? 1 : 0);
+  });
+}
+
+/// _runtime_scalar(holder, name): holder[name]; while a function is traced, a number in it (or in a tuple there) as a
+/// run-time scalar that is read again at every call.
 PyObject* runtimeScalar(PyObject*, PyObject* const* args, Py_ssize_t n) {
   return guarded([&]() -> PyObject* {
-    if (n != 2 || !PyDict_Check(args[0])) fail<TypeError>("_runtime_scalar takes a dict and a key");
-    PyObject* value = PyDict_GetItemWithError(args[0], args[1]);
-    if (value == nullptr) {
-      if (PyErr_Occurred() == nullptr) PyErr_SetObject(PyExc_KeyError, args[1]);
-      throw PythonError();
-    }
+    PyObject* value = itemOf("_runtime_scalar", args, n);
     if (activeTrace == nullptr || activeRecorder != &activeTrace->tracer->session()) return Py_NewRef(value);
-    if (!PyTuple_CheckExact(value)) return runtimeScalarAt(args[0], args[1], -1, value);
-    PyRef out(checked(PyTuple_New(PyTuple_GET_SIZE(value))));
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(value); ++i)
-      PyTuple_SET_ITEM(out.get(), i, runtimeScalarAt(args[0], args[1], i, PyTuple_GET_ITEM(value, i)));
+    if (!ScalarSource::isItems(value)) return runtimeScalarAt(args[0], args[1], -1, value);
+    PyRef out(checked(PyTuple_New(PySequence_Fast_GET_SIZE(value))));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(out.get()); ++i)
+      PyTuple_SET_ITEM(out.get(), i, runtimeScalarAt(args[0], args[1], i, PySequence_Fast_GET_ITEM(value, i)));
     return out.release();
   });
 }
@@ -451,6 +482,8 @@ PyObject* runtimeScalar(PyObject*, PyObject* const* args, Py_ssize_t n) {
 PyMethodDef functions[] = {{"_bump_epoch", bumpEpoch, METH_NOARGS, "Says that some module or optimizer changed."},
                            {"_runtime_scalar", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&runtimeScalar)),
                             METH_FASTCALL, "An entry of a dict, as a run-time scalar while a function is traced."},
+                           {"_runtime_is_zero", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&runtimeIsZero)),
+                            METH_FASTCALL, "Is an entry of a dict zero? A traced function depends on the answer."},
                            {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "python/src/float_proxy.h"
 #include "python/src/generator.h"
 #include "python/src/lazy_bindings.h"
+#include "python/src/optim_bindings.h"
 #include "python/src/py_tensor.h"
 #include "runtime/base/long_work.h"
 
@@ -39,6 +40,7 @@ PyMODINIT_FUNC PyInit__C() {
     initModuleFunctions(module.get());
     initGenerated(module.get());
     initLazy(module.get());
+    initOptim(module.get());
     tandem::LongWork::enter = releaseGil;
     tandem::LongWork::leave = takeGil;
     return module.release();

@@ -369,7 +369,18 @@ def fits(written: tandem.Tensor, result: tandem.Tensor) -> bool:
 
 # Records that Python does not show, and what runs them: a visible operation, or a test as file::name.
 COVERED = {
+    "adadelta_update": "test_optim.py::test_other_optimizers",
+    "adagrad_update": "test_optim.py::test_other_optimizers",
     "adam_update": "test_optim.py::test_adam",
+    "adamax_update": "test_optim.py::test_other_optimizers",
+    "asgd_rates_update": "test_optim.py::test_other_optimizers",
+    "asgd_update": "test_optim.py::test_other_optimizers",
+    "count_update": "test_optim.py::test_state_creation_bumps_the_version",
+    "nadam_product_update": "test_optim.py::test_other_optimizers",
+    "nadam_update": "test_optim.py::test_other_optimizers",
+    "radam_update": "test_optim.py::test_other_optimizers",
+    "rmsprop_update": "test_optim.py::test_other_optimizers",
+    "rprop_update": "test_optim.py::test_other_optimizers",
     "sgd_update": "test_optim.py::test_sgd",
     "addcmul_unit": "addcmul",
     "alias": "test_operations.py::test_detach_is_an_alias",

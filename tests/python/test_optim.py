@@ -138,6 +138,23 @@ def _adamax(p, g, s, t, lr):
     return p - lr / (1 - 0.9**t) * s["m"] / s["u"]
 
 
+def _rprop(p, g, s, t, lr):
+    turn = np.sign(g * s.get("g", 0 * g))
+    s["h"] = np.clip(s.get("h", lr + 0 * g) * np.where(turn > 0, 1.5, np.where(turn < 0, 0.3, 1.0)), 1e-3, 0.05)
+    s["g"] = np.where(turn < 0, 0.0, g)
+    return p - np.sign(s["g"]) * s["h"]
+
+
+def _asgd(p, g, s, t, lr):
+    eta, mu = s.get("eta", lr), s.get("mu", 1.0)
+    g = g + 0.1 * p
+    p = p * (1 - 0.02 * eta) - eta * g
+    s["ax"] = p if mu == 1 else s["ax"] + mu * (p - s["ax"])
+    # The state keeps both rates in float32.
+    s["eta"], s["mu"] = np.float32(lr / (1 + 0.02 * lr * t) ** 0.6), np.float32(1 / max(1, t - 8))
+    return p
+
+
 def _nadam(p, g, s, t, lr):
     p = p * (1 - lr * 0.1)
     mu, following = 0.9 * (1 - 0.5 * 0.96 ** (t * 4e-3)), 0.9 * (1 - 0.5 * 0.96 ** ((t + 1) * 4e-3))
@@ -169,6 +186,8 @@ def _radam(p, g, s, t, lr):
         ("Adamax", {}, _adamax),
         ("NAdam", {"weight_decay": 0.1, "decoupled_weight_decay": True}, _nadam),
         ("RAdam", {}, _radam),
+        ("Rprop", {"etas": (0.3, 1.5), "step_sizes": (1e-3, 0.05)}, _rprop),
+        ("ASGD", {"weight_decay": 0.1, "lambd": 0.02, "alpha": 0.6, "t0": 8.0}, _asgd),
     ],
     ids=lambda v: v if isinstance(v, str) else "",
 )
@@ -244,7 +263,10 @@ def test_step_hooks():
     assert log == ["pre", "post", "pre"]
 
 
-@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "RMSprop", "NAdam", "RAdam", "Adagrad", "Adadelta", "Adamax"])
+EVERY = ["SGD", "Adam", "AdamW", "RMSprop", "NAdam", "RAdam", "Adagrad", "Adadelta", "Adamax", "Rprop", "ASGD"]
+
+
+@pytest.mark.parametrize("name", EVERY)
 def test_state_dict_continues_a_run(name):
     options = {"lr": 0.01, "momentum": 0.9} if name == "SGD" else {"lr": 0.01}
 
@@ -337,6 +359,7 @@ def test_one_cycle():
     schedule = S.OneCycleLR(optimizer, 1.0, total_steps=10)
     assert optimizer.param_groups[0]["betas"][0] == 0.95
     for _ in range(10):
+        optimizer.step()
         schedule.step()
     with pytest.raises(ValueError, match="Tried to step 11 times"):
         schedule.step()

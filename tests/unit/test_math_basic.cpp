@@ -258,13 +258,11 @@ TEST(BasicMath, Ramp) {
 TEST(OptimMath, SgdFollowsItsFormula) {
   B b;
   const double p = 0.5, g = 0.25, buf = 2, lr = 0.125, momentum = 0.5, damp = 0.25, decay = 0.5;
-  const auto num = [](double x) { return B::make(x); };
+  const auto num = [&](double x) { return math::number(b, B::make(x)); };
   const auto step = [&](double m, double nesterov) {
-    const auto arg =
-        std::array{num(p), num(g), num(buf), num(lr), num(m), num(damp), num(decay), num(nesterov), num(0)};
-    return std::array{
-        B::get<double>(math::sgd_p(b, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5], arg[6], arg[7], arg[8])),
-        B::get<double>(math::sgd_b(b, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5], arg[6], arg[7], arg[8]))};
+    const auto out =
+        updates::sgd(num(p), num(buf), num(g), num(lr), num(m), num(damp), num(decay), num(nesterov), num(0));
+    return std::array{B::get<double>(out[0].v), B::get<double>(out[1].v)};
   };
   const double grad = g + decay * p, newBuf = momentum * buf + (1 - damp) * grad;
   EXPECT_EQ(step(momentum, 0), (std::array{p - lr * newBuf, newBuf}));
@@ -275,19 +273,20 @@ TEST(OptimMath, SgdFollowsItsFormula) {
 TEST(OptimMath, AdamFollowsItsFormula) {
   B b;
   const double p = 0.5, g = 0.25, m = 0.125, v = 0.75, lr = 0.01, b1 = 0.9, b2 = 0.999, eps = 1e-8, decay = 0.1;
-  const auto num = [](double x) { return B::make(x); };
+  const auto num = [&](double x) { return math::number(b, B::make(x)); };
   for (double decoupled : {0.0, 1.0}) {
-    const double grad = -g + (decoupled == 0 ? decay * p : 0), start = decoupled == 0 ? p : p * (1 - lr * decay);
-    const double wantM = m + (1 - b1) * (grad - m), wantV = b2 * v + (1 - b2) * grad * grad;
-    const double wantP = start - lr / (1 - std::pow(b1, 3)) * wantM / (std::sqrt(wantV / (1 - std::pow(b2, 3))) + eps);
-    const auto one = num(1), dec = num(decoupled);
-    const auto newM = math::adam_m(b, num(p), num(g), num(m), num(b1), num(decay), dec, one);
-    const auto newV = math::adam_v(b, num(p), num(g), num(v), num(b2), num(decay), dec, one);
-    const auto newP = math::adam_p(b, num(p), num(g), num(m), num(v), B::make(3.0f), num(lr), num(b1), num(b2),
-                                   num(eps), num(decay), dec, one);
-    EXPECT_NEAR(B::get<double>(newM), wantM, 1e-15);
-    EXPECT_NEAR(B::get<double>(newV), wantV, 1e-15);
-    EXPECT_NEAR(B::get<double>(newP), wantP, 1e-15);
+    for (double amsgrad : {0.0, 1.0}) {
+      const double grad = -g + (decoupled == 0 ? decay * p : 0), start = decoupled == 0 ? p : p * (1 - lr * decay);
+      const double wantM = m + (1 - b1) * (grad - m), wantV = b2 * v + (1 - b2) * grad * grad;
+      const double most = amsgrad == 0 ? wantV : std::max(wantV, 2.0);
+      const double wantP = start - lr / (1 - std::pow(b1, 3)) * wantM / (std::sqrt(most / (1 - std::pow(b2, 3))) + eps);
+      const auto out = updates::adam(num(p), num(m), num(v), num(2), num(g), math::number(b, B::make(3.0f)), num(lr),
+                                     num(b1), num(b2), num(eps), num(decay), num(amsgrad), num(decoupled), num(1));
+      EXPECT_NEAR(B::get<double>(out[0].v), wantP, 1e-15);
+      EXPECT_NEAR(B::get<double>(out[1].v), wantM, 1e-15);
+      EXPECT_NEAR(B::get<double>(out[2].v), wantV, 1e-15);
+      EXPECT_EQ(B::get<double>(out[3].v), most == 2.0 ? 2.0 : B::get<double>(out[2].v));
+    }
   }
 }
 

@@ -1,15 +1,22 @@
 """`tandem.optim`: optimizers and learning rate schedules."""
 
-from tandem.optim import lr_scheduler
-from tandem.optim.adagrad import Adadelta, Adagrad
-from tandem.optim.adam import Adam
-from tandem.optim.adam_variants import Adamax, NAdam, RAdam
-from tandem.optim.adamw import AdamW
+from tandem.optim import lr_scheduler, swa_utils
+from tandem.optim.adadelta import Adadelta
+from tandem.optim.adagrad import Adagrad
+from tandem.optim.adam import Adam, AdamW
+from tandem.optim.adamax import Adamax
+from tandem.optim.asgd import ASGD
+from tandem.optim.lbfgs import LBFGS
+from tandem.optim.nadam import NAdam
 from tandem.optim.optimizer import Optimizer
+from tandem.optim.radam import RAdam
 from tandem.optim.rmsprop import RMSprop
+from tandem.optim.rprop import Rprop
 from tandem.optim.sgd import SGD
 
 __all__ = [
+    "ASGD",
+    "LBFGS",
     "SGD",
     "Adadelta",
     "Adagrad",
@@ -20,5 +27,7 @@ __all__ = [
     "Optimizer",
     "RAdam",
     "RMSprop",
+    "Rprop",
     "lr_scheduler",
+    "swa_utils",
 ]

@@ -1,15 +1,13 @@
 """`Optimizer`: parameter groups with their hyperparameters, and a state for each parameter.
 
-A subclass creates state in `_init_state`, bumps the version when it does, and updates in `step`. Floats of a group that
-reach arithmetic are read through `scalar(group, name)`, so that a compiled step takes them as run-time scalars.
+A subclass creates state, bumps the version when it does, and updates in `step`; `_group_step.py` has what most of them
+share.
 """
 
 from __future__ import annotations
 
 import copy
 import functools
-import itertools
-import operator
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -19,7 +17,7 @@ from tandem import Tensor
 from tandem.nn.hooks import RemovableHandle
 from tandem.utils._version import bump
 
-__all__ = ["Optimizer"]
+__all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
 
 class _Required:
@@ -30,60 +28,32 @@ class _Required:
 required = _Required()
 
 
-def scalar(group: dict[str, Any], name: str) -> Any:
-    """The hyperparameter `name` for arithmetic: its value, or a proxy of it while a function is being compiled.
-
-    Never compare or convert the result; structural choices read `group[name]` itself.
-    """
-    return tandem._C._runtime_scalar(group, name)
+_global_pre_hooks: OrderedDict[int, Any] = OrderedDict()
+_global_post_hooks: OrderedDict[int, Any] = OrderedDict()
 
 
-def check_at_least_zero(**values: Any) -> None:
-    """ValueError for the first value below zero, named in words as PyTorch names it."""
-    for name, value in values.items():
-        if isinstance(value, Tensor):
-            continue
-        if not value >= 0.0:
-            raise ValueError(f"Invalid {name.replace('_', ' ') if name != 'weight_decay' else name} value: {value}")
+def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Call `hook(optimizer, args, kwargs)` before each step of every optimizer; it may return new arguments."""
+    return _add_hook(_global_pre_hooks, hook)
 
 
-def check_lr(lr: Any) -> None:
-    """ValueError for a negative learning rate, or for a tensor of more than one element."""
-    if isinstance(lr, Tensor):
-        if lr.numel() != 1:
-            raise ValueError("Tensor lr must be 1-element")
-    elif not lr >= 0.0:
-        raise ValueError(f"Invalid learning rate: {lr}")
+def register_optimizer_step_post_hook(hook: Callable[..., None]) -> RemovableHandle:
+    """Call `hook(optimizer, args, kwargs)` after each step of every optimizer."""
+    return _add_hook(_global_post_hooks, hook)
 
 
-def check_betas(betas: Any) -> None:
-    """ValueError for a decay rate outside [0, 1)."""
-    for i, beta in enumerate(betas):
-        if not isinstance(beta, Tensor) and not 0.0 <= beta < 1.0:
-            raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+def _add_hook(hooks: OrderedDict[int, Any], hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+    handle = RemovableHandle(hooks)
+    hooks[handle.id] = hook
+    if prepend:
+        hooks.move_to_end(handle.id, last=False)
+    return handle
 
 
-def check_modes(differentiable: bool, **implementations: bool | None) -> None:
-    """Check the arguments that choose an implementation: there is one, so only contradictions matter.
-
-    Steps are single operations already (`foreach`, `fused`), can be compiled (`capturable`), and have no derivative.
-    """
-    if differentiable:
-        raise ValueError("differentiable=True: an optimizer's step has no derivative; write the update with tensors")
-    if implementations.get("foreach") and implementations.get("fused"):
-        raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
-
-
-def with_gradients(params: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
-    """Those of `params` that have a gradient, and their gradients."""
-    grads = list(map(_grad, params))
-    if any(map(operator.is_, grads, itertools.repeat(None))):
-        params = [p for p, g in zip(params, grads, strict=True) if g is not None]
-        grads = [g for g in grads if g is not None]
-    return params, grads
-
-
-_grad = operator.attrgetter("grad")
+def single_element(name: str, value: Any) -> None:
+    """ValueError for a hyperparameter that is a tensor of more than one element."""
+    if isinstance(value, Tensor) and value.numel() != 1:
+        raise ValueError(f"Tensor {name} must be 1-element")
 
 
 class Optimizer:
@@ -110,8 +80,12 @@ class Optimizer:
         [0.5]
     """
 
+    # State that is one number of its own precision: a count of steps.
+    scalar_state = frozenset({"step"})
+
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:
         self._version = 0
+        self._step_was_called = False  # for the schedules' warning about the order of calls
         self.defaults = defaults
         self.state: defaultdict[Any, Any] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
@@ -151,6 +125,14 @@ class Optimizer:
         self.__dict__.setdefault("_version", 0)
         if "_step_pre_hooks" not in self.__dict__:
             self._make_hook_dicts()
+        # What an older version did not save: options that were added, counts of steps as numbers.
+        for group in self.param_groups:
+            for name, default in self.__dict__.get("defaults", {}).items():
+                if default is not required:
+                    group.setdefault(name, default)
+        for state in self.state.values():
+            if isinstance(state, dict) and isinstance(state.get("step"), (int, float)):
+                state["step"] = tandem.tensor(float(state["step"]), dtype=tandem.float32)
         bump(self)
 
     def __repr__(self) -> str:
@@ -207,7 +189,9 @@ class Optimizer:
                 if set_to_none:
                     param.grad = None
                 elif param.grad is not None:
-                    param.grad = param.grad.detach().zero_()
+                    if param.grad.requires_grad:
+                        param.grad = param.grad.detach()
+                    param.grad.zero_()
 
     # --- steps ------------------------------------------------------------------------------------------------------
 
@@ -220,18 +204,6 @@ class Optimizer:
             return None
         with tandem.enable_grad():
             return closure()
-
-    def _init_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        """The first state of `param`; a subclass with state defines it."""
-        return {}
-
-    def _state_of(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        """The state of `param`, created when it is first asked for."""
-        state = self.state[param]
-        if not state:
-            state.update(self._init_state(param, group))
-            bump(self)
-        return state
 
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook(optimizer, args, kwargs)` before each step; it may return `(new_args, new_kwargs)`."""
@@ -258,12 +230,8 @@ class Optimizer:
         return self._add_hook(self._load_post_hooks, hook, prepend)
 
     def _add_hook(self, hooks: OrderedDict[int, Any], hook: Callable[..., Any], prepend: bool = False) -> Any:
-        handle = RemovableHandle(hooks)
-        hooks[handle.id] = hook
-        if prepend:
-            hooks.move_to_end(handle.id, last=False)
         bump(self)
-        return handle
+        return _add_hook(hooks, hook, prepend)
 
     # --- state ------------------------------------------------------------------------------------------------------
 
@@ -309,7 +277,7 @@ class Optimizer:
         state: defaultdict[Any, Any] = defaultdict(dict)
         for key, value in state_dict["state"].items():
             param = owners.get(key)
-            state[key if param is None else param] = _adapt(value, param)
+            state[key if param is None else param] = _adapt(value, param, self.scalar_state)
         # The dicts and lists of the groups stay the same objects: schedulers and compiled functions hold them.
         for group, packed in zip(groups, saved, strict=True):
             params = group["params"]
@@ -317,23 +285,22 @@ class Optimizer:
                 packed["param_names"] = group["param_names"]
             group.clear()
             group.update(packed, params=params)
-        self.state = state
-        bump(self)
+        self.__setstate__({"state": state, "param_groups": groups})
         for hook in self._load_post_hooks.values():
             hook(self)
 
 
-def _adapt(value: Any, param: Tensor | None, name: str = "") -> Any:
-    """A copy of saved state on the device and in the floating dtype of its parameter; step counts keep theirs."""
+def _adapt(value: Any, param: Tensor | None, scalars: frozenset[str], name: str = "") -> Any:
+    """A copy of saved state on the device and in the floating dtype of its parameter; `scalars` keep their dtype."""
     if isinstance(value, Tensor):
-        if param is None or name == "step":
+        if param is None or name in scalars:
             return value.clone()
         dtype = param.dtype if param.is_floating_point() else value.dtype
         return value.to(device=param.device, dtype=dtype, copy=True)
     if isinstance(value, dict):
-        return {key: _adapt(v, param, key) for key, v in value.items()}
+        return {key: _adapt(v, param, scalars, key) for key, v in value.items()}
     if isinstance(value, (list, tuple)):
-        return type(value)(_adapt(v, param, name) for v in value)
+        return type(value)(_adapt(v, param, scalars, name) for v in value)
     return copy.deepcopy(value)
 
 
@@ -343,9 +310,10 @@ def _with_step_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(step)
     def run(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
-        if not self._step_pre_hooks and not self._step_post_hooks:
+        self._step_was_called = True
+        if not (self._step_pre_hooks or self._step_post_hooks or _global_pre_hooks or _global_post_hooks):
             return step(self, *args, **kwargs)
-        for hook in list(self._step_pre_hooks.values()):
+        for hook in [*_global_pre_hooks.values(), *self._step_pre_hooks.values()]:
             replaced = hook(self, args, kwargs)
             if replaced is not None:
                 if not (isinstance(replaced, tuple) and len(replaced) == 2):
@@ -354,7 +322,7 @@ def _with_step_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
                     )
                 args, kwargs = replaced
         result = step(self, *args, **kwargs)
-        for hook in list(self._step_post_hooks.values()):
+        for hook in [*self._step_post_hooks.values(), *_global_post_hooks.values()]:
             hook(self, args, kwargs)
         return result
 

@@ -1,0 +1,296 @@
+"""Steps of every optimizer in every mode, differentiated, with rates as tensors; options and hooks; L-BFGS."""
+
+import numpy as np
+import pytest
+from compiling import Net, counting, vector
+from conftest import assert_same_bits
+
+import tandem
+from tandem import nn, optim
+
+# Options that reach every branch of the updates.
+CASES = {
+    "SGD": {"lr": 0.1, "momentum": 0.9, "dampening": 0.1, "weight_decay": 0.01},
+    "Nesterov": {"lr": 0.1, "momentum": 0.9, "nesterov": True, "maximize": True},
+    "Adam": {"lr": 0.01, "weight_decay": 0.1, "amsgrad": True},
+    "AdamW": {"lr": 0.01, "weight_decay": 0.1},
+    "Adamax": {"lr": 0.01, "weight_decay": 0.1},
+    "NAdam": {"lr": 0.01, "weight_decay": 0.1, "decoupled_weight_decay": True},
+    "RAdam": {"lr": 0.01, "betas": (0.8, 0.9)},
+    "RMSprop": {"lr": 0.01, "momentum": 0.9},
+    "Centered": {"lr": 0.01, "centered": True},
+    "Adagrad": {"lr": 0.1, "lr_decay": 0.1, "weight_decay": 0.1},
+    "Adadelta": {"lr": 1.0, "weight_decay": 0.1},
+    "Rprop": {"lr": 0.01},
+    "ASGD": {"lr": 0.1, "t0": 2.0, "lambd": 0.01},
+}
+KINDS = {"Nesterov": "SGD", "Centered": "RMSprop"}
+DATA = [(tandem.randn(16, 6), tandem.randint(0, 3, (16,))) for _ in range(3)]
+
+
+def make(case, params, **options):
+    return getattr(optim, KINDS.get(case, case))(params, **{**CASES[case], **options})
+
+
+def train(case, mode, steps=7):
+    """Parameters and state after some steps under a schedule, and how often the Python of a step ran."""
+    tandem.manual_seed(3)
+    net = Net()
+    optimizer = make(case, net.parameters())
+    schedule = optim.lr_scheduler.StepLR(optimizer, 2, 0.5)
+
+    def step(x, y):
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(net(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    go = counting(step) if mode == "compile" else step
+    for i in range(steps):
+        if mode == "lazy":
+            with tandem.lazy():
+                go(*DATA[i % 3])
+        else:
+            go(*DATA[i % 3])
+        schedule.step()
+    state = optimizer.state_dict()["state"]
+    values = [p.detach() for p in net.parameters()] + [v for s in state.values() for v in s.values()]
+    return values, getattr(go, "runs", 0)
+
+
+@pytest.mark.parametrize("mode", ["lazy", "compile"])
+@pytest.mark.parametrize("case", CASES)
+def test_modes_agree(case, mode):
+    eager, _ = train(case, "eager")
+    other, runs = train(case, mode)
+    assert runs <= 3, "a new rate is no new trace"
+    assert len(eager) == len(other)
+    for a, b in zip(eager, other, strict=True):
+        assert_same_bits(a, b)
+
+
+def test_a_compiled_step_reads_every_number_again():
+    w = nn.Parameter(vector(1, 2))
+    optimizer = optim.SGD([w], lr=1)
+    w.grad = vector(1, 1)
+    step = counting(optimizer.step)
+    for _ in range(3):
+        step()
+    runs = step.runs
+    group = optimizer.param_groups[0]
+    group["lr"] = 2
+    step()
+    assert w.tolist() == [-4, -3] and step.runs == runs
+    group["maximize"] = True
+    step()
+    assert w.tolist() == [-2, -1] and step.runs == runs
+    group["momentum"] = 0.5  # from none to some: there are buffers now
+    for _ in range(3):
+        step()
+    with_buffers = step.runs
+    group["momentum"] = 0.25
+    step()
+    assert runs < with_buffers == step.runs
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_rates_as_tensors(case):
+    a, b = nn.Parameter(vector(1, -2)), nn.Parameter(vector(1, -2))
+    lr = tandem.tensor([CASES[case]["lr"]], dtype=tandem.float64)
+    plain, other = make(case, [a]), make(case, [b], lr=lr)
+    step = counting(other.step)
+    for i in range(5):
+        a.grad, b.grad = vector(i, 0.5), vector(i, 0.5)
+        plain.step()
+        step()
+        plain.param_groups[0]["lr"] *= 0.5
+        lr.mul_(0.5)
+    assert_same_bits(a.detach(), b.detach())
+    assert step.runs <= 3
+
+
+def test_numbers_and_their_checks():
+    w = [nn.Parameter(vector(1))]
+    with pytest.raises(ValueError, match="Tensor lr must be 1-element"):
+        optim.Adagrad(w, lr=vector(1, 2))
+    with pytest.raises(ValueError, match="betas must be either both floats or both Tensors"):
+        optim.Adam(w, betas=(tandem.tensor(0.9), 0.99))
+    with pytest.raises(ValueError, match="lr as a Tensor is not supported for capturable=False and foreach=True"):
+        optim.Adam(w, lr=tandem.tensor(0.1), foreach=True)
+    for options, text in [
+        ({"fused": True, "differentiable": True}, "`fused` does not support `differentiable`"),
+        ({"fused": True, "foreach": True}, "`fused` and `foreach` cannot be `True` together."),
+    ]:
+        with pytest.raises(RuntimeError, match=text):
+            optim.Adam(w, **options)
+    for name, options, text in [
+        ("Rprop", {"etas": (1.5, 0.5)}, "Invalid eta values: 1.5, 0.5"),
+        ("Adadelta", {"rho": 1.5}, "Invalid rho value: 1.5"),
+        ("Adagrad", {"eps": -1}, "Invalid epsilon value: -1"),
+        ("NAdam", {"momentum_decay": -1}, "Invalid momentum_decay value: -1"),
+        ("RMSprop", {"alpha": -1}, "Invalid alpha value: -1"),
+        ("ASGD", {"weight_decay": -1}, "Invalid weight_decay value: -1"),
+    ]:
+        with pytest.raises(ValueError, match=text):
+            getattr(optim, name)(w, **options)
+    for case in CASES:
+        make(case, w, foreach=True, differentiable=False)
+    assert list(optim.AdamW(w, fused=True, capturable=True).defaults.items())[:2] == [
+        ("lr", 1e-3),
+        ("betas", (0.9, 0.999)),
+    ]
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if c not in ("Rprop", "ASGD")])
+def test_steps_can_be_differentiated(case):
+    """With respect to where the parameter starts and to the rate, against central differences."""
+
+    def loss(start, lr):
+        p = start.clone()
+        p.retain_grad()
+        optimizer = make(case, [p], lr=lr, differentiable=True)
+        for _ in range(3):
+            p.grad = p.clone() ** 3 + start
+            optimizer.step()
+        return (p * p).sum()
+
+    start = tandem.tensor([1.0, -2.0, 0.5], dtype=tandem.float64, requires_grad=True)
+    lr = tandem.tensor(0.05, dtype=tandem.float64, requires_grad=True)
+    assert tandem.autograd.gradcheck(loss, (start, lr), eps=1e-5, atol=2e-3, rtol=2e-3)
+
+
+def test_the_state_has_pytorchs_names():
+    names = {
+        "SGD": ["momentum_buffer"],
+        "Adam": ["exp_avg", "exp_avg_sq", "max_exp_avg_sq", "step"],
+        "Adamax": ["exp_avg", "exp_inf", "step"],
+        "NAdam": ["exp_avg", "exp_avg_sq", "mu_product", "step"],
+        "RMSprop": ["momentum_buffer", "square_avg", "step"],
+        "Centered": ["grad_avg", "square_avg", "step"],
+        "Adagrad": ["step", "sum"],
+        "Adadelta": ["acc_delta", "square_avg", "step"],
+        "Rprop": ["prev", "step", "step_size"],
+        "ASGD": ["ax", "eta", "mu", "step"],
+    }
+    for case, expected in names.items():
+        w = nn.Parameter(vector(1, 2))
+        w.grad = vector(1, 1)
+        optimizer = make(case, [w])
+        optimizer.step()
+        assert sorted(optimizer.state[w]) == expected
+        assert optimizer.state_dict()["param_groups"][0]["params"] == [0]
+    w.grad = vector(1, 1)
+    plain = optim.SGD([w], lr=0.1)
+    plain.step()
+    assert plain.state_dict()["state"] == {}
+
+
+def test_a_state_of_an_older_version_loads():
+    w = nn.Parameter(vector(1, 2))
+    optimizer = optim.AdamW([w])
+    state = {"step": 3, "exp_avg": vector(0, 0), "exp_avg_sq": vector(1, 1)}
+    optimizer.load_state_dict({"state": {0: state}, "param_groups": [{"lr": 0.5, "betas": (0.9, 0.99), "params": [0]}]})
+    group = optimizer.param_groups[0]
+    assert group["maximize"] is False and group["decoupled_weight_decay"] is True and group["eps"] == 1e-8
+    w.grad = vector(1, 1)
+    optimizer.step()
+    assert optimizer.state[w]["step"].item() == 4
+
+
+def test_hooks_of_all_optimizers():
+    from tandem.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+    w = nn.Parameter(vector(1))
+    w.grad = vector(1)
+    a, b, log = optim.SGD([w]), optim.Adam([w]), []
+    handles = [
+        register_optimizer_step_pre_hook(lambda o, args, kwargs: log.append(("pre", type(o).__name__))),
+        register_optimizer_step_post_hook(lambda o, args, kwargs: log.append(("post", type(o).__name__))),
+    ]
+    a.step(), b.step()
+    for handle in handles:
+        handle.remove()
+    a.step()
+    assert log == [("pre", "SGD"), ("post", "SGD"), ("pre", "Adam"), ("post", "Adam")]
+
+
+def test_zero_grad_keeps_the_tensor():
+    w = nn.Parameter(vector(1, 2))
+    w.grad = kept = vector(3, 4)
+    optim.SGD([w]).zero_grad(set_to_none=False)
+    assert w.grad is kept and kept.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("dtype", [tandem.float16, tandem.bfloat16, tandem.float64])
+@pytest.mark.parametrize("case", CASES)
+def test_other_dtypes_and_layouts(case, dtype):
+    start = tandem.arange(12, dtype=tandem.float32).reshape(3, 4) / 8 - 0.5
+    w = nn.Parameter(start.to(dtype).t())
+    empty = nn.Parameter(tandem.zeros(0, 3, dtype=dtype))
+    optimizer = make(case, [w, empty])
+    flat = nn.Parameter(start.to(dtype).t().contiguous())
+    other = make(case, [flat])
+    for _ in range(3):
+        w.grad, flat.grad = (w.detach() * 0.5).contiguous(), flat.detach() * 0.5
+        empty.grad = tandem.zeros_like(empty)
+        optimizer.step()
+        other.step()
+    assert_same_bits(w.detach().contiguous(), flat.detach())
+    assert w.dtype == dtype and bool(tandem.isfinite(w).all()) and not tandem.equal(w.detach(), start.to(dtype).t())
+
+
+# ---- L-BFGS ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("search", [None, "strong_wolfe"])
+@pytest.mark.parametrize("mode", ["eager", "lazy", "compile"])
+def test_lbfgs_finds_the_minimum(search, mode):
+    x = nn.Parameter(tandem.tensor([-1.2, 1.0], dtype=tandem.float64))
+    optimizer = optim.LBFGS([x], lr=1.0 if search else 0.02, max_iter=60, tolerance_change=1e-14, line_search_fn=search)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = 100 * (x[1] - x[0] ** 2) ** 2 + (1 - x[0]) ** 2 if search else ((x - 1) ** 4).sum() + (x**2).sum()
+        loss.backward()
+        return loss
+
+    used = tandem.compile(closure) if mode == "compile" else closure
+    first = None
+    for _ in range(5):
+        if mode == "lazy":
+            with tandem.lazy():
+                loss = optimizer.step(used)
+        else:
+            loss = optimizer.step(used)
+        first = loss.item() if first is None else first
+    state = optimizer.state_dict()["state"][0]
+    assert state["func_evals"] >= state["n_iter"] and closure().item() < first
+    if search:
+        np.testing.assert_allclose(x.tolist(), [1, 1], atol=1e-6)
+
+
+def test_lbfgs_errors_and_state():
+    a, b = nn.Parameter(vector(1)), nn.Parameter(vector(2))
+    with pytest.raises(ValueError, match="doesn't support per-parameter options"):
+        optim.LBFGS([{"params": [a]}, {"params": [b]}])
+    with pytest.raises(RuntimeError, match="only 'strong_wolfe' is supported"):
+        optim.LBFGS([a], line_search_fn="golden").step(lambda: a.sum())
+
+    def run(param, optimizer, steps):
+        def closure():
+            optimizer.zero_grad()
+            loss = ((param - 3) ** 4).sum()
+            loss.backward()
+            return loss
+
+        for _ in range(steps):
+            optimizer.step(closure)
+
+    first = optim.LBFGS([a], max_iter=2)
+    run(a, first, 2)
+    c = nn.Parameter(a.detach().clone())
+    second = optim.LBFGS([c], max_iter=2)
+    second.load_state_dict(first.state_dict())
+    run(a, first, 2), run(c, second, 2)
+    assert_same_bits(a.detach(), c.detach())
