@@ -1,7 +1,7 @@
 """Data sets, samplers, collation and the loader."""
 
 import warnings
-from collections import namedtuple
+from collections import OrderedDict, defaultdict, namedtuple
 
 import numpy as np
 import pytest
@@ -125,7 +125,7 @@ def test_collate():
     assert data.default_collate([True, False]).dtype == tandem.bool
     with pytest.raises(RuntimeError, match="equal size"):
         data.default_collate([[1, 2], [1]])
-    with pytest.raises(TypeError, match="found object"):
+    with pytest.raises(TypeError, match="found <class 'object'>"):
         data.default_collate([object()])
 
 
@@ -160,3 +160,88 @@ def test_workers_warn_once_and_work(monkeypatch):
 def test_loader_argument_errors(options, text):
     with pytest.raises(ValueError, match=text):
         data.DataLoader(Squares(3), **options)
+
+
+def test_collate_keeps_types_of_containers():
+    class Words(list):
+        def __init__(self, items, language="en"):
+            super().__init__(items)
+            self.language = language
+
+    out = data.default_collate([Words([1, 2], "de"), Words([3, 4], "de")])
+    assert type(out) is Words and out.language == "de" and [t.tolist() for t in out] == [[1, 3], [2, 4]]
+    counts = data.default_collate([defaultdict(int, a=1), defaultdict(int, a=2)])
+    assert type(counts) is defaultdict and counts["a"].tolist() == [1, 2] and counts["b"] == 0
+    ordered = data.default_collate([OrderedDict(b=1.0, a="x")] * 2)
+    assert type(ordered) is OrderedDict and list(ordered) == ["b", "a"] and ordered["a"] == ["x", "x"]
+    converted = data.default_convert({"a": (np.ones(2), "s"), "b": [np.float32(1)]})
+    assert converted["a"][0].tolist() == [1, 1] and converted["a"][1] == "s" and converted["b"][0].item() == 1
+
+
+def test_subsets_and_stacks_fetch_many_at_once():
+    class Many(Squares):
+        asked = []
+
+        def __getitems__(self, indices):
+            self.asked.append(indices)
+            return [self[i] for i in indices]
+
+    part = data.Subset(Many(9), [8, 3, 1])
+    assert [i.tolist() for _, i in data.DataLoader(part, batch_size=2)] == [[8, 3], [1]]
+    assert Many.asked == [[8, 3], [1]]
+    stacked = data.StackDataset(x=Many(4), y=[5, 6, 7, 8])
+    batch = next(iter(data.DataLoader(stacked, batch_size=3)))
+    assert batch["x"][1].tolist() == [0, 1, 2] and batch["y"].tolist() == [5, 6, 7]
+    assert [t.tolist() for t in next(iter(data.DataLoader(data.StackDataset([1, 2], [3, 4]), 2)))] == [[1, 2], [3, 4]]
+
+    class Wrong(Squares):
+        def __getitems__(self, indices):
+            return []
+
+    with pytest.raises(ValueError, match="Expected 2, got 0"):
+        next(iter(data.DataLoader(data.StackDataset(Wrong(2), [1, 2]), 2)))
+
+    class Flipped(data.Subset):
+        def __getitem__(self, index):
+            return -self.dataset[self.indices[index]]
+
+    with pytest.raises(NotImplementedError, match="Flipped overrides __getitem__ but not __getitems__"):
+        Flipped([1, 2], [0])
+
+
+@pytest.mark.parametrize("drop_last", [False, True])
+@pytest.mark.parametrize(("count", "replicas"), [(10, 2), (11, 3), (2, 5), (7, 1)])
+def test_distributed_shares(count, replicas, drop_last):
+    shares = [data.DistributedSampler(range(count), replicas, rank, drop_last=drop_last) for rank in range(replicas)]
+    for sampler in shares:
+        sampler.set_epoch(3)
+    drawn = [list(sampler) for sampler in shares]
+    assert [len(d) for d in drawn] == [len(s) for s in shares] == [len(shares[0])] * replicas
+    every = [i for d in drawn for i in d]
+    assert {*every} <= {*range(count)}
+    if drop_last:
+        assert len({*every}) == len(every) == count // replicas * replicas
+    else:
+        assert {*every} == {*range(count)} and len(every) - count < replicas or count < replicas
+    again = list(shares[0])
+    shares[0].set_epoch(4)
+    assert again == drawn[0] and (count < 7 or list(shares[0]) != again)
+    plain = data.DistributedSampler(range(5), num_replicas=2, rank=1, shuffle=False)
+    assert list(plain) == [1, 3, 0]
+
+
+def test_distributed_sampler_errors():
+    with pytest.raises(RuntimeError, match="Requires distributed package"):
+        data.DistributedSampler(range(3))
+    with pytest.raises(ValueError, match=r"Invalid rank 2, rank should be in the interval \[0, 1\]"):
+        data.DistributedSampler(range(3), 2, 2)
+
+
+def test_a_loader_is_fixed_once_made():
+    loader = data.DataLoader(range(4), batch_size=2, pin_memory=True, worker_init_fn=print)
+    with pytest.raises(ValueError, match="batch_size attribute should not be set after DataLoader is initialized"):
+        loader.batch_size = 3
+    loader.worker_init_fn = None
+    assert data.DataLoader[int] is not None
+    with pytest.raises(ValueError, match="num_samples should be a positive integer value, but got num_samples=0"):
+        data.DataLoader([], shuffle=True)

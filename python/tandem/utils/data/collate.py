@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import copy
+from collections.abc import Mapping, MutableMapping, MutableSequence, Sequence
 from typing import Any
 
 import tandem
@@ -37,18 +38,17 @@ def default_collate(batch: list[Any]) -> Any:
     if isinstance(first, (str, bytes)):
         return batch
     if isinstance(first, Mapping):
-        collated = {key: default_collate([sample[key] for sample in batch]) for key in first}
-        return collated if type(first) is dict else _rebuilt(first, collated)
+        return _mapping_like(first, {key: default_collate([sample[key] for sample in batch]) for key in first})
     if isinstance(first, tuple) and hasattr(first, "_fields"):
         return type(first)(*(default_collate(list(column)) for column in zip(*batch, strict=True)))
     if isinstance(first, Sequence):
         if any(len(sample) != len(first) for sample in batch):
             raise RuntimeError("each element in list of batch should be of equal size")
         columns = [list(column) for column in zip(*batch, strict=True)]
-        return [tuple(c) if isinstance(c[0], (str, bytes)) else default_collate(c) for c in columns]
+        collated = [tuple(c) if isinstance(c[0], (str, bytes)) else default_collate(c) for c in columns]
+        return collated if isinstance(first, tuple) else _sequence_like(first, collated)
     raise TypeError(
-        "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found "
-        f"{type(first).__name__}"
+        f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {type(first)}"
     )
 
 
@@ -59,17 +59,40 @@ def default_convert(data: Any) -> Any:
     if isinstance(data, (np.ndarray, np.generic)) and data.dtype.kind in "biuf":
         return tandem.as_tensor(data)
     if isinstance(data, Mapping):
-        return _rebuilt(data, {key: default_convert(value) for key, value in data.items()})
+        return _mapping_like(data, {key: default_convert(value) for key, value in data.items()})
     if isinstance(data, tuple) and hasattr(data, "_fields"):
         return type(data)(*(default_convert(value) for value in data))
-    if isinstance(data, (list, tuple)):
+    if isinstance(data, tuple):
         return [default_convert(value) for value in data]
+    if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
+        return _sequence_like(data, [default_convert(value) for value in data])
     return data
 
 
-def _rebuilt(like: Mapping[Any, Any], values: dict[Any, Any]) -> Any:
-    """`values` as the type of `like`, or as a dict if that type does not take one."""
+def _mapping_like(like: Mapping[Any, Any], values: dict[Any, Any]) -> Any:
+    """`values` as the type of `like`, with its other attributes where it can be changed; a dict if that fails."""
+    if type(like) is dict:
+        return values
     try:
+        if isinstance(like, MutableMapping):
+            clone = copy.copy(like)
+            clone.update(values)
+            return clone
+        return type(like)(values)  # type: ignore[call-arg]
+    except TypeError:
+        return values
+
+
+def _sequence_like(like: Sequence[Any], values: list[Any]) -> Any:
+    """`values` as the type of `like`, with its other attributes where it can be changed; a list if that fails."""
+    if type(like) is list:
+        return values
+    try:
+        if isinstance(like, MutableSequence):
+            clone = copy.copy(like)
+            for i, value in enumerate(values):
+                clone[i] = value
+            return clone
         return type(like)(values)  # type: ignore[call-arg]
     except TypeError:
         return values

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import tandem
 from tandem.utils.data.collate import default_collate, default_convert
-from tandem.utils.data.dataset import Dataset, IterableDataset, TensorDataset
+from tandem.utils.data.dataset import IterableDataset, TensorDataset, fetch
 from tandem.utils.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 
 __all__ = ["DataLoader"]
 
 _warned_about_workers = False
+_FIXED = frozenset({"batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"})
+T_co = TypeVar("T_co", covariant=True)
 
 
-class DataLoader:
+class DataLoader(Generic[T_co]):
     """Iterates over batches of `dataset`.
 
     Args:
@@ -95,6 +97,12 @@ class DataLoader:
         self.persistent_workers = persistent_workers
         batches = batch_sampler is not None or (iterable and batch_size is not None)
         self.collate_fn = collate_fn or (default_collate if batches else default_convert)
+        self._is_made = True
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _FIXED and "_is_made" in self.__dict__:
+            raise ValueError(f"{name} attribute should not be set after {type(self).__name__} is initialized")
+        super().__setattr__(name, value)
 
     def __iter__(self) -> Iterator[Any]:
         if isinstance(self.dataset, IterableDataset):
@@ -103,7 +111,7 @@ class DataLoader:
             return (self.collate_fn(self.dataset[index]) for index in self.sampler)
         if type(self.dataset) is TensorDataset and self.collate_fn is default_collate:
             return self._tensor_batches(self.dataset)
-        return (self.collate_fn(self._fetch(indices)) for indices in self.batch_sampler)
+        return (self.collate_fn(fetch(self.dataset, indices)) for indices in self.batch_sampler)
 
     def __len__(self) -> int:
         if isinstance(self.dataset, IterableDataset):
@@ -112,12 +120,6 @@ class DataLoader:
                 return count
             return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
         return len(self.sampler if self.batch_sampler is None else self.batch_sampler)  # type: ignore[arg-type]
-
-    def _fetch(self, indices: list[int]) -> list[Any]:
-        many: Dataset[Any] = self.dataset
-        if getattr(many, "__getitems__", None):
-            return many.__getitems__(indices)
-        return [many[index] for index in indices]
 
     def _tensor_batches(self, dataset: TensorDataset) -> Iterator[Any]:
         """The same batches as stacking sample by sample gives, by one lookup a tensor."""

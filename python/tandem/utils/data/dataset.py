@@ -100,6 +100,13 @@ class StackDataset(Dataset[Any]):
             return {name: d[index] for name, d in self.datasets.items()}
         return tuple(d[index] for d in self.datasets)
 
+    def __getitems__(self, indices: list[int]) -> list[Any]:
+        """The samples at `indices`, each data set asked for all of them at once where it can be."""
+        if isinstance(self.datasets, dict):
+            columns = [fetch(d, indices) for d in self.datasets.values()]
+            return [dict(zip(self.datasets, sample, strict=True)) for sample in zip(*columns, strict=True)]
+        return list(zip(*(fetch(d, indices) for d in self.datasets), strict=True))
+
     def __len__(self) -> int:
         return self._length
 
@@ -157,14 +164,34 @@ class Subset(Dataset[T_co]):
     def __init__(self, dataset: Dataset[T_co], indices: Sequence[int]) -> None:
         self.dataset = dataset
         self.indices = indices
+        own = type(self)
+        if own.__getitem__ is not Subset.__getitem__ and own.__getitems__ is Subset.__getitems__:
+            raise NotImplementedError(
+                f"{own.__name__} overrides __getitem__ but not __getitems__, which a loader calls. Override it too, "
+                "for instance as `def __getitems__(self, indices): return [self[i] for i in indices]`."
+            )
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, list):
             return self.dataset[[self.indices[i] for i in index]]
         return self.dataset[self.indices[index]]
 
+    def __getitems__(self, indices: list[int]) -> list[T_co]:
+        """The samples at `indices` of this subset, fetched at once where the data set can."""
+        return fetch(self.dataset, [self.indices[i] for i in indices])
+
     def __len__(self) -> int:
         return len(self.indices)
+
+
+def fetch(dataset: Any, indices: list[int]) -> list[Any]:
+    """The samples at `indices`: at once by `__getitems__`, if the data set has it, else one by one."""
+    if not callable(getattr(dataset, "__getitems__", None)):
+        return [dataset[i] for i in indices]
+    samples = dataset.__getitems__(indices)
+    if len(samples) != len(indices):
+        raise ValueError(f"Nested dataset's output size mismatch. Expected {len(indices)}, got {len(samples)}")
+    return samples
 
 
 def random_split(dataset: Dataset[T_co], lengths: Sequence[int | float], generator: Any = None) -> list[Subset[T_co]]:
