@@ -3,8 +3,9 @@
 from tandem.optim import lr_scheduler, swa_utils
 from tandem.optim.adadelta import Adadelta
 from tandem.optim.adagrad import Adagrad
-from tandem.optim.adam import Adam, AdamW
+from tandem.optim.adam import Adam
 from tandem.optim.adamax import Adamax
+from tandem.optim.adamw import AdamW
 from tandem.optim.asgd import ASGD
 from tandem.optim.lbfgs import LBFGS
 from tandem.optim.nadam import NAdam

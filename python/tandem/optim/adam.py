@@ -1,4 +1,4 @@
-"""Adam and AdamW."""
+"""Adam."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import tandem
 from tandem import Tensor
 from tandem.optim._group_step import GroupOptimizer, GroupStep, checked, scalars
 
-__all__ = ["Adam", "AdamW"]
+__all__ = ["Adam"]
 
 
 class Adam(GroupOptimizer):
@@ -57,38 +57,3 @@ class Adam(GroupOptimizer):
         moments = step["exp_avg"], step["exp_avg_sq"], step.has("max_exp_avg_sq")
         options = "lr", "betas", "eps", "weight_decay", "amsgrad", "decoupled_weight_decay", "maximize"
         step.run("adam_update", step.params, *moments, step.grads, step["step"], *scalars(group, *options))
-
-
-class AdamW(Adam):
-    """Adam with decoupled weight decay (https://arxiv.org/abs/1711.05101): p is scaled by 1 - lr * weight_decay first.
-
-    Example:
-        >>> import tandem
-        >>> net = tandem.nn.Linear(2, 1)
-        >>> optimizer = tandem.optim.AdamW(net.parameters(), lr=1e-3)
-        >>> net(tandem.ones(1, 2)).sum().backward()
-        >>> optimizer.step()
-    """
-
-    def __init__(
-        self,
-        params: Iterable[Any],
-        lr: float | Tensor = 1e-3,
-        betas: tuple[float | Tensor, float | Tensor] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 1e-2,
-        amsgrad: bool = False,
-        *,
-        maximize: bool = False,
-        foreach: bool | None = None,
-        capturable: bool = False,
-        differentiable: bool = False,
-        fused: bool | None = None,
-    ) -> None:
-        options = {k: v for k, v in locals().items() if k not in ("self", "__class__")}
-        super().__init__(**options, decoupled_weight_decay=True)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        for group in self.param_groups:
-            group["decoupled_weight_decay"] = True
