@@ -1,6 +1,7 @@
 // dtype, device and Size objects.
 #include "python/src/convert.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 
@@ -87,6 +88,9 @@ PyObject* newDevice(const char* name, std::size_t length, int index) {
   return reinterpret_cast<PyObject*>(self);
 }
 
+// Names that programs choose from after asking what there is.
+constexpr std::string_view deviceTypes[] = {"cpu", "cuda", "xpu", "mps", "hpu", "xla", "mtia", "meta"};
+
 PyObject* deviceNew(PyTypeObject*, PyObject* args, PyObject* kwargs) {
   static const char* const keywords[] = {"type", "index", nullptr};
   PyObject* type;
@@ -96,6 +100,7 @@ PyObject* deviceNew(PyTypeObject*, PyObject* args, PyObject* kwargs) {
   }
   return guarded([&]() -> PyObject* {
     if (isDevice(type)) return Py_NewRef(type);
+    if (PyLong_Check(type)) fail("Cannot access accelerator device when none is available.");
     const char* text = PyUnicode_Check(type) ? PyUnicode_AsUTF8(type) : nullptr;
     if (text == nullptr) fail<TypeError>("device(): argument 'type' must be str, not ", Py_TYPE(type)->tp_name);
     std::string_view name = text;
@@ -107,8 +112,8 @@ PyObject* deviceNew(PyTypeObject*, PyObject* args, PyObject* kwargs) {
       index = std::stoi(digits);
       name = name.substr(0, colon);
     }
-    if (name != "cpu" && name != "cuda" && name != "meta" && name != "mps") {
-      fail("Expected one of cpu, cuda, mps, meta device type at start of device string: ", text);
+    if (std::ranges::find(deviceTypes, name) == std::end(deviceTypes)) {
+      fail("Expected one of cpu, cuda, xpu, mps, hpu, xla, mtia, meta device type at start of device string: ", text);
     }
     return newDevice(name.data(), name.size(), index);
   });
@@ -146,7 +151,19 @@ PyObject* deviceReduce(PyObject* self, PyObject*) {
   return Py_BuildValue("O(O)", deviceType, text.get());
 }
 
-PyMethodDef deviceMethods[] = {{"__reduce__", deviceReduce, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
+/// `with device:` makes tensors there; there is one device, so that it only refuses others.
+PyObject* deviceEnter(PyObject* self, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    checkDevice(self);
+    return Py_NewRef(self);
+  });
+}
+PyObject* deviceExit(PyObject*, PyObject*) { Py_RETURN_NONE; }
+
+PyMethodDef deviceMethods[] = {{"__reduce__", deviceReduce, METH_NOARGS, nullptr},
+                               {"__enter__", deviceEnter, METH_NOARGS, "A block whose tensors are made here."},
+                               {"__exit__", deviceExit, METH_VARARGS, nullptr},
+                               {nullptr, nullptr, 0, nullptr}};
 PyGetSetDef deviceProperties[] = {{"type", deviceTypeName, nullptr, "`cpu`, `cuda`, ...", nullptr},
                                   {"index", deviceIndex, nullptr, "Its number, or None.", nullptr},
                                   {nullptr, nullptr, nullptr, nullptr, nullptr}};

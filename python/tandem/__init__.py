@@ -109,9 +109,11 @@ from tandem import (  # noqa: E402
     accelerator,
     backends,
     compiler,
+    cpu,
     distributed,
     jit,
     linalg,
+    mps,
     nn,
     optim,
     special,
@@ -119,9 +121,11 @@ from tandem import (  # noqa: E402
     types,
     utils,
     version,
+    xpu,
 )
 from tandem._as_torch import install_as_torch  # noqa: E402
 from tandem._compile import compile, lazy  # noqa: A004, E402
+from tandem.cuda import OutOfMemoryError  # noqa: E402
 
 
 def __getattr__(name: str) -> _Any:

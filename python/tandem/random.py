@@ -48,12 +48,27 @@ def set_rng_state(new_state: _C.Tensor) -> None:
 
 
 @contextlib.contextmanager
-def fork_rng(devices: Any = None, enabled: bool = True) -> Iterator[None]:
+def fork_rng(
+    devices: Any = None,
+    enabled: bool = True,
+    _caller: str = "fork_rng",
+    _devices_kw: str = "devices",
+    device_type: str = "cuda",
+) -> Iterator[None]:
     """A block whose random numbers leave the default generator as it was.
 
     Args:
-        devices: accepted for PyTorch's signature; there is one device.
+        devices: other devices whose generators are kept; there are none.
         enabled: False makes the block do nothing.
+        device_type: the kind of those devices.
+
+    Example:
+        >>> import tandem
+        >>> _ = tandem.manual_seed(0)
+        >>> with tandem.random.fork_rng():
+        ...     a = tandem.rand(2)
+        >>> tandem.equal(a, tandem.rand(2))
+        True
     """
     if not enabled:
         yield

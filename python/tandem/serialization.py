@@ -11,12 +11,14 @@ Nothing of a file is executed. Writing goes to a temporary file beside the targe
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
 import struct
 import tempfile
 from collections import OrderedDict
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -26,7 +28,7 @@ from tandem import Tensor
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["load", "save"]
+__all__ = ["add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "safe_globals", "save"]
 
 _FORMAT = "1"
 _MAX_HEADER = 100_000_000
@@ -177,10 +179,18 @@ def _end(tensor: Tensor) -> int:
     return tensor.storage_offset() + reach + 1
 
 
-def save(obj: Any, f: str | os.PathLike[str] | BinaryIO, **_ignored: Any) -> None:
+def save(
+    obj: Any,
+    f: str | os.PathLike[str] | BinaryIO,
+    pickle_module: Any = None,
+    pickle_protocol: int = 2,
+    _use_new_zipfile_serialization: bool = True,
+    _disable_byteorder_record: bool = False,
+) -> None:
     """Write `obj` (nested dicts, lists, tuples, numbers, strings, None and tensors) to a path or a binary file.
 
-    A path is written whole or not at all. TypeError, naming the place, for an object of another kind.
+    A path is written whole or not at all. TypeError, naming the place, for an object of another kind. The arguments
+    after `f` choose between forms of pickles, which the file is none of; they change nothing.
 
     Example:
         >>> import tandem, tempfile, os
@@ -352,11 +362,34 @@ def _sizes(value: Any) -> bool:
     return isinstance(value, list) and all(type(v) is int and v >= 0 for v in value)
 
 
-def load(f: str | os.PathLike[str] | BinaryIO, map_location: Any = None, **_ignored: Any) -> Any:
+def load(
+    f: str | os.PathLike[str] | BinaryIO,
+    map_location: Any = None,
+    pickle_module: Any = None,
+    *,
+    weights_only: bool | None = None,
+    mmap: bool | None = None,
+    encoding: str = "utf-8",
+) -> Any:
     """Read what `save` wrote, or any safetensors file (as a flat dict), from a path or a binary file.
 
-    `map_location` is a device for the tensors. RuntimeError, naming the member, if the file is damaged. Loading
-    executes nothing that is in the file.
+    RuntimeError, naming the member, if the file is damaged. Loading executes nothing that is in the file, so that it is
+    as safe as with `weights_only=True` in any case.
+
+    Args:
+        f: a path, or a file open for reading bytes.
+        map_location: where tensors go: a device, a dict from devices of the file to devices, or a function of a tensor
+            and its device's name in the file that returns a tensor (None leaves it). Files name one device, the CPU.
+        weights_only: accepted; there is nothing but values in a file.
+        mmap: accepted; the file is read whole.
+
+    Example:
+        >>> import io, tandem
+        >>> file = io.BytesIO()
+        >>> tandem.save({"w": tandem.ones(2)}, file)
+        >>> _ = file.seek(0)
+        >>> tandem.load(file, map_location="cpu", weights_only=True)
+        {'w': tensor([1., 1.])}
     """
     if hasattr(f, "read"):
         data, where = f.read(), getattr(f, "name", "the stream")
@@ -374,17 +407,54 @@ def load(f: str | os.PathLike[str] | BinaryIO, map_location: Any = None, **_igno
         for name in reader.entries:
             reader.member(name)
         result = reader.decode(tree)
-    return result if map_location is None else _move(result, map_location)
+    return result if map_location is None else _moved(result, _mover(map_location))
 
 
-def _move(value: Any, device: Any) -> Any:
+def _mover(location: Any) -> Callable[[Tensor], Tensor]:
+    """What `map_location` says to do with a tensor."""
+    if callable(location):
+
+        def ask(tensor: Tensor) -> Tensor:
+            answer = location(tensor, "cpu")
+            return tensor if answer is None else answer
+
+        return ask
+    if isinstance(location, dict):
+        location = location.get("cpu", location.get(tandem.device("cpu"), "cpu"))
+    return lambda tensor: tensor.to(device=location)
+
+
+def _moved(value: Any, move: Callable[[Tensor], Tensor]) -> Any:
     if isinstance(value, Tensor):
-        moved = value.to(device=device)
+        moved = move(value)
         if isinstance(value, tandem.nn.Parameter) and moved is not value:
             return tandem.nn.Parameter(moved, requires_grad=value.requires_grad)
         return moved
     if isinstance(value, dict):
-        return type(value)((key, _move(item, device)) for key, item in value.items())
+        return type(value)((key, _moved(item, move)) for key, item in value.items())
     if isinstance(value, (list, tuple)):
-        return type(value)(_move(item, device) for item in value)
+        return type(value)(_moved(item, move) for item in value)
     return value
+
+
+# ---- PyTorch's lists of classes that files may name ------------------------------------------------------------------
+
+
+def add_safe_globals(safe_globals: list[Any]) -> None:
+    """Does nothing: files name no classes."""
+
+
+def get_safe_globals() -> list[Any]:
+    """An empty list: files name no classes."""
+    return []
+
+
+def clear_safe_globals() -> None:
+    """Does nothing: files name no classes."""
+
+
+class safe_globals(contextlib.nullcontext[None]):  # noqa: N801
+    """A `with` block that changes nothing: files name no classes."""
+
+    def __init__(self, safe_globals: list[Any]) -> None:
+        super().__init__()

@@ -1,3 +1,5 @@
-"""`tandem.utils`: loading data."""
+"""`tandem.utils`: loading data, hooks, exchange of memory."""
 
 from tandem.utils import data as data
+from tandem.utils import dlpack as dlpack
+from tandem.utils import hooks as hooks

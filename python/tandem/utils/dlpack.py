@@ -1,0 +1,15 @@
+"""`tandem.utils.dlpack`: tensors to and from other libraries, sharing memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tandem import _C
+from tandem._support import from_dlpack as from_dlpack
+
+__all__ = ["from_dlpack", "to_dlpack"]
+
+
+def to_dlpack(tensor: _C.Tensor) -> Any:
+    """A DLPack capsule of the tensor's memory, to be taken once."""
+    return tensor.__dlpack__()
