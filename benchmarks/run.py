@@ -21,7 +21,7 @@ from compare.table import markdown
 
 HERE = Path(__file__).resolve().parent
 BENCH_PYTHON = HERE.parent / "build/bench-env/bin/python"
-CASES = ("micro.dispatch", "micro.kernels", "micro.compiling", "models.training")
+CASES = ("micro.dispatch", "micro.kernels", "micro.compiling", "models.training", "micro.operations")
 
 
 def interpreters():
@@ -86,22 +86,27 @@ def main():
     if unknown := set(chosen) - set(CASES):
         parser.error(f"unknown case {', '.join(unknown)}")
 
-    pythons, tables, results = interpreters(), [], {}
+    pythons, tables, results, notes = interpreters(), [], {}, []
     for case in chosen:
         module = importlib.import_module(case)
-        tables.append((module.TITLE, {f"{case}.{row}": text for row, text in module.ROWS.items()}))
+        measured = {}
         for library, python in pythons.items():
             print(f"{case}: {library} ...", file=sys.stderr, flush=True)
             with tempfile.TemporaryDirectory() as cache:
                 for row, values in run_case(case, library, python, cache).items():
-                    results.setdefault(f"{case}.{row}", {}).update(values)
+                    measured.setdefault(row, {}).update(values)
+        texts = module.ROWS or {row: (row, "ms") for row in measured}
+        tables.append((module.TITLE, {f"{case}.{row}": text for row, text in texts.items()}))
+        results.update({f"{case}.{row}": values for row, values in measured.items()})
+        if hasattr(module, "summary"):
+            notes.append(module.summary(measured))
 
     cpu, cores, today = processor(), os.cpu_count(), datetime.date.today().isoformat()
     text = (
         f"# Benchmarks, {today}\n\n"
         f"{cpu}, {cores} cores; {', '.join(versions(pythons))}; Python {platform.python_version()}.\n"
         "Best of repeats, lower is better. A ratio above 1 means that Tandem's best mode is faster than the peer's.\n"
-        "Made by `make bench`.\n\n" + markdown(tables, results) + "\n"
+        "Made by `make bench`.\n\n" + markdown(tables, results) + "\n" + "".join(f"\n{note}\n" for note in notes)
     )
     print(text)
     if not args.print:
