@@ -305,6 +305,11 @@ void applyUpdate(OpCode op, Operands operands, std::span<const Tensor> outs) {
     if (t.defined() && !t.impl()->untracked) ++t.impl()->storage->version;
 }
 
+void tapeWhole(OpCode op, Operands operands, Attrs attrs, std::span<Tensor> results) {
+  refresh(operands);
+  if (needsGradient(facts(op), operands)) tapeHook->record(op, operands, attrs, results);
+}
+
 Tensor applyView(OpCode op, const Tensor& base, Dims shape, Dims strides, std::int64_t offset, Attrs attrs) {
   const Operand operands[] = {base};
   if (base.impl()->viewBase) refresh(operands);

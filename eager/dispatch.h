@@ -46,4 +46,9 @@ void applyUpdate(OpCode op, std::span<const Operand> operands, std::span<const T
 Tensor applyView(OpCode op, const Tensor& base, Dims shape, Dims strides, std::int64_t offset,
                  std::span<const std::int64_t> attrs);
 
+/// Gives `results`, which a composite computed in `NoGrad`, the history of that composite as a whole: `op` is a
+/// composite with a rule of its own. Does nothing where no gradient is needed.
+void tapeWhole(OpCode op, std::span<const Operand> operands, std::span<const std::int64_t> attrs,
+               std::span<Tensor> results);
+
 }  // namespace tandem

@@ -67,6 +67,8 @@ class Random<string n, string p> : Op<n, "Random", p> { let types = "Raw"; let s
 class Creation<string n, string p> : Op<n, "Creation", p> { let types = "Explicit"; let samples = "creation"; }
 class View<string n, string p> : Op<n, "View", p> { let types = "First"; let samples = "view"; let reference = n; }
 class Library<string n, string p, string s> : Op<n, "Library", p> { let shape = s; let samples = "library"; }
+// Differentiated through what it is made of. One that has a Rule is taped as a whole instead (`tapeWhole`): where the
+// sum of the parts' derivatives would cost much more than the derivative of the whole.
 class Composite<string n, string p> : Op<n, "Composite", p> { let samples = "composite"; }
 // One step of an optimizer, by a formula of ir/schema/optimizer_updates.h: results replace the first operands, `replaced`;
 // then come the tensors it reads beside them, and numbers (0-d tensors or scalars). It takes part in no derivative: a step

@@ -42,6 +42,9 @@ void conv2dInputGrad(RuleContext& c);
 void conv2dWeightGrad(RuleContext& c);
 void maxPool2d(RuleContext& c);
 
+// recurrent.cpp
+void recurrentSequence(RuleContext& c);
+
 // indexing.cpp
 void gather(RuleContext& c);
 void scatterAdd(RuleContext& c);

@@ -49,11 +49,15 @@ def declaration(op: Op, defaults: bool) -> str:
 
 
 def op_code(ops: list[Op]) -> str:
-    rows = "".join(f"  {op.code},\n" for op in ops if not op.composite)
+    rows = "".join(f"  {op.code},\n" for op in ops if op.coded)
     return (
         f'{HEAD}#pragma once\n\n#include "runtime/base/op_code.h"\n\nnamespace tandem {{\n'
         f"enum class OpCode : std::uint16_t {{\n{rows}}};\n}}  // namespace tandem\n"
     )
+
+
+def result_mask(op: Op, read: set[str]) -> int:
+    return sum(1 << i for i in range(op.numResults) if (f"out{i}" if i else "out") in read)
 
 
 def saves(op: Op) -> tuple[int, int]:
@@ -65,8 +69,7 @@ def saves(op: Op) -> tuple[int, int]:
     for i, p in enumerate(op.operands):
         if p.type == "Tensor[]" and p.name in read:
             inputs |= (0xFFFFFFFF << i) & 0xFFFFFFFF
-    outputs = (1 if "out" in read else 0) | (2 if "out1" in read else 0)
-    return inputs, outputs
+    return inputs, result_mask(op, read)
 
 
 def reads_for(op: Op) -> tuple[list[int], list[int]]:
@@ -80,7 +83,7 @@ def reads_for(op: Op) -> tuple[list[int], list[int]]:
         else:
             read = uses(op.grads[i]) if op.grads and i < len(op.grads) else set()
         operands.append(sum(1 << k for k, n in enumerate(names) if n in read))
-        results.append(sum(1 << k for k, n in enumerate(("out", "out1")) if n in read))
+        results.append(result_mask(op, read))
     return operands, results
 
 
@@ -89,7 +92,7 @@ def masks(values: list[int]) -> str:
 
 
 def meta_rule(op: Op) -> str:
-    if op.kind == "View":
+    if op.kind in ("View", "Composite"):
         return "nullptr"
     by_kind = {"Pointwise": "pointwise", "Reduction": "reduction", "Random": "creation", "Creation": "creation"}
     return "&rules::" + (op.shape or by_kind[op.kind])
@@ -98,7 +101,7 @@ def meta_rule(op: Op) -> str:
 def op_table(ops: list[Op]) -> str:
     rows = []
     for op in ops:
-        if op.composite:
+        if not op.coded:
             continue
         ins, outs = saves(op)
         differentiable = bool(op.grads or op.rule)

@@ -88,6 +88,11 @@ class Op:
         return self.kind == "Composite"
 
     @property
+    def coded(self) -> bool:
+        """Has an op code: is a node of traces or tapes."""
+        return not self.composite or bool(self.rule)
+
+    @property
     def operands(self) -> list[Param]:
         """The parameters that are operands of a primitive, in order."""
         return [p for p in self.params if p.type in TENSOR_TYPES]
@@ -171,8 +176,8 @@ def check(op: Op) -> None:
         bad("is an update: its bodies are its formula, and it has no derivative")
     if not op.composite and not op.update and not op.has_derivative:
         bad("has no derivative statement (Derivative, Rule or NotDifferentiable in ir/ops/derivatives.td)")
-    if op.composite and op.has_derivative:
-        bad("is composite and has a derivative: it follows from what it is made of")
+    if op.composite and op.has_derivative and not op.rule:
+        bad("is composite: its derivative follows from what it is made of, or is a Rule for the whole")
     if op.grads and len(op.grads) != len(op.operands):
         bad(f"has {len(op.grads)} derivatives for {len(op.operands)} operands")
     names = {p.name for p in op.params} | {"index", "type"}

@@ -111,3 +111,5 @@ def : NotDifferentiable<ExpectSize>;
 def : NotDifferentiable<NonZeroRows>;
 def : Rule<TopK, "byIndices", ["out1"]>;
 def : Rule<Cat, "cat", []>;
+def : Rule<RecurrentSequence, "recurrentSequence",
+           ["gates", "hidden", "cell", "weight", "projection", "out", "out1", "out2", "out3"]>;

@@ -23,7 +23,7 @@ enum class OpKind : std::uint8_t {
   Creation,   // a pointwise body of numbers and the index (full, ramp); generated kernel
   View,       // another window on the same storage
   Library,    // a function of runtime/lib
-  Composite,  // written with other operations; never in a trace
+  Composite,  // written with other operations; never in a trace, and on a tape only if it has a rule of its own
 };
 
 /// How operand dtypes become the dtype the body computes in and the dtype of the result.

@@ -7,6 +7,7 @@ from tandem.nn import functional as functional
 from tandem.nn import init as init
 from tandem.nn import utils as utils
 from tandem.nn.activation import *  # noqa: F403
+from tandem.nn.attention_layer import *  # noqa: F403
 from tandem.nn.container import *  # noqa: F403
 from tandem.nn.conv import *  # noqa: F403
 from tandem.nn.dropout import *  # noqa: F403
@@ -17,4 +18,6 @@ from tandem.nn.normalization import *  # noqa: F403
 from tandem.nn.parameter import Buffer as Buffer
 from tandem.nn.parameter import Parameter as Parameter
 from tandem.nn.pooling import *  # noqa: F403
+from tandem.nn.rnn import *  # noqa: F403
 from tandem.nn.sparse import *  # noqa: F403
+from tandem.nn.transformer import *  # noqa: F403

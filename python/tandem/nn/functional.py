@@ -49,6 +49,9 @@ from tandem.nn._losses import (
     smooth_l1_loss,
     soft_margin_loss,
 )
+from tandem.nn._multihead import canonical_mask as _canonical_mask
+from tandem.nn._multihead import multi_head_attention_forward
+from tandem.nn._multihead import none_or_dtype as _none_or_dtype
 from tandem.nn._structural import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,

@@ -12,7 +12,7 @@ from tandem.nn import init
 from tandem.nn.module import Module
 from tandem.nn.parameter import Parameter
 
-__all__ = ["Bilinear", "Flatten", "Identity", "Linear", "Unflatten"]
+__all__ = ["Bilinear", "Flatten", "Identity", "Linear", "NonDynamicallyQuantizableLinear", "Unflatten"]
 
 
 class Identity(Module):
@@ -62,6 +62,10 @@ class Linear(Module):
 
     def extra_repr(self) -> str:
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
+
+
+class NonDynamicallyQuantizableLinear(Linear):
+    """`Linear` under the name that `MultiheadAttention` shows for its last projection."""
 
 
 class Bilinear(Module):
