@@ -5,7 +5,7 @@
 //   Tensor  Tensor?  Tensor[]          tensors; the operands of the operation, in order
 //   Operand                            a tensor or a number; Scalar a number. Operands too
 //   int  int?  int[]  int[]?  int[2]   integers; int[2] takes one int for both
-//   bool  float  dtype?  str  Scalar?  Operand?   likewise; not operands but attributes (in primitives: int..dtype only)
+//   bool  bool?  float  dtype?  str  Scalar?  Operand?   likewise; not operands but attributes (in primitives: int..dtype only)
 //   dims                               the dims of a reduction: None (all), an int or a list; wrapped and sorted
 //
 // Two small languages of dags, both made of calls by name:

@@ -12,13 +12,6 @@ namespace {
 /// Half types are normalised in float32 and rounded once.
 Tensor widened(const Tensor& x) { return isHalf(x.dtype()) ? toDType(x, DType::Float32) : x; }
 
-Tensor reduced(const char* op, const Tensor& x, std::string_view reduction) {
-  if (reduction == "mean") return mean(x);
-  if (reduction == "sum") return sum(x);
-  if (reduction == "none") return x;
-  fail<ValueError>(op, ": ", reduction, " is not a valid value for reduction");
-}
-
 Tensor shifted(const Tensor& x, std::int64_t dim) { return sub(x, detached(amax(x, Dims{dim}, true))); }
 
 /// Input of a softmax in the dtype it is computed in. A 0-d input is one row of one element.
@@ -141,8 +134,7 @@ Tensor max_pool2d(const Tensor& x, DimsRef kernel, const std::optional<Dims>& st
   return max_pool2d_with_indices(x, kernel, stride, padding, dilation, ceilMode)[0];
 }
 
-// ---- dropout, losses
-// ---------------------------------------------------------------------------------------------------
+// ---- dropout, one_hot -----------------------------------------------------------------------------------------------
 
 Tensor dropout(const Tensor& x, double p, bool training) {
   if (p < 0 || p > 1) fail<ValueError>("dropout probability has to be between 0 and 1, but got ", p);
@@ -162,70 +154,6 @@ Tensor one_hot(const Tensor& x, std::int64_t classes) {
   }
   if (classes < 1) fail("one_hot: num_classes should be positive, got ", classes);
   return toDType(eq(unsqueeze(x, -1), arange(0, classes)), DType::Int64);
-}
-
-Tensor mse_loss(const Tensor& x, const Tensor& target, std::string_view reduction) {
-  FusedScope fused(x);
-  return reduced("mse_loss", square(sub(x, target)), reduction);
-}
-
-Tensor nll_loss(const Tensor& x, const Tensor& target, const Tensor& weight, std::int64_t ignore,
-                std::string_view reduction) {
-  std::int64_t classDim = x.dim() == 1 ? 0 : 1;
-  Dims expected = x.shape();
-  if (x.dim() > 0) expected.erase(classDim);
-  if (x.dim() == 0 || !(target.shape() == expected))
-    fail<ValueError>("nll_loss: expected target of shape ", shapeText(expected), " for input of shape ",
-                     shapeText(x.shape()), ", but got ", shapeText(target.shape()));
-  if (weight.defined() && (weight.dim() != 1 || weight.size(0) != x.size(classDim)))
-    fail("nll_loss: weight tensor should be defined either for all ", x.size(classDim),
-         " classes or no classes but got weight tensor of shape: ", shapeText(weight.shape()));
-  Tensor counted = ne(target, ignore);
-  Tensor safe = where(counted, target, 0);
-  Tensor picked = neg(squeeze_dims(gather(x, classDim, unsqueeze(safe, classDim)), Dims{classDim}));
-  Tensor w = toDType(counted, x.dtype());
-  if (weight.defined()) w = mul(view(index_select(weight, 0, view(contiguous(safe), Dims{-1})), safe.shape()), w);
-  // where, not a product: an ignored element counts as nothing even if it is infinite.
-  Tensor loss = where(counted, mul(picked, w), 0.0);
-  if (reduction == "mean") return div(sum(loss), sum(w));
-  return reduced("nll_loss", loss, reduction);
-}
-
-Tensor cross_entropy(const Tensor& x, const Tensor& target, const Tensor& weight, std::int64_t ignore,
-                     std::string_view reduction, double smoothing) {
-  if (smoothing < 0 || smoothing > 1) fail("label_smoothing must be between 0.0 and 1.0. Got: ", smoothing);
-  if (x.dim() == 0) fail("cross_entropy: expected an input of at least 1 dim, got shape []");
-  std::int64_t classDim = x.dim() == 1 ? 0 : 1;
-  Tensor logp = log_softmax(x, classDim);
-  std::int64_t classes = x.size(classDim);
-  Dims along(static_cast<std::size_t>(x.dim()), 1);
-  along[classDim] = classes;
-  if (isFloating(target.dtype())) {
-    if (!(target.shape() == x.shape()))
-      fail("cross_entropy: Expected floating point type for target with class probabilities in the shape of the input ",
-           shapeText(x.shape()), ", but got ", shapeText(target.shape()));
-    Tensor p = smoothing > 0 ? add(mul(target, 1.0 - smoothing), smoothing / static_cast<double>(classes)) : target;
-    Tensor each = mul(logp, p);
-    if (weight.defined()) each = mul(each, view(weight, along));
-    Tensor loss = neg(sum(each, Dims{classDim}));
-    if (reduction == "mean")
-      return div(sum(loss), std::max<std::int64_t>(x.numel() / std::max<std::int64_t>(classes, 1), 1));
-    return reduced("cross_entropy", loss, reduction);
-  }
-  Tensor hard = nll_loss(logp, target, weight, ignore, smoothing > 0 && reduction == "mean" ? "sum" : reduction);
-  if (smoothing == 0) return hard;
-  // The smoothed part: minus the (weighted) mean of all log-probabilities of the elements that count.
-  Tensor counted = ne(target, ignore);
-  Tensor each = weight.defined() ? mul(logp, view(weight, along)) : logp;
-  Tensor smooth = where(counted, neg(sum(each, Dims{classDim})), 0.0);
-  Tensor w = toDType(counted, x.dtype());
-  if (weight.defined()) {
-    Tensor safe = where(counted, target, 0);
-    w = mul(view(index_select(weight, 0, view(contiguous(safe), Dims{-1})), safe.shape()), w);
-  }
-  Tensor soft = reduction == "none" ? smooth : sum(smooth);
-  Tensor loss = add(mul(hard, 1.0 - smoothing), mul(soft, smoothing / static_cast<double>(classes)));
-  return reduction == "mean" ? div(loss, sum(w)) : loss;
 }
 
 }  // namespace tandem::ops

@@ -121,15 +121,6 @@ NetworkResult runPadded(const Network& n, const Tensor& input, const Tensor& hid
   return r;
 }
 
-NetworkResult runPacked(const Network& n, const Tensor& data, const Tensor& batchSizes, const Tensor& hidden,
-                        const Tensor& cell, Tensors params) {
-  if (batchSizes.dim() != 1 || batchSizes.dtype() != DType::Int64)
-    fail(n.name, ": batch_sizes must be a 1-d int64 tensor");
-  Tensor sizes = contiguous(batchSizes);
-  const auto* first = sizes.dataAs<std::int64_t>();
-  return runNetwork(n, {data, Dims(DimsRef(first, static_cast<std::size_t>(sizes.numel())))}, hidden, cell, params);
-}
-
 /// The one or two states of a call.
 void checkStateCount(const char* name, Tensors hx) {
   if (hx.size() != 2) fail(name, " expects two hidden states");
@@ -162,11 +153,11 @@ std::vector<Tensor> lstm(const Tensor& input, Tensors hx, Tensors params, bool b
                      params, batchFirst);
   return {r.outputs, r.hidden, r.cell};
 }
-std::vector<Tensor> lstm_packed(const Tensor& data, const Tensor& sizes, Tensors hx, Tensors params, bool biases,
+std::vector<Tensor> lstm_packed(const Tensor& data, DimsRef sizes, Tensors hx, Tensors params, bool biases,
                                 std::int64_t layers, double drop, bool train, bool bidirectional) {
   checkStateCount("lstm", hx);
-  auto r = runPacked(network("lstm", Recurrence::Lstm, biases, layers, drop, train, bidirectional), data, sizes, hx[0],
-                     hx[1], params);
+  auto r = runNetwork(network("lstm", Recurrence::Lstm, biases, layers, drop, train, bidirectional),
+                      {data, Dims(sizes)}, hx[0], hx[1], params);
   return {r.outputs, r.hidden, r.cell};
 }
 
@@ -178,11 +169,11 @@ std::vector<Tensor> lstm_packed(const Tensor& data, const Tensor& sizes, Tensors
                        batchFirst);                                                                                    \
     return {r.outputs, r.hidden};                                                                                      \
   }                                                                                                                    \
-  std::vector<Tensor> function##_packed(const Tensor& data, const Tensor& sizes, const Tensor& hx, Tensors params,     \
+  std::vector<Tensor> function##_packed(const Tensor& data, DimsRef sizes, const Tensor& hx, Tensors params,           \
                                         bool biases, std::int64_t layers, double drop, bool train,                     \
                                         bool bidirectional) {                                                          \
-    auto r =                                                                                                           \
-        runPacked(network(#function, kind, biases, layers, drop, train, bidirectional), data, sizes, hx, {}, params);  \
+    auto r = runNetwork(network(#function, kind, biases, layers, drop, train, bidirectional), {data, Dims(sizes)}, hx, \
+                        {}, params);                                                                                   \
     return {r.outputs, r.hidden};                                                                                      \
   }                                                                                                                    \
   Tensor function##_cell(const Tensor& input, const Tensor& hx, const Tensor& wInput, const Tensor& wState,            \

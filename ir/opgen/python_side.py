@@ -37,6 +37,7 @@ def getter(i: int, p: Param) -> str:
         "int[2]?": f"a.optionalInts({i})",
         "dims": f"a.optionalInts({i})",
         "bool": f"a.boolean({i})" if no else f"a.boolean({i}, {str(d == 'True').lower()})",
+        "bool?": f"a.optionalBoolean({i})",
         "dtype": f"a.dtype({i}).value()",
         "dtype?": f"a.dtype({i})",
         "str": f"a.str({i})" if no else 'a.str({}, "{}")'.format(i, d.strip("'")),

@@ -32,6 +32,7 @@ PARAM_TYPES = {
     "int[2]": ParamType("DimsRef", "IntList2", "int | Sequence[int]"),
     "int[2]?": ParamType("const std::optional<Dims>&", "IntList2", "int | Sequence[int] | None"),
     "bool": ParamType("bool", "Bool", "bool"),
+    "bool?": ParamType("std::optional<bool>", "OptionalBool", "bool | None"),
     "dtype": ParamType("DType", "OptionalDType", "dtype"),
     "dtype?": ParamType("std::optional<DType>", "OptionalDType", "dtype | None"),
     "dims": ParamType("const std::optional<Dims>&", "OptionalIntList", "int | Sequence[int] | None"),

@@ -6,7 +6,7 @@ def RecurrentSequence : Composite<"recurrent_sequence", "Tensor gates, Tensor hi
 }
 
 class RecurrentLayers<string n, string py, string hx> : Composite<n, "Tensor input, " # hx # " hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first"> { let python = py; let forms = ["function"]; let results = "Tensor[]"; }
-class RecurrentPacked<string n, string py, string hx> : Composite<n, "Tensor data, Tensor batch_sizes, " # hx # " hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional"> { let python = py; let forms = ["function"]; let results = "Tensor[]"; }
+class RecurrentPacked<string n, string py, string hx> : Composite<n, "Tensor data, int[] batch_sizes, " # hx # " hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional"> { let python = py; let forms = ["function"]; let results = "Tensor[]"; }
 def Lstm : RecurrentLayers<"lstm", "lstm", "Tensor[]"> { let summary = "Long short-term memory (Hochreiter and Schmidhuber 1997) over [T, B, I], or [B, T, I] if batch_first: outputs, last states, last cell states."; }
 def LstmPacked : RecurrentPacked<"lstm_packed", "lstm", "Tensor[]"> { let summary = "lstm over packed sequences: rows of all steps, and how many sequences each step has."; }
 def Gru : RecurrentLayers<"gru", "gru", "Tensor"> { let summary = "Gated recurrent units (Cho et al. 2014) over [T, B, I], or [B, T, I] if batch_first: outputs, last states."; }

@@ -43,6 +43,7 @@ bool takesNone(const ParamSpec& p) {
   case ParamType::OptionalScalar:
   case ParamType::OptionalInt:
   case ParamType::OptionalIntList:
+  case ParamType::OptionalBool:
   case ParamType::OptionalDType:
   case ParamType::OptionalFloat:
   case ParamType::OptionalStr:
@@ -74,6 +75,7 @@ bool fits(ParamType type, PyObject* o) {
   case ParamType::IntList2:
     return isInteger(o) || (isSequence(o) && allOf(o, isSizeElement));
   case ParamType::Bool:
+  case ParamType::OptionalBool:
     return PyBool_Check(o) || isNumpyBool(o);
   case ParamType::OptionalDType:
     return asDType(o).has_value();
@@ -113,6 +115,7 @@ const char* typeText(ParamType type) {
   case ParamType::IntList2:
     return "tuple of ints";
   case ParamType::Bool:
+  case ParamType::OptionalBool:
     return "bool";
   case ParamType::OptionalDType:
     return "tandem.dtype";
@@ -391,6 +394,10 @@ std::optional<Dims> ParsedArgs::optionalInts(std::size_t i) const {
 
 bool ParsedArgs::boolean(std::size_t i, bool dflt) const {
   return has(i) ? checked(PyObject_IsTrue(values_[i])) != 0 : dflt;
+}
+
+std::optional<bool> ParsedArgs::optionalBoolean(std::size_t i) const {
+  return has(i) ? std::optional(boolean(i)) : std::nullopt;
 }
 
 std::optional<DType> ParsedArgs::dtype(std::size_t i) const { return has(i) ? asDType(values_[i]) : std::nullopt; }

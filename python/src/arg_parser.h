@@ -44,6 +44,7 @@ enum class ParamType : std::uint8_t {
   OptionalIntList,
   IntList2,  // as IntList; one int stands for two
   Bool,
+  OptionalBool,
   OptionalDType,  // a dtype, or float, int, bool
   Float,          // number
   OptionalFloat,
@@ -96,6 +97,7 @@ class ParsedArgs {
   [[nodiscard]] std::optional<DType> dtype(std::size_t i) const;
   [[nodiscard]] DType dtype(std::size_t i, DType dflt) const { return dtype(i).value_or(dflt); }
   [[nodiscard]] double number(std::size_t i, double dflt = 0) const;
+  [[nodiscard]] std::optional<bool> optionalBoolean(std::size_t i) const;
   [[nodiscard]] std::optional<double> optionalNumber(std::size_t i) const;
   [[nodiscard]] std::string str(std::size_t i, std::string_view dflt = {}) const;
   [[nodiscard]] std::optional<std::string> optionalStr(std::size_t i) const;

@@ -101,6 +101,15 @@ FLOATS_ONLY = set(
     " logsumexp max_pool2d max_pool2d_with_indices mean mse_loss nll_loss norm rand rand_like randn randn_like softmax"
     " std std_unbiased var var_flag var_unbiased".split()
 )
+FLOATS_ONLY |= set(
+    "binary_cross_entropy binary_cross_entropy_with_logits celu cosine_embedding_loss cosine_similarity ctc_loss"
+    " ctc_loss_lists elu gaussian_nll_loss glu gru gru_cell gru_packed hardshrink hardsigmoid hardswish hardtanh"
+    " hinge_embedding_loss huber_loss kl_div l1_loss leaky_relu logsigmoid lstm lstm_cell lstm_packed"
+    " margin_ranking_loss mish multi_margin_loss multilabel_margin_loss multilabel_soft_margin_loss"
+    " pairwise_distance poisson_nll_loss prelu relu6 relu_option rnn_relu rnn_relu_cell rnn_relu_packed rnn_tanh"
+    " rnn_tanh_cell rnn_tanh_packed rrelu selu silu_option smooth_l1_loss soft_margin_loss softplus softshrink"
+    " softsign tanhshrink threshold triplet_margin_loss".split()
+)
 # Relative to 1: samples are of that magnitude.
 TOLERANCE = {"float64": 1e-12, "float32": 5e-6, "bfloat16": 3e-2, "float16": 4e-3}
 

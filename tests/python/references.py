@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.special
 from operations import Operation
+from references_nn import OWN_NN, nll_loss, reduced
 
 Array = np.ndarray
 
@@ -240,22 +241,6 @@ def max_pool2d_with_indices(
     return values, places
 
 
-def reduced(terms: Array, reduction: str, weights: Any = None) -> Array:
-    if reduction == "none":
-        return terms
-    total = terms.sum()
-    return total if reduction == "sum" else total / (terms.size if weights is None else weights.sum())
-
-
-def nll_loss(x: Array, target: Array, weight: Any = None, ignore_index: int = -100, reduction: str = "mean") -> Array:
-    classes = 1 if x.ndim > 1 else 0
-    kept = target != ignore_index
-    chosen = np.where(kept, target, 0)
-    weights = np.where(kept, 1.0 if weight is None else weight[chosen], 0.0)
-    terms = -np.take_along_axis(x, np.expand_dims(chosen, classes), classes).squeeze(classes) * weights
-    return reduced(terms, reduction, weights)
-
-
 def cross_entropy(
     x: Array,
     target: Array,
@@ -295,6 +280,7 @@ def without_dtype(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 OWN: dict[str, Callable[..., Any]] = {
+    **OWN_NN,
     "relu": lambda x: np.where(np.isnan(x), x, np.maximum(x, np.zeros((), x.dtype))),
     "rsqrt": lambda x: 1 / np.sqrt(x),
     "reciprocal": lambda x: 1 / np.asarray(x, np.float64),
@@ -375,8 +361,6 @@ OWN: dict[str, Callable[..., Any]] = {
     "conv2d_named": conv2d,
     "max_pool2d": lambda *args, **kwargs: max_pool2d_with_indices(*args, **kwargs)[0],
     "max_pool2d_with_indices": max_pool2d_with_indices,
-    "mse_loss": lambda x, y, reduction="mean": reduced((x - y) ** 2, reduction),
-    "nll_loss": nll_loss,
     "cross_entropy": cross_entropy,
 }
 

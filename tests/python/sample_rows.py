@@ -319,19 +319,4 @@ ROWS: dict[str, Callable[[Values], Any]] = {
         call(v(1, 1, 6, 6), 3, 2, ceil_mode=True),
     ],
     "max_pool2d_with_indices": lambda v: [call(v(2, 2, 5, 6), 2), call(v(1, 1, 6, 6), 3, 2, 1, ceil_mode=True)],
-    "mse_loss": lambda v: [call(v(4, 5), v(4, 5), **r) for r in ({}, {"reduction": "sum"}, {"reduction": "none"})],
-    "nll_loss": lambda v: [
-        call(v(4, 5, high=0), v.below(5, 4)),
-        call(v(4, 5, high=0), v.below(5, 4), v(5, low=0.2), reduction="sum"),
-        call(v(4, 5, high=0), np.array([1, 2, 2, 4]), v(5, low=0.2), ignore_index=2),
-        call(v(2, 3, 4, high=0), v.below(3, 2, 4), reduction="none"),
-        call(v(5, high=0), np.array(3)),
-    ],
-    "cross_entropy": lambda v: [
-        call(v(4, 5), v.below(5, 4)),
-        call(v(4, 5), np.array([1, 2, 2, 4]), v(5, low=0.2), ignore_index=2),
-        call(v(2, 3, 4), v.below(3, 2, 4), reduction="none"),
-        call(v(4, 5), v.below(5, 4), reduction="sum", label_smoothing=0.25),
-        call(v(4, 5), v(4, 5, low=0, high=1)),
-    ],
 }

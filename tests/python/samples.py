@@ -13,9 +13,13 @@ from typing import Any
 
 import numpy as np
 from operations import Operation
-from sample_rows import ROWS, SPECIAL, Sample, Values, call
+from sample_rows import ROWS as ROWS_OF_TENSORS
+from sample_rows import SPECIAL, Sample, Values, call
+from sample_rows_nn import ROWS_NN
 
 import tandem
+
+ROWS = ROWS_OF_TENSORS | ROWS_NN
 
 # ---- by structure ---------------------------------------------------------------------------------------------------
 

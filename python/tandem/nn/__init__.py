@@ -7,16 +7,21 @@ from tandem.nn import functional as functional
 from tandem.nn import init as init
 from tandem.nn import utils as utils
 from tandem.nn.activation import *  # noqa: F403
+from tandem.nn.adaptive import *  # noqa: F403
 from tandem.nn.attention_layer import *  # noqa: F403
 from tandem.nn.container import *  # noqa: F403
 from tandem.nn.conv import *  # noqa: F403
+from tandem.nn.distance import *  # noqa: F403
 from tandem.nn.dropout import *  # noqa: F403
+from tandem.nn.lazy import *  # noqa: F403
 from tandem.nn.linear import *  # noqa: F403
 from tandem.nn.loss import *  # noqa: F403
 from tandem.nn.module import Module as Module
 from tandem.nn.normalization import *  # noqa: F403
 from tandem.nn.parameter import Buffer as Buffer
 from tandem.nn.parameter import Parameter as Parameter
+from tandem.nn.parameter import UninitializedBuffer as UninitializedBuffer
+from tandem.nn.parameter import UninitializedParameter as UninitializedParameter
 from tandem.nn.pooling import *  # noqa: F403
 from tandem.nn.rnn import *  # noqa: F403
 from tandem.nn.sparse import *  # noqa: F403

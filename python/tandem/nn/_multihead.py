@@ -151,9 +151,7 @@ def multi_head_attention_forward(
         if attn_mask.dim() == 2:
             expected = (length, source)
             if tuple(attn_mask.shape) != expected:
-                raise RuntimeError(
-                    f"The shape of the 2D attn_mask is {attn_mask.shape}, but should be {expected}."
-                )
+                raise RuntimeError(f"The shape of the 2D attn_mask is {attn_mask.shape}, but should be {expected}.")
             attn_mask = attn_mask.unsqueeze(0)
         elif tuple(attn_mask.shape) != (batch * num_heads, length, source):
             raise RuntimeError(
@@ -161,9 +159,7 @@ def multi_head_attention_forward(
                 f"{(batch * num_heads, length, source)}."
             )
     if key_padding_mask is not None and tuple(key_padding_mask.shape) != (batch, source):
-        raise AssertionError(
-            f"expecting key_padding_mask shape of {(batch, source)}, but got {key_padding_mask.shape}"
-        )
+        raise AssertionError(f"expecting key_padding_mask shape of {(batch, source)}, but got {key_padding_mask.shape}")
 
     def appended(mask: Tensor | None) -> Tensor | None:
         return None if mask is None else functional.pad(mask, (0, 1))

@@ -387,18 +387,6 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, o
     return result if out is None else out.copy_(result)
 
 
-def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """Scalar product along `dim` of x1 and x2, each divided by max(its norm, eps)."""
-    first = x1 / vector_norm(x1, 2, dim, keepdim=True).clamp(min=eps)
-    second = x2 / vector_norm(x2, 2, dim, keepdim=True).clamp(min=eps)
-    return (first * second).sum(dim)
-
-
-def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
-    """The p-norm along the last dimension of x1 - x2 + eps."""
-    return vector_norm(x1 - x2 + eps, p, -1, keepdim)
-
-
 def rms_norm(
     input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None
 ) -> Tensor:

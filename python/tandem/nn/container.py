@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
@@ -156,6 +157,18 @@ class ModuleList(_ModuleSequence):
     def __iadd__(self, modules: Iterable[Module]) -> ModuleList:
         return self.extend(modules)
 
+    def __repr__(self) -> str:
+        """Neighbours that look alike are shown once, with their number."""
+        shown = [(name, repr(module)) for name, module in self._modules.items()]
+        if not shown:
+            return f"{self._get_name()}()"
+        lines = []
+        for text, group in itertools.groupby(shown, lambda item: item[1]):
+            names = [name for name, _ in group]
+            head = f"({names[0]}): " if len(names) == 1 else f"({names[0]}-{names[-1]}): {len(names)} x "
+            lines.append("  " + (head + text).replace("\n", "\n  "))
+        return f"{self._get_name()}(\n" + "\n".join(lines) + "\n)"
+
 
 class ModuleDict(Module):
     """A dict whose modules are registered under their keys; it has no `forward`.
@@ -235,8 +248,7 @@ def _as_parameter(value: Any) -> Any:
 def _describe(value: Any) -> str:
     if isinstance(value, tandem.Tensor):
         kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
-        dtype = str(value.dtype).rpartition(".")[2]
-        return f"{kind} containing: [{dtype} of size {'x'.join(map(str, value.shape))}]"
+        return f"{kind} containing: [{value.dtype} of size {'x'.join(map(str, value.shape))}]"
     return f"Object of type: {type(value).__name__}"
 
 
@@ -291,7 +303,7 @@ class ParameterList(Module):
         return self
 
     def extra_repr(self) -> str:
-        return "\n".join(f"({i}): {_describe(value)}" for i, value in enumerate(self))
+        return "\n".join(f"  ({i}): {_describe(value)}" for i, value in enumerate(self))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError("ParameterList should not be called.")
@@ -372,7 +384,7 @@ class ParameterDict(Module):
             self[key] = value
 
     def extra_repr(self) -> str:
-        return "\n".join(f"({key}): {_describe(value)}" for key, value in self.items())
+        return "\n".join(f"  ({key}): {_describe(value)}" for key, value in self.items())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError("ParameterDict should not be called.")

@@ -6,10 +6,12 @@ from tandem import Tensor
 from tandem.nn import functional as F
 from tandem.nn.module import Module
 
-__all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d"]
+__all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout"]
 
 
-class _Dropout(Module):
+class _DropoutNd(Module):
+    _function = "dropout"
+
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()
         if not 0 <= p <= 1:
@@ -17,11 +19,14 @@ class _Dropout(Module):
         self.p = p
         self.inplace = inplace
 
+    def forward(self, input: Tensor) -> Tensor:
+        return getattr(F, self._function)(input, self.p, self.training, self.inplace)
+
     def extra_repr(self) -> str:
         return f"p={self.p}, inplace={self.inplace}"
 
 
-class Dropout(_Dropout):
+class Dropout(_DropoutNd):
     """Zero elements with probability p and scale the others by 1 / (1 - p), while training.
 
     Example:
@@ -30,26 +35,32 @@ class Dropout(_Dropout):
         [1.0, 1.0, 1.0]
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.dropout(input, self.p, self.training, self.inplace)
+
+class Dropout1d(_DropoutNd):
+    """Zero whole channels of [N, C, L] or [C, L], while training."""
+
+    _function = "dropout1d"
 
 
-class Dropout1d(_Dropout):
-    """Zero whole channels of [N, C, L], while training."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.dropout1d(input, self.p, self.training, self.inplace)
-
-
-class Dropout2d(_Dropout):
+class Dropout2d(_DropoutNd):
     """Zero whole channels of [N, C, H, W], while training."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.dropout2d(input, self.p, self.training, self.inplace)
+    _function = "dropout2d"
 
 
-class AlphaDropout(_Dropout):
+class Dropout3d(_DropoutNd):
+    """Zero whole channels of [N, C, D, H, W] or [C, D, H, W], while training."""
+
+    _function = "dropout3d"
+
+
+class AlphaDropout(_DropoutNd):
     """Dropout that keeps mean 0 and variance 1 behind `SELU`, while training."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.alpha_dropout(input, self.p, self.training, self.inplace)
+    _function = "alpha_dropout"
+
+
+class FeatureAlphaDropout(_DropoutNd):
+    """`AlphaDropout` of whole channels, while training."""
+
+    _function = "feature_alpha_dropout"

@@ -1,53 +1,27 @@
 """`tandem.nn.functional`: the functions behind the modules, with PyTorch's names and signatures.
 
-Operations that the core has as one record each (they fuse as a whole and have their own derivative) come straight from
-it; all others are compositions of differentiable tensor operations: activations in `_activations.py`, losses in
-`_losses.py`, padding, pooling, lookup and norms in `_structural.py`.
+Operations that the core has as one record each, activations and losses among them, come straight from it; all others
+are compositions of differentiable tensor operations: dropout in `_dropout.py`, attention of several heads in
+`_multihead.py`, padding, pooling, lookup and norms in `_structural.py`.
 """
 # ruff: noqa: F401  (most imports are re-exports)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tandem
 from tandem import Tensor
-from tandem.nn import _activations, _losses, _structural
-from tandem.nn._activations import (
-    celu,
-    elu,
-    finish,
-    glu,
-    hardshrink,
-    hardsigmoid,
-    hardswish,
-    hardtanh,
-    leaky_relu,
-    logsigmoid,
-    mish,
-    prelu,
-    relu6,
-    selu,
-    silu,
-    softplus,
-    softshrink,
-    softsign,
-    tanhshrink,
-    threshold,
-)
-from tandem.nn._losses import (
-    binary_cross_entropy,
-    binary_cross_entropy_with_logits,
-    gaussian_nll_loss,
-    hinge_embedding_loss,
-    huber_loss,
-    kl_div,
-    l1_loss,
-    margin_ranking_loss,
-    poisson_nll_loss,
-    smooth_l1_loss,
-    soft_margin_loss,
+from tandem.nn import _structural
+from tandem.nn._dropout import (
+    alpha_dropout,
+    dropout,
+    dropout1d,
+    dropout2d,
+    dropout3d,
+    feature_alpha_dropout,
+    feature_dropout,
 )
 from tandem.nn._multihead import canonical_mask as _canonical_mask
 from tandem.nn._multihead import multi_head_attention_forward
@@ -61,13 +35,11 @@ from tandem.nn._structural import (
     batch_norm,
     bilinear,
     conv1d,
-    cosine_similarity,
     embedding,
     group_norm,
     max_pool1d,
     normalize,
     pad,
-    pairwise_distance,
     pixel_shuffle,
     pixel_unshuffle,
     rms_norm,
@@ -87,7 +59,51 @@ softplus_unit = _core.softplus_unit
 sigmoid = tandem.sigmoid
 tanh = tandem.tanh
 
-log_sigmoid = logsigmoid
+relu = _core.relu
+relu_ = _core.relu_
+leaky_relu = _core.leaky_relu
+elu = _core.elu
+selu = _core.selu
+celu = _core.celu
+silu = _core.silu
+mish = _core.mish
+softplus = _core.softplus
+logsigmoid = log_sigmoid = _core.logsigmoid
+hardtanh = _core.hardtanh
+relu6 = _core.relu6
+hardsigmoid = _core.hardsigmoid
+hardswish = _core.hardswish
+softsign = _core.softsign
+tanhshrink = _core.tanhshrink
+softshrink = _core.softshrink
+hardshrink = _core.hardshrink
+threshold = _core.threshold
+glu = _core.glu
+prelu = _core.prelu
+rrelu = _core.rrelu
+
+mse_loss = _core.mse_loss
+l1_loss = _core.l1_loss
+smooth_l1_loss = _core.smooth_l1_loss
+huber_loss = _core.huber_loss
+binary_cross_entropy = _core.binary_cross_entropy
+binary_cross_entropy_with_logits = _core.binary_cross_entropy_with_logits
+kl_div = _core.kl_div
+poisson_nll_loss = _core.poisson_nll_loss
+gaussian_nll_loss = _core.gaussian_nll_loss
+hinge_embedding_loss = _core.hinge_embedding_loss
+margin_ranking_loss = _core.margin_ranking_loss
+soft_margin_loss = _core.soft_margin_loss
+cosine_embedding_loss = _core.cosine_embedding_loss
+triplet_margin_loss = _core.triplet_margin_loss
+multilabel_margin_loss = _core.multilabel_margin_loss
+multilabel_soft_margin_loss = _core.multilabel_soft_margin_loss
+multi_margin_loss = _core.multi_margin_loss
+nll_loss = _core.nll_loss
+cross_entropy = _core.cross_entropy
+ctc_loss = _core.ctc_loss
+cosine_similarity = _core.cosine_similarity
+pairwise_distance = _core.pairwise_distance
 
 
 def _implicit_dim(input: Tensor, dim: int | None) -> int:
@@ -114,14 +130,6 @@ def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
     return softmax(-input, dim, dtype=dtype)
 
 
-def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Zero elements with probability p and scale the others by 1 / (1 - p), if `training`."""
-    if not 0.0 <= p <= 1.0:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-    out = _core.dropout(input, p, training)
-    return input.copy_(out) if inplace and training else out
-
-
 def max_pool2d(
     input: Tensor,
     kernel_size: Any,
@@ -134,104 +142,6 @@ def max_pool2d(
     """Largest value of windows of [N, C, H, W] or [C, H, W]; with `return_indices` also where in H * W it was."""
     pool = _core.max_pool2d_with_indices if return_indices else _core.max_pool2d
     return pool(input, kernel_size, stride, padding, dilation, ceil_mode)
-
-
-def mse_loss(
-    input: Tensor,
-    target: Tensor,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-    weight: Tensor | None = None,
-) -> Tensor:
-    """(input - target)²; a weighted mean divides by the sum of the weights."""
-    reduction = _losses.legacy_reduction(size_average, reduce, reduction)
-    if weight is not None:
-        return _losses._weighted(_core.mse_loss(input, target, reduction="none"), weight, reduction)
-    return _core.mse_loss(input, target, reduction=reduction)
-
-
-def nll_loss(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    size_average: bool | None = None,
-    ignore_index: int = -100,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-) -> Tensor:
-    """Negative log likelihood of class indices [N, ...] under log-probabilities [N, C, ...]."""
-    reduction = _losses.legacy_reduction(size_average, reduce, reduction)
-    return _core.nll_loss(input, target, weight, ignore_index=ignore_index, reduction=reduction)
-
-
-def cross_entropy(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    size_average: bool | None = None,
-    ignore_index: int = -100,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-    label_smoothing: float = 0.0,
-) -> Tensor:
-    """Cross entropy of scores [N, C, ...] with class indices [N, ...] or probabilities [N, C, ...]."""
-    reduction = _losses.legacy_reduction(size_average, reduce, reduction)
-    return _core.cross_entropy(
-        input, target, weight, ignore_index=ignore_index, reduction=reduction, label_smoothing=label_smoothing
-    )
-
-
-relu_ = _core.relu_
-
-
-def relu(input: Tensor, inplace: bool = False) -> Tensor:
-    """max(x, 0); NaN stays NaN."""
-    return _core.relu_(input) if inplace else _core.relu(input)
-
-
-def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
-    """`leaky_relu` written into `input`."""
-    return leaky_relu(input, negative_slope, inplace=True)
-
-
-def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:
-    """`elu` written into `input`."""
-    return elu(input, alpha, inplace=True)
-
-
-def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """Dropout that keeps mean 0 and variance 1 of inputs activated by `selu`."""
-    if not 0.0 <= p <= 1.0:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-    if not training or p == 0.0:
-        return input
-    floor = -_activations.SELU_ALPHA * _activations.SELU_SCALE
-    scale = ((1.0 - p) * (1.0 + p * floor * floor)) ** -0.5 if p < 1.0 else 0.0
-    kept = tandem.rand(list(input.shape), device=input.device) >= p
-    return finish(input, inplace, lambda x: tandem.where(kept, x, floor) * scale - scale * p * floor)
-
-
-def _drop_channels(input: Tensor, p: float, training: bool, inplace: bool) -> Tensor:
-    if not 0.0 <= p <= 1.0:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-    if not training or p == 0.0:
-        return input
-    shape = list(input.shape[:2]) + [1] * (input.dim() - 2)
-    mask = dropout(tandem.ones(shape, dtype=input.dtype, device=input.device), p, True)
-    return finish(input, inplace, lambda x: x * mask)
-
-
-def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Zero whole channels of [N, C, L] with probability p and scale the others by 1 / (1 - p)."""
-    if input.dim() == 2:
-        return _drop_channels(input.unsqueeze(0), p, training, inplace).squeeze(0)
-    return _drop_channels(input, p, training, inplace)
-
-
-def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Zero whole channels of [N, C, H, W] with probability p and scale the others by 1 / (1 - p)."""
-    return _drop_channels(input, p, training, inplace)
 
 
 def interpolate(
@@ -273,40 +183,48 @@ def instance_norm(
     return group_norm(input, input.shape[1], weight, bias, eps)
 
 
-def triplet_margin_loss(
+def _in_place(name: str) -> Callable[..., Tensor]:
+    """`name_`: the function `name` with `inplace=True`."""
+    function = getattr(_core, name)
+
+    def written(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return function(input, *args, inplace=True, **kwargs)
+
+    written.__name__ = written.__qualname__ = name + "_"
+    written.__doc__ = f"`{name}` written into `input`."
+    return written
+
+
+leaky_relu_ = _in_place("leaky_relu")
+elu_ = _in_place("elu")
+selu_ = _in_place("selu")
+celu_ = _in_place("celu")
+hardtanh_ = _in_place("hardtanh")
+threshold_ = _in_place("threshold")
+rrelu_ = _in_place("rrelu")
+
+
+def triplet_margin_with_distance_loss(
     anchor: Tensor,
     positive: Tensor,
     negative: Tensor,
+    *,
+    distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
     margin: float = 1.0,
-    p: float = 2,
-    eps: float = 1e-6,
     swap: bool = False,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """max(0, d(anchor, positive) - d(anchor, negative) + margin) with d the p-norm distance."""
-    near, far = pairwise_distance(anchor, positive, p, eps), pairwise_distance(anchor, negative, p, eps)
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin), d any function of two tensors."""
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    distance = pairwise_distance if distance_function is None else distance_function
+    near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
-        far = tandem.minimum(far, pairwise_distance(positive, negative, p, eps))
-    reduction = _losses.legacy_reduction(size_average, reduce, reduction)
-    return _losses.reduce_loss((near - far + margin).clamp(min=0.0), reduction)
-
-
-def cosine_embedding_loss(
-    input1: Tensor,
-    input2: Tensor,
-    target: Tensor,
-    margin: float = 0.0,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-) -> Tensor:
-    """1 - cos where target is 1, max(0, cos - margin) where it is -1."""
-    cos = cosine_similarity(input1, input2, dim=-1)
-    together = tandem.where(target == 1, 1.0 - cos, 0.0)
-    apart = tandem.where(target == -1, (cos - margin).clamp(min=0.0), 0.0)
-    return _losses.reduce_loss(together + apart, _losses.legacy_reduction(size_average, reduce, reduction))
+        far = tandem.minimum(far, distance(positive, negative))
+    loss = (near - far + margin).clamp(min=0.0)
+    return loss if reduction == "none" else loss.mean() if reduction == "mean" else loss.sum()
 
 
 def adaptive_max_pool1d(input: Tensor, output_size: Any) -> Tensor:
@@ -330,4 +248,4 @@ def gumbel_softmax(logits: Tensor, tau: float = 1.0, hard: bool = False, eps: fl
 
 
 __all__ = [name for name in dir() if not name.startswith("_") and callable(globals()[name])]
-__all__ = sorted(set(__all__) - {"Any", "Sequence", "Tensor", "finish"})
+__all__ = sorted(set(__all__) - {"Any", "Callable", "Sequence", "Tensor"})

@@ -57,8 +57,9 @@ class Linear(Module):
             init.uniform_(self.bias, -bound, bound)
 
     def forward(self, input: Tensor) -> Tensor:
-        params = self._parameters
-        return F.linear(input, params["weight"], params["bias"])
+        own = self._parameters  # a parametrized one is not among them
+        weight = own["weight"] if "weight" in own else self.weight
+        return F.linear(input, weight, own["bias"] if "bias" in own else self.bias)
 
     def extra_repr(self) -> str:
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"

@@ -217,6 +217,10 @@ class Module(HookMethods):
             return self.forward(*args, **kwargs)
         return self._call_with_hooks(args, kwargs)
 
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Compile `forward` in place: calls of this module run what `tandem.compile(module, ...)` would."""
+        object.__setattr__(self, "forward", tandem.compile(self.forward, *args, **kwargs))
+
     # --- walking the tree -------------------------------------------------------------------------------------------
 
     def _named_members(
@@ -295,6 +299,20 @@ class Module(HookMethods):
             if not isinstance(module, Module):
                 raise AttributeError(f"`{name}` is not an nn.Module")
         return module
+
+    def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
+        """Put `module` at the dotted path `target`; with `strict` there must be one already (AttributeError)."""
+        if target == "":
+            raise ValueError("Cannot set the submodule without a target name!")
+        path, _, name = target.rpartition(".")
+        parent = self.get_submodule(path)
+        if strict and not hasattr(parent, name):
+            raise AttributeError(f"{type(parent).__name__} has no attribute `{name}`")
+        if hasattr(parent, name) and not isinstance(getattr(parent, name), Module):
+            raise AttributeError(f"`{name}` is not an nn.Module")
+        if not isinstance(module, Module):
+            raise ValueError(f'"module" is not an nn.Module, found {type(module)}')
+        setattr(parent, name, module)
 
     def get_parameter(self, target: str) -> Parameter:
         """The parameter at the dotted path `target`; AttributeError if there is none."""
@@ -395,6 +413,10 @@ class Module(HookMethods):
     def bfloat16(self: T) -> T:
         """Convert floating parameters and buffers to bfloat16."""
         return self._to_floating(tandem.bfloat16)
+
+    def to_empty(self: T, *, device: Any = None, recurse: bool = True) -> T:
+        """Move to a device without copying: all values are uninitialised afterwards."""
+        return self._apply(lambda t: tandem.empty_like(t, device=device), recurse=recurse)
 
     def cpu(self: T) -> T:
         """Move to the CPU."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import tandem
 
-__all__ = ["Buffer", "Parameter"]
+__all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter"]
 
 
 class Parameter(tandem.Tensor):
@@ -62,3 +62,54 @@ class Buffer(tandem.Tensor):
         buffer = tandem.Tensor._make_subclass(cls, data.detach(), data.requires_grad)
         buffer.persistent = persistent
         return buffer
+
+
+class _Uninitialized:
+    """A tensor without a shape yet: `materialize` gives it one and turns it into an ordinary one, the same object."""
+
+    cls_to_become: type
+
+    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
+        """Take a shape, and dtype if given; the elements are uninitialised."""
+        self.data = tandem.empty(shape, device=device, dtype=self.data.dtype if dtype is None else dtype)
+        self.__class__ = self.cls_to_become
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        known = memo.get(id(self))
+        if known is None:
+            known = memo[id(self)] = type(self)(requires_grad=self.requires_grad, dtype=self.dtype)
+        return known
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+
+class UninitializedParameter(_Uninitialized, Parameter):
+    """A parameter of a lazy module, whose shape the first input decides.
+
+    Example:
+        >>> import tandem
+        >>> p = tandem.nn.UninitializedParameter()
+        >>> p.materialize((2, 3))
+        >>> type(p).__name__, p.shape
+        ('Parameter', tandem.Size([2, 3]))
+    """
+
+    cls_to_become = Parameter
+
+    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> UninitializedParameter:
+        return super().__new__(cls, tandem.empty(0, device=device, dtype=dtype), requires_grad)
+
+
+class UninitializedBuffer(_Uninitialized, Buffer):
+    """A buffer of a lazy module, whose shape the first input decides."""
+
+    cls_to_become = Buffer
+
+    def __new__(cls, requires_grad: bool = False, device: Any = None, dtype: Any = None) -> UninitializedBuffer:
+        return super().__new__(cls, tandem.empty(0, device=device, dtype=dtype).requires_grad_(requires_grad))
+
+
+def is_lazy(tensor: Any) -> bool:
+    """Whether it is a parameter or buffer without a shape yet."""
+    return isinstance(tensor, _Uninitialized)

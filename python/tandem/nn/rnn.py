@@ -118,7 +118,7 @@ class RNNBase(Module):
         for weight in self.parameters():
             init.uniform_(weight, -bound, bound)
 
-    def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
+    def check_input(self, input: Tensor, batch_sizes: Any) -> None:
         """RuntimeError unless `input` has the right number of dims and features."""
         if input.dtype != self._flat_weights[0].dtype:
             raise ValueError(
@@ -133,7 +133,7 @@ class RNNBase(Module):
                 f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.size(-1)}"
             )
 
-    def get_expected_hidden_size(self, input: Tensor, batch_sizes: Tensor | None) -> tuple[int, int, int]:
+    def get_expected_hidden_size(self, input: Tensor, batch_sizes: Any) -> tuple[int, int, int]:
         """The shape of the initial state for an input."""
         if batch_sizes is not None:
             batch = int(batch_sizes[0])
@@ -142,7 +142,7 @@ class RNNBase(Module):
         count = self.num_layers * (2 if self.bidirectional else 1)
         return count, batch, self.proj_size or self.hidden_size
 
-    def get_expected_cell_size(self, input: Tensor, batch_sizes: Tensor | None) -> tuple[int, int, int]:
+    def get_expected_cell_size(self, input: Tensor, batch_sizes: Any) -> tuple[int, int, int]:
         """The shape of the initial cell state of an LSTM for an input."""
         count, batch, _ = self.get_expected_hidden_size(input, batch_sizes)
         return count, batch, self.hidden_size
@@ -154,14 +154,14 @@ class RNNBase(Module):
         if tuple(hx.shape) != tuple(expected_hidden_size):
             raise RuntimeError(msg.format(expected_hidden_size, list(hx.shape)))
 
-    def _unpacked_input(self, input: Any) -> tuple[Tensor, Tensor | None, Tensor | None, Tensor | None, bool]:
-        """Data, batch sizes and orders of a `PackedSequence`, or a padded batch; and whether there was a batch dim."""
+    def _unpacked_input(self, input: Any) -> tuple[Tensor, PackedSequence | None, bool]:
+        """Rows and the `PackedSequence` they come from, or a padded batch; and whether there was a batch dim."""
         if isinstance(input, PackedSequence):
-            return *input, True
+            return input.data, input, True
         if input.dim() not in (2, 3):
             raise ValueError(f"{type(self).__name__}: Expected input to be 2D or 3D, got {input.dim()}D instead")
         batched = input.dim() == 3
-        return (input if batched else input.unsqueeze(0 if self.batch_first else 1)), None, None, None, batched
+        return (input if batched else input.unsqueeze(0 if self.batch_first else 1)), None, batched
 
     def _wanted_state(self, hx: Tensor, batched: bool, order: Tensor | None) -> Tensor:
         """An initial state as the layers take it: with a batch dim, sequences in the packed order."""
@@ -175,36 +175,35 @@ class RNNBase(Module):
     def _zero_state(self, shape: tuple[int, int, int], like: Tensor) -> Tensor:
         return tandem.zeros(shape, dtype=like.dtype, device=like.device)
 
-    def _run(self, function: Callable[..., Any], data: Tensor, batch_sizes: Tensor | None, hx: Any) -> Any:
+    def _run(self, function: Callable[..., Any], data: Tensor, packed: PackedSequence | None, hx: Any) -> Any:
         options = (self.bias, self.num_layers, self.dropout, self.training, self.bidirectional)
-        if batch_sizes is None:
+        if packed is None:
             return function(data, hx, self._flat_weights, *options, self.batch_first)
-        return function(data, batch_sizes, hx, self._flat_weights, *options)
+        return function(data, packed.counts(), hx, self._flat_weights, *options)
 
     def _finished(
-        self, output: Tensor, states: list[Tensor], packed: tuple[Any, ...], batched: bool
+        self, output: Tensor, states: list[Tensor], packed: PackedSequence | None, batched: bool
     ) -> tuple[Any, list[Tensor]]:
         """Output and states in the form of the input."""
-        batch_sizes, sorted_indices, unsorted_indices = packed
-        if batch_sizes is not None:
-            output = PackedSequence(output, batch_sizes, sorted_indices, unsorted_indices)
-            return output, [_permuted(s, unsorted_indices) for s in states]
+        if packed is not None:
+            return packed.with_data(output), [_permuted(s, packed.unsorted_indices) for s in states]
         if not batched:
             return output.squeeze(0 if self.batch_first else 1), [s.squeeze(1) for s in states]
         return output, states
 
     def forward(self, input: Any, hx: Tensor | None = None) -> tuple[Any, Tensor]:
-        data, *packed, batched = self._unpacked_input(input)
-        expected = self.get_expected_hidden_size(data, packed[0])
+        data, packed, batched = self._unpacked_input(input)
+        sizes, order = (None, None) if packed is None else (packed.counts(), packed.sorted_indices)
+        expected = self.get_expected_hidden_size(data, sizes)
         if hx is None:
             hx = self._zero_state(expected, data)
         else:
-            hx = self._wanted_state(hx, batched, packed[1])
-        self.check_input(data, packed[0])
+            hx = self._wanted_state(hx, batched, order)
+        self.check_input(data, sizes)
         self.check_hidden_size(hx, expected)
         function = {"RNN_TANH": tandem.rnn_tanh, "RNN_RELU": tandem.rnn_relu, "GRU": tandem.gru}[self.mode]
-        output, state = self._run(function, data, packed[0], hx)
-        output, (state,) = self._finished(output, [state], tuple(packed), batched)
+        output, state = self._run(function, data, packed, hx)
+        output, (state,) = self._finished(output, [state], packed, batched)
         return output, state
 
     def extra_repr(self) -> str:
@@ -278,12 +277,11 @@ class LSTM(RNNBase):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__("LSTM", *args, **kwargs)
 
-    def forward(
-        self, input: Any, hx: tuple[Tensor, Tensor] | None = None
-    ) -> tuple[Any, tuple[Tensor, Tensor]]:
-        data, *packed, batched = self._unpacked_input(input)
-        hidden = self.get_expected_hidden_size(data, packed[0])
-        cell = self.get_expected_cell_size(data, packed[0])
+    def forward(self, input: Any, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Any, tuple[Tensor, Tensor]]:
+        data, packed, batched = self._unpacked_input(input)
+        sizes, order = (None, None) if packed is None else (packed.counts(), packed.sorted_indices)
+        hidden = self.get_expected_hidden_size(data, sizes)
+        cell = self.get_expected_cell_size(data, sizes)
         if hx is None:
             hx = (self._zero_state(hidden, data), self._zero_state(cell, data))
         else:
@@ -297,12 +295,12 @@ class LSTM(RNNBase):
                     "For batched 3-D input, hx and cx should also be 3-D but got "
                     f"({hx[0].dim()}-D, {hx[1].dim()}-D) tensors"
                 )
-            hx = (self._wanted_state(hx[0], batched, packed[1]), self._wanted_state(hx[1], batched, packed[1]))
-        self.check_input(data, packed[0])
+            hx = (self._wanted_state(hx[0], batched, order), self._wanted_state(hx[1], batched, order))
+        self.check_input(data, sizes)
         self.check_hidden_size(hx[0], hidden, "Expected hidden[0] size {}, got {}")
         self.check_hidden_size(hx[1], cell, "Expected hidden[1] size {}, got {}")
-        output, *states = self._run(tandem.lstm, data, packed[0], hx)
-        output, states = self._finished(output, states, tuple(packed), batched)
+        output, *states = self._run(tandem.lstm, data, packed, hx)
+        output, states = self._finished(output, states, packed, batched)
         return output, (states[0], states[1])
 
 
@@ -332,9 +330,7 @@ class RNNCellBase(Module):
 
     def _batched(self, what: str, x: Tensor) -> Tensor:
         if x.dim() not in (1, 2):
-            raise ValueError(
-                f"{type(self).__name__}: Expected {what} to be 1D or 2D, got {x.dim()}D instead"
-            )
+            raise ValueError(f"{type(self).__name__}: Expected {what} to be 1D or 2D, got {x.dim()}D instead")
         return x.unsqueeze(0) if x.dim() == 1 else x
 
     def _step(self, function: Callable[..., Tensor], input: Tensor, hx: Tensor | None) -> Tensor:

@@ -1,13 +1,24 @@
-"""`tandem.nn.utils`: work on all parameters or gradients of a model at once; sequences of different lengths."""
+"""`tandem.nn.utils`: work on all parameters or gradients of a model at once; sequences of different lengths; parameters
+computed from others.
+"""
 
+from tandem.nn.utils import parametrizations as parametrizations
+from tandem.nn.utils import parametrize as parametrize
 from tandem.nn.utils import rnn as rnn
-from tandem.nn.utils.clip_grad import clip_grad_norm_, clip_grad_value_, get_total_norm
+from tandem.nn.utils.clip_grad import clip_grad_norm_, clip_grad_value_, clip_grads_with_norm_, get_total_norm
 from tandem.nn.utils.convert_parameters import parameters_to_vector, vector_to_parameters
+from tandem.nn.utils.spectral_norm import remove_spectral_norm, spectral_norm
+from tandem.nn.utils.weight_norm import remove_weight_norm, weight_norm
 
 __all__ = [
     "clip_grad_norm_",
     "clip_grad_value_",
+    "clip_grads_with_norm_",
     "get_total_norm",
     "parameters_to_vector",
+    "remove_spectral_norm",
+    "remove_weight_norm",
+    "spectral_norm",
     "vector_to_parameters",
+    "weight_norm",
 ]

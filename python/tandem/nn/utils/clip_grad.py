@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import tandem
 from tandem import Tensor
 
-__all__ = ["clip_grad_norm_", "clip_grad_value_", "get_total_norm"]
+__all__ = ["clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
 
 
 def _gradients(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
@@ -61,10 +61,22 @@ def clip_grad_norm_(
     with tandem.no_grad():
         grads = _gradients(parameters)
         total = get_total_norm(grads, norm_type, error_if_nonfinite)
-        factor = (float(max_norm) / (total + 1e-6)).clamp(max=1.0)
-        for grad in grads:
-            grad.mul_(factor)
+        _scale(grads, max_norm, total)
     return total
+
+
+def _scale(grads: list[Tensor], max_norm: float, total: Tensor) -> None:
+    factor = (float(max_norm) / (total + 1e-6)).clamp(max=1.0)
+    for grad in grads:
+        grad.mul_(factor)
+
+
+def clip_grads_with_norm_(
+    parameters: Tensor | Iterable[Tensor], max_norm: float, total_norm: Tensor, foreach: bool | None = None
+) -> None:
+    """Scale all gradients in place as `clip_grad_norm_` does, with a total norm that is known already."""
+    with tandem.no_grad():
+        _scale(_gradients(parameters), max_norm, total_norm)
 
 
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: bool | None = None) -> None:

@@ -62,14 +62,26 @@ class PackedSequence(_Packed):
             unsorted_indices = invert_permutation(sorted_indices)
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
-    def _converted(self, data: Tensor) -> PackedSequence:
+    def with_data(self, data: Tensor) -> PackedSequence:
+        """The same sequences with other rows."""
         if data is self.data:
             return self
-        return type(self)(data, self.batch_sizes, self.sorted_indices, self.unsorted_indices)
+        packed = type(self)(data, self.batch_sizes, self.sorted_indices, self.unsorted_indices)
+        packed._counts = self._counts
+        return packed
+
+    # The batch sizes as numbers, where they are known without reading a tensor.
+    _counts: list[int] | None = None
+
+    def counts(self) -> list[int]:
+        """The batch sizes as a list."""
+        if self._counts is None:
+            self._counts = self.batch_sizes.tolist()
+        return self._counts
 
     def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
         """The data converted as by `Tensor.to`; indices and sizes keep their dtype."""
-        return self._converted(self.data.to(*args, **kwargs))
+        return self.with_data(self.data.to(*args, **kwargs))
 
     def float(self) -> PackedSequence:
         """The data in float32."""
@@ -93,11 +105,11 @@ class PackedSequence(_Packed):
 
     def cpu(self) -> PackedSequence:
         """On the CPU."""
-        return self._converted(self.data.cpu())
+        return self.with_data(self.data.cpu())
 
     def cuda(self, *args: Any, **kwargs: Any) -> PackedSequence:
         """On a GPU."""
-        return self._converted(self.data.cuda(*args, **kwargs))
+        return self.with_data(self.data.cuda(*args, **kwargs))
 
     def pin_memory(self) -> PackedSequence:
         """Itself: memory of the CPU needs no pinning."""
@@ -172,7 +184,9 @@ def pack_padded_sequence(
             counts += [batch] * (stop - start)
             start = stop
     data = tandem.cat(blocks)
-    return PackedSequence(data, tandem.tensor(counts, dtype=tandem.int64), order)
+    packed = PackedSequence(data, tandem.tensor(counts, dtype=tandem.int64), order)
+    packed._counts = counts
+    return packed
 
 
 def pad_packed_sequence(
@@ -189,8 +203,7 @@ def pad_packed_sequence(
         >>> padded.tolist(), lengths.tolist()
         ([[1, 3], [2, 0]], [2, 1])
     """
-    data, batch_sizes, _, unsorted_indices = sequence
-    counts = batch_sizes.tolist()
+    data, unsorted_indices, counts = sequence.data, sequence.unsorted_indices, sequence.counts()
     steps = len(counts)
     if total_length is not None and total_length < steps:
         raise ValueError(
@@ -213,9 +226,7 @@ def pad_packed_sequence(
         blocks.append(block)
         start = stop
     if filled > steps * counts[0]:
-        blocks.append(
-            tandem.full([filled // counts[0] - steps, counts[0], *rest], padding_value, dtype=data.dtype)
-        )
+        blocks.append(tandem.full([filled // counts[0] - steps, counts[0], *rest], padding_value, dtype=data.dtype))
     padded = tandem.cat(blocks)
     lengths = tandem.tensor([sum(n > i for n in counts) for i in range(counts[0])], dtype=tandem.int64)
     if batch_first:

@@ -1,0 +1,181 @@
+// Activation functions, each one fused region. Branches are kept apart with `where` on the input of a function, not
+// only on its result, so that the branch not taken can neither overflow nor send a NaN back.
+#include "eager/dispatch.h"
+#include "eager/helpers.h"
+#include "eager/ops.h"
+#include "eager/recorder.h"
+
+namespace tandem::ops {
+namespace {
+
+constexpr double kSeluAlpha = 1.6732632423543772848170429916717;
+constexpr double kSeluScale = 1.0507009873554804934193349852946;
+
+void checkFloating(const char* op, const Tensor& x) {
+  if (!isFloating(x.dtype())) fail("\"", op, "\" not implemented for '", dtypeName(x.dtype()), "'");
+}
+
+/// `compute(x)`; half types in float32, rounded once.
+template <class F>
+Tensor fusedActivation(const Tensor& x, F compute) {
+  FusedScope fused(x);
+  return toDType(compute(isHalf(x.dtype()) ? toDType(x, DType::Float32) : x), x.dtype());
+}
+
+/// As above, written into `x` if `inplace`: the history then needs what x was.
+template <class F>
+Tensor activation(const Tensor& x, bool inplace, F compute) {
+  if (!inplace) return fusedActivation(x, compute);
+  assign(x, fusedActivation(gradEnabled() && x.requiresGrad() ? clone(x) : x, compute));
+  return x;
+}
+
+template <class F>
+Tensor floatActivation(const char* op, const Tensor& x, bool inplace, F compute) {
+  checkFloating(op, x);
+  return activation(x, inplace, compute);
+}
+
+Tensor negativePart(const Tensor& x) { return where(gt(x, 0), 0, x); }
+
+/// scale * x where x > 0, else factor * (exp(x * rate) - 1).
+Tensor exponentialUnit(const Tensor& x, double scale, double factor, double divisor) {
+  Tensor low = negativePart(x);
+  if (divisor != 1) low = div(low, divisor);
+  low = expm1(low);
+  if (factor != 1) low = mul(low, factor);
+  return where(gt(x, 0), scale == 1 ? x : mul(x, scale), low);
+}
+
+Tensor limited(const Tensor& x, const Scalar& low, const Scalar& high) {
+  return where(le(x, low), low, where(ge(x, high), high, x));
+}
+
+}  // namespace
+
+Tensor relu_option(const Tensor& x, bool inplace) {
+  if (!inplace) return relu(x);
+  applyInto(x, OpCode::relu, {x});
+  return x;
+}
+Tensor silu_option(const Tensor& x, bool inplace) {
+  if (!inplace) return silu(x);
+  applyInto(x, OpCode::silu, {x});
+  return x;
+}
+
+Tensor leaky_relu(const Tensor& x, double slope, bool inplace) {
+  return floatActivation("leaky_relu_cpu", x, inplace,
+                         [&](const Tensor& t) { return where(gt(t, 0), t, mul(t, slope)); });
+}
+Tensor elu(const Tensor& x, double alpha, bool inplace) {
+  return floatActivation("elu_cpu", x, inplace, [&](const Tensor& t) { return exponentialUnit(t, 1, alpha, 1); });
+}
+Tensor selu(const Tensor& x, bool inplace) {
+  return floatActivation("elu_cpu", x, inplace,
+                         [](const Tensor& t) { return exponentialUnit(t, kSeluScale, kSeluAlpha * kSeluScale, 1); });
+}
+Tensor celu(const Tensor& x, double alpha, bool inplace) {
+  if (alpha == 0) fail("ZeroDivisionError: alpha cannot be 0 for CELU");
+  return floatActivation("elu_cpu", x, inplace, [&](const Tensor& t) { return exponentialUnit(t, 1, alpha, alpha); });
+}
+Tensor mish(const Tensor& x, bool inplace) {
+  return floatActivation("mish_cpu", x, inplace, [](const Tensor& t) { return mul(t, tanh(softplus_unit(t))); });
+}
+
+Tensor softplus(const Tensor& x, double beta, double threshold) {
+  checkFloating("softplus_cpu", x);
+  // Above 20 the function is x to within 2.1e-9, so that the threshold makes no difference worth a branch.
+  if (beta == 1 && threshold >= 20) return softplus_unit(x);
+  return fusedActivation(x, [&](const Tensor& t) {
+    Tensor scaled = mul(t, beta);
+    Tensor linear = gt(scaled, threshold);
+    return where(linear, t, div(log1p(exp(where(linear, 0, scaled))), beta));
+  });
+}
+Tensor logsigmoid(const Tensor& x) {
+  checkFloating("log_sigmoid_cpu", x);
+  return fusedActivation(x, [](const Tensor& t) { return neg(softplus_unit(neg(t))); });
+}
+
+Tensor hardtanh(const Tensor& x, double low, double high, bool inplace) {
+  if (low > high) fail<ValueError>("min_val cannot be greater than max_val");
+  if (x.dtype() == DType::Bool) fail("Bool inputs not supported for hardtanh");
+  if (isFloating(x.dtype())) return activation(x, inplace, [&](const Tensor& t) { return limited(t, low, high); });
+  return activation(x, inplace, [&](const Tensor& t) {
+    return limited(t, static_cast<std::int64_t>(low), static_cast<std::int64_t>(high));
+  });
+}
+Tensor relu6(const Tensor& x, bool inplace) { return hardtanh(x, 0, 6, inplace); }
+Tensor hardsigmoid(const Tensor& x, bool inplace) {
+  return floatActivation("hardsigmoid_cpu", x, inplace,
+                         [](const Tensor& t) { return div(limited(add(t, 3), 0, 6), 6); });
+}
+Tensor hardswish(const Tensor& x, bool inplace) {
+  return floatActivation("hardswish_cpu", x, inplace,
+                         [](const Tensor& t) { return div(mul(t, limited(add(t, 3), 0, 6)), 6); });
+}
+Tensor softsign(const Tensor& x) {
+  return fusedActivation(x, [](const Tensor& t) { return div(t, add(abs(t), 1)); });
+}
+Tensor tanhshrink(const Tensor& x) {
+  return fusedActivation(x, [](const Tensor& t) { return sub(t, tanh(t)); });
+}
+Tensor softshrink(const Tensor& x, double lambd) {
+  if (!(lambd >= 0)) fail("lambda must be greater or equal to 0, but found to be ", lambd, ".");
+  checkFloating("softshrink_cpu", x);
+  // The product keeps NaN.
+  return fusedActivation(x, [&](const Tensor& t) {
+    return where(gt(t, lambd), sub(t, lambd), where(lt(t, -lambd), add(t, lambd), mul(t, 0)));
+  });
+}
+Tensor hardshrink(const Tensor& x, double lambd) {
+  checkFloating("hardshrink_cpu", x);
+  return fusedActivation(x, [&](const Tensor& t) { return where(le(abs(t), lambd), 0, t); });
+}
+Tensor threshold(const Tensor& x, Scalar least, Scalar value, bool inplace) {
+  return activation(x, inplace, [&](const Tensor& t) { return toDType(where(le(t, least), value, t), t.dtype()); });
+}
+
+Tensor glu(const Tensor& x, std::int64_t dim) {
+  if (x.dim() == 0) fail("glu does not support 0-dimensional tensors");
+  std::int64_t along = wrapDim(dim, x.dim());
+  std::int64_t size = x.size(along);
+  if (size % 2 != 0) fail("Halving dimension must be even, but dimension ", along, " is size ", size);
+  checkFloating("glu_cpu", x);
+  return fusedActivation(x, [&](const Tensor& t) {
+    return mul(narrow(t, along, 0, size / 2), sigmoid(narrow(t, along, size / 2, size / 2)));
+  });
+}
+
+Tensor prelu(const Tensor& x, const Tensor& weight) {
+  if (x.dtype() != weight.dtype())
+    fail("prelu: Type promoting not supported. Got ", dtypeName(x.dtype()), " and ", dtypeName(weight.dtype()));
+  Tensor slope = weight;
+  if (weight.numel() != 1) {
+    if (x.dim() == 0) fail("Not allow zero-dim input tensor.");
+    if (weight.dim() > 1) fail("prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = ", weight.dim());
+    std::int64_t channels = x.dim() > 1 ? x.size(1) : 1;
+    if (weight.numel() != channels)
+      fail("Mismatch of parameter numbers and input channel size. Found parameter numbers = ", weight.numel(),
+           " and channel size = ", channels, ".");
+    Dims shape(static_cast<std::size_t>(x.dim()), 1);
+    shape[1] = channels;
+    slope = reshape(weight, shape);
+  } else if (weight.dim() != 0) {
+    slope = reshape(weight, Dims());
+  }
+  FusedScope fused(x);
+  return where(gt(x, 0), x, mul(x, slope));
+}
+
+Tensor rrelu(const Tensor& x, double lower, double upper, bool training, bool inplace) {
+  if (!(lower <= upper)) fail("Lower bound should be less than or equal to the upper bound");
+  if (!training) return leaky_relu(x, (lower + upper) / 2, inplace);
+  return floatActivation("rrelu_with_noise_out_cpu", x, inplace, [&](const Tensor& t) {
+    Tensor slope = add(mul(uniform_value(t.shape(), t.dtype()), upper - lower), lower);
+    return where(gt(t, 0), t, mul(t, slope));
+  });
+}
+
+}  // namespace tandem::ops

@@ -1,0 +1,133 @@
+// Losses of class indices and of sets of classes.
+#include "eager/composites/losses.h"
+#include "eager/helpers.h"
+#include "eager/ops.h"
+#include "eager/recorder.h"
+
+namespace tandem::ops {
+namespace {
+
+using Flag = std::optional<bool>;
+
+/// Elements of `weight`, one a class, at the classes `index`.
+Tensor weightOf(const Tensor& weight, const Tensor& index) {
+  return view(index_select(weight, 0, view(contiguous(index), Dims{-1})), index.shape());
+}
+
+Tensor nllLoss(const Tensor& x, const Tensor& target, const Tensor& weight, std::int64_t ignore,
+               std::string_view reduction) {
+  std::int64_t classDim = x.dim() == 1 ? 0 : 1;
+  Dims expected = x.shape();
+  if (x.dim() > 0) expected.erase(classDim);
+  if (x.dim() == 0 || !(target.shape() == expected))
+    fail<ValueError>("nll_loss: expected target of shape ", shapeText(expected), " for input of shape ",
+                     shapeText(x.shape()), ", but got ", shapeText(target.shape()));
+  if (weight.defined() && (weight.dim() != 1 || weight.size(0) != x.size(classDim)))
+    fail("nll_loss: weight tensor should be defined either for all ", x.size(classDim),
+         " classes or no classes but got weight tensor of shape: ", shapeText(weight.shape()));
+  Tensor counted = ne(target, ignore);
+  Tensor safe = where(counted, target, 0);
+  Tensor picked = neg(squeeze_dims(gather(x, classDim, unsqueeze(safe, classDim)), Dims{classDim}));
+  Tensor w = toDType(counted, x.dtype());
+  if (weight.defined()) w = mul(weightOf(weight, safe), w);
+  // where, not a product: an ignored element counts as nothing even if it is infinite.
+  Tensor loss = where(counted, mul(picked, w), 0.0);
+  if (reduction == "mean") return div(sum(loss), sum(w));
+  return reducedLoss(loss, reduction);
+}
+
+}  // namespace
+
+Tensor nll_loss(const Tensor& x, const Tensor& target, const Tensor& weight, Flag average, std::int64_t ignore,
+                Flag reduce, std::string_view reduction) {
+  return nllLoss(x, target, weight, ignore, reductionOf(average, reduce, reduction));
+}
+
+Tensor cross_entropy(const Tensor& x, const Tensor& target, const Tensor& weight, Flag average, std::int64_t ignore,
+                     Flag reduce, std::string_view givenReduction, double smoothing) {
+  std::string_view reduction = reductionOf(average, reduce, givenReduction);
+  if (smoothing < 0 || smoothing > 1) fail("label_smoothing must be between 0.0 and 1.0. Got: ", smoothing);
+  if (x.dim() == 0) fail("cross_entropy: expected an input of at least 1 dim, got shape []");
+  std::int64_t classDim = x.dim() == 1 ? 0 : 1;
+  Tensor logp = log_softmax(x, classDim);
+  std::int64_t classes = x.size(classDim);
+  Dims along(static_cast<std::size_t>(x.dim()), 1);
+  along[classDim] = classes;
+  if (isFloating(target.dtype())) {
+    if (!(target.shape() == x.shape()))
+      fail("cross_entropy: Expected floating point type for target with class probabilities in the shape of the input ",
+           shapeText(x.shape()), ", but got ", shapeText(target.shape()));
+    Tensor p = smoothing > 0 ? add(mul(target, 1.0 - smoothing), smoothing / static_cast<double>(classes)) : target;
+    Tensor each = mul(logp, p);
+    if (weight.defined()) each = mul(each, view(weight, along));
+    Tensor loss = neg(sum(each, Dims{classDim}));
+    if (reduction == "mean")
+      return div(sum(loss), std::max<std::int64_t>(x.numel() / std::max<std::int64_t>(classes, 1), 1));
+    return reducedLoss(loss, reduction);
+  }
+  Tensor hard = nllLoss(logp, target, weight, ignore, smoothing > 0 && reduction == "mean" ? "sum" : reduction);
+  if (smoothing == 0) return hard;
+  // The smoothed part: minus the (weighted) mean of all log-probabilities of the elements that count.
+  Tensor counted = ne(target, ignore);
+  Tensor each = weight.defined() ? mul(logp, view(weight, along)) : logp;
+  Tensor smooth = where(counted, neg(sum(each, Dims{classDim})), 0.0);
+  Tensor w = toDType(counted, x.dtype());
+  if (weight.defined()) w = mul(weightOf(weight, where(counted, target, 0)), w);
+  Tensor soft = reduction == "none" ? smooth : sum(smooth);
+  Tensor loss = add(mul(hard, 1.0 - smoothing), mul(soft, smoothing / static_cast<double>(classes)));
+  return reduction == "mean" ? div(loss, sum(w)) : loss;
+}
+
+Tensor multilabel_soft_margin_loss(const Tensor& x, const Tensor& target, const Tensor& weight, Flag average,
+                                   Flag reduce, std::string_view reduction) {
+  Tensor each;
+  {
+    FusedScope fused(x);
+    each = add(mul(target, softplus_unit(neg(x))), mul(sub(1, target), softplus_unit(x)));
+    if (weight.defined()) each = mul(each, weight);
+    each = div(sum(each, Dims{-1}), x.size(-1));
+  }
+  return reducedLoss(each, reductionOf(average, reduce, reduction));
+}
+
+Tensor multi_margin_loss(const Tensor& x, const Tensor& target, std::int64_t p, double margin, const Tensor& weight,
+                         Flag average, Flag reduce, std::string_view reduction) {
+  if (p != 1 && p != 2) fail<ValueError>("only p == 1 and p == 2 supported");
+  if (weight.defined() && weight.dim() != 1) fail<ValueError>("weight must be one-dimensional");
+  if (x.dim() != 1 && x.dim() != 2)
+    fail("Expected non-empty vector or matrix with optional 0-dim batch size, but got: ", shapeText(x.shape()));
+  Tensor rows = x.dim() == 1 ? unsqueeze(x, 0) : x;
+  Tensor classes = reshape(target, Dims{-1});
+  if (classes.size(0) != rows.size(0))
+    fail("inconsistent target size, expected ", rows.size(0), " but got ", shapeText(target.shape()));
+  Tensor column = unsqueeze(classes, 1);
+  Tensor apart = clamp(add(sub(rows, gather(rows, 1, column)), margin), Operand(0));
+  if (p == 2) apart = square(apart);
+  if (weight.defined()) apart = mul(apart, unsqueeze(weightOf(weight, classes), 1));
+  Tensor others = ne(arange(0, rows.size(1)), column);
+  Tensor each = div(sum(where(others, apart, 0), Dims{1}), rows.size(1));
+  if (x.dim() == 1) each = squeeze_dims(each, Dims{0});
+  return reducedLoss(each, reductionOf(average, reduce, reduction));
+}
+
+Tensor multilabel_margin_loss(const Tensor& x, const Tensor& target, Flag average, Flag reduce,
+                              std::string_view reduction) {
+  if (x.dim() > 2 || !(target.shape() == x.shape()))
+    fail("multilabel_margin_loss: inconsistent target size ", shapeText(target.shape()), " for input of size ",
+         shapeText(x.shape()));
+  std::int64_t classes = x.dim() == 0 ? 1 : x.size(-1);
+  Tensor rows = reshape(x, Dims{-1, classes});
+  Tensor labels = reshape(target, Dims{-1, classes});
+  // Labels count up to the first negative one.
+  Tensor real = eq(cumsum(toDType(lt(labels, 0), DType::Int64), 1), 0);
+  Tensor safe = where(real, labels, 0);
+  Tensor hits = scatter_add(zeros(rows.shape(), DType::Int64), 1, safe, toDType(real, DType::Int64));
+  // [N, label, class]: every label against every class that is none.
+  Tensor apart = clamp(add(sub(unsqueeze(rows, 1), unsqueeze(gather(rows, 1, safe), 2)), 1), Operand(0));
+  Tensor counts = logical_and(unsqueeze(real, 2), unsqueeze(eq(hits, 0), 1));
+  Tensor each = div(sum(where(counts, apart, 0), Dims{1, 2}), classes);
+  if (x.dim() < 2) each = squeeze_dims(each, Dims{0});
+  return reducedLoss(each, reductionOf(average, reduce, reduction));
+}
+
+}  // namespace tandem::ops

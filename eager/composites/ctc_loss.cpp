@@ -1,0 +1,145 @@
+// Connectionist temporal classification (Graves et al. 2006): the forward recursion over positions of the targets with
+// blanks between and around them. Impossible states have a finite, very negative score, so that no gradient is NaN.
+#include <array>
+#include <limits>
+
+#include "eager/composites/losses.h"
+#include "eager/helpers.h"
+#include "eager/ops.h"
+#include "eager/recorder.h"
+
+namespace tandem::ops {
+namespace {
+
+constexpr double kImpossible = -1e30;
+
+/// The values of lengths that are memory; nothing for those that are recorded, which no check may read.
+std::optional<Dims> known(const Tensor& lengths) {
+  const Operand operands[] = {lengths};
+  if (recorderFor(operands) != nullptr) return {};
+  Tensor read = contiguous(lengths);
+  return Dims(DimsRef(read.dataAs<std::int64_t>(), static_cast<std::size_t>(read.numel())));
+}
+
+Tensor lengthsOf(const char* what, const Tensor& lengths, std::int64_t batch) {
+  if (isFloating(lengths.dtype()) || lengths.dtype() == DType::Bool) fail("ctc_loss: ", what, " must be integral");
+  if (lengths.numel() != batch) fail(what, " must be of size batch_size");
+  return toDType(reshape(lengths, Dims{-1}), DType::Int64);
+}
+
+Tensor integers(DimsRef values) {
+  std::vector<Tensor> parts;
+  for (std::int64_t v : values) parts.push_back(full(Dims{1}, v, DType::Int64));
+  return parts.empty() ? zeros(Dims{0}, DType::Int64) : cat(parts, 0);
+}
+
+/// Targets [N, S] of targets one after the other; beyond a target's length any class.
+Tensor paddedTargets(const Tensor& targets, DimsRef lengths) {
+  std::int64_t longest = 0;
+  for (std::int64_t n : lengths) longest = std::max(longest, n);
+  std::vector<Tensor> rows;
+  std::int64_t at = 0;
+  for (std::int64_t n : lengths) {
+    if (at + n > targets.numel()) fail("ctc_loss: targets end before the sum of target_lengths");
+    Tensor row = narrow(targets, 0, at, n);
+    const std::array<Tensor, 2> parts{row, zeros(Dims{longest - n}, DType::Int64)};
+    rows.push_back(n < longest ? cat(parts, 0) : row);
+    at += n;
+  }
+  return stack(rows, 0);
+}
+
+/// log(exp(a) + exp(b) + exp(c))
+Tensor logSum(const Tensor& a, const Tensor& b, const Tensor& c) {
+  Tensor top = detached(maximum(maximum(a, b), c));
+  return add(top, log(add(add(exp(sub(a, top)), exp(sub(b, top))), exp(sub(c, top)))));
+}
+
+/// `x` moved right by `n` columns, the first ones impossible.
+Tensor shifted(const Tensor& x, std::int64_t n) {
+  n = std::min(n, x.size(1));
+  const std::array<Tensor, 2> parts{full(Dims{x.size(0), n}, kImpossible, x.dtype()), narrow(x, 1, 0, x.size(1) - n)};
+  return cat(parts, 1);
+}
+
+Tensor ctc(const Tensor& logProbs, const Tensor& givenTargets, const Tensor& givenRunning, const Tensor& givenLengths,
+           std::optional<Dims> knownLengths, std::int64_t blank, std::string_view reduction, bool zeroInfinity) {
+  if (!isFloating(logProbs.dtype())) fail("\"ctc_loss_cpu\" not implemented for '", dtypeName(logProbs.dtype()), "'");
+  bool batched = logProbs.dim() == 3;
+  Tensor scores = batched ? logProbs : unsqueeze(logProbs, 1);
+  if (scores.dim() != 3) fail("ctc_loss: expected log_probs of 2 or 3 dims, got ", shapeText(logProbs.shape()));
+  std::int64_t steps = scores.size(0);
+  std::int64_t batch = scores.size(1);
+  if (blank < 0 || blank >= scores.size(2)) fail("blank must be in label range");
+  Tensor running = lengthsOf("input_lengths", givenRunning, batch);
+  Tensor lengths = lengthsOf("target_lengths", givenLengths, batch);
+  if (auto values = known(running))
+    for (std::int64_t n : *values)
+      if (n < 0 || n > steps) fail("Expected input_lengths to have value at most ", steps, ", but got value ", n);
+  if (!knownLengths) knownLengths = known(lengths);
+
+  Tensor labels =
+      toDType(!batched && givenTargets.dim() == 1 ? unsqueeze(givenTargets, 0) : givenTargets, DType::Int64);
+  if (labels.dim() == 1) {
+    if (!knownLengths) fail("ctc_loss: targets one after the other need target_lengths as a list here");
+    labels = paddedTargets(labels, *knownLengths);
+  } else if (knownLengths) {
+    for (std::int64_t n : *knownLengths)
+      if (n > labels.size(1))
+        fail("Expected tensor to have size at least ", n, " at dimension 1, but got size ", labels.size(1),
+             " for argument #2 'targets'");
+  }
+  lengths = unsqueeze(lengths, 1);
+  running = unsqueeze(running, 1);
+  std::int64_t longest = labels.size(1);
+  // blank, label, blank, label, ..., blank
+  Tensor blanks = full(Dims{batch, longest}, blank, DType::Int64);
+  const std::array<Tensor, 2> pairs{blanks, labels};
+  const std::array<Tensor, 2> ends{reshape(stack(pairs, 2), Dims{batch, 2 * longest}),
+                                   full(Dims{batch, 1}, blank, DType::Int64)};
+  Tensor path = cat(ends, 1);
+  std::int64_t places = 2 * longest + 1;
+  Tensor at = gather(scores, 2, expand(unsqueeze(path, 0), Dims{steps, batch, places}));
+  // A blank between two different labels may be left out.
+  Tensor skips = full(Dims{batch, places}, false, DType::Bool);
+  if (places > 2) {
+    Tensor late = narrow(path, 1, 2, places - 2);
+    const std::array<Tensor, 2> parts{full(Dims{batch, 2}, false, DType::Bool),
+                                      logical_and(ne(late, blank), ne(late, narrow(path, 1, 0, places - 2)))};
+    skips = cat(parts, 1);
+  }
+  // Before the first step: as if one stood before the first blank.
+  Tensor place = arange(0, places);
+  Tensor alpha = where(eq(place, 0), 0.0, full(Dims{batch, places}, kImpossible, scores.dtype()));
+  for (std::int64_t t = 0; t < steps; ++t) {
+    FusedScope fused(alpha);
+    Tensor before = shifted(alpha, 1);
+    Tensor two = t == 0 ? full_like(alpha, kImpossible) : where(skips, shifted(alpha, 2), kImpossible);
+    Tensor next = add(logSum(alpha, before, two), select(at, 0, t));
+    alpha = where(gt(running, t), clamp(next, Operand(kImpossible)), alpha);
+  }
+  Tensor last = gather(alpha, 1, mul(lengths, 2));
+  Tensor beforeLast = gather(alpha, 1, clamp(sub(mul(lengths, 2), 1), Operand(0)));
+  beforeLast = where(gt(lengths, 0), beforeLast, kImpossible);
+  Tensor total = logSum(last, beforeLast, full_like(last, kImpossible));
+  Tensor possible = squeeze_dims(gt(total, kImpossible / 2), Dims{1});
+  Tensor loss =
+      where(possible, neg(squeeze_dims(total, Dims{1})), zeroInfinity ? 0.0 : std::numeric_limits<double>::infinity());
+  if (!batched) loss = squeeze_dims(loss, Dims{0});
+  if (reduction != "mean") return reducedLoss(loss, reduction);
+  return mean(div(loss, toDType(clamp(squeeze_dims(lengths, Dims{1}), Operand(1)), loss.dtype())));
+}
+
+}  // namespace
+
+Tensor ctc_loss(const Tensor& logProbs, const Tensor& targets, const Tensor& inputLengths, const Tensor& targetLengths,
+                std::int64_t blank, std::string_view reduction, bool zeroInfinity) {
+  return ctc(logProbs, targets, inputLengths, targetLengths, {}, blank, reduction, zeroInfinity);
+}
+Tensor ctc_loss_lists(const Tensor& logProbs, const Tensor& targets, DimsRef inputLengths, DimsRef targetLengths,
+                      std::int64_t blank, std::string_view reduction, bool zeroInfinity) {
+  return ctc(logProbs, targets, integers(inputLengths), integers(targetLengths), Dims(targetLengths), blank, reduction,
+             zeroInfinity);
+}
+
+}  // namespace tandem::ops

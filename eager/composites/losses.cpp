@@ -1,0 +1,211 @@
+// Losses of elements and of classes.
+#include "eager/composites/losses.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "eager/helpers.h"
+#include "eager/ops.h"
+#include "eager/recorder.h"
+
+namespace tandem::ops {
+
+using Flag = std::optional<bool>;
+
+std::string_view reductionOf(Flag average, Flag reduce, std::string_view reduction) {
+  if (!average && !reduce) return reduction;
+  if (reduce == false) return "none";
+  return average == false ? "sum" : "mean";
+}
+
+Tensor reducedLoss(const Tensor& loss, std::string_view reduction) {
+  if (reduction == "mean") return mean(loss);
+  if (reduction == "sum") return sum(loss);
+  if (reduction == "none") return loss;
+  fail<ValueError>(reduction, " is not a valid value for reduction");
+}
+
+Tensor reducedLoss(const Tensor& loss, const Tensor& weight, std::string_view reduction) {
+  return reducedLoss(weight.defined() ? mul(loss, weight) : loss, reduction);
+}
+
+namespace {
+
+/// A weighted mean divides by the sum of the weights.
+Tensor weightedMean(const Tensor& loss, const Tensor& weight, std::string_view reduction) {
+  if (!weight.defined() || reduction != "mean") return reducedLoss(loss, weight, reduction);
+  return div(sum(mul(loss, weight)), sum(weight));
+}
+
+/// log(x), and -100 where it would be less: no 1 / 0 reaches the gradient there.
+Tensor limitedLog(const Tensor& x) {
+  Tensor enough = gt(x, std::exp(-100.0));
+  return where(enough, log(where(enough, x, 1)), -100.0);
+}
+
+/// Norm along the dims, whose gradient at a zero vector is zero.
+Tensor norm2(const Tensor& x, const Dims& dims, bool keep) {
+  Tensor total = sum(square(x), dims, keep);
+  Tensor zero = eq(total, 0);
+  return where(zero, 0, sqrt(where(zero, 1, total)));
+}
+
+}  // namespace
+
+Tensor mse_loss(const Tensor& x, const Tensor& target, Flag average, Flag reduce, std::string_view reduction,
+                const Tensor& weight) {
+  FusedScope fused(x);
+  return weightedMean(square(sub(x, target)), weight, reductionOf(average, reduce, reduction));
+}
+
+Tensor l1_loss(const Tensor& x, const Tensor& target, Flag average, Flag reduce, std::string_view reduction,
+               const Tensor& weight) {
+  FusedScope fused(x);
+  return weightedMean(abs(sub(x, target)), weight, reductionOf(average, reduce, reduction));
+}
+
+Tensor smooth_l1_loss(const Tensor& x, const Tensor& target, Flag average, Flag reduce, std::string_view reduction,
+                      double beta) {
+  if (beta < 0) fail("smooth_l1_loss does not support negative values for beta.");
+  if (beta == 0) return l1_loss(x, target, average, reduce, reduction);
+  FusedScope fused(x);
+  Tensor d = abs(sub(x, target));
+  Tensor loss = where(lt(d, beta), div(mul(square(d), 0.5), beta), sub(d, 0.5 * beta));
+  return reducedLoss(loss, reductionOf(average, reduce, reduction));
+}
+
+Tensor huber_loss(const Tensor& x, const Tensor& target, std::string_view reduction, double delta,
+                  const Tensor& weight) {
+  if (!(delta > 0)) fail("huber_loss does not support non-positive values for delta.");
+  FusedScope fused(x);
+  Tensor d = abs(sub(x, target));
+  Tensor loss = where(le(d, delta), mul(square(d), 0.5), mul(sub(d, 0.5 * delta), delta));
+  return weightedMean(loss, weight, reduction);
+}
+
+Tensor binary_cross_entropy(const Tensor& x, const Tensor& target, const Tensor& weight, Flag average, Flag reduce,
+                            std::string_view reduction) {
+  if (!(x.shape() == target.shape()))
+    fail<ValueError>("Using a target size (", shapeText(target.shape()), ") that is different to the input size (",
+                     shapeText(x.shape()), ") is deprecated. Please ensure they have the same size.");
+  FusedScope fused(x);
+  Tensor loss = sub(mul(sub(target, 1), limitedLog(sub(1, x))), mul(target, limitedLog(x)));
+  return reducedLoss(loss, weight, reductionOf(average, reduce, reduction));
+}
+
+Tensor binary_cross_entropy_with_logits(const Tensor& x, const Tensor& target, const Tensor& weight, Flag average,
+                                        Flag reduce, std::string_view reduction, const Tensor& posWeight) {
+  if (!(x.shape() == target.shape()))
+    fail<ValueError>("Target size (", shapeText(target.shape()), ") must be the same as input size (",
+                     shapeText(x.shape()), ")");
+  FusedScope fused(x);
+  Tensor minusLog = softplus_unit(neg(x));
+  if (posWeight.defined()) minusLog = mul(minusLog, add(mul(sub(posWeight, 1), target), 1));
+  return reducedLoss(add(mul(sub(1, target), x), minusLog), weight, reductionOf(average, reduce, reduction));
+}
+
+Tensor kl_div(const Tensor& x, const Tensor& target, Flag average, Flag reduce, std::string_view reduction,
+              bool logTarget) {
+  std::string_view how = reductionOf(average, reduce, reduction);
+  FusedScope fused(x);
+  Tensor loss;
+  if (logTarget) {
+    loss = mul(exp(target), sub(target, x));
+  } else {
+    Tensor zero = eq(target, 0);
+    loss = sub(mul(target, log(where(zero, 1, target))), mul(target, x));
+  }
+  if (how != "batchmean") return reducedLoss(loss, how);
+  return x.dim() > 0 ? div(sum(loss), x.size(0)) : sum(loss);
+}
+
+Tensor poisson_nll_loss(const Tensor& x, const Tensor& target, bool logInput, bool full, Flag average, double eps,
+                        Flag reduce, std::string_view reduction) {
+  FusedScope fused(x);
+  Tensor loss = logInput ? sub(exp(x), mul(target, x)) : sub(x, mul(target, log(add(x, eps))));
+  if (full) {
+    // Stirling's approximation of log(target!).
+    Tensor large = gt(target, 1);
+    Tensor safe = where(large, target, 2);
+    Tensor stirling = add(sub(mul(safe, log(safe)), safe), mul(log(mul(safe, 2 * std::numbers::pi)), 0.5));
+    loss = add(loss, where(large, stirling, 0));
+  }
+  return reducedLoss(loss, reductionOf(average, reduce, reduction));
+}
+
+Tensor gaussian_nll_loss(const Tensor& x, const Tensor& target, const Operand& variance, bool full, double eps,
+                         std::string_view reduction) {
+  Tensor var = variance.isTensor() ? variance.tensor() : full_like(x, variance.scalar());
+  if (!(var.shape() == x.shape())) {
+    Dims lead(DimsRef(x.shape()).first(std::max<std::size_t>(x.shape().size(), 1) - 1));
+    bool shared = var.dim() == x.dim() && x.dim() > 0 && var.size(-1) == 1;
+    if (var.shape() == lead && x.dim() > 0)
+      var = unsqueeze(var, -1);
+    else if (!shared && var.numel() != 1)
+      fail<ValueError>("var is of incorrect size");
+  }
+  if (reduction != "none" && reduction != "mean" && reduction != "sum") fail<ValueError>(reduction, " is not valid");
+  FusedScope fused(x);
+  // The limit has no gradient, as if var were larger: the loss stays differentiable in var.
+  var = add(var, detached(sub(clamp(var, Operand(eps)), var)));
+  Tensor loss = mul(add(log(var), div(square(sub(x, target)), var)), 0.5);
+  if (full) loss = add(loss, 0.5 * std::log(2 * std::numbers::pi));
+  return reducedLoss(loss, reduction);
+}
+
+Tensor hinge_embedding_loss(const Tensor& x, const Tensor& target, double margin, Flag average, Flag reduce,
+                            std::string_view reduction) {
+  FusedScope fused(x);
+  Tensor apart = where(ne(target, 1), clamp(sub(margin, x), Operand(0)), 0);
+  Tensor near = where(ne(target, -1), x, 0);
+  return reducedLoss(add(apart, near), reductionOf(average, reduce, reduction));
+}
+
+Tensor margin_ranking_loss(const Tensor& a, const Tensor& b, const Tensor& target, double margin, Flag average,
+                           Flag reduce, std::string_view reduction) {
+  if (a.dim() != b.dim() || a.dim() != target.dim())
+    fail("margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: ",
+         shapeText(a.shape()), ", input2: ", shapeText(b.shape()), ", target: ", shapeText(target.shape()), " ");
+  FusedScope fused(a);
+  Tensor loss = clamp(add(mul(neg(target), sub(a, b)), margin), Operand(0));
+  return reducedLoss(loss, reductionOf(average, reduce, reduction));
+}
+
+Tensor soft_margin_loss(const Tensor& x, const Tensor& target, Flag average, Flag reduce, std::string_view reduction) {
+  FusedScope fused(x);
+  return reducedLoss(softplus_unit(mul(neg(target), x)), reductionOf(average, reduce, reduction));
+}
+
+Tensor cosine_similarity(const Tensor& a, const Tensor& b, std::int64_t dim, double eps) {
+  std::int64_t along = wrapDim(dim, std::max(a.dim(), b.dim()));
+  Dims dims{along - std::max(a.dim(), b.dim())};
+  FusedScope fused(a);
+  Tensor first = div(a, clamp(norm2(a, dims, true), Operand(eps)));
+  Tensor second = div(b, clamp(norm2(b, dims, true), Operand(eps)));
+  return sum(mul(first, second), dims);
+}
+
+Tensor pairwise_distance(const Tensor& a, const Tensor& b, double p, double eps, bool keep) {
+  Tensor d = add(sub(a, b), eps);
+  return p == 2 ? norm2(d, Dims{-1}, keep) : norm(d, Scalar(p), Dims{-1}, keep);
+}
+
+Tensor cosine_embedding_loss(const Tensor& a, const Tensor& b, const Tensor& target, double margin, Flag average,
+                             Flag reduce, std::string_view reduction) {
+  Tensor cosine = cosine_similarity(a, b, -1);
+  Tensor together = where(eq(target, 1), sub(1, cosine), 0);
+  Tensor apart = where(eq(target, -1), clamp(sub(cosine, margin), Operand(0)), 0);
+  return reducedLoss(add(together, apart), reductionOf(average, reduce, reduction));
+}
+
+Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative, double margin,
+                           double p, double eps, bool swap, Flag average, Flag reduce, std::string_view reduction) {
+  if (!(margin > 0)) fail<ValueError>("margin must be greater than 0, got ", margin);
+  Tensor near = pairwise_distance(anchor, positive, p, eps);
+  Tensor far = pairwise_distance(anchor, negative, p, eps);
+  if (swap) far = minimum(far, pairwise_distance(positive, negative, p, eps));
+  return reducedLoss(clamp(add(sub(near, far), margin), Operand(0)), reductionOf(average, reduce, reduction));
+}
+
+}  // namespace tandem::ops

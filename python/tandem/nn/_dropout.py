@@ -1,0 +1,90 @@
+"""The dropout functions of `nn.functional`. All return their input unless `training`."""
+
+from __future__ import annotations
+
+import tandem
+from tandem import Tensor
+
+# Where `selu` goes far to the left: what `alpha_dropout` puts in place of a value.
+_FLOOR = -1.6732632423543772848170429916717 * 1.0507009873554804934193349852946
+
+
+def _check(p: float) -> None:
+    if not 0.0 <= p <= 1.0:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+
+
+def _finish(input: Tensor, out: Tensor, inplace: bool) -> Tensor:
+    return input.copy_(out) if inplace else out
+
+
+def _shared_shape(input: Tensor) -> list[int]:
+    """The shape of one number a channel."""
+    return list(input.shape[:2]) + [1] * (input.dim() - 2)
+
+
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Zero elements with probability p and scale the others by 1 / (1 - p), if `training`."""
+    _check(p)
+    out = tandem._C._nn.dropout(input, p, training)
+    return input.copy_(out) if inplace and training else out
+
+
+def feature_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """Zero whole channels of [N, C, ...] with probability p and scale the others by 1 / (1 - p)."""
+    _check(p)
+    if not training or p == 0.0 or input.numel() == 0:
+        return input
+    if input.dim() < 2:
+        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+    mask = dropout(tandem.ones(_shared_shape(input), dtype=input.dtype, device=input.device), p, True)
+    return _finish(input, input * mask, inplace)
+
+
+def _spatial(name: str, spatial: int, input: Tensor, p: float, training: bool, inplace: bool) -> Tensor:
+    _check(p)
+    if input.dim() not in (spatial + 1, spatial + 2):
+        raise RuntimeError(
+            f"{name}: Expected {spatial + 1}D or {spatial + 2}D input, but received a {input.dim()}D input."
+        )
+    if input.dim() == spatial + 1:
+        out = feature_dropout(input.unsqueeze(0), p, training).squeeze(0)
+        return _finish(input, out, inplace and training)
+    return feature_dropout(input, p, training, inplace)
+
+
+def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Zero whole channels of [N, C, L] or [C, L] with probability p and scale the others by 1 / (1 - p)."""
+    return _spatial("dropout1d", 1, input, p, training, inplace)
+
+
+def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Zero whole channels of [N, C, H, W] with probability p and scale the others by 1 / (1 - p).
+
+    Three dims are taken as [N, C, L], as PyTorch does.
+    """
+    return feature_dropout(input, p, training, inplace)
+
+
+def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Zero whole channels of [N, C, D, H, W] or [C, D, H, W] with probability p and scale the others by 1 / (1 - p)."""
+    return _spatial("dropout3d", 3, input, p, training, inplace)
+
+
+def _alpha(input: Tensor, shape: list[int], p: float, training: bool, inplace: bool) -> Tensor:
+    _check(p)
+    if not training or p == 0.0:
+        return input
+    scale = ((1.0 - p) * (1.0 + p * _FLOOR * _FLOOR)) ** -0.5 if p < 1.0 else 0.0
+    kept = tandem.rand(shape, device=input.device) >= p
+    return _finish(input, tandem.where(kept, input, _FLOOR) * scale - scale * p * _FLOOR, inplace)
+
+
+def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """Dropout that keeps mean 0 and variance 1 of inputs activated by `selu`."""
+    return _alpha(input, list(input.shape), p, training, inplace)
+
+
+def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """`alpha_dropout` of whole channels of [N, C, ...]."""
+    return _alpha(input, _shared_shape(input), p, training, inplace)

@@ -1,0 +1,212 @@
+"""Lazy modules: layers whose input size is that of the first input they see.
+
+Until then their parameters are uninitialised; then they take their shapes, draw their values, and the module becomes
+one of the ordinary class.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import tandem
+from tandem.nn.conv import Conv1d, Conv2d
+from tandem.nn.linear import Linear
+from tandem.nn.module import Module
+from tandem.nn.normalization import BatchNorm1d, BatchNorm2d
+from tandem.nn.parameter import UninitializedBuffer, UninitializedParameter, is_lazy
+
+__all__ = ["LazyBatchNorm1d", "LazyBatchNorm2d", "LazyConv1d", "LazyConv2d", "LazyLinear"]
+
+
+class LazyModuleMixin:
+    """Put before a module's class: `initialize_parameters(*args)` is called with the first arguments of a call.
+
+    It should `materialize` the uninitialised parameters; afterwards the module is a `cls_to_become`, if that is set.
+    """
+
+    cls_to_become: ClassVar[type | None] = None
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._infer_hook = self.register_forward_pre_hook(self._infer_parameters, with_kwargs=True)
+        self._load_hook = self.register_load_state_dict_pre_hook(_take_shapes)
+
+    def initialize_parameters(self, *args: Any, **kwargs: Any) -> None:
+        """Give every parameter its shape and values, by the arguments of a call."""
+        raise NotImplementedError(f"initialize_parameters is not implemented for {type(self).__name__}")
+
+    def has_uninitialized_params(self) -> bool:
+        """Whether a parameter or buffer has no shape yet."""
+        return any(is_lazy(t) for t in (*self._parameters.values(), *self._buffers.values()))
+
+    def _infer_parameters(self, module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.initialize_parameters(*args, **kwargs)
+        if self.has_uninitialized_params():
+            raise RuntimeError(f"module {type(self).__name__} has not been fully initialized")
+        self._infer_hook.remove()
+        self._load_hook.remove()
+        del self._infer_hook, self._load_hook
+        if self.cls_to_become is not None:
+            self.__class__ = self.cls_to_become
+
+
+def _take_shapes(module: Module, state_dict: dict[str, Any], prefix: str, *_: Any) -> None:
+    """Uninitialised tensors take the shapes of what is loaded into them."""
+    for name, tensor in (*module._parameters.items(), *module._buffers.items()):
+        new = state_dict.get(prefix + name)
+        if is_lazy(tensor) and new is not None and not is_lazy(new):
+            with tandem.no_grad():
+                tensor.materialize(new.shape)
+
+
+class LazyLinear(LazyModuleMixin, Linear):
+    """`Linear` with `in_features` from the first input.
+
+    Example:
+        >>> import tandem
+        >>> layer = tandem.nn.LazyLinear(5)
+        >>> layer(tandem.zeros(2, 3)).shape, type(layer).__name__
+        (tandem.Size([2, 5]), 'Linear')
+    """
+
+    cls_to_become = Linear
+
+    def __init__(self, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
+        super().__init__(0, 0, bias=False)
+        self.weight = UninitializedParameter(device=device, dtype=dtype)
+        self.out_features = out_features
+        if bias:
+            self.bias = UninitializedParameter(device=device, dtype=dtype)
+
+    def reset_parameters(self) -> None:
+        """Draw initial values anew, once there are shapes."""
+        if not self.has_uninitialized_params() and self.in_features != 0:
+            super().reset_parameters()
+
+    def initialize_parameters(self, input: tandem.Tensor) -> None:
+        """Take the size of the input's last dim."""
+        if self.has_uninitialized_params():
+            with tandem.no_grad():
+                self.in_features = input.shape[-1]
+                self.weight.materialize((self.out_features, self.in_features))
+                if self.bias is not None:
+                    self.bias.materialize((self.out_features,))
+                self.reset_parameters()
+        elif self.in_features == 0:
+            self.in_features = self.weight.shape[-1]
+
+
+class _LazyConv(LazyModuleMixin):
+    def __init__(
+        self,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode)
+        self.weight = UninitializedParameter(device=device, dtype=dtype)
+        self.out_channels = out_channels
+        if bias:
+            self.bias = UninitializedParameter(device=device, dtype=dtype)
+
+    def reset_parameters(self) -> None:
+        """Draw initial values anew, once there are shapes."""
+        if not self.has_uninitialized_params() and self.in_channels != 0:
+            super().reset_parameters()
+
+    def initialize_parameters(self, input: tandem.Tensor) -> None:
+        """Take the input's number of channels."""
+        if self.has_uninitialized_params():
+            spatial = len(self.kernel_size)
+            if input.dim() not in (spatial + 1, spatial + 2):
+                raise RuntimeError(
+                    f"Expected {spatial + 1}D (unbatched) or {spatial + 2}D (batched) input to {type(self).__name__}, "
+                    f"but got input of size: {input.shape}"
+                )
+            self.in_channels = input.shape[-spatial - 1]
+            if self.in_channels % self.groups:
+                raise ValueError("in_channels must be divisible by groups")
+            self._materialize()
+        elif self.in_channels == 0:
+            self.in_channels = self.weight.shape[1] * self.groups
+
+    def _materialize(self) -> None:
+        with tandem.no_grad():
+            self.weight.materialize((self.out_channels, self.in_channels // self.groups, *self.kernel_size))
+            if self.bias is not None:
+                self.bias.materialize((self.out_channels,))
+            self.reset_parameters()
+
+
+class LazyConv1d(_LazyConv, Conv1d):
+    """`Conv1d` with `in_channels` from the first input."""
+
+    cls_to_become = Conv1d
+
+
+class LazyConv2d(_LazyConv, Conv2d):
+    """`Conv2d` with `in_channels` from the first input.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.LazyConv2d(4, kernel_size=3)(tandem.zeros(1, 2, 5, 5)).shape
+        tandem.Size([1, 4, 3, 3])
+    """
+
+    cls_to_become = Conv2d
+
+
+class _LazyNorm(LazyModuleMixin):
+    def __init__(
+        self,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(0, eps, momentum, False, False)
+        self.affine = affine
+        self.track_running_stats = track_running_stats
+        if affine:
+            self.weight = UninitializedParameter(device=device, dtype=dtype)
+            self.bias = UninitializedParameter(device=device, dtype=dtype)
+        if track_running_stats:
+            self.running_mean = UninitializedBuffer(device=device, dtype=dtype)
+            self.running_var = UninitializedBuffer(device=device, dtype=dtype)
+            self.num_batches_tracked = tandem.tensor(0, dtype=tandem.int64)
+
+    def reset_parameters(self) -> None:
+        """Set initial values, once there are shapes."""
+        if not self.has_uninitialized_params() and self.num_features != 0:
+            super().reset_parameters()
+
+    def initialize_parameters(self, input: tandem.Tensor) -> None:
+        """Take the input's number of channels."""
+        if not self.has_uninitialized_params():
+            return
+        self.num_features = input.shape[1]
+        for tensor in (self.weight, self.bias, self.running_mean, self.running_var):
+            if is_lazy(tensor):
+                tensor.materialize((self.num_features,))
+        self.reset_parameters()
+
+
+class LazyBatchNorm1d(_LazyNorm, BatchNorm1d):
+    """`BatchNorm1d` with `num_features` from the first input."""
+
+    cls_to_become = BatchNorm1d
+
+
+class LazyBatchNorm2d(_LazyNorm, BatchNorm2d):
+    """`BatchNorm2d` with `num_features` from the first input."""
+
+    cls_to_become = BatchNorm2d

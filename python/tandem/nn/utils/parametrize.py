@@ -1,0 +1,321 @@
+"""Parametrizations: a parameter of a module computed by other modules from what is trained instead.
+
+`register_parametrization(layer, "weight", f)` moves `layer.weight` to `layer.parametrizations.weight.original` and
+makes `layer.weight` the value of `f(original)`, computed at every access (once inside `cached()`). Several are applied
+in turn. The layer gets a class of its own, which holds the property.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+import tandem
+from tandem import Tensor
+from tandem.nn.container import ModuleDict, ModuleList
+from tandem.nn.module import Module
+from tandem.nn.parameter import Parameter
+from tandem.utils._version import bump
+
+__all__ = [
+    "ParametrizationList",
+    "cached",
+    "is_parametrized",
+    "register_parametrization",
+    "remove_parametrizations",
+    "transfer_parametrizations_and_params",
+    "type_before_parametrizations",
+]
+
+_depth = 0
+_cache: dict[tuple[int, str], Tensor] = {}
+
+
+@contextlib.contextmanager
+def cached() -> Iterator[None]:
+    """Compute each parametrized tensor once inside the block.
+
+    Example:
+        >>> import tandem
+        >>> from tandem.nn.utils import parametrize
+        >>> layer = tandem.nn.utils.parametrizations.weight_norm(tandem.nn.Linear(2, 2))
+        >>> with parametrize.cached():
+        ...     layer.weight is layer.weight
+        True
+    """
+    global _depth
+    _depth += 1
+    try:
+        yield
+    finally:
+        _depth -= 1
+        if _depth == 0:
+            _cache.clear()
+
+
+def _assign(parameter: Tensor, value: Tensor) -> None:
+    """Take over the value; the parameter stays the same object, also with another shape."""
+    with tandem.no_grad():
+        parameter.data = value.detach().to(dtype=parameter.dtype)
+
+
+class ParametrizationList(ModuleList):
+    """The parametrizations of one tensor, and the tensors they start from: `original`, or `original0`, `original1` ...
+
+    where the first one's `right_inverse` returns several.
+    """
+
+    def __init__(self, modules: list[Module], original: Tensor, unsafe: bool = False) -> None:
+        if not modules:
+            raise ValueError("ParametrizationList requires one or more modules.")
+        super().__init__(modules)
+        self.unsafe = unsafe
+        start = original
+        with tandem.no_grad():
+            for module in reversed(self):
+                if hasattr(module, "right_inverse"):
+                    start = module.right_inverse(start)
+        if not isinstance(start, Tensor) and not isinstance(start, (list, tuple)):
+            raise ValueError(
+                "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). "
+                f"Got {type(start).__name__}"
+            )
+        self.is_tensor = isinstance(start, Tensor)
+        self.ntensors = 1 if self.is_tensor else len(start)
+        if self.is_tensor:
+            if original.dtype != start.dtype:
+                raise ValueError(
+                    "When `right_inverse` outputs one tensor, it may not change the dtype.\n"
+                    f"original.dtype: {original.dtype}\nright_inverse(original).dtype: {start.dtype}"
+                )
+            _assign(original, start)
+            if isinstance(original, Parameter):
+                self.register_parameter("original", original)
+            else:
+                self.register_buffer("original", original)
+        else:
+            for i, value in enumerate(start):
+                if not isinstance(value, Tensor):
+                    raise ValueError(
+                        "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). "
+                        f"Got element {i} of the sequence with type {type(value).__name__}."
+                    )
+                if isinstance(original, Parameter):
+                    self.register_parameter(f"original{i}", Parameter(value.detach(), original.requires_grad))
+                else:
+                    self.register_buffer(f"original{i}", value)
+        if not unsafe:
+            self._check(original.shape, original.dtype)
+
+    def _check(self, shape: Any, dtype: Any) -> None:
+        value = self()
+        if not isinstance(value, Tensor):
+            raise ValueError(f"A parametrization must return a tensor. Got {type(value).__name__}.")
+        if self.is_tensor and value.dtype != dtype:
+            raise ValueError(
+                "Registering a parametrization may not change the dtype of the tensor, unless `unsafe` flag is "
+                f"enabled.\nunparametrized dtype: {dtype}\nparametrized dtype: {value.dtype}"
+            )
+        if self.is_tensor and tuple(value.shape) != tuple(shape):
+            raise ValueError(
+                "Registering a parametrization may not change the shape of the tensor, unless `unsafe` flag is "
+                f"enabled.\nunparametrized shape: {shape}\nparametrized shape: {value.shape}"
+            )
+
+    def _originals(self) -> list[Tensor]:
+        return [self.original] if self.is_tensor else [getattr(self, f"original{i}") for i in range(self.ntensors)]
+
+    def right_inverse(self, value: Tensor) -> None:
+        """Set the originals so that the parametrized tensor becomes `value`."""
+        with tandem.no_grad():
+            for module in reversed(self):
+                if not hasattr(module, "right_inverse"):
+                    raise RuntimeError(f"parametrization {type(module).__name__} does not implement right_inverse.")
+                value = module.right_inverse(value)
+            values = [value] if self.is_tensor else list(value)
+            if len(values) != self.ntensors:
+                raise ValueError(
+                    f"'right_inverse' must return a sequence of tensors of length {self.ntensors}. "
+                    f"Got a sequence of length {len(values)}."
+                )
+            for original, new in zip(self._originals(), values, strict=True):
+                _assign(original, new)
+
+    def forward(self) -> Tensor:
+        first, *others = self
+        value = first(*self._originals())
+        for module in others:
+            value = module(value)
+        return value
+
+
+def _value(module: Module, name: str) -> Tensor:
+    parametrization = module.parametrizations[name]
+    if _depth == 0:
+        return parametrization()
+    key = (id(module), name)
+    if key not in _cache:
+        _cache[key] = parametrization()
+    return _cache[key]
+
+
+def _inject_class(module: Module) -> None:
+    """A class of the module's own, which properties can be added to."""
+    cls = type(module)
+
+    def deepcopied(self: Module, memo: dict[int, Any]) -> Module:
+        known = memo.get(id(self))
+        if known is not None:
+            return known
+        replica = self.__new__(type(self))
+        memo[id(self)] = replica
+        replica.__dict__ = copy.deepcopy(self.__dict__, memo)
+        # Each copy has its own class: removing a parametrization from one must not touch the other.
+        replica.__class__ = type(type(self).__name__, type(self).__bases__, dict(vars(type(self))))
+        return replica
+
+    def reduced(self: Module, protocol: Any) -> Any:
+        raise RuntimeError(
+            "Serialization of parametrized modules is only supported through state_dict(). Load the weights into a "
+            "module that was parametrized in the same way."
+        )
+
+    members: dict[str, Any] = {"__reduce_ex__": reduced}
+    if not hasattr(cls, "__deepcopy__"):
+        members["__deepcopy__"] = deepcopied
+    module.__class__ = type(f"Parametrized{cls.__name__}", (cls,), members)
+    module.parametrizations = ModuleDict()
+
+
+def _inject_property(module: Module, name: str) -> None:
+    def get(self: Module) -> Tensor:
+        return _value(self, name)
+
+    def set_(self: Module, value: Tensor) -> None:
+        self.parametrizations[name].right_inverse(value)
+
+    setattr(type(module), name, property(get, set_))
+
+
+def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
+    """Whether the module has a parametrization, of `tensor_name` if given."""
+    parametrizations = module.__dict__.get("_modules", {}).get("parametrizations")
+    if not isinstance(parametrizations, ModuleDict):
+        return False
+    return len(parametrizations) > 0 if tensor_name is None else tensor_name in parametrizations
+
+
+def register_parametrization(
+    module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False
+) -> Module:
+    """Make `module.tensor_name` the value of `parametrization` of what it was; returns the module.
+
+    With a `right_inverse` the parametrization says what to start from for a wanted value. Without `unsafe` it must keep
+    shape and dtype (ValueError).
+
+    Example:
+        >>> import tandem
+        >>> class Symmetric(tandem.nn.Module):
+        ...     def forward(self, x):
+        ...         return x.triu() + x.triu(1).transpose(-1, -2)
+        >>> layer = tandem.nn.Linear(3, 3)
+        >>> _ = tandem.nn.utils.parametrize.register_parametrization(layer, "weight", Symmetric())
+        >>> bool((layer.weight == layer.weight.T).all())
+        True
+    """
+    parametrization.train(module.training)
+    if is_parametrized(module, tensor_name):
+        known = module.parametrizations[tensor_name]
+        if not unsafe:
+            value = getattr(module, tensor_name)
+            result = parametrization(value)
+            _expect_like(result, value)
+            if hasattr(parametrization, "right_inverse"):
+                with tandem.no_grad():
+                    _expect_like(parametrization.right_inverse(result), result)
+        known.append(parametrization)
+        known.unsafe |= unsafe
+    elif tensor_name in module._buffers or tensor_name in module._parameters:
+        original = getattr(module, tensor_name)
+        made = ParametrizationList([parametrization], original, unsafe=unsafe)
+        delattr(module, tensor_name)
+        if not is_parametrized(module):
+            _inject_class(module)
+        _inject_property(module, tensor_name)
+        module.parametrizations[tensor_name] = made
+    else:
+        raise ValueError(
+            f"Module '{module}' does not have a parameter, a buffer, or a parametrized element with name "
+            f"'{tensor_name}'"
+        )
+    bump(module)
+    return module
+
+
+def _expect_like(value: Any, like: Tensor) -> None:
+    if not isinstance(value, Tensor) or value.dtype != like.dtype or tuple(value.shape) != tuple(like.shape):
+        raise ValueError(
+            "Registering a parametrization may not change the shape or the dtype of the tensor, unless the `unsafe` "
+            "flag is enabled."
+        )
+
+
+def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized: bool = True) -> Module:
+    """Undo `register_parametrization`; returns the module.
+
+    The tensor keeps its parametrized value if `leave_parametrized`, else it becomes the original again (ValueError if
+    that was several tensors).
+    """
+    if not is_parametrized(module, tensor_name):
+        raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
+    parametrization = module.parametrizations[tensor_name]
+    if parametrization.is_tensor:
+        original = parametrization.original
+        if leave_parametrized:
+            with tandem.no_grad():
+                value = getattr(module, tensor_name)
+            _assign(original, value)
+    elif leave_parametrized:
+        with tandem.no_grad():
+            value = getattr(module, tensor_name).detach().clone()
+        trained = isinstance(parametrization.original0, Parameter)
+        original = Parameter(value, parametrization.original0.requires_grad) if trained else value
+    else:
+        raise ValueError(
+            "Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is parametrized in terms of a "
+            "sequence of tensors."
+        )
+    delattr(type(module), tensor_name)
+    del module.parametrizations[tensor_name]
+    if len(module.parametrizations) == 0:
+        delattr(module, "parametrizations")
+        module.__class__ = type(module).__bases__[0]
+    if isinstance(original, Parameter):
+        module.register_parameter(tensor_name, original)
+    else:
+        module.register_buffer(tensor_name, original)
+    return module
+
+
+def type_before_parametrizations(module: Module) -> type:
+    """The class the module had before it was parametrized."""
+    return type(module).__bases__[0] if is_parametrized(module) else type(module)
+
+
+def transfer_parametrizations_and_params(
+    from_module: Module, to_module: Module, tensor_name: str | None = None
+) -> Module:
+    """Give `to_module` copies of the parametrizations of `from_module`, with their tensors; returns `to_module`."""
+    names = [tensor_name] if tensor_name is not None else list(from_module.parametrizations)
+    for name in names:
+        source = from_module.parametrizations[name]
+        if not hasattr(to_module, name):
+            setattr(to_module, name, Parameter(getattr(from_module, name).detach().clone()))
+        for part in source:
+            register_parametrization(to_module, name, copy.deepcopy(part), unsafe=True)
+        target = to_module.parametrizations[name]
+        for own, other in zip(target._originals(), source._originals(), strict=True):
+            _assign(own, other)
+    return to_module

@@ -1,0 +1,307 @@
+"""Parametrizations, weight and spectral normalisation, lazy modules, small layers."""
+
+import copy
+
+import numpy as np
+import pytest
+from arrays import array, close, tensor
+from conftest import assert_same_bits, run_in
+from test_recurrent import double
+
+import tandem
+from tandem import nn
+from tandem.nn import functional as F
+from tandem.nn.utils import parametrizations, parametrize
+
+
+class Symmetric(nn.Module):
+    def forward(self, x):
+        return x.triu() + x.triu(1).transpose(-1, -2)
+
+    def right_inverse(self, x):
+        return x.triu()
+
+
+class Doubled(nn.Module):
+    def forward(self, x):
+        return x * 2
+
+    def right_inverse(self, x):
+        return x / 2
+
+
+# --- parametrize ----------------------------------------------------------------------------------------------------
+
+
+def test_register_and_remove():
+    layer = nn.Linear(3, 3)
+    before = layer.weight.detach().clone()
+    parametrize.register_parametrization(layer, "weight", Symmetric())
+    assert type(layer).__name__ == "ParametrizedLinear" and isinstance(layer, nn.Linear)
+    assert parametrize.type_before_parametrizations(layer) is nn.Linear
+    assert list(layer.state_dict()) == ["bias", "parametrizations.weight.original"]
+    assert parametrize.is_parametrized(layer, "weight") and not parametrize.is_parametrized(layer, "bias")
+    close(layer.weight, np.triu(before.numpy()) + np.triu(before.numpy(), 1).T, 1e-7)
+    x = tandem.randn(2, 3)
+    assert_same_bits(layer(x).detach(), F.linear(x, layer.weight, layer.bias).detach())
+    layer(x).sum().backward()
+    assert layer.parametrizations.weight.original.grad is not None
+    value = layer.weight.detach().clone()
+    parametrize.remove_parametrizations(layer, "weight")
+    assert type(layer) is nn.Linear and list(layer.state_dict()) == ["bias", "weight"]
+    assert_same_bits(layer.weight.detach(), value)
+    assert isinstance(layer.weight, nn.Parameter) and layer.weight.requires_grad
+
+
+def test_assignment_goes_through_the_inverses():
+    layer = nn.Linear(3, 3)
+    parametrize.register_parametrization(layer, "weight", Symmetric())
+    parametrize.register_parametrization(layer, "weight", Doubled())
+    wanted = tandem.tensor(np.array([[1.0, 2, 3], [2, 4, 5], [3, 5, 6]], np.float32).tolist())
+    layer.weight = wanted
+    assert_same_bits(layer.weight.detach(), wanted)
+    assert layer.parametrizations.weight.original.tolist() == [[0.5, 1.0, 1.5], [0.0, 2.0, 2.5], [0.0, 0.0, 3.0]]
+    assert len(layer.parametrizations.weight) == 2
+    assert repr(layer).startswith("ParametrizedLinear(\n  in_features=3, out_features=3, bias=True\n  (parametriz")
+
+
+def test_original_is_left_on_request():
+    layer = nn.Linear(3, 3)
+    parametrize.register_parametrization(layer, "weight", Symmetric())
+    original = layer.parametrizations.weight.original.detach().clone()
+    parametrize.remove_parametrizations(layer, "weight", leave_parametrized=False)
+    assert_same_bits(layer.weight.detach(), original)
+
+
+def test_values_are_computed_once_inside_cached():
+    layer = nn.Linear(3, 3)
+    parametrize.register_parametrization(layer, "weight", Symmetric())
+    assert layer.weight is not layer.weight
+    with parametrize.cached():
+        first = layer.weight
+        assert layer.weight is first
+    assert layer.weight is not first
+
+
+def test_copies_are_independent_and_pickling_says_why_not():
+    import pickle
+
+    layer = parametrize.register_parametrization(nn.Linear(3, 3), "weight", Symmetric())
+    other = copy.deepcopy(layer)
+    parametrize.remove_parametrizations(layer, "weight")
+    assert parametrize.is_parametrized(other, "weight") and other.weight.shape == (3, 3)
+    with pytest.raises(RuntimeError, match="only supported through state_dict"):
+        pickle.dumps(other)
+
+
+def test_buffers_and_errors():
+    module = nn.Module()
+    module.register_buffer("scale", tandem.ones(2, 2))
+    parametrize.register_parametrization(module, "scale", Doubled())
+    assert module.scale.tolist() == [[1.0, 1.0], [1.0, 1.0]] and list(module.parameters()) == []
+
+    class Shorter(nn.Module):
+        def forward(self, x):
+            return x[0]
+
+    with pytest.raises(ValueError, match="may not change the shape"):
+        parametrize.register_parametrization(nn.Linear(2, 2), "weight", Shorter())
+    with pytest.raises(ValueError, match="does not have a parameter, a buffer, or a parametrized element with name"):
+        parametrize.register_parametrization(nn.Linear(2, 2), "other", Doubled())
+    with pytest.raises(ValueError, match="does not have a parametrization on weight"):
+        parametrize.remove_parametrizations(nn.Linear(2, 2), "weight")
+
+
+def test_parametrized_layers_in_modes(mode):
+    layer = parametrizations.weight_norm(nn.Linear(3, 4))
+    x = tandem.randn(2, 3)
+    expected = layer(x)
+    assert_same_bits(run_in(mode, lambda x: layer(x), x).detach(), expected.detach())
+
+
+# --- weight_norm, spectral_norm -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dim", [0, 1, None])
+def test_weight_norm(dim):
+    layer = double(nn.Linear(3, 4))
+    before = layer.weight.detach().numpy().copy()
+    parametrizations.weight_norm(layer, dim=dim)
+    assert list(layer.state_dict())[1:] == [f"parametrizations.weight.original{i}" for i in (0, 1)]
+    close(layer.weight, before)
+    axes = {0: 1, 1: 0, None: (0, 1)}[dim]
+    length = np.sqrt((before**2).sum(axes, keepdims=dim is not None))
+    close(layer.parametrizations.weight.original0, length)
+    with tandem.no_grad():
+        layer.parametrizations.weight.original0.mul_(2)
+    close(layer.weight, before * 2)
+    old = nn.utils.weight_norm(double(nn.Linear(3, 4)), dim=dim)
+    assert list(old.state_dict()) == ["bias", "weight_g", "weight_v"]
+    layer.load_state_dict(old.state_dict())
+    x = tensor(array(2, 3))
+    close(layer(x), old(x).detach().numpy())
+    old(x).sum().backward()
+    assert old.weight_g.grad is not None and old.weight_v.grad is not None
+    nn.utils.remove_weight_norm(old)
+    assert list(old.state_dict()) == ["bias", "weight"]
+    close(layer(x), old(x).detach().numpy())
+
+
+@pytest.mark.parametrize("older", [False, True])
+def test_spectral_norm(older):
+    layer = double(nn.Linear(5, 4))
+    largest = np.linalg.svd(layer.weight.detach().numpy())[1][0]
+    weight = layer.weight.detach().numpy().copy()
+    (nn.utils if older else parametrizations).spectral_norm(layer)
+    x = tensor(array(2, 5))
+    for _ in range(60):
+        out = layer(x)
+    close(out, x.numpy() @ (weight / largest).T + layer.bias.detach().numpy(), 1e-6)
+    layer.eval()
+    close(layer(x), layer(x).detach().numpy())
+    names = list(layer.state_dict())
+    if older:
+        assert names == ["bias", "weight_orig", "weight_u", "weight_v"]
+        nn.utils.remove_spectral_norm(layer)
+        close(layer.weight, weight / largest, 1e-6)
+    else:
+        assert names == ["bias", *(f"parametrizations.weight.{n}" for n in ("original", "0._u", "0._v"))]
+    with pytest.raises(ValueError, match="n_power_iterations to be positive"):
+        parametrizations.spectral_norm(nn.Linear(2, 2), n_power_iterations=0)
+
+
+def test_spectral_norm_gradient():
+    layer = double(nn.Linear(3, 2))
+    parametrizations.spectral_norm(layer).eval()
+    start = layer.parametrizations.weight.original.detach().clone().requires_grad_()
+    assert tandem.autograd.gradcheck(layer.parametrizations.weight[0], (start,))
+
+
+# --- clipping -------------------------------------------------------------------------------------------------------
+
+
+def test_clip_with_a_known_norm():
+    p = nn.Parameter(tandem.zeros(2))
+    p.grad = tandem.tensor([3.0, 4.0])
+    norm = nn.utils.get_total_norm([p.grad])
+    nn.utils.clip_grads_with_norm_([p], 1.0, norm)
+    close(p.grad, [0.6, 0.8], 1e-6)
+
+
+# --- lazy modules ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("lazy", "plain", "shape"),
+    [
+        (lambda: nn.LazyLinear(4), lambda: nn.Linear(3, 4), (2, 3)),
+        (lambda: nn.LazyConv1d(4, 2), lambda: nn.Conv1d(3, 4, 2), (2, 3, 5)),
+        (lambda: nn.LazyConv2d(4, 2, padding=1), lambda: nn.Conv2d(3, 4, 2, padding=1), (2, 3, 5, 5)),
+        (lambda: nn.LazyBatchNorm2d(), lambda: nn.BatchNorm2d(3), (2, 3, 5, 5)),
+    ],
+)
+def test_lazy_modules_become_ordinary_ones(lazy, plain, shape):
+    x = tandem.randn(*shape)
+    tandem.manual_seed(1)
+    module = lazy()
+    assert module.has_uninitialized_params()
+    tandem.manual_seed(1)
+    out = module(x)
+    tandem.manual_seed(1)
+    wanted = plain()
+    assert type(module) is type(wanted) and repr(module) == repr(wanted)
+    assert list(module.state_dict()) == list(wanted.state_dict())
+    assert_same_bits(out.detach(), wanted(x).detach())
+    assert all(type(p) is nn.Parameter for p in module.parameters())
+
+
+def test_lazy_modules_load_states():
+    module, wanted = nn.LazyLinear(4), nn.Linear(3, 4)
+    module.load_state_dict(wanted.state_dict())
+    x = tandem.randn(2, 3)
+    assert_same_bits(module(x).detach(), wanted(x).detach())
+    assert module.in_features == 3
+
+
+# --- small layers ---------------------------------------------------------------------------------------------------
+
+
+def test_distances():
+    a, b = array(3, 4), array(3, 4, seed=1)
+    close(nn.PairwiseDistance(p=1.0, eps=0.0, keepdim=True)(tensor(a), tensor(b)), np.abs(a - b).sum(1, keepdims=True))
+    close(
+        nn.CosineSimilarity(dim=0)(tensor(a), tensor(b)),
+        (a * b).sum(0) / np.sqrt((a * a).sum(0)) / np.sqrt((b * b).sum(0)),
+    )
+    zero = tensor(np.zeros((1, 3)), grad=True)
+    nn.CosineSimilarity()(zero, tensor(np.ones((1, 3)))).sum().backward()
+    assert bool(tandem.isfinite(zero.grad).all())
+
+
+def test_rrelu_draws_slopes_while_training():
+    x = tandem.full((1000,), -1.0)
+    layer = nn.RReLU(0.25, 0.5)
+    out = -layer(x)
+    assert float(out.min()) >= 0.25 and float(out.max()) <= 0.5 and abs(float(out.mean()) - 0.375) < 0.02
+    close(layer.eval()(x), np.full(1000, -0.375), 1e-6)
+    assert repr(layer) == "RReLU(lower=0.25, upper=0.5)"
+
+
+@pytest.mark.parametrize("cls", [nn.Dropout1d, nn.Dropout2d, nn.Dropout3d, nn.FeatureAlphaDropout])
+def test_dropout_of_channels(cls):
+    x = tandem.ones(8, 16, *([3] * {"1": 1, "2": 2, "3": 3}.get(cls.__name__[-2], 2)))
+    out = cls(0.5)(x).flatten(2)
+    assert bool((out == out[:, :, :1]).all())
+    assert 0.3 < float((out[:, :, 0] == out.max()).float().mean()) < 0.7
+    assert cls(0.5).eval()(x) is x
+
+
+def test_adaptive_log_softmax():
+    layer = nn.AdaptiveLogSoftmaxWithLoss(8, 12, [4, 8], div_value=2.0)
+    assert list(layer.state_dict()) == ["head.weight", *(f"tail.{i}.{j}.weight" for i in (0, 1) for j in (0, 1))]
+    x = tandem.randn(5, 8)
+    logs = layer.log_prob(x)
+    close(logs.exp().sum(1), np.ones(5), 1e-5)
+    target = tandem.tensor([0, 5, 11, 4, 8])
+    output, loss = layer(x, target)
+    assert_same_bits(output.detach(), logs.gather(1, target.unsqueeze(1)).squeeze(1).detach())
+    close(loss, -output.detach().numpy().mean(), 1e-6)
+    assert layer.predict(x).tolist() == logs.argmax(1).tolist()
+    with pytest.raises(ValueError, match="cutoffs should be a sequence of unique, positive integers"):
+        nn.AdaptiveLogSoftmaxWithLoss(8, 12, [8, 4])
+
+
+def test_triplet_loss_with_any_distance():
+    a, p, n = (tensor(array(4, 3, seed=i)) for i in range(3))
+    want = nn.TripletMarginLoss(swap=True)(a, p, n)
+    close(nn.TripletMarginWithDistanceLoss(swap=True)(a, p, n), want.numpy())
+    loss = nn.TripletMarginWithDistanceLoss(distance_function=lambda x, y: (x - y).abs().sum(-1), reduction="none")
+    d = np.abs(array(4, 3) - array(4, 3, seed=1)).sum(1) - np.abs(array(4, 3) - array(4, 3, seed=2)).sum(1) + 1
+    close(loss(a, p, n), np.maximum(d, 0))
+
+
+def test_older_flags_of_losses():
+    a, b = tensor(array(4, 3)), tensor(array(4, 3, seed=1))
+    d = (array(4, 3) - array(4, 3, seed=1)) ** 2
+    close(F.mse_loss(a, b, size_average=False), d.sum())
+    close(F.mse_loss(a, b, reduce=False), d)
+    close(nn.MSELoss(size_average=True)(a, b), d.mean())
+    assert nn.L1Loss(reduce=False).reduction == "none"
+    with pytest.raises(ValueError, match="other is not a valid value for reduction"):
+        F.l1_loss(a, b, reduction="other")
+
+
+def test_module_submodules_and_compile():
+    net = nn.Sequential(nn.Linear(2, 3), nn.Sequential(nn.Linear(3, 3), nn.ReLU()))
+    net.set_submodule("1.0", nn.Identity())
+    assert isinstance(net[1][0], nn.Identity)
+    with pytest.raises(AttributeError, match="has no attribute `5`"):
+        net.set_submodule("1.5", nn.Identity(), strict=True)
+    x = tandem.randn(4, 2)
+    want = net(x)
+    net.compile()
+    net(x)
+    assert_same_bits(net(x).detach(), want.detach())
+    assert repr(nn.ModuleList([nn.ReLU(), nn.ReLU(), nn.Tanh()])) == (
+        "ModuleList(\n  (0-1): 2 x ReLU()\n  (2): Tanh()\n)"
+    )
