@@ -61,12 +61,16 @@ def distance(a, b):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("scripts", nargs="*", help="names without .py; all by default")
-    parser.add_argument("--torch", default=str(HERE.parent / "build/bench-env/bin/python"), help="a Python with PyTorch")
+    parser.add_argument(
+        "--torch", default=str(HERE.parent / "build/bench-env/bin/python"), help="a Python with PyTorch"
+    )
     parser.add_argument("--record", action="store_true", help="write PyTorch's losses to losses.json")
     options = parser.parse_args()
     chosen = [SCRIPTS / f"{s}.py" for s in options.scripts] or sorted(SCRIPTS.glob("*.py"))
     recorded = json.loads(LOSSES.read_text()) if LOSSES.exists() else {}
-    print("| script | PyTorch, ms | Tandem, ms | PyTorch / Tandem | losses differ by |\n| --- | --- | --- | --- | --- |")
+    print(
+        "| script | PyTorch, ms | Tandem, ms | PyTorch / Tandem | losses differ by |\n| --- | --- | --- | --- | --- |"
+    )
     product, count = 1.0, 0
     for script in chosen:
         theirs = run(options.torch, "torch", script)

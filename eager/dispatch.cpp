@@ -15,7 +15,7 @@ namespace {
 using Operands = std::span<const Operand>;
 using Attrs = std::span<const std::int64_t>;
 
-bool drawsRandom(const OpFacts& f) { return f.kind == OpKind::Random || f.code == OpCode::randperm_value; }
+bool drawsRandom(const OpFacts& f) { return f.random; }
 
 bool needsGradient(const OpFacts& f, Operands operands) {
   if (!f.differentiable || !gradEnabled()) return false;

@@ -21,7 +21,7 @@ constexpr std::int64_t kMostPendingBytes = std::int64_t{1} << 30;
 
 std::function<std::string()> lineProvider;
 
-bool drawsRandom(const OpFacts& f) { return f.kind == OpKind::Random || f.code == OpCode::randperm_value; }
+bool drawsRandom(const OpFacts& f) { return f.random; }
 
 /// One past the last element a window reaches, from its own offset.
 std::int64_t reach(DimsRef shape, DimsRef strides) {

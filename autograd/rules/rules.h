@@ -44,6 +44,12 @@ void maxPool2d(RuleContext& c);
 
 // recurrent.cpp
 void recurrentSequence(RuleContext& c);
+// special.cpp
+void zeta(RuleContext& c);
+void gammaInc(RuleContext& c);
+void gammaCdfSlope(RuleContext& c);
+void cholesky(RuleContext& c);
+void triangularSolve(RuleContext& c);
 
 // indexing.cpp
 void gather(RuleContext& c);

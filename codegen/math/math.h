@@ -2,7 +2,7 @@
 //
 //   common.h         values with operators; Horner, reductions, exact sums
 //   basic.h          arithmetic, comparison, choice, remainders
-//   exp.h, log.h, pow.h, trig.h, inverse_trig.h, hyperbolic.h, erf.h, activations.h
+//   exp.h, log.h, pow.h, trig.h, inverse_trig.h, hyperbolic.h, erf.h, erfinv.h, gamma.h, activations.h
 //   random.h         counter-based random numbers
 //   optim.h          optimizer updates
 //
@@ -15,7 +15,9 @@
 #include "codegen/math/builder.h"
 #include "codegen/math/common.h"
 #include "codegen/math/erf.h"
+#include "codegen/math/erfinv.h"
 #include "codegen/math/exp.h"
+#include "codegen/math/gamma.h"
 #include "codegen/math/hyperbolic.h"
 #include "codegen/math/inverse_trig.h"
 #include "codegen/math/log.h"

@@ -107,9 +107,11 @@ def op_table(ops: list[Op]) -> str:
         differentiable = bool(op.grads or op.rule)
         index = any("index" in uses(b) for b in op.body)
         operands, results = reads_for(op)
+        random = any(p.name == "seed" for p in op.params[:1])
         rows.append(
             f'{{OpCode::{op.code}, "{op.name}", OpKind::{op.kind}, DTypeRule::{op.types}, {op.numResults}, '
-            f"{str(index).lower()}, {str(differentiable).lower()}, {ins}u, {outs}u, {meta_rule(op)}, "
+            f"{str(random).lower()}, {str(index).lower()}, {str(differentiable).lower()}, "
+            f"{ins}u, {outs}u, {meta_rule(op)}, "
             f"{masks(operands)}, {masks(results)}}},\n"
         )
     return HEAD + "".join(rows)

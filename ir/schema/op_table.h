@@ -62,6 +62,7 @@ struct OpFacts {
   OpKind kind;
   DTypeRule dtypeRule;
   std::uint8_t numResults;
+  bool random;                // its operands begin with the generator's seed and offset, which callers do not pass
   bool usesIndex;             // the body reads the logical linear index: an Index step is its last operand
   bool differentiable;        // has a derivative statement other than "none"
   std::uint32_t savesInput;   // bit i: the derivative reads operand i

@@ -86,6 +86,32 @@ void sameAsInput(const OpFacts&, Metas operands, Attrs, std::span<TensorMeta> re
   set(results[0], operands[0].shape, operands[0].dtype);
 }
 
+void sameAsLast(const OpFacts&, Metas operands, Attrs, std::span<TensorMeta> results) {
+  set(results[0], operands.back().shape, operands.back().dtype);
+}
+
+void choiceDraw(const OpFacts&, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
+  Dims shape = operands.back().shape;
+  shape[shape.size() - 1] = AttrReader(attrs).integer();
+  set(results[0], std::move(shape), DType::Int64);
+}
+
+void cholesky(const OpFacts& op, Metas operands, Attrs, std::span<TensorMeta> results) {
+  const Dims& shape = operands[0].shape;
+  std::size_t r = shape.size();
+  if (r < 2 || shape[r - 1] != shape[r - 2]) fail(name(op), ": expected square matrices, got shape ", shapeText(shape));
+  set(results[0], shape, operands[0].dtype);
+}
+
+void triangularSolve(const OpFacts& op, Metas operands, Attrs, std::span<TensorMeta> results) {
+  const Dims& a = operands[0].shape;
+  const Dims& b = operands[1].shape;
+  std::size_t r = a.size();
+  if (r < 2 || b.size() != r || a[r - 1] != a[r - 2] || a[r - 1] != b[r - 2])
+    fail(name(op), ": shapes ", shapeText(a), " and ", shapeText(b), " do not fit");
+  set(results[0], b, operands[1].dtype);
+}
+
 void matmulBatched(const OpFacts&, Metas operands, Attrs, std::span<TensorMeta> results) {
   const TensorMeta& a = operands[0];
   const TensorMeta& b = operands[1];

@@ -15,6 +15,10 @@ TANDEM_META_RULE(pointwise);  // broadcast of all operands
 TANDEM_META_RULE(reduction);  // dims..., keepdim, [dtype]
 TANDEM_META_RULE(creation);   // size, dtype
 TANDEM_META_RULE(sameAsInput);
+TANDEM_META_RULE(sameAsLast);
+TANDEM_META_RULE(choiceDraw);  // weights [..., K] -> [..., n]
+TANDEM_META_RULE(cholesky);
+TANDEM_META_RULE(triangularSolve);
 TANDEM_META_RULE(matmulBatched);  // [..., M, K] x [..., K, N], equal batch dims
 TANDEM_META_RULE(windowWrite);
 TANDEM_META_RULE(conv2d);

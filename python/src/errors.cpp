@@ -9,6 +9,7 @@ namespace tandem::python {
 
 namespace {
 PyObject* outOfMemoryType;
+PyObject* linAlgType;
 PyObject* dataReadType;
 PyObject* internalType;
 
@@ -77,6 +78,8 @@ void setPythonError() noexcept {
     PyErr_SetString(PyExc_NotImplementedError, e.what());
   } catch (const OutOfMemoryError& e) {
     PyErr_SetString(outOfMemoryType, e.what());
+  } catch (const LinAlgError& e) {
+    PyErr_SetString(linAlgType, e.what());
   } catch (const DataReadError& e) {
     PyErr_SetString(dataReadType, e.what());
   } catch (const InternalError& e) {
@@ -133,12 +136,15 @@ void initErrors(PyObject* module) {
   outOfMemoryType = checked(PyErr_NewExceptionWithDoc("tandem.OutOfMemoryError",
                                                       "Memory for a tensor could not be had; the process goes on.",
                                                       PyExc_RuntimeError, nullptr));
+  linAlgType = checked(PyErr_NewExceptionWithDoc("tandem.linalg.LinAlgError", "A matrix has no such factorisation.",
+                                                 PyExc_RuntimeError, nullptr));
   dataReadType = checked(PyErr_NewExceptionWithDoc("tandem.DataReadError",
                                                    "The value of a tensor was read while a function was being traced.",
                                                    PyExc_RuntimeError, nullptr));
   internalType = checked(PyErr_NewExceptionWithDoc(
       "tandem.InternalError", "A fault of Tandem itself: please report it.", PyExc_RuntimeError, nullptr));
   checked(PyModule_AddObjectRef(module, "OutOfMemoryError", outOfMemoryType));
+  checked(PyModule_AddObjectRef(module, "_LinAlgError", linAlgType));
   checked(PyModule_AddObjectRef(module, "DataReadError", dataReadType));
   checked(PyModule_AddObjectRef(module, "InternalError", internalType));
 }

@@ -129,7 +129,11 @@ from tandem.cuda import OutOfMemoryError  # noqa: E402
 
 
 def __getattr__(name: str) -> _Any:
-    # What needs NumPy waits until it is used.
+    # What is large, or needs NumPy, waits until it is used.
+    if name == "distributions":
+        from importlib import import_module
+
+        return import_module("tandem.distributions")
     if name in ("save", "load", "serialization"):
         from importlib import import_module
 

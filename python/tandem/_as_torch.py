@@ -20,16 +20,27 @@ from tandem import _missing
 # The release of PyTorch whose names and behaviour are meant; the local part says what runs.
 TORCH_VERSION = f"2.13.0+tandem.{tandem.__version__}"
 
-# Modules that PyTorch keeps elsewhere.
+# Modules of PyTorch by what Tandem keeps their names in.
 ELSEWHERE = {
-    "nn.modules": "nn",
-    "nn.modules.batchnorm": "nn.normalization",
-    "nn.modules.instancenorm": "nn.normalization",
-    "nn.modules.flatten": "nn.linear",
-    "optim.nadam": "optim.adam_variants",
-    "optim.radam": "optim.adam_variants",
-    "optim.adamax": "optim.adam_variants",
-    "optim.adadelta": "optim.adagrad",
+    old: new
+    for new, several in {
+        "nn": "nn.modules",
+        "nn.normalization": "nn.modules.batchnorm nn.modules.instancenorm",
+        "nn.linear": "nn.modules.flatten",
+        "optim.adam_variants": "optim.nadam optim.radam optim.adamax",
+        "optim.adagrad": "optim.adadelta",
+        "distributions.normal": "distributions.cauchy distributions.gumbel distributions.half_cauchy "
+        "distributions.half_normal distributions.laplace distributions.log_normal distributions.uniform",
+        "distributions.gamma": "distributions.beta distributions.chi2 distributions.dirichlet "
+        "distributions.exponential distributions.inverse_gamma distributions.studentT",
+        "distributions.discrete": "distributions.bernoulli distributions.binomial distributions.geometric "
+        "distributions.negative_binomial distributions.poisson",
+        "distributions.categorical": "distributions.one_hot_categorical distributions.multinomial",
+        "distributions.independent": "distributions.mixture_same_family",
+        "distributions.relaxed": "distributions.relaxed_bernoulli distributions.relaxed_categorical",
+        "distributions.distribution": "distributions.exp_family distributions.utils",
+    }.items()
+    for old in several.split()
 }
 
 

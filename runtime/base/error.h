@@ -29,6 +29,11 @@ class NotImplementedError : public Error {
  public:
   using Error::Error;
 };
+/// tandem.linalg.LinAlgError, a RuntimeError: a matrix has no such factorisation.
+class LinAlgError : public Error {
+ public:
+  using Error::Error;
+};
 /// tandem.OutOfMemoryError, a RuntimeError.
 class OutOfMemoryError : public Error {
  public:

@@ -18,7 +18,7 @@ Sample = tuple[tuple[Any, ...], dict[str, Any]]
 
 DOMAINS = {
     **dict.fromkeys(("log", "log2", "log10", "sqrt", "rsqrt", "reciprocal"), (0.2, 4)),
-    **dict.fromkeys(("acos", "asin", "atanh"), (-0.9, 0.9)),
+    **dict.fromkeys(("acos", "asin", "atanh", "erfinv"), (-0.9, 0.9)),
     **dict.fromkeys(("log1p", "tan"), (-0.9, 1.4)),
     "acosh": (1.2, 4),
     "prod": (0.5, 1.5),

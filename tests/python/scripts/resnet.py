@@ -46,8 +46,8 @@ class ResNet(nn.Module):
 
     def _make_layer(self, block, planes, num_blocks, stride):
         layers = []
-        for stride in [stride] + [1] * (num_blocks - 1):
-            layers.append(block(self.in_planes, planes, stride))
+        for s in [stride] + [1] * (num_blocks - 1):
+            layers.append(block(self.in_planes, planes, s))
             self.in_planes = planes * block.expansion
         return nn.Sequential(*layers)
 

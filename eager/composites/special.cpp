@@ -1,0 +1,214 @@
+// Composites around the Gamma function, and random draws that need more than a formula an element.
+#include <cmath>
+#include <limits>
+
+#include "eager/dispatch.h"
+#include "eager/helpers.h"
+#include "eager/ops.h"
+#include "eager/recorder.h"
+
+namespace tandem::ops {
+namespace {
+
+void needFloating(const char* op, const Tensor& x) {
+  if (!isFloating(x.dtype())) fail("\"", op, "\" not implemented for '", dtypeName(x.dtype()), "'");
+}
+DType floatingType(DType t) { return isFloating(t) ? t : defaultDType(); }
+
+/// Two operands as float64 tensors of one shape, and the dtype of the result.
+struct Float64Pair {
+  Tensor a, b;
+  DType dtype;
+};
+Float64Pair float64Pair(const char* op, const Operand& x, const Operand& y) {
+  auto typeOf = [](const Operand& o) { return o.isTensor() ? o.tensor().dtype() : DType::Bool; };
+  auto wide = [](const Operand& o) {
+    return o.isTensor() ? toDType(o.tensor(), DType::Float64) : full_value(o.scalar(), Dims(), DType::Float64);
+  };
+  Tensor a = wide(x);
+  Tensor b = wide(y);
+  Dims shape = broadcastShapes(op, a.shape(), b.shape());
+  return {contiguous(expand(a, shape)), contiguous(expand(b, shape)), floatingType(promoteTypes(typeOf(x), typeOf(y)))};
+}
+
+Tensor incompleteGamma(const Tensor& a, const Tensor& x, bool upper) {
+  Float64Pair p = float64Pair("igamma", a, x);
+  return toDType(gammainc_plain(p.a, p.b, upper), p.dtype);
+}
+
+double smallest(DType t) {
+  switch (t) {
+  case DType::Float16:
+    return 0x1p-14;
+  case DType::Float64:
+    return std::numeric_limits<double>::min();
+  default:
+    return std::numeric_limits<float>::min();
+  }
+}
+
+/// Its value can be read without ending a recording.
+bool known(const Tensor& x) { return activeRecorder == nullptr && x.numel() > 0; }
+
+}  // namespace
+
+// ---- special functions ----------------------------------------------------------------------------------------------
+
+Tensor gammaln(const Tensor& x) { return lgamma(x); }
+Tensor psi(const Tensor& x) { return digamma(x); }
+
+Tensor zeta(const Operand& x, const Operand& q) {
+  Float64Pair p = float64Pair("zeta", x, q);
+  return toDType(zeta_plain(p.a, p.b), p.dtype);
+}
+
+Tensor polygamma(std::int64_t n, const Tensor& x) {
+  if (n < 0) fail("polygamma(n, x) does not support negative n.");
+  if (n == 0) return digamma(x);
+  double factor = n % 2 == 0 ? -1 : 1;
+  for (std::int64_t k = 2; k <= n; ++k) factor *= static_cast<double>(k);
+  DType dtype = floatingType(x.dtype());
+  Tensor wide = toDType(x, DType::Float64);
+  if (n > 1) return toDType(mul(zeta(static_cast<double>(n + 1), wide), factor), dtype);
+  // polygamma(1, x) + polygamma(1, 1 - x) = (pi / sin(pi x))^2 keeps the argument away from the poles' sums.
+  Tensor left = lt(wide, 0.5);
+  Tensor direct = zeta(2.0, where(left, sub(1.0, wide), wide));
+  Tensor sine = sin(mul(sub(wide, detached(floor(wide))), M_PI));
+  Tensor squared = square(div(M_PI, where(left, sine, 1.0)));
+  return toDType(where(left, sub(squared, direct), direct), dtype);
+}
+
+Tensor mvlgamma(const Tensor& x, std::int64_t p) {
+  if (p < 1) fail("p has to be greater than or equal to 1");
+  DType dtype = floatingType(x.dtype());
+  Tensor sum = full_value(static_cast<double>(p * (p - 1)) / 4.0 * std::log(M_PI), x.shape(), dtype);
+  for (std::int64_t j = 0; j < p; ++j) sum = add(sum, lgamma(sub(toDType(x, dtype), static_cast<double>(j) / 2.0)));
+  return sum;
+}
+
+Tensor igamma(const Tensor& a, const Tensor& x) { return incompleteGamma(a, x, false); }
+Tensor igammac(const Tensor& a, const Tensor& x) { return incompleteGamma(a, x, true); }
+Tensor gammainc(const Tensor& a, const Tensor& x) { return incompleteGamma(a, x, false); }
+Tensor gammaincc(const Tensor& a, const Tensor& x) { return incompleteGamma(a, x, true); }
+
+Tensor gamma_cdf_slope(const Tensor& a, const Tensor& x) {
+  Float64Pair p = float64Pair("igamma", a, x);
+  return toDType(gamma_cdf_slope_plain(p.a, p.b, 1), p.dtype);
+}
+
+// ---- random draws ---------------------------------------------------------------------------------------------------
+
+Tensor standard_gamma(const Tensor& alpha, Generator* g) {
+  needFloating("gamma", alpha);
+  GeneratorScope scope(g);
+  Tensor draw = toDType(gamma_draw(contiguous(toDType(detached(alpha), DType::Float64))), alpha.dtype());
+  // Small parameters give numbers below the smallest normal one, whose logarithm is asked for next.
+  return gamma_sample(alpha, maximum(draw, smallest(alpha.dtype())));
+}
+
+Tensor poisson(const Tensor& rate, Generator* g) {
+  needFloating("poisson", rate);
+  GeneratorScope scope(g);
+  return toDType(poisson_draw(contiguous(toDType(detached(rate), DType::Float64))), rate.dtype());
+}
+
+Tensor binomial(const Tensor& count, const Tensor& prob, Generator* g) {
+  needFloating("binomial", prob);
+  GeneratorScope scope(g);
+  Float64Pair p = float64Pair("binomial", detached(count), detached(prob));
+  return toDType(binomial_draw(p.a, p.b), p.dtype);
+}
+
+Tensor multinomial(const Tensor& weights, std::int64_t n, bool replacement, Generator* g) {
+  if (weights.dim() != 1 && weights.dim() != 2) fail("prob_dist must be 1 or 2 dim");
+  if (!isFloating(weights.dtype()))
+    fail("multinomial only supports floating-point dtypes for input, got: ", dtypeName(weights.dtype()));
+  if (n <= 0) fail("cannot sample n_sample <= 0 samples");
+  if (!replacement && n > weights.size(-1))
+    fail("cannot sample n_sample > prob_dist.size(-1) samples without replacement");
+  Tensor p = toDType(detached(weights), DType::Float64);
+  if (known(p)) {
+    if (*any(logical_not(logical_and(isfinite(p), ge(p, 0)))).dataAs<bool>())
+      fail("probability tensor contains either `inf`, `nan` or element < 0");
+    if (*any(le(sum(p, Dims{-1}), 0)).dataAs<bool>())
+      fail("invalid multinomial distribution (sum of probabilities <= 0)");
+  }
+  GeneratorScope scope(g);
+  if (replacement) return choice_draw(contiguous(p), n);
+  // The n largest of p / e, e exponential, are a draw without replacement (Efraimidis and Spirakis 2006).
+  Tensor e = maximum(neg(log1p(neg(uniform_value(p.shape(), DType::Float64)))), 0x1p-60);
+  auto [values, places] = topk(div(p, e), n, -1, true, true);
+  return places;
+}
+
+Tensor normal_tensors(const Tensor& mean, const Tensor& std, Generator* g) {
+  needFloating("normal", mean);
+  GeneratorScope scope(g);
+  Dims shape = broadcastShapes("normal", mean.shape(), std.shape());
+  return add(mul(normal_value(shape, computeType(mean.dtype())), detached(std)), detached(mean));
+}
+Tensor normal_mean(const Tensor& mean, double std, Generator* g) {
+  needFloating("normal", mean);
+  if (std < 0) fail("normal expects std >= 0.0, but found std ", std);
+  GeneratorScope scope(g);
+  return toDType(add(mul(normal_value(mean.shape(), computeType(mean.dtype())), std), detached(mean)), mean.dtype());
+}
+Tensor normal_std(double mean, const Tensor& std, Generator* g) {
+  needFloating("normal", std);
+  GeneratorScope scope(g);
+  return toDType(add(mul(normal_value(std.shape(), computeType(std.dtype())), detached(std)), mean), std.dtype());
+}
+Tensor normal_size(double mean, double std, DimsRef size, Generator* g, std::optional<DType> dtype) {
+  if (std < 0) fail("normal expects std >= 0.0, but found std ", std);
+  DType t = dtype.value_or(defaultDType());
+  if (!isFloating(t)) fail("\"normal\" not implemented for '", dtypeName(t), "'");
+  GeneratorScope scope(g);
+  return add(mul(normal_value(size, t), std), mean);
+}
+
+// ---- triangular matrices --------------------------------------------------------------------------------------------
+
+namespace {
+
+void needMatrices(const char* op, const Tensor& x) {
+  if (x.dim() < 2) fail(op, ": The input tensor ", "A must have at least 2 dimensions.");
+  if (x.size(-1) != x.size(-2))
+    fail(op, ": A must be batches of square matrices, but they are ", x.size(-2), " by ", x.size(-1), " matrices");
+  if (x.dtype() != DType::Float32 && x.dtype() != DType::Float64)
+    fail(op, ": Expected a floating point tensor as input. Got ", dtypeName(x.dtype()));
+}
+
+}  // namespace
+
+Tensor linalg_cholesky(const Tensor& x, bool upper) {
+  needMatrices("linalg.cholesky", x);
+  Tensor l = cholesky_plain(x);
+  return upper ? transpose(l, -2, -1) : l;
+}
+Tensor cholesky(const Tensor& x, bool upper) { return linalg_cholesky(x, upper); }
+
+Tensor linalg_solve_triangular(const Tensor& a, const Tensor& b, bool upper, bool left, bool unitriangular) {
+  if (!left) {
+    Tensor x = linalg_solve_triangular(transpose(a, -2, -1), transpose(b, -2, -1), !upper, true, unitriangular);
+    return transpose(x, -2, -1);
+  }
+  needMatrices("linalg.solve_triangular", a);
+  if (a.dtype() != b.dtype())
+    fail("linalg.solve_triangular: Expected A and B to have the same dtype, but found A of type ", dtypeName(a.dtype()),
+         " and B of type ", dtypeName(b.dtype()), " instead");
+  if (b.dim() < 2) fail("linalg.solve_triangular: The input tensor B must have at least 2 dimensions.");
+  if (a.size(-1) != b.size(-2))
+    fail("linalg.solve_triangular: Incompatible shapes of A and B for the equation AX = B (", a.size(-2), "x",
+         a.size(-1), " and ", b.size(-2), "x", b.size(-1), ")");
+  Dims batch = broadcastShapes("linalg.solve_triangular", DimsRef(a.shape()).first(a.shape().size() - 2),
+                               DimsRef(b.shape()).first(b.shape().size() - 2));
+  Dims shapeA = batch;
+  Dims shapeB = batch;
+  shapeA.push_back(a.size(-2));
+  shapeA.push_back(a.size(-1));
+  shapeB.push_back(b.size(-2));
+  shapeB.push_back(b.size(-1));
+  return triangular_solve_plain(contiguous(expand(a, shapeA)), contiguous(expand(b, shapeB)), upper, unitriangular);
+}
+
+}  // namespace tandem::ops

@@ -1,0 +1,19 @@
+"""`tandem.distributions`: probability distributions, their transforms, and divergences between them."""
+
+from tandem.distributions import constraints as constraints
+from tandem.distributions import transforms as transforms
+from tandem.distributions.categorical import *  # noqa: F403
+from tandem.distributions.constraint_registry import biject_to as biject_to
+from tandem.distributions.constraint_registry import transform_to as transform_to
+from tandem.distributions.discrete import *  # noqa: F403
+from tandem.distributions.distribution import Distribution as Distribution
+from tandem.distributions.distribution import ExponentialFamily as ExponentialFamily
+from tandem.distributions.gamma import *  # noqa: F403
+from tandem.distributions.independent import *  # noqa: F403
+from tandem.distributions.kl import kl_divergence as kl_divergence
+from tandem.distributions.kl import register_kl as register_kl
+from tandem.distributions.multivariate_normal import *  # noqa: F403
+from tandem.distributions.normal import *  # noqa: F403
+from tandem.distributions.relaxed import *  # noqa: F403
+from tandem.distributions.transformed_distribution import *  # noqa: F403
+from tandem.distributions.transforms import *  # noqa: F403

@@ -1,0 +1,293 @@
+"""The base class of distributions, and what they share: shapes, expansion, validation."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import tandem
+from tandem import _C
+from tandem.distributions import constraints
+
+Tensor = _C.Tensor
+Size = _C.Size
+EULER = 0.57721566490153286060
+
+
+class lazy_property(functools.cached_property):
+    """A parameter in its other form (probabilities or logits), computed when it is first asked for."""
+
+
+def common_shape(*shapes: Sequence[int]) -> Size:
+    """The shape that all broadcast to."""
+    rank = max((len(s) for s in shapes), default=0)
+    out = [1] * rank
+    for shape in shapes:
+        for i, size in enumerate(shape, start=rank - len(shape)):
+            if size != 1 and out[i] not in (1, size):
+                raise RuntimeError(
+                    f"The size of tensor a ({out[i]}) must match the size of tensor b ({size}) "
+                    f"at non-singleton dimension {i}"
+                )
+            out[i] = size if size != 1 else out[i]
+    return Size(out)
+
+
+def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
+    """Tensors and numbers as tensors of one shape; numbers take the dtype of the first tensor."""
+    if not all(isinstance(v, (Tensor, int, float)) for v in values):
+        raise ValueError("Input arguments must all be instances of Number, torch.Tensor or objects implementing ...")
+    first = next((v for v in values if isinstance(v, Tensor)), None)
+    dtype = tandem.get_default_dtype() if first is None else first.dtype
+    tensors = [v if isinstance(v, Tensor) else tandem.tensor(v, dtype=dtype) for v in values]
+    shape = common_shape(*(t.shape for t in tensors))
+    return tuple(t.expand(shape) for t in tensors)
+
+
+def sum_rightmost(value: Tensor, n: int) -> Tensor:
+    """The sum over the last n dims."""
+    return value if n == 0 else value.reshape(value.shape[: value.dim() - n] + (-1,)).sum(-1)
+
+
+def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:
+    return tandem.sigmoid(logits) if is_binary else logits.softmax(-1)
+
+
+def clamp_probs(probs: Tensor) -> Tensor:
+    eps = tandem.finfo(probs.dtype).eps
+    return probs.clamp(min=eps, max=1 - eps)
+
+
+def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
+    clamped = clamp_probs(probs)
+    return clamped.log() - (-clamped).log1p() if is_binary else clamped.log()
+
+
+def open_uniform(shape: Sequence[int], dtype: Any) -> Tensor:
+    """Uniform numbers in (0, 1)."""
+    info = tandem.finfo(dtype)
+    return tandem.rand(shape, dtype=dtype).clamp(min=info.tiny, max=1 - info.eps / 2)
+
+
+def either(first: Any, second: Any) -> bool:
+    """Is `first` the parameter that was given? Exactly one must be."""
+    if (first is None) == (second is None):
+        raise ValueError("Either `probs` or `logits` must be specified, but not both.")
+    return first is not None
+
+
+class Distribution:
+    """A probability distribution over tensors.
+
+    `batch_shape` is the shape of its parameters, one distribution an element; `event_shape` that of one draw of each.
+    `sample(sample_shape)` has the shape `sample_shape + batch_shape + event_shape`, `log_prob(value)` one number an
+    event. `rsample` is `sample` with gradients to the parameters, where `has_rsample`.
+
+    Arguments and values are checked against their constraints, unless `validate_args=False`, and not while a function
+    is being traced, as a check reads the values.
+
+    Example:
+        >>> import tandem
+        >>> normal = tandem.distributions.Normal(tandem.zeros(3), 1.0)
+        >>> normal.sample((2,)).shape, normal.batch_shape, normal.event_shape
+        (tandem.Size([2, 3]), tandem.Size([3]), tandem.Size([]))
+    """
+
+    has_rsample = False
+    has_enumerate_support = False
+    _validate_args = __debug__
+    # Parameters that are tensors, each with the number of its dims that belong to the event.
+    _event_dims: dict[str, int] = {}
+
+    def __init__(
+        self, batch_shape: Sequence[int] = (), event_shape: Sequence[int] = (), validate_args: bool | None = None
+    ):
+        self._batch_shape = Size(batch_shape)
+        self._event_shape = Size(event_shape)
+        if validate_args is not None:
+            self._validate_args = validate_args
+        if self._checks():
+            try:
+                wanted = self.arg_constraints
+            except NotImplementedError:
+                wanted = {}
+                warnings.warn(
+                    f"{self.__class__} does not define `arg_constraints`. Please set `arg_constraints = {{}}` or "
+                    "initialize the distribution with `validate_args=False` to turn off validation.",
+                    stacklevel=2,
+                )
+            for name, constraint in wanted.items():
+                self._check_parameter(name, constraint)
+        super().__init__()
+
+    def _checks(self) -> bool:
+        return self._validate_args and not _C._is_tracing()
+
+    def _check_parameter(self, name: str, constraint: Any) -> None:
+        if constraints.is_dependent(constraint):
+            return
+        if name not in self.__dict__ and isinstance(getattr(type(self), name), (lazy_property, property)):
+            return
+        value = getattr(self, name)
+        if not constraint.check(value).all():
+            raise ValueError(
+                f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) "
+                f"of distribution {self!r} to satisfy the constraint {constraint!r}, but found invalid values:\n{value}"
+            )
+
+    @staticmethod
+    def set_default_validate_args(value: bool) -> None:
+        """Turn the checking of arguments on or off for all distributions."""
+        if value not in (True, False):
+            raise ValueError
+        Distribution._validate_args = value
+
+    @property
+    def batch_shape(self) -> Size:
+        """The shape of the parameters."""
+        return self._batch_shape
+
+    @property
+    def event_shape(self) -> Size:
+        """The shape of one draw."""
+        return self._event_shape
+
+    @property
+    def arg_constraints(self) -> dict[str, Any]:
+        """Constraint of each parameter."""
+        raise NotImplementedError
+
+    @property
+    def support(self) -> Any:
+        """The constraint that draws satisfy."""
+        raise NotImplementedError
+
+    @property
+    def mean(self) -> Tensor:
+        """The mean."""
+        raise NotImplementedError
+
+    @property
+    def mode(self) -> Tensor:
+        """The most likely value."""
+        raise NotImplementedError(f"{self.__class__} does not implement mode")
+
+    @property
+    def variance(self) -> Tensor:
+        """The variance."""
+        raise NotImplementedError
+
+    @property
+    def stddev(self) -> Tensor:
+        """The root of the variance."""
+        return self.variance.sqrt()
+
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
+        """The same distribution with its parameters expanded to `batch_shape`."""
+        new = self._get_checked_instance(type(self), _instance)
+        new._batch_shape = Size(batch_shape)
+        new._event_shape = self._event_shape
+        for name, dims in self._event_dims.items():
+            if name in self.__dict__:
+                value = self.__dict__[name]
+                new.__dict__[name] = value.expand(Size(batch_shape) + value.shape[value.dim() - dims :])
+        new._validate_args = self._validate_args
+        return new
+
+    def _get_checked_instance(self, cls: Any, _instance: Any = None) -> Any:
+        return object.__new__(type(self)) if _instance is None else _instance
+
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
+        """Draws of shape `sample_shape + batch_shape + event_shape`, without gradients."""
+        with tandem.no_grad():
+            return self.rsample(sample_shape)
+
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
+        """Draws that are differentiable in the parameters."""
+        raise NotImplementedError
+
+    def sample_n(self, n: int) -> Tensor:
+        """`sample((n,))`, its old name."""
+        warnings.warn("sample_n(n) will be deprecated. Use .sample((n,)) instead.", UserWarning, stacklevel=2)
+        return self.sample(Size((n,)))
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        """The logarithm of the density (or probability) at `value`."""
+        raise NotImplementedError
+
+    def cdf(self, value: Tensor) -> Tensor:
+        """The probability of values up to `value`."""
+        raise NotImplementedError
+
+    def icdf(self, value: Tensor) -> Tensor:
+        """The quantile: the inverse of `cdf`."""
+        raise NotImplementedError
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        """All values of a discrete distribution, along a new first dim."""
+        raise NotImplementedError
+
+    def entropy(self) -> Tensor:
+        """The entropy, in nats."""
+        raise NotImplementedError
+
+    def perplexity(self) -> Tensor:
+        """exp(entropy)."""
+        return tandem.exp(self.entropy())
+
+    def _extended_shape(self, sample_shape: Sequence[int] = ()) -> Size:
+        return Size(tuple(sample_shape) + tuple(self._batch_shape) + tuple(self._event_shape))
+
+    def _validate_sample(self, value: Any) -> None:
+        if not self._checks():
+            return
+        if not isinstance(value, Tensor):
+            raise ValueError("The value argument to log_prob must be a Tensor")
+        event_dim_start = len(value.shape) - len(self._event_shape)
+        if tuple(value.shape[max(event_dim_start, 0) :]) != tuple(self._event_shape):
+            raise ValueError(
+                f"The right-most size of value must match event_shape: {value.shape} vs {self._event_shape}."
+            )
+        actual, expected = value.shape, self._batch_shape + self._event_shape
+        for i, j in zip(reversed(actual), reversed(expected)):
+            if i != 1 and j != 1 and i != j:
+                raise ValueError(f"Value is not broadcastable with batch_shape+event_shape: {actual} vs {expected}.")
+        try:
+            support = self.support
+        except NotImplementedError:
+            warnings.warn(
+                f"{self.__class__} does not define `support` to enable sample validation. Please initialize the "
+                "distribution with `validate_args=False` to turn off validation.",
+                stacklevel=3,
+            )
+            return
+        if not support.check(value).all():
+            raise ValueError(
+                f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) to be within the "
+                f"support ({support!r}) of the distribution {self!r}, but found invalid values:\n{value}"
+            )
+
+    def __repr__(self) -> str:
+        try:
+            names = [k for k in self.arg_constraints if k in self.__dict__]
+        except NotImplementedError:
+            names = []
+        shown = [
+            f"{p}: {self.__dict__[p] if self.__dict__[p].numel() == 1 else self.__dict__[p].size()}" for p in names
+        ]
+        return f"{self.__class__.__name__}({', '.join(shown)})"
+
+
+class ExponentialFamily(Distribution):
+    """Distributions exp(<t(x), theta> - F(theta) + k(x)); the entropy follows from F."""
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        raise NotImplementedError
+
+    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
+        raise NotImplementedError
+
+    _mean_carrier_measure: Any = NotImplemented

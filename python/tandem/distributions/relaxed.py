@@ -1,0 +1,130 @@
+"""Continuous relaxations of Bernoulli and OneHotCategorical, differentiable in their parameters (Maddison et al. 2017;
+Jang et al. 2017).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import tandem
+from tandem.distributions import constraints
+from tandem.distributions.categorical import Categorical
+from tandem.distributions.discrete import _ByProbability
+from tandem.distributions.distribution import Size, Tensor, broadcast_all, either, open_uniform
+from tandem.distributions.transformed_distribution import TransformedDistribution
+from tandem.distributions.transforms import ExpTransform, SigmoidTransform
+
+__all__ = ["LogitRelaxedBernoulli", "RelaxedBernoulli", "RelaxedOneHotCategorical"]
+
+
+class LogitRelaxedBernoulli(_ByProbability):
+    """The logit of a RelaxedBernoulli: (logits + a logistic number) / temperature."""
+
+    support = constraints.real
+    has_rsample = True
+
+    def __init__(
+        self,
+        temperature: Tensor,
+        probs: Any = None,
+        logits: Any = None,
+        validate_args: bool | None = None,
+    ):
+        self.temperature = tandem.as_tensor(temperature)
+        if either(probs, logits):
+            (self.probs,) = broadcast_all(probs)
+        else:
+            (self.logits,) = broadcast_all(logits)
+        super().__init__(self._param.size(), validate_args=validate_args)
+
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
+        new = super().expand(batch_shape, _instance)
+        new.temperature = self.temperature
+        return new
+
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
+        u = open_uniform(self._extended_shape(sample_shape), self.logits.dtype)
+        return (u.log() - (-u).log1p() + self.logits) / self.temperature
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        diff = self.logits - value * self.temperature
+        return self.temperature.log() + diff - 2 * diff.exp().log1p()
+
+
+class _Relaxed(TransformedDistribution):
+    has_rsample = True
+
+    @property
+    def temperature(self) -> Tensor:
+        """Small values come close to the discrete distribution."""
+        return self.base_dist.temperature
+
+    @property
+    def logits(self) -> Tensor:
+        """Logits of the discrete distribution."""
+        return self.base_dist.logits
+
+    @property
+    def probs(self) -> Tensor:
+        """Probabilities of the discrete distribution."""
+        return self.base_dist.probs
+
+
+class RelaxedBernoulli(_Relaxed):
+    """RelaxedBernoulli(temperature, probs or logits=...): numbers in (0, 1) near 0 or 1."""
+
+    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    support = constraints.unit_interval
+
+    def __init__(self, temperature: Tensor, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
+        super().__init__(
+            LogitRelaxedBernoulli(temperature, probs, logits), SigmoidTransform(), validate_args=validate_args
+        )
+
+
+class ExpRelaxedCategorical(Categorical):
+    """The logarithm of a RelaxedOneHotCategorical."""
+
+    support = constraints.real_vector  # type: ignore[assignment]
+    has_enumerate_support = False
+    has_rsample = True
+
+    def __init__(self, temperature: Tensor, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
+        super().__init__(probs, logits, validate_args=validate_args)
+        self.temperature = tandem.as_tensor(temperature)
+        self._event_shape = Size((self._num_events,))
+
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
+        new = super().expand(batch_shape, _instance)
+        new.temperature = self.temperature
+        return new
+
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
+        with tandem.no_grad():
+            return self.rsample(sample_shape)
+
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
+        u = open_uniform(self._extended_shape(sample_shape), self.logits.dtype)
+        scores = (self.logits - (-u.log()).log()) / self.temperature
+        return scores - scores.logsumexp(dim=-1, keepdim=True)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        k = self._num_events
+        log_scale = math.lgamma(k) - self.temperature.log() * -(k - 1)
+        score = self.logits - value * self.temperature
+        return (score - score.logsumexp(dim=-1, keepdim=True)).sum(-1) + log_scale
+
+
+class RelaxedOneHotCategorical(_Relaxed):
+    """RelaxedOneHotCategorical(temperature, probs or logits=...): points of the simplex near its corners."""
+
+    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    support = constraints.simplex
+
+    def __init__(self, temperature: Tensor, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
+        base = ExpRelaxedCategorical(temperature, probs, logits, validate_args=validate_args)
+        super().__init__(base, ExpTransform(), validate_args=validate_args)

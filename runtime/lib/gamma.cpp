@@ -1,0 +1,214 @@
+// The Hurwitz zeta function, the incomplete Gamma functions, and derivatives of the latter in their parameter.
+//
+// P(a, x) is summed as a power series for x < a + 1 and as 1 - Q(a, x) by a continued fraction beyond (Abramowitz and
+// Stegun 6.5.29, 6.5.31; Lentz's method). Derivatives in `a` of any order come from the same two sums over truncated
+// Taylor polynomials in a step of `a`.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "runtime/device/thread_pool.h"
+#include "runtime/lib/strided.h"
+
+namespace tandem::lib {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
+constexpr int kMostTerms = 1 << 20;
+
+/// Euler-Maclaurin summation from the first q + k above 10.
+double zeta(double s, double q) {
+  if (s == 1) return kInf;
+  if (!(s > 1)) return kNan;
+  if (q <= 0) {
+    if (q == std::floor(q)) return kInf;
+    if (s != std::floor(s)) return kNan;  // powers of negative numbers
+  }
+  double sum = 0;
+  for (int k = 0; q < 10 && k < kMostTerms; ++k, q += 1) sum += std::pow(q, -s);
+  if (q == kInf) return sum;
+  double power = std::pow(q, -s);
+  sum += power * (q / (s - 1) + 0.5);
+  // B_2j / (2j)!
+  static constexpr double kBernoulli[] = {0x1.5555555555555p-4,   -0x1.6c16c16c16c17p-10, 0x1.1566abc011567p-15,
+                                          -0x1.bbd779334ef0bp-21, 0x1.66a8f2bf70ebep-26,  -0x1.22805d644267fp-31,
+                                          0x1.d6db2c4e09162p-37,  -0x1.7da4e1f79955cp-42, 0x1.355871d652e9ep-47,
+                                          -0x1.f57d968caacf1p-53, 0x1.967e1f09c376fp-58,  -0x1.497d9033a2b5cp-63};
+  double factor = power * s / q;
+  double term = 0;
+  for (int j = 0; j < 12; ++j) {
+    term = kBernoulli[j] * factor;
+    sum += term;
+    if (std::abs(term) < kEpsilon * 0.1 * std::abs(sum)) break;
+    factor *= (s + 2 * j + 1) / q * ((s + 2 * j + 2) / q);
+  }
+  return sum;
+}
+
+/// digamma of x >= 1.
+double digammaAbove1(double x) {
+  double y = 0;
+  for (; x < 10; x += 1) y -= 1 / x;
+  double z = 1 / (x * x);
+  double tail =
+      z * (1.0 / 12 - z * (1.0 / 120 -
+                           z * (1.0 / 252 - z * (1.0 / 240 - z * (1.0 / 132 - z * (691.0 / 32760 - z * (1.0 / 12)))))));
+  return y + std::log(x) - 0.5 / x - tail;
+}
+
+/// log(x^a e^-x / Gamma(a + 1)), without losing digits to its large terms.
+double logPrefactor(double a, double x) {
+  if (a < 10) return a * std::log(x) - x - std::lgamma(a + 1);
+  double u = (x - a) / a;
+  double distance = 0;  // u - log(1 + u)
+  if (std::abs(u) < 0.2) {
+    double power = u * u;
+    for (int k = 2; k < 40; ++k, power *= -u) distance += power / k;
+  } else {
+    distance = u - std::log1p(u);
+  }
+  double z = 1 / (a * a);
+  double stirling = (1.0 / 12 - z * (1.0 / 360 - z * (1.0 / 1260 - z * (1.0 / 1680 - z * (1.0 / 1188))))) / a;
+  return -a * distance - 0.5 * std::log(2 * std::numbers::pi * a) - stirling;
+}
+
+/// A polynomial in a small step, cut off after the n-th power.
+struct Jet {
+  static constexpr int kMost = 8;
+  int n;
+  std::array<double, kMost + 1> c{};
+
+  explicit Jet(int order, double value = 0, double slope = 0) : n(order) {
+    c[0] = value;
+    if (n > 0) c[1] = slope;
+  }
+  friend Jet operator*(const Jet& x, const Jet& y) {
+    Jet r(x.n);
+    for (int i = 0; i <= x.n; ++i)
+      for (int j = 0; j <= i; ++j) r.c[i] += x.c[j] * y.c[i - j];
+    return r;
+  }
+  friend Jet operator+(Jet x, const Jet& y) {
+    for (int i = 0; i <= x.n; ++i) x.c[i] += y.c[i];
+    return x;
+  }
+  friend Jet operator/(const Jet& x, const Jet& y) {
+    Jet r(x.n);
+    for (int i = 0; i <= x.n; ++i) {
+      double rest = x.c[i];
+      for (int j = 1; j <= i; ++j) rest -= y.c[j] * r.c[i - j];
+      r.c[i] = rest / y.c[0];
+    }
+    return r;
+  }
+  /// e^x for x.c[0] = 0: r' = x' r.
+  static Jet exp(const Jet& x) {
+    Jet r(x.n, 1);
+    for (int i = 1; i <= x.n; ++i) {
+      for (int j = 1; j <= i; ++j) r.c[i] += j * x.c[j] * r.c[i - j];
+      r.c[i] /= i;
+    }
+    return r;
+  }
+  /// Is `step` too small to change any coefficient?
+  [[nodiscard]] bool settled(const Jet& step) const {
+    for (int i = 0; i <= n; ++i)
+      if (std::abs(step.c[i]) > kEpsilon * 0.5 * std::abs(c[i])) return false;
+    return true;
+  }
+};
+
+/// The sum over k of x^k / ((a + 1) ... (a + k)).
+Jet lowerSum(double a, double x, int order) {
+  Jet term(order, 1);
+  Jet sum = term;
+  for (int k = 1; k < kMostTerms; ++k) {
+    term = term / Jet(order, (a + k) / x, 1 / x);
+    sum = sum + term;
+    if (k > 3 && sum.settled(term)) break;
+  }
+  return sum;
+}
+/// The continued fraction 1 / (x + 1 - a - 1 (1 - a) / (x + 3 - a - 2 (2 - a) / (x + 5 - a - ...))).
+Jet upperFraction(double a, double x, int order) {
+  Jet b(order, x + 1 - a, -1);
+  Jet d = Jet(order, 1) / b;
+  Jet c(order, 1e300);
+  Jet h = d;
+  for (int i = 1; i < kMostTerms; ++i) {
+    Jet numerator(order, i * (a - i), i);
+    b.c[0] += 2;
+    d = Jet(order, 1) / (numerator * d + b);
+    c = b + numerator / c;
+    Jet next = h * (d * c);
+    Jet step = next;
+    for (int k = 0; k <= order; ++k) step.c[k] -= h.c[k];
+    h = next;
+    if (h.settled(step)) break;
+  }
+  return h;
+}
+bool inTail(double a, double x) { return x > a + 1; }
+
+double incompleteGamma(double a, double x, bool upper) {
+  if (!(a >= 0) || !(x >= 0) || (a == 0 && x == 0) || (a == kInf && x == kInf)) return kNan;
+  if (a == 0 || x == kInf) return upper ? 0 : 1;
+  if (x == 0 || a == kInf) return upper ? 1 : 0;
+  double scale = std::exp(logPrefactor(a, x));
+  if (inTail(a, x)) {
+    double q = scale * a * upperFraction(a, x, 0).c[0];
+    return upper ? q : 1 - q;
+  }
+  double p = scale * lowerSum(a, x, 0).c[0];
+  return upper ? 1 - p : p;
+}
+
+/// The `order`-th derivative of P in a, divided by x^(a-1) e^-x / Gamma(a).
+double cdfSlope(double a, double x, int order) {
+  if (!(a > 0) || !(x >= 0) || x == kInf || a == kInf) return kNan;
+  if (x == 0) return 0;
+  // x^step Gamma(a + 1) / Gamma(a + 1 + step)
+  Jet exponent(order, 0, std::log(x) - digammaAbove1(a + 1));
+  double sign = -1;
+  for (int k = 2; k <= order; ++k, sign = -sign) exponent.c[k] = sign * zeta(k, a + 1) / k;
+  Jet ratio = Jet::exp(exponent);
+  double factorial = 1;
+  for (int k = 2; k <= order; ++k) factorial *= k;
+  if (inTail(a, x)) {
+    Jet tail = ratio * Jet(order, 1, 1 / a) * upperFraction(a, x, order);
+    return order == 0 ? kNan : -factorial * x * tail.c[order];
+  }
+  return factorial * (x / a) * (ratio * lowerSum(a, x, order)).c[order];
+}
+
+template <class F>
+void elementwise(const LibraryCall& call, F f) {
+  Contiguous first(call.inputs[0]);
+  Contiguous second(call.inputs[1]);
+  const auto* x = first.as<double>();
+  const auto* y = second.as<double>();
+  auto* out = call.outputs[0].as<double>();
+  parallelFor(call.outputs[0].numel(), 512, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) out[i] = f(x[i], y[i]);
+  });
+}
+
+}  // namespace
+
+void zeta_plain(const LibraryCall& call) { elementwise(call, zeta); }
+void gammainc_plain(const LibraryCall& call) {
+  bool upper = AttrReader(call.attrs).integer() != 0;
+  elementwise(call, [upper](double a, double x) { return incompleteGamma(a, x, upper); });
+}
+void gamma_cdf_slope_plain(const LibraryCall& call) {
+  auto order = static_cast<int>(AttrReader(call.attrs).integer());
+  if (order < 1 || order > Jet::kMost)
+    fail("gamma_cdf_slope: derivatives of order 1 to ", Jet::kMost, " are there, not of order ", order);
+  elementwise(call, [order](double a, double x) { return cdfSlope(a, x, order); });
+}
+
+}  // namespace tandem::lib
