@@ -9,13 +9,19 @@ namespace tandem::rules {
 namespace {
 std::int64_t firstAttr(RuleContext& c) { return c.attrs().integer(); }
 
-/// The gradient of a scatter's `src`, of which only the part as large as `index` was read.
-void setSourceGrad(RuleContext& c, std::int64_t dim) {
-  const Tensor& index = c.input(1);
-  Tensor read = ops::gather(c.grad(), dim, index);
+/// The part of a scatter's `src` that is read: as large as `index`.
+Tensor partRead(const Tensor& src, const Tensor& index) {
+  if (index.shape() == src.shape()) return src;
+  if (src.dim() != index.dim()) return ops::reshape(src, index.shape());
+  return windowOf(src, {index.shape(), contiguousStrides(src.shape()), 0});
+}
+/// The gradient of `src` from that of the part.
+void setSourceGrad(RuleContext& c, const Tensor& read) {
   DimsRef shape = c.inputShape(2);
-  if (index.shape() == Dims(shape)) return c.set(2, read);
-  c.set(2, intoWindow(shape, read, {index.shape(), contiguousStrides(shape), 0}));
+  const Dims& part = read.shape();
+  if (part == Dims(shape)) return c.set(2, read);
+  if (part.size() != shape.size()) return c.set(2, ops::reshape(read, shape));
+  c.set(2, intoWindow(shape, read, {part, contiguousStrides(shape), 0}));
 }
 
 std::vector<Tensor> inputsFrom(RuleContext& c, int first) {
@@ -31,7 +37,7 @@ void gather(RuleContext& c) {
 
 void scatterAdd(RuleContext& c) {
   if (c.needs(0)) c.set(0, c.grad());
-  if (c.needs(2)) setSourceGrad(c, firstAttr(c));
+  if (c.needs(2)) setSourceGrad(c, ops::gather(c.grad(), firstAttr(c), c.input(1)));
 }
 
 void scatter(RuleContext& c) {
@@ -40,7 +46,54 @@ void scatter(RuleContext& c) {
     const Tensor& index = c.input(1);
     c.set(0, ops::scatter_value(c.grad(), dim, index, ops::zeros(index.shape(), c.grad().dtype())));
   }
-  if (c.needs(2)) setSourceGrad(c, dim);
+  if (c.needs(2)) setSourceGrad(c, ops::gather(c.grad(), dim, c.input(1)));
+}
+
+namespace {
+
+// An extremum's cotangent is shared by all that reach it: the input's element and the sources.
+void sharedByTies(RuleContext& c, std::int64_t dim) {
+  const Tensor& x = c.input(0);
+  const Tensor& index = c.input(1);
+  Tensor src = partRead(c.input(2), index);
+  Tensor own = ops::to(ops::eq(x, c.output(0)), x.dtype());
+  Tensor reached = ops::to(ops::eq(src, ops::gather(c.output(0), dim, index)), x.dtype());
+  Tensor share = ops::div(c.grad(), ops::scatter_add(own, dim, index, reached));
+  if (c.needs(0)) c.set(0, ops::mul(share, own));
+  if (c.needs(2)) setSourceGrad(c, ops::mul(ops::gather(share, dim, index), reached));
+}
+
+// The product of the others: the whole divided by the factor; where one factor alone is zero, the product without it.
+// (With two zeros the gradient is zero, and right; its own derivative there is not.)
+void othersOfProduct(RuleContext& c, std::int64_t dim) {
+  const Tensor& x = c.input(0);
+  const Tensor& index = c.input(1);
+  const Tensor& g = c.grad();
+  Tensor src = partRead(c.input(2), index);
+  Tensor ownZero = ops::eq(x, 0);
+  Tensor srcZero = ops::eq(src, 0);
+  Tensor zeros = ops::scatter_add(ops::to(ownZero, DType::Int64), dim, index, ops::to(srcZero, DType::Int64));
+  Tensor single = ops::eq(zeros, 1);
+  Tensor x1 = ops::where(ops::logical_and(ownZero, single), 1, x);
+  Tensor src1 = ops::where(ops::logical_and(srcZero, ops::gather(single, dim, index)), 1, src);
+  Tensor rest = ops::mul(g, ops::scatter_combine(x1, dim, index, src1, 0));
+  Tensor whole = ops::mul(g, c.output(0));
+  if (c.needs(0)) c.set(0, ops::where(ownZero, rest, ops::div(whole, ops::where(ownZero, 1, x))));
+  if (c.needs(2)) {
+    Tensor divided = ops::div(ops::gather(whole, dim, index), ops::where(srcZero, 1, src));
+    setSourceGrad(c, ops::where(srcZero, ops::gather(rest, dim, index), divided));
+  }
+}
+
+}  // namespace
+
+void scatterCombine(RuleContext& c) {
+  AttrReader a = c.attrs();
+  std::int64_t dim = a.integer();
+  if (a.integer() == 0)
+    othersOfProduct(c, dim);
+  else
+    sharedByTies(c, dim);
 }
 
 void indexSelect(RuleContext& c) {

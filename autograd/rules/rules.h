@@ -55,6 +55,7 @@ void triangularSolve(RuleContext& c);
 void gather(RuleContext& c);
 void scatterAdd(RuleContext& c);
 void scatter(RuleContext& c);
+void scatterCombine(RuleContext& c);
 void indexSelect(RuleContext& c);
 void indexAdd(RuleContext& c);
 void indexGet(RuleContext& c);

@@ -30,6 +30,8 @@ def cpp_default(p: Param) -> str | None:
         return None
     if p.type == "int[2]":
         return f"Dims(2, {p.default})"
+    if p.type == "int[]" and p.default.startswith("["):
+        return f"Dims{{{p.default.strip('[]')}}}"
     if p.default == "None":
         return "nullptr" if p.type == "generator?" else "{}"
     if p.default in ("True", "False"):

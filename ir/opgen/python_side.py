@@ -31,7 +31,7 @@ def getter(i: int, p: Param) -> str:
         "Scalar?": f"a.optionalScalar({i})",
         "int": f"a.integer({i})" if no else f"a.integer({i}, {d})",
         "int?": f"a.optionalInteger({i})",
-        "int[]": f"a.ints({i})",
+        "int[]": f"a.ints({i})" if no else "a.ints({}, {{{}}})".format(i, d.strip("[]")),
         "int[]?": f"a.optionalInts({i})",
         "int[2]": f"a.ints({i})" if no else f"a.ints({i}, {{{d}, {d}}})",
         "int[2]?": f"a.optionalInts({i})",

@@ -96,6 +96,8 @@ def : Rule<MaxPool2d, "maxPool2d", ["out1"]>;
 def : Rule<Gather, "gather", ["index"]>;
 def : Rule<ScatterAdd, "scatterAdd", ["index"]>;
 def : Rule<Scatter, "scatter", ["index"]>;
+def : Rule<ScatterCombine, "scatterCombine", ["input", "index", "src", "out"]>;
+def : NotDifferentiable<SearchRows>;
 def : Rule<IndexSelect, "indexSelect", ["index"]>;
 def : Rule<IndexAdd, "indexAdd", ["index"]>;
 def : Rule<IndexGet, "indexGet", ["indices"]>;

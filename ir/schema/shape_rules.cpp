@@ -200,14 +200,47 @@ void maxPool2d(const OpFacts&, Metas operands, Attrs attrs, std::span<TensorMeta
   set(results[1], shape, DType::Int64);
 }
 
-void gather(const OpFacts& op, Metas operands, Attrs, std::span<TensorMeta> results) {
-  needIndex(op, operands[1]);
+namespace {
+std::int64_t sizeOf(const TensorMeta& m, std::size_t d) { return m.shape.empty() ? 1 : m.shape[d]; }
+/// Is `index` no larger than `x`, apart from dim `except`? A 0-d tensor counts as a vector of one element.
+bool within(const TensorMeta& index, const TensorMeta& x, std::int64_t except) {
+  for (std::size_t d = 0; d < index.shape.size(); ++d)
+    if (static_cast<std::int64_t>(d) != except && index.shape[d] > sizeOf(x, d)) return false;
+  return true;
+}
+/// An index of one integer an element, of the rank of `x`. Without elements it may be of any type and rank, as in
+/// PyTorch.
+void needElementIndex(const OpFacts& op, const TensorMeta& x, const TensorMeta& index) {
+  if (numelOf(index.shape) == 0) return;
+  if (index.dtype != DType::Int64 && index.dtype != DType::Int32)
+    fail(name(op), "(): Expected dtype int32/int64 for index, but got ", dtypeName(index.dtype));
+  if (std::max<std::int64_t>(rankOf(index), 1) != std::max<std::int64_t>(rankOf(x), 1))
+    fail(name(op), "(): Index tensor must have the same number of dimensions as input tensor, but got index ",
+         shapeText(index.shape), " and input ", shapeText(x.shape));
+}
+}  // namespace
+
+void gather(const OpFacts& op, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
+  const TensorMeta& x = operands[0];
+  const TensorMeta& index = operands[1];
+  needElementIndex(op, x, index);
+  std::int64_t dim = AttrReader(attrs).integer();
+  if (numelOf(index.shape) != 0 && !within(index, x, dim))
+    fail(name(op), "(): Size does not match at a dimension: expected index ", shapeText(index.shape),
+         " to be no larger than self ", shapeText(x.shape), " apart from dimension ", dim);
   set(results[0], operands[1].shape, operands[0].dtype);
 }
 
-void scatter(const OpFacts& op, Metas operands, Attrs, std::span<TensorMeta> results) {
-  needIndex(op, operands[1]);
+void scatter(const OpFacts& op, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
+  const TensorMeta& index = operands[1];
+  needElementIndex(op, operands[0], index);
   needSameDType(op, operands[0], operands[2]);
+  std::int64_t dim = AttrReader(attrs).integer();
+  bool fits = rankOf(index) == 0 || rankOf(operands[2]) == 0 || rankOf(operands[2]) == rankOf(index);
+  if (numelOf(index.shape) != 0 && !(fits && within(index, operands[0], dim) && within(index, operands[2], -1)))
+    fail(name(op), "(): Expected index ", shapeText(index.shape), " to be no larger than self ",
+         shapeText(operands[0].shape), " apart from dimension ", dim, " and to be no larger size than src ",
+         shapeText(operands[2].shape));
   set(results[0], operands[0].shape, operands[0].dtype);
 }
 
@@ -319,6 +352,10 @@ void cat(const OpFacts&, Metas operands, Attrs attrs, std::span<TensorMeta> resu
   }
   shape[dim] = total;
   set(results[0], std::move(shape), operands[0].dtype);
+}
+
+void searchRows(const OpFacts&, Metas operands, Attrs, std::span<TensorMeta> results) {
+  set(results[0], operands[1].shape, DType::Int64);
 }
 
 void randperm(const OpFacts&, Metas, Attrs attrs, std::span<TensorMeta> results) {

@@ -38,6 +38,7 @@ TANDEM_META_RULE(topk);
 TANDEM_META_RULE(cat);
 TANDEM_META_RULE(randperm);
 TANDEM_META_RULE(nonzeroRows);
+TANDEM_META_RULE(searchRows);
 
 #undef TANDEM_META_RULE
 

@@ -144,10 +144,11 @@ struct Alias {
   const char* keyword;
   const char* parameter;
 };
-constexpr Alias kAliases[] = {{"axis", "dim"},    {"axis", "dims"},  {"self", "input"}, {"x", "input"},
-                              {"x1", "input"},    {"a", "input"},    {"x2", "other"},   {"keepdims", "keepdim"},
-                              {"axis1", "dim1"},  {"axis2", "dim2"}, {"axis0", "dim0"}, {"dim", "axis"},
-                              {"tensor", "input"}};
+constexpr Alias kAliases[] = {
+    {"axis", "dim"},     {"axis", "dims"},  {"self", "input"},       {"x", "input"},
+    {"x1", "input"},     {"a", "input"},    {"x2", "other"},         {"keepdims", "keepdim"},
+    {"axis1", "dim1"},   {"axis2", "dim2"}, {"axis0", "dim0"},       {"dim", "axis"},
+    {"tensor", "input"}, {"value", "src"},  {"element", "elements"}, {"test_element", "test_elements"}};
 
 }  // namespace
 

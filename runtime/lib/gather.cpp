@@ -1,6 +1,7 @@
-// gather, scatter, scatter_add: one index an element. Two writes meet only where they agree in all dims but one, so
-// the lines along that dim are independent of each other, and each is walked in order.
+// gather, scatter, scatter_add, scatter_combine: one index an element. Two writes meet only where they agree in all
+// dims but one, so the lines along that dim are independent of each other, and each is walked in order.
 #include <array>
+#include <functional>
 
 #include "runtime/device/thread_pool.h"
 #include "runtime/lib/index_list.h"
@@ -20,9 +21,9 @@ Dims without(const Dims& dims, std::int64_t dim) {
 template <class Each>
 void alongLines(const ArrayView& index, const IndexList& list, const Dims& dst, const Dims& src, std::int64_t dim,
                 Each each) {
+  if (list.count() == 0) return;
   auto d = static_cast<std::size_t>(dim);
   std::int64_t n = index.shape[d];
-  if (list.count() == 0) return;
   Dims lines = without(index.shape, dim);
   Dims dstLine = without(dst, dim);
   Dims srcLine = without(src, dim);
@@ -70,25 +71,56 @@ void scatter(const LibraryCall& call) {
   });
 }
 
-void scatter_add(const LibraryCall& call) {
+namespace {
+
+/// A copy of the input combined with the sources, line by line, each in order.
+template <class Combine>
+void scatterCombined(const char* op, const LibraryCall& call, Combine combine) {
   ArrayView x = atLeast1d(call.inputs[0]);
   ArrayView index = atLeast1d(call.inputs[1]);
   ArrayView src = atLeast1d(call.inputs[2]);
   ArrayView out = atLeast1d(call.outputs[0]);
   std::int64_t dim = wrapDim(AttrReader(call.attrs).integer(), static_cast<std::int64_t>(x.shape.size()));
   auto d = static_cast<std::size_t>(dim);
-  IndexList list("scatter_add", index, dim, x.shape[d]);
+  IndexList list(op, index, dim, x.shape[d]);
   withType(x.dtype, [&](auto tag) {
     using T = typename decltype(tag)::Type;
-    Accumulator<T> sums(x, out);
+    Accumulator<T> results(x, out);
     alongLines(index, list, out.strides, src.strides, dim,
-               [from = src.as<T>(), to = sums.data(), stride = out.strides[d]](std::int64_t line, std::int64_t at,
-                                                                               std::int64_t s) {
-                 auto& sum = to[line + at * stride];
-                 sum = addElements(sum, Element<T>::load(from[s]));
+               [from = src.as<T>(), to = results.data(), stride = out.strides[d],
+                combine](std::int64_t line, std::int64_t at, std::int64_t s) {
+                 auto& result = to[line + at * stride];
+                 result = combine(result, Element<T>::load(from[s]));
                });
-    sums.finish();
+    results.finish();
   });
+}
+
+/// The one that `first` prefers; NaN before all.
+template <class C, class First>
+C preferred(C a, C b, First first) {
+  if constexpr (std::is_floating_point_v<C>)
+    if (a != a || b != b) return a != a ? a : b;
+  return first(b, a) ? b : a;
+}
+
+}  // namespace
+
+void scatter_add(const LibraryCall& call) {
+  scatterCombined("scatter_add", call, [](auto a, auto b) { return addElements(a, b); });
+}
+
+void scatter_combine(const LibraryCall& call) {
+  AttrReader attrs(call.attrs);
+  attrs.integer();
+  switch (attrs.integer()) {
+  case 0:
+    return scatterCombined("scatter_reduce", call, [](auto a, auto b) { return mulElements(a, b); });
+  case 1:
+    return scatterCombined("scatter_reduce", call, [](auto a, auto b) { return preferred(a, b, std::less<>()); });
+  default:
+    return scatterCombined("scatter_reduce", call, [](auto a, auto b) { return preferred(a, b, std::greater<>()); });
+  }
 }
 
 }  // namespace tandem::lib

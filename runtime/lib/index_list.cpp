@@ -23,7 +23,7 @@ IndexList::IndexList(const char* op, const ArrayView& index, std::int64_t dim, s
         }
         if (!allGood) good.store(false, std::memory_order_relaxed);
       });
-    } else {
+    } else if (count_ > 0) {
       fail<IndexError>(op, ": tensors used as indices must be integers, got ", dtypeName(index.dtype));
     }
   });

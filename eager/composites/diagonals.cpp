@@ -1,0 +1,102 @@
+// Composites about diagonals and triangles, and copies of a tensor with one window replaced: each of the latter is the
+// view of its name, found on an array like the input, and one `window_write`.
+#include <algorithm>
+
+#include "eager/helpers.h"
+#include "eager/ops.h"
+
+namespace tandem::ops {
+namespace {
+
+/// `x` with the window that `look` takes of a contiguous tensor replaced by `src`.
+template <class Look>
+Tensor withWindow(const Tensor& x, const Tensor& src, Look look) {
+  Tensor whole = contiguous(x);
+  Tensor window = look(detached(whole));
+  if (!(src.shape() == window.shape()))
+    fail("expected src to have a size equal to the slice of self. src size = ", shapeText(src.shape()),
+         ", slice size = ", shapeText(window.shape()));
+  std::int64_t offset = window.numel() == 0 ? 0 : window.impl()->offset - whole.impl()->offset;
+  return window_write(whole, toDType(src, x.dtype()), window.shape(), window.strides(), offset);
+}
+
+/// Places (row, column) of a matrix for which `holds(row, first column, end column)`, row by row.
+Tensor triangleIndices(const char* op, std::int64_t rows, std::int64_t columns, bool lower, std::int64_t offset,
+                       std::optional<DType> dtype) {
+  if (rows < 0 || columns < 0) fail(op, ": row and col must be non-negative, got ", rows, " and ", columns);
+  DType t = dtype.value_or(DType::Int64);
+  if (t != DType::Int64 && t != DType::Int32) fail("\"", op, "\" not implemented for '", dtypeName(t), "'");
+  auto span = [&](std::int64_t r) {
+    std::int64_t cut = std::clamp<std::int64_t>(lower ? r + offset + 1 : r + offset, 0, columns);
+    return lower ? std::pair<std::int64_t, std::int64_t>{0, cut} : std::pair<std::int64_t, std::int64_t>{cut, columns};
+  };
+  std::int64_t count = 0;
+  for (std::int64_t r = 0; r < rows; ++r) count += span(r).second - span(r).first;
+  Tensor places = makeEmpty(Dims{2, count}, DType::Int64);
+  auto* row = places.dataAs<std::int64_t>();
+  auto* column = row + count;
+  for (std::int64_t r = 0; r < rows; ++r)
+    for (auto [c, end] = span(r); c < end; ++c) *row++ = r, *column++ = c;
+  return toDType(places, t);
+}
+
+}  // namespace
+
+Tensor diag_embed(const Tensor& x, std::int64_t offset, std::int64_t dim1, std::int64_t dim2) {
+  std::int64_t rank = x.dim() + 1;
+  if (x.dim() == 0) fail("diag_embed: input must have at least 1 dim");
+  dim1 = wrapDim(dim1, rank);
+  dim2 = wrapDim(dim2, rank);
+  if (dim1 == dim2) fail("diagonal dimensions cannot be identical ", dim1, ", ", dim2);
+  Dims shape = x.shape();
+  std::int64_t n = shape.back() + std::abs(offset);
+  shape.erase(shape.size() - 1);
+  shape.insert(std::min(dim1, dim2), n);
+  shape.insert(std::max(dim1, dim2), n);
+  return diagonal_scatter(zeros(shape, x.dtype()), x, offset, dim1, dim2);
+}
+Tensor diag(const Tensor& x, std::int64_t diagonalNumber) {
+  if (x.dim() != 1 && x.dim() != 2) fail("diag(): Supports 1D or 2D tensors. Got ", x.dim(), "D");
+  return x.dim() == 1 ? diag_embed(x, diagonalNumber) : clone(diagonal(x, diagonalNumber));
+}
+Tensor diagflat(const Tensor& x, std::int64_t offset) { return diag_embed(reshape(x, Dims{-1}), offset); }
+
+Tensor diagonal_scatter(const Tensor& x, const Tensor& src, std::int64_t offset, std::int64_t dim1, std::int64_t dim2) {
+  return withWindow(x, src, [&](const Tensor& t) { return diagonal(t, offset, dim1, dim2); });
+}
+Tensor select_scatter(const Tensor& x, const Tensor& src, std::int64_t dim, std::int64_t index) {
+  return withWindow(x, src, [&](const Tensor& t) { return select(t, dim, index); });
+}
+Tensor slice_scatter(const Tensor& x, const Tensor& src, std::int64_t dim, std::optional<std::int64_t> start,
+                     std::optional<std::int64_t> end, std::int64_t step) {
+  return withWindow(x, src,
+                    [&](const Tensor& t) { return slice(t, dim, start.value_or(0), end.value_or(INT64_MAX), step); });
+}
+Tensor as_strided_scatter(const Tensor& x, const Tensor& src, DimsRef size, DimsRef stride,
+                          std::optional<std::int64_t> storageOffset) {
+  return withWindow(x, src, [&](const Tensor& t) {
+    return as_strided(t, size, stride, t.impl()->offset + storageOffset.value_or(0));
+  });
+}
+
+Tensor tril_indices(std::int64_t rows, std::int64_t columns, std::int64_t offset, std::optional<DType> dtype) {
+  return triangleIndices("tril_indices", rows, columns, true, offset, dtype);
+}
+Tensor triu_indices(std::int64_t rows, std::int64_t columns, std::int64_t offset, std::optional<DType> dtype) {
+  return triangleIndices("triu_indices", rows, columns, false, offset, dtype);
+}
+
+Tensor vander(const Tensor& x, std::optional<std::int64_t> columns, bool increasing) {
+  if (x.dim() != 1) fail("x must be a one-dimensional tensor.");
+  std::int64_t n = columns.value_or(x.numel());
+  if (n < 0) fail("N must be non-negative.");
+  DType t = isFloating(x.dtype()) ? x.dtype() : DType::Int64;
+  Tensor powers = ones(Dims{x.numel(), std::min<std::int64_t>(n, 1)}, t);
+  if (n > 1) {
+    const Tensor parts[] = {powers, cumprod(expand(unsqueeze(x, 1), Dims{x.numel(), n - 1}), 1)};
+    powers = cat(parts, 1);
+  }
+  return increasing ? powers : flip(powers, Dims{1});
+}
+
+}  // namespace tandem::ops

@@ -1,0 +1,105 @@
+// Composites that read and write at indices.
+#include "eager/helpers.h"
+#include "eager/ops.h"
+
+namespace tandem::ops {
+namespace {
+
+/// A 0-d tensor as a vector of one element, for operations along a dim.
+Tensor asVector(const Tensor& x) { return x.dim() == 0 ? unsqueeze(x, 0) : x; }
+
+/// One index a slice: a vector of integers.
+Tensor indexVector(const char* op, const Tensor& index) {
+  if (index.dim() > 1) fail<IndexError>(op, "(): Index should have dimension 1 or 0 (got ", index.dim(), ")");
+  if (index.dtype() != DType::Int64) fail<IndexError>(op, "(): Expected dtype int64 for index.");
+  return asVector(index);
+}
+
+void needLong(const char* op, const Tensor& index) {
+  if (index.dtype() != DType::Int64)
+    fail(op, "(): Expected a long tensor for index, but got ", dtypeName(index.dtype()));
+}
+
+}  // namespace
+
+Tensor take(const Tensor& x, const Tensor& index) {
+  needLong("take", index);
+  if (x.numel() == 0 && index.numel() != 0) fail<IndexError>("take(): tried to take from an empty tensor");
+  Tensor places = reshape(index, Dims{-1});
+  return reshape(index_select(reshape(x, Dims{-1}), 0, places), index.shape());
+}
+Tensor take_along_flat(const Tensor& x, const Tensor& indices) {
+  return gather(reshape(x, Dims{-1}), 0, reshape(indices, Dims{-1}));
+}
+
+Tensor put(const Tensor& x, const Tensor& index, const Tensor& source, bool accumulate) {
+  needLong("put_", index);
+  if (x.dtype() != source.dtype())
+    fail("put_(): Expected source and self to have the same dtype, but got self.dtype = ", dtypeName(x.dtype()),
+         " and source.dtype = ", dtypeName(source.dtype()));
+  if (index.numel() != source.numel())
+    fail("put_(): Expected source and index to have the same number of elements, but got source.numel() = ",
+         source.numel(), ", index.numel() = ", index.numel());
+  if (index.numel() == 0) return clone(x);
+  const Tensor places[] = {reshape(index, Dims{-1})};
+  Tensor flat = index_put_at(reshape(x, Dims{-1}), reshape(source, Dims{-1}), places, 0, accumulate);
+  return reshape(flat, x.shape());
+}
+
+Tensor index_fill(const Tensor& x, std::int64_t dim, const Tensor& index, const Operand& value) {
+  if (value.isTensor() && value.tensor().dim() != 0)
+    fail("index_fill_ only supports a 0-dimensional value tensor, but got tensor with ", value.tensor().dim(),
+         " dimension(s).");
+  Tensor places = indexVector("index_fill_", index);
+  Tensor t = asVector(x);
+  dim = wrapDim(dim, t.dim());
+  // Through a mask, so that an index that occurs twice counts once in the gradient of `value`.
+  Dims along(static_cast<std::size_t>(t.dim()), 1);
+  along[dim] = t.shape()[dim];
+  Tensor mask = scatter_value(zeros(Dims{along[dim]}, DType::Bool), 0, places, ones(places.shape(), DType::Bool));
+  return masked_fill(x, reshape(mask, x.dim() == 0 ? Dims{} : along), value);
+}
+
+Tensor index_copy(const Tensor& x, std::int64_t dim, const Tensor& index, const Tensor& source) {
+  const Tensor places[] = {indexVector("index_copy_", index)};
+  if (x.dtype() != source.dtype())
+    fail("index_copy_(): self and source expected to have the same dtype, but got (self) ", dtypeName(x.dtype()),
+         " and (source) ", dtypeName(source.dtype()));
+  Tensor t = asVector(x);
+  Tensor values = asVector(source);
+  dim = wrapDim(dim, t.dim());
+  std::int64_t count = places[0].numel();
+  if (source.dim() == 0 && count != 1)
+    fail<IndexError>("index_copy_(): When source is scalar, index should have one element (got ", count, ")");
+  if (values.dim() != t.dim())
+    fail<IndexError>("index_copy_(): When source and destination are not scalars, their dimensionality must match. "
+                     "Source dimensionality (",
+                     source.dim(), "), destination dimensionality (", x.dim(), ")");
+  if (values.shape()[dim] != count)
+    fail<IndexError>("index_copy_(): Number of indices (", count, ") should be equal to source.size(dim) (",
+                     values.shape()[dim], ")");
+  Dims expected = t.shape();
+  expected[dim] = count;
+  if (!(values.shape() == expected))
+    fail("index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: ",
+         shapeText(x.shape()), " at dimension ", dim, " and source slice shape: ", shapeText(source.shape()));
+  return reshape(index_put_at(t, values, places, dim, false), x.shape());
+}
+
+Tensor masked_scatter(const Tensor& x, const Tensor& mask, const Tensor& source) {
+  if (mask.dtype() != DType::Bool)
+    fail("masked_scatter_ only supports boolean masks, but got mask with dtype ", dtypeName(mask.dtype()));
+  if (x.dtype() != source.dtype())
+    fail("masked_scatter: expected self and source to have same dtypes but got ", dtypeName(x.dtype()), " and ",
+         dtypeName(source.dtype()));
+  Dims shape = broadcastShapes("masked_scatter", x.shape(), mask.shape());
+  Tensor holds = contiguous(expand(mask, shape));
+  Tensor into = expand(x, shape);
+  // The how-manieth true element each is; behind a first element for the false ones, so that none is out of range.
+  Tensor number = mul(cumsum(reshape(holds, Dims{-1}), 0), reshape(holds, Dims{-1}));
+  const Tensor parts[] = {zeros(Dims{1}, source.dtype()), reshape(source, Dims{-1})};
+  Tensor picked = reshape(index_select(cat(parts, 0), 0, number), shape);
+  return where(holds, picked, into);
+}
+
+}  // namespace tandem::ops

@@ -1,0 +1,88 @@
+// Composites that move elements: rolled, rotated, reversed; and differences of neighbours.
+#include <algorithm>
+
+#include "eager/helpers.h"
+#include "eager/ops.h"
+
+namespace tandem::ops {
+
+Tensor ravel(const Tensor& x) { return reshape(x, Dims{-1}); }
+
+Tensor roll(const Tensor& x, DimsRef shifts, DimsRef dims) {
+  if (shifts.empty()) fail("`shifts` required");
+  if (dims.empty() && shifts.size() == 1) return view(roll(ravel(contiguous(x)), shifts, Dims{0}), x.shape());
+  if (shifts.size() != dims.size())
+    fail("shifts and dimensions must align. shifts: ", shifts.size(), ", dims:", dims.size());
+  Tensor y = x;
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    std::int64_t d = wrapDim(dims[i], x.dim());
+    std::int64_t n = x.dim() == 0 ? 0 : x.shape()[d];
+    if (n == 0) continue;
+    std::int64_t by = (shifts[i] % n + n) % n;
+    if (by == 0) continue;
+    const Tensor halves[] = {narrow(y, d, n - by, by), narrow(y, d, 0, n - by)};
+    y = cat(halves, d);
+  }
+  return y == x ? clone(x) : y;
+}
+
+Tensor rot90(const Tensor& x, std::int64_t k, DimsRef dims) {
+  if (dims.size() != 2) fail("expected total rotation dims == 2, but got dims = ", dims.size());
+  if (x.dim() < 2) fail("expected total dims >= 2, but got total dims = ", x.dim());
+  std::int64_t from = wrapDim(dims[0], x.dim());
+  std::int64_t to = wrapDim(dims[1], x.dim());
+  if (from == to) fail("expected rotation dims to be different, but got dim0 = ", dims[0], " and dim1 = ", dims[1]);
+  switch ((k % 4 + 4) % 4) {
+  case 1:
+    return transpose(flip(x, Dims{to}), from, to);
+  case 2:
+    return flip(x, dims);
+  case 3:
+    return transpose(flip(x, Dims{from}), from, to);
+  default:
+    return clone(x);
+  }
+}
+
+Tensor fliplr(const Tensor& x) {
+  if (x.dim() < 2) fail("Input must be >= 2-d.");
+  return flip(x, Dims{1});
+}
+Tensor flipud(const Tensor& x) {
+  if (x.dim() < 1) fail("Input must be >= 1-d.");
+  return flip(x, Dims{0});
+}
+
+Tensor adjoint(const Tensor& x) {
+  if (x.dim() < 2)
+    fail("tensor.adjoint() is only supported on matrices or batches of matrices. Got ", x.dim(), "-D tensor.");
+  return transpose(x, -2, -1);
+}
+
+Tensor narrow_copy(const Tensor& x, std::int64_t dim, std::int64_t start, std::int64_t length) {
+  return clone(narrow(x, dim, start, length));
+}
+
+Tensor diff(const Tensor& x, std::int64_t n, std::int64_t dim, const Tensor& prepend, const Tensor& append) {
+  if (x.dim() == 0) fail("diff expects input to be at least one-dimensional");
+  if (n < 0) fail("order must be non-negative but got ", n);
+  dim = wrapDim(dim, x.dim());
+  if (n == 0) return clone(x);
+  std::vector<Tensor> parts;
+  if (prepend.defined()) parts.push_back(prepend);
+  parts.push_back(x);
+  if (append.defined()) parts.push_back(append);
+  for (const Tensor& p : parts)
+    if (p.dim() != x.dim()) fail("diff expects prepend or append to be the same dimension as input");
+  Tensor y = parts.size() == 1 ? x : cat(parts, dim);
+  std::int64_t size = y.shape()[dim];
+  if (n > size) n = size;
+  for (; n > 0; --n, --size) {
+    Tensor after = narrow(y, dim, std::min<std::int64_t>(1, size), std::max<std::int64_t>(size - 1, 0));
+    Tensor before = narrow(y, dim, 0, std::max<std::int64_t>(size - 1, 0));
+    y = y.dtype() == DType::Bool ? ne(after, before) : sub(after, before);
+  }
+  return y;
+}
+
+}  // namespace tandem::ops

@@ -1,0 +1,90 @@
+// Composites that search and sort.
+#include "eager/dispatch.h"
+#include "eager/helpers.h"
+#include "eager/ops.h"
+#include "runtime/base/attrs.h"
+
+namespace tandem::ops {
+namespace {
+
+Tensor asTensor(const Operand& x) {
+  if (x.isTensor()) return x.tensor();
+  return full(Dims{}, x.scalar(), std::nullopt);
+}
+
+/// Brings two tensors to their common dtype.
+void promote(Tensor& a, Tensor& b) {
+  DType t = promoteTypes(a.dtype(), b.dtype());
+  a = toDType(detached(a), t);
+  b = toDType(detached(b), t);
+}
+
+Tensor places(const char* op, const Tensor& sorted, const Operand& values, bool int32, bool right) {
+  Tensor rows = sorted;
+  Tensor x = asTensor(values);
+  if (x.dtype() != rows.dtype() && values.isTensor() && x.dim() > 0)
+    fail(op, "(): boundary tensor and input value tensor should have same dtype, but got boundary tensor dtype ",
+         dtypeName(rows.dtype()), " and input value tensor dtype ", dtypeName(x.dtype()));
+  if (rows.dim() == 0) fail(op, "(): boundaries tensor should have positive dimension, but got 0 dimension");
+  bool fits = rows.dim() == 1 || rows.dim() == x.dim();
+  for (std::int64_t d = 0; fits && rows.dim() > 1 && d + 1 < rows.dim(); ++d) fits = rows.shape()[d] == x.shape()[d];
+  if (!fits)
+    fail(op,
+         "(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input "
+         "value tensor must match, but we got boundaries tensor ",
+         shapeText(rows.shape()), " and input value tensor ", shapeText(x.shape()));
+  promote(rows, x);
+  Tensor found = search_rows(rows, x, right);
+  return int32 ? toDType(found, DType::Int32) : found;
+}
+
+}  // namespace
+
+Tensor searchsorted(const Tensor& sorted, const Operand& values, bool int32, bool right,
+                    std::optional<std::string_view> side, const Tensor& sorter) {
+  if (side && *side != "left" && *side != "right")
+    fail("searchsorted(): side can only be 'left' or 'right' but got ", *side);
+  if (side && *side == "left" && right)
+    fail("searchsorted(): side and right can't be set to opposites, got side of left while right was True");
+  right |= side && *side == "right";
+  if (!sorter.defined()) return places("searchsorted", sorted, values, int32, right);
+  if (!(sorter.shape() == sorted.shape()))
+    fail("searchsorted(): boundary and sorter must have the same size, but got boundary tensor ",
+         shapeText(sorted.shape()), " and got sorter tensor ", shapeText(sorter.shape()));
+  if (sorter.dtype() != DType::Int64)
+    fail("searchsorted(): sorter must be a tensor of long dtype but got dtype ", dtypeName(sorter.dtype()));
+  return places("searchsorted", gather(sorted, -1, sorter), values, int32, right);
+}
+
+Tensor bucketize(const Operand& values, const Tensor& boundaries, bool int32, bool right) {
+  if (boundaries.dim() != 1) fail("boundaries tensor must be 1 dimension, but got dim(", boundaries.dim(), ")");
+  return places("bucketize", boundaries, values, int32, right);
+}
+
+Tensor isin(const Operand& elements, const Operand& among, bool, bool invert) {
+  if (!elements.isTensor() && !among.isTensor())
+    fail<TypeError>("isin(): at least one of elements and test_elements must be a Tensor");
+  Tensor x = asTensor(elements);
+  Tensor set = reshape(asTensor(among), Dims{-1});
+  promote(x, set);
+  if (set.numel() == 0) return full(x.shape(), invert, DType::Bool);
+  Tensor sorted = sort(set, 0)[0];
+  Tensor place = minimum(search_rows(sorted, x, false), set.numel() - 1);
+  Tensor nearest = take(sorted, place);
+  return invert ? ne(nearest, x) : eq(nearest, x);
+}
+
+Tensor msort(const Tensor& x) { return sort(x, 0)[0]; }
+
+std::array<Tensor, 2> kthvalue(const Tensor& x, std::int64_t k, std::int64_t dim, bool keepdim) {
+  dim = wrapDim(dim, x.dim());
+  std::int64_t size = x.dim() == 0 ? 1 : x.shape()[dim];
+  if (size == 0) fail<IndexError>("kthvalue(): Expected reduction dim ", dim, " to have non-zero size.");
+  if (k < 1 || k > size) fail("kthvalue(): selected number k out of range for dimension ", dim);
+  std::array<Tensor, 2> sorted = sort(x, dim);
+  if (x.dim() == 0) return sorted;
+  if (keepdim) return {narrow(sorted[0], dim, k - 1, 1), narrow(sorted[1], dim, k - 1, 1)};
+  return {select(sorted[0], dim, k - 1), select(sorted[1], dim, k - 1)};
+}
+
+}  // namespace tandem::ops

@@ -1,0 +1,24 @@
+// Reading and writing at indices, and searching (eager/composites: indexing.cpp, scatter_reduce.cpp, searching.cpp,
+// unique.cpp), beside those of structured.td and composite.td that the others stand on.
+
+// ---- reading and writing at indices ----
+def Take : Composite<"take", "Tensor input, Tensor index"> { let summary = "Elements of the flattened `input` at `index`."; let reference = "take"; }
+def TakeAlongFlat : Composite<"take_along_flat", "Tensor input, Tensor indices"> { let summary = "As below, of both flattened."; let python = "take_along_dim"; }
+def Put : Composite<"put", "Tensor input, Tensor index, Tensor source, bool accumulate=False"> { let summary = "A copy of `input` with `source` written (or added, in order) at `index` of the flattened tensor."; let forms = ["function", "method", "inplace"]; }
+def IndexFill : Composite<"index_fill", "Tensor input, int dim, Tensor index, Operand value"> { let summary = "A copy of `input` with the slices of `dim` at `index` filled with `value`."; let forms = ["function", "method", "inplace"]; }
+def IndexCopy : Composite<"index_copy", "Tensor input, int dim, Tensor index, Tensor source"> { let summary = "A copy of `input` with the slices of `source` written at `index` of `dim`, in order."; let forms = ["function", "method", "inplace"]; }
+def MaskedScatter : Composite<"masked_scatter", "Tensor input, Tensor mask, Tensor source"> { let summary = "The elements of `source`, in order, where `mask` holds, `input` elsewhere."; let forms = ["function", "method", "inplace"]; }
+
+// ---- scattering with a reduction ----
+def ScatterWith : Composite<"scatter_with", "Tensor input, int dim, Tensor index, Operand src, *, str reduce"> { let summary = "A copy of `input` to which `src` is added ('add'), or by which it is multiplied ('multiply'), at `index` along `dim`."; let python = "scatter"; let forms = ["function", "method", "inplace"]; }
+def ScatterReduce : Composite<"scatter_reduce", "Tensor input, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True"> { let summary = "The 'sum', 'prod', 'mean', 'amin' or 'amax' of all `src` with the same `index` along `dim`, and of `input` there if include_self; `input` where there are none."; let forms = ["function", "method", "inplace"]; }
+def IndexReduce : Composite<"index_reduce", "Tensor input, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True"> { let summary = "The 'prod', 'mean', 'amin' or 'amax' of all slices of `source` with the same `index`, and of `input` there if include_self; `input` where there are none."; let forms = ["function", "method", "inplace"]; }
+def ScatterCombine : Library<"scatter_combine", "Tensor input, int dim, Tensor index, Tensor src, int kind", "scatter"> { let summary = "A copy of `input` combined with src[i] at index[i] along `dim`, in row-major order: product (kind 0), smaller (1) or larger (2); NaN wins."; let forms = ["hidden"]; }
+
+// ---- searching ----
+def SearchSorted : Composite<"searchsorted", "Tensor sorted_sequence, Operand input, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None"> { let summary = "Where each element of `input` would be inserted into the rows of `sorted_sequence` to keep them sorted: before equal elements, or behind them (`right`, or side='right'); NaN counts as largest. `sorter` holds the order of rows that are not sorted."; let forms = ["function"]; }
+def Bucketize : Composite<"bucketize", "Operand input, Tensor boundaries, *, bool out_int32=False, bool right=False"> { let summary = "The bucket of each element of `input` between the ascending `boundaries`: how many of them are smaller (or not larger if `right`)."; let forms = ["function"]; }
+def SearchRows : Library<"search_rows", "Tensor sorted_sequence, Tensor input, bool right", "searchRows"> { let summary = "searchsorted of rows of one dtype."; let forms = ["hidden"]; }
+def IsIn : Composite<"isin", "Operand elements, Operand test_elements, *, bool assume_unique=False, bool invert=False"> { let summary = "Is each element among `test_elements` (or not, if `invert`)?"; let forms = ["function"]; let reference = "isin"; }
+def MSort : Composite<"msort", "Tensor input"> { let summary = "Elements in order along dim 0."; }
+def KthValue : Composite<"kthvalue", "Tensor input, int k, int dim=-1, bool keepdim=False"> { let summary = "The k-th smallest elements along `dim` (k from 1 on), and where they are."; let numResults = 2; let results = "(Tensor, Tensor)"; }
