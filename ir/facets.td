@@ -26,6 +26,7 @@ class Op<string n, string k, string p> {
   list<dag> body = [];
   // Library and others whose shapes do not follow from the kind: a function of ir/schema/shape_rules.h.
   string shape = "";
+  // "Tensor", "Tensor[]" (a list), "Tensor or Tensor[]" (a list, in Python the tensor itself where it is one), or a tuple.
   string results = "Tensor";
   int numResults = 1;
   // Where Python finds it: function, method, inplace (`name_`), out (`out=`), property; nn, linalg, special

@@ -66,19 +66,6 @@ Tensor arange_end(Scalar end, std::optional<DType> dtype) {
   return arange(end.isFloat() ? Scalar(0.0) : Scalar(0), end, 1, dtype);
 }
 
-Tensor linspace(Scalar start, Scalar end, std::int64_t steps, std::optional<DType> dtype) {
-  if (steps < 0) fail("linspace: number of steps must be non-negative, got ", steps);
-  DType t = dtype.value_or(defaultDType());
-  if (steps <= 1) return full_value(start.asDouble(), Dims{steps}, t);
-  // Both halves count from their own end, so that both ends are exact.
-  double step = (end.asDouble() - start.asDouble()) / static_cast<double>(steps - 1);
-  Tensor up = ramp(start.asDouble(), step, steps, t);
-  Tensor down = ramp(end.asDouble() - step * static_cast<double>(steps - 1), step, steps, t);
-  Tensor index = ramp(std::int64_t{0}, std::int64_t{1}, steps, DType::Int64);
-  down = where(eq(index, steps - 1), end.asDouble(), down);
-  return toDType(where(lt(index, steps / 2), up, down), t);
-}
-
 Tensor eye(std::int64_t n, std::optional<std::int64_t> m, std::optional<DType> dtype) {
   std::int64_t columns = m.value_or(n);
   if (n < 0 || columns < 0) fail("eye: n and m must not be negative, got ", n, " and ", columns);

@@ -150,7 +150,8 @@ Tensor one_hot(const Tensor& x, std::int64_t classes) {
     fail("one_hot is only applicable to index tensor of type LongTensor, got ", dtypeName(x.dtype()));
   if (classes == -1) {
     if (x.numel() == 0) fail("one_hot: Can not infer total number of classes from empty tensor.");
-    classes = *amax(x).dataAs<std::int64_t>() + 1;
+    Tensor count = add(amax(x), 1);
+    classes = learnSize(count);
   }
   if (classes < 1) fail("one_hot: num_classes should be positive, got ", classes);
   return toDType(eq(unsqueeze(x, -1), arange(0, classes)), DType::Int64);

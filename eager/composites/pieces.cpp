@@ -3,6 +3,7 @@
 
 #include "eager/helpers.h"
 #include "eager/ops.h"
+#include "eager/recorder.h"
 
 namespace tandem::ops {
 namespace {
@@ -65,10 +66,13 @@ std::vector<Tensor> tensor_split_tensor(const Tensor& x, const Tensor& at, std::
     fail("tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but got "
          "a tensor with ",
          at.dim(), " dims");
-  Tensor whole = contiguous(at);
-  const auto* p = whole.dataAs<const std::int64_t>();
-  if (at.dim() == 0) return tensor_split(x, *p, dim);
-  return tensor_split_at(x, DimsRef(p, static_cast<std::size_t>(at.numel())), dim);
+  Tensor all = reshape(at, Dims{-1});
+  Dims values;
+  for (std::int64_t i = 0; i < all.numel(); ++i) {
+    Tensor value = select(all, 0, i);
+    values.push_back(learnSize(value));
+  }
+  return at.dim() == 0 ? tensor_split(x, values[0], dim) : tensor_split_at(x, values, dim);
 }
 
 std::vector<Tensor> hsplit(const Tensor& x, std::int64_t sections) { return equalPieces("hsplit", x, 1, sections); }

@@ -76,15 +76,4 @@ Tensor isin(const Operand& elements, const Operand& among, bool, bool invert) {
 
 Tensor msort(const Tensor& x) { return sort(x, 0)[0]; }
 
-std::array<Tensor, 2> kthvalue(const Tensor& x, std::int64_t k, std::int64_t dim, bool keepdim) {
-  dim = wrapDim(dim, x.dim());
-  std::int64_t size = x.dim() == 0 ? 1 : x.shape()[dim];
-  if (size == 0) fail<IndexError>("kthvalue(): Expected reduction dim ", dim, " to have non-zero size.");
-  if (k < 1 || k > size) fail("kthvalue(): selected number k out of range for dimension ", dim);
-  std::array<Tensor, 2> sorted = sort(x, dim);
-  if (x.dim() == 0) return sorted;
-  if (keepdim) return {narrow(sorted[0], dim, k - 1, 1), narrow(sorted[1], dim, k - 1, 1)};
-  return {select(sorted[0], dim, k - 1), select(sorted[1], dim, k - 1)};
-}
-
 }  // namespace tandem::ops

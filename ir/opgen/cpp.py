@@ -20,7 +20,7 @@ WRITERS = {
 
 
 def result_type(op: Op) -> str:
-    if op.results == "Tensor[]":
+    if op.results in ("Tensor[]", "Tensor or Tensor[]"):
         return "std::vector<Tensor>"
     return f"std::array<Tensor, {op.numResults}>" if op.numResults > 1 else "Tensor"
 

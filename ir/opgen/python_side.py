@@ -25,7 +25,7 @@ def getter(i: int, p: Param) -> str:
         "Tensor": f"a.tensor({i})",
         "Tensor?": f"a.tensor({i})",
         "Tensor[]": f"a.tensors({i})",
-        "Operand": f"a.operand({i})",
+        "Operand": f"a.operand({i})" if no else f"a.operand({i}, Scalar({d}))",
         "Operand?": f"optionalOperand(a, {i})",
         "Scalar": f"a.scalar({i})" if no else f"a.scalar({i}, Scalar({d}))",
         "Scalar?": f"a.optionalScalar({i})",
@@ -66,6 +66,8 @@ def wrapper(op: Op) -> list[str]:
         done = f"wrapLeaf(a, {call}, a.boolean({len(op.params) + 2}))"
     elif op.results == "Tensor[]":
         done = f"wrap({call})"
+    elif op.results == "Tensor or Tensor[]":
+        done = f"wrapOneOrMore({call})"
     elif op.numResults > 1:
         done = f'wrap(a, {call}, "{op.python}", {{"values", "indices"}})'
     else:
@@ -85,7 +87,7 @@ def wrapper(op: Op) -> list[str]:
 
 
 def takes_out(op: Op) -> bool:
-    return op.results != "Tensor[]" and not op.factory or op.python in ("zeros", "ones", "full", "empty", "arange")
+    return "[]" not in op.results and not op.factory or op.python in ("zeros", "ones", "full", "empty", "arange")
 
 
 def bindings(ops: list[Op]) -> str:
@@ -172,7 +174,7 @@ def stubs(ops: list[Op]) -> str:
         "    def __getitem__(self, index: Any) -> Tensor: ...\n    def __len__(self) -> int: ...\n",
         "    def __setitem__(self, index: Any, value: Any) -> None: ...\n",
     ]
-    results = {"Tensor": "Tensor", "Tensor[]": "tuple[Tensor, ...]"}
+    results = {"Tensor": "Tensor", "Tensor[]": "tuple[Tensor, ...]", "Tensor or Tensor[]": "Any"}
     groups: dict[str, list[Op]] = {}
     for op in ops:
         if visible(op):

@@ -98,6 +98,7 @@ def : Rule<ScatterAdd, "scatterAdd", ["index"]>;
 def : Rule<Scatter, "scatter", ["index"]>;
 def : Rule<ScatterCombine, "scatterCombine", ["input", "index", "src", "out"]>;
 def : NotDifferentiable<SearchRows>;
+def : NotDifferentiable<LexOrder>;
 def : Rule<IndexSelect, "indexSelect", ["index"]>;
 def : Rule<IndexAdd, "indexAdd", ["index"]>;
 def : Rule<IndexGet, "indexGet", ["indices"]>;

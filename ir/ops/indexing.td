@@ -20,5 +20,14 @@ def SearchSorted : Composite<"searchsorted", "Tensor sorted_sequence, Operand in
 def Bucketize : Composite<"bucketize", "Operand input, Tensor boundaries, *, bool out_int32=False, bool right=False"> { let summary = "The bucket of each element of `input` between the ascending `boundaries`: how many of them are smaller (or not larger if `right`)."; let forms = ["function"]; }
 def SearchRows : Library<"search_rows", "Tensor sorted_sequence, Tensor input, bool right", "searchRows"> { let summary = "searchsorted of rows of one dtype."; let forms = ["hidden"]; }
 def IsIn : Composite<"isin", "Operand elements, Operand test_elements, *, bool assume_unique=False, bool invert=False"> { let summary = "Is each element among `test_elements` (or not, if `invert`)?"; let forms = ["function"]; let reference = "isin"; }
+def LexOrder : Library<"lex_order", "Tensor rows", "lexOrder"> { let summary = "The order of the rows of a matrix, compared from their first element on; equal ones stay in order, NaN counts as largest."; let forms = ["hidden"]; }
 def MSort : Composite<"msort", "Tensor input"> { let summary = "Elements in order along dim 0."; }
-def KthValue : Composite<"kthvalue", "Tensor input, int k, int dim=-1, bool keepdim=False"> { let summary = "The k-th smallest elements along `dim` (k from 1 on), and where they are."; let numResults = 2; let results = "(Tensor, Tensor)"; }
+
+// ---- results whose sizes depend on data ----
+def ArgWhere : Composite<"argwhere", "Tensor input"> { let summary = "Where elements are not zero: a row of indices each."; let reference = "argwhere"; }
+def NonZeroStatic : Composite<"nonzero_static", "Tensor input, *, int size, int fill_value=-1"> { let summary = "The first `size` rows of nonzero, rows of `fill_value` behind the last: a size that does not depend on data."; }
+def RepeatInterleaveTensor : Composite<"repeat_interleave_tensor", "Tensor input, Tensor repeats, int? dim=None, *, int? output_size=None"> { let summary = "Slice i of `dim` (of the flattened tensor when None) repeats[i] times in a row. With `output_size`, their sum, no data is read."; let python = "repeat_interleave"; }
+def RepeatInterleaveCounts : Composite<"repeat_interleave_counts", "Tensor repeats, *, int? output_size=None"> { let summary = "Each place i repeats[i] times in a row."; let python = "repeat_interleave"; let forms = ["function"]; }
+class OneOrMore<string n, string p> : Composite<n, p> { let results = "Tensor or Tensor[]"; }
+def Unique : OneOrMore<"unique", "Tensor input, bool sorted=True, bool return_inverse=False, bool return_counts=False, int? dim=None"> { let summary = "The different elements (slices of `dim` when given) in ascending order; where each element of `input` is among them, and how often each occurs, when asked for. NaN differs from itself."; }
+def UniqueConsecutive : OneOrMore<"unique_consecutive", "Tensor input, bool return_inverse=False, bool return_counts=False, int? dim=None"> { let summary = "The first of each run of equal elements (slices of `dim` when given); which run each element of `input` is in, and how long each is, when asked for."; }

@@ -358,6 +358,10 @@ void searchRows(const OpFacts&, Metas operands, Attrs, std::span<TensorMeta> res
   set(results[0], operands[1].shape, DType::Int64);
 }
 
+void lexOrder(const OpFacts&, Metas operands, Attrs, std::span<TensorMeta> results) {
+  set(results[0], Dims{operands[0].shape[0]}, DType::Int64);
+}
+
 void randperm(const OpFacts&, Metas, Attrs attrs, std::span<TensorMeta> results) {
   std::int64_t n = AttrReader(attrs).integer();
   if (n < 0) fail("randperm(): n must not be negative, but got ", n);

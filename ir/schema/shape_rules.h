@@ -39,6 +39,7 @@ TANDEM_META_RULE(cat);
 TANDEM_META_RULE(randperm);
 TANDEM_META_RULE(nonzeroRows);
 TANDEM_META_RULE(searchRows);
+TANDEM_META_RULE(lexOrder);
 
 #undef TANDEM_META_RULE
 

@@ -158,6 +158,11 @@ PyObject* wrap(DType v);
 PyObject* wrap(std::span<const Tensor> tensors);  // a tuple
 inline PyObject* wrap(const std::vector<Tensor>& tensors) { return wrap(std::span<const Tensor>(tensors)); }
 
+/// The tensor if there is one, else a tuple.
+inline PyObject* wrapOneOrMore(const std::vector<Tensor>& tensors) {
+  return tensors.size() == 1 ? wrap(tensors[0]) : wrap(tensors);
+}
+
 /// `result`, or the tensor given as `out` after `result` was stored in it (resized if it is empty; history of an
 /// operand or a dtype that `out` cannot take is an error).
 PyObject* wrap(ParsedArgs& a, Tensor result);

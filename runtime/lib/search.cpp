@@ -1,4 +1,7 @@
-// searchsorted: each value is looked for by halving its row.
+// searchsorted: each value is looked for by halving its row; and the order of whole rows.
+#include <algorithm>
+#include <numeric>
+
 #include "runtime/device/thread_pool.h"
 #include "runtime/lib/strided.h"
 
@@ -26,7 +29,32 @@ std::int64_t placeOf(const T* row, std::int64_t n, typename Element<T>::Compute 
   return start;
 }
 
+template <class T>
+bool rowLess(const T* a, const T* b, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    auto x = Element<T>::load(a[i]);
+    auto y = Element<T>::load(b[i]);
+    if (less(x, y)) return true;
+    if (less(y, x)) return false;
+  }
+  return false;
+}
+
 }  // namespace
+
+void lex_order(const LibraryCall& call) {
+  Contiguous rows(call.inputs[0]);
+  std::int64_t n = rows.view().shape[0];
+  std::int64_t width = rows.view().shape[1];
+  auto* order = call.outputs[0].as<std::int64_t>();
+  std::iota(order, order + n, std::int64_t{0});
+  withType(rows.view().dtype, [&](auto tag) {
+    using T = typename decltype(tag)::Type;
+    const T* p = rows.as<T>();
+    std::stable_sort(order, order + n,
+                     [=](std::int64_t a, std::int64_t b) { return rowLess(p + a * width, p + b * width, width); });
+  });
+}
 
 void search_rows(const LibraryCall& call) {
   Contiguous sorted(call.inputs[0]);

@@ -16,6 +16,7 @@ import numpy as np
 import scipy.special
 from operations import Operation
 from references_nn import OWN_NN, nll_loss, reduced
+from shape_rows import OWN as SHAPE_OWN
 
 Array = np.ndarray
 
@@ -281,6 +282,7 @@ def without_dtype(function: Callable[..., Any]) -> Callable[..., Any]:
 
 OWN: dict[str, Callable[..., Any]] = {
     **OWN_NN,
+OWN: dict[str, Callable[..., Any]] = SHAPE_OWN | {
     "relu": lambda x: np.where(np.isnan(x), x, np.maximum(x, np.zeros((), x.dtype))),
     "rsqrt": lambda x: 1 / np.sqrt(x),
     "reciprocal": lambda x: 1 / np.asarray(x, np.float64),
@@ -377,6 +379,15 @@ def integers(low: int, high: int) -> Callable[[Array], bool]:
     return lambda y: bool(((y >= low) & (y < high)).all() and (y.size < 100 or set(y) == set(range(low, high))))
 
 
+def drawn(weights: Array, count: int, replacement: bool = False) -> Callable[[Array], bool]:
+    def good(y: Array) -> bool:
+        possible = np.take_along_axis(weights, y.astype(int), -1) > 0
+        different = all(len(set(row)) == count for row in y.reshape(-1, count))
+        return bool(possible.all() and (replacement or different) and y.shape == (*weights.shape[:-1], count))
+
+    return good
+
+
 # What random operations have to satisfy: a check of the result by the arguments. The streams themselves and their
 # moments over many numbers are in test_modes.py and the C++ tests.
 PROPERTIES: dict[str, Callable[..., Callable[[Array], bool]]] = {
@@ -385,6 +396,12 @@ PROPERTIES: dict[str, Callable[..., Callable[[Array], bool]]] = {
     "randn": lambda *a, **k: normal,
     "randn_like": lambda *a, **k: normal,
     "randint": lambda low, high, size, **k: integers(low, high),
+    "randint_like": lambda x, low, high, **k: integers(low, high),
+    "randint_like_high": lambda x, high, **k: integers(0, high),
+    "normal_at": lambda *a, **k: normal,
+    "normal_around": lambda *a, **k: normal,
+    "normal_of_size": lambda *a, **k: normal,
+    "multinomial": drawn,
     "randint_high": lambda high, size, **k: integers(0, high),
     "randperm": lambda n, **k: lambda y: sorted(y) == list(range(n)),
     "bernoulli": lambda x: (

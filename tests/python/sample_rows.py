@@ -262,7 +262,6 @@ ROWS: dict[str, Callable[[Values], Any]] = {
     "full": lambda v: [call([2, 3], 3), call([], 2), call([0], 1)],
     "arange": lambda v: [call(2, 9), call(1, 10, 3), call(5, -3, -2), call(3, 3)],
     "arange_end": lambda v: [call(7), call(0)],
-    "linspace": lambda v: [call(-1, 2, 7), call(0, 5, 1), call(0, 5, 0)],
     "eye": lambda v: [call(3), call(3, 5), call(4, 2), call(0)],
     "zeros_like": lambda v: [call(v(4, 5)), call(v())],
     "ones_like": lambda v: [call(v(4, 5)), call(v())],

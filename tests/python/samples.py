@@ -16,6 +16,8 @@ from operations import Operation
 from sample_rows import ROWS as ROWS_OF_TENSORS
 from sample_rows import SPECIAL, Sample, Values, call
 from sample_rows_nn import ROWS_NN
+from sample_rows import ROWS, SPECIAL, Sample, Values, call
+from shape_rows import ROWS as SHAPE_ROWS
 
 import tandem
 
@@ -93,6 +95,7 @@ def reduction(op: Operation, v: Values) -> Iterator[Sample]:
     yield call(np.tile(SPECIAL[:3], (2, 3)), 0)
 
 
+ROWS |= SHAPE_ROWS
 BY_NAME = ("view", "creation", "random", "library", "composite")
 GENERATORS = {
     "unary": unary,
@@ -103,7 +106,9 @@ GENERATORS = {
     "reduction": reduction,
 }
 # Factories take the dtype under test as an argument.
-FACTORIES = "arange arange_end empty eye full linspace ones rand randint randint_high randn randperm zeros".split()
+FACTORIES = (
+    "arange arange_end empty eye full linspace logspace ones rand randint randint_high randn randperm zeros".split()
+)
 
 
 def samples(op: Operation, dtype: str) -> Iterator[Sample]:

@@ -280,6 +280,14 @@ WITHOUT_GRADIENT = {
     "rand_like",
     "randn_like",
     "fill",
+    "searchsorted",
+    "bucketize",
+    "isin",
+    "linspace",
+    "logspace",
+    "randint_like",
+    "randint_like_high",
+    "multinomial",
 }
 
 
@@ -406,7 +414,10 @@ COVERED = {
     "randperm_value": "randperm",
     "relu_grad": "relu",
     "round_even": "round",
+    "scatter_combine": "scatter_reduce",
     "scatter_value": "scatter",
+    "search_rows": "searchsorted",
+    "lex_order": "unique",
     "slice": "test_indexing.py::test_views",
     "squeeze_dims": "squeeze",
     "to": "test_operations.py::test_conversions",

@@ -1,0 +1,87 @@
+// Composites that make spaced numbers, and random numbers by parameters.
+#include "eager/dispatch.h"
+#include "eager/generator.h"
+#include "eager/helpers.h"
+#include "eager/ops.h"
+#include "runtime/base/attrs.h"
+
+namespace tandem::ops {
+namespace {
+
+/// A number or a 0-d tensor, in float64 and without history.
+Tensor bound(const char* op, const char* name, const Operand& x) {
+  if (!x.isTensor()) return full(Dims{}, x.scalar(), DType::Float64);
+  if (x.tensor().dim() != 0)
+    fail(op, " only supports 0-dimensional start and end tensors, but got ", name, " with ", x.tensor().dim(),
+         " dimension(s).");
+  return toDType(detached(x.tensor()), DType::Float64);
+}
+
+/// In float64. Both halves count from their own end, so that both ends are exact.
+Tensor spaced(const char* op, const Operand& start, const Operand& end, std::int64_t steps) {
+  if (steps < 0) fail("number of steps must be non-negative");
+  Tensor from = bound(op, "start", start);
+  Tensor to = bound(op, "end", end);
+  if (steps <= 1) return expand(from, Dims{steps});
+  Tensor index = toDType(arange_end(steps), DType::Float64);
+  Tensor step = div(sub(to, from), steps - 1);
+  Tensor up = add(from, mul(step, index));
+  Tensor down = sub(to, mul(step, sub(steps - 1, index)));
+  return where(lt(index, steps / 2), up, down);
+}
+
+void needDeviation(double std) {
+  if (!(std >= 0)) fail("normal expects std >= 0.0, but found std ", std);
+}
+
+}  // namespace
+
+Tensor linspace(const Operand& start, const Operand& end, std::int64_t steps, std::optional<DType> dtype) {
+  return toDType(contiguous(spaced("linspace", start, end, steps)), dtype.value_or(defaultDType()));
+}
+Tensor logspace(const Operand& start, const Operand& end, std::int64_t steps, double base, std::optional<DType> dtype) {
+  return toDType(pow(base, spaced("logspace", start, end, steps)), dtype.value_or(defaultDType()));
+}
+
+Tensor randint_like(const Tensor& x, std::int64_t low, std::int64_t high, std::optional<DType> dtype) {
+  return randint(low, high, x.shape(), nullptr, dtype.value_or(x.dtype()));
+}
+Tensor randint_like_high(const Tensor& x, std::int64_t high, std::optional<DType> dtype) {
+  return randint_like(x, 0, high, dtype);
+}
+
+Tensor normal_at(const Tensor& mean, const Operand& std, Generator* g) {
+  Dims shape = std.isTensor() ? broadcastShapes("normal", mean.shape(), std.tensor().shape()) : mean.shape();
+  if (!std.isTensor()) needDeviation(std.scalar().asDouble());
+  return add(mul(randn(shape, g, mean.dtype()), std), mean);
+}
+Tensor normal_around(double mean, const Tensor& std, Generator* g) {
+  return add(mul(randn(std.shape(), g, std.dtype()), std), mean);
+}
+Tensor normal_of_size(double mean, double std, DimsRef size, Generator* g, std::optional<DType> dtype) {
+  needDeviation(std);
+  return add(mul(randn(size, g, dtype), std), mean);
+}
+
+Tensor multinomial(const Tensor& weights, std::int64_t count, bool replacement, Generator* g) {
+  if (weights.dim() != 1 && weights.dim() != 2) fail("prob_dist must be 1 or 2 dim");
+  if (!isFloating(weights.dtype()))
+    fail("multinomial only supports floating-point dtypes for input, got: ", dtypeName(weights.dtype()));
+  if (count <= 0) fail("cannot sample n_sample <= 0 samples");
+  if (!replacement && count > weights.size(-1))
+    fail("cannot sample n_sample > prob_dist.size(-1) samples without replacement");
+  Tensor p = toDType(detached(weights), computeType(weights.dtype()));
+  // Without replacement: the first arrivals of independent exponential clocks, each as fast as its weight.
+  if (!replacement) {
+    Tensor waiting = neg(log1p(neg(rand(p.shape(), g, p.dtype()))));
+    return topk(div(p, maximum(waiting, 1e-37)), count, -1)[1];
+  }
+  Dims shape = p.shape();
+  shape.back() = count;
+  Tensor sums = cumsum(p, -1);
+  Tensor total = narrow(sums, -1, p.size(-1) - 1, 1);
+  Tensor place = search_rows(sums, mul(rand(shape, g, p.dtype()), total), true);
+  return minimum(place, p.size(-1) - 1);
+}
+
+}  // namespace tandem::ops

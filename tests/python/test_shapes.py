@@ -1,0 +1,138 @@
+"""Shapes, joins, windows and indices beyond what the table of operations asks: modes, duplicates, NaN, errors."""
+
+import numpy as np
+import pytest
+from compiling import counting
+
+import tandem
+
+
+@pytest.mark.parametrize("dim", [None, 0, 1])
+def test_unique_is_traced_once_for_each_size(dim):
+    f = counting(lambda x: tandem.unique(x, return_inverse=True, return_counts=True, dim=dim))
+    for rows in ([[1, 2], [1, 2], [3, 4]], [[5, 6], [9, 8], [5, 6]], [[4, 0], [4, 0], [2, 1]]):
+        values, inverse, counts = f(tandem.tensor(rows))
+        wanted = np.unique(np.array(rows), return_inverse=True, return_counts=True, axis=dim)
+        assert values.tolist() == wanted[0].tolist()
+        assert inverse.reshape(-1).tolist() == wanted[1].reshape(-1).tolist()
+        assert counts.tolist() == wanted[2].tolist()
+    assert f.runs == 1
+
+
+def test_unique_keeps_every_nan():
+    values, counts = tandem.unique(tandem.tensor([float("nan"), 1, float("nan"), 1]), return_counts=True)
+    assert values.isnan().tolist() == [False, True, True]
+    assert counts.tolist() == [2, 1, 1]
+
+
+def test_one_result_is_a_tensor_and_several_are_a_tuple():
+    x = tandem.tensor([2, 1, 2])
+    assert isinstance(tandem.unique(x), tandem.Tensor)
+    assert [type(t) for t in x.unique_consecutive(True)] == [tandem.Tensor] * 2
+
+
+def test_a_size_that_is_given_is_not_read():
+    f = tandem.compile(lambda x, n: x.repeat_interleave(n, 0, output_size=4))
+    x = tandem.arange(6.0).reshape(3, 2)
+    for n in ([1, 2, 1], [0, 4, 0], [2, 0, 2]):
+        assert f(x, tandem.tensor(n)).tolist() == np.repeat(x.numpy(), n, 0).tolist()
+
+
+def test_split_places_may_come_from_a_tensor(mode):
+    def f(x, at):
+        return [piece.sum() for piece in tandem.tensor_split(x, at)]
+
+    x = tandem.arange(10.0)
+    run = tandem.compile(f) if mode == "compiled" else f
+    for at in ([2, 5], [2, 5], [0, 9]):
+        got = run(x, tandem.tensor(at))
+        assert [t.item() for t in got] == [p.sum() for p in np.array_split(x.numpy(), at)]
+
+
+@pytest.mark.parametrize("reduce", ["sum", "mean", "prod", "amin", "amax"])
+def test_gradients_of_duplicates(reduce):
+    tandem.manual_seed(0)
+    index = tandem.tensor([[0, 0, 2, 2, 2], [1, 1, 1, 1, 0]])
+    for own in (True, False):
+        x, src = (tandem.randn(2, n, dtype=tandem.float64, requires_grad=True) for n in (3, 5))
+
+        def f(x, src, own=own):
+            return tandem.scatter_reduce(x, 1, index, src, reduce, include_self=own)
+
+        tandem.autograd.gradcheck(f, (x, src))
+        tandem.autograd.gradgradcheck(f, (x, src), atol=1e-4)
+
+
+def test_ties_share_the_gradient_of_an_extremum():
+    x = tandem.tensor([3.0, 0.0], requires_grad=True)
+    src = tandem.tensor([3.0, 1.0, 3.0], requires_grad=True)
+    tandem.scatter_reduce(x, 0, tandem.tensor([0, 0, 0]), src, "amax").sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), [1 / 3, 1])
+    np.testing.assert_allclose(src.grad.numpy(), [1 / 3, 0, 1 / 3])
+
+
+def test_zeros_in_a_product():
+    x = tandem.ones(2, dtype=tandem.float64, requires_grad=True)
+    src = tandem.tensor([0.0, 2.0, 3.0], dtype=tandem.float64, requires_grad=True)
+    f = tandem.scatter_reduce
+    index = tandem.tensor([0, 0, 0])
+    tandem.autograd.gradcheck(lambda x, s: f(x, 0, index, s, "prod"), (x, src))
+    tandem.autograd.gradgradcheck(lambda x, s: f(x, 0, index, s, "prod"), (x, src))
+
+
+def test_an_index_twice_counts_once_in_the_gradient_of_a_fill():
+    value = tandem.tensor(2.0, requires_grad=True)
+    tandem.zeros(4).index_fill(0, tandem.tensor([1, 1, 3]), value).sum().backward()
+    assert value.grad.item() == 2
+
+
+def test_in_place_and_keyword_forms():
+    index = tandem.tensor([[0, 2]])
+    assert tandem.zeros(1, 3).scatter_(1, index, value=4.0).tolist() == [[4, 0, 4]]
+    assert tandem.ones(1, 3).scatter_(1, index, 3.0, reduce="multiply").tolist() == [[3, 1, 3]]
+    assert tandem.ones(3).put_(tandem.tensor([0, 0]), tandem.tensor([1.0, 2.0]), accumulate=True).tolist() == [4, 1, 1]
+    assert tandem.isin(elements=tandem.tensor([1, 2]), test_elements=2).tolist() == [False, True]
+    out = tandem.empty(0)
+    assert tandem.hstack((tandem.ones(1), tandem.zeros(1)), out=out) is out
+    assert out.tolist() == [1, 0]
+
+
+def test_promotion():
+    halves = tandem.ones(1, dtype=tandem.float16)
+    assert tandem.vstack([halves, tandem.ones(1, dtype=tandem.int64)]).dtype is tandem.float16
+    assert tandem.block_diag(halves, tandem.ones(1, 1)).dtype is tandem.float32
+    assert tandem.searchsorted(tandem.tensor([1, 2, 3]), 2.5, right=True).item() == 2
+    assert tandem.linspace(0, 10, 5, dtype=tandem.int64).tolist() == [0, 2, 5, 7, 10]
+    assert tandem.logspace(0, 3, 4, dtype=tandem.int64).tolist() == [1, 10, 100, 1000]
+
+
+X = tandem.arange(6.0).reshape(2, 3)
+ERRORS = [
+    (lambda: tandem.hsplit(X, 2), RuntimeError, "hsplit attempted to split along dimension 1, but the size of the dim"),
+    (lambda: tandem.dsplit(X, 1), RuntimeError, "dsplit requires a tensor with at least 3 dimension"),
+    (lambda: tandem.tensor_split(X, 0), RuntimeError, "number of sections must be larger than 0, got 0"),
+    (lambda: tandem.roll(X, (1, 2)), RuntimeError, "shifts and dimensions must align. shifts: 2, dims:0"),
+    (lambda: tandem.rot90(X, 1, [0]), RuntimeError, "expected total rotation dims == 2, but got dims = 1"),
+    (lambda: tandem.diag(X[None]), RuntimeError, r"diag\(\): Supports 1D or 2D tensors. Got 3D"),
+    (lambda: tandem.select_scatter(X, X, 0, 0), RuntimeError, "expected src to have a size equal to the slice of self"),
+    (lambda: X.sum_to_size(4), RuntimeError, "is not expandable to size"),
+    (lambda: tandem.meshgrid(X), RuntimeError, "Expected 0D or 1D tensor"),
+    (lambda: tandem.take(X, tandem.tensor([9])), IndexError, "index 9 is out of bounds"),
+    (lambda: tandem.gather(X, 0, tandem.tensor([0])), RuntimeError, "the same number of dimensions as input"),
+    (lambda: tandem.gather(X, 0, tandem.zeros(1, 4).long()), RuntimeError, "to be no larger than self"),
+    (lambda: X.scatter(1, tandem.tensor([[0, 0]]), tandem.ones(1, 1)), RuntimeError, "no larger size than src"),
+    (lambda: tandem.scatter_reduce(X, 1, tandem.tensor([[0]]), X, "max"), RuntimeError, "reduce argument must be"),
+    (lambda: X.index_fill(0, tandem.tensor([0.0]), 1), IndexError, "Expected dtype int64 for index"),
+    (lambda: X.index_copy(1, tandem.tensor([0]), X), IndexError, "Number of indices .1. should be equal"),
+    (lambda: X.repeat_interleave(tandem.tensor([-1, 2]), 0), RuntimeError, "repeats can not be negative"),
+    (lambda: X.repeat_interleave(tandem.tensor([1, 2, 3]), 0), RuntimeError, "repeats must have the same size"),
+    (lambda: tandem.searchsorted(X[0], X, side="left", right=True), RuntimeError, "can't be set to opposites"),
+    (lambda: tandem.linspace(0, tandem.ones(2), 3), RuntimeError, "only supports 0-dimensional start and end tensors"),
+    (lambda: tandem.multinomial(tandem.ones(2), 3), RuntimeError, "cannot sample n_sample > prob_dist.size"),
+]
+
+
+@pytest.mark.parametrize("call, error, text", ERRORS)
+def test_errors(call, error, text):
+    with pytest.raises(error, match=text):
+        call()
