@@ -99,7 +99,8 @@ FLOATING = ("float32", "float64", "bfloat16")
 FLOATS_ONLY = set(
     "addcdiv bernoulli conv2d conv2d_named cross_entropy dropout gelu layer_norm lerp linear linspace log_softmax"
     " logsumexp max_pool2d max_pool2d_with_indices mean mse_loss nll_loss norm rand rand_like randn randn_like softmax"
-    " std std_unbiased var var_flag var_unbiased vander multinomial normal_at normal_around normal_of_size logspace".split()
+    " std std_unbiased var var_flag var_unbiased"
+    " vander multinomial normal_at normal_around normal_of_size logspace".split()
 )
 FLOATS_ONLY |= set(
     "binary_cross_entropy binary_cross_entropy_with_logits celu cosine_embedding_loss cosine_similarity ctc_loss"
