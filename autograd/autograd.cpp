@@ -6,6 +6,7 @@
 #include "autograd/engine.h"
 #include "autograd/meta.h"
 #include "autograd/tape.h"
+#include "eager/batch.h"
 #include "eager/ops.h"
 
 namespace tandem::autograd {
@@ -53,6 +54,7 @@ Roots rootsOf(std::span<const Tensor> outputs, std::span<const Tensor> cotangent
 
 void backward(std::span<const Tensor> roots, std::span<const Tensor> cotangents, RunOptions options,
               std::span<const Tensor> inputs) {
+  if (!activeAxes().empty()) failInsideTransform();
   Roots r = rootsOf(roots, cotangents);
   std::vector<Edge> captures;
   for (const Tensor& t : inputs) {

@@ -225,7 +225,7 @@ void checkNan(const Node& node, std::span<const Tensor> grads) {
   // A recorded value cannot be looked at.
   if (!autograd::anomalyMode() || !autograd::anomalyChecksNan() || activeRecorder != nullptr) return;
   for (std::size_t i = 0; i < grads.size(); ++i)
-    if (grads[i].defined() && *ops::any(ops::isnan(grads[i])).dataAs<bool>())
+    if (grads[i].defined() && !grads[i].impl()->batch && *ops::any(ops::isnan(grads[i])).dataAs<bool>())
       fail("Function '", node.name(), "' returned nan values in its ", i, "th output.");
 }
 
@@ -279,10 +279,27 @@ std::mutex& accumulateMutex(const TensorImpl* t) {
 
 }  // namespace
 
+void failInsideTransform() {
+  fail("backward() called inside a functorch transform. This is not supported, please use functorch.grad or "
+       "functorch.vjp instead or call backward() outside of functorch transforms.");
+}
+
 std::vector<Tensor> runEngine(const EngineRun& run) { return Run(run).go(); }
 
+namespace {
+/// Over the examples of a vmap that has ended, for an operand that was the same for all of them.
+Tensor sumOverExamples(Tensor g, const ResultMeta& meta) {
+  Ref<const BatchDims> batch = g.impl()->batch;
+  for (const BatchDim& d : batch->dims) {
+    if (d.axis->active || (meta.batch && meta.batch->find(d.axis.get()) >= 0)) continue;
+    g = ops::sum(ops::batch_out(g, 0, d.axis->id), Dims{0}, false);
+  }
+  return g;
+}
+}  // namespace
+
 Tensor conform(const Tensor& g, const ResultMeta& meta, const Node& from, std::size_t at) {
-  Tensor t = g;
+  Tensor t = g.impl()->batch ? sumOverExamples(g, meta) : g;
   if (!(t.shape() == meta.shape)) {
     const Dims& have = t.shape();
     std::size_t extra = have.size() - meta.shape.size();
@@ -305,6 +322,7 @@ Tensor conform(const Tensor& g, const ResultMeta& meta, const Node& from, std::s
 
 void accumulateGrad(const Tensor& leaf, Tensor g, bool createGraph) {
   TensorImpl* impl = leaf.impl();
+  if (g.impl()->batch) failInsideTransform();
   AutogradMeta& m = needMeta(impl);
   HookList<LeafHook> after;
   {

@@ -30,6 +30,9 @@ std::vector<Tensor> runEngine(const EngineRun& run);
 /// `g` summed over what was broadcast and converted, to the shape and dtype of `meta`; `at` names who made it.
 Tensor conform(const Tensor& g, const ResultMeta& meta, const Node& from, std::size_t at);
 
+/// What `backward` says inside vmap.
+[[noreturn]] void failInsideTransform();
+
 /// Adds `g` to the leaf's `.grad`, as the engine does at the end.
 void accumulateGrad(const Tensor& leaf, Tensor g, bool createGraph);
 

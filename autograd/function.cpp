@@ -51,7 +51,8 @@ Ref<FunctionNode> FunctionNode::make(std::string name, std::span<const Tensor> i
 void FunctionNode::attach(std::span<Tensor> outputs, std::span<const Tensor> inputs,
                           std::span<const Tensor> nonDifferentiable, std::span<const Tensor> dirty) {
   std::vector<ResultMeta> metas;
-  for (const Tensor& t : outputs) metas.push_back(t.defined() ? ResultMeta{t.shape(), t.dtype()} : ResultMeta{});
+  for (const Tensor& t : outputs)
+    metas.push_back(t.defined() ? ResultMeta{t.shape(), t.dtype(), t.impl()->batch} : ResultMeta{});
   setResults(std::move(metas));
   for (const Tensor& t : dirty)
     if (!contains(outputs, t)) fail("mark_dirty: ", call_.name, " wrote a tensor in place and did not return it");

@@ -33,6 +33,8 @@ struct Edge {
 struct ResultMeta {
   Dims shape;
   DType dtype = DType::Float32;
+  /// Whose axes a cotangent keeps (strides do not matter); null but inside `vmap`.
+  Ref<const BatchDims> batch = {};
 };
 
 /// May return a replacement; undefined leaves the cotangent as it is.

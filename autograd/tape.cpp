@@ -25,22 +25,23 @@ Reads readsOf(const OpFacts& f, std::size_t i) {
   return {f.readsFor[i] | list, f.readsResultFor[i]};
 }
 
-/// A node of one tensor operand, made without running anything: what histories of views and writes are built of.
-Ref<Node> makeViewNode(OpCode op, Edge from, std::span<const std::int64_t> attrs, DimsRef shape, DType dtype) {
+/// A node of one tensor operand, made without running anything: what histories of views and writes are built of. `t`
+/// has the dtype and the hidden dims of its result.
+Ref<Node> makeViewNode(OpCode op, Edge from, std::span<const std::int64_t> attrs, DimsRef shape, const TensorImpl& t) {
   OpNode* node = OpNode::make(op, {1, 1, 0, 0, static_cast<std::uint32_t>(attrs.size())}, Node::takeSequence());
   node->operands()[0].tensor = true;
   node->mutableEdges()[0] = std::move(from);
-  node->mutableResults()[0] = {Dims(shape), dtype};
+  node->mutableResults()[0] = {Dims(shape), t.dtype, t.batch};
   std::copy(attrs.begin(), attrs.end(), node->mutableAttrs().begin());
   Ref<Node> ref(node);
   if (autograd::anomalyMode()) autograd::noteLine(*node);
   return ref;
 }
 
-Ref<Node> makePermuteNode(Edge from, const Dims& order, DimsRef shape, DType dtype) {
+Ref<Node> makePermuteNode(Edge from, const Dims& order, DimsRef shape, const TensorImpl& t) {
   std::vector<std::int64_t> attrs{static_cast<std::int64_t>(order.size())};
   attrs.insert(attrs.end(), order.begin(), order.end());
-  return makeViewNode(OpCode::permute, std::move(from), attrs, shape, dtype);
+  return makeViewNode(OpCode::permute, std::move(from), attrs, shape, t);
 }
 
 Dims pick(DimsRef values, const Dims& order) {
@@ -74,10 +75,10 @@ Unfolded unfold(const TensorImpl& base, const TensorImpl& view) {
 /// `view` as as_strided of `base`, whose history leads to `from`.
 Ref<Node> makeStridedNode(Edge from, const TensorImpl& base, const TensorImpl& view) {
   Unfolded u = unfold(base, view);
-  if (u.permuted) from = {makePermuteNode(std::move(from), u.order, u.shape, base.dtype), 0};
+  if (u.permuted) from = {makePermuteNode(std::move(from), u.order, u.shape, base), 0};
   std::vector<std::int64_t> attrs = windowAttrs(u.window);
   attrs.insert(attrs.end() - 1, 1);  // as_strided's offset is optional: it is given
-  return makeViewNode(OpCode::as_strided, std::move(from), attrs, view.shape, view.dtype);
+  return makeViewNode(OpCode::as_strided, std::move(from), attrs, view.shape, view);
 }
 
 }  // namespace
@@ -148,7 +149,7 @@ void Tape::record(OpCode op, std::span<const Operand> operands, std::span<const 
     }
   }
   for (std::size_t i = 0; i < results.size(); ++i) {
-    node->mutableResults()[i] = {results[i].shape(), results[i].dtype()};
+    node->mutableResults()[i] = {results[i].shape(), results[i].dtype(), results[i].impl()->batch};
     if (saves(outputs, i)) node->saved()[saved++] = SavedTensor::result(results[i], static_cast<std::uint32_t>(i));
   }
   std::copy(attrs.begin(), attrs.end(), node->mutableAttrs().begin());
@@ -178,6 +179,10 @@ void Tape::checkWrite(const Tensor& into, bool needsGrad) {
     return;
   }
   AutogradMeta* m = metaOf(t);
+  if (m != nullptr && m->gradFn && m->gradFn->kind() == Node::Kind::Op &&
+      static_cast<OpNode*>(m->gradFn.get())->op() == OpCode::batch_in)
+    fail("vmap: an input of the function that requires grad is being used in an in-place operation; please clone() it "
+         "first.");
   if (t->requiresGrad && (m == nullptr || !m->gradFn))
     fail("a leaf Variable that requires grad is being used in an in-place operation.");
 }
@@ -201,7 +206,7 @@ void Tape::recordWrite(const Tensor& into, const Tensor& value) {
   Tensor baseTensor{base};
   Unfolded u = unfold(*base, *view);
   Edge from = base->requiresGrad ? gradEdge(baseTensor) : Edge{};
-  if (from && u.permuted) from = {makePermuteNode(std::move(from), u.order, u.shape, base->dtype), 0};
+  if (from && u.permuted) from = {makePermuteNode(std::move(from), u.order, u.shape, *base), 0};
   std::vector<std::int64_t> attrs = windowAttrs(u.window);
   OpNode::Layout layout{2, 1, 0, 2, static_cast<std::uint32_t>(attrs.size())};
   OpNode* node = OpNode::make(OpCode::window_write, layout, Node::takeSequence());
@@ -214,13 +219,13 @@ void Tape::recordWrite(const Tensor& into, const Tensor& value) {
     node->operands()[i].tensor = true;
     node->operands()[i].meta = i;
   }
-  node->mutableResults()[0] = {u.shape, base->dtype};
+  node->mutableResults()[0] = {u.shape, base->dtype, base->batch};
   std::copy(attrs.begin(), attrs.end(), node->mutableAttrs().begin());
   if (autograd::anomalyMode()) autograd::noteLine(*node);
   if (u.permuted) {
     Dims back(u.order.size());
     for (std::size_t i = 0; i < u.order.size(); ++i) back[u.order[i]] = static_cast<std::int64_t>(i);
-    ref = makePermuteNode({ref, 0}, back, base->shape, base->dtype);
+    ref = makePermuteNode({ref, 0}, back, base->shape, *base);
   }
   setHistory(baseTensor, std::move(ref), 0);
   if (base != view) refreshView(view);

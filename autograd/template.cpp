@@ -170,7 +170,7 @@ class Extraction {
       const TensorImpl* a = o.traced.impl();
       const TensorImpl* b = t.impl();
       if (o.writtenSince == since && o.input == input && a->dtype == b->dtype && a->offset == b->offset &&
-          a->shape == b->shape && a->strides == b->strides)
+          a->shape == b->shape && a->strides == b->strides && a->batch == b->batch)
         return it->second;
     }
     auto id = static_cast<std::uint32_t>(out_.saved.size());

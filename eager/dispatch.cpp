@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "eager/batch.h"
 #include "eager/generator.h"
 #include "eager/kernels.h"
 #include "eager/recorder.h"
@@ -78,7 +79,9 @@ void applyGeneral(const OpFacts& f, Operands operands, Attrs attrs, std::span<Te
   std::array<TensorMeta, 4> made;
   std::span<TensorMeta> resultMetas(made.data(), results.size());
   f.metaRule(f, metas.span, attrs, resultMetas);
-  if (Recorder* recorder = recorderFor(operands)) {
+  if (needsBatching(f, operands)) {
+    runBatched(f, operands, attrs, resultMetas, results);
+  } else if (Recorder* recorder = recorderFor(operands)) {
     recorder->record(f.code, operands, attrs, resultMetas, results);
   } else {
     for (std::size_t i = 0; i < results.size(); ++i) results[i] = makeEmpty(made[i].shape, made[i].dtype);
@@ -99,7 +102,7 @@ bool applySimple(const OpFacts& f, Operands operands, Attrs attrs, Tensor& resul
   for (const auto& o : operands) {
     if (!o.isTensor()) continue;
     const TensorImpl* t = o.tensor().impl();
-    if (t == nullptr || !t->contiguous || t->storage->isPending() || t->viewBase) return false;
+    if (t == nullptr || !t->contiguous || t->storage->isPending() || t->viewBase || t->batch) return false;
     if (first == nullptr)
       first = t;
     else if (t->dtype != first->dtype || !(t->shape == first->shape))
@@ -214,7 +217,8 @@ void applyInto(const Tensor& out, OpCode op, Operands operands, Attrs attrs) {
   Recorder* recorder = recorderFor(operands);
   if (recorder == nullptr) recorder = recorderFor(all);
   bool exact = made[0].shape == out.shape() && made[0].dtype == out.dtype();
-  if (recorder != nullptr || (needsGrad && !exact)) {
+  bool batched = out.impl()->batch || needsBatching(f, operands);
+  if (recorder != nullptr || batched || (needsGrad && !exact)) {
     // As a new value of the out's shape and dtype, then a write of that value.
     Tensor value = apply(op, operands, attrs);
     if (value.dtype() != out.dtype()) {
@@ -230,7 +234,9 @@ void applyInto(const Tensor& out, OpCode op, Operands operands, Attrs attrs) {
                     value.impl()->offset, size.span());
     }
     if (recorder == nullptr) recorder = recorderFor(all);
-    if (recorder != nullptr) {
+    if (batched) {
+      writeBatched(f, out, value);
+    } else if (recorder != nullptr) {
       recorder->recordWrite(out, value);
     } else {
       const Operand from[] = {value};
@@ -286,7 +292,12 @@ void applyUpdate(OpCode op, Operands operands, std::span<const Tensor> outs) {
            " to update, but got ", dtypeName(outs[i].dtype()), " ", shapeText(outs[i].shape()));
   }
   std::array<Tensor, 4> values;
-  if (Recorder* recorder = recorderFor(operands)) {
+  if (anyBatched(operands)) {
+    // As new values, then written: an optimizer step inside vmap is rare.
+    applyMulti(op, operands, {}, {values.data(), f.numResults});
+    for (std::size_t i = 0; i < outs.size(); ++i)
+      if (outs[i].defined()) writeBatched(f, outs[i], values[i]);
+  } else if (Recorder* recorder = recorderFor(operands)) {
     recorder->record(op, operands, {}, results, {values.data(), f.numResults});
     for (std::size_t i = 0; i < outs.size(); ++i)
       if (outs[i].defined()) recorder->recordWrite(outs[i], values[i]);

@@ -106,6 +106,10 @@ void Tensor::materialize() const {
   if (PendingContent* p = impl_->storage->pending()) p->materialize();
 }
 void* Tensor::data() const {
+  if (impl_->batch)
+    fail("vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a "
+         "Tensor, or anything else that reads its values; please try to rewrite what you're doing with other "
+         "operations.");
   materialize();
   return static_cast<char*>(impl_->storage->data()) + impl_->offset * static_cast<std::int64_t>(itemSize(impl_->dtype));
 }
@@ -125,7 +129,9 @@ Tensor makeEmpty(DimsRef shape, DType dtype) {
 }
 
 Tensor makeAlias(const Tensor& t, Dims shape, Dims strides, std::int64_t offset) {
-  return Tensor(new TensorImpl(t.impl()->storage, t.dtype(), std::move(shape), std::move(strides), offset));
+  auto* impl = new TensorImpl(t.impl()->storage, t.dtype(), std::move(shape), std::move(strides), offset);
+  impl->batch = t.impl()->batch;
+  return Tensor(impl);
 }
 
 Tensor makeScalarTensor(Scalar value, DType dtype) {

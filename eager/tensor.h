@@ -15,6 +15,7 @@
 #include <memory>
 #include <string>
 
+#include "eager/batch_dims.h"
 #include "runtime/base/dtype.h"
 #include "runtime/base/error.h"
 #include "runtime/base/intrusive.h"
@@ -53,6 +54,8 @@ class TensorImpl : public Counted<TensorImpl> {
   std::uint32_t historyVersion = storage ? storage->version : 0;
   std::int64_t numel;
   Ref<TensorImpl> viewBase;
+  /// Dims that only the dispatcher sees; null but inside `vmap`. The rest of the window is that of the first example.
+  Ref<const BatchDims> batch;
   std::unique_ptr<AutogradMetaBase> autograd;
   /// The Python object that wraps this, borrowed; null when there is none. Guarded by the GIL.
   void* pyObject = nullptr;
@@ -99,7 +102,7 @@ class Tensor {
 
 /// A fresh contiguous tensor, uninitialised (never pending).
 Tensor makeEmpty(DimsRef shape, DType dtype);
-/// Another window on the storage of `t`, without history: no view base, no gradient.
+/// Another window on the storage of `t`, with its hidden dims, without history: no view base, no gradient.
 Tensor makeAlias(const Tensor& t, Dims shape, Dims strides, std::int64_t offset);
 /// A 0-d tensor holding `value` (never pending).
 Tensor makeScalarTensor(Scalar value, DType dtype);

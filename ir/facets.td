@@ -94,3 +94,10 @@ class Derivative<Op o, list<dag> ds> {
 // Written in C++, autograd/rules; `saves` names the parameters and results (`out`, `out1`) it reads.
 class Rule<Op o, string r, list<string> s> : Derivative<o, []> { let rule = r; let saves = s; }
 class NotDifferentiable<Op o> : Derivative<o, []>;
+
+// How a Library operation runs on all examples of `vmap` at once: a function of eager/batch_rules.h. One that says
+// nothing runs one example after another.
+class Batched<Op o, string r> {
+  Op op = o;
+  string rule = r;
+}

@@ -84,6 +84,7 @@ CompiledTrace::Made Tracer::describe(const Tensor& t, const std::vector<Content*
   m.offset = t.impl()->offset;
   m.dtype = t.dtype();
   m.requiresGrad = t.requiresGrad();
+  m.batch = t.impl()->batch;
   for (std::size_t i = 0; i < arguments_.size(); ++i) {
     if (arguments_[i].impl() != t.impl()) continue;
     m.kind = Kind::Argument;
@@ -264,6 +265,11 @@ std::vector<Tensor> CompiledTrace::run(std::span<const Tensor> arguments, std::s
   }
   for (std::size_t k = 0; k < inputs.size(); ++k) storages[k]->version += inputs[k].writes;
 
+  auto window = [](Ref<Storage> storage, const Made& m, std::int64_t offset) {
+    auto* impl = new TensorImpl(std::move(storage), m.dtype, m.shape, m.strides, offset);
+    impl->batch = m.batch;
+    return Tensor(impl);
+  };
   auto make = [&](const Made& m) -> Tensor {
     switch (m.kind) {
     case Made::Kind::None:
@@ -273,9 +279,9 @@ std::vector<Tensor> CompiledTrace::run(std::span<const Tensor> arguments, std::s
     case Made::Kind::Captured:
       return Tensor(m.captured);
     case Made::Kind::Fresh:
-      return Tensor(new TensorImpl(made[m.index], m.dtype, m.shape, m.strides, m.offset));
+      return window(made[m.index], m, m.offset);
     case Made::Kind::Input:
-      return Tensor(new TensorImpl(storages[m.index], m.dtype, m.shape, m.strides, offsets[m.index] + m.offset));
+      return window(storages[m.index], m, offsets[m.index] + m.offset);
     }
     return {};
   };

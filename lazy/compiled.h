@@ -46,6 +46,7 @@ struct CompiledTrace {
     std::int64_t offset = 0;  // from the start of the memory
     DType dtype = DType::Float32;
     bool requiresGrad = false;
+    Ref<const BatchDims> batch;
   };
   struct GradSlot {
     Place place;

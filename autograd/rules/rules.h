@@ -33,6 +33,8 @@ void diagonal(RuleContext& c);
 void asStrided(RuleContext& c);
 void unfold(RuleContext& c);
 void alias(RuleContext& c);
+void batchIn(RuleContext& c);
+void batchOut(RuleContext& c);
 void windowWrite(RuleContext& c);
 
 // contractions.cpp

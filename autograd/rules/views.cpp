@@ -43,6 +43,17 @@ void alias(RuleContext& c) { c.set(0, c.grad()); }
 // The engine sums over what was broadcast.
 void expand(RuleContext& c) { c.set(0, c.grad()); }
 
+void batchIn(RuleContext& c) {
+  AttrReader a = c.attrs();
+  std::int64_t dim = a.integer();
+  c.set(0, ops::batch_out(c.grad(), dim, a.integer()));
+}
+void batchOut(RuleContext& c) {
+  AttrReader a = c.attrs();
+  std::int64_t dim = a.integer();
+  c.set(0, ops::batch_in(c.grad(), dim, a.integer()));
+}
+
 void permute(RuleContext& c) {
   AttrReader a = c.attrs();
   DimsRef dims = a.list();

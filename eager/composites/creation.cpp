@@ -1,6 +1,7 @@
 // Composites that make tensors: constants, ramps, random numbers.
 #include <cmath>
 
+#include "eager/batch.h"
 #include "eager/dispatch.h"
 #include "eager/helpers.h"
 #include "eager/ops.h"
@@ -40,11 +41,13 @@ Tensor empty(DimsRef size, std::optional<DType> dtype) {
   return makeEmpty(size, dtype.value_or(defaultDType()));
 }
 Tensor full_like(const Tensor& x, Scalar value, std::optional<DType> dtype) {
-  return full_value(value, x.shape(), dtype.value_or(x.dtype()));
+  return oneEach(full_value(value, x.shape(), dtype.value_or(x.dtype())), x);
 }
 Tensor zeros_like(const Tensor& x, std::optional<DType> dtype) { return full_like(x, 0, dtype); }
 Tensor ones_like(const Tensor& x, std::optional<DType> dtype) { return full_like(x, 1, dtype); }
-Tensor empty_like(const Tensor& x, std::optional<DType> dtype) { return empty(x.shape(), dtype.value_or(x.dtype())); }
+Tensor empty_like(const Tensor& x, std::optional<DType> dtype) {
+  return oneEach(empty(x.shape(), dtype.value_or(x.dtype())), x);
+}
 
 Tensor arange(Scalar start, Scalar end, Scalar step, std::optional<DType> dtype) {
   bool floating = start.isFloat() || end.isFloat() || step.isFloat();

@@ -22,6 +22,7 @@ FILES = {
     "autograd/derivatives.inc": cpp.derivatives,
     "eager/ops.inc": cpp.ops_source,
     "eager/updates.inc": cpp.updates,
+    "eager/batch_rules.inc": cpp.batch_rules,
     "eager/ops.h": lambda ops: cpp.ops_header([cpp.without_state(o) for o in ops]),
     "python/bindings.inc": python_side.bindings,
     "python/_C.pyi": python_side.stubs,

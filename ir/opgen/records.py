@@ -77,6 +77,7 @@ class Op:
     rule: str = ""
     saves: list[str] = field(default_factory=list)
     has_derivative: bool = False
+    batch: str = ""
 
     def __getattr__(self, key: str):
         try:
@@ -154,6 +155,12 @@ def load(tblgen: str, path: str) -> list[Op]:
             raise RecordError(f"{d['!locs'][0]}: a second derivative of `{op.name}`")
         op.has_derivative, op.rule, op.saves = True, d["rule"], d["saves"]
         op.grads = [parse_dag(g) for g in d["grads"]]
+    for name in data["!instanceof"].get("Batched", []):
+        d = data[name]
+        op = by_def[d["op"]["def"]]
+        if op.batch or op.kind != "Library":
+            raise RecordError(f"{d['!locs'][0]}: `{op.name}` is no library operation or has two batching rules")
+        op.batch = d["rule"]
     for op in ops.values():
         check(op)
     return sorted(ops.values(), key=lambda o: o.name)

@@ -86,6 +86,8 @@ def : Rule<Diagonal, "diagonal", []>;
 def : Rule<AsStrided, "asStrided", []>;
 def : Rule<Unfold, "unfold", []>;
 def : Rule<Alias, "alias", []>;
+def : Rule<BatchIn, "batchIn", []>;
+def : Rule<BatchOut, "batchOut", []>;
 
 def : Rule<MatMul, "matmulBatched", ["input@1", "other@0"]>;
 def : Rule<WindowWrite, "windowWrite", []>;

@@ -12,3 +12,7 @@ def Diagonal : View<"diagonal", "Tensor input, int offset=0, int dim1=0, int dim
 def AsStrided : View<"as_strided", "Tensor input, int[] size, int[] stride, int? storage_offset=None"> { let summary = "Any window on the storage of `input`; sizes, strides and offset count elements."; }
 def Unfold : View<"unfold", "Tensor input, int dimension, int size, int step"> { let summary = "Windows of `size` every `step` along `dimension`, as a new last dim."; let forms = ["method"]; }
 def Alias : View<"alias", "Tensor input"> { let summary = "The same window."; let forms = ["hidden"]; }
+
+// Into and out of `vmap` (eager/batch_dims.h); `axis` is the number of a live axis.
+def BatchIn : View<"batch_in", "Tensor input, int dim, int axis"> { let summary = "`dim` hidden: the examples of a batch axis."; let forms = ["hidden"]; let samples = "none"; }
+def BatchOut : View<"batch_out", "Tensor input, int dim, int axis"> { let summary = "The examples of a batch axis as a new dim at `dim`; copies without copying where there are none."; let forms = ["hidden"]; let samples = "none"; }

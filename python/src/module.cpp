@@ -6,6 +6,7 @@
 #include "python/src/convert.h"
 #include "python/src/errors.h"
 #include "python/src/float_proxy.h"
+#include "python/src/func_bindings.h"
 #include "python/src/generator.h"
 #include "python/src/lazy_bindings.h"
 #include "python/src/optim_bindings.h"
@@ -37,6 +38,7 @@ PyMODINIT_FUNC PyInit__C() {
     initGenerator(module.get());
     initTensor(module.get());
     initAutograd(module.get());
+    initFunc(module.get());
     initModuleFunctions(module.get());
     initGenerated(module.get());
     initLazy(module.get());

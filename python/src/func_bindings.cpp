@@ -1,0 +1,166 @@
+#include "python/src/func_bindings.h"
+
+#include <memory>
+
+#include "autograd/functional.h"
+#include "eager/batch.h"
+#include "eager/ops.h"
+#include "python/src/arg_parser.h"
+#include "python/src/py_tensor.h"
+
+namespace tandem::python {
+
+namespace {
+
+// ---- vmap -----------------------------------------------------------------------------------------------------------
+
+std::vector<std::unique_ptr<BatchScope>>& openScopes() {
+  thread_local std::vector<std::unique_ptr<BatchScope>> scopes;
+  return scopes;
+}
+
+PyObject* vmapEnter(PyObject*, PyObject* args) {
+  long long size;
+  const char* randomness;
+  if (PyArg_ParseTuple(args, "Ls", &size, &randomness) == 0) return nullptr;
+  return guarded([&] {
+    std::string_view r(randomness);
+    auto mode = r == "same" ? Randomness::Same : r == "different" ? Randomness::Different : Randomness::Error;
+    openScopes().push_back(std::make_unique<BatchScope>(size, mode));
+    return PyLong_FromLongLong(openScopes().back()->axis().id);
+  });
+}
+PyObject* vmapExit(PyObject*, PyObject*) {
+  if (!openScopes().empty()) openScopes().pop_back();
+  Py_RETURN_NONE;
+}
+
+template <Tensor (*function)(const Tensor&, std::int64_t, std::int64_t)>
+PyObject* moveAxis(PyObject*, PyObject* args) {
+  PyObject* tensor;
+  long long dim, axis;
+  if (PyArg_ParseTuple(args, "O!LL", tensorType, &tensor, &dim, &axis) == 0) return nullptr;
+  return guarded([&] { return wrap(function(tensorOf(tensor), dim, axis)); });
+}
+
+PyObject* batchAxes(PyObject*, PyObject* object) {
+  return guarded([&]() -> PyObject* {
+    PyRef list(checked(PyList_New(0)));
+    if (isTensor(object))
+      if (const BatchDims* batch = tensorOf(object).impl()->batch.get())
+        for (const BatchDim& d : batch->dims) {
+          PyRef id(checked(PyLong_FromLongLong(d.axis->id)));
+          checked(PyList_Append(list.get(), id.get()));
+        }
+    return list.release();
+  });
+}
+
+PyObject* activeAxesList(PyObject*, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    PyRef list(checked(PyList_New(0)));
+    for (const auto& axis : activeAxes()) {
+      PyRef pair(checked(Py_BuildValue("(LL)", static_cast<long long>(axis->id), static_cast<long long>(axis->size))));
+      checked(PyList_Append(list.get(), pair.get()));
+    }
+    return list.release();
+  });
+}
+
+// ---- transforms -----------------------------------------------------------------------------------------------------
+
+constexpr const char* kMap = "tandem.linear_map";
+
+std::vector<Tensor> listOf(PyObject* o) {
+  std::vector<Tensor> list;
+  PyRef items(PySequence_Fast(o, "expected a sequence of Tensors"));
+  if (!items) throw PythonError();
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) {
+    PyObject* item = PySequence_Fast_GET_ITEM(items.get(), i);
+    if (item != Py_None && !isTensor(item))
+      fail<TypeError>("expected Tensors or None, but got ", Py_TYPE(item)->tp_name);
+    list.push_back(item == Py_None ? Tensor() : tensorOf(item));
+  }
+  return list;
+}
+
+void freeMap(PyObject* capsule) { delete static_cast<autograd::TensorFunction*>(PyCapsule_GetPointer(capsule, kMap)); }
+
+/// (f, primals) to (outputs, map).
+template <autograd::Transformed (*transform)(const autograd::TensorFunction&, std::span<const Tensor>)>
+PyObject* transformed(PyObject*, PyObject* args) {
+  PyObject *f, *primals;
+  if (PyArg_ParseTuple(args, "OO", &f, &primals) == 0) return nullptr;
+  return guarded([&]() -> PyObject* {
+    auto call = [f](std::span<const Tensor> points) {
+      PyRef in(checked(wrap(points)));
+      PyRef out(checked(PyObject_CallOneArg(f, in.get())));
+      return listOf(out.get());
+    };
+    autograd::Transformed result = transform(call, listOf(primals));
+    PyRef outputs(checked(wrap(result.outputs)));
+    auto map = std::make_unique<autograd::TensorFunction>(std::move(result.map));
+    PyRef capsule(checked(PyCapsule_New(map.get(), kMap, freeMap)));
+    (void)map.release();
+    return Py_BuildValue("(OO)", outputs.get(), capsule.get());
+  });
+}
+
+PyObject* callLinear(PyObject*, PyObject* args) {
+  PyObject *capsule, *weights;
+  if (PyArg_ParseTuple(args, "OO", &capsule, &weights) == 0) return nullptr;
+  return guarded([&] {
+    auto* map = static_cast<autograd::TensorFunction*>(PyCapsule_GetPointer(capsule, kMap));
+    if (map == nullptr) throw PythonError();
+    std::vector<Tensor> given = listOf(weights);
+    std::vector<Tensor> result;
+    {
+      WithoutGil released;
+      result = (*map)(given);
+    }
+    return wrap(result);
+  });
+}
+
+PyObject* differentiationPoint(PyObject*, PyObject* tensor) {
+  return guarded([&] { return wrap(autograd::differentiationPoint(tensorOf(tensor), gradEnabled())); });
+}
+
+PyObject* pushForward(PyObject*, PyObject* args) {
+  PyObject *outputs, *points, *tangents;
+  if (PyArg_ParseTuple(args, "OOO", &outputs, &points, &tangents) == 0) return nullptr;
+  return guarded([&] {
+    std::vector<Tensor> ys = listOf(outputs);
+    std::vector<Tensor> xs = listOf(points);
+    std::vector<Tensor> ts = listOf(tangents);
+    std::vector<Tensor> result;
+    {
+      WithoutGil released;
+      result = autograd::pushForward(ys, xs, ts);
+    }
+    return wrap(result);
+  });
+}
+
+}  // namespace
+
+void initFunc(PyObject* module) {
+  static PyMethodDef functions[] = {
+      {"_vmap_enter", vmapEnter, METH_VARARGS, "(size, randomness): begins a vmap; the number of its axis."},
+      {"_vmap_exit", vmapExit, METH_NOARGS, "Ends the innermost vmap."},
+      {"_batch_in", moveAxis<ops::batch_in>, METH_VARARGS, "(tensor, dim, axis): the dim hidden as the axis."},
+      {"_batch_out", moveAxis<ops::batch_out>, METH_VARARGS, "(tensor, dim, axis): the axis shown as a dim."},
+      {"_batch_axes", batchAxes, METH_O, "The axes of a tensor, outermost first."},
+      {"_active_axes", activeAxesList, METH_NOARGS, "(axis, size) of every vmap this is called in, outermost first."},
+      {"_vjp", transformed<autograd::vjp>, METH_VARARGS, "(f, primals): the outputs, and the pullback."},
+      {"_linearize", transformed<autograd::linearize>, METH_VARARGS, "(f, primals): the outputs, and the pushforward."},
+      {"_call_linear", callLinear, METH_VARARGS, "(map, tensors): calls a pullback or pushforward."},
+      {"_differentiation_point", differentiationPoint, METH_O,
+       "A fresh tensor equal to this one, to differentiate by."},
+      {"_push_forward", pushForward, METH_VARARGS, "(outputs, points, tangents): the tangents of the outputs."},
+      {nullptr, nullptr, 0, nullptr},
+  };
+  checked(PyModule_AddFunctions(module, functions));
+}
+
+}  // namespace tandem::python

@@ -1,0 +1,35 @@
+"""Transforms of functions: derivatives (`grad`, `vjp`, `jvp`, `jacrev`, `jacfwd`, `hessian`) and `vmap`.
+
+They nest in any way, and run eagerly, in `lazy` blocks and inside compiled functions.
+"""
+
+from __future__ import annotations
+
+from tandem.func._functional_call import functional_call, stack_module_state
+from tandem.func._transforms import (
+    grad,
+    grad_and_value,
+    hessian,
+    jacfwd,
+    jacrev,
+    jvp,
+    linearize,
+    value_and_grad,
+    vjp,
+)
+from tandem.func._vmap import vmap
+
+__all__ = [
+    "functional_call",
+    "grad",
+    "grad_and_value",
+    "hessian",
+    "jacfwd",
+    "jacrev",
+    "jvp",
+    "linearize",
+    "stack_module_state",
+    "value_and_grad",
+    "vjp",
+    "vmap",
+]

@@ -1,0 +1,141 @@
+"""Modules as functions of their parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tandem import _C
+
+__all__ = ["functional_call", "stack_module_state"]
+
+
+def functional_call(
+    module: Any,
+    parameter_and_buffer_dicts: dict[str, Any] | Sequence[dict[str, Any]],
+    args: Any = None,
+    kwargs: dict[str, Any] | None = None,
+    *,
+    tie_weights: bool = True,
+    strict: bool = False,
+) -> Any:
+    """Call a module with other tensors in place of its parameters and buffers.
+
+    Args:
+        module: what to call; it is as before afterwards.
+        parameter_and_buffer_dicts: tensors by the names that `named_parameters` and `named_buffers` give, or a
+            sequence of such dicts without a name in common. Names that are absent keep the module's own.
+        args: the arguments; one that is no tuple is the only one.
+        kwargs: keyword arguments.
+        tie_weights: a tensor given for one of several names of one parameter stands for all of them.
+        strict: every parameter and buffer must be given, and nothing else.
+
+    >>> import tandem
+    >>> layer = tandem.nn.Linear(2, 1)
+    >>> given = {"weight": tandem.ones(1, 2), "bias": tandem.zeros(1)}
+    >>> tandem.func.functional_call(layer, given, tandem.ones(2))
+    tensor([2.])
+    """
+    given = _merged(parameter_and_buffer_dicts)
+    if args is None:
+        args = ()
+    elif not isinstance(args, tuple):
+        args = (args,)
+    slots = _slots(module)
+    unknown = [n for n in given if n not in slots]
+    missing = [n for n in slots if n not in given]
+    if strict and (unknown or missing):
+        text = [f"Unexpected key(s): {', '.join(unknown)}."] if unknown else []
+        text += [f"Missing key(s): {', '.join(missing)}."] if missing else []
+        raise RuntimeError(f"Error(s) in functional_call for {type(module).__name__}: {' '.join(text)}")
+    if tie_weights:
+        given = _tied(slots, given)
+    for name in unknown:
+        prefix = name.rpartition(".")[0]
+        raise AttributeError(f"{prefix or type(module).__name__} has no attribute `{name.rpartition('.')[2]}`")
+    before = []
+    try:
+        for name, value in given.items():
+            holder, key = slots[name]
+            before.append((holder, key, holder[key]))
+            holder[key] = value
+        return module(*args, **(kwargs or {}))
+    finally:
+        for holder, key, value in reversed(before):
+            holder[key] = value
+
+
+def _merged(dicts: Any) -> dict[str, Any]:
+    if isinstance(dicts, dict):
+        return dict(dicts)
+    if not isinstance(dicts, Sequence):
+        raise ValueError(f"Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got {type(dicts)}")
+    if not all(isinstance(d, dict) for d in dicts):
+        raise ValueError("Expected all elements of parameter_and_buffer_dicts to be dictionaries")
+    merged: dict[str, Any] = {}
+    for d in dicts:
+        for name, value in d.items():
+            if name in merged:
+                raise ValueError(f"{name} appears in multiple dictionaries; behavior of functional call is ambiguous")
+            merged[name] = value
+    return merged
+
+
+def _slots(module: Any) -> dict[str, tuple[dict[str, Any], str]]:
+    """Where each parameter and buffer is kept: (dict, key) by name."""
+    slots = {}
+    for prefix, m in module.named_modules(remove_duplicate=False):
+        for holder in (m._parameters, m._buffers):
+            for key, value in holder.items():
+                if value is not None:
+                    slots[f"{prefix}.{key}" if prefix else key] = holder, key
+    return slots
+
+
+def _tied(slots: dict[str, tuple[dict[str, Any], str]], given: dict[str, Any]) -> dict[str, Any]:
+    groups: dict[int, list[str]] = {}
+    for name, (holder, key) in slots.items():
+        groups.setdefault(id(holder[key]), []).append(name)
+    result = dict(given)
+    for names in groups.values():
+        values = [given[n] for n in names if n in given]
+        if not values or len(names) == 1:
+            continue
+        if any(v is not values[0] for v in values):
+            raise ValueError(f"functional_call got multiple values for keys {sorted(names)}, which are tied. Consider using tie_weights=False")  # fmt: skip  # noqa: E501
+        result.update(dict.fromkeys(names, values[0]))
+    return result
+
+
+def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Parameters and buffers of several modules of one kind, each stacked along a new first dim.
+
+    With `vmap` and `functional_call` they run as one.
+
+    >>> import tandem
+    >>> models = [tandem.nn.Linear(2, 1) for _ in range(3)]
+    >>> params, buffers = tandem.func.stack_module_state(models)
+    >>> params["weight"].shape
+    Size([3, 1, 2])
+    """
+    models = list(models)
+    if not models:
+        raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
+    if not (all(m.training for m in models) or not any(m.training for m in models)):
+        raise RuntimeError("stack_module_state: Expected all models to have the same training/eval mode.")
+    if not all(type(m) is type(models[0]) for m in models):
+        raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
+    params = {
+        name: _stacked([dict(m.named_parameters())[name] for m in models]) for name, _ in models[0].named_parameters()
+    }
+    buffers = {
+        name: _stacked([dict(m.named_buffers())[name] for m in models]) for name, _ in models[0].named_buffers()
+    }
+    return params, buffers
+
+
+def _stacked(tensors: list[Any]) -> Any:
+    wanted = tensors[0].requires_grad
+    if any(t.requires_grad != wanted for t in tensors):
+        raise RuntimeError("Expected parameters or buffers to all have the same requires_grad")
+    return _C.stack([t.detach() for t in tensors]).requires_grad_(wanted)

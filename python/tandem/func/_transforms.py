@@ -1,0 +1,397 @@
+"""Derivatives of functions of tensors and of containers of tensors, made of `_C._vjp`, `_C._linearize` and `vmap`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from tandem import _C
+from tandem.func._vmap import vmap
+from tandem.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
+
+__all__ = [
+    "grad",
+    "grad_and_value",
+    "hessian",
+    "jacfwd",
+    "jacrev",
+    "jvp",
+    "linearize",
+    "value_and_grad",
+    "vjp",
+]
+
+Argnums = int | tuple[int, ...]
+
+
+def _chosen(args: tuple[Any, ...], argnums: Any) -> tuple[int, ...]:
+    """The places of the arguments to differentiate by."""
+    if not isinstance(argnums, int | tuple):
+        raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
+    numbers = (argnums,) if isinstance(argnums, int) else argnums
+    if not numbers:
+        raise RuntimeError("argnums must be non-empty")
+    places = []
+    for n in numbers:
+        if not isinstance(n, int):
+            raise RuntimeError(f"argnum must be int, got: {type(n)}")
+        if not -len(args) <= n < len(args):
+            raise RuntimeError(f"Got argnum={n}, but only {len(args)} positional inputs")
+        places.append(n % len(args))
+    if len(set(places)) != len(places):
+        raise RuntimeError(f"argnums elements must be unique, got {argnums}")
+    return tuple(places)
+
+
+class _Point:
+    """Where a function is differentiated: the chosen arguments as a flat list of tensors, and how to call it there."""
+
+    def __init__(self, api: str, func: Callable[..., Any], args: Any, kwargs: Any, argnums: Any, has_aux: bool):
+        self.api, self.func, self.args, self.kwargs, self.has_aux = api, func, args, kwargs, has_aux
+        self.places = _chosen(args, argnums)
+        chosen = args[self.places[0]] if isinstance(argnums, int) else tuple(args[i] for i in self.places)
+        self.single = isinstance(argnums, int)
+        self.primals, self.spec = tree_flatten(chosen)
+        for p in self.primals:
+            if not isinstance(p, _C.Tensor):
+                raise ValueError(f"Thing passed to transform API must be Tensor, got {type(p)}")
+        self.out_spec: TreeSpec | None = None
+        self.aux_spec: TreeSpec | None = None
+        self.num_outputs = 0
+
+    def __call__(self, primals: Any) -> Any:
+        """The function on a flat list; its outputs, then the tensors of its aux, as a flat list."""
+        chosen = tree_unflatten(primals, self.spec)
+        args = list(self.args)
+        for place, value in zip(self.places, (chosen,) if self.single else chosen):
+            args[place] = value
+        out = self.func(*args, **self.kwargs)
+        aux: Any = None
+        if self.has_aux:
+            if not (isinstance(out, tuple) and len(out) == 2):
+                raise RuntimeError(
+                    f"{self.api}: output of function f should be a tuple: (output, aux) if has_aux is True"
+                )
+            out, aux = out
+        flat, self.out_spec = tree_flatten(out)
+        self.check(out, flat)
+        self.num_outputs = len(flat)
+        self.aux, self.aux_spec = tree_flatten(aux)
+        return flat + [a for a in self.aux if isinstance(a, _C.Tensor)]
+
+    def check(self, out: Any, flat: list[Any]) -> None:
+        """Errors of the output."""
+        for o in flat:
+            if not isinstance(o, _C.Tensor):
+                raise RuntimeError(f"{self.api}: expected f to return only tensors, got unsupported type {type(o)}")
+        if not flat:
+            raise RuntimeError(f"{self.api}: Expected f to be a function that has non-empty output (got output = {out})")
+
+    def split(self, outputs: Any) -> tuple[list[Any], Any]:
+        """What came back of the flat call: outputs, and aux in its structure."""
+        tensors = iter(outputs[self.num_outputs :])
+        aux = [next(tensors) if isinstance(a, _C.Tensor) else a for a in self.aux]
+        assert self.aux_spec is not None
+        return list(outputs[: self.num_outputs]), tree_unflatten(aux, self.aux_spec)
+
+
+class _ScalarPoint(_Point):
+    def check(self, out: Any, flat: list[Any]) -> None:
+        if not isinstance(out, _C.Tensor):
+            raise RuntimeError(f"{self.api}: Expected f(*args) to return a tensor, got {type(out)}")
+        if out.dim() != 0:
+            raise RuntimeError(
+                f"{self.api}: Expected f(*args) to return a scalar tensor, got tensor with {out.dim()} dims. Maybe "
+                f"you wanted to use the vjp or jacrev APIs instead?"
+            )
+
+
+def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """The function that gives (gradient, value) of a `func` whose value is a 0-d tensor.
+
+    Args:
+        func: takes tensors, or containers of tensors; with `has_aux` it returns (value, aux).
+        argnums: the argument to differentiate by, or a tuple of them; the gradient has its structure.
+        has_aux: the result is (gradient, (value, aux)).
+
+    >>> import tandem
+    >>> tandem.func.grad_and_value(lambda x: x * x)(tandem.tensor(3.0))
+    (tensor(6.), tensor(9.))
+    """
+
+    @functools.wraps(func)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        point = _ScalarPoint("grad_and_value(f)(*args)", func, args, kwargs, argnums, has_aux)
+        outputs, pullback = _C._vjp(point, point.primals)
+        (value,), aux = point.split(outputs)
+        grads = _C._call_linear(pullback, (_C.ones(value.shape, dtype=value.dtype),))
+        return tree_unflatten(grads, point.spec), (value, aux) if has_aux else value
+
+    return wrapped
+
+
+def value_and_grad(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """As `grad_and_value`, the value first: (value, gradient), or ((value, aux), gradient)."""
+    both = grad_and_value(func, argnums, has_aux)
+
+    @functools.wraps(func)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        gradient, value = both(*args, **kwargs)
+        return value, gradient
+
+    return wrapped
+
+
+def grad(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """The gradient of a `func` whose value is a 0-d tensor, as a function of the same arguments.
+
+    Args:
+        func: takes tensors, or containers of tensors; with `has_aux` it returns (value, aux).
+        argnums: the argument to differentiate by, or a tuple of them; the gradient has its structure.
+        has_aux: the result is (gradient, aux).
+
+    It nests: `grad(grad(f))` is the second derivative, `vmap(grad(f))` the gradient for each example.
+
+    >>> import tandem
+    >>> tandem.func.grad(tandem.func.grad(tandem.sin))(tandem.tensor(0.0)).item()
+    -0.0
+    """
+    both = grad_and_value(func, argnums, has_aux)
+
+    @functools.wraps(func)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        gradient, value = both(*args, **kwargs)
+        return (gradient, value[1]) if has_aux else gradient
+
+    return wrapped
+
+
+def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    """`func(*primals)`, and the function from cotangents of its outputs to a tuple of cotangents of `primals`.
+
+    With `has_aux` `func` returns (output, aux), and the result is (output, vjp_fn, aux).
+
+    >>> import tandem
+    >>> y, pull = tandem.func.vjp(tandem.exp, tandem.zeros(2))
+    >>> pull(tandem.ones(2))
+    (tensor([1., 1.]),)
+    """
+    point = _Point("vjp(f, *primals)", func, primals, {}, tuple(range(len(primals))), has_aux)
+    outputs, pullback = _C._vjp(point, point.primals)
+    values, aux = point.split(outputs)
+    spec = point.out_spec
+    assert spec is not None
+    for v in values:
+        if not v.is_floating_point():
+            raise RuntimeError(
+                f"vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype "
+                f"{v.dtype}"
+            )
+
+    def vjp_fn(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
+        flat, given = tree_flatten(cotangents)
+        if given != spec:
+            raise RuntimeError(
+                f"Expected pytree structure of cotangents to be the same as pytree structure of outputs to the "
+                f"function. cotangents: {given}, primal output: {spec}"
+            )
+        return tree_unflatten(_C._call_linear(pullback, flat), point.spec)
+
+    output = tree_unflatten(values, spec)
+    return (output, vjp_fn, aux) if has_aux else (output, vjp_fn)
+
+
+_JVP = "jvp(f, primals, tangents)"
+
+
+def _check_tuple(what: str, elements: list[Any]) -> None:
+    if not elements:
+        raise RuntimeError(f"{_JVP}: Expected {what} to contain at least one Tensor.")
+    for e in elements:
+        if not isinstance(e, _C.Tensor):
+            raise RuntimeError(f"{_JVP}: Expected {what} to only contain Tensors, got {type(e)}")
+
+
+def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
+    """(`func(*primals)`, its tangent when the primals move along `tangents`).
+
+    `primals` and `tangents` are tuples of one structure. With `has_aux` `func` returns (output, aux), and the result
+    is (output, tangent, aux).
+
+    >>> import tandem
+    >>> tandem.func.jvp(tandem.square, (tandem.tensor(3.0),), (tandem.tensor(1.0),))
+    (tensor(9.), tensor(6.))
+    """
+    if not isinstance(primals, tuple):
+        raise RuntimeError(f"{_JVP}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals).")
+    point = _Point(_JVP, func, primals, {}, tuple(range(len(primals))), has_aux) if primals else None
+    flat, spec = tree_flatten(tangents)
+    if point is None or spec != point.spec:
+        raise RuntimeError(
+            f"{_JVP}: Expected primals and tangents to have the same python structure. For example, if primals is a "
+            f"tuple of 3 tensors, tangents also must be. Got primals with structure {tree_flatten(primals)[1]} and "
+            f"tangents with structure {spec}"
+        )
+    _check_tuple("primals", point.primals)
+    _check_tuple("tangents", flat)
+    outputs, pushforward = _C._linearize(point, point.primals)
+    values, aux = point.split(outputs)
+    assert point.out_spec is not None
+    moved = _C._call_linear(pushforward, flat)[: point.num_outputs]
+    result = tree_unflatten(values, point.out_spec), tree_unflatten(moved, point.out_spec)
+    return (*result, aux) if has_aux else result
+
+
+def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
+    """`func(*primals)`, and the function from tangents of `primals` to tangents of its outputs.
+
+    `func` runs once, however many tangents are pushed forward.
+
+    >>> import tandem
+    >>> y, push = tandem.func.linearize(tandem.square, tandem.tensor(3.0))
+    >>> push(tandem.tensor(1.0)), push(tandem.tensor(2.0))
+    (tensor(6.), tensor(12.))
+    """
+    point = _Point("linearize(f, *primals)", func, primals, {}, tuple(range(len(primals))), False)
+    outputs, pushforward = _C._linearize(point, point.primals)
+    values, _ = point.split(outputs)
+    spec = point.out_spec
+    assert spec is not None
+
+    def jvp_fn(*tangents: Any) -> Any:
+        flat, given = tree_flatten(tangents)
+        if given != point.spec:
+            raise RuntimeError(
+                f"Expected the tangents to have the structure of the primals: {point.spec}, but got {given}"
+            )
+        return tree_unflatten(_C._call_linear(pushforward, flat), spec)
+
+    return tree_unflatten(values, spec), jvp_fn
+
+
+# ---- Jacobians ------------------------------------------------------------------------------------------------------
+
+
+def _basis(tensors: list[Any], start: int, stop: int) -> list[Any]:
+    """Rows start..stop of the unit matrix over all elements of the tensors, in pieces of their shapes."""
+    pieces, column = [], 0
+    for t in tensors:
+        n = t.numel()
+        row = _C.arange(start, stop).unsqueeze(1)
+        unit = (row == _C.arange(column, column + n)).to(t.dtype)
+        pieces.append(unit.reshape(stop - start, *t.shape))
+        column += n
+    return pieces
+
+
+def _over_basis(map_rows: Callable[..., Any], tensors: list[Any], chunk_size: int | None, randomness: str) -> list[Any]:
+    """`map_rows` of every unit vector over the tensors: for each of its results, [elements of all tensors, ...]."""
+    total = sum(t.numel() for t in tensors)
+    step = total if chunk_size is None else min(chunk_size, total)
+    parts = []
+    for start in range(0, total, max(step, 1)):
+        stop = min(start + step, total)
+        if stop - start == 1:
+            rows = map_rows(*(b.squeeze(0) for b in _basis(tensors, start, stop)))
+            parts.append([r.unsqueeze(0) for r in rows])
+        else:
+            parts.append(vmap(map_rows, randomness=randomness)(*_basis(tensors, start, stop)))
+    return [p[0] if len(p) == 1 else _C.cat(list(p), 0) for p in zip(*parts)]
+
+
+def jacrev(
+    func: Callable[..., Any],
+    argnums: Argnums = 0,
+    *,
+    has_aux: bool = False,
+    chunk_size: int | None = None,
+    _preallocate_and_copy: bool = False,
+) -> Callable[..., Any]:
+    """The Jacobian of `func`, by pulling back all unit cotangents at once.
+
+    For an output of shape O and an argument of shape I it has shape O + I; for containers, the structure of the output
+    with that of the argument (a tuple if `argnums` is one) at each leaf.
+
+    Args:
+        func: takes tensors, or containers of tensors; with `has_aux` it returns (output, aux).
+        argnums: the argument to differentiate by, or a tuple of them.
+        has_aux: the result is (Jacobian, aux).
+        chunk_size: at most so many rows at a time, for less memory.
+
+    >>> import tandem
+    >>> tandem.func.jacrev(tandem.sin)(tandem.zeros(2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    if not (chunk_size is None or chunk_size > 0):
+        raise ValueError("jacrev: `chunk_size` should be greater than 0.")
+
+    @functools.wraps(func)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        point = _Point("jacrev(f)(*args)", func, args, kwargs, argnums, has_aux)
+        outputs, pullback = _C._vjp(point, point.primals)
+        values, aux = point.split(outputs)
+        rows = _over_basis(lambda *cotangents: _C._call_linear(pullback, cotangents), values, chunk_size, "error")
+        jacobians, start = [], 0
+        for y in values:
+            n = y.numel()
+            pieces = [
+                (r.narrow(0, start, n) if rows else _C.zeros(0)).reshape(*y.shape, *x.shape)
+                for r, x in zip(rows or point.primals, point.primals)
+            ]
+            jacobians.append(tree_unflatten(pieces, point.spec))
+            start += n
+        assert point.out_spec is not None
+        result = tree_unflatten(jacobians, point.out_spec)
+        return (result, aux) if has_aux else result
+
+    return wrapped
+
+
+def jacfwd(
+    func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error"
+) -> Callable[..., Any]:
+    """The Jacobian of `func`, by pushing forward all unit tangents at once; results as of `jacrev`.
+
+    It suits functions with more outputs than inputs.
+
+    >>> import tandem
+    >>> tandem.func.jacfwd(tandem.square)(tandem.tensor([1.0, 2.0]))
+    tensor([[2., 0.],
+            [0., 4.]])
+    """
+
+    @functools.wraps(func)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        point = _Point("jacfwd(f)(*args)", func, args, kwargs, argnums, has_aux)
+        outputs, pushforward = _C._linearize(point, point.primals)
+        values, aux = point.split(outputs)
+        push = lambda *tangents: _C._call_linear(pushforward, tangents)[: len(values)]  # noqa: E731
+        columns = _over_basis(push, point.primals, None, randomness)
+        jacobians = []
+        for i, y in enumerate(values):
+            pieces, start = [], 0
+            for x in point.primals:
+                n = x.numel()
+                piece = columns[i].narrow(0, start, n).movedim(0, -1) if columns else _C.zeros(0, dtype=y.dtype)
+                pieces.append(piece.reshape(*y.shape, *x.shape))
+                start += n
+            jacobians.append(tree_unflatten(pieces, point.spec))
+        assert point.out_spec is not None
+        result = tree_unflatten(jacobians, point.out_spec)
+        return (result, aux) if has_aux else result
+
+    return wrapped
+
+
+def hessian(func: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
+    """The second derivatives of `func`: `jacfwd(jacrev(func))`.
+
+    >>> import tandem
+    >>> tandem.func.hessian(lambda x: (x ** 3).sum())(tandem.tensor([1.0, 2.0]))
+    tensor([[ 6.,  0.],
+            [ 0., 12.]])
+    """
+    return jacfwd(jacrev(func, argnums), argnums)
+
