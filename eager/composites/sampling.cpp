@@ -3,6 +3,7 @@
 #include "eager/generator.h"
 #include "eager/helpers.h"
 #include "eager/ops.h"
+#include "eager/recorder.h"
 #include "runtime/base/attrs.h"
 
 namespace tandem::ops {
@@ -70,11 +71,18 @@ Tensor multinomial(const Tensor& weights, std::int64_t count, bool replacement, 
   if (count <= 0) fail("cannot sample n_sample <= 0 samples");
   if (!replacement && count > weights.size(-1))
     fail("cannot sample n_sample > prob_dist.size(-1) samples without replacement");
-  Tensor p = toDType(detached(weights), computeType(weights.dtype()));
-  // Without replacement: the first arrivals of independent exponential clocks, each as fast as its weight.
+  Tensor p = toDType(detached(weights), DType::Float64);
+  if (activeRecorder == nullptr && p.numel() > 0) {
+    if (!*all(logical_and(isfinite(p), ge(p, 0)), {}, false).dataAs<bool>())
+      fail("probability tensor contains either `inf`, `nan` or element < 0");
+    if (*any(le(sum(p, Dims{-1}), 0), {}, false).dataAs<bool>())
+      fail("invalid multinomial distribution (sum of probabilities <= 0)");
+  }
+  // Without replacement: the first arrivals of independent exponential clocks, each as fast as its weight (Efraimidis
+  // and Spirakis 2006).
   if (!replacement) {
     Tensor waiting = neg(log1p(neg(rand(p.shape(), g, p.dtype()))));
-    return topk(div(p, maximum(waiting, 1e-37)), count, -1)[1];
+    return topk(div(p, maximum(waiting, 0x1p-60)), count, -1)[1];
   }
   Dims shape = p.shape();
   shape.back() = count;

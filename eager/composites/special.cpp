@@ -47,9 +47,6 @@ double smallest(DType t) {
   }
 }
 
-/// Its value can be read without ending a recording.
-bool known(const Tensor& x) { return activeRecorder == nullptr && x.numel() > 0; }
-
 }  // namespace
 
 // ---- special functions ----------------------------------------------------------------------------------------------
@@ -117,53 +114,6 @@ Tensor binomial(const Tensor& count, const Tensor& prob, Generator* g) {
   GeneratorScope scope(g);
   Float64Pair p = float64Pair("binomial", detached(count), detached(prob));
   return toDType(binomial_draw(p.a, p.b), p.dtype);
-}
-
-Tensor multinomial(const Tensor& weights, std::int64_t n, bool replacement, Generator* g) {
-  if (weights.dim() != 1 && weights.dim() != 2) fail("prob_dist must be 1 or 2 dim");
-  if (!isFloating(weights.dtype()))
-    fail("multinomial only supports floating-point dtypes for input, got: ", dtypeName(weights.dtype()));
-  if (n <= 0) fail("cannot sample n_sample <= 0 samples");
-  if (!replacement && n > weights.size(-1))
-    fail("cannot sample n_sample > prob_dist.size(-1) samples without replacement");
-  Tensor p = toDType(detached(weights), DType::Float64);
-  if (known(p)) {
-    if (*any(logical_not(logical_and(isfinite(p), ge(p, 0)))).dataAs<bool>())
-      fail("probability tensor contains either `inf`, `nan` or element < 0");
-    if (*any(le(sum(p, Dims{-1}), 0)).dataAs<bool>())
-      fail("invalid multinomial distribution (sum of probabilities <= 0)");
-  }
-  GeneratorScope scope(g);
-  if (replacement) return choice_draw(contiguous(p), n);
-  // The n largest of p / e, e exponential, are a draw without replacement (Efraimidis and Spirakis 2006).
-  Tensor e = maximum(neg(log1p(neg(uniform_value(p.shape(), DType::Float64)))), 0x1p-60);
-  auto [values, places] = topk(div(p, e), n, -1, true, true);
-  return places;
-}
-
-Tensor normal_tensors(const Tensor& mean, const Tensor& std, Generator* g) {
-  needFloating("normal", mean);
-  GeneratorScope scope(g);
-  Dims shape = broadcastShapes("normal", mean.shape(), std.shape());
-  return add(mul(normal_value(shape, computeType(mean.dtype())), detached(std)), detached(mean));
-}
-Tensor normal_mean(const Tensor& mean, double std, Generator* g) {
-  needFloating("normal", mean);
-  if (std < 0) fail("normal expects std >= 0.0, but found std ", std);
-  GeneratorScope scope(g);
-  return toDType(add(mul(normal_value(mean.shape(), computeType(mean.dtype())), std), detached(mean)), mean.dtype());
-}
-Tensor normal_std(double mean, const Tensor& std, Generator* g) {
-  needFloating("normal", std);
-  GeneratorScope scope(g);
-  return toDType(add(mul(normal_value(std.shape(), computeType(std.dtype())), detached(std)), mean), std.dtype());
-}
-Tensor normal_size(double mean, double std, DimsRef size, Generator* g, std::optional<DType> dtype) {
-  if (std < 0) fail("normal expects std >= 0.0, but found std ", std);
-  DType t = dtype.value_or(defaultDType());
-  if (!isFloating(t)) fail("\"normal\" not implemented for '", dtypeName(t), "'");
-  GeneratorScope scope(g);
-  return add(mul(normal_value(size, t), std), mean);
 }
 
 // ---- triangular matrices --------------------------------------------------------------------------------------------

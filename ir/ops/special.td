@@ -30,8 +30,7 @@ def : Rule<GammaCdfSlope, "gammaCdfSlope", ["a", "x", "out"]>;
 def GammaDraw : Library<"gamma_draw", "Scalar seed, Scalar offset, Tensor alpha", "sameAsLast"> { let summary = "Draws of Gamma(alpha, 1); float64."; let forms = ["hidden"]; let samples = "none"; }
 def PoissonDraw : Library<"poisson_draw", "Scalar seed, Scalar offset, Tensor rate", "sameAsLast"> { let summary = "Poisson draws; float64."; let forms = ["hidden"]; let samples = "none"; }
 def BinomialDraw : Library<"binomial_draw", "Scalar seed, Scalar offset, Tensor count, Tensor prob", "sameAsLast"> { let summary = "Binomial draws; float64."; let forms = ["hidden"]; let samples = "none"; }
-def ChoiceDraw : Library<"choice_draw", "Scalar seed, Scalar offset, Tensor weights, int n", "choiceDraw"> { let summary = "n indices for each row of float64 weights, with replacement."; let forms = ["hidden"]; let samples = "none"; }
-foreach o = [GammaDraw, PoissonDraw, BinomialDraw, ChoiceDraw] in def : NotDifferentiable<o>;
+foreach o = [GammaDraw, PoissonDraw, BinomialDraw] in def : NotDifferentiable<o>;
 // Implicit reparameterisation (Figurnov et al. 2018): a draw x of Gamma(a) keeps its quantile, so dx/da = -F_a / F_x.
 def GammaSample : Pointwise<"gamma_sample", "Promote", "Tensor alpha, Tensor draw"> { let summary = "`draw`, which depends on `alpha` as the quantile of Gamma(alpha, 1) does."; let body = [(identity $draw)]; let forms = ["hidden"]; let samples = "none"; }
 def : Derivative<GammaSample, [(neg (mul $g, (gamma_cdf_slope $alpha, $out))), (none)]>;
@@ -40,11 +39,6 @@ def GammaSlope : Composite<"gamma_cdf_slope", "Tensor a, Tensor x"> { let summar
 def StandardGamma : Composite<"standard_gamma", "Tensor input, generator? generator=None"> { let python = "_standard_gamma"; let summary = "Draws of Gamma(input, 1), differentiable in `input`."; let forms = ["function"]; let samples = "none"; }
 def PoissonRandom : Composite<"poisson", "Tensor input, generator? generator=None"> { let summary = "Poisson draws with rates `input`."; let forms = ["function"]; let samples = "none"; }
 def BinomialRandom : Composite<"binomial", "Tensor count, Tensor prob, generator? generator=None"> { let summary = "Numbers of successes in `count` trials of probability `prob`."; let forms = ["function"]; let samples = "none"; }
-def Multinomial : Composite<"multinomial", "Tensor input, int num_samples, bool replacement=False, *, generator? generator=None"> { let summary = "Indices drawn from each row of weights, with or without replacement."; let samples = "none"; }
-def NormalTensors : Composite<"normal_tensors", "Tensor mean, Tensor std, *, generator? generator=None"> { let python = "normal"; let summary = "Normal draws, elementwise."; let forms = ["function"]; let samples = "none"; }
-def NormalMean : Composite<"normal_mean", "Tensor mean, float std=1.0, *, generator? generator=None"> { let python = "normal"; let summary = "Normal draws around each element of `mean`."; let forms = ["function"]; let samples = "none"; }
-def NormalStd : Composite<"normal_std", "float mean, Tensor std, *, generator? generator=None"> { let python = "normal"; let summary = "Normal draws with each deviation of `std`."; let forms = ["function"]; let samples = "none"; }
-def NormalSize : Composite<"normal_size", "float mean, float std, int[] size, *, generator? generator=None, dtype? dtype=None"> { let python = "normal"; let summary = "Normal draws of a shape."; let forms = ["function"]; let samples = "none"; }
 
 // Matrices in the last two dims, float32 or float64.
 def CholeskyPlain : Library<"cholesky_plain", "Tensor input", "cholesky"> { let summary = "The lower triangular L with L L^T = input; an error where there is none."; let forms = ["hidden"]; let samples = "none"; }

@@ -90,12 +90,6 @@ void sameAsLast(const OpFacts&, Metas operands, Attrs, std::span<TensorMeta> res
   set(results[0], operands.back().shape, operands.back().dtype);
 }
 
-void choiceDraw(const OpFacts&, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
-  Dims shape = operands.back().shape;
-  shape[shape.size() - 1] = AttrReader(attrs).integer();
-  set(results[0], std::move(shape), DType::Int64);
-}
-
 void cholesky(const OpFacts& op, Metas operands, Attrs, std::span<TensorMeta> results) {
   const Dims& shape = operands[0].shape;
   std::size_t r = shape.size();

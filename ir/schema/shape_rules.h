@@ -16,7 +16,6 @@ TANDEM_META_RULE(reduction);  // dims..., keepdim, [dtype]
 TANDEM_META_RULE(creation);   // size, dtype
 TANDEM_META_RULE(sameAsInput);
 TANDEM_META_RULE(sameAsLast);
-TANDEM_META_RULE(choiceDraw);  // weights [..., K] -> [..., n]
 TANDEM_META_RULE(cholesky);
 TANDEM_META_RULE(triangularSolve);
 TANDEM_META_RULE(matmulBatched);  // [..., M, K] x [..., K, N], equal batch dims

@@ -123,29 +123,4 @@ void binomial_draw(const LibraryCall& call) {
   drawElements(call, [&](ElementStream& s, std::int64_t i) { return binomialDraw(s, n[i], p[i]); });
 }
 
-void choice_draw(const LibraryCall& call) {
-  Contiguous weights(call.inputs[0]);
-  const auto* w = weights.as<double>();
-  auto* out = call.outputs[0].as<std::int64_t>();
-  std::int64_t n = AttrReader(call.attrs).integer();
-  std::int64_t size = weights.view().shape.back();
-  std::int64_t rows = n == 0 ? 0 : call.outputs[0].numel() / n;
-  parallelFor(rows, kSerialElements / (size + n) + 1, [&](std::int64_t begin, std::int64_t end) {
-    std::vector<double> sums(static_cast<std::size_t>(size));
-    for (std::int64_t row = begin; row < end; ++row) {
-      double total = 0;
-      std::int64_t last = 0;  // the last index that may be drawn
-      for (std::int64_t k = 0; k < size; ++k) {
-        if (w[row * size + k] > 0) last = k;
-        sums[static_cast<std::size_t>(k)] = total += w[row * size + k];
-      }
-      for (std::int64_t i = row * n; i < (row + 1) * n; ++i) {
-        ElementStream stream(call.scalars[0], call.scalars[1], i);
-        auto at = std::upper_bound(sums.begin(), sums.end(), stream.uniform() * total);
-        out[i] = std::min<std::int64_t>(at - sums.begin(), last);
-      }
-    }
-  });
-}
-
 }  // namespace tandem::lib
