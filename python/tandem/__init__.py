@@ -126,7 +126,6 @@ from tandem import (  # noqa: E402
 )
 from tandem._as_torch import install_as_torch  # noqa: E402
 from tandem._compile import compile, lazy  # noqa: A004, E402
-from tandem.cuda import OutOfMemoryError  # noqa: E402
 from tandem.func import vmap  # noqa: E402
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tandem._C import OutOfMemoryError
 from tandem._no_device import (
     Block,
     NoDevice,
@@ -73,10 +74,6 @@ max_memory_reserved = memory_reserved
 memory_cached = memory_reserved
 reset_max_memory_allocated = reset_peak_memory_stats
 seed = seed_all
-
-
-class OutOfMemoryError(RuntimeError):
-    """Device memory is exhausted; never raised by this build."""
 
 
 class Stream(NoDevice):
