@@ -1,6 +1,6 @@
 // The Hurwitz zeta function, the incomplete Gamma functions, and derivatives of the latter in their parameter.
 //
-// P(a, x) is summed as a power series for x < a + 1 and as 1 - Q(a, x) by a continued fraction beyond (Abramowitz and
+// P(a, x) is summed as a power series for x below about a + 1 and as 1 - Q(a, x) by a continued fraction beyond (Abramowitz and
 // Stegun 6.5.29, 6.5.31; Lentz's method). Derivatives in `a` of any order come from the same two sums over truncated
 // Taylor polynomials in a step of `a`.
 #include <algorithm>
@@ -20,7 +20,7 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 constexpr int kMostTerms = 1 << 20;
 
-/// Euler-Maclaurin summation from the first q + k above 10.
+/// Euler-Maclaurin summation from the first q + k above 10 + s.
 double zeta(double s, double q) {
   if (s == 1) return kInf;
   if (!(s > 1)) return kNan;
@@ -29,7 +29,12 @@ double zeta(double s, double q) {
     if (s != std::floor(s)) return kNan;  // powers of negative numbers
   }
   double sum = 0;
-  for (int k = 0; q < 10 && k < kMostTerms; ++k, q += 1) sum += std::pow(q, -s);
+  const double far = 10 + s;
+  for (int k = 0; q < far && k < kMostTerms; ++k, q += 1) {
+    double term = std::pow(q, -s);
+    sum += term;
+    if (q > 0 && term < kEpsilon * kEpsilon * std::abs(sum)) return sum;
+  }
   if (q == kInf) return sum;
   double power = std::pow(q, -s);
   sum += power * (q / (s - 1) + 0.5);
@@ -152,7 +157,7 @@ Jet upperFraction(double a, double x, int order) {
   }
   return h;
 }
-bool inTail(double a, double x) { return x > a + 1; }
+bool inTail(double a, double x) { return a < 1 ? x > 0.75 : x > a + 1; }
 
 double incompleteGamma(double a, double x, bool upper) {
   if (!(a >= 0) || !(x >= 0) || (a == 0 && x == 0) || (a == kInf && x == kInf)) return kNan;

@@ -17,7 +17,13 @@ EULER = 0.57721566490153286060
 
 
 class lazy_property(functools.cached_property):
-    """A parameter in its other form (probabilities or logits), computed when it is first asked for."""
+    """A parameter in its other form (probabilities or logits), computed when it is first asked for, with history."""
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        if instance is None:
+            return self
+        with tandem.enable_grad():
+            return super().__get__(instance, owner)
 
 
 def common_shape(*shapes: Sequence[int]) -> Size:
