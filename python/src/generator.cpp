@@ -71,7 +71,9 @@ PyObject* manualSeed(PyObject* self, PyObject* seed) {
     return Py_NewRef(self);
   });
 }
-PyObject* initialSeed(PyObject* self, PyObject*) { return PyLong_FromLongLong(stateOf(self).seed()); }
+PyObject* initialSeed(PyObject* self, PyObject*) {
+  return PyLong_FromUnsignedLongLong(static_cast<std::uint64_t>(stateOf(self).seed()));
+}
 PyObject* seedRandomly(PyObject* self, PyObject*) {
   std::int64_t value = 0;
   if (getrandom(&value, sizeof value, 0) != static_cast<ssize_t>(sizeof value)) {
@@ -82,9 +84,22 @@ PyObject* seedRandomly(PyObject* self, PyObject*) {
   return PyLong_FromLongLong(value);
 }
 
+/// The state counts what was drawn: what is recorded is drawn first. A traced function has no state of its own.
+void settleState(PyObject* self) {
+  lazy::Session* session = lazy::activeSession();
+  if (session == nullptr || &stateOf(self) != &defaultGenerator()) return;
+  if (session->tracing()) {
+    fail<DataReadError>(userLineOutside(),
+                        ": the state of the default generator is read or set while a function is traced; do it outside "
+                        "the function, seed with manual_seed inside it, or use a Generator of its own");
+  }
+  session->flush();
+}
+
 // The state as 16 bytes: seed and offset.
 PyObject* getState(PyObject* self, PyObject*) {
   return guarded([&] {
+    settleState(self);
     Tensor t = makeEmpty(Dims{16}, DType::UInt8);
     std::int64_t words[2] = {stateOf(self).seed(), stateOf(self).offset()};
     std::memcpy(t.data(), words, sizeof words);
@@ -99,11 +114,21 @@ PyObject* setState(PyObject* self, PyObject* state) {
       fail("the state of a generator is a contiguous uint8 tensor of 16 elements, not ", dtypeName(t.dtype()), " ",
            shapeText(t.shape()));
     }
+    settleState(self);
     std::int64_t words[2];
     std::memcpy(words, t.data(), sizeof words);
     stateOf(self).manualSeed(words[0]);
     stateOf(self).setOffset(words[1]);
     return Py_NewRef(self);
+  });
+}
+PyObject* cloneState(PyObject* self, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    settleState(self);
+    PyObject* copy = checked(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(generatorType)));
+    objectOf(copy)->own.manualSeed(stateOf(self).seed());
+    objectOf(copy)->own.setOffset(stateOf(self).offset());
+    return copy;
   });
 }
 PyObject* device(PyObject*, void*) { return Py_NewRef(cpuDevice()); }
@@ -113,6 +138,7 @@ PyMethodDef methods[] = {
     {"initial_seed", initialSeed, METH_NOARGS, "The seed of the stream."},
     {"seed", seedRandomly, METH_NOARGS, "Seeds from the operating system; returns the seed."},
     {"get_state", getState, METH_NOARGS, "The state, for `set_state`."},
+    {"clone_state", cloneState, METH_NOARGS, "Another generator in the same state."},
     {"set_state", setState, METH_O, "Goes on from a state of `get_state`."},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -76,7 +76,7 @@ def typename(obj: Any) -> str:
     return kind.__qualname__ if module in ("", "builtins", "__builtin__") else f"{module}.{kind.__qualname__}"
 
 
-_settings = {"deterministic": False, "warn_only": False, "matmul_precision": "highest"}
+_settings = {"deterministic": False, "warn_only": False, "matmul_precision": "highest", "warn_always": False}
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
@@ -92,6 +92,44 @@ def are_deterministic_algorithms_enabled() -> bool:
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
     """The `warn_only` that `use_deterministic_algorithms` was last given."""
     return bool(_settings["warn_only"])
+
+
+def set_deterministic_debug_mode(debug_mode: int | str) -> None:
+    """Remembered only, as `use_deterministic_algorithms`: 0 or "default", 1 or "warn", 2 or "error"."""
+    modes = ("default", "warn", "error")
+    if debug_mode not in (0, 1, 2, *modes):
+        raise RuntimeError(
+            f"invalid value of debug_mode, expected `default`, `warn`, `error`, 0, 1 or 2, but got {debug_mode!r}"
+        )
+    level = modes.index(debug_mode) if isinstance(debug_mode, str) else int(debug_mode)
+    use_deterministic_algorithms(level > 0, warn_only=level == 1)
+
+
+def get_deterministic_debug_mode() -> int:
+    """0, 1 or 2, as `set_deterministic_debug_mode` takes."""
+    if not _settings["deterministic"]:
+        return 0
+    return 1 if _settings["warn_only"] else 2
+
+
+def set_flush_denormal(mode: bool) -> bool:
+    """Whether subnormal numbers are flushed to zero as `mode` says: they never are, so True for False alone."""
+    return not mode
+
+
+def set_warn_always(b: bool, /) -> None:
+    """Remembered only: warnings are repeated as Python's filters say."""
+    _settings["warn_always"] = b
+
+
+def is_warn_always_enabled() -> bool:
+    """What `set_warn_always` was last given."""
+    return bool(_settings["warn_always"])
+
+
+def compiled_with_cxx11_abi() -> bool:
+    """True: the C++ library has the ABI of C++11."""
+    return True
 
 
 def set_float32_matmul_precision(precision: str) -> None:

@@ -30,7 +30,6 @@ INSTEAD = {
     "nn.DataParallel": "the module itself: this build computes on one device",
     "nn.parallel": "the module itself: this build computes on one device",
     "nn.SyncBatchNorm": "nn.BatchNorm2d: this build computes on one device",
-    "utils.data.distributed": "the samplers of utils.data: this build computes in one process",
     "distributed": "one process: this build has no collective operations",
     "nn.quantized": "modules in float16 or bfloat16",
     "complex64": "two real tensors, or a last dim of size 2",

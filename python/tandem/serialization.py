@@ -102,7 +102,7 @@ class _Writer:
         if isinstance(value, np.ndarray):
             return {"array": self.encode(tandem.from_numpy(np.ascontiguousarray(value)), path)}
         if isinstance(value, tuple) and hasattr(value, "_fields"):
-            raise TypeError(f"save: {path}: a named tuple cannot be saved; make it a tuple or a dict")
+            raise TypeError(f"save: {path or 'the object'}: a named tuple cannot be saved; make it a tuple or a dict")
         if isinstance(value, (list, tuple, set)):
             kind = "list" if isinstance(value, list) else "tuple" if isinstance(value, tuple) else "set"
             items = [self.encode(item, f"{path}.{i}" if path else str(i)) for i, item in enumerate(value)]

@@ -87,6 +87,52 @@ def test_fork_rng_leaves_the_stream_alone():
     assert not tandem.equal(tandem.get_rng_state(), state)
 
 
+def test_the_state_of_the_generator_in_recorded_code():
+    def body():
+        first = tandem.rand(2)
+        state = tandem.get_rng_state()
+        second = tandem.rand(2)
+        tandem.set_rng_state(state)
+        again = tandem.rand(2)
+        with tandem.random.fork_rng():
+            tandem.manual_seed(5)
+            inside = tandem.rand(2)
+        return [first, second, again, inside, tandem.rand(2)]
+
+    tandem.manual_seed(0)
+    expected = body()
+    tandem.manual_seed(0)
+    with tandem.lazy():
+        lazy = body()
+    for a, b in zip(expected, lazy, strict=True):
+        assert tandem.equal(a, b)
+    assert tandem.equal(expected[1], expected[2])
+    with pytest.raises(tandem.DataReadError, match="state of the default generator is read or set while"):
+        tandem.compile(body)()
+
+
+def test_generators_are_copied_with_their_state():
+    g = tandem.Generator().manual_seed(-1)
+    assert g.initial_seed() == 2**64 - 1
+    tandem.rand(2, generator=g)
+    copy = g.clone_state()
+    assert copy is not g and tandem.equal(tandem.rand(2, generator=g), tandem.rand(2, generator=copy))
+
+
+def test_settings_are_remembered():
+    for mode, level in (("warn", 1), (2, 2), ("default", 0)):
+        tandem.set_deterministic_debug_mode(mode)
+        assert tandem.get_deterministic_debug_mode() == level
+    with pytest.raises(RuntimeError, match="invalid value of debug_mode"):
+        tandem.set_deterministic_debug_mode("loud")
+    assert tandem.set_flush_denormal(False) and not tandem.set_flush_denormal(True)
+    tandem.set_warn_always(True)
+    assert tandem.is_warn_always_enabled()
+    tandem.set_warn_always(False)
+    assert not tandem.backends.mkl.is_available() and not tandem.backends.openmp.is_available()
+    assert not tandem.backends.mps.is_macos_or_newer(13, 0) and tandem.backends.cuda.flash_sdp_enabled()
+
+
 def test_options_of_save_and_load():
     file = io.BytesIO()
     tandem.save({"w": tandem.ones(2), "p": tandem.nn.Parameter(tandem.zeros(1))}, file, pickle_protocol=4)

@@ -1,5 +1,6 @@
 """Schedules that test_optim.py does not reach: cycles, going on, averages of models, warnings and errors."""
 
+import io
 import math
 import warnings
 
@@ -64,8 +65,11 @@ def test_a_saved_schedule_goes_on(name):
     rates(first, schedule, 4)
     second = made(lr=7.0)
     again = SCHEDULES[name](second)
-    second.load_state_dict(first.state_dict())
-    again.load_state_dict(schedule.state_dict())
+    file = io.BytesIO()
+    tandem.save([first.state_dict(), schedule.state_dict()], file)
+    file.seek(0)
+    for part, state in zip((second, again), tandem.load(file), strict=True):
+        part.load_state_dict(state)
     np.testing.assert_allclose(rates(second, again, 6), expected[4:], rtol=1e-12)
 
 

@@ -5,5 +5,7 @@ This build computes on CPUs. Flags that steer other devices can be set and read;
 
 from tandem.backends import cuda as cuda
 from tandem.backends import cudnn as cudnn
+from tandem.backends import mkl as mkl
 from tandem.backends import mkldnn as mkldnn
 from tandem.backends import mps as mps
+from tandem.backends import openmp as openmp

@@ -14,6 +14,33 @@ class _MatMulFlags:
 matmul = _MatMulFlags()
 
 
+def flash_sdp_enabled() -> bool:
+    """True: no way to compute attention is ruled out."""
+    return True
+
+
+def mem_efficient_sdp_enabled() -> bool:
+    """True: no way to compute attention is ruled out."""
+    return True
+
+
+def math_sdp_enabled() -> bool:
+    """True: no way to compute attention is ruled out."""
+    return True
+
+
+def enable_flash_sdp(enabled: bool) -> None:
+    """Does nothing: it chooses among kernels for GPUs."""
+
+
+def enable_mem_efficient_sdp(enabled: bool) -> None:
+    """Does nothing: it chooses among kernels for GPUs."""
+
+
+def enable_math_sdp(enabled: bool) -> None:
+    """Does nothing: it chooses among kernels for GPUs."""
+
+
 def is_built() -> bool:
     """False: this build has no GPU."""
     return False

@@ -11,3 +11,8 @@ def is_available() -> bool:
 def is_built() -> bool:
     """False."""
     return False
+
+
+def is_macos_or_newer(major: int, minor: int) -> bool:
+    """False: this build has no Metal."""
+    return False

@@ -133,6 +133,11 @@ class MultiStepLR(LRScheduler):
         passed = bisect.bisect_right(sorted(self.milestones.elements()), self.last_epoch)
         return [base * self.gamma**passed for base in self.base_lrs]
 
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take back what `state_dict` gave."""
+        super().load_state_dict(state_dict)
+        self.milestones = Counter(self.milestones)  # files hold plain dicts
+
 
 class ConstantLR(LRScheduler):
     """The rate times `factor` for the first `total_iters` steps."""
