@@ -45,9 +45,8 @@ struct StepGrads {
 
 StepGrads lstmGrads(const Step& s, const Tensor& dOutput, const Tensor& dNext) {
   std::int64_t width = s.cell.size(1);
-  auto sum = [&](std::int64_t k) {
-    return ops::add(ops::gateBlock(s.gates, k, width), ops::gateBlock(s.product, k, width));
-  };
+  Tensor sums = ops::add(s.gates, s.product);
+  auto sum = [&](std::int64_t k) { return ops::gateBlock(sums, k, width); };
   Tensor in = ops::sigmoid(sum(0));
   Tensor forget = ops::sigmoid(sum(1));
   Tensor fresh = ops::tanh(sum(2));
@@ -63,9 +62,8 @@ StepGrads lstmGrads(const Step& s, const Tensor& dOutput, const Tensor& dNext) {
 
 StepGrads gruGrads(const Step& s, const Tensor& dOutput) {
   std::int64_t width = s.hidden.size(1);
-  auto sum = [&](std::int64_t k) {
-    return ops::add(ops::gateBlock(s.gates, k, width), ops::gateBlock(s.product, k, width));
-  };
+  Tensor sums = ops::add(s.gates, s.product);
+  auto sum = [&](std::int64_t k) { return ops::gateBlock(sums, k, width); };
   Tensor reset = ops::sigmoid(sum(0));
   Tensor update = ops::sigmoid(sum(1));
   Tensor product = ops::gateBlock(s.product, 2, width);
@@ -142,7 +140,7 @@ void recurrentSequence(RuleContext& c) {
     StepGrads d;
     {
       std::optional<FusedScope> fused;
-      if (!projects) fused.emplace(s.product);
+      if (!projects) fused.emplace(s.output);
       DimsRef shape = s.output.shape();
       Tensor dOutput;
       if (projects) {
@@ -150,7 +148,7 @@ void recurrentSequence(RuleContext& c) {
         dStates[t] = plusCarried(at(c.grad(0), t), dHidden.carried(), narrow);
         if (!dStates[t].defined()) dStates[t] = ops::zeros(narrow, s.product.dtype());
         dOutput = plus(ops::matmul(dStates[t], c.input(5)), at(c.grad(3), t));
-        fused.emplace(s.product);
+        fused.emplace(s.output);
       } else {
         dOutput = plusCarried(at(c.grad(0), t), dHidden.carried(), shape);
         if (!dOutput.defined()) dOutput = ops::zeros(shape, s.product.dtype());

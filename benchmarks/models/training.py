@@ -10,6 +10,7 @@ ROWS = {
     "mlp_32": ("MLP 64-128-128-128-1, SGD, batch 32", "us"),
     "mlp_1024": ("the same, batch 1024", "us"),
     "cnn": ("CNN of 2 convolutions and 2 linear layers, Adam, batch 64", "ms"),
+    "lstm": ("LSTM of 2 layers of 256, SGD, batch 32, length 100", "ms"),
     "pinn": ("u'' = -sin, 4×64 tanh, 1024 points, Adam (third order)", "ms"),
 }
 MLP = (64, 128, 128, 128, 1)
@@ -64,7 +65,11 @@ def torch_like(T):
         adam = T.optim.Adam(model.parameters(), lr=1e-3)
         step = fit(model, adam, lambda forward: F.cross_entropy(forward(images), labels), mode)
         yield "cnn", mode, seconds_per_call(step, budget=1.0)
-        if mode == "eager" or whole_steps:  # PyTorch's compiler refuses to be differentiated twice
+        if mode == "eager" or whole_steps:  # PyTorch leaves LSTMs and second derivatives uncompiled
+            lstm, sequences = nn.LSTM(256, 256, num_layers=2), T.randn(100, 32, 256)
+            sgd = T.optim.SGD(lstm.parameters(), lr=0.01)
+            step = fit(lstm, sgd, lambda forward, x=sequences: forward(x)[0].square().mean(), mode)
+            yield "lstm", mode, seconds_per_call(step, budget=2.0)
             model = tanh_network(PINN)
             adam = T.optim.Adam(model.parameters(), lr=1e-3)
             yield "pinn", mode, seconds_per_call(fit(model, adam, residual, mode), budget=1.0)

@@ -74,12 +74,13 @@ struct Cell {
 
 Cell runCell(Recurrence kind, const Tensor& gates, Tensor product, const Tensor& bias, const Tensor& hidden,
              const Tensor& cell) {
-  FusedScope fused(product);
+  FusedScope fused(hidden);
   if (bias.defined()) product = add(product, bias);
-  if (kind == Recurrence::Tanh) return {product, tanh(add(gates, product)), {}};
-  if (kind == Recurrence::Relu) return {product, relu(add(gates, product)), {}};
+  Tensor sums = add(gates, product);
+  if (kind == Recurrence::Tanh) return {product, tanh(sums), {}};
+  if (kind == Recurrence::Relu) return {product, relu(sums), {}};
   std::int64_t width = gates.size(1) / gateCount(kind);
-  auto sum = [&](std::int64_t k) { return add(gateBlock(gates, k, width), gateBlock(product, k, width)); };
+  auto sum = [&](std::int64_t k) { return gateBlock(sums, k, width); };
   if (kind == Recurrence::Gru) {
     Tensor reset = sigmoid(sum(0));
     Tensor update = sigmoid(sum(1));

@@ -13,7 +13,7 @@ namespace {
 // Multiply-adds of one tile: at least some 20 us, long beside handing it over; at most so many that packing its
 // operands costs little beside it; between the two, an eighth of the whole.
 constexpr std::int64_t kMinTileWork = std::int64_t{1} << 20;
-constexpr std::int64_t kMaxTileWork = std::int64_t{8} << 20;
+constexpr std::int64_t kMaxTileWork = std::int64_t{32} << 20;
 // Sides of tiles are multiples of these: whole register tiles.
 constexpr std::int64_t kRowStep = 48;
 constexpr std::int64_t kColumnStep = 64;

@@ -305,3 +305,15 @@ def test_module_submodules_and_compile():
     assert repr(nn.ModuleList([nn.ReLU(), nn.ReLU(), nn.Tanh()])) == (
         "ModuleList(\n  (0-1): 2 x ReLU()\n  (2): Tanh()\n)"
     )
+
+
+def test_data_parallel_calls_its_module():
+    layer = nn.Linear(2, 3)
+    x = tandem.randn(4, 2)
+    assert_same_bits(nn.DataParallel(layer)(x).detach(), layer(x).detach())
+    assert_same_bits(nn.parallel.data_parallel(layer, x).detach(), layer(x).detach())
+
+
+def test_older_names_of_initial_values_warn():
+    with pytest.warns(FutureWarning, match="in favor of `nn.init.constant_`"):
+        assert nn.init.constant(tandem.zeros(2), 3.0).tolist() == [3.0, 3.0]

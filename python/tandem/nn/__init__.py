@@ -5,6 +5,7 @@
 
 from tandem.nn import functional as functional
 from tandem.nn import init as init
+from tandem.nn import parallel as parallel
 from tandem.nn import utils as utils
 from tandem.nn.activation import *  # noqa: F403
 from tandem.nn.adaptive import *  # noqa: F403
@@ -18,6 +19,7 @@ from tandem.nn.linear import *  # noqa: F403
 from tandem.nn.loss import *  # noqa: F403
 from tandem.nn.module import Module as Module
 from tandem.nn.normalization import *  # noqa: F403
+from tandem.nn.parallel import DataParallel as DataParallel
 from tandem.nn.parameter import Buffer as Buffer
 from tandem.nn.parameter import Parameter as Parameter
 from tandem.nn.parameter import UninitializedBuffer as UninitializedBuffer

@@ -268,3 +268,29 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
         order = tandem.randperm(rows)
         tensor[order[:zeros], column] = 0.0
     return tensor
+
+
+def _older(name: str) -> Callable[..., Tensor]:
+    """A function under its older name, without the underscore at its end."""
+    fill = globals()[name + "_"]
+
+    def deprecated(*args: Any, **kwargs: Any) -> Tensor:
+        warnings.warn(f"`nn.init.{name}` is now deprecated in favor of `nn.init.{name}_`.", FutureWarning, stacklevel=2)
+        return fill(*args, **kwargs)
+
+    deprecated.__name__ = deprecated.__qualname__ = name
+    deprecated.__doc__ = f"The older name of `{name}_`."
+    return deprecated
+
+
+uniform = _older("uniform")
+normal = _older("normal")
+constant = _older("constant")
+eye = _older("eye")
+dirac = _older("dirac")
+xavier_uniform = _older("xavier_uniform")
+xavier_normal = _older("xavier_normal")
+kaiming_uniform = _older("kaiming_uniform")
+kaiming_normal = _older("kaiming_normal")
+orthogonal = _older("orthogonal")
+sparse = _older("sparse")
