@@ -250,8 +250,13 @@ void removeNodeHook(Node& node, std::uint64_t id) {
 void removeHook(const Tensor& t, std::uint64_t id) {
   AutogradMeta* m = metaOf(t);
   if (m == nullptr) return;
+  // A hook may own the end of the graph, whose destructor takes the lock: it goes after the lock does.
+  HookList<TensorHook> hooks;
+  HookList<LeafHook> after;
   {
     std::scoped_lock guard(m->lock);
+    hooks = m->hooks;
+    after = m->afterAccumulate;
     if (dropHook(m->hooks, id) || dropHook(m->afterAccumulate, id)) return;
   }
   if (m->gradFn) removeNodeHook(*m->gradFn, id);

@@ -1,6 +1,7 @@
 #include "autograd/engine.h"
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <unordered_map>
 #include <unordered_set>
@@ -74,10 +75,33 @@ struct Visit {
 
 class Run {
  public:
-  explicit Run(const EngineRun& run) : run_(run) {
+  explicit Run(const EngineRun& run) : run_(run), outer_(std::exchange(innermost, this)) {
     for (std::size_t i = 0; i < run.captures.size(); ++i) captures_[run.captures[i].node.get()].push_back(i);
     captured_.resize(run.captures.size());
     if (!run.captures.empty()) findNeeded();
+  }
+
+  ~Run() { innermost = outer_; }
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
+  static thread_local Run* innermost;
+  [[nodiscard]] std::uint64_t number() const { return number_; }
+  /// Looked for when first asked.
+  bool reaches(const Node* node) {
+    if (!run_.captures.empty()) return needed_.contains(node);
+    if (reached_.empty()) {
+      std::vector<const Node*> open;
+      for (const Edge& e : run_.roots)
+        if (e && reached_.insert(e.node.get()).second) open.push_back(e.node.get());
+      while (!open.empty()) {
+        const Node* at = open.back();
+        open.pop_back();
+        for (const Edge& e : at->edges())
+          if (e && reached_.insert(e.node.get()).second) open.push_back(e.node.get());
+      }
+    }
+    return reached_.contains(node);
   }
 
   std::vector<Tensor> go() {
@@ -131,6 +155,10 @@ class Run {
   void findNeeded();
 
   const EngineRun& run_;
+  Run* outer_;
+  std::uint64_t number_ = ++numRuns;
+  static inline std::atomic<std::uint64_t> numRuns{0};
+  std::unordered_set<const Node*> reached_;
   NodeTable table_;
   std::vector<Visit> visits_;
   std::vector<Entry> heap_;
@@ -138,6 +166,8 @@ class Run {
   std::unordered_set<const Node*> needed_;  // lead to a capture
   std::vector<Tensor> captured_;
 };
+
+thread_local Run* Run::innermost = nullptr;
 
 void Run::findNeeded() {
   std::vector<Node*> order;
@@ -278,6 +308,14 @@ std::mutex& accumulateMutex(const TensorImpl* t) {
 }
 
 }  // namespace
+
+std::uint64_t currentRun() { return Run::innermost != nullptr ? Run::innermost->number() : 0; }
+
+std::vector<bool> reachedByCurrentRun(std::span<const Node* const> nodes) {
+  std::vector<bool> reached;
+  for (const Node* node : nodes) reached.push_back(Run::innermost != nullptr && Run::innermost->reaches(node));
+  return reached;
+}
 
 void failInsideTransform() {
   fail("backward() called inside a functorch transform. This is not supported, please use functorch.grad or "

@@ -30,6 +30,10 @@ std::vector<Tensor> runEngine(const EngineRun& run);
 /// `g` summed over what was broadcast and converted, to the shape and dtype of `meta`; `at` names who made it.
 Tensor conform(const Tensor& g, const ResultMeta& meta, const Node& from, std::size_t at);
 
+/// The number of the backward that runs on this thread (the innermost; 0: none), and which of the nodes it runs.
+std::uint64_t currentRun();
+std::vector<bool> reachedByCurrentRun(std::span<const Node* const> nodes);
+
 /// What `backward` says inside vmap.
 [[noreturn]] void failInsideTransform();
 

@@ -74,13 +74,22 @@ void FunctionNode::attach(std::span<Tensor> outputs, std::span<const Tensor> inp
   }
 }
 
+int FunctionNode::inputOf(const Tensor& t) const {
+  if (!t.defined() || !t.requiresGrad()) return -1;
+  Edge own = gradEdge(t);
+  for (std::size_t i = 0; i < inputEdges_.size(); ++i)
+    if (inputEdges_[i] && inputEdges_[i].node == own.node && inputEdges_[i].result == own.result)
+      return static_cast<int>(i);
+  return -1;
+}
+
 void FunctionNode::saveTensors(std::span<const Tensor> tensors) {
   saved_.clear();
   for (const Tensor& t : tensors) {
     const AutogradMeta* m = t.defined() ? metaOf(t) : nullptr;
     // A result of ours, kept without a cycle.
     bool own = m != nullptr && m->gradFn.get() == this;
-    saved_.push_back(own ? SavedTensor::result(t, m->resultNr) : SavedTensor::operand(t));
+    saved_.push_back(own ? SavedTensor::result(t, m->resultNr) : SavedTensor::operand(t, inputOf(t)));
   }
 }
 

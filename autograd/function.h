@@ -77,6 +77,7 @@ class FunctionNode final : public Node {
  private:
   FunctionNode(FunctionCall call, std::vector<Edge> edges, std::uint64_t sequence);
   void setResults(std::vector<ResultMeta> metas);
+  [[nodiscard]] int inputOf(const Tensor& t) const;
 
   FunctionCall call_;
   std::vector<Edge> inputEdges_;

@@ -25,10 +25,16 @@ class EnableGrad {
   bool before_;
 };
 
-/// Does the history of some tensor end elsewhere than at `points`?
-bool leadsElsewhere(std::span<const Tensor> tensors, std::span<const Tensor> points) {
-  std::unordered_set<const Node*> own;
-  for (const Tensor& p : points) own.insert(gradEdge(p).node.get());
+// A point's node has one attribute: is its transform still at work? What leads to closed points only is constant to
+// everyone outside.
+bool isClosedPoint(const Node& node) {
+  if (node.kind() != Node::Kind::Op) return false;
+  const auto& op = static_cast<const OpNode&>(node);
+  return op.op() == OpCode::alias && !op.attrs().empty() && op.attrs()[0] == 0;
+}
+
+/// Does the history of some tensor end at anything that someone may ask a derivative by?
+bool hasHistory(std::span<const Tensor> tensors) {
   std::unordered_set<const Node*> seen;
   std::vector<const Node*> open;
   // The nodes are kept by the tensors.
@@ -43,7 +49,7 @@ bool leadsElsewhere(std::span<const Tensor> tensors, std::span<const Tensor> poi
     open.pop_back();
     bool ends = true;
     for (const Edge& e : node->edges()) ends &= !visit(e);
-    if (ends && !own.contains(node)) return true;
+    if (ends && !isClosedPoint(*node)) return true;
   }
   return false;
 }
@@ -100,21 +106,30 @@ void zerosWhereUndefined(std::vector<Tensor>& values, std::span<const Tensor> li
     if (!values[i].defined()) values[i] = ops::zeros(like[i].shape(), like[i].dtype());
 }
 
-/// What leaves a transform: with its history, or without where that would only lead to the transform's own points.
-std::vector<Tensor> escape(std::span<const Tensor> values, std::span<const Tensor> points, bool outer) {
+/// What leaves a transform whose points are closed: with its history, or without where that leads nowhere.
+std::vector<Tensor> escape(std::span<const Tensor> values, bool outer) {
   std::vector<Tensor> out;
   for (const Tensor& v : values) {
-    bool keep = !v.defined() || !autograd::requiresGrad(v) || (outer && leadsElsewhere({&v, 1}, points));
+    bool keep = !v.defined() || !autograd::requiresGrad(v) || (outer && hasHistory({&v, 1}));
     out.push_back(keep ? v : detach(v));
   }
   return out;
 }
 
-std::vector<Tensor> enter(std::span<const Tensor> primals, bool outer) {
-  std::vector<Tensor> points;
-  for (const Tensor& x : primals) points.push_back(differentiationPoint(x, outer));
-  return points;
-}
+/// The points of a transform, open for the life of the scope.
+class Points {
+ public:
+  Points(std::span<const Tensor> primals, bool outer) {
+    for (const Tensor& x : primals) tensors.push_back(differentiationPoint(x, outer));
+  }
+  ~Points() { close(); }
+  Points(const Points&) = delete;
+  Points& operator=(const Points&) = delete;
+  void close() {
+    for (const Tensor& t : tensors) closePoint(t);
+  }
+  std::vector<Tensor> tensors;
+};
 
 struct Linear {
   std::vector<Tensor> pulled;  // the cotangents at the points, as functions of `weights`
@@ -139,7 +154,8 @@ Tensor differentiationPoint(const Tensor& x, bool connected) {
   Edge from = connected ? gradEdge(x) : Edge{};
   if (activeRecorder != nullptr) activeRecorder->touch(x);
   Tensor t = detach(x);
-  OpNode* node = OpNode::make(OpCode::alias, {1, 1, 0, 0, 0}, Node::takeSequence());
+  OpNode* node = OpNode::make(OpCode::alias, {1, 1, 0, 0, 1}, Node::takeSequence());
+  node->mutableAttrs()[0] = 1;
   Ref<Node> ref(node);
   node->operands()[0].tensor = true;
   node->mutableEdges()[0] = std::move(from);
@@ -148,53 +164,61 @@ Tensor differentiationPoint(const Tensor& x, bool connected) {
   return t;
 }
 
+void closePoint(const Tensor& point) {
+  // A point that was written in place has moved on; what led to it stays open, which costs history and no more.
+  Ref<Node> node = gradFn(point);
+  if (!node || node->kind() != Node::Kind::Op) return;
+  auto& op = static_cast<OpNode&>(*node);
+  if (op.op() == OpCode::alias && !op.attrs().empty()) op.mutableAttrs()[0] = 0;
+}
+
 std::vector<Tensor> pushForward(std::span<const Tensor> outputs, std::span<const Tensor> points,
                                 std::span<const Tensor> tangents) {
   Linear l = pullbackOf(outputs, points);
+  for (const Tensor& w : l.weights) closePoint(w);
   return along(l.pulled, tangents, l.weights, gradEnabled());
 }
 
 Transformed vjp(const TensorFunction& f, std::span<const Tensor> primals) {
   bool outer = gradEnabled();
-  std::vector<Tensor> points;
+  Points points(primals, outer);
   std::vector<Tensor> outputs;
   {
     EnableGrad on;
-    points = enter(primals, outer);
-    outputs = f(points);
+    outputs = f(points.tensors);
   }
-  bool elsewhere = leadsElsewhere(outputs, points);
-  Transformed result{escape(outputs, points, outer), {}};
-  result.map = [points, outputs, elsewhere](std::span<const Tensor> cotangents) {
+  points.close();
+  bool history = hasHistory(outputs);
+  Transformed result{escape(outputs, outer), {}};
+  result.map = [at = points.tensors, outputs, history](std::span<const Tensor> cotangents) {
     checkWeights("vjp", cotangents, outputs);
-    bool create = gradEnabled() && (elsewhere || anyRequiresGrad(cotangents));
-    std::vector<Tensor> grads = along(outputs, inDTypes(cotangents, outputs), points, create);
-    zerosWhereUndefined(grads, points);
-    return create ? escape(grads, points, true) : grads;
+    bool create = gradEnabled() && (history || anyRequiresGrad(cotangents));
+    std::vector<Tensor> grads = along(outputs, inDTypes(cotangents, outputs), at, create);
+    zerosWhereUndefined(grads, at);
+    return escape(grads, create);
   };
   return result;
 }
 
 Transformed linearize(const TensorFunction& f, std::span<const Tensor> primals) {
   bool outer = gradEnabled();
-  std::vector<Tensor> points;
+  Points points(primals, outer);
   std::vector<Tensor> outputs;
   {
     EnableGrad on;
-    points = enter(primals, outer);
-    outputs = f(points);
+    outputs = f(points.tensors);
   }
-  Linear l = pullbackOf(outputs, points);
-  std::vector<Tensor> own = points;
-  own.insert(own.end(), l.weights.begin(), l.weights.end());
-  bool elsewhere = leadsElsewhere(l.pulled, own);
-  Transformed result{escape(outputs, points, outer), {}};
-  result.map = [points, outputs, l, own, elsewhere](std::span<const Tensor> tangents) {
-    checkWeights("jvp", tangents, points);
-    bool create = gradEnabled() && (elsewhere || anyRequiresGrad(tangents));
-    std::vector<Tensor> moved = along(l.pulled, inDTypes(tangents, points), l.weights, create);
+  Linear l = pullbackOf(outputs, points.tensors);
+  points.close();
+  for (const Tensor& w : l.weights) closePoint(w);
+  bool history = hasHistory(l.pulled);
+  Transformed result{escape(outputs, outer), {}};
+  result.map = [at = points.tensors, outputs, l, history](std::span<const Tensor> tangents) {
+    checkWeights("jvp", tangents, at);
+    bool create = gradEnabled() && (history || anyRequiresGrad(tangents));
+    std::vector<Tensor> moved = along(l.pulled, inDTypes(tangents, at), l.weights, create);
     zerosWhereUndefined(moved, outputs);
-    return create ? escape(moved, own, true) : moved;
+    return escape(moved, create);
   };
   return result;
 }

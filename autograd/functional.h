@@ -37,6 +37,8 @@ Transformed linearize(const TensorFunction& f, std::span<const Tensor> primals);
 /// A fresh tensor equal to `x`, where a derivative by it can stop; what is computed from it passes gradients on to `x`
 /// if `connected` and it requires one.
 Tensor differentiationPoint(const Tensor& x, bool connected);
+/// No one will ask for derivatives by this point any more.
+void closePoint(const Tensor& point);
 /// The tangents of `outputs` when `points` move along `tangents`: one each, undefined where an output does not depend
 /// on any.
 std::vector<Tensor> pushForward(std::span<const Tensor> outputs, std::span<const Tensor> points,

@@ -93,6 +93,7 @@ Edge gradEdge(const Tensor& t) {
 }
 
 SavedTensor SavedTensor::result(const Tensor& t, std::uint32_t nr) {
+  if (Ref<PackedTensor> packed = packSaved(t)) return {std::move(packed), Kind::Result, nr};
   return {makeAlias(t, t.shape(), t.strides(), t.impl()->offset), versionOf(t), Kind::Result, nr};
 }
 
@@ -115,13 +116,14 @@ namespace {
 }  // namespace
 
 Tensor SavedTensor::unpack(Node& owner) const {
-  if (!tensor_.defined()) return {};
-  if (versionOf(tensor_) != version_) failWritten(*this, owner);
-  if (kind_ == Kind::Operand || !gradEnabled()) return tensor_;
+  Tensor kept = packed_ ? packed_->unpack() : tensor_;
+  if (!kept.defined()) return {};
+  if (!packed_ && versionOf(kept) != version_) failWritten(*this, owner);
+  if (kind_ == Kind::Operand || !gradEnabled()) return kept;
   Edge e{Ref<Node>(&owner), index_};
   if (kind_ == Kind::Detached) e = owner.edges()[index_];
-  if (!e) return tensor_;
-  Tensor t = makeAlias(tensor_, tensor_.shape(), tensor_.strides(), tensor_.impl()->offset);
+  if (!e) return kept;
+  Tensor t = makeAlias(kept, kept.shape(), kept.strides(), kept.impl()->offset);
   setHistory(t, std::move(e.node), e.result);
   return t;
 }

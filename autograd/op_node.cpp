@@ -81,7 +81,7 @@ Tensor OpNode::unpack(std::size_t slot) {
 void OpNode::rebindResult(std::uint32_t nr, const Tensor& into) {
   std::scoped_lock guard(lock());
   int k = savedResult(static_cast<int>(nr));
-  if (k < 0 || released_) return;
+  if (k < 0 || released_ || saved_[k].isPacked()) return;
   const Tensor& was = saved_[k].tensor();
   if (was.dtype() == into.dtype() && was.shape() == into.shape()) saved_[k] = SavedTensor::result(into, nr);
 }

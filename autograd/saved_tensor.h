@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "autograd/node.h"
+#include "autograd/saved_hooks.h"
 #include "eager/tensor.h"
 
 namespace tandem {
@@ -18,16 +19,24 @@ class SavedTensor {
   };
 
   SavedTensor() = default;
-  static SavedTensor operand(const Tensor& t) {
+  /// `index`: which operand of the node it is; -1: none of them.
+  static SavedTensor operand(const Tensor& t, int index) {
     if (t.defined() && t.impl()->inference && !inferenceMode())
       fail("Inference tensors cannot be saved for backward. Make a clone of it outside inference mode to use it in "
            "autograd.");
+    if (Ref<PackedTensor> packed = packSaved(t))
+      return {std::move(packed), index < 0 ? Kind::Operand : Kind::Detached, static_cast<std::uint32_t>(index)};
     return {t, versionOf(t), Kind::Operand, 0};
   }
   static SavedTensor result(const Tensor& t, std::uint32_t nr);
   SavedTensor(Tensor t, std::uint32_t version, Kind kind, std::uint32_t index)
       : tensor_(std::move(t)), version_(version), kind_(kind), index_(static_cast<std::uint16_t>(index)) {}
 
+  SavedTensor(Ref<PackedTensor> packed, Kind kind, std::uint32_t index)
+      : packed_(std::move(packed)), kind_(kind), index_(static_cast<std::uint16_t>(index)) {}
+
+  /// A hook packed it: there is no tensor.
+  [[nodiscard]] bool isPacked() const { return static_cast<bool>(packed_); }
   /// The tensor as it was, with its history if grad mode is on. `owner` is the node that keeps it. Error with
   /// PyTorch's text when it was written since.
   [[nodiscard]] Tensor unpack(Node& owner) const;
@@ -40,6 +49,7 @@ class SavedTensor {
   static std::uint32_t versionOf(const Tensor& t) { return t.defined() ? t.impl()->storage->version : 0; }
 
   Tensor tensor_;
+  Ref<PackedTensor> packed_;
   std::uint32_t version_ = 0;
   Kind kind_ = Kind::Operand;
   std::uint16_t index_ = 0;

@@ -141,7 +141,7 @@ void Tape::record(OpCode op, std::span<const Operand> operands, std::span<const 
     if (wanted[i]) node->mutableEdges()[i] = gradEdge(t);
     if (saves(inputs, i)) {
       slot.saved = saved;
-      node->saved()[saved++] = SavedTensor::operand(t);
+      node->saved()[saved++] = SavedTensor::operand(t, static_cast<int>(i));
     }
     if (keepMetas && !wanted[i]) {
       slot.meta = metas;

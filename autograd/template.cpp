@@ -71,6 +71,12 @@ class Extraction {
       reason = strcat("the history of a tensor made outside (", node->name(), ") is used and is no input");
       return false;
     }
+    std::span<const SavedTensor> saved = node->kind() == Node::Kind::Op ? static_cast<OpNode*>(node)->saved()
+                                                                        : static_cast<FunctionNode*>(node)->saved();
+    if (std::any_of(saved.begin(), saved.end(), [](const SavedTensor& s) { return s.isPacked(); })) {
+      reason = strcat("a saved-tensor hook packed what ", node->name(), " saved");
+      return false;
+    }
     if (number_.emplace(node, 0).second) order_.push_back(node);
     return true;
   }

@@ -195,6 +195,9 @@ GeneratorScope::~GeneratorScope() { generatorScope = before_; }
 Generator* scopedGenerator() { return generatorScope; }
 
 std::int64_t learnSize(Tensor& count) {
+  if (count.impl()->batch)
+    fail("vmap: It looks like you're calling an operation whose result has a size that depends on data (nonzero, a "
+         "mask's selection, unique ...). Examples may differ in it; please use tandem.where instead.");
   return activeRecorder != nullptr ? activeRecorder->learnSize(count) : *count.dataAs<std::int64_t>();
 }
 

@@ -1,6 +1,7 @@
 // Composites of neural networks.
 #include <cmath>
 
+#include "eager/batch.h"
 #include "eager/dispatch.h"
 #include "eager/helpers.h"
 #include "eager/ops.h"
@@ -112,7 +113,7 @@ Tensor conv2d_named(const Tensor& x, const Tensor& weight, const Tensor& bias, D
     std::size_t r = shape.size();
     shape[r - 2] += total[0] % 2;
     shape[r - 1] += total[1] % 2;
-    Tensor wide = zeros(shape, x.dtype());
+    Tensor wide = oneEach(zeros(shape, x.dtype()), x);
     assign(narrow(narrow(wide, -2, 0, x.size(-2)), -1, 0, x.size(-1)), x);
     in = wide;
   }

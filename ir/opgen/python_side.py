@@ -107,7 +107,8 @@ def bindings(ops: list[Op]) -> str:
             if not chosen:
                 continue
             rows = "".join(
-                f'{{"{name}", params_{o.name}, call_{o.name}, {str(takes_out(o)).lower()}}}, ' for o in chosen
+                f'{{"{name}", params_{o.name}, call_{o.name}, {str(takes_out(o)).lower()}, Autocast::{o.autocast}}}, '
+                for o in chosen
             )
             out.append(f"static constexpr Signature sigs_{form}_{name}[] = {{{rows}}};\n")
             doc = "\\n\\n".join(docstring(o).replace("\\", "\\\\").replace('"', '\\"') for o in chosen)

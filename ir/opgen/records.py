@@ -78,6 +78,7 @@ class Op:
     saves: list[str] = field(default_factory=list)
     has_derivative: bool = False
     batch: str = ""
+    autocast: str = "None"
 
     def __getattr__(self, key: str):
         try:
@@ -161,6 +162,10 @@ def load(tblgen: str, path: str) -> list[Op]:
         if op.batch or op.kind != "Library":
             raise RecordError(f"{d['!locs'][0]}: `{op.name}` is no library operation or has two batching rules")
         op.batch = d["rule"]
+    for name in data["!instanceof"].get("Autocast", []):
+        for op in ops.values():
+            if op.python in data[name]["names"]:
+                op.autocast = data[name]["policy"]
     for op in ops.values():
         check(op)
     return sorted(ops.values(), key=lambda o: o.name)

@@ -321,7 +321,11 @@ PyObject* callOverloads(std::span<const Signature> overloads, PyObject* self, Py
   return guarded([&]() -> PyObject* {
     ParsedArgs a;
     for (const Signature& s : overloads) {
-      if (Binder(s, self, args, numArgs, keywords).bind(a)) return s.call(a);
+      if (!Binder(s, self, args, numArgs, keywords).bind(a)) continue;
+      if (s.autocast == Autocast::None || !autocastState().enabled) return s.call(a);
+      std::vector<PyRef> owned;
+      castArguments(a, s.autocast, owned);
+      return s.call(a);
     }
     Binder first(overloads[0], self, args, numArgs, keywords);
     if (overloads.size() == 1) {

@@ -22,6 +22,8 @@
 #include <vector>
 
 #include "eager/tensor.h"
+#include "python/src/autocast.h"
+#include "python/src/errors.h"
 
 namespace tandem {
 class Generator;
@@ -68,6 +70,7 @@ struct Signature {
   std::span<const ParamSpec> params;
   PyObject* (*call)(ParsedArgs&);
   bool takesOut = false;  // has the keyword `out`, see ParsedArgs::out and wrap
+  Autocast autocast = Autocast::None;
 };
 
 /// The arguments of one call, in the order of the signature's parameters. Borrows from the caller of the operation, so
@@ -115,6 +118,7 @@ class ParsedArgs {
 
  private:
   friend class Binder;
+  friend void castArguments(ParsedArgs& a, Autocast policy, std::vector<PyRef>& owned);
   const Signature* signature_ = nullptr;
   PyObject* out_ = nullptr;
   std::size_t varargsAt_ = kMaxParams;  // the parameter that took varargs
@@ -122,6 +126,9 @@ class ParsedArgs {
   std::size_t numVarargs_ = 0;
   PyObject* values_[kMaxParams];
 };
+
+/// Replaces tensors among the arguments by what autocast makes of them; `owned` keeps those for the call.
+void castArguments(ParsedArgs& a, Autocast policy, std::vector<PyRef>& owned);
 
 /// Binds and calls the first overload that fits; `self`, if not null, is argument 0.
 PyObject* callOverloads(std::span<const Signature> overloads, PyObject* self, PyObject* const* args, Py_ssize_t numArgs,

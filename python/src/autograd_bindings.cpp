@@ -1,6 +1,9 @@
 #include "python/src/autograd_bindings.h"
 
 #include "autograd/autograd.h"
+#include "autograd/engine.h"
+#include "eager/batch.h"
+#include "eager/ops.h"
 #include "python/src/arg_parser.h"
 #include "python/src/compiled_function.h"
 #include "python/src/function_bindings.h"
@@ -235,7 +238,6 @@ constexpr ParamSpec gradParams[] = {
 constexpr Signature gradSigs[] = {
     {"grad", gradParams, [](ParsedArgs& a) -> PyObject* {
        if (!a.boolean(5, true)) fail<ValueError>("only_inputs argument is deprecated and must be True");
-       if (a.boolean(7)) fail<ValueError>("grad(): is_grads_batched=True is not offered; call grad once a cotangent");
        std::vector<Tensor> outputs = tensorsOf(a.object(0), "outputs");
        std::vector<Tensor> inputs = tensorsOf(a.object(1), "inputs");
        std::vector<Tensor> cotangents = tensorsOf(a.object(2), "gradients");
@@ -249,12 +251,47 @@ constexpr Signature gradSigs[] = {
        }
        options.allowUnused = a.boolean(6) || options.materializeGrads;
        std::vector<Tensor> grads;
+       std::unique_ptr<BatchScope> batch;
+       if (a.boolean(7)) {
+         std::int64_t size = -1;
+         for (Tensor& g : cotangents) {
+           if (!g.defined()) continue;
+           if (g.dim() == 0 || (size >= 0 && g.size(0) != size))
+             fail("If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch "
+                  "dimension, which must be of one size for all, but got shape ",
+                  shapeText(g.shape()));
+           size = g.size(0);
+           if (!batch) batch = std::make_unique<BatchScope>(size, Randomness::Error);
+           g = ops::batch_in(g, 0, batch->axis().id);
+         }
+       }
        {
          WithoutGil released;
          grads = autograd::grad(outputs, inputs, cotangents, options);
        }
+       if (batch)
+         for (Tensor& g : grads)
+           if (g.defined()) g = ops::batch_out(g, 0, batch->axis().id);
        return wrap(grads);
      }}};
+
+/// (number of the backward that runs, which of a list of nodes it reaches).
+PyObject* backwardReaches(PyObject*, PyObject* list) {
+  return guarded([&]() -> PyObject* {
+    PyRef items(checked(PySequence_Fast(list, "expected a sequence of nodes")));
+    std::vector<const Node*> nodes;
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) {
+      PyObject* item = PySequence_Fast_GET_ITEM(items.get(), i);
+      if (Py_TYPE(item) != nodeType) fail<TypeError>("expected a node, but got ", Py_TYPE(item)->tp_name);
+      nodes.push_back(&nodeOf(item));
+    }
+    std::vector<bool> reached = reachedByCurrentRun(nodes);
+    PyRef flags(checked(PyList_New(static_cast<Py_ssize_t>(nodes.size()))));
+    for (std::size_t i = 0; i < nodes.size(); ++i)
+      PyList_SET_ITEM(flags.get(), static_cast<Py_ssize_t>(i), PyBool_FromLong(reached[i] ? 1 : 0));
+    return Py_BuildValue("(KO)", static_cast<unsigned long long>(currentRun()), flags.get());
+  });
+}
 
 PyObject* setAnomaly(PyObject*, PyObject* args) {
   int on, checkNan;
@@ -319,6 +356,7 @@ void initAutograd(PyObject* module) {
       {"_register_hook", onTensor<registerHook>, METH_VARARGS, "The id of a new tensor hook."},
       {"_register_leaf_hook", onTensor<registerLeafHook>, METH_VARARGS, "The id of a new hook after accumulation."},
       {"_remove_hook", removeHook, METH_VARARGS, "Removes the hook of a tensor or node by its id."},
+      {"_backward_reaches", backwardReaches, METH_O, "(number of this backward, which of the nodes it reaches)."},
       {"_set_anomaly", setAnomaly, METH_VARARGS, "Turns anomaly mode on or off."},
       {"_anomaly", anomaly, METH_NOARGS, "(is on, checks NaN)."},
       {nullptr, nullptr, 0, nullptr},

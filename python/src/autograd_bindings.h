@@ -14,5 +14,7 @@ PyObject* nodeObject(Ref<Node> node);
 PyMethodDef backwardMethod();
 
 void initAutograd(PyObject* module);
+/// Adds what autograd.graph.saved_tensors_hooks stands on (saved_hooks_bindings.cpp).
+void initSavedHooks(PyObject* module);
 
 }  // namespace tandem::python

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "autograd/autograd.h"
+#include "python/src/autocast.h"
 #include "python/src/float_proxy.h"
 #include "python/src/py_tensor.h"
 
@@ -119,6 +120,7 @@ void readSignature(PyObject* const* args, Py_ssize_t numArgs, PyObject* keywords
   Reader r{whole, out};
   r.put(static_cast<char>((gradEnabled() ? 1 : 0) | (inferenceMode() ? 2 : 0)));
   r.put(static_cast<char>(defaultDType()));
+  r.put(autocastState().enabled ? static_cast<char>(autocastState().dtype) : '\xff');
   r.putWord(numArgs);
   for (Py_ssize_t i = 0; i < numArgs; ++i) r.read(args[i]);
   if (keywords == nullptr) return;

@@ -60,7 +60,11 @@ PyObject* activeAxesList(PyObject*, PyObject*) {
   return guarded([&]() -> PyObject* {
     PyRef list(checked(PyList_New(0)));
     for (const auto& axis : activeAxes()) {
-      PyRef pair(checked(Py_BuildValue("(LL)", static_cast<long long>(axis->id), static_cast<long long>(axis->size))));
+      const char* mode = axis->randomness == Randomness::Same        ? "same"
+                         : axis->randomness == Randomness::Different ? "different"
+                                                                     : "error";
+      PyRef pair(checked(
+          Py_BuildValue("(LLs)", static_cast<long long>(axis->id), static_cast<long long>(axis->size), mode)));
       checked(PyList_Append(list.get(), pair.get()));
     }
     return list.release();
@@ -126,6 +130,13 @@ PyObject* differentiationPoint(PyObject*, PyObject* tensor) {
   return guarded([&] { return wrap(autograd::differentiationPoint(tensorOf(tensor), gradEnabled())); });
 }
 
+PyObject* closePoint(PyObject*, PyObject* tensor) {
+  return guarded([&]() -> PyObject* {
+    autograd::closePoint(tensorOf(tensor));
+    Py_RETURN_NONE;
+  });
+}
+
 PyObject* pushForward(PyObject*, PyObject* args) {
   PyObject *outputs, *points, *tangents;
   if (PyArg_ParseTuple(args, "OOO", &outputs, &points, &tangents) == 0) return nullptr;
@@ -151,12 +162,13 @@ void initFunc(PyObject* module) {
       {"_batch_in", moveAxis<ops::batch_in>, METH_VARARGS, "(tensor, dim, axis): the dim hidden as the axis."},
       {"_batch_out", moveAxis<ops::batch_out>, METH_VARARGS, "(tensor, dim, axis): the axis shown as a dim."},
       {"_batch_axes", batchAxes, METH_O, "The axes of a tensor, outermost first."},
-      {"_active_axes", activeAxesList, METH_NOARGS, "(axis, size) of every vmap this is called in, outermost first."},
+      {"_active_axes", activeAxesList, METH_NOARGS, "(axis, size, randomness) of every vmap this is called in, outermost first."},
       {"_vjp", transformed<autograd::vjp>, METH_VARARGS, "(f, primals): the outputs, and the pullback."},
       {"_linearize", transformed<autograd::linearize>, METH_VARARGS, "(f, primals): the outputs, and the pushforward."},
       {"_call_linear", callLinear, METH_VARARGS, "(map, tensors): calls a pullback or pushforward."},
       {"_differentiation_point", differentiationPoint, METH_O,
        "A fresh tensor equal to this one, to differentiate by."},
+      {"_close_point", closePoint, METH_O, "No one will differentiate by this point any more."},
       {"_push_forward", pushForward, METH_VARARGS, "(outputs, points, tangents): the tangents of the outputs."},
       {nullptr, nullptr, 0, nullptr},
   };

@@ -6,7 +6,7 @@
 namespace tandem::python {
 
 /// Adds _vmap_enter, _vmap_exit, _batch_in, _batch_out, _batch_axes, _vjp, _linearize, _call_linear,
-/// _differentiation_point, _push_forward.
+/// _differentiation_point, _close_point, _push_forward.
 void initFunc(PyObject* module);
 
 }  // namespace tandem::python

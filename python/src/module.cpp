@@ -1,6 +1,7 @@
 // The extension module tandem._C: its parts in the order they need each other.
 #include <Python.h>
 
+#include "python/src/autocast.h"
 #include "python/src/autograd_bindings.h"
 #include "python/src/bindings.h"
 #include "python/src/convert.h"
@@ -39,6 +40,8 @@ PyMODINIT_FUNC PyInit__C() {
     initTensor(module.get());
     initAutograd(module.get());
     initFunc(module.get());
+    initAutocast(module.get());
+    initSavedHooks(module.get());
     initModuleFunctions(module.get());
     initGenerated(module.get());
     initLazy(module.get());

@@ -3,6 +3,7 @@
 
 #include "eager/dispatch.h"
 #include "eager/ops.h"
+#include "python/src/autocast.h"
 #include "python/src/py_tensor.h"
 
 namespace tandem::python {
@@ -66,6 +67,10 @@ PyObject* power(PyObject* left, PyObject* right, PyObject* modulus) {
 }
 PyObject* matmul(PyObject* left, PyObject* right) {
   if (!isTensor(left) || !isTensor(right)) Py_RETURN_NOTIMPLEMENTED;
+  if (autocastState().enabled) {
+    DType to = autocastState().dtype;
+    return guarded([&] { return wrap(ops::matmul(autocasted(tensorOf(left), to), autocasted(tensorOf(right), to))); });
+  }
   return guarded([&] { return wrap(ops::matmul(tensorOf(left), tensorOf(right))); });
 }
 
@@ -134,6 +139,9 @@ int truth(PyObject* self) {
     const Tensor& t = tensorOf(self);
     if (t.numel() == 0) fail("Boolean value of Tensor with no values is ambiguous");
     if (t.numel() > 1) fail("Boolean value of Tensor with more than one value is ambiguous");
+    if (t.impl()->batch)
+      fail("vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support "
+           "that yet; please use tandem.where instead.");
     Scalar s = itemOf(t);
     return s.isFloat() ? s.d != 0.0 : s.i != 0;
   });

@@ -5,6 +5,7 @@
 #include "autograd/autograd.h"
 #include "eager/dispatch.h"
 #include "eager/helpers.h"
+#include "eager/batch.h"
 #include "eager/ops.h"
 #include "python/src/arg_parser.h"
 #include "python/src/autograd_bindings.h"
@@ -184,20 +185,21 @@ constexpr ParamSpec newFullParams[] = {
 constexpr ParamSpec newTensorParams[] = {kSelf, {"data", P::Any, false, false}, TANDEM_NEW_KEYWORDS};
 #undef TANDEM_NEW_KEYWORDS
 constexpr Signature newEmptySigs[] = {{"new_empty", newSizeParams, [](ParsedArgs& a) -> PyObject* {
-                                         return wrapLeaf(a, ops::empty(a.ints(1), a.dtype(2, a.tensor(0).dtype())),
+                                         return wrapLeaf(a, oneEach(ops::empty(a.ints(1), a.dtype(2, a.tensor(0).dtype())), a.tensor(0)),
                                                          a.boolean(4));
                                        }}};
 constexpr Signature newZerosSigs[] = {{"new_zeros", newSizeParams, [](ParsedArgs& a) -> PyObject* {
-                                         return wrapLeaf(a, ops::zeros(a.ints(1), a.dtype(2, a.tensor(0).dtype())),
+                                         return wrapLeaf(a, oneEach(ops::zeros(a.ints(1), a.dtype(2, a.tensor(0).dtype())), a.tensor(0)),
                                                          a.boolean(4));
                                        }}};
 constexpr Signature newOnesSigs[] = {{"new_ones", newSizeParams, [](ParsedArgs& a) -> PyObject* {
-                                        return wrapLeaf(a, ops::ones(a.ints(1), a.dtype(2, a.tensor(0).dtype())),
+                                        return wrapLeaf(a, oneEach(ops::ones(a.ints(1), a.dtype(2, a.tensor(0).dtype())), a.tensor(0)),
                                                         a.boolean(4));
                                       }}};
 constexpr Signature newFullSigs[] = {
     {"new_full", newFullParams, [](ParsedArgs& a) -> PyObject* {
-       return wrapLeaf(a, ops::full(a.ints(1), a.scalar(2), a.dtype(3, a.tensor(0).dtype())), a.boolean(5));
+       return wrapLeaf(a, oneEach(ops::full(a.ints(1), a.scalar(2), a.dtype(3, a.tensor(0).dtype())), a.tensor(0)),
+                       a.boolean(5));
      }}};
 constexpr Signature newTensorSigs[] = {{"new_tensor", newTensorParams, [](ParsedArgs& a) -> PyObject* {
                                           return wrapLeaf(a, makeTensor(a.object(1), a.dtype(2, a.tensor(0).dtype())),

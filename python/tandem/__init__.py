@@ -114,6 +114,7 @@ def is_storage(obj: _Any) -> _Any:
 from tandem import (  # noqa: E402
     _missing,
     accelerator,
+    amp,
     backends,
     compiler,
     cpu,
@@ -133,6 +134,25 @@ from tandem import (  # noqa: E402
 )
 from tandem._as_torch import install_as_torch  # noqa: E402
 from tandem._compile import compile, lazy  # noqa: A004, E402
+from tandem.amp.autocast_mode import (  # noqa: E402
+    autocast,
+    autocast_decrement_nesting,
+    autocast_increment_nesting,
+    clear_autocast_cache,
+    get_autocast_cpu_dtype,
+    get_autocast_dtype,
+    get_autocast_gpu_dtype,
+    is_autocast_cache_enabled,
+    is_autocast_cpu_enabled,
+    is_autocast_enabled,
+    set_autocast_cache_enabled,
+    set_autocast_dtype,
+    set_autocast_enabled,
+)
+from tandem.autograd import forward_ad as _forward_ad  # noqa: E402
+from tandem.autograd import functional as _functional  # noqa: E402
+from tandem.cuda import OutOfMemoryError  # noqa: E402
+from tandem.cuda import amp as _cuda_amp  # noqa: E402
 from tandem.func import vmap  # noqa: E402
 
 

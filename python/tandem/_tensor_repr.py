@@ -137,6 +137,10 @@ def _body(t: _C.Tensor, indent: int) -> str:
 
 
 def text(t: _C.Tensor) -> str:
+    axes = _C._batch_axes(t)
+    if axes:
+        shown = _C._batch_out(t, 0, axes[-1])
+        return f"BatchedTensor(lvl={len(axes)}, bdim=0, value=\n    {text(shown)}\n)"
     """`tensor([1., 2.])`, with dtype, history and size where they are not obvious."""
     with _Quiet():
         plain = t.detach()

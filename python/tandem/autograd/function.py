@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from tandem import _C
 
@@ -56,7 +56,9 @@ class FunctionCtx:
         return copy
 
     def save_for_forward(self, *tensors: Any) -> None:
-        """Accepted for PyTorch's signature; there is no forward-mode derivative to keep them for."""
+        """Keep tensors (or None) for `jvp`, as `ctx.saved_tensors`, where `save_for_backward` keeps none."""
+        if self._saved is None:
+            self.save_for_backward(*tensors)
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
@@ -122,9 +124,30 @@ class Function:
 
     vjp = backward
 
+    #: Accepted for PyTorch's sake: a Function without `vmap` is mapped as what its forward and backward are made of.
+    generate_vmap_rule = False
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
+        """How `tandem.vmap` maps the operation, where it does otherwise than what forward and backward are made of.
+
+        `info` has `batch_size` and `randomness`; `in_dims` says for each argument where its examples lie (None: they
+        share it). Returns (outputs, out_dims).
+        """
+        raise NotImplementedError("To use autograd.Function with vmap, you must either override the vmap staticmethod.")
+
+    @staticmethod
+    def jvp(ctx: Any, *grad_inputs: Any) -> Any:
+        """Tangents of the outputs from those of the inputs: instead of `backward`, which follows from it."""
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
+        )
+
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run the operation and record it."""
+        if cls.vmap is not Function.vmap and (axes := [x for a in args for x in _C._batch_axes(a)]):
+            return _mapped(cls, max(axes), args)
         ctx = _context_class(cls)()
         inputs = tuple(a if isinstance(a, _C.Tensor) else None for a in args)
         handle = _C._function_begin(cls.__name__ + "Backward", inputs)
@@ -144,12 +167,57 @@ class Function:
         if handle is not None:
             ctx._handle = handle
             backward = cls.backward if cls.backward is not Function.backward else cls.vjp
+            if backward is Function.backward and cls.jvp is not Function.jvp:
+                backward = _transposed(cls.jvp, inputs)
             results = _C._function_end(handle, ctx, backward, outputs, inputs, ctx._saved, ctx._non_differentiable,
                                        ctx._dirty, ctx._materialize)  # fmt: skip
             outputs = tuple(new if isinstance(old, _C.Tensor) else old for old, new in zip(outputs, results))
             ctx._saved = None
             ctx._dirty = ctx._non_differentiable = ()
         return outputs[0] if single else outputs
+
+
+class VmapInfo(NamedTuple):
+    """What `vmap` of a Function is told."""
+
+    batch_size: int
+    randomness: str
+
+
+def _mapped(cls: Any, axis: int, args: tuple[Any, ...]) -> Any:
+    """A call of `cls.vmap` for the innermost axis that an argument has."""
+    in_dims = tuple(0 if axis in _C._batch_axes(a) else None for a in args)
+    plain = [a if d is None else _C._batch_out(a, 0, axis) for a, d in zip(args, in_dims)]
+    size, randomness = next((size, mode) for number, size, mode in _C._active_axes() if number == axis)
+    outputs, out_dims = cls.vmap(VmapInfo(size, randomness), in_dims, *plain)
+    single = not isinstance(outputs, (tuple, list))
+    values = (outputs,) if single else tuple(outputs)
+    dims = out_dims if isinstance(out_dims, (tuple, list)) else (out_dims,) * len(values)
+    hidden = tuple(v if d is None else _C._batch_in(v, d, axis) for v, d in zip(values, dims))
+    return hidden[0] if single else hidden
+
+
+def _transposed(jvp: Any, inputs: tuple[Any, ...]) -> Callable[..., Any]:
+    """The backward of a Function that states its jvp, which is linear in the tangents."""
+    shapes = [None if a is None else (a.shape, a.dtype) for a in inputs]
+    places = [i for i, a in enumerate(inputs) if a is not None and a.is_floating_point()]
+
+    def backward(ctx: Any, *grads: Any) -> Any:
+        def moved(tangents: tuple[Any, ...]) -> tuple[Any, ...]:
+            full = [None] * len(shapes)
+            for place, t in zip(places, tangents):
+                full[place] = t
+            out = jvp(ctx, *full)
+            return out if isinstance(out, tuple) else (out,)
+
+        zeros = [_C.zeros(shapes[i][0], dtype=shapes[i][1]) for i in places]  # type: ignore[index]
+        _, pullback = _C._vjp(moved, zeros)
+        result: list[Any] = [None] * len(shapes)
+        for place, g in zip(places, _C._call_linear(pullback, grads)):
+            result[place] = g
+        return tuple(result)
+
+    return backward
 
 
 @functools.cache

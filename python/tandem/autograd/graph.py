@@ -1,12 +1,24 @@
-"""The graph of derivatives as an object of its own."""
+"""The graph of derivatives as an object of its own: its nodes, hooks on several tensors, and what it keeps."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import contextlib
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from tandem import _C
 
-__all__ = ["GradientEdge", "Node", "get_gradient_edge"]
+__all__ = [
+    "GradientEdge",
+    "Node",
+    "disable_saved_tensors_hooks",
+    "get_gradient_edge",
+    "increment_version",
+    "register_multi_grad_hook",
+    "save_on_cpu",
+    "saved_tensors_hooks",
+]
 
 Node = _C._Node
 
@@ -19,7 +31,135 @@ class GradientEdge(NamedTuple):
 
 
 def get_gradient_edge(tensor: _C.Tensor) -> GradientEdge:
-    """The edge that the gradient of a tensor with a history comes in by."""
-    if tensor.grad_fn is None:
-        raise RuntimeError("It is not possible to get the gradient edge of a Tensor without a grad_fn")
-    return GradientEdge(tensor.grad_fn, tensor.output_nr)
+    """The edge that the gradient of a tensor which requires one comes in by."""
+    if not tensor.requires_grad:
+        raise RuntimeError("It is not possible to get the gradient edge of a Tensor that does not require gradients")
+    return GradientEdge(tensor.grad_fn if tensor.grad_fn is not None else _accumulator(tensor), tensor.output_nr)
+
+
+def _accumulator(leaf: _C.Tensor) -> Any:
+    with _grad_on():
+        return leaf.view_as(leaf).grad_fn.next_functions[0][0]
+
+
+@contextlib.contextmanager
+def _grad_on() -> Iterator[None]:
+    before = _C.is_grad_enabled()
+    _C._set_grad_enabled(True)
+    try:
+        yield
+    finally:
+        _C._set_grad_enabled(before)
+
+
+def increment_version(tensor: _C.Tensor | Sequence[_C.Tensor]) -> None:
+    """Count a write that autograd did not see, so that a backward which needs the old elements complains."""
+    for t in (tensor,) if isinstance(tensor, _C.Tensor) else tensor:
+        window = t.detach()
+        window.copy_(window)
+
+
+class saved_tensors_hooks:
+    """A block in which what operations keep for the backward goes through a pair of functions.
+
+    Args:
+        pack_hook: called with each tensor that is kept (without history); what it returns is kept instead.
+        unpack_hook: called with that when the backward needs the tensor, which it returns.
+
+    >>> import tandem
+    >>> x = tandem.ones(2, requires_grad=True)
+    >>> kept = []
+    >>> with tandem.autograd.graph.saved_tensors_hooks(lambda t: kept.append(t) or len(kept) - 1, lambda i: kept[i]):
+    ...     y = x.exp().sum()
+    >>> y.backward()
+    >>> len(kept), x.grad
+    (1, tensor([2.7183, 2.7183]))
+    """
+
+    def __init__(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]):
+        self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
+
+    def __enter__(self) -> None:
+        _C._push_saved_tensors_hooks(self.pack_hook, self.unpack_hook)
+
+    def __exit__(self, *exc: object) -> None:
+        _C._pop_saved_tensors_hooks()
+
+
+class save_on_cpu(saved_tensors_hooks):
+    """A block in which what operations keep for the backward is kept in CPU memory: where it is already.
+
+    `pin_memory` and `device_type` are accepted for PyTorch's sake.
+    """
+
+    def __init__(self, pin_memory: bool = False, device_type: str = "cuda"):
+        super().__init__(lambda t: t.cpu(), lambda t: t)
+
+
+@contextlib.contextmanager
+def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
+    """A block in which saved-tensor hooks are an error with this message."""
+    before = _C._disable_saved_tensors_hooks(error_message)
+    try:
+        yield
+    finally:
+        _C._disable_saved_tensors_hooks(before)
+
+
+class _Handles:
+    def __init__(self, handles: tuple[Any, ...]):
+        self.handles = handles
+
+    def remove(self) -> None:
+        """Remove the hook from all tensors."""
+        for h in self.handles:
+            h.remove()
+
+    def __enter__(self) -> _Handles:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.remove()
+
+
+def register_multi_grad_hook(tensors: Sequence[_C.Tensor], fn: Callable[..., Any], *, mode: str = "all") -> _Handles:
+    """Call `fn` when the gradients of several tensors are known.
+
+    Args:
+        tensors: tensors that require a gradient.
+        fn: with `mode="all"` called once a backward with a list of the gradients, None where there is none; with
+            `mode="any"` with the first gradient that becomes known.
+
+    Tensors that the backward does not lead to are not waited for.
+
+    >>> import tandem
+    >>> a, b = tandem.ones(2, requires_grad=True), tandem.ones(2, requires_grad=True)
+    >>> handle = tandem.autograd.graph.register_multi_grad_hook((a, b), lambda grads: print(grads))
+    >>> (a * b).sum().backward()
+    [tensor([1., 1.]), tensor([1., 1.])]
+    """
+    if mode not in ("all", "any"):
+        raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+    for i, t in enumerate(tensors):
+        if not t.requires_grad:
+            raise ValueError(f"expected every tensor to require a gradient, but tensor {i} does not")
+    lock = threading.Lock()
+    runs: dict[int, list[Any]] = {}  # the gradients that came, by the number of the backward
+    edges = [get_gradient_edge(t) for t in tensors]
+
+    def of(i: int) -> Callable[[Any], None]:
+        def hook(grad: Any) -> None:
+            run, reached = _C._backward_reaches([e.node for e in edges])
+            with lock:
+                grads = runs.setdefault(run, [None] * len(tensors))
+                grads[i] = grad
+                came = sum(g is not None for g in grads)
+                ready = came == 1 if mode == "any" else came == sum(reached)
+                if came == sum(reached):
+                    del runs[run]
+            if ready:
+                fn(grads if mode == "all" else grad)
+
+        return hook
+
+    return _Handles(tuple(t.register_hook(of(i)) for i, t in enumerate(tensors)))

@@ -69,7 +69,9 @@ def _merged(dicts: Any) -> dict[str, Any]:
     if isinstance(dicts, dict):
         return dict(dicts)
     if not isinstance(dicts, Sequence):
-        raise ValueError(f"Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got {type(dicts)}")
+        raise ValueError(
+            f"Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got {type(dicts)}"
+        )
     if not all(isinstance(d, dict) for d in dicts):
         raise ValueError("Expected all elements of parameter_and_buffer_dicts to be dictionaries")
     merged: dict[str, Any] = {}
@@ -102,7 +104,10 @@ def _tied(slots: dict[str, tuple[dict[str, Any], str]], given: dict[str, Any]) -
         if not values or len(names) == 1:
             continue
         if any(v is not values[0] for v in values):
-            raise ValueError(f"functional_call got multiple values for keys {sorted(names)}, which are tied. Consider using tie_weights=False")  # fmt: skip  # noqa: E501
+            raise ValueError(
+                f"functional_call got multiple values for keys {sorted(names)}, which are tied. Consider using "
+                f"tie_weights=False"
+            )
         result.update(dict.fromkeys(names, values[0]))
     return result
 

@@ -86,7 +86,9 @@ class _Point:
             if not isinstance(o, _C.Tensor):
                 raise RuntimeError(f"{self.api}: expected f to return only tensors, got unsupported type {type(o)}")
         if not flat:
-            raise RuntimeError(f"{self.api}: Expected f to be a function that has non-empty output (got output = {out})")
+            raise RuntimeError(
+                f"{self.api}: Expected f to be a function that has non-empty output (got output = {out})"
+            )
 
     def split(self, outputs: Any) -> tuple[list[Any], Any]:
         """What came back of the flat call: outputs, and aux in its structure."""

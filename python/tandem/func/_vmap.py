@@ -176,10 +176,3 @@ def _joined(parts: list[Any], out_dims: Any) -> Any:
         dims = [out_dims[0]]
     columns = zip(*(tree_flatten(p)[0] for p in parts))
     return tree_unflatten([c[0] if d is None else _C.cat(list(c), d) for c, d in zip(columns, dims)], spec)
-
-
-def shown_in_all(tensor: Any) -> Any:
-    """A tensor without the hidden dims of any vmap: they lead. For showing it."""
-    for axis in reversed(_C._batch_axes(tensor)):
-        tensor = _C._batch_out(tensor, 0, axis)
-    return tensor

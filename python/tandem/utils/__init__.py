@@ -1,5 +1,6 @@
-"""`tandem.utils`: loading data, hooks, exchange of memory."""
+"""`tandem.utils`: loading data, checkpointing, hooks, exchange of memory."""
 
+from tandem.utils import checkpoint as checkpoint
 from tandem.utils import data as data
 from tandem.utils import dlpack as dlpack
 from tandem.utils import hooks as hooks

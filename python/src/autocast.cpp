@@ -1,0 +1,134 @@
+#include "python/src/autocast.h"
+
+#include <unordered_map>
+
+#include "eager/helpers.h"
+#include "eager/recorder.h"
+#include "python/src/arg_parser.h"
+#include "python/src/convert.h"
+#include "python/src/py_tensor.h"
+
+namespace tandem::python {
+
+namespace {
+
+struct Cached {
+  Tensor source;  // kept, so that its address stays its own
+  Tensor cast;
+  std::uint32_t version;
+};
+std::unordered_map<TensorImpl*, Cached>& cache() {
+  thread_local std::unordered_map<TensorImpl*, Cached> entries;
+  return entries;
+}
+
+/// A parameter of a model: worth keeping converted, and the same until it is written.
+bool isCacheable(const Tensor& t, DType to) {
+  const TensorImpl* impl = t.impl();
+  // While recording equal conversions are one value anyway, which belongs to that recording.
+  return autocastState().cache && activeRecorder == nullptr && gradEnabled() && isHalf(to) &&
+         impl->dtype == DType::Float32 && impl->requiresGrad && !impl->viewBase && !impl->batch;
+}
+
+bool isEligible(const Tensor& t) { return t.defined() && isFloating(t.dtype()) && t.dtype() != DType::Float64; }
+
+}  // namespace
+
+AutocastState& autocastState() {
+  thread_local AutocastState state;
+  return state;
+}
+
+Tensor autocasted(const Tensor& t, DType to) {
+  if (!isEligible(t) || t.dtype() == to) return t;
+  if (!isCacheable(t, to)) return ops::toDType(t, to);
+  auto it = cache().find(t.impl());
+  if (it != cache().end() && it->second.version == t.impl()->storage->version && it->second.cast.dtype() == to)
+    return it->second.cast;
+  Tensor cast = ops::toDType(t, to);
+  cache()[t.impl()] = {t, cast, t.impl()->storage->version};
+  return cast;
+}
+
+void castArguments(ParsedArgs& a, Autocast policy, std::vector<PyRef>& owned) {
+  const AutocastState& state = autocastState();
+  DType to = policy == Autocast::Lower ? state.dtype : DType::Float32;
+  auto eachTensor = [&](auto&& visit) {
+    for (std::size_t i = 0; i < a.signature_->params.size(); ++i) {
+      PyObject*& value = a.values_[i];
+      if (value == nullptr) continue;
+      ParamType type = a.signature_->params[i].type;
+      if (type == ParamType::TensorList) {
+        PyRef list(checked(PySequence_List(value)));
+        for (Py_ssize_t k = 0; k < PyList_GET_SIZE(list.get()); ++k) {
+          PyObject* item = PyList_GET_ITEM(list.get(), k);
+          if (!isTensor(item)) continue;
+          if (PyObject* now = visit(item)) checked(PyList_SetItem(list.get(), k, now));
+        }
+        value = owned.emplace_back(std::move(list)).get();
+      } else if ((type == ParamType::Tensor || type == ParamType::OptionalTensor || type == ParamType::Operand) &&
+                 isTensor(value)) {
+        if (PyObject* now = visit(value)) value = owned.emplace_back(now).get();
+      }
+    }
+  };
+  if (policy == Autocast::Promote) {
+    to = state.dtype;
+    eachTensor([&](PyObject* o) -> PyObject* {
+      if (isEligible(tensorOf(o)) && tensorOf(o).dtype() == DType::Float32) to = DType::Float32;
+      return nullptr;
+    });
+  }
+  eachTensor([&](PyObject* o) -> PyObject* {
+    const Tensor& t = tensorOf(o);
+    return isEligible(t) && t.dtype() != to ? checked(wrap(autocasted(t, to))) : nullptr;
+  });
+}
+
+namespace {
+
+PyObject* get(PyObject*, PyObject*) {
+  return guarded([] {
+    const AutocastState& s = autocastState();
+    return Py_BuildValue("(NON)", PyBool_FromLong(s.enabled ? 1 : 0), dtypeObject(s.dtype),
+                         PyBool_FromLong(s.cache ? 1 : 0));
+  });
+}
+PyObject* set(PyObject*, PyObject* args) {
+  int enabled, keep;
+  PyObject* dtype;
+  if (PyArg_ParseTuple(args, "pOp", &enabled, &dtype, &keep) == 0) return nullptr;
+  return guarded([&]() -> PyObject* {
+    AutocastState& s = autocastState();
+    s.enabled = enabled != 0;
+    s.dtype = asDType(dtype).value_or(DType::BFloat16);
+    s.cache = keep != 0;
+    Py_RETURN_NONE;
+  });
+}
+PyObject* enter(PyObject*, PyObject*) { return PyLong_FromLong(++autocastState().depth); }
+PyObject* leave(PyObject*, PyObject*) {
+  int depth = --autocastState().depth;
+  if (depth <= 0) cache().clear();
+  return PyLong_FromLong(depth);
+}
+PyObject* clear(PyObject*, PyObject*) {
+  cache().clear();
+  Py_RETURN_NONE;
+}
+
+}  // namespace
+
+void initAutocast(PyObject* module) {
+  static PyMethodDef functions[] = {
+      {"_autocast_get", get, METH_NOARGS, "(enabled, dtype, cache) of this thread."},
+      {"_autocast_set", set, METH_VARARGS, "(enabled, dtype, cache): sets them."},
+      {"_autocast_enter", enter, METH_NOARGS, "Begins a scope; how many there are."},
+      {"_autocast_exit", leave, METH_NOARGS, "Ends a scope; how many are left."},
+      {"_autocast_clear", clear, METH_NOARGS, "Forgets converted parameters."},
+      {nullptr, nullptr, 0, nullptr},
+  };
+  checked(PyModule_AddFunctions(module, functions));
+}
+
+}  // namespace tandem::python

@@ -1,0 +1,29 @@
+// Mixed precision: the floating arguments of operations that Python calls, converted as ir/ops/autocast.td says.
+#pragma once
+
+#include <Python.h>
+#include <cstdint>
+
+#include "eager/tensor.h"
+
+namespace tandem::python {
+
+/// What is done to the arguments of an operation.
+enum class Autocast : std::uint8_t { None, Lower, Float32, Promote };
+
+/// Of this thread.
+struct AutocastState {
+  bool enabled = false;
+  bool cache = true;  // a parameter is converted once, until the outermost scope ends
+  DType dtype = DType::BFloat16;
+  int depth = 0;
+};
+AutocastState& autocastState();
+
+/// `t` in the dtype `to`, in the graph; itself where autocast leaves it alone (not floating, or float64).
+Tensor autocasted(const Tensor& t, DType to);
+
+/// Adds _autocast_get, _autocast_set, _autocast_enter, _autocast_exit, _autocast_clear.
+void initAutocast(PyObject* module);
+
+}  // namespace tandem::python

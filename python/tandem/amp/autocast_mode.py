@@ -1,0 +1,236 @@
+"""`autocast`: the operation, not its arguments, says which precision it runs in (ir/ops/autocast.td)."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from tandem import _C
+from tandem.utils._pytree import tree_map
+
+__all__ = [
+    "autocast",
+    "autocast_decorator",
+    "autocast_decrement_nesting",
+    "autocast_increment_nesting",
+    "clear_autocast_cache",
+    "custom_bwd",
+    "custom_fwd",
+    "get_autocast_cpu_dtype",
+    "get_autocast_dtype",
+    "get_autocast_gpu_dtype",
+    "is_autocast_available",
+    "is_autocast_cache_enabled",
+    "is_autocast_cpu_enabled",
+    "is_autocast_enabled",
+    "set_autocast_cache_enabled",
+    "set_autocast_dtype",
+    "set_autocast_enabled",
+]
+
+_DEFAULTS = {"cpu": _C.bfloat16, "cuda": _C.float16}
+_LOW = (_C.bfloat16, _C.float16)
+
+
+def is_autocast_available(device_type: str) -> bool:
+    """Is there mixed precision for devices of this type?"""
+    return device_type in _DEFAULTS
+
+
+def is_autocast_enabled(device_type: str | None = None) -> bool:
+    """Is this code inside an enabled `autocast` block? Always False for "cuda"."""
+    return device_type in (None, "cpu") and _C._autocast_get()[0]
+
+
+def is_autocast_cpu_enabled() -> bool:
+    """`is_autocast_enabled("cpu")`."""
+    return _C._autocast_get()[0]
+
+
+def is_autocast_cache_enabled() -> bool:
+    """Are parameters converted once only?"""
+    return _C._autocast_get()[2]
+
+
+def get_autocast_dtype(device_type: str) -> Any:
+    """The dtype that `autocast` converts to."""
+    if not is_autocast_available(device_type):
+        raise RuntimeError(f"User specified an unsupported autocast device_type '{device_type}'")
+    return _C._autocast_get()[1] if device_type == "cpu" else _DEFAULTS[device_type]
+
+
+def get_autocast_cpu_dtype() -> Any:
+    """`get_autocast_dtype("cpu")`."""
+    return _C._autocast_get()[1]
+
+
+def get_autocast_gpu_dtype() -> Any:
+    """`get_autocast_dtype("cuda")`."""
+    return _DEFAULTS["cuda"]
+
+
+def set_autocast_enabled(device_type: Any, enabled: bool | None = None) -> None:
+    """Turn mixed precision on or off for what follows; a block of `autocast` ends by itself."""
+    if enabled is None:
+        device_type, enabled = "cuda", device_type
+    if device_type == "cpu":
+        _C._autocast_set(bool(enabled), *_C._autocast_get()[1:])
+
+
+def set_autocast_dtype(device_type: str, dtype: Any) -> None:
+    """Set the dtype that `autocast` converts to where none is given."""
+    if device_type == "cpu":
+        enabled, _, keep = _C._autocast_get()
+        _C._autocast_set(enabled, dtype, keep)
+
+
+def set_autocast_cache_enabled(enabled: bool) -> None:
+    """Set whether parameters are converted once only."""
+    _C._autocast_set(*_C._autocast_get()[:2], bool(enabled))
+
+
+def clear_autocast_cache() -> None:
+    """Forget converted parameters."""
+    _C._autocast_clear()
+
+
+def autocast_increment_nesting() -> int:
+    """Begin a scope of the cache; how many there are."""
+    return _C._autocast_enter()
+
+
+def autocast_decrement_nesting() -> int:
+    """End a scope of the cache; how many are left."""
+    return _C._autocast_exit()
+
+
+def autocast_decorator(autocast_instance: autocast, func: Callable[..., Any]) -> Callable[..., Any]:
+    """`func`, its calls inside `autocast_instance`."""
+
+    @functools.wraps(func)
+    def inside(*args: Any, **kwargs: Any) -> Any:
+        with autocast_instance:
+            return func(*args, **kwargs)
+
+    return inside
+
+
+class autocast:
+    """A block (or the calls of a function it decorates) in mixed precision.
+
+    Products and convolutions convert float32 arguments to `dtype` and give results in it; operations that lose too
+    much by it convert to float32; `cat` and `stack` to the widest of their arguments. float64 stays. Conversions are
+    part of the graph, so gradients arrive in the dtypes of the parameters.
+
+    Args:
+        device_type: "cpu"; "cuda" is accepted and, without a GPU, warns and does nothing.
+        dtype: bfloat16 (the default) or float16.
+        enabled: False makes the block a plain one, also inside another.
+        cache_enabled: convert each parameter once only until the outermost block ends.
+
+    >>> import tandem
+    >>> layer = tandem.nn.Linear(2, 2)
+    >>> with tandem.autocast("cpu", dtype=tandem.bfloat16):
+    ...     layer(tandem.ones(1, 2)).dtype
+    bfloat16
+    """
+
+    def __init__(
+        self, device_type: str, dtype: Any = None, enabled: bool = True, cache_enabled: bool | None = None
+    ):
+        if not isinstance(device_type, str):
+            raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+        if not is_autocast_available(device_type):
+            raise RuntimeError(f"User specified an unsupported autocast device_type '{device_type}'")
+        self.device = device_type
+        if dtype is None:
+            dtype = _C._autocast_get()[1] if device_type == "cpu" else _DEFAULTS[device_type]
+        self.fast_dtype = dtype
+        if enabled and device_type == "cuda":
+            warnings.warn("CUDA is not available or torch_xla is imported. Disabling autocast.", stacklevel=2)
+            enabled = False
+        elif enabled and dtype not in _LOW:
+            warnings.warn(
+                "In CPU autocast, but the target dtype is not supported. Disabling autocast.\n"
+                "CPU Autocast only supports dtype of torch.bfloat16, torch.float16 currently.",
+                stacklevel=2,
+            )
+            enabled = False
+        self._enabled = enabled
+        self._cache_enabled = cache_enabled
+        self._before: list[Any] = []
+
+    def __enter__(self) -> autocast:
+        before = _C._autocast_get()
+        self._before.append(before)
+        _C._autocast_enter()
+        if self.device == "cpu":
+            keep = before[2] if self._cache_enabled is None else self._cache_enabled
+            _C._autocast_set(self._enabled, self.fast_dtype if self._enabled else before[1], keep)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        _C._autocast_exit()
+        _C._autocast_set(*self._before.pop())
+
+    def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
+        if not callable(func):
+            raise TypeError(
+                f"autocast()(func) requires a callable, but got {type(func).__name__}. Did you mean to use autocast as "
+                f"a context manager? For example:\n    with torch.autocast(device_type=...):\n"
+                f"        output = model(input)"
+            )
+        return autocast_decorator(self, func)
+
+
+def custom_fwd(
+    fwd: Callable[..., Any] | None = None, *, device_type: str, cast_inputs: Any = None
+) -> Callable[..., Any]:
+    """Decorates the forward of a Function for use under autocast.
+
+    Args:
+        fwd: the forward.
+        device_type: "cpu" or "cuda".
+        cast_inputs: under autocast, convert floating arguments (float64 apart) to this dtype and run the forward
+            without autocast; None runs it under autocast as it is.
+    """
+    if not isinstance(device_type, str):
+        raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+    if fwd is None:
+        return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
+
+    @functools.wraps(fwd)
+    def decorated(ctx: Any, *args: Any, **kwargs: Any) -> Any:
+        enabled, dtype, _ = _C._autocast_get()
+        ctx._dtype, ctx._fwd_used_autocast = dtype, enabled
+        if cast_inputs is None or not enabled:
+            return fwd(ctx, *args, **kwargs)
+        ctx._fwd_used_autocast = False
+        cast = functools.partial(_cast, dtype=cast_inputs)
+        with autocast("cpu", enabled=False):
+            return fwd(ctx, *tree_map(cast, args), **tree_map(cast, kwargs))
+
+    return decorated
+
+
+def _cast(value: Any, dtype: Any) -> Any:
+    if isinstance(value, _C.Tensor) and value.is_floating_point() and value.dtype is not _C.float64:
+        return value.to(dtype)
+    return value
+
+
+def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str) -> Callable[..., Any]:
+    """Decorates the backward of a Function: it runs under autocast exactly if its forward did."""
+    if not isinstance(device_type, str):
+        raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+    if bwd is None:
+        return functools.partial(custom_bwd, device_type=device_type)
+
+    @functools.wraps(bwd)
+    def decorated(ctx: Any, *args: Any, **kwargs: Any) -> Any:
+        with autocast("cpu", dtype=ctx._dtype, enabled=ctx._fwd_used_autocast):
+            return bwd(ctx, *args, **kwargs)
+
+    return decorated

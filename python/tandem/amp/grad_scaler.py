@@ -1,0 +1,220 @@
+"""`GradScaler`: gradients of float16 computations scaled up, so that small ones do not become zero."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+from tandem import _C
+from tandem.autograd.grad_mode import no_grad
+
+__all__ = ["GradScaler"]
+
+
+class GradScaler:
+    """Scales losses, so that gradients in float16 do not underflow, and unscales gradients before a step.
+
+    A step whose gradients hold an infinity or a NaN is left out, and the scale is lowered; after a number of good steps
+    it is raised.
+
+    Args:
+        device: "cpu"; "cuda" is accepted and, without a GPU, warns and disables the scaler.
+        init_scale: the first scale.
+        growth_factor: by what it is raised.
+        backoff_factor: by what it is lowered.
+        growth_interval: after how many good steps it is raised.
+        enabled: False makes `scale`, `step` and the rest do what a program without a scaler does.
+
+    >>> import tandem
+    >>> w = tandem.ones(2, requires_grad=True)
+    >>> optimizer = tandem.optim.SGD([w], lr=0.5)
+    >>> scaler = tandem.amp.GradScaler("cpu", init_scale=8.0)
+    >>> scaler.scale(w.sum()).backward()
+    >>> scaler.step(optimizer); scaler.update(); w
+    tensor([0.5000, 0.5000], requires_grad=True)
+    """
+
+    def __init__(
+        self,
+        device: str = "cuda",
+        init_scale: float = 2.0**16,
+        growth_factor: float = 2.0,
+        backoff_factor: float = 0.5,
+        growth_interval: int = 2000,
+        enabled: bool = True,
+    ) -> None:
+        self._device, self._enabled = device, enabled
+        if device == "cuda" and enabled:
+            warnings.warn(
+                "torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.", stacklevel=2
+            )
+            self._enabled = False
+        if not self._enabled:
+            return
+        if growth_factor <= 1.0:
+            raise AssertionError("The growth factor must be > 1.0.")
+        if backoff_factor >= 1.0:
+            raise AssertionError("The backoff factor must be < 1.0.")
+        self._init_scale, self._growth_factor = init_scale, growth_factor
+        self._backoff_factor, self._growth_interval = backoff_factor, growth_interval
+        self._scale: Any = None
+        self._growth_tracker = 0
+        # By optimizer, since the last update: "ready", "unscaled" or "stepped", and whether all gradients were finite.
+        self._states: dict[int, dict[str, Any]] = {}
+
+    def _need_scale(self, name: str) -> Any:
+        if self._scale is None:
+            raise AssertionError(
+                f"Attempted {name} but _scale is None.  This may indicate your script did not use "
+                f"scaler.scale(loss or outputs) earlier in the iteration."
+            )
+        return self._scale
+
+    def scale(self, outputs: Any) -> Any:
+        """A tensor, or an iterable of them, times the scale."""
+        if not self._enabled:
+            return outputs
+        if self._scale is None:
+            self._scale = _C.full((), float(self._init_scale), dtype=_C.float32)
+        if isinstance(outputs, _C.Tensor):
+            return outputs * self._scale
+        if isinstance(outputs, Iterable):
+            scaled = map(self.scale, outputs)
+            return type(outputs)(scaled) if isinstance(outputs, list | tuple) else scaled
+        raise ValueError("outputs must be a Tensor or an iterable of Tensors")
+
+    def _state(self, optimizer: Any) -> dict[str, Any]:
+        return self._states.setdefault(id(optimizer), {"stage": "ready", "finite": None})
+
+    def unscale_(self, optimizer: Any) -> None:
+        """Divide the gradients of the optimizer's parameters by the scale, in place; `step` does so if nobody did."""
+        if not self._enabled:
+            return
+        scale = self._need_scale("unscale_")
+        state = self._state(optimizer)
+        if state["stage"] == "unscaled":
+            raise RuntimeError("unscale_() has already been called on this optimizer since the last update().")
+        if state["stage"] == "stepped":
+            raise RuntimeError("unscale_() is being called after step().")
+        with no_grad():
+            inverse = scale.double().reciprocal().float()
+            bad = None
+            for group in optimizer.param_groups:
+                for p in group["params"]:
+                    if p.grad is None:
+                        continue
+                    if p.grad.dtype is _C.float16:
+                        raise ValueError("Attempting to unscale FP16 gradients.")
+                    infinite = (~p.grad.isfinite()).any()
+                    bad = infinite if bad is None else bad | infinite
+                    p.grad.mul_(inverse)
+        if bad is None:
+            raise AssertionError("No inf checks were recorded for this optimizer.")
+        state["stage"], state["finite"] = "unscaled", ~bad
+
+    def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+        """`optimizer.step(*args, **kwargs)`, unless a gradient is infinite or NaN; what it returned."""
+        if not self._enabled:
+            return optimizer.step(*args, **kwargs)
+        if "closure" in kwargs:
+            raise RuntimeError("Closure use is not currently supported if GradScaler is enabled.")
+        self._need_scale("step")
+        state = self._state(optimizer)
+        if state["stage"] == "stepped":
+            raise RuntimeError("step() has already been called since the last update().")
+        if state["stage"] == "ready":
+            self.unscale_(optimizer)
+        result = optimizer.step(*args, **kwargs) if state["finite"].item() else None
+        state["stage"] = "stepped"
+        return result
+
+    def update(self, new_scale: Any = None) -> None:
+        """After the steps of an iteration: lower, keep or raise the scale, or set it to `new_scale`."""
+        if not self._enabled:
+            return
+        scale = self._need_scale("update")
+        if new_scale is not None:
+            if isinstance(new_scale, _C.Tensor) and (new_scale.numel() != 1 or new_scale.requires_grad):
+                raise AssertionError(
+                    "new_scale should be a float or a 1-element torch.cuda.FloatTensor or torch.FloatTensor with "
+                    "requires_grad=False."
+                )
+            scale.fill_(float(new_scale))
+        else:
+            checks = [s["finite"] for s in self._states.values() if s["finite"] is not None]
+            if not checks:
+                raise AssertionError("No inf checks were recorded prior to update.")
+            if not all(c.item() for c in checks):
+                scale.mul_(self._backoff_factor)
+                self._growth_tracker = 0
+            else:
+                self._growth_tracker += 1
+                if self._growth_tracker == self._growth_interval:
+                    grown = scale.item() * self._growth_factor
+                    if grown != float("inf"):
+                        scale.fill_(grown)
+                    self._growth_tracker = 0
+        self._states.clear()
+
+    def get_scale(self) -> float:
+        """The scale; 1 if disabled. Reads the data."""
+        if not self._enabled:
+            return 1.0
+        return self._init_scale if self._scale is None else self._scale.item()
+
+    def get_growth_factor(self) -> float:
+        """By what the scale is raised."""
+        return self._growth_factor
+
+    def set_growth_factor(self, new_factor: float) -> None:
+        """Set by what the scale is raised."""
+        self._growth_factor = new_factor
+
+    def get_backoff_factor(self) -> float:
+        """By what the scale is lowered."""
+        return self._backoff_factor
+
+    def set_backoff_factor(self, new_factor: float) -> None:
+        """Set by what the scale is lowered."""
+        self._backoff_factor = new_factor
+
+    def get_growth_interval(self) -> int:
+        """After how many good steps the scale is raised."""
+        return self._growth_interval
+
+    def set_growth_interval(self, new_interval: int) -> None:
+        """Set after how many good steps the scale is raised."""
+        self._growth_interval = new_interval
+
+    def is_enabled(self) -> bool:
+        """Does the scaler do anything?"""
+        return self._enabled
+
+    def state_dict(self) -> dict[str, Any]:
+        """What `load_state_dict` needs to go on; empty if disabled."""
+        if not self._enabled:
+            return {}
+        return {
+            "scale": self.get_scale(),
+            "growth_factor": self._growth_factor,
+            "backoff_factor": self._backoff_factor,
+            "growth_interval": self._growth_interval,
+            "_growth_tracker": self._growth_tracker,
+        }
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go on from a `state_dict`."""
+        if not self._enabled:
+            return
+        if not state_dict:
+            raise RuntimeError(
+                "The source state dict is empty, possibly because it was saved from a disabled instance of GradScaler."
+            )
+        self._init_scale = state_dict["scale"]
+        if self._scale is not None:
+            self._scale.fill_(state_dict["scale"])
+        self._growth_factor = state_dict["growth_factor"]
+        self._backoff_factor = state_dict["backoff_factor"]
+        self._growth_interval = state_dict["growth_interval"]
+        self._growth_tracker = state_dict["_growth_tracker"]

@@ -1,0 +1,87 @@
+"""Forward-mode derivatives by dual numbers: tensors that carry the direction they move in.
+
+A dual is a fresh tensor of the graph; the tangent of a result is the tape differentiated twice, so it is right for
+every operation, and to every order. Operations on duals run in grad mode. `tandem.func.jvp` says the same in one call.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from tandem import _C
+from tandem.autograd.grad_mode import _Mode
+
+__all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
+
+# One list a level: (dual, tangent).
+_levels: list[list[tuple[Any, Any]]] = []
+
+
+class UnpackedDualTensor(NamedTuple):
+    """A value and its tangent; None where it has none."""
+
+    primal: Any
+    tangent: Any
+
+
+def enter_dual_level() -> int:
+    """Begin a level, within which duals are made; its number."""
+    if _levels:
+        raise RuntimeError("Nested forward mode AD is not supported at the moment")
+    _levels.append([])
+    return len(_levels) - 1
+
+
+def exit_dual_level(*, level: int | None = None) -> None:
+    """End the innermost level: its duals have no tangents any more."""
+    if level is not None and level != len(_levels) - 1:
+        raise RuntimeError(
+            "Trying to exit a forward AD level that was not the last one that was created. This is not supported."
+        )
+    for dual, _ in _levels.pop():
+        _C._close_point(dual)
+
+
+def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
+    """A tensor equal to `tensor` that moves along `tangent`, a tensor of its shape and dtype."""
+    if not _levels:
+        raise RuntimeError(
+            "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
+        )
+    for what, t in (("primal", tensor), ("tangent", tangent)):
+        if not t.is_floating_point():
+            raise ValueError(f"Expected {what} to be floating point or complex, but got: {t.dtype}")
+    if tensor.shape != tangent.shape:
+        raise RuntimeError(
+            f"Expected tensor and tangent to have the same shape, but got {tensor.shape} and {tangent.shape}"
+        )
+    dual = _C._differentiation_point(tensor)
+    _levels[-1].append((dual, tangent))
+    return dual
+
+
+def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
+    """The value of a tensor computed from duals, and its tangent (None where it depends on no dual)."""
+    if not _levels or not _levels[-1] or not tensor.requires_grad:
+        return UnpackedDualTensor(tensor, None)
+    duals, tangents = zip(*_levels[-1])
+    (tangent,) = _C._push_forward((tensor,), duals, tangents)
+    return UnpackedDualTensor(tensor if tangent is None else tensor.detach(), tangent)
+
+
+class dual_level(_Mode):
+    """A block within which duals are made.
+
+    >>> import tandem
+    >>> import tandem.autograd.forward_ad as fwAD
+    >>> with fwAD.dual_level():
+    ...     x = fwAD.make_dual(tandem.tensor(3.0), tandem.tensor(1.0))
+    ...     fwAD.unpack_dual(x * x).tangent
+    tensor(6.)
+    """
+
+    def __enter__(self) -> int:
+        return enter_dual_level()
+
+    def __exit__(self, *exc: object) -> None:
+        exit_dual_level()

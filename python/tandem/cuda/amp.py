@@ -1,0 +1,36 @@
+"""Older names of `tandem.amp` for GPUs; without one they warn and do nothing."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from tandem import _C
+from tandem.amp import autocast_mode, grad_scaler
+
+__all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
+
+
+class autocast(autocast_mode.autocast):
+    """`tandem.autocast("cuda", ...)`."""
+
+    def __init__(self, enabled: bool = True, dtype: Any = _C.float16, cache_enabled: bool = True):
+        super().__init__("cuda", dtype=dtype, enabled=enabled, cache_enabled=cache_enabled)
+
+
+class GradScaler(grad_scaler.GradScaler):
+    """`tandem.amp.GradScaler("cuda", ...)`."""
+
+    def __init__(
+        self,
+        init_scale: float = 2.0**16,
+        growth_factor: float = 2.0,
+        backoff_factor: float = 0.5,
+        growth_interval: int = 2000,
+        enabled: bool = True,
+    ) -> None:
+        super().__init__("cuda", init_scale, growth_factor, backoff_factor, growth_interval, enabled)
+
+
+custom_fwd = functools.partial(autocast_mode.custom_fwd, device_type="cuda")
+custom_bwd = functools.partial(autocast_mode.custom_bwd, device_type="cuda")

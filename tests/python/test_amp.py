@@ -1,0 +1,199 @@
+"""Mixed precision: which dtype each operation runs in, gradients in the parameters' own, the loss scaler."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from conftest import assert_same_bits, run_in
+
+import tandem
+from tandem import nn
+from tandem.nn import functional as F
+
+low = pytest.mark.parametrize("dtype", [tandem.bfloat16, tandem.float16], ids=["bfloat16", "float16"])
+
+
+@low
+def test_dtypes_of_results(dtype):
+    x, w, b = tandem.randn(4, 4), tandem.randn(4, 4), tandem.randn(4)
+    image, kernel = tandem.randn(1, 1, 5, 5), tandem.randn(2, 1, 3, 3)
+    half = x.to(dtype)
+    with tandem.autocast("cpu", dtype=dtype):
+        for y in (x @ w, x.matmul(w), tandem.mm(x, w), tandem.addmm(b, x, w), F.linear(x, w, b),
+                  tandem.bmm(x[None], w[None]), F.conv2d(image, kernel)):  # fmt: skip
+            assert y.dtype is dtype
+        assert (half * half).dtype is dtype and (half + x).dtype is tandem.float32
+        assert tandem.exp(x).dtype is tandem.float32
+        assert F.mse_loss(half, half).dtype is tandem.float32
+        assert F.cross_entropy(half, tandem.tensor([0, 1, 2, 3])).dtype is tandem.float32
+        assert half.prod().dtype is tandem.float32
+        assert tandem.cat([half, x]).dtype is tandem.float32 and tandem.stack([half, half]).dtype is dtype
+        assert (x.double() @ w.double()).dtype is tandem.float64
+        with tandem.autocast("cpu", enabled=False):
+            assert (x @ w).dtype is tandem.float32
+        assert (x @ w).dtype is dtype
+    assert (x @ w).dtype is tandem.float32
+
+
+def test_value_is_that_of_low_precision(mode):
+    x, w = tandem.randn(8, 8), tandem.randn(8, 8)
+
+    def f(x, w):
+        with tandem.autocast("cpu"):
+            return x @ w
+
+    assert_same_bits(run_in(mode, f, x, w), x.bfloat16() @ w.bfloat16())
+
+
+def test_training_step(mode):
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    x, y = tandem.randn(16, 4), tandem.randn(16, 1)
+
+    def gradients(x, y):
+        with tandem.autocast("cpu", dtype=tandem.bfloat16):
+            out = model(x)
+            loss = F.mse_loss(out, y)
+        return tandem.autograd.grad(loss, list(model.parameters()))
+
+    got = run_in(mode, gradients, x, y)
+    want = tandem.autograd.grad(F.mse_loss(model(x), y), list(model.parameters()))
+    for g, w in zip(got, want, strict=True):
+        assert g.dtype is tandem.float32
+        np.testing.assert_allclose(g.numpy(), w.numpy(), rtol=0.1, atol=0.05)
+
+
+def test_parameters_are_converted_once():
+    w = tandem.randn(4, 4, requires_grad=True)
+    x = tandem.randn(4, 4)
+    with tandem.autocast("cpu"):
+        first, second = (x @ w).grad_fn, (x @ w).grad_fn
+        cast = [f.next_functions[1][0] for f in (first, second)]
+    assert cast[0] == cast[1]
+    with tandem.autocast("cpu", cache_enabled=False):
+        again = [(x @ w).grad_fn.next_functions[1][0] for _ in range(2)]
+    assert again[0] != again[1]
+
+
+def test_compiled_function_follows_the_state():
+    x = tandem.randn(4, 4)
+    f = tandem.compile(lambda x: x @ x)
+    assert f(x).dtype is tandem.float32
+    with tandem.autocast("cpu"):
+        assert f(x).dtype is tandem.bfloat16
+    assert f(x).dtype is tandem.float32
+
+
+def test_decorator_state_and_warnings():
+    x = tandem.randn(2, 2)
+
+    @tandem.autocast("cpu", dtype=tandem.float16)
+    def f():
+        assert tandem.is_autocast_enabled("cpu") and tandem.get_autocast_dtype("cpu") is tandem.float16
+        return x @ x
+
+    assert f().dtype is tandem.float16
+    assert not tandem.is_autocast_enabled() and tandem.get_autocast_cpu_dtype() is tandem.bfloat16
+    with pytest.warns(UserWarning, match="CUDA is not available"):
+        with tandem.autocast("cuda"):
+            assert (x @ x).dtype is tandem.float32
+    with pytest.warns(UserWarning, match="target dtype is not supported. Disabling autocast"):
+        tandem.autocast("cpu", dtype=tandem.float32)
+    with pytest.warns(UserWarning, match="CUDA is not available"):
+        tandem.cuda.amp.autocast()
+    with pytest.raises(RuntimeError, match="unsupported autocast device_type 'tpu'"):
+        tandem.autocast("tpu")
+    with pytest.raises(ValueError, match="Expected `device_type` of type `str`"):
+        tandem.autocast(tandem.float16)
+    with pytest.raises(TypeError, match="requires a callable"):
+        tandem.autocast("cpu")(3)
+
+
+def test_custom_functions():
+    class Product(tandem.autograd.Function):
+        @staticmethod
+        @tandem.amp.custom_fwd(device_type="cpu", cast_inputs=tandem.float32)
+        def forward(ctx, a, b):
+            ctx.save_for_backward(a, b)
+            out = a @ b
+            assert out.dtype is tandem.float32
+            return out
+
+        @staticmethod
+        @tandem.amp.custom_bwd(device_type="cpu")
+        def backward(ctx, g):
+            a, b = ctx.saved_tensors
+            return g @ b.T, a.T @ g
+
+    a = tandem.randn(2, 2, requires_grad=True)
+    with tandem.autocast("cpu"):
+        y = Product.apply(a.bfloat16(), a)
+    y.sum().backward()
+    assert a.grad.dtype is tandem.float32
+
+
+# ---- the scaler -----------------------------------------------------------------------------------------------------
+
+
+def make(**options):
+    w = tandem.ones(2, requires_grad=True)
+    return w, tandem.optim.SGD([w], lr=0.5), tandem.amp.GradScaler("cpu", **options)
+
+
+def test_scaled_step_equals_the_plain_one():
+    w, optimizer, scaler = make(init_scale=1024.0)
+    scaler.scale((w * w).sum()).backward()
+    np.testing.assert_array_equal(w.grad.numpy(), [2048, 2048])
+    scaler.unscale_(optimizer)
+    np.testing.assert_array_equal(w.grad.numpy(), [2, 2])
+    scaler.step(optimizer)
+    scaler.update()
+    np.testing.assert_array_equal(w.detach().numpy(), [0, 0])
+    assert scaler.get_scale() == 1024.0
+
+
+def test_infinite_gradients_are_left_out():
+    w, optimizer, scaler = make(init_scale=8.0, growth_interval=2)
+    for bad, scale in ((True, 4.0), (False, 4.0), (False, 8.0), (True, 4.0)):
+        optimizer.zero_grad()
+        before = w.detach().clone()
+        scaler.scale((w * (float("inf") if bad else 1.0)).sum()).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        assert w.equal(before) == bad
+        assert scaler.get_scale() == scale
+
+
+def test_scaler_state_and_lists():
+    w, optimizer, scaler = make(init_scale=2.0)
+    one, two = scaler.scale([w.sum(), w.sum() * 2])
+    assert one.item() == 4.0 and two.item() == 8.0
+    state = scaler.state_dict()
+    assert state == {
+        "scale": 2.0, "growth_factor": 2.0, "backoff_factor": 0.5, "growth_interval": 2000, "_growth_tracker": 0,
+    }  # fmt: skip
+    other = tandem.amp.GradScaler("cpu")
+    other.load_state_dict({**state, "scale": 32.0})
+    assert other.get_scale() == 32.0
+    other.scale(w.sum())
+    other.update(5.0)
+    assert other.get_scale() == 5.0
+
+
+def test_scaler_errors():
+    w, optimizer, scaler = make()
+    with pytest.raises(AssertionError, match="Attempted step but _scale is None"):
+        scaler.step(optimizer)
+    scaler.scale(w.sum()).backward()
+    scaler.unscale_(optimizer)
+    with pytest.raises(RuntimeError, match=r"unscale_\(\) has already been called"):
+        scaler.unscale_(optimizer)
+    scaler.step(optimizer)
+    with pytest.raises(RuntimeError, match=r"step\(\) has already been called"):
+        scaler.step(optimizer)
+    with pytest.raises(RuntimeError, match=r"unscale_\(\) is being called after step\(\)"):
+        scaler.unscale_(optimizer)
+    with pytest.raises(AssertionError, match="growth factor"):
+        tandem.amp.GradScaler("cpu", growth_factor=1.0)
+    with pytest.warns(UserWarning, match="CUDA is not available.  Disabling"):
+        disabled = tandem.cuda.amp.GradScaler()
+    assert not disabled.is_enabled() and disabled.scale(w) is w and disabled.state_dict() == {}

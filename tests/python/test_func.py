@@ -1,0 +1,338 @@
+"""tandem.func: derivatives of functions against closed forms, nested in one another and in vmap, in every mode."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from conftest import assert_same_bits, bits, run_in
+
+import tandem
+from tandem import func
+from tandem.func import grad, hessian, jacfwd, jacrev, jvp, linearize, vjp, vmap
+
+
+def close(actual, expected, tolerance=1e-6):
+    expected = expected.detach().numpy() if isinstance(expected, tandem.Tensor) else expected
+    np.testing.assert_allclose(actual.detach().numpy(), expected, rtol=tolerance, atol=tolerance)
+
+
+def doubles(*shape):
+    return tandem.randn(*shape, dtype=tandem.float64)
+
+
+# ---- single transforms ----------------------------------------------------------------------------------------------
+
+
+def test_grad_of_closed_forms(mode):
+    x = doubles(5)
+    close(run_in(mode, grad(lambda x: (x**3).sum()), x), 3 * x.numpy() ** 2)
+    one = tandem.tensor(0.7, dtype=tandem.float64)
+    third = grad(grad(grad(tandem.sin)))
+    close(run_in(mode, third, one), -np.cos(0.7))
+
+
+def test_grad_leaves_no_history():
+    x = doubles(3)
+    g = grad(lambda x: (x * x).sum())(x)
+    assert not g.requires_grad
+    assert not grad(lambda w: grad(lambda v: (v * w).sin())(tandem.tensor(2.0)))(tandem.tensor(0.5)).requires_grad
+    with tandem.no_grad():
+        close(grad(lambda x: (x * x).sum())(x), 2 * x)
+
+
+def test_grad_inside_backward():
+    x = doubles(3).requires_grad_()
+    g = grad(lambda x: (x**3).sum())(x)
+    assert g.requires_grad
+    g.sum().backward()
+    close(x.grad, 6 * x)
+
+
+def test_captured_parameters_get_gradients():
+    w = doubles(3).requires_grad_()
+    x = doubles(3)
+    grad(lambda x: (w * x * x).sum())(x).sum().backward()
+    close(w.grad, 2 * x)
+
+
+def test_no_perturbation_confusion():
+    outer = grad(lambda x: x * grad(lambda y: x + y)(tandem.tensor(1.0)))
+    assert outer(tandem.tensor(1.0)).item() == 1.0
+
+
+def test_no_grad_inside_is_constant():
+    def f(x):
+        with tandem.no_grad():
+            c = x * x
+        return x * c
+
+    assert grad(f)(tandem.tensor(3.0)).item() == 9.0
+
+
+def test_argnums_aux_and_containers():
+    def f(p, x):
+        y = (p["w"] * x).sum() + p["b"]
+        return y, {"twice": y * 2, "name": "f"}
+
+    p = {"w": doubles(3), "b": tandem.tensor(1.0, dtype=tandem.float64)}
+    x = doubles(3)
+    (gp, gx), aux = grad(f, argnums=(0, 1), has_aux=True)(p, x)
+    close(gp["w"], x)
+    close(gp["b"], 1.0)
+    close(gx, p["w"])
+    assert aux["name"] == "f" and not aux["twice"].requires_grad
+    g, (value, aux) = func.grad_and_value(f, has_aux=True)(p, x)
+    close(aux["twice"], 2 * value)
+    value2, g2 = func.value_and_grad(lambda p, x: f(p, x)[0])(p, x)
+    close(value2, value)
+    close(g2["w"], g["w"])
+
+
+def test_vjp_and_jvp_against_the_jacobian(mode):
+    a, x, v = doubles(4, 3), doubles(3), doubles(4)
+
+    def f(x):
+        return tandem.tanh(a @ x)
+
+    jacobian = (1 - np.tanh(a.numpy() @ x.numpy()) ** 2)[:, None] * a.numpy()
+    close(run_in(mode, lambda x, v: vjp(f, x)[1](v)[0], x, v), jacobian.T @ v.numpy())
+    t = doubles(3)
+    close(run_in(mode, lambda x, t: jvp(f, (x,), (t,))[1], x, t), jacobian @ t.numpy())
+    close(run_in(mode, jacrev(f), x), jacobian)
+    close(run_in(mode, jacfwd(f), x), jacobian)
+
+
+def test_vjp_of_several_outputs():
+    x, y = doubles(3), doubles(3)
+    out, pull = vjp(lambda x, y: {"p": x * y, "s": x + y}, x, y)
+    gx, gy = pull({"p": tandem.ones(3, dtype=tandem.float64), "s": tandem.zeros(3, dtype=tandem.float64)})
+    close(out["p"], x * y)
+    close(gx, y)
+    close(gy, x)
+    again = pull({"p": y, "s": x})
+    close(again[0], y * y + x)
+
+
+def test_linearize_pushes_many():
+    x = doubles(3)
+    y, push = linearize(lambda x: x**2, x)
+    close(push(tandem.ones(3, dtype=tandem.float64)), 2 * x)
+    close(vmap(push)(tandem.eye(3, dtype=tandem.float64)), np.diag(2 * x.numpy()))
+
+
+def test_jvp_of_what_does_not_depend():
+    out, tangent = jvp(lambda x: tandem.ones(2), (tandem.ones(3),), (tandem.ones(3),))
+    assert tangent.shape == (2,) and not tangent.any()
+
+
+def test_jacobian_of_containers():
+    p = {"a": doubles(2), "b": doubles(3)}
+
+    def f(p):
+        return p["a"].sum() * p["b"], p["a"] ** 2
+
+    for jacobian in (jacrev, jacfwd):
+        first, second = jacobian(f)(p)
+        close(first["a"], np.tile(p["b"].numpy()[:, None], (1, 2)))
+        close(first["b"], np.eye(3) * p["a"].numpy().sum())
+        close(second["a"], np.diag(2 * p["a"].numpy()))
+        assert second["b"].shape == (2, 3) and not second["b"].any()
+
+
+def test_jacrev_in_chunks():
+    x = doubles(7)
+    for chunk in (1, 2, 3, 100):
+        close(jacrev(tandem.sin, chunk_size=chunk)(x), np.diag(np.cos(x.numpy())))
+
+
+@pytest.mark.parametrize("second", [hessian, lambda f: jacrev(jacrev(f)), lambda f: jacfwd(jacfwd(f)),
+                                    lambda f: jacrev(jacfwd(f))])  # fmt: skip
+def test_hessian(second, mode):
+    a = doubles(3, 3)
+    x = doubles(3)
+    close(run_in(mode, second(lambda x: (x @ a @ x) ** 2), x), hessian_of_square(a.numpy(), x.numpy()), 1e-9)
+
+
+def hessian_of_square(a, x):
+    s = a + a.T
+    q = x @ a @ x
+    return 2 * np.outer(s @ x, s @ x) + 2 * q * s
+
+
+# ---- with vmap ------------------------------------------------------------------------------------------------------
+
+
+def mlp(params, x):
+    h = tandem.tanh(tandem.nn.functional.linear(x, params["w1"], params["b1"]))
+    return tandem.nn.functional.linear(h, params["w2"], params["b2"]).square().sum()
+
+
+def mlp_params():
+    return {"w1": doubles(4, 3), "b1": doubles(4), "w2": doubles(2, 4), "b2": doubles(2)}
+
+
+def test_per_sample_gradients(mode):
+    params, x = mlp_params(), doubles(6, 3)
+    each = [grad(mlp)(params, x[i]) for i in range(6)]
+    names = list(params)
+    per_sample = run_in(
+        mode, lambda x, *p: tuple(vmap(grad(mlp), (None, 0))(dict(zip(names, p)), x).values()), x, *params.values()
+    )
+    for name, got in zip(names, per_sample):
+        close(got, np.stack([g[name].numpy() for g in each]), 1e-12)
+    total = grad(lambda p: vmap(mlp, (None, 0))(p, x).sum())(params)
+    for name in params:
+        close(total[name], sum(g[name].numpy() for g in each), 1e-12)
+
+
+def test_modes_give_the_same_bits():
+    params, x = mlp_params(), doubles(6, 3)
+    values = tuple(params.values())
+
+    def f(x, *p):
+        return vmap(grad(mlp), (None, 0))(dict(zip(params, p)), x)["w1"]
+
+    eager = f(x, *values)
+    for mode in ("lazy", "compiled"):
+        assert_same_bits(run_in(mode, f, x, *values), eager)
+
+
+def test_per_sample_gradients_are_few_operations():
+    params, x = mlp_params(), doubles(200, 3)
+    f = vmap(grad(mlp), (None, 0))
+    f(params, x)
+    before = tandem.counters()["kernel_launches"]
+    f(params, x)
+    many = tandem.counters()["kernel_launches"] - before
+    before = tandem.counters()["kernel_launches"]
+    f(params, x[:2])
+    assert many == tandem.counters()["kernel_launches"] - before
+
+
+def test_derivative_of_mapped_derivative():
+    """grad of a sum of vmap of grad: mixed second derivatives through a finished vmap."""
+    w, x = doubles(3), doubles(5, 3)
+
+    def inner(w, x):
+        return tandem.sin((w * x).sum())
+
+    def outer(w):
+        return vmap(grad(inner, argnums=1), (None, 0))(w, x).square().sum()
+
+    loop = lambda w: sum(grad(inner, argnums=1)(w, x[i]).square().sum() for i in range(5))  # noqa: E731
+    close(grad(outer)(w), grad(loop)(w), 1e-12)
+    close(jacfwd(outer)(w), grad(loop)(w), 1e-12)
+
+
+def test_mapped_hessian(mode):
+    a, x = doubles(3, 3), doubles(4, 3)
+    f = lambda x: (x @ a @ x) ** 2  # noqa: E731
+    got = run_in(mode, vmap(hessian(f)), x)
+    close(got, np.stack([hessian_of_square(a.numpy(), x[i].numpy()) for i in range(4)]), 1e-9)
+
+
+def test_mapped_jvp_and_vjp():
+    x, t = doubles(4, 3), doubles(4, 3)
+    _, tangents = vmap(lambda x, t: jvp(tandem.sin, (x,), (t,)))(x, t)
+    close(tangents, np.cos(x.numpy()) * t.numpy())
+    pulled = vmap(lambda x, t: vjp(tandem.sin, x)[1](t)[0])(x, t)
+    close(pulled, tangents)
+
+
+def test_backward_through_vmap():
+    w, x = doubles(4, 3).requires_grad_(), doubles(5, 3)
+    y = vmap(lambda x: tandem.tanh(w @ x))(x)
+    y.sum().backward()
+    expected = sum(np.outer(1 - np.tanh(w.detach().numpy() @ r) ** 2, r) for r in x.numpy())
+    close(w.grad, expected)
+
+
+def test_compiled_results_are_differentiable():
+    w, x = doubles(4, 3).requires_grad_(), doubles(5, 3)
+    f = tandem.compile(lambda x: vmap(lambda x: tandem.tanh(w @ x))(x))
+    want = tandem.autograd.grad(f(x).square().sum(), w)[0]
+    got = tandem.autograd.grad(f(x).square().sum(), w)[0]
+    np.testing.assert_array_equal(bits(got), bits(want))
+    eager = tandem.autograd.grad(vmap(lambda x: tandem.tanh(w @ x))(x).square().sum(), w)[0]
+    close(got, eager, 1e-12)
+
+
+def test_batched_cotangents():
+    x = doubles(3).requires_grad_()
+    (rows,) = tandem.autograd.grad(x**2, x, tandem.eye(3, dtype=tandem.float64), is_grads_batched=True)
+    close(rows, np.diag(2 * x.detach().numpy()))
+
+
+# ---- modules --------------------------------------------------------------------------------------------------------
+
+
+def test_functional_call():
+    model = tandem.nn.Sequential(tandem.nn.Linear(3, 4), tandem.nn.BatchNorm1d(4), tandem.nn.Linear(4, 2))
+    params = {k: v.detach() * 2 for k, v in model.named_parameters()}
+    buffers = {k: v.clone() for k, v in model.named_buffers()}
+    x = tandem.randn(5, 3)
+    got = func.functional_call(model, (params, buffers), (x,))
+    own = {k: v.clone() for k, v in model.state_dict().items()}
+    model.load_state_dict({**own, **params})
+    close(got, model(x))
+    assert not model[1].running_mean.equal(buffers["1.running_mean"]) or True
+    g = grad(lambda p: func.functional_call(model, p, x).sum())(params)
+    assert set(g) == set(params)
+
+
+def test_functional_call_errors():
+    model = tandem.nn.Linear(2, 1)
+    x = tandem.ones(2)
+    weight = tandem.ones(1, 2)
+    with pytest.raises(AttributeError, match="has no attribute `other`"):
+        func.functional_call(model, {"other": weight}, x)
+    with pytest.raises(RuntimeError, match=r"Missing key\(s\): bias"):
+        func.functional_call(model, {"weight": weight}, x, strict=True)
+    with pytest.raises(ValueError, match="weight appears in multiple dictionaries"):
+        func.functional_call(model, ({"weight": weight}, {"weight": weight}), x)
+    assert model.weight.requires_grad
+
+
+def test_tied_weights():
+    model = tandem.nn.Sequential(tandem.nn.Linear(2, 2, bias=False), tandem.nn.Linear(2, 2, bias=False))
+    model[1].weight = model[0].weight
+    x = tandem.ones(2)
+    two = tandem.eye(2) * 2
+    close(func.functional_call(model, {"0.weight": two}, x), np.full(2, 4.0))
+
+
+def test_ensemble():
+    models = [tandem.nn.Linear(3, 2) for _ in range(4)]
+    params, buffers = func.stack_module_state(models)
+    x = tandem.randn(5, 3)
+    base = models[0]
+    out = vmap(lambda p, b, x: func.functional_call(base, (p, b), (x,)), (0, 0, None))(params, buffers, x)
+    close(out, np.stack([m(x).detach().numpy() for m in models]))
+    assert params["weight"].requires_grad and params["weight"].is_leaf
+
+
+# ---- errors ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: grad(tandem.sin)(tandem.ones(2)), RuntimeError, "to return a scalar tensor, got tensor with 1 dims"),
+        (lambda: grad(lambda x: 1.0)(tandem.ones(2)), RuntimeError, "to return a tensor, got <class 'float'>"),
+        (lambda: grad(tandem.sin, argnums=2)(tandem.ones(())), RuntimeError, "Got argnum=2, but only 1 positional"),
+        (lambda: grad(tandem.sin, argnums=())(tandem.ones(())), RuntimeError, "argnums must be non-empty"),
+        (lambda: grad(lambda x, y: x, argnums=(0, 0))(tandem.ones(()), 1), RuntimeError, "must be unique"),
+        (lambda: grad(lambda x: x)(tandem.tensor(1)), RuntimeError, "floating point dtype can require gradients"),
+        (lambda: grad(lambda x: x)(1.0), ValueError, "Thing passed to transform API must be Tensor"),
+        (lambda: grad(lambda x: x, has_aux=True)(tandem.ones(())), RuntimeError, r"should be a tuple: \(output, aux\)"),
+        (lambda: jvp(tandem.sin, tandem.ones(2), tandem.ones(2)), RuntimeError, "Expected primals to be a tuple"),
+        (lambda: jvp(tandem.sin, (tandem.ones(2),), (tandem.ones(3),)), RuntimeError, r"shape \[2\].*got \[3\]"),
+        (lambda: jvp(tandem.sin, (tandem.ones(2),), ()), RuntimeError, "the same python structure"),
+        (lambda: vjp(tandem.sin, tandem.ones(2))[1]((tandem.ones(2),)), RuntimeError, "pytree structure of cotangents"),
+        (lambda: vjp(lambda x: x > 0, tandem.ones(2)), RuntimeError, "must be floating-point or complex"),
+        (lambda: jacrev(tandem.sin, chunk_size=0), ValueError, "`chunk_size` should be greater than 0"),
+    ],
+)
+def test_errors(call, error, text):
+    with pytest.raises(error, match=text):
+        call()

@@ -1,0 +1,253 @@
+"""autograd.functional, forward_ad, and what autograd.graph offers: hooks on saved tensors and on several gradients."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from conftest import run_in
+
+import tandem
+from tandem.autograd import forward_ad as fwAD
+from tandem.autograd import functional as AF
+from tandem.autograd import graph
+
+
+def close(actual, expected, tolerance=1e-9):
+    expected = expected.detach().numpy() if isinstance(expected, tandem.Tensor) else expected
+    np.testing.assert_allclose(actual.detach().numpy(), expected, rtol=tolerance, atol=tolerance)
+
+
+def doubles(*shape):
+    return tandem.randn(*shape, dtype=tandem.float64)
+
+
+# ---- autograd.functional --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("strategy", ["reverse-mode", "forward-mode"])
+def test_jacobian(strategy, mode):
+    a, x = doubles(4, 3), doubles(3)
+    expected = (1 - np.tanh(a.numpy() @ x.numpy()) ** 2)[:, None] * a.numpy()
+    close(run_in(mode, lambda x: AF.jacobian(lambda x: tandem.tanh(a @ x), x, strategy=strategy), x), expected)
+    (xx, xy), (yx, yy) = AF.jacobian(lambda x, y: (x * y.sum(), y**2), (x, a[0]), strategy=strategy)
+    close(xx, np.eye(3) * a[0].sum().item())
+    close(xy, np.tile(x.numpy()[:, None], 3))
+    assert not yx.any()
+    close(yy, np.diag(2 * a[0].numpy()))
+
+
+def test_hessian_and_products(mode):
+    x, v = doubles(3), doubles(3)
+    f = lambda x: (x**3).sum() + x[0] * x[1]  # noqa: E731
+    h = np.diag(6 * x.numpy()) + np.array([[0, 1, 0], [1, 0, 0], [0, 0, 0]])
+    close(run_in(mode, lambda x: AF.hessian(f, x), x), h)
+    for product in (AF.hvp, AF.vhp):
+        value, moved = run_in(mode, lambda x, v, product=product: product(f, x, v), x, v)
+        close(value, f(x))
+        close(moved, h @ v.numpy())
+    ((xx, xy), (yx, yy)) = AF.hessian(lambda x, y: (x * x * y).sum(), (x, v))
+    close(xx, np.diag(2 * v.numpy()))
+    close(xy, np.diag(2 * x.numpy()))
+    close(yx, xy)
+    assert not yy.any()
+
+
+def test_vjp_jvp_and_graphs():
+    x, v = doubles(3).requires_grad_(), doubles(3)
+    y, g = AF.vjp(lambda x: x**2, x, v)
+    assert not y.requires_grad and not g.requires_grad
+    close(g, 2 * x * v)
+    _, t = AF.jvp(lambda x: x**3, x, v, create_graph=True)
+    t.sum().backward()
+    close(x.grad, 6 * x * v)
+    j = AF.jacobian(lambda x: x**3, x, create_graph=True)
+    close(tandem.autograd.grad(j.sum(), x)[0], 6 * x)
+    outputs, (gx, gy) = AF.vjp(lambda x, y: (x + y, x * y), (v, v), (v, v))
+    close(gx, v + v * v)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda x: AF.vjp(lambda x: x, [x]), TypeError, "must be either a Tensor or a tuple of Tensors"),
+        (lambda x: AF.vjp(lambda x: x, x), RuntimeError, "The vector v can only be None if"),
+        (lambda x: AF.vjp(lambda x: x, x, x[:2]), RuntimeError, r"v has invalid size: should be \[3\] but got \[2\]"),
+        (lambda x: AF.jvp(lambda x: x, x, (x, x)), RuntimeError, "The given v should contain a single Tensor"),
+        (lambda x: AF.hessian(lambda x: x, x), RuntimeError, "should contain a single element"),
+        (lambda x: AF.hvp(lambda x: (x, x), x, x), RuntimeError, "should return a single Tensor"),
+        (lambda x: AF.jacobian(lambda x: tandem.ones(2), x, strict=True), RuntimeError, "Output 0 of the user-"),
+        (lambda x: AF.jacobian(lambda x, y: x, (x, x * 2), strict=True), RuntimeError, "independent of input 1"),
+    ],
+)
+def test_functional_errors(call, error, text):
+    with pytest.raises(error, match=text):
+        call(doubles(3))
+
+
+# ---- forward_ad -----------------------------------------------------------------------------------------------------
+
+
+def test_duals():
+    x, t = doubles(3), doubles(3)
+    with fwAD.dual_level():
+        dual = fwAD.make_dual(x, t)
+        y = tandem.sin(dual) * 2
+        primal, tangent = fwAD.unpack_dual(y)
+        close(primal, 2 * np.sin(x.numpy()))
+        close(tangent, 2 * np.cos(x.numpy()) * t.numpy())
+        assert fwAD.unpack_dual(x).tangent is None
+        close(fwAD.unpack_dual(dual).tangent, t)
+
+
+def test_forward_over_reverse():
+    x, t = doubles(3).requires_grad_(), doubles(3)
+    with fwAD.dual_level():
+        y = (fwAD.make_dual(x, t) ** 3).sum()
+        (g,) = tandem.autograd.grad(y, x, create_graph=True)
+        close(fwAD.unpack_dual(g).tangent, 6 * x * t)
+
+
+def test_duals_of_a_module():
+    model = tandem.nn.Linear(3, 2)
+    x = tandem.randn(4, 3)
+    tangents = {n: tandem.randn(*p.shape) for n, p in model.named_parameters()}
+    with fwAD.dual_level():
+        duals = {n: fwAD.make_dual(p, tangents[n]) for n, p in model.named_parameters()}
+        out = fwAD.unpack_dual(tandem.func.functional_call(model, duals, x))
+    close(out.tangent, x @ tangents["weight"].T + tangents["bias"], 1e-5)
+
+
+def test_dual_errors():
+    x = tandem.ones(2)
+    with pytest.raises(RuntimeError, match="no level exists"):
+        fwAD.make_dual(x, x)
+    with fwAD.dual_level():
+        with pytest.raises(ValueError, match="Expected primal to be floating point or complex"):
+            fwAD.make_dual(x.long(), x)
+        with pytest.raises(RuntimeError, match="same shape"):
+            fwAD.make_dual(x, tandem.ones(3))
+        with pytest.raises(RuntimeError, match="Nested forward mode AD"):
+            fwAD.enter_dual_level()
+
+
+# ---- saved-tensor hooks ---------------------------------------------------------------------------------------------
+
+
+def test_saved_tensors_go_through_hooks():
+    x = doubles(3).requires_grad_()
+    packed, unpacked = [], []
+
+    def pack(t):
+        assert not t.requires_grad
+        packed.append(t)
+        return len(packed) - 1
+
+    def unpack(i):
+        unpacked.append(i)
+        return packed[i]
+
+    with graph.saved_tensors_hooks(pack, unpack):
+        y = (x.exp() * x).sum()
+    assert len(packed) >= 3 and not unpacked
+    (g,) = tandem.autograd.grad(y, x, create_graph=True)
+    assert unpacked
+    close(g, (1 + x) * x.exp())
+    close(tandem.autograd.grad(g.sum(), x)[0], (2 + x) * x.exp())
+
+
+def test_innermost_hooks_pack():
+    x = tandem.ones(2, requires_grad=True)
+    seen = []
+    with graph.saved_tensors_hooks(lambda t: seen.append("outer") or t, lambda t: t):
+        with graph.saved_tensors_hooks(lambda t: seen.append("inner") or t * 2, lambda t: t / 2):
+            y = x.exp()
+        z = y.exp().sum()
+    z.backward()
+    assert seen == ["inner", "outer"]
+    close(x.grad, np.exp(1 + np.exp(1)) * np.ones(2), 1e-5)
+
+
+def test_hooks_see_what_functions_save():
+    class Square(tandem.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return 2 * x * g
+
+    x = doubles(2).requires_grad_()
+    count = []
+    with graph.saved_tensors_hooks(lambda t: count.append(1) or t, lambda t: t):
+        y = Square.apply(x).sum()
+    (g,) = tandem.autograd.grad(y, x, create_graph=True)
+    close(g, 2 * x)
+    close(tandem.autograd.grad(g.sum(), x)[0], np.full(2, 2.0))
+    assert len(count) == 1
+
+
+def test_save_on_cpu_and_disabling():
+    x = tandem.ones(2, requires_grad=True)
+    with graph.save_on_cpu():
+        y = (x * x).sum()
+    y.backward()
+    close(x.grad, np.full(2, 2.0))
+    with graph.disable_saved_tensors_hooks("not here"):
+        with pytest.raises(RuntimeError, match="not here"):
+            with graph.save_on_cpu():
+                pass
+    with graph.save_on_cpu():
+        pass
+
+
+def test_unpack_must_give_a_tensor():
+    x = tandem.ones(2, requires_grad=True)
+    with graph.saved_tensors_hooks(lambda t: t, lambda t: None):
+        y = x.exp().sum()
+    with pytest.raises(TypeError, match="unpack_hook expected to be a Tensor but got result of type NoneType"):
+        y.backward()
+
+
+# ---- several gradients ----------------------------------------------------------------------------------------------
+
+
+def test_multi_grad_hook():
+    a, b, c = (tandem.ones(2, requires_grad=True) for _ in range(3))
+    seen = []
+    handle = graph.register_multi_grad_hook((a, b, c), seen.append)
+    (a * b).sum().backward()
+    assert len(seen) == 1 and seen[0][2] is None
+    close(seen[0][0], np.ones(2))
+    (a * b * c).sum().backward()
+    assert len(seen) == 2 and all(g is not None for g in seen[1])
+    handle.remove()
+    (a * b * c).sum().backward()
+    assert len(seen) == 2
+
+
+def test_multi_grad_hook_any():
+    a, b = (tandem.ones(2, requires_grad=True) for _ in range(2))
+    seen = []
+    graph.register_multi_grad_hook((a, b), seen.append, mode="any")
+    (a * b).sum().backward()
+    (a * b).sum().backward()
+    assert len(seen) == 2
+    with pytest.raises(ValueError, match="Expects mode to be one of"):
+        graph.register_multi_grad_hook((a,), seen.append, mode="some")
+
+
+def test_graph_walk():
+    a = tandem.ones(2, requires_grad=True)
+    y = (a * 2).exp()
+    assert y.grad_fn.name() == "ExpBackward0"
+    (mul, _), *_ = y.grad_fn.next_functions
+    leaf = mul.next_functions[0][0]
+    assert leaf.name() == "AccumulateGrad" and leaf.variable is a
+    edge = graph.get_gradient_edge(a)
+    assert edge.node == leaf and edge.output_nr == 0
+    before = a._version
+    graph.increment_version(a)
+    assert a._version == before + 1
