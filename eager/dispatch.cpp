@@ -96,7 +96,7 @@ void applyGeneral(const OpFacts& f, Operands operands, Attrs attrs, std::span<Te
 /// Pointwise operations on contiguous tensors of one shape and dtype, and numbers that do not change that dtype: the
 /// rules reduce to "the same again".
 bool applySimple(const OpFacts& f, Operands operands, Attrs attrs, Tensor& result) {
-  if (f.dtypeRule > DTypeRule::Compare || activeRecorder != nullptr) return false;
+  if (f.dtypeRule > DTypeRule::Compare || f.domain != OpDomain::Any || activeRecorder != nullptr) return false;
   const TensorImpl* first = nullptr;
   bool needsGrad = false;
   for (const auto& o : operands) {
@@ -160,8 +160,8 @@ void checkResultFits(const OpFacts& f, const TensorMeta& result, const Tensor& o
          shapeText(result.shape));
   auto category = [](DType t) { return isFloating(t) ? 2 : t == DType::Bool ? 0 : 1; };
   if (!copies && category(result.dtype) > category(out.dtype()))
-    fail(f.name, "_: result type ", dtypeName(result.dtype), " can't be cast to the desired output type ",
-         dtypeName(out.dtype()));
+    fail(f.name, "_: result type ", dtypeClassName(result.dtype), " can't be cast to the desired output type ",
+         dtypeClassName(out.dtype()));
 }
 
 /// Does a derivative that is needed read operand 0, which the write into it destroys?

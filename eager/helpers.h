@@ -13,6 +13,9 @@ Dims reductionDims(const Tensor& x, const std::optional<Dims>& dims);
 namespace ops {
 /// `into.copy_(value)`: broadcast and converted, with history.
 void assign(const Tensor& into, const Tensor& value);
+/// The in-place form of a composite: `value`, its result, written into `into`, which has its shape and a dtype that can
+/// hold its values (Error).
+void assignResult(const char* op, const Tensor& into, const Tensor& value);
 /// `into.fill_(value)`.
 void fillInto(const Tensor& into, const Operand& value);
 /// `x` in another dtype; `x` itself if it has that one.

@@ -22,6 +22,8 @@ class Op<string n, string k, string p> {
   string summary = "";
   // The dtype rule (ir/schema/op_table.h, DTypeRule).
   string types = "Rule";
+  // Pointwise: the dtypes its body is for: Floating, Integer, Integral (integers and bool), or any.
+  string domain = "Any";
   // Pointwise, Random, Creation: one dag a result.
   list<dag> body = [];
   // Library and others whose shapes do not follow from the kind: a function of ir/schema/shape_rules.h.
@@ -29,6 +31,8 @@ class Op<string n, string k, string p> {
   // "Tensor", "Tensor[]" (a list), "Tensor or Tensor[]" (a list, in Python the tensor itself where it is one), or a tuple.
   string results = "Tensor";
   int numResults = 1;
+  // Of several results: their names in the named tuple that Python returns; a plain tuple if empty.
+  list<string> fields = ["values", "indices"];
   // Where Python finds it: function, method, inplace (`name_`), out (`out=`), property; nn, linalg, special
   // (namespaces), hidden.
   list<string> forms = ["function", "method"];
@@ -55,6 +59,11 @@ class Pointwise<string n, string t, string p> : Op<n, "Pointwise", p> {
 }
 class Unary<string n, string t> : Pointwise<n, t, "Tensor input"> { let samples = "unary"; let reference = n; }
 class Binary<string n, string t> : Pointwise<n, t, "Operand input, Operand other"> {
+  let samples = "binary";
+  let reference = n;
+}
+// Two tensors, no numbers.
+class TensorPair<string n, string t> : Pointwise<n, t, "Tensor input, Tensor other"> {
   let samples = "binary";
   let reference = n;
 }

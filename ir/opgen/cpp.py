@@ -111,8 +111,8 @@ def op_table(ops: list[Op]) -> str:
         operands, results = reads_for(op)
         random = any(p.name == "seed" for p in op.params[:1])
         rows.append(
-            f'{{OpCode::{op.code}, "{op.name}", OpKind::{op.kind}, DTypeRule::{op.types}, {op.numResults}, '
-            f"{str(random).lower()}, {str(index).lower()}, {str(differentiable).lower()}, "
+            f'{{OpCode::{op.code}, "{op.name}", OpKind::{op.kind}, DTypeRule::{op.types}, OpDomain::{op.domain}, '
+            f"{op.numResults}, {str(random).lower()}, {str(index).lower()}, {str(differentiable).lower()}, "
             f"{ins}u, {outs}u, {meta_rule(op)}, "
             f"{masks(operands)}, {masks(results)}}},\n"
         )

@@ -69,7 +69,8 @@ def wrapper(op: Op) -> list[str]:
     elif op.results == "Tensor or Tensor[]":
         done = f"wrapOneOrMore({call})"
     elif op.numResults > 1:
-        done = f'wrap(a, {call}, "{op.python}", {{"values", "indices"}})'
+        fields = ", ".join(f'"{f}"' for f in op.fields)
+        done = f'wrap(a, {call}, "{op.python}", {{{fields}}})' if op.fields else f"wrap(a, {call})"
     else:
         done = f"wrap(a, {call})"
     lines = [
@@ -81,7 +82,7 @@ def wrapper(op: Op) -> list[str]:
         if op.kind == "Pointwise":
             body = f"applyInto(a.tensor(0), OpCode::{op.code}, {{{operands}}});"
         else:
-            body = f"ops::assign(a.tensor(0), {call});"
+            body = f'ops::assignResult("{op.python}", a.tensor(0), {call});'
         lines.append(f"static PyObject* call_{op.name}_(ParsedArgs& a) {{\n  {body}\n  return a.self();\n}}\n")
     return lines
 
@@ -204,9 +205,12 @@ def reference(ops: list[Op]) -> str:
     return f"# Operations\n\nGenerated from the records in `ir/ops`.\n\n{table}{rows}"
 
 
+TESTED = ("name", "python", "kind", "types", "samples", "reference", "domain", "forms")
+
+
 def test_table(ops: list[Op]) -> str:
     rows = [
-        {field: getattr(o, field) for field in ("name", "python", "kind", "types", "samples", "reference", "forms")}
+        {field: getattr(o, field) for field in TESTED}
         | {"params": [[p.name, p.type, p.default] for p in o.params]}
         | {"differentiable": bool(o.grads or o.rule or o.composite)}
         for o in ops

@@ -42,6 +42,14 @@ enum class DTypeRule : std::uint8_t {
   Rule,      // the shape rule says
 };
 
+/// The dtypes that the body of a pointwise operation computes in; others are a NotImplementedError.
+enum class OpDomain : std::uint8_t {
+  Any,
+  Floating,
+  Integer,
+  Integral,  // integers and bool
+};
+
 /// Shape and dtype of an operand or result. A Python number has `weak` set, no shape, and `category` as its dtype
 /// (Bool, Int64 or Float64).
 struct TensorMeta {
@@ -61,6 +69,7 @@ struct OpFacts {
   std::string_view name;
   OpKind kind;
   DTypeRule dtypeRule;
+  OpDomain domain;
   std::uint8_t numResults;
   bool random;                // its operands begin with the generator's seed and offset, which callers do not pass
   bool usesIndex;             // the body reads the logical linear index: an Index step is its last operand

@@ -27,6 +27,19 @@ void needSameDType(const OpFacts& op, const TensorMeta& a, const TensorMeta& b) 
 }
 std::int64_t rankOf(const TensorMeta& m) { return static_cast<std::int64_t>(m.shape.size()); }
 
+bool inDomain(OpDomain domain, DType t) {
+  switch (domain) {
+  case OpDomain::Floating:
+    return isFloating(t);
+  case OpDomain::Integer:
+    return isInteger(t);
+  case OpDomain::Integral:
+    return !isFloating(t);
+  default:
+    return true;
+  }
+}
+
 }  // namespace
 
 void pointwise(const OpFacts& op, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
@@ -41,7 +54,9 @@ void pointwise(const OpFacts& op, Metas operands, Attrs attrs, std::span<TensorM
       shape = broadcastShapes(op.name.data(), shape, m.shape);
     }
   }
-  DType dtype = pointwiseTypes(op, operands, attrs).result;
+  auto [computed, dtype] = pointwiseTypes(op, operands, attrs);
+  if (!inDomain(op.domain, computed))
+    fail<NotImplementedError>("\"", op.name, "_cpu\" not implemented for '", dtypeClassName(computed), "'");
   for (auto& r : results) set(r, shape, dtype);
 }
 
@@ -299,6 +314,19 @@ void maxDim(const OpFacts& op, Metas operands, Attrs attrs, std::span<TensorMeta
   needElements(op, operands[0], dim);
   Dims shape = withoutDim(operands[0], dim, keepdim);
   set(results[0], shape, operands[0].dtype);
+  set(results[1], shape, DType::Int64);
+}
+
+void kthValue(const OpFacts& op, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
+  AttrReader r(attrs);
+  std::int64_t k = r.integer();
+  std::int64_t dim = r.integer();
+  bool keepdim = r.boolean();
+  const TensorMeta& x = operands[0];
+  if (k < 1 || k > (x.shape.empty() ? 1 : x.shape[dim]))
+    fail(name(op), "(): selected number k out of range for dimension ", dim);
+  Dims shape = withoutDim(x, dim, keepdim);
+  set(results[0], shape, x.dtype);
   set(results[1], shape, DType::Int64);
 }
 

@@ -51,8 +51,8 @@ void store(const char* op, PyObject* target, const Tensor& result) {
              "requires grad.");
   }
   if (category(result.dtype()) > category(out.dtype())) {
-    fail(op, "(): result type ", dtypeName(result.dtype()), " can't be cast to the desired output type ",
-         dtypeName(out.dtype()));
+    fail(op, "(): result type ", dtypeClassName(result.dtype()), " can't be cast to the desired output type ",
+         dtypeClassName(out.dtype()));
   }
   if (!(out.shape() == result.shape())) {
     if (out.numel() != 0) {

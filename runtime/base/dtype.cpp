@@ -8,6 +8,12 @@ std::string_view dtypeName(DType t) {
   return names[static_cast<int>(t)];
 }
 
+std::string_view dtypeClassName(DType t) {
+  constexpr std::string_view names[kNumDTypes] = {"Bool", "Byte", "Char",     "Short", "Int",
+                                                  "Long", "Half", "BFloat16", "Float", "Double"};
+  return names[static_cast<int>(t)];
+}
+
 DType promoteTypes(DType a, DType b) {
   if (a == b) return a;
   if (a > b) {

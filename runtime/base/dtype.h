@@ -36,6 +36,8 @@ constexpr DType computeType(DType t) { return isHalf(t) ? DType::Float32 : t; }
 
 /// `float32`, `bool`, ...
 std::string_view dtypeName(DType t);
+/// `Float`, `Bool`, `Long`, ...: as messages that PyTorch's users know name it.
+std::string_view dtypeClassName(DType t);
 /// Promotion of two tensor dtypes of the same priority, as PyTorch's `promote_types`.
 DType promoteTypes(DType a, DType b);
 

@@ -28,6 +28,15 @@ import tandem
 ROOT = Path(__file__).resolve().parents[2]
 
 
+OWNERS = (
+    ("function", tandem),
+    ("nn", tandem.nn.functional),
+    ("linalg", tandem.linalg),
+    ("special", tandem.special),
+    ("method", tandem.Tensor),
+)
+
+
 @dataclass(frozen=True)
 class Operation:
     name: str
@@ -36,6 +45,7 @@ class Operation:
     types: str
     samples: str
     reference: str
+    domain: str
     forms: tuple[str, ...]
     params: tuple[tuple[str, str, str | None], ...]
     differentiable: bool
@@ -47,7 +57,7 @@ class Operation:
     @property
     def call(self) -> Callable[..., Any]:
         """The operation as users reach it: a function, one of nn.functional, or a method."""
-        for form, owner in (("function", tandem), ("nn", tandem.nn.functional), ("method", tandem.Tensor)):
+        for form, owner in OWNERS:
             if form in self.forms:
                 return getattr(owner, self.python)
         raise AssertionError(f"{self.name} has no public form")
@@ -111,6 +121,14 @@ FLOATS_ONLY |= set(
     " rnn_tanh_cell rnn_tanh_packed rrelu selu silu_option smooth_l1_loss soft_margin_loss softplus softshrink"
     " softsign tanhshrink threshold triplet_margin_loss".split()
 )
+FLOATS_ONLY |= set(
+    "cdist corrcoef cosine_similarity dist linalg_norm linalg_norm_named logcumsumexp matrix_norm matrix_norm_of"
+    " nanmean norm_named normalize std_flag std_mean std_mean_flag std_mean_unbiased var_mean var_mean_flag"
+    " var_mean_unbiased vector_norm".split()
+)
+# Neither half types nor integers; integers without bool.
+WIDE_ONLY = ("cov", "histc", "nanquantile", "nanquantile_at", "quantile", "quantile_at")
+INTEGERS_ONLY = ("gcd", "lcm")
 # Relative to 1: samples are of that magnitude.
 TOLERANCE = {"float64": 1e-12, "float32": 5e-6, "bfloat16": 3e-2, "float16": 4e-3}
 
@@ -118,7 +136,11 @@ TOLERANCE = {"float64": 1e-12, "float32": 5e-6, "bfloat16": 3e-2, "float16": 4e-
 def dtypes(op: Operation) -> tuple[str, ...]:
     if op.samples == "integers":
         return INTEGERS
-    if op.name in FLOATS_ONLY:
+    if op.domain == "Integer" or op.name in INTEGERS_ONLY:
+        return INTEGERS[:-1]
+    if op.name in WIDE_ONLY:
+        return FLOATING[:2]
+    if op.name in FLOATS_ONLY or op.domain == "Floating":
         return FLOATING
     return DTYPES.get(op.types, ANY)
 
