@@ -128,7 +128,7 @@ void byIndices(RuleContext& c) {
   DimsRef shape = c.inputShape(0);
   if (shape.empty()) return c.set(0, ops::reshape(c.grad(), shape));
   AttrReader a = c.attrs();
-  if (c.op() == OpCode::topk) a.integer();  // k comes before dim
+  if (c.op() == OpCode::topk || c.op() == OpCode::kthvalue) a.integer();  // k comes before dim
   std::int64_t dim = wrapDim(a.integer(), static_cast<std::int64_t>(shape.size()));
   Tensor g = c.grad();
   Tensor index = c.output(1);

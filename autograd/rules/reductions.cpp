@@ -107,4 +107,26 @@ void cumprod(RuleContext& c) {
   c.set(0, ops::mul(productsBefore(x, d), inner));
 }
 
+// out[k] is the logarithm of a sum that x[i] is part of for k >= i, so d/dx[i] is the sum over those k of g[k] e^(x[i]
+// - out[k]): e^(x[i] - out[i]) s[i] with s[i] = g[i] + e^(out[i] - out[i+1]) s[i+1]. No exponent is positive.
+void logcumsumexp(RuleContext& c) {
+  AttrReader a = c.attrs();
+  DimsRef shape = c.inputShape(0);
+  if (shape.empty() || numelOf(shape) == 0) return c.set(0, c.grad());
+  std::int64_t d = wrapDim(a.integer(), static_cast<std::int64_t>(shape.size()));
+  const Tensor& out = c.output(0);
+  // Differences of infinities of one sign are none.
+  auto ratio = [](const Tensor& x, const Tensor& y) {
+    Tensor equal = ops::eq(x, y);
+    return ops::where(equal, 1, ops::exp(ops::sub(ops::where(equal, 0, x), ops::where(equal, 0, y))));
+  };
+  std::int64_t n = shape[d];
+  Tensor s = c.grad();
+  if (n > 1) {
+    Tensor steps[] = {ratio(ops::narrow(out, d, 0, n - 1), ops::narrow(out, d, 1, n - 1)), ops::narrow(s, d, 0, 1)};
+    s = backwardRecurrence(ops::cat(steps, d), s, d);
+  }
+  c.set(0, ops::mul(ratio(c.input(0), out), s));
+}
+
 }  // namespace tandem::rules

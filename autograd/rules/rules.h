@@ -19,6 +19,7 @@ void prod(RuleContext& c);
 void amaxAmin(RuleContext& c);
 void cumsum(RuleContext& c);
 void cumprod(RuleContext& c);
+void logcumsumexp(RuleContext& c);
 
 // views.cpp
 void view(RuleContext& c);

@@ -2,7 +2,8 @@
 //
 //   common.h         values with operators; Horner, reductions, exact sums
 //   basic.h          arithmetic, comparison, choice, remainders
-//   exp.h, log.h, pow.h, trig.h, inverse_trig.h, hyperbolic.h, erf.h, erfinv.h, gamma.h, activations.h
+//   exp.h, log.h, pow.h, trig.h, inverse_trig.h, hyperbolic.h, erf.h, erfinv.h, gamma.h, activations.h, log_space.h
+//   bitwise.h        shifts by a variable number of places
 //   random.h         counter-based random numbers
 //   optim.h          optimizer updates
 //
@@ -12,6 +13,7 @@
 
 #include "codegen/math/activations.h"
 #include "codegen/math/basic.h"
+#include "codegen/math/bitwise.h"
 #include "codegen/math/builder.h"
 #include "codegen/math/common.h"
 #include "codegen/math/erf.h"
@@ -21,6 +23,7 @@
 #include "codegen/math/hyperbolic.h"
 #include "codegen/math/inverse_trig.h"
 #include "codegen/math/log.h"
+#include "codegen/math/log_space.h"
 #include "codegen/math/optim.h"
 #include "codegen/math/pow.h"
 #include "codegen/math/random.h"

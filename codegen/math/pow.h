@@ -108,6 +108,17 @@ Val<B> cbrt(const Val<B>& x) {
   return flipSign(select(a < kInf, y, a), signBit(x));
 }
 
+/// sqrt(x^2 + y^2). The squares stay in range: exact powers of two take out large and small magnitudes.
+template <class B>
+Val<B> hypot(const Val<B>& x, const Val<B>& y) {
+  Val<B> ax = abs(x), ay = abs(y), less = ax < ay, a = select(less, ay, ax), b = select(less, ax, ay);
+  Val<B> large = a > pick(x, 0x1p62, 0x1p510), small = a < pick(x, 0x1p-50, 0x1p-450);
+  const double up = pick(x, 0x1p100, 0x1p700), down = pick(x, 0x1p-100, 0x1p-700);
+  Val<B> scale = select(large, x.cst(down), select(small, x.cst(up), 1)), sa = a * scale, sb = b * scale;
+  Val<B> h = sqrt(fma(sa, sa, sb * sb)) * select(large, x.cst(up), select(small, x.cst(down), 1));
+  return select(eq(ax, kInf) | eq(ay, kInf), kInf, h);
+}
+
 }  // namespace detail
 
 /// x^y; integers wrap.
@@ -128,6 +139,10 @@ typename B::V pow(B& b, typename B::V x, typename B::V y) {
 template <class B>
 typename B::V cbrt(B& b, typename B::V x) {
   return detail::cbrt(detail::Val(b, x)).v;
+}
+template <class B>
+typename B::V hypot(B& b, typename B::V x, typename B::V y) {
+  return detail::hypot(detail::Val(b, x), detail::Val(b, y)).v;
 }
 
 }  // namespace tandem::math

@@ -1,5 +1,5 @@
-// sin, cos, tan. |x| = q pi/2 + (r + rl) with |r| <= pi/4, by three-part subtraction for moderate arguments and by
-// products with the bits of 1/(2 pi) for huge ones; the latter only where a lane needs it.
+// sin, cos, tan, sinc. |x| = q pi/2 + (r + rl) with |r| <= pi/4, by three-part subtraction for moderate arguments and
+// by products with the bits of 1/(2 pi) for huge ones; the latter only where a lane needs it.
 #pragma once
 
 #include "codegen/math/common.h"
@@ -169,6 +169,13 @@ Val<B> tan(const Val<B>& x) {
   return select(eq(x, 0), x, y);
 }
 
+/// sin(pi x) / (pi x), 1 at 0.
+template <class B>
+Val<B> sinc(const Val<B>& x) {
+  Val<B> a = x * pick(x, 0x1.921fb6p1, 0x1.921fb54442d18p1);
+  return select(eq(x, 0), 1, sin(a) / a);
+}
+
 }  // namespace detail
 
 template <class B>
@@ -182,6 +189,10 @@ typename B::V cos(B& b, typename B::V x) {
 template <class B>
 typename B::V tan(B& b, typename B::V x) {
   return detail::tan(detail::Val(b, x)).v;
+}
+template <class B>
+typename B::V sinc(B& b, typename B::V x) {
+  return detail::sinc(detail::Val(b, x)).v;
 }
 
 }  // namespace tandem::math

@@ -11,7 +11,6 @@ namespace tandem::ops {
 namespace {
 
 bool isOne(const Scalar& s) { return s.slot < 0 && s.asDouble() == 1; }
-bool isZero(const Scalar& s) { return s.slot < 0 && s.asDouble() == 0; }
 
 void checkAlpha(const char* op, const Tensor& x, const Operand& other, const Scalar& alpha) {
   bool integral =
@@ -105,21 +104,10 @@ Tensor var_unbiased(const Tensor& x, const std::optional<Dims>& dim, bool unbias
 }
 Tensor var_flag(const Tensor& x, bool unbiased) { return var(x, {}, Scalar(unbiased ? 1 : 0), false); }
 Tensor std(const Tensor& x, const std::optional<Dims>& dim, std::optional<Scalar> correction, bool keepdim) {
-  return sqrt(var(x, dim, correction, keepdim));
+  return root(var(x, dim, correction, keepdim));
 }
 Tensor std_unbiased(const Tensor& x, const std::optional<Dims>& dim, bool unbiased, bool keepdim) {
-  return sqrt(var_unbiased(x, dim, unbiased, keepdim));
-}
-
-Tensor norm(const Tensor& x, std::optional<Scalar> p, const std::optional<Dims>& dim, bool keepdim) {
-  needFloating("norm", x);
-  double order = p ? p->asDouble() : 2.0;
-  if (std::isinf(order)) return order > 0 ? amax(abs(x), dim, keepdim) : amin(abs(x), dim, keepdim);
-  if (order == 0) return toDType(sum(ne(x, 0), dim, keepdim), x.dtype());
-  FusedScope fused(x);
-  if (order == 1) return sum(abs(x), dim, keepdim);
-  if (order == 2) return sqrt(sum(square(x), dim, keepdim));
-  return pow(sum(pow(abs(x), order), dim, keepdim), 1.0 / order);
+  return root(var_unbiased(x, dim, unbiased, keepdim));
 }
 
 Tensor logsumexp(const Tensor& x, const std::optional<Dims>& dim, bool keepdim) {
@@ -244,11 +232,6 @@ Tensor outer(const Tensor& a, const Tensor& b) {
   if (a.dim() != 1 || b.dim() != 1)
     fail("outer: expected vectors, but got shapes ", shapeText(a.shape()), " and ", shapeText(b.shape()));
   return mul(unsqueeze(a, 1), b);
-}
-Tensor addmm(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
-  Tensor p = scaled(mm(a, b), alpha);
-  if (isZero(beta)) return p;
-  return add(p, scaled(x, beta));
 }
 
 }  // namespace tandem::ops

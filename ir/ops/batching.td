@@ -15,3 +15,5 @@ def : Batched<IndexPut, "indexPut">;
 // Along the attribute `dim`, whatever dims lead.
 foreach o = [Gather, ScatterAdd, Scatter, CumSum, CumProd, Sort, MaxDim, MinDim, ArgMax, ArgMin, TopK, Cat] in
   def : Batched<o, "alongDim">;
+foreach o = [CumMax, CumMin, LogCumSumExpPlain, KthValue, MedianDim, NanMedianDim, Mode] in
+  def : Batched<o, "alongDim">;

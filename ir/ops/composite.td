@@ -10,8 +10,8 @@ def VarUnbiased : Composite<"var_unbiased", "Tensor input, dims dim, bool unbias
 def VarFlag : Composite<"var_flag", "Tensor input, bool unbiased"> { let summary = "Variance of all elements."; let python = "var"; }
 def Std : Composite<"std", "Tensor input, dims dim=None, *, Scalar? correction=None, bool keepdim=False"> { let summary = "Standard deviation: the root of `var`."; }
 def StdUnbiased : Composite<"std_unbiased", "Tensor input, dims dim, bool unbiased, bool keepdim=False"> { let summary = "Standard deviation over `dim`."; let python = "std"; }
-def Norm : Composite<"norm", "Tensor input, Scalar? p=None, dims dim=None, bool keepdim=False"> { let summary = "Vector p-norm over `dim`; 2 when p is None."; }
-def LogSumExp : Composite<"logsumexp", "Tensor input, dims dim, bool keepdim=False"> { let summary = "log(sum(exp(input))) over `dim`, without overflow."; }
+def Norm : Composite<"norm", "Tensor input, float? p=None, dims dim=None, bool keepdim=False, *, dtype? dtype=None"> { let summary = "Vector p-norm over `dim`; 2 when p is None."; }
+def LogSumExp : Composite<"logsumexp", "Tensor input, dims dim, bool keepdim=False"> { let summary = "log(sum(exp(input))) over `dim`, without overflow."; let forms = ["function", "method", "special"]; }
 def MaxAll : Composite<"max_all", "Tensor input"> { let summary = "Largest element."; let python = "max"; let reference = "max"; }
 def MinAll : Composite<"min_all", "Tensor input"> { let summary = "Smallest element."; let python = "min"; let reference = "min"; }
 def MaxPair : Composite<"max_pair", "Tensor input, Tensor other"> { let summary = "The larger of two, elementwise."; let python = "max"; }
@@ -21,15 +21,15 @@ def MM : Composite<"mm", "Tensor input, Tensor mat2"> { let summary = "Product o
 def BMM : Composite<"bmm", "Tensor input, Tensor mat2"> { let summary = "Products of two batches of matrices."; let reference = "matmul"; let forms = ["function", "method", "out"]; }
 def MV : Composite<"mv", "Tensor input, Tensor vec"> { let summary = "Product of a matrix and a vector."; let reference = "matmul"; }
 def Dot : Composite<"dot", "Tensor input, Tensor tensor"> { let summary = "Inner product of two vectors."; let reference = "dot"; }
-def Outer : Composite<"outer", "Tensor input, Tensor vec2"> { let summary = "Outer product of two vectors."; let reference = "outer"; }
-def AddMM : Composite<"addmm", "Tensor input, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1"> { let summary = "beta * input + alpha * (mat1 @ mat2)."; }
+def Outer : Composite<"outer", "Tensor input, Tensor vec2"> { let summary = "Outer product of two vectors."; let aliases = ["ger"]; let reference = "outer"; }
+def AddMM : Composite<"addmm", "Tensor input, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1"> { let summary = "beta * input + alpha * (mat1 @ mat2)."; let forms = ["function", "method", "inplace"]; }
 def AddCMul : Composite<"addcmul", "Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1"> { let summary = "input + value * tensor1 * tensor2."; let forms = ["function", "method", "inplace"]; }
 def AddCDiv : Composite<"addcdiv", "Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1"> { let summary = "input + value * tensor1 / tensor2."; let forms = ["function", "method", "inplace"]; }
 def Lerp : Composite<"lerp", "Tensor input, Tensor end, Operand weight"> { let summary = "input + weight * (end - input)."; let forms = ["function", "method", "inplace"]; }
 def Clamp : Composite<"clamp", "Tensor input, Operand? min=None, Operand? max=None"> { let summary = "Elements below `min` raised to it, above `max` lowered to it; NaN stays NaN."; let aliases = ["clip"]; let reference = "clip"; let forms = ["function", "method", "inplace"]; }
-def Round : Composite<"round", "Tensor input, *, int decimals=0"> { let summary = "Nearest integer (or multiple of 10^-decimals), halves to even."; let reference = "round"; let forms = ["function", "method", "inplace"]; }
-def Softmax : Composite<"softmax", "Tensor input, int dim, dtype? dtype=None"> { let summary = "exp(x - max) / sum(exp(x - max)) along `dim`."; }
-def LogSoftmax : Composite<"log_softmax", "Tensor input, int dim, dtype? dtype=None"> { let summary = "x - max - log(sum(exp(x - max))) along `dim`."; }
+def Round : Composite<"round", "Tensor input, *, int decimals=0"> { let summary = "Nearest integer (or multiple of 10^-decimals), halves to even."; let reference = "round"; let forms = ["function", "method", "inplace", "special"]; }
+def Softmax : Composite<"softmax", "Tensor input, int dim, dtype? dtype=None"> { let summary = "exp(x - max) / sum(exp(x - max)) along `dim`."; let forms = ["function", "method", "special"]; }
+def LogSoftmax : Composite<"log_softmax", "Tensor input, int dim, dtype? dtype=None"> { let summary = "x - max - log(sum(exp(x - max))) along `dim`."; let forms = ["function", "method", "special"]; }
 def Reshape : Composite<"reshape", "Tensor input, int[] shape"> { let summary = "The same elements in another shape: a view where strides allow, else a copy. One size may be -1."; let reference = "reshape"; }
 def Flatten : Composite<"flatten", "Tensor input, int start_dim=0, int end_dim=-1"> { let summary = "Dims start_dim .. end_dim as one."; }
 def Unflatten : Composite<"unflatten", "Tensor input, int dim, int[] sizes"> { let summary = "One dim as several; one size may be -1."; }

@@ -12,6 +12,7 @@ def : Derivative<Fmod, [(identity $g), (neg (mul $g, (trunc (div $input, $other)
 def : Rule<Pow, "pow", ["input", "other", "out@1"]>;
 def : Derivative<Atan2, [(mul $g, (div $other, (add (square $input), (square $other)))),
                          (neg (mul $g, (div $input, (add (square $input), (square $other)))))]>;
+def : Derivative<Hypot, [(mul $g, (div $input, $out)), (mul $g, (div $other, $out))]>;
 def : Rule<Maximum, "maximum", ["input", "other"]>;
 def : Rule<Minimum, "minimum", ["input", "other"]>;
 

@@ -9,6 +9,7 @@ def TruncDivide : Binary<"trunc_divide", "Promote"> { let summary = "Quotient ro
 def Remainder : Binary<"remainder", "Promote"> { let summary = "Remainder with the sign of the divisor, as Python's %."; let body = [(remainder $input, $other)]; }
 def Fmod : Binary<"fmod", "Promote"> { let summary = "Remainder with the sign of the dividend, as C's fmod."; let body = [(fmod $input, $other)]; }
 def Pow : Binary<"pow", "Promote"> { let summary = "`input` to the power `other`."; let body = [(pow $input, $other)]; let reference = "power"; let samples = "power"; }
+def Hypot : TensorPair<"hypot", "Promote"> { let summary = "sqrt(input^2 + other^2), without overflow."; let domain = "Floating"; let body = [(hypot $input, $other)]; }
 def Atan2 : Pointwise<"atan2", "Float", "Tensor input, Tensor other"> { let samples = "binary"; let summary = "Angle of the point (other, input), in (-pi, pi]."; let body = [(atan2 $input, $other)]; let aliases = ["arctan2"]; let reference = "arctan2"; }
 def Maximum : Binary<"maximum", "Promote"> { let summary = "The larger operand; NaN if either is."; let body = [(maximum $input, $other)]; let forms = ["function", "method", "out"]; }
 def Minimum : Binary<"minimum", "Promote"> { let summary = "The smaller operand; NaN if either is."; let body = [(minimum $input, $other)]; let forms = ["function", "method", "out"]; }
@@ -21,12 +22,12 @@ def Reciprocal : Unary<"reciprocal", "Float"> { let summary = "1 / input."; let 
 def Sqrt : Unary<"sqrt", "Float"> { let summary = "Square root; NaN below zero."; let body = [(sqrt $input)]; }
 def Rsqrt : Unary<"rsqrt", "Float"> { let summary = "1 / sqrt(input)."; let body = [(rsqrt $input)]; let reference = ""; }
 def Exp : Unary<"exp", "Float"> { let summary = "e to the power of input."; let body = [(exp $input)]; }
-def Exp2 : Unary<"exp2", "Float"> { let summary = "2 to the power of input."; let body = [(exp2 $input)]; }
-def Expm1 : Unary<"expm1", "Float"> { let summary = "exp(input) - 1, accurate near zero."; let body = [(expm1 $input)]; }
+def Exp2 : Unary<"exp2", "Float"> { let summary = "2 to the power of input."; let body = [(exp2 $input)]; let forms = ["function", "method", "inplace", "out", "special"]; }
+def Expm1 : Unary<"expm1", "Float"> { let summary = "exp(input) - 1, accurate near zero."; let body = [(expm1 $input)]; let forms = ["function", "method", "inplace", "out", "special"]; }
 def Log : Unary<"log", "Float"> { let summary = "Natural logarithm."; let body = [(log $input)]; }
 def Log2 : Unary<"log2", "Float"> { let summary = "Logarithm to base 2."; let body = [(log2 $input)]; }
 def Log10 : Unary<"log10", "Float"> { let summary = "Logarithm to base 10."; let body = [(log10 $input)]; }
-def Log1p : Unary<"log1p", "Float"> { let summary = "log(1 + input), accurate near zero."; let body = [(log1p $input)]; }
+def Log1p : Unary<"log1p", "Float"> { let summary = "log(1 + input), accurate near zero."; let body = [(log1p $input)]; let forms = ["function", "method", "inplace", "out", "special"]; }
 def Sin : Unary<"sin", "Float"> { let summary = "Sine of an angle in radians."; let body = [(sin $input)]; }
 def Cos : Unary<"cos", "Float"> { let summary = "Cosine of an angle in radians."; let body = [(cos $input)]; }
 def Tan : Unary<"tan", "Float"> { let summary = "Tangent of an angle in radians."; let body = [(tan $input)]; }
@@ -39,8 +40,8 @@ def Tanh : Unary<"tanh", "Float"> { let summary = "Hyperbolic tangent."; let bod
 def Asinh : Unary<"asinh", "Float"> { let summary = "Inverse hyperbolic sine."; let body = [(asinh $input)]; let aliases = ["arcsinh"]; let reference = "arcsinh"; }
 def Acosh : Unary<"acosh", "Float"> { let summary = "Inverse hyperbolic cosine."; let body = [(acosh $input)]; let aliases = ["arccosh"]; let reference = "arccosh"; }
 def Atanh : Unary<"atanh", "Float"> { let summary = "Inverse hyperbolic tangent."; let body = [(atanh $input)]; let aliases = ["arctanh"]; let reference = "arctanh"; }
-def Erf : Unary<"erf", "Float"> { let summary = "Error function."; let body = [(erf $input)]; let reference = "scipy.special.erf"; }
-def Erfc : Unary<"erfc", "Float"> { let summary = "Complementary error function, 1 - erf, accurate in the tail."; let body = [(erfc $input)]; let reference = "scipy.special.erfc"; }
+def Erf : Unary<"erf", "Float"> { let summary = "Error function."; let body = [(erf $input)]; let reference = "scipy.special.erf"; let forms = ["function", "method", "inplace", "out", "special"]; }
+def Erfc : Unary<"erfc", "Float"> { let summary = "Complementary error function, 1 - erf, accurate in the tail."; let body = [(erfc $input)]; let reference = "scipy.special.erfc"; let forms = ["function", "method", "inplace", "out", "special"]; }
 def Sigmoid : Unary<"sigmoid", "Float"> { let summary = "1 / (1 + exp(-input))."; let body = [(sigmoid $input)]; let reference = "scipy.special.expit"; }
 def Relu : Unary<"relu", "Promote"> { let summary = "max(input, 0); NaN stays NaN."; let body = [(relu $input)]; let reference = ""; let forms = ["function", "method", "inplace", "nn"]; }
 def ReluGrad : Pointwise<"relu_grad", "Promote", "Tensor grad, Tensor at"> { let summary = "`grad` except where `at` <= 0, which gives 0: how a cotangent passes relu."; let body = [(select (le $at, 0), 0, $grad)]; let forms = ["hidden"]; let samples = "none"; }

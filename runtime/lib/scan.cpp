@@ -1,5 +1,6 @@
-// cumsum, cumprod: one chain along the dim for every other position, in order.
+// cumsum, cumprod, logcumsumexp, cummax, cummin: one chain along the dim for every other position, in order.
 #include <algorithm>
+#include <cmath>
 
 #include "runtime/device/thread_pool.h"
 #include "runtime/lib/strided.h"
@@ -51,7 +52,67 @@ void scan(const LibraryCall& call, Combine combine) {
   });
 }
 
+/// log(e^a + e^b).
+template <class C>
+C logSum(C a, C b) {
+  if (a != a || b != b) return a + b;
+  if (a == b) return a + static_cast<C>(0.693147180559945309417);
+  C larger = std::max(a, b);
+  return larger + std::log1p(std::exp(std::min(a, b) - larger));
+}
+
+/// Values and the places they come from; a later equal value replaces the one before, and NaN everything.
+template <bool Max, class T>
+void scanExtremes(const T* x, T* values, std::int64_t* indices, const DimSplit& s) {
+  using C = typename Element<T>::Compute;
+  if (s.size == 0) return;
+  parallelFor(s.outer * s.inner, kSerialElements / s.size + 1, [&](std::int64_t begin, std::int64_t end) {
+    constexpr std::int64_t kWidth = 256;
+    C best[kWidth];
+    std::int64_t place[kWidth];
+    while (begin < end) {
+      std::int64_t i = begin % s.inner;
+      std::int64_t width = std::min({kWidth, s.inner - i, end - begin});
+      std::int64_t base = begin / s.inner * s.size * s.inner + i;
+      for (std::int64_t r = 0; r < s.size; ++r, base += s.inner) {
+        for (std::int64_t j = 0; j < width; ++j) {
+          C v = Element<T>::load(x[base + j]);
+          bool replaces = r == 0 || v != v || (best[j] == best[j] && (Max ? v >= best[j] : v <= best[j]));
+          if (replaces) best[j] = v, place[j] = r;
+          values[base + j] = Element<T>::store(best[j]);
+          indices[base + j] = place[j];
+        }
+      }
+      begin += width;
+    }
+  });
+}
+
+template <bool Max>
+void extremes(const LibraryCall& call) {
+  const ArrayView& out = call.outputs[0];
+  std::int64_t dim = wrapDim(AttrReader(call.attrs).integer(), static_cast<std::int64_t>(out.shape.size()));
+  DimSplit split(out.shape, dim);
+  Contiguous x(call.inputs[0]);
+  withType(out.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::Type;
+    scanExtremes<Max>(x.as<T>(), out.as<T>(), call.outputs[1].as<std::int64_t>(), split);
+  });
+}
+
 }  // namespace
+
+void cummax(const LibraryCall& call) { extremes<true>(call); }
+void cummin(const LibraryCall& call) { extremes<false>(call); }
+
+void logcumsumexp(const LibraryCall& call) {
+  scan(call, [](auto a, auto b) {
+    if constexpr (std::is_floating_point_v<decltype(a)>)
+      return logSum(a, b);
+    else
+      return a;
+  });
+}
 
 void cumsum(const LibraryCall& call) {
   scan(call, [](auto a, auto b) { return addElements(a, b); });

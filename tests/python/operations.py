@@ -122,7 +122,7 @@ FLOATS_ONLY |= set(
     " softsign tanhshrink threshold triplet_margin_loss".split()
 )
 FLOATS_ONLY |= set(
-    "cdist corrcoef cosine_similarity dist linalg_norm linalg_norm_named logcumsumexp matrix_norm matrix_norm_of"
+    "cdist corrcoef dist linalg_norm linalg_norm_named logcumsumexp matrix_norm matrix_norm_of"
     " nanmean norm_named normalize std_flag std_mean std_mean_flag std_mean_unbiased var_mean var_mean_flag"
     " var_mean_unbiased vector_norm".split()
 )

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.special
 from operations import Operation
+from references_math import OWN as MATH
 from references_nn import OWN_NN, nll_loss, reduced
 from shape_rows import OWN as SHAPE_OWN
 
@@ -38,16 +39,6 @@ def promoted(*arrays: Array) -> Any:
 
 def variance(x: Array, dim: Any = None, correction: Any = None, keepdim: bool = False) -> Array:
     return np.var(x, axis=axis(dim), ddof=1 if correction is None else correction, keepdims=keepdim)
-
-
-def norm(x: Array, p: Any = None, dim: Any = None, keepdim: bool = False) -> Array:
-    size = np.abs(x)
-    if p == np.inf:
-        return np.max(size, axis=axis(dim), keepdims=keepdim)
-    if p == 0:
-        return np.sum(size != 0, axis=axis(dim), keepdims=keepdim)
-    p = 2 if p is None else p
-    return np.sum(size**p, axis=axis(dim), keepdims=keepdim) ** (1 / p)
 
 
 def extremum(pick: Callable[..., Array]) -> Callable[..., tuple[Array, Array]]:
@@ -280,9 +271,9 @@ def without_dtype(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *args, dtype=None, **kwargs: function(*args, **kwargs)
 
 
-OWN: dict[str, Callable[..., Any]] = {
-    **OWN_NN,
 OWN: dict[str, Callable[..., Any]] = SHAPE_OWN | {
+    **OWN_NN,
+    **MATH,
     "relu": lambda x: np.where(np.isnan(x), x, np.maximum(x, np.zeros((), x.dtype))),
     "rsqrt": lambda x: 1 / np.sqrt(x),
     "reciprocal": lambda x: 1 / np.asarray(x, np.float64),
@@ -308,7 +299,6 @@ OWN: dict[str, Callable[..., Any]] = SHAPE_OWN | {
     "var_unbiased": lambda x, dim, unbiased, keepdim=False: variance(x, dim, int(unbiased), keepdim),
     "std_unbiased": lambda x, dim, unbiased, keepdim=False: np.sqrt(variance(x, dim, int(unbiased), keepdim)),
     "var_flag": lambda x, unbiased: variance(x, None, int(unbiased)),
-    "norm": norm,
     "logsumexp": lambda x, dim, keepdim=False: scipy.special.logsumexp(x, axis=axis(dim), keepdims=keepdim),
     "max_pair": np.maximum,
     "min_pair": np.minimum,

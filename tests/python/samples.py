@@ -15,8 +15,9 @@ import numpy as np
 from operations import Operation
 from sample_rows import ROWS as ROWS_OF_TENSORS
 from sample_rows import SPECIAL, Sample, Values, call
+from sample_rows_math import ROWS as MATH_ROWS
+from sample_rows_math import shifts
 from sample_rows_nn import ROWS_NN
-from sample_rows import ROWS, SPECIAL, Sample, Values, call
 from shape_rows import ROWS as SHAPE_ROWS
 
 import tandem
@@ -47,6 +48,7 @@ def binary(op: Operation, v: Values) -> Iterator[Sample]:
     if op.params[1][1] == "Operand":
         for number in (3, 2.5):
             yield call(v(4, 5), number)
+    if op.params[0][1] == "Operand":
         yield call(3, second(4, 5))
     a, b = np.meshgrid(SPECIAL, SPECIAL)
     if op.types != "Promote" or "divide" not in op.name:
@@ -95,13 +97,14 @@ def reduction(op: Operation, v: Values) -> Iterator[Sample]:
     yield call(np.tile(SPECIAL[:3], (2, 3)), 0)
 
 
-ROWS |= SHAPE_ROWS
+ROWS |= SHAPE_ROWS | MATH_ROWS
 BY_NAME = ("view", "creation", "random", "library", "composite")
 GENERATORS = {
     "unary": unary,
     "binary": binary,
     "power": power,
     "integers": integers,
+    "shifts": shifts,
     "where": where,
     "reduction": reduction,
 }

@@ -357,7 +357,7 @@ def embedding(
         with tandem.no_grad():
             flat = input.reshape(-1)
             rows_used = weight[flat]
-            lengths = vector_norm(rows_used, norm_type, -1, keepdim=True)
+            lengths = tandem.norm(rows_used, norm_type, -1, keepdim=True)
             scale = tandem.where(lengths > max_norm, max_norm / (lengths + 1e-7), 1.0)
             weight[flat] = rows_used * scale
     out = weight[input]
@@ -367,24 +367,6 @@ def embedding(
         counts = tandem._C._nn.one_hot(input.reshape(-1).to(tandem.int64), weight.shape[0]).sum(0)[input]
         out.register_hook(lambda g: g / counts.unsqueeze(-1).to(g.dtype))
     return out
-
-
-def vector_norm(x: Tensor, p: float, dim: Any, keepdim: bool = False) -> Tensor:
-    """The p-norm along `dim`; its gradient at a zero vector is zero."""
-    if p == 1:
-        return tandem.abs(x).sum(dim, keepdim=keepdim)
-    if p == float("inf"):
-        return tandem.abs(x).amax(dim, keepdim=keepdim)
-    total = (x * x if p == 2 else tandem.abs(x) ** p).sum(dim, keepdim=keepdim)
-    zero = total == 0
-    safe = tandem.where(zero, 1.0, total)
-    return tandem.where(zero, 0.0, tandem.sqrt(safe) if p == 2 else safe ** (1.0 / p))
-
-
-def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Tensor | None = None) -> Tensor:
-    """input / max(norm along dim, eps)."""
-    result = input / vector_norm(input, p, dim, keepdim=True).clamp(min=eps)
-    return result if out is None else out.copy_(result)
 
 
 def rms_norm(

@@ -38,7 +38,6 @@ from tandem.nn._structural import (
     embedding,
     group_norm,
     max_pool1d,
-    normalize,
     pad,
     pixel_shuffle,
     pixel_unshuffle,
@@ -53,6 +52,7 @@ conv2d = _core.conv2d
 gelu = _core.gelu
 layer_norm = _core.layer_norm
 linear = _core.linear
+normalize = _core.normalize
 one_hot = _core.one_hot
 max_pool2d_with_indices = _core.max_pool2d_with_indices
 softplus_unit = _core.softplus_unit

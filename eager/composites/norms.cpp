@@ -1,0 +1,140 @@
+// Norms and what is made of them. A norm's derivative at 0 is taken as 0, in every dim where there is none.
+#include <cmath>
+#include <limits>
+
+#include "eager/dispatch.h"
+#include "eager/helpers.h"
+#include "eager/ops.h"
+#include "eager/recorder.h"
+
+namespace tandem::ops {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+/// s^(1 / order), whose derivatives at s = 0 are 0.
+Tensor rootOf(const Tensor& s, double order) {
+  if (order == 2) return root(s);
+  Tensor zero = eq(s, 0);
+  return where(zero, 0, pow(where(zero, 1, s), 1 / order));
+}
+
+Tensor powered(const Tensor& x, double order) {
+  Tensor a = abs(x);
+  if (order <= 0 || order >= 2) return pow(a, order);
+  Tensor zero = eq(a, 0);
+  return where(zero, 0, pow(where(zero, 1, a), order));
+}
+
+/// The norm of a tensor that is wide enough to add up.
+Tensor normOf(const Tensor& x, double order, const std::optional<Dims>& dim, bool keepdim) {
+  if (std::isinf(order)) return order > 0 ? amax(abs(x), dim, keepdim) : amin(abs(x), dim, keepdim);
+  // How many are not 0; a NaN is one of them. Part of the graph, with a derivative of 0.
+  if (order == 0) return sum(where(isnan(x), 1, abs(sign(x))), dim, keepdim);
+  if (order == 1) return sum(abs(x), dim, keepdim);
+  if (order == 2) return rootOf(sum(square(x), dim, keepdim), 2);
+  return rootOf(sum(powered(x, order), dim, keepdim), order);
+}
+
+void needFrobenius(const char* op, std::string_view order) {
+  if (order == "nuc")
+    fail<NotImplementedError>(op, ": the nuclear norm needs singular values, which are not available");
+  if (order != "fro") fail("linalg.matrix_norm: Order ", order, " not supported.");
+}
+
+Dims matrixDims(const Tensor& x, const std::optional<Dims>& dim) {
+  Dims dims = dim.value_or(Dims{-2, -1});
+  if (dims.size() != 2) fail("linalg.matrix_norm: dim must be a 2-tuple. Got ", shapeText(dims));
+  if (x.dim() < 2) fail("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.");
+  for (auto& d : dims) d = wrapDim(d, x.dim());
+  if (dims[0] == dims[1]) fail("linalg.matrix_norm: dims must be different. Got (", dims[0], ", ", dims[1], ")");
+  return dims;
+}
+
+}  // namespace
+
+Tensor norm(const Tensor& x, std::optional<double> p, const std::optional<Dims>& dim, bool keepdim,
+            std::optional<DType> dtype) {
+  Tensor in = dtype ? toDType(x, *dtype) : x;
+  if (!isFloating(in.dtype()))
+    fail("linalg.vector_norm: Expected a floating point or complex tensor as input. Got ", dtypeClassName(in.dtype()));
+  FusedScope fused(in);
+  Tensor wide = isHalf(in.dtype()) ? toDType(in, DType::Float32) : in;
+  return toDType(normOf(wide, p.value_or(2), dim, keepdim), in.dtype());
+}
+Tensor norm_named(const Tensor& x, std::string_view p, const std::optional<Dims>& dim, bool keepdim,
+                  std::optional<DType> dtype) {
+  needFrobenius("norm", p);
+  return norm(x, 2.0, dim, keepdim, dtype);
+}
+
+Tensor vector_norm(const Tensor& x, double order, const std::optional<Dims>& dim, bool keepdim,
+                   std::optional<DType> dtype) {
+  return norm(x, order, dim, keepdim, dtype);
+}
+Tensor matrix_norm(const Tensor& x, std::string_view order, const std::optional<Dims>& dim, bool keepdim,
+                   std::optional<DType> dtype) {
+  needFrobenius("linalg.matrix_norm", order);
+  return norm(x, 2.0, matrixDims(x, dim), keepdim, dtype);
+}
+Tensor matrix_norm_of(const Tensor& x, double order, const std::optional<Dims>& dim, bool keepdim,
+                      std::optional<DType> dtype) {
+  Dims dims = matrixDims(x, dim);
+  double size = std::abs(order);
+  if (size == 2)
+    fail<NotImplementedError>("linalg.matrix_norm: order ", order, " needs singular values, which are not available");
+  if (size != 1 && size != kInf) fail("linalg.matrix_norm: Order ", order, " not supported.");
+  Tensor in = dtype ? toDType(x, *dtype) : x;
+  if (!isFloating(in.dtype()))
+    fail("linalg.matrix_norm: Expected a floating point or complex tensor as input. Got ", dtypeClassName(in.dtype()));
+  // Sums of columns for 1, of rows for infinity; then over the other dim.
+  std::int64_t summed = size == 1 ? dims[0] : dims[1];
+  std::int64_t other = size == 1 ? dims[1] : dims[0];
+  FusedScope fused(in);
+  Tensor sums = sum(abs(in), Dims{summed}, true);
+  Tensor value = order > 0 ? amax(sums, Dims{other}, true) : amin(sums, Dims{other}, true);
+  return keepdim ? value : squeeze_dims(value, dims);
+}
+Tensor linalg_norm(const Tensor& x, std::optional<double> order, const std::optional<Dims>& dim, bool keepdim,
+                   std::optional<DType> dtype) {
+  if (!order || (dim && dim->size() == 1)) return norm(x, order, dim, keepdim, dtype);
+  if (dim) return matrix_norm_of(x, *order, dim, keepdim, dtype);
+  if (x.dim() > 2)
+    fail("linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got ", x.dim(), "D.");
+  return x.dim() == 2 ? matrix_norm_of(x, *order, {}, keepdim, dtype) : norm(x, order, {}, keepdim, dtype);
+}
+Tensor linalg_norm_named(const Tensor& x, std::string_view order, const std::optional<Dims>& dim, bool keepdim,
+                         std::optional<DType> dtype) {
+  if (!dim && x.dim() != 2)
+    fail("linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got ", x.dim(), "D.");
+  return matrix_norm(x, order, dim, keepdim, dtype);
+}
+
+Tensor dist(const Tensor& x, const Tensor& y, double p) { return norm(sub(x, y), p); }
+
+Tensor cdist(const Tensor& x, const Tensor& y, double p, std::optional<std::string_view> mode) {
+  if (x.dim() < 2) fail("cdist only supports at least 2D tensors, X1 got: ", x.dim(), "D");
+  if (y.dim() < 2) fail("cdist only supports at least 2D tensors, X2 got: ", y.dim(), "D");
+  if (x.size(-1) != y.size(-1))
+    fail("X1 and X2 must have the same number of columns. X1: ", x.size(-1), " X2: ", y.size(-1));
+  if (p < 0) fail("cdist only supports non-negative p values");
+  bool usually = !mode || *mode == "use_mm_for_euclid_dist_if_necessary";
+  bool always = mode && *mode == "use_mm_for_euclid_dist";
+  if (!usually && !always && *mode != "donot_use_mm_for_euclid_dist")
+    fail<ValueError>(*mode, " is not a valid value for compute_mode");
+  if (p == 2 && (always || (usually && (x.size(-2) > 25 || y.size(-2) > 25)))) {
+    // |x - y|^2 = |x|^2 + |y|^2 - 2 x y, which cancels for near points and may end below 0.
+    Tensor xx = sum(square(x), Dims{-1}, true);
+    Tensor yy = transpose(sum(square(y), Dims{-1}, true), -2, -1);
+    Tensor products = matmul(mul(x, -2), transpose(y, -2, -1));
+    return rootOf(clamp_min(add(add(products, xx), yy), Operand(0)), 2);
+  }
+  return norm(sub(unsqueeze(x, -2), unsqueeze(y, -3)), p, Dims{-1});
+}
+
+Tensor normalize(const Tensor& x, double p, std::int64_t dim, double eps) {
+  FusedScope fused(x);
+  return div(x, clamp_min(norm(x, p, Dims{dim}, true), Operand(eps)));
+}
+
+}  // namespace tandem::ops

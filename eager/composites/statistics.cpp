@@ -1,0 +1,333 @@
+// Composites of statistics: moments, order statistics, histograms, integrals.
+#include <algorithm>
+#include <limits>
+
+#include "eager/dispatch.h"
+#include "eager/helpers.h"
+#include "eager/ops.h"
+#include "eager/recorder.h"
+
+namespace tandem::ops {
+namespace {
+
+using Pair = std::array<Tensor, 2>;
+
+void needFloatingPair(const char* op, const Tensor& x) {
+  if (!isFloating(x.dtype())) fail(op, " only support floating point and complex dtypes");
+}
+
+/// The middle elements of a vector. Ties share the gradient, as `amax` of those that are equal to it.
+Tensor medianOf(const Tensor& x, bool ignoreNan) {
+  Tensor flat = reshape(x, Dims{-1});
+  if (x.numel() == 0) {
+    if (!isFloating(x.dtype())) fail("median() operation does not have an identity for empty input tensor");
+    return full_value(std::numeric_limits<double>::quiet_NaN(), Dims{}, x.dtype());
+  }
+  Tensor middle = (ignoreNan ? nanmedian_dim(detached(flat), 0, false) : median_dim(detached(flat), 0, false))[0];
+  if (!x.requiresGrad() || !gradEnabled()) return middle;
+  Tensor ties = logical_or(eq(flat, middle), logical_and(isnan(flat), isnan(middle)));
+  return amax(where(ties, flat, -std::numeric_limits<double>::infinity()));
+}
+
+void needOrderable(const char* op, const Tensor& x) {
+  if (x.dtype() == DType::Bool) fail<NotImplementedError>("\"", op, "_cpu\" not implemented for 'Bool'");
+}
+
+Tensor quantileOf(const char* op, const Tensor& x, const Tensor& q, std::optional<std::int64_t> dim, bool keepdim,
+                  std::string_view interpolation, bool ignoreNan) {
+  if (x.dtype() != DType::Float32 && x.dtype() != DType::Float64)
+    fail(op, "() input tensor must be either float or double dtype");
+  if (q.dtype() != x.dtype()) fail(op, "() q tensor must be same dtype as the input tensor");
+  if (q.dim() > 1) fail(op, "() q must be a scalar or 1D tensor");
+  if (x.numel() == 0) fail(op, "() input tensor must be non-empty");
+  bool between = interpolation == "linear" || interpolation == "midpoint";
+  if (!between && interpolation != "lower" && interpolation != "higher" && interpolation != "nearest")
+    fail(op, "() interpolation must be one of linear, lower, higher, midpoint or nearest, but got ", interpolation);
+  std::int64_t at = dim ? wrapDim(*dim, x.dim()) : 0;
+  bool whole = !dim || x.dim() == 0;
+  Tensor lines = whole ? reshape(x, Dims{-1}) : movedim(x, Dims{at}, Dims{-1});
+  Tensor sorted = sort(lines, -1, false, true)[0];
+  std::int64_t last = lines.size(-1) - 1;
+
+  // Ranks of the quantiles of each line, [..., Q]. A NaN is last in its line, and what the line's quantiles are.
+  Tensor levels = reshape(q, Dims{-1});
+  Tensor rank;
+  if (ignoreNan) {
+    Tensor most = sub(toDType(sum(logical_not(isnan(detached(lines))), Dims{-1}, true), x.dtype()), 1);
+    rank = clamp_min(mul(levels, most), Operand(0));
+  } else {
+    rank = where(isnan(detached(narrow(sorted, -1, last, 1))), static_cast<double>(last),
+                 mul(levels, static_cast<double>(last)));
+  }
+  auto atRank = [&](const Tensor& r) { return gather(sorted, -1, toDType(detached(r), DType::Int64)); };
+  Tensor y;
+  if (between) {
+    Tensor below = floor(rank);
+    Tensor low = atRank(below);
+    Tensor step = sub(atRank(ceil(rank)), low);
+    y = add(low, interpolation == "linear" ? mul(step, sub(rank, below)) : mul(step, 0.5));
+    y = where(eq(rank, below), low, y);
+  } else {
+    y = atRank(interpolation == "lower" ? floor(rank) : interpolation == "higher" ? ceil(rank) : round_even(rank));
+  }
+
+  y = movedim(y, Dims{-1}, Dims{0});
+  if (keepdim && whole)
+    y = reshape(y, [&] {
+      Dims shape(static_cast<std::size_t>(x.dim()) + 1, 1);
+      shape[0] = y.size(0);
+      return shape;
+    }());
+  else if (keepdim)
+    y = unsqueeze(y, at + 1);
+  return q.dim() == 0 ? select(y, 0, 0) : y;
+}
+
+Tensor levelOf(const char* op, const Tensor& x, double q) {
+  if (!(q >= 0 && q <= 1)) fail(op, "() q must be in the range [0, 1] but got ", q);
+  return full_value(q, Dims{}, x.dtype());
+}
+
+/// Areas between neighbours along `dim`, 2-fold.
+Tensor twiceMeans(const Tensor& y, std::int64_t dim) {
+  std::int64_t n = y.size(dim);
+  return add(narrow(y, dim, 0, n - 1), narrow(y, dim, 1, n - 1));
+}
+/// The widths between the points x, which may be a vector along `dim` of y.
+Tensor widths(const char* op, const Tensor& x, const Tensor& y, std::int64_t dim) {
+  Tensor points = x;
+  if (x.dim() == 1 && y.dim() > 1) {
+    if (x.size(0) != y.size(dim))
+      fail(op, "(): There must be one `x` value for each sample point. x has size ", x.size(0), ", y has ",
+           y.size(dim));
+    Dims shape(static_cast<std::size_t>(y.dim()), 1);
+    shape[dim] = x.size(0);
+    points = reshape(x, shape);
+  } else if (x.dim() < y.dim()) {
+    Dims shape(static_cast<std::size_t>(y.dim() - x.dim()), 1);
+    shape.append(x.shape().begin(), x.shape().end());
+    points = reshape(x, shape);
+  }
+  std::int64_t n = points.size(dim);
+  return sub(narrow(points, dim, 1, n - 1), narrow(points, dim, 0, n - 1));
+}
+void needNumbers(const char* op, const Tensor& y) {
+  if (y.dtype() == DType::Bool) fail(op, ": received a bool input for `x` or `y`, but bool is not supported");
+}
+
+}  // namespace
+
+Pair var_mean(const Tensor& x, const std::optional<Dims>& dim, std::optional<Scalar> correction, bool keepdim) {
+  needFloatingPair("var_mean", x);
+  FusedScope fused(x);
+  return {var(x, dim, correction, keepdim), mean(x, dim, keepdim)};
+}
+Pair var_mean_unbiased(const Tensor& x, const std::optional<Dims>& dim, bool unbiased, bool keepdim) {
+  return var_mean(x, dim, Scalar(unbiased ? 1 : 0), keepdim);
+}
+Pair var_mean_flag(const Tensor& x, bool unbiased) { return var_mean(x, {}, Scalar(unbiased ? 1 : 0), false); }
+Pair std_mean(const Tensor& x, const std::optional<Dims>& dim, std::optional<Scalar> correction, bool keepdim) {
+  needFloatingPair("std_mean", x);
+  FusedScope fused(x);
+  return {ops::std(x, dim, correction, keepdim), mean(x, dim, keepdim)};
+}
+Pair std_mean_unbiased(const Tensor& x, const std::optional<Dims>& dim, bool unbiased, bool keepdim) {
+  return std_mean(x, dim, Scalar(unbiased ? 1 : 0), keepdim);
+}
+Pair std_mean_flag(const Tensor& x, bool unbiased) { return std_mean(x, {}, Scalar(unbiased ? 1 : 0), false); }
+Tensor std_flag(const Tensor& x, bool unbiased) { return ops::std(x, {}, Scalar(unbiased ? 1 : 0), false); }
+
+Pair aminmax(const Tensor& x, std::optional<std::int64_t> dim, bool keepdim) {
+  if (!dim && x.numel() == 0)
+    fail("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.");
+  std::optional<Dims> dims;
+  if (dim) dims = Dims{*dim};
+  FusedScope fused(x);
+  return {amin(x, dims, keepdim), amax(x, dims, keepdim)};
+}
+
+Tensor nansum(const Tensor& x, const std::optional<Dims>& dim, bool keepdim, std::optional<DType> dtype) {
+  if (!isFloating(x.dtype())) return sum(x, dim, keepdim, dtype);
+  FusedScope fused(x);
+  return sum(where(isnan(x), 0, x), dim, keepdim, dtype);
+}
+Tensor nanmean(const Tensor& x, const std::optional<Dims>& dim, bool keepdim, std::optional<DType> dtype) {
+  if (!isFloating(x.dtype()))
+    fail("nanmean(): expected input to have floating point or complex dtype but got ", dtypeClassName(x.dtype()));
+  FusedScope fused(x);
+  return div(nansum(x, dim, keepdim, dtype), sum(logical_not(isnan(x)), dim, keepdim));
+}
+Tensor count_nonzero(const Tensor& x, const std::optional<Dims>& dim) {
+  FusedScope fused(x);
+  return sum(x.dtype() == DType::Bool ? x : ne(x, 0), dim);
+}
+
+Tensor median(const Tensor& x) {
+  needOrderable("median", x);
+  return medianOf(x, false);
+}
+Tensor nanmedian(const Tensor& x) {
+  needOrderable("nanmedian", x);
+  return medianOf(x, true);
+}
+
+Tensor quantile(const Tensor& x, const Tensor& q, std::optional<std::int64_t> dim, bool keepdim,
+                std::string_view interpolation) {
+  return quantileOf("quantile", x, q, dim, keepdim, interpolation, false);
+}
+Tensor quantile_at(const Tensor& x, double q, std::optional<std::int64_t> dim, bool keepdim,
+                   std::string_view interpolation) {
+  return quantileOf("quantile", x, levelOf("quantile", x, q), dim, keepdim, interpolation, false);
+}
+Tensor nanquantile(const Tensor& x, const Tensor& q, std::optional<std::int64_t> dim, bool keepdim,
+                   std::string_view interpolation) {
+  return quantileOf("nanquantile", x, q, dim, keepdim, interpolation, true);
+}
+Tensor nanquantile_at(const Tensor& x, double q, std::optional<std::int64_t> dim, bool keepdim,
+                      std::string_view interpolation) {
+  return quantileOf("nanquantile", x, levelOf("nanquantile", x, q), dim, keepdim, interpolation, true);
+}
+
+Tensor histc(const Tensor& x, std::int64_t bins, double min, double max) {
+  if (!isFloating(x.dtype()))
+    fail<NotImplementedError>("\"histogram_cpu\" not implemented for '", dtypeClassName(x.dtype()), "'");
+  if (bins <= 0) fail("torch.histc(): bins must be > 0, but got ", bins, " for dimension 0");
+  if (min > max) fail("torch.histc: max must be larger than min");
+  if (x.numel() == 0) return zeros(Dims{bins}, x.dtype());
+  Tensor flat = detached(reshape(x, Dims{-1}));
+  Tensor low = full_value(min, Dims{}, x.dtype());
+  Tensor high = full_value(max, Dims{}, x.dtype());
+  if (min == max) {
+    Tensor least = amin(flat);
+    Tensor most = amax(flat);
+    Tensor same = eq(least, most);
+    low = where(same, sub(least, 1), least);
+    high = where(same, add(most, 1), most);
+  }
+  Tensor place;
+  {
+    FusedScope fused(flat);
+    Tensor position = mul(div(sub(flat, low), sub(high, low)), static_cast<double>(bins));
+    Tensor inside = logical_and(ge(flat, low), le(flat, high));
+    // The upper bound belongs to the last bin; what is outside is counted in one more, which is dropped.
+    place = clamp_max(toDType(where(inside, position, 0), DType::Int64), Operand(bins - 1));
+    place = where(inside, place, bins);
+  }
+  Tensor counts = index_add_unit(zeros(Dims{bins + 1}, x.dtype()), 0, place, ones(flat.shape(), x.dtype()));
+  return narrow(counts, 0, 0, bins);
+}
+
+Tensor bincount(const Tensor& x, const Tensor& weights, std::int64_t minlength) {
+  if (minlength < 0) fail("minlength should be >= 0");
+  if (!isInteger(x.dtype()))
+    fail<NotImplementedError>("\"bincount_cpu\" not implemented for '", dtypeClassName(x.dtype()), "'");
+  if (x.dim() != 1) fail("bincount only supports 1-d non-negative integral inputs.");
+  if (weights.defined() && !(weights.shape() == x.shape()))
+    fail("weights should be 1-d and have the same length as input");
+  DType dtype = !weights.defined() ? DType::Int64 : weights.dtype() == DType::Float32 ? DType::Float32 : DType::Float64;
+  if (x.numel() == 0) return zeros(Dims{minlength}, DType::Int64);
+  Tensor places = toDType(x, DType::Int64);
+  Tensor count = where(lt(amin(places), 0), -1, clamp_min(add(amax(places), 1), Operand(minlength)));
+  std::int64_t size = learnSize(count);
+  if (size < 0) fail("bincount only supports 1-d non-negative integral inputs.");
+  Tensor values = weights.defined() ? toDType(detached(weights), dtype) : ones(x.shape(), dtype);
+  return index_add_unit(zeros(Dims{size}, dtype), 0, places, values);
+}
+
+Tensor cov(const Tensor& x, std::int64_t correction, const Tensor& fweights, const Tensor& aweights) {
+  if (x.dim() > 2)
+    fail("cov(): expected input to have two or fewer dimensions but got an input with ", x.dim(), " dimensions");
+  if (x.dtype() == DType::Bool) fail("cov(): bool dtype is not supported for input");
+  Tensor rows = x.dim() < 2 ? reshape(x, Dims{1, -1}) : x;
+  if (!isFloating(rows.dtype())) rows = toDType(rows, defaultDType());
+  Tensor weights;
+  auto take = [&](const char* name, const Tensor& w) {
+    if (!w.defined()) return;
+    if (w.dim() > 1) fail("cov(): expected ", name, " to have one or fewer dimensions but got ", w.dim());
+    if (w.numel() != rows.size(1))
+      fail("cov(): expected ", name, " to have the same numel as there are observations in the input but got ",
+           w.numel(), " != ", rows.size(1));
+    Tensor own = toDType(w, rows.dtype());
+    weights = weights.defined() ? mul(weights, own) : own;
+  };
+  if (fweights.defined() && isFloating(fweights.dtype()))
+    fail("cov(): expected fweights to have integral dtype but got fweights with ", dtypeClassName(fweights.dtype()),
+         " dtype");
+  take("fweights", fweights);
+  if (aweights.defined() && !isFloating(aweights.dtype()))
+    fail("cov(): expected aweights to have floating point dtype but got aweights with ",
+         dtypeClassName(aweights.dtype()), " dtype");
+  take("aweights", aweights);
+
+  auto n = static_cast<double>(rows.size(1));
+  Tensor total = weights.defined() ? sum(weights) : full_value(n, Dims{}, rows.dtype());
+  Tensor centre = weights.defined() ? div(sum(mul(rows, weights), Dims{1}, true), total) : mean(rows, Dims{1}, true);
+  Tensor deviation = sub(rows, centre);
+  Tensor weighted = weights.defined() ? mul(deviation, weights) : deviation;
+  Tensor freedom = sub(total, static_cast<double>(correction));
+  if (aweights.defined() && correction != 0)
+    freedom = sub(total,
+                  div(mul(sum(mul(weights, toDType(aweights, rows.dtype()))), static_cast<double>(correction)), total));
+  Tensor c = div(matmul(weighted, transpose(deviation, 0, 1)), clamp_min(freedom, Operand(0)));
+  return x.dim() < 2 ? reshape(c, Dims{}) : c;
+}
+Tensor corrcoef(const Tensor& x) {
+  if (x.dim() > 2)
+    fail("corrcoef(): expected input to have two or fewer dimensions but got an input with ", x.dim(), " dimensions");
+  Tensor c = cov(x, 1, {}, {});
+  if (c.dim() == 0) return div(c, c);
+  Tensor spread = sqrt(diagonal(c));
+  return clamp(div(div(c, unsqueeze(spread, 1)), spread), Operand(-1), Operand(1));
+}
+
+Tensor trapezoid(const Tensor& y, const Tensor& x, std::int64_t dim) {
+  dim = wrapDim(dim, y.dim());
+  needNumbers("trapezoid", y);
+  if (y.size(dim) == 0) return zeros_like(sum(y, Dims{dim}), isFloating(y.dtype()) ? y.dtype() : defaultDType());
+  FusedScope fused(y);
+  return div(sum(mul(widths("trapezoid", x, y, dim), twiceMeans(y, dim)), Dims{dim}), 2);
+}
+Tensor trapezoid_dx(const Tensor& y, Scalar dx, std::int64_t dim) {
+  dim = wrapDim(dim, y.dim());
+  needNumbers("trapezoid", y);
+  if (y.size(dim) == 0) return zeros_like(sum(y, Dims{dim}), isFloating(y.dtype()) ? y.dtype() : defaultDType());
+  FusedScope fused(y);
+  return mul(div(sum(twiceMeans(y, dim), Dims{dim}), 2), dx);
+}
+Tensor cumulative_trapezoid(const Tensor& y, const Tensor& x, std::int64_t dim) {
+  dim = wrapDim(dim, y.dim());
+  needNumbers("cumulative_trapezoid", y);
+  return div(cumsum(mul(widths("cumulative_trapezoid", x, y, dim), twiceMeans(y, dim)), dim), 2);
+}
+Tensor cumulative_trapezoid_dx(const Tensor& y, Scalar dx, std::int64_t dim) {
+  dim = wrapDim(dim, y.dim());
+  needNumbers("cumulative_trapezoid", y);
+  return mul(div(cumsum(twiceMeans(y, dim), dim), 2), dx);
+}
+
+Tensor logcumsumexp(const Tensor& x, std::int64_t dim) {
+  if (!isFloating(x.dtype()))
+    fail<NotImplementedError>("\"logcumsumexp_out_cpu\" not implemented for '", dtypeClassName(x.dtype()), "'");
+  return logcumsumexp_plain(x, wrapDim(dim, x.dim()));
+}
+
+namespace {
+Pair integers(const char* op, const Tensor& x, const Tensor& y) {
+  DType dtype = promoteTypes(x.dtype(), y.dtype());
+  if (!isInteger(dtype))
+    fail<NotImplementedError>("\"", op, "_cpu\" not implemented for '", dtypeClassName(dtype), "'");
+  Dims shape = broadcastShapes(op, x.shape(), y.shape());
+  return {expand(toDType(x, dtype), shape), expand(toDType(y, dtype), shape)};
+}
+}  // namespace
+Tensor gcd(const Tensor& x, const Tensor& y) {
+  auto [a, b] = integers("gcd", x, y);
+  return gcd_plain(a, b);
+}
+Tensor lcm(const Tensor& x, const Tensor& y) {
+  auto [a, b] = integers("lcm", x, y);
+  Tensor g = gcd_plain(a, b);
+  return where(eq(g, 0), 0, abs(mul(trunc_divide(a, g), b)));
+}
+
+}  // namespace tandem::ops

@@ -1,0 +1,109 @@
+// kthvalue, median_dim, nanmedian_dim, mode: one element of each line along a dim, and where it is. NaN counts as
+// largest.
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "runtime/device/thread_pool.h"
+#include "runtime/lib/strided.h"
+
+namespace tandem::lib {
+namespace {
+
+template <class C>
+bool isNan(C x) {
+  if constexpr (std::is_floating_point_v<C>)
+    return x != x;
+  else
+    return false;
+}
+template <class C>
+bool less(C a, C b) {
+  return isNan(b) ? !isNan(a) : a < b;
+}
+template <class C>
+bool same(C a, C b) {
+  return a == b || (isNan(a) && isNan(b));
+}
+
+/// The element of rank k, counted from 0, of a copy that may be reordered.
+template <class C>
+C ofRank(std::vector<C>& line, std::int64_t k) {
+  std::nth_element(line.begin(), line.begin() + k, line.end(), less<C>);
+  return line[static_cast<std::size_t>(k)];
+}
+
+template <class C>
+C medianOf(std::vector<C>& line, bool ignoreNan) {
+  auto n = static_cast<std::int64_t>(line.size());
+  if constexpr (std::is_floating_point_v<C>) {
+    std::int64_t nans = std::count_if(line.begin(), line.end(), isNan<C>);
+    if (nans == n || (nans > 0 && !ignoreNan)) return *std::find_if(line.begin(), line.end(), isNan<C>);
+    n -= nans;
+  }
+  return ofRank(line, (n - 1) / 2);
+}
+
+template <class C>
+C modeOf(std::vector<C>& line) {
+  std::sort(line.begin(), line.end(), less<C>);
+  C best = line[0];
+  std::size_t most = 0;
+  for (std::size_t begin = 0; begin < line.size();) {
+    std::size_t end = begin + 1;
+    // A NaN is equal to nothing, to other NaN neither.
+    while (end < line.size() && line[end] == line[begin]) ++end;
+    if (end - begin > most) most = end - begin, best = line[begin];
+    begin = end;
+  }
+  return best;
+}
+
+/// For each line, the value that `choose` finds in a copy of it, and the first (or last) place of that value.
+template <class Choose>
+void selectAlong(const LibraryCall& call, std::int64_t dim, bool lastPlace, Choose choose) {
+  if (call.outputs[0].numel() == 0) return;
+  Contiguous x(call.inputs[0]);
+  DimSplit s(x.view().shape, wrapDim(dim, static_cast<std::int64_t>(x.view().shape.size())));
+  withType(x.view().dtype, [&](auto tag) {
+    using T = typename decltype(tag)::Type;
+    using C = typename Element<T>::Compute;
+    // Lines of bool are those of bytes: a vector of bool has no elements to refer to.
+    using L = std::conditional_t<std::is_same_v<C, bool>, std::uint8_t, C>;
+    T* values = call.outputs[0].template as<T>();
+    auto* indices = call.outputs[1].template as<std::int64_t>();
+    parallelFor(s.outer * s.inner, kSerialElements / 8 / s.size + 1, [&](std::int64_t begin, std::int64_t end) {
+      std::vector<L> line(static_cast<std::size_t>(s.size));
+      for (std::int64_t p = begin; p < end; ++p) {
+        const T* from = x.as<T>() + p / s.inner * s.size * s.inner + p % s.inner;
+        auto at = [&](std::int64_t r) { return static_cast<L>(Element<T>::load(from[r * s.inner])); };
+        for (std::int64_t r = 0; r < s.size; ++r) line[static_cast<std::size_t>(r)] = at(r);
+        L value = choose(line);
+        std::int64_t place = lastPlace ? s.size - 1 : 0;
+        while (!same(at(place), value)) place += lastPlace ? -1 : 1;
+        values[p] = from[place * s.inner];
+        indices[p] = place;
+      }
+    });
+  });
+}
+
+}  // namespace
+
+void kthvalue(const LibraryCall& call) {
+  AttrReader attrs(call.attrs);
+  std::int64_t k = attrs.integer();
+  std::int64_t dim = attrs.integer();
+  selectAlong(call, dim, false, [k](auto& line) { return ofRank(line, k - 1); });
+}
+void median_dim(const LibraryCall& call) {
+  selectAlong(call, AttrReader(call.attrs).integer(), false, [](auto& line) { return medianOf(line, false); });
+}
+void nanmedian_dim(const LibraryCall& call) {
+  selectAlong(call, AttrReader(call.attrs).integer(), false, [](auto& line) { return medianOf(line, true); });
+}
+void mode(const LibraryCall& call) {
+  selectAlong(call, AttrReader(call.attrs).integer(), true, [](auto& line) { return modeOf(line); });
+}
+
+}  // namespace tandem::lib
