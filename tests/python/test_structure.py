@@ -85,3 +85,16 @@ def test_bound_functions_document_themselves():
 def test_names_are_spelled_one_way():
     for name in OPERATIONS:
         assert re.fullmatch(r"[a-z][a-z0-9_]*", name), name
+
+
+def test_the_example_of_an_operation_is_what_the_tree_has():
+    guide = (ROOT / "CONTRIBUTING.md").read_text()
+    (diff,) = re.findall(r"```diff\n(.*?)```", guide, re.S)
+    path, shown = "", 0
+    for line in diff.splitlines():
+        if line.startswith("+++ b/"):
+            path = line[6:]
+        elif line.startswith("+") and line[1:].strip():
+            assert line[1:] in (ROOT / path).read_text().splitlines(), f"{path} does not have: {line[1:]}"
+            shown += 1
+    assert shown > 15
