@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "autograd/autograd.h"
+#include "eager/advanced_indexing.h"
 #include "eager/dispatch.h"
 #include "eager/helpers.h"
 #include "eager/batch.h"
@@ -260,33 +261,6 @@ constexpr Signature nonzeroSigs[] = {{"nonzero", nonzeroParams, [](ParsedArgs& a
                                         return wrap(nonzeroColumns(t.dim() == 0 ? ops::unsqueeze(t, 0) : t));
                                       }}};
 
-// index_put_(indices, values): as indexing, with accumulation.
-constexpr ParamSpec indexPutParams[] = {kSelf,
-                                        {"indices", P::TensorList, false, false},
-                                        {"values", P::Tensor, false, false},
-                                        {"accumulate", P::Bool, true, false}};
-std::vector<Tensor> columnsOf(const std::vector<Tensor>& given) {
-  std::vector<Tensor> indices;
-  for (const Tensor& t : given) {
-    if (t.dtype() == DType::Bool) {
-      for (Tensor& c : nonzeroColumns(t)) indices.push_back(std::move(c));
-    } else {
-      indices.push_back(t);
-    }
-  }
-  return indices;
-}
-constexpr Signature indexPutInPlaceSigs[] = {{"index_put_", indexPutParams, [](ParsedArgs& a) -> PyObject* {
-                                                assignByTensors(a.tensor(0), columnsOf(a.tensors(1)), a.tensor(2),
-                                                                a.boolean(3));
-                                                return a.self();
-                                              }}};
-constexpr Signature indexPutSigs[] = {{"index_put", indexPutParams, [](ParsedArgs& a) -> PyObject* {
-                                         Tensor copy = ops::clone(a.tensor(0));
-                                         assignByTensors(copy, columnsOf(a.tensors(1)), a.tensor(2), a.boolean(3));
-                                         return wrap(std::move(copy));
-                                       }}};
-
 // Random numbers in place.
 constexpr ParamSpec uniformParams[] = {
     kSelf, {"from", P::Float, true, false}, {"to", P::Float, true, false}, {"generator", P::Generator, true, true}};
@@ -477,8 +451,6 @@ std::vector<PyMethodDef> tensorMethodDefs() {
       {"zero_", zeroInPlace, METH_NOARGS, "Writes zeros."},
       method<maskedSelectSigs>("masked_select", "masked_select(mask)\n\nThe elements where `mask` holds, as a vector."),
       method<nonzeroSigs>("nonzero", "nonzero(*, as_tuple=False)\n\nWhere elements are nonzero."),
-      method<indexPutInPlaceSigs>("index_put_", "index_put_(indices, values, accumulate=False)"),
-      method<indexPutSigs>("index_put", "index_put(indices, values, accumulate=False)"),
       method<uniformSigs>("uniform_", "uniform_(from=0, to=1, *, generator=None)\n\nUniform on [from, to)."),
       method<normalSigs>("normal_", "normal_(mean=0, std=1, *, generator=None)\n\nNormal numbers."),
       method<randomSigs>("random_", "random_(from=0, to=None, *, generator=None)\n\nUniform integers on [from, to)."),

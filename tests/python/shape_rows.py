@@ -144,6 +144,13 @@ ROWS: dict[str, Callable[[Any], Any]] = {
         call(v(3, 4), v.below(12, 9), v(3, 3), True),
         call(v(3), v.below(3, 0), v(0)),
     ],
+    "index_put": lambda v: [
+        call(v(4, 5), [np.array([3, 0])], v(2, 5)),
+        call(v(4, 5), [v.below(4, 6), v.below(5, 6)], v(6), accumulate=True),
+        call(v(4, 5), (v.mask(4),), v(5)),
+        call(v(4, 5), [v.mask(4, 5)], v()),
+        call(v(2, 3, 4), [v.below(2, 3, 1), np.array([0, 2])], v(4), True),
+    ],
     "index_fill": lambda v: [
         call(v(4, 5), 0, v.below(4, 6), 3),
         call(v(4, 5), -1, np.array([0, 2]), v()),
@@ -286,6 +293,15 @@ def put(x: Array, index: Array, source: Array, accumulate: bool = False) -> Arra
     return out.reshape(x.shape)
 
 
+def index_put(x: Array, indices: Any, values: Array, accumulate: bool = False) -> Array:
+    out = x.copy()
+    if accumulate:
+        np.add.at(out, tuple(indices), values)
+    else:
+        out[tuple(indices)] = values
+    return out
+
+
 def index_write(x: Array, dim: int, index: Array, value: Any) -> Array:
     out = x.copy()
     at: list[Any] = [slice(None)] * x.ndim
@@ -408,6 +424,7 @@ OWN: dict[str, Callable[..., Any]] = {
     "take": lambda x, index: x.reshape(-1)[index],
     "take_along_flat": lambda x, index: x.reshape(-1)[index.reshape(-1)],
     "put": put,
+    "index_put": index_put,
     "index_fill": index_write,
     "index_copy": index_write,
     "masked_scatter": masked_scatter,

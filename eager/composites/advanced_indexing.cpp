@@ -1,0 +1,141 @@
+#include "eager/advanced_indexing.h"
+
+#include "eager/helpers.h"
+#include "eager/ops.h"
+
+namespace tandem {
+
+namespace {
+
+/// Integer tensors of one shape in adjacent dims of `t`, from `first` on.
+struct Advanced {
+  Tensor t;
+  std::vector<Tensor> indices;
+  std::int64_t first = 0;
+
+  Advanced(const Tensor& input, std::vector<Tensor> given) : t(input) {
+    Dims shape;
+    std::string shapes;
+    bool fit = true;
+    std::int64_t last = -1;
+    std::int64_t count = 0;
+    for (std::size_t d = 0; d < given.size(); ++d) {
+      Tensor& index = given[d];
+      if (!index.defined()) continue;
+      if (isFloating(index.dtype()) || index.dtype() == DType::Bool) {
+        fail<IndexError>("tensors used as indices must be long, int, byte or bool tensors");
+      }
+      if (index.dtype() != DType::Int64) index = ops::to(index, DType::Int64);
+      if (count == 0) first = static_cast<std::int64_t>(d);
+      last = static_cast<std::int64_t>(d);
+      ++count;
+      shapes += strcat(shapes.empty() ? "" : ", ", shapeText(index.shape()));
+      fit = fit && joins(shape, index.shape());
+    }
+    if (!fit) {
+      fail<IndexError>("shape mismatch: indexing tensors could not be broadcast together with shapes ", shapes);
+    }
+    if (last - first + 1 != count) bringForward(given);
+    for (Tensor& index : given) {
+      if (index.defined()) indices.push_back(index.shape() == shape ? index : ops::expand(index, shape));
+    }
+  }
+
+  /// The shape of what is read, and of what can be written.
+  [[nodiscard]] Dims shape() const {
+    Dims s;
+    auto begin = static_cast<std::size_t>(first);
+    s.append(t.shape().begin(), t.shape().begin() + begin);
+    s.append(indices[0].shape().begin(), indices[0].shape().end());
+    s.append(t.shape().begin() + begin + indices.size(), t.shape().end());
+    return s;
+  }
+
+ private:
+  // Grows `to` to its broadcast with `shape`; false where they do not fit.
+  static bool joins(Dims& to, const Dims& shape) {
+    while (to.size() < shape.size()) to.insert(0, 1);
+    std::size_t lead = to.size() - shape.size();
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+      std::int64_t& d = to[lead + i];
+      if (d == 1) {
+        d = shape[i];
+      } else if (shape[i] != 1 && shape[i] != d) {
+        return false;
+      }
+    }
+    return true;
+  }
+  // Where indexed dims are not adjacent, theirs come first in the result, as in NumPy.
+  void bringForward(const std::vector<Tensor>& given) {
+    Dims order;
+    for (std::size_t d = 0; d < given.size(); ++d) {
+      if (given[d].defined()) order.push_back(static_cast<std::int64_t>(d));
+    }
+    for (std::int64_t d = 0; d < t.dim(); ++d) {
+      auto at = static_cast<std::size_t>(d);
+      if (at >= given.size() || !given[at].defined()) order.push_back(d);
+    }
+    t = ops::permute(t, order);
+    first = 0;
+  }
+};
+
+/// What `a.t` is with `values` written or added at the indices.
+Tensor written(const Advanced& a, const Tensor& values, bool accumulate) {
+  Dims shape = a.shape();
+  Tensor v = values.dtype() == a.t.dtype() ? values : ops::to(values, a.t.dtype());
+  while (v.dim() > static_cast<std::int64_t>(shape.size()) && v.shape()[0] == 1) v = ops::select(v, 0, 0);
+  if (!(v.shape() == shape)) {
+    Dims both = broadcastShapes("index_put", shape, v.shape());
+    if (!(both == shape)) {
+      fail("shape mismatch: value tensor of shape ", shapeText(v.shape()),
+           " cannot be broadcast to indexing result of shape ", shapeText(shape));
+    }
+    v = ops::expand(v, shape);
+  }
+  return ops::index_put_at(a.t, v, a.indices, a.first, accumulate);
+}
+
+}  // namespace
+
+Tensor indexByTensors(const Tensor& t, std::vector<Tensor> indices) {
+  Advanced a(t, std::move(indices));
+  return ops::index_get(a.t, a.indices, a.first);
+}
+
+void assignByTensors(const Tensor& t, std::vector<Tensor> indices, const Tensor& values, bool accumulate) {
+  Advanced a(t, std::move(indices));
+  ops::assign(a.t, written(a, values, accumulate));
+}
+
+namespace ops {
+
+Tensor index_put(const Tensor& x, std::span<const Tensor> given, const Tensor& values, bool accumulate) {
+  if (x.dtype() != values.dtype())
+    fail("Index put requires the source and destination dtypes match, got ", dtypeName(x.dtype()),
+         " for the destination and ", dtypeName(values.dtype()), " for the source.");
+  std::vector<Tensor> indices;
+  for (const Tensor& index : given) {
+    if (index.dtype() != DType::Bool && index.dtype() != DType::UInt8) {
+      indices.push_back(index);
+      continue;
+    }
+    auto first = static_cast<std::int64_t>(indices.size());
+    for (std::int64_t d = 0; d < index.dim(); ++d)
+      if (first + d >= x.dim() || index.shape()[d] != x.shape()[first + d])
+        fail<IndexError>("The shape of the mask ", shapeText(index.shape()), " at index ", d,
+                         " does not match the shape of the indexed tensor ", shapeText(x.shape()), " at index ",
+                         first + d);
+    for (Tensor& column : unbind(nonzero(index), 1)) indices.push_back(std::move(column));
+  }
+  if (static_cast<std::int64_t>(indices.size()) > x.dim())
+    fail<IndexError>("too many indices for tensor of dimension ", x.dim(), " (got ", indices.size(), ")");
+  if (indices.empty()) fail<IndexError>("index_put(): expected at least one index");
+  // The indexed dims are the first ones, and so adjacent.
+  return written(Advanced(x, std::move(indices)), values, accumulate);
+}
+
+}  // namespace ops
+
+}  // namespace tandem
