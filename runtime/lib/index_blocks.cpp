@@ -20,7 +20,9 @@ class Offsets {
       auto d = static_cast<std::size_t>(dim);
       TANDEM_CHECK(indices[k].shape == indices[0].shape, op, ": index tensors of different shapes");
       IndexList list(op, indices[k], dim, shape[d]);
-      for (std::int64_t i = 0; i < count_; ++i) values_[i] = (k == 0 ? 0 : values_[i]) + list[i] * strides[d];
+      parallelFor(count_, kSerialElements, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) values_[i] = (k == 0 ? 0 : values_[i]) + list[i] * strides[d];
+      });
     }
   }
   std::int64_t count() const { return count_; }
@@ -30,6 +32,35 @@ class Offsets {
   std::int64_t count_;
   Scratch<std::int64_t> values_;
 };
+
+/// out[o, j] = x[o, offsets[j]].
+template <class T>
+void readElements(const T* x, const Offsets& offsets, DimsRef outer, DimsRef outerStrides, T* out) {
+  std::int64_t count = offsets.count();
+  // A slice, or a slice read backwards: no need to look at each offset.
+  std::int64_t step = count > 1 ? offsets[1] - offsets[0] : 1;
+  bool ramp = true;
+  for (std::int64_t j = 2; ramp && j < count; ++j) ramp = offsets[j] - offsets[j - 1] == step;
+  parallelFor(numelOf(outer) * count, kSerialElements, [&](std::int64_t begin, std::int64_t end) {
+    Walker<1> at(outer, {outerStrides}, begin / count);
+    for (std::int64_t i = begin; i < end; at.next()) {
+      std::int64_t j = i % count;
+      std::int64_t length = std::min(count - j, end - i);
+      const T* row = x + at.offset[0];
+      T* to = out + i;
+      if (ramp && step == -1) {
+        const T* last = row + offsets[j];
+        for (std::int64_t k = 0; k < length; ++k) to[k] = last[-k];
+      } else if (ramp) {
+        const T* first = row + offsets[j];
+        for (std::int64_t k = 0; k < length; ++k) to[k] = first[k * step];
+      } else {
+        for (std::int64_t k = 0; k < length; ++k) to[k] = row[offsets[j + k]];
+      }
+      i += length;
+    }
+  });
+}
 
 /// out[o, j, i] = x[o, offsets[j], i], where the dims [first, first + n) of x are those the offsets stand for.
 void readBlocks(const ArrayView& x, const Offsets& offsets, std::size_t first, std::size_t n, const ArrayView& out) {
@@ -43,6 +74,7 @@ void readBlocks(const ArrayView& x, const Offsets& offsets, std::size_t first, s
   bool dense = block.contiguous();
   withSize(x.dtype, [&](auto tag) {
     using T = typename decltype(tag)::Type;
+    if (inner == 1) return readElements(x.as<T>(), offsets, outer, outerStrides, out.as<T>());
     parallelFor(numelOf(outer) * count, kSerialElements / inner + 1, [&](std::int64_t begin, std::int64_t end) {
       Walker<1> at(outer, {outerStrides}, begin / count);
       ArrayView piece = block;
@@ -50,9 +82,7 @@ void readBlocks(const ArrayView& x, const Offsets& offsets, std::size_t first, s
       for (std::int64_t i = begin, j = begin % count; i < end; ++i) {
         const T* from = x.as<T>() + at.offset[0] + offsets[j];
         T* dst = out.as<T>() + i * inner;
-        if (inner == 1) {
-          *dst = *from;
-        } else if (dense) {
+        if (dense) {
           std::memcpy(dst, from, static_cast<std::size_t>(inner) * sizeof(T));
         } else {
           piece.data = const_cast<T*>(from);
