@@ -23,6 +23,14 @@ struct ConvAttrs {
   std::int64_t groups;
   explicit ConvAttrs(AttrReader a) : stride(a.list()), padding(a.list()), dilation(a.list()), groups(a.integer()) {}
 };
+/// The places that `shape` has, of a convolution whose input leaves room for more (a transposed one with padding of its
+/// output).
+Tensor placesOf(DimsRef shape, const Tensor& all) {
+  Tensor y = all;
+  for (std::int64_t d : {2, 3})
+    if (y.size(d) != shape[d]) y = ops::narrow(y, d, 0, shape[d]);
+  return y;
+}
 /// Of the two gradients, the shape of whose result comes first.
 ConvAttrs gradAttrs(AttrReader a) {
   a.list();
@@ -43,7 +51,8 @@ void conv2d(RuleContext& c) {
 void conv2dInputGrad(RuleContext& c) {
   ConvAttrs a = gradAttrs(c.attrs());
   const Tensor& g = c.grad();
-  if (c.needs(0)) c.set(0, ops::conv2d_plain(g, c.input(1), a.stride, a.padding, a.dilation, a.groups));
+  if (c.needs(0))
+    c.set(0, placesOf(c.inputShape(0), ops::conv2d_plain(g, c.input(1), a.stride, a.padding, a.dilation, a.groups)));
   if (c.needs(1))
     c.set(1, ops::conv2d_weight_grad(c.input(0), g, c.inputShape(1), a.stride, a.padding, a.dilation, a.groups));
 }
@@ -52,25 +61,10 @@ void conv2dInputGrad(RuleContext& c) {
 void conv2dWeightGrad(RuleContext& c) {
   ConvAttrs a = gradAttrs(c.attrs());
   const Tensor& g = c.grad();
-  if (c.needs(0)) c.set(0, ops::conv2d_plain(c.input(1), g, a.stride, a.padding, a.dilation, a.groups));
+  if (c.needs(0))
+    c.set(0, placesOf(c.inputShape(0), ops::conv2d_plain(c.input(1), g, a.stride, a.padding, a.dilation, a.groups)));
   if (c.needs(1))
     c.set(1, ops::conv2d_input_grad(c.input(0), g, c.inputShape(1), a.stride, a.padding, a.dilation, a.groups));
-}
-
-// The indices count places of the H x W plane.
-void maxPool2d(RuleContext& c) {
-  if (!c.hasGrad()) return;
-  DimsRef shape = c.inputShape(0);
-  Dims planes(shape.begin(), shape.end() - 2);
-  auto dim = static_cast<std::int64_t>(planes.size());
-  Dims rows = planes;
-  rows.push_back(-1);
-  planes.push_back(shape[shape.size() - 2] * shape.back());
-  DimsRef out = c.resultShape();
-  rows.back() = out[out.size() - 2] * out.back();
-  Tensor zeros = ops::zeros(planes, c.grad().dtype());
-  Tensor flat = ops::scatter_add(zeros, dim, ops::reshape(c.output(1), rows), ops::reshape(c.grad(), rows));
-  c.set(0, ops::reshape(flat, shape));
 }
 
 }  // namespace tandem::rules

@@ -38,12 +38,25 @@ void batchIn(RuleContext& c);
 void batchOut(RuleContext& c);
 void windowWrite(RuleContext& c);
 
+// windows.cpp
+void maxPool(RuleContext& c);
+void maxPoolGrad(RuleContext& c);
+void avgPool(RuleContext& c);
+void avgPoolGrad(RuleContext& c);
+void unfoldWindows(RuleContext& c);
+void foldWindows(RuleContext& c);
+void resample(RuleContext& c);
+void resampleGrad(RuleContext& c);
+
+// attention.cpp
+void attention(RuleContext& c);
+void attentionGrad(RuleContext& c);
+
 // contractions.cpp
 void matmulBatched(RuleContext& c);
 void conv2d(RuleContext& c);
 void conv2dInputGrad(RuleContext& c);
 void conv2dWeightGrad(RuleContext& c);
-void maxPool2d(RuleContext& c);
 
 // recurrent.cpp
 void recurrentSequence(RuleContext& c);

@@ -85,57 +85,7 @@ Tensor layer_norm(const Tensor& x, DimsRef normalized, const Tensor& weight, con
   return toDType(y, x.dtype());
 }
 
-// ---- convolution and pooling ----------------------------------------------------------------------------------------
-
-Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, DimsRef stride, DimsRef padding,
-              DimsRef dilation, std::int64_t groups) {
-  if (x.dim() == 3 && weight.dim() == 4)
-    return squeeze_dims(conv2d(unsqueeze(x, 0), weight, bias, stride, padding, dilation, groups), Dims{0});
-  Tensor y = conv2d_plain(x, weight, stride, padding, dilation, groups);
-  if (!bias.defined()) return y;
-  if (bias.dim() != 1 || bias.size(0) != weight.size(0))
-    fail("conv2d: Given weight of size ", shapeText(weight.shape()), ", expected bias to be 1-dimensional with ",
-         weight.size(0), " elements, but got bias of size ", shapeText(bias.shape()), " instead");
-  return add(y, view(bias, Dims{1, -1, 1, 1}));
-}
-
-Tensor conv2d_named(const Tensor& x, const Tensor& weight, const Tensor& bias, DimsRef stride, std::string_view padding,
-                    DimsRef dilation, std::int64_t groups) {
-  if (padding == "valid") return conv2d(x, weight, bias, stride, Dims{0, 0}, dilation, groups);
-  if (padding != "same") fail("conv2d: Invalid padding string: '", padding, "'");
-  if (stride[0] != 1 || stride[1] != 1) fail("conv2d: padding='same' is not supported for strided convolutions");
-  if (weight.dim() != 4) fail("conv2d: expected a 4D weight, got shape ", shapeText(weight.shape()));
-  Dims total{dilation[0] * (weight.size(2) - 1), dilation[1] * (weight.size(3) - 1)};
-  Tensor in = x;
-  // An odd total pads one more at the end.
-  if (total[0] % 2 != 0 || total[1] % 2 != 0) {
-    Dims shape = x.shape();
-    std::size_t r = shape.size();
-    shape[r - 2] += total[0] % 2;
-    shape[r - 1] += total[1] % 2;
-    Tensor wide = oneEach(zeros(shape, x.dtype()), x);
-    assign(narrow(narrow(wide, -2, 0, x.size(-2)), -1, 0, x.size(-1)), x);
-    in = wide;
-  }
-  return conv2d(in, weight, bias, stride, Dims{total[0] / 2, total[1] / 2}, dilation, groups);
-}
-
-std::vector<Tensor> max_pool2d_with_indices(const Tensor& x, DimsRef kernel, const std::optional<Dims>& stride,
-                                            DimsRef padding, DimsRef dilation, bool ceilMode) {
-  if (x.dim() != 3 && x.dim() != 4)
-    fail("max_pool2d: Expected 3D or 4D (batch mode) tensor for input, but got shape ", shapeText(x.shape()));
-  Tensor in = x.dim() == 3 ? unsqueeze(x, 0) : x;
-  Dims step = stride && !stride->empty() ? *stride : Dims(kernel);
-  auto [values, indices] = max_pool2d_plain(in, kernel, step, padding, dilation, ceilMode);
-  if (x.dim() == 3) return {squeeze_dims(values, Dims{0}), squeeze_dims(indices, Dims{0})};
-  return {values, indices};
-}
-Tensor max_pool2d(const Tensor& x, DimsRef kernel, const std::optional<Dims>& stride, DimsRef padding, DimsRef dilation,
-                  bool ceilMode) {
-  return max_pool2d_with_indices(x, kernel, stride, padding, dilation, ceilMode)[0];
-}
-
-// ---- dropout, one_hot -----------------------------------------------------------------------------------------------
+// ---- dropout, one_hot ----------------------------------------------------------------------------------------------
 
 Tensor dropout(const Tensor& x, double p, bool training) {
   if (p < 0 || p > 1) fail<ValueError>("dropout probability has to be between 0 and 1, but got ", p);

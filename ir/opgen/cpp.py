@@ -30,8 +30,9 @@ def cpp_default(p: Param) -> str | None:
         return None
     if p.type == "int[2]":
         return f"Dims(2, {p.default})"
-    if p.type == "int[]" and p.default.startswith("["):
-        return f"Dims{{{p.default.strip('[]')}}}"
+    if p.type == "int[]" and p.default != "None":
+        listed = p.default.strip("[]")
+        return f"Dims{{{listed}}}" if p.default.startswith("[") else f"Dims(1, {listed})"
     if p.default == "None":
         return "nullptr" if p.type == "generator?" else "{}"
     if p.default in ("True", "False"):

@@ -6,7 +6,7 @@ def : Batched<WindowWrite, "windowWrite">;
 def : Batched<Conv2d, "convolution">;
 def : Batched<Conv2dInputGrad, "convolutionInputGrad">;
 def : Batched<Conv2dWeightGrad, "convolutionWeightGrad">;
-def : Batched<MaxPool2d, "folded">;
+foreach o = [MaxPool, MaxPoolGrad, AvgPool, AvgPoolGrad, UnfoldWindows, FoldWindows] in def : Batched<o, "folded">;
 def : Batched<IndexSelect, "indexSelect">;
 def : Batched<IndexAdd, "indexAdd">;
 def : Batched<IndexGet, "indexGet">;

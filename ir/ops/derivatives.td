@@ -95,7 +95,6 @@ def : Rule<WindowWrite, "windowWrite", []>;
 def : Rule<Conv2d, "conv2d", ["input@1", "weight@0"]>;
 def : Rule<Conv2dInputGrad, "conv2dInputGrad", ["grad@1", "weight@0"]>;
 def : Rule<Conv2dWeightGrad, "conv2dWeightGrad", ["grad@1", "input@0"]>;
-def : Rule<MaxPool2d, "maxPool2d", ["out1"]>;
 def : Rule<Gather, "gather", ["index"]>;
 def : Rule<ScatterAdd, "scatterAdd", ["index"]>;
 def : Rule<Scatter, "scatter", ["index"]>;

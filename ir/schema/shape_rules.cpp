@@ -180,35 +180,6 @@ void conv2dWeightGrad(const OpFacts&, Metas operands, Attrs attrs, std::span<Ten
   set(results[0], Dims(AttrReader(attrs).list()), operands[0].dtype);
 }
 
-void maxPool2d(const OpFacts&, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
-  const auto& x = operands[0].shape;
-  AttrReader r(attrs);
-  DimsRef kernel = r.list();
-  DimsRef stride = r.list();
-  DimsRef padding = r.list();
-  DimsRef dilation = r.list();
-  bool ceilMode = r.boolean();
-  Dims shape = x;
-  for (int d = 0; d < 2; ++d) {
-    if (kernel[d] <= 0 || stride[d] <= 0 || dilation[d] <= 0)
-      fail("max_pool2d: kernel size ", shapeText(kernel), ", stride ", shapeText(stride), " and dilation ",
-           shapeText(dilation), " must be greater than zero");
-    if (padding[d] < 0 || padding[d] > kernel[d] / 2)
-      fail("max_pool2d: pad should be at most half of effective kernel size, but got pad=", padding[d],
-           ", kernel_size=", kernel[d]);
-    std::int64_t room = x[2 + d] + 2 * padding[d] - dilation[d] * (kernel[d] - 1) - 1;
-    std::int64_t n = (room >= 0 ? (room + (ceilMode ? stride[d] - 1 : 0)) / stride[d] : -1) + 1;
-    // A window must start inside the input or its left padding.
-    if (ceilMode && (n - 1) * stride[d] >= x[2 + d] + padding[d]) --n;
-    if (n <= 0)
-      fail("max_pool2d: Given input size ", shapeText(x), ", the output size is too small with kernel ",
-           shapeText(kernel));
-    shape[2 + d] = n;
-  }
-  set(results[0], shape, operands[0].dtype);
-  set(results[1], shape, DType::Int64);
-}
-
 namespace {
 std::int64_t sizeOf(const TensorMeta& m, std::size_t d) { return m.shape.empty() ? 1 : m.shape[d]; }
 /// Is `index` no larger than `x`, apart from dim `except`? A 0-d tensor counts as a vector of one element.

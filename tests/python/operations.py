@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from window_rows import WINDOW_FLOATS
 
 import tandem
 
@@ -107,8 +108,8 @@ ANY = ("float32", "float64", "int64")
 FLOATING = ("float32", "float64", "bfloat16")
 # Composites and library operations that are defined for floats only.
 FLOATS_ONLY = set(
-    "addcdiv bernoulli conv2d conv2d_named cross_entropy dropout gelu layer_norm lerp linear linspace log_softmax"
-    " logsumexp max_pool2d max_pool2d_with_indices mean mse_loss nll_loss norm rand rand_like randn randn_like softmax"
+    "addcdiv bernoulli cross_entropy dropout gelu layer_norm lerp linear linspace log_softmax"
+    " logsumexp mean mse_loss nll_loss norm rand rand_like randn randn_like softmax"
     " std std_unbiased var var_flag var_unbiased"
     " vander multinomial normal_at normal_around normal_of_size logspace".split()
 )
@@ -129,6 +130,7 @@ FLOATS_ONLY |= set(
 # Neither half types nor integers; integers without bool.
 WIDE_ONLY = ("cov", "histc", "nanquantile", "nanquantile_at", "quantile", "quantile_at")
 INTEGERS_ONLY = ("gcd", "lcm")
+FLOATS_ONLY |= WINDOW_FLOATS
 # Relative to 1: samples are of that magnitude.
 TOLERANCE = {"float64": 1e-12, "float32": 5e-6, "bfloat16": 3e-2, "float16": 4e-3}
 

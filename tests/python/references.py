@@ -8,7 +8,6 @@ are checked instead.
 from __future__ import annotations
 
 import importlib
-import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -18,12 +17,9 @@ from operations import Operation
 from references_math import OWN as MATH
 from references_nn import OWN_NN, nll_loss, reduced
 from shape_rows import OWN as SHAPE_OWN
+from window_references import WINDOW_REFERENCES
 
 Array = np.ndarray
-
-
-def pair(value: Any) -> tuple[int, int]:
-    return (value, value) if isinstance(value, int) else tuple(value)
 
 
 def axis(dim: Any) -> Any:
@@ -183,54 +179,6 @@ def layer_norm(x: Array, shape: Any, weight: Any = None, bias: Any = None, eps: 
     return out * (1 if weight is None else weight) + (0 if bias is None else bias)
 
 
-def conv2d(
-    x: Array, w: Array, b: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
-) -> Array:
-    if x.ndim == 3:
-        return conv2d(x[None], w, b, stride, padding, dilation, groups)[0]
-    stride, dilation = pair(stride), pair(dilation)
-    spans = [d * (k - 1) for d, k in zip(dilation, w.shape[2:])]
-    if padding == "same":  # what is odd goes to the end
-        edges = [(s // 2, s - s // 2) for s in spans]
-    else:
-        edges = [(p, p) for p in pair(0 if padding == "valid" else padding)]
-    x = np.pad(x, [(0, 0), (0, 0), *edges])
-    height, width = ((n - s - 1) // st + 1 for n, s, st in zip(x.shape[2:], spans, stride))
-    out = np.zeros((len(x), len(w), height, width), promoted(x))
-    outputs, inputs = len(w) // groups, w.shape[1]
-    for g, i, j in itertools.product(range(groups), range(w.shape[2]), range(w.shape[3])):
-        rows = slice(i * dilation[0], i * dilation[0] + stride[0] * (height - 1) + 1, stride[0])
-        columns = slice(j * dilation[1], j * dilation[1] + stride[1] * (width - 1) + 1, stride[1])
-        window = x[:, g * inputs : (g + 1) * inputs, rows, columns]
-        kernel = w[g * outputs : (g + 1) * outputs, :, i, j]
-        out[:, g * outputs : (g + 1) * outputs] += np.einsum("nchw,oc->nohw", window, kernel)
-    return out if b is None else out + b[:, None, None]
-
-
-def pool_size(n: int, k: int, s: int, p: int, d: int, ceil_mode: bool) -> int:
-    room = n + 2 * p - d * (k - 1) - 1
-    count = (-(-room // s) if ceil_mode else room // s) + 1
-    # A window that would start in the padding at the end is left out.
-    return count - (ceil_mode and (count - 1) * s >= n + p)
-
-
-def max_pool2d_with_indices(
-    x: Array, kernel: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
-) -> tuple[Array, Array]:
-    k, s, p, d = pair(kernel), pair(kernel if stride is None else stride), pair(padding), pair(dilation)
-    height, width = x.shape[-2:]
-    shape = [pool_size(n, *rest, ceil_mode) for n, *rest in zip(x.shape[-2:], k, s, p, d)]
-    values, places = np.zeros([*x.shape[:-2], *shape], x.dtype), np.zeros([*x.shape[:-2], *shape], np.int64)
-    for lead in np.ndindex(x.shape[:-2]):
-        for i, j in np.ndindex(*shape):
-            window = [
-                (x[lead][r, c], r * width + c)
-                for r in range(i * s[0] - p[0], i * s[0] - p[0] + k[0] * d[0], d[0])
-                for c in range(j * s[1] - p[1], j * s[1] - p[1] + k[1] * d[1], d[1])
-                if 0 <= r < height and 0 <= c < width
-            ]
-            values[(*lead, i, j)], places[(*lead, i, j)] = max(window, key=lambda entry: entry[0])
-    return values, places
 
 
 def cross_entropy(
@@ -349,11 +297,8 @@ OWN: dict[str, Callable[..., Any]] = SHAPE_OWN | {
     "silu": lambda x: np.where(np.isneginf(x), -0.0, x / (1 + np.exp(-x))),
     "softplus_unit": lambda x: np.logaddexp(0, x),
     "layer_norm": layer_norm,
-    "conv2d": conv2d,
-    "conv2d_named": conv2d,
-    "max_pool2d": lambda *args, **kwargs: max_pool2d_with_indices(*args, **kwargs)[0],
-    "max_pool2d_with_indices": max_pool2d_with_indices,
     "cross_entropy": cross_entropy,
+    **WINDOW_REFERENCES,
 }
 
 

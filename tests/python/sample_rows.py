@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from operations import Operation
+from window_rows import WINDOW_ROWS
 
 Sample = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -60,6 +61,7 @@ def call(*args: Any, **kwargs: Any) -> Sample:
 
 
 ROWS: dict[str, Callable[[Values], Any]] = {
+    **WINDOW_ROWS,
     # views
     "view": lambda v: [call(v(4, 6), [3, 8]), call(v(4, 6), [2, -1]), call(v(2, 0, 3), [0, 6]), call(v(), [1, 1])],
     "expand": lambda v: [call(v(4, 1, 3), [2, 4, 5, -1]), call(v(), [3]), call(v(1, 3), [0, 3])],
@@ -299,23 +301,4 @@ ROWS: dict[str, Callable[[Values], Any]] = {
         call(v(3, 67), (67,), v(67), None, 0.01),
         call(v(0, 4), [4]),
     ],
-    "conv2d": lambda v: [
-        call(v(2, 3, 6, 7), v(4, 3, 3, 2), v(4)),
-        call(v(1, 4, 7, 7), v(6, 2, 3, 3), None, 2, 1, 1, 2),
-        call(v(3, 6, 6), v(2, 3, 2, 2), v(2), (1, 2), (1, 0), (2, 1)),
-        call(v(0, 3, 6, 6), v(2, 3, 3, 3)),
-    ],
-    "conv2d_named": lambda v: [
-        call(v(2, 3, 6, 7), v(4, 3, 3, 2), v(4), 1, "same"),
-        call(v(1, 2, 6, 6), v(2, 2, 3, 3), None, 2, "valid"),
-        call(v(1, 2, 8, 8), v(2, 2, 3, 3), None, 1, "same", 2),
-    ],
-    "max_pool2d": lambda v: [
-        call(v(2, 2, 5, 6), 2),
-        call(v(1, 2, 5, 5), 3, 1, 1),
-        call(v(2, 6, 6), (2, 3), (2, 1)),
-        call(v(1, 1, 7, 7), 2, 2, 0, 2),
-        call(v(1, 1, 6, 6), 3, 2, ceil_mode=True),
-    ],
-    "max_pool2d_with_indices": lambda v: [call(v(2, 2, 5, 6), 2), call(v(1, 1, 6, 6), 3, 2, 1, ceil_mode=True)],
 }

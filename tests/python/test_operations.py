@@ -30,6 +30,7 @@ from operations import (
 )
 from references import PROPERTIES, UNSPECIFIED, reference
 from samples import for_gradients, samples
+from window_rows import WINDOW_COVERED
 
 import tandem
 
@@ -390,6 +391,7 @@ def fits(written: tandem.Tensor, result: tandem.Tensor) -> bool:
 
 # Records that Python does not show, and what runs them: a visible operation, or a test as file::name.
 COVERED = {
+    **WINDOW_COVERED,
     "adadelta_update": "test_optim.py::test_other_optimizers",
     "adagrad_update": "test_optim.py::test_other_optimizers",
     "adam_update": "test_optim.py::test_adam",
@@ -422,7 +424,6 @@ COVERED = {
     "logcumsumexp_plain": "logcumsumexp",
     "logit_unit": "logit",
     "matmul_batched": "matmul",
-    "max_pool2d_plain": "max_pool2d",
     "nonzero": "test_data_sizes.py::test_values_and_gradients_are_eagers",
     "nonzero_rows": "test_data_sizes.py::test_values_and_gradients_are_eagers",
     "nan_to_num_unit": "nan_to_num",

@@ -14,12 +14,14 @@ from tandem.nn.container import *  # noqa: F403
 from tandem.nn.conv import *  # noqa: F403
 from tandem.nn.distance import *  # noqa: F403
 from tandem.nn.dropout import *  # noqa: F403
+from tandem.nn.layout import *  # noqa: F403
 from tandem.nn.lazy import *  # noqa: F403
 from tandem.nn.linear import *  # noqa: F403
 from tandem.nn.loss import *  # noqa: F403
 from tandem.nn.module import Module as Module
 from tandem.nn.normalization import *  # noqa: F403
 from tandem.nn.parallel import DataParallel as DataParallel
+from tandem.nn.padding import *  # noqa: F403
 from tandem.nn.parameter import Buffer as Buffer
 from tandem.nn.parameter import Parameter as Parameter
 from tandem.nn.parameter import UninitializedBuffer as UninitializedBuffer

@@ -12,7 +12,7 @@ from tandem.nn import init
 from tandem.nn.module import Module
 from tandem.nn.parameter import Parameter
 
-__all__ = ["Conv1d", "Conv2d"]
+__all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]
 
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
@@ -25,6 +25,7 @@ class _Conv(Module):
     """What convolutions of any number of dimensions share."""
 
     _spatial = 0
+    _transposed = False
 
     def __init__(
         self,
@@ -65,7 +66,8 @@ class _Conv(Module):
                 raise ValueError("padding='same' is not supported for strided convolutions")
         self.groups = groups
         self.padding_mode = padding_mode
-        shape = (out_channels, in_channels // groups, *self.kernel_size)
+        outer, inner = (in_channels, out_channels) if self._transposed else (out_channels, in_channels)
+        shape = (outer, inner // groups, *self.kernel_size)
         self.weight = Parameter(tandem.empty(shape, device=device, dtype=dtype))
         if bias:
             self.bias = Parameter(tandem.empty(out_channels, device=device, dtype=dtype))
@@ -145,3 +147,138 @@ class Conv2d(_Conv):
 
     def forward(self, input: Tensor) -> Tensor:
         return self._convolve(F.conv2d, input)
+
+
+class Conv3d(_Conv):
+    """Convolution of [N, in_channels, D, H, W] or [in_channels, D, H, W]; arguments as in `Conv2d`.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.Conv3d(2, 4, (1, 3, 3), padding=(0, 1, 1))(tandem.zeros(1, 2, 5, 6, 6)).shape
+        tandem.Size([1, 4, 5, 6, 6])
+    """
+
+    _spatial = 3
+
+    def forward(self, input: Tensor) -> Tensor:
+        return self._convolve(F.conv3d, input)
+
+
+class _ConvTranspose(_Conv):
+    """What transposed convolutions share: the size of the result is chosen by `output_padding` or `output_size`."""
+
+    _transposed = True
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        output_padding: Any = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: Any = 1,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        if padding_mode != "zeros":
+            raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
+        super().__init__(
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride,
+            padding,
+            dilation,
+            groups,
+            bias,
+            padding_mode,
+            device,
+            dtype,
+        )
+        self.output_padding = _tuple_of(output_padding, self._spatial)
+
+    def _output_padding(self, input: Tensor, output_size: Any) -> tuple[int, ...]:
+        """What `output_size` (the spatial sizes, or all of them) asks for beyond the smallest result."""
+        if output_size is None:
+            return self.output_padding
+        n = self._spatial
+        wanted = list(output_size)
+        if len(wanted) == input.dim():
+            wanted = wanted[-n:]
+        if len(wanted) != n:
+            raise ValueError(
+                f"{type(self).__name__}: for {input.dim()}D input, output_size must have {n} or {input.dim()} elements "
+                f"(got {len(wanted)})"
+            )
+        extra = []
+        for i, (size, want) in enumerate(zip(input.shape[-n:], wanted, strict=True)):
+            least = (
+                (size - 1) * self.stride[i]
+                - 2 * self.padding[i]  # type: ignore[operator]
+                + self.dilation[i] * (self.kernel_size[i] - 1)
+                + 1
+            )
+            if not least <= want <= least + self.stride[i] - 1:
+                raise ValueError(
+                    f"requested an output size of {wanted}, but valid sizes of dimension {i} range from {least} to "
+                    f"{least + self.stride[i] - 1} (for an input of {list(input.shape[-n:])})"
+                )
+            extra.append(want - least)
+        return tuple(extra)
+
+    def _transpose(self, conv: Any, input: Tensor, output_size: Any) -> Tensor:
+        return conv(
+            input,
+            self.weight,
+            self.bias,
+            self.stride,
+            self.padding,
+            self._output_padding(input, output_size),
+            self.groups,
+            self.dilation,
+        )
+
+    def extra_repr(self) -> str:
+        text = super().extra_repr()
+        return text if not any(self.output_padding) else f"{text}, output_padding={self.output_padding}"
+
+
+class ConvTranspose1d(_ConvTranspose):
+    """Transposed convolution of [N, in_channels, L] or [in_channels, L]; arguments as in `ConvTranspose2d`."""
+
+    _spatial = 1
+
+    def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
+        return self._transpose(F.conv_transpose1d, input, output_size)
+
+
+class ConvTranspose2d(_ConvTranspose):
+    """Transposed convolution of [N, in_channels, H, W] or [in_channels, H, W]: the gradient of a convolution.
+
+    `weight` is [in_channels, out_channels / groups, kH, kW]. With a stride several sizes of the result fit;
+    `output_padding`, or `output_size` when called, chooses.
+
+    Example:
+        >>> import tandem
+        >>> up = tandem.nn.ConvTranspose2d(4, 2, 3, stride=2, padding=1)
+        >>> up(tandem.zeros(1, 4, 5, 5)).shape, up(tandem.zeros(1, 4, 5, 5), output_size=(10, 10)).shape
+        (tandem.Size([1, 2, 9, 9]), tandem.Size([1, 2, 10, 10]))
+    """
+
+    _spatial = 2
+
+    def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
+        return self._transpose(F.conv_transpose2d, input, output_size)
+
+
+class ConvTranspose3d(_ConvTranspose):
+    """Transposed convolution of [N, in_channels, D, H, W] or [in_channels, D, H, W]."""
+
+    _spatial = 3
+
+    def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
+        return self._transpose(F.conv_transpose3d, input, output_size)

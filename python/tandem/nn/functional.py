@@ -2,7 +2,7 @@
 
 Operations that the core has as one record each, activations and losses among them, come straight from it; all others
 are compositions of differentiable tensor operations: dropout in `_dropout.py`, attention of several heads in
-`_multihead.py`, padding, pooling, lookup and norms in `_structural.py`.
+`_multihead.py`, distances in `_structural.py`. `_spatial.py` settles the arguments of functions on windows.
 """
 # ruff: noqa: F401  (most imports are re-exports)
 
@@ -13,7 +13,6 @@ from typing import Any
 
 import tandem
 from tandem import Tensor
-from tandem.nn import _structural
 from tandem.nn._dropout import (
     alpha_dropout,
     dropout,
@@ -26,35 +25,61 @@ from tandem.nn._dropout import (
 from tandem.nn._multihead import canonical_mask as _canonical_mask
 from tandem.nn._multihead import multi_head_attention_forward
 from tandem.nn._multihead import none_or_dtype as _none_or_dtype
-from tandem.nn._structural import (
+from tandem.nn._spatial import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
+    adaptive_avg_pool3d,
+    adaptive_max_pool1d,
     adaptive_max_pool2d,
-    avg_pool1d,
-    avg_pool2d,
+    adaptive_max_pool3d,
+    affine_grid,
     batch_norm,
-    bilinear,
-    conv1d,
     embedding,
-    group_norm,
+    embedding_bag,
+    grid_sample,
+    instance_norm,
+    interpolate,
     max_pool1d,
-    pad,
-    pixel_shuffle,
-    pixel_unshuffle,
-    rms_norm,
-    scaled_dot_product_attention,
-    unfold,
+    max_pool2d,
+    max_pool3d,
+    max_unpool1d,
+    max_unpool2d,
+    max_unpool3d,
+    upsample,
+    upsample_bilinear,
+    upsample_nearest,
 )
+from tandem.nn._structural import bilinear
 
 _core = tandem._C._nn
 
+conv1d = _core.conv1d
 conv2d = _core.conv2d
+conv3d = _core.conv3d
+conv_transpose1d = _core.conv_transpose1d
+conv_transpose2d = _core.conv_transpose2d
+conv_transpose3d = _core.conv_transpose3d
+avg_pool1d = _core.avg_pool1d
+avg_pool2d = _core.avg_pool2d
+avg_pool3d = _core.avg_pool3d
+pad = _core.pad
+unfold = _core.unfold
+fold = _core.fold
+pixel_shuffle = _core.pixel_shuffle
+pixel_unshuffle = _core.pixel_unshuffle
+channel_shuffle = _core.channel_shuffle
 gelu = _core.gelu
 layer_norm = _core.layer_norm
+group_norm = _core.group_norm
+rms_norm = _core.rms_norm
+local_response_norm = _core.local_response_norm
+scaled_dot_product_attention = _core.scaled_dot_product_attention
 linear = _core.linear
 normalize = _core.normalize
 one_hot = _core.one_hot
+max_pool1d_with_indices = _core.max_pool1d_with_indices
 max_pool2d_with_indices = _core.max_pool2d_with_indices
+max_pool3d_with_indices = _core.max_pool3d_with_indices
 softplus_unit = _core.softplus_unit
 sigmoid = tandem.sigmoid
 tanh = tandem.tanh
@@ -130,59 +155,6 @@ def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
     return softmax(-input, dim, dtype=dtype)
 
 
-def max_pool2d(
-    input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:
-    """Largest value of windows of [N, C, H, W] or [C, H, W]; with `return_indices` also where in H * W it was."""
-    pool = _core.max_pool2d_with_indices if return_indices else _core.max_pool2d
-    return pool(input, kernel_size, stride, padding, dilation, ceil_mode)
-
-
-def interpolate(
-    input: Tensor,
-    size: Any = None,
-    scale_factor: Any = None,
-    mode: str = "nearest",
-    align_corners: bool | None = None,
-) -> Tensor:
-    """Resample [N, C, ...] to the spatial size `size`, or by `scale_factor`, taking the nearest value."""
-    if mode != "nearest":
-        raise ValueError(f'interpolate: the mode has to be "nearest", got "{mode}"')
-    if align_corners is not None:
-        raise ValueError("align_corners option can only be set with the interpolating modes: linear | bilinear")
-    spatial = input.dim() - 2
-    if (size is None) == (scale_factor is None):
-        raise ValueError("exactly one of size and scale_factor has to be given")
-    if size is None:
-        factors = scale_factor if isinstance(scale_factor, (tuple, list)) else [scale_factor] * spatial
-        size = [int(n * f) for n, f in zip(input.shape[2:], factors, strict=True)]
-    elif isinstance(size, int):
-        size = [size] * spatial
-    return _structural.interpolate_nearest(input, size)
-
-
-def instance_norm(
-    input: Tensor,
-    running_mean: Tensor | None = None,
-    running_var: Tensor | None = None,
-    weight: Tensor | None = None,
-    bias: Tensor | None = None,
-    use_input_stats: bool = True,
-    momentum: float = 0.1,
-    eps: float = 1e-5,
-) -> Tensor:
-    """Normalise each channel of each sample of [N, C, ...] by its own mean and variance."""
-    if not use_input_stats:
-        return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
-    return group_norm(input, input.shape[1], weight, bias, eps)
-
-
 def _in_place(name: str) -> Callable[..., Tensor]:
     """`name_`: the function `name` with `inplace=True`."""
     function = getattr(_core, name)
@@ -225,11 +197,6 @@ def triplet_margin_with_distance_loss(
         far = tandem.minimum(far, distance(positive, negative))
     loss = (near - far + margin).clamp(min=0.0)
     return loss if reduction == "none" else loss.mean() if reduction == "mean" else loss.sum()
-
-
-def adaptive_max_pool1d(input: Tensor, output_size: Any) -> Tensor:
-    """Largest value of windows of [N, C, L] or [C, L] chosen so that the result has length `output_size`."""
-    return adaptive_max_pool2d(input.unsqueeze(-2), (1, _structural._single(output_size))).squeeze(-2)
 
 
 def gumbel_softmax(logits: Tensor, tau: float = 1.0, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:

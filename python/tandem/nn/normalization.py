@@ -11,7 +11,18 @@ from tandem.nn import init
 from tandem.nn.module import Module
 from tandem.nn.parameter import Parameter
 
-__all__ = ["BatchNorm1d", "BatchNorm2d", "GroupNorm", "LayerNorm", "RMSNorm"]
+__all__ = [
+    "BatchNorm1d",
+    "BatchNorm2d",
+    "BatchNorm3d",
+    "GroupNorm",
+    "InstanceNorm1d",
+    "InstanceNorm2d",
+    "InstanceNorm3d",
+    "LayerNorm",
+    "LocalResponseNorm",
+    "RMSNorm",
+]
 
 
 class LayerNorm(Module):
@@ -141,8 +152,8 @@ class GroupNorm(Module):
         )
 
 
-class _BatchNorm(Module):
-    """Normalise each channel by its batch while training, by running statistics in evaluation."""
+class _ChannelNorm(Module):
+    """What norms with running statistics of channels share."""
 
     _dims: tuple[int, ...] = ()
     _state_version = 2
@@ -192,10 +203,23 @@ class _BatchNorm(Module):
         if self.bias is not None:
             init.zeros_(self.bias)
 
-    def forward(self, input: Tensor) -> Tensor:
+    def _check_dims(self, input: Tensor) -> None:
         if input.dim() not in self._dims:
             wanted = " or ".join(f"{d}D" for d in self._dims)
             raise ValueError(f"expected {wanted} input (got {input.dim()}D input)")
+
+    def extra_repr(self) -> str:
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
+            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
+        )
+
+
+class _BatchNorm(_ChannelNorm):
+    """Normalise each channel by its batch while training, by running statistics in evaluation."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        self._check_dims(input)
         momentum = self.momentum
         update = self.training and self.track_running_stats
         if update:
@@ -211,12 +235,6 @@ class _BatchNorm(Module):
             self.training or not self.track_running_stats,
             momentum,
             self.eps,
-        )
-
-    def extra_repr(self) -> str:
-        return (
-            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
-            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
         )
 
 
@@ -236,3 +254,80 @@ class BatchNorm2d(_BatchNorm):
     """
 
     _dims = (4,)
+
+
+class BatchNorm3d(_BatchNorm):
+    """Batch normalisation of [N, C, D, H, W]."""
+
+    _dims = (5,)
+
+
+class _InstanceNorm(_ChannelNorm):
+    """Normalise each channel of each sample by itself; by running statistics in evaluation if they are tracked."""
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        affine: bool = False,
+        track_running_stats: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+
+    def forward(self, input: Tensor) -> Tensor:
+        self._check_dims(input)
+        alone = input.dim() == self._dims[0]
+        channels = input.shape[0 if alone else 1]
+        if channels != self.num_features and self.affine:
+            raise ValueError(
+                f"expected input's size at dim={0 if alone else 1} to match num_features "
+                f"({self.num_features}), but got: {channels}."
+            )
+        x = input.unsqueeze(0) if alone else input
+        own = self.training or not self.track_running_stats
+        y = F.instance_norm(
+            x, self.running_mean, self.running_var, self.weight, self.bias, own, self.momentum, self.eps
+        )
+        return y.squeeze(0) if alone else y
+
+
+class InstanceNorm1d(_InstanceNorm):
+    """Instance normalisation of [N, C, L] or [C, L]."""
+
+    _dims = (2, 3)
+
+
+class InstanceNorm2d(_InstanceNorm):
+    """Instance normalisation of [N, C, H, W] or [C, H, W].
+
+    Example:
+        >>> import tandem
+        >>> y = tandem.nn.InstanceNorm2d(3)(tandem.randn(2, 3, 8, 8))
+        >>> bool((y.mean((2, 3)).abs() < 1e-5).all())
+        True
+    """
+
+    _dims = (3, 4)
+
+
+class InstanceNorm3d(_InstanceNorm):
+    """Instance normalisation of [N, C, D, H, W] or [C, D, H, W]."""
+
+    _dims = (4, 5)
+
+
+class LocalResponseNorm(Module):
+    """x / (k + alpha * mean of squares over `size` neighbouring channels)^beta."""
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
+        super().__init__()
+        self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+
+    def extra_repr(self) -> str:
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"

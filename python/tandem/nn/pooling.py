@@ -1,4 +1,4 @@
-"""Pooling, padding and layout layers."""
+"""Pooling layers."""
 
 from __future__ import annotations
 
@@ -11,23 +11,19 @@ from tandem.nn.module import Module
 __all__ = [
     "AdaptiveAvgPool1d",
     "AdaptiveAvgPool2d",
+    "AdaptiveAvgPool3d",
     "AdaptiveMaxPool1d",
     "AdaptiveMaxPool2d",
+    "AdaptiveMaxPool3d",
     "AvgPool1d",
     "AvgPool2d",
-    "ConstantPad1d",
-    "ConstantPad2d",
+    "AvgPool3d",
     "MaxPool1d",
     "MaxPool2d",
-    "PixelShuffle",
-    "PixelUnshuffle",
-    "ReflectionPad1d",
-    "ReflectionPad2d",
-    "ReplicationPad1d",
-    "ReplicationPad2d",
-    "Unfold",
-    "Upsample",
-    "ZeroPad2d",
+    "MaxPool3d",
+    "MaxUnpool1d",
+    "MaxUnpool2d",
+    "MaxUnpool3d",
 ]
 
 
@@ -87,6 +83,65 @@ class MaxPool2d(_MaxPool):
         return self._pool(F.max_pool2d, input)
 
 
+class MaxPool3d(_MaxPool):
+    """Largest value of windows of [N, C, D, H, W] or [C, D, H, W]; arguments as in `MaxPool2d`."""
+
+    def forward(self, input: Tensor) -> Any:
+        return self._pool(F.max_pool3d, input)
+
+
+class _MaxUnpool(Module):
+    _spatial = 2
+
+    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
+        super().__init__()
+
+        def tuple_of(value: Any) -> tuple[int, ...]:
+            return tuple(value) if isinstance(value, (tuple, list)) else (value,) * self._spatial
+
+        self.kernel_size = tuple_of(kernel_size)
+        self.stride = tuple_of(kernel_size if stride is None else stride)
+        self.padding = tuple_of(padding)
+
+    def _unpool(self, unpool: Any, input: Tensor, indices: Tensor, output_size: Any) -> Tensor:
+        return unpool(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+
+    def extra_repr(self) -> str:
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class MaxUnpool1d(_MaxUnpool):
+    """Zeros with the values of a `MaxPool1d` at the places it took them from."""
+
+    _spatial = 1
+
+    def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
+        return self._unpool(F.max_unpool1d, input, indices, output_size)
+
+
+class MaxUnpool2d(_MaxUnpool):
+    """Zeros with the values of a `MaxPool2d` at the places it took them from.
+
+    Example:
+        >>> import tandem
+        >>> x = tandem.tensor([[[1.0, 2.0], [4.0, 3.0]]])
+        >>> tandem.nn.MaxUnpool2d(2)(*tandem.nn.MaxPool2d(2, return_indices=True)(x)).tolist()
+        [[[0.0, 0.0], [4.0, 0.0]]]
+    """
+
+    def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
+        return self._unpool(F.max_unpool2d, input, indices, output_size)
+
+
+class MaxUnpool3d(_MaxUnpool):
+    """Zeros with the values of a `MaxPool3d` at the places it took them from."""
+
+    _spatial = 3
+
+    def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
+        return self._unpool(F.max_unpool3d, input, indices, output_size)
+
+
 class AvgPool1d(Module):
     """Mean over windows of [N, C, L] or [C, L]."""
 
@@ -113,15 +168,7 @@ class AvgPool1d(Module):
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
-class AvgPool2d(Module):
-    """Mean over windows of [N, C, H, W] or [C, H, W].
-
-    Example:
-        >>> import tandem
-        >>> tandem.nn.AvgPool2d(2)(tandem.ones(1, 1, 4, 4)).tolist()
-        [[[[1.0, 1.0], [1.0, 1.0]]]]
-    """
-
+class _AvgPool(Module):
     def __init__(
         self,
         kernel_size: Any,
@@ -139,8 +186,8 @@ class AvgPool2d(Module):
         self.count_include_pad = count_include_pad
         self.divisor_override = divisor_override
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.avg_pool2d(
+    def _pool(self, pool: Any, input: Tensor) -> Tensor:
+        return pool(
             input,
             self.kernel_size,
             self.stride,
@@ -152,6 +199,26 @@ class AvgPool2d(Module):
 
     def extra_repr(self) -> str:
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class AvgPool2d(_AvgPool):
+    """Mean over windows of [N, C, H, W] or [C, H, W].
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.AvgPool2d(2)(tandem.ones(1, 1, 4, 4)).tolist()
+        [[[[1.0, 1.0], [1.0, 1.0]]]]
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        return self._pool(F.avg_pool2d, input)
+
+
+class AvgPool3d(_AvgPool):
+    """Mean over windows of [N, C, D, H, W] or [C, D, H, W]."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return self._pool(F.avg_pool3d, input)
 
 
 class _Adaptive(Module):
@@ -183,147 +250,35 @@ class AdaptiveAvgPool2d(_Adaptive):
         return F.adaptive_avg_pool2d(input, self.output_size)
 
 
-class AdaptiveMaxPool1d(_Adaptive):
+class AdaptiveAvgPool3d(_Adaptive):
+    """Mean over windows chosen so that the result has the spatial size `output_size`; None keeps a size."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.adaptive_avg_pool3d(input, self.output_size)
+
+
+class _AdaptiveMax(_Adaptive):
+    def __init__(self, output_size: Any, return_indices: bool = False) -> None:
+        super().__init__(output_size)
+        self.return_indices = return_indices
+
+
+class AdaptiveMaxPool1d(_AdaptiveMax):
     """Largest value of windows chosen so that the result has length `output_size`."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.adaptive_max_pool1d(input, self.output_size)
+    def forward(self, input: Tensor) -> Any:
+        return F.adaptive_max_pool1d(input, self.output_size, self.return_indices)
 
 
-class AdaptiveMaxPool2d(_Adaptive):
+class AdaptiveMaxPool2d(_AdaptiveMax):
     """Largest value of windows chosen so that the result has the spatial size `output_size`."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.adaptive_max_pool2d(input, self.output_size)
+    def forward(self, input: Tensor) -> Any:
+        return F.adaptive_max_pool2d(input, self.output_size, self.return_indices)
 
 
-class _Pad(Module):
-    _spatial = 2
-    _mode = "constant"
+class AdaptiveMaxPool3d(_AdaptiveMax):
+    """Largest value of windows chosen so that the result has the spatial size `output_size`."""
 
-    def __init__(self, padding: Any) -> None:
-        super().__init__()
-        self.padding = (padding,) * (2 * self._spatial) if isinstance(padding, int) else tuple(padding)
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.pad(input, self.padding, self._mode)
-
-    def extra_repr(self) -> str:
-        return f"{self.padding}"
-
-
-class _ConstantPad(_Pad):
-    def __init__(self, padding: Any, value: float) -> None:
-        super().__init__(padding)
-        self.value = value
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.pad(input, self.padding, "constant", self.value)
-
-    def extra_repr(self) -> str:
-        return f"padding={self.padding}, value={self.value}"
-
-
-class ConstantPad1d(_ConstantPad):
-    """Pad the last dimension with `value`."""
-
-    _spatial = 1
-
-
-class ConstantPad2d(_ConstantPad):
-    """Pad the last two dimensions with `value`."""
-
-
-class ZeroPad2d(_Pad):
-    """Pad the last two dimensions with zeros: (left, right, top, bottom), or one number for all."""
-
-
-class ReflectionPad1d(_Pad):
-    """Pad the last dimension with its mirror image."""
-
-    _spatial, _mode = 1, "reflect"
-
-
-class ReflectionPad2d(_Pad):
-    """Pad the last two dimensions with their mirror image."""
-
-    _mode = "reflect"
-
-
-class ReplicationPad1d(_Pad):
-    """Pad the last dimension with its outermost values."""
-
-    _spatial, _mode = 1, "replicate"
-
-
-class ReplicationPad2d(_Pad):
-    """Pad the last two dimensions with their outermost values."""
-
-    _mode = "replicate"
-
-
-class PixelShuffle(Module):
-    """[..., C r², H, W] to [..., C, H r, W r] with r = upscale_factor."""
-
-    def __init__(self, upscale_factor: int) -> None:
-        super().__init__()
-        self.upscale_factor = upscale_factor
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.pixel_shuffle(input, self.upscale_factor)
-
-    def extra_repr(self) -> str:
-        return f"upscale_factor={self.upscale_factor}"
-
-
-class PixelUnshuffle(Module):
-    """[..., C, H r, W r] to [..., C r², H, W] with r = downscale_factor."""
-
-    def __init__(self, downscale_factor: int) -> None:
-        super().__init__()
-        self.downscale_factor = downscale_factor
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.pixel_unshuffle(input, self.downscale_factor)
-
-    def extra_repr(self) -> str:
-        return f"downscale_factor={self.downscale_factor}"
-
-
-class Unfold(Module):
-    """Windows of [N, C, H, W] as columns: [N, C kh kw, L]."""
-
-    def __init__(self, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> None:
-        super().__init__()
-        self.kernel_size = kernel_size
-        self.dilation = dilation
-        self.padding = padding
-        self.stride = stride
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
-
-    def extra_repr(self) -> str:
-        return f"kernel_size={self.kernel_size}, dilation={self.dilation}, padding={self.padding}, stride={self.stride}"
-
-
-class Upsample(Module):
-    """Resample [N, C, ...] to `size` or by `scale_factor`, taking the nearest value."""
-
-    def __init__(
-        self, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
-    ) -> None:
-        super().__init__()
-        self.size = size
-        if isinstance(scale_factor, (tuple, list)):
-            scale_factor = tuple(float(f) for f in scale_factor)
-        self.scale_factor = float(scale_factor) if isinstance(scale_factor, (int, float)) else scale_factor
-        self.mode = mode
-        self.align_corners = align_corners
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.interpolate(input, self.size, self.scale_factor, self.mode, self.align_corners)
-
-    def extra_repr(self) -> str:
-        size = f"scale_factor={self.scale_factor}" if self.scale_factor is not None else f"size={self.size}"
-        return f"{size}, mode='{self.mode}'"
+    def forward(self, input: Tensor) -> Any:
+        return F.adaptive_max_pool3d(input, self.output_size, self.return_indices)

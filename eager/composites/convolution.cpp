@@ -1,0 +1,247 @@
+// Convolutions of one to three dims and their transposes, all made of the two-dimensional primitive and its input
+// gradient. A length is an image of one row; the depths that a kernel sees become channels.
+#include <string>
+
+#include "eager/composites/spatial.h"
+#include "eager/dispatch.h"
+#include "eager/helpers.h"
+
+namespace tandem::ops {
+namespace {
+
+struct Conv {
+  const char* op;
+  std::size_t n;  // spatial dims
+  Dims stride, padding, dilation;
+  std::int64_t groups;
+
+  Conv(const char* op, std::size_t n, DimsRef stride, DimsRef padding, DimsRef dilation, std::int64_t groups)
+      : op(op), n(n), stride(spatialList(op, "stride", stride, n)), padding(spatialList(op, "padding", padding, n)),
+        dilation(spatialList(op, "dilation", dilation, n)), groups(groups) {
+    auto check = [&](const char* what, const Dims& list, std::int64_t least) {
+      for (auto v : list)
+        if (v < least)
+          fail(op, ": ", what, least > 0 ? " must be positive" : " must not be negative", ", got ", shapeText(list));
+    };
+    check("stride", this->stride, 1);
+    check("padding", this->padding, 0);
+    check("dilation", this->dilation, 1);
+    if (groups <= 0) fail(op, ": non-positive groups is not supported, got groups=", groups);
+  }
+
+  void checkOperands(const Tensor& x, const Tensor& weight, const Tensor& bias, bool transposed) const {
+    auto dims = static_cast<std::int64_t>(n);
+    if (weight.dim() != dims + 2)
+      fail(op, ": expected weight to have ", dims + 2, " dimensions, but got weight of size ",
+           shapeText(weight.shape()));
+    if (x.dim() != dims + 1 && x.dim() != dims + 2)
+      fail(op, ": Expected ", dims + 1, "D (unbatched) or ", dims + 2, "D (batched) input to ", op,
+           ", but got input of size: ", shapeText(x.shape()));
+    if (x.dtype() != weight.dtype())
+      fail(op, ": Input type (", dtypeName(x.dtype()), ") and weight type (", dtypeName(weight.dtype()),
+           ") should be the same");
+    std::int64_t channels = x.size(-dims - 1);
+    std::int64_t wanted = transposed ? weight.size(0) : weight.size(1) * groups;
+    if (channels != wanted)
+      fail(op, ": Given ", transposed ? "transposed=1, " : "", "groups=", groups, ", weight of size ",
+           shapeText(weight.shape()), ", expected input", shapeText(x.shape()), " to have ", wanted,
+           " channels, but got ", channels, " channels instead");
+    if (weight.size(0) % groups != 0)
+      fail(op, ": Given groups=", groups, ", expected weight to be divisible by ", groups,
+           " at dimension 0, but got weight of size ", shapeText(weight.shape()), " instead");
+    std::int64_t outputs = transposed ? weight.size(1) * groups : weight.size(0);
+    if (bias.defined() && (bias.dim() != 1 || bias.size(0) != outputs))
+      fail(op, ": Given weight of size ", shapeText(weight.shape()), ", expected bias to be 1-dimensional with ",
+           outputs, " elements, but got bias of size ", shapeText(bias.shape()), " instead");
+  }
+
+  [[nodiscard]] std::int64_t reach(const Tensor& weight, std::size_t d) const {
+    return dilation[d] * (weight.shape()[2 + d] - 1) + 1;
+  }
+
+  void checkReach(const Tensor& x, const Tensor& weight) const {
+    std::string padded;
+    std::string kernel;
+    bool fits = true;
+    for (std::size_t d = 0; d < n; ++d) {
+      std::int64_t size = x.shape()[2 + d] + 2 * padding[d];
+      fits = fits && reach(weight, d) <= size;
+      padded += (d > 0 ? " x " : "") + std::to_string(size);
+      kernel += (d > 0 ? " x " : "") + std::to_string(reach(weight, d));
+    }
+    if (!fits)
+      fail(op, ": Calculated padded input size per channel: (", padded, "). Kernel size: (", kernel,
+           "). Kernel size can't be greater than actual input size");
+  }
+};
+
+Tensor withBias(const Tensor& y, const Tensor& bias) {
+  if (!bias.defined()) return y;
+  Dims shape(static_cast<std::size_t>(y.dim()), 1);
+  shape[1] = -1;
+  return add(y, view(bias, shape));
+}
+
+/// The lists of the last two dims; a row dim in front of a single one.
+Dims planar(const Dims& list, std::int64_t none) {
+  return list.size() == 1 ? Dims{none, list[0]} : Dims(list.end() - 2, list.end());
+}
+
+/// [O, C, KD, KH, KW] as [O, C * KD, KH, KW].
+Tensor depthsAsChannels(const Tensor& weight) {
+  return reshape(weight, Dims{weight.size(0), weight.size(1) * weight.size(2), weight.size(3), weight.size(4)});
+}
+
+/// [N, C, D, H, W] as images [N * OD, C * KD, H, W]: for every output depth the depths that the kernel sees.
+Tensor seenDepths(const Conv& c, const Tensor& x, std::int64_t kernel, std::int64_t outputs) {
+  Tensor in = c.padding[0] == 0 ? x : pad(x, Dims{0, 0, 0, 0, c.padding[0], c.padding[0]}, "constant", 0.0);
+  std::vector<Tensor> depths;
+  for (std::int64_t k = 0; k < kernel; ++k) {
+    std::int64_t first = k * c.dilation[0];
+    depths.push_back(transpose(slice(in, 2, first, first + (outputs - 1) * c.stride[0] + 1, c.stride[0]), 1, 2));
+  }
+  return reshape(stack(depths, 3), Dims{x.size(0) * outputs, x.size(1) * kernel, x.size(3), x.size(4)});
+}
+
+Tensor convolve(const Conv& c, const Tensor& input, const Tensor& weight, const Tensor& bias) {
+  c.checkOperands(input, weight, bias, false);
+  Batched batch(input, static_cast<std::int64_t>(c.n) + 2);
+  const Tensor& x = batch.x;
+  c.checkReach(x, weight);
+  Dims stride = planar(c.stride, 1);
+  Dims padding = planar(c.padding, 0);
+  Dims dilation = planar(c.dilation, 1);
+  Tensor y;
+  if (c.n == 1) {
+    y = conv2d_plain(unsqueeze(x, -2), unsqueeze(weight, -2), stride, padding, dilation, c.groups);
+    y = squeeze_dims(y, Dims{-2});
+  } else if (c.n == 2) {
+    y = conv2d_plain(x, weight, stride, padding, dilation, c.groups);
+  } else {
+    std::int64_t depths = (x.size(2) + 2 * c.padding[0] - c.reach(weight, 0)) / c.stride[0] + 1;
+    y = conv2d_plain(seenDepths(c, x, weight.size(2), depths), depthsAsChannels(weight), stride, padding, dilation,
+                     c.groups);
+    y = transpose(view(y, Dims{x.size(0), depths, weight.size(0), y.size(2), y.size(3)}), 1, 2);
+  }
+  return batch.undo(withBias(y, bias));
+}
+
+/// Padding by name: 'same' pads so that the size stays, one more at the end where the total is odd.
+Tensor convolveNamed(const char* op, std::size_t n, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                     DimsRef stride, std::string_view padding, DimsRef dilation, std::int64_t groups) {
+  if (padding != "valid" && padding != "same") fail(op, ": Invalid padding string: '", padding, "'");
+  Conv c(op, n, stride, Dims{0}, dilation, groups);
+  if (padding == "valid") return convolve(c, x, weight, bias);
+  for (auto s : c.stride)
+    if (s != 1) fail(op, ": padding='same' is not supported for strided convolutions");
+  c.checkOperands(x, weight, bias, false);
+  Dims more;
+  bool odd = false;
+  for (std::size_t d = n; d-- > 0;) {
+    std::int64_t total = c.reach(weight, d) - 1;
+    c.padding[d] = total / 2;
+    more.push_back(0);
+    more.push_back(total % 2);
+    odd = odd || total % 2 != 0;
+  }
+  return convolve(c, odd ? pad(x, more, "constant", 0.0) : x, weight, bias);
+}
+
+/// Depths [N, D, O, KD, ...] added where a transposed kernel puts them, into [N, O, L, ...].
+Tensor placedDepths(const Conv& c, const Tensor& parts, std::int64_t length) {
+  std::int64_t depths = parts.size(1);
+  Dims shape{parts.size(0), parts.size(2), length, parts.size(4), parts.size(5)};
+  Tensor sum = zeros(shape, parts.dtype());
+  for (std::int64_t k = 0; k < parts.size(3); ++k) {
+    std::int64_t first = k * c.dilation[0];
+    Tensor window = slice(sum, 2, first, first + (depths - 1) * c.stride[0] + 1, c.stride[0]);
+    applyInto(window, OpCode::add, {window, transpose(select(parts, 3, k), 1, 2)});
+  }
+  return sum;
+}
+
+Tensor convolveTransposed(const Conv& c, const Tensor& input, const Tensor& weight, const Tensor& bias,
+                          DimsRef outputPadding) {
+  c.checkOperands(input, weight, bias, true);
+  Batched batch(input, static_cast<std::int64_t>(c.n) + 2);
+  const Tensor& x = batch.x;
+  Dims more = spatialList(c.op, "output_padding", outputPadding, c.n);
+  Dims size{x.size(0), weight.size(1) * c.groups};
+  for (std::size_t d = 0; d < c.n; ++d) {
+    if (more[d] < 0 || more[d] >= std::max(c.stride[d], c.dilation[d]))
+      fail(c.op, ": output padding must be smaller than either stride or dilation, but got output_padding ",
+           shapeText(more), ", stride ", shapeText(c.stride), ", dilation ", shapeText(c.dilation));
+    size.push_back((x.shape()[2 + d] - 1) * c.stride[d] - 2 * c.padding[d] + c.reach(weight, d) + more[d]);
+    if (size.back() <= 0)
+      fail(c.op, ": Given input size per channel: ", shapeText(DimsRef(x.shape()).subspan(2)),
+           ". Calculated output size per channel: ", shapeText(DimsRef(size).subspan(2)), ". Output size is too small");
+  }
+  Dims stride = planar(c.stride, 1);
+  Dims padding = planar(c.padding, 0);
+  Dims dilation = planar(c.dilation, 1);
+  Tensor y;
+  if (c.n == 1) {
+    Dims planes{size[0], size[1], 1, size[2]};
+    y = conv2d_input_grad(unsqueeze(x, -2), unsqueeze(weight, -2), planes, stride, padding, dilation, c.groups);
+    y = squeeze_dims(y, Dims{-2});
+  } else if (c.n == 2) {
+    y = conv2d_input_grad(x, weight, size, stride, padding, dilation, c.groups);
+  } else {
+    std::int64_t depths = x.size(2);
+    std::int64_t kernel = weight.size(2);
+    Tensor images = reshape(transpose(x, 1, 2), Dims{x.size(0) * depths, x.size(1), x.size(3), x.size(4)});
+    Dims planes{images.size(0), size[1] * kernel, size[3], size[4]};
+    Tensor parts = conv2d_input_grad(images, depthsAsChannels(weight), planes, stride, padding, dilation, c.groups);
+    parts = view(parts, Dims{x.size(0), depths, size[1], kernel, size[3], size[4]});
+    // All depths that are reached, of which the padding takes some and the output padding may go beyond.
+    std::int64_t length = (depths - 1) * c.stride[0] + c.reach(weight, 0);
+    y = narrow(placedDepths(c, parts, std::max(length, c.padding[0] + size[2])), 2, c.padding[0], size[2]);
+  }
+  return batch.undo(withBias(y, bias));
+}
+
+}  // namespace
+
+Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias, DimsRef stride, DimsRef padding,
+              DimsRef dilation, std::int64_t groups) {
+  return convolve(Conv("conv1d", 1, stride, padding, dilation, groups), x, weight, bias);
+}
+Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, DimsRef stride, DimsRef padding,
+              DimsRef dilation, std::int64_t groups) {
+  return convolve(Conv("conv2d", 2, stride, padding, dilation, groups), x, weight, bias);
+}
+Tensor conv3d(const Tensor& x, const Tensor& weight, const Tensor& bias, DimsRef stride, DimsRef padding,
+              DimsRef dilation, std::int64_t groups) {
+  return convolve(Conv("conv3d", 3, stride, padding, dilation, groups), x, weight, bias);
+}
+
+Tensor conv1d_named(const Tensor& x, const Tensor& weight, const Tensor& bias, DimsRef stride, std::string_view padding,
+                    DimsRef dilation, std::int64_t groups) {
+  return convolveNamed("conv1d", 1, x, weight, bias, stride, padding, dilation, groups);
+}
+Tensor conv2d_named(const Tensor& x, const Tensor& weight, const Tensor& bias, DimsRef stride, std::string_view padding,
+                    DimsRef dilation, std::int64_t groups) {
+  return convolveNamed("conv2d", 2, x, weight, bias, stride, padding, dilation, groups);
+}
+Tensor conv3d_named(const Tensor& x, const Tensor& weight, const Tensor& bias, DimsRef stride, std::string_view padding,
+                    DimsRef dilation, std::int64_t groups) {
+  return convolveNamed("conv3d", 3, x, weight, bias, stride, padding, dilation, groups);
+}
+
+Tensor conv_transpose1d(const Tensor& x, const Tensor& weight, const Tensor& bias, DimsRef stride, DimsRef padding,
+                        DimsRef outputPadding, std::int64_t groups, DimsRef dilation) {
+  return convolveTransposed(Conv("conv_transpose1d", 1, stride, padding, dilation, groups), x, weight, bias,
+                            outputPadding);
+}
+Tensor conv_transpose2d(const Tensor& x, const Tensor& weight, const Tensor& bias, DimsRef stride, DimsRef padding,
+                        DimsRef outputPadding, std::int64_t groups, DimsRef dilation) {
+  return convolveTransposed(Conv("conv_transpose2d", 2, stride, padding, dilation, groups), x, weight, bias,
+                            outputPadding);
+}
+Tensor conv_transpose3d(const Tensor& x, const Tensor& weight, const Tensor& bias, DimsRef stride, DimsRef padding,
+                        DimsRef outputPadding, std::int64_t groups, DimsRef dilation) {
+  return convolveTransposed(Conv("conv_transpose3d", 3, stride, padding, dilation, groups), x, weight, bias,
+                            outputPadding);
+}
+
+}  // namespace tandem::ops

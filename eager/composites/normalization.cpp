@@ -1,0 +1,289 @@
+// Normalisation, and lookup in tables.
+#include <cmath>
+#include <limits>
+
+#include "eager/dispatch.h"
+#include "eager/helpers.h"
+#include "eager/ops.h"
+#include "eager/recorder.h"
+
+namespace tandem::ops {
+namespace {
+
+Tensor widened(const Tensor& x) { return isHalf(x.dtype()) ? toDType(x, DType::Float32) : x; }
+
+/// [C] as [1, C, 1, ...].
+Tensor perChannel(const Tensor& v, std::int64_t dims) {
+  Dims shape(static_cast<std::size_t>(std::max<std::int64_t>(dims, 2)), 1);
+  shape[1] = -1;
+  return reshape(v, shape);
+}
+
+Tensor scaledPerChannel(const Tensor& y, const Tensor& weight, const Tensor& bias) {
+  Tensor out = y;
+  if (weight.defined()) out = mul(out, perChannel(weight, y.dim()));
+  return bias.defined() ? add(out, perChannel(bias, y.dim())) : out;
+}
+
+void checkChannels(const char* what, const Tensor& v, std::int64_t channels) {
+  if (v.defined() && v.numel() != channels) fail(what, " should contain ", channels, " elements not ", v.numel());
+}
+
+double epsilonOf(DType t) {
+  return t == DType::Float64 ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
+}
+
+/// running * (1 - momentum) + value * momentum; the momentum is 0.1 where none is given.
+void moveTowards(const Tensor& running, const Tensor& value, const std::optional<Operand>& momentum) {
+  if (!running.defined()) return;
+  Tensor v = detached(reshape(value, running.shape()));
+  Operand m = momentum.value_or(Operand(0.1));
+  Tensor rest = m.isTensor() ? sub(1, m) : Tensor();
+  Operand keep = m.isTensor() ? Operand(rest) : Operand(1 - m.scalar().asDouble());
+  assign(running, add(mul(running, keep), mul(v, m)));
+}
+
+}  // namespace
+
+Tensor batch_norm(const Tensor& x, const Tensor& runningMean, const Tensor& runningVar, const Tensor& weight,
+                  const Tensor& bias, bool training, const std::optional<Operand>& momentum, double eps) {
+  if (!isFloating(x.dtype())) fail("\"batch_norm\" not implemented for '", dtypeName(x.dtype()), "'");
+  // A vector is one value of each of its channels.
+  if (x.dim() == 1) {
+    Tensor row = batch_norm(unsqueeze(x, 0), runningMean, runningVar, weight, bias, training, momentum, eps);
+    return reshape(row, x.shape());
+  }
+  if (x.dim() == 0) fail("batch_norm: expected an input of at least 1 dim, got shape []");
+  std::int64_t channels = x.size(1);
+  checkChannels("running_mean", runningMean, channels);
+  checkChannels("running_var", runningVar, channels);
+  checkChannels("weight", weight, channels);
+  checkChannels("bias", bias, channels);
+  if (!training && (!runningMean.defined() || !runningVar.defined()))
+    fail("Expected running_mean and running_var to be defined when training=False");
+  if (x.numel() == 0) return scaledPerChannel(clone(x), weight, bias);
+  FusedScope fused(x);
+  Tensor in = widened(x);
+  Tensor centred;
+  Tensor var;
+  if (training) {
+    Dims dims{0};
+    for (std::int64_t d = 2; d < x.dim(); ++d) dims.push_back(d);
+    auto count = static_cast<double>(x.numel() / channels);
+    Tensor batchMean = mean(in, dims, true);
+    centred = sub(in, batchMean);
+    var = mean(square(centred), dims, true);
+    NoGrad off;
+    moveTowards(runningMean, batchMean, momentum);
+    moveTowards(runningVar, mul(detached(var), count / (count - 1)), momentum);
+  } else {
+    centred = sub(in, perChannel(runningMean, x.dim()));
+    var = perChannel(runningVar, x.dim());
+  }
+  return toDType(scaledPerChannel(mul(centred, rsqrt(add(var, eps))), weight, bias), x.dtype());
+}
+
+Tensor instance_norm(const Tensor& x, const Tensor& runningMean, const Tensor& runningVar, const Tensor& weight,
+                     const Tensor& bias, bool useInputStats, const std::optional<Operand>& momentum, double eps) {
+  if (!useInputStats && (!runningMean.defined() || !runningVar.defined()))
+    fail("Expected running_mean and running_var to be defined when use_input_stats is false");
+  if (!useInputStats) return batch_norm(x, runningMean, runningVar, weight, bias, false, momentum, eps);
+  if (x.dim() < 2) fail("instance_norm: expected an input of at least 2 dims, got shape ", shapeText(x.shape()));
+  checkChannels("weight", weight, x.size(1));
+  checkChannels("bias", bias, x.size(1));
+  if (x.numel() == 0) return scaledPerChannel(clone(x), weight, bias);
+  std::int64_t rows = x.size(0) * x.size(1);
+  Tensor in = reshape(x, Dims{rows, -1});
+  if (runningMean.defined() || runningVar.defined()) {
+    NoGrad off;
+    Tensor each = detached(widened(in));
+    auto count = static_cast<double>(in.size(1));
+    auto overBatch = [&](const Tensor& v) { return mean(reshape(v, Dims{x.size(0), x.size(1)}), Dims{0}); };
+    Tensor m = mean(each, Dims{1}, true);
+    moveTowards(runningMean, overBatch(m), momentum);
+    moveTowards(runningVar, mul(overBatch(mean(square(sub(each, m)), Dims{1})), count / (count - 1)), momentum);
+  }
+  Tensor y = layer_norm(in, Dims{in.size(1)}, Tensor(), Tensor(), eps);
+  return scaledPerChannel(reshape(y, x.shape()), weight, bias);
+}
+
+Tensor group_norm(const Tensor& x, std::int64_t groups, const Tensor& weight, const Tensor& bias, double eps) {
+  if (x.dim() < 2) fail("Expected at least 2 dimensions for input tensor but received ", x.dim());
+  std::int64_t channels = x.size(1);
+  if (groups <= 0) fail("Expected num groups to be greater than 0, got ", groups);
+  if (channels % groups != 0)
+    fail("Expected number of channels in input to be divisible by num_groups, but got input of shape ",
+         shapeText(x.shape()), " and num_groups=", groups);
+  for (const Tensor* v : {&weight, &bias})
+    if (v->defined() && (v->dim() != 1 || v->numel() != channels))
+      fail("Expected ", v == &weight ? "weight" : "bias",
+           " to be a vector of size equal to the number of channels in input, but got ",
+           v == &weight ? "weight" : "bias", " of shape ", shapeText(v->shape()), " and input of shape ",
+           shapeText(x.shape()));
+  if (x.numel() == 0) return scaledPerChannel(clone(x), weight, bias);
+  Tensor rows = reshape(x, Dims{x.size(0) * groups, -1});
+  Tensor y = layer_norm(rows, Dims{rows.size(1)}, Tensor(), Tensor(), eps);
+  return scaledPerChannel(reshape(y, x.shape()), weight, bias);
+}
+
+Tensor rms_norm(const Tensor& x, DimsRef normalized, const Tensor& weight, std::optional<double> eps) {
+  auto k = static_cast<std::int64_t>(normalized.size());
+  bool fits = k > 0 && k <= x.dim();
+  for (std::int64_t i = 0; fits && i < k; ++i) fits = normalized[i] == x.shape()[x.dim() - k + i];
+  if (!fits)
+    fail("rms_norm: Given normalized_shape=", shapeText(normalized), ", expected input with shape [*, ",
+         shapeText(normalized), "], but got input of size", shapeText(x.shape()));
+  if (weight.defined() && !(weight.shape() == Dims(normalized)))
+    fail("rms_norm: Expected weight to be of same shape as normalized_shape, but got weight of shape ",
+         shapeText(weight.shape()), " and normalized_shape = ", shapeText(normalized));
+  if (!isFloating(x.dtype())) fail("rms_norm: expected a floating point input, got ", dtypeName(x.dtype()));
+  Dims dims;
+  for (std::int64_t i = 0; i < k; ++i) dims.push_back(x.dim() - k + i);
+  FusedScope fused(x);
+  Tensor in = widened(x);
+  Tensor y = mul(in, rsqrt(add(mean(square(in), dims, true), eps.value_or(epsilonOf(in.dtype())))));
+  if (weight.defined()) y = mul(y, weight);
+  return toDType(y, x.dtype());
+}
+
+Tensor local_response_norm(const Tensor& x, std::int64_t size, double alpha, double beta, double k) {
+  if (x.dim() < 3)
+    fail<ValueError>("Expected 3D or higher dimensionality                          input (got ", x.dim(),
+                     " dimensions)");
+  if (x.numel() == 0) return clone(x);
+  Dims flat{x.size(0), 1, x.size(1), -1};
+  Tensor squares = pad(reshape(square(x), flat), Dims{0, 0, size / 2, (size - 1) / 2}, "constant", 0.0);
+  Tensor means = avg_pool2d(squares, Dims{size, 1}, Dims{1, 1}, Dims{0, 0}, false, true, {});
+  return div(x, pow(add(mul(reshape(means, x.shape()), alpha), k), beta));
+}
+
+// ---- lookup ---------------------------------------------------------------------------------------------------------
+
+namespace {
+
+/// Rows of `weight` that `rows` names, scaled down in place to at most `maxNorm`.
+void limitRows(const Tensor& weight, const Tensor& rows, double maxNorm, double p) {
+  NoGrad off;
+  Tensor table = detached(weight);
+  Tensor read = index_select(table, 0, rows);
+  Tensor lengths = norm(read, Scalar(p), Dims{1}, true);
+  Tensor factor = where(gt(lengths, maxNorm), div(maxNorm, add(lengths, 1e-7)), 1.0);
+  Tensor at = expand(unsqueeze(rows, 1), read.shape());
+  assign(weight, scatter_value(table, 0, at, mul(read, factor)));
+}
+
+}  // namespace
+
+Tensor embedding(const Tensor& input, const Tensor& weight, std::optional<std::int64_t> paddingIdx,
+                 std::optional<double> maxNorm, double normType, bool scaleByFreq, bool sparse) {
+  if (sparse) fail<ValueError>("embedding: gradients are dense here; pass sparse=False");
+  if (weight.dim() != 2) fail("'weight' must be 2-D");
+  if (input.dtype() != DType::Int64 && input.dtype() != DType::Int32)
+    fail("Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got ",
+         dtypeName(input.dtype()), " instead (while checking arguments for embedding)");
+  std::int64_t count = weight.size(0);
+  std::int64_t padding = paddingIdx.value_or(-1);
+  if (paddingIdx) {
+    if (padding < -count || padding >= count) fail("Padding_idx must be within num_embeddings");
+    if (padding < 0) padding += count;
+  }
+  Tensor rows = reshape(input, Dims{-1});
+  if (maxNorm && rows.numel() > 0) limitRows(weight, rows, *maxNorm, normType);
+  Tensor read = index_select(weight, 0, rows);
+  if (gradEnabled() && weight.requiresGrad()) {
+    if (paddingIdx) read = where(unsqueeze(eq(rows, padding), 1), detached(read), read);
+    if (scaleByFreq) {
+      Tensor each = index_add_unit(zeros(Dims{count}, weight.dtype()), 0, rows, ones(rows.shape(), weight.dtype()));
+      read = scale_gradient(read, unsqueeze(reciprocal(index_select(each, 0, rows)), 1));
+    }
+  }
+  Dims shape = input.shape();
+  shape.push_back(weight.size(1));
+  return reshape(read, shape);
+}
+
+namespace {
+
+/// For each element of `of` rows the number of the bag it is in: how many bags have begun, less one.
+Tensor bagNumbers(const Tensor& offsets, std::int64_t of) {
+  Tensor begins = index_add_unit(zeros(Dims{of + 1}, DType::Int64), 0, offsets, ones(offsets.shape(), DType::Int64));
+  return sub(narrow(cumsum(begins, 0), 0, 0, of), 1);
+}
+
+/// The first place of the largest element of each bag and column, by doubling: what is known of 1, 2, 4 ... rows.
+Tensor largestPlaces(const Tensor& rows, const Tensor& bag, const Tensor& counted, std::int64_t bags) {
+  std::int64_t n = rows.size(0);
+  Tensor values = where(unsqueeze(counted, 1), rows, -std::numeric_limits<double>::infinity());
+  Tensor places = expand(unsqueeze(arange(std::int64_t{0}, n), 1), rows.shape());
+  for (std::int64_t step = 1; step < n; step *= 2) {
+    Tensor before = narrow(values, 0, 0, n - step);
+    Tensor here = narrow(values, 0, step, n - step);
+    Tensor same = unsqueeze(eq(narrow(bag, 0, 0, n - step), narrow(bag, 0, step, n - step)), 1);
+    Tensor take = logical_and(same, ge(before, here));
+    Tensor better = where(take, before, here);
+    Tensor at = where(take, narrow(places, 0, 0, n - step), narrow(places, 0, step, n - step));
+    values = cat(std::vector<Tensor>{narrow(values, 0, 0, step), better}, 0);
+    places = cat(std::vector<Tensor>{narrow(places, 0, 0, step), at}, 0);
+  }
+  // The last row of a bag knows all of it; rows are written in order.
+  Tensor last = expand(unsqueeze(bag, 1), rows.shape());
+  return scatter_value(zeros(Dims{bags, rows.size(1)}, DType::Int64), 0, last, places);
+}
+
+}  // namespace
+
+Tensor embedding_bag(const Tensor& input, const Tensor& weight, const Tensor& offsets, std::optional<double> maxNorm,
+                     double normType, bool scaleByFreq, std::string_view mode, bool sparse, const Tensor& sampleWeights,
+                     bool includeLast, std::optional<std::int64_t> paddingIdx) {
+  if (mode != "sum" && mode != "mean" && mode != "max")
+    fail<ValueError>("mode has to be one of sum, mean or max, but got ", mode);
+  if (sampleWeights.defined() && mode != "sum")
+    fail<NotImplementedError>("embedding_bag: per_sample_weights was not None. per_sample_weights is only supported "
+                              "for mode='sum' (got mode='",
+                              mode, "'). Please open a feature request on GitHub.");
+  if (sampleWeights.defined() && !(sampleWeights.shape() == input.shape()))
+    fail<ValueError>("embedding_bag: If per_sample_weights (", shapeText(sampleWeights.shape()),
+                     ") is not None, then it must have the same shape as the input (", shapeText(input.shape()), ")");
+  if (input.dim() == 2 && offsets.defined())
+    fail<ValueError>("if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length "
+                     "sequences. However, found offsets of type ",
+                     dtypeName(offsets.dtype()));
+  if (input.dim() != 1 && input.dim() != 2)
+    fail<ValueError>("input has to be 1D or 2D Tensor, but got Tensor of dimension ", input.dim());
+  if (input.dim() == 1 && !offsets.defined()) fail<ValueError>("offsets has to be a 1D Tensor but got None");
+  if (input.dim() == 1 && offsets.dim() != 1) fail<ValueError>("offsets has to be a 1D Tensor");
+  if (includeLast && input.dim() == 1 && offsets.size(0) < 1)
+    fail("include_last_offset: number of offset should be at least 1");
+
+  std::int64_t n = input.numel();
+  std::int64_t bags = input.dim() == 2 ? input.size(0) : offsets.size(0) - (includeLast ? 1 : 0);
+  std::int64_t width = weight.dim() == 2 ? weight.size(1) : 0;
+  Tensor flat = reshape(input, Dims{-1});
+  Tensor rows = embedding(flat, weight, paddingIdx, maxNorm, normType, scaleByFreq, sparse);
+  if (n == 0 || bags == 0) return zeros(Dims{bags, width}, weight.dtype());
+  Tensor bag;
+  if (input.dim() == 2)
+    bag = reshape(expand(unsqueeze(arange(std::int64_t{0}, bags), 1), input.shape()), Dims{-1});
+  else
+    bag = bagNumbers(toDType(includeLast ? narrow(offsets, 0, 0, bags) : offsets, DType::Int64), n);
+  Tensor counted = ones(Dims{n}, DType::Bool);
+  if (paddingIdx) {
+    std::int64_t padding = *paddingIdx < 0 ? *paddingIdx + weight.size(0) : *paddingIdx;
+    counted = ne(flat, padding);
+  }
+  Tensor counts = index_add_unit(zeros(Dims{bags}, weight.dtype()), 0, bag, toDType(counted, weight.dtype()));
+  if (mode == "max") {
+    Tensor picked;
+    {
+      NoGrad off;
+      picked = largestPlaces(detached(rows), bag, counted, bags);
+    }
+    return where(gt(unsqueeze(counts, 1), 0), gather(rows, 0, picked), 0.0);
+  }
+  if (sampleWeights.defined()) rows = mul(rows, reshape(sampleWeights, Dims{-1, 1}));
+  if (paddingIdx) rows = where(unsqueeze(counted, 1), rows, 0.0);
+  Tensor sums = index_add_unit(zeros(Dims{bags, width}, rows.dtype()), 0, bag, rows);
+  return mode == "sum" ? sums : div(sums, unsqueeze(clamp(counts, Operand(1)), 1));
+}
+
+}  // namespace tandem::ops

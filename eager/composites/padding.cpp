@@ -1,0 +1,187 @@
+// Padding, and the windows of images as columns.
+#include "eager/composites/spatial.h"
+#include "eager/dispatch.h"
+#include "eager/helpers.h"
+
+namespace tandem::ops {
+namespace {
+
+struct Counts {
+  std::int64_t before, after;
+};
+
+/// `x` without what negative counts of `dim` take off.
+Tensor cropped(const Tensor& x, std::int64_t dim, Counts c) {
+  std::int64_t first = std::max<std::int64_t>(0, -c.before);
+  std::int64_t last = x.size(dim) - std::max<std::int64_t>(0, -c.after);
+  return first == 0 && last == x.size(dim) ? x : slice(x, dim, first, last, 1);
+}
+
+Tensor padConstant(const Tensor& x, DimsRef counts, Scalar value) {
+  Dims shape = x.shape();
+  Tensor inner = x;
+  bool grows = false;
+  auto of = [&](std::size_t i) { return Counts{counts[2 * i], counts[2 * i + 1]}; };
+  for (std::size_t i = 0; i < counts.size() / 2; ++i) {
+    std::int64_t dim = x.dim() - 1 - static_cast<std::int64_t>(i);
+    auto [before, after] = of(i);
+    shape[dim] += before + after;
+    if (shape[dim] < 0 || -before > x.size(dim) || -after > x.size(dim))
+      fail("The input size ", x.size(dim), ", plus negative padding ", before, " and ", after,
+           ", resulted in a negative output size, which is invalid. Check dimension ", dim, " of your input.");
+    inner = cropped(inner, dim, of(i));
+    grows = grows || before > 0 || after > 0;
+  }
+  if (!grows) return clone(inner);
+  Tensor out = full(shape, value, x.dtype());
+  Tensor window = out;
+  for (std::size_t i = 0; i < counts.size() / 2; ++i) {
+    std::int64_t dim = x.dim() - 1 - static_cast<std::int64_t>(i);
+    window = narrow(window, dim, std::max<std::int64_t>(0, of(i).before), inner.size(dim));
+  }
+  assign(window, inner);
+  return out;
+}
+
+/// One dim, with elements of `x` itself.
+Tensor padReflected(const Tensor& x, std::int64_t dim, Counts c) {
+  std::int64_t n = x.size(dim);
+  if (c.before >= n || c.after >= n)
+    fail("Padding size should be less than the corresponding input dimension, but got: padding (", c.before, ", ",
+         c.after, ") at dimension ", dim, " of input ", shapeText(x.shape()));
+  std::vector<Tensor> parts;
+  if (c.before > 0) parts.push_back(flip(slice(x, dim, 1, c.before + 1, 1), Dims{dim}));
+  parts.push_back(x);
+  if (c.after > 0) parts.push_back(flip(slice(x, dim, n - 1 - c.after, n - 1, 1), Dims{dim}));
+  return cropped(cat(parts, dim), dim, c);
+}
+
+Tensor padReplicated(const Tensor& x, std::int64_t dim, Counts c) {
+  std::int64_t n = x.size(dim);
+  if (n == 0)
+    fail("replication_pad: Expected a non-empty dimension ", dim, " to replicate, but got input ",
+         shapeText(x.shape()));
+  auto repeated = [&](std::int64_t at, std::int64_t count) {
+    Dims shape = x.shape();
+    shape[dim] = count;
+    return expand(slice(x, dim, at, at + 1, 1), shape);
+  };
+  std::vector<Tensor> parts;
+  if (c.before > 0) parts.push_back(repeated(0, c.before));
+  parts.push_back(x);
+  if (c.after > 0) parts.push_back(repeated(n - 1, c.after));
+  return cropped(cat(parts, dim), dim, c);
+}
+
+Tensor padCircular(const Tensor& x, std::int64_t dim, Counts c) {
+  if (c.before > x.size(dim) || c.after > x.size(dim)) fail("Padding value causes wrapping around more than once.");
+  if (x.size(dim) + c.before + c.after < 0) fail("Negative padding value is resulting in an empty dimension");
+  Tensor inner = cropped(x, dim, c);
+  std::int64_t n = inner.size(dim);
+  if (c.before > n || c.after > n) fail("Padding value causes wrapping around more than once.");
+  std::vector<Tensor> parts;
+  if (c.before > 0) parts.push_back(slice(inner, dim, n - c.before, n, 1));
+  parts.push_back(inner);
+  if (c.after > 0) parts.push_back(slice(inner, dim, 0, c.after, 1));
+  return cat(parts, dim);
+}
+
+}  // namespace
+
+Tensor pad(const Tensor& x, DimsRef counts, std::string_view mode, std::optional<double> value) {
+  std::size_t n = counts.size() / 2;
+  if (counts.size() % 2 != 0) fail("Padding length must be divisible by 2, but got padding of length ", counts.size());
+  if (static_cast<std::int64_t>(n) > x.dim())
+    fail("Padding length should be less than or equal to two times the input dimension but got padding length ",
+         counts.size(), " and input of dimension ", x.dim());
+  if (mode == "constant") {
+    double v = value.value_or(0.0);
+    return padConstant(x, counts, isFloating(x.dtype()) ? Scalar(v) : Scalar(static_cast<std::int64_t>(v)));
+  }
+  if (mode != "reflect" && mode != "replicate" && mode != "circular")
+    fail<NotImplementedError>("Unrecognised padding mode ", mode);
+  if (value && *value != 0) fail<ValueError>("Padding mode \"", mode, "\" doesn't take in value argument");
+  if (n == 0 || n > 3 || (x.dim() != static_cast<std::int64_t>(n) + 1 && x.dim() != static_cast<std::int64_t>(n) + 2))
+    fail<NotImplementedError>(
+        "Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now, of the last "
+        "1 to 3 dims behind one or two others; got padding ",
+        shapeText(counts), " for input ", shapeText(x.shape()));
+  auto padDim = mode == "reflect" ? padReflected : mode == "replicate" ? padReplicated : padCircular;
+  Tensor y = x;
+  for (std::size_t i = 0; i < n; ++i)
+    if (counts[2 * i] != 0 || counts[2 * i + 1] != 0)
+      y = padDim(y, x.dim() - 1 - static_cast<std::int64_t>(i), {counts[2 * i], counts[2 * i + 1]});
+  return y == x ? clone(x) : y;
+}
+
+namespace {
+
+struct Columns {
+  Dims kernel, dilation, padding, stride;
+
+  Columns(const char* op, DimsRef kernel_, DimsRef dilation_, DimsRef padding_, DimsRef stride_)
+      : kernel(spatialList(op, "kernel_size", kernel_, 2)), dilation(spatialList(op, "dilation", dilation_, 2)),
+        padding(spatialList(op, "padding", padding_, 2)), stride(spatialList(op, "stride", stride_, 2)) {
+    for (int d = 0; d < 2; ++d) {
+      if (kernel[d] <= 0) fail(op, ": kernel size should be greater than zero, but got ", shapeText(kernel));
+      if (dilation[d] <= 0) fail(op, ": dilation should be greater than zero, but got ", shapeText(dilation));
+      if (padding[d] < 0) fail(op, ": padding should be non-negative, but got ", shapeText(padding));
+      if (stride[d] <= 0) fail(op, ": stride should be greater than zero, but got ", shapeText(stride));
+    }
+  }
+  /// How many windows fit in (h, w).
+  [[nodiscard]] Dims places(DimsRef size) const {
+    Dims out;
+    for (int d = 0; d < 2; ++d)
+      out.push_back(floorDiv(size[d] + 2 * padding[d] - dilation[d] * (kernel[d] - 1) - 1, stride[d]) + 1);
+    return out;
+  }
+};
+
+}  // namespace
+
+Tensor im2col(const Tensor& input, DimsRef kernel, DimsRef dilation, DimsRef padding, DimsRef stride) {
+  Columns c("unfold", kernel, dilation, padding, stride);
+  bool fits = input.dim() == 3 || input.dim() == 4;
+  for (std::int64_t d = 1; fits && d <= 3; ++d) fits = input.size(-d) != 0;
+  if (!fits)
+    fail("Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, "
+         "but got: ",
+         shapeText(input.shape()));
+  Batched batch(input, 4);
+  Dims size{batch.x.size(2), batch.x.size(3)};
+  Dims places = c.places(size);
+  if (places[0] < 1 || places[1] < 1)
+    fail("Given input with spatial size ", shapeText(size), ", kernel_size=", shapeText(c.kernel),
+         ", dilation=", shapeText(c.dilation), ", padding=", shapeText(c.padding), ", stride=", shapeText(c.stride),
+         ", calculated shape of the array of sliding blocks as ", shapeText(places),
+         ", but its components must be at least one.");
+  return batch.undo(unfold_windows(batch.x, c.kernel, c.dilation, c.padding, c.stride));
+}
+
+Tensor col2im(const Tensor& input, DimsRef outputSize, DimsRef kernel, DimsRef dilation, DimsRef padding,
+              DimsRef stride) {
+  Columns c("fold", kernel, dilation, padding, stride);
+  Dims size = spatialList("fold", "output_size", outputSize, 2);
+  if (size[0] <= 0 || size[1] <= 0) fail("fold: output size should be greater than zero, but got ", shapeText(size));
+  bool fits = input.dim() == 2 || input.dim() == 3;
+  for (std::int64_t d = 1; fits && d <= 2; ++d) fits = input.size(-d) != 0;
+  if (!fits)
+    fail("Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for "
+         "input, but got: ",
+         shapeText(input.shape()));
+  std::int64_t block = c.kernel[0] * c.kernel[1];
+  if (input.size(-2) % block != 0)
+    fail("Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got input.size(1)=",
+         input.size(-2), " and kernel_size=", shapeText(c.kernel), ".");
+  Dims places = c.places(size);
+  if (places[0] < 1 || places[1] < 1 || input.size(-1) != places[0] * places[1])
+    fail("Given output_size=", shapeText(size), ", kernel_size=", shapeText(c.kernel),
+         ", dilation=", shapeText(c.dilation), ", padding=", shapeText(c.padding), ", stride=", shapeText(c.stride),
+         ", expected size of input's dimension 2 to match the calculated number of sliding blocks ", places[0], " * ",
+         places[1], " = ", places[0] * places[1], ", but got input.size(2)=", input.size(-1), ".");
+  Batched batch(input, 3);
+  return batch.undo(fold_windows(batch.x, size, c.kernel, c.dilation, c.padding, c.stride));
+}
+
+}  // namespace tandem::ops

@@ -1,0 +1,272 @@
+// Interpolation, reading at places, and channels as pixels.
+#include <array>
+
+#include "eager/composites/spatial.h"
+#include "eager/helpers.h"
+
+namespace tandem::ops {
+namespace {
+
+// As `Mode` of runtime/lib/resample.cpp.
+enum class Interpolation : std::int64_t { Nearest, NearestExact, Linear, Cubic, SmoothLinear, SmoothCubic };
+
+Interpolation interpolationOf(std::string_view mode, bool antialias) {
+  if (mode == "nearest") return Interpolation::Nearest;
+  if (mode == "nearest-exact") return Interpolation::NearestExact;
+  if (mode == "linear" || mode == "bilinear" || mode == "trilinear")
+    return antialias ? Interpolation::SmoothLinear : Interpolation::Linear;
+  if (mode == "bicubic") return antialias ? Interpolation::SmoothCubic : Interpolation::Cubic;
+  fail<NotImplementedError>("upsample: Input Error: Only modes (nearest | linear | bilinear | bicubic | trilinear | "
+                            "area | nearest-exact) are supported, got ",
+                            mode);
+}
+
+}  // namespace
+
+Tensor upsample(const Tensor& x, DimsRef size, std::string_view mode, bool alignCorners, bool antialias, double ratio0,
+                double ratio1, double ratio2) {
+  auto n = static_cast<std::int64_t>(size.size());
+  if (x.dim() != n + 2 || n < 1 || n > 3)
+    fail("Input and output must have the same number of spatial dimensions, but got input with spatial dimensions of ",
+         x.dim() - 2, " and output size of ", shapeText(size));
+  for (std::int64_t d = 0; d < n; ++d)
+    if (x.size(2 + d) <= 0 || size[d] <= 0)
+      fail("Input and output sizes should be greater than 0, but got input ", shapeText(x.shape()), " and output size ",
+           shapeText(size));
+  if (mode == "area")
+    return n == 1 ? adaptive_avg_pool1d(x, size) : n == 2 ? adaptive_avg_pool2d(x, size) : adaptive_avg_pool3d(x, size);
+  auto kind = static_cast<std::int64_t>(interpolationOf(mode, antialias));
+  std::array<double, 3> ratios{ratio0, ratio1, ratio2};
+  Tensor y = x;
+  for (std::int64_t d = n; d-- > 0;) {
+    double ratio = ratios[static_cast<std::size_t>(d)];
+    if (size[d] == x.size(2 + d) && (ratio == 0 || ratio == 1)) continue;
+    y = resample(y, Scalar(ratio), 2 + d, size[d], kind, alignCorners);
+  }
+  return y == x ? clone(x) : y;
+}
+
+namespace {
+
+/// Places read along one dim: the coordinate and the size of the dim.
+class Axis {
+ public:
+  Axis(std::int64_t size, std::string_view padding, bool alignCorners)
+      : size_(size), padding_(padding), alignCorners_(alignCorners) {}
+
+  /// From [-1, 1] to element positions.
+  [[nodiscard]] Tensor position(const Tensor& x) const {
+    auto n = static_cast<double>(size_);
+    return alignCorners_ ? mul(add(x, 1), (n - 1) / 2) : div(sub(mul(add(x, 1), n), 1), 2);
+  }
+  /// Positions outside brought inside, as the padding mode says.
+  [[nodiscard]] Tensor bounded(const Tensor& x) const {
+    if (padding_ == "zeros") return x;
+    Tensor in = padding_ == "reflection" ? reflected(x) : x;
+    return clamp(in, Operand(0), Operand(size_ - 1));
+  }
+  /// Is the whole position `i` inside? False for NaN.
+  [[nodiscard]] Tensor inside(const Tensor& i) const { return logical_and(ge(i, 0), le(i, size_ - 1)); }
+  [[nodiscard]] std::int64_t size() const { return size_; }
+
+ private:
+  [[nodiscard]] Tensor reflected(const Tensor& x) const {
+    double low = alignCorners_ ? 0 : -0.5;
+    double span = alignCorners_ ? static_cast<double>(size_ - 1) : static_cast<double>(size_);
+    if (span == 0) return mul(x, 0);
+    Tensor away = abs(sub(x, low));
+    Tensor extra = fmod(away, span);
+    Tensor odd = ne(fmod(floor(div(detached(away), span)), 2), 0);
+    return add(where(odd, sub(span, extra), extra), low);
+  }
+
+  std::int64_t size_;
+  std::string_view padding_;
+  bool alignCorners_;
+};
+
+/// Whole positions along one dim with their weights.
+struct Tap {
+  Tensor place;
+  Tensor weight;  // undefined: 1
+};
+
+std::vector<Tap> tapsAlong(const Axis& axis, const Tensor& coordinate, std::string_view mode) {
+  Tensor x = axis.position(coordinate);
+  if (mode == "nearest") return {{round_even(axis.bounded(x)), Tensor()}};
+  if (mode == "bilinear") {
+    x = axis.bounded(x);
+    Tensor low = floor(detached(x));
+    return {{low, sub(add(low, 1), x)}, {add(low, 1), sub(x, low)}};
+  }
+  // Keys' cubic convolution with slope -0.75; every tap is brought inside by itself.
+  Tensor low = floor(detached(x));
+  Tensor t = sub(x, low);
+  auto near = [](const Tensor& d) { return add(mul(mul(sub(mul(1.25, d), 2.25), d), d), 1); };
+  auto far = [](const Tensor& d) { return add(mul(sub(mul(add(mul(-0.75, d), 3.75), d), 6), d), 3); };
+  std::vector<Tap> taps;
+  for (int k = -1; k <= 2; ++k) {
+    Tensor distance = k <= 0 ? sub(t, k) : sub(k, t);
+    taps.push_back({round_even(axis.bounded(add(low, k))), k == 0 || k == 1 ? near(distance) : far(distance)});
+  }
+  return taps;
+}
+
+}  // namespace
+
+Tensor grid_sample(const Tensor& input, const Tensor& grid, std::string_view mode, std::string_view padding,
+                   bool alignCorners) {
+  std::int64_t n = input.dim() - 2;
+  if (mode != "bilinear" && mode != "nearest" && mode != "bicubic")
+    fail<ValueError>("nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '",
+                     mode, "'");
+  if (padding != "zeros" && padding != "border" && padding != "reflection")
+    fail<ValueError>(
+        "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but got: '",
+        padding, "'");
+  if ((n != 2 && n != 3) || grid.dim() != input.dim())
+    fail("grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got input with sizes ",
+         shapeText(input.shape()), " and grid with sizes ", shapeText(grid.shape()));
+  if (input.size(0) != grid.size(0))
+    fail("grid_sampler(): expected grid and input to have same batch size, but got input with sizes ",
+         shapeText(input.shape()), " and grid with sizes ", shapeText(grid.shape()));
+  if (grid.size(-1) != n)
+    fail("grid_sampler(): expected grid to have size ", n, " in last dimension, but got grid with sizes ",
+         shapeText(grid.shape()));
+  if (mode == "bicubic" && n == 3) fail("grid_sampler(): bicubic interpolation only supports 4D input");
+  if (input.dtype() != grid.dtype())
+    fail("grid_sampler(): expected input and grid to have same dtype, but input has ", dtypeName(input.dtype()),
+         " and grid has ", dtypeName(grid.dtype()));
+  for (std::int64_t d = 0; d < n; ++d)
+    if (input.size(2 + d) == 0)
+      fail("grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes ",
+           shapeText(input.shape()), " with dimension ", 2 + d, " being empty");
+
+  std::int64_t batch = input.size(0);
+  std::int64_t channels = input.size(1);
+  std::int64_t places = grid.numel() / std::max<std::int64_t>(batch * n, 1);
+  Dims out{batch, channels};
+  for (std::int64_t d = 0; d < n; ++d) out.push_back(grid.size(1 + d));
+  if (numelOf(out) == 0) return zeros(out, input.dtype());
+
+  std::vector<Axis> axes;
+  std::vector<std::vector<Tap>> taps;
+  for (std::int64_t d = 0; d < n; ++d) {
+    axes.emplace_back(input.size(2 + d), padding, alignCorners);
+    // The grid names the last dim first.
+    taps.push_back(tapsAlong(axes.back(), reshape(select(grid, -1, n - 1 - d), Dims{batch, 1, places}), mode));
+  }
+  Tensor planes = reshape(input, Dims{batch, channels, -1});
+  std::int64_t combinations = 1;
+  for (const auto& t : taps) combinations *= static_cast<std::int64_t>(t.size());
+  Tensor sum;
+  for (std::int64_t c = 0; c < combinations; ++c) {
+    Tensor index;
+    Tensor inside;
+    Tensor weight;
+    std::int64_t rest = c;
+    for (std::size_t d = taps.size(); d-- > 0;) {
+      const Tap& tap = taps[d][static_cast<std::size_t>(rest) % taps[d].size()];
+      rest /= static_cast<std::int64_t>(taps[d].size());
+      if (tap.weight.defined()) weight = weight.defined() ? mul(weight, tap.weight) : tap.weight;
+      Tensor in = axes[d].inside(tap.place);
+      inside = inside.defined() ? logical_and(inside, in) : in;
+    }
+    for (std::size_t d = 0; d < taps.size(); ++d) {
+      std::int64_t behind = 1;
+      for (std::size_t e = d + 1; e < taps.size(); ++e) behind *= static_cast<std::int64_t>(taps[e].size());
+      const Tap& tap = taps[d][static_cast<std::size_t>(c / behind) % taps[d].size()];
+      Tensor whole = toDType(where(inside, detached(tap.place), 0), DType::Int64);
+      index = index.defined() ? add(mul(index, axes[d].size()), whole) : whole;
+    }
+    Tensor read = gather(planes, 2, expand(index, Dims{batch, channels, places}));
+    Tensor part = where(inside, weight.defined() ? mul(read, weight) : read, 0.0);
+    sum = sum.defined() ? add(sum, part) : part;
+  }
+  return reshape(sum, out);
+}
+
+Tensor affine_grid(const Tensor& theta, DimsRef size, bool alignCorners) {
+  auto n = static_cast<std::int64_t>(size.size()) - 2;
+  if (n != 2 && n != 3)
+    fail<NotImplementedError>("affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, "
+                              "respectively. Got size ",
+                              shapeText(size));
+  if (!isFloating(theta.dtype()))
+    fail<ValueError>("Expected theta to have floating point type, but got ", dtypeName(theta.dtype()));
+  if (theta.dim() != 3 || theta.size(1) != n || theta.size(2) != n + 1 || theta.size(0) != size[0])
+    fail<ValueError>("Expected a batch of ", n, "D affine matrices of shape Nx", n, "x", n + 1, " for size ",
+                     shapeText(size), ". Got ", shapeText(theta.shape()), ".");
+  for (auto s : size)
+    if (s <= 0) fail<ValueError>("Expected non-zero, positive output size. Got ", shapeText(size));
+  Dims spatial(size.begin() + 2, size.end());
+  std::vector<Tensor> coordinates;
+  for (std::int64_t d = n; d-- > 0;) {
+    auto count = static_cast<double>(spatial[d]);
+    Tensor x =
+        spatial[d] > 1 ? linspace(Scalar(-1.0), Scalar(1.0), spatial[d], theta.dtype()) : zeros(Dims{1}, theta.dtype());
+    if (!alignCorners) x = mul(x, (count - 1) / count);
+    Dims shape(spatial.size(), 1);
+    shape[d] = spatial[d];
+    coordinates.push_back(expand(reshape(x, shape), spatial));
+  }
+  coordinates.push_back(ones(spatial, theta.dtype()));
+  Tensor base = reshape(stack(coordinates, -1), Dims{1, -1, n + 1});
+  Tensor grid = matmul(base, transpose(theta, 1, 2));
+  Dims out{size[0]};
+  out.append(spatial.begin(), spatial.end());
+  out.push_back(n);
+  return reshape(grid, out);
+}
+
+// ---- channels as pixels ---------------------------------------------------------------------------------------------
+
+Tensor pixel_shuffle(const Tensor& x, std::int64_t factor) {
+  if (x.dim() < 3)
+    fail("pixel_shuffle expects input to have at least 3 dimensions, but got input with ", x.dim(), " dimension(s)");
+  if (factor <= 0) fail("pixel_shuffle expects a positive upscale_factor, but got ", factor);
+  std::int64_t channels = x.size(-3);
+  if (channels % (factor * factor) != 0)
+    fail("pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, but "
+         "input.size(-3)=",
+         channels, " is not divisible by ", factor * factor);
+  std::int64_t h = x.size(-2);
+  std::int64_t w = x.size(-1);
+  Dims lead(x.shape().begin(), x.shape().end() - 3);
+  auto batch = numelOf(lead);
+  std::int64_t out = channels / (factor * factor);
+  Tensor y = permute(reshape(x, Dims{batch, out, factor, factor, h, w}), Dims{0, 1, 4, 2, 5, 3});
+  for (auto n : {out, h * factor, w * factor}) lead.push_back(n);
+  return reshape(y, lead);
+}
+
+Tensor pixel_unshuffle(const Tensor& x, std::int64_t factor) {
+  if (x.dim() < 3)
+    fail("pixel_unshuffle expects input to have at least 3 dimensions, but got input with ", x.dim(), " dimension(s)");
+  if (factor <= 0) fail("pixel_unshuffle expects a positive downscale_factor, but got ", factor);
+  std::int64_t h = x.size(-2);
+  std::int64_t w = x.size(-1);
+  if (h % factor != 0 || w % factor != 0)
+    fail("pixel_unshuffle expects ", h % factor != 0 ? "height" : "width",
+         " to be divisible by downscale_factor, but input.size(", h % factor != 0 ? -2 : -1,
+         ")=", h % factor != 0 ? h : w, " is not divisible by ", factor);
+  std::int64_t channels = x.size(-3);
+  Dims lead(x.shape().begin(), x.shape().end() - 3);
+  auto batch = numelOf(lead);
+  Tensor y = permute(reshape(x, Dims{batch, channels, h / factor, factor, w / factor, factor}), Dims{0, 1, 3, 5, 2, 4});
+  for (auto n : {channels * factor * factor, h / factor, w / factor}) lead.push_back(n);
+  return reshape(y, lead);
+}
+
+Tensor channel_shuffle(const Tensor& x, std::int64_t groups) {
+  if (x.dim() < 3) fail("channel_shuffle expects input with > 2 dims, but got input with sizes ", shapeText(x.shape()));
+  if (groups <= 0) fail("Number of groups to divide channels in must be positive. Value of groups:", groups);
+  std::int64_t channels = x.size(1);
+  if (channels % groups != 0)
+    fail("Number of channels must be divisible by groups. Got ", channels, " channels and ", groups, " groups.");
+  if (x.numel() == 0) return clone(x);
+  Tensor split = reshape(x, Dims{x.size(0), groups, channels / groups, -1});
+  return reshape(transpose(split, 1, 2), x.shape());
+}
+
+}  // namespace tandem::ops

@@ -1,0 +1,89 @@
+// Shape rules of pools, columns, resampling and attention. Composites have checked the arguments and computed the output sizes.
+#include "ir/schema/shape_rules.h"
+#include "runtime/base/attrs.h"
+#include "runtime/base/error.h"
+
+namespace tandem::rules {
+namespace {
+
+using Metas = std::span<const TensorMeta>;
+using Attrs = std::span<const std::int64_t>;
+
+/// `x` with its last dims of the sizes `size`.
+void setLastSizes(TensorMeta& m, const TensorMeta& x, DimsRef size, DType dtype) {
+  m.shape = x.shape;
+  for (std::size_t d = 0; d < size.size(); ++d) m.shape[x.shape.size() - size.size() + d] = size[d];
+  m.dtype = dtype;
+}
+
+}  // namespace
+
+void maxPool(const OpFacts&, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
+  AttrReader r(attrs);
+  for (int i = 0; i < 4; ++i) r.list();
+  DimsRef size = r.list();
+  setLastSizes(results[0], operands[0], size, operands[0].dtype);
+  setLastSizes(results[1], operands[0], size, DType::Int64);
+}
+
+void avgPool(const OpFacts&, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
+  AttrReader r(attrs);
+  for (int i = 0; i < 3; ++i) r.list();
+  setLastSizes(results[0], operands[0], r.list(), operands[0].dtype);
+}
+
+void poolGrad(const OpFacts&, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
+  setLastSizes(results[0], operands[0], AttrReader(attrs).list(), operands[0].dtype);
+}
+
+void unfoldWindows(const OpFacts&, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
+  const Dims& x = operands[0].shape;
+  AttrReader r(attrs);
+  DimsRef kernel = r.list();
+  DimsRef dilation = r.list();
+  DimsRef padding = r.list();
+  DimsRef stride = r.list();
+  std::int64_t places = 1;
+  for (std::size_t d = 0; d < 2; ++d)
+    places *= (x[2 + d] + 2 * padding[d] - dilation[d] * (kernel[d] - 1) - 1) / stride[d] + 1;
+  results[0].shape = {x[0], x[1] * kernel[0] * kernel[1], places};
+  results[0].dtype = operands[0].dtype;
+}
+
+void foldWindows(const OpFacts&, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
+  AttrReader r(attrs);
+  DimsRef size = r.list();
+  DimsRef kernel = r.list();
+  const Dims& x = operands[0].shape;
+  results[0].shape = {x[0], x[1] / (kernel[0] * kernel[1]), size[0], size[1]};
+  results[0].dtype = operands[0].dtype;
+}
+
+void resample(const OpFacts&, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
+  AttrReader r(attrs);
+  std::int64_t dim = r.integer();
+  results[0].shape = operands[0].shape;
+  results[0].shape[dim] = r.integer();
+  results[0].dtype = operands[0].dtype;
+}
+
+void attention(const OpFacts&, Metas operands, Attrs, std::span<TensorMeta> results) {
+  const Dims& q = operands[0].shape;
+  results[0].shape = {q[0], q[1], q[2], operands[2].shape[3]};
+  results[1].shape = {q[0], q[1], q[2], 2};
+  results[0].dtype = results[1].dtype = operands[0].dtype;
+}
+
+void attentionGrad(const OpFacts&, Metas operands, Attrs, std::span<TensorMeta> results) {
+  for (std::size_t i = 0; i < 3; ++i) {
+    results[i].shape = operands[1 + i].shape;
+    results[i].dtype = operands[1 + i].dtype;
+  }
+}
+
+void attentionKeep(const OpFacts&, Metas, Attrs attrs, std::span<TensorMeta> results) {
+  results[0].shape = Dims(AttrReader(attrs).list());
+  results[0].dtype = DType::Bool;
+}
+
+}  // namespace tandem::rules

@@ -1,0 +1,322 @@
+// The kernels of attention (see attention.h), on the tiles of gemm_body.h. Included by one file an instruction set,
+// behind gemm_body.h. Loops over kSumLanes elements are written so that the compiler makes vectors of them; sums have
+// that many chains on every instruction set, combined by halving.
+
+inline constexpr std::int64_t kSumLanes = 16;
+
+// e^x for x <= 0, by 2^n times a Taylor polynomial on [-ln 2 / 2, ln 2 / 2]: within 1 ULP. Exponents below the normal
+// range give zero; NaN stays.
+inline float expNegative(float x) {
+  constexpr float kShift = 12582912.0F;
+  float shifted = x * 1.44269504F + kShift;
+  float n = shifted - kShift;
+  float r = __builtin_fmaf(n, -0.693359375F, x);
+  r = __builtin_fmaf(n, 2.12194440e-4F, r);
+  float p = 1.98412698e-4F;
+  p = __builtin_fmaf(p, r, 1.38888889e-3F);
+  p = __builtin_fmaf(p, r, 8.33333333e-3F);
+  p = __builtin_fmaf(p, r, 4.16666667e-2F);
+  p = __builtin_fmaf(p, r, 1.66666667e-1F);
+  p = __builtin_fmaf(p, r, 0.5F);
+  p = __builtin_fmaf(p, r, 1.0F);
+  p = __builtin_fmaf(p, r, 1.0F);
+  float scale = __builtin_bit_cast(float, (__builtin_bit_cast(std::int32_t, shifted) + 127) << 23);
+  float y = p * scale;
+  return x < -87.3F ? 0.0F : y;
+}
+inline double expNegative(double x) {
+  constexpr double kShift = 6755399441055744.0;
+  double shifted = x * 1.44269504088896340736 + kShift;
+  double n = shifted - kShift;
+  double r = __builtin_fma(n, -0.69314718036912381649, x);
+  r = __builtin_fma(n, -1.90821492927058770002e-10, r);
+  double p = 1.6059043836821613e-10;
+  p = __builtin_fma(p, r, 2.08767569878681e-9);
+  p = __builtin_fma(p, r, 2.505210838544172e-8);
+  p = __builtin_fma(p, r, 2.755731922398589e-7);
+  p = __builtin_fma(p, r, 2.7557319223985893e-6);
+  p = __builtin_fma(p, r, 2.48015873015873e-5);
+  p = __builtin_fma(p, r, 1.984126984126984e-4);
+  p = __builtin_fma(p, r, 1.388888888888889e-3);
+  p = __builtin_fma(p, r, 8.333333333333333e-3);
+  p = __builtin_fma(p, r, 4.1666666666666664e-2);
+  p = __builtin_fma(p, r, 1.6666666666666666e-1);
+  p = __builtin_fma(p, r, 0.5);
+  p = __builtin_fma(p, r, 1.0);
+  p = __builtin_fma(p, r, 1.0);
+  double scale = __builtin_bit_cast(double, (__builtin_bit_cast(std::int64_t, shifted) + 1023) << 52);
+  double y = p * scale;
+  return x < -708.3 ? 0.0 : y;
+}
+
+template <class T>
+inline constexpr T kMinusInfinity = -__builtin_huge_valf();
+
+/// Does dropout keep this element?
+template <class T>
+bool keeps(const AttentionProblem<T>& p, std::int64_t b, std::int64_t h, std::int64_t row, std::int64_t key) {
+  return p.keeps(p.drop, ((b * p.heads + h) * p.rows + row) * p.keys + key);
+}
+
+/// What the mask adds to a score: 0 or -infinity for a bool one.
+template <class T>
+T masked(const AttentionProblem<T>& p, std::int64_t b, std::int64_t h, std::int64_t row, std::int64_t key) {
+  std::int64_t at = b * p.maskStrides[0] + h * p.maskStrides[1] + row * p.maskStrides[2] + key * p.maskStrides[3];
+  if (p.maskKind == MaskKind::Bool) return static_cast<const bool*>(p.mask)[at] ? T{0} : kMinusInfinity<T>;
+  return static_cast<const T*>(p.mask)[at];
+}
+
+/// Panels of b [k][columns] behind each other, as blockTimesPanel reads them.
+template <class V, class T = typename V::Scalar>
+void packPanels(const Matrix<T>& b, std::int64_t k, std::int64_t columns, T* dst) {
+  constexpr std::int64_t width = 2 * V::kLanes;
+  for (std::int64_t j = 0; j < columns; j += width)
+    packPanel<V>(Matrix<T>{b.data + j * b.columnStride, b.rowStride, b.columnStride}, k, std::min(width, columns - j),
+                 dst + j * k);
+}
+/// c = or += a[rows][k] times the first k of the `depth` rows that were packed.
+template <class V, class T = typename V::Scalar>
+void timesPanels(std::int64_t rows, std::int64_t columns, std::int64_t k, const T* a, std::int64_t lda, const T* panels,
+                 std::int64_t depth, T* c, std::int64_t ldc, bool add) {
+  constexpr std::int64_t width = 2 * V::kLanes;
+  for (std::int64_t j = 0; j < columns; j += width)
+    blockTimesPanel<V>(rows, std::min(width, columns - j), k, a, lda, panels + j * depth, c + j, ldc, add);
+}
+
+template <class T>
+T combineMax(const T* lanes) {
+  T best = lanes[0];
+  for (std::int64_t i = 1; i < kSumLanes; ++i) best = (lanes[i] > best) | (lanes[i] != lanes[i]) ? lanes[i] : best;
+  return best;
+}
+template <class T>
+T combineSum(T* lanes) {
+  for (std::int64_t n = kSumLanes / 2; n > 0; n /= 2)
+    for (std::int64_t i = 0; i < n; ++i) lanes[i] += lanes[i + n];
+  return lanes[0];
+}
+
+/// Scores of one row [count], padded with -infinity to whole lanes: scaled, masked, their largest.
+template <class T>
+T scaledScores(T* s, std::int64_t count, T scale) {
+  std::int64_t whole = (count + kSumLanes - 1) / kSumLanes * kSumLanes;
+  for (std::int64_t i = 0; i < count; ++i) s[i] *= scale;
+  for (std::int64_t i = count; i < whole; ++i) s[i] = kMinusInfinity<T>;
+  return T{0};
+}
+template <class T>
+T largest(const T* s, std::int64_t count) {
+  alignas(64) T lanes[kSumLanes];
+  for (T& l : lanes) l = kMinusInfinity<T>;
+  for (std::int64_t i = 0; i < count; i += kSumLanes)
+    for (std::int64_t l = 0; l < kSumLanes; ++l) {
+      T v = s[i + l];
+      lanes[l] = (v > lanes[l]) | (v != v) ? v : lanes[l];
+    }
+  return combineMax(lanes);
+}
+/// s = e^(s - m), and their sum.
+template <class T>
+T exponentials(T* s, std::int64_t count, T m) {
+  alignas(64) T lanes[kSumLanes] = {};
+  for (std::int64_t i = 0; i < count; i += kSumLanes)
+    for (std::int64_t l = 0; l < kSumLanes; ++l) {
+      T e = expNegative(s[i + l] - m);
+      s[i + l] = e;
+      lanes[l] += e;
+    }
+  return combineSum(lanes);
+}
+
+template <class V, class T = typename V::Scalar>
+void attentionForwardChunk(const AttentionProblem<T>& p, std::int64_t b, std::int64_t h, std::int64_t row,
+                           std::int64_t end, T* out, T* stats, T* scratch) {
+  std::int64_t kv = h / p.group();
+  const T* q = p.query.at(b, h);
+  const T* k = p.key.at(b, kv);
+  const T* v = p.value.at(b, kv);
+  auto scale = static_cast<T>(p.scale);
+  T* keyPanels = scratch;
+  T* valuePanels = keyPanels + kForwardKeys * p.width;
+  T* s = valuePanels + kForwardKeys * wholePanels(p.valueWidth);
+  T* best = s + kForwardRows * kForwardKeys;
+  T* total = best + kForwardChunk;
+  T* sums = total + kForwardChunk;
+  std::int64_t e = p.valueWidth;
+  for (std::int64_t i = 0; i < end - row; ++i) best[i] = kMinusInfinity<T>, total[i] = 0;
+  for (std::int64_t i = 0; i < (end - row) * e; ++i) sums[i] = 0;
+
+  for (std::int64_t k0 = 0, last = p.visible(end); k0 < last; k0 += kForwardKeys) {
+    std::int64_t keys = std::min(kForwardKeys, last - k0);
+    packPanels<V>(Matrix<T>{k + k0 * p.key.strides[2], 1, p.key.strides[2]}, p.width, keys, keyPanels);
+    packPanels<V>(Matrix<T>{v + k0 * p.value.strides[2], p.value.strides[2], 1}, keys, e, valuePanels);
+    for (std::int64_t r0 = row; r0 < end; r0 += kForwardRows) {
+      std::int64_t rows = std::min(kForwardRows, end - r0);
+      std::int64_t seen = std::min(keys, p.visible(r0 + rows) - k0);
+      if (seen <= 0) continue;
+      timesPanels<V>(rows, seen, p.width, q + r0 * p.query.strides[2], p.query.strides[2], keyPanels, p.width, s,
+                     kForwardKeys, false);
+      for (std::int64_t i = 0; i < rows; ++i) {
+        T* line = s + i * kForwardKeys;
+        std::int64_t at = r0 + i - row;
+        std::int64_t count = std::min(seen, p.visible(r0 + i + 1) - k0);
+        if (count < 0) count = 0;
+        scaledScores(line, count, scale);
+        if (p.maskKind != MaskKind::None)
+          for (std::int64_t j = 0; j < count; ++j) line[j] += masked(p, b, h, r0 + i, k0 + j);
+        T m = largest(line, count);
+        m = m > best[at] || m != m ? m : best[at];
+        if (m == kMinusInfinity<T>) {  // nothing to attend to so far
+          for (std::int64_t j = 0; j < seen; ++j) line[j] = 0;
+          continue;
+        }
+        T shrink = expNegative(best[at] - m);
+        best[at] = m;
+        total[at] = total[at] * shrink + exponentials(line, count, m);
+        for (std::int64_t j = count; j < seen; ++j) line[j] = 0;
+        if (p.drops)
+          for (std::int64_t j = 0; j < count; ++j)
+            line[j] = keeps(p, b, h, r0 + i, k0 + j) ? line[j] * static_cast<T>(p.drop.scale) : T{0};
+        if (shrink != 1)
+          for (std::int64_t j = 0; j < e; ++j) sums[at * e + j] *= shrink;
+      }
+      timesPanels<V>(rows, e, seen, s, kForwardKeys, valuePanels, keys, sums + (r0 - row) * e, e, true);
+    }
+  }
+  for (std::int64_t i = 0; i < end - row; ++i) {
+    T inverse = best[i] == kMinusInfinity<T> ? T{0} : 1 / total[i];
+    for (std::int64_t j = 0; j < e; ++j) out[(row + i) * e + j] = sums[i * e + j] * inverse;
+    stats[(row + i) * 2] = best[i];
+    stats[(row + i) * 2 + 1] = inverse;
+  }
+}
+
+/// The rows of one block as the products of the backward read them.
+template <class T>
+struct PackedRows {
+  T *query, *grad;            // [rows][width] panels
+  T *queryT, *gradT;          // [width][rows] panels
+  T *best, *inverse, *inner;  // of each row: its statistics, and the sum of grad * output
+  PackedRows(const AttentionProblem<T>& p, T* at) {
+    auto take = [&at](std::int64_t n) {
+      T* block = at;
+      at += n;
+      return block;
+    };
+    query = take(kBackwardRows * wholePanels(p.width));
+    grad = take(kBackwardRows * wholePanels(p.valueWidth));
+    queryT = take(kBackwardRows * p.width);
+    gradT = take(kBackwardRows * p.valueWidth);
+    best = take(kBackwardRows);
+    inverse = take(kBackwardRows);
+    inner = take(kBackwardRows);
+  }
+  static std::int64_t size(const AttentionProblem<T>& p) {
+    return kBackwardRows * (p.width + p.valueWidth + wholePanels(p.width) + wholePanels(p.valueWidth)) +
+           3 * kBackwardRows;
+  }
+};
+
+template <class V, class T = typename V::Scalar>
+void packRowBlock(const AttentionProblem<T>& p, std::int64_t b, std::int64_t h, std::int64_t r0, std::int64_t rows,
+                  const PackedRows<T>& to) {
+  std::int64_t e = p.valueWidth;
+  const T* q = p.query.at(b, h) + r0 * p.query.strides[2];
+  const T* g = p.grad.at(b, h) + r0 * p.grad.strides[2];
+  const T* o = p.output.at(b, h) + r0 * p.output.strides[2];
+  packPanels<V>(Matrix<T>{q, p.query.strides[2], 1}, rows, p.width, to.query);
+  packPanels<V>(Matrix<T>{g, p.grad.strides[2], 1}, rows, e, to.grad);
+  packPanels<V>(Matrix<T>{q, 1, p.query.strides[2]}, p.width, rows, to.queryT);
+  packPanels<V>(Matrix<T>{g, 1, p.grad.strides[2]}, e, rows, to.gradT);
+  const T* stats = p.stats + ((b * p.heads + h) * p.rows + r0) * 2;
+  for (std::int64_t i = 0; i < rows; ++i) {
+    // A row that attends to nothing has no exponentials: any finite maximum will do.
+    to.best[i] = stats[2 * i] == kMinusInfinity<T> ? T{0} : stats[2 * i];
+    to.inverse[i] = stats[2 * i + 1];
+    alignas(64) T lanes[kSumLanes] = {};
+    const T* x = g + i * p.grad.strides[2];
+    const T* y = o + i * p.output.strides[2];
+    std::int64_t j = 0;
+    for (; j + kSumLanes <= e; j += kSumLanes)
+      for (std::int64_t l = 0; l < kSumLanes; ++l) lanes[l] += x[j + l] * y[j + l];
+    for (std::int64_t l = 0; j + l < e; ++l) lanes[l] += x[j + l] * y[j + l];
+    to.inner[i] = combineSum(lanes);
+  }
+}
+
+/// Of `keys` x `rows` scores s and products t = value . grad: s becomes the probabilities (with dropout), t the
+/// cotangents of the scores.
+template <class T>
+void scoreCotangents(const AttentionProblem<T>& p, std::int64_t b, std::int64_t h, std::int64_t k0, std::int64_t keys,
+                     std::int64_t r0, std::int64_t rows, const PackedRows<T>& packed, T* s, T* t) {
+  auto scale = static_cast<T>(p.scale);
+  for (std::int64_t j = 0; j < keys; ++j) {
+    T* x = s + j * kBackwardRows;
+    T* y = t + j * kBackwardRows;
+    for (std::int64_t i = 0; i < rows; ++i) x[i] *= scale;
+    if (p.maskKind != MaskKind::None)
+      for (std::int64_t i = 0; i < rows; ++i) x[i] += masked(p, b, h, r0 + i, k0 + j);
+    if (p.causal)
+      for (std::int64_t i = 0; i < std::min(rows, k0 + j - r0); ++i) x[i] = kMinusInfinity<T>;
+    for (std::int64_t i = 0; i < rows; ++i) x[i] = expNegative(x[i] - packed.best[i]) * packed.inverse[i];
+    if (!p.drops) {
+      for (std::int64_t i = 0; i < rows; ++i) y[i] = x[i] * (y[i] - packed.inner[i]) * scale;
+      continue;
+    }
+    for (std::int64_t i = 0; i < rows; ++i) {
+      T keep = keeps(p, b, h, r0 + i, k0 + j) ? static_cast<T>(p.drop.scale) : T{0};
+      y[i] = x[i] * (y[i] * keep - packed.inner[i]) * scale;
+      x[i] *= keep;
+    }
+  }
+}
+
+template <class V, class T = typename V::Scalar>
+void attentionBackwardChunk(const AttentionProblem<T>& p, std::int64_t b, std::int64_t shared, std::int64_t key,
+                            std::int64_t end, T* queryGrad, T* keyGrad, T* valueGrad, T* scratch) {
+  const T* k = p.key.at(b, shared);
+  const T* v = p.value.at(b, shared);
+  std::int64_t blocks = (p.rows + kBackwardRows - 1) / kBackwardRows;
+  std::int64_t packedSize = PackedRows<T>::size(p);
+  T* keyPanels = scratch + blocks * packedSize;
+  T* s = keyPanels + kBackwardKeys * wholePanels(p.width);
+  T* t = s + kBackwardKeys * kBackwardRows;
+  T* turned = t + kBackwardKeys * kBackwardRows;
+  for (std::int64_t g = 0; g < p.group(); ++g) {
+    std::int64_t h = shared * p.group() + g;
+    for (std::int64_t block = 0; block < blocks; ++block) {
+      std::int64_t r0 = block * kBackwardRows;
+      std::int64_t rows = std::min(kBackwardRows, p.rows - r0);
+      if (p.visible(r0 + rows) > key)
+        packRowBlock<V>(p, b, h, r0, rows, PackedRows<T>(p, scratch + block * packedSize));
+    }
+    for (std::int64_t k0 = key; k0 < end; k0 += kBackwardKeys) {
+      std::int64_t keys = std::min(kBackwardKeys, end - k0);
+      packPanels<V>(Matrix<T>{k + k0 * p.key.strides[2], p.key.strides[2], 1}, keys, p.width, keyPanels);
+      bool first = g == 0;
+      for (std::int64_t block = 0; block < blocks; ++block) {
+        std::int64_t r0 = block * kBackwardRows;
+        std::int64_t rows = std::min(kBackwardRows, p.rows - r0);
+        if (p.visible(r0 + rows) <= k0) continue;
+        PackedRows<T> packed(p, scratch + block * packedSize);
+        timesPanels<V>(keys, rows, p.width, k + k0 * p.key.strides[2], p.key.strides[2], packed.queryT, p.width, s,
+                       kBackwardRows, false);
+        timesPanels<V>(keys, rows, p.valueWidth, v + k0 * p.value.strides[2], p.value.strides[2], packed.gradT,
+                       p.valueWidth, t, kBackwardRows, false);
+        scoreCotangents(p, b, h, k0, keys, r0, rows, packed, s, t);
+        timesPanels<V>(keys, p.valueWidth, rows, s, kBackwardRows, packed.grad, rows, valueGrad + k0 * p.valueWidth,
+                       p.valueWidth, !first);
+        timesPanels<V>(keys, p.width, rows, t, kBackwardRows, packed.query, rows, keyGrad + k0 * p.width, p.width,
+                       !first);
+        first = false;
+        transposeTo<V>(t, kBackwardRows, turned, kBackwardKeys, rows, keys);
+        timesPanels<V>(rows, p.width, keys, turned, kBackwardKeys, keyPanels, keys,
+                       queryGrad + (g * p.rows + r0) * p.width, p.width, true);
+      }
+      if (first && g == 0) {  // no row sees these keys
+        for (std::int64_t i = 0; i < keys * p.width; ++i) keyGrad[k0 * p.width + i] = 0;
+        for (std::int64_t i = 0; i < keys * p.valueWidth; ++i) valueGrad[k0 * p.valueWidth + i] = 0;
+      }
+    }
+  }
+}

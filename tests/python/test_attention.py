@@ -1,0 +1,127 @@
+"""Attention beyond its table rows: higher orders, dropout, memory, threads, modes."""
+
+from __future__ import annotations
+
+import resource
+
+import numpy as np
+import pytest
+from conftest import assert_same_bits
+
+import tandem
+from tandem.nn import functional as F
+
+
+def values(*shape: int, seed: int = 0, dtype: tandem.dtype = tandem.float64) -> tandem.Tensor:
+    drawn = np.random.default_rng([seed, *shape]).standard_normal(shape)
+    return tandem.tensor(drawn, dtype=dtype).requires_grad_()
+
+
+def by_definition(q, k, v, mask=None, causal=False):
+    scores = q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5
+    if mask is not None:
+        scores = scores + mask
+    if causal:
+        rows = tandem.arange(q.shape[-2]).reshape(-1, 1)
+        scores = tandem.where(tandem.arange(k.shape[-2]) <= rows, scores, float("-inf"))
+    return tandem.softmax(scores, -1) @ v
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("masked", [False, True])
+def test_three_orders_agree_with_the_definition(causal, masked):
+    if causal and masked:
+        pytest.skip("one or the other")
+
+    def orders(f):
+        q, k, v = values(1, 2, 5, 3), values(1, 2, 6, 3, seed=1), values(1, 2, 6, 2, seed=2)
+        leaves = [q, k, v] + ([values(5, 6, seed=3)] if masked else [])
+        out = f(*leaves)
+        found = [out]
+        total = (out * out.detach().cos()).sum()
+        for _ in range(3):
+            grads = tandem.autograd.grad(total, leaves, create_graph=True)
+            found += grads
+            total = sum((g * (i + 1)).sin().sum() for i, g in enumerate(grads))
+        return found
+
+    ours = orders(lambda q, k, v, m=None: F.scaled_dot_product_attention(q, k, v, m, is_causal=causal))
+    wanted = orders(lambda q, k, v, m=None: by_definition(q, k, v, m, causal))
+    for a, b in zip(ours, wanted, strict=True):
+        np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-9, atol=1e-10)
+
+
+def test_tiles_of_every_kind_agree_with_the_definition():
+    for rows, keys, width, out in ((1, 1, 1, 1), (49, 129, 40, 70), (300, 260, 16, 33), (241, 500, 64, 64)):
+        for causal in (False, True):
+            q, k, v = values(2, 1, rows, width), values(2, 1, keys, width), values(2, 1, keys, out)
+            ours = F.scaled_dot_product_attention(q, k, v, is_causal=causal)
+            wanted = by_definition(q, k, v, None, causal)
+            g = values(*ours.shape, seed=9).detach()
+            np.testing.assert_allclose(ours.detach().numpy(), wanted.detach().numpy(), atol=1e-12)
+            for a, b in zip(
+                tandem.autograd.grad(ours, (q, k, v), g), tandem.autograd.grad(wanted, (q, k, v), g), strict=True
+            ):
+                np.testing.assert_allclose(a.numpy(), b.numpy(), atol=1e-11)
+
+
+def test_dropout_keeps_the_same_elements_in_every_order():
+    q, k = values(1, 2, 9, 4), values(1, 2, 11, 4, seed=1)
+    # The values of one-hot keys show the weights themselves.
+    v = tandem.eye(11, dtype=tandem.float64).expand(1, 2, 11, 11).clone().requires_grad_()
+    tandem.manual_seed(3)
+    weights = F.scaled_dot_product_attention(q, k, v, dropout_p=0.4)
+    kept = (weights != 0).detach()
+    assert 0.3 < kept.to(tandem.float64).mean().item() < 0.9
+    kept_weights = tandem.softmax(q @ k.transpose(-1, -2) / 2, -1) * kept / 0.6
+    wanted = kept_weights @ v
+    np.testing.assert_allclose(weights.detach().numpy(), wanted.detach().numpy(), rtol=1e-12)
+    g = values(*weights.shape, seed=5).detach()
+    first = [tandem.autograd.grad(y, (q, k, v), g, create_graph=True) for y in (weights, wanted)]
+    second = [tandem.autograd.grad(sum(x.sin().sum() for x in grads), (q, k, v)) for grads in first]
+    for ours, theirs in (*zip(*first, strict=True), *zip(*second, strict=True)):
+        np.testing.assert_allclose(ours.detach().numpy(), theirs.detach().numpy(), rtol=1e-8, atol=1e-10)
+
+
+def training_step(q, k, v):
+    out = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+    return out, *tandem.autograd.grad((out * out).sum(), (q, k, v))
+
+
+def test_modes_and_threads_give_the_same_bits():
+    args = [values(2, 3, 150, 24, seed=i, dtype=tandem.float32) for i in range(3)]
+    expected = training_step(*args)
+    runs = []
+    threads = tandem.get_num_threads()
+    for n in (1, 2):
+        tandem.set_num_threads(n)
+        runs.append(training_step(*args))
+    tandem.set_num_threads(threads)
+    with tandem.lazy():
+        recorded = training_step(*args)
+    compiled = tandem.compile(training_step)
+    runs += [recorded, compiled(*args), compiled(*args)]
+    for run in runs:
+        for a, b in zip(run, expected, strict=True):
+            assert_same_bits(a.detach(), b.detach())
+
+
+def test_memory_is_linear_in_the_length():
+    args = [values(1, 2, 8192, 16, seed=i, dtype=tandem.float32) for i in range(3)]
+    training_step(*(a[:, :, :64] for a in args))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    training_step(*args)
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
+    assert grown < 2 * 8192 * 8192  # a quarter of the scores of one step
+
+
+def test_errors_name_the_shapes():
+    q = tandem.zeros(2, 4, 8)
+    with pytest.raises(RuntimeError, match="Explicit attn_mask should not be set when is_causal=True"):
+        F.scaled_dot_product_attention(q, q, q, tandem.zeros(4, 4), is_causal=True)
+    with pytest.raises(RuntimeError, match="same dtype"):
+        F.scaled_dot_product_attention(q, q.double(), q)
+    with pytest.raises(RuntimeError, match=r"shapes do not fit: query \[2, 4, 8\], key \[2, 4, 7\]"):
+        F.scaled_dot_product_attention(q, tandem.zeros(2, 4, 7), q)
+    with pytest.raises(RuntimeError, match="must divide the number of heads"):
+        F.scaled_dot_product_attention(tandem.zeros(1, 3, 4, 8), *[tandem.zeros(1, 2, 4, 8)] * 2, enable_gqa=True)

@@ -1,0 +1,217 @@
+"""Convolutions, pools, padding, resampling, norms and lookup beyond their table rows: state, modules, modes, errors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from conftest import assert_same_bits
+
+import tandem
+from tandem import nn
+from tandem.nn import functional as F
+
+
+def values(*shape: int, seed: int = 0) -> tandem.Tensor:
+    return tandem.tensor(np.random.default_rng([seed, *shape]).standard_normal(shape)).requires_grad_()
+
+
+def test_embedding_divides_gradients_by_how_often_a_row_was_read():
+    weight = values(5, 3)
+    rows = tandem.tensor([0, 2, 2, 2, 4])
+    out = F.embedding(rows, weight, padding_idx=0, scale_grad_by_freq=True)
+    assert_same_bits(out.detach(), weight.detach()[rows])
+    (g,) = tandem.autograd.grad(out.sum(), weight, create_graph=True)
+    assert g[:, 0].tolist() == [0.0, 0.0, pytest.approx(1.0), 0.0, 1.0]
+
+
+def test_embedding_limits_the_rows_it_reads_in_place():
+    weight = tandem.tensor([[3.0, 4.0], [0.3, 0.4], [6.0, 8.0]])
+    out = F.embedding(tandem.tensor([0, 1, 0]), weight, max_norm=1.0)
+    np.testing.assert_allclose(out.numpy(), [[0.6, 0.8], [0.3, 0.4], [0.6, 0.8]], rtol=1e-6)
+    np.testing.assert_allclose(weight.numpy(), [[0.6, 0.8], [0.3, 0.4], [6.0, 8.0]], rtol=1e-6)
+
+
+def test_batch_norm_moves_its_running_statistics():
+    x = values(6, 3, 4).detach()
+    mean, var = tandem.zeros(3, dtype=tandem.float64), tandem.ones(3, dtype=tandem.float64)
+    F.batch_norm(x, mean, var, training=True, momentum=0.25)
+    flat = np.moveaxis(x.numpy(), 1, 0).reshape(3, -1)
+    np.testing.assert_allclose(mean.numpy(), 0.25 * flat.mean(1))
+    np.testing.assert_allclose(var.numpy(), 0.75 + 0.25 * flat.var(1, ddof=1))
+    own_mean, own_var = tandem.zeros(3, dtype=tandem.float64), tandem.ones(3, dtype=tandem.float64)
+    F.instance_norm(x, own_mean, own_var, momentum=0.5)
+    np.testing.assert_allclose(own_mean.numpy(), 0.5 * x.numpy().mean((0, 2)))
+    np.testing.assert_allclose(own_var.numpy(), 0.5 + 0.5 * x.numpy().var(2, ddof=1).mean(0))
+
+
+def test_a_plain_average_of_batches():
+    layer = nn.BatchNorm1d(2, momentum=None, dtype=tandem.float64)
+    batches = [values(5, 2, seed=i).detach() for i in range(3)]
+    for b in batches:
+        layer(b)
+    np.testing.assert_allclose(layer.running_mean.numpy(), np.mean([b.numpy().mean(0) for b in batches], 0))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_unpooling_puts_maxima_back(n):
+    x = values(2, 3, *(6,) * n).detach()
+    pooled, places = getattr(F, f"max_pool{n}d")(x, 2, return_indices=True)
+    back = getattr(F, f"max_unpool{n}d")(pooled, places, 2)
+    assert back.shape == x.shape
+    kept = back != 0
+    assert_same_bits(back[kept], x[kept])
+    assert kept.sum().item() == pooled.numel()
+
+
+def test_pools_see_nan_and_infinity():
+    x = tandem.tensor([[[1.0, float("nan"), -float("inf"), -float("inf")]]])
+    y, at = F.max_pool1d(x, 2, return_indices=True)
+    assert np.isnan(y[0, 0, 0].item()) and y[0, 0, 1].item() == -float("inf")
+    assert at.tolist() == [[[1, 2]]]
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint8", "float16", "bfloat16"])
+def test_pools_of_other_dtypes(dtype):
+    x = tandem.tensor([[[[5, 1, 2], [3, 4, 8], [7, 6, 9]]]], dtype=getattr(tandem, dtype))
+    y, at = F.max_pool2d(x, 2, 1, return_indices=True)
+    assert y.dtype == x.dtype and y.tolist() == [[[[5, 8], [7, 9]]]]
+    assert at.tolist() == [[[[0, 5], [6, 8]]]]
+
+
+def step(x, w):
+    y = F.max_pool2d(F.conv2d(x, w, padding="same"), 3, 2, 1, ceil_mode=True)
+    y = F.interpolate(y, scale_factor=1.7, mode="bilinear") + F.interpolate(y, scale_factor=1.7, mode="bicubic")
+    y = F.avg_pool2d(F.pad(y, (1, 2, 0, 1), mode="reflect"), 2, 1)
+    y = F.fold(F.unfold(y, 3, padding=1), y.shape[2:], 3, padding=1)
+    y = F.batch_norm(F.conv_transpose2d(y, w, stride=2), None, None, training=True)
+    loss = (y * y * F.adaptive_avg_pool2d(y, (3, 5)).mean()).sum()
+    return loss, *tandem.autograd.grad(loss, (x, w))
+
+
+def test_modes_and_threads_give_the_same_bits():
+    tandem.manual_seed(0)
+    x = tandem.randn(3, 2, 17, 19).requires_grad_()
+    w = tandem.randn(4, 2, 3, 2).requires_grad_()
+    expected = step(x, w)
+    threads = tandem.get_num_threads()
+    tandem.set_num_threads(1)
+    runs = [step(x, w)]
+    tandem.set_num_threads(threads)
+    with tandem.lazy():
+        recorded = step(x, w)
+    compiled = tandem.compile(step)
+    for run in (*runs, recorded, compiled(x, w), compiled(x, w)):
+        for a, b in zip(run, expected, strict=True):
+            assert_same_bits(a.detach(), b.detach())
+
+
+CALLS = {
+    "conv3d": (lambda x, w: F.conv3d(x, w, stride=2, padding=1), (1, 2, 4, 3, 3), (2, 2, 3, 2, 2)),
+    "conv_transpose3d": (lambda x, w: F.conv_transpose3d(x, w, stride=2, padding=1), (1, 2, 2, 3, 2), (2, 2, 3, 2, 2)),
+    "grid_sample": (lambda x, g: F.grid_sample(x, g.tanh(), "bicubic", "reflection"), (1, 2, 4, 3), (1, 2, 2, 2)),
+    "instance_norm": (lambda x, w: F.instance_norm(x, weight=w), (2, 3, 4), (3,)),
+    "embedding_bag": (
+        lambda w, s: F.embedding_bag(
+            tandem.tensor([0, 2, 1]), w, tandem.tensor([0, 2]), mode="sum", per_sample_weights=s
+        ),
+        (3, 2),
+        (3,),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_second_orders(name):
+    f, *shapes = CALLS[name]
+    args = [values(*s, seed=i) for i, s in enumerate(shapes)]
+    assert tandem.autograd.gradcheck(f, args)
+    assert tandem.autograd.gradgradcheck(f, args)
+
+
+MODULES = [
+    (lambda: nn.Conv3d(2, 4, (1, 3, 3), padding="same"), (1, 2, 4, 5, 5), (1, 4, 4, 5, 5)),
+    (lambda: nn.ConvTranspose1d(3, 2, 4, stride=2, output_padding=1), (2, 3, 5), (2, 2, 13)),
+    (lambda: nn.ConvTranspose3d(2, 4, 2, stride=2, groups=2), (1, 2, 2, 3, 4), (1, 4, 4, 6, 8)),
+    (lambda: nn.MaxPool3d(2), (1, 2, 4, 4, 5), (1, 2, 2, 2, 2)),
+    (lambda: nn.AvgPool3d(2, divisor_override=3), (1, 2, 4, 4, 5), (1, 2, 2, 2, 2)),
+    (lambda: nn.AdaptiveAvgPool3d((1, None, 2)), (1, 2, 4, 3, 5), (1, 2, 1, 3, 2)),
+    (lambda: nn.AdaptiveMaxPool3d(2), (1, 2, 4, 3, 5), (1, 2, 2, 2, 2)),
+    (lambda: nn.BatchNorm3d(2), (2, 2, 3, 3, 3), (2, 2, 3, 3, 3)),
+    (lambda: nn.InstanceNorm1d(3, affine=True, track_running_stats=True), (3, 8), (3, 8)),
+    (lambda: nn.InstanceNorm3d(3), (2, 3, 2, 2, 2), (2, 3, 2, 2, 2)),
+    (lambda: nn.LocalResponseNorm(3), (2, 5, 4), (2, 5, 4)),
+    (lambda: nn.Upsample(size=(4, 6), mode="bicubic", align_corners=True), (1, 2, 3, 3), (1, 2, 4, 6)),
+    (lambda: nn.UpsamplingBilinear2d(scale_factor=2), (1, 2, 3, 3), (1, 2, 6, 6)),
+    (lambda: nn.UpsamplingNearest2d(size=5), (1, 2, 3, 3), (1, 2, 5, 5)),
+    (lambda: nn.Fold((4, 4), 2, stride=2), (1, 8, 4), (1, 2, 4, 4)),
+    (lambda: nn.ChannelShuffle(2), (1, 4, 2, 2), (1, 4, 2, 2)),
+    (lambda: nn.CircularPad2d((1, 0, 2, 1)), (1, 2, 3, 3), (1, 2, 6, 4)),
+    (lambda: nn.ReflectionPad3d(1), (1, 2, 3, 3, 3), (1, 2, 5, 5, 5)),
+    (lambda: nn.ZeroPad1d((1, -1)), (2, 3, 4), (2, 3, 4)),
+    (lambda: nn.ConstantPad3d(1, 2.5), (1, 2, 1, 2, 1), (1, 2, 3, 4, 3)),
+]
+
+
+@pytest.mark.parametrize("make, given, wanted", MODULES, ids=range(len(MODULES)))
+def test_modules_make_the_right_shape_and_repr(make, given, wanted):
+    layer = make()
+    assert tuple(layer(tandem.randn(*given)).shape) == wanted
+    assert type(layer).__name__ in repr(layer)
+
+
+def test_embedding_bag_module():
+    layer = nn.EmbeddingBag(6, 2, mode="max", padding_idx=-1)
+    assert layer.padding_idx == 5 and layer.weight[5].tolist() == [0.0, 0.0]
+    out = layer(tandem.tensor([0, 1, 5, 5]), tandem.tensor([0, 2]))
+    assert_same_bits(out[0].detach(), layer.weight[:2].detach().amax(0))
+    assert out[1].tolist() == [0.0, 0.0]
+
+
+ERRORS = [
+    (lambda: F.conv2d(tandem.zeros(1, 2, 4, 4), tandem.zeros(3, 3, 3, 3)), "to have 3 channels, but got 2 channels"),
+    (
+        lambda: F.conv1d(tandem.zeros(1, 2, 2), tandem.zeros(3, 2, 3)),
+        r"input size per channel: \(2\)\. Kernel size: \(3\)",
+    ),
+    (
+        lambda: F.conv2d(tandem.zeros(4, 4), tandem.zeros(3, 1, 3, 3)),
+        r"Expected 3D \(unbatched\) or 4D \(batched\) input",
+    ),
+    (lambda: F.conv2d(tandem.zeros(1, 1, 4, 4), tandem.zeros(1, 1, 2, 2), stride=2, padding="same"), "strided"),
+    (
+        lambda: F.conv_transpose1d(tandem.zeros(1, 1, 4), tandem.zeros(1, 1, 2), output_padding=1),
+        "output padding must be",
+    ),
+    (
+        lambda: F.max_pool2d(tandem.zeros(1, 1, 4, 4), 2, padding=2),
+        "pad should be at most half of effective kernel size",
+    ),
+    (lambda: F.max_pool2d(tandem.zeros(1, 1, 2, 2), 3), "output size is too small"),
+    (lambda: F.avg_pool2d(tandem.zeros(1, 1, 4, 4), 2, divisor_override=0), "divisor must be not zero"),
+    (lambda: F.pad(tandem.zeros(1, 1, 3), (3, 0), mode="reflect"), "Padding size should be less than"),
+    (lambda: F.pad(tandem.zeros(3), (1, 2, 3)), "divisible by 2"),
+    (lambda: F.fold(tandem.zeros(1, 5, 4), (4, 4), 2), "divisible by the product of kernel_size"),
+    (lambda: F.pixel_shuffle(tandem.zeros(1, 3, 2, 2), 2), "divisible by the square of upscale_factor"),
+    (lambda: F.group_norm(tandem.zeros(2, 5, 3), 2), "divisible by num_groups"),
+    (lambda: F.embedding(tandem.tensor([0.5]), tandem.zeros(3, 2)), "Long, Int"),
+    (lambda: F.grid_sample(tandem.zeros(1, 1, 2, 2), tandem.zeros(1, 2, 2, 3)), "to have size 2 in last dimension"),
+]
+
+
+@pytest.mark.parametrize("wrong, text", ERRORS, ids=range(len(ERRORS)))
+def test_errors_name_what_is_wrong(wrong, text):
+    with pytest.raises(RuntimeError, match=text):
+        wrong()
+
+
+def test_argument_errors():
+    with pytest.raises(ValueError, match="only one of size or scale_factor"):
+        F.interpolate(tandem.zeros(1, 1, 2), size=3, scale_factor=2)
+    with pytest.raises(NotImplementedError, match="Got 3D input, but bilinear mode needs 4D input"):
+        F.interpolate(tandem.zeros(1, 1, 2), size=3, mode="bilinear")
+    with pytest.raises(ValueError, match="Expected more than 1 value per channel"):
+        F.batch_norm(tandem.zeros(1, 2), None, None, training=True)
+    with pytest.raises(AssertionError, match="Padding_idx must be within"):
+        F.embedding(tandem.tensor([0]), tandem.zeros(3, 2), padding_idx=3)
+    with pytest.raises(ValueError, match="valid sizes"):
+        nn.ConvTranspose2d(1, 1, 2, stride=2)(tandem.zeros(1, 1, 2, 2), output_size=(9, 9))
