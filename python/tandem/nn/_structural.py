@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import tandem
 from tandem import Tensor
-
-
 
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
