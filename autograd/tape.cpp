@@ -102,10 +102,10 @@ void Tape::record(OpCode op, std::span<const Operand> operands, std::span<const 
     any |= wanted[i] = t->requiresGrad;
   }
   if (!any) return;
-  if (op == OpCode::as_strided && !operands[0].tensor().isContiguous()) {
-    // Its attributes count memory; the derivative counts elements of a contiguous array.
-    const Tensor& base = operands[0].tensor();
-    setHistory(results[0], makeStridedNode(gradEdge(base), *base.impl(), *results[0].impl()), 0);
+  if (const Tensor* base = op == OpCode::as_strided ? &operands[0].tensor() : nullptr;
+      base != nullptr && (!base->isContiguous() || base->impl()->offset != 0)) {
+    // Its attributes count memory; the derivative counts elements of a contiguous array, from its first on.
+    setHistory(results[0], makeStridedNode(gradEdge(*base), *base->impl(), *results[0].impl()), 0);
     return;
   }
 

@@ -105,6 +105,22 @@ def test_modes_and_threads_give_the_same_bits():
             assert_same_bits(a.detach(), b.detach())
 
 
+def test_windows_of_a_window_have_second_derivatives():
+    # The gradient of the inner padding is a window with an offset, read again through a window.
+    x, w = values(1, 1, 10, 11, 12), values(1)
+    f = lambda x, w: F.pad(F.pad(x, [0, 1, 0, 1, 0, 1]), [0, 0, 0, 0, 4, 4]) * w  # noqa: E731
+    y = f(x, w)
+    gx, gw = tandem.autograd.grad((y * y).sum(), (x, w), create_graph=True)
+    np.testing.assert_allclose(gx.detach().numpy(), 2 * x.detach().numpy() * w.item() ** 2)
+    (again,) = tandem.autograd.grad((gx * gx).sum(), x)
+    np.testing.assert_allclose(again.numpy(), 8 * x.detach().numpy() * w.item() ** 4)
+    y = tandem.as_strided(x.reshape(-1)[5:], [3], [2], 6)
+    (g,) = tandem.autograd.grad((y * y).sum(), x)
+    wanted = np.zeros(x.numel())
+    wanted[6:12:2] = 2 * x.detach().numpy().reshape(-1)[6:12:2]
+    np.testing.assert_allclose(g.numpy().reshape(-1), wanted)
+
+
 CALLS = {
     "conv3d": (lambda x, w: F.conv3d(x, w, stride=2, padding=1), (1, 2, 4, 3, 3), (2, 2, 3, 2, 2)),
     "conv_transpose3d": (lambda x, w: F.conv_transpose3d(x, w, stride=2, padding=1), (1, 2, 2, 3, 2), (2, 2, 3, 2, 2)),

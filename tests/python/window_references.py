@@ -320,11 +320,11 @@ def embedding_bag(rows: Array, weight: Array, offsets: Any = None, *rest: Any, m
     return np.stack(out)
 
 
-def attention(q, k, v, mask=None, dropout=0.0, causal=False, *, scale=None, enable_gqa=False) -> Array:
+def attention(q, k, v, mask=None, dropout_p=0.0, is_causal=False, *, scale=None, enable_gqa=False) -> Array:
     if enable_gqa:
         k, v = (np.repeat(t, q.shape[-3] // t.shape[-3], -3) for t in (k, v))
     scores = q @ k.swapaxes(-1, -2) * (q.shape[-1] ** -0.5 if scale is None else scale)
-    if causal:
+    if is_causal:
         scores = np.where(np.tril(np.ones(scores.shape[-2:], bool)), scores, -np.inf)
     if mask is not None:
         scores = np.where(mask, scores, -np.inf) if mask.dtype == bool else scores + mask
@@ -348,7 +348,9 @@ WINDOW_REFERENCES: dict[str, Callable[..., Any]] = {
     **{f"conv_transpose{n}d": of(n, conv_transpose) for n in (1, 2, 3)},
     **{f"max_pool{n}d": first(of(n, max_pool)) for n in (1, 2, 3)},
     **{f"max_pool{n}d_with_indices": of(n, max_pool) for n in (1, 2, 3)},
-    **{f"adaptive_max_pool{n}d": of(n, adaptive_max_pool) for n in (1, 2, 3)},
+    "adaptive_max_pool1d": of(1, adaptive_max_pool),
+    # Without `return_indices` the functions of two and three dimensions give the values alone.
+    **{f"adaptive_max_pool{n}d": first(of(n, adaptive_max_pool)) for n in (2, 3)},
     **{f"avg_pool{n}d": of(n, avg_pool) for n in (1, 2, 3)},
     **{f"adaptive_avg_pool{n}d": of(n, adaptive_avg_pool) for n in (1, 2, 3)},
     "max_unpool": max_unpool,

@@ -203,7 +203,7 @@ def interpolate(
             f"{input.dim()}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | area | nearest-exact "
             f"(got {mode})"
         )
-    return _core.upsample(input, sizes, mode, bool(align_corners), antialias, *factors)
+    return _core.upsample_to(input, sizes, mode, bool(align_corners), antialias, *factors)
 
 
 def upsample(
