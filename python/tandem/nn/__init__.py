@@ -20,8 +20,8 @@ from tandem.nn.linear import *  # noqa: F403
 from tandem.nn.loss import *  # noqa: F403
 from tandem.nn.module import Module as Module
 from tandem.nn.normalization import *  # noqa: F403
-from tandem.nn.parallel import DataParallel as DataParallel
 from tandem.nn.padding import *  # noqa: F403
+from tandem.nn.parallel import DataParallel as DataParallel
 from tandem.nn.parameter import Buffer as Buffer
 from tandem.nn.parameter import Parameter as Parameter
 from tandem.nn.parameter import UninitializedBuffer as UninitializedBuffer
