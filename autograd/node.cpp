@@ -60,7 +60,8 @@ void failReleased() {
        "saved tensors after calling backward.");
 }
 
-LeafNode::LeafNode(const Tensor& leaf) : Node(Kind::Leaf, 0), leaf_(leaf), meta_{leaf.shape(), leaf.dtype(), leaf.impl()->batch} {
+LeafNode::LeafNode(const Tensor& leaf)
+    : Node(Kind::Leaf, 0), leaf_(leaf), meta_{leaf.shape(), leaf.dtype(), leaf.impl()->batch} {
   results_ = &meta_;
   numResults_ = 1;
 }

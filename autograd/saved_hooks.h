@@ -1,5 +1,5 @@
-// Saved-tensor hooks: what the tape keeps of a tensor may be another thing, from which the tensor is made again when the
-// backward wants it. Thread-local; the innermost hooks pack what is saved while they are on the stack.
+// Saved-tensor hooks: what the tape keeps of a tensor may be another thing, from which the tensor is made again when
+// the backward wants it. Thread-local; the innermost hooks pack what is saved while they are on the stack.
 #pragma once
 
 #include <memory>

@@ -63,8 +63,8 @@ PyObject* activeAxesList(PyObject*, PyObject*) {
       const char* mode = axis->randomness == Randomness::Same        ? "same"
                          : axis->randomness == Randomness::Different ? "different"
                                                                      : "error";
-      PyRef pair(checked(
-          Py_BuildValue("(LLs)", static_cast<long long>(axis->id), static_cast<long long>(axis->size), mode)));
+      PyRef pair(
+          checked(Py_BuildValue("(LLs)", static_cast<long long>(axis->id), static_cast<long long>(axis->size), mode)));
       checked(PyList_Append(list.get(), pair.get()));
     }
     return list.release();
@@ -162,7 +162,8 @@ void initFunc(PyObject* module) {
       {"_batch_in", moveAxis<ops::batch_in>, METH_VARARGS, "(tensor, dim, axis): the dim hidden as the axis."},
       {"_batch_out", moveAxis<ops::batch_out>, METH_VARARGS, "(tensor, dim, axis): the axis shown as a dim."},
       {"_batch_axes", batchAxes, METH_O, "The axes of a tensor, outermost first."},
-      {"_active_axes", activeAxesList, METH_NOARGS, "(axis, size, randomness) of every vmap this is called in, outermost first."},
+      {"_active_axes", activeAxesList, METH_NOARGS,
+       "(axis, size, randomness) of every vmap this is called in, outermost first."},
       {"_vjp", transformed<autograd::vjp>, METH_VARARGS, "(f, primals): the outputs, and the pullback."},
       {"_linearize", transformed<autograd::linearize>, METH_VARARGS, "(f, primals): the outputs, and the pushforward."},
       {"_call_linear", callLinear, METH_VARARGS, "(map, tensors): calls a pullback or pushforward."},

@@ -140,8 +140,9 @@ int truth(PyObject* self) {
     if (t.numel() == 0) fail("Boolean value of Tensor with no values is ambiguous");
     if (t.numel() > 1) fail("Boolean value of Tensor with more than one value is ambiguous");
     if (t.impl()->batch)
-      fail("vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support "
-           "that yet; please use tandem.where instead.");
+      fail(
+          "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support "
+          "that yet; please use tandem.where instead.");
     Scalar s = itemOf(t);
     return s.isFloat() ? s.d != 0.0 : s.i != 0;
   });

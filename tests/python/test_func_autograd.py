@@ -71,7 +71,7 @@ def test_vjp_jvp_and_graphs():
     [
         (lambda x: AF.vjp(lambda x: x, [x]), TypeError, "must be either a Tensor or a tuple of Tensors"),
         (lambda x: AF.vjp(lambda x: x, x), RuntimeError, "The vector v can only be None if"),
-        (lambda x: AF.vjp(lambda x: x, x, x[:2]), RuntimeError, r"v has invalid size: should be \[3\] but got \[2\]"),
+        (lambda x: AF.vjp(lambda x: x, x, x[:2]), RuntimeError, r"v has invalid size: should be .*\[3\].* but got"),
         (lambda x: AF.jvp(lambda x: x, x, (x, x)), RuntimeError, "The given v should contain a single Tensor"),
         (lambda x: AF.hessian(lambda x: x, x), RuntimeError, "should contain a single element"),
         (lambda x: AF.hvp(lambda x: (x, x), x, x), RuntimeError, "should return a single Tensor"),

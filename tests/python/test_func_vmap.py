@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from conftest import run_in
@@ -12,8 +14,9 @@ from samples import for_gradients, samples
 import tandem
 from tandem.func import grad, vmap
 
-# What cannot be mapped: a size or a value is read, or random numbers differ by call.
-UNMAPPED = {"nonzero", "one_hot", "bernoulli", "dropout", "rand_like", "randn_like"} | {n for n in UNSPECIFIED}
+# What cannot be mapped says so: a size or a value is read, or numbers are drawn.
+REFUSED = re.compile(r"size that depends on data|calling \.item\(\)|randomness error mode|data-dependent control flow")
+UNMAPPED = set(UNSPECIFIED)
 
 
 def close(actual, expected, tolerance=1e-6):
@@ -28,7 +31,11 @@ def varied(t: tandem.Tensor, k: int) -> tandem.Tensor:
 
 
 # Integer arguments that are no indices and floats whose order matters stay valid under `varied`.
-MAPPED = {n: op for n, op in VISIBLE.items() if n not in UNMAPPED and not op.name.startswith(("view", "as_strided"))}
+MAPPED = {
+    n: op
+    for n, op in VISIBLE.items()
+    if n not in UNMAPPED and op.samples != "none" and not n.startswith(("view", "as_strided"))
+}
 
 
 @pytest.mark.parametrize("name", MAPPED)
@@ -54,7 +61,12 @@ def check(typed: Typed, tensors: list[tandem.Tensor], mapped: list[bool]) -> Non
         want = [leaves(typed.run(e)) for e in examples]
     except (RuntimeError, IndexError, ValueError):
         return  # the variation is no valid argument
-    got = vmap(lambda *ts: tuple(leaves(typed.run(list(ts)))), tuple(0 if m else None for m in mapped))(*stacked)
+    try:
+        got = vmap(lambda *ts: tuple(leaves(typed.run(list(ts)))), tuple(0 if m else None for m in mapped))(*stacked)
+    except RuntimeError as e:
+        if REFUSED.search(str(e)):
+            return
+        raise
     for i, g in enumerate(got):
         expected = np.stack([array_of(w[i]) for w in want])
         assert g.dtype is want[0][i].dtype, f"{typed}: {g.dtype}"
@@ -88,7 +100,12 @@ def test_every_gradient(name):
         examples = [[varied(t, k) for t in tensors] for k in range(2)]
         stacked = [tandem.stack(list(column)) for column in zip(*examples)]
         want = [grad(loss, argnums=place)(*e) for e in examples]
-        got = vmap(grad(loss, argnums=place))(*stacked)
+        try:
+            got = vmap(grad(loss, argnums=place))(*stacked)
+        except RuntimeError as e:
+            if REFUSED.search(str(e)):
+                return
+            raise
         np.testing.assert_allclose(array_of(got), np.stack([array_of(w) for w in want]), rtol=1e-9, atol=1e-9)
         if len(tensors) < 2:
             continue

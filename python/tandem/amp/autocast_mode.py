@@ -137,9 +137,7 @@ class autocast:
     bfloat16
     """
 
-    def __init__(
-        self, device_type: str, dtype: Any = None, enabled: bool = True, cache_enabled: bool | None = None
-    ):
+    def __init__(self, device_type: str, dtype: Any = None, enabled: bool = True, cache_enabled: bool | None = None):
         if not isinstance(device_type, str):
             raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
         if not is_autocast_available(device_type):

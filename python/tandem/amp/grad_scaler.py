@@ -46,9 +46,7 @@ class GradScaler:
     ) -> None:
         self._device, self._enabled = device, enabled
         if device == "cuda" and enabled:
-            warnings.warn(
-                "torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.", stacklevel=2
-            )
+            warnings.warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.", stacklevel=2)
             self._enabled = False
         if not self._enabled:
             return

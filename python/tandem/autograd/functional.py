@@ -156,7 +156,7 @@ def jacobian(
         )
     if strict and (vectorize or strategy == "forward-mode"):
         raise RuntimeError(
-            "torch.autograd.functional.jacobian: `strict=True` and `vectorize=True` or `strategy=\"forward-mode\"` are "
+            'torch.autograd.functional.jacobian: `strict=True` and `vectorize=True` or `strategy="forward-mode"` are '
             "not supported together. Please either set `strict=False` or leave those at their defaults."
         )
     is_tuple, xs = _tuple(inputs, "inputs", "jacobian")

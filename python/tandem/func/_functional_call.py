@@ -133,9 +133,7 @@ def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Any], dict[str,
     params = {
         name: _stacked([dict(m.named_parameters())[name] for m in models]) for name, _ in models[0].named_parameters()
     }
-    buffers = {
-        name: _stacked([dict(m.named_buffers())[name] for m in models]) for name, _ in models[0].named_buffers()
-    }
+    buffers = {name: _stacked([dict(m.named_buffers())[name] for m in models]) for name, _ in models[0].named_buffers()}
     return params, buffers
 
 

@@ -51,9 +51,7 @@ def set_checkpoint_early_stop(enable: bool) -> Any:
 def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """The tensors among the inputs without history, requiring a gradient if they did."""
     if not isinstance(inputs, tuple):
-        raise RuntimeError(
-            f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}"
-        )
+        raise RuntimeError(f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}")
     return tuple(_detached(x) for x in inputs)
 
 
@@ -134,9 +132,7 @@ def checkpoint(
     if use_reentrant and (context_fn is not noop_context_fn or debug):
         raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
     if determinism_check not in ("default", "none"):
-        raise ValueError(
-            f"determinism_check should be one of ('default', 'none'), but got {determinism_check}"
-        )
+        raise ValueError(f"determinism_check should be one of ('default', 'none'), but got {determinism_check}")
     if _C._is_tracing():
         return function(*args, **kwargs)
     if use_reentrant:
