@@ -4,9 +4,9 @@
 
 #include "autograd/autograd.h"
 #include "eager/advanced_indexing.h"
+#include "eager/batch.h"
 #include "eager/dispatch.h"
 #include "eager/helpers.h"
-#include "eager/batch.h"
 #include "eager/ops.h"
 #include "python/src/arg_parser.h"
 #include "python/src/autograd_bindings.h"
@@ -185,18 +185,18 @@ constexpr ParamSpec newFullParams[] = {
     kSelf, {"size", P::IntList, false, false}, {"fill_value", P::Scalar, false, false}, TANDEM_NEW_KEYWORDS};
 constexpr ParamSpec newTensorParams[] = {kSelf, {"data", P::Any, false, false}, TANDEM_NEW_KEYWORDS};
 #undef TANDEM_NEW_KEYWORDS
-constexpr Signature newEmptySigs[] = {{"new_empty", newSizeParams, [](ParsedArgs& a) -> PyObject* {
-                                         return wrapLeaf(a, oneEach(ops::empty(a.ints(1), a.dtype(2, a.tensor(0).dtype())), a.tensor(0)),
-                                                         a.boolean(4));
-                                       }}};
-constexpr Signature newZerosSigs[] = {{"new_zeros", newSizeParams, [](ParsedArgs& a) -> PyObject* {
-                                         return wrapLeaf(a, oneEach(ops::zeros(a.ints(1), a.dtype(2, a.tensor(0).dtype())), a.tensor(0)),
-                                                         a.boolean(4));
-                                       }}};
-constexpr Signature newOnesSigs[] = {{"new_ones", newSizeParams, [](ParsedArgs& a) -> PyObject* {
-                                        return wrapLeaf(a, oneEach(ops::ones(a.ints(1), a.dtype(2, a.tensor(0).dtype())), a.tensor(0)),
-                                                        a.boolean(4));
-                                      }}};
+constexpr Signature newEmptySigs[] = {
+    {"new_empty", newSizeParams, [](ParsedArgs& a) -> PyObject* {
+       return wrapLeaf(a, oneEach(ops::empty(a.ints(1), a.dtype(2, a.tensor(0).dtype())), a.tensor(0)), a.boolean(4));
+     }}};
+constexpr Signature newZerosSigs[] = {
+    {"new_zeros", newSizeParams, [](ParsedArgs& a) -> PyObject* {
+       return wrapLeaf(a, oneEach(ops::zeros(a.ints(1), a.dtype(2, a.tensor(0).dtype())), a.tensor(0)), a.boolean(4));
+     }}};
+constexpr Signature newOnesSigs[] = {
+    {"new_ones", newSizeParams, [](ParsedArgs& a) -> PyObject* {
+       return wrapLeaf(a, oneEach(ops::ones(a.ints(1), a.dtype(2, a.tensor(0).dtype())), a.tensor(0)), a.boolean(4));
+     }}};
 constexpr Signature newFullSigs[] = {
     {"new_full", newFullParams, [](ParsedArgs& a) -> PyObject* {
        return wrapLeaf(a, oneEach(ops::full(a.ints(1), a.scalar(2), a.dtype(3, a.tensor(0).dtype())), a.tensor(0)),
