@@ -188,7 +188,7 @@ Tensor cosine_similarity(const Tensor& a, const Tensor& b, std::int64_t dim, dou
 
 Tensor pairwise_distance(const Tensor& a, const Tensor& b, double p, double eps, bool keep) {
   Tensor d = add(sub(a, b), eps);
-  return p == 2 ? norm2(d, Dims{-1}, keep) : norm(d, Scalar(p), Dims{-1}, keep);
+  return p == 2 ? norm2(d, Dims{-1}, keep) : norm(d, p, Dims{-1}, keep);
 }
 
 Tensor cosine_embedding_loss(const Tensor& a, const Tensor& b, const Tensor& target, double margin, Flag average,

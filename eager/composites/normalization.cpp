@@ -166,7 +166,7 @@ void limitRows(const Tensor& weight, const Tensor& rows, double maxNorm, double 
   NoGrad off;
   Tensor table = detached(weight);
   Tensor read = index_select(table, 0, rows);
-  Tensor lengths = norm(read, Scalar(p), Dims{1}, true);
+  Tensor lengths = norm(read, p, Dims{1}, true);
   Tensor factor = where(gt(lengths, maxNorm), div(maxNorm, add(lengths, 1e-7)), 1.0);
   Tensor at = expand(unsqueeze(rows, 1), read.shape());
   assign(weight, scatter_value(table, 0, at, mul(read, factor)));
