@@ -177,9 +177,12 @@ Tensor soft_margin_loss(const Tensor& x, const Tensor& target, Flag average, Fla
   return reducedLoss(softplus_unit(mul(neg(target), x)), reductionOf(average, reduce, reduction));
 }
 
-Tensor cosine_similarity(const Tensor& a, const Tensor& b, std::int64_t dim, double eps) {
-  std::int64_t along = wrapDim(dim, std::max(a.dim(), b.dim()));
-  Dims dims{along - std::max(a.dim(), b.dim())};
+Tensor cosine_similarity(const Tensor& x, const Tensor& y, std::int64_t dim, double eps) {
+  // Lengths are those of the broadcast vectors.
+  Dims shape = broadcastShapes("cosine_similarity", x.shape(), y.shape());
+  Tensor a = expand(x, shape);
+  Tensor b = expand(y, shape);
+  Dims dims{wrapDim(dim, a.dim())};
   FusedScope fused(a);
   Tensor first = div(a, clamp(norm2(a, dims, true), Operand(eps)));
   Tensor second = div(b, clamp(norm2(b, dims, true), Operand(eps)));

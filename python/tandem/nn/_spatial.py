@@ -264,7 +264,7 @@ def batch_norm(
     While training, the running values move towards the batch's by `momentum` (the variance there being unbiased).
     """
     if training:
-        _check_several(input, input.numel() // max(input.shape[1], 1) if input.dim() > 1 else 1)
+        _check_several(input, math.prod(n for d, n in enumerate(input.shape) if d != 1))
     return _core.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
 
 
