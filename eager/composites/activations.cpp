@@ -12,7 +12,8 @@ constexpr double kSeluAlpha = 1.6732632423543772848170429916717;
 constexpr double kSeluScale = 1.0507009873554804934193349852946;
 
 void checkFloating(const char* op, const Tensor& x) {
-  if (!isFloating(x.dtype())) fail("\"", op, "\" not implemented for '", dtypeName(x.dtype()), "'");
+  if (!isFloating(x.dtype()))
+    fail<NotImplementedError>("\"", op, "\" not implemented for '", dtypeName(x.dtype()), "'");
 }
 
 /// `compute(x)`; half types in float32, rounded once.

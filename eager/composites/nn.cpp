@@ -18,7 +18,8 @@ Tensor shifted(const Tensor& x, std::int64_t dim) { return sub(x, detached(amax(
 /// Input of a softmax in the dtype it is computed in. A 0-d input is one row of one element.
 Tensor softmaxInput(const char* op, const Tensor& x, std::optional<DType> dtype) {
   Tensor in = dtype ? toDType(x, *dtype) : x;
-  if (!isFloating(in.dtype())) fail("\"", op, "\" not implemented for '", dtypeName(in.dtype()), "'");
+  if (!isFloating(in.dtype()))
+    fail<NotImplementedError>("\"", op, "\" not implemented for '", dtypeName(in.dtype()), "'");
   return in;
 }
 
@@ -56,7 +57,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
 }
 
 Tensor gelu(const Tensor& x, std::string_view approximate) {
-  if (!isFloating(x.dtype())) fail("\"gelu\" not implemented for '", dtypeName(x.dtype()), "'");
+  if (!isFloating(x.dtype())) fail<NotImplementedError>("\"gelu\" not implemented for '", dtypeName(x.dtype()), "'");
   if (approximate == "none") return gelu_erf(x);
   if (approximate != "tanh") fail("approximate argument must be either none or tanh.");
   FusedScope fused(x);

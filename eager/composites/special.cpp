@@ -11,7 +11,8 @@ namespace tandem::ops {
 namespace {
 
 void needFloating(const char* op, const Tensor& x) {
-  if (!isFloating(x.dtype())) fail("\"", op, "\" not implemented for '", dtypeName(x.dtype()), "'");
+  if (!isFloating(x.dtype()))
+    fail<NotImplementedError>("\"", op, "\" not implemented for '", dtypeName(x.dtype()), "'");
 }
 DType floatingType(DType t) { return isFloating(t) ? t : defaultDType(); }
 

@@ -219,6 +219,7 @@ Tensor makeTensor(PyObject* data, std::optional<DType> dtype) {
     if (dtype && *dtype != shared.dtype()) return ops::to(shared, *dtype);
     return ops::clone(shared);
   }
+  if (data == Py_None) fail("Could not infer dtype of NoneType");
   if (!isNested(data) && !isLeaf(data)) fail<TypeError>("tensor(): invalid data type '", Py_TYPE(data)->tp_name, "'");
   Nest nest(data);
   Tensor result = makeEmpty(nest.shape(), dtype.value_or(nest.dtype()));

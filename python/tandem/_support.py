@@ -73,6 +73,8 @@ def _truth(value: Tensor) -> Any:
 
 def equal(self: Tensor, other: Tensor) -> bool:
     """Have both tensors the same shape and the same elements? NaN differs from itself. Reads the data."""
+    if not isinstance(other, Tensor):
+        raise TypeError(f"equal(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
     return self.shape == other.shape and _truth((self == other).all())
 
 
