@@ -1,0 +1,313 @@
+"""The transforms that are functions: exp, sigmoid, affine and their like, softmax, stick-breaking.
+
+`_transform.py` has the base class and the ways to put transforms together.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import tandem
+from tandem.distributions import constraints
+from tandem.distributions._transform import Transform
+from tandem.distributions.distribution import Tensor, broadcast_all, sum_rightmost
+
+__all__ = [
+    "AbsTransform",
+    "AffineTransform",
+    "ExpTransform",
+    "LowerCholeskyTransform",
+    "PowerTransform",
+    "SigmoidTransform",
+    "SoftmaxTransform",
+    "SoftplusTransform",
+    "StickBreakingTransform",
+    "TanhTransform",
+]
+
+
+class ExpTransform(Transform):
+    """y = exp(x)."""
+
+    domain = constraints.real
+    codomain = constraints.positive
+    bijective = True
+    sign = 1  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ExpTransform)
+
+    __hash__ = object.__hash__
+
+    def _call(self, x: Tensor) -> Tensor:
+        return x.exp()
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return y.log()
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return x
+
+
+class PowerTransform(Transform):
+    """y = x^exponent of positive x."""
+
+    domain = constraints.positive
+    codomain = constraints.positive
+    bijective = True
+
+    def __init__(self, exponent: float | Tensor, cache_size: int = 0):
+        super().__init__(cache_size=cache_size)
+        (self.exponent,) = broadcast_all(exponent)
+
+    def with_cache(self, cache_size: int = 1) -> Any:
+        return self if self._cache_size == cache_size else PowerTransform(self.exponent, cache_size=cache_size)
+
+    @property
+    def sign(self) -> Any:
+        return self.exponent.sign()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PowerTransform) and bool(self.exponent.eq(other.exponent).all())
+
+    __hash__ = object.__hash__
+
+    def _call(self, x: Tensor) -> Tensor:
+        return x.pow(self.exponent)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return y.pow(1 / self.exponent)
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return (self.exponent * y / x).abs().log()
+
+
+class SigmoidTransform(Transform):
+    """y = 1 / (1 + exp(-x))."""
+
+    domain = constraints.real
+    codomain = constraints.unit_interval
+    bijective = True
+    sign = 1  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SigmoidTransform)
+
+    __hash__ = object.__hash__
+
+    def _call(self, x: Tensor) -> Tensor:
+        info = tandem.finfo(x.dtype)
+        return tandem.sigmoid(x).clamp(min=info.tiny, max=1.0 - info.eps)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        info = tandem.finfo(y.dtype)
+        y = y.clamp(min=info.tiny, max=1.0 - info.eps)
+        return y.log() - (-y).log1p()
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return -tandem.nn.functional.softplus(-x) - tandem.nn.functional.softplus(x)
+
+
+class SoftplusTransform(Transform):
+    """y = log(1 + exp(x))."""
+
+    domain = constraints.real
+    codomain = constraints.positive
+    bijective = True
+    sign = 1  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SoftplusTransform)
+
+    __hash__ = object.__hash__
+
+    def _call(self, x: Tensor) -> Tensor:
+        return tandem.nn.functional.softplus(x)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return (-y).expm1().neg().log() + y
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return -tandem.nn.functional.softplus(-x)
+
+
+class TanhTransform(Transform):
+    """y = tanh(x)."""
+
+    domain = constraints.real
+    codomain = constraints.interval(-1.0, 1.0)
+    bijective = True
+    sign = 1  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TanhTransform)
+
+    __hash__ = object.__hash__
+
+    def _call(self, x: Tensor) -> Tensor:
+        return x.tanh()
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return tandem.atanh(y)
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return 2.0 * (math.log(2.0) - x - tandem.nn.functional.softplus(-2.0 * x))
+
+
+class AbsTransform(Transform):
+    """y = |x|, of which one x is taken back."""
+
+    domain = constraints.real
+    codomain = constraints.positive
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AbsTransform)
+
+    __hash__ = object.__hash__
+
+    def _call(self, x: Tensor) -> Tensor:
+        return x.abs()
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return y
+
+
+class AffineTransform(Transform):
+    """y = loc + scale x."""
+
+    bijective = True
+
+    def __init__(self, loc: float | Tensor, scale: float | Tensor, event_dim: int = 0, cache_size: int = 0):
+        super().__init__(cache_size=cache_size)
+        self.loc, self.scale, self._event_dim = loc, scale, event_dim
+
+    @property
+    def event_dim(self) -> int:
+        return self._event_dim
+
+    @property
+    def domain(self) -> Any:  # type: ignore[override]
+        return constraints.independent(constraints.real, self.event_dim) if self.event_dim else constraints.real
+
+    @property
+    def codomain(self) -> Any:  # type: ignore[override]
+        return self.domain
+
+    def with_cache(self, cache_size: int = 1) -> Any:
+        if self._cache_size == cache_size:
+            return self
+        return AffineTransform(self.loc, self.scale, self.event_dim, cache_size=cache_size)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, AffineTransform):
+            return False
+        pairs = ((self.loc, other.loc), (self.scale, other.scale))
+        return all(bool(tandem.as_tensor(a).eq(tandem.as_tensor(b)).all()) for a, b in pairs)
+
+    __hash__ = object.__hash__
+
+    @property
+    def sign(self) -> Any:
+        if isinstance(self.scale, Tensor):
+            return self.scale.sign()
+        return (self.scale > 0) - (self.scale < 0)
+
+    def _call(self, x: Tensor) -> Tensor:
+        return self.loc + self.scale * x
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return (y - self.loc) / self.scale
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        if isinstance(self.scale, Tensor):
+            result = self.scale.abs().log()
+        else:
+            result = tandem.full_like(x, math.log(abs(self.scale)))
+        shape = x.shape[: x.dim() - self.event_dim]
+        if self.event_dim:
+            full = result.expand(x.shape)
+            result = sum_rightmost(full, self.event_dim)
+        return result.expand(shape)
+
+
+class SoftmaxTransform(Transform):
+    """y = softmax(x) of the last dim; log(y) is taken back."""
+
+    domain = constraints.real_vector
+    codomain = constraints.simplex
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SoftmaxTransform)
+
+    __hash__ = object.__hash__
+
+    def _call(self, x: Tensor) -> Tensor:
+        return x.softmax(-1)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return y.log()
+
+
+def _running_product(x: Tensor) -> Tensor:
+    return x.cumprod(-1)
+
+
+class StickBreakingTransform(Transform):
+    """K - 1 real numbers to a point of the simplex of K: each takes its share of what is left."""
+
+    domain = constraints.real_vector
+    codomain = constraints.simplex
+    bijective = True
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, StickBreakingTransform)
+
+    __hash__ = object.__hash__
+
+    def _offset(self, n: int, like: Tensor) -> Tensor:
+        return (n - tandem.arange(n, dtype=like.dtype)).log()
+
+    def _call(self, x: Tensor) -> Tensor:
+        share = tandem.sigmoid(x - self._offset(x.shape[-1], x))
+        one = tandem.ones(tuple(x.shape[:-1]) + (1,), dtype=x.dtype)
+        left = _running_product(1 - share)
+        return tandem.cat([share, one], -1) * tandem.cat([one, left], -1)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        cropped = y[..., :-1]
+        left = (1 - cropped.cumsum(-1)).clamp(min=tandem.finfo(y.dtype).tiny)
+        return cropped.log() - left.log() + self._offset(cropped.shape[-1], y)
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        x = x - self._offset(x.shape[-1], x)
+        return (-x + tandem.nn.functional.logsigmoid(x) + y[..., :-1].log()).sum(-1)
+
+    def forward_shape(self, shape: Any) -> Any:
+        return tandem.Size(tuple(shape[:-1]) + (shape[-1] + 1,))
+
+    def inverse_shape(self, shape: Any) -> Any:
+        return tandem.Size(tuple(shape[:-1]) + (shape[-1] - 1,))
+
+
+class LowerCholeskyTransform(Transform):
+    """Any matrix to a lower triangular one with a positive diagonal."""
+
+    domain = constraints.independent(constraints.real, 2)
+    codomain = constraints.lower_cholesky
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, LowerCholeskyTransform)
+
+    __hash__ = object.__hash__
+
+    def _by_place(self, x: Tensor, diagonal: Tensor) -> Tensor:
+        n = x.shape[-1]
+        row, column = tandem.arange(n).unsqueeze(1), tandem.arange(n)
+        return tandem.where(row > column, x, 0.0) + tandem.where(row == column, diagonal, 0.0)
+
+    def _call(self, x: Tensor) -> Tensor:
+        return self._by_place(x, x.diagonal(0, -2, -1).exp().unsqueeze(-1))
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return self._by_place(y, y.diagonal(0, -2, -1).log().unsqueeze(-1))
