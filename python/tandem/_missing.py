@@ -27,8 +27,6 @@ INSTEAD = {
     "utils.tensorboard": "the package tensorboardX, or a file of numbers",
     "utils.cpp_extension": "autograd.Function for a derivative of your own",
     "multiprocessing": "Python's multiprocessing",
-    "nn.DataParallel": "the module itself: this build computes on one device",
-    "nn.parallel": "the module itself: this build computes on one device",
     "nn.SyncBatchNorm": "nn.BatchNorm2d: this build computes on one device",
     "distributed": "one process: this build has no collective operations",
     "nn.quantized": "modules in float16 or bfloat16",

@@ -179,8 +179,6 @@ def layer_norm(x: Array, shape: Any, weight: Any = None, bias: Any = None, eps: 
     return out * (1 if weight is None else weight) + (0 if bias is None else bias)
 
 
-
-
 def cross_entropy(
     x: Array,
     target: Array,
@@ -298,6 +296,7 @@ OWN: dict[str, Callable[..., Any]] = SHAPE_OWN | {
     "softplus_unit": lambda x: np.logaddexp(0, x),
     "layer_norm": layer_norm,
     "cross_entropy": cross_entropy,
+    "lgamma": lambda x: np.where(np.isneginf(x), np.inf, scipy.special.gammaln(x)),
     **WINDOW_REFERENCES,
 }
 

@@ -212,8 +212,8 @@ ROWS: dict[str, Callable[[Any], Any]] = {
     "normal_around": lambda v: [call(0.0, np.ones(200))],
     "normal_of_size": lambda v: [call(0.0, 1.0, [200]), call(0, 1, [])],
     "multinomial": lambda v: [
-        call(np.array([1.0, 1, 2, 0, 3]), 3),
-        call(np.array([[1.0, 0, 1], [0.0, 1, 1]]), 200, True),
+        call(np.array([1.0, 1, 2, 0.5, 3]), 3),
+        call(np.array([[1.0, 0.5, 1], [0.25, 1, 1]]), 200, True),
         call(np.array([1.0, 1]), 2),
     ],
 }

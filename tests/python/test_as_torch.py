@@ -79,11 +79,11 @@ def test_the_version_can_be_read_as_scripts_do(tmp_path):
             "ImportError",
             "'rel' from 'torch.nn.functional'. Did you mean 'relu'?",
         ),
-        ("from torch.nn import DataParallel", "ImportError", "'DataParallel' from 'torch.nn'. Use the module itself"),
+        ("from torch.nn import SyncBatchNorm", "ImportError", "'SyncBatchNorm' from 'torch.nn'. Use nn.BatchNorm2d"),
         ("import torch.flor", "ModuleNotFoundError", "No module named 'torch.flor'"),
         ("import torch.fx.proxy", "ModuleNotFoundError", "No module named 'torch.fx'. Use tandem.compile"),
         ("import torch.ones", "ModuleNotFoundError", "No module named 'torch.ones': it is not a module"),
-        ("import torch.nn.parallel", "ModuleNotFoundError", "'torch.nn.parallel'. Use the module itself"),
+        ("import torch.nn.quantized", "ModuleNotFoundError", "'torch.nn.quantized'. Use modules in float16"),
     ],
 )
 def test_an_absent_name_says_which_it_is(statement, error, words, tmp_path):
