@@ -1,4 +1,5 @@
 // Padding, and the windows of images as columns.
+#include "eager/batch.h"
 #include "eager/composites/spatial.h"
 #include "eager/dispatch.h"
 #include "eager/helpers.h"
@@ -33,7 +34,7 @@ Tensor padConstant(const Tensor& x, DimsRef counts, Scalar value) {
     grows = grows || before > 0 || after > 0;
   }
   if (!grows) return clone(inner);
-  Tensor out = full(shape, value, x.dtype());
+  Tensor out = oneEach(full(shape, value, x.dtype()), x);
   Tensor window = out;
   for (std::size_t i = 0; i < counts.size() / 2; ++i) {
     std::int64_t dim = x.dim() - 1 - static_cast<std::int64_t>(i);

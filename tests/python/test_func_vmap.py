@@ -99,7 +99,10 @@ def test_every_gradient(name):
 
         examples = [[varied(t, k) for t in tensors] for k in range(2)]
         stacked = [tandem.stack(list(column)) for column in zip(*examples)]
-        want = [grad(loss, argnums=place)(*e) for e in examples]
+        try:
+            want = [grad(loss, argnums=place)(*e) for e in examples]
+        except (RuntimeError, IndexError, ValueError):
+            continue  # the variation is no valid argument
         try:
             got = vmap(grad(loss, argnums=place))(*stacked)
         except RuntimeError as e:
