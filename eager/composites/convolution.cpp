@@ -2,6 +2,7 @@
 // gradient. A length is an image of one row; the depths that a kernel sees become channels.
 #include <string>
 
+#include "eager/batch.h"
 #include "eager/composites/spatial.h"
 #include "eager/dispatch.h"
 #include "eager/helpers.h"
@@ -151,7 +152,7 @@ Tensor convolveNamed(const char* op, std::size_t n, const Tensor& x, const Tenso
 Tensor placedDepths(const Conv& c, const Tensor& parts, std::int64_t length) {
   std::int64_t depths = parts.size(1);
   Dims shape{parts.size(0), parts.size(2), length, parts.size(4), parts.size(5)};
-  Tensor sum = zeros(shape, parts.dtype());
+  Tensor sum = oneEach(zeros(shape, parts.dtype()), parts);
   for (std::int64_t k = 0; k < parts.size(3); ++k) {
     std::int64_t first = k * c.dilation[0];
     Tensor window = slice(sum, 2, first, first + (depths - 1) * c.stride[0] + 1, c.stride[0]);
