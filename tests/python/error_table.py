@@ -174,7 +174,7 @@ MISTAKES: list[tuple[str, type[Exception], str]] = [
     ("setattr(nn.Linear(2,3),'weight',a(3,2))", TypeError, "cannot assign parameter weight"),
     ("nn.Parameter(T.arange(3))", RuntimeError, "Tensors floating point dtype"),
     ("nn.Conv2d(3,4,3)(a(1,2,8,8))", RuntimeError, "Given groups 1 weight"),
-    ("nn.Conv2d(3,4,3)(a(8,8))", RuntimeError, "Expected 3 unbatched 4"),
+    ("nn.Conv2d(3,4,3)(a(8,8))", RuntimeError, "unbatched batched input"),
     ("nn.Conv2d(3,4,3)(a(1,3,2,2))", RuntimeError, "Calculated padded input channel"),
     ("nn.Conv2d(3,4,3,groups=2)", ValueError, "in_channels divisible groups"),
     ("nn.Conv2d(3,4,3)(a(1,3,8,8).double())", RuntimeError, "Input"),
