@@ -74,6 +74,7 @@ def gaussian(x: Array, y: Array, var: Any, full: bool = False) -> Array:
 
 
 def cosine_similarity(a: Array, b: Array, dim: int = 1) -> Array:
+    a, b = np.broadcast_arrays(a, b)
     lengths = [np.sqrt((x * x).sum(dim, keepdims=True)) for x in (a, b)]
     return (a / lengths[0] * (b / lengths[1])).sum(dim)
 
