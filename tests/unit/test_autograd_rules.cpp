@@ -130,8 +130,8 @@ TEST(Rules, Contractions) {
   checkOrders("conv2d input", [&](const Tensor& t) { return conv(t, weight); }, image);
   checkOrders("conv2d weight", [&](const Tensor& t) { return conv(image, t); }, weight);
   checkOrders(
-      "max_pool2d",
-      [&](const Tensor& t) { return ops::max_pool2d_plain(t, Dims{2, 2}, one, Dims{1, 0}, one, false)[0]; }, image);
+      "max_pool",
+      [&](const Tensor& t) { return ops::max_pool_plain(t, Dims{2, 2}, one, Dims{1, 0}, one, Dims{5, 4})[0]; }, image);
 }
 
 TEST(Rules, Indexing) {

@@ -181,7 +181,7 @@ TEST(LibOrder, MaxPool) {
       if (round % 4 == 0) x.set(17, kNan), x.set(23, -kInf);
       Dims shape{2, 3, size(h), size(w)};
       Array v(t, shape), idx(DType::Int64, shape);
-      test::call(lib::max_pool2d, {x}, {v, idx}, {2, k, k, 2, s, s, 2, p, p, 2, dil, dil, ceil});
+      test::call(lib::max_pool, {x}, {v, idx}, {2, k, k, 2, s, s, 2, p, p, 2, dil, dil, 2, shape[2], shape[3]});
       for (std::int64_t o = 0; o < v.view.numel(); ++o) {
         std::int64_t ow = o % shape[3], oh = o / shape[3] % shape[2], plane = o / shape[3] / shape[2];
         double best = -kInf;
