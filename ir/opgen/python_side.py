@@ -168,6 +168,7 @@ def stubs(ops: list[Op]) -> str:
         "from collections.abc import Sequence\n",
         "from typing import Any, overload\n\nNumber = int | float | bool\n\n",
         "class dtype:\n    def __getattr__(self, name: str) -> Any: ...\n\nclass Generator: ...\n\n",
+        "class Size(tuple[int, ...]):\n    def numel(self) -> int: ...\n\n",
         "class Tensor:\n    def __getattr__(self, name: str) -> Any: ...\n",
         "    _make_subclass: Any\n    grad: Any\n    data: Any\n",
         *(f"    def __{name}__(self, other: Any) -> Tensor: ...\n" for name in BINARY),

@@ -44,8 +44,8 @@ def einsum(*args: Any) -> Tensor:
         return _C.einsum(*_from_sublists(args))
     equation, *operands = args
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
-        operands = operands[0]
-    return _C.einsum(equation, list(operands))
+        operands = list(operands[0])
+    return _C.einsum(equation, operands)
 
 
 def _from_sublists(args: Sequence[Any]) -> tuple[str, list[Tensor]]:

@@ -45,7 +45,12 @@ class FunctionCtx:
     def _tensors(self) -> list[Any]:
         """The tensors among the attributes, and in tuples and lists among them."""
         found: list[Any] = []
-        _map_tensors(self.__dict__, lambda t: found.append(t) or t)
+
+        def keep(t: Any) -> Any:
+            found.append(t)
+            return t
+
+        _map_tensors(self.__dict__, keep)
         return found
 
     def _remade(self, handle: Any, tensors: list[Any]) -> FunctionCtx:

@@ -46,8 +46,8 @@ __all__ = [
 class Constraint:
     """A set of values: `event_dim` dims form one value, `is_discrete` says whether gradients make sense."""
 
-    is_discrete = False
-    event_dim = 0
+    is_discrete: Any = False
+    event_dim: Any = 0
 
     def check(self, value: Any) -> Any:
         """Where does `value` lie in the set? A bool tensor of the batch shape."""

@@ -9,10 +9,9 @@ from typing import Any
 
 import tandem
 from tandem import _C
+from tandem._C import Size, Tensor
 from tandem.distributions import constraints
 
-Tensor = _C.Tensor
-Size = _C.Size
 EULER = 0.57721566490153286060
 
 

@@ -87,7 +87,8 @@ class MultiheadAttention(Module):
             self.bias_k = weight(1, 1, embed_dim)
             self.bias_v = weight(1, 1, embed_dim)
         else:
-            self.bias_k = self.bias_v = None
+            self.register_parameter("bias_k", None)
+            self.register_parameter("bias_v", None)
         self.add_zero_attn = add_zero_attn
         self._reset_parameters()
 

@@ -77,7 +77,7 @@ class _PairLoss(_Loss):
 
 
 class _WeightedLoss(_PairLoss):
-    _options = ("weight",)
+    _options: ClassVar[tuple[str, ...]] = ("weight",)
 
     def __init__(
         self,

@@ -68,6 +68,7 @@ class _Uninitialized:
     """A tensor without a shape yet: `materialize` gives it one and turns it into an ordinary one, the same object."""
 
     cls_to_become: type
+    data: Any
 
     def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
         """Take a shape, and dtype if given; the elements are uninitialised."""
@@ -97,7 +98,7 @@ class UninitializedParameter(_Uninitialized, Parameter):
 
     cls_to_become = Parameter
 
-    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> UninitializedParameter:
+    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Any:
         return super().__new__(cls, tandem.empty(0, device=device, dtype=dtype), requires_grad)
 
 
@@ -106,7 +107,7 @@ class UninitializedBuffer(_Uninitialized, Buffer):
 
     cls_to_become = Buffer
 
-    def __new__(cls, requires_grad: bool = False, device: Any = None, dtype: Any = None) -> UninitializedBuffer:
+    def __new__(cls, requires_grad: bool = False, device: Any = None, dtype: Any = None) -> Any:
         return super().__new__(cls, tandem.empty(0, device=device, dtype=dtype).requires_grad_(requires_grad))
 
 

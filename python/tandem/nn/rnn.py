@@ -90,7 +90,10 @@ class RNNBase(Module):
         rows = _GATES[self.mode] * self.hidden_size
         state = self.proj_size or self.hidden_size
         width = self.input_size if layer == 0 else state * (2 if self.bidirectional else 1)
-        shapes = {f"weight_ih_l{layer}{suffix}": (rows, width), f"weight_hh_l{layer}{suffix}": (rows, state)}
+        shapes: dict[str, tuple[int, ...]] = {
+            f"weight_ih_l{layer}{suffix}": (rows, width),
+            f"weight_hh_l{layer}{suffix}": (rows, state),
+        }
         if self.bias:
             shapes |= {f"bias_ih_l{layer}{suffix}": (rows,), f"bias_hh_l{layer}{suffix}": (rows,)}
         if self.proj_size:
@@ -191,7 +194,7 @@ class RNNBase(Module):
             return output.squeeze(0 if self.batch_first else 1), [s.squeeze(1) for s in states]
         return output, states
 
-    def forward(self, input: Any, hx: Tensor | None = None) -> tuple[Any, Tensor]:
+    def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
         data, packed, batched = self._unpacked_input(input)
         sizes, order = (None, None) if packed is None else (packed.counts(), packed.sorted_indices)
         expected = self.get_expected_hidden_size(data, sizes)
@@ -277,7 +280,7 @@ class LSTM(RNNBase):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__("LSTM", *args, **kwargs)
 
-    def forward(self, input: Any, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Any, tuple[Tensor, Tensor]]:
+    def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
         data, packed, batched = self._unpacked_input(input)
         sizes, order = (None, None) if packed is None else (packed.counts(), packed.sorted_indices)
         hidden = self.get_expected_hidden_size(data, sizes)

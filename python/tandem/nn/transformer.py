@@ -368,12 +368,12 @@ class Transformer(Module):
             return LayerNorm(d_model, eps=layer_norm_eps, bias=bias, device=device, dtype=dtype)
 
         if custom_encoder is None:
-            layer = TransformerEncoderLayer(d_model, nhead, *options)
-            custom_encoder = TransformerEncoder(layer, num_encoder_layers, norm())
+            encoder_layer = TransformerEncoderLayer(d_model, nhead, *options)
+            custom_encoder = TransformerEncoder(encoder_layer, num_encoder_layers, norm())
         self.encoder = custom_encoder
         if custom_decoder is None:
-            layer = TransformerDecoderLayer(d_model, nhead, *options)
-            custom_decoder = TransformerDecoder(layer, num_decoder_layers, norm())
+            decoder_layer = TransformerDecoderLayer(d_model, nhead, *options)
+            custom_decoder = TransformerDecoder(decoder_layer, num_decoder_layers, norm())
         self.decoder = custom_decoder
         self._reset_parameters()
         self.d_model = d_model

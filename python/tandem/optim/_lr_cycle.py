@@ -96,7 +96,7 @@ class OneCycleLR(_MomentumCycle):
             phases = [(up, *rise), (last, "max_lr", "min_lr", "base_momentum", "max_momentum")]
         # The last step of each phase, and the entries of a group that rate and momentum go from and to.
         names = ("end_step", "start_lr", "end_lr", "start_momentum", "end_momentum")
-        self._schedule_phases = [dict(zip(names, phase, strict=True)) for phase in phases]
+        self._schedule_phases: list[dict[str, Any]] = [dict(zip(names, phase, strict=True)) for phase in phases]
         groups = optimizer.param_groups
         if last_epoch == -1:
             for group, top in zip(groups, per_group(max_lr, groups, "max_lr"), strict=True):
