@@ -41,8 +41,7 @@ class Decomposed {
     int next = extras;
     if (attrs.masked) {
       const Tensor& mask = c.input(next++);
-      scores = mask.dtype() == DType::Bool ? ops::where(mask, scores, minusInfinity())
-                                           : ops::add(scores, mask);
+      scores = mask.dtype() == DType::Bool ? ops::where(mask, scores, minusInfinity()) : ops::add(scores, mask);
     }
     if (attrs.causal) {
       Tensor places = ops::arange_end(shape[3], DType::Int64);

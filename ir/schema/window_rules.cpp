@@ -1,4 +1,5 @@
-// Shape rules of pools, columns, resampling and attention. Composites have checked the arguments and computed the output sizes.
+// Shape rules of pools, columns, resampling and attention. Composites have checked the arguments and computed the
+// output sizes.
 #include "ir/schema/shape_rules.h"
 #include "runtime/base/attrs.h"
 #include "runtime/base/error.h"

@@ -58,14 +58,13 @@ PyCFunction fast(F* f) {
   return reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(f));
 }
 
-PyMethodDef functions[] = {
-    {"_lazy_enter", lazyEnter, METH_NOARGS, "Starts recording on this thread."},
-    {"_lazy_exit", lazyExit, METH_NOARGS, "Ends the innermost recording and runs it."},
-    {"eval", fast(evalTensors), METH_FASTCALL,
-     "eval(*tensors)\n\nRuns what was recorded for these tensors (for all, without arguments)."},
-    {"_is_tracing", isTracing, METH_NOARGS, "Is a function being compiled on this thread?"},
-    {"_is_recording", isRecording, METH_NOARGS, "Are operations recorded on this thread?"},
-    {nullptr, nullptr, 0, nullptr}};
+PyMethodDef functions[] = {{"_lazy_enter", lazyEnter, METH_NOARGS, "Starts recording on this thread."},
+                           {"_lazy_exit", lazyExit, METH_NOARGS, "Ends the innermost recording and runs it."},
+                           {"eval", fast(evalTensors), METH_FASTCALL,
+                            "eval(*tensors)\n\nRuns what was recorded for these tensors (for all, without arguments)."},
+                           {"_is_tracing", isTracing, METH_NOARGS, "Is a function being compiled on this thread?"},
+                           {"_is_recording", isRecording, METH_NOARGS, "Are operations recorded on this thread?"},
+                           {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
 

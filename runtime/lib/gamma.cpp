@@ -1,8 +1,8 @@
 // The Hurwitz zeta function, the incomplete Gamma functions, and derivatives of the latter in their parameter.
 //
-// P(a, x) is summed as a power series for x below about a + 1 and as 1 - Q(a, x) by a continued fraction beyond (Abramowitz and
-// Stegun 6.5.29, 6.5.31; Lentz's method). Derivatives in `a` of any order come from the same two sums over truncated
-// Taylor polynomials in a step of `a`.
+// P(a, x) is summed as a power series for x below about a + 1 and as 1 - Q(a, x) by a continued fraction beyond
+// (Abramowitz and Stegun 6.5.29, 6.5.31; Lentz's method). Derivatives in `a` of any order come from the same two sums
+// over truncated Taylor polynomials in a step of `a`.
 #include <algorithm>
 #include <array>
 #include <cmath>
