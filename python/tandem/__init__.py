@@ -120,16 +120,11 @@ from tandem import (  # noqa: E402
     compiler,
     cpu,
     distributed,
-    func,
     jit,
     linalg,
     mps,
-    nn,
-    optim,
     special,
-    testing,
     types,
-    utils,
     version,
     xpu,
 )
@@ -150,25 +145,30 @@ from tandem.amp.autocast_mode import (  # noqa: E402
     set_autocast_dtype,
     set_autocast_enabled,
 )
-from tandem.autograd import forward_ad as _forward_ad  # noqa: E402
-from tandem.autograd import functional as _functional  # noqa: E402
 from tandem.cuda import OutOfMemoryError  # noqa: E402
 from tandem.cuda import amp as _cuda_amp  # noqa: E402
-from tandem.func import vmap  # noqa: E402
+
+# What is large, or needs NumPy, is loaded when it is first asked for: modules, and names that are in one.
+_LATER = {
+    **{name: None for name in ("distributions", "func", "nn", "optim", "serialization", "testing", "utils")},
+    "vmap": "func",
+    "save": "serialization",
+    "load": "serialization",
+}
 
 
 def __getattr__(name: str) -> _Any:
-    # What is large, or needs NumPy, waits until it is used.
-    if name == "distributions":
-        from importlib import import_module
+    if name not in _LATER:
+        return _missing.fail(_sys.modules[__name__], name)
+    from importlib import import_module
 
-        return import_module("tandem.distributions")
-    if name in ("save", "load", "serialization"):
-        from importlib import import_module
+    module = import_module(f"tandem.{_LATER[name] or name}")
+    _missing.explain_missing_names()
+    return getattr(module, name) if _LATER[name] else module
 
-        serialization = import_module("tandem.serialization")
-        return serialization if name == "serialization" else getattr(serialization, name)
-    return _missing.fail(_sys.modules[__name__], name)
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})
 
 
 _missing.explain_missing_names()

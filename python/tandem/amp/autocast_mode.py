@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 from tandem import _C
-from tandem.utils._pytree import tree_map
 
 __all__ = [
     "autocast",
@@ -208,6 +207,8 @@ def custom_fwd(
         ctx._fwd_used_autocast = False
         cast = functools.partial(_cast, dtype=cast_inputs)
         with autocast("cpu", enabled=False):
+            from tandem.utils._pytree import tree_map
+
             return fwd(ctx, *tree_map(cast, args), **tree_map(cast, kwargs))
 
     return decorated

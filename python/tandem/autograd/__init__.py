@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any as _Any
+
 from tandem import _C
 from tandem._legacy import Variable
 from tandem.autograd import graph
@@ -34,3 +36,16 @@ backward = _C._backward
 #: grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, allow_unused=False,
 #: materialize_grads=False): the gradients of `outputs` with respect to `inputs`, as a tuple.
 grad = _C._grad
+
+
+def __getattr__(name: str) -> _Any:
+    import sys
+
+    # Loaded when first asked for: they bring nn and func along.
+    if name in ("forward_ad", "functional"):
+        from importlib import import_module
+
+        return import_module(f"tandem.autograd.{name}")
+    from tandem import _missing
+
+    return _missing.fail(sys.modules[__name__], name)

@@ -1,5 +1,6 @@
 """`tandem.distributions`: probability distributions, their transforms, and divergences between them."""
 
+from tandem import _missing as _missing  # noqa: E402
 from tandem.distributions import constraints as constraints
 from tandem.distributions import transforms as transforms
 from tandem.distributions.categorical import *  # noqa: F403
@@ -17,3 +18,5 @@ from tandem.distributions.normal import *  # noqa: F403
 from tandem.distributions.relaxed import *  # noqa: F403
 from tandem.distributions.transformed_distribution import *  # noqa: F403
 from tandem.distributions.transforms import *  # noqa: F403
+
+_missing.explain_missing_names()

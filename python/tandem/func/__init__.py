@@ -33,3 +33,7 @@ __all__ = [
     "vjp",
     "vmap",
 ]
+
+from tandem import _missing as _missing  # noqa: E402
+
+_missing.explain_missing_names()

@@ -3,6 +3,7 @@
 `module.py` is the base class; layers are grouped by kind; `functional.py` holds the functions they call.
 """
 
+from tandem import _missing as _missing  # noqa: E402
 from tandem.nn import functional as functional
 from tandem.nn import init as init
 from tandem.nn import parallel as parallel
@@ -30,3 +31,5 @@ from tandem.nn.pooling import *  # noqa: F403
 from tandem.nn.rnn import *  # noqa: F403
 from tandem.nn.sparse import *  # noqa: F403
 from tandem.nn.transformer import *  # noqa: F403
+
+_missing.explain_missing_names()

@@ -32,3 +32,7 @@ __all__ = [
     "lr_scheduler",
     "swa_utils",
 ]
+
+from tandem import _missing as _missing  # noqa: E402
+
+_missing.explain_missing_names()
