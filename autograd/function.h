@@ -73,11 +73,12 @@ class FunctionNode final : public Node {
   void releaseSaved() override;
   [[nodiscard]] bool released() const { return released_; }
   [[nodiscard]] std::span<const SavedTensor> saved() const { return saved_; }
+  /// Which input the tensor is, by where its gradient goes; -1: none.
+  [[nodiscard]] int inputOf(const Tensor& t) const;
 
  private:
   FunctionNode(FunctionCall call, std::vector<Edge> edges, std::uint64_t sequence);
   void setResults(std::vector<ResultMeta> metas);
-  [[nodiscard]] int inputOf(const Tensor& t) const;
 
   FunctionCall call_;
   std::vector<Edge> inputEdges_;

@@ -133,11 +133,9 @@ class Extraction {
     std::uint32_t id = idOf(s);
     if (s.kind() != Kind::Operand || out_.saved[id].input >= 0 || !s.tensor().requiresGrad())
       return {id, s.kind(), static_cast<std::uint16_t>(s.index())};
-    Edge own = historyOf(s.tensor());
-    for (std::size_t i = 0; i < node.edges().size(); ++i)
-      if (node.edges()[i].node == own.node && node.edges()[i].result == own.result)
-        return {id, Kind::Detached, static_cast<std::uint16_t>(i)};
-    return {id, Kind::Operand, 0};
+    int operand = node.inputOf(s.tensor());
+    if (operand < 0) return {id, Kind::Operand, 0};
+    return {id, Kind::Detached, static_cast<std::uint16_t>(operand)};
   }
 
   void describe(OpNode& node) {

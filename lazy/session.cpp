@@ -4,9 +4,9 @@
 #include <cstring>
 #include <mutex>
 
-#include "eager/dispatch.h"
 #include "eager/generator.h"
 #include "eager/kernels.h"
+#include "eager/ops.h"
 #include "ir/trace/graph_compiler.h"
 #include "runtime/base/attrs.h"
 #include "runtime/base/counters.h"
@@ -369,11 +369,8 @@ std::int64_t Session::learnSize(Tensor& count) {
   std::shared_ptr<Plan> plan = planFor(trace_, {{v, -1}});
   const Generator& g = defaultGenerator();
   runPlan(*plan, {inputPointers(), out, scalarArguments_, g.seed(), g.offset(), trace_.slots});
-  AttrWriter attrs;
-  attrs.integer(size);
-  attrs.integer(static_cast<std::int64_t>(learntSizes_.size()));
+  count = ops::expect_size(count, size, static_cast<std::int64_t>(learntSizes_.size()));
   learntSizes_.push_back(size);
-  count = apply(OpCode::expect_size, {count}, attrs.span());
   checkedSizes_.push_back(count);
   return size;
 }
