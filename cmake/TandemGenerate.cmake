@@ -3,7 +3,7 @@ find_package(Python3 3.10 REQUIRED COMPONENTS Interpreter)
 find_program(LLVM_TBLGEN NAMES llvm-tblgen-22 llvm-tblgen HINTS /usr/lib/llvm-22/bin REQUIRED)
 
 file(GLOB TANDEM_RECORDS CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/ir/*.td ${CMAKE_SOURCE_DIR}/ir/ops/*.td)
-file(GLOB TANDEM_OPGEN CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/ir/opgen/*.py)
+file(GLOB TANDEM_OPGEN CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/ir/opgen/*.py ${CMAKE_SOURCE_DIR}/ir/opgen/*.pyi)
 set(TANDEM_GENERATED_DIR ${CMAKE_BINARY_DIR}/generated)
 # The build must know every file, or it compiles what reads one before looking whether it changed.
 execute_process(COMMAND ${CMAKE_COMMAND} -E env PYTHONDONTWRITEBYTECODE=1 ${Python3_EXECUTABLE}

@@ -13,4 +13,4 @@ set_target_properties(tandem_python PROPERTIES
   LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/python/tandem)
 
 install(TARGETS tandem_python LIBRARY DESTINATION tandem COMPONENT python)
-install(FILES ${TANDEM_GENERATED_DIR}/python/_C.pyi DESTINATION tandem COMPONENT python)
+install(DIRECTORY ${TANDEM_GENERATED_DIR}/python/_C DESTINATION tandem COMPONENT python FILES_MATCHING PATTERN "*.pyi")

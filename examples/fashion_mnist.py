@@ -11,6 +11,7 @@ import gzip
 import struct
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +20,7 @@ import numpy as np
 from tqdm import tqdm
 
 import tandem
-from tandem import nn
+from tandem import Tensor, nn
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402  (the backend is chosen first)
@@ -30,9 +31,10 @@ CLASSES = ("T-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt",
 DATA = Path("/usr/share/datasets/fashion-mnist")  # where Debian's dataset-fashion-mnist puts them
 ACCURACY_BAR = 0.87
 BATCH = 64
+Labelled = tuple[Tensor, Tensor]
 
 
-def read_idx(path):
+def read_idx(path: Path) -> np.ndarray:
     """The array in a gzipped IDX file: two zero bytes, a type code (8 is uint8), the rank, big-endian sizes, data."""
     with gzip.open(path) as file:
         data = file.read()
@@ -43,7 +45,7 @@ def read_idx(path):
     return np.frombuffer(data, np.uint8, offset=4 + 4 * rank).reshape(shape)
 
 
-def load(directory, part):
+def load(directory: Path, part: str) -> Labelled:
     """Images as float32 [n, 1, 28, 28], centred and scaled; labels as int64 [n]."""
     images = read_idx(directory / f"{part}-images-idx3-ubyte.gz").astype(np.float32)
     labels = read_idx(directory / f"{part}-labels-idx1-ubyte.gz").astype(np.int64)
@@ -51,7 +53,7 @@ def load(directory, part):
     return tandem.from_numpy(images[:, None].astype(np.float32)), tandem.from_numpy(labels)
 
 
-def make_model():
+def make_model() -> nn.Sequential:
     return nn.Sequential(
         nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
         nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
@@ -59,13 +61,13 @@ def make_model():
     )  # fmt: skip
 
 
-def in_mode(mode, function):
+def in_mode(mode: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """`function` as it is, recorded and run as one graph, or compiled."""
     if mode == "compiled":
         return tandem.compile(function)
     if mode == "lazy":
 
-        def recorded(*args):
+        def recorded(*args: Tensor) -> Tensor:
             with tandem.lazy():
                 return function(*args)
 
@@ -76,8 +78,8 @@ def in_mode(mode, function):
 @dataclass
 class Run:
     mode: str
-    losses: list
-    weights: list  # one bytes object a parameter
+    losses: list[float]
+    weights: list[bytes]  # one object a parameter
     predictions: np.ndarray
     accuracy: float
     images_per_second: float
@@ -85,22 +87,23 @@ class Run:
     peak_bytes: int
 
 
-def train(mode, train_set, test_set, epochs, seed):
+def train(mode: str, train_set: Labelled, test_set: Labelled, epochs: int, seed: int) -> Run:
     images, labels = train_set
     tandem.manual_seed(seed)
     model = make_model()
     optimizer = tandem.optim.Adam(model.parameters(), lr=2e-3)
     scheduler = tandem.optim.lr_scheduler.StepLR(optimizer, step_size=1, gamma=0.3)  # a new rate is no new trace
 
-    def step(x, y):
+    def step(x: Tensor, y: Tensor) -> Tensor:
         optimizer.zero_grad()
         loss = F.cross_entropy(model(x), y)
         loss.backward()
         optimizer.step()
         return loss
 
-    step = in_mode(mode, step)
-    losses, seconds, before = [], 0.0, tandem.counters()
+    run_step = in_mode(mode, step)
+    losses: list[float] = []
+    seconds, before = 0.0, tandem.counters()
     for epoch in range(epochs):
         order = tandem.randperm(len(images))
         starts = range(0, len(images), BATCH)
@@ -108,7 +111,7 @@ def train(mode, train_set, test_set, epochs, seed):
             begin = time.perf_counter()
             for i, start in enumerate(bar):
                 index = order[start : start + BATCH]
-                losses.append(step(images[index], labels[index]).item())
+                losses.append(run_step(images[index], labels[index]).item())
                 if i % 25 == 0 or start + BATCH >= len(images):
                     rate = min(start + BATCH, len(images)) / (time.perf_counter() - begin)
                     bar.set_postfix_str(f"loss {losses[-1]:.4f}, {rate:,.0f} images/s", refresh=False)
@@ -129,14 +132,19 @@ def train(mode, train_set, test_set, epochs, seed):
     )
 
 
-def predict(mode, model, images):
+def predict(mode: str, model: nn.Module, images: Tensor) -> np.ndarray:
     model.eval()
-    best = in_mode(mode, lambda x: model(x).argmax(1))
+
+    def most_likely(x: Tensor) -> Tensor:
+        scores: Tensor = model(x)
+        return scores.argmax(1)
+
+    best = in_mode(mode, most_likely)
     with tandem.no_grad():
         return np.concatenate([best(images[i : i + 1000]).numpy() for i in range(0, len(images), 1000)])
 
 
-def print_table(runs):
+def print_table(runs: list[Run]) -> None:
     print(f"\n{'mode':10}{'images/s':>10}{'final loss':>12}{'accuracy':>10}{'launches':>12}{'peak MiB':>10}")
     for run in runs:
         print(
@@ -146,7 +154,7 @@ def print_table(runs):
     print("(peak: the process's, up to the end of that mode's training)\n")
 
 
-def same_bits(runs):
+def same_bits(runs: list[Run]) -> bool:
     """Compares every run with the first and says what it found."""
     first, agree = runs[0], True
     for run in runs[1:]:
@@ -164,7 +172,7 @@ def same_bits(runs):
     return agree
 
 
-def plot(runs, agree, test_set, path):
+def plot(runs: list[Run], test_set: Labelled, path: Path) -> None:
     figure, (left, right) = plt.subplots(1, 2, figsize=(13, 5.5), width_ratios=(1, 1.1), layout="constrained")
     for width, run in zip((5, 3, 1), runs):
         window = min(25, len(run.losses))
@@ -189,8 +197,8 @@ def plot(runs, agree, test_set, path):
     print(f"Wrote {path}.")
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--mode", choices=(*MODES, "all"), default="all", help="how to run (default: all three)")
     parser.add_argument("--epochs", type=int, default=2, help="passes over the training images in each mode")
     parser.add_argument("--seed", type=int, default=0, help="seed of weights and batches")
@@ -207,7 +215,7 @@ def main():
     runs = [train(mode, train_set, test_set, args.epochs, args.seed) for mode in modes]
     print_table(runs)
     agree = same_bits(runs)
-    plot(runs, agree, test_set, args.plot)
+    plot(runs, test_set, args.plot)
     worst = min(run.accuracy for run in runs)
     if worst < ACCURACY_BAR:
         print(f"Test accuracy {worst:.2%} is below {ACCURACY_BAR:.0%}.")

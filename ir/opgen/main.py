@@ -12,6 +12,7 @@ import sys
 
 import cpp
 import python_side
+import stubs
 from records import RecordError, load
 
 FILES = {
@@ -25,7 +26,10 @@ FILES = {
     "eager/batch_rules.inc": cpp.batch_rules,
     "eager/ops.h": lambda ops: cpp.ops_header([cpp.without_state(o) for o in ops]),
     "python/bindings.inc": python_side.bindings,
-    "python/_C.pyi": python_side.stubs,
+    "python/_C/__init__.pyi": stubs.core,
+    "python/_C/_nn.pyi": stubs.namespace("nn"),
+    "python/_C/_linalg.pyi": stubs.namespace("linalg"),
+    "python/_C/_special.pyi": stubs.namespace("special"),
     "docs/operations.md": python_side.reference,
     "tests/operations.json": python_side.test_table,
 }

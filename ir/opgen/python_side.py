@@ -1,4 +1,4 @@
-"""Writes what Python sees of the records: bindings, stubs, the reference page and the table that tests run on."""
+"""Writes what Python sees of the records: bindings, the reference page and the table that tests run on."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import json
 
 from cpp import HEAD
 from records import PARAM_TYPES, Op, Param
+from stubs import optional_from, takes_out
 
 FACTORY = dict(layout="Any", device="Device", requires_grad="Bool", pin_memory="Any", memory_format="Any")
 TABLES = {"function": "kFunctions", "method": "kMethods"}
 TABLES |= {form: f"k{form.capitalize()}Functions" for form in ("nn", "linalg", "special")}
-ARITHMETIC = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift".split()
-BINARY = [prefix + name for name in ARITHMETIC for prefix in ("", "r", "i")] + "lt le gt ge".split()
 
 
 def visible(op: Op) -> bool:
@@ -87,10 +86,6 @@ def wrapper(op: Op) -> list[str]:
     return lines
 
 
-def takes_out(op: Op) -> bool:
-    return "[]" not in op.results and not op.factory or op.python in ("zeros", "ones", "full", "empty", "arange")
-
-
 def bindings(ops: list[Op]) -> str:
     out = [HEAD]
     groups: dict[str, list[Op]] = {}
@@ -133,72 +128,30 @@ def bindings(ops: list[Op]) -> str:
     return "".join(out)
 
 
-def python_params(op: Op, stub: bool) -> str:
+def python_params(op: Op) -> str:
     parts, star = [], False
-    # A parameter may be left out only if all positional ones behind it may.
-    needed = max(
-        (i for i, p in enumerate(op.params) if not p.keyword_only and p.default is None and not p.type.endswith("?")),
-        default=-1,
-    )
     for i, p in enumerate(op.params):
         if p.keyword_only and not star:
             parts.append("*")
             star = True
-        text = f"{p.name}: {PARAM_TYPES[p.type].stub}" if stub else p.name
-        default = p.default if p.default is not None else "None" if p.type.endswith("?") and i > needed else None
-        parts.append(text + ("" if default is None else f" = {default}" if stub else f"={default}"))
+        default = p.default
+        if default is None and p.type.endswith("?") and (p.keyword_only or i >= optional_from(op)):
+            default = "None"
+        parts.append(p.name if default is None else f"{p.name}={default}")
     if op.factory:
         parts += [] if star else ["*"]
-        parts += (
-            ["layout: object = None", "device: object = None", "requires_grad: bool = False"]
-            if stub
-            else ["device=None", "requires_grad=False"]
-        )
+        parts += ["device=None", "requires_grad=False"]
     return ", ".join(parts)
 
 
 def docstring(op: Op) -> str:
-    head = f"{op.python}({python_params(op, False)})"
+    head = f"{op.python}({python_params(op)})"
     return f"{head}\\n\\n{op.summary}"
-
-
-def stubs(ops: list[Op]) -> str:
-    lines = [
-        "# Generated from the operation records (ir/ops). Do not edit.\n",
-        "from collections.abc import Sequence\n",
-        "from typing import Any, overload\n\nNumber = int | float | bool\n\n",
-        "class dtype:\n    def __getattr__(self, name: str) -> Any: ...\n\nclass Generator: ...\n\n",
-        "class Size(tuple[int, ...]):\n    def numel(self) -> int: ...\n\n",
-        "class Tensor:\n    def __getattr__(self, name: str) -> Any: ...\n",
-        "    _make_subclass: Any\n    grad: Any\n    data: Any\n",
-        *(f"    def __{name}__(self, other: Any) -> Tensor: ...\n" for name in BINARY),
-        *(f"    def __{name}__(self, other: Any) -> Tensor: ...  # type: ignore[override]\n" for name in ("eq", "ne")),
-        *(f"    def __{name}__(self) -> Tensor: ...\n" for name in ("neg", "pos", "abs", "invert")),
-        "    def __getitem__(self, index: Any) -> Tensor: ...\n    def __len__(self) -> int: ...\n",
-        "    def __setitem__(self, index: Any, value: Any) -> None: ...\n",
-    ]
-    results = {"Tensor": "Tensor", "Tensor[]": "tuple[Tensor, ...]", "Tensor or Tensor[]": "Any"}
-    groups: dict[str, list[Op]] = {}
-    for op in ops:
-        if visible(op):
-            groups.setdefault(op.python, []).append(op)
-    methods, functions = [], []
-    for name, members in sorted(groups.items()):
-        for form, into, indent in (("method", methods, "    "), ("function", functions, "")):
-            chosen = [o for o in members if form in o.forms]
-            for o in chosen:
-                result = results.get(o.results, "tuple[Tensor, Tensor]")
-                params = python_params(o, True)
-                if form == "method":
-                    params = "self" + (", " + params.split(", ", 1)[1] if ", " in params else "")
-                into.append(f"{indent}@overload\n" if len(chosen) > 1 else "")
-                into.append(f"{indent}def {name}({params}) -> {result}: ...\n")
-    return "".join([*lines, *methods, "\n", *functions]) + "\ndef __getattr__(name: str) -> Any: ...\n"
 
 
 def reference(ops: list[Op]) -> str:
     rows = "".join(
-        f"| `{o.python}({python_params(o, False)})` | {o.kind.lower()} | {o.summary} |\n"
+        f"| `{o.python}({python_params(o)})` | {o.kind.lower()} | {o.summary} |\n"
         for o in sorted(ops, key=lambda o: o.python)
         if visible(o)
     )

@@ -13,7 +13,7 @@ from typing import Any as _Any
 from tandem import _C
 from tandem._C import *  # noqa: F403
 from tandem._C import _standard_gamma
-from tandem._contraction import einsum, tensordot  # type: ignore[assignment]
+from tandem._contraction import einsum, tensordot  # type: ignore[no-redef]
 from tandem._dtypes import (
     ALIASES as _ALIASES,
 )

@@ -69,7 +69,7 @@ def test_every_visible_record_can_be_called_by_its_name():
 
 
 def test_stubs_are_python_and_name_every_function():
-    stubs = (generated() / "python/_C.pyi").read_text()
+    stubs = (generated() / "python/_C/__init__.pyi").read_text()
     tree = ast.parse(stubs)
     functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
     assert {op.python for op in VISIBLE.values() if "function" in op.forms} <= functions
