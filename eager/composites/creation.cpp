@@ -115,5 +115,12 @@ Tensor bernoulli(const Tensor& p, Generator* g) {
   Tensor u = uniform_value(p.shape(), computeType(p.dtype()));
   return toDType(lt(u, detached(p)), p.dtype());
 }
+Tensor bernoulli_prob(const Tensor& x, double p, Generator* g) {
+  if (!(p >= 0 && p <= 1)) fail("bernoulli_ expects p to be in [0, 1], but got p=", p);
+  GeneratorScope scope(g);
+  return toDType(
+      lt(uniform_value(x.shape(), isFloating(x.dtype()) ? computeType(x.dtype()) : DType::Float32), Scalar(p)),
+      x.dtype());
+}
 
 }  // namespace tandem::ops

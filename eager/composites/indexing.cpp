@@ -28,8 +28,11 @@ Tensor take(const Tensor& x, const Tensor& index) {
   Tensor places = reshape(index, Dims{-1});
   return reshape(index_select(reshape(x, Dims{-1}), 0, places), index.shape());
 }
-Tensor take_along_flat(const Tensor& x, const Tensor& indices) {
-  return gather(reshape(x, Dims{-1}), 0, reshape(indices, Dims{-1}));
+Tensor gather_sparse(const Tensor& x, std::int64_t dim, const Tensor& index, bool) { return gather(x, dim, index); }
+
+std::vector<Tensor> where_true(const Tensor& condition) { return unbind(nonzero(asVector(condition)), 1); }
+Tensor where_method(const Tensor& x, const Tensor& condition, const Operand& other) {
+  return where(condition, x, other);
 }
 
 Tensor put(const Tensor& x, const Tensor& index, const Tensor& source, bool accumulate) {

@@ -261,8 +261,9 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, const Operand& value) {
   Tensor y = value.isTensor() ? where(mask, toDType(value.tensor(), x.dtype()), x) : where(mask, value, x);
   return toDType(y, x.dtype());
 }
-Tensor take_along_dim(const Tensor& x, const Tensor& indices, std::int64_t dim) {
-  dim = wrapDim(dim, x.dim());
+Tensor take_along_dim(const Tensor& x, const Tensor& indices, std::optional<std::int64_t> along) {
+  if (!along) return gather(reshape(x, Dims{-1}), 0, reshape(indices, Dims{-1}));
+  const std::int64_t dim = wrapDim(*along, x.dim());
   if (x.dim() != indices.dim())
     fail("take_along_dim(): input and indices should have the same number of dimensions, but got ", x.dim(), " and ",
          indices.dim());

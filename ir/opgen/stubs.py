@@ -99,12 +99,15 @@ def named_tuples(ops: list[Op]) -> str:
 
 def names_of(ops: list[Op], form: str) -> list[tuple[str, list[Op]]]:
     """Every Python name of a form with its records, aliases too."""
-    names: dict[str, list[Op]] = {}
+    groups: dict[str, list[Op]] = {}
     for op in ops:
         if form in op.forms and "hidden" not in op.forms:
-            for name in (op.python, *op.aliases):
-                names.setdefault(name, []).append(op)
-    return sorted((name, sorted(members, key=lambda o: (len(o.params), o.name))) for name, members in names.items())
+            groups.setdefault(op.python, []).append(op)
+    names: list[tuple[str, list[Op]]] = []
+    for python, group in groups.items():
+        members = sorted(group, key=lambda o: (len(o.params), o.name))
+        names += [(name, members) for name in {python, *(a for o in members for a in o.aliases)}]
+    return sorted(names, key=lambda item: item[0])
 
 
 def functions(ops: list[Op], form: str) -> list[str]:

@@ -59,7 +59,7 @@ def ArgSort : Composite<"argsort", "Tensor input, int dim=-1, bool descending=Fa
 def ScatterSrc : Composite<"scatter", "Tensor input, int dim, Tensor index, Operand src"> { let summary = "A copy of `input` with `src` (a tensor or a number) written at `index` along `dim`."; let forms = ["function", "method", "inplace"]; }
 def IndexAddT : Composite<"index_add", "Tensor input, int dim, Tensor index, Tensor source, *, Scalar alpha=1"> { let summary = "A copy of `input` with alpha * source added at `index` along `dim`, in order."; let forms = ["function", "method", "inplace"]; }
 def MaskedFill : Composite<"masked_fill", "Tensor input, Tensor mask, Operand value"> { let summary = "`value` where `mask` holds, `input` elsewhere."; let forms = ["function", "method", "inplace"]; }
-def TakeAlongDim : Composite<"take_along_dim", "Tensor input, Tensor indices, int dim"> { let summary = "gather with broadcasting."; let reference = "take_along_axis"; }
+def TakeAlongDim : Composite<"take_along_dim", "Tensor input, Tensor indices, int? dim=None"> { let summary = "gather with broadcasting; of both flattened if `dim` is None."; let reference = "take_along_axis"; }
 def Fill : Composite<"fill", "Tensor input, Operand value"> { let summary = "A tensor like `input` whose every element is `value`."; let forms = ["function"]; }
 def NonZero : Composite<"nonzero", "Tensor input"> { let summary = "Where elements are not zero, in row-major order: a row of indices each."; let forms = ["hidden"]; let samples = "none"; }
 def IsClose : Composite<"isclose", "Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False"> { let summary = "|input - other| <= atol + rtol * |other|, elementwise."; let reference = "isclose"; }
@@ -78,6 +78,7 @@ def RandInt : Composite<"randint", "int low, int high, int[] size, *, generator?
 def RandIntHigh : Composite<"randint_high", "int high, int[] size, *, generator? generator=None, dtype? dtype=None"> { let summary = "Integers uniform on [0, high)."; let python = "randint"; let forms = ["function"]; let factory = 1; }
 def RandPermT : Composite<"randperm", "int n, *, generator? generator=None, dtype? dtype=None"> { let summary = "A random permutation of 0 .. n-1, int64 unless `dtype` is given."; let forms = ["function"]; let factory = 1; }
 def Bernoulli : Composite<"bernoulli", "Tensor input, *, generator? generator=None"> { let summary = "1 with probability `input`, else 0."; }
+def BernoulliProb : Composite<"bernoulli_prob", "Tensor input, float p, *, generator? generator=None"> { let summary = "1 with probability `p`, else 0, in the shape and dtype of `input`."; let python = "bernoulli"; }
 def ZerosLike : Composite<"zeros_like", "Tensor input, *, dtype? dtype=None"> { let summary = "Zeros in the shape and dtype of `input`."; let forms = ["function"]; let factory = 1; let reference = "zeros_like"; }
 def OnesLike : Composite<"ones_like", "Tensor input, *, dtype? dtype=None"> { let summary = "Ones in the shape and dtype of `input`."; let forms = ["function"]; let factory = 1; let reference = "ones_like"; }
 def EmptyLike : Composite<"empty_like", "Tensor input, *, dtype? dtype=None"> { let summary = "Uninitialised, in the shape and dtype of `input`."; let forms = ["function"]; let factory = 1; }

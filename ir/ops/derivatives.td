@@ -9,7 +9,7 @@ def : NotDifferentiable<FloorDivide>;
 def : NotDifferentiable<TruncDivide>;
 def : Derivative<Remainder, [(identity $g), (neg (mul $g, (floor (div $input, $other))))]>;
 def : Derivative<Fmod, [(identity $g), (neg (mul $g, (trunc (div $input, $other))))]>;
-def : Rule<Pow, "pow", ["input", "other", "out@1"]>;
+def : Rule<Pow, "pow", ["input", "exponent", "out@1"]>;
 def : Derivative<Atan2, [(mul $g, (div $other, (add (square $input), (square $other)))),
                          (neg (mul $g, (div $input, (add (square $input), (square $other)))))]>;
 def : Derivative<Hypot, [(mul $g, (div $input, $out)), (mul $g, (div $other, $out))]>;

@@ -3,7 +3,9 @@
 
 // ---- reading and writing at indices ----
 def Take : Composite<"take", "Tensor input, Tensor index"> { let summary = "Elements of the flattened `input` at `index`."; let reference = "take"; }
-def TakeAlongFlat : Composite<"take_along_flat", "Tensor input, Tensor indices"> { let summary = "As below, of both flattened."; let python = "take_along_dim"; }
+def GatherSparse : Composite<"gather_sparse", "Tensor input, int dim, Tensor index, *, bool sparse_grad"> { let summary = "As above; gradients are dense, whatever `sparse_grad` says."; let python = "gather"; }
+def WhereTrue : Composite<"where_true", "Tensor condition"> { let summary = "Where `condition` holds: a vector of indices a dim, as `nonzero(as_tuple=True)`."; let python = "where"; let results = "Tensor[]"; let forms = ["function"]; }
+def WhereMethod : Composite<"where_method", "Tensor input, Tensor condition, Operand other"> { let summary = "`input` where `condition` holds, `other` elsewhere."; let python = "where"; let forms = ["method"]; }
 def Put : Composite<"put", "Tensor input, Tensor index, Tensor source, bool accumulate=False"> { let summary = "A copy of `input` with `source` written (or added, in order) at `index` of the flattened tensor."; let forms = ["function", "method", "inplace"]; }
 def IndexPutT : Composite<"index_put", "Tensor input, Tensor[] indices, Tensor values, bool accumulate=False"> { let summary = "A copy of `input` with `values` written (or added, in order) at indices[i] of dim i, as input[indices] = values; masks stand for the places where they hold."; let forms = ["function", "method", "inplace"]; }
 def IndexFill : Composite<"index_fill", "Tensor input, int dim, Tensor index, Operand value"> { let summary = "A copy of `input` with the slices of `dim` at `index` filled with `value`."; let forms = ["function", "method", "inplace"]; }

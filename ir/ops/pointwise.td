@@ -8,7 +8,7 @@ def FloorDivide : Binary<"floor_divide", "Promote"> { let summary = "Quotient ro
 def TruncDivide : Binary<"trunc_divide", "Promote"> { let summary = "Quotient rounded towards zero."; let body = [(trunc_divide $input, $other)]; let forms = ["hidden"]; let samples = "none"; }
 def Remainder : Binary<"remainder", "Promote"> { let summary = "Remainder with the sign of the divisor, as Python's %."; let body = [(remainder $input, $other)]; }
 def Fmod : Binary<"fmod", "Promote"> { let summary = "Remainder with the sign of the dividend, as C's fmod."; let body = [(fmod $input, $other)]; }
-def Pow : Binary<"pow", "Promote"> { let summary = "`input` to the power `other`."; let body = [(pow $input, $other)]; let reference = "power"; let samples = "power"; }
+def Pow : Pointwise<"pow", "Promote", "Operand input, Operand exponent"> { let summary = "`input` to the power `exponent`."; let body = [(pow $input, $exponent)]; let reference = "power"; let samples = "power"; }
 def Hypot : TensorPair<"hypot", "Promote"> { let summary = "sqrt(input^2 + other^2), without overflow."; let domain = "Floating"; let body = [(hypot $input, $other)]; }
 def Atan2 : Pointwise<"atan2", "Float", "Tensor input, Tensor other"> { let samples = "binary"; let summary = "Angle of the point (other, input), in (-pi, pi]."; let body = [(atan2 $input, $other)]; let aliases = ["arctan2"]; let reference = "arctan2"; }
 def Maximum : Binary<"maximum", "Promote"> { let summary = "The larger operand; NaN if either is."; let body = [(maximum $input, $other)]; let forms = ["function", "method", "out"]; }

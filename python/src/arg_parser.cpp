@@ -144,11 +144,31 @@ struct Alias {
   const char* keyword;
   const char* parameter;
 };
-constexpr Alias kAliases[] = {
-    {"axis", "dim"},     {"axis", "dims"},  {"self", "input"},       {"x", "input"},
-    {"x1", "input"},     {"a", "input"},    {"x2", "other"},         {"keepdims", "keepdim"},
-    {"axis1", "dim1"},   {"axis2", "dim2"}, {"axis0", "dim0"},       {"dim", "axis"},
-    {"tensor", "input"}, {"value", "src"},  {"element", "elements"}, {"test_element", "test_elements"}};
+constexpr Alias kAliases[] = {{"axis", "dim"},
+                              {"axis", "dims"},
+                              {"self", "input"},
+                              {"x", "input"},
+                              {"x1", "input"},
+                              {"a", "input"},
+                              {"x2", "other"},
+                              {"keepdims", "keepdim"},
+                              {"axis1", "dim1"},
+                              {"axis2", "dim2"},
+                              {"axis0", "dim0"},
+                              {"dim", "axis"},
+                              {"tensor", "input"},
+                              {"value", "src"},
+                              {"element", "elements"},
+                              {"test_element", "test_elements"},
+                              {"obj", "data"},
+                              {"other", "src"},
+                              {"tensor", "tensor1"},
+                              {"scalar", "tensor1"},
+                              {"scalar1", "tensor1"},
+                              {"other", "tensor2"},
+                              {"scalar2", "tensor2"},
+                              {"train", "training"},
+                              {"split_size", "split_size_or_sections"}};
 
 }  // namespace
 

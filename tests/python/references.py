@@ -279,7 +279,9 @@ OWN: dict[str, Callable[..., Any]] = SHAPE_OWN | {
     "cat": cat,
     "repeat": repeat,
     "gather": gather,
-    "take_along_dim": np.take_along_axis,
+    "take_along_dim": lambda x, places, dim=None: (
+        x.reshape(-1)[places.reshape(-1)] if dim is None else np.take_along_axis(x, places, dim)
+    ),
     "index_select": lambda x, dim, index: np.take(x, index, dim),
     "scatter": scatter,
     "scatter_add": scatter_add,
@@ -313,6 +315,10 @@ def integers(low: int, high: int) -> Callable[[Array], bool]:
     return lambda y: bool(((y >= low) & (y < high)).all() and (y.size < 100 or set(y) == set(range(low, high))))
 
 
+def zeros_and_ones(p):
+    return lambda y: set(np.unique(y)) <= {0, 1} and (y.size < 100 or abs(y.mean() - p) < 0.15)
+
+
 def drawn(weights: Array, count: int, replacement: bool = False) -> Callable[[Array], bool]:
     def good(y: Array) -> bool:
         possible = np.take_along_axis(weights, y.astype(int), -1) > 0
@@ -338,9 +344,8 @@ PROPERTIES: dict[str, Callable[..., Callable[[Array], bool]]] = {
     "multinomial": drawn,
     "randint_high": lambda high, size, **k: integers(0, high),
     "randperm": lambda n, **k: lambda y: sorted(y) == list(range(n)),
-    "bernoulli": lambda x: (
-        lambda y: set(np.unique(y)) <= {0.0, 1.0} and (y.size < 100 or abs(y.mean() - x.mean()) < 0.15)
-    ),
+    "bernoulli": lambda x: zeros_and_ones(x.mean() if x.size else 0),
+    "bernoulli_prob": lambda x, p: zeros_and_ones(p),
     "dropout": lambda x, p=0.5, training=True: (
         lambda y: bool(
             np.all((y == 0) | np.isclose(y, x / (1 - p if training and p < 1 else 1), rtol=1e-2))

@@ -238,7 +238,11 @@ ROWS: dict[str, Callable[[Values], Any]] = {
         call(v(4, 5), -1, v.below(5, 3, 7)),
         call(v(4, 5), 0, v.below(4, 0, 5)),
     ],
-    "take_along_dim": lambda v: [call(v(4, 5), v.below(5, 4, 2), 1), call(v(4, 5), v.below(4, 3, 1), 0)],
+    "take_along_dim": lambda v: [
+        call(v(3, 4), v.below(12, 2, 3)),
+        call(v(4, 5), v.below(5, 4, 2), 1),
+        call(v(4, 5), v.below(4, 3, 1), 0),
+    ],
     "index_select": lambda v: [
         call(v(4, 5), 0, v.below(4, 6)),
         call(v(4, 5), -1, v.below(5, 2)),
@@ -275,6 +279,7 @@ ROWS: dict[str, Callable[[Values], Any]] = {
     "randint": lambda v: [call(2, 7, [200]), call(1, 3, [])],
     "randint_high": lambda v: [call(7, [200]), call(3, [])],
     "randperm": lambda v: [call(50), call(1), call(0)],
+    "bernoulli_prob": lambda v: [call(v(200), 0.3), call(v(0, 3), 1.0)],
     "bernoulli": lambda v: [call(v(200, low=0, high=1)), call(v(0, 3, low=0, high=1))],
     "rand_like": lambda v: [call(v(200)), call(v())],
     "randn_like": lambda v: [call(v(200)), call(v())],

@@ -138,7 +138,9 @@ ROWS: dict[str, Callable[[Any], Any]] = {
     "vander": lambda v: [call(v(3)), call(v(3), 2), call(v(3), 4, True), call(v(2), 0)],
     # reading and writing at indices
     "take": lambda v: [call(v(3, 4), v.below(12, 2, 3)), call(v(3, 4), np.array(-1)), call(v(2), v.below(2, 0))],
-    "take_along_flat": lambda v: [call(v(3, 4), v.below(12, 2, 3))],
+    "gather_sparse": lambda v: [call(v(3, 4), 1, v.below(4, 3, 2), sparse_grad=True)],
+    "where_true": lambda v: [call(v(3, 4) > 0)],
+    "where_method": lambda v: [call(v(3, 4), v(3, 4) > 0, v(4)), call(v(3, 4), v(4) > 0, 2.5)],
     "put": lambda v: [
         call(v(3, 4), np.array([[0, 5], [7, -1]]), v(4)),
         call(v(3, 4), v.below(12, 9), v(3, 3), True),
@@ -422,7 +424,9 @@ OWN: dict[str, Callable[..., Any]] = {
     "tril_indices": lambda rows, columns, offset=0: np.array(np.tril_indices(rows, offset, columns)),
     "triu_indices": lambda rows, columns, offset=0: np.array(np.triu_indices(rows, offset, columns)),
     "take": lambda x, index: x.reshape(-1)[index],
-    "take_along_flat": lambda x, index: x.reshape(-1)[index.reshape(-1)],
+    "gather_sparse": lambda x, dim, index, sparse_grad: np.take_along_axis(x, index, dim),
+    "where_true": lambda condition: condition.nonzero(),
+    "where_method": lambda x, condition, other: np.where(condition, x, other),
     "put": put,
     "index_put": index_put,
     "index_fill": index_write,
