@@ -15,9 +15,13 @@ Tensor windowOf(const Tensor& t, const Geometry& window) {
 }
 
 Tensor intoWindow(DimsRef baseShape, const Tensor& value, const Geometry& window) {
-  Tensor zeros = ops::zeros(baseShape, value.dtype());
-  if (!mayOverlap(window)) return ops::window_write(zeros, value, window.shape, window.strides, window.offset);
+  if (!mayOverlap(window)) {
+    // One zero for all: the copy that is written to is the only array of the size.
+    Tensor zeros = ops::expand(ops::zeros(Dims{}, value.dtype()), baseShape);
+    return ops::window_write(zeros, value, window.shape, window.strides, window.offset);
+  }
   std::int64_t n = numelOf(baseShape);
+  Tensor zeros = ops::zeros(baseShape, value.dtype());
   Tensor places = ops::reshape(windowOf(ops::arange_end(n, DType::Int64), window), Dims{-1});
   Tensor flat = ops::scatter_add(ops::reshape(zeros, Dims{n}), 0, places, ops::reshape(value, Dims{-1}));
   return ops::reshape(flat, baseShape);
