@@ -8,144 +8,78 @@ from __future__ import annotations
 
 import math as _math
 import sys as _sys
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
+if _TYPE_CHECKING:  # first, since checkers take the first definition of a name, and Python the last
+    from tandem._contraction import *  # noqa: F403
+
 from tandem import _C
-from tandem._C import *  # noqa: F403
+from tandem._aliases import *  # noqa: F403
+from tandem._C import *  # type: ignore[assignment, no-redef]  # noqa: F403
 from tandem._C import _standard_gamma
-from tandem._contraction import einsum, tensordot  # type: ignore[no-redef]
-from tandem._dtypes import (
-    ALIASES as _ALIASES,
-)
-from tandem._dtypes import (
-    channels_last,
-    contiguous_format,
-    finfo,
-    iinfo,
-    layout,
-    memory_format,
-    preserve_format,
-    strided,
-)
-from tandem._legacy import (
-    BFloat16Tensor,
-    BoolTensor,
-    ByteTensor,
-    CharTensor,
-    DoubleTensor,
-    FloatTensor,
-    HalfTensor,
-    IntTensor,
-    LongTensor,
-    ShortTensor,
-    are_deterministic_algorithms_enabled,
-    compiled_with_cxx11_abi,
-    get_default_device,
-    get_deterministic_debug_mode,
-    get_float32_matmul_precision,
-    get_num_interop_threads,
-    is_deterministic_algorithms_warn_only_enabled,
-    is_warn_always_enabled,
-    set_default_device,
-    set_default_tensor_type,
-    set_deterministic_debug_mode,
-    set_float32_matmul_precision,
-    set_flush_denormal,
-    set_num_interop_threads,
-    set_warn_always,
-    typename,
-    use_deterministic_algorithms,
-)
-from tandem._support import allclose, equal, from_dlpack
-from tandem._tensor_repr import set_printoptions
-from tandem._version import __version__
+from tandem._contraction import *  # noqa: F403
+from tandem._dtypes import *  # noqa: F403
+from tandem._functions import *  # noqa: F403
+from tandem._legacy import *  # noqa: F403
+from tandem._support import allclose as allclose
+from tandem._support import equal as equal
+from tandem._support import from_dlpack as from_dlpack
+from tandem._tensor_repr import set_printoptions as set_printoptions
+from tandem._version import __version__ as __version__
 
 # tandem.float, tandem.int, ... hide Python's own in this module: from here on, use none of them.
-globals().update(_ALIASES)
-
 inf = _math.inf
 nan = _math.nan
 pi = _math.pi
 e = _math.e
 newaxis = None
 
-from tandem import autograd, cuda, random  # noqa: E402
-from tandem.autograd import enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: E402
-from tandem.random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state  # noqa: E402
+from tandem import autograd as autograd  # noqa: E402
+from tandem import cuda as cuda  # noqa: E402
+from tandem import random as random  # noqa: E402
+from tandem.autograd import enable_grad as enable_grad  # noqa: E402
+from tandem.autograd import inference_mode as inference_mode  # noqa: E402
+from tandem.autograd import no_grad as no_grad  # noqa: E402
+from tandem.autograd import set_grad_enabled as set_grad_enabled  # noqa: E402
+from tandem.random import get_rng_state as get_rng_state  # noqa: E402
+from tandem.random import initial_seed as initial_seed  # noqa: E402
+from tandem.random import manual_seed as manual_seed  # noqa: E402
+from tandem.random import seed as seed  # noqa: E402
+from tandem.random import set_rng_state as set_rng_state  # noqa: E402
 
-
-def is_tensor(obj: _Any) -> _Any:
-    """Is `obj` a tandem.Tensor?"""
-    return isinstance(obj, Tensor)  # noqa: F405
-
-
-def numel(input: _Any) -> _Any:
-    """The number of elements of a tensor."""
-    return input.numel()
-
-
-def is_floating_point(input: _Any) -> _Any:
-    """Is the dtype of a tensor a floating-point type?"""
-    return input.is_floating_point()
-
-
-def is_complex(input: _Any) -> _Any:
-    """False: there are no complex dtypes."""
-    return False
-
-
-def nonzero(input: _Any, *, as_tuple: _Any = False) -> _Any:
-    """Where elements are nonzero: the rows of an int64 matrix, or a column a dim (`as_tuple`).
-
-    The size depends on the data, so a function being traced cannot read it.
-    """
-    return input.nonzero(as_tuple=as_tuple)
-
-
-def masked_select(input: _Any, mask: _Any, *, out: _Any = None) -> _Any:
-    """The elements where `mask` holds, as a vector."""
-    return input.masked_select(mask, out=out)
-
-
-def is_storage(obj: _Any) -> _Any:
-    """False: storages are not objects of their own."""
-    return False
-
-
-from tandem import (  # noqa: E402
-    _missing,
-    accelerator,
-    amp,
-    backends,
-    compiler,
-    cpu,
-    distributed,
-    jit,
-    linalg,
-    mps,
-    special,
-    types,
-    version,
-    xpu,
-)
-from tandem._as_torch import install_as_torch  # noqa: E402
-from tandem._compile import compile, lazy  # noqa: A004, E402
-from tandem.amp.autocast_mode import (  # noqa: E402
-    autocast,
-    autocast_decrement_nesting,
-    autocast_increment_nesting,
-    clear_autocast_cache,
-    get_autocast_cpu_dtype,
-    get_autocast_dtype,
-    get_autocast_gpu_dtype,
-    is_autocast_cache_enabled,
-    is_autocast_cpu_enabled,
-    is_autocast_enabled,
-    set_autocast_cache_enabled,
-    set_autocast_dtype,
-    set_autocast_enabled,
-)
-from tandem.cuda import OutOfMemoryError  # noqa: E402
+# isort: split
+from tandem import _missing  # noqa: E402
+from tandem import accelerator as accelerator  # noqa: E402
+from tandem import amp as amp  # noqa: E402
+from tandem import backends as backends  # noqa: E402
+from tandem import compiler as compiler  # noqa: E402
+from tandem import cpu as cpu  # noqa: E402
+from tandem import distributed as distributed  # noqa: E402
+from tandem import jit as jit  # noqa: E402
+from tandem import linalg as linalg  # noqa: E402
+from tandem import mps as mps  # noqa: E402
+from tandem import special as special  # noqa: E402
+from tandem import types as types  # noqa: E402
+from tandem import version as version  # noqa: E402
+from tandem import xpu as xpu  # noqa: E402
+from tandem._as_torch import install_as_torch as install_as_torch  # noqa: E402
+from tandem._compile import compile as compile  # noqa: A004, E402
+from tandem._compile import lazy as lazy  # noqa: E402
+from tandem.amp.autocast_mode import autocast as autocast  # noqa: E402
+from tandem.amp.autocast_mode import autocast_decrement_nesting as autocast_decrement_nesting  # noqa: E402
+from tandem.amp.autocast_mode import autocast_increment_nesting as autocast_increment_nesting  # noqa: E402
+from tandem.amp.autocast_mode import clear_autocast_cache as clear_autocast_cache  # noqa: E402
+from tandem.amp.autocast_mode import get_autocast_cpu_dtype as get_autocast_cpu_dtype  # noqa: E402
+from tandem.amp.autocast_mode import get_autocast_dtype as get_autocast_dtype  # noqa: E402
+from tandem.amp.autocast_mode import get_autocast_gpu_dtype as get_autocast_gpu_dtype  # noqa: E402
+from tandem.amp.autocast_mode import is_autocast_cache_enabled as is_autocast_cache_enabled  # noqa: E402
+from tandem.amp.autocast_mode import is_autocast_cpu_enabled as is_autocast_cpu_enabled  # noqa: E402
+from tandem.amp.autocast_mode import is_autocast_enabled as is_autocast_enabled  # noqa: E402
+from tandem.amp.autocast_mode import set_autocast_cache_enabled as set_autocast_cache_enabled  # noqa: E402
+from tandem.amp.autocast_mode import set_autocast_dtype as set_autocast_dtype  # noqa: E402
+from tandem.amp.autocast_mode import set_autocast_enabled as set_autocast_enabled  # noqa: E402
+from tandem.cuda import OutOfMemoryError as OutOfMemoryError  # noqa: E402
 from tandem.cuda import amp as _cuda_amp  # noqa: E402
 
 # What is large, or needs NumPy, is loaded when it is first asked for: modules, and names that are in one.
@@ -156,8 +90,20 @@ _LATER = {
     "load": "serialization",
 }
 
+if _TYPE_CHECKING:
+    from tandem import distributions as distributions
+    from tandem import func as func
+    from tandem import nn as nn
+    from tandem import optim as optim
+    from tandem import serialization as serialization
+    from tandem import testing as testing
+    from tandem import utils as utils
+    from tandem.func import vmap as vmap
+    from tandem.serialization import load as load
+    from tandem.serialization import save as save
 
-def __getattr__(name: str) -> _Any:
+
+def _later(name: str) -> _Any:
     if name not in _LATER:
         return _missing.fail(_sys.modules[__name__], name)
     from importlib import import_module
@@ -165,6 +111,10 @@ def __getattr__(name: str) -> _Any:
     module = import_module(f"tandem.{_LATER[name] or name}")
     _missing.explain_missing_names()
     return getattr(module, name) if _LATER[name] else module
+
+
+# Not a definition, which would make type checkers take every name for one that is there.
+globals()["__getattr__"] = _later
 
 
 def __dir__() -> list[str]:

@@ -12,9 +12,19 @@ import os
 import sys
 import types
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 
 from tandem import _C
+
+if TYPE_CHECKING:
+    from tandem.nn.module import Module
+
+    M = TypeVar("M", bound=Module)
+
+P = ParamSpec("P")
+Q = ParamSpec("Q")
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _LIBRARY = os.path.dirname(os.__file__) + os.sep
@@ -158,6 +168,67 @@ def _cell_value(cell: Any) -> Any:
         return _MISSING
 
 
+class Compiled(Protocol[P, R_co]):
+    """The type of a compiled function: called as the function was, bound as a method is."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
+        """What the function returns."""
+        ...
+
+    def explain(self, *args: P.args, **kwargs: P.kwargs) -> str:
+        """What is traced, fused and compiled for these arguments."""
+        ...
+
+    @overload
+    def __get__(self, instance: None, owner: Any = None) -> Compiled[P, R_co]: ...
+    @overload
+    def __get__(
+        self: Compiled[Concatenate[Any, Q], R_co], instance: object, owner: Any = None
+    ) -> Compiled[Q, R_co]: ...
+
+
+class _Decorator(Protocol):
+    """`compile` with options and without a function."""
+
+    @overload
+    def __call__(self, fn: M, /) -> M: ...
+    @overload
+    def __call__(self, fn: Callable[P, R], /) -> Compiled[P, R]: ...
+
+
+@overload
+def compile(  # noqa: A001
+    fn: M,
+    *,
+    fullgraph: bool = True,
+    dynamic: bool | None = None,
+    backend: str | None = None,
+    mode: str | None = None,
+    options: dict[str, Any] | None = None,
+    disable: bool = False,
+) -> M: ...
+@overload
+def compile(  # noqa: A001
+    fn: Callable[P, R],
+    *,
+    fullgraph: bool = True,
+    dynamic: bool | None = None,
+    backend: str | None = None,
+    mode: str | None = None,
+    options: dict[str, Any] | None = None,
+    disable: bool = False,
+) -> Compiled[P, R]: ...
+@overload
+def compile(  # noqa: A001
+    fn: None = None,
+    *,
+    fullgraph: bool = True,
+    dynamic: bool | None = None,
+    backend: str | None = None,
+    mode: str | None = None,
+    options: dict[str, Any] | None = None,
+    disable: bool = False,
+) -> _Decorator: ...
 def compile(  # noqa: A001
     fn: Callable[..., Any] | None = None,
     *,

@@ -7,6 +7,8 @@ from typing import Any
 
 from tandem import _C
 
+__all__ = ["einsum", "tensordot"]
+
 Tensor = _C.Tensor
 
 
@@ -69,7 +71,9 @@ def _letters(dims: Sequence[Any]) -> str:
     return text
 
 
-def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Tensor:
+def tensordot(
+    a: Tensor, b: Tensor, dims: int | Tensor | Sequence[int] | Sequence[Sequence[int]] = 2, out: Tensor | None = None
+) -> Tensor:
     """Sum of products over dims of `a` paired with dims of `b`.
 
     `dims` is a number n (the last n dims of a with the first n of b, in order), a pair of lists of dims, or a tensor of
@@ -91,5 +95,6 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
             raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
         dims_a, dims_b = list(range(-dims, 0)), list(range(dims))
     else:
-        dims_a, dims_b = (list(d) if isinstance(d, (list, tuple)) else [d] for d in dims)
+        both: Any = dims
+        dims_a, dims_b = (list(d) if isinstance(d, (list, tuple)) else [d] for d in both)
     return _C.tensordot(a, b, dims_a, dims_b, out=out)

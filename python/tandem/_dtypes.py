@@ -1,4 +1,4 @@
-"""Facts about dtypes: their short names, limits, and the layouts and memory formats that PyTorch's signatures name."""
+"""Facts about dtypes: their limits, and the layouts and memory formats that PyTorch's signatures name."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import NamedTuple
 
 from tandem import _C
 
-__all__ = ["finfo", "iinfo", "layout", "memory_format"]
-
-ALIASES = {
-    "float": _C.float32,
-    "double": _C.float64,
-    "half": _C.float16,
-    "int": _C.int32,
-    "long": _C.int64,
-    "short": _C.int16,
-}
+__all__ = [
+    "channels_last",
+    "contiguous_format",
+    "finfo",
+    "iinfo",
+    "layout",
+    "memory_format",
+    "preserve_format",
+    "strided",
+]
 
 
 class layout:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tandem import _C
@@ -49,7 +49,7 @@ def set_rng_state(new_state: _C.Tensor) -> None:
 
 @contextlib.contextmanager
 def fork_rng(
-    devices: Any = None,
+    devices: Iterable[Any] | None = None,
     enabled: bool = True,
     _caller: str = "fork_rng",
     _devices_kw: str = "devices",

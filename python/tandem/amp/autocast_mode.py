@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, cast, overload
 
 from tandem import _C
 
@@ -28,6 +28,8 @@ __all__ = [
     "set_autocast_dtype",
     "set_autocast_enabled",
 ]
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 _DEFAULTS = {"cpu": _C.bfloat16, "cuda": _C.float16}
 _LOW = (_C.bfloat16, _C.float16)
@@ -53,32 +55,31 @@ def is_autocast_cache_enabled() -> bool:
     return _C._autocast_get()[2]
 
 
-def get_autocast_dtype(device_type: str) -> Any:
+def get_autocast_dtype(device_type: str) -> _C.dtype:
     """The dtype that `autocast` converts to."""
     if not is_autocast_available(device_type):
         raise RuntimeError(f"User specified an unsupported autocast device_type '{device_type}'")
     return _C._autocast_get()[1] if device_type == "cpu" else _DEFAULTS[device_type]
 
 
-def get_autocast_cpu_dtype() -> Any:
+def get_autocast_cpu_dtype() -> _C.dtype:
     """`get_autocast_dtype("cpu")`."""
     return _C._autocast_get()[1]
 
 
-def get_autocast_gpu_dtype() -> Any:
+def get_autocast_gpu_dtype() -> _C.dtype:
     """`get_autocast_dtype("cuda")`."""
     return _DEFAULTS["cuda"]
 
 
-def set_autocast_enabled(device_type: Any, enabled: bool | None = None) -> None:
+def set_autocast_enabled(device_type: str | bool, enabled: bool | None = None) -> None:
     """Turn mixed precision on or off for what follows; a block of `autocast` ends by itself."""
-    if enabled is None:
-        device_type, enabled = "cuda", device_type
-    if device_type == "cpu":
+    # One argument is the older form, about "cuda".
+    if enabled is not None and device_type == "cpu":
         _C._autocast_set(bool(enabled), *_C._autocast_get()[1:])
 
 
-def set_autocast_dtype(device_type: str, dtype: Any) -> None:
+def set_autocast_dtype(device_type: str, dtype: _C.dtype) -> None:
     """Set the dtype that `autocast` converts to where none is given."""
     if device_type == "cpu":
         enabled, _, keep = _C._autocast_get()
@@ -105,7 +106,7 @@ def autocast_decrement_nesting() -> int:
     return _C._autocast_exit()
 
 
-def autocast_decorator(autocast_instance: autocast, func: Callable[..., Any]) -> Callable[..., Any]:
+def autocast_decorator(autocast_instance: autocast, func: F) -> F:
     """`func`, its calls inside `autocast_instance`."""
 
     @functools.wraps(func)
@@ -113,7 +114,7 @@ def autocast_decorator(autocast_instance: autocast, func: Callable[..., Any]) ->
         with autocast_instance:
             return func(*args, **kwargs)
 
-    return inside
+    return cast(F, inside)
 
 
 class autocast:
@@ -136,7 +137,9 @@ class autocast:
     bfloat16
     """
 
-    def __init__(self, device_type: str, dtype: Any = None, enabled: bool = True, cache_enabled: bool | None = None):
+    def __init__(
+        self, device_type: str, dtype: _C.dtype | None = None, enabled: bool = True, cache_enabled: bool | None = None
+    ):
         if not isinstance(device_type, str):
             raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
         if not is_autocast_available(device_type):
@@ -172,7 +175,7 @@ class autocast:
         _C._autocast_exit()
         _C._autocast_set(*self._before.pop())
 
-    def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self, func: F) -> F:
         if not callable(func):
             raise TypeError(
                 f"autocast()(func) requires a callable, but got {type(func).__name__}. Did you mean to use autocast as "
@@ -182,9 +185,11 @@ class autocast:
         return autocast_decorator(self, func)
 
 
-def custom_fwd(
-    fwd: Callable[..., Any] | None = None, *, device_type: str, cast_inputs: Any = None
-) -> Callable[..., Any]:
+@overload
+def custom_fwd(fwd: F, *, device_type: str, cast_inputs: _C.dtype | None = None) -> F: ...
+@overload
+def custom_fwd(fwd: None = None, *, device_type: str, cast_inputs: _C.dtype | None = None) -> Callable[[F], F]: ...
+def custom_fwd(fwd: Callable[..., Any] | None = None, *, device_type: str, cast_inputs: _C.dtype | None = None) -> Any:
     """Decorates the forward of a Function for use under autocast.
 
     Args:
@@ -220,7 +225,11 @@ def _cast(value: Any, dtype: Any) -> Any:
     return value
 
 
-def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str) -> Callable[..., Any]:
+@overload
+def custom_bwd(bwd: F, *, device_type: str) -> F: ...
+@overload
+def custom_bwd(bwd: None = None, *, device_type: str) -> Callable[[F], F]: ...
+def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str) -> Any:
     """Decorates the backward of a Function: it runs under autocast exactly if its forward did."""
     if not isinstance(device_type, str):
         raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from tandem import _C
+from tandem._C import Tensor
 from tandem.autograd.grad_mode import no_grad
 
+if TYPE_CHECKING:
+    from tandem.optim import Optimizer
+
 __all__ = ["GradScaler"]
+
+T = TypeVar("T")
 
 
 class GradScaler:
@@ -69,6 +75,10 @@ class GradScaler:
             )
         return self._scale
 
+    @overload
+    def scale(self, outputs: Tensor) -> Tensor: ...
+    @overload
+    def scale(self, outputs: T) -> T: ...
     def scale(self, outputs: Any) -> Any:
         """A tensor, or an iterable of them, times the scale."""
         if not self._enabled:
@@ -82,10 +92,10 @@ class GradScaler:
             return type(outputs)(scaled) if isinstance(outputs, list | tuple) else scaled
         raise ValueError("outputs must be a Tensor or an iterable of Tensors")
 
-    def _state(self, optimizer: Any) -> dict[str, Any]:
+    def _state(self, optimizer: Optimizer) -> dict[str, Any]:
         return self._states.setdefault(id(optimizer), {"stage": "ready", "finite": None})
 
-    def unscale_(self, optimizer: Any) -> None:
+    def unscale_(self, optimizer: Optimizer) -> None:
         """Divide the gradients of the optimizer's parameters by the scale, in place; `step` does so if nobody did."""
         if not self._enabled:
             return
@@ -111,7 +121,7 @@ class GradScaler:
             raise AssertionError("No inf checks were recorded for this optimizer.")
         state["stage"], state["finite"] = "unscaled", ~bad
 
-    def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+    def step(self, optimizer: Optimizer, *args: Any, **kwargs: Any) -> Any:
         """`optimizer.step(*args, **kwargs)`, unless a gradient is infinite or NaN; what it returned."""
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
@@ -127,7 +137,7 @@ class GradScaler:
         state["stage"] = "stepped"
         return result
 
-    def update(self, new_scale: Any = None) -> None:
+    def update(self, new_scale: float | Tensor | None = None) -> None:
         """After the steps of an iteration: lower, keep or raise the scale, or set it to `new_scale`."""
         if not self._enabled:
             return

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from tandem import _C
 from tandem._legacy import Variable
 from tandem.autograd import graph
 from tandem.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 from tandem.autograd.function import Function, FunctionCtx, once_differentiable
 from tandem.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from tandem.autograd.gradcheck import gradcheck, gradgradcheck
+from tandem.autograd.gradients import backward, grad
 
 __all__ = [
     "Function",
@@ -30,15 +31,12 @@ __all__ = [
     "set_grad_enabled",
 ]
 
-#: backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, inputs=None): adds to `.grad` of the
-#: leaves the gradient of `tensors`, each weighted by its entry of `grad_tensors`.
-backward = _C._backward
-#: grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, allow_unused=False,
-#: materialize_grads=False): the gradients of `outputs` with respect to `inputs`, as a tuple.
-grad = _C._grad
+if _TYPE_CHECKING:
+    from tandem.autograd import forward_ad as forward_ad
+    from tandem.autograd import functional as functional
 
 
-def __getattr__(name: str) -> _Any:
+def _later(name: str) -> _Any:
     import sys
 
     # Loaded when first asked for: they bring nn and func along.
@@ -49,3 +47,7 @@ def __getattr__(name: str) -> _Any:
     from tandem import _missing
 
     return _missing.fail(sys.modules[__name__], name)
+
+
+# Not a definition, which would make type checkers take every name for one that is there.
+globals()["__getattr__"] = _later

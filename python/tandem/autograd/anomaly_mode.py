@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tandem import _C
 
 __all__ = ["detect_anomaly", "set_detect_anomaly"]
@@ -21,7 +19,7 @@ class set_detect_anomaly:
         self._before = _C._anomaly()
         _C._set_anomaly(mode, check_nan)
 
-    def __enter__(self) -> Any:
+    def __enter__(self) -> set_detect_anomaly:
         return self
 
     def __exit__(self, *exc: object) -> None:

@@ -6,22 +6,23 @@ every operation, and to every order. Operations on duals run in grad mode. `tand
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tandem import _C
+from tandem._C import Tensor
 from tandem.autograd.grad_mode import _Mode
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
 # One list a level: (dual, tangent).
-_levels: list[list[tuple[Any, Any]]] = []
+_levels: list[list[tuple[Tensor, Tensor]]] = []
 
 
 class UnpackedDualTensor(NamedTuple):
     """A value and its tangent; None where it has none."""
 
-    primal: Any
-    tangent: Any
+    primal: Tensor
+    tangent: Tensor | None
 
 
 def enter_dual_level() -> int:
@@ -42,7 +43,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
         _C._close_point(dual)
 
 
-def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
+def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
     """A tensor equal to `tensor` that moves along `tangent`, a tensor of its shape and dtype."""
     if not _levels:
         raise RuntimeError(
@@ -60,7 +61,7 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
     return dual
 
 
-def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
+def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
     """The value of a tensor computed from duals, and its tangent (None where it depends on no dual)."""
     if not _levels or not _levels[-1] or not tensor.requires_grad:
         return UnpackedDualTensor(tensor, None)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from tandem import _C
+from tandem._C import Tensor
 
 __all__ = ["Function", "FunctionCtx", "once_differentiable"]
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _map_tensors(value: Any, f: Callable[[Any], Any]) -> Any:
@@ -33,7 +36,13 @@ class FunctionCtx:
     #: For each argument of `forward`: is a gradient wanted for it?
     needs_input_grad: tuple[bool, ...] = ()
 
-    def save_for_backward(self, *tensors: Any) -> None:
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
+        def __setattr__(self, name: str, value: Any) -> None: ...
+
+    def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keep tensors (or None) for the backward, as `ctx.saved_tensors`."""
         for t in tensors:
             if t is not None and not isinstance(t, _C.Tensor):
@@ -60,28 +69,28 @@ class FunctionCtx:
         copy.__dict__.update(_map_tensors(self.__dict__, lambda _: next(rest)), _handle=handle)
         return copy
 
-    def save_for_forward(self, *tensors: Any) -> None:
+    def save_for_forward(self, *tensors: Tensor | None) -> None:
         """Keep tensors (or None) for `jvp`, as `ctx.saved_tensors`, where `save_for_backward` keeps none."""
         if self._saved is None:
             self.save_for_backward(*tensors)
 
     @property
-    def saved_tensors(self) -> tuple[Any, ...]:
+    def saved_tensors(self) -> tuple[Tensor, ...]:
         """What `save_for_backward` kept."""
         if self._handle is None:
             return self._saved or ()
         return _C._function_saved(self._handle)
 
     @property
-    def to_save(self) -> tuple[Any, ...] | None:
+    def to_save(self) -> tuple[Tensor | None, ...] | None:
         """What was given to `save_for_backward`, in the forward."""
         return self._saved
 
-    def mark_dirty(self, *tensors: Any) -> None:
+    def mark_dirty(self, *tensors: Tensor) -> None:
         """Say which arguments the forward wrote in place; they must be among its outputs."""
         self._dirty = tensors
 
-    def mark_non_differentiable(self, *tensors: Any) -> None:
+    def mark_non_differentiable(self, *tensors: Tensor) -> None:
         """Say which outputs have no derivative."""
         self._non_differentiable = tensors
 
@@ -231,7 +240,7 @@ def _context_class(cls: type) -> type:
     return type(cls.__name__ + "Backward", (FunctionCtx,), {"_function": cls})
 
 
-def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
+def once_differentiable(backward: F) -> F:
     """Decorates a backward that is not made of differentiable operations: differentiating it is an error."""
 
     class Refuse(Function):
@@ -261,4 +270,4 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
             guarded[i] = v
         return tuple(guarded) if isinstance(outputs, tuple) else guarded[0]
 
-    return wrapper
+    return cast(F, wrapper)

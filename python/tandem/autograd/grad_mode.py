@@ -5,11 +5,17 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from tandem import _C
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 __all__ = ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled"]
+
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _Mode:
@@ -25,16 +31,16 @@ class _Mode:
         """A new block of the same mode: decorated functions may be entered again while they run."""
         return type(self)()
 
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self, function: F) -> F:
         if inspect.isgeneratorfunction(function):
-            return self._generator(function)
+            return cast(F, self._generator(function))
 
         @functools.wraps(function)
         def inside(*args: Any, **kwargs: Any) -> Any:
             with self.again():
                 return function(*args, **kwargs)
 
-        return inside
+        return cast(F, inside)
 
     def _generator(self, function: Callable[..., Any]) -> Callable[..., Any]:
         # The mode holds while the generator runs, not while its caller does.
@@ -61,6 +67,10 @@ class _Mode:
 class _GradMode(_Mode):
     _on = False
 
+    @overload
+    def __new__(cls, function: None = None) -> Self: ...
+    @overload
+    def __new__(cls, function: F) -> F: ...  # type: ignore[misc]
     def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
         # `@no_grad` without parentheses.
         mode = super().__new__(cls)
@@ -104,7 +114,7 @@ class set_grad_enabled(_Mode):
         self._before = _C.is_grad_enabled()
         _C._set_grad_enabled(self.mode)
 
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self, function: F) -> F:
         # A decorator does nothing until the function runs.
         _C._set_grad_enabled(self._before)
         return super().__call__(function)
@@ -126,6 +136,12 @@ class inference_mode(_Mode):
         mode: False makes the block do nothing but leave inference mode.
     """
 
+    mode: bool
+
+    @overload
+    def __new__(cls, mode: bool = True) -> Self: ...
+    @overload
+    def __new__(cls, mode: F) -> F: ...  # type: ignore[misc]
     def __new__(cls, mode: Any = True) -> Any:
         made = super().__new__(cls)
         if callable(mode) and not isinstance(mode, bool):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 from tandem import _C
 from tandem.amp import autocast_mode, grad_scaler
@@ -14,7 +13,7 @@ __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
 class autocast(autocast_mode.autocast):
     """`tandem.autocast("cuda", ...)`."""
 
-    def __init__(self, enabled: bool = True, dtype: Any = _C.float16, cache_enabled: bool = True):
+    def __init__(self, enabled: bool = True, dtype: _C.dtype = _C.float16, cache_enabled: bool = True):
         super().__init__("cuda", dtype=dtype, enabled=enabled, cache_enabled=cache_enabled)
 
 

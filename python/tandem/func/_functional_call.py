@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tandem import _C
+from tandem._C import Tensor
+
+if TYPE_CHECKING:
+    from tandem.nn import Module, ModuleList
 
 __all__ = ["functional_call", "stack_module_state"]
 
 
 def functional_call(
-    module: Any,
-    parameter_and_buffer_dicts: dict[str, Any] | Sequence[dict[str, Any]],
+    module: Module,
+    parameter_and_buffer_dicts: dict[str, Tensor] | Sequence[dict[str, Tensor]],
     args: Any = None,
     kwargs: dict[str, Any] | None = None,
     *,
@@ -112,7 +116,9 @@ def _tied(slots: dict[str, tuple[dict[str, Any], str]], given: dict[str, Any]) -
     return result
 
 
-def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def stack_module_state(
+    models: Sequence[Module] | ModuleList,
+) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     """Parameters and buffers of several modules of one kind, each stacked along a new first dim.
 
     With `vmap` and `functional_call` they run as one.

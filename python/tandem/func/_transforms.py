@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal, TypeVar, overload
 
 from tandem import _C
 from tandem.func._vmap import vmap
@@ -23,6 +23,8 @@ __all__ = [
 ]
 
 Argnums = int | tuple[int, ...]
+R = TypeVar("R")
+A = TypeVar("A")
 
 
 def _chosen(args: tuple[Any, ...], argnums: Any) -> tuple[int, ...]:
@@ -109,6 +111,18 @@ class _ScalarPoint(_Point):
             )
 
 
+@overload
+def grad_and_value(
+    func: Callable[..., R], argnums: Argnums = 0, has_aux: Literal[False] = False
+) -> Callable[..., tuple[Any, R]]: ...
+@overload
+def grad_and_value(
+    func: Callable[..., tuple[R, A]], argnums: Argnums = 0, *, has_aux: Literal[True]
+) -> Callable[..., tuple[Any, tuple[R, A]]]: ...
+@overload
+def grad_and_value(
+    func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
+) -> Callable[..., tuple[Any, Any]]: ...
 def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
     """The function that gives (gradient, value) of a `func` whose value is a 0-d tensor.
 
@@ -133,6 +147,18 @@ def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool
     return wrapped
 
 
+@overload
+def value_and_grad(
+    func: Callable[..., R], argnums: Argnums = 0, has_aux: Literal[False] = False
+) -> Callable[..., tuple[R, Any]]: ...
+@overload
+def value_and_grad(
+    func: Callable[..., tuple[R, A]], argnums: Argnums = 0, *, has_aux: Literal[True]
+) -> Callable[..., tuple[tuple[R, A], Any]]: ...
+@overload
+def value_and_grad(
+    func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
+) -> Callable[..., tuple[Any, Any]]: ...
 def value_and_grad(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
     """As `grad_and_value`, the value first: (value, gradient), or ((value, aux), gradient)."""
     both = grad_and_value(func, argnums, has_aux)
@@ -169,6 +195,14 @@ def grad(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) 
     return wrapped
 
 
+@overload
+def vjp(
+    func: Callable[..., R], *primals: Any, has_aux: Literal[False] = False
+) -> tuple[R, Callable[..., tuple[Any, ...]]]: ...
+@overload
+def vjp(
+    func: Callable[..., tuple[R, A]], *primals: Any, has_aux: Literal[True]
+) -> tuple[R, Callable[..., tuple[Any, ...]], A]: ...
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """`func(*primals)`, and the function from cotangents of its outputs to a tuple of cotangents of `primals`.
 
@@ -215,6 +249,14 @@ def _check_tuple(what: str, elements: list[Any]) -> None:
             raise RuntimeError(f"{_JVP}: Expected {what} to only contain Tensors, got {type(e)}")
 
 
+@overload
+def jvp(
+    func: Callable[..., R], primals: Any, tangents: Any, *, strict: bool = False, has_aux: Literal[False] = False
+) -> tuple[R, R]: ...
+@overload
+def jvp(
+    func: Callable[..., tuple[R, A]], primals: Any, tangents: Any, *, strict: bool = False, has_aux: Literal[True]
+) -> tuple[R, R, A]: ...
 def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
     """(`func(*primals)`, its tangent when the primals move along `tangents`).
 
@@ -245,7 +287,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
     return (*result, aux) if has_aux else result
 
 
-def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
+def linearize(func: Callable[..., R], *primals: Any) -> tuple[R, Callable[..., R]]:
     """`func(*primals)`, and the function from tangents of `primals` to tangents of its outputs.
 
     `func` runs once, however many tangents are pushed forward.

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from tandem import _C
 from tandem.utils._pytree import TreeSpec, broadcast_prefix, tree_flatten, tree_structure, tree_unflatten
 
 __all__ = ["vmap"]
+
+R = TypeVar("R")
 
 
 def _name(func: Any) -> str:
@@ -21,13 +23,13 @@ def _name(func: Any) -> str:
 
 
 def vmap(
-    func: Callable[..., Any],
+    func: Callable[..., R],
     in_dims: Any = 0,
     out_dims: Any = 0,
     randomness: str = "error",
     *,
     chunk_size: int | None = None,
-) -> Callable[..., Any]:
+) -> Callable[..., R]:
     """The function that maps `func` over a dim of its arguments, as one computation.
 
     `func` is written for one example; inside it tensors have the shape of one. Every operation runs once, on all

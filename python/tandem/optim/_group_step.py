@@ -10,11 +10,11 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, overload
 
 import tandem
 from tandem import Tensor
-from tandem.optim.optimizer import Optimizer, single_element
+from tandem.optim.optimizer import Optimizer, R, single_element
 from tandem.utils._version import bump
 
 # ---- options ---------------------------------------------------------------------------------------------------------
@@ -120,6 +120,10 @@ class GroupOptimizer(Optimizer):
 
     counts = True
 
+    @overload
+    def step(self, closure: None = None) -> None: ...
+    @overload
+    def step(self, closure: Callable[[], R]) -> R: ...
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update every parameter that has a gradient; returns what `closure`, called first, returned."""
         loss = self._run_closure(closure)

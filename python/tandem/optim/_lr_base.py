@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 from tandem import Tensor
 from tandem.optim.optimizer import Optimizer
 
+#: A learning rate: a number, or a tensor of one element.
+Rate: TypeAlias = float | Tensor
 
-def set_lr(group: dict[str, Any], lr: Any) -> None:
+
+def set_lr(group: dict[str, Any], lr: Rate) -> None:
     """Write a rate; a rate held as a tensor is filled in place."""
     if isinstance(group["lr"], Tensor):
         group["lr"].fill_(float(lr))
@@ -41,9 +45,9 @@ class LRScheduler:
                         f"param 'initial_lr' is not specified in param_groups[{i}] when resuming scheduler with "
                         f"last_epoch >= 0 (got last_epoch={last_epoch})"
                     )
-        self.base_lrs: list[Any] = [_copied(group["initial_lr"]) for group in optimizer.param_groups]
+        self.base_lrs: list[Rate] = [_copied(group["initial_lr"]) for group in optimizer.param_groups]
         self.last_epoch = last_epoch
-        self._last_lr: list[Any] = []
+        self._last_lr: list[Rate] = []
         self._initial_step()
 
     def _initial_step(self) -> None:
@@ -53,11 +57,11 @@ class LRScheduler:
         self.step()
         self._is_initial = False
 
-    def get_lr(self) -> list[Any]:
+    def get_lr(self) -> Sequence[Rate]:
         """The rate of each group at step `self.last_epoch`."""
         raise NotImplementedError
 
-    def get_last_lr(self) -> list[Any]:
+    def get_last_lr(self) -> list[Rate]:
         """The rates last written."""
         return self._last_lr
 
@@ -98,7 +102,7 @@ class LRScheduler:
         """Take back what `state_dict` gave."""
         self.__dict__.update(state_dict)
 
-    def _present(self) -> list[Any]:
+    def _present(self) -> list[Rate]:
         return [_copied(group["lr"]) for group in self.optimizer.param_groups]
 
 

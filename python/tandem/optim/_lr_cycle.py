@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tandem.optim._lr_base import LRScheduler, per_group, set_lr
+from tandem.optim._lr_base import LRScheduler, Rate, per_group, set_lr
 from tandem.optim.optimizer import Optimizer
 
 
@@ -111,7 +111,7 @@ class OneCycleLR(_MomentumCycle):
             return (end - start) * share + start
         return end + (start - end) / 2.0 * (math.cos(math.pi * share) + 1)
 
-    def get_lr(self) -> list[Any]:
+    def get_lr(self) -> list[Rate]:
         step = self.last_epoch
         if step > self.total_steps:
             raise ValueError(f"Tried to step {step} times. The total number of steps is {self.total_steps}")
@@ -122,7 +122,7 @@ class OneCycleLR(_MomentumCycle):
                 break
             start = phase["end_step"]
         share = (step - start) / (phase["end_step"] - start)
-        rates = []
+        rates: list[Rate] = []
         for group in self.optimizer.param_groups:
             rates.append(self._anneal(group[phase["start_lr"]], group[phase["end_lr"]], share))
             if self.cycle_momentum:
@@ -192,7 +192,7 @@ class CyclicLR(_MomentumCycle):
             return self.gamma**x
         return 0.5 ** (x - 1) if self.mode == "triangular2" else 1.0
 
-    def get_lr(self) -> list[Any]:
+    def get_lr(self) -> list[Rate]:
         cycle = math.floor(1 + self.last_epoch / self.total_size)
         x = 1.0 + self.last_epoch / self.total_size - cycle
         height = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)

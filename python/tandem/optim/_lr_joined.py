@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+from tandem import Tensor
 from tandem.optim._lr_base import LRScheduler, set_lr
 from tandem.optim.optimizer import Optimizer
 
@@ -25,7 +26,7 @@ class SequentialLR(LRScheduler):
     """
 
     def __init__(
-        self, optimizer: Optimizer, schedulers: Sequence[Any], milestones: Sequence[int], last_epoch: int = -1
+        self, optimizer: Optimizer, schedulers: Sequence[LRScheduler], milestones: Sequence[int], last_epoch: int = -1
     ) -> None:
         if not schedulers:
             raise ValueError("SequentialLR expects at least one scheduler, but got no scheduler.")
@@ -53,7 +54,7 @@ class SequentialLR(LRScheduler):
         first._initial_step()
         self._last_lr = first.get_last_lr()
 
-    def _undo(self, scheduler: Any) -> None:
+    def _undo(self, scheduler: LRScheduler) -> None:
         if not hasattr(scheduler, "_schedulers"):
             scheduler.last_epoch -= 1
             return
@@ -87,7 +88,7 @@ class SequentialLR(LRScheduler):
 class ChainedScheduler(LRScheduler):
     """Schedules that all act at every step; each starts from the rate the one before it wrote."""
 
-    def __init__(self, schedulers: Sequence[Any], optimizer: Optimizer | None = None) -> None:
+    def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
         if not schedulers:
             raise ValueError("ChainedScheduler expects at least one scheduler to be chained, but got no scheduler.")
         self.optimizer = optimizer or schedulers[0].optimizer
@@ -172,7 +173,7 @@ class ReduceLROnPlateau(LRScheduler):
         """Whether steps do not count as bad at present."""
         return self.cooldown_counter > 0
 
-    def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
+    def step(self, metrics: float | Tensor, epoch: int | None = None) -> None:  # type: ignore[override]
         """Note the metric of one more step, and lower the rates if it is due."""
         if epoch is not None:
             warnings.warn("ReduceLROnPlateau: the epoch given to step() only sets last_epoch", stacklevel=2)

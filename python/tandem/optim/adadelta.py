@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import tandem
 from tandem import Tensor
 from tandem.optim._group_step import GroupOptimizer, GroupStep, checked, scalars
+from tandem.optim.optimizer import ParamsT
 
 __all__ = ["Adadelta"]
 
@@ -29,7 +29,7 @@ class Adadelta(GroupOptimizer):
 
     def __init__(
         self,
-        params: Iterable[Any],
+        params: ParamsT,
         lr: float | Tensor = 1.0,
         rho: float = 0.9,
         eps: float = 1e-6,

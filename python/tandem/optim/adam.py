@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import tandem
 from tandem import Tensor
 from tandem.optim._group_step import GroupOptimizer, GroupStep, checked, scalars
+from tandem.optim.optimizer import ParamsT
 
 __all__ = ["Adam"]
 
@@ -31,7 +31,7 @@ class Adam(GroupOptimizer):
 
     def __init__(
         self,
-        params: Iterable[Any],
+        params: ParamsT,
         lr: float | Tensor = 1e-3,
         betas: tuple[float | Tensor, float | Tensor] = (0.9, 0.999),
         eps: float = 1e-8,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import tandem
 from tandem import Tensor
 from tandem.optim._group_step import GroupOptimizer, GroupStep, checked, scalars, state_scalar
+from tandem.optim.optimizer import ParamsT
 
 __all__ = ["ASGD"]
 
@@ -34,7 +34,7 @@ class ASGD(GroupOptimizer):
 
     def __init__(
         self,
-        params: Iterable[Any],
+        params: ParamsT,
         lr: float | Tensor = 1e-2,
         lambd: float = 1e-4,
         alpha: float = 0.75,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import tandem
 from tandem import Tensor
-from tandem.optim.optimizer import Optimizer, single_element
+from tandem.optim.optimizer import Optimizer, ParamsT, R, single_element
 
 __all__ = ["LBFGS"]
 
@@ -46,7 +46,7 @@ class LBFGS(Optimizer):
 
     def __init__(
         self,
-        params: Iterable[Any],
+        params: ParamsT,
         lr: float | Tensor = 1,
         max_iter: int = 20,
         max_eval: int | None = None,
@@ -73,7 +73,7 @@ class LBFGS(Optimizer):
         self._params: list[Any] = self.param_groups[0]["params"]
 
     @tandem.no_grad()
-    def step(self, closure: Callable[[], Any]) -> Any:  # type: ignore[override]
+    def step(self, closure: Callable[[], R]) -> R:  # type: ignore[override]
         """Up to `max_iter` iterations; returns the loss that `closure` returned first."""
         if len(self.param_groups) != 1:
             raise AssertionError("Expected exactly one param_group")

@@ -9,10 +9,10 @@ from __future__ import annotations
 import bisect
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from tandem.optim._lr_base import LRScheduler, set_lr
+from tandem.optim._lr_base import LRScheduler, Rate, set_lr
 from tandem.optim._lr_cycle import CyclicLR, OneCycleLR
 from tandem.optim._lr_joined import ChainedScheduler, ReduceLROnPlateau, SequentialLR
 from tandem.optim.optimizer import Optimizer
@@ -42,9 +42,14 @@ _LRScheduler = LRScheduler  # PyTorch's older name
 class _Functions(LRScheduler):
     """A schedule by one function for all groups, or one for each."""
 
-    def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        lr_lambda: Callable[[int], float] | Sequence[Callable[[int], float]],
+        last_epoch: int = -1,
+    ) -> None:
         count = len(optimizer.param_groups)
-        self.lr_lambdas = list(lr_lambda) if isinstance(lr_lambda, (list, tuple)) else [lr_lambda] * count
+        self.lr_lambdas: list[Any] = list(lr_lambda) if isinstance(lr_lambda, (list, tuple)) else [lr_lambda] * count
         if len(self.lr_lambdas) != count:
             raise ValueError(f"Expected {count} lr_lambdas, but got {len(self.lr_lambdas)}")
         super().__init__(optimizer, last_epoch)
@@ -76,14 +81,14 @@ class LambdaLR(_Functions):
         [0.5]
     """
 
-    def get_lr(self) -> list[Any]:
+    def get_lr(self) -> list[Rate]:
         return [base * f(self.last_epoch) for f, base in zip(self.lr_lambdas, self.base_lrs, strict=True)]
 
 
 class MultiplicativeLR(_Functions):
     """The present rate times a function of the step."""
 
-    def get_lr(self) -> list[Any]:
+    def get_lr(self) -> list[Rate]:
         if self._is_initial:
             return self._present()
         return [rate * f(self.last_epoch) for f, rate in zip(self.lr_lambdas, self._present(), strict=True)]
@@ -106,12 +111,12 @@ class StepLR(LRScheduler):
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[Any]:
+    def get_lr(self) -> list[Rate]:
         if self.last_epoch == 0 or self.last_epoch % self.step_size != 0:
             return self._present()
         return [rate * self.gamma for rate in self._present()]
 
-    def _get_closed_form_lr(self) -> list[Any]:
+    def _get_closed_form_lr(self) -> list[Rate]:
         return [base * self.gamma ** (self.last_epoch // self.step_size) for base in self.base_lrs]
 
 
@@ -125,11 +130,11 @@ class MultiStepLR(LRScheduler):
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[Any]:
+    def get_lr(self) -> list[Rate]:
         times = self.milestones[self.last_epoch]
         return [rate * self.gamma**times for rate in self._present()] if times else self._present()
 
-    def _get_closed_form_lr(self) -> list[Any]:
+    def _get_closed_form_lr(self) -> list[Rate]:
         passed = bisect.bisect_right(sorted(self.milestones.elements()), self.last_epoch)
         return [base * self.gamma**passed for base in self.base_lrs]
 
@@ -151,14 +156,14 @@ class ConstantLR(LRScheduler):
         self.total_iters = total_iters
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[Any]:
+    def get_lr(self) -> list[Rate]:
         if self.last_epoch == 0:
             return [rate * self.factor for rate in self._present()]
         if self.last_epoch != self.total_iters:
             return self._present()
         return [rate * (1.0 / self.factor) for rate in self._present()]
 
-    def _get_closed_form_lr(self) -> list[Any]:
+    def _get_closed_form_lr(self) -> list[Rate]:
         factor = self.factor if self.last_epoch < self.total_iters else 1.0
         return [base * factor for base in self.base_lrs]
 
@@ -183,7 +188,7 @@ class LinearLR(LRScheduler):
         self.total_iters = total_iters
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[Any]:
+    def get_lr(self) -> list[Rate]:
         if self.last_epoch == 0:
             return [rate * self.start_factor for rate in self._present()]
         if self._is_initial or self.last_epoch > self.total_iters:
@@ -195,7 +200,7 @@ class LinearLR(LRScheduler):
         share = min(step, self.total_iters) / self.total_iters
         return self.start_factor + (self.end_factor - self.start_factor) * share
 
-    def _get_closed_form_lr(self) -> list[Any]:
+    def _get_closed_form_lr(self) -> list[Rate]:
         return [base * self._factor(self.last_epoch) for base in self.base_lrs]
 
 
@@ -206,10 +211,10 @@ class ExponentialLR(LRScheduler):
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[Any]:
+    def get_lr(self) -> list[Rate]:
         return self._present() if self._is_initial else [rate * self.gamma for rate in self._present()]
 
-    def _get_closed_form_lr(self) -> list[Any]:
+    def _get_closed_form_lr(self) -> list[Rate]:
         return [base * self.gamma**self.last_epoch for base in self.base_lrs]
 
 
@@ -221,14 +226,14 @@ class PolynomialLR(LRScheduler):
         self.power = power
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[Any]:
+    def get_lr(self) -> list[Rate]:
         step = self.last_epoch
         if self._is_initial or step > self.total_iters:
             return self._present()
         ratio = ((1.0 - step / self.total_iters) / (1.0 - (step - 1) / self.total_iters)) ** self.power
         return [rate * ratio for rate in self._present()]
 
-    def _get_closed_form_lr(self) -> list[Any]:
+    def _get_closed_form_lr(self) -> list[Rate]:
         left = 1.0 - min(self.last_epoch, self.total_iters) / self.total_iters
         return [base * left**self.power for base in self.base_lrs]
 
@@ -250,7 +255,7 @@ class CosineAnnealingLR(LRScheduler):
         self.eta_min = eta_min
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[Any]:
+    def get_lr(self) -> list[Rate]:
         step, low = self.last_epoch, self.eta_min
         if self._is_initial:
             return self._present()
@@ -263,7 +268,7 @@ class CosineAnnealingLR(LRScheduler):
         ratio = (1 + math.cos(math.pi * step / self.T_max)) / (1 + math.cos(math.pi * (step - 1) / self.T_max))
         return [ratio * (rate - low) + low for rate in self._present()]
 
-    def _get_closed_form_lr(self) -> list[Any]:
+    def _get_closed_form_lr(self) -> list[Rate]:
         share = (1 + math.cos(math.pi * self.last_epoch / self.T_max)) / 2
         return [self.eta_min + (base - self.eta_min) * share for base in self.base_lrs]
 
@@ -285,7 +290,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self.T_cur = last_epoch
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[Any]:
+    def get_lr(self) -> list[Rate]:
         share = (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
         return [self.eta_min + (base - self.eta_min) * share for base in self.base_lrs]
 

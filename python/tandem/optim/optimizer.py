@@ -10,14 +10,20 @@ import copy
 import functools
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeAlias, TypeVar, overload
 
 import tandem
 from tandem import Tensor
 from tandem.nn.hooks import RemovableHandle
 from tandem.utils._version import bump
 
-__all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
+__all__ = ["Optimizer", "ParamsT", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
+
+
+R = TypeVar("R")
+
+#: What optimizers take: parameters, pairs of name and parameter, or groups.
+ParamsT: TypeAlias = Iterable[Tensor] | Iterable[tuple[str, Tensor]] | Iterable[dict[str, Any]]
 
 
 class _Required:
@@ -83,7 +89,7 @@ class Optimizer:
     # State that is one number of its own precision: a count of steps.
     scalar_state = frozenset({"step"})
 
-    def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:
+    def __init__(self, params: ParamsT, defaults: dict[str, Any]) -> None:
         self._version = 0
         self._step_was_called = False  # for the schedules' warning about the order of calls
         self.defaults = defaults
@@ -95,7 +101,7 @@ class Optimizer:
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
                 f"{type(params).__name__}"
             )
-        groups = list(params)
+        groups: list[Any] = list(params)
         if not groups:
             raise ValueError("optimizer got an empty parameter list")
         if not isinstance(groups[0], dict):
@@ -195,6 +201,10 @@ class Optimizer:
 
     # --- steps ------------------------------------------------------------------------------------------------------
 
+    @overload
+    def step(self, closure: None = None) -> None: ...
+    @overload
+    def step(self, closure: Callable[[], R]) -> R: ...
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once; a subclass defines it. `closure` computes the loss anew and is run first."""
         raise NotImplementedError
@@ -229,7 +239,9 @@ class Optimizer:
         """Call `hook(optimizer)` after `load_state_dict`."""
         return self._add_hook(self._load_post_hooks, hook, prepend)
 
-    def _add_hook(self, hooks: OrderedDict[int, Any], hook: Callable[..., Any], prepend: bool = False) -> Any:
+    def _add_hook(
+        self, hooks: OrderedDict[int, Any], hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
         bump(self)
         return _add_hook(hooks, hook, prepend)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import tandem
 from tandem import Tensor
 from tandem.optim._group_step import GroupOptimizer, GroupStep, checked, scalars
+from tandem.optim.optimizer import ParamsT
 
 __all__ = ["Rprop"]
 
@@ -30,7 +30,7 @@ class Rprop(GroupOptimizer):
 
     def __init__(
         self,
-        params: Iterable[Any],
+        params: ParamsT,
         lr: float | Tensor = 1e-2,
         etas: tuple[float, float] = (0.5, 1.2),
         step_sizes: tuple[float, float] = (1e-6, 50),

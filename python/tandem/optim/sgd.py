@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import tandem
 from tandem import Tensor
 from tandem.optim._group_step import GroupOptimizer, GroupStep, checked, is_zero, scalars
+from tandem.optim.optimizer import ParamsT
 from tandem.utils._version import bump
 
 __all__ = ["SGD"]
@@ -32,7 +32,7 @@ class SGD(GroupOptimizer):
 
     def __init__(
         self,
-        params: Iterable[Any],
+        params: ParamsT,
         lr: float | Tensor = 1e-3,
         momentum: float = 0,
         dampening: float = 0,

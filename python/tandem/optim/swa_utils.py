@@ -5,14 +5,15 @@ from __future__ import annotations
 import copy
 import itertools
 import math
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias
 
 import tandem
 from tandem import Tensor
 from tandem.nn.module import Module
-from tandem.optim._lr_base import LRScheduler, per_group
+from tandem.optim._lr_base import LRScheduler, Rate, per_group
 from tandem.optim.optimizer import Optimizer
+from tandem.types import Device
 
 __all__ = [
     "SWALR",
@@ -24,44 +25,48 @@ __all__ = [
     "update_bn",
 ]
 
+#: Of average, parameter and how many were averaged: the new average; or over lists of both, in place.
+Averaging: TypeAlias = Callable[[Tensor, Tensor, int | Tensor], Tensor]
+ListAveraging: TypeAlias = Callable[[Iterable[Tensor], Iterable[Tensor], int | Tensor], None]
 
-def get_ema_avg_fn(decay: float = 0.999) -> Callable[..., Tensor]:
+
+def get_ema_avg_fn(decay: float = 0.999) -> Averaging:
     """An `avg_fn`: the exponential moving average decay * average + (1 - decay) * parameter."""
     if not 0.0 <= decay <= 1.0:
         raise ValueError(f"Invalid decay value {decay} provided. Please provide a value in [0,1] range.")
 
     @tandem.no_grad()
-    def ema_update(ema_param: Tensor, current_param: Tensor, num_averaged: Any) -> Tensor:
+    def ema_update(ema_param: Tensor, current_param: Tensor, num_averaged: int | Tensor) -> Tensor:
         return ema_param * decay + current_param * (1 - decay)
 
     return ema_update
 
 
-def get_swa_avg_fn() -> Callable[..., Tensor]:
+def get_swa_avg_fn() -> Averaging:
     """An `avg_fn`: the mean of all parameters so far, `num_averaged` before this one."""
 
     @tandem.no_grad()
-    def swa_update(averaged_param: Tensor, current_param: Tensor, num_averaged: Any) -> Tensor:
+    def swa_update(averaged_param: Tensor, current_param: Tensor, num_averaged: int | Tensor) -> Tensor:
         return averaged_param + (current_param - averaged_param) / (num_averaged + 1)
 
     return swa_update
 
 
-def _over_lists(update: Callable[..., Tensor]) -> Callable[..., None]:
+def _over_lists(update: Averaging) -> ListAveraging:
     @tandem.no_grad()
-    def update_lists(averaged: Iterable[Tensor], current: Iterable[Tensor], num_averaged: Any) -> None:
+    def update_lists(averaged: Iterable[Tensor], current: Iterable[Tensor], num_averaged: int | Tensor) -> None:
         for average, value in zip(averaged, current, strict=True):
             average.copy_(update(average, value, num_averaged))
 
     return update_lists
 
 
-def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable[..., None]:
+def get_ema_multi_avg_fn(decay: float = 0.999) -> ListAveraging:
     """A `multi_avg_fn`: as `get_ema_avg_fn`, over lists and in place."""
     return _over_lists(get_ema_avg_fn(decay))
 
 
-def get_swa_multi_avg_fn() -> Callable[..., None]:
+def get_swa_multi_avg_fn() -> ListAveraging:
     """A `multi_avg_fn`: as `get_swa_avg_fn`, over lists and in place."""
     return _over_lists(get_swa_avg_fn())
 
@@ -92,9 +97,9 @@ class AveragedModel(Module):
     def __init__(
         self,
         model: Module,
-        device: Any = None,
-        avg_fn: Callable[..., Tensor] | None = None,
-        multi_avg_fn: Callable[..., None] | None = None,
+        device: Device = None,
+        avg_fn: Averaging | None = None,
+        multi_avg_fn: ListAveraging | None = None,
         use_buffers: bool = False,
     ) -> None:
         super().__init__()
@@ -137,7 +142,7 @@ class AveragedModel(Module):
 
 
 @tandem.no_grad()
-def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
+def update_bn(loader: Iterable[Any], model: Module, device: Device = None) -> None:
     """Compute the running statistics of the batch norms of `model` anew, in one pass over the data.
 
     Batches are tensors, or lists and tuples whose first element is what the model takes.
@@ -175,7 +180,7 @@ class SWALR(LRScheduler):
     def __init__(
         self,
         optimizer: Optimizer,
-        swa_lr: float,
+        swa_lr: float | Sequence[float],
         anneal_epochs: int = 10,
         anneal_strategy: str = "cos",
         last_epoch: int = -1,
@@ -197,7 +202,7 @@ class SWALR(LRScheduler):
         t = max(0, min(1, step / max(1, self.anneal_epochs)))
         return t if self._anneal_strategy == "linear" else (1 - math.cos(math.pi * t)) / 2
 
-    def get_lr(self) -> list[Any]:
+    def get_lr(self) -> list[Rate]:
         step = self._step_count - 1
         if self.anneal_epochs == 0:
             step = max(1, step)

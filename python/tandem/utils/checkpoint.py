@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import warnings
 import weakref
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, TypeVar
 
 import tandem
 from tandem import _C
@@ -24,12 +25,14 @@ __all__ = [
     "set_checkpoint_early_stop",
 ]
 
+R = TypeVar("R")
+
 
 class CheckpointError(RuntimeError):
     """The second run of a checkpointed function did something else than the first."""
 
 
-def noop_context_fn() -> tuple[Any, Any]:
+def noop_context_fn() -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
     """Contexts for the first and the second run that do nothing."""
     return contextlib.nullcontext(), contextlib.nullcontext()
 
@@ -38,7 +41,7 @@ _early_stop = True
 
 
 @contextlib.contextmanager
-def set_checkpoint_early_stop(enable: bool) -> Any:
+def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
     """A block in which second runs stop as soon as they made what is needed (the default), or run to the end."""
     global _early_stop
     before, _early_stop = _early_stop, enable
@@ -59,7 +62,7 @@ def _detached(x: Any) -> Any:
     return x.detach().requires_grad_(x.requires_grad) if isinstance(x, _C.Tensor) else x
 
 
-def check_backward_validity(inputs: Any) -> None:
+def check_backward_validity(inputs: Iterable[Any]) -> None:
     """Warns where no input requires a gradient."""
     if not any(x.requires_grad for x in inputs if isinstance(x, _C.Tensor)):
         warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=3)
@@ -73,7 +76,7 @@ class _World:
         self.autocast = _C._autocast_get()
 
     @contextlib.contextmanager
-    def again(self) -> Any:
+    def again(self) -> Iterator[None]:
         """The same once more."""
         fork = tandem.random.fork_rng(enabled=self.rng is not None)
         now = _C._autocast_get()
@@ -88,15 +91,15 @@ class _World:
 
 
 def checkpoint(
-    function: Callable[..., Any],
+    function: Callable[..., R],
     *args: Any,
     use_reentrant: bool | None = None,
-    context_fn: Callable[[], tuple[Any, Any]] = noop_context_fn,
+    context_fn: Callable[[], tuple[AbstractContextManager[Any], AbstractContextManager[Any]]] = noop_context_fn,
     determinism_check: str = "default",
     debug: bool = False,
     early_stop: bool = True,
     **kwargs: Any,
-) -> Any:
+) -> R:
     """`function(*args, **kwargs)`, keeping nothing of it but its arguments: the backward runs it again.
 
     Args:
@@ -260,7 +263,11 @@ def _never(packed: Any) -> Any:
 
 
 def checkpoint_sequential(
-    functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any
+    functions: Sequence[Callable[..., Any]] | tandem.nn.Sequential,
+    segments: int,
+    input: Any,
+    use_reentrant: bool | None = None,
+    **kwargs: Any,
 ) -> Any:
     """A sequence of modules run in `segments` parts, of which all but the last are checkpointed.
 

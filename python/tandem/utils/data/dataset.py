@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 import tandem
-from tandem import Tensor
+from tandem import Generator, Tensor
 
 __all__ = [
     "ChainDataset",
@@ -194,7 +194,9 @@ def fetch(dataset: Any, indices: list[int]) -> list[Any]:
     return samples
 
 
-def random_split(dataset: Dataset[T_co], lengths: Sequence[int | float], generator: Any = None) -> list[Subset[T_co]]:
+def random_split(
+    dataset: Dataset[T_co], lengths: Sequence[int | float], generator: Generator | None = None
+) -> list[Subset[T_co]]:
     """Split into random parts of the given lengths, or of the given shares if these add up to 1.
 
     Example:
@@ -226,7 +228,8 @@ def random_split(dataset: Dataset[T_co], lengths: Sequence[int | float], generat
     return parts
 
 
-def permutation(count: int, generator: Any = None) -> list[int]:
+def permutation(count: int, generator: Generator | None = None) -> list[int]:
     """The numbers below `count` in random order."""
     order = tandem.randperm(count) if generator is None else tandem.randperm(count, generator=generator)
-    return order.tolist()
+    numbers: list[int] = order.tolist()
+    return numbers

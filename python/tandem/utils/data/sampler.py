@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Sized
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import tandem
+from tandem._C import Generator, Tensor
 from tandem.utils.data.dataset import permutation
 
 __all__ = [
@@ -23,7 +24,7 @@ T_co = TypeVar("T_co", covariant=True)
 class Sampler(Generic[T_co]):
     """Base class: a subclass defines `__iter__`, which yields indices, and usually `__len__`."""
 
-    def __init__(self, data_source: Any = None) -> None:
+    def __init__(self, data_source: Sized | None = None) -> None:
         pass
 
     def __iter__(self) -> Iterator[T_co]:
@@ -51,7 +52,7 @@ class RandomSampler(Sampler[int]):
         data_source: Sized,
         replacement: bool = False,
         num_samples: int | None = None,
-        generator: Any = None,
+        generator: Generator | None = None,
     ) -> None:
         if not isinstance(replacement, bool):
             raise TypeError(f"replacement should be a boolean value, but got replacement={replacement}")
@@ -70,8 +71,7 @@ class RandomSampler(Sampler[int]):
     def __iter__(self) -> Iterator[int]:
         count = len(self.data_source)
         if self.replacement:
-            options = {} if self.generator is None else {"generator": self.generator}
-            yield from tandem.randint(0, count, (self.num_samples,), **options).tolist()
+            yield from tandem.randint(0, count, (self.num_samples,), generator=self.generator).tolist()
             return
         left = self.num_samples
         while left > 0:
@@ -85,7 +85,7 @@ class RandomSampler(Sampler[int]):
 class SubsetRandomSampler(Sampler[int]):
     """The given indices in random order."""
 
-    def __init__(self, indices: Sequence[int], generator: Any = None) -> None:
+    def __init__(self, indices: Sequence[int], generator: Generator | None = None) -> None:
         self.indices = indices
         self.generator = generator
 
@@ -101,7 +101,11 @@ class WeightedRandomSampler(Sampler[int]):
     """Indices drawn with probabilities in proportion to `weights`, with or without replacement."""
 
     def __init__(
-        self, weights: Sequence[float], num_samples: int, replacement: bool = True, generator: Any = None
+        self,
+        weights: Sequence[float] | Tensor,
+        num_samples: int,
+        replacement: bool = True,
+        generator: Generator | None = None,
     ) -> None:
         if not isinstance(num_samples, int) or isinstance(num_samples, bool) or num_samples <= 0:
             raise ValueError(f"num_samples should be a positive integer value, but got num_samples={num_samples}")
@@ -119,17 +123,16 @@ class WeightedRandomSampler(Sampler[int]):
         self.generator = generator
 
     def __iter__(self) -> Iterator[int]:
-        options = {} if self.generator is None else {"generator": self.generator}
         import numpy as np
 
         weights = self.weights.numpy()
         if self.replacement:
-            drawn = tandem.rand(self.num_samples, dtype=tandem.float64, **options).numpy()
+            drawn = tandem.rand(self.num_samples, generator=self.generator, dtype=tandem.float64).numpy()
             limits = np.cumsum(weights)
             places = np.searchsorted(limits, drawn * limits[-1], side="right")
         else:
             # The order of exponential variables of these rates is a draw without replacement.
-            uniform = tandem.rand(len(weights), dtype=tandem.float64, **options).numpy()
+            uniform = tandem.rand(len(weights), generator=self.generator, dtype=tandem.float64).numpy()
             with np.errstate(divide="ignore"):
                 places = np.argsort(-np.log1p(-uniform) / weights, kind="stable")[: self.num_samples]
         return iter(places.tolist())
