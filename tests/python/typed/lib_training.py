@@ -86,10 +86,11 @@ def main() -> None:
         plateau.step(losses[-1])
     rates = [float(rate) for rate in schedulers[0].get_last_lr()]
 
-    sgd = tandem.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, nesterov=True)
+    sgd = tandem.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, nesterov=True)
     averaged = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(0.9))
     swa = SWALR(sgd, swa_lr=0.05)
     scaler = tandem.amp.GradScaler("cpu", init_scale=8.0)
+    sgd.zero_grad()
     x, y = data[0]
     with tandem.autocast("cpu", dtype=tandem.bfloat16):
         loss = nn.functional.mse_loss(model(x), y)
