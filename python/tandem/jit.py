@@ -5,11 +5,12 @@ run as Python. `tandem.compile` compiles.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, overload
 
 __all__ = ["Final", "annotate", "export", "ignore", "is_scripting", "is_tracing", "script", "unused"]
 
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def is_scripting() -> bool:
@@ -42,6 +43,10 @@ def unused(fn: T) -> T:
     return fn
 
 
+@overload
+def ignore(drop: F) -> F: ...
+@overload
+def ignore(drop: bool = False, **kwargs: Any) -> Callable[[F], F]: ...
 def ignore(drop: Any = False, **kwargs: Any) -> Any:
     """The function itself; with or without parentheses."""
-    return drop if isinstance(drop, Callable) else lambda fn: fn
+    return drop if callable(drop) else lambda fn: fn

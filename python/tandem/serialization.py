@@ -20,7 +20,7 @@ import tempfile
 from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeGuard
 
 import tandem
 from tandem import Tensor
@@ -337,7 +337,8 @@ class _Reader:
     def _tensor(self, record: dict[str, Any]) -> Tensor:
         base = self.member(record.get("member"))
         what = f"member {record.get('member')!r}"
-        shape, stride, offset = record.get("shape"), record.get("stride"), record.get("offset")
+        shape, stride = record.get("shape"), record.get("stride")
+        offset: Any = record.get("offset")
         if not _sizes(shape):
             raise self.error(what, f"bad shape {shape!r} in the tree")
         if stride is None:
@@ -347,7 +348,7 @@ class _Reader:
         else:
             if not _sizes(stride) or len(stride) != len(shape) or not _sizes([offset]):
                 raise self.error(what, f"bad layout: shape {shape}, stride {stride!r}, offset {offset!r}")
-            reach = offset + sum((n - 1) * s for n, s in zip(shape, stride, strict=True))  # type: ignore[operator]
+            reach = offset + sum((n - 1) * s for n, s in zip(shape, stride, strict=True))
             if math.prod(shape) and reach >= base.numel():
                 raise self.error(what, f"shape {shape} with stride {stride} reaches past its {base.numel()} elements")
             tensor = base.as_strided(shape, stride, offset)
@@ -357,7 +358,7 @@ class _Reader:
         return tensor.requires_grad_() if wants_grad else tensor
 
 
-def _sizes(value: Any) -> bool:
+def _sizes(value: Any) -> TypeGuard[list[int]]:
     """Whether `value` is a list of integers that are not negative."""
     return isinstance(value, list) and all(type(v) is int and v >= 0 for v in value)
 

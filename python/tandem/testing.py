@@ -38,7 +38,7 @@ class _Options:
         if where:
             text += f"\n\nThe failure occurred for item {where}"
         if self.msg is not None and error is AssertionError:
-            text = self.msg(text) if isinstance(self.msg, Callable) else self.msg
+            text = self.msg(text) if callable(self.msg) else self.msg
         raise error(text)
 
 

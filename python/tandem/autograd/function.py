@@ -162,7 +162,7 @@ class Function:
         """Run the operation and record it."""
         if cls.vmap is not Function.vmap and (axes := [x for a in args for x in _C._batch_axes(a)]):
             return _mapped(cls, max(axes), args)
-        ctx = _context_class(cls)()
+        ctx = _context_class(cls)()  # type: ignore[arg-type]
         inputs = tuple(a if isinstance(a, _C.Tensor) else None for a in args)
         handle = _C._function_begin(cls.__name__ + "Backward", inputs)
         ctx.needs_input_grad = tuple(a is not None and a.requires_grad for a in inputs)

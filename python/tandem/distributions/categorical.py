@@ -42,6 +42,7 @@ class Categorical(Distribution):
             self.probs = probs / probs.sum(-1, keepdim=True)
             self._param = self.probs
         else:
+            assert logits is not None
             if logits.dim() < 1:
                 raise ValueError("`logits` parameter must be at least one-dimensional.")
             self.logits = logits - logits.logsumexp(dim=-1, keepdim=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import tandem
 from tandem import _C
@@ -76,7 +76,7 @@ def open_uniform(shape: Sequence[int], dtype: Any) -> Tensor:
     return tandem.rand(shape, dtype=dtype).clamp(min=info.tiny, max=1 - info.eps / 2)
 
 
-def either(first: Any, second: Any) -> bool:
+def either(first: Any, second: Any) -> TypeGuard[Tensor]:
     """Is `first` the parameter that was given? Exactly one must be."""
     if (first is None) == (second is None):
         raise ValueError("Either `probs` or `logits` must be specified, but not both.")

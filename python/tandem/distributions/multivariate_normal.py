@@ -76,12 +76,12 @@ class MultivariateNormal(Distribution):
     ):
         if loc.dim() < 1:
             raise ValueError("loc must be at least one-dimensional.")
-        given = {
+        choices = {
             "covariance_matrix": covariance_matrix,
             "scale_tril": scale_tril,
             "precision_matrix": precision_matrix,
         }
-        given = {name: m for name, m in given.items() if m is not None}
+        given = {name: m for name, m in choices.items() if m is not None}
         if len(given) != 1:
             raise ValueError("Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified.")
         ((name, matrix),) = given.items()

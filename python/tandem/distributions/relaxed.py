@@ -56,6 +56,7 @@ class LogitRelaxedBernoulli(_ByProbability):
 
 class _Relaxed(TransformedDistribution):
     has_rsample = True
+    base_dist: Any
 
     @property
     def temperature(self) -> Tensor:

@@ -227,7 +227,7 @@ def _strong_wolfe(
     evaluations = rounds + 1
     while rounds < most and abs(ends[1].t - ends[0].t) * largest >= tolerance:
         least, greatest = sorted((ends[0].t, ends[1].t))
-        t = _cubic_minimum(*ends, (least, greatest))
+        t = _cubic_minimum(ends[0], ends[1], (least, greatest))
         # A length near an end makes little progress: the second in a row is moved inwards.
         margin = 0.1 * (greatest - least)
         near = min(greatest - t, t - least) < margin

@@ -338,5 +338,5 @@ def _with_step_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
             hook(self, args, kwargs)
         return result
 
-    run._runs_hooks = True
+    run.__dict__["_runs_hooks"] = True
     return run

@@ -1,5 +1,7 @@
 """Distributions, transforms and constraints, linear algebra, comparison of results, and top-level names."""
 
+from collections.abc import Sequence
+
 import tandem
 import tandem.distributions as D
 from tandem import Tensor, linalg, special
@@ -15,7 +17,7 @@ class Shifted(D.Distribution):
         self.loc = loc
         super().__init__(loc.shape)
 
-    def rsample(self, sample_shape: tuple[int, ...] = ()) -> Tensor:  # type: ignore[override]
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         return self.loc + tandem.rand(self._extended_shape(sample_shape))
 
 

@@ -78,16 +78,17 @@ class DataLoader(Generic[T_co]):
         elif batch_size is None and drop_last:
             raise ValueError("batch_size=None option disables auto-batching and is mutually exclusive with drop_last")
         if sampler is None and not iterable:
-            sampler = RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
-        if batch_size is not None and batch_sampler is None and not iterable:
+            sized: Any = dataset
+            sampler = RandomSampler(sized, generator=generator) if shuffle else SequentialSampler(sized)
+        if batch_size is not None and batch_sampler is None and sampler is not None:
             batch_sampler = BatchSampler(sampler, batch_size, drop_last)
         elif batch_size is not None and batch_size <= 0:
             raise ValueError(f"batch_size should be a positive integer value, but got batch_size={batch_size}")
-        self.dataset = dataset
+        self.dataset: Dataset[T_co] = dataset
         self.batch_size = batch_size
         self.drop_last = drop_last
-        self.sampler = sampler
-        self.batch_sampler = batch_sampler
+        self.sampler: Any = sampler
+        self.batch_sampler: Any = batch_sampler
         self.num_workers = num_workers
         self.pin_memory = pin_memory
         self.timeout = timeout
@@ -97,7 +98,7 @@ class DataLoader(Generic[T_co]):
         self.prefetch_factor = prefetch_factor
         self.persistent_workers = persistent_workers
         batches = batch_sampler is not None or (iterable and batch_size is not None)
-        self.collate_fn = collate_fn or (default_collate if batches else default_convert)
+        self.collate_fn: Callable[[Any], Any] = collate_fn or (default_collate if batches else default_convert)
         self._is_made = True
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -107,7 +108,7 @@ class DataLoader(Generic[T_co]):
 
     def __iter__(self) -> Iterator[Any]:
         if isinstance(self.dataset, IterableDataset):
-            return self._stream()
+            return self._stream(self.dataset)
         if self.batch_sampler is None:
             return (self.collate_fn(self.dataset[index]) for index in self.sampler)
         if type(self.dataset) is TensorDataset and self.collate_fn is default_collate:
@@ -128,13 +129,13 @@ class DataLoader(Generic[T_co]):
             index = tandem.tensor(indices, dtype=tandem.int64)
             yield [t[index.to(t.device)] for t in dataset.tensors]
 
-    def _stream(self) -> Iterator[Any]:
+    def _stream(self, dataset: IterableDataset[Any]) -> Iterator[Any]:
         if self.batch_size is None:
-            for sample in self.dataset:
+            for sample in dataset:
                 yield self.collate_fn(sample)
             return
         batch: list[Any] = []
-        for sample in self.dataset:
+        for sample in dataset:
             batch.append(sample)
             if len(batch) == self.batch_size:
                 yield self.collate_fn(batch)

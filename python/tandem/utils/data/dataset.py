@@ -155,7 +155,7 @@ class ChainDataset(IterableDataset[Any]):
             yield from dataset
 
     def __len__(self) -> int:
-        return sum(len(d) for d in self.datasets)  # type: ignore[arg-type]
+        return sum(len(d) for d in self.datasets)  # type: ignore[arg-type, misc]
 
 
 class Subset(Dataset[T_co]):
@@ -206,15 +206,15 @@ def random_split(
     """
     total = len(dataset)  # type: ignore[arg-type]
     if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:
-        shares = lengths
-        for i, share in enumerate(shares):
+        for i, share in enumerate(lengths):
             if not 0 <= share <= 1:
                 raise ValueError(f"Fraction at index {i} is not between 0 and 1")
-        lengths = [math.floor(total * share) for share in shares]
-        for i in range(total - sum(lengths)):  # what rounding left over is dealt out in turn
-            lengths[i % len(lengths)] += 1
-        for i, length in enumerate(lengths):
-            if length == 0:
+        counts = [math.floor(total * share) for share in lengths]
+        for i in range(total - sum(counts)):  # what rounding left over is dealt out in turn
+            counts[i % len(counts)] += 1
+        lengths = counts
+        for i, count in enumerate(counts):
+            if count == 0:
                 warnings.warn(
                     f"Length of split at index {i} is 0. This might result in an empty dataset.", stacklevel=2
                 )
