@@ -290,3 +290,15 @@ def test_attention_with_grouped_heads():
     wide = tandem.stack([k, k], 1).reshape(4, 5, 3)
     grouped = F.scaled_dot_product_attention(q, k, k, enable_gqa=True)
     close(grouped, F.scaled_dot_product_attention(q, wide, wide).numpy())
+
+
+def test_gumbel_softmax_samples_the_classes():
+    """Samples are finite, sum to one, and choose classes as often as their probabilities say (Jang et al. 2016)."""
+    tandem.manual_seed(0)
+    logits = tandem.tensor([0.2, 0.3, 0.5]).log().expand(4000, 3).contiguous().requires_grad_()
+    soft = F.gumbel_softmax(logits, tau=0.5)
+    np.testing.assert_allclose(soft.sum(-1).detach().numpy(), 1.0, rtol=1e-5)
+    hard = F.gumbel_softmax(logits, hard=True)
+    np.testing.assert_allclose(hard.mean(0).detach().numpy(), [0.2, 0.3, 0.5], atol=0.03)
+    (hard * tandem.tensor([1.0, 2.0, 3.0])).sum().backward()
+    assert bool(logits.grad.isfinite().all()) and bool((logits.grad != 0).any())

@@ -205,7 +205,7 @@ def gumbel_softmax(logits: Tensor, tau: float = 1.0, hard: bool = False, eps: fl
     """A sample of the Gumbel-softmax distribution; one-hot with the soft sample's gradient if `hard`."""
     uniform = tandem.rand(list(logits.shape), dtype=logits.dtype, device=logits.device)
     tiny = tandem.finfo(logits.dtype).tiny
-    noise = -tandem.log(-tandem.log(uniform.clamp(min=tiny)).clamp(min=tiny))
+    noise = -tandem.log((-tandem.log(uniform.clamp(min=tiny))).clamp(min=tiny))
     soft = softmax((logits + noise) / tau, dim)
     if not hard:
         return soft
