@@ -19,6 +19,7 @@ from tandem.nn.layout import *  # noqa: F403
 from tandem.nn.lazy import *  # noqa: F403
 from tandem.nn.linear import *  # noqa: F403
 from tandem.nn.loss import *  # noqa: F403
+from tandem.nn.margin_loss import *  # noqa: F403
 from tandem.nn.module import Module as Module
 from tandem.nn.normalization import *  # noqa: F403
 from tandem.nn.padding import *  # noqa: F403
@@ -27,8 +28,11 @@ from tandem.nn.parameter import Buffer as Buffer
 from tandem.nn.parameter import Parameter as Parameter
 from tandem.nn.parameter import UninitializedBuffer as UninitializedBuffer
 from tandem.nn.parameter import UninitializedParameter as UninitializedParameter
+from tandem.nn.piecewise import *  # noqa: F403
 from tandem.nn.pooling import *  # noqa: F403
 from tandem.nn.rnn import *  # noqa: F403
+from tandem.nn.rnn_cells import *  # noqa: F403
+from tandem.nn.softmax import *  # noqa: F403
 from tandem.nn.sparse import *  # noqa: F403
 from tandem.nn.transformer import *  # noqa: F403
 

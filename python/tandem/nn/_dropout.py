@@ -24,14 +24,31 @@ def _shared_shape(input: Tensor) -> list[int]:
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Zero elements with probability p and scale the others by 1 / (1 - p), if `training`."""
+    """Zero elements with probability `p` and scale the others by 1 / (1 - p), if `training` (Srivastava et al. 2014).
+
+    `inplace` writes into the input. Takes a floating tensor of any shape; ValueError for a `p` outside [0, 1].
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.functional.dropout(tandem.ones(3), 0.5, training=False)
+        tensor([1., 1., 1.])
+    """
     _check(p)
     out = tandem._C._nn.dropout(input, p, training)
     return input.copy_(out) if inplace and training else out
 
 
 def feature_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """Zero whole channels of [N, C, ...] with probability p and scale the others by 1 / (1 - p)."""
+    """Zero whole channels of [N, C, ...] with probability `p` and scale the others by 1 / (1 - p), if `training`.
+
+    RuntimeError for less than 2 dims, ValueError for a `p` outside [0, 1].
+
+    Example:
+        >>> import tandem
+        >>> kept = tandem.nn.functional.feature_dropout(tandem.ones(1, 64, 3), 0.5, training=True)
+        >>> kept.amax(2).equal(kept.amin(2))
+        True
+    """
     _check(p)
     if not training or p == 0.0 or input.numel() == 0:
         return input
@@ -54,20 +71,42 @@ def _spatial(name: str, spatial: int, input: Tensor, p: float, training: bool, i
 
 
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Zero whole channels of [N, C, L] or [C, L] with probability p and scale the others by 1 / (1 - p)."""
+    """Zero whole channels of [N, C, L] or [C, L] with probability `p` and scale the others by 1 / (1 - p).
+
+    RuntimeError for another number of dims, ValueError for a `p` outside [0, 1].
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.functional.dropout1d(tandem.ones(2, 3), 1.0).sum()
+        tensor(0.)
+    """
     return _spatial("dropout1d", 1, input, p, training, inplace)
 
 
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Zero whole channels of [N, C, H, W] with probability p and scale the others by 1 / (1 - p).
+    """Zero whole channels of [N, C, H, W] with probability `p` and scale the others by 1 / (1 - p).
 
-    Three dims are taken as [N, C, L], as PyTorch does.
+    Three dims are taken as [N, C, L], as PyTorch does. ValueError for a `p` outside [0, 1].
+
+    Example:
+        >>> import tandem
+        >>> x = tandem.nn.functional.dropout2d(tandem.ones(1, 8, 2, 2))
+        >>> sorted(set(x.sum((2, 3)).flatten().tolist()))
+        [0.0, 8.0]
     """
     return feature_dropout(input, p, training, inplace)
 
 
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Zero whole channels of [N, C, D, H, W] or [C, D, H, W] with probability p and scale the others by 1 / (1 - p)."""
+    """Zero whole channels of [N, C, D, H, W] or [C, D, H, W] with probability `p`, scale the others by 1 / (1 - p).
+
+    RuntimeError for another number of dims, ValueError for a `p` outside [0, 1].
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.functional.dropout3d(tandem.ones(1, 2, 2, 2, 2), training=False).sum()
+        tensor(16.)
+    """
     return _spatial("dropout3d", 3, input, p, training, inplace)
 
 
@@ -81,10 +120,27 @@ def _alpha(input: Tensor, shape: list[int], p: float, training: bool, inplace: b
 
 
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """Dropout that keeps mean 0 and variance 1 of inputs activated by `selu`."""
+    """Dropout that keeps mean 0 and variance 1 of inputs activated by `selu` (Klambauer et al. 2017).
+
+    With probability `p` an element becomes the value that `selu` has far to the left, -1.7581; then all are scaled and
+    shifted. Takes a floating tensor of any shape; ValueError for a `p` outside [0, 1].
+
+    Example:
+        >>> import tandem
+        >>> x = tandem.nn.functional.alpha_dropout(tandem.randn(10000), 0.2, training=True)
+        >>> abs(x.mean().item()) < 0.05, abs(x.std().item() - 1) < 0.05
+        (True, True)
+    """
     return _alpha(input, list(input.shape), p, training, inplace)
 
 
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """`alpha_dropout` of whole channels of [N, C, ...]."""
+    """`alpha_dropout` of whole channels of [N, C, ...].
+
+    Example:
+        >>> import tandem
+        >>> x = tandem.nn.functional.feature_alpha_dropout(tandem.zeros(1, 64, 3), 0.5, training=True)
+        >>> x.amax(2).equal(x.amin(2))
+        True
+    """
     return _alpha(input, _shared_shape(input), p, training, inplace)

@@ -106,10 +106,30 @@ def multi_head_attention_forward(
     average_attn_weights: bool = True,
     is_causal: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
-    """What `MultiheadAttention` computes: query [L, N, E], key [S, N, Ek] and value [S, N, Ev] (N may be missing).
+    """softmax(Q K^T / sqrt(E / heads)) V for each head, between linear projections: what `MultiheadAttention` computes.
 
-    `key_padding_mask` [N, S] and `attn_mask` [L, S] or [N * heads, L, S] are True, or -inf, where nothing is attended
-    to. Returns [L, N, E] and, if `need_weights`, the weights [N, L, S] ([N, heads, L, S] unless averaged).
+    Args:
+        query, key, value: [L, N, E], [S, N, Ek] and [S, N, Ev] (N may be missing); E is `embed_dim_to_check`, a
+            multiple of `num_heads` (AssertionError).
+        in_proj_weight, in_proj_bias: the projections one above the other, [3 E, E] and [3 E]; or `q_proj_weight`,
+            `k_proj_weight`, `v_proj_weight` with `use_separate_proj_weight`.
+        bias_k, bias_v: [1, 1, E], one more key and value; `add_zero_attn` adds one of zeros.
+        key_padding_mask, attn_mask: [N, S], and [L, S] or [N * heads, L, S]: True, or -inf, where nothing is
+            attended to.
+        is_causal: a hint that `attn_mask`, which must be given (RuntimeError), is the causal one.
+
+    Returns [L, N, E] and, if `need_weights`, the weights [N, L, S] ([N, heads, L, S] unless averaged), else None.
+    AssertionError or RuntimeError for shapes that do not go together.
+
+    Example:
+        >>> import tandem
+        >>> x, identity = tandem.tensor([[1.0, 0.0], [0.0, 1.0]]), tandem.eye(2)
+        >>> output, weights = tandem.nn.functional.multi_head_attention_forward(
+        ...     x, x, x, 2, 1, identity.repeat(3, 1), None, None, None, False, 0.0, identity, None
+        ... )
+        >>> weights
+        tensor([[0.6698, 0.3302],
+                [0.3302, 0.6698]])
     """
     functional = tandem.nn.functional
     batched = _check_shapes(query, key, value, key_padding_mask, attn_mask, num_heads)

@@ -1,157 +1,42 @@
-"""Functions of `nn.functional` whose arguments need settling before the core sees them: sizes by default or by factor,
-optional indices. What is computed on tensors is the core's.
+"""Functions of `nn.functional` whose arguments need settling before the core sees them: resampling by size or factor,
+norms, lookup. What is computed on tensors is the core's. Pools are in `_windows.py`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import tandem
 from tandem import Tensor
+from tandem.nn.common_types import _ratio_any_t, _size_any_t
 
 _core = tandem._C._nn
 
 
-def _max_pool(dims: int) -> Any:
-    plain = getattr(_core, f"max_pool{dims}d")
-    with_indices = getattr(_core, f"max_pool{dims}d_with_indices")
-
-    def max_pool(
-        input: Tensor,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
-        dilation: Any = 1,
-        ceil_mode: bool = False,
-        return_indices: bool = False,
-    ) -> Any:
-        if return_indices:
-            return with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
-        return plain(input, kernel_size, stride, padding, dilation, ceil_mode)
-
-    max_pool.__name__ = max_pool.__qualname__ = f"max_pool{dims}d"
-    max_pool.__doc__ = (
-        f"Largest value of windows of the last {dims} of {dims + 1} or {dims + 2} dimensions; `stride` is the kernel's "
-        "size by default.\n\n    With `return_indices`, also the flat place of each among those dimensions."
-    )
-    return max_pool
-
-
-max_pool1d, max_pool2d, max_pool3d = (_max_pool(n) for n in (1, 2, 3))
-
-
-def _kept_sizes(input: Tensor, output_size: Any, dims: int) -> list[int]:
-    """`output_size` as a list, with the input's own size for None."""
-    wanted = list(output_size) if isinstance(output_size, (tuple, list)) else [output_size] * dims
-    if len(wanted) == 1:
-        wanted *= dims
-    if len(wanted) > input.dim():
-        raise ValueError(f"Input dimension should be at least {len(wanted) + 1}")
-    return [have if want is None else want for want, have in zip(wanted, input.shape[-len(wanted) :], strict=True)]
-
-
-def _adaptive_avg_pool(dims: int) -> Any:
-    pool = getattr(_core, f"adaptive_avg_pool{dims}d")
-
-    def adaptive_avg_pool(input: Tensor, output_size: Any) -> Tensor:
-        return pool(input, _kept_sizes(input, output_size, dims))
-
-    adaptive_avg_pool.__name__ = adaptive_avg_pool.__qualname__ = f"adaptive_avg_pool{dims}d"
-    adaptive_avg_pool.__doc__ = (
-        f"Mean over windows that divide the last {dims} dimensions into `output_size`; None keeps a size."
-    )
-    return adaptive_avg_pool
-
-
-def _adaptive_max_pool(dims: int) -> Any:
-    pool = getattr(_core, f"adaptive_max_pool{dims}d")
-
-    def adaptive_max_pool(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-        values, indices = pool(input, _kept_sizes(input, output_size, dims))
-        return (values, indices) if return_indices else values
-
-    adaptive_max_pool.__name__ = adaptive_max_pool.__qualname__ = f"adaptive_max_pool{dims}d"
-    adaptive_max_pool.__doc__ = (
-        f"Largest value of windows that divide the last {dims} dimensions into `output_size`; None keeps a size.\n\n"
-        "    With `return_indices`, also the flat place of each among those dimensions."
-    )
-    return adaptive_max_pool
-
-
-adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = (_adaptive_avg_pool(n) for n in (1, 2, 3))
-adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d = (_adaptive_max_pool(n) for n in (1, 2, 3))
-
-
-def _tuple_of(value: Any, count: int) -> tuple[int, ...]:
-    values = tuple(value) if isinstance(value, (tuple, list)) else (value,)
-    return values * count if len(values) == 1 else values
-
-
-def _max_unpool(dims: int) -> Any:
-    def max_unpool(
-        input: Tensor,
-        indices: Tensor,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
-        output_size: Sequence[int] | None = None,
-    ) -> Tensor:
-        kernel = _tuple_of(kernel_size, dims)
-        step = kernel if stride is None or stride in ((), []) else _tuple_of(stride, dims)
-        edge = _tuple_of(padding, dims)
-        sizes = [(n - 1) * s + k - 2 * p for n, s, k, p in zip(input.shape[-dims:], step, kernel, edge, strict=True)]
-        if output_size is not None:
-            wanted = list(output_size)[-dims:] if len(output_size) in (dims, dims + 1, dims + 2) else []
-            if len(wanted) != dims:
-                raise ValueError(
-                    f"output_size should be a sequence containing {dims} or {dims + 2} elements, but it has a length "
-                    f"of '{len(output_size)}'"
-                )
-            for size, least, most in zip(
-                wanted,
-                (n - s for n, s in zip(sizes, step, strict=True)),
-                (n + s for n, s in zip(sizes, step, strict=True)),
-                strict=True,
-            ):
-                if not least < size < most:
-                    raise ValueError(
-                        f'invalid output_size "{wanted}" (each size must lie between {least} and {most}, exclusive)'
-                    )
-            sizes = wanted
-        return _core.max_unpool(input, indices, sizes)
-
-    max_unpool.__name__ = max_unpool.__qualname__ = f"max_unpool{dims}d"
-    max_unpool.__doc__ = (
-        f"Partial inverse of `max_pool{dims}d`: zeros of the unpooled size with `input` at the places `indices`."
-    )
-    return max_unpool
-
-
-max_unpool1d, max_unpool2d, max_unpool3d = (_max_unpool(n) for n in (1, 2, 3))
-
-
-# --- interpolation ----------------------------------------------------------------------------------------------------
-
-_LINEAR = {3: "linear", 4: "bilinear", 5: "trilinear"}
+# --- resampling -------------------------------------------------------------------------------------------------------
 
 
 def interpolate(
     input: Tensor,
-    size: Any = None,
-    scale_factor: Any = None,
+    size: _size_any_t | None = None,
+    scale_factor: _ratio_any_t | None = None,
     mode: str = "nearest",
     align_corners: bool | None = None,
     recompute_scale_factor: bool | None = None,
     antialias: bool = False,
 ) -> Tensor:
-    """Resample the spatial dimensions of [N, C, ...] to `size`, or by `scale_factor`.
+    """Resample the spatial dims of [N, C, ...] (3, 4 or 5 dims) to `size`, or by `scale_factor`.
 
-    Modes: "nearest", "nearest-exact", "area"; "linear" of 3, "bilinear" and "bicubic" of 4, "trilinear" of 5 dims.
-    `align_corners` puts the outermost elements of input and result at the same places. Places are computed with the
-    scale factor given, unless `recompute_scale_factor`. `antialias` widens the kernel of "bilinear" and "bicubic" when
-    the result is smaller.
+    Args:
+        size, scale_factor: one of them (ValueError): one number for all spatial dims or one for each. A size by factor
+            is rounded down.
+        mode: "nearest", "nearest-exact", "area"; "linear" of 3, "bilinear" and "bicubic" of 4, "trilinear" of 5 dims;
+            NotImplementedError for others.
+        align_corners: put the outermost elements of input and result at the same places, not their outer edges; for
+            the interpolating modes only (ValueError).
+        recompute_scale_factor: compute places with the ratio of the sizes instead of the factor given.
+        antialias: widen the kernel of "bilinear" and "bicubic" where the result is smaller.
 
     Example:
         >>> import tandem
@@ -208,22 +93,44 @@ def interpolate(
 
 def upsample(
     input: Tensor,
-    size: Any = None,
-    scale_factor: Any = None,
+    size: _size_any_t | None = None,
+    scale_factor: _ratio_any_t | None = None,
     mode: str = "nearest",
     align_corners: bool | None = None,
 ) -> Tensor:
-    """`interpolate`, by its older name."""
+    """`interpolate` by its older name, without its last two options.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.functional.upsample(tandem.tensor([[[0.0, 3.0]]]), 4)
+        tensor([[[0., 0., 3., 3.]]])
+    """
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
-def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
-    """`interpolate` with mode "nearest"."""
+def upsample_nearest(
+    input: Tensor, size: _size_any_t | None = None, scale_factor: _ratio_any_t | None = None
+) -> Tensor:
+    """`interpolate` with mode "nearest": every element is repeated.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.functional.upsample_nearest(tandem.tensor([[[0.0, 3.0]]]), scale_factor=2)
+        tensor([[[0., 0., 3., 3.]]])
+    """
     return interpolate(input, size, scale_factor, mode="nearest")
 
 
-def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
-    """`interpolate` with mode "bilinear" (of 4 dimensions) and `align_corners=True`."""
+def upsample_bilinear(
+    input: Tensor, size: _size_any_t | None = None, scale_factor: _ratio_any_t | None = None
+) -> Tensor:
+    """`interpolate` of [N, C, H, W] with mode "bilinear" and `align_corners=True`.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.functional.upsample_bilinear(tandem.tensor([[[[0.0, 3.0]]]]), (1, 4))
+        tensor([[[[0., 1., 2., 3.]]]])
+    """
     return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
 
 
@@ -234,15 +141,39 @@ def grid_sample(
     padding_mode: str = "zeros",
     align_corners: bool | None = None,
 ) -> Tensor:
-    """[N, C, H, W] read at the places `grid` [N, Ho, Wo, 2], (x, y) from -1 to 1; or [N, C, D, H, W] at [..., 3].
+    """Read [N, C, H, W] at places: [N, C, Ho, Wo] for `grid` [N, Ho, Wo, 2]; or [N, C, D, H, W] at [N, ..., 3].
 
-    Places between elements are "bilinear", "nearest" or "bicubic"; those outside "zeros", "border" or "reflection".
+    Args:
+        grid: (x, y) or (x, y, z) of each place, -1 at the beginning and 1 at the end of a dim, x of the last one.
+        mode: of places between elements: "bilinear", "nearest" or "bicubic" (4 dims only).
+        padding_mode: of places outside: "zeros", "border" (the nearest element) or "reflection".
+        align_corners: -1 and 1 are the centres of the outermost elements, not their outer edges.
+
+    ValueError for another mode, RuntimeError for sizes that do not go together.
+
+    Example:
+        >>> import tandem
+        >>> x = tandem.tensor([[[[1.0, 2.0], [3.0, 4.0]]]])
+        >>> tandem.nn.functional.grid_sample(x, tandem.tensor([[[[0.0, 0.0]]]]), align_corners=False)
+        tensor([[[[2.5000]]]])
     """
     return _core.grid_sample(input, grid, mode, padding_mode, bool(align_corners))
 
 
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
-    """The grid that `grid_sample` reads to apply affine maps `theta` [N, 2, 3] (or [N, 3, 4]) for results of `size`."""
+    """The grid by which `grid_sample` applies affine maps: [N, H, W, 2] for `theta` [N, 2, 3] and `size` (N, C, H, W).
+
+    In 3 dims `theta` is [N, 3, 4], `size` (N, C, D, H, W), the result [N, D, H, W, 3]. A place (x, y, 1) of the result
+    is read at theta times it. `align_corners` as of `grid_sample`. ValueError for a theta of another shape,
+    NotImplementedError for a size of another length.
+
+    Example:
+        >>> import tandem
+        >>> flip = tandem.tensor([[[-1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]])
+        >>> tandem.nn.functional.affine_grid(flip, (1, 1, 1, 2), align_corners=True)
+        tensor([[[[ 1.,  0.],
+                  [-1.,  0.]]]])
+    """
     return _core.affine_grid(theta, list(size), bool(align_corners))
 
 
@@ -256,12 +187,25 @@ def batch_norm(
     weight: Tensor | None = None,
     bias: Tensor | None = None,
     training: bool = False,
-    momentum: Any = 0.1,
+    momentum: float | Tensor = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Normalise each channel of [N, C, ...] by its batch's mean and variance, or by the running ones if not `training`.
+    """(x - mean) / sqrt(var + eps) * weight + bias for each channel of [N, C, ...] (Ioffe and Szegedy 2015).
 
-    While training, the running values move towards the batch's by `momentum` (the variance there being unbiased).
+    Args:
+        running_mean, running_var: [C]. Used for mean and variance unless `training`; else those of the batch are used,
+            and these move towards them by the share `momentum` in place (towards the unbiased variance).
+        weight, bias: [C], 1 and 0 when None.
+        eps: keeps the root away from 0.
+
+    ValueError while training with one value a channel.
+
+    Example:
+        >>> import tandem
+        >>> x = tandem.tensor([[1.0], [3.0]])
+        >>> tandem.nn.functional.batch_norm(x, None, None, training=True, eps=0.0)
+        tensor([[-1.],
+                [ 1.]])
     """
     if training:
         _check_several(input, math.prod(n for d, n in enumerate(input.shape) if d != 1))
@@ -280,10 +224,20 @@ def instance_norm(
     weight: Tensor | None = None,
     bias: Tensor | None = None,
     use_input_stats: bool = True,
-    momentum: Any = 0.1,
+    momentum: float | Tensor = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Normalise each channel of each sample of [N, C, ...] by its own mean and variance."""
+    """(x - mean) / sqrt(var + eps) * weight + bias for each channel of each sample of [N, C, ...] (Ulyanov 2016).
+
+    Mean and variance are those of the channel in the sample if `use_input_stats`, else `running_mean` and `running_var`
+    [C]; arguments otherwise as of `batch_norm`. ValueError for channels of one element.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.functional.instance_norm(tandem.tensor([[[1.0, 3.0], [10.0, 50.0]]]), eps=0.0)
+        tensor([[[-1.,  1.],
+                 [-1.,  1.]]])
+    """
     if use_input_stats and math.prod(input.shape[2:]) == 1:
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.shape}")
     return _core.instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
@@ -298,11 +252,22 @@ def embedding(
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> Tensor:
-    """Rows of `weight` [V, D] at the integers `input` (any shape S): [*S, D].
+    """The rows of `weight` [V, D] at the integers `input` (any shape S): [*S, D].
 
-    The row `padding_idx` gets no gradient. With `max_norm`, looked-up rows longer than it are scaled down in place
-    first. `scale_grad_by_freq` divides gradients by how often their row was read. Gradients are dense: `sparse=True`
-    raises ValueError.
+    Args:
+        padding_idx: a row that gets no gradient; AssertionError unless it is one of the table.
+        max_norm, norm_type: looked-up rows whose p-norm is larger are scaled down in place first.
+        scale_grad_by_freq: divide gradients by how often their row was read.
+        sparse: gradients are dense here: True raises ValueError.
+
+    IndexError for an integer outside the table.
+
+    Example:
+        >>> import tandem
+        >>> table = tandem.tensor([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]])
+        >>> tandem.nn.functional.embedding(tandem.tensor([2, 0]), table)
+        tensor([[4., 5.],
+                [0., 1.]])
     """
     if padding_idx is not None and not -weight.shape[0] <= padding_idx < weight.shape[0]:
         raise AssertionError("Padding_idx must be within num_embeddings")
@@ -322,11 +287,23 @@ def embedding_bag(
     include_last_offset: bool = False,
     padding_idx: int | None = None,
 ) -> Tensor:
-    """Sums, means or maxima ("sum", "mean", "max") of the rows of `weight` that each bag of `input` names: [B, D].
+    """The sums, means or maxima of the rows of `weight` [V, D] that each of B bags of integers names: [B, D].
 
-    Bags are the rows of a 2-D `input`, or the parts of a 1-D one that begin at `offsets` [B] (which with
-    `include_last_offset` also ends with the length). Rows `padding_idx` are left out; `per_sample_weights`, in the
-    input's shape, multiply the rows of sums.
+    Args:
+        input: integers; a bag is a row of a 2-D tensor, or a part of a 1-D one that begins at an element of `offsets`.
+        offsets: [B] with a 1-D `input` only (ValueError otherwise); ends with the length if `include_last_offset`.
+        mode: "sum", "mean" or "max"; ValueError for anything else. An empty bag is zeros.
+        per_sample_weights: factors of the rows of sums, in the input's shape.
+        padding_idx: a row that is left out and gets no gradient.
+
+    Other arguments as of `embedding`.
+
+    Example:
+        >>> import tandem
+        >>> table = tandem.tensor([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]])
+        >>> tandem.nn.functional.embedding_bag(tandem.tensor([0, 1, 2]), table, tandem.tensor([0, 2]), mode="sum")
+        tensor([[2., 4.],
+                [4., 5.]])
     """
     if not weight.is_floating_point() and input.is_floating_point():
         input, weight = weight, input  # the order of old versions

@@ -7,7 +7,17 @@ from tandem import Tensor
 
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """y[..., o] = input1 · weight[o] · input2 + bias[o]; `weight` is [O, D1, D2]."""
+    """y[..., o] = input1[..., i] weight[o, i, j] input2[..., j] + bias[o], summed over i and j.
+
+    Takes [..., D1], [..., D2] of the same leading dims, `weight` [O, D1, D2] and `bias` [O] or None; returns [..., O].
+    RuntimeError where the sizes do not fit.
+
+    Example:
+        >>> import tandem
+        >>> a, b = tandem.tensor([1.0, 2.0]), tandem.tensor([3.0, 4.0])
+        >>> tandem.nn.functional.bilinear(a, b, tandem.eye(2).reshape(1, 2, 2))
+        tensor([11.])
+    """
     outs, first, second = weight.shape
     if input1.shape[-1] != first or input2.shape[-1] != second:
         raise RuntimeError(

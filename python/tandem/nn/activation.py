@@ -1,120 +1,169 @@
-"""Activation layers: each calls the function of `nn.functional` of the same name."""
+"""Smooth activation layers: each calls the function of `nn.functional` of the same name.
+
+Those made of straight pieces are in `piecewise.py`, those along a dim in `softmax.py`. All work element by element and
+keep shape and dtype.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import ClassVar, Literal
 
 import tandem
 from tandem import Tensor
 from tandem.nn import functional as F
 from tandem.nn.module import Module
-from tandem.nn.parameter import Parameter
 
 __all__ = [
     "CELU",
     "ELU",
     "GELU",
-    "GLU",
-    "Hardshrink",
-    "Hardsigmoid",
-    "Hardswish",
-    "Hardtanh",
-    "LeakyReLU",
     "LogSigmoid",
-    "LogSoftmax",
     "Mish",
-    "PReLU",
-    "RReLU",
-    "ReLU",
-    "ReLU6",
     "SELU",
     "SiLU",
     "Sigmoid",
-    "Softmax",
-    "Softmax2d",
-    "Softmin",
     "Softplus",
-    "Softshrink",
     "Softsign",
     "Tanh",
     "Tanhshrink",
-    "Threshold",
 ]
 
 
-class _Inplace(Module):
+class _Activation(Module):
+    """An activation whose `repr` shows the options named in `_shown`, and `inplace` where it is set."""
+
+    _shown: ClassVar[tuple[str, ...]] = ()
+    inplace: bool
+
+    def extra_repr(self) -> str:
+        shown = [f"{name}={getattr(self, name)}" for name in self._shown]
+        return ", ".join(shown + (["inplace=True"] if self.__dict__.get("inplace") else []))
+
+
+class _Inplace(_Activation):
     """An activation whose only option is to write into its input."""
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__()
         self.inplace = inplace
 
-    def extra_repr(self) -> str:
-        return "inplace=True" if self.inplace else ""
+
+class _Alpha(_Activation):
+    _shown = ("alpha",)
+
+    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
+        super().__init__()
+        self.alpha = alpha
+        self.inplace = inplace
 
 
-class ReLU(_Inplace):
-    """max(x, 0).
+class ELU(_Alpha):
+    """x where x > 0, else alpha * (exp(x) - 1): the exponential linear unit (Clevert et al. 2015).
+
+    Args:
+        alpha: minus the value far to the left.
+        inplace: write into the input.
+
+    Takes a floating tensor of any shape; NotImplementedError for integers.
 
     Example:
         >>> import tandem
-        >>> tandem.nn.ReLU()(tandem.tensor([-1.0, 2.0])).tolist()
-        [0.0, 2.0]
+        >>> tandem.nn.ELU()(tandem.tensor([-1.0, 2.0]))
+        tensor([-0.6321,  2.0000])
     """
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.relu_(input) if self.inplace else tandem.relu(input)
+        return F.elu(input, self.alpha, self.inplace)
+
+
+class CELU(_Alpha):
+    """x where x > 0, else alpha * (exp(x / alpha) - 1): `ELU` with a continuous derivative for any alpha (Barron 2017).
+
+    Args:
+        alpha: minus the value far to the left; not 0 (RuntimeError).
+        inplace: write into the input.
+
+    Takes a floating tensor of any shape.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.CELU(alpha=2.0)(tandem.tensor([-1.0, 2.0]))
+        tensor([-0.7869,  2.0000])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.celu(input, self.alpha, self.inplace)
 
 
 class SELU(_Inplace):
-    """`selu` of each element."""
+    """1.0507 * ELU(x) with alpha 1.6733: keeps mean 0 and variance 1 from layer to layer (Klambauer et al. 2017).
+
+    `inplace` writes into the input. Takes a floating tensor of any shape; use `AlphaDropout` beside it.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.SELU()(tandem.tensor([-1.0, 2.0]))
+        tensor([-1.1113,  2.1014])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.selu(input, self.inplace)
 
 
 class SiLU(_Inplace):
-    """x * sigmoid(x)."""
+    """x * sigmoid(x), also called swish (Elfwing et al. 2017).
+
+    `inplace` writes into the input. Takes a floating tensor of any shape.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.SiLU()(tandem.tensor([-1.0, 2.0]))
+        tensor([-0.2689,  1.7616])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.silu(input, self.inplace)
 
 
 class Mish(_Inplace):
-    """x * tanh(softplus(x))."""
+    """x * tanh(softplus(x)) (Misra 2019).
+
+    `inplace` writes into the input. Takes a floating tensor of any shape.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.Mish()(tandem.tensor([-1.0, 2.0]))
+        tensor([-0.3034,  1.9440])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.mish(input, self.inplace)
 
 
-class Hardsigmoid(_Inplace):
-    """x / 6 + 1 / 2 limited to [0, 1]."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.hardsigmoid(input, self.inplace)
-
-
-class Hardswish(_Inplace):
-    """x * hardsigmoid(x)."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.hardswish(input, self.inplace)
-
-
 class Sigmoid(Module):
-    """1 / (1 + exp(-x))."""
+    """1 / (1 + exp(-x)), between 0 and 1.
+
+    Takes a tensor of any shape; integers become the default floating dtype.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.Sigmoid()(tandem.tensor([-1.0, 0.0, 2.0]))
+        tensor([0.2689, 0.5000, 0.8808])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return tandem.sigmoid(input)
 
 
 class Tanh(Module):
-    """Hyperbolic tangent.
+    """Hyperbolic tangent (exp(x) - exp(-x)) / (exp(x) + exp(-x)), between -1 and 1.
+
+    Takes a tensor of any shape; integers become the default floating dtype.
 
     Example:
         >>> import tandem
-        >>> tandem.nn.Tanh()(tandem.zeros(1)).tolist()
-        [0.0]
+        >>> tandem.nn.Tanh()(tandem.tensor([-1.0, 0.0, 2.0]))
+        tensor([-0.7616,  0.0000,  0.9640])
     """
 
     def forward(self, input: Tensor) -> Tensor:
@@ -122,36 +171,66 @@ class Tanh(Module):
 
 
 class LogSigmoid(Module):
-    """log(sigmoid(x))."""
+    """log(1 / (1 + exp(-x))), computed so that it does not overflow.
+
+    Takes a floating tensor of any shape.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.LogSigmoid()(tandem.tensor([-1000.0, 0.0]))
+        tensor([-1.0000e+03, -6.9315e-01])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.logsigmoid(input)
 
 
 class Softsign(Module):
-    """x / (1 + |x|)."""
+    """x / (1 + |x|), between -1 and 1.
+
+    Takes a floating tensor of any shape.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.Softsign()(tandem.tensor([-1.0, 3.0]))
+        tensor([-0.5000,  0.7500])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softsign(input)
 
 
 class Tanhshrink(Module):
-    """x - tanh(x)."""
+    """x - tanh(x).
+
+    Takes a floating tensor of any shape.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.Tanhshrink()(tandem.tensor([-1.0, 2.0]))
+        tensor([-0.2384,  1.0360])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.tanhshrink(input)
 
 
 class GELU(Module):
-    """x times the normal distribution function of x; `approximate` is "none" or "tanh".
+    """x times the normal distribution function of x: x * (1 + erf(x / sqrt(2))) / 2 (Hendrycks and Gimpel 2016).
+
+    Args:
+        approximate: "none", or "tanh" for x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x³))) / 2. RuntimeError for
+            anything else when called.
+
+    Takes a floating tensor of any shape.
 
     Example:
         >>> import tandem
-        >>> tandem.nn.GELU()(tandem.zeros(1)).tolist()
-        [0.0]
+        >>> tandem.nn.GELU()(tandem.tensor([-1.0, 2.0]))
+        tensor([-0.1587,  1.9545])
     """
 
-    def __init__(self, approximate: str = "none") -> None:
+    def __init__(self, approximate: Literal["none", "tanh"] = "none") -> None:
         super().__init__()
         self.approximate = approximate
 
@@ -162,113 +241,22 @@ class GELU(Module):
         return f"approximate={self.approximate!r}"
 
 
-class LeakyReLU(Module):
-    """x where x > 0, else negative_slope * x."""
+class Softplus(_Activation):
+    """log(1 + exp(beta * x)) / beta, a smooth `ReLU`.
 
-    def __init__(self, negative_slope: float = 1e-2, inplace: bool = False) -> None:
-        super().__init__()
-        self.negative_slope = negative_slope
-        self.inplace = inplace
+    Args:
+        beta: how sharply it bends at 0.
+        threshold: where beta * x is above it the result is x itself.
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.leaky_relu(input, self.negative_slope, self.inplace)
+    Takes a floating tensor of any shape.
 
-    def extra_repr(self) -> str:
-        return f"negative_slope={self.negative_slope}" + (", inplace=True" if self.inplace else "")
+    Example:
+        >>> import tandem
+        >>> tandem.nn.Softplus()(tandem.tensor([-1.0, 0.0, 30.0]))
+        tensor([ 0.3133,  0.6931, 30.0000])
+    """
 
-
-class PReLU(Module):
-    """x where x > 0, else weight * x; `num_parameters` is 1 or the number of channels (dimension 1)."""
-
-    def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None) -> None:
-        super().__init__()
-        self.num_parameters = num_parameters
-        self.init = init
-        self.weight = Parameter(tandem.empty(num_parameters, device=device, dtype=dtype))
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """All slopes to the initial one."""
-        with tandem.no_grad():
-            self.weight.fill_(self.init)
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.prelu(input, self.weight)
-
-    def extra_repr(self) -> str:
-        return f"num_parameters={self.num_parameters}"
-
-
-class RReLU(Module):
-    """x where x >= 0, else a * x with a drawn from [lower, upper] while training, and their mean otherwise."""
-
-    def __init__(self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False) -> None:
-        super().__init__()
-        self.lower = lower
-        self.upper = upper
-        self.inplace = inplace
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
-
-    def extra_repr(self) -> str:
-        return f"lower={self.lower}, upper={self.upper}" + (", inplace=True" if self.inplace else "")
-
-
-class _Alpha(Module):
-    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
-        super().__init__()
-        self.alpha = alpha
-        self.inplace = inplace
-
-    def extra_repr(self) -> str:
-        return f"alpha={self.alpha}" + (", inplace=True" if self.inplace else "")
-
-
-class ELU(_Alpha):
-    """x where x > 0, else alpha * (exp(x) - 1)."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.elu(input, self.alpha, self.inplace)
-
-
-class CELU(_Alpha):
-    """x where x > 0, else alpha * (exp(x / alpha) - 1)."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.celu(input, self.alpha, self.inplace)
-
-
-class Hardtanh(Module):
-    """x limited to [min_val, max_val]."""
-
-    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
-        super().__init__()
-        if min_val > max_val:
-            raise AssertionError("max_val must be larger than min_val")
-        self.min_val = min_val
-        self.max_val = max_val
-        self.inplace = inplace
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
-
-    def extra_repr(self) -> str:
-        return f"min_val={self.min_val}, max_val={self.max_val}" + (", inplace=True" if self.inplace else "")
-
-
-class ReLU6(Hardtanh):
-    """x limited to [0, 6]."""
-
-    def __init__(self, inplace: bool = False) -> None:
-        super().__init__(0.0, 6.0, inplace)
-
-    def extra_repr(self) -> str:
-        return "inplace=True" if self.inplace else ""
-
-
-class Softplus(Module):
-    """log(1 + exp(beta * x)) / beta, and x itself where beta * x > threshold."""
+    _shown = ("beta", "threshold")
 
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
         super().__init__()
@@ -277,104 +265,3 @@ class Softplus(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softplus(input, self.beta, self.threshold)
-
-    def extra_repr(self) -> str:
-        return f"beta={self.beta}, threshold={self.threshold}"
-
-
-class _Shrink(Module):
-    def __init__(self, lambd: float = 0.5) -> None:
-        super().__init__()
-        self.lambd = lambd
-
-    def extra_repr(self) -> str:
-        return str(self.lambd)
-
-
-class Softshrink(_Shrink):
-    """x moved towards 0 by lambd, and 0 where |x| <= lambd."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.softshrink(input, self.lambd)
-
-
-class Hardshrink(_Shrink):
-    """x, and 0 where |x| <= lambd."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.hardshrink(input, self.lambd)
-
-
-class Threshold(Module):
-    """x where x > threshold, else value."""
-
-    def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
-        super().__init__()
-        self.threshold = threshold
-        self.value = value
-        self.inplace = inplace
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.threshold(input, self.threshold, self.value, self.inplace)
-
-    def extra_repr(self) -> str:
-        return f"threshold={self.threshold}, value={self.value}" + (", inplace=True" if self.inplace else "")
-
-
-class GLU(Module):
-    """First half along `dim` times the sigmoid of the second."""
-
-    def __init__(self, dim: int = -1) -> None:
-        super().__init__()
-        self.dim = dim
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.glu(input, self.dim)
-
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}"
-
-
-class _AlongDim(Module):
-    def __init__(self, dim: int | None = None) -> None:
-        super().__init__()
-        self.dim = dim
-
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}"
-
-
-class Softmax(_AlongDim):
-    """exp(x) / sum(exp(x)) along `dim`.
-
-    Example:
-        >>> import tandem
-        >>> tandem.nn.Softmax(dim=0)(tandem.zeros(4)).tolist()
-        [0.25, 0.25, 0.25, 0.25]
-    """
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.softmax(input, self.dim)
-
-
-class LogSoftmax(_AlongDim):
-    """Logarithm of the softmax along `dim`."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.log_softmax(input, self.dim)
-
-
-class Softmin(_AlongDim):
-    """Softmax of -x along `dim`."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.softmin(input, self.dim)
-
-
-class Softmax2d(Module):
-    """Softmax over the channels of [N, C, H, W] or [C, H, W]."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        if input.dim() not in (3, 4):
-            raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.dim()}D instead")
-        return F.softmax(input, -3)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import tandem
 from tandem import Tensor
@@ -11,6 +11,7 @@ from tandem.nn import functional as F
 from tandem.nn.container import ModuleList, Sequential
 from tandem.nn.linear import Linear
 from tandem.nn.module import Module
+from tandem.types import Device
 
 __all__ = ["AdaptiveLogSoftmaxWithLoss"]
 
@@ -23,11 +24,14 @@ class _ASMoutput(NamedTuple):
 class AdaptiveLogSoftmaxWithLoss(Module):
     """log_softmax over many classes of which few are frequent (Grave et al. 2017).
 
-    Classes below `cutoffs[0]` and one for each further cluster form the head; cluster i is projected to
-    in_features / div_value^(i + 1) features first.
+    Args:
+        in_features, n_classes: of the input and of the targets, classes ordered by falling frequency.
+        cutoffs: rising class numbers, less than `n_classes` (ValueError). Classes below the first and one for each
+            further cluster form the head; cluster i is projected to in_features / div_value^(i + 1) features first.
+        head_bias: whether the head adds a bias.
 
-    Takes [N, in_features] and class indices [N] (N may be missing); returns the targets' log-probabilities and the mean
-    of their negatives.
+    Takes [N, in_features] and class indices [N] (N may be missing; RuntimeError for other shapes); returns the targets'
+    log-probabilities `output` [N] and the mean of their negatives `loss`.
 
     Example:
         >>> import tandem
@@ -43,8 +47,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         cutoffs: Sequence[int],
         div_value: float = 4.0,
         head_bias: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: tandem.dtype | None = None,
     ) -> None:
         super().__init__()
         cutoffs = list(cutoffs)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import tandem
 from tandem import Tensor
 from tandem.nn import functional as F
@@ -11,6 +9,7 @@ from tandem.nn import init
 from tandem.nn.linear import NonDynamicallyQuantizableLinear
 from tandem.nn.module import Module
 from tandem.nn.parameter import Parameter
+from tandem.types import Device
 
 __all__ = ["MultiheadAttention"]
 
@@ -22,7 +21,7 @@ class MultiheadAttention(Module):
     missing). Returns [L, N, E] and the weights [N, L, S], None unless `need_weights`.
 
     Args:
-        embed_dim: E, a multiple of `num_heads`.
+        embed_dim: E, a multiple of `num_heads` (AssertionError); both are positive (ValueError).
         dropout: probability of zeroing a weight while training.
         bias: whether projections add a bias.
         add_bias_kv: append a learnt key and value.
@@ -38,6 +37,14 @@ class MultiheadAttention(Module):
         (tandem.Size([3, 5, 8]), tandem.Size([3, 5, 5]))
     """
 
+    in_proj_weight: Parameter | None
+    in_proj_bias: Parameter | None
+    q_proj_weight: Parameter | None
+    k_proj_weight: Parameter | None
+    v_proj_weight: Parameter | None
+    bias_k: Parameter | None
+    bias_v: Parameter | None
+
     def __init__(
         self,
         embed_dim: int,
@@ -49,8 +56,8 @@ class MultiheadAttention(Module):
         kdim: int | None = None,
         vdim: int | None = None,
         batch_first: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: tandem.dtype | None = None,
     ) -> None:
         if embed_dim <= 0 or num_heads <= 0:
             raise ValueError(

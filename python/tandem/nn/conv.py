@@ -3,43 +3,51 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import ClassVar, Literal, TypeAlias, get_args
 
 import tandem
 from tandem import Tensor
 from tandem.nn import functional as F
 from tandem.nn import init
+from tandem.nn.common_types import _size_any_t
 from tandem.nn.module import Module
 from tandem.nn.parameter import Parameter
+from tandem.types import Device
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]
 
-_PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
+PaddingMode: TypeAlias = Literal["zeros", "reflect", "replicate", "circular"]
+_PADDING_MODES = get_args(PaddingMode)
 
 
-def _tuple_of(value: Any, count: int) -> tuple[int, ...]:
+def _tuple_of(value: _size_any_t, count: int) -> tuple[int, ...]:
     return tuple(value) if isinstance(value, (tuple, list)) else (value,) * count
 
 
 class _Conv(Module):
     """What convolutions of any number of dimensions share."""
 
-    _spatial = 0
-    _transposed = False
+    _spatial: ClassVar[int] = 0
+    _transposed: ClassVar[bool] = False
+    weight: Parameter
+    bias: Parameter | None
+    padding: str | tuple[int, ...]
+    output_padding: tuple[int, ...]
 
     def __init__(
         self,
         in_channels: int,
         out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
+        kernel_size: _size_any_t,
+        stride: _size_any_t = 1,
+        padding: _size_any_t | Literal["same", "valid"] = 0,
+        dilation: _size_any_t = 1,
         groups: int = 1,
         bias: bool = True,
-        padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: Any = None,
+        padding_mode: PaddingMode = "zeros",
+        device: Device = None,
+        dtype: tandem.dtype | None = None,
     ) -> None:
         super().__init__()
         if groups <= 0:
@@ -95,7 +103,7 @@ class _Conv(Module):
                 edges += [0, 0] if self.padding == "valid" else [self.padding[i]] * 2  # type: ignore[list-item]
         return edges
 
-    def _convolve(self, conv: Any, input: Tensor) -> Tensor:
+    def _convolve(self, conv: Callable[..., Tensor], input: Tensor) -> Tensor:
         padding = self.padding
         if self.padding_mode != "zeros":
             input, padding = F.pad(input, self._edges(), mode=self.padding_mode), 0  # type: ignore[assignment]
@@ -117,7 +125,7 @@ class _Conv(Module):
 
 
 class Conv1d(_Conv):
-    """Convolution of [N, in_channels, L] or [in_channels, L]; arguments as in `Conv2d`.
+    """Convolution of [N, in_channels, L] or [in_channels, L]; arguments and errors as of `Conv2d`.
 
     Example:
         >>> import tandem
@@ -132,10 +140,18 @@ class Conv1d(_Conv):
 
 
 class Conv2d(_Conv):
-    """Convolution of [N, in_channels, H, W] or [in_channels, H, W].
+    """Convolution (a sum of products, the kernel not reversed) of [N, in_channels, H, W] or [in_channels, H, W].
 
-    `weight` is [out_channels, in_channels / groups, kH, kW]. `padding` is a number, a pair, "valid" or "same";
-    `padding_mode` one of "zeros", "reflect", "replicate", "circular".
+    Args:
+        kernel_size, stride, dilation: one number or a pair.
+        padding: a number, a pair, "valid" (none) or "same" (the result has the input's size; stride 1 only,
+            ValueError).
+        groups: each of so many parts of the channels is convolved by itself; both numbers of channels are multiples of
+            it (ValueError).
+        padding_mode: "zeros", "reflect", "replicate" or "circular" (ValueError for others).
+
+    `weight` is [out_channels, in_channels / groups, kH, kW], `bias` [out_channels]; both start uniform within
+    1 / sqrt(fan_in). A spatial size L becomes (L + 2 padding - dilation (kernel_size - 1) - 1) // stride + 1.
 
     Example:
         >>> import tandem
@@ -150,7 +166,7 @@ class Conv2d(_Conv):
 
 
 class Conv3d(_Conv):
-    """Convolution of [N, in_channels, D, H, W] or [in_channels, D, H, W]; arguments as in `Conv2d`.
+    """Convolution of [N, in_channels, D, H, W] or [in_channels, D, H, W]; arguments and errors as of `Conv2d`.
 
     Example:
         >>> import tandem
@@ -173,16 +189,16 @@ class _ConvTranspose(_Conv):
         self,
         in_channels: int,
         out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        output_padding: Any = 0,
+        kernel_size: _size_any_t,
+        stride: _size_any_t = 1,
+        padding: _size_any_t = 0,
+        output_padding: _size_any_t = 0,
         groups: int = 1,
         bias: bool = True,
-        dilation: Any = 1,
-        padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: Any = None,
+        dilation: _size_any_t = 1,
+        padding_mode: PaddingMode = "zeros",
+        device: Device = None,
+        dtype: tandem.dtype | None = None,
     ) -> None:
         if padding_mode != "zeros":
             raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
@@ -201,7 +217,7 @@ class _ConvTranspose(_Conv):
         )
         self.output_padding = _tuple_of(output_padding, self._spatial)
 
-    def _output_padding(self, input: Tensor, output_size: Any) -> tuple[int, ...]:
+    def _output_padding(self, input: Tensor, output_size: Sequence[int] | None) -> tuple[int, ...]:
         """What `output_size` (the spatial sizes, or all of them) asks for beyond the smallest result."""
         if output_size is None:
             return self.output_padding
@@ -230,7 +246,7 @@ class _ConvTranspose(_Conv):
             extra.append(want - least)
         return tuple(extra)
 
-    def _transpose(self, conv: Any, input: Tensor, output_size: Any) -> Tensor:
+    def _transpose(self, conv: Callable[..., Tensor], input: Tensor, output_size: Sequence[int] | None) -> Tensor:
         return conv(
             input,
             self.weight,
@@ -248,19 +264,31 @@ class _ConvTranspose(_Conv):
 
 
 class ConvTranspose1d(_ConvTranspose):
-    """Transposed convolution of [N, in_channels, L] or [in_channels, L]; arguments as in `ConvTranspose2d`."""
+    """Transposed convolution of [N, in_channels, L] or [in_channels, L]; arguments and errors as of `ConvTranspose2d`.
+
+    The result's length is (L - 1) * stride - 2 * padding + dilation * (kernel_size - 1) + output_padding + 1.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.ConvTranspose1d(2, 4, 3, stride=2)(tandem.zeros(1, 2, 5)).shape
+        tandem.Size([1, 4, 11])
+    """
 
     _spatial = 1
 
-    def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
+    def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
         return self._transpose(F.conv_transpose1d, input, output_size)
 
 
 class ConvTranspose2d(_ConvTranspose):
     """Transposed convolution of [N, in_channels, H, W] or [in_channels, H, W]: the gradient of a convolution.
 
-    `weight` is [in_channels, out_channels / groups, kH, kW]. With a stride several sizes of the result fit;
-    `output_padding`, or `output_size` when called, chooses.
+    Args:
+        kernel_size, stride, padding, dilation, groups, bias: as of the `Conv2d` whose gradient it is.
+        output_padding: with a stride several sizes of the result fit; by how much it is more than the least one.
+            `output_size` when called, spatial sizes or all, says it directly (ValueError for one that does not fit).
+
+    `weight` is [in_channels, out_channels / groups, kH, kW]. ValueError for any `padding_mode` but "zeros".
 
     Example:
         >>> import tandem
@@ -271,14 +299,22 @@ class ConvTranspose2d(_ConvTranspose):
 
     _spatial = 2
 
-    def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
+    def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
         return self._transpose(F.conv_transpose2d, input, output_size)
 
 
 class ConvTranspose3d(_ConvTranspose):
-    """Transposed convolution of [N, in_channels, D, H, W] or [in_channels, D, H, W]."""
+    """Transposed convolution of [N, in_channels, D, H, W] or [in_channels, D, H, W].
+
+    Arguments and errors as of `ConvTranspose2d`.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.ConvTranspose3d(2, 4, 2, stride=2)(tandem.zeros(1, 2, 3, 3, 3)).shape
+        tandem.Size([1, 4, 6, 6, 6])
+    """
 
     _spatial = 3
 
-    def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
+    def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
         return self._transpose(F.conv_transpose3d, input, output_size)

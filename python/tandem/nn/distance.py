@@ -12,6 +12,8 @@ __all__ = ["CosineSimilarity", "PairwiseDistance"]
 class CosineSimilarity(Module):
     """Scalar product along `dim` of two tensors, each divided by max(its norm, eps).
 
+    Takes two floating tensors whose shapes broadcast; returns that shape without `dim`.
+
     Example:
         >>> import tandem
         >>> tandem.nn.CosineSimilarity()(tandem.ones(1, 4), tandem.ones(1, 4)).tolist()
@@ -28,7 +30,9 @@ class CosineSimilarity(Module):
 
 
 class PairwiseDistance(Module):
-    """The p-norm of x1 - x2 + eps along the last dimension.
+    """||x1 - x2 + eps||_p along the last dim.
+
+    Takes two floating tensors [..., D] whose shapes broadcast; returns [...], or [..., 1] with `keepdim`.
 
     Example:
         >>> import tandem

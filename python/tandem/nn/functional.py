@@ -26,12 +26,6 @@ from tandem.nn._multihead import canonical_mask as _canonical_mask
 from tandem.nn._multihead import multi_head_attention_forward
 from tandem.nn._multihead import none_or_dtype as _none_or_dtype
 from tandem.nn._spatial import (
-    adaptive_avg_pool1d,
-    adaptive_avg_pool2d,
-    adaptive_avg_pool3d,
-    adaptive_max_pool1d,
-    adaptive_max_pool2d,
-    adaptive_max_pool3d,
     affine_grid,
     batch_norm,
     embedding,
@@ -39,17 +33,25 @@ from tandem.nn._spatial import (
     grid_sample,
     instance_norm,
     interpolate,
+    upsample,
+    upsample_bilinear,
+    upsample_nearest,
+)
+from tandem.nn._structural import bilinear
+from tandem.nn._windows import (
+    adaptive_avg_pool1d,
+    adaptive_avg_pool2d,
+    adaptive_avg_pool3d,
+    adaptive_max_pool1d,
+    adaptive_max_pool2d,
+    adaptive_max_pool3d,
     max_pool1d,
     max_pool2d,
     max_pool3d,
     max_unpool1d,
     max_unpool2d,
     max_unpool3d,
-    upsample,
-    upsample_bilinear,
-    upsample_nearest,
 )
-from tandem.nn._structural import bilinear
 
 _core = tandem._C._nn
 
@@ -141,31 +143,61 @@ def _implicit_dim(input: Tensor, dim: int | None) -> int:
 
 
 def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: tandem.dtype | None = None) -> Tensor:
-    """exp(x) / sum(exp(x)) along `dim`, computed in `dtype` if given."""
+    """exp(x) / sum(exp(x)) along `dim`: positive numbers whose sum is 1.
+
+    `dim` should be given: None means 0 for tensors of 0, 1 or 3 dims and 1 for all others. Computed in `dtype` if
+    given, else in the input's, which is a floating one (NotImplementedError). IndexError for a dim that there is not.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.functional.softmax(tandem.tensor([0.0, 1.0]), 0)
+        tensor([0.2689, 0.7311])
+    """
     return tandem.softmax(input, _implicit_dim(input, dim), dtype=dtype)
 
 
 def log_softmax(
     input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: tandem.dtype | None = None
 ) -> Tensor:
-    """Logarithm of the softmax along `dim`, computed in `dtype` if given."""
+    """x - log(sum(exp(x))) along `dim`, which does not overflow. Arguments and errors as of `softmax`.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.functional.log_softmax(tandem.tensor([0.0, 1000.0]), 0)
+        tensor([-1000.,     0.])
+    """
     return tandem.log_softmax(input, _implicit_dim(input, dim), dtype=dtype)
 
 
 def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: tandem.dtype | None = None) -> Tensor:
-    """Softmax of -x along `dim`."""
+    """exp(-x) / sum(exp(-x)) along `dim`. Arguments and errors as of `softmax`.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.functional.softmin(tandem.tensor([0.0, 1.0]), 0)
+        tensor([0.7311, 0.2689])
+    """
     return softmax(-input, dim, dtype=dtype)
 
 
-def _in_place(name: str) -> Callable[..., Tensor]:
-    """`name_`: the function `name` with `inplace=True`."""
+def _in_place(name: str, options: str = "") -> Callable[..., Tensor]:
+    """`name_`: the function `name` with `inplace=True`; `options` are arguments for its example."""
     function = getattr(_core, name)
 
     def written(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         return function(input, *args, inplace=True, **kwargs)
 
     written.__name__ = written.__qualname__ = name + "_"
-    written.__doc__ = f"`{name}` written into `input`."
+    written.__doc__ = f"""`{name}` written into `input`, which is returned; other arguments as there.
+
+    RuntimeError for a leaf that requires a gradient.
+
+    Example:
+        >>> import tandem
+        >>> x = tandem.tensor([-1.0, 2.0])
+        >>> tandem.nn.functional.{name}_(x{options}) is x
+        True
+    """
     return written
 
 
@@ -174,7 +206,7 @@ elu_ = _in_place("elu")
 selu_ = _in_place("selu")
 celu_ = _in_place("celu")
 hardtanh_ = _in_place("hardtanh")
-threshold_ = _in_place("threshold")
+threshold_ = _in_place("threshold", ", 0.0, 0.0")
 rrelu_ = _in_place("rrelu")
 
 
@@ -188,7 +220,22 @@ def triplet_margin_with_distance_loss(
     swap: bool = False,
     reduction: str = "mean",
 ) -> Tensor:
-    """max(0, d(anchor, positive) - d(anchor, negative) + margin), d any function of two tensors."""
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin), d any function of two tensors [N, ...] to [N].
+
+    Args:
+        distance_function: d; the 2-norm of the difference when None.
+        margin: greater than 0 (ValueError).
+        swap: compare with d(positive, negative) where that is less than d(anchor, negative).
+        reduction: "mean", "sum" or "none" (ValueError for others).
+
+    Example:
+        >>> import tandem
+        >>> def distance(x, y):
+        ...     return (x - y).abs().amax(-1)
+        >>> a, n = tandem.zeros(1, 2), tandem.full((1, 2), 0.25)
+        >>> tandem.nn.functional.triplet_margin_with_distance_loss(a, a, n, distance_function=distance)
+        tensor(0.7500)
+    """
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
     if margin <= 0:
@@ -202,7 +249,19 @@ def triplet_margin_with_distance_loss(
 
 
 def gumbel_softmax(logits: Tensor, tau: float = 1.0, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
-    """A sample of the Gumbel-softmax distribution; one-hot with the soft sample's gradient if `hard`."""
+    """softmax((logits + g) / tau) along `dim`, g = -log(-log(uniform)): a relaxed sample of a class (Jang et al. 2016).
+
+    Args:
+        logits: [..., C, ...], unnormalised log-probabilities.
+        tau: the temperature; the sample is nearer to one-hot the lower it is.
+        hard: return a one-hot sample that has the gradient of the soft one.
+        eps: unused, as in PyTorch.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.functional.gumbel_softmax(tandem.tensor([0.0, 99.0]), hard=True)
+        tensor([0., 1.])
+    """
     uniform = tandem.rand(list(logits.shape), dtype=logits.dtype, device=logits.device)
     tiny = tandem.finfo(logits.dtype).tiny
     noise = -tandem.log((-tandem.log(uniform.clamp(min=tiny))).clamp(min=tiny))

@@ -8,6 +8,8 @@ from typing import Any
 from tandem.nn.hooks import BackwardBoundary, RemovableHandle, weak_bump
 from tandem.utils._version import bump
 
+__all__ = ["HOOK_DICTS", "HookMethods"]
+
 HOOK_DICTS = (
     "_forward_pre_hooks",
     "_forward_hooks",
@@ -24,7 +26,21 @@ HOOK_DICTS = (
 
 
 class HookMethods:
-    """Hooks of a module; `Module` derives from it and holds the dicts named in `HOOK_DICTS`."""
+    """The hooks of a module; `Module` derives from it and holds the dicts named in `HOOK_DICTS`.
+
+    Every `register_...` method returns a `RemovableHandle`. Hooks run in the order of registration, those registered
+    with `prepend` first, and in compiled functions are part of what was traced.
+
+    Example:
+        >>> import tandem
+        >>> layer = tandem.nn.Identity()
+        >>> handle = layer.register_forward_pre_hook(lambda module, args: (args[0] * 2,))
+        >>> layer(tandem.ones(2))
+        tensor([2., 2.])
+        >>> handle.remove()
+        >>> layer(tandem.ones(2))
+        tensor([1., 1.])
+    """
 
     def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         called: set[int] = set()

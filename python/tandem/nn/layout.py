@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tandem import Tensor
 from tandem.nn import functional as F
+from tandem.nn.common_types import _ratio_any_t, _size_any_t
 from tandem.nn.module import Module
 
 __all__ = [
@@ -21,7 +20,16 @@ __all__ = [
 
 
 class PixelShuffle(Module):
-    """[..., C r², H, W] to [..., C, H r, W r] with r = upscale_factor."""
+    """[..., C r², H, W] to [..., C, H r, W r] with r = upscale_factor: channels become pixels (Shi et al. 2016).
+
+    RuntimeError unless the number of channels is a multiple of r² and there are 3 dims or more. Any dtype.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.PixelShuffle(2)(tandem.arange(4).reshape(4, 1, 1))
+        tensor([[[0, 1],
+                 [2, 3]]])
+    """
 
     def __init__(self, upscale_factor: int) -> None:
         super().__init__()
@@ -35,7 +43,15 @@ class PixelShuffle(Module):
 
 
 class PixelUnshuffle(Module):
-    """[..., C, H r, W r] to [..., C r², H, W] with r = downscale_factor."""
+    """[..., C, H r, W r] to [..., C r², H, W] with r = downscale_factor: the inverse of `PixelShuffle`.
+
+    RuntimeError unless height and width are multiples of r and there are 3 dims or more. Any dtype.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.PixelUnshuffle(2)(tandem.arange(4).reshape(1, 2, 2)).flatten()
+        tensor([0, 1, 2, 3])
+    """
 
     def __init__(self, downscale_factor: int) -> None:
         super().__init__()
@@ -49,9 +65,19 @@ class PixelUnshuffle(Module):
 
 
 class Unfold(Module):
-    """Windows of [N, C, H, W] as columns: [N, C kh kw, L]."""
+    """Windows of [N, C, H, W] (N may be missing) as columns: [N, C kh kw, L], L windows in order of rows.
 
-    def __init__(self, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> None:
+    `kernel_size`, `dilation`, `padding` and `stride` are one number or a pair. RuntimeError where no window fits.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.Unfold(2)(tandem.arange(6.0).reshape(1, 2, 3)).tolist()
+        [[0.0, 1.0], [1.0, 2.0], [3.0, 4.0], [4.0, 5.0]]
+    """
+
+    def __init__(
+        self, kernel_size: _size_any_t, dilation: _size_any_t = 1, padding: _size_any_t = 0, stride: _size_any_t = 1
+    ) -> None:
         super().__init__()
         self.kernel_size = kernel_size
         self.dilation = dilation
@@ -66,7 +92,10 @@ class Unfold(Module):
 
 
 class Fold(Module):
-    """Columns [N, C kh kw, L] added into images [N, C, *output_size]: the transpose of `Unfold`.
+    """Columns [N, C kh kw, L] (N may be missing) added into images [N, C, *output_size]: the transpose of `Unfold`.
+
+    `output_size`, `kernel_size`, `dilation`, `padding` and `stride` are one number or a pair. RuntimeError unless L is
+    the number of windows of such an image.
 
     Example:
         >>> import tandem
@@ -75,7 +104,12 @@ class Fold(Module):
     """
 
     def __init__(
-        self, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
+        self,
+        output_size: _size_any_t,
+        kernel_size: _size_any_t,
+        dilation: _size_any_t = 1,
+        padding: _size_any_t = 0,
+        stride: _size_any_t = 1,
     ) -> None:
         super().__init__()
         self.output_size = output_size
@@ -95,7 +129,15 @@ class Fold(Module):
 
 
 class ChannelShuffle(Module):
-    """Channels [N, groups k, ...] reordered as if [groups, k] were transposed."""
+    """Channels [N, groups k, ...] reordered as if [groups, k] were transposed (Zhang et al. 2017).
+
+    RuntimeError unless the number of channels is a multiple of `groups`.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.ChannelShuffle(2)(tandem.arange(4).reshape(1, 4, 1, 1)).flatten()
+        tensor([0, 2, 1, 3])
+    """
 
     def __init__(self, groups: int) -> None:
         super().__init__()
@@ -109,7 +151,9 @@ class ChannelShuffle(Module):
 
 
 class Upsample(Module):
-    """Resample [N, C, ...] to `size` or by `scale_factor`; modes as in `functional.interpolate`.
+    """Resample the spatial dims of [N, C, ...] to `size` or by `scale_factor`.
+
+    Modes, options and errors as of `nn.functional.interpolate`.
 
     Example:
         >>> import tandem
@@ -119,8 +163,8 @@ class Upsample(Module):
 
     def __init__(
         self,
-        size: Any = None,
-        scale_factor: Any = None,
+        size: _size_any_t | None = None,
+        scale_factor: _ratio_any_t | None = None,
         mode: str = "nearest",
         align_corners: bool | None = None,
         recompute_scale_factor: bool | None = None,
@@ -145,14 +189,26 @@ class Upsample(Module):
 
 
 class UpsamplingNearest2d(Upsample):
-    """`Upsample` with mode "nearest"."""
+    """`Upsample` of [N, C, H, W] with mode "nearest".
 
-    def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
+    Example:
+        >>> import tandem
+        >>> tandem.nn.UpsamplingNearest2d(scale_factor=2)(tandem.tensor([[[[1.0, 2.0]]]])).tolist()
+        [[[[1.0, 1.0, 2.0, 2.0], [1.0, 1.0, 2.0, 2.0]]]]
+    """
+
+    def __init__(self, size: _size_any_t | None = None, scale_factor: _ratio_any_t | None = None) -> None:
         super().__init__(size, scale_factor, mode="nearest")
 
 
 class UpsamplingBilinear2d(Upsample):
-    """`Upsample` with mode "bilinear" and `align_corners=True`."""
+    """`Upsample` of [N, C, H, W] with mode "bilinear" and `align_corners=True`.
 
-    def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
+    Example:
+        >>> import tandem
+        >>> tandem.nn.UpsamplingBilinear2d((1, 4))(tandem.tensor([[[[0.0, 3.0]]]]))
+        tensor([[[[0., 1., 2., 3.]]]])
+    """
+
+    def __init__(self, size: _size_any_t | None = None, scale_factor: _ratio_any_t | None = None) -> None:
         super().__init__(size, scale_factor, mode="bilinear", align_corners=True)

@@ -6,14 +6,16 @@ one of the ordinary class.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import tandem
-from tandem.nn.conv import Conv1d, Conv2d
+from tandem.nn.common_types import _size_any_t
+from tandem.nn.conv import Conv1d, Conv2d, PaddingMode
 from tandem.nn.linear import Linear
 from tandem.nn.module import Module
 from tandem.nn.normalization import BatchNorm1d, BatchNorm2d
 from tandem.nn.parameter import UninitializedBuffer, UninitializedParameter, is_lazy
+from tandem.types import Device
 
 __all__ = ["LazyBatchNorm1d", "LazyBatchNorm2d", "LazyConv1d", "LazyConv2d", "LazyLinear"]
 
@@ -21,7 +23,23 @@ __all__ = ["LazyBatchNorm1d", "LazyBatchNorm2d", "LazyConv1d", "LazyConv2d", "La
 class LazyModuleMixin:
     """Put before a module's class: `initialize_parameters(*args)` is called with the first arguments of a call.
 
-    It should `materialize` the uninitialised parameters; afterwards the module is a `cls_to_become`, if that is set.
+    It should `materialize` the uninitialised parameters (RuntimeError where some remain); afterwards the module is a
+    `cls_to_become`, if that is set.
+
+    Example:
+        >>> import tandem
+        >>> from tandem.nn.lazy import LazyModuleMixin
+        >>> class Scale(LazyModuleMixin, tandem.nn.Module):
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.weight = tandem.nn.UninitializedParameter()
+        ...     def initialize_parameters(self, x):
+        ...         self.weight.materialize(x.shape[-1:])
+        ...         tandem.nn.init.ones_(self.weight)
+        ...     def forward(self, x):
+        ...         return x * self.weight
+        >>> Scale()(tandem.ones(2, 3)).shape
+        tandem.Size([2, 3])
     """
 
     cls_to_become: ClassVar[type | None] = None
@@ -60,7 +78,7 @@ def _take_shapes(module: Module, state_dict: dict[str, Any], prefix: str, *_: An
 
 
 class LazyLinear(LazyModuleMixin, Linear):
-    """`Linear` with `in_features` from the first input.
+    """`Linear` with `in_features` from the first input, the size of its last dim; other arguments as there.
 
     Example:
         >>> import tandem
@@ -71,7 +89,9 @@ class LazyLinear(LazyModuleMixin, Linear):
 
     cls_to_become = Linear
 
-    def __init__(self, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
+    def __init__(
+        self, out_features: int, bias: bool = True, device: Device = None, dtype: tandem.dtype | None = None
+    ) -> None:
         super().__init__(0, 0, bias=False)
         self.weight = UninitializedParameter(device=device, dtype=dtype)
         self.out_features = out_features
@@ -100,15 +120,15 @@ class _LazyConv(LazyModuleMixin):
     def __init__(
         self,
         out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
+        kernel_size: _size_any_t,
+        stride: _size_any_t = 1,
+        padding: _size_any_t | Literal["same", "valid"] = 0,
+        dilation: _size_any_t = 1,
         groups: int = 1,
         bias: bool = True,
-        padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: Any = None,
+        padding_mode: PaddingMode = "zeros",
+        device: Device = None,
+        dtype: tandem.dtype | None = None,
     ) -> None:
         super().__init__(0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode)
         self.weight = UninitializedParameter(device=device, dtype=dtype)
@@ -146,13 +166,23 @@ class _LazyConv(LazyModuleMixin):
 
 
 class LazyConv1d(_LazyConv, Conv1d):
-    """`Conv1d` with `in_channels` from the first input."""
+    """`Conv1d` with `in_channels` from the first input; other arguments as there.
+
+    RuntimeError when first called with another number of dims than 2 or 3.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.LazyConv1d(4, kernel_size=3)(tandem.zeros(1, 2, 5)).shape
+        tandem.Size([1, 4, 3])
+    """
 
     cls_to_become = Conv1d
 
 
 class LazyConv2d(_LazyConv, Conv2d):
-    """`Conv2d` with `in_channels` from the first input.
+    """`Conv2d` with `in_channels` from the first input; other arguments as there.
+
+    RuntimeError when first called with another number of dims than 3 or 4.
 
     Example:
         >>> import tandem
@@ -170,8 +200,8 @@ class _LazyNorm(LazyModuleMixin):
         momentum: float | None = 0.1,
         affine: bool = True,
         track_running_stats: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: tandem.dtype | None = None,
     ) -> None:
         super().__init__(0, eps, momentum, False, False)
         self.affine = affine
@@ -201,12 +231,26 @@ class _LazyNorm(LazyModuleMixin):
 
 
 class LazyBatchNorm1d(_LazyNorm, BatchNorm1d):
-    """`BatchNorm1d` with `num_features` from the first input."""
+    """`BatchNorm1d` with `num_features` from the first input, its dim 1; other arguments as there.
+
+    Example:
+        >>> import tandem
+        >>> layer = tandem.nn.LazyBatchNorm1d()
+        >>> layer(tandem.randn(4, 3)).shape, layer.num_features
+        (tandem.Size([4, 3]), 3)
+    """
 
     cls_to_become = BatchNorm1d
 
 
 class LazyBatchNorm2d(_LazyNorm, BatchNorm2d):
-    """`BatchNorm2d` with `num_features` from the first input."""
+    """`BatchNorm2d` with `num_features` from the first input, its dim 1; other arguments as there.
+
+    Example:
+        >>> import tandem
+        >>> layer = tandem.nn.LazyBatchNorm2d()
+        >>> layer(tandem.randn(4, 3, 2, 2)).shape, type(layer).__name__
+        (tandem.Size([4, 3, 2, 2]), 'BatchNorm2d')
+    """
 
     cls_to_become = BatchNorm2d

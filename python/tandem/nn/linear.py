@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import tandem
@@ -11,12 +12,19 @@ from tandem.nn import functional as F
 from tandem.nn import init
 from tandem.nn.module import Module
 from tandem.nn.parameter import Parameter
+from tandem.types import Device
 
 __all__ = ["Bilinear", "Flatten", "Identity", "Linear", "NonDynamicallyQuantizableLinear", "Unflatten"]
 
 
 class Identity(Module):
-    """Returns its input; takes and ignores any arguments."""
+    """Returns its input; takes and ignores any arguments.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.Identity(54, unused=True)(tandem.ones(2))
+        tensor([1., 1.])
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
@@ -28,7 +36,8 @@ class Identity(Module):
 class Linear(Module):
     """x W^T + b: [..., in_features] to [..., out_features].
 
-    `weight` is [out_features, in_features], `bias` [out_features] or None; both start uniform within 1 / sqrt(in).
+    `weight` is [out_features, in_features], `bias` [out_features], or None without `bias`; both start uniform within
+    1 / sqrt(in_features). RuntimeError when called with another number of features or another dtype.
 
     Example:
         >>> import tandem
@@ -36,8 +45,16 @@ class Linear(Module):
         tandem.Size([2, 5])
     """
 
+    weight: Parameter
+    bias: Parameter
+
     def __init__(
-        self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None
+        self,
+        in_features: int,
+        out_features: int,
+        bias: bool = True,
+        device: Device = None,
+        dtype: tandem.dtype | None = None,
     ) -> None:
         super().__init__()
         self.in_features = in_features
@@ -66,11 +83,21 @@ class Linear(Module):
 
 
 class NonDynamicallyQuantizableLinear(Linear):
-    """`Linear` under the name that `MultiheadAttention` shows for its last projection."""
+    """`Linear` under the name that `MultiheadAttention` shows for its last projection.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.MultiheadAttention(4, 2).out_proj
+        NonDynamicallyQuantizableLinear(in_features=4, out_features=4, bias=True)
+    """
 
 
 class Bilinear(Module):
-    """x1 A x2 + b: [..., in1] and [..., in2] to [..., out].
+    """y[..., o] = x1 A[o] x2 + b[o]: [..., in1_features] and [..., in2_features] to [..., out_features].
+
+    `weight` A is [out_features, in1_features, in2_features]; both parameters start uniform within 1 /
+    sqrt(in1_features). ValueError unless `in1_features` is positive, RuntimeError when called with other numbers of
+    features.
 
     Example:
         >>> import tandem
@@ -78,14 +105,17 @@ class Bilinear(Module):
         tandem.Size([5, 4])
     """
 
+    weight: Parameter
+    bias: Parameter
+
     def __init__(
         self,
         in1_features: int,
         in2_features: int,
         out_features: int,
         bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: tandem.dtype | None = None,
     ) -> None:
         super().__init__()
         if in1_features <= 0:
@@ -118,7 +148,9 @@ class Bilinear(Module):
 
 
 class Flatten(Module):
-    """Merge the dimensions from `start_dim` to `end_dim` into one.
+    """Merge the dims from `start_dim` to `end_dim`, both included, into one: [N, C, H, W] to [N, C H W] by default.
+
+    IndexError for a dim that there is not. A view where strides allow.
 
     Example:
         >>> import tandem
@@ -139,7 +171,9 @@ class Flatten(Module):
 
 
 class Unflatten(Module):
-    """Split the dimension `dim` into `unflattened_size`, of which one entry may be -1.
+    """Split the dim `dim` into `unflattened_size`, of which one entry may be -1: the inverse of `Flatten`.
+
+    TypeError for sizes that are not integers, RuntimeError when called for sizes whose product is not the dim's.
 
     Example:
         >>> import tandem
@@ -147,7 +181,7 @@ class Unflatten(Module):
         tandem.Size([2, 3, 4])
     """
 
-    def __init__(self, dim: int, unflattened_size: Any) -> None:
+    def __init__(self, dim: int, unflattened_size: int | Sequence[int]) -> None:
         super().__init__()
         if not isinstance(dim, int):
             raise TypeError("unflattened_size must be given with an int dim")

@@ -1,42 +1,33 @@
 """Loss layers: each holds the options of a function of `nn.functional` and calls it.
 
-All take `reduction`: "none" (a loss for each element), "mean" or "sum"; `size_average` and `reduce` are its older form.
-A class without a docstring of its own has its function's.
+All take `reduction`: "none" (a loss for each element), "mean" (the default) or "sum"; ValueError for anything else when
+called. `size_average` and `reduce` are its older form: `reduce=False` is "none", `size_average=False` "sum". Losses
+that compare scores with a margin are in `margin_loss.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from tandem import Tensor
 from tandem.nn import functional as F
-from tandem.nn.distance import PairwiseDistance
 from tandem.nn.module import Module
 
 __all__ = [
     "BCELoss",
     "BCEWithLogitsLoss",
     "CTCLoss",
-    "CosineEmbeddingLoss",
     "CrossEntropyLoss",
     "GaussianNLLLoss",
-    "HingeEmbeddingLoss",
     "HuberLoss",
     "KLDivLoss",
     "L1Loss",
     "MSELoss",
-    "MarginRankingLoss",
-    "MultiLabelMarginLoss",
-    "MultiLabelSoftMarginLoss",
-    "MultiMarginLoss",
     "NLLLoss",
     "NLLLoss2d",
     "PoissonNLLLoss",
     "SmoothL1Loss",
-    "SoftMarginLoss",
-    "TripletMarginLoss",
-    "TripletMarginWithDistanceLoss",
 ]
 
 
@@ -54,11 +45,7 @@ class _Loss(Module):
 
     _function: ClassVar[str]
     _options: ClassVar[tuple[str, ...]] = ()
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        if cls.__doc__ is None and "_function" in cls.__dict__:
-            cls.__doc__ = getattr(F, cls._function).__doc__.rpartition("\n\n")[2]
+    reduction: str
 
     def __init__(self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> None:
         super().__init__()
@@ -77,7 +64,8 @@ class _PairLoss(_Loss):
 
 
 class _WeightedLoss(_PairLoss):
-    _options: ClassVar[tuple[str, ...]] = ("weight",)
+    _options = ("weight",)
+    weight: Tensor | None
 
     def __init__(
         self,
@@ -91,7 +79,10 @@ class _WeightedLoss(_PairLoss):
 
 
 class MSELoss(_PairLoss):
-    """(input - target)².
+    """(input - target)², squared error.
+
+    Takes two floating tensors of one shape, or shapes that broadcast (RuntimeError otherwise). Returns a scalar, or the
+    losses of all elements with `reduction` "none".
 
     Example:
         >>> import tandem
@@ -103,10 +94,32 @@ class MSELoss(_PairLoss):
 
 
 class L1Loss(_PairLoss):
+    """|input - target|, absolute error.
+
+    Takes two floating tensors of one shape, or shapes that broadcast (RuntimeError otherwise). Returns a scalar, or the
+    losses of all elements with `reduction` "none".
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.L1Loss(reduction="none")(tandem.zeros(2), tandem.tensor([1.0, -3.0]))
+        tensor([1., 3.])
+    """
+
     _function = "l1_loss"
 
 
 class SmoothL1Loss(_PairLoss):
+    """d² / (2 beta) where d = |input - target| < beta, else d - beta / 2 (Girshick 2015).
+
+    Squared error near 0, absolute error far from it. Takes two floating tensors of shapes that broadcast; RuntimeError
+    for a negative `beta` when called.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.SmoothL1Loss(reduction="none")(tandem.zeros(2), tandem.tensor([0.5, 3.0]))
+        tensor([0.1250, 2.5000])
+    """
+
     _function, _options = "smooth_l1_loss", ("beta",)
 
     def __init__(
@@ -121,6 +134,17 @@ class SmoothL1Loss(_PairLoss):
 
 
 class HuberLoss(_PairLoss):
+    """d² / 2 where d = |input - target| < delta, else delta * (d - delta / 2) (Huber 1964).
+
+    `SmoothL1Loss` times its beta. Takes two floating tensors of shapes that broadcast; RuntimeError unless `delta` is
+    positive when called.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.HuberLoss("none", delta=2.0)(tandem.zeros(2), tandem.tensor([1.0, 3.0]))
+        tensor([0.5000, 4.0000])
+    """
+
     _function, _options = "huber_loss", ("delta",)
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
@@ -129,12 +153,22 @@ class HuberLoss(_PairLoss):
 
 
 class CrossEntropyLoss(_WeightedLoss):
-    """Cross entropy of unnormalised scores [N, C, ...] with class indices [N, ...] or probabilities [N, C, ...].
+    """-log(softmax(input)) of the target's class: `LogSoftmax` and `NLLLoss` in one.
+
+    Args:
+        weight: a factor for each class, [C]; a mean divides by the sum of the factors used.
+        ignore_index: the target that counts as nothing.
+        label_smoothing: the share of the target that is spread over all classes, in [0, 1] (RuntimeError).
+
+    Takes unnormalised scores [N, C, ...] (or [C]) and class indices [N, ...] as int64, or probabilities in the shape of
+    the scores. ValueError for a target of another shape, IndexError for a class that there is not.
 
     Example:
         >>> import tandem
-        >>> round(tandem.nn.CrossEntropyLoss()(tandem.zeros(1, 2), tandem.tensor([1])).item(), 4)
-        0.6931
+        >>> tandem.nn.CrossEntropyLoss()(tandem.zeros(1, 2), tandem.tensor([1]))
+        tensor(0.6931)
+        >>> tandem.nn.CrossEntropyLoss()(tandem.zeros(1, 2), tandem.tensor([[0.5, 0.5]]))
+        tensor(0.6931)
     """
 
     _function, _options = "cross_entropy", ("weight", "ignore_index", "label_smoothing")
@@ -154,6 +188,22 @@ class CrossEntropyLoss(_WeightedLoss):
 
 
 class NLLLoss(_WeightedLoss):
+    """-input[n, target[n], ...]: negative log likelihood of log-probabilities, as `LogSoftmax` returns them.
+
+    Args:
+        weight: a factor for each class, [C]; a mean divides by the sum of the factors used.
+        ignore_index: the target that counts as nothing.
+
+    Takes [N, C, ...] (or [C]) and class indices [N, ...] as int64. ValueError for a target of another shape, IndexError
+    for a class that there is not.
+
+    Example:
+        >>> import tandem
+        >>> scores = tandem.tensor([[0.25, 0.75]]).log()
+        >>> tandem.nn.NLLLoss()(scores, tandem.tensor([1]))
+        tensor(0.2877)
+    """
+
     _function, _options = "nll_loss", ("weight", "ignore_index")
 
     def __init__(
@@ -169,15 +219,52 @@ class NLLLoss(_WeightedLoss):
 
 
 class NLLLoss2d(NLLLoss):
-    """The older name of `NLLLoss` for pictures."""
+    """The older name of `NLLLoss` for pictures: [N, C, H, W] and class indices [N, H, W].
+
+    Example:
+        >>> import tandem
+        >>> scores = tandem.zeros(1, 4, 2, 2).log_softmax(1)
+        >>> tandem.nn.NLLLoss2d()(scores, tandem.zeros(1, 2, 2, dtype=tandem.int64))
+        tensor(1.3863)
+    """
 
 
 class BCELoss(_WeightedLoss):
+    """-(target * log(input) + (1 - target) * log(1 - input)) of probabilities; logarithms are at least -100.
+
+    Args:
+        weight: a factor for each element, of a shape that broadcasts to the input's.
+
+    Takes two floating tensors of one shape (ValueError), the input in [0, 1]. `BCEWithLogitsLoss` takes scores and is
+    more exact.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.BCELoss()(tandem.tensor([0.5, 0.5]), tandem.tensor([0.0, 1.0]))
+        tensor(0.6931)
+    """
+
     _function = "binary_cross_entropy"
 
 
 class BCEWithLogitsLoss(_PairLoss):
+    """`BCELoss` of sigmoid(input), computed without overflow.
+
+    Args:
+        weight: a factor for each element, of a shape that broadcasts to the input's.
+        pos_weight: a factor for each class's target term, of a shape that broadcasts.
+
+    Takes scores and targets of one shape (ValueError), floating both.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.BCEWithLogitsLoss(reduction="none")(tandem.tensor([0.0, 90.0]), tandem.tensor([1.0, 0.0]))
+        tensor([ 0.6931, 90.0000])
+    """
+
     _function, _options = "binary_cross_entropy_with_logits", ("weight", "pos_weight")
+    weight: Tensor | None
+    pos_weight: Tensor | None
 
     def __init__(
         self,
@@ -193,6 +280,19 @@ class BCEWithLogitsLoss(_PairLoss):
 
 
 class KLDivLoss(_PairLoss):
+    """target * (log(target) - input), `input` being log-probabilities: the divergence of Kullback and Leibler (1951).
+
+    `reduction` may be "batchmean" too: the sum by the size of dim 0, which is the divergence's definition, while "mean"
+    divides by all elements. `log_target` says that the target is log-probabilities as well. Takes two tensors of shapes
+    that broadcast.
+
+    Example:
+        >>> import tandem
+        >>> p, q = tandem.tensor([[0.5, 0.5]]), tandem.tensor([[0.25, 0.75]])
+        >>> tandem.nn.KLDivLoss(reduction="batchmean")(q.log(), p)
+        tensor(0.1438)
+    """
+
     _function, _options = "kl_div", ("log_target",)
 
     def __init__(
@@ -207,6 +307,21 @@ class KLDivLoss(_PairLoss):
 
 
 class PoissonNLLLoss(_Loss):
+    """Negative log likelihood of counts under Poisson distributions: exp(input) - target * input.
+
+    Args:
+        log_input: whether the input is the logarithm of the rate; else input - target * log(input + eps).
+        full: add Stirling's approximation of log(target!) for targets above 1.
+        eps: keeps the logarithm finite.
+
+    Takes two tensors of shapes that broadcast.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.PoissonNLLLoss(log_input=False)(tandem.tensor([2.0]), tandem.tensor([1.0]))
+        tensor(1.3069)
+    """
+
     _function, _options = "poisson_nll_loss", ("log_input", "full", "eps")
 
     def __init__(
@@ -228,6 +343,21 @@ class PoissonNLLLoss(_Loss):
 
 
 class GaussianNLLLoss(_Loss):
+    """Negative log likelihood under normal distributions: (log(var) + (input - target)² / var) / 2.
+
+    Args:
+        full: add log(2 pi) / 2.
+        eps: the least variance; `var` is raised to it, without a gradient.
+
+    Takes means, targets of a shape that broadcasts, and variances: a number, the shape of the means, or that shape with
+    the last dim missing or of size 1.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.GaussianNLLLoss()(tandem.zeros(2), tandem.ones(2), tandem.ones(2))
+        tensor(0.5000)
+    """
+
     _function, _options = "gaussian_nll_loss", ("full", "eps")
 
     def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
@@ -239,135 +369,22 @@ class GaussianNLLLoss(_Loss):
         return self._loss(input, target, var)
 
 
-class _MarginLoss(_Loss):
-    _options = ("margin",)
-    _default_margin: ClassVar[float] = 0.0
-
-    def __init__(
-        self,
-        margin: float | None = None,
-        size_average: bool | None = None,
-        reduce: bool | None = None,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(size_average, reduce, reduction)
-        self.margin = self._default_margin if margin is None else margin
-
-
-class HingeEmbeddingLoss(_MarginLoss):
-    _function, _default_margin = "hinge_embedding_loss", 1.0
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return self._loss(input, target)
-
-
-class MarginRankingLoss(_MarginLoss):
-    _function = "margin_ranking_loss"
-
-    def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
-        return self._loss(input1, input2, target)
-
-
-class CosineEmbeddingLoss(_MarginLoss):
-    _function = "cosine_embedding_loss"
-
-    def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
-        return self._loss(input1, input2, target)
-
-
-class SoftMarginLoss(_PairLoss):
-    _function = "soft_margin_loss"
-
-
-class MultiLabelMarginLoss(_PairLoss):
-    _function = "multilabel_margin_loss"
-
-
-class MultiLabelSoftMarginLoss(_WeightedLoss):
-    _function = "multilabel_soft_margin_loss"
-
-
-class MultiMarginLoss(_WeightedLoss):
-    _function, _options = "multi_margin_loss", ("p", "margin", "weight")
-
-    def __init__(
-        self,
-        p: int = 1,
-        margin: float = 1.0,
-        weight: Tensor | None = None,
-        size_average: bool | None = None,
-        reduce: bool | None = None,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(weight, size_average, reduce, reduction)
-        if p not in (1, 2):
-            raise ValueError("only p == 1 and p == 2 supported")
-        if weight is not None and weight.dim() != 1:
-            raise ValueError(f"MultiMarginLoss: expected weight to be None or 1D tensor, got {weight.dim()}D instead")
-        self.p = p
-        self.margin = margin
-
-
-class TripletMarginLoss(_Loss):
-    _function, _options = "triplet_margin_loss", ("margin", "p", "eps", "swap")
-
-    def __init__(
-        self,
-        margin: float = 1.0,
-        p: float = 2.0,
-        eps: float = 1e-6,
-        swap: bool = False,
-        size_average: bool | None = None,
-        reduce: bool | None = None,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(size_average, reduce, reduction)
-        if margin <= 0:
-            raise ValueError(f"TripletMarginLoss: expected margin to be greater than 0, got {margin} instead")
-        self.margin = margin
-        self.p = p
-        self.eps = eps
-        self.swap = swap
-
-    def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
-        return self._loss(anchor, positive, negative)
-
-
-class TripletMarginWithDistanceLoss(_Loss):
-    """`TripletMarginLoss` with any distance: a function or module of two tensors, `PairwiseDistance` when None."""
-
-    _function, _options = "triplet_margin_with_distance_loss", ("distance_function", "margin", "swap")
-
-    def __init__(
-        self,
-        *,
-        distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
-        margin: float = 1.0,
-        swap: bool = False,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(reduction=reduction)
-        if margin <= 0:
-            raise ValueError(
-                f"TripletMarginWithDistanceLoss: expected margin to be greater than 0, got {margin} instead"
-            )
-        self.distance_function = PairwiseDistance() if distance_function is None else distance_function
-        self.margin = margin
-        self.swap = swap
-
-    def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
-        return self._loss(anchor, positive, negative)
-
-
 class CTCLoss(_Loss):
-    """`nn.functional.ctc_loss`: [T, N, C] log-probabilities, targets [N, S] or one after the other, both lengths.
+    """Negative log likelihood of label sequences under all their alignments to an input (Graves et al. 2006).
+
+    Args:
+        blank: the class that stands for no label.
+        reduction: "mean" divides each loss by its target's length first.
+        zero_infinity: 0 instead of inf, and no gradient, where a target is too long for its input.
+
+    Takes log-probabilities [T, N, C] (or [T, C]), targets [N, S] or one after the other [sum of lengths], and the
+    lengths of inputs and targets, tensors or sequences of N integers. RuntimeError for a length above T.
 
     Example:
         >>> import tandem
         >>> scores = tandem.zeros(3, 1, 2).log_softmax(-1)
-        >>> loss = tandem.nn.CTCLoss(reduction="sum")(scores, tandem.tensor([[1]]), (3,), (1,))
-        >>> round(loss.item(), 4)
-        0.2877
+        >>> tandem.nn.CTCLoss(reduction="sum")(scores, tandem.tensor([[1]]), (3,), (1,))
+        tensor(0.2877)
     """
 
     _function, _options = "ctc_loss", ("blank", "zero_infinity")
@@ -377,5 +394,11 @@ class CTCLoss(_Loss):
         self.blank = blank
         self.zero_infinity = zero_infinity
 
-    def forward(self, log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any) -> Tensor:
+    def forward(
+        self,
+        log_probs: Tensor,
+        targets: Tensor,
+        input_lengths: Tensor | Sequence[int],
+        target_lengths: Tensor | Sequence[int],
+    ) -> Tensor:
         return self._loss(log_probs, targets, input_lengths, target_lengths)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import ClassVar
 
 import tandem
 from tandem import Tensor
@@ -10,6 +11,7 @@ from tandem.nn import functional as F
 from tandem.nn import init
 from tandem.nn.module import Module
 from tandem.nn.parameter import Parameter
+from tandem.types import Device
 
 __all__ = [
     "BatchNorm1d",
@@ -26,23 +28,32 @@ __all__ = [
 
 
 class LayerNorm(Module):
-    """Normalise over the trailing dimensions `normalized_shape`, then scale by `weight` and shift by `bias`.
+    """(x - mean) / sqrt(var + eps) * weight + bias over the trailing dims `normalized_shape` (Ba et al. 2016).
+
+    Args:
+        normalized_shape: the sizes of those dims; one number is the last one's.
+        eps: keeps the root away from 0.
+        elementwise_affine: whether there is a `weight` of that shape, ones at first, and with `bias` a bias, zeros.
+
+    Takes and returns a floating tensor [*, *normalized_shape]; RuntimeError for other trailing sizes.
 
     Example:
         >>> import tandem
-        >>> y = tandem.nn.LayerNorm(4)(tandem.randn(3, 4))
-        >>> bool((y.mean(-1).abs() < 1e-5).all())
-        True
+        >>> tandem.nn.LayerNorm(2, eps=0.0)(tandem.tensor([[1.0, 3.0], [10.0, 50.0]])).tolist()
+        [[-1.0, 1.0], [-1.0, 1.0]]
     """
+
+    weight: Parameter
+    bias: Parameter
 
     def __init__(
         self,
-        normalized_shape: Any,
+        normalized_shape: int | Sequence[int],
         eps: float = 1e-5,
         elementwise_affine: bool = True,
         bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: tandem.dtype | None = None,
     ) -> None:
         super().__init__()
         self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
@@ -71,9 +82,14 @@ class LayerNorm(Module):
 
 
 class RMSNorm(Module):
-    """Divide by the root mean square over the trailing dimensions `normalized_shape`, then scale by `weight`.
+    """x / sqrt(mean(x²) + eps) * weight over the trailing dims `normalized_shape` (Zhang and Sennrich 2019).
 
-    `eps` defaults to the dtype's machine epsilon.
+    Args:
+        normalized_shape: the sizes of those dims; one number is the last one's.
+        eps: keeps the root away from 0; the dtype's machine epsilon when None.
+        elementwise_affine: whether there is a `weight` of that shape, ones at first.
+
+    Takes and returns a floating tensor [*, *normalized_shape]; RuntimeError for other trailing sizes.
 
     Example:
         >>> import tandem
@@ -81,13 +97,15 @@ class RMSNorm(Module):
         [1.0, 1.0]
     """
 
+    weight: Parameter
+
     def __init__(
         self,
-        normalized_shape: Any,
+        normalized_shape: int | Sequence[int],
         eps: float | None = None,
         elementwise_affine: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: tandem.dtype | None = None,
     ) -> None:
         super().__init__()
         self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
@@ -110,7 +128,20 @@ class RMSNorm(Module):
 
 
 class GroupNorm(Module):
-    """Normalise [N, C, ...] over each of `num_groups` groups of channels, then scale and shift each channel."""
+    """(x - mean) / sqrt(var + eps) over each of `num_groups` groups of channels of [N, C, ...] (Wu and He 2018).
+
+    With `affine` each channel has a weight, 1 at first, and with `bias` a bias, 0. ValueError unless `num_channels` is
+    a multiple of `num_groups`, RuntimeError for another number of channels when called.
+
+    Example:
+        >>> import tandem
+        >>> y = tandem.nn.GroupNorm(2, 6)(tandem.randn(3, 6, 5))
+        >>> bool((y.reshape(3, 2, 15).mean(-1).abs() < 1e-5).all())
+        True
+    """
+
+    weight: Parameter
+    bias: Parameter
 
     def __init__(
         self,
@@ -118,8 +149,8 @@ class GroupNorm(Module):
         num_channels: int,
         eps: float = 1e-5,
         affine: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: tandem.dtype | None = None,
         *,
         bias: bool = True,
     ) -> None:
@@ -155,8 +186,13 @@ class GroupNorm(Module):
 class _ChannelNorm(Module):
     """What norms with running statistics of channels share."""
 
-    _dims: tuple[int, ...] = ()
+    _dims: ClassVar[tuple[int, ...]] = ()
     _state_version = 2
+    weight: Parameter
+    bias: Parameter
+    running_mean: Tensor | None
+    running_var: Tensor | None
+    num_batches_tracked: Tensor | None
 
     def __init__(
         self,
@@ -165,8 +201,8 @@ class _ChannelNorm(Module):
         momentum: float | None = 0.1,
         affine: bool = True,
         track_running_stats: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: tandem.dtype | None = None,
         *,
         bias: bool = True,
     ) -> None:
@@ -239,13 +275,30 @@ class _BatchNorm(_ChannelNorm):
 
 
 class BatchNorm1d(_BatchNorm):
-    """Batch normalisation of [N, C] or [N, C, L]."""
+    """(x - mean) / sqrt(var + eps) * weight + bias for each channel of [N, C] or [N, C, L] (Ioffe and Szegedy 2015).
+
+    Args:
+        num_features: C.
+        eps: keeps the root away from 0.
+        momentum: the share by which `running_mean` and `running_var` move towards the batch's values at each call while
+            training; None for the plain average over all batches. `num_batches_tracked` counts them.
+        affine: whether there is a weight [C], ones at first, and with `bias` a bias, zeros.
+        track_running_stats: whether evaluation uses the running values; else always the batch's.
+
+    ValueError for another number of dims, and while training with one value a channel.
+
+    Example:
+        >>> import tandem
+        >>> norm = tandem.nn.BatchNorm1d(1)
+        >>> norm(tandem.tensor([[1.0], [3.0]])).shape, norm.running_mean
+        (tandem.Size([2, 1]), tensor([0.2000]))
+    """
 
     _dims = (2, 3)
 
 
 class BatchNorm2d(_BatchNorm):
-    """Batch normalisation of [N, C, H, W].
+    """Batch normalisation of each channel of [N, C, H, W]; arguments, formula and errors as of `BatchNorm1d`.
 
     Example:
         >>> import tandem
@@ -257,7 +310,13 @@ class BatchNorm2d(_BatchNorm):
 
 
 class BatchNorm3d(_BatchNorm):
-    """Batch normalisation of [N, C, D, H, W]."""
+    """Batch normalisation of each channel of [N, C, D, H, W]; arguments, formula and errors as of `BatchNorm1d`.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.BatchNorm3d(3, affine=False)(tandem.randn(2, 3, 4, 4, 4)).shape
+        tandem.Size([2, 3, 4, 4, 4])
+    """
 
     _dims = (5,)
 
@@ -272,8 +331,8 @@ class _InstanceNorm(_ChannelNorm):
         momentum: float = 0.1,
         affine: bool = False,
         track_running_stats: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: tandem.dtype | None = None,
     ) -> None:
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
 
@@ -295,13 +354,22 @@ class _InstanceNorm(_ChannelNorm):
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """Instance normalisation of [N, C, L] or [C, L]."""
+    """Normalise each channel of each sample of [N, C, L] or [C, L] by its own mean and variance (Ulyanov et al. 2016).
+
+    (x - mean) / sqrt(var + eps) * weight + bias; arguments as of `BatchNorm1d`, but `affine` and `track_running_stats`
+    are False by default. ValueError for another number of dims or, with `affine`, of channels.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.InstanceNorm1d(2, eps=0.0)(tandem.tensor([[1.0, 3.0], [10.0, 50.0]])).tolist()
+        [[-1.0, 1.0], [-1.0, 1.0]]
+    """
 
     _dims = (2, 3)
 
 
 class InstanceNorm2d(_InstanceNorm):
-    """Instance normalisation of [N, C, H, W] or [C, H, W].
+    """Instance normalisation of [N, C, H, W] or [C, H, W]; arguments and errors as of `InstanceNorm1d`.
 
     Example:
         >>> import tandem
@@ -314,13 +382,27 @@ class InstanceNorm2d(_InstanceNorm):
 
 
 class InstanceNorm3d(_InstanceNorm):
-    """Instance normalisation of [N, C, D, H, W] or [C, D, H, W]."""
+    """Instance normalisation of [N, C, D, H, W] or [C, D, H, W]; arguments and errors as of `InstanceNorm1d`.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.InstanceNorm3d(3)(tandem.randn(3, 4, 4, 4)).shape
+        tandem.Size([3, 4, 4, 4])
+    """
 
     _dims = (4, 5)
 
 
 class LocalResponseNorm(Module):
-    """x / (k + alpha * mean of squares over `size` neighbouring channels)^beta."""
+    """x / (k + alpha * mean of squares over `size` neighbouring channels)^beta (Krizhevsky et al. 2012).
+
+    Takes [N, C, ...] of 3 dims or more (ValueError); keeps the shape.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.LocalResponseNorm(1, alpha=1.0, beta=0.5, k=0.0)(tandem.full((1, 2, 1), 3.0)).flatten()
+        tensor([1., 1.])
+    """
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
         super().__init__()

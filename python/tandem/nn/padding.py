@@ -1,11 +1,16 @@
-"""Padding layers."""
+"""Padding layers.
+
+`padding` is one number for all sides, or pairs of numbers before and after, the last dim first: (left, right), then
+(top, bottom), then (front, back). Negative numbers cut elements off. Leading dims, batch and channels, stay.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import ClassVar, Literal
 
 from tandem import Tensor
 from tandem.nn import functional as F
+from tandem.nn.common_types import _size_any_t
 from tandem.nn.module import Module
 
 __all__ = [
@@ -28,10 +33,10 @@ __all__ = [
 
 
 class _Pad(Module):
-    _spatial = 2
-    _mode = "constant"
+    _spatial: ClassVar[int] = 2
+    _mode: ClassVar[Literal["constant", "reflect", "replicate", "circular"]] = "constant"
 
-    def __init__(self, padding: Any) -> None:
+    def __init__(self, padding: _size_any_t) -> None:
         super().__init__()
         self.padding = (padding,) * (2 * self._spatial) if isinstance(padding, int) else tuple(padding)
 
@@ -43,7 +48,7 @@ class _Pad(Module):
 
 
 class _ConstantPad(_Pad):
-    def __init__(self, padding: Any, value: float) -> None:
+    def __init__(self, padding: _size_any_t, value: float) -> None:
         super().__init__(padding)
         self.value = value
 
@@ -55,92 +60,213 @@ class _ConstantPad(_Pad):
 
 
 class ConstantPad1d(_ConstantPad):
-    """Pad the last dimension with `value`: (left, right), or one number for all."""
+    """Pad the last dim with `value`.
+
+    `padding` is (left, right), or one number for all. Takes any shape.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.ConstantPad1d((2, 1), 9.0)(tandem.tensor([[1.0, 2.0, 3.0]]))
+        tensor([[9., 9., 1., 2., 3., 9.]])
+    """
 
     _spatial = 1
 
 
 class ConstantPad2d(_ConstantPad):
-    """Pad the last two dimensions with `value`: (left, right, top, bottom), or one number for all."""
+    """Pad the last two dims with `value`.
+
+    `padding` is (left, right, top, bottom), or one number for all. Takes any shape.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.ConstantPad2d((1, 0, 1, 0), 9.0)(tandem.tensor([[[1.0, 2.0], [3.0, 4.0]]])).tolist()
+        [[[9.0, 9.0, 9.0], [9.0, 1.0, 2.0], [9.0, 3.0, 4.0]]]
+    """
 
 
 class ConstantPad3d(_ConstantPad):
-    """Pad the last three dimensions with `value`: (left, right, top, bottom, front, back), or one for all."""
+    """Pad the last three dims with `value`.
+
+    `padding` is (left, right, top, bottom, front, back), or one number for all. Takes any shape.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.ConstantPad3d(1, 9.0)(tandem.zeros(1, 2, 3, 4)).shape
+        tandem.Size([1, 4, 5, 6])
+    """
 
     _spatial = 3
 
 
 class ZeroPad1d(_Pad):
-    """Pad the last dimension with zeros: (left, right), or one number for all."""
+    """Pad the last dim with zeros.
+
+    `padding` is (left, right), or one number for all. Takes any shape.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.ZeroPad1d((2, 1))(tandem.tensor([[1.0, 2.0, 3.0]]))
+        tensor([[0., 0., 1., 2., 3., 0.]])
+    """
 
     _spatial = 1
 
 
 class ZeroPad2d(_Pad):
-    """Pad the last two dimensions with zeros: (left, right, top, bottom), or one number for all."""
+    """Pad the last two dims with zeros.
+
+    `padding` is (left, right, top, bottom), or one number for all. Takes any shape.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.ZeroPad2d((1, 0, 1, 0))(tandem.tensor([[[1.0, 2.0], [3.0, 4.0]]])).tolist()
+        [[[0.0, 0.0, 0.0], [0.0, 1.0, 2.0], [0.0, 3.0, 4.0]]]
+    """
 
 
 class ZeroPad3d(_Pad):
-    """Pad the last three dimensions with zeros: (left, right, top, bottom, front, back), or one number for all."""
+    """Pad the last three dims with zeros.
+
+    `padding` is (left, right, top, bottom, front, back), or one number for all. Takes any shape.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.ZeroPad3d(1)(tandem.zeros(1, 2, 3, 4)).shape
+        tandem.Size([1, 4, 5, 6])
+    """
 
     _spatial = 3
 
 
 class ReflectionPad1d(_Pad):
-    """Pad the last dimension with its mirror image: (left, right), or one number for all."""
+    """Pad the last dim with its mirror image, without the outermost values.
+
+    `padding` is (left, right), or one number for all. Takes [N, C, L] or [C, L]; RuntimeError unless every number
+    is less than the size of its dim.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.ReflectionPad1d((2, 1))(tandem.tensor([[1.0, 2.0, 3.0]]))
+        tensor([[3., 2., 1., 2., 3., 2.]])
+    """
 
     _spatial, _mode = 1, "reflect"
 
 
 class ReflectionPad2d(_Pad):
-    """Pad the last two dimensions with their mirror image: (left, right, top, bottom), or one number for all."""
+    """Pad the last two dims with their mirror image, without the outermost values.
+
+    `padding` is (left, right, top, bottom), or one number for all. Takes [N, C, H, W] or [C, H, W]; RuntimeError
+    unless every number is less than the size of its dim.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.ReflectionPad2d((1, 0, 1, 0))(tandem.tensor([[[1.0, 2.0], [3.0, 4.0]]])).tolist()
+        [[[4.0, 3.0, 4.0], [2.0, 1.0, 2.0], [4.0, 3.0, 4.0]]]
+    """
 
     _mode = "reflect"
 
 
 class ReflectionPad3d(_Pad):
-    """Pad the last three dimensions with their mirror image: (left, right, top, bottom, front, back), or one number."""
+    """Pad the last three dims with their mirror image, without the outermost values.
+
+    `padding` is (left, right, top, bottom, front, back), or one number for all. Takes [N, C, D, H, W] or [C, D, H,
+    W]; RuntimeError unless every number is less than the size of its dim.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.ReflectionPad3d(1)(tandem.zeros(1, 2, 3, 4)).shape
+        tandem.Size([1, 4, 5, 6])
+    """
 
     _spatial, _mode = 3, "reflect"
 
 
 class ReplicationPad1d(_Pad):
-    """Pad the last dimension with its outermost values: (left, right), or one number for all."""
+    """Pad the last dim with its outermost values.
+
+    `padding` is (left, right), or one number for all. Takes [N, C, L] or [C, L].
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.ReplicationPad1d((2, 1))(tandem.tensor([[1.0, 2.0, 3.0]]))
+        tensor([[1., 1., 1., 2., 3., 3.]])
+    """
 
     _spatial, _mode = 1, "replicate"
 
 
 class ReplicationPad2d(_Pad):
-    """Pad the last two dimensions with their outermost values: (left, right, top, bottom), or one for all."""
+    """Pad the last two dims with their outermost values.
+
+    `padding` is (left, right, top, bottom), or one number for all. Takes [N, C, H, W] or [C, H, W].
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.ReplicationPad2d((1, 0, 1, 0))(tandem.tensor([[[1.0, 2.0], [3.0, 4.0]]])).tolist()
+        [[[1.0, 1.0, 2.0], [1.0, 1.0, 2.0], [3.0, 3.0, 4.0]]]
+    """
 
     _mode = "replicate"
 
 
 class ReplicationPad3d(_Pad):
-    """Pad the last three dimensions with their outermost values.
+    """Pad the last three dims with their outermost values.
 
-    `padding` is (left, right, top, bottom, front, back), or one number for all.
+    `padding` is (left, right, top, bottom, front, back), or one number for all. Takes [N, C, D, H, W] or [C, D, H,
+    W].
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.ReplicationPad3d(1)(tandem.zeros(1, 2, 3, 4)).shape
+        tandem.Size([1, 4, 5, 6])
     """
 
     _spatial, _mode = 3, "replicate"
 
 
 class CircularPad1d(_Pad):
-    """Pad the last dimension with its values from the other end: (left, right), or one number for all."""
+    """Pad the last dim with its values from the other end.
+
+    `padding` is (left, right), or one number for all. Takes [N, C, L] or [C, L]; RuntimeError unless every number
+    is at most the size of its dim.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.CircularPad1d((2, 1))(tandem.tensor([[1.0, 2.0, 3.0]]))
+        tensor([[2., 3., 1., 2., 3., 1.]])
+    """
 
     _spatial, _mode = 1, "circular"
 
 
 class CircularPad2d(_Pad):
-    """Pad the last two dimensions with their values from the other end: (left, right, top, bottom), or one for all."""
+    """Pad the last two dims with their values from the other end.
+
+    `padding` is (left, right, top, bottom), or one number for all. Takes [N, C, H, W] or [C, H, W]; RuntimeError
+    unless every number is at most the size of its dim.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.CircularPad2d((1, 0, 1, 0))(tandem.tensor([[[1.0, 2.0], [3.0, 4.0]]])).tolist()
+        [[[4.0, 3.0, 4.0], [2.0, 1.0, 2.0], [4.0, 3.0, 4.0]]]
+    """
 
     _mode = "circular"
 
 
 class CircularPad3d(_Pad):
-    """Pad the last three dimensions with their values from the other end.
+    """Pad the last three dims with their values from the other end.
 
-    `padding` is (left, right, top, bottom, front, back), or one number for all.
+    `padding` is (left, right, top, bottom, front, back), or one number for all. Takes [N, C, D, H, W] or [C, D, H,
+    W]; RuntimeError unless every number is at most the size of its dim.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.CircularPad3d(1)(tandem.zeros(1, 2, 3, 4)).shape
+        tandem.Size([1, 4, 5, 6])
     """
 
     _spatial, _mode = 3, "circular"

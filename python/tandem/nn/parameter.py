@@ -86,7 +86,7 @@ class _Uninitialized:
 
 
 class UninitializedParameter(_Uninitialized, Parameter):
-    """A parameter of a lazy module, whose shape the first input decides.
+    """A parameter of a lazy module, whose shape the first input decides: `materialize(shape)` makes it a `Parameter`.
 
     Example:
         >>> import tandem
@@ -103,7 +103,15 @@ class UninitializedParameter(_Uninitialized, Parameter):
 
 
 class UninitializedBuffer(_Uninitialized, Buffer):
-    """A buffer of a lazy module, whose shape the first input decides."""
+    """A buffer of a lazy module, whose shape the first input decides: `materialize(shape)` makes it a `Buffer`.
+
+    Example:
+        >>> import tandem
+        >>> b = tandem.nn.UninitializedBuffer(dtype=tandem.float64)
+        >>> b.materialize((3,))
+        >>> type(b).__name__, b.shape, b.dtype
+        ('Buffer', tandem.Size([3]), tandem.float64)
+    """
 
     cls_to_become = Buffer
 

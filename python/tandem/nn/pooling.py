@@ -1,11 +1,19 @@
-"""Pooling layers."""
+"""Pooling layers: each holds the options of the function of `nn.functional` that it is named after, and calls it.
+
+Sizes are one number for all spatial dims or one for each. A batch dim may be missing everywhere. Windows of size k lie
+`stride` apart (k when None) over an input with `padding` elements added on both sides; there are
+floor((L + 2 padding - dilation (k - 1) - 1) / stride) + 1 of them along a dim of size L, ceil instead of floor with
+`ceil_mode` (windows that would begin beyond the input are left out). RuntimeError where that is less than one.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import ClassVar
 
 from tandem import Tensor
 from tandem.nn import functional as F
+from tandem.nn.common_types import _maybe_indices_t, _size_any_opt_t, _size_any_t
 from tandem.nn.module import Module
 
 __all__ = [
@@ -27,13 +35,20 @@ __all__ = [
 ]
 
 
-class _MaxPool(Module):
+class _Windows(Module):
+    """What layers over windows show in their `repr`."""
+
+    def extra_repr(self) -> str:
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class _MaxPool(_Windows):
     def __init__(
         self,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
-        dilation: Any = 1,
+        kernel_size: _size_any_t,
+        stride: _size_any_t | None = None,
+        padding: _size_any_t = 0,
+        dilation: _size_any_t = 1,
         return_indices: bool = False,
         ceil_mode: bool = False,
     ) -> None:
@@ -45,33 +60,35 @@ class _MaxPool(Module):
         self.return_indices = return_indices
         self.ceil_mode = ceil_mode
 
-    def _pool(self, pool: Any, input: Tensor) -> Any:
-        return pool(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.dilation,
-            ceil_mode=self.ceil_mode,
-            return_indices=self.return_indices,
-        )
-
     def extra_repr(self) -> str:
-        return (
-            f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, dilation={self.dilation}, "
-            f"ceil_mode={self.ceil_mode}"
-        )
+        return f"{super().extra_repr()}, dilation={self.dilation}, ceil_mode={self.ceil_mode}"
 
 
 class MaxPool1d(_MaxPool):
-    """Largest value of windows of [N, C, L] or [C, L]; arguments as in `MaxPool2d`."""
+    """The largest value of each window of [N, C, L]: [N, C, windows].
 
-    def forward(self, input: Tensor) -> Any:
-        return self._pool(F.max_pool1d, input)
+    Arguments as of `MaxPool2d`.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.MaxPool1d(2)(tandem.tensor([[1.0, 3.0, 2.0, 4.0]]))
+        tensor([[3., 4.]])
+    """
+
+    def forward(self, input: Tensor) -> _maybe_indices_t:
+        return F.max_pool1d(
+            input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices
+        )
 
 
 class MaxPool2d(_MaxPool):
-    """Largest value of windows of [N, C, H, W] or [C, H, W]; with `return_indices` also where it was.
+    """The largest value of each window of [N, C, H, W]: [N, C, windows down, windows across].
+
+    Args:
+        kernel_size, stride, padding, dilation: of the windows; `stride` is `kernel_size` when None. Padding, at most
+            half the kernel (RuntimeError), counts as -inf.
+        return_indices: return also where the values were, as flat places among the spatial dims, int64.
+        ceil_mode: round the number of windows up.
 
     Example:
         >>> import tandem
@@ -79,48 +96,68 @@ class MaxPool2d(_MaxPool):
         tandem.Size([1, 3, 3, 3])
     """
 
-    def forward(self, input: Tensor) -> Any:
-        return self._pool(F.max_pool2d, input)
+    def forward(self, input: Tensor) -> _maybe_indices_t:
+        return F.max_pool2d(
+            input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices
+        )
 
 
 class MaxPool3d(_MaxPool):
-    """Largest value of windows of [N, C, D, H, W] or [C, D, H, W]; arguments as in `MaxPool2d`."""
+    """The largest value of each window of [N, C, D, H, W].
 
-    def forward(self, input: Tensor) -> Any:
-        return self._pool(F.max_pool3d, input)
+    Arguments as of `MaxPool2d`.
+
+    Example:
+        >>> import tandem
+        >>> values, places = tandem.nn.MaxPool3d(2, return_indices=True)(tandem.arange(8.0).reshape(1, 2, 2, 2))
+        >>> values.tolist(), places.tolist()
+        ([[[[7.0]]]], [[[[7]]]])
+    """
+
+    def forward(self, input: Tensor) -> _maybe_indices_t:
+        return F.max_pool3d(
+            input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices
+        )
 
 
-class _MaxUnpool(Module):
-    _spatial = 2
+class _MaxUnpool(_Windows):
+    _spatial: ClassVar[int] = 2
 
-    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
+    def __init__(self, kernel_size: _size_any_t, stride: _size_any_t | None = None, padding: _size_any_t = 0) -> None:
         super().__init__()
 
-        def tuple_of(value: Any) -> tuple[int, ...]:
+        def tuple_of(value: _size_any_t) -> tuple[int, ...]:
             return tuple(value) if isinstance(value, (tuple, list)) else (value,) * self._spatial
 
         self.kernel_size = tuple_of(kernel_size)
         self.stride = tuple_of(kernel_size if stride is None else stride)
         self.padding = tuple_of(padding)
 
-    def _unpool(self, unpool: Any, input: Tensor, indices: Tensor, output_size: Any) -> Tensor:
-        return unpool(input, indices, self.kernel_size, self.stride, self.padding, output_size)
-
-    def extra_repr(self) -> str:
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
-
 
 class MaxUnpool1d(_MaxUnpool):
-    """Zeros with the values of a `MaxPool1d` at the places it took them from."""
+    """Zeros [N, C, L] with the values of a `MaxPool1d` at the places it took them from.
+
+    Arguments and errors as of `MaxUnpool2d`.
+
+    Example:
+        >>> import tandem
+        >>> values, places = tandem.nn.MaxPool1d(2, return_indices=True)(tandem.tensor([[1.0, 3.0, 4.0, 2.0]]))
+        >>> tandem.nn.MaxUnpool1d(2)(values, places)
+        tensor([[0., 3., 4., 0.]])
+    """
 
     _spatial = 1
 
-    def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
-        return self._unpool(F.max_unpool1d, input, indices, output_size)
+    def forward(self, input: Tensor, indices: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
+        return F.max_unpool1d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
 class MaxUnpool2d(_MaxUnpool):
-    """Zeros with the values of a `MaxPool2d` at the places it took them from.
+    """Zeros [N, C, H, W] with the values of a `MaxPool2d` at the places it took them from.
+
+    `kernel_size`, `stride` and `padding` are those of the pooling. Called with the values, their places and, where
+    several sizes were pooled to the same one, `output_size`: the spatial sizes or all of them (ValueError for a size
+    that does not fit, IndexError for a place outside).
 
     Example:
         >>> import tandem
@@ -129,27 +166,44 @@ class MaxUnpool2d(_MaxUnpool):
         [[[0.0, 0.0], [4.0, 0.0]]]
     """
 
-    def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
-        return self._unpool(F.max_unpool2d, input, indices, output_size)
+    def forward(self, input: Tensor, indices: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
+        return F.max_unpool2d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
 class MaxUnpool3d(_MaxUnpool):
-    """Zeros with the values of a `MaxPool3d` at the places it took them from."""
+    """Zeros [N, C, D, H, W] with the values of a `MaxPool3d` at the places it took them from.
+
+    Arguments and errors as of `MaxUnpool2d`.
+
+    Example:
+        >>> import tandem
+        >>> pooled = tandem.nn.MaxPool3d(2, return_indices=True)(tandem.zeros(1, 4, 4, 4))
+        >>> tandem.nn.MaxUnpool3d(2)(*pooled).shape
+        tandem.Size([1, 4, 4, 4])
+    """
 
     _spatial = 3
 
-    def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
-        return self._unpool(F.max_unpool3d, input, indices, output_size)
+    def forward(self, input: Tensor, indices: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
+        return F.max_unpool3d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
-class AvgPool1d(Module):
-    """Mean over windows of [N, C, L] or [C, L]."""
+class AvgPool1d(_Windows):
+    """The mean of each window of [N, C, L]: [N, C, windows].
+
+    Arguments as of `AvgPool2d`, without `divisor_override`.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.AvgPool1d(2)(tandem.tensor([[1.0, 3.0, 2.0, 4.0]]))
+        tensor([[2., 3.]])
+    """
 
     def __init__(
         self,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
+        kernel_size: int | tuple[int],
+        stride: int | tuple[int] | None = None,
+        padding: int | tuple[int] = 0,
         ceil_mode: bool = False,
         count_include_pad: bool = True,
     ) -> None:
@@ -164,16 +218,13 @@ class AvgPool1d(Module):
     def forward(self, input: Tensor) -> Tensor:
         return F.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
 
-    def extra_repr(self) -> str:
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
-
-class _AvgPool(Module):
+class _AvgPool(_Windows):
     def __init__(
         self,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
+        kernel_size: _size_any_t,
+        stride: _size_any_t | None = None,
+        padding: _size_any_t = 0,
         ceil_mode: bool = False,
         count_include_pad: bool = True,
         divisor_override: int | None = None,
@@ -186,8 +237,25 @@ class _AvgPool(Module):
         self.count_include_pad = count_include_pad
         self.divisor_override = divisor_override
 
-    def _pool(self, pool: Any, input: Tensor) -> Tensor:
-        return pool(
+
+class AvgPool2d(_AvgPool):
+    """The mean of each window of [N, C, H, W]: [N, C, windows down, windows across].
+
+    Args:
+        kernel_size, stride, padding: of the windows; `stride` is `kernel_size` when None. Padding, at most half the
+            kernel (RuntimeError), counts as 0.
+        ceil_mode: round the number of windows up.
+        count_include_pad: whether padding counts as elements of the mean.
+        divisor_override: what sums are divided by, instead of the number of elements; not 0 (RuntimeError).
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.AvgPool2d(2)(tandem.arange(8.0).reshape(1, 2, 4))
+        tensor([[[2.5000, 4.5000]]])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.avg_pool2d(
             input,
             self.kernel_size,
             self.stride,
@@ -197,32 +265,32 @@ class _AvgPool(Module):
             self.divisor_override,
         )
 
-    def extra_repr(self) -> str:
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
+class AvgPool3d(_AvgPool):
+    """The mean of each window of [N, C, D, H, W].
 
-class AvgPool2d(_AvgPool):
-    """Mean over windows of [N, C, H, W] or [C, H, W].
+    Arguments as of `AvgPool2d`.
 
     Example:
         >>> import tandem
-        >>> tandem.nn.AvgPool2d(2)(tandem.ones(1, 1, 4, 4)).tolist()
-        [[[[1.0, 1.0], [1.0, 1.0]]]]
+        >>> tandem.nn.AvgPool3d(2, divisor_override=1)(tandem.ones(1, 2, 2, 2)).tolist()
+        [[[[8.0]]]]
     """
 
     def forward(self, input: Tensor) -> Tensor:
-        return self._pool(F.avg_pool2d, input)
-
-
-class AvgPool3d(_AvgPool):
-    """Mean over windows of [N, C, D, H, W] or [C, D, H, W]."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return self._pool(F.avg_pool3d, input)
+        return F.avg_pool3d(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.ceil_mode,
+            self.count_include_pad,
+            self.divisor_override,
+        )
 
 
 class _Adaptive(Module):
-    def __init__(self, output_size: Any) -> None:
+    def __init__(self, output_size: _size_any_opt_t) -> None:
         super().__init__()
         self.output_size = output_size
 
@@ -231,14 +299,25 @@ class _Adaptive(Module):
 
 
 class AdaptiveAvgPool1d(_Adaptive):
-    """Mean over windows chosen so that the result has length `output_size`."""
+    """The means over `output_size` windows that cover [N, C, L]: [N, C, output_size].
+
+    Window i reaches from floor(i L / output_size) to ceil((i + 1) L / output_size).
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.AdaptiveAvgPool1d(2)(tandem.tensor([[1.0, 2.0, 6.0]]))
+        tensor([[1.5000, 4.0000]])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool1d(input, self.output_size)
 
 
 class AdaptiveAvgPool2d(_Adaptive):
-    """Mean over windows chosen so that the result has the spatial size `output_size`; None keeps a size.
+    """The means over windows that cover [N, C, H, W]: [N, C, *output_size], whatever H and W are.
+
+    `output_size` is one number, or one for each spatial dim, of which None keeps the input's. Windows as of
+    `AdaptiveAvgPool1d`.
 
     Example:
         >>> import tandem
@@ -251,34 +330,66 @@ class AdaptiveAvgPool2d(_Adaptive):
 
 
 class AdaptiveAvgPool3d(_Adaptive):
-    """Mean over windows chosen so that the result has the spatial size `output_size`; None keeps a size."""
+    """The means over windows that cover [N, C, D, H, W]: [N, C, *output_size].
+
+    `output_size` as of `AdaptiveAvgPool2d`.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.AdaptiveAvgPool3d(1)(tandem.ones(2, 3, 4, 5, 6)).shape
+        tandem.Size([2, 3, 1, 1, 1])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool3d(input, self.output_size)
 
 
 class _AdaptiveMax(_Adaptive):
-    def __init__(self, output_size: Any, return_indices: bool = False) -> None:
+    def __init__(self, output_size: _size_any_opt_t, return_indices: bool = False) -> None:
         super().__init__(output_size)
         self.return_indices = return_indices
 
 
 class AdaptiveMaxPool1d(_AdaptiveMax):
-    """Largest value of windows chosen so that the result has length `output_size`."""
+    """The largest values of `output_size` windows that cover [N, C, L]: [N, C, output_size].
 
-    def forward(self, input: Tensor) -> Any:
+    Windows as of `AdaptiveAvgPool1d`; `return_indices` as of `MaxPool2d`.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.AdaptiveMaxPool1d(2)(tandem.tensor([[1.0, 2.0, 6.0]]))
+        tensor([[2., 6.]])
+    """
+
+    def forward(self, input: Tensor) -> _maybe_indices_t:
         return F.adaptive_max_pool1d(input, self.output_size, self.return_indices)
 
 
 class AdaptiveMaxPool2d(_AdaptiveMax):
-    """Largest value of windows chosen so that the result has the spatial size `output_size`."""
+    """The largest values of windows that cover [N, C, H, W]: [N, C, *output_size].
 
-    def forward(self, input: Tensor) -> Any:
+    `output_size` as of `AdaptiveAvgPool2d`; `return_indices` as of `MaxPool2d`.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.AdaptiveMaxPool2d(1, return_indices=True)(tandem.tensor([[[1.0, 5.0], [2.0, 3.0]]]))
+        (tensor([[[5.]]]), tensor([[[1]]]))
+    """
+
+    def forward(self, input: Tensor) -> _maybe_indices_t:
         return F.adaptive_max_pool2d(input, self.output_size, self.return_indices)
 
 
 class AdaptiveMaxPool3d(_AdaptiveMax):
-    """Largest value of windows chosen so that the result has the spatial size `output_size`."""
+    """The largest values of windows that cover [N, C, D, H, W]: [N, C, *output_size].
 
-    def forward(self, input: Tensor) -> Any:
+    `output_size` as of `AdaptiveAvgPool2d`; `return_indices` as of `MaxPool2d`.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.AdaptiveMaxPool3d((1, 2, None))(tandem.zeros(1, 3, 4, 4, 5)).shape
+        tandem.Size([1, 3, 1, 2, 5])
+    """
+
+    def forward(self, input: Tensor) -> _maybe_indices_t:
         return F.adaptive_max_pool3d(input, self.output_size, self.return_indices)

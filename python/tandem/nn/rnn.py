@@ -1,4 +1,4 @@
-"""Recurrent layers (`RNN`, `LSTM`, `GRU`) and their cells.
+"""Recurrent layers: `RNN`, `LSTM`, `GRU`; their cells are in `rnn_cells.py`.
 
 Parameters are named and ordered as in PyTorch: `weight_ih_l0`, `weight_hh_l0`, `bias_ih_l0`, `bias_hh_l0`, then the
 same with `_reverse` in two directions, then those of layer 1. The gates of one weight lie one above the other: input,
@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
 
 import tandem
 from tandem import Tensor
@@ -18,8 +18,9 @@ from tandem.nn import init
 from tandem.nn.module import Module
 from tandem.nn.parameter import Parameter
 from tandem.nn.utils.rnn import PackedSequence
+from tandem.types import Device
 
-__all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNBase", "RNNCell", "RNNCellBase"]
+__all__ = ["GRU", "LSTM", "RNN", "RNNBase"]
 
 _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
@@ -28,15 +29,36 @@ def _permuted(state: Tensor, order: Tensor | None, dim: int = 1) -> Tensor:
     return state if order is None else state.index_select(dim, order)
 
 
+def _refuse_projection(options: dict[str, Any]) -> None:
+    if "proj_size" in options:
+        raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
+
+
 class RNNBase(Module):
     """What recurrent layers share: their parameters, checks of shapes, and the forward of one state.
 
-    `mode` is "RNN_TANH", "RNN_RELU", "LSTM" or "GRU".
+    Args:
+        mode: "RNN_TANH", "RNN_RELU", "LSTM" or "GRU".
+        input_size, hidden_size: features of the input and of a state.
+        num_layers: each further layer takes the outputs of the one before.
+        bias: whether `bias_ih` and `bias_hh` are added.
+        batch_first: batched tensors are [B, T, features], not [T, B, features]; states stay as they are.
+        dropout: probability of zeroing an output between layers, while training.
+        bidirectional: each layer also runs from the end; its outputs are put beside the others.
+        proj_size: features that an LSTM's h is projected to; 0 for none.
+
+    ValueError for options out of range.
+
+    Example:
+        >>> import tandem
+        >>> base = tandem.nn.RNNBase("GRU", 3, 5)
+        >>> [tuple(w.shape) for w in base.all_weights[0]]
+        [(15, 3), (15, 5), (15,), (15,)]
     """
 
     def __init__(
         self,
-        mode: str,
+        mode: Literal["LSTM", "GRU", "RNN_TANH", "RNN_RELU"],
         input_size: int,
         hidden_size: int,
         num_layers: int = 1,
@@ -45,8 +67,8 @@ class RNNBase(Module):
         dropout: float = 0.0,
         bidirectional: bool = False,
         proj_size: int = 0,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: tandem.dtype | None = None,
     ) -> None:
         super().__init__()
         if isinstance(dropout, bool) or not isinstance(dropout, (int, float)) or not 0 <= dropout <= 1:
@@ -86,7 +108,7 @@ class RNNBase(Module):
                 self._add_weights(layer, suffix, device, dtype)
         self.reset_parameters()
 
-    def _add_weights(self, layer: int, suffix: str, device: Any, dtype: Any) -> None:
+    def _add_weights(self, layer: int, suffix: str, device: Device, dtype: tandem.dtype | None) -> None:
         rows = _GATES[self.mode] * self.hidden_size
         state = self.proj_size or self.hidden_size
         width = self.input_size if layer == 0 else state * (2 if self.bidirectional else 1)
@@ -121,7 +143,7 @@ class RNNBase(Module):
         for weight in self.parameters():
             init.uniform_(weight, -bound, bound)
 
-    def check_input(self, input: Tensor, batch_sizes: Any) -> None:
+    def check_input(self, input: Tensor, batch_sizes: Tensor | Sequence[int] | None) -> None:
         """RuntimeError unless `input` has the right number of dims and features."""
         if input.dtype != self._flat_weights[0].dtype:
             raise ValueError(
@@ -136,7 +158,9 @@ class RNNBase(Module):
                 f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.size(-1)}"
             )
 
-    def get_expected_hidden_size(self, input: Tensor, batch_sizes: Any) -> tuple[int, int, int]:
+    def get_expected_hidden_size(
+        self, input: Tensor, batch_sizes: Tensor | Sequence[int] | None
+    ) -> tuple[int, int, int]:
         """The shape of the initial state for an input."""
         if batch_sizes is not None:
             batch = int(batch_sizes[0])
@@ -145,7 +169,7 @@ class RNNBase(Module):
         count = self.num_layers * (2 if self.bidirectional else 1)
         return count, batch, self.proj_size or self.hidden_size
 
-    def get_expected_cell_size(self, input: Tensor, batch_sizes: Any) -> tuple[int, int, int]:
+    def get_expected_cell_size(self, input: Tensor, batch_sizes: Tensor | Sequence[int] | None) -> tuple[int, int, int]:
         """The shape of the initial cell state of an LSTM for an input."""
         count, batch, _ = self.get_expected_hidden_size(input, batch_sizes)
         return count, batch, self.hidden_size
@@ -157,7 +181,7 @@ class RNNBase(Module):
         if tuple(hx.shape) != tuple(expected_hidden_size):
             raise RuntimeError(msg.format(expected_hidden_size, list(hx.shape)))
 
-    def _unpacked_input(self, input: Any) -> tuple[Tensor, PackedSequence | None, bool]:
+    def _unpacked_input(self, input: Tensor | PackedSequence) -> tuple[Tensor, PackedSequence | None, bool]:
         """Rows and the `PackedSequence` they come from, or a padded batch; and whether there was a batch dim."""
         if isinstance(input, PackedSequence):
             return input.data, input, True
@@ -194,7 +218,7 @@ class RNNBase(Module):
             return output.squeeze(0 if self.batch_first else 1), [s.squeeze(1) for s in states]
         return output, states
 
-    def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
+    def forward(self, input: Tensor | PackedSequence, hx: Any = None) -> tuple[Any, Any]:
         data, packed, batched = self._unpacked_input(input)
         sizes, order = (None, None) if packed is None else (packed.counts(), packed.sorted_indices)
         expected = self.get_expected_hidden_size(data, sizes)
@@ -222,9 +246,11 @@ class RNNBase(Module):
 class RNN(RNNBase):
     """h' = tanh(W_ih x + b_ih + W_hh h + b_hh), or relu, in `num_layers` layers (Elman 1990).
 
+    `nonlinearity` is "tanh" or "relu" (ValueError); other arguments as of `RNNBase`, without `proj_size` (ValueError).
+
     Takes [T, B, input_size] ([B, T, input_size] if `batch_first`, no B without a batch) or a `PackedSequence`, and an
     initial state [layers * directions, B, hidden_size], zeros when None. Returns the last layer's outputs at all steps,
-    [T, B, directions * hidden_size], and the last states.
+    [T, B, directions * hidden_size], and the last states. RuntimeError or ValueError for other shapes and dtypes.
 
     Example:
         >>> import tandem
@@ -233,14 +259,26 @@ class RNN(RNNBase):
         (tandem.Size([7, 2, 5]), tandem.Size([1, 2, 5]))
     """
 
-    def __init__(self, input_size: int, hidden_size: int, *args: Any, **kwargs: Any) -> None:
-        if "proj_size" in kwargs:
-            raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
-        nonlinearity = args[1] if len(args) > 1 else kwargs.pop("nonlinearity", "tanh")
-        modes = {"tanh": "RNN_TANH", "relu": "RNN_RELU"}
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        nonlinearity: Literal["tanh", "relu"] = "tanh",
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        device: Device = None,
+        dtype: tandem.dtype | None = None,
+        **others: Any,
+    ) -> None:
+        _refuse_projection(others)
+        modes: dict[str, Literal["RNN_TANH", "RNN_RELU"]] = {"tanh": "RNN_TANH", "relu": "RNN_RELU"}
         if nonlinearity not in modes:
             raise ValueError(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
-        super().__init__(modes[nonlinearity], input_size, hidden_size, *args[:1], *args[2:], **kwargs)
+        options = (num_layers, bias, batch_first, dropout, bidirectional)
+        super().__init__(modes[nonlinearity], input_size, hidden_size, *options, device=device, dtype=dtype, **others)
         self.nonlinearity = nonlinearity
 
 
@@ -257,10 +295,22 @@ class GRU(RNNBase):
         (tandem.Size([2, 7, 5]), tandem.Size([2, 2, 5]))
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        if "proj_size" in kwargs:
-            raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
-        super().__init__("GRU", *args, **kwargs)
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        device: Device = None,
+        dtype: tandem.dtype | None = None,
+        **others: Any,
+    ) -> None:
+        _refuse_projection(others)
+        options = (num_layers, bias, batch_first, dropout, bidirectional)
+        super().__init__("GRU", input_size, hidden_size, *options, device=device, dtype=dtype, **others)
 
 
 class LSTM(RNNBase):
@@ -277,10 +327,25 @@ class LSTM(RNNBase):
         (tandem.Size([7, 2, 10]), tandem.Size([2, 2, 5]))
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__("LSTM", *args, **kwargs)
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Device = None,
+        dtype: tandem.dtype | None = None,
+    ) -> None:
+        options = (num_layers, bias, batch_first, dropout, bidirectional, proj_size)
+        super().__init__("LSTM", input_size, hidden_size, *options, device=device, dtype=dtype)
 
-    def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
+    def forward(
+        self, input: Tensor | PackedSequence, hx: tuple[Tensor, Tensor] | None = None
+    ) -> tuple[Any, tuple[Tensor, Tensor]]:
         data, packed, batched = self._unpacked_input(input)
         sizes, order = (None, None) if packed is None else (packed.counts(), packed.sorted_indices)
         hidden = self.get_expected_hidden_size(data, sizes)
@@ -305,119 +370,3 @@ class LSTM(RNNBase):
         output, *states = self._run(tandem.lstm, data, packed, hx)
         output, states = self._finished(output, states, packed, batched)
         return output, (states[0], states[1])
-
-
-class RNNCellBase(Module):
-    """What cells share: `weight_ih` [gates * hidden, input], `weight_hh` [gates * hidden, hidden], and their biases."""
-
-    def __init__(
-        self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: Any = None, dtype: Any = None
-    ) -> None:
-        super().__init__()
-        self.input_size = input_size
-        self.hidden_size = hidden_size
-        self.bias = bias
-        rows = num_chunks * hidden_size
-        self.weight_ih = Parameter(tandem.empty(rows, input_size, device=device, dtype=dtype))
-        self.weight_hh = Parameter(tandem.empty(rows, hidden_size, device=device, dtype=dtype))
-        for name in ("bias_ih", "bias_hh"):
-            value = Parameter(tandem.empty(rows, device=device, dtype=dtype)) if bias else None
-            self.register_parameter(name, value)
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Draw initial values anew."""
-        bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
-        for weight in self.parameters():
-            init.uniform_(weight, -bound, bound)
-
-    def _batched(self, what: str, x: Tensor) -> Tensor:
-        if x.dim() not in (1, 2):
-            raise ValueError(f"{type(self).__name__}: Expected {what} to be 1D or 2D, got {x.dim()}D instead")
-        return x.unsqueeze(0) if x.dim() == 1 else x
-
-    def _step(self, function: Callable[..., Tensor], input: Tensor, hx: Tensor | None) -> Tensor:
-        x = self._batched("input", input)
-        if hx is None:
-            hx = tandem.zeros(x.shape[0], self.hidden_size, dtype=x.dtype, device=x.device)
-        state = function(x, self._batched("hidden", hx), self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
-        return state.squeeze(0) if input.dim() == 1 else state
-
-    def extra_repr(self) -> str:
-        shown = f"{self.input_size}, {self.hidden_size}"
-        if self.bias is not True:
-            shown += f", bias={self.bias}"
-        if getattr(self, "nonlinearity", "tanh") != "tanh":
-            shown += f", nonlinearity={self.nonlinearity}"
-        return shown
-
-
-class RNNCell(RNNCellBase):
-    """One step of `RNN`: [B, input_size] and a state [B, hidden_size] (zeros when None) to the next state.
-
-    Example:
-        >>> import tandem
-        >>> tandem.nn.RNNCell(3, 5)(tandem.zeros(2, 3)).shape
-        tandem.Size([2, 5])
-    """
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        bias: bool = True,
-        nonlinearity: str = "tanh",
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(input_size, hidden_size, bias, 1, device, dtype)
-        self.nonlinearity = nonlinearity
-
-    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        if self.nonlinearity not in ("tanh", "relu"):
-            raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
-        return self._step(tandem.rnn_tanh_cell if self.nonlinearity == "tanh" else tandem.rnn_relu_cell, input, hx)
-
-
-class LSTMCell(RNNCellBase):
-    """One step of `LSTM`: [B, input_size] and a pair of states [B, hidden_size] (zeros when None) to the next pair.
-
-    Example:
-        >>> import tandem
-        >>> h, c = tandem.nn.LSTMCell(3, 5)(tandem.zeros(2, 3))
-        >>> h.shape
-        tandem.Size([2, 5])
-    """
-
-    def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
-    ) -> None:
-        super().__init__(input_size, hidden_size, bias, 4, device, dtype)
-
-    def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
-        x = self._batched("input", input)
-        if hx is None:
-            zeros = tandem.zeros(x.shape[0], self.hidden_size, dtype=x.dtype, device=x.device)
-            hx = (zeros, zeros)
-        else:
-            hx = (self._batched("hx[0]", hx[0]), self._batched("hx[1]", hx[1]))
-        h, c = tandem.lstm_cell(x, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
-        return (h.squeeze(0), c.squeeze(0)) if input.dim() == 1 else (h, c)
-
-
-class GRUCell(RNNCellBase):
-    """One step of `GRU`: [B, input_size] and a state [B, hidden_size] (zeros when None) to the next state.
-
-    Example:
-        >>> import tandem
-        >>> tandem.nn.GRUCell(3, 5)(tandem.zeros(2, 3)).shape
-        tandem.Size([2, 5])
-    """
-
-    def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
-    ) -> None:
-        super().__init__(input_size, hidden_size, bias, 3, device, dtype)
-
-    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        return self._step(tandem.gru_cell, input, hx)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Literal
 
 import tandem
 from tandem import Tensor
@@ -10,21 +10,32 @@ from tandem.nn import functional as F
 from tandem.nn import init
 from tandem.nn.module import Module
 from tandem.nn.parameter import Parameter
+from tandem.types import Device
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = ["Embedding", "EmbeddingBag"]
 
 
 class Embedding(Module):
-    """A table of `num_embeddings` rows of `embedding_dim` numbers, looked up by integers of any shape.
+    """A table of `num_embeddings` rows of `embedding_dim` numbers, looked up by integers of any shape S: [*S, D].
 
-    The row `padding_idx` starts as zeros and gets no gradient; rows longer than `max_norm` are scaled down when looked
-    up.
+    Args:
+        padding_idx: a row that starts as zeros and gets no gradient; AssertionError unless it is one of the table.
+        max_norm, norm_type: rows whose p-norm is larger are scaled down in place when looked up.
+        scale_grad_by_freq: divide gradients by how often their row was read.
+        sparse: gradients are dense here: ValueError when called with True.
+
+    `weight` is [num_embeddings, embedding_dim], normal numbers at first. IndexError for an integer outside the table.
 
     Example:
         >>> import tandem
         >>> tandem.nn.Embedding(10, 3)(tandem.tensor([[1, 2], [4, 9]])).shape
         tandem.Size([2, 2, 3])
     """
+
+    weight: Parameter
 
     def __init__(
         self,
@@ -37,8 +48,8 @@ class Embedding(Module):
         sparse: bool = False,
         _weight: Tensor | None = None,
         _freeze: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: tandem.dtype | None = None,
     ) -> None:
         super().__init__()
         self.num_embeddings = num_embeddings
@@ -89,7 +100,7 @@ class Embedding(Module):
         norm_type: float = 2.0,
         scale_grad_by_freq: bool = False,
         sparse: bool = False,
-    ) -> Embedding:
+    ) -> Self:
         """An embedding with the rows `embeddings` [V, D], not trained unless `freeze=False`."""
         if embeddings.dim() != 2:
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
@@ -114,10 +125,11 @@ class Embedding(Module):
 
 
 class EmbeddingBag(Module):
-    """Sums, means or maxima of rows of a table: one result [embedding_dim] for each bag of indices.
+    """Sums, means or maxima of rows of a table: one result [embedding_dim] for each bag of integers.
 
-    Bags are the rows of a 2-D input, or the parts of a 1-D one that begin at `offsets`. The row `padding_idx` is left
-    out.
+    Bags are the rows of a 2-D input, or the parts of a 1-D one that begin at `offsets` (ValueError for others). `mode`
+    is "sum", "mean" or "max"; the row `padding_idx` is left out; `per_sample_weights`, given when called, are factors
+    of the rows of sums. Other arguments as of `Embedding`, options and errors as of `nn.functional.embedding_bag`.
 
     Example:
         >>> import tandem
@@ -126,6 +138,8 @@ class EmbeddingBag(Module):
         tandem.Size([2, 3])
     """
 
+    weight: Parameter
+
     def __init__(
         self,
         num_embeddings: int,
@@ -133,13 +147,13 @@ class EmbeddingBag(Module):
         max_norm: float | None = None,
         norm_type: float = 2.0,
         scale_grad_by_freq: bool = False,
-        mode: str = "mean",
+        mode: Literal["sum", "mean", "max"] = "mean",
         sparse: bool = False,
         _weight: Tensor | None = None,
         include_last_offset: bool = False,
         padding_idx: int | None = None,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: tandem.dtype | None = None,
     ) -> None:
         super().__init__()
         self.num_embeddings = num_embeddings

@@ -11,11 +11,22 @@ from tandem.nn.parameter import Parameter
 if TYPE_CHECKING:
     from tandem.nn.module import Module
 
+__all__ = ["IncompatibleKeys"]
+
 EXTRA_STATE = "_extra_state"
 
 
 class IncompatibleKeys(NamedTuple):
-    """What `load_state_dict` found on one side only."""
+    """What `load_state_dict` found on one side only: names of the module, and names of the state.
+
+    Example:
+        >>> import tandem
+        >>> layer = tandem.nn.Linear(2, 3)
+        >>> layer.load_state_dict({"weight": tandem.zeros(3, 2), "scale": tandem.ones(1)}, strict=False)
+        IncompatibleKeys(missing_keys=['bias'], unexpected_keys=['scale'])
+        >>> layer.load_state_dict(layer.state_dict())
+        <All keys matched successfully>
+    """
 
     missing_keys: list[str]
     unexpected_keys: list[str]

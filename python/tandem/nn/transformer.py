@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import Any
+from typing import ClassVar, TypeAlias
 
 import tandem
 from tandem import Tensor
@@ -21,6 +21,7 @@ from tandem.nn.dropout import Dropout
 from tandem.nn.linear import Linear
 from tandem.nn.module import Module
 from tandem.nn.normalization import LayerNorm
+from tandem.types import Device
 
 __all__ = [
     "Transformer",
@@ -30,7 +31,7 @@ __all__ = [
     "TransformerEncoderLayer",
 ]
 
-Activation = str | Callable[[Tensor], Tensor]
+Activation: TypeAlias = str | Callable[[Tensor], Tensor]
 
 
 def _get_activation_fn(activation: str) -> Callable[[Tensor], Tensor]:
@@ -39,41 +40,47 @@ def _get_activation_fn(activation: str) -> Callable[[Tensor], Tensor]:
     return F.relu if activation == "relu" else F.gelu
 
 
-def _causal_mask(size: int, device: Any = None, dtype: Any = None) -> Tensor:
+def _causal_mask(size: int, device: Device = None, dtype: tandem.dtype | None = None) -> Tensor:
     return tandem.full((size, size), float("-inf"), dtype=dtype, device=device).triu(1)
 
 
 class _Layer(Module):
     """What encoder and decoder layers share: attention, two linear layers with an activation between, norms, dropout.
 
-    Modules are registered in PyTorch's order, which is the order of a `state_dict`.
+    `_attentions` names the attentions. Modules are registered in PyTorch's order, which is the order of a `state_dict`.
     """
+
+    _attentions: ClassVar[tuple[str, ...]]
+    self_attn: MultiheadAttention
+    norm1: LayerNorm
+    norm2: LayerNorm
+    dropout1: Dropout
+    dropout2: Dropout
 
     def __init__(
         self,
-        attentions: tuple[str, ...],
         d_model: int,
         nhead: int,
-        dim_feedforward: int,
-        dropout: float,
-        activation: Activation,
-        layer_norm_eps: float,
-        batch_first: bool,
-        norm_first: bool,
-        bias: bool,
-        device: Any,
-        dtype: Any,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: Activation = F.relu,
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device: Device = None,
+        dtype: tandem.dtype | None = None,
     ) -> None:
         super().__init__()
         place = {"device": device, "dtype": dtype}
-        for name in attentions:
+        for name in self._attentions:
             attention = MultiheadAttention(d_model, nhead, dropout=dropout, bias=bias, batch_first=batch_first, **place)
             self.add_module(name, attention)
         self.linear1 = Linear(d_model, dim_feedforward, bias=bias, **place)
         self.dropout = Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, bias=bias, **place)
         self.norm_first = norm_first
-        parts = len(attentions) + 1
+        parts = len(self._attentions) + 1
         for i in range(1, parts + 1):
             self.add_module(f"norm{i}", LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **place))
         for i in range(1, parts + 1):
@@ -102,7 +109,15 @@ class _Layer(Module):
 class TransformerEncoderLayer(_Layer):
     """Self-attention and a feed-forward network, each added to its input and normalised.
 
-    `activation` is "relu", "gelu" or a function; `norm_first` normalises before each part instead of after.
+    Args:
+        d_model, nhead: features E, a multiple of the number of heads.
+        dim_feedforward: features between the two linear layers.
+        dropout: probability, while training, behind each part, between the linear layers and of attention's weights.
+        activation: "relu", "gelu" (RuntimeError for other names) or a function.
+        layer_norm_eps, bias: of the norms; whether linear layers and norms add a bias.
+        norm_first: normalise before each part instead of after.
+
+    Takes [L, N, E] ([N, L, E] if `batch_first`), a mask [L, L] or [N * heads, L, L] and a padding mask [N, L].
 
     Example:
         >>> import tandem
@@ -111,34 +126,7 @@ class TransformerEncoderLayer(_Layer):
         tandem.Size([3, 5, 8])
     """
 
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: Activation = F.relu,
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(
-            ("self_attn",),
-            d_model,
-            nhead,
-            dim_feedforward,
-            dropout,
-            activation,
-            layer_norm_eps,
-            batch_first,
-            norm_first,
-            bias,
-            device,
-            dtype,
-        )
+    _attentions = ("self_attn",)
 
     def forward(
         self,
@@ -166,7 +154,8 @@ class TransformerEncoderLayer(_Layer):
 class TransformerDecoderLayer(_Layer):
     """Self-attention, attention to an encoder's output and a feed-forward network, each added and normalised.
 
-    Arguments as of `TransformerEncoderLayer`.
+    Arguments as of `TransformerEncoderLayer`. Takes a target [T, N, E] and a memory [S, N, E], with masks and padding
+    masks of both.
 
     Example:
         >>> import tandem
@@ -175,34 +164,10 @@ class TransformerDecoderLayer(_Layer):
         tandem.Size([3, 5, 8])
     """
 
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: Activation = F.relu,
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(
-            ("self_attn", "multihead_attn"),
-            d_model,
-            nhead,
-            dim_feedforward,
-            dropout,
-            activation,
-            layer_norm_eps,
-            batch_first,
-            norm_first,
-            bias,
-            device,
-            dtype,
-        )
+    _attentions = ("self_attn", "multihead_attn")
+    multihead_attn: MultiheadAttention
+    norm3: LayerNorm
+    dropout3: Dropout
 
     def forward(
         self,
@@ -247,6 +212,7 @@ class TransformerEncoder(Module):
     """`num_layers` copies of an encoder layer, one after the other, and a norm if given.
 
     `enable_nested_tensor` and `mask_check` are taken for compatibility; padded positions are computed as all others.
+    Called with [S, N, E], a mask and a padding mask, as the layer takes them.
 
     Example:
         >>> import tandem
@@ -291,6 +257,8 @@ class TransformerEncoder(Module):
 class TransformerDecoder(Module):
     """`num_layers` copies of a decoder layer, one after the other, and a norm if given.
 
+    Called with a target [T, N, E], a memory [S, N, E] and masks of both, as the layer takes them.
+
     Example:
         >>> import tandem
         >>> layer = tandem.nn.TransformerDecoderLayer(8, 2, 16)
@@ -331,10 +299,11 @@ class TransformerDecoder(Module):
 
 
 class Transformer(Module):
-    """An encoder of a source and a decoder of a target that looks at it.
+    """An encoder of a source and a decoder of a target that looks at it (Vaswani et al. 2017).
 
-    `custom_encoder` and `custom_decoder` replace the stacks of layers. Takes source [S, N, E] and target [T, N, E];
-    returns [T, N, E].
+    `custom_encoder` and `custom_decoder` replace the stacks of `num_encoder_layers` and `num_decoder_layers`; other
+    arguments as of `TransformerEncoderLayer`. Takes source [S, N, E] and target [T, N, E] and masks of both; returns
+    [T, N, E]. RuntimeError where batches differ or features are not `d_model`.
 
     Example:
         >>> import tandem
@@ -352,14 +321,14 @@ class Transformer(Module):
         dim_feedforward: int = 2048,
         dropout: float = 0.1,
         activation: Activation = F.relu,
-        custom_encoder: Any = None,
-        custom_decoder: Any = None,
+        custom_encoder: Module | None = None,
+        custom_decoder: Module | None = None,
         layer_norm_eps: float = 1e-5,
         batch_first: bool = False,
         norm_first: bool = False,
         bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device = None,
+        dtype: tandem.dtype | None = None,
     ) -> None:
         super().__init__()
         options = (dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype)
@@ -417,6 +386,6 @@ class Transformer(Module):
         )
 
     @staticmethod
-    def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
+    def generate_square_subsequent_mask(sz: int, device: Device = None, dtype: tandem.dtype | None = None) -> Tensor:
         """[sz, sz] of zeros on and below the diagonal and -inf above it."""
         return _causal_mask(sz, device, dtype)

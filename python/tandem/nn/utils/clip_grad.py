@@ -21,7 +21,16 @@ def get_total_norm(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """The p-norm of all elements of all tensors, as a 0-d tensor."""
+    """The p-norm of all elements of all tensors, as a 0-d tensor; 0 for no tensors.
+
+    `norm_type` is p, which may be inf. RuntimeError for an infinite norm or NaN with `error_if_nonfinite`. `foreach`
+    has no effect: all tensors are one recorded step anyway.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.utils.get_total_norm([tandem.tensor([3.0]), tandem.tensor([[4.0]])])
+        tensor(5.)
+    """
     tensors = [tensors] if isinstance(tensors, Tensor) else list(tensors)
     norm_type = float(norm_type)
     if not tensors:
@@ -51,6 +60,9 @@ def clip_grad_norm_(
 ) -> Tensor:
     """Scale all gradients in place so that their common norm is at most `max_norm`; returns the norm before.
 
+    They are multiplied by min(1, max_norm / (norm + 1e-6)). `norm_type`, `error_if_nonfinite` and `foreach` as of
+    `get_total_norm`; parameters without a gradient are passed over.
+
     Example:
         >>> import tandem
         >>> p = tandem.zeros(2, requires_grad=True)
@@ -74,13 +86,31 @@ def _scale(grads: list[Tensor], max_norm: float, total: Tensor) -> None:
 def clip_grads_with_norm_(
     parameters: Tensor | Iterable[Tensor], max_norm: float, total_norm: Tensor, foreach: bool | None = None
 ) -> None:
-    """Scale all gradients in place as `clip_grad_norm_` does, with a total norm that is known already."""
+    """Scale all gradients in place as `clip_grad_norm_` does, with a total norm that is known already.
+
+    Example:
+        >>> import tandem
+        >>> p = tandem.zeros(2, requires_grad=True)
+        >>> (p * tandem.tensor([3.0, 4.0])).sum().backward()
+        >>> tandem.nn.utils.clip_grads_with_norm_([p], 1.0, tandem.tensor(5.0))
+        >>> p.grad
+        tensor([0.6000, 0.8000])
+    """
     with tandem.no_grad():
         _scale(_gradients(parameters), max_norm, total_norm)
 
 
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: bool | None = None) -> None:
-    """Limit every element of every gradient to [-clip_value, clip_value] in place."""
+    """Limit every element of every gradient to [-clip_value, clip_value] in place.
+
+    Example:
+        >>> import tandem
+        >>> p = tandem.zeros(2, requires_grad=True)
+        >>> (p * tandem.tensor([-3.0, 0.5])).sum().backward()
+        >>> tandem.nn.utils.clip_grad_value_([p], 1.0)
+        >>> p.grad
+        tensor([-1.0000,  0.5000])
+    """
     limit = float(clip_value)
     with tandem.no_grad():
         for grad in _gradients(parameters):

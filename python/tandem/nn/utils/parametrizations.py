@@ -35,7 +35,8 @@ class _WeightNorm(Module):
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
     """Train `module.name` as length and direction: g * v / ||v||, norms over all dims but `dim` (Salimans 2016).
 
-    g is `parametrizations.weight.original0`, v `original1`. Loads states of the older `nn.utils.weight_norm` too.
+    g is `parametrizations.weight.original0`, v `original1`; one norm for all with `dim=None`. Returns the module. Loads
+    states of the older `nn.utils.weight_norm` too.
 
     Example:
         >>> import tandem
@@ -118,6 +119,13 @@ def spectral_norm(
     module: Module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
 ) -> Module:
     """Divide `module.name` by its largest singular value, as found by power iteration while training (Miyato 2018).
+
+    Args:
+        n_power_iterations: steps at each use while training; positive (ValueError).
+        eps: the least norm that a vector is divided by.
+        dim: the dim that counts outputs; 1 for transposed convolutions, 0 for all others when None.
+
+    Returns the module. ValueError where there is no tensor `name`.
 
     Example:
         >>> import tandem

@@ -62,9 +62,16 @@ def _assign(parameter: Tensor, value: Tensor) -> None:
 
 
 class ParametrizationList(ModuleList):
-    """The parametrizations of one tensor, and the tensors they start from: `original`, or `original0`, `original1` ...
+    """The parametrizations of one tensor, and the tensors they start from.
 
-    where the first one's `right_inverse` returns several.
+    Those are `original`, or `original0`, `original1` and so on where the first one's `right_inverse` returns several.
+    Without `unsafe` the value must keep shape and dtype (ValueError). Called, it computes the value.
+
+    Example:
+        >>> import tandem
+        >>> layer = tandem.nn.utils.parametrizations.weight_norm(tandem.nn.Linear(2, 3))
+        >>> [name for name, _ in layer.parametrizations.weight.named_parameters()]
+        ['original0', 'original1']
     """
 
     def __init__(self, modules: list[Module], original: Tensor, unsafe: bool = False) -> None:
@@ -200,7 +207,15 @@ def _inject_property(module: Module, name: str) -> None:
 
 
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
-    """Whether the module has a parametrization, of `tensor_name` if given."""
+    """Whether the module has a parametrization, of `tensor_name` if given.
+
+    Example:
+        >>> import tandem
+        >>> layer = tandem.nn.utils.parametrizations.weight_norm(tandem.nn.Linear(2, 3))
+        >>> parametrize = tandem.nn.utils.parametrize
+        >>> parametrize.is_parametrized(layer), parametrize.is_parametrized(layer, "bias")
+        (True, False)
+    """
     parametrizations = module.__dict__.get("_modules", {}).get("parametrizations")
     if not isinstance(parametrizations, ModuleDict):
         return False
@@ -266,7 +281,13 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
     """Undo `register_parametrization`; returns the module.
 
     The tensor keeps its parametrized value if `leave_parametrized`, else it becomes the original again (ValueError if
-    that was several tensors).
+    that was several tensors, and where there is no parametrization).
+
+    Example:
+        >>> import tandem
+        >>> layer = tandem.nn.utils.parametrizations.weight_norm(tandem.nn.Linear(2, 3))
+        >>> tandem.nn.utils.parametrize.remove_parametrizations(layer, "weight")
+        Linear(in_features=2, out_features=3, bias=True)
     """
     if not is_parametrized(module, tensor_name):
         raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
@@ -300,14 +321,32 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
 
 
 def type_before_parametrizations(module: Module) -> type:
-    """The class the module had before it was parametrized."""
+    """The class the module had before it was parametrized.
+
+    Example:
+        >>> import tandem
+        >>> layer = tandem.nn.utils.parametrizations.weight_norm(tandem.nn.Linear(2, 3))
+        >>> tandem.nn.utils.parametrize.type_before_parametrizations(layer) is tandem.nn.Linear
+        True
+    """
     return type(module).__bases__[0] if is_parametrized(module) else type(module)
 
 
 def transfer_parametrizations_and_params(
     from_module: Module, to_module: Module, tensor_name: str | None = None
 ) -> Module:
-    """Give `to_module` copies of the parametrizations of `from_module`, with their tensors; returns `to_module`."""
+    """Give `to_module` copies of the parametrizations of `from_module`, with their tensors; returns `to_module`.
+
+    Those of `tensor_name`, or of all tensors when None.
+
+    Example:
+        >>> import tandem
+        >>> first = tandem.nn.utils.parametrizations.weight_norm(tandem.nn.Linear(2, 3))
+        >>> second = tandem.nn.Linear(2, 3)
+        >>> _ = tandem.nn.utils.parametrize.transfer_parametrizations_and_params(first, second)
+        >>> second.weight.equal(first.weight)
+        True
+    """
     names = [tensor_name] if tensor_name is not None else list(from_module.parametrizations)
     for name in names:
         source = from_module.parametrizations[name]

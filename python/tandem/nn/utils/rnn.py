@@ -126,7 +126,13 @@ class PackedSequence(_Packed):
 
 
 def invert_permutation(permutation: Tensor | None) -> Tensor | None:
-    """The inverse of a permutation of 0 .. n-1; None for None."""
+    """The inverse of a permutation of 0 .. n-1, [n] of an integer dtype; None for None.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.utils.rnn.invert_permutation(tandem.tensor([2, 0, 1]))
+        tensor([1, 2, 0])
+    """
     if permutation is None:
         return None
     return tandem.empty_like(permutation).scatter_(
@@ -244,6 +250,8 @@ def pad_sequence(
 ) -> Tensor:
     """Sequences [L_i, *] side by side, padded to the longest: [T, B, *], or [B, T, *] if `batch_first`.
 
+    `padding_side` is "right" or "left". RuntimeError for another side and for no sequences.
+
     Example:
         >>> import tandem
         >>> tandem.nn.utils.rnn.pad_sequence([tandem.tensor([1, 2]), tandem.tensor([3])], batch_first=True).tolist()
@@ -270,19 +278,39 @@ def pad_sequence(
 
 
 def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:
-    """The inverse of `pad_sequence`: the first `lengths[i]` steps of each sequence."""
+    """The inverse of `pad_sequence`: the first `lengths[i]` steps of each sequence of [T, B, *] or [B, T, *].
+
+    Example:
+        >>> import tandem
+        >>> padded = tandem.tensor([[1, 2], [3, 0]])
+        >>> tandem.nn.utils.rnn.unpad_sequence(padded, tandem.tensor([2, 1]), batch_first=True)
+        [tensor([1, 2]), tensor([3])]
+    """
     if not batch_first:
         padded_sequences = padded_sequences.transpose(0, 1)
     return [s[:n] for s, n in zip(padded_sequences.unbind(0), lengths.tolist(), strict=True)]
 
 
 def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> PackedSequence:
-    """Pack sequences [L_i, *]; they must be of falling length if `enforce_sorted`."""
+    """Pack sequences [L_i, *]; they must be of falling length if `enforce_sorted` (RuntimeError).
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.utils.rnn.pack_sequence([tandem.tensor([1, 2]), tandem.tensor([3])]).data
+        tensor([1, 3, 2])
+    """
     lengths = [s.shape[0] for s in sequences]
     return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
 
 
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
-    """The inverse of `pack_sequence`."""
+    """The inverse of `pack_sequence`: the sequences [L_i, *] in their first order.
+
+    Example:
+        >>> import tandem
+        >>> rnn = tandem.nn.utils.rnn
+        >>> rnn.unpack_sequence(rnn.pack_sequence([tandem.tensor([1, 2]), tandem.tensor([3])]))
+        [tensor([1, 2]), tensor([3])]
+    """
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)

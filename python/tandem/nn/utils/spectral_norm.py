@@ -15,7 +15,16 @@ __all__ = ["SpectralNorm", "remove_spectral_norm", "spectral_norm"]
 
 
 class SpectralNorm:
-    """The hook that sets `module.name` to `name_orig` by its largest singular value before every forward."""
+    """The hook that sets `module.name` to `name_orig` by its largest singular value before every forward.
+
+    ValueError unless `n_power_iterations` is positive. `spectral_norm` makes and registers one.
+
+    Example:
+        >>> import tandem
+        >>> layer = tandem.nn.utils.spectral_norm(tandem.nn.Linear(4, 3))
+        >>> [type(hook).__name__ for hook in layer._forward_pre_hooks.values()]
+        ['SpectralNorm']
+    """
 
     def __init__(self, name: str, n_power_iterations: int, dim: int, eps: float) -> None:
         if n_power_iterations <= 0:
@@ -57,7 +66,8 @@ def spectral_norm(
 ) -> Module:
     """Divide `module.name` by its largest singular value, as found by power iteration while training (Miyato 2018).
 
-    `nn.utils.parametrizations.spectral_norm` is its successor.
+    `nn.utils.parametrizations.spectral_norm` is its successor; arguments as there. RuntimeError for a second one of the
+    same name, ValueError where the parameter is None. Returns the module.
 
     Example:
         >>> import tandem
@@ -85,7 +95,14 @@ def spectral_norm(
 
 
 def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
-    """Undo `spectral_norm`: the weight is a parameter again, of its present value."""
+    """Undo `spectral_norm`: the weight is a parameter again, of its present value. ValueError where there is none.
+
+    Example:
+        >>> import tandem
+        >>> layer = tandem.nn.utils.spectral_norm(tandem.nn.Linear(4, 3))
+        >>> list(tandem.nn.utils.remove_spectral_norm(layer).state_dict())
+        ['bias', 'weight']
+    """
     found = _hook_of(module, name)
     if found is None:
         raise ValueError(f"spectral_norm of '{name}' not found in {module}")

@@ -13,7 +13,14 @@ __all__ = ["WeightNorm", "remove_weight_norm", "weight_norm"]
 
 
 class WeightNorm:
-    """The hook that sets `module.name` to g * v / ||v|| before every forward."""
+    """The hook that sets `module.name` to g * v / ||v|| before every forward; `weight_norm` makes and registers one.
+
+    Example:
+        >>> import tandem
+        >>> layer = tandem.nn.utils.weight_norm(tandem.nn.Linear(2, 3))
+        >>> [type(hook).__name__ for hook in layer._forward_pre_hooks.values()]
+        ['WeightNorm']
+    """
 
     def __init__(self, name: str, dim: int | None) -> None:
         self.name = name
@@ -38,7 +45,8 @@ def _hook_of(module: Module, name: str) -> tuple[int, WeightNorm] | None:
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
     """Train `module.name` as `name_g` (lengths) and `name_v` (directions), norms over all dims but `dim`.
 
-    `nn.utils.parametrizations.weight_norm` is its successor.
+    `nn.utils.parametrizations.weight_norm` is its successor. RuntimeError for a second one of the same name. Returns
+    the module.
 
     Example:
         >>> import tandem
@@ -59,7 +67,14 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
 
 
 def remove_weight_norm(module: Module, name: str = "weight") -> Module:
-    """Undo `weight_norm`: the weight is a parameter again, of its present value."""
+    """Undo `weight_norm`: the weight is a parameter again, of its present value. ValueError where there is none.
+
+    Example:
+        >>> import tandem
+        >>> layer = tandem.nn.utils.weight_norm(tandem.nn.Linear(2, 3))
+        >>> list(tandem.nn.utils.remove_weight_norm(layer).state_dict())
+        ['bias', 'weight']
+    """
     found = _hook_of(module, name)
     if found is None:
         raise ValueError(f"weight_norm of '{name}' not found in {module}")
