@@ -1,9 +1,11 @@
-"""What a type checker knows of the package: the stubs name what is there, and typed user code runs."""
+"""What a type checker knows of the package: the stubs name what is there, and typed user code passes `mypy --strict`."""
 
 from __future__ import annotations
 
 import ast
 import runpy
+import subprocess
+import sys
 
 import pytest
 from operations import ROOT, generated
@@ -45,6 +47,21 @@ def test_the_stub_of_tensor_names_what_tensor_has_and_nothing_else():
     stated = names(tensor.body)
     assert {n for n in stated if not n.startswith("__")} == there
     assert [n for n in stated if not hasattr(tandem.Tensor, n)] == []
+
+
+def test_typed_code_passes_a_strict_type_checker(tmp_path):
+    pytest.importorskip("mypy")
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path), "--config-file", ""]
+    # The package as the build put it into the tree; each file is a program of its own.
+    for part in (sorted((ROOT / "examples").glob("*.py")), TYPED):
+        out = subprocess.run(
+            [*command, "--ignore-missing-imports", "--scripts-are-modules", *map(str, part)],
+            capture_output=True,
+            text=True,
+            cwd=ROOT,
+            env={"MYPYPATH": str(ROOT / "python"), "PATH": ""},
+        )
+        assert out.returncode == 0, out.stdout + out.stderr
 
 
 @pytest.mark.parametrize("path", TYPED, ids=lambda p: p.stem)
