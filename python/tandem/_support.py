@@ -72,14 +72,30 @@ def _truth(value: Tensor) -> Any:
 
 
 def equal(self: Tensor, other: Tensor) -> bool:
-    """Have both tensors the same shape and the same elements? NaN differs from itself. Reads the data."""
+    """Have both tensors the same shape and the same elements? NaN differs from itself. Reads the data.
+
+    TypeError if `other` is no tensor, RuntimeError where the dtypes have no common one to compare in.
+
+    >>> import tandem
+    >>> tandem.equal(tandem.ones(2), tandem.ones(2)), tandem.equal(tandem.ones(2), tandem.ones(1))
+    (True, False)
+    """
     if not isinstance(other, Tensor):
         raise TypeError(f"equal(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
     return self.shape == other.shape and _truth((self == other).all())
 
 
 def allclose(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
-    """Is |self - other| <= atol + rtol * |other| for all elements? Reads the data."""
+    """Is |self - other| <= atol + rtol * |other| for all elements, which broadcast? Reads the data.
+
+    Args:
+        rtol, atol: the relative and the absolute bound.
+        equal_nan: NaN counts as close to NaN.
+
+    >>> import tandem
+    >>> tandem.allclose(tandem.tensor([1.0, 2.0]), tandem.tensor([1.0, 2.00001]))
+    True
+    """
     return _truth(self.isclose(other, rtol, atol, equal_nan).all())
 
 
@@ -87,7 +103,15 @@ def allclose(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-
 
 
 class RemovableHandle:
-    """Removes one hook of a tensor or a node of the graph; also a context manager that does so at its end."""
+    """Removes one hook of a tensor or a node of the graph; also a context manager that does so at its end.
+
+    >>> import tandem
+    >>> x = tandem.ones(1, requires_grad=True)
+    >>> with x.register_hook(lambda g: g * 10):
+    ...     (x * 2).backward()
+    >>> (x * 2).backward(); x.grad
+    tensor([22.])
+    """
 
     def __init__(self, owner: Any, id: int):
         self._owner = owner
@@ -195,7 +219,14 @@ def dlpack_device(self: Tensor) -> tuple[int, int]:
 
 
 def from_dlpack(ext_tensor: Any) -> Tensor:
-    """A tensor sharing the memory of any object that exports DLPack."""
+    """A tensor sharing the memory of any object that exports DLPack (`__dlpack__`, `__dlpack_device__`) on the CPU.
+
+    >>> import tandem, numpy
+    >>> array = numpy.zeros(2, dtype=numpy.float32)
+    >>> tandem.from_dlpack(array).fill_(3); array.tolist()
+    tensor([3., 3.])
+    [3.0, 3.0]
+    """
     import numpy
 
     return _C.from_numpy(numpy.from_dlpack(ext_tensor))

@@ -28,22 +28,47 @@ def manual_seed(seed: int) -> Generator:
 
 
 def seed() -> int:
-    """Seed the default generator from the operating system; returns the seed."""
+    """Seed the default generator from the operating system; returns the seed, an int of 64 bits.
+
+    >>> import tandem
+    >>> tandem.seed() == tandem.initial_seed()
+    True
+    """
     return default_generator.seed()
 
 
 def initial_seed() -> int:
-    """The seed of the default generator."""
+    """The seed of the default generator: what `manual_seed` or `seed` last gave it.
+
+    >>> import tandem
+    >>> _ = tandem.manual_seed(3)
+    >>> tandem.initial_seed()
+    3
+    """
     return default_generator.initial_seed()
 
 
 def get_rng_state() -> _C.Tensor:
-    """The state of the default generator, for `set_rng_state`."""
+    """The state of the default generator, for `set_rng_state`: a vector of uint8.
+
+    >>> import tandem
+    >>> state = tandem.get_rng_state()
+    >>> a = tandem.rand(2)
+    >>> tandem.set_rng_state(state); tandem.equal(a, tandem.rand(2))
+    True
+    """
     return default_generator.get_state()
 
 
 def set_rng_state(new_state: _C.Tensor) -> None:
-    """Go on from a state of `get_rng_state`."""
+    """Go on from a state of `get_rng_state`.
+
+    >>> import tandem
+    >>> state = tandem.get_rng_state()
+    >>> a = tandem.rand(2)
+    >>> tandem.set_rng_state(state); tandem.equal(a, tandem.rand(2))
+    True
+    """
     default_generator.set_state(new_state)
 
 

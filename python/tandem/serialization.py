@@ -442,20 +442,38 @@ def _moved(value: Any, move: Callable[[Tensor], Tensor]) -> Any:
 
 
 def add_safe_globals(safe_globals: list[Any]) -> None:
-    """Does nothing: files name no classes."""
+    """Does nothing: files name no classes.
+
+    >>> import tandem
+    >>> tandem.serialization.add_safe_globals([dict])
+    """
 
 
 def get_safe_globals() -> list[Any]:
-    """An empty list: files name no classes."""
+    """An empty list: files name no classes.
+
+    >>> import tandem
+    >>> tandem.serialization.get_safe_globals()
+    []
+    """
     return []
 
 
 def clear_safe_globals() -> None:
-    """Does nothing: files name no classes."""
+    """Does nothing: files name no classes.
+
+    >>> import tandem
+    >>> tandem.serialization.clear_safe_globals()
+    """
 
 
 class safe_globals(contextlib.nullcontext[None]):  # noqa: N801
-    """A `with` block that changes nothing: files name no classes."""
+    """A `with` block that changes nothing: files name no classes.
+
+    >>> import tandem
+    >>> with tandem.serialization.safe_globals([dict]):
+    ...     pass
+    """
 
     def __init__(self, safe_globals: list[Any]) -> None:
         super().__init__()

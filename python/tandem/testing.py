@@ -204,7 +204,17 @@ def assert_allclose(
     equal_nan: bool = True,
     msg: str = "",
 ) -> None:
-    """The older spelling of `assert_close`, which compares values only and lets NaN equal NaN."""
+    """The older spelling of `assert_close`, which compares values only and lets NaN equal NaN.
+
+    Args:
+        actual, expected: tensors, or what `tandem.tensor` takes.
+        rtol, atol: both or neither; by default those of the dtype.
+        equal_nan: NaN equals NaN.
+        msg: the text of the error; empty for the one that says where they differ.
+
+    >>> import tandem
+    >>> tandem.testing.assert_allclose([1.0, 2.0], tandem.tensor([1.0, 2.0]))
+    """
     assert_close(
         actual if isinstance(actual, Tensor) else _C.tensor(actual),
         expected if isinstance(expected, Tensor) else _C.tensor(expected),

@@ -36,78 +36,172 @@ _LOW = (_C.bfloat16, _C.float16)
 
 
 def is_autocast_available(device_type: str) -> bool:
-    """Is there mixed precision for devices of this type?"""
+    """Is there mixed precision for devices of this type? True for "cpu" and "cuda".
+
+    >>> import tandem
+    >>> tandem.amp.is_autocast_available("cpu"), tandem.amp.is_autocast_available("xla")
+    (True, False)
+    """
     return device_type in _DEFAULTS
 
 
 def is_autocast_enabled(device_type: str | None = None) -> bool:
-    """Is this code inside an enabled `autocast` block? Always False for "cuda"."""
+    """Is this code inside an enabled `autocast` block?
+
+    Args:
+        device_type: "cpu", or None for any device. For "cuda" the answer is always False.
+
+    >>> import tandem
+    >>> with tandem.autocast("cpu"):
+    ...     tandem.is_autocast_enabled("cpu"), tandem.is_autocast_enabled("cuda")
+    (True, False)
+    """
     return device_type in (None, "cpu") and _C._autocast_get()[0]
 
 
 def is_autocast_cpu_enabled() -> bool:
-    """`is_autocast_enabled("cpu")`."""
+    """`is_autocast_enabled("cpu")`, its older spelling.
+
+    >>> import tandem
+    >>> tandem.is_autocast_cpu_enabled()
+    False
+    """
     return _C._autocast_get()[0]
 
 
 def is_autocast_cache_enabled() -> bool:
-    """Are parameters converted once only?"""
+    """Are parameters converted once only, until the outermost `autocast` block ends?
+
+    >>> import tandem
+    >>> with tandem.autocast("cpu", cache_enabled=False):
+    ...     tandem.is_autocast_cache_enabled()
+    False
+    """
     return _C._autocast_get()[2]
 
 
 def get_autocast_dtype(device_type: str) -> _C.dtype:
-    """The dtype that `autocast` converts to."""
+    """The dtype that `autocast` converts to on devices of this type: at first bfloat16 for "cpu", float16 for "cuda".
+
+    RuntimeError for a type of device without mixed precision.
+
+    >>> import tandem
+    >>> tandem.get_autocast_dtype("cpu")
+    tandem.bfloat16
+    """
     if not is_autocast_available(device_type):
         raise RuntimeError(f"User specified an unsupported autocast device_type '{device_type}'")
     return _C._autocast_get()[1] if device_type == "cpu" else _DEFAULTS[device_type]
 
 
 def get_autocast_cpu_dtype() -> _C.dtype:
-    """`get_autocast_dtype("cpu")`."""
+    """`get_autocast_dtype("cpu")`, its older spelling.
+
+    >>> import tandem
+    >>> with tandem.autocast("cpu", dtype=tandem.float16):
+    ...     tandem.get_autocast_cpu_dtype()
+    tandem.float16
+    """
     return _C._autocast_get()[1]
 
 
 def get_autocast_gpu_dtype() -> _C.dtype:
-    """`get_autocast_dtype("cuda")`."""
+    """`get_autocast_dtype("cuda")`, its older spelling.
+
+    >>> import tandem
+    >>> tandem.get_autocast_gpu_dtype()
+    tandem.float16
+    """
     return _DEFAULTS["cuda"]
 
 
 def set_autocast_enabled(device_type: str | bool, enabled: bool | None = None) -> None:
-    """Turn mixed precision on or off for what follows; a block of `autocast` ends by itself."""
+    """Turn mixed precision on or off for what follows; a block of `autocast` does so for its extent alone.
+
+    Args:
+        device_type: "cpu"; for others nothing happens. A bool alone is the older form, about "cuda".
+        enabled: on or off.
+
+    >>> import tandem
+    >>> tandem.set_autocast_enabled("cpu", True)
+    >>> tandem.mm(tandem.ones(1, 1), tandem.ones(1, 1)).dtype
+    tandem.bfloat16
+    >>> tandem.set_autocast_enabled("cpu", False)
+    """
     # One argument is the older form, about "cuda".
     if enabled is not None and device_type == "cpu":
         _C._autocast_set(bool(enabled), *_C._autocast_get()[1:])
 
 
 def set_autocast_dtype(device_type: str, dtype: _C.dtype) -> None:
-    """Set the dtype that `autocast` converts to where none is given."""
+    """Set the dtype that `autocast` converts to where none is given.
+
+    Args:
+        device_type: "cpu"; for others nothing happens.
+        dtype: bfloat16 or float16.
+
+    >>> import tandem
+    >>> tandem.set_autocast_dtype("cpu", tandem.float16)
+    >>> tandem.get_autocast_dtype("cpu")
+    tandem.float16
+    >>> tandem.set_autocast_dtype("cpu", tandem.bfloat16)
+    """
     if device_type == "cpu":
         enabled, _, keep = _C._autocast_get()
         _C._autocast_set(enabled, dtype, keep)
 
 
 def set_autocast_cache_enabled(enabled: bool) -> None:
-    """Set whether parameters are converted once only."""
+    """Set whether parameters are converted once only, until the outermost `autocast` block ends.
+
+    >>> import tandem
+    >>> tandem.set_autocast_cache_enabled(False)
+    >>> tandem.is_autocast_cache_enabled()
+    False
+    >>> tandem.set_autocast_cache_enabled(True)
+    """
     _C._autocast_set(*_C._autocast_get()[:2], bool(enabled))
 
 
 def clear_autocast_cache() -> None:
-    """Forget converted parameters."""
+    """Forget the converted parameters: the next use of each converts it again.
+
+    >>> import tandem
+    >>> with tandem.autocast("cpu"):
+    ...     tandem.clear_autocast_cache()
+    """
     _C._autocast_clear()
 
 
 def autocast_increment_nesting() -> int:
-    """Begin a scope of the cache; how many there are."""
+    """Begin a scope of the cache of converted parameters; returns how many there are.
+
+    >>> import tandem
+    >>> tandem.autocast_increment_nesting(), tandem.autocast_decrement_nesting()
+    (1, 0)
+    """
     return _C._autocast_enter()
 
 
 def autocast_decrement_nesting() -> int:
-    """End a scope of the cache; how many are left."""
+    """End a scope of the cache; returns how many are left. With the last one, `clear_autocast_cache` is due.
+
+    >>> import tandem
+    >>> tandem.autocast_increment_nesting(), tandem.autocast_decrement_nesting()
+    (1, 0)
+    """
     return _C._autocast_exit()
 
 
 def autocast_decorator(autocast_instance: autocast, func: F) -> F:
-    """`func`, its calls inside `autocast_instance`."""
+    """`func`, its calls inside the block `autocast_instance`; a decorated function may call itself.
+
+    >>> import tandem
+    >>> from tandem.amp.autocast_mode import autocast_decorator
+    >>> low = autocast_decorator(tandem.autocast("cpu"), tandem.mm)
+    >>> low(tandem.ones(1, 1), tandem.ones(1, 1)).dtype
+    tandem.bfloat16
+    """
 
     @functools.wraps(func)
     def inside(*args: Any, **kwargs: Any) -> Any:
@@ -130,11 +224,15 @@ class autocast:
         enabled: False makes the block a plain one, also inside another.
         cache_enabled: convert each parameter once only until the outermost block ends.
 
+    Raises:
+        ValueError: `device_type` is not a string.
+        RuntimeError: a type of device without mixed precision.
+
     >>> import tandem
     >>> layer = tandem.nn.Linear(2, 2)
     >>> with tandem.autocast("cpu", dtype=tandem.bfloat16):
     ...     layer(tandem.ones(1, 2)).dtype
-    bfloat16
+    tandem.bfloat16
     """
 
     def __init__(
@@ -197,6 +295,16 @@ def custom_fwd(fwd: Callable[..., Any] | None = None, *, device_type: str, cast_
         device_type: "cpu" or "cuda".
         cast_inputs: under autocast, convert floating arguments (float64 apart) to this dtype and run the forward
             without autocast; None runs it under autocast as it is.
+
+    >>> import tandem
+    >>> class Product(tandem.autograd.Function):
+    ...     @staticmethod
+    ...     @tandem.amp.custom_fwd(device_type="cpu", cast_inputs=tandem.float32)
+    ...     def forward(ctx, a, b):
+    ...         return a @ b
+    >>> with tandem.autocast("cpu"):
+    ...     Product.apply(tandem.ones(1, 1), tandem.ones(1, 1)).dtype
+    tandem.float32
     """
     if not isinstance(device_type, str):
         raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
@@ -230,7 +338,26 @@ def custom_bwd(bwd: F, *, device_type: str) -> F: ...
 @overload
 def custom_bwd(bwd: None = None, *, device_type: str) -> Callable[[F], F]: ...
 def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str) -> Any:
-    """Decorates the backward of a Function: it runs under autocast exactly if its forward did."""
+    """Decorates the backward of a Function: it runs under autocast exactly if its forward did.
+
+    Args:
+        bwd: the backward of a Function whose forward is decorated with `custom_fwd`.
+        device_type: "cpu" or "cuda".
+
+    >>> import tandem
+    >>> class Double(tandem.autograd.Function):
+    ...     @staticmethod
+    ...     @tandem.amp.custom_fwd(device_type="cpu")
+    ...     def forward(ctx, x):
+    ...         return x * 2
+    ...     @staticmethod
+    ...     @tandem.amp.custom_bwd(device_type="cpu")
+    ...     def backward(ctx, g):
+    ...         return g * 2
+    >>> x = tandem.ones(1, requires_grad=True)
+    >>> Double.apply(x).backward(); x.grad
+    tensor([2.])
+    """
     if not isinstance(device_type, str):
         raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
     if bwd is None:

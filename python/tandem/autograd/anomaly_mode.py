@@ -13,6 +13,13 @@ class set_detect_anomaly:
     Args:
         mode: on or off.
         check_nan: whether a NaN in a gradient is an error.
+
+    >>> import tandem
+    >>> x = tandem.zeros(1, requires_grad=True)
+    >>> with tandem.autograd.set_detect_anomaly(True, check_nan=False):
+    ...     (0 * x.sqrt()).backward()
+    >>> x.grad
+    tensor([nan])
     """
 
     def __init__(self, mode: bool, check_nan: bool = True):
@@ -27,10 +34,19 @@ class set_detect_anomaly:
 
 
 class detect_anomaly:
-    """A block in anomaly mode.
+    """A block in anomaly mode: an error in a backward names the line of the forward, and a NaN it gives is an error.
 
     Args:
-        check_nan: whether a NaN in a gradient is an error.
+        check_nan: whether a NaN in a gradient is an error (RuntimeError).
+
+    >>> import tandem
+    >>> x = tandem.zeros(1, requires_grad=True)
+    >>> try:
+    ...     with tandem.autograd.detect_anomaly():
+    ...         (0 * x.sqrt()).backward()
+    ... except RuntimeError as error:
+    ...     "nan" in str(error)
+    True
     """
 
     def __init__(self, check_nan: bool = True):

@@ -19,14 +19,28 @@ _levels: list[list[tuple[Tensor, Tensor]]] = []
 
 
 class UnpackedDualTensor(NamedTuple):
-    """A value and its tangent; None where it has none."""
+    """A value and its tangent; None where it has none.
+
+    >>> import tandem
+    >>> import tandem.autograd.forward_ad as fwAD
+    >>> with fwAD.dual_level():
+    ...     fwAD.unpack_dual(tandem.tensor(3.0))
+    UnpackedDualTensor(primal=tensor(3.), tangent=None)
+    """
 
     primal: Tensor
     tangent: Tensor | None
 
 
 def enter_dual_level() -> int:
-    """Begin a level, within which duals are made; its number."""
+    """Begin a level, within which duals are made; returns its number. `dual_level` does so for a block.
+
+    RuntimeError inside another level.
+
+    >>> import tandem.autograd.forward_ad as fwAD
+    >>> level = fwAD.enter_dual_level()
+    >>> fwAD.exit_dual_level(level=level)
+    """
     if _levels:
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
     _levels.append([])
@@ -34,7 +48,16 @@ def enter_dual_level() -> int:
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
-    """End the innermost level: its duals have no tangents any more."""
+    """End the innermost level: its duals have no tangents any more.
+
+    Args:
+        level: its number; RuntimeError for another one. None means the innermost.
+
+    >>> import tandem.autograd.forward_ad as fwAD
+    >>> fwAD.enter_dual_level()
+    0
+    >>> fwAD.exit_dual_level()
+    """
     if level is not None and level != len(_levels) - 1:
         raise RuntimeError(
             "Trying to exit a forward AD level that was not the last one that was created. This is not supported."
@@ -44,7 +67,24 @@ def exit_dual_level(*, level: int | None = None) -> None:
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
-    """A tensor equal to `tensor` that moves along `tangent`, a tensor of its shape and dtype."""
+    """A tensor equal to `tensor` that moves along `tangent`.
+
+    Args:
+        tensor: a tensor of a floating dtype.
+        tangent: its direction, of the same shape and dtype.
+        level: accepted; there is one level at a time.
+
+    Raises:
+        RuntimeError: there is no level, or the shapes differ.
+        ValueError: a dtype that is not floating-point.
+
+    >>> import tandem
+    >>> import tandem.autograd.forward_ad as fwAD
+    >>> with fwAD.dual_level():
+    ...     x = fwAD.make_dual(tandem.tensor([1.0, 2.0]), tandem.tensor([1.0, 0.0]))
+    ...     fwAD.unpack_dual(x.prod()).tangent.item()
+    2.0
+    """
     if not _levels:
         raise RuntimeError(
             "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
@@ -62,7 +102,16 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
-    """The value of a tensor computed from duals, and its tangent (None where it depends on no dual)."""
+    """The value of a tensor computed from duals, and its tangent (None where it depends on no dual).
+
+    >>> import tandem
+    >>> import tandem.autograd.forward_ad as fwAD
+    >>> with fwAD.dual_level():
+    ...     x = fwAD.make_dual(tandem.tensor(0.0), tandem.tensor(2.0))
+    ...     primal, tangent = fwAD.unpack_dual(x.exp())
+    >>> primal.item(), tangent.item()
+    (1.0, 2.0)
+    """
     if not _levels or not _levels[-1] or not tensor.requires_grad:
         return UnpackedDualTensor(tensor, None)
     duals, tangents = zip(*_levels[-1])
@@ -71,14 +120,14 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
 
 
 class dual_level(_Mode):
-    """A block within which duals are made.
+    """A block within which duals are made; entering it gives the number of the level.
 
     >>> import tandem
     >>> import tandem.autograd.forward_ad as fwAD
     >>> with fwAD.dual_level():
     ...     x = fwAD.make_dual(tandem.tensor(3.0), tandem.tensor(1.0))
-    ...     fwAD.unpack_dual(x * x).tangent
-    tensor(6.)
+    ...     fwAD.unpack_dual(x * x).tangent.item()
+    6.0
     """
 
     def __enter__(self) -> int:

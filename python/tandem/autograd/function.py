@@ -26,7 +26,24 @@ def _map_tensors(value: Any, f: Callable[[Any], Any]) -> Any:
 
 
 class FunctionCtx:
-    """What a `Function`'s forward and backward share. Attributes of any name may be set on it."""
+    """What a `Function`'s forward and backward share. Attributes of any name may be set on it.
+
+    `needs_input_grad` says for each argument of `forward` whether a gradient is wanted for it, `saved_tensors` are
+    those given to `save_for_backward`. Tensors are best kept that way: writes to them are noticed then.
+
+    >>> import tandem
+    >>> class Scale(tandem.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x, factor):
+    ...         ctx.factor = factor
+    ...         return x * factor
+    ...     @staticmethod
+    ...     def backward(ctx, g):
+    ...         return g * ctx.factor, None
+    >>> x = tandem.ones(1, requires_grad=True)
+    >>> Scale.apply(x, 3.0).backward(); x.grad
+    tensor([3.])
+    """
 
     _handle: Any = None
     _saved: tuple[Any, ...] | None = None
@@ -192,7 +209,7 @@ class Function:
 
 
 class VmapInfo(NamedTuple):
-    """What `vmap` of a Function is told."""
+    """What `vmap` of a Function is told: how many examples there are, and whether they draw the same random numbers."""
 
     batch_size: int
     randomness: str
@@ -241,7 +258,21 @@ def _context_class(cls: type) -> type:
 
 
 def once_differentiable(backward: F) -> F:
-    """Decorates a backward that is not made of differentiable operations: differentiating it is an error."""
+    """Decorates a backward that is not made of differentiable operations: differentiating it is a RuntimeError.
+
+    >>> import tandem
+    >>> class Double(tandem.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         return x * 2
+    ...     @staticmethod
+    ...     @tandem.autograd.once_differentiable
+    ...     def backward(ctx, g):
+    ...         return tandem.from_numpy(g.numpy() * 2)
+    >>> x = tandem.ones(1, requires_grad=True)
+    >>> Double.apply(x).backward(); x.grad
+    tensor([2.])
+    """
 
     class Refuse(Function):
         @staticmethod

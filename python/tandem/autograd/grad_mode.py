@@ -85,28 +85,48 @@ class _GradMode(_Mode):
 
 
 class no_grad(_GradMode):
-    """Operations in the block get no history, whatever their operands.
+    """Operations in the block get no history, whatever their operands; also a decorator, of functions and generators.
 
-    Example:
-        >>> import tandem
-        >>> x = tandem.ones(1, requires_grad=True)
-        >>> with tandem.no_grad():
-        ...     (x * 2).requires_grad
-        False
+    It holds for the thread that enters it. Tensors made with `requires_grad=True` in it still require a gradient.
+
+    >>> import tandem
+    >>> x = tandem.ones(1, requires_grad=True)
+    >>> with tandem.no_grad():
+    ...     (x * 2).requires_grad
+    False
+    >>> @tandem.no_grad()
+    ... def double(x):
+    ...     return x * 2
+    >>> double(x).requires_grad
+    False
     """
 
 
 class enable_grad(_GradMode):
-    """Operations in the block get a history, inside of `no_grad` too."""
+    """Operations in the block get a history, inside of `no_grad` too; also a decorator.
+
+    >>> import tandem
+    >>> x = tandem.ones(1, requires_grad=True)
+    >>> with tandem.no_grad():
+    ...     with tandem.enable_grad():
+    ...         (x * 2).requires_grad
+    True
+    """
 
     _on = True
 
 
 class set_grad_enabled(_Mode):
-    """Turns grad mode on or off, at once; as a context manager, until the block ends.
+    """Turns grad mode on or off, at once; as a context manager, until the block ends; as a decorator, in each call.
 
     Args:
         mode: on or off.
+
+    >>> import tandem
+    >>> x = tandem.ones(1, requires_grad=True)
+    >>> with tandem.set_grad_enabled(False):
+    ...     (x * 2).requires_grad
+    False
     """
 
     def __init__(self, mode: bool):
@@ -130,10 +150,19 @@ class set_grad_enabled(_Mode):
 
 
 class inference_mode(_Mode):
-    """Operations in the block get no history, and their results never take part in one.
+    """Operations in the block get no history, and their results never take part in one; also a decorator.
 
     Args:
         mode: False makes the block do nothing but leave inference mode.
+
+    Using such a result where a backward needs it is a RuntimeError.
+
+    >>> import tandem
+    >>> x = tandem.ones(1, requires_grad=True)
+    >>> with tandem.inference_mode():
+    ...     y = x * 2
+    >>> y.requires_grad, y.is_inference()
+    (False, True)
     """
 
     mode: bool

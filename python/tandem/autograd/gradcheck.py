@@ -12,7 +12,17 @@ __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
 
 class GradcheckError(RuntimeError):
-    """A derivative that differs from the numerical one."""
+    """A derivative that differs from the numerical one, a RuntimeError that says where and by how much.
+
+    >>> import tandem
+    >>> from tandem.autograd.gradcheck import GradcheckError
+    >>> x = tandem.ones(2, dtype=tandem.float64, requires_grad=True)
+    >>> try:
+    ...     _ = tandem.autograd.gradcheck(lambda x: x * x.detach(), (x,))
+    ... except GradcheckError as error:
+    ...     print(str(error).splitlines()[0])
+    Jacobian mismatch for output 0 with respect to input 0,
+    """
 
 
 def gradcheck(

@@ -24,14 +24,29 @@ Node = _C._Node
 
 
 class GradientEdge(NamedTuple):
-    """Where the gradient of a tensor goes: a node and which of its outputs the tensor is."""
+    """Where the gradient of a tensor goes: a node of the graph and which of its outputs the tensor is.
+
+    >>> import tandem
+    >>> y = tandem.ones(1, requires_grad=True) * 2
+    >>> edge = tandem.autograd.graph.get_gradient_edge(y)
+    >>> edge.node.name(), edge.output_nr
+    ('MulBackward0', 0)
+    """
 
     node: Node  # type: ignore[valid-type]
     output_nr: int
 
 
 def get_gradient_edge(tensor: _C.Tensor) -> GradientEdge:
-    """The edge that the gradient of a tensor which requires one comes in by."""
+    """The edge that the gradient of a tensor comes in by; of a leaf, the node that adds to its `.grad`.
+
+    RuntimeError if the tensor requires no gradient.
+
+    >>> import tandem
+    >>> leaf = tandem.ones(1, requires_grad=True)
+    >>> tandem.autograd.graph.get_gradient_edge(leaf).node.name()
+    'AccumulateGrad'
+    """
     if not tensor.requires_grad:
         raise RuntimeError("It is not possible to get the gradient edge of a Tensor that does not require gradients")
     return GradientEdge(tensor.grad_fn if tensor.grad_fn is not None else _accumulator(tensor), tensor.output_nr)
@@ -53,7 +68,17 @@ def _grad_on() -> Iterator[None]:
 
 
 def increment_version(tensor: _C.Tensor | Sequence[_C.Tensor]) -> None:
-    """Count a write that autograd did not see, so that a backward which needs the old elements complains."""
+    """Count a write that autograd did not see, so that a backward which needs the old elements complains.
+
+    Args:
+        tensor: what was written, or a sequence of such tensors.
+
+    >>> import tandem
+    >>> x = tandem.ones(2)
+    >>> tandem.autograd.graph.increment_version(x)
+    >>> x._version
+    1
+    """
     for t in (tensor,) if isinstance(tensor, _C.Tensor) else tensor:
         window = t.detach()
         window.copy_(window)
@@ -89,7 +114,16 @@ class saved_tensors_hooks:
 class save_on_cpu(saved_tensors_hooks):
     """A block in which what operations keep for the backward is kept in CPU memory: where it is already.
 
-    `pin_memory` and `device_type` are accepted for PyTorch's sake.
+    Args:
+        pin_memory: accepted for PyTorch's sake.
+        device_type: accepted for PyTorch's sake.
+
+    >>> import tandem
+    >>> x = tandem.ones(1, requires_grad=True)
+    >>> with tandem.autograd.graph.save_on_cpu():
+    ...     y = x * x
+    >>> y.backward(); x.grad
+    tensor([2.])
     """
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda"):
@@ -98,7 +132,17 @@ class save_on_cpu(saved_tensors_hooks):
 
 @contextlib.contextmanager
 def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
-    """A block in which saved-tensor hooks are an error with this message."""
+    """A block in which saved-tensor hooks are a RuntimeError with this message.
+
+    >>> import tandem
+    >>> from tandem.autograd import graph
+    >>> with graph.disable_saved_tensors_hooks("not here"):
+    ...     with graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+    ...         pass
+    Traceback (most recent call last):
+    ...
+    RuntimeError: not here
+    """
     before = _C._disable_saved_tensors_hooks(error_message)
     try:
         yield

@@ -121,13 +121,17 @@ def stack_module_state(
 ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     """Parameters and buffers of several modules of one kind, each stacked along a new first dim.
 
-    With `vmap` and `functional_call` they run as one.
+    With `vmap` and `functional_call` they run as one. The stacks are new leaves that require gradients as the originals
+    do. RuntimeError if there is no module, their classes differ, or only some are in training mode.
 
     >>> import tandem
     >>> models = [tandem.nn.Linear(2, 1) for _ in range(3)]
     >>> params, buffers = tandem.func.stack_module_state(models)
     >>> params["weight"].shape
-    Size([3, 1, 2])
+    tandem.Size([3, 1, 2])
+    >>> run = lambda p, b, x: tandem.func.functional_call(models[0], (p, b), x)
+    >>> tandem.vmap(run, in_dims=(0, 0, None))(params, buffers, tandem.ones(5, 2)).shape
+    tandem.Size([3, 5, 1])
     """
     models = list(models)
     if not models:

@@ -160,7 +160,17 @@ def value_and_grad(
     func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
 ) -> Callable[..., tuple[Any, Any]]: ...
 def value_and_grad(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """As `grad_and_value`, the value first: (value, gradient), or ((value, aux), gradient)."""
+    """The function that gives (value, gradient) of a `func` whose value is a 0-d tensor.
+
+    Args:
+        func: takes tensors, or containers of tensors; with `has_aux` it returns (value, aux).
+        argnums: the argument to differentiate by, or a tuple of them; the gradient has its structure.
+        has_aux: the result is ((value, aux), gradient).
+
+    >>> import tandem
+    >>> tandem.func.value_and_grad(lambda x: x * x)(tandem.tensor(3.0))
+    (tensor(9.), tensor(6.))
+    """
     both = grad_and_value(func, argnums, has_aux)
 
     @functools.wraps(func)

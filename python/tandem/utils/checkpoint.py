@@ -29,11 +29,29 @@ R = TypeVar("R")
 
 
 class CheckpointError(RuntimeError):
-    """The second run of a checkpointed function did something else than the first."""
+    """The second run of a checkpointed function did something else than the first; a RuntimeError.
+
+    >>> import tandem
+    >>> from tandem.utils.checkpoint import CheckpointError, checkpoint
+    >>> shapes = iter([(2,), (3,)])
+    >>> x = tandem.ones(1, requires_grad=True)
+    >>> y = checkpoint(lambda x: x.expand(next(shapes)).exp().sum(), x, use_reentrant=False)
+    >>> try:
+    ...     y.backward()
+    ... except CheckpointError as error:
+    ...     "different metadata" in str(error)
+    True
+    """
 
 
 def noop_context_fn() -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
-    """Contexts for the first and the second run that do nothing."""
+    """Contexts for the first and the second run that do nothing: what `checkpoint` uses where none are given.
+
+    >>> import tandem
+    >>> first, second = tandem.utils.checkpoint.noop_context_fn()
+    >>> with first:
+    ...     pass
+    """
     return contextlib.nullcontext(), contextlib.nullcontext()
 
 
@@ -42,7 +60,19 @@ _early_stop = True
 
 @contextlib.contextmanager
 def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
-    """A block in which second runs stop as soon as they made what is needed (the default), or run to the end."""
+    """A block in which second runs stop as soon as they made what is needed (the default), or run to the end.
+
+    Args:
+        enable: False makes them run to the end.
+
+    >>> import tandem
+    >>> from tandem.utils.checkpoint import checkpoint, set_checkpoint_early_stop
+    >>> x = tandem.ones(1, requires_grad=True)
+    >>> with set_checkpoint_early_stop(False):
+    ...     y = checkpoint(tandem.exp, x, use_reentrant=False)
+    >>> y.backward(); x.grad
+    tensor([2.7183])
+    """
     global _early_stop
     before, _early_stop = _early_stop, enable
     try:
@@ -52,7 +82,16 @@ def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
 
 
 def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The tensors among the inputs without history, requiring a gradient if they did."""
+    """The tensors among the inputs without history, requiring a gradient if they did; the other inputs as they are.
+
+    RuntimeError unless `inputs` is a tuple.
+
+    >>> import tandem
+    >>> x = tandem.ones(1, requires_grad=True) * 2
+    >>> (leaf, number) = tandem.utils.checkpoint.detach_variable((x, 3))
+    >>> leaf.is_leaf, leaf.requires_grad, number
+    (True, True, 3)
+    """
     if not isinstance(inputs, tuple):
         raise RuntimeError(f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}")
     return tuple(_detached(x) for x in inputs)
@@ -63,7 +102,11 @@ def _detached(x: Any) -> Any:
 
 
 def check_backward_validity(inputs: Iterable[Any]) -> None:
-    """Warns where no input requires a gradient."""
+    """Warns (UserWarning) where no tensor among the inputs requires a gradient: a checkpointed call would give none.
+
+    >>> import tandem
+    >>> tandem.utils.checkpoint.check_backward_validity((tandem.ones(1, requires_grad=True), 3))
+    """
     if not any(x.requires_grad for x in inputs if isinstance(x, _C.Tensor)):
         warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=3)
 
@@ -282,7 +325,7 @@ def checkpoint_sequential(
     >>> model = tandem.nn.Sequential(tandem.nn.Linear(2, 2), tandem.nn.Tanh(), tandem.nn.Linear(2, 1))
     >>> y = tandem.utils.checkpoint.checkpoint_sequential(model, 2, tandem.ones(1, 2), use_reentrant=False)
     >>> y.shape
-    Size([1, 1])
+    tandem.Size([1, 1])
     """
     if use_reentrant is None:
         warnings.warn(

@@ -11,5 +11,13 @@ __all__ = ["from_dlpack", "to_dlpack"]
 
 
 def to_dlpack(tensor: _C.Tensor) -> Any:
-    """A DLPack capsule of the tensor's memory, to be taken once."""
+    """A DLPack capsule of the tensor's memory, to be taken once.
+
+    BufferError for a tensor that requires a gradient.
+
+    >>> import tandem
+    >>> capsule = tandem.utils.dlpack.to_dlpack(tandem.ones(2))
+    >>> type(capsule).__name__
+    'PyCapsule'
+    """
     return tensor.__dlpack__()

@@ -53,7 +53,14 @@ def default_collate(batch: list[Any]) -> Any:
 
 
 def default_convert(data: Any) -> Any:
-    """What a loader without batches makes of one sample: arrays become tensors, containers element by element."""
+    """What a loader without batches makes of one sample: arrays become tensors, containers element by element.
+
+    Tuples become lists; strings, tensors and objects of other types stay what they are.
+
+    >>> import tandem, numpy
+    >>> tandem.utils.data.default_convert({"x": numpy.zeros(2, dtype=numpy.float32), "name": "a"})
+    {'x': tensor([0., 0.]), 'name': 'a'}
+    """
     import numpy as np
 
     if isinstance(data, (np.ndarray, np.generic)) and data.dtype.kind in "biuf":

@@ -162,5 +162,10 @@ def _check_workers(num_workers: int, timeout: float, prefetch_factor: int | None
 
 
 def get_worker_info() -> None:
-    """Information on the worker process that asks; None, as there are none."""
+    """Information on the worker process that asks; None, as there are none.
+
+    >>> import tandem
+    >>> tandem.utils.data.get_worker_info() is None
+    True
+    """
     return None

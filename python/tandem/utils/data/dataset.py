@@ -50,7 +50,16 @@ class Dataset(Generic[T_co]):
 
 
 class IterableDataset(Dataset[T_co]):
-    """A stream of samples: a subclass defines `__iter__`."""
+    """A stream of samples: a subclass defines `__iter__`; a loader takes the samples in its order.
+
+    Example:
+        >>> import tandem
+        >>> class Countdown(tandem.utils.data.IterableDataset):
+        ...     def __iter__(self):
+        ...         return iter([3, 2, 1])
+        >>> [batch.tolist() for batch in tandem.utils.data.DataLoader(Countdown(), batch_size=2)]
+        [[3, 2], [1]]
+    """
 
     def __iter__(self) -> Iterator[T_co]:
         raise NotImplementedError("Subclasses of IterableDataset should implement __iter__.")
@@ -84,7 +93,16 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
 
 
 class StackDataset(Dataset[Any]):
-    """Samples of several data sets of equal length side by side: tuples, or dicts when given by keyword."""
+    """Samples of several data sets of equal length side by side: tuples, or dicts when given by keyword.
+
+    ValueError if lengths differ, there is none, or positional and keyword data sets are mixed.
+
+    Example:
+        >>> import tandem
+        >>> both = tandem.utils.data.StackDataset(x=[1, 2, 3], y=["a", "b", "c"])
+        >>> both[1], len(both)
+        ({'x': 2, 'y': 'b'}, 3)
+    """
 
     def __init__(self, *args: Dataset[Any], **kwargs: Dataset[Any]) -> None:
         if bool(args) == bool(kwargs):
@@ -143,7 +161,19 @@ class ConcatDataset(Dataset[T_co]):
 
 
 class ChainDataset(IterableDataset[Any]):
-    """Streams one after the other."""
+    """Streams one after the other.
+
+    Args:
+        datasets: `IterableDataset`s; AssertionError, when iterated, for another.
+
+    Example:
+        >>> import tandem
+        >>> class Numbers(tandem.utils.data.IterableDataset):
+        ...     def __iter__(self):
+        ...         return iter([1, 2])
+        >>> list(Numbers() + Numbers())
+        [1, 2, 1, 2]
+    """
 
     def __init__(self, datasets: Iterable[Dataset[Any]]) -> None:
         self.datasets = datasets
@@ -159,7 +189,16 @@ class ChainDataset(IterableDataset[Any]):
 
 
 class Subset(Dataset[T_co]):
-    """The samples of `dataset` at `indices`."""
+    """The samples of `dataset` at `indices`.
+
+    NotImplementedError for a subclass that overrides `__getitem__` but not `__getitems__`, which loaders call.
+
+    Example:
+        >>> import tandem
+        >>> part = tandem.utils.data.Subset(["a", "b", "c"], [2, 0])
+        >>> part[0], len(part)
+        ('c', 2)
+    """
 
     def __init__(self, dataset: Dataset[T_co], indices: Sequence[int]) -> None:
         self.dataset = dataset
@@ -198,6 +237,13 @@ def random_split(
     dataset: Dataset[T_co], lengths: Sequence[int | float], generator: Generator | None = None
 ) -> list[Subset[T_co]]:
     """Split into random parts of the given lengths, or of the given shares if these add up to 1.
+
+    Args:
+        dataset: a data set of known length.
+        lengths: ints that add up to its length, or shares; what rounding shares down leaves over is dealt out in turn.
+        generator: random numbers of the order; the default generator if None.
+
+    ValueError for a share outside [0, 1] or lengths of another sum.
 
     Example:
         >>> import tandem

@@ -22,7 +22,18 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Sampler(Generic[T_co]):
-    """Base class: a subclass defines `__iter__`, which yields indices, and usually `__len__`."""
+    """Base class: a subclass defines `__iter__`, which yields indices, and usually `__len__`.
+
+    Example:
+        >>> import tandem
+        >>> class Backwards(tandem.utils.data.Sampler):
+        ...     def __init__(self, data):
+        ...         self.data = data
+        ...     def __iter__(self):
+        ...         return iter(range(len(self.data) - 1, -1, -1))
+        >>> [x.item() for x in tandem.utils.data.DataLoader([5, 6, 7], sampler=Backwards([5, 6, 7]))]
+        [7, 6, 5]
+    """
 
     def __init__(self, data_source: Sized | None = None) -> None:
         pass
@@ -32,7 +43,13 @@ class Sampler(Generic[T_co]):
 
 
 class SequentialSampler(Sampler[int]):
-    """Every index in order."""
+    """Every index of `data_source` in order.
+
+    Example:
+        >>> import tandem
+        >>> list(tandem.utils.data.SequentialSampler(["a", "b", "c"]))
+        [0, 1, 2]
+    """
 
     def __init__(self, data_source: Sized) -> None:
         self.data_source = data_source
@@ -45,7 +62,21 @@ class SequentialSampler(Sampler[int]):
 
 
 class RandomSampler(Sampler[int]):
-    """Every index in random order, again and again up to `num_samples`; or independent draws with `replacement`."""
+    """Every index in random order, again and again up to `num_samples`; or independent draws with `replacement`.
+
+    Args:
+        data_source: what has a length.
+        replacement: draw each index independently and uniformly.
+        num_samples: how many indices a pass yields; the length of `data_source` if None.
+        generator: random numbers; the default generator if None.
+
+    ValueError unless `num_samples` is positive, TypeError unless `replacement` is a bool.
+
+    Example:
+        >>> import tandem
+        >>> sorted(tandem.utils.data.RandomSampler(range(4)))
+        [0, 1, 2, 3]
+    """
 
     def __init__(
         self,
@@ -83,7 +114,13 @@ class RandomSampler(Sampler[int]):
 
 
 class SubsetRandomSampler(Sampler[int]):
-    """The given indices in random order."""
+    """The given indices in random order.
+
+    Example:
+        >>> import tandem
+        >>> sorted(tandem.utils.data.SubsetRandomSampler([7, 3, 5]))
+        [3, 5, 7]
+    """
 
     def __init__(self, indices: Sequence[int], generator: Generator | None = None) -> None:
         self.indices = indices
@@ -98,7 +135,21 @@ class SubsetRandomSampler(Sampler[int]):
 
 
 class WeightedRandomSampler(Sampler[int]):
-    """Indices drawn with probabilities in proportion to `weights`, with or without replacement."""
+    """Indices drawn with probabilities in proportion to `weights`, with or without replacement.
+
+    Args:
+        weights: a number >= 0 for each index; they need not add up to 1.
+        num_samples: how many indices a pass yields.
+        replacement: False draws every index at most once.
+        generator: random numbers; the default generator if None.
+
+    ValueError for `num_samples` that is not positive, or larger than there are weights without replacement.
+
+    Example:
+        >>> import tandem
+        >>> list(tandem.utils.data.WeightedRandomSampler([0.0, 1.0, 0.0], num_samples=3))
+        [1, 1, 1]
+    """
 
     def __init__(
         self,

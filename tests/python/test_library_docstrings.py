@@ -1,0 +1,106 @@
+"""Docstrings beside those of `nn`: their examples run and print what they say, and every public class and function of
+what everyday programs use has one.
+"""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import inspect
+import pkgutil
+import warnings
+from types import ModuleType
+
+import pytest
+
+import tandem
+
+pytestmark = pytest.mark.cpu
+
+# Not the package's Python: the extension module, its compiler, and the script.
+SKIPPED = ("tandem._C", "tandem.libtandem_compiler", "tandem.__main__")
+DOCUMENTED = (
+    "tandem",
+    "tandem.amp",
+    "tandem.amp.autocast_mode",
+    "tandem.amp.grad_scaler",
+    "tandem.autograd",
+    "tandem.autograd.anomaly_mode",
+    "tandem.autograd.forward_ad",
+    "tandem.autograd.function",
+    "tandem.autograd.functional",
+    "tandem.autograd.grad_mode",
+    "tandem.autograd.gradcheck",
+    "tandem.autograd.graph",
+    "tandem.compiler",
+    "tandem.distributions",
+    "tandem.distributions.constraints",
+    "tandem.distributions.transforms",
+    "tandem.func",
+    "tandem.optim",
+    "tandem.optim.lr_scheduler",
+    "tandem.optim.optimizer",
+    "tandem.optim.swa_utils",
+    "tandem.random",
+    "tandem.serialization",
+    "tandem.testing",
+    "tandem.utils.checkpoint",
+    "tandem.utils.data",
+    "tandem.utils.dlpack",
+)
+
+
+def modules() -> list[ModuleType]:
+    names = [m.name for m in pkgutil.walk_packages(tandem.__path__, "tandem.", onerror=lambda name: None)]
+    ours = [n for n in names if n not in SKIPPED and not f"{n}.".startswith("tandem.nn.")]
+    return [tandem, *map(importlib.import_module, ours)]
+
+
+def examples() -> list[doctest.DocTest]:
+    """The docstrings with an example, each of which finds `tandem` and nothing else."""
+    finder = doctest.DocTestFinder(exclude_empty=True)
+    return [test for m in modules() for test in finder.find(m, m.__name__, m, globs={"tandem": tandem}) if test.examples]
+
+
+@pytest.mark.parametrize("example", examples(), ids=lambda test: test.name)
+def test_example(example: doctest.DocTest) -> None:
+    tandem.manual_seed(0)
+    said: list[str] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        failed, _ = doctest.DocTestRunner(verbose=False).run(example, out=said.append)
+    assert not failed, "".join(said)
+
+
+def public(module: ModuleType) -> dict[str, object]:
+    """The classes and functions that a module offers and that are written in this package's Python."""
+    names = getattr(module, "__all__", None) or [n for n in vars(module) if not n.startswith("_")]
+    values = {name: getattr(module, name) for name in names}
+    return {
+        name: value
+        for name, value in values.items()
+        if (inspect.isclass(value) or inspect.isfunction(value))
+        and (value.__module__ or "").startswith("tandem")
+        and not value.__module__.startswith("tandem._C")
+        and not (inspect.isclass(value) and getattr(tandem._C, name, None) is value)
+    }
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_public_names_have_an_example(name: str) -> None:
+    found = public(importlib.import_module(name))
+    lacking = sorted(key for key, value in found.items() if ">>>" not in (value.__doc__ or ""))
+    assert found and not lacking, f"{len(lacking)} without an example: {lacking}"
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_public_methods_are_documented(name: str) -> None:
+    """A method says what it does, or overrides one of a base class that does."""
+    lacking = []
+    for key, value in public(importlib.import_module(name)).items():
+        for method, member in vars(value).items() if inspect.isclass(value) else ():
+            function = member.fget if isinstance(member, property) else getattr(member, "__func__", member)
+            if inspect.isfunction(function) and not method.startswith("_"):
+                if not inspect.getdoc(member) and not inspect.getdoc(getattr(value, method)):
+                    lacking.append(f"{key}.{method}")
+    assert not lacking, f"{len(lacking)} without a docstring: {lacking}"
