@@ -20,7 +20,12 @@ __all__ = [
 
 
 class layout:
-    """How a tensor's elements lie in memory; `tandem.strided` is the only one."""
+    """How a tensor's elements lie in memory; `tandem.strided` is the only one.
+
+    >>> import tandem
+    >>> tandem.zeros(2).layout
+    tandem.strided
+    """
 
     def __init__(self, name: str):
         self._name = name
@@ -33,7 +38,12 @@ class layout:
 
 
 class memory_format:
-    """Accepted where PyTorch's signatures have it; tensors are always strided in row-major order when new."""
+    """Accepted where PyTorch's signatures have it; tensors are always strided in row-major order when new.
+
+    >>> import tandem
+    >>> tandem.zeros(1, 2, 3, 3).contiguous(memory_format=tandem.contiguous_format).stride()
+    (18, 9, 3, 1)
+    """
 
     def __init__(self, name: str):
         self._name = name

@@ -58,7 +58,14 @@ class _TypedTensor(type):
 
 
 def _typed(name: str, dtype: Any) -> Any:
-    doc = f"Tensors of {dtype}: {name}(sizes...) makes one without values, {name}(sequence) one of numbers."
+    doc = f"""Tensors of {dtype}: {name}(sizes...) makes one without values, {name}(sequence) one of numbers.
+
+    `isinstance(x, {name})` asks for tensors of this dtype.
+
+    >>> import tandem
+    >>> tandem.{name}([0, 1]).dtype, tandem.{name}(2, 3).shape
+    ({dtype}, tandem.Size([2, 3]))
+    """
     return _TypedTensor(name, (), {"dtype": dtype, "__doc__": doc, "__module__": "tandem"})
 
 
@@ -80,7 +87,14 @@ class _VariableType(type):
 
 
 class Variable(metaclass=_VariableType):
-    """Variable(data, requires_grad=False): a tensor of the same memory. Tensors themselves record gradients."""
+    """Variable(data, requires_grad=False): a tensor of the same memory. Tensors themselves record gradients.
+
+    `isinstance(x, Variable)` asks for a tensor; TypeError if `data` is none.
+
+    >>> import tandem
+    >>> tandem.autograd.Variable(tandem.ones(1), requires_grad=True)
+    tensor([1.], requires_grad=True)
+    """
 
     def __new__(cls, data: Any, requires_grad: bool = False, volatile: bool = False) -> Any:
         if not isinstance(data, Tensor):
@@ -88,8 +102,15 @@ class Variable(metaclass=_VariableType):
         return data.detach().requires_grad_(requires_grad)
 
 
-def set_default_tensor_type(t: Any) -> None:
-    """The dtype of new float tensors, as a tensor type or its name."""
+def set_default_tensor_type(t: type[Any] | str) -> None:
+    """The dtype of new float tensors, as a tensor type or its name; TypeError for another object.
+
+    >>> import tandem
+    >>> tandem.set_default_tensor_type(tandem.DoubleTensor)
+    >>> tandem.zeros(1).dtype
+    tandem.float64
+    >>> tandem.set_default_tensor_type("torch.FloatTensor")
+    """
     name = t if isinstance(t, str) else t.__name__
     kind = globals().get(name.rpartition(".")[2])
     if not isinstance(kind, _TypedTensor):
@@ -98,7 +119,12 @@ def set_default_tensor_type(t: Any) -> None:
 
 
 def typename(obj: Any) -> str:
-    """The name of a tensor's type, of a class or of an object's class, with its module."""
+    """The name of a tensor's type, of a class or of an object's class, with its module.
+
+    >>> import tandem
+    >>> tandem.typename(tandem.zeros(1)), tandem.typename(3)
+    ('tandem.FloatTensor', 'int')
+    """
     if isinstance(obj, Tensor):
         return str(obj.type())
     kind = obj if hasattr(obj, "__qualname__") else type(obj)
@@ -110,22 +136,45 @@ _settings = {"deterministic": False, "warn_only": False, "matmul_precision": "hi
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Remembered only: every operation is deterministic."""
+    """Remembered only: every operation is deterministic.
+
+    >>> import tandem
+    >>> tandem.use_deterministic_algorithms(True)
+    >>> tandem.are_deterministic_algorithms_enabled()
+    True
+    >>> tandem.use_deterministic_algorithms(False)
+    """
     _settings.update(deterministic=mode, warn_only=warn_only)
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """What `use_deterministic_algorithms` was last given."""
+    """What `use_deterministic_algorithms` was last given.
+
+    >>> import tandem
+    >>> tandem.are_deterministic_algorithms_enabled()
+    False
+    """
     return bool(_settings["deterministic"])
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
-    """The `warn_only` that `use_deterministic_algorithms` was last given."""
+    """The `warn_only` that `use_deterministic_algorithms` was last given.
+
+    >>> import tandem
+    >>> tandem.is_deterministic_algorithms_warn_only_enabled()
+    False
+    """
     return bool(_settings["warn_only"])
 
 
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:
-    """Remembered only, as `use_deterministic_algorithms`: 0 or "default", 1 or "warn", 2 or "error"."""
+    """Remembered only, as `use_deterministic_algorithms`: 0 or "default", 1 or "warn", 2 or "error"; else RuntimeError.
+
+    >>> import tandem
+    >>> tandem.set_deterministic_debug_mode("warn"); tandem.get_deterministic_debug_mode()
+    1
+    >>> tandem.set_deterministic_debug_mode("default")
+    """
     modes = ("default", "warn", "error")
     if debug_mode not in (0, 1, 2, *modes):
         raise RuntimeError(
@@ -136,59 +185,114 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
 
 
 def get_deterministic_debug_mode() -> int:
-    """0, 1 or 2, as `set_deterministic_debug_mode` takes."""
+    """0, 1 or 2, as `set_deterministic_debug_mode` takes.
+
+    >>> import tandem
+    >>> tandem.get_deterministic_debug_mode()
+    0
+    """
     if not _settings["deterministic"]:
         return 0
     return 1 if _settings["warn_only"] else 2
 
 
 def set_flush_denormal(mode: bool) -> bool:
-    """Whether subnormal numbers are flushed to zero as `mode` says: they never are, so True for False alone."""
+    """Whether subnormal numbers are flushed to zero as `mode` says: they never are, so True for False alone.
+
+    >>> import tandem
+    >>> tandem.set_flush_denormal(True), tandem.set_flush_denormal(False)
+    (False, True)
+    """
     return not mode
 
 
 def set_warn_always(b: bool, /) -> None:
-    """Remembered only: warnings are repeated as Python's filters say."""
+    """Remembered only: warnings are repeated as Python's filters say.
+
+    >>> import tandem
+    >>> tandem.set_warn_always(False)
+    """
     _settings["warn_always"] = b
 
 
 def is_warn_always_enabled() -> bool:
-    """What `set_warn_always` was last given."""
+    """What `set_warn_always` was last given.
+
+    >>> import tandem
+    >>> tandem.is_warn_always_enabled()
+    False
+    """
     return bool(_settings["warn_always"])
 
 
 def compiled_with_cxx11_abi() -> bool:
-    """True: the C++ library has the ABI of C++11."""
+    """True: the C++ library has the ABI of C++11.
+
+    >>> import tandem
+    >>> tandem.compiled_with_cxx11_abi()
+    True
+    """
     return True
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """Remembered only: products of float32 matrices are computed in float32."""
+    """Remembered only: products of float32 matrices are computed in float32.
+
+    ValueError unless `precision` is "highest", "high" or "medium".
+
+    >>> import tandem
+    >>> tandem.set_float32_matmul_precision("high"); tandem.get_float32_matmul_precision()
+    'high'
+    >>> tandem.set_float32_matmul_precision("highest")
+    """
     if precision not in ("highest", "high", "medium"):
         raise ValueError(f"precision has to be 'highest', 'high' or 'medium', got {precision!r}")
     _settings["matmul_precision"] = precision
 
 
 def get_float32_matmul_precision() -> str:
-    """What `set_float32_matmul_precision` was last given."""
+    """What `set_float32_matmul_precision` was last given.
+
+    >>> import tandem
+    >>> tandem.get_float32_matmul_precision()
+    'highest'
+    """
     return str(_settings["matmul_precision"])
 
 
-def get_default_device() -> Any:
-    """The CPU."""
+def get_default_device() -> _C.device:
+    """Where new tensors are: the CPU.
+
+    >>> import tandem
+    >>> tandem.get_default_device()
+    device(type='cpu')
+    """
     return _C.device("cpu")
 
 
-def set_default_device(device: Any) -> None:
-    """An error unless `device` is the CPU (or None)."""
+def set_default_device(device: _C.device | str | int | None) -> None:
+    """An error unless `device` is the CPU (or None).
+
+    >>> import tandem
+    >>> tandem.set_default_device("cpu")
+    """
     if device is not None:
         _C._check_device(device)
 
 
 def get_num_interop_threads() -> int:
-    """1: operations run one after the other, each on `get_num_threads()` threads."""
+    """1: operations run one after the other, each on `get_num_threads()` threads.
+
+    >>> import tandem
+    >>> tandem.get_num_interop_threads()
+    1
+    """
     return 1
 
 
 def set_num_interop_threads(n: int) -> None:
-    """Does nothing: operations run one after the other."""
+    """Does nothing: operations run one after the other.
+
+    >>> import tandem
+    >>> tandem.set_num_interop_threads(2)
+    """

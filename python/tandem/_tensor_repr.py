@@ -41,6 +41,12 @@ def set_printoptions(
         linewidth: characters a line (80).
         profile: `default`, `short` or `full` to start from.
         sci_mode: always (True) or never (False) scientific; None decides by the values.
+
+    >>> import tandem
+    >>> tandem.set_printoptions(precision=2)
+    >>> tandem.tensor([0.125])
+    tensor([0.12])
+    >>> tandem.set_printoptions(profile="default")
     """
     if profile is not None:
         _options.__dict__.update(_PROFILES[profile].__dict__)

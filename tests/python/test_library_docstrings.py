@@ -59,7 +59,9 @@ def modules() -> list[ModuleType]:
 def examples() -> list[doctest.DocTest]:
     """The docstrings with an example, each of which finds `tandem` and nothing else."""
     finder = doctest.DocTestFinder(exclude_empty=True)
-    return [test for m in modules() for test in finder.find(m, m.__name__, m, globs={"tandem": tandem}) if test.examples]
+    return [
+        test for m in modules() for test in finder.find(m, m.__name__, m, globs={"tandem": tandem}) if test.examples
+    ]
 
 
 @pytest.mark.parametrize("example", examples(), ids=lambda test: test.name)
@@ -75,14 +77,13 @@ def test_example(example: doctest.DocTest) -> None:
 def public(module: ModuleType) -> dict[str, object]:
     """The classes and functions that a module offers and that are written in this package's Python."""
     names = getattr(module, "__all__", None) or [n for n in vars(module) if not n.startswith("_")]
-    values = {name: getattr(module, name) for name in names}
+    built_in = {id(value) for value in vars(tandem._C).values()}
     return {
         name: value
-        for name, value in values.items()
-        if (inspect.isclass(value) or inspect.isfunction(value))
+        for name in names
+        if (inspect.isclass(value := getattr(module, name)) or inspect.isfunction(value))
         and (value.__module__ or "").startswith("tandem")
-        and not value.__module__.startswith("tandem._C")
-        and not (inspect.isclass(value) and getattr(tandem._C, name, None) is value)
+        and id(value) not in built_in
     }
 
 

@@ -28,7 +28,13 @@ __all__ = [
 
 
 class ExpTransform(Transform):
-    """y = exp(x)."""
+    """y = exp(x), from all real numbers to the positive ones.
+
+    Example:
+        >>> import tandem
+        >>> tandem.distributions.ExpTransform()(tandem.tensor([0.0, 1.0]))
+        tensor([1.0000, 2.7183])
+    """
 
     domain = constraints.real
     codomain = constraints.positive
@@ -51,7 +57,14 @@ class ExpTransform(Transform):
 
 
 class PowerTransform(Transform):
-    """y = x^exponent of positive x."""
+    """y = x^exponent of positive x; `exponent` is a number or a tensor, not 0.
+
+    Example:
+        >>> import tandem
+        >>> t = tandem.distributions.PowerTransform(2.0)
+        >>> t(tandem.tensor(3.0)), t.inv(tandem.tensor(9.0))
+        (tensor(9.), tensor(3.))
+    """
 
     domain = constraints.positive
     codomain = constraints.positive
@@ -84,7 +97,13 @@ class PowerTransform(Transform):
 
 
 class SigmoidTransform(Transform):
-    """y = 1 / (1 + exp(-x))."""
+    """y = 1 / (1 + exp(-x)), from all real numbers to (0, 1).
+
+    Example:
+        >>> import tandem
+        >>> tandem.distributions.SigmoidTransform()(tandem.tensor(0.0))
+        tensor(0.5000)
+    """
 
     domain = constraints.real
     codomain = constraints.unit_interval
@@ -110,7 +129,13 @@ class SigmoidTransform(Transform):
 
 
 class SoftplusTransform(Transform):
-    """y = log(1 + exp(x))."""
+    """y = log(1 + exp(x)), from all real numbers to the positive ones.
+
+    Example:
+        >>> import tandem
+        >>> tandem.distributions.SoftplusTransform()(tandem.tensor(0.0))
+        tensor(0.6931)
+    """
 
     domain = constraints.real
     codomain = constraints.positive
@@ -133,7 +158,14 @@ class SoftplusTransform(Transform):
 
 
 class TanhTransform(Transform):
-    """y = tanh(x)."""
+    """y = tanh(x), from all real numbers to (-1, 1).
+
+    Example:
+        >>> import tandem
+        >>> t = tandem.distributions.TanhTransform()
+        >>> t.log_abs_det_jacobian(tandem.tensor(0.0), t(tandem.tensor(0.0)))
+        tensor(0.)
+    """
 
     domain = constraints.real
     codomain = constraints.interval(-1.0, 1.0)
@@ -156,7 +188,14 @@ class TanhTransform(Transform):
 
 
 class AbsTransform(Transform):
-    """y = |x|, of which one x is taken back."""
+    """y = |x|, of which one x, y itself, is taken back; it has no Jacobian to speak of.
+
+    Example:
+        >>> import tandem
+        >>> t = tandem.distributions.AbsTransform()
+        >>> t(tandem.tensor(-2.0)), t.inv(tandem.tensor(2.0))
+        (tensor(2.), tensor(2.))
+    """
 
     domain = constraints.real
     codomain = constraints.positive
@@ -174,7 +213,18 @@ class AbsTransform(Transform):
 
 
 class AffineTransform(Transform):
-    """y = loc + scale x."""
+    """y = loc + scale x.
+
+    Args:
+        loc, scale: numbers or tensors that broadcast with x; scale is not 0.
+        event_dim: how many last dims form one value, over which the log determinant is summed.
+
+    Example:
+        >>> import tandem
+        >>> t = tandem.distributions.AffineTransform(1.0, 2.0)
+        >>> t(tandem.tensor([0.0, 1.0])), t.inv(tandem.tensor(5.0))
+        (tensor([1., 3.]), tensor(2.))
+    """
 
     bijective = True
 
@@ -188,10 +238,12 @@ class AffineTransform(Transform):
 
     @property
     def domain(self) -> Any:  # type: ignore[override]
+        """Real numbers, `event_dim` dims of them a value."""
         return constraints.independent(constraints.real, self.event_dim) if self.event_dim else constraints.real
 
     @property
     def codomain(self) -> Any:  # type: ignore[override]
+        """As `domain`."""
         return self.domain
 
     def with_cache(self, cache_size: int = 1) -> Any:
@@ -232,7 +284,13 @@ class AffineTransform(Transform):
 
 
 class SoftmaxTransform(Transform):
-    """y = softmax(x) of the last dim; log(y) is taken back."""
+    """y = softmax(x) of the last dim; log(y) is taken back.
+
+    Example:
+        >>> import tandem
+        >>> tandem.distributions.SoftmaxTransform()(tandem.zeros(4))
+        tensor([0.2500, 0.2500, 0.2500, 0.2500])
+    """
 
     domain = constraints.real_vector
     codomain = constraints.simplex
@@ -254,7 +312,13 @@ def _running_product(x: Tensor) -> Tensor:
 
 
 class StickBreakingTransform(Transform):
-    """K - 1 real numbers to a point of the simplex of K: each takes its share of what is left."""
+    """K - 1 real numbers to a point of the simplex of K: each takes its share of what is left; zeros give equal parts.
+
+    Example:
+        >>> import tandem
+        >>> tandem.distributions.StickBreakingTransform()(tandem.zeros(3))
+        tensor([0.2500, 0.2500, 0.2500, 0.2500])
+    """
 
     domain = constraints.real_vector
     codomain = constraints.simplex
@@ -291,7 +355,14 @@ class StickBreakingTransform(Transform):
 
 
 class LowerCholeskyTransform(Transform):
-    """Any matrix to a lower triangular one with a positive diagonal."""
+    """Any matrix to a lower triangular one with a positive diagonal: exp of the diagonal, zeros above it.
+
+    Example:
+        >>> import tandem
+        >>> tandem.distributions.LowerCholeskyTransform()(tandem.zeros(2, 2))
+        tensor([[1., 0.],
+                [0., 1.]])
+    """
 
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.lower_cholesky

@@ -167,7 +167,14 @@ class _InverseTransform(Transform):
 
 
 class ComposeTransform(Transform):
-    """ComposeTransform(parts): one after the other, the first part first."""
+    """ComposeTransform(parts): one after the other, the first part first.
+
+    Example:
+        >>> import tandem
+        >>> from tandem.distributions import AffineTransform, ComposeTransform, ExpTransform
+        >>> ComposeTransform([AffineTransform(0.0, 2.0), ExpTransform()])(tandem.tensor(0.5))
+        tensor(2.7183)
+    """
 
     def __init__(self, parts: Sequence[Transform], cache_size: int = 0):
         if cache_size:
@@ -190,6 +197,7 @@ class ComposeTransform(Transform):
 
     @property
     def domain(self) -> Any:  # type: ignore[override]
+        """Where the chain starts, with as many dims a value as the parts need."""
         if not self.parts:
             return constraints.real
         domain = self.parts[0].domain
@@ -198,6 +206,7 @@ class ComposeTransform(Transform):
 
     @property
     def codomain(self) -> Any:  # type: ignore[override]
+        """Where the chain ends, with as many dims a value as the parts need."""
         if not self.parts:
             return constraints.real
         codomain = self.parts[-1].codomain
@@ -265,7 +274,15 @@ identity_transform = ComposeTransform([])
 
 
 class IndependentTransform(Transform):
-    """The same transform with `reinterpreted_batch_ndims` more dims counted as one value."""
+    """The same transform with `reinterpreted_batch_ndims` more dims a value, over which log determinants are summed.
+
+    Example:
+        >>> import tandem
+        >>> from tandem.distributions import ExpTransform, IndependentTransform
+        >>> t, x = IndependentTransform(ExpTransform(), 1), tandem.ones(3)
+        >>> t.log_abs_det_jacobian(x, t(x))
+        tensor(3.)
+    """
 
     def __init__(self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0):
         super().__init__(cache_size=cache_size)
@@ -279,10 +296,12 @@ class IndependentTransform(Transform):
 
     @property
     def domain(self) -> Any:  # type: ignore[override]
+        """That of the base, with more dims a value."""
         return constraints.independent(self.base_transform.domain, self.reinterpreted_batch_ndims)
 
     @property
     def codomain(self) -> Any:  # type: ignore[override]
+        """That of the base, with more dims a value."""
         return constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims)
 
     @property
@@ -317,7 +336,13 @@ class IndependentTransform(Transform):
 
 
 class ReshapeTransform(Transform):
-    """The last dims of shape `in_shape` in the shape `out_shape`."""
+    """The last dims of shape `in_shape` in the shape `out_shape`; ValueError unless both have as many elements.
+
+    Example:
+        >>> import tandem
+        >>> tandem.distributions.ReshapeTransform((4,), (2, 2))(tandem.zeros(3, 4)).shape
+        tandem.Size([3, 2, 2])
+    """
 
     bijective = True
     sign = 1  # type: ignore[assignment]
@@ -330,10 +355,12 @@ class ReshapeTransform(Transform):
 
     @property
     def domain(self) -> Any:  # type: ignore[override]
+        """Real values of the dims of `in_shape`."""
         return constraints.independent(constraints.real, len(self.in_shape))
 
     @property
     def codomain(self) -> Any:  # type: ignore[override]
+        """Real values of the dims of `out_shape`."""
         return constraints.independent(constraints.real, len(self.out_shape))
 
     def with_cache(self, cache_size: int = 1) -> Any:

@@ -143,7 +143,14 @@ class _OverCategorical(Distribution):
 
 
 class OneHotCategorical(_OverCategorical):
-    """OneHotCategorical(probs) or OneHotCategorical(logits=...): the index as a vector with one 1."""
+    """OneHotCategorical(probs) or OneHotCategorical(logits=...): the index of the last dim as a vector with one 1.
+
+    Example:
+        >>> import tandem
+        >>> one_hot = tandem.distributions.OneHotCategorical(tandem.tensor([0.25, 0.75]))
+        >>> one_hot.log_prob(tandem.tensor([0.0, 1.0])).exp()
+        tensor(0.7500)
+    """
 
     support = constraints.one_hot
     has_enumerate_support = True
@@ -185,7 +192,15 @@ class OneHotCategorical(_OverCategorical):
 
 
 class OneHotCategoricalStraightThrough(OneHotCategorical):
-    """OneHotCategorical whose draws pass gradients on to the probabilities as they come (Bengio et al. 2013)."""
+    """OneHotCategorical whose draws pass gradients on to the probabilities as they come (Bengio et al. 2013).
+
+    Example:
+        >>> import tandem
+        >>> logits = tandem.zeros(3, requires_grad=True)
+        >>> draw = tandem.distributions.OneHotCategoricalStraightThrough(logits=logits).rsample()
+        >>> draw.requires_grad, round(draw.sum().item(), 4)
+        (True, 1.0)
+    """
 
     has_rsample = True
 
@@ -194,7 +209,18 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 
 
 class Multinomial(_OverCategorical):
-    """Multinomial(total_count, probs or logits=...): how often each of K came in `total_count` draws."""
+    """Multinomial(total_count, probs or logits=...): how often each of K categories came in `total_count` draws.
+
+    Args:
+        total_count: one int; NotImplementedError for a tensor.
+        probs, logits: of the categories, along the last dim; one of them.
+
+    Example:
+        >>> import tandem
+        >>> multinomial = tandem.distributions.Multinomial(4, tandem.tensor([0.25, 0.75]))
+        >>> multinomial.mean, multinomial.sample().sum()
+        (tensor([1., 3.]), tensor(4.))
+    """
 
     total_count: int
 

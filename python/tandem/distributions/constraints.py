@@ -44,7 +44,13 @@ __all__ = [
 
 
 class Constraint:
-    """A set of values: `event_dim` dims form one value, `is_discrete` says whether gradients make sense."""
+    """A set of values: `event_dim` dims form one value, `is_discrete` says whether gradients make sense.
+
+    >>> import tandem
+    >>> constraint = tandem.distributions.constraints.simplex
+    >>> constraint.event_dim, constraint.is_discrete, constraint.check(tandem.tensor([0.25, 0.75]))
+    (1, False, tensor(True))
+    """
 
     is_discrete: Any = False
     event_dim: Any = 0
@@ -88,7 +94,15 @@ class _Dependent(Constraint):
 
 
 class _DependentProperty(property, _Dependent):
-    """A property of a distribution that is a constraint made of its parameters."""
+    """A property of a distribution that is a constraint made of its parameters.
+
+    Args:
+        is_discrete, event_dim: of the constraint, where they are known of the class; the property decorates a method.
+
+    >>> import tandem
+    >>> tandem.distributions.Uniform(0.0, 2.0).support
+    Interval(lower_bound=0.0, upper_bound=2.0)
+    """
 
     def __init__(self, fn: Any = None, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented):
         property.__init__(self, fn)
@@ -99,12 +113,23 @@ class _DependentProperty(property, _Dependent):
 
 
 def is_dependent(constraint: Any) -> bool:
-    """Does the set depend on other parameters?"""
+    """Does the set depend on other parameters, so that a class alone cannot tell what lies in it?
+
+    >>> from tandem.distributions import constraints
+    >>> constraints.is_dependent(constraints.dependent), constraints.is_dependent(constraints.real)
+    (True, False)
+    """
     return isinstance(constraint, _Dependent)
 
 
 class _IndependentConstraint(Constraint):
-    """Values whose last dims lie in `base_constraint` all together."""
+    """Values whose last `reinterpreted_batch_ndims` dims lie in `base_constraint` all together.
+
+    >>> import tandem
+    >>> from tandem.distributions import constraints
+    >>> constraints.independent(constraints.positive, 1).check(tandem.tensor([[1.0, 2.0], [1.0, -2.0]]))
+    tensor([ True, False])
+    """
 
     def __init__(self, base_constraint: Any, reinterpreted_batch_ndims: int):
         if not isinstance(reinterpreted_batch_ndims, int) or reinterpreted_batch_ndims < 0:
@@ -149,6 +174,13 @@ class _OneHot(Constraint):
 
 
 class _IntegerInterval(Constraint):
+    """Whole numbers in [lower_bound, upper_bound].
+
+    >>> import tandem
+    >>> tandem.distributions.constraints.integer_interval(0, 2).check(tandem.tensor([0.0, 1.5, 3.0]))
+    tensor([ True, False, False])
+    """
+
     is_discrete = True
 
     def __init__(self, lower_bound: Any, upper_bound: Any):
@@ -200,16 +232,37 @@ class _Bounded(Constraint):
 
 
 class _GreaterThan(_Bounded):
+    """Numbers > lower_bound.
+
+    >>> import tandem
+    >>> tandem.distributions.constraints.greater_than(1.0).check(tandem.tensor([1.0, 2.0]))
+    tensor([False,  True])
+    """
+
     def check(self, value: Any) -> Any:
         return self.bound < value
 
 
 class _GreaterThanEq(_Bounded):
+    """Numbers >= lower_bound.
+
+    >>> import tandem
+    >>> tandem.distributions.constraints.greater_than_eq(1.0).check(tandem.tensor([1.0, 2.0]))
+    tensor([True, True])
+    """
+
     def check(self, value: Any) -> Any:
         return self.bound <= value
 
 
 class _LessThan(_Bounded):
+    """Numbers < upper_bound.
+
+    >>> import tandem
+    >>> tandem.distributions.constraints.less_than(2.0).check(tandem.tensor([1.0, 2.0]))
+    tensor([ True, False])
+    """
+
     bound_name = "upper_bound"
 
     def check(self, value: Any) -> Any:
@@ -217,6 +270,13 @@ class _LessThan(_Bounded):
 
 
 class _Interval(Constraint):
+    """Numbers in [lower_bound, upper_bound].
+
+    >>> import tandem
+    >>> tandem.distributions.constraints.interval(0.0, 1.0).check(tandem.tensor([0.5, 1.0, 1.5]))
+    tensor([ True,  True, False])
+    """
+
     def __init__(self, lower_bound: Any, upper_bound: Any):
         self.lower_bound, self.upper_bound = lower_bound, upper_bound
 
@@ -228,6 +288,13 @@ class _Interval(Constraint):
 
 
 class _HalfOpenInterval(_Interval):
+    """Numbers in [lower_bound, upper_bound).
+
+    >>> import tandem
+    >>> tandem.distributions.constraints.half_open_interval(0.0, 1.0).check(tandem.tensor([0.5, 1.0]))
+    tensor([ True, False])
+    """
+
     def check(self, value: Any) -> Any:
         return (self.lower_bound <= value) & (value < self.upper_bound)
 
@@ -240,6 +307,13 @@ class _Simplex(Constraint):
 
 
 class _Multinomial(Constraint):
+    """Counts >= 0 along the last dim with a sum of at most `upper_bound`.
+
+    >>> import tandem
+    >>> tandem.distributions.constraints.multinomial(3).check(tandem.tensor([[1, 2], [2, 2]]))
+    tensor([ True, False])
+    """
+
     is_discrete = True
     event_dim = 1
 
@@ -316,6 +390,14 @@ class _Joined(Constraint):
 
 
 class _Cat(_Joined):
+    """Pieces of the dim `dim`, of `lengths` (1 each by default), each with a constraint of its own.
+
+    >>> import tandem
+    >>> from tandem.distributions.constraints import cat, positive, real
+    >>> cat([positive, real], lengths=[1, 2]).check(tandem.tensor([-1.0, -1.0, 2.0]))
+    tensor([False,  True,  True])
+    """
+
     def __init__(self, cseq: Sequence[Any], dim: int = 0, lengths: Sequence[int] | None = None):
         super().__init__(cseq, dim)
         self.lengths = [1] * len(self.cseq) if lengths is None else list(lengths)
@@ -335,6 +417,14 @@ class _Cat(_Joined):
 
 
 class _Stack(_Joined):
+    """Slices of the dim `dim`, each with a constraint of its own.
+
+    >>> import tandem
+    >>> from tandem.distributions import constraints
+    >>> constraints.stack([constraints.positive, constraints.real]).check(tandem.tensor([-1.0, -1.0]))
+    tensor([False,  True])
+    """
+
     def __init__(self, cseq: Sequence[Any], dim: int = 0):
         super().__init__(cseq, dim)
 

@@ -105,7 +105,16 @@ class Bernoulli(_ByProbability, ExponentialFamily):
 
 
 class Binomial(_ByProbability):
-    """Binomial(total_count, probs or logits=...): successes in `total_count` trials."""
+    """Binomial(total_count, probs or logits=...): successes in `total_count` trials, each of probability `probs`.
+
+    `total_count` is a number or a tensor of counts; the mean is total_count * probs.
+
+    Example:
+        >>> import tandem
+        >>> binomial = tandem.distributions.Binomial(4, tandem.tensor(0.5))
+        >>> binomial.mean, binomial.log_prob(tandem.tensor(2.0)).exp()
+        (tensor(2.), tensor(0.3750))
+    """
 
     arg_constraints = {
         "total_count": constraints.nonnegative_integer,
@@ -173,7 +182,15 @@ class Binomial(_ByProbability):
 
 
 class Geometric(_ByProbability):
-    """Geometric(probs) or Geometric(logits=...): failures before the first success."""
+    """Geometric(probs) or Geometric(logits=...): failures before the first success, each trial of probability `probs`.
+
+    p(k) = (1 - probs)^k probs for k = 0, 1, ...; the mean is 1 / probs - 1.
+
+    Example:
+        >>> import tandem
+        >>> tandem.distributions.Geometric(0.25).mean
+        tensor(3.)
+    """
 
     support = constraints.nonnegative_integer
 
@@ -220,7 +237,16 @@ class Geometric(_ByProbability):
 
 
 class NegativeBinomial(_ByProbability):
-    """NegativeBinomial(total_count, probs or logits=...): successes before `total_count` failures."""
+    """NegativeBinomial(total_count, probs or logits=...): successes before `total_count` failures.
+
+    Each trial succeeds with probability `probs` in [0, 1); `total_count` >= 0 need not be whole. The mean is
+    total_count * probs / (1 - probs).
+
+    Example:
+        >>> import tandem
+        >>> tandem.distributions.NegativeBinomial(2.0, tandem.tensor(0.5)).mean
+        tensor(2.)
+    """
 
     arg_constraints = {
         "total_count": constraints.greater_than_eq(0),
@@ -272,7 +298,13 @@ class NegativeBinomial(_ByProbability):
 
 
 class Poisson(ExponentialFamily):
-    """Poisson(rate): how many events happen where `rate` are expected."""
+    """Poisson(rate): how many events happen where `rate` >= 0 are expected; p(k) = rate^k exp(-rate) / k!.
+
+    Example:
+        >>> import tandem
+        >>> tandem.distributions.Poisson(2.0).log_prob(tandem.tensor(0.0))
+        tensor(-2.)
+    """
 
     arg_constraints = {"rate": constraints.nonnegative}
     support = constraints.nonnegative_integer

@@ -90,8 +90,15 @@ class Distribution:
     `sample(sample_shape)` has the shape `sample_shape + batch_shape + event_shape`, `log_prob(value)` one number an
     event. `rsample` is `sample` with gradients to the parameters, where `has_rsample`.
 
-    Arguments and values are checked against their constraints, unless `validate_args=False`, and not while a function
-    is being traced, as a check reads the values.
+    Parameters of the distributions below are tensors or numbers, which broadcast; numbers take the dtype of the first
+    tensor, or the default dtype. Where there are `probs` and `logits`, exactly one is given (ValueError else).
+
+    Arguments and values are checked against their constraints (ValueError), unless `validate_args=False`, and not while
+    a function is being traced, as a check reads the values.
+
+    Args:
+        batch_shape, event_shape: the shapes, given by a subclass.
+        validate_args: whether to check; None for what `set_default_validate_args` says.
 
     Example:
         >>> import tandem
@@ -286,7 +293,13 @@ class Distribution:
 
 
 class ExponentialFamily(Distribution):
-    """Distributions exp(<t(x), theta> - F(theta) + k(x)); the entropy follows from F."""
+    """Distributions exp(<t(x), theta> - F(theta) + k(x)); the entropy follows from F.
+
+    Example:
+        >>> import tandem
+        >>> isinstance(tandem.distributions.Normal(0.0, 1.0), tandem.distributions.ExponentialFamily)
+        True
+    """
 
     @property
     def _natural_params(self) -> tuple[Tensor, ...]:

@@ -82,7 +82,13 @@ class Gamma(ExponentialFamily):
 
 
 class Exponential(ExponentialFamily):
-    """Exponential(rate): waiting times with mean 1 / rate."""
+    """Exponential(rate): waiting times with mean 1 / rate; density rate exp(-rate x) for x >= 0, rate > 0.
+
+    Example:
+        >>> import tandem
+        >>> tandem.distributions.Exponential(2.0).mean
+        tensor(0.5000)
+    """
 
     arg_constraints = {"rate": constraints.positive}
     support = constraints.nonnegative
@@ -129,7 +135,13 @@ class Exponential(ExponentialFamily):
 
 
 class Chi2(Gamma):
-    """Chi2(df): the sum of `df` squared normal numbers."""
+    """Chi2(df): the sum of `df` squared normal numbers, Gamma(df / 2, 1 / 2); df > 0.
+
+    Example:
+        >>> import tandem
+        >>> tandem.distributions.Chi2(3.0).mean
+        tensor(3.)
+    """
 
     arg_constraints = {"df": constraints.positive}
 
@@ -144,7 +156,15 @@ class Chi2(Gamma):
 
 
 class InverseGamma(Distribution):
-    """InverseGamma(concentration, rate): 1 / x of a Gamma(concentration, rate)."""
+    """InverseGamma(concentration, rate): 1 / x of a Gamma(concentration, rate), both > 0.
+
+    The mean is rate / (concentration - 1), infinite for concentrations up to 1.
+
+    Example:
+        >>> import tandem
+        >>> tandem.distributions.InverseGamma(3.0, 4.0).mean
+        tensor(2.)
+    """
 
     arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
     support = constraints.positive
@@ -186,7 +206,16 @@ class InverseGamma(Distribution):
 
 
 class Dirichlet(ExponentialFamily):
-    """Dirichlet(concentration): points of the simplex of the last dim."""
+    """Dirichlet(concentration): points of the simplex of the last dim.
+
+    log p(x) = sum((c - 1) log x) + lgamma(sum(c)) - sum(lgamma(c)) with c the concentrations, each > 0. ValueError for
+    a concentration without dims.
+
+    Example:
+        >>> import tandem
+        >>> tandem.distributions.Dirichlet(tandem.tensor([1.0, 3.0])).mean
+        tensor([0.2500, 0.7500])
+    """
 
     arg_constraints = {"concentration": constraints.independent(constraints.positive, 1)}
     support = constraints.simplex
@@ -240,7 +269,15 @@ class Dirichlet(ExponentialFamily):
 
 
 class Beta(ExponentialFamily):
-    """Beta(concentration1, concentration0): density x^(concentration1 - 1) (1 - x)^(concentration0 - 1) / B."""
+    """Beta(concentration1, concentration0): density x^(concentration1 - 1) (1 - x)^(concentration0 - 1) / B on [0, 1].
+
+    B is the beta function of the concentrations, each > 0; the mean is the share of concentration1 in their sum.
+
+    Example:
+        >>> import tandem
+        >>> tandem.distributions.Beta(1.0, 3.0).mean
+        tensor(0.2500)
+    """
 
     arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
     support = constraints.unit_interval
@@ -291,7 +328,15 @@ class Beta(ExponentialFamily):
 
 
 class StudentT(Distribution):
-    """StudentT(df, loc, scale): a normal number over the root of a Chi2(df) / df."""
+    """StudentT(df, loc, scale): loc + scale times a normal number over the root of a Chi2(df) / df; df > 0, scale > 0.
+
+    Without a mean (NaN) up to df = 1, of infinite variance up to df = 2.
+
+    Example:
+        >>> import tandem
+        >>> tandem.distributions.StudentT(3.0).variance
+        tensor(3.)
+    """
 
     arg_constraints = {"df": constraints.positive, "loc": constraints.real, "scale": constraints.positive}
     support = constraints.real

@@ -57,7 +57,9 @@ class _LocationScale(Distribution):
 
 
 class Normal(_LocationScale, ExponentialFamily):
-    """Normal(loc, scale): mean `loc`, standard deviation `scale`.
+    """Normal(loc, scale): mean `loc`, standard deviation `scale` > 0.
+
+    log p(x) = -((x - loc) / scale)² / 2 - log(scale) - log(2 pi) / 2.
 
     Example:
         >>> import tandem
@@ -90,7 +92,13 @@ class Normal(_LocationScale, ExponentialFamily):
 
 
 class LogNormal(TransformedDistribution):
-    """LogNormal(loc, scale): exp of a Normal(loc, scale)."""
+    """LogNormal(loc, scale): exp of a Normal(loc, scale), scale > 0; the mean is exp(loc + scale² / 2).
+
+    Example:
+        >>> import tandem
+        >>> tandem.distributions.LogNormal(0.0, 1.0).mean
+        tensor(1.6487)
+    """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.positive
@@ -102,10 +110,12 @@ class LogNormal(TransformedDistribution):
 
     @property
     def loc(self) -> Tensor:
+        """The mean of the logarithm."""
         return self.base_dist.loc
 
     @property
     def scale(self) -> Tensor:
+        """The standard deviation of the logarithm."""
         return self.base_dist.scale
 
     @property
@@ -126,7 +136,13 @@ class LogNormal(TransformedDistribution):
 
 
 class Laplace(_LocationScale):
-    """Laplace(loc, scale): density exp(-|x - loc| / scale) / (2 scale)."""
+    """Laplace(loc, scale): density exp(-|x - loc| / scale) / (2 scale), scale > 0.
+
+    Example:
+        >>> import tandem
+        >>> tandem.distributions.Laplace(0.0, 1.0).log_prob(tandem.tensor(0.0))
+        tensor(-0.6931)
+    """
 
     @property
     def variance(self) -> Tensor:
@@ -156,7 +172,15 @@ class Laplace(_LocationScale):
 
 
 class Cauchy(_LocationScale):
-    """Cauchy(loc, scale): the ratio of two normal numbers; it has no mean."""
+    """Cauchy(loc, scale): the ratio of two normal numbers; it has no mean (NaN) and an infinite variance.
+
+    p(x) = 1 / (pi scale (1 + ((x - loc) / scale)²)), scale > 0.
+
+    Example:
+        >>> import tandem
+        >>> tandem.distributions.Cauchy(0.0, 1.0).cdf(tandem.tensor(1.0))
+        tensor(0.7500)
+    """
 
     @property
     def mean(self) -> Tensor:
@@ -183,7 +207,15 @@ class Cauchy(_LocationScale):
 
 
 class Gumbel(_LocationScale):
-    """Gumbel(loc, scale): the limit of maxima, loc - scale log(-log u)."""
+    """Gumbel(loc, scale): the limit of maxima, loc - scale log(-log u) of uniform u; scale > 0.
+
+    The mean is loc + scale * 0.5772 (Euler's constant).
+
+    Example:
+        >>> import tandem
+        >>> tandem.distributions.Gumbel(0.0, 1.0).mean
+        tensor(0.5772)
+    """
 
     @property
     def mean(self) -> Tensor:
@@ -254,7 +286,13 @@ class _Half(Distribution):
 
 
 class HalfNormal(_Half):
-    """HalfNormal(scale): |x| of a Normal(0, scale)."""
+    """HalfNormal(scale): |x| of a Normal(0, scale), scale > 0; the mean is scale sqrt(2 / pi).
+
+    Example:
+        >>> import tandem
+        >>> tandem.distributions.HalfNormal(1.0).mean
+        tensor(0.7979)
+    """
 
     _whole = Normal
 
@@ -268,7 +306,13 @@ class HalfNormal(_Half):
 
 
 class HalfCauchy(_Half):
-    """HalfCauchy(scale): |x| of a Cauchy(0, scale)."""
+    """HalfCauchy(scale): |x| of a Cauchy(0, scale), scale > 0; the mean is infinite.
+
+    Example:
+        >>> import tandem
+        >>> tandem.distributions.HalfCauchy(1.0).cdf(tandem.tensor(1.0))
+        tensor(0.5000)
+    """
 
     _whole = Cauchy
 
@@ -282,7 +326,14 @@ class HalfCauchy(_Half):
 
 
 class Uniform(Distribution):
-    """Uniform(low, high): the same density everywhere in [low, high)."""
+    """Uniform(low, high): the density 1 / (high - low) everywhere in [low, high), and 0 outside; low < high.
+
+    Example:
+        >>> import tandem
+        >>> uniform = tandem.distributions.Uniform(1.0, 3.0)
+        >>> uniform.mean, uniform.entropy()
+        (tensor(2.), tensor(0.6931))
+    """
 
     has_rsample = True
     _event_dims = {"low": 0, "high": 0}

@@ -20,7 +20,18 @@ __all__ = ["LogitRelaxedBernoulli", "RelaxedBernoulli", "RelaxedOneHotCategorica
 
 
 class LogitRelaxedBernoulli(_ByProbability):
-    """The logit of a RelaxedBernoulli: (logits + a logistic number) / temperature."""
+    """The logit of a RelaxedBernoulli: (logits + a logistic number) / temperature.
+
+    Args:
+        temperature: a positive number; small values come close to 0 and 1 after the sigmoid.
+        probs, logits: of the Bernoulli; one of them.
+
+    Example:
+        >>> import tandem
+        >>> relaxed = tandem.distributions.LogitRelaxedBernoulli(1.0, logits=tandem.tensor(0.0))
+        >>> relaxed.log_prob(tandem.tensor(0.0))
+        tensor(-1.3863)
+    """
 
     support = constraints.real
     has_rsample = True
@@ -75,7 +86,21 @@ class _Relaxed(TransformedDistribution):
 
 
 class RelaxedBernoulli(_Relaxed):
-    """RelaxedBernoulli(temperature, probs or logits=...): numbers in (0, 1) near 0 or 1."""
+    """RelaxedBernoulli(temperature, probs or logits=...): numbers in (0, 1) near 0 or 1, with gradients.
+
+    The form is that of Maddison et al. 2017, https://arxiv.org/abs/1611.00712.
+
+    Args:
+        temperature: a positive number; the smaller, the nearer to a Bernoulli.
+        probs, logits: of the Bernoulli; one of them.
+
+    Example:
+        >>> import tandem
+        >>> probs = tandem.tensor([0.2, 0.8], requires_grad=True)
+        >>> draw = tandem.distributions.RelaxedBernoulli(0.5, probs).rsample()
+        >>> draw.shape, draw.requires_grad
+        (tandem.Size([2]), True)
+    """
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.unit_interval
@@ -87,7 +112,15 @@ class RelaxedBernoulli(_Relaxed):
 
 
 class ExpRelaxedCategorical(Categorical):
-    """The logarithm of a RelaxedOneHotCategorical."""
+    """The logarithm of a RelaxedOneHotCategorical: (logits + Gumbel numbers) / temperature, minus its logsumexp.
+
+    Example:
+        >>> import tandem
+        >>> from tandem.distributions.relaxed import ExpRelaxedCategorical
+        >>> draw = ExpRelaxedCategorical(tandem.tensor(1.0), logits=tandem.zeros(3)).sample()
+        >>> round(draw.exp().sum().item(), 4)
+        1.0
+    """
 
     support = constraints.real_vector  # type: ignore[assignment]
     has_enumerate_support = False
@@ -121,7 +154,20 @@ class ExpRelaxedCategorical(Categorical):
 
 
 class RelaxedOneHotCategorical(_Relaxed):
-    """RelaxedOneHotCategorical(temperature, probs or logits=...): points of the simplex near its corners."""
+    """RelaxedOneHotCategorical(temperature, probs or logits=...): differentiable points near the simplex's corners.
+
+    The form is that of Maddison et al. 2017, https://arxiv.org/abs/1611.00712.
+
+    Args:
+        temperature: a positive number; the smaller, the nearer to one-hot vectors.
+        probs, logits: of the categories, along the last dim; one of them.
+
+    Example:
+        >>> import tandem
+        >>> draw = tandem.distributions.RelaxedOneHotCategorical(1.0, logits=tandem.zeros(3)).rsample((2,))
+        >>> draw.shape
+        tandem.Size([2, 3])
+    """
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.simplex

@@ -24,7 +24,19 @@ def set_lr(group: dict[str, Any], lr: Rate) -> None:
 class LRScheduler:
     """Base class: a subclass defines `get_lr`, which returns a rate for each group at step `self.last_epoch`.
 
-    `last_epoch` is the step to go on from, -1 for a start; going on needs "initial_lr" in the groups.
+    Args:
+        optimizer: whose groups get the rates; TypeError for another object.
+        last_epoch: the step to go on from, -1 for a start; going on needs "initial_lr" in the groups (KeyError).
+
+    Example:
+        >>> import tandem
+        >>> class Halving(tandem.optim.lr_scheduler.LRScheduler):
+        ...     def get_lr(self):
+        ...         return [base * 0.5**self.last_epoch for base in self.base_lrs]
+        >>> o = tandem.optim.SGD([tandem.zeros(1, requires_grad=True)], lr=1.0)
+        >>> s = Halving(o)
+        >>> [(s.get_last_lr()[0], o.step(), s.step())[0] for _ in range(3)]
+        [1.0, 0.5, 0.25]
     """
 
     # Is the step being made the one of the constructor, which keeps the rates of a run that goes on?

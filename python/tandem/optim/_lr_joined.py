@@ -16,12 +16,14 @@ from tandem.optim.optimizer import Optimizer
 class SequentialLR(LRScheduler):
     """Schedules one after the other; `milestones` are the steps at which the next takes over.
 
+    ValueError unless there is one more schedule than milestones, all of `optimizer`.
+
     Example:
         >>> import tandem
         >>> from tandem.optim import lr_scheduler as S
         >>> o = tandem.optim.SGD([tandem.zeros(1, requires_grad=True)], lr=1.0)
         >>> s = S.SequentialLR(o, [S.ConstantLR(o, 0.1, 100), S.ExponentialLR(o, 0.5)], milestones=[2])
-        >>> [(s.get_last_lr()[0], s.step())[0] for _ in range(4)]
+        >>> [(s.get_last_lr()[0], o.step(), s.step())[0] for _ in range(4)]
         [0.1, 0.1, 1.0, 0.5]
     """
 
@@ -86,7 +88,18 @@ class SequentialLR(LRScheduler):
 
 
 class ChainedScheduler(LRScheduler):
-    """Schedules that all act at every step; each starts from the rate the one before it wrote."""
+    """Schedules that all act at every step; each starts from the rate the one before it wrote.
+
+    ValueError if there is none, or they belong to different optimizers.
+
+    Example:
+        >>> import tandem
+        >>> from tandem.optim import lr_scheduler as S
+        >>> o = tandem.optim.SGD([tandem.zeros(1, requires_grad=True)], lr=1.0)
+        >>> s = S.ChainedScheduler([S.ConstantLR(o, 0.5, 2), S.ExponentialLR(o, 0.5)])
+        >>> [(s.get_last_lr()[0], o.step(), s.step())[0] for _ in range(3)]
+        [0.5, 0.25, 0.25]
+    """
 
     def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
         if not schedulers:
@@ -109,6 +122,16 @@ class ChainedScheduler(LRScheduler):
 
 class ReduceLROnPlateau(LRScheduler):
     """The rate times `factor` when a metric has not improved for more than `patience` steps.
+
+    Args:
+        optimizer: whose groups get the rates.
+        mode: "min" where smaller metrics are better, "max" where larger ones are.
+        factor: below 1 (ValueError else).
+        patience: how many steps without improvement are let pass.
+        threshold, threshold_mode: how much is an improvement, as a share of the best metric ("rel") or as such ("abs").
+        cooldown: steps after a reduction that do not count.
+        min_lr: the least rate, or one for each group.
+        eps: smaller changes of a rate are not made.
 
     Example:
         >>> import tandem

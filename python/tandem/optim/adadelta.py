@@ -18,6 +18,13 @@ class Adadelta(GroupOptimizer):
     With g the gradient (plus weight_decay * p): v = rho v + (1 - rho) g², d = g sqrt(u + eps) / sqrt(v + eps),
     u = rho u + (1 - rho) d², p = p - lr * d.
 
+    Args:
+        params: parameters or groups; see `Optimizer`, also for the arguments that are not listed.
+        lr: scales the step, 1.0.
+        rho: decay of both running means, in [0, 1], 0.9.
+        eps: added under both roots, 1e-6.
+        weight_decay: added times p to the gradient, 0.
+
     Example:
         >>> import tandem
         >>> w = tandem.ones(1, requires_grad=True)

@@ -18,6 +18,14 @@ class Adagrad(GroupOptimizer):
     With g the gradient (plus weight_decay * p), t the number of steps: s = s + g²,
     p = p - lr / (1 + (t - 1) lr_decay) * g / (sqrt(s) + eps).
 
+    Args:
+        params: parameters or groups; see `Optimizer`, also for the arguments that are not listed.
+        lr: the first rate, 1e-2.
+        lr_decay: how it falls with the steps, 0.
+        weight_decay: added times p to the gradient, 0.
+        initial_accumulator_value: s at first, 0.
+        eps: added to the root, 1e-10.
+
     Example:
         >>> import tandem
         >>> w = tandem.ones(1, requires_grad=True)

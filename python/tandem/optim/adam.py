@@ -13,12 +13,19 @@ __all__ = ["Adam"]
 
 
 class Adam(GroupOptimizer):
-    """Adam (https://arxiv.org/abs/1412.6980).
+    """Adam (Kingma and Ba 2014, https://arxiv.org/abs/1412.6980).
 
     With g the gradient, t the number of steps: m = beta1 m + (1 - beta1) g, v = beta2 v + (1 - beta2) g²,
-    p = p - lr * (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + eps). `weight_decay` adds weight_decay * p to g,
-    unless `decoupled_weight_decay`: then p is scaled by 1 - lr * weight_decay first. `amsgrad` divides by the largest
-    v so far.
+    p = p - lr * (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + eps).
+
+    Args:
+        params: parameters or groups; see `Optimizer`, also for the arguments that are not listed.
+        lr: the rate, 1e-3.
+        betas: decay of both running means, (0.9, 0.999).
+        eps: added to the root, 1e-8.
+        weight_decay: added times p to the gradient, 0.
+        amsgrad: divide by the largest v so far.
+        decoupled_weight_decay: scale p by 1 - lr * weight_decay first, instead of changing the gradient.
 
     Example:
         >>> import tandem

@@ -18,6 +18,13 @@ class Adamax(GroupOptimizer):
     With g the gradient (plus weight_decay * p), t the number of steps: m = beta1 m + (1 - beta1) g,
     u = max(beta2 u, |g| + eps), p = p - lr / (1 - beta1^t) * m / u.
 
+    Args:
+        params: parameters or groups; see `Optimizer`, also for the arguments that are not listed.
+        lr: the rate, 2e-3.
+        betas: decay of the mean and of the largest, (0.9, 0.999).
+        eps: added to |g|, 1e-8.
+        weight_decay: added times p to the gradient, 0.
+
     Example:
         >>> import tandem
         >>> w = tandem.ones(1, requires_grad=True)

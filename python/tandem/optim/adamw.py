@@ -12,14 +12,18 @@ __all__ = ["AdamW"]
 
 
 class AdamW(Adam):
-    """Adam with decoupled weight decay (https://arxiv.org/abs/1711.05101): p is scaled by 1 - lr * weight_decay first.
+    """Adam with decoupled weight decay (Loshchilov and Hutter 2017, https://arxiv.org/abs/1711.05101).
+
+    A step scales p by 1 - lr * weight_decay, then does what `Adam` does. Arguments are those of `Adam`, with a
+    `weight_decay` of 1e-2.
 
     Example:
         >>> import tandem
-        >>> net = tandem.nn.Linear(2, 1)
-        >>> optimizer = tandem.optim.AdamW(net.parameters(), lr=1e-3)
-        >>> net(tandem.ones(1, 2)).sum().backward()
-        >>> optimizer.step()
+        >>> w = tandem.ones(1, requires_grad=True)
+        >>> (w * w).sum().backward()
+        >>> tandem.optim.AdamW([w], lr=0.5, weight_decay=0.1).step()
+        >>> round(w.item(), 4)
+        0.45
     """
 
     def __init__(

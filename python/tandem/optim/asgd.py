@@ -18,16 +18,22 @@ class ASGD(GroupOptimizer):
     With g the gradient (plus weight_decay * p): p = p (1 - lambd * eta) - eta * g, and `ax` goes towards p by mu. After
     step t, eta = lr / (1 + lambd * lr * t)^alpha and mu = 1 / max(1, t - t0): up to step t0 `ax` is p itself.
 
+    Args:
+        params: parameters or groups; see `Optimizer`, also for the arguments that are not listed.
+        lr: the first rate, 1e-2.
+        lambd: decay of p, 1e-4.
+        alpha: the power by which eta falls, 0.75.
+        t0: the step at which averaging starts, 1e6.
+        weight_decay: added times p to the gradient, 0.
+
     Example:
         >>> import tandem
         >>> w = tandem.ones(1, requires_grad=True)
         >>> (w * w).sum().backward()
         >>> optimizer = tandem.optim.ASGD([w], lr=0.25)
         >>> optimizer.step()
-        >>> round(w.item(), 3)
-        0.5
-        >>> bool(optimizer.state[w]["ax"] == w)
-        True
+        >>> round(w.item(), 3), bool(optimizer.state[w]["ax"] == w)
+        (0.5, True)
     """
 
     scalar_state = frozenset({"step", "eta", "mu"})

@@ -72,11 +72,16 @@ class _Functions(LRScheduler):
 class LambdaLR(_Functions):
     """The initial rate times a function of the step.
 
+    Args:
+        optimizer: whose groups get the rates.
+        lr_lambda: the function of the number of steps, or one for each group (ValueError for another number of them).
+        last_epoch: the step to go on from, -1 for a start.
+
     Example:
         >>> import tandem
         >>> o = tandem.optim.SGD([tandem.zeros(1, requires_grad=True)], lr=1.0)
-        >>> s = tandem.optim.lr_scheduler.LambdaLR(o, lambda step: 0.5 ** step)
-        >>> s.step()
+        >>> s = tandem.optim.lr_scheduler.LambdaLR(o, lambda step: 0.5**step)
+        >>> o.step(); s.step()
         >>> s.get_last_lr()
         [0.5]
     """
@@ -86,7 +91,15 @@ class LambdaLR(_Functions):
 
 
 class MultiplicativeLR(_Functions):
-    """The present rate times a function of the step."""
+    """The present rate times a function of the step; arguments are those of `LambdaLR`.
+
+    Example:
+        >>> import tandem
+        >>> o = tandem.optim.SGD([tandem.zeros(1, requires_grad=True)], lr=1.0)
+        >>> s = tandem.optim.lr_scheduler.MultiplicativeLR(o, lambda step: 0.5)
+        >>> [(s.get_last_lr()[0], o.step(), s.step())[0] for _ in range(3)]
+        [1.0, 0.5, 0.25]
+    """
 
     def get_lr(self) -> list[Rate]:
         if self._is_initial:
@@ -101,9 +114,8 @@ class StepLR(LRScheduler):
         >>> import tandem
         >>> o = tandem.optim.SGD([tandem.zeros(1, requires_grad=True)], lr=1.0)
         >>> s = tandem.optim.lr_scheduler.StepLR(o, step_size=2, gamma=0.1)
-        >>> s.step(); s.step()
-        >>> o.param_groups[0]["lr"]
-        0.1
+        >>> [(s.get_last_lr()[0], o.step(), s.step())[0] for _ in range(4)]
+        [1.0, 1.0, 0.1, 0.1]
     """
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
@@ -121,7 +133,15 @@ class StepLR(LRScheduler):
 
 
 class MultiStepLR(LRScheduler):
-    """The rate times `gamma` at each of the steps `milestones`."""
+    """The rate times `gamma` at each of the steps `milestones`; a step that is listed twice counts twice.
+
+    Example:
+        >>> import tandem
+        >>> o = tandem.optim.SGD([tandem.zeros(1, requires_grad=True)], lr=1.0)
+        >>> s = tandem.optim.lr_scheduler.MultiStepLR(o, milestones=[1, 3], gamma=0.5)
+        >>> [(s.get_last_lr()[0], o.step(), s.step())[0] for _ in range(4)]
+        [1.0, 0.5, 0.5, 0.25]
+    """
 
     def __init__(
         self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1
@@ -145,7 +165,15 @@ class MultiStepLR(LRScheduler):
 
 
 class ConstantLR(LRScheduler):
-    """The rate times `factor` for the first `total_iters` steps."""
+    """The rate times `factor`, in [0, 1] (ValueError else), for the first `total_iters` steps.
+
+    Example:
+        >>> import tandem
+        >>> o = tandem.optim.SGD([tandem.zeros(1, requires_grad=True)], lr=1.0)
+        >>> s = tandem.optim.lr_scheduler.ConstantLR(o, factor=0.5, total_iters=2)
+        >>> [(s.get_last_lr()[0], o.step(), s.step())[0] for _ in range(4)]
+        [0.5, 0.5, 1.0, 1.0]
+    """
 
     def __init__(
         self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1
@@ -169,7 +197,17 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """The rate times a factor that goes from `start_factor` to `end_factor` over `total_iters` steps."""
+    """The rate times a factor that goes from `start_factor` to `end_factor` over `total_iters` steps.
+
+    ValueError unless 0 < start_factor <= 1 and 0 <= end_factor <= 1.
+
+    Example:
+        >>> import tandem
+        >>> o = tandem.optim.SGD([tandem.zeros(1, requires_grad=True)], lr=1.0)
+        >>> s = tandem.optim.lr_scheduler.LinearLR(o, start_factor=0.5, total_iters=2)
+        >>> [(s.get_last_lr()[0], o.step(), s.step())[0] for _ in range(4)]
+        [0.5, 0.75, 1.0, 1.0]
+    """
 
     def __init__(
         self,
@@ -205,7 +243,15 @@ class LinearLR(LRScheduler):
 
 
 class ExponentialLR(LRScheduler):
-    """The rate times `gamma` at every step."""
+    """The rate times `gamma` at every step.
+
+    Example:
+        >>> import tandem
+        >>> o = tandem.optim.SGD([tandem.zeros(1, requires_grad=True)], lr=1.0)
+        >>> s = tandem.optim.lr_scheduler.ExponentialLR(o, gamma=0.5)
+        >>> [(s.get_last_lr()[0], o.step(), s.step())[0] for _ in range(3)]
+        [1.0, 0.5, 0.25]
+    """
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
@@ -219,7 +265,15 @@ class ExponentialLR(LRScheduler):
 
 
 class PolynomialLR(LRScheduler):
-    """The initial rate times (1 - step / total_iters) ** power, down to 0."""
+    """The initial rate times (1 - step / total_iters) ** power, down to 0 at step `total_iters`.
+
+    Example:
+        >>> import tandem
+        >>> o = tandem.optim.SGD([tandem.zeros(1, requires_grad=True)], lr=1.0)
+        >>> s = tandem.optim.lr_scheduler.PolynomialLR(o, total_iters=4, power=1.0)
+        >>> [(round(s.get_last_lr()[0], 4), o.step(), s.step())[0] for _ in range(6)]
+        [1.0, 0.75, 0.5, 0.25, 0.0, 0.0]
+    """
 
     def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:
         self.total_iters = total_iters
@@ -241,13 +295,14 @@ class PolynomialLR(LRScheduler):
 class CosineAnnealingLR(LRScheduler):
     """Half a cosine from the initial rate down to `eta_min` over `T_max` steps, and up again after them.
 
+    At step t: eta_min + (lr - eta_min) (1 + cos(pi t / T_max)) / 2 (https://arxiv.org/abs/1608.03983).
+
     Example:
         >>> import tandem
         >>> o = tandem.optim.SGD([tandem.zeros(1, requires_grad=True)], lr=1.0)
         >>> s = tandem.optim.lr_scheduler.CosineAnnealingLR(o, T_max=2)
-        >>> s.step()
-        >>> round(s.get_last_lr()[0], 6)
-        0.5
+        >>> [(round(s.get_last_lr()[0], 4), o.step(), s.step())[0] for _ in range(3)]
+        [1.0, 0.5, 0.0]
     """
 
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
@@ -274,7 +329,17 @@ class CosineAnnealingLR(LRScheduler):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Half cosines from the initial rate to `eta_min`: `T_0` steps the first, each next `T_mult` times as many."""
+    """Half cosines from the initial rate to `eta_min`: `T_0` steps the first, each next `T_mult` times as many.
+
+    The form is that of https://arxiv.org/abs/1608.03983. ValueError unless both are ints of at least 1.
+
+    Example:
+        >>> import tandem
+        >>> o = tandem.optim.SGD([tandem.zeros(1, requires_grad=True)], lr=1.0)
+        >>> s = tandem.optim.lr_scheduler.CosineAnnealingWarmRestarts(o, T_0=2)
+        >>> [(round(s.get_last_lr()[0], 4), o.step(), s.step())[0] for _ in range(4)]
+        [1.0, 0.5, 1.0, 0.5]
+    """
 
     def __init__(
         self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1

@@ -13,10 +13,16 @@ __all__ = ["NAdam"]
 
 
 class NAdam(GroupOptimizer):
-    """Adam with Nesterov momentum (https://openreview.net/forum?id=OM0jvwB8jIp57ZJjtNEZ).
+    """Adam with Nesterov momentum (Dozat 2016, https://openreview.net/forum?id=OM0jvwB8jIp57ZJjtNEZ).
 
     As `Adam`, with the momentum mu_t = beta1 (1 - 0.96^(t momentum_decay) / 2) and M_t the product of all so far:
     p = p - lr * ((1 - mu_t) g / (1 - M_t) + mu_(t+1) m / (1 - M_(t+1))) / (sqrt(v / (1 - beta2^t)) + eps).
+
+    Args:
+        params: parameters or groups; see `Optimizer`, also for the arguments that are not listed.
+        lr: the rate, 2e-3.
+        betas, eps, weight_decay, decoupled_weight_decay: those of `Adam`.
+        momentum_decay: how fast the momentum grows to beta1, 4e-3.
 
     Example:
         >>> import tandem

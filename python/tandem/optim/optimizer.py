@@ -39,12 +39,32 @@ _global_post_hooks: OrderedDict[int, Any] = OrderedDict()
 
 
 def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Call `hook(optimizer, args, kwargs)` before each step of every optimizer; it may return new arguments."""
+    """Call `hook(optimizer, args, kwargs)` before each step of every optimizer; it may return new (args, kwargs).
+
+    Returns a handle whose `remove()` ends that.
+
+    >>> import tandem
+    >>> from tandem.optim.optimizer import register_optimizer_step_pre_hook
+    >>> handle = register_optimizer_step_pre_hook(lambda optimizer, args, kwargs: print("before"))
+    >>> tandem.optim.SGD([tandem.ones(1, requires_grad=True)], lr=0.1).step()
+    before
+    >>> handle.remove()
+    """
     return _add_hook(_global_pre_hooks, hook)
 
 
 def register_optimizer_step_post_hook(hook: Callable[..., None]) -> RemovableHandle:
-    """Call `hook(optimizer, args, kwargs)` after each step of every optimizer."""
+    """Call `hook(optimizer, args, kwargs)` after each step of every optimizer.
+
+    Returns a handle whose `remove()` ends that.
+
+    >>> import tandem
+    >>> from tandem.optim.optimizer import register_optimizer_step_post_hook
+    >>> handle = register_optimizer_step_post_hook(lambda optimizer, args, kwargs: print("after"))
+    >>> tandem.optim.SGD([tandem.ones(1, requires_grad=True)], lr=0.1).step()
+    after
+    >>> handle.remove()
+    """
     return _add_hook(_global_post_hooks, hook)
 
 
@@ -63,11 +83,19 @@ def single_element(name: str, value: Any) -> None:
 
 
 class Optimizer:
-    """Base class of optimizers.
+    """Base class of optimizers: a subclass defines `step`, which updates the parameters of each of `param_groups`.
 
     Args:
         params: parameters, pairs of name and parameter, or dicts with "params" and hyperparameters of their own.
         defaults: hyperparameters of groups that do not give theirs.
+
+    Raises:
+        TypeError: `params` is a tensor, or holds something else than tensors.
+        ValueError: there is none, one comes twice, is no leaf, or a hyperparameter is out of its range.
+
+    All optimizers but `LBFGS` take `maximize` (climb instead of descend) and `differentiable` (steps get a history of
+    their own); `foreach`, `fused` and `capturable` choose between implementations that are one here. Rates and betas
+    may be tensors of one element. Parameters without a gradient are left alone.
 
     Example:
         >>> import tandem

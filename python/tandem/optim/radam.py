@@ -13,10 +13,15 @@ __all__ = ["RAdam"]
 
 
 class RAdam(GroupOptimizer):
-    """Adam with the variance of its adaptive rate rectified (https://arxiv.org/abs/1908.03265).
+    """Adam with the variance of its adaptive rate rectified (Liu et al. 2019, https://arxiv.org/abs/1908.03265).
 
     As `Adam`, its rate scaled by sqrt((r - 4)(r - 2) R / ((R - 4)(R - 2) r)), where R = 2 / (1 - beta2) - 1 and
     r = R - 2 t beta2^t / (1 - beta2^t); plain momentum while r is at most 5.
+
+    Args:
+        params: parameters or groups; see `Optimizer`, also for the arguments that are not listed.
+        lr: the rate, 1e-3.
+        betas, eps, weight_decay, decoupled_weight_decay: those of `Adam`.
 
     Example:
         >>> import tandem

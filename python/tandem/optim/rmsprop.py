@@ -13,10 +13,19 @@ __all__ = ["RMSprop"]
 
 
 class RMSprop(GroupOptimizer):
-    """RMSprop: the gradient divided by a running root mean square (`centered`: by a running standard deviation).
+    """RMSprop: the gradient divided by a running root mean square (Hinton 2012, lecture 6 of his course).
 
     With g the gradient (plus weight_decay * p): v = alpha v + (1 - alpha) g², d = g / (sqrt(v) + eps), and with
-    momentum b = momentum * b + d; p = p - lr * d, or p - lr * b. `centered` takes the square of the running mean off v.
+    momentum b = momentum * b + d; p = p - lr * d, or p - lr * b.
+
+    Args:
+        params: parameters or groups; see `Optimizer`, also for the arguments that are not listed.
+        lr: the rate, 1e-2.
+        alpha: decay of v, 0.99.
+        eps: added to the root, 1e-8.
+        weight_decay: added times p to the gradient, 0.
+        momentum: 0 for none.
+        centered: take the square of the running mean of g off v, so that the root is a standard deviation.
 
     Example:
         >>> import tandem

@@ -13,11 +13,16 @@ __all__ = ["Rprop"]
 
 
 class Rprop(GroupOptimizer):
-    """Resilient backpropagation (Riedmiller and Braun 1993): every element has a step of its own; only the sign of its
-    gradient counts.
+    """Resilient backpropagation (Riedmiller and Braun 1993): each element has its own step, of g only the sign counts.
 
     A step grows by etas[1] where the gradient kept its sign, shrinks by etas[0] where it turned (the element then waits
-    for one step), and stays between step_sizes; p = p - sign(g) * step. Steps start at `lr`.
+    for one step), and stays between step_sizes; p = p - sign(g) * step.
+
+    Args:
+        params: parameters or groups; see `Optimizer`, also for the arguments that are not listed.
+        lr: the first step, 1e-2.
+        etas: how steps shrink and grow, (0.5, 1.2).
+        step_sizes: the least and the largest step, (1e-6, 50).
 
     Example:
         >>> import tandem

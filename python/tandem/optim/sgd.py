@@ -17,7 +17,15 @@ class SGD(GroupOptimizer):
     """Stochastic gradient descent, with momentum and Nesterov's form of it.
 
     With g the gradient (plus weight_decay * p): b = momentum * b + (1 - dampening) * g, at first b = g; then
-    p = p - lr * b, or p - lr * (g + momentum * b) with `nesterov`. `maximize` climbs instead.
+    p = p - lr * b, or p - lr * (g + momentum * b) with `nesterov`.
+
+    Args:
+        params: parameters or groups; see `Optimizer`, also for the arguments that are not listed.
+        lr: the rate, 1e-3.
+        momentum: how much of the last step is kept, 0.
+        dampening: how much of the gradient is left out of the buffer, 0.
+        weight_decay: how much of the parameter is added to its gradient, 0.
+        nesterov: ValueError without momentum, or with dampening.
 
     Example:
         >>> import tandem

@@ -31,7 +31,15 @@ ListAveraging: TypeAlias = Callable[[Iterable[Tensor], Iterable[Tensor], int | T
 
 
 def get_ema_avg_fn(decay: float = 0.999) -> Averaging:
-    """An `avg_fn`: the exponential moving average decay * average + (1 - decay) * parameter."""
+    """An `avg_fn`: the exponential moving average decay * average + (1 - decay) * parameter.
+
+    ValueError unless `decay` is in [0, 1].
+
+    >>> import tandem
+    >>> update = tandem.optim.swa_utils.get_ema_avg_fn(0.75)
+    >>> update(tandem.tensor(1.0), tandem.tensor(5.0), 3)
+    tensor(2.)
+    """
     if not 0.0 <= decay <= 1.0:
         raise ValueError(f"Invalid decay value {decay} provided. Please provide a value in [0,1] range.")
 
@@ -43,7 +51,13 @@ def get_ema_avg_fn(decay: float = 0.999) -> Averaging:
 
 
 def get_swa_avg_fn() -> Averaging:
-    """An `avg_fn`: the mean of all parameters so far, `num_averaged` before this one."""
+    """An `avg_fn`: the mean of all parameters so far, `num_averaged` before this one.
+
+    >>> import tandem
+    >>> update = tandem.optim.swa_utils.get_swa_avg_fn()
+    >>> update(tandem.tensor(1.0), tandem.tensor(5.0), 3)
+    tensor(2.)
+    """
 
     @tandem.no_grad()
     def swa_update(averaged_param: Tensor, current_param: Tensor, num_averaged: int | Tensor) -> Tensor:
@@ -62,12 +76,24 @@ def _over_lists(update: Averaging) -> ListAveraging:
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> ListAveraging:
-    """A `multi_avg_fn`: as `get_ema_avg_fn`, over lists and in place."""
+    """A `multi_avg_fn`: as `get_ema_avg_fn`, over lists and in place.
+
+    >>> import tandem
+    >>> averages = [tandem.tensor(1.0)]
+    >>> tandem.optim.swa_utils.get_ema_multi_avg_fn(0.75)(averages, [tandem.tensor(5.0)], 3); averages
+    [tensor(2.)]
+    """
     return _over_lists(get_ema_avg_fn(decay))
 
 
 def get_swa_multi_avg_fn() -> ListAveraging:
-    """A `multi_avg_fn`: as `get_swa_avg_fn`, over lists and in place."""
+    """A `multi_avg_fn`: as `get_swa_avg_fn`, over lists and in place.
+
+    >>> import tandem
+    >>> averages = [tandem.tensor(1.0)]
+    >>> tandem.optim.swa_utils.get_swa_multi_avg_fn()(averages, [tandem.tensor(5.0)], 3); averages
+    [tensor(2.)]
+    """
     return _over_lists(get_swa_avg_fn())
 
 
@@ -145,7 +171,16 @@ class AveragedModel(Module):
 def update_bn(loader: Iterable[Any], model: Module, device: Device = None) -> None:
     """Compute the running statistics of the batch norms of `model` anew, in one pass over the data.
 
-    Batches are tensors, or lists and tuples whose first element is what the model takes.
+    Args:
+        loader: batches: tensors, or lists and tuples whose first element is what the model takes.
+        model: runs in training mode for the pass; its mode and momenta are as before afterwards.
+        device: where batches are moved to; None leaves them.
+
+    >>> import tandem
+    >>> model = tandem.nn.Sequential(tandem.nn.BatchNorm1d(1))
+    >>> tandem.optim.swa_utils.update_bn([tandem.tensor([[1.0], [3.0]]), tandem.tensor([[5.0], [7.0]])], model)
+    >>> model[0].running_mean
+    tensor([4.])
     """
     from tandem.nn.normalization import _BatchNorm
 
