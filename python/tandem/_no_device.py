@@ -1,15 +1,43 @@
 """What the modules of devices that this build lacks (`cuda`, `xpu`, `mps`) have in common: queries answer that there is
-nothing, requests about all devices do nothing, and what needs a device is an error that says so."""
+nothing, requests about all devices do nothing, and what needs a device is an error that says so.
+
+>>> import tandem
+>>> tandem.cuda.is_available(), tandem.xpu.device_count(), tandem.cuda.memory_allocated()
+(False, 0, 0)
+>>> try:
+...     tandem.cuda.get_device_name(0)
+... except RuntimeError as error:
+...     print(str(error)[:80])
+tandem.cuda.get_device_name(): this build of Tandem computes on the CPU only (ta
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NoReturn
 
-__all__: list[str] = []
+__all__ = [
+    "device_count",
+    "empty_cache",
+    "get_rng_state_all",
+    "is_available",
+    "is_bf16_supported",
+    "is_initialized",
+    "manual_seed",
+    "manual_seed_all",
+    "max_memory_allocated",
+    "max_memory_reserved",
+    "memory_allocated",
+    "memory_reserved",
+    "reset_peak_memory_stats",
+    "seed",
+    "seed_all",
+    "set_rng_state_all",
+]
 
 
 def is_available() -> bool:
-    """False: this build computes on the CPU."""
+    """False: this build has none, and computes on the CPU."""
     return False
 
 
@@ -54,6 +82,11 @@ def memory_reserved(device: Any = None) -> int:
     return 0
 
 
+max_memory_allocated = memory_allocated
+max_memory_reserved = memory_reserved
+seed = seed_all
+
+
 def reset_peak_memory_stats(device: Any = None) -> None:
     """Does nothing: there is no device memory."""
 
@@ -69,10 +102,22 @@ def set_rng_state_all(new_states: Any) -> None:
         raise RuntimeError(f"set_rng_state_all: {len(list(new_states))} states for 0 devices")
 
 
-def absent(module: str, what: str) -> Any:
+def absent(module: str, what: str) -> NoReturn:
     """Raise the RuntimeError of something that needs a device."""
     why = f"this build of Tandem computes on the CPU only (tandem.{module}.is_available() is False)"
     raise RuntimeError(f"tandem.{module}.{what}(): {why}")
+
+
+def lacking(module: str, name: str) -> Callable[..., Any]:
+    """The function `name` of `tandem.module` where it needs a device: a call is the error of `absent`."""
+
+    def needs_a_device(*args: Any, **kwargs: Any) -> NoReturn:
+        absent(module, name)
+
+    needs_a_device.__name__ = needs_a_device.__qualname__ = name
+    needs_a_device.__module__ = f"tandem.{module}"
+    needs_a_device.__doc__ = "RuntimeError: it needs a device, and this build computes on the CPU only."
+    return needs_a_device
 
 
 class NoDevice:

@@ -1,24 +1,17 @@
-"""`tandem.accelerator`: devices other than the CPU, of which this build has none."""
+"""`tandem.accelerator`: devices other than the CPU, of which this build has none.
+
+>>> import tandem
+>>> tandem.accelerator.is_available(), tandem.accelerator.current_accelerator()
+(False, None)
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from tandem._no_device import device_count as device_count
+from tandem._no_device import is_available as is_available
+from tandem.cpu import synchronize as synchronize
 
 
-def is_available() -> bool:
-    """False: this build computes on the CPU."""
-    return False
-
-
-def device_count() -> int:
-    """0."""
-    return 0
-
-
-def current_accelerator(check_available: bool = False) -> Any:
-    """None."""
+def current_accelerator(check_available: bool = False) -> None:
+    """None: there is none."""
     return None
-
-
-def synchronize(device: Any = None) -> None:
-    """Does nothing: operations on the CPU are done when they return."""

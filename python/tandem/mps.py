@@ -2,34 +2,13 @@
 
 from __future__ import annotations
 
-from tandem._no_device import absent, device_count, is_available, manual_seed
+from tandem._no_device import device_count as device_count
+from tandem._no_device import is_available as is_available
+from tandem._no_device import lacking
+from tandem._no_device import manual_seed as manual_seed
 
-__all__ = [
-    "current_allocated_memory",
-    "device_count",
-    "driver_allocated_memory",
-    "empty_cache",
-    "is_available",
-    "manual_seed",
-    "synchronize",
-]
-
-
-def empty_cache() -> None:
-    """An error: there is no such device."""
-    absent("mps", "empty_cache")
-
-
-def synchronize() -> None:
-    """An error: there is no such device."""
-    absent("mps", "synchronize")
-
-
-def current_allocated_memory() -> int:
-    """An error: there is no such device."""
-    return absent("mps", "current_allocated_memory")
-
-
-def driver_allocated_memory() -> int:
-    """An error: there is no such device."""
-    return absent("mps", "driver_allocated_memory")
+# What needs a device.
+current_allocated_memory = lacking("mps", "current_allocated_memory")
+driver_allocated_memory = lacking("mps", "driver_allocated_memory")
+empty_cache = lacking("mps", "empty_cache")
+synchronize = lacking("mps", "synchronize")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tandem._no_device import is_available as is_built  # noqa: F401
+
 
 class _MatMulFlags:
     """May be set; without a GPU nothing reads them."""
@@ -19,28 +21,9 @@ def flash_sdp_enabled() -> bool:
     return True
 
 
-def mem_efficient_sdp_enabled() -> bool:
-    """True: no way to compute attention is ruled out."""
-    return True
-
-
-def math_sdp_enabled() -> bool:
-    """True: no way to compute attention is ruled out."""
-    return True
-
-
 def enable_flash_sdp(enabled: bool) -> None:
     """Does nothing: it chooses among kernels for GPUs."""
 
 
-def enable_mem_efficient_sdp(enabled: bool) -> None:
-    """Does nothing: it chooses among kernels for GPUs."""
-
-
-def enable_math_sdp(enabled: bool) -> None:
-    """Does nothing: it chooses among kernels for GPUs."""
-
-
-def is_built() -> bool:
-    """False: this build has no GPU."""
-    return False
+mem_efficient_sdp_enabled = math_sdp_enabled = flash_sdp_enabled
+enable_mem_efficient_sdp = enable_math_sdp = enable_flash_sdp

@@ -6,17 +6,14 @@ import contextlib
 import sys
 from collections.abc import Iterator
 
+from tandem._no_device import is_available as is_available
+
 #: May be set; without a GPU nothing reads them.
 enabled = True
 benchmark = False
 deterministic = False
 allow_tf32 = True
 benchmark_limit = 10
-
-
-def is_available() -> bool:
-    """False: this build has no GPU."""
-    return False
 
 
 def version() -> int | None:

@@ -1,8 +1,3 @@
 """`tandem.backends.mkl`: Intel's library, which Tandem does without (oneDNN and OpenBLAS do its work)."""
 
-from __future__ import annotations
-
-
-def is_available() -> bool:
-    """False."""
-    return False
+from tandem._no_device import is_available as is_available

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
+from tandem._no_device import is_available as is_available
 
-def is_available() -> bool:
-    """False."""
-    return False
-
-
-def is_built() -> bool:
-    """False."""
-    return False
+is_built = is_available
 
 
 def is_macos_or_newer(major: int, minor: int) -> bool:

@@ -1,8 +1,3 @@
 """`tandem.backends.openmp`: Tandem has a thread pool of its own instead (`tandem.set_num_threads`)."""
 
-from __future__ import annotations
-
-
-def is_available() -> bool:
-    """False."""
-    return False
+from tandem._no_device import is_available as is_available
