@@ -35,7 +35,7 @@ class lazy:
 
     Inside the block operations return tensors of known shape and dtype whose values are computed together, fused, when
     one is needed (`.item()`, `bool`, printing, `.numpy()`), at `tandem.eval(...)`, or at the end of the block. Any
-    Python may stand in the block: it still runs.
+    Python may stand in the block: it still runs. Values and gradients have the same bits as without it.
 
     >>> import tandem
     >>> with tandem.lazy():
@@ -243,10 +243,17 @@ def compile(  # noqa: A001
 
     The result behaves as `fn` does, bit for bit. Tensors that `fn` closes over (parameters, buffers, optimizer state)
     are read again at each call and in-place writes to them are done in place; float arguments and learning rates are
-    run-time values; ints, bools, strings and None are part of the signature. Reading a tensor's value inside is an
-    error (`DataReadError`) that names the line. A whole training step, with `backward()` and `optimizer.step()`, may
-    be compiled. `fullgraph`, `dynamic`, `backend`, `mode` and `options` are accepted for PyTorch's sake and change
-    nothing.
+    run-time values; ints, bools, strings and None are part of the signature. A whole training step, with `backward()`
+    and `optimizer.step()`, may be compiled.
+
+    Args:
+        fn: what to compile; without it, a decorator that does.
+        fullgraph, dynamic, backend, mode, options: accepted for PyTorch's sake; they change nothing.
+        disable: return `fn` itself.
+
+    Raises:
+        TypeError: `fn` cannot be called.
+        DataReadError: in a call: the body reads a tensor's value; it names the line.
 
     `compiled.explain(*args)` tells what was traced, fused and compiled.
 

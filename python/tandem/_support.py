@@ -74,7 +74,7 @@ def _truth(value: Tensor) -> Any:
 def equal(self: Tensor, other: Tensor) -> bool:
     """Have both tensors the same shape and the same elements? NaN differs from itself. Reads the data.
 
-    TypeError if `other` is no tensor, RuntimeError where the dtypes have no common one to compare in.
+    Dtypes may differ: elements are compared in their common one. TypeError if `other` is no tensor.
 
     >>> import tandem
     >>> tandem.equal(tandem.ones(2), tandem.ones(2)), tandem.equal(tandem.ones(2), tandem.ones(1))

@@ -187,10 +187,14 @@ def save(
     _use_new_zipfile_serialization: bool = True,
     _disable_byteorder_record: bool = False,
 ) -> None:
-    """Write `obj` (nested dicts, lists, tuples, numbers, strings, None and tensors) to a path or a binary file.
+    """Write `obj` (nested dicts, lists, tuples, numbers, strings, None and tensors) to a file.
 
-    A path is written whole or not at all. TypeError, naming the place, for an object of another kind. The arguments
-    after `f` choose between forms of pickles, which the file is none of; they change nothing.
+    Args:
+        obj: what to write; of a module or an optimizer, its `state_dict()`.
+        f: a path, which is written whole or not at all, or a file open for writing bytes.
+        pickle_module, pickle_protocol: accepted: they choose between forms of pickles, which the file is none of.
+
+    TypeError, naming the place, for an object of another kind.
 
     Example:
         >>> import tandem, tempfile, os

@@ -98,7 +98,16 @@ def _vector(v: Any, like: Any, is_tuple: bool, api: str, what: str) -> tuple[Any
 
 
 def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
-    """(`func(*inputs)`, v times the Jacobian): `v` has the shapes of the outputs, and may be None for one element.
+    """(`func(*inputs)`, v times the Jacobian).
+
+    Args:
+        func: takes tensors, returns a tensor or a tuple of them.
+        inputs: a tensor or a tuple of them.
+        v: of the shapes of the outputs; None for one output of one element.
+        create_graph: the results can be differentiated again.
+        strict: an output that does not depend on an input is a RuntimeError, instead of zeros.
+
+    TypeError where something else than tensors is given or returned, RuntimeError for a `v` that does not fit.
 
     >>> import tandem
     >>> tandem.autograd.functional.vjp(tandem.exp, tandem.zeros(2), tandem.ones(2))
@@ -116,6 +125,8 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
 
 def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
     """(`func(*inputs)`, the Jacobian times v): `v` has the shapes of the inputs, and may be None for one element.
+
+    `create_graph`, `strict` and the errors are those of `vjp`.
 
     >>> import tandem
     >>> tandem.autograd.functional.jvp(tandem.square, tandem.tensor([3.0]), tandem.tensor([2.0]))
@@ -139,10 +150,14 @@ def jacobian(
     vectorize: bool = False,
     strategy: str = "reverse-mode",
 ) -> Any:
-    """The Jacobian: for an output of shape O and an input of shape I, a tensor of shape O + I.
+    """The Jacobian of `func`: for an output of shape O and an input of shape I, a tensor of shape O + I.
 
-    A tuple for several inputs, a tuple of those for several outputs. All rows (or columns, with
-    `strategy="forward-mode"`) are computed at once, whatever `vectorize` says.
+    A tuple for several inputs, a tuple of those for several outputs.
+
+    Args:
+        func, inputs, create_graph, strict: those of `vjp`.
+        vectorize: accepted, except with `strict`; all rows are computed at once in any case.
+        strategy: "reverse-mode", by rows, or "forward-mode", by columns, for more outputs than inputs.
 
     >>> import tandem
     >>> tandem.autograd.functional.jacobian(tandem.square, tandem.tensor([1.0, 2.0]))
@@ -220,8 +235,14 @@ def hessian(
     vectorize: bool = False,
     outer_jacobian_strategy: str = "reverse-mode",
 ) -> Any:
-    """The second derivatives of a `func` whose value has one element: a tensor of shape I + I for one input of shape I,
-    a tuple of tuples for several.
+    """The second derivatives of a `func` whose value has one element.
+
+    A tensor of shape I + I for one input of shape I, a tuple of tuples for several.
+
+    Args:
+        func, inputs, create_graph, strict: those of `vjp`.
+        vectorize: accepted; all rows are computed at once in any case.
+        outer_jacobian_strategy: how the Jacobian of the gradient is computed; see `jacobian`.
 
     >>> import tandem
     >>> tandem.autograd.functional.hessian(lambda x: (x ** 3).sum(), tandem.tensor([1.0, 2.0]))
@@ -258,6 +279,8 @@ def _second(func: Any, inputs: Any, v: Any, create_graph: bool, strict: bool, ap
 def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
     """(`func(*inputs)`, the Hessian times v), for a `func` whose value has one element.
 
+    `v` has the shapes of the inputs; `create_graph`, `strict` and the errors are those of `vjp`.
+
     >>> import tandem
     >>> tandem.autograd.functional.hvp(lambda x: (x ** 3).sum(), tandem.tensor([1.0, 2.0]), tandem.ones(2))
     (tensor(9.), tensor([ 6., 12.]))
@@ -267,6 +290,8 @@ def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
 
 def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
     """(`func(*inputs)`, v times the Hessian), for a `func` whose value has one element; cheaper than `hvp`.
+
+    `v` has the shapes of the inputs; `create_graph`, `strict` and the errors are those of `vjp`.
 
     >>> import tandem
     >>> tandem.autograd.functional.vhp(lambda x: (x ** 3).sum(), tandem.tensor([1.0, 2.0]), tandem.ones(2))

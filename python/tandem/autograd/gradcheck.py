@@ -45,12 +45,20 @@ def gradcheck(
 ) -> bool:
     """Compare gradients of `func` with central differences (f(x + eps) - f(x - eps)) / (2 eps).
 
-    Every element of every input that requires grad is moved in turn (with `fast_mode`, all along one random direction).
-    Each derivative has to be within atol + rtol * |numerical|, and two backward passes within `nondet_tol`.
+    Each derivative has to be within atol + rtol * |numerical|.
 
-    Returns True; else raises GradcheckError saying where they differ, or returns False if not `raise_exception`.
-    ValueError if no input requires grad. Forward-mode and batched checks do not exist here: asking for them raises
-    ValueError.
+    Args:
+        func: takes tensors, returns a tensor or several.
+        inputs: its arguments; those that require grad, best in float64, are moved by `eps` element by element.
+        raise_exception: raise GradcheckError saying where they differ, or else return False.
+        nondet_tol: by how much two backward passes may differ.
+        check_undefined_grad: whether a backward has to bear outputs whose gradients nobody gave.
+        check_grad_dtypes: whether a gradient must have the dtype of its input.
+        fast_mode: move all elements at once, along one random direction.
+        check_backward_ad, masked: accepted for PyTorch's sake.
+        check_forward_ad, check_batched_grad, check_batched_forward_grad: must be False.
+
+    ValueError if no input requires grad, and for the last three.
 
     Example:
         >>> import tandem
@@ -91,7 +99,14 @@ def gradgradcheck(
 ) -> bool:
     """`gradcheck` of the gradients of `func`, as a function of the inputs and of the outputs' gradients.
 
-    `grad_outputs` are random if not given. Other arguments, results and errors are those of `gradcheck`.
+    Args:
+        func, inputs: those of `gradcheck`.
+        grad_outputs: cotangents of the outputs; random if not given.
+        gen_non_contig_grad_outputs: make the random ones not contiguous.
+        check_fwd_over_rev: must be False (ValueError).
+        check_rev_over_rev, masked: accepted for PyTorch's sake.
+
+    The other arguments, the result and the errors are those of `gradcheck`.
 
     Example:
         >>> import tandem

@@ -132,7 +132,7 @@ class save_on_cpu(saved_tensors_hooks):
 
 @contextlib.contextmanager
 def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
-    """A block in which saved-tensor hooks are a RuntimeError with this message.
+    """A block in which saved-tensor hooks are a RuntimeError with the text `error_message`.
 
     >>> import tandem
     >>> from tandem.autograd import graph

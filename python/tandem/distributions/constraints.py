@@ -232,7 +232,7 @@ class _Bounded(Constraint):
 
 
 class _GreaterThan(_Bounded):
-    """Numbers > lower_bound.
+    """Numbers > `bound`, a number or a tensor.
 
     >>> import tandem
     >>> tandem.distributions.constraints.greater_than(1.0).check(tandem.tensor([1.0, 2.0]))
@@ -244,7 +244,7 @@ class _GreaterThan(_Bounded):
 
 
 class _GreaterThanEq(_Bounded):
-    """Numbers >= lower_bound.
+    """Numbers >= `bound`, a number or a tensor.
 
     >>> import tandem
     >>> tandem.distributions.constraints.greater_than_eq(1.0).check(tandem.tensor([1.0, 2.0]))
@@ -256,7 +256,7 @@ class _GreaterThanEq(_Bounded):
 
 
 class _LessThan(_Bounded):
-    """Numbers < upper_bound.
+    """Numbers < `bound`, a number or a tensor.
 
     >>> import tandem
     >>> tandem.distributions.constraints.less_than(2.0).check(tandem.tensor([1.0, 2.0]))
@@ -390,7 +390,7 @@ class _Joined(Constraint):
 
 
 class _Cat(_Joined):
-    """Pieces of the dim `dim`, of `lengths` (1 each by default), each with a constraint of its own.
+    """Pieces of the dim `dim`, of `lengths` (1 each by default), each with a constraint of `cseq`.
 
     >>> import tandem
     >>> from tandem.distributions.constraints import cat, positive, real
@@ -417,7 +417,7 @@ class _Cat(_Joined):
 
 
 class _Stack(_Joined):
-    """Slices of the dim `dim`, each with a constraint of its own.
+    """Slices of the dim `dim`, each with a constraint of `cseq`.
 
     >>> import tandem
     >>> from tandem.distributions import constraints

@@ -25,6 +25,9 @@ _FOUND: dict[tuple[type, type], Callable[..., Tensor]] = {}
 def register_kl(type_p: type, type_q: type) -> Callable[[Any], Any]:
     """Decorator of the function that computes kl_divergence(p, q) for these classes and those derived from them.
 
+    Args:
+        type_p, type_q: the classes of p and q; TypeError unless they are distributions.
+
     Example:
         >>> from tandem.distributions import Normal, register_kl
         >>> class Mine(Normal):

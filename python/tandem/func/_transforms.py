@@ -410,6 +410,10 @@ def jacfwd(
 
     It suits functions with more outputs than inputs.
 
+    Args:
+        func, argnums, has_aux: those of `jacrev`.
+        randomness: what random numbers do inside, as in `vmap`.
+
     >>> import tandem
     >>> tandem.func.jacfwd(tandem.square)(tandem.tensor([1.0, 2.0]))
     tensor([[2., 0.],
@@ -441,6 +445,9 @@ def jacfwd(
 
 def hessian(func: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
     """The second derivatives of `func`: `jacfwd(jacrev(func))`.
+
+    For an output of shape O and an argument of shape I it has shape O + I + I; `argnums` says by which argument, or by
+    which of them, as in `jacrev`.
 
     >>> import tandem
     >>> tandem.func.hessian(lambda x: (x ** 3).sum())(tandem.tensor([1.0, 2.0]))

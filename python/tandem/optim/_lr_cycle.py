@@ -40,8 +40,17 @@ class _MomentumCycle(LRScheduler):
 class OneCycleLR(_MomentumCycle):
     """One cycle: up from max_lr / div_factor to max_lr, then down to that initial rate / final_div_factor.
 
-    The number of steps is `total_steps`, or `epochs * steps_per_epoch`. With `cycle_momentum` the momentum (or beta1)
-    goes the other way between `max_momentum` and `base_momentum`.
+    The form is that of https://arxiv.org/abs/1708.07120.
+
+    Args:
+        optimizer: whose groups get the rates.
+        max_lr: the largest rate, or one for each group.
+        total_steps: how many steps there are, or `epochs * steps_per_epoch`; ValueError for a step past them.
+        pct_start: the share of the steps that goes up.
+        anneal_strategy: "cos" or "linear".
+        cycle_momentum: momentum (or beta1) goes the other way between `max_momentum` and `base_momentum`.
+        div_factor, final_div_factor: how far below the largest rate the first, and below that the last is.
+        three_phase: go down to the initial rate as fast as up, then on to the last.
 
     Example:
         >>> import tandem

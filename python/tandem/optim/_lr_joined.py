@@ -14,9 +14,12 @@ from tandem.optim.optimizer import Optimizer
 
 
 class SequentialLR(LRScheduler):
-    """Schedules one after the other; `milestones` are the steps at which the next takes over.
+    """Schedules one after the other.
 
-    ValueError unless there is one more schedule than milestones, all of `optimizer`.
+    Args:
+        optimizer: of all of them.
+        schedulers: one more than milestones (ValueError else).
+        milestones: the steps at which the next takes over.
 
     Example:
         >>> import tandem
@@ -90,7 +93,9 @@ class SequentialLR(LRScheduler):
 class ChainedScheduler(LRScheduler):
     """Schedules that all act at every step; each starts from the rate the one before it wrote.
 
-    ValueError if there is none, or they belong to different optimizers.
+    Args:
+        schedulers: at least one, all of one optimizer (ValueError else).
+        optimizer: that optimizer.
 
     Example:
         >>> import tandem

@@ -204,6 +204,12 @@ def update_bn(loader: Iterable[Any], model: Module, device: Device = None) -> No
 class SWALR(LRScheduler):
     """The rate goes to `swa_lr` over `anneal_epochs` steps, and stays there.
 
+    Args:
+        optimizer: whose groups get the rates.
+        swa_lr: the last rate, or one for each group.
+        anneal_epochs: how many steps it takes, 0 or more (ValueError else).
+        anneal_strategy: along half a cosine ("cos") or a straight line ("linear").
+
     Example:
         >>> import tandem
         >>> o = tandem.optim.SGD([tandem.zeros(1, requires_grad=True)], lr=1.0)

@@ -12,9 +12,13 @@ __all__ = ["default_collate", "default_convert"]
 
 
 def default_collate(batch: list[Any]) -> Any:
-    """Stack samples: tensors, arrays and numbers to tensors; tuples, lists and dicts element by element.
+    """A batch of a list of samples: tensors, arrays and numbers are stacked along a new first dim.
 
-    Strings and bytes stay lists. TypeError for samples of another type, RuntimeError for lists of unequal lengths.
+    Args:
+        batch: samples of one kind; of tuples, lists and dicts each element is batched. Strings and bytes stay lists.
+
+    Numbers become int64, float64 or bool tensors. TypeError for samples of another type, RuntimeError for lists of
+    unequal lengths.
 
     Example:
         >>> import tandem

@@ -29,9 +29,13 @@ class DataLoader(Generic[T_co]):
         sampler: yields indices; excludes `shuffle`.
         batch_sampler: yields lists of indices; excludes `batch_size`, `shuffle`, `sampler`, `drop_last`.
         num_workers: batches are made in this process, so more than 0 warns once and changes nothing else.
-        collate_fn: makes a batch of a list of samples.
+        collate_fn: makes a batch of a list of samples; `default_collate` if None.
         drop_last: leave out a last batch that is not full.
-        generator: random numbers of the shuffling.
+        generator: random numbers of the shuffling; the default generator if None.
+        pin_memory, timeout, worker_init_fn, multiprocessing_context, prefetch_factor, persistent_workers,
+            pin_memory_device, in_order: about workers and GPUs; accepted, and checked against `num_workers`.
+
+    ValueError for options that exclude each other.
 
     Example:
         >>> import tandem

@@ -130,7 +130,7 @@ class StackDataset(Dataset[Any]):
 
 
 class ConcatDataset(Dataset[T_co]):
-    """Data sets one after the other.
+    """Data sets one after the other: those in `datasets`, at least one, each of known length (AssertionError else).
 
     Example:
         >>> import tandem
