@@ -8,13 +8,19 @@ on an input an error, instead of zeros. `tandem.func` offers the same for nested
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias, TypeVar, overload
 
 from tandem import _C
+from tandem._C import Tensor
 from tandem.autograd.grad_mode import enable_grad, no_grad
 from tandem.func._transforms import _over_basis
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
+
+#: A tensor, or several.
+Tensors: TypeAlias = Tensor | tuple[Tensor, ...]
+T = TypeVar("T", Tensor, tuple[Tensor, ...])
+R = TypeVar("R")
 
 
 def _tuple(value: Any, what: str, api: str) -> tuple[bool, tuple[Any, ...]]:
@@ -97,7 +103,9 @@ def _vector(v: Any, like: Any, is_tuple: bool, api: str, what: str) -> tuple[Any
     return (_C.ones(like[0].shape, dtype=like[0].dtype),)
 
 
-def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
+def vjp(
+    func: Callable[..., R], inputs: T, v: Tensors | None = None, create_graph: bool = False, strict: bool = False
+) -> tuple[R, T]:
     """(`func(*inputs)`, v times the Jacobian).
 
     Args:
@@ -123,7 +131,9 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     return _one_or_all(ys, call.is_tuple), _one_or_all(_finish(grads, create_graph), is_tuple)
 
 
-def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
+def jvp(
+    func: Callable[..., R], inputs: T, v: T | None = None, create_graph: bool = False, strict: bool = False
+) -> tuple[R, R]:
     """(`func(*inputs)`, the Jacobian times v): `v` has the shapes of the inputs, and may be None for one element.
 
     `create_graph`, `strict` and the errors are those of `vjp`.
@@ -142,6 +152,33 @@ def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     return _one_or_all(ys, call.is_tuple), _one_or_all(_finish(moved, create_graph), call.is_tuple)
 
 
+@overload
+def jacobian(
+    func: Callable[..., Tensor],
+    inputs: Tensor,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    strategy: str = "reverse-mode",
+) -> Tensor: ...
+@overload
+def jacobian(
+    func: Callable[..., Tensor],
+    inputs: tuple[Tensor, ...],
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    strategy: str = "reverse-mode",
+) -> tuple[Tensor, ...]: ...
+@overload
+def jacobian(
+    func: Callable[..., tuple[Tensor, ...]],
+    inputs: Tensors,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    strategy: str = "reverse-mode",
+) -> tuple[Any, ...]: ...
 def jacobian(
     func: Callable[..., Any],
     inputs: Any,
@@ -227,6 +264,24 @@ def _gradient(func: Callable[..., Any], api: str) -> Callable[..., Any]:
     return gradient
 
 
+@overload
+def hessian(
+    func: Callable[..., Tensor],
+    inputs: Tensor,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    outer_jacobian_strategy: str = "reverse-mode",
+) -> Tensor: ...
+@overload
+def hessian(
+    func: Callable[..., Tensor],
+    inputs: tuple[Tensor, ...],
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    outer_jacobian_strategy: str = "reverse-mode",
+) -> tuple[tuple[Tensor, ...], ...]: ...
 def hessian(
     func: Callable[..., Any],
     inputs: Any,
@@ -276,7 +331,9 @@ def _second(func: Any, inputs: Any, v: Any, create_graph: bool, strict: bool, ap
     return value if create_graph else value.detach(), _one_or_all(_finish(moved, create_graph), is_tuple)
 
 
-def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
+def hvp(
+    func: Callable[..., Tensor], inputs: T, v: T | None = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Tensor, T]:
     """(`func(*inputs)`, the Hessian times v), for a `func` whose value has one element.
 
     `v` has the shapes of the inputs; `create_graph`, `strict` and the errors are those of `vjp`.
@@ -288,7 +345,9 @@ def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     return _second(func, inputs, v, create_graph, strict, "hvp", True)
 
 
-def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
+def vhp(
+    func: Callable[..., Tensor], inputs: T, v: T | None = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Tensor, T]:
     """(`func(*inputs)`, v times the Hessian), for a `func` whose value has one element; cheaper than `hvp`.
 
     `v` has the shapes of the inputs; `create_graph`, `strict` and the errors are those of `vjp`.

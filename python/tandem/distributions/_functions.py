@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
 
 import tandem
 from tandem.distributions import constraints
@@ -74,11 +74,11 @@ class PowerTransform(Transform):
         super().__init__(cache_size=cache_size)
         (self.exponent,) = broadcast_all(exponent)
 
-    def with_cache(self, cache_size: int = 1) -> Any:
+    def with_cache(self, cache_size: int = 1) -> Transform:
         return self if self._cache_size == cache_size else PowerTransform(self.exponent, cache_size=cache_size)
 
     @property
-    def sign(self) -> Any:
+    def sign(self) -> Tensor | int:
         return self.exponent.sign()
 
     def __eq__(self, other: object) -> bool:
@@ -237,16 +237,16 @@ class AffineTransform(Transform):
         return self._event_dim
 
     @property
-    def domain(self) -> Any:  # type: ignore[override]
+    def domain(self) -> constraints.Constraint:  # type: ignore[override]
         """Real numbers, `event_dim` dims of them a value."""
         return constraints.independent(constraints.real, self.event_dim) if self.event_dim else constraints.real
 
     @property
-    def codomain(self) -> Any:  # type: ignore[override]
+    def codomain(self) -> constraints.Constraint:  # type: ignore[override]
         """As `domain`."""
         return self.domain
 
-    def with_cache(self, cache_size: int = 1) -> Any:
+    def with_cache(self, cache_size: int = 1) -> Transform:
         if self._cache_size == cache_size:
             return self
         return AffineTransform(self.loc, self.scale, self.event_dim, cache_size=cache_size)
@@ -260,7 +260,7 @@ class AffineTransform(Transform):
     __hash__ = object.__hash__
 
     @property
-    def sign(self) -> Any:
+    def sign(self) -> Tensor | int:
         if isinstance(self.scale, Tensor):
             return self.scale.sign()
         return (self.scale > 0) - (self.scale < 0)
@@ -347,10 +347,10 @@ class StickBreakingTransform(Transform):
         x = x - self._offset(x.shape[-1], x)
         return (-x + tandem.nn.functional.logsigmoid(x) + y[..., :-1].log()).sum(-1)
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Sequence[int]) -> tandem.Size:
         return tandem.Size(tuple(shape[:-1]) + (shape[-1] + 1,))
 
-    def inverse_shape(self, shape: Any) -> Any:
+    def inverse_shape(self, shape: Sequence[int]) -> tandem.Size:
         return tandem.Size(tuple(shape[:-1]) + (shape[-1] - 1,))
 
 

@@ -50,16 +50,16 @@ class Transform:
         raise ValueError("Please use either .domain.event_dim or .codomain.event_dim")
 
     @property
-    def inv(self) -> Any:
+    def inv(self) -> Transform:
         """The inverse transform."""
         return _InverseTransform(self)
 
     @property
-    def sign(self) -> Any:
+    def sign(self) -> Tensor | int:
         """+1 or -1: does it rise or fall?"""
         raise NotImplementedError
 
-    def with_cache(self, cache_size: int = 1) -> Any:
+    def with_cache(self, cache_size: int = 1) -> Transform:
         """The same transform with another `cache_size`."""
         if self._cache_size == cache_size:
             return self
@@ -105,11 +105,11 @@ class Transform:
         """log |det dy/dx|, one number an event."""
         raise NotImplementedError
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
         """The shape of f(x) for x of `shape`."""
         return shape
 
-    def inverse_shape(self, shape: Any) -> Any:
+    def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
         """The shape of x for f(x) of `shape`."""
         return shape
 
@@ -123,11 +123,11 @@ class _InverseTransform(Transform):
         self._forward = transform
 
     @property
-    def domain(self) -> Any:  # type: ignore[override]
+    def domain(self) -> constraints.Constraint:  # type: ignore[override]
         return self._forward.codomain
 
     @property
-    def codomain(self) -> Any:  # type: ignore[override]
+    def codomain(self) -> constraints.Constraint:  # type: ignore[override]
         return self._forward.domain
 
     @property
@@ -135,14 +135,14 @@ class _InverseTransform(Transform):
         return self._forward.bijective
 
     @property
-    def sign(self) -> Any:
+    def sign(self) -> Tensor | int:
         return self._forward.sign
 
     @property
-    def inv(self) -> Any:
+    def inv(self) -> Transform:
         return self._forward
 
-    def with_cache(self, cache_size: int = 1) -> Any:
+    def with_cache(self, cache_size: int = 1) -> Transform:
         return self._forward.with_cache(cache_size).inv
 
     def __eq__(self, other: object) -> bool:
@@ -156,10 +156,10 @@ class _InverseTransform(Transform):
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return -self._forward.log_abs_det_jacobian(y, x)
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
         return self._forward.inverse_shape(shape)
 
-    def inverse_shape(self, shape: Any) -> Any:
+    def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
         return self._forward.forward_shape(shape)
 
     def __repr__(self) -> str:
@@ -196,7 +196,7 @@ class ComposeTransform(Transform):
         return dim
 
     @property
-    def domain(self) -> Any:  # type: ignore[override]
+    def domain(self) -> constraints.Constraint:  # type: ignore[override]
         """Where the chain starts, with as many dims a value as the parts need."""
         if not self.parts:
             return constraints.real
@@ -205,7 +205,7 @@ class ComposeTransform(Transform):
         return constraints.independent(domain, extra) if extra > 0 else domain
 
     @property
-    def codomain(self) -> Any:  # type: ignore[override]
+    def codomain(self) -> constraints.Constraint:  # type: ignore[override]
         """Where the chain ends, with as many dims a value as the parts need."""
         if not self.parts:
             return constraints.real
@@ -218,17 +218,17 @@ class ComposeTransform(Transform):
         return all(p.bijective for p in self.parts)
 
     @property
-    def sign(self) -> Any:
-        sign = 1
+    def sign(self) -> Tensor | int:
+        sign: Tensor | int = 1
         for p in self.parts:
             sign = sign * p.sign
         return sign
 
     @property
-    def inv(self) -> Any:
+    def inv(self) -> Transform:
         return ComposeTransform([p.inv for p in reversed(self.parts)])
 
-    def with_cache(self, cache_size: int = 1) -> Any:
+    def with_cache(self, cache_size: int = 1) -> Transform:
         return self if self._cache_size == cache_size else ComposeTransform(self.parts, cache_size=cache_size)
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -256,12 +256,12 @@ class ComposeTransform(Transform):
             event_dim += part.codomain.event_dim - part.domain.event_dim
         return total
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
         for part in self.parts:
             shape = part.forward_shape(shape)
         return shape
 
-    def inverse_shape(self, shape: Any) -> Any:
+    def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
         for part in reversed(self.parts):
             shape = part.inverse_shape(shape)
         return shape
@@ -289,18 +289,18 @@ class IndependentTransform(Transform):
         self.base_transform = base_transform.with_cache(cache_size)
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
 
-    def with_cache(self, cache_size: int = 1) -> Any:
+    def with_cache(self, cache_size: int = 1) -> Transform:
         if self._cache_size == cache_size:
             return self
         return IndependentTransform(self.base_transform, self.reinterpreted_batch_ndims, cache_size=cache_size)
 
     @property
-    def domain(self) -> Any:  # type: ignore[override]
+    def domain(self) -> constraints.Constraint:  # type: ignore[override]
         """That of the base, with more dims a value."""
         return constraints.independent(self.base_transform.domain, self.reinterpreted_batch_ndims)
 
     @property
-    def codomain(self) -> Any:  # type: ignore[override]
+    def codomain(self) -> constraints.Constraint:  # type: ignore[override]
         """That of the base, with more dims a value."""
         return constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims)
 
@@ -309,7 +309,7 @@ class IndependentTransform(Transform):
         return self.base_transform.bijective
 
     @property
-    def sign(self) -> Any:
+    def sign(self) -> Tensor | int:
         return self.base_transform.sign
 
     def _call(self, x: Tensor) -> Tensor:
@@ -325,10 +325,10 @@ class IndependentTransform(Transform):
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return sum_rightmost(self.base_transform.log_abs_det_jacobian(x, y), self.reinterpreted_batch_ndims)
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
         return self.base_transform.forward_shape(shape)
 
-    def inverse_shape(self, shape: Any) -> Any:
+    def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
         return self.base_transform.inverse_shape(shape)
 
     def __repr__(self) -> str:
@@ -354,16 +354,16 @@ class ReshapeTransform(Transform):
         super().__init__(cache_size=cache_size)
 
     @property
-    def domain(self) -> Any:  # type: ignore[override]
+    def domain(self) -> constraints.Constraint:  # type: ignore[override]
         """Real values of the dims of `in_shape`."""
         return constraints.independent(constraints.real, len(self.in_shape))
 
     @property
-    def codomain(self) -> Any:  # type: ignore[override]
+    def codomain(self) -> constraints.Constraint:  # type: ignore[override]
         """Real values of the dims of `out_shape`."""
         return constraints.independent(constraints.real, len(self.out_shape))
 
-    def with_cache(self, cache_size: int = 1) -> Any:
+    def with_cache(self, cache_size: int = 1) -> Transform:
         if self._cache_size == cache_size:
             return self
         return ReshapeTransform(self.in_shape, self.out_shape, cache_size=cache_size)
@@ -385,8 +385,8 @@ class ReshapeTransform(Transform):
             raise ValueError(f"Shape mismatch: expected {tuple(shape[cut:])} but got {before}")
         return tandem.Size(tuple(shape[:cut]) + tuple(after))
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
         return self._swap(shape, self.in_shape, self.out_shape)
 
-    def inverse_shape(self, shape: Any) -> Any:
+    def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
         return self._swap(shape, self.out_shape, self.in_shape)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tandem
 from tandem.distributions import constraints
@@ -17,6 +17,9 @@ from tandem.distributions.distribution import (
     logits_to_probs,
     probs_to_logits,
 )
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = ["Categorical", "Multinomial", "OneHotCategorical", "OneHotCategoricalStraightThrough"]
 
@@ -50,13 +53,13 @@ class Categorical(Distribution):
         self._num_events = self._param.size()[-1]
         super().__init__(self._param.size()[:-1], validate_args=validate_args)
 
-    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         new = super().expand(batch_shape, _instance)
         new._num_events = self._num_events
         return new
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
-    def support(self) -> Any:  # type: ignore[override]
+    def support(self) -> constraints.Constraint:  # type: ignore[override]
         return constraints.integer_interval(0, self._num_events - 1)
 
     @lazy_property
@@ -136,7 +139,7 @@ class _OverCategorical(Distribution):
         """The shape of `probs`."""
         return self._categorical.param_shape
 
-    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         new = super().expand(batch_shape, _instance)
         new._categorical = self._categorical.expand(batch_shape)
         return new
@@ -238,13 +241,13 @@ class Multinomial(_OverCategorical):
         shape = self._categorical.param_shape
         super().__init__(self._categorical.batch_shape, shape[-1:], validate_args=validate_args)
 
-    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         new = super().expand(batch_shape, _instance)
         new.total_count = self.total_count
         return new
 
     @constraints.dependent_property(is_discrete=True, event_dim=1)
-    def support(self) -> Any:  # type: ignore[override]
+    def support(self) -> constraints.Constraint:  # type: ignore[override]
         return constraints.multinomial(self.total_count)
 
     @property

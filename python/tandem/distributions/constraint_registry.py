@@ -33,7 +33,7 @@ class ConstraintRegistry:
         self._registry[kind] = factory
         return factory
 
-    def __call__(self, constraint: Any) -> Any:
+    def __call__(self, constraint: constraints.Constraint) -> transforms.Transform:
         factory = self._registry.get(type(constraint))
         if factory is None:
             raise NotImplementedError(f"Cannot transform {type(constraint).__name__} constraints")
@@ -53,25 +53,25 @@ def _both(kind: Any) -> Callable[[Any], Any]:
 
 
 @_both(constraints.real)
-def _real(constraint: Any) -> Any:
+def _real(constraint: Any) -> transforms.Transform:
     return transforms.identity_transform
 
 
 @biject_to.register(constraints.independent)
-def _biject_independent(constraint: Any) -> Any:
+def _biject_independent(constraint: Any) -> transforms.Transform:
     base = biject_to(constraint.base_constraint)
     return transforms.IndependentTransform(base, constraint.reinterpreted_batch_ndims)
 
 
 @transform_to.register(constraints.independent)
-def _transform_independent(constraint: Any) -> Any:
+def _transform_independent(constraint: Any) -> transforms.Transform:
     base = transform_to(constraint.base_constraint)
     return transforms.IndependentTransform(base, constraint.reinterpreted_batch_ndims)
 
 
 @_both(constraints.positive)
 @_both(constraints.nonnegative)
-def _positive(constraint: Any) -> Any:
+def _positive(constraint: Any) -> transforms.Transform:
     above = transforms.ExpTransform()
     if isinstance(constraint.bound, (int, float)) and constraint.bound == 0:
         return above
@@ -79,7 +79,7 @@ def _positive(constraint: Any) -> Any:
 
 
 @_both(constraints.less_than)
-def _below(constraint: Any) -> Any:
+def _below(constraint: Any) -> transforms.Transform:
     return transforms.ComposeTransform(
         [transforms.ExpTransform(), transforms.AffineTransform(constraint.upper_bound, -1)]
     )
@@ -87,7 +87,7 @@ def _below(constraint: Any) -> Any:
 
 @_both(constraints.unit_interval)
 @_both(constraints.half_open_interval)
-def _interval(constraint: Any) -> Any:
+def _interval(constraint: Any) -> transforms.Transform:
     low, high = constraint.lower_bound, constraint.upper_bound
     if isinstance(low, (int, float)) and isinstance(high, (int, float)) and (low, high) == (0, 1):
         return transforms.SigmoidTransform()
@@ -95,15 +95,15 @@ def _interval(constraint: Any) -> Any:
 
 
 @biject_to.register(constraints.simplex)
-def _biject_simplex(constraint: Any) -> Any:
+def _biject_simplex(constraint: Any) -> transforms.Transform:
     return transforms.StickBreakingTransform()
 
 
 @transform_to.register(constraints.simplex)
-def _transform_simplex(constraint: Any) -> Any:
+def _transform_simplex(constraint: Any) -> transforms.Transform:
     return transforms.SoftmaxTransform()
 
 
 @_both(constraints.lower_cholesky)
-def _lower_cholesky(constraint: Any) -> Any:
+def _lower_cholesky(constraint: Any) -> transforms.Transform:
     return transforms.LowerCholeskyTransform()

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import tandem
+from tandem._C import Tensor
 
 __all__ = [
     "Constraint",
@@ -55,7 +56,7 @@ class Constraint:
     is_discrete: Any = False
     event_dim: Any = 0
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         """Where does `value` lie in the set? A bool tensor of the batch shape."""
         raise NotImplementedError
 
@@ -89,7 +90,7 @@ class _Dependent(Constraint):
             event_dim = self._event_dim
         return _Dependent(is_discrete=is_discrete, event_dim=event_dim)
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         raise ValueError("Cannot determine validity of dependent constraint")
 
 
@@ -112,7 +113,7 @@ class _DependentProperty(property, _Dependent):
         return _DependentProperty(fn, is_discrete=self._is_discrete, event_dim=self._event_dim)
 
 
-def is_dependent(constraint: Any) -> bool:
+def is_dependent(constraint: object) -> bool:
     """Does the set depend on other parameters, so that a class alone cannot tell what lies in it?
 
     >>> from tandem.distributions import constraints
@@ -131,7 +132,7 @@ class _IndependentConstraint(Constraint):
     tensor([ True, False])
     """
 
-    def __init__(self, base_constraint: Any, reinterpreted_batch_ndims: int):
+    def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: int):
         if not isinstance(reinterpreted_batch_ndims, int) or reinterpreted_batch_ndims < 0:
             raise AssertionError(f"reinterpreted_batch_ndims must be a nonnegative int: {reinterpreted_batch_ndims}")
         self.base_constraint = base_constraint
@@ -145,7 +146,7 @@ class _IndependentConstraint(Constraint):
     def event_dim(self) -> Any:  # type: ignore[override]
         return self.base_constraint.event_dim + self.reinterpreted_batch_ndims
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         result = self.base_constraint.check(value)
         n = self.reinterpreted_batch_ndims
         if result.dim() < n:
@@ -160,7 +161,7 @@ class _IndependentConstraint(Constraint):
 class _Boolean(Constraint):
     is_discrete = True
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return (value == 0) | (value == 1)
 
 
@@ -168,7 +169,7 @@ class _OneHot(Constraint):
     is_discrete = True
     event_dim = 1
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         is_boolean = (value == 0) | (value == 1)
         return is_boolean.all(-1) & (value.sum(-1) == 1)
 
@@ -183,10 +184,10 @@ class _IntegerInterval(Constraint):
 
     is_discrete = True
 
-    def __init__(self, lower_bound: Any, upper_bound: Any):
+    def __init__(self, lower_bound: float | Tensor, upper_bound: float | Tensor):
         self.lower_bound, self.upper_bound = lower_bound, upper_bound
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return (value % 1 == 0) & (self.lower_bound <= value) & (value <= self.upper_bound)
 
     def __repr__(self) -> str:
@@ -196,10 +197,10 @@ class _IntegerInterval(Constraint):
 class _IntegerGreaterThan(Constraint):
     is_discrete = True
 
-    def __init__(self, lower_bound: Any):
+    def __init__(self, lower_bound: float | Tensor):
         self.lower_bound = lower_bound
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return (value % 1 == 0) & (value >= self.lower_bound)
 
     def __repr__(self) -> str:
@@ -207,14 +208,14 @@ class _IntegerGreaterThan(Constraint):
 
 
 class _Real(Constraint):
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return value == value  # False for NaN
 
 
 class _Bounded(Constraint):
     """Values beyond one bound."""
 
-    def __init__(self, bound: Any):
+    def __init__(self, bound: float | Tensor):
         self.bound = bound
 
     def __repr__(self) -> str:
@@ -223,11 +224,11 @@ class _Bounded(Constraint):
     bound_name = "lower_bound"
 
     @property
-    def lower_bound(self) -> Any:
+    def lower_bound(self) -> float | Tensor:
         return self.bound
 
     @property
-    def upper_bound(self) -> Any:
+    def upper_bound(self) -> float | Tensor:
         return self.bound
 
 
@@ -239,7 +240,7 @@ class _GreaterThan(_Bounded):
     tensor([False,  True])
     """
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return self.bound < value
 
 
@@ -251,7 +252,7 @@ class _GreaterThanEq(_Bounded):
     tensor([True, True])
     """
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return self.bound <= value
 
 
@@ -265,7 +266,7 @@ class _LessThan(_Bounded):
 
     bound_name = "upper_bound"
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return value < self.bound
 
 
@@ -277,10 +278,10 @@ class _Interval(Constraint):
     tensor([ True,  True, False])
     """
 
-    def __init__(self, lower_bound: Any, upper_bound: Any):
+    def __init__(self, lower_bound: float | Tensor, upper_bound: float | Tensor):
         self.lower_bound, self.upper_bound = lower_bound, upper_bound
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return (self.lower_bound <= value) & (value <= self.upper_bound)
 
     def __repr__(self) -> str:
@@ -295,14 +296,14 @@ class _HalfOpenInterval(_Interval):
     tensor([ True, False])
     """
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return (self.lower_bound <= value) & (value < self.upper_bound)
 
 
 class _Simplex(Constraint):
     event_dim = 1
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return (value >= 0).all(-1) & ((value.sum(-1) - 1).abs() < 1e-6)
 
 
@@ -317,14 +318,14 @@ class _Multinomial(Constraint):
     is_discrete = True
     event_dim = 1
 
-    def __init__(self, upper_bound: Any):
+    def __init__(self, upper_bound: float | Tensor):
         self.upper_bound = upper_bound
 
-    def check(self, x: Any) -> Any:
+    def check(self, x: Tensor) -> Tensor:
         return (x >= 0).all(-1) & (x.sum(-1) <= self.upper_bound)
 
 
-def _outside_triangle(value: Any) -> Any:
+def _outside_triangle(value: Tensor) -> Tensor:
     n, m = value.shape[-2:]
     return tandem.arange(n).unsqueeze(1) < tandem.arange(m)
 
@@ -332,14 +333,14 @@ def _outside_triangle(value: Any) -> Any:
 class _LowerTriangular(Constraint):
     event_dim = 2
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return ((value == 0) | ~_outside_triangle(value)).flatten(-2).all(-1)
 
 
 class _LowerCholesky(Constraint):
     event_dim = 2
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         triangular = ((value == 0) | ~_outside_triangle(value)).flatten(-2).all(-1)
         return triangular & (value.diagonal(0, -2, -1) > 0).all(-1)
 
@@ -347,12 +348,12 @@ class _LowerCholesky(Constraint):
 class _Square(Constraint):
     event_dim = 2
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return tandem.full(value.shape[:-2], value.shape[-2] == value.shape[-1], dtype=tandem.bool)
 
 
 class _Symmetric(_Square):
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         square_check = super().check(value)
         if not square_check.all():
             return square_check
@@ -360,7 +361,7 @@ class _Symmetric(_Square):
 
 
 class _PositiveDefinite(_Symmetric):
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         symmetric = super().check(value)
         if not symmetric.all():
             return symmetric
@@ -368,7 +369,7 @@ class _PositiveDefinite(_Symmetric):
         return tandem.tensor([_has_cholesky(m) for m in flat], dtype=tandem.bool).reshape(value.shape[:-2])
 
 
-def _has_cholesky(matrix: Any) -> bool:
+def _has_cholesky(matrix: Tensor) -> bool:
     try:
         tandem.linalg.cholesky(matrix)
     except tandem.linalg.LinAlgError:
@@ -379,7 +380,7 @@ def _has_cholesky(matrix: Any) -> bool:
 class _Joined(Constraint):
     """Slices of a dim, each with a constraint of its own."""
 
-    def __init__(self, cseq: Sequence[Any], dim: int):
+    def __init__(self, cseq: Sequence[Constraint], dim: int):
         if not all(isinstance(c, Constraint) for c in cseq):
             raise AssertionError("All elements of cseq must be Constraint instances")
         self.cseq, self.dim = list(cseq), dim
@@ -398,7 +399,7 @@ class _Cat(_Joined):
     tensor([False,  True,  True])
     """
 
-    def __init__(self, cseq: Sequence[Any], dim: int = 0, lengths: Sequence[int] | None = None):
+    def __init__(self, cseq: Sequence[Constraint], dim: int = 0, lengths: Sequence[int] | None = None):
         super().__init__(cseq, dim)
         self.lengths = [1] * len(self.cseq) if lengths is None else list(lengths)
         if len(self.lengths) != len(self.cseq):
@@ -408,7 +409,7 @@ class _Cat(_Joined):
     def event_dim(self) -> int:  # type: ignore[override]
         return max(c.event_dim for c in self.cseq)
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         checks, start = [], 0
         for constraint, length in zip(self.cseq, self.lengths):
             checks.append(constraint.check(value.narrow(self.dim, start, length)))
@@ -425,7 +426,7 @@ class _Stack(_Joined):
     tensor([False,  True])
     """
 
-    def __init__(self, cseq: Sequence[Any], dim: int = 0):
+    def __init__(self, cseq: Sequence[Constraint], dim: int = 0):
         super().__init__(cseq, dim)
 
     @property
@@ -433,7 +434,7 @@ class _Stack(_Joined):
         dim = max(c.event_dim for c in self.cseq)
         return dim + 1 if self.dim + dim < 0 else dim
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         values = [value.select(self.dim, i) for i in range(value.size(self.dim))]
         return tandem.stack([c.check(v) for v, c in zip(values, self.cseq)], self.dim)
 

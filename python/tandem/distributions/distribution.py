@@ -5,12 +5,15 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Sequence
-from typing import Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import tandem
 from tandem import _C
 from tandem._C import Size, Tensor
 from tandem.distributions import constraints
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 EULER = 0.57721566490153286060
 
@@ -18,11 +21,12 @@ EULER = 0.57721566490153286060
 class lazy_property(functools.cached_property):
     """A parameter in its other form (probabilities or logits), computed when it is first asked for, with history."""
 
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
+    def __get__(self, instance: Any, owner: Any = None) -> Tensor:  # type: ignore[override]
         if instance is None:
-            return self
+            return self  # type: ignore[return-value]
         with tandem.enable_grad():
-            return super().__get__(instance, owner)
+            value: Tensor = super().__get__(instance, owner)
+        return value
 
 
 def common_shape(*shapes: Sequence[int]) -> Size:
@@ -172,7 +176,7 @@ class Distribution:
         raise NotImplementedError
 
     @property
-    def support(self) -> Any:
+    def support(self) -> constraints.Constraint:
         """The constraint that draws satisfy."""
         raise NotImplementedError
 
@@ -196,7 +200,7 @@ class Distribution:
         """The root of the variance."""
         return self.variance.sqrt()
 
-    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         """The same distribution with its parameters expanded to `batch_shape`."""
         new = self._get_checked_instance(type(self), _instance)
         new._batch_shape = Size(batch_shape)

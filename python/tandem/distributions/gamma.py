@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tandem
 from tandem.distributions import constraints
@@ -19,6 +19,9 @@ from tandem.distributions.distribution import (
     broadcast_all,
     open_uniform,
 )
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = ["Beta", "Chi2", "Dirichlet", "Exponential", "Gamma", "InverseGamma", "StudentT"]
 
@@ -288,7 +291,7 @@ class Beta(ExponentialFamily):
         self._dirichlet = Dirichlet(pair, validate_args=validate_args)
         super().__init__(self._dirichlet._batch_shape, validate_args=validate_args)
 
-    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         new = super().expand(batch_shape, _instance)
         new._dirichlet = self._dirichlet.expand(batch_shape)
         return new

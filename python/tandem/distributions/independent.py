@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tandem
 from tandem.distributions import constraints
 from tandem.distributions.distribution import Distribution, Size, Tensor, sum_rightmost
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from tandem.distributions.categorical import Categorical
 
 __all__ = ["Independent", "MixtureSameFamily"]
 
@@ -40,7 +45,7 @@ class Independent(Distribution):
         cut = len(shape) - event_dim
         super().__init__(shape[:cut], shape[cut:], validate_args=validate_args)
 
-    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         new = super().expand(batch_shape, _instance)
         inner = self.event_shape[: self.reinterpreted_batch_ndims]
         new.base_dist = self.base_dist.expand(Size(batch_shape) + inner)
@@ -56,7 +61,7 @@ class Independent(Distribution):
         return False if self.reinterpreted_batch_ndims > 0 else self.base_dist.has_enumerate_support
 
     @constraints.dependent_property
-    def support(self) -> Any:  # type: ignore[override]
+    def support(self) -> constraints.Constraint:  # type: ignore[override]
         n = self.reinterpreted_batch_ndims
         return constraints.independent(self.base_dist.support, n) if n else self.base_dist.support
 
@@ -128,7 +133,9 @@ class MixtureSameFamily(Distribution):
 
     arg_constraints: dict[str, Any] = {}
 
-    def __init__(self, mixture_distribution: Any, component_distribution: Any, validate_args: bool | None = None):
+    def __init__(
+        self, mixture_distribution: Categorical, component_distribution: Distribution, validate_args: bool | None = None
+    ):
         from tandem.distributions.categorical import Categorical
 
         self._mixture_distribution = mixture_distribution
@@ -156,7 +163,7 @@ class MixtureSameFamily(Distribution):
         self._event_ndims = len(event_shape)
         super().__init__(cdbs, event_shape, validate_args=validate_args)
 
-    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         new = super().expand(batch_shape, _instance)
         batch = Size(batch_shape)
         new._component_distribution = self.component_distribution.expand(batch + (self._num_component,))
@@ -165,17 +172,17 @@ class MixtureSameFamily(Distribution):
         return new
 
     @property
-    def mixture_distribution(self) -> Any:
+    def mixture_distribution(self) -> Categorical:
         """The Categorical that chooses."""
         return self._mixture_distribution
 
     @property
-    def component_distribution(self) -> Any:
+    def component_distribution(self) -> Distribution:
         """The components, along the last batch dim."""
         return self._component_distribution
 
     @constraints.dependent_property
-    def support(self) -> Any:  # type: ignore[override]
+    def support(self) -> constraints.Constraint:  # type: ignore[override]
         return _MixtureSupport(self.component_distribution.support)
 
     def _probs(self) -> Tensor:

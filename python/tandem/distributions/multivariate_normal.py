@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tandem
 from tandem.distributions import constraints
 from tandem.distributions.distribution import Distribution, Tensor, common_shape, lazy_property
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = ["MultivariateNormal"]
 
@@ -98,7 +101,7 @@ class MultivariateNormal(Distribution):
         else:
             self._unbroadcasted_scale_tril = factor_of_precision(matrix)
 
-    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         new = super().expand(batch_shape, _instance)
         new._unbroadcasted_scale_tril = self._unbroadcasted_scale_tril
         return new

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tandem
 from tandem.distributions import constraints
@@ -15,6 +15,9 @@ from tandem.distributions.discrete import _ByProbability
 from tandem.distributions.distribution import Size, Tensor, broadcast_all, either, open_uniform
 from tandem.distributions.transformed_distribution import TransformedDistribution
 from tandem.distributions.transforms import ExpTransform, SigmoidTransform
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = ["LogitRelaxedBernoulli", "RelaxedBernoulli", "RelaxedOneHotCategorical"]
 
@@ -38,9 +41,9 @@ class LogitRelaxedBernoulli(_ByProbability):
 
     def __init__(
         self,
-        temperature: Tensor,
-        probs: Any = None,
-        logits: Any = None,
+        temperature: float | Tensor,
+        probs: float | Tensor | None = None,
+        logits: float | Tensor | None = None,
         validate_args: bool | None = None,
     ):
         self.temperature = tandem.as_tensor(temperature)
@@ -50,7 +53,7 @@ class LogitRelaxedBernoulli(_ByProbability):
             (self.logits,) = broadcast_all(logits)
         super().__init__(self._param.size(), validate_args=validate_args)
 
-    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         new = super().expand(batch_shape, _instance)
         new.temperature = self.temperature
         return new
@@ -105,7 +108,13 @@ class RelaxedBernoulli(_Relaxed):
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.unit_interval
 
-    def __init__(self, temperature: Tensor, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
+    def __init__(
+        self,
+        temperature: float | Tensor,
+        probs: float | Tensor | None = None,
+        logits: float | Tensor | None = None,
+        validate_args: bool | None = None,
+    ):
         super().__init__(
             LogitRelaxedBernoulli(temperature, probs, logits), SigmoidTransform(), validate_args=validate_args
         )
@@ -126,12 +135,18 @@ class ExpRelaxedCategorical(Categorical):
     has_enumerate_support = False
     has_rsample = True
 
-    def __init__(self, temperature: Tensor, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
+    def __init__(
+        self,
+        temperature: float | Tensor,
+        probs: Tensor | None = None,
+        logits: Tensor | None = None,
+        validate_args: bool | None = None,
+    ):
         super().__init__(probs, logits, validate_args=validate_args)
         self.temperature = tandem.as_tensor(temperature)
         self._event_shape = Size((self._num_events,))
 
-    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         new = super().expand(batch_shape, _instance)
         new.temperature = self.temperature
         return new
@@ -172,6 +187,12 @@ class RelaxedOneHotCategorical(_Relaxed):
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.simplex
 
-    def __init__(self, temperature: Tensor, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
+    def __init__(
+        self,
+        temperature: float | Tensor,
+        probs: Tensor | None = None,
+        logits: Tensor | None = None,
+        validate_args: bool | None = None,
+    ):
         base = ExpRelaxedCategorical(temperature, probs, logits, validate_args=validate_args)
         super().__init__(base, ExpTransform(), validate_args=validate_args)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tandem
 from tandem.distributions import constraints
 from tandem.distributions.distribution import Distribution, Size, Tensor, sum_rightmost
 from tandem.distributions.independent import Independent
 from tandem.distributions.transforms import ComposeTransform, Transform
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = ["TransformedDistribution"]
 
@@ -27,7 +30,12 @@ class TransformedDistribution(Distribution):
 
     arg_constraints: dict[str, Any] = {}
 
-    def __init__(self, base_distribution: Distribution, transforms: Any, validate_args: bool | None = None):
+    def __init__(
+        self,
+        base_distribution: Distribution,
+        transforms: Transform | Sequence[Transform],
+        validate_args: bool | None = None,
+    ):
         if isinstance(transforms, Transform):
             self.transforms = [transforms]
         elif isinstance(transforms, list):
@@ -58,10 +66,10 @@ class TransformedDistribution(Distribution):
         cut = len(forward_shape) - event_dim
         super().__init__(forward_shape[:cut], forward_shape[cut:], validate_args=validate_args)
 
-    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         new = super().expand(batch_shape, _instance)
         new.transforms = self.transforms
-        shape = Size(batch_shape) + self.event_shape
+        shape: Sequence[int] = Size(batch_shape) + self.event_shape
         for t in reversed(self.transforms):
             shape = t.inverse_shape(shape)
         new.base_dist = self.base_dist.expand(Size(shape)[: len(shape) - len(self.base_dist.event_shape)])
@@ -72,7 +80,7 @@ class TransformedDistribution(Distribution):
         return self.base_dist.has_rsample
 
     @constraints.dependent_property(is_discrete=False)
-    def support(self) -> Any:  # type: ignore[override]
+    def support(self) -> constraints.Constraint:  # type: ignore[override]
         if not self.transforms:
             return self.base_dist.support
         support = self.transforms[-1].codomain
