@@ -5,6 +5,16 @@ from __future__ import annotations
 import tandem
 from tandem import Tensor
 
+__all__ = [
+    "alpha_dropout",
+    "dropout",
+    "dropout1d",
+    "dropout2d",
+    "dropout3d",
+    "feature_alpha_dropout",
+    "feature_dropout",
+]
+
 # Where `selu` goes far to the left: what `alpha_dropout` puts in place of a value.
 _FLOOR = -1.6732632423543772848170429916717 * 1.0507009873554804934193349852946
 

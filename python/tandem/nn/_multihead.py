@@ -7,6 +7,10 @@ import math
 import tandem
 from tandem import Tensor
 
+__all__ = [
+    "multi_head_attention_forward",
+]
+
 
 def none_or_dtype(input: Tensor | None) -> tandem.dtype | None:
     """The dtype of a tensor; None for None."""
@@ -67,9 +71,7 @@ def _check_shapes(
     return dims == 3
 
 
-def _projected(
-    query: Tensor, key: Tensor, value: Tensor, weight: Tensor, bias: Tensor | None
-) -> tuple[Tensor, Tensor, Tensor]:
+def _projected(query: Tensor, key: Tensor, value: Tensor, weight: Tensor, bias: Tensor | None) -> tuple[Tensor, ...]:
     """The three projections of one weight [3E, E]: one product where the inputs are one tensor."""
     linear = tandem.nn.functional.linear
     if query is key and key is value:
@@ -158,6 +160,8 @@ def multi_head_attention_forward(
             raise AssertionError(
                 f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}"
             )
+        if q_proj_weight is None or k_proj_weight is None or v_proj_weight is None:
+            raise AssertionError("use_separate_proj_weight is True but one of q, k and v_proj_weight is None")
         biases = (None, None, None) if in_proj_bias is None else in_proj_bias.chunk(3)
         q = functional.linear(query, q_proj_weight, biases[0])
         k = functional.linear(key, k_proj_weight, biases[1])
@@ -165,6 +169,8 @@ def multi_head_attention_forward(
     else:
         if tuple(key.shape) != tuple(value.shape):
             raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
+        if in_proj_weight is None:
+            raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
         q, k, v = _projected(query, key, value, in_proj_weight, in_proj_bias)
 
     if attn_mask is not None:
@@ -220,8 +226,8 @@ def multi_head_attention_forward(
         if attn_mask is not None:
             one = attn_mask.shape[0] == 1
             attn_mask = attn_mask.unsqueeze(0) if one else attn_mask.reshape(batch, num_heads, -1, source)
-        shaped = (x.reshape(batch, num_heads, x.shape[1], head) for x in (q, k, v))
-        output = functional.scaled_dot_product_attention(*shaped, attn_mask, dropout, implied)
+        q, k, v = (x.reshape(batch, num_heads, x.shape[1], head) for x in (q, k, v))
+        output = functional.scaled_dot_product_attention(q, k, v, attn_mask, dropout, implied)
         output = output.permute(2, 0, 1, 3).reshape(length * batch, embed)
     output = functional.linear(output, out_proj_weight, out_proj_bias).reshape(length, batch, -1)
     if not batched:

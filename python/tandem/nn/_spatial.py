@@ -11,6 +11,19 @@ import tandem
 from tandem import Tensor
 from tandem.nn.common_types import _ratio_any_t, _size_any_t
 
+__all__ = [
+    "affine_grid",
+    "batch_norm",
+    "embedding",
+    "embedding_bag",
+    "grid_sample",
+    "instance_norm",
+    "interpolate",
+    "upsample",
+    "upsample_bilinear",
+    "upsample_nearest",
+]
+
 _core = tandem._C._nn
 
 
@@ -51,8 +64,6 @@ def interpolate(
     dims = input.dim() - 2
     if size is not None and scale_factor is not None:
         raise ValueError("only one of size or scale_factor should be defined")
-    if size is None and scale_factor is None:
-        raise ValueError("either size or scale_factor should be defined")
     factors: list[float] = []
     if size is not None:
         sizes = list(size) if isinstance(size, (tuple, list)) else [size] * dims
@@ -64,6 +75,8 @@ def interpolate(
             )
         if recompute_scale_factor:
             raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
+    elif scale_factor is None:
+        raise ValueError("either size or scale_factor should be defined")
     else:
         factors = list(scale_factor) if isinstance(scale_factor, (tuple, list)) else [scale_factor] * dims
         if len(factors) != dims:
@@ -187,7 +200,7 @@ def batch_norm(
     weight: Tensor | None = None,
     bias: Tensor | None = None,
     training: bool = False,
-    momentum: float | Tensor = 0.1,
+    momentum: float | Tensor | None = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
     """(x - mean) / sqrt(var + eps) * weight + bias for each channel of [N, C, ...] (Ioffe and Szegedy 2015).
@@ -224,7 +237,7 @@ def instance_norm(
     weight: Tensor | None = None,
     bias: Tensor | None = None,
     use_input_stats: bool = True,
-    momentum: float | Tensor = 0.1,
+    momentum: float | Tensor | None = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
     """(x - mean) / sqrt(var + eps) * weight + bias for each channel of each sample of [N, C, ...] (Ulyanov 2016).

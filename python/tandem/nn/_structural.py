@@ -5,6 +5,10 @@ from __future__ import annotations
 import tandem
 from tandem import Tensor
 
+__all__ = [
+    "bilinear",
+]
+
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """y[..., o] = input1[..., i] weight[o, i, j] input2[..., j] + bias[o], summed over i and j.

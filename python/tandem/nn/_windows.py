@@ -11,6 +11,21 @@ import tandem
 from tandem import Tensor
 from tandem.nn.common_types import _maybe_indices_t, _size_any_opt_t, _size_any_t
 
+__all__ = [
+    "adaptive_avg_pool1d",
+    "adaptive_avg_pool2d",
+    "adaptive_avg_pool3d",
+    "adaptive_max_pool1d",
+    "adaptive_max_pool2d",
+    "adaptive_max_pool3d",
+    "max_pool1d",
+    "max_pool2d",
+    "max_pool3d",
+    "max_unpool1d",
+    "max_unpool2d",
+    "max_unpool3d",
+]
+
 _core = tandem._C._nn
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 

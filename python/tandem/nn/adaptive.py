@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import tandem
 from tandem import Tensor
@@ -64,7 +64,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
                 "cutoffs should be a sequence of unique, positive integers sorted in an increasing order, where each "
                 "value is between 1 and n_classes-1"
             )
-        place = {"device": device, "dtype": dtype}
+        place: dict[str, Any] = {"device": device, "dtype": dtype}
         self.in_features = in_features
         self.n_classes = n_classes
         self.cutoffs = [*cutoffs, n_classes]
@@ -84,10 +84,9 @@ class AdaptiveLogSoftmaxWithLoss(Module):
 
     def reset_parameters(self) -> None:
         """Draw initial values anew."""
-        self.head.reset_parameters()
-        for first, second in self.tail:
-            first.reset_parameters()
-            second.reset_parameters()
+        for layer in self.modules():
+            if isinstance(layer, Linear):
+                layer.reset_parameters()
 
     def forward(self, input_: Tensor, target_: Tensor) -> _ASMoutput:
         batched = target_.dim() == 1

@@ -101,8 +101,9 @@ class MultiheadAttention(Module):
 
     def _reset_parameters(self) -> None:
         for name in ("in_proj_weight", "q_proj_weight", "k_proj_weight", "v_proj_weight"):
-            if self._parameters[name] is not None:
-                init.xavier_uniform_(self._parameters[name])
+            weight = self._parameters[name]
+            if weight is not None:
+                init.xavier_uniform_(weight)
         if self.in_proj_bias is not None:
             init.constant_(self.in_proj_bias, 0.0)
             init.constant_(self.out_proj.bias, 0.0)

@@ -5,18 +5,21 @@ from __future__ import annotations
 import itertools
 import operator
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Collection, ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 import tandem
 from tandem.nn.module import Module
 from tandem.nn.parameter import Parameter
 from tandem.utils._version import bump
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 __all__ = ["ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
 
 
-def _position(index: Any, length: int) -> int:
+def _position(index: SupportsIndex, length: int) -> int:
     """A non-negative position; IndexError outside the list."""
     index = operator.index(index)
     if not -length <= index < length:
@@ -27,13 +30,15 @@ def _position(index: Any, length: int) -> int:
 class _ModuleSequence(Module):
     """Modules in order, held under the names "0", "1", and so on."""
 
+    _modules: dict[str, Module]  # type: ignore[assignment]  # none is None
+
     def _replace_all(self, modules: Iterable[Module]) -> None:
         self.__dict__["_modules"] = {}
         for i, module in enumerate(modules):
             self.add_module(str(i), module)
         bump(self)
 
-    def _key(self, index: Any) -> str:
+    def _key(self, index: SupportsIndex) -> str:
         """The name of the module at `index`; a `Sequential` made of a dict has names of its own."""
         return list(self._modules)[_position(index, len(self))]
 
@@ -43,10 +48,10 @@ class _ModuleSequence(Module):
     def __iter__(self) -> Iterator[Module]:
         return iter(self._modules.values())
 
-    def __setitem__(self, index: Any, module: Module) -> None:
+    def __setitem__(self, index: SupportsIndex, module: Module) -> None:
         setattr(self, self._key(index), module)
 
-    def __delitem__(self, index: Any) -> None:
+    def __delitem__(self, index: SupportsIndex | slice) -> None:
         if isinstance(index, slice):
             for key in list(self._modules)[index]:
                 delattr(self, key)
@@ -57,12 +62,12 @@ class _ModuleSequence(Module):
     def __dir__(self) -> list[str]:
         return [name for name in super().__dir__() if not name.isdigit()]
 
-    def append(self, module: Module) -> Any:
+    def append(self, module: Module) -> Self:
         """Add a module at the end; returns self."""
         self.add_module(str(len(self)), module)
         return self
 
-    def extend(self, modules: Iterable[Module]) -> Any:
+    def extend(self, modules: Iterable[Module]) -> Self:
         """Add modules at the end; returns self."""
         if not isinstance(modules, Iterable):
             raise TypeError(f"{type(self).__name__}.extend should be called with an iterable, but got {type(modules)}")
@@ -70,7 +75,7 @@ class _ModuleSequence(Module):
             self.append(module)
         return self
 
-    def insert(self, index: int, module: Module) -> Any:
+    def insert(self, index: int, module: Module) -> Self:
         """Add a module before position `index`; returns self."""
         if not isinstance(module, Module):
             raise AssertionError(f"module should be of type: {Module}")
@@ -103,6 +108,10 @@ class Sequential(_ModuleSequence):
         2
     """
 
+    @overload
+    def __init__(self, *args: Module) -> None: ...
+    @overload
+    def __init__(self, arg: OrderedDict[str, Module] | dict[str, Module], /) -> None: ...
     def __init__(self, *args: Any) -> None:
         super().__init__()
         if len(args) == 1 and isinstance(args[0], dict):
@@ -112,7 +121,11 @@ class Sequential(_ModuleSequence):
             for i, module in enumerate(args):
                 self.add_module(str(i), module)
 
-    def __getitem__(self, index: Any) -> Any:
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> Module: ...
+    @overload
+    def __getitem__(self, index: slice) -> Self: ...
+    def __getitem__(self, index: SupportsIndex | slice) -> Module | Self:
         if isinstance(index, slice):
             return type(self)(OrderedDict(list(self._modules.items())[index]))
         return self._modules[self._key(index)]
@@ -122,7 +135,7 @@ class Sequential(_ModuleSequence):
             raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
         return Sequential(*self, *other)
 
-    def __iadd__(self, other: Sequential) -> Sequential:
+    def __iadd__(self, other: Sequential) -> Self:
         return self.extend(other)
 
     def forward(self, input: Any) -> Any:
@@ -146,7 +159,11 @@ class ModuleList(_ModuleSequence):
         if modules is not None:
             self.extend(modules)
 
-    def __getitem__(self, index: Any) -> Any:
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> Module: ...
+    @overload
+    def __getitem__(self, index: slice) -> Self: ...
+    def __getitem__(self, index: SupportsIndex | slice) -> Module | Self:
         if isinstance(index, slice):
             return type(self)(list(self._modules.values())[index])
         return self._modules[self._key(index)]
@@ -154,7 +171,7 @@ class ModuleList(_ModuleSequence):
     def __add__(self, other: Iterable[Module]) -> ModuleList:
         return ModuleList([*self, *other])
 
-    def __iadd__(self, modules: Iterable[Module]) -> ModuleList:
+    def __iadd__(self, modules: Iterable[Module]) -> Self:
         return self.extend(modules)
 
     def __repr__(self) -> str:
@@ -179,6 +196,8 @@ class ModuleDict(Module):
         >>> "a" in m, list(m)
         (True, ['a'])
     """
+
+    _modules: dict[str, Module]  # type: ignore[assignment]  # none is None
 
     def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] | None = None) -> None:
         super().__init__()
@@ -215,27 +234,28 @@ class ModuleDict(Module):
         del self[key]
         return module
 
-    def keys(self) -> Iterable[str]:
+    def keys(self) -> KeysView[str]:
         """The keys."""
         return self._modules.keys()
 
-    def items(self) -> Iterable[tuple[str, Module]]:
+    def items(self) -> ItemsView[str, Module]:
         """Pairs of key and module."""
         return self._modules.items()
 
-    def values(self) -> Iterable[Module]:
+    def values(self) -> ValuesView[Module]:
         """The modules."""
         return self._modules.values()
 
-    def update(self, modules: Any) -> None:
+    def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
         """Add the modules of a mapping or of pairs."""
         if not isinstance(modules, Iterable):
             raise TypeError(f"ModuleDict.update should be called with a mapping or pairs, but got {type(modules)}")
-        pairs = modules.items() if hasattr(modules, "items") else modules
+        pairs: Any = modules.items() if hasattr(modules, "items") else modules
         for i, pair in enumerate(pairs):
-            if not isinstance(pair, Iterable) or len(pair) != 2:
+            if not isinstance(pair, Collection) or len(pair) != 2:
                 raise ValueError(f"ModuleDict update sequence element #{i} has to be a pair of key and module")
-            self[pair[0]] = pair[1]
+            key, module = pair
+            self[key] = module
 
 
 def _as_parameter(value: Any) -> Any:
@@ -268,12 +288,16 @@ class ParameterList(Module):
         if values is not None:
             self.extend(values)
 
-    def __getitem__(self, index: Any) -> Any:
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> Any: ...
+    @overload
+    def __getitem__(self, index: slice) -> Self: ...
+    def __getitem__(self, index: SupportsIndex | slice) -> Any:
         if isinstance(index, slice):
             return type(self)(getattr(self, str(i)) for i in range(*index.indices(len(self))))
         return getattr(self, str(_position(index, len(self))))
 
-    def __setitem__(self, index: Any, value: Any) -> None:
+    def __setitem__(self, index: SupportsIndex, value: Any) -> None:
         setattr(self, str(_position(index, len(self))), _as_parameter(value))
 
     def __len__(self) -> int:
@@ -282,19 +306,19 @@ class ParameterList(Module):
     def __iter__(self) -> Iterator[Any]:
         return iter(self[i] for i in range(len(self)))
 
-    def __iadd__(self, values: Iterable[Any]) -> ParameterList:
+    def __iadd__(self, values: Iterable[Any]) -> Self:
         return self.extend(values)
 
     def __dir__(self) -> list[str]:
         return [name for name in super().__dir__() if not name.isdigit()]
 
-    def append(self, value: Any) -> ParameterList:
+    def append(self, value: Any) -> Self:
         """Add a value at the end; returns self."""
         self._size += 1
         self[self._size - 1] = value
         return self
 
-    def extend(self, values: Iterable[Any]) -> ParameterList:
+    def extend(self, values: Iterable[Any]) -> Self:
         """Add values at the end; returns self."""
         if not isinstance(values, Iterable) or isinstance(values, tandem.Tensor):
             raise TypeError(f"ParameterList.extend should be called with an iterable, but got {type(values).__name__}")
@@ -319,7 +343,7 @@ class ParameterDict(Module):
         ['w']
     """
 
-    def __init__(self, parameters: Any = None) -> None:
+    def __init__(self, parameters: Mapping[str, Any] | Iterable[tuple[str, Any]] | None = None) -> None:
         super().__init__()
         self._keys: dict[str, None] = {}
         if parameters is not None:
@@ -377,7 +401,7 @@ class ParameterDict(Module):
         for key in list(self._keys):
             del self[key]
 
-    def update(self, parameters: Any) -> None:
+    def update(self, parameters: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> None:
         """Add the values of a mapping or of pairs."""
         pairs = parameters.items() if hasattr(parameters, "items") else parameters
         for key, value in pairs:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import ClassVar, Literal, TypeAlias, get_args
+from typing import ClassVar, Literal, TypeAlias, cast, get_args
 
 import tandem
 from tandem import Tensor
@@ -231,13 +231,9 @@ class _ConvTranspose(_Conv):
                 f"(got {len(wanted)})"
             )
         extra = []
+        padding = cast(tuple[int, ...], self.padding)
         for i, (size, want) in enumerate(zip(input.shape[-n:], wanted, strict=True)):
-            least = (
-                (size - 1) * self.stride[i]
-                - 2 * self.padding[i]  # type: ignore[operator]
-                + self.dilation[i] * (self.kernel_size[i] - 1)
-                + 1
-            )
+            least = (size - 1) * self.stride[i] - 2 * padding[i] + self.dilation[i] * (self.kernel_size[i] - 1) + 1
             if not least <= want <= least + self.stride[i] - 1:
                 raise ValueError(
                     f"requested an output size of {wanted}, but valid sizes of dimension {i} range from {least} to "

@@ -2,58 +2,26 @@
 
 Operations that the core has as one record each, activations and losses among them, come straight from it; all others
 are compositions of differentiable tensor operations: dropout in `_dropout.py`, attention of several heads in
-`_multihead.py`, distances in `_structural.py`. `_spatial.py` settles the arguments of functions on windows.
+`_multihead.py`, distances in `_structural.py`. `_windows.py` and `_spatial.py` settle arguments before the core.
 """
-# ruff: noqa: F401  (most imports are re-exports)
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import ParamSpec
 
 import tandem
 from tandem import Tensor
-from tandem.nn._dropout import (
-    alpha_dropout,
-    dropout,
-    dropout1d,
-    dropout2d,
-    dropout3d,
-    feature_alpha_dropout,
-    feature_dropout,
-)
-from tandem.nn._multihead import canonical_mask as _canonical_mask
-from tandem.nn._multihead import multi_head_attention_forward
-from tandem.nn._multihead import none_or_dtype as _none_or_dtype
-from tandem.nn._spatial import (
-    affine_grid,
-    batch_norm,
-    embedding,
-    embedding_bag,
-    grid_sample,
-    instance_norm,
-    interpolate,
-    upsample,
-    upsample_bilinear,
-    upsample_nearest,
-)
-from tandem.nn._structural import bilinear
-from tandem.nn._windows import (
-    adaptive_avg_pool1d,
-    adaptive_avg_pool2d,
-    adaptive_avg_pool3d,
-    adaptive_max_pool1d,
-    adaptive_max_pool2d,
-    adaptive_max_pool3d,
-    max_pool1d,
-    max_pool2d,
-    max_pool3d,
-    max_unpool1d,
-    max_unpool2d,
-    max_unpool3d,
-)
+from tandem.nn._dropout import *  # noqa: F403
+from tandem.nn._multihead import *  # noqa: F403
+from tandem.nn._multihead import canonical_mask as _canonical_mask  # noqa: F401
+from tandem.nn._multihead import none_or_dtype as _none_or_dtype  # noqa: F401
+from tandem.nn._spatial import *  # noqa: F403
+from tandem.nn._structural import *  # noqa: F403
+from tandem.nn._windows import *  # noqa: F403
 
 _core = tandem._C._nn
+_P = ParamSpec("_P")
 
 conv1d = _core.conv1d
 conv2d = _core.conv2d
@@ -180,12 +148,12 @@ def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
     return softmax(-input, dim, dtype=dtype)
 
 
-def _in_place(name: str, options: str = "") -> Callable[..., Tensor]:
-    """`name_`: the function `name` with `inplace=True`; `options` are arguments for its example."""
-    function = getattr(_core, name)
+def _in_place(function: Callable[_P, Tensor], options: str = "") -> Callable[_P, Tensor]:
+    """A function with `inplace=True`, named with an underscore; `options` are arguments for its example."""
+    name = function.__name__
 
-    def written(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        return function(input, *args, inplace=True, **kwargs)
+    def written(*args: _P.args, **kwargs: _P.kwargs) -> Tensor:
+        return function(*args, inplace=True, **kwargs)  # type: ignore[arg-type]  # it has the option
 
     written.__name__ = written.__qualname__ = name + "_"
     written.__doc__ = f"""`{name}` written into `input`, which is returned; other arguments as there.
@@ -201,13 +169,13 @@ def _in_place(name: str, options: str = "") -> Callable[..., Tensor]:
     return written
 
 
-leaky_relu_ = _in_place("leaky_relu")
-elu_ = _in_place("elu")
-selu_ = _in_place("selu")
-celu_ = _in_place("celu")
-hardtanh_ = _in_place("hardtanh")
-threshold_ = _in_place("threshold", ", 0.0, 0.0")
-rrelu_ = _in_place("rrelu")
+leaky_relu_ = _in_place(leaky_relu)
+elu_ = _in_place(elu)
+selu_ = _in_place(selu)
+celu_ = _in_place(celu)
+hardtanh_ = _in_place(hardtanh)
+threshold_ = _in_place(threshold, ", 0.0, 0.0")
+rrelu_ = _in_place(rrelu)
 
 
 def triplet_margin_with_distance_loss(
@@ -276,4 +244,4 @@ def gumbel_softmax(logits: Tensor, tau: float = 1.0, hard: bool = False, eps: fl
 
 
 __all__ = [name for name in dir() if not name.startswith("_") and callable(globals()[name])]
-__all__ = sorted(set(__all__) - {"Any", "Callable", "Sequence", "Tensor"})
+__all__ = sorted(set(__all__) - {"Callable", "ParamSpec", "Sequence", "Tensor"})

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tandem.nn.hooks import BackwardBoundary, RemovableHandle, weak_bump
 from tandem.utils._version import bump
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = ["HOOK_DICTS", "HookMethods"]
 
@@ -41,6 +44,20 @@ class HookMethods:
         >>> layer(tandem.ones(2))
         tensor([1., 1.])
     """
+
+    _forward_pre_hooks: dict[int, Callable[..., Any]]
+    _forward_hooks: dict[int, Callable[..., Any]]
+    _backward_pre_hooks: dict[int, Callable[..., Any]]
+    _backward_hooks: dict[int, Callable[..., Any]]
+    _state_dict_pre_hooks: dict[int, Callable[..., Any]]
+    _state_dict_hooks: dict[int, Callable[..., Any]]
+    _load_state_dict_pre_hooks: dict[int, Callable[..., Any]]
+    _load_state_dict_post_hooks: dict[int, Callable[..., Any]]
+    _forward_pre_hooks_with_kwargs: dict[int, bool]
+    _forward_hooks_with_kwargs: dict[int, bool]
+    _forward_hooks_always_called: dict[int, bool]
+
+    forward: Callable[..., Any]
 
     def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         called: set[int] = set()
@@ -101,7 +118,11 @@ class HookMethods:
         return handle
 
     def register_forward_pre_hook(
-        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+        self,
+        hook: Callable[[Self, tuple[Any, ...]], Any] | Callable[[Self, tuple[Any, ...], dict[str, Any]], Any],
+        *,
+        prepend: bool = False,
+        with_kwargs: bool = False,
     ) -> RemovableHandle:
         """Call `hook(module, args)` before `forward`; a returned value replaces the positional arguments.
 
@@ -111,7 +132,7 @@ class HookMethods:
 
     def register_forward_hook(
         self,
-        hook: Callable[..., Any],
+        hook: Callable[[Self, tuple[Any, ...], Any], Any] | Callable[[Self, tuple[Any, ...], dict[str, Any], Any], Any],
         *,
         prepend: bool = False,
         with_kwargs: bool = False,
@@ -130,22 +151,28 @@ class HookMethods:
             _forward_hooks_always_called=always_call,
         )
 
-    def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+    def register_full_backward_hook(
+        self, hook: Callable[[Self, Any, Any], Any], prepend: bool = False
+    ) -> RemovableHandle:
         """Call `hook(module, grad_input, grad_output)` when the gradients of the inputs are known.
 
         A returned tuple replaces `grad_input`.
         """
         return self._add_hook("_backward_hooks", hook, prepend)
 
-    def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+    def register_full_backward_pre_hook(
+        self, hook: Callable[[Self, Any], Any], prepend: bool = False
+    ) -> RemovableHandle:
         """Call `hook(module, grad_output)` before the module's own backward; a returned value replaces it."""
         return self._add_hook("_backward_pre_hooks", hook, prepend)
 
-    def register_state_dict_pre_hook(self, hook: Callable[..., None]) -> RemovableHandle:
+    def register_state_dict_pre_hook(self, hook: Callable[[Self, str, bool], None]) -> RemovableHandle:
         """Call `hook(module, prefix, keep_vars)` before the module's part of `state_dict` is collected."""
         return self._add_hook("_state_dict_pre_hooks", hook)
 
-    def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+    def register_state_dict_post_hook(
+        self, hook: Callable[[Self, dict[str, Any], str, dict[str, Any]], Any]
+    ) -> RemovableHandle:
         """Call `hook(module, state_dict, prefix, local_metadata)` after it was; the hook changes it in place."""
         return self._add_hook("_state_dict_hooks", hook)
 
@@ -159,6 +186,6 @@ class HookMethods:
 
         return self._add_hook("_load_state_dict_pre_hooks", bound)
 
-    def register_load_state_dict_post_hook(self, hook: Callable[..., None]) -> RemovableHandle:
+    def register_load_state_dict_post_hook(self, hook: Callable[[Self, Any], None]) -> RemovableHandle:
         """Call `hook(module, incompatible_keys)` after loading; it may change the two lists in place."""
         return self._add_hook("_load_state_dict_post_hooks", hook)

@@ -10,17 +10,17 @@ from typing import Any, ClassVar, Literal
 
 import tandem
 from tandem.nn.common_types import _size_any_t
-from tandem.nn.conv import Conv1d, Conv2d, PaddingMode
+from tandem.nn.conv import Conv1d, Conv2d, PaddingMode, _Conv
 from tandem.nn.linear import Linear
 from tandem.nn.module import Module
-from tandem.nn.normalization import BatchNorm1d, BatchNorm2d
+from tandem.nn.normalization import BatchNorm1d, BatchNorm2d, _BatchNorm
 from tandem.nn.parameter import UninitializedBuffer, UninitializedParameter, is_lazy
 from tandem.types import Device
 
 __all__ = ["LazyBatchNorm1d", "LazyBatchNorm2d", "LazyConv1d", "LazyConv2d", "LazyLinear"]
 
 
-class LazyModuleMixin:
+class LazyModuleMixin(Module):
     """Put before a module's class: `initialize_parameters(*args)` is called with the first arguments of a call.
 
     It should `materialize` the uninitialised parameters (RuntimeError where some remain); afterwards the module is a
@@ -88,6 +88,8 @@ class LazyLinear(LazyModuleMixin, Linear):
     """
 
     cls_to_become = Linear
+    weight: UninitializedParameter
+    bias: UninitializedParameter
 
     def __init__(
         self, out_features: int, bias: bool = True, device: Device = None, dtype: tandem.dtype | None = None
@@ -116,7 +118,10 @@ class LazyLinear(LazyModuleMixin, Linear):
             self.in_features = self.weight.shape[-1]
 
 
-class _LazyConv(LazyModuleMixin):
+class _LazyConv(LazyModuleMixin, _Conv):
+    weight: UninitializedParameter
+    bias: UninitializedParameter | None
+
     def __init__(
         self,
         out_channels: int,
@@ -193,7 +198,7 @@ class LazyConv2d(_LazyConv, Conv2d):
     cls_to_become = Conv2d
 
 
-class _LazyNorm(LazyModuleMixin):
+class _LazyNorm(LazyModuleMixin, _BatchNorm):
     def __init__(
         self,
         eps: float = 1e-5,

@@ -76,7 +76,8 @@ class Linear(Module):
     def forward(self, input: Tensor) -> Tensor:
         own = self._parameters  # a parametrized one is not among them
         weight = own["weight"] if "weight" in own else self.weight
-        return F.linear(input, weight, own["bias"] if "bias" in own else self.bias)
+        bias = own["bias"] if "bias" in own else self.bias
+        return F.linear(input, weight, bias)  # type: ignore[arg-type]  # a weight is not None
 
     def extra_repr(self) -> str:
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"

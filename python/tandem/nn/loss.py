@@ -64,7 +64,7 @@ class _PairLoss(_Loss):
 
 
 class _WeightedLoss(_PairLoss):
-    _options = ("weight",)
+    _options: ClassVar[tuple[str, ...]] = ("weight",)
     weight: Tensor | None
 
     def __init__(

@@ -8,18 +8,20 @@ calling (hooks are in `hook_methods.py`) · walking the tree · conversion (`to`
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, overload
 
 import tandem
 from tandem.nn import state_dict as _state
 from tandem.nn.hook_methods import HOOK_DICTS, HookMethods
 from tandem.nn.parameter import Buffer, Parameter
+from tandem.types import Device
 from tandem.utils._version import bump
 
-__all__ = ["Module"]
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
-T = TypeVar("T", bound="Module")
+__all__ = ["Module"]
 
 
 class Module(HookMethods):
@@ -40,6 +42,11 @@ class Module(HookMethods):
     """
 
     training: bool
+    _parameters: dict[str, Parameter | None]
+    _buffers: dict[str, tandem.Tensor | None]
+    _modules: dict[str, Module | None]
+    _non_persistent_buffers_set: set[str]
+    _version: int
     _state_version = 1  # of the layout of this class's entries in a state_dict
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -65,7 +72,7 @@ class Module(HookMethods):
 
     # --- attributes -------------------------------------------------------------------------------------------------
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> tandem.Tensor | Module:
         own = self.__dict__
         for kind in ("_parameters", "_buffers", "_modules"):
             found = own.get(kind)
@@ -108,7 +115,7 @@ class Module(HookMethods):
                 )
             if name in own["_buffers"]:
                 own["_buffers"][name] = value
-            else:
+            elif isinstance(value, Buffer):
                 self._forget(name, keep="_buffers")
                 self.register_buffer(name, value, value.persistent)
         else:
@@ -149,7 +156,7 @@ class Module(HookMethods):
 
     # --- registration -----------------------------------------------------------------------------------------------
 
-    def _check_name(self, name: Any, what: str, taken: dict[str, Any]) -> None:
+    def _check_name(self, name: object, what: str, taken: dict[str, Any]) -> None:
         if "_parameters" not in self.__dict__:
             raise AttributeError(f"cannot assign {what} before Module.__init__() call")
         if not isinstance(name, str):
@@ -271,7 +278,7 @@ class Module(HookMethods):
             yield child
 
     def named_modules(
-        self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True
+        self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Module]]:
         """Pairs of dotted name and module: this one (named by `prefix`) and all below it."""
         memo = set() if memo is None else memo
@@ -322,7 +329,7 @@ class Module(HookMethods):
             raise AttributeError(f"{type(module).__name__} has no attribute `{name}`")
         if name not in module._parameters:
             raise AttributeError(f"`{name}` is not an nn.Parameter")
-        return module._parameters[name]
+        return module._parameters[name]  # type: ignore[return-value]  # None where the name has no parameter
 
     def get_buffer(self, target: str) -> tandem.Tensor:
         """The buffer at the dotted path `target`; AttributeError if there is none."""
@@ -332,11 +339,11 @@ class Module(HookMethods):
             raise AttributeError(f"{type(module).__name__} has no attribute `{name}`")
         if name not in module._buffers:
             raise AttributeError(f"`{name}` is not a buffer")
-        return module._buffers[name]
+        return module._buffers[name]  # type: ignore[return-value]  # None where the name has no buffer
 
     # --- conversion -------------------------------------------------------------------------------------------------
 
-    def _apply(self: T, fn: Callable[[tandem.Tensor], tandem.Tensor], recurse: bool = True) -> T:
+    def _apply(self, fn: Callable[[tandem.Tensor], tandem.Tensor], recurse: bool = True) -> Self:
         """Replace the values of parameters, their gradients and buffers by `fn` of them; parameters keep identity."""
         if recurse:
             for child in self.children():
@@ -355,14 +362,20 @@ class Module(HookMethods):
         bump(self)
         return self
 
-    def apply(self: T, fn: Callable[[Module], Any]) -> T:
+    def apply(self, fn: Callable[[Module], object]) -> Self:
         """Call `fn` on every module below and then on this one; for initialisation, for example."""
         for child in self.children():
             child.apply(fn)
         fn(self)
         return self
 
-    def to(self: T, *args: Any, **kwargs: Any) -> T:
+    @overload
+    def to(self, device: Device = ..., dtype: tandem.dtype | None = ..., non_blocking: bool = ...) -> Self: ...
+    @overload
+    def to(self, dtype: tandem.dtype, non_blocking: bool = ...) -> Self: ...
+    @overload
+    def to(self, tensor: tandem.Tensor, non_blocking: bool = ...) -> Self: ...
+    def to(self, *args: Any, **kwargs: Any) -> Self:
         """Move to a device, a floating dtype, or those of a tensor: `to(device, dtype)`, `to(dtype)`, `to(tensor)`.
 
         Integer and boolean tensors keep their dtype. The module itself is changed and returned.
@@ -391,44 +404,44 @@ class Module(HookMethods):
 
         return self._apply(convert)
 
-    def _to_floating(self: T, dtype: tandem.dtype) -> T:
+    def _to_floating(self, dtype: tandem.dtype) -> Self:
         return self._apply(lambda t: t.to(dtype=dtype) if t.is_floating_point() else t)
 
-    def type(self: T, dst_type: tandem.dtype) -> T:
+    def type(self, dst_type: tandem.dtype) -> Self:
         """Convert all parameters and buffers to `dst_type`."""
         return self._apply(lambda t: t.to(dtype=dst_type))
 
-    def float(self: T) -> T:
+    def float(self) -> Self:
         """Convert floating parameters and buffers to float32."""
         return self._to_floating(tandem.float32)
 
-    def double(self: T) -> T:
+    def double(self) -> Self:
         """Convert floating parameters and buffers to float64."""
         return self._to_floating(tandem.float64)
 
-    def half(self: T) -> T:
+    def half(self) -> Self:
         """Convert floating parameters and buffers to float16."""
         return self._to_floating(tandem.float16)
 
-    def bfloat16(self: T) -> T:
+    def bfloat16(self) -> Self:
         """Convert floating parameters and buffers to bfloat16."""
         return self._to_floating(tandem.bfloat16)
 
-    def to_empty(self: T, *, device: Any = None, recurse: bool = True) -> T:
+    def to_empty(self, *, device: Device, recurse: bool = True) -> Self:
         """Move to a device without copying: all values are uninitialised afterwards."""
         return self._apply(lambda t: tandem.empty_like(t, device=device), recurse=recurse)
 
-    def cpu(self: T) -> T:
+    def cpu(self) -> Self:
         """Move to the CPU."""
         return self._apply(lambda t: t.cpu())
 
-    def cuda(self: T, device: Any = None) -> T:
+    def cuda(self, device: Device = None) -> Self:
         """Move to a GPU; the tensors' own clear error where there is none."""
         return self._apply(lambda t: t.cuda(device))
 
     # --- flags ------------------------------------------------------------------------------------------------------
 
-    def train(self: T, mode: bool = True) -> T:
+    def train(self, mode: bool = True) -> Self:
         """Set training mode here and below; `Dropout` and its like read it as `self.training`."""
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")
@@ -437,11 +450,11 @@ class Module(HookMethods):
             child.train(mode)
         return self
 
-    def eval(self: T) -> T:
+    def eval(self) -> Self:
         """`train(False)`."""
         return self.train(False)
 
-    def requires_grad_(self: T, requires_grad: bool = True) -> T:
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
         """Set whether the parameters here and below take part in differentiation."""
         for param in self.parameters():
             param.requires_grad_(requires_grad)
@@ -486,11 +499,14 @@ class Module(HookMethods):
     ) -> dict[str, Any]:
         """Parameters and persistent buffers by dotted name, detached (unless `keep_vars`) but sharing storage."""
         if destination is None:
-            destination = OrderedDict()
-            destination._metadata = OrderedDict()
+            made: Any = OrderedDict()
+            made._metadata = OrderedDict()
+            destination = made
         return _state.collect(self, destination, prefix, keep_vars)
 
-    def load_state_dict(self, state_dict: Any, strict: bool = True, assign: bool = False) -> _state.IncompatibleKeys:
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ) -> _state.IncompatibleKeys:
         """Copy values of `state_dict` into the module (with `assign`, take its tensors themselves).
 
         Returns the missing and unexpected keys. Raises RuntimeError listing them if `strict`, and whenever a shape

@@ -227,9 +227,8 @@ class _ChannelNorm(Module):
     def reset_running_stats(self) -> None:
         """Mean to zeros, variance to ones, the count of batches to zero."""
         if self.track_running_stats:
-            self.running_mean.zero_()
-            self.running_var.fill_(1)
-            self.num_batches_tracked.zero_()
+            for name, start in (("running_mean", 0), ("running_var", 1), ("num_batches_tracked", 0)):
+                self.get_buffer(name).fill_(start)
 
     def reset_parameters(self) -> None:
         """Running statistics and affine parameters to their initial values."""
@@ -256,15 +255,16 @@ class _BatchNorm(_ChannelNorm):
 
     def forward(self, input: Tensor) -> Tensor:
         self._check_dims(input)
-        momentum = self.momentum
+        momentum: float | Tensor | None = self.momentum
         update = self.training and self.track_running_stats
-        if update:
-            self.num_batches_tracked.add_(1)
+        mean, count = self.running_mean, self.num_batches_tracked
+        if update and mean is not None and count is not None:
+            count.add_(1)
             if momentum is None:  # a plain average over all batches
-                momentum = 1.0 / self.num_batches_tracked.to(self.running_mean.dtype)
+                momentum = 1.0 / count.to(mean.dtype)
         return F.batch_norm(
             input,
-            self.running_mean if not self.training or update else None,
+            mean if not self.training or update else None,
             self.running_var if not self.training or update else None,
             self.weight,
             self.bias,

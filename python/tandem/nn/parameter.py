@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard
 
 import tandem
+from tandem.types import Device
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter"]
 
@@ -24,7 +29,7 @@ class Parameter(tandem.Tensor):
         True
     """
 
-    def __new__(cls, data: tandem.Tensor | None = None, requires_grad: bool = True) -> Parameter:
+    def __new__(cls, data: tandem.Tensor | None = None, requires_grad: bool = True) -> Self:
         if data is None:
             data = tandem.empty(0)
         return tandem.Tensor._make_subclass(cls, data, requires_grad)
@@ -56,7 +61,9 @@ class Buffer(tandem.Tensor):
         ['mean']
     """
 
-    def __new__(cls, data: tandem.Tensor | None = None, *, persistent: bool = True) -> Buffer:
+    persistent: bool
+
+    def __new__(cls, data: tandem.Tensor | None = None, *, persistent: bool = True) -> Self:
         if data is None:
             data = tandem.empty(0)
         buffer = tandem.Tensor._make_subclass(cls, data.detach(), data.requires_grad)
@@ -64,13 +71,12 @@ class Buffer(tandem.Tensor):
         return buffer
 
 
-class _Uninitialized:
+class _Uninitialized(tandem.Tensor):
     """A tensor without a shape yet: `materialize` gives it one and turns it into an ordinary one, the same object."""
 
-    cls_to_become: type
-    data: Any
+    cls_to_become: ClassVar[type]
 
-    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
+    def materialize(self, shape: Sequence[int], device: Device = None, dtype: tandem.dtype | None = None) -> None:
         """Take a shape, and dtype if given; the elements are uninitialised."""
         self.data = tandem.empty(shape, device=device, dtype=self.data.dtype if dtype is None else dtype)
         self.__class__ = self.cls_to_become
@@ -98,7 +104,7 @@ class UninitializedParameter(_Uninitialized, Parameter):
 
     cls_to_become = Parameter
 
-    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Any:
+    def __new__(cls, requires_grad: bool = True, device: Device = None, dtype: tandem.dtype | None = None) -> Self:
         return super().__new__(cls, tandem.empty(0, device=device, dtype=dtype), requires_grad)
 
 
@@ -115,10 +121,10 @@ class UninitializedBuffer(_Uninitialized, Buffer):
 
     cls_to_become = Buffer
 
-    def __new__(cls, requires_grad: bool = False, device: Any = None, dtype: Any = None) -> Any:
+    def __new__(cls, requires_grad: bool = False, device: Device = None, dtype: tandem.dtype | None = None) -> Self:
         return super().__new__(cls, tandem.empty(0, device=device, dtype=dtype).requires_grad_(requires_grad))
 
 
-def is_lazy(tensor: Any) -> bool:
+def is_lazy(tensor: object) -> TypeGuard[_Uninitialized]:
     """Whether it is a parameter or buffer without a shape yet."""
     return isinstance(tensor, _Uninitialized)

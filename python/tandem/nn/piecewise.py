@@ -5,6 +5,8 @@ All work element by element and keep shape and dtype.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import tandem
 from tandem import Tensor
 from tandem.nn import functional as F
@@ -149,7 +151,7 @@ class Hardtanh(_Activation):
         tensor([-1.0000,  0.5000,  1.0000])
     """
 
-    _shown = ("min_val", "max_val")
+    _shown: ClassVar[tuple[str, ...]] = ("min_val", "max_val")
 
     def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
         super().__init__()

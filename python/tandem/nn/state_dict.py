@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import tandem
@@ -36,7 +37,8 @@ class IncompatibleKeys(NamedTuple):
             return "<All keys matched successfully>"
         return f"IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
 
-    __str__ = __repr__
+    def __str__(self) -> str:
+        return repr(self)
 
 
 def has_extra_state(module: Module) -> bool:
@@ -48,7 +50,7 @@ def has_extra_state(module: Module) -> bool:
 
 def persistent_state(module: Module) -> dict[str, tandem.Tensor]:
     """The module's own parameters and persistent buffers that are not None, by name."""
-    state = {name: p for name, p in module._parameters.items() if p is not None}
+    state: dict[str, tandem.Tensor] = {name: p for name, p in module._parameters.items() if p is not None}
     for name, buffer in module._buffers.items():
         if buffer is not None and name not in module._non_persistent_buffers_set:
             state[name] = buffer
@@ -138,7 +140,7 @@ def load_own(
                     unexpected.append(key)
 
 
-def load(module: Module, state_dict: Any, strict: bool, assign: bool) -> IncompatibleKeys:
+def load(module: Module, state_dict: Mapping[str, Any], strict: bool, assign: bool) -> IncompatibleKeys:
     """Load `state_dict` into `module` and its children; raises RuntimeError listing everything that does not fit."""
     if not hasattr(state_dict, "keys"):
         raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")

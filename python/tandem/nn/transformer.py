@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import tandem
 from tandem import Tensor
 from tandem.nn import functional as F
 from tandem.nn import init
+from tandem.nn._multihead import canonical_mask, none_or_dtype
 from tandem.nn.attention_layer import MultiheadAttention
 from tandem.nn.container import ModuleList
 from tandem.nn.dropout import Dropout
@@ -72,7 +73,7 @@ class _Layer(Module):
         dtype: tandem.dtype | None = None,
     ) -> None:
         super().__init__()
-        place = {"device": device, "dtype": dtype}
+        place: dict[str, Any] = {"device": device, "dtype": dtype}
         for name in self._attentions:
             attention = MultiheadAttention(d_model, nhead, dropout=dropout, bias=bias, batch_first=batch_first, **place)
             self.add_module(name, attention)
@@ -135,10 +136,10 @@ class TransformerEncoderLayer(_Layer):
         src_key_padding_mask: Tensor | None = None,
         is_causal: bool = False,
     ) -> Tensor:
-        src_key_padding_mask = F._canonical_mask(
-            src_key_padding_mask, "src_key_padding_mask", F._none_or_dtype(src_mask), "src_mask", src.dtype
+        src_key_padding_mask = canonical_mask(
+            src_key_padding_mask, "src_key_padding_mask", none_or_dtype(src_mask), "src_mask", src.dtype
         )
-        src_mask = F._canonical_mask(src_mask, "src_mask", None, "", src.dtype, False)
+        src_mask = canonical_mask(src_mask, "src_mask", None, "", src.dtype, False)
 
         def attend(x: Tensor) -> Tensor:
             return self._attend(self.self_attn, self.dropout1, x, x, src_mask, src_key_padding_mask, is_causal)
@@ -243,10 +244,10 @@ class TransformerEncoder(Module):
         src_key_padding_mask: Tensor | None = None,
         is_causal: bool | None = None,
     ) -> Tensor:
-        src_key_padding_mask = F._canonical_mask(
-            src_key_padding_mask, "src_key_padding_mask", F._none_or_dtype(mask), "mask", src.dtype
+        src_key_padding_mask = canonical_mask(
+            src_key_padding_mask, "src_key_padding_mask", none_or_dtype(mask), "mask", src.dtype
         )
-        mask = F._canonical_mask(mask, "mask", None, "", src.dtype, False)
+        mask = canonical_mask(mask, "mask", None, "", src.dtype, False)
         causal = is_causal is True
         output = src
         for layer in self.layers:

@@ -85,6 +85,8 @@ class _SpectralNorm(Module):
             )
         self.dim = dim if dim >= 0 else dim + weight.dim()
         self.eps = eps
+        self._u: Tensor
+        self._v: Tensor
         if weight.dim() > 1:
             self.n_power_iterations = n_power_iterations
             with tandem.no_grad():

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import copy
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import tandem
 from tandem import Tensor
@@ -61,6 +61,11 @@ def _assign(parameter: Tensor, value: Tensor) -> None:
         parameter.data = value.detach().to(dtype=parameter.dtype)
 
 
+def _right_inverse(parametrization: Module, value: Any) -> Any:
+    """What the parametrization, which has a `right_inverse`, starts from for a wanted value."""
+    return cast(Any, parametrization).right_inverse(value)
+
+
 class ParametrizationList(ModuleList):
     """The parametrizations of one tensor, and the tensors they start from.
 
@@ -83,7 +88,7 @@ class ParametrizationList(ModuleList):
         with tandem.no_grad():
             for module in reversed(self):
                 if hasattr(module, "right_inverse"):
-                    start = module.right_inverse(start)
+                    start = _right_inverse(module, start)
         if not isinstance(start, Tensor) and not isinstance(start, (list, tuple)):
             raise ValueError(
                 "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). "
@@ -132,7 +137,8 @@ class ParametrizationList(ModuleList):
             )
 
     def _originals(self) -> list[Tensor]:
-        return [self.original] if self.is_tensor else [getattr(self, f"original{i}") for i in range(self.ntensors)]
+        names = ["original"] if self.is_tensor else [f"original{i}" for i in range(self.ntensors)]
+        return [getattr(self, name) for name in names]
 
     def right_inverse(self, value: Tensor) -> None:
         """Set the originals so that the parametrized tensor becomes `value`."""
@@ -140,7 +146,7 @@ class ParametrizationList(ModuleList):
             for module in reversed(self):
                 if not hasattr(module, "right_inverse"):
                     raise RuntimeError(f"parametrization {type(module).__name__} does not implement right_inverse.")
-                value = module.right_inverse(value)
+                value = _right_inverse(module, value)
             values = [value] if self.is_tensor else list(value)
             if len(values) != self.ntensors:
                 raise ValueError(
@@ -158,8 +164,13 @@ class ParametrizationList(ModuleList):
         return value
 
 
+def _lists(module: Module) -> ModuleDict:
+    """The parametrizations of a parametrized module by the names of tensors."""
+    return cast(ModuleDict, module.parametrizations)
+
+
 def _value(module: Module, name: str) -> Tensor:
-    parametrization = module.parametrizations[name]
+    parametrization = _lists(module)[name]
     if _depth == 0:
         return parametrization()
     key = (id(module), name)
@@ -201,7 +212,7 @@ def _inject_property(module: Module, name: str) -> None:
         return _value(self, name)
 
     def set_(self: Module, value: Tensor) -> None:
-        self.parametrizations[name].right_inverse(value)
+        _right_inverse(_lists(self)[name], value)
 
     setattr(type(module), name, property(get, set_))
 
@@ -242,14 +253,14 @@ def register_parametrization(
     """
     parametrization.train(module.training)
     if is_parametrized(module, tensor_name):
-        known = module.parametrizations[tensor_name]
+        known = cast(ParametrizationList, _lists(module)[tensor_name])
         if not unsafe:
             value = getattr(module, tensor_name)
             result = parametrization(value)
             _expect_like(result, value)
             if hasattr(parametrization, "right_inverse"):
                 with tandem.no_grad():
-                    _expect_like(parametrization.right_inverse(result), result)
+                    _expect_like(_right_inverse(parametrization, result), result)
         known.append(parametrization)
         known.unsafe |= unsafe
     elif tensor_name in module._buffers or tensor_name in module._parameters:
@@ -259,7 +270,7 @@ def register_parametrization(
         if not is_parametrized(module):
             _inject_class(module)
         _inject_property(module, tensor_name)
-        module.parametrizations[tensor_name] = made
+        _lists(module)[tensor_name] = made
     else:
         raise ValueError(
             f"Module '{module}' does not have a parameter, a buffer, or a parametrized element with name "
@@ -291,9 +302,9 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
     """
     if not is_parametrized(module, tensor_name):
         raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
-    parametrization = module.parametrizations[tensor_name]
+    parametrization = cast(ParametrizationList, _lists(module)[tensor_name])
     if parametrization.is_tensor:
-        original = parametrization.original
+        (original,) = parametrization._originals()
         if leave_parametrized:
             with tandem.no_grad():
                 value = getattr(module, tensor_name)
@@ -301,16 +312,16 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
     elif leave_parametrized:
         with tandem.no_grad():
             value = getattr(module, tensor_name).detach().clone()
-        trained = isinstance(parametrization.original0, Parameter)
-        original = Parameter(value, parametrization.original0.requires_grad) if trained else value
+        first = parametrization._originals()[0]
+        original = Parameter(value, first.requires_grad) if isinstance(first, Parameter) else value
     else:
         raise ValueError(
             "Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is parametrized in terms of a "
             "sequence of tensors."
         )
     delattr(type(module), tensor_name)
-    del module.parametrizations[tensor_name]
-    if len(module.parametrizations) == 0:
+    del _lists(module)[tensor_name]
+    if len(_lists(module)) == 0:
         delattr(module, "parametrizations")
         module.__class__ = type(module).__bases__[0]
     if isinstance(original, Parameter):
@@ -347,14 +358,14 @@ def transfer_parametrizations_and_params(
         >>> second.weight.equal(first.weight)
         True
     """
-    names = [tensor_name] if tensor_name is not None else list(from_module.parametrizations)
+    names = [tensor_name] if tensor_name is not None else list(_lists(from_module))
     for name in names:
-        source = from_module.parametrizations[name]
+        source = cast(ParametrizationList, _lists(from_module)[name])
         if not hasattr(to_module, name):
             setattr(to_module, name, Parameter(getattr(from_module, name).detach().clone()))
         for part in source:
             register_parametrization(to_module, name, copy.deepcopy(part), unsafe=True)
-        target = to_module.parametrizations[name]
+        target = cast(ParametrizationList, _lists(to_module)[name])
         for own, other in zip(target._originals(), source._originals(), strict=True):
             _assign(own, other)
     return to_module
