@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import tandem
 from tandem import Tensor
@@ -202,7 +202,9 @@ class RNNBase(Module):
     def _zero_state(self, shape: tuple[int, int, int], like: Tensor) -> Tensor:
         return tandem.zeros(shape, dtype=like.dtype, device=like.device)
 
-    def _run(self, function: Callable[..., Any], data: Tensor, packed: PackedSequence | None, hx: Any) -> Any:
+    def _run(
+        self, function: Callable[..., Any], data: Tensor, packed: PackedSequence | None, hx: Any
+    ) -> tuple[Tensor, ...]:
         options = (self.bias, self.num_layers, self.dropout, self.training, self.bidirectional)
         if packed is None:
             return function(data, hx, self._flat_weights, *options, self.batch_first)
@@ -210,7 +212,7 @@ class RNNBase(Module):
 
     def _finished(
         self, output: Tensor, states: list[Tensor], packed: PackedSequence | None, batched: bool
-    ) -> tuple[Any, list[Tensor]]:
+    ) -> tuple[Tensor | PackedSequence, list[Tensor]]:
         """Output and states in the form of the input."""
         if packed is not None:
             return packed.with_data(output), [_permuted(s, packed.unsorted_indices) for s in states]
@@ -218,7 +220,9 @@ class RNNBase(Module):
             return output.squeeze(0 if self.batch_first else 1), [s.squeeze(1) for s in states]
         return output, states
 
-    def forward(self, input: Tensor | PackedSequence, hx: Any = None) -> tuple[Any, Any]:
+    def forward(
+        self, input: Tensor | PackedSequence, hx: Tensor | None = None
+    ) -> tuple[Tensor | PackedSequence, Tensor]:
         data, packed, batched = self._unpacked_input(input)
         sizes, order = (None, None) if packed is None else (packed.counts(), packed.sorted_indices)
         expected = self.get_expected_hidden_size(data, sizes)
@@ -229,8 +233,8 @@ class RNNBase(Module):
         self.check_input(data, sizes)
         self.check_hidden_size(hx, expected)
         function = {"RNN_TANH": tandem.rnn_tanh, "RNN_RELU": tandem.rnn_relu, "GRU": tandem.gru}[self.mode]
-        output, state = self._run(function, data, packed, hx)
-        output, (state,) = self._finished(output, [state], packed, batched)
+        steps, state = self._run(function, data, packed, hx)
+        output, (state,) = self._finished(steps, [state], packed, batched)
         return output, state
 
     def extra_repr(self) -> str:
@@ -271,7 +275,7 @@ class RNN(RNNBase):
         bidirectional: bool = False,
         device: Device = None,
         dtype: tandem.dtype | None = None,
-        **others: Any,
+        **others: NoReturn,
     ) -> None:
         _refuse_projection(others)
         modes: dict[str, Literal["RNN_TANH", "RNN_RELU"]] = {"tanh": "RNN_TANH", "relu": "RNN_RELU"}
@@ -306,7 +310,7 @@ class GRU(RNNBase):
         bidirectional: bool = False,
         device: Device = None,
         dtype: tandem.dtype | None = None,
-        **others: Any,
+        **others: NoReturn,
     ) -> None:
         _refuse_projection(others)
         options = (num_layers, bias, batch_first, dropout, bidirectional)
@@ -343,9 +347,9 @@ class LSTM(RNNBase):
         options = (num_layers, bias, batch_first, dropout, bidirectional, proj_size)
         super().__init__("LSTM", input_size, hidden_size, *options, device=device, dtype=dtype)
 
-    def forward(
+    def forward(  # type: ignore[override]  # a state is a pair
         self, input: Tensor | PackedSequence, hx: tuple[Tensor, Tensor] | None = None
-    ) -> tuple[Any, tuple[Tensor, Tensor]]:
+    ) -> tuple[Tensor | PackedSequence, tuple[Tensor, Tensor]]:
         data, packed, batched = self._unpacked_input(input)
         sizes, order = (None, None) if packed is None else (packed.counts(), packed.sorted_indices)
         hidden = self.get_expected_hidden_size(data, sizes)
@@ -367,6 +371,6 @@ class LSTM(RNNBase):
         self.check_input(data, sizes)
         self.check_hidden_size(hx[0], hidden, "Expected hidden[0] size {}, got {}")
         self.check_hidden_size(hx[1], cell, "Expected hidden[1] size {}, got {}")
-        output, *states = self._run(tandem.lstm, data, packed, hx)
-        output, states = self._finished(output, states, packed, batched)
+        steps, *states = self._run(tandem.lstm, data, packed, hx)
+        output, states = self._finished(steps, states, packed, batched)
         return output, (states[0], states[1])
