@@ -97,7 +97,8 @@ class _ModuleSequence(Module):
 class Sequential(_ModuleSequence):
     """Modules called one after the other, each with what the one before returned.
 
-    Takes modules, or one dict of names and modules.
+    Takes modules, or one dict of names and modules (TypeError for anything else). An index is a module (IndexError
+    where there is none), a slice a `Sequential` of the same modules; `+` joins two.
 
     Example:
         >>> import tandem
@@ -145,7 +146,9 @@ class Sequential(_ModuleSequence):
 
 
 class ModuleList(_ModuleSequence):
-    """A list whose modules are registered; it has no `forward`.
+    """A list whose modules are registered, under the names "0", "1" and so on; it has no `forward`.
+
+    An index is a module (IndexError where there is none), a slice a `ModuleList`. TypeError for anything but modules.
 
     Example:
         >>> import tandem
@@ -188,7 +191,9 @@ class ModuleList(_ModuleSequence):
 
 
 class ModuleDict(Module):
-    """A dict whose modules are registered under their keys; it has no `forward`.
+    """A dict whose modules are registered under their keys, in the order of insertion; it has no `forward`.
+
+    Keys are strings without a dot that name no attribute (KeyError), values modules (TypeError).
 
     Example:
         >>> import tandem
@@ -273,7 +278,9 @@ def _describe(value: Any) -> str:
 
 
 class ParameterList(Module):
-    """A list of parameters; tensors put in become parameters, other values are kept.
+    """A list of parameters; tensors put in become parameters, other values are kept as they are.
+
+    An index is a value (IndexError where there is none), a slice a `ParameterList`. RuntimeError when called.
 
     Example:
         >>> import tandem
@@ -334,7 +341,10 @@ class ParameterList(Module):
 
 
 class ParameterDict(Module):
-    """A dict of parameters; tensors put in become parameters, other values are kept.
+    """A dict of parameters; tensors put in become parameters, other values are kept as they are.
+
+    Keys are strings (TypeError), in the order of insertion; KeyError for one that there is not. RuntimeError when
+    called.
 
     Example:
         >>> import tandem

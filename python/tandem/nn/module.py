@@ -1,21 +1,22 @@
 """`Module`: a tree of parameters, buffers and submodules with a `forward`.
 
 Map: attribute rules (`__setattr__` and its like sort parameters, buffers and modules into their dicts) · registration ·
-calling (hooks are in `hook_methods.py`) · walking the tree · conversion (`to`, `apply`) · state (in `state_dict.py`) ·
-`repr`. Every change of structure or flag bumps the module's `_version`, by which compiled functions notice it.
+calling (hooks are in `hook_methods.py`) · walking the tree (conversions are in `conversion.py`) · flags · state (in
+`state_dict.py`) · `repr`. Every change of structure or flag bumps the module's `_version`, by which compiled functions
+notice it.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 import tandem
 from tandem.nn import state_dict as _state
+from tandem.nn.conversion import ConversionMethods, type_name
 from tandem.nn.hook_methods import HOOK_DICTS, HookMethods
 from tandem.nn.parameter import Buffer, Parameter
-from tandem.types import Device
 from tandem.utils._version import bump
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Module"]
 
 
-class Module(HookMethods):
+class Module(HookMethods, ConversionMethods):
     """Base class of all neural network modules.
 
     A subclass calls `super().__init__()`, assigns parameters, buffers and modules as attributes, and defines `forward`.
@@ -91,7 +92,7 @@ class Module(HookMethods):
         elif params is not None and name in params:
             if value is not None:
                 raise TypeError(
-                    f"cannot assign '{_type_name(value)}' as parameter '{name}' (tandem.nn.Parameter or None expected)"
+                    f"cannot assign '{type_name(value)}' as parameter '{name}' (tandem.nn.Parameter or None expected)"
                 )
             params[name] = None
         elif isinstance(value, Module):
@@ -102,7 +103,7 @@ class Module(HookMethods):
         elif params is not None and name in own["_modules"]:
             if value is not None:
                 raise TypeError(
-                    f"cannot assign '{_type_name(value)}' as child module '{name}' (tandem.nn.Module or None expected)"
+                    f"cannot assign '{type_name(value)}' as child module '{name}' (tandem.nn.Module or None expected)"
                 )
             own["_modules"][name] = None
         elif isinstance(value, Buffer) or (params is not None and name in own["_buffers"]):
@@ -110,7 +111,7 @@ class Module(HookMethods):
                 raise AttributeError("cannot assign buffers before Module.__init__() call")
             if value is not None and not isinstance(value, tandem.Tensor):
                 raise TypeError(
-                    f"cannot assign '{_type_name(value)}' as buffer '{name}' (tandem.nn.Buffer, tandem.Tensor or None "
+                    f"cannot assign '{type_name(value)}' as buffer '{name}' (tandem.nn.Buffer, tandem.Tensor or None "
                     "expected)"
                 )
             if name in own["_buffers"]:
@@ -160,7 +161,7 @@ class Module(HookMethods):
         if "_parameters" not in self.__dict__:
             raise AttributeError(f"cannot assign {what} before Module.__init__() call")
         if not isinstance(name, str):
-            raise TypeError(f"{what} name should be a string. Got {_type_name(name)}")
+            raise TypeError(f"{what} name should be a string. Got {type_name(name)}")
         if "." in name:
             raise KeyError(f'{what} name can\'t contain "."')
         if name == "":
@@ -178,7 +179,7 @@ class Module(HookMethods):
         if param is not None:
             if not isinstance(param, Parameter):
                 raise TypeError(
-                    f"cannot assign '{_type_name(param)}' object to parameter '{name}' (tandem.nn.Parameter or None "
+                    f"cannot assign '{type_name(param)}' object to parameter '{name}' (tandem.nn.Parameter or None "
                     "required)"
                 )
             if param.grad_fn is not None:
@@ -191,11 +192,21 @@ class Module(HookMethods):
         bump(self)
 
     def register_buffer(self, name: str, tensor: tandem.Tensor | None, persistent: bool = True) -> None:
-        """Add a buffer under `name`: state that is no parameter. Only persistent ones are in the `state_dict`."""
+        """Add a buffer under `name`: state that is no parameter. Only persistent ones are in the `state_dict`.
+
+        Raises KeyError for a bad or taken name, TypeError for anything but a tensor or None.
+
+        Example:
+            >>> import tandem
+            >>> m = tandem.nn.Module()
+            >>> m.register_buffer("steps", tandem.zeros(1))
+            >>> m.steps, list(m.state_dict())
+            (tensor([0.]), ['steps'])
+        """
         self._check_name(name, "buffer", self.__dict__.get("_buffers", {}))
         if tensor is not None and not isinstance(tensor, tandem.Tensor):
             raise TypeError(
-                f"cannot assign '{_type_name(tensor)}' object to buffer '{name}' (tandem.Tensor or None required)"
+                f"cannot assign '{type_name(tensor)}' object to buffer '{name}' (tandem.Tensor or None required)"
             )
         self._buffers[name] = tensor
         if persistent:
@@ -207,7 +218,7 @@ class Module(HookMethods):
     def add_module(self, name: str, module: Module | None) -> None:
         """Add a child module under `name`."""
         if not isinstance(module, Module) and module is not None:
-            raise TypeError(f"{_type_name(module)} is not a Module subclass")
+            raise TypeError(f"{type_name(module)} is not a Module subclass")
         self._check_name(name, "module", self.__dict__.get("_modules", {}))
         self._modules[name] = module
         bump(self)
@@ -245,7 +256,14 @@ class Module(HookMethods):
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
-        """Pairs of dotted name and parameter, each parameter once."""
+        """Pairs of dotted name and parameter, each parameter once unless `remove_duplicate` is False.
+
+        Example:
+            >>> import tandem
+            >>> net = tandem.nn.Sequential(tandem.nn.Linear(2, 3), tandem.nn.ReLU())
+            >>> [(name, tuple(p.shape)) for name, p in net.named_parameters()]
+            [('0.weight', (3, 2)), ('0.bias', (3,))]
+        """
         return self._named_members(lambda m: m._parameters.items(), prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
@@ -341,103 +359,21 @@ class Module(HookMethods):
             raise AttributeError(f"`{name}` is not a buffer")
         return module._buffers[name]  # type: ignore[return-value]  # None where the name has no buffer
 
-    # --- conversion -------------------------------------------------------------------------------------------------
-
-    def _apply(self, fn: Callable[[tandem.Tensor], tandem.Tensor], recurse: bool = True) -> Self:
-        """Replace the values of parameters, their gradients and buffers by `fn` of them; parameters keep identity."""
-        if recurse:
-            for child in self.children():
-                child._apply(fn)
-        for param in self._parameters.values():
-            if param is None:
-                continue
-            with tandem.no_grad():
-                grad = param.grad
-                param.data = fn(param.data)
-                if grad is not None:
-                    param.grad = fn(grad.data).requires_grad_(grad.requires_grad)
-        for name, buffer in self._buffers.items():
-            if buffer is not None:
-                self._buffers[name] = fn(buffer)
-        bump(self)
-        return self
-
     def apply(self, fn: Callable[[Module], object]) -> Self:
-        """Call `fn` on every module below and then on this one; for initialisation, for example."""
+        """Call `fn` on every module below and then on this one, for initialisation for example; returns the module.
+
+        Example:
+            >>> import tandem
+            >>> net = tandem.nn.Sequential(tandem.nn.Linear(2, 2), tandem.nn.ReLU())
+            >>> _ = net.apply(lambda module: print(type(module).__name__))
+            Linear
+            ReLU
+            Sequential
+        """
         for child in self.children():
             child.apply(fn)
         fn(self)
         return self
-
-    @overload
-    def to(self, device: Device = ..., dtype: tandem.dtype | None = ..., non_blocking: bool = ...) -> Self: ...
-    @overload
-    def to(self, dtype: tandem.dtype, non_blocking: bool = ...) -> Self: ...
-    @overload
-    def to(self, tensor: tandem.Tensor, non_blocking: bool = ...) -> Self: ...
-    def to(self, *args: Any, **kwargs: Any) -> Self:
-        """Move to a device, a floating dtype, or those of a tensor: `to(device, dtype)`, `to(dtype)`, `to(tensor)`.
-
-        Integer and boolean tensors keep their dtype. The module itself is changed and returned.
-        """
-        device, dtype = kwargs.pop("device", None), kwargs.pop("dtype", None)
-        kwargs.pop("non_blocking", None)
-        kwargs.pop("memory_format", None)
-        if kwargs:
-            raise TypeError(f"to() got an unexpected keyword argument '{next(iter(kwargs))}'")
-        for arg in args:
-            if isinstance(arg, tandem.Tensor):
-                device, dtype = arg.device, arg.dtype
-            elif isinstance(arg, tandem.dtype):
-                dtype = arg
-            elif isinstance(arg, (str, int, tandem.device)) and not isinstance(arg, bool):
-                device = arg
-            elif arg is not None and not isinstance(arg, bool):
-                raise TypeError(f"to() received an invalid argument of type {_type_name(arg)}")
-        if dtype is not None and not dtype.is_floating_point:
-            raise TypeError(f"nn.Module.to only accepts floating point dtypes, but got desired dtype={dtype}")
-
-        def convert(t: tandem.Tensor) -> tandem.Tensor:
-            if device is not None:
-                t = t.to(device=device)
-            return t.to(dtype=dtype) if dtype is not None and t.is_floating_point() else t
-
-        return self._apply(convert)
-
-    def _to_floating(self, dtype: tandem.dtype) -> Self:
-        return self._apply(lambda t: t.to(dtype=dtype) if t.is_floating_point() else t)
-
-    def type(self, dst_type: tandem.dtype) -> Self:
-        """Convert all parameters and buffers to `dst_type`."""
-        return self._apply(lambda t: t.to(dtype=dst_type))
-
-    def float(self) -> Self:
-        """Convert floating parameters and buffers to float32."""
-        return self._to_floating(tandem.float32)
-
-    def double(self) -> Self:
-        """Convert floating parameters and buffers to float64."""
-        return self._to_floating(tandem.float64)
-
-    def half(self) -> Self:
-        """Convert floating parameters and buffers to float16."""
-        return self._to_floating(tandem.float16)
-
-    def bfloat16(self) -> Self:
-        """Convert floating parameters and buffers to bfloat16."""
-        return self._to_floating(tandem.bfloat16)
-
-    def to_empty(self, *, device: Device, recurse: bool = True) -> Self:
-        """Move to a device without copying: all values are uninitialised afterwards."""
-        return self._apply(lambda t: tandem.empty_like(t, device=device), recurse=recurse)
-
-    def cpu(self) -> Self:
-        """Move to the CPU."""
-        return self._apply(lambda t: t.cpu())
-
-    def cuda(self, device: Device = None) -> Self:
-        """Move to a GPU; the tensors' own clear error where there is none."""
-        return self._apply(lambda t: t.cuda(device))
 
     # --- flags ------------------------------------------------------------------------------------------------------
 
@@ -511,6 +447,12 @@ class Module(HookMethods):
 
         Returns the missing and unexpected keys. Raises RuntimeError listing them if `strict`, and whenever a shape
         differs.
+
+        Example:
+            >>> import tandem
+            >>> net = tandem.nn.Linear(2, 2)
+            >>> net.load_state_dict(tandem.nn.Linear(2, 2).state_dict())
+            <All keys matched successfully>
         """
         return _state.load(self, state_dict, strict, assign)
 
@@ -529,8 +471,3 @@ class Module(HookMethods):
         if not children and len(extra) <= 1:
             return f"{self._get_name()}({''.join(extra)})"
         return f"{self._get_name()}(\n  " + "\n  ".join(extra + children) + "\n)"
-
-
-def _type_name(value: Any) -> str:
-    cls = type(value)
-    return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"

@@ -1,0 +1,134 @@
+"""The part of `Module` that converts and moves what it holds: `to`, the dtypes, the devices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, overload
+
+import tandem
+from tandem.nn.parameter import Parameter
+from tandem.types import Device
+from tandem.utils._version import bump
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["ConversionMethods"]
+
+
+def type_name(value: object) -> str:
+    """The name of the class of `value` for error texts, with its module unless that is a builtin's."""
+    cls = type(value)
+    return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
+
+
+class ConversionMethods:
+    """Conversions of a module; `Module` derives from it and holds the dicts and the children.
+
+    All change the module itself and return it. Parameters stay the same objects.
+
+    Example:
+        >>> import tandem
+        >>> net = tandem.nn.Sequential(tandem.nn.Linear(2, 2))
+        >>> net.double()[0].weight.dtype, net.to(tandem.bfloat16)[0].weight.dtype
+        (tandem.float64, tandem.bfloat16)
+    """
+
+    _parameters: dict[str, Parameter | None]
+    _buffers: dict[str, tandem.Tensor | None]
+    children: Callable[[], Iterator[Any]]
+
+    def _apply(self, fn: Callable[[tandem.Tensor], tandem.Tensor], recurse: bool = True) -> Self:
+        """Replace the values of parameters, their gradients and buffers by `fn` of them; parameters keep identity."""
+        if recurse:
+            for child in self.children():
+                child._apply(fn)
+        for param in self._parameters.values():
+            if param is None:
+                continue
+            with tandem.no_grad():
+                grad = param.grad
+                param.data = fn(param.data)
+                if grad is not None:
+                    param.grad = fn(grad.data).requires_grad_(grad.requires_grad)
+        for name, buffer in self._buffers.items():
+            if buffer is not None:
+                self._buffers[name] = fn(buffer)
+        bump(self)
+        return self
+
+    @overload
+    def to(self, device: Device = ..., dtype: tandem.dtype | None = ..., non_blocking: bool = ...) -> Self: ...
+    @overload
+    def to(self, dtype: tandem.dtype, non_blocking: bool = ...) -> Self: ...
+    @overload
+    def to(self, tensor: tandem.Tensor, non_blocking: bool = ...) -> Self: ...
+    def to(self, *args: Any, **kwargs: Any) -> Self:
+        """Move to a device, a floating dtype, or those of a tensor: `to(device, dtype)`, `to(dtype)`, `to(tensor)`.
+
+        Integer and boolean tensors keep their dtype. The module itself is changed and returned. TypeError for a dtype
+        that is not floating.
+
+        Example:
+            >>> import tandem
+            >>> tandem.nn.Linear(2, 2).to(tandem.float64).weight.dtype
+            tandem.float64
+        """
+        device, dtype = kwargs.pop("device", None), kwargs.pop("dtype", None)
+        kwargs.pop("non_blocking", None)
+        kwargs.pop("memory_format", None)
+        if kwargs:
+            raise TypeError(f"to() got an unexpected keyword argument '{next(iter(kwargs))}'")
+        for arg in args:
+            if isinstance(arg, tandem.Tensor):
+                device, dtype = arg.device, arg.dtype
+            elif isinstance(arg, tandem.dtype):
+                dtype = arg
+            elif isinstance(arg, (str, int, tandem.device)) and not isinstance(arg, bool):
+                device = arg
+            elif arg is not None and not isinstance(arg, bool):
+                raise TypeError(f"to() received an invalid argument of type {type_name(arg)}")
+        if dtype is not None and not dtype.is_floating_point:
+            raise TypeError(f"nn.Module.to only accepts floating point dtypes, but got desired dtype={dtype}")
+
+        def convert(t: tandem.Tensor) -> tandem.Tensor:
+            if device is not None:
+                t = t.to(device=device)
+            return t.to(dtype=dtype) if dtype is not None and t.is_floating_point() else t
+
+        return self._apply(convert)
+
+    def _to_floating(self, dtype: tandem.dtype) -> Self:
+        return self._apply(lambda t: t.to(dtype=dtype) if t.is_floating_point() else t)
+
+    def type(self, dst_type: tandem.dtype) -> Self:
+        """Convert all parameters and buffers to `dst_type`."""
+        return self._apply(lambda t: t.to(dtype=dst_type))
+
+    def float(self) -> Self:
+        """Convert floating parameters and buffers to float32."""
+        return self._to_floating(tandem.float32)
+
+    def double(self) -> Self:
+        """Convert floating parameters and buffers to float64."""
+        return self._to_floating(tandem.float64)
+
+    def half(self) -> Self:
+        """Convert floating parameters and buffers to float16."""
+        return self._to_floating(tandem.float16)
+
+    def bfloat16(self) -> Self:
+        """Convert floating parameters and buffers to bfloat16."""
+        return self._to_floating(tandem.bfloat16)
+
+    def to_empty(self, *, device: Device = None, recurse: bool = True) -> Self:
+        """Move to a device without copying: all values are uninitialised afterwards."""
+        return self._apply(lambda t: tandem.empty_like(t, device=device), recurse=recurse)
+
+    def cpu(self) -> Self:
+        """Move to the CPU."""
+        return self._apply(lambda t: t.cpu())
+
+    def cuda(self, device: Device = None) -> Self:
+        """Move to a GPU; the tensors' own clear error where there is none."""
+        return self._apply(lambda t: t.cuda(device))
