@@ -1,43 +1,77 @@
-// cumsum, cumprod, logcumsumexp, cummax, cummin: one chain along the dim for every other position, in order.
+// cumsum, cumprod, logcumsumexp, cummax, cummin: one chain along the dim for every other position, in order, whatever
+// is walked beside it.
 #include <algorithm>
 #include <cmath>
 
 #include "runtime/device/thread_pool.h"
 #include "runtime/lib/strided.h"
 
+#pragma GCC target("avx2")  // which generated code needs too
+
 namespace tandem::lib {
 namespace {
 
-/// x outer x size x inner of In, out of Out; the chain runs in Out's compute type.
-template <class In, class Out, class Combine>
-void scanLines(const In* x, Out* out, const DimSplit& s, Combine combine) {
-  using C = typename Element<Out>::Compute;
-  if (s.size == 0) return;
-  // Positions of one outer index are taken together, so that memory is read in order.
-  parallelFor(s.outer * s.inner, kSerialElements / s.size + 1, [&](std::int64_t begin, std::int64_t end) {
-    constexpr std::int64_t kWidth = 256;
-    C carry[kWidth];
-    while (begin < end) {
-      std::int64_t i = begin % s.inner;
-      std::int64_t width = std::min({kWidth, s.inner - i, end - begin});
-      std::int64_t base = begin / s.inner * s.size * s.inner + i;
-      for (std::int64_t j = 0; j < width; ++j) {
-        carry[j] = static_cast<C>(Element<In>::load(x[base + j]));
-        out[base + j] = Element<Out>::store(carry[j]);
-      }
-      for (std::int64_t r = 1; r < s.size; ++r) {
-        base += s.inner;
-        for (std::int64_t j = 0; j < width; ++j) {
-          carry[j] = combine(carry[j], static_cast<C>(Element<In>::load(x[base + j])));
-          out[base + j] = Element<Out>::store(carry[j]);
-        }
-      }
-      begin += width;
+template <class Out>
+using ComputeOf = typename Element<Out>::Compute;
+/// What sums and products of elements of Out run on in: float64 for float32, which is rounded as it is stored.
+template <class Out>
+using Wide = std::conditional_t<std::is_same_v<Out, float>, double, ComputeOf<Out>>;
+
+// Neighbouring positions, taken together so that memory is read in order.
+constexpr std::int64_t kTogether = 64;
+// Up to here they are taken by kChains, a constant that lets their values stay in registers; so are rows, of which one
+// alone would wait at each step for the one before.
+constexpr std::int64_t kFew = 15;
+constexpr std::int64_t kChains = 4;
+
+/// Calls body(first, apart, count) until it has had every chain of outer x inner: `count` chains, at most kTogether,
+/// which begin at `first` and lie `apart` elements from each other. `count` is a constant where it is small.
+template <class Body>
+void overChains(const DimSplit& s, Body body) {
+  auto few = [&](std::int64_t first, std::int64_t apart, std::int64_t count) {
+    for (; count >= kChains; first += kChains * apart, count -= kChains)
+      body(first, apart, std::integral_constant<std::int64_t, kChains>());
+    for (; count > 0; first += apart, --count) body(first, apart, std::integral_constant<std::int64_t, 1>());
+  };
+  if (s.inner == 1) {
+    std::int64_t units = (s.outer + kChains - 1) / kChains;
+    return parallelFor(units, kSerialElements / (s.size * kChains) + 1, [&](std::int64_t begin, std::int64_t end) {
+      few(begin * kChains * s.size, s.size, std::min(end * kChains, s.outer) - begin * kChains);
+    });
+  }
+  std::int64_t pieces = (s.inner + kTogether - 1) / kTogether;
+  std::int64_t work = s.size * std::min(s.inner, kTogether);
+  parallelFor(s.outer * pieces, kSerialElements / work + 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t unit = begin; unit < end; ++unit) {
+      std::int64_t from = unit % pieces * kTogether;
+      std::int64_t count = std::min(kTogether, s.inner - from);
+      std::int64_t first = unit / pieces * s.size * s.inner + from;
+      count <= kFew ? few(first, 1, count) : body(first, std::integral_constant<std::int64_t, 1>(), count);
     }
   });
 }
 
-template <class Combine>
+/// x outer x size x inner of In, out of Out; the chain runs in C, from its first element on.
+template <class C, class In, class Out, class Combine>
+void scanLines(const In* x, Out* out, const DimSplit& s, Combine combine) {
+  if (s.size == 0) return;
+  overChains(s, [&](std::int64_t at, auto apart, auto count) {
+    C carry[kTogether];
+    auto take = [&](std::int64_t j, auto next) {
+      std::int64_t place = at + j * apart;
+      carry[j] = next(static_cast<C>(Element<In>::load(x[place])));
+      out[place] = Element<Out>::store(static_cast<ComputeOf<Out>>(carry[j]));
+    };
+    for (std::int64_t j = 0; j < count; ++j) take(j, [](C v) { return v; });
+    for (std::int64_t r = 1; r < s.size; ++r) {
+      at += s.inner;
+      for (std::int64_t j = 0; j < count; ++j) take(j, [&](C v) { return combine(carry[j], v); });
+    }
+  });
+}
+
+/// `CarryOf<Out>` is what chains run in.
+template <template <class> class CarryOf, class Combine>
 void scan(const LibraryCall& call, Combine combine) {
   const ArrayView& out = call.outputs[0];
   std::int64_t dim = wrapDim(AttrReader(call.attrs).integer(), static_cast<std::int64_t>(out.shape.size()));
@@ -45,9 +79,9 @@ void scan(const LibraryCall& call, Combine combine) {
   Contiguous x(call.inputs[0]);
   withType(x.view().dtype, [&](auto tag) {
     using In = typename decltype(tag)::Type;
-    if (out.dtype == x.view().dtype) return scanLines(x.as<In>(), out.as<In>(), split, combine);
+    if (out.dtype == x.view().dtype) return scanLines<CarryOf<In>>(x.as<In>(), out.as<In>(), split, combine);
     if constexpr (std::is_integral_v<In>)
-      if (out.dtype == DType::Int64) return scanLines(x.as<In>(), out.as<std::int64_t>(), split, combine);
+      if (out.dtype == DType::Int64) return scanLines<std::int64_t>(x.as<In>(), out.as<std::int64_t>(), split, combine);
     fail<InternalError>("scan of ", dtypeName(x.view().dtype), " into ", dtypeName(out.dtype));
   });
 }
@@ -61,29 +95,32 @@ C logSum(C a, C b) {
   return larger + std::log1p(std::exp(std::min(a, b) - larger));
 }
 
+/// Does `a` replace `b`, met before it?
+template <bool Max, class C>
+bool replaces(C a, C b) {
+  bool better = Max ? a >= b : a <= b;
+  if constexpr (std::is_floating_point_v<C>) return a != a || (b == b && better);
+  return better;
+}
+
 /// Values and the places they come from; a later equal value replaces the one before, and NaN everything.
 template <bool Max, class T>
 void scanExtremes(const T* x, T* values, std::int64_t* indices, const DimSplit& s) {
   using C = typename Element<T>::Compute;
   if (s.size == 0) return;
-  parallelFor(s.outer * s.inner, kSerialElements / s.size + 1, [&](std::int64_t begin, std::int64_t end) {
-    constexpr std::int64_t kWidth = 256;
-    C best[kWidth];
-    std::int64_t place[kWidth];
-    while (begin < end) {
-      std::int64_t i = begin % s.inner;
-      std::int64_t width = std::min({kWidth, s.inner - i, end - begin});
-      std::int64_t base = begin / s.inner * s.size * s.inner + i;
-      for (std::int64_t r = 0; r < s.size; ++r, base += s.inner) {
-        for (std::int64_t j = 0; j < width; ++j) {
-          C v = Element<T>::load(x[base + j]);
-          bool replaces = r == 0 || v != v || (best[j] == best[j] && (Max ? v >= best[j] : v <= best[j]));
-          if (replaces) best[j] = v, place[j] = r;
-          values[base + j] = Element<T>::store(best[j]);
-          indices[base + j] = place[j];
-        }
-      }
-      begin += width;
+  overChains(s, [&](std::int64_t at, auto apart, auto count) {
+    C best[kTogether];
+    std::int64_t place[kTogether];
+    auto take = [&](std::int64_t j, std::int64_t r, auto replacing) {
+      C v = Element<T>::load(x[at + j * apart]);
+      if (replacing(v)) best[j] = v, place[j] = r;
+      values[at + j * apart] = Element<T>::store(best[j]);
+      indices[at + j * apart] = place[j];
+    };
+    for (std::int64_t j = 0; j < count; ++j) take(j, 0, [](C) { return true; });
+    for (std::int64_t r = 1; r < s.size; ++r) {
+      at += s.inner;
+      for (std::int64_t j = 0; j < count; ++j) take(j, r, [&](C v) { return replaces<Max>(v, best[j]); });
     }
   });
 }
@@ -106,7 +143,7 @@ void cummax(const LibraryCall& call) { extremes<true>(call); }
 void cummin(const LibraryCall& call) { extremes<false>(call); }
 
 void logcumsumexp(const LibraryCall& call) {
-  scan(call, [](auto a, auto b) {
+  scan<ComputeOf>(call, [](auto a, auto b) {
     if constexpr (std::is_floating_point_v<decltype(a)>)
       return logSum(a, b);
     else
@@ -115,10 +152,10 @@ void logcumsumexp(const LibraryCall& call) {
 }
 
 void cumsum(const LibraryCall& call) {
-  scan(call, [](auto a, auto b) { return addElements(a, b); });
+  scan<Wide>(call, [](auto a, auto b) { return addElements(a, b); });
 }
 void cumprod(const LibraryCall& call) {
-  scan(call, [](auto a, auto b) { return mulElements(a, b); });
+  scan<Wide>(call, [](auto a, auto b) { return mulElements(a, b); });
 }
 
 }  // namespace tandem::lib
