@@ -1,31 +1,96 @@
 // argmax, argmin, max_dim, min_dim: the first place of the extreme value; the first NaN wins over everything.
+//
+// Along memory the extreme value of a piece is found first, in lanes, and its place only where it is better than that
+// of the pieces before. Across memory (another dim than the last) neighbouring columns are the lanes.
 #include <algorithm>
+#include <array>
+#include <limits>
 #include <vector>
 
 #include "runtime/device/thread_pool.h"
 #include "runtime/lib/strided.h"
 
+#pragma GCC target("avx2")  // which generated code needs too
+
 namespace tandem::lib {
 namespace {
 
-// A full reduction is cut into pieces of this many elements.
+// A full reduction is cut into pieces of this many elements for threads.
 constexpr std::int64_t kPiece = 64 * 1024;
+// Elements whose extreme value is found before its place is looked for: they stay in the first-level cache.
+constexpr std::int64_t kNear = 2048;
+constexpr std::int64_t kLanes = 32;
+constexpr std::int64_t kColumns = 64;
 
-/// Does `a`, met later, replace `b`?
+template <class C>
+bool isNan(C v) {
+  if constexpr (std::is_floating_point_v<C>) return v != v;
+  return false;
+}
+
+/// Does `a`, met later, replace `b`? Without branches, for lanes.
 template <bool Max, class C>
 bool beats(C a, C b) {
   bool better = Max ? a > b : a < b;
-  if constexpr (std::is_floating_point_v<C>) return better || (a != a && b == b);
+  if constexpr (std::is_floating_point_v<C>) return static_cast<bool>(int{better} | (int{a != a} & int{b == b}));
   return better;
+}
+
+/// The extreme value of n >= 1 elements, or NaN.
+template <bool Max, class T>
+auto extremeOf(const T* x, std::int64_t n) {
+  using C = typename Element<T>::Compute;
+  C best = Element<T>::load(x[0]);
+  std::int64_t i = 0;
+  bool nan = false;
+  if (n >= kLanes) {
+    std::array<C, kLanes> lanes;
+    std::array<C, kLanes> nans{};  // becomes NaN, and stays so, where one is met
+    for (std::int64_t j = 0; j < kLanes; ++j) lanes[j] = best;
+    for (; i + kLanes <= n; i += kLanes) {
+      for (std::int64_t j = 0; j < kLanes; ++j) {
+        C v = Element<T>::load(x[i + j]);
+        lanes[j] = (Max ? v > lanes[j] : v < lanes[j]) ? v : lanes[j];
+        if constexpr (std::is_floating_point_v<C>) nans[j] = v != v ? v : nans[j];
+      }
+    }
+    for (std::int64_t j = 0; j < kLanes; ++j) {
+      if (Max ? lanes[j] > best : lanes[j] < best) best = lanes[j];
+      nan |= isNan(nans[j]);
+    }
+  }
+  for (; i < n; ++i) {
+    C v = Element<T>::load(x[i]);
+    nan |= isNan(v);
+    best = (Max ? v > best : v < best) ? v : best;
+  }
+  if constexpr (std::is_floating_point_v<C>) return nan ? std::numeric_limits<C>::quiet_NaN() : best;
+  return best;
+}
+
+/// The first place of `value` (or of a NaN) among n elements, which have one.
+template <class T, class C>
+std::int64_t placeOf(const T* x, std::int64_t n, C value) {
+  std::int64_t i = 0;
+  auto find = [&](auto same) {
+    for (; i + kLanes <= n; i += kLanes) {
+      int found = 0;
+      for (std::int64_t j = 0; j < kLanes; ++j) found |= int{same(Element<T>::load(x[i + j]))};
+      if (found != 0) break;
+    }
+    while (i + 1 < n && !same(Element<T>::load(x[i]))) ++i;
+  };
+  isNan(value) ? find([](C v) { return isNan(v); }) : find([&](C v) { return v == value; });
+  return i;
 }
 
 template <bool Max, class T>
 std::int64_t bestOf(const T* x, std::int64_t n) {
-  auto best = Element<T>::load(x[0]);
-  std::int64_t at = 0;
-  for (std::int64_t i = 1; i < n; ++i)
-    if (auto v = Element<T>::load(x[i]); beats<Max>(v, best)) best = v, at = i;
-  return at;
+  auto best = extremeOf<Max>(x, std::min(n, kNear));
+  std::int64_t from = 0;
+  for (std::int64_t i = kNear; i < n && !isNan(best); i += kNear)
+    if (auto v = extremeOf<Max>(x + i, std::min(n - i, kNear)); beats<Max>(v, best)) best = v, from = i;
+  return from + placeOf(x + from, std::min(n - from, kNear), best);
 }
 
 template <bool Max, class T>
@@ -43,34 +108,62 @@ std::int64_t bestOfAll(const T* x, std::int64_t n) {
   return at;
 }
 
+/// Of `count` neighbouring columns of `size` elements, each `step` from the one above.
+template <bool Max, class T>
+void bestOfColumns(const T* x, std::int64_t size, std::int64_t step, std::int64_t count, std::int64_t* indices) {
+  using C = typename Element<T>::Compute;
+  using Row = std::conditional_t<sizeof(C) == 8, std::int64_t, std::int32_t>;
+  constexpr std::int64_t kRows = std::int64_t{1} << 30;  // fit a Row
+  std::array<C, kColumns> best;
+  std::array<Row, kColumns> rows;
+  for (std::int64_t j = 0; j < count; ++j) best[j] = Element<T>::load(x[j]);
+  std::fill_n(indices, count, 0);
+  for (std::int64_t first = 0; first < size; first += kRows) {
+    std::fill_n(rows.begin(), count, Row{-1});
+    for (std::int64_t r = 0; r < std::min(kRows, size - first); ++r) {
+      const T* row = x + (first + r) * step;
+      for (std::int64_t j = 0; j < count; ++j) {
+        C v = Element<T>::load(row[j]);
+        bool better = beats<Max>(v, best[j]);
+        best[j] = better ? v : best[j];
+        rows[j] = better ? static_cast<Row>(r) : rows[j];
+      }
+    }
+    for (std::int64_t j = 0; j < count; ++j)
+      if (rows[j] >= 0) indices[j] = first + rows[j];
+  }
+}
+
 /// For each position of outer x inner. `values` may be null.
 template <bool Max, class T>
 void bestAlong(const T* x, const DimSplit& s, T* values, std::int64_t* indices) {
+  // The value of a position, once its index is there.
+  auto take = [&](std::int64_t p) {
+    if (values != nullptr) values[p] = x[(p / s.inner * s.size + indices[p]) * s.inner + p % s.inner];
+  };
   if (s.outer * s.inner == 1) {
     indices[0] = bestOfAll<Max>(x, s.size);
-  } else if (s.inner == 1) {
-    parallelFor(s.outer, kSerialElements / s.size + 1, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t o = begin; o < end; ++o) indices[o] = bestOf<Max>(x + o * s.size, s.size);
-    });
-  } else {
-    parallelFor(s.outer * s.inner, kSerialElements / s.size + 1, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t p = begin; p < end;) {
-        // A run of inner positions, row after row: memory is read in order.
-        std::int64_t length = std::min(end - p, s.inner - p % s.inner);
-        const T* column = x + p / s.inner * s.size * s.inner + p % s.inner;
-        std::fill_n(indices + p, length, 0);
-        for (std::int64_t r = 1; r < s.size; ++r)
-          for (std::int64_t j = 0; j < length; ++j)
-            if (beats<Max>(Element<T>::load(column[r * s.inner + j]),
-                           Element<T>::load(column[indices[p + j] * s.inner + j])))
-              indices[p + j] = r;
-        p += length;
+    return take(0);
+  }
+  if (s.inner == 1) {
+    return parallelFor(s.outer, kSerialElements / s.size + 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t o = begin; o < end; ++o) {
+        indices[o] = bestOf<Max>(x + o * s.size, s.size);
+        take(o);
       }
     });
   }
-  if (values == nullptr) return;
-  for (std::int64_t p = 0; p < s.outer * s.inner; ++p)
-    values[p] = x[(p / s.inner * s.size + indices[p]) * s.inner + p % s.inner];
+  std::int64_t pieces = (s.inner + kColumns - 1) / kColumns;
+  std::int64_t work = s.size * std::min(s.inner, kColumns);
+  parallelFor(s.outer * pieces, kSerialElements / work + 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t unit = begin; unit < end; ++unit) {
+      std::int64_t o = unit / pieces;
+      std::int64_t i = unit % pieces * kColumns;
+      std::int64_t count = std::min(kColumns, s.inner - i);
+      bestOfColumns<Max>(x + o * s.size * s.inner + i, s.size, s.inner, count, indices + o * s.inner + i);
+      for (std::int64_t p = o * s.inner + i; p < o * s.inner + i + count; ++p) take(p);
+    }
+  });
 }
 
 template <bool Max>
@@ -79,7 +172,8 @@ void reduce(const char* op, const ArrayView& input, const DimSplit& split, void*
   if (split.size == 0) fail<IndexError>(op, ": the reduced dim has no elements");
   Contiguous x(input);
   withType(input.dtype, [&](auto tag) {
-    using T = typename decltype(tag)::Type;
+    using Stored = typename decltype(tag)::Type;
+    using T = std::conditional_t<std::is_same_v<Stored, bool>, std::uint8_t, Stored>;
     bestAlong<Max>(x.as<T>(), split, static_cast<T*>(values), indices.as<std::int64_t>());
   });
 }
