@@ -364,7 +364,7 @@ void runStage(const OpFacts& op, const Tensor& in, const ReductionStage& stage, 
   if (!stage.trailing) {
     args[layout.reducedSize()] = shape[rank - 2];
     args[layout.reducedStride(0)] = strides[0][rank - 2];
-    return launchKernel(kernel(), args.data(), outer * n, shape[rank - 2]);
+    return launchKernel(kernel(), args.data(), outer * n, shape[rank - 2], kind);
   }
   if (!splitsRows(outer, n)) return launchKernel(kernel(), args.data(), outer, n);
   KernelSignature s = signature();

@@ -4,6 +4,7 @@
 
 #include "runtime/base/counters.h"
 #include "runtime/device/thread_pool.h"
+#include "runtime/kernel/reduction_levels.h"
 
 namespace tandem {
 namespace {
@@ -16,10 +17,13 @@ constexpr std::int64_t kMaxTileElements = 64 * 1024;
 constexpr std::int64_t kTilesAThread = 8;
 // Tiles of elementwise work begin at multiples of this: whole vectors, whole cache lines.
 constexpr std::int64_t kUnitMultiple = 64;
+// Columns are taken by so many at least, and by kColumnTile where that leaves every thread some.
+constexpr std::int64_t kLeastColumns = 64;
 
 }  // namespace
 
-void launchKernel(KernelFn fn, const std::int64_t* args, std::int64_t units, std::int64_t elementsPerUnit) {
+void launchKernel(KernelFn fn, const std::int64_t* args, std::int64_t units, std::int64_t elementsPerUnit,
+                  KernelKind kind) {
   bump(counters().kernelLaunches);
   if (units <= 0) return;
   std::int64_t perUnit = std::max<std::int64_t>(elementsPerUnit, 1);
@@ -30,6 +34,10 @@ void launchKernel(KernelFn fn, const std::int64_t* args, std::int64_t units, std
   std::int64_t unitsPerTile = std::clamp(units / (threads * kTilesAThread), (kTileElements + perUnit - 1) / perUnit,
                                          (kMaxTileElements + perUnit - 1) / perUnit);
   if (perUnit < kUnitMultiple) unitsPerTile = (unitsPerTile + kUnitMultiple - 1) / kUnitMultiple * kUnitMultiple;
+  if (kind == KernelKind::Column) {
+    const std::int64_t share = (units / threads + kLeastColumns - 1) / kLeastColumns * kLeastColumns;
+    unitsPerTile = std::max(unitsPerTile, std::clamp(share, kLeastColumns, kColumnTile));
+  }
   std::int64_t tiles = (units + unitsPerTile - 1) / unitsPerTile;
   parallelTiles(tiles, [&](std::int64_t i) { fn(args, i * unitsPerTile, std::min(units, (i + 1) * unitsPerTile)); });
 }

@@ -6,7 +6,9 @@
 namespace tandem {
 
 /// `units` is the length of the kernel's range, `elementsPerUnit` about how many elements one unit touches. Counts one
-/// launch. Bits do not depend on how the range is cut.
-void launchKernel(KernelFn fn, const std::int64_t* args, std::int64_t units, std::int64_t elementsPerUnit);
+/// launch. Bits do not depend on how the range is cut. `kind` is the kernel's: columns are cut into pieces as wide as
+/// the kernel takes at once, since every row of a narrow one costs a cache line.
+void launchKernel(KernelFn fn, const std::int64_t* args, std::int64_t units, std::int64_t elementsPerUnit,
+                  KernelKind kind = KernelKind::Row);
 
 }  // namespace tandem

@@ -8,6 +8,8 @@
 #include "runtime/base/dtype.h"
 #include "runtime/kernel/kernel_signature.h"
 
+#pragma GCC target("avx2")  // which generated code needs too
+
 namespace tandem {
 
 namespace {
@@ -47,7 +49,8 @@ struct Max {
   static constexpr T identity = kLowest<T>;
   template <class T>
   static T combine(T a, T b) {
-    return b != b || b > a ? b : a;
+    const T greater = b > a ? b : a;
+    return b != b ? b : greater;
   }
 };
 struct Min {
@@ -55,7 +58,8 @@ struct Min {
   static constexpr T identity = kHighest<T>;
   template <class T>
   static T combine(T a, T b) {
-    return b != b || b < a ? b : a;
+    const T less = b < a ? b : a;
+    return b != b ? b : less;
   }
 };
 

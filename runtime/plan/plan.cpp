@@ -208,7 +208,8 @@ void runPlan(const Plan& plan, const PlanRun& run) {
     std::uint32_t start = plan.starts[i];
     switch (instr.kind) {
     case PlanInstr::Kind::Kernel:
-      launchKernel(plan.kernelFns[instr.function], &work.blocks[start], instr.units, instr.elementsPerUnit);
+      launchKernel(plan.kernelFns[instr.function], &work.blocks[start], instr.units, instr.elementsPerUnit,
+                   plan.kernels[instr.function].kind);
       break;
     case PlanInstr::Kind::Library:
       callLibrary(plan, instr, std::span(work.views).subspan(start, instr.operands.size()), work.slots);
