@@ -67,7 +67,9 @@ class FusedRecording {
 /// faster; the bits are the same.
 class FusedScope {
  public:
-  explicit FusedScope(const Tensor& x);
+  explicit FusedScope(const Tensor& x) : FusedScope(x.numel()) {}
+  /// Of a composite that makes `elements` of them from nothing.
+  explicit FusedScope(std::int64_t elements);
   ~FusedScope() noexcept(false);
   FusedScope(const FusedScope&) = delete;
   FusedScope& operator=(const FusedScope&) = delete;

@@ -70,8 +70,8 @@ FusedRecording::~FusedRecording() {
   if (recorder_ != nullptr) finish(true);
 }
 
-FusedScope::FusedScope(const Tensor& x) : exceptions_(std::uncaught_exceptions()) {
-  if (x.numel() >= kFuseFrom) recording_.begin();
+FusedScope::FusedScope(std::int64_t elements) : exceptions_(std::uncaught_exceptions()) {
+  if (elements >= kFuseFrom) recording_.begin();
 }
 
 FusedScope::~FusedScope() noexcept(false) {

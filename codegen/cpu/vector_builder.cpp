@@ -106,10 +106,53 @@ Val VectorBuilder::div(Val a, Val b) {
 }
 
 Val VectorBuilder::rem(Val a, Val b) {
-  if (isFloating(a.type)) return binary<arith::RemFOp>(a, b);
   match(a, b);
+  if (isFloating(a.type)) return a.isVector() ? floatRem(a, b) : binary<arith::RemFOp>(a, b);
   const Val zero = cst(b, 0);
   return select(eq(b, zero), zero, sub(a, mul(div(a, b), b)));
+}
+
+// x - n y for the integer n = trunc(x / y) of positive x and y. The rounded quotient may be one too large, never more
+// while it is below 2^24 (2^53), and both remainders are multiples of y's last bit no larger than y: exact.
+Val VectorBuilder::remStep(Val x, Val y, Val quotient) {
+  const Val r = fma(neg(trunc(quotient)), y, x);
+  return select(lt(r, cst(r, 0)), add(r, y), r);
+}
+
+// Larger quotients are taken apart: the remainder of x by y times a power of two, then by smaller ones, each an exact
+// step; the lanes that need none keep still.
+Val VectorBuilder::floatRem(Val x, Val y) {
+  const bool wide = x.type == DType::Float64;
+  const Val ax = abs(x);
+  const Val ay = abs(y);
+  const Val quotient = abs(div(x, y));  // one division with that of floor_divide
+  Val r = select(lt(ax, ay), ax, remStep(ax, ay, quotient));
+  const Val finite = and_(lt(ax, cst(x, std::numeric_limits<double>::infinity())), gt(ay, cst(y, 0)));
+  const Val far = and_(ge(quotient, cst(x, wide ? 0x1p53 : 0x1p24)), finite);
+  const Val apart = ifAny(
+      far,
+      [&] {
+        const Val numerator = select(far, ax, cst(ax, 0));
+        const Val divisor = select(far, ay, cst(ay, 1));
+        const Val scaledDown = mul(numerator, cst(ax, wide ? 0x1p-52 : 0x1p-23));
+        const auto [top] = whileAny<1>(
+            {divisor}, [&](const std::array<Val, 1>& at) { return ge(scaledDown, at[0]); },
+            [&](const std::array<Val, 1>& at) {
+              const Val larger = mul(at[0], cst(ay, wide ? 0x1p51 : 0x1p22));
+              return std::array{select(ge(scaledDown, at[0]), larger, at[0])};
+            });
+        const auto [rest, last] = whileAny<2>(
+            {numerator, top}, [&](const std::array<Val, 2>& at) { return gt(at[1], divisor); },
+            [&](const std::array<Val, 2>& at) {
+              const Val smaller = mul(at[1], cst(ay, wide ? 0x1p-51 : 0x1p-22));
+              return std::array{remStep(at[0], at[1], div(at[0], at[1])),
+                                select(gt(at[1], divisor), smaller, at[1])};
+            });
+        return std::array{remStep(rest, last, div(rest, last))};
+      },
+      std::array{r})[0];
+  r = select(far, apart, r);
+  return flt(or_(bits(r), and_(bits(x), bits(cst(x, -0.0)))));
 }
 
 Val VectorBuilder::fma(Val a, Val b, Val c) {
@@ -288,11 +331,12 @@ mlir::scf::IfOp VectorBuilder::openIf(Val mask, std::span<const Val> otherwise) 
   for (const Val& v : otherwise) length = std::max(length, v.length());
   llvm::SmallVector<mlir::Type> types;
   for (const Val& v : otherwise) types.push_back(withLength(registerType(v.type), length));
-  mlir::Value any = mask.value;
-  if (mask.isVector()) {
-    any = mlir::vector::ReductionOp::create(ops, loc(), mlir::vector::CombiningKind::OR, mask.value);
-  }
-  return mlir::scf::IfOp::create(ops, loc(), types, any, /*withElseRegion=*/true);
+  return mlir::scf::IfOp::create(ops, loc(), types, anyLane(mask), /*withElseRegion=*/true);
+}
+
+mlir::Value VectorBuilder::anyLane(Val mask) {
+  if (!mask.isVector()) return mask.value;
+  return mlir::vector::ReductionOp::create(ops, loc(), mlir::vector::CombiningKind::OR, mask.value);
 }
 
 void VectorBuilder::closeIf(mlir::scf::IfOp op, std::span<const Val> then, std::span<const Val> otherwise) {

@@ -109,6 +109,12 @@ class VectorBuilder {
   V compare(V a, V b, mlir::arith::CmpFPredicate f, mlir::arith::CmpIPredicate s, mlir::arith::CmpIPredicate u);
   V floatToInt(V a, DType to);
   void match(V& a, V& b);
+  V floatRem(V x, V y);
+  V remStep(V x, V y, V quotient);
+  mlir::Value anyLane(V mask);
+  /// Runs next(state) while more(state) holds in any lane. The state's dtypes and lengths stay.
+  template <std::size_t N, class More, class Next>
+  std::array<V, N> whileAny(std::array<V, N> state, More more, Next next);
   /// The two parts of ifAny that do not depend on its callback.
   mlir::scf::IfOp openIf(V mask, std::span<const V> otherwise);
   void closeIf(mlir::scf::IfOp op, std::span<const V> then, std::span<const V> otherwise);
@@ -127,6 +133,32 @@ std::array<Val, N> VectorBuilder::ifAny(Val mask, F then, std::array<Val, N> oth
   closeIf(op, computed, otherwise);
   for (std::size_t i = 0; i < N; ++i) otherwise[i].value = op.getResult(i);
   return otherwise;
+}
+
+template <std::size_t N, class More, class Next>
+std::array<Val, N> VectorBuilder::whileAny(std::array<Val, N> state, More more, Next next) {
+  llvm::SmallVector<mlir::Value> values;
+  llvm::SmallVector<mlir::Type> types;
+  for (const Val& v : state) {
+    values.push_back(v.value);
+    types.push_back(v.value.getType());
+  }
+  auto at = [&](mlir::ValueRange now) {
+    std::array<Val, N> all = state;
+    for (std::size_t i = 0; i < N; ++i) all[i].value = now[i];
+    return all;
+  };
+  auto op = mlir::scf::WhileOp::create(
+      ops, loc(), types, values,
+      [&](mlir::OpBuilder&, mlir::Location, mlir::ValueRange now) {
+        mlir::scf::ConditionOp::create(ops, loc(), anyLane(more(at(now))), now);
+      },
+      [&](mlir::OpBuilder&, mlir::Location, mlir::ValueRange now) {
+        llvm::SmallVector<mlir::Value> yielded;
+        for (const Val& v : next(at(now))) yielded.push_back(v.value);
+        mlir::scf::YieldOp::create(ops, loc(), yielded);
+      });
+  return at(op.getResults());
 }
 
 }  // namespace tandem::codegen

@@ -125,13 +125,35 @@ Tensor min_all(const Tensor& x) { return amin(x); }
 Tensor max_pair(const Tensor& x, const Tensor& y) { return maximum(x, y); }
 Tensor min_pair(const Tensor& x, const Tensor& y) { return minimum(x, y); }
 
+namespace {
+
+/// `compute` of the operands in one kernel; of one half type in float32, rounded once.
+template <class F>
+Tensor fusedTernary(const Tensor& x, const Tensor& a, const Operand& b, F compute) {
+  FusedScope fused(x);
+  bool half = isHalf(x.dtype()) && a.dtype() == x.dtype() && (!b.isTensor() || b.tensor().dtype() == x.dtype());
+  if (!half) return compute(x, a, b);
+  Tensor wide = b.isTensor() ? widened(b.tensor()) : Tensor();  // an Operand refers to it
+  return toDType(compute(widened(x), widened(a), b.isTensor() ? Operand(wide) : b), x.dtype());
+}
+
+}  // namespace
+
 Tensor addcmul(const Tensor& x, const Tensor& a, const Tensor& b, Scalar value) {
-  return add(x, mul(scaled(a, value), b));
+  return fusedTernary(x, a, b, [&](const Tensor& sum, const Tensor& left, const Operand& right) {
+    return add(sum, mul(scaled(left, value), right));
+  });
 }
 Tensor addcdiv(const Tensor& x, const Tensor& a, const Tensor& b, Scalar value) {
-  return add(x, div(scaled(a, value), b));
+  return fusedTernary(x, a, b, [&](const Tensor& sum, const Tensor& top, const Operand& bottom) {
+    return add(sum, div(scaled(top, value), bottom));
+  });
 }
-Tensor lerp(const Tensor& x, const Tensor& end, const Operand& weight) { return add(x, mul(weight, sub(end, x))); }
+Tensor lerp(const Tensor& x, const Tensor& end, const Operand& weight) {
+  return fusedTernary(x, end, weight, [](const Tensor& from, const Tensor& to, const Operand& w) {
+    return add(from, mul(w, sub(to, from)));
+  });
+}
 
 Tensor clamp(const Tensor& x, const std::optional<Operand>& low, const std::optional<Operand>& high) {
   if (!low && !high) fail("clamp: At least one of 'min' or 'max' must not be None");

@@ -72,6 +72,7 @@ Tensor arange_end(Scalar end, std::optional<DType> dtype) {
 Tensor eye(std::int64_t n, std::optional<std::int64_t> m, std::optional<DType> dtype) {
   std::int64_t columns = m.value_or(n);
   if (n < 0 || columns < 0) fail("eye: n and m must not be negative, got ", n, " and ", columns);
+  FusedScope fused(n * columns);
   Tensor row = unsqueeze(ramp(std::int64_t{0}, std::int64_t{1}, n, DType::Int64), 1);
   Tensor column = ramp(std::int64_t{0}, std::int64_t{1}, columns, DType::Int64);
   return toDType(eq(row, column), dtype.value_or(defaultDType()));

@@ -38,9 +38,11 @@ void needDeviation(double std) {
 }  // namespace
 
 Tensor linspace(const Operand& start, const Operand& end, std::int64_t steps, std::optional<DType> dtype) {
+  FusedScope fused(steps);
   return toDType(contiguous(spaced("linspace", start, end, steps)), dtype.value_or(defaultDType()));
 }
 Tensor logspace(const Operand& start, const Operand& end, std::int64_t steps, double base, std::optional<DType> dtype) {
+  FusedScope fused(steps);
   return toDType(pow(base, spaced("logspace", start, end, steps)), dtype.value_or(defaultDType()));
 }
 

@@ -4,6 +4,7 @@
 #include "eager/dispatch.h"
 #include "eager/helpers.h"
 #include "eager/ops.h"
+#include "eager/recorder.h"
 #include "runtime/base/attrs.h"
 
 namespace tandem::ops {
@@ -224,10 +225,12 @@ Tensor diagonalNumber(const Tensor& x) {
 
 Tensor tril(const Tensor& x, std::int64_t diagonal) {
   if (x.dim() < 2) fail("tril: input tensor must have at least 2 dimensions, got shape ", shapeText(x.shape()));
+  FusedScope fused(x);
   return where(le(diagonalNumber(x), diagonal), x, 0);
 }
 Tensor triu(const Tensor& x, std::int64_t diagonal) {
   if (x.dim() < 2) fail("triu: input tensor must have at least 2 dimensions, got shape ", shapeText(x.shape()));
+  FusedScope fused(x);
   return where(ge(diagonalNumber(x), diagonal), x, 0);
 }
 
