@@ -218,7 +218,8 @@ Val KernelFrame::fromMemory(mlir::Value memory, DType t) {
 }
 
 mlir::Value KernelFrame::toMemory(Val value, DType t) {
-  if (t == DType::Bool) return b.cast(value, DType::UInt8).value;
+  // `any` and `all` of uint8 give uint8.
+  if (t == DType::Bool || (t == DType::UInt8 && value.type == DType::Bool)) return b.cast(value, DType::UInt8).value;
   if (!isHalf(t)) return value.value;
   const mlir::Value narrow = b.narrowHalf(value, t);
   if (t == DType::BFloat16) return narrow;
@@ -381,9 +382,9 @@ void KernelFrame::storeAsOutput(std::size_t o, std::size_t id, const Point& poin
   Val value = values_[id];
   const DType to = signature.outputs[o].operand.dtype;
   const DType from = schedule.value(id).dtype;
-  TANDEM_CHECK(from == to || (isHalf(to) && from == DType::Float32), "output ", o, " stores ", dtypeName(from), " as ",
-               dtypeName(to), " in ", signature.text());
-  if (from != to) value = b.roundToHalf(value, to);
+  TANDEM_CHECK(from == to || (isHalf(to) && from == DType::Float32) || (to == DType::UInt8 && from == DType::Bool),
+               "output ", o, " stores ", dtypeName(from), " as ", dtypeName(to), " in ", signature.text());
+  if (isHalf(to) && from != to) value = b.roundToHalf(value, to);
   storeVector(signature.inputs.size() + o, point, toMemory(b.toVector(value), to));
 }
 
