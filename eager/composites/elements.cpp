@@ -102,7 +102,7 @@ Tensor expit(const Tensor& x) { return sigmoid(x); }
 Tensor entr(const Tensor& x) {
   Tensor in = toDType(x, floatingLike(x.dtype()));
   FusedScope fused(in);
-  return where(lt(in, 0), -kInf, neg(xlogy(where(lt(in, 0), 0, in), in)));
+  return where(lt(in, 0), -kInf, sub(0, xlogy(where(lt(in, 0), 0, in), in)));
 }
 Tensor ndtr(const Tensor& x) {
   Tensor in = toDType(x, floatingLike(x.dtype()));

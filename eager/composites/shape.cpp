@@ -223,15 +223,17 @@ Tensor diagonalNumber(const Tensor& x) {
 }
 }  // namespace
 
+// A zero that leaves bool what it is.
+static Scalar zeroFor(const Tensor& x) { return x.dtype() == DType::Bool ? Scalar(false) : Scalar(0); }
 Tensor tril(const Tensor& x, std::int64_t diagonal) {
   if (x.dim() < 2) fail("tril: input tensor must have at least 2 dimensions, got shape ", shapeText(x.shape()));
   FusedScope fused(x);
-  return where(le(diagonalNumber(x), diagonal), x, 0);
+  return where(le(diagonalNumber(x), diagonal), x, zeroFor(x));
 }
 Tensor triu(const Tensor& x, std::int64_t diagonal) {
   if (x.dim() < 2) fail("triu: input tensor must have at least 2 dimensions, got shape ", shapeText(x.shape()));
   FusedScope fused(x);
-  return where(ge(diagonalNumber(x), diagonal), x, 0);
+  return where(ge(diagonalNumber(x), diagonal), x, zeroFor(x));
 }
 
 namespace {
