@@ -1,5 +1,6 @@
 // Results of operations as Python objects: wrapping, named tuples, `out=`.
 #include <Python.h>
+#include <structmember.h>
 #include <structseq.h>
 #include <unordered_map>
 
@@ -70,6 +71,18 @@ void store(const char* op, PyObject* target, const Tensor& result) {
   ops::assign(out, result);
 }
 
+// "tandem.return_types.sort(", then a line for each part.
+PyObject* namedTupleRepr(PyObject* self) {
+  return guarded([&] {
+    std::string text = strcat(Py_TYPE(self)->tp_name, "(");
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self); ++i) {
+      PyRef part(checked(PyObject_Repr(PyTuple_GET_ITEM(self, i))));
+      text += strcat(i == 0 ? "\n" : ",\n", Py_TYPE(self)->tp_members[i].name, "=", PyUnicode_AsUTF8(part.get()));
+    }
+    return PyUnicode_FromString((text + ")").c_str());
+  });
+}
+
 // The class of a result with named parts, made when first used.
 PyTypeObject* namedTuple(const char* name, std::initializer_list<const char*> fields) {
   static std::unordered_map<std::string, PyTypeObject*> known;
@@ -83,6 +96,7 @@ PyTypeObject* namedTuple(const char* name, std::initializer_list<const char*> fi
     PyStructSequence_Desc desc = {full->c_str(), nullptr, parts.data(), static_cast<int>(fields.size())};
     type = PyStructSequence_NewType(&desc);
     if (type == nullptr) throw PythonError();
+    type->tp_repr = namedTupleRepr;
   }
   return type;
 }
