@@ -110,3 +110,47 @@ class Batched<Op o, string r> {
   Op op = o;
   string rule = r;
 }
+
+// What users read of an operation beside its summary, where that does not follow from its kind and parameters
+// (ir/opgen/docstrings.py makes the docstrings and the reference page of it). Tests provoke what these say.
+class Example<Op o, code s> {
+  Op op = o;
+  // Lines as in Python's prompt, `>>> ` and what they print; `tandem` and `F` (tandem.nn.functional) are imported.
+  code session = s;
+}
+// How the in-place form is shown, where it is not the example with `_`.
+class InPlaceExample<Op o, code s> {
+  Op op = o;
+  code session = s;
+}
+// Same (as the first tensor), Broadcast (of the operands), Reduced (over `dim`), Scalar (0-d), Size (what `size` says),
+// or a sentence.
+class Shapes<string t, list<Op> o> {
+  string text = t;
+  list<Op> ops = o;
+}
+// The dtypes taken: Any, Number (any but bool), Floating, Wide (float32, float64), Integer, Integral. The dtype of the
+// result: First (operand's), FirstAndIndices, Promote, Float, Sum, as the dtype rules of these names; Bool, Int64,
+// Float64; or words.
+class Dtypes<string a, string g, list<Op> o> {
+  string accepts = a;
+  string gives = g;
+  list<Op> ops = o;
+}
+// An error beyond those that parameters and dtypes tell, and an expression that raises it with the first of `ops`.
+class Raises<string e, string w, string p, list<Op> o> {
+  string error = e;
+  string when = w;
+  string provocation = p;
+  list<Op> ops = o;
+}
+// Composites with floating results that are not differentiable.
+class NoGradient<list<Op> o> { list<Op> ops = o; }
+// The docstring of a name whose binding is written by hand (python/src): a function, a method or a property of Tensor;
+// parameters as in Python, without types.
+class ByHand<string o, string n, string p, code t> {
+  string owner = o;
+  string name = n;
+  string params = p;
+  code text = t;
+}

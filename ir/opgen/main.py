@@ -11,6 +11,7 @@ import pathlib
 import sys
 
 import cpp
+import docstrings
 import python_side
 import stubs
 from records import RecordError, load
@@ -30,8 +31,12 @@ FILES = {
     "python/_C/_nn.pyi": stubs.namespace("nn"),
     "python/_C/_linalg.pyi": stubs.namespace("linalg"),
     "python/_C/_special.pyi": stubs.namespace("special"),
-    "docs/operations.md": python_side.reference,
     "tests/operations.json": python_side.test_table,
+}
+# Made of the bindings that are written by hand too.
+DOCUMENTATION = {
+    "docs/operations.md": docstrings.reference,
+    "python/docs_by_hand.inc": docstrings.by_hand_docs,
 }
 
 
@@ -43,11 +48,12 @@ def main() -> int:
     parser.add_argument("--out", type=pathlib.Path)
     args = parser.parse_args()
     if args.list:
-        print(";".join(FILES))
+        print(";".join([*FILES, *DOCUMENTATION]))
         return 0
     try:
-        ops = load(args.tblgen, args.records)
+        ops, by_hand = load(args.tblgen, args.records)
         texts = {name: text(ops) for name, text in FILES.items()}
+        texts |= {name: text(ops, by_hand) for name, text in DOCUMENTATION.items()}
     except RecordError as e:
         print(f"opgen: {e}", file=sys.stderr)
         return 1

@@ -1,12 +1,13 @@
-"""Writes what Python sees of the records: bindings, the reference page and the table that tests run on."""
+"""Writes what Python sees of the records: bindings and the table that tests run on."""
 
 from __future__ import annotations
 
 import json
 
 from cpp import HEAD
+from docstrings import docstring, inplace_docstring, literal
 from records import PARAM_TYPES, Op, Param
-from stubs import optional_from, takes_out
+from stubs import takes_out
 
 FACTORY = dict(layout="Any", device="Device", requires_grad="Bool", pin_memory="Any", memory_format="Any")
 TABLES = {"function": "kFunctions", "method": "kMethods"}
@@ -107,59 +108,30 @@ def bindings(ops: list[Op]) -> str:
                 for o in chosen
             )
             out.append(f"static constexpr Signature sigs_{form}_{name}[] = {{{rows}}};\n")
-            doc = "\\n\\n".join(docstring(o).replace("\\", "\\\\").replace('"', '\\"') for o in chosen)
             names = [name] + sorted({a for o in chosen for a in o.aliases})
             kind = "method" if form == "method" else "function"
-            tables[table] += [f'    {kind}<sigs_{form}_{name}>("{n}", "{doc}"),\n' for n in names]
+            tables[table] += [
+                f'    {kind}<sigs_{form}_{name}>("{n}", {literal(docstring(chosen, n, form))}),\n' for n in names
+            ]
         chosen = [o for o in members if "inplace" in o.forms]
         if chosen:
             rows = "".join(f'{{"{name}_", params_{o.name}, call_{o.name}_}}, ' for o in chosen)
             out.append(f"static constexpr Signature sigs_inplace_{name}[] = {{{rows}}};\n")
             names = [name] + sorted({a for o in chosen for a in o.aliases})
             tables["kMethods"] += [
-                f'    method<sigs_inplace_{name}>("{n}_", "In-place form of `{n}`."),\n' for n in names
+                f'    method<sigs_inplace_{name}>("{n}_", {literal(inplace_docstring(chosen, n, "method"))}),\n'
+                for n in names
             ]
             if any("nn" in o.forms for o in chosen):
-                tables["kNnFunctions"].append(
-                    f'    function<sigs_inplace_{name}>("{name}_", "In-place form of `{name}`."),\n'
-                )
+                doc = literal(inplace_docstring(chosen, name, "nn"))
+                tables["kNnFunctions"].append(f'    function<sigs_inplace_{name}>("{name}_", {doc}),\n')
     for table, rows in tables.items():
         out.append(f"static PyMethodDef {table}[] = {{\n{''.join(rows)}    {{nullptr, nullptr, 0, nullptr}}}};\n")
     return "".join(out)
 
 
-def python_params(op: Op) -> str:
-    parts, star = [], False
-    for i, p in enumerate(op.params):
-        if p.keyword_only and not star:
-            parts.append("*")
-            star = True
-        default = p.default
-        if default is None and p.type.endswith("?") and (p.keyword_only or i >= optional_from(op)):
-            default = "None"
-        parts.append(p.name if default is None else f"{p.name}={default}")
-    if op.factory:
-        parts += [] if star else ["*"]
-        parts += ["device=None", "requires_grad=False"]
-    return ", ".join(parts)
-
-
-def docstring(op: Op) -> str:
-    head = f"{op.python}({python_params(op)})"
-    return f"{head}\\n\\n{op.summary}"
-
-
-def reference(ops: list[Op]) -> str:
-    rows = "".join(
-        f"| `{o.python}({python_params(o)})` | {o.kind.lower()} | {o.summary} |\n"
-        for o in sorted(ops, key=lambda o: o.python)
-        if visible(o)
-    )
-    table = "| operation | kind | meaning |\n| --- | --- | --- |\n"
-    return f"# Operations\n\nGenerated from the records in `ir/ops`.\n\n{table}{rows}"
-
-
 TESTED = ("name", "python", "kind", "types", "samples", "reference", "domain", "forms")
+TESTED += ("aliases", "shapes", "accepts", "gives", "gradient", "raises")
 
 
 def test_table(ops: list[Op]) -> str:

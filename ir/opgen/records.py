@@ -79,6 +79,14 @@ class Op:
     has_derivative: bool = False
     batch: str = ""
     autocast: str = "None"
+    # What users read of it (Example, Shapes, Dtypes, Raises in ir/facets.td).
+    example: str = ""
+    inplace_example: str = ""
+    shapes: str = ""
+    accepts: str = ""
+    gives: str = ""
+    raises: list[tuple[str, str, str]] = field(default_factory=list)
+    gradient: bool = True
 
     def __getattr__(self, key: str):
         try:
@@ -135,7 +143,17 @@ def parse_dag(d: dict) -> Call:
     return Call(d["operator"]["def"], args)
 
 
-def load(tblgen: str, path: str) -> list[Op]:
+@dataclass
+class ByHand:
+    """The docstring of a binding that is written by hand."""
+
+    owner: str  # function, method, property
+    name: str
+    params: str
+    text: str
+
+
+def load(tblgen: str, path: str) -> tuple[list[Op], list[ByHand]]:
     out = subprocess.run([tblgen, "--dump-json", "-I", path.rsplit("/", 1)[0], path], capture_output=True, text=True)
     if out.returncode:
         raise RecordError(out.stderr)
@@ -166,9 +184,52 @@ def load(tblgen: str, path: str) -> list[Op]:
         for op in ops.values():
             if op.python in data[name]["names"]:
                 op.autocast = data[name]["policy"]
+    read_documentation(data, by_def)
     for op in ops.values():
         check(op)
-    return sorted(ops.values(), key=lambda o: o.name)
+    found = [data[name] for name in data["!instanceof"].get("ByHand", [])]
+    by_hand = [ByHand(d["owner"], d["name"], d["params"], d["text"].strip("\n")) for d in found]
+    return sorted(ops.values(), key=lambda o: o.name), sorted(by_hand, key=lambda b: (b.owner, b.name))
+
+
+# By kind or dtype rule; `Dtypes` may say otherwise.
+ACCEPTS = {"Any": "Any", "Floating": "Floating", "Integer": "Integer", "Integral": "Integral"}
+GIVES = {"Compare": "Bool", "Logical": "Bool", "Select": "Promote", "Index": "Int64"}
+
+
+def read_documentation(data: dict, by_def: dict[str, Op]) -> None:
+    """What users read of each operation: from its kind and rules, and from the records of ir/ops/doc_*.td."""
+
+    def each(cls: str):
+        for name in data["!instanceof"].get(cls, []):
+            d = data[name]
+            for o in d["ops"] if "ops" in d else [d["op"]]:
+                yield d, by_def[o["def"]]
+
+    for op in by_def.values():
+        if op.kind in ("Pointwise", "Random", "Creation"):
+            op.shapes = "Broadcast" if len(op.operands) > 1 else "Same"
+        elif op.kind == "Reduction":
+            op.shapes = "Reduced"
+        if op.types not in ("Rule", "Raw", "Explicit"):
+            op.accepts, op.gives = ACCEPTS[op.domain], GIVES.get(op.types, op.types)
+    for d, op in each("Example"):
+        if op.example:
+            raise RecordError(f"{d['!locs'][0]}: a second example of `{op.name}`")
+        op.example = d["session"].strip("\n")
+    for d, op in each("InPlaceExample"):
+        op.inplace_example = d["session"].strip("\n")
+    for d, op in each("Shapes"):
+        op.shapes = d["text"]
+    for d, op in each("Dtypes"):
+        op.accepts, op.gives = d["accepts"], d["gives"]
+    for d, op in each("Raises"):
+        op.raises.append((d["error"], d["when"], d["provocation"]))
+    for op in by_def.values():
+        op.gradient = bool(op.operands) and not op.factory and op.gives not in ("Bool", "Int64")
+        op.gradient &= op.accepts not in ("Integer", "Integral") and (op.composite or bool(op.grads or op.rule))
+    for _, op in each("NoGradient"):
+        op.gradient = False
 
 
 def check(op: Op) -> None:
@@ -179,6 +240,14 @@ def check(op: Op) -> None:
         bad("has no summary")
     if not op.samples:
         bad("has no samples")
+    if "hidden" not in op.forms:
+        for what, known in (
+            ("example", op.example),
+            ("statement of shapes", op.shapes),
+            ("statement of dtypes", op.gives),
+        ):
+            if not known:
+                bad(f"has no {what} (Example, Shapes, Dtypes in ir/ops/examples_*.td and doc_*.td)")
     if op.kind in ("Pointwise", "Random", "Creation") and not op.update and len(op.body) != op.numResults:
         bad(f"has {len(op.body)} bodies for {op.numResults} results")
     if op.kind == "Reduction" and op.combine not in ("Sum", "Prod", "Max", "Min", "Any", "All"):

@@ -144,7 +144,8 @@ struct Alias {
   const char* keyword;
   const char* parameter;
 };
-constexpr Alias kAliases[] = {{"axis", "dim"},
+constexpr Alias kAliases[] = {{"from_", "from"},
+                              {"axis", "dim"},
                               {"axis", "dims"},
                               {"self", "input"},
                               {"x", "input"},

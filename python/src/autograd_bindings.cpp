@@ -6,6 +6,7 @@
 #include "eager/ops.h"
 #include "python/src/arg_parser.h"
 #include "python/src/compiled_function.h"
+#include "python/src/docs.h"
 #include "python/src/function_bindings.h"
 #include "python/src/py_tensor.h"
 
@@ -315,16 +316,12 @@ PyObject* nodeObject(Ref<Node> node) {
   return reinterpret_cast<PyObject*>(self);
 }
 
-PyMethodDef backwardMethod() {
-  return method<backwardSigs>("backward",
-                              "backward(gradient=None, retain_graph=None, create_graph=False, inputs=None)\n\n"
-                              "Adds to `.grad` of the leaves the gradient of this tensor.");
-}
+PyMethodDef backwardMethod() { return method<backwardSigs>("backward", doc::method_backward); }
 
 void initAutograd(PyObject* module) {
   static PyMethodDef nodeMethods[] = {
       {"name", nodeName, METH_NOARGS, "What the node is called."},
-      {"register_hook", nodeRegisterHook, METH_O, "Calls hook(grad_inputs, grad_outputs) after the node ran."},
+      {"register_hook", nodeRegisterHook, METH_O, doc::method_register_hook},
       {"register_prehook", nodeRegisterPreHook, METH_O, "Calls hook(grad_outputs) before the node runs."},
       {"_sequence_nr", sequence, METH_NOARGS, "Nodes run by decreasing number."},
       {nullptr, nullptr, 0, nullptr},

@@ -3,6 +3,7 @@
 
 #include "lazy/session.h"
 #include "python/src/compiled_function.h"
+#include "python/src/docs.h"
 #include "python/src/errors.h"
 #include "python/src/float_proxy.h"
 #include "python/src/py_tensor.h"
@@ -60,8 +61,7 @@ PyCFunction fast(F* f) {
 
 PyMethodDef functions[] = {{"_lazy_enter", lazyEnter, METH_NOARGS, "Starts recording on this thread."},
                            {"_lazy_exit", lazyExit, METH_NOARGS, "Ends the innermost recording and runs it."},
-                           {"eval", fast(evalTensors), METH_FASTCALL,
-                            "eval(*tensors)\n\nRuns what was recorded for these tensors (for all, without arguments)."},
+                           {"eval", fast(evalTensors), METH_FASTCALL, doc::function_eval},
                            {"_is_tracing", isTracing, METH_NOARGS, "Is a function being compiled on this thread?"},
                            {"_is_recording", isRecording, METH_NOARGS, "Are operations recorded on this thread?"},
                            {nullptr, nullptr, 0, nullptr}};

@@ -5,6 +5,7 @@
 #include "python/src/arg_parser.h"
 #include "python/src/bindings.h"
 #include "python/src/convert.h"
+#include "python/src/docs.h"
 #include "python/src/py_tensor.h"
 #include "runtime/base/counters.h"
 #include "runtime/device/thread_pool.h"
@@ -207,19 +208,19 @@ PyObject* checkDeviceFn(PyObject*, PyObject* device) {
 }
 
 PyMethodDef plainFunctions[] = {
-    {"from_numpy", fromNumpy, METH_O, "from_numpy(array)\n\nA tensor sharing the memory of a NumPy array."},
-    {"promote_types", promote, METH_VARARGS, "promote_types(type1, type2)\n\nThe dtype that holds both."},
-    {"can_cast", canCast, METH_VARARGS, "can_cast(from_, to)\n\nMay values of one dtype be stored in the other?"},
-    {"set_default_dtype", setDefaultDTypeFn, METH_O, "set_default_dtype(dtype)\n\nThe dtype of new float tensors."},
-    {"get_default_dtype", getDefaultDType, METH_NOARGS, "The dtype of new float tensors."},
+    {"from_numpy", fromNumpy, METH_O, doc::function_from_numpy},
+    {"promote_types", promote, METH_VARARGS, doc::function_promote_types},
+    {"can_cast", canCast, METH_VARARGS, doc::function_can_cast},
+    {"set_default_dtype", setDefaultDTypeFn, METH_O, doc::function_set_default_dtype},
+    {"get_default_dtype", getDefaultDType, METH_NOARGS, doc::function_get_default_dtype},
     {"_element_size", elementBytes, METH_O, "Bytes of one element of a dtype."},
-    {"is_grad_enabled", isGradEnabled, METH_NOARGS, "Are operations given a history?"},
+    {"is_grad_enabled", isGradEnabled, METH_NOARGS, doc::function_is_grad_enabled},
     {"_set_grad_enabled", setGrad, METH_O, "Turns grad mode on or off for this thread."},
-    {"is_inference_mode_enabled", isInferenceMode, METH_NOARGS, "Is inference mode on?"},
+    {"is_inference_mode_enabled", isInferenceMode, METH_NOARGS, doc::function_is_inference_mode_enabled},
     {"_set_inference_mode", setInference, METH_O, "Turns inference mode on or off for this thread."},
-    {"get_num_threads", getThreads, METH_NOARGS, "Threads that take part in a computation."},
-    {"set_num_threads", setThreads, METH_O, "set_num_threads(n)\n\nThreads that take part in a computation."},
-    {"counters", countersFn, METH_NOARGS, "What was compiled, launched, traced and allocated so far, as a dict."},
+    {"get_num_threads", getThreads, METH_NOARGS, doc::function_get_num_threads},
+    {"set_num_threads", setThreads, METH_O, doc::function_set_num_threads},
+    {"counters", countersFn, METH_NOARGS, doc::function_counters},
     {"_memory_stats", memoryStats, METH_NOARGS, "Statistics of the allocator."},
     {"_empty_cache", emptyCacheFn, METH_NOARGS, "Returns cached memory to the system."},
     {"_bytes_of", bytesOf, METH_O, "The elements of a tensor as bytes."},
@@ -231,12 +232,11 @@ PyMethodDef plainFunctions[] = {
 
 void initModuleFunctions(PyObject* module) {
   static PyMethodDef parsedFunctions[] = {
-      function<tensorSigs>("tensor", "tensor(data, *, dtype=None, device=None, requires_grad=False)\n\n"
-                                     "A new tensor of numbers, nested sequences, an array or a tensor."),
-      function<asTensorSigs>("as_tensor", "as_tensor(data, dtype=None, device=None)\n\nShares memory where it can."),
-      function<asArraySigs>("asarray", "asarray(obj, *, dtype=None, copy=None)\n\nShares memory where it can."),
-      function<fromBufferSigs>("frombuffer", "frombuffer(buffer, *, dtype, count=-1, offset=0)\n\nShares memory."),
-      function<resultTypeSigs>("result_type", "result_type(tensor1, tensor2)\n\nThe dtype an operation on both gives."),
+      function<tensorSigs>("tensor", doc::function_tensor),
+      function<asTensorSigs>("as_tensor", doc::function_as_tensor),
+      function<asArraySigs>("asarray", doc::function_asarray),
+      function<fromBufferSigs>("frombuffer", doc::function_frombuffer),
+      function<resultTypeSigs>("result_type", doc::function_result_type),
       {nullptr, nullptr, 0, nullptr},
   };
   checked(PyModule_AddFunctions(module, parsedFunctions));

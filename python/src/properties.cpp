@@ -3,6 +3,7 @@
 #include "eager/ops.h"
 #include "python/src/autograd_bindings.h"
 #include "python/src/convert.h"
+#include "python/src/docs.h"
 #include "python/src/py_tensor.h"
 
 namespace tandem::python {
@@ -124,37 +125,36 @@ int setData(PyObject* self, PyObject* value, void*) {
 std::vector<PyGetSetDef> propertyDefs() {
   return {
       {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
-      {"shape", shape, nullptr, "The sizes, as a tandem.Size.", nullptr},
-      {"dtype", dtype, nullptr, "The type of the elements.", nullptr},
-      {"device", device, nullptr, "Where the tensor lives.", nullptr},
-      {"layout", layout, nullptr, "tandem.strided.", nullptr},
-      {"ndim", ndim, nullptr, "The number of dims.", nullptr},
-      {"itemsize", itemsize, nullptr, "Bytes of one element.", nullptr},
-      {"nbytes", nbytes, nullptr, "Bytes of all elements.", nullptr},
-      {"is_cuda", no, nullptr, "False.", nullptr},
-      {"is_cpu", yes, nullptr, "True.", nullptr},
-      {"is_mps", no, nullptr, "False.", nullptr},
-      {"is_meta", no, nullptr, "False.", nullptr},
-      {"is_sparse", no, nullptr, "False.", nullptr},
-      {"is_quantized", no, nullptr, "False.", nullptr},
-      {"is_nested", no, nullptr, "False.", nullptr},
+      {"shape", shape, nullptr, doc::property_shape, nullptr},
+      {"dtype", dtype, nullptr, doc::property_dtype, nullptr},
+      {"device", device, nullptr, doc::property_device, nullptr},
+      {"layout", layout, nullptr, doc::property_layout, nullptr},
+      {"ndim", ndim, nullptr, doc::property_ndim, nullptr},
+      {"itemsize", itemsize, nullptr, doc::property_itemsize, nullptr},
+      {"nbytes", nbytes, nullptr, doc::property_nbytes, nullptr},
+      {"is_cuda", no, nullptr, doc::property_is_cuda, nullptr},
+      {"is_cpu", yes, nullptr, doc::property_is_cpu, nullptr},
+      {"is_mps", no, nullptr, doc::property_is_mps, nullptr},
+      {"is_meta", no, nullptr, doc::property_is_meta, nullptr},
+      {"is_sparse", no, nullptr, doc::property_is_sparse, nullptr},
+      {"is_quantized", no, nullptr, doc::property_is_quantized, nullptr},
+      {"is_nested", no, nullptr, doc::property_is_nested, nullptr},
       {"__array_priority__", arrayPriority, nullptr, "NumPy leaves operators of mixed operands to the tensor.",
        nullptr},
-      {"T", reversed, nullptr, "The tensor with its dims reversed.", nullptr},
-      {"mT", matrixTranspose, nullptr, "The last two dims swapped.", nullptr},
-      {"H", conjugateTranspose, nullptr, "The transpose of a matrix.", nullptr},
-      {"mH", matrixTranspose, nullptr, "The last two dims swapped.", nullptr},
-      {"real", real, nullptr, "The tensor itself.", nullptr},
-      {"requires_grad", requiresGrad, setRequiresGrad, "Is a gradient wanted for this tensor?", nullptr},
-      {"is_leaf", isLeaf, nullptr, "Was it made by the user, not by a differentiable operation?", nullptr},
-      {"retains_grad", retainsGrad, nullptr, "Will `.grad` of this non-leaf be kept?", nullptr},
-      {"grad", grad, setGrad, "The gradient that `backward` added up, or None.", nullptr},
-      {"grad_fn", gradFn, nullptr, "The node of the graph that made this tensor, or None.", nullptr},
-      {"output_nr", outputNr, nullptr, "Which result of `grad_fn` this is.", nullptr},
+      {"T", reversed, nullptr, doc::property_T, nullptr},
+      {"mT", matrixTranspose, nullptr, doc::property_mT, nullptr},
+      {"H", conjugateTranspose, nullptr, doc::property_H, nullptr},
+      {"mH", matrixTranspose, nullptr, doc::property_mH, nullptr},
+      {"real", real, nullptr, doc::property_real, nullptr},
+      {"requires_grad", requiresGrad, setRequiresGrad, doc::property_requires_grad, nullptr},
+      {"is_leaf", isLeaf, nullptr, doc::property_is_leaf, nullptr},
+      {"retains_grad", retainsGrad, nullptr, doc::property_retains_grad, nullptr},
+      {"grad", grad, setGrad, doc::property_grad, nullptr},
+      {"grad_fn", gradFn, nullptr, doc::property_grad_fn, nullptr},
+      {"output_nr", outputNr, nullptr, doc::property_output_nr, nullptr},
       {"_version", version, nullptr, "Writes to the storage so far.", nullptr},
       {"_base", base, nullptr, "The tensor this is a view of, or None.", nullptr},
-      {"data", data, setData, "The same elements outside the graph; writes through it are not seen by autograd.",
-       nullptr},
+      {"data", data, setData, doc::property_data, nullptr},
   };
 }
 

@@ -50,6 +50,13 @@ class Operation:
     forms: tuple[str, ...]
     params: tuple[tuple[str, str, str | None], ...]
     differentiable: bool
+    aliases: tuple[str, ...]
+    # What its docstring states (ir/facets.td).
+    shapes: str
+    accepts: str
+    gives: str
+    gradient: bool
+    raises: tuple[tuple[str, str, str], ...]
 
     @property
     def visible(self) -> bool:
@@ -84,6 +91,8 @@ def load() -> dict[str, Operation]:
     for row in rows:
         row["forms"] = tuple(row["forms"])
         row["params"] = tuple(tuple(p) for p in row["params"])
+        row["aliases"] = tuple(row["aliases"])
+        row["raises"] = tuple(tuple(r) for r in row["raises"])
         operations[row["name"]] = Operation(**row)
     return operations
 

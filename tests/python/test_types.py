@@ -1,4 +1,4 @@
-"""What a type checker knows of the package: the stubs name what is there, and typed user code passes `mypy --strict`."""
+"""What a type checker knows: the stubs name what is there, and typed user code passes `mypy --strict`."""
 
 from __future__ import annotations
 

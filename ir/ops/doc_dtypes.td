@@ -1,0 +1,72 @@
+// The dtypes that operations take and give, where no dtype rule says it, and what has no gradient.
+
+def : Dtypes<"Any", "First", [
+    Tril, Triu, Adjoint, AsStridedScatter, AtLeast1d, AtLeast2d, AtLeast3d, AtLeast1dList, AtLeast2dList,
+    AtLeast3dList, BroadcastTo, BroadcastTensors, ChannelShuffle, Chunk, Combinations, Contiguous, Diag,
+    DiagEmbed, DiagFlat, DiagonalScatter, DSplit, DSplitAt, ExpandAs, Fill, Flatten, Flip, FlipLR, FlipUD,
+    HSplit, HSplitAt, LinalgDiagonal, MaskedFill, MaxAll, MinAll, MoveDim, MSort, Narrow, NarrowCopy,
+    NarrowTensor, Pad, PixelShuffle, PixelUnshuffle, Put, Ravel, Repeat, RepeatInterleave,
+    RepeatInterleaveTensor, Reshape, ReshapeAs, Roll, Rot90, ScatterSrc, ScatterWith, ScatterAdd, SelectScatter,
+    SliceScatter, SplitSize, SplitSizes, SplitSizesNamed, UnsafeSplit, UnsafeChunk, SqueezeAll, TShort, Take,
+    TakeAlongDim, TensorSplit, TensorSplitAt, TensorSplitTensor, Tile, Unbind, Unflatten, ViewAs,
+    VSplit, VSplitAt, Gather, GatherSparse, BernoulliProb, IndexSelect, IndexCopy, IndexFill, IndexPutT, IndexReduce, MaskedScatter, AMinMax,
+    Im2Col, Col2Im, MaxPool1d, MaxPool2d, MaxPool3d, MaxUnpool, Round, NanToNum, ScatterReduce, Heaviside,
+    Threshold, ReluInPlace]>;
+def : Dtypes<"Any", "FirstAndIndices", [
+    CumMax, CumMin, KthValue, MaxDim, MinDim, MedianDim, NanMedianDim, Mode, Sort, TopK, AdaptiveMaxPool1d,
+    AdaptiveMaxPool2d, AdaptiveMaxPool3d, MaxPool1dIndices, MaxPool2dIndices, MaxPool3dIndices, Unique,
+    UniqueConsecutive]>;
+def : Dtypes<"Any", "Promote", [
+    AddAlpha, SubAlpha, AddCMul, AddBMM, AddMM, AddMV, AddR, BAddBMM, BlockDiag, BMM, CartesianProd, CatT,
+    ChainMatMul, Clamp, ClampMax, ClampMin, WhereMethod, ColumnStack, Conv1dBias, Conv1dNamed, Conv2dBias, Conv2dNamed,
+    Conv3dBias, Conv3dNamed, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d, Cross, Diff, Dot, DStack,
+    Einsum, HStack, Inner, Kron, LinalgCross, LinalgMatMul, Linear, MatMulAny, MatrixPower, MaxPair, MinPair,
+    MM, MultiDot, MV, Outer, Prelu, RSub, Stack, TensorDot, VDot, VStack, MeshGrid, Lerp, Embedding, Softsign,
+    Tanhshrink, IndexAddT, RnnReluCell]>;
+def : Dtypes<"Any", "Float", [
+    AddCDiv, CosineSimilarity, Deg2Rad, Entr, Expit, LdExp, Logit, LogSumExp, Ndtr, PairwiseDistance, Rad2Deg,
+    RDiv, BinaryCrossEntropy, BinaryCrossEntropyLogits, CosineEmbeddingLoss, GaussianNllLoss,
+    HingeEmbeddingLoss, HuberLoss, KlDiv, MarginRankingLoss, MultiMarginLoss, MultilabelMarginLoss,
+    MultilabelSoftMarginLoss, NllLoss, PoissonNllLoss, SmoothL1Loss, SoftMarginLoss, TripletMarginLoss,
+    SiluInPlace, GridSample, GruCell, RnnTanhCell, LstmCell]>;
+def : Dtypes<"Any", "that of `weight`, floating-point for means of integers", [EmbeddingBag]>;
+def : Dtypes<"Any", "the promoted dtype of the operands, for integers without `rounding_mode` the default dtype", [
+    DivRounding]>;
+def : Dtypes<"Any", "Float", [PolyGamma, MVLGamma, GammaLn, Psi, Zeta]>;
+def : Dtypes<"Any", "Bool", [IsClose, IsIn, IsNegInf, IsPosInf]>;
+def : Dtypes<"Any", "Int64", [ArgMax, ArgMin, ArgSort, CountNonzero, ArgWhere, NonZeroStatic, WhereTrue]>;
+def : Dtypes<"Any", "Float64", [FloatPower, FloatPowerOf]>;
+def : Dtypes<"Any", "that of `input`, int64 for integers that are summed", [SumToSize]>;
+def : Dtypes<"Any", "Sum", [CumProdT, CumSumT, NanSum, Vander, VecDot]>;
+def : Dtypes<"Any", "int32 for `out_int32`, else int64", [SearchSorted, Bucketize]>;
+def : Dtypes<"Any", "`dtype`, or that of `input`", [
+    EmptyLike, FullLike, OnesLike, ZerosLike, RandIntLike, RandIntLikeHigh]>;
+def : Dtypes<"Any", "`dtype`, or the default dtype", [Empty, Eye, Ones, Zeros, Linspace, Logspace]>;
+def : Dtypes<"Any", "`dtype`, or int64 for ints and the default dtype for floats", [Arange, ArangeEnd]>;
+def : Dtypes<"Any", "`dtype`, or what the type of `fill_value` says: bool, int64 or the default dtype", [FullT]>;
+def : Dtypes<"Any", "`dtype`, or int64", [RandInt, RandIntHigh, RandPermT, TrilIndices, TriuIndices]>;
+def : Dtypes<"Any", "that of `weights`, at least float64 for integers; int64 without", [BinCount]>;
+def : Dtypes<"Number", "First", [Positive, Hardtanh, Relu6, Median, NanMedian, AvgPool1d, AvgPool2d, AvgPool3d]>;
+def : Dtypes<"Number", "Float", [CorrCoef, CumTrapezoid, CumTrapezoidDx, LocalResponseNorm, Trapezoid, TrapezoidDx]>;
+def : Dtypes<"Number", "Sum", [Trace]>;
+def : Dtypes<"Floating", "First", [
+    AdaptiveAvgPool1d, AdaptiveAvgPool2d, AdaptiveAvgPool3d, BatchNorm, Bernoulli, Celu, Dist, Elu, Gelu, Glu,
+    GroupNorm, Hardshrink, Hardsigmoid, Hardswish, HistC, InstanceNorm, LayerNorm, LeakyRelu, LinalgNorm,
+    LinalgNormNamed, LogSoftmax, LogCumSumExp, LogSigmoid, MatrixNorm, MatrixNormOf, Mean, Mish, NanMean, Norm,
+    NormNamed, Normalize, RmsNorm, Rrelu, Sdpa, Selu, Softmax, SoftplusBeta, Softshrink, Std, StdFlag,
+    StdUnbiased, StdMean, StdMeanFlag, StdMeanUnbiased, Upsample, Var, VarFlag, VarUnbiased, VarMean,
+    VarMeanFlag, VarMeanUnbiased, VectorNorm, NormalAt, NormalAround, CrossEntropy, CtcLoss, CtcLossLists,
+    MseLoss, L1Loss, CDist, Cov, StandardGamma, PoissonRandom, BinomialRandom, IGamma, IGammaC, GammaInc,
+    GammaIncC]>;
+def : Dtypes<"Floating", "First", [Lstm, Gru, RnnTanh, LstmPacked, GruPacked, RnnTanhPacked]>;
+def : Dtypes<"Any", "Promote", [RnnRelu, RnnReluPacked]>;
+def : Dtypes<"Any", "that of `input`, of integers that are scaled the default dtype", [Dropout]>;
+def : Dtypes<"Floating", "Int64", [Multinomial]>;
+def : Dtypes<"Floating", "`dtype`, or the default dtype", [Rand, Randn, NormalOfSize]>;
+def : Dtypes<"Floating", "`dtype`, or that of `input`", [RandLike, RandnLike]>;
+def : Dtypes<"Wide", "First", [
+    Quantile, QuantileAt, NanQuantile, NanQuantileAt, Cholesky, CholeskyOld, SolveTriangular]>;
+def : Dtypes<"Integer", "Promote", [Gcd, Lcm]>;
+def : Dtypes<"Integer", "Int64", [OneHot, RepeatInterleaveCounts]>;
+def : NoGradient<[Bernoulli, BernoulliProb, WhereTrue, BinomialRandom, BinCount, Bucketize, Heaviside, HistC, PoissonRandom, SearchSorted]>;
+def : Dtypes<"Floating", "First", [AffineGrid]>;
