@@ -23,7 +23,7 @@ __all__ = ["Optimizer", "ParamsT", "register_optimizer_step_post_hook", "registe
 R = TypeVar("R")
 
 #: What optimizers take: parameters, pairs of name and parameter, or groups.
-ParamsT: TypeAlias = Iterable[Tensor] | Iterable[tuple[str, Tensor]] | Iterable[dict[str, Any]]
+ParamsT: TypeAlias = Iterable[Tensor | tuple[str, Tensor] | dict[str, Any]]
 
 
 class _Required:
