@@ -36,13 +36,18 @@ def test_every_import_form_gives_the_modules_of_tandem(tmp_path):
         import torch.optim.lr_scheduler
         from torch import Tensor, nn as also, optim
         from torch.autograd import Variable
+        from torch.nn.modules.activation import MultiheadAttention, ReLU, Softmax
         from torch.nn.modules.conv import Conv2d
+        from torch.nn.modules.loss import TripletMarginLoss, _Loss
+        from torch.nn.modules.rnn import GRUCell
         from torch.nn.parameter import Parameter
         from torch.utils.data import DataLoader, TensorDataset
 
         assert torch.Tensor is Tensor is tandem.Tensor and torch.ones is tandem.ones
         assert torch.nn is nn is also is tandem.nn and F is tandem.nn.functional
         assert Conv2d is nn.Conv2d is tandem.nn.Conv2d and Parameter is nn.Parameter
+        assert (MultiheadAttention, ReLU, Softmax) == (nn.MultiheadAttention, nn.ReLU, nn.Softmax)
+        assert issubclass(TripletMarginLoss, _Loss) and GRUCell is nn.GRUCell
         assert DataLoader is tandem.utils.data.DataLoader
         assert torch.save is tandem.save and torch.optim.lr_scheduler.StepLR is tandem.optim.lr_scheduler.StepLR
         assert Variable(torch.ones(2), requires_grad=True).requires_grad

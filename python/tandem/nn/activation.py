@@ -1,17 +1,22 @@
 """Smooth activation layers: each calls the function of `nn.functional` of the same name.
 
-Those made of straight pieces are in `piecewise.py`, those along a dim in `softmax.py`. All work element by element and
-keep shape and dtype.
+Those made of straight pieces are in `piecewise.py`, those along a dim in `softmax.py`, attention in
+`attention_layer.py`; all can be imported from here, as in PyTorch. These work element by element and keep shape and
+dtype.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 import tandem
 from tandem import Tensor
 from tandem.nn import functional as F
+from tandem.nn._activation import Activation, InplaceActivation
+from tandem.nn.attention_layer import *  # noqa: F403
 from tandem.nn.module import Module
+from tandem.nn.piecewise import *  # noqa: F403
+from tandem.nn.softmax import *  # noqa: F403
 
 __all__ = [
     "CELU",
@@ -29,26 +34,7 @@ __all__ = [
 ]
 
 
-class _Activation(Module):
-    """An activation whose `repr` shows the options named in `_shown`, and `inplace` where it is set."""
-
-    _shown: ClassVar[tuple[str, ...]] = ()
-    inplace: bool
-
-    def extra_repr(self) -> str:
-        shown = [f"{name}={getattr(self, name)}" for name in self._shown]
-        return ", ".join(shown + (["inplace=True"] if self.__dict__.get("inplace") else []))
-
-
-class _Inplace(_Activation):
-    """An activation whose only option is to write into its input."""
-
-    def __init__(self, inplace: bool = False) -> None:
-        super().__init__()
-        self.inplace = inplace
-
-
-class _Alpha(_Activation):
+class _Alpha(Activation):
     _shown = ("alpha",)
 
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
@@ -95,7 +81,7 @@ class CELU(_Alpha):
         return F.celu(input, self.alpha, self.inplace)
 
 
-class SELU(_Inplace):
+class SELU(InplaceActivation):
     """1.0507 * ELU(x) with alpha 1.6733: keeps mean 0 and variance 1 from layer to layer (Klambauer et al. 2017).
 
     `inplace` writes into the input. Takes a floating tensor of any shape; use `AlphaDropout` beside it.
@@ -110,7 +96,7 @@ class SELU(_Inplace):
         return F.selu(input, self.inplace)
 
 
-class SiLU(_Inplace):
+class SiLU(InplaceActivation):
     """x * sigmoid(x), also called swish (Elfwing et al. 2017).
 
     `inplace` writes into the input. Takes a floating tensor of any shape.
@@ -125,7 +111,7 @@ class SiLU(_Inplace):
         return F.silu(input, self.inplace)
 
 
-class Mish(_Inplace):
+class Mish(InplaceActivation):
     """x * tanh(softplus(x)) (Misra 2019).
 
     `inplace` writes into the input. Takes a floating tensor of any shape.
@@ -241,7 +227,7 @@ class GELU(Module):
         return f"approximate={self.approximate!r}"
 
 
-class Softplus(_Activation):
+class Softplus(Activation):
     """log(1 + exp(beta * x)) / beta, a smooth `ReLU`.
 
     Args:

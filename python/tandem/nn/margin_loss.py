@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tandem import Tensor
+from tandem.nn._loss import _Loss, _PairLoss, _WeightedLoss
 from tandem.nn.distance import PairwiseDistance
-from tandem.nn.loss import _Loss, _PairLoss, _WeightedLoss
 
 __all__ = [
     "CosineEmbeddingLoss",

@@ -10,7 +10,7 @@ from typing import ClassVar
 import tandem
 from tandem import Tensor
 from tandem.nn import functional as F
-from tandem.nn.activation import _Activation, _Inplace
+from tandem.nn._activation import Activation, InplaceActivation
 from tandem.nn.module import Module
 from tandem.nn.parameter import Parameter
 from tandem.types import Device
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 
-class ReLU(_Inplace):
+class ReLU(InplaceActivation):
     """max(x, 0).
 
     `inplace` writes into the input. Takes a tensor of numbers of any shape; NaN stays NaN.
@@ -45,7 +45,7 @@ class ReLU(_Inplace):
         return F.relu_(input) if self.inplace else tandem.relu(input)
 
 
-class LeakyReLU(_Activation):
+class LeakyReLU(Activation):
     """x where x > 0, else negative_slope * x (Maas et al. 2013).
 
     Args:
@@ -71,7 +71,7 @@ class LeakyReLU(_Activation):
         return F.leaky_relu(input, self.negative_slope, self.inplace)
 
 
-class PReLU(_Activation):
+class PReLU(Activation):
     """x where x > 0, else weight * x with a trained weight (He et al. 2015).
 
     Args:
@@ -108,7 +108,7 @@ class PReLU(_Activation):
         return F.prelu(input, self.weight)
 
 
-class RReLU(_Activation):
+class RReLU(Activation):
     """x where x >= 0, else a * x with a drawn for each element (Xu et al. 2015).
 
     Args:
@@ -136,7 +136,7 @@ class RReLU(_Activation):
         return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
 
 
-class Hardtanh(_Activation):
+class Hardtanh(Activation):
     """x limited to [min_val, max_val].
 
     Args:
@@ -182,7 +182,7 @@ class ReLU6(Hardtanh):
         super().__init__(0.0, 6.0, inplace)
 
 
-class Hardsigmoid(_Inplace):
+class Hardsigmoid(InplaceActivation):
     """x / 6 + 1 / 2 limited to [0, 1].
 
     `inplace` writes into the input. Takes a floating tensor of any shape.
@@ -197,7 +197,7 @@ class Hardsigmoid(_Inplace):
         return F.hardsigmoid(input, self.inplace)
 
 
-class Hardswish(_Inplace):
+class Hardswish(InplaceActivation):
     """x * hardsigmoid(x) (Howard et al. 2019).
 
     `inplace` writes into the input. Takes a floating tensor of any shape.
@@ -251,7 +251,7 @@ class Hardshrink(_Shrink):
         return F.hardshrink(input, self.lambd)
 
 
-class Threshold(_Activation):
+class Threshold(Activation):
     """x where x > threshold, else value.
 
     `inplace` writes into the input. Takes a tensor of numbers of any shape.

@@ -1,4 +1,4 @@
-"""Recurrent layers: `RNN`, `LSTM`, `GRU`; their cells are in `rnn_cells.py`.
+"""Recurrent layers: `RNN`, `LSTM`, `GRU`; their cells are in `rnn_cells.py`, and can be imported from here.
 
 Parameters are named and ordered as in PyTorch: `weight_ih_l0`, `weight_hh_l0`, `bias_ih_l0`, `bias_hh_l0`, then the
 same with `_reverse` in two directions, then those of layer 1. The gates of one weight lie one above the other: input,
@@ -17,6 +17,7 @@ from tandem import Tensor
 from tandem.nn import init
 from tandem.nn.module import Module
 from tandem.nn.parameter import Parameter
+from tandem.nn.rnn_cells import *  # noqa: F403
 from tandem.nn.utils.rnn import PackedSequence
 from tandem.types import Device
 
