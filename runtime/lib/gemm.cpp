@@ -14,6 +14,8 @@ namespace {
 // operands costs little beside it; between the two, an eighth of the whole.
 constexpr std::int64_t kMinTileWork = std::int64_t{1} << 20;
 constexpr std::int64_t kMaxTileWork = std::int64_t{32} << 20;
+// A vector times a matrix waits for memory: the same 20 us are fewer multiply-adds.
+constexpr std::int64_t kRowWork = std::int64_t{1} << 17;
 // Sides of tiles are multiples of these: whole register tiles.
 constexpr std::int64_t kRowStep = 48;
 constexpr std::int64_t kColumnStep = 64;
@@ -31,6 +33,46 @@ GemmTileFn<float> tileFunction(float) {
 GemmTileFn<double> tileFunction(double) {
   static const auto fn = __builtin_cpu_supports("avx512vl") != 0 ? avx512::tileDouble() : avx2::tileDouble();
   return fn;
+}
+
+VectorFn<float> vectorFunction(float) {
+  static const auto fn = __builtin_cpu_supports("avx512vl") != 0 ? avx512::vectorFloat() : avx2::vectorFloat();
+  return fn;
+}
+VectorFn<double> vectorFunction(double) {
+  static const auto fn = __builtin_cpu_supports("avx512vl") != 0 ? avx512::vectorDouble() : avx2::vectorDouble();
+  return fn;
+}
+
+/// A vector times a matrix: blocks of k and tiles of columns by themselves, then the blocks' results by halving.
+template <class T>
+void vectorGemm(std::int64_t n, std::int64_t k, const T* a, std::int64_t aStride, Matrix<T> b, T* c) {
+  auto fn = vectorFunction(T{});
+  Scratch<T> dense(aStride == 1 ? 0 : k);
+  if (aStride != 1) {
+    for (std::int64_t p = 0; p < k; ++p) dense[p] = a[p * aStride];
+    a = dense.data();
+  }
+  std::int64_t blocks = ceilDiv(k, kDotBlock);
+  std::int64_t width = ceilDiv(ceilDiv(kRowWork, std::min(k, kDotBlock)), kColumnStep) * kColumnStep;
+  std::int64_t across = ceilDiv(n, width);
+  Scratch<T> partial(blocks == 1 ? 0 : blocks * n);
+  T* results = blocks == 1 ? c : partial.data();
+  auto tile = [&](std::int64_t t) {
+    std::int64_t from = t / across * kDotBlock;
+    std::int64_t j = t % across * width;
+    fn(std::min(width, n - j), std::min(kDotBlock, k - from), a + from,
+       {b.data + from * b.rowStride + j * b.columnStride, b.rowStride, b.columnStride}, results + t / across * n + j);
+  };
+  std::int64_t together = std::max<std::int64_t>(1, kRowWork / (std::min(width, n) * std::min(k, kDotBlock)));
+  parallelFor(blocks * across, together, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t t = begin; t < end; ++t) tile(t);
+  });
+  for (std::int64_t left = blocks, half = 0; left > 1; left = half) {
+    half = ceilDiv(left, 2);
+    for (std::int64_t i = 0; i < (left - half) * n; ++i) results[i] += results[half * n + i];
+  }
+  if (blocks > 1) std::copy_n(results, n, c);
 }
 
 /// How a product is cut: a function of its sizes.
@@ -94,12 +136,11 @@ void largeGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matr
 
 template <class T>
 void floatGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c) {
-  if (isSmallGemm(m, n, k)) return smallGemm(m, n, k, a, b, c);
-  // Strides of sizes 1 mean nothing: let them not hide that a matrix is dense.
-  if (m == 1) a.rowStride = k;
-  if (n == 1) b.columnStride = 1;
-  // One column is one row of the transposed product; the factors of a multiply-add commute.
-  if (n == 1) return largeGemm<T>(1, m, k, {b.data, 1, b.rowStride}, {a.data, a.columnStride, a.rowStride}, c);
+  if (m * n > 1 && isSmallGemm(m, n, k)) return smallGemm(m, n, k, a, b, c);
+  // Strides of sizes 1 mean nothing. One column is one row of the transposed product.
+  if (n == 1)
+    return vectorGemm<T>(m, k, b.data, b.rowStride, {a.data, a.columnStride, m == 1 ? a.columnStride : a.rowStride}, c);
+  if (m == 1) return vectorGemm<T>(n, k, a.data, a.columnStride, b, c);
   largeGemm(m, n, k, a, b, c);
 }
 

@@ -2,7 +2,8 @@
 //
 // Floating products: within blocks of 256 an element is one chain of fused multiply-adds in the order of k, and the
 // blocks' sums are added in order (gemm_kernel.h); very long sums into small results are cut into pieces first, by size
-// (gemm.cpp). So bits are a function of sizes and values alone: not of layout, threads or instruction set.
+// (gemm.cpp). A vector times a matrix has 32 chains an element, which combine by halving. So bits are a function of
+// sizes and values alone: not of layout, threads or instruction set.
 // The kernels are our own because libraries choose the order of a sum by layout and instruction set, too.
 #pragma once
 

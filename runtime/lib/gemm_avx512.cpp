@@ -20,5 +20,7 @@ namespace {
 
 GemmTileFn<float> tileFloat() { return gemmTile<Floats>; }
 GemmTileFn<double> tileDouble() { return gemmTile<Doubles>; }
+VectorFn<float> vectorFloat() { return vectorTimesMatrix<Floats>; }
+VectorFn<double> vectorDouble() { return vectorTimesMatrix<Doubles>; }
 
 }  // namespace tandem::lib::avx512

@@ -142,64 +142,82 @@ void blockTimesPanel(std::int64_t rows, std::int64_t columns, std::int64_t k, co
   }
 }
 
-/// One row times a matrix with dense rows: b is read once, in order, and nothing is packed.
+/// The inner product of up to kDotBlock elements, as gemm_kernel.h says.
 template <class V, class T = typename V::Scalar>
-void rowTimesMatrix(std::int64_t n, std::int64_t k, const Matrix<T>& a, const Matrix<T>& b, T* c) {
-  constexpr std::int64_t chunk = 1024;
-  alignas(64) T sums[chunk];
-  for (std::int64_t j0 = 0; j0 < n; j0 += chunk) {
-    std::int64_t width = std::min(chunk, n - j0);
-    for (std::int64_t k0 = 0; k0 < k; k0 += kBlockK) {
-      std::int64_t end = std::min(k, k0 + kBlockK);
-      std::fill_n(sums, width, T{});
-      std::int64_t p = k0;
-      for (; p + 4 <= end; p += 4) {
-        const T* row[4];
-        typename V::Vector x[4];
-        for (int i = 0; i < 4; ++i) {
-          row[i] = b.data + (p + i) * b.rowStride + j0;
-          x[i] = V::broadcast(a.data[(p + i) * a.columnStride]);
-        }
-        std::int64_t j = 0;
-        for (; j + V::kLanes <= width; j += V::kLanes) {
-          auto s = V::load(sums + j);
-          for (int i = 0; i < 4; ++i) s = V::fma(x[i], V::load(row[i] + j), s);
-          V::store(sums + j, s);
-        }
-        for (; j < width; ++j)
-          for (int i = 0; i < 4; ++i) sums[j] = V::fma(a.data[(p + i) * a.columnStride], row[i][j], sums[j]);
-      }
-      for (; p < end; ++p)
-        for (std::int64_t j = 0; j < width; ++j)
-          sums[j] = V::fma(a.data[p * a.columnStride], b.data[p * b.rowStride + j0 + j], sums[j]);
-      for (std::int64_t j = 0; j < width; ++j) c[j0 + j] = k0 == 0 ? sums[j] : c[j0 + j] + sums[j];
+T innerProduct(std::int64_t k, const T* a, const T* b, std::int64_t bStride) {
+  constexpr int vectors = static_cast<int>(kDotLanes) / V::kLanes;
+  alignas(64) T lanes[kDotLanes];
+  alignas(64) T near[2][kDotLanes];
+  typename V::Vector acc[vectors];
+  for (auto& v : acc) v = V::zero();
+  auto take = [&](const T* x, const T* y) {
+#pragma GCC unroll 16
+    for (int v = 0; v < vectors; ++v)
+      acc[v] = V::fma(V::load(x + v * V::kLanes), V::load(y + v * V::kLanes), acc[v]);
+  };
+  std::int64_t i = 0;
+  if (bStride == 1)
+    for (; i + kDotLanes <= k; i += kDotLanes) take(a + i, b + i);
+  for (; i < k; i += kDotLanes) {
+    std::int64_t count = std::min(kDotLanes, k - i);
+    if (count < kDotLanes) std::fill_n(near[0], 2 * kDotLanes, T{});
+    for (std::int64_t j = 0; j < count; ++j) {
+      near[0][j] = a[i + j];
+      near[1][j] = b[(i + j) * bStride];
     }
+    take(near[0], near[1]);
   }
+  for (int v = 0; v < vectors; ++v) V::store(lanes + v * V::kLanes, acc[v]);
+  for (std::int64_t h = kDotLanes / 2; h >= 1; h /= 2)
+    for (std::int64_t j = 0; j < h; ++j) lanes[j] += lanes[j + h];
+  return lanes[0];
 }
 
-/// One row times a matrix with dense columns: blocks of a vector's columns are transposed on their way to the
-/// registers, whole cache lines at a time. No more columns than that at once: where they lie a power of two apart they
-/// would push each other out of the cache.
+/// sums[j] += the sum of a[i * kDotLanes] row[i * kDotLanes][j] for i < Rows, one after the other.
+template <class V, int Rows, class T = typename V::Scalar>
+void addRows(std::int64_t columns, const T* a, const T* b, std::int64_t rowStride, T* sums) {
+  const T* row[Rows];
+  typename V::Vector x[Rows];
+  for (int i = 0; i < Rows; ++i) {
+    row[i] = b + i * kDotLanes * rowStride;
+    x[i] = V::broadcast(a[i * kDotLanes]);
+  }
+  std::int64_t j = 0;
+  for (; j + V::kLanes <= columns; j += V::kLanes) {
+    auto s = V::load(sums + j);
+    for (int i = 0; i < Rows; ++i) s = V::fma(x[i], V::load(row[i] + j), s);
+    V::store(sums + j, s);
+  }
+  for (; j < columns; ++j)
+    for (int i = 0; i < Rows; ++i) sums[j] = V::fma(a[i * kDotLanes], row[i][j], sums[j]);
+}
+
+/// A vector of up to kDotBlock elements times a matrix: an inner product for each column. Dense rows are read in order,
+/// the chains of a tile of columns lying in the first-level cache.
 template <class V, class T = typename V::Scalar>
-void rowTimesColumns(std::int64_t n, std::int64_t k, const Matrix<T>& a, const Matrix<T>& b, T* c) {
-  constexpr std::int64_t line = 64 / sizeof(T);
-  alignas(64) T block[line * V::kLanes];
-  alignas(64) T sums[V::kLanes];
-  for (std::int64_t j0 = 0; j0 < n; j0 += V::kLanes) {
-    std::int64_t columns = std::min<std::int64_t>(V::kLanes, n - j0);
-    if (columns < V::kLanes) std::fill_n(block, line * V::kLanes, T{});
-    for (std::int64_t k0 = 0; k0 < k; k0 += kBlockK) {
-      std::int64_t end = std::min(k, k0 + kBlockK);
-      auto chains = V::zero();
-      for (std::int64_t p = k0; p < end; p += line) {
-        std::int64_t depth = std::min(line, end - p);
-        transposeTo<V>(b.data + p + j0 * b.columnStride, b.columnStride, block, V::kLanes, depth, columns);
-        for (std::int64_t i = 0; i < depth; ++i)
-          chains = V::fma(V::broadcast(a.data[(p + i) * a.columnStride]), V::load(block + i * V::kLanes), chains);
-      }
-      V::store(sums, chains);
-      for (std::int64_t j = 0; j < columns; ++j) c[j0 + j] = k0 == 0 ? sums[j] : c[j0 + j] + sums[j];
-    }
+void vectorTimesMatrix(std::int64_t n, std::int64_t k, const T* a, const Matrix<T>& b, T* c) {
+  if (b.columnStride != 1 || n == 1) {
+    for (std::int64_t j = 0; j < n; ++j) c[j] = innerProduct<V>(k, a, b.data + j * b.columnStride, b.rowStride);
+    return;
+  }
+  constexpr std::int64_t width = 512 / sizeof(T);
+  alignas(64) T chains[kDotLanes][width];
+  for (std::int64_t j0 = 0; j0 < n; j0 += width) {
+    std::int64_t columns = std::min(width, n - j0);
+    for (auto& line : chains) std::fill_n(line, columns, T{});
+    std::int64_t p = 0;
+    auto addChains = [&]<int Rows>(std::integral_constant<int, Rows>) {
+      for (; p + Rows * kDotLanes <= k; p += Rows * kDotLanes)
+        for (std::int64_t l = p; l < p + kDotLanes; ++l)
+          addRows<V, Rows>(columns, a + l, b.data + l * b.rowStride + j0, b.rowStride, chains[l % kDotLanes]);
+    };
+    addChains(std::integral_constant<int, 4>());
+    for (; p < k; ++p)
+      addRows<V, 1>(columns, a + p, b.data + p * b.rowStride + j0, b.rowStride, chains[p % kDotLanes]);
+    for (std::int64_t h = kDotLanes / 2; h >= 1; h /= 2)
+      for (std::int64_t l = 0; l < h; ++l)
+        for (std::int64_t j = 0; j < columns; ++j) chains[l][j] += chains[l + h][j];
+    std::copy_n(chains[0], columns, c + j0);
   }
 }
 
@@ -207,8 +225,6 @@ template <class V, class T = typename V::Scalar>
 void gemmTile(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c, std::int64_t ldc,
               T* scratch) {
   constexpr std::int64_t width = 2 * V::kLanes;
-  if (m == 1 && b.columnStride == 1) return rowTimesMatrix<V>(n, k, a, b, c);
-  if (m == 1 && b.rowStride == 1) return rowTimesColumns<V>(n, k, a, b, c);
   T* packedA = scratch;
   T* packedB = scratch + std::min(m, kBlockRows) * kPackedRow;
   // Rows a multiple of 2 KiB apart fall on the same few cache lines.

@@ -33,13 +33,26 @@ template <class T>
 using GemmTileFn = void (*)(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c,
                             std::int64_t ldc, T* scratch);
 
+/// A vector times a matrix. One chain an element would leave a single element waiting at each step for the one before,
+/// and would have to be read across the rows of a matrix. So it is an inner product of kDotLanes chains: within a block
+/// of kDotBlock, element i goes to chain i mod kDotLanes, the chains combine by halving, and so do the blocks. c[N] of
+/// a[K], dense, and b[K, N] for one block.
+template <class T>
+using VectorFn = void (*)(std::int64_t n, std::int64_t k, const T* a, const Matrix<T>& b, T* c);
+inline constexpr std::int64_t kDotLanes = 32;
+inline constexpr std::int64_t kDotBlock = 4096;
+
 namespace avx2 {
 GemmTileFn<float> tileFloat();
 GemmTileFn<double> tileDouble();
+VectorFn<float> vectorFloat();
+VectorFn<double> vectorDouble();
 }  // namespace avx2
 namespace avx512 {
 GemmTileFn<float> tileFloat();
 GemmTileFn<double> tileDouble();
+VectorFn<float> vectorFloat();
+VectorFn<double> vectorDouble();
 }  // namespace avx512
 
 }  // namespace tandem::lib
