@@ -29,6 +29,11 @@ struct Lines {
   /// Calls each(dst offset, index, src offset) for elements begin .. end, counted line by line.
   template <class Each>
   void walk(const IndexList& list, std::int64_t begin, std::int64_t end, Each each) const {
+    // One element a line, as of a loss that picks a class.
+    if (length == 1 && shape.size() == 1) {
+      for (std::int64_t i = begin; i < end; ++i) each(i * dstStrides[0], list[i * indexStrides[0]], i * srcStrides[0]);
+      return;
+    }
     Walker<3> at(shape, {dstStrides, srcStrides, indexStrides}, begin / length);
     for (; begin < end; at.next()) {
       std::int64_t first = begin % length;
