@@ -23,6 +23,9 @@ FACTORY = ["layout=None", "device=None", "requires_grad=False", "pin_memory=Fals
 STUB_ALIAS = re.compile(r"\b_(int|float|bool|str|dtype|Generator)\b")
 DIM_NAMES = re.compile(r"dims?|dim[0-9]|dimension|start_dim|end_dim|source|destination")
 
+# What a parameter without a default is for the forms that lack it.
+LEFT_OUT = {"alpha": "1", "inplace": "False", "unbiased": "True"}
+
 SHAPES = {
     "Same": "the result has the shape of `{first}`",
     "Broadcast": "the operands broadcast to the shape of the result",
@@ -50,6 +53,10 @@ GIVES = {
 }
 
 
+# Operands of a dtype of their own, whatever the operation.
+OPERAND_DTYPES = {"index": "integers", "indices": "integers", "mask": "bools"}
+
+
 # ---- signatures -----------------------------------------------------------------------------------------------------
 
 
@@ -60,41 +67,53 @@ def optional(op: Op, p: Param) -> bool:
     return p.type.endswith("?") and (p.keyword_only or op.params.index(p) >= optional_from(op))
 
 
-def is_varargs(op: Op, p: Param) -> bool:
-    """The last positional parameter, if a list that must be given, is also taken one by one."""
-    last = [q for q in op.params if not q.keyword_only][-1]
-    return p is last and p.type in ("int[]", "Tensor[]") and p.default is None
+def varargs(op: Op, form: str) -> Param | None:
+    """The parameter that signatures show as taken one by one: a list that must be given, of tensors, or of integers
+    where nothing but the tensor comes before it. As one list or tuple it is taken too."""
+    positional = [p for p in op.params if not p.keyword_only]
+    last = positional[-1] if positional else None
+    if not last or last.default is not None:
+        return None
+    first = len(positional) == (2 if form == "method" else 1)
+    return last if last.type == "Tensor[]" or (last.type == "int[]" and first) else None
 
 
 def text_signature(members: list[Op], form: str, inplace: bool = False) -> str:
-    """One signature that binds what any form takes: positions by the longest form, other names as keywords."""
+    """One signature for all forms: positions by the longest, and by keyword what only others have. A position that all
+    forms need is needed, whatever they call it."""
     of_method = form == "method"
-    base = max(members, key=lambda o: (len([p for p in o.params if not p.keyword_only]), o.name == o.python))
+    lists = [[p for p in o.params if not p.keyword_only] for o in members]
+    base = max(members, key=lambda o: (len(lists[members.index(o)]), o.name == o.python))
     positional, keywords, names = [], [], set()
-    for i, p in enumerate(q for q in base.params if not q.keyword_only):
-        names.add(p.name)
+    for i, p in enumerate(lists[members.index(base)]):
+        needed = all(i < len(ps) and not optional(o, ps[i]) for o, ps in zip(members, lists))
+        names |= {ps[i].name for ps in lists if i < len(ps)} if needed else {p.name}
         if of_method and i == 0:
             continue
-        if is_varargs(base, p) and len(members) == 1:
+        if len(members) == 1 and p is varargs(base, form):
             positional.append("*" + p.name)
-            continue
-        same = [next((q for q in o.params if q.name == p.name), None) for o in members]
-        absent = any(q is None or optional(o, q) for o, q in zip(members, same))
-        default = next((q.default for q in [p, *same] if q and q.default is not None), "None")
-        absent |= bool(positional) and "=" in positional[-1]
-        positional.append(f"{p.name}={default}" if absent else p.name)
+        elif needed:
+            positional.append(p.name)
+        else:
+            positional.append(f"{p.name}={left_out(p, members)}")
     for o in members:
         for i, p in enumerate(o.params):
             if p.name not in names and not (of_method and i == 0):
                 names.add(p.name)
                 always = len(members) == 1 and not optional(o, p)
-                keywords.append(p.name if always else f"{p.name}={p.default or 'None'}")
+                keywords.append(p.name if always else f"{p.name}={left_out(p, members)}")
     if any(o.factory for o in members):
         keywords += FACTORY + (["memory_format=None"] if base.params[0].type == "Tensor" else [])
-    if not of_method and not inplace and any(takes_out(o) and o.kind != "View" for o in members):
+    if form not in ("method", "nn") and not inplace and any(takes_out(o) and o.kind != "View" for o in members):
         keywords.append("out=None")
     star = ["*"] if keywords and not any(p.startswith("*") for p in positional) else []
     return ", ".join(["$self" if of_method else "$module", *positional, *star, *keywords])
+
+
+def left_out(p: Param, members: list[Op]) -> str:
+    """The default that a signature shows."""
+    same = [q.default for o in members for q in o.params if q.name == p.name and q.default is not None]
+    return same[0] if same else LEFT_OUT.get(p.name, "None")
 
 
 def annotated(op: Op, form: str = "function") -> str:
@@ -149,6 +168,9 @@ def dtypes_text(op: Op) -> str:
         gives += ", uint8 for uint8"
     if any(p.name == "dtype" for p in op.params) and not op.factory:
         gives += f"; `{first_tensor(op)}` is converted to `dtype` first, if that is given"
+    for p in op.params:
+        if p.type == "Tensor" and p.name in OPERAND_DTYPES:
+            gives += f"; `{p.name}` holds {OPERAND_DTYPES[p.name]}"
     return f"{ACCEPTS[op.accepts]}; {gives}" if tensors(op) else gives
 
 
@@ -159,7 +181,7 @@ def errors(op: Op) -> list[tuple[str, str]]:
     if dims and first_tensor(op) in [p.name for p in tensors(op)]:
         found.append(("IndexError", " or ".join(f"`{d}`" for d in dims) + " is out of range"))
     if op.accepts != "Any" and tensors(op) and not any("floating-point" in when for _, when, _ in op.raises):
-        found.append(("RuntimeError", "an operand has another dtype"))
+        found.append(("RuntimeError", f"`{first_tensor(op)}` has another dtype"))
     if op.shapes == "Broadcast" and len([p for p in tensors(op) if p.type != "Tensor?"]) > 1:
         found.append(("RuntimeError", "shapes do not broadcast"))
     return found + [(e, when) for e, when, _ in op.raises]
@@ -173,9 +195,12 @@ def paragraph(title: str, text: str) -> list[str]:
     return textwrap.wrap(f"{title}: {text}.", WIDTH, subsequent_indent="    ", break_long_words=False)
 
 
-def facts(op: Op) -> list[str]:
+def facts(op: Op, form: str) -> list[str]:
     """The lines below the summary, up to the example."""
-    lines = paragraph("Shapes", shapes_text(op)) + paragraph("Dtypes", dtypes_text(op))
+    lines = []
+    if several := varargs(op, form):
+        lines += paragraph("Arguments", f"`{several.name}` one by one, or as one list or tuple")
+    lines += paragraph("Shapes", shapes_text(op)) + paragraph("Dtypes", dtypes_text(op))
     lines += paragraph("Raises", "; ".join(f"{error} if {when}" for error, when in errors(op)))
     if tensors(op) and not op.factory:
         lines += paragraph("Gradients", "of every order" if op.gradient else "none")
@@ -209,14 +234,19 @@ def body(members: list[Op], name: str, form: str) -> list[str]:
         head = textwrap.wrap(annotated(op), WIDTH, subsequent_indent="        ", break_long_words=False)
         summary = textwrap.wrap(op.summary, WIDTH, break_long_words=False)
         if several:
-            text = [*summary, "", *facts(op), "", *op.example.split("\n")]
+            text = [*summary, "", *facts(op, form), "", *example_lines(op)]
             lines += [*head, *indented(text), ""]
         else:
-            lines += [*summary, "", *indented(head), "", *facts(op), *also(members, name, form), ""]
-            lines += op.example.split("\n")
+            lines += [*summary, "", *indented(head), "", *facts(op, form), *also(members, name, form), ""]
+            lines += example_lines(op)
     if several:
         lines += also(members, name, form)
     return lines
+
+
+def example_lines(op: Op) -> list[str]:
+    start = [">>> import tandem.nn.functional as F"] if re.search(r"\bF\.", op.example) else []
+    return [*start, *op.example.split("\n")]
 
 
 def docstring(members: list[Op], name: str, form: str) -> str:
@@ -289,29 +319,37 @@ def by_hand_docs(ops: list[Op], by_hand: list[ByHand]) -> str:
 # ---- the reference page ---------------------------------------------------------------------------------------------
 
 
+def namespace(op: Op) -> str:
+    """The owner under whose name the page lists a record."""
+    return OWNERS[next(form for form in OWNERS if form in op.forms)]
+
+
 def reference(ops: list[Op], by_hand: list[ByHand]) -> str:
-    groups: dict[str, list[Op]] = {}
-    for op in ops:
-        if "hidden" not in op.forms:
-            groups.setdefault(op.python, []).append(op)
+    groups = {(namespace(op), op.python): [] for op in ops if "hidden" not in op.forms}
+    for (owner, name), members in groups.items():
+        members += [o for o in ops if o.python == name and any(OWNERS.get(f) == owner for f in o.forms)]
     out = ["# Operations", "", "Generated from the records in `ir/ops`.", ""]
-    for name, members in sorted(groups.items()):
+    for (owner, name), members in sorted(groups.items()):
         members.sort(key=lambda o: (len(o.params), o.name))
-        forms = [f for f in OWNERS if any(f in o.forms for o in members)]
-        signature = text_signature(members, forms[0]).split(", ", 1)
-        out += [f"## `{name}({signature[1] if len(signature) > 1 else ''})`", ""]
+        form = next(f for f in OWNERS if OWNERS[f] == owner)
+        out += [f"## `{owner}.{name}({without_receiver(text_signature(members, form))})`", ""]
         for op in members:
-            if len(members) > 1:
-                out += [f"`{annotated(op)}`", ""]
+            out += [f"`{annotated(op)}`", ""] if len(members) > 1 else []
             out += [op.summary, ""]
-            out += [f"- {line}" if not line.startswith("    ") else f"  {line.strip()}" for line in facts(op)]
-            out += ["", "```python", *op.example.split("\n"), "```", ""]
-        found = also(members, name, forms[0])
+            out += [f"- {line}" if not line.startswith("    ") else f"  {line.strip()}" for line in facts(op, form)]
+            out += ["", "```python", *example_lines(op), "```", ""]
+        found = also(members, name, form)
         out += [*found, ""] if found else []
-    out += ["# Tensors: functions, methods and properties bound by hand", ""]
+    out += ["# What is bound by hand", ""]
     for b in by_hand:
         text, _, session = b.text.partition("\n\n>>> ")
-        owner = "tandem" if b.owner == "function" else "Tensor"
+        owner = "tandem" if b.owner == "function" else "tandem.Tensor"
+        if (owner, b.name) in groups:
+            continue
         call = "" if b.owner == "property" else f"({b.params})"
         out += [f"## `{owner}.{b.name}{call}`", "", text, "", "```python", f">>> {session}", "```", ""]
     return "\n".join(out)
+
+
+def without_receiver(signature: str) -> str:
+    return signature.partition(", ")[2]

@@ -21,15 +21,15 @@ def : Dtypes<"Any", "Promote", [
     ChainMatMul, Clamp, ClampMax, ClampMin, WhereMethod, ColumnStack, Conv1dBias, Conv1dNamed, Conv2dBias, Conv2dNamed,
     Conv3dBias, Conv3dNamed, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d, Cross, Diff, Dot, DStack,
     Einsum, HStack, Inner, Kron, LinalgCross, LinalgMatMul, Linear, MatMulAny, MatrixPower, MaxPair, MinPair,
-    MM, MultiDot, MV, Outer, Prelu, RSub, Stack, TensorDot, VDot, VStack, MeshGrid, Lerp, Embedding, Softsign,
-    Tanhshrink, IndexAddT, RnnReluCell]>;
+    MM, MultiDot, MV, Outer, Prelu, RSub, Stack, TensorDot, VDot, VStack, MeshGrid, Lerp, Softsign, Tanhshrink,
+    IndexAddT, RnnReluCell]>;
 def : Dtypes<"Any", "Float", [
     AddCDiv, CosineSimilarity, Deg2Rad, Entr, Expit, LdExp, Logit, LogSumExp, Ndtr, PairwiseDistance, Rad2Deg,
     RDiv, BinaryCrossEntropy, BinaryCrossEntropyLogits, CosineEmbeddingLoss, GaussianNllLoss,
-    HingeEmbeddingLoss, HuberLoss, KlDiv, MarginRankingLoss, MultiMarginLoss, MultilabelMarginLoss,
-    MultilabelSoftMarginLoss, NllLoss, PoissonNllLoss, SmoothL1Loss, SoftMarginLoss, TripletMarginLoss,
-    SiluInPlace, GridSample, GruCell, RnnTanhCell, LstmCell]>;
-def : Dtypes<"Any", "that of `weight`, floating-point for means of integers", [EmbeddingBag]>;
+    HingeEmbeddingLoss, HuberLoss, KlDiv, MarginRankingLoss, MultilabelSoftMarginLoss, PoissonNllLoss,
+    SmoothL1Loss, SoftMarginLoss, TripletMarginLoss, SiluInPlace, GridSample, GruCell, RnnTanhCell, LstmCell]>;
+def : Dtypes<"Any", "that of `weight`, the default dtype for means of integers; `input` and `offsets` hold integers", [
+    EmbeddingBag]>;
 def : Dtypes<"Any", "the promoted dtype of the operands, for integers without `rounding_mode` the default dtype", [
     DivRounding]>;
 def : Dtypes<"Any", "Float", [PolyGamma, MVLGamma, GammaLn, Psi, Zeta]>;
@@ -55,9 +55,8 @@ def : Dtypes<"Floating", "First", [
     LinalgNormNamed, LogSoftmax, LogCumSumExp, LogSigmoid, MatrixNorm, MatrixNormOf, Mean, Mish, NanMean, Norm,
     NormNamed, Normalize, RmsNorm, Rrelu, Sdpa, Selu, Softmax, SoftplusBeta, Softshrink, Std, StdFlag,
     StdUnbiased, StdMean, StdMeanFlag, StdMeanUnbiased, Upsample, Var, VarFlag, VarUnbiased, VarMean,
-    VarMeanFlag, VarMeanUnbiased, VectorNorm, NormalAt, NormalAround, CrossEntropy, CtcLoss, CtcLossLists,
-    MseLoss, L1Loss, CDist, Cov, StandardGamma, PoissonRandom, BinomialRandom, IGamma, IGammaC, GammaInc,
-    GammaIncC]>;
+    VarMeanFlag, VarMeanUnbiased, VectorNorm, NormalAt, NormalAround, MseLoss, L1Loss, CDist, Cov,
+    StandardGamma, PoissonRandom, BinomialRandom, IGamma, IGammaC, GammaInc, GammaIncC]>;
 def : Dtypes<"Floating", "First", [Lstm, Gru, RnnTanh, LstmPacked, GruPacked, RnnTanhPacked]>;
 def : Dtypes<"Any", "Promote", [RnnRelu, RnnReluPacked]>;
 def : Dtypes<"Any", "that of `input`, of integers that are scaled the default dtype", [Dropout]>;
@@ -70,3 +69,8 @@ def : Dtypes<"Integer", "Promote", [Gcd, Lcm]>;
 def : Dtypes<"Integer", "Int64", [OneHot, RepeatInterleaveCounts]>;
 def : NoGradient<[Bernoulli, BernoulliProb, WhereTrue, BinomialRandom, BinCount, Bucketize, Heaviside, HistC, PoissonRandom, SearchSorted]>;
 def : Dtypes<"Floating", "First", [AffineGrid]>;
+def : Dtypes<"Any", "that of `weight`; `input` holds integers", [Embedding]>;
+def : Dtypes<"Any", "that of `input`, the default dtype for integers; `target` holds integers", [
+    NllLoss, MultiMarginLoss, MultilabelMarginLoss]>;
+def : Dtypes<"Floating", "that of `input`; `target` holds integers, or probabilities", [CrossEntropy]>;
+def : Dtypes<"Floating", "that of `log_probs`; the others hold integers", [CtcLoss, CtcLossLists]>;
