@@ -1,10 +1,15 @@
-"""The examples in docstrings run and print what they say, and every public class and function of `COVERED` has one."""
+"""Docstrings of what is written in Python: their examples run and print what they say, and every public class and
+function of the packages below has one. Operations have test_operation_docstrings.py.
+"""
+
+from __future__ import annotations
 
 import doctest
 import importlib
 import inspect
 import pkgutil
 import warnings
+from types import ModuleType
 
 import pytest
 
@@ -12,29 +17,59 @@ import tandem
 
 pytestmark = pytest.mark.cpu
 
-# The packages of which every public class and function has a docstring with an example.
-COVERED = ("tandem.nn", "tandem.nn.functional", "tandem.nn.init", "tandem.nn.utils")
-# What is compiled, and the script, have no docstrings to run.
-NO_EXAMPLES = ("tandem._C", "tandem.libtandem_compiler", "tandem.__main__")
+# Not the package's Python: the extension module, its compiler, and the script.
+SKIPPED = ("tandem._C", "tandem.libtandem_compiler", "tandem.__main__")
+DOCUMENTED = (
+    "tandem",
+    "tandem.amp",
+    "tandem.amp.autocast_mode",
+    "tandem.amp.grad_scaler",
+    "tandem.autograd",
+    "tandem.autograd.anomaly_mode",
+    "tandem.autograd.forward_ad",
+    "tandem.autograd.function",
+    "tandem.autograd.functional",
+    "tandem.autograd.grad_mode",
+    "tandem.autograd.gradcheck",
+    "tandem.autograd.graph",
+    "tandem.compiler",
+    "tandem.distributions",
+    "tandem.distributions.constraints",
+    "tandem.distributions.transforms",
+    "tandem.func",
+    "tandem.nn",
+    "tandem.nn.functional",
+    "tandem.nn.init",
+    "tandem.nn.utils",
+    "tandem.nn.utils.parametrizations",
+    "tandem.nn.utils.parametrize",
+    "tandem.nn.utils.rnn",
+    "tandem.optim",
+    "tandem.optim.lr_scheduler",
+    "tandem.optim.optimizer",
+    "tandem.optim.swa_utils",
+    "tandem.random",
+    "tandem.serialization",
+    "tandem.testing",
+    "tandem.utils.checkpoint",
+    "tandem.utils.data",
+    "tandem.utils.dlpack",
+)
 
 
-def _modules(package: str) -> list[str]:
-    """A module and, if it is a package, all below it."""
-    path = getattr(importlib.import_module(package), "__path__", [])
-    found = pkgutil.walk_packages(path, package + ".", onerror=lambda name: None)
-    return [package, *(module.name for module in found if module.name not in NO_EXAMPLES)]
+def modules() -> list[ModuleType]:
+    names = [m.name for m in pkgutil.walk_packages(tandem.__path__, "tandem.", onerror=lambda name: None)]
+    return [tandem, *(importlib.import_module(name) for name in names if name not in SKIPPED)]
 
 
-def _examples() -> list[doctest.DocTest]:
+def examples() -> list[doctest.DocTest]:
+    """The docstrings with an example, each of which finds `tandem` and nothing else."""
     finder = doctest.DocTestFinder(exclude_empty=True)
-    found = []
-    for name in _modules("tandem"):
-        module = importlib.import_module(name)
-        found += [test for test in finder.find(module, name, module, globs={"tandem": tandem}) if test.examples]
-    return found
+    found = (test for m in modules() for test in finder.find(m, m.__name__, m, globs={"tandem": tandem}))
+    return [test for test in found if test.examples and not test.name.startswith("tandem.Tensor.")]
 
 
-@pytest.mark.parametrize("example", _examples(), ids=lambda test: test.name)
+@pytest.mark.parametrize("example", examples(), ids=lambda test: test.name)
 def test_example(example: doctest.DocTest) -> None:
     tandem.manual_seed(0)
     said: list[str] = []
@@ -44,25 +79,34 @@ def test_example(example: doctest.DocTest) -> None:
     assert not failed, "".join(said)
 
 
-def _public(package: str) -> dict[str, object]:
-    """The classes and functions, written in Python, that a package and its public modules offer: those of `__all__`,
-    where there is one.
-    """
-    root = ".".join(package.split(".")[:2])
-    found = {}
-    for name in _modules(package):
-        if any(part.startswith("_") for part in name.split(".")):
-            continue
-        module = importlib.import_module(name)
-        for key in getattr(module, "__all__", vars(module)):
-            value = getattr(module, key)
-            is_ours = (getattr(value, "__module__", None) or "").startswith(root)
-            if is_ours and not key.startswith("_") and (inspect.isclass(value) or inspect.isfunction(value)):
-                found[f"{value.__module__}.{value.__qualname__}"] = value
-    return found
+def public(module: ModuleType) -> dict[str, object]:
+    """The classes and functions that a module offers and that are written in this package's Python."""
+    names = getattr(module, "__all__", None) or [n for n in vars(module) if not n.startswith("_")]
+    built_in = {id(value) for value in vars(tandem._C).values()}
+    return {
+        name: value
+        for name in names
+        if (inspect.isclass(value := getattr(module, name)) or inspect.isfunction(value))
+        and (value.__module__ or "").startswith("tandem")
+        and id(value) not in built_in
+    }
 
 
-@pytest.mark.parametrize("package", COVERED)
-def test_public_names_have_examples(package: str) -> None:
-    lacking = sorted(path for path, value in _public(package).items() if ">>>" not in (value.__doc__ or ""))
-    assert not lacking, f"{len(lacking)} without an example: {lacking}"
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_public_names_have_an_example(name: str) -> None:
+    found = public(importlib.import_module(name))
+    lacking = sorted(key for key, value in found.items() if ">>>" not in (value.__doc__ or ""))
+    assert found and not lacking, f"{len(lacking)} without an example: {lacking}"
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_public_methods_are_documented(name: str) -> None:
+    """A method says what it does, or overrides one of a base class that does."""
+    lacking = []
+    for key, value in public(importlib.import_module(name)).items():
+        for method, member in vars(value).items() if inspect.isclass(value) else ():
+            function = member.fget if isinstance(member, property) else getattr(member, "__func__", member)
+            if inspect.isfunction(function) and not method.startswith("_"):
+                if not inspect.getdoc(member) and not inspect.getdoc(getattr(value, method)):
+                    lacking.append(f"{key}.{method}")
+    assert not lacking, f"{len(lacking)} without a docstring: {lacking}"
