@@ -209,7 +209,12 @@ class Function:
 
 
 class VmapInfo(NamedTuple):
-    """What `vmap` of a Function is told: how many examples there are, and whether they draw the same random numbers."""
+    """What `vmap` of a Function is told: how many examples there are, and how they draw random numbers.
+
+    >>> from tandem.autograd.function import VmapInfo
+    >>> VmapInfo(batch_size=3, randomness="error").batch_size
+    3
+    """
 
     batch_size: int
     randomness: str

@@ -29,7 +29,15 @@ def flags(
     deterministic: bool = False,
     allow_tf32: bool = True,
 ) -> Iterator[None]:
-    """Other flags within a `with` block."""
+    """Other flags within a `with` block.
+
+    >>> from tandem.backends import cudnn
+    >>> with cudnn.flags(benchmark=True):
+    ...     cudnn.benchmark
+    True
+    >>> cudnn.benchmark
+    False
+    """
     module = sys.modules[__name__].__dict__
     new = {
         "enabled": enabled,

@@ -11,14 +11,27 @@ __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
 
 
 class autocast(autocast_mode.autocast):
-    """`tandem.autocast("cuda", ...)`."""
+    """`tandem.autocast("cuda", ...)`, its older spelling: without a GPU it warns and does nothing.
+
+    >>> import tandem, warnings
+    >>> with warnings.catch_warnings(record=True):
+    ...     with tandem.cuda.amp.autocast():
+    ...         tandem.is_autocast_enabled("cpu")
+    False
+    """
 
     def __init__(self, enabled: bool = True, dtype: _C.dtype = _C.float16, cache_enabled: bool = True):
         super().__init__("cuda", dtype=dtype, enabled=enabled, cache_enabled=cache_enabled)
 
 
 class GradScaler(grad_scaler.GradScaler):
-    """`tandem.amp.GradScaler("cuda", ...)`."""
+    """`tandem.amp.GradScaler("cuda", ...)`, its older spelling: without a GPU it warns and is disabled.
+
+    >>> import tandem, warnings
+    >>> with warnings.catch_warnings(record=True):
+    ...     tandem.cuda.amp.GradScaler().is_enabled()
+    False
+    """
 
     def __init__(
         self,

@@ -61,15 +61,18 @@ def sum_rightmost(value: Tensor, n: int) -> Tensor:
 
 
 def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:
+    """Probabilities of logits: sigmoid for two outcomes (`is_binary`), softmax of the last dim for several."""
     return tandem.sigmoid(logits) if is_binary else logits.softmax(-1)
 
 
 def clamp_probs(probs: Tensor) -> Tensor:
+    """Probabilities kept away from 0 and 1 by the eps of their dtype."""
     eps = tandem.finfo(probs.dtype).eps
     return probs.clamp(min=eps, max=1 - eps)
 
 
 def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
+    """Logits of probabilities: log p - log(1 - p) for two outcomes (`is_binary`), log p for several."""
     clamped = clamp_probs(probs)
     return clamped.log() - (-clamped).log1p() if is_binary else clamped.log()
 

@@ -38,6 +38,7 @@ def mahalanobis(scale_tril: Tensor, diff: Tensor) -> Tensor:
 
 
 def half_log_det(scale_tril: Tensor) -> Tensor:
+    """log det of L L^T, halved: the sum of log of the diagonal of L."""
     return scale_tril.diagonal(0, -2, -1).log().sum(-1)
 
 
