@@ -331,7 +331,9 @@ void runStage(const OpFacts& op, const Tensor& in, const ReductionStage& stage, 
   std::int64_t n = shape[rank - 1];
   int outerRank = static_cast<int>(rank) - (stage.trailing ? 1 : 2);
   KernelOperand from{source.dtype(), accessOf(strides[0][rank - 1], n)};
-  KernelOperand to{out.dtype(), stage.trailing ? Access::Zero : accessOf(strides[1][rank - 1], n)};
+  // any and all of bytes give bytes, of 0 and 1 as bool has them.
+  DType stored = accumulator == DType::Bool ? DType::Bool : out.dtype();
+  KernelOperand to{stored, stage.trailing ? Access::Zero : accessOf(strides[1][rank - 1], n)};
   KernelKind kind = stage.trailing ? KernelKind::Row : KernelKind::Column;
   auto signature = [&] { return reduceSignature(op.code, kind, outerRank, from, accumulator, to); };
   auto kernel = [&] {

@@ -1,0 +1,80 @@
+"""Reductions, scans and products of vectors over shapes that are walked in different ways."""
+
+import numpy as np
+import pytest
+import tandem
+
+RNG = np.random.default_rng(0)
+SHAPES = [(1, 1), (5, 3), (33, 65), (7, 4100), (4100, 7), (3, 5, 2), (2, 300, 70), (70, 2, 9)]
+
+
+def array(shape, dtype):
+    x = RNG.integers(-4, 5, size=shape).astype(dtype) if np.dtype(dtype).kind != "f" else RNG.normal(size=shape)
+    return np.abs(x).astype(dtype) if dtype == "uint8" else x.astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "uint8", "bool"])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_extreme_values_and_their_places(shape, dtype):
+    x = array(shape, dtype)
+    if x.dtype.kind == "f" and x.size > 4:
+        x[RNG.random(shape) < 2 / x.size] = np.nan
+        x[RNG.random(shape) < 0.1] = -np.inf
+    for dim in range(x.ndim):
+        for name in ("max", "min"):
+            values, places = getattr(tandem, name)(tandem.tensor(x), dim)
+            np.testing.assert_array_equal(places.numpy(), getattr(np, "arg" + name)(x, axis=dim))
+            np.testing.assert_array_equal(values.numpy(), getattr(np, name)(x, axis=dim))
+    if dtype != "bool":
+        assert int(tandem.argmax(tandem.tensor(x))) == np.argmax(x)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_scans(shape):
+    x = array(shape, "float32")
+    for dim in range(x.ndim):
+        exact = np.cumsum(x, axis=dim, dtype=np.float64).astype(np.float32)
+        np.testing.assert_array_equal(tandem.cumsum(tandem.tensor(x), dim).numpy(), exact)
+        transposed = tandem.tensor(np.ascontiguousarray(x.T)).permute(*reversed(range(x.ndim)))
+        np.testing.assert_array_equal(tandem.cumsum(transposed, dim).numpy(), exact)
+        values, places = tandem.cummin(tandem.tensor(x), dim)
+        np.testing.assert_array_equal(values.numpy(), np.minimum.accumulate(x, axis=dim))
+        np.testing.assert_array_equal(np.take_along_axis(x, places.numpy(), axis=dim), values.numpy())
+
+
+def test_a_long_sum_of_floats_keeps_its_digits():
+    total = tandem.cumsum(tandem.full((1 << 20,), 0.1), 0)[-1]
+    assert float(total) == pytest.approx(0.1 * (1 << 20), rel=1e-6)
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+def test_any_and_all_of_bytes_are_bytes(dim):
+    x = np.array([[1, 0, 7], [0, 0, 3]], dtype=np.uint8)
+    for name in ("any", "all"):
+        got = getattr(tandem, name)(tandem.tensor(x), dim)
+        assert got.dtype == tandem.uint8
+        np.testing.assert_array_equal(got.numpy(), getattr(np, name)(x, axis=dim).astype(np.uint8))
+
+
+@pytest.mark.parametrize("k", [1, 31, 32, 129, 4096, 9001])
+@pytest.mark.parametrize("n", [1, 3, 130])
+def test_a_vector_times_a_matrix_has_the_same_bits_whichever_way_it_lies(n, k):
+    vector, matrix = array((k,), "float32"), array((k, n), "float32")
+    layouts = [tandem.tensor(matrix), tandem.tensor(np.ascontiguousarray(matrix.T)).t()]
+    layouts.append(tandem.tensor(np.repeat(matrix, 2, axis=1))[:, ::2])
+    results = []
+    threads = tandem.get_num_threads()
+    try:
+        for count in (1, 3):
+            tandem.set_num_threads(count)
+            for m in layouts:
+                v = tandem.tensor(np.repeat(vector, 2))[::2]
+                results += [tandem.matmul(v, m).numpy(), tandem.mv(m.t(), v).numpy()]
+    finally:
+        tandem.set_num_threads(threads)
+    for other in results[1:]:
+        np.testing.assert_array_equal(other, results[0])
+    exact = vector.astype(np.float64) @ matrix.astype(np.float64)
+    np.testing.assert_allclose(results[0], exact, atol=2e-6 * k**0.5, rtol=1e-5)
+    if n == 1:
+        assert float(tandem.dot(tandem.tensor(vector), tandem.tensor(matrix[:, 0]))) == results[0][0]
