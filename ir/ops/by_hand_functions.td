@@ -48,7 +48,7 @@ Raises: ValueError if the elements do not fit the buffer.
 >>> tandem.frombuffer(bytearray([1, 0, 2, 0]), dtype=tandem.int16)
 tensor([1, 2], dtype=tandem.int16)
 }]>;
-def : ByHand<"function", "from_numpy", "array", [{
+def : ByHand<"function", "from_numpy", "array, /", [{
 A tensor that shares the memory of a NumPy array.
 
 Shapes: that of the array.
@@ -65,7 +65,7 @@ The dtype that an operation on both, tensors or numbers, gives: a number counts 
 >>> tandem.result_type(tandem.tensor([1, 2]), 0.5)
 tandem.float32
 }]>;
-def : ByHand<"function", "promote_types", "type1, type2", [{
+def : ByHand<"function", "promote_types", "type1, type2, /", [{
 The smallest dtype that both convert to.
 
 Raises: TypeError if an argument is no dtype.
@@ -73,7 +73,7 @@ Raises: TypeError if an argument is no dtype.
 >>> tandem.promote_types(tandem.int64, tandem.float16)
 tandem.float16
 }]>;
-def : ByHand<"function", "can_cast", "from_, to", [{
+def : ByHand<"function", "can_cast", "from_, to, /", [{
 May values of one dtype be stored in the other: neither floats in integers, nor numbers in bool, nor
 signed in uint8?
 
@@ -82,7 +82,7 @@ Raises: TypeError if an argument is no dtype.
 >>> tandem.can_cast(tandem.int64, tandem.float32), tandem.can_cast(tandem.float32, tandem.int64)
 (True, False)
 }]>;
-def : ByHand<"function", "set_default_dtype", "dtype", [{
+def : ByHand<"function", "set_default_dtype", "dtype, /", [{
 Sets the dtype of new tensors of Python floats, and of results of integers that are floats.
 
 Raises: TypeError if the dtype is not floating-point.
@@ -116,7 +116,7 @@ How many threads take part in a computation.
 >>> tandem.get_num_threads() >= 1
 True
 }]>;
-def : ByHand<"function", "set_num_threads", "n", [{
+def : ByHand<"function", "set_num_threads", "n, /", [{
 Sets how many threads take part in a computation. Results do not depend on it.
 
 Raises: TypeError if `n` is no int; RuntimeError if it is below 1.

@@ -37,6 +37,7 @@ DOCUMENTED = (
     "tandem.distributions.constraints",
     "tandem.distributions.transforms",
     "tandem.func",
+    "tandem.jit",
     "tandem.nn",
     "tandem.nn.functional",
     "tandem.nn.init",

@@ -84,6 +84,21 @@ def test_signatures_bind_what_calls_take(name):
         signature.bind(*args, **{k: v for k, v in kwargs.items() if k not in variadic})
 
 
+@pytest.mark.parametrize("owner", OWNED)
+def test_signatures_name_keywords(owner):
+    """What a signature names can be given by that name."""
+    self = (tandem.ones(2),) if OWNED[owner] is tandem.Tensor else ()
+    for name, f in bound_in(OWNED[owner]).items():
+        if isinstance(f, types.GetSetDescriptorType):
+            continue
+        for p in inspect.signature(f).parameters.values():
+            if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY):
+                try:
+                    f(*self, **{p.name: object()})
+                except Exception as e:
+                    assert "keyword" not in str(e), f"{name}({p.name}=): {e}"
+
+
 def test_help_shows_signatures():
     assert str(inspect.signature(tandem.sum)) == "(input, dim=None, keepdim=False, *, dtype=None, out=None)"
     assert str(inspect.signature(tandem.Tensor.sum)) == "(self, /, dim=None, keepdim=False, *, dtype=None)"
@@ -94,6 +109,8 @@ def test_help_shows_signatures():
     assert str(inspect.signature(tandem.tensor_split)) == "(input, sections, dim=0)"
     assert inspect.signature(tandem.arange).parameters["step"].default == 1
     assert tandem.sum.__doc__.startswith("Sum over `dim`")
+    assert str(inspect.signature(tandem.Tensor.uniform_)) == "(self, /, from_=0.0, to=1.0, *, generator=None)"
+    assert tandem.zeros(2).uniform_(from_=2.0, to=2.0).tolist() == [2.0, 2.0]
 
 
 def test_sessions_print_what_they_say_in_lazy_mode():
