@@ -16,7 +16,7 @@ if _TYPE_CHECKING:  # first, since checkers take the first definition of a name,
 
 from tandem import _C
 from tandem._aliases import *  # noqa: F403
-from tandem._C import *  # type: ignore[assignment, no-redef]  # noqa: F403
+from tandem._C import *  # type: ignore[assignment]  # noqa: F403
 from tandem._C import _standard_gamma
 from tandem._contraction import *  # noqa: F403
 from tandem._dtypes import *  # noqa: F403

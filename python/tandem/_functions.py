@@ -78,7 +78,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Tensor | tuple[Tensor, 
     tensor([[0, 1],
             [1, 0]])
     """
-    return input.nonzero(as_tuple=as_tuple)  # type: ignore[call-overload, no-any-return]
+    return input.nonzero(as_tuple=as_tuple)  # type: ignore[call-overload]
 
 
 def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> Tensor:

@@ -39,7 +39,7 @@ class ExpTransform(Transform):
     domain = constraints.real
     codomain = constraints.positive
     bijective = True
-    sign = 1  # type: ignore[assignment]
+    sign = 1
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ExpTransform)
@@ -108,7 +108,7 @@ class SigmoidTransform(Transform):
     domain = constraints.real
     codomain = constraints.unit_interval
     bijective = True
-    sign = 1  # type: ignore[assignment]
+    sign = 1
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, SigmoidTransform)
@@ -140,7 +140,7 @@ class SoftplusTransform(Transform):
     domain = constraints.real
     codomain = constraints.positive
     bijective = True
-    sign = 1  # type: ignore[assignment]
+    sign = 1
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, SoftplusTransform)
@@ -170,7 +170,7 @@ class TanhTransform(Transform):
     domain = constraints.real
     codomain = constraints.interval(-1.0, 1.0)
     bijective = True
-    sign = 1  # type: ignore[assignment]
+    sign = 1
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TanhTransform)
@@ -237,12 +237,12 @@ class AffineTransform(Transform):
         return self._event_dim
 
     @property
-    def domain(self) -> constraints.Constraint:  # type: ignore[override]
+    def domain(self) -> constraints.Constraint:
         """Real numbers, `event_dim` dims of them a value."""
         return constraints.independent(constraints.real, self.event_dim) if self.event_dim else constraints.real
 
     @property
-    def codomain(self) -> constraints.Constraint:  # type: ignore[override]
+    def codomain(self) -> constraints.Constraint:
         """As `domain`."""
         return self.domain
 

@@ -123,11 +123,11 @@ class _InverseTransform(Transform):
         self._forward = transform
 
     @property
-    def domain(self) -> constraints.Constraint:  # type: ignore[override]
+    def domain(self) -> constraints.Constraint:
         return self._forward.codomain
 
     @property
-    def codomain(self) -> constraints.Constraint:  # type: ignore[override]
+    def codomain(self) -> constraints.Constraint:
         return self._forward.domain
 
     @property
@@ -196,7 +196,7 @@ class ComposeTransform(Transform):
         return dim
 
     @property
-    def domain(self) -> constraints.Constraint:  # type: ignore[override]
+    def domain(self) -> constraints.Constraint:
         """Where the chain starts, with as many dims a value as the parts need."""
         if not self.parts:
             return constraints.real
@@ -205,7 +205,7 @@ class ComposeTransform(Transform):
         return constraints.independent(domain, extra) if extra > 0 else domain
 
     @property
-    def codomain(self) -> constraints.Constraint:  # type: ignore[override]
+    def codomain(self) -> constraints.Constraint:
         """Where the chain ends, with as many dims a value as the parts need."""
         if not self.parts:
             return constraints.real
@@ -295,12 +295,12 @@ class IndependentTransform(Transform):
         return IndependentTransform(self.base_transform, self.reinterpreted_batch_ndims, cache_size=cache_size)
 
     @property
-    def domain(self) -> constraints.Constraint:  # type: ignore[override]
+    def domain(self) -> constraints.Constraint:
         """That of the base, with more dims a value."""
         return constraints.independent(self.base_transform.domain, self.reinterpreted_batch_ndims)
 
     @property
-    def codomain(self) -> constraints.Constraint:  # type: ignore[override]
+    def codomain(self) -> constraints.Constraint:
         """That of the base, with more dims a value."""
         return constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims)
 
@@ -345,7 +345,7 @@ class ReshapeTransform(Transform):
     """
 
     bijective = True
-    sign = 1  # type: ignore[assignment]
+    sign = 1
 
     def __init__(self, in_shape: Sequence[int], out_shape: Sequence[int], cache_size: int = 0):
         self.in_shape, self.out_shape = tandem.Size(in_shape), tandem.Size(out_shape)
@@ -354,12 +354,12 @@ class ReshapeTransform(Transform):
         super().__init__(cache_size=cache_size)
 
     @property
-    def domain(self) -> constraints.Constraint:  # type: ignore[override]
+    def domain(self) -> constraints.Constraint:
         """Real values of the dims of `in_shape`."""
         return constraints.independent(constraints.real, len(self.in_shape))
 
     @property
-    def codomain(self) -> constraints.Constraint:  # type: ignore[override]
+    def codomain(self) -> constraints.Constraint:
         """Real values of the dims of `out_shape`."""
         return constraints.independent(constraints.real, len(self.out_shape))
 

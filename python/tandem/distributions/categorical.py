@@ -59,7 +59,7 @@ class Categorical(Distribution):
         return new
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
-    def support(self) -> constraints.Constraint:  # type: ignore[override]
+    def support(self) -> constraints.Constraint:
         return constraints.integer_interval(0, self._num_events - 1)
 
     @lazy_property
@@ -247,7 +247,7 @@ class Multinomial(_OverCategorical):
         return new
 
     @constraints.dependent_property(is_discrete=True, event_dim=1)
-    def support(self) -> constraints.Constraint:  # type: ignore[override]
+    def support(self) -> constraints.Constraint:
         return constraints.multinomial(self.total_count)
 
     @property

@@ -131,7 +131,7 @@ class ExpRelaxedCategorical(Categorical):
         1.0
     """
 
-    support = constraints.real_vector  # type: ignore[assignment]
+    support = constraints.real_vector
     has_enumerate_support = False
     has_rsample = True
 

@@ -80,7 +80,7 @@ class TransformedDistribution(Distribution):
         return self.base_dist.has_rsample
 
     @constraints.dependent_property(is_discrete=False)
-    def support(self) -> constraints.Constraint:  # type: ignore[override]
+    def support(self) -> constraints.Constraint:
         if not self.transforms:
             return self.base_dist.support
         support = self.transforms[-1].codomain

@@ -125,7 +125,7 @@ class DataLoader(Generic[T_co]):
             if self.batch_size is None:
                 return count
             return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
-        return len(self.sampler if self.batch_sampler is None else self.batch_sampler)  # type: ignore[arg-type]
+        return len(self.sampler if self.batch_sampler is None else self.batch_sampler)
 
     def _tensor_batches(self, dataset: TensorDataset) -> Iterator[Any]:
         """The same batches as stacking sample by sample gives, by one lookup a tensor."""
