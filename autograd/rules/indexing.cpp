@@ -1,8 +1,13 @@
 // Reading at indices and writing at indices: each is the other's derivative.
+#include <algorithm>
+#include <optional>
+#include <utility>
+
 #include "autograd/rule_context.h"
 #include "autograd/rules/common.h"
 #include "autograd/rules/rules.h"
 #include "eager/ops.h"
+#include "runtime/base/pieces.h"
 
 namespace tandem::rules {
 
@@ -103,6 +108,66 @@ void indexSelect(RuleContext& c) {
 void indexAdd(RuleContext& c) {
   if (c.needs(0)) c.set(0, c.grad());
   if (c.needs(2)) c.set(2, ops::index_select(c.grad(), firstAttr(c), c.input(1)));
+}
+
+namespace {
+
+/// What undoes pieces that run through every place of a dim of `n` once; nothing where they do not.
+std::optional<PieceList> inverseOf(const PieceList& pieces, std::int64_t n) {
+  std::vector<std::pair<std::int64_t, Piece>> byPlace;  // the lowest place, and where it is in the output
+  std::int64_t at = 0;
+  for (const Piece& p : pieces) {
+    if (p.count > 1 && p.step != 1 && p.step != -1) return {};
+    bool up = p.count <= 1 || p.step == 1;
+    if (p.count > 0)
+      byPlace.push_back({up ? p.start : p.start - p.count + 1, {up ? at : at + p.count - 1, up ? 1 : -1, p.count}});
+    at += p.count;
+  }
+  std::sort(byPlace.begin(), byPlace.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  PieceList inverse;
+  std::int64_t next = 0;
+  for (const auto& [place, piece] : byPlace) {
+    if (place != next) return {};
+    next += piece.count;
+    inverse.push_back(piece);
+  }
+  return next == n ? std::optional(inverse) : std::nullopt;
+}
+
+/// All places in a row, as an index.
+Tensor placesOf(const PieceList& pieces) {
+  std::vector<Tensor> parts;
+  for (const Piece& p : pieces)
+    if (p.count > 0)
+      parts.push_back(p.step == 0 ? ops::full(Dims{p.count}, p.start, DType::Int64)
+                                  : ops::arange(p.start, p.start + p.step * p.count, p.step, DType::Int64));
+  return parts.size() == 1 ? parts[0] : ops::cat(parts, 0);
+}
+
+}  // namespace
+
+// Rolled and reversed places go back; what was taken more than once is a sum, dim by dim.
+void takePieces(RuleContext& c) {
+  AttrReader attrs = c.attrs();
+  std::int64_t first = attrs.integer();
+  std::vector<PieceList> dims = unpackPieces(attrs.list());
+  Tensor g = c.grad();
+  if (g.numel() == 0) return c.set(0, ops::zeros(c.inputShape(0), g.dtype()));
+  std::vector<PieceList> inverse;
+  for (std::size_t d = 0; d < dims.size(); ++d) {
+    std::int64_t n = c.inputShape(0)[static_cast<std::size_t>(first) + d];
+    auto back = inverseOf(dims[d], n);
+    if (back) {
+      inverse.push_back(*back);
+      continue;
+    }
+    std::int64_t dim = first + static_cast<std::int64_t>(d);
+    Dims shape = g.shape();
+    inverse.push_back({{0, 1, n}});
+    shape[dim] = n;
+    g = ops::index_add_unit(ops::zeros(shape, g.dtype()), dim, placesOf(dims[d]), g);
+  }
+  c.set(0, ops::take_pieces(g, first, packPieces(inverse)));
 }
 
 void indexGet(RuleContext& c) {

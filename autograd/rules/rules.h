@@ -74,6 +74,7 @@ void scatter(RuleContext& c);
 void scatterCombine(RuleContext& c);
 void indexSelect(RuleContext& c);
 void indexAdd(RuleContext& c);
+void takePieces(RuleContext& c);
 void indexGet(RuleContext& c);
 void indexPut(RuleContext& c);
 void byIndices(RuleContext& c);

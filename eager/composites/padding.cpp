@@ -1,8 +1,12 @@
 // Padding, and the windows of images as columns.
+#include <algorithm>
+#include <vector>
+
 #include "eager/batch.h"
 #include "eager/composites/spatial.h"
 #include "eager/dispatch.h"
 #include "eager/helpers.h"
+#include "runtime/base/pieces.h"
 
 namespace tandem::ops {
 namespace {
@@ -44,47 +48,49 @@ Tensor padConstant(const Tensor& x, DimsRef counts, Scalar value) {
   return out;
 }
 
-/// One dim, with elements of `x` itself.
-Tensor padReflected(const Tensor& x, std::int64_t dim, Counts c) {
+/// Without the places that negative counts take off the ends.
+PieceList cropped(const PieceList& pieces, Counts c) {
+  std::int64_t first = std::max<std::int64_t>(0, -c.before);
+  std::int64_t last = countOf(pieces) - std::max<std::int64_t>(0, -c.after);
+  PieceList kept;
+  for (const Piece& p : pieces) {
+    std::int64_t from = std::clamp<std::int64_t>(first, 0, p.count);
+    std::int64_t to = std::clamp<std::int64_t>(last, from, p.count);
+    kept.push_back({p.start + from * p.step, p.step, to - from});
+    first -= p.count;
+    last -= p.count;
+  }
+  return kept;
+}
+
+// The places of one dim, those of the padding among them.
+PieceList reflected(const Tensor& x, std::int64_t dim, Counts c) {
   std::int64_t n = x.size(dim);
   if (c.before >= n || c.after >= n)
     fail("Padding size should be less than the corresponding input dimension, but got: padding (", c.before, ", ",
          c.after, ") at dimension ", dim, " of input ", shapeText(x.shape()));
-  std::vector<Tensor> parts;
-  if (c.before > 0) parts.push_back(flip(slice(x, dim, 1, c.before + 1, 1), Dims{dim}));
-  parts.push_back(x);
-  if (c.after > 0) parts.push_back(flip(slice(x, dim, n - 1 - c.after, n - 1, 1), Dims{dim}));
-  return cropped(cat(parts, dim), dim, c);
+  std::int64_t before = std::max<std::int64_t>(c.before, 0);
+  return cropped({{before, -1, before}, {0, 1, n}, {n - 2, -1, std::max<std::int64_t>(c.after, 0)}}, c);
 }
 
-Tensor padReplicated(const Tensor& x, std::int64_t dim, Counts c) {
+PieceList replicated(const Tensor& x, std::int64_t dim, Counts c) {
   std::int64_t n = x.size(dim);
   if (n == 0)
     fail("replication_pad: Expected a non-empty dimension ", dim, " to replicate, but got input ",
          shapeText(x.shape()));
-  auto repeated = [&](std::int64_t at, std::int64_t count) {
-    Dims shape = x.shape();
-    shape[dim] = count;
-    return expand(slice(x, dim, at, at + 1, 1), shape);
-  };
-  std::vector<Tensor> parts;
-  if (c.before > 0) parts.push_back(repeated(0, c.before));
-  parts.push_back(x);
-  if (c.after > 0) parts.push_back(repeated(n - 1, c.after));
-  return cropped(cat(parts, dim), dim, c);
+  auto times = [](std::int64_t count) { return std::max<std::int64_t>(count, 0); };
+  return cropped({{0, 0, times(c.before)}, {0, 1, n}, {n - 1, 0, times(c.after)}}, c);
 }
 
-Tensor padCircular(const Tensor& x, std::int64_t dim, Counts c) {
-  if (c.before > x.size(dim) || c.after > x.size(dim)) fail("Padding value causes wrapping around more than once.");
-  if (x.size(dim) + c.before + c.after < 0) fail("Negative padding value is resulting in an empty dimension");
-  Tensor inner = cropped(x, dim, c);
-  std::int64_t n = inner.size(dim);
+PieceList circular(const Tensor& x, std::int64_t dim, Counts c) {
+  std::int64_t size = x.size(dim);
+  if (c.before > size || c.after > size) fail("Padding value causes wrapping around more than once.");
+  if (size + c.before + c.after < 0) fail("Negative padding value is resulting in an empty dimension");
+  std::int64_t start = std::max<std::int64_t>(0, -c.before);
+  std::int64_t n = size - start - std::max<std::int64_t>(0, -c.after);
   if (c.before > n || c.after > n) fail("Padding value causes wrapping around more than once.");
-  std::vector<Tensor> parts;
-  if (c.before > 0) parts.push_back(slice(inner, dim, n - c.before, n, 1));
-  parts.push_back(inner);
-  if (c.after > 0) parts.push_back(slice(inner, dim, 0, c.after, 1));
-  return cat(parts, dim);
+  std::int64_t before = std::max<std::int64_t>(c.before, 0);
+  return {{start + n - before, 1, before}, {start, 1, n}, {start, 1, std::max<std::int64_t>(c.after, 0)}};
 }
 
 }  // namespace
@@ -107,12 +113,17 @@ Tensor pad(const Tensor& x, DimsRef counts, std::string_view mode, std::optional
         "Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now, of the last "
         "1 to 3 dims behind one or two others; got padding ",
         shapeText(counts), " for input ", shapeText(x.shape()));
-  auto padDim = mode == "reflect" ? padReflected : mode == "replicate" ? padReplicated : padCircular;
-  Tensor y = x;
-  for (std::size_t i = 0; i < n; ++i)
-    if (counts[2 * i] != 0 || counts[2 * i + 1] != 0)
-      y = padDim(y, x.dim() - 1 - static_cast<std::int64_t>(i), {counts[2 * i], counts[2 * i + 1]});
-  return y == x ? clone(x) : y;
+  auto placesOf = mode == "reflect" ? reflected : mode == "replicate" ? replicated : circular;
+  std::vector<PieceList> pieces;
+  bool whole = true;
+  for (std::size_t i = n; i-- > 0;) {
+    std::int64_t dim = x.dim() - 1 - static_cast<std::int64_t>(i);
+    Counts c{counts[2 * i], counts[2 * i + 1]};
+    bool none = c.before == 0 && c.after == 0;
+    pieces.push_back(none ? PieceList{{0, 1, x.size(dim)}} : placesOf(x, dim, c));
+    whole &= none;
+  }
+  return whole ? clone(x) : take_pieces(x, x.dim() - static_cast<std::int64_t>(n), packPieces(pieces));
 }
 
 namespace {

@@ -49,6 +49,14 @@ std::vector<Tensor> maxima(const char* op, std::size_t n, const Tensor& x, DimsR
   return {values, indices};
 }
 
+/// The maxima alone. Their places are found only where a gradient will ask for them.
+Tensor maximaAlone(const char* op, std::size_t n, const Tensor& x, DimsRef kernel, const Given& stride, DimsRef padding,
+                   DimsRef dilation, bool ceilMode) {
+  if (gradEnabled() && x.requiresGrad()) return maxima(op, n, x, kernel, stride, padding, dilation, ceilMode)[0];
+  Windows w(op, n, x, kernel, stride, padding, dilation, ceilMode);
+  return max_pool_values(x, w.kernel, w.stride, w.padding, w.dilation, w.size);
+}
+
 Tensor means(const char* op, std::size_t n, const Tensor& x, DimsRef kernel, const Given& stride, DimsRef padding,
              bool ceilMode, bool countPadding, std::optional<std::int64_t> divisor) {
   if (divisor && *divisor == 0) fail(op, ": divisor must be not zero");
@@ -100,7 +108,7 @@ std::vector<Tensor> adaptiveMaxima(const char* op, std::size_t n, const Tensor& 
   }                                                                                                                    \
   Tensor max_pool##N##d(const Tensor& x, DimsRef kernel, const Given& stride, DimsRef padding, DimsRef dilation,       \
                         bool ceilMode) {                                                                               \
-    return maxima("max_pool" #N "d", N, x, kernel, stride, padding, dilation, ceilMode)[0];                            \
+    return maximaAlone("max_pool" #N "d", N, x, kernel, stride, padding, dilation, ceilMode);                          \
   }                                                                                                                    \
   Tensor adaptive_avg_pool##N##d(const Tensor& x, DimsRef size) {                                                      \
     return adaptiveMeans("adaptive_avg_pool" #N "d", N, x, size);                                                      \

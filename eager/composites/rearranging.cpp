@@ -3,6 +3,7 @@
 
 #include "eager/helpers.h"
 #include "eager/ops.h"
+#include "runtime/base/pieces.h"
 
 namespace tandem::ops {
 
@@ -13,17 +14,18 @@ Tensor roll(const Tensor& x, DimsRef shifts, DimsRef dims) {
   if (dims.empty() && shifts.size() == 1) return view(roll(ravel(contiguous(x)), shifts, Dims{0}), x.shape());
   if (shifts.size() != dims.size())
     fail("shifts and dimensions must align. shifts: ", shifts.size(), ", dims:", dims.size());
-  Tensor y = x;
+  std::vector<PieceList> pieces;
+  for (std::int64_t n : x.shape()) pieces.push_back({{0, 1, n}});
+  Dims total(static_cast<std::size_t>(x.dim()), 0);
   for (std::size_t i = 0; i < dims.size(); ++i) {
     std::int64_t d = wrapDim(dims[i], x.dim());
     std::int64_t n = x.dim() == 0 ? 0 : x.shape()[d];
     if (n == 0) continue;
-    std::int64_t by = (shifts[i] % n + n) % n;
-    if (by == 0) continue;
-    const Tensor halves[] = {narrow(y, d, n - by, by), narrow(y, d, 0, n - by)};
-    y = cat(halves, d);
+    std::int64_t by = total[d] = ((total[d] + shifts[i] % n) % n + n) % n;
+    pieces[static_cast<std::size_t>(d)] = {{n - by, 1, by}, {0, 1, n - by}};
   }
-  return y == x ? clone(x) : y;
+  bool moves = std::any_of(total.begin(), total.end(), [](std::int64_t by) { return by != 0; });
+  return moves ? take_pieces(x, 0, packPieces(pieces)) : clone(x);
 }
 
 Tensor rot90(const Tensor& x, std::int64_t k, DimsRef dims) {

@@ -6,6 +6,7 @@
 #include "eager/ops.h"
 #include "eager/recorder.h"
 #include "runtime/base/attrs.h"
+#include "runtime/base/pieces.h"
 
 namespace tandem::ops {
 
@@ -196,18 +197,16 @@ Tensor repeat(const Tensor& x, DimsRef repeats) {
 }
 
 Tensor flip(const Tensor& x, DimsRef dims) {
-  Tensor y = x;
+  std::vector<PieceList> pieces;
+  for (std::int64_t n : x.shape()) pieces.push_back({{0, 1, n}});
   for (auto d : dims) {
     std::int64_t k = wrapDim(d, x.dim());
     if (x.dim() == 0) continue;
-    std::int64_t n = x.shape()[k];
-    AttrWriter w;
-    w.list(Dims{n});
-    w.dtype(DType::Int64);
-    Tensor index = apply(OpCode::ramp, {Operand(n - 1), Operand(std::int64_t{-1})}, w.span());
-    y = index_select(y, k, index);
+    Piece& p = pieces[static_cast<std::size_t>(k)][0];
+    if (p.step < 0) fail("dim ", k, " appears multiple times in the list of dims");
+    p = {x.shape()[k] - 1, -1, p.count};
   }
-  return dims.empty() ? clone(x) : y;
+  return dims.empty() || x.dim() == 0 ? clone(x) : take_pieces(x, 0, packPieces(pieces));
 }
 
 namespace {

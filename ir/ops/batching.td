@@ -6,14 +6,14 @@ def : Batched<WindowWrite, "windowWrite">;
 def : Batched<Conv2d, "convolution">;
 def : Batched<Conv2dInputGrad, "convolutionInputGrad">;
 def : Batched<Conv2dWeightGrad, "convolutionWeightGrad">;
-foreach o = [MaxPool, MaxPoolGrad, AvgPool, AvgPoolGrad, UnfoldWindows, FoldWindows] in def : Batched<o, "folded">;
+foreach o = [MaxPool, MaxPoolValues, MaxPoolGrad, AvgPool, AvgPoolGrad, UnfoldWindows, FoldWindows] in def : Batched<o, "folded">;
 def : Batched<IndexSelect, "indexSelect">;
 def : Batched<IndexAdd, "indexAdd">;
 def : Batched<IndexGet, "indexGet">;
 def : Batched<IndexPut, "indexPut">;
 
 // Along the attribute `dim`, whatever dims lead.
-foreach o = [Gather, ScatterAdd, Scatter, CumSum, CumProd, Sort, MaxDim, MinDim, ArgMax, ArgMin, TopK, Cat] in
+foreach o = [TakePieces, Gather, ScatterAdd, Scatter, CumSum, CumProd, Sort, MaxDim, MinDim, ArgMax, ArgMin, TopK, Cat] in
   def : Batched<o, "alongDim">;
 foreach o = [CumMax, CumMin, LogCumSumExpPlain, KthValue, MedianDim, NanMedianDim, Mode] in
   def : Batched<o, "alongDim">;

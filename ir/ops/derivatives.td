@@ -103,6 +103,7 @@ def : NotDifferentiable<SearchRows>;
 def : NotDifferentiable<LexOrder>;
 def : Rule<IndexSelect, "indexSelect", ["index"]>;
 def : Rule<IndexAdd, "indexAdd", ["index"]>;
+def : Rule<TakePieces, "takePieces", []>;
 def : Rule<IndexGet, "indexGet", ["indices"]>;
 def : Rule<IndexPut, "indexPut", ["indices"]>;
 def : Rule<CumSum, "cumsum", []>;

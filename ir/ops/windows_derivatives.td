@@ -1,6 +1,7 @@
 // Derivatives of ir/ops/windows.td and norms.td. Of the windows all but max_pool are linear maps, given with their transposes.
 
 def : Rule<MaxPool, "maxPool", ["out1"]>;
+def : NotDifferentiable<MaxPoolValues>;
 def : Rule<MaxPoolGrad, "maxPoolGrad", ["indices"]>;
 def : Rule<AvgPool, "avgPool", []>;
 def : Rule<AvgPoolGrad, "avgPoolGrad", []>;

@@ -4,6 +4,7 @@
 
 #include "runtime/base/attrs.h"
 #include "runtime/base/error.h"
+#include "runtime/base/pieces.h"
 
 namespace tandem::rules {
 namespace {
@@ -230,6 +231,14 @@ void indexSelect(const OpFacts& op, Metas operands, Attrs attrs, std::span<Tenso
     fail<IndexError>("index_select(): Index is supposed to be a vector, but got shape ", shapeText(operands[1].shape));
   Dims shape = operands[0].shape;
   if (!shape.empty()) shape[AttrReader(attrs).integer()] = numelOf(operands[1].shape);
+  set(results[0], std::move(shape), operands[0].dtype);
+}
+
+void takePieces(const OpFacts&, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
+  AttrReader r(attrs);
+  auto d = static_cast<std::size_t>(r.integer());
+  Dims shape = operands[0].shape;
+  for (const PieceList& pieces : unpackPieces(r.list())) shape[d++] = countOf(pieces);
   set(results[0], std::move(shape), operands[0].dtype);
 }
 

@@ -27,6 +27,12 @@ void maxPool(const OpFacts&, Metas operands, Attrs attrs, std::span<TensorMeta> 
   setLastSizes(results[1], operands[0], size, DType::Int64);
 }
 
+void maxPoolValues(const OpFacts&, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
+  AttrReader r(attrs);
+  for (int i = 0; i < 4; ++i) r.list();
+  setLastSizes(results[0], operands[0], r.list(), operands[0].dtype);
+}
+
 void avgPool(const OpFacts&, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
   AttrReader r(attrs);
   for (int i = 0; i < 3; ++i) r.list();

@@ -1,5 +1,6 @@
-// max_pool: the largest element of each window and its place among the spatial dims. A NaN in the window is its
-// maximum. Rows of the output are made place by place of the window, so that the loop over a row is one of vectors.
+// max_pool: the largest element of each window and its place among the spatial dims; max_pool_values: the former alone.
+// A NaN in the window is its maximum. Rows of the output are made place by place of the window, so that the loop over a
+// row is one of vectors.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -22,7 +23,7 @@ struct Row {
   std::int64_t size;
   Scratch<C> best;
   Scratch<I> at;
-  explicit Row(std::int64_t n) : size(paddedSize(n)), best(size), at(size) { std::fill_n(at.data(), size, I{0}); }
+  explicit Row(std::int64_t n) : size(paddedSize(n)), best(size), at(size) { std::fill_n(at.data(), size, I(0)); }
 };
 
 template <class C>
@@ -33,6 +34,13 @@ template <class C>
     return v > best;
 }
 
+/// In the place of the type of places: there are none.
+struct NoPlace {
+  NoPlace() = default;
+  template <class N>
+  explicit NoPlace(N) {}
+};
+
 template <class T, class C, class I>
 [[gnu::always_inline]] inline void takeLarger(const T* x, I place, std::int64_t stride, std::int64_t n, C* best,
                                               I* at) {
@@ -41,7 +49,7 @@ template <class T, class C, class I>
       C v = Element<T>::load(x[o * step]);
       bool take = replaces(v, best[o]);
       best[o] = take ? v : best[o];
-      at[o] = take ? static_cast<I>(place + static_cast<I>(o * step)) : at[o];
+      if constexpr (std::is_integral_v<I>) at[o] = take ? static_cast<I>(place + static_cast<I>(o * step)) : at[o];
     }
   });
 }
@@ -57,7 +65,7 @@ template <class T, class C, class I>
         C v = Element<T>::load(plane[base + i]);
         bool take = replaces(v, best[o]);
         best[o] = take ? v : best[o];
-        at[o] = take ? static_cast<I>(base + i) : at[o];
+        if constexpr (std::is_integral_v<I>) at[o] = take ? static_cast<I>(base + i) : at[o];
       }
     }
     return;
@@ -90,14 +98,17 @@ template <class T, class I, class C = typename Element<T>::Compute>
       // A window of infinities has its maximum at its first element.
       std::int64_t start = (depth.first * h.size + rows.first) * w.size;
       std::fill_n(best, row.size, lowest);
-      for (std::int64_t o = 0; o < w.out; ++o) at[o] = static_cast<I>(start + w.inside(o).first);
+      if constexpr (std::is_integral_v<I>)
+        for (std::int64_t o = 0; o < w.out; ++o) at[o] = static_cast<I>(start + w.inside(o).first);
       for (std::int64_t i = depth.first; i < depth.end; i += d.dilation)
         for (std::int64_t j = rows.first; j < rows.end; j += h.dilation)
           takeRow(w, x, (i * h.size + j) * w.size, pool.inputSize(), best, at);
       for (std::int64_t o = 0; o < w.out; ++o) values[o] = Element<T>::store(best[o]);
-      for (std::int64_t o = 0; o < w.out; ++o) indices[o] = at[o];
       values += w.out;
-      indices += w.out;
+      if constexpr (std::is_integral_v<I>) {
+        for (std::int64_t o = 0; o < w.out; ++o) indices[o] = at[o];
+        indices += w.out;
+      }
     }
 }
 
@@ -115,18 +126,30 @@ TANDEM_CLONES void maxPlanes(const Pool& pool, const double* x, double* values, 
   maxPlane<double, std::int64_t>(pool, x, values, indices, row);
 }
 
+TANDEM_CLONES void maxPlanes(const Pool& pool, const float* x, float* values, std::int64_t* indices,
+                             Row<float, NoPlace>& row) {
+  maxPlane<float, NoPlace>(pool, x, values, indices, row);
+}
+TANDEM_CLONES void maxPlanes(const Pool& pool, const double* x, double* values, std::int64_t* indices,
+                             Row<double, NoPlace>& row) {
+  maxPlane<double, NoPlace>(pool, x, values, indices, row);
+}
+
 template <class T, class I>
 void maxPool(const Pool& pool, std::int64_t planes, const T* x, T* values, std::int64_t* indices) {
   parallelFor(planes, kSerialElements / 2 / (pool.work() + 1) + 1, [&](std::int64_t begin, std::int64_t end) {
     Row<typename Element<T>::Compute, I> row(pool.axes[2].out);
     for (std::int64_t p = begin; p < end; ++p)
-      maxPlanes(pool, x + p * pool.inputSize(), values + p * pool.outputSize(), indices + p * pool.outputSize(), row);
+      maxPlanes(pool, x + p * pool.inputSize(), values + p * pool.outputSize(),
+                indices == nullptr ? nullptr : indices + p * pool.outputSize(), row);
   });
 }
 
 }  // namespace
 
-void max_pool(const LibraryCall& call) {
+namespace {
+
+void pool(const LibraryCall& call, bool places) {
   Contiguous x(call.inputs[0]);
   const ArrayView& values = call.outputs[0];
   AttrReader attrs(call.attrs);
@@ -138,16 +161,23 @@ void max_pool(const LibraryCall& call) {
   if (values.numel() == 0) return;
   Pool pool(spatialSizes(x.view().shape, size.size()), size, kernel, stride, padding, dilation);
   std::int64_t planes = values.numel() / pool.outputSize();
-  auto* indices = call.outputs[1].as<std::int64_t>();
+  auto* indices = places ? call.outputs[1].as<std::int64_t>() : nullptr;
   bool wide = pool.inputSize() + kPad * 2 > std::numeric_limits<std::int32_t>::max();
   withType(x.view().dtype, [&](auto tag) {
     using T = typename decltype(tag)::Type;
-    if (wide || sizeof(T) == 8)
+    if (!places)
+      maxPool<T, NoPlace>(pool, planes, x.as<T>(), values.as<T>(), indices);
+    else if (wide || sizeof(T) == 8)
       maxPool<T, std::int64_t>(pool, planes, x.as<T>(), values.as<T>(), indices);
     else
       maxPool<T, std::int32_t>(pool, planes, x.as<T>(), values.as<T>(), indices);
   });
 }
+
+}  // namespace
+
+void max_pool(const LibraryCall& call) { pool(call, true); }
+void max_pool_values(const LibraryCall& call) { pool(call, false); }
 
 /// Operands (grad, indices): each element added where its maximum was, in row-major order.
 void max_pool_grad(const LibraryCall& call) {
