@@ -257,8 +257,8 @@ class _BatchNorm(_ChannelNorm):
         self._check_dims(input)
         momentum: float | Tensor | None = self.momentum
         update = self.training and self.track_running_stats
-        mean, count = self.running_mean, self.num_batches_tracked
-        if update and mean is not None and count is not None:
+        mean = self.running_mean
+        if update and mean is not None and (count := self.num_batches_tracked) is not None:
             count.add_(1)
             if momentum is None:  # a plain average over all batches
                 momentum = 1.0 / count.to(mean.dtype)
