@@ -8,7 +8,9 @@ import doctest
 import importlib
 import inspect
 import pkgutil
+import sys
 import warnings
+from collections.abc import Iterator
 from types import ModuleType
 
 import pytest
@@ -70,6 +72,18 @@ def examples() -> list[doctest.DocTest]:
     return [test for test in found if test.examples and not test.name.startswith("tandem.Tensor.")]
 
 
+@pytest.fixture
+def imports_as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Forgets what an example installs under the name torch."""
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    before = set(sys.modules)
+    yield
+    for name in set(sys.modules) - before:
+        if name.partition(".")[0] == "torch":
+            del sys.modules[name]
+
+
+@pytest.mark.usefixtures("imports_as_before")
 @pytest.mark.parametrize("example", examples(), ids=lambda test: test.name)
 def test_example(example: doctest.DocTest) -> None:
     tandem.manual_seed(0)
