@@ -28,7 +28,7 @@ PARAM_TYPES = {
     "int": ParamType("std::int64_t", "Int", "_int"),
     "int?": ParamType("std::optional<std::int64_t>", "OptionalInt", "_int | None"),
     "int[]": ParamType("DimsRef", "IntList", "Sequence[_int] | _int"),
-    "int[]?": ParamType("const std::optional<Dims>&", "OptionalIntList", "Sequence[_int] | None"),
+    "int[]?": ParamType("const std::optional<Dims>&", "OptionalIntList", "_int | Sequence[_int] | None"),
     "int[2]": ParamType("DimsRef", "IntList2", "_int | Sequence[_int]"),
     "int[2]?": ParamType("const std::optional<Dims>&", "IntList2", "_int | Sequence[_int] | None"),
     "bool": ParamType("bool", "Bool", "_bool"),

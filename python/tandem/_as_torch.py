@@ -132,5 +132,5 @@ def install_as_torch() -> None:
         raise RuntimeError(
             f"install_as_torch(): another torch is already imported, from {where}; call it before the first import"
         )
-    sys.meta_path.insert(0, TorchFinder())  # type: ignore[arg-type]
+    sys.meta_path.insert(0, TorchFinder())
     importlib.import_module("torch")

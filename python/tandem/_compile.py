@@ -191,13 +191,13 @@ class _Decorator(Protocol):
     """`compile` with options and without a function."""
 
     @overload
-    def __call__(self, fn: M, /) -> M: ...
+    def __call__(self, fn: M, /) -> M: ...  # type: ignore[overload-overlap]  # a module is a callable, too
     @overload
     def __call__(self, fn: Callable[P, R], /) -> Compiled[P, R]: ...
 
 
 @overload
-def compile(  # noqa: A001
+def compile(  # type: ignore[overload-overlap]  # noqa: A001
     fn: M,
     *,
     fullgraph: bool = True,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 EULER = 0.57721566490153286060
 
 
-class lazy_property(functools.cached_property):
+class lazy_property(functools.cached_property[Tensor]):
     """A parameter in its other form (probabilities or logits), computed when it is first asked for, with history."""
 
     def __get__(self, instance: Any, owner: Any = None) -> Tensor:  # type: ignore[override]

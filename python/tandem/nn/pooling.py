@@ -258,7 +258,7 @@ class AvgPool2d(_AvgPool):
         return F.avg_pool2d(
             input,
             self.kernel_size,
-            self.stride,  # type: ignore[arg-type]
+            self.stride,
             self.padding,
             self.ceil_mode,
             self.count_include_pad,
@@ -281,7 +281,7 @@ class AvgPool3d(_AvgPool):
         return F.avg_pool3d(
             input,
             self.kernel_size,
-            self.stride,  # type: ignore[arg-type]
+            self.stride,
             self.padding,
             self.ceil_mode,
             self.count_include_pad,
