@@ -306,6 +306,68 @@ KernelSignature reduceSignature(OpCode op, KernelKind kind, int outerRank, Kerne
   return s;
 }
 
+/// Few and long columns: the blocks of rows are reduced by themselves, then their results as columns of their own.
+/// `args` are those of the Column kernel `s` over everything, whose bits these are.
+void runColumnBlocks(const KernelSignature& s, const Args& args, std::int64_t outer) {
+  const ArgLayout whole(s);
+  const int rank = s.outerRank;
+  const DType accumulator = s.steps[0].dtype;
+  const std::int64_t n = args[whole.innerSize()];
+  const std::int64_t rows = args[whole.reducedSize()];
+  const std::int64_t blocks = (rows + kLeadingBlock - 1) / kLeadingBlock;
+  Tensor partial = makeEmpty(Dims{outer, blocks, n}, accumulator);
+  auto launch = [&](const KernelSignature& kernel, const Args& block, std::int64_t units, std::int64_t reduced) {
+    launchKernel(lookupKernel(kernel), block.data(), units, reduced, KernelKind::Column);
+  };
+
+  // [outer..., block, row of the block, column]; the last block is shorter where rows are left.
+  KernelSignature part = s;
+  part.outerRank = static_cast<std::uint8_t>(rank + 1);
+  part.outputs[0].operand = {accumulator, accessOf(1, n)};
+  const ArgLayout layout(part);
+  Args first(layout.size());
+  std::int64_t step = blocks * n;
+  for (int d = rank; d-- > 0;) {
+    first[layout.outerSize(d)] = args[whole.outerSize(d)];
+    first[layout.outerStride(0, d)] = args[whole.outerStride(0, d)];
+    first[layout.outerStride(1, d)] = step;
+    step *= args[whole.outerSize(d)];
+  }
+  first[layout.innerSize()] = n;
+  first[layout.pointer(0)] = args[whole.pointer(0)];
+  first[layout.innerStride(0)] = args[whole.innerStride(0)];
+  first[layout.reducedStride(0)] = args[whole.reducedStride(0)];
+  first[layout.outerStride(0, rank)] = kLeadingBlock * args[whole.reducedStride(0)];
+  first[layout.innerStride(1)] = 1;
+  first[layout.outerStride(1, rank)] = n;
+  const std::int64_t full = rows / kLeadingBlock;
+  auto reduceBlocks = [&](std::int64_t from, std::int64_t count, std::int64_t reduced) {
+    Args block = first;
+    block[layout.outerSize(rank)] = count;
+    block[layout.reducedSize()] = reduced;
+    block[layout.pointer(0)] +=
+        from * first[layout.outerStride(0, rank)] * static_cast<std::int64_t>(itemSize(s.inputs[0].dtype));
+    block[layout.pointer(1)] = address(partial) + from * n * static_cast<std::int64_t>(itemSize(accumulator));
+    launch(part, block, outer * count * n, reduced);
+  };
+  reduceBlocks(0, full, kLeadingBlock);
+  if (full < blocks) reduceBlocks(full, 1, rows - full * kLeadingBlock);
+
+  KernelSignature finish = s;
+  finish.inputs[0] = {accumulator, accessOf(1, n)};
+  Args last = args;
+  step = blocks * n;
+  for (int d = rank; d-- > 0;) {
+    last[whole.outerStride(0, d)] = step;
+    step *= args[whole.outerSize(d)];
+  }
+  last[whole.pointer(0)] = address(partial);
+  last[whole.innerStride(0)] = 1;
+  last[whole.reducedStride(0)] = n;
+  last[whole.reducedSize()] = blocks;
+  launch(finish, last, outer * n, blocks);
+}
+
 /// The argument block of a one-input reduction: outer sizes, n, (reduced size), then both operands.
 void runStage(const OpFacts& op, const Tensor& in, const ReductionStage& stage, DType accumulator, const Tensor& out) {
   Dims shape = stage.shape;
@@ -364,9 +426,12 @@ void runStage(const OpFacts& op, const Tensor& in, const ReductionStage& stage, 
   for (std::size_t k = 0; k < 2; ++k) args[layout.innerStride(k)] = strides[k][rank - 1];
   LongWork away(outer * n * (stage.trailing ? 1 : shape[rank - 2]));
   if (!stage.trailing) {
-    args[layout.reducedSize()] = shape[rank - 2];
+    std::int64_t rows = shape[rank - 2];
+    args[layout.reducedSize()] = rows;
     args[layout.reducedStride(0)] = strides[0][rank - 2];
-    return launchKernel(kernel(), args.data(), outer * n, shape[rank - 2], kind);
+    if (splitsColumns(outer * n, rows) && outerRank < static_cast<int>(kMaxOuterRank))
+      return runColumnBlocks(signature(), args, outer);
+    return launchKernel(kernel(), args.data(), outer * n, rows, kind);
   }
   if (!splitsRows(outer, n)) return launchKernel(kernel(), args.data(), outer, n);
   KernelSignature s = signature();

@@ -7,12 +7,18 @@ namespace {
 // Below 64 K elements a range runs serially anyway; from 16 rows on rows are units enough.
 constexpr std::int64_t kMinSplitElements = 65536;
 constexpr std::int64_t kMaxSplitRows = 15;
+constexpr std::int64_t kMaxSplitColumns = 512;
 
 std::size_t firstStep(const KernelSignature& s) { return s.inputs.size() + s.scalars.size(); }
 
 }  // namespace
 
 bool splitsRows(std::int64_t rows, std::int64_t n) { return rows <= kMaxSplitRows && n >= kMinSplitElements; }
+
+bool splitsColumns(std::int64_t columns, std::int64_t rows) {
+  return columns <= kMaxSplitColumns && rows * columns >= kMinSplitElements && rows > kLeadingBlock &&
+         rows <= kLeadingBlock * kLeadingBlock;
+}
 
 bool shouldSplitRows(const KernelSignature& row, std::int64_t rows, std::int64_t n) {
   if (row.kind != KernelKind::Row || !splitsRows(rows, n) || row.outputs.empty()) return false;
