@@ -1,5 +1,6 @@
 #include <cmath>
 #include <random>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -131,14 +132,8 @@ TEST(LibMatmul, BitsDoNotDependOnThreadsOrLayout) {
 /// The definition: chains of fused multiply-adds over blocks of 256, the blocks added in order.
 TEST(LibMatmul, BitsAreThoseOfTheDefinition) {
   std::mt19937 random(4);
-  for (auto [m, n, k] : {std::array{1, 40, 700},
-                         {40, 1, 700},
-                         {3, 5, 7},
-                         {17, 33, 300},
-                         {64, 64, 64},
-                         {100, 50, 513},
-                         {7, 130, 256},
-                         {150, 200, 257}}) {
+  for (auto [m, n, k] :
+       {std::array{3, 5, 7}, {17, 33, 300}, {64, 64, 64}, {100, 50, 513}, {7, 130, 256}, {150, 200, 257}}) {
     Array a = test::randomLayout(DType::Float32, {m, k}, random);
     Array b = test::randomLayout(DType::Float32, {k, n}, random);
     Array expected(DType::Float32, {m, n});
@@ -153,6 +148,39 @@ TEST(LibMatmul, BitsAreThoseOfTheDefinition) {
         }
         expected.set(i * n + j, sum);
       }
+    ASSERT_TRUE(test::sameBits(matmul(a, b), expected)) << m << " " << n << " " << k;
+  }
+}
+
+float halved(std::vector<float> values) {
+  while (values.size() > 1) {
+    std::size_t half = (values.size() + 1) / 2;
+    for (std::size_t i = half; i < values.size(); ++i) values[i - half] += values[i];
+    values.resize(half);
+  }
+  return values[0];
+}
+
+/// With a vector: 32 chains in blocks of 4096, by halving, and so the blocks.
+TEST(LibMatmul, BitsOfAVectorAreThoseOfTheDefinition) {
+  std::mt19937 random(5);
+  for (auto [m, n, k] :
+       {std::array{1, 40, 700}, {70, 1, 700}, {1, 1, 5}, {1, 1, 4097}, {1, 200, 130}, {1, 3, 20000}, {2, 1, 12288}}) {
+    Array a = test::randomLayout(DType::Float32, {m, k}, random);
+    Array b = test::randomLayout(DType::Float32, {k, n}, random);
+    Array expected(DType::Float32, {m, n});
+    for (std::int64_t e = 0; e < m * n; ++e) {
+      std::vector<float> blocks;
+      for (std::int64_t k0 = 0; k0 < k; k0 += 4096) {
+        std::vector<float> chains(32);
+        for (std::int64_t p = k0; p < std::min<std::int64_t>(k, k0 + 4096); ++p) {
+          float& chain = chains[static_cast<std::size_t>(p % 32)];
+          chain = std::fma(static_cast<float>(a.get(e / n * k + p)), static_cast<float>(b.get(p * n + e % n)), chain);
+        }
+        blocks.push_back(halved(chains));
+      }
+      expected.set(e, halved(blocks));
+    }
     ASSERT_TRUE(test::sameBits(matmul(a, b), expected)) << m << " " << n << " " << k;
   }
 }
