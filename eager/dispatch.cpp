@@ -76,7 +76,7 @@ std::vector<Operand> withGeneratorState(Operands operands) {
 void applyGeneral(const OpFacts& f, Operands operands, Attrs attrs, std::span<Tensor> results) {
   refresh(operands);
   OperandMetas metas(f, operands);
-  std::array<TensorMeta, 4> made;
+  std::array<TensorMeta, kMostResults> made;
   std::span<TensorMeta> resultMetas(made.data(), results.size());
   f.metaRule(f, metas.span, attrs, resultMetas);
   if (needsBatching(f, operands)) {
@@ -195,7 +195,7 @@ void applyInto(const Tensor& out, OpCode op, Operands operands, Attrs attrs) {
   const Operand self(out);
   refresh({&self, 1});
   OperandMetas metas(f, operands);
-  std::array<TensorMeta, 4> made;
+  std::array<TensorMeta, kMostResults> made;
   f.metaRule(f, metas.span, attrs, {made.data(), 1});
   checkResultFits(f, made[0], out);
   bool needsGrad = gradEnabled() && (out.requiresGrad() || needsGradient(f, operands)) && f.kind != OpKind::Random;
@@ -281,17 +281,21 @@ void applyUpdate(OpCode op, Operands operands, std::span<const Tensor> outs) {
   const OpFacts& f = facts(op);
   NoGrad noGrad;
   OperandMetas metas(f, operands);
-  std::array<TensorMeta, 4> made;
+  std::array<TensorMeta, kMostResults> made;
   std::span<TensorMeta> results(made.data(), f.numResults);
   f.metaRule(f, metas.span, {}, results);
+  // One kernel writes outs that have one stride along the innermost dim.
+  DimsRef shape = outs[0].shape();
+  std::size_t inner = shape.size();
+  while (inner > 0 && shape[inner - 1] == 1) --inner;
   bool inPlace = true;
   for (std::size_t i = 0; i < outs.size(); ++i) {
-    inPlace &= outs[i].defined() && outs[i].strides() == outs[0].strides();
+    inPlace &= outs[i].defined() && (inner == 0 || outs[i].strides()[inner - 1] == outs[0].strides()[inner - 1]);
     if (outs[i].defined() && (!(made[i].shape == outs[i].shape()) || made[i].dtype != outs[i].dtype()))
       fail(f.name, ": expected a ", dtypeName(made[i].dtype), " tensor of shape ", shapeText(made[i].shape),
            " to update, but got ", dtypeName(outs[i].dtype()), " ", shapeText(outs[i].shape()));
   }
-  std::array<Tensor, 4> values;
+  std::array<Tensor, kMostResults> values;
   if (anyBatched(operands)) {
     // As new values, then written: an optimizer step inside vmap is rare.
     applyMulti(op, operands, {}, {values.data(), f.numResults});

@@ -396,7 +396,7 @@ std::uint64_t Session::dataDimsOf(const OpFacts& f, std::span<const Operand> ope
     for (std::size_t d = 0; d < metas.back().shape.size(); ++d) metas.back().shape[d] += dims >> d & 1;
   }
   if (!any) return 0;
-  std::array<TensorMeta, 4> others;
+  std::array<TensorMeta, kMostResults> others;
   try {
     f.metaRule(f, metas, attrs, {others.data(), f.numResults});
   } catch (const Error&) {

@@ -1,9 +1,12 @@
 // The derivative of a recurrent layer: back through its steps, one product a step for the state before it; the weights'
-// gradients are one product each over all steps.
+// gradients are one product each over all steps. The pointwise part of a step is one pass; where it is itself
+// differentiated, operations that say the same.
 #include "eager/composites/recurrent.h"
 
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "autograd/rule_context.h"
@@ -37,51 +40,102 @@ Tensor tanhSlope(const Tensor& t) { return ops::sub(1, ops::square(t)); }
 
 /// What one step read and made.
 struct Step {
-  Tensor gates, product, hidden, cell, nextCell, output;
+  Tensor gates, hidden, cell, nextCell, output;
+};
+/// What is known of its gradients: of the gates only where the results' own derivatives are differentiated.
+struct Given {
+  Tensor output, nextCell, gates;
 };
 struct StepGrads {
   Tensor gates, product, hidden, cell;  // of the hidden state only what does not go through the product
 };
 
-StepGrads lstmGrads(const Step& s, const Tensor& dOutput, const Tensor& dNext) {
+StepGrads lstmGrads(const Step& s, const Given& d) {
   std::int64_t width = s.cell.size(1);
-  Tensor sums = ops::add(s.gates, s.product);
-  auto sum = [&](std::int64_t k) { return ops::gateBlock(sums, k, width); };
-  Tensor in = ops::sigmoid(sum(0));
-  Tensor forget = ops::sigmoid(sum(1));
-  Tensor fresh = ops::tanh(sum(2));
-  Tensor out = ops::sigmoid(sum(3));
+  auto gate = [&](std::int64_t k) { return ops::gateBlock(s.gates, k, width); };
+  auto given = [&](const Tensor& g, std::int64_t k) {
+    return plus(g, d.gates.defined() ? ops::gateBlock(d.gates, k, width) : Tensor());
+  };
   Tensor squashed = ops::tanh(s.nextCell);
-  Tensor dCell = plus(dNext, ops::mul(ops::mul(dOutput, out), tanhSlope(squashed)));
-  const std::array<Tensor, 4> parts{
-      ops::mul(ops::mul(dCell, fresh), sigmoidSlope(in)), ops::mul(ops::mul(dCell, s.cell), sigmoidSlope(forget)),
-      ops::mul(ops::mul(dCell, in), tanhSlope(fresh)), ops::mul(ops::mul(dOutput, squashed), sigmoidSlope(out))};
+  Tensor total = ops::add(d.nextCell, ops::mul(ops::mul(d.output, gate(3)), tanhSlope(squashed)));
+  const std::array<Tensor, 4> parts{ops::mul(given(ops::mul(total, gate(2)), 0), sigmoidSlope(gate(0))),
+                                    ops::mul(given(ops::mul(total, s.cell), 1), sigmoidSlope(gate(1))),
+                                    ops::mul(given(ops::mul(total, gate(0)), 2), tanhSlope(gate(2))),
+                                    ops::mul(given(ops::mul(d.output, squashed), 3), sigmoidSlope(gate(3)))};
   Tensor all = ops::cat(parts, 1);
-  return {all, all, {}, ops::mul(dCell, forget)};
+  return {all, all, {}, ops::mul(total, gate(1))};
 }
 
-StepGrads gruGrads(const Step& s, const Tensor& dOutput) {
+StepGrads gruGrads(const Step& s, const Given& d) {
   std::int64_t width = s.hidden.size(1);
-  Tensor sums = ops::add(s.gates, s.product);
-  auto sum = [&](std::int64_t k) { return ops::gateBlock(sums, k, width); };
-  Tensor reset = ops::sigmoid(sum(0));
-  Tensor update = ops::sigmoid(sum(1));
-  Tensor product = ops::gateBlock(s.product, 2, width);
-  Tensor fresh = ops::tanh(ops::add(ops::gateBlock(s.gates, 2, width), ops::mul(reset, product)));
-  Tensor dFresh = ops::mul(ops::mul(dOutput, ops::sub(1, update)), tanhSlope(fresh));
-  Tensor dReset = ops::mul(ops::mul(dFresh, product), sigmoidSlope(reset));
-  Tensor dUpdate = ops::mul(ops::mul(dOutput, ops::sub(s.hidden, fresh)), sigmoidSlope(update));
-  const std::array<Tensor, 3> parts{dReset, dUpdate, dFresh};
-  const std::array<Tensor, 3> through{dReset, dUpdate, ops::mul(dFresh, reset)};
-  return {ops::cat(parts, 1), ops::cat(through, 1), ops::mul(dOutput, update), {}};
+  auto gate = [&](std::int64_t k) { return ops::gateBlock(s.gates, k, width); };
+  auto given = [&](const Tensor& g, std::int64_t k) {
+    return plus(g, d.gates.defined() ? ops::gateBlock(d.gates, k, width) : Tensor());
+  };
+  Tensor fresh = ops::mul(given(ops::mul(d.output, ops::sub(1, gate(1))), 2), tanhSlope(gate(2)));
+  Tensor reset = ops::mul(given(ops::mul(fresh, gate(3)), 0), sigmoidSlope(gate(0)));
+  Tensor update = ops::mul(given(ops::mul(d.output, ops::sub(s.hidden, gate(2))), 1), sigmoidSlope(gate(1)));
+  const std::array<Tensor, 3> parts{reset, update, fresh};
+  const std::array<Tensor, 3> through{reset, update, given(ops::mul(fresh, gate(0)), 3)};
+  return {ops::cat(parts, 1), ops::cat(through, 1), ops::mul(d.output, gate(1)), {}};
 }
 
-StepGrads stepGrads(Recurrence kind, const Step& s, const Tensor& dOutput, const Tensor& dNext) {
-  if (kind == Recurrence::Lstm) return lstmGrads(s, dOutput, dNext);
-  if (kind == Recurrence::Gru) return gruGrads(s, dOutput);
-  Tensor d = kind == Recurrence::Tanh ? ops::mul(dOutput, tanhSlope(s.output))
-                                      : ops::where(ops::gt(ops::add(s.gates, s.product), 0), dOutput, 0);
-  return {d, d, {}, {}};
+StepGrads plainGrads(Recurrence kind, const Step& s, const Given& d) {
+  Tensor sum = kind == Recurrence::Tanh ? ops::mul(d.output, tanhSlope(s.output))
+                                        : ops::where(ops::gt(s.output, 0), d.output, 0);
+  return {sum, sum, {}, {}};
+}
+
+/// The gradients of all steps, step by step.
+class StepRules {
+ public:
+  /// `sources`: what the steps read.
+  StepRules(Recurrence kind, const ops::PackedSteps& steps, std::int64_t width, std::span<const Tensor> sources,
+            bool differentiated)
+      : kind_(kind) {
+    if (kind == Recurrence::Lstm && !differentiated)
+      passes_.emplace(OpCode::lstm_step_grad, steps, std::initializer_list<std::int64_t>{0, 0, 0, 0, -1}, width,
+                      sources);
+    if (kind == Recurrence::Gru && !differentiated)
+      passes_.emplace(OpCode::gru_step_grad, steps, std::initializer_list<std::int64_t>{0, 0, 0, 1, 1, 1, -1}, width,
+                      sources);
+    if (passes_) return;
+    gates_.resize(steps.count());
+    products_.resize(kind == Recurrence::Gru ? steps.count() : 0);
+  }
+
+  StepGrads run(std::int64_t t, const Step& s, const Given& d);
+  [[nodiscard]] Tensor gates() const { return passes_ ? passes_->all(0) : ops::cat(gates_, 0); }
+  [[nodiscard]] Tensor products() const { return passes_ ? passes_->all(1) : ops::cat(products_, 0); }
+
+ private:
+  Recurrence kind_;
+  std::optional<ops::StepResults> passes_;
+  std::vector<Tensor> gates_, products_;
+};
+
+StepGrads StepRules::run(std::int64_t t, const Step& s, const Given& d) {
+  if (passes_ && kind_ == Recurrence::Lstm) {
+    std::int64_t width = s.cell.size(1);
+    auto gate = [&](std::int64_t k) { return ops::gateBlock(s.gates, k, width); };
+    const Operand operands[] = {gate(0), gate(1), gate(2), gate(3), s.cell, s.nextCell, d.output, d.nextCell};
+    Tensor cell = passes_->run(t, operands)[4];
+    return {{}, passes_->at(0, t), {}, cell};
+  }
+  if (passes_) {
+    std::int64_t width = s.hidden.size(1);
+    auto gate = [&](std::int64_t k) { return ops::gateBlock(s.gates, k, width); };
+    const Operand operands[] = {gate(0), gate(1), gate(2), gate(3), s.hidden, d.output};
+    Tensor hidden = passes_->run(t, operands)[6];
+    return {{}, passes_->at(1, t), hidden, {}};
+  }
+  FusedScope fused(s.output);
+  StepGrads grads = kind_ == Recurrence::Lstm  ? lstmGrads(s, d)
+                    : kind_ == Recurrence::Gru ? gruGrads(s, d)
+                                               : plainGrads(kind_, s, d);
+  gates_[t] = grads.gates;
+  if (!products_.empty()) products_[t] = grads.product;
+  return grads;
 }
 
 /// The gradient of a state: that of the step it starts, and what is left over for the initial state.
@@ -118,52 +172,50 @@ void recurrentSequence(RuleContext& c) {
   bool projects = c.isTensor(5);
   auto at = [&](const Tensor& all, std::int64_t t) { return all.defined() ? steps.at(all, t) : Tensor(); };
 
-  auto count = static_cast<std::size_t>(steps.count());
-  std::vector<Tensor> dGates(count);
-  std::vector<Tensor> dProducts(count);
-  std::vector<Tensor> dStates(projects ? count : 0);
+  bool differentiated = gradEnabled() || c.hasGrad(2);
+  std::vector<Tensor> sources{c.input(3), c.output(0)};
+  for (int i = 0; i < 4; ++i)
+    if (c.hasGrad(i)) sources.push_back(c.grad(i));
+  DType dtype = c.resultDType(0);
+  std::int64_t width = c.inputShape(0)[1] / ops::gateCount(kind);
+  StepRules rules(kind, steps, width, sources, differentiated);
+  ops::StepProduct packed(c.input(3), steps);
+  auto product = [&](const Tensor& x) { return differentiated ? ops::matmul(x, c.input(3)) : packed(x); };
+
+  std::vector<Tensor> dStates(projects ? steps.count() : 0);
   StateGrad dHidden(steps);
   StateGrad dCell(steps);
-  bool split = kind == Recurrence::Gru || c.hasGrad(2);
   for (std::int64_t i = steps.count() - 1; i >= 0; --i) {
     std::int64_t t = steps.nth(i);
-    Step s{steps.at(c.input(0), t),
-           steps.at(c.output(2), t),
+    Step s{kind == Recurrence::Lstm || kind == Recurrence::Gru ? steps.at(c.output(2), t) : Tensor(),
            steps.startFrom(c.output(0), c.input(1), t),
            {},
            {},
            steps.at(projects ? c.output(3) : c.output(0), t)};
+    Given d{{}, {}, at(c.grad(2), t)};
+    const Dims shape{steps.rows(t), width};
+    if (projects) {
+      const Dims narrow{shape[0], c.resultShape(0)[1]};
+      dStates[t] = plusCarried(at(c.grad(0), t), dHidden.carried(), narrow);
+      if (!dStates[t].defined()) dStates[t] = ops::zeros(narrow, dtype);
+      d.output = plus(ops::matmul(dStates[t], c.input(5)), at(c.grad(3), t));
+    } else {
+      d.output = plusCarried(at(c.grad(0), t), dHidden.carried(), shape);
+      if (!d.output.defined()) d.output = ops::zeros(shape, dtype);
+    }
     if (hasCell) {
       s.cell = steps.startFrom(c.output(1), c.input(2), t);
       s.nextCell = steps.at(c.output(1), t);
+      d.nextCell = plusCarried(at(c.grad(1), t), dCell.carried(), shape);
+      if (!d.nextCell.defined()) d.nextCell = ops::zeros(shape, dtype);
     }
-    StepGrads d;
-    {
-      std::optional<FusedScope> fused;
-      if (!projects) fused.emplace(s.output);
-      DimsRef shape = s.output.shape();
-      Tensor dOutput;
-      if (projects) {
-        Dims narrow{shape[0], c.resultShape(0)[1]};
-        dStates[t] = plusCarried(at(c.grad(0), t), dHidden.carried(), narrow);
-        if (!dStates[t].defined()) dStates[t] = ops::zeros(narrow, s.product.dtype());
-        dOutput = plus(ops::matmul(dStates[t], c.input(5)), at(c.grad(3), t));
-        fused.emplace(s.output);
-      } else {
-        dOutput = plusCarried(at(c.grad(0), t), dHidden.carried(), shape);
-        if (!dOutput.defined()) dOutput = ops::zeros(shape, s.product.dtype());
-      }
-      d = stepGrads(kind, s, dOutput, hasCell ? plusCarried(at(c.grad(1), t), dCell.carried(), shape) : Tensor());
-      d.product = plus(d.product, at(c.grad(2), t));
-    }
-    dGates[t] = d.gates;
-    dProducts[t] = d.product;
-    if (i > 0 || c.needs(1)) dHidden.pass(plus(ops::matmul(d.product, c.input(3)), d.hidden), i);
-    if (hasCell) dCell.pass(d.cell, i);
+    StepGrads grads = rules.run(t, s, d);
+    if (i > 0 || c.needs(1)) dHidden.pass(plus(product(grads.product), grads.hidden), i);
+    if (hasCell) dCell.pass(grads.cell, i);
   }
 
-  Tensor gates = ops::cat(dGates, 0);
-  Tensor products = split ? ops::cat(dProducts, 0) : gates;
+  Tensor gates = rules.gates();
+  Tensor products = kind == Recurrence::Gru ? rules.products() : gates;
   if (c.needs(0)) c.set(0, gates);
   if (c.needs(1)) c.set(1, dHidden.initial());
   if (c.needs(2)) c.set(2, dCell.initial());

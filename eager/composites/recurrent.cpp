@@ -3,8 +3,11 @@
 // (autograd/rules/recurrent.cpp).
 #include "eager/composites/recurrent.h"
 
+#include <algorithm>
 #include <array>
+#include <optional>
 
+#include "eager/batch.h"
 #include "eager/dispatch.h"
 #include "eager/helpers.h"
 #include "eager/ops.h"
@@ -64,37 +67,55 @@ Tensor PackedSteps::finals(const Tensor& all) const {
 
 Tensor gateBlock(const Tensor& gates, std::int64_t k, std::int64_t width) { return narrow(gates, 1, k * width, width); }
 
-namespace {
-
-struct Cell {
-  Tensor product;  // of the state and the weight, with its bias
-  Tensor output;   // before the projection
-  Tensor cell;     // undefined unless Lstm
-};
-
-Cell runCell(Recurrence kind, const Tensor& gates, Tensor product, const Tensor& bias, const Tensor& hidden,
-             const Tensor& cell) {
-  FusedScope fused(hidden);
-  if (bias.defined()) product = add(product, bias);
-  Tensor sums = add(gates, product);
-  if (kind == Recurrence::Tanh) return {product, tanh(sums), {}};
-  if (kind == Recurrence::Relu) return {product, relu(sums), {}};
-  std::int64_t width = gates.size(1) / gateCount(kind);
-  auto sum = [&](std::int64_t k) { return gateBlock(sums, k, width); };
-  if (kind == Recurrence::Gru) {
-    Tensor reset = sigmoid(sum(0));
-    Tensor update = sigmoid(sum(1));
-    Tensor fresh = tanh(add(gateBlock(gates, 2, width), mul(reset, gateBlock(product, 2, width))));
-    return {product, add(fresh, mul(update, sub(hidden, fresh))), {}};
-  }
-  Tensor kept = mul(sigmoid(sum(1)), cell);
-  Tensor next = add(kept, mul(sigmoid(sum(0)), tanh(sum(2))));
-  return {product, mul(sigmoid(sum(3)), tanh(next)), next};
+StepResults::StepResults(OpCode op, const PackedSteps& steps, std::initializer_list<std::int64_t> places,
+                         std::int64_t width, std::span<const Tensor> sources)
+    : op_(op), steps_(steps), places_(places), width_(width), dtype_(sources[0].dtype()), results_(places.size()) {
+  std::vector<Operand> operands(sources.begin(), sources.end());
+  direct_ = recorderFor(operands) == nullptr && !anyBatched(operands);
+  std::int64_t count = *std::max_element(places_.begin(), places_.end()) + 1;
+  if (direct_)
+    for (std::int64_t k = 0; k < count; ++k)
+      all_.push_back(makeEmpty(Dims{steps.allRows(), width * std::count(places_.begin(), places_.end(), k)}, dtype_));
+  else
+    parts_.resize(count, std::vector<Tensor>(steps.count()));
 }
 
-Tensor joined(const std::vector<Tensor>& parts) { return parts.empty() ? Tensor() : cat(parts, 0); }
+std::span<const Tensor> StepResults::run(std::int64_t t, std::span<const Operand> operands) {
+  if (direct_) {
+    std::vector<std::int64_t> blocks(all_.size());
+    for (std::size_t i = 0; i < places_.size(); ++i) {
+      std::int64_t k = places_[i];
+      results_[i] = k == kOfItsStep ? makeEmpty(Dims{steps_.rows(t), width_}, dtype_)
+                                    : gateBlock(steps_.at(all_[k], t), blocks[k]++, width_);
+    }
+    applyUpdate(op_, operands, results_);
+    return results_;
+  }
+  applyMulti(op_, operands, {}, results_);
+  for (std::size_t k = 0; k < parts_.size(); ++k) {
+    std::vector<Tensor> blocks;
+    for (std::size_t i = 0; i < places_.size(); ++i)
+      if (places_[i] == static_cast<std::int64_t>(k)) blocks.push_back(results_[i]);
+    parts_[k][t] = blocks.size() == 1 ? blocks[0] : cat(blocks, 1);
+  }
+  return results_;
+}
 
-}  // namespace
+Tensor StepResults::all(std::int64_t k) const { return direct_ ? all_[k] : cat(parts_[k], 0); }
+
+StepProduct::StepProduct(const Tensor& weight, const PackedSteps& steps) : weight_(weight) {
+  constexpr std::int64_t fewSteps = 4;
+  constexpr std::int64_t smallWeight = 64 * 64;
+  bool packs = weight.dtype() == DType::Float32 || weight.dtype() == DType::Float64;
+  if (packs && steps.count() >= fewSteps && weight.numel() >= smallWeight && !isBatched(weight))
+    packed_ = pack_matrix(weight);
+}
+
+Tensor StepProduct::operator()(const Tensor& x) const {
+  // Examples of a vmap are rows of one product to `matmul`.
+  if (!packed_.defined() || isBatched(x)) return matmul(x, weight_);
+  return matmul_packed(x, packed_, weight_.size(1));
+}
 
 std::array<Tensor, 4> recurrent_sequence(const Tensor& gates, const Tensor& hidden, const Tensor& cell,
                                          const Tensor& weight, const Tensor& bias, const Tensor& projection,
@@ -104,30 +125,49 @@ std::array<Tensor, 4> recurrent_sequence(const Tensor& gates, const Tensor& hidd
   {
     NoGrad noGrad;
     PackedSteps steps(sizes, reverse);
-    std::vector<Tensor> states(sizes.size());
-    std::vector<Tensor> products(sizes.size());
-    std::vector<Tensor> cells(cell.defined() ? sizes.size() : 0);
-    std::vector<Tensor> outputs(projection.defined() ? sizes.size() : 0);
-    Tensor across = transpose(weight, 0, 1);
+    std::int64_t width = gates.size(1) / gateCount(kind);
+    StepProduct product(transpose(weight, 0, 1), steps);
+    bool gated = kind == Recurrence::Lstm || kind == Recurrence::Gru;
+    std::vector<Tensor> sources{gates, hidden, weight};
+    for (const Tensor* t : {&cell, &bias, &projection})
+      if (t->defined()) sources.push_back(*t);
+    // Outputs, cell states of an LSTM, gates.
+    using Places = std::initializer_list<std::int64_t>;
+    std::optional<StepResults> made;
+    if (kind == Recurrence::Lstm) made.emplace(OpCode::lstm_step, steps, Places{0, 1, 2, 2, 2, 2}, width, sources);
+    if (kind == Recurrence::Gru) made.emplace(OpCode::gru_step, steps, Places{0, 1, 1, 1, 1}, width, sources);
+    std::vector<Tensor> states(gated && !projection.defined() ? 0 : sizes.size());
     Tensor state;
     Tensor memory;
     for (std::int64_t i = 0; i < steps.count(); ++i) {
       std::int64_t t = steps.nth(i);
       Tensor h = steps.start(state, hidden, t);
-      Tensor c = cell.defined() ? steps.start(memory, cell, t) : Tensor();
-      Cell made = runCell(kind, steps.at(gates, t), matmul(h, across), bias, h, c);
-      products[t] = made.product;
-      state = made.output;
-      if (cell.defined()) memory = cells[t] = made.cell;
-      if (projection.defined()) {
-        outputs[t] = state;
-        state = matmul(state, transpose(projection, 0, 1));
+      Tensor x = steps.at(gates, t);
+      Tensor p = product(h);
+      if (bias.defined()) p = add(p, bias);
+      auto xs = [&](std::int64_t k) { return gateBlock(x, k, width); };
+      auto ps = [&](std::int64_t k) { return gateBlock(p, k, width); };
+      if (kind == Recurrence::Lstm) {
+        Tensor c = steps.start(memory, cell, t);
+        const Operand operands[] = {xs(0), xs(1), xs(2), xs(3), ps(0), ps(1), ps(2), ps(3), c};
+        auto step = made->run(t, operands);
+        state = step[0];
+        memory = step[1];
+      } else if (kind == Recurrence::Gru) {
+        const Operand operands[] = {xs(0), xs(1), xs(2), ps(0), ps(1), ps(2), h};
+        state = made->run(t, operands)[0];
+      } else {
+        FusedScope fused(h);
+        Tensor sum = add(x, p);
+        state = kind == Recurrence::Tanh ? tanh(sum) : relu(sum);
       }
-      states[t] = state;
+      if (projection.defined()) state = matmul(state, transpose(projection, 0, 1));
+      if (!states.empty()) states[t] = state;
     }
     Tensor none = makeEmpty(Dims{0}, gates.dtype());
-    results = {joined(states), cell.defined() ? joined(cells) : none, joined(products),
-               projection.defined() ? joined(outputs) : none};
+    Tensor outputs = gated ? made->all(0) : none;
+    results = {states.empty() ? outputs : cat(states, 0), kind == Recurrence::Lstm ? made->all(1) : none,
+               gated ? made->all(kind == Recurrence::Lstm ? 2 : 1) : none, projection.defined() ? outputs : none};
   }
   AttrWriter attrs;
   attrs.list(sizes);

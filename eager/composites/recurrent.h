@@ -4,9 +4,11 @@
 // step belongs to sequence i. Sequences of one length are the case of equal sizes.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "eager/tensor.h"
+#include "ir/schema/op_table.h"
 
 namespace tandem::ops {
 
@@ -23,6 +25,7 @@ class PackedSteps {
 
   [[nodiscard]] std::int64_t count() const { return static_cast<std::int64_t>(sizes_.size()); }
   [[nodiscard]] std::int64_t rows(std::int64_t t) const { return sizes_[t]; }
+  [[nodiscard]] std::int64_t allRows() const { return offsets_.back() + sizes_.back(); }
   /// The step that is run i-th.
   [[nodiscard]] std::int64_t nth(std::int64_t i) const { return reverse_ ? count() - 1 - i : i; }
   /// The rows of step t.
@@ -45,5 +48,48 @@ class PackedSteps {
 
 /// Block k of the gates, [B, H] of [B, G H].
 Tensor gateBlock(const Tensor& gates, std::int64_t k, std::int64_t width);
+
+/// The results of one pointwise operation at all steps: each the next block of columns of one of a few tensors that
+/// hold the rows of all steps, or of its step alone. Results are computed where they belong; they are kept and joined
+/// where nothing is computed yet (recording) or memory is not that of one example (vmap). Takes part in no gradient.
+class StepResults {
+ public:
+  static constexpr std::int64_t kOfItsStep = -1;
+
+  /// `places[i]`: the tensor that result i of `op` belongs to. `sources`: what the steps read; `width`: of a block.
+  StepResults(OpCode op, const PackedSteps& steps, std::initializer_list<std::int64_t> places, std::int64_t width,
+              std::span<const Tensor> sources);
+  /// Runs step t; its results, until the next.
+  std::span<const Tensor> run(std::int64_t t, std::span<const Operand> operands);
+  /// The rows of step t of tensor `k`, which has run.
+  [[nodiscard]] Tensor at(std::int64_t k, std::int64_t t) const {
+    return direct_ ? steps_.at(all_[k], t) : parts_[k][t];
+  }
+  /// Tensor `k`, when all steps have run.
+  [[nodiscard]] Tensor all(std::int64_t k) const;
+
+ private:
+  OpCode op_;
+  const PackedSteps& steps_;
+  std::vector<std::int64_t> places_;
+  std::int64_t width_;
+  DType dtype_;
+  bool direct_;
+  std::vector<Tensor> all_;                 // by place
+  std::vector<std::vector<Tensor>> parts_;  // by place and step
+  std::vector<Tensor> results_;
+};
+
+/// Products of the states of many steps with one weight, [K, N]: packed once where that pays. The bits are those of
+/// `matmul`. Takes part in no gradient.
+class StepProduct {
+ public:
+  StepProduct(const Tensor& weight, const PackedSteps& steps);
+  Tensor operator()(const Tensor& x) const;
+
+ private:
+  Tensor weight_;
+  Tensor packed_;
+};
 
 }  // namespace tandem::ops

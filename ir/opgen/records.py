@@ -248,6 +248,8 @@ def check(op: Op) -> None:
         ):
             if not known:
                 bad(f"has no {what} (Example, Shapes, Dtypes in ir/ops/examples_*.td and doc_*.td)")
+    if op.numResults > 8:
+        bad("has more results than ir/schema/op_table.h allows")
     if op.kind in ("Pointwise", "Random", "Creation") and not op.update and len(op.body) != op.numResults:
         bad(f"has {len(op.body)} bodies for {op.numResults} results")
     if op.kind == "Reduction" and op.combine not in ("Sum", "Prod", "Max", "Min", "Any", "All"):

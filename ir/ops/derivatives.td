@@ -118,4 +118,5 @@ def : NotDifferentiable<NonZeroRows>;
 def : Rule<TopK, "byIndices", ["out1"]>;
 def : Rule<Cat, "cat", []>;
 def : Rule<RecurrentSequence, "recurrentSequence",
-           ["gates", "hidden", "cell", "weight", "projection", "out", "out1", "out2", "out3"]>;
+           ["hidden", "cell", "weight", "projection", "out", "out1", "out2", "out3"]>;
+foreach o = [LstmStep, LstmStepGrad, GruStep, GruStepGrad, PackMatrix, MatMulPacked] in def : NotDifferentiable<o>;

@@ -1,6 +1,8 @@
 // Operations that no generator makes: a function of runtime/lib each (tandem::lib::NAME).
 
 def MatMul : Library<"matmul_batched", "Tensor input, Tensor other", "matmulBatched"> { let function = "matmul"; let summary = "Matrix products of the last two dims; batch dims equal."; let forms = ["hidden"]; }
+def PackMatrix : Library<"pack_matrix", "Tensor other", "packMatrix"> { let summary = "A matrix in the order in which products read it, for `matmul_packed`."; let forms = ["hidden"]; let samples = "none"; }
+def MatMulPacked : Library<"matmul_packed", "Tensor input, Tensor packed, int columns", "matmulPacked"> { let summary = "input @ other, bit for bit as matmul, for the matrix of `columns` columns that was packed."; let forms = ["hidden"]; let samples = "none"; }
 def WindowWrite : Library<"window_write", "Tensor input, Tensor value, int[] size, int[] stride, int offset", "windowWrite"> { let summary = "A copy of the contiguous `input` with a strided window of it replaced by `value`."; let forms = ["hidden"]; }
 def Conv2d : Library<"conv2d_plain", "Tensor input, Tensor weight, int[2] stride, int[2] padding, int[2] dilation, int groups", "conv2d"> { let function = "conv2d"; let summary = "2-d convolution (cross-correlation) of [N, C, H, W] with [O, C / groups, KH, KW]."; let forms = ["hidden"]; }
 def Conv2dInputGrad : Library<"conv2d_input_grad", "Tensor grad, Tensor weight, int[] input_shape, int[2] stride, int[2] padding, int[2] dilation, int groups", "conv2dInputGrad"> { let summary = "Cotangent of a convolution's input."; let forms = ["hidden"]; }

@@ -59,6 +59,9 @@ struct TensorMeta {
   bool absent = false;  // an optional operand that was not given
 };
 
+/// Results of one operation, at most.
+inline constexpr std::size_t kMostResults = 8;
+
 struct OpFacts;
 /// Result metas of an operation, or an exception naming it, its shapes and dtypes. `results` has numResults entries.
 using MetaRule = void (*)(const OpFacts& op, std::span<const TensorMeta> operands, std::span<const std::int64_t> attrs,

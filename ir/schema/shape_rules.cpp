@@ -137,6 +137,19 @@ void matmulBatched(const OpFacts&, Metas operands, Attrs, std::span<TensorMeta> 
   set(results[0], std::move(shape), a.dtype);
 }
 
+// Columns as `packedColumns` of runtime/lib/gemm.h.
+void packMatrix(const OpFacts&, Metas operands, Attrs, std::span<TensorMeta> results) {
+  const Dims& shape = operands[0].shape;
+  set(results[0], Dims{shape[0], (shape[1] + 63) / 64 * 64}, operands[0].dtype);
+}
+
+void matmulPacked(const OpFacts& op, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
+  const Dims& a = operands[0].shape;
+  if (a.size() != 2 || a[1] != operands[1].shape[0] || operands[0].dtype != operands[1].dtype)
+    fail(name(op), ": ", shapeText(a), " and a packed matrix of ", operands[1].shape[0], " rows do not fit");
+  set(results[0], Dims{a[0], AttrReader(attrs).integer()}, operands[0].dtype);
+}
+
 void windowWrite(const OpFacts&, Metas operands, Attrs, std::span<TensorMeta> results) {
   set(results[0], operands[0].shape, operands[0].dtype);
 }

@@ -18,6 +18,8 @@ TANDEM_META_RULE(sameAsInput);
 TANDEM_META_RULE(sameAsLast);
 TANDEM_META_RULE(cholesky);
 TANDEM_META_RULE(triangularSolve);
+TANDEM_META_RULE(packMatrix);
+TANDEM_META_RULE(matmulPacked);
 TANDEM_META_RULE(matmulBatched);  // [..., M, K] x [..., K, N], equal batch dims
 TANDEM_META_RULE(windowWrite);
 TANDEM_META_RULE(conv2d);

@@ -66,21 +66,14 @@ T masked(const AttentionProblem<T>& p, std::int64_t b, std::int64_t h, std::int6
   return static_cast<const T*>(p.mask)[at];
 }
 
-/// Panels of b [k][columns] behind each other, as blockTimesPanel reads them.
-template <class V, class T = typename V::Scalar>
-void packPanels(const Matrix<T>& b, std::int64_t k, std::int64_t columns, T* dst) {
-  constexpr std::int64_t width = 2 * V::kLanes;
-  for (std::int64_t j = 0; j < columns; j += width)
-    packPanel<V>(Matrix<T>{b.data + j * b.columnStride, b.rowStride, b.columnStride}, k, std::min(width, columns - j),
-                 dst + j * k);
-}
 /// c = or += a[rows][k] times the first k of the `depth` rows that were packed.
 template <class V, class T = typename V::Scalar>
 void timesPanels(std::int64_t rows, std::int64_t columns, std::int64_t k, const T* a, std::int64_t lda, const T* panels,
                  std::int64_t depth, T* c, std::int64_t ldc, bool add) {
   constexpr std::int64_t width = 2 * V::kLanes;
   for (std::int64_t j = 0; j < columns; j += width)
-    blockTimesPanel<V>(rows, std::min(width, columns - j), k, a, lda, panels + j * depth, c + j, ldc, add);
+    blockTimesPanel<V>(rows, std::min(width, columns - j), k, {a, lda, 0, 0, false}, panels + j * depth, c + j, ldc,
+                       add);
 }
 
 template <class T>

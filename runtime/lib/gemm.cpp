@@ -10,44 +10,36 @@
 namespace tandem::lib {
 namespace {
 
-// Multiply-adds of one tile: at least some 20 us, long beside handing it over; at most so many that packing its
-// operands costs little beside it; between the two, an eighth of the whole.
-constexpr std::int64_t kMinTileWork = std::int64_t{1} << 20;
-constexpr std::int64_t kMaxTileWork = std::int64_t{32} << 20;
-// A vector times a matrix waits for memory: the same 20 us are fewer multiply-adds.
+// Multiply-adds of one tile: at least some 10 us, long beside handing it over; and kTilesAThread tiles a thread, so
+// that one that is held up leaves its tiles to others. Larger tiles pack their operands less often.
+constexpr std::int64_t kMinTileWork = std::int64_t{1} << 19;
+constexpr std::int64_t kTilesAThread = 4;
+// A vector times a matrix waits for memory: the same 10 us are fewer multiply-adds.
 constexpr std::int64_t kRowWork = std::int64_t{1} << 17;
-// Sides of tiles are multiples of these: whole register tiles.
-constexpr std::int64_t kRowStep = 48;
+// Sides of tiles are multiples of these, where they are cut: whole register tiles.
+constexpr std::int64_t kRowStep = 12;
 constexpr std::int64_t kColumnStep = 64;
 // A long sum into a small result is cut along k, into at most kMaxPieces pieces of at least kPieceLength.
 constexpr std::int64_t kSplitResult = 128 * 128;
+constexpr std::int64_t kSplitWork = std::int64_t{2} << 20;
 constexpr std::int64_t kPieceLength = 2048;
 constexpr std::int64_t kMaxPieces = 64;
 
 std::int64_t ceilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-GemmTileFn<float> tileFunction(float) {
-  static const auto fn = __builtin_cpu_supports("avx512vl") != 0 ? avx512::tileFloat() : avx2::tileFloat();
-  return fn;
+const GemmKernels<float>& kernels(float) {
+  static const auto own = __builtin_cpu_supports("avx512vl") != 0 ? avx512::floatKernels() : avx2::floatKernels();
+  return own;
 }
-GemmTileFn<double> tileFunction(double) {
-  static const auto fn = __builtin_cpu_supports("avx512vl") != 0 ? avx512::tileDouble() : avx2::tileDouble();
-  return fn;
-}
-
-VectorFn<float> vectorFunction(float) {
-  static const auto fn = __builtin_cpu_supports("avx512vl") != 0 ? avx512::vectorFloat() : avx2::vectorFloat();
-  return fn;
-}
-VectorFn<double> vectorFunction(double) {
-  static const auto fn = __builtin_cpu_supports("avx512vl") != 0 ? avx512::vectorDouble() : avx2::vectorDouble();
-  return fn;
+const GemmKernels<double>& kernels(double) {
+  static const auto own = __builtin_cpu_supports("avx512vl") != 0 ? avx512::doubleKernels() : avx2::doubleKernels();
+  return own;
 }
 
 /// A vector times a matrix: blocks of k and tiles of columns by themselves, then the blocks' results by halving.
 template <class T>
 void vectorGemm(std::int64_t n, std::int64_t k, const T* a, std::int64_t aStride, Matrix<T> b, T* c) {
-  auto fn = vectorFunction(T{});
+  auto fn = kernels(T{}).vector;
   Scratch<T> dense(aStride == 1 ? 0 : k);
   if (aStride != 1) {
     for (std::int64_t p = 0; p < k; ++p) dense[p] = a[p * aStride];
@@ -75,63 +67,93 @@ void vectorGemm(std::int64_t n, std::int64_t k, const T* a, std::int64_t aStride
   if (blocks > 1) std::copy_n(results, n, c);
 }
 
-/// How a product is cut: a function of its sizes.
+/// The length of the pieces that k is cut into; k itself if it is not. It decides the order of a sum, so it is a
+/// function of the product's sizes alone.
+std::int64_t pieceLength(std::int64_t m, std::int64_t n, std::int64_t k) {
+  if (m * n > kSplitResult || k < 2 * kPieceLength || m * n * k < kSplitWork) return k;
+  return std::max(kPieceLength, ceilDiv(ceilDiv(k, kMaxPieces), kBlockK) * kBlockK);
+}
+
+/// How a result is cut. Every element has its own chain, whatever the tile: the number of threads may decide.
 struct Tiling {
   std::int64_t rows;     // of a tile
   std::int64_t columns;  // of a tile
-  std::int64_t length;   // of a piece of k
 
-  Tiling(std::int64_t m, std::int64_t n, std::int64_t k) : rows(m), columns(n), length(k) {
-    if (m * n <= kSplitResult && k >= 2 * kPieceLength && m * n * k >= 2 * kMinTileWork) {
-      length = std::max(kPieceLength, ceilDiv(ceilDiv(k, kMaxPieces), kBlockK) * kBlockK);
-      return;
-    }
-    std::int64_t work = std::clamp(m * n * k / 8, kMinTileWork, kMaxTileWork);
-    // Halve the longer side while tiles are too large.
+  Tiling(std::int64_t m, std::int64_t n, std::int64_t k) : rows(m), columns(n) {
+    std::int64_t threads = numThreads();
+    if (threads == 1 || m * n * k < 2 * kMinTileWork) return;
+    std::int64_t work = std::max(m * n * k / (threads * kTilesAThread), kMinTileWork);
+    std::int64_t down = 1;
+    std::int64_t across = 1;
+    // Cut the longer side of tiles while they are too large.
     while (rows * columns * k > work && (rows > kRowStep || columns > kColumnStep)) {
       if (rows > kRowStep && (rows >= columns || columns <= kColumnStep))
-        rows = ceilDiv(ceilDiv(rows, 2), kRowStep) * kRowStep;
+        rows = ceilDiv(ceilDiv(m, ++down), kRowStep) * kRowStep;
       else
-        columns = ceilDiv(ceilDiv(columns, 2), kColumnStep) * kColumnStep;
+        columns = ceilDiv(ceilDiv(n, ++across), kColumnStep) * kColumnStep;
     }
   }
 };
 
+/// One product on this thread.
 template <class T>
-void largeGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c) {
-  auto tileFn = tileFunction(T{});
-  auto tile = [tileFn](std::int64_t rows, std::int64_t columns, std::int64_t depth, Matrix<T> x, Matrix<T> y, T* to,
-                       std::int64_t ldc) {
-    Scratch<T> scratch(gemmScratchSize(rows, columns, depth));
-    tileFn(rows, columns, depth, x, y, to, ldc, scratch.data());
-  };
-  Tiling tiling(m, n, k);
-  if (std::int64_t pieces = ceilDiv(k, tiling.length); pieces > 1) {
-    Scratch<T> partial(pieces * m * n);
-    parallelTiles(pieces, [&](std::int64_t piece) {
-      std::int64_t from = piece * tiling.length;
-      tile(m, n, std::min(tiling.length, k - from), {a.data + from * a.columnStride, a.rowStride, a.columnStride},
-           {b.data + from * b.rowStride, b.rowStride, b.columnStride}, partial.data() + piece * m * n, n);
-    });
-    parallelFor(m * n, kSerialElements / pieces + 1, [&](std::int64_t begin, std::int64_t end) {
-      std::copy(partial.data() + begin, partial.data() + end, c + begin);
-      for (std::int64_t piece = 1; piece < pieces; ++piece) {
-        const T* p = partial.data() + piece * m * n;
-        for (std::int64_t i = begin; i < end; ++i) c[i] += p[i];
-      }
-    });
-    return;
-  }
-  std::int64_t across = ceilDiv(n, tiling.columns);
-  std::int64_t tiles = ceilDiv(m, tiling.rows) * across;
-  if (tiles == 1) return tile(m, n, k, a, b, c, n);
-  parallelTiles(tiles, [&](std::int64_t t) {
-    std::int64_t i = t / across * tiling.rows;
-    std::int64_t j = t % across * tiling.columns;
-    tile(std::min(tiling.rows, m - i), std::min(tiling.columns, n - j), k,
-         {a.data + i * a.rowStride, a.rowStride, a.columnStride},
-         {b.data + j * b.columnStride, b.rowStride, b.columnStride}, c + i * n + j, n);
+void serialGemm(const GemmTile<T>& t) {
+  Scratch<T> scratch(gemmScratchSize(t.m, t.panels == nullptr ? t.n : 0, t.k));
+  kernels(T{}).tile(t, scratch.data());
+}
+
+/// A product whose k is not cut, in tiles.
+template <class T>
+void tiledGemm(const GemmTile<T>& whole) {
+  Tiling tiling(whole.m, whole.n, whole.k);
+  std::int64_t across = ceilDiv(whole.n, tiling.columns);
+  std::int64_t tiles = ceilDiv(whole.m, tiling.rows) * across;
+  if (tiles == 1) return serialGemm(whole);
+  parallelTiles(tiles, [&](std::int64_t number) {
+    std::int64_t i = number / across * tiling.rows;
+    std::int64_t j = number % across * tiling.columns;
+    GemmTile<T> t = whole;
+    t.m = std::min(tiling.rows, whole.m - i);
+    t.n = std::min(tiling.columns, whole.n - j);
+    t.a.data += i * whole.a.rowStride;
+    t.b.data += j * whole.b.columnStride;
+    t.c += i * whole.ldc + j;
+    if (whole.panels != nullptr) t.firstColumn = j;
+    serialGemm(t);
   });
+}
+
+/// A product whose k is cut into pieces, each a product of its own; their sums are added in order.
+template <class T>
+void splitGemm(const GemmTile<T>& whole, std::int64_t length) {
+  std::int64_t size = whole.m * whole.n;
+  std::int64_t pieces = ceilDiv(whole.k, length);
+  Scratch<T> partial(pieces * size);
+  parallelTiles(pieces, [&](std::int64_t piece) {
+    std::int64_t from = piece * length;
+    GemmTile<T> t = whole;
+    t.k = std::min(length, whole.k - from);
+    t.a.data += from * whole.a.columnStride;
+    t.b.data += from * whole.b.rowStride;
+    t.c = partial.data() + piece * size;
+    t.ldc = whole.n;
+    if (whole.panels != nullptr) t.panels += from * whole.panelColumns;
+    serialGemm(t);
+  });
+  parallelFor(size, kSerialElements / pieces + 1, [&](std::int64_t begin, std::int64_t end) {
+    std::copy(partial.data() + begin, partial.data() + end, whole.c + begin);
+    for (std::int64_t piece = 1; piece < pieces; ++piece) {
+      const T* p = partial.data() + piece * size;
+      for (std::int64_t i = begin; i < end; ++i) whole.c[i] += p[i];
+    }
+  });
+}
+
+template <class T>
+void largeGemm(const GemmTile<T>& whole) {
+  std::int64_t length = pieceLength(whole.m, whole.n, whole.k);
+  if (length < whole.k) return splitGemm(whole, length);
+  tiledGemm(whole);
 }
 
 template <class T>
@@ -141,7 +163,7 @@ void floatGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matr
   if (n == 1)
     return vectorGemm<T>(m, k, b.data, b.rowStride, {a.data, a.columnStride, m == 1 ? a.columnStride : a.rowStride}, c);
   if (m == 1) return vectorGemm<T>(n, k, a.data, a.columnStride, b, c);
-  largeGemm(m, n, k, a, b, c);
+  largeGemm<T>({m, n, k, a, b, c, n});
 }
 
 }  // namespace
@@ -152,6 +174,24 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<float> a, Matri
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<double> a, Matrix<double> b, double* c) {
   floatGemm(m, n, k, a, b, c);
 }
+
+template <class T>
+void packGemm(std::int64_t n, std::int64_t k, Matrix<T> b, T* to) {
+  std::int64_t grain = std::max<std::int64_t>(1, kSerialElements / (k * kColumnStep));
+  parallelFor(packedColumns(n) / kColumnStep, grain, [&](std::int64_t begin, std::int64_t end) {
+    kernels(T{}).pack(n, k, b, begin * kColumnStep, end * kColumnStep, to);
+  });
+}
+template void packGemm(std::int64_t, std::int64_t, Matrix<float>, float*);
+template void packGemm(std::int64_t, std::int64_t, Matrix<double>, double*);
+
+template <class T>
+void packedGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, const T* packed, T* c) {
+  if (m == 1) a.rowStride = k;
+  largeGemm<T>({m, n, k, a, {nullptr, 0, 0}, c, n, packed, packedColumns(n)});
+}
+template void packedGemm(std::int64_t, std::int64_t, std::int64_t, Matrix<float>, const float*, float*);
+template void packedGemm(std::int64_t, std::int64_t, std::int64_t, Matrix<double>, const double*, double*);
 
 template <class T>
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c) {

@@ -26,6 +26,15 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<double> a, Matr
 template <class T>
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c);
 
+/// Columns of a matrix of `n` when packed: whole panels of any instruction set.
+constexpr std::int64_t packedColumns(std::int64_t n) { return (n + 63) / 64 * 64; }
+/// Packs b[K, N] into `to`, of K * packedColumns(n) elements, for products that read it again and again.
+template <class T>
+void packGemm(std::int64_t n, std::int64_t k, Matrix<T> b, T* to);
+/// As `gemm`, with the same bits, b packed.
+template <class T>
+void packedGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, const T* packed, T* c);
+
 /// Is a product of this size left to the own kernel?
 constexpr bool isSmallGemm(std::int64_t m, std::int64_t n, std::int64_t k) {
   return m <= 64 && n <= 64 && k <= 64 && m * n * k <= 16 * 16 * 16;

@@ -18,9 +18,7 @@ namespace {
 
 }  // namespace
 
-GemmTileFn<float> tileFloat() { return gemmTile<Floats>; }
-GemmTileFn<double> tileDouble() { return gemmTile<Doubles>; }
-VectorFn<float> vectorFloat() { return vectorTimesMatrix<Floats>; }
-VectorFn<double> vectorDouble() { return vectorTimesMatrix<Doubles>; }
+GemmKernels<float> floatKernels() { return {gemmTile<Floats>, gemmPack<Floats>, vectorTimesMatrix<Floats>}; }
+GemmKernels<double> doubleKernels() { return {gemmTile<Doubles>, gemmPack<Doubles>, vectorTimesMatrix<Doubles>}; }
 
 }  // namespace tandem::lib::avx2

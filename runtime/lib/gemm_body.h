@@ -55,41 +55,85 @@ void transposeTo(const T* src, std::int64_t srcLd, T* dst, std::int64_t dstLd, s
     for (std::int64_t x = 0; x < xs; ++x) dst[x * dstLd + y] = src[y * srcLd + x];
 }
 
-/// One panel: dst[p][j] for p < k, j < kColumns; columns from `columns` on are zero.
+/// Panels of b one after another, `k * kColumns` apart: dst[p][j] for p < k; columns from `columns` on are zero.
 template <class V, class T = typename V::Scalar>
-void packPanel(const Matrix<T>& b, std::int64_t k, std::int64_t columns, T* dst) {
+void packPanels(const Matrix<T>& b, std::int64_t k, std::int64_t columns, T* dst) {
   constexpr std::int64_t width = 2 * V::kLanes;
-  if (columns < width) std::fill_n(dst, k * width, T{});
+  std::int64_t j = 0;
   if (b.columnStride == 1) {
-    if (columns == width)
-      for (std::int64_t p = 0; p < k; ++p) {
-        V::store(dst + p * width, V::load(b.data + p * b.rowStride));
-        V::store(dst + p * width + V::kLanes, V::load(b.data + p * b.rowStride + V::kLanes));
-      }
-    else
-      for (std::int64_t p = 0; p < k; ++p) std::copy_n(b.data + p * b.rowStride, columns, dst + p * width);
-  } else if (b.rowStride == 1) {
-    transposeTo<V>(b.data, b.columnStride, dst, width, k, columns);
-  } else {
-    for (std::int64_t p = 0; p < k; ++p)
-      for (std::int64_t j = 0; j < columns; ++j) dst[p * width + j] = b.data[p * b.rowStride + j * b.columnStride];
+    // Several panels at once: whole stretches of a row are read in order.
+    constexpr std::int64_t together = 4;
+    for (; j + together * width <= columns; j += together * width)
+      for (std::int64_t p = 0; p < k; ++p)
+        for (std::int64_t x = 0; x < together * width; x += V::kLanes)
+          V::store(dst + (j + x / width * width) * k + p * width + x % width,
+                   V::load(b.data + p * b.rowStride + j + x));
+  }
+  for (; j < columns; j += width) {
+    std::int64_t here = std::min(width, columns - j);
+    const T* from = b.data + j * b.columnStride;
+    T* to = dst + j * k;
+    if (here < width) std::fill_n(to, k * width, T{});
+    if (b.columnStride == 1 && here == width) {
+      for (std::int64_t p = 0; p < k; ++p)
+        for (std::int64_t x = 0; x < width; x += V::kLanes)
+          V::store(to + p * width + x, V::load(from + p * b.rowStride + x));
+    } else if (b.columnStride == 1) {
+      for (std::int64_t p = 0; p < k; ++p)
+        for (std::int64_t x = 0; x < here; ++x) to[p * width + x] = from[p * b.rowStride + x];
+    } else if (b.rowStride == 1) {
+      transposeTo<V>(from, b.columnStride, to, width, k, here);
+    } else {
+      for (std::int64_t p = 0; p < k; ++p)
+        for (std::int64_t x = 0; x < here; ++x) to[p * width + x] = from[p * b.rowStride + x * b.columnStride];
+    }
   }
 }
 
-/// Rows of a as dense rows kPackedRow apart.
+/// Where the kernel finds rows of a: row i at `data + i * rowStride`, or, of dense columns, in groups of kRows:
+/// element p of row i at `data[i / kRows * groupStride + p * step + i % kRows]`.
+template <class T>
+struct PlacedRows {
+  const T* data;
+  std::int64_t rowStride;
+  std::int64_t groupStride;
+  std::int64_t step;
+  bool columns;
+};
+
+/// `rows` rows of a, where they lie if the kernel can read them in order and without collisions in the cache; else
+/// copied to `dst`.
 template <class V, class T = typename V::Scalar>
-void packRows(const Matrix<T>& a, std::int64_t rows, std::int64_t k, T* dst) {
-  if (a.columnStride == 1)
-    for (std::int64_t i = 0; i < rows; ++i) std::copy_n(a.data + i * a.rowStride, k, dst + i * kPackedRow);
-  else if (a.rowStride == 1)
-    transposeTo<V>(a.data, a.columnStride, dst, kPackedRow, rows, k);
-  else
+PlacedRows<T> placeRows(const Matrix<T>& a, std::int64_t rows, std::int64_t k, std::int64_t allRows, T* dst) {
+  if (a.columnStride == 1) {
+    // Rows a multiple of 2 KiB apart fall on the same few cache lines.
+    if (allRows <= V::kRows || a.rowStride * std::int64_t{sizeof(T)} % 2048 != 0)
+      return {a.data, a.rowStride, 0, 0, false};
     for (std::int64_t i = 0; i < rows; ++i)
-      for (std::int64_t p = 0; p < k; ++p) dst[i * kPackedRow + p] = a.data[i * a.rowStride + p * a.columnStride];
+      std::memcpy(dst + i * kPackedRow, a.data + i * a.rowStride, static_cast<std::size_t>(k) * sizeof(T));
+    return {dst, kPackedRow, 0, 0, false};
+  }
+  if (a.rowStride == 1) {
+    if (a.columnStride <= 4 * V::kLanes) return {a.data, 0, V::kRows, a.columnStride, true};
+    for (std::int64_t p = 0; p < k; ++p)
+      for (std::int64_t i = 0; i < rows; i += V::kRows) {
+        const T* from = a.data + p * a.columnStride + i;
+        T* to = dst + i * k + p * V::kRows;
+        if (i + V::kRows <= rows)
+          std::memcpy(to, from, V::kRows * sizeof(T));
+        else
+          std::memcpy(to, from, static_cast<std::size_t>(rows - i) * sizeof(T));
+      }
+    return {dst, 0, V::kRows * k, V::kRows, true};
+  }
+  for (std::int64_t i = 0; i < rows; ++i)
+    for (std::int64_t p = 0; p < k; ++p) dst[i * kPackedRow + p] = a.data[i * a.rowStride + p * a.columnStride];
+  return {dst, kPackedRow, 0, 0, false};
 }
 
-/// c[Rows][kColumns] = or += a[Rows][k] panel[k][kColumns], the chains in registers.
-template <class V, int Rows, class T = typename V::Scalar>
+/// c[Rows][kColumns] = or += a[Rows][k] panel[k][kColumns], the chains in registers. Element p of row i of a lies at
+/// `a[i * lda + p]`; with `Columns` at `a[i + p * lda]`.
+template <class V, int Rows, bool Columns, class T = typename V::Scalar>
 void registerTile(std::int64_t k, const T* a, std::int64_t lda, const T* panel, T* c, std::int64_t ldc, bool add) {
   typename V::Vector acc[Rows][2];
   for (auto& row : acc) row[0] = row[1] = V::zero();
@@ -99,10 +143,11 @@ void registerTile(std::int64_t k, const T* a, std::int64_t lda, const T* panel, 
     panel += 2 * V::kLanes;
 #pragma GCC unroll 16
     for (int i = 0; i < Rows; ++i) {
-      auto x = V::broadcast(a[i * lda + p]);
+      auto x = V::broadcast(Columns ? a[i] : a[i * lda + p]);
       acc[i][0] = V::fma(x, b0, acc[i][0]);
       acc[i][1] = V::fma(x, b1, acc[i][1]);
     }
+    if constexpr (Columns) a += lda;
   }
 #pragma GCC unroll 16
   for (int i = 0; i < Rows; ++i)
@@ -112,32 +157,37 @@ void registerTile(std::int64_t k, const T* a, std::int64_t lda, const T* panel, 
     }
 }
 
-template <class V, int Rows, class T = typename V::Scalar>
+template <class V, int Rows, bool Columns, class T = typename V::Scalar>
 void someRows(std::int64_t rows, std::int64_t k, const T* a, std::int64_t lda, const T* panel, T* c, std::int64_t ldc,
               bool add) {
   if constexpr (Rows > 0) {
-    if (rows == Rows) return registerTile<V, Rows>(k, a, lda, panel, c, ldc, add);
-    someRows<V, Rows - 1>(rows, k, a, lda, panel, c, ldc, add);
+    if (rows == Rows) return registerTile<V, Rows, Columns>(k, a, lda, panel, c, ldc, add);
+    someRows<V, Rows - 1, Columns>(rows, k, a, lda, panel, c, ldc, add);
   }
 }
 
 /// All rows of a block against one panel.
 template <class V, class T = typename V::Scalar>
-void blockTimesPanel(std::int64_t rows, std::int64_t columns, std::int64_t k, const T* a, std::int64_t lda,
-                     const T* panel, T* c, std::int64_t ldc, bool add) {
+void blockTimesPanel(std::int64_t rows, std::int64_t columns, std::int64_t k, const PlacedRows<T>& a, const T* panel,
+                     T* c, std::int64_t ldc, bool add) {
   constexpr std::int64_t width = 2 * V::kLanes;
   alignas(64) T edge[V::kRows * width];
-  for (std::int64_t i = 0; i < rows; i += V::kRows) {
-    std::int64_t r = std::min<std::int64_t>(V::kRows, rows - i);
-    if (columns == width) {
-      someRows<V, V::kRows>(r, k, a + i * lda, lda, panel, c + i * ldc, ldc, add);
-      continue;
-    }
-    someRows<V, V::kRows>(r, k, a + i * lda, lda, panel, edge, width, false);
+  // Tiles of few rows keep the multipliers waiting: share rows out evenly where groups of them may begin anywhere.
+  std::int64_t tiles = (rows + V::kRows - 1) / V::kRows;
+  for (std::int64_t t = 0, i = 0, r = 0; t < tiles; ++t, i += r) {
+    r = a.columns ? std::min<std::int64_t>(V::kRows, rows - i) : (rows - i + tiles - t - 1) / (tiles - t);
+    bool whole = columns == width;
+    T* to = whole ? c + i * ldc : edge;
+    std::int64_t ld = whole ? ldc : width;
+    if (a.columns)
+      someRows<V, V::kRows, true>(r, k, a.data + t * a.groupStride, a.step, panel, to, ld, whole && add);
+    else
+      someRows<V, V::kRows, false>(r, k, a.data + i * a.rowStride, a.rowStride, panel, to, ld, whole && add);
+    if (whole) continue;
     for (std::int64_t y = 0; y < r; ++y)
       for (std::int64_t x = 0; x < columns; ++x) {
-        T& to = c[(i + y) * ldc + x];
-        to = add ? to + edge[y * width + x] : edge[y * width + x];
+        T& element = c[(i + y) * ldc + x];
+        element = add ? element + edge[y * width + x] : edge[y * width + x];
       }
   }
 }
@@ -152,8 +202,7 @@ T innerProduct(std::int64_t k, const T* a, const T* b, std::int64_t bStride) {
   for (auto& v : acc) v = V::zero();
   auto take = [&](const T* x, const T* y) {
 #pragma GCC unroll 16
-    for (int v = 0; v < vectors; ++v)
-      acc[v] = V::fma(V::load(x + v * V::kLanes), V::load(y + v * V::kLanes), acc[v]);
+    for (int v = 0; v < vectors; ++v) acc[v] = V::fma(V::load(x + v * V::kLanes), V::load(y + v * V::kLanes), acc[v]);
   };
   std::int64_t i = 0;
   if (bStride == 1)
@@ -212,8 +261,7 @@ void vectorTimesMatrix(std::int64_t n, std::int64_t k, const T* a, const Matrix<
           addRows<V, Rows>(columns, a + l, b.data + l * b.rowStride + j0, b.rowStride, chains[l % kDotLanes]);
     };
     addChains(std::integral_constant<int, 4>());
-    for (; p < k; ++p)
-      addRows<V, 1>(columns, a + p, b.data + p * b.rowStride + j0, b.rowStride, chains[p % kDotLanes]);
+    for (; p < k; ++p) addRows<V, 1>(columns, a + p, b.data + p * b.rowStride + j0, b.rowStride, chains[p % kDotLanes]);
     for (std::int64_t h = kDotLanes / 2; h >= 1; h /= 2)
       for (std::int64_t l = 0; l < h; ++l)
         for (std::int64_t j = 0; j < columns; ++j) chains[l][j] += chains[l + h][j];
@@ -221,31 +269,93 @@ void vectorTimesMatrix(std::int64_t n, std::int64_t k, const T* a, const Matrix<
   }
 }
 
+/// A few rows times a matrix with dense columns: blocks of a vector's columns are transposed on their way to the
+/// registers, whole cache lines at a time; several blocks take turns, for their chains wait on themselves.
+template <class V, int M, class T = typename V::Scalar>
+void rowsTimesColumns(std::int64_t n, std::int64_t k, const Matrix<T>& a, const Matrix<T>& b, T* c, std::int64_t ldc) {
+  constexpr std::int64_t line = 64 / sizeof(T);
+  constexpr int groups = M > 2 ? 2 : 4;
+  constexpr std::int64_t width = groups * V::kLanes;
+  alignas(64) T block[line * V::kLanes];
+  alignas(64) T sums[V::kLanes];
+  for (std::int64_t j0 = 0; j0 < n; j0 += width) {
+    for (std::int64_t k0 = 0; k0 < k; k0 += kBlockK) {
+      std::int64_t end = std::min(k, k0 + kBlockK);
+      typename V::Vector chains[M][groups];
+      for (auto& row : chains)
+        for (auto& chain : row) chain = V::zero();
+      for (std::int64_t p = k0; p < end; p += line) {
+        std::int64_t depth = std::min(line, end - p);
+#pragma GCC unroll 4
+        for (int g = 0; g < groups; ++g) {
+          std::int64_t j = j0 + g * V::kLanes;
+          if (j >= n) break;
+          if (n - j < V::kLanes) std::fill_n(block, line * V::kLanes, T{});
+          const T* from = b.data + p + j * b.columnStride;
+          if (depth == line && n - j >= V::kLanes) {
+            for (std::int64_t y = 0; y < V::kLanes; y += V::kBlock)
+              for (std::int64_t x = 0; x < line; x += V::kBlock)
+                V::transpose(from + y * b.columnStride + x, b.columnStride, block + x * V::kLanes + y, V::kLanes);
+          } else {
+            transposeTo<V>(from, b.columnStride, block, V::kLanes, depth, std::min<std::int64_t>(V::kLanes, n - j));
+          }
+          for (std::int64_t i = 0; i < depth; ++i)
+#pragma GCC unroll 4
+            for (int r = 0; r < M; ++r)
+              chains[r][g] = V::fma(V::broadcast(a.data[r * a.rowStride + (p + i) * a.columnStride]),
+                                    V::load(block + i * V::kLanes), chains[r][g]);
+        }
+      }
+      for (int r = 0; r < M; ++r)
+        for (int g = 0; g < groups; ++g) {
+          V::store(sums, chains[r][g]);
+          T* to = c + r * ldc;
+          for (std::int64_t j = j0 + g * V::kLanes, x = 0; x < V::kLanes && j < n; ++x, ++j)
+            to[j] = k0 == 0 ? sums[x] : to[j] + sums[x];
+        }
+    }
+  }
+}
+
 template <class V, class T = typename V::Scalar>
-void gemmTile(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c, std::int64_t ldc,
-              T* scratch) {
+void gemmTile(const GemmTile<T>& t, T* scratch) {
+  const auto& [m, n, k, a, b, c, ldc, panels, panelColumns, firstColumn] = t;
   constexpr std::int64_t width = 2 * V::kLanes;
+  if (panels == nullptr && b.rowStride == 1) {
+    if (m == 1) return rowsTimesColumns<V, 1>(n, k, a, b, c, ldc);
+    if (m == 2) return rowsTimesColumns<V, 2>(n, k, a, b, c, ldc);
+    if (m == 3) return rowsTimesColumns<V, 3>(n, k, a, b, c, ldc);
+  }
   T* packedA = scratch;
-  T* packedB = scratch + std::min(m, kBlockRows) * kPackedRow;
-  // Rows a multiple of 2 KiB apart fall on the same few cache lines.
-  bool readInPlace = a.columnStride == 1 && (m <= V::kRows || a.rowStride * std::int64_t{sizeof(T)} % 2048 != 0);
+  T* packedB = scratch + gemmRowsSize(m);
   for (std::int64_t k0 = 0; k0 < k; k0 += kBlockK) {
     std::int64_t depth = std::min(kBlockK, k - k0);
     for (std::int64_t j0 = 0; j0 < n; j0 += kBlockColumns) {
       std::int64_t columns = std::min(kBlockColumns, n - j0);
-      for (std::int64_t j = 0; j < columns; j += width)
-        packPanel<V>(Matrix<T>{b.data + k0 * b.rowStride + (j0 + j) * b.columnStride, b.rowStride, b.columnStride},
-                     depth, std::min(width, columns - j), packedB + j * depth);
+      const T* panel = packedB;
+      if (panels != nullptr)
+        panel = panels + k0 * panelColumns + (firstColumn + j0) * depth;
+      else
+        packPanels<V>(Matrix<T>{b.data + k0 * b.rowStride + j0 * b.columnStride, b.rowStride, b.columnStride}, depth,
+                      columns, packedB);
       for (std::int64_t i0 = 0; i0 < m; i0 += kBlockRows) {
         std::int64_t rows = std::min(kBlockRows, m - i0);
         Matrix<T> block{a.data + i0 * a.rowStride + k0 * a.columnStride, a.rowStride, a.columnStride};
-        if (!readInPlace) packRows<V>(block, rows, depth, packedA);
-        const T* at = readInPlace ? block.data : packedA;
-        std::int64_t lda = readInPlace ? a.rowStride : kPackedRow;
+        PlacedRows<T> placed = placeRows<V>(block, rows, depth, m, packedA);
         for (std::int64_t j = 0; j < columns; j += width)
-          blockTimesPanel<V>(rows, std::min(width, columns - j), depth, at, lda, packedB + j * depth,
+          blockTimesPanel<V>(rows, std::min(width, columns - j), depth, placed, panel + j * depth,
                              c + i0 * ldc + j0 + j, ldc, k0 > 0);
       }
     }
+  }
+}
+
+template <class V, class T = typename V::Scalar>
+void gemmPack(std::int64_t n, std::int64_t k, const Matrix<T>& b, std::int64_t from, std::int64_t to, T* panels) {
+  std::int64_t columns = packedColumns(n);
+  for (std::int64_t k0 = 0; k0 < k; k0 += kBlockK) {
+    std::int64_t depth = std::min(kBlockK, k - k0);
+    packPanels<V>(Matrix<T>{b.data + k0 * b.rowStride + from * b.columnStride, b.rowStride, b.columnStride}, depth,
+                  std::min(to, n) - from, panels + k0 * columns + from * depth);
   }
 }

@@ -4,9 +4,9 @@
 // fused multiply-adds in the order of k, starting from zero; the blocks' sums are added in order. Since each element
 // has its own chain, the bits depend neither on layout, nor tile, nor vector width, nor threads.
 //
-// How: for each block of k, panels of b [k][kColumns] are packed so that the inner loop reads them in order; rows of
-// a are read where they lie if they are dense and do not collide in the cache, and else copied. The register tile is
-// kRows x (2 vectors).
+// How: for each block of k, panels of b [k][kColumns] are packed so that the inner loop reads them in order, unless
+// they come packed; rows of a are read where they lie if they are dense and do not collide in the cache, and else
+// copied, those of a matrix with dense columns in groups [k][kRows]. The register tile is kRows x (2 vectors).
 #pragma once
 
 #include <algorithm>
@@ -22,16 +22,25 @@ inline constexpr std::int64_t kBlockRows = 96;            // of a, packed togeth
 inline constexpr std::int64_t kBlockColumns = 512;        // of b, packed together
 inline constexpr std::int64_t kPackedRow = kBlockK + 16;  // rows of packed a lie apart from each other in the cache
 
-/// Elements of memory that one tile of a product needs for its packed operands.
+/// Elements of memory that one tile of a product needs for packed rows of a: whole groups of them.
+constexpr std::int64_t gemmRowsSize(std::int64_t m) { return (std::min(m, kBlockRows) + 11) / 12 * 12 * kPackedRow; }
+/// And with panels of b.
 constexpr std::int64_t gemmScratchSize(std::int64_t m, std::int64_t n, std::int64_t k) {
-  std::int64_t columns = std::min(n + 63, kBlockColumns) / 64 * 64;
-  return std::min(m, kBlockRows) * kPackedRow + std::min(k, kBlockK) * columns;
+  return gemmRowsSize(m) + std::min(k, kBlockK) * std::min(packedColumns(n), kBlockColumns);
 }
 
-/// One tile of a product: serial, c with rows `ldc` apart, scratch of gemmScratchSize elements, aligned.
+/// A part of a product: c[m, n] with rows `ldc` apart. If `panels` is given, b is not read but `panels`, a packed
+/// matrix of `panelColumns` columns, from `firstColumn` (whole panels) on.
 template <class T>
-using GemmTileFn = void (*)(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c,
-                            std::int64_t ldc, T* scratch);
+struct GemmTile {
+  std::int64_t m, n, k;
+  Matrix<T> a, b;
+  T* c;
+  std::int64_t ldc;
+  const T* panels = nullptr;
+  std::int64_t panelColumns = 0;
+  std::int64_t firstColumn = 0;
+};
 
 /// A vector times a matrix. One chain an element would leave a single element waiting at each step for the one before,
 /// and would have to be read across the rows of a matrix. So it is an inner product of kDotLanes chains: within a block
@@ -42,17 +51,22 @@ using VectorFn = void (*)(std::int64_t n, std::int64_t k, const T* a, const Matr
 inline constexpr std::int64_t kDotLanes = 32;
 inline constexpr std::int64_t kDotBlock = 4096;
 
+/// What an instruction set has: `tile` computes one, serially, with scratch of gemmScratchSize elements, aligned;
+/// `pack` packs the columns [from, to) of b[k, n]; `vector` has one row.
+template <class T>
+struct GemmKernels {
+  void (*tile)(const GemmTile<T>& t, T* scratch);
+  void (*pack)(std::int64_t n, std::int64_t k, const Matrix<T>& b, std::int64_t from, std::int64_t to, T* panels);
+  VectorFn<T> vector;
+};
+
 namespace avx2 {
-GemmTileFn<float> tileFloat();
-GemmTileFn<double> tileDouble();
-VectorFn<float> vectorFloat();
-VectorFn<double> vectorDouble();
+GemmKernels<float> floatKernels();
+GemmKernels<double> doubleKernels();
 }  // namespace avx2
 namespace avx512 {
-GemmTileFn<float> tileFloat();
-GemmTileFn<double> tileDouble();
-VectorFn<float> vectorFloat();
-VectorFn<double> vectorDouble();
+GemmKernels<float> floatKernels();
+GemmKernels<double> doubleKernels();
 }  // namespace avx512
 
 }  // namespace tandem::lib

@@ -88,4 +88,33 @@ void matmul(const LibraryCall& call) {
   });
 }
 
+void pack_matrix(const LibraryCall& call) {
+  const ArrayView& b = call.inputs[0];
+  const ArrayView& to = call.outputs[0];
+  TANDEM_CHECK(to.shape[1] == packedColumns(b.shape[1]), "the shape of a packed matrix");
+  if (to.numel() == 0) return;
+  withType(b.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::Type;
+    if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
+      packGemm(b.shape[1], b.shape[0], lastMatrix<T>(b), to.as<T>());
+    else
+      fail<NotImplementedError>("pack_matrix: expected float32 or float64, but got ", dtypeName(b.dtype));
+  });
+}
+
+void matmul_packed(const LibraryCall& call) {
+  const ArrayView& a = call.inputs[0];
+  const ArrayView& c = call.outputs[0];
+  if (c.numel() == 0) return;
+  if (a.shape[1] == 0) {
+    std::memset(c.data, 0, static_cast<std::size_t>(c.numel()) * itemSize(c.dtype));
+    return;
+  }
+  withType(a.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::Type;
+    if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
+      packedGemm(c.shape[0], c.shape[1], a.shape[1], lastMatrix<T>(a), call.inputs[1].as<const T>(), c.as<T>());
+  });
+}
+
 }  // namespace tandem::lib

@@ -149,6 +149,40 @@ def test_training_step_has_the_same_bits_in_every_mode(cls, kind, mode):
         assert_same_bits(a, b)
 
 
+@pytest.mark.parametrize("dtype", [tandem.float32, tandem.float64])
+@pytest.mark.parametrize(("cls", "cell"), [(nn.LSTM, nn.LSTMCell), (nn.GRU, nn.GRUCell), (nn.RNN, nn.RNNCell)])
+def test_a_layer_is_its_cell_step_by_step(cls, cell, dtype):
+    # Large enough for the layer to pack its weight.
+    tandem.manual_seed(0)
+    module, one = cls(9, 70, dtype=dtype), cell(9, 70, dtype=dtype)
+    one.load_state_dict({k.removesuffix("_l0"): v for k, v in module.state_dict().items()})
+    x = tandem.randn(6, 3, 9, dtype=dtype)
+    output, _ = module(x)
+    state = None
+    for t in range(6):
+        state = one(x[t], state)
+        assert_same_bits(output[t], states_of(state)[0])
+
+
+@pytest.mark.parametrize("width", [1, 70])
+@pytest.mark.parametrize(("cls", "kind"), KINDS)
+def test_gradients_to_be_differentiated_have_the_same_bits(cls, kind, width, mode):
+    tandem.manual_seed(0)
+    module = cls(4, width, num_layers=2, bidirectional=True)
+    x = tandem.randn(5, 3, 4, requires_grad=True)
+    inputs = [x, *module.parameters()]
+
+    def grads(differentiated):
+        output, state = module(x)
+        loss = (output * output).mean() + sum(s.sum() for s in states_of(state))
+        return tandem.autograd.grad(loss, inputs, create_graph=differentiated)
+
+    want = grads(False)
+    for got in (run_in(mode, lambda: grads(False)), run_in(mode, lambda: grads(True))):
+        for a, b in zip(got, want, strict=True):
+            assert_same_bits(a.detach(), b)
+
+
 def test_packed_sequences_inside_compiled_functions():
     module = nn.LSTM(3, 4, bidirectional=True)
     runs = []

@@ -40,6 +40,16 @@ Array matmul(const Array& a, const Array& b) {
   return c;
 }
 
+/// The same, b packed first.
+Array packedMatmul(const Array& a, const Array& b) {
+  std::int64_t n = b.view.shape[1];
+  Array packed(b.view.dtype, {b.view.shape[0], (n + 63) / 64 * 64});
+  test::call(lib::pack_matrix, {b}, {packed}, {});
+  Array c(a.view.dtype, {a.view.shape[0], n});
+  test::call(lib::matmul_packed, {a, packed}, {c}, {n});
+  return c;
+}
+
 double tolerance(DType t) {
   switch (t) {
   case DType::Float16:
@@ -121,6 +131,8 @@ TEST(LibMatmul, BitsDoNotDependOnThreadsOrLayout) {
     for (int threads : {2, 3}) {
       setNumThreads(threads);
       ASSERT_TRUE(test::sameBits(matmul(a, b), reference)) << shapeText(sa) << shapeText(sb) << threads;
+      if (sa.size() == 2)
+        ASSERT_TRUE(test::sameBits(packedMatmul(a, b), reference)) << shapeText(sa) << shapeText(sb) << threads;
     }
     setNumThreads(1);
     ASSERT_TRUE(test::sameBits(matmul(test::dense(a), test::dense(b)), reference)) << shapeText(sa) << shapeText(sb);
