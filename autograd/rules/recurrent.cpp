@@ -118,15 +118,13 @@ StepGrads StepRules::run(std::int64_t t, const Step& s, const Given& d) {
   if (passes_ && kind_ == Recurrence::Lstm) {
     std::int64_t width = s.cell.size(1);
     auto gate = [&](std::int64_t k) { return ops::gateBlock(s.gates, k, width); };
-    const Operand operands[] = {gate(0), gate(1), gate(2), gate(3), s.cell, s.nextCell, d.output, d.nextCell};
-    Tensor cell = passes_->run(t, operands)[4];
+    Tensor cell = passes_->run(t, {gate(0), gate(1), gate(2), gate(3), s.cell, s.nextCell, d.output, d.nextCell})[4];
     return {{}, passes_->at(0, t), {}, cell};
   }
   if (passes_) {
     std::int64_t width = s.hidden.size(1);
     auto gate = [&](std::int64_t k) { return ops::gateBlock(s.gates, k, width); };
-    const Operand operands[] = {gate(0), gate(1), gate(2), gate(3), s.hidden, d.output};
-    Tensor hidden = passes_->run(t, operands)[6];
+    Tensor hidden = passes_->run(t, {gate(0), gate(1), gate(2), gate(3), s.hidden, d.output})[6];
     return {{}, passes_->at(1, t), hidden, {}};
   }
   FusedScope fused(s.output);

@@ -80,7 +80,8 @@ StepResults::StepResults(OpCode op, const PackedSteps& steps, std::initializer_l
     parts_.resize(count, std::vector<Tensor>(steps.count()));
 }
 
-std::span<const Tensor> StepResults::run(std::int64_t t, std::span<const Operand> operands) {
+std::span<const Tensor> StepResults::run(std::int64_t t, std::initializer_list<Tensor> inputs) {
+  const std::vector<Operand> operands(inputs.begin(), inputs.end());
   if (direct_) {
     std::vector<std::int64_t> blocks(all_.size());
     for (std::size_t i = 0; i < places_.size(); ++i) {
@@ -149,13 +150,11 @@ std::array<Tensor, 4> recurrent_sequence(const Tensor& gates, const Tensor& hidd
       auto ps = [&](std::int64_t k) { return gateBlock(p, k, width); };
       if (kind == Recurrence::Lstm) {
         Tensor c = steps.start(memory, cell, t);
-        const Operand operands[] = {xs(0), xs(1), xs(2), xs(3), ps(0), ps(1), ps(2), ps(3), c};
-        auto step = made->run(t, operands);
+        auto step = made->run(t, {xs(0), xs(1), xs(2), xs(3), ps(0), ps(1), ps(2), ps(3), c});
         state = step[0];
         memory = step[1];
       } else if (kind == Recurrence::Gru) {
-        const Operand operands[] = {xs(0), xs(1), xs(2), ps(0), ps(1), ps(2), h};
-        state = made->run(t, operands)[0];
+        state = made->run(t, {xs(0), xs(1), xs(2), ps(0), ps(1), ps(2), h})[0];
       } else {
         FusedScope fused(h);
         Tensor sum = add(x, p);

@@ -60,7 +60,7 @@ class StepResults {
   StepResults(OpCode op, const PackedSteps& steps, std::initializer_list<std::int64_t> places, std::int64_t width,
               std::span<const Tensor> sources);
   /// Runs step t; its results, until the next.
-  std::span<const Tensor> run(std::int64_t t, std::span<const Operand> operands);
+  std::span<const Tensor> run(std::int64_t t, std::initializer_list<Tensor> inputs);
   /// The rows of step t of tensor `k`, which has run.
   [[nodiscard]] Tensor at(std::int64_t k, std::int64_t t) const {
     return direct_ ? steps_.at(all_[k], t) : parts_[k][t];
