@@ -108,13 +108,13 @@ StepProduct::StepProduct(const Tensor& weight, const PackedSteps& steps) : weigh
   constexpr std::int64_t fewSteps = 4;
   constexpr std::int64_t smallWeight = 64 * 64;
   bool packs = weight.dtype() == DType::Float32 || weight.dtype() == DType::Float64;
-  if (packs && steps.count() >= fewSteps && weight.numel() >= smallWeight && !isBatched(weight))
+  if (packs && steps.count() >= fewSteps && weight.numel() >= smallWeight && weight.size(1) > 1 && !isBatched(weight))
     packed_ = pack_matrix(weight);
 }
 
 Tensor StepProduct::operator()(const Tensor& x) const {
-  // Examples of a vmap are rows of one product to `matmul`.
-  if (!packed_.defined() || isBatched(x)) return matmul(x, weight_);
+  // Examples of a vmap are rows of one product to `matmul`. A single row reads the matrix once, however it lies.
+  if (!packed_.defined() || isBatched(x) || x.size(0) == 1) return matmul(x, weight_);
   return matmul_packed(x, packed_, weight_.size(1));
 }
 

@@ -187,7 +187,6 @@ template void packGemm(std::int64_t, std::int64_t, Matrix<double>, double*);
 
 template <class T>
 void packedGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, const T* packed, T* c) {
-  if (m == 1) a.rowStride = k;
   largeGemm<T>({m, n, k, a, {nullptr, 0, 0}, c, n, packed, packedColumns(n)});
 }
 template void packedGemm(std::int64_t, std::int64_t, std::int64_t, Matrix<float>, const float*, float*);

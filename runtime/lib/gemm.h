@@ -31,7 +31,7 @@ constexpr std::int64_t packedColumns(std::int64_t n) { return (n + 63) / 64 * 64
 /// Packs b[K, N] into `to`, of K * packedColumns(n) elements, for products that read it again and again.
 template <class T>
 void packGemm(std::int64_t n, std::int64_t k, Matrix<T> b, T* to);
-/// As `gemm`, with the same bits, b packed.
+/// As `gemm`, with the same bits, b packed; of more than one row and column.
 template <class T>
 void packedGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, const T* packed, T* c);
 

@@ -110,6 +110,7 @@ void matmul_packed(const LibraryCall& call) {
     std::memset(c.data, 0, static_cast<std::size_t>(c.numel()) * itemSize(c.dtype));
     return;
   }
+  TANDEM_CHECK(c.shape[0] > 1 && c.shape[1] > 1, "a packed product has rows and columns");
   withType(a.dtype, [&](auto tag) {
     using T = typename decltype(tag)::Type;
     if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)

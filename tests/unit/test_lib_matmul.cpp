@@ -131,8 +131,9 @@ TEST(LibMatmul, BitsDoNotDependOnThreadsOrLayout) {
     for (int threads : {2, 3}) {
       setNumThreads(threads);
       ASSERT_TRUE(test::sameBits(matmul(a, b), reference)) << shapeText(sa) << shapeText(sb) << threads;
-      if (sa.size() == 2)
+      if (sa.size() == 2 && m > 1 && n > 1) {
         ASSERT_TRUE(test::sameBits(packedMatmul(a, b), reference)) << shapeText(sa) << shapeText(sb) << threads;
+      }
     }
     setNumThreads(1);
     ASSERT_TRUE(test::sameBits(matmul(test::dense(a), test::dense(b)), reference)) << shapeText(sa) << shapeText(sb);
