@@ -116,7 +116,7 @@ void columns(void* memory, std::int64_t columns, std::int64_t block, std::int64_
   };
   if (block == 0) {
     // Without a row there is no block, and the sum is +0.
-    fill(result, Op::template identity<T> + T(0));
+    if (blocks == 0) fill(result, Op::template identity<T> + T(0));
     if (blocks > 1) {
       for (std::int64_t lane = 0; lane < kLeadingLanes; ++lane) {
         fill(second + lane * kColumnTile, Op::template identity<T>);
