@@ -133,6 +133,22 @@ Tensor spread(const Tensor& t, DimsRef shape) {
   return out;
 }
 
+/// The outer dim along which an operand is dense that is far apart along the inner one goes next to that, for
+/// `launchAcross`. The order of outer dims does not matter to elementwise work.
+void bringDenseNext(Dims& shape, std::span<Dims> strides) {
+  std::size_t rank = shape.size();
+  if (rank < 3) return;
+  for (const Dims& s : strides) {
+    if (s[rank - 1] == 0 || s[rank - 1] == 1 || s[rank - 2] == 1) continue;
+    for (std::size_t d = 0; d + 2 < rank; ++d) {
+      if (s[d] != 1) continue;
+      std::swap(shape[d], shape[rank - 2]);
+      for (Dims& other : strides) std::swap(other[d], other[rank - 2]);
+      return;
+    }
+  }
+}
+
 }  // namespace
 
 TensorMeta metaOf(const Operand& o) {
@@ -215,6 +231,12 @@ void runPointwise(const OpFacts& op, std::span<const Operand> operands, std::spa
     }
     std::span<Dims> strides(own.data(), pointers.size());
     collapsePointwise(shape, strides);
+    if (op.code == OpCode::clone && numIn == 1 && dtypes[1] == dtypes[0] && transposes(strides[0])) {
+      LongWork away(n);
+      const Tensor& from = operands[0].tensor();
+      return copyArray({pointerOf(from), dtypes[0], shape, strides[0]}, {pointerOf(out), dtypes[0], shape, strides[1]});
+    }
+    if (!op.usesIndex) bringDenseNext(shape, strides);
     if (shape.size() > kMaxOuterRank + 1) {
       // Rare: more dims than kernels have. Copies make everything one dim; a result that is not contiguous is made
       // beside it and copied.
@@ -278,6 +300,15 @@ void runPointwise(const OpFacts& op, std::span<const Operand> operands, std::spa
     entry = {key, fn};
   }
   LongWork away(n);
+  if (outerRank > 0 && !op.usesIndex) {
+    SmallVector<KernelOperand, 8> walked;
+    std::size_t tensor = 0;
+    for (const auto& o : operands)
+      if (o.isTensor()) walked.push_back({o.tensor().dtype(), access[tensor++]});
+    for (const auto& t : outs) walked.push_back({t.dtype(), outAccess});
+    ArgLayout layout(KernelKind::Row, outerRank, walked.size(), operands.size() - tensor);
+    if (readsAcross(args.data(), layout, walked)) return launchAcross(entry.fn, args.data(), layout, walked);
+  }
   launchKernel(entry.fn, args.data(), units, perUnit);
 }
 

@@ -212,7 +212,8 @@ class Lowering {
     Launch launch = copyLaunch(from.dtype, from.shape, from.strides, to.strides);
     bool plain = isContiguous(from.shape, from.strides) && isContiguous(to.shape, to.strides);
     plan_.explanation += strcat("  copy ", shapeText(from.shape), plain ? "\n" : ", strided\n");
-    if (!plain && launch.signature.outerRank <= kMaxOuterRank) return addKernel(op, launch, {from, to}, {});
+    if (!plain && !transposes(from.strides) && launch.signature.outerRank <= kMaxOuterRank)
+      return addKernel(op, launch, {from, to}, {});
     PlanInstr& instr = add(op, PlanInstr::Kind::Copy);
     instr.operands = {from, to};
     instr.numInputs = 1;

@@ -28,6 +28,14 @@ bool collapseRow(Dims& shape, std::span<Dims> strides, std::size_t kept);
 /// an operand's reduced dims do not merge into one. Kept dims behind them that do not merge become outer ones.
 bool collapseColumn(Dims& shape, std::span<Dims> strides, std::size_t begin, std::size_t end);
 
+/// Is an array dense along another dim than the last one: would reading it in row-major order be a transposition?
+inline bool transposes(DimsRef strides) {
+  if (strides.empty() || strides.back() == 0 || strides.back() == 1) return false;
+  for (std::size_t d = 0; d + 1 < strides.size(); ++d)
+    if (strides[d] == 1) return true;
+  return false;
+}
+
 /// How an operand moves along an inner dim of n elements.
 inline Access accessOf(std::int64_t stride, std::int64_t n) {
   if (stride == 1 || n == 1) return Access::Unit;

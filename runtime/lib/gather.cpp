@@ -11,64 +11,102 @@
 namespace tandem::lib {
 namespace {
 
-Dims without(const Dims& dims, std::int64_t dim) {
-  Dims d = dims;
-  d.erase(static_cast<std::size_t>(dim));
-  return d;
+Dims without(const Dims& dims, std::size_t dim, std::size_t last) {
+  Dims kept;
+  for (std::size_t d = 0; d < dims.size(); ++d)
+    if (d != dim && d != last) kept.push_back(dims[d]);
+  return kept;
 }
 
-/// The lines of `index` along a dim, and where they begin in two arrays of its rank, `dst` and `src`.
+/// The lines of `index` along a dim, and where they begin in two arrays of its rank, `dst` and `src`. Lines along
+/// another dim than the last lie side by side in sheets: `across` of them, next to each other in memory.
 struct Lines {
-  Lines(const ArrayView& index, const Dims& dst, const Dims& src, std::int64_t dim)
-      : shape(without(index.shape, dim)), dstStrides(without(dst, dim)), srcStrides(without(src, dim)),
-        indexStrides(without(contiguousStrides(index.shape), dim)), length(index.shape[dim]),
-        indexStep(contiguousStrides(index.shape)[dim]), srcStep(src[dim]) {}
+  Lines(const ArrayView& index, const Dims& dst, const Dims& src, std::int64_t dim) {
+    auto d = static_cast<std::size_t>(dim);
+    std::size_t last = index.shape.size() - 1;
+    Dims steps = contiguousStrides(index.shape);
+    shape = without(index.shape, d, last);
+    dstStrides = without(dst, d, last);
+    srcStrides = without(src, d, last);
+    indexStrides = without(steps, d, last);
+    length = index.shape[d];
+    indexStep = steps[d];
+    srcStep = src[d];
+    if (d == last) return;
+    across = index.shape[last];
+    dstAcross = dst[last];
+    srcAcross = src[last];
+  }
   Dims shape, dstStrides, srcStrides, indexStrides;
   std::int64_t length, indexStep, srcStep;
+  std::int64_t across = 1, dstAcross = 0, srcAcross = 0;
 
-  /// Calls each(dst offset, index, src offset) for elements begin .. end, counted line by line.
+  using Offsets = std::array<std::int64_t, 3>;
+  /// Calls each(dst offset, index, src offset) for places [i, iEnd) of lines [j, jEnd) of the sheet at `at`.
   template <class Each>
-  void walk(const IndexList& list, std::int64_t begin, std::int64_t end, Each each) const {
-    // One element a line, as of a loss that picks a class.
-    if (length == 1 && shape.size() == 1) {
-      for (std::int64_t i = begin; i < end; ++i) each(i * dstStrides[0], list[i * indexStrides[0]], i * srcStrides[0]);
+  void visit(const IndexList& list, const Offsets& at, std::int64_t i, std::int64_t iEnd, std::int64_t j,
+             std::int64_t jEnd, Each each) const {
+    if (across == 1) {
+      for (; i < iEnd; ++i) each(at[0], list[at[2] + i * indexStep], at[1] + i * srcStep);
       return;
     }
-    Walker<3> at(shape, {dstStrides, srcStrides, indexStrides}, begin / length);
-    for (; begin < end; at.next()) {
-      std::int64_t first = begin % length;
-      std::int64_t stop = std::min(length, first + end - begin);
-      for (std::int64_t i = first; i < stop; ++i)
-        each(at.offset[0], list[at.offset[2] + i * indexStep], at.offset[1] + i * srcStep);
-      begin += stop - first;
-    }
+    for (; i < iEnd; ++i)
+      for (std::int64_t k = j; k < jEnd; ++k)
+        each(at[0] + k * dstAcross, list[at[2] + i * indexStep + k], at[1] + i * srcStep + k * srcAcross);
+  }
+  [[nodiscard]] Walker<3> walker(std::int64_t sheet) const {
+    return Walker<3>(shape, {dstStrides, srcStrides, indexStrides}, sheet);
   }
 };
 
 /// Reads: every element is independent of the others.
 template <class Each>
 void readLines(const Lines& lines, const IndexList& list, Each each) {
-  parallelFor(list.count(), kSerialElements,
-              [&](std::int64_t begin, std::int64_t end) { lines.walk(list, begin, end, each); });
+  std::int64_t length = lines.length;
+  parallelFor(numelOf(lines.shape) * length, kSerialElements / lines.across + 1,
+              [&](std::int64_t begin, std::int64_t end) {
+                // One element a line, as of a loss that picks a class.
+                if (length == 1 && lines.across == 1 && lines.shape.size() == 1) {
+                  for (std::int64_t i = begin; i < end; ++i)
+                    each(i * lines.dstStrides[0], list[i * lines.indexStrides[0]], i * lines.srcStrides[0]);
+                  return;
+                }
+                Walker<3> at = lines.walker(begin / length);
+                for (; begin < end; at.next()) {
+                  std::int64_t first = begin % length;
+                  std::int64_t stop = std::min(length, first + end - begin);
+                  lines.visit(list, at.offset, first, stop, 0, lines.across, each);
+                  begin += stop - first;
+                }
+              });
 }
 
 /// Writes to lines of `size` elements, those to one place in order. Of few and long lines each thread writes a part of
 /// the places, so that the order is kept whatever their number.
 template <class Each>
 void writeLines(const Lines& lines, const IndexList& list, std::int64_t size, Each each) {
-  std::int64_t n = lines.length;
-  std::int64_t count = numelOf(lines.shape);
+  constexpr std::int64_t kBand = 64;  // lines of a sheet that a thread takes at once: whole cache lines
+  std::int64_t bands = (lines.across + kBand - 1) / kBand;
+  std::int64_t count = numelOf(lines.shape) * bands;
   std::int64_t parts = list.count() < 2 * kSerialElements || count >= numThreads() ? 1 : numThreads();
-  parallelFor(count * parts, parts > 1 ? 1 : kSerialElements / n + 1, [&](std::int64_t begin, std::int64_t end) {
-    if (parts == 1) return lines.walk(list, begin * n, end * n, each);
+  std::int64_t work = lines.length * std::min(kBand, lines.across);
+  parallelFor(count * parts, parts > 1 ? 1 : kSerialElements / work + 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t task = begin; task < end; ++task) {
       std::int64_t line = task / parts;
       std::int64_t part = task % parts;
       std::int64_t low = size * part / parts;
       std::int64_t high = size * (part + 1) / parts;
-      lines.walk(list, line * n, (line + 1) * n, [&](std::int64_t to, std::int64_t at, std::int64_t from) {
-        if (at >= low && at < high) each(to, at, from);
-      });
+      Walker<3> at = lines.walker(line / bands);
+      std::int64_t j = line % bands * kBand;
+      std::int64_t jEnd = std::min(lines.across, j + kBand);
+      if (parts == 1) {
+        lines.visit(list, at.offset, 0, lines.length, j, jEnd, each);
+      } else {
+        lines.visit(list, at.offset, 0, lines.length, j, jEnd,
+                    [&](std::int64_t to, std::int64_t place, std::int64_t from) {
+                      if (place >= low && place < high) each(to, place, from);
+                    });
+      }
     }
   });
 }

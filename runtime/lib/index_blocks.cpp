@@ -2,8 +2,10 @@
 // indexed dims become one list of offsets, so that one tensor of indices and several are the same work.
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "runtime/device/thread_pool.h"
+#include "runtime/lib/copy_bytes.h"
 #include "runtime/lib/index_list.h"
 #include "runtime/lib/strided.h"
 
@@ -14,14 +16,22 @@ namespace {
 class Offsets {
  public:
   Offsets(const char* op, std::span<const ArrayView> indices, DimsRef shape, DimsRef strides, std::int64_t first)
-      : count_(indices[0].numel()), values_(count_) {
+      : count_(indices[0].numel()) {
+    if (indices.size() == 1 && strides[static_cast<std::size_t>(first)] == 1) {
+      // The indices are the offsets.
+      plain_.emplace(op, indices[0], first, shape[static_cast<std::size_t>(first)]);
+      values_ = plain_->data();
+      return;
+    }
+    std::int64_t* sums = sums_.emplace(count_).data();
+    values_ = sums;
     for (std::size_t k = 0; k < indices.size(); ++k) {
       std::int64_t dim = first + static_cast<std::int64_t>(k);
       auto d = static_cast<std::size_t>(dim);
       TANDEM_CHECK(indices[k].shape == indices[0].shape, op, ": index tensors of different shapes");
       IndexList list(op, indices[k], dim, shape[d]);
       parallelFor(count_, kSerialElements, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i) values_[i] = (k == 0 ? 0 : values_[i]) + list[i] * strides[d];
+        for (std::int64_t i = begin; i < end; ++i) sums[i] = (k == 0 ? 0 : sums[i]) + list[i] * strides[d];
       });
     }
   }
@@ -30,7 +40,9 @@ class Offsets {
 
  private:
   std::int64_t count_;
-  Scratch<std::int64_t> values_;
+  const std::int64_t* values_ = nullptr;
+  std::optional<IndexList> plain_;
+  std::optional<Scratch<std::int64_t>> sums_;
 };
 
 /// out[o, j] = x[o, offsets[j]].
@@ -83,7 +95,7 @@ void readBlocks(const ArrayView& x, const Offsets& offsets, std::size_t first, s
         const T* from = x.as<T>() + at.offset[0] + offsets[j];
         T* dst = out.as<T>() + i * inner;
         if (dense) {
-          std::memcpy(dst, from, static_cast<std::size_t>(inner) * sizeof(T));
+          copyBytes(dst, from, static_cast<std::size_t>(inner) * sizeof(T));
         } else {
           piece.data = const_cast<T*>(from);
           target.data = dst;
@@ -139,7 +151,7 @@ void writeInto(const ArrayView& x, const ArrayView& values, const Offsets& offse
     T* to = out.as<T>();
     const T* from = source.as<T>();
     writeBlocks(outer, outerStride, inner, offsets, [=](std::int64_t d, std::int64_t s, std::int64_t length) {
-      std::memcpy(to + d, from + s, static_cast<std::size_t>(length) * sizeof(T));
+      copyBytes(to + d, from + s, static_cast<std::size_t>(length) * sizeof(T));
     });
   });
 }

@@ -4,11 +4,39 @@
 #include <type_traits>
 
 #include "runtime/device/thread_pool.h"
+#include "runtime/lib/clones.h"
 
 namespace tandem::lib {
+namespace {
+
+/// Are all values in [0, size)?
+TANDEM_CLONES bool allInside(const std::int64_t* values, std::int64_t n, std::int64_t size) {
+  std::uint64_t outside = 0;
+  // Both sign bits: negative, or not below the size.
+  for (std::int64_t i = 0; i < n; ++i)
+    outside |= static_cast<std::uint64_t>(values[i]) | static_cast<std::uint64_t>(size - 1 - (values[i] & INT64_MAX));
+  return outside >> 63 == 0;
+}
+
+bool plainlyInside(const ArrayView& index, std::int64_t count, std::int64_t size) {
+  if (index.dtype != DType::Int64 || !index.contiguous()) return false;
+  std::atomic<bool> inside{true};
+  parallelFor(count, kSerialElements, [&](std::int64_t begin, std::int64_t end) {
+    if (!allInside(index.as<std::int64_t>() + begin, end - begin, size)) inside.store(false, std::memory_order_relaxed);
+  });
+  return inside.load(std::memory_order_relaxed);
+}
+
+}  // namespace
 
 IndexList::IndexList(const char* op, const ArrayView& index, std::int64_t dim, std::int64_t size)
-    : count_(index.numel()), values_(count_) {
+    : count_(index.numel()) {
+  if (plainlyInside(index, count_, size)) {
+    values_ = index.as<std::int64_t>();
+    return;
+  }
+  std::int64_t* values = copy_.emplace(count_).data();
+  values_ = values;
   std::atomic<bool> good{true};
   withType(index.dtype, [&](auto tag) {
     using T = typename decltype(tag)::Type;
@@ -19,7 +47,7 @@ IndexList::IndexList(const char* op, const ArrayView& index, std::int64_t dim, s
         for (std::int64_t i = begin; i < end; ++i, at.next()) {
           auto v = static_cast<std::int64_t>(index.as<T>()[at.offset[0]]);
           allGood &= v >= -size && v < size;
-          values_[i] = v < 0 ? v + size : v;
+          values[i] = v < 0 ? v + size : v;
         }
         if (!allGood) good.store(false, std::memory_order_relaxed);
       });

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/device/thread_pool.h"
+#include "runtime/lib/copy_bytes.h"
 #include "runtime/lib/strided.h"
 
 namespace tandem::lib {
@@ -18,7 +19,7 @@ using Table = std::vector<std::int64_t>;
 template <class T>
 void copyRun(const T* from, std::int64_t step, T* to, std::int64_t count) {
   if (step == 1)
-    std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(T));
+    copyBytes(to, from, static_cast<std::size_t>(count) * sizeof(T));
   else if (step == -1)
     std::reverse_copy(from - count + 1, from + 1, to);
   else if (step == 0)

@@ -7,15 +7,8 @@
 #include <cstdint>
 
 #include "runtime/base/attrs.h"
+#include "runtime/lib/clones.h"
 #include "runtime/lib/library.h"
-
-// One function, compiled for the instruction sets that matter to it; which one runs never matters to the bits.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) &&               \
-    !defined(__SANITIZE_THREAD__)
-#define TANDEM_CLONES [[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]]
-#else
-#define TANDEM_CLONES
-#endif
 
 namespace tandem::lib {
 

@@ -1,6 +1,9 @@
 // sort and topk: lines of (value, index) pairs. NaN is greater than everything, equal values keep their order, so the
-// result is one, whatever the algorithm.
+// result is one, whatever the algorithm. Elements are ordered by integer keys: short lines by comparing (key, index),
+// long ones digit by digit, which keeps the order of equal keys.
 #include <algorithm>
+#include <bit>
+#include <utility>
 #include <vector>
 
 #include "runtime/device/thread_pool.h"
@@ -9,55 +12,148 @@
 namespace tandem::lib {
 namespace {
 
-template <class C>
-bool less(C a, C b) {
-  if constexpr (std::is_floating_point_v<C>) return a < b || (b != b && a == a);
-  return a < b;
+template <class T>
+using KeyOf = std::conditional_t<(sizeof(T) < 8), std::uint32_t, std::uint64_t>;
+
+/// Integers in the order of the values: equal for the two zeros, one for all NaN, which is the largest.
+template <class T>
+KeyOf<T> ascendingKey(T x) {
+  using Key = KeyOf<T>;
+  using C = typename Element<T>::Compute;
+  constexpr Key kTop = Key{1} << (sizeof(Key) * 8 - 1);
+  C v = Element<T>::load(x);
+  if constexpr (std::is_same_v<C, bool>) {
+    return v ? 1 : 0;
+  } else if constexpr (std::is_floating_point_v<C>) {
+    if (v != v) return ~Key{0};
+    Key bits = std::bit_cast<Key>(v + C{0});  // -0 + 0 is +0
+    return (bits & kTop) != 0 ? ~bits : bits | kTop;
+  } else if constexpr (std::is_signed_v<C>) {
+    return static_cast<Key>(static_cast<std::make_signed_t<Key>>(v)) ^ kTop;
+  } else {
+    return static_cast<Key>(v);
+  }
 }
 
-template <class T>
-struct Item {
-  T value;
-  std::int64_t index;
+/// A key and the place it came from: in one word where there is room, so that comparing is one instruction.
+template <class Key>
+struct Item;
+template <>
+struct Item<std::uint32_t> {
+  std::uint64_t word;
+  Item() = default;
+  Item(std::uint32_t key, std::int64_t index) : word(std::uint64_t{key} << 32 | static_cast<std::uint64_t>(index)) {}
+  [[nodiscard]] std::uint32_t key() const { return static_cast<std::uint32_t>(word >> 32); }
+  [[nodiscard]] std::int64_t index() const { return static_cast<std::int64_t>(word & 0xffffffffULL); }
+  friend bool operator<(const Item& a, const Item& b) { return a.word < b.word; }
+};
+template <>
+struct Item<std::uint64_t> {
+  std::uint64_t own;
+  std::int64_t place;
+  Item() = default;
+  Item(std::uint64_t key, std::int64_t index) : own(key), place(index) {}
+  [[nodiscard]] std::uint64_t key() const { return own; }
+  [[nodiscard]] std::int64_t index() const { return place; }
+  friend bool operator<(const Item& a, const Item& b) { return a.own < b.own || (a.own == b.own && a.place < b.place); }
 };
 
-/// Strict order by value, then index.
-template <class T>
-struct Ascending {
-  bool operator()(const Item<T>& x, const Item<T>& y) const {
-    auto a = Element<T>::load(x.value);
-    auto b = Element<T>::load(y.value);
-    return less(a, b) || (!less(b, a) && x.index < y.index);
+constexpr std::size_t kByDigits = 256;  // lines from here on
+
+/// Digit by digit from the lowest, as many as the keys' `bits`; digits that all keys share are skipped. `spare` is as
+/// long as `items`.
+template <class Key>
+void sortByDigits(std::vector<Item<Key>>& items, std::vector<Item<Key>>& spare, int bits) {
+  const int width = items.size() < 16 * 1024 ? 8 : 11;
+  const std::size_t buckets = std::size_t{1} << width;
+  const Key mask = static_cast<Key>(buckets - 1);
+  const auto digits = static_cast<std::size_t>((bits + width - 1) / width);
+  std::vector<std::uint32_t> counts(digits * buckets);
+  for (const auto& item : items)
+    for (std::size_t d = 0; d < digits; ++d) ++counts[d * buckets + (item.key() >> (width * d) & mask)];
+  for (std::size_t d = 0; d < digits; ++d) {
+    std::uint32_t* next = counts.data() + d * buckets;
+    if (next[items[0].key() >> (width * d) & mask] == items.size()) continue;
+    std::uint32_t sum = 0;
+    for (std::size_t k = 0; k < buckets; ++k) sum += std::exchange(next[k], sum);
+    for (const auto& item : items) spare[next[item.key() >> (width * d) & mask]++] = item;
+    items.swap(spare);
   }
-};
-template <class T>
-struct Descending {
-  bool operator()(const Item<T>& x, const Item<T>& y) const {
-    auto a = Element<T>::load(x.value);
-    auto b = Element<T>::load(y.value);
-    return less(b, a) || (!less(a, b) && x.index < y.index);
+}
+
+template <class Key>
+void sortItems(std::vector<Item<Key>>& items, std::vector<Item<Key>>& spare) {
+  if (items.size() < kByDigits || items.size() >> 32 != 0) return std::sort(items.begin(), items.end());
+  spare.resize(items.size());
+  Key all = 0;
+  for (const auto& item : items) all |= item.key();
+  sortByDigits(items, spare, static_cast<int>(std::bit_width(all)));
+}
+
+/// The first `keep`, sorted.
+template <class Key>
+void sortFirst(std::vector<Item<Key>>& items, std::int64_t keep) {
+  auto middle = items.begin() + keep;
+  // A heap of the smallest is for few; a partition is for more.
+  if (keep <= static_cast<std::int64_t>(items.size()) / 32)
+    return std::partial_sort(items.begin(), middle, items.end());
+  std::nth_element(items.begin(), middle - 1, items.end());
+  std::sort(items.begin(), middle);
+}
+
+/// The keys of a line, smallest first to come; `descending` turns them round.
+template <class T, class Key = KeyOf<T>>
+struct LineKeys {
+  const T* from;
+  std::int64_t step;
+  bool descending;
+  Key operator()(std::int64_t r) const {
+    Key key = ascendingKey(from[r * step]);
+    return descending ? static_cast<Key>(~key) : key;
   }
 };
 
-/// Calls order(items) for each line of x along the dim and writes the first `keep` of what it leaves.
+/// Calls order(items, spare) on the keys of a line, less the smallest, and place(r, where) for its first `keep`.
+template <class Key, class Keys, class Order, class Place>
+void orderLine(const Keys& keys, std::int64_t n, decltype(keys(0)) least, std::int64_t keep,
+               std::vector<Item<Key>>& items, std::vector<Item<Key>>& spare, Order order, Place place) {
+  items.resize(static_cast<std::size_t>(n));
+  for (std::int64_t r = 0; r < n; ++r) items[static_cast<std::size_t>(r)] = {static_cast<Key>(keys(r) - least), r};
+  order(items, spare);
+  for (std::int64_t r = 0; r < keep; ++r) place(r, items[static_cast<std::size_t>(r)].index());
+}
+
+/// Orders each line of x along the dim and writes the first `keep`. Keys of 64 bits that lie within 32 become those.
 template <class T, class Order>
-void eachLine(const LibraryCall& call, const ArrayView& x, const DimSplit& s, std::int64_t keep, Order order) {
+void eachLine(const LibraryCall& call, const ArrayView& x, const DimSplit& s, std::int64_t keep, bool descending,
+              Order order) {
   T* values = call.outputs[0].as<T>();
   auto* indices = call.outputs[1].as<std::int64_t>();
   if (keep == 0) return;
   parallelFor(s.outer * s.inner, kSerialElements / 8 / s.size + 1, [&](std::int64_t begin, std::int64_t end) {
-    std::vector<Item<T>> items(static_cast<std::size_t>(s.size));
+    std::vector<Item<std::uint32_t>> items, spare;
+    std::vector<Item<std::uint64_t>> wideItems, wideSpare;
     for (std::int64_t line = begin; line < end; ++line) {
       std::int64_t o = line / s.inner;
       std::int64_t i = line % s.inner;
       const T* from = x.as<T>() + o * s.size * s.inner + i;
-      for (std::int64_t r = 0; r < s.size; ++r) items[static_cast<std::size_t>(r)] = {from[r * s.inner], r};
-      order(items);
-      for (std::int64_t r = 0; r < keep; ++r) {
-        std::int64_t to = (o * keep + r) * s.inner + i;
-        values[to] = items[static_cast<std::size_t>(r)].value;
-        indices[to] = items[static_cast<std::size_t>(r)].index;
+      LineKeys<T> keys{from, s.inner, descending};
+      auto least = keys(0), most = least;
+      for (std::int64_t r = 1; r < s.size; ++r) {
+        auto key = keys(r);
+        least = std::min(least, key);
+        most = std::max(most, key);
       }
+      auto place = [&](std::int64_t r, std::int64_t at) {
+        std::int64_t to = (o * keep + r) * s.inner + i;
+        values[to] = from[at * s.inner];
+        indices[to] = at;
+      };
+      bool narrow = std::uint64_t{most - least} >> 32 == 0 && s.size >> 32 == 0;
+      if (narrow)
+        orderLine<std::uint32_t>(keys, s.size, least, keep, items, spare, order, place);
+      else
+        orderLine<std::uint64_t>(keys, s.size, least, keep, wideItems, wideSpare, order, place);
     }
   });
 }
@@ -72,12 +168,8 @@ void sort(const LibraryCall& call) {
   DimSplit split(x.view().shape, dim);
   withType(x.view().dtype, [&](auto tag) {
     using T = typename decltype(tag)::Type;
-    eachLine<T>(call, x.view(), split, split.size, [&](std::vector<Item<T>>& items) {
-      if (descending)
-        std::sort(items.begin(), items.end(), Descending<T>{});
-      else
-        std::sort(items.begin(), items.end(), Ascending<T>{});
-    });
+    eachLine<T>(call, x.view(), split, split.size, descending,
+                [](auto& items, auto& spare) { sortItems(items, spare); });
   });
 }
 
@@ -92,12 +184,7 @@ void topk(const LibraryCall& call) {
   // Always sorted, asked for or not: one result is better than two.
   withType(x.view().dtype, [&](auto tag) {
     using T = typename decltype(tag)::Type;
-    eachLine<T>(call, x.view(), split, k, [&](std::vector<Item<T>>& items) {
-      if (largest)
-        std::partial_sort(items.begin(), items.begin() + k, items.end(), Descending<T>{});
-      else
-        std::partial_sort(items.begin(), items.begin() + k, items.end(), Ascending<T>{});
-    });
+    eachLine<T>(call, x.view(), split, k, largest, [k](auto& items, auto&) { sortFirst(items, k); });
   });
 }
 

@@ -44,6 +44,22 @@ class Arena {
   void* data_;
 };
 
+SmallVector<KernelOperand, 8> operandsOf(const KernelSignature& signature) {
+  SmallVector<KernelOperand, 8> all;
+  for (const KernelOperand& input : signature.inputs) all.push_back(input);
+  for (const KernelOutput& output : signature.outputs) all.push_back(output.operand);
+  return all;
+}
+
+bool isElementwise(const KernelSignature& s) {
+  if (s.kind != KernelKind::Row) return false;
+  for (const KernelStep& step : s.steps)
+    if (step.kind != KernelStep::Kind::Pointwise) return false;
+  for (const KernelOutput& output : s.outputs)
+    if (output.operand.access == Access::Zero) return false;
+  return true;
+}
+
 void resolveKernel(Plan& plan, const PlanInstr& instr) {
   TANDEM_CHECK(instr.function < plan.kernels.size());
   const KernelSignature& signature = plan.kernels[instr.function];
@@ -51,6 +67,7 @@ void resolveKernel(Plan& plan, const PlanInstr& instr) {
   TANDEM_CHECK(instr.args.size() == layout.size() && instr.operands.size() == layout.operands &&
                    instr.scalars.size() == layout.scalars,
                signature.text());
+  plan.across.back() = isElementwise(signature) && readsAcross(instr.args.data(), layout, operandsOf(signature));
   auto start = static_cast<std::uint32_t>(plan.blocks.size());
   plan.starts.push_back(start);
   plan.blocks.insert(plan.blocks.end(), instr.args.begin(), instr.args.end());
@@ -149,6 +166,7 @@ void resolvePlan(Plan& plan) {
   plan.blocks.clear();
   plan.views.clear();
   plan.starts.clear();
+  plan.across.clear();
   plan.pointerPatches.clear();
   plan.scalarPatches.clear();
   plan.viewPatches.clear();
@@ -164,6 +182,7 @@ void resolvePlan(Plan& plan) {
   }
   for (const PlanInstr& instr : plan.instrs) {
     for (const PlanOperand& o : instr.operands) TANDEM_CHECK(o.absent || o.buffer < plan.buffers.size());
+    plan.across.push_back(false);
     switch (instr.kind) {
     case PlanInstr::Kind::Kernel:
       resolveKernel(plan, instr);
@@ -208,8 +227,11 @@ void runPlan(const Plan& plan, const PlanRun& run) {
     std::uint32_t start = plan.starts[i];
     switch (instr.kind) {
     case PlanInstr::Kind::Kernel:
-      launchKernel(plan.kernelFns[instr.function], &work.blocks[start], instr.units, instr.elementsPerUnit,
-                   plan.kernels[instr.function].kind);
+      if (const KernelSignature& signature = plan.kernels[instr.function]; plan.across[i])
+        launchAcross(plan.kernelFns[instr.function], &work.blocks[start], ArgLayout(signature), operandsOf(signature));
+      else
+        launchKernel(plan.kernelFns[instr.function], &work.blocks[start], instr.units, instr.elementsPerUnit,
+                     signature.kind);
       break;
     case PlanInstr::Kind::Library:
       callLibrary(plan, instr, std::span(work.views).subspan(start, instr.operands.size()), work.slots);

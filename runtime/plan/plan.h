@@ -99,6 +99,7 @@ struct Plan {
   std::vector<std::int64_t> blocks;       // the argument blocks of all kernels, one behind the other
   std::vector<ArrayView> views;           // the operands of all library calls, likewise
   std::vector<std::uint32_t> starts;      // of an instruction's block in `blocks`, or of its views in `views`
+  std::vector<bool> across;               // of an instruction: is it a kernel for launchAcross?
   std::vector<PlanPatch> pointerPatches;  // into blocks
   std::vector<PlanPatch> scalarPatches;   // into blocks
   std::vector<PlanPatch> viewPatches;     // into views
