@@ -121,6 +121,7 @@ Tensor group_norm(const Tensor& x, std::int64_t groups, const Tensor& weight, co
            v == &weight ? "weight" : "bias", " of shape ", shapeText(v->shape()), " and input of shape ",
            shapeText(x.shape()));
   if (x.numel() == 0) return scaledPerChannel(clone(x), weight, bias);
+  FusedScope fused(x);
   Tensor rows = reshape(x, Dims{x.size(0) * groups, -1});
   Tensor y = layer_norm(rows, Dims{rows.size(1)}, Tensor(), Tensor(), eps);
   return scaledPerChannel(reshape(y, x.shape()), weight, bias);
