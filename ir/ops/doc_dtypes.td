@@ -27,7 +27,8 @@ def : Dtypes<"Any", "Float", [
     AddCDiv, CosineSimilarity, Deg2Rad, Entr, Expit, LdExp, Logit, LogSumExp, Ndtr, PairwiseDistance, Rad2Deg,
     RDiv, BinaryCrossEntropy, BinaryCrossEntropyLogits, CosineEmbeddingLoss, GaussianNllLoss,
     HingeEmbeddingLoss, HuberLoss, KlDiv, MarginRankingLoss, MultilabelSoftMarginLoss, PoissonNllLoss,
-    SmoothL1Loss, SoftMarginLoss, TripletMarginLoss, SiluInPlace, GridSample, GruCell, RnnTanhCell, LstmCell]>;
+    SmoothL1Loss, SoftMarginLoss, TripletMarginLoss, SiluInPlace, GridSample, RnnTanhCell]>;
+def : Dtypes<"Floating", "Promote", [GruCell, LstmCell]>;
 def : Dtypes<"Any", "that of `weight`, the default dtype for means of integers; `input` and `offsets` hold integers", [
     EmbeddingBag]>;
 def : Dtypes<"Any", "the promoted dtype of the operands, for integers without `rounding_mode` the default dtype", [
