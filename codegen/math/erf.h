@@ -98,7 +98,8 @@ Val<B> normalTail32(const Val<B>& a) {
   Val<B> h = a * a, l = fma(a, a, -h), x = h * -0.5;
   auto [k, ki] = roundProduct(x, log2e(x));
   Val<B> r = fma(l, -0.5, fma(k, -ln2Lo(x), fma(k, -ln2Hi(x), x))), g = fma(r * r, expTail(r), r);
-  return scale2(s + fma(s, g, sl), ki);
+  // 2^ki in two steps, as k lies in [-150, 0]: the second may underflow.
+  return ((s + fma(s, g, sl)) * pow2(ki + ki.cst(64))) * 0x1p-64;
 }
 
 /// x Phi(x) = x/2 erfc(-x / sqrt(2)). gelu(-inf) is -0, its limit.
@@ -107,8 +108,7 @@ Val<B> gelu(const Val<B>& x) {
   if (!x.wide()) {
     Val<B> a = abs(x), y = normalTail32(atMost(a, 14.4f)), z = select(x > 0, x - y, -y);
     // Next to zero a few terms are more exact.
-    z = select(a < 0.04f, x * fma(x, fma(x * x, -0x1.105838p-4, 0x1.988454p-2), 0.5), z);
-    return select(eq(x, x), flt(bits(abs(z)) | signBit(x)), x);
+    return select(a < 0.04f, x * fma(x, fma(x * x, -0x1.105838p-4, 0x1.988454p-2), 0.5), z);
   }
   const double s = pick(x, 0x1.6a09e6p-1, 0x1.6a09e667f3bcdp-1), sl = pick(x, 0x1.9fcef4p-27, -0x1.bdd3413b26456p-55);
   Val<B> a = atMost(abs(x), pick(x, 14.4f, 38.7)), hh = a * a, l = fma(a, a, -hh) * 0.5;

@@ -102,7 +102,7 @@ void transposeBlock(const T* from, std::int64_t fromColumn, T* to, std::int64_t 
   if (columns == 3) return mergeColumns<3>(from, fromColumn, to, toRow, rows);
   if (columns == 4) return mergeColumns<4>(from, fromColumn, to, toRow, rows);
   constexpr std::int64_t kLanes = 16 / sizeof(T);
-  constexpr std::int64_t kBlock = sizeof(T) == 1 ? 64 : sizeof(T) == 8 ? 16 : 32;
+  constexpr std::int64_t kBlock = sizeof(T) == 8 ? 32 : 64;  // several lines of each column at once
   alignas(64) T block[kBlock * kBlock];
   for (std::int64_t i0 = 0; i0 < rows; i0 += kBlock)
     for (std::int64_t j0 = 0; j0 < columns; j0 += kBlock) {
