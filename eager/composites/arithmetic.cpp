@@ -151,7 +151,17 @@ Tensor addcdiv(const Tensor& x, const Tensor& a, const Tensor& b, Scalar value) 
 }
 Tensor lerp(const Tensor& x, const Tensor& end, const Operand& weight) {
   return fusedTernary(x, end, weight, [](const Tensor& from, const Tensor& to, const Operand& w) {
-    return add(from, mul(w, sub(to, from)));
+    // From the nearer side, so that a weight of 1 gives `end` itself.
+    Tensor distance = sub(to, from);
+    auto lerped = [&](bool near, const Operand& share) {
+      return near ? add(from, mul(distance, share)) : sub(to, mul(distance, share));
+    };
+    if (!w.isTensor() && w.scalar().slot < 0) {
+      double weight = w.scalar().asDouble();
+      return std::abs(weight) < 0.5 ? lerped(true, weight) : lerped(false, 1 - weight);
+    }
+    Tensor weights = w.isTensor() ? w.tensor() : full(Dims{}, w.scalar(), distance.dtype());
+    return where(lt(abs(weights), 0.5), lerped(true, weights), lerped(false, sub(1, weights)));
   });
 }
 
