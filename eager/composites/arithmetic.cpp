@@ -150,6 +150,9 @@ Tensor addcdiv(const Tensor& x, const Tensor& a, const Tensor& b, Scalar value) 
   });
 }
 Tensor lerp(const Tensor& x, const Tensor& end, const Operand& weight) {
+  if (!isFloating(x.dtype())) fail<NotImplementedError>("lerp: not implemented for ", dtypeName(x.dtype()));
+  if (end.dtype() != x.dtype())
+    fail("lerp: expected dtype ", dtypeName(x.dtype()), " for `end` but got dtype ", dtypeName(end.dtype()));
   return fusedTernary(x, end, weight, [](const Tensor& from, const Tensor& to, const Operand& w) {
     // From the nearer side, so that a weight of 1 gives `end` itself.
     Tensor distance = sub(to, from);

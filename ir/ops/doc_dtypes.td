@@ -29,6 +29,7 @@ def : Dtypes<"Any", "Float", [
     HingeEmbeddingLoss, HuberLoss, KlDiv, MarginRankingLoss, MultilabelSoftMarginLoss, PoissonNllLoss,
     SmoothL1Loss, SoftMarginLoss, TripletMarginLoss, SiluInPlace, GridSample, RnnTanhCell]>;
 def : Dtypes<"Floating", "Promote", [GruCell, LstmCell]>;
+def : Dtypes<"Floating", "First", [Lerp]>;
 def : Dtypes<"Any", "that of `weight`, the default dtype for means of integers; `input` and `offsets` hold integers", [
     EmbeddingBag]>;
 def : Dtypes<"Any", "the promoted dtype of the operands, for integers without `rounding_mode` the default dtype", [
