@@ -1,6 +1,7 @@
 #include "autograd/autograd.h"
 
 #include <atomic>
+#include <cstring>
 #include <mutex>
 
 #include "autograd/engine.h"
@@ -204,6 +205,50 @@ void setData(const Tensor& t, const Tensor& other) {
   a->dtype = b->dtype;
   a->contiguous = b->contiguous;
   a->numel = b->numel;
+}
+
+void becomeView(const Tensor& t, const Tensor& view) {
+  TensorImpl* a = t.impl();
+  TensorImpl* b = view.impl();
+  if (gradEnabled() && a->requiresGrad && isLeaf(t))
+    fail("a leaf Variable that requires grad is being used in an in-place operation.");
+  a->offset = b->offset;
+  a->shape = b->shape;
+  a->strides = b->strides;
+  a->contiguous = b->contiguous;
+  a->numel = b->numel;
+  a->batch = b->batch;
+  AutogradMeta* m = metaOf(b);
+  if (b->requiresGrad && m != nullptr && m->gradFn) setHistory(t, m->gradFn, m->resultNr);
+  a->historyVersion = a->storage->version;
+}
+
+void resize(const Tensor& t, DimsRef size) {
+  if (t.requiresGrad()) fail("cannot resize variables that require grad");
+  for (auto n : size)
+    if (n < 0) fail("Trying to create tensor with negative dimension ", n, ": ", shapeText(size));
+  TensorImpl* a = t.impl();
+  Dims shape(size);
+  if (a->shape == shape) return;
+  // What is recorded and has no elements is not read.
+  bool none = a->numel == 0 && t.isPending();
+  if (!none) t.materialize();
+  std::int64_t has = none ? 0 : static_cast<std::int64_t>(a->storage->bytes() / itemSize(a->dtype)) - a->offset;
+  std::int64_t needs = numelOf(shape);
+  if (needs > has || none) {
+    Tensor larger = makeEmpty(Dims{needs}, a->dtype);
+    auto bytes = static_cast<std::size_t>(has) * itemSize(a->dtype);
+    if (bytes != 0) {
+      Tensor all = makeAlias(t, Dims{has}, Dims{1}, a->offset);
+      std::memcpy(larger.data(), all.data(), bytes);
+    }
+    a->storage = larger.impl()->storage;
+    a->offset = 0;
+  }
+  a->strides = contiguousStrides(shape);
+  a->shape = std::move(shape);
+  a->contiguous = true;
+  a->numel = needs;
 }
 
 // ---- hooks ----------------------------------------------------------------------------------------------------------

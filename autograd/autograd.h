@@ -69,6 +69,10 @@ std::int64_t versionOf(const Tensor& t);
 /// `t.set_data(other)` of PyTorch (`t.data = other`): the tensor becomes a window on other's storage, and keeps its
 /// place in the graph and its hooks.
 void setData(const Tensor& t, const Tensor& other);
+/// `t`, which `view` is a view of, becomes it: its window and its history.
+void becomeView(const Tensor& t, const Tensor& view);
+/// `t`, which asks for no gradient, in another size: the same memory as far as it reaches, else a larger copy of it.
+void resize(const Tensor& t, DimsRef size);
 
 // ---- hooks --------------------------------------------------------------------------------------------------------
 

@@ -5,7 +5,9 @@
 
 #include "eager/batch.h"
 #include "eager/generator.h"
+#include "eager/helpers.h"
 #include "eager/kernels.h"
+#include "eager/ops.h"
 #include "eager/recorder.h"
 #include "eager/tape_hook.h"
 #include "runtime/base/attrs.h"
@@ -73,12 +75,33 @@ std::vector<Operand> withGeneratorState(Operands operands) {
   return all;
 }
 
+/// The operands of a partial operation on integers, the second checked; kept in `own`, and in `divisor` what it refers
+/// to.
+Operands checkedPair(const OpFacts& f, Operands operands, std::array<Operand, 2>& own, Tensor& divisor) {
+  const Operand& by = operands[1];
+  if (f.code == OpCode::pow) {
+    if (!by.isTensor() && by.scalar().asInt() < 0) fail("Integers to negative integer powers are not allowed.");
+    return operands;
+  }
+  if (!by.isTensor()) {
+    if (by.scalar().asInt() == 0) fail("ZeroDivisionError: an integer is divided by zero");
+    return operands;
+  }
+  divisor = ops::expected(by.tensor(), ops::ne(by, 0), Expectation::NonZeroDivisor);
+  own = {operands[0], Operand(divisor)};
+  return own;
+}
+bool needsPairCheck(const OpFacts& f, const TensorMeta& result) { return f.partial && !isFloating(result.dtype); }
+
 void applyGeneral(const OpFacts& f, Operands operands, Attrs attrs, std::span<Tensor> results) {
   refresh(operands);
   OperandMetas metas(f, operands);
   std::array<TensorMeta, kMostResults> made;
   std::span<TensorMeta> resultMetas(made.data(), results.size());
   f.metaRule(f, metas.span, attrs, resultMetas);
+  std::array<Operand, 2> own;
+  Tensor divisor;
+  if (needsPairCheck(f, made[0])) operands = checkedPair(f, operands, own, divisor);
   if (needsBatching(f, operands)) {
     runBatched(f, operands, attrs, resultMetas, results);
   } else if (Recorder* recorder = recorderFor(operands)) {
@@ -111,9 +134,12 @@ bool applySimple(const OpFacts& f, Operands operands, Attrs attrs, Tensor& resul
   }
   if (first == nullptr) return false;
   bool floating = isFloating(first->dtype);
-  if (!floating && f.dtypeRule == DTypeRule::Float) return false;
+  if (!floating && (f.dtypeRule == DTypeRule::Float || f.partial)) return false;
+  if (first->dtype == DType::Bool && (f.code == OpCode::sub || f.code == OpCode::square || f.code == OpCode::abs))
+    return false;
   for (const auto& o : operands) {
     if (o.isTensor()) continue;
+    if (o.scalar().kind == Scalar::Kind::Bool && f.code == OpCode::sub) return false;
     if (!floating && (o.scalar().isFloat() || first->dtype == DType::Bool)) return false;
   }
   DType dtype = f.dtypeRule == DTypeRule::Compare ? DType::Bool : first->dtype;
@@ -197,6 +223,9 @@ void applyInto(const Tensor& out, OpCode op, Operands operands, Attrs attrs) {
   OperandMetas metas(f, operands);
   std::array<TensorMeta, kMostResults> made;
   f.metaRule(f, metas.span, attrs, {made.data(), 1});
+  std::array<Operand, 2> pair;
+  Tensor divisor;
+  if (needsPairCheck(f, made[0])) operands = checkedPair(f, operands, pair, divisor);
   checkResultFits(f, made[0], out);
   bool needsGrad = gradEnabled() && (out.requiresGrad() || needsGradient(f, operands)) && f.kind != OpKind::Random;
   if (tapeHook != nullptr) tapeHook->checkWrite(out, needsGrad);

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "eager/tensor.h"
+#include "runtime/lib/expectation.h"
 
 namespace tandem {
 
@@ -20,6 +21,10 @@ void assignResult(const char* op, const Tensor& into, const Tensor& value);
 void fillInto(const Tensor& into, const Operand& value);
 /// `x` in another dtype; `x` itself if it has that one.
 Tensor toDType(const Tensor& x, DType dtype);
+/// `x`, whose use follows the check that all of the bool tensor `good` holds: at once where values are at hand, else as
+/// an operation. `shown` (int64, of the shape of `good`) has what the error names.
+Tensor expected(const Tensor& x, const Tensor& good, Expectation what, const Tensor& shown = {},
+                std::int64_t detail = 0);
 /// The value without history: the same memory, no gradient.
 Tensor detached(const Tensor& x);
 }  // namespace ops

@@ -24,6 +24,8 @@ class Op<string n, string k, string p> {
   string types = "Rule";
   // Pointwise: the dtypes its body is for: Floating, Integer, Integral (integers and bool), or any.
   string domain = "Any";
+  // Pointwise: of integers not every operand 1 has a result (0 divides nothing), which is an error.
+  bit partial = 0;
   // Pointwise, Random, Creation: one dag a result.
   list<dag> body = [];
   // Library and others whose shapes do not follow from the kind: a function of ir/schema/shape_rules.h.
@@ -33,7 +35,8 @@ class Op<string n, string k, string p> {
   int numResults = 1;
   // Of several results: their names in the named tuple that Python returns; a plain tuple if empty.
   list<string> fields = ["values", "indices"];
-  // Where Python finds it: function, method, inplace (`name_`), out (`out=`), property; nn, linalg, special
+  // Where Python finds it: function, method, inplace (`name_`), inview (`name_`: the tensor becomes that view of
+  // itself), out (`out=`), property; nn, linalg, special
   // (namespaces), hidden.
   list<string> forms = ["function", "method"];
   // Other Python names, and the Python name itself where it is shared by several records (tried in order).

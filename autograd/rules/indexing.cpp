@@ -69,7 +69,7 @@ void sharedByTies(RuleContext& c, std::int64_t dim) {
 }
 
 // The product of the others: the whole divided by the factor; where one factor alone is zero, the product without it.
-// (With two zeros the gradient is zero, and right; its own derivative there is not.)
+// With two zeros the gradient is zero, and right; its own derivative there is not: see `productsOfOthers`.
 void othersOfProduct(RuleContext& c, std::int64_t dim) {
   const Tensor& x = c.input(0);
   const Tensor& index = c.input(1);
@@ -90,15 +90,71 @@ void othersOfProduct(RuleContext& c, std::int64_t dim) {
   }
 }
 
+/// Products of all elements before each, along the last dim, of those in its group: neighbours with equal keys. By
+/// doubling, without a division.
+Tensor groupProductsBefore(const Tensor& x, const Tensor& keys) {
+  std::int64_t n = x.size(-1);
+  // The element before, if it is of the group; then products of twice as many.
+  auto shifted = [&](const Tensor& values, std::int64_t k, const Tensor& fill) {
+    const Tensor parts[] = {ops::narrow(fill, -1, 0, k), ops::narrow(values, -1, 0, n - k)};
+    return ops::cat(parts, -1);
+  };
+  Tensor ones = ops::ones(x.shape(), x.dtype());
+  Tensor none = ops::full(keys.shape(), std::int64_t{-1}, DType::Int64);
+  auto before = [&](const Tensor& values, std::int64_t k) {
+    return ops::where(ops::eq(shifted(keys, k, none), keys), shifted(values, k, ones), 1);
+  };
+  Tensor products = before(x, 1);
+  for (std::int64_t k = 1; k < n; k *= 2) products = ops::mul(products, before(products, k));
+  return products;
+}
+
+/// For the elements of a line of x and the sources that come to it, [..., n] and [..., m]: the product of all others at
+/// the same place, as a product, so that zeros need no care at any order.
+std::array<Tensor, 2> productsOfOthers(const Tensor& x, const Tensor& index, const Tensor& src) {
+  std::int64_t n = x.size(-1);
+  Tensor places = ops::expand(ops::arange(std::int64_t{0}, n), x.shape());
+  const Tensor allKeys[] = {places, ops::to(index, DType::Int64)};
+  const Tensor allValues[] = {x, src};
+  auto [keys, order] = ops::sort(ops::cat(allKeys, -1), -1, false, true);
+  Tensor values = ops::gather(ops::cat(allValues, -1), -1, order);
+  Tensor after = ops::flip(groupProductsBefore(ops::flip(values, Dims{-1}), ops::flip(keys, Dims{-1})), Dims{-1});
+  Tensor others = ops::mul(groupProductsBefore(values, keys), after);
+  others = ops::gather(others, -1, ops::argsort(order, -1, false, false));
+  return {ops::narrow(others, -1, 0, n), ops::narrow(others, -1, n, src.size(-1))};
+}
+
+// As `othersOfProduct`, for a gradient that is differentiated again.
+void othersOfProductAnyOrder(RuleContext& c, std::int64_t dim) {
+  const Tensor& x = c.input(0);
+  const Tensor& index = c.input(1);
+  if (index.numel() == 0 || x.dim() == 0) return othersOfProduct(c, dim);
+  Tensor src = partRead(c.input(2), index);
+  // The lines of x that sources come to.
+  Geometry window{index.shape(), contiguousStrides(x.shape()), 0};
+  window.shape[dim] = x.shape()[dim];
+  auto last = [&](const Tensor& t) { return ops::transpose(t, dim, -1); };
+  auto [ofX, ofSrc] = productsOfOthers(last(windowOf(x, window)), last(index), last(src));
+  if (c.needs(0)) {
+    // Elsewhere the only factor is the element itself.
+    Tensor g = windowOf(c.grad(), window);
+    Tensor change = ops::mul(g, ops::sub(last(ofX), 1));
+    c.set(0, ops::add(c.grad(), intoWindow(x.shape(), change, window)));
+  }
+  if (c.needs(2)) setSourceGrad(c, ops::mul(ops::gather(c.grad(), dim, index), last(ofSrc)));
+}
+
 }  // namespace
 
 void scatterCombine(RuleContext& c) {
   AttrReader a = c.attrs();
   std::int64_t dim = a.integer();
-  if (a.integer() == 0)
-    othersOfProduct(c, dim);
-  else
+  if (a.integer() != 0)
     sharedByTies(c, dim);
+  else if (gradEnabled())
+    othersOfProductAnyOrder(c, dim);
+  else
+    othersOfProduct(c, dim);
 }
 
 void indexSelect(RuleContext& c) {

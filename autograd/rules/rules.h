@@ -66,6 +66,15 @@ void gammaInc(RuleContext& c);
 void gammaCdfSlope(RuleContext& c);
 void cholesky(RuleContext& c);
 void triangularSolve(RuleContext& c);
+// factorisations.cpp
+void lu(RuleContext& c);
+void solve(RuleContext& c);
+void qr(RuleContext& c);
+void svd(RuleContext& c);
+void eigh(RuleContext& c);
+void matrixExp(RuleContext& c);
+void det(RuleContext& c);
+void pinv(RuleContext& c);
 
 // indexing.cpp
 void gather(RuleContext& c);

@@ -113,6 +113,7 @@ Tensor std_unbiased(const Tensor& x, const std::optional<Dims>& dim, bool unbias
 Tensor logsumexp(const Tensor& x, const std::optional<Dims>& dim, bool keepdim) {
   FusedScope fused(x);
   Tensor in = isFloating(x.dtype()) ? x : toDType(x, defaultDType());
+  if (countOver(in, reductionDims(in, dim)) == 0) return log(sum(in, dim, keepdim));
   Tensor top = detached(amax(in, dim, true));
   // An infinite maximum would make inf - inf.
   Tensor safe = where(isinf(top), 0.0, top);
@@ -120,8 +121,23 @@ Tensor logsumexp(const Tensor& x, const std::optional<Dims>& dim, bool keepdim) 
   return add(total, keepdim ? safe : view(safe, total.shape()));
 }
 
-Tensor max_all(const Tensor& x) { return amax(x); }
-Tensor min_all(const Tensor& x) { return amin(x); }
+namespace {
+void needElements(const char* op, const Tensor& x) {
+  if (x.numel() == 0)
+    fail(op,
+         "(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' "
+         "argument.");
+}
+}  // namespace
+
+Tensor max_all(const Tensor& x) {
+  needElements("max", x);
+  return amax(x);
+}
+Tensor min_all(const Tensor& x) {
+  needElements("min", x);
+  return amin(x);
+}
 Tensor max_pair(const Tensor& x, const Tensor& y) { return maximum(x, y); }
 Tensor min_pair(const Tensor& x, const Tensor& y) { return minimum(x, y); }
 

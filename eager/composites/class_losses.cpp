@@ -14,19 +14,27 @@ Tensor weightOf(const Tensor& weight, const Tensor& index) {
   return view(index_select(weight, 0, view(contiguous(index), Dims{-1})), index.shape());
 }
 
+/// `target` once all of it is `fine`.
+Tensor expectedTarget(const Tensor& target, const Tensor& fine, Expectation what) {
+  return expected(target, fine, what, toDType(target, DType::Int64));
+}
+
 Tensor nllLoss(const Tensor& x, const Tensor& target, const Tensor& weight, std::int64_t ignore,
                std::string_view reduction) {
   std::int64_t classDim = x.dim() == 1 ? 0 : 1;
-  Dims expected = x.shape();
-  if (x.dim() > 0) expected.erase(classDim);
-  if (x.dim() == 0 || !(target.shape() == expected))
-    fail<ValueError>("nll_loss: expected target of shape ", shapeText(expected), " for input of shape ",
+  Dims shape = x.shape();
+  if (x.dim() > 0) shape.erase(classDim);
+  if (x.dim() == 0 || !(target.shape() == shape))
+    fail<ValueError>("nll_loss: expected target of shape ", shapeText(shape), " for input of shape ",
                      shapeText(x.shape()), ", but got ", shapeText(target.shape()));
   if (weight.defined() && (weight.dim() != 1 || weight.size(0) != x.size(classDim)))
     fail("nll_loss: weight tensor should be defined either for all ", x.size(classDim),
          " classes or no classes but got weight tensor of shape: ", shapeText(weight.shape()));
   Tensor counted = ne(target, ignore);
-  Tensor safe = where(counted, target, 0);
+  std::int64_t classes = x.size(classDim);
+  Tensor inside = logical_and(ge(target, 0), lt(target, classes));
+  Tensor known = expectedTarget(target, logical_or(inside, logical_not(counted)), Expectation::TargetInRange);
+  Tensor safe = where(counted, known, 0);
   Tensor picked = neg(squeeze_dims(gather(x, classDim, unsqueeze(safe, classDim)), Dims{classDim}));
   Tensor w = toDType(counted, x.dtype());
   if (weight.defined()) w = mul(weightOf(weight, safe), w);
@@ -98,6 +106,8 @@ Tensor multi_margin_loss(const Tensor& x, const Tensor& target, std::int64_t p, 
     fail("Expected non-empty vector or matrix with optional 0-dim batch size, but got: ", shapeText(x.shape()));
   Tensor rows = x.dim() == 1 ? unsqueeze(x, 0) : x;
   Tensor classes = reshape(target, Dims{-1});
+  classes =
+      expectedTarget(classes, logical_and(ge(classes, 0), lt(classes, rows.size(1))), Expectation::MarginTargetInRange);
   if (classes.size(0) != rows.size(0))
     fail("inconsistent target size, expected ", rows.size(0), " but got ", shapeText(target.shape()));
   Tensor column = unsqueeze(classes, 1);
@@ -118,6 +128,7 @@ Tensor multilabel_margin_loss(const Tensor& x, const Tensor& target, Flag averag
   std::int64_t classes = x.dim() == 0 ? 1 : x.size(-1);
   Tensor rows = reshape(x, Dims{-1, classes});
   Tensor labels = reshape(target, Dims{-1, classes});
+  labels = expectedTarget(labels, logical_and(ge(labels, -1), lt(labels, classes)), Expectation::LabelInRange);
   // Labels count up to the first negative one.
   Tensor real = eq(cumsum(toDType(lt(labels, 0), DType::Int64), 1), 0);
   Tensor safe = where(real, labels, 0);

@@ -23,7 +23,7 @@ Tensor ramp(const Operand& start, const Operand& step, std::int64_t n, DType dty
 }
 
 void needFloatingDType(const char* op, DType t) {
-  if (!isFloating(t)) fail(op, ": \"", op, "\" not implemented for dtype ", dtypeName(t));
+  if (!isFloating(t)) fail<NotImplementedError>("\"", op, "\" not implemented for '", dtypeClassName(t), "'");
 }
 
 }  // namespace
@@ -113,8 +113,10 @@ Tensor randperm(std::int64_t n, Generator* g, std::optional<DType> dtype) {
 Tensor bernoulli(const Tensor& p, Generator* g) {
   needFloatingDType("bernoulli", p.dtype());
   GeneratorScope scope(g);
+  Tensor chance = detached(p);
+  chance = expected(chance, logical_and(ge(chance, 0), le(chance, 1)), Expectation::BernoulliProbability);
   Tensor u = uniform_value(p.shape(), computeType(p.dtype()));
-  return toDType(lt(u, detached(p)), p.dtype());
+  return toDType(lt(u, chance), p.dtype());
 }
 Tensor bernoulli_prob(const Tensor& x, double p, Generator* g) {
   if (!(p >= 0 && p <= 1)) fail("bernoulli_ expects p to be in [0, 1], but got p=", p);

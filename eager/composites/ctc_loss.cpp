@@ -33,20 +33,17 @@ Tensor integers(DimsRef values) {
   return parts.empty() ? zeros(Dims{0}, DType::Int64) : cat(parts, 0);
 }
 
-/// Targets [N, S] of targets one after the other; beyond a target's length any class.
-Tensor paddedTargets(const Tensor& targets, DimsRef lengths) {
-  std::int64_t longest = 0;
-  for (std::int64_t n : lengths) longest = std::max(longest, n);
-  std::vector<Tensor> rows;
-  std::int64_t at = 0;
-  for (std::int64_t n : lengths) {
-    if (at + n > targets.numel()) fail("ctc_loss: targets end before the sum of target_lengths");
-    Tensor row = narrow(targets, 0, at, n);
-    const std::array<Tensor, 2> parts{row, zeros(Dims{longest - n}, DType::Int64)};
-    rows.push_back(n < longest ? cat(parts, 0) : row);
-    at += n;
-  }
-  return stack(rows, 0);
+/// Targets [N, S] of targets one after the other, S the longest; class 0 beyond a target's length.
+Tensor paddedTargets(const Tensor& targets, const Tensor& lengths) {
+  if (lengths.numel() == 0) return zeros(Dims{0, 0}, DType::Int64);
+  Tensor most = amax(lengths);
+  std::int64_t longest = learnSize(most);
+  Tensor place = arange(std::int64_t{0}, longest);
+  Tensor inside = lt(place, unsqueeze(lengths, 1));
+  Tensor starts = unsqueeze(sub(cumsum(lengths, 0), lengths), 1);
+  Tensor from = reshape(where(inside, add(starts, place), 0), Dims{-1});
+  if (longest == 0) return zeros(inside.shape(), DType::Int64);
+  return where(inside, reshape(index_select(targets, 0, from), inside.shape()), 0);
 }
 
 /// log(exp(a) + exp(b) + exp(c))
@@ -81,8 +78,10 @@ Tensor ctc(const Tensor& logProbs, const Tensor& givenTargets, const Tensor& giv
   Tensor labels =
       toDType(!batched && givenTargets.dim() == 1 ? unsqueeze(givenTargets, 0) : givenTargets, DType::Int64);
   if (labels.dim() == 1) {
-    if (!knownLengths) fail("ctc_loss: targets one after the other need target_lengths as a list here");
-    labels = paddedTargets(labels, *knownLengths);
+    std::int64_t all = 0;
+    for (std::int64_t n : knownLengths.value_or(Dims())) all += n;
+    if (all > labels.numel()) fail("ctc_loss: targets end before the sum of target_lengths");
+    labels = paddedTargets(labels, lengths);
   } else if (knownLengths) {
     for (std::int64_t n : *knownLengths)
       if (n > labels.size(1))

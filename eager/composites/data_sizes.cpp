@@ -40,11 +40,16 @@ Tensor repeatedPlaces(const Tensor& repeats, std::optional<std::int64_t> outputS
   if (repeats.dtype() != DType::Int64 && repeats.dtype() != DType::Int32)
     fail("repeats has to be Long or Int tensor, but got ", dtypeName(repeats.dtype()));
   Tensor ends = cumsum(repeats, 0);
+  bool sizeGiven = outputSize.has_value();
   if (!outputSize) {
     // A negative number of repeats makes the size negative, and so is noticed.
     Tensor size = where(any(lt(repeats, 0)), -1, sum(repeats, {}, false, DType::Int64));
     outputSize = learnSize(size);
     if (*outputSize < 0) fail("repeats can not be negative");
+  }
+  if (sizeGiven) {
+    Tensor fits = eq(sum(repeats, {}, false, DType::Int64), *outputSize);
+    ends = expected(ends, fits, Expectation::OutputSize);
   }
   return search_rows(ends, arange(std::int64_t{0}, *outputSize), true);
 }

@@ -15,9 +15,17 @@ Tensor indexVector(const char* op, const Tensor& index) {
   return asVector(index);
 }
 
+/// Places in the flattened x, negative ones counted from its end.
+Tensor placesIn(const Tensor& x, const Tensor& index) {
+  std::int64_t n = x.numel();
+  Tensor inside = logical_and(ge(index, -n), lt(index, n));
+  Tensor known = expected(index, inside, Expectation::PlaceInTensor, index, n);
+  return where(lt(known, 0), add(known, n), known);
+}
+
 void needLong(const char* op, const Tensor& index) {
   if (index.dtype() != DType::Int64)
-    fail(op, "(): Expected a long tensor for index, but got ", dtypeName(index.dtype()));
+    fail(op, "(): Expected a long tensor for index, but got ", dtypeClassName(index.dtype()));
 }
 
 }  // namespace
@@ -25,7 +33,7 @@ void needLong(const char* op, const Tensor& index) {
 Tensor take(const Tensor& x, const Tensor& index) {
   needLong("take", index);
   if (x.numel() == 0 && index.numel() != 0) fail<IndexError>("take(): tried to take from an empty tensor");
-  Tensor places = reshape(index, Dims{-1});
+  Tensor places = reshape(placesIn(x, index), Dims{-1});
   return reshape(index_select(reshape(x, Dims{-1}), 0, places), index.shape());
 }
 Tensor gather_sparse(const Tensor& x, std::int64_t dim, const Tensor& index, bool) { return gather(x, dim, index); }
@@ -44,7 +52,7 @@ Tensor put(const Tensor& x, const Tensor& index, const Tensor& source, bool accu
     fail("put_(): Expected source and index to have the same number of elements, but got source.numel() = ",
          source.numel(), ", index.numel() = ", index.numel());
   if (index.numel() == 0) return clone(x);
-  const Tensor places[] = {reshape(index, Dims{-1})};
+  const Tensor places[] = {reshape(placesIn(x, index), Dims{-1})};
   Tensor flat = index_put_at(reshape(x, Dims{-1}), reshape(source, Dims{-1}), places, 0, accumulate);
   return reshape(flat, x.shape());
 }
@@ -59,7 +67,8 @@ Tensor index_fill(const Tensor& x, std::int64_t dim, const Tensor& index, const 
   // Through a mask, so that an index that occurs twice counts once in the gradient of `value`.
   Dims along(static_cast<std::size_t>(t.dim()), 1);
   along[dim] = t.shape()[dim];
-  Tensor mask = scatter_value(zeros(Dims{along[dim]}, DType::Bool), 0, places, ones(places.shape(), DType::Bool));
+  const Tensor at[] = {places};
+  Tensor mask = index_put_at(zeros(Dims{along[dim]}, DType::Bool), ones(places.shape(), DType::Bool), at, 0, false);
   return masked_fill(x, reshape(mask, x.dim() == 0 ? Dims{} : along), value);
 }
 
@@ -91,15 +100,16 @@ Tensor index_copy(const Tensor& x, std::int64_t dim, const Tensor& index, const 
 
 Tensor masked_scatter(const Tensor& x, const Tensor& mask, const Tensor& source) {
   if (mask.dtype() != DType::Bool)
-    fail("masked_scatter_ only supports boolean masks, but got mask with dtype ", dtypeName(mask.dtype()));
+    fail("masked_scatter_ only supports boolean masks, but got mask with dtype ", dtypeClassName(mask.dtype()));
   if (x.dtype() != source.dtype())
-    fail("masked_scatter: expected self and source to have same dtypes but got ", dtypeName(x.dtype()), " and ",
-         dtypeName(source.dtype()));
+    fail("masked_scatter: expected self and source to have same dtypes but got ", dtypeClassName(x.dtype()), " and ",
+         dtypeClassName(source.dtype()));
   Dims shape = broadcastShapes("masked_scatter", x.shape(), mask.shape());
   Tensor holds = contiguous(expand(mask, shape));
   Tensor into = expand(x, shape);
   // The how-manieth true element each is; behind a first element for the false ones, so that none is out of range.
   Tensor number = mul(cumsum(reshape(holds, Dims{-1}), 0), reshape(holds, Dims{-1}));
+  number = expected(number, le(number, source.numel()), Expectation::EnoughToScatter);
   const Tensor parts[] = {zeros(Dims{1}, source.dtype()), reshape(source, Dims{-1})};
   Tensor picked = reshape(index_select(cat(parts, 0), 0, number), shape);
   return where(holds, picked, into);

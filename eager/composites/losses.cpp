@@ -84,13 +84,19 @@ Tensor huber_loss(const Tensor& x, const Tensor& target, std::string_view reduct
   return weightedMean(loss, weight, reduction);
 }
 
+namespace {
+Tensor isProbability(const Tensor& x) { return logical_and(ge(x, 0), le(x, 1)); }
+}  // namespace
+
 Tensor binary_cross_entropy(const Tensor& x, const Tensor& target, const Tensor& weight, Flag average, Flag reduce,
                             std::string_view reduction) {
   if (!(x.shape() == target.shape()))
     fail<ValueError>("Using a target size (", shapeText(target.shape()), ") that is different to the input size (",
                      shapeText(x.shape()), ") is deprecated. Please ensure they have the same size.");
+  Tensor chance = expected(x, isProbability(detached(x)), Expectation::InputIsProbability);
+  Tensor wanted = expected(target, isProbability(detached(target)), Expectation::TargetIsProbability);
   FusedScope fused(x);
-  Tensor loss = sub(mul(sub(target, 1), limitedLog(sub(1, x))), mul(target, limitedLog(x)));
+  Tensor loss = sub(mul(sub(wanted, 1), limitedLog(sub(1, chance))), mul(wanted, limitedLog(chance)));
   return reducedLoss(loss, weight, reductionOf(average, reduce, reduction));
 }
 

@@ -89,7 +89,7 @@ Tensor layer_norm(const Tensor& x, DimsRef normalized, const Tensor& weight, con
 // ---- dropout, one_hot ----------------------------------------------------------------------------------------------
 
 Tensor dropout(const Tensor& x, double p, bool training) {
-  if (p < 0 || p > 1) fail<ValueError>("dropout probability has to be between 0 and 1, but got ", p);
+  if (!(p >= 0 && p <= 1)) fail<ValueError>("dropout probability has to be between 0 and 1, but got ", p);
   if (!training || p == 0 || x.numel() == 0) return x;
   if (p == 1) return mul(x, zeros_like(x));
   FusedScope fused(x);
@@ -100,13 +100,15 @@ Tensor dropout(const Tensor& x, double p, bool training) {
 Tensor one_hot(const Tensor& x, std::int64_t classes) {
   if (x.dtype() != DType::Int64)
     fail("one_hot is only applicable to index tensor of type LongTensor, got ", dtypeName(x.dtype()));
+  if (x.numel() == 0 && classes <= 0) fail("one_hot: Can not infer total number of classes from empty tensor.");
+  Tensor named = expected(x, ge(x, 0), Expectation::ClassNonNegative);
   if (classes == -1) {
-    if (x.numel() == 0) fail("one_hot: Can not infer total number of classes from empty tensor.");
-    Tensor count = add(amax(x), 1);
+    Tensor count = add(amax(named), 1);
     classes = learnSize(count);
+  } else {
+    named = expected(named, lt(x, classes), Expectation::ClassBelowCount);
   }
-  if (classes < 1) fail("one_hot: num_classes should be positive, got ", classes);
-  return toDType(eq(unsqueeze(x, -1), arange(0, classes)), DType::Int64);
+  return toDType(eq(unsqueeze(named, -1), arange(0, classes)), DType::Int64);
 }
 
 }  // namespace tandem::ops

@@ -1,4 +1,5 @@
 // Norms and what is made of them. A norm's derivative at 0 is taken as 0, in every dim where there is none.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -36,12 +37,6 @@ Tensor normOf(const Tensor& x, double order, const std::optional<Dims>& dim, boo
   return rootOf(sum(powered(x, order), dim, keepdim), order);
 }
 
-void needFrobenius(const char* op, std::string_view order) {
-  if (order == "nuc")
-    fail<NotImplementedError>(op, ": the nuclear norm needs singular values, which are not available");
-  if (order != "fro") fail("linalg.matrix_norm: Order ", order, " not supported.");
-}
-
 Dims matrixDims(const Tensor& x, const std::optional<Dims>& dim) {
   Dims dims = dim.value_or(Dims{-2, -1});
   if (dims.size() != 2) fail("linalg.matrix_norm: dim must be a 2-tuple. Got ", shapeText(dims));
@@ -49,6 +44,20 @@ Dims matrixDims(const Tensor& x, const std::optional<Dims>& dim) {
   for (auto& d : dims) d = wrapDim(d, x.dim());
   if (dims[0] == dims[1]) fail("linalg.matrix_norm: dims must be different. Got (", dims[0], ", ", dims[1], ")");
   return dims;
+}
+
+/// The singular values of the matrices in two dims, in a last dim.
+Tensor singularValues(const Tensor& x, const Dims& dims) { return linalg_svdvals(movedim(x, dims, Dims{-2, -1}), {}); }
+
+/// What is left of the singular values, with the dims they came from kept as ones or dropped.
+Tensor kept(const Tensor& value, Dims dims, bool keepdim) {
+  if (!keepdim) return value;
+  std::sort(dims.begin(), dims.end());
+  return unsqueeze(unsqueeze(value, dims[0]), dims[1]);
+}
+
+Tensor nuclear(const Tensor& x, const Dims& dims, bool keepdim) {
+  return kept(sum(singularValues(x, dims), Dims{-1}), dims, keepdim);
 }
 
 }  // namespace
@@ -64,8 +73,11 @@ Tensor norm(const Tensor& x, std::optional<double> p, const std::optional<Dims>&
 }
 Tensor norm_named(const Tensor& x, std::string_view p, const std::optional<Dims>& dim, bool keepdim,
                   std::optional<DType> dtype) {
-  needFrobenius("norm", p);
-  return norm(x, 2.0, dim, keepdim, dtype);
+  if (p == "fro") return norm(x, 2.0, dim, keepdim, dtype);
+  if (p != "nuc") fail("norm: Order ", p, " not supported.");
+  Tensor in = dtype ? toDType(x, *dtype) : x;
+  if (dim && dim->size() != 2) fail("linalg.matrix_norm: dim must be a 2-tuple. Got ", shapeText(*dim));
+  return nuclear(in, matrixDims(in, dim), keepdim);
 }
 
 Tensor vector_norm(const Tensor& x, double order, const std::optional<Dims>& dim, bool keepdim,
@@ -74,19 +86,23 @@ Tensor vector_norm(const Tensor& x, double order, const std::optional<Dims>& dim
 }
 Tensor matrix_norm(const Tensor& x, std::string_view order, const std::optional<Dims>& dim, bool keepdim,
                    std::optional<DType> dtype) {
-  needFrobenius("linalg.matrix_norm", order);
-  return norm(x, 2.0, matrixDims(x, dim), keepdim, dtype);
+  Dims dims = matrixDims(x, dim);
+  if (order == "fro") return norm(x, 2.0, dims, keepdim, dtype);
+  if (order != "nuc") fail("linalg.matrix_norm: Order ", order, " not supported.");
+  return nuclear(dtype ? toDType(x, *dtype) : x, dims, keepdim);
 }
 Tensor matrix_norm_of(const Tensor& x, double order, const std::optional<Dims>& dim, bool keepdim,
                       std::optional<DType> dtype) {
   Dims dims = matrixDims(x, dim);
   double size = std::abs(order);
-  if (size == 2)
-    fail<NotImplementedError>("linalg.matrix_norm: order ", order, " needs singular values, which are not available");
-  if (size != 1 && size != kInf) fail("linalg.matrix_norm: Order ", order, " not supported.");
+  if (size != 1 && size != 2 && size != kInf) fail("linalg.matrix_norm: Order ", order, " not supported.");
   Tensor in = dtype ? toDType(x, *dtype) : x;
   if (!isFloating(in.dtype()))
     fail("linalg.matrix_norm: Expected a floating point or complex tensor as input. Got ", dtypeClassName(in.dtype()));
+  if (size == 2) {
+    Tensor s = singularValues(in, dims);
+    return kept(order > 0 ? amax(s, Dims{-1}) : amin(s, Dims{-1}), dims, keepdim);
+  }
   // Sums of columns for 1, of rows for infinity; then over the other dim.
   std::int64_t summed = size == 1 ? dims[0] : dims[1];
   std::int64_t other = size == 1 ? dims[1] : dims[0];

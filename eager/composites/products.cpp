@@ -170,7 +170,7 @@ Tensor matrix_power(const Tensor& x, std::int64_t n) {
   if (x.size(-1) != x.size(-2))
     fail("linalg.matrix_power: A must be batches of square matrices, but they are ", x.size(-2), " by ", x.size(-1),
          " matrices");
-  if (n < 0) fail<NotImplementedError>("linalg.matrix_power: negative powers need an inverse, which is not available");
+  if (n < 0) return matrix_power(linalg_inv(x), -n);
   if (n == 0) return clone(expand(eye(x.size(-1), {}, x.dtype()), x.shape()));
   Tensor power = x;
   Tensor result;

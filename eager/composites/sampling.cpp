@@ -35,6 +35,8 @@ void needDeviation(double std) {
   if (!(std >= 0)) fail("normal expects std >= 0.0, but found std ", std);
 }
 
+Tensor deviations(const Tensor& std) { return expected(std, ge(detached(std), 0), Expectation::NormalDeviation); }
+
 }  // namespace
 
 Tensor linspace(const Operand& start, const Operand& end, std::int64_t steps, std::optional<DType> dtype) {
@@ -55,11 +57,14 @@ Tensor randint_like_high(const Tensor& x, std::int64_t high, std::optional<DType
 
 Tensor normal_at(const Tensor& mean, const Operand& std, Generator* g) {
   Dims shape = std.isTensor() ? broadcastShapes("normal", mean.shape(), std.tensor().shape()) : mean.shape();
-  if (!std.isTensor()) needDeviation(std.scalar().asDouble());
-  return add(mul(randn(shape, g, mean.dtype()), std), mean);
+  if (!std.isTensor()) {
+    needDeviation(std.scalar().asDouble());
+    return add(mul(randn(shape, g, mean.dtype()), std), mean);
+  }
+  return add(mul(randn(shape, g, mean.dtype()), deviations(std.tensor())), mean);
 }
 Tensor normal_around(double mean, const Tensor& std, Generator* g) {
-  return add(mul(randn(std.shape(), g, std.dtype()), std), mean);
+  return add(mul(randn(std.shape(), g, std.dtype()), deviations(std)), mean);
 }
 Tensor normal_of_size(double mean, double std, DimsRef size, Generator* g, std::optional<DType> dtype) {
   needDeviation(std);
@@ -69,17 +74,13 @@ Tensor normal_of_size(double mean, double std, DimsRef size, Generator* g, std::
 Tensor multinomial(const Tensor& weights, std::int64_t count, bool replacement, Generator* g) {
   if (weights.dim() != 1 && weights.dim() != 2) fail("prob_dist must be 1 or 2 dim");
   if (!isFloating(weights.dtype()))
-    fail("multinomial only supports floating-point dtypes for input, got: ", dtypeName(weights.dtype()));
+    fail("multinomial only supports floating-point dtypes for input, got: ", dtypeClassName(weights.dtype()));
   if (count <= 0) fail("cannot sample n_sample <= 0 samples");
   if (!replacement && count > weights.size(-1))
     fail("cannot sample n_sample > prob_dist.size(-1) samples without replacement");
   Tensor p = toDType(detached(weights), DType::Float64);
-  if (activeRecorder == nullptr && p.numel() > 0) {
-    if (!*all(logical_and(isfinite(p), ge(p, 0)), {}, false).dataAs<bool>())
-      fail("probability tensor contains either `inf`, `nan` or element < 0");
-    if (*any(le(sum(p, Dims{-1}), 0), {}, false).dataAs<bool>())
-      fail("invalid multinomial distribution (sum of probabilities <= 0)");
-  }
+  p = expected(p, logical_and(isfinite(p), ge(p, 0)), Expectation::MultinomialWeights);
+  p = expected(p, gt(sum(p, Dims{-1}), 0), Expectation::MultinomialSum);
   // Without replacement: the first arrivals of independent exponential clocks, each as fast as its weight (Efraimidis
   // and Spirakis 2006).
   if (!replacement) {

@@ -262,6 +262,9 @@ Tensor index_add(const Tensor& x, std::int64_t dim, const Tensor& index, const T
 Tensor masked_fill(const Tensor& x, const Tensor& mask, const Operand& value) {
   if (mask.dtype() != DType::Bool)
     fail("masked_fill_ only supports boolean masks, but got mask with dtype ", dtypeName(mask.dtype()));
+  if (value.isTensor() && value.tensor().dim() != 0)
+    fail("masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ", value.tensor().dim(),
+         " dimension(s).");
   Tensor y = value.isTensor() ? where(mask, toDType(value.tensor(), x.dtype()), x) : where(mask, value, x);
   return toDType(y, x.dtype());
 }

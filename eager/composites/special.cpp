@@ -107,7 +107,8 @@ Tensor standard_gamma(const Tensor& alpha, Generator* g) {
 Tensor poisson(const Tensor& rate, Generator* g) {
   needFloating("poisson", rate);
   GeneratorScope scope(g);
-  return toDType(poisson_draw(contiguous(toDType(detached(rate), DType::Float64))), rate.dtype());
+  Tensor checked = expected(detached(rate), ge(detached(rate), 0), Expectation::PoissonRate);
+  return toDType(poisson_draw(contiguous(toDType(checked, DType::Float64))), rate.dtype());
 }
 
 Tensor binomial(const Tensor& count, const Tensor& prob, Generator* g) {
@@ -133,7 +134,7 @@ void needMatrices(const char* op, const Tensor& x) {
 
 Tensor linalg_cholesky(const Tensor& x, bool upper) {
   needMatrices("linalg.cholesky", x);
-  Tensor l = cholesky_plain(x);
+  Tensor l = cholesky_plain(x, true)[0];
   return upper ? transpose(l, -2, -1) : l;
 }
 Tensor cholesky(const Tensor& x, bool upper) { return linalg_cholesky(x, upper); }

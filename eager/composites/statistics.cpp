@@ -50,7 +50,8 @@ Tensor quantileOf(const char* op, const Tensor& x, const Tensor& q, std::optiona
   std::int64_t last = lines.size(-1) - 1;
 
   // Ranks of the quantiles of each line, [..., Q]. A NaN is last in its line, and what the line's quantiles are.
-  Tensor levels = reshape(q, Dims{-1});
+  Tensor inside = logical_and(ge(detached(q), 0), le(detached(q), 1));
+  Tensor levels = reshape(expected(q, inside, Expectation::QuantileInRange), Dims{-1});
   Tensor rank;
   if (ignoreNan) {
     Tensor most = sub(toDType(sum(logical_not(isnan(detached(lines))), Dims{-1}, true), x.dtype()), 1);

@@ -70,13 +70,13 @@ def wrapper(op: Op) -> list[str]:
         done = f"wrapOneOrMore({call})"
     elif op.numResults > 1:
         fields = ", ".join(f'"{f}"' for f in op.fields)
-        done = f'wrap(a, {call}, "{op.python}", {{{fields}}})' if op.fields else f"wrap(a, {call})"
+        name = op.name if op.name.startswith("linalg_") else op.python
+        done = f'wrap(a, {call}, "{name}", {{{fields}}})' if op.fields else f"wrap(a, {call})"
     else:
         done = f"wrap(a, {call})"
-    lines = [
-        f"static constexpr ParamSpec params_{op.name}[] = {{{', '.join(specs)}}};\n",
-        f"static PyObject* call_{op.name}(ParsedArgs& a) {{ return {done}; }}\n",
-    ]
+    lines = [f"static constexpr ParamSpec params_{op.name}[] = {{{', '.join(specs)}}};\n"]
+    if set(op.forms) & set(TABLES):
+        lines.append(f"static PyObject* call_{op.name}(ParsedArgs& a) {{ return {done}; }}\n")
     if "inplace" in op.forms:
         operands = ", ".join(getter(i, p) for i, p in enumerate(op.params))
         if op.kind == "Pointwise":
@@ -84,6 +84,11 @@ def wrapper(op: Op) -> list[str]:
         else:
             body = f'ops::assignResult("{op.python}", a.tensor(0), {call});'
         lines.append(f"static PyObject* call_{op.name}_(ParsedArgs& a) {{\n  {body}\n  return a.self();\n}}\n")
+    if "inview" in op.forms:
+        lines.append(
+            f"static PyObject* call_{op.name}_(ParsedArgs& a) {{\n"
+            f"  autograd::becomeView(a.tensor(0), {call});\n  return a.self();\n}}\n"
+        )
     return lines
 
 
@@ -113,7 +118,7 @@ def bindings(ops: list[Op]) -> str:
             tables[table] += [
                 f'    {kind}<sigs_{form}_{name}>("{n}", {literal(docstring(chosen, n, form))}),\n' for n in names
             ]
-        chosen = [o for o in members if "inplace" in o.forms]
+        chosen = [o for o in members if "inplace" in o.forms or "inview" in o.forms]
         if chosen:
             rows = "".join(f'{{"{name}_", params_{o.name}, call_{o.name}_}}, ' for o in chosen)
             out.append(f"static constexpr Signature sigs_inplace_{name}[] = {{{rows}}};\n")

@@ -33,8 +33,8 @@ def LogSoftmax : Composite<"log_softmax", "Tensor input, int dim, dtype? dtype=N
 def Reshape : Composite<"reshape", "Tensor input, int[] shape"> { let summary = "The same elements in another shape: a view where strides allow, else a copy. One size may be -1."; let reference = "reshape"; }
 def Flatten : Composite<"flatten", "Tensor input, int start_dim=0, int end_dim=-1"> { let summary = "Dims start_dim .. end_dim as one."; }
 def Unflatten : Composite<"unflatten", "Tensor input, int dim, int[] sizes"> { let summary = "One dim as several; one size may be -1."; }
-def SqueezeAll : Composite<"squeeze", "Tensor input, dims dim=None"> { let summary = "Dims of size 1 dropped (those in `dim` when given)."; let reference = "squeeze"; }
-def TShort : Composite<"t", "Tensor input"> { let summary = "The transpose of a matrix; vectors as they are."; let reference = "transpose"; }
+def SqueezeAll : Composite<"squeeze", "Tensor input, dims dim=None"> { let summary = "Dims of size 1 dropped (those in `dim` when given)."; let reference = "squeeze"; let forms = ["function", "method", "inview"]; }
+def TShort : Composite<"t", "Tensor input"> { let summary = "The transpose of a matrix; vectors as they are."; let reference = "transpose"; let forms = ["function", "method", "inview"]; }
 def Narrow : Composite<"narrow", "Tensor input, int dim, int start, int length"> { let summary = "`length` elements of `dim` from `start` on, as a view."; }
 def NarrowTensor : Composite<"narrow_tensor", "Tensor input, int dim, Tensor start, int length"> { let summary = "`length` elements of `dim` from the 0-d integer tensor `start` on, as a copy."; let python = "narrow"; }
 def MoveDim : Composite<"movedim", "Tensor input, int[] source, int[] destination"> { let summary = "Dims moved to new places, the others in order."; let aliases = ["moveaxis"]; let reference = "moveaxis"; }
@@ -51,10 +51,10 @@ def CatT : Composite<"cat", "Tensor[] tensors, int dim=0"> { let summary = "Tens
 def Stack : Composite<"stack", "Tensor[] tensors, int dim=0"> { let summary = "Tensors of one shape joined along a new dim."; let forms = ["function"]; let reference = "stack"; }
 def Repeat : Composite<"repeat", "Tensor input, int[] repeats"> { let summary = "Copies along every dim, as NumPy's tile."; let forms = ["method"]; let reference = "tile"; }
 def Flip : Composite<"flip", "Tensor input, int[] dims"> { let summary = "Elements in reverse order along `dims`."; let reference = "flip"; }
-def Tril : Composite<"tril", "Tensor input, int diagonal=0"> { let summary = "The lower triangle, zeros elsewhere."; let reference = "tril"; }
-def Triu : Composite<"triu", "Tensor input, int diagonal=0"> { let summary = "The upper triangle, zeros elsewhere."; let reference = "triu"; }
-def CumSumT : Composite<"cumsum", "Tensor input, int dim, *, dtype? dtype=None"> { let summary = "Running sums along `dim`; integers in int64."; let reference = "cumsum"; }
-def CumProdT : Composite<"cumprod", "Tensor input, int dim, *, dtype? dtype=None"> { let summary = "Running products along `dim`; integers in int64."; let reference = "cumprod"; }
+def Tril : Composite<"tril", "Tensor input, int diagonal=0"> { let summary = "The lower triangle, zeros elsewhere."; let reference = "tril"; let forms = ["function", "method", "inplace"]; }
+def Triu : Composite<"triu", "Tensor input, int diagonal=0"> { let summary = "The upper triangle, zeros elsewhere."; let reference = "triu"; let forms = ["function", "method", "inplace"]; }
+def CumSumT : Composite<"cumsum", "Tensor input, int dim, *, dtype? dtype=None"> { let summary = "Running sums along `dim`; integers in int64."; let reference = "cumsum"; let forms = ["function", "method", "inplace"]; }
+def CumProdT : Composite<"cumprod", "Tensor input, int dim, *, dtype? dtype=None"> { let summary = "Running products along `dim`; integers in int64."; let reference = "cumprod"; let forms = ["function", "method", "inplace"]; }
 def ArgSort : Composite<"argsort", "Tensor input, int dim=-1, bool descending=False, bool stable=False"> { let summary = "Places of the elements in order along `dim`."; }
 def ScatterSrc : Composite<"scatter", "Tensor input, int dim, Tensor index, Operand src"> { let summary = "A copy of `input` with `src` (a tensor or a number) written at `index` along `dim`."; let forms = ["function", "method", "inplace"]; }
 def IndexAddT : Composite<"index_add", "Tensor input, int dim, Tensor index, Tensor source, *, Scalar alpha=1"> { let summary = "A copy of `input` with alpha * source added at `index` along `dim`, in order."; let forms = ["function", "method", "inplace"]; }

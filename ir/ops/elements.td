@@ -51,7 +51,7 @@ def IsNegInf : Composite<"isneginf", "Tensor input"> { let summary = "Is negativ
 def Deg2Rad : Composite<"deg2rad", "Tensor input"> { let summary = "Degrees as radians: input * pi / 180."; let forms = ["function", "method", "inplace"]; }
 def Rad2Deg : Composite<"rad2deg", "Tensor input"> { let summary = "Radians as degrees: input * 180 / pi."; let forms = ["function", "method", "inplace"]; }
 def LdExp : Composite<"ldexp", "Tensor input, Tensor other"> { let summary = "input * 2^other, in floating point."; let forms = ["function", "method", "inplace"]; }
-def FloatPower : Composite<"float_power", "Tensor input, Operand exponent"> { let summary = "`input` to the power `exponent`, in float64."; let forms = ["function", "method", "inplace"]; }
+def FloatPower : Composite<"float_power", "Tensor input, Operand exponent"> { let summary = "`input` to the power `exponent`, in float64."; let forms = ["function", "method"]; }
 def FloatPowerOf : Composite<"float_power_of", "Scalar input, Tensor exponent"> { let summary = "A number to the power `exponent`, in float64."; let python = "float_power"; let forms = ["function"]; }
 def RDiv : Composite<"rdiv", "Tensor input, Operand other"> { let summary = "other / input."; let python = "__rdiv__"; let forms = ["method"]; }
 def Expit : Composite<"expit", "Tensor input"> { let summary = "1 / (1 + exp(-input))."; let forms = ["special"]; let reference = "scipy.special.expit"; }

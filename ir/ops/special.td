@@ -9,12 +9,12 @@ def : Derivative<Digamma, [(mul $g, (polygamma 1, $input))]>;
 def : Derivative<ErfInv, [(mul $g, (mul "0.886226925452758013649", (exp (square $out))))]>;
 
 def PolyGamma : Composite<"polygamma", "int n, Tensor input"> { let summary = "The n-th derivative of digamma; n >= 0."; let forms = ["function", "special", "out"]; let samples = "none"; }
-def MVLGamma : Composite<"mvlgamma", "Tensor input, int p"> { let summary = "log of the multivariate Gamma function of dimension p; input > (p - 1) / 2."; let samples = "none"; }
+def MVLGamma : Composite<"mvlgamma", "Tensor input, int p"> { let summary = "log of the multivariate Gamma function of dimension p; input > (p - 1) / 2."; let forms = ["function", "method", "inplace", "special"]; let samples = "none"; }
 def GammaLn : Composite<"gammaln", "Tensor input"> { let summary = "log |Gamma(input)|."; let forms = ["special"]; let samples = "none"; }
 def Psi : Composite<"psi", "Tensor input"> { let summary = "The derivative of log |Gamma(input)|."; let forms = ["special"]; let samples = "none"; }
 def Zeta : Composite<"zeta", "Operand input, Operand other"> { let summary = "Hurwitz zeta: the sum of (other + k)^-input over k = 0, 1, ...; input > 1."; let forms = ["special"]; let samples = "none"; }
-def IGamma : Composite<"igamma", "Tensor input, Tensor other"> { let summary = "Regularised lower incomplete Gamma function P(input, other): the distribution function of Gamma(input, 1) at `other`."; let samples = "none"; }
-def IGammaC : Composite<"igammac", "Tensor input, Tensor other"> { let summary = "Regularised upper incomplete Gamma function, 1 - igamma(input, other), accurate where it is small."; let samples = "none"; }
+def IGamma : Composite<"igamma", "Tensor input, Tensor other"> { let summary = "Regularised lower incomplete Gamma function P(input, other): the distribution function of Gamma(input, 1) at `other`."; let forms = ["function", "method", "inplace"]; let samples = "none"; }
+def IGammaC : Composite<"igammac", "Tensor input, Tensor other"> { let summary = "Regularised upper incomplete Gamma function, 1 - igamma(input, other), accurate where it is small."; let forms = ["function", "method", "inplace"]; let samples = "none"; }
 def GammaInc : Composite<"gammainc", "Tensor input, Tensor other"> { let summary = "Regularised lower incomplete Gamma function P(input, other)."; let forms = ["special"]; let samples = "none"; }
 def GammaIncC : Composite<"gammaincc", "Tensor input, Tensor other"> { let summary = "Regularised upper incomplete Gamma function, 1 - P(input, other)."; let forms = ["special"]; let samples = "none"; }
 
@@ -41,7 +41,7 @@ def PoissonRandom : Composite<"poisson", "Tensor input, generator? generator=Non
 def BinomialRandom : Composite<"binomial", "Tensor count, Tensor prob, generator? generator=None"> { let summary = "Numbers of successes in `count` trials of probability `prob`."; let forms = ["function"]; let samples = "none"; }
 
 // Matrices in the last two dims, float32 or float64.
-def CholeskyPlain : Library<"cholesky_plain", "Tensor input", "cholesky"> { let summary = "The lower triangular L with L L^T = input; an error where there is none."; let forms = ["hidden"]; let samples = "none"; }
+def CholeskyPlain : Library<"cholesky_plain", "Tensor input, bool check", "choleskyFactors"> { let summary = "The lower triangular L with L L^T = input, and 0 or the order of the leading minor that is not positive-definite: an error if checked, else NaN.";  let numResults = 2; let results = "(Tensor, Tensor)"; let forms = ["hidden"]; let samples = "none"; }
 def TriangularSolve : Library<"triangular_solve_plain", "Tensor input, Tensor other, bool upper, bool unitriangular", "triangularSolve"> { let summary = "input^-1 other for a triangular input; batch dims equal."; let forms = ["hidden"]; let samples = "none"; }
 def : Rule<CholeskyPlain, "cholesky", ["out"]>;
 def : Rule<TriangularSolve, "triangularSolve", ["input", "out"]>;

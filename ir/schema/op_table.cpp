@@ -62,6 +62,7 @@ PointwiseTypes pointwiseTypes(const OpFacts& op, std::span<const TensorMeta> ope
   switch (op.dtypeRule) {
   case DTypeRule::Promote: {
     DType t = promoted(0);
+    if (op.code == OpCode::square && t == DType::Bool) t = DType::Int64;  // as a power
     return {t, t};
   }
   case DTypeRule::Float: {

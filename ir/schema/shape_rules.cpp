@@ -19,7 +19,7 @@ void set(TensorMeta& m, Dims shape, DType dtype) {
 }
 void needIndex(const OpFacts& op, const TensorMeta& index) {
   if (index.dtype != DType::Int64 && index.dtype != DType::Int32)
-    fail<IndexError>(name(op), "(): Expected dtype int32/int64 for index, but got ", dtypeName(index.dtype));
+    fail(op.name, "(): Expected dtype int32/int64 for index, but got ", dtypeClassName(index.dtype));
 }
 void needSameDType(const OpFacts& op, const TensorMeta& a, const TensorMeta& b) {
   if (a.dtype != b.dtype)
@@ -27,6 +27,32 @@ void needSameDType(const OpFacts& op, const TensorMeta& a, const TensorMeta& b) 
          dtypeName(b.dtype));
 }
 std::int64_t rankOf(const TensorMeta& m) { return static_cast<std::int64_t>(m.shape.size()); }
+
+/// A reduction without a first element, of dims without elements.
+[[noreturn]] void failEmpty(const OpFacts& op, const Dims& shape, DimsRef dims) {
+  if (dims.size() == shape.size() && dims.size() != 1)
+    fail(op.name,
+         "(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
+         "'dim' argument. (shape ",
+         shapeText(shape), ")");
+  for (auto d : dims)
+    if (shape[d] == 0)
+      fail<IndexError>(op.name, "(): Expected reduction dim ", d, " to have non-zero size.", " (shape ",
+                       shapeText(shape), ")");
+  fail<InternalError>(op.name, " of no empty dim");
+}
+
+void needNoBool(Metas operands) {
+  bool first = operands[0].dtype == DType::Bool;
+  bool second = operands[1].dtype == DType::Bool;
+  if (first && second)
+    fail("Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
+         "operator "
+         "instead.");
+  if (first || second)
+    fail("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use "
+         "the `~` or `logical_not()` operator instead.");
+}
 
 bool inDomain(OpDomain domain, DType t) {
   switch (domain) {
@@ -55,8 +81,12 @@ void pointwise(const OpFacts& op, Metas operands, Attrs attrs, std::span<TensorM
       shape = broadcastShapes(op.name.data(), shape, m.shape);
     }
   }
+  if (op.code == OpCode::sub) needNoBool(operands);
+  if (op.code == OpCode::where && operands[0].dtype != DType::Bool && operands[0].dtype != DType::UInt8)
+    fail("where expected condition to be a boolean tensor, but got a tensor with dtype ",
+         dtypeClassName(operands[0].dtype));
   auto [computed, dtype] = pointwiseTypes(op, operands, attrs);
-  if (!inDomain(op.domain, computed))
+  if (!inDomain(op.domain, computed) || (op.code == OpCode::abs && computed == DType::Bool))
     fail<NotImplementedError>("\"", op.name, "_cpu\" not implemented for '", dtypeClassName(computed), "'");
   for (auto& r : results) set(r, shape, dtype);
 }
@@ -78,9 +108,7 @@ void reduction(const OpFacts& op, Metas operands, Attrs attrs, std::span<TensorM
       if (keepdim) shape.push_back(1);
     }
   }
-  if (count == 0 && op.dtypeRule == DTypeRule::First)
-    fail<IndexError>(name(op), "(): Expected reduction dims to have non-zero size, but the input has shape ",
-                     shapeText(x.shape));
+  if (count == 0 && op.dtypeRule == DTypeRule::First) failEmpty(op, x.shape, dims);
   DType dtype = x.dtype;
   if (op.dtypeRule == DTypeRule::Logical) dtype = x.dtype == DType::UInt8 ? DType::UInt8 : DType::Bool;
   if (op.dtypeRule == DTypeRule::Sum) {
@@ -295,8 +323,8 @@ Dims withoutDim(const TensorMeta& x, std::int64_t dim, bool keepdim) {
 }
 void needElements(const OpFacts& op, const TensorMeta& x, std::int64_t dim) {
   if (!x.shape.empty() && x.shape[dim] == 0)
-    fail<IndexError>(name(op), "(): Expected reduction dim ", dim, " to have non-zero size, but the input has shape ",
-                     shapeText(x.shape));
+    fail<IndexError>(std::string(op.name.substr(0, op.name.find("_dim"))), "(): Expected reduction dim ", dim,
+                     " to have non-zero size. (shape ", shapeText(x.shape), ")");
 }
 }  // namespace
 
@@ -316,6 +344,7 @@ void kthValue(const OpFacts& op, Metas operands, Attrs attrs, std::span<TensorMe
   std::int64_t dim = r.integer();
   bool keepdim = r.boolean();
   const TensorMeta& x = operands[0];
+  needElements(op, x, dim);
   if (k < 1 || k > (x.shape.empty() ? 1 : x.shape[dim]))
     fail(name(op), "(): selected number k out of range for dimension ", dim);
   Dims shape = withoutDim(x, dim, keepdim);

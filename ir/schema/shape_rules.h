@@ -20,6 +20,12 @@ TANDEM_META_RULE(cholesky);
 TANDEM_META_RULE(triangularSolve);
 TANDEM_META_RULE(packMatrix);
 TANDEM_META_RULE(matmulPacked);
+TANDEM_META_RULE(choleskyFactors);
+TANDEM_META_RULE(luFactors);
+TANDEM_META_RULE(qrFactors);
+TANDEM_META_RULE(geqrf);
+TANDEM_META_RULE(svdFactors);
+TANDEM_META_RULE(eighFactors);
 TANDEM_META_RULE(matmulBatched);  // [..., M, K] x [..., K, N], equal batch dims
 TANDEM_META_RULE(windowWrite);
 TANDEM_META_RULE(conv2d);

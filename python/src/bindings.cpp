@@ -1,6 +1,7 @@
 // The generated bindings: one wrapper a record, compiled here.
 #include "python/src/bindings.h"
 
+#include "autograd/autograd.h"
 #include "eager/dispatch.h"
 #include "eager/helpers.h"
 #include "eager/ops.h"

@@ -220,7 +220,10 @@ Tensor makeTensor(PyObject* data, std::optional<DType> dtype) {
     return ops::clone(shared);
   }
   if (data == Py_None) fail("Could not infer dtype of NoneType");
-  if (!isNested(data) && !isLeaf(data)) fail<TypeError>("tensor(): invalid data type '", Py_TYPE(data)->tp_name, "'");
+  if (!isNested(data) && !isLeaf(data)) {
+    if (PyUnicode_Check(data) == 0 && data != Py_None) fail("Could not infer dtype of ", Py_TYPE(data)->tp_name);
+    fail<TypeError>("tensor(): invalid data type '", Py_TYPE(data)->tp_name, "'");
+  }
   Nest nest(data);
   Tensor result = makeEmpty(nest.shape(), dtype.value_or(nest.dtype()));
   DType t = result.dtype();

@@ -49,17 +49,8 @@ PyObject* primitive(PyObject* left, PyObject* right) {
 [[noreturn]] void refuseBool(const char* what, const char* instead) {
   fail(what, ", on a bool tensor is not supported. If you are trying to invert a mask, use `", instead, "` instead.");
 }
-bool isBool(const Operand& o) {
-  return o.isTensor() ? o.tensor().dtype() == DType::Bool : o.scalar().kind == Scalar::Kind::Bool;
-}
-
 PyObject* subtract(PyObject* left, PyObject* right) {
-  return binary(left, right, [](const Operand& a, const Operand& b) {
-    if (isBool(a) && isBool(b)) [[unlikely]] {
-      refuseBool("Subtraction, the `-` operator, with two bool tensors", "the `^` or `logical_xor()` operator");
-    }
-    return apply(OpCode::sub, {a, b});
-  });
+  return binary(left, right, [](const Operand& a, const Operand& b) { return apply(OpCode::sub, {a, b}); });
 }
 PyObject* power(PyObject* left, PyObject* right, PyObject* modulus) {
   if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;

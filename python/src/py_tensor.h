@@ -60,6 +60,7 @@ std::int64_t indexOf(PyObject* o);
 std::vector<PyType_Slot> numberSlots();
 std::vector<PyGetSetDef> propertyDefs();
 std::vector<PyMethodDef> tensorMethodDefs();
+std::vector<PyMethodDef> randomMethodDefs();
 std::vector<PyMethodDef> generatedMethodDefs();
 PyObject* tensorGetItem(PyObject* self, PyObject* index);
 int tensorSetItem(PyObject* self, PyObject* index, PyObject* value);

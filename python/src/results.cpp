@@ -57,16 +57,13 @@ void store(const char* op, PyObject* target, const Tensor& result) {
   }
   if (!(out.shape() == result.shape())) {
     if (out.numel() != 0) {
-      fail(op, "(): out= has the shape ", shapeText(out.shape()), ", but the result has ", shapeText(result.shape()));
+      std::string text =
+          strcat("An output with one or more elements was resized since it had shape ", shapeText(out.shape()),
+                 ", which does not match the required output shape ", shapeText(result.shape()), " (", op,
+                 "). Resize it to zero elements first: out.resize_(0).");
+      if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) != 0) throw PythonError();
     }
-    Tensor fresh = makeEmpty(result.shape(), out.dtype());
-    TensorImpl& impl = *out.impl();
-    impl.storage = fresh.impl()->storage;
-    impl.offset = 0;
-    impl.shape = fresh.shape();
-    impl.strides = fresh.strides();
-    impl.contiguous = true;
-    impl.numel = fresh.numel();
+    autograd::resize(out, result.shape());
   }
   ops::assign(out, result);
 }

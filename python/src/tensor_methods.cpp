@@ -51,6 +51,7 @@ PyObject* numel(PyObject* self, PyObject*) {
   return guarded([&] { return PyLong_FromLongLong(sized(tensorOf(self)).numel()); });
 }
 PyObject* storageOffset(PyObject* self, PyObject*) { return PyLong_FromLongLong(tensorOf(self).impl()->offset); }
+PyObject* storageBytes(PyObject* self, PyObject*) { return PyLong_FromSize_t(tensorOf(self).impl()->storage->bytes()); }
 PyObject* elementSize(PyObject* self, PyObject*) { return PyLong_FromSize_t(itemSize(tensorOf(self).dtype())); }
 PyObject* dataPtr(PyObject* self, PyObject*) {
   return plain(self, [](const Tensor& t) { return PyLong_FromVoidPtr(t.numel() == 0 ? nullptr : t.data()); });
@@ -149,24 +150,23 @@ constexpr Signature typeAsSigs[] = {{"type_as", otherParams, [](ParsedArgs& a) -
 constexpr const char* kTypeNames[kNumDTypes] = {"Bool", "Byte", "Char",     "Short", "Int",
                                                 "Long", "Half", "BFloat16", "Float", "Double"};
 constexpr ParamSpec typeParams[] = {kSelf, {"dtype", P::Any, true, false}, {"non_blocking", P::Bool, true, false}};
-constexpr Signature typeSigs[] = {{"type", typeParams, [](ParsedArgs& a) -> PyObject* {
-                                     const Tensor& t = a.tensor(0);
-                                     if (!a.has(1)) {
-                                       return PyUnicode_FromFormat("tandem.%sTensor",
-                                                                   kTypeNames[static_cast<int>(t.dtype())]);
-                                     }
-                                     if (auto d = asDType(a.object(1))) return wrap(converted(t, *d, false));
-                                     if (PyUnicode_Check(a.object(1))) {
-                                       std::string name = a.str(1);
-                                       name = name.substr(name.rfind('.') + 1);
-                                       for (int i = 0; i < kNumDTypes; ++i) {
-                                         if (name == std::string(kTypeNames[i]) + "Tensor")
-                                           return wrap(converted(t, static_cast<DType>(i), false));
-                                       }
-                                     }
-                                     fail<TypeError>("type(): dtype must be a dtype or the name of a tensor type, not ",
-                                                     Py_TYPE(a.object(1))->tp_name);
-                                   }}};
+constexpr Signature typeSigs[] = {
+    {"type", typeParams, [](ParsedArgs& a) -> PyObject* {
+       const Tensor& t = a.tensor(0);
+       if (!a.has(1)) {
+         return PyUnicode_FromFormat("tandem.%sTensor", kTypeNames[static_cast<int>(t.dtype())]);
+       }
+       if (auto d = asDType(a.object(1))) return wrap(converted(t, *d, false));
+       if (PyUnicode_Check(a.object(1))) {
+         std::string name = a.str(1);
+         name = name.substr(name.rfind('.') + 1);
+         for (int i = 0; i < kNumDTypes; ++i) {
+           if (name == std::string(kTypeNames[i]) + "Tensor") return wrap(converted(t, static_cast<DType>(i), false));
+         }
+       }
+       if (PyUnicode_Check(a.object(1))) fail<ValueError>("invalid type: '", a.str(1), "'");
+       fail<TypeError>("dtype must be a type, str, or dtype object, not ", Py_TYPE(a.object(1))->tp_name);
+     }}};
 
 constexpr ParamSpec cudaParams[] = {kSelf, {"device", P::Any, true, false}, {"non_blocking", P::Bool, true, false}};
 constexpr Signature cudaSigs[] = {{"cuda", cudaParams, [](ParsedArgs&) -> PyObject* {
@@ -262,65 +262,30 @@ constexpr Signature nonzeroSigs[] = {{"nonzero", nonzeroParams, [](ParsedArgs& a
                                         return wrap(nonzeroColumns(t.dim() == 0 ? ops::unsqueeze(t, 0) : t));
                                       }}};
 
-// Random numbers in place.
-constexpr ParamSpec uniformParams[] = {
-    kSelf, {"from", P::Float, true, false}, {"to", P::Float, true, false}, {"generator", P::Generator, true, true}};
-constexpr Signature uniformSigs[] = {{"uniform_", uniformParams, [](ParsedArgs& a) -> PyObject* {
-                                        const Tensor& t = a.tensor(0);
-                                        double low = a.number(1, 0.0);
-                                        double high = a.number(2, 1.0);
-                                        if (!(low <= high)) {
-                                          fail("uniform_ expects to return a [from, to) range, but found from=", low,
-                                               " > to=", high);
-                                        }
-                                        Tensor u = ops::rand(t.shape(), a.generator(3), t.dtype());
-                                        ops::assign(t, ops::add(ops::mul(u, high - low), low));
-                                        return a.self();
-                                      }}};
-constexpr ParamSpec normalParams[] = {
-    kSelf, {"mean", P::Float, true, false}, {"std", P::Float, true, false}, {"generator", P::Generator, true, true}};
-constexpr Signature normalSigs[] = {{"normal_", normalParams, [](ParsedArgs& a) -> PyObject* {
-                                       const Tensor& t = a.tensor(0);
-                                       double std = a.number(2, 1.0);
-                                       if (!(std >= 0.0)) fail("normal_ expects std >= 0.0, but found std ", std);
-                                       Tensor n = ops::randn(t.shape(), a.generator(3), t.dtype());
-                                       ops::assign(t, ops::add(ops::mul(n, std), a.number(1, 0.0)));
+constexpr ParamSpec powerParams[] = {kSelf, {"exponent", P::Operand, false, false}};
+constexpr Signature floatPowerSigs[] = {{"float_power_", powerParams, [](ParsedArgs& a) -> PyObject* {
+                                           const Tensor& t = a.tensor(0);
+                                           if (t.dtype() != DType::Float64)
+                                             fail("the base given to float_power_ has dtype ",
+                                                  dtypeClassName(t.dtype()),
+                                                  " but the operation's result requires dtype Double");
+                                           ops::assignResult("float_power", t, ops::float_power(t, a.operand(1)));
+                                           return a.self();
+                                         }}};
+constexpr ParamSpec resizeParams[] = {kSelf, {"size", P::IntList, false, false}, {"memory_format", P::Any, true, true}};
+constexpr Signature resizeSigs[] = {{"resize_", resizeParams, [](ParsedArgs& a) -> PyObject* {
+                                       autograd::resize(a.tensor(0), a.ints(1));
                                        return a.self();
                                      }}};
-constexpr ParamSpec randomParams[] = {kSelf, {"generator", P::Generator, true, true}};
-constexpr ParamSpec randomToParams[] = {kSelf, {"to", P::Int, false, false}, {"generator", P::Generator, true, true}};
-constexpr ParamSpec randomRangeParams[] = {
-    kSelf, {"from", P::Int, false, false}, {"to", P::Int, false, false}, {"generator", P::Generator, true, true}};
-PyObject* randomInto(ParsedArgs& a, std::int64_t low, std::int64_t high, Generator* g) {
-  const Tensor& t = a.tensor(0);
-  if (low >= high) fail("random_ expects 'from' to be less than 'to', but got from=", low, " >= to=", high);
-  ops::assign(t, ops::randint(low, high, t.shape(), g, t.dtype()));
-  return a.self();
-}
-// The largest range whose integers the dtype represents exactly.
-std::int64_t randomLimit(DType t) {
-  constexpr std::int64_t limits[kNumDTypes] = {2,         256,  128, 32768,    2147483648,
-                                               INT64_MAX, 2049, 257, 16777217, 9007199254740993};
-  return limits[static_cast<int>(t)];
-}
-constexpr Signature randomSigs[] = {
-    {"random_", randomParams,
-     [](ParsedArgs& a) -> PyObject* { return randomInto(a, 0, randomLimit(a.tensor(0).dtype()), a.generator(1)); }},
-    {"random_", randomToParams,
-     [](ParsedArgs& a) -> PyObject* { return randomInto(a, 0, a.integer(1), a.generator(2)); }},
-    {"random_", randomRangeParams,
-     [](ParsedArgs& a) -> PyObject* { return randomInto(a, a.integer(1), a.integer(2), a.generator(3)); }},
-};
-constexpr ParamSpec bernoulliParams[] = {
-    kSelf, {"p", P::Operand, true, false}, {"generator", P::Generator, true, true}};
-constexpr Signature bernoulliSigs[] = {{"bernoulli_", bernoulliParams, [](ParsedArgs& a) -> PyObject* {
-                                          const Tensor& t = a.tensor(0);
-                                          Operand p = a.operand(1, Scalar(0.5));
-                                          DType d = isFloating(t.dtype()) ? t.dtype() : DType::Float32;
-                                          Tensor u = ops::rand(t.shape(), a.generator(2), d);
-                                          ops::assign(t, ops::lt(u, p));
-                                          return a.self();
-                                        }}};
+constexpr ParamSpec resizeAsParams[] = {
+    kSelf, {"the_template", P::Tensor, false, false}, {"memory_format", P::Any, true, true}};
+constexpr Signature resizeAsSigs[] = {{"resize_as_", resizeAsParams, [](ParsedArgs& a) -> PyObject* {
+                                         autograd::resize(a.tensor(0), a.tensor(1).shape());
+                                         return a.self();
+                                       }}};
+constexpr Signature sameSizeSigs[] = {{"is_same_size", otherParams, [](ParsedArgs& a) -> PyObject* {
+                                         return wrap(a.tensor(0).shape() == a.tensor(1).shape());
+                                       }}};
 
 // ---- autograd
 // -----------------------------------------------------------------------------------------------------------
@@ -398,7 +363,8 @@ PyMethodDef inPython(const char* method, const char* doc) {
 }  // namespace
 
 std::vector<PyMethodDef> tensorMethodDefs() {
-  return {
+  std::vector<PyMethodDef> all = randomMethodDefs();
+  std::vector<PyMethodDef> own = {
       method<sizeSigs>("size", doc::method_size),
       method<strideSigs>("stride", doc::method_stride),
       {"dim", dim, METH_NOARGS, doc::method_dim},
@@ -451,10 +417,20 @@ std::vector<PyMethodDef> tensorMethodDefs() {
       {"zero_", zeroInPlace, METH_NOARGS, doc::method_zero_},
       method<maskedSelectSigs>("masked_select", doc::method_masked_select),
       method<nonzeroSigs>("nonzero", doc::method_nonzero),
-      method<uniformSigs>("uniform_", doc::method_uniform_),
-      method<normalSigs>("normal_", doc::method_normal_),
-      method<randomSigs>("random_", doc::method_random_),
-      method<bernoulliSigs>("bernoulli_", doc::method_bernoulli_),
+      method<floatPowerSigs>("float_power_", doc::method_float_power_),
+      method<resizeSigs>("resize_", doc::method_resize_),
+      method<resizeAsSigs>("resize_as_", doc::method_resize_as_),
+      method<sameSizeSigs>("is_same_size", doc::method_is_same_size),
+      {"is_conj", no, METH_NOARGS, doc::method_is_conj},
+      {"is_neg", no, METH_NOARGS, doc::method_is_neg},
+      {"share_memory_", itself, METH_NOARGS, doc::method_share_memory_},
+      inPython<"is_nonzero">("is_nonzero", doc::method_is_nonzero),
+      inPython<"tensor_new">("new", doc::method_new),
+      {"_storage_bytes", storageBytes, METH_NOARGS, nullptr},
+      inPython<"tensor_storage">("storage", doc::method_storage),
+      inPython<"untyped_storage">("untyped_storage", doc::method_untyped_storage),
+      inPython<"tensor_apply">("apply_", doc::method_apply_),
+      inPython<"tensor_map">("map_", doc::method_map_),
       method<requiresGradSigs>("requires_grad_", doc::method_requires_grad_),
       {"detach", detach, METH_NOARGS, doc::method_detach},
       {"detach_", detachInPlace, METH_NOARGS, doc::method_detach_},
@@ -476,6 +452,8 @@ std::vector<PyMethodDef> tensorMethodDefs() {
        METH_FASTCALL | METH_KEYWORDS | METH_STATIC, "_make_subclass(cls, data, requires_grad=False)"},
       method<asSubclassSigs>("as_subclass", doc::method_as_subclass),
   };
+  all.insert(all.end(), own.begin(), own.end());
+  return all;
 }
 
 }  // namespace tandem::python

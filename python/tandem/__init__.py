@@ -20,7 +20,11 @@ from tandem._C import *  # type: ignore[assignment]  # noqa: F403
 from tandem._C import _standard_gamma
 from tandem._contraction import *  # noqa: F403
 from tandem._dtypes import *  # noqa: F403
+from tandem._foreach import FOREACH as _FOREACH
 from tandem._functions import *  # noqa: F403
+from tandem._functions import _assert as _assert
+from tandem._functions import _check as _check
+from tandem._in_place import *  # noqa: F403
 from tandem._legacy import *  # noqa: F403
 from tandem._support import allclose as allclose
 from tandem._support import equal as equal
@@ -29,6 +33,8 @@ from tandem._tensor_repr import set_printoptions as set_printoptions
 from tandem._version import __version__ as __version__
 
 # tandem.float, tandem.int, ... hide Python's own in this module: from here on, use none of them.
+globals().update(_FOREACH)
+
 inf = _math.inf
 nan = _math.nan
 pi = _math.pi

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, overload
 
 from tandem import _C
 
 __all__ = [
+    "broadcast_shapes",
     "is_complex",
     "is_floating_point",
     "is_storage",
@@ -14,6 +16,8 @@ __all__ = [
     "masked_select",
     "nonzero",
     "numel",
+    "real",
+    "scalar_tensor",
 ]
 
 Tensor = _C.Tensor
@@ -107,3 +111,63 @@ def is_storage(obj: Any) -> bool:
     False
     """
     return False
+
+
+def broadcast_shapes(*shapes: int | Sequence[int]) -> Any:
+    """The shape that tensors of these shapes broadcast to.
+
+    Raises:
+        RuntimeError: they do not.
+
+    >>> import tandem
+    >>> tandem.broadcast_shapes((2, 1), (3,))
+    tandem.Size([2, 3])
+    """
+    given = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
+    rank = max(map(len, given), default=0)
+    out = [1] * rank
+    for shape in given:
+        for i, size in enumerate(shape, start=rank - len(shape)):
+            if size < 0:
+                raise RuntimeError(f"Trying to create tensor with negative dimension ({size}): ({size})")
+            if size not in (1, out[i]):
+                if out[i] != 1:
+                    raise RuntimeError(
+                        f"Shape mismatch: objects cannot be broadcast to a single shape: {', '.join(map(str, given))}"
+                    )
+                out[i] = size
+    return _C.Size(out)
+
+
+def scalar_tensor(s: float, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """A 0-d tensor of the default dtype (or `dtype`) that holds `s`.
+
+    >>> import tandem
+    >>> tandem.scalar_tensor(2)
+    tensor(2.)
+    """
+    return _C.full((), s, dtype=dtype or _C.get_default_dtype(), device=device, requires_grad=requires_grad)
+
+
+def real(input: Tensor) -> Tensor:
+    """The real part: the tensor itself, since there are no complex dtypes.
+
+    >>> import tandem
+    >>> tandem.real(tandem.tensor([1.0, 2.0]))
+    tensor([1., 2.])
+    """
+    return input
+
+
+def _assert(condition: Any, message: str) -> None:
+    """An AssertionError with this message, unless the condition holds."""
+    if not condition:
+        raise AssertionError(message)
+
+
+def _check(cond: Any, message: Callable[[], object] | None = None) -> None:
+    """A RuntimeError with what `message()` says, unless the condition holds."""
+    if not isinstance(cond, bool):
+        raise TypeError(f"cond must be a bool, but got {type(cond)}")
+    if not cond:
+        raise RuntimeError("Expected cond to be True, but got False." if message is None else str(message()))

@@ -45,6 +45,80 @@ def tensor_reversed(self: Tensor) -> Tensor:
     return self if self.dim() == 0 else self.flip(0)
 
 
+def is_nonzero(self: Tensor) -> bool:
+    if self.numel() != 1:
+        raise RuntimeError(
+            "Boolean value of Tensor with no values is ambiguous"
+            if self.numel() == 0
+            else "Boolean value of Tensor with more than one value is ambiguous"
+        )
+    return bool(self)
+
+
+def tensor_new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
+    if len(args) == 1 and not isinstance(args[0], (int, _C.Size)):
+        return _C.tensor(args[0], dtype=self.dtype)
+    size = args[0] if len(args) == 1 and isinstance(args[0], _C.Size) else args
+    return self.new_empty(tuple(size) if args else (0,))
+
+
+class Storage:
+    """The memory of a tensor and of those that share it, counted in elements (`storage()`) or bytes
+    (`untyped_storage()`)."""
+
+    def __init__(self, tensor: Tensor, item: int):
+        self._tensor, self._item = tensor, item
+
+    def data_ptr(self) -> int:
+        """The address of the first byte."""
+        t = self._tensor
+        address = t.data_ptr()
+        return address - t.storage_offset() * t.element_size() if address else 0
+
+    def nbytes(self) -> int:
+        """The number of bytes."""
+        return self._tensor._storage_bytes()
+
+    def size(self) -> int:
+        """The number of elements, or of bytes."""
+        return self.nbytes() // self._item
+
+    __len__ = size
+
+    def element_size(self) -> int:
+        """Bytes of an element."""
+        return self._item
+
+    def _elements(self) -> Tensor:
+        return self._tensor.detach().as_strided((self.nbytes() // self._tensor.element_size(),), (1,), 0)
+
+    def tolist(self) -> list[Any]:
+        """The elements."""
+        return self._elements().tolist()
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.tolist()[index]
+
+
+def tensor_storage(self: Tensor) -> Storage:
+    return Storage(self, self.element_size())
+
+
+def untyped_storage(self: Tensor) -> Storage:
+    return Storage(self, 1)
+
+
+def tensor_apply(self: Tensor, function: Any) -> Tensor:
+    values = [function(x) for x in self.flatten().tolist()]
+    return self.copy_(_C.tensor(values, dtype=self.dtype).reshape(self.shape))
+
+
+def tensor_map(self: Tensor, other: Tensor, function: Any) -> Tensor:
+    pairs = zip(self.flatten().tolist(), other.expand(self.shape).flatten().tolist(), strict=True)
+    values = [function(x, y) for x, y in pairs]
+    return self.copy_(_C.tensor(values, dtype=self.dtype).reshape(self.shape))
+
+
 class TracedBool:
     """A bool that is computed by a function being compiled: it can be returned, and is then a bool at every call.
 

@@ -119,7 +119,7 @@ void gather(const LibraryCall& call) {
   ArrayView out = atLeast1d(call.outputs[0]);
   std::int64_t dim = wrapDim(AttrReader(call.attrs).integer(), static_cast<std::int64_t>(x.shape.size()));
   auto d = static_cast<std::size_t>(dim);
-  IndexList list("gather", index, dim, x.shape[d]);
+  IndexList list("gather", index, dim, x.shape[d], IndexRange::Elements);
   if (list.count() == 0) return;
   withSize(x.dtype, [&](auto tag) {
     using T = typename decltype(tag)::Type;
@@ -136,7 +136,7 @@ void scatter(const LibraryCall& call) {
   ArrayView out = atLeast1d(call.outputs[0]);
   std::int64_t dim = wrapDim(AttrReader(call.attrs).integer(), static_cast<std::int64_t>(x.shape.size()));
   auto d = static_cast<std::size_t>(dim);
-  IndexList list("scatter", index, dim, x.shape[d]);
+  IndexList list("scatter", index, dim, x.shape[d], IndexRange::Elements);
   copyArray(x, out);
   if (list.count() == 0) return;
   withSize(x.dtype, [&](auto tag) {
@@ -158,7 +158,7 @@ void scatterCombined(const char* op, const LibraryCall& call, Combine combine) {
   ArrayView out = atLeast1d(call.outputs[0]);
   std::int64_t dim = wrapDim(AttrReader(call.attrs).integer(), static_cast<std::int64_t>(x.shape.size()));
   auto d = static_cast<std::size_t>(dim);
-  IndexList list(op, index, dim, x.shape[d]);
+  IndexList list(op, index, dim, x.shape[d], IndexRange::Elements);
   if (list.count() == 0) return copyArray(x, out);
   withType(x.dtype, [&](auto tag) {
     using T = typename decltype(tag)::Type;

@@ -15,11 +15,12 @@ namespace {
 /// The offsets, in elements, that index tensors stand for: sum over k of index_k * strides[first + k].
 class Offsets {
  public:
-  Offsets(const char* op, std::span<const ArrayView> indices, DimsRef shape, DimsRef strides, std::int64_t first)
+  Offsets(const char* op, std::span<const ArrayView> indices, DimsRef shape, DimsRef strides, std::int64_t first,
+          IndexRange range)
       : count_(indices[0].numel()) {
     if (indices.size() == 1 && strides[static_cast<std::size_t>(first)] == 1) {
       // The indices are the offsets.
-      plain_.emplace(op, indices[0], first, shape[static_cast<std::size_t>(first)]);
+      plain_.emplace(op, indices[0], first, shape[static_cast<std::size_t>(first)], range);
       values_ = plain_->data();
       return;
     }
@@ -29,7 +30,7 @@ class Offsets {
       std::int64_t dim = first + static_cast<std::int64_t>(k);
       auto d = static_cast<std::size_t>(dim);
       TANDEM_CHECK(indices[k].shape == indices[0].shape, op, ": index tensors of different shapes");
-      IndexList list(op, indices[k], dim, shape[d]);
+      IndexList list(op, indices[k], dim, shape[d], range);
       parallelFor(count_, kSerialElements, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) sums[i] = (k == 0 ? 0 : sums[i]) + list[i] * strides[d];
       });
@@ -161,7 +162,7 @@ void writeInto(const ArrayView& x, const ArrayView& values, const Offsets& offse
 void index_select(const LibraryCall& call) {
   ArrayView x = atLeast1d(call.inputs[0]);
   std::int64_t dim = wrapDim(AttrReader(call.attrs).integer(), static_cast<std::int64_t>(x.shape.size()));
-  Offsets offsets("index_select", call.inputs.subspan(1, 1), x.shape, x.strides, dim);
+  Offsets offsets("index_select", call.inputs.subspan(1, 1), x.shape, x.strides, dim, IndexRange::Slices);
   readBlocks(x, offsets, static_cast<std::size_t>(dim), 1, call.outputs[0]);
 }
 
@@ -169,7 +170,7 @@ void index_add(const LibraryCall& call) {
   ArrayView x = atLeast1d(call.inputs[0]);
   ArrayView out = atLeast1d(call.outputs[0]);
   std::int64_t dim = wrapDim(AttrReader(call.attrs).integer(), static_cast<std::int64_t>(x.shape.size()));
-  Offsets offsets("index_add", call.inputs.subspan(1, 1), out.shape, out.strides, dim);
+  Offsets offsets("index_add", call.inputs.subspan(1, 1), out.shape, out.strides, dim, IndexRange::Slices);
   writeInto(x, call.inputs[2], offsets, static_cast<std::size_t>(dim), 1, true, out);
 }
 
@@ -178,7 +179,7 @@ void index_get(const LibraryCall& call) {
   AttrReader attrs(call.attrs);
   std::int64_t first = attrs.integer();
   std::size_t n = call.inputs.size() - 1;
-  Offsets offsets("index", call.inputs.subspan(1, n), x.shape, x.strides, first);
+  Offsets offsets("index", call.inputs.subspan(1, n), x.shape, x.strides, first, IndexRange::Wrapped);
   readBlocks(x, offsets, static_cast<std::size_t>(first), n, call.outputs[0]);
 }
 
@@ -190,7 +191,7 @@ void index_put(const LibraryCall& call) {
   std::size_t n = call.inputs.size() - 2;
   bool accumulate = attrs.boolean();
   std::span<const ArrayView> indices = call.inputs.subspan(2, n);
-  Offsets offsets("index_put", indices, out.shape, out.strides, first);
+  Offsets offsets("index_put", indices, out.shape, out.strides, first, IndexRange::Wrapped);
   auto f = static_cast<std::size_t>(first);
   Dims shape = DimsRef(x.shape).first(f);
   shape.append(indices[0].shape.begin(), indices[0].shape.end());

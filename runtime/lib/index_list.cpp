@@ -1,6 +1,7 @@
 #include "runtime/lib/index_list.h"
 
 #include <atomic>
+#include <string>
 #include <type_traits>
 
 #include "runtime/device/thread_pool.h"
@@ -29,7 +30,7 @@ bool plainlyInside(const ArrayView& index, std::int64_t count, std::int64_t size
 
 }  // namespace
 
-IndexList::IndexList(const char* op, const ArrayView& index, std::int64_t dim, std::int64_t size)
+IndexList::IndexList(const char* op, const ArrayView& index, std::int64_t dim, std::int64_t size, IndexRange range)
     : count_(index.numel()) {
   if (plainlyInside(index, count_, size)) {
     values_ = index.as<std::int64_t>();
@@ -38,6 +39,7 @@ IndexList::IndexList(const char* op, const ArrayView& index, std::int64_t dim, s
   std::int64_t* values = copy_.emplace(count_).data();
   values_ = values;
   std::atomic<bool> good{true};
+  const std::int64_t least = range == IndexRange::Wrapped ? -size : 0;
   withType(index.dtype, [&](auto tag) {
     using T = typename decltype(tag)::Type;
     if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
@@ -46,8 +48,8 @@ IndexList::IndexList(const char* op, const ArrayView& index, std::int64_t dim, s
         bool allGood = true;
         for (std::int64_t i = begin; i < end; ++i, at.next()) {
           auto v = static_cast<std::int64_t>(index.as<T>()[at.offset[0]]);
-          allGood &= v >= -size && v < size;
-          values[i] = v < 0 ? v + size : v;
+          allGood &= v >= least && v < size;
+          values[i] = v < 0 ? v - least : v;
         }
         if (!allGood) good.store(false, std::memory_order_relaxed);
       });
@@ -60,8 +62,11 @@ IndexList::IndexList(const char* op, const ArrayView& index, std::int64_t dim, s
   for (std::int64_t i = 0; i < count_; ++i) {
     std::int64_t v = values_[i];
     if (v >= 0 && v < size) continue;
-    fail<IndexError>(op, ": index ", v < 0 ? v - size : v, " is out of bounds for dimension ", dim, " with size ",
-                     size);
+    std::string text =
+        strcat("index ", v < 0 ? v + least : v, " is out of bounds for dimension ", dim, " with size ", size);
+    if (range == IndexRange::Elements) fail(op, ": ", text);
+    if (range == IndexRange::Slices) fail<IndexError>("index out of range in self (", op, ": ", text, ")");
+    fail<IndexError>(op, ": ", text);
   }
 }
 

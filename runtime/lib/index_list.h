@@ -1,4 +1,4 @@
-// Index operands: read in row-major order, negative ones wrapped, all checked before anything is written.
+// Index operands: read in row-major order, all checked before anything is written.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,18 @@
 
 namespace tandem::lib {
 
+/// Which indices an operation takes, and how it says that one is out of range.
+enum class IndexRange {
+  Wrapped,   // negative ones count from the end; IndexError
+  Elements,  // from 0 on; RuntimeError
+  Slices,    // from 0 on; IndexError
+};
+
 /// The values of an integer tensor in row-major order, each in [0, size): the tensor's own memory where that has them,
-/// else a copy. Throws IndexError naming the operation, the first index out of range, the dim and its size.
+/// else a copy. Throws an error naming the operation, the first index out of range, the dim and its size.
 class IndexList {
  public:
-  IndexList(const char* op, const ArrayView& index, std::int64_t dim, std::int64_t size);
+  IndexList(const char* op, const ArrayView& index, std::int64_t dim, std::int64_t size, IndexRange range);
   std::int64_t count() const { return count_; }
   std::int64_t operator[](std::int64_t i) const { return values_[i]; }
   const std::int64_t* data() const { return values_; }

@@ -1,6 +1,7 @@
 // Cholesky factors and triangular systems, for each matrix of a batch. Sums run in a fixed order.
+#include <algorithm>
 #include <cmath>
-#include <vector>
+#include <limits>
 
 #include "runtime/device/thread_pool.h"
 #include "runtime/lib/strided.h"
@@ -49,17 +50,22 @@ void cholesky_plain(const LibraryCall& call) {
   const ArrayView& out = call.outputs[0];
   std::int64_t n = out.shape.back();
   std::int64_t batch = n == 0 ? 0 : out.numel() / (n * n);
-  std::vector<std::int64_t> failed(static_cast<std::size_t>(batch));
+  auto* failed = call.outputs[1].as<std::int32_t>();
+  std::fill_n(failed, call.outputs[1].numel(), 0);
   withType(out.dtype, [&](auto tag) {
     using T = typename decltype(tag)::Type;
     if constexpr (std::is_floating_point_v<T>)
       parallelFor(batch, kSerialElements / (n * n * n + 1) + 1, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i)
-          failed[static_cast<std::size_t>(i)] = factor(in.as<T>() + i * n * n, out.as<T>() + i * n * n, n);
+        for (std::int64_t i = begin; i < end; ++i) {
+          T* l = out.as<T>() + i * n * n;
+          failed[i] = static_cast<std::int32_t>(factor(in.as<T>() + i * n * n, l, n));
+          if (failed[i] != 0) std::fill_n(l, n * n, std::numeric_limits<T>::quiet_NaN());
+        }
       });
   });
+  if (!AttrReader(call.attrs).boolean()) return;
   for (std::int64_t i = 0; i < batch; ++i) {
-    std::int64_t minor = failed[static_cast<std::size_t>(i)];
+    std::int64_t minor = failed[i];
     if (minor == 0) continue;
     if (out.shape.size() > 2)
       fail<LinAlgError>(

@@ -110,6 +110,8 @@ void callLibrary(const Plan& plan, const PlanInstr& instr, std::span<const Array
     fn(call);
   } catch (const SizeChanged&) {
     throw;
+  } catch (const LinAlgError& e) {
+    failAt(e, instr.line);
   } catch (const IndexError& e) {
     failAt(e, instr.line);
   } catch (const ValueError& e) {

@@ -4,6 +4,7 @@ of data. A compiled function is traced once for each combination of sizes that i
 import numpy as np
 import pytest
 from compiling import counting
+from conftest import run_in
 
 import tandem
 
@@ -118,3 +119,24 @@ def test_writes_by_a_mask(mode):
     x = tandem.tensor([1.0, -2, 3, 0])
     for values in ([7.0, 8, 9], [1.0, 2, 3]):
         assert f(x, tandem.tensor(values)).tolist() == [values[0], values[0], values[1], 0]
+
+
+def test_ctc_loss_of_targets_one_after_the_other(mode):
+    def loss(targets, running, lengths):
+        scores = tandem.arange(60.0).reshape(5, 3, 4).sin().log_softmax(-1).requires_grad_()
+        value = tandem.nn.functional.ctc_loss(scores, targets, running, lengths)
+        return value, tandem.autograd.grad(value, scores)[0]
+
+    running = tandem.tensor([5, 4, 5])
+    compiled = tandem.compile(loss) if mode == "compile" else None
+    for lengths in ([2, 1, 0], [1, 1, 2], [2, 2, 2]):
+        targets = tandem.tensor([1, 2, 3, 1, 2, 2])[: sum(lengths)]
+        padded = tandem.zeros(3, max(lengths), dtype=tandem.int64)
+        at = 0
+        for row, n in zip(padded, lengths, strict=True):
+            row[:n] = targets[at : at + n]
+            at += n
+        arguments = (running, tandem.tensor(lengths))
+        found = compiled(targets, *arguments) if compiled else run_in(mode, loss, targets, *arguments)
+        for actual, expected in zip(found, loss(padded, *arguments), strict=True):
+            assert tandem.allclose(actual, expected)

@@ -85,7 +85,6 @@ ROWS = [
     (lambda: x.to("cuda:0"), RuntimeError, "'cuda' is not available"),
     (lambda: x.to("foo"), RuntimeError, "device type at start of device string: foo"),
     # out=
-    (lambda: tandem.add(x, 1, out=tandem.ones(2)), RuntimeError, r"add\(\): out= has the shape \[2\]"),
     (lambda: tandem.add(x, 1.5, out=tandem.ones(3, 4, dtype=tandem.int64)), RuntimeError, "can't be cast to the desired output type"),
     (lambda: tandem.add(tandem.ones(1, requires_grad=True), 1, out=tandem.ones(1)), RuntimeError,
      "don't support automatic differentiation"),

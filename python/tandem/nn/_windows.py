@@ -151,6 +151,8 @@ def _kept_sizes(input: Tensor, output_size: _size_any_opt_t, dims: int) -> list[
     if len(wanted) == 1:
         wanted *= dims
     if len(wanted) > input.dim():
+        if not isinstance(output_size, (tuple, list)):
+            raise RuntimeError(f"Expected {dims + 1}D or {dims + 2}D tensor, but got {list(input.shape)}")
         raise ValueError(f"Input dimension should be at least {len(wanted) + 1}")
     return [have if want is None else want for want, have in zip(wanted, input.shape[-len(wanted) :], strict=True)]
 

@@ -13,6 +13,7 @@ from typing import ParamSpec
 import tandem
 from tandem import Tensor
 from tandem.nn._dropout import *  # noqa: F403
+from tandem.nn._fractional import *  # noqa: F403
 from tandem.nn._multihead import *  # noqa: F403
 from tandem.nn._multihead import canonical_mask as _canonical_mask  # noqa: F401
 from tandem.nn._multihead import none_or_dtype as _none_or_dtype  # noqa: F401
@@ -50,6 +51,11 @@ linear = _core.linear
 normalize = _core.normalize
 one_hot = _core.one_hot
 max_pool1d_with_indices = _core.max_pool1d_with_indices
+fractional_max_pool = _core.fractional_max_pool
+lp_pool1d = _core.lp_pool1d
+lp_pool2d = _core.lp_pool2d
+lp_pool3d = _core.lp_pool3d
+pdist = _core.pdist
 max_pool2d_with_indices = _core.max_pool2d_with_indices
 max_pool3d_with_indices = _core.max_pool3d_with_indices
 softplus_unit = _core.softplus_unit

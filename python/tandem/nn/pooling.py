@@ -26,6 +26,11 @@ __all__ = [
     "AvgPool1d",
     "AvgPool2d",
     "AvgPool3d",
+    "FractionalMaxPool2d",
+    "FractionalMaxPool3d",
+    "LPPool1d",
+    "LPPool2d",
+    "LPPool3d",
     "MaxPool1d",
     "MaxPool2d",
     "MaxPool3d",
@@ -393,3 +398,98 @@ class AdaptiveMaxPool3d(_AdaptiveMax):
 
     def forward(self, input: Tensor) -> _maybe_indices_t:
         return F.adaptive_max_pool3d(input, self.output_size, self.return_indices)
+
+
+class _LPPool(Module):
+    def __init__(self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> None:
+        super().__init__()
+        self.norm_type = norm_type
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.ceil_mode = ceil_mode
+
+    def _pool(self, pool: Any, input: Tensor) -> Tensor:
+        return pool(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+
+    def extra_repr(self) -> str:
+        return (
+            f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, "
+            f"ceil_mode={self.ceil_mode}"
+        )
+
+
+class LPPool1d(_LPPool):
+    """(sum of x^norm_type)^(1 / norm_type) over windows of the last dim of [N, C, L] or [C, L]."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return self._pool(F.lp_pool1d, input)
+
+
+class LPPool2d(_LPPool):
+    """(sum of x^norm_type)^(1 / norm_type) over windows of [N, C, H, W] or [C, H, W].
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.LPPool2d(2, 2)(tandem.ones(1, 1, 2, 2))
+        tensor([[[[2.]]]])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        return self._pool(F.lp_pool2d, input)
+
+
+class LPPool3d(_LPPool):
+    """(sum of x^norm_type)^(1 / norm_type) over windows of [N, C, D, H, W] or [C, D, H, W]."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return self._pool(F.lp_pool3d, input)
+
+
+class _FractionalMaxPool(Module):
+    def __init__(
+        self,
+        kernel_size: Any,
+        output_size: Any = None,
+        output_ratio: Any = None,
+        return_indices: bool = False,
+        _random_samples: Tensor | None = None,
+    ) -> None:
+        super().__init__()
+        if output_size is None and output_ratio is None:
+            raise ValueError(f"{type(self).__name__} requires specifying either an output size, or a pooling ratio")
+        if output_size is not None and output_ratio is not None:
+            raise ValueError("only one of output_size and output_ratio may be specified")
+        ratios = output_ratio if isinstance(output_ratio, (tuple, list)) else [output_ratio]
+        if output_ratio is not None and not all(0 < r < 1 for r in ratios):
+            raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
+        self.kernel_size = kernel_size
+        self.output_size = output_size
+        self.output_ratio = output_ratio
+        self.return_indices = return_indices
+        self.register_buffer("_random_samples", _random_samples)
+
+    def _pool(self, pool: Any, input: Tensor) -> Any:
+        return pool(
+            input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices, self._random_samples
+        )
+
+
+class FractionalMaxPool2d(_FractionalMaxPool):
+    """Maxima of windows of [N, C, H, W] or [C, H, W] at random places: `output_size` of them, or `output_ratio` times
+    the input's sizes.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.FractionalMaxPool2d(2, output_size=(3, 3))(tandem.ones(1, 1, 7, 7)).shape
+        tandem.Size([1, 1, 3, 3])
+    """
+
+    def forward(self, input: Tensor) -> Any:
+        return self._pool(F.fractional_max_pool2d, input)
+
+
+class FractionalMaxPool3d(_FractionalMaxPool):
+    """Maxima of windows of [N, C, D, H, W] or [C, D, H, W] at random places."""
+
+    def forward(self, input: Tensor) -> Any:
+        return self._pool(F.fractional_max_pool3d, input)

@@ -1,0 +1,221 @@
+// Derivatives of factorisations of matrices and of what is made of them whole (ir/ops/linalg.td). All are made of
+// products, triangular systems and the factorisations themselves, so every order follows. Sources: Giles, "Collected
+// matrix derivative results", 2008; Townsend, "Differentiating the singular value decomposition", 2016; Walter,
+// Lehmann, "Algorithmic differentiation of linear algebra functions", 2010.
+#include "autograd/rule_context.h"
+#include "autograd/rules/rules.h"
+#include "eager/helpers.h"
+#include "eager/ops.h"
+
+namespace tandem::rules {
+namespace {
+
+Tensor transposed(const Tensor& x) { return ops::transpose(x, -2, -1); }
+Tensor product(const Tensor& a, const Tensor& b) { return ops::matmul(a, b); }
+Tensor columns(const Tensor& x, std::int64_t from, std::int64_t count) { return ops::narrow(x, -1, from, count); }
+Tensor rows(const Tensor& x, std::int64_t from, std::int64_t count) { return ops::narrow(x, -2, from, count); }
+
+/// a^-1 b and b a^-1 for a triangular a.
+Tensor solveLeft(const Tensor& a, const Tensor& b, bool upper, bool unit) {
+  return ops::linalg_solve_triangular(a, b, upper, true, unit);
+}
+Tensor solveRight(const Tensor& a, const Tensor& b, bool upper, bool unit) {
+  return ops::linalg_solve_triangular(a, b, upper, false, unit);
+}
+
+/// a + b, where either may be undefined.
+Tensor plus(const Tensor& a, const Tensor& b) { return !a.defined() ? b : !b.defined() ? a : ops::add(a, b); }
+
+Tensor diagonalMatrix(const Tensor& d) { return ops::diag_embed(d, 0, -2, -1); }
+
+/// The gradient's rows where the rows of the input were before `order` moved them.
+Tensor unordered(const Tensor& x, const Tensor& order) {
+  Tensor back = ops::argsort(order, -1, false, false);
+  return ops::gather(x, -2, ops::expand(ops::unsqueeze(back, -1), x.shape()));
+}
+
+}  // namespace
+
+// With P^T A = L U square: P L^-T (tril(L^T gL, -1) + triu(gU U^T)) U^-T. The rest of a wide U is L^-1 times the rest
+// of A, that of a tall L the rest of A times U^-1.
+void lu(RuleContext& c) {
+  const Tensor& lu = c.output(0);
+  const Tensor& g = c.grad();
+  std::int64_t m = lu.size(-2);
+  std::int64_t n = lu.size(-1);
+  std::int64_t k = std::min(m, n);
+  Tensor square = rows(columns(lu, 0, k), 0, k);
+  Tensor squareGrad = rows(columns(g, 0, k), 0, k);
+  Tensor gL = ops::tril(squareGrad, -1);
+  Tensor gU = ops::triu(squareGrad, 0);
+  Tensor rest;
+  if (n > m) {
+    rest = solveLeft(transposed(square), columns(g, k, n - k), true, true);
+    gL = ops::sub(gL, ops::tril(product(rest, transposed(columns(lu, k, n - k))), -1));
+  } else if (m > n) {
+    rest = solveRight(transposed(square), rows(g, k, m - k), false, false);
+    gU = ops::sub(gU, ops::triu(product(transposed(rows(lu, k, m - k)), rest), 0));
+  }
+  Tensor l = ops::add(ops::tril(square, -1), ops::eye(k, {}, lu.dtype()));
+  Tensor u = ops::triu(square, 0);
+  Tensor inner = ops::add(ops::tril(product(transposed(l), gL), -1), ops::triu(product(gU, transposed(u)), 0));
+  Tensor outer = solveRight(transposed(u), solveLeft(transposed(l), inner, true, true), false, false);
+  if (rest.defined()) {
+    const Tensor parts[] = {outer, rest};
+    outer = ops::cat(parts, n > m ? -1 : -2);
+  }
+  c.set(0, unordered(outer, c.output(2)));
+}
+
+void solve(RuleContext& c) {
+  Tensor g = ops::solve_plain(ops::contiguous(transposed(c.input(0))), c.grad());
+  if (c.needs(0)) c.set(0, ops::neg(product(g, transposed(c.output(0)))));
+  if (c.needs(1)) c.set(1, g);
+}
+
+namespace {
+
+/// For the first k = min(m, n) columns, Q R1: (gQ + Q copyltu(R1 gR1^T - gQ^T Q)) R1^-T, copyltu the lower triangle and
+/// its mirror image.
+Tensor qrSquare(const Tensor& q, const Tensor& r, const Tensor& gQ, const Tensor& gR) {
+  Tensor inner = gR.defined() ? product(r, transposed(gR)) : Tensor();
+  if (gQ.defined()) {
+    Tensor other = ops::neg(product(transposed(gQ), q));
+    inner = plus(inner, other);
+  }
+  Tensor mirrored = ops::add(ops::tril(inner, 0), transposed(ops::tril(inner, -1)));
+  return solveRight(transposed(r), plus(gQ, product(q, mirrored)), false, false);
+}
+
+}  // namespace
+
+void qr(RuleContext& c) {
+  const Tensor& q = c.output(0);
+  const Tensor& r = c.output(1);
+  std::int64_t m = q.size(-2);
+  std::int64_t n = r.size(-1);
+  if (q.size(-1) > n)
+    fail("linalg.qr: the QR decomposition is not differentiable when mode='complete' and nrows > ncols");
+  Tensor gQ = c.grad(0);
+  Tensor gR = c.grad(1);
+  if (n <= m) return c.set(0, qrSquare(q, r, gQ, gR));
+  // The rest of a wide R is Q^T times the rest of A.
+  Tensor rest = columns(c.input(0), m, n - m);
+  Tensor gRest = ops::zeros(rest.shape(), rest.dtype());
+  if (gR.defined()) {
+    Tensor tail = columns(gR, m, n - m);
+    gQ = plus(gQ, product(rest, transposed(tail)));
+    gRest = product(q, tail);
+    gR = columns(gR, 0, m);
+  }
+  const Tensor parts[] = {qrSquare(q, columns(r, 0, m), gQ, gR), gRest};
+  c.set(0, ops::cat(parts, -1));
+}
+
+namespace {
+
+/// x - x^T.
+Tensor skew(const Tensor& x) { return ops::sub(x, transposed(x)); }
+
+/// 1 / (v_j - v_i) off the diagonal, 0 on it.
+Tensor inverseGaps(const Tensor& values) {
+  Tensor gaps = ops::sub(ops::unsqueeze(values, -2), ops::unsqueeze(values, -1));
+  Tensor none = ops::eye(values.size(-1), {}, DType::Bool);
+  return ops::where(none, 0, ops::reciprocal(ops::where(none, 1, gaps)));
+}
+
+}  // namespace
+
+void svd(RuleContext& c) {
+  Tensor u = c.output(0);
+  const Tensor& s = c.output(1);
+  Tensor vh = c.output(2);
+  Tensor gU = c.grad(0);
+  Tensor gV = c.grad(2);
+  std::int64_t k = s.size(-1);
+  if ((gU.defined() && u.size(-1) > k) || (gV.defined() && vh.size(-2) > k))
+    fail("svd: the derivative of U and Vh with full_matrices=True is not defined where input is not square");
+  u = columns(u, 0, k);
+  vh = rows(vh, 0, k);
+  Tensor inner = c.hasGrad(1) ? diagonalMatrix(c.grad(1)) : Tensor();
+  if (!gU.defined() && !gV.defined()) return c.set(0, product(product(u, inner), vh));
+  Tensor gaps = inverseGaps(ops::square(s));
+  Tensor row = ops::unsqueeze(s, -2);
+  Tensor column = ops::unsqueeze(s, -1);
+  if (gU.defined()) inner = plus(inner, ops::mul(ops::mul(skew(product(transposed(u), gU)), gaps), row));
+  if (gV.defined()) inner = plus(inner, ops::mul(column, ops::mul(skew(product(vh, transposed(gV))), gaps)));
+  Tensor grad = product(product(u, inner), vh);
+  // What of gU and gV lies outside the spans of U and V.
+  std::int64_t m = u.size(-2);
+  std::int64_t n = vh.size(-1);
+  if (gU.defined() && m > k) {
+    Tensor outside = ops::sub(gU, product(u, product(transposed(u), gU)));
+    grad = ops::add(grad, product(ops::div(outside, row), vh));
+  }
+  if (gV.defined() && n > k) {
+    Tensor outside = ops::sub(gV, product(product(gV, transposed(vh)), vh));
+    grad = ops::add(grad, product(u, ops::div(outside, column)));
+  }
+  c.set(0, grad);
+}
+
+void eigh(RuleContext& c) {
+  const Tensor& v = c.output(1);
+  Tensor inner = c.hasGrad(0) ? diagonalMatrix(c.grad(0)) : Tensor();
+  if (c.hasGrad(1)) {
+    Tensor turned = ops::mul(product(transposed(v), c.grad(1)), inverseGaps(c.output(0)));
+    inner = plus(inner, turned);
+  }
+  c.set(0, product(product(v, inner), transposed(v)));
+}
+
+// exp([[A^T, g], [0, A^T]]) = [[., d], [0, .]]: d is the derivative along g of exp at A^T, the adjoint of that at A.
+void matrixExp(RuleContext& c) {
+  Tensor a = transposed(c.input(0));
+  std::int64_t n = a.size(-1);
+  const Tensor upper[] = {a, c.grad()};
+  const Tensor lower[] = {ops::zeros(a.shape(), a.dtype()), a};
+  const Tensor both[] = {ops::cat(upper, -1), ops::cat(lower, -1)};
+  c.set(0, columns(rows(ops::matrix_exp_plain(ops::contiguous(ops::cat(both, -2))), 0, n), n, n));
+}
+
+// The cofactors, det(A) A^-T. Of a singular A they are a limit: those of A with its zero pivots a little off.
+void det(RuleContext& c) {
+  const Tensor& a = c.input(0);
+  std::int64_t n = a.size(-1);
+  Tensor off;
+  {
+    NoGrad noGrad;
+    Tensor plain = ops::detached(a);
+    auto factors = ops::lu_plain(plain);
+    Tensor pivots = ops::diagonal(factors[0], 0, -2, -1);
+    // Enough to change every element that it comes to.
+    double eps = a.dtype() == DType::Float64 ? 0x1p-48 : 0x1p-19;
+    Tensor size = ops::amax(ops::abs(plain), Dims{-2, -1}, false);
+    Tensor little = ops::unsqueeze(ops::mul(ops::where(ops::gt(size, 0), size, 1), eps), -1);
+    Tensor shift = diagonalMatrix(ops::where(ops::eq(pivots, 0), little, 0));
+    Tensor l = ops::add(ops::tril(factors[0], -1), ops::eye(n, {}, a.dtype()));
+    off = unordered(product(l, shift), factors[2]);
+  }
+  Tensor near = ops::add(a, off);
+  Tensor inverse = ops::solve_plain(near, ops::contiguous(ops::expand(ops::eye(n, {}, a.dtype()), a.shape())));
+  Tensor size = ops::mul(c.grad(), ops::det(near));
+  c.set(0, ops::mul(ops::unsqueeze(ops::unsqueeze(size, -1), -1), transposed(inverse)));
+}
+
+// Golub, Pereyra, 1973: dP = -P dA P + P P^T dA^T (1 - A P) + (1 - P A) dA^T P^T P.
+void pinv(RuleContext& c) {
+  const Tensor& p = c.output(0);
+  const Tensor& a = c.input(0);
+  const Tensor& g = c.grad();
+  Tensor pt = transposed(p);
+  Tensor gt = transposed(g);
+  Tensor grad = ops::neg(product(product(pt, g), pt));
+  Tensor outsideRows = product(gt, product(p, pt));
+  Tensor outsideColumns = product(product(pt, p), gt);
+  grad = ops::add(grad, ops::sub(outsideRows, product(a, product(p, outsideRows))));
+  grad = ops::add(grad, ops::sub(outsideColumns, product(product(outsideColumns, p), a)));
+  c.set(0, grad);
+}
+
+}  // namespace tandem::rules

@@ -1,0 +1,293 @@
+// Linear algebra on the factorisations of ir/ops/linalg.td: inverses, determinants, systems of equations. The
+// factorisations themselves as users know them are in factorisations.cpp.
+#include <limits>
+
+#include "eager/composites/matrices.h"
+#include "eager/dispatch.h"
+#include "eager/helpers.h"
+#include "eager/ops.h"
+#include "runtime/base/attrs.h"
+
+namespace tandem::ops {
+
+void needMatrices(const char* op, const Tensor& x, const char* argument) {
+  if (x.dim() < 2) fail(op, ": The input tensor ", argument, " must have at least 2 dimensions.");
+  if (!isFloating(x.dtype()))
+    fail(op, ": Expected a floating point or complex tensor as input. Got ", dtypeClassName(x.dtype()));
+  if (isHalf(x.dtype())) fail(op, ": Low precision dtypes not supported. Got ", dtypeClassName(x.dtype()));
+}
+
+void needSquare(const char* op, const Tensor& x, const char* argument) {
+  needMatrices(op, x, argument);
+  if (x.size(-1) != x.size(-2))
+    fail(op, ": ", argument, " must be batches of square matrices, but they are ", x.size(-2), " by ", x.size(-1),
+         " matrices");
+}
+
+Tensor identityLike(const Tensor& x) { return contiguous(expand(eye(x.size(-1), {}, x.dtype()), x.shape())); }
+
+Dims batchOf(const Tensor& x) { return Dims(DimsRef(x.shape()).first(x.shape().size() - 2)); }
+
+Tensor expandBatch(const Tensor& x, const Dims& batch) {
+  Dims shape = batch;
+  shape.push_back(x.size(-2));
+  shape.push_back(x.size(-1));
+  return expand(x, shape);
+}
+
+namespace {
+
+/// From the LU factors: 0, or the place (from 1) of the first zero pivot of each matrix.
+Tensor zeroPivot(const Tensor& a) {
+  Tensor plain = detached(a);
+  Tensor pivots = diagonal(lu_plain(plain)[0], 0, -2, -1);
+  Tensor zero = eq(pivots, 0);
+  if (a.size(-1) == 0) return zeros(batchOf(a), DType::Int32);
+  Tensor place = add(argmax(toDType(zero, DType::Int32), -1), 1);
+  return toDType(where(any(zero, Dims{-1}), place, 0), DType::Int32);
+}
+
+/// `a`, after the check that it has an inverse.
+Tensor invertible(const Tensor& a, Expectation what) {
+  Tensor info = zeroPivot(a);
+  return expected(a, eq(info, 0), what, toDType(info, DType::Int64));
+}
+
+/// +1 or -1: of the permutation that the swaps make.
+Tensor signOf(const Tensor& swaps, DType dtype) {
+  std::int64_t k = swaps.size(-1);
+  Tensor moved = ne(swaps, arange(std::int64_t{1}, k + 1));
+  Tensor odd = remainder(sum(moved, Dims{-1}), 2);
+  return toDType(sub(1, mul(odd, 2)), dtype);
+}
+
+/// Is B, beside matrices A, a vector (or a batch of them)?
+bool isVector(const Tensor& a, const Tensor& b) {
+  return b.dim() == 1 || (b.dim() == a.dim() - 1 && b.shape() == Dims(DimsRef(a.shape()).first(a.shape().size() - 1)));
+}
+
+/// Solves after any checks of values: shapes checked, vectors as columns.
+Tensor solved(const char* op, const Tensor& a, const Tensor& b, bool left, bool check) {
+  needSquare(op, a, "A");
+  if (a.dtype() != b.dtype())
+    fail(op, ": Expected A and B to have the same dtype, but found A of type ", dtypeClassName(a.dtype()),
+         " and B of type ", dtypeClassName(b.dtype()), " instead");
+  bool vector = isVector(a, b);
+  if (vector && !left)
+    fail(op, ": Vector broadcasting of the left hand side is not supported for left=False. In this case ", op,
+         " is equivalent to B / A.squeeze(-1)");
+  Tensor right = vector ? unsqueeze(b, -1) : b;
+  if (right.dim() < 2) fail(op, ": The input tensor B must have at least 2 dimensions.");
+  if (left ? a.size(-1) != right.size(-2) : a.size(-1) != right.size(-1))
+    fail(op, ": Incompatible shapes of A and B for the equation ", left ? "AX = B" : "XA = B", " (", a.size(-2), "x",
+         a.size(-1), " and ", right.size(-2), "x", right.size(-1), ")");
+  Tensor matrix = check ? invertible(a, Expectation::InvertibleForSolve) : a;
+  if (!left) {
+    matrix = transpose(matrix, -2, -1);
+    right = transpose(right, -2, -1);
+  }
+  Dims batch = broadcastShapes(op, batchOf(matrix), batchOf(right));
+  Tensor x = solve_plain(expandBatch(matrix, batch), expandBatch(right, batch));
+  if (!left) x = transpose(x, -2, -1);
+  return vector ? squeeze_dims(x, Dims{-1}) : x;
+}
+
+}  // namespace
+
+// ---- determinants and inverses --------------------------------------------------------------------------------------
+
+Tensor det(const Tensor& a) {
+  needSquare("linalg.det", a, "A");
+  std::array<Tensor, 1> result;
+  {
+    NoGrad noGrad;
+    auto factors = lu_plain(a);
+    result[0] = mul(prod(diagonal(factors[0], 0, -2, -1), Dims{-1}), signOf(factors[1], a.dtype()));
+  }
+  const Operand operands[] = {a};
+  tapeWhole(OpCode::det, operands, {}, result);
+  return result[0];
+}
+
+std::array<Tensor, 2> slogdet(const Tensor& a) {
+  needSquare("linalg.slogdet", a, "A");
+  auto factors = lu_plain(a);
+  Tensor pivots = diagonal(factors[0], 0, -2, -1);
+  Tensor signs = prod(sign(detached(pivots)), Dims{-1});
+  return {mul(signs, signOf(factors[1], a.dtype())), sum(log(abs(pivots)), Dims{-1})};
+}
+
+Tensor logdet(const Tensor& a) {
+  needSquare("logdet", a, "A");
+  auto [sign, size] = slogdet(a);
+  // The logarithm of a negative number is none.
+  return where(lt(sign, 0), std::numeric_limits<double>::quiet_NaN(), size);
+}
+
+Tensor linalg_inv(const Tensor& a) {
+  needSquare("linalg.inv", a, "A");
+  return solve_plain(invertible(a, Expectation::InvertibleForInv), identityLike(a));
+}
+Tensor inverse(const Tensor& a) { return linalg_inv(a); }
+std::array<Tensor, 2> linalg_inv_ex(const Tensor& a, bool check) {
+  if (check) return {linalg_inv(a), zeros(batchOf(a), DType::Int32)};
+  needSquare("linalg.inv", a, "A");
+  return {solve_plain(a, identityLike(a)), zeroPivot(a)};
+}
+
+namespace {
+
+/// max(atol, rtol * largest), where what is not given is 0; rtol by default the larger size times the precision.
+Tensor cutoff(const Tensor& a, const Tensor& largest, const std::optional<Operand>& atol,
+              const std::optional<Operand>& rtol) {
+  double eps = a.dtype() == DType::Float64 ? 0x1p-52 : 0x1p-23;
+  double usual = eps * static_cast<double>(std::max(a.size(-1), a.size(-2)));
+  auto number = [&](const std::optional<Operand>& o, double otherwise) {
+    return o ? add(zeros(Dims{}, a.dtype()), *o) : full(Dims{}, otherwise, a.dtype());
+  };
+  Tensor relative = rtol   ? number(rtol, 0)
+                    : atol ? where(gt(number(atol, 0), 0), 0.0, full(Dims{}, usual, a.dtype()))
+                           : number({}, usual);
+  return maximum(number(atol, 0), mul(relative, largest));
+}
+
+/// The symmetric matrix of the lower triangle, where asked for.
+Tensor symmetric(const Tensor& a, bool hermitian) {
+  return hermitian ? add(tril(a, 0), transpose(tril(a, -1), -2, -1)) : a;
+}
+
+Tensor largestOf(const Tensor& s) {
+  if (s.size(-1) == 0) return zeros(Dims(DimsRef(s.shape()).first(s.shape().size() - 1)), s.dtype());
+  return select(s, -1, 0);
+}
+
+}  // namespace
+
+Tensor pinv_of(const Tensor& a, const Tensor& limit) {
+  std::array<Tensor, 1> result;
+  {
+    NoGrad noGrad;
+    auto [u, s, vh] = svd_plain(a, false);
+    Tensor kept = gt(s, unsqueeze(limit, -1));
+    Tensor inverted = where(kept, reciprocal(where(kept, s, 1)), 0);
+    result[0] = matmul(mul(transpose(vh, -2, -1), unsqueeze(inverted, -2)), transpose(u, -2, -1));
+  }
+  const Operand operands[] = {a, limit};
+  tapeWhole(OpCode::pinv_of, operands, {}, result);
+  return result[0];
+}
+
+Tensor linalg_pinv(const Tensor& a, const std::optional<Operand>& atol, const std::optional<Operand>& rtol,
+                   bool hermitian) {
+  if (hermitian)
+    needSquare("linalg.pinv", a, "A");
+  else
+    needMatrices("linalg.pinv", a, "A");
+  if (a.numel() == 0) return zeros(transpose(a, -2, -1).shape(), a.dtype());
+  Tensor matrix = symmetric(a, hermitian);
+  Tensor limit = cutoff(a, largestOf(svd_plain(detached(matrix), false)[1]), atol, rtol);
+  return pinv_of(matrix, expand(limit, batchOf(a)));
+}
+Tensor linalg_pinv_rcond(const Tensor& a, const Operand& rcond, bool hermitian) {
+  return linalg_pinv(a, Operand(0.0), rcond, hermitian);
+}
+Tensor pinverse(const Tensor& a, const Operand& rcond) { return linalg_pinv(a, Operand(0.0), rcond, false); }
+
+// ---- what singular values tell --------------------------------------------------------------------------------------
+
+Tensor linalg_matrix_rank(const Tensor& a, const std::optional<Operand>& atol, const std::optional<Operand>& rtol,
+                          bool hermitian) {
+  if (hermitian)
+    needSquare("linalg.matrix_rank", a, "A");
+  else
+    needMatrices("linalg.matrix_rank", a, "A");
+  Tensor s = svd_plain(symmetric(detached(a), hermitian), false)[1];
+  Tensor limit = cutoff(a, largestOf(s), atol, rtol);
+  return sum(gt(s, unsqueeze(limit, -1)), Dims{-1});
+}
+Tensor linalg_matrix_rank_tol(const Tensor& a, const Operand& tol, bool hermitian) {
+  return linalg_matrix_rank(a, tol, Operand(0.0), hermitian);
+}
+
+Tensor linalg_cond(const Tensor& a, std::optional<double> p) {
+  needMatrices("linalg.cond", a, "A");
+  if (!p || std::abs(*p) == 2) {
+    Tensor s = svd_plain(a, false)[1];
+    Tensor largest = select(s, -1, 0);
+    Tensor smallest = select(s, -1, -1);
+    return p && *p < 0 ? div(smallest, largest) : div(largest, smallest);
+  }
+  needSquare("linalg.cond", a, "A");
+  auto [inverse, info] = linalg_inv_ex(a, false);
+  Tensor product = mul(matrix_norm_of(a, *p, {}, false, {}), matrix_norm_of(inverse, *p, {}, false, {}));
+  return where(eq(info, 0), product, std::numeric_limits<double>::infinity());
+}
+Tensor linalg_cond_named(const Tensor& a, std::string_view p) {
+  needSquare("linalg.cond", a, "A");
+  auto [inverse, info] = linalg_inv_ex(a, false);
+  Tensor product = mul(matrix_norm(a, p, {}, false, {}), matrix_norm(inverse, p, {}, false, {}));
+  return where(eq(info, 0), product, std::numeric_limits<double>::infinity());
+}
+
+Tensor nuclear_norm(const Tensor& x, bool keepdim) {
+  if (x.dim() != 2)
+    fail("Expected a tensor with 2 dimensions, but got a tensor with ", x.dim(), " dimensions instead.");
+  return matrix_norm(x, "nuc", {}, keepdim, {});
+}
+Tensor nuclear_norm_dims(const Tensor& x, DimsRef dim, bool keepdim) {
+  return matrix_norm(x, "nuc", Dims(dim), keepdim, {});
+}
+
+// ---- systems of equations -------------------------------------------------------------------------------------------
+
+Tensor linalg_solve(const Tensor& a, const Tensor& b, bool left) { return solved("linalg.solve", a, b, left, true); }
+std::array<Tensor, 2> linalg_solve_ex(const Tensor& a, const Tensor& b, bool left, bool check) {
+  Tensor x = solved("linalg.solve", a, b, left, check);
+  return {x, zeroPivot(a)};
+}
+
+Tensor cholesky_solve(const Tensor& b, const Tensor& factor, bool upper) {
+  needSquare("cholesky_solve", factor, "A");
+  Tensor first = upper ? transpose(factor, -2, -1) : factor;
+  Tensor y = linalg_solve_triangular(first, b, false, true, false);
+  return linalg_solve_triangular(transpose(first, -2, -1), y, true, true, false);
+}
+Tensor cholesky_inverse(const Tensor& factor, bool upper) {
+  needSquare("cholesky_inverse", factor, "A");
+  return cholesky_solve(identityLike(factor), factor, upper);
+}
+
+Tensor linalg_tensorinv(const Tensor& a, std::int64_t ind) {
+  if (ind <= 0) fail("Expected a strictly positive integer for 'ind'");
+  Dims shape = a.shape();
+  std::int64_t rows = 1;
+  std::int64_t columns = 1;
+  Dims turned;
+  for (std::int64_t d = ind; d < a.dim(); ++d) columns *= shape[d], turned.push_back(shape[d]);
+  for (std::int64_t d = 0; d < std::min(ind, a.dim()); ++d) rows *= shape[d], turned.push_back(shape[d]);
+  if (rows != columns)
+    fail("Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got ", columns,
+         " != ", rows);
+  return reshape(linalg_inv(reshape(a, Dims{rows, rows})), turned);
+}
+
+Tensor linalg_tensorsolve(const Tensor& a, const Tensor& b, const std::optional<Dims>& dims) {
+  Tensor x = a;
+  if (dims) {
+    Dims last;
+    for (std::size_t i = 0; i < dims->size(); ++i)
+      last.push_back(a.dim() - static_cast<std::int64_t>(dims->size() - i));
+    x = movedim(a, *dims, last);
+  }
+  Dims result;
+  std::int64_t columns = 1;
+  for (std::int64_t d = b.dim(); d < x.dim(); ++d) columns *= x.size(d), result.push_back(x.size(d));
+  std::int64_t rows = columns == 0 ? 0 : x.numel() / columns;
+  if (rows != columns)
+    fail("Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), but "
+         "got ",
+         columns, " != ", rows);
+  return reshape(linalg_solve(reshape(x, Dims{rows, columns}), reshape(b, Dims{-1}), true), result);
+}
+
+}  // namespace tandem::ops

@@ -1,0 +1,52 @@
+"""Operations on lists of tensors, under PyTorch's private names `_foreach_add` and so on, which optimizers written for
+it call. Each does the operation on every tensor of the first list; other lists go along, all else is for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tandem import _C
+
+Tensor = _C.Tensor
+
+_PLAIN = """
+abs acos add addcdiv addcmul asin atan ceil clamp_max clamp_min cos cosh div erf erfc exp expm1 floor frac lerp lgamma
+log log10 log1p log2 mul neg pow reciprocal round rsqrt sigmoid sign sin sinh sqrt sub tan tanh trunc
+""".split()
+_WITHOUT_IN_PLACE = ["max", "maximum", "minimum", "norm"]
+
+
+def _each(name: str, in_place: bool) -> Callable[..., Any]:
+    method = getattr(Tensor, name)
+
+    def function(self: Sequence[Tensor], *args: Any, **options: Any) -> list[Tensor] | None:
+        for a in args:
+            if isinstance(a, (list, tuple)) and len(a) != len(self):
+                raise RuntimeError(f"Tensor lists must have the same number of tensors, got {len(self)} and {len(a)}")
+        made = [
+            method(t, *(a[i] if isinstance(a, (list, tuple)) else a for a in args), **options)
+            for i, t in enumerate(self)
+        ]
+        return None if in_place else made
+
+    function.__name__ = function.__qualname__ = f"_foreach_{name}"
+    function.__doc__ = f"`Tensor.{name}` of every tensor of a list."
+    return function
+
+
+def _written(name: str) -> Callable[..., None]:
+    """The in-place form of what tensors lack one of."""
+    plain = _each(name, False)
+
+    def function(self: Sequence[Tensor], *args: Any) -> None:
+        for t, value in zip(self, plain(self, *args), strict=True):
+            t.copy_(value)
+
+    function.__name__ = function.__qualname__ = f"_foreach_{name}_"
+    return function
+
+
+FOREACH = {f"_foreach_{name}": _each(name, False) for name in (*_PLAIN, *_WITHOUT_IN_PLACE)}
+FOREACH |= {f"_foreach_{name}_": _each(f"{name}_", True) for name in (*_PLAIN, "copy", "zero")}
+FOREACH |= {f"_foreach_{name}_": _written(name) for name in ("maximum", "minimum")}

@@ -1,0 +1,94 @@
+#include "runtime/lib/expectation.h"
+
+#include <string>
+
+#include "runtime/base/error.h"
+#include "runtime/lib/strided.h"
+
+namespace tandem {
+namespace {
+
+/// The place of the first false element in row-major order; -1: there is none.
+std::int64_t firstFalse(const ArrayView& good) {
+  std::int64_t n = good.numel();
+  lib::Walker<1> at(good.shape, {good.strides}, 0);
+  for (std::int64_t i = 0; i < n; ++i, at.next())
+    if (!good.as<bool>()[at.offset[0]]) return i;
+  return -1;
+}
+
+/// "(Batch element 3): " where the matrices are a batch.
+std::string batchElement(const ArrayView& good, std::int64_t place) {
+  return good.shape.empty() ? "" : strcat("(Batch element ", place, "): ");
+}
+
+[[noreturn]] void fails(Expectation what, std::int64_t detail, const ArrayView& good, std::int64_t place,
+                        std::int64_t shown) {
+  switch (what) {
+  case Expectation::NonZeroDivisor:
+    fail("ZeroDivisionError: an integer is divided by zero");
+  case Expectation::TargetInRange:
+    fail<IndexError>("Target ", shown, " is out of bounds.");
+  case Expectation::MarginTargetInRange:
+    fail("target out of range");
+  case Expectation::LabelInRange:
+    fail("argument #2 'target' is out of range");
+  case Expectation::ClassNonNegative:
+    fail("Class values must be non-negative.");
+  case Expectation::ClassBelowCount:
+    fail("Class values must be smaller than num_classes.");
+  case Expectation::InputIsProbability:
+    fail("all elements of input should be between 0 and 1");
+  case Expectation::TargetIsProbability:
+    fail("all elements of target should be between 0 and 1");
+  case Expectation::BernoulliProbability:
+    fail("bernoulli: Expected p_in >= 0 && p_in <= 1 to be true, but got false: probabilities lie between 0 and 1");
+  case Expectation::MultinomialWeights:
+    fail("probability tensor contains either `inf`, `nan` or element < 0");
+  case Expectation::MultinomialSum:
+    fail("invalid multinomial distribution (sum of probabilities <= 0)");
+  case Expectation::MultinomialCount:
+    fail("invalid multinomial distribution (with replacement=False, not enough non-negative category to sample)");
+  case Expectation::EnoughToScatter:
+    fail("masked_scatter: Number of elements of source < number of ones in mask");
+  case Expectation::OutputSize:
+    fail("repeat_interleave: allocated size does not match required size (output_size is not the sum of repeats)");
+  case Expectation::NormalDeviation:
+    fail("normal expects all elements of std >= 0.0");
+  case Expectation::PoissonRate:
+    fail("invalid Poisson rate, expected rate to be non-negative");
+  case Expectation::QuantileInRange:
+    fail("quantile() q values must be in the range [0, 1]");
+  case Expectation::PlaceInTensor:
+    fail<IndexError>("out of range: tried to access index ", shown, " on a tensor of ", detail, " elements.");
+  case Expectation::InvertibleForInv:
+    fail<LinAlgError>("linalg.inv: ", batchElement(good, place), "The diagonal element ", shown,
+                      " is zero, the inversion could not be completed because the input matrix is singular.");
+  case Expectation::InvertibleForSolve:
+    fail<LinAlgError>("torch.linalg.solve: ", batchElement(good, place),
+                      "The solver failed because the input matrix is ", "singular.");
+  }
+  fail<InternalError>("not an expectation: ", static_cast<std::int64_t>(what));
+}
+
+}  // namespace
+
+void checkExpectation(Expectation what, std::int64_t detail, const ArrayView& good, const ArrayView& shown) {
+  std::int64_t place = firstFalse(good);
+  if (place < 0) return;
+  bool named = shown.dtype == DType::Int64 && shown.shape == good.shape;
+  std::int64_t at = lib::Walker<1>(good.shape, {named ? shown.strides : good.strides}, place).offset[0];
+  fails(what, detail, good, place, named ? shown.as<std::int64_t>()[at] : 0);
+}
+
+namespace lib {
+
+void expect(const LibraryCall& call) {
+  AttrReader attrs(call.attrs);
+  auto what = static_cast<Expectation>(attrs.integer());
+  checkExpectation(what, attrs.integer(), call.inputs[1], call.inputs[2]);
+  copyArray(call.inputs[0], call.outputs[0]);
+}
+
+}  // namespace lib
+}  // namespace tandem

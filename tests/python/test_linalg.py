@@ -1,0 +1,270 @@
+"""Linear algebra: values beside NumPy's, derivatives, batches, errors, and the same bits in every mode."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from conftest import assert_same_bits, run_in
+
+import tandem
+from tandem import linalg
+from tandem.autograd import gradcheck, gradgradcheck
+
+F64 = tandem.float64
+
+
+def matrix(*shape: int, seed: int = 3, shift: float = 0.0) -> tandem.Tensor:
+    values = np.random.default_rng(seed).normal(size=shape)
+    if shift:
+        values += shift * np.eye(*shape[-2:])
+    return tandem.tensor(values)
+
+
+def symmetric(*shape: int) -> tandem.Tensor:
+    a = matrix(*shape)
+    return a @ a.mT + tandem.eye(shape[-1], dtype=F64)
+
+
+def close(a, b, tolerance: float = 1e-10) -> None:
+    np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=tolerance, atol=tolerance)
+
+
+SQUARE = {
+    "inv": (linalg.inv, np.linalg.inv),
+    "det": (linalg.det, np.linalg.det),
+    "slogdet": (lambda a: linalg.slogdet(a).logabsdet, lambda a: np.linalg.slogdet(a)[1]),
+    "sign": (lambda a: linalg.slogdet(a).sign, lambda a: np.linalg.slogdet(a)[0]),
+    "power": (lambda a: tandem.matrix_power(a, -3), lambda a: np.linalg.matrix_power(a, -3)),
+    "cond": (linalg.cond, np.linalg.cond),
+    "cond1": (lambda a: linalg.cond(a, 1), lambda a: np.linalg.cond(a, 1)),
+    "condfro": (lambda a: linalg.cond(a, "fro"), lambda a: np.linalg.cond(a, "fro")),
+}
+ANY = {
+    "svdvals": (linalg.svdvals, lambda a: np.linalg.svd(a, compute_uv=False)),
+    "pinv": (linalg.pinv, np.linalg.pinv),
+    "rank": (linalg.matrix_rank, np.linalg.matrix_rank),
+    "nuc": (lambda a: linalg.matrix_norm(a, "nuc"), lambda a: np.linalg.norm(a, "nuc", (-2, -1))),
+    "two": (lambda a: linalg.matrix_norm(a, 2), lambda a: np.linalg.norm(a, 2, (-2, -1))),
+    "minus_two": (lambda a: linalg.norm(a, -2, (-2, -1)), lambda a: np.linalg.norm(a, -2, (-2, -1))),
+}
+
+
+@pytest.mark.parametrize("name", SQUARE)
+@pytest.mark.parametrize("shape", [(1, 1), (4, 4), (2, 3, 5, 5), (20, 20)])
+def test_values_of_square_matrices(name, shape):
+    ours, theirs = SQUARE[name]
+    a = matrix(*shape, shift=3.0)
+    close(ours(a), theirs(a.numpy()), 1e-9)
+    low = ours(a.float())
+    assert low.dtype is tandem.float32
+    close(low, theirs(a.numpy()), 2e-3)
+
+
+@pytest.mark.parametrize("name", ANY)
+@pytest.mark.parametrize("shape", [(3, 3), (5, 2), (2, 5), (2, 3, 20, 17)])
+def test_values_of_any_matrices(name, shape):
+    ours, theirs = ANY[name]
+    a = matrix(*shape)
+    close(ours(a), theirs(a.numpy()))
+    close(ours(a.mT), theirs(a.mT.numpy()))
+
+
+@pytest.mark.parametrize("shape", [(4, 4), (6, 3), (3, 6), (2, 5, 5), (0, 3, 3), (40, 30), (30, 40)])
+def test_factors_multiply_to_the_matrix(shape):
+    a = matrix(*shape)
+    m, n = shape[-2:]
+    k = min(m, n)
+    q, r = linalg.qr(a)
+    assert q.shape[-2:] == (m, k)
+    close(q @ r, a)
+    close(q.mT @ q, np.broadcast_to(np.eye(k), (*shape[:-2], k, k)))
+    assert linalg.qr(a, "complete").Q.shape[-2:] == (m, m)
+    close(linalg.qr(a, "r").R, r)
+    u, s, vh = linalg.svd(a, full_matrices=False)
+    close((u * s.unsqueeze(-2)) @ vh, a)
+    full = linalg.svd(a)
+    assert full.U.shape[-2:] == (m, m) and full.Vh.shape[-2:] == (n, n)
+    close(tandem.svd(a).V, vh.mT)
+    p, low, up = linalg.lu(a)
+    close(p @ low @ up, a)
+    if m == n:
+        b = matrix(*shape[:-1], 2, seed=4)
+        lu, pivots = linalg.lu_factor(a)
+        assert pivots.dtype is tandem.int32
+        for adjoint in (False, True):
+            x = linalg.lu_solve(lu, pivots, b, adjoint=adjoint)
+            close((a.mT if adjoint else a) @ x, b, 1e-8)
+    packed, tau = tandem.geqrf(a)
+    if m >= n:
+        close(linalg.householder_product(packed, tau), q)
+
+
+def test_symmetric_matrices():
+    a = symmetric(2, 6, 6)
+    values, vectors = linalg.eigh(a)
+    close(vectors @ tandem.diag_embed(values) @ vectors.mT, a)
+    close(values, np.linalg.eigvalsh(a.numpy()))
+    close(linalg.eigvalsh(a.triu(), "U"), values)
+    close(linalg.pinv(a, hermitian=True), np.linalg.inv(a.numpy()), 1e-8)
+    factor, info = linalg.cholesky_ex(a)
+    close(factor, linalg.cholesky(a))
+    assert info.tolist() == [0, 0]
+    close(a @ tandem.cholesky_solve(matrix(6, 2), factor), np.broadcast_to(matrix(6, 2).numpy(), (2, 6, 2)))
+    close(tandem.cholesky_inverse(factor), np.linalg.inv(a.numpy()), 1e-8)
+    assert linalg.cholesky_ex(-tandem.eye(3)).info.item() == 1
+
+
+def test_systems_of_equations():
+    a, b = matrix(4, 4, shift=3.0), matrix(4, 2, seed=4)
+    close(a @ linalg.solve(a, b), b)
+    close(linalg.solve(a, b.T, left=False) @ a, b.T)
+    close(a @ linalg.solve(a, b[:, 0]), b[:, 0])
+    batch = matrix(3, 4, 4, shift=3.0)
+    close(batch @ linalg.solve(batch, b), np.broadcast_to(b.numpy(), (3, 4, 2)))
+    close(linalg.solve_ex(a, b).result, linalg.solve(a, b))
+    t = matrix(2, 3, 6, shift=1.0)
+    close(linalg.tensorinv(t.reshape(2, 3, 6), 2), np.linalg.tensorinv(t.numpy(), 2))
+    close(linalg.tensorsolve(t, matrix(2, 3)), np.linalg.tensorsolve(t.numpy(), matrix(2, 3).numpy()))
+
+
+@pytest.mark.parametrize("driver", [None, "gels", "gelsd", "gelss"])
+@pytest.mark.parametrize("shape", [(6, 3), (3, 6), (4, 4)])
+def test_least_squares(shape, driver):
+    a, b = matrix(*shape), matrix(shape[0], 2, seed=4)
+    found = linalg.lstsq(a, b, driver=driver)
+    expected, residuals, rank, values = np.linalg.lstsq(a.numpy(), b.numpy(), rcond=None)
+    close(found.solution, expected, 1e-8)
+    if driver in ("gelsd", "gelss"):
+        close(found.singular_values, values)
+        close(found.residuals, residuals)
+    assert found.rank.tolist() == ([] if driver == "gels" else rank)
+    close(linalg.lstsq(a, b[:, 0], driver=driver).solution, expected[:, 0], 1e-8)
+
+
+def test_values_that_are_not_finite():
+    a = tandem.stack([tandem.eye(2), tandem.ones(2, 2) / 0])
+    for result in (*linalg.svd(a), *linalg.eigh(a), tandem.matrix_exp(a)):
+        assert result[0].isfinite().all() and result[1].isnan().all()
+    assert linalg.cond(tandem.zeros(2, 2), 1).item() == float("inf")
+
+
+def test_matrix_exp():
+    close(tandem.matrix_exp(tandem.zeros(2, 2)), np.eye(2))
+    a = matrix(3, 4, 4)
+    values, vectors = np.linalg.eig(a.numpy())
+    expected = (vectors * np.exp(values)[:, None]) @ np.linalg.inv(vectors)
+    close(linalg.matrix_exp(a), expected.real, 1e-9)
+
+
+GRADS = {
+    "inv": (linalg.inv, (3, 3)),
+    "det": (linalg.det, (2, 3, 3)),
+    "slogdet": (lambda a: linalg.slogdet(a).logabsdet, (3, 3)),
+    "solve": (lambda a: linalg.solve(a, a[:, :2].cos()), (3, 3)),
+    "solve_right": (lambda a: linalg.solve(a, a[:2].cos(), left=False), (3, 3)),
+    "lu": (lambda a: tandem.cat(linalg.lu(a)[1:], -1), (3, 3)),
+    "lu_tall": (lambda a: linalg.lu_factor(a).LU, (4, 2)),
+    "lu_wide": (lambda a: linalg.lu_factor(a).LU, (2, 4)),
+    "qr": (lambda a: tandem.cat([linalg.qr(a).Q, linalg.qr(a).R.mT], -2), (3, 3)),
+    "qr_tall": (lambda a: linalg.qr(a).Q @ linalg.qr(a).R.sin(), (4, 2)),
+    "qr_wide": (lambda a: linalg.qr(a).Q.sin() @ linalg.qr(a).R, (2, 4)),
+    "svdvals": (linalg.svdvals, (3, 4)),
+    "svd": (lambda a: tandem.cat([p.abs().flatten() for p in linalg.svd(a, False)]), (3, 3)),
+    "svd_tall": (lambda a: tandem.cat([p.abs().flatten() for p in linalg.svd(a, False)]), (4, 2)),
+    "eigh": (lambda a: tandem.cat([p.abs().flatten() for p in linalg.eigh(a @ a.mT)]), (3, 3)),
+    "pinv": (linalg.pinv, (4, 2)),
+    "pinv_wide": (linalg.pinv, (2, 4)),
+    "lstsq": (lambda a: linalg.lstsq(a, a.cos()).solution, (4, 2)),
+    "nuc": (lambda a: tandem.norm(a, "nuc"), (2, 3)),
+    "two": (lambda a: linalg.matrix_norm(a, 2), (2, 3)),
+    "exp": (tandem.matrix_exp, (2, 2, 2)),
+    "power": (lambda a: tandem.matrix_power(a, -2), (2, 2)),
+    "householder": (lambda a: linalg.householder_product(a, a[0].sin()), (4, 2)),
+    "cholesky_solve": (
+        lambda a: tandem.cholesky_solve(a, linalg.cholesky(a @ a.mT + tandem.eye(3, dtype=F64))),
+        (3, 3),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", GRADS)
+def test_derivatives(name):
+    function, shape = GRADS[name]
+    shift = 2.0 if shape[-1] == shape[-2] else 0.0
+    a = matrix(*shape, shift=shift).requires_grad_()
+    assert gradcheck(function, (a,))
+    assert gradgradcheck(function, (a,))
+
+
+def test_the_derivative_of_a_singular_determinant():
+    a = tandem.tensor([[1.0, 2.0], [2.0, 4.0]], dtype=F64, requires_grad=True)
+    (g,) = tandem.autograd.grad(linalg.det(a), a)
+    close(g, [[4.0, -2.0], [-2.0, 1.0]])
+
+
+@pytest.mark.parametrize("mode", ["lazy", "compile"])
+@pytest.mark.parametrize("name", ["inv", "det", "lu", "qr_tall", "svd", "eigh", "pinv", "exp", "lstsq"])
+def test_modes_give_the_same_bits(name, mode):
+    function, shape = GRADS[name]
+
+    def body(a):
+        a = a.detach().requires_grad_()
+        y = function(a)
+        (g,) = tandem.autograd.grad(y.sin().sum(), a)
+        return y, g
+
+    a = matrix(*shape, shift=2.0)
+    for actual, expected in zip(run_in(mode, body, a), body(a), strict=True):
+        assert_same_bits(actual, expected)
+
+
+def test_threads_change_no_bits():
+    a = matrix(9, 40, 40, shift=1.0)
+    functions = (linalg.inv, linalg.det, lambda a: linalg.qr(a).Q, lambda a: linalg.svd(a).U, tandem.matrix_exp)
+    before = tandem.get_num_threads()
+    try:
+        results = []
+        for threads in (1, 2):
+            tandem.set_num_threads(threads)
+            results.append([f(a) for f in functions])
+    finally:
+        tandem.set_num_threads(before)
+    for one, two in zip(*results, strict=True):
+        assert_same_bits(one, two)
+
+
+def test_vmap():
+    a = matrix(4, 3, 3, shift=2.0)
+    for function in (linalg.inv, linalg.det, linalg.svdvals, tandem.matrix_exp):
+        close(tandem.func.vmap(function)(a), function(a))
+
+
+SINGULAR = "The diagonal element 2 is zero, the inversion could not be completed because the input matrix is singular."
+ERRORS = [
+    (lambda: linalg.inv(tandem.ones(2, 2)), linalg.LinAlgError, f"linalg.inv: {SINGULAR}"),
+    (lambda: tandem.ones(1, 2, 2).inverse(), linalg.LinAlgError, r"linalg.inv: \(Batch element 0\): The diagonal"),
+    (lambda: linalg.solve(tandem.zeros(2, 2), tandem.ones(2)), linalg.LinAlgError, "input matrix is singular"),
+    (lambda: linalg.inv(tandem.ones(2, 3)), RuntimeError, "batches of square matrices, but they are 2 by 3 matrices"),
+    (lambda: linalg.inv(tandem.ones(2)), RuntimeError, "must have at least 2 dimensions"),
+    (lambda: linalg.inv(tandem.ones(2, 2).long()), RuntimeError, "Expected a floating point or complex tensor"),
+    (lambda: linalg.solve(tandem.eye(2), tandem.ones(3, 2)), RuntimeError, r"Incompatible shapes .* \(2x2 and 3x2\)"),
+    (lambda: linalg.solve(tandem.eye(2), tandem.ones(2).double()), RuntimeError, "found A of type Float and B of type"),
+    (lambda: linalg.qr(tandem.ones(2, 2), "x"), RuntimeError, "unrecognized mode 'x'"),
+    (lambda: linalg.lstsq(tandem.ones(3, 2), tandem.ones(2)), RuntimeError, "should match other.size"),
+]
+
+
+@pytest.mark.parametrize(("mistake", "error", "text"), ERRORS)
+def test_errors(mistake, error, text):
+    with pytest.raises(error, match=text):
+        mistake()
+
+
+@pytest.mark.parametrize("mode", ["lazy", "compile"])
+def test_a_singular_matrix_is_an_error_in_every_mode(mode):
+    def inverse(a):
+        return linalg.inv(a) + 1
+
+    with pytest.raises(linalg.LinAlgError, match="diagonal element 2 is zero"):
+        run_in(mode, inverse, tandem.ones(2, 2))
+    close(run_in(mode, inverse, tandem.eye(2)), tandem.eye(2) + 1)
