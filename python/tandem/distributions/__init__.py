@@ -2,8 +2,10 @@
 
 from tandem import _missing as _missing  # noqa: E402
 from tandem.distributions import constraints as constraints
+from tandem.distributions import kl_more as _kl_more  # noqa: E402, F401
 from tandem.distributions import transforms as transforms
 from tandem.distributions.categorical import *  # noqa: F403
+from tandem.distributions.circular import *  # noqa: F403
 from tandem.distributions.constraint_registry import biject_to as biject_to
 from tandem.distributions.constraint_registry import transform_to as transform_to
 from tandem.distributions.discrete import *  # noqa: F403
@@ -13,8 +15,10 @@ from tandem.distributions.gamma import *  # noqa: F403
 from tandem.distributions.independent import *  # noqa: F403
 from tandem.distributions.kl import kl_divergence as kl_divergence
 from tandem.distributions.kl import register_kl as register_kl
+from tandem.distributions.matrices import *  # noqa: F403
 from tandem.distributions.multivariate_normal import *  # noqa: F403
 from tandem.distributions.normal import *  # noqa: F403
+from tandem.distributions.power_laws import *  # noqa: F403
 from tandem.distributions.relaxed import *  # noqa: F403
 from tandem.distributions.transformed_distribution import *  # noqa: F403
 from tandem.distributions.transforms import *  # noqa: F403

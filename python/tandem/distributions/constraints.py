@@ -15,6 +15,7 @@ __all__ = [
     "Constraint",
     "boolean",
     "cat",
+    "corr_cholesky",
     "dependent",
     "dependent_property",
     "greater_than",
@@ -34,6 +35,7 @@ __all__ = [
     "positive",
     "positive_definite",
     "positive_integer",
+    "positive_semidefinite",
     "real",
     "real_vector",
     "simplex",
@@ -345,6 +347,13 @@ class _LowerCholesky(Constraint):
         return triangular & (value.diagonal(0, -2, -1) > 0).all(-1)
 
 
+class _CorrCholesky(_LowerCholesky):
+    def check(self, value: Any) -> Any:
+        tolerance = tandem.finfo(value.dtype).eps * value.size(-1) * 10
+        unit = ((value.pow(2).sum(-1) - 1).abs() <= tolerance).all(-1)
+        return super().check(value) & unit
+
+
 class _Square(Constraint):
     event_dim = 2
 
@@ -367,6 +376,14 @@ class _PositiveDefinite(_Symmetric):
             return symmetric
         flat = value.detach().reshape(-1, *value.shape[-2:])
         return tandem.tensor([_has_cholesky(m) for m in flat], dtype=tandem.bool).reshape(value.shape[:-2])
+
+
+class _PositiveSemidefinite(_Symmetric):
+    def check(self, value: Any) -> Any:
+        symmetric = super().check(value)
+        if not symmetric.all():
+            return symmetric
+        return (tandem.linalg.eigvalsh(value) >= 0).all(-1)
 
 
 def _has_cholesky(matrix: Tensor) -> bool:
@@ -461,8 +478,10 @@ half_open_interval = _HalfOpenInterval
 simplex = _Simplex()
 lower_triangular = _LowerTriangular()
 lower_cholesky = _LowerCholesky()
+corr_cholesky = _CorrCholesky()
 square = _Square()
 symmetric = _Symmetric()
 positive_definite = _PositiveDefinite()
+positive_semidefinite = _PositiveSemidefinite()
 cat = _Cat
 stack = _Stack

@@ -1,0 +1,192 @@
+"""Pareto, Weibull, Kumaraswamy, FisherSnedecor, LogisticNormal, VonMises, ContinuousBernoulli, Wishart, LKJCholesky and
+LowRankMultivariateNormal: against SciPy, their own draws, each other, and in every mode."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import scipy.stats as st
+from conftest import assert_same_bits, run_in
+
+import tandem
+from tandem import distributions as D
+from tandem import tensor
+
+F64 = tandem.float64
+
+
+def f64(*values: float) -> tandem.Tensor:
+    return tensor(values, dtype=F64)
+
+
+def covariance(n: int, seed: int = 0) -> tandem.Tensor:
+    a = np.random.default_rng(seed).normal(size=(n, n))
+    return tensor(a @ a.T + np.eye(n))
+
+
+SCIPY = {
+    "Pareto": (D.Pareto(f64(2.0), f64(3.5)), st.pareto(3.5, scale=2), [2.5, 4.0]),
+    "Weibull": (D.Weibull(f64(2.0), f64(1.5)), st.weibull_min(1.5, scale=2), [0.5, 3.0]),
+    "FisherSnedecor": (D.FisherSnedecor(f64(3.0), f64(5.5)), st.f(3, 5.5), [0.5, 3.0]),
+    "VonMises": (D.VonMises(f64(0.5), f64(2.0)), st.vonmises(2, 0.5), [0.1, -2.0]),
+    "VonMises sharp": (D.VonMises(f64(0.5), f64(20.0)), st.vonmises(20, 0.5), [0.1, 0.6]),
+}
+
+
+@pytest.mark.parametrize("name", SCIPY)
+def test_densities(name):
+    ours, theirs, values = SCIPY[name]
+    np.testing.assert_allclose(ours.log_prob(f64(*values)), theirs.logpdf(values), rtol=1e-6)
+    if name[:3] != "Von":
+        np.testing.assert_allclose(ours.mean.item(), theirs.mean(), rtol=1e-9)
+        np.testing.assert_allclose(ours.variance.item(), theirs.var(), rtol=1e-9)
+    if name in ("Pareto", "Weibull"):
+        np.testing.assert_allclose(ours.cdf(f64(*values)), theirs.cdf(values), rtol=1e-9)
+        np.testing.assert_allclose(ours.entropy().item(), theirs.entropy(), rtol=1e-7)
+
+
+@pytest.mark.parametrize("name", [*SCIPY])
+def test_draws(name):
+    ours, theirs, _ = SCIPY[name]
+    draws = ours.sample((5000,)).flatten().numpy()
+    if name[:3] == "Von":
+        assert abs(draws).max() <= math.pi
+        centred = np.angle(np.exp(1j * (draws - 0.5)))
+        assert st.kstest(centred, st.vonmises(ours.concentration.item(), 0).cdf).pvalue > 1e-3
+    else:
+        assert st.kstest(draws, theirs.cdf).pvalue > 1e-3
+
+
+def test_kumaraswamy_and_continuous_bernoulli_by_integration():
+    x = (tandem.arange(200000, dtype=F64) + 0.5) / 200000
+    for d in (
+        D.Kumaraswamy(f64(1.5), f64(2.5)),
+        D.ContinuousBernoulli(f64(0.2)),
+        D.ContinuousBernoulli(f64(0.5)),
+        D.ContinuousBernoulli(logits=f64(1.0)),
+    ):
+        density = d.log_prob(x).exp()
+        np.testing.assert_allclose(density.mean(), 1.0, rtol=1e-6)
+        np.testing.assert_allclose((density * x).mean(), d.mean.item(), rtol=1e-6)
+        np.testing.assert_allclose((density * (x - d.mean) ** 2).mean(), d.variance.item(), rtol=1e-5)
+        np.testing.assert_allclose(-(density * d.log_prob(x)).mean(), d.entropy().item(), rtol=1e-4, atol=1e-5)
+    d = D.ContinuousBernoulli(f64(0.3, 0.5))
+    u = f64(0.2, 0.7)
+    np.testing.assert_allclose(d.cdf(d.icdf(u)), u, rtol=1e-9)
+
+
+def test_logistic_normal():
+    d = D.LogisticNormal(tandem.zeros(3, dtype=F64), tandem.ones(3, dtype=F64))
+    x = d.rsample((5,))
+    np.testing.assert_allclose(x.sum(-1), np.ones(5), rtol=1e-12)
+    assert d.log_prob(x).shape == (5,) and d.expand((2,)).sample().shape == (2, 4)
+
+
+def test_a_low_rank_normal_is_the_normal_of_its_covariance():
+    w, diag, loc = tensor(np.random.default_rng(1).normal(size=(4, 2))), f64(0.5, 1.0, 2.0, 0.3), f64(1, 2, 3, 4)
+    low = D.LowRankMultivariateNormal(loc, w, diag)
+    full = D.MultivariateNormal(loc, w @ w.T + tandem.diag(diag))
+    x = full.sample((3,))
+    np.testing.assert_allclose(low.log_prob(x), full.log_prob(x), rtol=1e-9)
+    for name in ("covariance_matrix", "precision_matrix", "scale_tril", "variance", "mean"):
+        np.testing.assert_allclose(getattr(low, name), getattr(full, name), rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(low.entropy(), full.entropy(), rtol=1e-9)
+    other = D.MultivariateNormal(f64(0, 0, 0, 0), covariance(4))
+    np.testing.assert_allclose(D.kl_divergence(low, other), D.kl_divergence(full, other), rtol=1e-8)
+    np.testing.assert_allclose(D.kl_divergence(other, low), D.kl_divergence(other, full), rtol=1e-8)
+    shifted = D.LowRankMultivariateNormal(loc * 0, w.cos(), diag + 1)
+    dense = D.MultivariateNormal(loc * 0, shifted.covariance_matrix)
+    np.testing.assert_allclose(D.kl_divergence(low, shifted), D.kl_divergence(full, dense), rtol=1e-8)
+    draws = D.LowRankMultivariateNormal(loc.float(), w.float(), diag.float()).sample((20000,))
+    np.testing.assert_allclose(np.cov(draws.numpy().T), full.covariance_matrix, atol=0.2)
+
+
+def test_wishart():
+    scale = covariance(3)
+    d = D.Wishart(f64(5.0)[0], covariance_matrix=scale)
+    theirs = st.wishart(5, scale.numpy())
+    x = covariance(3, seed=2)
+    np.testing.assert_allclose(d.log_prob(x).item(), theirs.logpdf(x.numpy()), rtol=1e-9)
+    np.testing.assert_allclose(d.entropy().item(), theirs.entropy(), rtol=1e-9)
+    np.testing.assert_allclose(d.mean, theirs.mean(), rtol=1e-9)
+    np.testing.assert_allclose(d.variance, theirs.var(), rtol=1e-9)
+    for name in ("precision_matrix", "scale_tril"):
+        same = D.Wishart(5.0, **{name: getattr(d, name)})
+        np.testing.assert_allclose(same.log_prob(x).item(), theirs.logpdf(x.numpy()), rtol=1e-8)
+    draws = d.sample((20000,))
+    np.testing.assert_allclose(draws.mean(0), theirs.mean(), rtol=0.1, atol=0.3)
+    with pytest.raises(ValueError, match="expected to be greater than ndim - 1"):
+        D.Wishart(1.0, scale)
+
+
+def test_lkj_cholesky():
+    d = D.LKJCholesky(3, f64(1.5)[0])
+    factors = d.sample((4000,))
+    matrices = factors @ factors.mT
+    np.testing.assert_allclose(matrices.diagonal(0, -2, -1), np.ones((4000, 3)), rtol=1e-9)
+    assert bool(d.support.check(factors).all())
+    # An element r of a correlation matrix of n variables has (r + 1) / 2 ~ Beta(a, a), a = concentration + n / 2 - 1.
+    r = (matrices[:, 2, 1].numpy() + 1) / 2
+    assert st.kstest(r, st.beta(2, 2).cdf).pvalue > 1e-3
+    # In two dims the factor is [[1, 0], [r, sqrt(1 - r^2)]] and the density that of r.
+    r = 0.3
+    factor = tensor([[1.0, 0.0], [r, math.sqrt(1 - r * r)]], dtype=F64)
+    expected = st.beta(1.5, 1.5).logpdf((1 + r) / 2) - math.log(2) + 0.5 * math.log(1 - r * r)
+    found = D.LKJCholesky(2, f64(1.5)[0]).log_prob(factor).item()
+    np.testing.assert_allclose(found, expected - 0.5 * math.log(1 - r * r), rtol=1e-9)
+
+
+PAIRS = [
+    (D.Pareto(f64(2.0), f64(3.5)), D.Pareto(f64(1.0), f64(2.5))),
+    (D.Pareto(f64(2.0), f64(3.5)), D.Exponential(f64(1.5))),
+    (D.Pareto(f64(2.0), f64(3.5)), D.Gamma(f64(1.5), f64(0.5))),
+    (D.Pareto(f64(2.0), f64(5.5)), D.Normal(f64(1.5), f64(2.5))),
+    (D.Uniform(f64(2.0), f64(3.5)), D.Pareto(f64(1.0), f64(2.5))),
+    (D.Uniform(f64(0.1), f64(0.5)), D.ContinuousBernoulli(f64(0.3))),
+    (D.Uniform(f64(0.1), f64(0.5)), D.Beta(f64(1.3), f64(2.3))),
+    (D.Uniform(f64(0.1), f64(0.5)), D.Gamma(f64(1.3), f64(2.3))),
+    (D.Uniform(f64(0.1), f64(0.5)), D.Gumbel(f64(1.3), f64(2.3))),
+    (D.Beta(f64(1.3), f64(2.3)), D.ContinuousBernoulli(f64(0.3))),
+    (D.Beta(f64(1.3), f64(2.3)), D.Gamma(f64(1.3), f64(2.3))),
+    (D.Beta(f64(1.3), f64(2.3)), D.Normal(f64(0.3), f64(1.3))),
+    (D.Beta(f64(1.3), f64(2.3)), D.Uniform(f64(-0.3), f64(1.3))),
+    (D.ContinuousBernoulli(f64(0.3)), D.ContinuousBernoulli(f64(0.7))),
+    (D.ContinuousBernoulli(f64(0.3)), D.Exponential(f64(0.7))),
+    (D.ContinuousBernoulli(f64(0.3)), D.Normal(f64(0.7), f64(1.0))),
+    (D.ContinuousBernoulli(f64(0.3)), D.Uniform(f64(-0.7), f64(1.0))),
+    (D.Exponential(f64(1.3)), D.Gumbel(f64(0.7), f64(1.0))),
+    (D.Gamma(f64(1.3), f64(2.0)), D.Gumbel(f64(0.7), f64(1.0))),
+    (D.Normal(f64(1.3), f64(1.0)), D.Gumbel(f64(0.7), f64(1.5))),
+    (D.Gamma(f64(1.3), f64(2.0)), D.Normal(f64(0.7), f64(1.0))),
+    (D.Wishart(5.0, covariance(3)), D.Wishart(4.0, covariance(3, 1))),
+]
+
+
+@pytest.mark.parametrize(("p", "q"), PAIRS, ids=lambda d: type(d).__name__)
+def test_divergences_are_means_of_log_ratios(p, q):
+    draws = p.sample((40000,))
+    ratio = p.log_prob(draws) - q.log_prob(draws)
+    error = 5 * ratio.std().item() / 200
+    assert abs(D.kl_divergence(p, q).sum().item() - ratio.mean().item()) < error + 1e-9
+
+
+def test_divergences_that_are_infinite():
+    assert D.kl_divergence(D.Normal(0.0, 1.0), D.Pareto(1.0, 1.0)).item() == math.inf
+    assert D.kl_divergence(D.Pareto(1.0, 3.0), D.Pareto(2.0, 3.0)).item() == math.inf
+    assert D.kl_divergence(D.Uniform(-1.0, 3.0), D.ContinuousBernoulli(0.5)).item() == math.inf
+
+
+@pytest.mark.parametrize("mode", ["lazy", "compile"])
+def test_modes(mode):
+    def body():
+        tandem.manual_seed(0)
+        weibull = D.Weibull(tandem.ones(2), 2.0).rsample((3,))
+        angles = D.VonMises(tandem.zeros(2), tandem.ones(2)).sample((3,))
+        matrix = D.Wishart(4.0, tandem.eye(2)).rsample()
+        factor = D.LKJCholesky(3).sample()
+        return weibull, angles, matrix, factor
+
+    for actual, expected in zip(run_in(mode, body), body(), strict=True):
+        assert_same_bits(actual, expected)
