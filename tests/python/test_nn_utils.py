@@ -198,6 +198,26 @@ def test_clip_with_a_known_norm():
         (lambda: nn.LazyConv1d(4, 2), lambda: nn.Conv1d(3, 4, 2), (2, 3, 5)),
         (lambda: nn.LazyConv2d(4, 2, padding=1), lambda: nn.Conv2d(3, 4, 2, padding=1), (2, 3, 5, 5)),
         (lambda: nn.LazyBatchNorm2d(), lambda: nn.BatchNorm2d(3), (2, 3, 5, 5)),
+        (lambda: nn.LazyConv3d(4, 2), lambda: nn.Conv3d(3, 4, 2), (2, 3, 3, 3, 3)),
+        (lambda: nn.LazyConvTranspose1d(4, 2), lambda: nn.ConvTranspose1d(3, 4, 2), (2, 3, 5)),
+        (lambda: nn.LazyConvTranspose2d(4, 2, stride=2), lambda: nn.ConvTranspose2d(3, 4, 2, stride=2), (2, 3, 5, 5)),
+        (lambda: nn.LazyConvTranspose3d(4, 2), lambda: nn.ConvTranspose3d(3, 4, 2), (2, 3, 3, 3, 3)),
+        (lambda: nn.LazyBatchNorm3d(), lambda: nn.BatchNorm3d(3), (2, 3, 2, 5, 5)),
+        (
+            lambda: nn.LazyInstanceNorm1d(),
+            lambda: nn.InstanceNorm1d(3, affine=True, track_running_stats=True),
+            (2, 3, 5),
+        ),
+        (
+            lambda: nn.LazyInstanceNorm2d(),
+            lambda: nn.InstanceNorm2d(3, affine=True, track_running_stats=True),
+            (2, 3, 5, 5),
+        ),
+        (
+            lambda: nn.LazyInstanceNorm3d(),
+            lambda: nn.InstanceNorm3d(3, affine=True, track_running_stats=True),
+            (2, 3, 5, 5, 5),
+        ),
     ],
 )
 def test_lazy_modules_become_ordinary_ones(lazy, plain, shape):
@@ -317,3 +337,49 @@ def test_data_parallel_calls_its_module():
 def test_older_names_of_initial_values_warn():
     with pytest.warns(FutureWarning, match="in favor of `nn.init.constant_`"):
         assert nn.init.constant(tandem.zeros(2), 3.0).tolist() == [3.0, 3.0]
+
+
+# ---- orthogonal matrices ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("orthogonal_map", ["matrix_exp", "cayley", "householder"])
+@pytest.mark.parametrize("shape", [(4, 4), (5, 3), (3, 5)])
+def test_an_orthogonal_weight_stays_orthogonal(orthogonal_map, shape):
+    layer = nn.Linear(shape[1], shape[0], bias=False, dtype=tandem.float64)
+    nn.utils.parametrizations.orthogonal(layer, orthogonal_map=orthogonal_map)
+    names = [n for n, _ in layer.named_parameters()]
+    assert names == ["parametrizations.weight.original"]
+    assert "parametrizations.weight.0.base" in layer.state_dict()
+
+    def gap():
+        w = layer.weight
+        q = w if shape[0] >= shape[1] else w.mT
+        return (q.mT @ q - tandem.eye(min(shape), dtype=w.dtype)).abs().max().item()
+
+    assert gap() < 1e-12
+    optimizer = tandem.optim.SGD(layer.parameters(), lr=0.3)
+    before = layer.weight.detach().clone()
+    for _ in range(3):
+        optimizer.zero_grad()
+        layer(tandem.ones(2, shape[1], dtype=tandem.float64)).sin().sum().backward()
+        optimizer.step()
+    assert gap() < 1e-12
+    assert (layer.weight - before).abs().max() > 1e-3
+    # Assigning a matrix keeps it, if it is orthogonal.
+    wanted = tandem.linalg.qr(tandem.randn(max(shape), min(shape), dtype=tandem.float64)).Q
+    layer.weight = wanted if shape[0] >= shape[1] else wanted.mT
+    if shape[0] == shape[1]:
+        assert tandem.allclose(layer.weight, wanted)
+    assert gap() < 1e-12
+
+
+def test_an_orthogonal_weight_without_a_base():
+    layer = nn.Linear(3, 5)
+    nn.utils.parametrizations.orthogonal(layer, use_trivialization=False)
+    q = tandem.linalg.qr(tandem.randn(5, 3)).Q
+    layer.weight = q
+    assert tandem.allclose(layer.weight, q, atol=1e-6)
+    with pytest.raises(ValueError, match="orthogonal_map has to be one of"):
+        nn.utils.parametrizations.orthogonal(nn.Linear(2, 2), orthogonal_map="x")
+    with pytest.raises(ValueError, match="Expected a matrix or batch of matrices"):
+        nn.utils.parametrizations.orthogonal(nn.Linear(2, 2), "bias")

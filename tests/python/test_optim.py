@@ -376,3 +376,60 @@ def test_reduce_on_plateau_and_schedule_state():
     other = S.ReduceLROnPlateau(optim.SGD([nn.Parameter(tandem.ones(1))], lr=1.0))
     other.load_state_dict(schedule.state_dict())
     assert other.best == 2.0 and other.patience == 1
+
+
+@pytest.mark.parametrize("weight_decay", [0.0, 0.1])
+def test_adafactor(weight_decay):
+    def update(p, g, state, t):
+        eps = np.finfo(np.float64).eps
+        kept = t**-0.8
+        alpha = max(1e-3, np.sqrt(np.mean(p * p))) * min(0.05, 1 / math.sqrt(t))
+        p = p * (1 - 0.05 * weight_decay)
+        if p.ndim > 1:
+            rows = state["r"] = (1 - kept) * state.get("r", 0) + kept * (g * g).mean(-1, keepdims=True)
+            columns = state["c"] = (1 - kept) * state.get("c", 0) + kept * (g * g).mean(-2, keepdims=True)
+            v = rows @ columns / rows.mean(-2, keepdims=True)
+        else:
+            v = state["v"] = (1 - kept) * state.get("v", 0) + kept * g * g
+        u = g / np.sqrt(np.maximum(v, eps * eps))
+        return p - alpha * u / max(1, np.sqrt(np.mean(u * u)))
+
+    found = run(lambda params: optim.Adafactor(params, lr=0.05, weight_decay=weight_decay))
+    for j, start in enumerate(START):
+        p, state, t = start.copy(), {}, 0
+        for i, grads in enumerate(GRADS):
+            if (i, j) != (3, 1):
+                t += 1
+                p = update(p, grads[j], state, t)
+        np.testing.assert_allclose(found[j], p, rtol=1e-9)
+
+
+def test_adafactor_compiled():
+    def steps(compiled):
+        p = nn.Parameter(tandem.ones(3, 4))
+        optimizer = optim.Adafactor([p], lr=0.1, weight_decay=0.01)
+
+        def step(x):
+            optimizer.zero_grad()
+            (p * x).square().sum().backward()
+            optimizer.step()
+
+        step = tandem.compile(step) if compiled else step
+        for i in range(4):
+            optimizer.param_groups[0]["lr"] = 0.1 / (i + 1)
+            step(tandem.arange(12.0).reshape(3, 4))
+        return p.detach()
+
+    assert tandem.equal(steps(True), steps(False))
+
+
+def test_the_first_buffer_of_a_differentiable_sgd_has_no_history():
+    for nesterov, expected in ((False, 1.0), (True, 1 - 0.1 * 2)):
+        w = tandem.ones(1, requires_grad=True)
+        p = w.clone()
+        p.retain_grad()
+        optimizer = optim.SGD([p], lr=0.1, momentum=0.9, nesterov=nesterov, differentiable=True)
+        (p.grad,) = tandem.autograd.grad((p * p).sum(), p, create_graph=True)
+        optimizer.step()
+        p.sum().backward()
+        assert w.grad.item() == pytest.approx(expected)

@@ -88,6 +88,8 @@ class ConversionMethods:
                 device = arg
             elif arg is not None and not isinstance(arg, bool):
                 raise TypeError(f"to() received an invalid argument of type {type_name(arg)}")
+        if isinstance(device, str):
+            device = tandem.device(device)
         if dtype is not None and not dtype.is_floating_point:
             raise TypeError(f"nn.Module.to only accepts floating point dtypes, but got desired dtype={dtype}")
 

@@ -6,18 +6,51 @@ one of the ordinary class.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
 import tandem
 from tandem.nn.common_types import _size_any_t
-from tandem.nn.conv import Conv1d, Conv2d, PaddingMode, _Conv
+from tandem.nn.conv import (
+    Conv1d,
+    Conv2d,
+    Conv3d,
+    ConvTranspose1d,
+    ConvTranspose2d,
+    ConvTranspose3d,
+    PaddingMode,
+    _Conv,
+    _ConvTranspose,
+)
 from tandem.nn.linear import Linear
 from tandem.nn.module import Module
-from tandem.nn.normalization import BatchNorm1d, BatchNorm2d, _BatchNorm
+from tandem.nn.normalization import (
+    BatchNorm1d,
+    BatchNorm2d,
+    BatchNorm3d,
+    InstanceNorm1d,
+    InstanceNorm2d,
+    InstanceNorm3d,
+    _ChannelNorm,
+)
 from tandem.nn.parameter import UninitializedBuffer, UninitializedParameter, is_lazy
 from tandem.types import Device
 
-__all__ = ["LazyBatchNorm1d", "LazyBatchNorm2d", "LazyConv1d", "LazyConv2d", "LazyLinear"]
+__all__ = [
+    "LazyBatchNorm1d",
+    "LazyBatchNorm2d",
+    "LazyBatchNorm3d",
+    "LazyConv1d",
+    "LazyConv2d",
+    "LazyConv3d",
+    "LazyConvTranspose1d",
+    "LazyConvTranspose2d",
+    "LazyConvTranspose3d",
+    "LazyInstanceNorm1d",
+    "LazyInstanceNorm2d",
+    "LazyInstanceNorm3d",
+    "LazyLinear",
+]
 
 
 class LazyModuleMixin(Module):
@@ -160,14 +193,20 @@ class _LazyConv(LazyModuleMixin, _Conv):
                 raise ValueError("in_channels must be divisible by groups")
             self._materialize()
         elif self.in_channels == 0:
-            self.in_channels = self.weight.shape[1] * self.groups
+            self.in_channels = self._channels_of(self.weight)
 
     def _materialize(self) -> None:
         with tandem.no_grad():
-            self.weight.materialize((self.out_channels, self.in_channels // self.groups, *self.kernel_size))
+            self.weight.materialize(self._weight_shape())
             if self.bias is not None:
                 self.bias.materialize((self.out_channels,))
             self.reset_parameters()
+
+    def _weight_shape(self) -> tuple[int, ...]:
+        return (self.out_channels, self.in_channels // self.groups, *self.kernel_size)
+
+    def _channels_of(self, weight: tandem.Tensor) -> int:
+        return weight.shape[1] * self.groups
 
 
 class LazyConv1d(_LazyConv, Conv1d):
@@ -198,7 +237,90 @@ class LazyConv2d(_LazyConv, Conv2d):
     cls_to_become = Conv2d
 
 
-class _LazyNorm(LazyModuleMixin, _BatchNorm):
+class LazyConv3d(_LazyConv, Conv3d):
+    """`Conv3d` with `in_channels` from the first input; other arguments as there.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.LazyConv3d(4, kernel_size=3)(tandem.zeros(1, 2, 5, 5, 5)).shape
+        tandem.Size([1, 4, 3, 3, 3])
+    """
+
+    cls_to_become = Conv3d
+
+
+class _LazyConvTranspose(_LazyConv, _ConvTranspose):
+    def __init__(
+        self,
+        out_channels: int,
+        kernel_size: _size_any_t,
+        stride: _size_any_t = 1,
+        padding: _size_any_t = 0,
+        output_padding: _size_any_t = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: _size_any_t = 1,
+        padding_mode: PaddingMode = "zeros",
+        device: Device = None,
+        dtype: tandem.dtype | None = None,
+    ) -> None:
+        # Past `_LazyConv`, whose arguments are in another order.
+        super(_LazyConv, self).__init__(
+            0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode
+        )
+        self.weight = UninitializedParameter(device=device, dtype=dtype)
+        self.out_channels = out_channels
+        if bias:
+            self.bias = UninitializedParameter(device=device, dtype=dtype)
+
+    def initialize_parameters(self, input: tandem.Tensor, output_size: Sequence[int] | None = None) -> None:
+        """Take the input's number of channels."""
+        super().initialize_parameters(input)
+
+    def _weight_shape(self) -> tuple[int, ...]:
+        return (self.in_channels, self.out_channels // self.groups, *self.kernel_size)
+
+    def _channels_of(self, weight: tandem.Tensor) -> int:
+        return weight.shape[0]
+
+
+class LazyConvTranspose1d(_LazyConvTranspose, ConvTranspose1d):
+    """`ConvTranspose1d` with `in_channels` from the first input; other arguments as there.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.LazyConvTranspose1d(4, kernel_size=3)(tandem.zeros(1, 2, 5)).shape
+        tandem.Size([1, 4, 7])
+    """
+
+    cls_to_become = ConvTranspose1d
+
+
+class LazyConvTranspose2d(_LazyConvTranspose, ConvTranspose2d):
+    """`ConvTranspose2d` with `in_channels` from the first input; other arguments as there.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.LazyConvTranspose2d(4, kernel_size=2, stride=2)(tandem.zeros(1, 2, 3, 3)).shape
+        tandem.Size([1, 4, 6, 6])
+    """
+
+    cls_to_become = ConvTranspose2d
+
+
+class LazyConvTranspose3d(_LazyConvTranspose, ConvTranspose3d):
+    """`ConvTranspose3d` with `in_channels` from the first input; other arguments as there.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.LazyConvTranspose3d(4, kernel_size=2)(tandem.zeros(1, 2, 3, 3, 3)).shape
+        tandem.Size([1, 4, 4, 4, 4])
+    """
+
+    cls_to_become = ConvTranspose3d
+
+
+class _LazyNorm(LazyModuleMixin, _ChannelNorm):
     def __init__(
         self,
         eps: float = 1e-5,
@@ -228,11 +350,14 @@ class _LazyNorm(LazyModuleMixin, _BatchNorm):
         """Take the input's number of channels."""
         if not self.has_uninitialized_params():
             return
-        self.num_features = input.shape[1]
+        self.num_features = self._features_of(input)
         for tensor in (self.weight, self.bias, self.running_mean, self.running_var):
             if is_lazy(tensor):
                 tensor.materialize((self.num_features,))
         self.reset_parameters()
+
+    def _features_of(self, input: tandem.Tensor) -> int:
+        return input.shape[1]
 
 
 class LazyBatchNorm1d(_LazyNorm, BatchNorm1d):
@@ -259,3 +384,71 @@ class LazyBatchNorm2d(_LazyNorm, BatchNorm2d):
     """
 
     cls_to_become = BatchNorm2d
+
+
+class LazyBatchNorm3d(_LazyNorm, BatchNorm3d):
+    """`BatchNorm3d` with `num_features` from the first input; other arguments as there.
+
+    Example:
+        >>> import tandem
+        >>> layer = tandem.nn.LazyBatchNorm3d()
+        >>> layer(tandem.randn(4, 3, 2, 2, 2)).shape, layer.num_features
+        (tandem.Size([4, 3, 2, 2, 2]), 3)
+    """
+
+    cls_to_become = BatchNorm3d
+
+
+class _LazyInstanceNorm(_LazyNorm):
+    def __init__(
+        self,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: Device = None,
+        dtype: tandem.dtype | None = None,
+    ) -> None:
+        super().__init__(eps, momentum, affine, track_running_stats, device, dtype)
+
+    def _features_of(self, input: tandem.Tensor) -> int:
+        return input.shape[0 if input.dim() == self._dims[0] else 1]
+
+
+class LazyInstanceNorm1d(_LazyInstanceNorm, InstanceNorm1d):
+    """`InstanceNorm1d` with `num_features` from the first input (dim 1, or 0 without batch); other arguments as there.
+
+    Example:
+        >>> import tandem
+        >>> layer = tandem.nn.LazyInstanceNorm1d()
+        >>> layer(tandem.randn(4, 3, 5)).shape, layer.num_features
+        (tandem.Size([4, 3, 5]), 3)
+    """
+
+    cls_to_become = InstanceNorm1d
+
+
+class LazyInstanceNorm2d(_LazyInstanceNorm, InstanceNorm2d):
+    """`InstanceNorm2d` with `num_features` from the first input (dim 1, or 0 without batch); other arguments as there.
+
+    Example:
+        >>> import tandem
+        >>> layer = tandem.nn.LazyInstanceNorm2d()
+        >>> layer(tandem.randn(4, 3, 5, 5)).shape, layer.num_features
+        (tandem.Size([4, 3, 5, 5]), 3)
+    """
+
+    cls_to_become = InstanceNorm2d
+
+
+class LazyInstanceNorm3d(_LazyInstanceNorm, InstanceNorm3d):
+    """`InstanceNorm3d` with `num_features` from the first input (dim 1, or 0 without batch); other arguments as there.
+
+    Example:
+        >>> import tandem
+        >>> layer = tandem.nn.LazyInstanceNorm3d()
+        >>> layer(tandem.randn(4, 3, 2, 2, 2)).shape, layer.num_features
+        (tandem.Size([4, 3, 2, 2, 2]), 3)
+    """
+
+    cls_to_become = InstanceNorm3d

@@ -2,6 +2,7 @@
 
 from tandem.optim import lr_scheduler, swa_utils
 from tandem.optim.adadelta import Adadelta
+from tandem.optim.adafactor import Adafactor
 from tandem.optim.adagrad import Adagrad
 from tandem.optim.adam import Adam
 from tandem.optim.adamax import Adamax
@@ -20,6 +21,7 @@ __all__ = [
     "LBFGS",
     "SGD",
     "Adadelta",
+    "Adafactor",
     "Adagrad",
     "Adam",
     "AdamW",

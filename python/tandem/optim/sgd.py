@@ -74,9 +74,23 @@ class SGD(GroupOptimizer):
             buffers[i] = step.states[i]["momentum_buffer"] = tandem.zeros_like(step.params[i])
         bump(self)
         started = [i for i in range(len(buffers)) if i not in {*fresh}]
+        if step.differentiable:
+            for i in fresh:
+                self._first_step(step.params[i], buffers[i], step.grads[i], numbers)
+            fresh = []
         for places in (started, fresh):
             if places is fresh:
                 numbers[2] = 0.0  # the first buffer is the gradient: a step from zero without dampening
             lists = [[values[i] for i in places] for values in (step.params, buffers, step.grads)]
             if places:
                 step.run("sgd_update", *lists, *numbers)
+
+    @staticmethod
+    def _first_step(param: Tensor, buffer: Tensor, grad: Tensor, numbers: list[Any]) -> None:
+        """The first step of one that is differentiated: the buffer takes the gradient's value, without its history."""
+        lr, momentum, _, weight_decay, nesterov, maximize = numbers
+        if maximize:
+            grad = -grad
+        grad = grad + weight_decay * param
+        buffer.copy_(grad.detach())
+        param.sub_(lr * (grad + momentum * buffer if nesterov else buffer.clone()))

@@ -5,12 +5,19 @@ computed from others.
 from tandem.nn.utils import parametrizations as parametrizations
 from tandem.nn.utils import parametrize as parametrize
 from tandem.nn.utils import rnn as rnn
-from tandem.nn.utils.clip_grad import clip_grad_norm_, clip_grad_value_, clip_grads_with_norm_, get_total_norm
+from tandem.nn.utils.clip_grad import (
+    clip_grad_norm,
+    clip_grad_norm_,
+    clip_grad_value_,
+    clip_grads_with_norm_,
+    get_total_norm,
+)
 from tandem.nn.utils.convert_parameters import parameters_to_vector, vector_to_parameters
 from tandem.nn.utils.spectral_norm import remove_spectral_norm, spectral_norm
 from tandem.nn.utils.weight_norm import remove_weight_norm, weight_norm
 
 __all__ = [
+    "clip_grad_norm",
     "clip_grad_norm_",
     "clip_grad_value_",
     "clip_grads_with_norm_",

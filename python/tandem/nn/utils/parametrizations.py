@@ -1,4 +1,4 @@
-"""Ready parametrizations: weight normalisation and spectral normalisation."""
+"""Ready parametrizations: weight and spectral normalisation, and orthogonal matrices (`_orthogonal.py`)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from tandem import Tensor
 from tandem.nn import functional as F
 from tandem.nn.module import Module
 from tandem.nn.utils import parametrize
+from tandem.nn.utils._orthogonal import orthogonal
 
-__all__ = ["spectral_norm", "weight_norm"]
+__all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 
 
 def norm_except_dim(v: Tensor, dim: int) -> Tensor:
