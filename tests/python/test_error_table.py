@@ -1,5 +1,5 @@
 # ruff: noqa: E501, E701, E702
-"""The common mistakes of error_table.py: the error has PyTorch's class, and its text names what is wrong."""
+"""The common mistakes of error_table.py and its like: the error has PyTorch's class, and its text names what is wrong."""
 
 from __future__ import annotations
 
@@ -7,16 +7,25 @@ import re
 
 import pytest
 from error_table import MISTAKES
+from error_table_calls import CALLS
+from error_table_values import VALUES
 
 import tandem
 from tandem import nn
 from tandem.nn import functional as F
 
 T = tandem
+t = tandem.tensor
 
 
 def a(*shape):
     return tandem.ones(*shape)
+
+
+def inp(f):
+    x = a(3)
+    f(x)
+    return x
 
 
 def leafop(f):
@@ -135,8 +144,11 @@ def optmiss():
     T.optim.Adam(3)
 
 
+ALL = MISTAKES + VALUES + CALLS
+
+
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(("mistake", "error", "words"), MISTAKES, ids=[m[0] for m in MISTAKES])
+@pytest.mark.parametrize(("mistake", "error", "words"), ALL, ids=[m[0] for m in ALL])
 def test_a_common_mistake(mistake, error, words):
     with pytest.raises(error) as caught:
         eval(mistake, {**globals(), "nn": nn, "F": F})

@@ -130,7 +130,11 @@ class set_grad_enabled(_Mode):
     """
 
     def __init__(self, mode: bool):
-        self.mode = bool(mode)
+        if not isinstance(mode, bool):
+            raise TypeError(
+                f"set_grad_enabled(): argument 'enabled' (position 1) must be bool, not {type(mode).__name__}"
+            )
+        self.mode = mode
         self._before = _C.is_grad_enabled()
         _C._set_grad_enabled(self.mode)
 
