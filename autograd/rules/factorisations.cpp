@@ -183,6 +183,7 @@ void matrixExp(RuleContext& c) {
 void det(RuleContext& c) {
   const Tensor& a = c.input(0);
   std::int64_t n = a.size(-1);
+  if (a.numel() == 0) return c.set(0, ops::zeros(a.shape(), a.dtype()));
   Tensor off;
   {
     NoGrad noGrad;

@@ -151,9 +151,14 @@ Tensor cutoff(const Tensor& a, const Tensor& largest, const std::optional<Operan
   return maximum(number(atol, 0), mul(relative, largest));
 }
 
-/// The symmetric matrix of the lower triangle, where asked for.
+/// The symmetric matrix of the lower triangle, where asked for. Its derivative is shared with the upper one.
 Tensor symmetric(const Tensor& a, bool hermitian) {
-  return hermitian ? add(tril(a, 0), transpose(tril(a, -1), -2, -1)) : a;
+  if (!hermitian) return a;
+  Tensor plain = detached(a);
+  Tensor value = add(tril(plain, 0), transpose(tril(plain, -1), -2, -1));
+  if (!gradEnabled() || !a.requiresGrad()) return value;
+  Tensor change = sub(a, plain);
+  return add(value, mul(add(change, transpose(change, -2, -1)), 0.5));
 }
 
 Tensor largestOf(const Tensor& s) {

@@ -269,7 +269,7 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, const Operand& value) {
   return toDType(y, x.dtype());
 }
 Tensor take_along_dim(const Tensor& x, const Tensor& indices, std::optional<std::int64_t> along) {
-  if (!along) return gather(reshape(x, Dims{-1}), 0, reshape(indices, Dims{-1}));
+  if (!along) return take_along_dim(reshape(x, Dims{-1}), reshape(indices, Dims{-1}), 0);
   const std::int64_t dim = wrapDim(*along, x.dim());
   if (x.dim() != indices.dim())
     fail("take_along_dim(): input and indices should have the same number of dimensions, but got ", x.dim(), " and ",
@@ -282,7 +282,9 @@ Tensor take_along_dim(const Tensor& x, const Tensor& indices, std::optional<std:
     shape[dim] = a.shape()[dim];
     return expand(a, shape);
   };
-  return gather(spread(x), dim, spread(indices));
+  // As NumPy's: negative ones count from the end.
+  Tensor places = where(lt(indices, 0), add(indices, x.shape()[dim]), indices);
+  return gather(spread(x), dim, spread(places));
 }
 Tensor fill(const Tensor& x, const Operand& value) {
   Tensor y = value.isTensor() ? expand(toDType(value.tensor(), x.dtype()), x.shape()) : Tensor();

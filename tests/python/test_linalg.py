@@ -202,6 +202,16 @@ def test_the_derivative_of_a_singular_determinant():
     close(g, [[4.0, -2.0], [-2.0, 1.0]])
 
 
+def test_derivatives_of_nothing_and_of_symmetric_matrices():
+    a = tandem.zeros(2, 0, 0, requires_grad=True)
+    assert tandem.autograd.grad(linalg.det(a).sum(), a)[0].shape == (2, 0, 0)
+    a = symmetric(3, 3).requires_grad_()
+    weights = matrix(3, 3, seed=5)
+    (g,) = tandem.autograd.grad((linalg.pinv(a, hermitian=True) * weights).sum(), a)
+    (plain,) = tandem.autograd.grad((linalg.inv(a) * weights).sum(), a)
+    close(g, (plain + plain.mT) / 2, 1e-8)
+
+
 @pytest.mark.parametrize("mode", ["lazy", "compile"])
 @pytest.mark.parametrize("name", ["inv", "det", "lu", "qr_tall", "svd", "eigh", "pinv", "exp", "lstsq"])
 def test_modes_give_the_same_bits(name, mode):
