@@ -151,14 +151,13 @@ Tensor cutoff(const Tensor& a, const Tensor& largest, const std::optional<Operan
   return maximum(number(atol, 0), mul(relative, largest));
 }
 
-/// The symmetric matrix of the lower triangle, where asked for. Its derivative is shared with the upper one.
+/// The symmetric matrix of the lower triangle, where asked for. Differentiated as the whole matrix.
 Tensor symmetric(const Tensor& a, bool hermitian) {
   if (!hermitian) return a;
   Tensor plain = detached(a);
   Tensor value = add(tril(plain, 0), transpose(tril(plain, -1), -2, -1));
   if (!gradEnabled() || !a.requiresGrad()) return value;
-  Tensor change = sub(a, plain);
-  return add(value, mul(add(change, transpose(change, -2, -1)), 0.5));
+  return add(value, sub(a, plain));
 }
 
 Tensor largestOf(const Tensor& s) {
