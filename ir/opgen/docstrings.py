@@ -214,7 +214,7 @@ def also(members: list[Op], name: str, form: str) -> list[str]:
         for n in [op.python, *sorted({a for o in members for a in o.aliases})]:
             if any(f in o.forms for o in members) and (f, n) != (form, name):
                 names.append(f"{owner}.{n}")
-    if any("inplace" in o.forms for o in members):
+    if any({"inplace", "inview"} & set(o.forms) for o in members):
         names.append(f"tandem.Tensor.{op.python}_")
     return paragraph("Also", ", ".join(names)) if names else []
 
@@ -283,6 +283,19 @@ def inplace_docstring(members: list[Op], name: str, form: str) -> str:
     op = members[0]
     where = "tandem.nn.functional" if "nn" in op.forms and "function" not in op.forms else "tandem"
     where = where if "nn" in op.forms or "function" in op.forms else "tandem.Tensor"
+    if "inview" in op.forms or only_in_place(op):
+        summary = f"The tensor made the view of itself that {where}.{op.python} gives, history included, and returned."
+        lines = [
+            f"{name}_({text_signature(members, form, inplace=True)})\n--\n",
+            summary if "inview" in op.forms else op.summary,
+            "",
+            *paragraph("Shapes", shapes_text(op)),
+            *paragraph("Dtypes", "the tensor keeps its own"),
+            *paragraph("Raises", "; ".join(f"{error} if {when}" for error, when in errors(op))),
+            "",
+            *inplace_session(op).split("\n"),
+        ]
+        return "\n".join(lines).rstrip()
     lines = [
         f"{name}_({text_signature(members, form, inplace=True)})\n--\n",
         f"`{op.python}` written into the tensor, which is returned: see {where}.{op.python}.",
@@ -319,13 +332,21 @@ def by_hand_docs(ops: list[Op], by_hand: list[ByHand]) -> str:
 # ---- the reference page ---------------------------------------------------------------------------------------------
 
 
+def only_in_place(op: Op) -> bool:
+    return not any(form in OWNERS for form in op.forms)
+
+
 def namespace(op: Op) -> str:
     """The owner under whose name the page lists a record."""
-    return OWNERS[next(form for form in OWNERS if form in op.forms)]
+    return OWNERS[next((form for form in OWNERS if form in op.forms), "method")]
 
 
 def reference(ops: list[Op], by_hand: list[ByHand]) -> str:
-    groups = {(namespace(op), op.python): [] for op in ops if "hidden" not in op.forms}
+    groups = {
+        (namespace(op), op.python + "_" * only_in_place(op)): [op] * only_in_place(op)
+        for op in ops
+        if "hidden" not in op.forms
+    }
     for (owner, name), members in groups.items():
         members += [o for o in ops if o.python == name and any(OWNERS.get(f) == owner for f in o.forms)]
     out = ["# Operations", "", "Generated from the records in `ir/ops`.", ""]

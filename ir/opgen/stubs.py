@@ -123,8 +123,7 @@ def core(ops: list[Op]) -> str:
         if name not in written_by_hand
         for line in declarations(name, members, "    ", method=True)
     ]
-    inplace = [o for o in ops if "inplace" in o.forms]
-    for name, members in names_of(inplace, "inplace"):
+    for name, members in names_of(ops, "inplace") + names_of(ops, "inview"):
         if name + "_" not in written_by_hand:
             methods += declarations(name + "_", members, "    ", method=True, inplace=True)
     text = text.replace("    # the methods of the records\n", "".join(methods))

@@ -76,3 +76,24 @@ def : Dtypes<"Any", "that of `input`, the default dtype for integers; `target` h
     NllLoss, MultiMarginLoss, MultilabelMarginLoss]>;
 def : Dtypes<"Floating", "that of `input`; `target` holds integers, or probabilities", [CrossEntropy]>;
 def : Dtypes<"Floating", "that of `log_probs`; the others hold integers", [CtcLoss, CtcLossLists]>;
+
+// ---- linear algebra, pools and what scripts use now and then
+def : Dtypes<"Wide", "First", [
+    Det, LogDet, Inverse, Inv, PInv, PInvRcond, PInvLinalgRcond, Solve, CholeskySolve, CholeskyInverse, TensorInv,
+    TensorSolve, MatrixExp, HouseholderProduct, OrgQr, SVDVals, EigValsh, Cond, CondNamed, NuclearNorm,
+    NuclearNormDims]>;
+def : Dtypes<"Wide", "that of `A`, for all results", [Slogdet, LU, QR, SVD, Eigh]>;
+def : Dtypes<"Wide", "that of `input`, for both results", [QROld, SVDOld, Geqrf]>;
+def : Dtypes<"Wide", "that of the operand; `info` is int32", [InvEx, SolveEx, CholeskyEx]>;
+def : Dtypes<"Wide", "that of `A`; `rank` is int64", [LstSq]>;
+def : Dtypes<"Wide", "that of `A`; `pivots` is int32", [LUFactor]>;
+def : Dtypes<"Wide", "that of `B`; `pivots` holds int32", [LUSolve]>;
+def : Dtypes<"Wide", "Int64", [MatrixRank, MatrixRankTol]>;
+def : Dtypes<"Floating", "First", [LpPool1d, LpPool2d, LpPool3d, Renorm, PDist, FrobeniusNorm]>;
+def : Dtypes<"Any", "FirstAndIndices", [FractionalMaxPool]>;
+def : Dtypes<"Any", "First", [FillDiagonal]>;
+def : Dtypes<"Any", "Float", [PolygammaMethod]>;
+def : Dtypes<"Any", "`dtype`, or the default dtype", [Range]>;
+def : Dtypes<"Any", "`dtype`, a floating one, or the default dtype", [
+    HannWindow, HammingWindow, BlackmanWindow, BartlettWindow]>;
+def : NoGradient<[MatrixRank, MatrixRankTol, Geqrf]>;

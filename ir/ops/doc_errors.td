@@ -20,7 +20,7 @@ def : Raises<"RuntimeError", "sizes differ in another dim than `dim`, or the lis
              "tandem.cat([tandem.ones(1, 2), tandem.ones(1, 3)], 0)", [CatT]>;
 def : Raises<"RuntimeError", "shapes differ, or the list is empty",
              "tandem.stack([tandem.ones(2), tandem.ones(3)])", [Stack]>;
-def : Raises<"IndexError", "an index is out of range",
+def : Raises<"RuntimeError", "an index is out of range",
              "tandem.gather(tandem.ones(2), 0, tandem.tensor([5]))", [Gather]>;
 def : Raises<"RuntimeError", "the inner sizes differ",
              "F.linear(tandem.ones(2, 3), tandem.ones(4, 5))", [Linear]>;
@@ -66,11 +66,17 @@ def : Raises<"IndexError", "an index is out of range",
              "F.embedding(tandem.tensor([3]), tandem.ones(2, 2))", [Embedding]>;
 def : Raises<"RuntimeError", "`low` is not below `high`",
              "tandem.randint(3, 3, (2,))", [RandInt]>;
-def : Raises<"IndexError", "an index is out of range",
+def : Raises<"RuntimeError", "an index is out of range",
              "tandem.scatter(tandem.zeros(2), 0, tandem.tensor([3]), 1.)", [ScatterSrc]>;
-def : Raises<"IndexError", "an index is out of range",
+def : Raises<"RuntimeError", "an index is out of range",
              "tandem.scatter_add(tandem.zeros(2), 0, tandem.tensor([3]), tandem.ones(1))", [ScatterAdd]>;
 def : Raises<"RuntimeError", "the equation does not fit the operands",
              "tandem.einsum(\"ij,jk\", tandem.ones(2, 3))", [Einsum]>;
 def : Raises<"ValueError", "`theta` is not floating-point",
              "F.affine_grid(tandem.ones(1, 2, 3, dtype=tandem.int64), (1, 1, 2, 2))", [AffineGrid]>;
+def : Raises<"RuntimeError", "a matrix is singular (as linalg.LinAlgError)",
+             "tandem.linalg.inv(tandem.zeros(2, 2))", [Inv]>;
+def : Raises<"RuntimeError", "a matrix is singular (as linalg.LinAlgError)",
+             "tandem.linalg.solve(tandem.zeros(2, 2), tandem.ones(2))", [Solve]>;
+def : Raises<"RuntimeError", "the input is not square",
+             "tandem.det(tandem.ones(2, 3))", [Det, Slogdet, Inv, Solve, MatrixExp]>;

@@ -215,3 +215,55 @@ def : Shapes<"`theta` [N, 2, 3], `size` (N, C, H, W); the result is [N, H, W, 2]
     AffineGrid]>;
 def : Shapes<"[..., C * r^2, H, W]; the result is [..., C, H * r, W * r]", [PixelShuffle]>;
 def : Shapes<"[..., C, H * r, W * r]; the result is [..., C * r^2, H, W]", [PixelUnshuffle]>;
+
+// ---- linear algebra: square matrices [..., N, N] unless said otherwise
+def : Shapes<"square matrices [..., N, N]; the result is alike", [
+    Inverse, Inv, MatrixExp, CholeskyInverse]>;
+def : Shapes<"square matrices [..., N, N]; the inverses alike, `info` [...]", [InvEx]>;
+def : Shapes<"square matrices [..., N, N]; the factors alike, `info` [...]", [CholeskyEx]>;
+def : Shapes<"square matrices [..., N, N]; the result is [...]", [Det, LogDet]>;
+def : Shapes<"square matrices [..., N, N]; both results are [...]", [Slogdet]>;
+def : Shapes<"[..., M, N]; the result is [..., N, M]", [PInv, PInvRcond, PInvLinalgRcond]>;
+def : Shapes<"`A` [..., N, N]; `B` [..., N, K] ([..., K, N] where not `left`), or vectors [..., N]; the result is as `B`, leading dims broadcast", [
+    Solve]>;
+def : Shapes<"`A` [..., N, N]; `B` [..., N, K] ([..., K, N] where not `left`), or vectors [..., N]; the result is as `B`, leading dims broadcast, `info` [...]", [
+    SolveEx]>;
+def : Shapes<"`A` [..., M, N], `B` [..., M, K] or [..., M]; `solution` [..., N, K] or [..., N], `residuals` [..., K] where M > N and the rank is full, else empty, `rank` [...], `singular_values` [..., min(M, N)]; what the driver does not compute is empty", [
+    LstSq]>;
+def : Shapes<"`input` [..., N, K], `L` [..., N, N]; the result is as `input`, leading dims broadcast", [CholeskySolve]>;
+def : Shapes<"the product of the first `ind` sizes is that of the others; the result has the others in front, then the first", [
+    TensorInv]>;
+def : Shapes<"the sizes of `A` begin with those of `B`; the result has the others", [TensorSolve]>;
+def : Shapes<"[..., M, N]; `P` [..., M, M], `L` [..., M, min(M, N)], `U` [..., min(M, N), N]", [LU]>;
+def : Shapes<"[..., M, N]; `LU` alike, `pivots` [..., min(M, N)]", [LUFactor]>;
+def : Shapes<"`LU` [..., N, N], `pivots` [..., N], `B` [..., N, K] ([..., K, N] where not `left`); the result is as `B`, leading dims broadcast", [
+    LUSolve]>;
+def : Shapes<"[..., M, N]; with K = min(M, N), or M where complete, `Q` is [..., M, K] and `R` [..., K, N]", [QR, QROld]>;
+def : Shapes<"[..., M, N]; `a` alike, `tau` [..., min(M, N)]", [Geqrf]>;
+def : Shapes<"[..., M, N] with K = min(M, N); `U` [..., M, M], `S` [..., K], `Vh` [..., N, N]; [..., M, K] and [..., K, N] without `full_matrices`", [
+    SVD]>;
+def : Shapes<"[..., M, N] with K = min(M, N); `U` [..., M, K], `S` [..., K], `V` [..., N, K]; [..., M, M] and [..., N, N] where not `some`", [
+    SVDOld]>;
+def : Shapes<"[..., M, N]; the result is [..., min(M, N)]", [SVDVals]>;
+def : Shapes<"square matrices [..., N, N]; `eigenvalues` [..., N], `eigenvectors` [..., N, N]", [Eigh]>;
+def : Shapes<"square matrices [..., N, N]; the result is [..., N]", [EigValsh]>;
+def : Shapes<"`input` [..., M, N] with M >= N, `tau` [..., K] with K <= N; the result is as `input`", [HouseholderProduct]>;
+def : Shapes<"`input` [..., M, N] with M >= N, `input2` [..., K] with K <= N; the result is as `input`", [OrgQr]>;
+def : Shapes<"[..., M, N]; the result is [...]", [MatrixRank, MatrixRankTol, Cond, CondNamed]>;
+def : Shapes<"[M, N]; the result is 0-d, or [1, 1] if `keepdim`", [NuclearNorm]>;
+def : Shapes<"`input` without the two dims of `dim`, which stay as 1 if `keepdim`", [NuclearNormDims]>;
+
+// ---- pools, windows and the like
+def : Shapes<"[N, C, L] or [C, L]; the last dim is that of the windows: (L - kernel_size) / stride + 1, rounded down, or up if `ceil_mode`", [
+    LpPool1d]>;
+def : Shapes<"[N, C, H, W] or [C, H, W]; the last dims are those of the windows: (size - kernel_size) / stride + 1, rounded down, or up if `ceil_mode`", [
+    LpPool2d]>;
+def : Shapes<"[N, C, D, H, W] or [C, D, H, W]; the last dims are those of the windows: (size - kernel_size) / stride + 1, rounded down, or up if `ceil_mode`", [
+    LpPool3d]>;
+def : Shapes<"`input` [N, C, ...] or [C, ...] with two or three last dims, `samples` [N, C, 2 or 3]; both results have `output_size` for the last dims", [
+    FractionalMaxPool]>;
+def : Shapes<"Same", [Renorm, FillDiagonal, PolygammaMethod]>;
+def : Shapes<"[N, M]; the result is [N (N - 1) / 2]", [PDist]>;
+def : Shapes<"Reduced", [FrobeniusNorm]>;
+def : Shapes<"[(end - start) / step, rounded down, + 1]", [Range]>;
+def : Shapes<"[window_length]", [HannWindow, HammingWindow, BlackmanWindow, BartlettWindow]>;

@@ -68,6 +68,8 @@ class Operation:
         for form, owner in OWNERS:
             if form in self.forms:
                 return getattr(owner, self.python)
+        if "inplace" in self.forms:
+            return getattr(tandem.Tensor, self.python + "_")
         raise AssertionError(f"{self.name} has no public form")
 
 

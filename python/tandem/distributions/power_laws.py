@@ -236,11 +236,16 @@ class LogisticNormal(TransformedDistribution):
         return super().expand(batch_shape, self._get_checked_instance(LogisticNormal, _instance))
 
     @property
+    def _normal(self) -> Any:
+        base: Any = self.base_dist
+        return base.base_dist
+
+    @property
     def loc(self) -> Tensor:
         """The means of the normal numbers."""
-        return self.base_dist.base_dist.loc
+        return self._normal.loc
 
     @property
     def scale(self) -> Tensor:
         """Their standard deviations."""
-        return self.base_dist.base_dist.scale
+        return self._normal.scale

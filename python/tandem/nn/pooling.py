@@ -8,7 +8,7 @@ floor((L + 2 padding - dilation (k - 1) - 1) / stride) + 1 of them along a dim o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from tandem import Tensor
@@ -401,14 +401,16 @@ class AdaptiveMaxPool3d(_AdaptiveMax):
 
 
 class _LPPool(Module):
-    def __init__(self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> None:
+    def __init__(
+        self, norm_type: float, kernel_size: _size_any_t, stride: _size_any_t | None = None, ceil_mode: bool = False
+    ) -> None:
         super().__init__()
         self.norm_type = norm_type
         self.kernel_size = kernel_size
         self.stride = stride
         self.ceil_mode = ceil_mode
 
-    def _pool(self, pool: Any, input: Tensor) -> Tensor:
+    def _pool(self, pool: Callable[..., Tensor], input: Tensor) -> Tensor:
         return pool(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
     def extra_repr(self) -> str:
@@ -419,14 +421,22 @@ class _LPPool(Module):
 
 
 class LPPool1d(_LPPool):
-    """(sum of x^norm_type)^(1 / norm_type) over windows of the last dim of [N, C, L] or [C, L]."""
+    """(sum of x^norm_type)^(1 / norm_type) over windows of the last dim of [N, C, L] or [C, L].
+
+    `stride` is the kernel's size by default; `ceil_mode` keeps a last window that is not full.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.LPPool1d(2, 2)(tandem.tensor([[3.0, 4.0, 0.0, 1.0]]))
+        tensor([[5., 1.]])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return self._pool(F.lp_pool1d, input)
 
 
 class LPPool2d(_LPPool):
-    """(sum of x^norm_type)^(1 / norm_type) over windows of [N, C, H, W] or [C, H, W].
+    """(sum of x^norm_type)^(1 / norm_type) over windows of [N, C, H, W] or [C, H, W]; as `LPPool1d`.
 
     Example:
         >>> import tandem
@@ -439,7 +449,13 @@ class LPPool2d(_LPPool):
 
 
 class LPPool3d(_LPPool):
-    """(sum of x^norm_type)^(1 / norm_type) over windows of [N, C, D, H, W] or [C, D, H, W]."""
+    """(sum of x^norm_type)^(1 / norm_type) over windows of [N, C, D, H, W] or [C, D, H, W]; as `LPPool1d`.
+
+    Example:
+        >>> import tandem
+        >>> tandem.nn.LPPool3d(1, 2)(tandem.ones(1, 2, 2, 2))
+        tensor([[[[8.]]]])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return self._pool(F.lp_pool3d, input)
@@ -448,9 +464,9 @@ class LPPool3d(_LPPool):
 class _FractionalMaxPool(Module):
     def __init__(
         self,
-        kernel_size: Any,
-        output_size: Any = None,
-        output_ratio: Any = None,
+        kernel_size: _size_any_t,
+        output_size: _size_any_t | None = None,
+        output_ratio: float | Sequence[float] | None = None,
         return_indices: bool = False,
         _random_samples: Tensor | None = None,
     ) -> None:
@@ -459,8 +475,8 @@ class _FractionalMaxPool(Module):
             raise ValueError(f"{type(self).__name__} requires specifying either an output size, or a pooling ratio")
         if output_size is not None and output_ratio is not None:
             raise ValueError("only one of output_size and output_ratio may be specified")
-        ratios = output_ratio if isinstance(output_ratio, (tuple, list)) else [output_ratio]
-        if output_ratio is not None and not all(0 < r < 1 for r in ratios):
+        ratios = [output_ratio] if isinstance(output_ratio, (int, float)) else output_ratio or []
+        if not all(0 < r < 1 for r in ratios):
             raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
         self.kernel_size = kernel_size
         self.output_size = output_size
@@ -468,7 +484,7 @@ class _FractionalMaxPool(Module):
         self.return_indices = return_indices
         self.register_buffer("_random_samples", _random_samples)
 
-    def _pool(self, pool: Any, input: Tensor) -> Any:
+    def _pool(self, pool: Callable[..., _maybe_indices_t], input: Tensor) -> _maybe_indices_t:
         return pool(
             input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices, self._random_samples
         )
@@ -484,12 +500,18 @@ class FractionalMaxPool2d(_FractionalMaxPool):
         tandem.Size([1, 1, 3, 3])
     """
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> _maybe_indices_t:
         return self._pool(F.fractional_max_pool2d, input)
 
 
 class FractionalMaxPool3d(_FractionalMaxPool):
-    """Maxima of windows of [N, C, D, H, W] or [C, D, H, W] at random places."""
+    """Maxima of windows of [N, C, D, H, W] or [C, D, H, W] at random places; as `FractionalMaxPool2d`.
 
-    def forward(self, input: Tensor) -> Any:
+    Example:
+        >>> import tandem
+        >>> tandem.nn.FractionalMaxPool3d(2, output_ratio=0.5)(tandem.ones(1, 1, 6, 6, 6)).shape
+        tandem.Size([1, 1, 3, 3, 3])
+    """
+
+    def forward(self, input: Tensor) -> _maybe_indices_t:
         return self._pool(F.fractional_max_pool3d, input)

@@ -75,10 +75,10 @@ class Adafactor(Optimizer):
         for group in self.param_groups:
             for param in group["params"]:
                 if param.grad is not None:
-                    self._update(param, group)
+                    self._update(param, -param.grad if group["maximize"] else param.grad, group)
         return loss
 
-    def _update(self, param: Tensor, group: dict[str, Any]) -> None:
+    def _update(self, param: Tensor, grad: Tensor, group: dict[str, Any]) -> None:
         state = self.state[param]
         matrix = param.dim() > 1
         if not state:
@@ -89,7 +89,6 @@ class Adafactor(Optimizer):
             else:
                 state["variance"] = tandem.zeros_like(param)
             bump(self)
-        grad = -param.grad if group["maximize"] else param.grad
         eps1, eps2 = group["eps"]
         eps1 = tandem.finfo(param.dtype).eps if eps1 is None else eps1
         # Numbers are computed in float64, as Python's would be.

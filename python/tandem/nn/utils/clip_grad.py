@@ -125,7 +125,15 @@ def clip_grad_norm(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """`clip_grad_norm_`, under its old name."""
+    """`clip_grad_norm_`, under its old name, with a FutureWarning.
+
+    Example:
+        >>> import tandem
+        >>> w = tandem.ones(2, requires_grad=True)
+        >>> w.grad = tandem.tensor([3.0, 4.0])
+        >>> tandem.nn.utils.clip_grad_norm([w], 1.0)
+        tensor(5.)
+    """
     warnings.warn(
         "`clip_grad_norm` is now deprecated in favor of `clip_grad_norm_`.", category=FutureWarning, stacklevel=2
     )

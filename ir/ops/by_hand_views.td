@@ -1,0 +1,113 @@
+// Docstrings of methods bound by hand that change sizes, draw by other distributions, or tell of memory.
+
+def : ByHand<"method", "float_power_", "exponent", [{
+Every element, of float64, to the power `exponent`: a number or a tensor. Other dtypes are an error
+(RuntimeError), as the result is float64.
+
+>>> tandem.tensor([2., 3.], dtype=tandem.float64).float_power_(2)
+tensor([4., 9.], dtype=tandem.float64)
+}]>;
+def : ByHand<"method", "resize_", "*size, memory_format=None", [{
+Another size for the tensor itself: the first elements stay, in row-major order, and those that are new are
+not set. A tensor that requires a gradient is an error (RuntimeError).
+
+>>> tandem.tensor([1, 2, 3, 4]).resize_(3)
+tensor([1, 2, 3])
+}]>;
+def : ByHand<"method", "resize_as_", "the_template, memory_format=None", [{
+`resize_` to the size of another tensor.
+
+>>> tandem.tensor([1, 2, 3, 4]).resize_as_(tandem.zeros(2, 2))
+tensor([[1, 2],
+        [3, 4]])
+}]>;
+def : ByHand<"method", "is_same_size", "other", [{
+Have both tensors the same shape?
+
+>>> tandem.zeros(2, 3).is_same_size(tandem.ones(2, 3))
+True
+}]>;
+def : ByHand<"method", "is_conj", "", [{
+False: there are no complex dtypes.
+
+>>> tandem.zeros(2).is_conj()
+False
+}]>;
+def : ByHand<"method", "is_neg", "", [{
+False: no tensor is a lazy negative.
+
+>>> tandem.zeros(2).is_neg()
+False
+}]>;
+def : ByHand<"method", "share_memory_", "", [{
+The tensor itself: its memory is that of this process.
+
+>>> tandem.ones(2).share_memory_()
+tensor([1., 1.])
+}]>;
+def : ByHand<"method", "is_nonzero", "", [{
+Is the only element not zero? A tensor of no or several elements is an error (RuntimeError).
+
+>>> tandem.tensor([2.]).is_nonzero()
+True
+}]>;
+def : ByHand<"method", "new", "*args, device=None", [{
+A tensor of the same dtype: of these sizes, with elements that are not set, or of data given as a list.
+
+>>> tandem.zeros(2).new([1, 2])
+tensor([1., 2.])
+>>> tandem.zeros(2).new(2, 3).shape
+tandem.Size([2, 3])
+}]>;
+def : ByHand<"method", "storage", "", [{
+The memory of the tensor and of those that share it, counted in elements: `data_ptr()`, `nbytes()`, `size()`,
+`element_size()`, `tolist()`.
+
+>>> tandem.arange(6)[2:].storage().size()
+6
+}]>;
+def : ByHand<"method", "untyped_storage", "", [{
+As `storage`, counted in bytes.
+
+>>> tandem.zeros(3).untyped_storage().nbytes()
+12
+}]>;
+def : ByHand<"method", "apply_", "function", [{
+Replaces each element by what a Python function makes of it; slow.
+
+>>> tandem.tensor([1., 2.]).apply_(lambda x: x + 1)
+tensor([2., 3.])
+}]>;
+def : ByHand<"method", "map_", "other, function", [{
+Replaces each element by what a Python function makes of it and of that of `other`, which broadcasts; slow.
+
+>>> tandem.tensor([1., 2.]).map_(tandem.tensor([3., 4.]), lambda x, y: x * y)
+tensor([3., 8.])
+}]>;
+def : ByHand<"method", "exponential_", "lambd=1, *, generator=None", [{
+Draws from the exponential distribution of rate `lambd` > 0, mean 1 / lambd. For floating-point dtypes
+(RuntimeError).
+
+>>> bool((tandem.empty(3).exponential_() > 0).all())
+True
+}]>;
+def : ByHand<"method", "geometric_", "p, *, generator=None", [{
+Numbers of trials of probability `p`, 0 < p < 1, up to the first success: 1, 2, ...
+
+>>> bool((tandem.empty(3).geometric_(0.5) >= 1).all())
+True
+}]>;
+def : ByHand<"method", "log_normal_", "mean=1, std=2, *, generator=None", [{
+exp of draws from the normal distribution of this mean and deviation `std` > 0. For floating-point dtypes
+(NotImplementedError).
+
+>>> bool((tandem.empty(3).log_normal_() > 0).all())
+True
+}]>;
+def : ByHand<"method", "cauchy_", "median=0, sigma=1, *, generator=None", [{
+Draws from the Cauchy distribution around `median` with the scale `sigma` > 0. For floating-point dtypes
+(NotImplementedError).
+
+>>> tandem.empty(3).cauchy_().shape
+tandem.Size([3])
+}]>;
