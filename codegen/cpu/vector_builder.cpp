@@ -145,8 +145,7 @@ Val VectorBuilder::floatRem(Val x, Val y) {
             {numerator, top}, [&](const std::array<Val, 2>& at) { return gt(at[1], divisor); },
             [&](const std::array<Val, 2>& at) {
               const Val smaller = mul(at[1], cst(ay, wide ? 0x1p-51 : 0x1p-22));
-              return std::array{remStep(at[0], at[1], div(at[0], at[1])),
-                                select(gt(at[1], divisor), smaller, at[1])};
+              return std::array{remStep(at[0], at[1], div(at[0], at[1])), select(gt(at[1], divisor), smaller, at[1])};
             });
         return std::array{remStep(rest, last, div(rest, last))};
       },
