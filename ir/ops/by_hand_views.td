@@ -1,8 +1,11 @@
 // Docstrings of methods bound by hand that change sizes, draw by other distributions, or tell of memory.
 
 def : ByHand<"method", "float_power_", "exponent", [{
-Every element, of float64, to the power `exponent`: a number or a tensor. Other dtypes are an error
-(RuntimeError), as the result is float64.
+Every element to the power `exponent`, a number or a tensor, in float64; the tensor is returned.
+
+Shapes: `exponent` broadcasts to the shape of the tensor.
+Dtypes: the tensor is float64, as the result is.
+Raises: RuntimeError if the tensor has another dtype, or `exponent` does not broadcast to it.
 
 >>> tandem.tensor([2., 3.], dtype=tandem.float64).float_power_(2)
 tensor([4., 9.], dtype=tandem.float64)

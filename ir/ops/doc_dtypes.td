@@ -19,17 +19,13 @@ def : Dtypes<"Any", "FirstAndIndices", [
 def : Dtypes<"Any", "Promote", [
     AddAlpha, SubAlpha, AddCMul, AddBMM, AddMM, AddMV, AddR, BAddBMM, BlockDiag, BMM, CartesianProd, CatT,
     ChainMatMul, Clamp, ClampMax, ClampMin, WhereMethod, ColumnStack, Conv1dBias, Conv1dNamed, Conv2dBias, Conv2dNamed,
-    Conv3dBias, Conv3dNamed, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d, Cross, Diff, Dot, DStack,
-    Einsum, HStack, Inner, Kron, LinalgCross, LinalgMatMul, Linear, MatMulAny, MatrixPower, MaxPair, MinPair,
-    MM, MultiDot, MV, Outer, Prelu, RSub, Stack, TensorDot, VDot, VStack, MeshGrid, Lerp, Softsign, Tanhshrink,
+    Conv3dBias, Conv3dNamed, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d, Diff, Dot, DStack,
+    Einsum, HStack, Inner, Kron, LinalgMatMul, Linear, MatMulAny, MatrixPower, MaxPair, MinPair,
+    MM, MultiDot, MV, Outer, Prelu, RSub, Stack, TensorDot, VDot, VStack, MeshGrid,
     IndexAddT, RnnReluCell]>;
 def : Dtypes<"Any", "Float", [
-    AddCDiv, CosineSimilarity, Deg2Rad, Entr, Expit, LdExp, Logit, LogSumExp, Ndtr, PairwiseDistance, Rad2Deg,
-    RDiv, BinaryCrossEntropy, BinaryCrossEntropyLogits, CosineEmbeddingLoss, GaussianNllLoss,
-    HingeEmbeddingLoss, HuberLoss, KlDiv, MarginRankingLoss, MultilabelSoftMarginLoss, PoissonNllLoss,
-    SmoothL1Loss, SoftMarginLoss, TripletMarginLoss, SiluInPlace, GridSample, RnnTanhCell]>;
-def : Dtypes<"Floating", "Promote", [GruCell, LstmCell]>;
-def : Dtypes<"Floating", "First", [Lerp]>;
+    AddCDiv, CosineSimilarity, Deg2Rad, Entr, Expit, LdExp, Logit, LogSumExp, Ndtr, Rad2Deg,
+    RDiv, CosineEmbeddingLoss, SoftMarginLoss, SiluInPlace, GridSample, RnnTanhCell]>;
 def : Dtypes<"Any", "that of `weight`, the default dtype for means of integers; `input` and `offsets` hold integers", [
     EmbeddingBag]>;
 def : Dtypes<"Any", "the promoted dtype of the operands, for integers without `rounding_mode` the default dtype", [
@@ -49,7 +45,8 @@ def : Dtypes<"Any", "`dtype`, or what the type of `fill_value` says: bool, int64
 def : Dtypes<"Any", "`dtype`, or int64", [RandInt, RandIntHigh, RandPermT, TrilIndices, TriuIndices]>;
 def : Dtypes<"Any", "that of `weights`, at least float64 for integers; int64 without", [BinCount]>;
 def : Dtypes<"Number", "First", [Positive, Hardtanh, Relu6, Median, NanMedian, AvgPool1d, AvgPool2d, AvgPool3d]>;
-def : Dtypes<"Number", "Float", [CorrCoef, CumTrapezoid, CumTrapezoidDx, LocalResponseNorm, Trapezoid, TrapezoidDx]>;
+def : Dtypes<"Number", "Float", [CorrCoef, CumTrapezoid, CumTrapezoidDx, Trapezoid, TrapezoidDx]>;
+def : Dtypes<"Any", "Float", [LocalResponseNorm]>;
 def : Dtypes<"Number", "Sum", [Trace]>;
 def : Dtypes<"Floating", "First", [
     AdaptiveAvgPool1d, AdaptiveAvgPool2d, AdaptiveAvgPool3d, BatchNorm, Bernoulli, Celu, Dist, Elu, Gelu, Glu,
@@ -97,3 +94,10 @@ def : Dtypes<"Any", "`dtype`, or the default dtype", [Range]>;
 def : Dtypes<"Any", "`dtype`, a floating one, or the default dtype", [
     HannWindow, HammingWindow, BlackmanWindow, BartlettWindow]>;
 def : NoGradient<[MatrixRank, MatrixRankTol, Geqrf]>;
+def : Dtypes<"Number", "Float", [
+    KlDiv, MarginRankingLoss, BinaryCrossEntropyLogits, MultilabelSoftMarginLoss, PairwiseDistance, PoissonNllLoss,
+    SmoothL1Loss, TripletMarginLoss, GaussianNllLoss, HingeEmbeddingLoss, HuberLoss]>;
+def : Dtypes<"Number", "Promote", [
+    Lerp, LinalgCross, Cross, Softsign, Tanhshrink, Sub, Remainder, Fmod, FloorDivide, Abs]>;
+def : Dtypes<"Floating", "Promote", [LstmCell, GruCell, BinaryCrossEntropy]>;
+def : Dtypes<"Any", "that of `input`, int64 for bool", [Square]>;

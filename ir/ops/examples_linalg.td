@@ -6,7 +6,9 @@ tensor(4.)
 }]>;
 def : Example<Slogdet, [{
 >>> tandem.slogdet(tandem.tensor([[1., 2.], [3., 4.]]))
-slogdet(sign=tensor(-1.), logabsdet=tensor(0.6931))
+tandem.return_types.slogdet(
+sign=tensor(-1.),
+logabsdet=tensor(0.6931))
 }]>;
 def : Example<LogDet, [{
 >>> tandem.logdet(tandem.tensor([[2., 0.], [0., 4.]]))
@@ -24,8 +26,10 @@ tensor([[0.5000, 0.0000],
 }]>;
 def : Example<InvEx, [{
 >>> tandem.linalg.inv_ex(tandem.tensor([[2., 0.], [0., 4.]]))
-linalg_inv_ex(inverse=tensor([[0.5000, 0.0000],
-        [0.0000, 0.2500]]), info=tensor(0, dtype=tandem.int32))
+tandem.return_types.linalg_inv_ex(
+inverse=tensor([[0.5000, 0.0000],
+        [0.0000, 0.2500]]),
+info=tensor(0, dtype=tandem.int32))
 }]>;
 def : Example<PInv, [{
 >>> tandem.linalg.pinv(tandem.tensor([[2., 0.], [0., 0.]]))
@@ -81,15 +85,20 @@ tensor([0.5000, 0.5000, 0.5000, 0.5000, 0.5000, 0.5000])
 }]>;
 def : Example<LU, [{
 >>> tandem.linalg.lu(tandem.tensor([[1., 2.], [2., 6.]]))
-linalg_lu(P=tensor([[0., 1.],
-        [1., 0.]]), L=tensor([[1.0000, 0.0000],
-        [0.5000, 1.0000]]), U=tensor([[ 2.,  6.],
+tandem.return_types.linalg_lu(
+P=tensor([[0., 1.],
+        [1., 0.]]),
+L=tensor([[1.0000, 0.0000],
+        [0.5000, 1.0000]]),
+U=tensor([[ 2.,  6.],
         [ 0., -1.]]))
 }]>;
 def : Example<LUFactor, [{
 >>> tandem.linalg.lu_factor(tandem.tensor([[1., 2.], [2., 6.]]))
-linalg_lu_factor(LU=tensor([[ 2.0000,  6.0000],
-        [ 0.5000, -1.0000]]), pivots=tensor([2, 2], dtype=tandem.int32))
+tandem.return_types.linalg_lu_factor(
+LU=tensor([[ 2.0000,  6.0000],
+        [ 0.5000, -1.0000]]),
+pivots=tensor([2, 2], dtype=tandem.int32))
 }]>;
 def : Example<LUSolve, [{
 >>> A = tandem.tensor([[1., 2.], [2., 6.]])
@@ -111,8 +120,10 @@ def : Example<QROld, [{
 }]>;
 def : Example<Geqrf, [{
 >>> tandem.geqrf(tandem.tensor([[1., 2.], [0., 3.]]))
-geqrf(a=tensor([[1., 2.],
-        [0., 3.]]), tau=tensor([0., 0.]))
+tandem.return_types.geqrf(
+a=tensor([[1., 2.],
+        [0., 3.]]),
+tau=tensor([0., 0.]))
 }]>;
 def : Example<SVD, [{
 >>> U, S, Vh = tandem.linalg.svd(tandem.tensor([[3., 0.], [0., 4.], [0., 0.]]))
@@ -189,8 +200,10 @@ tensor([[[[8.]]]])
 }]>;
 def : Example<FractionalMaxPool, [{
 >>> F.fractional_max_pool(tandem.arange(9.).reshape(1, 3, 3), (2, 2), (2, 2), tandem.zeros(1, 1, 2))
-fractional_max_pool(values=tensor([[[4., 5.],
-         [7., 8.]]]), indices=tensor([[[4, 5],
+tandem.return_types.fractional_max_pool(
+values=tensor([[[4., 5.],
+         [7., 8.]]]),
+indices=tensor([[[4, 5],
          [7, 8]]]))
 }]>;
 def : Example<Renorm, [{
@@ -243,4 +256,20 @@ tensor([[5., 0., 0.],
 def : InPlaceExample<PolygammaMethod, [{
 >>> tandem.tensor([1., 2.]).polygamma_(1)
 tensor([1.6449, 0.6449])
+}]>;
+def : InPlaceExample<SqueezeAll, [{
+>>> tandem.zeros(1, 3, 1).squeeze_().shape
+tandem.Size([3])
+}]>;
+def : InPlaceExample<Transpose, [{
+>>> tandem.zeros(2, 3, 4).transpose_(0, 2).shape
+tandem.Size([4, 3, 2])
+}]>;
+def : InPlaceExample<IGamma, [{
+>>> tandem.tensor([4., 4.]).igamma_(tandem.tensor([3., 5.]))
+tensor([0.3528, 0.7350])
+}]>;
+def : InPlaceExample<IGammaC, [{
+>>> tandem.tensor([4., 4.]).igammac_(tandem.tensor([3., 5.]))
+tensor([0.6472, 0.2650])
 }]>;
