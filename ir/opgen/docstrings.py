@@ -214,7 +214,7 @@ def also(members: list[Op], name: str, form: str) -> list[str]:
         for n in [op.python, *sorted({a for o in members for a in o.aliases})]:
             if any(f in o.forms for o in members) and (f, n) != (form, name):
                 names.append(f"{owner}.{n}")
-    if any({"inplace", "inview"} & set(o.forms) for o in members):
+    if form in OWNERS and any(op.forms != ["inplace"] and {"inplace", "inview"} & set(o.forms) for o in members):
         names.append(f"tandem.Tensor.{op.python}_")
     return paragraph("Also", ", ".join(names)) if names else []
 

@@ -122,6 +122,7 @@ def test_small_functions():
     np.testing.assert_allclose(
         tandem.pdist(tensor([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]])), [5.0, 1.0, 18**0.5], rtol=1e-6
     )
+    assert tandem.zeros(2, 2).fill_diagonal_(3.0).tolist() == [[3.0, 0.0], [0.0, 3.0]]
     assert tandem.range(1, 3).tolist() == [1.0, 2.0, 3.0]
     assert tandem.range(0, 1, 0.5).tolist() == [0.0, 0.5, 1.0]
     np.testing.assert_allclose(tandem.frobenius_norm(x, dim=(0, 1)).item(), 25.25**0.5, rtol=1e-6)

@@ -99,6 +99,18 @@ def test_factors_multiply_to_the_matrix(shape):
         close(linalg.householder_product(packed, tau), q)
 
 
+def test_names_outside_linalg():
+    a = matrix(4, 4, shift=3.0)
+    close(tandem.pinverse(a), linalg.pinv(a))
+    close(tandem.inverse(a), linalg.inv_ex(a).inverse)
+    close(tandem.logdet(symmetric(4, 4)), linalg.slogdet(symmetric(4, 4)).logabsdet)
+    close(tandem.qr(a).R, linalg.qr(a).R)
+    close(tandem.orgqr(*tandem.geqrf(a)), linalg.qr(a).Q)
+    close(tandem.frobenius_norm(a, dim=(0, 1)), np.linalg.norm(a.numpy()))
+    close(tandem.nuclear_norm(a), np.linalg.norm(a.numpy(), "nuc"))
+    close(tandem.nuclear_norm(matrix(3, 4, 4), (1, 2)), np.linalg.norm(matrix(3, 4, 4).numpy(), "nuc", (1, 2)))
+
+
 def test_symmetric_matrices():
     a = symmetric(2, 6, 6)
     values, vectors = linalg.eigh(a)

@@ -107,20 +107,19 @@ def test_large_permuted_operands(mode, order):
 @pytest.mark.parametrize("dim", range(3))
 def test_gather_and_scatter_of_every_dim(mode, dim):
     a = array(tandem.float32, 70, 40, 60)
-    index = RNG.integers(-a.shape[dim], a.shape[dim], a.shape)
-    wrapped = np.where(index < 0, index + a.shape[dim], index)
-    for i in (index, wrapped, wrapped.astype(np.int32)):
+    index = RNG.integers(0, a.shape[dim], a.shape)
+    for i in (index, index.astype(np.int32)):
         got = run_in(mode, lambda x, i: x.gather(dim, i), tensor(a), tensor(i))
-        np.testing.assert_array_equal(got.numpy(), np.take_along_axis(a, wrapped, dim))
+        np.testing.assert_array_equal(got.numpy(), np.take_along_axis(a, index, dim))
     source = array(tandem.float32, *a.shape)
     places = list(np.indices(a.shape))
-    places[dim] = wrapped
+    places[dim] = index
     # In row-major order: the last write stays, sums are added one by one.
     wanted, sums = a.copy(), a.copy()
     flat = np.ravel_multi_index(places, a.shape).ravel()
     wanted.ravel()[flat] = source.ravel()
     np.add.at(sums.ravel(), flat, source.ravel())
-    args = tensor(a), tensor(wrapped), tensor(source)
+    args = tensor(a), tensor(index), tensor(source)
     got = run_in(mode, lambda x, i, s: x.scatter(dim, i, s), *args)
     np.testing.assert_array_equal(got.numpy(), wanted)
     np.testing.assert_array_equal(run_in(mode, lambda x, i, s: x.scatter_add(dim, i, s), *args).numpy(), sums)
