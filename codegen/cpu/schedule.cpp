@@ -73,6 +73,7 @@ void Schedule::findCarried() {
     if (output) return;
     output = o;
   }
+  if (!output) return;
   std::vector<std::size_t> reduced;
   for (std::size_t id : reductions_[stage]) reduced.push_back(signature_.steps[id - firstStep_].operands[0]);
   const DType stored = signature_.outputs[*output].operand.dtype;
