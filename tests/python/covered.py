@@ -100,7 +100,7 @@ COVERED = {
     "cholesky_solve": "test_linalg.py::test_symmetric_matrices",
     "det": "test_linalg.py::test_values_of_square_matrices",
     "eigh_plain": "test_linalg.py::test_symmetric_matrices",
-    "expect": "test_errors.py::test_error",
+    "expect": "test_expectations.py::test_values_that_are_refused",
     "fill_diagonal": "test_everyday.py::test_small_functions",
     "fractional_max_pool": "test_everyday.py::test_fractional_pools",
     "frobenius_norm": "test_linalg.py::test_names_outside_linalg",
