@@ -12,13 +12,12 @@ import re
 import textwrap
 
 from cpp import HEAD
-from records import PARAM_TYPES, ByHand, Op, Param
-from stubs import optional_from, takes_out
+from records import PARAM_TYPES, ByHand, Op, Param, plainness, visible
+from stubs import factory_keywords, optional_from, takes_out
 
 WIDTH = 100
 OWNERS = {"function": "tandem", "method": "tandem.Tensor", "nn": "tandem.nn.functional"}
 OWNERS |= {"linalg": "tandem.linalg", "special": "tandem.special"}
-FACTORY = ["layout=None", "device=None", "requires_grad=False", "pin_memory=False"]
 # What stubs call the types that names of the package hide.
 STUB_ALIAS = re.compile(r"\b_(int|float|bool|str|dtype|Generator)\b")
 DIM_NAMES = re.compile(r"dims?|dim[0-9]|dimension|start_dim|end_dim|source|destination")
@@ -103,7 +102,7 @@ def text_signature(members: list[Op], form: str, inplace: bool = False) -> str:
                 always = len(members) == 1 and not optional(o, p)
                 keywords.append(p.name if always else f"{p.name}={left_out(p, members)}")
     if any(o.factory for o in members):
-        keywords += FACTORY + (["memory_format=None"] if base.params[0].type == "Tensor" else [])
+        keywords += [f"{k.name}={k.default}" for k in factory_keywords(base)]
     if form not in ("method", "nn") and not inplace and any(takes_out(o) and o.kind != "View" for o in members):
         keywords.append("out=None")
     star = ["*"] if keywords and not any(p.startswith("*") for p in positional) else []
@@ -343,15 +342,13 @@ def namespace(op: Op) -> str:
 
 def reference(ops: list[Op], by_hand: list[ByHand]) -> str:
     groups = {
-        (namespace(op), op.python + "_" * only_in_place(op)): [op] * only_in_place(op)
-        for op in ops
-        if "hidden" not in op.forms
+        (namespace(op), op.python + "_" * only_in_place(op)): [op] * only_in_place(op) for op in ops if visible(op)
     }
     for (owner, name), members in groups.items():
         members += [o for o in ops if o.python == name and any(OWNERS.get(f) == owner for f in o.forms)]
     out = ["# Operations", "", "Generated from the records in `ir/ops`.", ""]
     for (owner, name), members in sorted(groups.items()):
-        members.sort(key=lambda o: (len(o.params), o.name))
+        members.sort(key=plainness)
         form = next(f for f in OWNERS if OWNERS[f] == owner)
         out += [f"## `{owner}.{name}({without_receiver(text_signature(members, form))})`", ""]
         for op in members:

@@ -6,16 +6,11 @@ import json
 
 from cpp import HEAD
 from docstrings import docstring, inplace_docstring, literal
-from records import PARAM_TYPES, Op, Param
+from records import FACTORY, PARAM_TYPES, Op, Param, by_name, visible
 from stubs import takes_out
 
-FACTORY = dict(layout="Any", device="Device", requires_grad="Bool", pin_memory="Any", memory_format="Any")
 TABLES = {"function": "kFunctions", "method": "kMethods"}
 TABLES |= {form: f"k{form.capitalize()}Functions" for form in ("nn", "linalg", "special")}
-
-
-def visible(op: Op) -> bool:
-    return "hidden" not in op.forms
 
 
 def getter(i: int, p: Param) -> str:
@@ -60,7 +55,7 @@ def wrapper(op: Op) -> list[str]:
     """Parameter table and caller of one record, and those of its in-place form."""
     specs = [spec(p) for p in op.params]
     if op.factory:
-        specs += [f'{{"{n}", ParamType::{t}, true, true}}' for n, t in FACTORY.items()]
+        specs += [f'{{"{n}", ParamType::{t}, true, true}}' for n, t, *_ in FACTORY]
     call = f"ops::{op.code}({', '.join(getter(i, p) for i, p in enumerate(op.params))})"
     if op.factory:
         done = f"wrapLeaf(a, {call}, a.boolean({len(op.params) + 2}))"
@@ -94,16 +89,10 @@ def wrapper(op: Op) -> list[str]:
 
 def bindings(ops: list[Op]) -> str:
     out = [HEAD]
-    groups: dict[str, list[Op]] = {}
-    for op in ops:
-        if visible(op):
-            out += wrapper(op)
-            groups.setdefault(op.python, []).append(op)
+    for op in filter(visible, ops):
+        out += wrapper(op)
     tables: dict[str, list[str]] = {t: [] for t in TABLES.values()}
-    for name, members in sorted(groups.items()):
-        # Records with fewer parameters first, so that the plainest overload is tried first.
-        members.sort(key=lambda o: (len(o.params), o.name))
-        rows = "".join(f'{{"{name}", params_{o.name}, call_{o.name}, {str(takes_out(o)).lower()}}}, ' for o in members)
+    for name, members in by_name(ops).items():
         for form, table in TABLES.items():
             chosen = [o for o in members if form in o.forms]
             if not chosen:

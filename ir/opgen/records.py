@@ -45,6 +45,23 @@ PARAM_TYPES = {
 }
 
 
+class FactoryKeyword(NamedTuple):
+    name: str
+    spec: str
+    stub: str
+    default: str
+
+
+# What factories take beside the parameters of their record; `memory_format` only those that have a tensor to look at.
+FACTORY = (
+    FactoryKeyword("layout", "Any", "Any", "None"),
+    FactoryKeyword("device", "Device", "_Device", "None"),
+    FactoryKeyword("requires_grad", "Bool", "_bool", "False"),
+    FactoryKeyword("pin_memory", "Any", "_bool", "False"),
+    FactoryKeyword("memory_format", "Any", "Any", "None"),
+)
+
+
 class RecordError(Exception):
     pass
 
@@ -240,7 +257,7 @@ def check(op: Op) -> None:
         bad("has no summary")
     if not op.samples:
         bad("has no samples")
-    if "hidden" not in op.forms:
+    if visible(op):
         for what, known in (
             ("example", op.example),
             ("statement of shapes", op.shapes),
@@ -288,3 +305,20 @@ def uses(call: Call) -> set[str]:
         elif isinstance(a, str) and a.startswith("$"):
             found.add(a[1:])
     return found
+
+
+def visible(op: Op) -> bool:
+    return "hidden" not in op.forms
+
+
+def plainness(op: Op) -> tuple[int, str]:
+    """Forms of one name are tried in this order: those with fewer parameters first."""
+    return len(op.params), op.name
+
+
+def by_name(ops: list[Op]) -> dict[str, list[Op]]:
+    """The visible records of each Python name, in the order of names."""
+    groups: dict[str, list[Op]] = {}
+    for op in sorted(filter(visible, ops), key=lambda o: (o.python, *plainness(o))):
+        groups.setdefault(op.python, []).append(op)
+    return groups

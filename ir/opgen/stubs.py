@@ -5,7 +5,7 @@ from __future__ import annotations
 import pathlib
 from collections.abc import Iterable
 
-from records import PARAM_TYPES, Op, Param
+from records import FACTORY, PARAM_TYPES, FactoryKeyword, Op, Param, by_name
 
 CORE = pathlib.Path(__file__).with_name("core.pyi")
 # An import may be one that no record needs.
@@ -16,7 +16,6 @@ from typing import Any, NamedTuple, overload
 from tandem._C import Number, Tensor, _bool, _Device, _dtype, _float, _Generator, _int, _str
 
 """
-FACTORY = "layout: Any = None, device: _Device = None, requires_grad: _bool = False, pin_memory: _bool = False"
 
 
 def optional_from(op: Op) -> int:
@@ -39,6 +38,11 @@ def takes_out(op: Op) -> bool:
     return "[]" not in op.results and not op.factory or op.python in ("zeros", "ones", "full", "empty", "arange")
 
 
+def factory_keywords(op: Op) -> tuple[FactoryKeyword, ...]:
+    """Those that a factory is said to take."""
+    return FACTORY if op.params and op.params[0].type == "Tensor" else FACTORY[:-1]
+
+
 def parameters(op: Op, method: bool, inplace: bool = False, varargs: bool = False) -> str:
     """The parameters of one form; with `varargs` the last positional one as `*name`."""
     positional = [i for i, p in enumerate(op.params) if not p.keyword_only]
@@ -51,7 +55,7 @@ def parameters(op: Op, method: bool, inplace: bool = False, varargs: bool = Fals
         parts[-1] = f"*{last.name}: {'Tensor' if last.type == 'Tensor[]' else '_int'}"
     keywords = [parameter(op, i) for i in keyword]
     if op.factory:
-        keywords.append(FACTORY)
+        keywords += [f"{k.name}: {k.stub} = {k.default}" for k in factory_keywords(op)]
     if takes_out(op) and not inplace:
         many = op.numResults > 1
         keywords.append(f"out: {'Sequence[Tensor]' if many else 'Tensor'} | None = None")
@@ -99,13 +103,8 @@ def named_tuples(ops: list[Op]) -> str:
 
 def names_of(ops: list[Op], form: str) -> list[tuple[str, list[Op]]]:
     """Every Python name of a form with its records, aliases too."""
-    groups: dict[str, list[Op]] = {}
-    for op in ops:
-        if form in op.forms and "hidden" not in op.forms:
-            groups.setdefault(op.python, []).append(op)
     names: list[tuple[str, list[Op]]] = []
-    for python, group in groups.items():
-        members = sorted(group, key=lambda o: (len(o.params), o.name))
+    for python, members in by_name([o for o in ops if form in o.forms]).items():
         names += [(name, members) for name in {python, *(a for o in members for a in o.aliases)}]
     return sorted(names, key=lambda item: item[0])
 
