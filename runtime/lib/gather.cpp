@@ -24,6 +24,8 @@ struct Lines {
   Lines(const ArrayView& index, const Dims& dst, const Dims& src, std::int64_t dim) {
     auto d = static_cast<std::size_t>(dim);
     std::size_t last = index.shape.size() - 1;
+    // Lines of one element, as of a loss that picks a class, lie side by side as well.
+    if (d == last && d > 0 && index.shape[d] == 1) --last;
     Dims steps = contiguousStrides(index.shape);
     shape = without(index.shape, d, last);
     dstStrides = without(dst, d, last);
@@ -59,26 +61,25 @@ struct Lines {
   }
 };
 
-/// Reads: every element is independent of the others.
+/// Reads: every element is independent of the others, and they are cut anywhere.
 template <class Each>
 void readLines(const Lines& lines, const IndexList& list, Each each) {
-  std::int64_t length = lines.length;
-  parallelFor(numelOf(lines.shape) * length, kSerialElements / lines.across + 1,
-              [&](std::int64_t begin, std::int64_t end) {
-                // One element a line, as of a loss that picks a class.
-                if (length == 1 && lines.across == 1 && lines.shape.size() == 1) {
-                  for (std::int64_t i = begin; i < end; ++i)
-                    each(i * lines.dstStrides[0], list[i * lines.indexStrides[0]], i * lines.srcStrides[0]);
-                  return;
-                }
-                Walker<3> at = lines.walker(begin / length);
-                for (; begin < end; at.next()) {
-                  std::int64_t first = begin % length;
-                  std::int64_t stop = std::min(length, first + end - begin);
-                  lines.visit(list, at.offset, first, stop, 0, lines.across, each);
-                  begin += stop - first;
-                }
-              });
+  std::int64_t across = lines.across;
+  std::int64_t size = lines.length * across;
+  parallelFor(numelOf(lines.shape) * size, kSerialElements, [&](std::int64_t begin, std::int64_t end) {
+    Walker<3> at = lines.walker(begin / size);
+    for (std::int64_t sheet = begin / size; sheet * size < end; ++sheet, at.next()) {
+      std::int64_t first = std::max(begin - sheet * size, std::int64_t{0});
+      std::int64_t stop = std::min(end - sheet * size, size);
+      if (across == 1) {
+        lines.visit(list, at.offset, first, stop, 0, 1, each);
+        continue;
+      }
+      for (std::int64_t i = first / across; i * across < stop; ++i)
+        lines.visit(list, at.offset, i, i + 1, std::max(first - i * across, std::int64_t{0}),
+                    std::min(stop - i * across, across), each);
+    }
+  });
 }
 
 /// Writes to lines of `size` elements, those to one place in order. Of few and long lines each thread writes a part of
