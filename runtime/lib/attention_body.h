@@ -77,36 +77,30 @@ void timesPanels(std::int64_t rows, std::int64_t columns, std::int64_t k, const 
 }
 
 template <class T>
-T combineMax(const T* lanes) {
-  T best = lanes[0];
-  for (std::int64_t i = 1; i < kSumLanes; ++i) best = (lanes[i] > best) | (lanes[i] != lanes[i]) ? lanes[i] : best;
-  return best;
-}
-template <class T>
 T combineSum(T* lanes) {
   for (std::int64_t n = kSumLanes / 2; n > 0; n /= 2)
     for (std::int64_t i = 0; i < n; ++i) lanes[i] += lanes[i + n];
   return lanes[0];
 }
 
-/// Scores of one row [count], padded with -infinity to whole lanes: scaled, masked, their largest.
+/// s *= scale, and so much of whole lanes behind it as is not a score is -infinity.
 template <class T>
-T scaledScores(T* s, std::int64_t count, T scale) {
-  std::int64_t whole = (count + kSumLanes - 1) / kSumLanes * kSumLanes;
+void scaleScores(T* s, std::int64_t count, T scale) {
   for (std::int64_t i = 0; i < count; ++i) s[i] *= scale;
-  for (std::int64_t i = count; i < whole; ++i) s[i] = kMinusInfinity<T>;
-  return T{0};
+  for (; count % kSumLanes != 0; ++count) s[count] = kMinusInfinity<T>;
 }
+/// The largest score. A NaN is passed over (the exponentials' sum shows it) unless all others are -infinity.
 template <class T>
 T largest(const T* s, std::int64_t count) {
   alignas(64) T lanes[kSumLanes];
   for (T& l : lanes) l = kMinusInfinity<T>;
   for (std::int64_t i = 0; i < count; i += kSumLanes)
-    for (std::int64_t l = 0; l < kSumLanes; ++l) {
-      T v = s[i + l];
-      lanes[l] = (v > lanes[l]) | (v != v) ? v : lanes[l];
-    }
-  return combineMax(lanes);
+    for (std::int64_t l = 0; l < kSumLanes; ++l) lanes[l] = s[i + l] > lanes[l] ? s[i + l] : lanes[l];
+  for (std::int64_t n = kSumLanes / 2; n > 0; n /= 2)
+    for (std::int64_t l = 0; l < n; ++l) lanes[l] = lanes[l + n] > lanes[l] ? lanes[l + n] : lanes[l];
+  T best = lanes[0];
+  for (std::int64_t i = 0; best == kMinusInfinity<T> && i < count; ++i) best = s[i] != s[i] ? s[i] : best;
+  return best;
 }
 /// s = e^(s - m), and their sum.
 template <class T>
@@ -154,7 +148,7 @@ void attentionForwardChunk(const AttentionProblem<T>& p, std::int64_t b, std::in
         std::int64_t at = r0 + i - row;
         std::int64_t count = std::min(seen, p.visible(r0 + i + 1) - k0);
         if (count < 0) count = 0;
-        scaledScores(line, count, scale);
+        scaleScores(line, count, scale);
         if (p.maskKind != MaskKind::None)
           for (std::int64_t j = 0; j < count; ++j) line[j] += masked(p, b, h, r0 + i, k0 + j);
         T m = largest(line, count);

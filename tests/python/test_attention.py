@@ -125,3 +125,14 @@ def test_errors_name_the_shapes():
         F.scaled_dot_product_attention(q, tandem.zeros(2, 4, 7), q)
     with pytest.raises(RuntimeError, match="must divide the number of heads"):
         F.scaled_dot_product_attention(tandem.zeros(1, 3, 4, 8), *[tandem.zeros(1, 2, 4, 8)] * 2, enable_gqa=True)
+
+
+def test_scores_that_are_no_numbers_or_hide_all():
+    inf, nan = float("inf"), float("nan")
+    q, k, v = tandem.ones(1, 1, 1, 4), tandem.ones(1, 1, 300, 4), tandem.ones(1, 1, 300, 2)
+    for at in (0, 140, 299):
+        for scores, wanted in (((nan, 0.0), nan), ((nan, -inf), nan), ((inf, 0.0), nan), ((-inf, -inf), 0.0)):
+            mask = tandem.full((1, 300), scores[1])
+            mask[0, at] = scores[0]
+            out = F.scaled_dot_product_attention(q, k, v, mask)
+            np.testing.assert_array_equal(out.numpy().ravel(), [wanted, wanted])
