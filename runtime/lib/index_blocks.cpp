@@ -126,6 +126,66 @@ void writeBlocks(std::int64_t outer, std::int64_t outerStride, std::int64_t inne
   });
 }
 
+/// The positions of a list of offsets by the place (offset / inner) that they name, in their order within a place.
+class ByPlace {
+ public:
+  ByPlace(const Offsets& offsets, std::int64_t inner, std::int64_t places)
+      : ends_(places + 1), positions_(offsets.count()) {
+    std::int64_t count = offsets.count();
+    std::fill_n(ends_.data(), places + 1, 0);
+    for (std::int64_t j = 0; j < count; ++j) ++ends_[offsets[j] / inner + 1];
+    for (std::int64_t p = 0; p < places; ++p) ends_[p + 1] += ends_[p];
+    // Each place's begin moves to its end.
+    for (std::int64_t j = 0; j < count; ++j) positions_[ends_[offsets[j] / inner]++] = j;
+  }
+  std::span<const std::int64_t> operator[](std::int64_t place) const {
+    std::int64_t begin = place == 0 ? 0 : ends_[place - 1];
+    return {positions_.data() + begin, static_cast<std::size_t>(ends_[place] - begin)};
+  }
+
+ private:
+  Scratch<std::int64_t> ends_, positions_;
+};
+
+/// to = x + the rows of `positions`, `step` apart, of `length` elements.
+template <class T, std::int64_t Width>
+void sumOfRows(const T* x, const T* rows, std::span<const std::int64_t> positions, std::int64_t step,
+               std::int64_t length, T* to) {
+  std::array<typename Element<T>::Compute, Width> sums;
+  std::int64_t i = 0;
+  for (; i + Width <= length; i += Width) {
+    for (std::int64_t k = 0; k < Width; ++k) sums[k] = Element<T>::load(x[i + k]);
+    for (std::int64_t j : positions)
+      for (std::int64_t k = 0; k < Width; ++k) sums[k] = addElements(sums[k], Element<T>::load(rows[j * step + i + k]));
+    for (std::int64_t k = 0; k < Width; ++k) to[i + k] = Element<T>::store(sums[k]);
+  }
+  if constexpr (Width > 1) sumOfRows<T, 1>(x + i, rows + i, positions, step, length - i, to + i);
+}
+
+/// out = x + the blocks of `values` that go to each place, in their order: a place is read and written once.
+template <class T>
+void addByPlace(const T* x, const T* values, const Offsets& offsets, std::int64_t outer, std::int64_t places,
+                std::int64_t inner, T* out) {
+  constexpr std::int64_t kBand = 256;  // a place that most blocks go to is shared by threads
+  ByPlace blocks(offsets, inner, places);
+  std::int64_t bands = (inner + kBand - 1) / kBand;
+  std::int64_t work = std::min(inner, kBand) * (1 + offsets.count() / places);
+  parallelFor(outer * places * bands, kSerialElements / work + 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t task = begin; task < end; ++task) {
+      std::int64_t place = task / bands % places;
+      std::int64_t o = task / bands / places;
+      std::int64_t i = task % bands * kBand;
+      std::int64_t length = std::min(kBand, inner - i);
+      std::int64_t at = (o * places + place) * inner + i;
+      const T* rows = values + o * offsets.count() * inner + i;
+      if (!blocks[place].empty())
+        sumOfRows<T, Accumulator<T>::kWide ? 64 : 16>(x + at, rows, blocks[place], inner, length, out + at);
+      else if (x != out)
+        copyBytes(out + at, x + at, static_cast<std::size_t>(length) * sizeof(T));
+    }
+  });
+}
+
 /// A copy of x with `values` (in the shape outer + index shape + inner) added at or written to the offsets.
 void writeInto(const ArrayView& x, const ArrayView& values, const Offsets& offsets, std::size_t first, std::size_t n,
                bool accumulate, const ArrayView& out) {
@@ -136,6 +196,12 @@ void writeInto(const ArrayView& x, const ArrayView& values, const Offsets& offse
   if (accumulate) {
     withType(x.dtype, [&](auto tag) {
       using T = typename decltype(tag)::Type;
+      // Sorting pays where blocks are wider than their index and many, or would be rounded one by one.
+      std::int64_t places = inner == 0 ? 0 : outerStride / inner;
+      if (inner >= 16 && (Accumulator<T>::kWide || offsets.count() >= places / 4)) {
+        Contiguous old(x);
+        return addByPlace(old.as<const T>(), source.as<const T>(), offsets, outer, places, inner, out.as<T>());
+      }
       Accumulator<T> sums(x, out);
       auto* to = sums.data();
       const T* from = source.as<T>();

@@ -206,3 +206,30 @@ def test_index_put():
     x.index_put_((tandem.tensor([0, 0, 2]),), tandem.tensor([1.0, 2.0, 3.0]), accumulate=True)
     assert x.tolist() == [3, 0, 3]
     assert x.index_put([tandem.tensor([1])], tandem.tensor(9.0)).tolist() == [3, 9, 3] and x[1].item() == 0
+
+
+@pytest.mark.parametrize("dtype", [tandem.float32, tandem.bfloat16, tandem.int64, tandem.bool], ids=str)
+@pytest.mark.parametrize("shape", [(5, 7, 3), (5, 7, 40), (40, 600), (3, 2, 16)], ids=str)
+def test_blocks_are_added_in_order(dtype, shape):
+    """Blocks narrower and wider than those that are sorted by place; few and many, several to one place, some to
+    none; x in place and not."""
+    rng = np.random.default_rng(5)
+    dim = len(shape) - 2
+    for count in (1, 3, 50):
+        places = rng.integers(0, shape[dim] - 1, count)
+        x = tandem.tensor(rng.integers(0, 9, shape)).to(dtype)
+        blocks = tandem.tensor(rng.integers(0, 9, (*shape[:dim], count, *shape[dim + 1 :]))).to(dtype) * 1.125
+        blocks = blocks.to(dtype)
+        # Sums of half types are rounded once, at the end.
+        wide = tandem.float32 if dtype.is_floating_point else dtype
+        wanted = x.to(wide).numpy().copy()
+        for j, place in enumerate(places):
+            at = (slice(None),) * dim + (int(place),)
+            wanted[at] = wanted[at] + blocks.to(wide).numpy()[(slice(None),) * dim + (j,)]
+        index = tandem.from_numpy(places)
+        out = x.index_add(dim, index, blocks)
+        assert out.dtype is dtype
+        assert_same_bits(out, tandem.from_numpy(wanted).to(dtype))
+        turned = x.transpose(0, -1).contiguous().transpose(0, -1)
+        assert_same_bits(turned.index_add(dim, index, blocks), out)
+        assert_same_bits(x.clone().index_add_(dim, index, blocks), out)
