@@ -157,7 +157,7 @@ bool Clusters::escapes(mlir::Value result, int cluster) const {
     int u = indexOf(user);
     if (auto window = mlir::dyn_cast<td::WindowOp>(user)) {
       if (!broadcastMap(window) || escapes(window, cluster)) return true;
-    } else if (clusterOf_[u] != cluster) {
+    } else if (clusterOf(u) != cluster) {
       return true;
     }
   }

@@ -44,8 +44,8 @@ class Clusters {
     auto it = index_.find(op);
     return it == index_.end() ? -1 : it->second;
   }
-  /// -1 for operations that are never fused.
-  [[nodiscard]] int clusterOf(int op) const { return clusterOf_[op]; }
+  /// -1 for operations that are never fused, and for -1.
+  [[nodiscard]] int clusterOf(int op) const { return op < 0 ? -1 : clusterOf_[op]; }
   [[nodiscard]] const std::vector<Cluster>& all() const { return clusters_; }
 
   /// Makes one cluster of two if that is legal. Through the values that flow between them where there are any, else

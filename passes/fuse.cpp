@@ -3,12 +3,14 @@
 // through windows by strides. Without improvement every operation is a region of its own.
 //
 // Greedy: of all values that flow between two clusters, the one of most bytes first, if the merged cluster is legal
-// (clusters.h) and closes no circle; then clusters that read the same large value. Nothing is computed twice.
+// (clusters.h) and closes no circle; then clusters that read the same large value. What costs less to compute twice
+// than to store is (recompute.h), and all is grouped again.
 #include <algorithm>
 #include <queue>
 
 #include "passes/clusters.h"
 #include "passes/passes.h"
+#include "passes/recompute.h"
 
 namespace tandem::passes {
 
@@ -35,15 +37,33 @@ class Fuse : public mlir::PassWrapper<Fuse, FunctionPass> {
     mlir::Block& block = getOperation().getBody().front();
     for (mlir::Operation& op : llvm::make_early_inc_range(block))
       if (Clusters::isFusible(&op) && !Clusters::walkable(&op)) makeDense(&op);
-    Clusters clusters(block);
+    Clusters clusters = clustersOf(block);
     if (improve_) {
-      mergeAlong(clusters, flows(clusters));
-      mergeAlong(clusters, siblings(clusters, block));
+      std::vector<Copied> copies = recompute(clusters);
+      if (!copies.empty()) {
+        takeBack(copies, clustersOf(block));
+        eraseUnused(block);
+        clusters = clustersOf(block);
+      }
     }
     build(clusters, block);
   }
 
  private:
+  Clusters clustersOf(mlir::Block& block) const {
+    Clusters clusters(block);
+    if (improve_) {
+      mergeAlong(clusters, flows(clusters));
+      mergeAlong(clusters, siblings(clusters, block));
+    }
+    return clusters;
+  }
+
+  static void eraseUnused(mlir::Block& block) {
+    for (mlir::Operation& op : llvm::make_early_inc_range(llvm::reverse(block)))
+      if (Clusters::isFusible(&op) && op.use_empty()) op.erase();
+  }
+
   // Operands that no kernel can walk (too many dims that do not merge, a reduced group that does not) become copies,
   // contiguous in the shape of the iteration.
   static void makeDense(mlir::Operation* op) {

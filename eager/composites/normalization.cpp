@@ -122,9 +122,13 @@ Tensor group_norm(const Tensor& x, std::int64_t groups, const Tensor& weight, co
            shapeText(x.shape()));
   if (x.numel() == 0) return scaledPerChannel(clone(x), weight, bias);
   FusedScope fused(x);
-  Tensor rows = reshape(x, Dims{x.size(0) * groups, -1});
-  Tensor y = layer_norm(rows, Dims{rows.size(1)}, Tensor(), Tensor(), eps);
-  return scaledPerChannel(reshape(y, x.shape()), weight, bias);
+  // [samples, groups, channels of a group, elements of a channel]
+  Dims shape{x.size(0), groups, channels / groups, x.numel() / (x.size(0) * channels)};
+  Tensor y = layer_norm(reshape(x, shape), Dims{shape[2], shape[3]}, Tensor(), Tensor(), eps);
+  Dims affine{groups, channels / groups, 1};
+  if (weight.defined()) y = mul(y, reshape(weight, affine));
+  if (bias.defined()) y = add(y, reshape(bias, affine));
+  return reshape(y, x.shape());
 }
 
 Tensor rms_norm(const Tensor& x, DimsRef normalized, const Tensor& weight, std::optional<double> eps) {

@@ -101,6 +101,14 @@ def meta_rule(op: Op) -> str:
     return "&rules::" + (op.shape or by_kind[op.kind])
 
 
+# Functions of codegen/math that are an instruction or two.
+SHORT = set("abs add and_ cast eq ge gt le lt maximum minimum mul ne neg not_ or_ relu select square sub xor_".split())
+
+
+def is_short(call: Call) -> bool:
+    return call.fn in SHORT and all(is_short(a) for a in call.args if isinstance(a, Call))
+
+
 def op_table(ops: list[Op]) -> str:
     rows = []
     for op in ops:
@@ -110,11 +118,12 @@ def op_table(ops: list[Op]) -> str:
         differentiable = bool(op.grads or op.rule)
         index = any("index" in uses(b) for b in op.body)
         operands, results = reads_for(op)
+        cheap = op.kind == "Pointwise" and bool(op.body) and all(is_short(b) for b in op.body)
         random = any(p.name == "seed" for p in op.params[:1])
         rows.append(
             f'{{OpCode::{op.code}, "{op.name}", OpKind::{op.kind}, DTypeRule::{op.types}, OpDomain::{op.domain}, '
             f"{op.numResults}, {str(random).lower()}, {str(index).lower()}, {str(differentiable).lower()}, "
-            f"{str(bool(op.partial)).lower()}, {ins}u, {outs}u, {meta_rule(op)}, "
+            f"{str(cheap).lower()}, {str(bool(op.partial)).lower()}, {ins}u, {outs}u, {meta_rule(op)}, "
             f"{masks(operands)}, {masks(results)}}},\n"
         )
     return HEAD + "".join(rows)

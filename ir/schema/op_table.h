@@ -77,6 +77,7 @@ struct OpFacts {
   bool random;                // its operands begin with the generator's seed and offset, which callers do not pass
   bool usesIndex;             // the body reads the logical linear index: an Index step is its last operand
   bool differentiable;        // has a derivative statement other than "none"
+  bool cheap;                 // pointwise, of a few instructions
   bool partial;               // of integers not every operand 1 has a result
   std::uint32_t savesInput;   // bit i: the derivative reads operand i
   std::uint32_t savesOutput;  // bit i: the derivative reads result i

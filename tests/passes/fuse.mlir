@@ -54,3 +54,49 @@ func.func @transposed(%x: tensor<8x8xf32>) {
   %2 = td.pointwise<add>(%0, %1) : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
   td.return %2 into [-1] : tensor<8x8xf32>
 }
+
+// -----
+
+// CHECK-LABEL: @recomputed
+// Two finished numbers a row are less than the centred rows: the reader of another shape centres them again.
+// CHECK: %[[S:.*]]:2 = td.region "row" [64, 4, 256] reduce[1, 3] (%arg0)
+// CHECK: td.region "pointwise" [64, 4, 256] {{.*}} (%arg0, %[[S]]#0, %[[S]]#1, %arg1)
+// CHECK: td.pointwise<sub>
+// CHECK-NOT: td.region
+func.func @recomputed(%x: tensor<64x4x256xf32>, %w: tensor<4x1xf32>) {
+  %0 = td.reduce<sum>(%x) [2, 1, 2, 1, 0] : (tensor<64x4x256xf32>) -> tensor<64x1x1xf32>
+  %1 = td.pointwise<sub>(%x, %0) : (tensor<64x4x256xf32>, tensor<64x1x1xf32>) -> tensor<64x4x256xf32>
+  %2 = td.pointwise<square>(%1) : (tensor<64x4x256xf32>) -> tensor<64x4x256xf32>
+  %3 = td.reduce<sum>(%2) [2, 1, 2, 1, 0] : (tensor<64x4x256xf32>) -> tensor<64x1x1xf32>
+  %4 = td.pointwise<mul>(%1, %3) : (tensor<64x4x256xf32>, tensor<64x1x1xf32>) -> tensor<64x4x256xf32>
+  %5 = td.pointwise<mul>(%4, %w) : (tensor<64x4x256xf32>, tensor<4x1xf32>) -> tensor<64x4x256xf32>
+  td.return %5 into [-1] : tensor<64x4x256xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @stored
+// Two operands as large as their sum, which has one reader: it is stored.
+// CHECK: %[[S:.*]] = td.region "row" {{.*}} (%arg0, %arg1)
+// CHECK: td.region "pointwise" {{.*}} (%[[S]], %arg2)
+func.func @stored(%x: tensor<64x4x256xf32>, %y: tensor<64x4x256xf32>, %w: tensor<4x1xf32>) {
+  %0 = td.pointwise<add>(%x, %y) : (tensor<64x4x256xf32>, tensor<64x4x256xf32>) -> tensor<64x4x256xf32>
+  %1 = td.reduce<sum>(%0) [2, 1, 2, 1, 0] : (tensor<64x4x256xf32>) -> tensor<64x1x1xf32>
+  %2 = td.pointwise<mul>(%0, %1) : (tensor<64x4x256xf32>, tensor<64x1x1xf32>) -> tensor<64x4x256xf32>
+  %3 = td.pointwise<mul>(%2, %w) : (tensor<64x4x256xf32>, tensor<4x1xf32>) -> tensor<64x4x256xf32>
+  td.return %3 into [-1] : tensor<64x4x256xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @taken_back
+// The reader sums along the dims in which %w moves by more than one stride: it cannot read %w, and gets the product.
+// CHECK: %[[P:.*]] = td.region "pointwise" [64, 4, 256]
+// CHECK: td.pointwise<mul>
+// CHECK: td.region "row" [64, 4, 256] reduce[1, 3] (%[[P]])
+// CHECK-NOT: td.pointwise<mul>
+func.func @taken_back(%x: tensor<64x4x256xf32>, %w: tensor<4x1xf32>) {
+  %0 = td.pointwise<mul>(%x, %w) : (tensor<64x4x256xf32>, tensor<4x1xf32>) -> tensor<64x4x256xf32>
+  %1 = td.reduce<sum>(%0) [2, 1, 2, 1, 0] : (tensor<64x4x256xf32>) -> tensor<64x1x1xf32>
+  td.return %1 into [-1] : tensor<64x1x1xf32>
+}

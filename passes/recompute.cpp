@@ -1,0 +1,119 @@
+#include "passes/recompute.h"
+
+#include <algorithm>
+#include <map>
+
+#include <mlir/IR/IRMapping.h>
+
+namespace tandem::passes {
+
+namespace {
+
+// Below this a value is still in the cache when it is read.
+constexpr std::int64_t kMinBytes = 1 << 16;
+// Operations that one value may take.
+constexpr std::size_t kMaxOps = 4;
+
+// The operations that make a value of what its cluster reads and of what is known once a row.
+struct Slice {
+  std::vector<int> ops;                   // in program order
+  llvm::SmallVector<mlir::Value> leaves;  // roots of the operands that come from elsewhere
+};
+
+bool isTensor(mlir::Value v) { return mlir::isa<mlir::RankedTensorType>(v.getType()); }
+
+bool isFull(const Clusters& c, int op) {
+  return c.resultMap(op).size() == c.all()[static_cast<std::size_t>(c.clusterOf(op))].space.size();
+}
+
+bool isCheap(mlir::Operation* op) {
+  auto pointwise = mlir::dyn_cast<td::PointwiseOp>(op);
+  return pointwise && facts(pointwise.getOp().getCode()).cheap;
+}
+
+// False where it takes too much.
+bool addToSlice(const Clusters& c, int op, Slice& slice) {
+  if (std::find(slice.ops.begin(), slice.ops.end(), op) != slice.ops.end()) return true;
+  if (!isCheap(c.op(op)) || slice.ops.size() == kMaxOps) return false;
+  slice.ops.push_back(op);
+  for (mlir::Value v : c.op(op)->getOperands()) {
+    if (!isTensor(v)) continue;
+    mlir::Operation* def = v.getDefiningOp();
+    int producer = def == nullptr ? -1 : c.indexOf(def);
+    bool same = producer >= 0 && c.clusterOf(producer) == c.clusterOf(op);
+    if (same && isFull(c, producer)) {
+      if (!addToSlice(c, producer, slice)) return false;
+    } else if (mlir::Value root = placeOf(v).value; !llvm::is_contained(slice.leaves, root)) {
+      slice.leaves.push_back(root);
+    }
+  }
+  return true;
+}
+
+bool isRead(const Clusters& c, const Cluster& by, mlir::Value root) {
+  return std::any_of(by.ops.begin(), by.ops.end(), [&](int op) {
+    return llvm::any_of(c.op(op)->getOperands(),
+                        [&](mlir::Value v) { return isTensor(v) && placeOf(v).value == root; });
+  });
+}
+
+// Readers of an operation's result in other clusters, by cluster; none where it must be stored for others.
+std::map<int, std::vector<mlir::Operation*>> readersElsewhere(const Clusters& c, int op) {
+  std::map<int, std::vector<mlir::Operation*>> readers;
+  for (mlir::Operation* user : c.op(op)->getUsers()) {
+    int cluster = c.clusterOf(c.indexOf(user));
+    if (cluster < 0) return {};
+    if (cluster != c.clusterOf(op)) readers[cluster].push_back(user);
+  }
+  return readers;
+}
+
+// Bytes that are moved less if every reader computes the result of `op` itself.
+std::int64_t bytesSaved(const Clusters& c, int op, const Slice& slice,
+                        const std::map<int, std::vector<mlir::Operation*>>& readers) {
+  // It is neither written nor read.
+  std::int64_t bytes = td::bytesOf(c.op(op)->getResult(0).getType());
+  std::int64_t saved = bytes * (1 + static_cast<std::int64_t>(readers.size()));
+  for (mlir::Value leaf : slice.leaves) {
+    std::int64_t size = td::bytesOf(leaf.getType());
+    mlir::Operation* def = leaf.getDefiningOp();
+    int producer = def == nullptr ? -1 : c.indexOf(def);
+    bool same = producer >= 0 && c.clusterOf(producer) == c.clusterOf(op);
+    if (same && !c.escapes(leaf, c.clusterOf(op))) saved -= size;
+    for (const auto& [cluster, users] : readers)
+      if (!isRead(c, c.all()[static_cast<std::size_t>(cluster)], leaf)) saved -= size;
+  }
+  return saved;
+}
+
+}  // namespace
+
+std::vector<Copied> recompute(const Clusters& c) {
+  std::vector<Copied> copies;
+  for (int op = 0; op < c.numOps(); ++op) {
+    if (c.clusterOf(op) < 0 || !isCheap(c.op(op)) || !isFull(c, op)) continue;
+    if (td::bytesOf(c.op(op)->getResult(0).getType()) < kMinBytes) continue;
+    auto readers = readersElsewhere(c, op);
+    Slice slice;
+    if (readers.empty() || !addToSlice(c, op, slice) || bytesSaved(c, op, slice, readers) <= 0) continue;
+    std::sort(slice.ops.begin(), slice.ops.end());
+    for (const auto& [cluster, users] : readers) {
+      mlir::Operation* first =
+          *std::min_element(users.begin(), users.end(), [](auto* a, auto* b) { return a->isBeforeInBlock(b); });
+      mlir::OpBuilder b(first);
+      mlir::IRMapping made;
+      for (int i : slice.ops) copies.push_back({c.op(i), b.clone(*c.op(i), made), first});
+      for (mlir::Operation* user : users)
+        user->replaceUsesOfWith(c.op(op)->getResult(0), made.lookup(c.op(op)->getResult(0)));
+    }
+  }
+  return copies;
+}
+
+void takeBack(const std::vector<Copied>& copies, const Clusters& c) {
+  for (const Copied& it : copies)
+    if (c.clusterOf(c.indexOf(it.copy)) != c.clusterOf(c.indexOf(it.reader)))
+      it.copy->replaceAllUsesWith(it.original->getResults());
+}
+
+}  // namespace tandem::passes
