@@ -1,8 +1,9 @@
 """Measures Tandem beside NumPy, PyTorch and JAX and writes one table: `make bench`, or `run.py [case ...]`.
 
 Cases are the modules of micro/ and models/; each measures the same work with every library (`torch_like` serves Tandem
-and PyTorch). Tandem and NumPy run in the project's .venv, PyTorch and JAX in build/bench-env. Libraries take turns case
-by case, so that a busy machine disturbs all of them alike.
+and PyTorch). Tandem and NumPy run in the project's .venv, PyTorch and JAX in build/bench-env. Libraries take turns
+measurement by measurement, in some cases all of them several times (`TURNS`, the best counts), so that a busy machine
+disturbs all of them alike.
 """
 
 import argparse
@@ -43,20 +44,40 @@ def interpreters():
     return found
 
 
-def run_case(case, library, python, cache):
-    """{row: {(library, mode): seconds}} of one case and library; what it printed before a failure counts."""
+def start(case, library, python, cache):
+    """A process that measures a case with a library, each time that it is asked (compare/worker.py)."""
     # Compile times are measured from empty caches.
     environment = {**os.environ, "TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1", "TANDEM_CACHE_DIR": cache}
-    worker = subprocess.run(
-        [python, str(HERE / "compare/worker.py"), case, library], capture_output=True, text=True, env=environment
-    )
-    if worker.returncode:
-        print(f"{case}, {library}: {worker.stderr.strip().splitlines()[-1:] or worker.returncode}", file=sys.stderr)
+    command = [python, str(HERE / "compare/worker.py"), case, library]
+    return subprocess.Popen(command, text=True, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+
+def ask(worker):
+    """The next measurement; None after the last, or where the worker failed."""
+    try:
+        print(file=worker.stdin, flush=True)
+        for line in worker.stdout:
+            if line.startswith('{"row"'):
+                return json.loads(line)
+    except BrokenPipeError:
+        pass
+    return None
+
+
+def run_case(case, pythons):
+    """{row: {(library, mode): seconds}} of one case; what a library printed before a failure counts."""
     rows = {}
-    for line in worker.stdout.splitlines():
-        if line.startswith('{"row"'):
-            entry = json.loads(line)
-            rows.setdefault(entry["row"], {})[library, entry["mode"]] = entry["seconds"]
+    with tempfile.TemporaryDirectory() as cache:
+        workers = {name: start(case, name, python, str(Path(cache) / name)) for name, python in pythons.items()}
+        while workers:
+            for library, worker in list(workers.items()):
+                if entry := ask(worker):
+                    rows.setdefault(entry["row"], {})[library, entry["mode"]] = entry["seconds"]
+                    continue
+                worker.communicate()
+                if worker.returncode:
+                    print(f"{case}, {library}: failed ({worker.returncode})", file=sys.stderr)
+                del workers[library]
     return rows
 
 
@@ -90,11 +111,11 @@ def main():
     for case in chosen:
         module = importlib.import_module(case)
         measured = {}
-        for library, python in pythons.items():
-            print(f"{case}: {library} ...", file=sys.stderr, flush=True)
-            with tempfile.TemporaryDirectory() as cache:
-                for row, values in run_case(case, library, python, cache).items():
-                    measured.setdefault(row, {}).update(values)
+        for _ in range(getattr(module, "TURNS", 1)):
+            print(f"{case} ...", file=sys.stderr, flush=True)
+            for row, values in run_case(case, pythons).items():
+                best = measured.setdefault(row, {})
+                best.update({key: min(seconds, best.get(key, seconds)) for key, seconds in values.items()})
         texts = module.ROWS or {row: (row, "ms") for row in measured}
         tables.append((module.TITLE, {f"{case}.{row}": text for row, text in texts.items()}))
         results.update({f"{case}.{row}": values for row, values in measured.items()})

@@ -1,4 +1,5 @@
-"""Runs one case with one library and prints a JSON line a measurement: `worker.py CASE LIBRARY`.
+"""Runs one case with one library: `worker.py CASE LIBRARY`. For each line of input it measures once more and prints a
+JSON line, so that libraries can take turns.
 
 It runs under the interpreter that has the library; run.py starts one process a case and library.
 """
@@ -24,7 +25,8 @@ def measurements(case, library):
 
 def main():
     case, library = sys.argv[1:]
-    for row, mode, seconds in measurements(importlib.import_module(case), library):
+    left = measurements(importlib.import_module(case), library)
+    for _, (row, mode, seconds) in zip(sys.stdin, left, strict=False):
         print(json.dumps({"row": row, "mode": mode, "seconds": seconds}), flush=True)
 
 
