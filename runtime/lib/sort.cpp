@@ -3,6 +3,8 @@
 // long ones digit by digit, which keeps the order of equal keys.
 #include <algorithm>
 #include <bit>
+#include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -60,10 +62,10 @@ struct Item<std::uint64_t> {
 
 constexpr std::size_t kByDigits = 256;  // lines from here on
 
-/// Digit by digit from the lowest, as many as the keys' `bits`; digits that all keys share are skipped. `spare` is as
-/// long as `items`.
+/// Digit by digit from the lowest, as many as the keys' `bits`; digits that all keys share are skipped. The result is
+/// in `items` or `spare`, which are of one length and change places.
 template <class Key>
-void sortByDigits(std::vector<Item<Key>>& items, std::vector<Item<Key>>& spare, int bits) {
+void sortByDigits(std::span<Item<Key>>& items, std::span<Item<Key>>& spare, int bits) {
   const int width = items.size() < 16 * 1024 ? 8 : 11;
   const std::size_t buckets = std::size_t{1} << width;
   const Key mask = static_cast<Key>(buckets - 1);
@@ -77,14 +79,13 @@ void sortByDigits(std::vector<Item<Key>>& items, std::vector<Item<Key>>& spare, 
     std::uint32_t sum = 0;
     for (std::size_t k = 0; k < buckets; ++k) sum += std::exchange(next[k], sum);
     for (const auto& item : items) spare[next[item.key() >> (width * d) & mask]++] = item;
-    items.swap(spare);
+    std::swap(items, spare);
   }
 }
 
 template <class Key>
-void sortItems(std::vector<Item<Key>>& items, std::vector<Item<Key>>& spare) {
+void sortItems(std::span<Item<Key>>& items, std::span<Item<Key>>& spare) {
   if (items.size() < kByDigits || items.size() >> 32 != 0) return std::sort(items.begin(), items.end());
-  spare.resize(items.size());
   Key all = 0;
   for (const auto& item : items) all |= item.key();
   sortByDigits(items, spare, static_cast<int>(std::bit_width(all)));
@@ -92,7 +93,7 @@ void sortItems(std::vector<Item<Key>>& items, std::vector<Item<Key>>& spare) {
 
 /// The first `keep`, sorted.
 template <class Key>
-void sortFirst(std::vector<Item<Key>>& items, std::int64_t keep) {
+void sortFirst(std::span<Item<Key>> items, std::int64_t keep) {
   auto middle = items.begin() + keep;
   // A heap of the smallest is for few; a partition is for more.
   if (keep <= static_cast<std::int64_t>(items.size()) / 32)
@@ -113,15 +114,28 @@ struct LineKeys {
   }
 };
 
-/// Calls order(items, spare) on the keys of a line, less the smallest, and place(r, where) for its first `keep`.
-template <class Key, class Keys, class Order, class Place>
-void orderLine(const Keys& keys, std::int64_t n, decltype(keys(0)) least, std::int64_t keep,
-               std::vector<Item<Key>>& items, std::vector<Item<Key>>& spare, Order order, Place place) {
-  items.resize(static_cast<std::size_t>(n));
-  for (std::int64_t r = 0; r < n; ++r) items[static_cast<std::size_t>(r)] = {static_cast<Key>(keys(r) - least), r};
-  order(items, spare);
-  for (std::int64_t r = 0; r < keep; ++r) place(r, items[static_cast<std::size_t>(r)].index());
-}
+/// Memory for the items of a line and for what orders them, taken when first needed.
+template <class Key>
+class LineItems {
+ public:
+  explicit LineItems(std::int64_t n) : size_(n) {}
+  /// Calls order(items, spare) on the keys of a line, less the smallest, and place(r, where) for its first `keep`.
+  template <class Keys, class Order, class Place>
+  void order(const Keys& keys, decltype(Keys{}(0)) least, std::int64_t keep, Order order, Place place) {
+    if (!memory_) memory_.emplace(2 * size_);
+    auto size = static_cast<std::size_t>(size_);
+    std::span<Item<Key>> items(memory_->data(), size);
+    std::span<Item<Key>> spare(memory_->data() + size, size);
+    for (std::int64_t r = 0; r < size_; ++r)
+      items[static_cast<std::size_t>(r)] = {static_cast<Key>(keys(r) - least), r};
+    order(items, spare);
+    for (std::int64_t r = 0; r < keep; ++r) place(r, items[static_cast<std::size_t>(r)].index());
+  }
+
+ private:
+  std::int64_t size_;
+  std::optional<Scratch<Item<Key>>> memory_;
+};
 
 /// Orders each line of x along the dim and writes the first `keep`. Keys of 64 bits that lie within 32 become those.
 template <class T, class Order>
@@ -131,8 +145,8 @@ void eachLine(const LibraryCall& call, const ArrayView& x, const DimSplit& s, st
   auto* indices = call.outputs[1].as<std::int64_t>();
   if (keep == 0) return;
   parallelFor(s.outer * s.inner, kSerialElements / 8 / s.size + 1, [&](std::int64_t begin, std::int64_t end) {
-    std::vector<Item<std::uint32_t>> items, spare;
-    std::vector<Item<std::uint64_t>> wideItems, wideSpare;
+    LineItems<std::uint32_t> items(s.size);
+    LineItems<std::uint64_t> wideItems(s.size);
     for (std::int64_t line = begin; line < end; ++line) {
       std::int64_t o = line / s.inner;
       std::int64_t i = line % s.inner;
@@ -151,9 +165,9 @@ void eachLine(const LibraryCall& call, const ArrayView& x, const DimSplit& s, st
       };
       bool narrow = std::uint64_t{most - least} >> 32 == 0 && s.size >> 32 == 0;
       if (narrow)
-        orderLine<std::uint32_t>(keys, s.size, least, keep, items, spare, order, place);
+        items.order(keys, least, keep, order, place);
       else
-        orderLine<std::uint64_t>(keys, s.size, least, keep, wideItems, wideSpare, order, place);
+        wideItems.order(keys, least, keep, order, place);
     }
   });
 }
@@ -184,7 +198,7 @@ void topk(const LibraryCall& call) {
   // Always sorted, asked for or not: one result is better than two.
   withType(x.view().dtype, [&](auto tag) {
     using T = typename decltype(tag)::Type;
-    eachLine<T>(call, x.view(), split, k, largest, [k](auto& items, auto&) { sortFirst(items, k); });
+    eachLine<T>(call, x.view(), split, k, largest, [k](auto items, auto) { sortFirst(items, k); });
   });
 }
 
