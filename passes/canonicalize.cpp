@@ -1,8 +1,10 @@
 // Canonicalize: one form for what can be written in several ways, so that later passes see few. It is here and not in
 // MLIR because one walk in program order does it all, and because only what is exact for every value is allowed.
 //
-//   windows     of windows become one; the whole of a value is the value; what does not compose reads a copy
-//   writes      of a whole value are the new value
+//   windows     of windows become one; the whole of a value is the value; what does not compose reads a copy; frames
+//               take the shape of a window on the whole; of an operation's result that nobody else reads, the
+//               operation on windows of its operands
+//   writes      of a whole value are the new value; of a stretch of a value that is one element repeated, a frame
 //   pointwise   clones and conversions to the same dtype of contiguous operands are the operand
 //   reductions  over several groups of dims become a chain of reductions over one group each (ir/schema/
 //               reduction_plan.h); over no dims but such of size 1, a conversion; over no elements, a constant
@@ -28,28 +30,31 @@ class Canonicalize : public mlir::PassWrapper<Canonicalize, FunctionPass> {
 
   void runOnOperation() override {
     mlir::Block& block = getOperation().getBody().front();
-    for (mlir::Operation& op : llvm::make_early_inc_range(block)) {
-      mlir::OpBuilder b(&op);
-      mlir::Value simpler;
-      if (auto window = mlir::dyn_cast<td::WindowOp>(op)) {
-        simpler = simplify(b, window);
-      } else if (auto write = mlir::dyn_cast<td::WriteOp>(op); write && improve_) {
-        simpler = simplify(b, write);
-      } else if (auto pointwise = mlir::dyn_cast<td::PointwiseOp>(op); pointwise && improve_) {
-        simpler = simplify(pointwise);
-      } else if (auto reduce = mlir::dyn_cast<td::ReduceOp>(op)) {
-        simpler = simplify(b, reduce);
-      }
-      if (!simpler) continue;
-      op.getResult(0).replaceAllUsesWith(simpler);
-      op.erase();
-    }
+    for (mlir::Operation& op : llvm::make_early_inc_range(block)) visit(&op);
     if (!improve_) return;
     for (mlir::Operation& op : llvm::make_early_inc_range(llvm::reverse(block)))
       if (op.use_empty() && !op.hasTrait<mlir::OpTrait::IsTerminator>()) op.erase();
   }
 
  private:
+  void visit(mlir::Operation* op) {
+    mlir::OpBuilder b(op);
+    mlir::Value simpler;
+    if (auto window = mlir::dyn_cast<td::WindowOp>(op)) {
+      simpler = simplify(b, window);
+      if (!simpler && improve_) return moveUp(b, window);
+    } else if (auto write = mlir::dyn_cast<td::WriteOp>(op); write && improve_) {
+      simpler = simplify(b, write);
+    } else if (auto pointwise = mlir::dyn_cast<td::PointwiseOp>(op); pointwise && improve_) {
+      simpler = simplify(pointwise);
+    } else if (auto reduce = mlir::dyn_cast<td::ReduceOp>(op)) {
+      simpler = simplify(b, reduce);
+    }
+    if (!simpler) return;
+    op->getResult(0).replaceAllUsesWith(simpler);
+    op->erase();
+  }
+
   static mlir::ArrayRef<std::int64_t> array(const Dims& d) { return {d.data(), d.size()}; }
 
   static mlir::Value window(mlir::OpBuilder& b, mlir::Location loc, mlir::Type type, const Place& place) {
@@ -71,14 +76,59 @@ class Canonicalize : public mlir::PassWrapper<Canonicalize, FunctionPass> {
       return {};
     }
     if (place.value.getType() == op.getType() && isWhole(shape, shape, place.strides, place.offset)) return place.value;
+    // A frame goes by the order of elements, not by the shape.
+    if (auto frame = op.getSource().getDefiningOp<td::FrameOp>())
+      if (place.offset == 0 && numelOf(shape) == numelOf(td::shapeOf(frame)) && isContiguous(shape, place.strides))
+        return td::FrameOp::create(b, op.getLoc(), op.getType(), frame.getValue(), frame.getFill(), frame.getBegin());
     return {};
+  }
+
+  // A part of what an operation computes, read by this window alone, is computed of parts of the operands.
+  void moveUp(mlir::OpBuilder& b, td::WindowOp op) {
+    auto whole = op.getSource().getDefiningOp<td::PointwiseOp>();
+    DimsRef shape = td::shapeOf(op);
+    if (!whole || whole->getNumResults() != 1 || !whole->hasOneUse() || facts(whole.getOp().getCode()).usesIndex ||
+        facts(whole.getOp().getCode()).kind != OpKind::Pointwise ||
+        numelOf(shape) >= numelOf(td::shapeOf(op.getSource())))
+      return;
+    DimsRef from = td::shapeOf(op.getSource());
+    llvm::SmallVector<std::optional<Place>> places;
+    for (mlir::Value v : whole.getInputs()) {
+      std::optional<Place>& part = places.emplace_back();
+      if (!td::isTensorType(v.getType())) continue;
+      Place place = placeOf(v);
+      place.strides = broadcastStrides(td::shapeOf(v), place.strides, from);
+      part = composeWindows(place, from, shape, op.getStrides(), op.getOffset());
+      if (!part) return;
+    }
+    llvm::SmallVector<mlir::Value> operands;
+    for (auto [i, v] : llvm::enumerate(whole.getInputs())) {
+      // An operand named twice stays one.
+      auto before = static_cast<std::size_t>(llvm::find(whole.getInputs(), v) - whole.getInputs().begin());
+      if (!places[i] || before < i) {
+        operands.push_back(places[i] ? operands[before] : v);
+        continue;
+      }
+      TensorMeta meta{Dims(shape), td::dtypeOf(v.getType())};
+      operands.push_back(window(b, op.getLoc(), td::tensorType(b.getContext(), meta), *places[i]));
+    }
+    auto part = td::PointwiseOp::create(b, op.getLoc(), mlir::TypeRange{op.getType()}, whole.getOp(), operands,
+                                        whole.getAttrs());
+    op.replaceAllUsesWith(part.getResult(0));
+    op.erase();
+    whole.erase();
+    llvm::SmallVector<td::WindowOp> windows;
+    for (mlir::Value v : operands)
+      if (auto made = v.getDefiningOp<td::WindowOp>(); made && !llvm::is_contained(windows, made))
+        windows.push_back(made);
+    for (td::WindowOp made : windows) visit(made);
   }
 
   static mlir::Value simplify(mlir::OpBuilder& b, td::WriteOp op) {
     DimsRef shape = td::shapeOf(op.getValue());
     if (numelOf(shape) == 0) return op.getBase();
-    if (numelOf(shape) != numelOf(td::shapeOf(op)) || op.getOffset() != 0 || !isContiguous(shape, op.getStrides()))
-      return {};
+    if (!isContiguous(shape, op.getStrides())) return {};
+    if (numelOf(shape) != numelOf(td::shapeOf(op))) return framed(b, op);
     mlir::Value value = op.getValue();
     Place place = placeOf(value);
     // Library functions may treat strided operands otherwise than contiguous ones, and the base was contiguous.
@@ -87,6 +137,32 @@ class Canonicalize : public mlir::PassWrapper<Canonicalize, FunctionPass> {
     else if (value != place.value)
       return window(b, op.getLoc(), op.getType(), {place.value, contiguousStrides(td::shapeOf(op)), place.offset});
     return reshaped(b, op.getLoc(), value, op.getType());
+  }
+
+  // Nothing is written to memory that others would have to read whole: the reader sees where the stretch is.
+  static mlir::Value framed(mlir::OpBuilder& b, td::WriteOp op) {
+    mlir::Value fill = repeated(b, op.getBase());
+    if (!fill) return {};
+    mlir::Value value = op.getValue();
+    if (!isContiguous(td::shapeOf(value), placeOf(value).strides))
+      value = pointwise(b, op.getLoc(), OpCode::clone, value, {}, td::metaOf(value.getType()));
+    return td::FrameOp::create(b, op.getLoc(), op.getType(), value, fill, op.getOffset());
+  }
+
+  // The one element that all of a value are; nothing where that is not plain.
+  static mlir::Value repeated(mlir::OpBuilder& b, mlir::Value v) {
+    TensorMeta one{{}, td::dtypeOf(v.getType())};
+    if (auto op = v.getDefiningOp<td::PointwiseOp>()) {
+      OpCode code = op.getOp().getCode();
+      if (code == OpCode::clone) return repeated(b, op.getInputs()[0]);
+      if (code != OpCode::full_value) return {};
+      return pointwise(b, op.getLoc(), code, op.getInputs()[0], {0, static_cast<std::int64_t>(one.dtype)}, one);
+    }
+    Place place = placeOf(v);
+    DimsRef shape = td::shapeOf(v);
+    for (std::size_t d = 0; d < shape.size(); ++d)
+      if (shape[d] != 1 && place.strides[d] != 0) return {};
+    return window(b, v.getLoc(), td::tensorType(b.getContext(), one), {place.value, {}, place.offset});
   }
 
   static mlir::Value simplify(td::PointwiseOp op) {

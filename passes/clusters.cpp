@@ -53,13 +53,16 @@ bool mergesInto(const Dims& space, const Dims& strides, std::size_t begin, std::
   return true;
 }
 
-bool Clusters::isFusible(mlir::Operation* op) { return mlir::isa<td::PointwiseOp, td::ReduceOp, td::RandomOp>(op); }
+bool Clusters::isFusible(mlir::Operation* op) {
+  return mlir::isa<td::PointwiseOp, td::ReduceOp, td::RandomOp, td::FrameOp>(op);
+}
 
 mlir::Type Clusters::domainType(mlir::Operation* op) {
   return mlir::isa<td::ReduceOp>(op) ? op->getOperand(0).getType() : op->getResult(0).getType();
 }
 
 bool Clusters::walkable(mlir::Operation* op) {
+  if (mlir::isa<td::FrameOp>(op)) return true;
   DimsRef whole = shapeOfType(domainType(op));
   Dims shape(whole);
   std::vector<Dims> strides{contiguousStrides(whole)};
@@ -115,7 +118,8 @@ Dims Clusters::resultMap(int op) const { return resultMap(op, align_[op]); }
 
 Dims Clusters::operandMap(int op, unsigned operand, const Dims& align) const {
   mlir::Type type = ops_[op]->getOperand(operand).getType();
-  if (mlir::isa<td::ReduceOp>(ops_[op])) return align;
+  // The value of a frame is found by its place in the whole.
+  if (mlir::isa<td::ReduceOp>(ops_[op]) || (mlir::isa<td::FrameOp>(ops_[op]) && operand == 0)) return align;
   Dims map;
   if (!mlir::isa<mlir::RankedTensorType>(type)) return map;
   DimsRef shape = shapeOfType(type);
@@ -128,6 +132,13 @@ Dims Clusters::operandMap(int op, unsigned operand, const Dims& align) const {
     ++core;
   }
   return map;
+}
+
+Dims Clusters::operandStrides(const Dims& space, int op, unsigned operand, const Dims& align) const {
+  Dims map = operandMap(op, operand, align);
+  if (mlir::isa<td::FrameOp>(ops_[op]) && operand == 0)
+    return spread(space, map, contiguousStrides(coreDims(shapeOfType(domainType(ops_[op])))));
+  return stridesOver(space, map, ops_[op]->getOperand(operand));
 }
 
 Dims Clusters::resultMap(int op, const Dims& align) const {
@@ -180,7 +191,7 @@ struct Clusters::Candidate {
 };
 
 // Pairs (map in the producer's space, map in the consumer's space) of every value that flows from one to the other.
-// False where one is read through a window that rearranges it: the whole value must exist first.
+// False where one is read through a window that rearranges it, or by a frame: the whole value must exist first.
 bool Clusters::gatherFlows(int producer, int consumer, std::vector<std::pair<Dims, Dims>>& flows) const {
   for (int op : clusters_[consumer].ops) {
     for (unsigned k = 0; k < ops_[op]->getNumOperands(); ++k) {
@@ -198,6 +209,7 @@ bool Clusters::gatherFlows(int producer, int consumer, std::vector<std::pair<Dim
       }
       mlir::Operation* def = v.getDefiningOp();
       if (def == nullptr || clusterOf_[indexOf(def)] != producer) continue;
+      if (mlir::isa<td::FrameOp>(ops_[op])) return false;
       Dims use = operandMap(op, k);
       if (window) {
         Dims through;
@@ -322,19 +334,22 @@ bool Clusters::legalOperation(Candidate& c, int op) {
   }
   // A column kernel may walk its outer dims in another order than the logical one.
   if (m.kind == ClusterKind::Column && readsIndex(ops_[op])) return false;
+  bool frames = mlir::isa<td::FrameOp>(ops_[op]);
+  if (frames && !full) return false;
   for (unsigned k = 0; k < ops_[op]->getNumOperands(); ++k) {
     mlir::Value v = ops_[op]->getOperand(k);
     if (!mlir::isa<mlir::RankedTensorType>(v.getType())) continue;
     mlir::Value root = placeOf(v).value;
     mlir::Operation* def = root.getDefiningOp();
     if (def != nullptr && c.has(*this, indexOf(def))) {
+      if (frames) return false;
       // A finished column is stored and read again; so is a row that was cut.
       if (mlir::isa<td::ReduceOp>(def) && (m.kind == ClusterKind::Column || split)) return false;
       continue;
     }
     ++c.inputs;
     if (m.kind == ClusterKind::Pointwise) continue;
-    Dims strides = stridesOver(m.space, operandMap(op, k, align), v);
+    Dims strides = operandStrides(m.space, op, k, align);
     if (!mergesInto(m.space, strides, m.begin, m.end)) return false;
   }
   for (mlir::Value result : ops_[op]->getResults()) {

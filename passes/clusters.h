@@ -63,6 +63,7 @@ class Clusters {
  private:
   struct Candidate;
   [[nodiscard]] Dims operandMap(int op, unsigned operand, const Dims& align) const;
+  [[nodiscard]] Dims operandStrides(const Dims& space, int op, unsigned operand, const Dims& align) const;
   [[nodiscard]] Dims resultMap(int op, const Dims& align) const;
   bool mapSpaces(const Cluster& from, const Cluster& to, const Dims& known, Dims& map) const;
   bool gatherFlows(int producer, int consumer, std::vector<std::pair<Dims, Dims>>& flows) const;

@@ -196,7 +196,8 @@ class Fuse : public mlir::PassWrapper<Fuse, FunctionPass> {
         }
         mlir::Value v = c.op(op)->getOperand(k);
         Dims map = c.operandMap(op, k);
-        std::size_t at = 0;
+        // A frame's value and its fill, in this order, are inputs of their own.
+        std::size_t at = mlir::isa<td::FrameOp>(c.op(op)) ? inputs.size() : 0;
         while (at < inputs.size() && !(inputs[at] == v && maps[at] == map)) ++at;
         if (at == inputs.size()) {
           inputs.push_back(v);

@@ -64,6 +64,10 @@ class StepWriter {
       writeReduce(reduce);
     } else if (auto pointwise = mlir::dyn_cast<td::PointwiseOp>(op)) {
       writePointwise(op, pointwise.getOp().getCode(), pointwise.getAttrs());
+    } else if (auto frame = mlir::dyn_cast<td::FrameOp>(op)) {
+      Known value = known_.lookup(frame.getValue());
+      s_.inputs[value.id].access = Access::Framed;
+      known_[frame.getResult()] = value;
     } else {
       auto random = mlir::cast<td::RandomOp>(op);
       writePointwise(op, random.getOp().getCode(), random.getAttrs());
@@ -120,6 +124,15 @@ class StepWriter {
   int index_ = -1;
 };
 
+// The frame that a region's input is the value of; null for other inputs.
+td::FrameOp frameOf(td::RegionOp region, std::size_t input) {
+  for (mlir::Operation* user : region.getBody().front().getArgument(static_cast<unsigned>(input)).getUsers())
+    if (auto frame = mlir::dyn_cast<td::FrameOp>(user);
+        frame && frame.getValue() == region.getBody().front().getArgument(static_cast<unsigned>(input)))
+      return frame;
+  return {};
+}
+
 // Sizes and strides into the block, once collapsed: shape is [outer..., (reduced,) inner].
 void fillArgs(Launch& launch, const Dims& shape, const std::vector<Dims>& strides) {
   KernelSignature& s = launch.signature;
@@ -143,7 +156,7 @@ void fillArgs(Launch& launch, const Dims& shape, const std::vector<Dims>& stride
       launch.args[layout.outerStride(k, d)] = strides[k][static_cast<std::size_t>(d)];
     bool input = k < s.inputs.size();
     KernelOperand& operand = input ? s.inputs[k] : s.outputs[k - s.inputs.size()].operand;
-    operand.access = accessOf(strides[k][rank - 1], launch.n);
+    if (operand.access != Access::Framed) operand.access = accessOf(strides[k][rank - 1], launch.n);
   }
   if (column) {
     launch.units = launch.rows * launch.n;
@@ -169,18 +182,20 @@ Launch regionLaunch(td::RegionOp region) {
     return Dims(DimsRef(mlir::cast<mlir::DenseI64ArrayAttr>(region.getMaps()[i]).asArrayRef()));
   };
   std::size_t at = 0;
+  std::vector<std::int64_t> frames;
   for (mlir::Value v : region.getInputs()) {
-    if (isTensor(v)) strides.push_back(stridesOver(shape, map(at), v));
+    if (td::FrameOp frame = frameOf(region, at)) {
+      strides.push_back(spread(shape, map(at), contiguousStrides(coreDims(td::shapeOf(frame)))));
+      frames.push_back(static_cast<std::int64_t>(frame.getBegin()));
+      frames.push_back(numelOf(td::shapeOf(v)));
+    } else if (isTensor(v)) {
+      strides.push_back(stridesOver(shape, map(at), v));
+    }
     ++at;
   }
   // Results are contiguous: one after the other in their own shape.
   for (mlir::Value v : region.getResults()) {
-    Dims along(shape.size(), 0);
-    Dims own = coreDims(td::shapeOf(v));
-    Dims contiguous = contiguousStrides(own);
-    Dims m = map(at++);
-    for (std::size_t d = 0; d < own.size(); ++d) along[static_cast<std::size_t>(m[d])] = contiguous[d];
-    strides.push_back(along);
+    strides.push_back(spread(shape, map(at++), contiguousStrides(coreDims(td::shapeOf(v)))));
   }
   auto begin = static_cast<std::size_t>(region.getBegin());
   auto end = static_cast<std::size_t>(region.getEnd());
@@ -195,6 +210,7 @@ Launch regionLaunch(td::RegionOp region) {
     TANDEM_CHECK(collapseColumn(shape, strides, begin, end), "the columns of a region do not collapse");
   }
   fillArgs(launch, shape, strides);
+  std::copy(frames.begin(), frames.end(), launch.args.end() - static_cast<std::ptrdiff_t>(frames.size()));
   TANDEM_CHECK(s.outerRank <= kMaxOuterRank, s.text());
   return launch;
 }

@@ -70,6 +70,7 @@ std::string regionText(td::RegionOp region, const std::string& kernel) {
   std::map<std::string, int> ops;
   double flops = 0;
   region.getBody().front().walk([&](mlir::Operation* op) {
+    if (mlir::isa<td::FrameOp>(op)) ++ops["frame"];
     auto name = op->getAttrOfType<td::OpAttr>("op");
     if (!name) return;
     ++ops[std::string(facts(name.getCode()).name)];

@@ -27,8 +27,8 @@ bool isFull(const Clusters& c, int op) {
 }
 
 bool isCheap(mlir::Operation* op) {
-  auto pointwise = mlir::dyn_cast<td::PointwiseOp>(op);
-  return pointwise && facts(pointwise.getOp().getCode()).cheap;
+  if (auto pointwise = mlir::dyn_cast<td::PointwiseOp>(op)) return facts(pointwise.getOp().getCode()).cheap;
+  return mlir::isa<td::FrameOp>(op);
 }
 
 // False where it takes too much.

@@ -96,14 +96,19 @@ std::optional<Dims> broadcastMap(td::WindowOp window) {
   return map;
 }
 
+Dims spread(const Dims& space, const Dims& map, const Dims& strides) {
+  Dims over(space.size(), 0);
+  for (std::size_t d = 0; d < map.size(); ++d) over[static_cast<std::size_t>(map[d])] = strides[d];
+  return over;
+}
+
 Dims stridesOver(const Dims& space, const Dims& map, mlir::Value operand) {
   Place place = placeOf(operand);
   DimsRef shape = td::shapeOf(operand);
-  Dims strides(space.size(), 0);
-  std::size_t core = 0;
+  Dims core;
   for (std::size_t d = 0; d < shape.size(); ++d)
-    if (shape[d] != 1) strides[static_cast<std::size_t>(map[core++])] = place.strides[d];
-  return strides;
+    if (shape[d] != 1) core.push_back(place.strides[d]);
+  return spread(space, map, core);
 }
 
 }  // namespace tandem::passes

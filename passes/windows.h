@@ -33,6 +33,9 @@ Dims coreDims(DimsRef shape);
 /// the source, -1 where it is broadcast. Nothing for other windows.
 std::optional<Dims> broadcastMap(td::WindowOp window);
 
+/// Strides of the core dims of something over an iteration space, of which each runs along the dim that `map` says.
+Dims spread(const Dims& space, const Dims& map, const Dims& strides);
+
 /// The strides of an operand over an iteration space: where it lies, and which dim of the space each of its core dims
 /// runs along (`map`).
 Dims stridesOver(const Dims& space, const Dims& map, mlir::Value operand);

@@ -11,7 +11,7 @@ namespace scf = mlir::scf;
 KernelFrame::KernelFrame(mlir::ModuleOp module, const KernelSignature& signature, const std::string& symbol, int lanes)
     : signature(signature), schedule(signature), layout(signature), module(module), ops(module.getContext()),
       b(ops, lanes), lanes(lanes), argumentCache_(layout.size()), bases_(layout.operands),
-      values_(schedule.numValues()) {
+      frames_(signature.inputs.size()), values_(schedule.numValues()) {
   ops.setInsertionPointToEnd(module.getBody());
   auto pointer = LLVM::LLVMPointerType::get(module.getContext());
   auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(module.getContext()),
@@ -179,7 +179,7 @@ KernelFrame::Values KernelFrame::splitOuter(mlir::Value linear) {
   return indices;
 }
 
-mlir::Value KernelFrame::rowAddress(std::size_t k, mlir::ValueRange outer, mlir::Value reduced) {
+mlir::Value KernelFrame::rowOffset(std::size_t k, mlir::ValueRange outer, mlir::Value reduced) {
   mlir::Value offset;
   auto move = [&](mlir::Value index, mlir::Value stride) {
     const mlir::Value by = mul(index, stride);
@@ -187,13 +187,28 @@ mlir::Value KernelFrame::rowAddress(std::size_t k, mlir::ValueRange outer, mlir:
   };
   for (int d = 0; d < static_cast<int>(outer.size()); ++d) move(outer[d], argument(layout.outerStride(k, d)));
   if (layout.column && reduced) move(reduced, argument(layout.reducedStride(k)));
+  return offset;
+}
+
+mlir::Value KernelFrame::rowAddress(std::size_t k, mlir::ValueRange outer, mlir::Value reduced) {
+  const mlir::Value offset = rowOffset(k, outer, reduced);
   const mlir::Value base = argument(layout.pointer(k));
   return offset ? address(base, memoryType(operand(k).dtype), offset) : base;
 }
 
 void KernelFrame::enterRow(mlir::ValueRange outer, mlir::Value reduced) {
+  std::size_t frames = 0;
   for (std::size_t k = 0; k < signature.inputs.size(); ++k) {
+    const std::size_t frame = layout.frame(frames);
+    if (operand(k).access == Access::Framed) ++frames;
     if (!schedule.value(k).needed) continue;
+    if (operand(k).access == Access::Framed) {
+      const mlir::Value offset = rowOffset(k, outer, reduced);
+      const mlir::Value elsewhere =
+          loadAt(rowAddress(k + 1, outer, reduced), memoryType(operand(k).dtype), operand(k).dtype);
+      frames_[k] = {sub(offset ? offset : i64(0), argument(frame)), elsewhere};
+      continue;
+    }
     bases_[k] = rowAddress(k, outer, reduced);
     if (operand(k).access != Access::Zero) continue;
     const DType t = operand(k).dtype;
@@ -227,12 +242,14 @@ mlir::Value KernelFrame::toMemory(Val value, DType t) {
   return arith::BitcastOp::create(ops, b.loc(), bits, narrow);
 }
 
-Point KernelFrame::partialPoint(mlir::Value i, mlir::Value count) {
+Point KernelFrame::partialPoint(mlir::Value i, mlir::Value count) { return {i, count, firstLanes(count), {}}; }
+
+mlir::Value KernelFrame::firstLanes(mlir::Value count) {
   llvm::SmallVector<std::int32_t> offsets;
   for (int lane = 0; lane < lanes; ++lane) offsets.push_back(lane);
   const mlir::Value iota = arith::ConstantOp::create(ops, b.loc(), ops.getI32VectorAttr(offsets));
   const Val narrow = {arith::TruncIOp::create(ops, b.loc(), ops.getI32Type(), count), DType::Int32};
-  return {i, count, b.lt({iota, DType::Int32}, narrow).value, {}};
+  return b.lt({iota, DType::Int32}, narrow).value;
 }
 
 void KernelFrame::overRange(mlir::Value from, mlir::Value to, bool once,
@@ -267,10 +284,44 @@ std::size_t KernelFrame::cost(const std::vector<std::size_t>& ids, const std::fu
 
 // AVX2 masks elements of 32 and 64 bits, AVX-512 all.
 bool KernelFrame::masksInMemory(std::size_t k) const {
-  return operand(k).access == Access::Unit && (lanes == 16 || itemSize(operand(k).dtype) >= 4);
+  const Access access = operand(k).access;
+  return (access == Access::Unit || access == Access::Framed) && (lanes == 16 || itemSize(operand(k).dtype) >= 4);
+}
+
+// Masked where the vector has an element of the operand, which it mostly has not: lanes outside are not read, but on
+// some processors take long where there is no memory.
+mlir::Value KernelFrame::loadFramed(std::size_t k, const Point& point) {
+  const DType t = operand(k).dtype;
+  const mlir::Type element = memoryType(t);
+  auto vector = mlir::VectorType::get({lanes}, element);
+  const auto framed = std::count_if(signature.inputs.begin(), signature.inputs.begin() + static_cast<std::ptrdiff_t>(k),
+                                    [](const KernelOperand& o) { return o.access == Access::Framed; });
+  const mlir::Value count = argument(layout.frame(static_cast<std::size_t>(framed)) + 1);
+  const mlir::Value place = add(frames_[k].place, point.i);
+  const mlir::Value existing = point.count ? point.count : i64(lanes);
+  const mlir::Value from = arith::MaxSIOp::create(ops, b.loc(), sub(i64(0), place), i64(0));
+  const mlir::Value to = minimum(sub(count, place), existing);
+  const mlir::Value rest = mlir::vector::BroadcastOp::create(ops, b.loc(), vector, frames_[k].elsewhere);
+  const mlir::Value base = argument(layout.pointer(k));
+  return choose(
+      less(from, to),
+      [&]() -> Values {
+        if (!masksInMemory(k)) {
+          storeAt(bounce_, rest, t);
+          loop(from, to, 1, [&](mlir::Value lane) {
+            storeAt(address(bounce_, element, lane), loadAt(address(base, element, add(place, lane)), element, t), t);
+          });
+          return {loadAt(bounce_, vector, t)};
+        }
+        const mlir::Value inside = arith::XOrIOp::create(ops, b.loc(), firstLanes(to), firstLanes(from));
+        return {LLVM::MaskedLoadOp::create(ops, b.loc(), mlir::Type(vector), address(base, element, place), inside,
+                                           rest, static_cast<std::uint32_t>(itemSize(t)))};
+      },
+      [&] { return Values{rest}; })[0];
 }
 
 mlir::Value KernelFrame::loadVector(std::size_t k, const Point& point) {
+  if (operand(k).access == Access::Framed) return loadFramed(k, point);
   const DType t = operand(k).dtype;
   const mlir::Type element = memoryType(t);
   auto vector = mlir::VectorType::get({lanes}, element);

@@ -74,7 +74,9 @@ class KernelFrame {
 
   // Operands: k counts inputs, then outputs.
   const KernelOperand& operand(std::size_t k) const;
-  /// The address of operand k at outer indices `outer` and (Column) reduced index `reduced`, inner index 0.
+  /// How many elements from its pointer operand k is at outer indices `outer` and (Column) reduced index `reduced`,
+  /// inner index 0; null for none.
+  mlir::Value rowOffset(std::size_t k, mlir::ValueRange outer, mlir::Value reduced);
   mlir::Value rowAddress(std::size_t k, mlir::ValueRange outer, mlir::Value reduced);
   /// Splits a linear outer index by the outer sizes.
   Values splitOuter(mlir::Value linear);
@@ -83,14 +85,22 @@ class KernelFrame {
   /// Sets where outputs are written, and reads no input.
   void enterOutputs(mlir::ValueRange outer);
   [[nodiscard]] mlir::Value rowBase(std::size_t k) const { return bases_[k]; }
+  /// Of a framed input: at which of its elements the row begins (none, where negative or too large), and its value
+  /// elsewhere as memory has it.
+  struct Frame {
+    mlir::Value place;
+    mlir::Value elsewhere;
+  };
   /// Where rows stand and the values loaded or computed there: to have several rows entered at once.
   struct Row {
     std::vector<mlir::Value> bases;
+    std::vector<Frame> frames;
     std::vector<Val> values;
   };
-  [[nodiscard]] Row row() const { return {bases_, values_}; }
+  [[nodiscard]] Row row() const { return {bases_, frames_, values_}; }
   void returnTo(const Row& row) {
     bases_ = row.bases;
+    frames_ = row.frames;
     values_ = row.values;
   }
   void storeScalar(std::size_t outputIndex, mlir::Value address, Val value);
@@ -111,6 +121,8 @@ class KernelFrame {
   void loadFromOutput(std::size_t o, std::size_t id, const Point& point);
   /// A point whose lanes end after `count` elements.
   Point partialPoint(mlir::Value i, mlir::Value count);
+  /// A mask of the first `count` lanes, 0 to all.
+  mlir::Value firstLanes(mlir::Value count);
   /// Calls `body` with points that cover [from, to): a loop over whole vectors and a partly filled one behind it, which
   /// has the body twice, or (`once`) one loop whose body tells the last vector apart when it loads and stores.
   void overRange(mlir::Value from, mlir::Value to, bool once, const std::function<void(const Point&)>& body);
@@ -133,6 +145,7 @@ class KernelFrame {
   Val fromMemory(mlir::Value memory, DType t);
   mlir::Value toMemory(Val value, DType t);
   mlir::Value loadVector(std::size_t k, const Point& point);
+  mlir::Value loadFramed(std::size_t k, const Point& point);
   void storeVector(std::size_t k, const Point& point, mlir::Value value);
   bool masksInMemory(std::size_t k) const;
   Val computeStep(std::size_t id);
@@ -142,6 +155,7 @@ class KernelFrame {
   mlir::Value bounce_;  // one vector, through which partly filled vectors pass that have no masked instruction
   std::vector<mlir::Value> argumentCache_;
   std::vector<mlir::Value> bases_;
+  std::vector<Frame> frames_;
   std::vector<Val> values_;
 };
 

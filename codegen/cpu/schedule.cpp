@@ -47,6 +47,8 @@ Schedule::Schedule(const KernelSignature& signature)
     last = std::max(last, values_[id].stage);
     for (std::uint16_t operand : signature.steps[id - firstStep_].operands) values_[operand].needed = true;
   }
+  for (std::size_t k = 0; k < signature.inputs.size(); ++k)
+    if (signature.inputs[k].access == Access::Framed && values_[k].needed) values_[k + 1].needed = true;
   reductions_.resize(static_cast<std::size_t>(last) + 1);
   for (std::size_t id = firstStep_; id < values_.size(); ++id) {
     if (!values_[id].needed || !isReduce(id)) continue;

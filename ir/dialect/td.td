@@ -90,6 +90,16 @@ def TD_WriteOp : TD_Op<"write", [Pure, AllTypesMatch<["base", "result"]>]> {
   let hasVerifier = 1;
 }
 
+def TD_FrameOp : TD_Op<"frame", [Pure]> {
+  let summary = "The elements of `value`, in order, from element `begin` on; all others are the one of `fill`.";
+  let arguments = (ins TD_Tensor:$value, TD_Tensor:$fill, I64Attr:$begin);
+  let results = (outs TD_Tensor:$result);
+  let assemblyFormat = [{
+    $value `in` $fill `begin` $begin attr-dict `:` type($value) `in` type($fill) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
 def TD_CopyOp : TD_Op<"copy", [Pure, AllTypesMatch<["source", "result"]>]> {
   let summary = "The same value in memory of its own.";
   let arguments = (ins TD_Tensor:$source);

@@ -63,6 +63,18 @@ mlir::LogicalResult WriteOp::verify() {
   return verifyWindow(*this, getBase().getType(), getValue().getType(), getStrides(), getOffset());
 }
 
+mlir::LogicalResult FrameOp::verify() {
+  std::int64_t count = numelOf(shapeOf(getValue()));
+  if (static_cast<std::int64_t>(getBegin()) + count > numelOf(shapeOf(getResult())))
+    return emitOpError() << "puts " << count << " elements at " << getBegin() << " of "
+                         << numelOf(shapeOf(getResult()));
+  if (numelOf(shapeOf(getFill())) != 1) return emitOpError("fills with one element");
+  DType type = dtypeOf(getType());
+  if (dtypeOf(getValue().getType()) != type || dtypeOf(getFill().getType()) != type)
+    return emitOpError("has operands of another dtype");
+  return mlir::success();
+}
+
 mlir::LogicalResult RegionOp::verify() {
   mlir::Block& block = getBody().front();
   if (block.getArgumentTypes() != getInputs().getTypes()) return emitOpError("block arguments differ from the inputs");

@@ -12,7 +12,7 @@ std::string_view shortName(DType t) {
   return names[static_cast<int>(t)];
 }
 std::string_view accessName(Access a) {
-  constexpr std::string_view names[] = {"unit", "strided", "zero"};
+  constexpr std::string_view names[] = {"unit", "strided", "zero", "framed"};
   return names[static_cast<int>(a)];
 }
 

@@ -22,6 +22,7 @@
 //   for each input, then each output: pointer, inner stride, (Column only: reduced stride, 0 for outputs),
 //                                     outer strides outermost first
 //   the scalars: Float as the bits of a double, Int as int64
+//   for each framed input: where it begins in the space, and how many elements it has
 // See `ArgLayout`. Entry point: void(const int64_t* args, int64_t begin, int64_t end), where [begin, end) counts
 //   Row with outerRank 0: inner elements (no reductions in it, all outputs elementwise)
 //   Row else:             rows (linear outer index)
@@ -47,6 +48,8 @@ enum class Access : std::uint8_t {
   Unit,     // contiguous along the inner dim (its stride argument is not read)
   Strided,  // any stride, read from the arguments
   Zero,     // does not move: a row-uniform input, or one output element a row
+  Framed,   // an input that fills a stretch of the space only. Its strides are those of the whole space, contiguous;
+            // elsewhere the value is the one element of the input behind it
 };
 
 struct KernelOperand {
@@ -94,7 +97,9 @@ void setOpNamer(std::string_view (*namer)(OpCode));
 /// Offsets into the argument block of a signature.
 struct ArgLayout {
   explicit ArgLayout(const KernelSignature& s)
-      : ArgLayout(s.kind, s.outerRank, s.inputs.size() + s.outputs.size(), s.scalars.size()) {}
+      : ArgLayout(s.kind, s.outerRank, s.inputs.size() + s.outputs.size(), s.scalars.size()) {
+    for (const KernelOperand& input : s.inputs) framed += input.access == Access::Framed ? 1 : 0;
+  }
   ArgLayout(KernelKind kind, int outerRank, std::size_t operands, std::size_t scalars)
       : outerRank(outerRank), column(kind == KernelKind::Column), operands(operands), scalars(scalars) {}
 
@@ -102,6 +107,7 @@ struct ArgLayout {
   bool column;
   std::size_t operands;
   std::size_t scalars;
+  std::size_t framed = 0;
 
   [[nodiscard]] std::size_t outerSize(int d) const { return d; }
   [[nodiscard]] std::size_t innerSize() const { return outerRank; }
@@ -112,7 +118,9 @@ struct ArgLayout {
   [[nodiscard]] std::size_t reducedStride(std::size_t k) const { return pointer(k) + 2; }
   [[nodiscard]] std::size_t outerStride(std::size_t k, int d) const { return pointer(k) + 2 + (column ? 1 : 0) + d; }
   [[nodiscard]] std::size_t scalar(std::size_t j) const { return pointer(operands) + j; }
-  [[nodiscard]] std::size_t size() const { return scalar(scalars); }
+  /// Of the j-th framed input: [frame(j)] where it begins, [frame(j) + 1] how many elements it has.
+  [[nodiscard]] std::size_t frame(std::size_t j) const { return scalar(scalars) + 2 * j; }
+  [[nodiscard]] std::size_t size() const { return frame(framed); }
 };
 
 /// The block length and lane counts of the two reduction classes. Part of what results mean: changing one changes bits.

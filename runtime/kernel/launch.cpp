@@ -61,6 +61,7 @@ bool readsAcross(const std::int64_t* args, const ArgLayout& layout, std::span<co
   std::int64_t rows = args[layout.outerSize(layout.outerRank - 1)];
   if (rows < 8 || columns < 8 || rows * columns < kAcrossElements) return false;
   for (std::size_t k = 0; k < operands.size(); ++k) {
+    if (operands[k].access == Access::Framed) return false;  // is addressed by its place in the whole space
     if (operands[k].access != Access::Strided) continue;
     auto size = static_cast<std::int64_t>(itemSize(operands[k].dtype));
     std::int64_t along = std::abs(args[layout.innerStride(k)]) * size;

@@ -59,3 +59,60 @@ func.func @nothing(%x: tensor<4x0xf32>, %y: tensor<4x1xf32>) {
   %1 = td.reduce<amax>(%y) [1, 1, 0] : (tensor<4x1xf32>) -> tensor<4xf32>
   td.return %0, %1 into [-1, -1] : tensor<4xf32>, tensor<4xf32>
 }
+
+// -----
+
+// CHECK-LABEL: @part
+// Of what one window alone reads only the part is computed, as far up as that goes; %y is broadcast.
+// CHECK: %[[X:.*]] = td.window %arg0 strides [1] offset 14
+// CHECK: %[[S:.*]] = td.pointwise<mul>(%[[X]], %[[X]]) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+// CHECK: %[[Y:.*]] = td.window %arg1 strides [0] offset 2
+// CHECK: td.pointwise<add>(%[[S]], %[[Y]])
+func.func @part(%x: tensor<4x6xf32>, %y: tensor<4x1xf32>) {
+  %0 = td.pointwise<mul>(%x, %x) : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<4x6xf32>
+  %1 = td.pointwise<add>(%0, %y) : (tensor<4x6xf32>, tensor<4x1xf32>) -> tensor<4x6xf32>
+  %2 = td.window %1 strides [1] offset 14 : tensor<4x6xf32> -> tensor<3xf32>
+  td.return %2 into [-1] : tensor<3xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @whole_is_read
+// The sum reads all of it, and a stretch over the end of a row has no strides in %y.
+// CHECK: td.pointwise<add>(%arg0, %arg1)
+// CHECK: td.window
+// CHECK: %[[P:.*]] = td.pointwise<add>(%arg0, %arg2)
+// CHECK: td.window %[[P]]
+func.func @whole_is_read(%x: tensor<4x6xf32>, %y: tensor<4x6xf32>, %z: tensor<4x1xf32>) {
+  %0 = td.pointwise<add>(%x, %y) : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<4x6xf32>
+  %1 = td.window %0 strides [1] offset 0 : tensor<4x6xf32> -> tensor<3xf32>
+  %2 = td.reduce<sum>(%0) [1, 1, 0] : (tensor<4x6xf32>) -> tensor<4xf32>
+  %3 = td.pointwise<add>(%x, %z) : (tensor<4x6xf32>, tensor<4x1xf32>) -> tensor<4x6xf32>
+  %4 = td.window %3 strides [1] offset 4 : tensor<4x6xf32> -> tensor<4xf32>
+  td.return %1, %2, %4 into [-1, -1, -1] : tensor<3xf32>, tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @frames
+// What is written to a stretch of one repeated element is a frame, in whatever shape it is read.
+// CHECK: %[[F:.*]] = td.pointwise<full_value>
+// CHECK: td.frame %arg0 in %[[F]] begin 12 : tensor<2x6xf32> in tensor<f32> -> tensor<6x4xf32>
+func.func @frames(%x: tensor<2x6xf32>) {
+  %n = td.slot 0 : f64
+  %0 = td.pointwise<full_value>(%n) [2, 4, 6, 8] : (f64) -> tensor<4x6xf32>
+  %1 = td.write %x into %0 strides [6, 1] offset 12 : tensor<2x6xf32> into tensor<4x6xf32>
+  %2 = td.window %1 strides [4, 1] offset 0 : tensor<4x6xf32> -> tensor<6x4xf32>
+  td.return %2 into [-1] : tensor<6x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @no_frames
+// A column is no stretch.
+// CHECK: td.write
+func.func @no_frames(%x: tensor<4xf32>, %y: tensor<f32>) {
+  %0 = td.window %y strides [0, 0] offset 0 : tensor<f32> -> tensor<4x6xf32>
+  %1 = td.write %x into %0 strides [6] offset 2 : tensor<4xf32> into tensor<4x6xf32>
+  td.return %1 into [-1] : tensor<4x6xf32>
+}

@@ -100,3 +100,20 @@ func.func @taken_back(%x: tensor<64x4x256xf32>, %w: tensor<4x1xf32>) {
   %1 = td.reduce<sum>(%0) [2, 1, 2, 1, 0] : (tensor<64x4x256xf32>) -> tensor<64x1x1xf32>
   td.return %1 into [-1] : tensor<64x1x1xf32>
 }
+
+// -----
+
+// CHECK-LABEL: @frames
+// A frame is read by each region by itself; what stands in it must be complete.
+// CHECK: %[[V:.*]] = td.region "pointwise" [16384] {{.*}} (%arg0)
+// CHECK: td.region "row" [64, 1024] reduce[1, 2] (%[[V]], %arg1)
+// CHECK: td.frame
+// CHECK: td.region "column" [64, 1024] reduce[0, 1] (%[[V]], %arg1)
+// CHECK: td.frame
+func.func @frames(%x: tensor<16384xf32>, %f: tensor<f32>) {
+  %0 = td.pointwise<exp>(%x) : (tensor<16384xf32>) -> tensor<16384xf32>
+  %1 = td.frame %0 in %f begin 5 : tensor<16384xf32> in tensor<f32> -> tensor<64x1024xf32>
+  %2 = td.reduce<sum>(%1) [1, 1, 1, 0] : (tensor<64x1024xf32>) -> tensor<64x1xf32>
+  %3 = td.reduce<sum>(%1) [1, 0, 1, 0] : (tensor<64x1024xf32>) -> tensor<1x1024xf32>
+  td.return %2, %3 into [-1, -1] : tensor<64x1xf32>, tensor<1x1024xf32>
+}

@@ -71,6 +71,10 @@ class Args {
   }
   Args& scalar(std::size_t j, std::int64_t v) { return set(layout_.scalar(j), v); }
   Args& scalar(std::size_t j, double v) { return set(layout_.scalar(j), std::bit_cast<std::int64_t>(v)); }
+  /// Of the j-th framed input.
+  Args& frame(std::size_t j, std::int64_t begin, std::int64_t count) {
+    return set(layout_.frame(j), begin).set(layout_.frame(j) + 1, count);
+  }
   [[nodiscard]] const std::int64_t* data() const { return values_.data(); }
 
  private:
