@@ -156,6 +156,7 @@ std::shared_ptr<CompiledTrace> Tracer::finish(std::span<const Tensor> outputs, s
     for (const Tensor& t : tapeInputs) c->tapeInputs.push_back(placeOf(t.impl()));
   }
 
+  session_->narrow(outputs);
   // What `.grad` slots hold now must be made by every call, so it is kept until the plan is compiled.
   c->plan = session_->compile(traceOutputs, fresh);
   bump(counters().graphTraces);

@@ -23,16 +23,6 @@ std::function<std::string()> lineProvider;
 
 bool drawsRandom(const OpFacts& f) { return f.random; }
 
-/// One past the last element a window reaches, from its own offset.
-std::int64_t reach(DimsRef shape, DimsRef strides) {
-  std::int64_t last = 1;
-  for (std::size_t d = 0; d < shape.size(); ++d) {
-    if (shape[d] == 0) return 0;
-    last += (shape[d] - 1) * strides[d];
-  }
-  return last;
-}
-
 [[noreturn]] void failRead() {
   std::string line = userLine();
   fail<DataReadError>(
@@ -54,6 +44,15 @@ std::int64_t reach(DimsRef shape, DimsRef strides) {
 std::uint64_t lowBits(std::size_t n) { return n >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << n) - 1; }
 
 }  // namespace
+
+std::int64_t reach(DimsRef shape, DimsRef strides) {
+  std::int64_t last = 1;
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    if (shape[d] == 0) return 0;
+    last += (shape[d] - 1) * strides[d];
+  }
+  return last;
+}
 
 // ---- contents of storages ------------------------------------------------------------------------------------------
 

@@ -99,6 +99,10 @@ class Session final : public Recorder {
   /// Forgets the trace; pending storages that had memory show it again, fresh ones are lost.
   void abandon();
 
+  /// Where `results` are all that sees a value, and see a small part of it, that part becomes a value of its own, and
+  /// the rest need not be computed.
+  void narrow(std::span<const Tensor> results);
+
   /// Makes the window of an argument an input before anything is recorded; its number.
   std::uint32_t addArgument(const Tensor& t);
   void takeWhole(Storage* s) { whole_.insert(s); }
@@ -142,6 +146,7 @@ class Session final : public Recorder {
                                          const TensorMeta& result) const;
   [[nodiscard]] std::vector<void*> inputPointers() const;
   Tensor fresh(ValueRef value, const TensorMeta& meta);
+  void narrow(Content& content, std::span<TensorImpl* const> views);
   void reset();
 
   Trace trace_;
@@ -182,6 +187,8 @@ class LazyScope {
 /// Registers what this layer implements with the layers below (idempotent).
 void install();
 
+/// One past the last element a window reaches, from its own offset.
+std::int64_t reach(DimsRef shape, DimsRef strides);
 /// The session of this thread that is recording; null if none.
 Session* activeSession();
 /// Runs what this thread has recorded so far, if anything.
