@@ -112,7 +112,8 @@ class Walker {
   Walker(DimsRef shape, const std::array<DimsRef, N>& strides, std::int64_t start = 0) : shape_(shape) {
     for (int k = 0; k < N; ++k) strides_[k] = strides[k];
     index_.resize(shape.size());
-    for (std::size_t d = shape.size(); d-- > 0;) {
+    // From the start of anything, also of nothing: no size divides.
+    for (std::size_t d = shape.size(); start != 0 && d-- > 0;) {
       index_[d] = start % shape[d];
       start /= shape[d];
       for (int k = 0; k < N; ++k) offset[k] += index_[d] * strides[k][d];
