@@ -37,22 +37,23 @@ class Fuse : public mlir::PassWrapper<Fuse, FunctionPass> {
     mlir::Block& block = getOperation().getBody().front();
     for (mlir::Operation& op : llvm::make_early_inc_range(block))
       if (Clusters::isFusible(&op) && !Clusters::walkable(&op)) makeDense(&op);
-    Clusters clusters = clustersOf(block);
+    Clusters clusters = clustersOf(block, {});
     if (improve_) {
       std::vector<Copied> copies = recompute(clusters);
       if (!copies.empty()) {
-        takeBack(copies, clustersOf(block));
+        takeBack(copies, clustersOf(block, copies));
         eraseUnused(block);
-        clusters = clustersOf(block);
+        clusters = clustersOf(block, copies);
       }
     }
     build(clusters, block);
   }
 
  private:
-  Clusters clustersOf(mlir::Block& block) const {
+  Clusters clustersOf(mlir::Block& block, const std::vector<Copied>& copies) const {
     Clusters clusters(block);
     if (improve_) {
+      joinReaders(copies, clusters);
       mergeAlong(clusters, flows(clusters));
       mergeAlong(clusters, siblings(clusters, block));
     }

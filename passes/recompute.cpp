@@ -14,7 +14,7 @@ constexpr std::int64_t kMinBytes = 1 << 16;
 // Operations that one value may take.
 constexpr std::size_t kMaxOps = 4;
 
-// The operations that make a value of what its cluster reads and of what is known once a row.
+// The cheap operations that make a value of what its cluster reads, of what is known once a row and of dear values.
 struct Slice {
   std::vector<int> ops;                   // in program order
   llvm::SmallVector<mlir::Value> leaves;  // roots of the operands that come from elsewhere
@@ -34,14 +34,14 @@ bool isCheap(mlir::Operation* op) {
 // False where it takes too much.
 bool addToSlice(const Clusters& c, int op, Slice& slice) {
   if (std::find(slice.ops.begin(), slice.ops.end(), op) != slice.ops.end()) return true;
-  if (!isCheap(c.op(op)) || slice.ops.size() == kMaxOps) return false;
+  if (slice.ops.size() == kMaxOps) return false;
   slice.ops.push_back(op);
   for (mlir::Value v : c.op(op)->getOperands()) {
     if (!isTensor(v)) continue;
     mlir::Operation* def = v.getDefiningOp();
     int producer = def == nullptr ? -1 : c.indexOf(def);
     bool same = producer >= 0 && c.clusterOf(producer) == c.clusterOf(op);
-    if (same && isFull(c, producer)) {
+    if (same && isFull(c, producer) && isCheap(def)) {
       if (!addToSlice(c, producer, slice)) return false;
     } else if (mlir::Value root = placeOf(v).value; !llvm::is_contained(slice.leaves, root)) {
       slice.leaves.push_back(root);
@@ -110,10 +110,17 @@ std::vector<Copied> recompute(const Clusters& c) {
   return copies;
 }
 
-void takeBack(const std::vector<Copied>& copies, const Clusters& c) {
-  for (const Copied& it : copies)
-    if (c.clusterOf(c.indexOf(it.copy)) != c.clusterOf(c.indexOf(it.reader)))
-      it.copy->replaceAllUsesWith(it.original->getResults());
+void joinReaders(const std::vector<Copied>& copies, Clusters& c) {
+  for (const Copied& it : llvm::reverse(copies))
+    c.merge(c.clusterOf(c.indexOf(it.copy)), c.clusterOf(c.indexOf(it.reader)));
+}
+
+void takeBack(std::vector<Copied>& copies, const Clusters& c) {
+  llvm::erase_if(copies, [&](const Copied& it) {
+    if (c.clusterOf(c.indexOf(it.copy)) == c.clusterOf(c.indexOf(it.reader))) return false;
+    it.copy->replaceAllUsesWith(it.original->getResults());
+    return true;
+  });
 }
 
 }  // namespace tandem::passes

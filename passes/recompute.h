@@ -19,7 +19,10 @@ struct Copied {
 /// Inserts copies where they save bytes, and gives them to the readers. The originals stay.
 std::vector<Copied> recompute(const Clusters& clusters);
 
-/// Gives the original again to the users of each copy that is not in its reader's cluster.
-void takeBack(const std::vector<Copied>& copies, const Clusters& clusters);
+/// Puts copies into their readers' clusters, where that is legal: before others, which may have more to share.
+void joinReaders(const std::vector<Copied>& copies, Clusters& clusters);
+
+/// Gives the original again to the users of each copy that is not in its reader's cluster, and forgets that copy.
+void takeBack(std::vector<Copied>& copies, const Clusters& clusters);
 
 }  // namespace tandem::passes

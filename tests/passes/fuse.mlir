@@ -117,3 +117,20 @@ func.func @frames(%x: tensor<16384xf32>, %f: tensor<f32>) {
   %3 = td.reduce<sum>(%1) [1, 0, 1, 0] : (tensor<64x1024xf32>) -> tensor<1x1024xf32>
   td.return %2, %3 into [-1, -1] : tensor<64x1xf32>, tensor<1x1024xf32>
 }
+
+// -----
+
+// CHECK-LABEL: @saved
+// What the backward makes of a result that is there anyway is made there, not kept from the forward.
+// CHECK: %[[T:.*]] = td.region "pointwise" [256, 256] {{.*}} (%arg0)
+// CHECK-NOT: td.pointwise<square>
+// CHECK: %[[M:.*]] = td.library
+// CHECK: td.region "pointwise" [256, 256] {{.*}} (%[[T]], %[[M]])
+// CHECK: td.pointwise<square>
+func.func @saved(%x: tensor<256x256xf32>, %w: tensor<256x256xf32>) {
+  %0 = td.pointwise<tanh>(%x) : (tensor<256x256xf32>) -> tensor<256x256xf32>
+  %1 = td.pointwise<square>(%0) : (tensor<256x256xf32>) -> tensor<256x256xf32>
+  %2 = td.library<matmul_batched>(%0, %w) : (tensor<256x256xf32>, tensor<256x256xf32>) -> tensor<256x256xf32>
+  %3 = td.pointwise<mul>(%2, %1) : (tensor<256x256xf32>, tensor<256x256xf32>) -> tensor<256x256xf32>
+  td.return %3 into [-1] : tensor<256x256xf32>
+}
