@@ -19,6 +19,8 @@ constexpr std::int64_t kRowWork = std::int64_t{1} << 17;
 // Sides of tiles are multiples of these, where they are cut: whole register tiles.
 constexpr std::int64_t kRowStep = 12;
 constexpr std::int64_t kColumnStep = 64;
+// Tiles of fewer rows than this do not pack the columns of b each for themselves.
+constexpr std::int64_t kOwnPanels = 96;
 // A long sum into a small result is cut along k, into at most kMaxPieces pieces of at least kPieceLength.
 constexpr std::int64_t kSplitResult = 128 * 128;
 constexpr std::int64_t kSplitWork = std::int64_t{2} << 20;
@@ -109,6 +111,14 @@ void tiledGemm(const GemmTile<T>& whole) {
   std::int64_t across = ceilDiv(whole.n, tiling.columns);
   std::int64_t tiles = ceilDiv(whole.m, tiling.rows) * across;
   if (tiles == 1) return serialGemm(whole);
+  if (whole.panels == nullptr && tiling.rows < std::min(whole.m, kOwnPanels)) {
+    Scratch<T> panels(whole.k * packedColumns(whole.n));
+    packGemm(whole.n, whole.k, whole.b, panels.data());
+    GemmTile<T> packed = whole;
+    packed.panels = panels.data();
+    packed.panelColumns = packedColumns(whole.n);
+    return tiledGemm(packed);
+  }
   parallelTiles(tiles, [&](std::int64_t number) {
     std::int64_t i = number / across * tiling.rows;
     std::int64_t j = number % across * tiling.columns;
@@ -177,9 +187,16 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<double> a, Matr
 
 template <class T>
 void packGemm(std::int64_t n, std::int64_t k, Matrix<T> b, T* to) {
-  std::int64_t grain = std::max<std::int64_t>(1, kSerialElements / (k * kColumnStep));
-  parallelFor(packedColumns(n) / kColumnStep, grain, [&](std::int64_t begin, std::int64_t end) {
-    kernels(T{}).pack(n, k, b, begin * kColumnStep, end * kColumnStep, to);
+  std::int64_t columns = packedColumns(n);
+  std::int64_t blocks = ceilDiv(k, kBlockK);
+  std::int64_t grain = std::max<std::int64_t>(1, kSerialElements / (std::min(k, kBlockK) * kColumnStep));
+  parallelFor(columns / kColumnStep * blocks, grain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      std::int64_t j = i / blocks * kColumnStep;
+      std::int64_t k0 = i % blocks * kBlockK;
+      Matrix<T> block{b.data + k0 * b.rowStride, b.rowStride, b.columnStride};
+      kernels(T{}).pack(n, std::min(kBlockK, k - k0), block, j, j + kColumnStep, to + k0 * columns);
+    }
   });
 }
 template void packGemm(std::int64_t, std::int64_t, Matrix<float>, float*);
