@@ -246,6 +246,9 @@ def compile(  # noqa: A001
     run-time values; ints, bools, strings and None are part of the signature. A whole training step, with `backward()`
     and `optimizer.step()`, may be compiled.
 
+    Views among the results share memory as they would without; of a value that nothing but a view of a small part of it
+    sees, only that part is computed and kept, so that `storage_offset()` may differ.
+
     Args:
         fn: what to compile; without it, a decorator that does.
         fullgraph, dynamic, backend, mode, options: accepted for PyTorch's sake; they change nothing.
