@@ -42,7 +42,7 @@ class Fuse : public mlir::PassWrapper<Fuse, FunctionPass> {
       std::vector<Copied> copies = recompute(clusters);
       if (!copies.empty()) {
         takeBack(copies, clustersOf(block, copies));
-        eraseUnused(block);
+        eraseUnused(block, copies);
         clusters = clustersOf(block, copies);
       }
     }
@@ -60,9 +60,12 @@ class Fuse : public mlir::PassWrapper<Fuse, FunctionPass> {
     return clusters;
   }
 
-  static void eraseUnused(mlir::Block& block) {
-    for (mlir::Operation& op : llvm::make_early_inc_range(llvm::reverse(block)))
-      if (Clusters::isFusible(&op) && op.use_empty()) op.erase();
+  static void eraseUnused(mlir::Block& block, std::vector<Copied>& copies) {
+    for (mlir::Operation& op : llvm::make_early_inc_range(llvm::reverse(block))) {
+      if (!Clusters::isFusible(&op) || !op.use_empty()) continue;
+      llvm::erase_if(copies, [&](const Copied& it) { return it.copy == &op || it.reader == &op; });
+      op.erase();
+    }
   }
 
   // Operands that no kernel can walk (too many dims that do not merge, a reduced group that does not) become copies,

@@ -134,3 +134,19 @@ func.func @saved(%x: tensor<256x256xf32>, %w: tensor<256x256xf32>) {
   %3 = td.pointwise<mul>(%2, %1) : (tensor<256x256xf32>, tensor<256x256xf32>) -> tensor<256x256xf32>
   td.return %3 into [-1] : tensor<256x256xf32>
 }
+
+// -----
+
+// CHECK-LABEL: @taken_back_in_part
+// The sum cannot read %w; what was copied for the copy that was taken back goes too.
+// CHECK: %[[P:.*]] = td.region "pointwise" [64, 4, 256]
+// CHECK: td.pointwise<mul>
+// CHECK: td.pointwise<add>
+// CHECK: td.region "row" [64, 4, 256] reduce[1, 3] (%[[P]])
+// CHECK-NOT: td.pointwise
+func.func @taken_back_in_part(%x: tensor<64x4x256xf32>, %w: tensor<4x1xf32>) {
+  %0 = td.pointwise<mul>(%x, %x) : (tensor<64x4x256xf32>, tensor<64x4x256xf32>) -> tensor<64x4x256xf32>
+  %1 = td.pointwise<add>(%0, %w) : (tensor<64x4x256xf32>, tensor<4x1xf32>) -> tensor<64x4x256xf32>
+  %2 = td.reduce<sum>(%1) [2, 1, 2, 1, 0] : (tensor<64x4x256xf32>) -> tensor<64x1x1xf32>
+  td.return %2 into [-1] : tensor<64x1x1xf32>
+}
