@@ -126,10 +126,9 @@ class StepWriter {
 
 // The frame that a region's input is the value of; null for other inputs.
 td::FrameOp frameOf(td::RegionOp region, std::size_t input) {
-  for (mlir::Operation* user : region.getBody().front().getArgument(static_cast<unsigned>(input)).getUsers())
-    if (auto frame = mlir::dyn_cast<td::FrameOp>(user);
-        frame && frame.getValue() == region.getBody().front().getArgument(static_cast<unsigned>(input)))
-      return frame;
+  mlir::Value argument = region.getBody().front().getArgument(static_cast<unsigned>(input));
+  for (mlir::Operation* user : argument.getUsers())
+    if (auto frame = mlir::dyn_cast<td::FrameOp>(user); frame && frame.getValue() == argument) return frame;
   return {};
 }
 

@@ -20,8 +20,6 @@ struct Slice {
   llvm::SmallVector<mlir::Value> leaves;  // roots of the operands that come from elsewhere
 };
 
-bool isTensor(mlir::Value v) { return mlir::isa<mlir::RankedTensorType>(v.getType()); }
-
 bool isFull(const Clusters& c, int op) {
   return c.resultMap(op).size() == c.all()[static_cast<std::size_t>(c.clusterOf(op))].space.size();
 }
@@ -31,17 +29,22 @@ bool isCheap(mlir::Operation* op) {
   return mlir::isa<td::FrameOp>(op);
 }
 
+// The operation of the cluster of `op` that computes `v`; -1 where none does.
+int producerBeside(const Clusters& c, int op, mlir::Value v) {
+  mlir::Operation* def = v.getDefiningOp();
+  int producer = def == nullptr ? -1 : c.indexOf(def);
+  return producer >= 0 && c.clusterOf(producer) == c.clusterOf(op) ? producer : -1;
+}
+
 // False where it takes too much.
 bool addToSlice(const Clusters& c, int op, Slice& slice) {
   if (std::find(slice.ops.begin(), slice.ops.end(), op) != slice.ops.end()) return true;
   if (slice.ops.size() == kMaxOps) return false;
   slice.ops.push_back(op);
   for (mlir::Value v : c.op(op)->getOperands()) {
-    if (!isTensor(v)) continue;
-    mlir::Operation* def = v.getDefiningOp();
-    int producer = def == nullptr ? -1 : c.indexOf(def);
-    bool same = producer >= 0 && c.clusterOf(producer) == c.clusterOf(op);
-    if (same && isFull(c, producer) && isCheap(def)) {
+    if (!td::isTensorType(v.getType())) continue;
+    int producer = producerBeside(c, op, v);
+    if (producer >= 0 && isFull(c, producer) && isCheap(c.op(producer))) {
       if (!addToSlice(c, producer, slice)) return false;
     } else if (mlir::Value root = placeOf(v).value; !llvm::is_contained(slice.leaves, root)) {
       slice.leaves.push_back(root);
@@ -53,7 +56,7 @@ bool addToSlice(const Clusters& c, int op, Slice& slice) {
 bool isRead(const Clusters& c, const Cluster& by, mlir::Value root) {
   return std::any_of(by.ops.begin(), by.ops.end(), [&](int op) {
     return llvm::any_of(c.op(op)->getOperands(),
-                        [&](mlir::Value v) { return isTensor(v) && placeOf(v).value == root; });
+                        [&](mlir::Value v) { return td::isTensorType(v.getType()) && placeOf(v).value == root; });
   });
 }
 
@@ -76,10 +79,7 @@ std::int64_t bytesSaved(const Clusters& c, int op, const Slice& slice,
   std::int64_t saved = bytes * (1 + static_cast<std::int64_t>(readers.size()));
   for (mlir::Value leaf : slice.leaves) {
     std::int64_t size = td::bytesOf(leaf.getType());
-    mlir::Operation* def = leaf.getDefiningOp();
-    int producer = def == nullptr ? -1 : c.indexOf(def);
-    bool same = producer >= 0 && c.clusterOf(producer) == c.clusterOf(op);
-    if (same && !c.escapes(leaf, c.clusterOf(op))) saved -= size;
+    if (producerBeside(c, op, leaf) >= 0 && !c.escapes(leaf, c.clusterOf(op))) saved -= size;
     for (const auto& [cluster, users] : readers)
       if (!isRead(c, c.all()[static_cast<std::size_t>(cluster)], leaf)) saved -= size;
   }

@@ -199,14 +199,14 @@ mlir::Value KernelFrame::rowAddress(std::size_t k, mlir::ValueRange outer, mlir:
 void KernelFrame::enterRow(mlir::ValueRange outer, mlir::Value reduced) {
   std::size_t frames = 0;
   for (std::size_t k = 0; k < signature.inputs.size(); ++k) {
-    const std::size_t frame = layout.frame(frames);
-    if (operand(k).access == Access::Framed) ++frames;
+    const bool framed = operand(k).access == Access::Framed;
+    const std::size_t frame = layout.frame(framed ? frames++ : 0);
     if (!schedule.value(k).needed) continue;
-    if (operand(k).access == Access::Framed) {
+    if (framed) {
+      const DType t = operand(k).dtype;
       const mlir::Value offset = rowOffset(k, outer, reduced);
-      const mlir::Value elsewhere =
-          loadAt(rowAddress(k + 1, outer, reduced), memoryType(operand(k).dtype), operand(k).dtype);
-      frames_[k] = {sub(offset ? offset : i64(0), argument(frame)), elsewhere};
+      frames_[k] = {sub(offset ? offset : i64(0), argument(frame)), argument(frame + 1),
+                    loadAt(rowAddress(k + 1, outer, reduced), memoryType(t), t)};
       continue;
     }
     bases_[k] = rowAddress(k, outer, reduced);
@@ -294,14 +294,12 @@ mlir::Value KernelFrame::loadFramed(std::size_t k, const Point& point) {
   const DType t = operand(k).dtype;
   const mlir::Type element = memoryType(t);
   auto vector = mlir::VectorType::get({lanes}, element);
-  const auto framed = std::count_if(signature.inputs.begin(), signature.inputs.begin() + static_cast<std::ptrdiff_t>(k),
-                                    [](const KernelOperand& o) { return o.access == Access::Framed; });
-  const mlir::Value count = argument(layout.frame(static_cast<std::size_t>(framed)) + 1);
-  const mlir::Value place = add(frames_[k].place, point.i);
+  const Frame& frame = frames_[k];
+  const mlir::Value place = add(frame.place, point.i);
   const mlir::Value existing = point.count ? point.count : i64(lanes);
   const mlir::Value from = arith::MaxSIOp::create(ops, b.loc(), sub(i64(0), place), i64(0));
-  const mlir::Value to = minimum(sub(count, place), existing);
-  const mlir::Value rest = mlir::vector::BroadcastOp::create(ops, b.loc(), vector, frames_[k].elsewhere);
+  const mlir::Value to = minimum(sub(frame.count, place), existing);
+  const mlir::Value rest = mlir::vector::BroadcastOp::create(ops, b.loc(), vector, frame.elsewhere);
   const mlir::Value base = argument(layout.pointer(k));
   return choose(
       less(from, to),

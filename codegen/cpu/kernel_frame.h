@@ -85,10 +85,11 @@ class KernelFrame {
   /// Sets where outputs are written, and reads no input.
   void enterOutputs(mlir::ValueRange outer);
   [[nodiscard]] mlir::Value rowBase(std::size_t k) const { return bases_[k]; }
-  /// Of a framed input: at which of its elements the row begins (none, where negative or too large), and its value
-  /// elsewhere as memory has it.
+  /// Of a framed input: at which of its elements the row begins (none, where negative or too large), how many it has,
+  /// and its value elsewhere as memory has it.
   struct Frame {
     mlir::Value place;
+    mlir::Value count;
     mlir::Value elsewhere;
   };
   /// Where rows stand and the values loaded or computed there: to have several rows entered at once.
