@@ -114,7 +114,7 @@ PlacedRows<T> placeRows(const Matrix<T>& a, std::int64_t rows, std::int64_t k, s
     return {dst, kPackedRow, 0, 0, false};
   }
   if (a.rowStride == 1) {
-    if (a.columnStride <= 4 * V::kLanes) return {a.data, 0, V::kRows, a.columnStride, true};
+    if (a.columnStride <= 16 * V::kLanes) return {a.data, 0, V::kRows, a.columnStride, true};
     for (std::int64_t p = 0; p < k; ++p)
       for (std::int64_t i = 0; i < rows; i += V::kRows) {
         const T* from = a.data + p * a.columnStride + i;
