@@ -17,7 +17,6 @@
 #include <string>
 #include <vector>
 
-#include "autograd/pool.h"
 #include "eager/tensor.h"
 
 namespace tandem {

@@ -16,26 +16,6 @@ thread_local bool gradMode = true;
 thread_local bool inferenceOn = false;
 thread_local Generator* generatorScope = nullptr;
 
-/// Freed TensorImpls of this thread, linked through their first word.
-struct FreeList {
-  struct Item {
-    Item* next;
-  };
-  Item* head = nullptr;
-  int length = 0;
-  static constexpr int kMost = 1024;
-
-  ~FreeList() {
-    while (head != nullptr) {
-      Item* next = head->next;
-      ::operator delete(head);
-      head = next;
-    }
-    length = kMost;  // tensors freed by later destructors of this thread go straight back
-  }
-};
-thread_local FreeList freeList;
-
 }  // namespace
 
 thread_local Recorder* activeRecorder = nullptr;
@@ -82,24 +62,11 @@ TensorImpl::TensorImpl(Ref<Storage> s, DType t, Dims sizes, Dims steps, std::int
     : storage(std::move(s)), offset(start), shape(std::move(sizes)), strides(std::move(steps)), dtype(t),
       contiguous(tandem::isContiguous(shape, strides)), inference(inferenceOn), numel(numelOf(shape)) {}
 
-void TensorImpl::destroy(TensorImpl* impl) { delete impl; }
+TensorImpl::TensorImpl(Ref<Storage> s, DType t, DimsRef sizes, std::int64_t elements)
+    : storage(std::move(s)), offset(0), shape(sizes), strides(contiguousStrides(sizes)), dtype(t), contiguous(true),
+      inference(inferenceOn), numel(elements) {}
 
-void* TensorImpl::operator new(std::size_t size) {
-  if (freeList.head != nullptr) {
-    auto* item = freeList.head;
-    freeList.head = item->next;
-    --freeList.length;
-    return item;
-  }
-  return ::operator new(size);
-}
-void TensorImpl::operator delete(void* p) {
-  if (freeList.length >= FreeList::kMost) return ::operator delete(p);
-  auto* item = static_cast<FreeList::Item*>(p);
-  item->next = freeList.head;
-  freeList.head = item;
-  ++freeList.length;
-}
+void TensorImpl::destroy(TensorImpl* impl) { delete impl; }
 
 void Tensor::materialize() const {
   if (activeRecorder != nullptr) activeRecorder->beforeRead(*this);
@@ -115,17 +82,14 @@ void* Tensor::data() const {
 }
 
 Tensor makeEmpty(DimsRef shape, DType dtype) {
-  Dims sizes(shape);
   std::int64_t n = 1;
-  for (auto s : sizes)
+  for (auto s : shape)
     if (__builtin_mul_overflow(n, s, &n))
       fail<OutOfMemoryError>("cannot allocate a tensor of shape ", shapeText(shape), ": its size overflows");
   std::int64_t bytes = 0;
   if (__builtin_mul_overflow(n, static_cast<std::int64_t>(itemSize(dtype)), &bytes))
     fail<OutOfMemoryError>("cannot allocate a tensor of shape ", shapeText(shape), ": its size overflows");
-  Dims strides = contiguousStrides(sizes);
-  return Tensor(
-      new TensorImpl(new Storage(static_cast<std::size_t>(bytes)), dtype, std::move(sizes), std::move(strides), 0));
+  return Tensor(new TensorImpl(new Storage(static_cast<std::size_t>(bytes)), dtype, shape, n));
 }
 
 Tensor makeAlias(const Tensor& t, Dims shape, Dims strides, std::int64_t offset) {

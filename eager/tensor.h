@@ -21,6 +21,7 @@
 #include "runtime/base/intrusive.h"
 #include "runtime/base/scalar.h"
 #include "runtime/base/shape.h"
+#include "runtime/memory/object_pool.h"
 #include "runtime/memory/storage.h"
 
 namespace tandem {
@@ -34,12 +35,14 @@ class AutogradMetaBase {
 class TensorImpl : public Counted<TensorImpl> {
  public:
   TensorImpl(Ref<Storage> storage, DType dtype, Dims shape, Dims strides, std::int64_t offset);
+  /// Contiguous from the storage's first byte on; `numel` is the product of the sizes.
+  TensorImpl(Ref<Storage> storage, DType dtype, DimsRef shape, std::int64_t numel);
   TensorImpl(const TensorImpl&) = delete;
   TensorImpl& operator=(const TensorImpl&) = delete;
 
   static void destroy(TensorImpl* impl);
-  static void* operator new(std::size_t size);
-  static void operator delete(void* p);
+  static void* operator new(std::size_t bytes) { return poolAllocate(bytes); }
+  static void operator delete(void* p) { poolFree(p, sizeof(TensorImpl)); }
 
   Ref<Storage> storage;
   std::int64_t offset;  // in elements

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "runtime/base/intrusive.h"
+#include "runtime/memory/object_pool.h"
 
 namespace tandem {
 
@@ -29,6 +30,8 @@ class Storage : public Counted<Storage> {
   /// Pending: no memory yet.
   struct PendingTag {};
   Storage(PendingTag, std::size_t bytes) : bytes_(bytes), birth_(bear()) {}
+  static void* operator new(std::size_t bytes) { return poolAllocate(bytes); }
+  static void operator delete(void* p) { poolFree(p, sizeof(Storage)); }
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
 

@@ -1,4 +1,4 @@
-#include "autograd/pool.h"
+#include "runtime/memory/object_pool.h"
 
 #include <new>
 #include <utility>
