@@ -11,6 +11,7 @@
 #include "eager/recorder.h"
 #include "eager/tape_hook.h"
 #include "runtime/base/attrs.h"
+#include "runtime/base/inline_array.h"
 
 namespace tandem {
 namespace {
@@ -49,23 +50,32 @@ void run(const OpFacts& f, Operands operands, Attrs attrs, std::span<const Tenso
   }
 }
 
-/// Operand metas on the stack for the usual few.
-struct OperandMetas {
-  explicit OperandMetas(const OpFacts& f, Operands operands) {
-    std::size_t n = operands.size();
-    if (n > few.size()) many.resize(n);
-    TensorMeta* all = n > few.size() ? many.data() : few.data();
-    for (std::size_t i = 0; i < n; ++i) {
-      all[i] = metaOf(operands[i]);
-      if (all[i].absent && f.kind != OpKind::Library)
-        fail<TypeError>(f.name, "(): operand ", i, " must be a Tensor or a number, not None");
-    }
-    span = {all, n};
+/// Operand metas, on the stack for the usual few.
+class OperandMetas {
+ public:
+  OperandMetas(const OpFacts& f, Operands operands)
+      : few_(operands.size() <= kFew ? operands.size() : 0, [&](std::size_t i) { return checked(f, operands, i); }) {
+    span_ = few_;
+    if (operands.size() <= kFew) return;
+    for (std::size_t i = 0; i < operands.size(); ++i) many_.push_back(checked(f, operands, i));
+    span_ = many_;
   }
-  std::array<TensorMeta, 4> few;
-  std::vector<TensorMeta> many;
-  std::span<const TensorMeta> span;
+  [[nodiscard]] std::span<const TensorMeta> span() const { return span_; }
+
+ private:
+  static constexpr std::size_t kFew = 4;
+
+  static TensorMeta checked(const OpFacts& f, Operands operands, std::size_t i) {
+    if (operands[i].isTensor() && !operands[i].tensor().defined() && f.kind != OpKind::Library)
+      fail<TypeError>(f.name, "(): operand ", i, " must be a Tensor or a number, not None");
+    return metaOf(operands[i]);
+  }
+
+  InlineArray<TensorMeta, kFew> few_;
+  std::vector<TensorMeta> many_;
+  std::span<const TensorMeta> span_;
 };
+using ResultMetas = InlineArray<TensorMeta, kMostResults>;
 
 /// The operands of a random operation: the generator's seed and next offset, then the caller's.
 std::vector<Operand> withGeneratorState(Operands operands) {
@@ -96,16 +106,15 @@ bool needsPairCheck(const OpFacts& f, const TensorMeta& result) { return f.parti
 void applyGeneral(const OpFacts& f, Operands operands, Attrs attrs, std::span<Tensor> results) {
   refresh(operands);
   OperandMetas metas(f, operands);
-  std::array<TensorMeta, kMostResults> made;
-  std::span<TensorMeta> resultMetas(made.data(), results.size());
-  f.metaRule(f, metas.span, attrs, resultMetas);
+  ResultMetas made(results.size());
+  f.metaRule(f, metas.span(), attrs, made);
   std::array<Operand, 2> own;
   Tensor divisor;
   if (needsPairCheck(f, made[0])) operands = checkedPair(f, operands, own, divisor);
   if (needsBatching(f, operands)) {
-    runBatched(f, operands, attrs, resultMetas, results);
+    runBatched(f, operands, attrs, made, results);
   } else if (Recorder* recorder = recorderFor(operands)) {
-    recorder->record(f.code, operands, attrs, resultMetas, results);
+    recorder->record(f.code, operands, attrs, made, results);
   } else {
     for (std::size_t i = 0; i < results.size(); ++i) results[i] = makeEmpty(made[i].shape, made[i].dtype);
     if (drawsRandom(f))
@@ -221,8 +230,8 @@ void applyInto(const Tensor& out, OpCode op, Operands operands, Attrs attrs) {
   const Operand self(out);
   refresh({&self, 1});
   OperandMetas metas(f, operands);
-  std::array<TensorMeta, kMostResults> made;
-  f.metaRule(f, metas.span, attrs, {made.data(), 1});
+  ResultMetas made(1);
+  f.metaRule(f, metas.span(), attrs, made);
   std::array<Operand, 2> pair;
   Tensor divisor;
   if (needsPairCheck(f, made[0])) operands = checkedPair(f, operands, pair, divisor);
@@ -310,9 +319,8 @@ void applyUpdate(OpCode op, Operands operands, std::span<const Tensor> outs) {
   const OpFacts& f = facts(op);
   NoGrad noGrad;
   OperandMetas metas(f, operands);
-  std::array<TensorMeta, kMostResults> made;
-  std::span<TensorMeta> results(made.data(), f.numResults);
-  f.metaRule(f, metas.span, {}, results);
+  ResultMetas made(f.numResults);
+  f.metaRule(f, metas.span(), {}, made);
   // One kernel writes outs that have one stride along the innermost dim.
   DimsRef shape = outs[0].shape();
   std::size_t inner = shape.size();
@@ -331,7 +339,7 @@ void applyUpdate(OpCode op, Operands operands, std::span<const Tensor> outs) {
     for (std::size_t i = 0; i < outs.size(); ++i)
       if (outs[i].defined()) writeBatched(f, outs[i], values[i]);
   } else if (Recorder* recorder = recorderFor(operands)) {
-    recorder->record(op, operands, {}, results, {values.data(), f.numResults});
+    recorder->record(op, operands, {}, made, {values.data(), f.numResults});
     for (std::size_t i = 0; i < outs.size(); ++i)
       if (outs[i].defined()) recorder->recordWrite(outs[i], values[i]);
   } else if (inPlace) {

@@ -6,8 +6,10 @@
 #include <array>
 #include <cstring>
 #include <memory>
+#include <optional>
 
 #include "ir/schema/reduction_plan.h"
+#include "runtime/base/inline_array.h"
 #include "runtime/base/long_work.h"
 #include "runtime/kernel/collapse.h"
 #include "runtime/kernel/kernel_cache.h"
@@ -29,7 +31,9 @@ struct CallKey {
   std::array<std::uint64_t, 3> words{};
 
   void set(std::size_t i, std::uint8_t byte) { words[i / 8] |= std::uint64_t{byte} << (8 * (i % 8)); }
-  friend bool operator==(const CallKey&, const CallKey&) = default;
+  friend bool operator==(const CallKey& a, const CallKey& b) {
+    return a.words[0] == b.words[0] && a.words[1] == b.words[1] && a.words[2] == b.words[2];
+  }
   [[nodiscard]] std::size_t hash() const {
     std::uint64_t h = words[0] * 0x9e3779b97f4a7c15ULL ^ words[1] * 0xc2b2ae3d27d4eb4fULL ^ words[2];
     return h ^ h >> 29;
@@ -151,165 +155,178 @@ void bringDenseNext(Dims& shape, std::span<Dims> strides) {
 
 }  // namespace
 
-TensorMeta metaOf(const Operand& o) {
-  TensorMeta m;
-  if (!o.isTensor()) {
-    m.weak = true;
-    m.dtype = o.scalar().isFloat()                    ? DType::Float64
-              : o.scalar().kind == Scalar::Kind::Bool ? DType::Bool
-                                                      : DType::Int64;
-  } else if (!o.tensor().defined()) {
-    m.absent = true;
-  } else {
-    m.shape = o.tensor().shape();
-    m.dtype = o.tensor().dtype();
+namespace {
+
+using Operands = std::span<const Operand>;
+using Attrs = std::span<const std::int64_t>;
+
+/// Where a call's key is put together, byte by byte.
+class KeyWriter {
+ public:
+  explicit KeyWriter(const OpFacts& op) : op_(op) {}
+  void add(const Tensor& t, Access a) { add(operandByte(t.dtype(), a)); }
+  void add(const Scalar& s) { add(scalarByte(s)); }
+  /// With what else decides kernel and dtypes: the operation, outer dims, an attribute, the default dtype.
+  CallKey finish(Attrs attrs, int outerRank) {
+    const bool given =
+        op_.dtypeRule == DTypeRule::Explicit || op_.kind == OpKind::Random || op_.kind == OpKind::Creation;
+    key_.words[0] |= static_cast<std::uint64_t>(op_.code) | static_cast<std::uint64_t>(outerRank) << 16 |
+                     static_cast<std::uint64_t>(given ? attrs.back() : 0) << 20;
+    key_.words[2] |= static_cast<std::uint64_t>(schemaDefaultDType()) << 56;
+    return key_;
   }
-  return m;
-}
 
-void runPointwise(const OpFacts& op, std::span<const Operand> operands, std::span<const std::int64_t> attrs,
-                  std::span<const Tensor> outs) {
-  const Tensor& out = outs[0];
-  std::int64_t n = out.numel();
-  if (n == 0) return;
-
-  // Everything contiguous and of one shape: one inner dim.
-  bool flat = true;
-  for (const auto& t : outs) flat &= t.isContiguous();
-  for (const auto& o : operands)
-    if (o.isTensor())
-      flat &= o.tensor().isContiguous() && (o.tensor().numel() == 1 || o.tensor().shape() == out.shape());
-
-  CallKey key;
-  std::size_t at = 3;
-  SmallVector<Access, 16> access;
-  Args args;
-  int outerRank = 0;
-  std::int64_t units = n;
-  std::int64_t perUnit = 1;
-  std::vector<Tensor> kept;  // copies made below, alive until the launch is over
-  Access outAccess = Access::Unit;
-  auto mark = [&](std::uint8_t byte) {
-    TANDEM_CHECK(at < CallKey::kMost + 3, op.name);
-    key.set(at++, byte);
-  };
-  if (flat) {
-    args.push_back(n);
-    for (const auto& o : operands) {
-      if (!o.isTensor()) {
-        mark(scalarByte(o.scalar()));
-        continue;
-      }
-      Access a = o.tensor().numel() == 1 && n != 1 ? Access::Zero : Access::Unit;
-      access.push_back(a);
-      mark(operandByte(o.tensor().dtype(), a));
-      args.push_back(address(o.tensor()));
-      args.push_back(0);
-    }
-    for (const auto& t : outs) {
-      mark(operandByte(t.dtype(), Access::Unit));
-      args.push_back(address(t));
-      args.push_back(1);
-    }
-  } else {
-    Dims shape = out.shape();
-    std::array<Dims, CallKey::kMost> own;
-    SmallVector<std::int64_t, CallKey::kMost> pointers;
-    SmallVector<DType, CallKey::kMost> dtypes;
-    TANDEM_CHECK(operands.size() + outs.size() <= CallKey::kMost, op.name);
-    for (const auto& o : operands) {
-      if (!o.isTensor()) continue;
-      own[pointers.size()] = broadcastStrides(o.tensor().shape(), o.tensor().strides(), shape);
-      pointers.push_back(address(o.tensor()));
-      dtypes.push_back(o.tensor().dtype());
-    }
-    std::size_t numIn = pointers.size();
-    for (const auto& t : outs) {
-      own[pointers.size()] = t.strides();
-      pointers.push_back(address(t));
-      dtypes.push_back(t.dtype());
-    }
-    std::span<Dims> strides(own.data(), pointers.size());
-    collapsePointwise(shape, strides);
-    if (op.code == OpCode::clone && numIn == 1 && dtypes[1] == dtypes[0] && transposes(strides[0])) {
-      LongWork away(n);
-      const Tensor& from = operands[0].tensor();
-      return copyArray({pointerOf(from), dtypes[0], shape, strides[0]}, {pointerOf(out), dtypes[0], shape, strides[1]});
-    }
-    if (!op.usesIndex) bringDenseNext(shape, strides);
-    if (shape.size() > kMaxOuterRank + 1) {
-      // Rare: more dims than kernels have. Copies make everything one dim; a result that is not contiguous is made
-      // beside it and copied.
-      std::vector<Operand> dense;
-      kept.reserve(operands.size());
-      for (const auto& o : operands) {
-        if (o.isTensor() && o.tensor().numel() != 1) {
-          kept.push_back(spread(o.tensor(), out.shape()));
-          dense.emplace_back(kept.back());
-        } else {
-          dense.push_back(o);
-        }
-      }
-      std::vector<Tensor> fresh;
-      for (const auto& t : outs) fresh.push_back(makeEmpty(t.shape(), t.dtype()));
-      runPointwise(op, dense, attrs, fresh);
-      for (std::size_t i = 0; i < outs.size(); ++i)
-        copyArray({pointerOf(fresh[i]), fresh[i].dtype(), fresh[i].shape(), fresh[i].strides()},
-                  {pointerOf(outs[i]), outs[i].dtype(), outs[i].shape(), outs[i].strides()});
-      return;
-    }
-    outerRank = static_cast<int>(shape.size()) - 1;
-    std::int64_t inner = shape.back();
-    // A kernel without outer dims takes every access but steps of its own only where it must: one row is the same.
-    for (const auto d : shape) args.push_back(d);
-    outAccess = accessOf(strides[numIn].back(), inner);
-    for (std::size_t k = 0; k < strides.size(); ++k) {
-      Access a = accessOf(strides[k].back(), inner);
-      if (k < numIn) access.push_back(a);
-      if (k >= numIn) TANDEM_CHECK(a == outAccess, op.name, " writes results of different layouts");
-      args.push_back(pointers[k]);
-      args.push_back(strides[k].back());
-      for (int d = 0; d < outerRank; ++d) args.push_back(strides[k][d]);
-    }
-    std::size_t tensor = 0;
-    for (const auto& o : operands) {
-      if (!o.isTensor()) {
-        mark(scalarByte(o.scalar()));
-        continue;
-      }
-      mark(operandByte(dtypes[tensor], access[tensor]));
-      ++tensor;
-    }
-    for (std::size_t k = numIn; k < strides.size(); ++k) mark(operandByte(dtypes[k], outAccess));
-    units = outerRank == 0 ? inner : n / inner;
-    perUnit = outerRank == 0 ? 1 : inner;
+ private:
+  void add(std::uint8_t byte) {
+    TANDEM_CHECK(at_ < CallKey::kMost + 3, op_.name);
+    key_.set(at_++, byte);
   }
-  for (const auto& o : operands)
-    if (!o.isTensor()) args.push_back(o.scalar().bits());
 
-  key.words[0] |= static_cast<std::uint64_t>(op.code) | static_cast<std::uint64_t>(outerRank) << 16;
-  // What decides dtypes beside the operands': the default dtype, and an attribute.
-  int given = op.dtypeRule == DTypeRule::Explicit || op.kind == OpKind::Random || op.kind == OpKind::Creation
-                  ? static_cast<int>(attrs.back())
-                  : 0;
-  key.words[0] |= static_cast<std::uint64_t>(given | static_cast<int>(schemaDefaultDType())) << 20;
-  key.words[2] |= static_cast<std::uint64_t>(schemaDefaultDType()) << 56;
+  const OpFacts& op_;
+  CallKey key_;
+  std::size_t at_ = 3;
+};
+
+/// The kernel that the thread remembers for a key, or what `build` gives.
+template <class Build>
+KernelFn kernelFor(const CallKey& key, Build build) {
   CallEntry& entry = callEntry(key);
   if (entry.fn == nullptr || !(entry.key == key)) {
-    KernelFn fn = buildPointwise(op, operands, attrs, outs, access, outAccess, outerRank);
+    KernelFn fn = build();
     entry = {key, fn};
   }
-  LongWork away(n);
-  if (outerRank > 0 && !op.usesIndex) {
-    SmallVector<KernelOperand, 8> walked;
-    std::size_t tensor = 0;
-    for (const auto& o : operands)
-      if (o.isTensor()) walked.push_back({o.tensor().dtype(), access[tensor++]});
-    for (const auto& t : outs) walked.push_back({t.dtype(), outAccess});
-    ArgLayout layout(KernelKind::Row, outerRank, walked.size(), operands.size() - tensor);
-    if (readsAcross(args.data(), layout, walked)) return launchAcross(entry.fn, args.data(), layout, walked);
+  return entry.fn;
+}
+
+/// Everything contiguous and of one shape, or of one element: one inner dim. False, having done nothing, where it is
+/// not so.
+bool runFlat(const OpFacts& op, Operands operands, Attrs attrs, std::span<const Tensor> outs) {
+  const std::int64_t n = outs[0].numel();
+  auto accessTo = [n](const Tensor& t) { return t.numel() == 1 && n != 1 ? Access::Zero : Access::Unit; };
+  KeyWriter key(op);
+  std::array<std::int64_t, 1 + 2 * CallKey::kMost> args;
+  std::int64_t* arg = args.data();
+  *arg++ = n;
+  for (const auto& o : operands) {
+    if (!o.isTensor()) {
+      key.add(o.scalar());
+      continue;
+    }
+    const Tensor& t = o.tensor();
+    if (!t.isContiguous() || (t.numel() != 1 && !(t.shape() == outs[0].shape()))) return false;
+    key.add(t, accessTo(t));
+    *arg++ = address(t);
+    *arg++ = 0;
   }
-  launchKernel(entry.fn, args.data(), units, perUnit);
+  for (const auto& t : outs) {
+    if (!t.isContiguous()) return false;
+    key.add(t, Access::Unit);
+    *arg++ = address(t);
+    *arg++ = 1;
+  }
+  for (const auto& o : operands)
+    if (!o.isTensor()) *arg++ = o.scalar().bits();
+  KernelFn fn = kernelFor(key.finish(attrs, 0), [&] {
+    SmallVector<Access, CallKey::kMost> access;
+    for (const auto& o : operands)
+      if (o.isTensor()) access.push_back(accessTo(o.tensor()));
+    return buildPointwise(op, operands, attrs, outs, access, Access::Unit, 0);
+  });
+  LongWork away(n);
+  launchKernel(fn, args.data(), n, 1);
+  return true;
+}
+
+/// Of more dims than kernels have, which is rare: copies make everything one dim; a result that is not contiguous is
+/// made beside it and copied.
+void runSpread(const OpFacts& op, Operands operands, Attrs attrs, std::span<const Tensor> outs) {
+  std::vector<Tensor> kept;
+  std::vector<Operand> dense;
+  kept.reserve(operands.size());
+  for (const auto& o : operands) {
+    if (o.isTensor() && o.tensor().numel() != 1) {
+      kept.push_back(spread(o.tensor(), outs[0].shape()));
+      dense.emplace_back(kept.back());
+    } else {
+      dense.push_back(o);
+    }
+  }
+  std::vector<Tensor> fresh;
+  for (const auto& t : outs) fresh.push_back(makeEmpty(t.shape(), t.dtype()));
+  runPointwise(op, dense, attrs, fresh);
+  for (std::size_t i = 0; i < outs.size(); ++i)
+    copyArray({pointerOf(fresh[i]), fresh[i].dtype(), fresh[i].shape(), fresh[i].strides()},
+              {pointerOf(outs[i]), outs[i].dtype(), outs[i].shape(), outs[i].strides()});
+}
+
+/// Broadcast or strided operands: as few dims as all of them allow.
+void runStrided(const OpFacts& op, Operands operands, Attrs attrs, std::span<const Tensor> outs) {
+  TANDEM_CHECK(operands.size() + outs.size() <= CallKey::kMost, op.name);
+  SmallVector<const Tensor*, CallKey::kMost> arrays;
+  for (const auto& o : operands)
+    if (o.isTensor()) arrays.push_back(&o.tensor());
+  const std::size_t numIn = arrays.size();
+  for (const auto& t : outs) arrays.push_back(&t);
+  Dims shape = outs[0].shape();
+  InlineArray<Dims, CallKey::kMost> walked(arrays.size(), [&](std::size_t k) {
+    return k < numIn ? broadcastStrides(arrays[k]->shape(), arrays[k]->strides(), shape) : arrays[k]->strides();
+  });
+  std::span<Dims> strides = walked;
+  collapsePointwise(shape, strides);
+  if (op.code == OpCode::clone && numIn == 1 && arrays[0]->dtype() == arrays[1]->dtype() && transposes(strides[0])) {
+    const DType dtype = arrays[0]->dtype();
+    LongWork away(outs[0].numel());
+    return copyArray({pointerOf(*arrays[0]), dtype, shape, strides[0]},
+                     {pointerOf(*arrays[1]), dtype, shape, strides[1]});
+  }
+  if (!op.usesIndex) bringDenseNext(shape, strides);
+  if (shape.size() > kMaxOuterRank + 1) return runSpread(op, operands, attrs, outs);
+
+  const int outerRank = static_cast<int>(shape.size()) - 1;
+  const std::int64_t inner = shape.back();
+  Args args;
+  SmallVector<KernelOperand, CallKey::kMost> places;
+  args.append(shape.begin(), shape.end());
+  for (std::size_t k = 0; k < arrays.size(); ++k) {
+    places.push_back({arrays[k]->dtype(), accessOf(strides[k].back(), inner)});
+    args.push_back(address(*arrays[k]));
+    args.push_back(strides[k].back());
+    for (int d = 0; d < outerRank; ++d) args.push_back(strides[k][d]);
+  }
+  const Access outAccess = places[numIn].access;
+  KeyWriter key(op);
+  std::size_t tensor = 0;
+  for (const auto& o : operands) {
+    if (o.isTensor()) {
+      key.add(o.tensor(), places[tensor++].access);
+    } else {
+      key.add(o.scalar());
+      args.push_back(o.scalar().bits());
+    }
+  }
+  for (std::size_t k = numIn; k < arrays.size(); ++k) {
+    TANDEM_CHECK(places[k].access == outAccess, op.name, " writes results of different layouts");
+    key.add(*arrays[k], outAccess);
+  }
+  KernelFn fn = kernelFor(key.finish(attrs, outerRank), [&] {
+    SmallVector<Access, CallKey::kMost> access;
+    for (std::size_t k = 0; k < numIn; ++k) access.push_back(places[k].access);
+    return buildPointwise(op, operands, attrs, outs, access, outAccess, outerRank);
+  });
+  LongWork away(outs[0].numel());
+  if (outerRank == 0) return launchKernel(fn, args.data(), inner, 1);
+  if (!op.usesIndex) {
+    ArgLayout layout(KernelKind::Row, outerRank, places.size(), operands.size() - numIn);
+    if (readsAcross(args.data(), layout, places)) return launchAcross(fn, args.data(), layout, places);
+  }
+  launchKernel(fn, args.data(), outs[0].numel() / inner, inner);
+}
+
+}  // namespace
+
+void runPointwise(const OpFacts& op, Operands operands, Attrs attrs, std::span<const Tensor> outs) {
+  if (outs[0].numel() == 0 || runFlat(op, operands, attrs, outs)) return;
+  runStrided(op, operands, attrs, outs);
 }
 
 // ---- reductions ----------------------------------------------------------------------------------------------------
@@ -399,27 +416,41 @@ void runColumnBlocks(const KernelSignature& s, const Args& args, std::int64_t ou
   launch(finish, last, outer * n, blocks);
 }
 
+/// What a reduction of one stage walks: {outer..., reduced} of a trailing one, {outer..., reduced, inner} of a leading
+/// one, with the strides of operand and out, which has the operand's shape with the reduced dims 1, contiguous.
+struct ReductionWalk {
+  Dims shape;
+  std::array<Dims, 2> strides;
+};
+
+ReductionWalk walkContiguous(DimsRef shape, const ReductionStage& stage) {
+  const std::int64_t outer = numelOf(shape.first(stage.begin));
+  const std::int64_t reduced = numelOf(shape.subspan(stage.begin, stage.end - stage.begin));
+  if (stage.trailing) return {{outer, reduced}, {Dims{reduced, 1}, Dims{1, 0}}};
+  const std::int64_t inner = numelOf(shape.subspan(stage.end));
+  if (outer == 1) return {{reduced, inner}, {Dims{inner, 1}, Dims{0, 1}}};
+  return {{outer, reduced, inner}, {Dims{reduced * inner, inner, 1}, Dims{inner, 0, 1}}};
+}
+
+/// Nothing where the operand's dims do not merge into as many as kernels walk.
+std::optional<ReductionWalk> walkStrided(const Tensor& in, const ReductionStage& stage) {
+  ReductionWalk w{in.shape(), {in.strides(), {}}};
+  Dims kept = in.shape();
+  for (std::size_t d = stage.begin; d < stage.end; ++d) kept[d] = 1;
+  w.strides[1] = contiguousStrides(kept);
+  for (std::size_t d = stage.begin; d < stage.end; ++d) w.strides[1][d] = 0;
+  const bool merges = stage.trailing ? collapseRow(w.shape, w.strides, stage.begin)
+                                     : collapseColumn(w.shape, w.strides, stage.begin, stage.end);
+  if (!merges || w.shape.size() > kMaxOuterRank + (stage.trailing ? 1 : 2)) return {};
+  return w;
+}
+
 /// The argument block of a one-input reduction: outer sizes, n, (reduced size), then both operands.
 void runStage(const OpFacts& op, const Tensor& in, const ReductionStage& stage, DType accumulator, const Tensor& out) {
-  Dims shape = stage.shape;
-  // The out has the stage's shape with the reduced dims 1, contiguous.
-  Dims kept = shape;
-  for (std::size_t d = stage.begin; d < stage.end; ++d) kept[d] = 1;
-  Dims outStrides = contiguousStrides(kept);
-  for (std::size_t d = stage.begin; d < stage.end; ++d) outStrides[d] = 0;
-  Dims strides[2] = {in.strides(), outStrides};
   Tensor source = in;
-  auto collapse = [&] {
-    return stage.trailing ? collapseRow(shape, strides, stage.begin)
-                          : collapseColumn(shape, strides, stage.begin, stage.end);
-  };
-  if (!collapse() || shape.size() > kMaxOuterRank + (stage.trailing ? 1 : 2)) {
-    source = spread(in, stage.shape);
-    shape = stage.shape;
-    strides[0] = source.strides();
-    strides[1] = outStrides;
-    TANDEM_CHECK(collapse(), "a contiguous reduction does not collapse");
-  }
+  std::optional<ReductionWalk> strided;
+  if (!in.isContiguous() && !(strided = walkStrided(in, stage))) source = spread(in, in.shape());
+  const auto [shape, strides] = strided ? *strided : walkContiguous(in.shape(), stage);
   std::size_t rank = shape.size();
   std::int64_t n = shape[rank - 1];
   int outerRank = static_cast<int>(rank) - (stage.trailing ? 1 : 2);
@@ -436,12 +467,7 @@ void runStage(const OpFacts& op, const Tensor& in, const ReductionStage& stage, 
     key.set(4, static_cast<std::uint8_t>(accumulator));
     key.set(5, operandByte(from.dtype, from.access));
     key.set(6, operandByte(to.dtype, to.access));
-    CallEntry& entry = callEntry(key);
-    if (entry.fn == nullptr || !(entry.key == key)) {
-      KernelFn fn = lookupKernel(signature());
-      entry = {key, fn};
-    }
-    return entry.fn;
+    return kernelFor(key, [&] { return lookupKernel(signature()); });
   };
   ArgLayout layout(kind, outerRank, 2, 0);
   Args args(layout.size());
@@ -517,10 +543,13 @@ void runReduction(const OpFacts& op, const Tensor& input, std::span<const std::i
     return runPointwise(facts(OpCode::to), operands, to.span(), {&out, 1});
   }
   for (std::size_t i = 0; i < stages.size(); ++i) {
-    bool last = i + 1 == stages.size();
-    Dims shape = stages[i].shape;
+    if (i + 1 == stages.size()) {
+      runStage(op, source, stages[i], accumulator, out);
+      return;
+    }
+    Dims shape = source.shape();
     for (std::size_t d = stages[i].begin; d < stages[i].end; ++d) shape[d] = 1;
-    Tensor into = last ? out : makeEmpty(shape, accumulator);
+    Tensor into = makeEmpty(shape, accumulator);
     runStage(op, source, stages[i], accumulator, into);
     source = into;
   }

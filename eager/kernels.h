@@ -20,6 +20,20 @@ void runLibrary(const OpFacts& op, std::span<const Operand> operands, std::span<
                 std::span<const Tensor> outs);
 
 /// The meta of an operand.
-TensorMeta metaOf(const Operand& o);
+inline TensorMeta metaOf(const Operand& o) {
+  TensorMeta m;
+  if (!o.isTensor()) {
+    m.weak = true;
+    m.dtype = o.scalar().isFloat()                    ? DType::Float64
+              : o.scalar().kind == Scalar::Kind::Bool ? DType::Bool
+                                                      : DType::Int64;
+  } else if (!o.tensor().defined()) {
+    m.absent = true;
+  } else {
+    m.shape = o.tensor().shape();
+    m.dtype = o.tensor().dtype();
+  }
+  return m;
+}
 
 }  // namespace tandem

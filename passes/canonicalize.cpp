@@ -208,7 +208,7 @@ class Canonicalize : public mlir::PassWrapper<Canonicalize, FunctionPass> {
       full.push_back(static_cast<std::int64_t>(to.dtype));
       return pointwise(b, loc, OpCode::full_value, identity, full, to);
     }
-    std::vector<ReductionStage> stages = reductionStages(from.shape, dims);
+    const auto stages = reductionStages(from.shape, dims);
     if (stages.empty()) {
       mlir::Value v = op.getInputs()[0];
       // any and all ask whether an element is nonzero, whatever they store the answer as.
@@ -218,7 +218,7 @@ class Canonicalize : public mlir::PassWrapper<Canonicalize, FunctionPass> {
     if (stages.size() == 1) return {};
     mlir::Value v = op.getInputs()[0];
     for (std::size_t i = 0; i < stages.size(); ++i) {
-      TensorMeta result{stages[i].shape, i + 1 == stages.size() ? to.dtype : computeType(to.dtype)};
+      TensorMeta result{Dims(td::shapeOf(v)), i + 1 == stages.size() ? to.dtype : computeType(to.dtype)};
       llvm::SmallVector<std::int64_t> attrs{static_cast<std::int64_t>(stages[i].end - stages[i].begin)};
       for (std::size_t d = stages[i].begin; d < stages[i].end; ++d) {
         attrs.push_back(static_cast<std::int64_t>(d));

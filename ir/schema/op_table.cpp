@@ -13,8 +13,6 @@ constexpr OpFacts kFacts[] = {
 #include "ir/schema/op_table.inc"
 };
 
-DType defaultFloat = DType::Float32;
-
 }  // namespace
 
 const OpFacts& facts(OpCode op) { return kFacts[static_cast<int>(op)]; }
@@ -28,9 +26,6 @@ std::optional<OpCode> findOp(std::string_view name) {
   return it->code;
 }
 
-DType schemaDefaultDType() { return defaultFloat; }
-void setSchemaDefaultDType(DType t) { defaultFloat = t; }
-
 DType resultType(std::span<const TensorMeta> operands) {
   // Three priorities: tensors with dims, 0-d tensors, numbers. A lower one matters only if its category (bool, integer,
   // floating) is higher than what those above gave.
@@ -39,7 +34,7 @@ DType resultType(std::span<const TensorMeta> operands) {
   for (const auto& m : operands) {
     if (m.absent) continue;
     int k = m.weak ? 2 : m.shape.empty() ? 1 : 0;
-    DType t = m.weak && m.dtype == DType::Float64 ? defaultFloat : m.dtype;
+    DType t = m.weak && m.dtype == DType::Float64 ? schemaDefault : m.dtype;
     level[k] = level[k] ? promoteTypes(*level[k], t) : t;
   }
   std::optional<DType> result;
@@ -47,7 +42,7 @@ DType resultType(std::span<const TensorMeta> operands) {
     if (!t) continue;
     if (!result || category(*t) > category(*result)) result = t;
   }
-  return result.value_or(defaultFloat);
+  return result.value_or(schemaDefault);
 }
 
 DType operandType(const OpFacts& op, PointwiseTypes types, std::size_t i, const TensorMeta& operand) {
@@ -67,7 +62,7 @@ PointwiseTypes pointwiseTypes(const OpFacts& op, std::span<const TensorMeta> ope
   }
   case DTypeRule::Float: {
     DType t = promoted(0);
-    if (!isFloating(t)) t = defaultFloat;
+    if (!isFloating(t)) t = schemaDefault;
     return {t, t};
   }
   case DTypeRule::Compare:
@@ -89,7 +84,7 @@ PointwiseTypes pointwiseTypes(const OpFacts& op, std::span<const TensorMeta> ope
     }
     return {operands[0].dtype, operands[0].dtype};
   case DTypeRule::First: {
-    DType t = operands[0].weak && operands[0].dtype == DType::Float64 ? defaultFloat : operands[0].dtype;
+    DType t = operands[0].weak && operands[0].dtype == DType::Float64 ? schemaDefault : operands[0].dtype;
     return {t, t};
   }
   default:

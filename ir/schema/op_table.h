@@ -106,7 +106,8 @@ DType operandType(const OpFacts& op, PointwiseTypes types, std::size_t i, const 
 /// PyTorch's promotion over tensors with dims, 0-d tensors and numbers, in that priority.
 DType resultType(std::span<const TensorMeta> operands);
 /// Set by `eager` from `set_default_dtype`.
-DType schemaDefaultDType();
-void setSchemaDefaultDType(DType t);
+inline DType schemaDefault = DType::Float32;
+inline DType schemaDefaultDType() { return schemaDefault; }
+inline void setSchemaDefaultDType(DType t) { schemaDefault = t; }
 
 }  // namespace tandem

@@ -13,23 +13,21 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
-#include <vector>
 
 #include "runtime/base/shape.h"
 
 namespace tandem {
 
-/// One stage. `shape` has the rank of the operation's operand, dims reduced by earlier stages being 1; the stage
-/// reduces the dims [begin, end) of it (dims of size 1 among them are harmless).
+/// One stage reduces the dims [begin, end) of what the one before it gave (dims of size 1 among them are harmless): a
+/// tensor of the rank of the operation's operand, dims that are reduced already being 1.
 struct ReductionStage {
-  Dims shape;
   std::size_t begin = 0;
   std::size_t end = 0;
   bool trailing = false;
 };
 
 /// `dims` wrapped and sorted.
-std::vector<ReductionStage> reductionStages(DimsRef shape, DimsRef dims);
+SmallVector<ReductionStage, 4> reductionStages(DimsRef shape, DimsRef dims);
 
 /// What an operation of this name gives for no elements: 1 for prod and all, 0 for sum and any. amax and amin have
 /// none; their shape rule has raised the error.

@@ -21,11 +21,9 @@ enum class DType : std::uint8_t {
 };
 inline constexpr int kNumDTypes = 10;
 
+inline constexpr std::uint8_t kItemSizes[kNumDTypes] = {1, 1, 1, 2, 4, 8, 2, 2, 4, 8};
 /// Bytes of one element.
-constexpr std::size_t itemSize(DType t) {
-  constexpr std::uint8_t sizes[kNumDTypes] = {1, 1, 1, 2, 4, 8, 2, 2, 4, 8};
-  return sizes[static_cast<int>(t)];
-}
+constexpr std::size_t itemSize(DType t) { return kItemSizes[static_cast<int>(t)]; }
 constexpr bool isFloating(DType t) { return t >= DType::Float16; }
 /// Integers, not bool.
 constexpr bool isInteger(DType t) { return t >= DType::UInt8 && t <= DType::Int64; }

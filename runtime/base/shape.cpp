@@ -4,34 +4,6 @@
 
 namespace tandem {
 
-std::int64_t numelOf(DimsRef shape) {
-  std::int64_t n = 1;
-  for (auto s : shape) n *= s;
-  return n;
-}
-
-Dims contiguousStrides(DimsRef shape) {
-  Dims strides(shape.size());
-  std::int64_t step = 1;
-  for (std::size_t i = shape.size(); i-- > 0;) {
-    strides[i] = step;
-    step *= std::max<std::int64_t>(shape[i], 1);
-  }
-  return strides;
-}
-
-bool isContiguous(DimsRef shape, DimsRef strides) {
-  std::int64_t step = 1;
-  bool gap = false;
-  for (std::size_t i = shape.size(); i-- > 0;) {
-    if (shape[i] == 0) return true;
-    if (shape[i] == 1) continue;
-    if (strides[i] != step) gap = true;
-    step *= shape[i];
-  }
-  return !gap;
-}
-
 std::int64_t wrapDim(std::int64_t dim, std::int64_t rank) {
   std::int64_t range = rank == 0 ? 1 : rank;
   if (dim < -range || dim >= range) [[unlikely]]

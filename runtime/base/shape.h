@@ -13,11 +13,33 @@ using Dims = SmallVector<std::int64_t, 6>;
 using DimsRef = std::span<const std::int64_t>;
 
 /// Product of the sizes; 1 for a 0-d shape.
-std::int64_t numelOf(DimsRef shape);
+inline std::int64_t numelOf(DimsRef shape) {
+  std::int64_t n = 1;
+  for (auto s : shape) n *= s;
+  return n;
+}
 /// Row-major strides; a size-0 dim counts as 1, as in PyTorch.
-Dims contiguousStrides(DimsRef shape);
+inline Dims contiguousStrides(DimsRef shape) {
+  Dims strides(shape.size());
+  std::int64_t step = 1;
+  for (std::size_t i = shape.size(); i-- > 0;) {
+    strides[i] = step;
+    step *= std::max<std::int64_t>(shape[i], 1);
+  }
+  return strides;
+}
 /// Row-major without gaps. Strides of size-1 dims do not matter; an empty tensor is contiguous.
-bool isContiguous(DimsRef shape, DimsRef strides);
+inline bool isContiguous(DimsRef shape, DimsRef strides) {
+  std::int64_t step = 1;
+  bool gap = false;
+  for (std::size_t i = shape.size(); i-- > 0;) {
+    if (shape[i] == 0) return true;
+    if (shape[i] == 1) continue;
+    if (strides[i] != step) gap = true;
+    step *= shape[i];
+  }
+  return !gap;
+}
 /// A dim in [-rank, rank) to [0, rank); a 0-d tensor counts as rank 1. IndexError with PyTorch's text otherwise.
 std::int64_t wrapDim(std::int64_t dim, std::int64_t rank);
 /// Broadcast of two shapes; Error naming `op` and both shapes where they do not fit.

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <initializer_list>
+#include <iterator>
 #include <span>
 #include <type_traits>
 #include <vector>
@@ -31,14 +32,14 @@ class SmallVector {
   SmallVector(std::span<const T> values) { append(values.begin(), values.end()); }
   // NOLINTNEXTLINE(google-explicit-constructor)
   SmallVector(const std::vector<T>& values) { append(values.begin(), values.end()); }
-  SmallVector(const SmallVector& other) { append(other.begin(), other.end()); }
+  SmallVector(const SmallVector& other) { copy(other); }
   SmallVector(SmallVector&& other) noexcept { steal(other); }
   ~SmallVector() { release(); }
 
   SmallVector& operator=(const SmallVector& other) {
     if (this != &other) {
       size_ = 0;
-      append(other.begin(), other.end());
+      copy(other);
     }
     return *this;
   }
@@ -78,7 +79,14 @@ class SmallVector {
   }
   template <class It>
   void append(It first, It last) {
-    for (; first != last; ++first) push_back(static_cast<T>(*first));
+    if constexpr (std::forward_iterator<It>) {
+      const std::size_t n = size_ + static_cast<std::size_t>(std::distance(first, last));
+      if (n > capacity_) grow(n);
+      for (T* to = data_ + size_; first != last; ++first, ++to) *to = static_cast<T>(*first);
+      size_ = static_cast<std::uint32_t>(n);
+    } else {
+      for (; first != last; ++first) push_back(static_cast<T>(*first));
+    }
   }
   void insert(std::size_t at, T value) {
     push_back(value);
@@ -93,7 +101,10 @@ class SmallVector {
   operator std::span<const T>() const { return {data_, size_}; }
 
   friend bool operator==(const SmallVector& a, const SmallVector& b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end());
+    if (a.size_ != b.size_) return false;
+    for (std::uint32_t i = 0; i < a.size_; ++i)
+      if (!(a.data_[i] == b.data_[i])) return false;
+    return true;
   }
 
  private:
@@ -110,12 +121,27 @@ class SmallVector {
     data_ = inline_;
     capacity_ = N;
   }
+  // Of few elements all are copied, also those past the end, which nobody has set: moves of a known size are cheaper
+  // than a call.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
+  static constexpr bool kCopiesAll = N * sizeof(T) <= 64;
+  void copy(const SmallVector& other) {
+    if (kCopiesAll && other.size_ <= N && data_ == inline_) {
+      std::memcpy(static_cast<void*>(inline_), other.data_, N * sizeof(T));
+      size_ = other.size_;
+    } else {
+      append(other.begin(), other.end());
+    }
+  }
   void steal(SmallVector& other) {
     size_ = other.size_;
     if (other.data_ == other.inline_) {
       data_ = inline_;
       capacity_ = N;
-      std::memcpy(static_cast<void*>(inline_), other.inline_, size_ * sizeof(T));
+      std::memcpy(static_cast<void*>(inline_), other.inline_, (kCopiesAll ? N : size_) * sizeof(T));
     } else {
       data_ = other.data_;
       capacity_ = other.capacity_;
@@ -124,6 +150,9 @@ class SmallVector {
     }
     other.size_ = 0;
   }
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
 
   T* data_ = inline_;
   std::uint32_t size_ = 0;
