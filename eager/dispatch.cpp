@@ -89,7 +89,7 @@ std::vector<Operand> withGeneratorState(Operands operands) {
 /// to.
 Operands checkedPair(const OpFacts& f, Operands operands, std::array<Operand, 2>& own, Tensor& divisor) {
   const Operand& by = operands[1];
-  if (f.code == OpCode::pow) {
+  if (f.partial == OpPartial::Exponent) {
     if (!by.isTensor() && by.scalar().asInt() < 0) fail("Integers to negative integer powers are not allowed.");
     return operands;
   }
@@ -101,7 +101,9 @@ Operands checkedPair(const OpFacts& f, Operands operands, std::array<Operand, 2>
   own = {operands[0], Operand(divisor)};
   return own;
 }
-bool needsPairCheck(const OpFacts& f, const TensorMeta& result) { return f.partial && !isFloating(result.dtype); }
+bool needsPairCheck(const OpFacts& f, const TensorMeta& result) {
+  return f.partial != OpPartial::None && !isFloating(result.dtype);
+}
 
 void applyGeneral(const OpFacts& f, Operands operands, Attrs attrs, std::span<Tensor> results) {
   refresh(operands);
@@ -128,7 +130,7 @@ void applyGeneral(const OpFacts& f, Operands operands, Attrs attrs, std::span<Te
 /// Pointwise operations on contiguous tensors of one shape and dtype, and numbers that do not change that dtype: the
 /// rules reduce to "the same again".
 bool applySimple(const OpFacts& f, Operands operands, Attrs attrs, Tensor& result) {
-  if (f.dtypeRule > DTypeRule::Compare || f.domain != OpDomain::Any || activeRecorder != nullptr) return false;
+  if (f.dtypeRule > DTypeRule::Compare || activeRecorder != nullptr) return false;
   const TensorImpl* first = nullptr;
   bool needsGrad = false;
   for (const auto& o : operands) {
@@ -141,16 +143,12 @@ bool applySimple(const OpFacts& f, Operands operands, Attrs attrs, Tensor& resul
       return false;
     needsGrad |= t->requiresGrad;
   }
-  if (first == nullptr) return false;
+  // Bools have rules of their own nearly everywhere.
+  if (first == nullptr || first->dtype == DType::Bool || !inDomain(f.domain, first->dtype)) return false;
   bool floating = isFloating(first->dtype);
-  if (!floating && (f.dtypeRule == DTypeRule::Float || f.partial)) return false;
-  if (first->dtype == DType::Bool && (f.code == OpCode::sub || f.code == OpCode::square || f.code == OpCode::abs))
-    return false;
-  for (const auto& o : operands) {
-    if (o.isTensor()) continue;
-    if (o.scalar().kind == Scalar::Kind::Bool && f.code == OpCode::sub) return false;
-    if (!floating && (o.scalar().isFloat() || first->dtype == DType::Bool)) return false;
-  }
+  if (!floating && (f.dtypeRule == DTypeRule::Float || f.partial != OpPartial::None)) return false;
+  for (const auto& o : operands)
+    if (!o.isTensor() && (o.scalar().kind == Scalar::Kind::Bool || (!floating && o.scalar().isFloat()))) return false;
   DType dtype = f.dtypeRule == DTypeRule::Compare ? DType::Bool : first->dtype;
   result = makeEmpty(first->shape, dtype);
   runPointwise(f, operands, attrs, {&result, 1});

@@ -22,13 +22,15 @@ class Op<string n, string k, string p> {
   string summary = "";
   // The dtype rule (ir/schema/op_table.h, DTypeRule).
   string types = "Rule";
-  // Pointwise: the dtypes its body is for: Floating, Integer, Integral (integers and bool), or any.
+  // Pointwise: the dtypes its body is for: Floating, Integer, Integral (integers and bool), Number (all but bool), or
+  // any.
   string domain = "Any";
-  // Pointwise: of integers not every operand 1 has a result (0 divides nothing), which is an error.
-  bit partial = 0;
+  // Pointwise: of integers not every operand 1 has a result, and is an error: 0 as a Divisor, negative numbers as an
+  // Exponent.
+  string partial = "None";
   // Pointwise, Random, Creation: one dag a result.
   list<dag> body = [];
-  // Library and others whose shapes do not follow from the kind: a function of ir/schema/shape_rules.h.
+  // Where shapes and errors do not follow from the kind: a function of ir/schema/shape_rules.h.
   string shape = "";
   // "Tensor", "Tensor[]" (a list), "Tensor or Tensor[]" (a list, in Python the tensor itself where it is one), or a tuple.
   string results = "Tensor";

@@ -210,7 +210,6 @@ def load(tblgen: str, path: str) -> tuple[list[Op], list[ByHand]]:
 
 
 # By kind or dtype rule; `Dtypes` may say otherwise.
-ACCEPTS = {"Any": "Any", "Floating": "Floating", "Integer": "Integer", "Integral": "Integral"}
 GIVES = {"Compare": "Bool", "Logical": "Bool", "Select": "Promote", "Index": "Int64"}
 
 
@@ -229,7 +228,7 @@ def read_documentation(data: dict, by_def: dict[str, Op]) -> None:
         elif op.kind == "Reduction":
             op.shapes = "Reduced"
         if op.types not in ("Rule", "Raw", "Explicit"):
-            op.accepts, op.gives = ACCEPTS[op.domain], GIVES.get(op.types, op.types)
+            op.accepts, op.gives = op.domain, GIVES.get(op.types, op.types)
     for d, op in each("Example"):
         if op.example:
             raise RecordError(f"{d['!locs'][0]}: a second example of `{op.name}`")

@@ -98,7 +98,7 @@ def : Dtypes<"Number", "Float", [
     KlDiv, MarginRankingLoss, BinaryCrossEntropyLogits, MultilabelSoftMarginLoss, PairwiseDistance, PoissonNllLoss,
     SmoothL1Loss, TripletMarginLoss, GaussianNllLoss, HingeEmbeddingLoss, HuberLoss]>;
 def : Dtypes<"Number", "Promote", [
-    LinalgCross, Cross, Softsign, Tanhshrink, Sub, Remainder, Fmod, FloorDivide, Abs]>;
+    LinalgCross, Cross, Softsign, Tanhshrink, Sub, Remainder, Fmod, FloorDivide]>;
 def : Dtypes<"Floating", "Promote", [LstmCell, GruCell, BinaryCrossEntropy]>;
 def : Dtypes<"Floating", "First", [Lerp]>;
 def : Dtypes<"Any", "that of `input`, int64 for bool", [Square]>;

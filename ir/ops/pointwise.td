@@ -1,23 +1,23 @@
 // Arithmetic and elementary functions of single elements.
 
 def Add : Binary<"add", "Promote"> { let summary = "Sum of the operands."; let body = [(add $input, $other)]; }
-def Sub : Binary<"sub", "Promote"> { let summary = "Difference of the operands."; let body = [(sub $input, $other)]; let aliases = ["subtract"]; let reference = "subtract"; }
+def Sub : Binary<"sub", "Promote"> { let shape = "subtraction"; let summary = "Difference of the operands."; let body = [(sub $input, $other)]; let aliases = ["subtract"]; let reference = "subtract"; }
 def Mul : Binary<"mul", "Promote"> { let summary = "Product of the operands."; let body = [(mul $input, $other)]; let aliases = ["multiply"]; let reference = "multiply"; }
 def Div : Binary<"div", "Float"> { let summary = "Quotient of the operands; integers are divided as floats."; let body = [(div $input, $other)]; let aliases = ["divide", "true_divide"]; let reference = "divide"; }
-def FloorDivide : Binary<"floor_divide", "Promote"> { let partial = 1; let summary = "Quotient rounded towards negative infinity."; let body = [(floor_divide $input, $other)]; }
-def TruncDivide : Binary<"trunc_divide", "Promote"> { let partial = 1; let summary = "Quotient rounded towards zero."; let body = [(trunc_divide $input, $other)]; let forms = ["hidden"]; let samples = "none"; }
-def Remainder : Binary<"remainder", "Promote"> { let partial = 1; let summary = "Remainder with the sign of the divisor, as Python's %."; let body = [(remainder $input, $other)]; }
-def Fmod : Binary<"fmod", "Promote"> { let partial = 1; let summary = "Remainder with the sign of the dividend, as C's fmod."; let body = [(fmod $input, $other)]; }
-def Pow : Pointwise<"pow", "Promote", "Operand input, Operand exponent"> { let partial = 1; let summary = "`input` to the power `exponent`."; let body = [(pow $input, $exponent)]; let reference = "power"; let samples = "power"; }
+def FloorDivide : Binary<"floor_divide", "Promote"> { let partial = "Divisor"; let summary = "Quotient rounded towards negative infinity."; let body = [(floor_divide $input, $other)]; }
+def TruncDivide : Binary<"trunc_divide", "Promote"> { let partial = "Divisor"; let summary = "Quotient rounded towards zero."; let body = [(trunc_divide $input, $other)]; let forms = ["hidden"]; let samples = "none"; }
+def Remainder : Binary<"remainder", "Promote"> { let partial = "Divisor"; let summary = "Remainder with the sign of the divisor, as Python's %."; let body = [(remainder $input, $other)]; }
+def Fmod : Binary<"fmod", "Promote"> { let partial = "Divisor"; let summary = "Remainder with the sign of the dividend, as C's fmod."; let body = [(fmod $input, $other)]; }
+def Pow : Pointwise<"pow", "Promote", "Operand input, Operand exponent"> { let partial = "Exponent"; let summary = "`input` to the power `exponent`."; let body = [(pow $input, $exponent)]; let reference = "power"; let samples = "power"; }
 def Hypot : TensorPair<"hypot", "Promote"> { let summary = "sqrt(input^2 + other^2), without overflow."; let domain = "Floating"; let body = [(hypot $input, $other)]; }
 def Atan2 : Pointwise<"atan2", "Float", "Tensor input, Tensor other"> { let samples = "binary"; let summary = "Angle of the point (other, input), in (-pi, pi]."; let body = [(atan2 $input, $other)]; let aliases = ["arctan2"]; let reference = "arctan2"; }
 def Maximum : Binary<"maximum", "Promote"> { let summary = "The larger operand; NaN if either is."; let body = [(maximum $input, $other)]; let forms = ["function", "method", "out"]; }
 def Minimum : Binary<"minimum", "Promote"> { let summary = "The smaller operand; NaN if either is."; let body = [(minimum $input, $other)]; let forms = ["function", "method", "out"]; }
 
 def Neg : Unary<"neg", "Promote"> { let summary = "Negative."; let body = [(neg $input)]; let aliases = ["negative"]; let reference = "negative"; }
-def Abs : Unary<"abs", "Promote"> { let summary = "Absolute value."; let body = [(abs $input)]; let aliases = ["absolute"]; }
+def Abs : Unary<"abs", "Promote"> { let domain = "Number"; let summary = "Absolute value."; let body = [(abs $input)]; let aliases = ["absolute"]; }
 def Sign : Unary<"sign", "Promote"> { let summary = "-1, 0 or 1 by sign; 0 for NaN."; let aliases = ["sgn"]; let body = [(sign $input)]; }
-def Square : Unary<"square", "Promote"> { let summary = "Square."; let body = [(square $input)]; }
+def Square : Unary<"square", "Number"> { let summary = "Square."; let body = [(square $input)]; }
 def Reciprocal : Unary<"reciprocal", "Float"> { let summary = "1 / input."; let body = [(reciprocal $input)]; }
 def Sqrt : Unary<"sqrt", "Float"> { let summary = "Square root; NaN below zero."; let body = [(sqrt $input)]; }
 def Rsqrt : Unary<"rsqrt", "Float"> { let summary = "1 / sqrt(input)."; let body = [(rsqrt $input)]; let reference = ""; }
@@ -55,5 +55,5 @@ def Silu : Unary<"silu", "Float"> { let summary = "input * sigmoid(input)."; let
 
 def Clone : Pointwise<"clone", "First", "Operand input"> { let summary = "A copy of its own."; let body = [(identity $input)]; let forms = ["function", "method"]; let samples = "unary"; let reference = "copy"; }
 def To : Pointwise<"to", "Explicit", "Operand input, dtype dtype"> { let summary = "Elements converted to `dtype`."; let body = [(cast $input, $type)]; let forms = ["hidden"]; let samples = "none"; }
-def Where : Pointwise<"where", "Select", "Tensor condition, Operand input, Operand other"> { let summary = "`input` where `condition` holds, `other` elsewhere."; let body = [(select $condition, $input, $other)]; let forms = ["function"]; let samples = "where"; let reference = "where"; }
+def Where : Pointwise<"where", "Select", "Tensor condition, Operand input, Operand other"> { let shape = "selection"; let summary = "`input` where `condition` holds, `other` elsewhere."; let body = [(select $condition, $input, $other)]; let forms = ["function"]; let samples = "where"; let reference = "where"; }
 def Fma : Pointwise<"addcmul_unit", "Promote", "Operand input, Operand tensor1, Operand tensor2"> { let summary = "input + tensor1 * tensor2, rounded twice."; let body = [(add $input, (mul $tensor1, $tensor2))]; let forms = ["hidden"]; let samples = "none"; }

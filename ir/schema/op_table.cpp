@@ -57,7 +57,11 @@ PointwiseTypes pointwiseTypes(const OpFacts& op, std::span<const TensorMeta> ope
   switch (op.dtypeRule) {
   case DTypeRule::Promote: {
     DType t = promoted(0);
-    if (op.code == OpCode::square && t == DType::Bool) t = DType::Int64;  // as a power
+    return {t, t};
+  }
+  case DTypeRule::Number: {
+    DType t = promoted(0);
+    if (t == DType::Bool) t = DType::Int64;
     return {t, t};
   }
   case DTypeRule::Float: {

@@ -30,6 +30,7 @@ enum class OpKind : std::uint8_t {
 enum class DTypeRule : std::uint8_t {
   Promote,   // result = promoted type of all operands
   Float,     // as Promote, integers and bool becoming the default dtype
+  Number,    // as Promote, bool becoming int64
   Compare,   // operands promoted, result bool
   Logical,   // operands converted to bool, result bool
   First,     // result = dtype of operand 0; the others are converted to it
@@ -48,6 +49,28 @@ enum class OpDomain : std::uint8_t {
   Floating,
   Integer,
   Integral,  // integers and bool
+  Number,    // all but bool
+};
+inline bool inDomain(OpDomain domain, DType t) {
+  switch (domain) {
+  case OpDomain::Floating:
+    return isFloating(t);
+  case OpDomain::Integer:
+    return isInteger(t);
+  case OpDomain::Integral:
+    return !isFloating(t);
+  case OpDomain::Number:
+    return t != DType::Bool;
+  default:
+    return true;
+  }
+}
+
+/// Which operands 1 a pointwise operation on integers has no result for.
+enum class OpPartial : std::uint8_t {
+  None,
+  Divisor,   // 0
+  Exponent,  // negative numbers
 };
 
 /// Shape and dtype of an operand or result. A Python number has `weak` set, no shape, and `category` as its dtype
@@ -74,11 +97,11 @@ struct OpFacts {
   DTypeRule dtypeRule;
   OpDomain domain;
   std::uint8_t numResults;
-  bool random;                // its operands begin with the generator's seed and offset, which callers do not pass
-  bool usesIndex;             // the body reads the logical linear index: an Index step is its last operand
-  bool differentiable;        // has a derivative statement other than "none"
-  bool cheap;                 // pointwise, of a few instructions
-  bool partial;               // of integers not every operand 1 has a result
+  bool random;          // its operands begin with the generator's seed and offset, which callers do not pass
+  bool usesIndex;       // the body reads the logical linear index: an Index step is its last operand
+  bool differentiable;  // has a derivative statement other than "none"
+  bool cheap;           // pointwise, of a few instructions
+  OpPartial partial;
   std::uint32_t savesInput;   // bit i: the derivative reads operand i
   std::uint32_t savesOutput;  // bit i: the derivative reads result i
   MetaRule metaRule;          // null for views

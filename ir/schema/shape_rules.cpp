@@ -54,19 +54,6 @@ void needNoBool(Metas operands) {
          "the `~` or `logical_not()` operator instead.");
 }
 
-bool inDomain(OpDomain domain, DType t) {
-  switch (domain) {
-  case OpDomain::Floating:
-    return isFloating(t);
-  case OpDomain::Integer:
-    return isInteger(t);
-  case OpDomain::Integral:
-    return !isFloating(t);
-  default:
-    return true;
-  }
-}
-
 }  // namespace
 
 void pointwise(const OpFacts& op, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
@@ -81,14 +68,22 @@ void pointwise(const OpFacts& op, Metas operands, Attrs attrs, std::span<TensorM
       shape = broadcastShapes(op.name.data(), shape, m.shape);
     }
   }
-  if (op.code == OpCode::sub) needNoBool(operands);
-  if (op.code == OpCode::where && operands[0].dtype != DType::Bool && operands[0].dtype != DType::UInt8)
-    fail("where expected condition to be a boolean tensor, but got a tensor with dtype ",
-         dtypeClassName(operands[0].dtype));
   auto [computed, dtype] = pointwiseTypes(op, operands, attrs);
-  if (!inDomain(op.domain, computed) || (op.code == OpCode::abs && computed == DType::Bool))
+  if (!inDomain(op.domain, computed))
     fail<NotImplementedError>("\"", op.name, "_cpu\" not implemented for '", dtypeClassName(computed), "'");
   for (auto& r : results) set(r, shape, dtype);
+}
+
+void subtraction(const OpFacts& op, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
+  needNoBool(operands);
+  pointwise(op, operands, attrs, results);
+}
+
+void selection(const OpFacts& op, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
+  if (operands[0].dtype != DType::Bool && operands[0].dtype != DType::UInt8)
+    fail("where expected condition to be a boolean tensor, but got a tensor with dtype ",
+         dtypeClassName(operands[0].dtype));
+  pointwise(op, operands, attrs, results);
 }
 
 void reduction(const OpFacts& op, Metas operands, Attrs attrs, std::span<TensorMeta> results) {

@@ -11,9 +11,11 @@ namespace tandem::rules {
   void name(const OpFacts& op, std::span<const TensorMeta> operands, std::span<const std::int64_t> attrs,              \
             std::span<TensorMeta> results)
 
-TANDEM_META_RULE(pointwise);  // broadcast of all operands
-TANDEM_META_RULE(reduction);  // dims..., keepdim, [dtype]
-TANDEM_META_RULE(creation);   // size, dtype
+TANDEM_META_RULE(pointwise);    // broadcast of all operands
+TANDEM_META_RULE(subtraction);  // likewise, of no bools
+TANDEM_META_RULE(selection);    // likewise, the first a condition
+TANDEM_META_RULE(reduction);    // dims..., keepdim, [dtype]
+TANDEM_META_RULE(creation);     // size, dtype
 TANDEM_META_RULE(sameAsInput);
 TANDEM_META_RULE(sameAsLast);
 TANDEM_META_RULE(cholesky);

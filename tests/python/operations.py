@@ -108,6 +108,7 @@ VISIBLE = {name: op for name, op in OPERATIONS.items() if op.visible}
 DTYPES = {
     "Promote": ("float32", "float64", "bfloat16", "int64", "uint8"),
     "Float": ("float32", "float64", "float16", "int64", "bool"),
+    "Number": ("float32", "float64", "bfloat16", "int64", "bool"),
     "Compare": ("float32", "bfloat16", "int32", "bool"),
     "Logical": ("float32", "int64", "bool"),
     "First": ("float32", "float64", "int8", "bool"),
@@ -169,6 +170,8 @@ def result_dtype(op: Operation, dtype: str) -> str | None:
         return dtype
     if op.types == "Float":
         return dtype if floating else "float32"
+    if op.types == "Number":
+        return "int64" if dtype == "bool" else dtype
     if op.types in ("Compare", "Logical"):
         return "bool"
     if op.types == "Sum":
