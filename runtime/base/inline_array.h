@@ -14,9 +14,9 @@ class InlineArray {
  public:
   /// `size` elements, default-constructed; at most N.
   explicit InlineArray(std::size_t size) : size_(size) { std::uninitialized_default_construct_n(data(), size); }
-  /// The elements make(0), make(1), ...
+  /// The elements make(0), make(1), ... Where one throws, those before it are destroyed.
   template <class Make>
-  InlineArray(std::size_t size, Make make) : size_(0) {
+  InlineArray(std::size_t size, Make make) : InlineArray(0) {
     for (; size_ < size; ++size_) new (bytes_ + size_ * sizeof(T)) T(make(size_));
   }
   InlineArray(const InlineArray&) = delete;
