@@ -1,11 +1,18 @@
 // Composites that search and sort.
+#include <algorithm>
+#include <bit>
+
 #include "eager/dispatch.h"
 #include "eager/helpers.h"
 #include "eager/ops.h"
+#include "eager/recorder.h"
 #include "runtime/base/attrs.h"
 
 namespace tandem::ops {
 namespace {
+
+/// So many values or fewer are each compared with every one of many elements, in one pass: quicker than a search.
+constexpr std::int64_t kComparedAll = 64;
 
 Tensor asTensor(const Operand& x) {
   if (x.isTensor()) return x.tensor();
@@ -68,6 +75,15 @@ Tensor isin(const Operand& elements, const Operand& among, bool, bool invert) {
   Tensor set = reshape(asTensor(among), Dims{-1});
   promote(x, set);
   if (set.numel() == 0) return full(x.shape(), invert, DType::Bool);
+  if (set.numel() <= kComparedAll && x.numel() >= kFuseFrom) {
+    FusedScope fused(x);
+    Tensor found = eq(x, select(set, 0, 0));
+    // The last value repeated up to a power of two: few kernels serve sets of all sizes.
+    const auto times = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(set.numel())));
+    for (std::int64_t i = 1; i < times; ++i)
+      found = logical_or(found, eq(x, select(set, 0, std::min(i, set.numel() - 1))));
+    return invert ? logical_not(found) : found;
+  }
   Tensor sorted = sort(set, 0)[0];
   Tensor place = minimum(search_rows(sorted, x, false), set.numel() - 1);
   Tensor nearest = take(sorted, place);

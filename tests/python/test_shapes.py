@@ -97,6 +97,26 @@ def test_in_place_and_keyword_forms():
     assert out.tolist() == [1, 0]
 
 
+@pytest.mark.parametrize("count", [1, 3, 16, 64, 65])
+@pytest.mark.parametrize("elements", [5, 40_000])  # of many, few values are compared; else they are searched
+@pytest.mark.parametrize("dtype", ["float32", "int64", "uint8"])
+def test_isin(count, elements, dtype):
+    rng = np.random.default_rng(count)
+    x = rng.integers(0, 200, elements).astype(dtype)
+    among = rng.integers(0, 200, count).astype(dtype)
+    if dtype == "float32":
+        among[-1] = x[0] = np.nan
+        x[1:3] = -0.0, 0.0
+        among[0] = 0.0 if count > 1 else np.nan
+    arguments = tandem.from_numpy(x).reshape(-1, 5), tandem.from_numpy(among)
+    for invert in (False, True):
+        run = tandem.compile(lambda *a, invert=invert: tandem.isin(*a, invert=invert))
+        with tandem.lazy():
+            recorded = tandem.isin(*arguments, invert=invert)
+        for found in (tandem.isin(*arguments, invert=invert), recorded, run(*arguments)):
+            assert np.array_equal(found.numpy(), np.isin(x, among, invert=invert).reshape(-1, 5))
+
+
 def test_promotion():
     halves = tandem.ones(1, dtype=tandem.float16)
     assert tandem.vstack([halves, tandem.ones(1, dtype=tandem.int64)]).dtype is tandem.float16
