@@ -54,7 +54,15 @@ class Resolver {
   [[nodiscard]] const Tensor& view() const { return view_; }
   [[nodiscard]] bool onlyMask() const { return mask_.defined() && numTensors_ == 1; }
 
-  [[nodiscard]] Tensor read() { return indexByTensors(view_, expandedIndices()); }
+  [[nodiscard]] Tensor read() {
+    // A mask of several dims that are one in memory: one index of places in it, not one a dim.
+    if (onlyMask() && maskDim_ == 0 && mask_.dim() > 1 && view_.isContiguous()) {
+      Dims shape{mask_.numel()};
+      shape.append(view_.shape().begin() + mask_.dim(), view_.shape().end());
+      return indexByTensors(ops::reshape(view_, shape), nonzeroColumns(ops::reshape(mask_, Dims{-1})));
+    }
+    return indexByTensors(view_, expandedIndices());
+  }
   void write(const Tensor& values) { assignByTensors(view_, expandedIndices(), values, false); }
   /// The one mask, as a mask of the view.
   [[nodiscard]] Tensor maskOfView() const {

@@ -246,11 +246,9 @@ Tensor maskedSelect(const Tensor& t, const Tensor& mask) {
   Tensor m = mask.shape() == shape ? mask : ops::expand(mask, shape);
   Tensor x = t.shape() == shape ? t : ops::expand(t, shape);
   if (m.dtype() != DType::Bool) fail("masked_select: expected BoolTensor for mask");
-  if (x.dim() == 0) {
-    x = ops::unsqueeze(x, 0);
-    m = ops::unsqueeze(m, 0);
-  }
-  return indexByTensors(x, nonzeroColumns(m));
+  // One index of places in the whole, not one a dim.
+  const Dims flat{-1};
+  return indexByTensors(ops::reshape(x, flat), nonzeroColumns(ops::reshape(m, flat)));
 }
 constexpr Signature maskedSelectSigs[] = {
     {"masked_select", maskedSelectParams,

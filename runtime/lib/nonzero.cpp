@@ -57,9 +57,14 @@ void nonzero_rows(const LibraryCall& call) {
     std::int64_t first = p * kPiece;
     std::int64_t length = std::min(kPiece, n - first);
     if (rank == 1) {
+      // Every place is written, and kept where the element is 1: there is nothing to guess wrong.
+      const std::size_t next = static_cast<std::size_t>(p) + 1;
+      const std::int64_t* end = out.as<std::int64_t>() + (next < starts.size() ? starts[next] : total);
       std::int64_t stride = x.strides[0];
-      for (std::int64_t i = first; i < first + length; ++i)
-        if (data[i * stride] != 0) *row++ = i;
+      for (std::int64_t i = first; row != end; ++i) {
+        *row = i;
+        row += data[i * stride];
+      }
       return;
     }
     Walker<1> at(x.shape, {x.strides}, first);
