@@ -153,10 +153,6 @@ void bringDenseNext(Dims& shape, std::span<Dims> strides) {
   }
 }
 
-}  // namespace
-
-namespace {
-
 using Operands = std::span<const Operand>;
 using Attrs = std::span<const std::int64_t>;
 

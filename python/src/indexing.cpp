@@ -19,6 +19,12 @@ namespace tandem::python {
 
 std::vector<Tensor> nonzeroColumns(const Tensor& t) { return ops::unbind(ops::nonzero(t), 1); }
 
+Tensor selectByMask(const Tensor& x, const Tensor& mask) {
+  Dims shape{mask.numel()};
+  shape.append(x.shape().begin() + mask.dim(), x.shape().end());
+  return indexByTensors(ops::reshape(x, shape), nonzeroColumns(ops::reshape(mask, Dims{-1})));
+}
+
 // ---- resolving an index
 // -----------------------------------------------------------------------------------------------
 
@@ -55,12 +61,7 @@ class Resolver {
   [[nodiscard]] bool onlyMask() const { return mask_.defined() && numTensors_ == 1; }
 
   [[nodiscard]] Tensor read() {
-    // A mask of several dims that are one in memory: one index of places in it, not one a dim.
-    if (onlyMask() && maskDim_ == 0 && mask_.dim() > 1 && view_.isContiguous()) {
-      Dims shape{mask_.numel()};
-      shape.append(view_.shape().begin() + mask_.dim(), view_.shape().end());
-      return indexByTensors(ops::reshape(view_, shape), nonzeroColumns(ops::reshape(mask_, Dims{-1})));
-    }
+    if (onlyMask() && maskDim_ == 0 && mask_.dim() > 1 && view_.isContiguous()) return selectByMask(view_, mask_);
     return indexByTensors(view_, expandedIndices());
   }
   void write(const Tensor& values) { assignByTensors(view_, expandedIndices(), values, false); }

@@ -246,9 +246,7 @@ Tensor maskedSelect(const Tensor& t, const Tensor& mask) {
   Tensor m = mask.shape() == shape ? mask : ops::expand(mask, shape);
   Tensor x = t.shape() == shape ? t : ops::expand(t, shape);
   if (m.dtype() != DType::Bool) fail("masked_select: expected BoolTensor for mask");
-  // One index of places in the whole, not one a dim.
-  const Dims flat{-1};
-  return indexByTensors(ops::reshape(x, flat), nonzeroColumns(ops::reshape(m, flat)));
+  return selectByMask(x, m);
 }
 constexpr Signature maskedSelectSigs[] = {
     {"masked_select", maskedSelectParams,

@@ -61,7 +61,7 @@ void nonzero_rows(const LibraryCall& call) {
       const std::size_t next = static_cast<std::size_t>(p) + 1;
       const std::int64_t* end = out.as<std::int64_t>() + (next < starts.size() ? starts[next] : total);
       std::int64_t stride = x.strides[0];
-      for (std::int64_t i = first; row != end; ++i) {
+      for (std::int64_t i = first; i < first + length && row != end; ++i) {
         *row = i;
         row += data[i * stride];
       }
