@@ -242,6 +242,7 @@ Val VectorBuilder::cast(Val a, DType to) {
       if (to == DType::Float64) return {arith::ExtFOp::create(ops, loc(), type, v), to};
       return {arith::TruncFOp::create(ops, loc(), type, v), to};
     }
+    if (a.type == DType::Int64 && a.isVector() && lanes_ < 16) return longToFloat(a, to);
     if (isSigned(a.type)) return {arith::SIToFPOp::create(ops, loc(), type, v), to};
     return {arith::UIToFPOp::create(ops, loc(), type, v), to};
   }
@@ -252,6 +253,23 @@ Val VectorBuilder::cast(Val a, DType to) {
   if (from > wanted) return {arith::TruncIOp::create(ops, loc(), type, v), to};
   if (isSigned(a.type)) return {arith::ExtSIOp::create(ops, loc(), type, v), to};
   return {arith::ExtUIOp::create(ops, loc(), type, v), to};
+}
+
+// AVX2 has no instruction for it, and a lane at a time takes thrice as long. The halves of the integer become digits of
+// two numbers whose exponents place them, 2^84 + 2^63 + high 2^32 and 2^52 + low; only the last addition rounds.
+Val VectorBuilder::longToFloat(Val a, DType to) {
+  if (to == DType::Float32) {
+    // Beyond 2^53 the conversion on the way must not round, or the number would be rounded twice: of the last 11 bits,
+    // all below what a float32 keeps, only whether any is set matters.
+    const Val last = bitsCst(a, 0x7ff);
+    const Val marked = and_(or_(add(and_(a, last), last), a), bitsCst(a, ~std::uint64_t{0x7ff}));
+    const Val high = ashr(a, 53);
+    const Val small = or_(eq(high, cst(a, 0)), eq(high, cst(a, -1)));
+    return cast(longToFloat(select(small, a, marked), DType::Float64), to);
+  }
+  const Val low = or_(and_(a, bitsCst(a, 0xffffffff)), bitsCst(a, 0x4330000000000000));
+  const Val high = xor_(lshr(a, 32), bitsCst(a, 0x4530000080000000));
+  return add(sub(flt(high), flt(bitsCst(a, 0x4530000080100000))), flt(low));
 }
 
 // Truncates and saturates, NaN to 0, whatever the machine does outside the range: the operand is brought into it

@@ -107,6 +107,7 @@ class VectorBuilder {
   template <class Op>
   V binary(V a, V b);
   V compare(V a, V b, mlir::arith::CmpFPredicate f, mlir::arith::CmpIPredicate s, mlir::arith::CmpIPredicate u);
+  V longToFloat(V a, DType to);
   V floatToInt(V a, DType to);
   void match(V& a, V& b);
   V floatRem(V x, V y);

@@ -24,7 +24,7 @@ Tensor spaced(const char* op, const Operand& start, const Operand& end, std::int
   Tensor from = bound(op, "start", start);
   Tensor to = bound(op, "end", end);
   if (steps <= 1) return expand(from, Dims{steps});
-  Tensor index = toDType(arange_end(steps), DType::Float64);
+  Tensor index = arange_end(steps, DType::Float64);
   Tensor step = div(sub(to, from), steps - 1);
   Tensor up = add(from, mul(step, index));
   Tensor down = sub(to, mul(step, sub(steps - 1, index)));

@@ -155,6 +155,33 @@ TEST(KernelPointwise, SaturatesFloatToInteger) {
   EXPECT_EQ(i8, (std::vector<std::int8_t>{0, 0, 1, -1, 127, -128, 127, -128, 0, 127, 127, 127}));
 }
 
+TEST(KernelPointwise, RoundsLongIntegersOnce) {
+  // Around every power of two, and halfway between two float32 or float64 with a last bit to either side.
+  std::vector<std::int64_t> x = {0, std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()};
+  for (int bit = 0; bit < 63; ++bit) {
+    const std::int64_t power = std::int64_t{1} << bit;
+    for (const int kept : {23, 24, 52, 53}) {
+      const std::int64_t last = bit > kept ? power >> kept : 0;
+      for (std::int64_t k = 0; k < 8; ++k) {
+        for (const std::int64_t off : {-1, 0, 1}) x.insert(x.end(), {power + k * last + off, -power - k * last + off});
+      }
+    }
+  }
+  Build k(KernelKind::Row);
+  const auto a = k.input(DType::Int64);
+  k.output(kF32, Access::Unit, k.step(OpCode::to, kF32, {a}));
+  k.output(DType::Float64, Access::Unit, k.step(OpCode::to, DType::Float64, {a}));
+  const auto n = static_cast<std::int64_t>(x.size());
+  std::vector<float> single(x.size());
+  std::vector<double> wide(x.size());
+  run(k.signature, Args(k.signature).inner(n).operand(0, x.data()).operand(1, single.data()).operand(2, wide.data()), 0,
+      n);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    ASSERT_EQ(single[i], static_cast<float>(x[i])) << x[i];
+    ASSERT_EQ(wide[i], static_cast<double>(x[i])) << x[i];
+  }
+}
+
 TEST(KernelPointwise, DividesIntegersWithoutTraps) {
   Build k(KernelKind::Row);
   const auto a = k.input(DType::Int32), b = k.input(DType::Int32);
