@@ -165,7 +165,7 @@ class ColumnLoops {
 
   /// The tile's columns, the last ones masked. Scratch needs no mask: its lines are as long as whole vectors.
   void overColumns(const std::vector<std::size_t>& ids, const std::function<void(const Point&)>& body) {
-    f_.overRange(from_, to_, cost(ids) > kDearBody, body);
+    f_.overRange(from_, to_, cost(ids), body);
   }
 
   mlir::Value place(const Running& r, mlir::Value line, const Point& point) {

@@ -252,9 +252,9 @@ mlir::Value KernelFrame::firstLanes(mlir::Value count) {
   return b.lt({iota, DType::Int32}, narrow).value;
 }
 
-void KernelFrame::overRange(mlir::Value from, mlir::Value to, bool once,
+void KernelFrame::overRange(mlir::Value from, mlir::Value to, std::size_t cost,
                             const std::function<void(const Point&)>& body) {
-  if (once) {
+  if (cost > kDearBody) {
     loop(from, to, lanes, [&](mlir::Value i) {
       const mlir::Value left = sub(to, i);
       Point point = partialPoint(i, minimum(left, i64(lanes)));
@@ -262,6 +262,14 @@ void KernelFrame::overRange(mlir::Value from, mlir::Value to, bool once,
       body(point);
     });
     return;
+  }
+  if (cost <= kLightBody) {
+    const std::int64_t step = std::int64_t{kVectorsAtOnce} * lanes;
+    const mlir::Value whole = add(from, roundDown(sub(to, from), step));
+    loop(from, whole, step, [&](mlir::Value i) {
+      for (int v = 0; v < kVectorsAtOnce; ++v) body({add(i, i64(std::int64_t{v} * lanes)), {}, {}, {}});
+    });
+    from = whole;
   }
   const mlir::Value tail = add(from, roundDown(sub(to, from), lanes));
   loop(from, tail, lanes, [&](mlir::Value i) { body({i, {}, {}, {}}); });

@@ -106,15 +106,16 @@ class RowLoops {
     if (carries_) {
       const Schedule::Carried& carried = *schedule_.carried();
       const std::vector<std::size_t> ids = schedule_.varyingBehind(targets, carried.value);
-      f_.overRange(from, to, false, [&](const Point& point) {
-        f_.loadFromOutput(carried.output, carried.value, point);
+      auto load = [&](const Point& point) { f_.loadFromOutput(carried.output, carried.value, point); };
+      f_.overRange(from, to, f_.cost(ids, load), [&](const Point& point) {
+        load(point);
         f_.computeAt(point, ids, indexBase_);
         f_.storeOutput(carried.output, point);
       });
       return;
     }
     const std::vector<std::size_t> ids = schedule_.varyingBehind(targets);
-    f_.overRange(from, to, f_.cost(ids) > kDearBody, [&](const Point& point) {
+    f_.overRange(from, to, f_.cost(ids), [&](const Point& point) {
       f_.computeAt(point, ids, indexBase_);
       for (std::size_t o : outputs) f_.storeOutput(o, point);
     });
@@ -239,7 +240,7 @@ class RowLoops {
           [&] { return lanes; });
     } else {
       storeAll(lanes);
-      f_.overRange(from, to, cost > kDearBody, throughMemory);
+      f_.overRange(from, to, cost, throughMemory);
       lanes = loadAll();
     }
 

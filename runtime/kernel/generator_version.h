@@ -3,5 +3,5 @@
 #pragma once
 
 namespace tandem {
-inline constexpr const char* kGeneratorVersion = "1";
+inline constexpr const char* kGeneratorVersion = "2";
 }  // namespace tandem
