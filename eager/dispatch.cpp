@@ -19,6 +19,9 @@ namespace {
 using Operands = std::span<const Operand>;
 using Attrs = std::span<const std::int64_t>;
 
+thread_local const Tensor* inPlaceSelf = nullptr;   // of the InPlaceForm
+thread_local const TensorImpl* updating = nullptr;  // of the LastStep
+
 bool drawsRandom(const OpFacts& f) { return f.random; }
 
 bool needsGradient(const OpFacts& f, Operands operands) {
@@ -170,15 +173,18 @@ std::pair<std::int64_t, std::int64_t> extent(const Tensor& t) {
   return {t.impl()->offset * size, last * size};
 }
 
-/// Shares memory with `into` other than by being the same window: reading it while `into` is written would see the
-/// write.
-bool overlapsPartly(const Tensor& t, const Tensor& into) {
+/// Shares memory with `into`.
+bool overlaps(const Tensor& t, const Tensor& into) {
   if (!t.defined() || t.numel() == 0 || !(t.impl()->storage == into.impl()->storage)) return false;
-  if (t.impl()->offset == into.impl()->offset && t.shape() == into.shape() && t.strides() == into.strides())
-    return false;
   auto [a, b] = extent(t);
   auto [c, d] = extent(into);
   return a < d && c < b;
+}
+
+/// Other than by being the same window: reading it while `into` is written would see the write.
+bool overlapsPartly(const Tensor& t, const Tensor& into) {
+  return overlaps(t, into) &&
+         !(t.impl()->offset == into.impl()->offset && t.shape() == into.shape() && t.strides() == into.strides());
 }
 
 void checkResultFits(const OpFacts& f, const TensorMeta& result, const Tensor& out) {
@@ -191,7 +197,6 @@ void checkResultFits(const OpFacts& f, const TensorMeta& result, const Tensor& o
   if (!fits)
     fail(f.name, "_: output with shape ", shapeText(out.shape()), " doesn't match the broadcast shape ",
          shapeText(result.shape));
-  auto category = [](DType t) { return isFloating(t) ? 2 : t == DType::Bool ? 0 : 1; };
   if (!copies && category(result.dtype) > category(out.dtype()))
     fail(f.name, "_: result type ", dtypeClassName(result.dtype), " can't be cast to the desired output type ",
          dtypeClassName(out.dtype()));
@@ -208,12 +213,39 @@ bool readsSelf(const OpFacts& f, Operands operands) {
   return false;
 }
 
+/// Whether the operation is the step that changes its operand 0 in place.
+bool updatesInPlace(const OpFacts& f, Operands operands) {
+  return f.updates && updating != nullptr && operands[0].isTensor() && operands[0].tensor().impl() == updating;
+}
+
 }  // namespace
+
+InPlaceForm::InPlaceForm(const Tensor& self) : outer_(std::exchange(inPlaceSelf, &self)) { recording_.beginInScopes(); }
+InPlaceForm::~InPlaceForm() { inPlaceSelf = outer_; }
+
+LastStep::LastStep(const Tensor& x) : outer_(updating) {
+  const bool known = inPlaceSelf != nullptr && activeRecorder == nullptr && !x.isPending() && !x.impl()->batch;
+  updating = known && x.isContiguous() && sameMemory(x, *inPlaceSelf) ? x.impl() : nullptr;
+}
+LastStep::~LastStep() { updating = outer_; }
+
+bool sameMemory(const Tensor& a, const Tensor& b) {
+  if (!(a.impl()->storage == b.impl()->storage) || a.impl()->offset != b.impl()->offset || a.dtype() != b.dtype())
+    return false;
+  if (a.shape() == b.shape()) return a.strides() == b.strides();
+  return a.numel() == b.numel() && a.isContiguous() && b.isContiguous();
+}
 
 Tensor apply(OpCode op, Operands operands, Attrs attrs) {
   const OpFacts& f = facts(op);
   Tensor result;
   if (f.kind == OpKind::Pointwise && applySimple(f, operands, attrs, result)) return result;
+  if (updatesInPlace(f, operands)) {
+    updating = nullptr;
+    result = operands[0].tensor();
+    applyInto(result, op, operands, attrs);
+    return result;
+  }
   applyGeneral(f, operands, attrs, {&result, 1});
   return result;
 }
@@ -283,12 +315,15 @@ void applyInto(const Tensor& out, OpCode op, Operands operands, Attrs attrs) {
     return;
   }
 
+  // Library operations that update their operand 0 do so where it is.
+  const bool update = f.updates && exact && operands[0].isTensor() && operands[0].tensor() == out && out.isContiguous();
   // Operands that share memory with the out are read from copies.
   std::vector<Operand> own(operands.begin(), operands.end());
   std::vector<Tensor> copies;
   copies.reserve(own.size());
   for (auto& o : own) {
-    if (!o.isTensor() || !overlapsPartly(o.tensor(), out)) continue;
+    const bool isOut = o.isTensor() && &o != own.data() && update && overlaps(o.tensor(), out);
+    if (!o.isTensor() || !(isOut || overlapsPartly(o.tensor(), out))) continue;
     copies.push_back(makeEmpty(o.tensor().shape(), o.tensor().dtype()));
     const Operand from[] = {o};
     runPointwise(facts(OpCode::clone), from, {}, {&copies.back(), 1});
@@ -296,6 +331,8 @@ void applyInto(const Tensor& out, OpCode op, Operands operands, Attrs attrs) {
   }
   if (f.kind == OpKind::Pointwise) {
     runPointwise(f, own, attrs, {&out, 1});
+  } else if (update) {
+    run(f, own, attrs, {&out, 1});
   } else {
     std::array<Tensor, 1> value{makeEmpty(made[0].shape, made[0].dtype)};
     run(f, drawsRandom(f) ? withGeneratorState(own) : own, attrs, value);

@@ -13,6 +13,7 @@
 
 #include <span>
 
+#include "eager/recorder.h"
 #include "eager/tensor.h"
 #include "ir/schema/op_table.h"
 
@@ -36,6 +37,39 @@ inline void applyInto(const Tensor& out, OpCode op, std::initializer_list<Operan
                       std::span<const std::int64_t> attrs = {}) {
   applyInto(out, op, std::span<const Operand>(operands.begin(), operands.size()), attrs);
 }
+
+/// The in-place form of a composite. While it lives, the composite that computes what is to be written to `self` may
+/// say where its last step begins (LastStep), and is one program with the write where it is fused.
+class InPlaceForm {
+ public:
+  explicit InPlaceForm(const Tensor& self);
+  ~InPlaceForm();
+  InPlaceForm(const InPlaceForm&) = delete;
+  InPlaceForm& operator=(const InPlaceForm&) = delete;
+  /// Runs what was recorded; errors are raised here.
+  void end() { recording_.end(); }
+
+ private:
+  FusedRecording recording_;
+  const Tensor* outer_;
+};
+
+/// The last step of a composite, after which it reads `x` no more: in the in-place form of `x` a library operation that
+/// updates x does so in its memory, and gives x.
+class LastStep {
+ public:
+  explicit LastStep(const Tensor& x);
+  ~LastStep();
+  LastStep(const LastStep&) = delete;
+  LastStep& operator=(const LastStep&) = delete;
+
+ private:
+  const TensorImpl* outer_;
+};
+
+/// All of the same memory in the same order: a write of one to the other changes nothing.
+bool sameMemory(const Tensor& a, const Tensor& b);
+
 /// Overwrites `outs` with the first results of a pointwise operation that reads them: the update of a parameter and its
 /// state in one pass. The outs have the shape and dtype of the results and take part in no gradient; one that is not
 /// defined (never the first) is a result that nobody wants.

@@ -1,6 +1,7 @@
 // What composites and bindings share beside the operations themselves.
 #pragma once
 
+#include <functional>
 #include <optional>
 
 #include "eager/tensor.h"
@@ -14,9 +15,9 @@ Dims reductionDims(const Tensor& x, const std::optional<Dims>& dims);
 namespace ops {
 /// `into.copy_(value)`: broadcast and converted, with history.
 void assign(const Tensor& into, const Tensor& value);
-/// The in-place form of a composite: `value`, its result, written into `into`, which has its shape and a dtype that can
-/// hold its values (Error).
-void assignResult(const char* op, const Tensor& into, const Tensor& value);
+/// The in-place form of a composite: what `compute` gives, its result, written into `into`, which has its shape and a
+/// dtype that can hold its values (Error).
+void assignResult(const char* op, const Tensor& into, const std::function<Tensor()>& compute);
 /// `into.fill_(value)`.
 void fillInto(const Tensor& into, const Operand& value);
 /// `x` in another dtype; `x` itself if it has that one.

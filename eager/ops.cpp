@@ -36,15 +36,18 @@ namespace tandem::ops {
 
 void assign(const Tensor& into, const Tensor& value) { applyInto(into, OpCode::clone, {value}); }
 
-void assignResult(const char* op, const Tensor& into, const Tensor& value) {
+void assignResult(const char* op, const Tensor& into, const std::function<Tensor()>& compute) {
+  InPlaceForm form(into);
+  Tensor value = compute();
   if (!(value.shape() == into.shape()))
     fail(op, "_: output with shape ", shapeText(into.shape()), " doesn't match the broadcast shape ",
          shapeText(value.shape()));
-  auto category = [](DType t) { return isFloating(t) ? 2 : t == DType::Bool ? 0 : 1; };
   if (category(value.dtype()) > category(into.dtype()))
     fail(op, "_: result type ", dtypeClassName(value.dtype()), " can't be cast to the desired output type ",
          dtypeClassName(into.dtype()));
-  assign(into, value);
+  if (!sameMemory(value, into)) assign(into, value);
+  value = {};  // which need not be kept
+  form.end();
 }
 
 }  // namespace tandem::ops

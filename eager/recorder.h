@@ -55,21 +55,28 @@ class FusedRecording {
   FusedRecording(const FusedRecording&) = delete;
   FusedRecording& operator=(const FusedRecording&) = delete;
   void begin();
+  /// Has the FusedScopes of this thread begin this recording instead of their own, until it ends: what a composite
+  /// computes and the write of its result into memory that exists are one program.
+  void beginInScopes();
   /// Errors of the run are raised here; the destructor forgets what was recorded.
   void end();
 
  private:
   void finish(bool failed);
   Recorder* recorder_ = nullptr;
+  bool inScopes_ = false;
+  FusedRecording* outer_ = nullptr;
 };
 
 /// Runs the operations of a composite fused, until it ends. Does nothing for few elements, which separate kernels serve
 /// faster; the bits are the same.
 class FusedScope {
  public:
-  explicit FusedScope(const Tensor& x) : FusedScope(x.numel()) {}
+  /// `Writes`: a composite of one kernel, which is fused with the write of its result in an in-place form only.
+  enum class When : std::uint8_t { Always, Writes };
+  explicit FusedScope(const Tensor& x, When when = When::Always) : FusedScope(x.numel(), when) {}
   /// Of a composite that makes `elements` of them from nothing.
-  explicit FusedScope(std::int64_t elements);
+  explicit FusedScope(std::int64_t elements, When when = When::Always);
   ~FusedScope() noexcept(false);
   FusedScope(const FusedScope&) = delete;
   FusedScope& operator=(const FusedScope&) = delete;

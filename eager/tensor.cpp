@@ -15,6 +15,7 @@ namespace {
 thread_local bool gradMode = true;
 thread_local bool inferenceOn = false;
 thread_local Generator* generatorScope = nullptr;
+thread_local FusedRecording* recordingOfScopes = nullptr;
 
 }  // namespace
 
@@ -36,22 +37,26 @@ void FusedRecording::begin() {
   activeRegion = newRegion();
 }
 
-void FusedRecording::end() {
-  if (recorder_ != nullptr) finish(false);
+void FusedRecording::beginInScopes() {
+  inScopes_ = true;
+  outer_ = std::exchange(recordingOfScopes, this);
 }
 
+void FusedRecording::end() { finish(false); }
+
 void FusedRecording::finish(bool failed) {
+  if (std::exchange(inScopes_, false)) recordingOfScopes = outer_;
+  if (recorder_ == nullptr) return;
   activeRecorder = nullptr;
   activeRegion = 0;
   fusion->end(std::exchange(recorder_, nullptr), failed);
 }
 
-FusedRecording::~FusedRecording() {
-  if (recorder_ != nullptr) finish(true);
-}
+FusedRecording::~FusedRecording() { finish(true); }
 
-FusedScope::FusedScope(std::int64_t elements) : exceptions_(std::uncaught_exceptions()) {
-  if (elements >= kFuseFrom) recording_.begin();
+FusedScope::FusedScope(std::int64_t elements, When when) : exceptions_(std::uncaught_exceptions()) {
+  if (when == When::Writes && recordingOfScopes == nullptr) return;
+  if (elements >= kFuseFrom) (recordingOfScopes != nullptr ? *recordingOfScopes : recording_).begin();
 }
 
 FusedScope::~FusedScope() noexcept(false) {

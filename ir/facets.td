@@ -52,6 +52,9 @@ class Op<string n, string k, string p> {
   string update = "";
   // The function of runtime/lib that runs a library operation.
   string function = n;
+  // A library operation whose result is operand 0 changed at places: it may be computed in the memory of operand 0. The
+  // function then finds its input and its output there, and has failed, if it does, before it changes anything.
+  bit updates = 0;
   // How tests make arguments, and the reference they compare with: names in tests/python/samples.py and of NumPy or
   // SciPy. `none` where another test covers the operation, which then must be named.
   string samples = "";

@@ -170,7 +170,8 @@ class MakeInPlace : public mlir::PassWrapper<MakeInPlace, FunctionPass> {
     llvm::erase(before, first);
     bool direct = improve_ && first != nullptr;
     for (mlir::Value v : versions)
-      if (llvm::is_contained(readers(v), first)) direct &= overwrites(first, memory, v);
+      if (llvm::is_contained(readers(v), first))
+        direct &= mayOverwrite(first, mlir::cast<mlir::OpResult>(memory).getResultNumber(), v);
     if (direct && order.tryBefore(before, first)) return;
     mlir::Value copy = copyBefore(ret, value);
     ret->setOperand(i, copy);
@@ -179,11 +180,6 @@ class MakeInPlace : public mlir::PassWrapper<MakeInPlace, FunctionPass> {
     before = occupants(input, copy.getDefiningOp(), versions);
     before.append(mayFail(ret->getBlock()));
     TANDEM_CHECK(order.tryBefore(before, copy.getDefiningOp()), "only the end depends on a final copy");
-  }
-
-  static bool overwrites(mlir::Operation* op, mlir::Value result, mlir::Value input) {
-    auto region = mlir::dyn_cast<td::RegionOp>(op);
-    return region && mayOverwrite(region, mlir::cast<mlir::OpResult>(result).getResultNumber(), input);
   }
 
   bool improve_;

@@ -71,6 +71,20 @@ void Ordering::apply() {
   }
 }
 
+namespace {
+
+bool mayUpdate(td::LibraryOp call, mlir::Value input) {
+  if (!facts(call.getOp().getCode()).updates) return false;
+  for (auto [k, v] : llvm::enumerate(call.getInputs())) {
+    if (!td::isTensorType(v.getType()) || (placeOf(v).value == input) == (k == 0)) continue;
+    return false;
+  }
+  const mlir::Value first = call.getInputs()[0];
+  const Place place = placeOf(first);
+  return place.offset == 0 && td::bytesOf(first.getType()) == td::bytesOf(input.getType()) &&
+         isContiguous(td::shapeOf(first), place.strides);
+}
+
 bool mayOverwrite(td::RegionOp region, unsigned result, mlir::Value input) {
   mlir::ArrayAttr maps = region.getMaps();
   std::size_t numInputs = region.getInputs().size();
@@ -90,6 +104,14 @@ bool mayOverwrite(td::RegionOp region, unsigned result, mlir::Value input) {
     if (place.offset != 0 || !isContiguous(td::shapeOf(v), place.strides)) return false;
   }
   return any;
+}
+
+}  // namespace
+
+bool mayOverwrite(mlir::Operation* op, unsigned result, mlir::Value input) {
+  if (auto region = mlir::dyn_cast<td::RegionOp>(op)) return mayOverwrite(region, result, input);
+  auto call = mlir::dyn_cast<td::LibraryOp>(op);
+  return call && mayUpdate(call, input);
 }
 
 }  // namespace tandem::passes

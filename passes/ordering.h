@@ -31,9 +31,10 @@ class Ordering {
   llvm::DenseMap<mlir::Operation*, int> number_;
 };
 
-/// May result number `result` of the region lie in the memory of its operand `input`? Kernels store an element in the
-/// last pass that reads inputs, after reading what they need at the same place; so: if the region reads the value
-/// elementwise at the places where it writes the result, and in no other way.
-bool mayOverwrite(td::RegionOp region, unsigned result, mlir::Value input);
+/// May result number `result` of a region or library call lie in the memory of its operand `input`? Kernels store an
+/// element in the last pass that reads inputs, after reading what they need at the same place; so: if the region reads
+/// the value elementwise at the places where it writes the result, and in no other way. A library call may if it
+/// updates its first operand, which is all of the value, and reads the value in no other way.
+bool mayOverwrite(mlir::Operation* op, unsigned result, mlir::Value input);
 
 }  // namespace tandem::passes

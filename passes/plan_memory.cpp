@@ -158,14 +158,14 @@ class PlanMemory : public mlir::PassWrapper<PlanMemory, FunctionPass> {
     m.placed = true;
     m.place.kind = MemoryPlace::Arena;
     if (m.bytes == 0) return;
-    if (auto region = mlir::dyn_cast<td::RegionOp>(op); region && improve_) {
-      for (mlir::Value v : region.getInputs()) {
+    if (improve_) {
+      for (mlir::Value v : op.getOperands()) {
         if (!mlir::isa<mlir::RankedTensorType>(v.getType())) continue;
         int from = memoryOf.lookup(v);
         Memory& old = memories[from];
         if (old.lastUse != at || !old.placed || old.place.kind != MemoryPlace::Arena || inherited[from] ||
-            old.bytes != m.bytes || !onlyOneName(region, v, memoryOf) ||
-            !mayOverwrite(region, r.getResultNumber(), placeOf(v).value))
+            old.bytes != m.bytes || !onlyOneName(op, v, memoryOf) ||
+            !mayOverwrite(&op, r.getResultNumber(), placeOf(v).value))
           continue;
         inherited[from] = true;
         m.place = old.place;
@@ -175,9 +175,9 @@ class PlanMemory : public mlir::PassWrapper<PlanMemory, FunctionPass> {
     m.place.number = arena.take(m.bytes);
   }
 
-  // Is the memory of `v` read under no other name in this region? (An older version of it, say.)
-  static bool onlyOneName(td::RegionOp region, mlir::Value v, const llvm::DenseMap<mlir::Value, int>& memoryOf) {
-    return llvm::all_of(region.getInputs(), [&](mlir::Value other) {
+  // Is the memory of `v` read under no other name by this operation? (An older version of it, say.)
+  static bool onlyOneName(mlir::Operation& op, mlir::Value v, const llvm::DenseMap<mlir::Value, int>& memoryOf) {
+    return llvm::all_of(op.getOperands(), [&](mlir::Value other) {
       return !mlir::isa<mlir::RankedTensorType>(other.getType()) || memoryOf.lookup(other) != memoryOf.lookup(v) ||
              placeOf(other).value == placeOf(v).value;
     });

@@ -27,7 +27,9 @@ Tensor fusedActivation(const Tensor& x, F compute) {
 template <class F>
 Tensor activation(const Tensor& x, bool inplace, F compute) {
   if (!inplace) return fusedActivation(x, compute);
+  InPlaceForm form(x);
   assign(x, fusedActivation(gradEnabled() && x.requiresGrad() ? clone(x) : x, compute));
+  form.end();
   return x;
 }
 

@@ -1,5 +1,6 @@
 #include "eager/advanced_indexing.h"
 
+#include "eager/dispatch.h"
 #include "eager/helpers.h"
 #include "eager/ops.h"
 
@@ -94,6 +95,7 @@ Tensor written(const Advanced& a, const Tensor& values, bool accumulate) {
     }
     v = ops::expand(v, shape);
   }
+  const LastStep last(a.t);
   return ops::index_put_at(a.t, v, a.indices, a.first, accumulate);
 }
 
@@ -106,7 +108,11 @@ Tensor indexByTensors(const Tensor& t, std::vector<Tensor> indices) {
 
 void assignByTensors(const Tensor& t, std::vector<Tensor> indices, const Tensor& values, bool accumulate) {
   Advanced a(t, std::move(indices));
-  ops::assign(a.t, written(a, values, accumulate));
+  InPlaceForm form(a.t);
+  Tensor value = written(a, values, accumulate);
+  if (!sameMemory(value, a.t)) ops::assign(a.t, value);
+  value = {};
+  form.end();
 }
 
 namespace ops {

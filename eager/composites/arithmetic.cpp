@@ -62,11 +62,13 @@ void fillInto(const Tensor& into, const Operand& value) {
 Tensor add_alpha(const Tensor& x, const Operand& other, Scalar alpha) {
   checkAlpha("add", x, other, alpha);
   if (isOne(alpha)) return add(x, other);
+  FusedScope fused(x);
   return other.isTensor() ? add(x, mul(other, alpha)) : add(x, mul(makeScalarTensor(other.scalar(), x.dtype()), alpha));
 }
 Tensor sub_alpha(const Tensor& x, const Operand& other, Scalar alpha) {
   checkAlpha("sub", x, other, alpha);
   if (isOne(alpha)) return sub(x, other);
+  FusedScope fused(x);
   return other.isTensor() ? sub(x, mul(other, alpha)) : sub(x, mul(makeScalarTensor(other.scalar(), x.dtype()), alpha));
 }
 Tensor rsub(const Tensor& x, const Operand& other, Scalar alpha) {
@@ -196,6 +198,7 @@ Tensor clamp(const Tensor& x, const std::optional<Operand>& low, const std::opti
 
 Tensor round(const Tensor& x, std::int64_t decimals) {
   if (decimals == 0 || !isFloating(x.dtype())) return round_even(x);
+  FusedScope fused(x);
   double scale = std::pow(10.0, std::abs(static_cast<double>(decimals)));
   return decimals > 0 ? div(round_even(mul(x, scale)), scale) : mul(round_even(div(x, scale)), scale);
 }

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "eager/dispatch.h"
 #include "eager/helpers.h"
 #include "eager/ops.h"
 
@@ -39,11 +40,11 @@ Tensor fill_diagonal(const Tensor& x, Scalar value, bool wrap) {
     least = std::min(least, x.size(d));
     step = step * x.size(d) + 1;
   }
-  std::int64_t columns = x.size(-1);
-  Tensor place = arange(std::int64_t{0}, x.numel());
-  Tensor on = eq(remainder(place, std::max<std::int64_t>(step, 1)), 0);
-  if (!wrap && x.dim() == 2) on = logical_and(on, lt(place, columns * least));
-  return masked_fill(x, reshape(on, x.shape()), value);
+  const std::int64_t count = wrap && x.dim() == 2 ? (x.numel() + step - 1) / step : least;
+  const Tensor t = contiguous(x);
+  const Tensor values = full(Dims{count}, value, x.dtype());
+  const LastStep last(t);
+  return window_write(t, values, Dims{count}, Dims{step}, 0);
 }
 
 Tensor frobenius_norm(const Tensor& x, const std::optional<Dims>& dim, bool keepdim) {

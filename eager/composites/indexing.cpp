@@ -1,4 +1,5 @@
 // Composites that read and write at indices.
+#include "eager/dispatch.h"
 #include "eager/helpers.h"
 #include "eager/ops.h"
 
@@ -53,8 +54,10 @@ Tensor put(const Tensor& x, const Tensor& index, const Tensor& source, bool accu
          source.numel(), ", index.numel() = ", index.numel());
   if (index.numel() == 0) return clone(x);
   const Tensor places[] = {reshape(placesIn(x, index), Dims{-1})};
-  Tensor flat = index_put_at(reshape(x, Dims{-1}), reshape(source, Dims{-1}), places, 0, accumulate);
-  return reshape(flat, x.shape());
+  const Tensor flat = reshape(x, Dims{-1});
+  const Tensor values = reshape(source, Dims{-1});
+  const LastStep last(flat);
+  return reshape(index_put_at(flat, values, places, 0, accumulate), x.shape());
 }
 
 Tensor index_fill(const Tensor& x, std::int64_t dim, const Tensor& index, const Operand& value) {
@@ -64,6 +67,12 @@ Tensor index_fill(const Tensor& x, std::int64_t dim, const Tensor& index, const 
   Tensor places = indexVector("index_fill_", index);
   Tensor t = asVector(x);
   dim = wrapDim(dim, t.dim());
+  if (!value.isTensor() || !value.tensor().requiresGrad()) {
+    const Tensor number = value.isTensor() ? value.tensor() : makeScalarTensor(value.scalar(), t.dtype());
+    Dims filled = t.shape();
+    filled[dim] = places.numel();
+    return index_copy(x, dim, index, expand(toDType(number, t.dtype()), x.dim() == 0 ? Dims{} : filled));
+  }
   // Through a mask, so that an index that occurs twice counts once in the gradient of `value`.
   Dims along(static_cast<std::size_t>(t.dim()), 1);
   along[dim] = t.shape()[dim];
@@ -95,6 +104,7 @@ Tensor index_copy(const Tensor& x, std::int64_t dim, const Tensor& index, const 
   if (!(values.shape() == expected))
     fail("index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: ",
          shapeText(x.shape()), " at dimension ", dim, " and source slice shape: ", shapeText(source.shape()));
+  const LastStep last(t);
   return reshape(index_put_at(t, values, places, dim, false), x.shape());
 }
 

@@ -2,6 +2,7 @@
 // are the same in every mode and with any number of threads.
 #include <limits>
 
+#include "eager/dispatch.h"
 #include "eager/helpers.h"
 #include "eager/ops.h"
 
@@ -40,11 +41,12 @@ Tensor scatterMean(const Tensor& x, std::int64_t dim, const Tensor& index, const
 
 Tensor reduced(const Tensor& x, std::int64_t dim, const Tensor& index, const Tensor& src, std::string_view reduce,
                bool includeSelf) {
-  if (reduce == "sum") return scatter_add(includeSelf ? x : withoutSelf(x, dim, index, 0), dim, index, src);
   if (reduce == "mean") return scatterMean(x, dim, index, src, includeSelf);
   std::int64_t kind = reduce == "prod" ? kProduct : reduce == "amin" ? kSmaller : kLarger;
-  return scatter_combine(includeSelf ? x : withoutSelf(x, dim, index, identityOf(kind, x.dtype())), dim, index, src,
-                         kind);
+  const Scalar nothing = reduce == "sum" ? Scalar(0) : identityOf(kind, x.dtype());
+  const Tensor into = includeSelf ? x : withoutSelf(x, dim, index, nothing);
+  const LastStep last(into);
+  return reduce == "sum" ? scatter_add(into, dim, index, src) : scatter_combine(into, dim, index, src, kind);
 }
 
 }  // namespace

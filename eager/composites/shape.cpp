@@ -252,12 +252,15 @@ Tensor argsort(const Tensor& x, std::int64_t dim, bool descending, bool stable) 
 
 Tensor scatter(const Tensor& x, std::int64_t dim, const Tensor& index, const Operand& src) {
   dim = wrapDim(dim, x.dim());
-  if (src.isTensor()) return scatter_value(x, dim, index, src.tensor());
-  return scatter_value(x, dim, index, full_like(index, src.scalar(), x.dtype()));
+  const Tensor source = src.isTensor() ? src.tensor() : full_like(index, src.scalar(), x.dtype());
+  const LastStep last(x);
+  return scatter_value(x, dim, index, source);
 }
 Tensor index_add(const Tensor& x, std::int64_t dim, const Tensor& index, const Tensor& source, Scalar alpha) {
   bool plain = alpha.slot < 0 && alpha.asDouble() == 1;
-  return index_add_unit(x, wrapDim(dim, x.dim()), index, plain ? source : mul(source, alpha));
+  const Tensor added = plain ? source : mul(source, alpha);
+  const LastStep last(x);
+  return index_add_unit(x, wrapDim(dim, x.dim()), index, added);
 }
 Tensor masked_fill(const Tensor& x, const Tensor& mask, const Operand& value) {
   if (mask.dtype() != DType::Bool)
@@ -265,6 +268,7 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, const Operand& value) {
   if (value.isTensor() && value.tensor().dim() != 0)
     fail("masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ", value.tensor().dim(),
          " dimension(s).");
+  FusedScope fused(x, FusedScope::When::Writes);
   Tensor y = value.isTensor() ? where(mask, toDType(value.tensor(), x.dtype()), x) : where(mask, value, x);
   return toDType(y, x.dtype());
 }

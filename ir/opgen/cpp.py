@@ -123,7 +123,8 @@ def op_table(ops: list[Op]) -> str:
         rows.append(
             f'{{OpCode::{op.code}, "{op.name}", OpKind::{op.kind}, DTypeRule::{op.types}, OpDomain::{op.domain}, '
             f"{op.numResults}, {str(random).lower()}, {str(index).lower()}, {str(differentiable).lower()}, "
-            f"{str(cheap).lower()}, OpPartial::{op.partial}, {ins}u, {outs}u, {meta_rule(op)}, "
+            f"{str(cheap).lower()}, {str(bool(op.updates)).lower()}, OpPartial::{op.partial}, {ins}u, {outs}u, "
+            f"{meta_rule(op)}, "
             f"{masks(operands)}, {masks(results)}}},\n"
         )
     return HEAD + "".join(rows)

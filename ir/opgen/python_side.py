@@ -69,15 +69,18 @@ def wrapper(op: Op) -> list[str]:
         done = f'wrap(a, {call}, "{name}", {{{fields}}})' if op.fields else f"wrap(a, {call})"
     else:
         done = f"wrap(a, {call})"
+    operands = ", ".join(getter(i, p) for i, p in enumerate(op.params))
+    if op.kind == "Pointwise" and not op.attrs:
+        done = f"a.out() != nullptr ? applyOut(a, OpCode::{op.code}, {{{operands}}}) : {done}"
     lines = [f"static constexpr ParamSpec params_{op.name}[] = {{{', '.join(specs)}}};\n"]
     if set(op.forms) & set(TABLES):
         lines.append(f"static PyObject* call_{op.name}(ParsedArgs& a) {{ return {done}; }}\n")
     if "inplace" in op.forms:
-        operands = ", ".join(getter(i, p) for i, p in enumerate(op.params))
         if op.kind == "Pointwise":
             body = f"applyInto(a.tensor(0), OpCode::{op.code}, {{{operands}}});"
         else:
-            body = f'ops::assignResult("{op.python}", a.tensor(0), {call});'
+            last = "const LastStep last(a.tensor(0)); " if op.updates else ""
+            body = f'ops::assignResult("{op.python}", a.tensor(0), [&] {{ {last}return {call}; }});'
         lines.append(f"static PyObject* call_{op.name}_(ParsedArgs& a) {{\n  {body}\n  return a.self();\n}}\n")
     if "inview" in op.forms:
         lines.append(

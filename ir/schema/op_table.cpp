@@ -29,7 +29,6 @@ std::optional<OpCode> findOp(std::string_view name) {
 DType resultType(std::span<const TensorMeta> operands) {
   // Three priorities: tensors with dims, 0-d tensors, numbers. A lower one matters only if its category (bool, integer,
   // floating) is higher than what those above gave.
-  auto category = [](DType t) { return isFloating(t) ? 2 : t == DType::Bool ? 0 : 1; };
   std::optional<DType> level[3];
   for (const auto& m : operands) {
     if (m.absent) continue;

@@ -101,6 +101,7 @@ struct OpFacts {
   bool usesIndex;       // the body reads the logical linear index: an Index step is its last operand
   bool differentiable;  // has a derivative statement other than "none"
   bool cheap;           // pointwise, of a few instructions
+  bool updates;         // a library operation whose result is operand 0 changed at places, and may take its memory
   OpPartial partial;
   std::uint32_t savesInput;   // bit i: the derivative reads operand i
   std::uint32_t savesOutput;  // bit i: the derivative reads result i

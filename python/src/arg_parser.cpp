@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "eager/recorder.h"
 #include "python/src/convert.h"
 #include "python/src/generator.h"
 #include "python/src/py_tensor.h"
@@ -343,10 +344,14 @@ PyObject* callOverloads(std::span<const Signature> overloads, PyObject* self, Py
     ParsedArgs a;
     for (const Signature& s : overloads) {
       if (!Binder(s, self, args, numArgs, keywords).bind(a)) continue;
-      if (s.autocast == Autocast::None || !autocastState().enabled) return s.call(a);
       std::vector<PyRef> owned;
-      castArguments(a, s.autocast, owned);
-      return s.call(a);
+      if (s.autocast != Autocast::None && autocastState().enabled) castArguments(a, s.autocast, owned);
+      if (a.out() == nullptr) return s.call(a);
+      FusedRecording recording;
+      recording.beginInScopes();
+      PyRef result(s.call(a));
+      recording.end();
+      return result.release();
     }
     Binder first(overloads[0], self, args, numArgs, keywords);
     if (overloads.size() == 1) {

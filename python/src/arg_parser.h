@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "eager/tensor.h"
+#include "ir/schema/op_table.h"
 #include "python/src/autocast.h"
 #include "python/src/errors.h"
 
@@ -173,6 +174,8 @@ inline PyObject* wrapOneOrMore(const std::vector<Tensor>& tensors) {
 /// `result`, or the tensor given as `out` after `result` was stored in it (resized if it is empty; history of an
 /// operand or a dtype that `out` cannot take is an error).
 PyObject* wrap(ParsedArgs& a, Tensor result);
+/// The same for a pointwise primitive, which writes into a fitting `out` itself.
+PyObject* applyOut(ParsedArgs& a, OpCode op, std::initializer_list<Operand> operands);
 /// Several results; with `fields` as a named tuple `tandem.return_types.<typeName>`.
 PyObject* wrap(ParsedArgs& a, std::span<const Tensor> results, const char* typeName = nullptr,
                std::initializer_list<const char*> fields = {});

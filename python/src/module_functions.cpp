@@ -107,7 +107,6 @@ PyObject* promote(PyObject*, PyObject* args) {
   return guarded(
       [&] { return wrap(promoteTypes(dtypeArgument(a, "promote_types"), dtypeArgument(b, "promote_types"))); });
 }
-int category(DType t) { return t == DType::Bool ? 0 : isFloating(t) ? 2 : 1; }
 PyObject* canCast(PyObject*, PyObject* args) {
   PyObject *from, *to;
   if (PyArg_ParseTuple(args, "OO:can_cast", &from, &to) == 0) return nullptr;

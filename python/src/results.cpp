@@ -1,11 +1,14 @@
 // Results of operations as Python objects: wrapping, named tuples, `out=`.
 #include <Python.h>
+#include <algorithm>
 #include <structmember.h>
 #include <structseq.h>
 #include <unordered_map>
 
 #include "autograd/autograd.h"
+#include "eager/dispatch.h"
 #include "eager/helpers.h"
+#include "eager/kernels.h"
 #include "python/src/arg_parser.h"
 #include "python/src/convert.h"
 #include "python/src/float_proxy.h"
@@ -39,8 +42,14 @@ PyObject* wrap(std::span<const Tensor> tensors) {
 
 namespace {
 
-// A value of one dtype may be stored in another where no category is lost: float > int > bool.
-int category(DType t) { return t == DType::Bool ? 0 : isFloating(t) ? 2 : 1; }
+void checkStores(const char* op, DType result, DType out) {
+  if (category(result) > category(out)) {
+    fail(op, "(): result type ", dtypeClassName(result), " can't be cast to the desired output type ",
+         dtypeClassName(out));
+  }
+}
+
+bool requiresGradient(const Operand& o) { return o.isTensor() && o.tensor().defined() && o.tensor().requiresGrad(); }
 
 void store(const char* op, PyObject* target, const Tensor& result) {
   if (!isTensor(target)) {
@@ -51,10 +60,7 @@ void store(const char* op, PyObject* target, const Tensor& result) {
     fail(op, "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
              "requires grad.");
   }
-  if (category(result.dtype()) > category(out.dtype())) {
-    fail(op, "(): result type ", dtypeClassName(result.dtype()), " can't be cast to the desired output type ",
-         dtypeClassName(out.dtype()));
-  }
+  checkStores(op, result.dtype(), out.dtype());
   if (!(out.shape() == result.shape())) {
     if (out.numel() != 0) {
       std::string text =
@@ -104,6 +110,23 @@ PyObject* wrap(ParsedArgs& a, Tensor result) {
   if (a.out() == nullptr) return wrap(std::move(result));
   store(a.op(), a.out(), result);
   return Py_NewRef(a.out());
+}
+
+PyObject* applyOut(ParsedArgs& a, OpCode op, std::initializer_list<Operand> operands) {
+  if (isTensor(a.out())) {
+    const Tensor& out = tensorOf(a.out());
+    const bool plain = !gradEnabled() || !(out.requiresGrad() || std::ranges::any_of(operands, requiresGradient));
+    std::vector<TensorMeta> metas;
+    for (const Operand& o : operands) metas.push_back(metaOf(o));
+    TensorMeta made;
+    facts(op).metaRule(facts(op), metas, {}, {&made, 1});
+    if (plain && made.shape == out.shape()) {
+      checkStores(a.op(), made.dtype, out.dtype());
+      applyInto(out, op, operands);
+      return Py_NewRef(a.out());
+    }
+  }
+  return wrap(a, apply(op, operands));
 }
 
 PyObject* wrap(ParsedArgs& a, std::span<const Tensor> results, const char* typeName,

@@ -259,15 +259,15 @@ constexpr Signature nonzeroSigs[] = {{"nonzero", nonzeroParams, [](ParsedArgs& a
                                       }}};
 
 constexpr ParamSpec powerParams[] = {kSelf, {"exponent", P::Operand, false, false}};
-constexpr Signature floatPowerSigs[] = {{"float_power_", powerParams, [](ParsedArgs& a) -> PyObject* {
-                                           const Tensor& t = a.tensor(0);
-                                           if (t.dtype() != DType::Float64)
-                                             fail("the base given to float_power_ has dtype ",
-                                                  dtypeClassName(t.dtype()),
-                                                  " but the operation's result requires dtype Double");
-                                           ops::assignResult("float_power", t, ops::float_power(t, a.operand(1)));
-                                           return a.self();
-                                         }}};
+constexpr Signature floatPowerSigs[] = {
+    {"float_power_", powerParams, [](ParsedArgs& a) -> PyObject* {
+       const Tensor& t = a.tensor(0);
+       if (t.dtype() != DType::Float64)
+         fail("the base given to float_power_ has dtype ", dtypeClassName(t.dtype()),
+              " but the operation's result requires dtype Double");
+       ops::assignResult("float_power", t, [&] { return ops::float_power(t, a.operand(1)); });
+       return a.self();
+     }}};
 constexpr ParamSpec resizeParams[] = {kSelf, {"size", P::IntList, false, false}, {"memory_format", P::Any, true, true}};
 constexpr Signature resizeSigs[] = {{"resize_", resizeParams, [](ParsedArgs& a) -> PyObject* {
                                        autograd::resize(a.tensor(0), a.ints(1));

@@ -27,6 +27,8 @@ constexpr std::size_t itemSize(DType t) { return kItemSizes[static_cast<int>(t)]
 constexpr bool isFloating(DType t) { return t >= DType::Float16; }
 /// Integers, not bool.
 constexpr bool isInteger(DType t) { return t >= DType::UInt8 && t <= DType::Int64; }
+/// Bool, integer, floating: promotion never leads to a lower category, and a dtype of a lower one cannot take a value.
+constexpr int category(DType t) { return t == DType::Bool ? 0 : isFloating(t) ? 2 : 1; }
 constexpr bool isHalf(DType t) { return t == DType::Float16 || t == DType::BFloat16; }
 constexpr bool isSigned(DType t) { return t != DType::Bool && t != DType::UInt8; }
 /// The type a value of `t` is computed and accumulated in: half types in float32, every other in itself.

@@ -1,0 +1,243 @@
+"""In-place and `out=` forms: the bits of the function forms, in the memory that is there."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from conftest import bits, run_in
+
+import tandem
+import tandem.nn.functional as F
+from tandem import tensor
+
+# Small tensors run operation by operation, large ones as one program.
+SHAPES = [(6, 4), (200, 256)]
+ROWS = tensor([3, 0, 3, -1])
+PLACES = tensor([3, 0, 3, 5])
+
+# The in-place form, and the function form of the same.
+FORMS = {
+    "add_ alpha": (lambda x, y: x.add_(y, alpha=0.3), lambda x, y: x.add(y, alpha=0.3)),
+    "sub_ alpha": (lambda x, y: x.sub_(y, alpha=3), lambda x, y: x.sub(y, alpha=3)),
+    "addcmul_": (lambda x, y: x.addcmul_(y, y, value=0.1), lambda x, y: x.addcmul(y, y, value=0.1)),
+    "addcdiv_": (lambda x, y: x.addcdiv_(y, y, value=0.1), lambda x, y: x.addcdiv(y, y, value=0.1)),
+    "clamp_": (lambda x, y: x.clamp_(-0.5, y), lambda x, y: x.clamp(-0.5, y)),
+    "lerp_": (lambda x, y: x.lerp_(y, 0.1), lambda x, y: x.lerp(y, 0.1)),
+    "masked_fill_": (lambda x, y: x.masked_fill_(y > 0, 3), lambda x, y: x.masked_fill(y > 0, 3)),
+    "round_": (lambda x, y: x.round_(decimals=1), lambda x, y: x.round(decimals=1)),
+    "tril_": (lambda x, y: x.tril_(), lambda x, y: x.tril()),
+    "leaky_relu": (lambda x, y: F.leaky_relu(x, 0.1, inplace=True), lambda x, y: F.leaky_relu(x, 0.1)),
+}
+# Of these only some places change.
+UPDATES = {
+    "index_add_": (lambda x, y: x.index_add_(0, PLACES, y[:4]), lambda x, y: x.index_add(0, PLACES, y[:4])),
+    "index_add_ alpha": (
+        lambda x, y: x.index_add_(0, PLACES, y[:4], alpha=2),
+        lambda x, y: x.index_add(0, PLACES, y[:4], alpha=2),
+    ),
+    "index_copy_": (lambda x, y: x.index_copy_(0, PLACES, y[:4]), lambda x, y: x.index_copy(0, PLACES, y[:4])),
+    "index_fill_": (lambda x, y: x.index_fill_(0, PLACES, 2.5), lambda x, y: x.index_fill(0, PLACES, 2.5)),
+    "index_put_": (lambda x, y: x.index_put_((ROWS,), y[:4]), lambda x, y: x.index_put((ROWS,), y[:4])),
+    "index_put_ sums": (
+        lambda x, y: x.index_put_((ROWS, ROWS), y[:4, 0], accumulate=True),
+        lambda x, y: x.index_put((ROWS, ROWS), y[:4, 0], accumulate=True),
+    ),
+    "put_": (lambda x, y: x.put_(PLACES, y[:4, 0]), lambda x, y: x.flatten().index_copy(0, PLACES, y[:4, 0])),
+    "scatter_": (
+        lambda x, y: x.scatter_(0, PLACES[:, None], y[:4, :1]),
+        lambda x, y: x.scatter(0, PLACES[:, None], y[:4, :1]),
+    ),
+    "scatter_ number": (
+        lambda x, y: x.scatter_(0, PLACES[:, None], 2.0),
+        lambda x, y: x.scatter(0, PLACES[:, None], 2.0),
+    ),
+    "scatter_add_": (
+        lambda x, y: x.scatter_add_(0, PLACES[:, None], y[:4, :1]),
+        lambda x, y: x.scatter_add(0, PLACES[:, None], y[:4, :1]),
+    ),
+    "scatter_reduce_": (
+        lambda x, y: x.scatter_reduce_(0, PLACES[:, None], y[:4, :1], "amax"),
+        lambda x, y: x.scatter_reduce(0, PLACES[:, None], y[:4, :1], "amax"),
+    ),
+    "scatter_reduce_ without": (
+        lambda x, y: x.scatter_reduce_(0, PLACES[:, None], y[:4, :1], "prod", include_self=False),
+        lambda x, y: x.scatter_reduce(0, PLACES[:, None], y[:4, :1], "prod", include_self=False),
+    ),
+    "setitem": (lambda x, y: x.__setitem__(ROWS, y[:4]), lambda x, y: x.index_put((ROWS,), y[:4])),
+    "fill_diagonal_": (lambda x, y: x.fill_diagonal_(4), lambda x, y: filled_diagonal(x)),
+}
+FORMS |= UPDATES
+
+
+def filled_diagonal(x):
+    at = tandem.arange(min(x.shape))
+    return x.index_put((at, at), tensor(4.0, dtype=x.dtype))
+
+
+def pair(shape, dtype=tandem.float32):
+    return tandem.randn(*shape).to(dtype), tandem.randn(*shape).to(dtype)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("name", FORMS)
+def test_the_bits_of_the_function_form(name, shape, mode):
+    in_place, function = FORMS[name]
+    x, y = pair(shape)
+
+    def body(x, y):
+        z = x.clone()
+        memory = z.data_ptr() if mode == "eager" else 0
+        in_place(z, y)
+        assert mode != "eager" or z.data_ptr() == memory
+        return z
+
+    expected = function(x, y).reshape(shape)
+    assert np.array_equal(bits(run_in(mode, body, x, y)), bits(expected))
+
+
+@pytest.mark.parametrize("dtype", [tandem.float64, tandem.bfloat16], ids=str)
+@pytest.mark.parametrize("name", FORMS)
+def test_other_dtypes_and_views(name, dtype):
+    in_place, function = FORMS[name]
+    x, y = pair(SHAPES[1], dtype)
+    expected = function(x, y).reshape(x.shape)
+    # In memory with a beginning and an end, whole rows, and every other column.
+    rows = tandem.zeros(x.shape[0] + 2, x.shape[1], dtype=dtype)
+    columns = tandem.zeros(x.shape[0], 2 * x.shape[1], dtype=dtype)
+    for view in (rows[1:-1], columns[:, ::2]):
+        view.copy_(x)
+        in_place(view, y)
+        assert np.array_equal(bits(view), bits(expected))
+    assert not rows[0].any() and not rows[-1].any() and not columns[:, 1::2].any()
+
+
+@pytest.mark.parametrize("form", ["eager", "lazy"])
+@pytest.mark.parametrize("name", FORMS)
+def test_no_memory_but_what_is_there(name, form):
+    in_place, _ = FORMS[name]
+    x, y = pair((512, 512))
+    run_in(form, in_place, x, y)  # kernels and constants
+    before = tandem.counters()["bytes_allocated"]
+    run_in(form, in_place, x, y)
+    # Masks have a byte an element.
+    assert tandem.counters()["bytes_allocated"] - before <= x.numel() + 8192
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_gradients(name):
+    in_place, function = FORMS[name]
+    for shape in SHAPES:
+        x, y = pair(shape)
+        results = []
+        for form in (lambda a, b: in_place(a, b), function):
+            a, b = x.clone().requires_grad_(), y.clone().requires_grad_()
+            z = a * 1
+            value = form(z, b)
+            value = z if form is not function else value
+            (value.reshape(shape) * y).sum().backward()
+            results.append((a.grad, b.grad))
+        for one, other in zip(*results, strict=True):
+            assert (one is None or not one.any()) if other is None else np.array_equal(bits(one), bits(other))
+
+
+@pytest.mark.parametrize("name", ["index_add_", "index_copy_", "index_put_", "scatter_", "scatter_add_", "setitem"])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_a_bad_index_changes_nothing(name, shape, mode):
+    bad = tensor([0, 1, shape[0], 1])
+    calls = {
+        "index_add_": lambda x, y: x.index_add_(0, bad, y[:4]),
+        "index_copy_": lambda x, y: x.index_copy_(0, bad, y[:4]),
+        "index_put_": lambda x, y: x.index_put_((bad,), y[:4]),
+        "scatter_": lambda x, y: x.scatter_(0, bad[:, None], y[:4, :1]),
+        "scatter_add_": lambda x, y: x.scatter_add_(0, bad[:, None], y[:4, :1]),
+        "setitem": lambda x, y: x.__setitem__(bad, y[:4]),
+    }
+    x, y = pair(shape)
+    before = x.clone()
+
+    def body(x, y):
+        calls[name](x, y)
+        return x
+
+    with pytest.raises((IndexError, RuntimeError)):
+        run_in(mode, body, x, y)
+    assert np.array_equal(bits(x), bits(before))
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_operands_in_the_memory_that_is_written(shape, mode):
+    x, _ = pair(shape)
+    n = shape[0]
+    order = tandem.randperm(n)
+
+    def body(x):
+        a, b, c = x.clone(), x.clone(), x.clone()
+        a.index_copy_(0, order, a)
+        b.index_add_(0, order[:-1], b[1:])
+        c[order] = c
+        c.add_(c.flip(0), alpha=2)
+        return a, b, c
+
+    a, b, c = run_in(mode, body, x)
+    assert np.array_equal(bits(a), bits(x.index_copy(0, order, x)))
+    assert np.array_equal(bits(b), bits(x.index_add(0, order[:-1], x[1:])))
+    moved = x.index_copy(0, order, x)
+    assert np.array_equal(bits(c), bits(moved.add(moved.flip(0), alpha=2)))
+
+
+def test_diagonals():
+    for shape, wrap in (((2, 5), False), ((5, 2), False), ((7, 2), True), ((2, 5), True), ((3, 3, 3), False)):
+        array = np.zeros(shape)
+        if len(shape) == 2:
+            np.fill_diagonal(array, 4, wrap=wrap)
+        else:
+            array[range(3), range(3), range(3)] = 4
+        assert np.array_equal(tandem.zeros(*shape).fill_diagonal_(4, wrap=wrap).numpy(), array)
+        turned = tandem.zeros(*reversed(shape)).permute(*reversed(range(len(shape))))
+        assert np.array_equal(turned.fill_diagonal_(4, wrap=wrap).numpy(), array)
+
+
+OUT = {
+    "add": lambda x, y, out: tandem.add(x, y, out=out),
+    "exp": lambda x, y, out: tandem.exp(x, out=out),
+    "where": lambda x, y, out: tandem.where(x > 0, x, y, out=out),
+    "clamp": lambda x, y, out: tandem.clamp(x, -1, 1, out=out),
+    "addcmul": lambda x, y, out: tandem.addcmul(x, x, y, out=out),
+    "index_add": lambda x, y, out: tandem.index_add(x, 0, PLACES, y[:4], out=out),
+    "sum": lambda x, y, out: tandem.sum(x, 0, keepdim=True, out=out),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("name", OUT)
+def test_out(name, shape, mode):
+    x, y = pair(shape)
+    expected = OUT[name](x, y, None)
+
+    def body(x, y):
+        out = tandem.zeros(expected.shape)
+        empty = tandem.empty(0)
+        wide = tandem.zeros(expected.shape, dtype=tandem.float64)
+        turned = tandem.zeros(*reversed(expected.shape)).t()
+        for target in (out, empty, wide, turned):
+            assert OUT[name](x, y, target) is target
+        return out, empty, wide, turned
+
+    for got in run_in(mode, body, x, y):
+        assert np.array_equal(bits(got.float()), bits(expected))
+    if name != "sum":
+        z = x.clone()
+        OUT[name](z, y, z)  # the out is an operand
+        assert np.array_equal(bits(z), bits(expected))
+
+
+def test_out_that_cannot_take_the_result():
+    x = tandem.ones(3)
+    with pytest.raises(RuntimeError, match="result type Float can't be cast to the desired output type Long"):
+        tandem.add(x, x, out=tandem.zeros(3, dtype=tandem.int64))
+    with pytest.raises(RuntimeError, match="don't support automatic differentiation"):
+        tandem.add(x, x, out=tandem.zeros(3, requires_grad=True))
+    with pytest.raises(RuntimeError, match="don't support automatic differentiation"):
+        tandem.add(x.clone().requires_grad_(), x, out=tandem.zeros(3))
+    with pytest.warns(UserWarning, match="was resized"):
+        assert tandem.add(x, x, out=tandem.zeros(2)).shape == (3,)
