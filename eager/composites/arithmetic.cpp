@@ -205,6 +205,7 @@ Tensor round(const Tensor& x, std::int64_t decimals) {
 
 Tensor isclose(const Tensor& x, const Tensor& y, double rtol, double atol, bool equalNan) {
   if (x.dtype() != y.dtype()) fail("isclose: ", dtypeName(x.dtype()), " did not match ", dtypeName(y.dtype()));
+  FusedScope fused(x);
   Tensor same = eq(x, y);
   if (equalNan) same = logical_or(same, logical_and(isnan(x), isnan(y)));
   Tensor fx = isFloating(x.dtype()) ? x : toDType(x, DType::Float64);

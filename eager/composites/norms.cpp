@@ -126,7 +126,10 @@ Tensor linalg_norm_named(const Tensor& x, std::string_view order, const std::opt
   return matrix_norm(x, order, dim, keepdim, dtype);
 }
 
-Tensor dist(const Tensor& x, const Tensor& y, double p) { return norm(sub(x, y), p); }
+Tensor dist(const Tensor& x, const Tensor& y, double p) {
+  FusedScope fused(x);
+  return norm(sub(x, y), p);
+}
 
 Tensor cdist(const Tensor& x, const Tensor& y, double p, std::optional<std::string_view> mode) {
   if (x.dim() < 2) fail("cdist only supports at least 2D tensors, X1 got: ", x.dim(), "D");
