@@ -1,5 +1,7 @@
 #include "codegen/cpu/kernel_frame.h"
 
+#include <numeric>
+
 #include "runtime/base/error.h"
 
 namespace tandem::codegen {
@@ -267,7 +269,9 @@ void KernelFrame::overRange(mlir::Value from, mlir::Value to, std::size_t cost,
     const std::int64_t step = std::int64_t{kVectorsAtOnce} * lanes;
     const mlir::Value whole = add(from, roundDown(sub(to, from), step));
     loop(from, whole, step, [&](mlir::Value i) {
+      gathered_.resize(signature.inputs.size() + signature.outputs.size());
       for (int v = 0; v < kVectorsAtOnce; ++v) body({add(i, i64(std::int64_t{v} * lanes)), {}, {}, {}});
+      storeGathered(i);
     });
     from = whole;
   }
@@ -380,7 +384,10 @@ void KernelFrame::storeVector(std::size_t k, const Point& point, mlir::Value val
   auto elementAt = [&](mlir::Value i) {
     return address(bases_[k], element, unit ? i : mul(i, argument(layout.innerStride(k))));
   };
-  if (!point.count && unit) return storeAt(elementAt(point.i), value, t);
+  if (!point.count && unit) {
+    const bool gather = !gathered_.empty() && itemSize(t) < sizeof(float);
+    return gather ? gathered_[k].push_back(value) : storeAt(elementAt(point.i), value, t);
+  }
   if (!point.count) {
     const mlir::Value first = elementAt(point.i);
     for (int lane = 0; lane < lanes; ++lane) {
@@ -398,6 +405,21 @@ void KernelFrame::storeVector(std::size_t k, const Point& point, mlir::Value val
   loop(i64(0), point.count, 1, [&](mlir::Value lane) {
     storeAt(elementAt(add(point.i, lane)), loadAt(address(bounce_, element, lane), element, t), t);
   });
+}
+
+void KernelFrame::storeGathered(mlir::Value i) {
+  for (std::size_t k = 0; k < gathered_.size(); ++k) {
+    Values& parts = gathered_[k];
+    if (parts.empty()) continue;
+    for (; parts.size() > 1; parts.truncate(parts.size() / 2)) {
+      llvm::SmallVector<std::int64_t> all(2 * llvm::cast<mlir::VectorType>(parts[0].getType()).getNumElements());
+      std::iota(all.begin(), all.end(), 0);
+      for (std::size_t p = 0; 2 * p < parts.size(); ++p)
+        parts[p] = mlir::vector::ShuffleOp::create(ops, b.loc(), parts[2 * p], parts[2 * p + 1], all);
+    }
+    storeAt(address(bases_[k], memoryType(operand(k).dtype), i), parts[0], operand(k).dtype);
+  }
+  gathered_.clear();
 }
 
 Val KernelFrame::computeStep(std::size_t id) {
