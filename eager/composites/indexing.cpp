@@ -67,7 +67,8 @@ Tensor index_fill(const Tensor& x, std::int64_t dim, const Tensor& index, const 
   Tensor places = indexVector("index_fill_", index);
   Tensor t = asVector(x);
   dim = wrapDim(dim, t.dim());
-  if (!value.isTensor() || !value.tensor().requiresGrad()) {
+  // A few places are written by themselves, in an in-place form in the memory that is there.
+  if (places.numel() <= t.shape()[dim] / 4 && !(value.isTensor() && value.tensor().requiresGrad())) {
     const Tensor number = value.isTensor() ? value.tensor() : makeScalarTensor(value.scalar(), t.dtype());
     Dims filled = t.shape();
     filled[dim] = places.numel();
