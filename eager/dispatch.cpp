@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "eager/batch.h"
 #include "eager/generator.h"
@@ -182,9 +183,12 @@ bool overlaps(const Tensor& t, const Tensor& into) {
 }
 
 /// Other than by being the same window: reading it while `into` is written would see the write.
-bool overlapsPartly(const Tensor& t, const Tensor& into) {
-  return overlaps(t, into) &&
-         !(t.impl()->offset == into.impl()->offset && t.shape() == into.shape() && t.strides() == into.strides());
+bool overlapsPartly(const Tensor& t, const Tensor& into) { return overlaps(t, into) && !sameWindow(t, into); }
+
+/// All of the same memory in the same order, in whatever shape: a write of one to the other changes nothing.
+bool sameMemory(const Tensor& a, const Tensor& b) {
+  return sameWindow(a, b) || (a.impl()->storage == b.impl()->storage && a.impl()->offset == b.impl()->offset &&
+                              a.dtype() == b.dtype() && a.numel() == b.numel() && a.isContiguous() && b.isContiguous());
 }
 
 void checkResultFits(const OpFacts& f, const TensorMeta& result, const Tensor& out) {
@@ -220,8 +224,15 @@ bool updatesInPlace(const OpFacts& f, Operands operands) {
 
 }  // namespace
 
-InPlaceForm::InPlaceForm(const Tensor& self) : outer_(std::exchange(inPlaceSelf, &self)) { recording_.beginInScopes(); }
+InPlaceForm::InPlaceForm(const Tensor& self) : self_(self), outer_(std::exchange(inPlaceSelf, &self)) {
+  recording_.beginInScopes();
+}
 InPlaceForm::~InPlaceForm() { inPlaceSelf = outer_; }
+void InPlaceForm::end(Tensor value) {
+  if (!sameMemory(value, self_)) ops::assign(self_, value);
+  value = {};  // or the recording would have to keep it
+  recording_.end();
+}
 
 LastStep::LastStep(const Tensor& x) : outer_(updating) {
   const bool known = inPlaceSelf != nullptr && activeRecorder == nullptr && !x.isPending() && !x.impl()->batch;
@@ -229,11 +240,9 @@ LastStep::LastStep(const Tensor& x) : outer_(updating) {
 }
 LastStep::~LastStep() { updating = outer_; }
 
-bool sameMemory(const Tensor& a, const Tensor& b) {
-  if (!(a.impl()->storage == b.impl()->storage) || a.impl()->offset != b.impl()->offset || a.dtype() != b.dtype())
-    return false;
-  if (a.shape() == b.shape()) return a.strides() == b.strides();
-  return a.numel() == b.numel() && a.isContiguous() && b.isContiguous();
+bool sameWindow(const Tensor& a, const Tensor& b) {
+  return a.impl()->storage == b.impl()->storage && a.impl()->offset == b.impl()->offset && a.shape() == b.shape() &&
+         a.strides() == b.strides() && a.dtype() == b.dtype();
 }
 
 Tensor apply(OpCode op, Operands operands, Attrs attrs) {
@@ -322,8 +331,9 @@ void applyInto(const Tensor& out, OpCode op, Operands operands, Attrs attrs) {
   std::vector<Tensor> copies;
   copies.reserve(own.size());
   for (auto& o : own) {
-    const bool isOut = o.isTensor() && &o != own.data() && update && overlaps(o.tensor(), out);
-    if (!o.isTensor() || !(isOut || overlapsPartly(o.tensor(), out))) continue;
+    if (!o.isTensor()) continue;
+    const bool whole = update && &o != own.data();  // read elsewhere than where the out is written
+    if (!(whole ? overlaps(o.tensor(), out) : overlapsPartly(o.tensor(), out))) continue;
     copies.push_back(makeEmpty(o.tensor().shape(), o.tensor().dtype()));
     const Operand from[] = {o};
     runPointwise(facts(OpCode::clone), from, {}, {&copies.back(), 1});

@@ -46,11 +46,12 @@ class InPlaceForm {
   ~InPlaceForm();
   InPlaceForm(const InPlaceForm&) = delete;
   InPlaceForm& operator=(const InPlaceForm&) = delete;
-  /// Runs what was recorded; errors are raised here.
-  void end() { recording_.end(); }
+  /// Writes `value` to self, where it is not there already, and runs what was recorded; errors are raised here.
+  void end(Tensor value);
 
  private:
   FusedRecording recording_;
+  const Tensor& self_;
   const Tensor* outer_;
 };
 
@@ -67,8 +68,8 @@ class LastStep {
   const TensorImpl* outer_;
 };
 
-/// All of the same memory in the same order: a write of one to the other changes nothing.
-bool sameMemory(const Tensor& a, const Tensor& b);
+/// The same elements of the same memory, in the same shape.
+bool sameWindow(const Tensor& a, const Tensor& b);
 
 /// Overwrites `outs` with the first results of a pointwise operation that reads them: the update of a parameter and its
 /// state in one pass. The outs have the shape and dtype of the results and take part in no gradient; one that is not

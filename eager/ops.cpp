@@ -45,9 +45,7 @@ void assignResult(const char* op, const Tensor& into, const std::function<Tensor
   if (category(value.dtype()) > category(into.dtype()))
     fail(op, "_: result type ", dtypeClassName(value.dtype()), " can't be cast to the desired output type ",
          dtypeClassName(into.dtype()));
-  if (!sameMemory(value, into)) assign(into, value);
-  value = {};  // which need not be kept
-  form.end();
+  form.end(std::move(value));
 }
 
 }  // namespace tandem::ops

@@ -28,8 +28,7 @@ template <class F>
 Tensor activation(const Tensor& x, bool inplace, F compute) {
   if (!inplace) return fusedActivation(x, compute);
   InPlaceForm form(x);
-  assign(x, fusedActivation(gradEnabled() && x.requiresGrad() ? clone(x) : x, compute));
-  form.end();
+  form.end(fusedActivation(gradEnabled() && x.requiresGrad() ? clone(x) : x, compute));
   return x;
 }
 

@@ -109,10 +109,7 @@ Tensor indexByTensors(const Tensor& t, std::vector<Tensor> indices) {
 void assignByTensors(const Tensor& t, std::vector<Tensor> indices, const Tensor& values, bool accumulate) {
   Advanced a(t, std::move(indices));
   InPlaceForm form(a.t);
-  Tensor value = written(a, values, accumulate);
-  if (!sameMemory(value, a.t)) ops::assign(a.t, value);
-  value = {};
-  form.end();
+  form.end(written(a, values, accumulate));
 }
 
 namespace ops {

@@ -338,20 +338,30 @@ class Binder {
   bool byKeyword_ = false;
 };
 
+namespace {
+
+/// The call; with an `out`, as one program with the write to it where the operation is a fused composite.
+PyObject* callOnce(const Signature& s, ParsedArgs& a) {
+  if (a.out() == nullptr) return s.call(a);
+  FusedRecording recording;
+  recording.beginInScopes();
+  PyRef result(s.call(a));
+  recording.end();
+  return result.release();
+}
+
+}  // namespace
+
 PyObject* callOverloads(std::span<const Signature> overloads, PyObject* self, PyObject* const* args, Py_ssize_t numArgs,
                         PyObject* keywords) noexcept {
   return guarded([&]() -> PyObject* {
     ParsedArgs a;
     for (const Signature& s : overloads) {
       if (!Binder(s, self, args, numArgs, keywords).bind(a)) continue;
+      if (s.autocast == Autocast::None || !autocastState().enabled) return callOnce(s, a);
       std::vector<PyRef> owned;
-      if (s.autocast != Autocast::None && autocastState().enabled) castArguments(a, s.autocast, owned);
-      if (a.out() == nullptr) return s.call(a);
-      FusedRecording recording;
-      recording.beginInScopes();
-      PyRef result(s.call(a));
-      recording.end();
-      return result.release();
+      castArguments(a, s.autocast, owned);
+      return callOnce(s, a);
     }
     Binder first(overloads[0], self, args, numArgs, keywords);
     if (overloads.size() == 1) {

@@ -237,11 +237,6 @@ Operand numberFor(const Tensor& t, PyObject* value) {
   return s;
 }
 
-bool sameWindow(const Tensor& a, const Tensor& b) {
-  return a.impl()->storage == b.impl()->storage && a.impl()->offset == b.impl()->offset && a.shape() == b.shape() &&
-         a.strides() == b.strides() && a.dtype() == b.dtype();
-}
-
 void writeView(const Tensor& base, const Tensor& view, PyObject* value) {
   if (isNumber(value)) {
     ops::fillInto(view, numberFor(view, value));
