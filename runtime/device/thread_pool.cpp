@@ -1,14 +1,17 @@
 // The pool.
 //
-// A job is published as one 64-bit ticket, (epoch, tiles left). A thread claims a tile by compare-and-swap on the
-// whole ticket, so one that comes late with an old epoch claims nothing. What it must know of the job it reads before
-// the claim: if the claim succeeds the job cannot have ended, and what was read was its own. The caller waits for
-// finished tiles, never for workers: one that sleeps, or is not scheduled, delays nobody.
+// The tiles of a job are shared out in stretches, one to each thread, so that a thread meets the same part of an array
+// in one job after another and finds it in its own cache; who has done with its share goes on with the others'. A share
+// is published as one 64-bit ticket, (epoch, tiles left), and the epoch when all shares are. A thread claims a tile by
+// compare-and-swap on the whole ticket, so one that comes late with an old epoch claims nothing. What it must know of
+// the job it reads before the claim: if the claim succeeds the job cannot have ended, and what was read was its own.
+// The caller waits for finished tiles, never for workers: one that sleeps, or is not scheduled, delays nobody.
 //
 // One job runs at a time; a caller that finds the pool busy runs its tiles itself.
 #include "runtime/device/thread_pool.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -74,6 +77,22 @@ cpu_set_t allowedCpus() {
   return mask;
 }
 
+/// A ticket for each thread, together in as few cache lines as they take and apart from everything else.
+class Tickets {
+ public:
+  explicit Tickets(std::size_t count) : count_(count), lines_((count + kPerLine - 1) / kPerLine) {}
+  std::size_t count() const { return count_; }
+  std::atomic<std::uint64_t>& operator[](std::size_t i) { return lines_[i / kPerLine].tickets[i % kPerLine]; }
+
+ private:
+  static constexpr std::size_t kPerLine = 8;
+  struct alignas(64) Line {
+    std::array<std::atomic<std::uint64_t>, kPerLine> tickets{};
+  };
+  std::size_t count_;
+  std::vector<Line> lines_;
+};
+
 class Pool {
  public:
   static Pool& get() {
@@ -88,6 +107,7 @@ class Pool {
     if (n == threads()) return;
     stopWorkers();
     threads_.store(n, std::memory_order_relaxed);
+    tickets_ = Tickets(static_cast<std::size_t>(n));
   }
 
   /// False where another job has the pool.
@@ -101,9 +121,12 @@ class Pool {
     controlWord_.store(_mm_getcsr(), std::memory_order_relaxed);
     finished_.store(0, std::memory_order_relaxed);
     ++epoch_;
-    ticket_.store(std::uint64_t{epoch_} << 32 | static_cast<std::uint64_t>(tiles), std::memory_order_seq_cst);
+    for (std::size_t i = 0; i < tickets_.count(); ++i)
+      if (auto share = static_cast<std::uint64_t>(shareEnd(i + 1, tiles) - shareEnd(i, tiles)); share != 0)
+        tickets_[i].store(std::uint64_t{epoch_} << 32 | share, std::memory_order_seq_cst);
+    published_.store(epoch_, std::memory_order_seq_cst);
     wakeWorkers(tiles - 1);
-    while (runOne()) {
+    while (runOne(epoch_, 0)) {
     }
     waitForFinished(static_cast<std::uint32_t>(tiles));
     if (error_ != nullptr) std::rethrow_exception(std::exchange(error_, nullptr));
@@ -111,16 +134,17 @@ class Pool {
   }
 
  private:
-  Pool() : cpus_(allowedCpus()), threads_(std::max(1, CPU_COUNT(&cpus_))) {
+  Pool()
+      : cpus_(allowedCpus()), threads_(std::max(1, CPU_COUNT(&cpus_))), tickets_(static_cast<std::size_t>(threads())) {
     // A fork waits for the running job; the child then has a pool without workers and makes its own when needed.
     pthread_atfork([] { get().beforeFork(); }, [] { get().afterForkInParent(); }, [] { get().afterForkInChild(); });
   }
 
-  // The job: written by the caller before the ticket is published, read by any thread before it claims a tile.
+  // The job: written by the caller before the tickets are published, read by any thread before it claims a tile.
   std::atomic<const std::function<void(std::int64_t)>*> fn_{nullptr};
   std::atomic<std::int64_t> total_{0};
   std::atomic<unsigned> controlWord_{0};
-  alignas(64) std::atomic<std::uint64_t> ticket_{0};
+  alignas(64) std::atomic<std::uint32_t> published_{0};  // epoch of the last job whose tickets all are
   alignas(64) std::atomic<std::uint32_t> finished_{0};
   std::atomic<std::uint32_t> callerSleeps_{0};
   std::mutex errorMutex_;
@@ -134,26 +158,37 @@ class Pool {
   std::mutex region_;
   cpu_set_t cpus_;
   std::atomic<int> threads_;
+  Tickets tickets_;  // replaced while there are no workers
   std::uint32_t epoch_ = 0;
   std::vector<std::thread> workers_;
   int avoidedCpu_ = -1;
   Clock::time_point pinnedAt_{};
 
-  bool hasWork() const { return (ticket_.load(std::memory_order_seq_cst) & kCountMask) != 0; }
+  std::int64_t shareEnd(std::size_t shares, std::int64_t tiles) const {
+    return tiles * static_cast<std::int64_t>(shares) / static_cast<std::int64_t>(tickets_.count());
+  }
 
-  /// Claims and runs one tile; false where none is left.
-  bool runOne() {
-    std::uint64_t ticket = ticket_.load(std::memory_order_acquire);
+  /// Claims and runs one tile of job `epoch`, of share `own` before others'; false where none is left.
+  bool runOne(std::uint32_t epoch, std::size_t own) {
+    for (std::size_t i = 0; i < tickets_.count(); ++i) {
+      std::size_t share = own + i < tickets_.count() ? own + i : own + i - tickets_.count();
+      if (runOneOf(share, epoch)) return true;
+    }
+    return false;
+  }
+  bool runOneOf(std::size_t share, std::uint32_t epoch) {
+    std::atomic<std::uint64_t>& published = tickets_[share];
+    std::uint64_t ticket = published.load(std::memory_order_acquire);
     std::uint64_t left = ticket & kCountMask;
-    if (left == 0) return false;
+    if (left == 0 || ticket >> 32 != epoch) return false;
     const auto* fn = fn_.load(std::memory_order_relaxed);
     std::int64_t total = total_.load(std::memory_order_relaxed);
     unsigned controlWord = controlWord_.load(std::memory_order_relaxed);
-    if (!ticket_.compare_exchange_strong(ticket, ticket - 1, std::memory_order_acq_rel)) return true;
+    if (!published.compare_exchange_strong(ticket, ticket - 1, std::memory_order_acq_rel)) return true;
     if (_mm_getcsr() != controlWord) _mm_setcsr(controlWord);
     insideTile = true;
     try {
-      (*fn)(total - static_cast<std::int64_t>(left));
+      (*fn)(shareEnd(share + 1, total) - static_cast<std::int64_t>(left));
     } catch (...) {
       std::lock_guard lock(errorMutex_);
       if (error_ == nullptr) error_ = std::current_exception();
@@ -180,13 +215,19 @@ class Pool {
     futexWake(wakeWord_, static_cast<int>(std::min<std::int64_t>(useful, asleep)));
   }
 
-  void work() {
+  void work(std::size_t share) {
+    std::uint32_t done = 0;
+    auto isIdle = [&] {
+      return published_.load(std::memory_order_seq_cst) == done && !stop_.load(std::memory_order_seq_cst);
+    };
     while (!stop_.load(std::memory_order_acquire)) {
-      if (runOne()) continue;
-      if (spinFor([&] { return hasWork() || stop_.load(std::memory_order_relaxed); })) continue;
+      done = published_.load(std::memory_order_acquire);
+      while (runOne(done, share)) {
+      }
+      if (spinFor([&] { return !isIdle(); })) continue;
       std::uint32_t seen = wakeWord_.load(std::memory_order_seq_cst);
       sleepers_.fetch_add(1, std::memory_order_seq_cst);
-      if (!hasWork() && !stop_.load(std::memory_order_seq_cst)) futexWait(wakeWord_, seen);
+      if (isIdle()) futexWait(wakeWord_, seen);
       sleepers_.fetch_sub(1, std::memory_order_seq_cst);
     }
   }
@@ -194,7 +235,7 @@ class Pool {
   void startWorkers() {
     while (static_cast<int>(workers_.size()) < threads() - 1) {
       try {
-        workers_.emplace_back([this] { work(); });
+        workers_.emplace_back([this, share = workers_.size() + 1] { work(share); });
       } catch (const std::system_error&) {
         return;  // the system gives no more threads: the work is done by those there are
       }
@@ -237,7 +278,7 @@ class Pool {
     // The threads do not exist here: their handles must be neither joined nor destroyed.
     new std::vector<std::thread>(std::move(workers_));
     workers_.clear();
-    ticket_.store(std::uint64_t{epoch_} << 32, std::memory_order_relaxed);
+    for (std::size_t i = 0; i < tickets_.count(); ++i) tickets_[i].store(0, std::memory_order_relaxed);
     finished_.store(0, std::memory_order_relaxed);
     callerSleeps_.store(0, std::memory_order_relaxed);
     sleepers_.store(0, std::memory_order_relaxed);

@@ -36,6 +36,37 @@ TEST_F(ThreadPool, RunsEachTileOnce) {
   }
 }
 
+TEST_F(ThreadPool, AThreadBeginsWithItsOwnShare) {
+  setNumThreads(2);
+  std::thread::id worker;
+  for (int round = 0; round < 50; ++round) {
+    std::atomic<int> begun{0};
+    std::vector<std::thread::id> ranBy(8);
+    parallelTiles(8, [&](std::int64_t i) {
+      ranBy[i] = std::this_thread::get_id();
+      if (i % 4 != 0) return;
+      begun++;  // the first tile of each share waits for the other, so that neither thread does both
+      while (begun < 2) std::this_thread::yield();
+    });
+    if (round == 0) worker = ranBy[4];
+    EXPECT_EQ(ranBy[0], std::this_thread::get_id());
+    EXPECT_NE(worker, std::this_thread::get_id());
+    EXPECT_EQ(ranBy[4], worker);
+  }
+}
+
+TEST_F(ThreadPool, SharesOfOthersAreTakenOver) {
+  setNumThreads(4);
+  std::atomic<int> others{0};
+  parallelTiles(64, [&](std::int64_t i) {
+    if (i == 0)
+      while (others < 63) std::this_thread::yield();
+    else
+      others++;
+  });
+  EXPECT_EQ(others.load(), 63);
+}
+
 TEST_F(ThreadPool, ManySmallRegions) {
   setNumThreads(3);
   std::vector<std::int64_t> seen(64);
