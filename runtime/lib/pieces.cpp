@@ -16,9 +16,14 @@ namespace {
 /// Offsets in the input, in elements, of the places along one dim of the output.
 using Table = std::vector<std::int64_t>;
 
+/// So few elements are stored one by one sooner than a copy of their kind begins.
+constexpr std::int64_t kFew = 8;
+
 template <class T>
 void copyRun(const T* from, std::int64_t step, T* to, std::int64_t count) {
-  if (step == 1)
+  if (count < kFew)
+    for (std::int64_t i = 0; i < count; ++i) to[i] = from[i * step];
+  else if (step == 1)
     copyBytes(to, from, static_cast<std::size_t>(count) * sizeof(T));
   else if (step == -1)
     std::reverse_copy(from - count + 1, from + 1, to);
@@ -28,53 +33,78 @@ void copyRun(const T* from, std::int64_t step, T* to, std::int64_t count) {
     for (std::int64_t i = 0; i < count; ++i) to[i] = from[i * step];
 }
 
-/// Places [begin, end) of a row of blocks of `block` elements each.
-template <class T>
-void copyRow(const T* from, const PieceList& pieces, std::int64_t stride, std::int64_t block, std::int64_t begin,
-             std::int64_t end, T* to) {
-  for (const Piece& p : pieces) {
-    std::int64_t first = std::max<std::int64_t>(begin, 0);
-    std::int64_t count = std::min(end, p.count) - first;
-    begin -= p.count;
-    end -= p.count;
-    if (count <= 0) continue;
-    const T* start = from + (p.start + first * p.step) * stride;
-    if (block == 1) {
-      copyRun(start, p.step * stride, to, count);
-    } else if (p.step == 1 && stride == block) {
-      copyRun(start, 1, to, count * block);
-    } else {
-      for (std::int64_t i = 0; i < count; ++i) copyRun(start + i * p.step * stride, 1, to + i * block, block);
+/// A stretch of a row of the output: `count` places of the input, of `block` elements each, from the row's begin on.
+struct Run {
+  std::int64_t from, step, to, count;
+};
+
+/// The runs of every row, none longer than a piece of work for one thread.
+std::vector<Run> runsOf(const PieceList& pieces, std::int64_t stride, std::int64_t block) {
+  const std::int64_t most = std::max<std::int64_t>(1, kSerialElements / block);
+  std::vector<Run> runs;
+  std::int64_t to = 0;
+  for (const Piece& p : pieces)
+    for (std::int64_t i = 0; i < p.count; i += most) {
+      std::int64_t count = std::min(most, p.count - i);
+      runs.push_back({(p.start + i * p.step) * stride, p.step * stride, to, count});
+      to += count * block;
     }
-    to += count * block;
+  return runs;
+}
+
+template <class T>
+void copyPlaces(const T* from, const Run& run, std::int64_t block, T* to) {
+  if (block == 1)
+    copyRun(from, run.step, to, run.count);
+  else if (run.step == block)
+    copyRun(from, 1, to, run.count * block);
+  else
+    for (std::int64_t i = 0; i < run.count; ++i) copyRun(from + i * run.step, 1, to + i * block, block);
+}
+
+/// The input's rows, one after another as the output has them: offsets that are sums of one entry of each table, the
+/// last table's running fastest.
+class Rows {
+ public:
+  Rows(const std::vector<Table>& tables, std::int64_t first) : tables_(tables), index_(tables.size(), 0) {
+    for (std::size_t d = tables.size(); d-- > 0; first /= sizeOf(d)) index_[d] = first % sizeOf(d);
   }
+  std::int64_t next() {
+    std::int64_t offset = 0;
+    for (std::size_t d = 0; d < tables_.size(); ++d) offset += tables_[d][static_cast<std::size_t>(index_[d])];
+    for (std::size_t d = tables_.size(); d-- > 0; index_[d] = 0)
+      if (++index_[d] < sizeOf(d)) break;
+    return offset;
+  }
+
+ private:
+  std::int64_t sizeOf(std::size_t d) const { return static_cast<std::int64_t>(tables_[d].size()); }
+
+  const std::vector<Table>& tables_;
+  Dims index_;
+};
+
+/// Copies runs [begin, end) of one row.
+template <class T>
+void copyRow(const T* from, const Run* begin, const Run* end, std::int64_t block, T* to) {
+  for (const Run* run = begin; run != end; ++run) copyPlaces(from + run->from, *run, block, to + run->to);
 }
 
 template <class T>
 void take(const T* x, const std::vector<Table>& tables, const PieceList& row, std::int64_t stride, std::int64_t block,
           T* out) {
-  std::int64_t length = countOf(row);
+  const std::vector<Run> runs = runsOf(row, stride, block);
+  const auto perRow = static_cast<std::int64_t>(runs.size());
+  const std::int64_t width = countOf(row) * block;
   std::int64_t rows = 1;
   for (const Table& t : tables) rows *= static_cast<std::int64_t>(t.size());
-  parallelFor(rows * length, kSerialElements / block + 1, [&](std::int64_t begin, std::int64_t end) {
-    Dims index(tables.size(), 0);
-    std::int64_t left = begin / length;
-    for (std::size_t d = tables.size(); d-- > 0;) {
-      auto n = static_cast<std::int64_t>(tables[d].size());
-      index[d] = left % n;
-      left /= n;
-    }
-    while (begin < end) {
-      const T* from = x;
-      for (std::size_t d = 0; d < tables.size(); ++d) from += tables[d][static_cast<std::size_t>(index[d])];
-      std::int64_t first = begin % length;
-      std::int64_t stop = std::min(length, first + end - begin);
-      copyRow(from, row, stride, block, first, stop, out + begin * block);
-      begin += stop - first;
-      for (std::size_t d = tables.size(); d-- > 0;) {
-        if (++index[d] < static_cast<std::int64_t>(tables[d].size())) break;
-        index[d] = 0;
-      }
+  parallelFor(rows * perRow, kSerialElements * perRow / width + 1, [&](std::int64_t begin, std::int64_t end) {
+    Rows walk(tables, begin / perRow);
+    T* to = out + begin / perRow * width;
+    for (std::int64_t first = begin % perRow; begin < end; first = 0, to += width) {
+      const std::int64_t count = std::min(perRow - first, end - begin);
+      copyRow(x + walk.next(), runs.data() + first, runs.data() + first + count, block, to);
+      begin += count;
     }
   });
 }
