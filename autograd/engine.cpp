@@ -12,6 +12,7 @@
 #include "eager/dispatch.h"
 #include "eager/ops.h"
 #include "eager/recorder.h"
+#include "runtime/base/index_table.h"
 
 namespace tandem {
 
@@ -26,41 +27,6 @@ class GradMode {
 
  private:
   bool before_;
-};
-
-/// Node pointers to numbers: open addressing, since every visited node is looked up once an edge.
-class NodeTable {
- public:
-  /// The number of `node`; `next` if it is new.
-  std::uint32_t find(const Node* node, std::uint32_t next) {
-    if (used_ * 2 >= slots_.size()) grow();
-    Slot& s = at(node);
-    if (s.node == nullptr) {
-      s = {node, next};
-      ++used_;
-    }
-    return s.number;
-  }
-
- private:
-  struct Slot {
-    const Node* node = nullptr;
-    std::uint32_t number = 0;
-  };
-  Slot& at(const Node* node) {
-    std::size_t mask = slots_.size() - 1;
-    std::size_t i = (reinterpret_cast<std::uintptr_t>(node) >> 4) * 0x9e3779b97f4a7c15ULL >> 20;
-    while (slots_[i & mask].node != nullptr && slots_[i & mask].node != node) ++i;
-    return slots_[i & mask];
-  }
-  void grow() {
-    std::vector<Slot> old = std::move(slots_);
-    slots_.assign(std::max<std::size_t>(64, old.size() * 2), {});
-    for (const Slot& s : old)
-      if (s.node != nullptr) at(s.node) = s;
-  }
-  std::vector<Slot> slots_;
-  std::size_t used_ = 0;
 };
 
 std::uint32_t regionOf(const Node& node) {
@@ -140,7 +106,7 @@ class Run {
 
   void deliver(const Edge& e, Tensor g) {
     if (!g.defined() || !needed(e)) return;
-    std::uint32_t number = table_.find(e.node.get(), static_cast<std::uint32_t>(visits_.size()));
+    std::uint32_t number = table_.findOrAdd(e.node.get(), static_cast<std::uint32_t>(visits_.size()));
     if (number == visits_.size()) {
       visits_.push_back({e.node, std::vector<Tensor>(e.node->results().size())});
       heap_.push_back({e.node->sequence(), number});
@@ -159,7 +125,7 @@ class Run {
   std::uint64_t number_ = ++numRuns;
   static inline std::atomic<std::uint64_t> numRuns{0};
   std::unordered_set<const Node*> reached_;
-  NodeTable table_;
+  IndexTable<const Node*> table_;
   std::vector<Visit> visits_;
   std::vector<Entry> heap_;
   std::unordered_map<const Node*, std::vector<std::size_t>> captures_;

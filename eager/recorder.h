@@ -38,8 +38,8 @@ class Fusion {
 /// Set once by `lazy`; null in a program without it.
 extern Fusion* fusion;
 
-/// Recording operations and finding their plan costs a few microseconds: worth it from this many elements on.
-inline constexpr std::int64_t kFuseFrom = 32 * 1024;
+/// Recording operations and finding their plan costs about a microsecond: worth it from this many elements on.
+inline constexpr std::int64_t kFuseFrom = 8 * 1024;
 
 /// What is differentiated as a whole: nodes of the tape that were made in one region run as fused kernels too. The
 /// number of the region that this thread makes nodes in; 0: none.

@@ -105,27 +105,27 @@ std::int32_t Session::addInput(const Tensor& root, Storage* storage) {
     in.meta.shape = root.isContiguous() ? root.shape() : Dims{reach(root.shape(), root.strides())};
   }
   in.value = trace_.addInput(in.meta);
-  auto number = static_cast<std::int32_t>(inputs_.size());
+  auto number = static_cast<std::uint32_t>(inputs_.size());
   inputs_.push_back(std::move(in));
-  inputNumbers_[storage] = number;
-  return number;
+  inputNumbers_.findOrAdd(storage, number);
+  return static_cast<std::int32_t>(number);
 }
 
 std::uint32_t Session::addArgument(const Tensor& t) {
   Storage* s = t.impl()->storage.get();
-  auto known = inputNumbers_.find(s);
-  if (known == inputNumbers_.end()) return static_cast<std::uint32_t>(addInput(t, s));
+  std::uint32_t known = inputNumbers_.find(s);
+  if (known == inputNumbers_.kNone) return static_cast<std::uint32_t>(addInput(t, s));
   // The same window again is the same input; another window on the storage means that it must be taken whole.
-  const SessionInput& in = inputs_[known->second];
+  const SessionInput& in = inputs_[known];
   std::int64_t n = t.isContiguous() ? t.numel() : reach(t.shape(), t.strides());
   if (!whole_.contains(s) && (in.offset != t.impl()->offset || numelOf(in.meta.shape) != n)) throw RestartTrace(s);
-  return static_cast<std::uint32_t>(known->second);
+  return known;
 }
 
 std::int32_t Session::inputOf(const Tensor& t) {
   Storage* s = t.impl()->storage.get();
-  auto known = inputNumbers_.find(s);
-  if (known != inputNumbers_.end()) return known->second;
+  std::uint32_t known = inputNumbers_.find(s);
+  if (known != inputNumbers_.kNone) return static_cast<std::int32_t>(known);
   const Ref<TensorImpl>& base = t.impl()->viewBase;
   return addInput(base && base->storage == t.impl()->storage ? Tensor(base) : t, s);
 }
@@ -166,7 +166,9 @@ ValueRef Session::valueOf(const Tensor& t) {
     base = inputs_[k].offset;
   }
   std::int64_t offset = t.impl()->offset - base;
-  if (t.numel() > 0 && (offset < 0 || offset + reach(t.shape(), t.strides()) > numelOf(trace_.meta(value).shape))) {
+  const Dims& whole = trace_.meta(value).shape;
+  if (offset == 0 && t.isContiguous() && t.shape() == whole) return value;
+  if (t.numel() > 0 && (offset < 0 || offset + reach(t.shape(), t.strides()) > numelOf(whole))) {
     whole_.insert(s);
     if (tracing_) {
       restart_ = s;
@@ -191,9 +193,10 @@ void Session::adopt(const Tensor& t) {
 }
 
 Tensor Session::fresh(ValueRef value, const TensorMeta& meta) {
-  std::int64_t bytes = numelOf(meta.shape) * static_cast<std::int64_t>(itemSize(meta.dtype));
+  const std::int64_t elements = numelOf(meta.shape);
+  const std::int64_t bytes = elements * static_cast<std::int64_t>(itemSize(meta.dtype));
   auto* s = new Storage(Storage::PendingTag{}, static_cast<std::size_t>(bytes));
-  Tensor t(new TensorImpl(s, meta.dtype, meta.shape, contiguousStrides(meta.shape), 0));
+  Tensor t(new TensorImpl(s, meta.dtype, meta.shape, elements));
   s->setPending(new Content(*this, s, value, -1));
   pendingBytes_ += bytes;
   return t;
@@ -214,11 +217,16 @@ void Session::record(OpCode op, std::span<const Operand> operands, std::span<con
     results[0] = fresh(trace_.addWrite(base, value, w), metas[0]);
     return;
   }
-  // Values first: reading one may flush, and slots of an older trace would be lost.
-  for (const auto& o : operands)
-    if (o.isTensor() && o.tensor().defined()) (void)valueOf(o.tensor());
-  std::vector<TraceOperand> ins;
-  ins.reserve(operands.size() + 2);
+  // Values first: to make one may run what was recorded, and then those before it and all slots would be lost.
+  SmallVector<ValueRef, 8> values;
+  std::uint64_t before = 0;
+  do {
+    before = resets_;
+    values.clear();
+    for (const auto& o : operands)
+      values.push_back(o.isTensor() && o.tensor().defined() ? valueOf(o.tensor()) : ValueRef{});
+  } while (before != resets_);
+  SmallVector<TraceOperand, 8> ins;
   if (drawsRandom(f)) {
     ScalarSlot seed;
     ScalarSlot offset;
@@ -236,13 +244,12 @@ void Session::record(OpCode op, std::span<const Operand> operands, std::span<con
     ins.push_back(TraceOperand::ofSlot(trace_.addSlot(seed)));
     ins.push_back(TraceOperand::ofSlot(trace_.addSlot(offset)));
   }
-  for (const auto& o : operands) {
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const Operand& o = operands[i];
     if (!o.isTensor())
       ins.push_back(TraceOperand::ofSlot(slotOf(o.scalar())));
-    else if (!o.tensor().defined())
-      ins.emplace_back();
     else
-      ins.push_back(TraceOperand::of(valueOf(o.tensor())));
+      ins.push_back(o.tensor().defined() ? TraceOperand::of(values[i]) : TraceOperand{});
   }
   trace_.currentLine = 0;
   if (f.kind == OpKind::Library && lineProvider) {
@@ -252,7 +259,7 @@ void Session::record(OpCode op, std::span<const Operand> operands, std::span<con
     if (trace_.lines.back() != line) trace_.lines.push_back(line);
     trace_.currentLine = static_cast<std::uint32_t>(trace_.lines.size()) - 1;
   }
-  std::uint32_t node = trace_.addOp(op, std::move(ins), {attrs.begin(), attrs.end()}, {metas.begin(), metas.end()});
+  std::uint32_t node = trace_.addOp(op, ins, attrs, metas);
   for (std::uint32_t i = 0; i < results.size(); ++i) {
     results[i] = fresh({node, i}, metas[i]);
     if (!learntSizes_.empty())
@@ -273,7 +280,7 @@ void Session::recordWrite(const Tensor& into, const Tensor& value) {
     old = c->value;
     input = c->input;
   } else {
-    input = inputNumbers_.at(s);
+    input = static_cast<std::int32_t>(inputNumbers_.find(s));
     old = inputs_[input].value;
   }
   if (input >= 0) base = inputs_[input].offset;
@@ -426,8 +433,8 @@ std::shared_ptr<Plan> Session::compile(std::vector<TraceOutput>& outputs, std::v
   return planFor(trace_, outputs);
 }
 
-std::vector<void*> Session::inputPointers() const {
-  std::vector<void*> all;
+Session::Pointers Session::inputPointers() const {
+  Pointers all;
   for (const auto& in : inputs_)
     all.push_back(static_cast<char*>(in.storage->data()) +
                   in.offset * static_cast<std::int64_t>(itemSize(in.meta.dtype)));
@@ -435,8 +442,8 @@ std::vector<void*> Session::inputPointers() const {
 }
 
 void Session::run(const Plan& plan, std::span<Content* const> fresh, std::span<const Scalar> scalars) {
-  std::vector<void*> ins = inputPointers();
-  std::vector<void*> outs;
+  Pointers ins = inputPointers();
+  Pointers outs;
   for (Content* c : fresh) {
     if (c->storage->data() == nullptr) c->storage->allocateNow();
     outs.push_back(c->storage->data());
@@ -453,11 +460,9 @@ void Session::run(const Plan& plan, std::span<Content* const> fresh, std::span<c
 
 void Session::flush() {
   if (first_ == nullptr) return reset();
-  std::vector<TraceOutput> outputs;
-  std::vector<Content*> made;
   try {
-    std::shared_ptr<Plan> plan = compile(outputs, made);
-    run(*plan, made);
+    std::shared_ptr<Plan> plan = compile(outputs_, made_);
+    run(*plan, made_);
   } catch (...) {
     abandon();
     throw;
@@ -479,7 +484,10 @@ void Session::abandon() {
 }
 
 void Session::reset() {
-  trace_ = Trace();
+  ++resets_;
+  trace_.clear();
+  outputs_.clear();
+  made_.clear();
   inputs_.clear();
   inputNumbers_.clear();
   differentiable_.clear();

@@ -17,7 +17,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -25,6 +24,9 @@
 #include "eager/generator.h"
 #include "eager/recorder.h"
 #include "ir/trace/trace.h"
+#include "runtime/base/index_table.h"
+#include "runtime/base/small_vector.h"
+#include "runtime/memory/object_pool.h"
 
 namespace tandem::lazy {
 
@@ -35,6 +37,8 @@ class Content final : public PendingContent {
  public:
   Content(Session& session, Storage* storage, ValueRef value, std::int32_t input);
   ~Content() override;
+  static void* operator new(std::size_t bytes) { return poolAllocate(bytes); }
+  static void operator delete(void* p) { poolFree(p, sizeof(Content)); }
   void materialize() override;
 
   Session* session;
@@ -144,20 +148,25 @@ class Session final : public Recorder {
   [[nodiscard]] std::uint64_t dataDimsOf(const OpFacts& f, std::span<const Operand> operands,
                                          std::span<const std::int64_t> attrs, std::size_t number,
                                          const TensorMeta& result) const;
-  [[nodiscard]] std::vector<void*> inputPointers() const;
+  using Pointers = SmallVector<void*, 8>;
+  [[nodiscard]] Pointers inputPointers() const;
   Tensor fresh(ValueRef value, const TensorMeta& meta);
   void narrow(Content& content, std::span<TensorImpl* const> views);
   void reset();
 
   Trace trace_;
   std::vector<SessionInput> inputs_;
-  std::unordered_map<Storage*, std::int32_t> inputNumbers_;
+  IndexTable<Storage*> inputNumbers_;
   std::unordered_set<Storage*> whole_;
   std::vector<Differentiable> differentiable_;
   std::unordered_set<TensorImpl*> noted_;
   Content* first_ = nullptr;
   Content* last_ = nullptr;
+  // What `flush` runs; they keep their memory.
+  std::vector<TraceOutput> outputs_;
+  std::vector<Content*> made_;
   std::int64_t pendingBytes_ = 0;
+  std::uint64_t resets_ = 0;  // counted: values of a trace before the last are no more
   Storage* restart_ = nullptr;
   std::optional<Generator> seeded_;
   std::vector<Scalar> scalarArguments_;

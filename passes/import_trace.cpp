@@ -16,7 +16,7 @@ class Importer {
     mlir::Location unknown = builder_.getUnknownLoc();
     llvm::SmallVector<mlir::Type> inputs(trace_.numInputs);
     for (const TraceNode& node : trace_.nodes)
-      if (node.kind == TraceNode::Kind::Input) inputs[node.input] = td::tensorType(&context_, node.results[0]);
+      if (node.kind == TraceNode::Kind::Input) inputs[node.input] = td::tensorType(&context_, trace_.results(node)[0]);
     auto function = mlir::func::FuncOp::create(builder_, unknown, "main", builder_.getFunctionType(inputs, {}));
     mlir::OwningOpRef<mlir::func::FuncOp> owned(function);
     block_ = function.addEntryBlock();
@@ -40,7 +40,7 @@ class Importer {
     for (const TraceOutput& o : outputs_) live[o.value.node] = true;
     for (std::size_t i = trace_.nodes.size(); i-- > 0;) {
       if (!live[i]) continue;
-      for (const TraceOperand& o : trace_.nodes[i].operands)
+      for (const TraceOperand& o : trace_.operands(trace_.nodes[i]))
         if (o.kind == TraceOperand::Kind::Value) live[o.value.node] = true;
     }
     return live;
@@ -80,21 +80,22 @@ class Importer {
   void add(std::size_t i) {
     const TraceNode& node = trace_.nodes[i];
     llvm::SmallVector<mlir::Value, 4> operands;
-    for (const TraceOperand& o : node.operands) operands.push_back(operand(o));
+    for (const TraceOperand& o : trace_.operands(node)) operands.push_back(operand(o));
     llvm::SmallVector<mlir::Type, 2> types;
-    for (const TensorMeta& m : node.results) types.push_back(td::tensorType(&context_, m));
+    for (const TensorMeta& m : trace_.results(node)) types.push_back(td::tensorType(&context_, m));
     mlir::Location loc = location(node.line);
+    auto window = [&]() -> const Window& { return trace_.window(node); };
     mlir::Operation* op = nullptr;
     switch (node.kind) {
     case TraceNode::Kind::Input:
       results_[i] = {block_->getArgument(node.input)};
       return;
     case TraceNode::Kind::Window:
-      op = td::WindowOp::create(builder_, loc, types[0], operands[0], array(node.window.strides), node.window.offset);
+      op = td::WindowOp::create(builder_, loc, types[0], operands[0], array(window().strides), window().offset);
       break;
     case TraceNode::Kind::Write:
-      op = td::WriteOp::create(builder_, loc, types[0], operands[0], operands[1], array(node.window.strides),
-                               node.window.offset);
+      op = td::WriteOp::create(builder_, loc, types[0], operands[0], operands[1], array(window().strides),
+                               window().offset);
       break;
     case TraceNode::Kind::Op:
       op = addTableOp(node, loc, types, operands);
@@ -108,16 +109,17 @@ class Importer {
   mlir::Operation* addTableOp(const TraceNode& node, mlir::Location loc, mlir::TypeRange types,
                               mlir::ValueRange operands) {
     auto op = td::OpAttr::get(&context_, node.op);
+    llvm::ArrayRef<std::int64_t> attrs = trace_.attrs(node);
     switch (facts(node.op).kind) {
     case OpKind::Pointwise:
     case OpKind::Creation:
-      return td::PointwiseOp::create(builder_, loc, types, op, operands, node.attrs);
+      return td::PointwiseOp::create(builder_, loc, types, op, operands, attrs);
     case OpKind::Reduction:
-      return td::ReduceOp::create(builder_, loc, types, op, operands, node.attrs);
+      return td::ReduceOp::create(builder_, loc, types, op, operands, attrs);
     case OpKind::Random:
-      return td::RandomOp::create(builder_, loc, types, op, operands, node.attrs);
+      return td::RandomOp::create(builder_, loc, types, op, operands, attrs);
     case OpKind::Library:
-      return td::LibraryOp::create(builder_, loc, types, op, operands, node.attrs);
+      return td::LibraryOp::create(builder_, loc, types, op, operands, attrs);
     default:
       fail<InternalError>("a trace holds ", facts(node.op).name, ", which is no primitive of execution");
     }

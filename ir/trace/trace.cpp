@@ -21,28 +21,42 @@ bool coversAll(const TensorMeta& m, const Window& w) {
 
 }  // namespace
 
-std::uint32_t Trace::add(TraceNode node, bool consed) {
+std::uint32_t Trace::add(TraceNode node, std::span<const TraceOperand> operands, std::span<const std::int64_t> attrs,
+                         std::span<const TensorMeta> results, const Window* window) {
   Hash128 h;
-  h.add(static_cast<std::uint64_t>(node.kind)).add(static_cast<std::uint64_t>(node.op)).add(node.input);
-  for (const auto& o : node.operands) {
-    h.add(static_cast<std::uint64_t>(o.kind));
-    if (o.kind == TraceOperand::Kind::Value) h.add(nodes[o.value.node].hash).add(o.value.result);
-    if (o.kind == TraceOperand::Kind::Slot) h.add(static_cast<std::uint64_t>(o.slot));
+  h.add(static_cast<std::uint64_t>(node.kind) | static_cast<std::uint64_t>(node.op) << 8 |
+        std::uint64_t{node.input} << 32);
+  for (const auto& o : operands) {
+    h.add(static_cast<std::uint64_t>(o.kind) | std::uint64_t{o.value.result} << 8 |
+          static_cast<std::uint64_t>(static_cast<std::uint32_t>(o.slot)) << 32);
+    if (o.kind == TraceOperand::Kind::Value) h.add(nodes[o.value.node].hash);
   }
-  h.add(std::span<const std::int64_t>(node.attrs));
-  if (node.kind == TraceNode::Kind::Window || node.kind == TraceNode::Kind::Write)
-    h.add(std::span<const std::int64_t>(node.window.shape))
-        .add(std::span<const std::int64_t>(node.window.strides))
-        .add(static_cast<std::uint64_t>(node.window.offset));
-  for (const auto& r : node.results) addMeta(h, r);
-  node.hash = h;
+  h.add(attrs);
+  if (window != nullptr)
+    h.add(std::span<const std::int64_t>(window->shape))
+        .add(std::span<const std::int64_t>(window->strides))
+        .add(static_cast<std::uint64_t>(window->offset));
+  for (const auto& r : results) addMeta(h, r);
   auto index = static_cast<std::uint32_t>(nodes.size());
-  if (consed) {
-    auto [it, fresh] = consed_.try_emplace(h, index);
-    if (!fresh) return it->second;
+  if (node.kind != TraceNode::Kind::Input) {
+    std::uint32_t known = consed_.findOrAdd(h, index);
+    if (known != index) return known;
   }
+  auto append = [](auto& list, const auto& more) {
+    TraceNode::Part p{static_cast<std::uint32_t>(list.size()), static_cast<std::uint32_t>(more.size())};
+    list.insert(list.end(), more.begin(), more.end());
+    return p;
+  };
+  node.operands = append(operands_, operands);
+  node.attrs = append(attrs_, attrs);
+  node.results = append(results_, results);
+  if (window != nullptr) {
+    node.window = static_cast<std::uint32_t>(windows_.size());
+    windows_.push_back(*window);
+  }
+  node.hash = h;
   node.line = currentLine;
-  nodes.push_back(std::move(node));
+  nodes.push_back(node);
   return index;
 }
 
@@ -50,20 +64,16 @@ ValueRef Trace::addInput(const TensorMeta& meta) {
   TraceNode n{};
   n.kind = TraceNode::Kind::Input;
   n.input = numInputs++;
-  n.results.push_back(meta);
-  return {add(std::move(n), false), 0};
+  return {add(n, {}, {}, {&meta, 1}), 0};
 }
 
-std::uint32_t Trace::addOp(OpCode op, std::vector<TraceOperand> operands, std::vector<std::int64_t> attrs,
-                           std::vector<TensorMeta> results) {
+std::uint32_t Trace::addOp(OpCode op, std::span<const TraceOperand> operands, std::span<const std::int64_t> attrs,
+                           std::span<const TensorMeta> results) {
   TraceNode n{};
   n.kind = TraceNode::Kind::Op;
   n.op = op;
-  n.operands = std::move(operands);
-  n.attrs = std::move(attrs);
-  n.results = std::move(results);
   // Two random operations have two offsets, so equal nodes are equal values here too.
-  return add(std::move(n), true);
+  return add(n, operands, attrs, results);
 }
 
 ValueRef Trace::addWindow(ValueRef value, const Window& window) {
@@ -72,18 +82,14 @@ ValueRef Trace::addWindow(ValueRef value, const Window& window) {
   const TraceNode& from = nodes[value.node];
   // A reshape of a reshape is one of the value below.
   if (from.kind == TraceNode::Kind::Window) {
-    ValueRef below = from.operands[0].value;
-    if (coversAll(meta(below), from.window)) return addWindow(below, window);
+    ValueRef below = operands(from)[0].value;
+    if (coversAll(meta(below), this->window(from))) return addWindow(below, window);
   }
   TraceNode n{};
   n.kind = TraceNode::Kind::Window;
-  n.operands.push_back(TraceOperand::of(value));
-  n.window = window;
-  TensorMeta r;
-  r.shape = window.shape;
-  r.dtype = m.dtype;
-  n.results.push_back(std::move(r));
-  return {add(std::move(n), true), 0};
+  const TraceOperand operands[] = {TraceOperand::of(value)};
+  const TensorMeta result{window.shape, m.dtype};
+  return {add(n, operands, {}, {&result, 1}, &window), 0};
 }
 
 ValueRef Trace::addWrite(ValueRef base, ValueRef value, const Window& window) {
@@ -91,11 +97,25 @@ ValueRef Trace::addWrite(ValueRef base, ValueRef value, const Window& window) {
   if (coversAll(m, window)) return addWindow(value, {m.shape, contiguousStrides(m.shape), 0});
   TraceNode n{};
   n.kind = TraceNode::Kind::Write;
-  n.operands.push_back(TraceOperand::of(base));
-  n.operands.push_back(TraceOperand::of(value));
-  n.window = window;
-  n.results.push_back(m);
-  return {add(std::move(n), true), 0};
+  const TraceOperand operands[] = {TraceOperand::of(base), TraceOperand::of(value)};
+  return {add(n, operands, {}, {&m, 1}, &window), 0};
+}
+
+void Trace::clear() {
+  constexpr std::size_t kKept = 1024;  // a large trace's memory is given back
+  if (nodes.capacity() > kKept || slots.capacity() > kKept || lines.capacity() > kKept) {
+    *this = Trace();
+    return;
+  }
+  nodes.clear();
+  slots.clear();
+  lines.clear();
+  operands_.clear();
+  attrs_.clear();
+  results_.clear();
+  windows_.clear();
+  consed_.clear();
+  numInputs = numRandom = currentLine = 0;
 }
 
 std::int32_t Trace::addSlot(const ScalarSlot& slot) {
@@ -129,7 +149,7 @@ std::string Trace::text() const {
       s << "write";
       break;
     }
-    for (const auto& o : n.operands) {
+    for (const auto& o : operands(n)) {
       if (o.kind == TraceOperand::Kind::Value) {
         s << " %" << o.value.node;
         if (o.value.result != 0) s << "." << o.value.result;
@@ -140,10 +160,10 @@ std::string Trace::text() const {
       }
     }
     if (n.kind == TraceNode::Kind::Window || n.kind == TraceNode::Kind::Write)
-      s << " {" << shapeText(n.window.shape) << ", strides " << shapeText(n.window.strides) << ", offset "
-        << n.window.offset << "}";
+      s << " {" << shapeText(window(n).shape) << ", strides " << shapeText(window(n).strides) << ", offset "
+        << window(n).offset << "}";
     s << " :";
-    for (const auto& r : n.results) s << " " << dtypeName(r.dtype) << shapeText(r.shape);
+    for (const auto& r : results(n)) s << " " << dtypeName(r.dtype) << shapeText(r.shape);
     s << "\n";
   }
   return s.str();

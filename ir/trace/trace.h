@@ -7,12 +7,13 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "ir/schema/op_table.h"
 #include "runtime/base/hash.h"
+#include "runtime/base/index_table.h"
 #include "runtime/plan/plan.h"
 
 namespace tandem {
@@ -46,15 +47,19 @@ struct TraceNode {
     Window,  // operand 0 seen through `window`, as a value of its own
     Write,   // operand 0 with `window` of it replaced by operand 1 (which has the window's shape)
   };
+  /// A part of one of the trace's lists.
+  struct Part {
+    std::uint32_t begin = 0;
+    std::uint32_t count = 0;
+  };
   Kind kind;
-  OpCode op{};                         // Op
-  std::uint32_t input = 0;             // Input
-  std::vector<TraceOperand> operands;  // in the record's order; random operations: (seed slot, offset slot, ...)
-  std::vector<std::int64_t> attrs;     // Op: in the record's encoding
-  Window window;                       // Window, Write
-  std::vector<TensorMeta> results;
-  Hash128 hash;            // of the node and all below it, extents included, scalars' values not
-  std::uint32_t line = 0;  // index into Trace::lines
+  OpCode op{};              // Op
+  std::uint32_t input = 0;  // Input
+  std::uint32_t line = 0;   // index into Trace::lines
+  // What Trace::operands, attrs, results and window give.
+  Part operands, attrs, results;
+  std::uint32_t window = 0;
+  Hash128 hash;  // of the node and all below it, extents included, scalars' values not
 };
 
 class Trace {
@@ -62,15 +67,24 @@ class Trace {
   /// A node for memory of this meta (contiguous).
   ValueRef addInput(const TensorMeta& meta);
   /// The node of an operation: an equal one if there is one already. Random operations are never merged.
-  std::uint32_t addOp(OpCode op, std::vector<TraceOperand> operands, std::vector<std::int64_t> attrs,
-                      std::vector<TensorMeta> results);
+  std::uint32_t addOp(OpCode op, std::span<const TraceOperand> operands, std::span<const std::int64_t> attrs,
+                      std::span<const TensorMeta> results);
   /// A value seen through a window; `value` itself where the window is all of it in the same shape; windows of windows
   /// are composed where strides allow.
   ValueRef addWindow(ValueRef value, const Window& window);
   ValueRef addWrite(ValueRef base, ValueRef value, const Window& window);
   std::int32_t addSlot(const ScalarSlot& slot);
+  /// Makes the trace empty; it keeps memory for the next one.
+  void clear();
 
-  [[nodiscard]] const TensorMeta& meta(ValueRef v) const { return nodes[v.node].results[v.result]; }
+  /// In the record's order; of random operations (seed slot, offset slot, ...) first.
+  [[nodiscard]] std::span<const TraceOperand> operands(const TraceNode& n) const { return part(operands_, n.operands); }
+  /// Op: in the record's encoding.
+  [[nodiscard]] std::span<const std::int64_t> attrs(const TraceNode& n) const { return part(attrs_, n.attrs); }
+  [[nodiscard]] std::span<const TensorMeta> results(const TraceNode& n) const { return part(results_, n.results); }
+  /// Window, Write.
+  [[nodiscard]] const Window& window(const TraceNode& n) const { return windows_[n.window]; }
+  [[nodiscard]] const TensorMeta& meta(ValueRef v) const { return results(nodes[v.node])[v.result]; }
   /// `%3 = add %1, %2 : f32[4, 8]`, a line a node.
   [[nodiscard]] std::string text() const;
 
@@ -82,8 +96,19 @@ class Trace {
   std::uint32_t currentLine = 0;  // given to nodes as they are added
 
  private:
-  std::uint32_t add(TraceNode node, bool consed);
-  std::unordered_map<Hash128, std::uint32_t, Hash128Hasher> consed_;
+  template <class T>
+  static std::span<const T> part(const std::vector<T>& list, TraceNode::Part p) {
+    return std::span(list).subspan(p.begin, p.count);
+  }
+  /// What is given must not lie in the trace's own lists.
+  std::uint32_t add(TraceNode node, std::span<const TraceOperand> operands, std::span<const std::int64_t> attrs,
+                    std::span<const TensorMeta> results, const Window* window = nullptr);
+
+  std::vector<TraceOperand> operands_;
+  std::vector<std::int64_t> attrs_;
+  std::vector<TensorMeta> results_;
+  std::vector<Window> windows_;
+  IndexTable<Hash128> consed_;
 };
 
 /// A value that leaves the trace.

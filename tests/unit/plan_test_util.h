@@ -126,25 +126,25 @@ inline std::vector<Bytes> evaluate(const Trace& trace, const std::vector<TraceOu
   std::vector<std::vector<Bytes>> values(trace.nodes.size());
   for (std::size_t i = 0; i < trace.nodes.size(); ++i) {
     const TraceNode& node = trace.nodes[i];
-    auto value = [&](std::size_t k) -> const Bytes& {
-      return values[node.operands[k].value.node][node.operands[k].value.result];
-    };
-    std::size_t item = itemSize(node.results[0].dtype);
+    const std::span<const TraceOperand> ins = trace.operands(node);
+    const std::span<const TensorMeta> results = trace.results(node);
+    auto value = [&](std::size_t k) -> const Bytes& { return values[ins[k].value.node][ins[k].value.result]; };
+    std::size_t item = itemSize(results[0].dtype);
     switch (node.kind) {
     case TraceNode::Kind::Input:
       values[i] = {inputs[node.input]};
       break;
     case TraceNode::Kind::Window: {
-      Bytes out(byteSize(node.results[0]));
+      Bytes out(byteSize(results[0]));
       std::size_t at = 0;
-      for (std::int64_t p : placesOf(node.window)) std::memcpy(&out[item * at++], &value(0)[item * p], item);
+      for (std::int64_t p : placesOf(trace.window(node))) std::memcpy(&out[item * at++], &value(0)[item * p], item);
       values[i] = {out};
       break;
     }
     case TraceNode::Kind::Write: {
       Bytes out = value(0);
       std::size_t at = 0;
-      for (std::int64_t p : placesOf(node.window)) std::memcpy(&out[item * p], &value(1)[item * at++], item);
+      for (std::int64_t p : placesOf(trace.window(node))) std::memcpy(&out[item * p], &value(1)[item * at++], item);
       values[i] = {out};
       break;
     }
@@ -153,15 +153,15 @@ inline std::vector<Bytes> evaluate(const Trace& trace, const std::vector<TraceOu
       one.slots = trace.slots;
       std::vector<TraceOperand> operands;
       std::vector<Bytes> given;
-      for (std::size_t k = 0; k < node.operands.size(); ++k) {
-        operands.push_back(node.operands[k]);
+      for (std::size_t k = 0; k < ins.size(); ++k) {
+        operands.push_back(ins[k]);
         if (operands[k].kind != TraceOperand::Kind::Value) continue;
         operands[k].value = one.addInput(trace.meta(operands[k].value));
         given.push_back(value(k));
       }
-      std::uint32_t n = one.addOp(node.op, operands, node.attrs, node.results);
+      std::uint32_t n = one.addOp(node.op, operands, trace.attrs(node), results);
       std::vector<TraceOutput> outs;
-      for (std::uint32_t r = 0; r < node.results.size(); ++r) outs.push_back({{n, r}, -1});
+      for (std::uint32_t r = 0; r < results.size(); ++r) outs.push_back({{n, r}, -1});
       values[i] = run(*graphCompiler().compile(one, outs), one, outs, given).outputs;
       break;
     }
