@@ -137,22 +137,6 @@ Tensor spread(const Tensor& t, DimsRef shape) {
   return out;
 }
 
-/// The outer dim along which an operand is dense that is far apart along the inner one goes next to that, for
-/// `launchAcross`. The order of outer dims does not matter to elementwise work.
-void bringDenseNext(Dims& shape, std::span<Dims> strides) {
-  std::size_t rank = shape.size();
-  if (rank < 3) return;
-  for (const Dims& s : strides) {
-    if (s[rank - 1] == 0 || s[rank - 1] == 1 || s[rank - 2] == 1) continue;
-    for (std::size_t d = 0; d + 2 < rank; ++d) {
-      if (s[d] != 1) continue;
-      std::swap(shape[d], shape[rank - 2]);
-      for (Dims& other : strides) std::swap(other[d], other[rank - 2]);
-      return;
-    }
-  }
-}
-
 using Operands = std::span<const Operand>;
 using Attrs = std::span<const std::int64_t>;
 
@@ -290,6 +274,16 @@ void runStrided(const OpFacts& op, Operands operands, Attrs attrs, std::span<con
     for (int d = 0; d < outerRank; ++d) args.push_back(strides[k][d]);
   }
   const Access outAccess = places[numIn].access;
+  bool across = false;
+  if (!op.usesIndex && outerRank > 0) {
+    const ArgLayout layout(KernelKind::Row, outerRank, places.size(), operands.size() - numIn);
+    for (std::size_t k = 0; k < numIn; ++k) {
+      if (places[k].access != Access::Strided || !liesAcross(args.data(), layout, k, places[k].dtype, false)) continue;
+      places[k].access = Access::Unit;
+      across = true;
+    }
+    across = across || readsAcross(args.data(), layout, places);
+  }
   KeyWriter key(op);
   std::size_t tensor = 0;
   for (const auto& o : operands) {
@@ -311,9 +305,9 @@ void runStrided(const OpFacts& op, Operands operands, Attrs attrs, std::span<con
   });
   LongWork away(outs[0].numel());
   if (outerRank == 0) return launchKernel(fn, args.data(), inner, 1);
-  if (!op.usesIndex) {
-    ArgLayout layout(KernelKind::Row, outerRank, places.size(), operands.size() - numIn);
-    if (readsAcross(args.data(), layout, places)) return launchAcross(fn, args.data(), layout, places);
+  if (across) {
+    const ArgLayout layout(KernelKind::Row, outerRank, places.size(), operands.size() - numIn);
+    return launchAcross(fn, args.data(), layout, places, false);
   }
   launchKernel(fn, args.data(), outs[0].numel() / inner, inner);
 }
@@ -446,7 +440,8 @@ void runStage(const OpFacts& op, const Tensor& in, const ReductionStage& stage, 
   Tensor source = in;
   std::optional<ReductionWalk> strided;
   if (!in.isContiguous() && !(strided = walkStrided(in, stage))) source = spread(in, in.shape());
-  const auto [shape, strides] = strided ? *strided : walkContiguous(in.shape(), stage);
+  auto [shape, strides] = strided ? *strided : walkContiguous(in.shape(), stage);
+  if (stage.trailing) bringDenseNext(shape, strides);
   std::size_t rank = shape.size();
   std::int64_t n = shape[rank - 1];
   int outerRank = static_cast<int>(rank) - (stage.trailing ? 1 : 2);
@@ -479,9 +474,16 @@ void runStage(const OpFacts& op, const Tensor& in, const ReductionStage& stage, 
   for (std::size_t k = 0; k < 2; ++k) args[layout.innerStride(k)] = strides[k][rank - 1];
   LongWork away(outer * n * (stage.trailing ? 1 : shape[rank - 2]));
   if (!stage.trailing) {
-    std::int64_t rows = shape[rank - 2];
-    args[layout.reducedSize()] = rows;
+    args[layout.reducedSize()] = shape[rank - 2];
     args[layout.reducedStride(0)] = strides[0][rank - 2];
+  }
+  if (from.access == Access::Strided && liesAcross(args.data(), layout, 0, from.dtype, true)) {
+    from.access = Access::Unit;
+    const KernelOperand operands[] = {from, to};
+    return launchAcross(kernel(), args.data(), layout, operands, true);
+  }
+  if (!stage.trailing) {
+    const std::int64_t rows = shape[rank - 2];
     if (splitsColumns(outer * n, rows) && outerRank < static_cast<int>(kMaxOuterRank))
       return runColumnBlocks(signature(), args, outer);
     return launchKernel(kernel(), args.data(), outer * n, rows, kind);

@@ -208,7 +208,9 @@ Launch regionLaunch(td::RegionOp region) {
     s.kind = KernelKind::Column;
     TANDEM_CHECK(collapseColumn(shape, strides, begin, end), "the columns of a region do not collapse");
   }
+  if (s.kind == KernelKind::Row && !knowsPlace(s)) bringDenseNext(shape, strides);
   fillArgs(launch, shape, strides);
+  takeAcross(s, launch.args.data());
   std::copy(frames.begin(), frames.end(), launch.args.end() - static_cast<std::ptrdiff_t>(frames.size()));
   TANDEM_CHECK(s.outerRank <= kMaxOuterRank, s.text());
   return launch;
@@ -223,7 +225,9 @@ Launch copyLaunch(DType dtype, const Dims& shape, const Dims& from, const Dims& 
   Dims walked = shape;
   std::vector<Dims> strides{from, to};
   collapsePointwise(walked, strides);
+  bringDenseNext(walked, strides);
   fillArgs(launch, walked, strides);
+  takeAcross(s, launch.args.data());
   return launch;
 }
 

@@ -1,5 +1,7 @@
 #include "runtime/kernel/collapse.h"
 
+#include <algorithm>
+
 #include "runtime/base/error.h"
 
 namespace tandem {
@@ -72,6 +74,35 @@ bool collapseColumn(Dims& shape, std::span<Dims> strides, std::size_t begin, std
     for (Dims& s : strides) std::swap(s[at], s[at + 1]);
   }
   return true;
+}
+
+bool knowsPlace(const KernelSignature& s) {
+  return std::any_of(s.steps.begin(), s.steps.end(), [](auto& step) { return step.kind == KernelStep::Kind::Index; }) ||
+         std::any_of(s.inputs.begin(), s.inputs.end(), [](auto& input) { return input.access == Access::Framed; });
+}
+
+void takeAcross(KernelSignature& s, const std::int64_t* args) {
+  if (s.kind == KernelKind::Partial || knowsPlace(s)) return;
+  const bool reduces =
+      std::any_of(s.steps.begin(), s.steps.end(), [](auto& step) { return step.kind == KernelStep::Kind::Reduce; });
+  const ArgLayout layout(s);
+  for (std::size_t k = 0; k < s.inputs.size(); ++k)
+    if (s.inputs[k].access == Access::Strided && liesAcross(args, layout, k, s.inputs[k].dtype, reduces))
+      s.inputs[k].access = Access::Unit;
+}
+
+void bringDenseNext(Dims& shape, std::span<Dims> strides) {
+  std::size_t rank = shape.size();
+  if (rank < 3) return;
+  for (const Dims& s : strides) {
+    if (s[rank - 1] == 0 || s[rank - 1] == 1 || s[rank - 2] == 1) continue;
+    for (std::size_t d = 0; d + 2 < rank; ++d) {
+      if (s[d] != 1) continue;
+      std::swap(shape[d], shape[rank - 2]);
+      for (Dims& other : strides) std::swap(other[d], other[rank - 2]);
+      return;
+    }
+  }
 }
 
 }  // namespace tandem

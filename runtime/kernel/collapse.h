@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdlib>
 #include <span>
 
 #include "runtime/base/shape.h"
@@ -41,5 +42,39 @@ inline Access accessOf(std::int64_t stride, std::int64_t n) {
   if (stride == 1 || n == 1) return Access::Unit;
   return stride == 0 ? Access::Zero : Access::Strided;
 }
+
+/// From so many elements on a matrix does not stay in the first cache, and it matters in which order it is read.
+inline constexpr std::int64_t kAcrossElements = 16 * 1024;
+
+/// Inputs that lie across: dense over the rows of a kernel (down the rows that a Column kernel reduces) and far apart
+/// along them, as a transposed matrix is. Element by element, each of their lines would be fetched for one element, and
+/// lines a power of two apart drive each other out of the cache. Where that matters such an input is Unit to the
+/// kernel although its stride argument is not 1, and `launchAcross` hands it over in transposed blocks. Not for kernels
+/// with framed inputs or that know their index. `reduces`: blocks are whole rows (columns), which must not be too long.
+inline bool liesAcross(const std::int64_t* args, const ArgLayout& layout, std::size_t k, DType dtype, bool reduces) {
+  constexpr std::int64_t kLine = 64;
+  constexpr std::int64_t kLeastRows = 16;         // fewer may be split along their length
+  constexpr std::int64_t kMostBytes = 64 * 1024;  // of a row, or of a column
+  if (!layout.column && layout.outerRank == 0) return false;
+  const std::int64_t columns = args[layout.innerSize()];
+  const std::int64_t rows = layout.column ? args[layout.reducedSize()] : args[layout.outerSize(layout.outerRank - 1)];
+  // So few lines find place beside each other; columns, reduced down their length, are also what threads share.
+  const std::int64_t leastColumns = layout.column ? 64 : 8;
+  if (rows < kLeastRows || columns < leastColumns || rows * columns < kAcrossElements) return false;
+  const auto size = static_cast<std::int64_t>(itemSize(dtype));
+  const std::int64_t across =
+      layout.column ? args[layout.reducedStride(k)] : args[layout.outerStride(k, layout.outerRank - 1)];
+  if (across != 1 || std::abs(args[layout.innerStride(k)]) * size < kLine) return false;
+  return !reduces || (layout.column ? rows : columns) * size <= kMostBytes;
+}
+
+/// Does a kernel know where in its whole space it is: has it an index, or framed inputs?
+bool knowsPlace(const KernelSignature& s);
+/// Makes the inputs of `s` that lie across Unit, if it may have such.
+void takeAcross(KernelSignature& s, const std::int64_t* args);
+
+/// The outer dim along which an operand is dense that is far apart along the inner one goes next to that, where
+/// `liesAcross` looks for it. Not for Column kernels; the order of the outer dims must not matter.
+void bringDenseNext(Dims& shape, std::span<Dims> strides);
 
 }  // namespace tandem

@@ -13,12 +13,15 @@ namespace tandem {
 void launchKernel(KernelFn fn, const std::int64_t* args, std::int64_t units, std::int64_t elementsPerUnit,
                   KernelKind kind = KernelKind::Row);
 
-/// Is an operand of an elementwise Row kernel dense across the rows, and far apart along them (a transposed matrix)?
-/// Row by row each of its cache lines would be fetched for one element.
+/// Does an operand of an elementwise Row kernel lie nearly across (collapse.h): a few bytes apart over the rows? Blocks
+/// of some rows and columns then use every line that they fetch.
 bool readsAcross(const std::int64_t* args, const ArgLayout& layout, std::span<const KernelOperand> operands);
-/// Runs such a kernel in blocks of some rows and columns, which use every line they fetch. Not for kernels that reduce
-/// or that know their index.
+/// Does the kernel take inputs that lie across as Unit ones?
+bool takesAcross(const std::int64_t* args, const ArgLayout& layout, std::span<const KernelOperand> operands);
+/// Runs such a kernel of either kind in blocks: of some rows and columns, or where it reduces of some whole rows (of a
+/// Column kernel, columns). Inputs that it takes as Unit ones are transposed, block by block. Not for kernels that know
+/// their index.
 void launchAcross(KernelFn fn, const std::int64_t* args, const ArgLayout& layout,
-                  std::span<const KernelOperand> operands);
+                  std::span<const KernelOperand> operands, bool reduces);
 
 }  // namespace tandem

@@ -189,4 +189,12 @@ void copyArray(const ArrayView& from, const ArrayView& to) {
   });
 }
 
+void transposeMatrix(const void* from, std::int64_t fromColumn, void* to, std::int64_t toRow, std::int64_t rows,
+                     std::int64_t columns, DType dtype) {
+  lib::withSize(dtype, [&](auto tag) {
+    using T = typename decltype(tag)::Type;
+    transposeBlock(static_cast<const T*>(from), fromColumn, static_cast<T*>(to), toRow, rows, columns);
+  });
+}
+
 }  // namespace tandem

@@ -16,6 +16,10 @@ namespace tandem {
 
 /// Copies between two arrays of one dtype and shape, any strides, in parallel. They must not overlap.
 void copyArray(const ArrayView& from, const ArrayView& to);
+/// One matrix, on this thread: row i, column j of `to`, whose rows are `toRow` apart, is element i + j * fromColumn of
+/// `from`; strides in elements of the dtype.
+void transposeMatrix(const void* from, std::int64_t fromColumn, void* to, std::int64_t toRow, std::int64_t rows,
+                     std::int64_t columns, DType dtype);
 
 namespace lib {
 

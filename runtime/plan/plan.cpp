@@ -67,7 +67,9 @@ void resolveKernel(Plan& plan, const PlanInstr& instr) {
   TANDEM_CHECK(instr.args.size() == layout.size() && instr.operands.size() == layout.operands &&
                    instr.scalars.size() == layout.scalars,
                signature.text());
-  plan.across.back() = isElementwise(signature) && readsAcross(instr.args.data(), layout, operandsOf(signature));
+  const auto operands = operandsOf(signature);
+  plan.across.back() = takesAcross(instr.args.data(), layout, operands) ||
+                       (isElementwise(signature) && readsAcross(instr.args.data(), layout, operands));
   auto start = static_cast<std::uint32_t>(plan.blocks.size());
   plan.starts.push_back(start);
   plan.blocks.insert(plan.blocks.end(), instr.args.begin(), instr.args.end());
@@ -230,7 +232,8 @@ void runPlan(const Plan& plan, const PlanRun& run) {
     switch (instr.kind) {
     case PlanInstr::Kind::Kernel:
       if (const KernelSignature& signature = plan.kernels[instr.function]; plan.across[i])
-        launchAcross(plan.kernelFns[instr.function], &work.blocks[start], ArgLayout(signature), operandsOf(signature));
+        launchAcross(plan.kernelFns[instr.function], &work.blocks[start], ArgLayout(signature), operandsOf(signature),
+                     !isElementwise(signature));
       else
         launchKernel(plan.kernelFns[instr.function], &work.blocks[start], instr.units, instr.elementsPerUnit,
                      signature.kind);

@@ -1,0 +1,168 @@
+"""Operations on arrays that are dense along another dim than the last have the bits of their contiguous copies.
+
+The sizes are such that kernels get them in transposed blocks: whole blocks, and some that end within one.
+"""
+
+import pytest
+
+import tandem as td
+from tandem.nn import functional as F
+
+# Shapes in memory, and the order of dims in which they are seen.
+LAYOUTS = [
+    ((2048, 256), (1, 0)),
+    ((129, 517), (1, 0)),
+    ((300, 65), (1, 0)),
+    ((16, 1024), (1, 0)),
+    ((33, 40, 70), (0, 2, 1)),
+    ((33, 40, 70), (2, 0, 1)),
+    ((33, 40, 70), (2, 1, 0)),
+    ((5, 6, 40, 70), (0, 3, 1, 2)),
+    ((5, 6, 40, 70), (3, 0, 2, 1)),
+    ((9, 4, 3, 200), (1, 3, 0, 2)),
+]
+
+ELEMENTWISE = {
+    "exp": lambda x: x.exp(),
+    "neg": lambda x: -x,
+    "add a number": lambda x: x + 2.5,
+    "to double": lambda x: x.double(),
+    "is positive": lambda x: x > 0,
+    "times itself as it lies": lambda x: x * x.contiguous(),
+    "plus a row": lambda x: x + td.arange(x.shape[-1], dtype=x.dtype),
+    "plus a column": lambda x: x * x.select(-1, 0).unsqueeze(-1),
+    "gelu": F.gelu,
+    "clamp": lambda x: x.clamp(-0.5, 0.5),
+}
+REDUCTIONS = {
+    "sum": lambda x, d: x.sum(d),
+    "sum, kept": lambda x, d: x.sum(d, keepdim=True),
+    "amax": lambda x, d: x.amax(d),
+    "amin": lambda x, d: x.amin(d),
+    "prod": lambda x, d: x.prod(d),
+    "any": lambda x, d: (x > 2).any(d),
+    "mean": lambda x, d: x.mean(d),
+    "var": lambda x, d: x.var(d),
+    "norm": lambda x, d: x.norm(dim=d),
+    "logsumexp": lambda x, d: x.logsumexp(d),
+    "softmax": lambda x, d: x.softmax(d),
+    "log_softmax": lambda x, d: x.log_softmax(d),
+    "sum of squares less the mean": lambda x, d: ((x - x.mean(d, keepdim=True)) ** 2).sum(d),
+}
+
+
+def seen(layout, dtype=td.float32):
+    shape, order = layout
+    td.manual_seed(len(shape) * 1000 + shape[0])
+    return td.randn(*shape).to(dtype).permute(*order)
+
+
+def named(layout):
+    return "x".join(map(str, layout[0])) + " " + "".join(map(str, layout[1]))
+
+
+def same(a, b):
+    assert a.shape == b.shape and a.dtype == b.dtype
+    assert td.equal(a, b)
+
+
+def same_in_every_mode(f, x):
+    """Eager, recorded and compiled, f gives of x what it gives of the contiguous copy."""
+    expected = f(x.contiguous())
+    same(f(x), expected)
+    with td.lazy():
+        recorded = f(x)
+    same(recorded, expected)
+    same(td.compile(f)(x), expected)
+
+
+@pytest.mark.parametrize("name", ELEMENTWISE)
+@pytest.mark.parametrize("layout", LAYOUTS, ids=named)
+def test_elementwise(layout, name):
+    same_in_every_mode(ELEMENTWISE[name], seen(layout))
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+@pytest.mark.parametrize("layout", LAYOUTS, ids=named)
+def test_reductions_of_each_dim(layout, name):
+    x = seen(layout)
+    for dim in range(x.dim()):
+        same_in_every_mode(lambda t, dim=dim: REDUCTIONS[name](t, dim), x)
+
+
+@pytest.mark.parametrize("layout", [x for x in LAYOUTS if len(x[0]) > 2], ids=named)
+def test_reductions_of_several_dims(layout):
+    x = seen(layout)
+    for dims in [(0, 1), (1, 2), (0, 2), tuple(range(x.dim()))]:
+        same_in_every_mode(lambda t, dims=dims: t.sum(dims), x)
+        same_in_every_mode(lambda t, dims=dims: t.amax(dims), x)
+
+
+@pytest.mark.parametrize("dtype", [td.float64, td.float16, td.bfloat16, td.int64, td.int32, td.uint8, td.bool], ids=str)
+def test_dtypes(dtype):
+    for layout in LAYOUTS[1], LAYOUTS[5]:
+        x = seen(layout, dtype)
+        for dim in range(x.dim()):
+            same(x.sum(dim), x.contiguous().sum(dim))
+            same(x.amax(dim), x.contiguous().amax(dim))
+        same(x + x, x.contiguous() + x.contiguous())
+        same(td.compile(lambda t: (t + t).sum(0))(x), (x.contiguous() + x.contiguous()).sum(0))
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_threads_do_not_matter(threads):
+    before = td.get_num_threads()
+    try:
+        td.set_num_threads(threads)
+        for layout in LAYOUTS:
+            x = seen(layout)
+            for dim in range(x.dim()):
+                same(x.sum(dim), x.contiguous().sum(dim))
+            same(F.layer_norm(x, x.shape[-1:]), F.layer_norm(x.contiguous(), x.shape[-1:]))
+    finally:
+        td.set_num_threads(before)
+
+
+def test_longer_than_a_block_of_scratch():
+    for shape in [(20000, 70), (70, 20000), (9, 40000), (40000, 9)]:
+        x = td.randn(*shape).t()
+        for dim in (0, 1):
+            same(x.sum(dim), x.contiguous().sum(dim))
+            same(x.softmax(dim), x.contiguous().softmax(dim))
+            same(td.compile(lambda t, dim=dim: t.exp().sum(dim))(x), x.contiguous().exp().sum(dim))
+
+
+def test_some_of_the_elements():
+    base = td.randn(600, 900)
+    for x in (base[::2, 3:700].t(), base.t()[5:, ::3], base.t()[::2], base[:, 1:2].expand(600, 400).t()):
+        for dim in (0, 1):
+            same(x.sum(dim), x.contiguous().sum(dim))
+        same(x.exp(), x.contiguous().exp())
+        same(td.compile(lambda t: t.exp().sum(1) + t.sum(1))(x), x.contiguous().exp().sum(1) + x.contiguous().sum(1))
+
+
+def test_written_through():
+    base = td.randn(300, 500)
+    x = base.t()
+    other = td.randn(500, 300)
+    expected = (x + other * 2).contiguous()
+    x.add_(other, alpha=2)
+    same(base.t().contiguous(), expected)
+    out = td.empty(300, 500).t()
+    td.mul(x, other, out=out)
+    same(out.contiguous(), expected * other)
+    # A square one plus its own transpose.
+    square = td.randn(256, 256)
+    expected = square + square.t().contiguous()
+    square += square.t()
+    same(square, expected)
+
+
+def test_gradients():
+    for layout in LAYOUTS[:2] + LAYOUTS[4:6]:
+        leaf = td.randn(*layout[0], dtype=td.float64, requires_grad=True)
+        loss = (leaf.permute(*layout[1]).softmax(-1).sum(0) ** 2).sum()
+        (mine,) = td.autograd.grad(loss, leaf)
+        again = leaf.detach().permute(*layout[1]).contiguous().requires_grad_()
+        (dense,) = td.autograd.grad((again.softmax(-1).sum(0) ** 2).sum(), again)
+        same(mine.permute(*layout[1]).contiguous(), dense)
