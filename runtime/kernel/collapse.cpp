@@ -97,7 +97,7 @@ void bringDenseNext(Dims& shape, std::span<Dims> strides) {
   for (const Dims& s : strides) {
     if (s[rank - 1] == 0 || s[rank - 1] == 1 || s[rank - 2] == 1) continue;
     for (std::size_t d = 0; d + 2 < rank; ++d) {
-      if (s[d] != 1) continue;
+      if (s[d] != 1 || shape[d] < kAcrossRows) continue;
       std::swap(shape[d], shape[rank - 2]);
       for (Dims& other : strides) std::swap(other[d], other[rank - 2]);
       return;

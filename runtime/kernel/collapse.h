@@ -45,6 +45,8 @@ inline Access accessOf(std::int64_t stride, std::int64_t n) {
 
 /// From so many elements on a matrix does not stay in the first cache, and it matters in which order it is read.
 inline constexpr std::int64_t kAcrossElements = 16 * 1024;
+/// And from so many rows on. Fewer may be split along their length, where rows must keep their order.
+inline constexpr std::int64_t kAcrossRows = 16;
 
 /// Inputs that lie across: dense over the rows of a kernel (down the rows that a Column kernel reduces) and far apart
 /// along them, as a transposed matrix is. Element by element, each of their lines would be fetched for one element, and
@@ -53,14 +55,13 @@ inline constexpr std::int64_t kAcrossElements = 16 * 1024;
 /// with framed inputs or that know their index. `reduces`: blocks are whole rows (columns), which must not be too long.
 inline bool liesAcross(const std::int64_t* args, const ArgLayout& layout, std::size_t k, DType dtype, bool reduces) {
   constexpr std::int64_t kLine = 64;
-  constexpr std::int64_t kLeastRows = 16;         // fewer may be split along their length
   constexpr std::int64_t kMostBytes = 64 * 1024;  // of a row, or of a column
   if (!layout.column && layout.outerRank == 0) return false;
   const std::int64_t columns = args[layout.innerSize()];
   const std::int64_t rows = layout.column ? args[layout.reducedSize()] : args[layout.outerSize(layout.outerRank - 1)];
   // So few lines find place beside each other; columns, reduced down their length, are also what threads share.
   const std::int64_t leastColumns = layout.column ? 64 : 8;
-  if (rows < kLeastRows || columns < leastColumns || rows * columns < kAcrossElements) return false;
+  if (rows < kAcrossRows || columns < leastColumns || rows * columns < kAcrossElements) return false;
   const auto size = static_cast<std::int64_t>(itemSize(dtype));
   const std::int64_t across =
       layout.column ? args[layout.reducedStride(k)] : args[layout.outerStride(k, layout.outerRank - 1)];
@@ -73,8 +74,8 @@ bool knowsPlace(const KernelSignature& s);
 /// Makes the inputs of `s` that lie across Unit, if it may have such.
 void takeAcross(KernelSignature& s, const std::int64_t* args);
 
-/// The outer dim along which an operand is dense that is far apart along the inner one goes next to that, where
-/// `liesAcross` looks for it. Not for Column kernels; the order of the outer dims must not matter.
+/// The outer dim of many rows along which an operand is dense that is far apart along the inner one goes next to that,
+/// where `liesAcross` looks for it. Not for Column kernels and those that know their place.
 void bringDenseNext(Dims& shape, std::span<Dims> strides);
 
 }  // namespace tandem

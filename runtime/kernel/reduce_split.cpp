@@ -1,5 +1,7 @@
 #include "runtime/kernel/reduce_split.h"
 
+#include "runtime/kernel/collapse.h"
+
 namespace tandem {
 
 namespace {
@@ -7,6 +9,7 @@ namespace {
 // Below 64 K elements a range runs serially anyway; from 16 rows on rows are units enough.
 constexpr std::int64_t kMinSplitElements = 65536;
 constexpr std::int64_t kMaxSplitRows = 15;
+static_assert(kMaxSplitRows < kAcrossRows, "a split kernel's rows are in the order of the result");
 constexpr std::int64_t kMaxSplitColumns = 512;
 
 std::size_t firstStep(const KernelSignature& s) { return s.inputs.size() + s.scalars.size(); }

@@ -132,6 +132,15 @@ def test_longer_than_a_block_of_scratch():
             same(td.compile(lambda t, dim=dim: t.exp().sum(dim))(x), x.contiguous().exp().sum(dim))
 
 
+def test_few_long_rows_keep_their_order():
+    for shape, order in [((70000, 3, 4), (2, 1, 0)), ((70000, 2, 3, 2), (3, 1, 2, 0)), ((40000, 20, 3), (1, 2, 0))]:
+        x = seen((shape, order))
+        for dim in range(x.dim()):
+            same_in_every_mode(lambda t, dim=dim: t.sum(dim), x)
+            same_in_every_mode(lambda t, dim=dim: (t * 2).amax(dim), x)
+            same_in_every_mode(lambda t, dim=dim: t.mean(dim, keepdim=True) - t, x)
+
+
 def test_some_of_the_elements():
     base = td.randn(600, 900)
     for x in (base[::2, 3:700].t(), base.t()[5:, ::3], base.t()[::2], base[:, 1:2].expand(600, 400).t()):
