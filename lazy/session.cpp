@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <mutex>
 
 #include "eager/generator.h"
 #include "eager/kernels.h"
@@ -495,20 +494,6 @@ void Session::reset() {
   learntSizes_.clear();
   checkedSizes_.clear();
   pendingBytes_ = 0;
-}
-
-std::shared_ptr<Plan> planFor(const Trace& trace, const std::vector<TraceOutput>& outputs) {
-  static std::mutex mutex;
-  static std::unordered_map<Hash128, std::shared_ptr<Plan>, Hash128Hasher> plans;
-  Hash128 key = traceHash(trace, outputs);
-  {
-    std::lock_guard lock(mutex);
-    auto it = plans.find(key);
-    if (it != plans.end()) return it->second;
-  }
-  auto plan = graphCompiler().compile(trace, outputs);
-  std::lock_guard lock(mutex);
-  return plans.try_emplace(key, plan).first->second;
 }
 
 // ---- composites ----------------------------------------------------------------------------------------------------
