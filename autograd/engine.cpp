@@ -218,8 +218,8 @@ void rethrowWith(const Error& e, const std::string& text) {
 }
 
 void checkNan(const Node& node, std::span<const Tensor> grads) {
-  // A recorded value cannot be looked at.
-  if (!autograd::anomalyMode() || !autograd::anomalyChecksNan() || activeRecorder != nullptr) return;
+  if (!autograd::anomalyMode() || !autograd::anomalyChecksNan()) return;
+  if (activeRecorder != nullptr && !activeRecorder->mayRead()) return;
   for (std::size_t i = 0; i < grads.size(); ++i)
     if (grads[i].defined() && !grads[i].impl()->batch && *ops::any(ops::isnan(grads[i])).dataAs<bool>())
       fail("Function '", node.name(), "' returned nan values in its ", i, "th output.");

@@ -166,6 +166,21 @@ bool selfOverlaps(const Tensor& t) {
   return false;
 }
 
+/// Of windows of other kinds: may two places be one element?
+bool mayOverlapItself(const Tensor& t) {
+  if (t.isContiguous()) return false;
+  std::vector<std::pair<std::int64_t, std::int64_t>> dims;  // stride, size
+  for (std::size_t d = 0; d < t.shape().size(); ++d)
+    if (t.shape()[d] > 1) dims.emplace_back(t.strides()[d], t.shape()[d]);
+  std::sort(dims.begin(), dims.end());
+  std::int64_t inner = 0;  // the farthest place that the dims before reach
+  for (const auto& [stride, size] : dims) {
+    if (stride <= inner) return true;
+    inner += stride * (size - 1);
+  }
+  return false;
+}
+
 /// The bytes a window touches, [first, last).
 std::pair<std::int64_t, std::int64_t> extent(const Tensor& t) {
   std::int64_t last = t.impl()->offset + 1;
@@ -293,6 +308,11 @@ void applyInto(const Tensor& out, OpCode op, Operands operands, Attrs attrs) {
   const Operand all[] = {out};
   Recorder* recorder = recorderFor(operands);
   if (recorder == nullptr) recorder = recorderFor(all);
+  if (recorder != nullptr && recorder->mayRead() && mayOverlapItself(out)) {
+    // What is read after it was written depends on the order of a kernel's steps.
+    AtOnce now;
+    return applyInto(out, op, operands, attrs);
+  }
   bool exact = made[0].shape == out.shape() && made[0].dtype == out.dtype();
   bool batched = out.impl()->batch || needsBatching(f, operands);
   if (recorder != nullptr || batched || (needsGrad && !exact)) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <utility>
 
 #include "eager/tensor.h"
 #include "ir/schema/op_table.h"
@@ -25,6 +26,8 @@ class Recorder {
   virtual void beforeSizeRead(const Tensor& t, std::int64_t dim) = 0;
   /// See `learnSize` below.
   virtual std::int64_t learnSize(Tensor& count) = 0;
+  /// May values be looked at while it records? Not while a function is traced.
+  [[nodiscard]] virtual bool mayRead() const = 0;
 };
 
 /// Lets a composite be run as one fused program: `lazy` implements it.
@@ -88,6 +91,19 @@ class FusedScope {
 
 /// The recorder of this thread: set inside `lazy()` and while tracing; null otherwise.
 extern thread_local Recorder* activeRecorder;
+
+/// While it lives, operations of this thread run at once, whatever is recording; what they read of the recording is run
+/// first.
+class AtOnce {
+ public:
+  AtOnce() : before_(std::exchange(activeRecorder, nullptr)) {}
+  ~AtOnce() { activeRecorder = before_; }
+  AtOnce(const AtOnce&) = delete;
+  AtOnce& operator=(const AtOnce&) = delete;
+
+ private:
+  Recorder* before_;
+};
 /// The value of a 0-d int64 tensor, to be the size of what is computed next: the one way in which sizes depend on data.
 /// While a function is traced, what follows holds for calls with the same value only; `count` becomes a tensor that has
 /// been checked for that when it is read.

@@ -83,6 +83,7 @@ class Session final : public Recorder {
   void beforeRead(const Tensor& t) override;
   void beforeSizeRead(const Tensor& t, std::int64_t dim) override;
   std::int64_t learnSize(Tensor& count) override;
+  [[nodiscard]] bool mayRead() const override { return !tracing_; }
 
   /// `manual_seed` inside a traced function: random numbers recorded from here on belong to that seed.
   void seed(std::int64_t value);
