@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "eager/dispatch.h"
 #include "eager/generator.h"
 #include "eager/kernels.h"
 #include "eager/ops.h"
@@ -62,13 +63,18 @@ Content::Content(Session& s, Storage* of, ValueRef v, std::int32_t number)
   s.last_ = this;
 }
 
-Content::~Content() {
+Content::~Content() { lose(); }
+
+void Content::lose() noexcept {
   if (session == nullptr) return;
   (previous != nullptr ? previous->next : session->first_) = next;
   (next != nullptr ? next->previous : session->last_) = previous;
+  session = nullptr;
 }
 
 void Content::materialize() {
+  if (session == nullptr) fail("the value of the tensor was lost: the run of the operations recorded with it failed");
+  if (session->running_) return awaitRun(*storage);
   if (session->tracing()) failRead();
   session->flush();
 }
@@ -152,6 +158,7 @@ ValueRef Session::valueOf(const Tensor& t) {
   std::int64_t base = 0;
   ValueRef value;
   if (!s->isPending()) {
+    shared_ |= watched_ && s->isShared();
     note(t);
     if (tracing_ && s->birth() > birth_ && !inputNumbers_.contains(s)) adopt(t);
   }
@@ -205,16 +212,10 @@ void Session::record(OpCode op, std::span<const Operand> operands, std::span<con
                      std::span<const TensorMeta> metas, std::span<Tensor> results) {
   if (!tracing_ && (trace_.nodes.size() > kMostNodes || pendingBytes_ > kMostPendingBytes)) flush();
   const OpFacts& f = facts(op);
-  if (op == OpCode::window_write) {
-    AttrReader r(attrs);
-    Window w;
-    w.shape = Dims(r.list());
-    w.strides = Dims(r.list());
-    w.offset = r.integer();
-    ValueRef base = valueOf(operands[0].tensor());
-    ValueRef value = valueOf(operands[1].tensor());
-    results[0] = fresh(trace_.addWrite(base, value, w), metas[0]);
-    return;
+  if (watched_ && !canWait(f, operands, attrs, metas)) {
+    AtOnce now;
+    NoGrad noGrad;
+    return applyMulti(op, operands, attrs, results);
   }
   // Values first: to make one may run what was recorded, and then those before it and all slots would be lost.
   SmallVector<ValueRef, 8> values;
@@ -225,6 +226,15 @@ void Session::record(OpCode op, std::span<const Operand> operands, std::span<con
     for (const auto& o : operands)
       values.push_back(o.isTensor() && o.tensor().defined() ? valueOf(o.tensor()) : ValueRef{});
   } while (before != resets_);
+  if (op == OpCode::window_write) {
+    AttrReader r(attrs);
+    Window w;
+    w.shape = Dims(r.list());
+    w.strides = Dims(r.list());
+    w.offset = r.integer();
+    results[0] = fresh(trace_.addWrite(values[0], values[1], w), metas[0]);
+    return endShared();
+  }
   SmallVector<TraceOperand, 8> ins;
   if (drawsRandom(f)) {
     ScalarSlot seed;
@@ -238,7 +248,7 @@ void Session::record(OpCode op, std::span<const Operand> operands, std::span<con
     } else {
       seed.source = ScalarSlot::Source::RngSeed;
       offset.source = ScalarSlot::Source::RngOffset;
-      offset.a = static_cast<std::int32_t>(trace_.numRandom++);
+      offset.a = tracing_ ? static_cast<std::int32_t>(trace_.numRandom++) : draw(seed, offset);
     }
     ins.push_back(TraceOperand::ofSlot(trace_.addSlot(seed)));
     ins.push_back(TraceOperand::ofSlot(trace_.addSlot(offset)));
@@ -264,13 +274,18 @@ void Session::record(OpCode op, std::span<const Operand> operands, std::span<con
     if (!learntSizes_.empty())
       contentOf(results[i].impl()->storage.get())->dataDims = dataDimsOf(f, operands, attrs, i, metas[i]);
   }
+  endShared();
 }
 
 void Session::recordWrite(const Tensor& into, const Tensor& value) {
   Storage* s = into.impl()->storage.get();
-  ValueRef v = valueOf(value);
-  (void)valueOf(into);  // makes the storage known; may flush, after which the value is memory
-  v = valueOf(value);
+  ValueRef v;
+  std::uint64_t before = 0;
+  do {  // as in `record`; makes the storage known
+    before = resets_;
+    v = valueOf(value);
+    (void)valueOf(into);
+  } while (before != resets_);
   std::int32_t input = -1;
   std::int64_t base = 0;
   ValueRef old;
@@ -283,12 +298,13 @@ void Session::recordWrite(const Tensor& into, const Tensor& value) {
     old = inputs_[input].value;
   }
   if (input >= 0) base = inputs_[input].offset;
-  if (into.numel() == 0) return;
+  if (into.numel() == 0) return endShared();
   ValueRef now = trace_.addWrite(old, v, {into.shape(), into.strides(), into.impl()->offset - base});
   if (s->isPending())
     contentOf(s)->value = now;
   else
     s->setPending(new Content(*this, s, now, input));
+  endShared();
 }
 
 void Session::seed(std::int64_t value) {
@@ -440,23 +456,6 @@ Session::Pointers Session::inputPointers() const {
   return all;
 }
 
-void Session::run(const Plan& plan, std::span<Content* const> fresh, std::span<const Scalar> scalars) {
-  Pointers ins = inputPointers();
-  Pointers outs;
-  for (Content* c : fresh) {
-    if (c->storage->data() == nullptr) c->storage->allocateNow();
-    outs.push_back(c->storage->data());
-  }
-  Generator& g = defaultGenerator();
-  PlanRun run{ins, outs, scalars, g.seed(), g.offset(), trace_.slots};
-  if (seeded_)
-    g = *seeded_;
-  else
-    g.setOffset(g.offset() + static_cast<std::int64_t>(trace_.numRandom));
-  runPlan(plan, run);
-  while (first_ != nullptr) first_->storage->setPending(nullptr);
-}
-
 void Session::flush() {
   if (first_ == nullptr) return reset();
   try {
@@ -469,15 +468,13 @@ void Session::flush() {
   reset();
 }
 
-void Session::abandon() {
+void Session::abandon() noexcept {
   while (first_ != nullptr) {
-    Storage* s = first_->storage;
-    if (s->data() == nullptr) {
-      // The value is lost; zeros keep the process well-defined.
-      s->allocateNow();
-      std::memset(s->data(), 0, s->bytes());
-    }
-    s->setPending(nullptr);
+    Content* c = first_;
+    if (c->storage->data() != nullptr)
+      c->storage->setPending(nullptr);
+    else
+      c->lose();
   }
   reset();
 }
@@ -494,6 +491,7 @@ void Session::reset() {
   learntSizes_.clear();
   checkedSizes_.clear();
   pendingBytes_ = 0;
+  shared_ = false;
 }
 
 // ---- composites ----------------------------------------------------------------------------------------------------
@@ -505,7 +503,7 @@ class CompositeFusion final : public Fusion {
  public:
   Recorder* begin() override {
     auto& spare = spares();
-    if (spare.empty()) return new Session(false);
+    if (spare.empty()) return new Session(false, /*composite=*/true);
     Session* s = spare.back().release();
     spare.pop_back();
     return s;

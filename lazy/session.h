@@ -40,8 +40,12 @@ class Content final : public PendingContent {
   static void* operator new(std::size_t bytes) { return poolAllocate(bytes); }
   static void operator delete(void* p) { poolFree(p, sizeof(Content)); }
   void materialize() override;
+  static void awaitRun(Storage& s);
+  /// Leaves the session: the value will never be.
+  void lose() noexcept;
+  [[nodiscard]] bool isRunning() const;
 
-  Session* session;
+  Session* session;  // null: the value was lost
   Storage* storage;  // owns this
   ValueRef value;
   std::int32_t input;  // its number among the session's inputs; -1: fresh
@@ -69,9 +73,11 @@ struct RestartTrace : Error {
 
 class Session final : public Recorder {
  public:
-  /// `tracing`: a function is being compiled; reading a value is an error.
-  explicit Session(bool tracing)
-      : started_(tracing ? Node::takeSequence() : 0), birth_(Storage::births()), tracing_(tracing) {}
+  /// `tracing`: a function is being compiled; reading a value is an error. `composite`: what is recorded is one
+  /// operation for the program, which does nothing between its parts.
+  explicit Session(bool tracing, bool composite = false)
+      : started_(tracing ? Node::takeSequence() : 0), birth_(Storage::births()), tracing_(tracing),
+        watched_(!tracing && !composite) {}
   ~Session() override;
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -101,8 +107,8 @@ class Session final : public Recorder {
   std::shared_ptr<Plan> compile(std::vector<TraceOutput>& outputs, std::vector<Content*>& fresh);
   /// Runs a plan of `compile` into the storages of the trace itself, which are then memory.
   void run(const Plan& plan, std::span<Content* const> fresh, std::span<const Scalar> scalars = {});
-  /// Forgets the trace; pending storages that had memory show it again, fresh ones are lost.
-  void abandon();
+  /// Forgets the trace; pending storages that had memory show it again, fresh ones are lost: to read one is an error.
+  void abandon() noexcept;
 
   /// Where `results` are all that sees a value, and see a small part of it, that part becomes a value of its own, and
   /// the rest need not be computed.
@@ -152,6 +158,15 @@ class Session final : public Recorder {
   using Pointers = SmallVector<void*, 8>;
   [[nodiscard]] Pointers inputPointers() const;
   Tensor fresh(ValueRef value, const TensorMeta& meta);
+  // What may not be put off (at_once.cpp).
+  bool canWait(const OpFacts& f, std::span<const Operand> operands, std::span<const std::int64_t> attrs,
+               std::span<const TensorMeta> metas);
+  bool indicesFit(std::span<const Operand> indices, const Tensor& into, std::int64_t first, bool wrapped);
+  bool holds(const Tensor& good);
+  bool isSlight(ValueRef value) const;
+  Tensor look(const Tensor& t);
+  void endShared();
+  std::int32_t draw(ScalarSlot& seed, ScalarSlot& offset);
   void narrow(Content& content, std::span<TensorImpl* const> views);
   void reset();
 
@@ -170,6 +185,7 @@ class Session final : public Recorder {
   std::uint64_t resets_ = 0;  // counted: values of a trace before the last are no more
   Storage* restart_ = nullptr;
   std::optional<Generator> seeded_;
+  Generator firstDraw_;  // the default generator before the trace's first draw from it
   std::vector<Scalar> scalarArguments_;
   std::set<std::uint32_t> guardedScalars_;
   std::vector<std::int64_t> learntSizes_;
@@ -177,6 +193,9 @@ class Session final : public Recorder {
   std::uint64_t started_;             // sequence number: older nodes of the tape were there before
   std::uint64_t birth_;               // likewise, of storages
   bool tracing_;
+  bool watched_;         // the program sees what each operation does: errors, and memory that it shares with others
+  bool shared_ = false;  // the operation reads or writes such memory
+  bool running_ = false;
 };
 
 /// `with tandem.lazy()`: records until the end of the scope; nested scopes share the outermost session.

@@ -161,7 +161,9 @@ int getBuffer(PyObject* object, Py_buffer* view, int) {
 }
 void exporterDealloc(PyObject* object) {
   PyTypeObject* type = Py_TYPE(object);
-  reinterpret_cast<Exporter*>(object)->tensor.~Tensor();
+  Tensor& tensor = reinterpret_cast<Exporter*>(object)->tensor;
+  --tensor.impl()->storage->lent;
+  tensor.~Tensor();
   type->tp_free(object);
   Py_DECREF(type);
 }
@@ -192,6 +194,7 @@ PyObject* toNumpy(const Tensor& t) {
   PyRef object(checked(exporterType->tp_alloc(exporterType, 0)));
   auto* self = reinterpret_cast<Exporter*>(object.get());
   new (&self->tensor) Tensor(t);
+  ++t.impl()->storage->lent;
   // The memory of an empty tensor must not be read, but NumPy wants a pointer.
   self->data = data != nullptr ? data : self;
   auto size = static_cast<std::int64_t>(itemSize(t.dtype()));

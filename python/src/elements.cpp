@@ -216,6 +216,8 @@ Tensor makeTensor(PyObject* data, std::optional<DType> dtype) {
   if (isFloatProxy(data)) return ops::full(Dims{}, slotOf(data), dtype.value_or(defaultDType()));
   if (!PyList_Check(data) && !PyTuple_Check(data) && PyObject_CheckBuffer(data) != 0 && !PyBytes_Check(data)) {
     Tensor shared = fromBuffer(data, /*readOnly=*/true);
+    std::optional<AtOnce> now;  // the array may change before a recording runs
+    if (activeRecorder != nullptr && activeRecorder->mayRead()) now.emplace();
     if (dtype && *dtype != shared.dtype()) return ops::to(shared, *dtype);
     return ops::clone(shared);
   }

@@ -42,12 +42,11 @@ void dealloc(PyObject* self) {
   Py_DECREF(type);
 }
 
-/// Numbers that are recorded and not yet drawn belong to the old stream; in a traced function the seed is recorded too.
+/// In a traced function the seed is recorded; a recording elsewhere knows what it drew.
 void seedState(PyObject* self, std::int64_t value) {
-  if (lazy::Session* session = lazy::activeSession(); session != nullptr && &stateOf(self) == &defaultGenerator()) {
-    if (session->tracing()) return session->seed(value);
-    session->flush();
-  }
+  if (lazy::Session* session = lazy::activeSession();
+      session != nullptr && session->tracing() && &stateOf(self) == &defaultGenerator())
+    return session->seed(value);
   stateOf(self).manualSeed(value);
 }
 
@@ -84,22 +83,19 @@ PyObject* seedRandomly(PyObject* self, PyObject*) {
   return PyLong_FromLongLong(value);
 }
 
-/// The state counts what was drawn: what is recorded is drawn first. A traced function has no state of its own.
-void settleState(PyObject* self) {
+/// A traced function has no state of its own.
+void checkState(PyObject* self) {
   lazy::Session* session = lazy::activeSession();
-  if (session == nullptr || &stateOf(self) != &defaultGenerator()) return;
-  if (session->tracing()) {
-    fail<DataReadError>(userLineOutside(),
-                        ": the state of the default generator is read or set while a function is traced; do it outside "
-                        "the function, seed with manual_seed inside it, or use a Generator of its own");
-  }
-  session->flush();
+  if (session == nullptr || !session->tracing() || &stateOf(self) != &defaultGenerator()) return;
+  fail<DataReadError>(userLineOutside(),
+                      ": the state of the default generator is read or set while a function is traced; do it outside "
+                      "the function, seed with manual_seed inside it, or use a Generator of its own");
 }
 
 // The state as 16 bytes: seed and offset.
 PyObject* getState(PyObject* self, PyObject*) {
   return guarded([&] {
-    settleState(self);
+    checkState(self);
     Tensor t = makeEmpty(Dims{16}, DType::UInt8);
     std::int64_t words[2] = {stateOf(self).seed(), stateOf(self).offset()};
     std::memcpy(t.data(), words, sizeof words);
@@ -114,7 +110,7 @@ PyObject* setState(PyObject* self, PyObject* state) {
       fail("the state of a generator is a contiguous uint8 tensor of 16 elements, not ", dtypeName(t.dtype()), " ",
            shapeText(t.shape()));
     }
-    settleState(self);
+    checkState(self);
     std::int64_t words[2];
     std::memcpy(words, t.data(), sizeof words);
     stateOf(self).manualSeed(words[0]);
@@ -124,7 +120,7 @@ PyObject* setState(PyObject* self, PyObject* state) {
 }
 PyObject* cloneState(PyObject* self, PyObject*) {
   return guarded([&]() -> PyObject* {
-    settleState(self);
+    checkState(self);
     PyObject* copy = checked(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(generatorType)));
     objectOf(copy)->own.manualSeed(stateOf(self).seed());
     objectOf(copy)->own.setOffset(stateOf(self).offset());

@@ -14,6 +14,7 @@ class LongWork {
   static inline void (*leave)(void* token) = nullptr;
 
   /// Work on so many elements; below about 20 microseconds nothing is done.
+  static constexpr std::int64_t kLong = 1 << 16;
   explicit LongWork(std::int64_t elements) {
     if (elements >= kLong && enter != nullptr) token_ = enter();
   }
@@ -24,7 +25,6 @@ class LongWork {
   LongWork& operator=(const LongWork&) = delete;
 
  private:
-  static constexpr std::int64_t kLong = 1 << 16;
   void* token_ = nullptr;
 };
 

@@ -24,9 +24,9 @@ void Storage::setPending(PendingContent* content) {
   if (old != content) delete old;
 }
 
-void Storage::allocateNow() {
+void Storage::takeMemory(void* block) {
   TANDEM_CHECK(data_ == nullptr, "the storage has its memory");
-  data_ = allocate(bytes_);
+  data_ = block;
   owned_ = true;
 }
 

@@ -41,8 +41,10 @@ class Storage : public Counted<Storage> {
   [[nodiscard]] PendingContent* pending() const { return pending_; }
   /// Takes ownership; null ends the pending state. The old content is deleted.
   void setPending(PendingContent* content);
-  /// Allocates the memory of a storage made pending without any.
-  void allocateNow();
+  /// Gives a storage made pending without any its memory: `block`, of `allocate(bytes())`, which it owns from now on.
+  void takeMemory(void* block);
+  /// Memory that a program may also read and write otherwise, as NumPy does.
+  [[nodiscard]] bool isShared() const { return lent != 0 || deleter_ != nullptr; }
   static void destroy(Storage* s) { delete s; }
 
   /// Storages made so far in this process, about: what is older than another has a smaller `birth`.
@@ -51,6 +53,8 @@ class Storage : public Counted<Storage> {
 
   /// Counts in-place writes to the storage by any of its tensors that share a version counter with the base.
   std::uint32_t version = 0;
+  /// How many others look at the memory now, to whom it was lent.
+  std::uint32_t lent = 0;
 
  private:
   friend class Counted<Storage>;

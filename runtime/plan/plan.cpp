@@ -88,6 +88,9 @@ void resolveKernel(Plan& plan, const PlanInstr& instr) {
 void resolveViews(Plan& plan, const PlanInstr& instr) {
   auto start = static_cast<std::uint32_t>(plan.views.size());
   plan.starts.push_back(start);
+  std::int64_t largest = 0;
+  for (const PlanOperand& o : instr.operands) largest = std::max(largest, numelOf(o.shape));
+  plan.elements += largest;
   for (std::size_t k = 0; k < instr.operands.size(); ++k) {
     const PlanOperand& o = instr.operands[k];
     plan.views.push_back({nullptr, o.dtype, o.shape, o.strides});
@@ -175,6 +178,7 @@ void resolvePlan(Plan& plan) {
   plan.scalarPatches.clear();
   plan.viewPatches.clear();
   plan.libraryFns.clear();
+  plan.elements = 0;
   for (const PlanBuffer& b : plan.buffers) {
     if (b.kind == PlanBuffer::Kind::Input) TANDEM_CHECK(b.index < plan.numInputs);
     if (b.kind == PlanBuffer::Kind::Output) TANDEM_CHECK(b.index < plan.numOutputs);
@@ -190,6 +194,7 @@ void resolvePlan(Plan& plan) {
     switch (instr.kind) {
     case PlanInstr::Kind::Kernel:
       resolveKernel(plan, instr);
+      plan.elements += instr.units * instr.elementsPerUnit;
       break;
     case PlanInstr::Kind::Library:
       TANDEM_CHECK(instr.function < plan.library.size() && instr.numInputs <= instr.operands.size());

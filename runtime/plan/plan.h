@@ -94,6 +94,7 @@ struct Plan {
   std::string explanation;      // what the passes did, for explain()
 
   // resolved by `resolvePlan`
+  std::int64_t elements = 0;  // that the instructions go through, together
   std::vector<KernelFn> kernelFns;
   std::vector<LibraryFn> libraryFns;
   std::vector<std::int64_t> blocks;       // the argument blocks of all kernels, one behind the other

@@ -38,7 +38,7 @@ class Content : public PendingContent {
   Content(Storage* s, int* alive) : storage_(s), alive_(alive) { ++*alive_; }
   ~Content() override { --*alive_; }
   void materialize() override {
-    storage_->allocateNow();
+    storage_->takeMemory(allocate(storage_->bytes()));
     std::memset(storage_->data(), 5, storage_->bytes());
     storage_->setPending(nullptr);  // deletes this
   }

@@ -1,0 +1,144 @@
+// What a recording may not put off, because the program would see it: errors that depend on values, draws from a
+// generator, memory that others change and look at. An operation whose check passes is recorded; where it fails, or is
+// as much work as the operation, the operation runs at once, on what was recorded before it.
+#include <algorithm>
+
+#include "eager/ops.h"
+#include "lazy/session.h"
+#include "runtime/base/attrs.h"
+#include "runtime/lib/index_list.h"
+#include "runtime/memory/allocator.h"
+
+namespace tandem::lazy {
+namespace {
+
+// Values of so few operations on so few elements are computed for a check, and again with the rest.
+constexpr std::size_t kMostSlight = 12;
+constexpr std::int64_t kMostSlightElements = 1 << 16;
+
+// From here on the system is asked whether the result fits; a caller in eager would be told at once.
+constexpr std::int64_t kLargeResult = std::int64_t{1} << 28;
+
+/// OutOfMemoryError where eager could not make the result.
+void mustFit(const TensorMeta& meta) {
+  std::int64_t bytes = static_cast<std::int64_t>(itemSize(meta.dtype));
+  for (auto s : meta.shape)
+    if (__builtin_mul_overflow(bytes, s, &bytes)) return (void)makeEmpty(meta.shape, meta.dtype);
+  if (bytes >= kLargeResult) deallocate(allocate(static_cast<std::size_t>(bytes)), static_cast<std::size_t>(bytes));
+}
+
+}  // namespace
+
+bool Session::canWait(const OpFacts& f, std::span<const Operand> operands, std::span<const std::int64_t> attrs,
+                      std::span<const TensorMeta> metas) {
+  for (const TensorMeta& meta : metas) mustFit(meta);
+  if (f.kind != OpKind::Library) return true;
+  AttrReader reader(attrs);
+  switch (f.code) {
+  case OpCode::gather:
+  case OpCode::scatter_add:
+  case OpCode::scatter_value:
+  case OpCode::scatter_combine:
+  case OpCode::index_select:
+  case OpCode::index_add_unit:
+    return indicesFit(operands.subspan(1, 1), operands[0].tensor(), reader.integer(), false);
+  case OpCode::index_get:
+    return indicesFit(operands.subspan(1), operands[0].tensor(), reader.integer(), true);
+  case OpCode::index_put_at:
+    return indicesFit(operands.subspan(2), operands[0].tensor(), reader.integer(), true);
+  case OpCode::expect:
+    return holds(operands[1].tensor());
+  case OpCode::cholesky_plain:
+    return !reader.boolean();
+  default:
+    return true;
+  }
+}
+
+/// Are the indices of `first` and the dims after it, a tensor a dim, in range?
+bool Session::indicesFit(std::span<const Operand> indices, const Tensor& into, std::int64_t first, bool wrapped) {
+  const Dims& shape = into.shape();
+  first = first < 0 ? first + static_cast<std::int64_t>(shape.size()) : first;
+  for (const Operand& o : indices) {
+    const std::int64_t size = shape.empty() ? 1 : shape[static_cast<std::size_t>(first)];
+    if (o.tensor().numel() != 0) {
+      const Tensor index = look(o.tensor());
+      const ArrayView view{index.data(), index.dtype(), index.shape(), index.strides()};
+      try {
+        lib::IndexList list("", view, first, size, wrapped ? lib::IndexRange::Wrapped : lib::IndexRange::Elements);
+      } catch (const Error&) {
+        return false;
+      }
+    }
+    ++first;
+  }
+  return true;
+}
+
+bool Session::holds(const Tensor& good) {
+  if (good.numel() == 0) return true;
+  const Tensor values = look(good);
+  AtOnce now;
+  NoGrad noGrad;
+  return *ops::all(values).dataAs<bool>();
+}
+
+/// The tensor, or its elements: what it takes to know them is run, all that is recorded if that is much.
+Tensor Session::look(const Tensor& t) {
+  if (!t.isPending()) return t;
+  ValueRef value = valueOf(t);
+  if (!t.isPending()) return t;
+  if (!isSlight(value)) {
+    flush();
+    return t;
+  }
+  const TensorMeta meta = trace_.meta(value);
+  Tensor elements = makeEmpty(meta.shape, meta.dtype);
+  void* out[] = {elements.impl()->storage->data()};
+  std::shared_ptr<Plan> plan = planFor(trace_, {{value, -1}});
+  runPlan(*plan, {inputPointers(), out, {}, firstDraw_.seed(), firstDraw_.offset(), trace_.slots});
+  return elements;
+}
+
+bool Session::isSlight(ValueRef value) const {
+  SmallVector<std::uint32_t, kMostSlight> open;
+  std::int64_t elements = 0;
+  open.push_back(value.node);
+  for (std::size_t i = 0; i < open.size(); ++i) {
+    const TraceNode& n = trace_.nodes[open[i]];
+    if (n.kind == TraceNode::Kind::Input) continue;
+    if (n.kind == TraceNode::Kind::Op && facts(n.op).kind == OpKind::Library && n.op != OpCode::expect) return false;
+    for (const TensorMeta& r : trace_.results(n)) elements += numelOf(r.shape);
+    for (const TraceOperand& o : trace_.operands(n)) {
+      if (o.kind != TraceOperand::Kind::Value) continue;
+      if (n.kind == TraceNode::Kind::Op) elements += numelOf(trace_.meta(o.value).shape);
+      if (std::find(open.begin(), open.end(), o.value.node) == open.end()) open.push_back(o.value.node);
+    }
+    if (elements > kMostSlightElements || open.size() > kMostSlight) return false;
+  }
+  return true;
+}
+
+std::int32_t Session::draw(ScalarSlot& seed, ScalarSlot& offset) {
+  // The generator advances now, whether or not the numbers are used. The trace counts from the first draw, so that it
+  // is the same trace wherever the stream has got to.
+  Generator& g = defaultGenerator();
+  if (trace_.numRandom == 0) firstDraw_ = g;
+  const std::int64_t since = g.offset() - firstDraw_.offset();
+  if (g.seed() != firstDraw_.seed() || since < 0 || since > trace_.numRandom) {
+    seed.source = offset.source = ScalarSlot::Source::Constant;
+    seed.value = Scalar(g.seed());
+    offset.value = Scalar(g.next());
+    return -1;
+  }
+  g.next();
+  ++trace_.numRandom;
+  return static_cast<std::int32_t>(since);
+}
+
+void Session::endShared() {
+  // Others may change such memory before the next operation, or look at it.
+  if (shared_) flush();
+}
+
+}  // namespace tandem::lazy

@@ -1,0 +1,94 @@
+// A run of what a session recorded. While a long one is away from the host's lock, other threads go on: whoever reads a
+// tensor that the run will make waits for it.
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "lazy/session.h"
+#include "runtime/base/long_work.h"
+#include "runtime/memory/allocator.h"
+
+namespace tandem::lazy {
+
+namespace {
+
+struct ScopedFlag {
+  explicit ScopedFlag(bool& on) : flag(on) { flag = true; }
+  ~ScopedFlag() { flag = false; }
+  ScopedFlag(const ScopedFlag&) = delete;
+  ScopedFlag& operator=(const ScopedFlag&) = delete;
+  bool& flag;
+};
+
+/// The storages that a run gives memory to. The memory is theirs when the run has succeeded.
+class Results {
+ public:
+  /// `shared`: other threads go on while it runs, and may drop the last tensor.
+  explicit Results(bool shared) : shared_(shared) {}
+  ~Results() {
+    for (const auto& [storage, block] : made_) {
+      if (block != nullptr) deallocate(block, storage->bytes());
+      if (shared_) storage->release();
+    }
+  }
+  Results(const Results&) = delete;
+  Results& operator=(const Results&) = delete;
+
+  void* add(Storage* s) {
+    made_.push_back({s, nullptr});
+    if (shared_) s->retain();
+    if (s->data() != nullptr) return s->data();
+    return made_.back().block = allocate(s->bytes());
+  }
+  void keep() {
+    for (auto& [storage, block] : made_)
+      if (block != nullptr) storage->takeMemory(std::exchange(block, nullptr));
+  }
+
+ private:
+  struct Made {
+    Storage* storage;
+    void* block;
+  };
+  SmallVector<Made, 8> made_;
+  bool shared_;
+};
+
+}  // namespace
+
+void Session::run(const Plan& plan, std::span<Content* const> fresh, std::span<const Scalar> scalars) {
+  Pointers ins = inputPointers();
+  Pointers outs;
+  Results results(plan.elements >= LongWork::kLong);
+  for (Content* c : fresh) outs.push_back(results.add(c->storage));
+  Generator g = firstDraw_;
+  if (tracing_) {
+    g = defaultGenerator();
+    Generator& after = defaultGenerator();
+    if (seeded_)
+      after = *seeded_;
+    else
+      after.setOffset(g.offset() + static_cast<std::int64_t>(trace_.numRandom));
+  }
+  {
+    ScopedFlag running(running_);
+    LongWork away(plan.elements);
+    runPlan(plan, {ins, outs, scalars, g.seed(), g.offset(), trace_.slots});
+  }
+  results.keep();
+  while (first_ != nullptr) first_->storage->setPending(nullptr);
+}
+
+bool Content::isRunning() const { return session != nullptr && session->running_; }
+
+void Content::awaitRun(Storage& s) {
+  // The run is another thread's, which lets go of the host's lock meanwhile and takes it to end.
+  auto runs = [&] { return s.isPending() && static_cast<Content*>(s.pending())->isRunning(); };
+  while (runs()) {
+    LongWork away(LongWork::kLong);
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+  if (s.isPending()) s.pending()->materialize();
+}
+
+}  // namespace tandem::lazy
