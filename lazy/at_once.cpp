@@ -12,8 +12,7 @@
 namespace tandem::lazy {
 namespace {
 
-// Values of so few operations on so few elements are computed for a check, and again with the rest.
-constexpr std::size_t kMostSlight = 12;
+// Values of so few elements, and few operations, are computed for a check, and again with the rest.
 constexpr std::int64_t kMostSlightElements = 1 << 16;
 
 // From here on the system is asked whether the result fits; a caller in eager would be told at once.
@@ -50,6 +49,9 @@ bool Session::canWait(const OpFacts& f, std::span<const Operand> operands, std::
     return holds(operands[1].tensor());
   case OpCode::cholesky_plain:
     return !reader.boolean();
+  case OpCode::resample:
+  case OpCode::resample_grad:
+    return isFloating(metas[0].dtype);  // what is not implemented for integers is known to the function
   default:
     return true;
   }
@@ -86,37 +88,76 @@ bool Session::holds(const Tensor& good) {
 /// The tensor, or its elements: what it takes to know them is run, all that is recorded if that is much.
 Tensor Session::look(const Tensor& t) {
   if (!t.isPending()) return t;
-  ValueRef value = valueOf(t);
+  const ValueRef value = valueOf(t);
   if (!t.isPending()) return t;
-  if (!isSlight(value)) {
+  const Nodes needed = slightNodes(value);
+  if (needed.empty()) {
     flush();
     return t;
+  }
+  // As a trace of its own, which is the same wherever it stands in this one.
+  Trace alone;
+  SmallVector<ValueRef, kMostSlight> made;
+  Pointers ins;
+  const Pointers all = inputPointers();
+  auto moved = [&](ValueRef v) {
+    const ValueRef m =
+        made[static_cast<std::size_t>(std::lower_bound(needed.begin(), needed.end(), v.node) - needed.begin())];
+    return ValueRef{m.node, m.result + v.result};
+  };
+  for (const std::uint32_t number : needed) {
+    const TraceNode& n = trace_.nodes[number];
+    const auto operands = trace_.operands(n);
+    switch (n.kind) {
+    case TraceNode::Kind::Input:
+      made.push_back(alone.addInput(trace_.results(n)[0]));
+      ins.push_back(all[n.input]);
+      break;
+    case TraceNode::Kind::Op: {
+      SmallVector<TraceOperand, 8> own;
+      for (const TraceOperand& o : operands)
+        own.push_back(o.kind == TraceOperand::Kind::Value  ? TraceOperand::of(moved(o.value))
+                      : o.kind == TraceOperand::Kind::Slot ? TraceOperand::ofSlot(alone.addSlot(trace_.slots[o.slot]))
+                                                           : o);
+      made.push_back({alone.addOp(n.op, own, trace_.attrs(n), trace_.results(n)), 0});
+      break;
+    }
+    case TraceNode::Kind::Window:
+      made.push_back(alone.addWindow(moved(operands[0].value), trace_.window(n)));
+      break;
+    case TraceNode::Kind::Write:
+      made.push_back(alone.addWrite(moved(operands[0].value), moved(operands[1].value), trace_.window(n)));
+      break;
+    }
   }
   const TensorMeta meta = trace_.meta(value);
   Tensor elements = makeEmpty(meta.shape, meta.dtype);
   void* out[] = {elements.impl()->storage->data()};
-  std::shared_ptr<Plan> plan = planFor(trace_, {{value, -1}});
-  runPlan(*plan, {inputPointers(), out, {}, firstDraw_.seed(), firstDraw_.offset(), trace_.slots});
+  std::shared_ptr<Plan> plan = planFor(alone, {{moved(value), -1}});
+  runPlan(*plan, {ins, out, {}, firstDraw_.seed(), firstDraw_.offset(), alone.slots});
   return elements;
 }
 
-bool Session::isSlight(ValueRef value) const {
-  SmallVector<std::uint32_t, kMostSlight> open;
+/// What a value is computed from, in the trace's order; none where that is much.
+Session::Nodes Session::slightNodes(ValueRef value) const {
+  Nodes nodes;
   std::int64_t elements = 0;
-  open.push_back(value.node);
-  for (std::size_t i = 0; i < open.size(); ++i) {
-    const TraceNode& n = trace_.nodes[open[i]];
+  nodes.push_back(value.node);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const TraceNode& n = trace_.nodes[nodes[i]];
     if (n.kind == TraceNode::Kind::Input) continue;
-    if (n.kind == TraceNode::Kind::Op && facts(n.op).kind == OpKind::Library && n.op != OpCode::expect) return false;
+    // A check that has passed is no work.
+    if (n.kind == TraceNode::Kind::Op && facts(n.op).kind == OpKind::Library && n.op != OpCode::expect) return {};
     for (const TensorMeta& r : trace_.results(n)) elements += numelOf(r.shape);
     for (const TraceOperand& o : trace_.operands(n)) {
       if (o.kind != TraceOperand::Kind::Value) continue;
       if (n.kind == TraceNode::Kind::Op) elements += numelOf(trace_.meta(o.value).shape);
-      if (std::find(open.begin(), open.end(), o.value.node) == open.end()) open.push_back(o.value.node);
+      if (std::find(nodes.begin(), nodes.end(), o.value.node) == nodes.end()) nodes.push_back(o.value.node);
     }
-    if (elements > kMostSlightElements || open.size() > kMostSlight) return false;
+    if (elements > kMostSlightElements || nodes.size() > kMostSlight) return {};
   }
-  return true;
+  std::sort(nodes.begin(), nodes.end());
+  return nodes;
 }
 
 std::int32_t Session::draw(ScalarSlot& seed, ScalarSlot& offset) {

@@ -163,7 +163,9 @@ class Session final : public Recorder {
                std::span<const TensorMeta> metas);
   bool indicesFit(std::span<const Operand> indices, const Tensor& into, std::int64_t first, bool wrapped);
   bool holds(const Tensor& good);
-  bool isSlight(ValueRef value) const;
+  static constexpr std::size_t kMostSlight = 12;
+  using Nodes = SmallVector<std::uint32_t, kMostSlight>;
+  [[nodiscard]] Nodes slightNodes(ValueRef value) const;
   Tensor look(const Tensor& t);
   void endShared();
   std::int32_t draw(ScalarSlot& seed, ScalarSlot& offset);

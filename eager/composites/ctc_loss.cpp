@@ -13,10 +13,10 @@ namespace {
 
 constexpr double kImpossible = -1e30;
 
-/// The values of lengths that are memory; nothing for those that are recorded, which no check may read.
+/// The values of lengths; nothing while a function is traced, when no check may read them.
 std::optional<Dims> known(const Tensor& lengths) {
   const Operand operands[] = {lengths};
-  if (recorderFor(operands) != nullptr) return {};
+  if (Recorder* recorder = recorderFor(operands); recorder != nullptr && !recorder->mayRead()) return {};
   Tensor read = contiguous(lengths);
   return Dims(DimsRef(read.dataAs<std::int64_t>(), static_cast<std::size_t>(read.numel())));
 }

@@ -8,6 +8,8 @@ from contextlib import nullcontext
 
 import numpy as np
 import pytest
+from operations import VISIBLE, Typed, map_leaves
+from samples import samples
 
 import tandem
 from tandem import nn
@@ -196,6 +198,41 @@ def test_unused_operations_that_fail(name):
     same_as_eager(program)
 
 
+# Arrays of a sample made unfit: elements no function is defined at, indices out of range, nothing.
+SPOILT = {
+    "float64": {
+        "nan": lambda a: np.full_like(a, np.nan),
+        "negative": lambda a: -np.abs(a) - 1,
+        "zero": np.zeros_like,
+        "empty": lambda a: a[:0] if a.ndim else a,
+    },
+    "int64": {
+        "large": lambda a: a + 1000,
+        "small": lambda a: a - 1000,
+        "zero": np.zeros_like,
+        "empty": lambda a: a[:0] if a.ndim else a,
+    },
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", VISIBLE)
+def test_unused_results_of_unfit_arguments(name):
+    op = VISIBLE[name]
+    for dtype in ("float32", "int64"):
+        for element, ways in SPOILT.items():
+            for way in ways.values():
+                for sample in list(samples(op, dtype))[:2]:
+                    spoilt = map_leaves(sample, np.ndarray, lambda a, e=element, w=way: w(a) if a.dtype == e else a)
+                    row = Typed.of(op, spoilt, dtype, "contiguous")
+
+                    def program(block, row=row):
+                        with block():
+                            row.run()
+
+                    same_as_eager(program)
+
+
 def test_a_step_that_fails_in_the_middle():
     def program(block):
         net = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.Linear(8, 3))
@@ -315,4 +352,3 @@ def test_a_thread_reads_what_another_is_running():
             tandem.eval(b)
         thread.join()
         assert seen[-1] == total.item()
-
