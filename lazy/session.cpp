@@ -461,6 +461,13 @@ void Session::flush() {
   try {
     std::shared_ptr<Plan> plan = compile(outputs_, made_);
     run(*plan, made_);
+  } catch (const OutOfMemoryError&) {
+    try {
+      if (watched_ && !begun_) rescue();
+    } catch (const std::exception&) {  // what is not made is lost
+    }
+    abandon();
+    throw;
   } catch (...) {
     abandon();
     throw;

@@ -171,6 +171,11 @@ class Session final : public Recorder {
   std::int32_t draw(ScalarSlot& seed, ScalarSlot& offset);
   void narrow(Content& content, std::span<TensorImpl* const> views);
   void reset();
+  /// Runs a plan into storages of the trace, which stay pending.
+  void execute(const Plan& plan, std::span<Content* const> fresh, std::span<const Scalar> scalars);
+  /// When memory ran out before anything was written: makes the values that fit, in the trace's order, and the writes
+  /// before the first that does not, as eager would have.
+  void rescue();
 
   Trace trace_;
   std::vector<SessionInput> inputs_;
@@ -198,6 +203,7 @@ class Session final : public Recorder {
   bool watched_;         // the program sees what each operation does: errors, and memory that it shares with others
   bool shared_ = false;  // the operation reads or writes such memory
   bool running_ = false;
+  bool begun_ = false;  // the last run has written something
 };
 
 /// `with tandem.lazy()`: records until the end of the scope; nested scopes share the outermost session.

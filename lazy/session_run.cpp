@@ -1,6 +1,8 @@
 // A run of what a session recorded. While a long one is away from the host's lock, other threads go on: whoever reads a
 // tensor that the run will make waits for it.
+#include <algorithm>
 #include <chrono>
+#include <limits>
 #include <thread>
 #include <utility>
 
@@ -11,6 +13,9 @@
 namespace tandem::lazy {
 
 namespace {
+
+// A plan's own memory of this size is asked for before anything is written.
+constexpr std::uint64_t kLargeArena = std::uint64_t{1} << 24;
 
 struct ScopedFlag {
   explicit ScopedFlag(bool& on) : flag(on) { flag = true; }
@@ -56,11 +61,14 @@ class Results {
 
 }  // namespace
 
-void Session::run(const Plan& plan, std::span<Content* const> fresh, std::span<const Scalar> scalars) {
+void Session::execute(const Plan& plan, std::span<Content* const> fresh, std::span<const Scalar> scalars) {
   Pointers ins = inputPointers();
   Pointers outs;
   Results results(plan.elements >= LongWork::kLong);
+  begun_ = false;
   for (Content* c : fresh) outs.push_back(results.add(c->storage));
+  if (plan.arenaBytes >= kLargeArena) deallocate(allocate(plan.arenaBytes), plan.arenaBytes);
+  begun_ = true;
   Generator g = firstDraw_;
   if (tracing_) {
     g = defaultGenerator();
@@ -76,7 +84,38 @@ void Session::run(const Plan& plan, std::span<Content* const> fresh, std::span<c
     runPlan(plan, {ins, outs, scalars, g.seed(), g.offset(), trace_.slots});
   }
   results.keep();
+}
+
+void Session::run(const Plan& plan, std::span<Content* const> fresh, std::span<const Scalar> scalars) {
+  execute(plan, fresh, scalars);
   while (first_ != nullptr) first_->storage->setPending(nullptr);
+}
+
+void Session::rescue() {
+  std::vector<Ref<Storage>> made;
+  std::vector<Ref<Storage>> written;
+  for (Content* c = first_; c != nullptr; c = c->next) (c->input < 0 ? made : written).emplace_back(c->storage);
+  auto before = [&](const Ref<Storage>& a, const Ref<Storage>& b) {
+    return contentOf(a.get())->value.node < contentOf(b.get())->value.node;
+  };
+  std::sort(made.begin(), made.end(), before);
+  std::uint32_t end = std::numeric_limits<std::uint32_t>::max();
+  for (const auto& s : made) {
+    Content* c = contentOf(s.get());
+    try {
+      execute(*planFor(trace_, {{c->value, -1}}), {&c, 1}, {});
+    } catch (const Error&) {
+      end = c->value.node;
+      break;
+    }
+    s->setPending(nullptr);
+  }
+  // Writes come last: the values above read what was there.
+  std::vector<TraceOutput> outputs;
+  for (const auto& s : written)
+    if (const Content* c = contentOf(s.get()); c->value.node < end && !(c->value == inputs_[c->input].value))
+      outputs.push_back({c->value, c->input});
+  if (!outputs.empty()) execute(*planFor(trace_, outputs), {}, {});
 }
 
 bool Content::isRunning() const { return session != nullptr && session->running_; }

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 import time
 from contextlib import nullcontext
@@ -312,6 +315,42 @@ def test_tensors_changed_in_place():
             return [x + 1, view + 1, y * 2, x, y]
 
     same_as_eager(program)
+
+
+SHORT_OF_MEMORY = """
+import resource, tandem
+w = tandem.ones(3)
+with tandem.lazy():
+    w.mul_(1)
+pages = int(open("/proc/self/statm").read().split()[0])
+resource.setrlimit(resource.RLIMIT_AS, (pages * 4096 + (1 << 30),) * 2)
+kept = []
+try:
+    with tandem.lazy():
+        w.add_(1)
+        for i in range(8):
+            kept.append(tandem.full((45_000_000,), float(i)))
+    raise SystemExit("it fits")
+except tandem.OutOfMemoryError:
+    pass
+assert w.tolist() == [2, 2, 2]
+assert kept[0][7].item() == 0 and kept[2][7].item() == 2
+try:
+    kept[-1][0].item()
+    raise SystemExit("the last one fits")
+except RuntimeError as error:
+    assert "lost" in str(error), error
+del kept
+with tandem.lazy():
+    w = w * 2
+assert w.tolist() == [4, 4, 4]
+"""
+
+
+@pytest.mark.skipif("asan" in os.environ.get("LD_PRELOAD", ""), reason="the sanitizer reserves all addresses")
+def test_memory_that_runs_out_in_a_run():
+    run = subprocess.run([sys.executable, "-c", SHORT_OF_MEMORY], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
 
 
 # ---- runs -----------------------------------------------------------------------------------------------------------
