@@ -274,16 +274,9 @@ void runStrided(const OpFacts& op, Operands operands, Attrs attrs, std::span<con
     for (int d = 0; d < outerRank; ++d) args.push_back(strides[k][d]);
   }
   const Access outAccess = places[numIn].access;
-  bool across = false;
-  if (!op.usesIndex && outerRank > 0) {
-    const ArgLayout layout(KernelKind::Row, outerRank, places.size(), operands.size() - numIn);
-    for (std::size_t k = 0; k < numIn; ++k) {
-      if (places[k].access != Access::Strided || !liesAcross(args.data(), layout, k, places[k].dtype, false)) continue;
-      places[k].access = Access::Unit;
-      across = true;
-    }
-    across = across || readsAcross(args.data(), layout, places);
-  }
+  const ArgLayout layout(KernelKind::Row, outerRank, places.size(), operands.size() - numIn);
+  const bool across = !op.usesIndex && (takeAcross({places.data(), numIn}, args.data(), layout, false) ||
+                                        readsAcross(args.data(), layout, places));
   KeyWriter key(op);
   std::size_t tensor = 0;
   for (const auto& o : operands) {
@@ -305,10 +298,7 @@ void runStrided(const OpFacts& op, Operands operands, Attrs attrs, std::span<con
   });
   LongWork away(outs[0].numel());
   if (outerRank == 0) return launchKernel(fn, args.data(), inner, 1);
-  if (across) {
-    const ArgLayout layout(KernelKind::Row, outerRank, places.size(), operands.size() - numIn);
-    return launchAcross(fn, args.data(), layout, places, false);
-  }
+  if (across) return launchAcross(fn, args.data(), layout, places, false);
   launchKernel(fn, args.data(), outs[0].numel() / inner, inner);
 }
 
@@ -477,8 +467,7 @@ void runStage(const OpFacts& op, const Tensor& in, const ReductionStage& stage, 
     args[layout.reducedSize()] = shape[rank - 2];
     args[layout.reducedStride(0)] = strides[0][rank - 2];
   }
-  if (from.access == Access::Strided && liesAcross(args.data(), layout, 0, from.dtype, true)) {
-    from.access = Access::Unit;
+  if (takeAcross({&from, 1}, args.data(), layout, true)) {
     const KernelOperand operands[] = {from, to};
     return launchAcross(kernel(), args.data(), layout, operands, true);
   }

@@ -132,10 +132,18 @@ td::FrameOp frameOf(td::RegionOp region, std::size_t input) {
   return {};
 }
 
+// Has a kernel an index, or inputs addressed by their place in its whole space?
+bool knowsPlace(const KernelSignature& s) {
+  return llvm::any_of(s.steps, [](auto& step) { return step.kind == KernelStep::Kind::Index; }) ||
+         llvm::any_of(s.inputs, [](auto& input) { return input.access == Access::Framed; });
+}
+
 // Sizes and strides into the block, once collapsed: shape is [outer..., (reduced,) inner].
-void fillArgs(Launch& launch, const Dims& shape, const std::vector<Dims>& strides) {
+void fillArgs(Launch& launch, Dims shape, std::vector<Dims> strides) {
   KernelSignature& s = launch.signature;
   bool column = s.kind == KernelKind::Column;
+  const bool placed = knowsPlace(s);
+  if (!column && !placed) bringDenseNext(shape, strides);
   std::size_t rank = shape.size();
   s.outerRank = static_cast<std::uint8_t>(rank - (column ? 2 : 1));
   ArgLayout layout(s);
@@ -157,6 +165,8 @@ void fillArgs(Launch& launch, const Dims& shape, const std::vector<Dims>& stride
     KernelOperand& operand = input ? s.inputs[k] : s.outputs[k - s.inputs.size()].operand;
     if (operand.access != Access::Framed) operand.access = accessOf(strides[k][rank - 1], launch.n);
   }
+  const bool reduces = llvm::any_of(s.steps, [](auto& step) { return step.kind == KernelStep::Kind::Reduce; });
+  if (!placed) takeAcross(s.inputs, launch.args.data(), layout, reduces);
   if (column) {
     launch.units = launch.rows * launch.n;
     launch.elementsPerUnit = shape[rank - 2];
@@ -208,9 +218,7 @@ Launch regionLaunch(td::RegionOp region) {
     s.kind = KernelKind::Column;
     TANDEM_CHECK(collapseColumn(shape, strides, begin, end), "the columns of a region do not collapse");
   }
-  if (s.kind == KernelKind::Row && !knowsPlace(s)) bringDenseNext(shape, strides);
-  fillArgs(launch, shape, strides);
-  takeAcross(s, launch.args.data());
+  fillArgs(launch, std::move(shape), std::move(strides));
   std::copy(frames.begin(), frames.end(), launch.args.end() - static_cast<std::ptrdiff_t>(frames.size()));
   TANDEM_CHECK(s.outerRank <= kMaxOuterRank, s.text());
   return launch;
@@ -225,9 +233,7 @@ Launch copyLaunch(DType dtype, const Dims& shape, const Dims& from, const Dims& 
   Dims walked = shape;
   std::vector<Dims> strides{from, to};
   collapsePointwise(walked, strides);
-  bringDenseNext(walked, strides);
-  fillArgs(launch, walked, strides);
-  takeAcross(s, launch.args.data());
+  fillArgs(launch, std::move(walked), std::move(strides));
   return launch;
 }
 

@@ -77,7 +77,7 @@ class Trace {
   /// Makes the trace empty; it keeps memory for the next one.
   void clear();
 
-  /// In the record's order; of random operations (seed slot, offset slot, ...) first.
+  /// In the record's order; random operations: (seed slot, offset slot, ...).
   [[nodiscard]] std::span<const TraceOperand> operands(const TraceNode& n) const { return part(operands_, n.operands); }
   /// Op: in the record's encoding.
   [[nodiscard]] std::span<const std::int64_t> attrs(const TraceNode& n) const { return part(attrs_, n.attrs); }

@@ -1,7 +1,5 @@
 #include "runtime/kernel/collapse.h"
 
-#include <algorithm>
-
 #include "runtime/base/error.h"
 
 namespace tandem {
@@ -76,19 +74,14 @@ bool collapseColumn(Dims& shape, std::span<Dims> strides, std::size_t begin, std
   return true;
 }
 
-bool knowsPlace(const KernelSignature& s) {
-  return std::any_of(s.steps.begin(), s.steps.end(), [](auto& step) { return step.kind == KernelStep::Kind::Index; }) ||
-         std::any_of(s.inputs.begin(), s.inputs.end(), [](auto& input) { return input.access == Access::Framed; });
-}
-
-void takeAcross(KernelSignature& s, const std::int64_t* args) {
-  if (s.kind == KernelKind::Partial || knowsPlace(s)) return;
-  const bool reduces =
-      std::any_of(s.steps.begin(), s.steps.end(), [](auto& step) { return step.kind == KernelStep::Kind::Reduce; });
-  const ArgLayout layout(s);
-  for (std::size_t k = 0; k < s.inputs.size(); ++k)
-    if (s.inputs[k].access == Access::Strided && liesAcross(args, layout, k, s.inputs[k].dtype, reduces))
-      s.inputs[k].access = Access::Unit;
+bool takeAcross(std::span<KernelOperand> inputs, const std::int64_t* args, const ArgLayout& layout, bool reduces) {
+  bool any = false;
+  for (std::size_t k = 0; k < inputs.size(); ++k) {
+    if (inputs[k].access != Access::Strided || !liesAcross(args, layout, k, inputs[k].dtype, reduces)) continue;
+    inputs[k].access = Access::Unit;
+    any = true;
+  }
+  return any;
 }
 
 void bringDenseNext(Dims& shape, std::span<Dims> strides) {

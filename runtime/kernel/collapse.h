@@ -69,13 +69,11 @@ inline bool liesAcross(const std::int64_t* args, const ArgLayout& layout, std::s
   return !reduces || (layout.column ? rows : columns) * size <= kMostBytes;
 }
 
-/// Does a kernel know where in its whole space it is: has it an index, or framed inputs?
-bool knowsPlace(const KernelSignature& s);
-/// Makes the inputs of `s` that lie across Unit, if it may have such.
-void takeAcross(KernelSignature& s, const std::int64_t* args);
+/// Makes those of a kernel's inputs Unit that lie across; is there one?
+bool takeAcross(std::span<KernelOperand> inputs, const std::int64_t* args, const ArgLayout& layout, bool reduces);
 
 /// The outer dim of many rows along which an operand is dense that is far apart along the inner one goes next to that,
-/// where `liesAcross` looks for it. Not for Column kernels and those that know their place.
+/// where `liesAcross` looks for it. Not for Column kernels, nor for those with framed inputs or that know their index.
 void bringDenseNext(Dims& shape, std::span<Dims> strides);
 
 }  // namespace tandem

@@ -60,33 +60,101 @@ bool isTransposed(const std::int64_t* args, const ArgLayout& layout, std::size_t
   return access == Access::Unit && args[layout.innerStride(k)] != 1 && args[layout.innerSize()] != 1;
 }
 
-/// A kernel's space in blocks. Of a Row kernel it is [matrices, rows, columns], of a Column kernel the same with the
-/// reduced rows between.
-struct Blocks {
+/// A kernel's space in blocks. Of a Row kernel it is [matrices, rows, columns]; the rows of a Column kernel are those
+/// that it reduces.
+class Blocks {
+ public:
   Blocks(const std::int64_t* args, const ArgLayout& layout, std::span<const KernelOperand> operands, bool reduces)
-      : columns(args[layout.innerSize()]),
-        rows(layout.column ? args[layout.reducedSize()] : args[layout.outerSize(layout.outerRank - 1)]) {
-    outerDims = layout.column ? layout.outerRank : layout.outerRank - 1;
-    for (int d = 0; d < outerDims; ++d) matrices *= args[layout.outerSize(d)];
-    height = std::min(rows, kAcross);
-    width = std::min(columns, kAcross);
+      : args_(args), layout_(layout), operands_(operands), columns_(args[layout.innerSize()]),
+        rows_(layout.column ? args[layout.reducedSize()] : args[layout.outerSize(layout.outerRank - 1)]),
+        outerDims_(layout.column ? layout.outerRank : layout.outerRank - 1), height_(std::min(rows_, kAcross)),
+        width_(std::min(columns_, kAcross)) {
+    for (int d = 0; d < outerDims_; ++d) matrices_ *= args[layout.outerSize(d)];
     if (reduces && layout.column) {
       std::int64_t widest = 1;
       for (const KernelOperand& o : operands) widest = std::max(widest, static_cast<std::int64_t>(itemSize(o.dtype)));
-      height = rows;
-      width = std::clamp(kAcrossBytes / (rows * widest) / kFewColumns * kFewColumns, kFewColumns, width);
+      height_ = rows_;
+      width_ = std::clamp(kAcrossBytes / (rows_ * widest) / kFewColumns * kFewColumns, kFewColumns, width_);
     } else if (reduces) {
       // 64 rows whatever their length: of fewer, the stretches read of each line of memory become too short.
-      width = columns;
+      width_ = columns_;
     }
-    down = (rows + height - 1) / height;
-    across = (columns + width - 1) / width;
+    down_ = (rows_ + height_ - 1) / height_;
+    across_ = (columns_ + width_ - 1) / width_;
   }
-  std::int64_t columns, rows;
-  std::int64_t matrices = 1;
-  int outerDims;
-  std::int64_t height, width;  // of a block
-  std::int64_t down, across;   // blocks of a matrix
+
+  std::int64_t count() const { return matrices_ * down_ * across_; }
+  /// Elements of one, at most.
+  std::int64_t area() const { return height_ * width_; }
+
+  void run(KernelFn fn, std::int64_t begin, std::int64_t end) const {
+    std::int64_t scratchBytes = 0;
+    for (std::size_t k = 0; k < operands_.size(); ++k)
+      if (isTransposed(args_, layout_, k, operands_[k].access)) scratchBytes += area() * sizeOf(k);
+    const lib::Scratch<char> scratch(scratchBytes);
+    Args own;
+    own.append(args_, args_ + layout_.size());
+    for (std::int64_t i = begin; i < end; ++i) {
+      const Block b = block(i);
+      own[layout_.innerSize()] = b.width;
+      char* to = scratch.data();
+      for (std::size_t k = 0; k < operands_.size(); ++k) {
+        if (isTransposed(args_, layout_, k, operands_[k].access)) {
+          transpose(k, b, to, own);
+          to += area() * sizeOf(k);
+        } else {
+          const std::int64_t skipped = b.column * innerStride(args_, layout_, k, operands_[k].access);
+          own[layout_.pointer(k)] = args_[layout_.pointer(k)] + skipped * sizeOf(k);
+        }
+      }
+      if (layout_.column)
+        fn(own.data(), b.matrix * b.width, (b.matrix + 1) * b.width);
+      else
+        fn(own.data(), b.matrix * rows_ + b.row, b.matrix * rows_ + b.row + b.height);
+    }
+  }
+
+ private:
+  using Args = SmallVector<std::int64_t, 64>;
+  struct Block {
+    std::int64_t matrix, row, column, height, width;
+  };
+
+  std::int64_t sizeOf(std::size_t k) const { return static_cast<std::int64_t>(itemSize(operands_[k].dtype)); }
+
+  Block block(std::int64_t i) const {
+    const std::int64_t row = i / across_ % down_ * height_;
+    const std::int64_t column = i % across_ * width_;
+    return {i / (down_ * across_), row, column, std::min(height_, rows_ - row), std::min(width_, columns_ - column)};
+  }
+
+  /// Transposes input k's block into `to`, and has the kernel read it there.
+  void transpose(std::size_t k, const Block& b, char* to, Args& own) const {
+    std::int64_t from = b.column * args_[layout_.innerStride(k)] + (layout_.column ? 0 : b.row);
+    for (std::int64_t d = outerDims_, left = b.matrix; d-- > 0; left /= args_[layout_.outerSize(d)])
+      from += left % args_[layout_.outerSize(d)] * args_[layout_.outerStride(k, d)];
+    transposeMatrix(reinterpret_cast<const char*>(args_[layout_.pointer(k)]) + from * sizeOf(k),
+                    args_[layout_.innerStride(k)], to, width_, b.height, b.width, operands_[k].dtype);
+    for (int d = 0; d < layout_.outerRank; ++d) own[layout_.outerStride(k, d)] = 0;
+    own[layout_.innerStride(k)] = 1;
+    own[layout_.pointer(k)] = reinterpret_cast<std::int64_t>(to);
+    if (layout_.column) {
+      own[layout_.reducedStride(k)] = width_;
+    } else {
+      // The kernel counts rows from the matrix's first on.
+      own[layout_.outerStride(k, outerDims_)] = width_;
+      own[layout_.pointer(k)] -= b.row * width_ * sizeOf(k);
+    }
+  }
+
+  const std::int64_t* args_;
+  const ArgLayout& layout_;
+  std::span<const KernelOperand> operands_;
+  std::int64_t columns_, rows_;
+  std::int64_t matrices_ = 1;
+  int outerDims_;
+  std::int64_t height_, width_;  // of a block
+  std::int64_t down_, across_;   // blocks of a matrix
 };
 
 }  // namespace
@@ -117,57 +185,8 @@ void launchAcross(KernelFn fn, const std::int64_t* args, const ArgLayout& layout
                   std::span<const KernelOperand> operands, bool reduces) {
   bump(counters().kernelLaunches);
   const Blocks blocks(args, layout, operands, reduces);
-  const int last = layout.outerRank - 1;
-  const std::int64_t pitch = blocks.width;
-  const std::int64_t area = blocks.height * blocks.width;
-  std::int64_t scratchBytes = 0;
-  for (std::size_t k = 0; k < operands.size(); ++k)
-    if (isTransposed(args, layout, k, operands[k].access))
-      scratchBytes += area * static_cast<std::int64_t>(itemSize(operands[k].dtype));
-
-  parallelFor(blocks.matrices * blocks.down * blocks.across, kTileElements / area + 1,
-              [&](std::int64_t begin, std::int64_t end) {
-                const lib::Scratch<char> scratch(scratchBytes);
-                SmallVector<std::int64_t, 64> own;
-                own.append(args, args + layout.size());
-                for (std::int64_t i = begin; i < end; ++i) {
-                  const std::int64_t matrix = i / (blocks.down * blocks.across);
-                  const std::int64_t row = i / blocks.across % blocks.down * blocks.height;
-                  const std::int64_t column = i % blocks.across * blocks.width;
-                  const std::int64_t height = std::min(blocks.height, blocks.rows - row);
-                  const std::int64_t width = std::min(blocks.width, blocks.columns - column);
-                  own[layout.innerSize()] = width;
-                  char* to = scratch.data();
-                  for (std::size_t k = 0; k < operands.size(); ++k) {
-                    const auto size = static_cast<std::int64_t>(itemSize(operands[k].dtype));
-                    if (!isTransposed(args, layout, k, operands[k].access)) {
-                      own[layout.pointer(k)] =
-                          args[layout.pointer(k)] + column * innerStride(args, layout, k, operands[k].access) * size;
-                      continue;
-                    }
-                    std::int64_t from = column * args[layout.innerStride(k)] + (layout.column ? 0 : row);
-                    for (std::int64_t d = blocks.outerDims, left = matrix; d-- > 0; left /= args[layout.outerSize(d)])
-                      from += left % args[layout.outerSize(d)] * args[layout.outerStride(k, d)];
-                    transposeMatrix(reinterpret_cast<const char*>(args[layout.pointer(k)]) + from * size,
-                                    args[layout.innerStride(k)], to, pitch, height, width, operands[k].dtype);
-                    // The kernel counts rows from the first one of all.
-                    for (int d = 0; d <= last; ++d) own[layout.outerStride(k, d)] = 0;
-                    own[layout.pointer(k)] = reinterpret_cast<std::int64_t>(to);
-                    own[layout.innerStride(k)] = 1;
-                    if (layout.column) {
-                      own[layout.reducedStride(k)] = pitch;
-                    } else {
-                      own[layout.outerStride(k, last)] = pitch;
-                      own[layout.pointer(k)] -= row * pitch * size;
-                    }
-                    to += area * size;
-                  }
-                  if (layout.column)
-                    fn(own.data(), matrix * width, (matrix + 1) * width);
-                  else
-                    fn(own.data(), matrix * blocks.rows + row, matrix * blocks.rows + row + height);
-                }
-              });
+  parallelFor(blocks.count(), kTileElements / blocks.area() + 1,
+              [&](std::int64_t begin, std::int64_t end) { blocks.run(fn, begin, end); });
 }
 
 }  // namespace tandem
