@@ -39,10 +39,6 @@ void takeGraphCompiler(void* compiler) {
   if (opening().graphRegistrar != nullptr) opening().graphRegistrar(compiler);
 }
 
-void joinBackground() {
-  if (opening().background.joinable()) opening().background.join();
-}
-
 // A small kernel: creates an instance of the compiler and touches the code that every later kernel runs.
 void warmUp(KernelCompiler& compiler) {
   KernelSignature signature;
@@ -52,6 +48,10 @@ void warmUp(KernelCompiler& compiler) {
 }
 
 }  // namespace
+
+void awaitCompilerOpening() {
+  if (opening().background.joinable()) opening().background.join();
+}
 
 void registerKernelCompiler(KernelCompiler* compiler) { registered.store(compiler, std::memory_order_release); }
 
@@ -99,8 +99,8 @@ void openCompilerInBackground() {
       }
     });
     // A child must not inherit an opening that nobody will finish, nor the process end under it.
-    ::pthread_atfork([] { joinBackground(); }, nullptr, nullptr);
-    std::atexit([] { joinBackground(); });
+    ::pthread_atfork([] { awaitCompilerOpening(); }, nullptr, nullptr);
+    std::atexit([] { awaitCompilerOpening(); });
   });
 }
 

@@ -32,5 +32,7 @@ void onGraphCompiler(void (*registrar)(void*));
 const std::string& compilerIdentity();
 /// Starts opening the compiler's shared object in the background, and warming it up.
 void openCompilerInBackground();
+/// Waits until that has ended: before the process takes down what the compiler stands on.
+void awaitCompilerOpening();
 
 }  // namespace tandem
