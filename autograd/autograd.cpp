@@ -158,11 +158,12 @@ void setGrad(const Tensor& t, const Tensor& g) {
     if (!(g.shape() == t.shape()))
       fail("assigned grad has data of a different size: ", shapeText(g.shape()), " for a tensor of ",
            shapeText(t.shape()));
+    if (gradSlotObserver != nullptr) gradSlotObserver->onWrite(t.impl());
     needMeta(t.impl()).grad = g;
-  } else if (AutogradMeta* m = metaOf(t)) {
-    m->grad = {};
+  } else {
+    if (gradSlotObserver != nullptr) gradSlotObserver->onWrite(t.impl());
+    if (AutogradMeta* m = metaOf(t)) m->grad = {};
   }
-  if (gradSlotObserver != nullptr) gradSlotObserver->onWrite(t.impl());
 }
 
 Tensor detach(const Tensor& t) {

@@ -180,8 +180,8 @@ void runHooks(Node& node, std::vector<Tensor>& cotangents) {
     }
     if (keeper && cotangents[r].defined()) {
       AutogradMeta& m = needMeta(keeper.get());
-      m.grad = gradEnabled() ? cotangents[r] : autograd::detach(cotangents[r]);
       if (gradSlotObserver != nullptr) gradSlotObserver->onWrite(keeper.get());
+      m.grad = gradEnabled() ? cotangents[r] : autograd::detach(cotangents[r]);
     }
   }
 }
@@ -333,11 +333,11 @@ void accumulateGrad(const Tensor& leaf, Tensor g, bool createGraph) {
     std::scoped_lock guard(accumulateMutex(impl));
     if (gradSlotObserver != nullptr) gradSlotObserver->onRead(impl);
     if (!m.grad.defined()) {
+      if (gradSlotObserver != nullptr) gradSlotObserver->onWrite(impl);
       m.grad = !createGraph && isOurs(g) ? std::move(g) : ops::clone(g);
-      if (gradSlotObserver != nullptr) gradSlotObserver->onWrite(impl);
     } else if (createGraph) {
-      m.grad = ops::add(m.grad, g);
       if (gradSlotObserver != nullptr) gradSlotObserver->onWrite(impl);
+      m.grad = ops::add(m.grad, g);
     } else {
       applyInto(m.grad, OpCode::add, {m.grad, g});
     }

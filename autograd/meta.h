@@ -46,7 +46,7 @@ class GradSlotObserver {
   virtual ~GradSlotObserver() = default;
   /// Before `.grad` of the tensor is read, by a user or by an accumulation.
   virtual void onRead(TensorImpl* tensor) = 0;
-  /// After it became another tensor (or none). In-place additions to the tensor in it are ordinary writes.
+  /// Before it becomes another tensor (or none). In-place additions to the tensor in it are ordinary writes.
   virtual void onWrite(TensorImpl* tensor) = 0;
 };
 extern thread_local GradSlotObserver* gradSlotObserver;

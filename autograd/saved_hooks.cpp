@@ -19,6 +19,8 @@ void popSavedTensorHooks() {
   if (!stack.empty()) stack.pop_back();
 }
 
+bool savedTensorHooksActive() { return !stack.empty(); }
+
 std::optional<std::string> disableSavedTensorHooks(std::optional<std::string> message) {
   if (message && !stack.empty()) fail(*message);
   return std::exchange(disabled, std::move(message));

@@ -30,6 +30,8 @@ void pushSavedTensorHooks(std::shared_ptr<SavedTensorHooks> hooks);
 void popSavedTensorHooks();
 /// Hooks cannot be pushed, with this message, until set to nothing; what it was. Error if some are on the stack.
 std::optional<std::string> disableSavedTensorHooks(std::optional<std::string> message);
+/// Are there hooks on this thread's stack?
+bool savedTensorHooksActive();
 /// Packs `t` by the innermost hooks; null where there are none.
 Ref<PackedTensor> packSaved(const Tensor& t);
 

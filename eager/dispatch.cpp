@@ -308,7 +308,7 @@ void applyInto(const Tensor& out, OpCode op, Operands operands, Attrs attrs) {
   const Operand all[] = {out};
   Recorder* recorder = recorderFor(operands);
   if (recorder == nullptr) recorder = recorderFor(all);
-  if (recorder != nullptr && recorder->mayRead() && mayOverlapItself(out)) {
+  if (recorder != nullptr && mayOverlapItself(out) && recorder->mayRead()) {
     // What is read after it was written depends on the order of a kernel's steps.
     AtOnce now;
     return applyInto(out, op, operands, attrs);

@@ -26,8 +26,8 @@ class Recorder {
   virtual void beforeSizeRead(const Tensor& t, std::int64_t dim) = 0;
   /// See `learnSize` below.
   virtual std::int64_t learnSize(Tensor& count) = 0;
-  /// May values be looked at while it records? Not while a function is traced.
-  [[nodiscard]] virtual bool mayRead() const = 0;
+  /// Values are about to be looked at. False: that is not possible, and the plan must check what it can.
+  [[nodiscard]] virtual bool mayRead() = 0;
 };
 
 /// Lets a composite be run as one fused program: `lazy` implements it.

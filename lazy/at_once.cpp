@@ -48,13 +48,51 @@ bool Session::canWait(const OpFacts& f, std::span<const Operand> operands, std::
   case OpCode::expect:
     return holds(operands[1].tensor());
   case OpCode::cholesky_plain:
-    return !reader.boolean();
+    if (!reader.boolean()) return true;
+    untried_ = tracing_;
+    return tracing_;
   case OpCode::resample:
   case OpCode::resample_grad:
     return isFloating(metas[0].dtype);  // what is not implemented for integers is known to the function
   default:
     return true;
   }
+}
+
+bool Session::mayFail(OpCode op) {
+  switch (op) {
+  case OpCode::gather:
+  case OpCode::scatter_add:
+  case OpCode::scatter_value:
+  case OpCode::scatter_combine:
+  case OpCode::index_select:
+  case OpCode::index_add_unit:
+  case OpCode::index_get:
+  case OpCode::index_put_at:
+  case OpCode::expect:
+  case OpCode::cholesky_plain:
+    return true;
+  default:
+    return false;
+  }
+}
+
+bool Session::dropsCheck() const {
+  if (std::none_of(trace_.nodes.begin(), trace_.nodes.end(),
+                   [](const TraceNode& n) { return n.kind == TraceNode::Kind::Op && mayFail(n.op); }))
+    return false;
+  std::vector<bool> needed(trace_.nodes.size());
+  for (const Content* c = first_; c != nullptr; c = c->next) needed[c->value.node] = true;
+  for (std::size_t k = trace_.nodes.size(); k-- > 0;) {
+    const TraceNode& n = trace_.nodes[k];
+    if (!needed[k]) {
+      if (n.kind == TraceNode::Kind::Op && mayFail(n.op)) return true;
+      continue;
+    }
+    for (const TraceOperand& o : trace_.operands(n))
+      if (o.kind == TraceOperand::Kind::Value) needed[o.value.node] = true;
+  }
+  return false;
 }
 
 /// Are the indices of `first` and the dims after it, a tensor a dim, in range?
@@ -65,6 +103,11 @@ bool Session::indicesFit(std::span<const Operand> indices, const Tensor& into, s
     const std::int64_t size = shape.empty() ? 1 : shape[static_cast<std::size_t>(first)];
     if (o.tensor().numel() != 0) {
       const Tensor index = look(o.tensor());
+      if (!index.defined()) {
+        untried_ = true;
+        continue;
+      }
+      AtOnce now;  // reading it is no read of the program's
       const ArrayView view{index.data(), index.dtype(), index.shape(), index.strides()};
       try {
         lib::IndexList list("", view, first, size, wrapped ? lib::IndexRange::Wrapped : lib::IndexRange::Elements);
@@ -80,18 +123,21 @@ bool Session::indicesFit(std::span<const Operand> indices, const Tensor& into, s
 bool Session::holds(const Tensor& good) {
   if (good.numel() == 0) return true;
   const Tensor values = look(good);
+  if (!values.defined()) return untried_ = true;
   AtOnce now;
   NoGrad noGrad;
   return *ops::all(values).dataAs<bool>();
 }
 
-/// The tensor, or its elements: what it takes to know them is run, all that is recorded if that is much.
+/// The tensor, or its elements: what it takes to know them is run, all that is recorded if that is much. While a
+/// function is traced, undefined instead: the operation itself is tried (`tryOut`).
 Tensor Session::look(const Tensor& t) {
   if (!t.isPending()) return t;
   const ValueRef value = valueOf(t);
   if (!t.isPending()) return t;
   const Nodes needed = slightNodes(value);
   if (needed.empty()) {
+    if (tracing_) return {};
     flush();
     return t;
   }
@@ -134,7 +180,7 @@ Tensor Session::look(const Tensor& t) {
   Tensor elements = makeEmpty(meta.shape, meta.dtype);
   void* out[] = {elements.impl()->storage->data()};
   std::shared_ptr<Plan> plan = planFor(alone, {{moved(value), -1}});
-  runPlan(*plan, {ins, out, {}, firstDraw_.seed(), firstDraw_.offset(), alone.slots});
+  runPlan(*plan, {ins, out, scalarArguments_, firstDraw_.seed(), firstDraw_.offset(), alone.slots});
   return elements;
 }
 
@@ -160,6 +206,27 @@ Session::Nodes Session::slightNodes(ValueRef value) const {
   return nodes;
 }
 
+void Session::tryOut(std::uint32_t node) {
+  // What it needs is run, into memory that nobody sees.
+  untried_ = false;
+  const auto results = trace_.results(trace_.nodes[node]);
+  std::vector<TraceOutput> outputs;
+  std::vector<Tensor> made;
+  Pointers outs;
+  for (std::uint32_t i = 0; i < results.size(); ++i) {
+    outputs.push_back({{node, i}, -1});
+    made.push_back(makeEmpty(results[i].shape, results[i].dtype));
+    outs.push_back(made.back().impl()->storage->data());
+  }
+  try {
+    runPlan(*planFor(trace_, outputs),
+            {inputPointers(), outs, scalarArguments_, firstDraw_.seed(), firstDraw_.offset(), trace_.slots});
+  } catch (const Error&) {
+    giveUp("an operation fails");
+    throw;
+  }
+}
+
 std::int32_t Session::draw(ScalarSlot& seed, ScalarSlot& offset) {
   // The generator advances now, whether or not the numbers are used. The trace counts from the first draw, so that it
   // is the same trace wherever the stream has got to.
@@ -179,7 +246,7 @@ std::int32_t Session::draw(ScalarSlot& seed, ScalarSlot& offset) {
 
 void Session::endShared() {
   // Others may change such memory before the next operation, or look at it.
-  if (shared_) flush();
+  if (shared_ && !tracing_) flush();
 }
 
 }  // namespace tandem::lazy

@@ -1,13 +1,17 @@
-// A traced function: what one signature of a `@tandem.compile`d function became. `Tracer` records the function's body
-// once and makes it; `CompiledTrace::run` then does a call without Python.
+// A traced function: what one signature of a `@tandem.compile`d function became. `Tracer` records a run of the
+// function's body and makes it; `CompiledTrace::run` then does a call without Python.
 //
 //   inputs    where each input of the plan's memory is found at a call: an argument, a captured tensor, or the `.grad`
 //             of one
-//   results   what the function returned, each as a fresh memory, a window on an input, or an argument itself
+//   made      the tensors that a call makes or hands on: fresh memory, windows on inputs, inputs themselves. Results,
+//             `.grad` slots and the tape name them by number, so that what was one tensor is one again
 //   effects   in-place writes to inputs are done by the plan; `.grad` slots that the body set are set again
 //   history   when a result requires a gradient, the body's own tape nodes are made for each call (autograd/template.h)
+//
+// Captured tensors are not owned: whoever keeps the trace sees to it, by its guards, that they are there at a call.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +19,7 @@
 
 #include "autograd/meta.h"
 #include "autograd/template.h"
+#include "eager/generator.h"
 #include "lazy/session.h"
 
 namespace tandem::lazy {
@@ -22,45 +27,56 @@ namespace tandem::lazy {
 /// A tensor that exists before a call: argument `index`, or a captured one.
 struct Place {
   std::int32_t argument = -1;
-  Ref<TensorImpl> captured;
+  TensorImpl* captured = nullptr;
 };
 
 struct CompiledTrace {
   struct Source {
     Place place;
+    Ref<TensorImpl> constant;  // the trace's own memory
     bool grad = false;         // the `.grad` of that tensor
     bool whole = false;        // its storage from the start, else from the tensor's own offset
+    std::int64_t shift = 0;    // and so many elements on
+    std::size_t bytes = 0;     // of its memory that the plan may reach
     std::uint32_t writes = 0;  // by the function, to the storage: how far its version advances
   };
   struct Fresh {
     std::size_t bytes = 0;
     std::uint32_t version = 0;
   };
-  /// A tensor made by a call.
+  /// A tensor that a call makes, or hands on.
   struct Made {
-    enum class Kind : std::uint8_t { None, Fresh, Input, Argument, Captured } kind = Kind::None;
-    std::uint32_t index = 0;  // of the fresh memory, the input or the argument
-    Ref<TensorImpl> captured;
+    enum class Kind : std::uint8_t { Fresh, Input, Place } kind = Kind::Fresh;
+    std::uint32_t index = 0;  // of the fresh memory or the input
+    lazy::Place place;
     Dims shape;
     Dims strides;
     std::int64_t offset = 0;  // from the start of the memory
     DType dtype = DType::Float32;
     bool requiresGrad = false;
+    bool untracked = false;
+    bool inference = false;
+    std::int32_t base = -1;  // the made tensor that it is a view of
     Ref<const BatchDims> batch;
   };
   struct GradSlot {
     Place place;
-    Made value;
+    std::int32_t value = -1;  // among `made`; -1: none
   };
   struct GradGuard {
     Place place;
     bool defined = false;
+    DType dtype = DType::Float32;
+    Dims shape, strides;
+    bool requiresGrad = false;
   };
 
   std::shared_ptr<Plan> plan;
   std::vector<Source> inputs;
   std::vector<Fresh> fresh;
-  std::vector<Made> results;
+  std::vector<Made> made;             // bases before their views
+  std::vector<std::int32_t> results;  // among `made`; -1: none
+  bool resultsAreMade = false;        // each of `made` in its order
   std::vector<GradSlot> grads;
   std::vector<GradGuard> gradGuards;
   std::vector<ScalarSlot> slots;  // of the trace
@@ -68,21 +84,50 @@ struct CompiledTrace {
   std::vector<std::pair<std::uint32_t, Scalar>> guardedScalars;
   /// The sizes that depend on data which it was traced for; a run that meets others throws SizeChanged.
   std::vector<std::int64_t> sizes;
-  /// What `manual_seed` inside leaves the generator at; nothing where it was not called.
-  std::optional<Generator> seeded;
 
   bool differentiable = false;
   TapeTemplate tape;
   std::vector<Place> tapeInputs;
-  std::vector<Made> tapeSaved;    // as TapeTemplate::saved; inputs themselves by Place
-  std::vector<Made> tapeOutputs;  // results first, then arguments and captured tensors that got a history
+  std::vector<Made> tapeSaved;            // as TapeTemplate::saved; inputs themselves by Place
+  std::vector<std::int32_t> tapeOutputs;  // among `made`
 
   /// Leaves the generator as the function does.
   void advance(Generator& g) const;
-  /// Do the `.grad` slots look as they did when it was traced?
+  /// Do the `.grad` slots look as they did when it was traced, and is no memory shared that was not?
   [[nodiscard]] bool fits(std::span<const Tensor> arguments) const;
+  /// Calls `visit` with the tensor of every input of a call, constants left out.
+  template <class F>
+  void visitInputs(std::span<const Tensor> arguments, F&& visit) const {
+    for (const auto& s : inputs)
+      if (!s.constant) visit(inputOf(s, arguments));
+  }
+  /// Calls `visit` with every tensor whose `.grad` a call reads or sets.
+  template <class F>
+  void visitGradSlots(std::span<const Tensor> arguments, F&& visit) const {
+    for (const auto& g : gradGuards) visit(tensorAt(g.place, arguments));
+    for (const auto& g : grads) visit(tensorAt(g.place, arguments));
+  }
+  /// Calls `visit` with every captured tensor, once or more often.
+  template <class F>
+  void visitCaptured(F&& visit) const {
+    auto place = [&](const Place& p) {
+      if (p.captured != nullptr) visit(p.captured);
+    };
+    for (const auto& s : inputs) place(s.place);
+    for (const auto& m : made) place(m.place);
+    for (const auto& m : tapeSaved) place(m.place);
+    for (const auto& g : grads) place(g.place);
+    for (const auto& g : gradGuards) place(g.place);
+    for (const auto& p : tapeInputs) place(p);
+  }
   /// One call. `scalars` are the run-time scalar arguments. Results in the order they were returned.
   [[nodiscard]] std::vector<Tensor> run(std::span<const Tensor> arguments, std::span<const Scalar> scalars) const;
+
+ private:
+  static TensorImpl* tensorAt(const Place& p, std::span<const Tensor> arguments) {
+    return p.argument >= 0 ? arguments[static_cast<std::size_t>(p.argument)].impl() : p.captured;
+  }
+  static TensorImpl* inputOf(const Source& s, std::span<const Tensor> arguments);
 };
 
 /// Records one execution of a function. Between construction and `finish` the thread records; when it is destroyed
@@ -97,12 +142,17 @@ class Tracer final : public GradSlotObserver {
 
   /// The next run-time scalar argument.
   Scalar scalar(double value);
-  /// Ends the recording, compiles, and runs it for the first time: `outputs` become real. Throws Error where the
-  /// function cannot be compiled.
-  /// `hooksHold`: hooks that the body registered refer to tensors that it computed, which no later call could give
-  /// them.
+  /// Ends the recording of a body whose calls a plan may stand for, compiles it, and runs it for the first time:
+  /// `outputs` become real. `known` gives, for a tensor that the body used, one that a later call finds and that has
+  /// the same memory; null if there is none. Null, with a reason, where no later call can repeat what the body left
+  /// behind; what was recorded is then still to be run (`flush`).
   std::shared_ptr<CompiledTrace> finish(std::span<const Tensor> outputs, std::span<const Scalar> scalars,
-                                        bool hooksHold = false);
+                                        const std::function<TensorImpl*(TensorImpl*)>& known, std::string& reason);
+  /// Ends the recording of any other body, and runs what was recorded.
+  void flush();
+  /// The run failed in `finish`, before anything that others can see was written: takes back `.grad` slots and
+  /// versions.
+  void undo();
 
   void onRead(TensorImpl* tensor) override;
   void onWrite(TensorImpl* tensor) override;
@@ -111,6 +161,7 @@ class Tracer final : public GradSlotObserver {
  private:
   struct Slot {
     Ref<TensorImpl> tensor;
+    Tensor before;  // what was in it
     bool readFirst = false;
     bool definedAtStart = false;
     bool written = false;
@@ -118,15 +169,17 @@ class Tracer final : public GradSlotObserver {
   Slot& slotOf(TensorImpl* tensor);
   Place placeOf(TensorImpl* t) const;
   CompiledTrace::Made describe(const Tensor& t, const std::vector<Content*>& fresh) const;
+  std::int32_t made(CompiledTrace& c, const Tensor& t, const std::vector<Content*>& fresh);
   void stop();
 
   std::unique_ptr<Session> session_;
   std::vector<Tensor> arguments_;
   std::vector<Edge> argumentEdges_;
-  std::vector<std::uint32_t> versionsBefore_;
+  std::vector<TensorImpl*> made_;  // as CompiledTrace::made
   std::vector<Slot> slots_;
   std::vector<std::pair<std::int32_t, Ref<TensorImpl>>> gradInputs_;  // input number, whose grad
   std::uint64_t firstSequence_;
+  Generator generator_ = defaultGenerator();  // before the body
   std::uint32_t numScalars_ = 0;
   Recorder* recorderBefore_;
   GradSlotObserver* observerBefore_;

@@ -23,23 +23,8 @@ std::function<std::string()> lineProvider;
 
 bool drawsRandom(const OpFacts& f) { return f.random; }
 
-[[noreturn]] void failRead() {
-  std::string line = userLine();
-  fail<DataReadError>(
-      line.empty() ? "" : line + ": ",
-      "the value of a tensor was read while a function was being compiled; what it does must not depend on values. "
-      "Use tandem.where (or cond, while_loop, scan) instead of Python control flow on values, or record with "
-      "tandem.lazy(), where reading is allowed.");
-}
-
-[[noreturn]] void failSizeRead() {
-  std::string line = userLine();
-  fail<DataReadError>(
-      line.empty() ? "" : line + ": ",
-      "a size that depends on data (of a mask's selection, nonzero, unique ...) was read while a function was being "
-      "compiled. Operations on the tensor go on without it; use tandem.where instead of a selection, or record with "
-      "tandem.lazy(), where reading is allowed.");
-}
+constexpr const char* kValueRead = "the value of a tensor is read";
+constexpr const char* kSizeRead = "a size that depends on data (of a mask's selection, nonzero, unique ...) is read";
 
 std::uint64_t lowBits(std::size_t n) { return n >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << n) - 1; }
 
@@ -75,7 +60,7 @@ void Content::lose() noexcept {
 void Content::materialize() {
   if (session == nullptr) fail("the value of the tensor was lost: the run of the operations recorded with it failed");
   if (session->running_) return awaitRun(*storage);
-  if (session->tracing()) failRead();
+  session->giveUp(kValueRead);
   session->flush();
 }
 
@@ -92,15 +77,17 @@ Content* Session::contentOf(Storage* s) const {
 }
 
 std::int32_t Session::slotOf(const Scalar& s) {
-  if (s.slot >= 0) return s.slot;
+  if (s.slot >= 0 && tracing_ && s.recording == number_) return s.slot;
   ScalarSlot slot;
   slot.value = s;
+  slot.value.slot = -1;
   return trace_.addSlot(slot);
 }
 
 std::int32_t Session::addInput(const Tensor& root, Storage* storage) {
   SessionInput in;
   in.storage = Ref<Storage>(storage);
+  in.versionBefore = storage->version;
   in.root = root.ref();
   in.meta.dtype = root.dtype();
   if (whole_.contains(storage)) {
@@ -144,7 +131,7 @@ void Session::note(const Tensor& t) {
 
 void Session::beforeRead(const Tensor& t) {
   // Memory made while tracing is a constant; what was there before may be another thing at the next call.
-  if (tracing_ && !t.isPending() && t.impl()->storage->birth() <= birth_) failRead();
+  if (tracing_ && !t.isPending() && t.impl()->storage->birth() <= birth_) giveUp(kValueRead);
 }
 
 void Session::touch(const Tensor& base) {
@@ -158,7 +145,7 @@ ValueRef Session::valueOf(const Tensor& t) {
   std::int64_t base = 0;
   ValueRef value;
   if (!s->isPending()) {
-    shared_ |= watched_ && s->isShared();
+    shared_ |= (watched_ || tracing_) && s->isShared();
     note(t);
     if (tracing_ && s->birth() > birth_ && !inputNumbers_.contains(s)) adopt(t);
   }
@@ -177,8 +164,8 @@ ValueRef Session::valueOf(const Tensor& t) {
   if (t.numel() > 0 && (offset < 0 || offset + reach(t.shape(), t.strides()) > numelOf(whole))) {
     whole_.insert(s);
     if (tracing_) {
-      restart_ = s;
-      throw RestartTrace(s);
+      restart_ = Ref<Storage>(s);
+      giveUp("a tensor is reached beyond the part of its memory that was known");
     }
     flush();
     return valueOf(t);
@@ -195,6 +182,7 @@ void Session::adopt(const Tensor& t) {
   whole_.insert(copy);
   Tensor constant(new TensorImpl(copy, t.dtype(), t.shape(), t.strides(), t.impl()->offset));
   std::int32_t k = addInput(constant, copy);
+  inputs_[k].constant = true;
   s->setPending(new Content(*this, s, inputs_[k].value, -1));
 }
 
@@ -212,7 +200,8 @@ void Session::record(OpCode op, std::span<const Operand> operands, std::span<con
                      std::span<const TensorMeta> metas, std::span<Tensor> results) {
   if (!tracing_ && (trace_.nodes.size() > kMostNodes || pendingBytes_ > kMostPendingBytes)) flush();
   const OpFacts& f = facts(op);
-  if (watched_ && !canWait(f, operands, attrs, metas)) {
+  if ((watched_ || tracing_) && !canWait(f, operands, attrs, metas)) {
+    giveUp("an operation cannot be put off");
     AtOnce now;
     NoGrad noGrad;
     return applyMulti(op, operands, attrs, results);
@@ -242,13 +231,10 @@ void Session::record(OpCode op, std::span<const Operand> operands, std::span<con
     if (Generator* g = scopedGenerator()) {
       seed.value = Scalar(g->seed());
       offset.value = Scalar(g->next());
-    } else if (seeded_) {
-      seed.value = Scalar(seeded_->seed());
-      offset.value = Scalar(seeded_->next());
     } else {
       seed.source = ScalarSlot::Source::RngSeed;
       offset.source = ScalarSlot::Source::RngOffset;
-      offset.a = tracing_ ? static_cast<std::int32_t>(trace_.numRandom++) : draw(seed, offset);
+      offset.a = draw(seed, offset);
     }
     ins.push_back(TraceOperand::ofSlot(trace_.addSlot(seed)));
     ins.push_back(TraceOperand::ofSlot(trace_.addSlot(offset)));
@@ -261,14 +247,14 @@ void Session::record(OpCode op, std::span<const Operand> operands, std::span<con
       ins.push_back(o.tensor().defined() ? TraceOperand::of(values[i]) : TraceOperand{});
   }
   trace_.currentLine = 0;
-  if (f.kind == OpKind::Library && lineProvider) {
-    // Only library calls can fail when the plan runs: by an index.
+  if (mayFail(op) && lineProvider) {
     std::string line = userLine();
     if (trace_.lines.empty()) trace_.lines.emplace_back();
     if (trace_.lines.back() != line) trace_.lines.push_back(line);
     trace_.currentLine = static_cast<std::uint32_t>(trace_.lines.size()) - 1;
   }
   std::uint32_t node = trace_.addOp(op, ins, attrs, metas);
+  if (untried_) tryOut(node);
   for (std::uint32_t i = 0; i < results.size(); ++i) {
     results[i] = fresh({node, i}, metas[i]);
     if (!learntSizes_.empty())
@@ -307,12 +293,23 @@ void Session::recordWrite(const Tensor& into, const Tensor& value) {
   endShared();
 }
 
-void Session::seed(std::int64_t value) {
-  seeded_.emplace();
-  seeded_->manualSeed(value);
+void Session::giveUp(const char* why) {
+  if (!tracing_) return;
+  if (onGivenUp) onGivenUp(why);
+  if (!tracing_) return;  // while it was told
+  tracing_ = false;
+  watched_ = true;
+  // Others may change such memory from now on.
+  if (shared_) flush();
+}
+
+bool Session::mayRead() {
+  if (tracing_ && !strict) giveUp(kValueRead);
+  return !tracing_;
 }
 
 double Session::guardScalar(const Scalar& s) {
+  if (!tracing_ || s.recording != number_) return s.asDouble();
   // Which arguments the slot was computed from, and its value now.
   std::vector<std::int32_t> open{s.slot};
   while (!open.empty()) {
@@ -340,33 +337,32 @@ Scalar Session::addScalarArgument(std::uint32_t number, double value) {
   slot.value = Scalar(value);
   Scalar s(value);
   s.slot = trace_.addSlot(slot);
+  s.recording = number_;
   return s;
 }
 
 Scalar Session::arithmetic(char op, Scalar left, Scalar right) {
   using Source = ScalarSlot::Source;
+  const double a = left.asDouble();
+  const double b = right.asDouble();
   ScalarSlot slot;
+  double value = 0;
   switch (op) {
   case '+':
     slot.source = Source::Add;
+    value = a + b;
     break;
   case '-':
     slot.source = Source::Sub;
+    value = a - b;
     break;
   case '*':
     slot.source = Source::Mul;
+    value = a * b;
     break;
   case '/':
     slot.source = Source::Div;
-    break;
-  case '^':
-    slot.source = Source::Pow;
-    break;
-  case '%':
-    slot.source = Source::Mod;
-    break;
-  case 'f':
-    slot.source = Source::FloorDiv;
+    value = a / b;
     break;
   default:
     fail<InternalError>("no scalar operation ", op);
@@ -374,8 +370,9 @@ Scalar Session::arithmetic(char op, Scalar left, Scalar right) {
   slot.a = slotOf(left);
   slot.b = slotOf(right);
   slot.value = Scalar(0.0);
-  Scalar s(0.0);
+  Scalar s(value);
   s.slot = trace_.addSlot(slot);
+  s.recording = number_;
   return s;
 }
 
@@ -388,8 +385,7 @@ std::int64_t Session::learnSize(Tensor& count) {
   std::int64_t size = 0;
   void* out[] = {&size};
   std::shared_ptr<Plan> plan = planFor(trace_, {{v, -1}});
-  const Generator& g = defaultGenerator();
-  runPlan(*plan, {inputPointers(), out, scalarArguments_, g.seed(), g.offset(), trace_.slots});
+  runPlan(*plan, {inputPointers(), out, scalarArguments_, firstDraw_.seed(), firstDraw_.offset(), trace_.slots});
   count = ops::expect_size(count, size, static_cast<std::int64_t>(learntSizes_.size()));
   learntSizes_.push_back(size);
   checkedSizes_.push_back(count);
@@ -431,7 +427,7 @@ std::uint64_t Session::dataDimsOf(const OpFacts& f, std::span<const Operand> ope
 
 void Session::beforeSizeRead(const Tensor& t, std::int64_t dim) {
   std::uint64_t dims = dataDimsOf(t);
-  if (dims != 0 && (dim < 0 || (dims >> dim & 1) != 0)) failSizeRead();
+  if (dims != 0 && (dim < 0 || (dims >> dim & 1) != 0)) giveUp(kSizeRead);
 }
 
 // ---- running -------------------------------------------------------------------------------------------------------
@@ -460,7 +456,7 @@ void Session::flush() {
   if (first_ == nullptr) return reset();
   try {
     std::shared_ptr<Plan> plan = compile(outputs_, made_);
-    run(*plan, made_);
+    run(*plan, made_, scalarArguments_);
   } catch (const OutOfMemoryError&) {
     try {
       if (watched_ && !begun_) rescue();
@@ -501,33 +497,44 @@ void Session::reset() {
   shared_ = false;
 }
 
-// ---- composites ----------------------------------------------------------------------------------------------------
+// ---- sessions that are used again ----------------------------------------------------------------------------------
 
 namespace {
 
-/// Keeps a few sessions of each thread to use again: composites nest only through hooks, and rarely.
-class CompositeFusion final : public Fusion {
+/// Sessions of this thread that have ended and keep their memory: those of composites, which nest only through hooks,
+/// and those of scopes.
+template <bool composite>
+class Spares {
  public:
-  Recorder* begin() override {
-    auto& spare = spares();
-    if (spare.empty()) return new Session(false, /*composite=*/true);
-    Session* s = spare.back().release();
+  static std::unique_ptr<Session> take() {
+    auto& spare = list();
+    if (spare.empty()) return std::make_unique<Session>(false, composite);
+    std::unique_ptr<Session> s = std::move(spare.back());
     spare.pop_back();
     return s;
   }
+  static void giveBack(std::unique_ptr<Session> s) {
+    s->rest();
+    list().push_back(std::move(s));
+  }
+
+ private:
+  static std::vector<std::unique_ptr<Session>>& list() {
+    thread_local std::vector<std::unique_ptr<Session>> spare;
+    return spare;
+  }
+};
+
+class CompositeFusion final : public Fusion {
+ public:
+  Recorder* begin() override { return Spares<true>::take().release(); }
   void end(Recorder* recorder, bool failed) override {
     std::unique_ptr<Session> s(static_cast<Session*>(recorder));
     if (failed)
       s->abandon();
     else
       s->flush();
-    spares().push_back(std::move(s));
-  }
-
- private:
-  static std::vector<std::unique_ptr<Session>>& spares() {
-    thread_local std::vector<std::unique_ptr<Session>> list;
-    return list;
+    Spares<true>::giveBack(std::move(s));
   }
 };
 
@@ -548,7 +555,7 @@ void flushActive() {
 
 LazyScope::LazyScope() {
   if (activeRecorder != nullptr) return;
-  own_ = std::make_unique<Session>(false);
+  own_ = Spares<false>::take();
   activeRecorder = own_.get();
 }
 
@@ -559,6 +566,7 @@ void LazyScope::end() {
   activeRecorder = nullptr;
   bump(counters().graphTraces);
   own_->flush();
+  Spares<false>::giveBack(std::move(own_));
 }
 
 LazyScope::~LazyScope() {

@@ -12,6 +12,7 @@
 // Hash-consing identifies values, not storages: two storages with one value get two memories.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -57,6 +58,8 @@ class Content final : public PendingContent {
 
 /// Memory a trace reads. What of it: `meta.numel` elements from `offset` on, row-major in `meta.shape`.
 struct SessionInput {
+  std::uint32_t versionBefore = 0;  // of the storage
+  bool constant = false;            // a copy of what was made from data while tracing; `root` belongs to the trace
   Ref<Storage> storage;
   Ref<TensorImpl> root;     // the tensor it was first seen through (its base, for a view)
   std::int64_t offset = 0;  // in elements
@@ -64,8 +67,8 @@ struct SessionInput {
   TensorMeta meta;
 };
 
-/// Thrown while a function is traced when an argument's storage turns out to be reached beyond the argument's own
-/// window: the function is traced once more, with that storage taken whole.
+/// Thrown when the arguments of a function that is to be traced turn out to be several windows on one storage: it is
+/// traced with that storage taken whole.
 struct RestartTrace : Error {
   explicit RestartTrace(Storage* s) : Error("an argument's storage is reached beyond its window"), storage(s) {}
   Storage* storage;
@@ -73,8 +76,9 @@ struct RestartTrace : Error {
 
 class Session final : public Recorder {
  public:
-  /// `tracing`: a function is being compiled; reading a value is an error. `composite`: what is recorded is one
-  /// operation for the program, which does nothing between its parts.
+  /// `tracing`: what is recorded is to be kept for later calls, so nothing may run before it is complete. Where
+  /// something must, as when a value is read, the session gives the tracing up and records like any other from there
+  /// on. `composite`: what is recorded is one operation for the program, which does nothing between its parts.
   explicit Session(bool tracing, bool composite = false)
       : started_(tracing ? Node::takeSequence() : 0), birth_(Storage::births()), tracing_(tracing),
         watched_(!tracing && !composite) {}
@@ -89,14 +93,16 @@ class Session final : public Recorder {
   void beforeRead(const Tensor& t) override;
   void beforeSizeRead(const Tensor& t, std::int64_t dim) override;
   std::int64_t learnSize(Tensor& count) override;
-  [[nodiscard]] bool mayRead() const override { return !tracing_; }
+  [[nodiscard]] bool mayRead() override;
 
-  /// `manual_seed` inside a traced function: random numbers recorded from here on belong to that seed.
-  void seed(std::int64_t value);
+  /// What is recorded will not be kept. `why` is told to `onGivenUp`, which may throw instead.
+  void giveUp(const char* why);
+  std::function<void(const char* why)> onGivenUp;
+  /// Giving up would be an error: library code leaves out what only checks values.
+  bool strict = false;
+
   /// The sizes that depend on data, in the order in which they were learnt: what is recorded holds for them only.
   [[nodiscard]] const std::vector<std::int64_t>& learntSizes() const { return learntSizes_; }
-  /// The state that `seed` and what was drawn since leave behind; nothing where it was not called.
-  [[nodiscard]] const std::optional<Generator>& seeded() const { return seeded_; }
   /// The value of a run-time scalar: the trace then holds for calls only whose scalars it was computed from are equal.
   double guardScalar(const Scalar& s);
   [[nodiscard]] const std::set<std::uint32_t>& guardedScalars() const { return guardedScalars_; }
@@ -114,14 +120,19 @@ class Session final : public Recorder {
   /// the rest need not be computed.
   void narrow(std::span<const Tensor> results);
 
+  /// Is an operation recorded that may fail by a value, and that no plan would run, as nothing needs its result?
+  [[nodiscard]] bool dropsCheck() const;
+
   /// Makes the window of an argument an input before anything is recorded; its number.
   std::uint32_t addArgument(const Tensor& t);
+  /// Between two recordings: what is known of storages, which may die, is forgotten.
+  void rest() { whole_.clear(); }
   void takeWhole(Storage* s) { whole_.insert(s); }
   [[nodiscard]] bool isWhole(Storage* s) const { return whole_.contains(s); }
 
   /// A run-time scalar: argument `number` of the call, `value` while tracing.
   Scalar addScalarArgument(std::uint32_t number, double value);
-  /// Arithmetic on run-time scalars; `op` one of + - * / ^ % and f (floor division).
+  /// Arithmetic on run-time scalars; `op` one of + - * /.
   Scalar arithmetic(char op, Scalar left, Scalar right);
 
   /// What is read at present through the tensor, as a value of the trace.
@@ -134,8 +145,8 @@ class Session final : public Recorder {
   };
   [[nodiscard]] const std::vector<Differentiable>& differentiable() const { return differentiable_; }
   [[nodiscard]] const Trace& trace() const { return trace_; }
-  /// The storage that a RestartTrace was thrown for, which may have passed through Python since.
-  [[nodiscard]] Storage* restartStorage() const { return restart_; }
+  /// A storage for whose sake the tracing was given up: it must be taken whole. Null if there is none.
+  [[nodiscard]] const Ref<Storage>& restartStorage() const { return restart_; }
   [[nodiscard]] bool tracing() const { return tracing_; }
   [[nodiscard]] bool empty() const { return first_ == nullptr; }
   /// The live pending storages, oldest first.
@@ -159,6 +170,7 @@ class Session final : public Recorder {
   [[nodiscard]] Pointers inputPointers() const;
   Tensor fresh(ValueRef value, const TensorMeta& meta);
   // What may not be put off (at_once.cpp).
+  static bool mayFail(OpCode op);
   bool canWait(const OpFacts& f, std::span<const Operand> operands, std::span<const std::int64_t> attrs,
                std::span<const TensorMeta> metas);
   bool indicesFit(std::span<const Operand> indices, const Tensor& into, std::int64_t first, bool wrapped);
@@ -167,6 +179,8 @@ class Session final : public Recorder {
   using Nodes = SmallVector<std::uint32_t, kMostSlight>;
   [[nodiscard]] Nodes slightNodes(ValueRef value) const;
   Tensor look(const Tensor& t);
+  /// Runs a recorded operation that may fail, while a function is traced, so that its error is raised where it stands.
+  void tryOut(std::uint32_t node);
   void endShared();
   std::int32_t draw(ScalarSlot& seed, ScalarSlot& offset);
   void narrow(Content& content, std::span<TensorImpl* const> views);
@@ -190,9 +204,10 @@ class Session final : public Recorder {
   std::vector<Content*> made_;
   std::int64_t pendingBytes_ = 0;
   std::uint64_t resets_ = 0;  // counted: values of a trace before the last are no more
-  Storage* restart_ = nullptr;
-  std::optional<Generator> seeded_;
-  Generator firstDraw_;  // the default generator before the trace's first draw from it
+  Ref<Storage> restart_;
+  Generator firstDraw_;                   // the default generator before the trace's first draw from it
+  std::uint16_t number_ = ++recordings_;  // of this recording, about: they are counted round
+  inline static std::atomic<std::uint16_t> recordings_{0};
   std::vector<Scalar> scalarArguments_;
   std::set<std::uint32_t> guardedScalars_;
   std::vector<std::int64_t> learntSizes_;
@@ -200,8 +215,9 @@ class Session final : public Recorder {
   std::uint64_t started_;             // sequence number: older nodes of the tape were there before
   std::uint64_t birth_;               // likewise, of storages
   bool tracing_;
-  bool watched_;         // the program sees what each operation does: errors, and memory that it shares with others
-  bool shared_ = false;  // the operation reads or writes such memory
+  bool watched_;          // the program sees what each operation does: errors, and memory that it shares with others
+  bool untried_ = false;  // the operation that is being recorded may fail, and is to be tried out
+  bool shared_ = false;   // the operation reads or writes such memory
   bool running_ = false;
   bool begun_ = false;  // the last run has written something
 };

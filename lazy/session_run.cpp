@@ -69,15 +69,7 @@ void Session::execute(const Plan& plan, std::span<Content* const> fresh, std::sp
   for (Content* c : fresh) outs.push_back(results.add(c->storage));
   if (plan.arenaBytes >= kLargeArena) deallocate(allocate(plan.arenaBytes), plan.arenaBytes);
   begun_ = true;
-  Generator g = firstDraw_;
-  if (tracing_) {
-    g = defaultGenerator();
-    Generator& after = defaultGenerator();
-    if (seeded_)
-      after = *seeded_;
-    else
-      after.setOffset(g.offset() + static_cast<std::int64_t>(trace_.numRandom));
-  }
+  const Generator& g = firstDraw_;
   {
     ScopedFlag running(running_);
     LongWork away(plan.elements);

@@ -407,7 +407,6 @@ default_generator: Generator
 
 # What only the package itself uses.
 CompiledFunction: Any
-FloatProxy: Any
 _LinAlgError: builtins.type[RuntimeError]
 _Node: Any
 _active_axes: Any
@@ -422,7 +421,6 @@ _backward_reaches: Any
 _batch_axes: Any
 _batch_in: Any
 _batch_out: Any
-_bump_epoch: Any
 _bytes_of: Any
 _call_linear: Any
 _check_device: Any
@@ -448,6 +446,7 @@ _push_saved_tensors_hooks: Any
 _register_hook: Any
 _register_leaf_hook: Any
 _remove_hook: Any
+_makes_state: Any
 _runtime_is_zero: Any
 _runtime_scalar: Any
 _set_anomaly: Any

@@ -7,6 +7,7 @@
 #include "python/src/convert.h"
 #include "python/src/generator.h"
 #include "python/src/py_tensor.h"
+#include "python/src/tracked_numbers.h"
 
 namespace tandem::python {
 
@@ -393,6 +394,12 @@ std::vector<Tensor> ParsedArgs::tensors(std::size_t i) const {
   return result;
 }
 
+void ParsedArgs::useNumbers() const {
+  if (!numbersAreTracked()) return;
+  for (PyObject* o : values_)
+    if (o != nullptr) useTracked(o);
+}
+
 Operand ParsedArgs::operand(std::size_t i) const {
   if (isTensor(values_[i])) return tensorOf(values_[i]);
   return scalarOf(values_[i]);
@@ -401,6 +408,7 @@ Operand ParsedArgs::operand(std::size_t i, Scalar dflt) const { return has(i) ? 
 
 Scalar ParsedArgs::scalar(std::size_t i, Scalar dflt) const {
   if (!has(i)) return dflt;
+  useTracked(values_[i]);
   return isTensor(values_[i]) ? itemOf(tensorOf(values_[i])) : scalarOf(values_[i]);
 }
 std::optional<Scalar> ParsedArgs::optionalScalar(std::size_t i) const {
@@ -445,6 +453,7 @@ std::optional<DType> ParsedArgs::dtype(std::size_t i) const { return has(i) ? as
 
 double ParsedArgs::number(std::size_t i, double dflt) const {
   if (!has(i)) return dflt;
+  useTracked(values_[i]);
   double v = PyFloat_AsDouble(values_[i]);
   if (v == -1.0 && PyErr_Occurred() != nullptr) throw PythonError();
   return v;

@@ -104,7 +104,6 @@ PyObject* registerHook(PyObject* self, PyObject* hook) {
   return guarded([&] {
     const Tensor& t = tensorOf(self);
     if (!autograd::requiresGrad(t)) fail("cannot register a hook on a tensor that doesn't require gradient");
-    noteHook(hook);
     return PyLong_FromUnsignedLongLong(autograd::registerHook(t, [call = SharedObject(hook)](const Tensor& grad) {
       WithGil gil;
       PyRef argument(checked(wrap(grad)));
@@ -128,7 +127,6 @@ PyObject* registerLeafHook(PyObject* self, PyObject* hook) {
 }
 PyObject* nodeRegisterHook(PyObject* self, PyObject* hook) {
   return guarded([&] {
-    noteHook(hook);
     return PyLong_FromUnsignedLongLong(autograd::registerNodeHook(
         nodeOf(self), [call = SharedObject(hook)](std::vector<Tensor>& grads, std::span<const Tensor> cotangents) {
           WithGil gil;
@@ -141,7 +139,6 @@ PyObject* nodeRegisterHook(PyObject* self, PyObject* hook) {
 }
 PyObject* nodeRegisterPreHook(PyObject* self, PyObject* hook) {
   return guarded([&] {
-    noteHook(hook);
     return PyLong_FromUnsignedLongLong(
         autograd::registerNodePreHook(nodeOf(self), [call = SharedObject(hook)](std::vector<Tensor>& cotangents) {
           WithGil gil;

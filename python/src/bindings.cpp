@@ -18,6 +18,16 @@ std::vector<PyMethodDef> generatedMethodDefs() {
   return defs;
 }
 
+void forGenerated(void (*f)(const PyMethodDef* definition)) {
+  for (const PyMethodDef* table : {kFunctions, kNnFunctions, kLinalgFunctions, kSpecialFunctions})
+    for (; table->ml_name != nullptr; ++table) f(table);
+}
+bool isGeneratedMethod(const char* name) {
+  for (const PyMethodDef* d = kMethods; d->ml_name != nullptr; ++d)
+    if (std::string_view(d->ml_name) == name) return true;
+  return false;
+}
+
 namespace {
 void addNamespace(PyObject* module, const char* name, PyMethodDef* functions) {
   PyRef part(checked(PyModule_New(name)));

@@ -2,291 +2,309 @@
 //
 //   1. inside another recording the function's body simply runs, and is recorded with the rest
 //   2. the signature of the arguments (call_signature.h) finds the traces made for it
-//   3. of those the first whose guards hold runs: containers by version (skipped while the process-wide epoch stands
-//      still), globals and closure cells by identity, `.grad` slots by presence
-//   4. none: the body is run once, recorded (lazy::Tracer). python/tandem/_compile.py watches which code it enters and
-//      says what to guard
+//   3. of those the first whose guards hold (guards.h) runs, without Python
+//   4. none: the body runs, recorded. Now and then it is watched meanwhile (observer.h), and where that proves that
+//      later calls need not run it, what was recorded becomes a trace (lazy::Tracer)
+//
+// A body that is not proved runs on every call; its recording finds its plan. `explain` says which line made it so.
 #include "python/src/compiled_function.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <structmember.h>
 #include <unordered_map>
 
+#include "autograd/autograd.h"
+#include "autograd/meta.h"
+#include "autograd/saved_hooks.h"
+#include "eager/batch.h"
 #include "lazy/compiled.h"
+#include "python/src/autocast.h"
 #include "python/src/call_signature.h"
+#include "python/src/check_compiled.h"
 #include "python/src/convert.h"
-#include "python/src/float_proxy.h"
+#include "python/src/observer.h"
 #include "python/src/py_tensor.h"
+#include "python/src/result_tree.h"
+#include "python/src/run_time_numbers.h"
 
 namespace tandem::python {
 namespace {
 
-std::uint64_t epoch = 1;  // bumped whenever any module or optimizer changes
-
-struct NameGuard {
-  PyRef holder;  // a dict of globals, or a cell
-  PyRef name;    // null for a cell
-  PyRef value;   // null: there was none
-
-  [[nodiscard]] bool holds() const {
-    PyObject* now = name ? PyDict_GetItemWithError(holder.get(), name.get()) : PyCell_GET(holder.get());
-    return now == value.get();
-  }
-};
-/// A list or dict that a name leads to: the same items, by identity.
-struct ItemsGuard {
-  PyRef collection;
-  PyRef items;  // a tuple: the items of a list, keys and values of a dict in turn
-
-  [[nodiscard]] bool holds() const {
-    PyObject* c = collection.get();
-    Py_ssize_t n = PyTuple_GET_SIZE(items.get());
-    if (PyList_Check(c)) {
-      if (PyList_GET_SIZE(c) != n) return false;
-      for (Py_ssize_t i = 0; i < n; ++i)
-        if (PyList_GET_ITEM(c, i) != PyTuple_GET_ITEM(items.get(), i)) return false;
-      return true;
-    }
-    if (PyDict_GET_SIZE(c) * 2 != n) return false;
-    for (Py_ssize_t i = 0; i < n; i += 2)
-      if (PyDict_GetItemWithError(c, PyTuple_GET_ITEM(items.get(), i)) != PyTuple_GET_ITEM(items.get(), i + 1))
-        return false;
-    return true;
-  }
-};
-struct ContainerGuard {
-  PyRef attributes;  // the object's __dict__
-  long version;
-
-  [[nodiscard]] bool holds() const {
-    static PyObject* key = PyUnicode_InternFromString("_version");
-    PyObject* now = PyDict_GetItemWithError(attributes.get(), key);
-    return now != nullptr && PyLong_AsLong(now) == version;
-  }
-};
-/// A float of a container (a learning rate), read again at each call.
-struct ScalarSource {
-  PyRef holder;  // dict
-  PyRef name;
-  Py_ssize_t item;  // of a tuple or list in that place; -1: the value itself
-
-  static bool isItems(PyObject* v) { return PyTuple_Check(v) || PyList_Check(v); }
-  [[nodiscard]] Scalar read() const {
-    PyObject* v = PyDict_GetItemWithError(holder.get(), name.get());
-    if (v != nullptr && item >= 0)
-      v = isItems(v) && item < PySequence_Fast_GET_SIZE(v) ? PySequence_Fast_GET_ITEM(v, item) : nullptr;
-    double d = v != nullptr ? PyFloat_AsDouble(v) : -1;
-    if (v == nullptr || PyErr_Occurred() != nullptr) {
-      PyErr_Clear();
-      fail<TypeError>("compile: a run-time scalar is no longer a number");
-    }
-    return Scalar(d);
-  }
-};
-
-/// Whether a number of a container (a momentum) is zero, which decided what was traced.
-struct ZeroGuard {
-  ScalarSource number;
-  bool zero;
-};
-
 struct Entry {
   std::shared_ptr<lazy::CompiledTrace> trace;
   ResultTree results;
-  std::vector<NameGuard> names;
-  std::vector<ItemsGuard> collections;
-  std::vector<ContainerGuard> containers;
-  std::vector<ScalarSource> scalars;
+  GuardSet guards;
+  std::vector<NumberSource> sources;
   std::vector<ZeroGuard> zeros;
-  std::vector<PyRef> alive;
-  std::uint64_t epochSeen = 0;
+  std::vector<Held> identities;  // that the signature names by address
+  std::uint64_t lastUse = 0;
 
-  /// Versions only grow: an entry that fails here will never hold again.
-  [[nodiscard]] bool current() {
-    if (epochSeen == epoch) return true;
-    for (const auto& g : containers)
-      if (!g.holds()) return false;
-    epochSeen = epoch;
-    return true;
+  /// Does it stand for this call? Adds the numbers that the call reads from elsewhere to its scalars.
+  [[nodiscard]] bool fits(CallSignature& call) {
+    for (const Held& h : identities)
+      if (h.dead()) return false;
+    if (!guards.hold()) return false;
+    const std::size_t own = call.scalars.size();
+    for (const NumberSource& source : sources) {
+      std::optional<Scalar> number = source.read();
+      if (!number) break;
+      call.scalars.push_back(*number);
+    }
+    if (call.scalars.size() == own + sources.size() && valuesFit(call) && trace->fits(call.tensors)) return true;
+    call.scalars.resize(own);
+    return false;
   }
-  [[nodiscard]] bool fits(const CallSignature& call) const {
-    for (const auto& g : names)
-      if (!g.holds()) return false;
-    for (const auto& g : collections)
-      if (!g.holds()) return false;
-    for (const auto& g : zeros)
-      if ((g.number.read().asDouble() == 0) != g.zero) return false;
-    for (const auto& [number, value] : trace->guardedScalars)
-      if (scalarAt(call, number).bits() != value.bits()) return false;
-    return trace->fits(call.tensors);
+  [[nodiscard]] bool dead() const {
+    return guards.dead() || std::ranges::any_of(identities, [](const Held& h) { return h.dead(); });
   }
-  /// Arguments come first, then the scalars of containers.
-  [[nodiscard]] Scalar scalarAt(const CallSignature& call, std::uint32_t number) const {
-    return number < call.scalars.size() ? call.scalars[number] : scalars[number - call.scalars.size()].read();
+
+ private:
+  [[nodiscard]] bool valuesFit(const CallSignature& call) const {
+    for (const auto& g : zeros) {
+      std::optional<Scalar> number = g.number.read();
+      if (!number || (number->asDouble() == 0) != g.zero) return false;
+    }
+    return std::ranges::all_of(trace->guardedScalars,
+                               [&](const auto& g) { return call.scalars[g.first].bits() == g.second.bits(); });
   }
 };
 
 /// Of one signature: traces differ by guards and by sizes that depend on data, of which there may be very many.
 constexpr std::size_t kMostEntries = 64;
+/// Of one function, over all signatures.
+constexpr std::size_t kMostOfAll = 512;
+
+/// How often a body may be watched. Each watch costs one, each replay earns a little; a function that has nothing left
+/// is watched at its calls number n, 2n, 4n ...
+class Budget {
+ public:
+  [[nodiscard]] bool allows() const { return credit_ >= 1 || calls_ >= next_; }
+  void call() { ++calls_; }
+  void replayed() { credit_ = std::min(credit_ + 0.25, 64.0); }
+  void watched(bool proved) {
+    if (credit_ < 1) next_ = 2 * calls_;
+    credit_ = std::max(0.0, credit_ - (proved ? 1 : 4));
+  }
+
+ private:
+  double credit_ = 24;
+  std::uint64_t calls_ = 0, next_ = 0;
+};
 
 struct Function {
   PyRef callable;
-  PyRef watch;  // tandem._compile.watch: a context that collects guards
+  bool fullGraph = false;
   std::unordered_map<std::string, std::vector<std::shared_ptr<Entry>>> entries;
+  std::size_t numEntries = 0;
+  std::uint64_t clock = 0;
+  Budget budget;
   std::set<std::size_t> whole;              // arguments whose storages are taken whole
   std::vector<Ref<Storage>> wholeCaptured;  // and captured ones
-  std::string lastExplanation;
+  std::uint64_t runs = 0;                   // of the body
+  std::string reason;  // why the last body that was watched runs on every call; empty if it does not
 };
 
 struct PyCompiled {
   PyObject_HEAD PyObject* dict;
+  PyObject* weakrefs;
   Function* function;
   vectorcallfunc call;
 };
 
-/// The trace being made on this thread, for _runtime_scalar.
-struct ActiveTrace {
-  lazy::Tracer* tracer;
-  std::vector<ScalarSource> sources;
-  std::vector<ZeroGuard> zeros;
-  std::vector<Scalar> values;
-  std::vector<PyRef> proxies;
-  std::vector<PyRef> hooks;
-};
-thread_local ActiveTrace* activeTrace = nullptr;
+PyTypeObject* compiledType;
 
-class Slots final : public SlotArithmetic {
- public:
-  explicit Slots(lazy::Session& s) : session_(s), before_(slotArithmetic) { slotArithmetic = this; }
-  ~Slots() override { slotArithmetic = before_; }
-  Slots(const Slots&) = delete;
-  Slots& operator=(const Slots&) = delete;
-  Scalar binary(char op, Scalar left, Scalar right) override { return session_.arithmetic(op, left, right); }
-  double guard(const Scalar& s) override { return session_.guardScalar(s); }
-
- private:
-  lazy::Session& session_;
-  SlotArithmetic* before_;
-};
-
-// ---- tracing -------------------------------------------------------------------------------------------------------
-
-/// Calls tandem._compile's watcher: `start()` before the body, `stop()` after; what stop returns is
-/// (globals and cells, containers, collections): lists of (holder, name or None), of (object, its `_version` when first
-/// seen) and of (list or dict, its items).
-void readGuards(PyObject* found, Entry& entry) {
-  PyObject* names = PyTuple_GET_ITEM(found, 0);
-  PyObject* containers = PyTuple_GET_ITEM(found, 1);
-  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(names); ++i) {
-    PyObject* pair = PyList_GET_ITEM(names, i);
-    PyObject* holder = PyTuple_GET_ITEM(pair, 0);
-    PyObject* name = PyTuple_GET_ITEM(pair, 1);
-    NameGuard g{PyRef::borrow(holder), name == Py_None ? PyRef() : PyRef::borrow(name), PyRef()};
-    g.value = PyRef::borrow(g.name ? PyDict_GetItemWithError(holder, name) : PyCell_GET(holder));
-    entry.names.push_back(std::move(g));
+/// Runs `body` and puts back the exception that was set before, unless it raises one of its own.
+template <class F>
+void keepingError(F&& body) {
+  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);
+  try {
+    body();
+  } catch (...) {
+    if (type == nullptr) throw;
+    PyErr_Clear();  // the first error is the one to tell
   }
-  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(containers); ++i) {
-    PyObject* o = PyTuple_GET_ITEM(PyList_GET_ITEM(containers, i), 0);
-    PyRef attributes(checked(PyObject_GetAttrString(o, "__dict__")));
-    entry.containers.push_back({attributes, PyLong_AsLong(PyTuple_GET_ITEM(PyList_GET_ITEM(containers, i), 1))});
-    entry.alive.push_back(PyRef::borrow(o));
-  }
-  PyObject* collections = PyTuple_GET_ITEM(found, 2);
-  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(collections); ++i) {
-    PyObject* pair = PyList_GET_ITEM(collections, i);
-    entry.collections.push_back({PyRef::borrow(PyTuple_GET_ITEM(pair, 0)), PyRef::borrow(PyTuple_GET_ITEM(pair, 1))});
-  }
+  PyErr_Restore(type, value, traceback);
 }
 
-struct Traced {
-  PyRef result;
-  Entry* entry = nullptr;
-};
-
-/// Does a hook refer to a tensor that was computed while tracing, which at later calls is another one?
-bool holdsTraced(PyObject* hook) {
-  PyRef held(callSupport("tensors_held_by", {hook}));
-  if (!held) throw PythonError();
-  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(held.get()); ++i)
-    if (tensorOf(PyList_GET_ITEM(held.get(), i)).isPending()) return true;
-  return false;
+/// With `TANDEM_LOG=guards`.
+void log(const Function& f, const std::string& what) {
+  static const bool on = [] {
+    const char* asked = std::getenv("TANDEM_LOG");
+    return asked != nullptr && std::strstr(asked, "guards") != nullptr;
+  }();
+  if (!on) return;
+  std::fprintf(stderr, "tandem guards: %s: %s\n", nameOf(f.callable.get()).c_str(), what.c_str());
 }
 
-/// Runs the body once, recorded. Null result and no exception set: to be done again with more storages taken whole.
-PyRef traceOnce(Function& f, const CallSignature& call, PyObject* const* args, Py_ssize_t numArgs, PyObject* keywords,
-                Entry& entry) {
+/// Where a function begins, as file:line; its name where it has no code of its own.
+std::string placeOf(PyObject* callable) {
+  PyRef function = PyRef::borrow(PyMethod_Check(callable) ? PyMethod_GET_FUNCTION(callable) : callable);
+  if (!PyFunction_Check(function.get())) return nameOf(callable);
+  auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function.get()));
+  return std::string(PyUnicode_AsUTF8(code->co_filename)) + ":" + std::to_string(code->co_firstlineno);
+}
+
+// ---- calls that run the body ---------------------------------------------------------------------------------------
+
+PyObject* runBody(Function& f, PyObject* const* args, Py_ssize_t n, PyObject* keywords) {
+  PyRef callable = f.callable;
+  ++f.runs;
+  return PyObject_Vectorcall(callable.get(), args, static_cast<std::size_t>(n), keywords);
+}
+
+/// Runs the body, recorded.
+PyRef record(Function& f, PyObject* const* args, Py_ssize_t n, PyObject* keywords) {
+  lazy::LazyScope scope;
+  PyRef result(runBody(f, args, n, keywords));
+  keepingError([&] { scope.end(); });
+  if (!result) throw PythonError();
+  return result;
+}
+
+/// Modes of the thread that a body may change and must leave as they were.
+struct Modes {
+  bool grad = gradEnabled(), inference = inferenceMode(), autocast = autocastState().enabled;
+  DType autocastType = autocastState().dtype, type = defaultDType();
+  std::size_t axes = activeAxes().size();
+  friend bool operator==(const Modes&, const Modes&) = default;
+};
+
+/// What of the results, effects and captured tensors can be had again; null, and the observer says why not.
+std::shared_ptr<Entry> prove(PyObject* result, WatchedRecording& active, const CallSignature& call) {
+  Observer& observer = *active.observer;
+  if (!observer.proved()) return nullptr;
+  if (!active.tracer->session().tracing()) return nullptr;
+  auto entry = std::make_shared<Entry>();
+  std::vector<Tensor> outputs;
+  entry->results = ResultTree::of(result, outputs, observer);
+  if (observer.proved())
+    if (const std::string changed = observer.guards().broken(); !changed.empty())
+      observer.refuse("it changes what it reads: " + changed);
+  if (observer.proved() && !observer.changedArgument().empty()) observer.refuse("an argument becomes another tensor");
+  for (const Tensor& t : outputs)
+    if (observer.proved() && t.isPending() && metaOf(t) != nullptr && metaOf(t)->grad.defined())
+      observer.refuse("a result has a gradient already");
+  if (!observer.proved()) return nullptr;
+  std::vector<Scalar> scalars = call.scalars;
+  scalars.insert(scalars.end(), active.values.begin(), active.values.end());
+  std::string reason;
+  entry->trace =
+      active.tracer->finish(outputs, scalars, [&](TensorImpl* t) { return observer.guards().alike(t); }, reason);
+  if (entry->trace == nullptr) {
+    observer.refuse(reason);
+    return nullptr;
+  }
+  entry->guards = std::move(observer.guards());
+  entry->sources = std::move(active.sources);
+  entry->zeros = std::move(active.zeros);
+  for (PyObject* o : call.identities) entry->identities.emplace_back(o);
+  return entry;
+}
+
+/// Runs the body once, recorded and watched. Where it is proved, `made` is the trace for later calls.
+PyRef watch(Function& f, const CallSignature& call, PyObject* const* args, Py_ssize_t numArgs, PyObject* keywords,
+            std::shared_ptr<Entry>& made) {
   std::vector<Storage*> whole;
   for (auto i : f.whole)
     if (i < call.tensors.size()) whole.push_back(call.tensors[i].impl()->storage.get());
   for (const auto& s : f.wholeCaptured) whole.push_back(s.get());
   std::unique_ptr<lazy::Tracer> tracer;
-  try {
-    tracer = std::make_unique<lazy::Tracer>(call.tensors, whole);
-  } catch (const lazy::RestartTrace& restart) {
-    for (std::size_t i = 0; i < call.tensors.size(); ++i)
-      if (call.tensors[i].impl()->storage.get() == restart.storage) f.whole.insert(i);
-    return {};
+  while (tracer == nullptr) {
+    try {
+      tracer = std::make_unique<lazy::Tracer>(call.tensors, whole);
+    } catch (const lazy::RestartTrace& restart) {
+      for (std::size_t i = 0; i < call.tensors.size(); ++i)
+        if (call.tensors[i].impl()->storage.get() == restart.storage) f.whole.insert(i);
+      whole.push_back(restart.storage);
+    }
   }
-  ActiveTrace active{tracer.get(), {}, {}, {}, {}, {}};
-  std::vector<PyObject*> proxies;
-  for (const Scalar& s : call.scalars) {
-    Scalar slot = tracer->scalar(s.asDouble());
-    active.proxies.emplace_back(checked(floatProxy(slot)));
-    proxies.push_back(active.proxies.back().get());
-  }
-  Slots slots(tracer->session());
+  lazy::Session& session = tracer->session();
+  Observer observer(session);
+  WatchedRecording active{tracer.get(), &observer, {}, {}, {}, {}};
+  session.strict = f.fullGraph;
+  session.onGivenUp = [&](const char* why) {
+    if (f.fullGraph && *why != '\0') {
+      std::string line = userLineOutside();
+      fail<DataReadError>(line.empty() ? "" : line + ": ", why,
+                          " inside a function that was compiled with fullgraph=True; what it does must not depend on "
+                          "values. Use tandem.where (or cond, while_loop, scan) instead of Python control flow on "
+                          "values, compile it without fullgraph, or record with tandem.lazy().");
+    }
+    observer.refuse(why);
+  };
+  std::vector<PyObject*> described;
+  CallSignature again;
+  again.described = &described;
+  readSignature(args, numArgs, keywords, f.whole, again);
+  for (PyObject* o : described) observer.cover(o);
 
-  std::size_t next = 0;
-  Py_ssize_t numKeywords = keywords != nullptr ? PyTuple_GET_SIZE(keywords) : 0;
+  const Py_ssize_t numKeywords = keywords != nullptr ? PyTuple_GET_SIZE(keywords) : 0;
   std::vector<PyRef> owned;
   std::vector<PyObject*> passed;
+  std::size_t next = 0;
   for (Py_ssize_t i = 0; i < numArgs + numKeywords; ++i) {
-    owned.emplace_back(checked(withProxies(args[i], proxies, next)));
+    if (!PyFloat_CheckExact(args[i])) {
+      owned.push_back(PyRef::borrow(args[i]));
+    } else {
+      // An object of its own, by which it is known.
+      owned.emplace_back(checked(PyFloat_FromDouble(PyFloat_AS_DOUBLE(args[i]))));
+      observer.track(owned.back().get(), tracer->scalar(call.scalars[next++].asDouble()));
+    }
     passed.push_back(owned.back().get());
   }
 
-  ActiveTrace* before = activeTrace;
-  activeTrace = &active;
-  PyRef watcher(checked(PyObject_CallOneArg(f.watch.get(), f.callable.get())));
-  PyRef result(PyObject_Vectorcall(f.callable.get(), passed.data(), static_cast<std::size_t>(numArgs), keywords));
-  activeTrace = before;
-  PyObject* errorType = nullptr;
-  PyObject* errorValue = nullptr;
-  PyObject* errorTrace = nullptr;
-  PyErr_Fetch(&errorType, &errorValue, &errorTrace);
-  PyRef found(PyObject_CallMethod(watcher.get(), "stop", nullptr));
-  PyErr_Restore(errorType, errorValue, errorTrace);
+  const Modes before;
+  WatchedRecording* outer = watchedRecording;
+  watchedRecording = &active;
+  observer.start(f.callable.get(), passed.data(), static_cast<Py_ssize_t>(passed.size()));
+  PyRef result(runBody(f, passed.data(), numArgs, keywords));
+  observer.stop();
+  watchedRecording = outer;
+  if (const Ref<Storage>& s = session.restartStorage()) {
+    bool argument = false;
+    for (std::size_t i = 0; i < call.tensors.size(); ++i)
+      if (call.tensors[i].impl()->storage == s) argument = f.whole.insert(i).second || argument;
+    if (!argument) f.wholeCaptured.push_back(s);
+  }
   if (!result) {
-    if (Storage* s = tracer->session().restartStorage()) {
-      PyErr_Clear();
-      bool argument = false;
-      for (std::size_t i = 0; i < call.tensors.size(); ++i)
-        if (call.tensors[i].impl()->storage.get() == s) argument = f.whole.insert(i).second || argument;
-      if (!argument) f.wholeCaptured.emplace_back(s);
-      return {};
-    }
+    keepingError([&] { tracer->flush(); });
     throw PythonError();
   }
-  if (!found) throw PythonError();
-  owned.clear();
-
-  std::vector<Tensor> outputs;
-  entry.results = ResultTree::of(result.get(), outputs);
-  std::vector<Scalar> scalars = call.scalars;
-  scalars.insert(scalars.end(), active.values.begin(), active.values.end());
-  entry.scalars = std::move(active.sources);
-  entry.zeros = std::move(active.zeros);
-  bool hooksHold = std::ranges::any_of(active.hooks, [&](const PyRef& hook) { return holdsTraced(hook.get()); });
-  entry.trace = tracer->finish(outputs, scalars, hooksHold);
-  readGuards(found.get(), entry);
-  for (PyObject* o : call.identities) entry.alive.push_back(PyRef::borrow(o));
-  if (entry.results.readsValues()) return PyRef(entry.results.build(outputs));
+  if (!(before == Modes())) observer.refuse("it leaves a mode of the thread changed");
+  try {
+    made = prove(result.get(), active, call);
+    if (made == nullptr) tracer->flush();
+  } catch (const Error&) {
+    if (!observer.proved()) throw;
+    // The plan failed before it wrote anything. The body, run eagerly, leaves what an eager call leaves.
+    tracer->undo();
+    return PyRef(checked(runBody(f, args, numArgs, keywords)));
+  }
+  if (made != nullptr) {
+    bool known = true;
+    made->trace->visitCaptured([&](const TensorImpl* t) { known = known && made->guards.names(t); });
+    if (!known) {
+      observer.refuse("a tensor is used that no name leads to");
+      made = nullptr;
+    }
+  }
+  f.reason = observer.reason();
+  log(f, f.reason.empty() ? "calls run the plan" : "the body runs on every call: " + f.reason);
+  if (made == nullptr && f.fullGraph && !session.restartStorage() && !observer.madeState())
+    fail("compile: with fullgraph=True calls must not need the body of ", placeOf(f.callable.get()),
+         ", but: ", f.reason);
   return result;
 }
 
+// ---- calls ---------------------------------------------------------------------------------------------------------
+
 /// The first entry that fits the call and, as far as it is known, the sizes that depend on its data.
-std::shared_ptr<Entry> entryFor(const std::vector<std::shared_ptr<Entry>>& known, const CallSignature& call,
+std::shared_ptr<Entry> entryFor(const std::vector<std::shared_ptr<Entry>>& known, CallSignature& call,
                                 const std::vector<std::int64_t>& sizes) {
   for (const auto& entry : known) {
     const std::vector<std::int64_t>& expected = entry->trace->sizes;
@@ -296,39 +314,82 @@ std::shared_ptr<Entry> entryFor(const std::vector<std::shared_ptr<Entry>>& known
   return nullptr;
 }
 
+void forget(Function& f, const std::string& key) {
+  auto it = f.entries.find(key);
+  if (it == f.entries.end()) return;
+  f.numEntries -= std::erase_if(it->second, [](const auto& entry) { return entry->dead(); });
+  if (it->second.empty()) f.entries.erase(it);
+}
+
+void keep(Function& f, const std::string& key, std::shared_ptr<Entry> entry) {
+  entry->lastUse = ++f.clock;
+  auto& known = f.entries[key];
+  known.insert(known.begin(), std::move(entry));
+  ++f.numEntries;
+  if (known.size() > kMostEntries) {
+    known.pop_back();
+    --f.numEntries;
+  }
+  if (f.numEntries <= kMostOfAll) return;
+  auto oldest = f.entries.end();
+  for (auto it = f.entries.begin(); it != f.entries.end(); ++it)
+    if (oldest == f.entries.end() || it->second.front()->lastUse < oldest->second.front()->lastUse) oldest = it;
+  f.numEntries -= oldest->second.size();
+  f.entries.erase(oldest);
+}
+
 PyObject* callCompiled(PyObject* self, PyObject* const* args, std::size_t flagged, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     Function& f = *reinterpret_cast<PyCompiled*>(self)->function;
-    Py_ssize_t numArgs = PyVectorcall_NARGS(flagged);
-    if (activeRecorder != nullptr)
-      return checked(PyObject_Vectorcall(f.callable.get(), args, static_cast<std::size_t>(numArgs), keywords));
-    for (int attempt = 0; attempt < 8; ++attempt) {
-      CallSignature call;
-      readSignature(args, numArgs, keywords, f.whole, call);
-      auto& known = f.entries[call.key];
-      std::erase_if(known, [](const auto& entry) { return !entry->current(); });
-      // Sizes that depend on data are met as the plans run; each narrows down which entry can fit.
-      std::vector<std::int64_t> sizes;
-      while (std::shared_ptr<Entry> entry = entryFor(known, call, sizes)) {
-        std::size_t numArguments = call.scalars.size();
-        for (const auto& s : entry->scalars) call.scalars.push_back(s.read());
-        try {
-          return entry->results.build(entry->trace->run(call.tensors, call.scalars));
-        } catch (const SizeChanged& changed) {
-          sizes.assign(entry->trace->sizes.begin(), entry->trace->sizes.begin() + changed.number);
-          sizes.push_back(changed.size);
-          call.scalars.resize(numArguments);
-        }
+    const Py_ssize_t numArgs = PyVectorcall_NARGS(flagged);
+    if (activeRecorder != nullptr) return checked(runBody(f, args, numArgs, keywords));
+    PyRef alive = PyRef::borrow(self);
+    f.budget.call();
+    CallSignature call;
+    readSignature(args, numArgs, keywords, f.whole, call);
+    // Every operation is looked at by itself there.
+    if (autograd::anomalyMode()) return checked(runBody(f, args, numArgs, keywords));
+    if (call.special || !activeAxes().empty() || savedTensorHooksActive())
+      return record(f, args, numArgs, keywords).release();
+
+    // Sizes that depend on data are met as the plans run; each narrows down which entry can fit.
+    std::vector<std::int64_t> sizes;
+    const std::size_t ownScalars = call.scalars.size();
+    for (auto it = f.entries.find(call.key); it != f.entries.end(); it = f.entries.find(call.key)) {
+      std::shared_ptr<Entry> entry = entryFor(it->second, call, sizes);
+      if (entry == nullptr) break;
+      try {
+        std::optional<CompiledCheck> check;
+        if (checksCompiled()) check.emplace(*entry->trace, call.tensors);
+        std::vector<Tensor> results = entry->trace->run(call.tensors, call.scalars);
+        entry->lastUse = ++f.clock;
+        f.budget.replayed();
+        PyRef built(entry->results.build(results));
+        if (check) return check->compare(built.get(), [&] { return runBody(f, args, numArgs, keywords); });
+        return built.release();
+      } catch (const SizeChanged& changed) {
+        sizes.assign(entry->trace->sizes.begin(), entry->trace->sizes.begin() + changed.number);
+        sizes.push_back(changed.size);
+        call.scalars.resize(ownScalars);
+      } catch (const InternalError&) {
+        throw;
+      } catch (const PythonError&) {
+        throw;
+      } catch (const Error&) {
+        // Nothing was written. The body, run eagerly, fails as an eager call does and leaves what that leaves.
+        return checked(runBody(f, args, numArgs, keywords));
       }
-      auto entry = std::make_shared<Entry>();
-      PyRef result = traceOnce(f, call, args, numArgs, keywords, *entry);
-      if (!result) continue;
-      f.lastExplanation = entry->trace->plan->explanation;
-      known.insert(known.begin(), std::move(entry));
-      if (known.size() > kMostEntries) known.pop_back();
-      return result.release();
     }
-    fail<InternalError>("compile: tracing was started over too often");
+    if (auto it = f.entries.find(call.key); it != f.entries.end())
+      for (const auto& entry : it->second)
+        if (const std::string changed = entry->guards.broken(); !changed.empty()) log(f, "changed: " + changed);
+    forget(f, call.key);
+    if (!Observer::possible() || !f.budget.allows()) return record(f, args, numArgs, keywords).release();
+    std::shared_ptr<Entry> made;
+    PyRef result = watch(f, call, args, numArgs, keywords, made);
+    f.budget.watched(made != nullptr);
+    if (made != nullptr) keep(f, call.key, std::move(made));
+    return result.release();
   });
 }
 
@@ -336,11 +397,13 @@ PyObject* callCompiled(PyObject* self, PyObject* const* args, std::size_t flagge
 
 PyObject* newCompiled(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject* callable = nullptr;
-  PyObject* watch = nullptr;
-  if (PyArg_ParseTuple(args, "OO", &callable, &watch) == 0) return nullptr;
+  int fullGraph = 0;
+  if (PyArg_ParseTuple(args, "Op", &callable, &fullGraph) == 0) return nullptr;
   auto* self = reinterpret_cast<PyCompiled*>(type->tp_alloc(type, 0));
   if (self == nullptr) return nullptr;
-  self->function = new Function{PyRef::borrow(callable), PyRef::borrow(watch), {}, {}, {}, {}};
+  self->function = new Function();
+  self->function->callable = PyRef::borrow(callable);
+  self->function->fullGraph = fullGraph != 0;
   self->call = callCompiled;
   return reinterpret_cast<PyObject*>(self);
 }
@@ -349,13 +412,25 @@ int traverse(PyObject* o, visitproc visit, void* arg) {
   auto* self = reinterpret_cast<PyCompiled*>(o);
   Py_VISIT(Py_TYPE(o));
   Py_VISIT(self->dict);
-  if (self->function != nullptr) Py_VISIT(self->function->callable.get());
+  if (self->function == nullptr) return 0;
+  Py_VISIT(self->function->callable.get());
+  // An entry that runs right now is held by its call, too: the collector is told of what the function alone holds.
+  for (const auto& [key, entries] : self->function->entries) {
+    for (const auto& entry : entries) {
+      if (entry.use_count() > 1) continue;
+      if (int r = entry->guards.traverse(visit, arg)) return r;
+      if (int r = entry->results.traverse(visit, arg)) return r;
+      for (const Held& h : entry->identities)
+        if (int r = h.traverse(visit, arg)) return r;
+    }
+  }
   return 0;
 }
 int clear(PyObject* o) {
   auto* self = reinterpret_cast<PyCompiled*>(o);
   Py_CLEAR(self->dict);
   if (self->function != nullptr) {
+    auto entries = std::move(self->function->entries);
     self->function->entries.clear();
     self->function->callable = PyRef::borrow(Py_None);
   }
@@ -364,6 +439,7 @@ int clear(PyObject* o) {
 void dealloc(PyObject* o) {
   auto* self = reinterpret_cast<PyCompiled*>(o);
   PyObject_GC_UnTrack(o);
+  if (self->weakrefs != nullptr) PyObject_ClearWeakRefs(o);
   Py_CLEAR(self->dict);
   delete self->function;
   PyTypeObject* type = Py_TYPE(o);
@@ -382,24 +458,48 @@ PyObject* explain(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject*
     CallSignature call;
     readSignature(args, n, keywords, f->whole, call);
     auto it = f->entries.find(call.key);
-    if (it == f->entries.end() || it->second.empty()) {
+    if (it == f->entries.end()) {
       PyRef result(checked(callCompiled(self, args, static_cast<std::size_t>(n), keywords)));
-      return PyUnicode_FromString(f->lastExplanation.c_str());
+      it = f->entries.find(call.key);
     }
-    return PyUnicode_FromString(it->second.front()->trace->plan->explanation.c_str());
+    if (it != f->entries.end())
+      return PyUnicode_FromString(
+          ("Calls run the plan; the body is not run.\n" + it->second.front()->trace->plan->explanation).c_str());
+    const std::string why = !f->reason.empty()     ? f->reason
+                            : Observer::possible() ? "it was not watched yet"
+                                                   : "this version of Python is not understood, or a debugger, "
+                                                     "profiler or coverage tool watches";
+    return PyUnicode_FromString(("The body runs on every call, recorded: " + why + "\n").c_str());
   });
+}
+
+/// (the function, fullgraph): what a copy or a pickle is made of.
+PyObject* reduce(PyObject* self, PyObject*) {
+  const auto* f = reinterpret_cast<PyCompiled*>(self)->function;
+  return Py_BuildValue("(O(Oi))", reinterpret_cast<PyObject*>(Py_TYPE(self)), f->callable.get(), f->fullGraph ? 1 : 0);
 }
 
 PyMethodDef methods[] = {
     {"explain", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&explain)), METH_FASTCALL | METH_KEYWORDS,
-     "explain(*args, **kwargs)\n\nWhat was traced for these arguments, the regions it was fused to with their bytes "
-     "and "
-     "flops, and the kernels they run, as text. Calls the function if it was not traced for them yet."},
+     "explain(*args, **kwargs)\n\nWhether calls with these arguments run the body, and which line made it so; else "
+     "what "
+     "was traced for them, the regions it was fused to with their bytes and flops, and the kernels they run, as text. "
+     "Calls the function if it was not traced for them yet."},
+    {"__reduce__", reduce, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr}};
 PyMemberDef members[] = {{"__dictoffset__", T_PYSSIZET, offsetof(PyCompiled, dict), READONLY, nullptr},
+                         {"__weaklistoffset__", T_PYSSIZET, offsetof(PyCompiled, weakrefs), READONLY, nullptr},
                          {"__vectorcalloffset__", T_PYSSIZET, offsetof(PyCompiled, call), READONLY, nullptr},
                          {nullptr, 0, 0, 0, nullptr}};
+PyObject* fullGraph(PyObject* self, void*) {
+  return PyBool_FromLong(reinterpret_cast<PyCompiled*>(self)->function->fullGraph ? 1 : 0);
+}
+PyObject* runs(PyObject* self, void*) {
+  return PyLong_FromUnsignedLongLong(reinterpret_cast<PyCompiled*>(self)->function->runs);
+}
 PyGetSetDef properties[] = {{"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+                            {"runs", runs, nullptr, "How often the body ran.", nullptr},
+                            {"fullgraph", fullGraph, nullptr, "Is it an error where calls need the body?", nullptr},
                             {nullptr, nullptr, nullptr, nullptr, nullptr}};
 template <class F>
 void* slot(F* f) {
@@ -419,82 +519,15 @@ PyType_Spec spec = {"tandem._C.CompiledFunction", sizeof(PyCompiled), 0,
                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_IMMUTABLETYPE,
                     slots};
 
-PyObject* bumpEpoch(PyObject*, PyObject*) {
-  ++epoch;
-  Py_RETURN_NONE;
-}
-
-PyObject* runtimeScalarAt(PyObject* holder, PyObject* name, Py_ssize_t item, PyObject* value) {
-  if (!PyFloat_Check(value) && !PyLong_Check(value)) return Py_NewRef(value);
-  for (std::size_t i = 0; i < activeTrace->sources.size(); ++i) {
-    const ScalarSource& s = activeTrace->sources[i];
-    if (s.holder.get() != holder || s.item != item) continue;
-    int same = PyObject_RichCompareBool(s.name.get(), name, Py_EQ);
-    if (same == 1)
-      return Py_NewRef(activeTrace->proxies[activeTrace->proxies.size() - activeTrace->sources.size() + i].get());
-  }
-  double d = PyFloat_AsDouble(value);
-  if (d == -1 && PyErr_Occurred() != nullptr) throw PythonError();
-  Scalar slot = activeTrace->tracer->scalar(d);
-  activeTrace->sources.push_back({PyRef::borrow(holder), PyRef::borrow(name), item});
-  activeTrace->values.emplace_back(d);
-  activeTrace->proxies.emplace_back(checked(floatProxy(slot)));
-  return Py_NewRef(activeTrace->proxies.back().get());
-}
-
-/// args[0][args[1]], borrowed.
-PyObject* itemOf(const char* function, PyObject* const* args, Py_ssize_t n) {
-  if (n != 2 || !PyDict_Check(args[0])) fail<TypeError>(function, " takes a dict and a key");
-  PyObject* value = PyDict_GetItemWithError(args[0], args[1]);
-  if (value == nullptr) {
-    if (PyErr_Occurred() == nullptr) PyErr_SetObject(PyExc_KeyError, args[1]);
-    throw PythonError();
-  }
-  return value;
-}
-
-/// _runtime_is_zero(holder, name): holder[name] == 0; a function that is being traced depends on the answer.
-PyObject* runtimeIsZero(PyObject*, PyObject* const* args, Py_ssize_t n) {
-  return guarded([&]() -> PyObject* {
-    PyRef value = PyRef::borrow(itemOf("_runtime_is_zero", args, n));
-    double d = PyFloat_AsDouble(value.get());
-    if (d == -1 && PyErr_Occurred() != nullptr) throw PythonError();
-    if (activeTrace != nullptr && activeRecorder == &activeTrace->tracer->session())
-      activeTrace->zeros.push_back({{PyRef::borrow(args[0]), PyRef::borrow(args[1]), -1}, d == 0});
-    return PyBool_FromLong(d == 0 ? 1 : 0);
-  });
-}
-
-/// _runtime_scalar(holder, name): holder[name]; while a function is traced, a number in it (or in a tuple there) as a
-/// run-time scalar that is read again at every call.
-PyObject* runtimeScalar(PyObject*, PyObject* const* args, Py_ssize_t n) {
-  return guarded([&]() -> PyObject* {
-    PyObject* value = itemOf("_runtime_scalar", args, n);
-    if (activeTrace == nullptr || activeRecorder != &activeTrace->tracer->session()) return Py_NewRef(value);
-    if (!ScalarSource::isItems(value)) return runtimeScalarAt(args[0], args[1], -1, value);
-    PyRef out(checked(PyTuple_New(PySequence_Fast_GET_SIZE(value))));
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(out.get()); ++i)
-      PyTuple_SET_ITEM(out.get(), i, runtimeScalarAt(args[0], args[1], i, PySequence_Fast_GET_ITEM(value, i)));
-    return out.release();
-  });
-}
-
-PyMethodDef functions[] = {{"_bump_epoch", bumpEpoch, METH_NOARGS, "Says that some module or optimizer changed."},
-                           {"_runtime_scalar", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&runtimeScalar)),
-                            METH_FASTCALL, "An entry of a dict, as a run-time scalar while a function is traced."},
-                           {"_runtime_is_zero", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&runtimeIsZero)),
-                            METH_FASTCALL, "Is an entry of a dict zero? A traced function depends on the answer."},
-                           {nullptr, nullptr, 0, nullptr}};
-
 }  // namespace
 
-void noteHook(PyObject* hook) {
-  if (activeTrace != nullptr) activeTrace->hooks.push_back(PyRef::borrow(hook));
-}
+bool isCompiledFunction(PyObject* o) { return Py_TYPE(o) == compiledType; }
+PyObject* compiledCallable(PyObject* o) { return reinterpret_cast<PyCompiled*>(o)->function->callable.get(); }
 
 void initCompiledFunction(PyObject* module) {
-  checked(PyModule_AddFunctions(module, functions));
+  initRunTimeNumbers(module);
   PyRef type(checked(PyType_FromSpec(&spec)));
+  compiledType = reinterpret_cast<PyTypeObject*>(type.get());
   checked(PyModule_AddObjectRef(module, "CompiledFunction", type.get()));
 }
 

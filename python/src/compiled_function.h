@@ -4,7 +4,8 @@
 #include <Python.h>
 
 namespace tandem::python {
-/// A hook was registered; if that was while a function is traced, every call will register it.
-void noteHook(PyObject* hook);
+bool isCompiledFunction(PyObject* o);
+/// What was compiled, borrowed.
+PyObject* compiledCallable(PyObject* o);
 void initCompiledFunction(PyObject* module);
 }  // namespace tandem::python

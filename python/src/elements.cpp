@@ -9,8 +9,8 @@
 #include "autograd/autograd.h"
 #include "eager/ops.h"
 #include "python/src/convert.h"
-#include "python/src/float_proxy.h"
 #include "python/src/py_tensor.h"
+#include "python/src/tracked_numbers.h"
 
 namespace tandem::python {
 
@@ -146,7 +146,7 @@ bool isNested(PyObject* o) {
 
 DType leafType(PyObject* o) {
   if (isTensor(o)) return tensorOf(o).dtype();
-  if (PyFloat_CheckExact(o) || isFloatProxy(o)) return defaultDType();
+  if (PyFloat_CheckExact(o)) return defaultDType();
   if (PyBool_Check(o)) return DType::Bool;
   if (PyLong_CheckExact(o)) return DType::Int64;
   if (auto t = bufferDType(o)) return *t;  // NumPy's scalars
@@ -213,7 +213,7 @@ Tensor makeTensor(PyObject* data, std::optional<DType> dtype) {
     Tensor copy = ops::clone(autograd::detach(tensorOf(data)));
     return dtype && *dtype != copy.dtype() ? ops::to(copy, *dtype) : copy;
   }
-  if (isFloatProxy(data)) return ops::full(Dims{}, slotOf(data), dtype.value_or(defaultDType()));
+  if (const Scalar* slot = trackedSlot(data)) return ops::full(Dims{}, *slot, dtype.value_or(defaultDType()));
   if (!PyList_Check(data) && !PyTuple_Check(data) && PyObject_CheckBuffer(data) != 0 && !PyBytes_Check(data)) {
     Tensor shared = fromBuffer(data, /*readOnly=*/true);
     std::optional<AtOnce> now;  // the array may change before a recording runs
@@ -233,6 +233,7 @@ Tensor makeTensor(PyObject* data, std::optional<DType> dtype) {
   std::size_t step = itemSize(t);
   nest.visit(data, 0, [&](PyObject* leaf) {
     if (t == DType::Float32 && PyFloat_CheckExact(leaf)) {
+      useTracked(leaf);
       put<float>(p, static_cast<float>(PyFloat_AS_DOUBLE(leaf)));
     } else {
       storeElement(t, p, leafScalar(leaf));

@@ -42,14 +42,6 @@ void dealloc(PyObject* self) {
   Py_DECREF(type);
 }
 
-/// In a traced function the seed is recorded; a recording elsewhere knows what it drew.
-void seedState(PyObject* self, std::int64_t value) {
-  if (lazy::Session* session = lazy::activeSession();
-      session != nullptr && session->tracing() && &stateOf(self) == &defaultGenerator())
-    return session->seed(value);
-  stateOf(self).manualSeed(value);
-}
-
 PyObject* manualSeed(PyObject* self, PyObject* seed) {
   return guarded([&]() -> PyObject* {
     // Seeds up to 2^64 - 1 are accepted and stand for the same bits.
@@ -66,7 +58,7 @@ PyObject* manualSeed(PyObject* self, PyObject* seed) {
     } else if (value == -1 && PyErr_Occurred() != nullptr) {
       throw PythonError();
     }
-    seedState(self, value);
+    stateOf(self).manualSeed(value);
     return Py_NewRef(self);
   });
 }
@@ -79,23 +71,13 @@ PyObject* seedRandomly(PyObject* self, PyObject*) {
     return PyErr_SetFromErrno(PyExc_OSError);
   }
   value &= 0x7fffffffffffffff;
-  seedState(self, value);
+  stateOf(self).manualSeed(value);
   return PyLong_FromLongLong(value);
-}
-
-/// A traced function has no state of its own.
-void checkState(PyObject* self) {
-  lazy::Session* session = lazy::activeSession();
-  if (session == nullptr || !session->tracing() || &stateOf(self) != &defaultGenerator()) return;
-  fail<DataReadError>(userLineOutside(),
-                      ": the state of the default generator is read or set while a function is traced; do it outside "
-                      "the function, seed with manual_seed inside it, or use a Generator of its own");
 }
 
 // The state as 16 bytes: seed and offset.
 PyObject* getState(PyObject* self, PyObject*) {
   return guarded([&] {
-    checkState(self);
     Tensor t = makeEmpty(Dims{16}, DType::UInt8);
     std::int64_t words[2] = {stateOf(self).seed(), stateOf(self).offset()};
     std::memcpy(t.data(), words, sizeof words);
@@ -110,7 +92,6 @@ PyObject* setState(PyObject* self, PyObject* state) {
       fail("the state of a generator is a contiguous uint8 tensor of 16 elements, not ", dtypeName(t.dtype()), " ",
            shapeText(t.shape()));
     }
-    checkState(self);
     std::int64_t words[2];
     std::memcpy(words, t.data(), sizeof words);
     stateOf(self).manualSeed(words[0]);
@@ -120,7 +101,6 @@ PyObject* setState(PyObject* self, PyObject* state) {
 }
 PyObject* cloneState(PyObject* self, PyObject*) {
   return guarded([&]() -> PyObject* {
-    checkState(self);
     PyObject* copy = checked(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(generatorType)));
     objectOf(copy)->own.manualSeed(stateOf(self).seed());
     objectOf(copy)->own.setOffset(stateOf(self).offset());

@@ -5,7 +5,6 @@
 #include "python/src/compiled_function.h"
 #include "python/src/docs.h"
 #include "python/src/errors.h"
-#include "python/src/float_proxy.h"
 #include "python/src/py_tensor.h"
 #include "runtime/kernel/kernel_compiler.h"
 
@@ -49,7 +48,7 @@ PyObject* evalTensors(PyObject*, PyObject* const* args, Py_ssize_t n) {
 
 PyObject* isTracing(PyObject*, PyObject*) {
   lazy::Session* s = lazy::activeSession();
-  return PyBool_FromLong(s != nullptr && s->tracing() ? 1 : 0);
+  return PyBool_FromLong(s != nullptr && s->tracing() && s->strict ? 1 : 0);
 }
 
 PyObject* isRecording(PyObject*, PyObject*) { return PyBool_FromLong(lazy::activeSession() != nullptr ? 1 : 0); }
@@ -59,12 +58,13 @@ PyCFunction fast(F* f) {
   return reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(f));
 }
 
-PyMethodDef functions[] = {{"_lazy_enter", lazyEnter, METH_NOARGS, "Starts recording on this thread."},
-                           {"_lazy_exit", lazyExit, METH_NOARGS, "Ends the innermost recording and runs it."},
-                           {"eval", fast(evalTensors), METH_FASTCALL, doc::function_eval},
-                           {"_is_tracing", isTracing, METH_NOARGS, "Is a function being compiled on this thread?"},
-                           {"_is_recording", isRecording, METH_NOARGS, "Are operations recorded on this thread?"},
-                           {nullptr, nullptr, 0, nullptr}};
+PyMethodDef functions[] = {
+    {"_lazy_enter", lazyEnter, METH_NOARGS, "Starts recording on this thread."},
+    {"_lazy_exit", lazyExit, METH_NOARGS, "Ends the innermost recording and runs it."},
+    {"eval", fast(evalTensors), METH_FASTCALL, doc::function_eval},
+    {"_is_tracing", isTracing, METH_NOARGS, "Is a function being compiled on this thread that may read no value?"},
+    {"_is_recording", isRecording, METH_NOARGS, "Are operations recorded on this thread?"},
+    {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
 
@@ -77,6 +77,8 @@ void initLazy(PyObject* module) {
   });
   lazy::install();
   openCompilerInBackground();
+  // The compiler's own statics go when `exit` runs, the youngest first, and it may still be using them then.
+  Py_AtExit([] { awaitCompilerOpening(); });
 }
 
 }  // namespace tandem::python

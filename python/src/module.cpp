@@ -6,10 +6,10 @@
 #include "python/src/bindings.h"
 #include "python/src/convert.h"
 #include "python/src/errors.h"
-#include "python/src/float_proxy.h"
 #include "python/src/func_bindings.h"
 #include "python/src/generator.h"
 #include "python/src/lazy_bindings.h"
+#include "python/src/observer.h"
 #include "python/src/optim_bindings.h"
 #include "python/src/py_tensor.h"
 #include "runtime/base/long_work.h"
@@ -35,7 +35,6 @@ PyMODINIT_FUNC PyInit__C() {
     PyRef module(checked(PyModule_Create(&definition)));
     initErrors(module.get());
     initConvert(module.get());
-    initFloatProxy(module.get());
     initGenerator(module.get());
     initTensor(module.get());
     initAutograd(module.get());
@@ -46,6 +45,7 @@ PyMODINIT_FUNC PyInit__C() {
     initGenerated(module.get());
     initLazy(module.get());
     initOptim(module.get());
+    initUnderstood(module.get());
     tandem::LongWork::enter = releaseGil;
     tandem::LongWork::leave = takeGil;
     return module.release();

@@ -5,6 +5,7 @@
 #include "eager/ops.h"
 #include "python/src/autocast.h"
 #include "python/src/py_tensor.h"
+#include "python/src/tracked_numbers.h"
 
 namespace tandem::python {
 
@@ -17,7 +18,8 @@ class Side {
     if (isTensor(o)) {
       operand_ = Operand(tensorOf(o));
     } else if (PyFloat_CheckExact(o)) {
-      operand_ = Operand(Scalar(PyFloat_AS_DOUBLE(o)));
+      const Scalar* slot = trackedSlot(o);
+      operand_ = Operand(slot != nullptr ? *slot : Scalar(PyFloat_AS_DOUBLE(o)));
     } else if (isNumber(o)) {
       operand_ = Operand(scalarOf(o));
     } else {
@@ -54,6 +56,8 @@ PyObject* subtract(PyObject* left, PyObject* right) {
 }
 PyObject* power(PyObject* left, PyObject* right, PyObject* modulus) {
   if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
+  useTracked(left);  // the exponent decides which operation it is
+  useTracked(right);
   return binary(left, right, [](const Operand& a, const Operand& b) { return ops::pow(a, b); });
 }
 PyObject* matmul(PyObject* left, PyObject* right) {

@@ -2,8 +2,8 @@
 #include <cstring>
 
 #include "python/src/errors.h"
-#include "python/src/float_proxy.h"
 #include "python/src/py_tensor.h"
+#include "python/src/tracked_numbers.h"
 
 namespace tandem::python {
 
@@ -27,14 +27,16 @@ bool isNumpyInteger(const char* name) {
 }  // namespace
 
 bool isNumber(PyObject* o) {
-  return PyFloat_CheckExact(o) || PyLong_CheckExact(o) || PyBool_Check(o) || isFloatProxy(o) || PyFloat_Check(o) ||
-         PyLong_Check(o) || isNumpyScalar(o);
+  return PyFloat_CheckExact(o) || PyLong_CheckExact(o) || PyBool_Check(o) || PyFloat_Check(o) || PyLong_Check(o) ||
+         isNumpyScalar(o);
 }
 
 Scalar scalarOf(PyObject* o) {
-  if (PyFloat_Check(o)) return {PyFloat_AS_DOUBLE(o)};
+  if (PyFloat_Check(o)) {
+    const Scalar* slot = trackedSlot(o);
+    return slot != nullptr ? *slot : Scalar(PyFloat_AS_DOUBLE(o));
+  }
   if (PyBool_Check(o)) return {o == Py_True};
-  if (isFloatProxy(o)) return slotOf(o);
   if (!PyLong_Check(o)) {
     const char* name = Py_TYPE(o)->tp_name;
     if (isNumpyBoolName(name)) return {checked(PyObject_IsTrue(o)) != 0};

@@ -42,7 +42,7 @@ PyObject* wrap(Tensor t);
 /// A fresh object of the class `cls`, of a tensor that has none yet.
 PyObject* wrapAs(PyTypeObject* cls, Tensor t);
 
-/// Is `o` a Python or NumPy number, or a FloatProxy?
+/// Is `o` a Python or NumPy number?
 bool isNumber(PyObject* o);
 /// Converts one; OverflowError for integers beyond 64 bits.
 Scalar scalarOf(PyObject* o);

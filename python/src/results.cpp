@@ -11,7 +11,6 @@
 #include "eager/kernels.h"
 #include "python/src/arg_parser.h"
 #include "python/src/convert.h"
-#include "python/src/float_proxy.h"
 #include "python/src/py_tensor.h"
 
 namespace tandem::python {
@@ -21,7 +20,7 @@ PyObject* wrap(std::int64_t v) { return PyLong_FromLongLong(v); }
 PyObject* wrap(double v) { return PyFloat_FromDouble(v); }
 PyObject* wrap(DType v) { return Py_NewRef(dtypeObject(v)); }
 PyObject* wrap(const Scalar& v) {
-  if (v.slot >= 0) return floatProxy(v);
+  if (v.slot >= 0) fail<InternalError>("a number of a trace has no value yet");
   switch (v.kind) {
   case Scalar::Kind::Bool:
     return wrap(v.i != 0);

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import types
 from typing import Any
 
 from tandem import _C
@@ -119,32 +117,6 @@ def tensor_map(self: Tensor, other: Tensor, function: Any) -> Tensor:
     return self.copy_(_C.tensor(values, dtype=self.dtype).reshape(self.shape))
 
 
-class TracedBool:
-    """A bool that is computed by a function being compiled: it can be returned, and is then a bool at every call.
-
-    Asking for it inside is a read of data.
-    """
-
-    def __init__(self, traced_value: Tensor):
-        self._traced_value = traced_value
-
-    def __bool__(self) -> bool:
-        return bool(self._traced_value)
-
-    def __eq__(self, other: object) -> bool:
-        return bool(self) == other
-
-    def __hash__(self) -> int:
-        return hash(bool(self))
-
-    def __repr__(self) -> str:
-        return repr(bool(self))
-
-
-def _truth(value: Tensor) -> Any:
-    return TracedBool(value) if _C._is_tracing() else bool(value.item())
-
-
 def equal(self: Tensor, other: Tensor) -> bool:
     """Have both tensors the same shape and the same elements? NaN differs from itself. Reads the data.
 
@@ -156,7 +128,7 @@ def equal(self: Tensor, other: Tensor) -> bool:
     """
     if not isinstance(other, Tensor):
         raise TypeError(f"equal(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
-    return self.shape == other.shape and _truth((self == other).all())
+    return self.shape == other.shape and bool((self == other).all().item())
 
 
 def allclose(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
@@ -170,7 +142,7 @@ def allclose(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-
     >>> tandem.allclose(tandem.tensor([1.0, 2.0]), tandem.tensor([1.0, 2.00001]))
     True
     """
-    return _truth(self.isclose(other, rtol, atol, equal_nan).all())
+    return bool(self.isclose(other, rtol, atol, equal_nan).all().item())
 
 
 # ---- hooks ----
@@ -210,20 +182,6 @@ def register_hook(self: Tensor, hook: Any) -> RemovableHandle:
 
 def register_post_accumulate_grad_hook(self: Tensor, hook: Any) -> RemovableHandle:
     return RemovableHandle(self, _C._register_leaf_hook(self, hook))
-
-
-def tensors_held_by(function: Any) -> list[Tensor]:
-    """Tensors that a callable brings along: in its closure, its defaults, what it is bound to."""
-    held = [c.cell_contents for c in getattr(function, "__closure__", None) or () if c != _EMPTY_CELL]
-    held += getattr(function, "__defaults__", None) or ()
-    held += (getattr(function, "__kwdefaults__", None) or {}).values()
-    held += [getattr(function, "__self__", None)]
-    if isinstance(function, functools.partial):
-        held += [*function.args, *function.keywords.values(), *tensors_held_by(function.func)]
-    return [t for t in held if isinstance(t, Tensor)]
-
-
-_EMPTY_CELL = types.CellType()
 
 
 # ---- copies and pickles ----

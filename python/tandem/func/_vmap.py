@@ -83,10 +83,12 @@ def _check_out_dims(out_dims: Any, func: Any) -> None:
 
 
 def _read_arguments(func: Any, in_dims: Any, args: Any) -> tuple[int, list[int | None], list[Any], TreeSpec]:
-    call = f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>)"
+    def call() -> str:
+        return f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>)"
+
     if not isinstance(in_dims, int | tuple | list):
         raise ValueError(
-            f"{call}: expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, "
+            f"{call()}: expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, "
             f"got: {type(in_dims)}."
         )
     if not args:
@@ -98,7 +100,7 @@ def _read_arguments(func: Any, in_dims: Any, args: Any) -> tuple[int, list[int |
     dims = broadcast_prefix(tuple(in_dims) if isinstance(in_dims, list) else in_dims, spec)
     if dims is None:
         raise ValueError(
-            f"{call}: in_dims is not compatible with the structure of `inputs`. in_dims has structure "
+            f"{call()}: in_dims is not compatible with the structure of `inputs`. in_dims has structure "
             f"{tree_structure(in_dims)} but inputs has structure {spec}."
         )
     sizes = []
@@ -107,16 +109,16 @@ def _read_arguments(func: Any, in_dims: Any, args: Any) -> tuple[int, list[int |
             continue
         if not isinstance(dim, int):
             raise ValueError(
-                f"{call}: Got in_dim={dim} for an input but in_dim must be either an integer dimension or None."
+                f"{call()}: Got in_dim={dim} for an input but in_dim must be either an integer dimension or None."
             )
         if not isinstance(arg, _C.Tensor):
             raise ValueError(
-                f"{call}: Got in_dim={dim} for an input but the input is of type {type(arg)}. We cannot vmap over "
+                f"{call()}: Got in_dim={dim} for an input but the input is of type {type(arg)}. We cannot vmap over "
                 f"non-Tensor arguments, please use None as the respective in_dim"
             )
         if not -arg.dim() <= dim < arg.dim():
             raise ValueError(
-                f"{call}: Got in_dim={dim} for some input, but that input is a Tensor of dimensionality {arg.dim()} "
+                f"{call()}: Got in_dim={dim} for some input, but that input is a Tensor of dimensionality {arg.dim()} "
                 f"so expected in_dim to satisfy -{arg.dim()} <= in_dim < {arg.dim()}."
             )
         dims[i] = dim % arg.dim()

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 import tandem
 from tandem.nn.module import Module
 from tandem.nn.parameter import Parameter
-from tandem.utils._version import bump
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -36,7 +35,6 @@ class _ModuleSequence(Module):
         self.__dict__["_modules"] = {}
         for i, module in enumerate(modules):
             self.add_module(str(i), module)
-        bump(self)
 
     def _key(self, index: SupportsIndex) -> str:
         """The name of the module at `index`; a `Sequential` made of a dict has names of its own."""
@@ -217,7 +215,6 @@ class ModuleDict(Module):
 
     def __delitem__(self, key: str) -> None:
         del self._modules[key]
-        bump(self)
 
     def __len__(self) -> int:
         return len(self._modules)
@@ -231,7 +228,6 @@ class ModuleDict(Module):
     def clear(self) -> None:
         """Remove all modules."""
         self._modules.clear()
-        bump(self)
 
     def pop(self, key: str) -> Module:
         """Remove and return the module under `key`."""

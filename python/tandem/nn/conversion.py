@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, overload
 import tandem
 from tandem.nn.parameter import Parameter
 from tandem.types import Device
-from tandem.utils._version import bump
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -54,7 +53,6 @@ class ConversionMethods:
         for name, buffer in self._buffers.items():
             if buffer is not None:
                 self._buffers[name] = fn(buffer)
-        bump(self)
         return self
 
     @overload

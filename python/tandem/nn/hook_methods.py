@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tandem.nn.hooks import BackwardBoundary, RemovableHandle, weak_bump
-from tandem.utils._version import bump
+from tandem.nn.hooks import BackwardBoundary, RemovableHandle
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -107,14 +106,13 @@ class HookMethods:
     def _add_hook(self, kind: str, hook: Callable[..., Any], prepend: bool = False, **flags: bool) -> RemovableHandle:
         hooks = self.__dict__[kind]
         marks = [self.__dict__[name] for name in flags]
-        handle = RemovableHandle(hooks, *marks, on_remove=weak_bump(self))
+        handle = RemovableHandle(hooks, *marks)
         hooks[handle.id] = hook
         for mark, wanted in zip(marks, flags.values(), strict=True):
             if wanted:
                 mark[handle.id] = True
         if prepend:
             hooks.move_to_end(handle.id, last=False)
-        bump(self)
         return handle
 
     def register_forward_pre_hook(

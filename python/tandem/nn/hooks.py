@@ -8,7 +8,6 @@ operations, inputs' boundary (hooks may replace the gradient).
 from __future__ import annotations
 
 import itertools
-import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -36,37 +35,20 @@ class RemovableHandle:
         0.0
     """
 
-    def __init__(self, hooks: dict[int, Any], *extra: dict[int, Any], on_remove: Callable[[], None] | None = None):
+    def __init__(self, hooks: dict[int, Any], *extra: dict[int, Any]) -> None:
         self.id = next(_handle_ids)
         self._hooks = (hooks, *extra)
-        self._on_remove = on_remove
 
     def remove(self) -> None:
         """Remove the hook; does nothing the second time."""
         for hooks in self._hooks:
             hooks.pop(self.id, None)
-        if self._on_remove is not None:
-            self._on_remove()
 
     def __enter__(self) -> RemovableHandle:
         return self
 
     def __exit__(self, *exc: object) -> None:
         self.remove()
-
-
-def weak_bump(module: Any) -> Callable[[], None]:
-    """A function that bumps the version of `module` if it is still alive; a handle must not keep its module."""
-    from tandem.utils._version import bump
-
-    reference = weakref.ref(module)
-
-    def run() -> None:
-        alive = reference()
-        if alive is not None:
-            bump(alive)
-
-    return run
 
 
 class _Identity(tandem.autograd.Function):

@@ -2,8 +2,7 @@
 
 Map: attribute rules (`__setattr__` and its like sort parameters, buffers and modules into their dicts) · registration ·
 calling (hooks are in `hook_methods.py`) · walking the tree (conversions are in `conversion.py`) · flags · state (in
-`state_dict.py`) · `repr`. Every change of structure or flag bumps the module's `_version`, by which compiled functions
-notice it.
+`state_dict.py`) · `repr`.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ from tandem.nn import state_dict as _state
 from tandem.nn.conversion import ConversionMethods, type_name
 from tandem.nn.hook_methods import HOOK_DICTS, HookMethods
 from tandem.nn.parameter import Buffer, Parameter
-from tandem.utils._version import bump
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -47,7 +45,6 @@ class Module(HookMethods, ConversionMethods):
     _buffers: dict[str, tandem.Tensor | None]
     _modules: dict[str, Module | None]
     _non_persistent_buffers_set: set[str]
-    _version: int
     _state_version = 1  # of the layout of this class's entries in a state_dict
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -65,7 +62,6 @@ class Module(HookMethods, ConversionMethods):
         own["_modules"] = {}
         for name in HOOK_DICTS:
             own[name] = OrderedDict()
-        own["_version"] = 0
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What a call computes; every subclass defines it."""
@@ -121,7 +117,6 @@ class Module(HookMethods, ConversionMethods):
                 self.register_buffer(name, value, value.persistent)
         else:
             object.__setattr__(self, name, value)
-        bump(self)
 
     def __delattr__(self, name: str) -> None:
         own = self.__dict__
@@ -132,7 +127,6 @@ class Module(HookMethods, ConversionMethods):
                 break
         else:
             object.__delattr__(self, name)
-        bump(self)
 
     def __dir__(self) -> list[str]:
         own = self.__dict__
@@ -189,7 +183,6 @@ class Module(HookMethods, ConversionMethods):
                     "forward() method."
                 )
         self._parameters[name] = param
-        bump(self)
 
     def register_buffer(self, name: str, tensor: tandem.Tensor | None, persistent: bool = True) -> None:
         """Add a buffer under `name`: state that is no parameter. Only persistent ones are in the `state_dict`.
@@ -213,7 +206,6 @@ class Module(HookMethods, ConversionMethods):
             self._non_persistent_buffers_set.discard(name)
         else:
             self._non_persistent_buffers_set.add(name)
-        bump(self)
 
     def add_module(self, name: str, module: Module | None) -> None:
         """Add a child module under `name`."""
@@ -221,7 +213,6 @@ class Module(HookMethods, ConversionMethods):
             raise TypeError(f"{type_name(module)} is not a Module subclass")
         self._check_name(name, "module", self.__dict__.get("_modules", {}))
         self._modules[name] = module
-        bump(self)
 
     register_module = add_module
 

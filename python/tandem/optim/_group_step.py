@@ -15,7 +15,6 @@ from typing import Any, overload
 import tandem
 from tandem import Tensor
 from tandem.optim.optimizer import Optimizer, R, single_element
-from tandem.utils._version import bump
 
 # ---- options ---------------------------------------------------------------------------------------------------------
 
@@ -155,12 +154,12 @@ class GroupOptimizer(Optimizer):
 
     def _first_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         """Makes the state of `param`."""
+        tandem._C._makes_state()
         state = self.state[param]
         with tandem.no_grad():
             if self.counts:
                 state["step"] = state_scalar(0.0, param)
             state.update(self._init_state(param, group))
-        bump(self)
         return state
 
     def _init_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,6 @@ import tandem
 from tandem import Tensor
 from tandem.optim._group_step import is_zero, scalar
 from tandem.optim.optimizer import Optimizer
-from tandem.utils._version import bump
 
 __all__ = ["Adafactor"]
 
@@ -79,6 +78,8 @@ class Adafactor(Optimizer):
         return loss
 
     def _update(self, param: Tensor, grad: Tensor, group: dict[str, Any]) -> None:
+        if param not in self.state:
+            tandem._C._makes_state()
         state = self.state[param]
         matrix = param.dim() > 1
         if not state:
@@ -88,7 +89,6 @@ class Adafactor(Optimizer):
                 state["col_var"] = param.new_zeros((*param.shape[:-2], 1, param.shape[-1]))
             else:
                 state["variance"] = tandem.zeros_like(param)
-            bump(self)
         eps1, eps2 = group["eps"]
         eps1 = tandem.finfo(param.dtype).eps if eps1 is None else eps1
         # Numbers are computed in float64, as Python's would be.

@@ -15,7 +15,6 @@ from typing import Any, TypeAlias, TypeVar, overload
 import tandem
 from tandem import Tensor
 from tandem.nn.hooks import RemovableHandle
-from tandem.utils._version import bump
 
 __all__ = ["Optimizer", "ParamsT", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
@@ -118,7 +117,6 @@ class Optimizer:
     scalar_state = frozenset({"step"})
 
     def __init__(self, params: ParamsT, defaults: dict[str, Any]) -> None:
-        self._version = 0
         self._step_was_called = False  # for the schedules' warning about the order of calls
         self.defaults = defaults
         self.state: defaultdict[Any, Any] = defaultdict(dict)
@@ -156,7 +154,6 @@ class Optimizer:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self.__dict__.setdefault("_version", 0)
         if "_step_pre_hooks" not in self.__dict__:
             self._make_hook_dicts()
         # What an older version did not save: options that were added, counts of steps as numbers.
@@ -167,7 +164,6 @@ class Optimizer:
         for state in self.state.values():
             if isinstance(state, dict) and isinstance(state.get("step"), (int, float)):
                 state["step"] = tandem.tensor(float(state["step"]), dtype=tandem.float32)
-        bump(self)
 
     def __repr__(self) -> str:
         lines = [type(self).__name__ + " ("]
@@ -214,7 +210,6 @@ class Optimizer:
                 raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
             group.setdefault(name, default)
         self.param_groups.append(group)
-        bump(self)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients of all parameters, or fill them with zeros if not `set_to_none`."""
@@ -270,7 +265,6 @@ class Optimizer:
     def _add_hook(
         self, hooks: OrderedDict[int, Any], hook: Callable[..., Any], prepend: bool = False
     ) -> RemovableHandle:
-        bump(self)
         return _add_hook(hooks, hook, prepend)
 
     # --- state ------------------------------------------------------------------------------------------------------
@@ -350,7 +344,9 @@ def _with_step_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(step)
     def run(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
-        self._step_was_called = True
+        if not self._step_was_called:
+            tandem._C._makes_state()
+            self._step_was_called = True
         if not (self._step_pre_hooks or self._step_post_hooks or _global_pre_hooks or _global_post_hooks):
             return step(self, *args, **kwargs)
         for hook in [*_global_pre_hooks.values(), *self._step_pre_hooks.values()]:

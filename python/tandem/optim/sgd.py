@@ -8,7 +8,6 @@ import tandem
 from tandem import Tensor
 from tandem.optim._group_step import GroupOptimizer, GroupStep, checked, is_zero, scalars
 from tandem.optim.optimizer import ParamsT
-from tandem.utils._version import bump
 
 __all__ = ["SGD"]
 
@@ -70,9 +69,9 @@ class SGD(GroupOptimizer):
         if not fresh:
             step.run("sgd_update", step.params, buffers, step.grads, *numbers)
             return
+        tandem._C._makes_state()
         for i in fresh:
             buffers[i] = step.states[i]["momentum_buffer"] = tandem.zeros_like(step.params[i])
-        bump(self)
         started = [i for i in range(len(buffers)) if i not in {*fresh}]
         if step.differentiable:
             for i in fresh:

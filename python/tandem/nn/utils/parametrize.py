@@ -17,7 +17,6 @@ from tandem import Tensor
 from tandem.nn.container import ModuleDict, ModuleList
 from tandem.nn.module import Module
 from tandem.nn.parameter import Parameter
-from tandem.utils._version import bump
 
 __all__ = [
     "ParametrizationList",
@@ -276,7 +275,6 @@ def register_parametrization(
             f"Module '{module}' does not have a parameter, a buffer, or a parametrized element with name "
             f"'{tensor_name}'"
         )
-    bump(module)
     return module
 
 

@@ -1,0 +1,494 @@
+#include "python/src/guards.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "autograd/meta.h"
+#include "python/src/py_tensor.h"
+
+namespace tandem::python {
+namespace {
+
+bool isContainer(PyObject* o) {
+  return PyDict_CheckExact(o) || PyList_CheckExact(o) || PyTuple_CheckExact(o) || PyCell_Check(o);
+}
+
+/// Changes whenever the dict does, and differs between dicts; 0 where the interpreter does not count.
+std::uint64_t versionOf(PyObject* dict) {
+#if PY_VERSION_HEX < 0x030C0000
+  return reinterpret_cast<PyDictObject*>(dict)->ma_version_tag;
+#elif PY_VERSION_HEX < 0x030E0000
+  // The lowest bits say who watches the dict. Up to 3.13 the others count its changes, though nothing promises that.
+  constexpr int kWatchers = PY_VERSION_HEX >= 0x030D0000 ? 12 : 8;
+  auto* d = reinterpret_cast<PyDictObject*>(dict);
+  // From 3.13 on an object may share its attributes' places with its dict, and sets them without a count, or an event.
+  if (PY_VERSION_HEX >= 0x030D0000 && d->ma_values != nullptr) return 0;
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+  return d->ma_version_tag >> kWatchers;
+#pragma GCC diagnostic pop
+#else
+  (void)dict;
+  return 0;
+#endif
+}
+
+unsigned versionOf(PyTypeObject* type) {
+#if PY_VERSION_HEX < 0x030D0000
+  if ((type->tp_flags & Py_TPFLAGS_VALID_VERSION_TAG) == 0) return 0;
+#endif
+  return type->tp_version_tag;
+}
+
+/// The dict of an object's own attributes, borrowed; null where it has none.
+PyObject* dictOf(PyObject* owner) {
+#if PY_VERSION_HEX >= 0x030D0000
+  if ((Py_TYPE(owner)->tp_flags & Py_TPFLAGS_MANAGED_DICT) != 0) {
+    // Asking for it gives objects that keep their attributes in line a dict, which they keep.
+    PyRef dict(PyObject_GenericGetDict(owner, nullptr));
+    if (!dict) PyErr_Clear();
+    return dict.get();
+  }
+#endif
+  PyObject** at = _PyObject_GetDictPtr(owner);
+  return at != nullptr ? *at : nullptr;
+}
+
+PyObject* pointerAt(PyObject* owner, Py_ssize_t offset) {
+  PyObject* p = nullptr;
+  std::memcpy(static_cast<void*>(&p), reinterpret_cast<char*>(owner) + offset, sizeof(PyObject*));
+  return p;
+}
+
+Py_ssize_t sizeOf(PyObject* container) {
+  if (PyDict_Check(container)) return PyDict_GET_SIZE(container);
+  if (PyAnySet_Check(container)) return PySet_GET_SIZE(container);
+  return PySequence_Fast_GET_SIZE(container);
+}
+
+/// Keys and values in turn, in the order of iteration: that of an OrderedDict is its own.
+std::vector<Held> entriesOf(PyObject* dict) {
+  std::vector<Held> entries;
+  PyObject* k = nullptr;
+  PyObject* v = nullptr;
+  if (!PyODict_CheckExact(dict)) {
+    for (Py_ssize_t at = 0; PyDict_Next(dict, &at, &k, &v) != 0;) {
+      entries.emplace_back(k);
+      entries.emplace_back(v);
+    }
+    return entries;
+  }
+  PyRef iterator(PyObject_GetIter(dict));
+  while (PyRef key{iterator ? PyIter_Next(iterator.get()) : nullptr}) {
+    entries.emplace_back(key.get());
+    entries.emplace_back(PyDict_GetItemWithError(dict, key.get()));
+  }
+  PyErr_Clear();
+  return entries;
+}
+
+/// In the order of iteration, which runs no code.
+std::vector<Held> itemsOfSet(PyObject* set) {
+  std::vector<Held> items;
+  PyRef iterator(PyObject_GetIter(set));
+  while (PyRef item{iterator ? PyIter_Next(iterator.get()) : nullptr}) items.emplace_back(item.get());
+  PyErr_Clear();
+  return items;
+}
+
+}  // namespace
+
+bool isPlain(PyObject* o) {
+  return o == Py_None || PyBool_Check(o) || PyLong_CheckExact(o) || PyFloat_CheckExact(o) || PyUnicode_CheckExact(o) ||
+         PyBytes_CheckExact(o) || PyComplex_CheckExact(o) || o == Py_Ellipsis || o == Py_NotImplemented;
+}
+
+// ---- values --------------------------------------------------------------------------------------------------------
+
+Held::Held(PyObject* o) : object_(o) {
+  if (o == nullptr || isContainer(o)) return;
+  if (!isPlain(o) && PyType_SUPPORTS_WEAKREFS(Py_TYPE(o))) {
+    keeper_ = PyRef(PyWeakref_NewRef(o, nullptr));
+    weak_ = static_cast<bool>(keeper_);
+    if (weak_) return;
+    PyErr_Clear();
+  }
+  keeper_ = PyRef::borrow(o);
+}
+
+bool Held::dead() const { return weak_ && reinterpret_cast<PyWeakReference*>(keeper_.get())->wr_object != object_; }
+
+bool Held::equalPlain(PyObject* now) const {
+  if (now == nullptr || object_ == nullptr || weak_ || !keeper_) return false;
+  if (Py_TYPE(now) != Py_TYPE(object_) || !isPlain(now)) return false;
+  if (PyFloat_CheckExact(now)) {
+    double a = PyFloat_AS_DOUBLE(now);
+    double b = PyFloat_AS_DOUBLE(object_);
+    return std::memcmp(&a, &b, sizeof a) == 0;
+  }
+  if (PyComplex_CheckExact(now)) {
+    Py_complex a = PyComplex_AsCComplex(now);
+    Py_complex b = PyComplex_AsCComplex(object_);
+    return std::memcmp(&a, &b, sizeof a) == 0;
+  }
+  return PyObject_RichCompareBool(now, object_, Py_EQ) == 1;
+}
+
+int Held::traverse(visitproc visit, void* arg) const {
+  Py_VISIT(keeper_.get());
+  return 0;
+}
+
+Held GuardSet::held(PyObject* o) {
+  if (o != nullptr && !isPlain(o)) values_.emplace(o, true);
+  return Held(o);
+}
+
+// ---- making --------------------------------------------------------------------------------------------------------
+
+bool GuardSet::isNew(Kind kind, const void* object, const void* key) {
+  auto& known = seen_[reinterpret_cast<std::uint64_t>(object) * 8 + static_cast<std::uint64_t>(kind)];
+  if (std::find(known.begin(), known.end(), key) != known.end()) return false;
+  known.push_back(key);
+  return true;
+}
+
+void GuardSet::item(PyObject* owner, PyObject* dict, PyObject* key, PyObject* value) {
+  const void* holder = owner != nullptr ? owner : dict;
+  auto [it, fresh] = dictOf_.try_emplace(holder, static_cast<std::uint32_t>(dicts_.size()));
+  if (fresh) {
+    DictGuard g;
+    g.owned = owner != nullptr;
+    if (g.owned) g.owner = held(owner);
+    g.dict = dict;
+    if (!g.owned) g.keeper = keeperOf(dict);
+    order_.emplace_back(Kind::Dict, it->second);
+    dicts_.push_back(std::move(g));
+  }
+  DictGuard& g = dicts_[it->second];
+  for (const Item& known : g.items) {
+    if (known.key.get() == key) return;
+    if (PyUnicode_CheckExact(key) && PyUnicode_CheckExact(known.key.get()) &&
+        PyUnicode_Compare(known.key.get(), key) == 0)
+      return;
+  }
+  g.items.push_back({PyRef::borrow(key), held(value), value != nullptr});
+}
+
+void GuardSet::wholeDict(PyObject* dict) {
+  if (!isNew(Kind::WholeDict, dict, nullptr)) return;
+  ListGuard g{dict, keeperOf(dict), versionOf(dict), 0, entriesOf(dict)};
+  for (const Held& h : g.items) (void)held(h.get());
+  order_.emplace_back(Kind::WholeDict, static_cast<std::uint32_t>(lists_.size()));
+  lists_.push_back(std::move(g));
+}
+
+void GuardSet::sequence(PyObject* sequence) {
+  if (!isNew(Kind::Sequence, sequence, nullptr)) return;
+  ListGuard g{sequence, keeperOf(sequence), 0, 0, {}};
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(sequence); ++i)
+    g.items.push_back(held(PySequence_Fast_GET_ITEM(sequence, i)));
+  order_.emplace_back(Kind::Sequence, static_cast<std::uint32_t>(lists_.size()));
+  lists_.push_back(std::move(g));
+}
+
+void GuardSet::size(PyObject* container) {
+  if (!isNew(Kind::Size, container, nullptr)) return;
+  order_.emplace_back(Kind::Size, static_cast<std::uint32_t>(lists_.size()));
+  lists_.push_back({container, keeperOf(container), 0, sizeOf(container), {}});
+}
+
+void GuardSet::set(PyObject* set) {
+  if (!isNew(Kind::Set, set, nullptr)) return;
+  ListGuard g{set, keeperOf(set), 0, 0, itemsOfSet(set)};
+  for (const Held& item : g.items) (void)held(item.get());
+  order_.emplace_back(Kind::Set, static_cast<std::uint32_t>(lists_.size()));
+  lists_.push_back(std::move(g));
+}
+
+void GuardSet::cell(PyObject* cell) {
+  if (!isNew(Kind::Cell, cell, nullptr)) return;
+  PlaceGuard g{Held(cell), static_cast<Py_ssize_t>(offsetof(PyCellObject, ob_ref)), held(PyCell_GET(cell)),
+               PyCell_GET(cell) != nullptr};
+  order_.emplace_back(Kind::Cell, static_cast<std::uint32_t>(places_.size()));
+  places_.push_back(std::move(g));
+}
+
+void GuardSet::slot(PyObject* owner, Py_ssize_t offset) {
+  if (!isNew(Kind::Slot, owner, reinterpret_cast<const void*>(offset))) return;
+  PyObject* value = pointerAt(owner, offset);
+  order_.emplace_back(Kind::Slot, static_cast<std::uint32_t>(places_.size()));
+  places_.push_back({held(owner), offset, held(value), value != nullptr});
+}
+
+void GuardSet::classOf(PyObject* object) {
+  PyTypeObject* type = Py_TYPE(object);
+  if ((type->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0 || (type->tp_flags & Py_TPFLAGS_IMMUTABLETYPE) != 0) return;
+  if (!isNew(Kind::Class, object, nullptr)) return;
+  order_.emplace_back(Kind::Class, static_cast<std::uint32_t>(places_.size()));
+  places_.push_back({held(object), static_cast<Py_ssize_t>(offsetof(PyObject, ob_type)),
+                     held(reinterpret_cast<PyObject*>(type)), true});
+}
+
+void GuardSet::type(PyTypeObject* type) {
+  if ((type->tp_flags & Py_TPFLAGS_IMMUTABLETYPE) != 0) return;
+  if (!isNew(Kind::Type, type, nullptr)) return;
+  static PyObject* any = PyUnicode_InternFromString("__doc__");
+  (void)_PyType_Lookup(type, any);  // gives it a version if it has none
+  order_.emplace_back(Kind::Type, static_cast<std::uint32_t>(types_.size()));
+  types_.push_back({held(reinterpret_cast<PyObject*>(type)), versionOf(type)});
+}
+
+void GuardSet::function(PyObject* function) {
+  if (!isNew(Kind::Function, function, nullptr)) return;
+  auto* f = reinterpret_cast<PyFunctionObject*>(function);
+  order_.emplace_back(Kind::Function, static_cast<std::uint32_t>(functions_.size()));
+  functions_.push_back({held(function), PyRef::borrow(f->func_code), PyRef::borrow(f->func_defaults),
+                        PyRef::borrow(f->func_kwdefaults), f->func_closure});
+}
+
+namespace {
+std::uint32_t flagsOf(const TensorImpl* t) {
+  const AutogradMeta* m = metaOf(t);
+  return (t->requiresGrad ? 1 : 0) | (t->untracked ? 2 : 0) | (t->inference ? 4 : 0) | (t->batch ? 8 : 0) |
+         (m != nullptr && m->gradFn ? 16 : 0) | (m != nullptr && m->retainsGrad ? 32 : 0);
+}
+/// Numbers of hooks are given out once, so their sum tells lists apart that differ by one added or removed.
+std::uint64_t hooksOf(const TensorImpl* t) {
+  const AutogradMeta* m = metaOf(t);
+  std::uint64_t sum = 0;
+  if (m == nullptr) return sum;
+  if (m->hooks)
+    for (const auto& h : *m->hooks) sum = sum * 31 + h.id;
+  if (m->afterAccumulate)
+    for (const auto& h : *m->afterAccumulate) sum = sum * 31 + h.id + 7;
+  return sum;
+}
+}  // namespace
+
+GuardSet::TensorGuard::TensorGuard(PyObject* o, const TensorImpl* t, bool isBase)
+    : tensor(o), impl(t), history(isBase && metaOf(t) != nullptr ? metaOf(t)->gradFn.get() : nullptr), shape(t->shape),
+      strides(t->strides), offset(t->offset), dtype(t->dtype), storage(t->storage.get()), base(t->viewBase.get()),
+      flags(flagsOf(t)), hooks(hooksOf(t)) {}
+
+bool GuardSet::TensorGuard::holds() const {
+  if (tensor.dead()) return false;
+  if (history != nullptr && (metaOf(impl) == nullptr || metaOf(impl)->gradFn.get() != history)) return false;
+  return impl->storage.get() == storage && impl->offset == offset && impl->dtype == dtype && impl->shape == shape &&
+         impl->strides == strides && impl->viewBase.get() == base && flagsOf(impl) == flags &&
+         (metaOf(impl) == nullptr ? hooks == 0 : hooksOf(impl) == hooks);
+}
+
+void GuardSet::tensor(PyObject* tensor) {
+  if (!isNew(Kind::Tensor, tensor, nullptr)) return;
+  order_.emplace_back(Kind::Tensor, static_cast<std::uint32_t>(tensors_.size()));
+  const TensorImpl* t = tensorOf(tensor).impl();
+  tensors_.emplace_back(tensor, t, false);
+  if (t->viewBase == nullptr) return;
+  order_.emplace_back(Kind::Tensor, static_cast<std::uint32_t>(tensors_.size()));
+  tensors_.emplace_back(tensor, t->viewBase.get(), true);
+}
+
+bool GuardSet::names(const TensorImpl* t) const {
+  return std::any_of(tensors_.begin(), tensors_.end(), [&](const TensorGuard& g) { return g.impl == t; });
+}
+
+TensorImpl* GuardSet::alike(TensorImpl* t) const {
+  if (names(t)) return t;
+  for (const TensorGuard& g : tensors_)
+    if (g.storage == t->storage.get() && g.dtype == t->dtype) return const_cast<TensorImpl*>(g.impl);
+  return nullptr;
+}
+
+// ---- checking ------------------------------------------------------------------------------------------------------
+
+PyObject* GuardSet::DictGuard::current() const {
+  if (!owned) return dict;
+  return owner.dead() ? nullptr : dictOf(owner.get());
+}
+
+bool GuardSet::DictGuard::holds() {
+  PyObject* now = current();
+  if (now == nullptr) return false;
+  std::uint64_t v = versionOf(now);
+  if (v != 0 && v == version) return true;
+  if (broken(now) != nullptr) return false;
+  version = v;
+  return true;
+}
+
+const GuardSet::Item* GuardSet::DictGuard::broken(PyObject* now) const {
+  for (const Item& i : items) {
+    PyObject* value = PyDict_GetItemWithError(now, i.key.get());
+    if (value == nullptr) PyErr_Clear();
+    if (value == nullptr ? i.present : !i.present || !i.value.is(value)) return &i;
+  }
+  return nullptr;
+}
+
+bool GuardSet::ListGuard::sequenceHolds() const {
+  if (static_cast<std::size_t>(PySequence_Fast_GET_SIZE(list)) != items.size()) return false;
+  for (std::size_t i = 0; i < items.size(); ++i)
+    if (!items[i].is(PySequence_Fast_GET_ITEM(list, static_cast<Py_ssize_t>(i)))) return false;
+  return true;
+}
+
+bool GuardSet::ListGuard::setHolds() const {
+  // A set that was not changed is gone through in the same order.
+  std::vector<Held> now = itemsOfSet(list);
+  if (now.size() != items.size()) return false;
+  for (std::size_t i = 0; i < items.size(); ++i)
+    if (!items[i].is(now[i].get())) return false;
+  return true;
+}
+
+bool GuardSet::ListGuard::dictHolds() {
+  if (PyODict_CheckExact(list)) {
+    // Its order may change without its version.
+    const std::vector<Held> now = entriesOf(list);
+    return std::equal(items.begin(), items.end(), now.begin(), now.end(),
+                      [](const Held& a, const Held& b) { return a.is(b.get()); });
+  }
+  std::uint64_t v = versionOf(list);
+  if (v != 0 && v == version) return true;
+  if (static_cast<std::size_t>(PyDict_GET_SIZE(list)) * 2 != items.size()) return false;
+  PyObject* k = nullptr;
+  PyObject* value = nullptr;
+  std::size_t i = 0;
+  for (Py_ssize_t at = 0; PyDict_Next(list, &at, &k, &value) != 0; i += 2)
+    if (!items[i].is(k) || !items[i + 1].is(value)) return false;
+  version = v;
+  return true;
+}
+
+bool GuardSet::FunctionGuard::holds() const {
+  if (function.dead()) return false;
+  auto* f = reinterpret_cast<PyFunctionObject*>(function.get());
+  return f->func_code == code.get() && f->func_defaults == defaults.get() &&
+         f->func_kwdefaults == keywordDefaults.get() && f->func_closure == closure;
+}
+
+std::size_t GuardSet::firstBroken() {
+  for (std::size_t k = 0; k < order_.size(); ++k) {
+    const auto [kind, number] = order_[k];
+    bool holds = false;
+    switch (kind) {
+    case Kind::Dict:
+      holds = dicts_[number].holds();
+      break;
+    case Kind::WholeDict:
+      holds = lists_[number].dictHolds();
+      break;
+    case Kind::Sequence:
+      holds = lists_[number].sequenceHolds();
+      break;
+    case Kind::Size:
+      holds = sizeOf(lists_[number].list) == lists_[number].size;
+      break;
+    case Kind::Set:
+      holds = lists_[number].setHolds();
+      break;
+    case Kind::Cell:
+    case Kind::Slot:
+    case Kind::Class: {
+      const PlaceGuard& g = places_[number];
+      if (g.owner.dead()) return k;
+      PyObject* now = pointerAt(g.owner.get(), g.offset);
+      holds = g.present ? g.value.is(now) : now == nullptr;
+      break;
+    }
+    case Kind::Type: {
+      const TypeGuard& g = types_[number];
+      holds = !g.type.dead() && g.version != 0 && versionOf(reinterpret_cast<PyTypeObject*>(g.type.get())) == g.version;
+      break;
+    }
+    case Kind::Tensor:
+      holds = tensors_[number].holds();
+      break;
+    case Kind::Function:
+      holds = functions_[number].holds();
+      break;
+    }
+    if (!holds) return k;
+  }
+  return kNone;
+}
+
+std::string GuardSet::broken() {
+  const std::size_t k = firstBroken();
+  if (k == kNone) return {};
+  static constexpr const char* kWhat[] = {"a name",
+                                          "the items of a dict",
+                                          "the items of a list",
+                                          "the items of a set",
+                                          "the number of items of a container",
+                                          "a variable of an outer function",
+                                          "a slot",
+                                          "the class of an object",
+                                          "a class",
+                                          "a function",
+                                          "a tensor"};
+  static_assert(std::size(kWhat) == static_cast<std::size_t>(Kind::Tensor) + 1);
+  std::string text = kWhat[static_cast<std::size_t>(order_[k].first)];
+  if (order_[k].first != Kind::Dict) return text;
+  DictGuard& g = dicts_[order_[k].second];
+  PyObject* now = g.current();
+  const Item* item = now != nullptr ? g.broken(now) : nullptr;
+  if (item == nullptr) return "the attributes of an object";
+  PyRef key(PyObject_Repr(item->key.get()));
+  const char* name = key ? PyUnicode_AsUTF8(key.get()) : nullptr;
+  return std::string(name != nullptr ? name : "a key") +
+         (g.owned ? " of an object of type " + std::string(Py_TYPE(g.owner.get())->tp_name) : " in a dict");
+}
+
+bool GuardSet::dead() const {
+  auto any = [](const auto& list, auto&& of) { return std::any_of(list.begin(), list.end(), of); };
+  return any(dicts_,
+             [](const DictGuard& g) {
+               return g.owner.dead() ||
+                      std::any_of(g.items.begin(), g.items.end(), [](const Item& i) { return i.value.dead(); });
+             }) ||
+         any(lists_,
+             [](const ListGuard& g) {
+               return std::any_of(g.items.begin(), g.items.end(), [](const Held& h) { return h.dead(); });
+             }) ||
+         any(places_, [](const PlaceGuard& g) { return g.owner.dead() || g.value.dead(); }) ||
+         any(types_,
+             [](const TypeGuard& g) {
+               return g.type.dead() || versionOf(reinterpret_cast<PyTypeObject*>(g.type.get())) != g.version;
+             }) ||
+         any(functions_, [](const FunctionGuard& g) { return g.function.dead(); });
+}
+
+int GuardSet::traverse(visitproc visit, void* arg) const {
+  for (const DictGuard& g : dicts_) {
+    if (int r = g.owner.traverse(visit, arg)) return r;
+    Py_VISIT(g.keeper.get());
+    for (const Item& i : g.items) {
+      Py_VISIT(i.key.get());
+      if (int r = i.value.traverse(visit, arg)) return r;
+    }
+  }
+  for (const ListGuard& g : lists_) {
+    Py_VISIT(g.keeper.get());
+    for (const Held& h : g.items)
+      if (int r = h.traverse(visit, arg)) return r;
+  }
+  for (const PlaceGuard& g : places_) {
+    if (int r = g.owner.traverse(visit, arg)) return r;
+    if (int r = g.value.traverse(visit, arg)) return r;
+  }
+  for (const TypeGuard& g : types_)
+    if (int r = g.type.traverse(visit, arg)) return r;
+  for (const TensorGuard& g : tensors_)
+    if (int r = g.tensor.traverse(visit, arg)) return r;
+  for (const FunctionGuard& g : functions_) {
+    if (int r = g.function.traverse(visit, arg)) return r;
+    Py_VISIT(g.code.get());
+    Py_VISIT(g.defaults.get());
+    Py_VISIT(g.keywordDefaults.get());
+  }
+  return 0;
+}
+
+}  // namespace tandem::python

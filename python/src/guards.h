@@ -1,0 +1,167 @@
+// Guards: what a compiled function's body read that no argument says, and whether it is all as it was.
+//
+//   a place      a name in a dict (of globals, of an object, an item), a closure cell, a slot, an item of a list, the
+//                class of an object, what a function is made of
+//   its value    plain values (numbers, strings, None) are compared by value, all others by identity
+//
+// A guard keeps nothing alive that a program could miss: objects that can be referred to weakly are, and one that died
+// ends the guard for ever. Dicts, lists and tuples, which cannot, are looked at only after the place that leads to them
+// was found to hold what it did, so that they are alive; for that reason guards are checked in the order in which they
+// were made.
+#pragma once
+
+#include <Python.h>
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "autograd/node.h"
+#include "eager/tensor.h"
+#include "python/src/errors.h"
+
+namespace tandem::python {
+
+/// An object that was met in a place.
+class Held {
+ public:
+  Held() = default;
+  explicit Held(PyObject* o);
+  /// Is `now` this object, or an equal plain value?
+  [[nodiscard]] bool is(PyObject* now) const { return now == object_ ? !dead() : equalPlain(now); }
+  [[nodiscard]] bool dead() const;
+  /// Borrowed; for a container valid only while its place holds it.
+  [[nodiscard]] PyObject* get() const { return object_; }
+  int traverse(visitproc visit, void* arg) const;
+
+ private:
+  [[nodiscard]] bool equalPlain(PyObject* now) const;
+  PyObject* object_ = nullptr;
+  PyRef keeper_;  // the object itself, or a weak reference to it; null for containers
+  bool weak_ = false;
+};
+
+/// Numbers, strings, None and their like: immutable, and told apart by value.
+bool isPlain(PyObject* o);
+
+class GuardSet {
+ public:
+  /// `dict[key]`; `value` null: there is none. `owner`: the object whose `__dict__` it is, or null.
+  void item(PyObject* owner, PyObject* dict, PyObject* key, PyObject* value);
+  /// How many items a dict, list, tuple or set has.
+  void size(PyObject* container);
+  /// All keys and values of a dict, in order.
+  void wholeDict(PyObject* dict);
+  /// All items of a list or tuple.
+  void sequence(PyObject* sequence);
+  /// All items of a set.
+  void set(PyObject* set);
+  void cell(PyObject* cell);
+  /// The class of an object, where it can be assigned.
+  void classOf(PyObject* object);
+  /// The attributes of a class and of its bases.
+  void type(PyTypeObject* type);
+  /// Code, defaults and closure of a function.
+  void function(PyObject* function);
+  /// The pointer at `offset` of `owner`: a slot.
+  void slot(PyObject* owner, Py_ssize_t offset);
+
+  /// What a tensor is, and what it is a view of: window, memory, dtype, hooks and flags, not elements. As it is now.
+  void tensor(PyObject* tensor);
+
+  /// Is everything as it was?
+  [[nodiscard]] bool hold() { return firstBroken() == kNone; }
+  /// Which place changed, in words; empty if none did.
+  [[nodiscard]] std::string broken();
+  /// Something that was read is gone: they will never hold again.
+  [[nodiscard]] bool dead() const;
+  /// Is `o` among the values that the guards compare by identity?
+  [[nodiscard]] bool names(PyObject* o) const { return values_.contains(o); }
+  /// Is `t` one of the guarded tensors, or what one of them is a view of?
+  [[nodiscard]] bool names(const TensorImpl* t) const;
+  /// `t`, if it is one of those, or one of the same memory and dtype; null if there is none.
+  [[nodiscard]] TensorImpl* alike(TensorImpl* t) const;
+  [[nodiscard]] std::size_t size() const { return order_.size(); }
+  int traverse(visitproc visit, void* arg) const;
+
+ private:
+  enum class Kind : std::uint8_t { Dict, WholeDict, Sequence, Set, Size, Cell, Slot, Class, Type, Function, Tensor };
+  struct Item {
+    PyRef key;
+    Held value;
+    bool present = false;
+  };
+  struct DictGuard {
+    Held owner;
+    PyObject* dict = nullptr;  // where there is no owner
+    PyRef keeper;              // of a dict that no guard leads to
+    bool owned = false;
+    std::uint64_t version = 0;
+    std::vector<Item> items;
+    [[nodiscard]] PyObject* current() const;
+    /// The first item that changed; null: none.
+    [[nodiscard]] const Item* broken(PyObject* now) const;
+    [[nodiscard]] bool holds();
+  };
+  struct ListGuard {  // WholeDict: keys and values in turn
+    PyObject* list = nullptr;
+    PyRef keeper;  // of a container that no guard leads to
+    std::uint64_t version = 0;
+    Py_ssize_t size = 0;
+    std::vector<Held> items;
+    [[nodiscard]] bool sequenceHolds() const;
+    [[nodiscard]] bool dictHolds();
+    [[nodiscard]] bool setHolds() const;
+  };
+  struct PlaceGuard {
+    Held owner;
+    Py_ssize_t offset = 0;
+    Held value;
+    bool present = false;
+  };
+  struct TypeGuard {
+    Held type;
+    unsigned version = 0;
+  };
+  struct FunctionGuard {
+    Held function;
+    PyRef code, defaults, keywordDefaults;
+    PyObject* closure = nullptr;
+    [[nodiscard]] bool holds() const;
+  };
+  struct TensorGuard {
+    Held tensor;
+    const TensorImpl* impl = nullptr;
+    const Node* history = nullptr;  // of what a view was taken of
+    Dims shape, strides;
+    std::int64_t offset = 0;
+    DType dtype = DType::Float32;
+    const Storage* storage = nullptr;
+    const TensorImpl* base = nullptr;
+    std::uint32_t flags = 0;
+    std::uint64_t hooks = 0;
+    /// `tensor` is the object of `t`, or of a view of it.
+    TensorGuard(PyObject* tensor, const TensorImpl* t, bool isBase);
+    [[nodiscard]] bool holds() const;
+  };
+  static constexpr std::size_t kNone = ~std::size_t{0};
+  [[nodiscard]] std::size_t firstBroken();
+  bool isNew(Kind kind, const void* object, const void* key);
+  Held held(PyObject* o);
+  [[nodiscard]] PyRef keeperOf(PyObject* container) const {
+    return names(container) ? PyRef() : PyRef::borrow(container);
+  }
+
+  std::vector<std::pair<Kind, std::uint32_t>> order_;
+  std::vector<DictGuard> dicts_;
+  std::vector<ListGuard> lists_;
+  std::vector<PlaceGuard> places_;  // cells, slots and classes
+  std::vector<TypeGuard> types_;
+  std::vector<FunctionGuard> functions_;
+  std::vector<TensorGuard> tensors_;
+  std::unordered_map<const void*, std::uint32_t> dictOf_;  // of an owner or a dict
+  std::unordered_map<PyObject*, bool> values_;             // identities that are compared
+  std::unordered_map<std::uint64_t, std::vector<const void*>> seen_;
+};
+
+}  // namespace tandem::python

@@ -1,0 +1,203 @@
+#include "python/src/observer.h"
+
+#include <opcode.h>
+
+#include "python/src/observer_frame.h"
+#include "python/src/py_tensor.h"
+#include "python/src/tracked_numbers.h"
+
+namespace tandem::python {
+
+thread_local Observer* activeObserver = nullptr;
+
+// ---- the watch -----------------------------------------------------------------------------------------------------
+
+Observer::Observer(lazy::Session& session) : session_(session) {}
+Observer::~Observer() { stop(); }
+
+bool Observer::possible() { return framesAreReadable() && !threadIsWatched(); }
+
+void Observer::cover(PyObject* argument) {
+  covered_.insert(argument);
+  if (isTensor(argument)) arguments_.tensor(argument);
+}
+
+void Observer::start(PyObject* callable, PyObject* const* args, Py_ssize_t n) {
+  running_ = true;
+  activeObserver = this;
+  PyRef self(PyCapsule_New(this, nullptr, nullptr));
+  if (!self) throw PythonError();
+  call(callable, args, n);
+  allowInstructionReports();
+  PyEval_SetTrace(trace, self.get());
+}
+
+void Observer::stop() {
+  if (!running_) return;
+  running_ = false;
+  activeObserver = nullptr;
+  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyEval_SetTrace(nullptr, nullptr);
+  PyErr_Restore(type, value, traceback);
+}
+
+void Observer::refuse(const std::string& why) {
+  if (refused_) return;
+  refused_ = true;
+  // After the body there is no line to blame.
+  std::string line = running_ ? userLineOutside() : std::string();
+  std::string inner = running_ ? userLine() : std::string();
+  reason_ = line.empty() ? why : line + ": " + why;
+  if (!inner.empty() && inner != line) reason_ += " (in " + inner + ")";
+  session_.giveUp("");
+}
+
+int Observer::trace(PyObject* self, PyFrameObject* frame, int what, PyObject*) {
+  auto* o = static_cast<Observer*>(PyCapsule_GetPointer(self, nullptr));
+  if (o == nullptr) return -1;
+  if (!o->proved()) {
+    reportInstructions(frame, false);
+    return 0;
+  }
+  // What happens here must neither raise nor lose the exception that is under way.
+  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);
+  try {
+    if (what == PyTrace_CALL) o->enter(frame);
+    if (what == PyTrace_OPCODE) o->step(frame);
+    if (what == PyTrace_EXCEPTION || what == PyTrace_RETURN) o->checkReported(frame, what == PyTrace_RETURN);
+  } catch (const std::exception& e) {
+    o->refuse(std::string("an instruction could not be followed: ") + e.what());
+  }
+  PyErr_Clear();
+  PyErr_Restore(type, value, traceback);
+  return 0;
+}
+
+const Observer::Code& Observer::codeOf(PyCodeObject* code) {
+  auto it = codes_.find(code);
+  if (it != codes_.end()) return it->second;
+  PyRef bytes(checked(bytesOf(code)));
+  Code c{bytes, reinterpret_cast<const unsigned char*>(PyBytes_AS_STRING(bytes.get())), PyBytes_GET_SIZE(bytes.get()),
+         CodeMap(code)};
+  return codes_.emplace(code, std::move(c)).first->second;
+}
+
+void Observer::enter(PyFrameObject* frame) {
+  pending_.erase(frame);
+  PyRef held(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
+  auto* c = reinterpret_cast<PyCodeObject*>(held.get());
+  if ((c->co_flags & (CO_COROUTINE | CO_ASYNC_GENERATOR | CO_ITERABLE_COROUTINE)) != 0)
+    return refuse("a coroutine is entered");
+  // The import system, asked for a module that is there: what it finds is guarded where it is asked (importName).
+  const char* file = PyUnicode_AsUTF8(c->co_filename);
+  if (file != nullptr && std::string_view(file).starts_with("<frozen importlib")) {
+    reportInstructions(frame, false);
+    return;
+  }
+  if (codes_.contains(c) && !reportsInstructions(c)) return refuse("its instructions are not reported any more");
+  reportInstructions(frame, true);
+  const FrameView v = viewOf(frame);
+  [[maybe_unused]] const Code& code = codeOf(c);
+  const int at = offsetIn(frame);
+  if constexpr (CodeMap::kNeeded) reported_[frame] = at;
+#ifdef RESUME
+  const bool begins = at >= 0 && at + 1 < code.size && code.data[at] == RESUME && code.data[at + 1] == 0;
+#else
+  const bool begins = at < 0;
+#endif
+  // Not when a generator goes on.
+  if (begins)
+    visitMadeOnEntry(v, [](void* self, PyObject* made) { static_cast<Observer*>(self)->makeFresh(made); }, this);
+  if (beingMade_ != nullptr) {
+    // An object whose class was called comes first in its `__init__`.
+    static PyObject* init = PyUnicode_InternFromString("__init__");
+    PyObject* made = v.locals != nullptr && c->co_argcount > 0 ? v.locals[0] : nullptr;
+    if (made != nullptr && Py_TYPE(made) == beingMade_ && PyUnicode_Compare(c->co_name, init) == 0) {
+      makeFresh(made);
+      beingMade_ = nullptr;
+    }
+  }
+}
+
+void Observer::step(PyFrameObject* frame) {
+  Frame f;
+  static_cast<FrameView&>(f) = viewOf(frame);
+  f.object = frame;
+  f.offset = offsetIn(frame);
+  const Code& code = codeOf(f.code);
+  if constexpr (CodeMap::kNeeded) {
+    auto last = reported_.find(frame);
+    // What EXTENDED_ARG stands before is reported once more.
+    if (last != reported_.end() && f.offset != last->second && code.map.within(last->second, f.offset)) return;
+    if (last == reported_.end() || !code.map.follows(last->second, f.offset))
+      return refuse("an instruction was not reported");
+    last->second = f.offset;
+    f.depth = code.map.depthAt(f.offset);
+    f.top = f.base + f.depth;
+  }
+  auto it = pending_.find(frame);
+  if (it != pending_.end()) {
+    const Pending p = it->second;
+    pending_.erase(it);
+    if (p.offset == f.offset && p.depth == f.depth) {
+      if (p.what == Pending::Do::FreshLocal)
+        makeFresh(f.locals[p.local]);
+      else if (p.what == Pending::Do::Fresh && !isTensor(f.peek(1 + p.local)))
+        makeFresh(f.peek(1 + p.local));
+      else if (PyFloat_CheckExact(f.peek(1)))
+        track(f.peek(1), p.slot);
+    }
+  }
+  int at = f.offset;
+  if (at < 0 || at + 1 >= code.size) return refuse("an instruction could not be read");
+  int arg = 0;
+  int op = 0;
+  do {
+    op = code.data[at];
+    arg = arg << 8 | code.data[at + 1];
+    at += 2;
+  } while (op == EXTENDED_ARG);
+#ifdef CACHE
+  while (at < code.size && code.data[at] == CACHE) at += 2;
+#endif
+  f.next = at;
+  instruction(f, op, arg);
+}
+
+/// Did the instruction that was reported last raise an exception, or leave its frame?
+void Observer::checkReported(PyFrameObject* frame, bool left) {
+  auto last = reported_.find(frame);
+  if (last == reported_.end()) return;  // a frame whose instructions are of no interest
+  const CodeMap& map = codeOf(viewOf(frame).code).map;
+  if (!map.leaves(last->second) && !map.within(last->second, offsetIn(frame)))
+    refuse("an instruction was not reported");
+  if (left) reported_.erase(last);
+}
+
+bool numbersAreTracked() { return activeObserver != nullptr; }
+const Scalar* trackedSlot(PyObject* number) {
+  return activeObserver != nullptr && PyFloat_CheckExact(number) ? activeObserver->slotOf(number) : nullptr;
+}
+void useTracked(PyObject* number) {
+  if (activeObserver != nullptr) activeObserver->guardNumber(number);
+}
+
+// ---- numbers -------------------------------------------------------------------------------------------------------
+
+void Observer::track(PyObject* number, const Scalar& slot) {
+  tracked_.insert_or_assign(number, std::pair(PyRef::borrow(number), slot));
+}
+
+const Scalar* Observer::slotOf(PyObject* number) const {
+  if (!proved()) return nullptr;
+  auto it = tracked_.find(number);
+  return it == tracked_.end() ? nullptr : &it->second.second;
+}
+
+void Observer::guardNumber(PyObject* o) {
+  if (const Scalar* slot = slotOf(o)) (void)session_.guardScalar(*slot);
+}
+
+}  // namespace tandem::python

@@ -1,0 +1,163 @@
+// Watches a function's body while it runs and proves, if it can, that a plan may stand for it: that everything it read
+// is known (guards.h), that it changed nothing but tensors, gradients and what it made itself, and that nothing it did
+// is unknown.
+//
+//   The interpreter reports each instruction before it runs it, with its operands on the frame's stack. For each there
+//   is a rule (observer.cpp): reading an attribute of an object that was there before becomes a guard, writing to one
+//   is a refusal, calling a C function is allowed where a table says what it does (understood.cpp). What has no rule is
+//   a refusal: proof is by what is understood. After the first refusal nothing is watched any more; the body runs on.
+//
+//   An object is *fresh* when the body made it: its content follows from what was read before, so it needs no guard and
+//   may be changed. Only instructions and functions that are known to make new objects make fresh ones.
+//
+//   A float argument is a number whose value the plan takes at each call (a slot of the trace). The body sees a float
+//   object of its own; arithmetic on it is repeated on slots, and whatever else asks for its value guards the trace by
+//   it.
+#pragma once
+
+#include <Python.h>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "lazy/session.h"
+#include "python/src/code_map.h"
+#include "python/src/guards.h"
+
+namespace tandem::python {
+
+class Observer {
+ public:
+  explicit Observer(lazy::Session& session);
+  ~Observer();
+  Observer(const Observer&) = delete;
+  Observer& operator=(const Observer&) = delete;
+
+  /// Can this interpreter's frames be read, and does no one else watch this thread?
+  static bool possible();
+
+  /// A tuple, list, dict or tensor among the arguments: what it holds is the signature's business.
+  void cover(PyObject* argument);
+  /// An argument that is another tensor now than before, with other dims or another history; empty if none is.
+  std::string changedArgument() { return arguments_.broken(); }
+  /// `number`, a float object that nobody else has, stands for a slot.
+  void track(PyObject* number, const Scalar& slot);
+  /// Watches from here to `stop`, beginning with the call of `callable`.
+  void start(PyObject* callable, PyObject* const* args, Py_ssize_t n);
+  void stop();
+
+  /// The first thing that could not be proved, or nothing.
+  [[nodiscard]] const std::string& reason() const { return reason_; }
+  [[nodiscard]] bool proved() const { return !refused_; }
+  void refuse(const std::string& why);
+  /// The body makes state that later calls find: this call is not one to keep, which says nothing of those.
+  void makesState() {
+    refuse("it makes state that later calls find");
+    madeState_ = true;
+  }
+  [[nodiscard]] bool madeState() const { return madeState_; }
+  GuardSet& guards() { return guards_; }
+  [[nodiscard]] bool fresh(PyObject* o) const { return fresh_.contains(o); }
+  [[nodiscard]] bool covered(PyObject* o) const { return covered_.contains(o); }
+  /// The slot that a float stands for; null for others.
+  [[nodiscard]] const Scalar* slotOf(PyObject* number) const;
+  /// The trace holds for this value of a tracked number only.
+  void guardNumber(PyObject* o);
+
+  // ---- rules about one object, for the tables (understood.cpp)
+
+  void makeFresh(PyObject* o) { fresh_.insert(o); }
+  /// `len` of `o`, or another question about all that it holds, is asked.
+  void content(PyObject* o, const char* what);
+  /// How many items it holds is read.
+  void sizeOf(PyObject* o);
+  /// It is gone through by `for`, `list()` and their like.
+  void iterate(PyObject* o);
+  void subscript(PyObject* container, PyObject* key);
+  /// `dict[key]`, or with `absent` whether it is there.
+  void dictItem(PyObject* dict, PyObject* key, bool absent = false);
+  void attribute(PyObject* o, PyObject* name);
+  void storeAttribute(PyObject* o, PyObject* name, PyObject* value);
+  void truth(PyObject* o);
+  void binary(PyObject* a, PyObject* b);
+  void contains(PyObject* container, PyObject* item);
+  /// A call is about to be made; true: its result will be a new object.
+  bool call(PyObject* callable, PyObject* const* args, Py_ssize_t n);
+  /// An argument of an operation of ours: tensors, plain values, lists of them.
+  void operand(PyObject* o, int depth = 0);
+  /// The method `name` of the class of `o` is about to be run by the interpreter: Python's code, or what is understood.
+  bool special(PyObject* o, const char* name);
+  void mutate(PyObject* o, const char* what);
+  void readType(PyObject* o);
+
+ private:
+  struct Pending {
+    enum class Do : std::uint8_t { Fresh, FreshLocal, Slot } what = Do::Fresh;
+    int offset = 0;  // of the instruction before which it is done
+    int depth = 0;   // of the stack then
+    int local = 0;   // for Fresh: how far below the top
+    Scalar slot;
+  };
+  struct Code {
+    PyRef bytes;
+    const unsigned char* data;
+    Py_ssize_t size;
+    CodeMap map;
+  };
+  struct Frame;
+  static int trace(PyObject* self, PyFrameObject* frame, int what, PyObject* arg);
+  void enter(PyFrameObject* frame);
+  void step(PyFrameObject* frame);
+  void checkReported(PyFrameObject* frame, bool left);
+  void instruction(Frame& f, int op, int arg);
+  void unary(Frame& f, int op);
+  void arithmetic(Frame& f, int how);
+  void intrinsic(Frame& f, int which);
+  void asText(PyObject* o);
+  void storeItem(PyObject* container, PyObject* key, PyObject* value);
+  void loadGlobal(Frame& f, PyObject* name);
+  void importName(Frame& f, PyObject* name);
+  void freshAfter(Frame& f, int popped);
+  void value(PyObject* v);
+  void typeAttribute(PyTypeObject* type, PyObject* name);
+  void tensorAttribute(PyObject* o, PyObject* name);
+  void callEx(Frame& f, int keywords);
+  bool callType(PyTypeObject* type, PyObject* const* args, Py_ssize_t n);
+  const Code& codeOf(PyCodeObject* code);
+
+  lazy::Session& session_;
+  GuardSet guards_;
+  GuardSet arguments_;  // as they were at the start
+  std::string reason_;
+  bool running_ = false;
+  bool refused_ = false;
+  bool madeState_ = false;
+  std::unordered_set<PyObject*> fresh_;
+  std::unordered_set<PyObject*> covered_;
+  std::unordered_map<PyObject*, PyObject*> ownerOf_;  // of a `__dict__` that was read
+  std::unordered_map<PyObject*, std::pair<PyRef, Scalar>> tracked_;
+  std::unordered_map<PyFrameObject*, Pending> pending_;
+  std::unordered_map<PyCodeObject*, Code> codes_;
+  std::unordered_map<PyFrameObject*, int> reported_;  // the last instruction of each, or where it was entered
+  PyTypeObject* beingMade_ = nullptr;                 // its `__init__` is about to be entered
+};
+
+/// The observer of this thread, if a function's body is being watched.
+extern thread_local Observer* activeObserver;
+
+/// A tuple, or a named one, whose items and length are the interpreter's.
+bool isTuple(PyObject* o);
+/// Objects of C types that never change, or are only looked at by what is called with them.
+bool understoodObject(PyObject* o);
+/// What a call of it is called in messages.
+std::string nameOf(PyObject* callable);
+/// Was the class made by a `class` statement, and so all its bases but those of the interpreter?
+bool isPythonClass(PyTypeObject* type);
+/// What a C function, or a type that is called, does; see understood.cpp. False: it is not in the tables.
+bool understoodFunction(Observer& o, PyObject* callable, PyObject* const* args, Py_ssize_t n, bool& makesFresh);
+bool understoodType(Observer& o, PyTypeObject* type, PyObject* const* args, Py_ssize_t n, bool& makesFresh);
+/// Makes the tables, when the package's own module is complete.
+void initUnderstood(PyObject* module);
+
+}  // namespace tandem::python

@@ -1,0 +1,524 @@
+// What the observer makes of each of the interpreter's instructions. They differ by version: what all have in common,
+// or two versions, is one rule, and an instruction that has no rule is a refusal.
+#include <opcode.h>
+
+#include "python/src/observer_frame.h"
+#include "python/src/py_tensor.h"
+
+namespace tandem::python {
+#ifndef NB_ADD
+namespace {
+/// The operators, which 3.10 has instructions of their own for, as they are numbered from 3.11 on.
+enum Operator {
+  NB_ADD,
+  NB_AND,
+  NB_FLOOR_DIVIDE,
+  NB_LSHIFT,
+  NB_MATRIX_MULTIPLY,
+  NB_MULTIPLY,
+  NB_REMAINDER,
+  NB_OR,
+  NB_POWER,
+  NB_RSHIFT,
+  NB_SUBTRACT,
+  NB_TRUE_DIVIDE,
+  NB_XOR,
+  NB_INPLACE_ADD,
+  NB_INPLACE_AND,
+  NB_INPLACE_FLOOR_DIVIDE,
+  NB_INPLACE_LSHIFT,
+  NB_INPLACE_MATRIX_MULTIPLY,
+  NB_INPLACE_MULTIPLY,
+  NB_INPLACE_REMAINDER,
+  NB_INPLACE_OR,
+  NB_INPLACE_POWER,
+  NB_INPLACE_RSHIFT,
+  NB_INPLACE_SUBTRACT,
+  NB_INPLACE_TRUE_DIVIDE,
+  NB_INPLACE_XOR,
+};
+}  // namespace
+#endif
+
+namespace {
+/// Iterators of the interpreter that give tuples made for the occasion.
+bool makesTuples(PyObject* iterator) {
+  const PyTypeObject* type = Py_TYPE(iterator);
+  const std::string_view name = type->tp_name;
+  return type == &PyZip_Type || type == &PyEnum_Type || type == &PyDictIterItem_Type ||
+         name.starts_with("itertools.") || name == "odict_iterator";
+}
+}  // namespace
+
+void Observer::freshAfter(Frame& f, int popped) {
+  pending_[f.object] = {Pending::Do::Fresh, f.next, f.depth - popped + 1, 0, {}};
+}
+
+// ---- instructions --------------------------------------------------------------------------------------------------
+
+void Observer::instruction(Frame& f, int op, int arg) {
+  switch (op) {
+  // The stack, locals that no other frame sees, jumps, constants.
+  case POP_TOP:
+  case NOP:
+  case POP_EXCEPT:
+  case RERAISE:
+  case LOAD_FAST:
+  case STORE_FAST:
+  case DELETE_FAST:
+  case LOAD_CONST:
+  case LOAD_CLOSURE:
+  case LOAD_ASSERTION_ERROR:
+  case IS_OP:
+  case JUMP_FORWARD:
+  case RAISE_VARARGS:
+  case LIST_APPEND:
+#if PY_VERSION_HEX >= 0x030B0000
+  case CACHE:
+  case PUSH_NULL:
+  case PUSH_EXC_INFO:
+  case COPY:
+  case SWAP:
+  case RESUME:
+  case COPY_FREE_VARS:
+  case RETURN_GENERATOR:
+  case JUMP_BACKWARD:
+  case JUMP_BACKWARD_NO_INTERRUPT:
+  case CHECK_EXC_MATCH:
+#else
+  case ROT_TWO:
+  case ROT_THREE:
+  case ROT_FOUR:
+  case ROT_N:
+  case DUP_TOP:
+  case DUP_TOP_TWO:
+  case GEN_START:
+  case JUMP_ABSOLUTE:
+  case SETUP_FINALLY:
+  case POP_BLOCK:
+  case JUMP_IF_NOT_EXC_MATCH:
+#endif
+#ifdef PRECALL
+  case PRECALL:
+  case POP_JUMP_FORWARD_IF_NONE:
+  case POP_JUMP_BACKWARD_IF_NONE:
+  case POP_JUMP_FORWARD_IF_NOT_NONE:
+  case POP_JUMP_BACKWARD_IF_NOT_NONE:
+#endif
+#ifdef KW_NAMES
+  case KW_NAMES:
+#endif
+#if PY_VERSION_HEX >= 0x030C0000
+  case POP_JUMP_IF_NONE:
+  case POP_JUMP_IF_NOT_NONE:
+  case RETURN_CONST:
+  case LOAD_FAST_CHECK:
+  case LOAD_FAST_AND_CLEAR:
+  case END_FOR:
+  case END_SEND:
+#endif
+#if PY_VERSION_HEX >= 0x030D0000
+  case LOAD_FAST_LOAD_FAST:
+  case STORE_FAST_LOAD_FAST:
+  case STORE_FAST_STORE_FAST:
+  case SET_FUNCTION_ATTRIBUTE:  // of a function that was made just now
+#endif
+    return;
+  case RETURN_VALUE:
+  case YIELD_VALUE: {
+    // C code that called may ask whether it is empty.
+    PyObject* o = f.peek(1);
+    if (f.calledFromC && (PyList_CheckExact(o) || PyTuple_Check(o) || PyDict_Check(o) || PyAnySet_Check(o))) iterate(o);
+    if (f.calledFromC && op == YIELD_VALUE) guardNumber(o);
+    return;
+  }
+  case SET_ADD:
+    return guardNumber(f.peek(1));
+  case MAP_ADD:
+    return guardNumber(f.peek(2));
+  case BUILD_TUPLE:
+  case BUILD_LIST:
+    return freshAfter(f, arg);
+  case BUILD_SET:
+    for (int i = 1; i <= arg; ++i) guardNumber(f.peek(i));
+    return freshAfter(f, arg);
+  case BUILD_MAP:
+    for (int i = 1; i <= arg; ++i) guardNumber(f.peek(2 * i));
+    return freshAfter(f, 2 * arg);
+  case BUILD_CONST_KEY_MAP:
+    return freshAfter(f, arg + 1);
+  case BUILD_SLICE:
+    return freshAfter(f, arg);
+#ifdef LIST_TO_TUPLE
+  case LIST_TO_TUPLE:
+    return freshAfter(f, 1);
+#endif
+#ifdef CALL_INTRINSIC_1
+  case CALL_INTRINSIC_1:
+    return intrinsic(f, arg);
+#endif
+  case MAKE_FUNCTION:
+#ifdef SET_FUNCTION_ATTRIBUTE
+    return freshAfter(f, 1);
+#else
+    return freshAfter(f, (PY_VERSION_HEX >= 0x030B0000 ? 1 : 2) + ((arg & 1) != 0) + ((arg & 2) != 0) +
+                             ((arg & 4) != 0) + ((arg & 8) != 0));
+#endif
+#ifdef MAKE_CELL
+  case MAKE_CELL:
+    pending_[f.object] = {Pending::Do::FreshLocal, f.next, f.depth, arg, {}};
+    return;
+#endif
+  case BUILD_STRING:
+    return;
+#ifdef FORMAT_VALUE
+  case FORMAT_VALUE:
+    return asText(f.peek((arg & 4) != 0 ? 2 : 1));
+#else
+  case FORMAT_SIMPLE:
+  case CONVERT_VALUE:
+    return asText(f.peek(1));
+  case FORMAT_WITH_SPEC:
+    return asText(f.peek(2));
+#endif
+  case LIST_EXTEND:
+  case SET_UPDATE:
+  case DICT_UPDATE:
+  case DICT_MERGE:
+    return iterate(f.peek(1));
+  case UNPACK_SEQUENCE:
+    return iterate(f.peek(1));
+  case UNPACK_EX: {
+    // The first names, a list of what is between, the last names; the first is on top.
+    const int first = arg & 0xFF;
+    const int last = arg >> 8;
+    iterate(f.peek(1));
+    pending_[f.object] = {Pending::Do::Fresh, f.next, f.depth + first + last, first, {}};
+    return;
+  }
+  case GET_ITER:
+  case GET_YIELD_FROM_ITER:
+    iterate(f.peek(1));
+    return freshAfter(f, 1);
+  case FOR_ITER:
+    if (!fresh(f.peek(1))) return refuse("an iterator that was there before is advanced");
+    // `zip` and its like make a tuple each time; a jump out of the loop has another depth.
+    if (makesTuples(f.peek(1))) pending_[f.object] = {Pending::Do::Fresh, f.next, f.depth + 1, 0, {}};
+    return;
+#ifdef SEND
+  case SEND:
+#else
+  case YIELD_FROM:
+    if (!PyGen_CheckExact(f.peek(2))) return refuse("another iterator than a generator is delegated to");
+#endif
+    if (!fresh(f.peek(2))) refuse("a generator that was there before is resumed");
+    return;
+  case GET_LEN:
+    return content(f.peek(1), "len");
+  case UNARY_NOT:
+#ifdef JUMP_IF_FALSE_OR_POP
+  case JUMP_IF_FALSE_OR_POP:
+  case JUMP_IF_TRUE_OR_POP:
+#endif
+#ifdef POP_JUMP_IF_FALSE
+  case POP_JUMP_IF_FALSE:
+  case POP_JUMP_IF_TRUE:
+#else
+  case POP_JUMP_FORWARD_IF_FALSE:
+  case POP_JUMP_FORWARD_IF_TRUE:
+  case POP_JUMP_BACKWARD_IF_FALSE:
+  case POP_JUMP_BACKWARD_IF_TRUE:
+#endif
+#ifdef TO_BOOL
+  case TO_BOOL:
+#endif
+    return truth(f.peek(1));
+#ifdef UNARY_POSITIVE
+  case UNARY_POSITIVE:
+#endif
+  case UNARY_NEGATIVE:
+  case UNARY_INVERT:
+    return unary(f, op);
+#ifdef BINARY_OP
+  case BINARY_OP:
+    return arithmetic(f, arg);
+#else
+#define ARITHMETIC(name)                                                                                               \
+  case BINARY_##name:                                                                                                  \
+    return arithmetic(f, NB_##name);                                                                                   \
+  case INPLACE_##name:                                                                                                 \
+    return arithmetic(f, NB_INPLACE_##name);
+    ARITHMETIC(ADD)
+    ARITHMETIC(AND)
+    ARITHMETIC(FLOOR_DIVIDE)
+    ARITHMETIC(LSHIFT)
+    ARITHMETIC(MATRIX_MULTIPLY)
+    ARITHMETIC(MULTIPLY)
+    ARITHMETIC(OR)
+    ARITHMETIC(POWER)
+    ARITHMETIC(RSHIFT)
+    ARITHMETIC(SUBTRACT)
+    ARITHMETIC(TRUE_DIVIDE)
+    ARITHMETIC(XOR)
+  case BINARY_MODULO:
+    return arithmetic(f, NB_REMAINDER);
+  case INPLACE_MODULO:
+    return arithmetic(f, NB_INPLACE_REMAINDER);
+#undef ARITHMETIC
+#endif
+  case COMPARE_OP:
+    binary(f.peek(2), f.peek(1));
+#ifdef TO_BOOL
+    // The truth of the result may be asked by the same instruction.
+    if ((arg & 16) != 0)
+      for (PyObject* o : {f.peek(1), f.peek(2)})
+        if (isPythonClass(Py_TYPE(o)) && Py_TYPE(o)->tp_richcompare != PyBaseObject_Type.tp_richcompare)
+          refuse("the truth of a comparison by an object of type " + std::string(Py_TYPE(o)->tp_name) + " is asked");
+#endif
+    return;
+  case CONTAINS_OP:
+    return contains(f.peek(1), f.peek(2));
+  case BINARY_SUBSCR:
+    subscript(f.peek(2), f.peek(1));
+    if (PySlice_Check(f.peek(1)) && !isTensor(f.peek(2))) freshAfter(f, 2);
+    return;
+  case STORE_SUBSCR:
+    return storeItem(f.peek(2), f.peek(1), f.peek(3));
+#ifdef BINARY_SLICE
+  case BINARY_SLICE:
+  case STORE_SLICE: {
+    PyRef slice(PySlice_New(f.peek(2), f.peek(1), nullptr));
+    if (!slice) return refuse("a slice could not be made");
+    if (op == STORE_SLICE) return storeItem(f.peek(3), slice.get(), f.peek(4));
+    subscript(f.peek(3), slice.get());
+    if (!isTensor(f.peek(3))) freshAfter(f, 3);
+    return;
+  }
+#endif
+  case DELETE_SUBSCR:
+    return mutate(f.peek(2), "an item is deleted");
+#if PY_VERSION_HEX >= 0x030C0000
+  case LOAD_ATTR:
+    return attribute(f.peek(1), f.name(arg >> 1));
+  case LOAD_SUPER_ATTR: {
+    // `super(class, object).name`, and what `super` is was read before.
+    if (f.peek(3) != reinterpret_cast<PyObject*>(&PySuper_Type)) return refuse("another super than the builtin");
+    PyRef proxy(PyObject_CallFunctionObjArgs(f.peek(3), f.peek(2), f.peek(1), nullptr));
+    if (!proxy) return refuse("super() of other objects");
+    return attribute(proxy.get(), f.name(arg >> 2));
+  }
+#else
+  case LOAD_ATTR:
+  case LOAD_METHOD:
+    return attribute(f.peek(1), f.name(arg));
+#endif
+  case STORE_ATTR:
+    return storeAttribute(f.peek(1), f.name(arg), f.peek(2));
+  case DELETE_ATTR:
+    return mutate(f.peek(1), "an attribute is deleted");
+  case LOAD_GLOBAL:
+    return loadGlobal(f, f.name(PY_VERSION_HEX >= 0x030B0000 ? arg >> 1 : arg));
+  case LOAD_DEREF: {
+    PyObject* cell = f.cells[arg];
+    if (cell == nullptr || !PyCell_Check(cell)) return refuse("a variable of an outer function could not be read");
+    if (fresh(cell)) return;
+    guards_.cell(cell);
+    return value(PyCell_GET(cell));
+  }
+  case STORE_DEREF:
+  case DELETE_DEREF:
+    if (!fresh(f.cells[arg])) refuse("a variable of an outer function is assigned");
+    return;
+  case STORE_GLOBAL:
+  case DELETE_GLOBAL:
+    return refuse("a global variable is assigned");
+  case IMPORT_NAME:
+    if (f.peek(2) != Py_None && PyLong_AsLong(f.peek(2)) != 0) return refuse("a relative import");
+    return importName(f, f.name(arg));
+  case IMPORT_FROM:
+    return attribute(f.peek(1), f.name(arg));
+#ifdef BEFORE_WITH
+  case BEFORE_WITH:
+#else
+  case SETUP_WITH:
+#endif
+    if (!special(f.peek(1), "__enter__") || !special(f.peek(1), "__exit__"))
+      refuse(std::string("a context manager of type ") + Py_TYPE(f.peek(1))->tp_name + " is entered");
+    return;
+  case WITH_EXCEPT_START:
+    (void)call(f.peek(PY_VERSION_HEX >= 0x030B0000 ? 4 : 7), nullptr, 0);
+    return;
+#if PY_VERSION_HEX >= 0x030D0000
+  case CALL:
+  case CALL_KW: {
+    // A callable, its object or null, the arguments, and the names of some of them.
+    const int names = op == CALL_KW ? 1 : 0;
+    const int method = f.peek(arg + 1 + names) != nullptr ? 1 : 0;
+    if (call(f.peek(arg + 2 + names), f.top - arg - names - method, arg + method)) freshAfter(f, arg + 2 + names);
+    return;
+  }
+#else
+#ifdef CALL
+  case CALL: {
+#else
+  case CALL_FUNCTION:
+  case CALL_FUNCTION_KW: {
+    const int names = op == CALL_FUNCTION_KW ? 1 : 0;
+    if (call(f.peek(arg + 1 + names), f.top - arg - names, arg)) freshAfter(f, arg + 1 + names);
+    return;
+  }
+  case CALL_METHOD: {
+#endif
+    // A method and its object, or null and a callable; then the arguments.
+    const int method = f.peek(arg + 2) != nullptr ? 1 : 0;
+    if (call(f.peek(arg + 1 + method), f.top - arg - method, arg + method)) freshAfter(f, arg + 2);
+    return;
+  }
+#endif
+  case CALL_FUNCTION_EX:
+    return callEx(f, arg & 1);
+  default:
+    return refuse("an instruction that is not understood (" + std::to_string(op) + ")");
+  }
+}
+
+/// `f(*args, **keywords)`
+void Observer::callEx(Frame& f, int keywords) {
+  // From 3.11 on null is below the callable, from 3.13 on above it.
+  constexpr int null = PY_VERSION_HEX >= 0x030B0000 ? 1 : 0;
+  constexpr int above = PY_VERSION_HEX >= 0x030D0000 ? 1 : 0;
+  PyObject* args = f.peek(1 + keywords);
+  PyObject* callable = f.peek(2 + above + keywords);
+  iterate(args);
+  std::vector<PyObject*> all;
+  if (PyTuple_Check(args) || PyList_Check(args))
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(args); ++i) all.push_back(PySequence_Fast_GET_ITEM(args, i));
+  else if (!PyFunction_Check(callable))
+    return refuse("a C function is called with arguments from an iterator");
+  if (keywords != 0) {
+    PyObject* given = f.peek(1);
+    iterate(given);
+    PyObject *k = nullptr, *v = nullptr;
+    if (PyDict_Check(given))
+      for (Py_ssize_t at = 0; PyDict_Next(given, &at, &k, &v) != 0;) all.push_back(v);
+  }
+  if (call(callable, all.data(), static_cast<Py_ssize_t>(all.size()))) freshAfter(f, 2 + null + keywords);
+}
+
+void Observer::storeItem(PyObject* container, PyObject* key, PyObject* v) {
+  if (isTensor(container)) return operand(key), operand(v);
+  guardNumber(key);
+  if (isPythonClass(Py_TYPE(container)) && special(container, "__setitem__")) return;
+  mutate(container, "an item is assigned");
+}
+
+void Observer::asText(PyObject* o) {
+  guardNumber(o);
+  if (!isPlain(o)) refuse("an object is written as text");
+}
+
+#ifdef CALL_INTRINSIC_1
+void Observer::intrinsic(Frame& f, int which) {
+  switch (which) {
+  case 3:  // an exception becomes another
+    return;
+  case 5:  // `+x`
+    return unary(f, CALL_INTRINSIC_1);
+  case 6:  // a list becomes a tuple
+    return freshAfter(f, 1);
+  default:
+    return refuse("an instruction that is not understood (intrinsic " + std::to_string(which) + ")");
+  }
+}
+#endif
+
+void Observer::loadGlobal(Frame& f, PyObject* name) {
+  if (!PyDict_Check(f.globals) || !PyDict_Check(f.builtins)) return refuse("the globals are no dict");
+  PyObject* found = PyDict_GetItemWithError(f.globals, name);
+  guards_.item(nullptr, f.globals, name, found);
+  if (found == nullptr) {
+    found = PyDict_GetItemWithError(f.builtins, name);
+    guards_.item(nullptr, f.builtins, name, found);
+  }
+  value(found);
+}
+
+void Observer::importName(Frame& f, PyObject* name) {
+  PyObject* modules = PyImport_GetModuleDict();
+  static PyObject* import = PyUnicode_InternFromString("__import__");
+  guards_.item(nullptr, f.builtins, import, PyDict_GetItemWithError(f.builtins, import));
+  // `import a.b` gives `a`, and looks for both.
+  for (PyRef part = PyRef::borrow(name); part;) {
+    PyObject* module = PyDict_GetItemWithError(modules, part.get());
+    if (module == nullptr) return refuse("a module is imported for the first time");
+    guards_.item(nullptr, modules, part.get(), module);
+    Py_ssize_t dot = PyUnicode_FindChar(part.get(), '.', 0, PyUnicode_GET_LENGTH(part.get()), -1);
+    part = dot >= 0 ? PyRef(PyUnicode_Substring(part.get(), 0, dot)) : PyRef();
+  }
+}
+
+// ---- operators -----------------------------------------------------------------------------------------------------
+
+void Observer::unary(Frame& f, int op) {
+  PyObject* o = f.peek(1);
+  const Scalar* slot = slotOf(o);
+  if (slot == nullptr) return binary(o, o);
+  if (op == UNARY_NEGATIVE)
+    pending_[f.object] = {Pending::Do::Slot, f.next, f.depth, 0, session_.arithmetic('*', *slot, Scalar(-1.0))};
+}
+
+void Observer::arithmetic(Frame& f, int how) {
+  PyObject* a = f.peek(2);
+  PyObject* b = f.peek(1);
+  const Scalar* left = slotOf(a);
+  const Scalar* right = slotOf(b);
+  auto number = [](PyObject* o) { return PyFloat_CheckExact(o) || PyLong_CheckExact(o) || PyBool_Check(o); };
+  if ((left != nullptr || right != nullptr) && number(a) && number(b)) {
+    char sign = 0;
+    switch (how) {
+    case NB_ADD:
+    case NB_INPLACE_ADD:
+      sign = '+';
+      break;
+    case NB_SUBTRACT:
+    case NB_INPLACE_SUBTRACT:
+      sign = '-';
+      break;
+    case NB_MULTIPLY:
+    case NB_INPLACE_MULTIPLY:
+      sign = '*';
+      break;
+    case NB_TRUE_DIVIDE:
+    case NB_INPLACE_TRUE_DIVIDE:
+      // A division by zero is an error in Python, and what is computed from the divisor may become zero.
+      if (right == nullptr && PyFloat_AsDouble(b) != 0) sign = '/';
+      break;
+    default:
+      break;
+    }
+    auto scalar = [](const Scalar* slot, PyObject* o) { return slot != nullptr ? *slot : Scalar(PyFloat_AsDouble(o)); };
+    if (sign != 0) {
+      pending_[f.object] = {Pending::Do::Slot, f.next, f.depth - 1, 0,
+                            session_.arithmetic(sign, scalar(left, a), scalar(right, b))};
+      return;
+    }
+    guardNumber(a);
+    guardNumber(b);
+    return;
+  }
+  auto sequence = [](PyObject* o) { return PyList_CheckExact(o) || PyTuple_CheckExact(o); };
+  if ((how == NB_ADD || how == NB_INPLACE_ADD) && sequence(a) && (sequence(b) || how == NB_INPLACE_ADD)) {
+    // The items of both, whatever they are. A list that is added to in place must be the body's own.
+    iterate(b);
+    if (how == NB_INPLACE_ADD && PyList_CheckExact(a)) return mutate(a, "something is added");
+    iterate(a);
+    return freshAfter(f, 2);
+  }
+  if (how >= NB_INPLACE_ADD && (PyDict_Check(a) || PySet_Check(a) || PyList_CheckExact(a)))
+    mutate(a, "something is changed");
+  binary(a, b);
+  if (!isTensor(a) && !isTensor(b) && (sequence(a) || sequence(b) || PyDict_Check(a) || PyAnySet_Check(a)))
+    freshAfter(f, 2);
+}
+
+}  // namespace tandem::python

@@ -1,0 +1,493 @@
+// The rules of the observer for what instructions and C functions do with objects: reading and setting attributes,
+// items, truth, operators, calls. Each either records what was read as a guard, or refuses.
+#include <Python.h>
+#include <algorithm>
+#include <structmember.h>
+
+#include "python/src/compiled_function.h"
+#include "python/src/convert.h"
+#include "python/src/observer.h"
+#include "python/src/py_tensor.h"
+
+namespace tandem::python {
+namespace {
+
+PyObject* interned(const char* text) { return PyUnicode_InternFromString(text); }
+
+std::string typeName(PyObject* o) { return Py_TYPE(o)->tp_name; }
+std::string text(PyObject* name) {
+  const char* s = PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : nullptr;
+  return s != nullptr ? s : "?";
+}
+
+/// Dicts whose reading runs no Python code.
+bool isDict(PyObject* o) {
+  static PyTypeObject* ordered = &PyODict_Type;
+  static auto* withDefault = [] {
+    PyRef module(PyImport_ImportModule("collections"));
+    return reinterpret_cast<PyTypeObject*>(PyObject_GetAttrString(module.get(), "defaultdict"));
+  }();
+  return PyDict_CheckExact(o) || Py_TYPE(o) == ordered || Py_TYPE(o) == withDefault;
+}
+/// What all views of dicts begin with; from 3.13 on the header that says so is internal.
+struct DictView {
+  PyObject_HEAD PyObject* dict;
+};
+bool isDictView(PyObject* o) {
+  static PyTypeObject* views[] = {&PyDictKeys_Type,  &PyDictValues_Type,  &PyDictItems_Type,
+                                  &PyODictKeys_Type, &PyODictValues_Type, &PyODictItems_Type};
+  return std::ranges::any_of(views, [&](PyTypeObject* t) { return Py_TYPE(o) == t; });
+}
+bool isSet(PyObject* o) { return PyAnySet_CheckExact(o); }
+
+/// Values that never change and whose operators run no code of others.
+bool isConstant(PyObject* o) {
+  return isPlain(o) || isDType(o) || isDevice(o) || PyType_Check(o) || PyRange_Check(o) || PySlice_Check(o) ||
+         PyFunction_Check(o) || PyCFunction_Check(o) || PyModule_Check(o) ||
+         std::string_view(Py_TYPE(o)->tp_name) == "types.UnionType";
+}
+
+bool isIterator(PyObject* o) {
+  return PyGen_CheckExact(o) || (Py_TYPE(o)->tp_iternext != nullptr && Py_TYPE(o)->tp_iter == PyObject_SelfIter);
+}
+
+}  // namespace
+
+bool isTuple(PyObject* o) {
+  const PyTypeObject* type = Py_TYPE(o);
+  return PyTuple_Check(o) && type->tp_iter == PyTuple_Type.tp_iter && type->tp_dictoffset == 0 &&
+         type->tp_as_mapping->mp_subscript == PyTuple_Type.tp_as_mapping->mp_subscript &&
+         type->tp_as_sequence->sq_length == PyTuple_Type.tp_as_sequence->sq_length;
+}
+
+bool isPythonClass(PyTypeObject* type) {
+  // Classes made by a `class` statement share what the interpreter puts into their slots.
+  static PyTypeObject* sample = [] {
+    PyRef made(PyObject_CallFunction(reinterpret_cast<PyObject*>(&PyType_Type), "s(){}", "Sample"));
+    return reinterpret_cast<PyTypeObject*>(made.release());
+  }();
+  if (sample == nullptr) return false;
+  auto made = [](PyTypeObject* t) {
+    return (t->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0 && t->tp_methods == nullptr && t->tp_dealloc == sample->tp_dealloc;
+  };
+  if (!made(type) || type->tp_mro == nullptr) return false;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(type->tp_mro); ++i) {
+    auto* base = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(type->tp_mro, i));
+    if (base != &PyBaseObject_Type && !made(base)) return false;
+  }
+  return true;
+}
+
+std::string nameOf(PyObject* callable) {
+  PyRef module(PyObject_GetAttrString(callable, "__module__"));
+  PyErr_Clear();
+  PyRef name(PyObject_GetAttrString(callable, "__qualname__"));
+  PyErr_Clear();
+  if (!name || !PyUnicode_Check(name.get())) return std::string("an object of type ") + Py_TYPE(callable)->tp_name;
+  std::string text = PyUnicode_AsUTF8(name.get());
+  if (module && PyUnicode_Check(module.get())) text = std::string(PyUnicode_AsUTF8(module.get())) + "." + text;
+  return text;
+}
+
+/// Attributes of tensors that say nothing but what guards or the trace know.
+static bool understoodTensorAttribute(PyObject* name) {
+  static PyObject* names = [] {
+    PyObject* set = PyFrozenSet_New(nullptr);
+    for (const char* s :
+         {"shape",    "dtype",    "device",  "layout",        "ndim",         "itemsize",     "nbytes", "is_cuda",
+          "is_cpu",   "is_mps",   "is_meta", "is_sparse",     "is_quantized", "is_nested",    "T",      "mT",
+          "H",        "mH",       "real",    "requires_grad", "is_leaf",      "retains_grad", "grad",   "data",
+          "__dict__", "__class__"}) {
+      PyRef text(PyUnicode_InternFromString(s));
+      PySet_Add(set, text.get());
+    }
+    return set;
+  }();
+  return PySet_Contains(names, name) == 1;
+}
+
+// ---- reading -------------------------------------------------------------------------------------------------------
+
+void Observer::value(PyObject* v) {
+  if (v == nullptr) return;
+  if (covered(v)) return refuse("an argument is reached by another way, too");
+  if (isTensor(v) && !fresh(v)) guards_.tensor(v);
+}
+
+void Observer::readType(PyObject* o) {
+  if (!fresh(o)) guards_.classOf(o);
+  guards_.type(Py_TYPE(o));
+}
+
+bool Observer::special(PyObject* o, const char* name) {
+  if (!isPythonClass(Py_TYPE(o))) return false;
+  readType(o);
+  PyRef key(interned(name));
+  PyObject* found = _PyType_Lookup(Py_TYPE(o), key.get());
+  return found != nullptr && PyFunction_Check(found);
+}
+
+void Observer::sizeOf(PyObject* o) {
+  if (fresh(o) || covered(o)) return;
+  if (isDictView(o)) return iterate(o);
+  if (isTuple(o) && !guards_.names(o)) return;
+  guards_.size(o);
+}
+
+void Observer::content(PyObject* o, const char* what) {
+  if (isTensor(o) || PyUnicode_CheckExact(o) || PyBytes_CheckExact(o) || PyRange_Check(o) || isSize(o)) return;
+  if (PyList_CheckExact(o) || isTuple(o) || isDict(o) || isDictView(o) || isSet(o)) return iterate(o);
+  std::string method = std::string("__") + what + "__";
+  if (!special(o, method.c_str())) refuse(std::string(what) + " of an object of type " + typeName(o));
+}
+
+void Observer::iterate(PyObject* o) {
+  if (fresh(o) || isTensor(o) || PyUnicode_CheckExact(o) || PyBytes_CheckExact(o) || PyRange_Check(o) || isSize(o))
+    return;
+  if (isDictView(o)) o = reinterpret_cast<DictView*>(o)->dict;
+  if (fresh(o) || covered(o)) return;
+  // A tuple that no place holds was made here, or is part of the code.
+  if (isTuple(o) && !guards_.names(o)) return;
+  if (PyList_CheckExact(o) || isTuple(o)) {
+    guards_.sequence(o);
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i) value(PySequence_Fast_GET_ITEM(o, i));
+    return;
+  }
+  if (isDict(o)) {
+    guards_.wholeDict(o);
+    PyObject *k = nullptr, *v = nullptr;
+    for (Py_ssize_t at = 0; PyDict_Next(o, &at, &k, &v) != 0;) value(v);
+    return;
+  }
+  if (isSet(o)) return guards_.set(o);
+  if (special(o, "__iter__")) return;
+  refuse(isIterator(o) ? "an iterator that was there before is advanced"
+                       : "an object of type " + typeName(o) + " is gone through");
+}
+
+void Observer::dictItem(PyObject* dict, PyObject* key, bool absent) {
+  guardNumber(key);
+  if (fresh(dict) || covered(dict)) return;
+  if (!isPlain(key) && !isTensor(key) && !isConstant(key) && Py_TYPE(key)->tp_hash != PyBaseObject_Type.tp_hash &&
+      !PyTuple_CheckExact(key))
+    return refuse("a dict is asked for a key of type " + typeName(key));
+  auto owner = ownerOf_.find(dict);
+  PyObject* found = PyDict_GetItemWithError(dict, key);
+  if (found == nullptr && PyErr_Occurred() != nullptr) PyErr_Clear();
+  if (found == nullptr && !absent && !PyDict_CheckExact(dict) && Py_TYPE(dict) != &PyODict_Type)
+    return refuse("a key is added to a dict");  // a defaultdict
+  if (PyTuple_CheckExact(key) || (!isPlain(key) && fresh(key))) return refuse("a dict is asked for a key made here");
+  guards_.item(owner != ownerOf_.end() ? owner->second : nullptr, dict, key, found);
+  value(found);
+}
+
+void Observer::subscript(PyObject* container, PyObject* key) {
+  if (isTensor(container)) return operand(key);
+  guardNumber(key);
+  if (PyUnicode_CheckExact(container) || PyBytes_CheckExact(container) || PyRange_Check(container) || isSize(container))
+    return;
+  if (isDict(container)) return dictItem(container, key);
+  if (PyList_CheckExact(container) || isTuple(container)) return iterate(container);
+  if (special(container, "__getitem__")) return;
+  refuse("an object of type " + typeName(container) + " is indexed");
+}
+
+void Observer::truth(PyObject* o) {
+  guardNumber(o);
+  if (isConstant(o) || isTensor(o)) return;
+  if (PyList_CheckExact(o) || isTuple(o) || isDict(o) || isDictView(o) || isSet(o)) return sizeOf(o);
+  if (isPythonClass(Py_TYPE(o))) {
+    readType(o);
+    return;  // `__bool__` and `__len__` are Python's code, or the object is true
+  }
+  if (PyMethod_Check(o) || Py_TYPE(o)->tp_as_number == nullptr) {
+    if (Py_TYPE(o)->tp_as_mapping == nullptr && Py_TYPE(o)->tp_as_sequence == nullptr) return;
+  }
+  refuse("the truth of an object of type " + typeName(o) + " is asked");
+}
+
+void Observer::binary(PyObject* a, PyObject* b) {
+  if (isTensor(a) || isTensor(b)) {
+    operand(a);
+    operand(b);
+    return;
+  }
+  guardNumber(a);
+  guardNumber(b);
+  for (PyObject* o : {a, b}) {
+    if (isConstant(o) || isSize(o)) continue;
+    if (PyList_CheckExact(o) || isTuple(o) || isDict(o) || isSet(o)) {
+      iterate(o);
+      if (isTuple(o) || PyList_CheckExact(o))
+        for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i) {
+          guardNumber(PySequence_Fast_GET_ITEM(o, i));
+          if (!isConstant(PySequence_Fast_GET_ITEM(o, i)))
+            return refuse("containers of objects are compared or joined");
+        }
+      continue;
+    }
+    if (isPythonClass(Py_TYPE(o))) {
+      readType(o);
+      continue;
+    }
+    return refuse("an operator meets an object of type " + typeName(o));
+  }
+}
+
+void Observer::contains(PyObject* container, PyObject* item) {
+  guardNumber(item);
+  if (isDict(container)) return dictItem(container, item, true);
+  if (PyUnicode_CheckExact(container)) return;
+  if (PyList_CheckExact(container) || isTuple(container) || isSet(container) || isDictView(container)) {
+    iterate(container);
+    if (isSet(container) || isConstant(item) || isTensor(item)) return;
+    if (isTuple(item)) return binary(item, item);
+  }
+  if (special(container, "__contains__")) return;
+  if (isTensor(container)) return operand(item);
+  refuse("it is asked whether an object of type " + typeName(container) + " contains one of type " + typeName(item));
+}
+
+// ---- attributes ----------------------------------------------------------------------------------------------------
+
+void Observer::typeAttribute(PyTypeObject* type, PyObject* name) {
+  guards_.type(type);
+  guards_.type(Py_TYPE(type));
+  PyObject* meta = _PyType_Lookup(Py_TYPE(type), name);
+  PyObject* found = _PyType_Lookup(type, name);
+  if (found == nullptr && meta == nullptr) return;
+  value(found);
+}
+
+void Observer::tensorAttribute(PyObject* o, PyObject* name) {
+  guards_.type(Py_TYPE(o));
+  PyObject* found = _PyType_Lookup(Py_TYPE(o), name);
+  if (found != nullptr) {
+    if (Py_TYPE(found) == &PyGetSetDescr_Type) {
+      if (!understoodTensorAttribute(name)) refuse("Tensor." + text(name) + " is read");
+      return;
+    }
+    if (Py_TYPE(found)->tp_descr_set != nullptr) {
+      if (Py_TYPE(found) != &PyProperty_Type) refuse("Tensor." + text(name) + " is read");
+      return;
+    }
+  }
+  // Attributes that users set. Tensors are not known to be fresh, but those that were there before are guarded.
+  PyObject* dict = reinterpret_cast<PyTensor*>(o)->dict;
+  const bool before = guards_.names(o);
+  if (dict == nullptr) {
+    if (before) guards_.slot(o, offsetof(PyTensor, dict));
+    // Another call's argument may have it.
+    if (found == nullptr && covered(o)) refuse("an argument is asked for an attribute of its own (" + text(name) + ")");
+    return;
+  }
+  if (!before) return refuse("an attribute of a tensor is read (" + text(name) + ")");
+  PyObject* own = PyDict_GetItemWithError(dict, name);
+  guards_.item(o, dict, name, own);
+  value(own);
+}
+
+void Observer::attribute(PyObject* o, PyObject* name) {
+  guardNumber(o);
+  PyTypeObject* type = Py_TYPE(o);
+  if (isTensor(o)) return tensorAttribute(o, name);
+  if (PyModule_CheckExact(o)) {
+    PyObject* dict = PyModule_GetDict(o);
+    PyObject* found = PyDict_GetItemWithError(dict, name);
+    guards_.item(o, dict, name, found);
+    return value(found);
+  }
+  if (PyType_Check(o)) return typeAttribute(reinterpret_cast<PyTypeObject*>(o), name);
+  if (isConstant(o) || isSize(o) || PyList_CheckExact(o) || PyTuple_CheckExact(o) || isDict(o) || isSet(o) ||
+      isDictView(o) || PyMethod_Check(o) || Py_TYPE(o) == &PyMethodDescr_Type || Py_TYPE(o) == &PyWrapperDescr_Type) {
+    if (PyFunction_Check(o) && fresh(o) && PyUnicode_CompareWithASCIIString(name, "__dict__") == 0) {
+      PyRef dict(PyObject_GenericGetDict(o, nullptr));
+      if (dict) makeFresh(dict.get());
+    }
+    if (PyFunction_Check(o) && !fresh(o)) {
+      guards_.function(o);
+      PyObject* dict = reinterpret_cast<PyFunctionObject*>(o)->func_dict;
+      if (dict == nullptr)
+        guards_.slot(o, offsetof(PyFunctionObject, func_dict));
+      else
+        guards_.item(o, dict, name, PyDict_GetItemWithError(dict, name));
+      if (dict != nullptr) value(PyDict_GetItemWithError(dict, name));
+    }
+    if (PyMethod_Check(o)) attribute(PyMethod_GET_FUNCTION(o), name);
+    return;
+  }
+  if (type == &PySuper_Type) {
+    // A base of the object's class; the object itself is what the method was called on.
+    PyRef cls(PyObject_GetAttrString(o, "__self_class__"));
+    if (!cls || !PyType_Check(cls.get())) return refuse("super() without an object");
+    return guards_.type(reinterpret_cast<PyTypeObject*>(cls.get()));
+  }
+  if (PyGen_CheckExact(o)) return;  // methods, which need a fresh one
+  static PyObject* dictName = interned("__dict__");
+  static PyObject* className = interned("__class__");
+  const bool exception = PyExceptionInstance_Check(o) && fresh(o);
+  if (exception) return;
+  const bool named = isTuple(o);
+  if (!isPythonClass(type) && !named) {
+    if (understoodObject(o)) return;
+    return refuse("an attribute of an object of type " + typeName(o) + " is read (" + text(name) + ")");
+  }
+  readType(o);
+  PyObject* found = _PyType_Lookup(type, name);
+  if (name == className || (PyUnicode_Compare(name, className) == 0)) return;
+  if (found != nullptr && Py_TYPE(found)->tp_descr_set != nullptr) {
+    PyTypeObject* kind = Py_TYPE(found);
+    if (kind == &PyProperty_Type || isPythonClass(kind)) return;  // its getter is entered
+    if (kind == &PyMemberDescr_Type) {
+      auto* member = reinterpret_cast<PyMemberDescrObject*>(found)->d_member;
+      if (member->type != T_OBJECT_EX) return refuse("a slot of another kind is read (" + text(name) + ")");
+      if (!fresh(o)) {
+        guards_.slot(o, member->offset);
+        value(*reinterpret_cast<PyObject**>(reinterpret_cast<char*>(o) + member->offset));
+      }
+      return;
+    }
+    if (PyUnicode_Compare(name, dictName) == 0) {
+      PyRef dict(PyObject_GenericGetDict(o, nullptr));
+      if (!dict) return refuse("an object without a dict");
+      if (fresh(o)) return makeFresh(dict.get());
+      ownerOf_[dict.get()] = o;
+      return;
+    }
+    if (named) {
+      if (!fresh(o)) guards_.sequence(o);
+      return;
+    }
+    return refuse("an attribute is read through a descriptor of type " + std::string(kind->tp_name));
+  }
+  if (fresh(o)) return;
+  if (named) return guards_.sequence(o);
+  PyRef dict(type->tp_dictoffset != 0 ? PyObject_GenericGetDict(o, nullptr) : nullptr);
+  if (!dict) {
+    PyErr_Clear();
+    return;
+  }
+  PyObject* own = PyDict_GetItemWithError(dict.get(), name);
+  guards_.item(o, dict.get(), name, own);
+  if (own != nullptr) return value(own);
+  if (found == nullptr) return;  // `__getattr__`, which is entered, or an error
+  PyTypeObject* kind = Py_TYPE(found);
+  if (kind->tp_descr_get != nullptr && !PyFunction_Check(found) && !isPythonClass(kind) &&
+      kind != &PyClassMethod_Type && kind != &PyStaticMethod_Type && kind != &PyMethodDescr_Type &&
+      kind != &PyWrapperDescr_Type && kind != &PyClassMethodDescr_Type && !isCompiledFunction(found))
+    return refuse("an attribute is read through a descriptor of type " + std::string(kind->tp_name));
+  value(found);
+}
+
+void Observer::storeAttribute(PyObject* o, PyObject* name, PyObject* v) {
+  static PyObject* gradName = interned("grad");
+  static PyObject* requiresGradName = interned("requires_grad");
+  PyTypeObject* type = Py_TYPE(o);
+  if (isTensor(o)) {
+    if (PyUnicode_Compare(name, gradName) == 0) return;          // a slot of the trace (GradSlotObserver)
+    if (PyUnicode_Compare(name, requiresGradName) == 0) return;  // what a tensor is is compared at the end
+    return refuse("an attribute of a tensor is assigned (" + text(name) + ")");
+  }
+  if (PyFunction_Check(o) && fresh(o)) return;
+  if (!isPythonClass(type)) return refuse("an attribute of an object of type " + typeName(o) + " is assigned");
+  readType(o);
+  static PyObject* setName = interned("__setattr__");
+  PyObject* setter = _PyType_Lookup(type, setName);
+  if (setter != nullptr && PyFunction_Check(setter)) return;
+  PyObject* found = _PyType_Lookup(type, name);
+  if (found != nullptr && Py_TYPE(found)->tp_descr_set != nullptr && Py_TYPE(found) != &PyMemberDescr_Type) {
+    if (Py_TYPE(found) == &PyProperty_Type || isPythonClass(Py_TYPE(found))) return;
+    return refuse("an attribute is assigned (" + text(name) + ")");
+  }
+  if (fresh(o)) return;
+  // The value that is there already is no change.
+  PyRef dict(type->tp_dictoffset != 0 ? PyObject_GenericGetDict(o, nullptr) : nullptr);
+  PyErr_Clear();
+  PyObject* now = dict ? PyDict_GetItemWithError(dict.get(), name) : nullptr;
+  if (now != nullptr && isPlain(v) && slotOf(v) == nullptr && Held(now).is(v))
+    return guards_.item(o, dict.get(), name, now);
+  refuse("an attribute of an object that was there before is assigned (" + text(name) + ")");
+}
+
+void Observer::mutate(PyObject* o, const char* what) {
+  if (fresh(o)) return;
+  refuse(std::string(what) + " in an object that was there before (" + typeName(o) + ")");
+}
+
+// ---- calls ---------------------------------------------------------------------------------------------------------
+
+void Observer::operand(PyObject* o, int depth) {
+  if (o == nullptr || isTensor(o) || isConstant(o) || isSize(o)) {
+    if (o != nullptr && PySlice_Check(o)) {
+      auto* s = reinterpret_cast<PySliceObject*>(o);
+      for (PyObject* part : {s->start, s->stop, s->step}) operand(part, depth + 1);
+    }
+    return;
+  }
+  if (depth > 8) return refuse("lists in lists");
+  if (PyList_CheckExact(o) || isTuple(o)) {
+    iterate(o);
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i) {
+      guardNumber(PySequence_Fast_GET_ITEM(o, i));
+      operand(PySequence_Fast_GET_ITEM(o, i), depth + 1);
+    }
+    return;
+  }
+  if (understoodObject(o)) return;
+  refuse("an operation is given an object of type " + typeName(o));
+}
+
+bool Observer::call(PyObject* callable, PyObject* const* args, Py_ssize_t n) {
+  bool makesFresh = false;
+  if (PyFunction_Check(callable)) {
+    auto* f = reinterpret_cast<PyFunctionObject*>(callable);
+    if (!fresh(callable)) {
+      guards_.function(callable);
+      if (f->func_defaults != nullptr) iterate(f->func_defaults);
+      if (f->func_kwdefaults != nullptr) iterate(f->func_kwdefaults);
+    }
+    return (reinterpret_cast<PyCodeObject*>(f->func_code)->co_flags & CO_GENERATOR) != 0;
+  }
+  if (PyMethod_Check(callable)) {
+    std::vector<PyObject*> all{PyMethod_GET_SELF(callable)};
+    all.insert(all.end(), args, args + n);
+    return call(PyMethod_GET_FUNCTION(callable), all.data(), n + 1);
+  }
+  if (PyType_Check(callable)) return callType(reinterpret_cast<PyTypeObject*>(callable), args, n);
+  if (isCompiledFunction(callable)) return call(compiledCallable(callable), args, n);
+  if (understoodFunction(*this, callable, args, n, makesFresh)) return makesFresh;
+  if (special(callable, "__call__")) return false;
+  if (proved()) refuse("a call of " + nameOf(callable));
+  return false;
+}
+
+bool Observer::callType(PyTypeObject* type, PyObject* const* args, Py_ssize_t n) {
+  bool makesFresh = false;
+  if (understoodType(*this, type, args, n, makesFresh)) return makesFresh;
+  static PyObject* newName = interned("__new__");
+  static PyObject* initName = interned("__init__");
+  static PyObject* callName = interned("__call__");
+  const bool exception = PyType_IsSubtype(type, reinterpret_cast<PyTypeObject*>(PyExc_BaseException)) != 0;
+  if (PyType_IsSubtype(type, &PyTuple_Type) != 0 && type->tp_init == PyBaseObject_Type.tp_init) {
+    // A named tuple: its `__new__` is Python's code, which calls that of tuples.
+    PyObject* make = _PyType_Lookup(type, newName);
+    guards_.type(type);
+    if (make != nullptr && (PyFunction_Check(make) || Py_TYPE(make) == &PyStaticMethod_Type)) return false;
+  }
+  if (!isPythonClass(type) && !exception) {
+    refuse(std::string("a call of ") + type->tp_name);
+    return false;
+  }
+  guards_.type(type);
+  PyObject* metaCall = _PyType_Lookup(Py_TYPE(type), callName);
+  if (metaCall != nullptr && PyFunction_Check(metaCall)) return false;  // entered
+  if (exception) return true;
+  PyObject* make = _PyType_Lookup(type, newName);
+  PyObject* init = _PyType_Lookup(type, initName);
+  const bool pythonNew = make != nullptr && (PyFunction_Check(make) || Py_TYPE(make) == &PyStaticMethod_Type);
+  if (pythonNew) return false;  // entered; what it returns may be an object of before
+  if (init != nullptr && PyFunction_Check(init)) beingMade_ = type;
+  return true;
+}
+
+}  // namespace tandem::python

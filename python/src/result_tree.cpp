@@ -1,0 +1,131 @@
+#include "python/src/result_tree.h"
+
+#include <unordered_map>
+
+#include "python/src/convert.h"
+#include "python/src/observer.h"
+#include "python/src/py_tensor.h"
+
+namespace tandem::python {
+
+class ResultTree::Reader {
+ public:
+  Reader(ResultTree& tree, std::vector<Tensor>& tensors, Observer& observer)
+      : tree_(tree), tensors_(tensors), observer_(observer) {}
+
+  std::uint32_t read(PyObject* o, int depth = 0) {
+    if (auto known = known_.find(o); known != known_.end()) return known->second;
+    Node n;
+    if (depth > 50) {
+      observer_.refuse("a result holds itself");
+    } else if (isTensor(o)) {
+      tensor(n, o);
+    } else if (isTuple(o) && !isSize(o)) {
+      n.kind = Kind::Tuple;
+      if (!PyTuple_CheckExact(o)) n.constant = Held(reinterpret_cast<PyObject*>(Py_TYPE(o)));
+      for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(o); ++i)
+        n.children.push_back(read(PyTuple_GET_ITEM(o, i), depth + 1));
+    } else if (PyList_CheckExact(o) && observer_.fresh(o)) {
+      n.kind = Kind::List;
+      for (Py_ssize_t i = 0; i < PyList_GET_SIZE(o); ++i) n.children.push_back(read(PyList_GET_ITEM(o, i), depth + 1));
+    } else if (PyDict_CheckExact(o) && observer_.fresh(o)) {
+      n.kind = Kind::Dict;
+      PyObject *k = nullptr, *v = nullptr;
+      for (Py_ssize_t at = 0; PyDict_Next(o, &at, &k, &v) != 0;) {
+        if (!isPlain(k)) observer_.refuse("a result is a dict with keys of type " + std::string(Py_TYPE(k)->tp_name));
+        n.keys.push_back(PyRef::borrow(k));
+        n.children.push_back(read(v, depth + 1));
+      }
+    } else {
+      constant(n, o);
+    }
+    tree_.nodes_.push_back(std::move(n));
+    const auto number = static_cast<std::uint32_t>(tree_.nodes_.size() - 1);
+    // Plain values may be one object by chance.
+    if (!isPlain(o)) known_.emplace(o, number);
+    return number;
+  }
+
+ private:
+  void tensor(Node& n, PyObject* o) {
+    n.kind = Kind::Tensor;
+    n.tensor = static_cast<std::uint32_t>(tensors_.size());
+    tensors_.push_back(tensorOf(o));
+    if (observer_.covered(o) || observer_.guards().names(o)) return;
+    if (Py_TYPE(o) != tensorType)
+      observer_.refuse("a result is a new tensor of class " + std::string(Py_TYPE(o)->tp_name));
+    if (PyObject* dict = reinterpret_cast<PyTensor*>(o)->dict; dict != nullptr && PyDict_GET_SIZE(dict) > 0)
+      observer_.refuse("a result is a tensor with attributes");
+  }
+
+  void constant(Node& n, PyObject* o) {
+    observer_.guardNumber(o);
+    n.constant = Held(o);
+    if (isPlain(o) || isSize(o) || isDType(o) || isDevice(o) || PyRange_Check(o)) return;
+    if (observer_.covered(o)) return observer_.refuse("a result is an argument's container");
+    if (observer_.fresh(o) || !observer_.guards().names(o))
+      observer_.refuse("a result is an object of type " + std::string(Py_TYPE(o)->tp_name));
+  }
+
+  ResultTree& tree_;
+  std::vector<Tensor>& tensors_;
+  Observer& observer_;
+  std::unordered_map<PyObject*, std::uint32_t> known_;
+};
+
+ResultTree ResultTree::of(PyObject* o, std::vector<Tensor>& tensors, Observer& observer) {
+  ResultTree tree;
+  Reader(tree, tensors, observer).read(o);
+  return tree;
+}
+
+PyObject* ResultTree::build(const std::vector<Tensor>& tensors) const {
+  if (nodes_.size() == 1 && nodes_[0].kind == Kind::Tensor) return checked(wrap(tensors[0]));
+  std::vector<PyRef> built;
+  built.reserve(nodes_.size());
+  for (const Node& n : nodes_) {
+    PyRef made;
+    auto child = [&](std::size_t i) { return Py_NewRef(built[n.children[i]].get()); };
+    const auto count = static_cast<Py_ssize_t>(n.children.size());
+    switch (n.kind) {
+    case Kind::Tensor:
+      made = PyRef(checked(wrap(tensors[n.tensor])));
+      break;
+    case Kind::Constant:
+      made = PyRef::borrow(n.constant.get());
+      break;
+    case Kind::Tuple: {
+      made = PyRef(checked(PyTuple_New(count)));
+      for (Py_ssize_t i = 0; i < count; ++i) PyTuple_SET_ITEM(made.get(), i, child(static_cast<std::size_t>(i)));
+      auto* type = reinterpret_cast<PyTypeObject*>(n.constant.get());
+      if (type == nullptr) break;
+      PyRef arguments(checked(PyTuple_Pack(1, made.get())));
+      // The interpreter's structure types take a sequence; named tuples are tuples with names.
+      const bool structure = PyObject_HasAttrString(n.constant.get(), "n_sequence_fields") != 0;
+      made = PyRef(checked((structure ? type : &PyTuple_Type)->tp_new(type, arguments.get(), nullptr)));
+      break;
+    }
+    case Kind::List:
+      made = PyRef(checked(PyList_New(count)));
+      for (Py_ssize_t i = 0; i < count; ++i) PyList_SET_ITEM(made.get(), i, child(static_cast<std::size_t>(i)));
+      break;
+    case Kind::Dict:
+      made = PyRef(checked(PyDict_New()));
+      for (std::size_t i = 0; i < n.children.size(); ++i)
+        checked(PyDict_SetItem(made.get(), n.keys[i].get(), built[n.children[i]].get()));
+      break;
+    }
+    built.push_back(std::move(made));
+  }
+  return built.back().release();
+}
+
+int ResultTree::traverse(visitproc visit, void* arg) const {
+  for (const Node& n : nodes_) {
+    if (int r = n.constant.traverse(visit, arg)) return r;
+    for (const PyRef& k : n.keys) Py_VISIT(k.get());
+  }
+  return 0;
+}
+
+}  // namespace tandem::python

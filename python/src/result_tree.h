@@ -1,0 +1,39 @@
+// What a compiled function returns, as later calls build it again: containers that the body made, tensors by number,
+// and constants.
+#pragma once
+
+#include <Python.h>
+#include <string>
+#include <vector>
+
+#include "eager/tensor.h"
+#include "python/src/errors.h"
+#include "python/src/guards.h"
+
+namespace tandem::python {
+
+class Observer;
+
+class ResultTree {
+ public:
+  /// Collects the tensors of `o` into `tensors`. An object that cannot be built again is refused.
+  static ResultTree of(PyObject* o, std::vector<Tensor>& tensors, Observer& observer);
+  /// A new reference to the same structure around other tensors; what was one object is one again.
+  [[nodiscard]] PyObject* build(const std::vector<Tensor>& tensors) const;
+  int traverse(visitproc visit, void* arg) const;
+
+ private:
+  enum class Kind : std::uint8_t { Tensor, Tuple, List, Dict, Constant };
+  struct Node {
+    Kind kind = Kind::Constant;
+    std::uint32_t tensor = 0;
+    Held constant;  // or the class of a named tuple
+    std::vector<std::uint32_t> children;
+    std::vector<PyRef> keys;
+  };
+  class Reader;
+
+  std::vector<Node> nodes_;  // children before what holds them; the last is the result
+};
+
+}  // namespace tandem::python

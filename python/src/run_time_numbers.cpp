@@ -1,0 +1,119 @@
+#include "python/src/run_time_numbers.h"
+
+#include "python/src/tracked_numbers.h"
+
+namespace tandem::python {
+
+thread_local WatchedRecording* watchedRecording = nullptr;
+
+namespace {
+
+bool isItems(PyObject* v) { return PyTuple_Check(v) || PyList_Check(v); }
+bool isNumberObject(PyObject* v) { return PyFloat_CheckExact(v) || PyLong_Check(v); }
+
+/// Is a body being watched that a number of `holder` can be a run-time value of?
+bool takesNumbers(PyObject* holder) {
+  if (watchedRecording == nullptr || activeObserver != watchedRecording->observer || !activeObserver->proved())
+    return false;
+  return activeObserver->guards().names(holder);
+}
+
+/// The object that stands for the number, a new reference.
+PyObject* numberOf(const NumberSource& source, PyObject* value) {
+  WatchedRecording& w = *watchedRecording;
+  const double d = PyFloat_AsDouble(value);
+  if (d == -1 && PyErr_Occurred() != nullptr) throw PythonError();
+  for (std::size_t i = 0; i < w.sources.size(); ++i) {
+    const NumberSource& s = w.sources[i];
+    if (s.holder == source.holder && s.item == source.item &&
+        PyObject_RichCompareBool(s.name.get(), source.name.get(), Py_EQ) == 1)
+      return Py_NewRef(w.numbers[i].get());
+  }
+  PyRef number(checked(PyFloat_FromDouble(d)));
+  w.observer->track(number.get(), w.tracer->scalar(d));
+  w.sources.push_back(source);
+  w.values.emplace_back(d);
+  w.numbers.push_back(number);
+  return number.release();
+}
+
+/// args[0][args[1]], borrowed.
+PyObject* itemOf(const char* function, PyObject* const* args, Py_ssize_t n) {
+  if (n != 2 || !PyDict_Check(args[0])) fail<TypeError>(function, " takes a dict and a key");
+  PyObject* value = PyDict_GetItemWithError(args[0], args[1]);
+  if (value == nullptr) {
+    if (PyErr_Occurred() == nullptr) PyErr_SetObject(PyExc_KeyError, args[1]);
+    throw PythonError();
+  }
+  return value;
+}
+
+/// _runtime_is_zero(holder, name): holder[name] == 0; a function that is being watched depends on the answer.
+PyObject* runtimeIsZero(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  return guarded([&]() -> PyObject* {
+    PyRef value = PyRef::borrow(itemOf("_runtime_is_zero", args, n));
+    const bool taken = takesNumbers(args[0]);
+    if (taken && !isNumberObject(value.get())) activeObserver->dictItem(args[0], args[1]);
+    double d = PyFloat_AsDouble(value.get());
+    if (d == -1 && PyErr_Occurred() != nullptr) throw PythonError();
+    useTracked(value.get());
+    if (taken && isNumberObject(value.get()))
+      watchedRecording->zeros.push_back({{args[0], PyRef::borrow(args[1])}, d == 0});
+    return PyBool_FromLong(d == 0 ? 1 : 0);
+  });
+}
+
+/// _runtime_scalar(holder, name): holder[name]; while a function is watched, a number in it (or in a tuple there) as
+/// one that is read again at every call.
+PyObject* runtimeScalar(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  return guarded([&]() -> PyObject* {
+    PyObject* value = itemOf("_runtime_scalar", args, n);
+    if (!takesNumbers(args[0])) return Py_NewRef(value);
+    if (isNumberObject(value)) return numberOf({args[0], PyRef::borrow(args[1])}, value);
+    const Py_ssize_t count = isItems(value) ? PySequence_Fast_GET_SIZE(value) : 0;
+    bool numbers = count > 0;
+    for (Py_ssize_t i = 0; i < count; ++i) numbers = numbers && isNumberObject(PySequence_Fast_GET_ITEM(value, i));
+    if (!numbers) {
+      activeObserver->dictItem(args[0], args[1]);
+      return Py_NewRef(value);
+    }
+    PyRef out(checked(PyTuple_New(count)));
+    for (Py_ssize_t i = 0; i < count; ++i)
+      PyTuple_SET_ITEM(out.get(), i,
+                       numberOf({args[0], PyRef::borrow(args[1]), i, count}, PySequence_Fast_GET_ITEM(value, i)));
+    return out.release();
+  });
+}
+
+PyObject* makesState(PyObject*, PyObject*) {
+  if (activeObserver != nullptr) activeObserver->makesState();
+  Py_RETURN_NONE;
+}
+
+PyMethodDef functions[] = {{"_runtime_scalar", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&runtimeScalar)),
+                            METH_FASTCALL, "An entry of a dict, as a run-time number while a function is watched."},
+                           {"_runtime_is_zero", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&runtimeIsZero)),
+                            METH_FASTCALL, "Is an entry of a dict zero? A watched function depends on the answer."},
+                           {"_makes_state", makesState, METH_NOARGS,
+                            "What follows makes state that later calls find, as an optimizer's first step does."},
+                           {nullptr, nullptr, 0, nullptr}};
+
+}  // namespace
+
+std::optional<Scalar> NumberSource::read() const {
+  PyObject* v = PyDict_GetItemWithError(holder, name.get());
+  if (v != nullptr && item >= 0)
+    v = isItems(v) && PySequence_Fast_GET_SIZE(v) == count ? PySequence_Fast_GET_ITEM(v, item) : nullptr;
+  if (v == nullptr || !isNumberObject(v)) {
+    PyErr_Clear();
+    return std::nullopt;
+  }
+  const double d = PyFloat_AsDouble(v);
+  if (PyErr_Occurred() == nullptr) return Scalar(d);
+  PyErr_Clear();
+  return std::nullopt;
+}
+
+void initRunTimeNumbers(PyObject* module) { checked(PyModule_AddFunctions(module, functions)); }
+
+}  // namespace tandem::python

@@ -1,0 +1,46 @@
+// Numbers in dicts that a trace reads anew at every call: the learning rates of an optimizer's groups. Library code
+// asks for them by `_C._runtime_scalar(group, name)`, and by `_C._runtime_is_zero` where the answer decides what is
+// done.
+#pragma once
+
+#include <Python.h>
+#include <optional>
+#include <vector>
+
+#include "lazy/compiled.h"
+#include "python/src/errors.h"
+#include "python/src/observer.h"
+
+namespace tandem::python {
+
+/// Where such a number is. The guards say that the dict is there.
+struct NumberSource {
+  PyObject* holder;
+  PyRef name;
+  Py_ssize_t item = -1;  // of a tuple or list in that place; -1: the value itself
+  Py_ssize_t count = 0;  // how many items that has
+
+  /// Nothing where there is no number any more.
+  [[nodiscard]] std::optional<Scalar> read() const;
+};
+
+/// Whether a number was zero, which decided what was recorded.
+struct ZeroGuard {
+  NumberSource number;
+  bool zero;
+};
+
+/// The body that is watched on this thread.
+struct WatchedRecording {
+  lazy::Tracer* tracer;
+  Observer* observer;
+  std::vector<NumberSource> sources;
+  std::vector<ZeroGuard> zeros;
+  std::vector<Scalar> values;  // of the sources
+  std::vector<PyRef> numbers;  // the objects that stand for them
+};
+extern thread_local WatchedRecording* watchedRecording;
+
+void initRunTimeNumbers(PyObject* module);
+
+}  // namespace tandem::python

@@ -1,0 +1,586 @@
+// What C functions do, as far as the observer needs to know: a table by function. A function that is in none of them is
+// not understood, and a body that calls it runs on every call.
+#include <algorithm>
+#include <map>
+#include <string_view>
+
+#include "python/src/bindings.h"
+#include "python/src/compiled_function.h"
+#include "python/src/convert.h"
+#include "python/src/observer.h"
+#include "python/src/py_tensor.h"
+
+namespace tandem::python {
+namespace {
+
+using Args = PyObject* const*;
+
+/// What a call does to its arguments; the first of a method is its object.
+struct Rule {
+  void (*apply)(Observer& o, Args args, Py_ssize_t n) = nullptr;
+  bool makesFresh = false;
+};
+
+bool givesPlain(PyObject* f);
+bool isIterator(PyObject* o) { return Py_TYPE(o)->tp_iternext != nullptr; }
+
+// ---- kinds of rules ------------------------------------------------------------------------------------------------
+
+/// Depends on plain values; a tensor's value is read, an object's `__float__` and its like are entered.
+void pure(Observer& o, Args args, Py_ssize_t n) {
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    o.guardNumber(args[i]);
+    if (isPythonClass(Py_TYPE(args[i])))
+      o.readType(args[i]);
+    else
+      o.operand(args[i]);
+  }
+}
+/// Is asked of the class of its first argument.
+void asksClass(Observer& o, Args args, Py_ssize_t n) {
+  if (n > 0) o.readType(args[0]);
+  for (Py_ssize_t i = 1; i < n; ++i)
+    if (isTuple(args[i])) o.iterate(args[i]);
+}
+/// Goes through its arguments.
+void iterates(Observer& o, Args args, Py_ssize_t n) {
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    o.guardNumber(args[i]);
+    if (PyFunction_Check(args[i]) || isPlain(args[i]) || PyType_Check(args[i])) continue;
+    o.iterate(args[i]);
+    if (PyList_CheckExact(args[i]) || isTuple(args[i]))
+      for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(args[i]); ++k)
+        o.guardNumber(PySequence_Fast_GET_ITEM(args[i], k));
+  }
+}
+/// Goes through its argument and asks C's questions of each item: is it true, is it less than another?
+void weighs(Observer& o, Args args, Py_ssize_t n) {
+  for (Py_ssize_t i = 0; i < n && o.proved(); ++i) {
+    PyObject* items = args[i];
+    if (PyFunction_Check(items) || isPlain(items) || isTensor(items)) {
+      o.guardNumber(items);
+      continue;
+    }
+    iterates(o, args + i, 1);
+    if (PyGen_CheckExact(items) || PyRange_Check(items)) continue;  // what it yields was looked at then
+    if (Py_TYPE(items) == &PyMap_Type) {
+      PyRef parts(PyObject_CallMethod(items, "__reduce__", nullptr));
+      PyErr_Clear();
+      PyObject* f = parts ? PyTuple_GET_ITEM(PyTuple_GET_ITEM(parts.get(), 1), 0) : nullptr;
+      if (f == nullptr || (!PyFunction_Check(f) && !givesPlain(f))) o.refuse("items made by a C function are weighed");
+      continue;
+    }
+    PyRef list;
+    if (!PyList_CheckExact(items) && !isTuple(items)) {
+      if (isIterator(items)) {
+        o.refuse("items of an iterator are weighed");
+        continue;
+      }
+      list = PyRef(PySequence_List(items));
+      if (!list) {
+        PyErr_Clear();
+        o.refuse("items are weighed");
+        continue;
+      }
+      items = list.get();
+    }
+    for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(items); ++k) {
+      PyObject* item = PySequence_Fast_GET_ITEM(items, k);
+      o.truth(item);
+      if (!isTensor(item)) o.binary(item, item);
+    }
+  }
+}
+/// `any` and `all`.
+void asksEach(Observer& o, Args args, Py_ssize_t n) {
+  if (n == 1 && (PyList_CheckExact(args[0]) || isTuple(args[0]))) {
+    o.iterate(args[0]);
+    for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(args[0]); ++k) o.truth(PySequence_Fast_GET_ITEM(args[0], k));
+    return;
+  }
+  weighs(o, args, n);
+}
+void firstIterates(Observer& o, Args args, Py_ssize_t n) {
+  if (n > 0) iterates(o, args, 1);
+  if (n > 1) pure(o, args + 1, n - 1);
+}
+void mutates(Observer& o, Args args, Py_ssize_t n) {
+  if (n > 0) o.mutate(args[0], "something is changed");
+  for (Py_ssize_t i = 1; i < n; ++i)
+    if (!isPlain(args[i]) && !isTensor(args[i]) && PyList_CheckExact(args[i])) o.iterate(args[i]);
+}
+void updates(Observer& o, Args args, Py_ssize_t n) {
+  if (n > 0) o.mutate(args[0], "something is changed");
+  if (n > 1) iterates(o, args + 1, n - 1);
+}
+void getsItem(Observer& o, Args args, Py_ssize_t n) {
+  if (n > 1) o.dictItem(args[0], args[1], n > 2);
+}
+void getsItemOrNone(Observer& o, Args args, Py_ssize_t n) {
+  if (n > 1) o.dictItem(args[0], args[1], true);
+}
+void subscripts(Observer& o, Args args, Py_ssize_t n) {
+  if (n == 2) o.subscript(args[0], args[1]);
+}
+void operation(Observer& o, Args args, Py_ssize_t n) {
+  for (Py_ssize_t i = 0; i < n; ++i) o.operand(args[i]);
+}
+void nothing(Observer&, Args, Py_ssize_t) {}
+void length(Observer& o, Args args, Py_ssize_t n) {
+  if (n == 1) o.content(args[0], "len");
+}
+void advances(Observer& o, Args args, Py_ssize_t n) {
+  if (n > 0 && !o.fresh(args[0])) o.refuse("an iterator that was there before is advanced");
+}
+void getsAttribute(Observer& o, Args args, Py_ssize_t n) {
+  if (n >= 2 && PyUnicode_Check(args[1])) return o.attribute(args[0], args[1]);
+  o.refuse("getattr");
+}
+void setsAttribute(Observer& o, Args args, Py_ssize_t n) {
+  if (n == 3 && PyUnicode_Check(args[1])) return o.storeAttribute(args[0], args[1], args[2]);
+  o.refuse("setattr");
+}
+void objectSetsAttribute(Observer& o, Args args, Py_ssize_t n) {
+  if (n == 3 && o.fresh(args[0])) return;
+  if (n == 3 && PyUnicode_Check(args[1]) && isPlain(args[2])) {
+    PyRef dict(PyObject_GenericGetDict(args[0], nullptr));
+    PyErr_Clear();
+    PyObject* now = dict ? PyDict_GetItemWithError(dict.get(), args[1]) : nullptr;
+    if (now != nullptr && o.slotOf(args[2]) == nullptr && Held(now).is(args[2]))
+      return o.guards().item(args[0], dict.get(), args[1], now);
+  }
+  o.refuse("an attribute of an object that was there before is assigned");
+}
+void identity(Observer& o, Args args, Py_ssize_t n) {
+  if (n == 1 && o.covered(args[0])) o.refuse("the identity of an argument is asked");
+}
+void asText(Observer& o, Args args, Py_ssize_t n) {
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    o.guardNumber(args[i]);
+    if (!isPlain(args[i]) && !isDType(args[i]) && !PyType_Check(args[i])) o.refuse("an object is written as text");
+  }
+}
+void formats(Observer& o, Args args, Py_ssize_t n) {
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    if (PyList_CheckExact(args[i]) || isTuple(args[i])) {
+      o.iterate(args[i]);
+      asText(o, PySequence_Fast_ITEMS(args[i]), PySequence_Fast_GET_SIZE(args[i]));
+    } else {
+      asText(o, args + i, 1);
+    }
+  }
+}
+/// A function, and iterables whose items it is called with.
+void maps(Observer& o, Args args, Py_ssize_t n) {
+  if (n < 1) return;
+  if (n > 1) iterates(o, args + 1, n - 1);
+  if (PyFunction_Check(args[0]) || PyType_Check(args[0]) || isPythonClass(Py_TYPE(args[0]))) {
+    (void)o.call(args[0], nullptr, 0);
+    return;
+  }
+  // A C function: it must be understood for each of the items.
+  Py_ssize_t count = -1;
+  for (Py_ssize_t i = 1; i < n; ++i)
+    if (PyList_CheckExact(args[i]) || isTuple(args[i]))
+      count = count < 0 ? PySequence_Fast_GET_SIZE(args[i]) : std::min(count, PySequence_Fast_GET_SIZE(args[i]));
+  if (count < 0) return o.refuse("a C function is mapped over an iterator");
+  for (Py_ssize_t k = 0; k < count && o.proved(); ++k) {
+    std::vector<PyObject*> items;
+    for (Py_ssize_t i = 1; i < n; ++i)
+      items.push_back(PyList_CheckExact(args[i]) || isTuple(args[i]) ? PySequence_Fast_GET_ITEM(args[i], k) : Py_None);
+    (void)o.call(args[0], items.data(), static_cast<Py_ssize_t>(items.size()));
+  }
+}
+/// `filter`, which asks whether items are true, or what a function says of them.
+void filters(Observer& o, Args args, Py_ssize_t n) {
+  if (n != 2) return;
+  if (args[0] == Py_None) return asksEach(o, args + 1, 1);
+  if (!PyFunction_Check(args[0]) && !givesPlain(args[0])) return o.refuse("items are filtered by a C function");
+  maps(o, args, n);
+}
+/// `sorted` and its like: the key function is entered if it is Python's.
+void sorts(Observer& o, Args args, Py_ssize_t n) {
+  if (n > 0) n > 1 && PyFunction_Check(args[1]) ? iterates(o, args, 1) : weighs(o, args, 1);
+  for (Py_ssize_t i = 1; i < n; ++i)
+    if (!isPlain(args[i]) && !PyFunction_Check(args[i])) o.refuse("sorting by a C function");
+}
+void sortsInPlace(Observer& o, Args args, Py_ssize_t n) {
+  mutates(o, args, 1);
+  for (Py_ssize_t i = 1; i < n; ++i)
+    if (!isPlain(args[i]) && !PyFunction_Check(args[i])) o.refuse("sorting by a C function");
+}
+void reduces(Observer& o, Args args, Py_ssize_t n) {
+  if (n > 1) iterates(o, args + 1, 1);
+  if (n > 0) (void)o.call(args[0], nullptr, 0);
+}
+void makesSuper(Observer& o, Args args, Py_ssize_t n) {
+  if (n > 1) o.readType(args[1]);
+}
+void arithmetic(Observer& o, Args args, Py_ssize_t n) {
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    o.guardNumber(args[i]);
+    o.binary(args[i], args[i]);
+  }
+}
+void asksContains(Observer& o, Args args, Py_ssize_t n) {
+  if (n == 2) o.contains(args[0], args[1]);
+}
+void asksTruth(Observer& o, Args args, Py_ssize_t n) {
+  for (Py_ssize_t i = 0; i < n; ++i) o.truth(args[i]);
+}
+
+// ---- tables --------------------------------------------------------------------------------------------------------
+
+struct Named {
+  const char* names;
+  Rule rule;
+};
+
+constexpr Named kBuiltins[] = {
+    {"isinstance issubclass", {asksClass}},
+    {"len", {length}},
+    {"abs round divmod pow ord chr callable", {pure}},
+    {"min max sum", {weighs}},
+    {"any all", {asksEach}},
+    {"sorted", {sorts, true}},
+    {"iter", {firstIterates, true}},
+    {"next", {advances}},
+    {"getattr hasattr", {getsAttribute}},
+    {"setattr", {setsAttribute}},
+    {"id", {identity}},
+    {"repr ascii format", {asText}},
+    {"hash", {pure}},
+};
+constexpr Named kMath[] = {
+    {"acos acosh asin asinh atan atan2 atanh cbrt ceil comb copysign cos cosh degrees dist erf erfc exp exp2 expm1 "
+     "fabs "
+     "factorial floor fmod frexp gamma gcd hypot isclose isfinite isinf isnan isqrt lcm ldexp lgamma log log10 "
+     "log1p log2 modf nextafter perm pow radians remainder sin sinh sqrt tan tanh trunc ulp",
+     {pure}},
+    {"fsum prod", {weighs}},
+};
+constexpr Named kOperator[] = {
+    {"add sub mul truediv floordiv mod neg pos and_ or_ xor invert matmul pow eq ne lt le gt ge iadd isub imul "
+     "itruediv",
+     {arithmetic}},
+    {"is_ is_not", {nothing}},
+    {"truth not_", {asksTruth}},
+    {"getitem", {subscripts}},
+    {"contains", {asksContains}},
+    {"index", {pure}},
+};
+constexpr Named kFunctools[] = {{"reduce", {reduces}}};
+constexpr Named kList[] = {{"append extend insert pop remove clear reverse", {mutates}},
+                           {"sort", {sortsInPlace}},
+                           {"copy", {firstIterates, true}},
+                           {"index count", {firstIterates}},
+                           {"__getitem__", {subscripts}},
+                           {"__len__ __contains__", {firstIterates}}};
+constexpr Named kDict[] = {{"get", {getsItemOrNone}},
+                           {"__getitem__", {getsItem}},
+                           {"__contains__", {getsItemOrNone}},
+                           {"keys values items copy __reversed__", {firstIterates, true}},
+                           {"__len__ __iter__", {firstIterates}},
+                           {"update", {updates}},
+                           {"setdefault pop popitem clear __setitem__ __delitem__ move_to_end", {mutates}},
+                           {"fromkeys", {iterates, true}}};
+constexpr Named kSet[] = {{"add discard remove pop clear", {mutates}},
+                          {"update difference_update intersection_update symmetric_difference_update", {updates}},
+                          {"union intersection difference symmetric_difference copy", {iterates, true}},
+                          {"isdisjoint issubset issuperset __contains__ __len__", {iterates}}};
+constexpr Named kTuple[] = {{"index count __len__ __getitem__ __contains__", {firstIterates}}};
+constexpr Named kGenerator[] = {{"send close throw __next__", {advances}}};
+constexpr Named kNumber[] = {
+    {"is_integer bit_length bit_count conjugate as_integer_ratio hex fromhex __abs__ __round__ __floor__ __ceil__ "
+     "__trunc__",
+     {pure}}};
+constexpr Named kText[] = {
+    {"capitalize casefold center count encode endswith expandtabs find index isalnum isalpha isascii isdecimal isdigit "
+     "isidentifier islower isnumeric isprintable isspace istitle isupper ljust lower lstrip partition removeprefix "
+     "removesuffix replace rfind rindex rjust rpartition rsplit rstrip split splitlines startswith strip swapcase "
+     "title "
+     "translate upper zfill",
+     {formats, true}},
+    {"join format", {formats}}};
+
+// Functions and methods of ours that no record makes. Reading a value ends the trace by itself (Session::beforeRead).
+constexpr Named kOwnFunctions[] = {
+    {"tensor as_tensor result_type promote_types can_cast get_default_dtype _element_size is_grad_enabled "
+     "is_inference_mode_enabled _check_device",
+     {operation, true}},
+    {"_set_grad_enabled _set_inference_mode _is_tracing _is_recording _anomaly _autocast_get _autocast_set "
+     "_autocast_enter _autocast_exit _autocast_clear _vmap_enter _vmap_exit _active_axes",
+     {nothing, true}},
+    {"_batch_in _batch_out _batch_axes _call_linear _differentiation_point _close_point _push_forward",
+     {nothing, true}},
+    {"_backward _grad _optimizer_update", {operation, true}},
+    {"_vjp _linearize", {nothing, true}},
+    {"_runtime_scalar", {nothing, true}},
+    {"_runtime_is_zero _makes_state", {nothing}},
+    {"_function_begin _function_end _function_saved", {nothing, true}},
+};
+constexpr Named kOwnMethods[] = {
+    {"size stride dim ndimension numel nelement element_size is_floating_point is_complex is_signed is_contiguous "
+     "is_conj is_neg is_same_size get_device",
+     {operation, true}},
+    {"contiguous clone to float double half bfloat16 int long short char byte bool type_as cpu new_empty new_zeros "
+     "new_ones new_full new_tensor new copy_ fill_ zero_ masked_select nonzero float_power_ detach detach_ "
+     "requires_grad_ backward item tolist is_nonzero equal allclose resolve_conj resolve_neg conj random_ uniform_ "
+     "normal_ bernoulli_ exponential_ log_normal_ cauchy_ geometric_ resize_ resize_as_ __getitem__",
+     {operation, true}},
+};
+
+std::map<const PyMethodDef*, Rule>& methodRules() {
+  static std::map<const PyMethodDef*, Rule> rules;
+  return rules;
+}
+std::map<PyObject*, Rule>& objectRules() {
+  static std::map<PyObject*, Rule> rules;
+  return rules;
+}
+
+const PyMethodDef* definitionOf(PyObject* o) {
+  if (PyCFunction_Check(o)) return reinterpret_cast<PyCFunctionObject*>(o)->m_ml;
+  if (Py_TYPE(o) == &PyMethodDescr_Type || Py_TYPE(o) == &PyClassMethodDescr_Type)
+    return reinterpret_cast<PyMethodDescrObject*>(o)->d_method;
+  return nullptr;
+}
+
+/// The attributes of a type itself, borrowed. From 3.12 on those of the interpreter's own types are kept elsewhere.
+PyObject* dictOf(PyTypeObject* type) {
+#if PY_VERSION_HEX >= 0x030C0000
+  return PyRef(PyType_GetDict(type)).get();
+#else
+  return type->tp_dict;
+#endif
+}
+
+/// The rules of `holder`'s attributes: of a module's functions, of a type's methods.
+template <std::size_t n>
+void add(PyObject* holder, const Named (&table)[n]) {
+  for (const Named& row : table) {
+    std::string_view names = row.names;
+    while (!names.empty()) {
+      const std::size_t space = names.find(' ');
+      const std::string name(names.substr(0, space));
+      names = space == std::string_view::npos ? std::string_view() : names.substr(space + 1);
+      PyObject* from =
+          PyType_Check(holder) ? dictOf(reinterpret_cast<PyTypeObject*>(holder)) : PyModule_GetDict(holder);
+      PyObject* o = PyDict_GetItemString(from, name.c_str());
+      if (o == nullptr) continue;  // of another version of the interpreter
+      if (const PyMethodDef* definition = definitionOf(o))
+        methodRules()[definition] = row.rule;
+      else
+        objectRules()[o] = row.rule;
+    }
+  }
+}
+template <std::size_t n>
+void addModule(const char* name, const Named (&table)[n]) {
+  PyRef module(checked(PyImport_ImportModule(name)));
+  add(module.get(), table);
+}
+template <std::size_t n>
+void addType(PyTypeObject& type, const Named (&table)[n]) {
+  add(reinterpret_cast<PyObject*>(&type), table);
+}
+PyTypeObject* typeNamed(const char* module, const char* name) {
+  PyRef m(checked(PyImport_ImportModule(module)));
+  return reinterpret_cast<PyTypeObject*>(checked(PyObject_GetAttrString(m.get(), name)));
+}
+
+/// Is it a C function that gives a bool or a number?
+bool givesPlain(PyObject* f) {
+  const PyMethodDef* definition = definitionOf(f);
+  if (definition == nullptr || !methodRules().contains(definition)) return false;
+  constexpr std::string_view names[] = {"is_", "is_not", "isinstance", "callable", "len", "not_"};
+  return std::ranges::find(names, std::string_view(definition->ml_name)) != std::end(names);
+}
+
+/// Types whose call makes an object of its arguments.
+std::map<PyTypeObject*, Rule>& typeRules() {
+  static std::map<PyTypeObject*, Rule> rules;
+  return rules;
+}
+
+PyTypeObject* partialType;
+PyTypeObject* itemGetterType;
+PyTypeObject* attributeGetterType;
+PyTypeObject* methodWrapperType;
+
+/// `itemgetter(...)` and `attrgetter(...)` say by pickling what they get.
+PyRef gets(PyObject* getter) {
+  PyRef reduced(PyObject_CallMethod(getter, "__reduce__", nullptr));
+  if (!reduced || PyTuple_GET_SIZE(reduced.get()) != 2) {
+    PyErr_Clear();
+    return {};
+  }
+  return PyRef::borrow(PyTuple_GET_ITEM(reduced.get(), 1));
+}
+
+bool callGetter(Observer& o, PyObject* getter, Args args, Py_ssize_t n) {
+  PyRef names = gets(getter);
+  if (!names || n != 1 || !PyTuple_Check(names.get()) || PyTuple_GET_SIZE(names.get()) != 1) return false;
+  PyObject* name = PyTuple_GET_ITEM(names.get(), 0);
+  if (Py_TYPE(getter) == itemGetterType)
+    o.subscript(args[0], name);
+  else if (PyUnicode_FindChar(name, '.', 0, PyUnicode_GET_LENGTH(name), 1) >= 0)
+    return false;
+  else
+    o.attribute(args[0], name);
+  return true;
+}
+
+bool callPartial(Observer& o, PyObject* partial, Args args, Py_ssize_t n, bool& makesFresh) {
+  PyRef function(PyObject_GetAttrString(partial, "func"));
+  PyRef bound(PyObject_GetAttrString(partial, "args"));
+  PyRef keywords(PyObject_GetAttrString(partial, "keywords"));
+  if (!function || !bound || !keywords || !PyTuple_CheckExact(bound.get()) || !PyDict_CheckExact(keywords.get()))
+    return false;
+  std::vector<PyObject*> all(PySequence_Fast_ITEMS(bound.get()),
+                             PySequence_Fast_ITEMS(bound.get()) + PyTuple_GET_SIZE(bound.get()));
+  all.insert(all.end(), args, args + n);
+  PyObject *k = nullptr, *v = nullptr;
+  for (Py_ssize_t at = 0; PyDict_Next(keywords.get(), &at, &k, &v) != 0;) all.push_back(v);
+  if (!o.fresh(partial)) {
+    o.iterate(bound.get());
+    o.iterate(keywords.get());
+  }
+  makesFresh = o.call(function.get(), all.data(), static_cast<Py_ssize_t>(all.size()));
+  return true;
+}
+
+}  // namespace
+
+bool understoodObject(PyObject* o) {
+  const PyTypeObject* type = Py_TYPE(o);
+  const std::string_view name = type->tp_name;
+  return type == partialType || type == itemGetterType || type == attributeGetterType || name == "tandem.layout" ||
+         name == "tandem.memory_format" || name == "tandem._C._FunctionHandle" || name == "types.GenericAlias" ||
+         name == "tandem._C.LinearMap";
+}
+
+bool understoodFunction(Observer& o, PyObject* callable, Args args, Py_ssize_t n, bool& makesFresh) {
+  if (Py_TYPE(callable) == partialType) return callPartial(o, callable, args, n, makesFresh);
+  if (Py_TYPE(callable) == itemGetterType || Py_TYPE(callable) == attributeGetterType)
+    return callGetter(o, callable, args, n);
+  std::vector<PyObject*> all;
+  Rule rule;
+  if (const PyMethodDef* definition = definitionOf(callable)) {
+    PyObject* self = PyCFunction_Check(callable) ? PyCFunction_GET_SELF(callable) : nullptr;
+    if (self != nullptr && std::string_view(definition->ml_name) == "__new__") {
+      // `object.__new__(cls)`, `tuple.__new__(cls, items)`: named tuples are made so.
+      if (self != reinterpret_cast<PyObject*>(&PyBaseObject_Type) && self != reinterpret_cast<PyObject*>(&PyTuple_Type))
+        return false;
+      if (n > 1 && self == reinterpret_cast<PyObject*>(&PyTuple_Type)) o.iterate(args[1]);
+      makesFresh = true;
+      return true;
+    }
+    auto it = methodRules().find(definition);
+    if (it == methodRules().end()) return false;
+    rule = it->second;
+    if (self != nullptr && !PyModule_Check(self) && !PyType_Check(self)) {
+      all.push_back(self);
+      all.insert(all.end(), args, args + n);
+      args = all.data();
+      n = static_cast<Py_ssize_t>(all.size());
+    }
+  } else if (auto it = objectRules().find(callable); it != objectRules().end()) {
+    rule = it->second;
+  } else if (Py_TYPE(callable) == methodWrapperType) {
+    // A slot of the interpreter's own types, bound: `d.__setitem__`, `super().__init__`.
+    PyRef self(PyObject_GetAttrString(callable, "__self__"));
+    PyRef name(PyObject_GetAttrString(callable, "__name__"));
+    PyRef owner(PyObject_GetAttrString(callable, "__objclass__"));
+    PyErr_Clear();
+    if (!self || !name || !owner) return false;
+    PyObject* descriptor = PyDict_GetItemWithError(dictOf(reinterpret_cast<PyTypeObject*>(owner.get())), name.get());
+    auto found = objectRules().find(descriptor);
+    if (found == objectRules().end()) return false;
+    rule = found->second;
+    all.push_back(self.get());
+    all.insert(all.end(), args, args + n);
+    rule.apply(o, all.data(), static_cast<Py_ssize_t>(all.size()));
+    makesFresh = rule.makesFresh;
+    return true;
+  } else {
+    return false;
+  }
+  rule.apply(o, args, n);
+  makesFresh = rule.makesFresh;
+  return true;
+}
+
+bool understoodType(Observer& o, PyTypeObject* type, Args args, Py_ssize_t n, bool& makesFresh) {
+  if (type == &PyType_Type) {
+    if (n != 1) return false;
+    o.readType(args[0]);
+    return true;
+  }
+  auto it = typeRules().find(type);
+  if (it == typeRules().end()) return false;
+  it->second.apply(o, args, n);
+  makesFresh = it->second.makesFresh;
+  return true;
+}
+
+void initUnderstood(PyObject* module) {
+  addModule("builtins", kBuiltins);
+  addModule("math", kMath);
+  addModule("_operator", kOperator);
+  addModule("_functools", kFunctools);
+  addType(PyList_Type, kList);
+  for (PyTypeObject* type : {&PyDict_Type, &PyODict_Type, typeNamed("collections", "defaultdict")})
+    addType(*type, kDict);
+  addType(PySet_Type, kSet);
+  addType(PyFrozenSet_Type, kSet);
+  addType(PyTuple_Type, kTuple);
+  addType(PyGen_Type, kGenerator);
+  addType(PyFloat_Type, kNumber);
+  addType(PyLong_Type, kNumber);
+  addType(PyUnicode_Type, kText);
+  add(module, kOwnFunctions);
+  addType(*tensorType, kOwnMethods);
+  forGenerated([](const PyMethodDef* definition) { methodRules()[definition] = {operation, true}; });
+  PyObject* tensorDict = dictOf(tensorType);
+  PyObject *k = nullptr, *v = nullptr;
+  for (Py_ssize_t at = 0; PyDict_Next(tensorDict, &at, &k, &v) != 0;)
+    if (const PyMethodDef* definition = definitionOf(v);
+        definition != nullptr && isGeneratedMethod(definition->ml_name))
+      methodRules().try_emplace(definition, Rule{operation, true});
+
+  static constexpr Named object[] = {{"__setattr__", {objectSetsAttribute}},
+                                     {"__init__ __init_subclass__", {nothing}},
+                                     {"__getattribute__", {getsAttribute}},
+                                     {"__eq__ __ne__ __hash__", {asksClass}}};
+  addType(PyBaseObject_Type, object);
+  static constexpr Named dictSlots[] = {{"__setitem__ __delitem__", {mutates}}};
+  addType(PyDict_Type, dictSlots);
+
+  partialType = typeNamed("functools", "partial");
+  itemGetterType = typeNamed("operator", "itemgetter");
+  attributeGetterType = typeNamed("operator", "attrgetter");
+  methodWrapperType = typeNamed("types", "MethodWrapperType");
+  auto& types = typeRules();
+  for (PyTypeObject* t : {&PyList_Type, &PyTuple_Type, &PyDict_Type, &PySet_Type, &PyFrozenSet_Type, &PyEnum_Type,
+                          &PyZip_Type, &PyReversed_Type, &PyODict_Type, typeNamed("collections", "defaultdict")})
+    types[t] = {iterates, true};
+  for (const char* name : {"count", "repeat", "chain", "islice", "product", "accumulate", "combinations",
+                           "permutations", "cycle", "starmap", "takewhile", "zip_longest", "pairwise"})
+    types[typeNamed("itertools", name)] = {iterates, true};
+  types[&PyMap_Type] = {maps, true};
+  types[&PyFilter_Type] = {filters, true};
+  for (PyTypeObject* t : {&PyLong_Type, &PyFloat_Type, &PyBool_Type, &PyComplex_Type, &PyRange_Type, &PySlice_Type})
+    types[t] = {pure};
+  types[&PyBool_Type] = {asksTruth};
+  types[&PyUnicode_Type] = {asText};
+  types[&PySuper_Type] = {makesSuper, true};
+  types[&PyBaseObject_Type] = {nothing, true};
+  types[partialType] = types[itemGetterType] = types[attributeGetterType] = {nothing, true};
+  PyRef size(checked(PyObject_GetAttrString(module, "Size")));
+  types[reinterpret_cast<PyTypeObject*>(size.get())] = {iterates};
+  PyRef device(checked(PyObject_GetAttrString(module, "device")));
+  types[reinterpret_cast<PyTypeObject*>(device.get())] = {pure};
+}
+
+}  // namespace tandem::python
