@@ -1,21 +1,26 @@
-"""What the tests of `compile` share: a compiled function that counts its runs, a small vector, a small network."""
+"""What the tests of `compile` share: a compiled function that counts its runs, a small vector, a small network, and the
+comparison of a program run with `compile` and without."""
 
 from __future__ import annotations
+
+import collections
+import random
+
+import numpy as np
 
 import tandem
 from tandem import nn
 
 
 class counting:  # noqa: N801
-    """A function, compiled; `runs` counts how often its Python body ran."""
+    """A function, compiled; `runs` says how often its Python body ran."""
 
-    def __init__(self, function):
-        self.function, self.runs = function, 0
-        self.compiled = tandem.compile(self.body)
+    def __init__(self, function, **options):
+        self.compiled = tandem.compile(function, **options)
 
-    def body(self, *args, **kwargs):
-        self.runs += 1
-        return self.function(*args, **kwargs)
+    @property
+    def runs(self):
+        return self.compiled.runs
 
     def __call__(self, *args, **kwargs):
         return self.compiled(*args, **kwargs)
@@ -35,3 +40,58 @@ class Net(nn.Module):
     def forward(self, x):
         self.calls.add_(1)
         return self.second(self.drop(tandem.tanh(self.first(x)))) * self.slope
+
+
+def picture(o, depth=0):
+    """Something comparable that shows all of `o`."""
+    if isinstance(o, tandem.Tensor):
+        flat = o.detach().contiguous()
+        return (
+            "tensor",
+            str(o.dtype),
+            tuple(o.shape),
+            o.requires_grad,
+            flat.numpy().tobytes(),
+            str(flat.tolist())[:80],
+        )
+    if isinstance(o, np.ndarray):
+        return ("array", o.dtype, o.shape, o.tobytes())
+    if isinstance(o, float):
+        return ("float", o.hex())
+    if isinstance(o, dict):
+        return (type(o).__name__, [(k, picture(v, depth + 1)) for k, v in o.items()])
+    if isinstance(o, (list, tuple, collections.deque)):
+        return (type(o).__name__, [picture(v, depth + 1) for v in o])
+    if isinstance(o, (set, frozenset)):
+        return (type(o).__name__, sorted(str(picture(v)) for v in o))
+    if isinstance(o, BaseException):
+        return (type(o).__name__, str(o).split("\n")[0])  # pytest adds addresses
+    if hasattr(o, "__dict__") and depth < 6:
+        return (type(o).__name__, picture(vars(o), depth + 1))
+    return (type(o).__name__, str(o) if isinstance(o, (str, int, bool, type(None))) else "")
+
+
+def attempt(function, *args, **kwargs):
+    try:
+        return function(*args, **kwargs)
+    except Exception as e:
+        return e
+
+
+def seen(run, wrap):
+    """Pictures of what a generator function of `wrap`, by which it may compile, yields."""
+    tandem.manual_seed(0)
+    random.seed(0)
+    np.random.seed(0)
+    return [picture(o) for o in run(wrap)]
+
+
+def same(run):
+    assert seen(run, tandem.compile) == seen(run, lambda f: f)
+
+
+class Box:
+    """A plain object."""
+
+    def __init__(self, **values):
+        self.__dict__.update(values)

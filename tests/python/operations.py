@@ -240,9 +240,11 @@ def map_leaves(tree: Any, leaf: type, function: Callable[[Any], Any]) -> Any:
 
 def leaves(tree: Any, leaf: type = tandem.Tensor) -> list[Any]:
     """The leaves of a type, in order."""
-    found: list[Any] = []
-    map_leaves(tree, leaf, found.append)
-    return found
+    if isinstance(tree, leaf):
+        return [tree]
+    if isinstance(tree, dict):
+        tree = list(tree.values())
+    return [x for t in tree for x in leaves(t, leaf)] if isinstance(tree, (list, tuple)) else []
 
 
 @dataclass

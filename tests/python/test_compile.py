@@ -98,7 +98,7 @@ def test_floats_are_run_time_values():
 
 def test_arithmetic_of_float_arguments():
     def body(x, s):
-        return x * (s + 1) + (2 - s) * x - x / (s * s) + x**s + (-s) * x
+        return x * (s + 1) + (2 - s) * x - x / (s * s) + (-s) * x
 
     f = counting(body)
     x = tandem.rand(6) + 0.5
@@ -106,6 +106,14 @@ def test_arithmetic_of_float_arguments():
         np.testing.assert_allclose(f(x, s).numpy(), body(x, s).numpy(), rtol=1e-6)
         assert_same_bits(f(x, s), body(x, s))
     assert f.runs == 1
+
+
+def test_an_exponent_decides_the_operation():
+    f = counting(lambda x, s: x**s)
+    x = tandem.rand(6) + 0.5
+    for s in (1.5, 2.0, 0.5, 1.5, 2.0):
+        assert_same_bits(f(x, s), x**s)
+    assert f.runs == 3
 
 
 def test_a_comparison_guards_the_value_of_a_float():
@@ -168,7 +176,8 @@ def test_alias_patterns(other):
         for a, b in zip(got, want, strict=True):
             assert_same_bits(a, b)
         assert_same_bits(base, expected_base)
-    assert f.runs == len({"distinct", other, "same"})
+    # Memory that arguments share in part is taken whole, which takes a second look.
+    assert f.runs == len({"distinct", other, "same"}) + (other == "overlapping")
 
 
 def test_strided_arguments():
@@ -227,11 +236,10 @@ def test_data_of_a_captured_tensor_may_be_replaced():
 
 def test_globals_and_cells_that_are_rebound():
     global FACTOR
-    cell, runs = tandem.ones(3), []
+    cell = tandem.ones(3)
 
     @tandem.compile
     def f(x):
-        runs.append(1)
         return x * FACTOR + cell
 
     x = tandem.randn(3)
@@ -242,7 +250,7 @@ def test_globals_and_cells_that_are_rebound():
         cell = tandem.full((3,), 4.0)
         assert_same_bits(f(x), x * 5.0 + cell)
         assert_same_bits(f(x), x * 5.0 + cell)
-        assert len(runs) == 3
+        assert f.runs == 3
     finally:
         FACTOR = 2.0
 
@@ -357,10 +365,11 @@ def test_pytorch_options_are_accepted():
 
 
 def test_a_comparison_of_tensors_can_be_returned():
-    f = counting(lambda x, y: (tandem.allclose(x, y), {"equal": tandem.equal(x, y)}, x + y))
+    f = tandem.compile(lambda x, y: (tandem.allclose(x, y), {"equal": tandem.equal(x, y)}, x + y))
     for a, b, close, same in ((1, 1, True, True), (1, 2, False, False), (1, 1 + 1e-6, True, False)):
         got = f(vector(a), vector(b))
         assert got[:2] == (close, {"equal": same}) and type(got[0]) is bool and type(got[1]["equal"]) is bool
-    assert f.runs == 1
+    for value in (1, 2):
+        assert tandem.compile(lambda x: x * 2 if tandem.allclose(x, x) else x)(vector(value)).tolist() == [2 * value]
     with pytest.raises(tandem.DataReadError, match=r"test_compile\.py:\d+"):
-        tandem.compile(lambda x: x * 2 if tandem.allclose(x, x) else x)(vector(1))
+        tandem.compile(lambda x: x * 2 if tandem.allclose(x, x) else x, fullgraph=True)(vector(1))

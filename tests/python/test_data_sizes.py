@@ -92,7 +92,10 @@ def test_reading_such_a_size_is_a_read_of_data(read):
         return x
 
     with pytest.raises(tandem.DataReadError, match=r"test_data_sizes\.py:\d+: a size that depends on data"):
-        tandem.compile(body)(tandem.randn(6))
+        tandem.compile(body, fullgraph=True)(tandem.randn(6))
+    compiled = tandem.compile(body)
+    for values in ([1.0, 2, -3], [-1.0, -2, -3], [1.0, 2, 3]):
+        assert compiled(tandem.tensor(values)).tolist() == values
     with tandem.lazy():
         assert body(tandem.ones(3)).tolist() == [1, 1, 1]
 

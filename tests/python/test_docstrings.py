@@ -11,9 +11,11 @@ import pkgutil
 import sys
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 
 import pytest
+from operations import ROOT
 
 import tandem
 
@@ -125,3 +127,13 @@ def test_public_methods_are_documented(name: str) -> None:
                 if not inspect.getdoc(member) and not inspect.getdoc(getattr(value, method)):
                     lacking.append(f"{key}.{method}")
     assert not lacking, f"{len(lacking)} without a docstring: {lacking}"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs").glob("*.md")), ids=lambda path: path.stem)
+def test_documents(path: Path) -> None:
+    """The examples of docs/, each document one program."""
+    tandem.manual_seed(0)
+    test = doctest.DocTestParser().get_doctest(path.read_text().replace("```", ""), {}, path.name, str(path), 0)
+    said: list[str] = []
+    failed, _ = doctest.DocTestRunner(verbose=False, optionflags=doctest.ELLIPSIS).run(test, out=said.append)
+    assert test.examples and not failed, "".join(said)

@@ -125,4 +125,8 @@ def test_reading_a_value_inside_compile_names_the_line():
         return x * 2 if x.sum() > 0 else x  # the line
 
     with pytest.raises(tandem.DataReadError, match=r"test_errors\.py(.|\n)*(where|cond)"):
-        tandem.compile(f)(tandem.ones(3))
+        tandem.compile(f, fullgraph=True)(tandem.ones(3))
+    compiled = tandem.compile(f)
+    for sign in (1, -1, 1):
+        x = tandem.ones(3) * sign
+        assert compiled(x).tolist() == f(x).tolist()

