@@ -88,6 +88,11 @@ CompiledTrace::Made Tracer::describe(const Tensor& t, const std::vector<Content*
   m.kind = Kind::Place;
   m.place = placeOf(t.impl());
   if (m.place.argument >= 0) return m;
+  if (t.numel() == 0 && known_(t.impl()) == nullptr) {
+    m.kind = Kind::Empty;
+    m.place = {};
+    return m;
+  }
   Storage* s = t.impl()->storage.get();
   for (std::size_t i = 0; i < fresh.size(); ++i) {
     if (fresh[i]->storage != s) continue;
@@ -98,7 +103,7 @@ CompiledTrace::Made Tracer::describe(const Tensor& t, const std::vector<Content*
   }
   const auto& inputs = session_->inputs();
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i].storage.get() != s || inputs[i].root.get() == t.impl()) continue;
+    if (inputs[i].storage.get() != s || (inputs[i].root.get() == t.impl() && known_(t.impl()) == t.impl())) continue;
     const bool before = std::any_of(slots_.begin(), slots_.end(), [&](const Slot& slot) { return slot.before == t; });
     if (before) break;
     m.kind = Kind::Input;
@@ -126,8 +131,10 @@ std::shared_ptr<CompiledTrace> Tracer::finish(std::span<const Tensor> outputs, s
                                               const std::function<TensorImpl*(TensorImpl*)>& known,
                                               std::string& reason) {
   stop();
+  known_ = known;
   // Gradients of tensors that only the body saw are seen by no one.
-  std::erase_if(slots_, [&](const Slot& s) { return s.tensor->refCount() == 1 && known(s.tensor.get()) == nullptr; });
+  std::erase_if(
+      slots_, [&](const Slot& s) { return s.tensor->pyObject == nullptr && known(s.tensor.get()) != s.tensor.get(); });
   auto c = std::make_shared<CompiledTrace>();
 
   // The tape first: it decides what the plan must leave behind.
@@ -388,6 +395,7 @@ std::vector<Tensor> CompiledTrace::run(std::span<const Tensor> arguments, std::s
 
   auto make = [&](const Made& m) -> Tensor {
     if (m.kind == Made::Kind::Place) return Tensor(Ref<TensorImpl>(tensorAt(m.place, arguments)));
+    if (m.kind == Made::Kind::Empty) return makeEmpty(m.shape, m.dtype);
     const bool isFresh = m.kind == Made::Kind::Fresh;
     auto* impl = new TensorImpl(isFresh ? memory[m.index] : Ref<Storage>(storages[m.index]), m.dtype, m.shape,
                                 m.strides, isFresh ? m.offset : offsets[m.index] + m.offset);

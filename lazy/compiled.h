@@ -46,7 +46,7 @@ struct CompiledTrace {
   };
   /// A tensor that a call makes, or hands on.
   struct Made {
-    enum class Kind : std::uint8_t { Fresh, Input, Place } kind = Kind::Fresh;
+    enum class Kind : std::uint8_t { Fresh, Input, Place, Empty } kind = Kind::Fresh;
     std::uint32_t index = 0;  // of the fresh memory or the input
     lazy::Place place;
     Dims shape;
@@ -176,6 +176,7 @@ class Tracer final : public GradSlotObserver {
   std::vector<Tensor> arguments_;
   std::vector<Edge> argumentEdges_;
   std::vector<TensorImpl*> made_;  // as CompiledTrace::made
+  std::function<TensorImpl*(TensorImpl*)> known_;
   std::vector<Slot> slots_;
   std::vector<std::pair<std::int32_t, Ref<TensorImpl>>> gradInputs_;  // input number, whose grad
   std::uint64_t firstSequence_;
