@@ -25,7 +25,7 @@ std::size_t bytesOf(const Plan& plan) {
 }
 
 PlanCache& processPlans() {
-  static auto* plans = new PlanCache(4096, std::size_t{256} << 20);  // threads may outlive static destructors
+  static auto* plans = new PlanCache(1024, std::size_t{128} << 20);  // threads may outlive static destructors
   return *plans;
 }
 

@@ -76,7 +76,7 @@ struct Entry {
 /// Of one signature: traces differ by guards and by sizes that depend on data, of which there may be very many.
 constexpr std::size_t kMostEntries = 64;
 /// Of one function, over all signatures.
-constexpr std::size_t kMostOfAll = 512;
+constexpr std::size_t kMostOfAll = 256;
 
 /// How often a body may be watched. Each watch costs one, each replay earns a little; a function that has nothing left
 /// is watched at its calls number n, 2n, 4n ...

@@ -28,6 +28,7 @@ constexpr std::int64_t kChains = 4;
 /// which begin at `first` and lie `apart` elements from each other. `count` is a constant where it is small.
 template <class Body>
 void overChains(const DimSplit& s, Body body) {
+  if (s.size == 0 || s.inner == 0) return;
   auto few = [&](std::int64_t first, std::int64_t apart, std::int64_t count) {
     for (; count >= kChains; first += kChains * apart, count -= kChains)
       body(first, apart, std::integral_constant<std::int64_t, kChains>());

@@ -1,5 +1,7 @@
 """Reductions, scans and products of vectors over shapes that are walked in different ways."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -79,3 +81,14 @@ def test_a_vector_times_a_matrix_has_the_same_bits_whichever_way_it_lies(n, k):
     np.testing.assert_allclose(results[0], exact, atol=2e-6 * k**0.5, rtol=1e-5)
     if n == 1:
         assert float(tandem.dot(tandem.tensor(vector), tandem.tensor(matrix[:, 0]))) == results[0][0]
+
+
+@pytest.mark.parametrize("shape", list(itertools.product((0, 2), repeat=3)), ids=str)
+@pytest.mark.parametrize("scan", ["cumsum", "cumprod", "logcumsumexp", "cummax", "cummin"])
+def test_scans_of_empty_arrays(scan, shape):
+    for dim in range(3):
+        x = tandem.zeros(*shape, requires_grad=True)
+        result = getattr(x, scan)(dim)
+        values = result if isinstance(result, tandem.Tensor) else result[0]
+        values.sum().backward()
+        assert values.shape == x.grad.shape == tandem.Size(shape)
