@@ -72,6 +72,8 @@ class Observer {
   void content(PyObject* o, const char* what);
   /// How many items it holds is read.
   void sizeOf(PyObject* o);
+  /// The items of a tuple that belongs to something guarded: a function's defaults, what a `partial` binds.
+  void items(PyObject* tuple);
   /// It is gone through by `for`, `list()` and their like.
   void iterate(PyObject* o);
   void subscript(PyObject* container, PyObject* key);

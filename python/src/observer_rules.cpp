@@ -141,6 +141,11 @@ void Observer::content(PyObject* o, const char* what) {
   if (!special(o, method.c_str())) refuse(std::string(what) + " of an object of type " + typeName(o));
 }
 
+void Observer::items(PyObject* tuple) {
+  guards_.sequence(tuple);
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i) value(PyTuple_GET_ITEM(tuple, i));
+}
+
 void Observer::iterate(PyObject* o) {
   if (fresh(o) || isTensor(o) || PyUnicode_CheckExact(o) || PyBytes_CheckExact(o) || PyRange_Check(o) || isSize(o))
     return;
@@ -443,7 +448,7 @@ bool Observer::call(PyObject* callable, PyObject* const* args, Py_ssize_t n) {
     auto* f = reinterpret_cast<PyFunctionObject*>(callable);
     if (!fresh(callable)) {
       guards_.function(callable);
-      if (f->func_defaults != nullptr) iterate(f->func_defaults);
+      if (f->func_defaults != nullptr) items(f->func_defaults);
       if (f->func_kwdefaults != nullptr) iterate(f->func_kwdefaults);
     }
     return (reinterpret_cast<PyCodeObject*>(f->func_code)->co_flags & CO_GENERATOR) != 0;

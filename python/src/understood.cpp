@@ -443,7 +443,7 @@ bool callPartial(Observer& o, PyObject* partial, Args args, Py_ssize_t n, bool& 
   PyObject *k = nullptr, *v = nullptr;
   for (Py_ssize_t at = 0; PyDict_Next(keywords.get(), &at, &k, &v) != 0;) all.push_back(v);
   if (!o.fresh(partial)) {
-    o.iterate(bound.get());
+    o.items(bound.get());
     o.iterate(keywords.get());
   }
   makesFresh = o.call(function.get(), all.data(), static_cast<Py_ssize_t>(all.size()));

@@ -533,3 +533,12 @@ def test_with_fullgraph(name):
 
 def test_the_list_names_rows():
     assert set(NOT_YET) <= {*MODULES, *OPTIMIZERS, *FUNCTIONS}
+
+
+def test_tensors_among_the_defaults_of_a_function():
+    x, y = tandem.randn(4), tandem.randn(4)
+    bound = functools.partial(lambda a, b: a * b, y)
+    f = tandem.compile(lambda s, x=x: bound(x) * s)
+    for k in range(4):
+        assert_same_bits(f(float(k)), x * y * float(k))
+    assert f.runs == 1
