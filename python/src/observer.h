@@ -3,9 +3,10 @@
 // is unknown.
 //
 //   The interpreter reports each instruction before it runs it, with its operands on the frame's stack. For each there
-//   is a rule (observer.cpp): reading an attribute of an object that was there before becomes a guard, writing to one
-//   is a refusal, calling a C function is allowed where a table says what it does (understood.cpp). What has no rule is
-//   a refusal: proof is by what is understood. After the first refusal nothing is watched any more; the body runs on.
+//   is a rule (observer_instructions.cpp, observer_rules.cpp): reading an attribute of an object that was there before
+//   becomes a guard, writing to one is a refusal, calling a C function is allowed where a table says what it does
+//   (understood.cpp). What has no rule is a refusal: proof is by what is understood. After the first refusal nothing is
+//   watched any more; the body runs on.
 //
 //   An object is *fresh* when the body made it: its content follows from what was read before, so it needs no guard and
 //   may be changed. Only instructions and functions that are known to make new objects make fresh ones.
@@ -72,8 +73,8 @@ class Observer {
   void content(PyObject* o, const char* what);
   /// How many items it holds is read.
   void sizeOf(PyObject* o);
-  /// The items of a tuple that belongs to something guarded: a function's defaults, what a `partial` binds.
-  void items(PyObject* tuple);
+  /// The items of a list or tuple that was there before, such as a function's defaults or what a `partial` binds.
+  void items(PyObject* sequence);
   /// It is gone through by `for`, `list()` and their like.
   void iterate(PyObject* o);
   void subscript(PyObject* container, PyObject* key);

@@ -141,9 +141,9 @@ void Observer::content(PyObject* o, const char* what) {
   if (!special(o, method.c_str())) refuse(std::string(what) + " of an object of type " + typeName(o));
 }
 
-void Observer::items(PyObject* tuple) {
-  guards_.sequence(tuple);
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i) value(PyTuple_GET_ITEM(tuple, i));
+void Observer::items(PyObject* sequence) {
+  guards_.sequence(sequence);
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(sequence); ++i) value(PySequence_Fast_GET_ITEM(sequence, i));
 }
 
 void Observer::iterate(PyObject* o) {
@@ -153,11 +153,7 @@ void Observer::iterate(PyObject* o) {
   if (fresh(o) || covered(o)) return;
   // A tuple that no place holds was made here, or is part of the code.
   if (isTuple(o) && !guards_.names(o)) return;
-  if (PyList_CheckExact(o) || isTuple(o)) {
-    guards_.sequence(o);
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i) value(PySequence_Fast_GET_ITEM(o, i));
-    return;
-  }
+  if (PyList_CheckExact(o) || isTuple(o)) return items(o);
   if (isDict(o)) {
     guards_.wholeDict(o);
     PyObject *k = nullptr, *v = nullptr;
