@@ -28,6 +28,8 @@ struct BatchAxis : Counted<BatchAxis> {
   BatchAxis(std::int64_t number, std::int64_t examples, Randomness random)
       : id(number), size(examples), randomness(random) {}
   static void destroy(BatchAxis* axis);
+  /// The registry finds it by its number.
+  [[nodiscard]] bool isKnownToOthers() const { return true; }
 
   const std::int64_t id;  // increasing: a smaller one is the axis of an outer vmap
   const std::int64_t size;

@@ -41,6 +41,8 @@ class TensorImpl : public Counted<TensorImpl> {
   TensorImpl& operator=(const TensorImpl&) = delete;
 
   static void destroy(TensorImpl* impl);
+  /// The node that accumulates its gradient knows it.
+  [[nodiscard]] bool isKnownToOthers() const { return autograd != nullptr; }
   static void* operator new(std::size_t bytes) { return poolAllocate(bytes); }
   static void operator delete(void* p) { poolFree(p, sizeof(TensorImpl)); }
 
