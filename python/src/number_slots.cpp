@@ -1,4 +1,5 @@
 // Operators of tensors. The hot path of eager programs: from the slot to the dispatcher without parsing anything.
+#include <array>
 #include <span>
 
 #include "eager/dispatch.h"
@@ -11,54 +12,44 @@ namespace tandem::python {
 
 namespace {
 
-/// One side of an operator: a tensor, a number, or neither.
-class Side {
- public:
-  explicit Side(PyObject* o) {
-    if (isTensor(o)) {
-      operand_ = Operand(tensorOf(o));
-    } else if (PyFloat_CheckExact(o)) {
-      const Scalar* slot = trackedSlot(o);
-      operand_ = Operand(slot != nullptr ? *slot : Scalar(PyFloat_AS_DOUBLE(o)));
-    } else if (isNumber(o)) {
-      operand_ = Operand(scalarOf(o));
-    } else {
-      known_ = false;
-    }
+/// One side of an operator: a tensor or a number. False: neither. It is written where the operation reads it, as copies
+/// of operands that were only just written are slow.
+bool readSide(PyObject* o, Operand& side) {
+  if (isTensor(o)) {
+    side = Operand(tensorOf(o));
+  } else if (PyFloat_CheckExact(o)) {
+    const Scalar* slot = trackedSlot(o);
+    side = Operand(slot != nullptr ? *slot : Scalar(PyFloat_AS_DOUBLE(o)));
+  } else if (isNumber(o)) {
+    side = Operand(scalarOf(o));
+  } else {
+    return false;
   }
-  [[nodiscard]] bool known() const { return known_; }
-  [[nodiscard]] const Operand& operand() const { return operand_; }
-
- private:
-  Operand operand_ = Operand(Scalar());
-  bool known_ = true;
-};
+  return true;
+}
 
 template <class F>
 PyObject* binary(PyObject* left, PyObject* right, F&& compute) {
   return guarded([&]() -> PyObject* {
-    Side a(left);
-    Side b(right);
-    if (!a.known() || !b.known()) Py_RETURN_NOTIMPLEMENTED;
-    return wrap(compute(a.operand(), b.operand()));
+    std::array<Operand, 2> sides;
+    if (!readSide(left, sides[0]) || !readSide(right, sides[1])) Py_RETURN_NOTIMPLEMENTED;
+    return wrap(compute(sides));
   });
 }
 template <OpCode op>
 PyObject* primitive(PyObject* left, PyObject* right) {
-  return binary(left, right, [](const Operand& a, const Operand& b) { return apply(op, {a, b}); });
+  return binary(left, right, [](std::span<const Operand> sides) { return apply(op, sides); });
 }
 
 [[noreturn]] void refuseBool(const char* what, const char* instead) {
   fail(what, ", on a bool tensor is not supported. If you are trying to invert a mask, use `", instead, "` instead.");
 }
-PyObject* subtract(PyObject* left, PyObject* right) {
-  return binary(left, right, [](const Operand& a, const Operand& b) { return apply(OpCode::sub, {a, b}); });
-}
+PyObject* subtract(PyObject* left, PyObject* right) { return primitive<OpCode::sub>(left, right); }
 PyObject* power(PyObject* left, PyObject* right, PyObject* modulus) {
   if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
   useTracked(left);  // the exponent decides which operation it is
   useTracked(right);
-  return binary(left, right, [](const Operand& a, const Operand& b) { return ops::pow(a, b); });
+  return binary(left, right, [](std::span<const Operand> sides) { return ops::pow(sides[0], sides[1]); });
 }
 PyObject* matmul(PyObject* left, PyObject* right) {
   if (!isTensor(left) || !isTensor(right)) Py_RETURN_NOTIMPLEMENTED;
@@ -95,9 +86,9 @@ template <OpCode op>
 PyObject* inPlace(PyObject* self, PyObject* other) {
   if (!isTensor(self)) Py_RETURN_NOTIMPLEMENTED;
   return guarded([&]() -> PyObject* {
-    Side b(other);
-    if (!b.known()) Py_RETURN_NOTIMPLEMENTED;
-    applyInto(tensorOf(self), op, {tensorOf(self), b.operand()});
+    std::array<Operand, 2> sides{Operand(tensorOf(self)), Operand()};
+    if (!readSide(other, sides[1])) Py_RETURN_NOTIMPLEMENTED;
+    applyInto(tensorOf(self), op, std::span<const Operand>(sides));
     return Py_NewRef(self);
   });
 }

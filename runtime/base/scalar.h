@@ -12,11 +12,11 @@ namespace tandem {
 struct Scalar {
   enum class Kind : std::uint8_t { Bool, Int, Float };
   Kind kind = Kind::Int;
+  /// Which recording the slot belongs to; to all others the number is its value.
+  std::uint16_t recording = 0;
   /// Not -1: a run-time scalar of the trace being recorded (a float argument, a learning rate); `value` then holds
   /// what it was while tracing, for shape rules and messages only.
   std::int32_t slot = -1;
-  /// Which recording the slot belongs to; to all others the number is its value.
-  std::uint16_t recording = 0;
   union {
     std::int64_t i = 0;
     double d;
