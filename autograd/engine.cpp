@@ -39,6 +39,13 @@ struct Visit {
   std::vector<Tensor> cotangents;  // by result
 };
 
+/// Where the region stands whose first node this is: what it is like is all that is known.
+std::uint64_t siteOf(const Visit& visit) {
+  const Tensor& g = visit.cotangents[0];
+  const auto op = static_cast<std::uint64_t>(static_cast<const OpNode&>(*visit.node).op());
+  return tandem::siteOf(op, g.defined() ? static_cast<std::uint64_t>(g.numel()) : 0);
+}
+
 class Run {
  public:
   explicit Run(const EngineRun& run) : run_(run), outer_(std::exchange(innermost, this)) {
@@ -83,7 +90,7 @@ class Run {
       // Additions to the gradients of leaves belong to what led there.
       if (std::uint32_t region = regionOf(*visit.node); region != recorded && visit.node->kind() != Node::Kind::Leaf) {
         recording.end();
-        if (region != 0) recording.begin();
+        if (region != 0) recording.begin(siteOf(visit));
         recorded = region;
       }
       runNode(*visit.node, visit.cotangents);

@@ -109,8 +109,7 @@ bool needsPairCheck(const OpFacts& f, const TensorMeta& result) {
   return f.partial != OpPartial::None && !isFloating(result.dtype);
 }
 
-void applyGeneral(const OpFacts& f, Operands operands, Attrs attrs, std::span<Tensor> results) {
-  refresh(operands);
+void applyAnew(const OpFacts& f, Operands operands, Attrs attrs, std::span<Tensor> results) {
   OperandMetas metas(f, operands);
   ResultMetas made(results.size());
   f.metaRule(f, metas.span(), attrs, made);
@@ -128,6 +127,14 @@ void applyGeneral(const OpFacts& f, Operands operands, Attrs attrs, std::span<Te
     else
       run(f, operands, attrs, results);
   }
+  if (needsGradient(f, operands)) tapeHook->record(f.code, operands, attrs, results);
+}
+
+// Spans by reference: the last would be put on the stack in halves and read whole, which processors are slow at.
+void applyGeneral(const OpFacts& f, const Operands& operands, const Attrs& attrs, const std::span<Tensor>& results) {
+  refresh(operands);
+  if (activeRecorder == nullptr || !activeRecorder->repeat(f, operands, attrs, results))
+    return applyAnew(f, operands, attrs, results);
   if (needsGradient(f, operands)) tapeHook->record(f.code, operands, attrs, results);
 }
 
@@ -383,6 +390,25 @@ void applyInto(const Tensor& out, OpCode op, Operands operands, Attrs attrs) {
 void applyUpdate(OpCode op, Operands operands, std::span<const Tensor> outs) {
   const OpFacts& f = facts(op);
   NoGrad noGrad;
+  std::array<Tensor, kMostResults> values;
+  auto checkFits = [&](std::size_t i, DimsRef shape, DType dtype) {
+    if (outs[i].defined() && (!std::ranges::equal(shape, DimsRef(outs[i].shape())) || dtype != outs[i].dtype()))
+      fail(f.name, ": expected a ", dtypeName(dtype), " tensor of shape ", shapeText(shape), " to update, but got ",
+           dtypeName(outs[i].dtype()), " ", shapeText(outs[i].shape()));
+  };
+  auto recordWrites = [&](Recorder& recorder) {
+    for (std::size_t i = 0; i < outs.size(); ++i)
+      if (outs[i].defined()) recorder.recordWrite(outs[i], values[i]);
+  };
+  auto countWrites = [&] {
+    for (const auto& t : outs)
+      if (t.defined() && !t.impl()->untracked) ++t.impl()->storage->version;
+  };
+  if (activeRecorder != nullptr && activeRecorder->repeat(f, operands, {}, {values.data(), f.numResults})) {
+    for (std::size_t i = 0; i < outs.size(); ++i) checkFits(i, values[i].shape(), values[i].dtype());
+    recordWrites(*activeRecorder);
+    return countWrites();
+  }
   OperandMetas metas(f, operands);
   ResultMetas made(f.numResults);
   f.metaRule(f, metas.span(), {}, made);
@@ -393,11 +419,8 @@ void applyUpdate(OpCode op, Operands operands, std::span<const Tensor> outs) {
   bool inPlace = true;
   for (std::size_t i = 0; i < outs.size(); ++i) {
     inPlace &= outs[i].defined() && (inner == 0 || outs[i].strides()[inner - 1] == outs[0].strides()[inner - 1]);
-    if (outs[i].defined() && (!(made[i].shape == outs[i].shape()) || made[i].dtype != outs[i].dtype()))
-      fail(f.name, ": expected a ", dtypeName(made[i].dtype), " tensor of shape ", shapeText(made[i].shape),
-           " to update, but got ", dtypeName(outs[i].dtype()), " ", shapeText(outs[i].shape()));
+    checkFits(i, made[i].shape, made[i].dtype);
   }
-  std::array<Tensor, kMostResults> values;
   if (anyBatched(operands)) {
     // As new values, then written: an optimizer step inside vmap is rare.
     applyMulti(op, operands, {}, {values.data(), f.numResults});
@@ -405,8 +428,7 @@ void applyUpdate(OpCode op, Operands operands, std::span<const Tensor> outs) {
       if (outs[i].defined()) writeBatched(f, outs[i], values[i]);
   } else if (Recorder* recorder = recorderFor(operands)) {
     recorder->record(op, operands, {}, made, {values.data(), f.numResults});
-    for (std::size_t i = 0; i < outs.size(); ++i)
-      if (outs[i].defined()) recorder->recordWrite(outs[i], values[i]);
+    recordWrites(*recorder);
   } else if (inPlace) {
     runPointwise(f, operands, {}, outs);
   } else {
@@ -418,8 +440,7 @@ void applyUpdate(OpCode op, Operands operands, std::span<const Tensor> outs) {
       runPointwise(facts(OpCode::clone), from, {}, {&outs[i], 1});
     }
   }
-  for (const Tensor& t : outs)
-    if (t.defined() && !t.impl()->untracked) ++t.impl()->storage->version;
+  countWrites();
 }
 
 void tapeWhole(OpCode op, Operands operands, Attrs attrs, std::span<Tensor> results) {

@@ -16,10 +16,16 @@ class Recorder {
   /// Records `op` and makes `results` pending tensors of the given metas.
   virtual void record(OpCode op, std::span<const Operand> operands, std::span<const std::int64_t> attrs,
                       std::span<const TensorMeta> metas, std::span<Tensor> results) = 0;
+  /// Records `op` if that is what was recorded here the last time, on the same values: the metas of its results are
+  /// then known. False: nothing is recorded, it must be `record`.
+  virtual bool repeat(const OpFacts& f, std::span<const Operand> operands, std::span<const std::int64_t> attrs,
+                      std::span<Tensor> results) = 0;
   /// Records a write of `value` (same shape and dtype) through the window `into`; its storage becomes pending.
   virtual void recordWrite(const Tensor& into, const Tensor& value) = 0;
   /// A view was taken of `base`, which may be memory that no recorded operation has read.
   virtual void touch(const Tensor& base) = 0;
+  /// Runs what is recorded so far, as what follows is recorded under other conditions: `why`.
+  virtual void runRecorded(const char* why) = 0;
   /// The elements of a tensor that is memory are about to be read by the program.
   virtual void beforeRead(const Tensor& t) = 0;
   /// The program is about to read the size of `dim`, or all sizes where that is negative.
@@ -30,11 +36,15 @@ class Recorder {
   [[nodiscard]] virtual bool mayRead() = 0;
 };
 
+/// A number for a place that records: of the code there, and of what tells its uses apart.
+inline std::uint64_t siteOf(std::uint64_t code, std::uint64_t use) { return code * 0x9e3779b97f4a7c15ULL ^ use; }
+
 /// Lets a composite be run as one fused program: `lazy` implements it.
 class Fusion {
  public:
   virtual ~Fusion() = default;
-  virtual Recorder* begin() = 0;
+  /// `site` tells the places apart that begin; what is recorded at one is likely what was recorded there before.
+  virtual Recorder* begin(std::uint64_t site) = 0;
   /// Runs what was recorded since `begin`; with `failed` forgets it.
   virtual void end(Recorder* recorder, bool failed) = 0;
 };
@@ -57,7 +67,8 @@ class FusedRecording {
   ~FusedRecording();
   FusedRecording(const FusedRecording&) = delete;
   FusedRecording& operator=(const FusedRecording&) = delete;
-  void begin();
+  /// `site` as for Fusion.
+  void begin(std::uint64_t site);
   /// Has the FusedScopes of this thread begin this recording instead of their own, until it ends: what a composite
   /// computes and the write of its result into memory that exists are one program.
   void beginInScopes();

@@ -31,9 +31,9 @@ std::uint32_t newRegion() {
   return number != 0 ? number : ++last;
 }
 
-void FusedRecording::begin() {
+void FusedRecording::begin(std::uint64_t site) {
   if (fusion == nullptr || activeRecorder != nullptr) return;
-  recorder_ = activeRecorder = fusion->begin();
+  recorder_ = activeRecorder = fusion->begin(site);
   activeRegion = newRegion();
 }
 
@@ -56,7 +56,11 @@ FusedRecording::~FusedRecording() { finish(true); }
 
 FusedScope::FusedScope(std::int64_t elements, When when) : exceptions_(std::uncaught_exceptions()) {
   if (when == When::Writes && recordingOfScopes == nullptr) return;
-  if (elements >= kFuseFrom) (recordingOfScopes != nullptr ? *recordingOfScopes : recording_).begin();
+  if (elements < kFuseFrom) return;
+  // The composite that the scope stands in, at this size.
+  const auto composite = reinterpret_cast<std::uintptr_t>(__builtin_return_address(0));
+  (recordingOfScopes != nullptr ? *recordingOfScopes : recording_)
+      .begin(siteOf(composite, static_cast<std::uint64_t>(elements)));
 }
 
 FusedScope::~FusedScope() noexcept(false) {
@@ -152,6 +156,7 @@ DType defaultDType() { return schemaDefaultDType(); }
 void setDefaultDType(DType t) {
   if (!isFloating(t))
     fail<TypeError>("only floating-point types are supported as the default type, got ", dtypeName(t));
+  if (activeRecorder != nullptr && t != defaultDType()) activeRecorder->runRecorded("the default dtype is changed");
   setSchemaDefaultDType(t);
 }
 

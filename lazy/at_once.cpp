@@ -59,6 +59,10 @@ bool Session::canWait(const OpFacts& f, std::span<const Operand> operands, std::
   }
 }
 
+bool Session::isLarge(const TensorMeta& meta) {
+  return numelOf(meta.shape) * static_cast<std::int64_t>(itemSize(meta.dtype)) >= kLargeResult;
+}
+
 bool Session::mayFail(OpCode op) {
   switch (op) {
   case OpCode::gather:

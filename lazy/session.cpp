@@ -9,7 +9,7 @@
 #include "eager/ops.h"
 #include "ir/trace/graph_compiler.h"
 #include "runtime/base/attrs.h"
-#include "runtime/base/counters.h"
+#include "runtime/base/inline_array.h"
 #include "runtime/plan/scalar_slots.h"
 
 namespace tandem::lazy {
@@ -18,6 +18,10 @@ namespace {
 // A recording is run by itself when it reaches this size: a loop in a lazy block must not grow without bound.
 constexpr std::size_t kMostNodes = 20000;
 constexpr std::int64_t kMostPendingBytes = std::int64_t{1} << 30;
+// Larger traces are not kept to be followed.
+constexpr std::size_t kMostFollowed = kMostNodes;
+// Operands of an operation that is found again without its metas.
+constexpr std::size_t kMostRepeated = 16;
 
 std::function<std::string()> lineProvider;
 
@@ -129,6 +133,11 @@ void Session::note(const Tensor& t) {
   if (e.node->kind() == Node::Kind::Leaf || e.node->sequence() < started_) differentiable_.push_back({t, std::move(e)});
 }
 
+void Session::runRecorded(const char* why) {
+  giveUp(why);
+  flush();
+}
+
 void Session::beforeRead(const Tensor& t) {
   // Memory made while tracing is a constant; what was there before may be another thing at the next call.
   if (tracing_ && !t.isPending() && t.impl()->storage->birth() <= birth_) giveUp(kValueRead);
@@ -198,7 +207,7 @@ Tensor Session::fresh(ValueRef value, const TensorMeta& meta) {
 
 void Session::record(OpCode op, std::span<const Operand> operands, std::span<const std::int64_t> attrs,
                      std::span<const TensorMeta> metas, std::span<Tensor> results) {
-  if (!tracing_ && (trace_.nodes.size() > kMostNodes || pendingBytes_ > kMostPendingBytes)) flush();
+  if (!tracing_ && (trace_.size() > kMostNodes || pendingBytes_ > kMostPendingBytes)) flush();
   const OpFacts& f = facts(op);
   if ((watched_ || tracing_) && !canWait(f, operands, attrs, metas)) {
     giveUp("an operation cannot be put off");
@@ -246,14 +255,9 @@ void Session::record(OpCode op, std::span<const Operand> operands, std::span<con
     else
       ins.push_back(o.tensor().defined() ? TraceOperand::of(values[i]) : TraceOperand{});
   }
-  trace_.currentLine = 0;
-  if (mayFail(op) && lineProvider) {
-    std::string line = userLine();
-    if (trace_.lines.empty()) trace_.lines.emplace_back();
-    if (trace_.lines.back() != line) trace_.lines.push_back(line);
-    trace_.currentLine = static_cast<std::uint32_t>(trace_.lines.size()) - 1;
-  }
+  const std::size_t nodesBefore = trace_.size();
   std::uint32_t node = trace_.addOp(op, ins, attrs, metas);
+  if (mayFail(op) && !trace_.following() && node == nodesBefore && lineProvider) trace_.setLine(userLine());
   if (untried_) tryOut(node);
   for (std::uint32_t i = 0; i < results.size(); ++i) {
     results[i] = fresh({node, i}, metas[i]);
@@ -261,6 +265,72 @@ void Session::record(OpCode op, std::span<const Operand> operands, std::span<con
       contentOf(results[i].impl()->storage.get())->dataDims = dataDimsOf(f, operands, attrs, i, metas[i]);
   }
   endShared();
+}
+
+bool Session::repeat(const OpFacts& f, std::span<const Operand> operands, std::span<const std::int64_t> attrs,
+                     std::span<Tensor> results) {
+  // What is looked at once more, each time: values that may not fit, sizes that are not known.
+  if (!trace_.following() || mayFail(f.code) || operands.size() > kMostRepeated || !learntSizes_.empty() ||
+      pendingBytes_ > kMostPendingBytes)
+    return false;
+  const TraceNode* n = trace_.expected();
+  // Windows and memory that is read for the first time come before the operation. What they add to the trace is found
+  // again where the rest turns out to be another operation.
+  const bool whole = n != nullptr && n->op == f.code;
+  InlineArray<ValueRef, kMostRepeated> values(0);
+  if (!whole) {
+    const std::uint64_t before = resets_;
+    for (const Operand& o : operands) {
+      if (o.isTensor() && o.tensor().defined() && o.tensor().impl()->batch) return false;
+      values.push_back(o.isTensor() && o.tensor().defined() ? valueOf(o.tensor()) : ValueRef{});
+    }
+    n = trace_.expected();
+    if (before != resets_ || n == nullptr || n->op != f.code) return false;
+  }
+  const std::span<const TraceOperand> expected = trace_.operands(*n);
+  if (expected.size() != operands.size() || !std::ranges::equal(trace_.attrs(*n), attrs)) return false;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    if (!operands[i].isTensor()) {
+      if (expected[i].kind != TraceOperand::Kind::Slot) return false;
+    } else if (const Tensor& t = operands[i].tensor(); !t.defined()) {
+      if (expected[i].kind != TraceOperand::Kind::Absent) return false;
+    } else if (expected[i].kind != TraceOperand::Kind::Value ||
+               !(whole ? isWhole(t, expected[i].value) : values[i] == expected[i].value)) {
+      return false;
+    }
+  }
+  const std::span<const TensorMeta> metas = trace_.results(*n);
+  if (f.partial != OpPartial::None && !isFloating(metas[0].dtype)) return false;
+  for (const TensorMeta& m : metas)
+    if (isLarge(m)) return false;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    if (operands[i].isTensor()) continue;
+    const std::int32_t slot = slotOf(operands[i].scalar());
+    if (!trace_.following() || slot != expected[i].slot) return false;
+  }
+  const std::uint32_t node = trace_.addExpected();
+  for (std::uint32_t i = 0; i < results.size(); ++i) results[i] = fresh({node, i}, metas[i]);
+  endShared();
+  return true;
+}
+
+bool Session::isWhole(const Tensor& t, ValueRef value) const {
+  const TensorImpl* impl = t.impl();
+  Storage* s = impl->storage.get();
+  std::int64_t begin = 0;
+  ValueRef now;
+  if (const Content* c = contentOf(s)) {
+    if (c->session != this) return false;
+    now = c->value;
+    if (c->input >= 0) begin = inputs_[c->input].offset;
+  } else {
+    const std::uint32_t k = inputNumbers_.find(s);
+    if (k == inputNumbers_.kNone || s->isShared()) return false;
+    now = inputs_[k].value;
+    begin = inputs_[k].offset;
+  }
+  return now == value && impl->offset == begin && impl->contiguous && !impl->batch &&
+         impl->shape == trace_.meta(value).shape;
 }
 
 void Session::recordWrite(const Tensor& into, const Tensor& value) {
@@ -441,7 +511,11 @@ std::shared_ptr<Plan> Session::compile(std::vector<TraceOutput>& outputs, std::v
       outputs.push_back({c->value, c->input});
     }
   }
-  return planFor(trace_, outputs);
+  if (trace_.repeated() && lastPlan_ != nullptr && lastOutputs_ == outputs) return lastPlan_;
+  trace_.settle();
+  lastPlan_ = planFor(trace_, outputs);
+  lastOutputs_ = outputs;
+  return lastPlan_;
 }
 
 Session::Pointers Session::inputPointers() const {
@@ -479,12 +553,36 @@ void Session::abandon() noexcept {
     else
       c->lose();
   }
+  trace_.clear();
   reset();
+}
+
+void Session::turnTo(std::size_t part) {
+  auto exchange = [&](Followed& f) {
+    std::swap(trace_, f.trace);
+    std::swap(lastOutputs_, f.outputs);
+    std::swap(lastPlan_, f.plan);
+  };
+  trace_.settle();
+  if (part != part_) {
+    parts_.resize(std::max(parts_.size(), std::max(part, part_) + 1));
+    exchange(parts_[part_]);
+    exchange(parts_[part]);
+    part_ = part;
+  }
+  if (trace_.nodes.size() > kMostFollowed) trace_.clear();
+  trace_.restart();
+}
+
+std::size_t Session::nodesKept() const {
+  std::size_t nodes = trace_.nodes.size();
+  for (const Followed& f : parts_) nodes += f.trace.nodes.size();
+  return nodes;
 }
 
 void Session::reset() {
   ++resets_;
-  trace_.clear();
+  turnTo(std::min(part_ + 1, kMostParts - 1));
   outputs_.clear();
   made_.clear();
   inputs_.clear();
@@ -495,82 +593,6 @@ void Session::reset() {
   checkedSizes_.clear();
   pendingBytes_ = 0;
   shared_ = false;
-}
-
-// ---- sessions that are used again ----------------------------------------------------------------------------------
-
-namespace {
-
-/// Sessions of this thread that have ended and keep their memory: those of composites, which nest only through hooks,
-/// and those of scopes.
-template <bool composite>
-class Spares {
- public:
-  static std::unique_ptr<Session> take() {
-    auto& spare = list();
-    if (spare.empty()) return std::make_unique<Session>(false, composite);
-    std::unique_ptr<Session> s = std::move(spare.back());
-    spare.pop_back();
-    return s;
-  }
-  static void giveBack(std::unique_ptr<Session> s) {
-    s->rest();
-    list().push_back(std::move(s));
-  }
-
- private:
-  static std::vector<std::unique_ptr<Session>>& list() {
-    thread_local std::vector<std::unique_ptr<Session>> spare;
-    return spare;
-  }
-};
-
-class CompositeFusion final : public Fusion {
- public:
-  Recorder* begin() override { return Spares<true>::take().release(); }
-  void end(Recorder* recorder, bool failed) override {
-    std::unique_ptr<Session> s(static_cast<Session*>(recorder));
-    if (failed)
-      s->abandon();
-    else
-      s->flush();
-    Spares<true>::giveBack(std::move(s));
-  }
-};
-
-}  // namespace
-
-void install() {
-  static CompositeFusion composites;
-  fusion = &composites;
-}
-
-// ---- scopes --------------------------------------------------------------------------------------------------------
-
-Session* activeSession() { return static_cast<Session*>(activeRecorder); }
-
-void flushActive() {
-  if (Session* s = activeSession(); s != nullptr && !s->tracing()) s->flush();
-}
-
-LazyScope::LazyScope() {
-  if (activeRecorder != nullptr) return;
-  own_ = Spares<false>::take();
-  activeRecorder = own_.get();
-}
-
-void LazyScope::end() {
-  if (ended_) return;
-  ended_ = true;
-  if (own_ == nullptr) return;
-  activeRecorder = nullptr;
-  bump(counters().graphTraces);
-  own_->flush();
-  Spares<false>::giveBack(std::move(own_));
-}
-
-LazyScope::~LazyScope() {
-  if (!ended_ && own_ != nullptr) activeRecorder = nullptr;
 }
 
 void setLineProvider(std::function<std::string()> provider) { lineProvider = std::move(provider); }

@@ -88,8 +88,11 @@ class Session final : public Recorder {
 
   void record(OpCode op, std::span<const Operand> operands, std::span<const std::int64_t> attrs,
               std::span<const TensorMeta> metas, std::span<Tensor> results) override;
+  bool repeat(const OpFacts& f, std::span<const Operand> operands, std::span<const std::int64_t> attrs,
+              std::span<Tensor> results) override;
   void recordWrite(const Tensor& into, const Tensor& value) override;
   void touch(const Tensor& base) override;
+  void runRecorded(const char* why) override;
   void beforeRead(const Tensor& t) override;
   void beforeSizeRead(const Tensor& t, std::int64_t dim) override;
   std::int64_t learnSize(Tensor& count) override;
@@ -98,6 +101,8 @@ class Session final : public Recorder {
   /// What is recorded will not be kept. `why` is told to `onGivenUp`, which may throw instead.
   void giveUp(const char* why);
   std::function<void(const char* why)> onGivenUp;
+  /// Of a composite: where it stands in the program, as for Fusion.
+  std::uint64_t site = 0;
   /// Giving up would be an error: library code leaves out what only checks values.
   bool strict = false;
 
@@ -126,7 +131,12 @@ class Session final : public Recorder {
   /// Makes the window of an argument an input before anything is recorded; its number.
   std::uint32_t addArgument(const Tensor& t);
   /// Between two recordings: what is known of storages, which may die, is forgotten.
-  void rest() { whole_.clear(); }
+  void rest() {
+    whole_.clear();
+    turnTo(0);
+  }
+  /// Of the traces that are kept to be followed.
+  [[nodiscard]] std::size_t nodesKept() const;
   void takeWhole(Storage* s) { whole_.insert(s); }
   [[nodiscard]] bool isWhole(Storage* s) const { return whole_.contains(s); }
 
@@ -157,6 +167,8 @@ class Session final : public Recorder {
   std::int32_t slotOf(const Scalar& s);
   std::int32_t inputOf(const Tensor& t);
   void note(const Tensor& t);
+  /// Is all of `value` what is read at present through the tensor?
+  [[nodiscard]] bool isWhole(const Tensor& t, ValueRef value) const;
   /// Memory made from data while a function is traced (`tandem.tensor([1, 2])`): its elements become a constant of the
   /// trace and the storage a fresh one, so that what is written to it does not outlive the call.
   void adopt(const Tensor& t);
@@ -171,6 +183,7 @@ class Session final : public Recorder {
   Tensor fresh(ValueRef value, const TensorMeta& meta);
   // What may not be put off (at_once.cpp).
   static bool mayFail(OpCode op);
+  static bool isLarge(const TensorMeta& meta);
   bool canWait(const OpFacts& f, std::span<const Operand> operands, std::span<const std::int64_t> attrs,
                std::span<const TensorMeta> metas);
   bool indicesFit(std::span<const Operand> indices, const Tensor& into, std::int64_t first, bool wrapped);
@@ -185,13 +198,28 @@ class Session final : public Recorder {
   std::int32_t draw(ScalarSlot& seed, ScalarSlot& offset);
   void narrow(Content& content, std::span<TensorImpl* const> views);
   void reset();
+  void turnTo(std::size_t part);
   /// Runs a plan into storages of the trace, which stay pending.
   void execute(const Plan& plan, std::span<Content* const> fresh, std::span<const Scalar> scalars);
   /// When memory ran out before anything was written: makes the values that fit, in the trace's order, and the writes
   /// before the first that does not, as eager would have.
   void rescue();
 
+  /// What one run was, to be followed by the next: its trace, what left it, and the plan for that.
+  struct Followed {
+    Trace trace;
+    std::vector<TraceOutput> outputs;
+    std::shared_ptr<Plan> plan;
+  };
+  // A recording may run in parts, as where values are read in the middle. Those before and after the present one wait
+  // here; of very many the last stands for all that come after it.
+  static constexpr std::size_t kMostParts = 4;
+  std::vector<Followed> parts_;
+  std::size_t part_ = 0;
+
   Trace trace_;
+  std::vector<TraceOutput> lastOutputs_;
+  std::shared_ptr<Plan> lastPlan_;
   std::vector<SessionInput> inputs_;
   IndexTable<Storage*> inputNumbers_;
   std::unordered_set<Storage*> whole_;
@@ -225,7 +253,8 @@ class Session final : public Recorder {
 /// `with tandem.lazy()`: records until the end of the scope; nested scopes share the outermost session.
 class LazyScope {
  public:
-  LazyScope();
+  /// `site` tells the places apart that record; what is recorded at one is likely what was recorded there before.
+  explicit LazyScope(std::uint64_t site = 0);
   ~LazyScope();
   LazyScope(const LazyScope&) = delete;
   LazyScope& operator=(const LazyScope&) = delete;
@@ -234,6 +263,7 @@ class LazyScope {
 
  private:
   std::unique_ptr<Session> own_;
+  std::uint64_t site_;
   bool ended_ = false;
 };
 

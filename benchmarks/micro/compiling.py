@@ -11,6 +11,8 @@ ROWS = {
     "compile_mlp": ("first call of a 4×64 tanh network", "ms"),
     "one_input": ("compiled call, 1 input", "us"),
     "hundred_inputs": ("compiled call, 100 inputs", "us"),
+    "recorded_operation": ("an operation of a body that runs on every call, above Python's own time", "us"),
+    "lazy_operation": ("the same in a lazy block", "us"),
     "hundred_parameters": ("compiled call, module of 100 parameters", "us"),
 }
 
@@ -41,6 +43,8 @@ def torch_like(T):
     one = T.ones(1)
     increment = T.compile(lambda a: a + 1.0)
     yield "one_input", "compiled", seconds_per_call(lambda: increment(one))
+    if T.__name__ == "tandem":
+        yield from recorded_operations(T)
     many = [T.ones(1) for _ in range(100)]
     total = T.compile(lambda values: sum(values[1:], values[0]))
     yield "hundred_inputs", "compiled", seconds_per_call(lambda: total(many))
@@ -49,6 +53,38 @@ def torch_like(T):
     with T.no_grad():
         yield "hundred_parameters", "compiled", seconds_per_call(lambda: fast(row))
         yield "hundred_parameters", "eager", seconds_per_call(lambda: deep(row))
+
+
+def recorded_operations(T):
+    """What recording takes: the time of a body of many multiplications, less that of the plan, and of as many calls of
+    a method that does nothing."""
+    x, y = T.ones(4), T.ones(4)
+    count = 200
+
+    def products():
+        z = x
+        for _ in range(count):
+            z = z * y
+        return z
+
+    def calls():
+        for _ in range(count):
+            x.dim()
+
+    calls_made = []
+
+    def with_an_effect():
+        calls_made.append(1)
+        calls_made.clear()
+        return products()
+
+    def in_a_block():
+        with T.lazy():
+            return products()
+
+    besides = seconds_per_call(T.compile(products)) + seconds_per_call(calls)
+    for row, run in (("recorded_operation", T.compile(with_an_effect)), ("lazy_operation", in_a_block)):
+        yield row, "compiled", (seconds_per_call(run) - besides) / count
 
 
 def jax():

@@ -12,6 +12,8 @@ ROWS = {
     "mlp_1024": ("MLP of the same sizes, batch 1024", "us"),
     "cnn": ("CNN of 2 convolutions and 2 linear layers, Adam, batch 64", "ms"),
     "cnn_recorded": ("the same, its body run on every call", "ms"),
+    "gpt": ("4 transformer layers of 128, 4 heads, AdamW, 12×64 tokens", "ms"),
+    "gpt_recorded": ("the same, its body run on every call", "ms"),
     "lstm": ("LSTM of 2 layers of 256, SGD, batch 32, length 100", "ms"),
     "pinn": ("u'' = -sin, 4×64 tanh, 1024 points, Adam (third order)", "ms"),
 }
@@ -35,6 +37,21 @@ def torch_like(T):
             nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
             nn.Flatten(), nn.Linear(1568, 128), nn.ReLU(), nn.Linear(128, 10),
         )  # fmt: skip
+
+    class Layer(nn.Module):
+        def __init__(self, width, heads):
+            super().__init__()
+            self.heads = heads
+            self.norms = nn.ModuleList([nn.LayerNorm(width), nn.LayerNorm(width)])
+            self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+            self.wide = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+
+        def forward(self, x):
+            batch, tokens, width = x.shape
+            parts = self.qkv(self.norms[0](x)).reshape(batch, tokens, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+            attended = F.scaled_dot_product_attention(parts[0], parts[1], parts[2], is_causal=True)
+            x = x + self.out(attended.transpose(1, 2).reshape(batch, tokens, width))
+            return x + self.wide(self.norms[1](x))
 
     def fit(model, optimizer, loss, mode):
         forward = T.compile(model) if mode == "compiled" and not whole_steps else model
@@ -82,6 +99,12 @@ def torch_like(T):
         yield "cnn", mode, seconds_per_call(step, budget=1.0)
         if mode == "compiled" and whole_steps:
             yield "cnn_recorded", mode, seconds_per_call(recorded(step), budget=1.0)
+        gpt, tokens = nn.Sequential(*[Layer(128, 4) for _ in range(4)]), T.randn(12, 64, 128)
+        adamw = T.optim.AdamW(gpt.parameters(), lr=1e-3)
+        step = fit(gpt, adamw, lambda forward, x=tokens: forward(x).square().mean(), mode)
+        yield "gpt", mode, seconds_per_call(step, budget=2.0)
+        if mode == "compiled" and whole_steps:
+            yield "gpt_recorded", mode, seconds_per_call(recorded(step), budget=2.0)
         if mode == "eager" or whole_steps:  # PyTorch leaves LSTMs and second derivatives uncompiled
             lstm, sequences = nn.LSTM(256, 256, num_layers=2), T.randn(100, 32, 256)
             sgd = T.optim.SGD(lstm.parameters(), lr=0.01)

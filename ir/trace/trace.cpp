@@ -1,6 +1,6 @@
 #include "ir/trace/trace.h"
 
-#include <bit>
+#include <algorithm>
 #include <sstream>
 
 #include "runtime/base/error.h"
@@ -11,6 +11,8 @@ namespace {
 void addMeta(Hash128& h, const TensorMeta& m) {
   h.add(static_cast<std::uint64_t>(m.dtype)).add(std::span<const std::int64_t>(m.shape));
 }
+
+bool sameMeta(const TensorMeta& a, const TensorMeta& b) { return a.dtype == b.dtype && a.shape == b.shape; }
 
 bool isWhole(const TensorMeta& m, const Window& w) {
   return w.offset == 0 && w.shape == m.shape && isContiguous(w.shape, w.strides);
@@ -23,6 +25,27 @@ bool coversAll(const TensorMeta& m, const Window& w) {
 
 std::uint32_t Trace::add(TraceNode node, std::span<const TraceOperand> operands, std::span<const std::int64_t> attrs,
                          std::span<const TensorMeta> results, const Window* window) {
+  if (size() == 0 && defaultDType_ != schemaDefaultDType()) {
+    settle();
+    defaultDType_ = schemaDefaultDType();
+  }
+  if (following_) {
+    if (added_ < additions_.size()) {
+      const TraceNode& n = nodes[additions_[added_]];
+      if (n.kind == node.kind && n.op == node.op && n.input == node.input &&
+          std::ranges::equal(this->operands(n), operands) && std::ranges::equal(this->attrs(n), attrs) &&
+          std::ranges::equal(this->results(n), results, sameMeta) && (window == nullptr || this->window(n) == *window))
+        return follow();
+    }
+    settle();
+  }
+  const std::uint32_t index = append(node, operands, attrs, results, window);
+  additions_.push_back(index);
+  return index;
+}
+
+std::uint32_t Trace::append(TraceNode node, std::span<const TraceOperand> operands, std::span<const std::int64_t> attrs,
+                            std::span<const TensorMeta> results, const Window* window) {
   Hash128 h;
   h.add(static_cast<std::uint64_t>(node.kind) | static_cast<std::uint64_t>(node.op) << 8 |
         std::uint64_t{node.input} << 32);
@@ -50,12 +73,9 @@ std::uint32_t Trace::add(TraceNode node, std::span<const TraceOperand> operands,
   node.operands = append(operands_, operands);
   node.attrs = append(attrs_, attrs);
   node.results = append(results_, results);
-  if (window != nullptr) {
-    node.window = static_cast<std::uint32_t>(windows_.size());
-    windows_.push_back(*window);
-  }
+  node.window = static_cast<std::uint32_t>(windows_.size());
+  if (window != nullptr) windows_.push_back(*window);
   node.hash = h;
-  node.line = currentLine;
   nodes.push_back(node);
   return index;
 }
@@ -101,6 +121,12 @@ ValueRef Trace::addWrite(ValueRef base, ValueRef value, const Window& window) {
   return {add(n, operands, {}, {&m, 1}, &window), 0};
 }
 
+void Trace::setLine(const std::string& line) {
+  if (lines.empty()) lines.emplace_back();
+  if (lines.back() != line) lines.push_back(line);
+  nodes.back().line = static_cast<std::uint32_t>(lines.size()) - 1;
+}
+
 void Trace::clear() {
   constexpr std::size_t kKept = 1024;  // a large trace's memory is given back
   if (nodes.capacity() > kKept || slots.capacity() > kKept || lines.capacity() > kKept) {
@@ -115,19 +141,84 @@ void Trace::clear() {
   results_.clear();
   windows_.clear();
   consed_.clear();
-  numInputs = numRandom = currentLine = 0;
+  additions_.clear();
+  slotAdditions_.clear();
+  following_ = false;
+  numInputs = numRandom = 0;
+}
+
+void Trace::restart() {
+  settle();
+  following_ = !additions_.empty();
+  slotsChanged_ = false;
+  added_ = addedSlots_ = 0;
+  size_ = 0;
+  numSlots_ = 0;
+  numInputs = numRandom = 0;
+}
+
+void Trace::settle() {
+  if (!following_) return;
+  following_ = false;
+  additions_.resize(added_);
+  slotAdditions_.resize(addedSlots_);
+  slots.resize(static_cast<std::size_t>(numSlots_));
+  if (size_ == nodes.size()) return;
+  const TraceNode& next = nodes[size_];
+  operands_.resize(next.operands.begin);
+  attrs_.resize(next.attrs.begin);
+  results_.resize(next.results.begin);
+  windows_.resize(next.window);
+  nodes.resize(size_);
+  consed_.clear();
+  std::uint32_t lastLine = 0;
+  for (std::uint32_t i = 0; i < size_; ++i) {
+    if (nodes[i].kind != TraceNode::Kind::Input) consed_.findOrAdd(nodes[i].hash, i);
+    lastLine = std::max(lastLine, nodes[i].line);
+  }
+  if (lines.size() > lastLine + 1) lines.resize(lastLine + 1);
 }
 
 std::int32_t Trace::addSlot(const ScalarSlot& slot) {
-  // Equal constants share a slot, so that equal operations are one node.
-  if (slot.source == ScalarSlot::Source::Constant) {
-    for (std::size_t i = 0; i < slots.size(); ++i)
-      if (slots[i].source == slot.source && slots[i].value.kind == slot.value.kind &&
-          slots[i].value.bits() == slot.value.bits())
-        return static_cast<std::int32_t>(i);
+  if (following_) {
+    if (const std::int32_t index = followSlot(slot); index >= 0) return index;
+    settle();
   }
-  slots.push_back(slot);
-  return static_cast<std::int32_t>(slots.size()) - 1;
+  std::int32_t index = knownConstant(slot, slots.size());
+  if (index < 0) {
+    index = static_cast<std::int32_t>(slots.size());
+    slots.push_back(slot);
+  }
+  slotAdditions_.push_back(index);
+  return index;
+}
+
+std::int32_t Trace::followSlot(const ScalarSlot& slot) {
+  if (addedSlots_ == slotAdditions_.size()) return -1;
+  const std::int32_t index = slotAdditions_[addedSlots_];
+  ScalarSlot& last = slots[static_cast<std::size_t>(index)];
+  if (last.source != slot.source || last.a != slot.a || last.b != slot.b || last.value.kind != slot.value.kind)
+    return -1;
+  const bool known = index < numSlots_;
+  const bool same = last.value.bits() == slot.value.bits();
+  if (slot.source == ScalarSlot::Source::Constant && (slotsChanged_ || !same)) {
+    // Where values differ from the last time's, others may be equal.
+    if (knownConstant(slot, static_cast<std::size_t>(numSlots_)) != (known ? index : -1)) return -1;
+    slotsChanged_ = true;
+  }
+  last.value = slot.value;
+  if (!known) ++numSlots_;
+  ++addedSlots_;
+  return index;
+}
+
+std::int32_t Trace::knownConstant(const ScalarSlot& slot, std::size_t among) const {
+  if (slot.source != ScalarSlot::Source::Constant) return -1;
+  for (std::size_t i = 0; i < among; ++i)
+    if (slots[i].source == slot.source && slots[i].value.kind == slot.value.kind &&
+        slots[i].value.bits() == slot.value.bits())
+      return static_cast<std::int32_t>(i);
+  return -1;
 }
 
 std::string Trace::text() const {
@@ -172,6 +263,7 @@ std::string Trace::text() const {
 Hash128 traceHash(const Trace& trace, const std::vector<TraceOutput>& outputs) {
   Hash128 h;
   h.add(trace.numInputs).add(trace.numRandom).add(trace.slots.size());
+  h.add(static_cast<std::uint64_t>(trace.defaultDType()));
   for (const auto& s : trace.slots)
     h.add(static_cast<std::uint64_t>(s.source))
         .add(static_cast<std::uint64_t>(s.value.kind))

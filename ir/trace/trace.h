@@ -31,6 +31,7 @@ struct TraceOperand {
   std::int32_t slot = -1;
   static TraceOperand of(ValueRef v) { return {Kind::Value, v, -1}; }
   static TraceOperand ofSlot(std::int32_t s) { return {Kind::Slot, {}, s}; }
+  friend bool operator==(const TraceOperand&, const TraceOperand&) = default;
 };
 
 /// A strided window on a contiguous value.
@@ -38,6 +39,7 @@ struct Window {
   Dims shape;
   Dims strides;  // in elements
   std::int64_t offset = 0;
+  friend bool operator==(const Window&, const Window&) = default;
 };
 
 struct TraceNode {
@@ -56,7 +58,7 @@ struct TraceNode {
   OpCode op{};              // Op
   std::uint32_t input = 0;  // Input
   std::uint32_t line = 0;   // index into Trace::lines
-  // What Trace::operands, attrs, results and window give.
+  // What Trace::operands, attrs, results and window give; a part may be empty, and still begins where the lists stood.
   Part operands, attrs, results;
   std::uint32_t window = 0;
   Hash128 hash;  // of the node and all below it, extents included, scalars' values not
@@ -74,8 +76,34 @@ class Trace {
   ValueRef addWindow(ValueRef value, const Window& window);
   ValueRef addWrite(ValueRef base, ValueRef value, const Window& window);
   std::int32_t addSlot(const ScalarSlot& slot);
+  /// Names the place in the user's code that the last node comes from.
+  void setLine(const std::string& line);
   /// Makes the trace empty; it keeps memory for the next one.
   void clear();
+
+  /// Starts again. While what is added is what was added the last time, in the same order, it is found by comparing:
+  /// nothing is hashed or stored but the values of slots. Meanwhile `nodes` and `slots` hold the last trace whole, and
+  /// only what was added again belongs to this one. The first addition that differs drops the rest.
+  void restart();
+  [[nodiscard]] bool following() const { return following_; }
+  /// Nodes so far.
+  [[nodiscard]] std::size_t size() const { return following_ ? size_ : nodes.size(); }
+  /// Is it the last trace again, so far as that went?
+  [[nodiscard]] bool repeated() const {
+    return following_ && added_ == additions_.size() && addedSlots_ == slotAdditions_.size();
+  }
+  /// Drops what was not added again. To be called before `nodes` or `slots` are read as a whole.
+  void settle();
+  /// The default dtype that it is recorded under: what operations compute in may depend on it.
+  [[nodiscard]] DType defaultDType() const { return defaultDType_; }
+  /// While following: the operation that the next addition has to be. Null where that is no operation, or none is left.
+  [[nodiscard]] const TraceNode* expected() const {
+    if (!following_ || added_ == additions_.size() || defaultDType_ != schemaDefaultDType()) return nullptr;
+    const TraceNode& n = nodes[additions_[added_]];
+    return n.kind == TraceNode::Kind::Op ? &n : nullptr;
+  }
+  /// Adds that operation, whose operands the caller has compared; its number.
+  std::uint32_t addExpected() { return follow(); }
 
   /// In the record's order; random operations: (seed slot, offset slot, ...).
   [[nodiscard]] std::span<const TraceOperand> operands(const TraceNode& n) const { return part(operands_, n.operands); }
@@ -93,7 +121,6 @@ class Trace {
   std::vector<std::string> lines;  // `file:line` of users' code; 0 is ""
   std::uint32_t numInputs = 0;
   std::uint32_t numRandom = 0;
-  std::uint32_t currentLine = 0;  // given to nodes as they are added
 
  private:
   template <class T>
@@ -103,16 +130,38 @@ class Trace {
   /// What is given must not lie in the trace's own lists.
   std::uint32_t add(TraceNode node, std::span<const TraceOperand> operands, std::span<const std::int64_t> attrs,
                     std::span<const TensorMeta> results, const Window* window = nullptr);
+  std::uint32_t append(TraceNode node, std::span<const TraceOperand> operands, std::span<const std::int64_t> attrs,
+                       std::span<const TensorMeta> results, const Window* window);
+  std::uint32_t follow() {
+    const std::uint32_t index = additions_[added_++];
+    if (index == size_) ++size_;
+    return index;
+  }
+  /// Its number where it may be the next of the last trace; else -1.
+  std::int32_t followSlot(const ScalarSlot& slot);
+  /// The number of an equal constant among the first slots, so that equal operations are one node; -1: none.
+  [[nodiscard]] std::int32_t knownConstant(const ScalarSlot& slot, std::size_t among) const;
 
   std::vector<TraceOperand> operands_;
   std::vector<std::int64_t> attrs_;
   std::vector<TensorMeta> results_;
   std::vector<Window> windows_;
   IndexTable<Hash128> consed_;
+  // What each addition gave: a new number, or that of an equal node or slot.
+  std::vector<std::uint32_t> additions_;
+  std::vector<std::int32_t> slotAdditions_;
+  // While following: how many additions were made again, and how many nodes and slots they made.
+  DType defaultDType_ = schemaDefaultDType();
+  bool following_ = false;
+  bool slotsChanged_ = false;  // a constant has another value than the last time
+  std::size_t added_ = 0, addedSlots_ = 0;
+  std::uint32_t size_ = 0;
+  std::int32_t numSlots_ = 0;
 };
 
 /// A value that leaves the trace.
 struct TraceOutput {
+  friend bool operator==(const TraceOutput&, const TraceOutput&) = default;
   ValueRef value;
   /// -1: into a fresh buffer, the plan's output number = its place among the fresh ones. Else the number of the input
   /// whose memory becomes this value when the trace has run (an in-place write that users can see). Every input is

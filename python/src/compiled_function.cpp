@@ -158,8 +158,8 @@ PyObject* runBody(Function& f, PyObject* const* args, Py_ssize_t n, PyObject* ke
 }
 
 /// Runs the body, recorded.
-PyRef record(Function& f, PyObject* const* args, Py_ssize_t n, PyObject* keywords) {
-  lazy::LazyScope scope;
+PyRef record(Function& f, PyObject* const* args, Py_ssize_t n, PyObject* keywords, const std::string& signature) {
+  lazy::LazyScope scope(siteOf(reinterpret_cast<std::uintptr_t>(&f), std::hash<std::string>()(signature)));
   PyRef result(runBody(f, args, n, keywords));
   keepingError([&] { scope.end(); });
   if (!result) throw PythonError();
@@ -350,7 +350,7 @@ PyObject* callCompiled(PyObject* self, PyObject* const* args, std::size_t flagge
     // Every operation is looked at by itself there.
     if (autograd::anomalyMode()) return checked(runBody(f, args, numArgs, keywords));
     if (call.special || !activeAxes().empty() || savedTensorHooksActive())
-      return record(f, args, numArgs, keywords).release();
+      return record(f, args, numArgs, keywords, call.key).release();
 
     // Sizes that depend on data are met as the plans run; each narrows down which entry can fit.
     std::vector<std::int64_t> sizes;
@@ -384,7 +384,7 @@ PyObject* callCompiled(PyObject* self, PyObject* const* args, std::size_t flagge
       for (const auto& entry : it->second)
         if (const std::string changed = entry->guards.broken(); !changed.empty()) log(f, "changed: " + changed);
     forget(f, call.key);
-    if (!Observer::possible() || !f.budget.allows()) return record(f, args, numArgs, keywords).release();
+    if (!Observer::possible() || !f.budget.allows()) return record(f, args, numArgs, keywords, call.key).release();
     std::shared_ptr<Entry> made;
     PyRef result = watch(f, call, args, numArgs, keywords, made);
     f.budget.watched(made != nullptr);

@@ -16,9 +16,20 @@ std::vector<std::unique_ptr<lazy::LazyScope>>& lazyScopes() {
   return scopes;
 }
 
+/// The `with` statement, whose frame is the caller of `lazy.__enter__`.
+std::uint64_t siteOfBlock() {
+  PyFrameObject* enter = PyEval_GetFrame();
+  if (enter == nullptr) return 0;
+  PyRef frame(reinterpret_cast<PyObject*>(PyFrame_GetBack(enter)));
+  if (!frame) return 0;
+  auto* block = reinterpret_cast<PyFrameObject*>(frame.get());
+  PyRef code(reinterpret_cast<PyObject*>(PyFrame_GetCode(block)));
+  return siteOf(reinterpret_cast<std::uintptr_t>(code.get()), static_cast<std::uint64_t>(PyFrame_GetLineNumber(block)));
+}
+
 PyObject* lazyEnter(PyObject*, PyObject*) {
   return guarded([]() -> PyObject* {
-    lazyScopes().push_back(std::make_unique<lazy::LazyScope>());
+    lazyScopes().push_back(std::make_unique<lazy::LazyScope>(siteOfBlock()));
     Py_RETURN_NONE;
   });
 }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <new>
 #include <span>
+#include <utility>
 
 namespace tandem {
 
@@ -22,6 +23,9 @@ class InlineArray {
   InlineArray(const InlineArray&) = delete;
   InlineArray& operator=(const InlineArray&) = delete;
   ~InlineArray() { std::destroy_n(data(), size_); }
+
+  /// One more, where there is room.
+  void push_back(T value) { new (bytes_ + size_++ * sizeof(T)) T(std::move(value)); }
 
   [[nodiscard]] std::size_t size() const { return size_; }
   T* data() { return reinterpret_cast<T*>(bytes_); }

@@ -1,0 +1,109 @@
+// Where recordings begin and end: lazy scopes, and the composites of eager programs. A session that has ended is kept,
+// with the memory it has and the traces it made, for the next recording at the same place.
+#include <algorithm>
+
+#include "lazy/session.h"
+#include "runtime/base/counters.h"
+
+namespace tandem::lazy {
+
+namespace {
+
+/// Sessions of this thread that have ended and keep their memory: those of composites, which nest only through hooks,
+/// and those of scopes.
+template <bool composite>
+class Spares {
+ public:
+  static std::unique_ptr<Session> take(std::uint64_t site) {
+    auto& spares = list();
+    auto it = std::find_if(spares.rbegin(), spares.rend(), [&](const Spare& s) { return s.site == site; });
+    if (it == spares.rend() && spares.size() < kMost) return std::make_unique<Session>(false, composite);
+    // The one that was used last at this place, else the one whose use is longest ago.
+    auto found = it != spares.rend() ? std::prev(it.base()) : spares.begin();
+    std::unique_ptr<Session> s = std::move(found->session);
+    nodesKept() -= found->nodes;
+    spares.erase(found);
+    return s;
+  }
+  static void giveBack(std::unique_ptr<Session> s, std::uint64_t site) {
+    s->rest();
+    auto& spares = list();
+    const std::size_t nodes = s->nodesKept();
+    nodesKept() += nodes;
+    spares.push_back({site, nodes, std::move(s)});
+    while (nodesKept() > kMostNodesKept && spares.size() > 1) {
+      nodesKept() -= spares.front().nodes;
+      spares.erase(spares.begin());
+    }
+  }
+
+ private:
+  static constexpr std::size_t kMost = 64;
+  static constexpr std::size_t kMostNodesKept = std::size_t{1} << 16;  // some 20 MB
+  struct Spare {
+    std::uint64_t site;
+    std::size_t nodes;
+    std::unique_ptr<Session> session;
+  };
+  static std::size_t& nodesKept() {
+    thread_local std::size_t nodes = 0;
+    return nodes;
+  }
+  static std::vector<Spare>& list() {
+    thread_local std::vector<Spare> spares;
+    return spares;
+  }
+};
+
+class CompositeFusion final : public Fusion {
+ public:
+  Recorder* begin(std::uint64_t site) override {
+    Session* s = Spares<true>::take(site).release();
+    s->site = site;
+    return s;
+  }
+  void end(Recorder* recorder, bool failed) override {
+    std::unique_ptr<Session> s(static_cast<Session*>(recorder));
+    if (failed)
+      s->abandon();
+    else
+      s->flush();
+    const std::uint64_t site = s->site;
+    Spares<true>::giveBack(std::move(s), site);
+  }
+};
+
+}  // namespace
+
+void install() {
+  static CompositeFusion composites;
+  fusion = &composites;
+}
+
+Session* activeSession() { return static_cast<Session*>(activeRecorder); }
+
+void flushActive() {
+  if (Session* s = activeSession(); s != nullptr && !s->tracing()) s->flush();
+}
+
+LazyScope::LazyScope(std::uint64_t site) : site_(site) {
+  if (activeRecorder != nullptr) return;
+  own_ = Spares<false>::take(site);
+  activeRecorder = own_.get();
+}
+
+void LazyScope::end() {
+  if (ended_) return;
+  ended_ = true;
+  if (own_ == nullptr) return;
+  activeRecorder = nullptr;
+  bump(counters().graphTraces);
+  own_->flush();
+  Spares<false>::giveBack(std::move(own_), site_);
+}
+
+LazyScope::~LazyScope() {
+  if (!ended_ && own_ != nullptr) activeRecorder = nullptr;
+}
+
+}  // namespace tandem::lazy
