@@ -71,10 +71,10 @@ Val<B> lgamma64(const Val<B>& x) {
   Val<B> y = select(middle, l + near2, far);
   y = select(low, near2, y);
   y = select(nearOne, fma(e1, lgammaNear1(e1), select(small, -l, 0)), y);
-  // Gamma(x) Gamma(-x) = -pi / (x sin(pi x))
+  // Gamma(x) Gamma(-x) = -pi / (x sin(pi x)); at the poles the terms may both be infinite
   Val<B> f = a - roundeven(a), sine = abs(f * sinPiOver(f * f));
-  Val<B> reflected = log(0x1.921fb54442d18p+1 / (a * sine)) - y;
-  y = select(x < -0.5, reflected, y);
+  Val<B> reflected = select(eq(f, 0), kInf, log(0x1.921fb54442d18p+1 / (a * sine)) - y);
+  y = select(x <= -0.5, reflected, y);
   return select(eq(a, kInf), kInf, y);
 }
 
