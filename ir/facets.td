@@ -28,6 +28,9 @@ class Op<string n, string k, string p> {
   // Pointwise: of integers not every operand 1 has a result, and is an error: 0 as a Divisor, negative numbers as an
   // Exponent.
   string partial = "None";
+  // Pointwise: with half types a Python number takes part as float32, rounded nowhere; elsewhere it is rounded to the
+  // half type first, as PyTorch does on the CPU.
+  bit wideNumbers = 0;
   // Pointwise, Random, Creation: one dag a result.
   list<dag> body = [];
   // Where shapes and errors do not follow from the kind: a function of ir/schema/shape_rules.h.
@@ -46,6 +49,8 @@ class Op<string n, string k, string p> {
   string python = n;
   // Adds dtype-less factory keywords: layout, device, requires_grad, pin_memory.
   bit factory = 0;
+  // A factory of numbers in a row: an `out=` of as many elements is filled in the shape that it has.
+  bit keepsOutShape = 0;
   // The combiner of a reduction: Sum, Prod, Max, Min, Any, All.
   string combine = "";
   // Updates of optimizers: the function of ir/schema/optimizer_updates.h that the bodies are.

@@ -20,7 +20,7 @@ void checkFloating(const char* op, const Tensor& x) {
 template <class F>
 Tensor fusedActivation(const Tensor& x, F compute) {
   FusedScope fused(x);
-  return toDType(compute(isHalf(x.dtype()) ? toDType(x, DType::Float32) : x), x.dtype());
+  return isHalf(x.dtype()) ? toDType(compute(toDType(x, DType::Float32)), x.dtype()) : compute(x);
 }
 
 /// As above, written into `x` if `inplace`: the history then needs what x was.
@@ -133,7 +133,9 @@ Tensor softshrink(const Tensor& x, double lambd) {
 }
 Tensor hardshrink(const Tensor& x, double lambd) {
   checkFloating("hardshrink_cpu", x);
-  return fusedActivation(x, [&](const Tensor& t) { return where(le(abs(t), lambd), 0, t); });
+  // The bound is a number of x's dtype, so that a half x is compared with what it would itself be rounded to.
+  FusedScope fused(x);
+  return where(le(abs(x), lambd), 0, x);
 }
 Tensor threshold(const Tensor& x, Scalar least, Scalar value, bool inplace) {
   return activation(x, inplace, [&](const Tensor& t) { return toDType(where(le(t, least), value, t), t.dtype()); });

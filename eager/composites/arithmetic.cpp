@@ -3,6 +3,7 @@
 
 #include "eager/dispatch.h"
 #include "eager/helpers.h"
+#include "eager/kernels.h"
 #include "eager/ops.h"
 #include "eager/recorder.h"
 #include "runtime/base/attrs.h"
@@ -17,6 +18,9 @@ void checkAlpha(const char* op, const Tensor& x, const Operand& other, const Sca
       !isFloating(x.dtype()) && (other.isTensor() ? !isFloating(other.tensor().dtype()) : !other.scalar().isFloat());
   if (integral && alpha.isFloat())
     fail(op, ": For integral input tensors, argument alpha must not be a floating point number.");
+  const TensorMeta metas[] = {metaOf(x), metaOf(other)};
+  if (alpha.kind == Scalar::Kind::Bool && resultType(metas) != DType::Bool)
+    fail(op, ": Boolean alpha only supported for Boolean results.");
 }
 
 Tensor scaled(const Operand& x, const Scalar& by) {
@@ -24,8 +28,27 @@ Tensor scaled(const Operand& x, const Scalar& by) {
   return mul(x, by);
 }
 
+/// A number that is not NaN, nor will be in a later call of what is recorded; a tensor of integers.
+bool neverNaN(const Operand& o) {
+  if (o.isTensor()) return !isFloating(o.tensor().dtype());
+  return !o.scalar().isFloat() || (o.scalar().slot < 0 && !std::isnan(o.scalar().asDouble()));
+}
+
 /// Half types are summed and divided in float32 and rounded once.
 Tensor widened(const Tensor& x) { return isHalf(x.dtype()) ? toDType(x, DType::Float32) : x; }
+
+/// x + alpha * y or x - alpha * y, of which one is a tensor. Half types: alpha in theirs, the sum in float32, rounded
+/// once.
+template <Tensor (*combine)(const Operand&, const Operand&)>
+Tensor plusMultiple(const Operand& x, const Operand& y, const Scalar& alpha) {
+  const TensorMeta metas[] = {metaOf(x), metaOf(y)};
+  const DType type = resultType(metas);
+  FusedScope fused(x.isTensor() ? x.tensor() : y.tensor());
+  auto tensorOf = [&](const Operand& o) { return o.isTensor() ? o.tensor() : makeScalarTensor(o.scalar(), type); };
+  if (!isHalf(type)) return combine(x, mul(tensorOf(y), alpha));
+  auto wide = [&](const Operand& o) { return toDType(toDType(tensorOf(o), type), DType::Float32); };
+  return toDType(combine(wide(x), mul(wide(y), wide(alpha))), type);
+}
 
 std::int64_t countOver(const Tensor& x, const Dims& dims) {
   std::int64_t n = 1;
@@ -61,19 +84,15 @@ void fillInto(const Tensor& into, const Operand& value) {
 
 Tensor add_alpha(const Tensor& x, const Operand& other, Scalar alpha) {
   checkAlpha("add", x, other, alpha);
-  if (isOne(alpha)) return add(x, other);
-  FusedScope fused(x);
-  return other.isTensor() ? add(x, mul(other, alpha)) : add(x, mul(makeScalarTensor(other.scalar(), x.dtype()), alpha));
+  return isOne(alpha) ? add(x, other) : plusMultiple<add>(x, other, alpha);
 }
 Tensor sub_alpha(const Tensor& x, const Operand& other, Scalar alpha) {
   checkAlpha("sub", x, other, alpha);
-  if (isOne(alpha)) return sub(x, other);
-  FusedScope fused(x);
-  return other.isTensor() ? sub(x, mul(other, alpha)) : sub(x, mul(makeScalarTensor(other.scalar(), x.dtype()), alpha));
+  return isOne(alpha) ? sub(x, other) : plusMultiple<sub>(x, other, alpha);
 }
 Tensor rsub(const Tensor& x, const Operand& other, Scalar alpha) {
   checkAlpha("rsub", x, other, alpha);
-  return sub(other, isOne(alpha) ? x : mul(x, alpha));
+  return isOne(alpha) ? sub(other, x) : plusMultiple<sub>(other, x, alpha);
 }
 Tensor div_rounding(const Tensor& x, const Operand& other, std::optional<std::string_view> mode) {
   if (!mode) return div(x, other);
@@ -163,6 +182,9 @@ Tensor addcmul(const Tensor& x, const Tensor& a, const Tensor& b, Scalar value) 
   });
 }
 Tensor addcdiv(const Tensor& x, const Tensor& a, const Tensor& b, Scalar value) {
+  if (!isFloating(a.dtype()) && !isFloating(b.dtype()))
+    fail("addcdiv: Integer division with addcdiv is no longer supported, but got tensor1 of ", dtypeName(a.dtype()),
+         " and tensor2 of ", dtypeName(b.dtype()), ". Divide with a rounding mode and add, or convert one to floats.");
   return fusedTernary(x, a, b, [&](const Tensor& sum, const Tensor& top, const Operand& bottom) {
     return add(sum, div(scaled(top, value), bottom));
   });
@@ -190,9 +212,10 @@ Tensor clamp(const Tensor& x, const std::optional<Operand>& low, const std::opti
   if (!low && !high) fail("clamp: At least one of 'min' or 'max' must not be None");
   FusedScope fused(x);
   Tensor y = x;
-  // The gradient passes where the bound holds with equality, as `where` on the condition says.
-  if (low) y = where(lt(y, *low), *low, y);
-  if (high) y = where(gt(y, *high), *high, y);
+  // The gradient passes where the bound holds with equality, as `where` on the condition says. A NaN bound gives NaN.
+  auto kept = [&](const Tensor& within) { return isFloating(y.dtype()) ? logical_or(within, isnan(y)) : within; };
+  if (low) y = neverNaN(*low) ? where(lt(y, *low), *low, y) : where(kept(ge(y, *low)), y, *low);
+  if (high) y = neverNaN(*high) ? where(gt(y, *high), *high, y) : where(kept(le(y, *high)), y, *high);
   return y;
 }
 

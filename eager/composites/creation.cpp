@@ -1,5 +1,6 @@
 // Composites that make tensors: constants, ramps, random numbers.
 #include <cmath>
+#include <utility>
 
 #include "eager/batch.h"
 #include "eager/dispatch.h"
@@ -20,6 +21,15 @@ Tensor ramp(const Operand& start, const Operand& step, std::int64_t n, DType dty
   w.list(Dims{n});
   w.dtype(dtype);
   return apply(OpCode::ramp, {start, step}, w.span());
+}
+
+/// The least and the largest integer of an integer dtype or of bool.
+std::pair<std::int64_t, std::int64_t> integerRange(DType t) {
+  if (t == DType::Bool) return {0, 1};
+  if (t == DType::UInt8) return {0, 255};
+  const int bits = 8 * static_cast<int>(itemSize(t)) - 1;
+  const auto most = static_cast<std::int64_t>(~std::uint64_t{0} >> (64 - bits));
+  return {-most - 1, most};
 }
 
 void needFloatingDType(const char* op, DType t) {
@@ -56,6 +66,13 @@ Tensor arange(Scalar start, Scalar end, Scalar step, std::optional<DType> dtype)
   if (!(steps >= 0))
     fail("arange: upper bound and lower bound inconsistent with step sign (", start.asDouble(), ", ", end.asDouble(),
          ", ", step.asDouble(), ")");
+  // Of an integer dtype start and step are integers; the number of elements is that of the numbers as they were given,
+  // but of int64 that of the integers, as PyTorch has it.
+  if (floating && dtype && !isFloating(*dtype)) {
+    if (step.asInt() == 0) fail("arange: step must be nonzero, but ", step.asDouble(), " is 0 as an integer");
+    if (*dtype == DType::Int64) return arange(start.asInt(), end.asInt(), step.asInt(), dtype);
+    return ramp(start.asInt(), step.asInt(), static_cast<std::int64_t>(std::ceil(steps)), *dtype);
+  }
   std::int64_t n = 0;
   if (floating) {
     n = static_cast<std::int64_t>(std::ceil(steps));
@@ -98,6 +115,11 @@ Tensor randn_like(const Tensor& x, std::optional<DType> dtype) {
 }
 Tensor randint(std::int64_t low, std::int64_t high, DimsRef size, Generator* g, std::optional<DType> dtype) {
   if (low >= high) fail("randint: random_ expects 'from' to be less than 'to', but got from=", low, " >= to=", high);
+  if (dtype && !isFloating(*dtype)) {
+    const auto [least, most] = integerRange(*dtype);
+    if (low < least) fail("random_: from is out of bounds for ", dtypeName(*dtype));
+    if (high - 1 > most) fail("random_: to - 1 is out of bounds for ", dtypeName(*dtype));
+  }
   GeneratorScope scope(g);
   Tensor values = integer_value(low, high, size, DType::Int64);
   return dtype ? toDType(values, *dtype) : values;

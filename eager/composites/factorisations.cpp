@@ -4,6 +4,7 @@
 #include "eager/composites/matrices.h"
 #include "eager/helpers.h"
 #include "eager/ops.h"
+#include "eager/recorder.h"
 
 namespace tandem::ops {
 
@@ -191,6 +192,10 @@ std::array<Tensor, 4> linalg_lstsq(const Tensor& a, const Tensor& b, std::option
   Tensor s = svd_plain(detached(a), false)[1];
   double eps = (a.dtype() == DType::Float64 ? 0x1p-52 : 0x1p-23) * static_cast<double>(std::max(m, n));
   Tensor largest = s.size(-1) == 0 ? zeros(batchOf(a), a.dtype()) : select(s, -1, 0);
+  // Below 0 a cutoff stands for the precision that LAPACK's drivers by singular values take there.
+  bool byValues = way == "gelsd" || way == "gelss";
+  if (byValues && rcond && rcond->asDouble() < 0)
+    rcond = (a.dtype() == DType::Float64 ? 0x1p-52 : 0x1p-23) * (way == "gelsd" ? 0.5 : 1);
   Tensor limit = mul(largest, rcond ? Operand(*rcond) : Operand(eps));
   Tensor rank = sum(gt(s, unsqueeze(limit, -1)), Dims{-1});
   Tensor x;
@@ -204,8 +209,11 @@ std::array<Tensor, 4> linalg_lstsq(const Tensor& a, const Tensor& b, std::option
   }
   Tensor none = zeros(Dims{0}, a.dtype());
   bool overdetermined = m > n && way != "gelsy";
+  if (overdetermined && byValues) {
+    Tensor deficient = sum(lt(rank, n));
+    overdetermined = learnSize(deficient) == 0;
+  }
   Tensor residuals = overdetermined ? sum(square(sub(matmul(a, x), right)), Dims{-2}) : none;
-  bool byValues = way == "gelsd" || way == "gelss";
   return {vector ? squeeze_dims(x, Dims{-1}) : x, residuals, way == "gels" ? zeros(Dims{0}, DType::Int64) : rank,
           byValues ? s : none};
 }

@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "eager/helpers.h"
+#include "eager/kernels.h"
 #include "eager/ops.h"
 #include "eager/recorder.h"
 
@@ -46,9 +47,10 @@ Tensor limitedLog(const Tensor& x) {
 
 /// Norm along the dims, whose gradient at a zero vector is zero.
 Tensor norm2(const Tensor& x, const Dims& dims, bool keep) {
-  Tensor total = sum(square(x), dims, keep);
+  // Squares of half numbers are soon out of their range.
+  Tensor total = sum(square(toDType(x, computeType(x.dtype()))), dims, keep);
   Tensor zero = eq(total, 0);
-  return where(zero, 0, sqrt(where(zero, 1, total)));
+  return toDType(where(zero, 0, sqrt(where(zero, 1, total))), x.dtype());
 }
 
 }  // namespace
@@ -184,15 +186,20 @@ Tensor soft_margin_loss(const Tensor& x, const Tensor& target, Flag average, Fla
 }
 
 Tensor cosine_similarity(const Tensor& x, const Tensor& y, std::int64_t dim, double eps) {
+  const TensorMeta metas[] = {metaOf(x), metaOf(y)};
+  const DType common = resultType(metas);
+  const DType wide = computeType(common);
+  if (!isFloating(common))
+    fail("cosine_similarity: expected common dtype to be floating point, yet common dtype is ", dtypeClassName(common));
   // Lengths are those of the broadcast vectors.
   Dims shape = broadcastShapes("cosine_similarity", x.shape(), y.shape());
-  Tensor a = expand(x, shape);
-  Tensor b = expand(y, shape);
+  Tensor a = expand(toDType(toDType(x, common), wide), shape);
+  Tensor b = expand(toDType(toDType(y, common), wide), shape);
   Dims dims{wrapDim(dim, a.dim())};
   FusedScope fused(a);
   Tensor first = div(a, clamp(norm2(a, dims, true), Operand(eps)));
   Tensor second = div(b, clamp(norm2(b, dims, true), Operand(eps)));
-  return sum(mul(first, second), dims);
+  return toDType(sum(mul(first, second), dims), common);
 }
 
 Tensor pairwise_distance(const Tensor& a, const Tensor& b, double p, double eps, bool keep) {

@@ -13,11 +13,11 @@ namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-/// s^(1 / order), whose derivatives at s = 0 are 0.
+/// s^(1 / order), whose derivatives at s = 0 are 0. Of a negative order infinite elements alone add up to 0.
 Tensor rootOf(const Tensor& s, double order) {
   if (order == 2) return root(s);
   Tensor zero = eq(s, 0);
-  return where(zero, 0, pow(where(zero, 1, s), 1 / order));
+  return where(zero, order < 0 ? kInf : 0, pow(where(zero, 1, s), 1 / order));
 }
 
 Tensor powered(const Tensor& x, double order) {
@@ -27,8 +27,12 @@ Tensor powered(const Tensor& x, double order) {
   return where(zero, 0, pow(where(zero, 1, a), order));
 }
 
-/// The norm of a tensor that is wide enough to add up.
+/// The norm of a tensor that is wide enough to add up. Of one element it is the element's size, whose power may be out
+/// of range.
 Tensor normOf(const Tensor& x, double order, const std::optional<Dims>& dim, bool keepdim) {
+  std::int64_t count = 1;
+  for (std::int64_t d : reductionDims(x, dim)) count *= x.size(d);
+  if (count == 1 && order != 0) return sum(abs(x), dim, keepdim);
   if (std::isinf(order)) return order > 0 ? amax(abs(x), dim, keepdim) : amin(abs(x), dim, keepdim);
   // How many are not 0; a NaN is one of them. Part of the graph, with a derivative of 0.
   if (order == 0) return sum(where(isnan(x), 1, abs(sign(x))), dim, keepdim);

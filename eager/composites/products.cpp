@@ -19,12 +19,26 @@ Tensor times(const Tensor& x, const Scalar& by) {
   return mul(x, by);
 }
 
-/// beta * x + alpha * product, x expanded to the product's shape; with beta = 0 what x holds does not matter.
-Tensor withProduct(const Tensor& x, const Tensor& product, const Scalar& beta, const Scalar& alpha) {
+/// beta * x + alpha * multiply(a, b), x expanded to the product's shape; with beta = 0 what x holds does not matter.
+/// Half types with factors: in float32, rounded once.
+template <class Multiply>
+Tensor withProduct(const Tensor& x, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha,
+                   Multiply multiply) {
+  if (isHalf(a.dtype()) && !(is(alpha, 1) && (is(beta, 1) || is(beta, 0)))) {
+    auto wide = [](const Tensor& t) { return toDType(t, DType::Float32); };
+    return toDType(withProduct(wide(x), wide(a), wide(b), beta, alpha, multiply), a.dtype());
+  }
+  Tensor product = multiply(a, b);
   DimsRef target = product.shape();
   if (!(x.shape() == product.shape())) expand(x, target);  // raises if x does not fit
   Tensor p = times(product, alpha);
   return is(beta, 0) ? p : add(times(x, beta), p);
+}
+
+void needOneDType(const char* op, const Tensor& x, const Tensor& a, const Tensor& b) {
+  if (x.dtype() != a.dtype() || a.dtype() != b.dtype())
+    fail(op, ": input and factors must have the same dtype, but got ", dtypeName(x.dtype()), ", ", dtypeName(a.dtype()),
+         " and ", dtypeName(b.dtype()));
 }
 
 void needBatches(const char* op, const Tensor& a, const Tensor& b) {
@@ -75,7 +89,8 @@ Tensor chain(std::span<const Tensor> all) {
 }  // namespace
 
 Tensor addmm(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
-  return withProduct(x, mm(a, b), beta, alpha);
+  needOneDType("addmm", x, a, b);
+  return withProduct(x, a, b, beta, alpha, mm);
 }
 Tensor addmv(const Tensor& x, const Tensor& matrix, const Tensor& v, Scalar beta, Scalar alpha) {
   if (matrix.dim() != 2 || v.dim() != 1 || x.dim() > 1)
@@ -83,24 +98,30 @@ Tensor addmv(const Tensor& x, const Tensor& matrix, const Tensor& v, Scalar beta
   if (matrix.size(1) != v.size(0) || (x.numel() != 1 && x.size(0) != matrix.size(0)))
     fail("size mismatch, got input (", x.numel(), "), mat (", matrix.size(0), "x", matrix.size(1), "), vec (",
          v.size(0), ")");
-  return withProduct(x, matmul(matrix, v), beta, alpha);
+  needOneDType("addmv", x, matrix, v);
+  return withProduct(x, matrix, v, beta, alpha, matmul);
 }
 Tensor addr(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
   if (a.dim() != 1 || b.dim() != 1)
     fail("addr: Expected 1-D argument vec1 and vec2, but got ", a.dim(), "-D and ", b.dim(), "-D");
+  if (!isFloating(x.dtype()) && !isFloating(a.dtype()) && !isFloating(b.dtype()) && (beta.isFloat() || alpha.isFloat()))
+    fail("addr: For integral input tensors, argument ", beta.isFloat() ? "beta" : "alpha",
+         " must not be a floating point number.");
   FusedScope fused(x);
-  return withProduct(x, outer(a, b), beta, alpha);
+  return withProduct(x, a, b, beta, alpha, outer);
 }
 Tensor baddbmm(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
   needBatches("baddbmm", a, b);
-  return withProduct(x, bmm(a, b), beta, alpha);
+  needOneDType("baddbmm", x, a, b);
+  return withProduct(x, a, b, beta, alpha, bmm);
 }
 Tensor addbmm(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
   needBatches("addbmm", a, b);
+  needOneDType("addbmm", x, a, b);
   // One product, the batches side by side in the summed dim.
   Tensor left = reshape(permute(a, Dims{1, 0, 2}), Dims{a.size(1), a.size(0) * a.size(2)});
   Tensor right = reshape(b, Dims{b.size(0) * b.size(1), b.size(2)});
-  return withProduct(x, mm(left, right), beta, alpha);
+  return withProduct(x, left, right, beta, alpha, mm);
 }
 
 Tensor inner(const Tensor& a, const Tensor& b) {

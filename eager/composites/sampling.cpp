@@ -9,8 +9,12 @@
 namespace tandem::ops {
 namespace {
 
-/// A number or a 0-d tensor, in float64 and without history.
-Tensor bound(const char* op, const char* name, const Operand& x) {
+/// A number or a 0-d tensor, in float64 and without history; for an integer dtype its integer part.
+Tensor bound(const char* op, const char* name, const Operand& x, DType dtype) {
+  if (!isFloating(dtype)) {
+    Tensor whole = bound(op, name, x, DType::Float64);
+    return trunc(whole);
+  }
   if (!x.isTensor()) return full(Dims{}, x.scalar(), DType::Float64);
   if (x.tensor().dim() != 0)
     fail(op, " only supports 0-dimensional start and end tensors, but got ", name, " with ", x.tensor().dim(),
@@ -19,10 +23,11 @@ Tensor bound(const char* op, const char* name, const Operand& x) {
 }
 
 /// In float64. Both halves count from their own end, so that both ends are exact.
-Tensor spaced(const char* op, const Operand& start, const Operand& end, std::int64_t steps) {
+Tensor spaced(const char* op, const Operand& start, const Operand& end, std::int64_t steps, DType dtype) {
   if (steps < 0) fail("number of steps must be non-negative");
-  Tensor from = bound(op, "start", start);
-  Tensor to = bound(op, "end", end);
+  if (dtype == DType::Bool) fail<NotImplementedError>("\"", op, "_cpu\" not implemented for 'Bool'");
+  Tensor from = bound(op, "start", start, dtype);
+  Tensor to = bound(op, "end", end, dtype);
   if (steps <= 1) return expand(from, Dims{steps});
   Tensor index = arange_end(steps, DType::Float64);
   Tensor step = div(sub(to, from), steps - 1);
@@ -41,11 +46,13 @@ Tensor deviations(const Tensor& std) { return expected(std, ge(detached(std), 0)
 
 Tensor linspace(const Operand& start, const Operand& end, std::int64_t steps, std::optional<DType> dtype) {
   FusedScope fused(steps);
-  return toDType(contiguous(spaced("linspace", start, end, steps)), dtype.value_or(defaultDType()));
+  const DType type = dtype.value_or(defaultDType());
+  return toDType(contiguous(spaced("linspace", start, end, steps, type)), type);
 }
 Tensor logspace(const Operand& start, const Operand& end, std::int64_t steps, double base, std::optional<DType> dtype) {
   FusedScope fused(steps);
-  return toDType(pow(base, spaced("logspace", start, end, steps)), dtype.value_or(defaultDType()));
+  const DType type = dtype.value_or(defaultDType());
+  return toDType(pow(base, spaced("logspace", start, end, steps, type)), type);
 }
 
 Tensor randint_like(const Tensor& x, std::int64_t low, std::int64_t high, std::optional<DType> dtype) {

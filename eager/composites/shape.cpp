@@ -273,6 +273,8 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, const Operand& value) {
   return toDType(y, x.dtype());
 }
 Tensor take_along_dim(const Tensor& x, const Tensor& indices, std::optional<std::int64_t> along) {
+  if (indices.dtype() != DType::Int64)
+    fail("take_along_dim(): dtype of indices should be Long but got ", dtypeClassName(indices.dtype()));
   if (!along) return take_along_dim(reshape(x, Dims{-1}), reshape(indices, Dims{-1}), 0);
   const std::int64_t dim = wrapDim(*along, x.dim());
   if (x.dim() != indices.dim())

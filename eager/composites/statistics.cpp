@@ -270,7 +270,7 @@ Tensor cov(const Tensor& x, std::int64_t correction, const Tensor& fweights, con
     freedom = sub(total,
                   div(mul(sum(mul(weights, toDType(aweights, rows.dtype()))), static_cast<double>(correction)), total));
   Tensor c = div(matmul(weighted, transpose(deviation, 0, 1)), clamp_min(freedom, Operand(0)));
-  return x.dim() < 2 ? reshape(c, Dims{}) : c;
+  return rows.size(0) == 1 ? reshape(c, Dims{}) : c;
 }
 Tensor corrcoef(const Tensor& x) {
   if (x.dim() > 2)
@@ -327,8 +327,9 @@ Tensor gcd(const Tensor& x, const Tensor& y) {
 }
 Tensor lcm(const Tensor& x, const Tensor& y) {
   auto [a, b] = integers("lcm", x, y);
+  // lcm(0, 0) is 0.
   Tensor g = gcd_plain(a, b);
-  return where(eq(g, 0), 0, abs(mul(trunc_divide(a, g), b)));
+  return mul(trunc_divide(abs(a), where(eq(g, 0), 1, g)), abs(b));
 }
 
 }  // namespace tandem::ops

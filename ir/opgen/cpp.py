@@ -123,8 +123,8 @@ def op_table(ops: list[Op]) -> str:
         rows.append(
             f'{{OpCode::{op.code}, "{op.name}", OpKind::{op.kind}, DTypeRule::{op.types}, OpDomain::{op.domain}, '
             f"{op.numResults}, {str(random).lower()}, {str(index).lower()}, {str(differentiable).lower()}, "
-            f"{str(cheap).lower()}, {str(bool(op.updates)).lower()}, OpPartial::{op.partial}, {ins}u, {outs}u, "
-            f"{meta_rule(op)}, "
+            f"{str(cheap).lower()}, {str(bool(op.updates)).lower()}, {str(bool(op.wideNumbers)).lower()}, "
+            f"OpPartial::{op.partial}, {ins}u, {outs}u, {meta_rule(op)}, "
             f"{masks(operands)}, {masks(results)}}},\n"
         )
     return HEAD + "".join(rows)
@@ -189,6 +189,9 @@ def primitive_body(op: Op) -> str:
         )
         operands = "v"
     attrs = "w.span()" if writes else "{}"
+    # No dims are all dims, but of `all` and `any`, which then tell of each element.
+    if op.combine in ("All", "Any"):
+        fill = f"  if (dim_ && dim_->empty()) return to({op.params[0].name}_, DType::Bool);\n{fill}"
     head = fill + (f"  AttrWriter w;\n{writes}" if writes else "")
     if op.numResults > 1:
         return (

@@ -2,10 +2,10 @@
 
 def Add : Binary<"add", "Promote"> { let summary = "Sum of the operands."; let body = [(add $input, $other)]; }
 def Sub : Binary<"sub", "Promote"> { let shape = "subtraction"; let summary = "Difference of the operands."; let body = [(sub $input, $other)]; let aliases = ["subtract"]; let reference = "subtract"; }
-def Mul : Binary<"mul", "Promote"> { let summary = "Product of the operands."; let body = [(mul $input, $other)]; let aliases = ["multiply"]; let reference = "multiply"; }
-def Div : Binary<"div", "Float"> { let summary = "Quotient of the operands; integers are divided as floats."; let body = [(div $input, $other)]; let aliases = ["divide", "true_divide"]; let reference = "divide"; }
-def FloorDivide : Binary<"floor_divide", "Promote"> { let partial = "Divisor"; let summary = "Quotient rounded towards negative infinity."; let body = [(floor_divide $input, $other)]; }
-def TruncDivide : Binary<"trunc_divide", "Promote"> { let partial = "Divisor"; let summary = "Quotient rounded towards zero."; let body = [(trunc_divide $input, $other)]; let forms = ["hidden"]; let samples = "none"; }
+def Mul : Binary<"mul", "Promote"> { let wideNumbers = 1; let summary = "Product of the operands."; let body = [(mul $input, $other)]; let aliases = ["multiply"]; let reference = "multiply"; }
+def Div : Binary<"div", "Float"> { let wideNumbers = 1; let summary = "Quotient of the operands; integers are divided as floats."; let body = [(div $input, $other)]; let aliases = ["divide", "true_divide"]; let reference = "divide"; }
+def FloorDivide : Binary<"floor_divide", "Promote"> { let wideNumbers = 1; let partial = "Divisor"; let summary = "Quotient rounded towards negative infinity."; let body = [(floor_divide $input, $other)]; }
+def TruncDivide : Binary<"trunc_divide", "Promote"> { let wideNumbers = 1; let partial = "Divisor"; let summary = "Quotient rounded towards zero."; let body = [(trunc_divide $input, $other)]; let forms = ["hidden"]; let samples = "none"; }
 def Remainder : Binary<"remainder", "Promote"> { let partial = "Divisor"; let summary = "Remainder with the sign of the divisor, as Python's %."; let body = [(remainder $input, $other)]; }
 def Fmod : Binary<"fmod", "Promote"> { let partial = "Divisor"; let summary = "Remainder with the sign of the dividend, as C's fmod."; let body = [(fmod $input, $other)]; }
 def Pow : Pointwise<"pow", "Promote", "Operand input, Operand exponent"> { let partial = "Exponent"; let summary = "`input` to the power `exponent`."; let body = [(pow $input, $exponent)]; let reference = "power"; let samples = "power"; }

@@ -47,7 +47,7 @@ DType resultType(std::span<const TensorMeta> operands) {
 DType operandType(const OpFacts& op, PointwiseTypes types, std::size_t i, const TensorMeta& operand) {
   if (op.dtypeRule == DTypeRule::Raw) return operand.dtype;
   if (op.dtypeRule == DTypeRule::Select && i == 0) return DType::Bool;
-  return types.operand;
+  return op.wideNumbers && operand.weak ? computeType(types.operand) : types.operand;
 }
 
 PointwiseTypes pointwiseTypes(const OpFacts& op, std::span<const TensorMeta> operands,

@@ -102,6 +102,7 @@ struct OpFacts {
   bool differentiable;  // has a derivative statement other than "none"
   bool cheap;           // pointwise, of a few instructions
   bool updates;         // a library operation whose result is operand 0 changed at places, and may take its memory
+  bool wideNumbers;     // with half types, numbers are converted to float32 and not to the half type
   OpPartial partial;
   std::uint32_t savesInput;   // bit i: the derivative reads operand i
   std::uint32_t savesOutput;  // bit i: the derivative reads result i

@@ -83,17 +83,15 @@ T refDigamma(T x) {
   for (int k = 8; k >= 0; --k) series = (series + tail[k]) * z;
   return sum + (std::log(x) - 1 / (2 * x) - series);
 }
-/// Newton's method on erf, or on erfc where that is exact.
+/// Newton's method on erf, or on erfc where that is exact, from what the function itself gives in float64.
 template <class T>
 T refErfinv(T x) {
   const T a = std::fabs(x);
   if (!(a < 1))
     return a == 1 ? std::copysign(std::numeric_limits<T>::infinity(), x) : std::numeric_limits<T>::quiet_NaN();
-  if (x == 0) return x;
-  const T l = std::log1p(-a * a), h = T(4.33) + l / 2;  // Winitzki's approximation
-  T y = std::sqrt(std::sqrt(h * h - l / T(0.147)) - h);
-  if (a < T(1e-3)) y = a * std::sqrt(kPi<T>) / 2;
-  for (int i = 0; i < 5; ++i) {
+  B b;
+  T y = std::fabs(B::get<double>(math::erfinv(b, B::make(static_cast<double>(a)))));
+  for (int i = 0; i < (sizeof(T) > 8 ? 2 : 1); ++i) {
     const T miss = a < T(0.5) ? std::erf(y) - a : (1 - a) - std::erfc(y);
     y -= miss * std::exp(y * y) * std::sqrt(kPi<T>) / 2;
   }

@@ -1,0 +1,184 @@
+"""Values at the edges of what operations are for: NaN bounds, infinities, empty lists of dims, integers where floats
+are meant, one variable, empty matrices. What is expected is what PyTorch 2.13 gives."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from conftest import assert_same_bits, run_in
+
+import tandem
+import tandem.nn.functional as F
+from tandem import linalg, tensor
+
+INF, NAN = math.inf, math.nan
+
+
+def check(got: tandem.Tensor, want, dtype: tandem.dtype) -> None:
+    assert got.dtype is dtype
+    assert list(got.shape) == list(np.shape(want))
+    np.testing.assert_allclose(got.double().numpy(), np.asarray(want, dtype=np.float64), rtol=1e-6)
+
+
+# ---- bounds ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "want"),
+    [
+        (NAN, 5, [NAN, NAN, NAN, NAN]),
+        (0.0, NAN, [NAN, NAN, NAN, NAN]),
+        (NAN, None, [NAN, NAN, NAN, NAN]),
+        (None, NAN, [NAN, NAN, NAN, NAN]),
+        (1.5, 2.5, [1.5, 2, 2.5, NAN]),
+        (3.0, 2.0, [2, 2, 2, NAN]),
+        ([NAN, 0.0, 5.0, 1.0], [9.0, NAN, 1.0, 2.0], [NAN, NAN, 1, NAN]),
+    ],
+)
+def test_clamp(low, high, want, mode):
+    x = tensor([1.0, 2.0, 3.0, NAN])
+    low, high = (tensor(b) if isinstance(b, list) else b for b in (low, high))
+    check(run_in(mode, lambda t: t.clamp(low, high), x), want, tandem.float32)
+    check(run_in(mode, lambda t: t.clone().clamp_(low, high), x), want, tandem.float32)
+    if high is None:
+        check(run_in(mode, lambda t: tandem.clamp_min(t, low), x), want, tandem.float32)
+    if low is None:
+        check(run_in(mode, lambda t: tandem.clamp_max(t, high), x), want, tandem.float32)
+
+
+def test_clamp_of_integers_by_nan():
+    x = tensor([1, 2, 3])
+    check(x.clamp(min=NAN), [NAN] * 3, tandem.float32)
+    check(x.clamp(tensor([NAN, 0, 5.0])), [NAN, 2, 5], tandem.float32)
+    with pytest.raises(RuntimeError, match="can't be cast"):
+        x.clamp_(min=NAN)
+
+
+def test_a_bound_that_becomes_nan_later():
+    bounded = tandem.compile(lambda x, low: x.clamp(min=low))
+    x = tensor([1.0, 2.0, NAN])
+    for low in (1.5, 1.75, NAN, 0.5):
+        assert_same_bits(bounded(x, low), x.clamp(min=low))
+
+
+def test_the_gradient_of_clamp():
+    x = tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)
+    x.clamp(2, tensor([4.0, 4.0, NAN, 4.0])).sum().backward()
+    assert x.grad.tolist() == [0, 1, 0, 1]
+
+
+# ---- integers -------------------------------------------------------------------------------------------------------
+
+
+def test_lcm(mode):
+    got = run_in(mode, tandem.lcm, tensor([0, 0, 4, -4, 5]), tensor([0, 3, 0, 6, 5]))
+    check(got, [0, 0, 0, 12, 5], tandem.int64)
+    assert tandem.lcm(tensor(0), tensor(0)).item() == 0
+
+
+@pytest.mark.parametrize("dtype", [tandem.int64, tandem.int8, tandem.uint8])
+def test_activations_of_integers(dtype, mode):
+    x = tensor([1, 2, 3], dtype=dtype)
+    check(run_in(mode, F.softsign, x), [1 / 2, 2 / 3, 3 / 4], tandem.float32)
+    check(run_in(mode, F.tanhshrink, x), [v - math.tanh(v) for v in (1, 2, 3)], tandem.float32)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "dtype", "want"),
+    [
+        ((0, 5.5, 1.5), tandem.int64, [0, 1, 2, 3, 4]),
+        ((0, 5.5, 1.5), tandem.int32, [0, 1, 2, 3]),
+        ((0.9, 5.9), tandem.int64, [0, 1, 2, 3, 4]),
+        ((0.9, 5.9), tandem.int32, [0, 1, 2, 3, 4]),
+        ((1, 10, 2.5), tandem.int64, [1, 3, 5, 7, 9]),
+        ((2.7,), tandem.int64, [0, 1]),
+        ((2.7,), tandem.int16, [0, 1, 2]),
+        ((5.5, 0.5, -1.5), tandem.int64, [5, 4, 3, 2, 1]),
+    ],
+)
+def test_arange_of_an_integer_dtype_with_float_bounds(arguments, dtype, want, mode):
+    check(run_in(mode, lambda: tandem.arange(*arguments, dtype=dtype)), want, dtype)
+
+
+def test_arange_whose_step_is_no_integer():
+    with pytest.raises(RuntimeError, match="step must be nonzero"):
+        tandem.arange(0, 1, 0.1, dtype=tandem.int64)
+
+
+def test_outer_products_of_bools(mode):
+    a, b = tensor([True, False]), tensor([True, True])
+    zeros, ones = tandem.zeros(2, 2, dtype=tandem.bool), tandem.ones(2, 2, dtype=tandem.bool)
+    check(run_in(mode, tandem.addr, zeros, a, b), [[1, 1], [0, 0]], tandem.bool)
+    check(run_in(mode, lambda *t: tandem.addr(*t, beta=False), ones, a, b), [[1, 1], [0, 0]], tandem.bool)
+    check(run_in(mode, lambda *t: tandem.addr(*t, alpha=False), zeros, a, b), [[0, 0], [0, 0]], tandem.bool)
+
+
+# ---- reductions -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("function", [tandem.all, tandem.any])
+def test_all_and_any_of_no_dims(function, mode):
+    x = tensor([[True, False]])
+    check(run_in(mode, lambda t: function(t, dim=()), x), [[1, 0]], tandem.bool)
+    check(run_in(mode, lambda t: function(t, dim=(), keepdim=True), x), [[1, 0]], tandem.bool)
+    check(run_in(mode, lambda t: function(t, dim=()), tensor([[2.0, 0.0, NAN]])), [[1, 0, 1]], tandem.bool)
+    assert x.all().item() is False
+    assert x.all(dim=None).item() is False
+    assert x.sum(dim=()).item() == 1
+
+
+@pytest.mark.parametrize("order", [-1, -2, -0.5, -3])
+def test_norms_of_negative_order(order, mode):
+    x = tensor([[INF, INF], [INF, 2.0], [0.0, 1.0], [0.0, INF], [NAN, 1.0]])
+    got = run_in(mode, lambda t: linalg.vector_norm(t, order, dim=1), x)
+    check(got, [INF, 2.0, 0.0, 0.0, NAN], tandem.float32)
+
+
+def test_one_variable():
+    x = [1.0, 2.0, 4.0]
+    for form in (x, [x]):
+        check(tandem.cov(tensor(form)), np.cov(x), tandem.float32)
+        check(tandem.corrcoef(tensor(form)), 1, tandem.float32)
+    assert tandem.cov(tensor([x, x])).shape == (2, 2)
+
+
+def test_cosine_similarity():
+    with pytest.raises(RuntimeError, match="expected common dtype to be floating point, yet common dtype is Char"):
+        F.cosine_similarity(tensor([[1, 2]], dtype=tandem.int8), tensor([[3, 4]], dtype=tandem.int8))
+    x = tensor([[3.0, 4.0]], dtype=tandem.float16)
+    assert F.cosine_similarity(x, tensor([[300.0, 400.0]])).dtype is tandem.float32
+    check(F.cosine_similarity(tensor([1]), tensor([2.0]), dim=0), 1, tandem.float32)
+
+
+# ---- matrices -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("driver", ["gelsd", "gelss"])
+@pytest.mark.parametrize("rcond", [-1, None])
+def test_least_squares_of_deficient_rank(driver, rcond, mode):
+    a, b = tensor([[1.0, 1.0], [1.0, 1.0], [1.0, 1.0]]), tensor([[1.0], [2.0], [3.0]])
+    x, residuals, rank, values = run_in(mode, lambda *t: tuple(linalg.lstsq(*t, rcond=rcond, driver=driver)), a, b)
+    check(x, [[1.0], [1.0]], tandem.float32)
+    assert residuals.shape == (0,)
+    assert rank.item() == 1
+    assert values[0].item() == pytest.approx(math.sqrt(6))
+
+
+def test_least_squares_of_full_rank():
+    a, b = tensor([[1.0, 1.0], [1.0, 2.0], [1.0, 4.0]]), tensor([[1.0], [2.0], [3.0]])
+    for driver in ("gels", "gelsd", "gelss"):
+        got = linalg.lstsq(a, b, rcond=-1, driver=driver)
+        want = np.linalg.lstsq(a.numpy(), b.numpy(), rcond=None)
+        np.testing.assert_allclose(got.solution.numpy(), want[0], rtol=1e-5)
+        np.testing.assert_allclose(got.residuals.numpy(), want[1], rtol=1e-4)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0), (2, 0, 3), (0, 2, 3)])
+def test_pinv_of_empty_matrices(shape):
+    a = tandem.zeros(shape, requires_grad=True)
+    p = linalg.pinv(a)
+    assert p.shape == (*shape[:-2], shape[-1], shape[-2])
+    p.sum().backward()
+    assert a.grad.shape == shape

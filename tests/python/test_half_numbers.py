@@ -1,0 +1,131 @@
+"""Half types with Python numbers: which operations take the number as float32 and which round it first.
+
+PyTorch's CPU kernels decide: products, quotients and what scales or bends by a number (addcmul, lerp, leaky_relu ...)
+read it as float32 and round once; sums, powers, remainders, comparisons and bounds round it to the tensor's dtype.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from conftest import assert_same_bits, run_in
+
+import tandem
+import tandem.nn.functional as F
+
+HALF = ("bfloat16", "float16")
+NUMBERS = (0.3, 0.1, -1.7, 1e5, 3e-6, 257, 3)
+SMALL = (0.3, 0.1, 1.7, 2.9)
+
+# The number as float32, all in float32, one rounding.
+WIDE = {
+    "mul": lambda x, s: x * s,
+    "mul, reflected": lambda x, s: s * x,
+    "div": lambda x, s: x / s,
+    "div, reflected": lambda x, s: s / x,
+    "floor_divide": lambda x, s: x // s,
+    "div trunc": lambda x, s: tandem.div(x, s, rounding_mode="trunc"),
+}
+WIDE_SMALL = {
+    "addcmul": lambda x, s: tandem.addcmul(x, x, x, value=s),
+    "addcdiv": lambda x, s: tandem.addcdiv(x, x, x + x, value=s),
+    "lerp": lambda x, s: tandem.lerp(x, x.flip(0), s),
+    "softshrink": F.softshrink,
+    "leaky_relu": F.leaky_relu,
+    "elu": F.elu,
+    "celu": F.celu,
+    "softplus": lambda x, s: F.softplus(x, s, 2.3),
+    "addmm": lambda x, s: tandem.addmm(x, x, x, beta=s, alpha=s + 1),
+    "addmv": lambda x, s: tandem.addmv(x[0], x, x[1], beta=s, alpha=s + 1),
+    "addr": lambda x, s: tandem.addr(x, x[0], x[1], beta=s, alpha=s + 1),
+    "baddbmm": lambda x, s: tandem.baddbmm(x[None], x[None], x[None], beta=s, alpha=s + 1),
+    "addbmm": lambda x, s: tandem.addbmm(x, x[None], x[None], beta=s, alpha=s + 1),
+}
+# The number rounded first, then likewise.
+ROUNDED = {
+    "add": lambda x, s: x + s,
+    "sub": lambda x, s: x - s,
+    "sub, reflected": lambda x, s: s - x,
+    "remainder": lambda x, s: x % s,
+    "fmod": lambda x, s: tandem.fmod(x, s),
+    "lt": lambda x, s: x < s,
+    "ge": lambda x, s: x >= s,
+    "eq": lambda x, s: x == s,
+    "clamp": lambda x, s: x.clamp(-abs(s), abs(s)),
+    "where": lambda x, s: tandem.where(x > 0, x, s),
+    "masked_fill": lambda x, s: x.masked_fill(x > 0, s),
+    "hardshrink": F.hardshrink,
+    "threshold": lambda x, s: F.threshold(x, s, s),
+    "hardtanh": lambda x, s: F.hardtanh(x, -abs(s), abs(s)),
+}
+
+
+def values(dtype: str) -> tandem.Tensor:
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(16, 16)) * 10.0 ** rng.uniform(-3, 1, (16, 16))
+    x[0, :4] = 0.3, -0.3, 1.7, 2.9
+    return tandem.tensor(x, dtype=getattr(tandem, dtype))
+
+
+def cases(table, numbers):
+    return [pytest.param(f, s, id=f"{name}-{s}") for name, f in table.items() for s in numbers]
+
+
+@pytest.mark.parametrize("dtype", HALF)
+@pytest.mark.parametrize(("function", "number"), cases(WIDE, NUMBERS) + cases(WIDE_SMALL, SMALL))
+def test_numbers_that_stay_float32(function, number, dtype, mode):
+    x = values(dtype)
+    want = function(x.float(), number)
+    assert_same_bits(run_in(mode, lambda t: function(t, number), x), want.to(x.dtype))
+
+
+@pytest.mark.parametrize("dtype", HALF)
+@pytest.mark.parametrize(("function", "number"), cases(ROUNDED, (0.3, 0.1, 1.7, 257)))
+def test_numbers_that_are_rounded(function, number, dtype, mode):
+    x = values(dtype)
+    rounded = tandem.tensor(number, dtype=x.dtype).item()
+    want = function(x.float(), rounded)
+    got = run_in(mode, lambda t: function(t, number), x)
+    assert_same_bits(got, want if want.dtype is tandem.bool else want.to(x.dtype))
+
+
+@pytest.mark.parametrize("dtype", HALF)
+@pytest.mark.parametrize("number", SMALL)
+@pytest.mark.parametrize("name", ["add", "sub", "rsub"])
+def test_multiples_are_summed_in_float32(name, number, dtype, mode):
+    x = values(dtype)
+    y = x.flip(1)
+    rounded = tandem.tensor(number, dtype=x.dtype).item()
+    function = getattr(tandem, name)
+    want = function(x.float(), y.float(), alpha=rounded).to(x.dtype)
+    assert_same_bits(run_in(mode, lambda a, b: function(a, b, alpha=number), x, y), want)
+    if name != "rsub":
+        assert_same_bits(getattr(x.clone(), name + "_")(y, alpha=number), want)
+        assert_same_bits(
+            run_in(mode, lambda a: function(a, 2, alpha=number), x),
+            function(x.float(), 2, alpha=rounded).to(x.dtype),
+        )
+
+
+@pytest.mark.parametrize("dtype", HALF)
+def test_in_place_forms_and_the_gradient(dtype, mode):
+    x = values(dtype)
+    assert_same_bits(run_in(mode, lambda t: t.clone().mul_(0.1), x), x * 0.1)
+    assert_same_bits(run_in(mode, lambda t: t.clone().div_(0.3), x), x / 0.3)
+    assert_same_bits(run_in(mode, lambda t: tandem.mul(t, 0.1, out=tandem.empty_like(t)), x), x * 0.1)
+
+    def gradient(t):
+        t = t.detach().requires_grad_()
+        return tandem.autograd.grad((t * 0.1).sum(), t)[0]
+
+    want = tandem.full_like(x, 1).float() * 0.1
+    assert_same_bits(run_in(mode, gradient, x), want.to(x.dtype))
+
+
+def test_the_instances_that_were_reported():
+    assert (tandem.tensor(1.0, dtype=tandem.float16) / 1e5).item() == pytest.approx(1e-5, rel=1e-2)
+    assert F.hardshrink(tandem.tensor([0.3], dtype=tandem.bfloat16), 0.3).item() == 0
+    factor = tandem.compile(lambda x, s: x * s)
+    x = values("bfloat16")
+    for s in (0.1, 0.3, 0.1):
+        assert_same_bits(factor(x, s), (x.float() * s).to(x.dtype))
