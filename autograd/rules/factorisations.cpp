@@ -179,12 +179,32 @@ void matrixExp(RuleContext& c) {
   c.set(0, columns(rows(ops::matrix_exp_plain(ops::contiguous(ops::cat(both, -2))), 0, n), n, n));
 }
 
-// The cofactors, det(A) A^-T. Of a singular A they are a limit: those of A with its zero pivots a little off.
+namespace {
+
+Tensor unitMatrices(const Tensor& a) {
+  return ops::contiguous(ops::expand(ops::eye(a.size(-1), {}, a.dtype()), a.shape()));
+}
+Tensor overMatrices(const Tensor& x) { return ops::unsqueeze(ops::unsqueeze(x, -1), -1); }
+
+/// det(A) A^-T of an invertible A.
+Tensor cofactors(const Tensor& a) {
+  return ops::mul(overMatrices(ops::det(a)), transposed(ops::solve_plain(a, unitMatrices(a))));
+}
+
+}  // namespace
+
+// The cofactors. Of a singular A they are a limit: those of A with its zero pivots a little off. That is too coarse to
+// be differentiated again: the cofactors of A + t E, where E moves k pivots, are a polynomial in t of degree at most k,
+// and the four points t = +-1, +-2 give its value at 0 for k <= 3. Where four pivots vanish, the cofactors do with
+// their first two derivatives.
 void det(RuleContext& c) {
   const Tensor& a = c.input(0);
   std::int64_t n = a.size(-1);
   if (a.numel() == 0) return c.set(0, ops::zeros(a.shape(), a.dtype()));
+  const bool again = gradEnabled();
   Tensor off;
+  Tensor far;
+  Tensor vanishing;
   {
     NoGrad noGrad;
     Tensor plain = ops::detached(a);
@@ -193,15 +213,31 @@ void det(RuleContext& c) {
     // Enough to change every element that it comes to.
     double eps = a.dtype() == DType::Float64 ? 0x1p-48 : 0x1p-19;
     Tensor size = ops::amax(ops::abs(plain), Dims{-2, -1}, false);
-    Tensor little = ops::unsqueeze(ops::mul(ops::where(ops::gt(size, 0), size, 1), eps), -1);
-    Tensor shift = diagonalMatrix(ops::where(ops::eq(pivots, 0), little, 0));
+    size = ops::unsqueeze(ops::where(ops::gt(size, 0), size, 1), -1);
     Tensor l = ops::add(ops::tril(factors[0], -1), ops::eye(n, {}, a.dtype()));
-    off = unordered(product(l, shift), factors[2]);
+    auto moved = [&](const Tensor& by) { return unordered(product(l, diagonalMatrix(by)), factors[2]); };
+    Tensor tiny = again ? ops::le(ops::abs(pivots), ops::mul(size, eps / 8)) : ops::eq(pivots, 0);
+    off = moved(ops::where(tiny, ops::mul(size, eps), 0));
+    if (again) {
+      far = moved(ops::where(tiny, size, 0));
+      vanishing = overMatrices(ops::sum(tiny, Dims{-1}));
+    }
   }
-  Tensor near = ops::add(a, off);
-  Tensor inverse = ops::solve_plain(near, ops::contiguous(ops::expand(ops::eye(n, {}, a.dtype()), a.shape())));
-  Tensor size = ops::mul(c.grad(), ops::det(near));
-  c.set(0, ops::mul(ops::unsqueeze(ops::unsqueeze(size, -1), -1), transposed(inverse)));
+  Tensor found = cofactors(ops::add(a, off));
+  if (far.defined()) {
+    auto at = [&](double t) { return cofactors(ops::add(a, ops::mul(far, t))); };
+    Tensor near = ops::mul(ops::add(at(1), at(-1)), 2.0 / 3);
+    Tensor between = ops::sub(near, ops::mul(ops::add(at(2), at(-2)), 1.0 / 6));
+    found = ops::where(ops::eq(vanishing, 0), found, ops::where(ops::lt(vanishing, 4), between, 0));
+  }
+  c.set(0, ops::mul(overMatrices(c.grad()), found));
+}
+
+// A^-T. It has no derivative where A is singular, which is then an error.
+void logAbsDet(RuleContext& c) {
+  const Tensor& a = c.input(0);
+  Tensor inverse = gradEnabled() ? ops::linalg_solve(a, unitMatrices(a)) : ops::solve_plain(a, unitMatrices(a));
+  c.set(0, ops::mul(overMatrices(c.grad()), transposed(inverse)));
 }
 
 // Golub, Pereyra, 1973: dP = -P dA P + P P^T dA^T (1 - A P) + (1 - P A) dA^T P^T P.

@@ -74,6 +74,7 @@ void svd(RuleContext& c);
 void eigh(RuleContext& c);
 void matrixExp(RuleContext& c);
 void det(RuleContext& c);
+void logAbsDet(RuleContext& c);
 void pinv(RuleContext& c);
 
 // indexing.cpp

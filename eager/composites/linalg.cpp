@@ -109,12 +109,23 @@ Tensor det(const Tensor& a) {
   return result[0];
 }
 
+Tensor log_abs_det(const Tensor& a, const Tensor& pivots) {
+  std::array<Tensor, 1> result;
+  {
+    NoGrad noGrad;
+    result[0] = sum(log(abs(pivots)), Dims{-1});
+  }
+  const Operand operands[] = {a, pivots};
+  tapeWhole(OpCode::log_abs_det, operands, {}, result);
+  return result[0];
+}
+
 std::array<Tensor, 2> slogdet(const Tensor& a) {
   needSquare("linalg.slogdet", a, "A");
-  auto factors = lu_plain(a);
+  auto factors = lu_plain(detached(a));
   Tensor pivots = diagonal(factors[0], 0, -2, -1);
-  Tensor signs = prod(sign(detached(pivots)), Dims{-1});
-  return {mul(signs, signOf(factors[1], a.dtype())), sum(log(abs(pivots)), Dims{-1})};
+  Tensor signs = prod(sign(pivots), Dims{-1});
+  return {mul(signs, signOf(factors[1], a.dtype())), log_abs_det(a, pivots)};
 }
 
 Tensor logdet(const Tensor& a) {
@@ -187,7 +198,7 @@ Tensor linalg_pinv(const Tensor& a, const std::optional<Operand>& atol, const st
     needSquare("linalg.pinv", a, "A");
   else
     needMatrices("linalg.pinv", a, "A");
-  if (a.numel() == 0) return zeros(transpose(a, -2, -1).shape(), a.dtype());
+  if (a.numel() == 0) return clone(transpose(a, -2, -1));
   Tensor matrix = symmetric(a, hermitian);
   Tensor limit = cutoff(a, largestOf(svd_plain(detached(matrix), false)[1]), atol, rtol);
   return pinv_of(matrix, expand(limit, batchOf(a)));

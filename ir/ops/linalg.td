@@ -28,6 +28,8 @@ def : Rule<MatrixExpPlain, "matrixExp", ["input"]>;
 def Det : Composite<"det", "Tensor A"> { let summary = "Determinants of square matrices."; let forms = ["function", "method", "linalg"]; let samples = "none"; }
 def : Rule<Det, "det", ["A"]>;
 def Slogdet : Composite<"slogdet", "Tensor A"> { let summary = "Signs and logarithms of the absolute values of determinants."; let numResults = 2; let results = "(Tensor, Tensor)"; let fields = ["sign", "logabsdet"]; let forms = ["function", "method", "linalg"]; let samples = "none"; }
+def LogAbsDet : Composite<"log_abs_det", "Tensor A, Tensor pivots"> { let summary = "log |det A| of matrices whose LU factors have these pivots."; let forms = ["hidden"]; let samples = "none"; }
+def : Rule<LogAbsDet, "logAbsDet", ["A"]>;
 def LogDet : Composite<"logdet", "Tensor input"> { let summary = "log of determinants; NaN for negative ones."; let samples = "none"; }
 def Inv : Composite<"linalg_inv", "Tensor A"> { let python = "inv"; let summary = "Inverses of square matrices; a LinAlgError where one is singular."; let forms = ["linalg"]; let samples = "none"; }
 def Inverse : Composite<"inverse", "Tensor input"> { let summary = "As linalg.inv."; let samples = "none"; }

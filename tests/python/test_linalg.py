@@ -214,6 +214,62 @@ def test_the_derivative_of_a_singular_determinant():
     close(g, [[4.0, -2.0], [-2.0, 1.0]])
 
 
+def cofactors(a: np.ndarray) -> np.ndarray:
+    """By minors, exactly enough for small matrices."""
+    n = a.shape[-1]
+    out = np.empty_like(a)
+    for i in range(n):
+        for j in range(n):
+            minor = np.delete(np.delete(a, i, 0), j, 1)
+            out[i, j] = (-1) ** (i + j) * (np.linalg.det(minor) if n > 1 else 1.0)
+    return out
+
+
+DEGENERATE = {
+    "one pivot": [[1.0, 2.0], [2.0, 4.0]],
+    "a pivot of rounding": [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]],
+    "two pivots": [[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [-1.0, -2.0, -3.0]],
+    "a number": [[0.0]],
+    "zero": [[0.0, 0.0], [0.0, 0.0]],
+    "zero, three": [[0.0] * 3] * 3,
+    "zero, five": [[0.0] * 5] * 5,
+    "rank two of four": [[1.0, 2, 0, 1], [0, 1, 1, 1], [1, 3, 1, 2], [2, 5, 1, 3]],
+    "regular": [[2.0, 1.0], [1.0, 3.0]],
+}
+
+
+@pytest.mark.parametrize("name", DEGENERATE)
+def test_the_second_derivative_of_a_determinant(name):
+    """Determinants are polynomials, singular or not: differences of cofactors are compared."""
+    base = np.array(DEGENERATE[name])
+    n = base.shape[0]
+    weights = np.arange(1.0, n * n + 1).reshape(n, n)
+    a = tandem.tensor(base, requires_grad=True)
+    (g,) = tandem.autograd.grad(linalg.det(a), a, create_graph=True)
+    close(g.detach(), cofactors(base), 1e-12)
+    (h,) = tandem.autograd.grad((g * tandem.tensor(weights)).sum(), a)
+    want = np.empty_like(base)
+    for i in range(n):
+        for j in range(n):
+            step = np.zeros_like(base)
+            step[i, j] = 0.5  # cofactors are linear in one element
+            want[i, j] = ((cofactors(base + step) - cofactors(base - step)) * weights).sum()
+    close(h, want, 1e-11)
+
+
+def test_the_second_derivative_of_a_singular_logarithm():
+    """There is none: the backward that would be differentiated again is refused, as in PyTorch."""
+    a = tandem.tensor(DEGENERATE["one pivot"], requires_grad=True)
+    for function in (lambda a: linalg.slogdet(a).logabsdet, tandem.logdet):
+        y = function(a)
+        assert y.item() == -np.inf
+        (g,) = tandem.autograd.grad(y, a, retain_graph=True)
+        assert not tandem.isfinite(g).any()
+        with pytest.raises(tandem.linalg.LinAlgError, match="The solver failed because the input matrix is singular"):
+            tandem.autograd.grad(y, a, create_graph=True)
+    assert not linalg.slogdet(a).sign.requires_grad
+
+
 def test_derivatives_of_nothing_and_of_symmetric_matrices():
     a = tandem.zeros(2, 0, 0, requires_grad=True)
     assert tandem.autograd.grad(linalg.det(a).sum(), a)[0].shape == (2, 0, 0)
