@@ -204,6 +204,21 @@ bool overlaps(const Tensor& t, const Tensor& into) {
   return a < d && c < b;
 }
 
+/// Every element of a stretch of memory, each once.
+bool isDense(const Tensor& t) {
+  if (t.isContiguous()) return true;
+  std::vector<std::pair<std::int64_t, std::int64_t>> dims;  // stride, size
+  for (std::size_t d = 0; d < t.shape().size(); ++d)
+    if (t.shape()[d] != 1) dims.emplace_back(t.strides()[d], t.shape()[d]);
+  std::sort(dims.begin(), dims.end());
+  std::int64_t expected = 1;
+  for (const auto& [stride, size] : dims) {
+    if (stride != expected) return false;
+    expected *= size;
+  }
+  return true;
+}
+
 /// Other than by being the same window: reading it while `into` is written would see the write.
 bool overlapsPartly(const Tensor& t, const Tensor& into) { return overlaps(t, into) && !sameWindow(t, into); }
 
@@ -245,6 +260,17 @@ bool updatesInPlace(const OpFacts& f, Operands operands) {
 }
 
 }  // namespace
+
+void refusePartialOverlap(const char* op, const Tensor& out, Operands operands) {
+  for (const Operand& o : operands) {
+    if (!o.isTensor() || !o.tensor().defined() || o.tensor() == out || !overlaps(o.tensor(), out)) continue;
+    const Tensor& t = o.tensor();
+    if (!isDense(t) || !isDense(out) || (extent(t) == extent(out) && t.strides() == out.strides())) continue;
+    fail("unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+         "location. Please clone() the tensor before performing the operation (",
+         op, " of shape ", shapeText(t.shape()), " into shape ", shapeText(out.shape()), ").");
+  }
+}
 
 InPlaceForm::InPlaceForm(const Tensor& self) : self_(self), outer_(std::exchange(inPlaceSelf, &self)) {
   recording_.beginInScopes();

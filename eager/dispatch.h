@@ -28,6 +28,13 @@ inline Tensor apply(OpCode op, std::initializer_list<Operand> operands, std::spa
 void applyMulti(OpCode op, std::span<const Operand> operands, std::span<const std::int64_t> attrs,
                 std::span<Tensor> results);
 
+/// Error where a call that writes `out` element by element would read elements of `operands` after it wrote them:
+/// windows of one memory that meet without being the same. As in PyTorch, only stretches without holes are compared.
+void refusePartialOverlap(const char* op, const Tensor& out, std::span<const Operand> operands);
+inline void refusePartialOverlap(const char* op, const Tensor& out, std::initializer_list<Operand> operands) {
+  refusePartialOverlap(op, out, std::span(operands.begin(), operands.size()));
+}
+
 /// Writes the result of a primitive into `out` (broadcast to its shape, converted to its dtype where PyTorch allows),
 /// as `out.op_(...)`, with history: the version counter advances and the tape sees the write. `out` is usually
 /// operands[0]. Errors (shape does not fit, leaf that requires grad, overlapping memory, dtype) before any change.

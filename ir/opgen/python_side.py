@@ -6,7 +6,7 @@ import json
 
 from cpp import HEAD
 from docstrings import docstring, inplace_docstring, literal
-from records import FACTORY, PARAM_TYPES, Op, Param, by_name, visible
+from records import FACTORY, PARAM_TYPES, TENSOR_TYPES, Op, Param, by_name, visible
 from stubs import takes_out
 
 TABLES = {"function": "kFunctions", "method": "kMethods"}
@@ -61,7 +61,8 @@ def wrapper(op: Op) -> list[str]:
         specs += [f'{{"{n}", ParamType::{t}, true, true}}' for n, t, *_ in FACTORY]
     call = f"ops::{op.code}({', '.join(getter(i, p) for i, p in enumerate(op.params))})"
     if op.factory:
-        done = f"wrapLeaf(a, {call}, a.boolean({len(op.params) + 2}))"
+        call = call.replace("a.dtype(", "factoryDType(a, ")
+        done = f"wrapLeaf(a, {call}, a.boolean({len(op.params) + 2}){', true' if op.keepsOutShape else ''})"
     elif op.results == "Tensor[]":
         done = f"wrap({call})"
     elif op.results == "Tensor or Tensor[]":
@@ -82,7 +83,9 @@ def wrapper(op: Op) -> list[str]:
         lines.append(f"static PyObject* call_{op.name}(ParsedArgs& a) {{ {use}return {done}; }}\n")
     if "inplace" in op.forms:
         if op.kind == "Pointwise":
-            body = f"applyInto(a.tensor(0), OpCode::{op.code}, {{{operands}}});"
+            others = ", ".join(getter(i, p) for i, p in enumerate(op.params) if i > 0 and p.type in TENSOR_TYPES)
+            check = f'refusePartialOverlap("{op.python}_", a.tensor(0), {{{others}}});\n  ' if others else ""
+            body = f"{check}applyInto(a.tensor(0), OpCode::{op.code}, {{{operands}}});"
         else:
             last = "const LastStep last(a.tensor(0)); " if op.updates else ""
             body = f'ops::assignResult("{op.python}", a.tensor(0), [&] {{ {last}return {call}; }});'
@@ -140,7 +143,7 @@ def test_table(ops: list[Op]) -> str:
     rows = [
         {field: getattr(o, field) for field in TESTED}
         | {"params": [[p.name, p.type, p.default] for p in o.params]}
-        | {"differentiable": bool(o.grads or o.rule or o.composite)}
+        | {"differentiable": bool(o.grads or o.rule or o.composite), "takes_out": takes_out(o)}
         for o in ops
     ]
     return json.dumps(rows, indent=1)

@@ -34,8 +34,13 @@ def parameter(op: Op, i: int) -> str:
     return f"{p.name}: {PARAM_TYPES[p.type].stub}" + ("" if default is None else f" = {default}")
 
 
+FACTORIES_WITH_OUT = (
+    "zeros ones full empty arange range linspace logspace eye rand randn randint randperm normal".split()
+)
+
+
 def takes_out(op: Op) -> bool:
-    return "[]" not in op.results and not op.factory or op.python in ("zeros", "ones", "full", "empty", "arange")
+    return "[]" not in op.results and not op.factory or op.python in FACTORIES_WITH_OUT
 
 
 def factory_keywords(op: Op) -> tuple[FactoryKeyword, ...]:

@@ -69,8 +69,8 @@ def Zeros : Composite<"zeros", "int[] size, *, dtype? dtype=None"> { let summary
 def Ones : Composite<"ones", "int[] size, *, dtype? dtype=None"> { let summary = "Ones."; let forms = ["function"]; let factory = 1; let reference = "ones"; }
 def Empty : Composite<"empty", "int[] size, *, dtype? dtype=None"> { let summary = "Uninitialised elements."; let forms = ["function"]; let factory = 1; }
 def FullT : Composite<"full", "int[] size, Scalar fill_value, *, dtype? dtype=None"> { let summary = "Every element `fill_value`, whose type decides the dtype unless given."; let forms = ["function"]; let factory = 1; let reference = "full"; }
-def ArangeEnd : Composite<"arange_end", "Scalar end, *, dtype? dtype=None"> { let summary = "0, 1, ... below `end`."; let python = "arange"; let forms = ["function"]; let factory = 1; }
-def Arange : Composite<"arange", "Scalar start, Scalar end, Scalar step=1, *, dtype? dtype=None"> { let summary = "start, start + step, ... below `end`."; let forms = ["function"]; let factory = 1; let reference = "arange"; }
+def ArangeEnd : Composite<"arange_end", "Scalar end, *, dtype? dtype=None"> { let summary = "0, 1, ... below `end`."; let python = "arange"; let forms = ["function"]; let factory = 1; let keepsOutShape = 1; }
+def Arange : Composite<"arange", "Scalar start, Scalar end, Scalar step=1, *, dtype? dtype=None"> { let summary = "start, start + step, ... below `end`."; let forms = ["function"]; let factory = 1; let keepsOutShape = 1; let reference = "arange"; }
 def Eye : Composite<"eye", "int n, int? m=None, *, dtype? dtype=None"> { let summary = "Ones on the diagonal of an n x m matrix."; let forms = ["function"]; let factory = 1; let reference = "eye"; }
 def Rand : Composite<"rand", "int[] size, *, generator? generator=None, dtype? dtype=None"> { let summary = "Uniform on [0, 1)."; let forms = ["function"]; let factory = 1; }
 def Randn : Composite<"randn", "int[] size, *, generator? generator=None, dtype? dtype=None"> { let summary = "Standard normal."; let forms = ["function"]; let factory = 1; }

@@ -1,7 +1,7 @@
 // Numbers spaced along an axis, and random numbers by parameters that may be tensors (eager/composites/sampling.cpp).
 
-def Linspace : Composite<"linspace", "Operand start, Operand end, int steps, *, dtype? dtype=None"> { let summary = "`steps` equally spaced numbers from `start` to `end`, numbers or 0-d tensors."; let forms = ["function"]; let factory = 1; let reference = "linspace"; }
-def Logspace : Composite<"logspace", "Operand start, Operand end, int steps, float base=10.0, *, dtype? dtype=None"> { let summary = "base to the powers linspace(start, end, steps)."; let forms = ["function"]; let factory = 1; }
+def Linspace : Composite<"linspace", "Operand start, Operand end, int steps, *, dtype? dtype=None"> { let summary = "`steps` equally spaced numbers from `start` to `end`, numbers or 0-d tensors."; let forms = ["function"]; let factory = 1; let keepsOutShape = 1; let reference = "linspace"; }
+def Logspace : Composite<"logspace", "Operand start, Operand end, int steps, float base=10.0, *, dtype? dtype=None"> { let summary = "base to the powers linspace(start, end, steps)."; let forms = ["function"]; let factory = 1; let keepsOutShape = 1; }
 def RandIntLike : Composite<"randint_like", "Tensor input, int low, int high, *, dtype? dtype=None"> { let summary = "Integers uniform on [low, high), in the shape and dtype of `input`."; let forms = ["function"]; let factory = 1; }
 def RandIntLikeHigh : Composite<"randint_like_high", "Tensor input, int high, *, dtype? dtype=None"> { let summary = "Integers uniform on [0, high), in the shape and dtype of `input`."; let python = "randint_like"; let forms = ["function"]; let factory = 1; }
 def NormalAt : Composite<"normal_at", "Tensor mean, Operand std=1.0, *, generator? generator=None"> { let summary = "Normal numbers of the given means and standard deviations."; let python = "normal"; let forms = ["function"]; }

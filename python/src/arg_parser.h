@@ -181,7 +181,10 @@ PyObject* applyOut(ParsedArgs& a, OpCode op, std::initializer_list<Operand> oper
 /// Several results; with `fields` as a named tuple `tandem.return_types.<typeName>`.
 PyObject* wrap(ParsedArgs& a, std::span<const Tensor> results, const char* typeName = nullptr,
                std::initializer_list<const char*> fields = {});
-/// What a factory returns: a leaf, requiring a gradient if `requiresGrad`.
-PyObject* wrapLeaf(ParsedArgs& a, Tensor result, bool requiresGrad);
+/// What a factory returns: a leaf, requiring a gradient if `requiresGrad`. An `out` of another shape becomes of that
+/// shape, but one of as many elements stays as it is if `keepsShape`.
+PyObject* wrapLeaf(ParsedArgs& a, Tensor result, bool requiresGrad, bool keepsShape = false);
+/// The dtype that a factory makes: that of `out`, which argument `i` may repeat, or what the argument says.
+std::optional<DType> factoryDType(const ParsedArgs& a, std::size_t i);
 
 }  // namespace tandem::python

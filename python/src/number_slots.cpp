@@ -1,10 +1,13 @@
 // Operators of tensors. The hot path of eager programs: from the slot to the dispatcher without parsing anything.
 #include <array>
+#include <optional>
 #include <span>
 
 #include "eager/dispatch.h"
 #include "eager/ops.h"
 #include "python/src/autocast.h"
+#include "python/src/convert.h"
+#include "python/src/elements.h"
 #include "python/src/py_tensor.h"
 #include "python/src/tracked_numbers.h"
 
@@ -39,6 +42,34 @@ PyObject* binary(PyObject* left, PyObject* right, F&& compute) {
 template <OpCode op>
 PyObject* primitive(PyObject* left, PyObject* right) {
   return binary(left, right, [](std::span<const Operand> sides) { return apply(op, sides); });
+}
+
+/// A NumPy array of a dtype that tensors have, its memory as a tensor; nothing of anything else.
+std::optional<Tensor> arrayAsTensor(PyObject* o) {
+  if (PyObject_CheckBuffer(o) == 0 || PyObject_HasAttrString(o, "__array_interface__") == 0 || !bufferDType(o))
+    return {};
+  return fromBuffer(o, true);
+}
+/// `==` and `!=`, which take arrays too; by NumPy itself they would be of the objects.
+template <OpCode op>
+PyObject* equality(PyObject* left, PyObject* right) {
+  PyObject* result = primitive<op>(left, right);
+  if (result != Py_NotImplemented) return result;
+  return guarded([&]() -> PyObject* {
+    std::optional<Tensor> array = arrayAsTensor(isTensor(left) ? right : left);
+    if (!array) return result;
+    return wrap(apply(op, {tensorOf(isTensor(left) ? left : right), *array}));
+  });
+}
+/// Of an array by a tensor: the array times the reciprocal, as PyTorch has it.
+PyObject* divide(PyObject* left, PyObject* right) {
+  PyObject* result = primitive<OpCode::div>(left, right);
+  if (result != Py_NotImplemented || !isTensor(right)) return result;
+  return guarded([&]() -> PyObject* {
+    if (!arrayAsTensor(left)) return result;
+    PyRef inverse(checked(wrap(apply(OpCode::reciprocal, {tensorOf(right)}))));
+    return PyNumber_Multiply(inverse.get(), left);
+  });
 }
 
 [[noreturn]] void refuseBool(const char* what, const char* instead) {
@@ -88,6 +119,7 @@ PyObject* inPlace(PyObject* self, PyObject* other) {
   return guarded([&]() -> PyObject* {
     std::array<Operand, 2> sides{Operand(tensorOf(self)), Operand()};
     if (!readSide(other, sides[1])) Py_RETURN_NOTIMPLEMENTED;
+    refusePartialOverlap(facts(op).name.data(), tensorOf(self), {sides[1]});
     applyInto(tensorOf(self), op, std::span<const Operand>(sides));
     return Py_NewRef(self);
   });
@@ -137,9 +169,9 @@ int truth(PyObject* self) {
 PyObject* compare(PyObject* left, PyObject* right, int op) {
   switch (op) {
   case Py_EQ:
-    return primitive<OpCode::eq>(left, right);
+    return equality<OpCode::eq>(left, right);
   case Py_NE:
-    return primitive<OpCode::ne>(left, right);
+    return equality<OpCode::ne>(left, right);
   case Py_LT:
     return primitive<OpCode::lt>(left, right);
   case Py_LE:
@@ -163,7 +195,7 @@ std::vector<PyType_Slot> numberSlots() {
       {Py_nb_add, slot(primitive<OpCode::add>)},
       {Py_nb_subtract, slot(subtract)},
       {Py_nb_multiply, slot(primitive<OpCode::mul>)},
-      {Py_nb_true_divide, slot(primitive<OpCode::div>)},
+      {Py_nb_true_divide, slot(divide)},
       {Py_nb_floor_divide, slot(primitive<OpCode::floor_divide>)},
       {Py_nb_remainder, slot(primitive<OpCode::remainder>)},
       {Py_nb_power, slot(power)},

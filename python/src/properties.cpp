@@ -30,7 +30,6 @@ PyObject* nbytes(PyObject* self, void*) {
 }
 PyObject* no(PyObject*, void*) { Py_RETURN_FALSE; }
 PyObject* yes(PyObject*, void*) { Py_RETURN_TRUE; }
-PyObject* arrayPriority(PyObject*, void*) { return PyFloat_FromDouble(1000.0); }
 
 PyObject* reversed(PyObject* self, void*) {
   return of(self, [](const Tensor& t) {
@@ -139,8 +138,6 @@ std::vector<PyGetSetDef> propertyDefs() {
       {"is_sparse", no, nullptr, doc::property_is_sparse, nullptr},
       {"is_quantized", no, nullptr, doc::property_is_quantized, nullptr},
       {"is_nested", no, nullptr, doc::property_is_nested, nullptr},
-      {"__array_priority__", arrayPriority, nullptr, "NumPy leaves operators of mixed operands to the tensor.",
-       nullptr},
       {"T", reversed, nullptr, doc::property_T, nullptr},
       {"mT", matrixTranspose, nullptr, doc::property_mT, nullptr},
       {"H", conjugateTranspose, nullptr, doc::property_H, nullptr},

@@ -171,6 +171,10 @@ void initTensor(PyObject* module) {
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
                       slots.data()};
   tensorType = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
+  // NumPy leaves operators of an array and a tensor to the tensor.
+  PyRef priority(checked(PyLong_FromLong(1000)));
+  if (PyDict_SetItemString(tensorType->tp_dict, "__array_priority__", priority.get()) < 0) throw PythonError();
+  PyType_Modified(tensorType);
   checked(PyModule_AddObjectRef(module, "Tensor", reinterpret_cast<PyObject*>(tensorType)));
 }
 

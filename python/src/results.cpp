@@ -9,6 +9,7 @@
 #include "eager/dispatch.h"
 #include "eager/helpers.h"
 #include "eager/kernels.h"
+#include "eager/ops.h"
 #include "python/src/arg_parser.h"
 #include "python/src/convert.h"
 #include "python/src/py_tensor.h"
@@ -50,7 +51,8 @@ void checkStores(const char* op, DType result, DType out) {
 
 bool requiresGradient(const Operand& o) { return o.isTensor() && o.tensor().defined() && o.tensor().requiresGrad(); }
 
-void store(const char* op, PyObject* target, const Tensor& result) {
+/// `result` into `target`, resized where it is of another shape, for which there is a warning unless `expected`.
+void store(const char* op, PyObject* target, const Tensor& result, bool expected = false) {
   if (!isTensor(target)) {
     fail<TypeError>(op, "(): argument 'out' must be Tensor, not ", Py_TYPE(target)->tp_name);
   }
@@ -61,7 +63,7 @@ void store(const char* op, PyObject* target, const Tensor& result) {
   }
   checkStores(op, result.dtype(), out.dtype());
   if (!(out.shape() == result.shape())) {
-    if (out.numel() != 0) {
+    if (out.numel() != 0 && !expected) {
       std::string text =
           strcat("An output with one or more elements was resized since it had shape ", shapeText(out.shape()),
                  ", which does not match the required output shape ", shapeText(result.shape()), " (", op,
@@ -121,6 +123,7 @@ PyObject* applyOut(ParsedArgs& a, OpCode op, std::initializer_list<Operand> oper
     facts(op).metaRule(facts(op), metas, {}, {&made, 1});
     if (plain && made.shape == out.shape()) {
       checkStores(a.op(), made.dtype, out.dtype());
+      refusePartialOverlap(a.op(), out, operands);
       applyInto(out, op, operands);
       return Py_NewRef(a.out());
     }
@@ -159,9 +162,24 @@ PyObject* wrap(ParsedArgs& a, std::span<const Tensor> results, const char* typeN
   return tuple.release();
 }
 
-PyObject* wrapLeaf(ParsedArgs& a, Tensor result, bool requiresGrad) {
-  if (requiresGrad) autograd::setRequiresGrad(result, true);
-  return wrap(a, std::move(result));
+std::optional<DType> factoryDType(const ParsedArgs& a, std::size_t i) {
+  std::optional<DType> asked = a.dtype(i);
+  if (a.out() == nullptr || !isTensor(a.out())) return asked;
+  const DType own = tensorOf(a.out()).dtype();
+  if (asked && *asked != own)
+    fail(a.op(), "(): dtype ", dtypeClassName(*asked), " does not match dtype of out parameter (", dtypeClassName(own),
+         ")");
+  return own;
+}
+PyObject* wrapLeaf(ParsedArgs& a, Tensor result, bool requiresGrad, bool keepsShape) {
+  if (a.out() == nullptr) {
+    if (requiresGrad) autograd::setRequiresGrad(result, true);
+    return wrap(std::move(result));
+  }
+  if (keepsShape && isTensor(a.out()) && tensorOf(a.out()).numel() == result.numel())
+    result = ops::reshape(result, tensorOf(a.out()).shape());
+  store(a.op(), a.out(), result, true);
+  return Py_NewRef(a.out());
 }
 
 }  // namespace tandem::python

@@ -12,6 +12,7 @@
 #include "python/src/autograd_bindings.h"
 #include "python/src/convert.h"
 #include "python/src/docs.h"
+#include "python/src/elements.h"
 #include "python/src/indexing.h"
 #include "python/src/py_tensor.h"
 
@@ -101,6 +102,17 @@ constexpr Signature arraySigs[] = {{"__array__", arrayParams, [](ParsedArgs& a) 
                                       if (!a.has(1)) return array.release();
                                       return PyObject_CallMethod(array.get(), "astype", "O", a.object(1));
                                     }}};
+
+constexpr ParamSpec arrayWrapParams[] = {
+    kSelf, {"array", P::Any, false, false}, {"context", P::Any, true, false}, {"return_scalar", P::Any, true, false}};
+constexpr Signature arrayWrapSigs[] = {{"__array_wrap__", arrayWrapParams, [](ParsedArgs& a) -> PyObject* {
+                                          PyRef array(Py_NewRef(a.object(1)));
+                                          // What NumPy compares is uint8, as in PyTorch.
+                                          if (bufferDType(array.get()) == DType::Bool)
+                                            array = PyRef(
+                                                checked(PyObject_CallMethod(array.get(), "astype", "s", "uint8")));
+                                          return wrap(fromBuffer(array.get(), false));
+                                        }}};
 
 // ---- conversion
 // -------------------------------------------------------------------------------------------------------
@@ -215,6 +227,7 @@ constexpr ParamSpec copyParams[] = {kSelf, {"src", P::Operand, false, false}, {"
 constexpr Signature copySigs[] = {{"copy_", copyParams, [](ParsedArgs& a) -> PyObject* {
                                      Operand src = a.operand(1);
                                      if (src.isTensor()) {
+                                       refusePartialOverlap("copy_", a.tensor(0), {src});
                                        ops::assign(a.tensor(0), src.tensor());
                                      } else {
                                        ops::fillInto(a.tensor(0), src);
@@ -388,6 +401,7 @@ std::vector<PyMethodDef> tensorMethodDefs() {
       {"tolist", tolist, METH_NOARGS, doc::method_tolist},
       method<numpySigs>("numpy", doc::method_numpy),
       method<arraySigs>("__array__", "For numpy.asarray."),
+      method<arrayWrapSigs>("__array_wrap__", "The result of a function of NumPy, as a tensor."),
       method<toSigs>("to", doc::method_to),
       method<convertSigs<DType::Float32>>("float", doc::method_float),
       method<convertSigs<DType::Float64>>("double", doc::method_double),

@@ -56,6 +56,7 @@ class Operation:
     accepts: str
     gives: str
     gradient: bool
+    takes_out: bool
     raises: tuple[tuple[str, str, str], ...]
 
     @property

@@ -182,3 +182,71 @@ def test_pinv_of_empty_matrices(shape):
     assert p.shape == (*shape[:-2], shape[-1], shape[-2])
     p.sum().backward()
     assert a.grad.shape == shape
+
+
+# ---- refusals -------------------------------------------------------------------------------------------------------
+
+ONE, WIDE, WHOLE = tandem.ones(1, 2, 2), tandem.ones(1, 2, 2, dtype=tandem.float64), tensor([1, 2])
+REFUSED = {
+    "baddbmm": (lambda: tandem.baddbmm(ONE, WIDE, WIDE), "baddbmm: input and factors must have the same dtype"),
+    "addbmm": (lambda: tandem.addbmm(WIDE[0], ONE, ONE), "addbmm: input and factors must have the same dtype"),
+    "addmm": (lambda: tandem.addmm(ONE[0], WIDE[0], WIDE[0]), "addmm: input and factors must have the same dtype"),
+    "addmv": (lambda: tandem.addmv(WIDE[0, 0], ONE[0], ONE[0, 0]), "addmv: input and factors must have the same dtype"),
+    "addr": (lambda: tandem.addr(WHOLE.outer(WHOLE), WHOLE, WHOLE, alpha=0.5), "argument alpha must not be a floating"),
+    "addcdiv": (
+        lambda: tandem.addcdiv(ONE[0, 0], WHOLE, WHOLE),
+        "Integer division with addcdiv is no longer supported",
+    ),
+    "alpha": (lambda: tandem.add(WHOLE, WHOLE, alpha=True), "Boolean alpha only supported for Boolean results"),
+    "sub alpha": (lambda: tandem.sub(WHOLE, WHOLE, alpha=True), "Boolean alpha only supported for Boolean results"),
+    "take_along_dim": (lambda: tandem.take_along_dim(WHOLE, WHOLE.int() * 0, 0), "indices should be Long but got Int"),
+    "random_": (lambda: tandem.zeros(3, dtype=tandem.uint8).random_(0, 300), "to - 1 is out of bounds for uint8"),
+    "random_ low": (lambda: tandem.zeros(3, dtype=tandem.int8).random_(-200, 3), "from is out of bounds for int8"),
+    "randint": (lambda: tandem.randint(0, 3, (3,), dtype=tandem.bool), "to - 1 is out of bounds for bool"),
+    "linspace": (lambda: tandem.linspace(0, 1, 5, dtype=tandem.bool), "not implemented for 'Bool'"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_pytorch_refuses(name):
+    call, message = REFUSED[name]
+    with pytest.raises((RuntimeError, NotImplementedError), match=message):
+        call()
+
+
+def test_the_ends_of_ranges_of_draws():
+    x = tandem.zeros(4000, dtype=tandem.uint8).random_(0, 256)
+    assert x.max().item() > 250
+    assert tandem.zeros(10, dtype=tandem.int64).random_(-(2**63), 2**63 - 1).shape == (10,)
+    assert tandem.add(tensor([True]), tensor([False]), alpha=True).item() is True
+
+
+@pytest.mark.parametrize("tensors", [False, True])
+def test_spaced_integers(tensors, mode):
+    def end(v):
+        return tensor(v) if tensors else v
+
+    def spaced(function, *arguments, **options):
+        return run_in(mode, lambda: function(end(arguments[0]), end(arguments[1]), *arguments[2:], **options))
+
+    check(spaced(tandem.logspace, -2, 2, 5, dtype=tandem.int64), [0, 0, 1, 10, 100], tandem.int64)
+    check(spaced(tandem.logspace, 0.5, 2.5, 3, dtype=tandem.int64), [1, 10, 100], tandem.int64)
+    check(spaced(tandem.logspace, -2.9, 2.9, 5, base=2, dtype=tandem.int32), [0, 0, 1, 2, 4], tandem.int32)
+    check(spaced(tandem.linspace, 0.5, 10.7, 4, dtype=tandem.int64), [0, 3, 6, 10], tandem.int64)
+    check(spaced(tandem.linspace, -3.7, 3.7, 5, dtype=tandem.int32), [-3, -1, 0, 1, 3], tandem.int32)
+    check(tandem.range(0, 5.5, 1.5, dtype=tandem.int64), [0, 1, 2, 3, 4, 5], tandem.int64)
+
+
+@pytest.mark.parametrize("order", [2, 3, 0.5, -1, 1, INF])
+def test_norms_of_one_element(order):
+    for value in (1e-30, -1e30, 0.0):
+        assert linalg.vector_norm(tensor([value]), order).item() == pytest.approx(abs(value))
+    x = tensor([[2.0], [-3.0]], requires_grad=True)
+    linalg.vector_norm(x, order, dim=1).sum().backward()
+    assert x.grad.tolist() == [[1], [-1]]
+
+
+def test_lengths_of_half_numbers():
+    x, y = tensor([[3.0, 4.0]], dtype=tandem.float16), tensor([[300.0, 400.0]], dtype=tandem.float16)
+    assert F.cosine_similarity(x, y).item() == pytest.approx(1, abs=2e-3)
+    assert F.pairwise_distance(y, x).item() == pytest.approx(495, rel=2e-3)

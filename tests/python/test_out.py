@@ -1,0 +1,270 @@
+"""`out=` of every operation that takes it: strided, transposed, narrowed and repeated memory, other shapes and dtypes,
+memory shared with the arguments. The bits are those of the operation without `out=`, in every mode, and nothing else of
+the memory changes."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import re
+import warnings
+
+import numpy as np
+import pytest
+from conftest import assert_same_bits
+from operations import VISIBLE, Operation, Typed, dtypes, leaves
+from samples import samples
+
+import tandem
+from tandem import tensor
+
+MARK = 77  # what memory holds that no operation may touch
+
+
+FUNCTIONS = {"function", "linalg", "special", "nn"}
+FACTORIES = "zeros ones full empty arange range linspace logspace eye rand randn randint randperm normal".split()
+
+# Functions written in Python around a record do not take it.
+OPERATIONS = {
+    name: op
+    for name, op in VISIBLE.items()
+    if op.takes_out and FUNCTIONS & set(op.forms) and not inspect.isfunction(op.call)
+}
+by_name = pytest.mark.parametrize("name", OPERATIONS)
+# What they hold is not specified; draws write at another place of the generator's stream.
+UNSPECIFIED = {"empty", "empty_like", "empty_strided"}
+
+
+def rows(op: Operation, count: int = 4) -> list[Typed]:
+    """The first samples whose results are tensors of known content."""
+    dtype = "float32" if "float32" in dtypes(op) else dtypes(op)[0]
+    found = []
+    for sample in samples(op, dtype):
+        if len(found) == count:
+            break
+        found.append(Typed.of(op, sample, dtype, "contiguous"))
+    return found
+
+
+def filled(shape: list[int], like: tandem.Tensor) -> tandem.Tensor:
+    return tandem.full(shape, MARK, dtype=tandem.float64).to(like.dtype)
+
+
+def contiguous(like: tandem.Tensor) -> tuple[tandem.Tensor, tandem.Tensor]:
+    base = filled(list(like.shape), like)
+    return base, base
+
+
+def strided(like):
+    base = filled([2 * n + 1 for n in like.shape], like)
+    return base, base[tuple(slice(1, None, 2) for _ in like.shape)] if like.dim() else base
+
+
+def transposed(like):
+    base = filled(list(like.shape)[::-1], like)
+    return base, base.permute(*reversed(range(like.dim()))) if like.dim() else base
+
+
+def narrowed(like):
+    base = filled([n + 2 for n in like.shape], like)
+    view = base
+    for d, n in enumerate(like.shape):
+        view = view.narrow(d, 1, n)
+    return base, view
+
+
+LAYOUTS = {f.__name__: f for f in (contiguous, strided, transposed, narrowed)}
+
+
+def call(row: Typed, out):
+    return row.op.call(*row.args, **row.kwargs, out=out[0] if len(out) == 1 else tuple(out))
+
+
+def where_written(base: tandem.Tensor, view: tandem.Tensor) -> np.ndarray:
+    """Which elements of the memory belong to the view."""
+    places = tandem.arange(base.numel()).view(base.shape)
+    window = places.as_strided(view.shape, view.stride(), view.storage_offset())
+    written = np.zeros(base.numel(), bool)
+    written[window.flatten().numpy()] = True
+    return written
+
+
+@by_name
+def test_layouts(name):
+    op = OPERATIONS[name]
+    if name in UNSPECIFIED:
+        pytest.skip("its elements are not specified")
+    for row in rows(op):
+        tandem.manual_seed(3)
+        want = row.run()
+        for layout, made in LAYOUTS.items():
+            for mode in ("eager", "lazy", "compiled"):
+                pairs = [made(w) for w in want]
+                outs = [view for _, view in pairs]
+                strides = [o.stride() for o in outs]
+
+                def body(*outs, row=row):
+                    return call(row, outs)
+
+                tandem.manual_seed(3)
+                if mode == "lazy":
+                    with tandem.lazy():
+                        got = body(*outs)
+                else:
+                    got = (tandem.compile(body) if mode == "compiled" else body)(*outs)
+                for g, o, w, s, (base, _) in zip(leaves((got,)), outs, want, strides, pairs, strict=True):
+                    label = f"{row}, {layout}, {mode}"
+                    assert g is o, label
+                    assert o.stride() == s and o.shape == w.shape, label
+                    try:
+                        assert_same_bits(o, w)
+                    except AssertionError as e:
+                        raise AssertionError(f"{label}: {e}") from None
+                    rest = base.to(tandem.float64).flatten().numpy()[~where_written(base, o)]
+                    mark = filled([], w).to(tandem.float64).item()
+                    assert (rest == mark).all(), f"{label}: wrote outside of the view"
+
+
+@by_name
+def test_repeated_memory_is_refused(name):
+    op = OPERATIONS[name]
+    for row in rows(op):
+        want = row.run()
+        if any(w.numel() < 2 for w in want):
+            continue
+        outs = [filled([1] * w.dim(), w).expand(w.shape) for w in want]
+        with pytest.raises(RuntimeError, match="more than one element of the written-to tensor refers to a single"):
+            call(row, outs)
+
+
+@by_name
+def test_other_shapes_are_resized(name):
+    op = OPERATIONS[name]
+    if name in UNSPECIFIED:
+        pytest.skip("its elements are not specified")
+    for row in rows(op):
+        tandem.manual_seed(3)
+        want = row.run()
+        for shape in ([0], [3, 17]):
+            if any(list(w.shape) == shape or w.numel() == 51 for w in want):
+                continue
+            outs = [filled(shape, w) for w in want]
+            tandem.manual_seed(3)
+            with warnings.catch_warnings(record=True) as seen:
+                warnings.simplefilter("always")
+                got = leaves((call(row, outs),))
+            for g, o, w in zip(got, outs, want, strict=True):
+                assert g is o
+                assert_same_bits(o, w)
+                assert o.shape == w.shape and o.is_contiguous()
+            factory = op.python in FACTORIES and op.name not in ("normal_at", "normal_around")
+            assert bool(seen) == (shape != [0] and not factory), [str(s.message) for s in seen]
+            assert all(re.search("output with one or more elements was resized", str(s.message)) for s in seen)
+
+
+@by_name
+def test_the_memory_of_an_argument(name):
+    """`out` may be an argument itself, where PyTorch allows it: it then reads what was there before."""
+    op = OPERATIONS[name]
+    for row in rows(op):
+        tandem.manual_seed(3)
+        want = row.run()
+        if len(want) != 1 or not row.tensors or row.args == () or not isinstance(row.args[0], tandem.Tensor):
+            continue
+        x, w = row.args[0], want[0]
+        if x.shape != w.shape or x.dtype is not w.dtype:
+            continue
+        own = x.clone()
+        tandem.manual_seed(3)
+        try:
+            assert op.call(own, *row.args[1:], **row.kwargs, out=own) is own
+        except RuntimeError as e:
+            assert "refer to a single memory location" in str(e)
+            continue
+        assert_same_bits(own, w)
+
+
+@by_name
+def test_a_dtype_that_cannot_hold_the_result(name):
+    op = OPERATIONS[name]
+    for row in rows(op, 1):
+        want = row.run()
+        if not want[0].is_floating_point() or not row.tensors:
+            continue
+        outs = [tandem.zeros(w.shape, dtype=tandem.int64 if w.is_floating_point() else w.dtype) for w in want]
+        with pytest.raises((RuntimeError, TypeError)):
+            call(row, outs)
+
+
+# ---- factories ------------------------------------------------------------------------------------------------------
+
+
+def test_numbers_in_a_row_keep_the_shape_of_out():
+    x = tandem.zeros(4, 4)
+    view = x.narrow(1, 1, 2)
+    assert tandem.arange(0, 8, out=view) is view
+    assert x.tolist() == [[0, 0, 1, 0], [0, 2, 3, 0], [0, 4, 5, 0], [0, 6, 7, 0]]
+    x = tandem.zeros(2, 4)
+    tandem.arange(0, 4, out=x.narrow(1, 1, 2))
+    assert x.tolist() == [[0, 0, 1, 0], [0, 2, 3, 0]]
+    assert tandem.linspace(0, 1, 4, out=tandem.zeros(2, 2)).shape == (2, 2)
+    assert tandem.logspace(0, 3, 4, out=tandem.zeros(2, 2)).tolist() == [[1, 10], [100, 1000]]
+    x = tandem.zeros(4, 6)
+    view = x.narrow(1, 1, 3)
+    assert tandem.arange(0, 4, out=view).tolist() == [0, 1, 2, 3]
+    assert view.stride() == (1,)
+    assert x[0].tolist() == [0, 0, 1, 2, 3, 0]
+
+
+def test_factories_take_the_dtype_of_out():
+    whole = tandem.zeros(4, dtype=tandem.int32)
+    assert tandem.arange(4.0, out=whole).tolist() == [0, 1, 2, 3]
+    assert tandem.linspace(0, 9, 4, out=whole).tolist() == [0, 3, 6, 9]
+    assert tandem.full((4,), 2.5, out=whole).tolist() == [2, 2, 2, 2]
+    assert tandem.ones(2, 2, out=whole).tolist() == [[1, 1], [1, 1]]
+    assert tandem.randperm(4, out=whole).sort().values.tolist() == [0, 1, 2, 3]
+    for call in (tandem.rand, tandem.randn):
+        out = tandem.empty(0, dtype=tandem.float64)
+        assert call(3, 2, out=out) is out and out.shape == (3, 2)
+    with pytest.raises(RuntimeError, match="dtype Double does not match dtype of out parameter"):
+        tandem.zeros(4, dtype=tandem.float64, out=whole)
+
+
+# ---- memory shared in part ------------------------------------------------------------------------------------------
+
+
+def test_parts_of_an_argument():
+    x = tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    tandem.mul(x[:, 0], 2, out=x[:, 1])
+    assert x.tolist() == [[1, 2], [3, 6], [5, 10]]
+    tandem.sum(x, 0, out=x[0])
+    assert x[0].tolist() == [9, 18]
+
+
+OVERLAPS = {
+    "add_": lambda x: x[1:].add_(x[:-1]),
+    "+=": lambda x: x[1:].__iadd__(x[:-1]),
+    "copy_": lambda x: x[:2].copy_(x[1:3]),
+    "mul_ by a row": lambda x: x.view(2, 3).mul_(x[:3]),
+    "out=": lambda x: tandem.mul(x[:-1], 2, out=x[1:]),
+    "transposed": lambda x: x[:4].view(2, 2).t().add_(x[:4].view(2, 2)),
+}
+
+
+@pytest.mark.parametrize("name", OVERLAPS)
+@pytest.mark.parametrize("lazy", [False, True])
+def test_memory_that_meets_the_memory_written(name, lazy):
+    x = tandem.arange(6.0)
+    with tandem.lazy() if lazy else contextlib.nullcontext():
+        with pytest.raises(RuntimeError, match="some elements of the input tensor and the written-to tensor refer to"):
+            OVERLAPS[name](x)
+    assert x.tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_memory_that_is_the_same_or_apart():
+    x = tandem.arange(6.0)
+    assert x.add_(x).tolist() == [0, 2, 4, 6, 8, 10]
+    assert x[:3].add_(x[3:]).tolist() == [6, 10, 14]
+    assert x[::2].mul_(x[1::2]).tolist() == [60, 84, 80]
+    m = tandem.ones(2, 2).t()
+    assert m.add_(m).tolist() == [[2, 2], [2, 2]]
