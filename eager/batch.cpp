@@ -42,7 +42,7 @@ class PlainScope {
   std::vector<Ref<BatchAxis>> before_;
 };
 
-bool drawsRandom(const OpFacts& f) { return f.kind == OpKind::Random || f.code == OpCode::randperm_value; }
+bool drawsRandom(const OpFacts& f) { return f.random; }
 
 }  // namespace
 
@@ -225,7 +225,7 @@ void BatchCall::set(std::size_t i, const Tensor& plain) {
   set(i, plain.shape() == shape ? plain : ops::reshape(plain, shape), leadingPlaces(axes.size()));
 }
 void BatchCall::set(std::size_t i, const Tensor& plain, std::span<const std::int64_t> places) {
-  results_[i] = withHidden(plain, axes, places);
+  results_[i] = axes.empty() ? plain : withHidden(plain, axes, places);
 }
 
 namespace {
@@ -275,10 +275,14 @@ void random(BatchCall& c, std::span<const Ref<BatchAxis>> active) {
     if (axis->randomness == Randomness::Error)
       fail("vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
            "randomness flags on vmap or perform the randomness operation out of vmap");
-    if (axis->randomness == Randomness::Different) c.axes.push_back(axis);
+    const bool known = std::any_of(c.axes.begin(), c.axes.end(), [&](const auto& own) { return own == axis; });
+    if (known && axis->randomness == Randomness::Same)
+      fail("vmap: ", c.op.name, " does not currently support same randomness with a batched tensor input");
+    if (axis->randomness == Randomness::Different && !known) c.axes.push_back(axis);
   }
   if (c.axes.empty()) return c.set(0, c.run(c.operands, c.attrs)[0]);
-  if (c.op.kind != OpKind::Random) return batch_rules::loop(c);
+  // A draw with tensors as parameters numbers the elements of its result, whatever leads.
+  if (c.op.kind != OpKind::Random) return c.operands.empty() ? batch_rules::loop(c) : batch_rules::leading(c);
   // The size comes first.
   std::vector<std::int64_t> attrs{c.attrs[0] + c.depth()};
   for (std::int64_t n : c.sizes()) attrs.push_back(n);

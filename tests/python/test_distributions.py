@@ -170,6 +170,23 @@ def test_dirichlet():
     assert tandem.isfinite(D.Dirichlet(tandem.full((4,), 1e-3)).sample((100,))).all()
 
 
+@pytest.mark.parametrize("dtype", [tandem.float32, tandem.float64])
+@pytest.mark.parametrize("concentration", [1e-1, 1e-2, 1e-4])
+def test_draws_of_small_concentrations_stay_inside(concentration, dtype):
+    """Neither 0 nor 1, so that their densities and the gradients of those are finite."""
+    c = tandem.tensor(concentration, dtype=dtype)
+    x = D.Beta(c, c).sample((20000,))
+    assert ((x > 0) & (x < 1)).all()
+    assert abs(x.mean().item() - 0.5) < 0.02
+    assert tandem.isfinite(D.Beta(c, c).log_prob(x)).all()
+    simplex = D.Dirichlet(c.expand(5)).sample((5000,))
+    assert ((simplex > 0) & (simplex < 1)).all()
+    assert D.constraints.simplex.check(simplex).all()
+    leaf = c.clone().requires_grad_()
+    D.Beta(leaf, c).rsample((100,)).sum().backward()
+    assert tandem.isfinite(leaf.grad)
+
+
 def test_multivariate_normal():
     rng = np.random.default_rng(0)
     a = rng.standard_normal((3, 3))

@@ -234,6 +234,50 @@ def test_randomness(mode):
     assert all(sorted(r) == list(range(30)) for r in orders.tolist())
 
 
+DRAWS = {
+    "gamma": tandem._standard_gamma,
+    "poisson": tandem.poisson,
+    "binomial": lambda r: tandem.binomial(r * 20, r / 10),
+    "bernoulli": lambda r: tandem.bernoulli(r / 10),
+    "Dirichlet": lambda r: tandem.distributions.Dirichlet(r, validate_args=False).sample(),
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_randomness_of_draws_with_parameters(name, mode):
+    """The same for every example, or for each its own, whether or not the parameters are batched."""
+    draw, rates = DRAWS[name], tandem.full((3, 40), 5.0)
+
+    def examples(randomness, batched):
+        function = vmap(
+            (lambda x, r: draw(x)) if batched else (lambda x, r: draw(r)), in_dims=(0, None), randomness=randomness
+        )
+        return run_in(mode, function, rates, rates[0])
+
+    for batched in (True, False):
+        got = examples("different", batched)
+        assert got.shape == rates.shape
+        assert not (got[0] == got[1]).all() and not (got[1] == got[2]).all()
+        with pytest.raises(RuntimeError, match="randomness error mode"):
+            examples("error", batched)
+    same = examples("same", False)
+    assert same.shape == rates.shape
+    assert (same[0] == same[1]).all() and (same[1] == same[2]).all()
+    if name in ("gamma", "poisson", "binomial"):
+        with pytest.raises(RuntimeError, match="same randomness with a batched tensor input"):
+            examples("same", True)
+
+
+def test_draws_of_nested_vmaps():
+    rates = tandem.full((4, 30), 5.0)
+    both = vmap(vmap(tandem.poisson, randomness="different"), randomness="different")(rates[None].expand(3, 4, 30))
+    assert both.shape == (3, 4, 30)
+    assert both.reshape(12, 30).unique(dim=0).shape[0] == 12
+    # Of the inner axis each its own, of the outer, which the parameters lack, all the same.
+    mixed = vmap(lambda _: vmap(tandem.poisson, randomness="different")(rates), randomness="same")(tandem.zeros(3))
+    assert (mixed[0] == mixed[2]).all() and not (mixed[0, 0] == mixed[0, 1]).all()
+
+
 def test_nested_randomness():
     x = tandem.zeros(4, 5)
     both = vmap(vmap(lambda x: x + tandem.rand(()), randomness="different"), randomness="same")(x)

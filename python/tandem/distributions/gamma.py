@@ -253,7 +253,10 @@ class Dirichlet(ExponentialFamily):
         u = open_uniform(a.shape, a.dtype)
         small = a < 1
         log_gamma = tandem._standard_gamma(tandem.where(small, a + 1, a)).log()
-        return (log_gamma + tandem.where(small, u.log() / a, 0.0)).softmax(-1)
+        point = (log_gamma + tandem.where(small, u.log() / a, 0.0)).softmax(-1)
+        # Inside of the simplex, where densities are finite, also of concentrations so small that all else rounds away.
+        info = tandem.finfo(point.dtype)
+        return point.clamp(min=info.tiny, max=1 - info.eps / 2)
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
