@@ -4,6 +4,7 @@
 
 #include "eager/dispatch.h"
 #include "eager/helpers.h"
+#include "eager/kernels.h"
 #include "eager/ops.h"
 #include "eager/recorder.h"
 
@@ -104,9 +105,16 @@ Tensor addmv(const Tensor& x, const Tensor& matrix, const Tensor& v, Scalar beta
 Tensor addr(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
   if (a.dim() != 1 || b.dim() != 1)
     fail("addr: Expected 1-D argument vec1 and vec2, but got ", a.dim(), "-D and ", b.dim(), "-D");
-  if (!isFloating(x.dtype()) && !isFloating(a.dtype()) && !isFloating(b.dtype()) && (beta.isFloat() || alpha.isFloat()))
-    fail("addr: For integral input tensors, argument ", beta.isFloat() ? "beta" : "alpha",
-         " must not be a floating point number.");
+  const TensorMeta metas[] = {metaOf(x), metaOf(a), metaOf(b)};
+  const DType type = resultType(metas);
+  for (Scalar* factor : {&beta, &alpha}) {
+    const char* name = factor == &beta ? "beta" : "alpha";
+    if (factor->isFloat() && !isFloating(type))
+      fail("addr: For integral input tensors, argument ", name, " must not be a floating point number.");
+    if (factor->kind == Scalar::Kind::Bool && type != DType::Bool)
+      fail("addr: Boolean ", name, " only supported for Boolean results.");
+    if (type == DType::Bool) *factor = Scalar(factor->asInt() != 0);
+  }
   FusedScope fused(x);
   return withProduct(x, a, b, beta, alpha, outer);
 }

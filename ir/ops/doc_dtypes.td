@@ -24,8 +24,8 @@ def : Dtypes<"Any", "Promote", [
     MM, MultiDot, MV, Outer, Prelu, RSub, Stack, TensorDot, VDot, VStack, MeshGrid,
     IndexAddT, RnnReluCell]>;
 def : Dtypes<"Any", "Float", [
-    AddCDiv, CosineSimilarity, Deg2Rad, Entr, Expit, LdExp, Logit, LogSumExp, Ndtr, Rad2Deg,
-    RDiv, CosineEmbeddingLoss, SoftMarginLoss, SiluInPlace, GridSample, RnnTanhCell]>;
+    Deg2Rad, Entr, Expit, LdExp, Logit, LogSumExp, Ndtr, Rad2Deg,
+    RDiv, SoftMarginLoss, SiluInPlace, GridSample, RnnTanhCell]>;
 def : Dtypes<"Any", "that of `weight`, the default dtype for means of integers; `input` and `offsets` hold integers", [
     EmbeddingBag]>;
 def : Dtypes<"Any", "the promoted dtype of the operands, for integers without `rounding_mode` the default dtype", [
@@ -96,9 +96,10 @@ def : Dtypes<"Any", "`dtype`, a floating one, or the default dtype", [
 def : NoGradient<[MatrixRank, MatrixRankTol, Geqrf]>;
 def : Dtypes<"Number", "Float", [
     KlDiv, MarginRankingLoss, BinaryCrossEntropyLogits, MultilabelSoftMarginLoss, PairwiseDistance, PoissonNllLoss,
-    SmoothL1Loss, TripletMarginLoss, GaussianNllLoss, HingeEmbeddingLoss, HuberLoss]>;
+    SmoothL1Loss, TripletMarginLoss, GaussianNllLoss, HingeEmbeddingLoss, HuberLoss, Softsign, Tanhshrink]>;
 def : Dtypes<"Number", "Promote", [
-    LinalgCross, Cross, Softsign, Tanhshrink, Sub, Remainder, Fmod, FloorDivide]>;
-def : Dtypes<"Floating", "Promote", [LstmCell, GruCell, BinaryCrossEntropy]>;
+    LinalgCross, Cross, Sub, Remainder, Fmod, FloorDivide]>;
+def : Dtypes<"Floating", "Promote", [
+    LstmCell, GruCell, BinaryCrossEntropy, AddCDiv, CosineSimilarity, CosineEmbeddingLoss]>;
 def : Dtypes<"Floating", "First", [Lerp]>;
 def : Dtypes<"Any", "that of `input`, int64 for bool", [Square]>;

@@ -113,6 +113,8 @@ def test_outer_products_of_bools(mode):
     check(run_in(mode, tandem.addr, zeros, a, b), [[1, 1], [0, 0]], tandem.bool)
     check(run_in(mode, lambda *t: tandem.addr(*t, beta=False), ones, a, b), [[1, 1], [0, 0]], tandem.bool)
     check(run_in(mode, lambda *t: tandem.addr(*t, alpha=False), zeros, a, b), [[0, 0], [0, 0]], tandem.bool)
+    check(run_in(mode, lambda *t: tandem.addr(*t, alpha=2), zeros, a, b), [[1, 1], [0, 0]], tandem.bool)
+    check(run_in(mode, lambda *t: tandem.addr(*t, beta=2, alpha=0), ones, a, b), [[1, 1], [1, 1]], tandem.bool)
 
 
 # ---- reductions -----------------------------------------------------------------------------------------------------
@@ -193,6 +195,7 @@ REFUSED = {
     "addmm": (lambda: tandem.addmm(ONE[0], WIDE[0], WIDE[0]), "addmm: input and factors must have the same dtype"),
     "addmv": (lambda: tandem.addmv(WIDE[0, 0], ONE[0], ONE[0, 0]), "addmv: input and factors must have the same dtype"),
     "addr": (lambda: tandem.addr(WHOLE.outer(WHOLE), WHOLE, WHOLE, alpha=0.5), "argument alpha must not be a floating"),
+    "addr alpha": (lambda: tandem.addr(ONE[0], ONE[0, 0], ONE[0, 0], alpha=True), "Boolean alpha only supported"),
     "addcdiv": (
         lambda: tandem.addcdiv(ONE[0, 0], WHOLE, WHOLE),
         "Integer division with addcdiv is no longer supported",
