@@ -119,7 +119,7 @@ PyObject* inPlace(PyObject* self, PyObject* other) {
   return guarded([&]() -> PyObject* {
     std::array<Operand, 2> sides{Operand(tensorOf(self)), Operand()};
     if (!readSide(other, sides[1])) Py_RETURN_NOTIMPLEMENTED;
-    refusePartialOverlap(facts(op).name.data(), tensorOf(self), {sides[1]});
+    refusePartialOverlap("an operator in place", tensorOf(self), {sides[1]});
     applyInto(tensorOf(self), op, std::span<const Operand>(sides));
     return Py_NewRef(self);
   });
