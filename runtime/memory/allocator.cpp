@@ -5,6 +5,10 @@
 //   large    the central bins directly, under one mutex
 //   system   blocks under 1 MiB come from malloc, larger ones from mmap, aligned for and advised to use huge pages
 //
+// The central bins keep what is used again and give back the rest: the blocks of a bin that were free all through an
+// epoch, which is the time in which the bins hand out 64 times what they hold. A loop whose sizes change leaves nothing
+// behind, and one that needs such a block again pays for it at most once in as many bytes.
+//
 // Free blocks are kept in arrays, not linked through their own memory: freeing touches no cold line, and under
 // AddressSanitizer a cached block can be poisoned whole.
 #include "runtime/memory/allocator.h"
@@ -52,6 +56,9 @@ constexpr int kThreadSlots = 32;
 constexpr std::size_t kThreadBytesPerBin = std::size_t{256} << 10;
 // A thread's share of the statistics is passed on when it grows beyond this.
 constexpr std::int64_t kFlushBytes = std::int64_t{256} << 10;
+// An epoch of the central bins: so many blocks handed out, and so many times the bytes that they held at most.
+constexpr std::size_t kEpochTakes = 512;
+constexpr std::size_t kEpochTurnover = 64;
 
 /// The bin of a size and how many bytes its blocks have.
 struct Bin {
@@ -117,7 +124,20 @@ void systemFree(void* p, std::size_t bytes) {
 
 struct CachedBin {
   std::size_t bytes = 0;
+  std::size_t fewest = 0;  // blocks in this epoch: those at the bottom that no one needed
   std::vector<void*> blocks;
+};
+
+/// Blocks on their way to the system, which takes them without the mutex.
+struct Unneeded {
+  std::vector<CachedBin> bins;
+  Unneeded() = default;
+  ~Unneeded() {
+    for (const CachedBin& b : bins)
+      for (void* p : b.blocks) systemFree(p, b.bytes);
+  }
+  Unneeded(const Unneeded&) = delete;
+  Unneeded& operator=(const Unneeded&) = delete;
 };
 
 /// One thread's free blocks and its not yet passed on share of the statistics.
@@ -138,6 +158,9 @@ struct Central {
   std::array<CachedBin, kBins> bins;
   std::size_t cachedBytes = 0;
   std::size_t maxCachedBytes;
+  std::size_t epochTakes = 0;
+  std::size_t epochBytes = 0;   // handed out
+  std::size_t epochCached = 0;  // at most
   std::vector<ThreadCache*> threads;
   std::int64_t allocations = 0;  // of large blocks and ended threads
 
@@ -160,19 +183,40 @@ struct Central {
     bins[bin].bytes = bytes;
     bins[bin].blocks.push_back(p);
     cachedBytes += bytes;
+    epochCached = std::max(epochCached, cachedBytes);
   }
   void* take(int bin) {
     CachedBin& b = bins[bin];
     if (b.blocks.empty()) return nullptr;
     void* p = b.blocks.back();
     b.blocks.pop_back();
+    b.fewest = std::min(b.fewest, b.blocks.size());
     cachedBytes -= b.bytes;
     return p;
+  }
+  /// Before `bytes` are handed out: at the end of an epoch, what it did not need.
+  void age(std::size_t bytes, Unneeded& unneeded) {
+    ++epochTakes;
+    epochBytes += bytes;
+    if (epochTakes < kEpochTakes || epochBytes / kEpochTurnover < epochCached) [[likely]]
+      return;
+    for (CachedBin& b : bins) {
+      if (b.fewest > 0) {
+        auto end = b.blocks.begin() + static_cast<std::ptrdiff_t>(b.fewest);
+        unneeded.bins.push_back({b.bytes, 0, {b.blocks.begin(), end}});
+        b.blocks.erase(b.blocks.begin(), end);
+        cachedBytes -= b.bytes * b.fewest;
+      }
+      b.fewest = b.blocks.size();
+    }
+    epochTakes = epochBytes = 0;
+    epochCached = cachedBytes;
   }
   void releaseAll() {
     for (CachedBin& b : bins) {
       for (void* p : b.blocks) systemFree(p, b.bytes);
       b.blocks.clear();
+      b.fewest = 0;
     }
     cachedBytes = 0;
   }
@@ -260,7 +304,9 @@ inline void count(ThreadCache& t, std::int64_t bytes) {
 [[gnu::noinline]] void* allocateCentral(Bin bin, std::size_t asked) {
   Central& c = Central::central();
   {
+    Unneeded unneeded;
     std::lock_guard lock(c.mutex);
+    c.age(bin.bytes, unneeded);
     if (void* p = c.take(bin.index)) return p;
   }
   if (void* p = systemAllocate(bin.bytes)) return p;

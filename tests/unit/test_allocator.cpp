@@ -109,6 +109,43 @@ TEST(Allocator, HugeSizesFailCleanly) {
   deallocate(p, 1000);
 }
 
+TEST(Allocator, GivesBackWhatIsNoLongerUsed) {
+  emptyCache();
+  // Blocks of ever new sizes, two at a time: of the sizes that are behind, nothing stays.
+  std::size_t bytes = std::size_t{100} << 10;
+  for (int i = 0; i < 60; ++i, bytes += bytes / 16)
+    for (int k = 0; k < 400; ++k) {
+      void* a = allocate(bytes);
+      void* b = allocate(bytes);
+      deallocate(a, bytes);
+      deallocate(b, bytes);
+    }
+  EXPECT_LE(allocatorStats().bytesCached, static_cast<std::int64_t>(6 * bytes));
+  EXPECT_GE(allocatorStats().bytesCached, static_cast<std::int64_t>(bytes));
+}
+
+TEST(Allocator, KeepsWhatALoopUses) {
+  emptyCache();
+  const std::size_t sizes[] = {std::size_t{300} << 10, std::size_t{2} << 20, std::size_t{5} << 20};
+  auto round = [&] {
+    std::vector<void*> blocks;
+    for (std::size_t n : sizes)
+      for (int k = 0; k < 20; ++k) {
+        blocks.push_back(allocate(n));
+        for (int i = 0; i < 10; ++i) deallocate(allocate(std::size_t{100} << 10), std::size_t{100} << 10);
+      }
+    std::size_t at = 0;
+    for (std::size_t n : sizes)
+      for (int k = 0; k < 20; ++k) deallocate(blocks[at++], n);
+  };
+  round();
+  const auto kept = allocatorStats().bytesCached;
+  for (int i = 0; i < 200; ++i) {
+    round();
+    ASSERT_EQ(allocatorStats().bytesCached, kept);
+  }
+}
+
 TEST(Allocator, ZeroBytes) {
   void* p = allocate(0);
   EXPECT_NE(p, nullptr);
