@@ -2,6 +2,7 @@
 // with the memory it has and the traces it made, for the next recording at the same place.
 #include <algorithm>
 
+#include "lazy/kept_grads.h"
 #include "lazy/session.h"
 #include "runtime/base/counters.h"
 
@@ -89,6 +90,8 @@ void flushActive() {
 LazyScope::LazyScope(std::uint64_t site) : site_(site) {
   if (activeRecorder != nullptr) return;
   own_ = Spares<false>::take(site);
+  if (own_->grads == nullptr) own_->grads = std::make_shared<KeptGrads>();
+  own_->grads->watch();
   activeRecorder = own_.get();
 }
 
@@ -98,12 +101,20 @@ void LazyScope::end() {
   if (own_ == nullptr) return;
   activeRecorder = nullptr;
   bump(counters().graphTraces);
-  own_->flush();
+  try {
+    own_->flush();
+  } catch (...) {
+    own_->grads->rest();
+    throw;
+  }
+  own_->grads->rest();
   Spares<false>::giveBack(std::move(own_), site_);
 }
 
 LazyScope::~LazyScope() {
-  if (!ended_ && own_ != nullptr) activeRecorder = nullptr;
+  if (ended_ || own_ == nullptr) return;
+  activeRecorder = nullptr;
+  own_->grads->rest();
 }
 
 }  // namespace tandem::lazy

@@ -8,6 +8,7 @@
 #include "eager/kernels.h"
 #include "eager/ops.h"
 #include "ir/trace/graph_compiler.h"
+#include "lazy/kept_grads.h"
 #include "runtime/base/attrs.h"
 #include "runtime/base/inline_array.h"
 #include "runtime/plan/scalar_slots.h"
@@ -537,11 +538,14 @@ void Session::flush() {
     } catch (const std::exception&) {  // what is not made is lost
     }
     abandon();
+    if (grads != nullptr) grads->restoreLost();
     throw;
   } catch (...) {
     abandon();
+    if (grads != nullptr) grads->restoreLost();
     throw;
   }
+  if (grads != nullptr) grads->forget();
   reset();
 }
 

@@ -31,6 +31,7 @@
 
 namespace tandem::lazy {
 
+class KeptGrads;
 class Session;
 
 /// What hangs on a storage while its content is a value of a session's trace.
@@ -105,6 +106,8 @@ class Session final : public Recorder {
   std::uint64_t site = 0;
   /// Giving up would be an error: library code leaves out what only checks values.
   bool strict = false;
+  /// Those of the thread, while it records a lazy block; else null.
+  std::shared_ptr<KeptGrads> grads;
 
   /// The sizes that depend on data, in the order in which they were learnt: what is recorded holds for them only.
   [[nodiscard]] const std::vector<std::int64_t>& learntSizes() const { return learntSizes_; }

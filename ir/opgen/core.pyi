@@ -430,6 +430,7 @@ _differentiation_point: Any
 _disable_saved_tensors_hooks: Any
 _element_size: Any
 _empty_cache: Any
+_fail_allocation: Any
 _function_begin: Any
 _function_end: Any
 _function_saved: Any

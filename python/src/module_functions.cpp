@@ -199,6 +199,9 @@ PyObject* emptyCacheFn(PyObject*, PyObject*) {
   emptyCache();
   Py_RETURN_NONE;
 }
+PyObject* failAllocationFn(PyObject*, PyObject* n) {
+  return guarded([&] { return PyBool_FromLong(failAllocation(PyLong_AsLongLong(n))); });
+}
 PyObject* checkDeviceFn(PyObject*, PyObject* device) {
   return guarded([&]() -> PyObject* {
     checkDevice(device);
@@ -222,6 +225,7 @@ PyMethodDef plainFunctions[] = {
     {"counters", countersFn, METH_NOARGS, doc::function_counters},
     {"_memory_stats", memoryStats, METH_NOARGS, "Statistics of the allocator."},
     {"_empty_cache", emptyCacheFn, METH_NOARGS, "Returns cached memory to the system."},
+    {"_fail_allocation", failAllocationFn, METH_O, "For tests: allocation n from now on fails; whether the last did."},
     {"_bytes_of", bytesOf, METH_O, "The elements of a tensor as bytes."},
     {"_check_device", checkDeviceFn, METH_O, "Error unless the device is the CPU."},
     {nullptr, nullptr, 0, nullptr},

@@ -337,10 +337,29 @@ inline void count(ThreadCache& t, std::int64_t bytes) {
   for (int keep = s.count / 2; s.count > keep;) c.put(bin.index, bin.bytes, s.blocks[--s.count]);
 }
 
+// What `failAllocation` asked for.
+std::atomic<bool> failureSet{false};
+std::atomic<std::int64_t> untilFailure{0};
+
+[[gnu::noinline]] void countDownToFailure(std::size_t bytes) {
+  if (untilFailure.fetch_sub(1) != 0) return;
+  failureSet = false;
+  outOfMemory(bytes);
+}
+
 }  // namespace
+
+bool failAllocation(std::int64_t n) {
+  bool failed = !failureSet.exchange(false);
+  untilFailure = n;
+  failureSet = n >= 0;
+  return failed;
+}
 
 void* allocate(std::size_t bytes) {
   if (bytes > kMaxBlock) outOfMemory(bytes);
+  if (failureSet.load(std::memory_order_relaxed)) [[unlikely]]
+    countDownToFailure(bytes);
   Bin bin = binOf(bytes);
   ThreadCache* t = threadCache;
   if (t == nullptr) [[unlikely]]

@@ -23,4 +23,8 @@ void deallocate(void* p, std::size_t bytes) noexcept;
 void emptyCache();
 AllocatorStats allocatorStats();
 
+/// For tests: of the allocations from now on, on any thread, number `n` fails (0: the next one), as if there were no
+/// memory, and those after it do not; negative: none does. Has the one that was asked for before failed?
+bool failAllocation(std::int64_t n);
+
 }  // namespace tandem

@@ -146,6 +146,19 @@ TEST(Allocator, KeepsWhatALoopUses) {
   }
 }
 
+TEST(Allocator, FailsWhereItIsAskedTo) {
+  auto before = allocatorStats().bytesInUse;
+  failAllocation(1);
+  void* p = allocate(100);
+  EXPECT_THROW(allocate(200), OutOfMemoryError);
+  void* q = allocate(200);
+  EXPECT_TRUE(failAllocation(0));
+  EXPECT_FALSE(failAllocation(-1));
+  deallocate(p, 100);
+  deallocate(q, 200);
+  EXPECT_EQ(allocatorStats().bytesInUse, before);
+}
+
 TEST(Allocator, ZeroBytes) {
   void* p = allocate(0);
   EXPECT_NE(p, nullptr);

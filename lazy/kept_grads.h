@@ -1,0 +1,59 @@
+// The `.grad` slots that a lazy block has written since its last run, with what was in them. If that run fails and the
+// value of a new gradient is lost, the slot is what it was, as after an eager step that ran out of memory.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "autograd/meta.h"
+#include "lazy/session.h"
+
+namespace tandem::lazy {
+
+/// Watches a thread's slots between `watch` and `rest`. It keeps its memory from one block to the next.
+class KeptGrads final : public GradSlotObserver {
+ public:
+  void watch() { outer_ = std::exchange(gradSlotObserver, this); }
+  void rest() {
+    gradSlotObserver = outer_;
+    forget();
+  }
+
+  void onRead(TensorImpl* tensor) override {
+    if (outer_ != nullptr) outer_->onRead(tensor);
+  }
+  void onWrite(TensorImpl* tensor) override {
+    if (outer_ != nullptr) outer_->onWrite(tensor);
+    const auto next = static_cast<std::uint32_t>(before_.size());
+    if (numbers_.findOrAdd(tensor, next) != next) return;
+    const AutogradMeta* m = metaOf(tensor);
+    before_.push_back({Ref<TensorImpl>(tensor), m == nullptr ? Tensor() : m->grad});
+  }
+  /// The run has succeeded.
+  void forget() {
+    numbers_.clear();
+    before_.clear();
+  }
+  /// It has failed, and its session has let go of what it could not make.
+  void restoreLost() {
+    for (Slot& slot : before_)
+      if (AutogradMeta* m = metaOf(slot.tensor.get()); m != nullptr && isLost(m->grad)) m->grad = std::move(slot.grad);
+    forget();
+  }
+
+ private:
+  struct Slot {
+    Ref<TensorImpl> tensor;
+    Tensor grad;
+  };
+  static bool isLost(const Tensor& t) {
+    const PendingContent* c = t.defined() ? t.impl()->storage->pending() : nullptr;
+    return c != nullptr && static_cast<const Content*>(c)->session == nullptr;
+  }
+
+  GradSlotObserver* outer_ = nullptr;
+  std::vector<Slot> before_;
+  IndexTable<TensorImpl*> numbers_;
+};
+
+}  // namespace tandem::lazy
