@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 
 #include "eager/tensor.h"
 #include "runtime/lib/expectation.h"
@@ -26,6 +27,8 @@ Tensor toDType(const Tensor& x, DType dtype);
 /// an operation. `shown` (int64, of the shape of `good`) has what the error names.
 Tensor expected(const Tensor& x, const Tensor& good, Expectation what, const Tensor& shown = {},
                 std::int64_t detail = 0);
+/// `value`, which is constant in `of`, with the history of a value that depends on them: their gradient is 0.
+Tensor constantIn(const Tensor& value, std::span<const Tensor> of);
 /// The value without history: the same memory, no gradient.
 Tensor detached(const Tensor& x);
 }  // namespace ops

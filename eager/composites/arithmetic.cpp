@@ -66,6 +66,13 @@ void needFloating(const char* op, const Tensor& x) {
 
 Tensor toDType(const Tensor& x, DType dtype) { return x.dtype() == dtype ? x : to(x, dtype); }
 
+Tensor constantIn(const Tensor& value, std::span<const Tensor> of) {
+  Tensor result = value;
+  if (!gradEnabled() || !isFloating(value.dtype())) return result;
+  for (const Tensor& x : of)
+    if (x.requiresGrad()) result = sub(result, toDType(sum(narrow(reshape(x, Dims{-1}), 0, 0, 0)), value.dtype()));
+  return result;
+}
 Tensor detached(const Tensor& x) {
   Tensor t = makeAlias(x, x.shape(), x.strides(), x.impl()->offset);
   t.impl()->untracked = x.impl()->untracked;
@@ -96,8 +103,10 @@ Tensor rsub(const Tensor& x, const Operand& other, Scalar alpha) {
 }
 Tensor div_rounding(const Tensor& x, const Operand& other, std::optional<std::string_view> mode) {
   if (!mode) return div(x, other);
-  if (*mode == "floor") return floor_divide(x, other);
-  if (*mode == "trunc") return trunc_divide(x, other);
+  std::vector<Tensor> of{x};
+  if (other.isTensor()) of.push_back(other.tensor());
+  if (*mode == "floor") return constantIn(floor_divide(x, other), of);
+  if (*mode == "trunc") return constantIn(trunc_divide(x, other), of);
   fail("div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '", *mode, "'");
 }
 

@@ -74,7 +74,10 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
   Dims out = lead;
   out.push_back(query.size(-2));
   out.push_back(value.size(-1));
-  if (numelOf(out) == 0 || key.size(-2) == 0) return zeros(out, query.dtype());
+  if (numelOf(out) == 0 || key.size(-2) == 0) {
+    const Tensor of[] = {query, key, value};
+    return constantIn(zeros(out, query.dtype()), of);
+  }
 
   std::vector<Tensor> extras;
   if (mask.defined()) {

@@ -69,8 +69,7 @@ Tensor cross_entropy(const Tensor& x, const Tensor& target, const Tensor& weight
     Tensor each = mul(logp, p);
     if (weight.defined()) each = mul(each, view(weight, along));
     Tensor loss = neg(sum(each, Dims{classDim}));
-    if (reduction == "mean")
-      return div(sum(loss), std::max<std::int64_t>(x.numel() / std::max<std::int64_t>(classes, 1), 1));
+    if (reduction == "mean") return div(sum(loss), loss.numel());
     return reducedLoss(loss, reduction);
   }
   Tensor hard = nllLoss(logp, target, weight, ignore, smoothing > 0 && reduction == "mean" ? "sum" : reduction);
@@ -111,7 +110,7 @@ Tensor multi_margin_loss(const Tensor& x, const Tensor& target, std::int64_t p, 
   if (classes.size(0) != rows.size(0))
     fail("inconsistent target size, expected ", rows.size(0), " but got ", shapeText(target.shape()));
   Tensor column = unsqueeze(classes, 1);
-  Tensor apart = clamp(add(sub(rows, gather(rows, 1, column)), margin), Operand(0));
+  Tensor apart = relu(add(sub(rows, gather(rows, 1, column)), margin));
   if (p == 2) apart = square(apart);
   if (weight.defined()) apart = mul(apart, unsqueeze(weightOf(weight, classes), 1));
   Tensor others = ne(arange(0, rows.size(1)), column);
@@ -134,7 +133,7 @@ Tensor multilabel_margin_loss(const Tensor& x, const Tensor& target, Flag averag
   Tensor safe = where(real, labels, 0);
   Tensor hits = scatter_add(zeros(rows.shape(), DType::Int64), 1, safe, toDType(real, DType::Int64));
   // [N, label, class]: every label against every class that is none.
-  Tensor apart = clamp(add(sub(unsqueeze(rows, 1), unsqueeze(gather(rows, 1, safe), 2)), 1), Operand(0));
+  Tensor apart = relu(add(sub(unsqueeze(rows, 1), unsqueeze(gather(rows, 1, safe), 2)), 1));
   Tensor counts = logical_and(unsqueeze(real, 2), unsqueeze(eq(hits, 0), 1));
   Tensor each = div(sum(where(counts, apart, 0), Dims{1, 2}), classes);
   if (x.dim() < 2) each = squeeze_dims(each, Dims{0});

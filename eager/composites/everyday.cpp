@@ -26,9 +26,10 @@ Tensor pdist(const Tensor& x, double p) {
   if (!isFloating(x.dtype())) fail("pdist only supports floating-point dtypes");
   if (p < 0) fail("pdist only supports non-negative p values");
   std::int64_t n = x.size(0);
-  if (n < 2) return zeros(Dims{0}, x.dtype());
+  if (n < 2) return constantIn(zeros(Dims{0}, x.dtype()), {&x, 1});
   Tensor pairs = triu_indices(n, n, 1);
-  return norm(sub(index_select(x, 0, select(pairs, 0, 0)), index_select(x, 0, select(pairs, 0, 1))), p, Dims{1});
+  Tensor apart = sub(index_select(x, 0, select(pairs, 0, 0)), index_select(x, 0, select(pairs, 0, 1)));
+  return norm(apart, x.size(1) == 0 ? 1 : p, Dims{1});
 }
 
 Tensor fill_diagonal(const Tensor& x, Scalar value, bool wrap) {

@@ -265,7 +265,7 @@ Tensor embedding_bag(const Tensor& input, const Tensor& weight, const Tensor& of
   std::int64_t width = weight.dim() == 2 ? weight.size(1) : 0;
   Tensor flat = reshape(input, Dims{-1});
   Tensor rows = embedding(flat, weight, paddingIdx, maxNorm, normType, scaleByFreq, sparse);
-  if (n == 0 || bags == 0) return zeros(Dims{bags, width}, weight.dtype());
+  if (n == 0 || bags == 0) return constantIn(zeros(Dims{bags, width}, weight.dtype()), {&weight, 1});
   Tensor bag;
   if (input.dim() == 2)
     bag = reshape(expand(unsqueeze(arange(std::int64_t{0}, bags), 1), input.shape()), Dims{-1});

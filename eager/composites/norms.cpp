@@ -22,14 +22,32 @@ Tensor rootOf(const Tensor& s, double order) {
 
 Tensor powered(const Tensor& x, double order) {
   Tensor a = abs(x);
-  if (order <= 0 || order >= 2) return pow(a, order);
+  if (order >= 2) return pow(a, order);
   Tensor zero = eq(a, 0);
-  return where(zero, 0, pow(where(zero, 1, a), order));
+  return where(zero, order < 0 ? kInf : 0.0, pow(where(zero, 1, a), order));
+}
+
+void needElements(const Tensor& x, double order, const std::optional<Dims>& dim) {
+  if (x.numel() != 0) return;
+  if (!dim || dim->empty())
+    fail("linalg.vector_norm cannot compute the ", order, " norm on an empty tensor because the operation does not ",
+         "have an identity (shape ", shapeText(x.shape()), ")");
+  for (auto d : reductionDims(x, dim))
+    if (x.dim() > 0 && x.size(d) == 0)
+      fail("linalg.vector_norm cannot compute the ", order, " norm on the dimension ", d,
+           " because this dimension is empty and the operation does not have an identity (shape ", shapeText(x.shape()),
+           ")");
+}
+
+/// The largest of values that are at least 0, in one dim; 0 of none.
+Tensor largestIn(const Tensor& values, std::int64_t dim, bool keepdim) {
+  return values.size(dim) == 0 ? sum(values, Dims{dim}, keepdim) : amax(values, Dims{dim}, keepdim);
 }
 
 /// The norm of a tensor that is wide enough to add up. Of one element it is the element's size, whose power may be out
 /// of range.
 Tensor normOf(const Tensor& x, double order, const std::optional<Dims>& dim, bool keepdim) {
+  if (order < 0 || std::isinf(order)) needElements(x, order, dim);
   std::int64_t count = 1;
   for (std::int64_t d : reductionDims(x, dim)) count *= x.size(d);
   if (count == 1 && order != 0) return sum(abs(x), dim, keepdim);
@@ -105,14 +123,14 @@ Tensor matrix_norm_of(const Tensor& x, double order, const std::optional<Dims>& 
     fail("linalg.matrix_norm: Expected a floating point or complex tensor as input. Got ", dtypeClassName(in.dtype()));
   if (size == 2) {
     Tensor s = singularValues(in, dims);
-    return kept(order > 0 ? amax(s, Dims{-1}) : amin(s, Dims{-1}), dims, keepdim);
+    return kept(order > 0 ? largestIn(s, -1, false) : amin(s, Dims{-1}), dims, keepdim);
   }
   // Sums of columns for 1, of rows for infinity; then over the other dim.
   std::int64_t summed = size == 1 ? dims[0] : dims[1];
   std::int64_t other = size == 1 ? dims[1] : dims[0];
   FusedScope fused(in);
   Tensor sums = sum(abs(in), Dims{summed}, true);
-  Tensor value = order > 0 ? amax(sums, Dims{other}, true) : amin(sums, Dims{other}, true);
+  Tensor value = order > 0 ? largestIn(sums, other, true) : amin(sums, Dims{other}, true);
   return keepdim ? value : squeeze_dims(value, dims);
 }
 Tensor linalg_norm(const Tensor& x, std::optional<double> order, const std::optional<Dims>& dim, bool keepdim,
@@ -152,7 +170,8 @@ Tensor cdist(const Tensor& x, const Tensor& y, double p, std::optional<std::stri
     Tensor products = matmul(mul(x, -2), transpose(y, -2, -1));
     return rootOf(clamp_min(add(add(products, xx), yy), Operand(0)), 2);
   }
-  return norm(sub(unsqueeze(x, -2), unsqueeze(y, -3)), p, Dims{-1});
+  Tensor apart = sub(unsqueeze(x, -2), unsqueeze(y, -3));
+  return norm(apart, x.size(-1) == 0 ? 1 : p, Dims{-1});  // 0 of no columns, whatever p
 }
 
 Tensor normalize(const Tensor& x, double p, std::int64_t dim, double eps) {

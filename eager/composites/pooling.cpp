@@ -150,7 +150,7 @@ Tensor max_unpool(const Tensor& x, const Tensor& indices, DimsRef size) {
   flat.push_back(-1);
   planes.push_back(numelOf(size));
   out.append(size.begin(), size.end());
-  if (x.numel() == 0) return zeros(out, x.dtype());
+  if (x.numel() == 0) return constantIn(zeros(out, x.dtype()), {&x, 1});
   Tensor made = scatter_value(zeros(planes, x.dtype()), dim, reshape(indices, flat), reshape(x, flat));
   return reshape(made, out);
 }

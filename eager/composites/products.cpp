@@ -200,7 +200,7 @@ Tensor matrix_power(const Tensor& x, std::int64_t n) {
     fail("linalg.matrix_power: A must be batches of square matrices, but they are ", x.size(-2), " by ", x.size(-1),
          " matrices");
   if (n < 0) return matrix_power(linalg_inv(x), -n);
-  if (n == 0) return clone(expand(eye(x.size(-1), {}, x.dtype()), x.shape()));
+  if (n == 0) return constantIn(clone(expand(eye(x.size(-1), {}, x.dtype()), x.shape())), {&x, 1});
   Tensor power = x;
   Tensor result;
   for (;; power = matmul(power, power)) {

@@ -45,6 +45,13 @@ States runLayer(Recurrence kind, const Packed& in, const Weights& w, const Tenso
   if (!apart && w.inputBias.defined() && w.stateBias.defined()) bias = add(w.inputBias, w.stateBias);
   if (!apart && !w.inputBias.defined()) bias = w.stateBias;
   Tensor gates = linear(in.rows, w.input, bias);
+  if (in.sizes.front() == 0) {
+    std::vector<Tensor> of{gates, hidden, w.state};
+    for (const Tensor& t : {cell, w.stateBias, w.projection})
+      if (t.defined()) of.push_back(t);
+    return {constantIn(zeros(Dims{0, hidden.size(1)}, gates.dtype()), of), constantIn(clone(hidden), of),
+            cell.defined() ? constantIn(clone(cell), of) : Tensor()};
+  }
   auto [states, cells, products, outputs] =
       recurrent_sequence(gates, hidden, cell, w.state, apart ? w.stateBias : Tensor(), w.projection, in.sizes,
                          static_cast<std::int64_t>(kind), reverse);
@@ -86,7 +93,8 @@ struct NetworkResult {
 
 NetworkResult runNetwork(const Network& n, Packed in, const Tensor& hidden, const Tensor& cell, Tensors params) {
   std::int64_t directions = n.bidirectional ? 2 : 1;
-  if (in.sizes.empty() || in.sizes.back() <= 0) fail(n.name, ": Expected sequence length to be larger than 0 in RNN");
+  if (in.sizes.empty() || (in.sizes.back() <= 0 && in.sizes.front() != 0))
+    fail(n.name, ": Expected sequence length to be larger than 0 in RNN");
   checkState(n.name, hidden, n.layers * directions, in.sizes.front(), in.rows);
   if (cell.defined()) checkState(n.name, cell, n.layers * directions, in.sizes.front(), in.rows);
   std::vector<Weights> weights = readWeights(n, params, cell.defined() && cell.size(2) != hidden.size(2));

@@ -147,7 +147,8 @@ Tensor grid_sample(const Tensor& input, const Tensor& grid, std::string_view mod
   std::int64_t places = grid.numel() / std::max<std::int64_t>(batch * n, 1);
   Dims out{batch, channels};
   for (std::int64_t d = 0; d < n; ++d) out.push_back(grid.size(1 + d));
-  if (numelOf(out) == 0) return zeros(out, input.dtype());
+  const Tensor of[] = {input, grid};
+  if (numelOf(out) == 0) return constantIn(zeros(out, input.dtype()), of);
 
   std::vector<Axis> axes;
   std::vector<std::vector<Tap>> taps;
@@ -183,7 +184,8 @@ Tensor grid_sample(const Tensor& input, const Tensor& grid, std::string_view mod
     Tensor part = where(inside, weight.defined() ? mul(read, weight) : read, 0.0);
     sum = sum.defined() ? add(sum, part) : part;
   }
-  return reshape(sum, out);
+  // The nearest places are constant in the grid.
+  return mode == "nearest" ? constantIn(reshape(sum, out), {&grid, 1}) : reshape(sum, out);
 }
 
 Tensor affine_grid(const Tensor& theta, DimsRef size, bool alignCorners) {

@@ -294,7 +294,7 @@ Tensor take_along_dim(const Tensor& x, const Tensor& indices, std::optional<std:
 }
 Tensor fill(const Tensor& x, const Operand& value) {
   Tensor y = value.isTensor() ? expand(toDType(value.tensor(), x.dtype()), x.shape()) : Tensor();
-  return y.defined() ? clone(y) : full_like(x, value.scalar());
+  return constantIn(y.defined() ? clone(y) : full_like(x, value.scalar()), {&x, 1});
 }
 
 }  // namespace tandem::ops

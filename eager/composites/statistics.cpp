@@ -21,7 +21,7 @@ Tensor medianOf(const Tensor& x, bool ignoreNan) {
   Tensor flat = reshape(x, Dims{-1});
   if (x.numel() == 0) {
     if (!isFloating(x.dtype())) fail("median() operation does not have an identity for empty input tensor");
-    return full_value(std::numeric_limits<double>::quiet_NaN(), Dims{}, x.dtype());
+    return constantIn(full_value(std::numeric_limits<double>::quiet_NaN(), Dims{}, x.dtype()), {&x, 1});
   }
   Tensor middle = (ignoreNan ? nanmedian_dim(detached(flat), 0, false) : median_dim(detached(flat), 0, false))[0];
   if (!x.requiresGrad() || !gradEnabled()) return middle;
@@ -284,25 +284,27 @@ Tensor corrcoef(const Tensor& x) {
 Tensor trapezoid(const Tensor& y, const Tensor& x, std::int64_t dim) {
   dim = wrapDim(dim, y.dim());
   needNumbers("trapezoid", y);
-  if (y.size(dim) == 0) return zeros_like(sum(y, Dims{dim}), isFloating(y.dtype()) ? y.dtype() : defaultDType());
+  if (y.size(dim) == 0) return sum(y, Dims{dim}, false, isFloating(y.dtype()) ? y.dtype() : defaultDType());
   FusedScope fused(y);
   return div(sum(mul(widths("trapezoid", x, y, dim), twiceMeans(y, dim)), Dims{dim}), 2);
 }
 Tensor trapezoid_dx(const Tensor& y, Scalar dx, std::int64_t dim) {
   dim = wrapDim(dim, y.dim());
   needNumbers("trapezoid", y);
-  if (y.size(dim) == 0) return zeros_like(sum(y, Dims{dim}), isFloating(y.dtype()) ? y.dtype() : defaultDType());
+  if (y.size(dim) == 0) return sum(y, Dims{dim}, false, isFloating(y.dtype()) ? y.dtype() : defaultDType());
   FusedScope fused(y);
   return mul(div(sum(twiceMeans(y, dim), Dims{dim}), 2), dx);
 }
 Tensor cumulative_trapezoid(const Tensor& y, const Tensor& x, std::int64_t dim) {
   dim = wrapDim(dim, y.dim());
   needNumbers("cumulative_trapezoid", y);
+  if (y.size(dim) == 0) return toDType(clone(y), isFloating(y.dtype()) ? y.dtype() : defaultDType());
   return div(cumsum(mul(widths("cumulative_trapezoid", x, y, dim), twiceMeans(y, dim)), dim), 2);
 }
 Tensor cumulative_trapezoid_dx(const Tensor& y, Scalar dx, std::int64_t dim) {
   dim = wrapDim(dim, y.dim());
   needNumbers("cumulative_trapezoid", y);
+  if (y.size(dim) == 0) return toDType(clone(y), isFloating(y.dtype()) ? y.dtype() : defaultDType());
   return mul(div(cumsum(twiceMeans(y, dim), dim), 2), dx);
 }
 

@@ -278,10 +278,25 @@ void takePieces(const OpFacts&, Metas operands, Attrs attrs, std::span<TensorMet
   set(results[0], std::move(shape), operands[0].dtype);
 }
 
-void indexAdd(const OpFacts& op, Metas operands, Attrs, std::span<TensorMeta> results) {
+void indexAdd(const OpFacts& op, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
   needIndex(op, operands[1]);
   needSameDType(op, operands[0], operands[2]);
-  set(results[0], operands[0].shape, operands[0].dtype);
+  const Dims& self = operands[0].shape;
+  const Dims& source = operands[2].shape;
+  std::int64_t dim = AttrReader(attrs).integer();
+  std::int64_t count = numelOf(operands[1].shape);
+  if (rankOf(operands[1]) > 1)
+    fail<IndexError>(name(op), "(): Index is supposed to be a vector, but got shape ", shapeText(operands[1].shape));
+  std::int64_t has = dim < rankOf(operands[2]) ? source[dim] : 1;
+  if (has != count)
+    fail(name(op), "(): Number of indices (", count, ") should be equal to source.size(dim): (", has,
+         "), for dim: ", dim);
+  Dims expected = self;
+  if (!expected.empty()) expected[dim] = count;
+  if (!(source == expected))
+    fail(name(op), "(): source tensor shape must match self tensor shape, excluding the specified dimension. ",
+         "Got self.shape = ", shapeText(self), " source.shape = ", shapeText(source));
+  set(results[0], self, operands[0].dtype);
 }
 
 void indexGet(const OpFacts& op, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
