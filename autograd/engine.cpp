@@ -111,19 +111,22 @@ class Run {
     return static_cast<bool>(e) && (run_.captures.empty() || needed_.contains(e.node.get()));
   }
 
+  /// Nodes run that get no cotangent, too: their hooks and those of Functions are called.
   void deliver(const Edge& e, Tensor g) {
-    if (!g.defined() || !needed(e)) return;
+    if (!needed(e)) return;
     std::uint32_t number = table_.findOrAdd(e.node.get(), static_cast<std::uint32_t>(visits_.size()));
     if (number == visits_.size()) {
       visits_.push_back({e.node, std::vector<Tensor>(e.node->results().size())});
       heap_.push_back({e.node->sequence(), number});
       std::push_heap(heap_.begin(), heap_.end());
     }
+    if (!g.defined()) return;
     Tensor& sum = visits_[number].cotangents[e.result];
     sum = sum.defined() ? ops::add(sum, g) : std::move(g);
   }
 
   void runNode(Node& node, std::vector<Tensor>& cotangents);
+  void runLeaf(LeafNode& node, std::vector<Tensor>& cotangents);
   void runOperation(Node& node, std::vector<Tensor>& cotangents);
   void findNeeded();
 
@@ -159,7 +162,7 @@ void Run::findNeeded() {
 }
 
 void runTensorHooks(const HookList<TensorHook>& hooks, Tensor& g) {
-  if (!hooks || !g.defined()) return;
+  if (!hooks) return;
   for (const auto& h : *hooks) {
     Tensor r = h.run(g);
     if (r.defined()) g = std::move(r);
@@ -187,8 +190,9 @@ void runHooks(Node& node, std::vector<Tensor>& cotangents) {
     }
     if (keeper && cotangents[r].defined()) {
       AutogradMeta& m = needMeta(keeper.get());
+      if (gradSlotObserver != nullptr) gradSlotObserver->onRead(keeper.get());
       if (gradSlotObserver != nullptr) gradSlotObserver->onWrite(keeper.get());
-      m.grad = gradEnabled() ? cotangents[r] : autograd::detach(cotangents[r]);
+      m.grad = m.grad.defined() ? ops::add(m.grad, cotangents[r]) : ops::clone(cotangents[r]);
     }
   }
 }
@@ -209,9 +213,7 @@ void Run::runNode(Node& node, std::vector<Tensor>& cotangents) {
   if (auto it = captures_.find(&node); it != captures_.end())
     for (std::size_t i : it->second) captured_[i] = cotangents[run_.captures[i].result];
   if (node.kind() == Node::Kind::Leaf) {
-    const Tensor& leaf = static_cast<LeafNode&>(node).leaf();
-    Tensor g = std::move(cotangents[0]);
-    if (run_.accumulate && g.defined()) accumulateGrad(leaf, std::exchange(g, {}), run_.createGraph);
+    if (run_.accumulate) runLeaf(static_cast<LeafNode&>(node), cotangents);
     return;
   }
   runOperation(node, cotangents);
@@ -232,6 +234,37 @@ void checkNan(const Node& node, std::span<const Tensor> grads) {
       fail("Function '", node.name(), "' returned nan values in its ", i, "th output.");
 }
 
+/// The hooks of a node as they are when it runs.
+struct NodeHooks {
+  HookList<NodeHook> before;
+  HookList<NodePostHook> after;
+
+  explicit NodeHooks(Node& node) {
+    NodeExtras* extras = node.extras();
+    if (extras == nullptr) return;
+    std::scoped_lock guard(node.lock());
+    before = extras->preHooks;
+    after = extras->postHooks;
+  }
+  void runBefore(std::vector<Tensor>& cotangents) const {
+    if (!before) return;
+    for (const auto& h : *before) h.run(cotangents);
+  }
+  void runAfter(std::vector<Tensor>& grads, std::span<const Tensor> cotangents) const {
+    if (!after) return;
+    for (const auto& h : *after) h.run(grads, cotangents);
+  }
+};
+
+void Run::runLeaf(LeafNode& node, std::vector<Tensor>& cotangents) {
+  NodeHooks hooks(node);
+  hooks.runBefore(cotangents);
+  // Handed over, so that it can become the gradient as it is; a hook that looks at it afterwards keeps it.
+  accumulateGrad(node.leaf(), hooks.after ? cotangents[0] : std::exchange(cotangents[0], {}), run_.createGraph);
+  std::vector<Tensor> none;
+  hooks.runAfter(none, cotangents);
+}
+
 void Run::runOperation(Node& node, std::vector<Tensor>& cotangents) {
   std::span<const Edge> edges = node.edges();
   SmallVector<bool, 8> wanted(edges.size(), false);
@@ -239,18 +272,13 @@ void Run::runOperation(Node& node, std::vector<Tensor>& cotangents) {
   for (std::size_t i = 0; i < edges.size(); ++i) any |= wanted[i] = needed(edges[i]);
   if (!any) return;
   NodeExtras* extras = node.extras();
-  HookList<NodeHook> before;
-  HookList<NodePostHook> after;
-  if (extras != nullptr) {
-    std::scoped_lock guard(node.lock());
-    before = extras->preHooks;
-    after = extras->postHooks;
-  }
-  if (before)
-    for (const auto& h : *before) h.run(cotangents);
+  NodeHooks hooks(node);
+  hooks.runBefore(cotangents);
   std::vector<Tensor> grads(edges.size());
+  bool given = std::any_of(cotangents.begin(), cotangents.end(), [](const Tensor& t) { return t.defined(); });
   try {
-    node.apply(cotangents, std::span<const bool>(wanted.data(), wanted.size()), grads);
+    if (given || node.kind() == Node::Kind::Function)
+      node.apply(cotangents, std::span<const bool>(wanted.data(), wanted.size()), grads);
     checkNan(node, grads);
   } catch (const Error& e) {
     if (extras == nullptr || extras->line.empty()) throw;
@@ -258,12 +286,15 @@ void Run::runOperation(Node& node, std::vector<Tensor>& cotangents) {
     rethrowWith<ValueError, TypeError, IndexError, NotImplementedError, OutOfMemoryError, DataReadError, InternalError>(
         e, text);
   }
-  if (after)
-    for (const auto& h : *after) h.run(grads, cotangents);
+  hooks.runAfter(grads, cotangents);
   if (!run_.keepGraph) node.releaseSaved();
   for (std::size_t i = 0; i < edges.size(); ++i) {
-    if (!wanted[i] || !grads[i].defined()) continue;
+    if (!wanted[i]) continue;
     const Edge& e = edges[i];
+    if (!grads[i].defined()) {
+      deliver(e, {});
+      continue;
+    }
     deliver(e, conform(std::exchange(grads[i], {}), e.node->results()[e.result], node, i));
   }
 }
@@ -273,6 +304,22 @@ bool isOurs(const Tensor& g) {
   TensorImpl* t = g.impl();
   return t->refCount() == 1 && t->storage->refCount() == 1 && t->contiguous && t->offset == 0 && !t->requiresGrad &&
          t->storage->bytes() == static_cast<std::size_t>(t->numel) * itemSize(t->dtype);
+}
+
+/// With the leaf's gradient as others see it locked. The hooks to be called after it.
+HookList<LeafHook> addToGrad(AutogradMeta& m, TensorImpl* leaf, Tensor g, bool createGraph) {
+  if (gradSlotObserver != nullptr) gradSlotObserver->onRead(leaf);
+  if (!m.grad.defined()) {
+    if (gradSlotObserver != nullptr) gradSlotObserver->onWrite(leaf);
+    m.grad = !createGraph && isOurs(g) ? std::move(g) : ops::clone(g);
+  } else if (createGraph) {
+    if (gradSlotObserver != nullptr) gradSlotObserver->onWrite(leaf);
+    m.grad = ops::add(m.grad, g);
+  } else {
+    applyInto(m.grad, OpCode::add, {m.grad, g});
+  }
+  std::scoped_lock hooks(m.lock);
+  return m.afterAccumulate;
 }
 
 std::mutex& accumulateMutex(const TensorImpl* t) {
@@ -333,23 +380,17 @@ Tensor conform(const Tensor& g, const ResultMeta& meta, const Node& from, std::s
 
 void accumulateGrad(const Tensor& leaf, Tensor g, bool createGraph) {
   TensorImpl* impl = leaf.impl();
-  if (g.impl()->batch) failInsideTransform();
+  if (g.defined() && g.impl()->batch) failInsideTransform();
   AutogradMeta& m = needMeta(impl);
   HookList<LeafHook> after;
   {
     std::scoped_lock guard(accumulateMutex(impl));
-    if (gradSlotObserver != nullptr) gradSlotObserver->onRead(impl);
-    if (!m.grad.defined()) {
-      if (gradSlotObserver != nullptr) gradSlotObserver->onWrite(impl);
-      m.grad = !createGraph && isOurs(g) ? std::move(g) : ops::clone(g);
-    } else if (createGraph) {
-      if (gradSlotObserver != nullptr) gradSlotObserver->onWrite(impl);
-      m.grad = ops::add(m.grad, g);
+    if (!g.defined()) {
+      std::scoped_lock hooks(m.lock);
+      after = m.afterAccumulate;
     } else {
-      applyInto(m.grad, OpCode::add, {m.grad, g});
+      after = addToGrad(m, impl, std::move(g), createGraph);
     }
-    std::scoped_lock hooks(m.lock);
-    after = m.afterAccumulate;
   }
   if (!after) return;
   for (const auto& h : *after) h.run(leaf);

@@ -43,7 +43,7 @@ Ref<FunctionNode> FunctionNode::make(std::string name, std::span<const Tensor> i
   if (!any) return {};
   std::vector<Edge> edges;
   for (const Tensor& t : inputs) edges.push_back(t.defined() ? gradEdge(t) : Edge{});
-  Ref<FunctionNode> node(new FunctionNode({std::move(name), {}, true, {}}, std::move(edges), takeSequence()));
+  Ref<FunctionNode> node(new FunctionNode({.name = std::move(name)}, std::move(edges), takeSequence()));
   if (autograd::anomalyMode()) autograd::noteLine(*node);
   return node;
 }
@@ -54,6 +54,11 @@ void FunctionNode::attach(std::span<Tensor> outputs, std::span<const Tensor> inp
   for (const Tensor& t : outputs)
     metas.push_back(t.defined() ? ResultMeta{t.shape(), t.dtype(), t.impl()->batch} : ResultMeta{});
   setResults(std::move(metas));
+  call_.noCotangent.clear();
+  for (const Tensor& t : outputs) {
+    bool differentiable = t.defined() && isFloating(t.dtype()) && !contains(nonDifferentiable, t);
+    call_.noCotangent.push_back(!t.defined() || (!differentiable && !call_.materializeNonDifferentiable));
+  }
   for (const Tensor& t : dirty)
     if (!contains(outputs, t)) fail("mark_dirty: ", call_.name, " wrote a tensor in place and did not return it");
   for (std::size_t i = 0; i < outputs.size(); ++i) {
@@ -109,7 +114,8 @@ void FunctionNode::apply(std::span<const Tensor> cotangents, std::span<const boo
   std::vector<Tensor> given(cotangents.begin(), cotangents.end());
   if (call_.materializeGrads)
     for (std::size_t i = 0; i < given.size(); ++i)
-      if (!given[i].defined()) given[i] = ops::zeros(call_.results[i].shape, call_.results[i].dtype);
+      if (!given[i].defined() && !call_.noCotangent[i])
+        given[i] = ops::zeros(call_.results[i].shape, call_.results[i].dtype);
   std::vector<Tensor> result = backward_(given);
   if (result.size() != grads.size())
     fail("function ", call_.name, " returned an incorrect number of gradients (expected ", grads.size(), ", got ",

@@ -36,10 +36,14 @@ class FunctionMaker {
 /// A call of a Function without its tensors.
 struct FunctionCall {
   std::string name;
-  std::vector<ResultMeta> results;
+  std::vector<ResultMeta> results = {};
   /// Cotangents that no one gave are zeros rather than undefined.
   bool materializeGrads = true;
-  std::shared_ptr<FunctionMaker> maker;
+  /// The same for outputs without derivative.
+  bool materializeNonDifferentiable = true;
+  /// By output: a cotangent is never made, as of one that is no tensor.
+  std::vector<bool> noCotangent = {};
+  std::shared_ptr<FunctionMaker> maker = {};
 };
 
 class FunctionNode final : public Node {
@@ -56,7 +60,11 @@ class FunctionNode final : public Node {
   [[nodiscard]] const FunctionCall& call() const { return call_; }
   void setMaker(std::shared_ptr<FunctionMaker> maker) { call_.maker = std::move(maker); }
   void setBackward(Backward backward) { backward_ = std::move(backward); }
-  void setMaterializeGrads(bool on) { call_.materializeGrads = on; }
+  /// Before `attach`.
+  void setMaterializeGrads(bool on, bool nonDifferentiable) {
+    call_.materializeGrads = on;
+    call_.materializeNonDifferentiable = nonDifferentiable;
+  }
   /// Kept until the graph is released, with version checks. Tensors that are outputs may be among them: call after
   /// `attach` for those.
   void saveTensors(std::span<const Tensor> tensors);

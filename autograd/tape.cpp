@@ -228,7 +228,11 @@ void Tape::recordWrite(const Tensor& into, const Tensor& value) {
     ref = makePermuteNode({ref, 0}, back, base->shape, *base);
   }
   setHistory(baseTensor, std::move(ref), 0);
-  if (base != view) refreshView(view);
+  if (base != view) {
+    // A Function may have written it before, and the check of the write have brought it up to date with that.
+    view->historyVersion = base->storage->version - 1;
+    refreshView(view);
+  }
 }
 
 void Tape::refreshView(TensorImpl* view) {

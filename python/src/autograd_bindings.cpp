@@ -2,10 +2,12 @@
 
 #include "autograd/autograd.h"
 #include "autograd/engine.h"
+#include "autograd/meta.h"
 #include "eager/batch.h"
 #include "eager/ops.h"
 #include "python/src/arg_parser.h"
 #include "python/src/compiled_function.h"
+#include "python/src/convert.h"
 #include "python/src/docs.h"
 #include "python/src/function_bindings.h"
 #include "python/src/py_tensor.h"
@@ -125,27 +127,32 @@ PyObject* registerLeafHook(PyObject* self, PyObject* hook) {
         }));
   });
 }
+/// What `remove` takes a hook of `owner` away by.
+PyObject* removableHandle(PyObject* owner, std::uint64_t id) {
+  PyRef number(checked(PyLong_FromUnsignedLongLong(id)));
+  return callSupport("RemovableHandle", {owner, number.get()});
+}
 PyObject* nodeRegisterHook(PyObject* self, PyObject* hook) {
   return guarded([&] {
-    return PyLong_FromUnsignedLongLong(autograd::registerNodeHook(
-        nodeOf(self), [call = SharedObject(hook)](std::vector<Tensor>& grads, std::span<const Tensor> cotangents) {
-          WithGil gil;
-          PyRef in = tupleOf(grads);
-          PyRef out = tupleOf(cotangents);
-          PyRef result(checked(PyObject_CallFunctionObjArgs(call.get(), in.get(), out.get(), nullptr)));
-          replaceAll(grads, result.get());
-        }));
+    auto run = [call = SharedObject(hook)](std::vector<Tensor>& grads, std::span<const Tensor> cotangents) {
+      WithGil gil;
+      PyRef in = tupleOf(grads);
+      PyRef out = tupleOf(cotangents);
+      PyRef result(checked(PyObject_CallFunctionObjArgs(call.get(), in.get(), out.get(), nullptr)));
+      replaceAll(grads, result.get());
+    };
+    return removableHandle(self, autograd::registerNodeHook(nodeOf(self), run));
   });
 }
 PyObject* nodeRegisterPreHook(PyObject* self, PyObject* hook) {
   return guarded([&] {
-    return PyLong_FromUnsignedLongLong(
-        autograd::registerNodePreHook(nodeOf(self), [call = SharedObject(hook)](std::vector<Tensor>& cotangents) {
-          WithGil gil;
-          PyRef out = tupleOf(cotangents);
-          PyRef result(checked(PyObject_CallOneArg(call.get(), out.get())));
-          replaceAll(cotangents, result.get());
-        }));
+    auto run = [call = SharedObject(hook)](std::vector<Tensor>& cotangents) {
+      WithGil gil;
+      PyRef out = tupleOf(cotangents);
+      PyRef result(checked(PyObject_CallOneArg(call.get(), out.get())));
+      replaceAll(cotangents, result.get());
+    };
+    return removableHandle(self, autograd::registerNodePreHook(nodeOf(self), run));
   });
 }
 PyObject* removeHook(PyObject*, PyObject* args) {
@@ -173,14 +180,41 @@ PyObject* onTensor(PyObject*, PyObject* args) {
 
 using P = ParamType;
 
-std::vector<Tensor> tensorsOf(PyObject* o, const char* what) {
+/// A tuple (node, which of its results, ...), as `GradientEdge` is.
+bool isEdge(PyObject* o) {
+  return PyTuple_Check(o) && PyTuple_GET_SIZE(o) >= 2 && Py_TYPE(PyTuple_GET_ITEM(o, 0)) == nodeType &&
+         PyLong_Check(PyTuple_GET_ITEM(o, 1));
+}
+
+/// A tensor whose gradient goes where the edge leads: the leaf, or one that stands for the node's result.
+Tensor tensorOfEdge(PyObject* edge) {
+  Node& node = nodeOf(PyTuple_GET_ITEM(edge, 0));
+  if (auto* leaf = dynamic_cast<LeafNode*>(&node)) return leaf->leaf();
+  std::size_t result = PyLong_AsSize_t(PyTuple_GET_ITEM(edge, 1));
+  if (PyErr_Occurred() != nullptr) throw PythonError();
+  if (result >= node.results().size())
+    fail<IndexError>("gradient edge: ", node.name(), " has ", node.results().size(),
+                     " results, there is none of number ", result);
+  const ResultMeta& meta = node.results()[result];
+  Tensor t = autograd::detach(ops::expand(ops::zeros(Dims{}, meta.dtype), meta.shape));
+  setHistory(t, Ref<Node>(&node), static_cast<std::uint32_t>(result));
+  return t;
+}
+
+/// Tensors, and gradient edges where they are allowed.
+std::vector<Tensor> tensorsOf(PyObject* o, const char* what, bool edges = false) {
   std::vector<Tensor> list;
   if (o == nullptr) return list;
   if (isTensor(o)) return {tensorOf(o)};
+  if (edges && isEdge(o)) return {tensorOfEdge(o)};
   PyRef items(PySequence_Fast(o, "expected a Tensor or a sequence of Tensors"));
   if (!items) throw PythonError();
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) {
     PyObject* item = PySequence_Fast_GET_ITEM(items.get(), i);
+    if (edges && isEdge(item)) {
+      list.push_back(tensorOfEdge(item));
+      continue;
+    }
     if (item != Py_None && !isTensor(item)) {
       fail<TypeError>(what, " can be either Tensors or None, but got ", Py_TYPE(item)->tp_name);
     }
@@ -195,7 +229,7 @@ std::optional<bool> optionalBool(ParsedArgs& a, std::size_t i) {
 
 PyObject* runBackward(const std::vector<Tensor>& roots, const std::vector<Tensor>& cotangents,
                       autograd::RunOptions options, PyObject* inputs) {
-  std::vector<Tensor> only = tensorsOf(inputs, "inputs");
+  std::vector<Tensor> only = tensorsOf(inputs, "inputs", true);
   if (inputs != nullptr && only.empty()) fail("`inputs` argument to `backward()` cannot be empty.");
   {
     WithoutGil released;
@@ -222,7 +256,7 @@ constexpr ParamSpec backwardAllParams[] = {
     {"grad_variables", P::Any, true, false}, {"inputs", P::Any, true, false}};
 constexpr Signature backwardAllSigs[] = {{"backward", backwardAllParams, [](ParsedArgs& a) -> PyObject* {
                                             return runBackward(
-                                                tensorsOf(a.object(0), "tensors"),
+                                                tensorsOf(a.object(0), "tensors", true),
                                                 tensorsOf(a.has(1) ? a.object(1) : a.object(4), "gradients"),
                                                 {optionalBool(a, 2), a.boolean(3)}, a.object(5));
                                           }}};
@@ -236,8 +270,8 @@ constexpr ParamSpec gradParams[] = {
 constexpr Signature gradSigs[] = {
     {"grad", gradParams, [](ParsedArgs& a) -> PyObject* {
        if (!a.boolean(5, true)) fail<ValueError>("only_inputs argument is deprecated and must be True");
-       std::vector<Tensor> outputs = tensorsOf(a.object(0), "outputs");
-       std::vector<Tensor> inputs = tensorsOf(a.object(1), "inputs");
+       std::vector<Tensor> outputs = tensorsOf(a.object(0), "outputs", true);
+       std::vector<Tensor> inputs = tensorsOf(a.object(1), "inputs", true);
        std::vector<Tensor> cotangents = tensorsOf(a.object(2), "gradients");
        autograd::GradOptions options;
        options.retainGraph = optionalBool(a, 3);

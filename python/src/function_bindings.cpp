@@ -2,7 +2,8 @@
 //
 //   handle = _C._function_begin(name, inputs)     edges are taken; None when no gradient is wanted
 //   ... forward runs in no_grad ...
-//   outputs = _C._function_end(handle, ctx, backward, outputs, inputs, saved, non_differentiable, dirty, materialize)
+//   outputs = _C._function_end(handle, ctx, backward, outputs, inputs, saved, non_differentiable, dirty, materialize,
+//                                materialize_non_differentiable)
 //
 // Who owns whom: the outputs own the node, the node owns its backward and so the ctx, and the ctx reaches back to the
 // node through the handle, which then owns nothing: it is told when the node goes. A compiled function makes the node
@@ -153,9 +154,9 @@ PyObject* begin(PyObject*, PyObject* args) {
 
 PyObject* end(PyObject*, PyObject* args) {
   PyObject *object, *ctx, *backward, *outputs, *inputs, *saved, *nonDifferentiable, *dirty;
-  int materialize;
-  if (PyArg_ParseTuple(args, "OOOOOOOOp", &object, &ctx, &backward, &outputs, &inputs, &saved, &nonDifferentiable,
-                       &dirty, &materialize) == 0) {
+  int materialize, materializeRest;
+  if (PyArg_ParseTuple(args, "OOOOOOOOpp", &object, &ctx, &backward, &outputs, &inputs, &saved, &nonDifferentiable,
+                       &dirty, &materialize, &materializeRest) == 0) {
     return nullptr;
   }
   return guarded([&]() -> PyObject* {
@@ -166,7 +167,7 @@ PyObject* end(PyObject*, PyObject* args) {
       handle->node->release();
     }
     std::vector<Tensor> ins = listOf(inputs);
-    node->setMaterializeGrads(materialize != 0);
+    node->setMaterializeGrads(materialize != 0, materializeRest != 0);
     auto function = std::make_shared<PythonFunction>(ctx, backward, ins.size());
     function->bind(*node, object, ctx);
     node->setMaker(std::move(function));

@@ -50,6 +50,8 @@ class FunctionCtx:
     _dirty: tuple[Any, ...] = ()
     _non_differentiable: tuple[Any, ...] = ()
     _materialize = True
+    #: Whether the backward gets zeros for outputs without derivative too, or None.
+    _materialize_non_diff_grads = True
     #: For each argument of `forward`: is a gradient wanted for it?
     needs_input_grad: tuple[bool, ...] = ()
 
@@ -201,7 +203,7 @@ class Function:
             if backward is Function.backward and cls.jvp is not Function.jvp:
                 backward = _transposed(cls.jvp, inputs)
             results = _C._function_end(handle, ctx, backward, outputs, inputs, ctx._saved, ctx._non_differentiable,
-                                       ctx._dirty, ctx._materialize)  # fmt: skip
+                                       ctx._dirty, ctx._materialize, ctx._materialize_non_diff_grads)  # fmt: skip
             outputs = tuple(new if isinstance(old, _C.Tensor) else old for old, new in zip(outputs, results))
             ctx._saved = None
             ctx._dirty = ctx._non_differentiable = ()

@@ -35,6 +35,8 @@ class GradientEdge(NamedTuple):
 
     node: Node  # type: ignore[valid-type]
     output_nr: int
+    #: Accepted for PyTorch's sake: the node owns what it needs.
+    ownership_token: Any = None
 
 
 def get_gradient_edge(tensor: _C.Tensor) -> GradientEdge:
@@ -48,7 +50,7 @@ def get_gradient_edge(tensor: _C.Tensor) -> GradientEdge:
     'AccumulateGrad'
     """
     if not tensor.requires_grad:
-        raise RuntimeError("It is not possible to get the gradient edge of a Tensor that does not require gradients")
+        raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
     return GradientEdge(tensor.grad_fn if tensor.grad_fn is not None else _accumulator(tensor), tensor.output_nr)
 
 
@@ -188,18 +190,22 @@ def register_multi_grad_hook(tensors: Sequence[_C.Tensor], fn: Callable[..., Any
         if not t.requires_grad:
             raise ValueError(f"expected every tensor to require a gradient, but tensor {i} does not")
     lock = threading.Lock()
-    runs: dict[int, list[Any]] = {}  # the gradients that came, by the number of the backward
+    # The gradients, how many hooks were called and for how many there was one, by the number of the backward.
+    runs: dict[int, list[Any]] = {}
     edges = [get_gradient_edge(t) for t in tensors]
 
     def of(i: int) -> Callable[[Any], None]:
         def hook(grad: Any) -> None:
             run, reached = _C._backward_reaches([e.node for e in edges])
             with lock:
-                grads = runs.setdefault(run, [None] * len(tensors))
+                state = runs.setdefault(run, [[None] * len(tensors), 0, 0])
+                grads = state[0]
                 grads[i] = grad
-                came = sum(g is not None for g in grads)
-                ready = came == 1 if mode == "any" else came == sum(reached)
-                if came == sum(reached):
+                state[1] += 1
+                state[2] += grad is not None
+                last = state[1] == sum(reached)
+                ready = grad is not None and state[2] == 1 if mode == "any" else last
+                if last:
                     del runs[run]
             if ready:
                 fn(grads if mode == "all" else grad)
