@@ -120,15 +120,19 @@ std::vector<Tensor> escape(std::span<const Tensor> values, bool outer) {
 class Points {
  public:
   Points(std::span<const Tensor> primals, bool outer) {
-    for (const Tensor& x : primals) tensors.push_back(differentiationPoint(x, outer));
+    for (const Tensor& x : primals) {
+      tensors.push_back(differentiationPoint(x, outer));
+      anchors.push_back(anchorOf(tensors.back()));
+    }
   }
   ~Points() { close(); }
   Points(const Points&) = delete;
   Points& operator=(const Points&) = delete;
   void close() {
-    for (const Tensor& t : tensors) closePoint(t);
+    for (const Tensor& t : anchors) closePoint(t);
   }
-  std::vector<Tensor> tensors;
+  std::vector<Tensor> tensors;  // f may write them in place
+  std::vector<Tensor> anchors;  // where the derivatives stop
 };
 
 struct Linear {
@@ -164,8 +168,13 @@ Tensor differentiationPoint(const Tensor& x, bool connected) {
   return t;
 }
 
+Tensor anchorOf(const Tensor& point) {
+  Tensor t = detach(point);
+  setHistory(t, gradFn(point), static_cast<std::uint32_t>(outputNr(point)));
+  return t;
+}
+
 void closePoint(const Tensor& point) {
-  // A point that was written in place has moved on; what led to it stays open, which costs history and no more.
   Ref<Node> node = gradFn(point);
   if (!node || node->kind() != Node::Kind::Op) return;
   auto& op = static_cast<OpNode&>(*node);
@@ -190,7 +199,7 @@ Transformed vjp(const TensorFunction& f, std::span<const Tensor> primals) {
   points.close();
   bool history = hasHistory(outputs);
   Transformed result{escape(outputs, outer), {}};
-  result.map = [at = points.tensors, outputs, history](std::span<const Tensor> cotangents) {
+  result.map = [at = points.anchors, outputs, history](std::span<const Tensor> cotangents) {
     checkWeights("vjp", cotangents, outputs);
     bool create = gradEnabled() && (history || anyRequiresGrad(cotangents));
     std::vector<Tensor> grads = along(outputs, inDTypes(cotangents, outputs), at, create);
@@ -208,12 +217,12 @@ Transformed linearize(const TensorFunction& f, std::span<const Tensor> primals) 
     EnableGrad on;
     outputs = f(points.tensors);
   }
-  Linear l = pullbackOf(outputs, points.tensors);
+  Linear l = pullbackOf(outputs, points.anchors);
   points.close();
   for (const Tensor& w : l.weights) closePoint(w);
   bool history = hasHistory(l.pulled);
   Transformed result{escape(outputs, outer), {}};
-  result.map = [at = points.tensors, outputs, l, history](std::span<const Tensor> tangents) {
+  result.map = [at = points.anchors, outputs, l, history](std::span<const Tensor> tangents) {
     checkWeights("jvp", tangents, at);
     bool create = gradEnabled() && (history || anyRequiresGrad(tangents));
     std::vector<Tensor> moved = along(l.pulled, inDTypes(tangents, at), l.weights, create);

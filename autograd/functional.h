@@ -37,10 +37,13 @@ Transformed linearize(const TensorFunction& f, std::span<const Tensor> primals);
 /// A fresh tensor equal to `x`, where a derivative by it can stop; what is computed from it passes gradients on to `x`
 /// if `connected` and it requires one.
 Tensor differentiationPoint(const Tensor& x, bool connected);
-/// No one will ask for derivatives by this point any more.
+/// A tensor with the history of a new point, which keeps it when the point is written in place: derivatives by the
+/// anchor are those by what the point was.
+Tensor anchorOf(const Tensor& point);
+/// No one will ask for derivatives by this point, given as its anchor, any more.
 void closePoint(const Tensor& point);
-/// The tangents of `outputs` when `points` move along `tangents`: one each, undefined where an output does not depend
-/// on any.
+/// The tangents of `outputs` when `points` (their anchors) move along `tangents`: one each, undefined where an output
+/// does not depend on any.
 std::vector<Tensor> pushForward(std::span<const Tensor> outputs, std::span<const Tensor> points,
                                 std::span<const Tensor> tangents);
 

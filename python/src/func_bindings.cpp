@@ -127,7 +127,10 @@ PyObject* callLinear(PyObject*, PyObject* args) {
 }
 
 PyObject* differentiationPoint(PyObject*, PyObject* tensor) {
-  return guarded([&] { return wrap(autograd::differentiationPoint(tensorOf(tensor), gradEnabled())); });
+  return guarded([&] {
+    const Tensor point = autograd::differentiationPoint(tensorOf(tensor), gradEnabled());
+    return wrap(std::vector<Tensor>{point, autograd::anchorOf(point)});
+  });
 }
 
 PyObject* closePoint(PyObject*, PyObject* tensor) {

@@ -14,7 +14,7 @@ from tandem.autograd.grad_mode import _Mode
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
-# One list a level: (dual, tangent).
+# One list a level: (anchor of a dual, which in-place operations leave as it is, tangent).
 _levels: list[list[tuple[Tensor, Tensor]]] = []
 
 
@@ -62,8 +62,8 @@ def exit_dual_level(*, level: int | None = None) -> None:
         raise RuntimeError(
             "Trying to exit a forward AD level that was not the last one that was created. This is not supported."
         )
-    for dual, _ in _levels.pop():
-        _C._close_point(dual)
+    for anchor, _ in _levels.pop():
+        _C._close_point(anchor)
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
@@ -96,8 +96,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         raise RuntimeError(
             f"Expected tensor and tangent to have the same shape, but got {tensor.shape} and {tangent.shape}"
         )
-    dual = _C._differentiation_point(tensor)
-    _levels[-1].append((dual, tangent))
+    dual, anchor = _C._differentiation_point(tensor)
+    _levels[-1].append((anchor, tangent))
     return dual
 
 
@@ -114,8 +114,8 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     """
     if not _levels or not _levels[-1] or not tensor.requires_grad:
         return UnpackedDualTensor(tensor, None)
-    duals, tangents = zip(*_levels[-1])
-    (tangent,) = _C._push_forward((tensor,), duals, tangents)
+    anchors, tangents = zip(*_levels[-1])
+    (tangent,) = _C._push_forward((tensor,), anchors, tangents)
     return UnpackedDualTensor(tensor if tangent is None else tensor.detach(), tangent)
 
 

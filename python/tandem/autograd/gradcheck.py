@@ -231,11 +231,19 @@ def _jacobian(
     ]
 
 
-def _moved(args: tuple[Any, ...], place: int, value: Tensor) -> list[Any]:
-    """The arguments with another value at `place`; all tensors are fresh, so in-place functions harm nothing."""
-    fresh = [a.detach().clone().requires_grad_(a.requires_grad) if isinstance(a, Tensor) else a for a in args]
-    fresh[place] = value.requires_grad_()
-    return fresh
+def _output_at(func: Callable[..., Any], args: tuple[Any, ...], place: int, value: Tensor, number: int) -> Tensor:
+    """An output where an input has another value. It is moved in place: `func` may see it through a closure, too."""
+    given = [a.clone() if isinstance(a, Tensor) and not a.requires_grad else a for a in args]
+    x = args[place].detach()
+    if any(stride == 0 and size > 1 for stride, size in zip(x.stride(), x.shape, strict=True)):
+        given[place] = value.requires_grad_()
+        return _outputs(func, given)[number].detach().clone()
+    before = x.clone()
+    x.copy_(value)
+    try:
+        return _outputs(func, given)[number].detach().clone()
+    finally:
+        x.copy_(before)
 
 
 def _differences(func: Callable[..., Any], args: tuple[Any, ...], place: int, number: int, eps: float) -> Tensor:
@@ -246,9 +254,9 @@ def _differences(func: Callable[..., Any], args: tuple[Any, ...], place: int, nu
         step = tandem.zeros(x.numel(), dtype=x.dtype, device=x.device)
         step[i] = eps
         step = step.reshape(list(x.shape))
-        high = _outputs(func, _moved(args, place, x + step))[number]
-        low = _outputs(func, _moved(args, place, x - step))[number]
-        rows.append((high.detach() - low.detach()).reshape(-1) / (2 * eps))
+        high = _output_at(func, args, place, x + step, number)
+        low = _output_at(func, args, place, x - step, number)
+        rows.append((high - low).reshape(-1) / (2 * eps))
     count = _outputs(func, args)[number].numel()
     return tandem.stack(rows, 0) if rows else tandem.zeros([0, count], dtype=x.dtype)
 
@@ -282,9 +290,9 @@ def _check_direction(
     for place, grad in zip(places, grads, strict=True):
         x = args[place].detach()
         direction = _unit(x)
-        high = _outputs(func, _moved(args, place, x + direction * eps))[number]
-        low = _outputs(func, _moved(args, place, x - direction * eps))[number]
-        numerical = ((high.detach() - low.detach()) / (2 * eps) * seed).sum()
+        high = _output_at(func, args, place, x + direction * eps, number)
+        low = _output_at(func, args, place, x - direction * eps, number)
+        numerical = ((high - low) / (2 * eps) * seed).sum()
         analytic = tandem.zeros_like(numerical) if grad is None else (grad.detach() * direction).sum()
         _compare(numerical.reshape(1), analytic.reshape(1), place, number, atol, rtol)
 
