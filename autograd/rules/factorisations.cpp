@@ -255,4 +255,16 @@ void pinv(RuleContext& c) {
   c.set(0, grad);
 }
 
+// Of A = L L^T, whose derivative is symmetric: dX = A^-1 (dB - dA X). As PyTorch, L counts as a whole matrix.
+void choleskySolve(RuleContext& c) {
+  bool upper = c.attrs().boolean();
+  const Tensor& l = c.input(1);
+  Tensor b = ops::cholesky_solve(c.grad(), l, upper);
+  if (c.needs(0)) c.set(0, b);
+  if (!c.needs(1)) return;
+  Tensor half = product(b, transposed(c.output(0)));
+  Tensor whole = ops::neg(ops::add(half, transposed(half)));
+  c.set(1, upper ? product(l, whole) : product(whole, l));
+}
+
 }  // namespace tandem::rules

@@ -14,9 +14,14 @@ void sum(RuleContext& c) {
 void amaxAmin(RuleContext& c) {
   AttrReader a = c.attrs();
   DimsRef dims = a.list();
-  Dims kept = keptShape(c.inputShape(0), dims);
+  DimsRef shape = c.inputShape(0);
+  Dims kept = keptShape(shape, dims);
   const Tensor& x = c.input(0);
-  Tensor ties = ops::to(ops::eq(x, ops::reshape(c.output(0), kept)), x.dtype());
+  Tensor out = ops::reshape(c.output(0), kept);
+  Tensor equal = ops::eq(x, out);
+  // As PyTorch: of a NaN among all elements the NaNs share the gradient; one among some dims makes theirs NaN.
+  if (dims.size() == shape.size()) equal = ops::logical_or(equal, ops::logical_and(ops::isnan(x), ops::isnan(out)));
+  Tensor ties = ops::to(equal, x.dtype());
   Tensor count = ops::sum(ties, Dims(dims), true);
   c.set(0, ops::div(ops::mul(ops::reshape(c.grad(), kept), ties), count));
 }
@@ -108,7 +113,8 @@ void cumprod(RuleContext& c) {
 }
 
 // out[k] is the logarithm of a sum that x[i] is part of for k >= i, so d/dx[i] is the sum over those k of g[k] e^(x[i]
-// - out[k]): e^(x[i] - out[i]) s[i] with s[i] = g[i] + e^(out[i] - out[i+1]) s[i+1]. No exponent is positive.
+// - out[k]): e^(x[i] - out[i]) s[i] with s[i] = g[i] + e^(out[i] - out[i+1]) s[i+1]. No exponent is positive. At an
+// infinite sum that x[i] is one of the reasons for, the derivative is NaN.
 void logcumsumexp(RuleContext& c) {
   AttrReader a = c.attrs();
   DimsRef shape = c.inputShape(0);
@@ -126,7 +132,7 @@ void logcumsumexp(RuleContext& c) {
     Tensor steps[] = {ratio(ops::narrow(out, d, 0, n - 1), ops::narrow(out, d, 1, n - 1)), ops::narrow(s, d, 0, 1)};
     s = backwardRecurrence(ops::cat(steps, d), s, d);
   }
-  c.set(0, ops::mul(ratio(c.input(0), out), s));
+  c.set(0, ops::mul(ops::exp(ops::sub(c.input(0), out)), s));
 }
 
 }  // namespace tandem::rules

@@ -76,6 +76,7 @@ void matrixExp(RuleContext& c);
 void det(RuleContext& c);
 void logAbsDet(RuleContext& c);
 void pinv(RuleContext& c);
+void choleskySolve(RuleContext& c);
 
 // indexing.cpp
 void gather(RuleContext& c);

@@ -122,8 +122,17 @@ Tensor ctc(const Tensor& logProbs, const Tensor& givenTargets, const Tensor& giv
   beforeLast = where(gt(lengths, 0), beforeLast, kImpossible);
   Tensor total = logSum(last, beforeLast, full_like(last, kImpossible));
   Tensor possible = squeeze_dims(gt(total, kImpossible / 2), Dims{1});
-  Tensor loss =
-      where(possible, neg(squeeze_dims(total, Dims{1})), zeroInfinity ? 0.0 : std::numeric_limits<double>::infinity());
+  Tensor scored = neg(squeeze_dims(total, Dims{1}));
+  Tensor impossible = zeros(scored.shape(), scored.dtype());
+  if (!zeroInfinity) impossible = add(impossible, std::numeric_limits<double>::infinity());
+  if (gradEnabled() && logProbs.requiresGrad()) {
+    // As PyTorch's derivative, which is that by the scores before log_softmax: e^scores more. NaN of an infinite loss.
+    Tensor runs = unsqueeze(gt(transpose(running, 0, 1), unsqueeze(arange(0, steps), 1)), 2);
+    Tensor mass = sum(where(runs, exp(scores), 0.0), Dims{0, 2});
+    scored = add(scored, sub(mass, detached(mass)));
+    if (!zeroInfinity) impossible = add(impossible, sqrt(where(possible, 1.0, mul(mass, 0.0))));
+  }
+  Tensor loss = where(possible, scored, impossible);
   if (!batched) loss = squeeze_dims(loss, Dims{0});
   if (reduction != "mean") return reducedLoss(loss, reduction);
   return mean(div(loss, toDType(clamp(squeeze_dims(lengths, Dims{1}), Operand(1)), loss.dtype())));

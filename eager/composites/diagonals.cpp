@@ -20,6 +20,16 @@ Tensor withWindow(const Tensor& x, const Tensor& src, Look look) {
   return window_write(whole, toDType(src, x.dtype()), window.shape(), window.strides(), offset);
 }
 
+/// The dims from the outermost in memory to the innermost.
+Dims orderInMemory(const TensorImpl& t) {
+  Dims order;
+  for (std::size_t d = 0; d < t.shape.size(); ++d) order.push_back(static_cast<std::int64_t>(d));
+  if (!t.contiguous)
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::int64_t a, std::int64_t b) { return t.strides[a] > t.strides[b]; });
+  return order;
+}
+
 /// Places (row, column) of a matrix for which `holds(row, first column, end column)`, row by row.
 Tensor triangleIndices(const char* op, std::int64_t rows, std::int64_t columns, bool lower, std::int64_t offset,
                        std::optional<DType> dtype) {
@@ -74,9 +84,30 @@ Tensor slice_scatter(const Tensor& x, const Tensor& src, std::int64_t dim, std::
 }
 Tensor as_strided_scatter(const Tensor& x, const Tensor& src, DimsRef size, DimsRef stride,
                           std::optional<std::int64_t> storageOffset) {
-  return withWindow(x, src, [&](const Tensor& t) {
-    return as_strided(t, size, stride, t.impl()->offset + storageOffset.value_or(0));
+  // Strides and offset count the memory of `x`: in its order its dims are those of a contiguous tensor.
+  const TensorImpl* t = x.impl();
+  std::int64_t first = storageOffset.value_or(t->offset);
+  Dims order = orderInMemory(*t);
+  Tensor dense = permute(x, order);
+  if (!dense.isContiguous() || first < t->offset) {
+    if (gradEnabled() && x.requiresGrad())
+      fail("as_strided_scatter: an input that requires grad must have no gaps and the window lie inside it, got shape ",
+           shapeText(x.shape()), ", strides ", shapeText(x.strides()), ", offset ", t->offset, " and a window from ",
+           first);
+    std::int64_t span = t->offset + (x.numel() == 0 ? 0 : 1);
+    for (std::int64_t d = 0; d < x.dim(); ++d) span += std::max<std::int64_t>(x.size(d) - 1, 0) * x.strides()[d];
+    Tensor memory = as_strided(x, Dims{span}, Dims{1}, 0);
+    Tensor all = withWindow(memory, src, [&](const Tensor& whole) {
+      return as_strided(whole, size, stride, whole.impl()->offset + first);
+    });
+    return clone(as_strided(all, x.shape(), x.strides(), all.impl()->offset + t->offset));
+  }
+  Tensor written = withWindow(dense, src, [&](const Tensor& whole) {
+    return as_strided(whole, size, stride, whole.impl()->offset + first - t->offset);
   });
+  Dims back(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) back[order[i]] = static_cast<std::int64_t>(i);
+  return permute(written, back);
 }
 
 Tensor tril_indices(std::int64_t rows, std::int64_t columns, std::int64_t offset, std::optional<DType> dtype) {

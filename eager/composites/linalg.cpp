@@ -162,13 +162,10 @@ Tensor cutoff(const Tensor& a, const Tensor& largest, const std::optional<Operan
   return maximum(number(atol, 0), mul(relative, largest));
 }
 
-/// The symmetric matrix of the lower triangle, where asked for. Differentiated as the whole matrix.
+/// The value of `a`, or where asked for the symmetric matrix of its lower triangle.
 Tensor symmetric(const Tensor& a, bool hermitian) {
-  if (!hermitian) return a;
   Tensor plain = detached(a);
-  Tensor value = add(tril(plain, 0), transpose(tril(plain, -1), -2, -1));
-  if (!gradEnabled() || !a.requiresGrad()) return value;
-  return add(value, sub(a, plain));
+  return hermitian ? add(tril(plain, 0), transpose(tril(plain, -1), -2, -1)) : plain;
 }
 
 Tensor largestOf(const Tensor& s) {
@@ -178,11 +175,13 @@ Tensor largestOf(const Tensor& s) {
 
 }  // namespace
 
-Tensor pinv_of(const Tensor& a, const Tensor& limit) {
+namespace {
+/// The pseudo-inverse of `matrix`, which is `a` or made of its lower triangle, with the derivative by `a`.
+Tensor pseudoInverse(const Tensor& matrix, const Tensor& a, const Tensor& limit) {
   std::array<Tensor, 1> result;
   {
     NoGrad noGrad;
-    auto [u, s, vh] = svd_plain(a, false);
+    auto [u, s, vh] = svd_plain(matrix, false);
     Tensor kept = gt(s, unsqueeze(limit, -1));
     Tensor inverted = where(kept, reciprocal(where(kept, s, 1)), 0);
     result[0] = matmul(mul(transpose(vh, -2, -1), unsqueeze(inverted, -2)), transpose(u, -2, -1));
@@ -191,6 +190,9 @@ Tensor pinv_of(const Tensor& a, const Tensor& limit) {
   tapeWhole(OpCode::pinv_of, operands, {}, result);
   return result[0];
 }
+}  // namespace
+
+Tensor pinv_of(const Tensor& a, const Tensor& limit) { return pseudoInverse(a, a, limit); }
 
 Tensor linalg_pinv(const Tensor& a, const std::optional<Operand>& atol, const std::optional<Operand>& rtol,
                    bool hermitian) {
@@ -200,8 +202,8 @@ Tensor linalg_pinv(const Tensor& a, const std::optional<Operand>& atol, const st
     needMatrices("linalg.pinv", a, "A");
   if (a.numel() == 0) return clone(transpose(a, -2, -1));
   Tensor matrix = symmetric(a, hermitian);
-  Tensor limit = cutoff(a, largestOf(svd_plain(detached(matrix), false)[1]), atol, rtol);
-  return pinv_of(matrix, expand(limit, batchOf(a)));
+  Tensor limit = cutoff(a, largestOf(svd_plain(matrix, false)[1]), atol, rtol);
+  return pseudoInverse(matrix, a, expand(limit, batchOf(a)));
 }
 Tensor linalg_pinv_rcond(const Tensor& a, const Operand& rcond, bool hermitian) {
   return linalg_pinv(a, Operand(0.0), rcond, hermitian);
@@ -263,9 +265,17 @@ std::array<Tensor, 2> linalg_solve_ex(const Tensor& a, const Tensor& b, bool lef
 
 Tensor cholesky_solve(const Tensor& b, const Tensor& factor, bool upper) {
   needSquare("cholesky_solve", factor, "A");
-  Tensor first = upper ? transpose(factor, -2, -1) : factor;
-  Tensor y = linalg_solve_triangular(first, b, false, true, false);
-  return linalg_solve_triangular(transpose(first, -2, -1), y, true, true, false);
+  std::array<Tensor, 1> result;
+  {
+    NoGrad noGrad;
+    Tensor first = upper ? transpose(factor, -2, -1) : factor;
+    Tensor y = linalg_solve_triangular(first, b, false, true, false);
+    result[0] = linalg_solve_triangular(transpose(first, -2, -1), y, true, true, false);
+  }
+  const Operand operands[] = {b, factor};
+  const std::int64_t attrs[] = {upper ? 1 : 0};
+  tapeWhole(OpCode::cholesky_solve, operands, attrs, result);
+  return result[0];
 }
 Tensor cholesky_inverse(const Tensor& factor, bool upper) {
   needSquare("cholesky_inverse", factor, "A");

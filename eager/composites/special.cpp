@@ -134,7 +134,8 @@ void needMatrices(const char* op, const Tensor& x) {
 
 Tensor linalg_cholesky(const Tensor& x, bool upper) {
   needMatrices("linalg.cholesky", x);
-  Tensor l = cholesky_plain(x, true)[0];
+  // The triangle that the factor has is the one that is read.
+  Tensor l = cholesky_plain(upper ? transpose(x, -2, -1) : x, true)[0];
   return upper ? transpose(l, -2, -1) : l;
 }
 Tensor cholesky(const Tensor& x, bool upper) { return linalg_cholesky(x, upper); }

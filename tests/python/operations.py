@@ -184,7 +184,7 @@ def result_dtype(op: Operation, dtype: str) -> str | None:
 
 LAYOUTS = ("contiguous", "permuted", "strided", "expanded")
 # These depend on strides or on the storage itself.
-CONTIGUOUS_ONLY = {"view", "view_as", "as_strided"}
+CONTIGUOUS_ONLY = {"view", "view_as", "as_strided", "as_strided_scatter"}
 
 
 def layouts(op: Operation) -> tuple[str, ...]:

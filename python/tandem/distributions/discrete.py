@@ -163,7 +163,9 @@ class Binomial(_ByProbability):
         self._validate_sample(value)
         n = self.total_count
         choices = tandem.lgamma(n + 1) - tandem.lgamma(value + 1) - tandem.lgamma(n - value + 1)
-        log_rest = self.logits.clamp(min=0) + (-self.logits.abs()).exp().log1p()  # -log(1 - probs)
+        # -log(1 - probs). max(x, 0) as the mean of two forms, whose derivatives at 0 are 1 and 0.
+        positive = (self.logits.clamp(min=0) + self.logits - self.logits.clamp(max=0)) / 2
+        log_rest = positive + (-self.logits.abs()).exp().log1p()
         return choices + value * self.logits - n * log_rest
 
     def entropy(self) -> Tensor:
