@@ -19,8 +19,9 @@ void amaxAmin(RuleContext& c) {
   const Tensor& x = c.input(0);
   Tensor out = ops::reshape(c.output(0), kept);
   Tensor equal = ops::eq(x, out);
-  // As PyTorch: of a NaN among all elements the NaNs share the gradient; one among some dims makes theirs NaN.
-  if (dims.size() == shape.size()) equal = ops::logical_or(equal, ops::logical_and(ops::isnan(x), ops::isnan(out)));
+  // A NaN makes the gradient NaN, but in max and min of all elements (keepdim), where the NaNs share it.
+  if (dims.size() == shape.size() && a.boolean())
+    equal = ops::logical_or(equal, ops::logical_and(ops::isnan(x), ops::isnan(out)));
   Tensor ties = ops::to(equal, x.dtype());
   Tensor count = ops::sum(ties, Dims(dims), true);
   c.set(0, ops::div(ops::mul(ops::reshape(c.grad(), kept), ties), count));

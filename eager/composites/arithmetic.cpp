@@ -160,13 +160,22 @@ void needElements(const char* op, const Tensor& x) {
 }
 }  // namespace
 
+namespace {
+/// The largest (or smallest) of all elements; those that are it share its gradient, NaNs too.
+Tensor extremeOfAll(const Tensor& x, bool larger) {
+  bool shared = gradEnabled() && x.requiresGrad() && x.dim() > 0;
+  Tensor y = larger ? amax(x, {}, shared) : amin(x, {}, shared);
+  return shared ? reshape(y, Dims{}) : y;
+}
+}  // namespace
+
 Tensor max_all(const Tensor& x) {
   needElements("max", x);
-  return amax(x);
+  return extremeOfAll(x, true);
 }
 Tensor min_all(const Tensor& x) {
   needElements("min", x);
-  return amin(x);
+  return extremeOfAll(x, false);
 }
 Tensor max_pair(const Tensor& x, const Tensor& y) { return maximum(x, y); }
 Tensor min_pair(const Tensor& x, const Tensor& y) { return minimum(x, y); }

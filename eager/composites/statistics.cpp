@@ -26,7 +26,7 @@ Tensor medianOf(const Tensor& x, bool ignoreNan) {
   Tensor middle = (ignoreNan ? nanmedian_dim(detached(flat), 0, false) : median_dim(detached(flat), 0, false))[0];
   if (!x.requiresGrad() || !gradEnabled()) return middle;
   Tensor ties = logical_or(eq(flat, middle), logical_and(isnan(flat), isnan(middle)));
-  return amax(where(ties, flat, -std::numeric_limits<double>::infinity()));
+  return max_all(where(ties, flat, -std::numeric_limits<double>::infinity()));
 }
 
 void needOrderable(const char* op, const Tensor& x) {

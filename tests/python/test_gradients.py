@@ -351,6 +351,10 @@ def test_all_that_are_chosen_share_the_gradient(name):
             x = tandem.tensor(values).reshape(shape).requires_grad_()
             getattr(tandem, name)(x).backward()
             assert x.grad.reshape(-1).tolist() == expected
+    for reduce in (tandem.amax, tandem.amin, lambda x: tandem.aminmax(x)[0]):
+        x = leaf(nan, 1.0)
+        reduce(x).backward()
+        assert x.grad.isnan().all()
 
 
 @pytest.mark.parametrize(
