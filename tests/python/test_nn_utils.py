@@ -1,6 +1,8 @@
 """Parametrizations, weight and spectral normalisation, lazy modules, small layers."""
 
 import copy
+import gc
+import weakref
 
 import numpy as np
 import pytest
@@ -383,3 +385,32 @@ def test_an_orthogonal_weight_without_a_base():
         nn.utils.parametrizations.orthogonal(nn.Linear(2, 2), orthogonal_map="x")
     with pytest.raises(ValueError, match="Expected a matrix or batch of matrices"):
         nn.utils.parametrizations.orthogonal(nn.Linear(2, 2), "bias")
+
+
+HOOKS = [
+    "register_forward_hook",
+    "register_forward_pre_hook",
+    "register_full_backward_hook",
+    "register_full_backward_pre_hook",
+    "register_load_state_dict_pre_hook",
+    "register_load_state_dict_post_hook",
+    "register_state_dict_pre_hook",
+    "register_state_dict_post_hook",
+    "_register_load_state_dict_pre_hook",
+]
+
+
+@pytest.mark.parametrize("name", HOOKS)
+def test_a_module_with_hooks_is_freed_with_its_last_reference(name):
+    gc.collect()
+    gc.disable()
+    try:
+        module = nn.Linear(2, 2)
+        handle = getattr(module, name)(lambda *args: None)
+        module(tandem.ones(1, 2)).sum().backward()
+        module.load_state_dict(module.state_dict())
+        gone = weakref.ref(module)
+        del module, handle
+        assert gone() is None
+    finally:
+        gc.enable()

@@ -178,11 +178,15 @@ class HookMethods:
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., None]) -> RemovableHandle:
         """Call `hook(module, state_dict, prefix, metadata, strict, missing, unexpected, errors)` before loading."""
+        return self._add_hook("_load_state_dict_pre_hooks", hook)
 
-        def bound(*args: Any) -> None:
-            hook(self, *args)
+    def _register_load_state_dict_pre_hook(
+        self, hook: Callable[..., None], with_module: bool = False
+    ) -> RemovableHandle:
+        def without(_: Any, *args: Any) -> None:
+            hook(*args)
 
-        return self._add_hook("_load_state_dict_pre_hooks", bound)
+        return self._add_hook("_load_state_dict_pre_hooks", hook if with_module else without)
 
     def register_load_state_dict_post_hook(self, hook: Callable[[Self, Any], None]) -> RemovableHandle:
         """Call `hook(module, incompatible_keys)` after loading; it may change the two lists in place."""

@@ -95,7 +95,7 @@ def load_own(
 ) -> None:
     """Copy what belongs to `module` itself out of `state`; problems are appended to the three lists."""
     for hook in module._load_state_dict_pre_hooks.values():
-        hook(state, prefix, metadata, strict, missing, unexpected, errors)
+        hook(module, state, prefix, metadata, strict, missing, unexpected, errors)
     assign = metadata.get("assign_to_params_buffers", False)
     own = persistent_state(module)
     for name, target in own.items():
