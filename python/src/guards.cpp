@@ -33,13 +33,6 @@ std::uint64_t versionOf(PyObject* dict) {
 #endif
 }
 
-unsigned versionOf(PyTypeObject* type) {
-#if PY_VERSION_HEX < 0x030D0000
-  if ((type->tp_flags & Py_TPFLAGS_VALID_VERSION_TAG) == 0) return 0;
-#endif
-  return type->tp_version_tag;
-}
-
 /// The dict of an object's own attributes, borrowed; null where it has none.
 PyObject* dictOf(PyObject* owner) {
 #if PY_VERSION_HEX >= 0x030D0000
@@ -97,6 +90,13 @@ std::vector<Held> itemsOfSet(PyObject* set) {
 }
 
 }  // namespace
+
+unsigned versionOf(PyTypeObject* type) {
+#if PY_VERSION_HEX < 0x030D0000
+  if ((type->tp_flags & Py_TPFLAGS_VALID_VERSION_TAG) == 0) return 0;
+#endif
+  return type->tp_version_tag;
+}
 
 bool isPlain(PyObject* o) {
   return o == Py_None || PyBool_Check(o) || PyLong_CheckExact(o) || PyFloat_CheckExact(o) || PyUnicode_CheckExact(o) ||

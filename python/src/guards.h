@@ -41,6 +41,9 @@ class Held {
   bool weak_ = false;
 };
 
+/// Changes whenever an attribute of the class or of a base does; 0 where the interpreter does not count.
+unsigned versionOf(PyTypeObject* type);
+
 /// Numbers, strings, None and their like: immutable, and told apart by value.
 bool isPlain(PyObject* o);
 

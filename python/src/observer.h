@@ -93,6 +93,10 @@ class Observer {
   bool special(PyObject* o, const char* name);
   void mutate(PyObject* o, const char* what);
   void readType(PyObject* o);
+  /// A class, or a tuple of them, is asked whether something belongs to it.
+  void askedClass(PyObject* o);
+  /// `o.name` is read through what was found in its class.
+  void through(PyObject* found, PyObject* o, PyObject* name);
 
  private:
   struct Pending {
@@ -155,7 +159,11 @@ bool isTuple(PyObject* o);
 bool understoodObject(PyObject* o);
 /// What a call of it is called in messages.
 std::string nameOf(PyObject* callable);
-/// Was the class made by a `class` statement, and so all its bases but those of the interpreter?
+/// An object that `next` advances, and that `iter` gives back.
+bool isIterator(PyObject* o);
+/// Are the special methods of a class, and of its bases, Python's code or those of the interpreter's own types?
+bool specialsAreWatched(PyTypeObject* type);
+/// Was the class made by a `class` statement, and so all its bases, and are its special methods Python's code?
 bool isPythonClass(PyTypeObject* type);
 /// What a C function, or a type that is called, does; see understood.cpp. False: it is not in the tables.
 bool understoodFunction(Observer& o, PyObject* callable, PyObject* const* args, Py_ssize_t n, bool& makesFresh);

@@ -42,40 +42,25 @@ bool isSet(PyObject* o) { return PyAnySet_CheckExact(o); }
 
 /// Values that never change and whose operators run no code of others.
 bool isConstant(PyObject* o) {
-  return isPlain(o) || isDType(o) || isDevice(o) || PyType_Check(o) || PyRange_Check(o) || PySlice_Check(o) ||
-         PyFunction_Check(o) || PyCFunction_Check(o) || PyModule_Check(o) ||
+  return isPlain(o) || isDType(o) || isDevice(o) || (PyType_Check(o) && specialsAreWatched(Py_TYPE(o))) ||
+         PyRange_Check(o) || PySlice_Check(o) || PyFunction_Check(o) || PyCFunction_Check(o) || PyModule_Check(o) ||
          std::string_view(Py_TYPE(o)->tp_name) == "types.UnionType";
 }
 
-bool isIterator(PyObject* o) {
-  return PyGen_CheckExact(o) || (Py_TYPE(o)->tp_iternext != nullptr && Py_TYPE(o)->tp_iter == PyObject_SelfIter);
+/// A place in objects of a C type, or a slot; of the class itself, it is itself.
+bool isField(PyObject* descriptor) {
+  return Py_TYPE(descriptor) == &PyGetSetDescr_Type || Py_TYPE(descriptor) == &PyMemberDescr_Type;
 }
 
 }  // namespace
 
-bool isTuple(PyObject* o) {
-  const PyTypeObject* type = Py_TYPE(o);
-  return PyTuple_Check(o) && type->tp_iter == PyTuple_Type.tp_iter && type->tp_dictoffset == 0 &&
-         type->tp_as_mapping->mp_subscript == PyTuple_Type.tp_as_mapping->mp_subscript &&
-         type->tp_as_sequence->sq_length == PyTuple_Type.tp_as_sequence->sq_length;
-}
+bool isIterator(PyObject* o) { return Py_TYPE(o)->tp_iternext != nullptr && Py_TYPE(o)->tp_iter == PyObject_SelfIter; }
 
-bool isPythonClass(PyTypeObject* type) {
-  // Classes made by a `class` statement share what the interpreter puts into their slots.
-  static PyTypeObject* sample = [] {
-    PyRef made(PyObject_CallFunction(reinterpret_cast<PyObject*>(&PyType_Type), "s(){}", "Sample"));
-    return reinterpret_cast<PyTypeObject*>(made.release());
-  }();
-  if (sample == nullptr) return false;
-  auto made = [](PyTypeObject* t) {
-    return (t->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0 && t->tp_methods == nullptr && t->tp_dealloc == sample->tp_dealloc;
-  };
-  if (!made(type) || type->tp_mro == nullptr) return false;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(type->tp_mro); ++i) {
-    auto* base = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(type->tp_mro, i));
-    if (base != &PyBaseObject_Type && !made(base)) return false;
-  }
-  return true;
+bool isTuple(PyObject* o) {
+  PyTypeObject* type = Py_TYPE(o);
+  return PyTuple_Check(o) && specialsAreWatched(type) && type->tp_iter == PyTuple_Type.tp_iter &&
+         type->tp_dictoffset == 0 && type->tp_as_mapping->mp_subscript == PyTuple_Type.tp_as_mapping->mp_subscript &&
+         type->tp_as_sequence->sq_length == PyTuple_Type.tp_as_sequence->sq_length;
 }
 
 std::string nameOf(PyObject* callable) {
@@ -112,19 +97,6 @@ void Observer::value(PyObject* v) {
   if (v == nullptr) return;
   if (covered(v)) return refuse("an argument is reached by another way, too");
   if (isTensor(v) && !fresh(v)) guards_.tensor(v);
-}
-
-void Observer::readType(PyObject* o) {
-  if (!fresh(o)) guards_.classOf(o);
-  guards_.type(Py_TYPE(o));
-}
-
-bool Observer::special(PyObject* o, const char* name) {
-  if (!isPythonClass(Py_TYPE(o))) return false;
-  readType(o);
-  PyRef key(interned(name));
-  PyObject* found = _PyType_Lookup(Py_TYPE(o), key.get());
-  return found != nullptr && PyFunction_Check(found);
 }
 
 void Observer::sizeOf(PyObject* o) {
@@ -183,7 +155,7 @@ void Observer::dictItem(PyObject* dict, PyObject* key, bool absent) {
 }
 
 void Observer::subscript(PyObject* container, PyObject* key) {
-  if (isTensor(container)) return operand(key);
+  if (isTensor(container)) return operand(container), operand(key);
   guardNumber(key);
   if (PyUnicode_CheckExact(container) || PyBytes_CheckExact(container) || PyRange_Check(container) || isSize(container))
     return;
@@ -195,7 +167,8 @@ void Observer::subscript(PyObject* container, PyObject* key) {
 
 void Observer::truth(PyObject* o) {
   guardNumber(o);
-  if (isConstant(o) || isTensor(o)) return;
+  if (isTensor(o)) return operand(o);
+  if (isConstant(o)) return;
   if (PyList_CheckExact(o) || isTuple(o) || isDict(o) || isDictView(o) || isSet(o)) return sizeOf(o);
   if (isPythonClass(Py_TYPE(o))) {
     readType(o);
@@ -245,7 +218,7 @@ void Observer::contains(PyObject* container, PyObject* item) {
     if (isTuple(item)) return binary(item, item);
   }
   if (special(container, "__contains__")) return;
-  if (isTensor(container)) return operand(item);
+  if (isTensor(container)) return operand(container), operand(item);
   refuse("it is asked whether an object of type " + typeName(container) + " contains one of type " + typeName(item));
 }
 
@@ -254,9 +227,13 @@ void Observer::contains(PyObject* container, PyObject* item) {
 void Observer::typeAttribute(PyTypeObject* type, PyObject* name) {
   guards_.type(type);
   guards_.type(Py_TYPE(type));
+  if (!specialsAreWatched(Py_TYPE(type))) return refuse("an attribute of a class of a class that is not understood");
   PyObject* meta = _PyType_Lookup(Py_TYPE(type), name);
   PyObject* found = _PyType_Lookup(type, name);
-  if (found == nullptr && meta == nullptr) return;
+  auto* self = reinterpret_cast<PyObject*>(type);
+  if (meta != nullptr && !isField(meta)) through(meta, self, name);
+  if (found != nullptr && PyType_IsSubtype(Py_TYPE(found), &PyProperty_Type) == 0 && !isField(found))
+    through(found, self, name);
   value(found);
 }
 
@@ -269,9 +246,9 @@ void Observer::tensorAttribute(PyObject* o, PyObject* name) {
       return;
     }
     if (Py_TYPE(found)->tp_descr_set != nullptr) {
-      if (Py_TYPE(found) != &PyProperty_Type) refuse("Tensor." + text(name) + " is read");
-      return;
+      return through(found, o, name);
     }
+    through(found, o, name);
   }
   // Attributes that users set. Tensors are not known to be fresh, but those that were there before are guarded.
   PyObject* dict = reinterpret_cast<PyTensor*>(o)->dict;
@@ -321,13 +298,29 @@ void Observer::attribute(PyObject* o, PyObject* name) {
     // A base of the object's class; the object itself is what the method was called on.
     PyRef cls(PyObject_GetAttrString(o, "__self_class__"));
     if (!cls || !PyType_Check(cls.get())) return refuse("super() without an object");
-    return guards_.type(reinterpret_cast<PyTypeObject*>(cls.get()));
+    auto* own = reinterpret_cast<PyTypeObject*>(cls.get());
+    guards_.type(own);
+    PyRef after(PyObject_GetAttrString(o, "__thisclass__"));
+    bool behind = false;
+    for (Py_ssize_t i = 0; after && i < PyTuple_GET_SIZE(own->tp_mro); ++i) {
+      PyObject* base = PyTuple_GET_ITEM(own->tp_mro, i);
+      PyObject* dict = reinterpret_cast<PyTypeObject*>(base)->tp_dict;
+      PyObject* found = behind && dict != nullptr ? PyDict_GetItemWithError(dict, name) : nullptr;
+      if (found != nullptr) {
+        PyRef self(PyObject_GetAttrString(o, "__self__"));
+        return isField(found) ? void() : through(found, self.get(), name);
+      }
+      behind = behind || base == after.get();
+    }
+    return;
   }
   if (PyGen_CheckExact(o)) return;  // methods, which need a fresh one
   static PyObject* dictName = interned("__dict__");
   static PyObject* className = interned("__class__");
-  const bool exception = PyExceptionInstance_Check(o) && fresh(o);
-  if (exception) return;
+  if (PyExceptionInstance_Check(o) && fresh(o)) {
+    if (PyObject* found = _PyType_Lookup(type, name); found != nullptr && !isField(found)) through(found, o, name);
+    return;
+  }
   const bool named = isTuple(o);
   if (!isPythonClass(type) && !named) {
     if (understoodObject(o)) return;
@@ -338,7 +331,7 @@ void Observer::attribute(PyObject* o, PyObject* name) {
   if (name == className || (PyUnicode_Compare(name, className) == 0)) return;
   if (found != nullptr && Py_TYPE(found)->tp_descr_set != nullptr) {
     PyTypeObject* kind = Py_TYPE(found);
-    if (kind == &PyProperty_Type || isPythonClass(kind)) return;  // its getter is entered
+    if (PyType_IsSubtype(kind, &PyProperty_Type) != 0 || isPythonClass(kind)) return through(found, o, name);
     if (kind == &PyMemberDescr_Type) {
       auto* member = reinterpret_cast<PyMemberDescrObject*>(found)->d_member;
       if (member->type != T_OBJECT_EX) return refuse("a slot of another kind is read (" + text(name) + ")");
@@ -361,23 +354,17 @@ void Observer::attribute(PyObject* o, PyObject* name) {
     }
     return refuse("an attribute is read through a descriptor of type " + std::string(kind->tp_name));
   }
-  if (fresh(o)) return;
-  if (named) return guards_.sequence(o);
+  if (named && !fresh(o)) guards_.sequence(o);
   PyRef dict(type->tp_dictoffset != 0 ? PyObject_GenericGetDict(o, nullptr) : nullptr);
-  if (!dict) {
-    PyErr_Clear();
-    return;
+  if (!dict) PyErr_Clear();
+  PyObject* own = dict ? PyDict_GetItemWithError(dict.get(), name) : nullptr;
+  if (dict && !fresh(o)) {
+    guards_.item(o, dict.get(), name, own);
+    value(own);
   }
-  PyObject* own = PyDict_GetItemWithError(dict.get(), name);
-  guards_.item(o, dict.get(), name, own);
-  if (own != nullptr) return value(own);
-  if (found == nullptr) return;  // `__getattr__`, which is entered, or an error
-  PyTypeObject* kind = Py_TYPE(found);
-  if (kind->tp_descr_get != nullptr && !PyFunction_Check(found) && !isPythonClass(kind) &&
-      kind != &PyClassMethod_Type && kind != &PyStaticMethod_Type && kind != &PyMethodDescr_Type &&
-      kind != &PyWrapperDescr_Type && kind != &PyClassMethodDescr_Type && !isCompiledFunction(found))
-    return refuse("an attribute is read through a descriptor of type " + std::string(kind->tp_name));
-  value(found);
+  if (own != nullptr || found == nullptr) return;  // none: `__getattr__`, which is entered, or an error
+  through(found, o, name);
+  if (!fresh(o)) value(found);
 }
 
 void Observer::storeAttribute(PyObject* o, PyObject* name, PyObject* v) {
@@ -397,7 +384,11 @@ void Observer::storeAttribute(PyObject* o, PyObject* name, PyObject* v) {
   if (setter != nullptr && PyFunction_Check(setter)) return;
   PyObject* found = _PyType_Lookup(type, name);
   if (found != nullptr && Py_TYPE(found)->tp_descr_set != nullptr && Py_TYPE(found) != &PyMemberDescr_Type) {
-    if (Py_TYPE(found) == &PyProperty_Type || isPythonClass(Py_TYPE(found))) return;
+    readType(found);
+    if (isPythonClass(Py_TYPE(found))) return;  // `__set__` is entered
+    PyRef setter(Py_TYPE(found) == &PyProperty_Type ? PyObject_GetAttrString(found, "fset") : nullptr);
+    PyErr_Clear();
+    if (setter && (setter.get() == Py_None || PyFunction_Check(setter.get()))) return;
     return refuse("an attribute is assigned (" + text(name) + ")");
   }
   if (fresh(o)) return;
@@ -418,7 +409,11 @@ void Observer::mutate(PyObject* o, const char* what) {
 // ---- calls ---------------------------------------------------------------------------------------------------------
 
 void Observer::operand(PyObject* o, int depth) {
-  if (o == nullptr || isTensor(o) || isConstant(o) || isSize(o)) {
+  if (o != nullptr && isTensor(o)) {
+    if (!specialsAreWatched(Py_TYPE(o))) refuse("a tensor of class " + typeName(o) + " is used");
+    return;
+  }
+  if (o == nullptr || isConstant(o) || isSize(o)) {
     if (o != nullptr && PySlice_Check(o)) {
       auto* s = reinterpret_cast<PySliceObject*>(o);
       for (PyObject* part : {s->start, s->stop, s->step}) operand(part, depth + 1);
@@ -473,13 +468,17 @@ bool Observer::callType(PyTypeObject* type, PyObject* const* args, Py_ssize_t n)
     // A named tuple: its `__new__` is Python's code, which calls that of tuples.
     PyObject* make = _PyType_Lookup(type, newName);
     guards_.type(type);
-    if (make != nullptr && (PyFunction_Check(make) || Py_TYPE(make) == &PyStaticMethod_Type)) return false;
+    askedClass(reinterpret_cast<PyObject*>(type));
+    if (specialsAreWatched(type) && make != nullptr &&
+        (PyFunction_Check(make) || Py_TYPE(make) == &PyStaticMethod_Type))
+      return false;
   }
-  if (!isPythonClass(type) && !exception) {
+  if (!isPythonClass(type) && (!exception || !specialsAreWatched(type))) {
     refuse(std::string("a call of ") + type->tp_name);
     return false;
   }
   guards_.type(type);
+  askedClass(reinterpret_cast<PyObject*>(type));
   PyObject* metaCall = _PyType_Lookup(Py_TYPE(type), callName);
   if (metaCall != nullptr && PyFunction_Check(metaCall)) return false;  // entered
   if (exception) return true;

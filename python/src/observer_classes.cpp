@@ -1,0 +1,153 @@
+// What classes do: whether the interpreter, when it uses an object, runs nothing but code that is watched, and what is
+// read through a descriptor. C code that a class names as one of its special methods, or a property as its getter, is
+// called without an instruction that the observer sees.
+#include <Python.h>
+#include <structmember.h>
+#include <unordered_map>
+
+#include "python/src/compiled_function.h"
+#include "python/src/observer.h"
+#include "python/src/py_tensor.h"
+
+namespace tandem::python {
+namespace {
+
+bool isSpecialName(PyObject* name) {
+  Py_ssize_t n = 0;
+  const char* s = PyUnicode_Check(name) ? PyUnicode_AsUTF8AndSize(name, &n) : nullptr;
+  return s != nullptr && n > 4 && s[0] == '_' && s[1] == '_' && s[n - 1] == '_' && s[n - 2] == '_';
+}
+
+/// The getter of a property, null if it has none.
+PyRef getterOf(PyObject* property) {
+  PyRef getter(PyObject_GetAttrString(property, "fget"));
+  PyErr_Clear();
+  return getter;
+}
+
+/// Names that the interpreter reads, if at all, and does not call.
+bool isRead(PyObject* name) {
+  for (const char* s : {"__class__", "__dict__", "__doc__", "__module__", "__name__", "__qualname__", "__weakref__",
+                        "__annotations__", "__wrapped__", "__class_getitem__"})
+    if (PyUnicode_CompareWithASCIIString(name, s) == 0) return true;
+  return false;
+}
+
+/// Is what a class has under the name of a special method Python's code, or C code that only looks at its own objects?
+bool watchedSpecial(PyObject* name, PyObject* value) {
+  const PyTypeObject* kind = Py_TYPE(value);
+  if (PyFunction_Check(value) || value == Py_None) return true;
+  if (isRead(name)) {
+    PyRef getter = kind == &PyProperty_Type ? getterOf(value) : PyRef();
+    return !getter || PyFunction_Check(getter.get());
+  }
+  if (kind == &PyStaticMethod_Type || kind == &PyClassMethod_Type) {
+    PyRef function(PyObject_GetAttrString(value, "__func__"));
+    PyErr_Clear();
+    return function && PyFunction_Check(function.get());
+  }
+  if (kind == &PyWrapperDescr_Type || kind == &PyMethodDescr_Type)
+    return PyUnicode_Compare(reinterpret_cast<PyDescrObject*>(value)->d_name, name) == 0;
+  if (isCompiledFunction(value)) return PyFunction_Check(compiledCallable(value));
+  return PyCallable_Check(value) == 0 && kind->tp_descr_get == nullptr;
+}
+
+}  // namespace
+
+bool specialsAreWatched(PyTypeObject* type) {
+  if ((type->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0 || type->tp_mro == nullptr) return true;
+  struct Known {
+    unsigned version;
+    bool watched;
+  };
+  static std::unordered_map<PyTypeObject*, Known> known;
+  static PyObject* any = PyUnicode_InternFromString("__doc__");
+  (void)_PyType_Lookup(type, any);  // gives it a version if it has none
+  const unsigned version = versionOf(type);
+  auto it = known.find(type);
+  if (it != known.end() && version != 0 && it->second.version == version) return it->second.watched;
+  bool watched = true;
+  for (Py_ssize_t i = 0; watched && i < PyTuple_GET_SIZE(type->tp_mro); ++i) {
+    auto* base = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(type->tp_mro, i));
+    // What C types say of themselves is in the tables.
+    if ((base->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0 || base->tp_methods != nullptr) continue;
+    PyObject *k = nullptr, *v = nullptr;
+    for (Py_ssize_t at = 0; watched && PyDict_Next(base->tp_dict, &at, &k, &v) != 0;)
+      watched = !isSpecialName(k) || watchedSpecial(k, v);
+  }
+  known[type] = {version, watched};
+  return watched;
+}
+
+bool isPythonClass(PyTypeObject* type) {
+  // Classes made by a `class` statement share what the interpreter puts into their slots.
+  static PyTypeObject* sample = [] {
+    PyRef made(PyObject_CallFunction(reinterpret_cast<PyObject*>(&PyType_Type), "s(){}", "Sample"));
+    return reinterpret_cast<PyTypeObject*>(made.release());
+  }();
+  if (sample == nullptr) return false;
+  auto made = [](PyTypeObject* t) {
+    return (t->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0 && t->tp_methods == nullptr && t->tp_dealloc == sample->tp_dealloc;
+  };
+  if (!made(type) || type->tp_mro == nullptr) return false;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(type->tp_mro); ++i) {
+    auto* base = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(type->tp_mro, i));
+    if (base != &PyBaseObject_Type && !made(base)) return false;
+  }
+  return specialsAreWatched(type);
+}
+
+void Observer::readType(PyObject* o) {
+  if (!fresh(o)) guards_.classOf(o);
+  guards_.type(Py_TYPE(o));
+}
+
+bool Observer::special(PyObject* o, const char* name) {
+  if (!isPythonClass(Py_TYPE(o))) return false;
+  readType(o);
+  PyRef key(PyUnicode_InternFromString(name));
+  PyObject* found = _PyType_Lookup(Py_TYPE(o), key.get());
+  if (found == nullptr || !PyFunction_Check(found)) return false;
+  (void)call(found, &o, 1);
+  return true;
+}
+
+void Observer::askedClass(PyObject* o) {
+  if (PyTuple_Check(o))
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(o); ++i) askedClass(PyTuple_GET_ITEM(o, i));
+  if (!PyType_Check(o)) return;
+  guards_.type(Py_TYPE(o));
+  if (!specialsAreWatched(Py_TYPE(o))) refuse("a class of a class that is not understood");
+}
+
+void Observer::through(PyObject* found, PyObject* o, PyObject* name) {
+  PyTypeObject* kind = Py_TYPE(found);
+  if (kind->tp_descr_get == nullptr || PyFunction_Check(found) || isCompiledFunction(found) ||
+      kind == &PyMethodDescr_Type || kind == &PyWrapperDescr_Type || kind == &PyClassMethodDescr_Type ||
+      kind == &PyStaticMethod_Type || kind == &PyMethod_Type)
+    return;
+  if (kind == &PyClassMethod_Type) {
+    // What it holds may be a descriptor again.
+    PyRef function(PyObject_GetAttrString(found, "__func__"));
+    PyErr_Clear();
+    if (function && !PyFunction_Check(function.get())) through(function.get(), o, name);
+    return;
+  }
+  const bool property = PyType_IsSubtype(kind, &PyProperty_Type) != 0 && specialsAreWatched(kind);
+  if (property || isPythonClass(kind)) readType(found);
+  if (property && kind->tp_descr_get == PyProperty_Type.tp_descr_get) {
+    static PyObject* getterName = PyUnicode_InternFromString("fget");
+    PyRef getter = getterOf(found);
+    if (_PyType_Lookup(kind, getterName) == _PyType_Lookup(&PyProperty_Type, getterName) && getter) {
+      // One that is Python's code is entered.
+      if (getter.get() != Py_None && call(getter.get(), &o, 1))
+        refuse("an attribute is made by a C function (" + std::string(PyUnicode_AsUTF8(name)) + ")");
+      return;
+    }
+  } else if (property || isPythonClass(kind)) {
+    return;  // `__get__` is entered
+  }
+  refuse("an attribute is read through a descriptor of type " + std::string(kind->tp_name));
+}
+
+}  // namespace tandem::python
