@@ -81,22 +81,21 @@ bool Session::mayFail(OpCode op) {
   }
 }
 
-bool Session::dropsCheck() const {
+void Session::keepChecks() {
   if (std::none_of(trace_.nodes.begin(), trace_.nodes.end(),
                    [](const TraceNode& n) { return n.kind == TraceNode::Kind::Op && mayFail(n.op); }))
-    return false;
+    return;
   std::vector<bool> needed(trace_.nodes.size());
   for (const Content* c = first_; c != nullptr; c = c->next) needed[c->value.node] = true;
   for (std::size_t k = trace_.nodes.size(); k-- > 0;) {
     const TraceNode& n = trace_.nodes[k];
     if (!needed[k]) {
-      if (n.kind == TraceNode::Kind::Op && mayFail(n.op)) return true;
-      continue;
+      if (n.kind != TraceNode::Kind::Op || !mayFail(n.op)) continue;
+      checks_.push_back(fresh({static_cast<std::uint32_t>(k), 0}, trace_.results(n)[0]));
     }
     for (const TraceOperand& o : trace_.operands(n))
       if (o.kind == TraceOperand::Kind::Value) needed[o.value.node] = true;
   }
-  return false;
 }
 
 /// Are the indices of `first` and the dims after it, a tensor a dim, in range?

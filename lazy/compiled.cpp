@@ -135,6 +135,8 @@ std::shared_ptr<CompiledTrace> Tracer::finish(std::span<const Tensor> outputs, s
   // Gradients of tensors that only the body saw are seen by no one.
   std::erase_if(
       slots_, [&](const Slot& s) { return s.tensor->pyObject == nullptr && known(s.tensor.get()) != s.tensor.get(); });
+  for (const Tensor& t : outputs)
+    if (t.defined() && known(t.impl()) == nullptr) session_->include(t);
   auto c = std::make_shared<CompiledTrace>();
 
   // The tape first: it decides what the plan must leave behind.
@@ -189,10 +191,7 @@ std::shared_ptr<CompiledTrace> Tracer::finish(std::span<const Tensor> outputs, s
       c->tapeInputs.push_back(used[i] ? placeOf(tapeInputs[i].impl()) : Place{});
   }
 
-  if (session_->dropsCheck()) {
-    reason = "the result of an operation that may fail is not used";
-    return nullptr;
-  }
+  session_->keepChecks();
   session_->narrow(outputs);
   // What `.grad` slots hold now must be made by every call, so it is kept until the plan is compiled.
   std::vector<TraceOutput> traceOutputs;

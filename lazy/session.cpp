@@ -459,7 +459,7 @@ std::int64_t Session::learnSize(Tensor& count) {
   runPlan(*plan, {inputPointers(), out, scalarArguments_, firstDraw_.seed(), firstDraw_.offset(), trace_.slots});
   count = ops::expect_size(count, size, static_cast<std::int64_t>(learntSizes_.size()));
   learntSizes_.push_back(size);
-  checkedSizes_.push_back(count);
+  checks_.push_back(count);
   return size;
 }
 
@@ -594,7 +594,7 @@ void Session::reset() {
   differentiable_.clear();
   noted_.clear();
   learntSizes_.clear();
-  checkedSizes_.clear();
+  checks_.clear();
   pendingBytes_ = 0;
   shared_ = false;
 }

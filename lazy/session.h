@@ -128,8 +128,8 @@ class Session final : public Recorder {
   /// the rest need not be computed.
   void narrow(std::span<const Tensor> results);
 
-  /// Is an operation recorded that may fail by a value, and that no plan would run, as nothing needs its result?
-  [[nodiscard]] bool dropsCheck() const;
+  /// Operations that may fail by a value are run by a plan whether or not something needs their results.
+  void keepChecks();
 
   /// Makes the window of an argument an input before anything is recorded; its number.
   std::uint32_t addArgument(const Tensor& t);
@@ -142,6 +142,11 @@ class Session final : public Recorder {
   [[nodiscard]] std::size_t nodesKept() const;
   void takeWhole(Storage* s) { whole_.insert(s); }
   [[nodiscard]] bool isWhole(Storage* s) const { return whole_.contains(s); }
+
+  /// Memory that was made from data while a function is traced, and that no operation read, is a value like others.
+  void include(const Tensor& t) {
+    if (!t.isPending() && t.impl()->storage->birth() > birth_) (void)valueOf(t);
+  }
 
   /// A run-time scalar: argument `number` of the call, `value` while tracing.
   Scalar addScalarArgument(std::uint32_t number, double value);
@@ -242,9 +247,9 @@ class Session final : public Recorder {
   std::vector<Scalar> scalarArguments_;
   std::set<std::uint32_t> guardedScalars_;
   std::vector<std::int64_t> learntSizes_;
-  std::vector<Tensor> checkedSizes_;  // kept, so that a plan checks them whether or not they are used
-  std::uint64_t started_;             // sequence number: older nodes of the tape were there before
-  std::uint64_t birth_;               // likewise, of storages
+  std::vector<Tensor> checks_;  // kept, so that a plan makes them whether or not they are used
+  std::uint64_t started_;       // sequence number: older nodes of the tape were there before
+  std::uint64_t birth_;         // likewise, of storages
   bool tracing_;
   bool watched_;          // the program sees what each operation does: errors, and memory that it shares with others
   bool untried_ = false;  // the operation that is being recorded may fail, and is to be tried out

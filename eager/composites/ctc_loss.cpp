@@ -13,14 +13,6 @@ namespace {
 
 constexpr double kImpossible = -1e30;
 
-/// The values of lengths; nothing while a function is traced, when no check may read them.
-std::optional<Dims> known(const Tensor& lengths) {
-  const Operand operands[] = {lengths};
-  if (Recorder* recorder = recorderFor(operands); recorder != nullptr && !recorder->mayRead()) return {};
-  Tensor read = contiguous(lengths);
-  return Dims(DimsRef(read.dataAs<std::int64_t>(), static_cast<std::size_t>(read.numel())));
-}
-
 Tensor lengthsOf(const char* what, const Tensor& lengths, std::int64_t batch) {
   if (isFloating(lengths.dtype()) || lengths.dtype() == DType::Bool) fail("ctc_loss: ", what, " must be integral");
   if (lengths.numel() != batch) fail(what, " must be of size batch_size");
@@ -60,7 +52,7 @@ Tensor shifted(const Tensor& x, std::int64_t n) {
 }
 
 Tensor ctc(const Tensor& logProbs, const Tensor& givenTargets, const Tensor& givenRunning, const Tensor& givenLengths,
-           std::optional<Dims> knownLengths, std::int64_t blank, std::string_view reduction, bool zeroInfinity) {
+           std::int64_t blank, std::string_view reduction, bool zeroInfinity) {
   if (!isFloating(logProbs.dtype())) fail("\"ctc_loss_cpu\" not implemented for '", dtypeName(logProbs.dtype()), "'");
   bool batched = logProbs.dim() == 3;
   Tensor scores = batched ? logProbs : unsqueeze(logProbs, 1);
@@ -70,23 +62,17 @@ Tensor ctc(const Tensor& logProbs, const Tensor& givenTargets, const Tensor& giv
   if (blank < 0 || blank >= scores.size(2)) fail("blank must be in label range");
   Tensor running = lengthsOf("input_lengths", givenRunning, batch);
   Tensor lengths = lengthsOf("target_lengths", givenLengths, batch);
-  if (auto values = known(running))
-    for (std::int64_t n : *values)
-      if (n < 0 || n > steps) fail("Expected input_lengths to have value at most ", steps, ", but got value ", n);
-  if (!knownLengths) knownLengths = known(lengths);
+  running =
+      expected(running, logical_and(ge(running, 0), le(running, steps)), Expectation::InputLength, running, steps);
 
   Tensor labels =
       toDType(!batched && givenTargets.dim() == 1 ? unsqueeze(givenTargets, 0) : givenTargets, DType::Int64);
   if (labels.dim() == 1) {
-    std::int64_t all = 0;
-    for (std::int64_t n : knownLengths.value_or(Dims())) all += n;
-    if (all > labels.numel()) fail("ctc_loss: targets end before the sum of target_lengths");
+    lengths = expected(lengths, le(sum(lengths), labels.numel()), Expectation::TargetsReach);
     labels = paddedTargets(labels, lengths);
-  } else if (knownLengths) {
-    for (std::int64_t n : *knownLengths)
-      if (n > labels.size(1))
-        fail("Expected tensor to have size at least ", n, " at dimension 1, but got size ", labels.size(1),
-             " for argument #2 'targets'");
+  } else {
+    const std::int64_t width = labels.size(1);
+    lengths = expected(lengths, le(lengths, width), Expectation::TargetLength, lengths, width);
   }
   lengths = unsqueeze(lengths, 1);
   running = unsqueeze(running, 1);
@@ -142,12 +128,11 @@ Tensor ctc(const Tensor& logProbs, const Tensor& givenTargets, const Tensor& giv
 
 Tensor ctc_loss(const Tensor& logProbs, const Tensor& targets, const Tensor& inputLengths, const Tensor& targetLengths,
                 std::int64_t blank, std::string_view reduction, bool zeroInfinity) {
-  return ctc(logProbs, targets, inputLengths, targetLengths, {}, blank, reduction, zeroInfinity);
+  return ctc(logProbs, targets, inputLengths, targetLengths, blank, reduction, zeroInfinity);
 }
 Tensor ctc_loss_lists(const Tensor& logProbs, const Tensor& targets, DimsRef inputLengths, DimsRef targetLengths,
                       std::int64_t blank, std::string_view reduction, bool zeroInfinity) {
-  return ctc(logProbs, targets, integers(inputLengths), integers(targetLengths), Dims(targetLengths), blank, reduction,
-             zeroInfinity);
+  return ctc(logProbs, targets, integers(inputLengths), integers(targetLengths), blank, reduction, zeroInfinity);
 }
 
 }  // namespace tandem::ops

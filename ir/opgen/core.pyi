@@ -435,6 +435,7 @@ _function_begin: Any
 _function_end: Any
 _function_saved: Any
 _grad: Any
+_holds: Any
 _is_recording: Any
 _is_tracing: Any
 _lazy_enter: Any

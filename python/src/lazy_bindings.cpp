@@ -1,6 +1,7 @@
 // lazy, eval, and the parts of compile that run at every call: see python/tandem/_compile.py for the rest.
 #include "python/src/lazy_bindings.h"
 
+#include "eager/helpers.h"
 #include "lazy/session.h"
 #include "python/src/compiled_function.h"
 #include "python/src/docs.h"
@@ -62,6 +63,25 @@ PyObject* isTracing(PyObject*, PyObject*) {
   return PyBool_FromLong(s != nullptr && s->tracing() && s->strict ? 1 : 0);
 }
 
+/// _holds(good): are all elements of a bool tensor true? A function that is traced depends on a yes: its plan checks
+/// it.
+PyObject* holds(PyObject*, PyObject* o) {
+  return guarded([&]() -> PyObject* {
+    if (!isTensor(o)) fail<TypeError>("_holds: expected a tensor, got ", Py_TYPE(o)->tp_name);
+    try {
+      const Tensor good = ops::toDType(tensorOf(o), DType::Bool);
+      (void)ops::expected(good, good, Expectation::ArgumentHolds);
+      Py_RETURN_TRUE;
+    } catch (const InternalError&) {
+      throw;
+    } catch (const Error&) {
+      // The caller has an error to raise, whose text shows values.
+      if (lazy::Session* s = lazy::activeSession()) s->giveUp("");
+      Py_RETURN_FALSE;
+    }
+  });
+}
+
 PyObject* isRecording(PyObject*, PyObject*) { return PyBool_FromLong(lazy::activeSession() != nullptr ? 1 : 0); }
 
 template <class F>
@@ -74,6 +94,7 @@ PyMethodDef functions[] = {
     {"_lazy_exit", lazyExit, METH_NOARGS, "Ends the innermost recording and runs it."},
     {"eval", fast(evalTensors), METH_FASTCALL, doc::function_eval},
     {"_is_tracing", isTracing, METH_NOARGS, "Is a function being compiled on this thread that may read no value?"},
+    {"_holds", holds, METH_O, "Are all elements true? The plan of a function that is traced checks it."},
     {"_is_recording", isRecording, METH_NOARGS, "Are operations recorded on this thread?"},
     {nullptr, nullptr, 0, nullptr}};
 

@@ -22,7 +22,6 @@ struct Rule {
 };
 
 bool givesPlain(PyObject* f);
-bool isIterator(PyObject* o) { return Py_TYPE(o)->tp_iternext != nullptr; }
 
 // ---- kinds of rules ------------------------------------------------------------------------------------------------
 
@@ -39,8 +38,10 @@ void pure(Observer& o, Args args, Py_ssize_t n) {
 /// Is asked of the class of its first argument.
 void asksClass(Observer& o, Args args, Py_ssize_t n) {
   if (n > 0) o.readType(args[0]);
-  for (Py_ssize_t i = 1; i < n; ++i)
-    if (isTuple(args[i])) o.iterate(args[i]);
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    if (i > 0 && isTuple(args[i])) o.iterate(args[i]);
+    o.askedClass(args[i]);
+  }
 }
 /// Goes through its arguments.
 void iterates(Observer& o, Args args, Py_ssize_t n) {
@@ -72,7 +73,7 @@ void weighs(Observer& o, Args args, Py_ssize_t n) {
     }
     PyRef list;
     if (!PyList_CheckExact(items) && !isTuple(items)) {
-      if (isIterator(items)) {
+      if (Py_TYPE(items)->tp_iternext != nullptr) {
         o.refuse("items of an iterator are weighed");
         continue;
       }
@@ -313,7 +314,7 @@ constexpr Named kOwnFunctions[] = {
      {nothing, true}},
     {"_batch_in _batch_out _batch_axes _call_linear _differentiation_point _close_point _push_forward",
      {nothing, true}},
-    {"_backward _grad _optimizer_update", {operation, true}},
+    {"_backward _grad _optimizer_update _holds", {operation, true}},
     {"_vjp _linearize", {nothing, true}},
     {"_runtime_scalar", {nothing, true}},
     {"_runtime_is_zero _makes_state", {nothing}},

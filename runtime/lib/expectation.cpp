@@ -67,6 +67,15 @@ std::string batchElement(const ArrayView& good, std::int64_t place) {
   case Expectation::InvertibleForSolve:
     fail<LinAlgError>("torch.linalg.solve: ", batchElement(good, place),
                       "The solver failed because the input matrix is ", "singular.");
+  case Expectation::InputLength:
+    fail("Expected input_lengths to have value at most ", detail, ", but got value ", shown);
+  case Expectation::TargetLength:
+    fail("Expected tensor to have size at least ", shown, " at dimension 1, but got size ", detail,
+         " for argument #2 'targets'");
+  case Expectation::TargetsReach:
+    fail("ctc_loss: targets end before the sum of target_lengths");
+  case Expectation::ArgumentHolds:
+    fail("an argument has a value that it may not have");
   }
   fail<InternalError>("not an expectation: ", static_cast<std::int64_t>(what));
 }

@@ -29,6 +29,10 @@ enum class Expectation : std::int64_t {
   PlaceInTensor,       // shown: the place; detail: the number of elements
   InvertibleForInv,    // shown: 1 + the place of the zero on the diagonal
   InvertibleForSolve,  // likewise
+  InputLength,         // shown: the length; detail: the most it may be
+  TargetLength,        // likewise
+  TargetsReach,
+  ArgumentHolds,
 };
 
 /// Throws the error of the first element of the bool array `good` that is false. Where `shown` is an int64 array of the

@@ -440,7 +440,6 @@ REASONS = {
     "a result that is an object": (lambda x: Box(x=x * 2), "a result is an object of type Box"),
     "a result that is a set": (lambda x: {1, x.ndim}, "a result is an object of type set"),
     "a mode": (leaves_a_mode, "it leaves a mode of the thread changed"),
-    "an unused index": (lambda x: (x[tandem.tensor([0])], x * 2)[1], "may fail is not used"),
 }
 
 

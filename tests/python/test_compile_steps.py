@@ -1,11 +1,11 @@
 """Everyday programs whose compiled parts must run without Python: the examples' steps, the kernels and steps that
-benchmarks time, and the training steps of the scripts in scripts/. A program runs eagerly and compiled, in worlds of its
-own: what it returns and leaves is the same, to the bit, and no body runs any more after its third call.
+benchmarks time, and the training steps of the scripts in scripts/. A program runs eagerly and compiled, in worlds of
+its own: what it returns and leaves is the same, to the bit, and no body runs any more after its first calls.
 
 Of the scripts' steps three are not compiled as they are: lbfgs_fit compiles the closure, as the line search of L-BFGS
 reads its values; reinforce compiles the policy, as an episode is a loop in Python that ends by a value; vae draws its
-noise from the library, as the script's own comes from NumPy in the middle of the model. `NOT_YET` lists what is recorded
-on every call, with the reason."""
+noise from the library, as the script's own comes from NumPy in the middle of the model. `NOT_YET` lists what is
+recorded on every call, with the reason."""
 
 from __future__ import annotations
 
@@ -464,7 +464,6 @@ PROGRAMS = {
 
 # A program that comes to run without Python fails until it is taken off here.
 NOT_YET = {
-    "script normalising_flow": "a distribution checks its arguments, which reads their values",
     "script vae as it is": "its noise is NumPy's",
 }
 

@@ -146,7 +146,8 @@ class ContinuousBernoulli(ExponentialFamily):
         self._lims = lims
         if either(probs, logits):
             (value,) = broadcast_all(probs)
-            if self._checks() and validate_args is not False and not self.arg_constraints["probs"].check(value).all():
+            check = self._checks() and validate_args is not False
+            if check and not tandem._C._holds(self.arg_constraints["probs"].check(value)):
                 raise ValueError("The parameter probs has invalid values")
             self.probs = clamp_probs(value)
         else:

@@ -204,7 +204,7 @@ class Geometric(_ByProbability):
         super().__init__(self._param.size(), validate_args=validate_args)
         if self._checks() and probs is not None:
             value = self.probs
-            if not (value > 0).all():
+            if not tandem._C._holds(value > 0):
                 raise ValueError(
                     f"Expected parameter probs ({type(value).__name__} of shape {tuple(value.shape)}) of distribution "
                     f"{self!r} to be positive but found invalid values:\n{value[value <= 0].reshape(-1)}"

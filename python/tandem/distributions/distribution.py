@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import warnings
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeGuard
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeGuard, overload
 
 import tandem
 from tandem import _C
@@ -18,14 +17,29 @@ if TYPE_CHECKING:
 EULER = 0.57721566490153286060
 
 
-class lazy_property(functools.cached_property[Tensor]):
-    """A parameter in its other form (probabilities or logits), computed when it is first asked for, with history."""
+class lazy_property:
+    """A parameter in its other form (probabilities or logits), computed when it is first asked for, with history.
 
-    def __get__(self, instance: Any, owner: Any = None) -> Tensor:  # type: ignore[override]
+    The value is kept in the object's dict, where it is found before this.
+    """
+
+    def __init__(self, function: Callable[[Any], Tensor]):
+        self.function = function
+        self.__doc__ = function.__doc__
+
+    def __set_name__(self, owner: Any, name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, instance: None, owner: Any = None) -> Self: ...
+    @overload
+    def __get__(self, instance: object, owner: Any = None) -> Tensor: ...
+    def __get__(self, instance: Any, owner: Any = None) -> Self | Tensor:
         if instance is None:
-            return self  # type: ignore[return-value]
+            return self
         with tandem.enable_grad():
-            value: Tensor = super().__get__(instance, owner)
+            value = self.function(instance)
+        instance.__dict__[self.name] = value
         return value
 
 
@@ -100,8 +114,8 @@ class Distribution:
     Parameters of the distributions below are tensors or numbers, which broadcast; numbers take the dtype of the first
     tensor, or the default dtype. Where there are `probs` and `logits`, exactly one is given (ValueError else).
 
-    Arguments and values are checked against their constraints (ValueError), unless `validate_args=False`, and not while
-    a function is being traced, as a check reads the values.
+    Arguments and values are checked against their constraints (ValueError), unless `validate_args=False`; in a compiled
+    function the plan checks them.
 
     Args:
         batch_shape, event_shape: the shapes, given by a subclass.
@@ -142,7 +156,7 @@ class Distribution:
         super().__init__()
 
     def _checks(self) -> bool:
-        return self._validate_args and not _C._is_tracing()
+        return self._validate_args
 
     def _check_parameter(self, name: str, constraint: Any) -> None:
         if constraints.is_dependent(constraint):
@@ -150,7 +164,7 @@ class Distribution:
         if name not in self.__dict__ and isinstance(getattr(type(self), name), (lazy_property, property)):
             return
         value = getattr(self, name)
-        if not constraint.check(value).all():
+        if not _C._holds(constraint.check(value)):
             raise ValueError(
                 f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) "
                 f"of distribution {self!r} to satisfy the constraint {constraint!r}, but found invalid values:\n{value}"
@@ -282,7 +296,7 @@ class Distribution:
                 stacklevel=3,
             )
             return
-        if not support.check(value).all():
+        if not _C._holds(support.check(value)):
             raise ValueError(
                 f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) to be within the "
                 f"support ({support!r}) of the distribution {self!r}, but found invalid values:\n{value}"
