@@ -79,6 +79,9 @@ class CompositeFusion final : public Fusion {
 void install() {
   static CompositeFusion composites;
   fusion = &composites;
+  Scalar::onRead = [](const Scalar& s) {
+    if (Session* session = activeSession()) (void)session->guardScalar(s);
+  };
 }
 
 Session* activeSession() { return static_cast<Session*>(activeRecorder); }

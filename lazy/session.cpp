@@ -380,7 +380,7 @@ bool Session::mayRead() {
 }
 
 double Session::guardScalar(const Scalar& s) {
-  if (!tracing_ || s.recording != number_) return s.asDouble();
+  if (!tracing_ || s.slot < 0 || s.recording != number_) return s.recorded();
   // Which arguments the slot was computed from, and its value now.
   std::vector<std::int32_t> open{s.slot};
   while (!open.empty()) {
@@ -397,7 +397,7 @@ double Session::guardScalar(const Scalar& s) {
   PlanRun run{};
   run.arguments = scalarArguments_;
   evaluateSlots(trace_.slots, run, values);
-  return values[s.slot].asDouble();
+  return values[s.slot].recorded();
 }
 
 Scalar Session::addScalarArgument(std::uint32_t number, double value) {
@@ -414,8 +414,8 @@ Scalar Session::addScalarArgument(std::uint32_t number, double value) {
 
 Scalar Session::arithmetic(char op, Scalar left, Scalar right) {
   using Source = ScalarSlot::Source;
-  const double a = left.asDouble();
-  const double b = right.asDouble();
+  const double a = left.recorded();
+  const double b = right.recorded();
   ScalarSlot slot;
   double value = 0;
   switch (op) {

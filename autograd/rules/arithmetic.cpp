@@ -30,7 +30,7 @@ void powInput(RuleContext& c) {
   }
   // x ** 0 is 1 even at 0, where x ** -1 is infinite.
   if (e.asDouble() == 0) return c.set(0, ops::zeros_like(c.grad()));
-  Scalar less = e.isFloat() ? Scalar(e.d - 1) : Scalar(e.i - 1);
+  Scalar less = e.isFloat() ? Scalar(e.asDouble() - 1) : Scalar(e.asInt() - 1);
   c.set(0, powerRule(c.grad(), c.input(0), e, less));
 }
 

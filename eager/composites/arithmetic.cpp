@@ -217,11 +217,11 @@ Tensor lerp(const Tensor& x, const Tensor& end, const Operand& weight) {
     auto lerped = [&](bool near, const Operand& share) {
       return near ? add(from, mul(distance, share)) : sub(to, mul(distance, share));
     };
-    if (!w.isTensor() && w.scalar().slot < 0) {
+    if (!w.isTensor()) {
       double weight = w.scalar().asDouble();
       return std::abs(weight) < 0.5 ? lerped(true, weight) : lerped(false, 1 - weight);
     }
-    Tensor weights = w.isTensor() ? w.tensor() : full(Dims{}, w.scalar(), distance.dtype());
+    const Tensor& weights = w.tensor();
     return where(lt(abs(weights), 0.5), lerped(true, weights), lerped(false, sub(1, weights)));
   });
 }

@@ -11,11 +11,13 @@
 namespace tandem::ops {
 namespace {
 
-bool is(const Scalar& s, double value) { return s.slot < 0 && s.asDouble() == value; }
+bool isZero(const Scalar& s) { return s.asDouble() == 0; }
+/// A run-time scalar of 1 may as well be multiplied by.
+bool isOne(const Scalar& s) { return s.slot < 0 && s.asDouble() == 1; }
 
 /// x times a number, in x's dtype: of an integer tensor only the number's integer part counts.
 Tensor times(const Tensor& x, const Scalar& by) {
-  if (is(by, 1)) return x;
+  if (isOne(by)) return x;
   if (!isFloating(x.dtype()) && by.isFloat()) return mul(x, by.asInt());
   return mul(x, by);
 }
@@ -33,7 +35,7 @@ Tensor withProduct(const Tensor& x, const Tensor& a, const Tensor& b, const Scal
   DimsRef target = product.shape();
   if (!(x.shape() == product.shape())) expand(x, target);  // raises if x does not fit
   Tensor p = times(product, alpha);
-  return is(beta, 0) ? p : add(times(x, beta), p);
+  return isZero(beta) ? p : add(times(x, beta), p);
 }
 
 void needOneDType(const char* op, const Tensor& x, const Tensor& a, const Tensor& b) {

@@ -13,7 +13,6 @@ TABLES = {"function": "kFunctions", "method": "kMethods"}
 TABLES |= {form: f"k{form.capitalize()}Functions" for form in ("nn", "linalg", "special")}
 
 
-NUMBERS = {"Operand", "Operand?", "Scalar", "Scalar?"}
 
 
 def getter(i: int, p: Param) -> str:
@@ -76,11 +75,9 @@ def wrapper(op: Op) -> list[str]:
     operands = ", ".join(getter(i, p) for i, p in enumerate(op.params))
     if op.kind == "Pointwise" and not op.attrs:
         done = f"a.out() != nullptr ? applyOut(a, OpCode::{op.code}, {{{operands}}}) : {done}"
-    # A kernel takes a number as it is; any other function may decide by its value.
-    use = "" if op.kind == "Pointwise" or not any(p.type in NUMBERS for p in op.params) else "a.useNumbers(); "
     lines = [f"static constexpr ParamSpec params_{op.name}[] = {{{', '.join(specs)}}};\n"]
     if set(op.forms) & set(TABLES):
-        lines.append(f"static PyObject* call_{op.name}(ParsedArgs& a) {{ {use}return {done}; }}\n")
+        lines.append(f"static PyObject* call_{op.name}(ParsedArgs& a) {{ return {done}; }}\n")
     if "inplace" in op.forms:
         if op.kind == "Pointwise":
             others = ", ".join(getter(i, p) for i, p in enumerate(op.params) if i > 0 and p.type in TENSOR_TYPES)
@@ -89,7 +86,7 @@ def wrapper(op: Op) -> list[str]:
         else:
             last = "const LastStep last(a.tensor(0)); " if op.updates else ""
             body = f'ops::assignResult("{op.python}", a.tensor(0), [&] {{ {last}return {call}; }});'
-        lines.append(f"static PyObject* call_{op.name}_(ParsedArgs& a) {{\n  {use}{body}\n  return a.self();\n}}\n")
+        lines.append(f"static PyObject* call_{op.name}_(ParsedArgs& a) {{\n  {body}\n  return a.self();\n}}\n")
     if "inview" in op.forms:
         lines.append(
             f"static PyObject* call_{op.name}_(ParsedArgs& a) {{\n"

@@ -394,12 +394,6 @@ std::vector<Tensor> ParsedArgs::tensors(std::size_t i) const {
   return result;
 }
 
-void ParsedArgs::useNumbers() const {
-  if (!numbersAreTracked()) return;
-  for (PyObject* o : values_)
-    if (o != nullptr) useTracked(o);
-}
-
 Operand ParsedArgs::operand(std::size_t i) const {
   if (isTensor(values_[i])) return tensorOf(values_[i]);
   return scalarOf(values_[i]);
@@ -408,7 +402,6 @@ Operand ParsedArgs::operand(std::size_t i, Scalar dflt) const { return has(i) ? 
 
 Scalar ParsedArgs::scalar(std::size_t i, Scalar dflt) const {
   if (!has(i)) return dflt;
-  useTracked(values_[i]);
   return isTensor(values_[i]) ? itemOf(tensorOf(values_[i])) : scalarOf(values_[i]);
 }
 std::optional<Scalar> ParsedArgs::optionalScalar(std::size_t i) const {

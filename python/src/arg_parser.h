@@ -85,8 +85,6 @@ class ParsedArgs {
   /// Undefined where it was not given.
   [[nodiscard]] const Tensor& tensor(std::size_t i) const;
   [[nodiscard]] std::vector<Tensor> tensors(std::size_t i) const;
-  /// The values of all numbers are about to be used, by a function that may decide by them (tracked_numbers.h).
-  void useNumbers() const;
   [[nodiscard]] Operand operand(std::size_t i) const;
   /// `dflt` where it was not given.
   [[nodiscard]] Operand operand(std::size_t i, Scalar dflt) const;

@@ -46,15 +46,15 @@ void put(void* p, T v) {
 template <class T>
 void putInteger(void* p, const Scalar& s, DType t) {
   if (s.isFloat()) {
-    put<T>(p, static_cast<T>(static_cast<std::int64_t>(s.d)));
+    put<T>(p, static_cast<T>(s.asInt()));
     return;
   }
   // Negative numbers wrap in unsigned types, as in PyTorch.
-  if (s.i > static_cast<std::int64_t>(std::numeric_limits<T>::max()) ||
-      s.i < (std::is_signed_v<T> ? static_cast<std::int64_t>(std::numeric_limits<T>::min()) : -255)) {
-    fail("value ", s.i, " cannot be converted to ", dtypeName(t), " without overflow");
+  if (s.asInt() > static_cast<std::int64_t>(std::numeric_limits<T>::max()) ||
+      s.asInt() < (std::is_signed_v<T> ? static_cast<std::int64_t>(std::numeric_limits<T>::min()) : -255)) {
+    fail("value ", s.asInt(), " cannot be converted to ", dtypeName(t), " without overflow");
   }
-  put<T>(p, static_cast<T>(s.i));
+  put<T>(p, static_cast<T>(s.asInt()));
 }
 
 }  // namespace

@@ -174,7 +174,7 @@ class Resolver {
     if (t.dim() == 0) {
       // A view, as for an integer. While a function is traced the element is not known: then it is an index tensor.
       try {
-        return takeInt(itemOf(t).i);
+        return takeInt(itemOf(t).asInt());
       } catch (const DataReadError&) {
       }
     }
@@ -228,11 +228,11 @@ class Resolver {
   int numTensors_ = 0;
 };
 
-// The value as the elements of `t` can take it: a number keeps its slot, a fraction written into integers is cut.
+// The value as the elements of `t` can take it: a fraction written into integers is cut.
 Operand numberFor(const Tensor& t, PyObject* value) {
   Scalar s = scalarOf(value);
-  if (s.isFloat() && s.slot < 0 && !isFloating(t.dtype()) && t.dtype() != DType::Bool) {
-    return Scalar(static_cast<std::int64_t>(s.d));
+  if (s.isFloat() && !isFloating(t.dtype()) && t.dtype() != DType::Bool) {
+    return Scalar(s.asInt());
   }
   return s;
 }

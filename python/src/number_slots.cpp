@@ -78,8 +78,6 @@ PyObject* divide(PyObject* left, PyObject* right) {
 PyObject* subtract(PyObject* left, PyObject* right) { return primitive<OpCode::sub>(left, right); }
 PyObject* power(PyObject* left, PyObject* right, PyObject* modulus) {
   if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
-  useTracked(left);  // the exponent decides which operation it is
-  useTracked(right);
   return binary(left, right, [](std::span<const Operand> sides) { return ops::pow(sides[0], sides[1]); });
 }
 PyObject* matmul(PyObject* left, PyObject* right) {
@@ -140,7 +138,7 @@ PyObject* toFloat(PyObject* self) {
 PyObject* toInt(PyObject* self) {
   return guarded([&] {
     Scalar s = onlyElement(self, "scalars");
-    return s.isFloat() ? PyLong_FromDouble(s.d) : PyLong_FromLongLong(s.i);
+    return s.isFloat() ? PyLong_FromDouble(s.asDouble()) : PyLong_FromLongLong(s.asInt());
   });
 }
 PyObject* toIndex(PyObject* self) {
@@ -149,7 +147,7 @@ PyObject* toIndex(PyObject* self) {
     if (t.numel() != 1 || isFloating(t.dtype())) {
       fail<TypeError>("only integer tensors of a single element can be converted to an index");
     }
-    return PyLong_FromLongLong(itemOf(t).i);
+    return PyLong_FromLongLong(itemOf(t).asInt());
   });
 }
 int truth(PyObject* self) {
@@ -162,7 +160,7 @@ int truth(PyObject* self) {
           "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support "
           "that yet; please use tandem.where instead.");
     Scalar s = itemOf(t);
-    return s.isFloat() ? s.d != 0.0 : s.i != 0;
+    return s.isFloat() ? s.asDouble() != 0.0 : s.asInt() != 0;
   });
 }
 

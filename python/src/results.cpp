@@ -24,11 +24,11 @@ PyObject* wrap(const Scalar& v) {
   if (v.slot >= 0) fail<InternalError>("a number of a trace has no value yet");
   switch (v.kind) {
   case Scalar::Kind::Bool:
-    return wrap(v.i != 0);
+    return wrap(v.asInt() != 0);
   case Scalar::Kind::Int:
-    return wrap(v.i);
+    return wrap(v.asInt());
   default:
-    return wrap(v.d);
+    return wrap(v.asDouble());
   }
 }
 

@@ -8,8 +8,6 @@
 
 namespace tandem::python {
 
-/// Is such a recording under way on this thread?
-bool numbersAreTracked();
 /// The slot that `number` stands for; null for others, and outside such a recording.
 const Scalar* trackedSlot(PyObject* number);
 /// The value of `number` is about to be used: the trace holds for calls with the same value only.

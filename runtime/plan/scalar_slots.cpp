@@ -112,7 +112,7 @@ void evaluateSlots(std::span<const ScalarSlot> slots, const PlanRun& run, std::s
       const Scalar& a = values[static_cast<std::size_t>(slot.a)];
       const Scalar& b = slot.b < 0 ? a : values[static_cast<std::size_t>(slot.b)];
       values[i] = a.isFloat() || b.isFloat() ? floats(slot.source, a.asDouble(), b.asDouble())
-                                             : integers(slot.source, a.i, b.i);
+                                             : integers(slot.source, a.asInt(), b.asInt());
     }
     }
   }
