@@ -4,12 +4,16 @@ comparison of a program run with `compile` and without."""
 from __future__ import annotations
 
 import collections
+import os
 import random
 
 import numpy as np
 
 import tandem
 from tandem import nn
+
+# Do the bodies run once more for every call that ran a plan? Then how often they ran says nothing.
+CHECKED = os.environ.get("TANDEM_CHECK_COMPILED", "0") not in ("", "0")
 
 
 class counting:  # noqa: N801

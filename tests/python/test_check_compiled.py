@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
 
 PROGRAM = """if True:
     import tandem
@@ -58,3 +61,16 @@ def test_a_difference_is_an_error_that_names_the_value():
     found = run(code, TANDEM_CHECK_COMPILED="1")
     assert found.stdout.strip() == "[2.5, 2.5] [2.5, 2.5]"
     assert "TANDEM_CHECK_COMPILED: a bit of result differs from the eager call's" in found.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["random_programs", "compile_programs", "compile_steps", "compile_fast_path"])
+def test_programs_under_the_check(name):
+    """Random programs with and without Python's state, the steps of examples and scripts, a model of every module and
+    a step of every optimizer: each call that runs a plan is compared with the body's."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"test_{name}.py"]
+    environment = {**os.environ, "TANDEM_CHECK_COMPILED": "1"}
+    done = subprocess.run(
+        command, cwd=Path(__file__).parent, env=environment, capture_output=True, text=True, timeout=3000
+    )
+    assert done.returncode == 0, done.stdout[-5000:]

