@@ -440,6 +440,7 @@ _is_recording: Any
 _is_tracing: Any
 _lazy_enter: Any
 _lazy_exit: Any
+_lend: Any
 _linearize: Any
 _memory_stats: Any
 _optimizer_update: Any

@@ -137,6 +137,10 @@ struct Reader {
       Py_ssize_t n = tuple ? PyTuple_GET_SIZE(o) : PyList_GET_SIZE(o);
       putWord(n);
       for (Py_ssize_t i = 0; i < n; ++i) read(tuple ? PyTuple_GET_ITEM(o, i) : PyList_GET_ITEM(o, i), depth + 1);
+      if (tuple && Py_TYPE(o)->tp_dictoffset != 0) {
+        PyObject** dict = _PyObject_GetDictPtr(o);
+        read(dict != nullptr && *dict != nullptr ? *dict : Py_None, depth + 1);
+      }
       return;
     }
     if (PyDict_CheckExact(o)) {

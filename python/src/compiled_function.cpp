@@ -102,6 +102,7 @@ struct Function {
   std::size_t numEntries = 0;
   std::uint64_t clock = 0;
   Budget budget;
+  ChangingNumbers changing;
   std::set<std::size_t> whole;              // arguments whose storages are taken whole
   std::vector<Ref<Storage>> wholeCaptured;  // and captured ones
   std::uint64_t runs = 0;                   // of the body
@@ -185,6 +186,10 @@ std::shared_ptr<Entry> prove(PyObject* result, WatchedRecording& active, const C
   if (observer.proved())
     if (const std::string changed = observer.guards().broken(); !changed.empty())
       observer.refuse("it changes what it reads: " + changed);
+  if (observer.lends()) observer.refuse("a module is left with what it was lent");
+  for (std::size_t i = 0; i < active.sources.size(); ++i)
+    if (const auto now = active.sources[i].read(); !now || now->bits() != active.values[i].bits())
+      observer.refuse("it changes a number that it reads");
   if (observer.proved() && !observer.changedArgument().empty()) observer.refuse("an argument becomes another tensor");
   for (const Tensor& t : outputs)
     if (observer.proved() && t.isPending() && metaOf(t) != nullptr && metaOf(t)->grad.defined())
@@ -224,7 +229,7 @@ PyRef watch(Function& f, const CallSignature& call, PyObject* const* args, Py_ss
     }
   }
   lazy::Session& session = tracer->session();
-  Observer observer(session);
+  Observer observer(session, f.changing);
   WatchedRecording active{tracer.get(), &observer, {}, {}, {}, {}};
   session.strict = f.fullGraph;
   session.onGivenUp = [&](const char* why) {
@@ -382,7 +387,8 @@ PyObject* callCompiled(PyObject* self, PyObject* const* args, std::size_t flagge
     }
     if (auto it = f.entries.find(call.key); it != f.entries.end())
       for (const auto& entry : it->second)
-        if (const std::string changed = entry->guards.broken(); !changed.empty()) log(f, "changed: " + changed);
+        if (const std::string changed = entry->guards.broken(&f.changing); !changed.empty())
+          log(f, "changed: " + changed);
     forget(f, call.key);
     if (!Observer::possible() || !f.budget.allows()) return record(f, args, numArgs, keywords, call.key).release();
     std::shared_ptr<Entry> made;

@@ -153,7 +153,7 @@ bool GuardSet::isNew(Kind kind, const void* object, const void* key) {
   return true;
 }
 
-void GuardSet::item(PyObject* owner, PyObject* dict, PyObject* key, PyObject* value) {
+void GuardSet::item(PyObject* owner, PyObject* dict, PyObject* key, PyObject* value, bool any) {
   const void* holder = owner != nullptr ? owner : dict;
   auto [it, fresh] = dictOf_.try_emplace(holder, static_cast<std::uint32_t>(dicts_.size()));
   if (fresh) {
@@ -172,7 +172,7 @@ void GuardSet::item(PyObject* owner, PyObject* dict, PyObject* key, PyObject* va
         PyUnicode_Compare(known.key.get(), key) == 0)
       return;
   }
-  g.items.push_back({PyRef::borrow(key), held(value), value != nullptr});
+  g.items.push_back({PyRef::borrow(key), any ? Held() : held(value), value != nullptr, any});
 }
 
 void GuardSet::wholeDict(PyObject* dict) {
@@ -206,10 +206,10 @@ void GuardSet::set(PyObject* set) {
   lists_.push_back(std::move(g));
 }
 
-void GuardSet::cell(PyObject* cell) {
+void GuardSet::cell(PyObject* cell, bool any) {
   if (!isNew(Kind::Cell, cell, nullptr)) return;
-  PlaceGuard g{Held(cell), static_cast<Py_ssize_t>(offsetof(PyCellObject, ob_ref)), held(PyCell_GET(cell)),
-               PyCell_GET(cell) != nullptr};
+  PlaceGuard g{Held(cell), static_cast<Py_ssize_t>(offsetof(PyCellObject, ob_ref)),
+               any ? Held() : held(PyCell_GET(cell)), PyCell_GET(cell) != nullptr, any};
   order_.emplace_back(Kind::Cell, static_cast<std::uint32_t>(places_.size()));
   places_.push_back(std::move(g));
 }
@@ -218,7 +218,7 @@ void GuardSet::slot(PyObject* owner, Py_ssize_t offset) {
   if (!isNew(Kind::Slot, owner, reinterpret_cast<const void*>(offset))) return;
   PyObject* value = pointerAt(owner, offset);
   order_.emplace_back(Kind::Slot, static_cast<std::uint32_t>(places_.size()));
-  places_.push_back({held(owner), offset, held(value), value != nullptr});
+  places_.push_back({held(owner), offset, held(value), value != nullptr, false});
 }
 
 void GuardSet::classOf(PyObject* object) {
@@ -227,7 +227,7 @@ void GuardSet::classOf(PyObject* object) {
   if (!isNew(Kind::Class, object, nullptr)) return;
   order_.emplace_back(Kind::Class, static_cast<std::uint32_t>(places_.size()));
   places_.push_back({held(object), static_cast<Py_ssize_t>(offsetof(PyObject, ob_type)),
-                     held(reinterpret_cast<PyObject*>(type)), true});
+                     held(reinterpret_cast<PyObject*>(type)), true, false});
 }
 
 void GuardSet::type(PyTypeObject* type) {
@@ -302,6 +302,24 @@ TensorImpl* GuardSet::alike(TensorImpl* t) const {
 
 // ---- checking ------------------------------------------------------------------------------------------------------
 
+PyObject* NumberPlace::read() const {
+  if (!name) return PyCell_GET(holder);
+  PyObject* dict = owned ? dictOf(holder) : holder;
+  PyObject* value = dict != nullptr ? PyDict_GetItemWithError(dict, name.get()) : nullptr;
+  if (value == nullptr) PyErr_Clear();
+  return value;
+}
+
+std::string ChangingNumbers::textOf(PyObject* name) {
+  const char* s = name != nullptr && PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : nullptr;
+  return s != nullptr ? s : "";
+}
+
+bool GuardSet::Item::holds(PyObject* now) const {
+  if (any) return now != nullptr && PyFloat_CheckExact(now);
+  return now == nullptr ? !present : present && value.is(now);
+}
+
 PyObject* GuardSet::DictGuard::current() const {
   if (!owned) return dict;
   return owner.dead() ? nullptr : dictOf(owner.get());
@@ -321,7 +339,7 @@ const GuardSet::Item* GuardSet::DictGuard::broken(PyObject* now) const {
   for (const Item& i : items) {
     PyObject* value = PyDict_GetItemWithError(now, i.key.get());
     if (value == nullptr) PyErr_Clear();
-    if (value == nullptr ? i.present : !i.present || !i.value.is(value)) return &i;
+    if (!i.holds(value)) return &i;
   }
   return nullptr;
 }
@@ -394,7 +412,7 @@ std::size_t GuardSet::firstBroken() {
       const PlaceGuard& g = places_[number];
       if (g.owner.dead()) return k;
       PyObject* now = pointerAt(g.owner.get(), g.offset);
-      holds = g.present ? g.value.is(now) : now == nullptr;
+      holds = g.any ? now != nullptr && PyFloat_CheckExact(now) : g.present ? g.value.is(now) : now == nullptr;
       break;
     }
     case Kind::Type: {
@@ -414,7 +432,7 @@ std::size_t GuardSet::firstBroken() {
   return kNone;
 }
 
-std::string GuardSet::broken() {
+std::string GuardSet::broken(ChangingNumbers* changing) {
   const std::size_t k = firstBroken();
   if (k == kNone) return {};
   static constexpr const char* kWhat[] = {"a name",
@@ -430,11 +448,23 @@ std::string GuardSet::broken() {
                                           "a tensor"};
   static_assert(std::size(kWhat) == static_cast<std::size_t>(Kind::Tensor) + 1);
   std::string text = kWhat[static_cast<std::size_t>(order_[k].first)];
+  auto changed = [&](const Held& before, NumberPlace place) {
+    PyObject* now = place.read();
+    if (changing != nullptr && before.get() != nullptr && PyFloat_CheckExact(before.get()) && now != nullptr &&
+        PyFloat_CheckExact(now))
+      changing->add(place);
+  };
+  if (order_[k].first == Kind::Cell) {
+    const PlaceGuard& g = places_[order_[k].second];
+    if (!g.owner.dead()) changed(g.value, {g.owner.get(), {}, false});
+  }
   if (order_[k].first != Kind::Dict) return text;
   DictGuard& g = dicts_[order_[k].second];
   PyObject* now = g.current();
   const Item* item = now != nullptr ? g.broken(now) : nullptr;
   if (item == nullptr) return "the attributes of an object";
+  if (PyUnicode_CheckExact(item->key.get()))
+    changed(item->value, {g.owned ? g.owner.get() : g.dict, item->key, g.owned});
   PyRef key(PyObject_Repr(item->key.get()));
   const char* name = key ? PyUnicode_AsUTF8(key.get()) : nullptr;
   return std::string(name != nullptr ? name : "a key") +

@@ -12,6 +12,7 @@
 
 #include <Python.h>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -47,10 +48,34 @@ unsigned versionOf(PyTypeObject* type);
 /// Numbers, strings, None and their like: immutable, and told apart by value.
 bool isPlain(PyObject* o);
 
+/// Where a number is found: `holder[name]` of a dict, an attribute of an object (`owned`), or a variable of an outer
+/// function, which has no name.
+struct NumberPlace {
+  PyObject* holder = nullptr;  // borrowed
+  PyRef name;
+  bool owned = false;
+  /// The number, borrowed; null where there is none.
+  [[nodiscard]] PyObject* read() const;
+};
+
+/// Numbers that changed between calls, so that it does not pay to make a trace for each value.
+class ChangingNumbers {
+ public:
+  void add(const NumberPlace& place) { known_.emplace(place.holder, textOf(place.name.get())); }
+  [[nodiscard]] bool contains(PyObject* holder, PyObject* name) const {
+    return !known_.empty() && known_.contains({holder, textOf(name)});
+  }
+
+ private:
+  static std::string textOf(PyObject* name);
+  std::set<std::pair<const void*, std::string>> known_;
+};
+
 class GuardSet {
  public:
-  /// `dict[key]`; `value` null: there is none. `owner`: the object whose `__dict__` it is, or null.
-  void item(PyObject* owner, PyObject* dict, PyObject* key, PyObject* value);
+  /// `dict[key]`; `value` null: there is none. `owner`: the object whose `__dict__` it is, or null. `any`: every float
+  /// will do.
+  void item(PyObject* owner, PyObject* dict, PyObject* key, PyObject* value, bool any = false);
   /// How many items a dict, list, tuple or set has.
   void size(PyObject* container);
   /// All keys and values of a dict, in order.
@@ -59,7 +84,7 @@ class GuardSet {
   void sequence(PyObject* sequence);
   /// All items of a set.
   void set(PyObject* set);
-  void cell(PyObject* cell);
+  void cell(PyObject* cell, bool any = false);
   /// The class of an object, where it can be assigned.
   void classOf(PyObject* object);
   /// The attributes of a class and of its bases.
@@ -75,7 +100,9 @@ class GuardSet {
   /// Is everything as it was?
   [[nodiscard]] bool hold() { return firstBroken() == kNone; }
   /// Which place changed, in words; empty if none did.
-  [[nodiscard]] std::string broken();
+  [[nodiscard]] std::string broken() { return broken(nullptr); }
+  /// And if it is a float that is another one now, adds where it is to `changing`.
+  [[nodiscard]] std::string broken(ChangingNumbers* changing);
   /// Something that was read is gone: they will never hold again.
   [[nodiscard]] bool dead() const;
   /// Is `o` among the values that the guards compare by identity?
@@ -93,6 +120,8 @@ class GuardSet {
     PyRef key;
     Held value;
     bool present = false;
+    bool any = false;  // float
+    [[nodiscard]] bool holds(PyObject* now) const;
   };
   struct DictGuard {
     Held owner;
@@ -121,6 +150,7 @@ class GuardSet {
     Py_ssize_t offset = 0;
     Held value;
     bool present = false;
+    bool any = false;
   };
   struct TypeGuard {
     Held type;

@@ -82,6 +82,15 @@ PyObject* holds(PyObject*, PyObject* o) {
   });
 }
 
+/// _lend(holder, key, value): holder[key] = value. Whoever calls it gives back what was there, whatever happens.
+PyObject* lend(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  return guarded([&]() -> PyObject* {
+    if (n != 3 || !PyDict_Check(args[0])) fail<TypeError>("_lend takes a dict, a key and a value");
+    checked(PyObject_SetItem(args[0], args[1], args[2]));
+    Py_RETURN_NONE;
+  });
+}
+
 PyObject* isRecording(PyObject*, PyObject*) { return PyBool_FromLong(lazy::activeSession() != nullptr ? 1 : 0); }
 
 template <class F>
@@ -95,6 +104,7 @@ PyMethodDef functions[] = {
     {"eval", fast(evalTensors), METH_FASTCALL, doc::function_eval},
     {"_is_tracing", isTracing, METH_NOARGS, "Is a function being compiled on this thread that may read no value?"},
     {"_holds", holds, METH_O, "Are all elements true? The plan of a function that is traced checks it."},
+    {"_lend", fast(lend), METH_FASTCALL, "Sets an item of a dict for a while."},
     {"_is_recording", isRecording, METH_NOARGS, "Are operations recorded on this thread?"},
     {nullptr, nullptr, 0, nullptr}};
 

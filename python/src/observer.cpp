@@ -4,15 +4,33 @@
 
 #include "python/src/observer_frame.h"
 #include "python/src/py_tensor.h"
+#include "python/src/run_time_numbers.h"
 #include "python/src/tracked_numbers.h"
 
 namespace tandem::python {
 
 thread_local Observer* activeObserver = nullptr;
 
+namespace {
+/// Does the instruction leave one value on the stack, that of a name or an item?
+bool loadsValue(int op, int arg) {
+  switch (op) {
+  case LOAD_DEREF:
+  case BINARY_SUBSCR:
+    return true;
+  case LOAD_GLOBAL:
+    return PY_VERSION_HEX < 0x030B0000 || (arg & 1) == 0;  // else null beside it, for a call
+  case LOAD_ATTR:
+    return PY_VERSION_HEX < 0x030C0000 || (arg & 1) == 0;
+  default:
+    return false;
+  }
+}
+}  // namespace
+
 // ---- the watch -----------------------------------------------------------------------------------------------------
 
-Observer::Observer(lazy::Session& session) : session_(session) {}
+Observer::Observer(lazy::Session& session, const ChangingNumbers& changing) : session_(session), changing_(changing) {}
 Observer::~Observer() { stop(); }
 
 bool Observer::possible() { return framesAreReadable() && !threadIsWatched(); }
@@ -141,12 +159,15 @@ void Observer::step(PyFrameObject* frame) {
   if (it != pending_.end()) {
     const Pending p = it->second;
     pending_.erase(it);
-    if (p.offset == f.offset && p.depth == f.depth) {
+    const bool stands = p.offset == f.offset && p.depth == f.depth;
+    if (p.what == Pending::Do::Number && !(stands && standIn(f.top[-1], p.place)))
+      return refuse("a number that changes was not found");
+    if (stands) {
       if (p.what == Pending::Do::FreshLocal)
         makeFresh(f.locals[p.local]);
       else if (p.what == Pending::Do::Fresh && !isTensor(f.peek(1 + p.local)))
         makeFresh(f.peek(1 + p.local));
-      else if (PyFloat_CheckExact(f.peek(1)))
+      else if (p.what == Pending::Do::Slot && PyFloat_CheckExact(f.peek(1)))
         track(f.peek(1), p.slot);
     }
   }
@@ -163,7 +184,10 @@ void Observer::step(PyFrameObject* frame) {
   while (at < code.size && code.data[at] == CACHE) at += 2;
 #endif
   f.next = at;
+  loads_ = loadsValue(op, arg);
+  number_.reset();
   instruction(f, op, arg);
+  if (number_) refuse("a number that changes was not found");
 }
 
 /// Did the instruction that was reported last raise an exception, or leave its frame?
@@ -176,7 +200,6 @@ void Observer::checkReported(PyFrameObject* frame, bool left) {
   if (left) reported_.erase(last);
 }
 
-bool numbersAreTracked() { return activeObserver != nullptr; }
 const Scalar* trackedSlot(PyObject* number) {
   return activeObserver != nullptr && PyFloat_CheckExact(number) ? activeObserver->slotOf(number) : nullptr;
 }

@@ -17,6 +17,8 @@
 #pragma once
 
 #include <Python.h>
+#include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -30,7 +32,8 @@ namespace tandem::python {
 
 class Observer {
  public:
-  explicit Observer(lazy::Session& session);
+  /// `changing`: places whose numbers are to be read anew at every call.
+  Observer(lazy::Session& session, const ChangingNumbers& changing);
   ~Observer();
   Observer(const Observer&) = delete;
   Observer& operator=(const Observer&) = delete;
@@ -69,8 +72,8 @@ class Observer {
   // ---- rules about one object, for the tables (understood.cpp)
 
   void makeFresh(PyObject* o) { fresh_.insert(o); }
-  /// `len` of `o`, or another question about all that it holds, is asked.
-  void content(PyObject* o, const char* what);
+  /// `len(o)` is asked.
+  void length(PyObject* o);
   /// How many items it holds is read.
   void sizeOf(PyObject* o);
   /// The items of a list or tuple that was there before, such as a function's defaults or what a `partial` binds.
@@ -80,6 +83,9 @@ class Observer {
   void subscript(PyObject* container, PyObject* key);
   /// `dict[key]`, or with `absent` whether it is there.
   void dictItem(PyObject* dict, PyObject* key, bool absent = false);
+  /// `dict[key]` becomes `value` until it is given back: at the end of the body all have what they had.
+  void lend(PyObject* dict, PyObject* key, PyObject* value);
+  [[nodiscard]] bool lends() const { return !lent_.empty(); }
   void attribute(PyObject* o, PyObject* name);
   void storeAttribute(PyObject* o, PyObject* name, PyObject* value);
   void truth(PyObject* o);
@@ -100,11 +106,12 @@ class Observer {
 
  private:
   struct Pending {
-    enum class Do : std::uint8_t { Fresh, FreshLocal, Slot } what = Do::Fresh;
+    enum class Do : std::uint8_t { Fresh, FreshLocal, Slot, Number } what = Do::Fresh;
     int offset = 0;  // of the instruction before which it is done
     int depth = 0;   // of the stack then
     int local = 0;   // for Fresh: how far below the top
     Scalar slot;
+    NumberPlace place;  // for Number
   };
   struct Code {
     PyRef bytes;
@@ -126,7 +133,13 @@ class Observer {
   void loadGlobal(Frame& f, PyObject* name);
   void importName(Frame& f, PyObject* name);
   void freshAfter(Frame& f, int popped);
+  /// What the next instruction finds on top, where `loads` came upon one of the changing numbers.
+  void numberAfter(Frame& f, int popped);
+  /// Is `value`, in this place, one of them? Only the value that an instruction loads can be.
+  bool isChanging(PyObject* owner, PyObject* dict, PyObject* key, PyObject* value);
   void value(PyObject* v);
+  void compared(PyObject* o, int depth = 0);
+  [[nodiscard]] bool isLent(PyObject* dict, PyObject* key) const;
   void typeAttribute(PyTypeObject* type, PyObject* name);
   void tensorAttribute(PyObject* o, PyObject* name);
   void callEx(Frame& f, int keywords);
@@ -134,6 +147,9 @@ class Observer {
   const Code& codeOf(PyCodeObject* code);
 
   lazy::Session& session_;
+  const ChangingNumbers& changing_;
+  bool loads_ = false;                 // the instruction does nothing but load a value
+  std::optional<NumberPlace> number_;  // that it loads
   GuardSet guards_;
   GuardSet arguments_;  // as they were at the start
   std::string reason_;
@@ -144,6 +160,7 @@ class Observer {
   std::unordered_set<PyObject*> covered_;
   std::unordered_map<PyObject*, PyObject*> ownerOf_;  // of a `__dict__` that was read
   std::unordered_map<PyObject*, std::pair<PyRef, Scalar>> tracked_;
+  std::map<std::pair<PyObject*, std::string>, PyRef> lent_;  // what was there before
   std::unordered_map<PyFrameObject*, Pending> pending_;
   std::unordered_map<PyCodeObject*, Code> codes_;
   std::unordered_map<PyFrameObject*, int> reported_;  // the last instruction of each, or where it was entered

@@ -51,7 +51,20 @@ bool makesTuples(PyObject* iterator) {
 }  // namespace
 
 void Observer::freshAfter(Frame& f, int popped) {
-  pending_[f.object] = {Pending::Do::Fresh, f.next, f.depth - popped + 1, 0, {}};
+  pending_[f.object] = {Pending::Do::Fresh, f.next, f.depth - popped + 1, 0, {}, {}};
+}
+
+void Observer::numberAfter(Frame& f, int popped) {
+  if (number_)
+    pending_[f.object] = {Pending::Do::Number, f.next, f.depth - popped + 1, 0, {}, *std::exchange(number_, {})};
+}
+
+bool Observer::isChanging(PyObject* owner, PyObject* dict, PyObject* key, PyObject* value) {
+  if (!loads_ || number_ || value == nullptr || !PyFloat_CheckExact(value) ||
+      !changing_.contains(owner != nullptr ? owner : dict, key))
+    return false;  // which is any other way to reach it
+  number_ = NumberPlace{owner != nullptr ? owner : dict, PyRef::borrow(key), owner != nullptr};
+  return true;
 }
 
 // ---- instructions --------------------------------------------------------------------------------------------------
@@ -69,7 +82,6 @@ void Observer::instruction(Frame& f, int op, int arg) {
   case LOAD_CONST:
   case LOAD_CLOSURE:
   case LOAD_ASSERTION_ERROR:
-  case IS_OP:
   case JUMP_FORWARD:
   case RAISE_VARARGS:
   case LIST_APPEND:
@@ -166,7 +178,7 @@ void Observer::instruction(Frame& f, int op, int arg) {
 #endif
 #ifdef MAKE_CELL
   case MAKE_CELL:
-    pending_[f.object] = {Pending::Do::FreshLocal, f.next, f.depth, arg, {}};
+    pending_[f.object] = {Pending::Do::FreshLocal, f.next, f.depth, arg, {}, {}};
     return;
 #endif
   case BUILD_STRING:
@@ -193,7 +205,7 @@ void Observer::instruction(Frame& f, int op, int arg) {
     const int first = arg & 0xFF;
     const int last = arg >> 8;
     iterate(f.peek(1));
-    pending_[f.object] = {Pending::Do::Fresh, f.next, f.depth + first + last, first, {}};
+    pending_[f.object] = {Pending::Do::Fresh, f.next, f.depth + first + last, first, {}, {}};
     return;
   }
   case GET_ITER:
@@ -203,7 +215,7 @@ void Observer::instruction(Frame& f, int op, int arg) {
   case FOR_ITER:
     if (!fresh(f.peek(1))) return refuse("an iterator that was there before is advanced");
     // `zip` and its like make a tuple each time; a jump out of the loop has another depth.
-    if (makesTuples(f.peek(1))) pending_[f.object] = {Pending::Do::Fresh, f.next, f.depth + 1, 0, {}};
+    if (makesTuples(f.peek(1))) pending_[f.object] = {Pending::Do::Fresh, f.next, f.depth + 1, 0, {}, {}};
     return;
 #ifdef SEND
   case SEND:
@@ -213,8 +225,14 @@ void Observer::instruction(Frame& f, int op, int arg) {
 #endif
     if (!fresh(f.peek(2))) refuse("a generator that was there before is resumed");
     return;
+  case IS_OP:
+    // A number that stands for a slot is an object of its own.
+    for (int k : {1, 2})
+      if (slotOf(f.peek(k)) != nullptr && PyFloat_CheckExact(f.peek(3 - k)))
+        refuse("the identity of a number is asked");
+    return;
   case GET_LEN:
-    return content(f.peek(1), "len");
+    return length(f.peek(1));
   case UNARY_NOT:
 #ifdef JUMP_IF_FALSE_OR_POP
   case JUMP_IF_FALSE_OR_POP:
@@ -281,7 +299,7 @@ void Observer::instruction(Frame& f, int op, int arg) {
   case BINARY_SUBSCR:
     subscript(f.peek(2), f.peek(1));
     if (PySlice_Check(f.peek(1)) && !isTensor(f.peek(2))) freshAfter(f, 2);
-    return;
+    return numberAfter(f, 2);
   case STORE_SUBSCR:
     return storeItem(f.peek(2), f.peek(1), f.peek(3));
 #ifdef BINARY_SLICE
@@ -299,7 +317,8 @@ void Observer::instruction(Frame& f, int op, int arg) {
     return mutate(f.peek(2), "an item is deleted");
 #if PY_VERSION_HEX >= 0x030C0000
   case LOAD_ATTR:
-    return attribute(f.peek(1), f.name(arg >> 1));
+    attribute(f.peek(1), f.name(arg >> 1));
+    return numberAfter(f, 1);
   case LOAD_SUPER_ATTR: {
     // `super(class, object).name`, and what `super` is was read before.
     if (f.peek(3) != reinterpret_cast<PyObject*>(&PySuper_Type)) return refuse("another super than the builtin");
@@ -310,18 +329,24 @@ void Observer::instruction(Frame& f, int op, int arg) {
 #else
   case LOAD_ATTR:
   case LOAD_METHOD:
-    return attribute(f.peek(1), f.name(arg));
+    attribute(f.peek(1), f.name(arg));
+    return numberAfter(f, 1);
 #endif
   case STORE_ATTR:
     return storeAttribute(f.peek(1), f.name(arg), f.peek(2));
   case DELETE_ATTR:
     return mutate(f.peek(1), "an attribute is deleted");
   case LOAD_GLOBAL:
-    return loadGlobal(f, f.name(PY_VERSION_HEX >= 0x030B0000 ? arg >> 1 : arg));
+    loadGlobal(f, f.name(PY_VERSION_HEX >= 0x030B0000 ? arg >> 1 : arg));
+    return numberAfter(f, 0);
   case LOAD_DEREF: {
     PyObject* cell = f.cells[arg];
     if (cell == nullptr || !PyCell_Check(cell)) return refuse("a variable of an outer function could not be read");
     if (fresh(cell)) return;
+    if (PyObject* now = PyCell_GET(cell); isChanging(nullptr, cell, nullptr, now)) {
+      guards_.cell(cell, true);
+      return numberAfter(f, 0);
+    }
     guards_.cell(cell);
     return value(PyCell_GET(cell));
   }
@@ -435,7 +460,7 @@ void Observer::intrinsic(Frame& f, int which) {
 void Observer::loadGlobal(Frame& f, PyObject* name) {
   if (!PyDict_Check(f.globals) || !PyDict_Check(f.builtins)) return refuse("the globals are no dict");
   PyObject* found = PyDict_GetItemWithError(f.globals, name);
-  guards_.item(nullptr, f.globals, name, found);
+  guards_.item(nullptr, f.globals, name, found, isChanging(nullptr, f.globals, name, found));
   if (found == nullptr) {
     found = PyDict_GetItemWithError(f.builtins, name);
     guards_.item(nullptr, f.builtins, name, found);
@@ -464,7 +489,7 @@ void Observer::unary(Frame& f, int op) {
   const Scalar* slot = slotOf(o);
   if (slot == nullptr) return binary(o, o);
   if (op == UNARY_NEGATIVE)
-    pending_[f.object] = {Pending::Do::Slot, f.next, f.depth, 0, session_.arithmetic('*', *slot, Scalar(-1.0))};
+    pending_[f.object] = {Pending::Do::Slot, f.next, f.depth, 0, session_.arithmetic('*', *slot, Scalar(-1.0)), {}};
 }
 
 void Observer::arithmetic(Frame& f, int how) {
@@ -498,8 +523,8 @@ void Observer::arithmetic(Frame& f, int how) {
     }
     auto scalar = [](const Scalar* slot, PyObject* o) { return slot != nullptr ? *slot : Scalar(PyFloat_AsDouble(o)); };
     if (sign != 0) {
-      pending_[f.object] = {Pending::Do::Slot, f.next, f.depth - 1, 0,
-                            session_.arithmetic(sign, scalar(left, a), scalar(right, b))};
+      pending_[f.object] = {
+          Pending::Do::Slot, f.next, f.depth - 1, 0, session_.arithmetic(sign, scalar(left, a), scalar(right, b)), {}};
       return;
     }
     guardNumber(a);

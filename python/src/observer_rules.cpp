@@ -59,7 +59,7 @@ bool isIterator(PyObject* o) { return Py_TYPE(o)->tp_iternext != nullptr && Py_T
 bool isTuple(PyObject* o) {
   PyTypeObject* type = Py_TYPE(o);
   return PyTuple_Check(o) && specialsAreWatched(type) && type->tp_iter == PyTuple_Type.tp_iter &&
-         type->tp_dictoffset == 0 && type->tp_as_mapping->mp_subscript == PyTuple_Type.tp_as_mapping->mp_subscript &&
+         type->tp_as_mapping->mp_subscript == PyTuple_Type.tp_as_mapping->mp_subscript &&
          type->tp_as_sequence->sq_length == PyTuple_Type.tp_as_sequence->sq_length;
 }
 
@@ -106,11 +106,10 @@ void Observer::sizeOf(PyObject* o) {
   guards_.size(o);
 }
 
-void Observer::content(PyObject* o, const char* what) {
+void Observer::length(PyObject* o) {
   if (isTensor(o) || PyUnicode_CheckExact(o) || PyBytes_CheckExact(o) || PyRange_Check(o) || isSize(o)) return;
-  if (PyList_CheckExact(o) || isTuple(o) || isDict(o) || isDictView(o) || isSet(o)) return iterate(o);
-  std::string method = std::string("__") + what + "__";
-  if (!special(o, method.c_str())) refuse(std::string(what) + " of an object of type " + typeName(o));
+  if (PyList_CheckExact(o) || isTuple(o) || isDict(o) || isDictView(o) || isSet(o)) return sizeOf(o);
+  if (!special(o, "__len__")) refuse("len of an object of type " + typeName(o));
 }
 
 void Observer::items(PyObject* sequence) {
@@ -129,7 +128,8 @@ void Observer::iterate(PyObject* o) {
   if (isDict(o)) {
     guards_.wholeDict(o);
     PyObject *k = nullptr, *v = nullptr;
-    for (Py_ssize_t at = 0; PyDict_Next(o, &at, &k, &v) != 0;) value(v);
+    for (Py_ssize_t at = 0; PyDict_Next(o, &at, &k, &v) != 0;)
+      if (!isLent(o, k)) value(v);
     return;
   }
   if (isSet(o)) return guards_.set(o);
@@ -150,8 +150,23 @@ void Observer::dictItem(PyObject* dict, PyObject* key, bool absent) {
   if (found == nullptr && !absent && !PyDict_CheckExact(dict) && Py_TYPE(dict) != &PyODict_Type)
     return refuse("a key is added to a dict");  // a defaultdict
   if (PyTuple_CheckExact(key) || (!isPlain(key) && fresh(key))) return refuse("a dict is asked for a key made here");
-  guards_.item(owner != ownerOf_.end() ? owner->second : nullptr, dict, key, found);
+  if (isLent(dict, key)) return;
+  PyObject* holder = owner != ownerOf_.end() ? owner->second : nullptr;
+  guards_.item(holder, dict, key, found, isChanging(holder, dict, key, found));
   value(found);
+}
+
+void Observer::lend(PyObject* dict, PyObject* key, PyObject* value) {
+  if (!PyDict_CheckExact(dict) || !PyUnicode_CheckExact(key)) return refuse("an item of another container is lent");
+  dictItem(dict, key);
+  const std::pair place(dict, std::string(PyUnicode_AsUTF8(key)));
+  const PyRef own = PyRef::borrow(PyDict_GetItemWithError(dict, key));
+  auto it = lent_.try_emplace(place, own).first;
+  if (it->second.get() == value) lent_.erase(it);
+}
+
+bool Observer::isLent(PyObject* dict, PyObject* key) const {
+  return !lent_.empty() && PyUnicode_CheckExact(key) && lent_.contains({dict, PyUnicode_AsUTF8(key)});
 }
 
 void Observer::subscript(PyObject* container, PyObject* key) {
@@ -186,26 +201,30 @@ void Observer::binary(PyObject* a, PyObject* b) {
     operand(b);
     return;
   }
-  guardNumber(a);
-  guardNumber(b);
-  for (PyObject* o : {a, b}) {
-    if (isConstant(o) || isSize(o)) continue;
-    if (PyList_CheckExact(o) || isTuple(o) || isDict(o) || isSet(o)) {
-      iterate(o);
-      if (isTuple(o) || PyList_CheckExact(o))
-        for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i) {
-          guardNumber(PySequence_Fast_GET_ITEM(o, i));
-          if (!isConstant(PySequence_Fast_GET_ITEM(o, i)))
-            return refuse("containers of objects are compared or joined");
-        }
-      continue;
-    }
-    if (isPythonClass(Py_TYPE(o))) {
-      readType(o);
-      continue;
-    }
-    return refuse("an operator meets an object of type " + typeName(o));
+  compared(a);
+  if (b != a) compared(b);
+}
+
+/// It and what it holds meet operators. Of tensors these are recorded, and asking for the truth of what they give is a
+/// reading of values.
+void Observer::compared(PyObject* o, int depth) {
+  guardNumber(o);
+  if (isConstant(o) || isSize(o)) return;
+  if (depth > 8) return refuse("containers in containers are compared");
+  if (isTensor(o)) return operand(o);
+  auto all = [&](PyObject* items) {
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items) && proved(); ++i)
+      compared(PySequence_Fast_GET_ITEM(items, i), depth + 1);
+  };
+  if (PyList_CheckExact(o) || isTuple(o)) return iterate(o), all(o);
+  if (isDict(o) || isSet(o) || isDictView(o)) {
+    iterate(o);
+    PyRef items(isDict(o) ? PyDict_Values(o) : PySequence_List(o));
+    if (!items) PyErr_Clear();
+    return items ? all(items.get()) : refuse("a container is compared");
   }
+  if (isPythonClass(Py_TYPE(o))) return readType(o);
+  refuse("an operator meets an object of type " + typeName(o));
 }
 
 void Observer::contains(PyObject* container, PyObject* item) {
@@ -332,6 +351,7 @@ void Observer::attribute(PyObject* o, PyObject* name) {
   if (found != nullptr && Py_TYPE(found)->tp_descr_set != nullptr) {
     PyTypeObject* kind = Py_TYPE(found);
     if (PyType_IsSubtype(kind, &PyProperty_Type) != 0 || isPythonClass(kind)) return through(found, o, name);
+    if (kind == &PyMemberDescr_Type && named) return iterate(o);
     if (kind == &PyMemberDescr_Type) {
       auto* member = reinterpret_cast<PyMemberDescrObject*>(found)->d_member;
       if (member->type != T_OBJECT_EX) return refuse("a slot of another kind is read (" + text(name) + ")");
@@ -348,18 +368,15 @@ void Observer::attribute(PyObject* o, PyObject* name) {
       ownerOf_[dict.get()] = o;
       return;
     }
-    if (named) {
-      if (!fresh(o)) guards_.sequence(o);
-      return;
-    }
+    if (named) return iterate(o);
     return refuse("an attribute is read through a descriptor of type " + std::string(kind->tp_name));
   }
-  if (named && !fresh(o)) guards_.sequence(o);
+  if (named) iterate(o);
   PyRef dict(type->tp_dictoffset != 0 ? PyObject_GenericGetDict(o, nullptr) : nullptr);
   if (!dict) PyErr_Clear();
   PyObject* own = dict ? PyDict_GetItemWithError(dict.get(), name) : nullptr;
-  if (dict && !fresh(o)) {
-    guards_.item(o, dict.get(), name, own);
+  if (dict && !fresh(o) && !covered(o)) {
+    guards_.item(o, dict.get(), name, own, isChanging(o, dict.get(), name, own));
     value(own);
   }
   if (own != nullptr || found == nullptr) return;  // none: `__getattr__`, which is entered, or an error
@@ -377,7 +394,8 @@ void Observer::storeAttribute(PyObject* o, PyObject* name, PyObject* v) {
     return refuse("an attribute of a tensor is assigned (" + text(name) + ")");
   }
   if (PyFunction_Check(o) && fresh(o)) return;
-  if (!isPythonClass(type)) return refuse("an attribute of an object of type " + typeName(o) + " is assigned");
+  if (!isPythonClass(type) && !(isTuple(o) && fresh(o)))
+    return refuse("an attribute of an object of type " + typeName(o) + " is assigned");
   readType(o);
   static PyObject* setName = interned("__setattr__");
   PyObject* setter = _PyType_Lookup(type, setName);

@@ -1,5 +1,7 @@
 #include "python/src/result_tree.h"
 
+#include <algorithm>
+#include <structmember.h>
 #include <unordered_map>
 
 #include "python/src/convert.h"
@@ -25,17 +27,18 @@ class ResultTree::Reader {
       if (!PyTuple_CheckExact(o)) n.constant = Held(reinterpret_cast<PyObject*>(Py_TYPE(o)));
       for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(o); ++i)
         n.children.push_back(read(PyTuple_GET_ITEM(o, i), depth + 1));
+      if (Py_TYPE(o)->tp_dictoffset != 0) {
+        if (!observer_.fresh(o)) observer_.refuse("a result is a tuple with attributes");
+        attributes(n, o, depth);
+      }
     } else if (PyList_CheckExact(o) && observer_.fresh(o)) {
       n.kind = Kind::List;
       for (Py_ssize_t i = 0; i < PyList_GET_SIZE(o); ++i) n.children.push_back(read(PyList_GET_ITEM(o, i), depth + 1));
-    } else if (PyDict_CheckExact(o) && observer_.fresh(o)) {
-      n.kind = Kind::Dict;
-      PyObject *k = nullptr, *v = nullptr;
-      for (Py_ssize_t at = 0; PyDict_Next(o, &at, &k, &v) != 0;) {
-        if (!isPlain(k)) observer_.refuse("a result is a dict with keys of type " + std::string(Py_TYPE(k)->tp_name));
-        n.keys.push_back(PyRef::borrow(k));
-        n.children.push_back(read(v, depth + 1));
-      }
+    } else if ((PyDict_CheckExact(o) || PyODict_CheckExact(o)) && observer_.fresh(o)) {
+      n.kind = PyDict_CheckExact(o) ? Kind::Dict : Kind::OrderedDict;
+      items(n, o, depth);
+    } else if (observer_.fresh(o) && isPythonClass(Py_TYPE(o)) && !observer_.covered(o)) {
+      object(n, o, depth);
     } else {
       constant(n, o);
     }
@@ -47,6 +50,47 @@ class ResultTree::Reader {
   }
 
  private:
+  /// In the order of iteration, which is an OrderedDict's own.
+  void items(Node& n, PyObject* dict, int depth) {
+    PyRef keys(PySequence_List(dict));
+    if (!keys) throw PythonError();
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(keys.get()); ++i) {
+      PyObject* k = PyList_GET_ITEM(keys.get(), i);
+      if (!isPlain(k)) observer_.refuse("a result is a dict with keys of type " + std::string(Py_TYPE(k)->tp_name));
+      n.keys.push_back(PyRef::borrow(k));
+      n.children.push_back(read(PyDict_GetItemWithError(dict, k), depth + 1));
+    }
+  }
+
+  void attributes(Node& n, PyObject* o, int depth) {
+    PyRef dict(PyObject_GenericGetDict(o, nullptr));
+    if (!dict) throw PythonError();
+    items(n, dict.get(), depth);
+  }
+
+  /// What an object of a class written in Python is, however it was made: attributes and slots.
+  void object(Node& n, PyObject* o, int depth) {
+    PyTypeObject* type = Py_TYPE(o);
+    n.kind = Kind::Object;
+    n.constant = Held(reinterpret_cast<PyObject*>(type));
+    observer_.guards().type(type);
+    if (type->tp_dictoffset != 0) attributes(n, o, depth);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(type->tp_mro); ++i) {
+      auto* base = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(type->tp_mro, i));
+      PyObject *k = nullptr, *v = nullptr;
+      if (base == &PyBaseObject_Type) continue;
+      for (Py_ssize_t at = 0; PyDict_Next(base->tp_dict, &at, &k, &v) != 0;) {
+        if (Py_TYPE(v) != &PyMemberDescr_Type) continue;
+        const PyMemberDef* member = reinterpret_cast<PyMemberDescrObject*>(v)->d_member;
+        if (member->type != T_OBJECT_EX) return observer_.refuse("a result is an object with slots of another kind");
+        PyObject* value = *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(o) + member->offset);
+        if (value == nullptr || std::ranges::find(n.slots, member->offset) != n.slots.end()) continue;
+        n.slots.push_back(member->offset);
+        n.children.push_back(read(value, depth + 1));
+      }
+    }
+  }
+
   void tensor(Node& n, PyObject* o) {
     n.kind = Kind::Tensor;
     n.tensor = static_cast<std::uint32_t>(tensors_.size());
@@ -86,7 +130,13 @@ PyObject* ResultTree::build(const std::vector<Tensor>& tensors) const {
   for (const Node& n : nodes_) {
     PyRef made;
     auto child = [&](std::size_t i) { return Py_NewRef(built[n.children[i]].get()); };
-    const auto count = static_cast<Py_ssize_t>(n.children.size());
+    const auto count = static_cast<Py_ssize_t>(n.children.size() - n.keys.size() - n.slots.size());
+    auto setAttributes = [&] {
+      PyRef dict(n.keys.empty() ? nullptr : checked(PyObject_GenericGetDict(made.get(), nullptr)));
+      const std::uint32_t* values = n.children.data() + count;
+      for (std::size_t i = 0; i < n.keys.size(); ++i)
+        checked(PyDict_SetItem(dict.get(), n.keys[i].get(), built[values[i]].get()));
+    };
     switch (n.kind) {
     case Kind::Tensor:
       made = PyRef(checked(wrap(tensors[n.tensor])));
@@ -103,6 +153,7 @@ PyObject* ResultTree::build(const std::vector<Tensor>& tensors) const {
       // The interpreter's structure types take a sequence; named tuples are tuples with names.
       const bool structure = PyObject_HasAttrString(n.constant.get(), "n_sequence_fields") != 0;
       made = PyRef(checked((structure ? type : &PyTuple_Type)->tp_new(type, arguments.get(), nullptr)));
+      setAttributes();
       break;
     }
     case Kind::List:
@@ -110,10 +161,22 @@ PyObject* ResultTree::build(const std::vector<Tensor>& tensors) const {
       for (Py_ssize_t i = 0; i < count; ++i) PyList_SET_ITEM(made.get(), i, child(static_cast<std::size_t>(i)));
       break;
     case Kind::Dict:
-      made = PyRef(checked(PyDict_New()));
-      for (std::size_t i = 0; i < n.children.size(); ++i)
-        checked(PyDict_SetItem(made.get(), n.keys[i].get(), built[n.children[i]].get()));
+    case Kind::OrderedDict:
+      made = PyRef(checked(n.kind == Kind::Dict ? PyDict_New() : PyODict_New()));
+      for (std::size_t i = 0; i < n.keys.size(); ++i)
+        checked((n.kind == Kind::Dict ? PyDict_SetItem : PyODict_SetItem)(made.get(), n.keys[i].get(),
+                                                                          built[n.children[i]].get()));
       break;
+    case Kind::Object: {
+      // As `object.__new__` makes one; what `__init__` did is in the attributes.
+      PyRef none(checked(PyTuple_New(0)));
+      made = PyRef(
+          checked(PyBaseObject_Type.tp_new(reinterpret_cast<PyTypeObject*>(n.constant.get()), none.get(), nullptr)));
+      setAttributes();
+      for (std::size_t i = 0; i < n.slots.size(); ++i)
+        *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(made.get()) + n.slots[i]) = child(n.keys.size() + i);
+      break;
+    }
     }
     built.push_back(std::move(made));
   }

@@ -1,5 +1,5 @@
-// What a compiled function returns, as later calls build it again: containers that the body made, tensors by number,
-// and constants.
+// What a compiled function returns, as later calls build it again: containers and objects that the body made, tensors
+// by number, and constants.
 #pragma once
 
 #include <Python.h>
@@ -23,13 +23,14 @@ class ResultTree {
   int traverse(visitproc visit, void* arg) const;
 
  private:
-  enum class Kind : std::uint8_t { Tensor, Tuple, List, Dict, Constant };
+  enum class Kind : std::uint8_t { Tensor, Tuple, List, Dict, OrderedDict, Object, Constant };
   struct Node {
     Kind kind = Kind::Constant;
     std::uint32_t tensor = 0;
-    Held constant;  // or the class of a named tuple
+    Held constant;  // or the class of a named tuple, or of an object
     std::vector<std::uint32_t> children;
-    std::vector<PyRef> keys;
+    std::vector<PyRef> keys;        // of a dict, or attributes; slots come behind these
+    std::vector<Py_ssize_t> slots;  // where they are in the object
   };
   class Reader;
 

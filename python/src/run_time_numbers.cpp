@@ -25,8 +25,10 @@ PyObject* numberOf(const NumberSource& source, PyObject* value) {
   if (d == -1 && PyErr_Occurred() != nullptr) throw PythonError();
   for (std::size_t i = 0; i < w.sources.size(); ++i) {
     const NumberSource& s = w.sources[i];
-    if (s.holder == source.holder && s.item == source.item &&
-        PyObject_RichCompareBool(s.name.get(), source.name.get(), Py_EQ) == 1)
+    const bool named = static_cast<bool>(s.place.name);
+    if (s.place.holder == source.place.holder && s.item == source.item && s.place.owned == source.place.owned &&
+        named == static_cast<bool>(source.place.name) &&
+        (!named || PyObject_RichCompareBool(s.place.name.get(), source.place.name.get(), Py_EQ) == 1))
       return Py_NewRef(w.numbers[i].get());
   }
   PyRef number(checked(PyFloat_FromDouble(d)));
@@ -58,7 +60,7 @@ PyObject* runtimeIsZero(PyObject*, PyObject* const* args, Py_ssize_t n) {
     if (d == -1 && PyErr_Occurred() != nullptr) throw PythonError();
     useTracked(value.get());
     if (taken && isNumberObject(value.get()))
-      watchedRecording->zeros.push_back({{args[0], PyRef::borrow(args[1])}, d == 0});
+      watchedRecording->zeros.push_back({{{args[0], PyRef::borrow(args[1])}}, d == 0});
     return PyBool_FromLong(d == 0 ? 1 : 0);
   });
 }
@@ -69,7 +71,7 @@ PyObject* runtimeScalar(PyObject*, PyObject* const* args, Py_ssize_t n) {
   return guarded([&]() -> PyObject* {
     PyObject* value = itemOf("_runtime_scalar", args, n);
     if (!takesNumbers(args[0])) return Py_NewRef(value);
-    if (isNumberObject(value)) return numberOf({args[0], PyRef::borrow(args[1])}, value);
+    if (isNumberObject(value)) return numberOf({{args[0], PyRef::borrow(args[1])}}, value);
     const Py_ssize_t count = isItems(value) ? PySequence_Fast_GET_SIZE(value) : 0;
     bool numbers = count > 0;
     for (Py_ssize_t i = 0; i < count; ++i) numbers = numbers && isNumberObject(PySequence_Fast_GET_ITEM(value, i));
@@ -80,7 +82,7 @@ PyObject* runtimeScalar(PyObject*, PyObject* const* args, Py_ssize_t n) {
     PyRef out(checked(PyTuple_New(count)));
     for (Py_ssize_t i = 0; i < count; ++i)
       PyTuple_SET_ITEM(out.get(), i,
-                       numberOf({args[0], PyRef::borrow(args[1]), i, count}, PySequence_Fast_GET_ITEM(value, i)));
+                       numberOf({{args[0], PyRef::borrow(args[1])}, i, count}, PySequence_Fast_GET_ITEM(value, i)));
     return out.release();
   });
 }
@@ -101,7 +103,7 @@ PyMethodDef functions[] = {{"_runtime_scalar", reinterpret_cast<PyCFunction>(rei
 }  // namespace
 
 std::optional<Scalar> NumberSource::read() const {
-  PyObject* v = PyDict_GetItemWithError(holder, name.get());
+  PyObject* v = place.read();
   if (v != nullptr && item >= 0)
     v = isItems(v) && PySequence_Fast_GET_SIZE(v) == count ? PySequence_Fast_GET_ITEM(v, item) : nullptr;
   if (v == nullptr || !isNumberObject(v)) {
@@ -112,6 +114,12 @@ std::optional<Scalar> NumberSource::read() const {
   if (PyErr_Occurred() == nullptr) return Scalar(d);
   PyErr_Clear();
   return std::nullopt;
+}
+
+bool standIn(PyObject*& number, const NumberPlace& place) {
+  if (!PyFloat_CheckExact(number) || number != place.read() || watchedRecording == nullptr) return false;
+  Py_SETREF(number, numberOf({place}, number));
+  return true;
 }
 
 void initRunTimeNumbers(PyObject* module) { checked(PyModule_AddFunctions(module, functions)); }

@@ -15,8 +15,7 @@ namespace tandem::python {
 
 /// Where such a number is. The guards say that the dict is there.
 struct NumberSource {
-  PyObject* holder;
-  PyRef name;
+  NumberPlace place;
   Py_ssize_t item = -1;  // of a tuple or list in that place; -1: the value itself
   Py_ssize_t count = 0;  // how many items that has
 
@@ -40,6 +39,10 @@ struct WatchedRecording {
   std::vector<PyRef> numbers;  // the objects that stand for them
 };
 extern thread_local WatchedRecording* watchedRecording;
+
+/// `number`, on the stack of a body that is watched, becomes an object of its own that stands for what is in `place`;
+/// false if it is not from there.
+bool standIn(PyObject*& number, const NumberPlace& place);
 
 void initRunTimeNumbers(PyObject* module);
 

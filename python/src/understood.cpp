@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "python/src/bindings.h"
+#include "python/src/call_rules.h"
 #include "python/src/compiled_function.h"
 #include "python/src/convert.h"
 #include "python/src/observer.h"
@@ -13,222 +14,7 @@
 namespace tandem::python {
 namespace {
 
-using Args = PyObject* const*;
-
-/// What a call does to its arguments; the first of a method is its object.
-struct Rule {
-  void (*apply)(Observer& o, Args args, Py_ssize_t n) = nullptr;
-  bool makesFresh = false;
-};
-
-bool givesPlain(PyObject* f);
-
-// ---- kinds of rules ------------------------------------------------------------------------------------------------
-
-/// Depends on plain values; a tensor's value is read, an object's `__float__` and its like are entered.
-void pure(Observer& o, Args args, Py_ssize_t n) {
-  for (Py_ssize_t i = 0; i < n; ++i) {
-    o.guardNumber(args[i]);
-    if (isPythonClass(Py_TYPE(args[i])))
-      o.readType(args[i]);
-    else
-      o.operand(args[i]);
-  }
-}
-/// Is asked of the class of its first argument.
-void asksClass(Observer& o, Args args, Py_ssize_t n) {
-  if (n > 0) o.readType(args[0]);
-  for (Py_ssize_t i = 0; i < n; ++i) {
-    if (i > 0 && isTuple(args[i])) o.iterate(args[i]);
-    o.askedClass(args[i]);
-  }
-}
-/// Goes through its arguments.
-void iterates(Observer& o, Args args, Py_ssize_t n) {
-  for (Py_ssize_t i = 0; i < n; ++i) {
-    o.guardNumber(args[i]);
-    if (PyFunction_Check(args[i]) || isPlain(args[i]) || PyType_Check(args[i])) continue;
-    o.iterate(args[i]);
-    if (PyList_CheckExact(args[i]) || isTuple(args[i]))
-      for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(args[i]); ++k)
-        o.guardNumber(PySequence_Fast_GET_ITEM(args[i], k));
-  }
-}
-/// Goes through its argument and asks C's questions of each item: is it true, is it less than another?
-void weighs(Observer& o, Args args, Py_ssize_t n) {
-  for (Py_ssize_t i = 0; i < n && o.proved(); ++i) {
-    PyObject* items = args[i];
-    if (PyFunction_Check(items) || isPlain(items) || isTensor(items)) {
-      o.guardNumber(items);
-      continue;
-    }
-    iterates(o, args + i, 1);
-    if (PyGen_CheckExact(items) || PyRange_Check(items)) continue;  // what it yields was looked at then
-    if (Py_TYPE(items) == &PyMap_Type) {
-      PyRef parts(PyObject_CallMethod(items, "__reduce__", nullptr));
-      PyErr_Clear();
-      PyObject* f = parts ? PyTuple_GET_ITEM(PyTuple_GET_ITEM(parts.get(), 1), 0) : nullptr;
-      if (f == nullptr || (!PyFunction_Check(f) && !givesPlain(f))) o.refuse("items made by a C function are weighed");
-      continue;
-    }
-    PyRef list;
-    if (!PyList_CheckExact(items) && !isTuple(items)) {
-      if (Py_TYPE(items)->tp_iternext != nullptr) {
-        o.refuse("items of an iterator are weighed");
-        continue;
-      }
-      list = PyRef(PySequence_List(items));
-      if (!list) {
-        PyErr_Clear();
-        o.refuse("items are weighed");
-        continue;
-      }
-      items = list.get();
-    }
-    for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(items); ++k) {
-      PyObject* item = PySequence_Fast_GET_ITEM(items, k);
-      o.truth(item);
-      if (!isTensor(item)) o.binary(item, item);
-    }
-  }
-}
-/// `any` and `all`.
-void asksEach(Observer& o, Args args, Py_ssize_t n) {
-  if (n == 1 && (PyList_CheckExact(args[0]) || isTuple(args[0]))) {
-    o.iterate(args[0]);
-    for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(args[0]); ++k) o.truth(PySequence_Fast_GET_ITEM(args[0], k));
-    return;
-  }
-  weighs(o, args, n);
-}
-void firstIterates(Observer& o, Args args, Py_ssize_t n) {
-  if (n > 0) iterates(o, args, 1);
-  if (n > 1) pure(o, args + 1, n - 1);
-}
-void mutates(Observer& o, Args args, Py_ssize_t n) {
-  if (n > 0) o.mutate(args[0], "something is changed");
-  for (Py_ssize_t i = 1; i < n; ++i)
-    if (!isPlain(args[i]) && !isTensor(args[i]) && PyList_CheckExact(args[i])) o.iterate(args[i]);
-}
-void updates(Observer& o, Args args, Py_ssize_t n) {
-  if (n > 0) o.mutate(args[0], "something is changed");
-  if (n > 1) iterates(o, args + 1, n - 1);
-}
-void getsItem(Observer& o, Args args, Py_ssize_t n) {
-  if (n > 1) o.dictItem(args[0], args[1], n > 2);
-}
-void getsItemOrNone(Observer& o, Args args, Py_ssize_t n) {
-  if (n > 1) o.dictItem(args[0], args[1], true);
-}
-void subscripts(Observer& o, Args args, Py_ssize_t n) {
-  if (n == 2) o.subscript(args[0], args[1]);
-}
-void operation(Observer& o, Args args, Py_ssize_t n) {
-  for (Py_ssize_t i = 0; i < n; ++i) o.operand(args[i]);
-}
-void nothing(Observer&, Args, Py_ssize_t) {}
-void length(Observer& o, Args args, Py_ssize_t n) {
-  if (n == 1) o.content(args[0], "len");
-}
-void advances(Observer& o, Args args, Py_ssize_t n) {
-  if (n > 0 && !o.fresh(args[0])) o.refuse("an iterator that was there before is advanced");
-}
-void getsAttribute(Observer& o, Args args, Py_ssize_t n) {
-  if (n >= 2 && PyUnicode_Check(args[1])) return o.attribute(args[0], args[1]);
-  o.refuse("getattr");
-}
-void setsAttribute(Observer& o, Args args, Py_ssize_t n) {
-  if (n == 3 && PyUnicode_Check(args[1])) return o.storeAttribute(args[0], args[1], args[2]);
-  o.refuse("setattr");
-}
-void objectSetsAttribute(Observer& o, Args args, Py_ssize_t n) {
-  if (n == 3 && o.fresh(args[0])) return;
-  if (n == 3 && PyUnicode_Check(args[1]) && isPlain(args[2])) {
-    PyRef dict(PyObject_GenericGetDict(args[0], nullptr));
-    PyErr_Clear();
-    PyObject* now = dict ? PyDict_GetItemWithError(dict.get(), args[1]) : nullptr;
-    if (now != nullptr && o.slotOf(args[2]) == nullptr && Held(now).is(args[2]))
-      return o.guards().item(args[0], dict.get(), args[1], now);
-  }
-  o.refuse("an attribute of an object that was there before is assigned");
-}
-void identity(Observer& o, Args args, Py_ssize_t n) {
-  if (n == 1 && o.covered(args[0])) o.refuse("the identity of an argument is asked");
-}
-void asText(Observer& o, Args args, Py_ssize_t n) {
-  for (Py_ssize_t i = 0; i < n; ++i) {
-    o.guardNumber(args[i]);
-    if (!isPlain(args[i]) && !isDType(args[i]) && !PyType_Check(args[i])) o.refuse("an object is written as text");
-  }
-}
-void formats(Observer& o, Args args, Py_ssize_t n) {
-  for (Py_ssize_t i = 0; i < n; ++i) {
-    if (PyList_CheckExact(args[i]) || isTuple(args[i])) {
-      o.iterate(args[i]);
-      asText(o, PySequence_Fast_ITEMS(args[i]), PySequence_Fast_GET_SIZE(args[i]));
-    } else {
-      asText(o, args + i, 1);
-    }
-  }
-}
-/// A function, and iterables whose items it is called with.
-void maps(Observer& o, Args args, Py_ssize_t n) {
-  if (n < 1) return;
-  if (n > 1) iterates(o, args + 1, n - 1);
-  if (PyFunction_Check(args[0]) || PyType_Check(args[0]) || isPythonClass(Py_TYPE(args[0]))) {
-    (void)o.call(args[0], nullptr, 0);
-    return;
-  }
-  // A C function: it must be understood for each of the items.
-  Py_ssize_t count = -1;
-  for (Py_ssize_t i = 1; i < n; ++i)
-    if (PyList_CheckExact(args[i]) || isTuple(args[i]))
-      count = count < 0 ? PySequence_Fast_GET_SIZE(args[i]) : std::min(count, PySequence_Fast_GET_SIZE(args[i]));
-  if (count < 0) return o.refuse("a C function is mapped over an iterator");
-  for (Py_ssize_t k = 0; k < count && o.proved(); ++k) {
-    std::vector<PyObject*> items;
-    for (Py_ssize_t i = 1; i < n; ++i)
-      items.push_back(PyList_CheckExact(args[i]) || isTuple(args[i]) ? PySequence_Fast_GET_ITEM(args[i], k) : Py_None);
-    (void)o.call(args[0], items.data(), static_cast<Py_ssize_t>(items.size()));
-  }
-}
-/// `filter`, which asks whether items are true, or what a function says of them.
-void filters(Observer& o, Args args, Py_ssize_t n) {
-  if (n != 2) return;
-  if (args[0] == Py_None) return asksEach(o, args + 1, 1);
-  if (!PyFunction_Check(args[0]) && !givesPlain(args[0])) return o.refuse("items are filtered by a C function");
-  maps(o, args, n);
-}
-/// `sorted` and its like: the key function is entered if it is Python's.
-void sorts(Observer& o, Args args, Py_ssize_t n) {
-  if (n > 0) n > 1 && PyFunction_Check(args[1]) ? iterates(o, args, 1) : weighs(o, args, 1);
-  for (Py_ssize_t i = 1; i < n; ++i)
-    if (!isPlain(args[i]) && !PyFunction_Check(args[i])) o.refuse("sorting by a C function");
-}
-void sortsInPlace(Observer& o, Args args, Py_ssize_t n) {
-  mutates(o, args, 1);
-  for (Py_ssize_t i = 1; i < n; ++i)
-    if (!isPlain(args[i]) && !PyFunction_Check(args[i])) o.refuse("sorting by a C function");
-}
-void reduces(Observer& o, Args args, Py_ssize_t n) {
-  if (n > 1) iterates(o, args + 1, 1);
-  if (n > 0) (void)o.call(args[0], nullptr, 0);
-}
-void makesSuper(Observer& o, Args args, Py_ssize_t n) {
-  if (n > 1) o.readType(args[1]);
-}
-void arithmetic(Observer& o, Args args, Py_ssize_t n) {
-  for (Py_ssize_t i = 0; i < n; ++i) {
-    o.guardNumber(args[i]);
-    o.binary(args[i], args[i]);
-  }
-}
-void asksContains(Observer& o, Args args, Py_ssize_t n) {
-  if (n == 2) o.contains(args[0], args[1]);
-}
-void asksTruth(Observer& o, Args args, Py_ssize_t n) {
-  for (Py_ssize_t i = 0; i < n; ++i) o.truth(args[i]);
-}
+using namespace rules;
 
 // ---- tables --------------------------------------------------------------------------------------------------------
 
@@ -317,6 +103,7 @@ constexpr Named kOwnFunctions[] = {
     {"_backward _grad _optimizer_update _holds", {operation, true}},
     {"_vjp _linearize", {nothing, true}},
     {"_runtime_scalar", {nothing, true}},
+    {"_lend", {lends}},
     {"_runtime_is_zero _makes_state", {nothing}},
     {"_function_begin _function_end _function_saved", {nothing, true}},
 };
@@ -390,14 +177,6 @@ PyTypeObject* typeNamed(const char* module, const char* name) {
   return reinterpret_cast<PyTypeObject*>(checked(PyObject_GetAttrString(m.get(), name)));
 }
 
-/// Is it a C function that gives a bool or a number?
-bool givesPlain(PyObject* f) {
-  const PyMethodDef* definition = definitionOf(f);
-  if (definition == nullptr || !methodRules().contains(definition)) return false;
-  constexpr std::string_view names[] = {"is_", "is_not", "isinstance", "callable", "len", "not_"};
-  return std::ranges::find(names, std::string_view(definition->ml_name)) != std::end(names);
-}
-
 /// Types whose call makes an object of its arguments.
 std::map<PyTypeObject*, Rule>& typeRules() {
   static std::map<PyTypeObject*, Rule> rules;
@@ -452,6 +231,13 @@ bool callPartial(Observer& o, PyObject* partial, Args args, Py_ssize_t n, bool& 
 }
 
 }  // namespace
+
+bool rules::givesPlain(PyObject* f) {
+  const PyMethodDef* definition = definitionOf(f);
+  if (definition == nullptr || !methodRules().contains(definition)) return false;
+  constexpr std::string_view names[] = {"is_", "is_not", "isinstance", "callable", "len", "not_"};
+  return std::ranges::find(names, std::string_view(definition->ml_name)) != std::end(names);
+}
 
 bool understoodObject(PyObject* o) {
   const PyTypeObject* type = Py_TYPE(o);

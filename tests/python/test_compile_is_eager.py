@@ -437,7 +437,7 @@ REASONS = {
     "print": (lambda x: print(end="") or x * 2, "a call of builtins.print"),
     "an iterator": (lambda x: x * next(KEPT.g), "an iterator that was there before is advanced"),
     "a custom Function": (lambda x: Square.apply(x * 2), ""),
-    "a result that is an object": (lambda x: Box(x=x * 2), "a result is an object of type Box"),
+    "a result that is an object": (lambda x: types.SimpleNamespace(x=x * 2), "a call of types.SimpleNamespace"),
     "a result that is a set": (lambda x: {1, x.ndim}, "a result is an object of type set"),
     "a mode": (leaves_a_mode, "it leaves a mode of the thread changed"),
 }

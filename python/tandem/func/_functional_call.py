@@ -62,11 +62,11 @@ def functional_call(
         for name, value in given.items():
             holder, key = slots[name]
             before.append((holder, key, holder[key]))
-            holder[key] = value
+            _C._lend(holder, key, value)
         return module(*args, **(kwargs or {}))
     finally:
         for holder, key, value in reversed(before):
-            holder[key] = value
+            _C._lend(holder, key, value)
 
 
 def _merged(dicts: Any) -> dict[str, Any]:

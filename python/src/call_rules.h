@@ -1,0 +1,53 @@
+// Kinds of rules for calls of C functions: what each makes of its arguments, the first of which is a method's object.
+#pragma once
+
+#include <Python.h>
+
+#include "python/src/observer.h"
+
+namespace tandem::python::rules {
+
+using Args = PyObject* const*;
+
+/// What a call does to its arguments.
+struct Rule {
+  void (*apply)(Observer& o, Args args, Py_ssize_t n) = nullptr;
+  bool makesFresh = false;
+};
+
+void pure(Observer& o, Args args, Py_ssize_t n);
+void asksClass(Observer& o, Args args, Py_ssize_t n);
+void iterates(Observer& o, Args args, Py_ssize_t n);
+void weighs(Observer& o, Args args, Py_ssize_t n);
+void asksEach(Observer& o, Args args, Py_ssize_t n);
+void firstIterates(Observer& o, Args args, Py_ssize_t n);
+void mutates(Observer& o, Args args, Py_ssize_t n);
+void updates(Observer& o, Args args, Py_ssize_t n);
+void getsItem(Observer& o, Args args, Py_ssize_t n);
+void getsItemOrNone(Observer& o, Args args, Py_ssize_t n);
+void subscripts(Observer& o, Args args, Py_ssize_t n);
+void operation(Observer& o, Args args, Py_ssize_t n);
+void nothing(Observer& o, Args args, Py_ssize_t n);
+void length(Observer& o, Args args, Py_ssize_t n);
+void advances(Observer& o, Args args, Py_ssize_t n);
+void getsAttribute(Observer& o, Args args, Py_ssize_t n);
+void setsAttribute(Observer& o, Args args, Py_ssize_t n);
+void objectSetsAttribute(Observer& o, Args args, Py_ssize_t n);
+void lends(Observer& o, Args args, Py_ssize_t n);
+void identity(Observer& o, Args args, Py_ssize_t n);
+void asText(Observer& o, Args args, Py_ssize_t n);
+void formats(Observer& o, Args args, Py_ssize_t n);
+void maps(Observer& o, Args args, Py_ssize_t n);
+void filters(Observer& o, Args args, Py_ssize_t n);
+void sorts(Observer& o, Args args, Py_ssize_t n);
+void sortsInPlace(Observer& o, Args args, Py_ssize_t n);
+void reduces(Observer& o, Args args, Py_ssize_t n);
+void makesSuper(Observer& o, Args args, Py_ssize_t n);
+void arithmetic(Observer& o, Args args, Py_ssize_t n);
+void asksContains(Observer& o, Args args, Py_ssize_t n);
+void asksTruth(Observer& o, Args args, Py_ssize_t n);
+
+/// Is it a C function of the tables that gives a bool or a number?
+bool givesPlain(PyObject* f);
+
+}  // namespace tandem::python::rules
