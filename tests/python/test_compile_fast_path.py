@@ -533,4 +533,4 @@ def test_tensors_among_the_defaults_of_a_function():
     f = tandem.compile(lambda s, x=x: bound(x) * s)
     for k in range(4):
         assert_same_bits(f(float(k)), x * y * float(k))
-    assert f.runs == 1
+    assert CHECKED or f.runs == 1

@@ -383,3 +383,18 @@ def test_a_tensor_made_inside_is_made_again_by_every_call():
     x = tandem.ones(2)
     for _ in range(3):
         assert_same_bits(compiled(x), f(x))
+
+
+def test_versions_of_results_are_those_of_eager():
+    def written(x):
+        y = -x
+        y[:0] = 1
+        return y, y.add_(1)
+
+    cell, layer = nn.LSTMCell(3, 4), nn.GRU(3, 4)
+    for body, x in ((written, tandem.zeros(0, 4)), (written, tandem.zeros(2, 4)),
+                    (cell, tandem.randn(2, 3)), (layer, tandem.randn(5, 2, 3))):  # fmt: skip
+        f = tandem.compile(lambda x, body=body: body(x))
+        for _ in range(3):
+            assert [t._version for t in f(x)] == [t._version for t in body(x)]
+    assert layer(tandem.randn(5, 2, 3))[0]._version == 0
