@@ -166,11 +166,13 @@ void GuardSet::item(PyObject* owner, PyObject* dict, PyObject* key, PyObject* va
     dicts_.push_back(std::move(g));
   }
   DictGuard& g = dicts_[it->second];
-  for (const Item& known : g.items) {
-    if (known.key.get() == key) return;
-    if (PyUnicode_CheckExact(key) && PyUnicode_CheckExact(known.key.get()) &&
-        PyUnicode_Compare(known.key.get(), key) == 0)
-      return;
+  for (Item& known : g.items) {
+    const bool same = known.key.get() == key || (PyUnicode_CheckExact(key) && PyUnicode_CheckExact(known.key.get()) &&
+                                                 PyUnicode_Compare(known.key.get(), key) == 0);
+    if (!same) continue;
+    // Read by two ways, of which one wants its value.
+    if (known.any && !any) known = {known.key, held(value), value != nullptr, false};
+    return;
   }
   g.items.push_back({PyRef::borrow(key), any ? Held() : held(value), value != nullptr, any});
 }

@@ -5,6 +5,7 @@ was found is read anew at every call, as float arguments are."""
 from __future__ import annotations
 
 import math
+import operator
 
 import pytest
 from compiling import Box, attempt, same, vector
@@ -106,6 +107,25 @@ def by_other_ways():
     return change, lambda x: x * getattr(box, "rate") + group.get("lr") + box.rate + group["lr"]  # noqa: B009
 
 
+def then_by_other_ways():
+    box, group = Box(rate=1.0), {"lr": 1.0}
+
+    def change(v):
+        box.rate = group["lr"] = v
+
+    return change, lambda x: x * box.rate + group["lr"] + getattr(box, "rate") * group.get("lr")  # noqa: B009
+
+
+def by_way_of_a_getter():
+    kind = type("Kind", (), {"value": property(operator.attrgetter("rate")), "rate": 1.0})
+    box = type("Derived", (kind,), {"again": property(lambda self: super(type(self), self).value)})()
+
+    def change(v):
+        box.rate = v
+
+    return change, lambda x: x * box.rate + box.value + box.again
+
+
 def decides():
     group = {"lr": 1.0}
     return lambda v: group.update(lr=v), lambda x: x * group["lr"] if group["lr"] > 0.4 else x - 1
@@ -187,6 +207,8 @@ WORLDS = [
     items_change_twice,
     items_of_lists_change,
     by_other_ways,
+    then_by_other_ways,
+    by_way_of_a_getter,
     decides,
     shown,
     raised,

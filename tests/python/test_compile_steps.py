@@ -142,6 +142,8 @@ def gelu_chain(x, b):
 
 def example(name):
     """A program of examples/, imported."""
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("tqdm")
     spec = importlib.util.spec_from_file_location(name, ROOT / f"examples/{name}.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses look for it
