@@ -3,6 +3,7 @@ results, parameters, gradients, buffers, the optimizer and Python's objects must
 
 from __future__ import annotations
 
+import collections
 import os
 
 import pytest
@@ -84,8 +85,23 @@ class World:
         def look(x):
             return x * 2 if x.sum() > 0 else x - box.t
 
+        def lend(x):
+            return tandem.func.functional_call(net, {"second.bias": box.t * box.s}, (x,))
+
+        def descend(x):
+            (net(x) * box.t).sum().backward()
+            with tandem.no_grad():
+                for group in optimizer.param_groups:
+                    for p in group["params"]:
+                        if p.grad is not None:
+                            p.sub_(p.grad, alpha=group["lr"] * table["a"])
+
+        def outcome(x):
+            parts = collections.OrderedDict(a=x * box.s, b=[x[:1], len(items)])
+            return Box(x=net(x), scale=net.scale, parts=parts)
+
         self.rebind = rebind
-        bodies = forward, read, step, accumulate, derive, count, write, fail, look
+        bodies = forward, read, step, accumulate, derive, count, write, fail, look, lend, descend, outcome
         self.calls = {f.__name__: wrap(f) for f in bodies}
         self.calls["module"] = wrap(net)
         self.calls["optimizer"] = wrap(optimizer.step)
@@ -100,7 +116,7 @@ class World:
 
 
 INPUTS = {"forward": "x", "read": "xs", "step": "xy", "accumulate": "x", "derive": "x", "count": "x", "write": "x"}
-INPUTS |= {"fail": "x", "look": "x", "module": "x", "optimizer": ""}
+INPUTS |= {"fail": "x", "look": "x", "lend": "x", "descend": "x", "outcome": "x", "module": "x", "optimizer": ""}
 
 numbers = st.sampled_from([0.0, 0.5, 1.0, 2.0, -1.5])
 linears = st.sampled_from(["first", "second"])
@@ -291,7 +307,7 @@ def test_the_worlds_are_on_the_fast_path():
     w.net.eval()
     x, y = tandem.randn(3, 3), tandem.randn(3, 3)
     given = {"x": x, "y": y, "s": 0.5}
-    fast = {"forward", "read", "step", "accumulate", "derive", "write", "optimizer"}
+    fast = {"forward", "read", "step", "accumulate", "derive", "write", "lend", "outcome", "optimizer"}
     for name in fast:
         args = [given[k] for k in INPUTS[name]]
         for _ in range(3):
