@@ -13,8 +13,6 @@ TABLES = {"function": "kFunctions", "method": "kMethods"}
 TABLES |= {form: f"k{form.capitalize()}Functions" for form in ("nn", "linalg", "special")}
 
 
-
-
 def getter(i: int, p: Param) -> str:
     d = p.default
     no = d is None or d == "None"

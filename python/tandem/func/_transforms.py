@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar, overload
 
 from tandem import _C
 from tandem.func._vmap import vmap
-from tandem.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
+from tandem.utils._pytree import TreeSpec, same_structure, tree_flatten, tree_unflatten
 
 __all__ = [
     "grad",
@@ -237,7 +237,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 
     def vjp_fn(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
         flat, given = tree_flatten(cotangents)
-        if given != spec:
+        if not same_structure(given, spec):
             raise RuntimeError(
                 f"Expected pytree structure of cotangents to be the same as pytree structure of outputs to the "
                 f"function. cotangents: {given}, primal output: {spec}"
@@ -281,7 +281,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
         raise RuntimeError(f"{_JVP}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals).")
     point = _Point(_JVP, func, primals, {}, tuple(range(len(primals))), has_aux) if primals else None
     flat, spec = tree_flatten(tangents)
-    if point is None or spec != point.spec:
+    if point is None or not same_structure(spec, point.spec):
         raise RuntimeError(
             f"{_JVP}: Expected primals and tangents to have the same python structure. For example, if primals is a "
             f"tuple of 3 tensors, tangents also must be. Got primals with structure {tree_flatten(primals)[1]} and "

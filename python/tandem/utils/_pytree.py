@@ -44,6 +44,15 @@ class TreeSpec:
 _LEAF = TreeSpec(None, None, ())
 
 
+def same_structure(a: TreeSpec | None, b: TreeSpec | None) -> bool:
+    """Is `a == b`? Item by item, as the watch of a compiled function's body understands it with every interpreter."""
+    if a is None or b is None:
+        return a is b
+    if a.type is not b.type or len(a.children) != len(b.children) or a.context != b.context:
+        return False
+    return all(same_structure(x, y) for x, y in zip(a.children, b.children))
+
+
 def LeafSpec() -> TreeSpec:
     """The structure of a leaf."""
     return _LEAF
