@@ -104,6 +104,7 @@ Tensor makeEmpty(DimsRef shape, DType dtype) {
 Tensor makeAlias(const Tensor& t, Dims shape, Dims strides, std::int64_t offset) {
   auto* impl = new TensorImpl(t.impl()->storage, t.dtype(), std::move(shape), std::move(strides), offset);
   impl->batch = t.impl()->batch;
+  impl->inference = t.impl()->inference;
   return Tensor(impl);
 }
 

@@ -79,6 +79,11 @@ Tensor expand(const Tensor& x, DimsRef size) {
            ". Tensor sizes: ", shapeText(x.shape()));
   }
   Dims strides = broadcastStrides(x.shape(), x.strides(), shape);
+  // A new dim of size 1 steps over all that follow it, as in a contiguous tensor.
+  for (std::int64_t d = lead - 1; d >= 0; --d) {
+    const bool last = d + 1 == static_cast<std::int64_t>(shape.size());
+    strides[d] = shape[d] != 1 ? 0 : last ? 1 : shape[d + 1] * strides[d + 1];
+  }
   AttrWriter w;
   w.list(shape);
   return applyView(OpCode::expand, x, shape, strides, offsetOf(x), w.span());

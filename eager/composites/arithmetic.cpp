@@ -226,10 +226,22 @@ Tensor lerp(const Tensor& x, const Tensor& end, const Operand& weight) {
   });
 }
 
-Tensor clamp(const Tensor& x, const std::optional<Operand>& low, const std::optional<Operand>& high) {
-  if (!low && !high) fail("clamp: At least one of 'min' or 'max' must not be None");
+Tensor clamp(const Tensor& x, const std::optional<Operand>& from, const std::optional<Operand>& to) {
+  if (!from && !to) fail("clamp: At least one of 'min' or 'max' must not be None");
+  std::vector<TensorMeta> metas{metaOf(x)};
+  for (const auto* bound : {&from, &to})
+    if (*bound) metas.push_back(metaOf(**bound));
+  const DType type = resultType(metas);
   FusedScope fused(x);
-  Tensor y = x;
+  // All three promote together: a 0-d bound must not widen what the other bound keeps.
+  Tensor bounds[2];
+  auto promoted = [&](const std::optional<Operand>& bound, Tensor& kept) {
+    if (!bound || !bound->isTensor() || bound->tensor().dtype() == type) return bound;
+    kept = toDType(bound->tensor(), type);
+    return std::optional(Operand(kept));
+  };
+  const auto low = promoted(from, bounds[0]), high = promoted(to, bounds[1]);
+  Tensor y = x.dtype() == type ? x : toDType(x, type);
   // The gradient passes where the bound holds with equality, as `where` on the condition says. A NaN bound gives NaN.
   auto kept = [&](const Tensor& within) { return isFloating(y.dtype()) ? logical_or(within, isnan(y)) : within; };
   if (low) y = neverNaN(*low) ? where(lt(y, *low), *low, y) : where(kept(ge(y, *low)), y, *low);

@@ -115,7 +115,7 @@ Tensor multi_margin_loss(const Tensor& x, const Tensor& target, std::int64_t p, 
   if (weight.defined()) apart = mul(apart, unsqueeze(weightOf(weight, classes), 1));
   Tensor others = ne(arange(0, rows.size(1)), column);
   Tensor each = div(sum(where(others, apart, 0), Dims{1}), rows.size(1));
-  if (x.dim() == 1) each = squeeze_dims(each, Dims{0});
+  if (x.dim() == 1 && target.dim() == 0) each = squeeze_dims(each, Dims{0});
   return reducedLoss(each, reductionOf(average, reduce, reduction));
 }
 

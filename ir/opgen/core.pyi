@@ -438,6 +438,7 @@ _grad: Any
 _holds: Any
 _is_recording: Any
 _is_tracing: Any
+_package_name: Any
 _lazy_enter: Any
 _lazy_exit: Any
 _lend: Any
@@ -456,6 +457,7 @@ _runtime_scalar: Any
 _set_anomaly: Any
 _set_grad_enabled: Any
 _set_inference_mode: Any
+_set_package_name: Any
 _vjp: Any
 _vmap_enter: Any
 _vmap_exit: Any

@@ -131,18 +131,21 @@ The tensor itself: it is real.
 tensor([ 1., -2.])
 }]>;
 def : ByHand<"method", "is_contiguous", "*, memory_format=None", [{
-Do the elements lie in row-major order without gaps? `memory_format` is taken and has no effect.
+Do the elements lie in row-major order without gaps, or with `memory_format=tandem.channels_last`
+(4-d) or `channels_last_3d` (5-d) in that one's? False for a tensor of other dims.
 
 >>> x = tandem.zeros(2, 3)
 >>> x.is_contiguous(), x.t().is_contiguous()
 (True, False)
 }]>;
 def : ByHand<"method", "contiguous", "*, memory_format=None", [{
-The tensor itself if its elements lie in row-major order without gaps, else a copy that does.
+The tensor itself if its elements lie in row-major order without gaps, else a copy that does; with
+`memory_format=tandem.channels_last` or `channels_last_3d`, in that order.
 
 Shapes: the result has the shape of the tensor.
 Dtypes: any; the result has that of the tensor.
-Raises: TypeError if an argument is of another type.
+Raises: TypeError if an argument is of another type; RuntimeError if `memory_format` is for another
+    number of dims, or is `preserve_format`.
 Gradients: of every order.
 
 >>> x = tandem.zeros(2, 3).t()
@@ -150,11 +153,13 @@ Gradients: of every order.
 (2, 1)
 }]>;
 def : ByHand<"method", "clone", "*, memory_format=None", [{
-A copy with memory of its own, through which gradients pass on.
+A copy with memory of its own, through which gradients pass on. Its strides are those of the tensor
+where that is dense, else contiguous in the same order of dims; or as `memory_format` says.
 
 Shapes: the result has the shape of the tensor.
 Dtypes: any; the result has that of the tensor.
-Raises: TypeError if an argument is of another type.
+Raises: TypeError if an argument is of another type; RuntimeError if `memory_format` is for another
+    number of dims.
 Gradients: of every order.
 
 >>> x = tandem.tensor([1., 2.])
@@ -193,11 +198,12 @@ tensor([5., 2.])
 def : ByHand<"method", "to",
              "dtype=None, non_blocking=False, copy=False, *, device=None, other=None, memory_format=None", [{
 The tensor in another dtype: `to(dtype)`, `to(device, dtype)`, or as another tensor, `to(other)`.
-The tensor itself where nothing changes, unless `copy`. Gradients pass on, converted back.
+The tensor itself where nothing changes, unless `copy`. Gradients pass on, converted back. A copy
+keeps the order of dims in memory, or has that of `memory_format`.
 
 Dtypes: any, to any. Floats lose their fraction on the way to integers; everything but 0 is True.
 Raises: TypeError if the argument is no dtype, device or tensor; RuntimeError for another device
-    than the CPU.
+    than the CPU, and for a `memory_format` of another number of dims.
 
 >>> tandem.tensor([1.7, -1.7]).to(tandem.int64)
 tensor([ 1, -1])

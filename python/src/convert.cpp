@@ -11,6 +11,20 @@
 namespace tandem::python {
 
 namespace {
+std::string shownPackage = "tandem";
+}  // namespace
+
+const char* packageName() { return shownPackage.c_str(); }
+PyObject* setPackageName(PyObject*, PyObject* name) {
+  return guarded([&]() -> PyObject* {
+    const char* text = PyUnicode_AsUTF8(name);
+    if (text == nullptr) throw PythonError();
+    shownPackage = text;
+    Py_RETURN_NONE;
+  });
+}
+
+namespace {
 
 template <class F>
 void* slot(F* f) {
@@ -29,7 +43,7 @@ PyObject* dtypes[kNumDTypes];
 DType typeOf(PyObject* o) { return reinterpret_cast<DTypeObject*>(o)->type; }
 
 PyObject* dtypeRepr(PyObject* self) {
-  return PyUnicode_FromFormat("tandem.%s", std::string(dtypeName(typeOf(self))).c_str());
+  return PyUnicode_FromFormat("%s.%s", packageName(), std::string(dtypeName(typeOf(self))).c_str());
 }
 // The name under which pickle finds the one object.
 PyObject* dtypeReduce(PyObject* self, PyObject*) {
@@ -216,7 +230,8 @@ PyObject* sizeNew(PyTypeObject*, PyObject* args, PyObject*) {
   return sizeOfTuple(tuple.release());
 }
 PyObject* sizeRepr(PyObject* self) {
-  return guarded([&] { return PyUnicode_FromFormat("tandem.Size(%s)", shapeText(dimsOf(self, "Size")).c_str()); });
+  return guarded(
+      [&] { return PyUnicode_FromFormat("%s.Size(%s)", packageName(), shapeText(dimsOf(self, "Size")).c_str()); });
 }
 PyObject* sizeConcat(PyObject* left, PyObject* right) {
   PyObject* joined = PyTuple_Type.tp_as_sequence->sq_concat(left, right);
@@ -285,6 +300,18 @@ PyObject* sizeObject(DimsRef dims) {
     PyTuple_SET_ITEM(size, static_cast<Py_ssize_t>(i), PyLong_FromLongLong(dims[i]));
   }
   return size;
+}
+
+MemoryFormat memoryFormatOf(PyObject* o, const char* op) {
+  static constexpr const char* kNames[] = {"contiguous_format", "preserve_format", "channels_last", "channels_last_3d"};
+  if (std::string_view(Py_TYPE(o)->tp_name) == "memory_format") {
+    PyRef name(checked(PyObject_GetAttrString(o, "_name")));
+    for (std::uint8_t i = 0; i < std::size(kNames); ++i) {
+      if (PyUnicode_CompareWithASCIIString(name.get(), kNames[i]) == 0) return static_cast<MemoryFormat>(i);
+    }
+  }
+  fail<TypeError>(op, "(): argument 'memory_format' must be ", packageName(), ".memory_format, not ",
+                  Py_TYPE(o)->tp_name);
 }
 
 Dims dimsOf(PyObject* o, const char* op) {

@@ -5,9 +5,15 @@
 #include <initializer_list>
 #include <optional>
 
+#include "eager/memory_format.h"
 #include "eager/tensor.h"
 
 namespace tandem::python {
+
+/// The package's name as dtypes, sizes and their like show it: "tandem", or "torch" under install_as_torch().
+const char* packageName();
+/// `_set_package_name(name)`.
+PyObject* setPackageName(PyObject* module, PyObject* name);
 
 // tandem.Size: a tuple of ints.
 bool isSize(PyObject* o);
@@ -26,6 +32,9 @@ bool isDevice(PyObject* o);
 PyObject* cpuDevice();  // borrowed
 /// Error unless `o` is None or names the CPU.
 void checkDevice(PyObject* o);
+
+/// The format that a tandem.memory_format names; TypeError for another object.
+MemoryFormat memoryFormatOf(PyObject* o, const char* op);
 
 /// A fresh tensor of nested sequences, numbers, arrays or a tensor: `tandem.tensor`.
 Tensor makeTensor(PyObject* data, std::optional<DType> dtype);

@@ -75,10 +75,11 @@ void store(const char* op, PyObject* target, const Tensor& result, bool expected
   ops::assign(out, result);
 }
 
-// "tandem.return_types.sort(", then a line for each part.
+// "tandem.return_types.sort(" (or torch's), then a line for each part.
 PyObject* namedTupleRepr(PyObject* self) {
   return guarded([&] {
-    std::string text = strcat(Py_TYPE(self)->tp_name, "(");
+    const std::string_view type = Py_TYPE(self)->tp_name;
+    std::string text = strcat(packageName(), type.substr(type.find('.')), "(");
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self); ++i) {
       PyRef part(checked(PyObject_Repr(PyTuple_GET_ITEM(self, i))));
       text += strcat(i == 0 ? "\n" : ",\n", Py_TYPE(self)->tp_members[i].name, "=", PyUnicode_AsUTF8(part.get()));

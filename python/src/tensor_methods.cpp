@@ -7,6 +7,7 @@
 #include "eager/batch.h"
 #include "eager/dispatch.h"
 #include "eager/helpers.h"
+#include "eager/memory_format.h"
 #include "eager/ops.h"
 #include "python/src/arg_parser.h"
 #include "python/src/autograd_bindings.h"
@@ -66,14 +67,27 @@ PyObject* itself(PyObject* self, PyObject*) { return Py_NewRef(self); }
 PyObject* no(PyObject*, PyObject*) { Py_RETURN_FALSE; }
 
 constexpr ParamSpec formatParams[] = {kSelf, {"memory_format", P::Any, true, true}};
+MemoryFormat format(const ParsedArgs& a, std::size_t i, MemoryFormat dflt) {
+  return a.has(i) ? memoryFormatOf(a.object(i), a.op()) : dflt;
+}
+/// Is it in the format that is asked for? Preserve asks for what a tensor has by default.
+bool inFormat(const ParsedArgs& a) {
+  const MemoryFormat f = format(a, 1, MemoryFormat::Contiguous);
+  return isContiguousIn(a.tensor(0), f == MemoryFormat::Preserve ? MemoryFormat::Contiguous : f);
+}
 constexpr Signature isContiguousSigs[] = {
-    {"is_contiguous", formatParams, [](ParsedArgs& a) -> PyObject* { return wrap(a.tensor(0).isContiguous()); }}};
+    {"is_contiguous", formatParams, [](ParsedArgs& a) -> PyObject* { return wrap(inFormat(a)); }}};
 constexpr Signature contiguousSigs[] = {{"contiguous", formatParams, [](ParsedArgs& a) -> PyObject* {
-                                           if (a.tensor(0).isContiguous()) return a.self();
-                                           return wrap(ops::contiguous(a.tensor(0)));
+                                           if (inFormat(a)) return a.self();
+                                           const MemoryFormat f = format(a, 1, MemoryFormat::Contiguous);
+                                           if (f == MemoryFormat::Preserve)
+                                             fail("contiguous: preserve memory format is unsupported");
+                                           return wrap(copyIn(a.tensor(0), f, a.tensor(0).dtype(), a.op()));
                                          }}};
 constexpr Signature cloneSigs[] = {
-    {"clone", formatParams, [](ParsedArgs& a) -> PyObject* { return wrap(ops::clone(a.tensor(0))); }}};
+    {"clone", formatParams, [](ParsedArgs& a) -> PyObject* {
+       return wrap(copyIn(a.tensor(0), format(a, 1, MemoryFormat::Preserve), a.tensor(0).dtype(), "clone"));
+     }}};
 
 // ---- reading
 // ----------------------------------------------------------------------------------------------------------
@@ -117,9 +131,9 @@ constexpr Signature arrayWrapSigs[] = {{"__array_wrap__", arrayWrapParams, [](Pa
 // ---- conversion
 // -------------------------------------------------------------------------------------------------------
 
-Tensor converted(const Tensor& t, DType dtype, bool copy) {
-  if (t.dtype() != dtype) return ops::to(t, dtype);
-  return copy ? ops::clone(t) : t;
+Tensor converted(const Tensor& t, DType dtype, bool copy, MemoryFormat f = MemoryFormat::Preserve) {
+  const bool inFormat = f == MemoryFormat::Preserve || isContiguousIn(t, f);
+  return t.dtype() == dtype && inFormat && !copy ? t : copyIn(t, f, dtype, "to");
 }
 
 // to(dtype), to(device), to(other), with the rest by keyword.
@@ -142,18 +156,24 @@ constexpr ParamSpec toOtherParams[] = {kSelf,
 constexpr Signature toSigs[] = {
     {"to", toDTypeParams,
      [](ParsedArgs& a) -> PyObject* {
-       return wrap(converted(a.tensor(0), a.dtype(1, a.tensor(0).dtype()), a.boolean(3)));
+       return wrap(
+           converted(a.tensor(0), a.dtype(1, a.tensor(0).dtype()), a.boolean(3), format(a, 4, MemoryFormat::Preserve)));
      }},
     {"to", toDeviceParams,
      [](ParsedArgs& a) -> PyObject* {
-       return wrap(converted(a.tensor(0), a.dtype(2, a.tensor(0).dtype()), a.boolean(4)));
+       return wrap(
+           converted(a.tensor(0), a.dtype(2, a.tensor(0).dtype()), a.boolean(4), format(a, 5, MemoryFormat::Preserve)));
      }},
     {"to", toOtherParams,
-     [](ParsedArgs& a) -> PyObject* { return wrap(converted(a.tensor(0), a.tensor(1).dtype(), a.boolean(3))); }},
+     [](ParsedArgs& a) -> PyObject* {
+       return wrap(converted(a.tensor(0), a.tensor(1).dtype(), a.boolean(3), format(a, 4, MemoryFormat::Preserve)));
+     }},
 };
 template <DType t>
-constexpr Signature convertSigs[] = {
-    {"to", formatParams, [](ParsedArgs& a) -> PyObject* { return wrap(converted(a.tensor(0), t, false)); }}};
+constexpr Signature convertSigs[] = {{"to", formatParams, [](ParsedArgs& a) -> PyObject* {
+                                        return wrap(
+                                            converted(a.tensor(0), t, false, format(a, 1, MemoryFormat::Preserve)));
+                                      }}};
 constexpr ParamSpec otherParams[] = {kSelf, {"other", P::Tensor, false, false}};
 constexpr Signature typeAsSigs[] = {{"type_as", otherParams, [](ParsedArgs& a) -> PyObject* {
                                        return wrap(converted(a.tensor(0), a.tensor(1).dtype(), false));
@@ -166,7 +186,7 @@ constexpr Signature typeSigs[] = {
     {"type", typeParams, [](ParsedArgs& a) -> PyObject* {
        const Tensor& t = a.tensor(0);
        if (!a.has(1)) {
-         return PyUnicode_FromFormat("tandem.%sTensor", kTypeNames[static_cast<int>(t.dtype())]);
+         return PyUnicode_FromFormat("%s.%sTensor", packageName(), kTypeNames[static_cast<int>(t.dtype())]);
        }
        if (auto d = asDType(a.object(1))) return wrap(converted(t, *d, false));
        if (PyUnicode_Check(a.object(1))) {

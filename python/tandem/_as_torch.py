@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any
 
 import tandem
-from tandem import _missing
+from tandem import _C, _missing
 
 # The release of PyTorch whose names and behaviour are meant; the local part says what runs.
 TORCH_VERSION = f"2.13.0+tandem.{tandem.__version__}"
@@ -109,7 +109,8 @@ def install_as_torch() -> None:
     From this call on `import torch`, `import torch.nn as nn`, `from torch.utils.data import DataLoader` and the like
     give Tandem's modules, also where PyTorch is installed. A name that Tandem lacks raises AttributeError or
     ImportError, which says what to use instead where there is something. `torch.__version__` names the release of
-    PyTorch whose interface is meant. A second call does nothing.
+    PyTorch whose interface is meant. dtypes, sizes, layouts, named tuples and `Tensor.type()` show the name torch from
+    then on. A second call does nothing.
 
     `python -m tandem script.py` does this and runs a script.
 
@@ -122,7 +123,7 @@ def install_as_torch() -> None:
         >>> import torch
         >>> from torch import nn
         >>> nn.Linear(3, 2)(torch.ones(4, 3)).shape
-        tandem.Size([4, 2])
+        torch.Size([4, 2])
     """
     known = sys.modules.get("torch")
     if isinstance(known, TorchModule):
@@ -132,5 +133,6 @@ def install_as_torch() -> None:
         raise RuntimeError(
             f"install_as_torch(): another torch is already imported, from {where}; call it before the first import"
         )
+    _C._set_package_name("torch")
     sys.meta_path.insert(0, TorchFinder())
     importlib.import_module("torch")

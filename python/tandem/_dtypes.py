@@ -9,6 +9,7 @@ from tandem import _C
 
 __all__ = [
     "channels_last",
+    "channels_last_3d",
     "contiguous_format",
     "finfo",
     "iinfo",
@@ -31,25 +32,29 @@ class layout:
         self._name = name
 
     def __repr__(self) -> str:
-        return f"tandem.{self._name}"
+        return f"{_C._package_name()}.{self._name}"
 
     def __reduce__(self) -> str:
         return self._name
 
 
 class memory_format:
-    """Accepted where PyTorch's signatures have it; tensors are always strided in row-major order when new.
+    """The order in which dims lie in memory: `tandem.contiguous_format`, `preserve_format`, `channels_last` (4-d
+    tensors) and `channels_last_3d` (5-d ones).
+
+    `to`, `clone` and `contiguous` give the strides of the format that they are asked for. Other operations give new
+    tensors in row-major order, and take the argument where PyTorch's signatures have it.
 
     >>> import tandem
-    >>> tandem.zeros(1, 2, 3, 3).contiguous(memory_format=tandem.contiguous_format).stride()
-    (18, 9, 3, 1)
+    >>> tandem.zeros(1, 2, 3, 3).contiguous(memory_format=tandem.channels_last).stride()
+    (18, 1, 6, 2)
     """
 
     def __init__(self, name: str):
         self._name = name
 
     def __repr__(self) -> str:
-        return f"tandem.{self._name}"
+        return f"{_C._package_name()}.{self._name}"
 
     def __reduce__(self) -> str:
         return self._name
@@ -60,6 +65,7 @@ strided = layout("strided")
 contiguous_format = memory_format("contiguous_format")
 preserve_format = memory_format("preserve_format")
 channels_last = memory_format("channels_last")
+channels_last_3d = memory_format("channels_last_3d")
 
 
 class _Format(NamedTuple):
@@ -91,7 +97,7 @@ class finfo:
         if dtype not in _FORMATS:
             raise TypeError(f"finfo() requires a floating point input type. Use iinfo to handle '{dtype}'")
         f = _FORMATS[dtype]
-        self.dtype = str(dtype).removeprefix("tandem.")
+        self.dtype = str(dtype).rpartition(".")[2]
         self.bits = dtype.itemsize * 8
         self.eps = math.ldexp(1.0, -f.mantissa)
         self.max = math.ldexp(2.0 - self.eps, f.max_exponent)
@@ -124,7 +130,7 @@ class iinfo:
     def __init__(self, dtype: _C.dtype):
         if dtype.is_floating_point or dtype is _C.bool:
             raise TypeError(f"iinfo() requires an integer input type. Use finfo to handle '{dtype}'")
-        self.dtype = str(dtype).removeprefix("tandem.")
+        self.dtype = str(dtype).rpartition(".")[2]
         self.bits = dtype.itemsize * 8
         self.min = -(1 << (self.bits - 1)) if dtype.is_signed else 0
         self.max = (1 << (self.bits - dtype.is_signed)) - 1

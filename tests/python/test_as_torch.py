@@ -71,6 +71,24 @@ def test_the_version_can_be_read_as_scripts_do(tmp_path):
     )
 
 
+def test_what_is_shown_says_torch(tmp_path):
+    out = run_installed(
+        """
+        import torch
+        x = torch.ones(2)
+        print(x.type(), x.bool().type(), x.dtype, x.shape, x.layout, torch.channels_last, sep="|")
+        print(repr(x.max(0)).split("(")[0], torch.finfo(x.dtype).dtype, torch.zeros(1, dtype=torch.int16))
+        assert x.type("torch.DoubleTensor").dtype is torch.float64
+        """,
+        tmp_path,
+    )
+    assert out.splitlines() == [
+        "torch.FloatTensor|torch.BoolTensor|torch.float32|torch.Size([2])|torch.strided|torch.channels_last",
+        "torch.return_types.max float32 tensor([0], dtype=torch.int16)",
+    ]
+    assert tandem.ones(1).type() == "tandem.FloatTensor" and str(tandem.ones(1).dtype) == "tandem.float32"
+
+
 @pytest.mark.parametrize(
     ("statement", "error", "words"),
     [

@@ -5,6 +5,7 @@ import threading
 import weakref
 
 import pytest
+from conftest import run_in
 
 import tandem
 
@@ -437,3 +438,45 @@ def test_backward_from_several_threads():
     for t in threads:
         t.join()
     assert not errors
+
+
+def test_no_grad_generators_pass_on_what_is_thrown():
+    log = []
+
+    @tandem.no_grad()
+    def generator():
+        try:
+            yield tandem.is_grad_enabled()
+        except ValueError as error:
+            log.append((str(error), tandem.is_grad_enabled()))
+            yield "caught"
+        return "done"
+
+    running = generator()
+    assert next(running) is False and tandem.is_grad_enabled()
+    assert running.throw(ValueError("thrown")) == "caught" and tandem.is_grad_enabled()
+    with pytest.raises(StopIteration, match="done"):
+        next(running)
+    assert log == [("thrown", False)]
+    again = generator()
+    next(again)
+    with pytest.raises(KeyError):
+        again.throw(KeyError("not caught"))
+    assert tandem.is_grad_enabled()
+
+
+def test_views_are_inference_tensors_where_their_base_is(mode):
+    with tandem.inference_mode():
+        x = tandem.ones(3)
+    plain = tandem.ones(3)
+
+    def windows(t):
+        return t[1:], t.view(3, 1), t.detach(), t.expand(2, 3)
+
+    assert [v.is_inference() for v in run_in(mode, windows, x)] == [True] * 4
+    with tandem.inference_mode():
+        assert [v.is_inference() for v in run_in(mode, windows, plain)] == [False] * 4
+        assert (plain + 1).is_inference()
+    assert not (x + 1).is_inference() and not x.clone().is_inference()
+    with pytest.raises(RuntimeError, match="Inplace update to inference tensor"):
+        x[1:].add_(1)

@@ -80,6 +80,7 @@ def imports_as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
     before = set(sys.modules)
     yield
+    tandem._C._set_package_name("tandem")
     for name in set(sys.modules) - before:
         if name.partition(".")[0] == "torch":
             del sys.modules[name]

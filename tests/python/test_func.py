@@ -336,3 +336,36 @@ def test_ensemble():
 def test_errors(call, error, text):
     with pytest.raises(error, match=text):
         call()
+
+
+class Counting(tandem.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = tandem.nn.Parameter(tandem.ones(2))
+        self.register_buffer("calls", tandem.zeros(()))
+
+    def forward(self, x):
+        self.calls = self.calls + 1
+        return x * self.weight
+
+
+def test_functional_call_writes_back_buffers_that_were_assigned():
+    module = Counting()
+    given = {"calls": tandem.tensor(5.0)}
+    tandem.func.functional_call(module, given, tandem.ones(2))
+    assert given["calls"].item() == 6 and module.calls.item() == 0 and list(given) == ["calls"]
+    parts = ({"calls": tandem.tensor(5.0)}, {"weight": tandem.zeros(2)})
+    assert tandem.func.functional_call(module, parts, tandem.ones(2)).sum() == 0
+    assert parts[0]["calls"].item() == 5 and module.calls.item() == 0
+
+
+@pytest.mark.parametrize("tie_weights", [False, True])
+def test_functional_call_of_a_module_within_itself(tie_weights):
+    outer = tandem.nn.Sequential(tandem.nn.Linear(1, 1))
+    outer[0].top = outer
+    given = {"0.top.0.weight": tandem.ones(1, 1), "0.bias": tandem.zeros(1)}
+    before = outer[0].weight
+    out = tandem.func.functional_call(outer, given, tandem.full((1, 1), 3.0), tie_weights=tie_weights)
+    assert out.item() == 3 and outer[0].weight is before
+    with pytest.raises(AttributeError, match="0.top has no attribute `bias`"):
+        tandem.func.functional_call(outer, {"0.top.bias": tandem.zeros(1)}, tandem.ones(1, 1), tie_weights=tie_weights)

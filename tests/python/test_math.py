@@ -253,3 +253,19 @@ def test_errors(case):
     run, error, text = ERRORS[case]
     with pytest.raises(error, match=text):
         run()
+
+
+def test_clamp_promotes_over_both_bounds(mode):
+    wide, vector = tandem.tensor(0.0, dtype=tandem.float64), tandem.ones(2)
+    cases = [
+        ((tandem.tensor([True, False]), wide, vector), tandem.float32),
+        ((tandem.tensor([1, 2]), wide, vector), tandem.float32),
+        ((tandem.tensor(3.0, dtype=tandem.float64), wide, vector), tandem.float32),
+        ((tandem.tensor([1, 2]), wide, None), tandem.float64),
+        ((tandem.tensor([1, 2], dtype=tandem.int32), tandem.tensor(0), vector.short()), tandem.int32),
+    ]
+    for (x, low, high), dtype in cases:
+        y = run_in(mode, tandem.clamp, x, low, high)
+        assert y.dtype is dtype
+        bounded = [min(max(v, 0), 1 if high is not None else v) for v in x.expand(y.shape).tolist()]
+        assert y.tolist() == bounded

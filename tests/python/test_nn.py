@@ -427,3 +427,17 @@ def test_gradcheck_tells_right_from_wrong(fast_mode):
     assert not check(Wrong.apply, (x,), raise_exception=False, fast_mode=fast_mode)
     with pytest.raises(ValueError, match="at least one input tensor to require gradient"):
         check(tandem.tanh, (x.detach(),))
+
+
+def test_a_buffer_assigned_anew_says_whether_it_is_saved():
+    m = nn.Module()
+    m.register_buffer("b", tandem.zeros(1), persistent=False)
+    m.b = tandem.ones(1)
+    assert list(m.state_dict()) == []
+    m.b = nn.Buffer(tandem.ones(1))
+    assert list(m.state_dict()) == ["b"]
+    m.b = nn.Buffer(tandem.ones(1), persistent=False)
+    assert list(m.state_dict()) == []
+    m.b = None
+    m.b = nn.Buffer(tandem.ones(1))
+    assert list(m.state_dict()) == ["b"]

@@ -302,3 +302,11 @@ def test_gumbel_softmax_samples_the_classes():
     np.testing.assert_allclose(hard.mean(0).detach().numpy(), [0.2, 0.3, 0.5], atol=0.03)
     (hard * tandem.tensor([1.0, 2.0, 3.0])).sum().backward()
     assert bool(logits.grad.isfinite().all()) and bool((logits.grad != 0).any())
+
+
+def test_multi_margin_loss_of_one_sample_has_the_dims_of_its_target():
+    x = tandem.tensor([0.1, 0.2, 0.7])
+    for target, shape in ((tandem.tensor(2), ()), (tandem.tensor([2]), (1,))):
+        each = F.multi_margin_loss(x, target, reduction="none")
+        assert each.shape == shape
+        tandem.testing.assert_close(each.sum(), tandem.tensor(0.3))

@@ -184,3 +184,32 @@ def test_swa_rates():
     schedule = swa_utils.SWALR(optimizer, 0.1, anneal_epochs=4)
     expected = [0.1 + 0.9 * (1 + math.cos(math.pi * min(t, 4) / 4)) / 2 for t in range(6)]
     np.testing.assert_allclose([r[0] for r in rates(optimizer, schedule, 6)], expected, rtol=1e-9)
+
+
+KEPT = {
+    "CyclicLR": lambda o, rate: S.CyclicLR(o, rate / 2, rate, cycle_momentum=False),
+    "CyclicLR, lists": lambda o, rate: S.CyclicLR(o, [rate / 2], [rate], cycle_momentum=False),
+    "OneCycleLR": lambda o, rate: S.OneCycleLR(o, rate, total_steps=9, cycle_momentum=False),
+    "SWALR": lambda o, rate: swa_utils.SWALR(o, rate, anneal_epochs=3),
+}
+
+
+@pytest.mark.parametrize("tensor_rate", [False, True])
+@pytest.mark.parametrize("name", KEPT)
+def test_schedules_keep_no_alias_of_the_callers_values(name, tensor_rate):
+    def rates(change):
+        lr = tandem.tensor(0.1) if tensor_rate else 0.1
+        optimizer = tandem.optim.SGD([tandem.zeros(1, requires_grad=True)], lr=lr)
+        rate = tandem.tensor(0.5)
+        schedule = KEPT[name](optimizer, rate)
+        if change:
+            rate.fill_(7.0)
+        seen = []
+        for _ in range(4):
+            optimizer.step()
+            schedule.step()
+            seen.append(float(optimizer.param_groups[0]["lr"]))
+        return seen
+
+    assert rates(change=True) == rates(change=False)
+    assert len(set(rates(change=False))) > 1

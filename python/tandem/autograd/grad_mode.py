@@ -47,19 +47,22 @@ class _Mode:
         @functools.wraps(function)
         def inside(*args: Any, **kwargs: Any) -> Any:
             generator = function(*args, **kwargs)
-            sent: Any = None
+            resume: Callable[[Any], Any] = generator.send
+            given: Any = None
             while True:
                 try:
                     with self.again():
-                        value = generator.send(sent)
+                        value = resume(given)
                 except StopIteration as stop:
                     return stop.value
                 try:
-                    sent = yield value
+                    resume, given = generator.send, (yield value)
                 except GeneratorExit:
                     with self.again():
                         generator.close()
                     raise
+                except BaseException as thrown:
+                    resume, given = generator.throw, thrown
 
         return inside
 

@@ -28,7 +28,8 @@ def functional_call(
     Args:
         module: what to call; it is as before afterwards.
         parameter_and_buffer_dicts: tensors by the names that `named_parameters` and `named_buffers` give, or a
-            sequence of such dicts without a name in common. Names that are absent keep the module's own.
+            sequence of such dicts without a name in common. Names that are absent keep the module's own. A buffer that
+            the call assigns anew is written back to the dict, where one dict is given; the module keeps its own.
         args: the arguments; one that is no tuple is the only one.
         kwargs: keyword arguments.
         tie_weights: a tensor given for one of several names of one parameter stands for all of them.
@@ -45,28 +46,36 @@ def functional_call(
         args = ()
     elif not isinstance(args, tuple):
         args = (args,)
-    slots = _slots(module)
-    unknown = [n for n in given if n not in slots]
-    missing = [n for n in slots if n not in given]
-    if strict and (unknown or missing):
-        text = [f"Unexpected key(s): {', '.join(unknown)}."] if unknown else []
-        text += [f"Missing key(s): {', '.join(missing)}."] if missing else []
-        raise RuntimeError(f"Error(s) in functional_call for {type(module).__name__}: {' '.join(text)}")
-    if tie_weights:
-        given = _tied(slots, given)
-    for name in unknown:
-        prefix = name.rpartition(".")[0]
-        raise AttributeError(f"{prefix or type(module).__name__} has no attribute `{name.rpartition('.')[2]}`")
+    if strict or tie_weights:
+        slots = _slots(module)
+        unknown = [n for n in given if n not in slots and _slot(module, n) is None]
+        missing = [n for n in slots if n not in given]
+        if strict and (unknown or missing):
+            text = [f"Unexpected key(s): {', '.join(unknown)}."] if unknown else []
+            text += [f"Missing key(s): {', '.join(missing)}."] if missing else []
+            raise RuntimeError(f"Error(s) in functional_call for {type(module).__name__}: {' '.join(text)}")
+        if tie_weights:
+            given = _tied(slots, given)
+    places = []
+    for name, value in given.items():
+        slot = _slot(module, name)
+        if slot is None:
+            prefix = name.rpartition(".")[0]
+            raise AttributeError(f"{prefix or type(module).__name__} has no attribute `{name.rpartition('.')[2]}`")
+        places.append((name, slot[0], slot[1], value))
     before = []
     try:
-        for name, value in given.items():
-            holder, key = slots[name]
-            before.append((holder, key, holder[key]))
+        for _, holder, key, value in places:
+            before.append(holder[key])
             _C._lend(holder, key, value)
         return module(*args, **(kwargs or {}))
     finally:
-        for holder, key, value in reversed(before):
-            _C._lend(holder, key, value)
+        # Where the module assigned another tensor, that is what the caller's dict holds from now on.
+        for (name, holder, key, value), was in reversed(list(zip(places, before, strict=False))):
+            now = holder.get(key, value)
+            _C._lend(holder, key, was)
+            if now is not value and isinstance(parameter_and_buffer_dicts, dict) and name in parameter_and_buffer_dicts:
+                parameter_and_buffer_dicts[name] = now
 
 
 def _merged(dicts: Any) -> dict[str, Any]:
@@ -88,14 +97,33 @@ def _merged(dicts: Any) -> dict[str, Any]:
 
 
 def _slots(module: Any) -> dict[str, tuple[dict[str, Any], str]]:
-    """Where each parameter and buffer is kept: (dict, key) by name."""
+    """Where each parameter and buffer is kept: (dict, key) by name. A module within itself is not entered again."""
     slots = {}
-    for prefix, m in module.named_modules(remove_duplicate=False):
+
+    def walk(m: Any, prefix: str, above: tuple[Any, ...]) -> None:
         for holder in (m._parameters, m._buffers):
             for key, value in holder.items():
                 if value is not None:
-                    slots[f"{prefix}.{key}" if prefix else key] = holder, key
+                    slots[prefix + key] = holder, key
+        for name, child in m._modules.items():
+            if child is not None and not any(child is a for a in above):
+                walk(child, f"{prefix}{name}.", (*above, child))
+
+    walk(module, "", (module,))
     return slots
+
+
+def _slot(module: Any, name: str) -> tuple[dict[str, Any], str] | None:
+    """Where the parameter or buffer called `name` is kept, None if there is none: the path may run in circles."""
+    *path, key = name.split(".")
+    for part in path:
+        module = module._modules.get(part)
+        if module is None:
+            return None
+    for holder in (module._parameters, module._buffers):
+        if holder.get(key) is not None:
+            return holder, key
+    return None
 
 
 def _tied(slots: dict[str, tuple[dict[str, Any], str]], given: dict[str, Any]) -> dict[str, Any]:

@@ -64,8 +64,8 @@ class ConversionMethods:
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """Move to a device, a floating dtype, or those of a tensor: `to(device, dtype)`, `to(dtype)`, `to(tensor)`.
 
-        Integer and boolean tensors keep their dtype. The module itself is changed and returned. TypeError for a dtype
-        that is not floating.
+        Integer and boolean tensors keep their dtype. `memory_format` gives parameters and buffers of four or five dims
+        its strides. The module itself is changed and returned. TypeError for a dtype that is not floating.
 
         Example:
             >>> import tandem
@@ -74,7 +74,7 @@ class ConversionMethods:
         """
         device, dtype = kwargs.pop("device", None), kwargs.pop("dtype", None)
         kwargs.pop("non_blocking", None)
-        kwargs.pop("memory_format", None)
+        memory_format = kwargs.pop("memory_format", None)
         if kwargs:
             raise TypeError(f"to() got an unexpected keyword argument '{next(iter(kwargs))}'")
         for arg in args:
@@ -94,6 +94,8 @@ class ConversionMethods:
         def convert(t: tandem.Tensor) -> tandem.Tensor:
             if device is not None:
                 t = t.to(device=device)
+            if memory_format is not None and t.dim() in (4, 5):
+                t = t.to(memory_format=memory_format)
             return t.to(dtype=dtype) if dtype is not None and t.is_floating_point() else t
 
         return self._apply(convert)

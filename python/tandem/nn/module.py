@@ -112,6 +112,9 @@ class Module(HookMethods, ConversionMethods):
                 )
             if name in own["_buffers"]:
                 own["_buffers"][name] = value
+                if isinstance(value, Buffer):
+                    unsaved = own["_non_persistent_buffers_set"]
+                    (unsaved.discard if value.persistent else unsaved.add)(name)
             elif isinstance(value, Buffer):
                 self._forget(name, keep="_buffers")
                 self.register_buffer(name, value, value.persistent)

@@ -18,7 +18,7 @@ def set_lr(group: dict[str, Any], lr: Rate) -> None:
     if isinstance(group["lr"], Tensor):
         group["lr"].fill_(float(lr))
     else:
-        group["lr"] = lr
+        group["lr"] = _copied(lr)
 
 
 class LRScheduler:
@@ -124,11 +124,12 @@ def _copied(value: Any) -> Any:
 
 
 def per_group(value: Any, groups: list[Any], name: str) -> list[Any]:
+    """A value of its own for each group: the one given, or that of the list given; tensors are copied."""
     if isinstance(value, (list, tuple)):
         if len(value) != len(groups):
             raise ValueError(
                 f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} "
                 f"values, param_groups has {len(groups)}."
             )
-        return list(value)
-    return [value] * len(groups)
+        return [_copied(v) for v in value]
+    return [_copied(value) for _ in groups]

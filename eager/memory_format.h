@@ -1,0 +1,23 @@
+// Memory formats: the order in which the dims of a dense tensor lie in memory, as PyTorch's `memory_format` names them.
+#pragma once
+
+#include "eager/tensor.h"
+
+namespace tandem {
+
+enum class MemoryFormat : std::uint8_t {
+  Contiguous,      // row-major
+  Preserve,        // the order that the source has
+  ChannelsLast,    // [N, C, H, W] with the channels innermost
+  ChannelsLast3d,  // [N, C, D, H, W] likewise
+};
+
+/// Does `t` lie dense in the order of `format` (not Preserve)? False where the format is for another number of dims.
+bool isContiguousIn(const Tensor& t, MemoryFormat format);
+
+/// A copy of `t` in that format and dtype; a tensor of its own, whose gradient passes to `t`. With Preserve the strides
+/// of a dense `t` are kept, and of another its order of dims. RuntimeError where the format is for another number of
+/// dims, naming `op`.
+Tensor copyIn(const Tensor& t, MemoryFormat format, DType dtype, const char* op);
+
+}  // namespace tandem

@@ -1,0 +1,130 @@
+"""Memory formats: the strides that `to`, `clone`, `contiguous` and `expand` give, in every mode."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+from conftest import assert_same_bits, run_in
+
+import tandem
+from tandem import nn
+
+ROWS, LAST, LAST3, KEEP = (
+    tandem.contiguous_format,
+    tandem.channels_last,
+    tandem.channels_last_3d,
+    tandem.preserve_format,
+)
+IMAGE = tandem.randn(2, 3, 4, 5)
+VOLUME = tandem.randn(1, 2, 3, 4, 5)
+IN_LAST = IMAGE.to(memory_format=LAST)
+TURNED = IMAGE.permute(0, 2, 3, 1)
+
+COPIES = {
+    "to": (lambda x: x.to(memory_format=LAST), IMAGE, (60, 1, 15, 3)),
+    "to, with dtype": (lambda x: x.to(tandem.float64, memory_format=LAST), IMAGE, (60, 1, 15, 3)),
+    "to, with device": (lambda x: x.to("cpu", memory_format=LAST), IMAGE, (60, 1, 15, 3)),
+    "to, as another": (lambda x: x.to(x.double(), memory_format=LAST), IMAGE, (60, 1, 15, 3)),
+    "contiguous": (lambda x: x.contiguous(memory_format=LAST), IMAGE, (60, 1, 15, 3)),
+    "clone": (lambda x: x.clone(memory_format=LAST), IMAGE, (60, 1, 15, 3)),
+    "double": (lambda x: x.double(memory_format=LAST), IMAGE, (60, 1, 15, 3)),
+    "back": (lambda x: x.contiguous(), IN_LAST, (60, 20, 5, 1)),
+    "back, by clone": (lambda x: x.clone(memory_format=ROWS), IN_LAST, (60, 20, 5, 1)),
+    "back, by to": (lambda x: x.to(memory_format=ROWS), IN_LAST, (60, 20, 5, 1)),
+    "volume": (lambda x: x.to(memory_format=LAST3), VOLUME, (120, 1, 40, 10, 2)),
+    "clone keeps": (lambda x: x.clone(), IN_LAST, (60, 1, 15, 3)),
+    "clone keeps, when asked": (lambda x: x.clone(memory_format=KEEP), IN_LAST, (60, 1, 15, 3)),
+    "dtype keeps": (lambda x: x.half(), IN_LAST, (60, 1, 15, 3)),
+    "copy keeps": (lambda x: x.to(tandem.float32, copy=True), TURNED, (60, 5, 1, 20)),
+    "another order": (lambda x: x.to(tandem.float32, copy=True, memory_format=LAST), TURNED, (60, 1, 12, 4)),
+    "transposed, with gaps": (lambda x: x[::2].t().clone(), tandem.randn(6, 4), (1, 4)),
+    "channels cut": (lambda x: x[:, :2].double(), IN_LAST, (40, 1, 10, 2)),
+    "one channel": (lambda x: x[:, :1].clone(), IN_LAST, (20, 1, 5, 1)),
+    "expanded": (lambda x: x.expand(3, 4).clone(), tandem.randn(3, 1), (4, 1)),
+}
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_copies_have_the_strides_of_their_format(name, mode):
+    function, x, strides = COPIES[name]
+    y = run_in(mode, function, x)
+    assert y.stride() == strides
+    assert y._base is None
+    reference = function(x)
+    assert_same_bits(y, reference)
+    assert_same_bits(y.contiguous(), reference.contiguous())
+    assert (y != x[tuple(slice(n) for n in y.shape)].to(y.dtype)).sum() == 0 if y.dim() == x.dim() == 4 else True
+
+
+def test_what_is_in_the_format_is_not_copied():
+    assert IN_LAST.contiguous(memory_format=LAST) is IN_LAST
+    assert IN_LAST.to(memory_format=LAST) is IN_LAST and IMAGE.to(memory_format=ROWS) is IMAGE
+    assert copy.deepcopy(IN_LAST).stride() == IN_LAST.stride()
+
+
+def test_is_contiguous_in_a_format():
+    assert IMAGE.is_contiguous() and not IMAGE.is_contiguous(memory_format=LAST)
+    assert not IN_LAST.is_contiguous() and IN_LAST.is_contiguous(memory_format=LAST)
+    assert not IN_LAST.is_contiguous(memory_format=LAST3) and not IN_LAST.is_contiguous(memory_format=KEEP)
+    both = tandem.ones(1, 3, 1, 1)
+    assert both.is_contiguous() and both.is_contiguous(memory_format=LAST)
+    assert not tandem.ones(2, 3).is_contiguous(memory_format=LAST)
+
+
+def test_gradients_and_writes_of_copies(mode):
+    x = IMAGE.clone().requires_grad_()
+
+    def f(x):
+        y = x.to(memory_format=LAST)
+        z = y.clone()
+        z[0] = 2.0
+        return (z * y).sum()
+
+    loss = run_in(mode, f, x)
+    loss.backward()
+    expected = 2 * IMAGE.clone()
+    expected[0] = 2.0
+    tandem.testing.assert_close(x.grad, expected)
+
+
+def test_mapped_copies():
+    y = tandem.vmap(lambda t: t.contiguous(memory_format=LAST))(tandem.stack([IMAGE, IMAGE]))
+    assert_same_bits(y[1].contiguous(), IMAGE)
+
+
+def test_modules_in_a_format():
+    conv = nn.Conv2d(3, 4, 2)
+    before = conv(IMAGE)
+    assert conv.to(memory_format=LAST).weight.stride() == (12, 1, 6, 3) and conv.bias.stride() == (1,)
+    tandem.testing.assert_close(conv(IN_LAST), before)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: tandem.ones(2, 3).to(memory_format=LAST), RuntimeError, r"to: required rank 4 .* shape \[2, 3\]"),
+        (lambda: tandem.ones(2, 3).clone(memory_format=LAST3), RuntimeError, r"clone: required rank 5"),
+        (lambda: IN_LAST.contiguous(memory_format=KEEP), RuntimeError, "contiguous: preserve memory format"),
+        (lambda: IMAGE.contiguous(memory_format=3), TypeError, "'memory_format' must be tandem.memory_format, not int"),
+    ],
+)
+def test_errors(call, error, text):
+    with pytest.raises(error, match=text):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("shape", "to", "strides"),
+    [
+        ((3, 1), (3, 4), (1, 0)),
+        ((3,), (2, 3), (0, 1)),
+        ((3,), (1, 3), (3, 1)),
+        ((3, 4), (1, 1, 3, 4), (12, 12, 4, 1)),
+        ((3, 1), (2, 1, 3, 4), (0, 3, 1, 0)),
+        ((), (1, 2), (0, 0)),
+        ((1, 1), (1, 1, 1), (1, 1, 1)),
+    ],
+)
+def test_strides_of_expanded_dims(shape, to, strides):
+    assert tandem.ones(shape).expand(to).stride() == strides
