@@ -65,6 +65,7 @@ class InternalError(RuntimeError): ...
 class OutOfMemoryError(RuntimeError): ...
 
 class Tensor:
+    __torch_function__: Any
     def __init__(self, *args: Any, **kwargs: Any) -> None: ...
     __dict__: dict[_str, Any]
     grad: Tensor | None
@@ -438,6 +439,12 @@ _grad: Any
 _holds: Any
 _is_recording: Any
 _is_tracing: Any
+DisableTorchFunction: Any
+DisableTorchFunctionSubclass: Any
+_disabled_torch_function_impl: Any
+_torch_function_off: Any
+_torch_function_is_on: Any
+_has_torch_function: Any
 _package_name: Any
 _lazy_enter: Any
 _lazy_exit: Any

@@ -7,6 +7,7 @@
 #include "python/src/convert.h"
 #include "python/src/generator.h"
 #include "python/src/py_tensor.h"
+#include "python/src/torch_function.h"
 #include "python/src/tracked_numbers.h"
 
 namespace tandem::python {
@@ -341,6 +342,16 @@ class Binder {
 
 namespace {
 
+/// What classes of the arguments say of the call: see askClasses. They are not asked about what gives a tensor another
+/// class, nor about functions of our own.
+std::optional<PyObject*> askFirst(const char* op, const Call& call, PyObject* module, bool anyClass) {
+  if (op[0] == '_' || std::string_view(op) == "as_subclass" || (module == nullptr && call.self == nullptr))
+    return std::nullopt;
+  PyObject* owner = module != nullptr ? module : reinterpret_cast<PyObject*>(tensorType);
+  if (PyObject_HasAttrString(owner, op) == 0) return std::nullopt;
+  return askClasses(owner, op, call, anyClass);
+}
+
 /// The call; with an `out`, as one program with the write to it where the operation is a fused composite.
 PyObject* callOnce(const Signature& s, ParsedArgs& a) {
   if (a.out() == nullptr) return s.call(a);
@@ -354,8 +365,11 @@ PyObject* callOnce(const Signature& s, ParsedArgs& a) {
 }  // namespace
 
 PyObject* callOverloads(std::span<const Signature> overloads, PyObject* self, PyObject* const* args, Py_ssize_t numArgs,
-                        PyObject* keywords) noexcept {
+                        PyObject* keywords, PyObject* module) noexcept {
   return guarded([&]() -> PyObject* {
+    const Call call{self, args, numArgs, keywords};
+    if (overridesMayAct()) [[unlikely]]
+      if (auto answer = askFirst(overloads[0].op, call, module, false)) return *answer;
     ParsedArgs a;
     for (const Signature& s : overloads) {
       if (!Binder(s, self, args, numArgs, keywords).bind(a)) continue;
@@ -364,6 +378,8 @@ PyObject* callOverloads(std::span<const Signature> overloads, PyObject* self, Py
       castArguments(a, s.autocast, owned);
       return callOnce(s, a);
     }
+    if (overridesOff == 0)
+      if (auto answer = askFirst(overloads[0].op, call, module, true)) return *answer;
     Binder first(overloads[0], self, args, numArgs, keywords);
     if (overloads.size() == 1) {
       first.bind(a);

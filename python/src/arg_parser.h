@@ -131,13 +131,14 @@ class ParsedArgs {
 /// Replaces tensors among the arguments by what autocast makes of them; `owned` keeps those for the call.
 void castArguments(ParsedArgs& a, Autocast policy, std::vector<PyRef>& owned);
 
-/// Binds and calls the first overload that fits; `self`, if not null, is argument 0.
+/// Binds and calls the first overload that fits; `self`, if not null, is argument 0. `module` is that of a function,
+/// null for methods. Classes that say themselves what operations do are asked first (torch_function.h).
 PyObject* callOverloads(std::span<const Signature> overloads, PyObject* self, PyObject* const* args, Py_ssize_t numArgs,
-                        PyObject* keywords) noexcept;
+                        PyObject* keywords, PyObject* module = nullptr) noexcept;
 
 template <const auto& overloads>
-PyObject* functionEntry(PyObject*, PyObject* const* args, Py_ssize_t numArgs, PyObject* keywords) {
-  return callOverloads(overloads, nullptr, args, numArgs, keywords);
+PyObject* functionEntry(PyObject* module, PyObject* const* args, Py_ssize_t numArgs, PyObject* keywords) {
+  return callOverloads(overloads, nullptr, args, numArgs, keywords, module);
 }
 template <const auto& overloads>
 PyObject* methodEntry(PyObject* self, PyObject* const* args, Py_ssize_t numArgs, PyObject* keywords) {

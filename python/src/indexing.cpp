@@ -12,6 +12,7 @@
 #include "eager/ops.h"
 #include "python/src/convert.h"
 #include "python/src/py_tensor.h"
+#include "python/src/torch_function.h"
 
 namespace tandem::python {
 
@@ -254,6 +255,8 @@ void writeView(const Tensor& base, const Tensor& view, PyObject* value) {
 
 PyObject* tensorGetItem(PyObject* self, PyObject* index) {
   return guarded([&]() -> PyObject* {
+    if (overridesMayAct()) [[unlikely]]
+      if (auto answer = askClasses("__getitem__", self, index)) return *answer;
     const Tensor& t = tensorOf(self);
     if (PyLong_CheckExact(index) && t.dim() > 0) {
       std::int64_t i = indexOf(index);
@@ -272,6 +275,11 @@ PyObject* tensorGetItem(PyObject* self, PyObject* index) {
 int tensorSetItem(PyObject* self, PyObject* index, PyObject* value) {
   return guardedInt([&] {
     if (value == nullptr) fail<TypeError>("Tensor does not support deleting items");
+    if (overridesMayAct()) [[unlikely]] {
+      PyObject* const args[] = {index, value};
+      auto answer = askClasses(reinterpret_cast<PyObject*>(tensorType), "__setitem__", Call{self, args, 2, nullptr});
+      if (answer) return PyRef(*answer), 0;
+    }
     const Tensor& t = tensorOf(self);
     Resolver r(t);
     r.resolve(index);

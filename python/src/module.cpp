@@ -12,6 +12,7 @@
 #include "python/src/observer.h"
 #include "python/src/optim_bindings.h"
 #include "python/src/py_tensor.h"
+#include "python/src/torch_function.h"
 #include "runtime/base/long_work.h"
 
 namespace {
@@ -37,6 +38,7 @@ PyMODINIT_FUNC PyInit__C() {
     initConvert(module.get());
     initGenerator(module.get());
     initTensor(module.get());
+    initTorchFunction(module.get());
     initAutograd(module.get());
     initFunc(module.get());
     initAutocast(module.get());

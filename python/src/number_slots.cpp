@@ -9,6 +9,7 @@
 #include "python/src/convert.h"
 #include "python/src/elements.h"
 #include "python/src/py_tensor.h"
+#include "python/src/torch_function.h"
 #include "python/src/tracked_numbers.h"
 
 namespace tandem::python {
@@ -31,17 +32,82 @@ bool readSide(PyObject* o, Operand& side) {
   return true;
 }
 
+/// The methods that an operator stands for where a class is asked, and where the tensor is on the right.
+struct Names {
+  const char* method;
+  const char* reflected;
+};
+
+/// What the class of a side says of an operator, or a null reference.
+std::optional<PyObject*> asked(const Names& names, PyObject* left, PyObject* right, bool anyClass = false) {
+  if (isTensor(left)) return askClasses(names.method, left, right, anyClass);
+  if (names.reflected == nullptr) return std::nullopt;
+  return askClasses(names.reflected, right, left, anyClass);
+}
+
 template <class F>
-PyObject* binary(PyObject* left, PyObject* right, F&& compute) {
+PyObject* binary(const Names& names, PyObject* left, PyObject* right, F&& compute) {
   return guarded([&]() -> PyObject* {
     std::array<Operand, 2> sides;
-    if (!readSide(left, sides[0]) || !readSide(right, sides[1])) Py_RETURN_NOTIMPLEMENTED;
+    if (!readSide(left, sides[0]) || !readSide(right, sides[1])) {
+      if (overridesOff == 0)
+        if (auto answer = asked(names, left, right, true)) return *answer;
+      Py_RETURN_NOTIMPLEMENTED;
+    }
+    if (overridesMayAct()) [[unlikely]]
+      if (auto answer = asked(names, left, right)) return *answer;
     return wrap(compute(sides));
   });
 }
+/// What the operator of a primitive is called.
+template <OpCode op>
+constexpr Names namesOf() {
+  switch (op) {
+  case OpCode::add:
+    return {"add", "add"};
+  case OpCode::sub:
+    return {"sub", "__rsub__"};
+  case OpCode::mul:
+    return {"mul", "mul"};
+  case OpCode::div:
+    return {"div", "__rtruediv__"};
+  case OpCode::floor_divide:
+    return {"__floordiv__", "__rfloordiv__"};
+  case OpCode::remainder:
+    return {"remainder", "__rmod__"};
+  case OpCode::bitwise_left_shift:
+    return {"__lshift__", "__rlshift__"};
+  case OpCode::bitwise_right_shift:
+    return {"__rshift__", "__rrshift__"};
+  case OpCode::bitwise_and:
+    return {"__and__", "__rand__"};
+  case OpCode::bitwise_or:
+    return {"__or__", "__ror__"};
+  case OpCode::bitwise_xor:
+    return {"__xor__", "__rxor__"};
+  case OpCode::eq:
+    return {"__eq__", nullptr};
+  case OpCode::ne:
+    return {"__ne__", nullptr};
+  case OpCode::lt:
+    return {"lt", nullptr};
+  case OpCode::le:
+    return {"le", nullptr};
+  case OpCode::gt:
+    return {"gt", nullptr};
+  case OpCode::ge:
+    return {"ge", nullptr};
+  case OpCode::neg:
+    return {"neg", nullptr};
+  case OpCode::abs:
+    return {"abs", nullptr};
+  default:
+    return {"__invert__", nullptr};
+  }
+}
 template <OpCode op>
 PyObject* primitive(PyObject* left, PyObject* right) {
-  return binary(left, right, [](std::span<const Operand> sides) { return apply(op, sides); });
+  return binary(namesOf<op>(), left, right, [](std::span<const Operand> sides) { return apply(op, sides); });
 }
 
 /// A NumPy array of a dtype that tensors have, its memory as a tensor; nothing of anything else.
@@ -78,36 +144,49 @@ PyObject* divide(PyObject* left, PyObject* right) {
 PyObject* subtract(PyObject* left, PyObject* right) { return primitive<OpCode::sub>(left, right); }
 PyObject* power(PyObject* left, PyObject* right, PyObject* modulus) {
   if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
-  return binary(left, right, [](std::span<const Operand> sides) { return ops::pow(sides[0], sides[1]); });
+  return binary({"pow", "__rpow__"}, left, right,
+                [](std::span<const Operand> sides) { return ops::pow(sides[0], sides[1]); });
 }
 PyObject* matmul(PyObject* left, PyObject* right) {
-  if (!isTensor(left) || !isTensor(right)) Py_RETURN_NOTIMPLEMENTED;
-  if (autocastState().enabled) {
-    DType to = autocastState().dtype;
-    return guarded([&] { return wrap(ops::matmul(autocasted(tensorOf(left), to), autocasted(tensorOf(right), to))); });
-  }
-  return guarded([&] { return wrap(ops::matmul(tensorOf(left), tensorOf(right))); });
+  return guarded([&]() -> PyObject* {
+    const bool known = isTensor(left) && isTensor(right);
+    if (known ? overridesMayAct() : overridesOff == 0) [[unlikely]]
+      if (auto answer = asked({"matmul", "__rmatmul__"}, left, right, !known)) return *answer;
+    if (!known) Py_RETURN_NOTIMPLEMENTED;
+    const Tensor &a = tensorOf(left), &b = tensorOf(right);
+    if (!autocastState().enabled) return wrap(ops::matmul(a, b));
+    const DType to = autocastState().dtype;
+    return wrap(ops::matmul(autocasted(a, to), autocasted(b, to)));
+  });
 }
 
+template <OpCode op, class F>
+PyObject* one(PyObject* self, F&& compute) {
+  return guarded([&]() -> PyObject* {
+    if (overridesMayAct()) [[unlikely]]
+      if (auto answer = askClasses(namesOf<op>().method, self, nullptr)) return *answer;
+    return wrap(compute(tensorOf(self)));
+  });
+}
 template <OpCode op>
 PyObject* unary(PyObject* self) {
-  return guarded([&] { return wrap(apply(op, {tensorOf(self)})); });
+  return one<op>(self, [](const Tensor& t) { return apply(op, {t}); });
 }
 PyObject* negative(PyObject* self) {
-  return guarded([&] {
-    if (tensorOf(self).dtype() == DType::Bool) {
+  return one<OpCode::neg>(self, [](const Tensor& t) {
+    if (t.dtype() == DType::Bool) {
       refuseBool("Negation, the `-` operator", "the `~` or `logical_not()` operator");
     }
-    return wrap(apply(OpCode::neg, {tensorOf(self)}));
+    return apply(OpCode::neg, {t});
   });
 }
 PyObject* positive(PyObject* self) { return Py_NewRef(self); }
 PyObject* invert(PyObject* self) {
-  return guarded([&] {
-    if (isFloating(tensorOf(self).dtype())) {
+  return one<OpCode::bitwise_not>(self, [](const Tensor& t) {
+    if (isFloating(t.dtype())) {
       fail<TypeError>("~ (operator.invert) is only implemented on integer and Boolean-type tensors");
     }
-    return wrap(apply(OpCode::bitwise_not, {tensorOf(self)}));
+    return apply(OpCode::bitwise_not, {t});
   });
 }
 

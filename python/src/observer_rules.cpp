@@ -8,9 +8,12 @@
 #include "python/src/convert.h"
 #include "python/src/observer.h"
 #include "python/src/py_tensor.h"
+#include "python/src/torch_function.h"
 
 namespace tandem::python {
 namespace {
+
+constexpr const char* kClassDecides = "what operations do is decided by the class ";
 
 PyObject* interned(const char* text) { return PyUnicode_InternFromString(text); }
 
@@ -170,7 +173,10 @@ bool Observer::isLent(PyObject* dict, PyObject* key) const {
 }
 
 void Observer::subscript(PyObject* container, PyObject* key) {
-  if (isTensor(container)) return operand(container), operand(key);
+  if (isTensor(container)) {
+    operand(container);
+    return operand(key);
+  }
   guardNumber(key);
   if (PyUnicode_CheckExact(container) || PyBytes_CheckExact(container) || PyRange_Check(container) || isSize(container))
     return;
@@ -257,6 +263,7 @@ void Observer::typeAttribute(PyTypeObject* type, PyObject* name) {
 }
 
 void Observer::tensorAttribute(PyObject* o, PyObject* name) {
+  if (overrides(o)) return refuse(kClassDecides + typeName(o));
   guards_.type(Py_TYPE(o));
   PyObject* found = _PyType_Lookup(Py_TYPE(o), name);
   if (found != nullptr) {
@@ -428,6 +435,7 @@ void Observer::mutate(PyObject* o, const char* what) {
 
 void Observer::operand(PyObject* o, int depth) {
   if (o != nullptr && isTensor(o)) {
+    if (overrides(o)) return refuse(kClassDecides + typeName(o));
     if (!specialsAreWatched(Py_TYPE(o))) refuse("a tensor of class " + typeName(o) + " is used");
     return;
   }

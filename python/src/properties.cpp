@@ -5,6 +5,7 @@
 #include "python/src/convert.h"
 #include "python/src/docs.h"
 #include "python/src/py_tensor.h"
+#include "python/src/torch_function.h"
 
 namespace tandem::python {
 
@@ -13,6 +14,16 @@ namespace {
 template <class F>
 PyObject* of(PyObject* self, F&& value) {
   return guarded([&]() -> PyObject* { return value(tensorOf(self)); });
+}
+
+/// A property that is a tensor made from `self`, of which the class of `self` is asked first.
+template <class F>
+PyObject* made(const char* name, PyObject* self, F&& value) {
+  return guarded([&]() -> PyObject* {
+    if (overridesMayAct())
+      if (auto answer = askClassesOfProperty(name, self)) return *answer;
+    return value(tensorOf(self));
+  });
 }
 
 PyObject* shape(PyObject* self, void*) {
@@ -32,14 +43,14 @@ PyObject* no(PyObject*, void*) { Py_RETURN_FALSE; }
 PyObject* yes(PyObject*, void*) { Py_RETURN_TRUE; }
 
 PyObject* reversed(PyObject* self, void*) {
-  return of(self, [](const Tensor& t) {
+  return made("T", self, [](const Tensor& t) {
     Dims dims;
     for (std::int64_t d = t.dim() - 1; d >= 0; --d) dims.push_back(d);
     return wrap(ops::permute(t, dims));
   });
 }
 PyObject* matrixTranspose(PyObject* self, void*) {
-  return of(self, [](const Tensor& t) {
+  return made("mT", self, [](const Tensor& t) {
     if (t.dim() < 2) {
       fail("tensor.mT is only supported on matrices or batches of matrices. Got ", t.dim(), "-D tensor.");
     }
@@ -47,7 +58,7 @@ PyObject* matrixTranspose(PyObject* self, void*) {
   });
 }
 PyObject* conjugateTranspose(PyObject* self, void*) {
-  return of(self, [](const Tensor& t) {
+  return made("H", self, [](const Tensor& t) {
     if (t.dim() != 2 && t.dim() != 0) {
       fail("tensor.H is only supported on matrices (2-D tensors). Got ", t.dim(), "-D tensor.");
     }
@@ -102,7 +113,7 @@ PyObject* base(PyObject* self, void*) {
 }
 
 PyObject* data(PyObject* self, void*) {
-  return of(self, [](const Tensor& t) {
+  return made("data", self, [](const Tensor& t) {
     Tensor window = makeAlias(t, t.shape(), t.strides(), t.impl()->offset);
     window.impl()->untracked = true;
     return wrap(std::move(window));

@@ -8,6 +8,7 @@
 #include "autograd/autograd.h"
 #include "python/src/arg_parser.h"
 #include "python/src/convert.h"
+#include "python/src/torch_function.h"
 
 namespace tandem::python {
 
@@ -80,7 +81,13 @@ PyObject* construct(PyTypeObject* cls, PyObject* args, PyObject* kwargs) {
   });
 }
 
-PyObject* representation(PyObject* self) { return callSupport("tensor_repr", {self}); }
+PyObject* representation(PyObject* self) {
+  return guarded([&]() -> PyObject* {
+    if (overridesMayAct())
+      if (auto answer = askClasses("__repr__", self, nullptr)) return *answer;
+    return callSupport("tensor_repr", {self});
+  });
+}
 
 Py_hash_t identityHash(PyObject* self) { return _Py_HashPointer(self); }
 
@@ -123,6 +130,7 @@ const char* const kDoc =
 }  // namespace
 
 PyObject* wrapAs(PyTypeObject* cls, Tensor t) {
+  noteClass(cls);
   PyTensor* self = allocate(cls);
   self->tensor = std::move(t);
   self->tensor.impl()->pyObject = self;
@@ -143,6 +151,7 @@ void initTensor(PyObject* module) {
     for (const PyMethodDef& m : methods) byHand |= std::string_view(m.ml_name) == def.ml_name;
     if (!byHand) methods.push_back(def);
   }
+  methods.push_back(torchFunctionMethod());
   methods.push_back({nullptr, nullptr, 0, nullptr});
   static std::vector<PyGetSetDef> properties = propertyDefs();
   properties.push_back({nullptr, nullptr, nullptr, nullptr, nullptr});

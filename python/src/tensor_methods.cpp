@@ -16,6 +16,7 @@
 #include "python/src/elements.h"
 #include "python/src/indexing.h"
 #include "python/src/py_tensor.h"
+#include "python/src/torch_function.h"
 
 namespace tandem::python {
 
@@ -325,7 +326,11 @@ constexpr Signature requiresGradSigs[] = {{"requires_grad_", requiresGradParams,
                                              return a.self();
                                            }}};
 PyObject* detach(PyObject* self, PyObject*) {
-  return plain(self, [](const Tensor& t) { return wrap(autograd::detach(t)); });
+  return plain(self, [&](const Tensor& t) {
+    if (overridesMayAct())
+      if (auto answer = askClasses("detach", self, nullptr)) return *answer;
+    return wrap(autograd::detach(t));
+  });
 }
 PyObject* detachInPlace(PyObject* self, PyObject*) {
   return plain(self, [&](const Tensor& t) {

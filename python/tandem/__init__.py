@@ -65,6 +65,7 @@ from tandem import distributed as distributed  # noqa: E402
 from tandem import jit as jit  # noqa: E402
 from tandem import linalg as linalg  # noqa: E402
 from tandem import mps as mps  # noqa: E402
+from tandem import overrides as overrides  # noqa: E402
 from tandem import special as special  # noqa: E402
 from tandem import types as types  # noqa: E402
 from tandem import version as version  # noqa: E402

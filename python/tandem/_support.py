@@ -184,6 +184,36 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Any) -> RemovableHand
     return RemovableHandle(self, _C._register_leaf_hook(self, hook))
 
 
+# ---- classes of tensors ----
+
+
+class DisableTorchFunctionSubclass:
+    """Operations in the block treat tensors of all classes as plain ones."""
+
+    def __enter__(self) -> None:
+        _C._torch_function_off(True)
+
+    def __exit__(self, *exc: object) -> None:
+        _C._torch_function_off(False)
+
+
+def in_class(result: Any, cls: type) -> Any:
+    """Tensors as those of `cls`, also in lists and tuples; everything else itself."""
+    if isinstance(result, Tensor):
+        return result if isinstance(result, cls) else result.as_subclass(cls)
+    if isinstance(result, (tuple, list)) and any(isinstance(r, (Tensor, tuple, list)) for r in result):
+        parts = [in_class(r, cls) for r in result]
+        return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
+    return result
+
+
+def torch_function(cls: type, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    if not all(issubclass(cls, t) for t in types):
+        return NotImplemented
+    with DisableTorchFunctionSubclass():
+        return in_class(func(*args, **(kwargs or {})), cls)
+
+
 # ---- copies and pickles ----
 
 

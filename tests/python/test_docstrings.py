@@ -53,6 +53,7 @@ DOCUMENTED = (
     "tandem.optim.lr_scheduler",
     "tandem.optim.optimizer",
     "tandem.optim.swa_utils",
+    "tandem.overrides",
     "tandem.random",
     "tandem.serialization",
     "tandem.testing",

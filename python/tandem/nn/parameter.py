@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard
 
 import tandem
+from tandem import _C
 from tandem.types import Device
 
 if TYPE_CHECKING:
@@ -28,6 +29,9 @@ class Parameter(tandem.Tensor):
         >>> p.requires_grad
         True
     """
+
+    # Operations on parameters give plain tensors.
+    __torch_function__ = _C._disabled_torch_function_impl
 
     def __new__(cls, data: tandem.Tensor | None = None, requires_grad: bool = True) -> Self:
         if data is None:
@@ -62,6 +66,7 @@ class Buffer(tandem.Tensor):
     """
 
     persistent: bool
+    __torch_function__ = _C._disabled_torch_function_impl
 
     def __new__(cls, data: tandem.Tensor | None = None, *, persistent: bool = True) -> Self:
         if data is None:
@@ -75,6 +80,7 @@ class _Uninitialized(tandem.Tensor):
     """A tensor without a shape yet: `materialize` gives it one and turns it into an ordinary one, the same object."""
 
     cls_to_become: ClassVar[type]
+    __torch_function__ = _C._disabled_torch_function_impl
 
     def materialize(self, shape: Sequence[int], device: Device = None, dtype: tandem.dtype | None = None) -> None:
         """Take a shape, and dtype if given; the elements are uninitialised."""

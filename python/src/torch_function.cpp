@@ -1,0 +1,183 @@
+#include "python/src/torch_function.h"
+
+#include <algorithm>
+
+#include "python/src/convert.h"
+#include "python/src/py_tensor.h"
+
+namespace tandem::python {
+
+bool overridesExist = false;
+thread_local int overridesOff = 0;
+
+namespace {
+
+PyObject* disabled = nullptr;  // what a class sets to have its tensors treated as plain ones
+
+PyObject* runPlainly(PyObject*, PyObject* args) {
+  PyObject *function, *types, *given = nullptr, *keywords = nullptr;
+  if (PyArg_ParseTuple(args, "OO|OO", &function, &types, &given, &keywords) == 0) return nullptr;
+  WithoutOverrides off;
+  PyRef none(given == nullptr ? PyTuple_New(0) : PySequence_Tuple(given));
+  if (!none) return nullptr;
+  return PyObject_Call(function, none.get(), keywords == Py_None ? nullptr : keywords);
+}
+
+PyObject* ofClass(PyTypeObject* cls) {
+  static PyObject* name = PyUnicode_InternFromString("__torch_function__");
+  return _PyType_Lookup(cls, name);
+}
+
+bool classOverrides(PyTypeObject* cls) {
+  PyObject* found = ofClass(cls);
+  return found != nullptr && found != disabled;
+}
+
+/// The objects whose classes are to be asked, one a class: a subclass before its bases, else in order of arguments.
+class Asked {
+ public:
+  explicit Asked(bool anyClass) : anyClass_(anyClass) {}
+
+  void look(PyObject* o) {
+    if (o == nullptr) return;
+    if (PyTuple_CheckExact(o) || PyList_CheckExact(o)) {
+      for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i) lookAt(PySequence_Fast_GET_ITEM(o, i));
+    } else {
+      lookAt(o);
+    }
+  }
+  void look(const Call& call) {
+    look(call.self);
+    const Py_ssize_t total = call.numArgs + (call.keywords != nullptr ? PyTuple_GET_SIZE(call.keywords) : 0);
+    for (Py_ssize_t i = 0; i < total; ++i) look(call.args[i]);
+  }
+  [[nodiscard]] bool empty() const { return objects_.empty(); }
+
+  /// What the first that does not say NotImplemented returns for `function(*args, **keywords)`.
+  PyObject* ask(PyObject* function, const char* name, PyObject* args, PyObject* keywords) const {
+    PyRef types(checked(PyTuple_New(static_cast<Py_ssize_t>(objects_.size()))));
+    for (std::size_t i = 0; i < objects_.size(); ++i)
+      PyTuple_SET_ITEM(types.get(), static_cast<Py_ssize_t>(i), Py_NewRef(Py_TYPE(objects_[i])));
+    for (PyObject* o : objects_) {
+      PyRef handler(checked(PyObject_GetAttrString(o, "__torch_function__")));
+      PyObject* arguments[] = {function, types.get(), args, keywords};
+      PyRef result(checked(PyObject_Vectorcall(handler.get(), arguments, keywords != nullptr ? 4 : 3, nullptr)));
+      if (result.get() != Py_NotImplemented) return result.release();
+    }
+    std::string text;
+    for (PyObject* o : objects_) text += std::string(text.empty() ? "" : ", ") + Py_TYPE(o)->tp_name;
+    fail<TypeError>("Multiple dispatch failed for '", name, "': __torch_function__ of ", text,
+                    " returned NotImplemented");
+  }
+
+ private:
+  void lookAt(PyObject* o) {
+    if (!overrides(o, anyClass_)) return;
+    PyTypeObject* cls = Py_TYPE(o);
+    if (std::ranges::any_of(objects_, [&](PyObject* other) { return Py_TYPE(other) == cls; })) return;
+    auto base = std::ranges::find_if(objects_, [&](PyObject* x) { return PyType_IsSubtype(cls, Py_TYPE(x)) != 0; });
+    objects_.insert(base, o);
+  }
+  bool anyClass_;
+  std::vector<PyObject*> objects_;
+};
+
+PyObject* tupleOf(PyObject* first, PyObject* const* rest, Py_ssize_t n) {
+  const Py_ssize_t lead = first != nullptr ? 1 : 0;
+  PyObject* tuple = checked(PyTuple_New(n + lead));
+  if (first != nullptr) PyTuple_SET_ITEM(tuple, 0, Py_NewRef(first));
+  for (Py_ssize_t i = 0; i < n; ++i) PyTuple_SET_ITEM(tuple, i + lead, Py_NewRef(rest[i]));
+  return tuple;
+}
+
+PyObject* inherited(PyObject* cls, PyObject* args, PyObject* kwargs) {
+  static PyObject* function = nullptr;
+  if (function == nullptr) {
+    PyRef module(PyImport_ImportModule("tandem._support"));
+    if (module) function = PyObject_GetAttrString(module.get(), "torch_function");
+    if (function == nullptr) return nullptr;
+  }
+  return guarded([&] {
+    PyRef all(tupleOf(cls, PySequence_Fast_ITEMS(args), PyTuple_GET_SIZE(args)));
+    return PyObject_Call(function, all.get(), kwargs);
+  });
+}
+
+PyObject* turnOff(PyObject*, PyObject* on) {
+  overridesOff += on == Py_True ? 1 : -1;
+  Py_RETURN_NONE;
+}
+PyObject* areOn(PyObject*, PyObject*) { return PyBool_FromLong(overridesOff == 0 ? 1 : 0); }
+PyObject* anyOverrides(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyRef items(PySequence_Fast(args, "has_torch_function() takes a tuple of arguments"));
+    if (!items) throw PythonError();
+    bool found = false;
+    for (Py_ssize_t i = 0; overridesOff == 0 && i < PySequence_Fast_GET_SIZE(items.get()); ++i)
+      found |= overrides(PySequence_Fast_GET_ITEM(items.get(), i), true);
+    return PyBool_FromLong(found ? 1 : 0);
+  });
+}
+
+}  // namespace
+
+bool overrides(PyObject* o, bool anyClass) {
+  PyTypeObject* cls = Py_TYPE(o);
+  if (cls == tensorType || (!anyClass && !isTensor(o)) || PyType_Check(o)) return false;
+  return classOverrides(cls);
+}
+
+void noteClass(PyTypeObject* cls) { overridesExist = overridesExist || (cls != tensorType && classOverrides(cls)); }
+
+std::optional<PyObject*> askClasses(PyObject* owner, const char* name, const Call& call, bool anyClass) {
+  Asked asked(anyClass);
+  asked.look(call);
+  if (asked.empty()) return std::nullopt;
+  PyRef function(checked(PyObject_GetAttrString(owner, name)));
+  PyRef args(tupleOf(call.self, call.args, call.numArgs));
+  PyRef keywords;
+  if (call.keywords != nullptr) {
+    keywords = PyRef(checked(PyDict_New()));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(call.keywords); ++i)
+      if (PyDict_SetItem(keywords.get(), PyTuple_GET_ITEM(call.keywords, i), call.args[call.numArgs + i]) != 0)
+        throw PythonError();
+  }
+  return asked.ask(function.get(), name, args.get(), keywords ? keywords.get() : nullptr);
+}
+
+std::optional<PyObject*> askClasses(const char* name, PyObject* self, PyObject* other, bool anyClass) {
+  return askClasses(reinterpret_cast<PyObject*>(tensorType), name,
+                    Call{self, &other, other != nullptr ? 1 : 0, nullptr}, anyClass);
+}
+
+std::optional<PyObject*> askClassesOfProperty(const char* name, PyObject* self) {
+  Asked asked(false);
+  asked.look(self);
+  if (asked.empty()) return std::nullopt;
+  PyRef property(checked(PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensorType), name)));
+  PyRef getter(checked(PyObject_GetAttrString(property.get(), "__get__")));
+  PyRef args(tupleOf(self, nullptr, 0));
+  return asked.ask(getter.get(), name, args.get(), nullptr);
+}
+
+PyMethodDef torchFunctionMethod() {
+  return {"__torch_function__", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(inherited)),
+          METH_VARARGS | METH_KEYWORDS | METH_CLASS,
+          "__torch_function__(func, types, args=(), kwargs=None): runs `func`, and gives its results this class."};
+}
+
+void initTorchFunction(PyObject* module) {
+  static PyMethodDef functions[] = {
+      {"_disabled_torch_function_impl", runPlainly, METH_VARARGS,
+       "For the attribute `__torch_function__` of a class whose tensors operations treat as plain ones."},
+      {"_torch_function_off", turnOff, METH_O,
+       "Operations of this thread ask no class (True), or one time less (False)."},
+      {"_torch_function_is_on", areOn, METH_NOARGS, "Do operations of this thread ask classes?"},
+      {"_has_torch_function", anyOverrides, METH_O, "Does one of the arguments say what operations do?"},
+      {nullptr, nullptr, 0, nullptr},
+  };
+  checked(PyModule_AddFunctions(module, functions));
+  disabled = checked(PyObject_GetAttrString(module, "_disabled_torch_function_impl"));
+}
+
+}  // namespace tandem::python

@@ -1,0 +1,189 @@
+"""`tandem.overrides`: classes that say themselves what operations on their objects do, by `__torch_function__`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from tandem import _C
+from tandem._support import DisableTorchFunctionSubclass as _off
+
+__all__ = [
+    "TorchFunctionMode",
+    "get_default_nowrap_functions",
+    "handle_torch_function",
+    "has_torch_function",
+    "has_torch_function_unary",
+    "has_torch_function_variadic",
+    "is_tensor_like",
+    "is_tensor_method_or_property",
+    "resolve_name",
+    "wrap_torch_function",
+]
+
+
+def has_torch_function(relevant_args: Iterable[Any]) -> bool:
+    """Does the class of one of the arguments say what operations do?
+
+    A subclass of Tensor does, unless its `__torch_function__` is `tandem._C._disabled_torch_function_impl`, as that of
+    parameters is.
+
+    >>> import tandem
+    >>> class Logged(tandem.Tensor):
+    ...     pass
+    >>> x = tandem.ones(2)
+    >>> tandem.overrides.has_torch_function((x,)), tandem.overrides.has_torch_function((x, x.as_subclass(Logged)))
+    (False, True)
+    """
+    return bool(_C._has_torch_function(tuple(relevant_args)))
+
+
+def has_torch_function_unary(arg: Any) -> bool:
+    """`has_torch_function` of one argument.
+
+    >>> import tandem
+    >>> tandem.overrides.has_torch_function_unary(tandem.ones(2))
+    False
+    """
+    return has_torch_function((arg,))
+
+
+def has_torch_function_variadic(*args: Any) -> bool:
+    """`has_torch_function` of several arguments.
+
+    >>> import tandem
+    >>> tandem.overrides.has_torch_function_variadic(tandem.ones(2), 3)
+    False
+    """
+    return has_torch_function(args)
+
+
+def handle_torch_function(
+    public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: Any, **kwargs: Any
+) -> Any:
+    """What the classes of `relevant_args` make of the call `public_api(*args, **kwargs)`; TypeError if none answers.
+
+    A subclass is asked before its bases, else they are asked in order.
+
+    >>> import tandem
+    >>> class Named:
+    ...     @classmethod
+    ...     def __torch_function__(cls, func, types, args=(), kwargs=None):
+    ...         return func.__name__
+    >>> def double(x):
+    ...     if tandem.overrides.has_torch_function((x,)):
+    ...         return tandem.overrides.handle_torch_function(double, (x,), x)
+    ...     return x * 2
+    >>> double(Named()), double(3)
+    ('double', 6)
+    """
+    asked: list[Any] = []
+    for arg in relevant_args:
+        if has_torch_function((arg,)) and all(type(arg) is not type(other) for other in asked):
+            bases = [i for i, other in enumerate(asked) if issubclass(type(arg), type(other))]
+            asked.insert(bases[0] if bases else len(asked), arg)
+    types = tuple(type(arg) for arg in asked)
+    for arg in asked:
+        result = arg.__torch_function__(public_api, types, args, kwargs)
+        if result is not NotImplemented:
+            return result
+    names = ", ".join(t.__name__ for t in types)
+    raise TypeError(
+        f"Multiple dispatch failed for '{resolve_name(public_api)}': __torch_function__ of {names} returned "
+        "NotImplemented"
+    )
+
+
+def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A decorator for functions: the classes of what `dispatcher` picks from the arguments are asked first.
+
+    >>> import tandem
+    >>> @tandem.overrides.wrap_torch_function(lambda x: (x,))
+    ... def double(x):
+    ...     return x * 2
+    >>> double(3)
+    6
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def asking(*args: Any, **kwargs: Any) -> Any:
+            relevant = tuple(dispatcher(*args, **kwargs))
+            if has_torch_function(relevant):
+                return handle_torch_function(asking, relevant, *args, **kwargs)
+            return function(*args, **kwargs)
+
+        return asking
+
+    return decorate
+
+
+def is_tensor_like(inp: Any) -> bool:
+    """Is it a tensor, or of a class with a `__torch_function__`?
+
+    >>> import tandem
+    >>> tandem.overrides.is_tensor_like(tandem.ones(1)), tandem.overrides.is_tensor_like(1)
+    (True, False)
+    """
+    return type(inp) is _C.Tensor or hasattr(inp, "__torch_function__")
+
+
+def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
+    """Is it a method of Tensor, or the getter of one of its properties?
+
+    >>> import tandem
+    >>> is_one = tandem.overrides.is_tensor_method_or_property
+    >>> is_one(tandem.Tensor.add), is_one(tandem.Tensor.T.__get__), is_one(tandem.add)
+    (True, True, False)
+    """
+    name = getattr(func, "__name__", "")
+    return name == "__get__" or getattr(_C.Tensor, name, None) is func
+
+
+def get_default_nowrap_functions() -> set[Callable[..., Any]]:
+    """Properties whose tensors keep the class that they have.
+
+    >>> import tandem
+    >>> tandem.Tensor.grad.__get__ in tandem.overrides.get_default_nowrap_functions()
+    True
+    """
+    return {_C.Tensor._base.__get__, _C.Tensor.grad.__get__}  # type: ignore[union-attr]
+
+
+def resolve_name(f: Callable[..., Any]) -> str | None:
+    """The name of an operation as users write it.
+
+    >>> import tandem
+    >>> tandem.overrides.resolve_name(tandem.Tensor.add), tandem.overrides.resolve_name(tandem.add)
+    ('tandem.Tensor.add', 'tandem.add')
+    """
+    name = getattr(f, "__name__", None)
+    if name is None:
+        return None
+    root = _C._package_name()
+    if name == "__get__":
+        return f"{root}.Tensor.{f.__self__.__name__}.__get__"  # type: ignore[attr-defined]
+    if is_tensor_method_or_property(f):
+        return f"{root}.Tensor.{name}"
+    return f"{root}.{name}" if getattr(_C, name, None) is f else name
+
+
+class TorchFunctionMode:
+    """Not to be entered: what operations do is decided by the classes of their arguments, not by modes.
+
+    >>> import tandem
+    >>> with tandem.overrides.TorchFunctionMode():
+    ...     pass
+    Traceback (most recent call last):
+    NotImplementedError: TorchFunctionMode: define __torch_function__ in a subclass of Tensor instead
+    """
+
+    def __enter__(self) -> Any:
+        raise NotImplementedError("TorchFunctionMode: define __torch_function__ in a subclass of Tensor instead")
+
+    def __exit__(self, *exc: object) -> None:
+        """Never reached."""
+
+
+_C.DisableTorchFunctionSubclass = _C.DisableTorchFunction = _off
