@@ -26,6 +26,9 @@ from tandem._functions import _assert as _assert
 from tandem._functions import _check as _check
 from tandem._in_place import *  # noqa: F403
 from tandem._legacy import *  # noqa: F403
+from tandem._ops import ops as ops
+from tandem._support import TypedStorage as TypedStorage
+from tandem._support import UntypedStorage as UntypedStorage
 from tandem._support import allclose as allclose
 from tandem._support import equal as equal
 from tandem._support import from_dlpack as from_dlpack
@@ -91,7 +94,26 @@ from tandem.cuda import amp as _cuda_amp  # noqa: E402
 
 # What is large, or needs NumPy, is loaded when it is first asked for: modules, and names that are in one.
 _LATER = {
-    **{name: None for name in ("distributions", "func", "nn", "optim", "serialization", "testing", "utils")},
+    **{
+        name: None
+        for name in (
+            "_dynamo",
+            "distributions",
+            "func",
+            "fx",
+            "hub",
+            "library",
+            "multiprocessing",
+            "nn",
+            "onnx",
+            "optim",
+            "profiler",
+            "serialization",
+            "storage",
+            "testing",
+            "utils",
+        )
+    },
     "vmap": "func",
     "save": "serialization",
     "load": "serialization",
@@ -100,8 +122,14 @@ _LATER = {
 if _TYPE_CHECKING:
     from tandem import distributions as distributions
     from tandem import func as func
+    from tandem import fx as fx
+    from tandem import hub as hub
+    from tandem import library as library
+    from tandem import multiprocessing as multiprocessing
     from tandem import nn as nn
+    from tandem import onnx as onnx
     from tandem import optim as optim
+    from tandem import profiler as profiler
     from tandem import serialization as serialization
     from tandem import testing as testing
     from tandem import utils as utils

@@ -16,32 +16,10 @@ from typing import Any
 
 import tandem
 from tandem import _C, _missing
+from tandem._module_names import AT_ONCE, ELSEWHERE, LACKING, NAMES, lacking, named
 
 # The release of PyTorch whose names and behaviour are meant; the local part says what runs.
 TORCH_VERSION = f"2.13.0+tandem.{tandem.__version__}"
-
-# Modules of PyTorch by what Tandem keeps their names in.
-ELSEWHERE = {
-    old: new
-    for new, several in {
-        "nn": "nn.modules",
-        "nn.normalization": "nn.modules.batchnorm nn.modules.instancenorm",
-        "nn.linear": "nn.modules.flatten",
-        "optim.adam_variants": "optim.nadam optim.radam optim.adamax",
-        "optim.adagrad": "optim.adadelta",
-        "distributions.normal": "distributions.cauchy distributions.gumbel distributions.half_cauchy "
-        "distributions.half_normal distributions.laplace distributions.log_normal distributions.uniform",
-        "distributions.gamma": "distributions.beta distributions.chi2 distributions.dirichlet "
-        "distributions.exponential distributions.inverse_gamma distributions.studentT",
-        "distributions.discrete": "distributions.bernoulli distributions.binomial distributions.geometric "
-        "distributions.negative_binomial distributions.poisson",
-        "distributions.categorical": "distributions.one_hot_categorical distributions.multinomial",
-        "distributions.independent": "distributions.mixture_same_family",
-        "distributions.relaxed": "distributions.relaxed_bernoulli distributions.relaxed_categorical",
-        "distributions.distribution": "distributions.exp_family distributions.utils",
-    }.items()
-    for old in several.split()
-}
 
 
 class TorchModule(ModuleType):
@@ -62,17 +40,11 @@ class TorchModule(ModuleType):
 def counterpart(name: str) -> str | None:
     """The name of the module of Tandem that is `name`, of torch; None where there is none."""
     path = name.partition(".")[2]
-    parent, _, last = path.rpartition(".")
-    candidates = [ELSEWHERE.get(path, path)]
-    if parent in ELSEWHERE:
-        candidates.append(f"{ELSEWHERE[parent]}.{last}")
-    for candidate in candidates:
-        try:
-            if importlib.util.find_spec(f"tandem.{candidate}") is not None:
-                return f"tandem.{candidate}"
-        except ModuleNotFoundError:  # the parent is no package, or absent
-            continue
-    return None
+    candidate = f"tandem.{ELSEWHERE.get(path, path)}"
+    try:
+        return candidate if importlib.util.find_spec(candidate) is not None else None
+    except ModuleNotFoundError:  # the parent is no package, or absent
+        return None
 
 
 class TorchFinder:
@@ -99,8 +71,43 @@ class TorchFinder:
             sys.modules[name] = importlib.import_module(str(counterpart(name)))
             _missing.explain_missing_names()
             return
+        for path in AT_ONCE.split():
+            importlib.import_module(f"tandem.{path}")
         own = {n: v for n, v in vars(tandem).items() if not n.startswith("__")}
         module.__dict__.update(own, __version__=TORCH_VERSION, __file__=tandem.__file__)
+        give_torchs_names()
+
+
+def give_torchs_names() -> None:
+    """Put all loaded modules under torch's names, so that an import of one finds it there.
+
+    An import of what is not there yet would put the module in its parent's place for the name, which may be that of a
+    function: `torch.autograd.gradcheck`.
+    """
+    for name, loaded in list(sys.modules.items()):
+        if name.startswith("tandem."):
+            sys.modules.setdefault(f"torch.{name.partition('.')[2]}", loaded)
+    sys.modules["torch.ops"] = tandem.ops
+    for path in NAMES:
+        put(path, named(path))
+    for path in sorted(LACKING):
+        put(path, lacking(path))
+
+
+def put(path: str, module: ModuleType) -> None:
+    """Let `torch.<path>` be `module`, unless the parent has another thing of that name."""
+    sys.modules[f"torch.{path}"] = module
+    parent, _, last = path.rpartition(".")
+    if parent and f"torch.{parent}" not in sys.modules:
+        if counterpart(f"torch.{parent}") is not None:
+            importlib.import_module(f"torch.{parent}")
+        else:
+            empty = ModuleType(f"tandem.{parent}")
+            empty.__path__ = []
+            put(parent, empty)
+    above = sys.modules[f"torch.{parent}" if parent else "torch"]
+    if last not in vars(above):
+        setattr(above, last, module)
 
 
 def install_as_torch() -> None:

@@ -98,12 +98,40 @@ class Storage:
         return self.tolist()[index]
 
 
-def tensor_storage(self: Tensor) -> Storage:
-    return Storage(self, self.element_size())
+class UntypedStorage(Storage):
+    """Memory in bytes: `UntypedStorage(n)` is fresh memory of n bytes, uninitialised.
+
+    >>> import tandem
+    >>> storage = tandem.ones(2).untyped_storage()
+    >>> isinstance(storage, tandem.UntypedStorage), storage.nbytes(), len(tandem.UntypedStorage(3))
+    (True, 8, 3)
+    """
+
+    def __init__(self, data: Tensor | int = 0, item: int = 1, *, device: Any = None):
+        super().__init__(_C.empty(data, dtype=_C.uint8) if isinstance(data, int) else data, item)
 
 
-def untyped_storage(self: Tensor) -> Storage:
-    return Storage(self, 1)
+class TypedStorage(Storage):
+    """Memory in elements of a dtype, as `Tensor.storage()` gives it.
+
+    >>> import tandem
+    >>> storage = tandem.ones(2).storage()
+    >>> isinstance(storage, tandem.TypedStorage), storage.dtype, len(storage)
+    (True, tandem.float32, 2)
+    """
+
+    @property
+    def dtype(self) -> Any:
+        """That of the elements."""
+        return self._tensor.dtype
+
+
+def tensor_storage(self: Tensor) -> TypedStorage:
+    return TypedStorage(self, self.element_size())
+
+
+def untyped_storage(self: Tensor) -> UntypedStorage:
+    return UntypedStorage(self, 1)
 
 
 def tensor_apply(self: Tensor, function: Any) -> Tensor:

@@ -7,7 +7,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, TypeVar, overload
 
-__all__ = ["Final", "annotate", "export", "ignore", "is_scripting", "is_tracing", "script", "unused"]
+from tandem._stand_in import lacking_class, lacking_function
+
+__all__ = [
+    "Attribute",
+    "Error",
+    "Final",
+    "TracerWarning",
+    "annotate",
+    "export",
+    "freeze",
+    "ignore",
+    "is_scripting",
+    "is_tracing",
+    "optimize_for_inference",
+    "script",
+    "script_if_tracing",
+    "unused",
+]
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -91,3 +108,79 @@ def ignore(drop: Any = False, **kwargs: Any) -> Any:
     (2, 2)
     """
     return drop if callable(drop) else lambda fn: fn
+
+
+def script_if_tracing(fn: F) -> F:
+    """The function itself.
+
+    >>> import tandem
+    >>> tandem.jit.script_if_tracing(len)([1, 2])
+    2
+    """
+    return fn
+
+
+def freeze(mod: T, preserved_attrs: Any = None, optimize_numerics: bool = True) -> T:
+    """The module itself.
+
+    >>> import tandem
+    >>> tandem.jit.freeze(tandem.nn.ReLU().eval())
+    ReLU()
+    """
+    return mod
+
+
+def optimize_for_inference(mod: T, other_methods: Any = None) -> T:
+    """The module itself.
+
+    >>> import tandem
+    >>> tandem.jit.optimize_for_inference(tandem.nn.ReLU().eval())
+    ReLU()
+    """
+    return mod
+
+
+def _overload(func: F) -> F:
+    return func
+
+
+_overload_method = _script_if_tracing = _overload
+
+
+class Attribute:
+    """A value and its type, as old code writes attributes of script modules.
+
+    >>> import tandem
+    >>> tandem.jit.Attribute(3, int).value
+    3
+    """
+
+    def __init__(self, value: Any, type: Any):  # noqa: A002
+        self.value, self.type = value, type
+
+
+class Error(RuntimeError):
+    """What a script raises in PyTorch; nothing here raises it.
+
+    >>> import tandem
+    >>> issubclass(tandem.jit.Error, RuntimeError)
+    True
+    """
+
+
+class TracerWarning(Warning):
+    """What PyTorch's tracer warns with, for filters; nothing here gives it.
+
+    >>> import tandem, warnings
+    >>> warnings.filterwarnings("ignore", category=tandem.jit.TracerWarning)
+    """
+
+
+# Modules saved by PyTorch's script compiler are programs of their own, which nothing here runs.
+trace: Any = lacking_function("jit.trace")
+trace_module: Any = lacking_function("jit.trace_module")
+load: Any = lacking_function("jit.load")
+save: Any = lacking_function("jit.save")
+ScriptModule: Any = lacking_class("jit.ScriptModule")
+ScriptFunction: Any = lacking_class("jit.ScriptFunction")
+CompilationUnit: Any = lacking_class("jit.CompilationUnit")

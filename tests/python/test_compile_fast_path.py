@@ -61,6 +61,7 @@ POINTWISE = {
     **{name: (-1,) for name in ("LogSoftmax", "Softmax", "Softmin")},
     "Threshold": (0.1, 20.0),
     "BatchNorm1d": (6,),
+    "SyncBatchNorm": (6,),
     "LayerNorm": (6,),
     "RMSNorm": (6,),
     "GroupNorm": (3, 6),

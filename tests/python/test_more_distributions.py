@@ -190,3 +190,46 @@ def test_modes(mode):
 
     for actual, expected in zip(run_in(mode, body), body(), strict=True):
         assert_same_bits(actual, expected)
+
+
+def _log_det(function, x):
+    """log |det| of the Jacobian, by automatic differentiation."""
+    jacobian = tandem.func.jacrev(function)(x)
+    return tandem.linalg.slogdet(jacobian)[1]
+
+
+def test_transforms_to_correlations_and_positive_matrices():
+    corr = D.CorrCholeskyTransform()
+    x = tensor([0.1, -0.4, 0.8, 0.3, 0.2, -0.9], dtype=tandem.float64)
+    y = corr(x)
+    assert corr.codomain.check(y) and corr.forward_shape((2, 6)) == (2, 4, 4) and corr.inverse_shape((4, 4)) == (6,)
+    tandem.testing.assert_close((y @ y.mT).diagonal(), tandem.ones(4, dtype=tandem.float64))
+    tandem.testing.assert_close(corr.inv(y), x)
+    strict = tandem.tril_indices(4, 4, -1)
+    expected = _log_det(lambda v: corr(v)[strict[0], strict[1]], x)
+    tandem.testing.assert_close(corr.log_abs_det_jacobian(x, y), expected)
+    positive = D.PositiveDefiniteTransform()
+    matrix = positive(tandem.randn(2, 3, 3, dtype=tandem.float64))
+    assert positive.codomain.check(matrix).all()
+    tandem.testing.assert_close(positive(positive.inv(matrix)), matrix)
+
+
+def test_transforms_of_parts_and_by_distribution_functions():
+    x = tensor([[0.1, 0.2, 0.5], [0.3, 0.4, 0.6]], dtype=tandem.float64)
+    joined = D.CatTransform([D.ExpTransform(), D.AffineTransform(1.0, 2.0)], dim=1, lengths=[2, 1])
+    y = joined(x)
+    tandem.testing.assert_close(y, tandem.cat([x[:, :2].exp(), 1 + 2 * x[:, 2:]], 1))
+    tandem.testing.assert_close(joined.inv(y), x)
+    assert joined.log_abs_det_jacobian(x, y).shape == (2, 3) and joined.domain.check(x).shape == (2, 3)
+    stacked = D.StackTransform([D.ExpTransform(), D.identity_transform, D.AffineTransform(0.0, 3.0)], dim=1)
+    y = stacked(x)
+    tandem.testing.assert_close(y, tandem.stack([x[:, 0].exp(), x[:, 1], 3 * x[:, 2]], 1))
+    tandem.testing.assert_close(stacked.inv(y), x)
+    terms = stacked.log_abs_det_jacobian(x, y)
+    tandem.testing.assert_close(terms.sum(1)[0], _log_det(lambda v: stacked(v.unsqueeze(0))[0], x[0]))
+    with pytest.raises(AssertionError, match=r"x.size\(1\) = 3 must be 2"):
+        D.StackTransform([D.ExpTransform()] * 2, dim=1)(x)
+    normal = D.CumulativeDistributionTransform(D.Normal(0.0, 1.0))
+    tandem.testing.assert_close(normal(tensor(0.0)), tensor(0.5))
+    tandem.testing.assert_close(normal.inv(normal(x)), x)
+    tandem.testing.assert_close(normal.log_abs_det_jacobian(x, normal(x)), D.Normal(0.0, 1.0).log_prob(x))

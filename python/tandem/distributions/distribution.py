@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeGuard, overload
@@ -74,6 +76,27 @@ def sum_rightmost(value: Tensor, n: int) -> Tensor:
     return value if n == 0 else value.reshape(value.shape[: value.dim() - n] + (-1,)).sum(-1)
 
 
+def standard_normal(shape: Sequence[int], dtype: Any, device: Any = None) -> Tensor:
+    return tandem.randn(tuple(shape), dtype=dtype, device=device)
+
+
+def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
+    """Vectors [*, n (n + 1) / 2] (fewer with a `diag` below 0) as the rows of lower triangles [*, N, N]."""
+    n = round(-(1 + 2 * diag) / 2 + math.sqrt((1 + 2 * diag) ** 2 / 4 + 2 * vec.shape[-1] + abs(diag) * (diag + 1)))
+    rows, columns = tandem.tril_indices(n, n, offset=diag).unbind(0)
+    out = tandem.zeros((*vec.shape[:-1], n * n), dtype=vec.dtype)
+    return out.index_copy(-1, rows * n + columns, vec).reshape((*vec.shape[:-1], n, n))
+
+
+def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
+    """The lower triangles of matrices [*, N, N] up to the diagonal `diag`, row by row, as vectors."""
+    n = mat.shape[-1]
+    if not -n <= diag < n:
+        raise ValueError(f"diag ({diag}) provided is outside [{-n}, {n - 1}].")
+    rows, columns = tandem.tril_indices(n, n, offset=diag).unbind(0)
+    return mat.reshape((*mat.shape[:-2], n * n)).index_select(-1, rows * n + columns)
+
+
 def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:
     """Probabilities of logits: sigmoid for two outcomes (`is_binary`), softmax of the last dim for several."""
     return tandem.sigmoid(logits) if is_binary else logits.softmax(-1)
@@ -102,6 +125,11 @@ def either(first: Any, second: Any) -> TypeGuard[Tensor]:
     if (first is None) == (second is None):
         raise ValueError("Either `probs` or `logits` must be specified, but not both.")
     return first is not None
+
+
+# PyTorch's names of these, which other libraries use.
+_standard_normal, _sum_rightmost = standard_normal, sum_rightmost
+euler_constant = 0.57721566490153286060
 
 
 class Distribution:

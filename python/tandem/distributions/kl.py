@@ -19,6 +19,7 @@ from tandem.distributions.transformed_distribution import TransformedDistributio
 __all__ = ["kl_divergence", "register_kl"]
 
 _REGISTRY: dict[tuple[type, type], Callable[..., Tensor]] = {}
+_KL_REGISTRY = _REGISTRY  # PyTorch's name, which other libraries use
 _FOUND: dict[tuple[type, type], Callable[..., Tensor]] = {}
 
 
@@ -26,7 +27,7 @@ def register_kl(type_p: type, type_q: type) -> Callable[[Any], Any]:
     """Decorator of the function that computes kl_divergence(p, q) for these classes and those derived from them.
 
     Args:
-        type_p, type_q: the classes of p and q; TypeError unless they are distributions.
+        type_p, type_q: the classes of p and q, whatever they are; TypeError for what is no class.
 
     Example:
         >>> from tandem.distributions import Normal, register_kl
@@ -37,8 +38,8 @@ def register_kl(type_p: type, type_q: type) -> Callable[[Any], Any]:
         ...     return p.loc - q.loc
     """
     for name, kind in (("type_p", type_p), ("type_q", type_q)):
-        if not (isinstance(kind, type) and issubclass(kind, Distribution)):
-            raise TypeError(f"Expected {name} to be a Distribution subclass but got {kind}")
+        if not isinstance(kind, type):
+            raise TypeError(f"Expected {name} to be a class but got {kind}")
 
     def decorator(function: Any) -> Any:
         _REGISTRY[type_p, type_q] = function
@@ -46,6 +47,10 @@ def register_kl(type_p: type, type_q: type) -> Callable[[Any], Any]:
         return function
 
     return decorator
+
+
+def _infinite_like(tensor: Tensor) -> Tensor:
+    return tandem.full_like(tensor, math.inf)
 
 
 def _rule(type_p: type, type_q: type) -> Callable[..., Tensor] | None:

@@ -42,6 +42,15 @@ def half_log_det(scale_tril: Tensor) -> Tensor:
     return scale_tril.diagonal(0, -2, -1).log().sum(-1)
 
 
+def _batch_mv(bmat: Tensor, bvec: Tensor) -> Tensor:
+    """Matrices times vectors, batches broadcast."""
+    return (bmat @ bvec.unsqueeze(-1)).squeeze(-1)
+
+
+# PyTorch's names of these, which other libraries use.
+_batch_mahalanobis, _precision_to_scale_tril = mahalanobis, factor_of_precision
+
+
 class MultivariateNormal(Distribution):
     """MultivariateNormal(loc, covariance_matrix or precision_matrix=... or scale_tril=...).
 

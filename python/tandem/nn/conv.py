@@ -180,6 +180,9 @@ class Conv3d(_Conv):
         return self._convolve(F.conv3d, input)
 
 
+_ConvNd = _Conv  # PyTorch's name, which other libraries use
+
+
 class _ConvTranspose(_Conv):
     """What transposed convolutions share: the size of the result is chosen by `output_padding` or `output_size`."""
 
@@ -314,3 +317,6 @@ class ConvTranspose3d(_ConvTranspose):
 
     def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
         return self._transpose(F.conv_transpose3d, input, output_size)
+
+
+_ConvTransposeNd = _ConvTranspose  # PyTorch's name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import tandem
 from tandem import Tensor
@@ -24,6 +24,7 @@ __all__ = [
     "LayerNorm",
     "LocalResponseNorm",
     "RMSNorm",
+    "SyncBatchNorm",
 ]
 
 
@@ -250,6 +251,9 @@ class _ChannelNorm(Module):
         )
 
 
+_NormBase = _ChannelNorm  # PyTorch's name
+
+
 class _BatchNorm(_ChannelNorm):
     """Normalise each channel by its batch while training, by running statistics in evaluation."""
 
@@ -319,6 +323,61 @@ class BatchNorm3d(_BatchNorm):
     """
 
     _dims = (5,)
+
+
+class SyncBatchNorm(_BatchNorm):
+    """Batch normalisation of each channel of [N, C, ...] over all processes, of which there is one.
+
+    Arguments, formula and errors are those of `BatchNorm1d`; `process_group` has no effect.
+
+    Example:
+        >>> import tandem
+        >>> net = tandem.nn.Sequential(tandem.nn.Conv2d(1, 2, 3), tandem.nn.BatchNorm2d(2))
+        >>> tandem.nn.SyncBatchNorm.convert_sync_batchnorm(net)[1]
+        SyncBatchNorm(2, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)
+    """
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        process_group: Any = None,
+        device: Device = None,
+        dtype: tandem.dtype | None = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
+        self.process_group = process_group
+
+    def _check_dims(self, input: Tensor) -> None:
+        if input.dim() < 2:
+            raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module: Any, process_group: Any = None) -> Any:
+        """The module with a SyncBatchNorm of the same parameters and buffers for each batch normalisation in it."""
+        converted = module
+        if isinstance(module, _BatchNorm):
+            converted = cls(
+                module.num_features,
+                module.eps,
+                module.momentum,
+                module.affine,
+                module.track_running_stats,
+                process_group,
+            )
+            for name, parameter in module._parameters.items():
+                converted._parameters[name] = parameter
+            for name, buffer in module._buffers.items():
+                converted._buffers[name] = buffer
+            converted.training = module.training
+        for name, child in module.named_children():
+            converted.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        return converted
 
 
 class _InstanceNorm(_ChannelNorm):

@@ -270,3 +270,6 @@ class CircularPad3d(_Pad):
     """
 
     _spatial, _mode = 3, "circular"
+
+
+_ConstantPadNd = _ConstantPad  # PyTorch's name, which other libraries use

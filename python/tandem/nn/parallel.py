@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tandem._stand_in import lacking_class
 from tandem.nn.module import Module
 from tandem.types import Device
 
-__all__ = ["DataParallel", "data_parallel"]
+__all__ = ["DataParallel", "DistributedDataParallel", "data_parallel"]
 
 
 class DataParallel(Module):
@@ -54,3 +55,7 @@ def data_parallel(
     """
     args = inputs if isinstance(inputs, tuple) else (inputs,)
     return module(*args, **(module_kwargs or {}))
+
+
+# One process has no others to keep in step.
+DistributedDataParallel: Any = lacking_class("nn.parallel.DistributedDataParallel", Module)

@@ -515,3 +515,8 @@ class FractionalMaxPool3d(_FractionalMaxPool):
 
     def forward(self, input: Tensor) -> _maybe_indices_t:
         return self._pool(F.fractional_max_pool3d, input)
+
+
+# PyTorch's names of the base classes, which other libraries use.
+_MaxPoolNd, _MaxUnpoolNd, _AvgPoolNd, _LPPoolNd = _MaxPool, _MaxUnpool, _AvgPool, _LPPool
+_AdaptiveAvgPoolNd, _AdaptiveMaxPoolNd = _Adaptive, _AdaptiveMax

@@ -41,6 +41,9 @@ class IncompatibleKeys(NamedTuple):
         return repr(self)
 
 
+_IncompatibleKeys = IncompatibleKeys  # PyTorch's name
+
+
 def has_extra_state(module: Module) -> bool:
     """Whether the class of `module` overrides `get_extra_state`."""
     from tandem.nn.module import Module

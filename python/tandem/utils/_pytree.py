@@ -2,21 +2,43 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, is_dataclass
+from types import UnionType
 from typing import Any
 
 __all__ = [
+    "GetAttrKey",
     "LeafSpec",
+    "MappingKey",
+    "SequenceKey",
     "TreeSpec",
     "broadcast_prefix",
+    "key_get",
+    "keystr",
+    "map_only",
+    "register_constant",
+    "register_dataclass",
     "register_pytree_node",
+    "tree_all",
+    "tree_all_only",
+    "tree_any",
+    "tree_any_only",
     "tree_flatten",
+    "tree_flatten_with_path",
+    "tree_is_leaf",
+    "tree_iter",
     "tree_leaves",
+    "tree_leaves_with_path",
     "tree_map",
+    "tree_map_",
+    "tree_map_only",
+    "tree_map_only_",
+    "tree_map_with_path",
     "tree_structure",
     "tree_unflatten",
+    "treespec_pprint",
 ]
 
 
@@ -27,6 +49,29 @@ class TreeSpec:
     type: Any
     context: Any
     children: tuple[TreeSpec, ...]
+
+    def is_leaf(self) -> bool:
+        """Is it the structure of a leaf?"""
+        return self.type is None
+
+    @property
+    def children_specs(self) -> list[TreeSpec]:
+        """The structures of the items, as a list."""
+        return list(self.children)
+
+    @property
+    def num_children(self) -> int:
+        """How many items there are."""
+        return len(self.children)
+
+    @property
+    def num_nodes(self) -> int:
+        """How many containers and leaves there are."""
+        return 1 + sum(c.num_nodes for c in self.children)
+
+    def unflatten(self, leaves: Any) -> Any:
+        """The container of this structure with these leaves."""
+        return tree_unflatten(leaves, self)
 
     @property
     def num_leaves(self) -> int:
@@ -72,6 +117,27 @@ def register_pytree_node(
     _nodes[cls] = flatten_fn, unflatten_fn
 
 
+_register_pytree_node = _private_register_pytree_node = register_pytree_node
+
+#: The containers by class.
+SUPPORTED_NODES = _nodes
+
+
+def register_dataclass(cls: Any, *, field_names: Any = None, drop_field_names: Any = None, **ignored: Any) -> None:
+    """Let objects of a dataclass be containers of their fields (all, or those named)."""
+    names = list(field_names) if field_names is not None else [f.name for f in fields(cls) if f.init]
+    names = [name for name in names if name not in (drop_field_names or ())]
+    register_pytree_node(
+        cls, lambda x: ([getattr(x, n) for n in names], None), lambda items, _: cls(**dict(zip(names, items)))
+    )
+
+
+def register_constant(cls: type) -> None:
+    """Let objects of `cls` be containers without items: parts of the structure."""
+    register_pytree_node(cls, lambda x: ([], x), lambda _, x: x)
+
+
+register_pytree_node(deque, lambda x: (list(x), x.maxlen), lambda items, most: deque(items, maxlen=most))
 register_pytree_node(tuple, lambda x: (x, None), lambda items, _: tuple(items))
 register_pytree_node(list, lambda x: (x, None), lambda items, _: list(items))
 register_pytree_node(dict, lambda x: (list(x.values()), list(x)), lambda items, keys: dict(zip(keys, items)))
@@ -86,7 +152,12 @@ register_pytree_node(
 
 
 def _is_namedtuple(cls: type) -> bool:
-    return issubclass(cls, tuple) and hasattr(cls, "_fields")
+    """A named tuple: Python's, or one of several results of an operation."""
+    return issubclass(cls, tuple) and (hasattr(cls, "_fields") or hasattr(cls, "n_sequence_fields"))
+
+
+def _rebuilt(cls: Any, items: list[Any]) -> Any:
+    return cls(*items) if hasattr(cls, "_fields") else cls(items)
 
 
 def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], TreeSpec]:
@@ -118,25 +189,25 @@ def tree_unflatten(leaves: Any, treespec: TreeSpec) -> Any:
         children = [build(c) for c in spec.children]
         if spec.type in _nodes:
             return _nodes[spec.type][1](children, spec.context)
-        return spec.type(*children)
+        return _rebuilt(spec.type, children)
 
     return build(treespec)
 
 
-def tree_leaves(tree: Any) -> list[Any]:
+def tree_leaves(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:
     """The leaves alone."""
-    return tree_flatten(tree)[0]
+    return tree_flatten(tree, is_leaf)[0]
 
 
-def tree_structure(tree: Any) -> TreeSpec:
+def tree_structure(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> TreeSpec:
     """The structure alone."""
-    return tree_flatten(tree)[1]
+    return tree_flatten(tree, is_leaf)[1]
 
 
-def tree_map(fn: Callable[..., Any], tree: Any, *rests: Any) -> Any:
+def tree_map(fn: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
     """`fn` of every leaf (and of the leaves at its place in `rests`), in the same structure."""
-    leaves, spec = tree_flatten(tree)
-    others = [tree_leaves(r) for r in rests]
+    leaves, spec = tree_flatten(tree, is_leaf)
+    others = [tree_leaves(r, is_leaf) for r in rests]
     return tree_unflatten([fn(*x) for x in zip(leaves, *others)], spec)
 
 
@@ -155,3 +226,179 @@ def broadcast_prefix(prefix: Any, spec: TreeSpec) -> list[Any] | None:
         return all(walk(i, c) for i, c in zip(items, s.children))
 
     return out if walk(prefix, spec) else None
+
+
+# ---- leaves of one kind, leaves with their places -------------------------------------------------------------------
+
+
+def tree_iter(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> Iterator[Any]:
+    """The leaves, one after another."""
+    yield from tree_leaves(tree, is_leaf)
+
+
+def tree_is_leaf(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> bool:
+    """Is it a leaf, not a container?"""
+    return (is_leaf is not None and is_leaf(tree)) or not (type(tree) in _nodes or _is_namedtuple(type(tree)))
+
+
+def tree_map_(fn: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
+    """Call `fn` as `tree_map` does, for what it changes; `tree` itself."""
+    tree_map(fn, tree, *rests, is_leaf=is_leaf)
+    return tree
+
+
+def _applies(kind: Any, x: Any) -> bool:
+    return isinstance(x, kind) if isinstance(kind, (type, tuple, UnionType)) else bool(kind(x))
+
+
+def map_only(type_or_types_or_pred: Any, /) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
+    """A decorator: values of other classes (or that the predicate does not hold of) are given back as they are."""
+
+    def decorate(fn: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        return lambda x: fn(x) if _applies(type_or_types_or_pred, x) else x
+
+    return decorate
+
+
+def tree_map_only(
+    type_or_types_or_pred: Any, /, fn: Callable[[Any], Any], tree: Any, is_leaf: Callable[[Any], bool] | None = None
+) -> Any:
+    """`tree_map` over the leaves of a class, of several, or that a predicate holds of."""
+    return tree_map(map_only(type_or_types_or_pred)(fn), tree, is_leaf=is_leaf)
+
+
+def tree_map_only_(
+    type_or_types_or_pred: Any, /, fn: Callable[[Any], Any], tree: Any, is_leaf: Callable[[Any], bool] | None = None
+) -> Any:
+    """Call `fn` as `tree_map_only` does, for what it changes; `tree` itself."""
+    return tree_map_(map_only(type_or_types_or_pred)(fn), tree, is_leaf=is_leaf)
+
+
+def tree_all(pred: Callable[[Any], bool], tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> bool:
+    """Does `pred` hold of all leaves?"""
+    return all(map(pred, tree_leaves(tree, is_leaf)))
+
+
+def tree_any(pred: Callable[[Any], bool], tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> bool:
+    """Does `pred` hold of some leaf?"""
+    return any(map(pred, tree_leaves(tree, is_leaf)))
+
+
+def tree_all_only(
+    type_or_types: Any, /, pred: Callable[[Any], bool], tree: Any, is_leaf: Callable[[Any], bool] | None = None
+) -> bool:
+    """Does `pred` hold of all leaves of these classes?"""
+    return all(pred(x) for x in tree_leaves(tree, is_leaf) if isinstance(x, type_or_types))
+
+
+def tree_any_only(
+    type_or_types: Any, /, pred: Callable[[Any], bool], tree: Any, is_leaf: Callable[[Any], bool] | None = None
+) -> bool:
+    """Does `pred` hold of some leaf of these classes?"""
+    return any(pred(x) for x in tree_leaves(tree, is_leaf) if isinstance(x, type_or_types))
+
+
+@dataclass(frozen=True)
+class SequenceKey:
+    """The place of an item in a list or tuple."""
+
+    idx: int
+
+    def __str__(self) -> str:
+        return f"[{self.idx!r}]"
+
+    def get(self, sequence: Any) -> Any:
+        """The item of that place."""
+        return sequence[self.idx]
+
+
+@dataclass(frozen=True)
+class MappingKey:
+    """The key of an item in a dict."""
+
+    key: Any
+
+    def __str__(self) -> str:
+        return f"[{self.key!r}]"
+
+    def get(self, mapping: Any) -> Any:
+        """The item of that key."""
+        return mapping[self.key]
+
+
+@dataclass(frozen=True)
+class GetAttrKey:
+    """The name of a field."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f".{self.name}"
+
+    def get(self, obj: Any) -> Any:
+        """The field of that name."""
+        return getattr(obj, self.name)
+
+
+def keystr(kp: Any) -> str:
+    """A path of keys as one would write it behind the container."""
+    return "".join(str(k) for k in kp)
+
+
+def key_get(obj: Any, kp: Any) -> Any:
+    """What lies in `obj` at the end of a path of keys."""
+    for k in kp:
+        obj = k.get(obj)
+    return obj
+
+
+def _keys(x: Any, count: int) -> list[Any]:
+    if isinstance(x, dict):
+        return [MappingKey(k) for k in x]
+    if _is_namedtuple(type(x)) and hasattr(x, "_fields"):
+        return [GetAttrKey(name) for name in x._fields]
+    if is_dataclass(x):
+        return [GetAttrKey(f.name) for f in fields(x)][:count]
+    return [SequenceKey(i) for i in range(count)]
+
+
+def tree_leaves_with_path(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[tuple[tuple[Any, ...], Any]]:
+    """The leaves, each after its path of keys."""
+    found: list[tuple[tuple[Any, ...], Any]] = []
+
+    def walk(x: Any, path: tuple[Any, ...]) -> None:
+        if tree_is_leaf(x, is_leaf):
+            found.append((path, x))
+            return
+        items = _nodes[type(x)][0](x)[0] if type(x) in _nodes else x
+        for key, item in zip(_keys(x, len(items)), items):
+            walk(item, (*path, key))
+
+    walk(tree, ())
+    return found
+
+
+def tree_flatten_with_path(
+    tree: Any, is_leaf: Callable[[Any], bool] | None = None
+) -> tuple[list[tuple[tuple[Any, ...], Any]], TreeSpec]:
+    """The leaves, each after its path of keys, and the structure."""
+    return tree_leaves_with_path(tree, is_leaf), tree_structure(tree, is_leaf)
+
+
+def tree_map_with_path(
+    func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Callable[[Any], bool] | None = None
+) -> Any:
+    """`func(path, leaf)` of every leaf (and of the leaves at its place in `rests`), in the same structure."""
+    leaves, spec = tree_flatten_with_path(tree, is_leaf)
+    others = [tree_leaves(r, is_leaf) for r in rests]
+    return tree_unflatten([func(path, leaf, *x) for (path, leaf), *x in zip(leaves, *others)], spec)
+
+
+def treespec_pprint(treespec: TreeSpec) -> str:
+    """The structure as the container of `*` that has it."""
+    return str(tree_unflatten([_Star()] * treespec.num_leaves, treespec))
+
+
+class _Star:
+    def __repr__(self) -> str:
+        return "*"

@@ -2,6 +2,7 @@
 computed from others.
 """
 
+from tandem.nn.utils import fusion as fusion
 from tandem.nn.utils import parametrizations as parametrizations
 from tandem.nn.utils import parametrize as parametrize
 from tandem.nn.utils import rnn as rnn

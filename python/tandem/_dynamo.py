@@ -1,0 +1,54 @@
+"""`tandem._dynamo`: names of PyTorch's tracer that code uses around `tandem.compile`."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from tandem._compile import compile as _compile
+from tandem._stand_in import lacking_classes, lacking_functions
+from tandem.compiler import allow_in_graph, assume_constant_result, disable, is_compiling, reset
+
+__all__ = [
+    "allow_in_graph",
+    "assume_constant_result",
+    "config",
+    "disable",
+    "graph_break",
+    "is_compiling",
+    "mark_dynamic",
+    "mark_static",
+    "mark_static_address",
+    "optimize",
+    "reset",
+]
+
+#: Settings may be written; nothing reads them.
+config: Any = SimpleNamespace(
+    cache_size_limit=8, recompile_limit=8, suppress_errors=False, verbose=False, accumulated_cache_size_limit=256
+)
+
+
+def optimize(backend: Any = None, *, nopython: bool = False, **ignored: Any) -> Any:
+    """A decorator: `tandem.compile` with `fullgraph=nopython`."""
+    return lambda function: _compile(function, fullgraph=nopython)
+
+
+def graph_break(msg: str = "") -> None:
+    """Does nothing: a body that cannot be traced whole runs on every call."""
+
+
+def mark_dynamic(t: Any, index: Any, **ignored: Any) -> None:
+    """Does nothing: a new shape finds a plan of its own."""
+
+
+def mark_static(t: Any, index: Any = None) -> None:
+    """Does nothing."""
+
+
+def mark_static_address(t: Any, guard: bool = True) -> None:
+    """Does nothing."""
+
+
+globals().update(lacking_functions(__name__, "explain export"))
+globals().update(lacking_classes(__name__, "OptimizedModule"))

@@ -1,0 +1,149 @@
+"""Modules of PyTorch whose names Tandem keeps elsewhere, by what has them."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from types import ModuleType
+from typing import Any
+
+from tandem import _missing
+from tandem._stand_in import lacking_class, lacking_function
+
+# Where one module of Tandem has a module's names.
+ELSEWHERE = {
+    old: new
+    for new, several in {
+        "distributions.normal": "distributions.cauchy distributions.gumbel distributions.half_cauchy "
+        "distributions.half_normal distributions.laplace distributions.log_normal distributions.uniform",
+        "distributions.gamma": "distributions.beta distributions.chi2 distributions.dirichlet "
+        "distributions.exponential distributions.inverse_gamma distributions.studentT",
+        "distributions.discrete": "distributions.bernoulli distributions.binomial distributions.geometric "
+        "distributions.negative_binomial distributions.poisson",
+        "distributions.categorical": "distributions.one_hot_categorical distributions.multinomial",
+        "distributions.independent": "distributions.mixture_same_family",
+        "distributions.relaxed": "distributions.relaxed_bernoulli distributions.relaxed_categorical",
+        "distributions.distribution": "distributions.exp_family distributions.utils",
+    }.items()
+    for old in several.split()
+}
+
+# Modules that have a namesake in `tandem.nn`, and what else their names are found in.
+_NN_MODULES = (
+    "activation adaptive batchnorm channelshuffle container conv distance dropout flatten fold instancenorm lazy "
+    "linear loss module normalization padding pixelshuffle pooling rnn sparse transformer upsampling"
+)
+
+# What the names of other modules are found in, first to last.
+NAMES = {
+    "nn.modules": "nn",
+    **dict.fromkeys(
+        (
+            f"distributions.{name}"
+            for name in "continuous_bernoulli fishersnedecor kumaraswamy lkj_cholesky logistic_normal "
+            "lowrank_multivariate_normal pareto von_mises weibull wishart".split()
+        ),
+        "distributions.transforms distributions",
+    ),
+    **{
+        f"nn.modules.{name}": f"nn.{name} nn.normalization nn.common_types nn.parameter nn.state_dict nn"
+        for name in _NN_MODULES.split()
+    },
+    "nn.modules.utils": "nn._module_utils",
+    "nn.parallel.data_parallel": "nn.parallel",
+    "nn.parallel.distributed": "nn.parallel distributed",
+    "nn.utils.init": "nn.init",
+    "optim._functional": "optim",
+    "autograd.variable": "autograd",
+    "autograd.profiler": "profiler",
+    "jit.annotations": "_jit_annotations",
+    "distributed.distributed_c10d": "distributed",
+    "distributed.device_mesh": "distributed",
+    "cuda.amp.autocast_mode": "cuda.amp",
+    "cuda.amp.grad_scaler": "cuda.amp",
+    "cuda.random": "cuda",
+    "cuda.memory": "cuda",
+    "cuda.streams": "cuda",
+    "utils.data._utils": "utils.data",
+    "utils.data._utils.collate": "utils.data",
+    "fx.graph": "fx",
+    "fx.graph_module": "fx",
+    "fx.node": "fx",
+    "fx.proxy": "fx",
+    "functional": "_C _functions _contraction",
+    "_tensor": "_C",
+    "_VF": "_C",
+}
+
+# Modules that are nothing but names to import: what is written with a capital is a class.
+LACKING = {
+    "distributed.algorithms._checkpoint.checkpoint_wrapper": "CheckpointImpl apply_activation_checkpointing "
+    "checkpoint_wrapper",
+    "distributed.checkpoint": "FileSystemReader FileSystemWriter load load_state_dict save save_state_dict",
+    "distributed.checkpoint.state_dict": "StateDictOptions get_model_state_dict get_optimizer_state_dict "
+    "get_state_dict set_model_state_dict set_optimizer_state_dict set_state_dict",
+    "distributed.fsdp": "BackwardPrefetch CPUOffload CPUOffloadPolicy FSDPModule FullStateDictConfig "
+    "FullyShardedDataParallel MixedPrecision MixedPrecisionPolicy OffloadPolicy ShardedStateDictConfig "
+    "ShardingStrategy StateDictType fully_shard register_fsdp_forward_method",
+    "distributed.fsdp.fully_sharded_data_parallel": "BackwardPrefetch CPUOffload FullOptimStateDictConfig "
+    "FullStateDictConfig FullyShardedDataParallel MixedPrecision ShardedStateDictConfig ShardingStrategy StateDictType",
+    "distributed.fsdp.wrap": "ModuleWrapPolicy always_wrap_policy enable_wrap lambda_auto_wrap_policy "
+    "size_based_auto_wrap_policy transformer_auto_wrap_policy wrap",
+    "distributed.nn": "RemoteModule all_gather all_reduce",
+    "distributed.nn.functional": "all_gather all_reduce broadcast reduce scatter",
+    "distributed.optim": "DistributedOptimizer ZeroRedundancyOptimizer",
+    "distributed.rpc": "RRef TensorPipeRpcBackendOptions get_worker_info init_rpc remote rpc_async rpc_sync shutdown",
+    "distributed.tensor": "DTensor DeviceMesh Partial Placement Replicate Shard distribute_module distribute_tensor",
+    "distributed.tensor.parallel": "ColwiseParallel PrepareModuleInput PrepareModuleOutput RowwiseParallel "
+    "SequenceParallel loss_parallel parallelize_module",
+    "nn.attention.flex_attention": "BlockMask and_masks create_block_mask flex_attention or_masks",
+    "onnx.symbolic_helper": "parse_args",
+}
+
+# What `import torch` loads at once, beside what is loaded with `tandem`.
+AT_ONCE = (
+    "nn nn.utils nn.attention optim optim.lr_scheduler optim.swa_utils utils utils.data utils.checkpoint utils._pytree "
+    "utils.flop_counter utils.model_zoo distributions func serialization testing storage fx hub library profiler "
+    "multiprocessing autograd.functional autograd.forward_ad"
+)
+
+
+class Names(ModuleType):
+    """A module whose names are those of others."""
+
+    def __init__(self, name: str, sources: list[str]):
+        super().__init__(name, "Names of " + ", ".join(sources) + ".")
+        self.__path__: list[str] = []
+        self._sources = sources
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("__"):
+            for source in self._sources:
+                module = importlib.import_module(source)
+                # What a module imports for itself is no name of it, unless it is public.
+                if name in module.__dict__ and not isinstance(module.__dict__[name], ModuleType):
+                    return module.__dict__[name]
+        return _missing.fail(self, name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({n for s in self._sources for n in dir(importlib.import_module(s)) if not n.startswith("__")})
+
+
+def lacking(path: str) -> ModuleType:
+    """The module for `path`, of torch, whose names say what is lacking when they are used."""
+    module = ModuleType(f"tandem.{path}", "Names that can be imported, and say what is lacking when they are used.")
+    module.__path__ = []
+    for name in LACKING[path].split():
+        make = lacking_class if name[0].isupper() else lacking_function
+        setattr(module, name, make(f"{path}.{name}"))
+    return module
+
+
+def named(path: str) -> Names:
+    """The module for `path`, of torch."""
+    found = []
+    for source in NAMES[path].split():
+        name = f"tandem.{source}"
+        if importlib.util.find_spec(name) is not None:
+            found.append(name)
+    return Names(f"tandem.{path}", found)

@@ -1,0 +1,329 @@
+"""Names that projects import: each is there, or is an error that says what it lacks where it is used."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+import tandem
+from tandem import nn
+from tandem.utils import _pytree as pytree
+
+PACKAGE = str(Path(tandem.__file__).parents[1])
+
+
+def run_installed(text: str, cwd: Path) -> str:
+    program = "import tandem\ntandem.install_as_torch()\n" + textwrap.dedent(text)
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": PACKAGE},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_functions_stay_functions_when_their_module_is_imported(tmp_path):
+    run_installed(
+        """
+        import torch
+        from torch.autograd.gradcheck import gradcheck
+        from torch.nn.utils.weight_norm import weight_norm
+        from torch.nn.utils.spectral_norm import spectral_norm
+        import torch.nn.parallel.data_parallel
+        import torch.autograd.gradcheck, torch.nn.utils.weight_norm, torch.nn.utils.spectral_norm
+        assert torch.autograd.gradcheck is gradcheck and callable(gradcheck)
+        assert torch.nn.utils.weight_norm is weight_norm and callable(weight_norm)
+        assert torch.nn.utils.spectral_norm is spectral_norm and callable(spectral_norm)
+        assert callable(torch.nn.parallel.data_parallel)
+        from types import ModuleType
+        import importlib, sys
+        # No import of a module under torch puts a module where there was something else.
+        before = {n: v for n, v in sys.modules.items() if n.startswith("torch")}
+        for name in sorted(before):
+            parent, _, last = name.rpartition(".")
+            there = vars(sys.modules[parent]).get(last) if parent else None
+            importlib.import_module(name)
+            assert there is None or vars(sys.modules[parent])[last] is there, name
+        assert len(before) > 100
+        """,
+        tmp_path,
+    )
+
+
+def test_modules_are_there_after_import_torch(tmp_path):
+    run_installed(
+        """
+        import sys
+        import torch
+        for name in ("nn", "nn.functional", "nn.modules", "nn.modules.module", "optim", "optim.lr_scheduler",
+                     "utils.data", "distributions", "jit", "cuda", "fx", "hub", "overrides", "library", "ops"):
+            assert f"torch.{name}" in sys.modules, name
+            assert eval(f"torch.{name}") is sys.modules[f"torch.{name}"], name
+        assert torch.nn.modules.Linear is torch.nn.Linear
+        assert torch.nn.modules.batchnorm._BatchNorm is torch.nn.BatchNorm2d.__mro__[1]
+        assert issubclass(torch.nn.Conv3d, torch.nn.modules.conv._ConvNd)
+        assert torch.nn.modules.utils._pair(1) == (1, 1)
+        """,
+        tmp_path,
+    )
+
+
+IMPORTS = """
+from torch.nn.modules.activation import MultiheadAttention
+from torch.nn.modules.batchnorm import _BatchNorm, _NormBase
+from torch.nn.modules.conv import _ConvNd, _ConvTransposeNd
+from torch.nn.modules.fold import Fold
+from torch.nn.modules.loss import _Loss, _WeightedLoss
+from torch.nn.modules.module import Module, _IncompatibleKeys
+from torch.nn.modules.pixelshuffle import PixelShuffle
+from torch.nn.modules.pooling import _AdaptiveAvgPoolNd, _MaxPoolNd
+from torch.nn.modules.upsampling import Upsample
+from torch.nn.modules.utils import _ntuple, _reverse_repeat_tuple, consume_prefix_in_state_dict_if_present
+from torch.optim.nadam import NAdam
+from torch.optim.radam import RAdam
+from torch.optim.adamax import Adamax
+from torch.optim.adadelta import Adadelta
+from torch.optim.adagrad import Adagrad
+from torch.nn.parallel import DistributedDataParallel
+from torch.nn.parallel.distributed import DistributedDataParallel
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.attention.flex_attention import BlockMask, flex_attention
+from torch.nn.utils.fusion import fuse_conv_bn_eval
+from torch.fx import Graph, GraphModule, Tracer, symbolic_trace, wrap
+from torch.fx.node import Node
+from torch.fx.proxy import Proxy
+from torch.hub import load_state_dict_from_url
+from torch.utils.model_zoo import load_url
+from torch.library import Library, custom_op, register_fake
+from torch.overrides import has_torch_function, handle_torch_function
+from torch.profiler import ProfilerActivity, profile, record_function
+from torch.autograd.profiler import record_function
+from torch.onnx import is_in_onnx_export
+from torch.jit import ScriptModule, trace
+from torch.jit.annotations import BroadcastingList2
+from torch.compiler import allow_in_graph, disable, is_compiling
+from torch._dynamo import config
+from torch.utils._pytree import tree_map_only
+from torch.utils.data._utils.collate import default_collate
+from torch.utils.flop_counter import FlopCounterMode
+from torch.storage import TypedStorage, UntypedStorage
+from torch.distributed import ProcessGroup, ReduceOp, all_reduce, init_process_group
+from torch.distributed.fsdp import FullyShardedDataParallel, StateDictType
+from torch.distributed.fsdp.wrap import transformer_auto_wrap_policy
+from torch.distributed.tensor import DTensor
+from torch.distributed.tensor.parallel import ColwiseParallel, parallelize_module
+from torch.distributed.checkpoint.state_dict import get_model_state_dict
+from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper
+from torch.distributions.utils import _standard_normal, _sum_rightmost, broadcast_all, lazy_property
+from torch.distributions.utils import tril_matrix_to_vec, vec_to_tril_matrix
+from torch.distributions.kl import _KL_REGISTRY, _infinite_like, kl_divergence, register_kl
+from torch.distributions.multivariate_normal import _batch_mahalanobis, _batch_mv, _precision_to_scale_tril
+from torch.distributions.transforms import CatTransform, StackTransform, _InverseTransform
+from torch.distributions.lowrank_multivariate_normal import LowRankMultivariateNormal
+from torch.functional import einsum
+from torch.autograd.variable import Variable
+import torch.multiprocessing as mp
+import torch._dynamo
+import torch.distributed.nn.functional
+import torch.distributed.rpc
+"""
+
+
+def test_names_can_be_imported(tmp_path):
+    out = run_installed(
+        f"""
+        lines = {IMPORTS.strip().splitlines()!r}
+        for line in lines:
+            exec(line)
+        print(len(lines))
+        """,
+        tmp_path,
+    )
+    assert int(out) > 50
+
+
+@pytest.mark.parametrize(
+    ("statement", "words"),
+    [
+        (
+            "torch.fx.symbolic_trace(torch.nn.ReLU())",
+            "torch.fx.symbolic_trace is not part of Tandem. Use tandem.compile",
+        ),
+        ("torch.fx.GraphModule({}, None)", "torch.fx.GraphModule is not part of Tandem. Use tandem.compile"),
+        ("torch.nn.parallel.DistributedDataParallel(torch.nn.ReLU())", "DistributedDataParallel is not part of Tandem"),
+        ("torch.distributed.init_process_group('gloo')", "torch.distributed.init_process_group is not part of"),
+        ("torch.jit.trace(abs, 1)", "torch.jit.trace is not part of Tandem. Use tandem.compile"),
+        ("torch.onnx.export(None, (), 'x')", "torch.onnx.export is not part of Tandem. Use save and load"),
+        ("torch.profiler.profile()", "torch.profiler.profile is not part of Tandem. Use TANDEM_LOG"),
+        ("torch.hub.load('owner/name', 'model')", "torch.hub.load(source='github') is not part of Tandem"),
+        ("torch.ops.load_library('x.so')", "torch.ops.load_library is not part of Tandem"),
+        ("torch.utils.flop_counter.FlopCounterMode()", "torch.utils.flop_counter.FlopCounterMode is not part"),
+        ("from torch.distributed.fsdp import fully_shard; fully_shard(None)", "torch.distributed.fsdp.fully_shard is"),
+    ],
+)
+def test_what_is_lacking_says_so_when_it_is_used(statement, words, tmp_path):
+    out = run_installed(
+        f"""
+        import torch
+        try:
+            {statement}
+        except NotImplementedError as e:
+            print(e)
+        """,
+        tmp_path,
+    )
+    assert words in out
+
+
+def test_lacking_classes_can_be_asked_for():
+    model = nn.Linear(2, 2)
+    assert not isinstance(model, nn.parallel.DistributedDataParallel)
+    assert not isinstance(model, (tandem.fx.GraphModule, tandem.jit.ScriptModule))
+    assert issubclass(nn.parallel.DistributedDataParallel, nn.Module)
+
+
+def test_decorators_and_questions_around_compile():
+    @tandem.compiler.disable
+    def plain(x):
+        return x + 1
+
+    @tandem.compile
+    def f(x):
+        return tandem.compiler.allow_in_graph(plain)(x) * 2
+
+    x = tandem.ones(2)
+    assert f(x).tolist() == f(x).tolist() == [4, 4]
+    assert not tandem.compiler.is_dynamo_compiling() and not tandem.compiler.is_exporting()
+    assert tandem._dynamo.optimize()(plain)(x).tolist() == [2, 2]
+    with tandem.compiler.set_stance("force_eager"):
+        assert f(x).tolist() == [4, 4]
+    with pytest.raises(RuntimeError, match="invalid torch.compile stance 'fast'"):
+        tandem.compiler.set_stance("fast")
+
+
+def test_custom_operations():
+    @tandem.library.custom_op("tests::scaled", mutates_args=())
+    def scaled(x: tandem.Tensor, factor: float = 2.0) -> tandem.Tensor:
+        return tandem.tensor(x.detach().numpy() * factor)
+
+    @scaled.register_fake
+    def _(x, factor=2.0):
+        return tandem.empty_like(x)
+
+    x = tandem.tensor([1.0, 2.0], requires_grad=True)
+    assert tandem.ops.tests.scaled(x.detach(), factor=3.0).tolist() == [3, 6]
+    y = scaled(x)
+    assert y.requires_grad
+    with pytest.raises(RuntimeError, match="tests::scaled: no derivative was registered"):
+        y.sum().backward()
+
+    def keep(ctx, inputs, output):
+        ctx.factor = inputs[1]
+
+    scaled.register_autograd(lambda ctx, g: (g * ctx.factor, None), setup_context=keep)
+    scaled(x, 5.0).sum().backward()
+    assert x.grad.tolist() == [5, 5]
+    with pytest.raises(AttributeError, match="there is no operation tests::absent"):
+        tandem.ops.tests.absent  # noqa: B018
+    with pytest.raises(ValueError, match="'namespace::name', got 'scaled'"):
+        tandem.library.custom_op("scaled", lambda x: x, mutates_args=())
+    library = tandem.library.Library("tests_library", "DEF")
+    library.define("twice(Tensor x) -> Tensor")
+    with pytest.raises(NotImplementedError, match="tests_library::twice: no function was registered"):
+        tandem.ops.tests_library.twice(x)
+    library.impl("twice", lambda x: x * 2, "CPU")
+    assert tandem.ops.tests_library.twice.default(x).tolist() == [2, 4]
+
+
+def test_sync_batch_norm_is_batch_norm():
+    tandem.manual_seed(0)
+    net = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.Sequential(nn.BatchNorm2d(2)))
+    x = tandem.randn(4, 1, 6, 6)
+    expected = net(x)
+    running = net[1].running_mean.clone()
+    net[1].reset_running_stats()
+    weight = net[1].weight
+    net = nn.SyncBatchNorm.convert_sync_batchnorm(net)
+    assert type(net[1]) is type(net[2][0]) is nn.SyncBatchNorm and net[1].weight is weight
+    tandem.testing.assert_close(net(x), expected)
+    tandem.testing.assert_close(net[1].running_mean, running)
+    with pytest.raises(ValueError, match="expected at least 2D input"):
+        net[1](tandem.ones(2))
+
+
+def test_fusion_of_batch_norms():
+    tandem.manual_seed(0)
+    cases = [
+        (nn.Conv2d(2, 3, 2), nn.BatchNorm2d(3), tandem.randn(2, 2, 4, 4), False),
+        (nn.Conv1d(2, 4, 2, groups=2, bias=False), nn.BatchNorm1d(4, affine=False), tandem.randn(2, 2, 4), False),
+        (nn.ConvTranspose2d(2, 3, 2), nn.BatchNorm2d(3), tandem.randn(2, 2, 4, 4), True),
+    ]
+    for conv, bn, x, transpose in cases:
+        bn(conv(x))  # statistics that are not the first ones
+        conv.eval(), bn.eval()
+        fused = nn.utils.fusion.fuse_conv_bn_eval(conv, bn, transpose)
+        tandem.testing.assert_close(fused(x), bn(conv(x)))
+    linear, bn, x = nn.Linear(2, 3), nn.BatchNorm1d(3), tandem.randn(5, 2)
+    bn(linear(x))
+    fused = nn.utils.fusion.fuse_linear_bn_eval(linear.eval(), bn.eval())
+    tandem.testing.assert_close(fused(x), bn(linear(x)))
+    with pytest.raises(AssertionError, match="Fusion only for eval"):
+        nn.utils.fusion.fuse_conv_bn_eval(nn.Conv2d(1, 1, 1), nn.BatchNorm2d(1))
+
+
+@dataclasses.dataclass
+class Point:
+    x: object
+    y: object
+
+
+Pair = collections.namedtuple("Pair", "first second")
+pytree.register_dataclass(Point)
+
+
+def test_trees():
+    top = tandem.tensor([[1.0, 3.0]]).max(1)
+    tree = {"a": [1, 2.0], "b": Pair(3, top), "c": Point("x", None), "d": collections.deque([4], maxlen=2)}
+    leaves, spec = pytree.tree_flatten(tree)
+    assert len(leaves) == spec.num_leaves == 8
+    again = pytree.tree_unflatten(leaves, spec)
+    assert type(again["b"].second) is type(top) and again["b"].second.values is top.values
+    assert again["c"] == tree["c"] and again["d"].maxlen == 2
+    assert pytree.tree_map_only(int, lambda x: -x, tree)["a"] == [-1, 2.0]
+    assert pytree.tree_map_only((int, float), lambda x: -x, tree)["a"] == [-1, -2.0]
+    assert pytree.tree_map_only(lambda x: x == 1, lambda x: 9, [1, 2]) == [9, 2]
+    assert pytree.tree_map(len, [[1, 2], [3]], is_leaf=lambda x: isinstance(x, list) and x[0] != [1, 2]) == [2, 1]
+    assert pytree.tree_all(bool, [1, 2]) and not pytree.tree_all(bool, [1, 0]) and pytree.tree_any(bool, [0, (1,)])
+    assert pytree.tree_any_only(int, lambda x: x > 1, [1.5, 2]) and pytree.tree_all_only(int, lambda x: x > 1, [0.5, 2])
+    paths = [pytree.keystr(path) for path, _ in pytree.tree_leaves_with_path(tree)]
+    assert paths[:4] == ["['a'][0]", "['a'][1]", "['b'].first", "['b'].second[0]"] and "['c'].x" in paths
+    path = pytree.tree_leaves_with_path(tree)[6][0]
+    assert pytree.key_get(tree, path[:1]) is tree["c"]
+    assert pytree.tree_map_with_path(lambda path, x: (len(path), x), [1, [2]]) == [(1, 1), [(2, 2)]]
+    assert pytree.treespec_pprint(pytree.tree_structure([1, (2,)])) == "[*, (*,)]"
+
+
+def test_divergences_of_any_classes():
+    class Plain:
+        pass
+
+    class Finer(Plain):
+        pass
+
+    @tandem.distributions.register_kl(Plain, Plain)
+    def _(p, q):
+        return "registered"
+
+    assert tandem.distributions.kl_divergence(Finer(), Plain()) == "registered"
+    with pytest.raises(TypeError, match="Expected type_q to be a class but got 3"):
+        tandem.distributions.register_kl(Plain, 3)
