@@ -29,6 +29,8 @@ class FunctionMaker {
   virtual ~FunctionMaker() = default;
   /// Tensors that the derivative reads beside the saved ones (attributes of the context), in a fixed order.
   virtual std::vector<Tensor> attributes() = 0;
+  /// The user's context of the call, borrowed; null where it is not known.
+  [[nodiscard]] virtual void* context() const { return nullptr; }
   /// Gives a new node its backward, which reads these in their place.
   virtual void remake(FunctionNode& node, std::span<const Tensor> attributes) = 0;
 };

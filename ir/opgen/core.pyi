@@ -59,6 +59,20 @@ float16: dtype
 bfloat16: dtype
 float32: dtype
 float64: dtype
+complex32: dtype
+complex64: dtype
+complex128: dtype
+chalf: dtype
+cfloat: dtype
+cdouble: dtype
+uint16: dtype
+uint32: dtype
+uint64: dtype
+float8_e4m3fn: dtype
+float8_e5m2: dtype
+float8_e4m3fnuz: dtype
+float8_e5m2fnuz: dtype
+float8_e8m0fnu: dtype
 
 class DataReadError(RuntimeError): ...
 class InternalError(RuntimeError): ...
@@ -99,6 +113,22 @@ class Tensor:
     def is_quantized(self) -> _bool: ...
     @property
     def is_nested(self) -> _bool: ...
+    @property
+    def is_xpu(self) -> _bool: ...
+    @property
+    def is_ipu(self) -> _bool: ...
+    @property
+    def is_mtia(self) -> _bool: ...
+    @property
+    def is_maia(self) -> _bool: ...
+    @property
+    def is_vulkan(self) -> _bool: ...
+    @property
+    def is_mkldnn(self) -> _bool: ...
+    @property
+    def is_sparse_csr(self) -> _bool: ...
+    @property
+    def is_xla(self) -> _bool: ...
     @property
     def T(self) -> Tensor: ...
     @property
@@ -439,6 +469,7 @@ _grad: Any
 _holds: Any
 _is_recording: Any
 _is_tracing: Any
+_named_result: Any
 DisableTorchFunction: Any
 DisableTorchFunctionSubclass: Any
 _disabled_torch_function_impl: Any

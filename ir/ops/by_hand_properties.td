@@ -168,6 +168,54 @@ False: elements are numbers, not codes.
 >>> tandem.zeros(2).is_quantized
 False
 }]>;
+def : ByHand<"property", "is_xpu", "", [{
+Is the tensor on an Intel GPU? False: this build computes on the CPU.
+
+>>> tandem.zeros(2).is_xpu
+False
+}]>;
+def : ByHand<"property", "is_ipu", "", [{
+Is the tensor on an IPU? False: this build computes on the CPU.
+
+>>> tandem.zeros(2).is_ipu
+False
+}]>;
+def : ByHand<"property", "is_mtia", "", [{
+Is the tensor on an MTIA accelerator? False: this build computes on the CPU.
+
+>>> tandem.zeros(2).is_mtia
+False
+}]>;
+def : ByHand<"property", "is_maia", "", [{
+Is the tensor on a Maia accelerator? False: this build computes on the CPU.
+
+>>> tandem.zeros(2).is_maia
+False
+}]>;
+def : ByHand<"property", "is_vulkan", "", [{
+Is the tensor on a Vulkan device? False: this build computes on the CPU.
+
+>>> tandem.zeros(2).is_vulkan
+False
+}]>;
+def : ByHand<"property", "is_mkldnn", "", [{
+Has the tensor a layout of oneDNN's? False: tensors are strided.
+
+>>> tandem.zeros(2).is_mkldnn
+False
+}]>;
+def : ByHand<"property", "is_sparse_csr", "", [{
+Is the tensor sparse, in compressed rows? False: tensors are dense.
+
+>>> tandem.zeros(2).is_sparse_csr
+False
+}]>;
+def : ByHand<"property", "is_xla", "", [{
+Is the tensor on an XLA device? False: this build computes on the CPU.
+
+>>> tandem.zeros(2).is_xla
+False
+}]>;
 def : ByHand<"property", "is_nested", "", [{
 False: the tensor has one shape.
 

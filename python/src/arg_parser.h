@@ -180,6 +180,8 @@ PyObject* applyOut(ParsedArgs& a, OpCode op, std::initializer_list<Operand> oper
 /// Several results; with `fields` as a named tuple `tandem.return_types.<typeName>`.
 PyObject* wrap(ParsedArgs& a, std::span<const Tensor> results, const char* typeName = nullptr,
                std::initializer_list<const char*> fields = {});
+/// `_named_result(name, fields, values)`: such a named tuple, of Python's strings and values.
+PyObject* namedResult(PyObject* module, PyObject* args);
 /// What a factory returns: a leaf, requiring a gradient if `requiresGrad`. An `out` of another shape becomes of that
 /// shape, but one of as many elements stays as it is if `keepsShape`.
 PyObject* wrapLeaf(ParsedArgs& a, Tensor result, bool requiresGrad, bool keepsShape = false);

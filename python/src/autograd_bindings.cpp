@@ -43,6 +43,19 @@ PyObject* nodeRepr(PyObject* self) {
 PyObject* nodeName(PyObject* self, PyObject*) {
   return guarded([&] { return PyUnicode_FromString(nodeOf(self).name().c_str()); });
 }
+// What the user's context of a Function's call has is an attribute of its node, as in PyTorch, where they are one.
+PyObject* nodeGetAttribute(PyObject* self, PyObject* name) {
+  PyObject* found = PyObject_GenericGetAttr(self, name);
+  if (found != nullptr || PyErr_ExceptionMatches(PyExc_AttributeError) == 0) return found;
+  PyObject* context = contextOf(nodeOf(self));
+  if (context == nullptr) return nullptr;
+  PyErr_Clear();
+  return PyObject_GetAttr(context, name);
+}
+int nodeSetAttribute(PyObject* self, PyObject* name, PyObject* value) {
+  PyObject* context = contextOf(nodeOf(self));
+  return context != nullptr ? PyObject_SetAttr(context, name, value) : PyObject_GenericSetAttr(self, name, value);
+}
 Py_hash_t nodeHash(PyObject* self) { return _Py_HashPointer(&nodeOf(self)); }
 PyObject* nodeCompare(PyObject* left, PyObject* right, int op) {
   if ((op != Py_EQ && op != Py_NE) || Py_TYPE(right) != nodeType) Py_RETURN_NOTIMPLEMENTED;
@@ -368,6 +381,8 @@ void initAutograd(PyObject* module) {
       {Py_tp_dealloc, slot(nodeDealloc)},
       {Py_tp_repr, slot(nodeRepr)},
       {Py_tp_hash, slot(nodeHash)},
+      {Py_tp_getattro, slot(nodeGetAttribute)},
+      {Py_tp_setattro, slot(nodeSetAttribute)},
       {Py_tp_richcompare, slot(nodeCompare)},
       {Py_tp_methods, nodeMethods},
       {Py_tp_getset, nodeProperties},

@@ -30,7 +30,10 @@ bool isGeneratedMethod(const char* name) {
 
 namespace {
 void addNamespace(PyObject* module, const char* name, PyMethodDef* functions) {
-  PyRef part(checked(PyModule_New(name)));
+  // Found by its full name, which is what pickles of its functions hold.
+  const std::string full = std::string("tandem._C.") + name;
+  PyRef part(checked(PyModule_New(full.c_str())));
+  checked(PyDict_SetItemString(PyImport_GetModuleDict(), full.c_str(), part.get()));
   checked(PyModule_AddFunctions(part.get(), functions));
   checked(PyModule_AddObjectRef(module, name, part.get()));
 }

@@ -34,30 +34,66 @@ void* slot(F* f) {
 // ---- dtype
 // ------------------------------------------------------------------------------------------------------------
 
+/// A dtype without tensors: programs name it, and ask what it is like.
+struct Named {
+  const char* name;
+  const char* alias;  // or null
+  int bytes;
+  bool floating, isComplex, isSigned;
+};
+constexpr Named kNamed[] = {
+    {"complex32", "chalf", 4, false, true, true},       {"complex64", "cfloat", 8, false, true, true},
+    {"complex128", "cdouble", 16, false, true, true},   {"uint16", nullptr, 2, false, false, false},
+    {"uint32", nullptr, 4, false, false, false},        {"uint64", nullptr, 8, false, false, false},
+    {"float8_e4m3fn", nullptr, 1, true, false, true},   {"float8_e5m2", nullptr, 1, true, false, true},
+    {"float8_e4m3fnuz", nullptr, 1, true, false, true}, {"float8_e5m2fnuz", nullptr, 1, true, false, true},
+    {"float8_e8m0fnu", nullptr, 1, true, false, false},
+};
+
 struct DTypeObject {
   PyObject_HEAD DType type;
+  const Named* named;  // where there are no tensors of it; null else
 };
 PyTypeObject* dtypeType;
 PyObject* dtypes[kNumDTypes];
 
-DType typeOf(PyObject* o) { return reinterpret_cast<DTypeObject*>(o)->type; }
+const DTypeObject& dtypeOf(PyObject* o) { return *reinterpret_cast<DTypeObject*>(o); }
+std::string nameOf(PyObject* o) {
+  const DTypeObject& d = dtypeOf(o);
+  return d.named != nullptr ? d.named->name : std::string(dtypeName(d.type));
+}
+DType typeOf(PyObject* o) {
+  const DTypeObject& d = dtypeOf(o);
+  if (d.named != nullptr)
+    fail<NotImplementedError>("dtype ", d.named->name, ": this build of Tandem has no tensors of it",
+                              d.named->isComplex ? "; use two real tensors, or a last dim of size 2" : "");
+  return d.type;
+}
 
-PyObject* dtypeRepr(PyObject* self) {
-  return PyUnicode_FromFormat("%s.%s", packageName(), std::string(dtypeName(typeOf(self))).c_str());
-}
+PyObject* dtypeRepr(PyObject* self) { return PyUnicode_FromFormat("%s.%s", packageName(), nameOf(self).c_str()); }
 // The name under which pickle finds the one object.
-PyObject* dtypeReduce(PyObject* self, PyObject*) {
-  return PyUnicode_FromString(std::string(dtypeName(typeOf(self))).c_str());
+PyObject* dtypeReduce(PyObject* self, PyObject*) { return PyUnicode_FromString(nameOf(self).c_str()); }
+PyObject* dtypeIsFloating(PyObject* self, void*) {
+  const DTypeObject& d = dtypeOf(self);
+  return PyBool_FromLong((d.named != nullptr ? d.named->floating : isFloating(d.type)) ? 1 : 0);
 }
-PyObject* dtypeIsFloating(PyObject* self, void*) { return PyBool_FromLong(isFloating(typeOf(self)) ? 1 : 0); }
-PyObject* dtypeIsComplex(PyObject*, void*) { Py_RETURN_FALSE; }
-PyObject* dtypeIsSigned(PyObject* self, void*) { return PyBool_FromLong(isSigned(typeOf(self)) ? 1 : 0); }
-PyObject* dtypeItemSize(PyObject* self, void*) { return PyLong_FromSize_t(itemSize(typeOf(self))); }
+PyObject* dtypeIsComplex(PyObject* self, void*) {
+  const Named* named = dtypeOf(self).named;
+  return PyBool_FromLong(named != nullptr && named->isComplex ? 1 : 0);
+}
+PyObject* dtypeIsSigned(PyObject* self, void*) {
+  const DTypeObject& d = dtypeOf(self);
+  return PyBool_FromLong((d.named != nullptr ? d.named->isSigned : isSigned(d.type)) ? 1 : 0);
+}
+PyObject* dtypeItemSize(PyObject* self, void*) {
+  const DTypeObject& d = dtypeOf(self);
+  return PyLong_FromLong(d.named != nullptr ? d.named->bytes : static_cast<long>(itemSize(d.type)));
+}
 
 PyMethodDef dtypeMethods[] = {{"__reduce__", dtypeReduce, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
 PyGetSetDef dtypeProperties[] = {
     {"is_floating_point", dtypeIsFloating, nullptr, "Is it a floating-point type?", nullptr},
-    {"is_complex", dtypeIsComplex, nullptr, "Is it a complex type? There are none.", nullptr},
+    {"is_complex", dtypeIsComplex, nullptr, "Is it a complex type? There are no tensors of those.", nullptr},
     {"is_signed", dtypeIsSigned, nullptr, "Can it hold negative numbers?", nullptr},
     {"itemsize", dtypeItemSize, nullptr, "Bytes of one element.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
@@ -75,12 +111,17 @@ void initDTypes(PyObject* module) {
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE, slots};
   dtypeType = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
   checked(PyModule_AddObjectRef(module, "dtype", reinterpret_cast<PyObject*>(dtypeType)));
-  for (int i = 0; i < kNumDTypes; ++i) {
+  auto add = [&](DType type, const Named* named) {
     auto* o = reinterpret_cast<DTypeObject*>(checked(dtypeType->tp_alloc(dtypeType, 0)));
-    o->type = static_cast<DType>(i);
-    dtypes[i] = reinterpret_cast<PyObject*>(o);
-    checked(PyModule_AddObjectRef(module, std::string(dtypeName(o->type)).c_str(), dtypes[i]));
-  }
+    o->type = type;
+    o->named = named;
+    auto* object = reinterpret_cast<PyObject*>(o);
+    checked(PyModule_AddObjectRef(module, nameOf(object).c_str(), object));
+    if (named != nullptr && named->alias != nullptr) checked(PyModule_AddObjectRef(module, named->alias, object));
+    return object;
+  };
+  for (int i = 0; i < kNumDTypes; ++i) dtypes[i] = add(static_cast<DType>(i), nullptr);
+  for (const Named& named : kNamed) add(DType::Float32, &named);
 }
 
 // ---- device

@@ -121,6 +121,8 @@ class PythonFunction final : public FunctionMaker {
     });
   }
 
+  [[nodiscard]] void* context() const override { return context_.get(); }
+
   std::vector<Tensor> attributes() override {
     WithGil gil;
     PyRef found(checked(PyObject_CallMethod(context_.get(), "_tensors", nullptr)));
@@ -215,6 +217,13 @@ PyObject* savedTensorsOf(Node& node) {
   }
   PyErr_Format(PyExc_AttributeError, "'%s' object has no attribute 'saved_tensors'", node.name().c_str());
   return nullptr;
+}
+
+PyObject* contextOf(Node& node) {
+  if (node.kind() != Node::Kind::Function) return nullptr;
+  auto* function = dynamic_cast<FunctionNode*>(&node);
+  if (function == nullptr || function->call().maker == nullptr) return nullptr;
+  return static_cast<PyObject*>(function->call().maker->context());
 }
 
 void initFunction(PyObject* module) {

@@ -225,6 +225,7 @@ void GuardSet::slot(PyObject* owner, Py_ssize_t offset) {
 
 void GuardSet::classOf(PyObject* object) {
   PyTypeObject* type = Py_TYPE(object);
+  if (type == tensorType) return;  // of a tensor that stays, its own guard
   if ((type->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0 || (type->tp_flags & Py_TPFLAGS_IMMUTABLETYPE) != 0) return;
   if (!isNew(Kind::Class, object, nullptr)) return;
   order_.emplace_back(Kind::Class, static_cast<std::uint32_t>(places_.size()));
@@ -253,7 +254,8 @@ namespace {
 std::uint32_t flagsOf(const TensorImpl* t) {
   const AutogradMeta* m = metaOf(t);
   return (t->requiresGrad ? 1 : 0) | (t->untracked ? 2 : 0) | (t->inference ? 4 : 0) | (t->batch ? 8 : 0) |
-         (m != nullptr && m->gradFn ? 16 : 0) | (m != nullptr && m->retainsGrad ? 32 : 0);
+         (m != nullptr && m->gradFn ? 16 : 0) | (m != nullptr && m->retainsGrad ? 32 : 0) |
+         (t->pyObject != nullptr && Py_TYPE(static_cast<PyObject*>(t->pyObject)) == tensorType ? 64 : 0);
 }
 /// Numbers of hooks are given out once, so their sum tells lists apart that differ by one added or removed.
 std::uint64_t hooksOf(const TensorImpl* t) {

@@ -219,6 +219,7 @@ PyMethodDef plainFunctions[] = {
     {"is_grad_enabled", isGradEnabled, METH_NOARGS, doc::function_is_grad_enabled},
     {"_set_grad_enabled", setGrad, METH_O, "Turns grad mode on or off for this thread."},
     {"is_inference_mode_enabled", isInferenceMode, METH_NOARGS, doc::function_is_inference_mode_enabled},
+    {"_named_result", namedResult, METH_VARARGS, "The named tuple of several results."},
     {"_package_name", [](PyObject*, PyObject*) { return PyUnicode_FromString(packageName()); }, METH_NOARGS,
      "The name that dtypes, sizes and their like show as the package's."},
     {"_set_package_name", setPackageName, METH_O, "Sets the name that dtypes, sizes and their like show."},

@@ -177,8 +177,7 @@ void initTensor(PyObject* module) {
   for (const PyType_Slot& s : numberSlots()) slots.push_back(s);
   slots.push_back({0, nullptr});
   PyType_Spec spec = {"tandem.Tensor", sizeof(PyTensor), 0,
-                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
-                      slots.data()};
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots.data()};
   tensorType = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
   // NumPy leaves operators of an array and a tensor to the tensor.
   PyRef priority(checked(PyLong_FromLong(1000)));

@@ -89,24 +89,42 @@ PyObject* namedTupleRepr(PyObject* self) {
 }
 
 // The class of a result with named parts, made when first used.
-PyTypeObject* namedTuple(const char* name, std::initializer_list<const char*> fields) {
+PyTypeObject* namedTuple(const char* name, std::span<const char* const> fields) {
   static std::unordered_map<std::string, PyTypeObject*> known;
   PyTypeObject*& type = known[name];
   if (type == nullptr) {
     std::vector<PyStructSequence_Field> parts;
-    for (const char* f : fields) parts.push_back({f, nullptr});
+    for (const char* f : fields) parts.push_back({(new std::string(f))->c_str(), nullptr});
     parts.push_back({nullptr, nullptr});
-    // The type keeps pointing at its name.
+    // The type keeps pointing at its name and those of its parts.
     auto* full = new std::string(strcat("tandem.return_types.", name));
     PyStructSequence_Desc desc = {full->c_str(), nullptr, parts.data(), static_cast<int>(fields.size())};
     type = PyStructSequence_NewType(&desc);
     if (type == nullptr) throw PythonError();
     type->tp_repr = namedTupleRepr;
+    // Pickles hold the names of the parts: the class may not be made yet where they are read.
+    PyRef support(checked(PyImport_ImportModule("tandem._support")));
+    PyRef reduce(checked(PyObject_GetAttrString(support.get(), "named_result_reduce")));
+    checked(PyObject_SetAttrString(reinterpret_cast<PyObject*>(type), "__reduce__", reduce.get()));
   }
   return type;
 }
 
 }  // namespace
+
+PyObject* namedResult(PyObject*, PyObject* args) {
+  const char* name;
+  PyObject *fields, *values;
+  if (PyArg_ParseTuple(args, "sO!O!", &name, &PyTuple_Type, &fields, &PyTuple_Type, &values) == 0) return nullptr;
+  return guarded([&]() -> PyObject* {
+    std::vector<const char*> names;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(fields); ++i) {
+      names.push_back(PyUnicode_AsUTF8(PyTuple_GET_ITEM(fields, i)));
+      if (names.back() == nullptr) throw PythonError();
+    }
+    return PyObject_CallOneArg(reinterpret_cast<PyObject*>(namedTuple(name, names)), values);
+  });
+}
 
 PyObject* wrap(ParsedArgs& a, Tensor result) {
   if (a.out() == nullptr) return wrap(std::move(result));
@@ -156,7 +174,7 @@ PyObject* wrap(ParsedArgs& a, std::span<const Tensor> results, const char* typeN
     for (Py_ssize_t i = 0; i < n; ++i) PyTuple_SET_ITEM(tuple.get(), i, items[static_cast<std::size_t>(i)].release());
     return tuple.release();
   }
-  PyRef tuple(checked(PyStructSequence_New(namedTuple(typeName, fields))));
+  PyRef tuple(checked(PyStructSequence_New(namedTuple(typeName, {fields.begin(), fields.size()}))));
   for (Py_ssize_t i = 0; i < n; ++i) {
     PyStructSequence_SET_ITEM(tuple.get(), i, items[static_cast<std::size_t>(i)].release());
   }

@@ -73,14 +73,27 @@ class _Format(NamedTuple):
     min_exponent: int
     max_exponent: int
     resolution: float
+    epsilon: float | None = None  # where it does not follow from the mantissa
 
 
+# The format of a complex dtype is that of its parts. Those without infinity reach further, or not as far.
 _FORMATS = {
+    _C.complex32: _Format(10, -14, 15, 1e-3),
+    _C.complex64: _Format(23, -126, 127, 1e-6),
+    _C.complex128: _Format(52, -1022, 1023, 1e-15),
+    _C.float8_e4m3fn: _Format(3, -6, 8, 1.0),
+    _C.float8_e5m2: _Format(2, -14, 15, 1.0),
+    _C.float8_e4m3fnuz: _Format(3, -7, 7, 1.0),
+    _C.float8_e5m2fnuz: _Format(2, -15, 15, 1.0, 0.125),
+    _C.float8_e8m0fnu: _Format(0, -127, 127, 1.0),
     _C.float16: _Format(10, -14, 15, 1e-3),
     _C.bfloat16: _Format(7, -126, 127, 1e-2),
     _C.float32: _Format(23, -126, 127, 1e-6),
     _C.float64: _Format(52, -1022, 1023, 1e-15),
 }
+
+
+_PARTS = {_C.complex32: _C.float16, _C.complex64: _C.float32, _C.complex128: _C.float64}
 
 
 class finfo:
@@ -97,11 +110,15 @@ class finfo:
         if dtype not in _FORMATS:
             raise TypeError(f"finfo() requires a floating point input type. Use iinfo to handle '{dtype}'")
         f = _FORMATS[dtype]
-        self.dtype = str(dtype).rpartition(".")[2]
-        self.bits = dtype.itemsize * 8
+        part = _PARTS.get(dtype, dtype)
+        self.dtype = str(part).rpartition(".")[2]
+        self.bits = part.itemsize * 8
         self.eps = math.ldexp(1.0, -f.mantissa)
-        self.max = math.ldexp(2.0 - self.eps, f.max_exponent)
-        self.min = -self.max
+        # The largest pattern of e4m3fn is NaN.
+        top = self.eps * (2 if dtype is _C.float8_e4m3fn else 1)
+        self.max = math.ldexp(2.0 - top, f.max_exponent)
+        self.min = -self.max if dtype.is_signed else math.ldexp(1.0, f.min_exponent)
+        self.eps = self.eps if f.epsilon is None else f.epsilon
         self.tiny = self.smallest_normal = math.ldexp(1.0, f.min_exponent)
         self.resolution = f.resolution
 
@@ -128,7 +145,7 @@ class iinfo:
     """
 
     def __init__(self, dtype: _C.dtype):
-        if dtype.is_floating_point or dtype is _C.bool:
+        if dtype.is_floating_point or dtype.is_complex or dtype is _C.bool:
             raise TypeError(f"iinfo() requires an integer input type. Use finfo to handle '{dtype}'")
         self.dtype = str(dtype).rpartition(".")[2]
         self.bits = dtype.itemsize * 8

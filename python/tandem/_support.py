@@ -245,6 +245,10 @@ def torch_function(cls: type, func: Any, types: Any, args: Any = (), kwargs: Any
 # ---- copies and pickles ----
 
 
+def named_result_reduce(self: Any) -> tuple[Any, ...]:
+    return _C._named_result, (type(self).__name__, type(self).__match_args__, tuple(self))
+
+
 def _attributes(self: Tensor) -> dict[str, Any]:
     return {**self.__dict__}
 
@@ -255,10 +259,6 @@ def _rebuild(cls: type, data: bytes, dtype: Any, shape: tuple[int, ...], require
 
 
 def tensor_reduce(self: Tensor, protocol: Any) -> tuple[Any, ...]:
-    if self.requires_grad and not self.is_leaf:
-        raise RuntimeError(
-            "a tensor with a history cannot be pickled: its graph would be lost. Pickle tensor.detach() instead"
-        )
     plain = self.detach()
     # Bytes as they are, so that every dtype and every bit pattern goes through.
     words = plain.contiguous().reshape(-1)

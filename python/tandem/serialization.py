@@ -6,7 +6,8 @@ strings and None as JSON, in which a tensor is a member's name with strides, off
 member is a whole storage's used part, flat, so tensors that shared storage share it again after loading. Any reader of
 safetensors can open the file; a file without the tree loads as a flat dict.
 
-Nothing of a file is executed. Writing goes to a temporary file beside the target, is synced, and is renamed over it.
+An object that is no plain value is a member of bytes, its pickle. Nothing of a file is executed, unless `load` is told
+to read such objects. Writing goes to a temporary file beside the target, is synced, and is renamed over it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import contextlib
 import json
 import math
 import os
+import pickle
 import struct
 import tempfile
 from collections import OrderedDict
@@ -79,6 +81,18 @@ def _from_numpy(array: np.ndarray, name: str) -> Tensor:
 # --- writing --------------------------------------------------------------------------------------------------------
 
 
+def _pickled(value: Any, path: str) -> Tensor:
+    """The pickle of an object that is no plain value, as bytes."""
+    try:
+        data = pickle.dumps(value)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise TypeError(
+            f"save: {path or 'the object'}: cannot save a {type(value).__name__}, which has no pickle ({error}); save "
+            "dicts, lists, tuples, numbers, strings and tensors, and of a module or an optimizer its state_dict()"
+        ) from None
+    return tandem.frombuffer(bytearray(data), dtype=tandem.uint8)
+
+
 class _Writer:
     """Turns a tree into JSON, and its tensors into members: one a storage and dtype."""
 
@@ -117,10 +131,7 @@ class _Writer:
             return {"dtype": _dtype_name(value)}
         if isinstance(value, bytes):
             return {"bytes": value.hex()}
-        raise TypeError(
-            f"save: {path or 'the object'}: cannot save a {type(value).__name__}; save dicts, lists, tuples, numbers, "
-            "strings and tensors, and of a module or an optimizer its state_dict()"
-        )
+        return {"pickle": self._tensor(_pickled(value, path), f"{path or 'object'}.pickle")}
 
     def _tensor(self, tensor: Tensor, path: str) -> dict[str, Any]:
         name = _dtype_name(tensor.dtype)
@@ -190,11 +201,12 @@ def save(
     """Write `obj` (nested dicts, lists, tuples, numbers, strings, None and tensors) to a file.
 
     Args:
-        obj: what to write; of a module or an optimizer, its `state_dict()`.
+        obj: what to write; of a module or an optimizer best its `state_dict()`. An object of any other kind is written
+            as a pickle, which `load` reads with `weights_only=False` only.
         f: a path, which is written whole or not at all, or a file open for writing bytes.
         pickle_module, pickle_protocol: accepted: they choose between forms of pickles, which the file is none of.
 
-    TypeError, naming the place, for an object of another kind.
+    TypeError, naming the place, for an object that has no pickle.
 
     Example:
         >>> import tandem, tempfile, os
@@ -257,8 +269,9 @@ def _write_whole(path: Path, chunks: list[Any]) -> None:
 class _Reader:
     """The members of one file's bytes, checked as they are asked for."""
 
-    def __init__(self, data: bytes, where: str) -> None:
+    def __init__(self, data: bytes, where: str, unpickle: bool) -> None:
         self.where = where
+        self.unpickle = unpickle
         if len(data) < 8:
             raise self.error("the header's length", f"the file has only {len(data)} bytes")
         (length,) = struct.unpack("<Q", data[:8])
@@ -336,6 +349,14 @@ class _Reader:
             raise self.error("the tree", f"bad node of kind {kind!r} ({exc})") from None
         if kind == "tensor" and isinstance(value, dict):
             return self._tensor(value)
+        if kind == "pickle" and isinstance(value, dict):
+            data = self.decode(value)
+            if not self.unpickle:
+                raise pickle.UnpicklingError(
+                    f"load: {self.where} holds an object that is no plain value, whose loading runs code of the file. "
+                    "Weights only load failed: pass weights_only=False if you trust the file"
+                )
+            return pickle.loads(data.numpy().tobytes())
         raise self.error("the tree", f"unknown kind {kind!r}")
 
     def _tensor(self, record: dict[str, Any]) -> Tensor:
@@ -378,14 +399,14 @@ def load(
 ) -> Any:
     """Read what `save` wrote, or any safetensors file (as a flat dict), from a path or a binary file.
 
-    RuntimeError, naming the member, if the file is damaged. Loading executes nothing that is in the file, so that it is
-    as safe as with `weights_only=True` in any case.
+    RuntimeError, naming the member, if the file is damaged. Loading executes nothing that is in the file, unless it is
+    asked to: UnpicklingError for a file with a pickled object in it, without `weights_only=False`.
 
     Args:
         f: a path, or a file open for reading bytes.
         map_location: where tensors go: a device, a dict from devices of the file to devices, or a function of a tensor
             and its device's name in the file that returns a tensor (None leaves it). Files name one device, the CPU.
-        weights_only: accepted; there is nothing but values in a file.
+        weights_only: False reads pickled objects, too, which may run any code: only of files that you trust.
         mmap: accepted; the file is read whole.
 
     Example:
@@ -400,7 +421,7 @@ def load(
         data, where = f.read(), getattr(f, "name", "the stream")
     else:
         data, where = Path(f).read_bytes(), os.fspath(f)
-    reader = _Reader(data, str(where))
+    reader = _Reader(data, str(where), weights_only is False)
     text = reader.metadata.get("tandem")
     if text is None:
         result: Any = {name: reader.member(name) for name in reader.entries}

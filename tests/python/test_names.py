@@ -327,3 +327,157 @@ def test_divergences_of_any_classes():
     assert tandem.distributions.kl_divergence(Finer(), Plain()) == "registered"
     with pytest.raises(TypeError, match="Expected type_q to be a class but got 3"):
         tandem.distributions.register_kl(Plain, 3)
+
+
+def test_methods_can_be_added_to_tensor():
+    @tandem.compile
+    def f(x):
+        return x.added() * 2
+
+    tandem.Tensor.added = lambda self: self + 1
+    try:
+        x = tandem.ones(2)
+        assert x.added().tolist() == [2, 2] and nn.Parameter(x).added().tolist() == [2, 2]
+        assert f(x).tolist() == f(x).tolist() == [4, 4]
+        tandem.Tensor.added = lambda self: self + 2
+        assert f(x).tolist() == [6, 6]
+    finally:
+        del tandem.Tensor.added
+    assert not hasattr(tandem.ones(1), "added")
+    with pytest.raises(AttributeError, match="added"):
+        f(x)
+
+
+def test_nodes_of_functions_show_their_context():
+    class Doubled(tandem.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, k):
+            ctx.k = k
+            ctx.save_for_backward(x)
+            return x * k
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.k, None
+
+    x = tandem.ones(2, requires_grad=True)
+    node = Doubled.apply(x, 2).grad_fn
+    assert node.k == 2 and node.saved_tensors[0].tolist() == [1, 1] and node.name() == "DoubledBackward"
+    y = Doubled.apply(x, 2)
+    y.grad_fn.k = 5
+    y.sum().backward()
+    assert x.grad.tolist() == [5, 5]
+    with pytest.raises(AttributeError, match="absent"):
+        node.absent  # noqa: B018
+    with pytest.raises(AttributeError, match="absent"):
+        (x * 2).grad_fn.absent  # noqa: B018
+
+
+class Wrapping(tandem.optim.Optimizer):
+    """An optimizer that holds another and does not call `Optimizer.__init__`."""
+
+    def __init__(self, inner):
+        self.inner = inner
+        self.param_groups, self.state, self.defaults = inner.param_groups, inner.state, inner.defaults
+
+    def step(self, closure=None):
+        return self.inner.step(closure)
+
+
+def test_optimizers_need_not_call_the_constructor_of_their_base():
+    p = tandem.ones(1, requires_grad=True)
+    optimizer = Wrapping(tandem.optim.SGD([p], lr=0.5))
+    schedule = tandem.optim.lr_scheduler.StepLR(optimizer, 1)
+    log = []
+    optimizer.register_step_post_hook(lambda *args: log.append("stepped"))
+    p.sum().backward()
+    optimizer.step()
+    schedule.step()
+    optimizer.zero_grad()
+    assert p.item() == 0.5 and p.grad is None and log == ["stepped"]
+    assert optimizer.state_dict()["param_groups"][0]["lr"] == pytest.approx(0.05)
+    other = Wrapping(tandem.optim.SGD([p], lr=0.5))
+    other.step()
+    assert log == ["stepped"]
+
+
+@pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU"])
+def test_recurrent_weights_can_be_put_in_place(kind):
+    layer = getattr(nn, kind)(2, 3)
+    x = tandem.randn(4, 1, 2)
+    weights = [w.detach() * 0.5 for w in layer._flat_weights]
+    halved = getattr(nn, kind)(2, 3)
+    with tandem.no_grad():
+        for p, w in zip(halved.parameters(), weights, strict=True):
+            p.copy_(w)
+    layer._flat_weights = weights
+    assert layer(x)[0].tolist() == halved(x)[0].tolist()
+    layer._flat_weights = list(layer.parameters())
+    assert layer(x)[0].requires_grad and len(list(layer.parameters())) == 4
+
+
+NAMED = {
+    # size, floating, complex, signed
+    "complex32": (4, False, True, True),
+    "complex64": (8, False, True, True),
+    "complex128": (16, False, True, True),
+    "uint16": (2, False, False, False),
+    "uint32": (4, False, False, False),
+    "uint64": (8, False, False, False),
+    "float8_e4m3fn": (1, True, False, True),
+    "float8_e5m2": (1, True, False, True),
+    "float8_e4m3fnuz": (1, True, False, True),
+    "float8_e5m2fnuz": (1, True, False, True),
+    "float8_e8m0fnu": (1, True, False, False),
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_dtypes_without_tensors(name):
+    import pickle
+
+    dtype = getattr(tandem, name)
+    assert isinstance(dtype, tandem.dtype) and str(dtype) == f"tandem.{name}"
+    assert (dtype.itemsize, dtype.is_floating_point, dtype.is_complex, dtype.is_signed) == NAMED[name]
+    assert pickle.loads(pickle.dumps(dtype)) is dtype
+    x = tandem.ones(2)
+    assert x.dtype is not dtype and x.dtype not in (dtype,)
+    for call in (
+        lambda: tandem.zeros(2, dtype=dtype),
+        lambda: tandem.tensor([1], dtype=dtype),
+        lambda: x.to(dtype),
+        lambda: x.sum(dtype=dtype),
+        lambda: tandem.empty_like(x, dtype=dtype),
+        lambda: tandem.set_default_dtype(dtype),
+        lambda: tandem.promote_types(dtype, tandem.float32),
+        lambda: x.type(dtype),
+    ):
+        with pytest.raises(NotImplementedError, match=f"dtype {name}: this build of Tandem has no tensors of it"):
+            call()
+
+
+def test_limits_of_dtypes_without_tensors():
+    rows = {
+        "complex64": (32, 2.0**-23, 3.4028234663852886e38, "float32"),
+        "complex128": (64, 2.0**-52, 1.7976931348623157e308, "float64"),
+        "float8_e4m3fn": (8, 0.125, 448.0, "float8_e4m3fn"),
+        "float8_e5m2": (8, 0.25, 57344.0, "float8_e5m2"),
+        "float8_e4m3fnuz": (8, 0.125, 240.0, "float8_e4m3fnuz"),
+        "float8_e5m2fnuz": (8, 0.125, 57344.0, "float8_e5m2fnuz"),
+    }
+    for name, (bits, eps, most, shown) in rows.items():
+        f = tandem.finfo(getattr(tandem, name))
+        assert (f.bits, f.eps, f.max, f.min, f.dtype) == (bits, eps, most, -most, shown)
+    unsigned = tandem.finfo(tandem.float8_e8m0fnu)
+    assert (unsigned.max, unsigned.min, unsigned.tiny) == (2.0**127, 2.0**-127, 2.0**-127)
+    for bits in (16, 32, 64):
+        i = tandem.iinfo(getattr(tandem, f"uint{bits}"))
+        assert (i.min, i.max, i.bits) == (0, 2**bits - 1, bits)
+    with pytest.raises(TypeError, match="iinfo"):
+        tandem.iinfo(tandem.complex64)
+
+
+def test_questions_about_devices_and_layouts():
+    x = tandem.ones(2)
+    for name in "is_xpu is_ipu is_mtia is_maia is_vulkan is_mkldnn is_sparse_csr is_xla".split():
+        assert getattr(x, name) is False

@@ -107,3 +107,8 @@ def _transform_simplex(constraint: Any) -> transforms.Transform:
 @_both(constraints.lower_cholesky)
 def _lower_cholesky(constraint: Any) -> transforms.Transform:
     return transforms.LowerCholeskyTransform()
+
+
+@_both(type(constraints.corr_cholesky))
+def _corr_cholesky(constraint: Any) -> transforms.Transform:
+    return transforms.CorrCholeskyTransform()

@@ -27,6 +27,16 @@ HOOK_DICTS = (
 )
 
 
+class _WithoutModule:
+    """A hook that is not called with its module. An object and no closure, so that modules can be pickled."""
+
+    def __init__(self, hook: Callable[..., Any]) -> None:
+        self.hook = hook
+
+    def __call__(self, module: Any, *args: Any) -> Any:
+        return self.hook(*args)
+
+
 class HookMethods:
     """The hooks of a module; `Module` derives from it and holds the dicts named in `HOOK_DICTS`.
 
@@ -183,10 +193,7 @@ class HookMethods:
     def _register_load_state_dict_pre_hook(
         self, hook: Callable[..., None], with_module: bool = False
     ) -> RemovableHandle:
-        def without(_: Any, *args: Any) -> None:
-            hook(*args)
-
-        return self._add_hook("_load_state_dict_pre_hooks", hook if with_module else without)
+        return self._add_hook("_load_state_dict_pre_hooks", hook if with_module else _WithoutModule(hook))
 
     def register_load_state_dict_post_hook(self, hook: Callable[[Self, Any], None]) -> RemovableHandle:
         """Call `hook(module, incompatible_keys)` after loading; it may change the two lists in place."""

@@ -126,9 +126,20 @@ class RNNBase(Module):
         self._flat_weights_names += shapes
         self._all_weights.append(list(shapes))
 
+    # Tensors that were put in the parameters' place, as code that changes recurrent weights does.
+    _given_weights: list[Tensor] | None = None
+
     @property
     def _flat_weights(self) -> list[Tensor]:
+        if self._given_weights is not None:
+            return self._given_weights
         return [getattr(self, name) for name in self._flat_weights_names]
+
+    @_flat_weights.setter
+    def _flat_weights(self, weights: list[Tensor]) -> None:
+        own = [self._parameters.get(name) for name in self._flat_weights_names]
+        same = len(own) == len(weights) and all(a is b for a, b in zip(own, weights, strict=True))
+        self.__dict__["_given_weights"] = None if same else list(weights)
 
     @property
     def all_weights(self) -> list[list[Parameter]]:

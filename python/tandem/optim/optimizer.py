@@ -81,6 +81,19 @@ def single_element(name: str, value: Any) -> None:
         raise ValueError(f"Tensor {name} must be 1-element")
 
 
+class _HooksWhenAsked:
+    """The hooks of an optimizer whose class did not call `Optimizer.__init__`, made when they are first asked for."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, optimizer: Any, owner: type | None = None) -> OrderedDict[int, Any]:
+        made: OrderedDict[int, Any] = OrderedDict()
+        if optimizer is not None:
+            optimizer.__dict__[self.name] = made
+        return made
+
+
 class Optimizer:
     """Base class of optimizers: a subclass defines `step`, which updates the parameters of each of `param_groups`.
 
@@ -116,8 +129,16 @@ class Optimizer:
     # State that is one number of its own precision: a count of steps.
     scalar_state = frozenset({"step"})
 
+    _step_was_called = False  # for the schedules' warning about the order of calls
+    _step_pre_hooks = _HooksWhenAsked()
+    _step_post_hooks = _HooksWhenAsked()
+    _state_dict_pre_hooks = _HooksWhenAsked()
+    _state_dict_post_hooks = _HooksWhenAsked()
+    _load_pre_hooks = _HooksWhenAsked()
+    _load_post_hooks = _HooksWhenAsked()
+
     def __init__(self, params: ParamsT, defaults: dict[str, Any]) -> None:
-        self._step_was_called = False  # for the schedules' warning about the order of calls
+        self._step_was_called = False
         self.defaults = defaults
         self.state: defaultdict[Any, Any] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
@@ -136,12 +157,9 @@ class Optimizer:
             self.add_param_group(group)
 
     def _make_hook_dicts(self) -> None:
-        self._step_pre_hooks: OrderedDict[int, Any] = OrderedDict()
-        self._step_post_hooks: OrderedDict[int, Any] = OrderedDict()
-        self._state_dict_pre_hooks: OrderedDict[int, Any] = OrderedDict()
-        self._state_dict_post_hooks: OrderedDict[int, Any] = OrderedDict()
-        self._load_pre_hooks: OrderedDict[int, Any] = OrderedDict()
-        self._load_post_hooks: OrderedDict[int, Any] = OrderedDict()
+        for name, value in vars(Optimizer).items():
+            if isinstance(value, _HooksWhenAsked):
+                self.__dict__[name] = OrderedDict()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Wrap the subclass's `step` so that hooks run around it."""
