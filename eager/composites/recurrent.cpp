@@ -62,6 +62,7 @@ Tensor PackedSteps::finals(const Tensor& all) const {
       parts.push_back(narrow(all, 0, offsets_[t] + done, sizes_[t] - done));
       done = sizes_[t];
     }
+  if (parts.empty()) return at(all, 0);  // no sequences
   return parts.size() == 1 ? parts[0] : cat(parts, 0);
 }
 

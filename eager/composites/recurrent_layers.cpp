@@ -93,6 +93,7 @@ struct NetworkResult {
 
 NetworkResult runNetwork(const Network& n, Packed in, const Tensor& hidden, const Tensor& cell, Tensors params) {
   std::int64_t directions = n.bidirectional ? 2 : 1;
+  // A batch without sequences has steps without rows.
   if (in.sizes.empty() || (in.sizes.back() <= 0 && in.sizes.front() != 0))
     fail(n.name, ": Expected sequence length to be larger than 0 in RNN");
   checkState(n.name, hidden, n.layers * directions, in.sizes.front(), in.rows);

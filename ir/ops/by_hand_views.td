@@ -1,5 +1,20 @@
 // Docstrings of methods bound by hand that change sizes, draw by other distributions, or tell of memory.
 
+def : ByHand<"method", "view", "*shape", [{
+The same elements in another shape, without a copy: `view(sizes)`, one of which may be -1. With a dtype,
+`view(dtype)`: the same memory as elements of it, the last dim longer or shorter where its elements are
+smaller or larger; such a view has no gradient.
+
+Shapes: as given, of as many elements; with a dtype the last dim changes by the ratio of the sizes.
+Dtypes: any; the result has that of the tensor, or the one given.
+Raises: RuntimeError where strides or sizes do not allow it.
+
+>>> x = tandem.tensor([[1, 2], [3, 4]])
+>>> x.view(-1)
+tensor([1, 2, 3, 4])
+>>> tandem.tensor([1., -2.]).view(tandem.int32)
+tensor([ 1065353216, -1073741824], dtype=tandem.int32)
+}]>;
 def : ByHand<"method", "float_power_", "exponent", [{
 Every element to the power `exponent`, a number or a tensor, in float64; the tensor is returned.
 

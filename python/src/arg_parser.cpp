@@ -98,6 +98,12 @@ bool fits(ParamType type, PyObject* o) {
   return false;
 }
 
+bool isTensorInteger(ParamType type, PyObject* o) {
+  if ((type != ParamType::Int && type != ParamType::OptionalInt) || !isTensor(o)) return false;
+  const Tensor& t = tensorOf(o);
+  return t.dim() == 0 && !isFloating(t.dtype()) && t.dtype() != DType::Bool && !t.requiresGrad();
+}
+
 const char* typeText(ParamType type) {
   switch (type) {
   case ParamType::Tensor:
@@ -185,8 +191,11 @@ class Binder {
  public:
   enum class Why : std::uint8_t { Fits, TooMany, WrongType, UnknownKeyword, Twice, Missing };
 
-  Binder(const Signature& s, PyObject* self, PyObject* const* args, Py_ssize_t numArgs, PyObject* keywords)
-      : signature_(s), self_(self), args_(args), numArgs_(static_cast<std::size_t>(numArgs)), keywords_(keywords) {}
+  /// `readTensors`: an integer may be a 0-d tensor of one, which is read.
+  Binder(const Signature& s, PyObject* self, PyObject* const* args, Py_ssize_t numArgs, PyObject* keywords,
+         bool readTensors = false)
+      : signature_(s), self_(self), args_(args), numArgs_(static_cast<std::size_t>(numArgs)), keywords_(keywords),
+        readTensors_(readTensors) {}
 
   bool bind(ParsedArgs& a) {
     a.signature_ = &signature_;
@@ -274,7 +283,7 @@ class Binder {
     const ParamSpec& p = signature_.params[at];
     given_ |= 1U << at;
     if (o == Py_None && takesNone(p)) return true;
-    if (!fits(p.type, o)) {
+    if (!fits(p.type, o) && !(readTensors_ && isTensorInteger(p.type, o))) {
       bad_ = o;
       return no(Why::WrongType, at);
     }
@@ -332,6 +341,7 @@ class Binder {
   PyObject* const* args_;
   std::size_t numArgs_;
   PyObject* keywords_;
+  bool readTensors_;
   std::uint32_t given_ = 0;
   Why why_ = Why::Fits;
   std::size_t at_ = 0;
@@ -371,12 +381,14 @@ PyObject* callOverloads(std::span<const Signature> overloads, PyObject* self, Py
     if (overridesMayAct()) [[unlikely]]
       if (auto answer = askFirst(overloads[0].op, call, module, false)) return *answer;
     ParsedArgs a;
-    for (const Signature& s : overloads) {
-      if (!Binder(s, self, args, numArgs, keywords).bind(a)) continue;
-      if (s.autocast == Autocast::None || !autocastState().enabled) return callOnce(s, a);
-      std::vector<PyRef> owned;
-      castArguments(a, s.autocast, owned);
-      return callOnce(s, a);
+    for (bool readTensors : {false, true}) {
+      for (const Signature& s : overloads) {
+        if (!Binder(s, self, args, numArgs, keywords, readTensors).bind(a)) continue;
+        if (s.autocast == Autocast::None || !autocastState().enabled) return callOnce(s, a);
+        std::vector<PyRef> owned;
+        castArguments(a, s.autocast, owned);
+        return callOnce(s, a);
+      }
     }
     if (overridesOff == 0)
       if (auto answer = askFirst(overloads[0].op, call, module, true)) return *answer;

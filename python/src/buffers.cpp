@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "autograd/autograd.h"
+#include "eager/ops.h"
 #include "python/src/convert.h"
 #include "python/src/elements.h"
 #include "python/src/py_tensor.h"
@@ -180,6 +181,49 @@ void makeExporterType() {
 }
 
 }  // namespace
+
+Tensor viewAs(const Tensor& t, DType to) {
+  const auto from = static_cast<std::int64_t>(itemSize(t.dtype()));
+  const auto size = static_cast<std::int64_t>(itemSize(to));
+  if (t.dtype() == to) return ops::alias(t);
+  Dims shape = t.shape();
+  Dims strides = t.strides();
+  if (from != size) {
+    auto differ = strcat(" to view ", dtypeName(t.dtype()), " as ", dtypeName(to), " (different element sizes)");
+    if (t.dim() == 0) fail("view: self.dim() cannot be 0", differ);
+    const std::size_t last = shape.size() - 1;
+    if (strides[last] != 1) fail("view: self.stride(-1) must be 1", differ, ", but got ", strides[last]);
+    const std::int64_t ratio = from > size ? from / size : size / from;
+    if (from < size && shape[last] % ratio != 0)
+      fail("view: self.size(-1) must be divisible by ", ratio, differ, ", but got ", shape[last]);
+    shape[last] = from > size ? shape[last] * ratio : shape[last] / ratio;
+    for (std::size_t d = 0; d < last; ++d) {
+      if (from < size && strides[d] % ratio != 0)
+        fail("view: self.stride(", d, ") must be divisible by ", ratio, differ, ", but got ", strides[d]);
+      strides[d] = from > size ? strides[d] * ratio : strides[d] / ratio;
+    }
+  }
+  if (t.numel() == 0) return makeEmpty(shape, to);
+  void* data = t.data();
+  if (reinterpret_cast<std::uintptr_t>(data) % static_cast<std::uintptr_t>(size) != 0)
+    fail("view: self.storage_offset() must be divisible by ", size / from, " to view ", dtypeName(t.dtype()), " as ",
+         dtypeName(to));
+  std::int64_t reach = size;
+  for (std::size_t d = 0; d < shape.size(); ++d) reach += (shape[d] - 1) * strides[d] * size;
+  // The memory is lent as to NumPy, by the tensor, which the new storage keeps.
+  auto* lender = new Tensor(t);
+  ++t.impl()->storage->lent;
+  auto giveBack = [](void* context) {
+    auto* tensor = static_cast<Tensor*>(context);
+    if (Py_IsInitialized() != 0) {
+      WithGil gil;
+      --tensor->impl()->storage->lent;
+      delete tensor;
+    }
+  };
+  Ref<Storage> storage(new Storage(data, static_cast<std::size_t>(reach), giveBack, lender));
+  return Tensor(new TensorImpl(std::move(storage), to, std::move(shape), std::move(strides), 0));
+}
 
 PyObject* toNumpy(const Tensor& t) {
   if (formatOf(t.dtype()) == nullptr) fail<TypeError>("Got unsupported ScalarType BFloat16");

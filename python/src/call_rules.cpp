@@ -109,6 +109,11 @@ void subscripts(Observer& o, Args args, Py_ssize_t n) {
 void operation(Observer& o, Args args, Py_ssize_t n) {
   for (Py_ssize_t i = 0; i < n; ++i) o.operand(args[i]);
 }
+void views(Observer& o, Args args, Py_ssize_t n) {
+  for (Py_ssize_t i = 1; i < n; ++i)
+    if (isDType(args[i])) return o.refuse("memory is looked at in another dtype");
+  operation(o, args, n);
+}
 void nothing(Observer&, Args, Py_ssize_t) {}
 void length(Observer& o, Args args, Py_ssize_t n) {
   if (n == 1) o.length(args[0]);

@@ -291,7 +291,9 @@ int tensorSetItem(PyObject* self, PyObject* index, PyObject* value) {
     if (r.onlyMask() && single) {
       const Tensor& view = r.view();
       Tensor mask = r.maskOfView();
-      if (isTensor(value)) {
+      if (!isTensor(value) && view.dtype() == DType::Bool) {
+        applyInto(view, OpCode::where, {mask, ops::full(Dims{}, scalarOf(value), DType::Bool), view});
+      } else if (isTensor(value)) {
         Tensor v = ops::reshape(ops::to(tensorOf(value), view.dtype()), Dims{});
         applyInto(view, OpCode::where, {mask, v, view});
       } else {

@@ -43,9 +43,15 @@ PyObject* asTensor(ParsedArgs& a) {
     const Tensor& t = tensorOf(data);
     return dtype && *dtype != t.dtype() ? wrap(ops::to(t, *dtype)) : Py_NewRef(data);
   }
-  if (!PyList_Check(data) && !PyTuple_Check(data) && !isNumber(data) && PyObject_CheckBuffer(data) != 0) {
+  const bool plain = PyList_Check(data) || PyTuple_Check(data) || isNumber(data);
+  if (!plain && PyObject_CheckBuffer(data) != 0) {
     Tensor shared = fromBuffer(data);
     return wrapLeaf(a, dtype && *dtype != shared.dtype() ? ops::to(shared, *dtype) : shared, a.boolean(4));
+  }
+  if (!plain && (PyCapsule_CheckExact(data) || PyObject_HasAttrString(data, "__dlpack__") != 0)) {
+    PyRef shared(checked(callSupport("from_dlpack", {data})));
+    const Tensor& t = tensorOf(shared.get());
+    return wrapLeaf(a, dtype && *dtype != t.dtype() ? ops::to(t, *dtype) : t, a.boolean(4));
   }
   return wrapLeaf(a, makeTensor(data, dtype), a.boolean(4));
 }

@@ -103,7 +103,7 @@ PyObject* tolist(PyObject* self, PyObject*) {
   return plain(self, [](const Tensor& t) { return toList(t); });
 }
 PyObject* numpyOf(const Tensor& t, bool force) {
-  if (autograd::requiresGrad(t) && !force) {
+  if (autograd::requiresGrad(t) && gradEnabled() && !force) {
     fail("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
   }
   return toNumpy(t);
@@ -285,12 +285,23 @@ Tensor maskedSelect(const Tensor& t, const Tensor& mask) {
 constexpr Signature maskedSelectSigs[] = {
     {"masked_select", maskedSelectParams,
      [](ParsedArgs& a) -> PyObject* { return wrap(a, maskedSelect(a.tensor(0), a.tensor(1))); }, true}};
+constexpr ParamSpec viewParams[] = {kSelf, {"size", P::IntList, false, false}};
+constexpr ParamSpec viewAsParams[] = {kSelf, {"dtype", P::OptionalDType, false, false}};
+constexpr Signature viewSigs[] = {
+    {"view", viewParams, [](ParsedArgs& a) -> PyObject* { return wrap(ops::view(a.tensor(0), a.ints(1))); }},
+    {"view", viewAsParams,
+     [](ParsedArgs& a) -> PyObject* { return wrap(viewAs(a.tensor(0), a.dtype(1, a.tensor(0).dtype()))); }},
+};
 constexpr ParamSpec nonzeroParams[] = {kSelf, {"as_tuple", P::Bool, true, true}};
-constexpr Signature nonzeroSigs[] = {{"nonzero", nonzeroParams, [](ParsedArgs& a) -> PyObject* {
+constexpr Signature nonzeroSigs[] = {{"nonzero", nonzeroParams,
+                                      [](ParsedArgs& a) -> PyObject* {
                                         const Tensor& t = a.tensor(0);
-                                        if (!a.boolean(1)) return wrap(ops::nonzero(t));
+                                        if (!a.boolean(1)) return wrap(a, ops::nonzero(t));
+                                        if (a.out() != nullptr)
+                                          fail("nonzero does not support the out kwarg when as_tuple is True");
                                         return wrap(nonzeroColumns(t.dim() == 0 ? ops::unsqueeze(t, 0) : t));
-                                      }}};
+                                      },
+                                      true}};
 
 constexpr ParamSpec powerParams[] = {kSelf, {"exponent", P::Operand, false, false}};
 constexpr Signature floatPowerSigs[] = {
@@ -452,6 +463,7 @@ std::vector<PyMethodDef> tensorMethodDefs() {
       {"zero_", zeroInPlace, METH_NOARGS, doc::method_zero_},
       method<maskedSelectSigs>("masked_select", doc::method_masked_select),
       method<nonzeroSigs>("nonzero", doc::method_nonzero),
+      method<viewSigs>("view", doc::method_view),
       method<floatPowerSigs>("float_power_", doc::method_float_power_),
       method<resizeSigs>("resize_", doc::method_resize_),
       method<resizeAsSigs>("resize_as_", doc::method_resize_as_),

@@ -116,6 +116,7 @@ constexpr Named kOwnMethods[] = {
      "requires_grad_ backward item tolist is_nonzero equal allclose resolve_conj resolve_neg conj random_ uniform_ "
      "normal_ bernoulli_ exponential_ log_normal_ cauchy_ geometric_ resize_ resize_as_ __getitem__",
      {operation, true}},
+    {"view", {views, true}},
 };
 
 std::map<const PyMethodDef*, Rule>& methodRules() {

@@ -1,5 +1,6 @@
 """Operations on lists of tensors, under PyTorch's private names `_foreach_add` and so on, which optimizers written for
-it call. Each does the operation on every tensor of the first list; other lists go along, all else is for each."""
+it call. Each does the operation on every tensor of the first list; other lists go along, all else is for each. In-place
+forms return the list."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ _WITHOUT_IN_PLACE = ["max", "maximum", "minimum", "norm"]
 def _each(name: str, in_place: bool) -> Callable[..., Any]:
     method = getattr(Tensor, name)
 
-    def function(self: Sequence[Tensor], *args: Any, **options: Any) -> list[Tensor] | None:
+    def function(self: Sequence[Tensor], *args: Any, **options: Any) -> Any:
         for a in args:
             if isinstance(a, (list, tuple)) and len(a) != len(self):
                 raise RuntimeError(f"Tensor lists must have the same number of tensors, got {len(self)} and {len(a)}")
@@ -28,20 +29,21 @@ def _each(name: str, in_place: bool) -> Callable[..., Any]:
             method(t, *(a[i] if isinstance(a, (list, tuple)) else a for a in args), **options)
             for i, t in enumerate(self)
         ]
-        return None if in_place else made
+        return self if in_place else made
 
     function.__name__ = function.__qualname__ = f"_foreach_{name}"
     function.__doc__ = f"`Tensor.{name}` of every tensor of a list."
     return function
 
 
-def _written(name: str) -> Callable[..., None]:
+def _written(name: str) -> Callable[..., Any]:
     """The in-place form of what tensors lack one of."""
     plain = _each(name, False)
 
-    def function(self: Sequence[Tensor], *args: Any) -> None:
+    def function(self: Sequence[Tensor], *args: Any) -> Sequence[Tensor]:
         for t, value in zip(self, plain(self, *args), strict=True):
             t.copy_(value)
+        return self
 
     function.__name__ = function.__qualname__ = f"_foreach_{name}_"
     return function

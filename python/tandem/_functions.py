@@ -64,10 +64,10 @@ def is_complex(input: Tensor) -> bool:
 
 
 @overload
-def nonzero(input: Tensor, *, as_tuple: Literal[False] = False) -> Tensor: ...
+def nonzero(input: Tensor, *, as_tuple: Literal[False] = False, out: Tensor | None = None) -> Tensor: ...
 @overload
 def nonzero(input: Tensor, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]: ...
-def nonzero(input: Tensor, *, as_tuple: bool = False) -> Tensor | tuple[Tensor, ...]:
+def nonzero(input: Tensor, *, as_tuple: bool = False, out: Tensor | None = None) -> Tensor | tuple[Tensor, ...]:
     """The indices of the elements that are not zero, in row-major order.
 
     Args:
@@ -82,6 +82,8 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Tensor | tuple[Tensor, 
     tensor([[0, 1],
             [1, 0]])
     """
+    if out is not None:
+        return input.nonzero(as_tuple=as_tuple, out=out)  # type: ignore[call-overload]
     return input.nonzero(as_tuple=as_tuple)  # type: ignore[call-overload]
 
 

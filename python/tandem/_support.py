@@ -308,6 +308,19 @@ def dlpack_device(self: Tensor) -> tuple[int, int]:
     return 1, 0
 
 
+class _Capsule:
+    """What was exported already, on the CPU, as an object that exports it."""
+
+    def __init__(self, capsule: Any):
+        self.capsule = capsule
+
+    def __dlpack__(self, **versions: Any) -> Any:
+        return self.capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+
 def from_dlpack(ext_tensor: Any) -> Tensor:
     """A tensor sharing the memory of any object that exports DLPack (`__dlpack__`, `__dlpack_device__`) on the CPU.
 
@@ -319,4 +332,6 @@ def from_dlpack(ext_tensor: Any) -> Tensor:
     """
     import numpy
 
+    if type(ext_tensor).__name__ == "PyCapsule":
+        ext_tensor = _Capsule(ext_tensor)
     return _C.from_numpy(numpy.from_dlpack(ext_tensor))

@@ -225,7 +225,7 @@ def _blocks_by_rows(call: _Call, xs: tuple[Any, ...]) -> list[list[Any]]:
     blocks, start = [], 0
     for y in outputs:
         n = y.numel()
-        blocks.append([r.narrow(0, start, n).reshape(*y.shape, *x.shape) for r, x in zip(rows, xs)])
+        blocks.append([r.narrow(0, start, n).reshape((*y.shape, *x.shape)) for r, x in zip(rows, xs)])
         start += n
     return blocks
 
@@ -238,7 +238,7 @@ def _blocks_by_columns(call: _Call, xs: tuple[Any, ...]) -> list[list[Any]]:
         block, start = [], 0
         for x in xs:
             n = x.numel()
-            block.append(column.narrow(0, start, n).movedim(0, -1).reshape(*y.shape, *x.shape))
+            block.append(column.narrow(0, start, n).movedim(0, -1).reshape((*y.shape, *x.shape)))
             start += n
         blocks.append(block)
     return blocks

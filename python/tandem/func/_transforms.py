@@ -391,7 +391,7 @@ def jacrev(
         for y in values:
             n = y.numel()
             pieces = [
-                (r.narrow(0, start, n) if rows else _C.zeros(0)).reshape(*y.shape, *x.shape)
+                (r.narrow(0, start, n) if rows else _C.zeros(0)).reshape((*y.shape, *x.shape))
                 for r, x in zip(rows or point.primals, point.primals)
             ]
             jacobians.append(tree_unflatten(pieces, point.spec))
@@ -433,7 +433,7 @@ def jacfwd(
             for x in point.primals:
                 n = x.numel()
                 piece = columns[i].narrow(0, start, n).movedim(0, -1) if columns else _C.zeros(0, dtype=y.dtype)
-                pieces.append(piece.reshape(*y.shape, *x.shape))
+                pieces.append(piece.reshape((*y.shape, *x.shape)))
                 start += n
             jacobians.append(tree_unflatten(pieces, point.spec))
         assert point.out_spec is not None

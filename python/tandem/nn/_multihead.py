@@ -229,7 +229,7 @@ def multi_head_attention_forward(
         q, k, v = (x.reshape(batch, num_heads, x.shape[1], head) for x in (q, k, v))
         output = functional.scaled_dot_product_attention(q, k, v, attn_mask, dropout, implied)
         output = output.permute(2, 0, 1, 3).reshape(length * batch, embed)
-    output = functional.linear(output, out_proj_weight, out_proj_bias).reshape(length, batch, -1)
+    output = functional.linear(output, out_proj_weight, out_proj_bias).reshape(length, batch, out_proj_weight.shape[0])
     if not batched:
         output = output.squeeze(1)
         weights = None if weights is None else weights.squeeze(0)

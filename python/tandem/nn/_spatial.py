@@ -51,6 +51,8 @@ def interpolate(
         recompute_scale_factor: compute places with the ratio of the sizes instead of the factor given.
         antialias: widen the kernel of "bilinear" and "bicubic" where the result is smaller.
 
+    Those two take uint8 as well, and round to the nearest.
+
     Example:
         >>> import tandem
         >>> tandem.nn.functional.interpolate(tandem.tensor([[[0.0, 3.0]]]), 4, mode="linear").tolist()
@@ -101,6 +103,10 @@ def interpolate(
             f"{input.dim()}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | area | nearest-exact "
             f"(got {mode})"
         )
+    if input.dtype is tandem.uint8 and mode in ("bilinear", "bicubic"):
+        # In between are numbers with a fraction: the nearest of those that the dtype has.
+        wide = _core.upsample_to(input.float(), sizes, mode, bool(align_corners), antialias, *factors)
+        return (wide + 0.5).floor().clamp(0, 255).to(tandem.uint8)
     return _core.upsample_to(input, sizes, mode, bool(align_corners), antialias, *factors)
 
 

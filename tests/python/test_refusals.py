@@ -1,0 +1,286 @@
+"""Calls that are valid in PyTorch: empty batches, scalars, `out=`, numbers of other kinds, views of memory, pruning."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from conftest import assert_same_bits, run_in
+
+import tandem
+from tandem import nn
+from tandem.nn import functional as F
+from tandem.nn.utils import prune
+
+# ---- functions of functions -----------------------------------------------------------------------------------------
+
+
+def test_vmap_of_named_results():
+    x = tandem.randn(3, 4)
+    top = tandem.vmap(lambda v: v.max(0))(x)
+    assert type(top) is type(x.max(1)) and top.values.tolist() == x.max(1).values.tolist()
+    assert tandem.vmap(lambda v: v.sort())(x).indices.tolist() == x.sort(1).indices.tolist()
+
+
+@pytest.mark.parametrize("name", ["jacrev", "jacfwd", "hessian", "jacobian"])
+def test_derivatives_of_scalars(name):
+    x = tandem.tensor(1.0, dtype=tandem.float64)
+    if name == "jacobian":
+        y = tandem.autograd.functional.jacobian(tandem.sin, x)
+    else:
+        y = getattr(tandem.func, name)(tandem.sin)(x)
+    assert y.shape == () and y.item() == pytest.approx(-np.sin(1) if name == "hessian" else np.cos(1))
+
+
+# ---- empty batches --------------------------------------------------------------------------------------------------
+
+EMPTY = {
+    "MultiheadAttention": (lambda: nn.MultiheadAttention(4, 2), [(3, 0, 4)] * 3, (3, 0, 4)),
+    "MultiheadAttention, batch first": (
+        lambda: nn.MultiheadAttention(4, 2, batch_first=True),
+        [(0, 3, 4)] * 3,
+        (0, 3, 4),
+    ),
+    "TransformerEncoderLayer": (lambda: nn.TransformerEncoderLayer(4, 2, 8), [(3, 0, 4)], (3, 0, 4)),
+    "Transformer": (lambda: nn.Transformer(4, 2, 1, 1, 8), [(3, 0, 4), (2, 0, 4)], (2, 0, 4)),
+    **{
+        kind: (lambda kind=kind: getattr(nn, kind)(2, 3, num_layers=2, bidirectional=True), [(4, 0, 2)], (4, 0, 6))
+        for kind in ("RNN", "LSTM", "GRU")
+    },
+    **{
+        f"{kind}Cell": (lambda kind=kind: getattr(nn, f"{kind}Cell")(2, 3), [(0, 2)], (0, 3))
+        for kind in ("RNN", "LSTM", "GRU")
+    },
+}
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_empty_batches(name, mode):
+    make, shapes, result = EMPTY[name]
+    module = make()
+    inputs = [tandem.zeros(shape, requires_grad=True) for shape in shapes]
+    out = run_in(mode, module, *inputs)
+    out = out[0] if isinstance(out, tuple) else out
+    assert out.shape == result
+    out.sum().backward()
+    assert inputs[0].grad.shape == inputs[0].shape
+
+
+# ---- values and outputs ---------------------------------------------------------------------------------------------
+
+
+def test_numbers_written_into_masks(mode):
+    mask = tandem.tensor([True, False, True])
+
+    def write(value):
+        x = tandem.zeros(3, dtype=tandem.bool)
+        x[mask] = value
+        return x
+
+    for value in (1, 0.5, True, tandem.tensor(1)):
+        assert run_in(mode, write, value).tolist() == [True, False, True]
+    assert run_in(mode, write, 0).tolist() == [False] * 3
+
+
+FACTORIES = {
+    "eye": (2, 3),
+    "linspace": (0, 1, 4),
+    "logspace": (0, 2, 3),
+    "range": (0, 3),
+    "rand": ((2, 3),),
+    "randn": ((2, 3),),
+    "randint": (3, (2, 3)),
+    "randperm": (5,),
+}
+
+
+@pytest.mark.parametrize("name", FACTORIES)
+def test_factories_fill_what_is_given_as_out(name):
+    function, args = getattr(tandem, name), FACTORIES[name]
+    tandem.manual_seed(0)
+    expected = function(*args)
+    out = tandem.empty(0, dtype=expected.dtype)
+    tandem.manual_seed(0)
+    assert function(*args, out=out) is out
+    assert_same_bits(out, expected)
+
+
+def test_nonzero_and_lists_give_what_they_wrote():
+    out = tandem.empty(0, dtype=tandem.int64)
+    x = tandem.tensor([[0, 1], [2, 0]])
+    assert tandem.nonzero(x, out=out) is out and out.tolist() == [[0, 1], [1, 0]]
+    with pytest.raises(RuntimeError, match="nonzero does not support the out kwarg when as_tuple is True"):
+        tandem.nonzero(x, as_tuple=True, out=out)
+    tensors = [tandem.ones(2), tandem.ones(1)]
+    for function, args in (
+        (tandem._foreach_add_, (1,)),
+        (tandem._foreach_zero_, ()),
+        (tandem._foreach_copy_, ([tandem.ones(2), tandem.ones(1)],)),
+        (tandem._foreach_maximum_, ([tandem.full((2,), 3.0), tandem.ones(1)],)),
+    ):
+        assert function(tensors, *args) is tensors
+    assert tensors[0].tolist() == [3, 3] and tensors[1].tolist() == [1]
+
+
+def test_integers_may_be_tensors(mode):
+    x = tandem.arange(6).reshape(2, 3)
+    assert run_in(mode, lambda x, n: x.narrow(1, 1, n), x, tandem.tensor(2)).tolist() == [[1, 2], [4, 5]]
+    assert tandem.narrow(x, 1, tandem.tensor(0), tandem.tensor(2)).tolist() == [[0, 1], [3, 4]]
+    assert x.select(tandem.tensor(1), 0).tolist() == [0, 3]
+    for bad in (tandem.tensor(1.0), tandem.tensor([1]), tandem.tensor(True)):
+        with pytest.raises(TypeError):
+            x.select(bad, 0)
+
+
+def test_numpy_where_no_gradients_are_recorded():
+    x = tandem.ones(2, requires_grad=True)
+    with tandem.no_grad():
+        assert x.numpy().tolist() == [1, 1] and np.asarray(x * 2).tolist() == [2, 2]
+    with pytest.raises(RuntimeError, match="Can't call numpy"):
+        x.numpy()
+
+
+class Exporting:
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__()
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+def test_memory_of_others_is_shared():
+    array = np.arange(3.0)
+    for shared in (
+        tandem.asarray(Exporting(array)),
+        tandem.as_tensor(array.__dlpack__()),
+        tandem.from_dlpack(array.__dlpack__()),
+    ):
+        shared[0] += 1
+        assert shared.dtype is tandem.float64 and shared.tolist() == array.tolist()
+    assert array[0] == 3 and tandem.asarray(Exporting(array), dtype=tandem.float32).dtype is tandem.float32
+
+
+def test_images_of_bytes_are_resampled():
+    x = tandem.randint(0, 256, (1, 2, 5, 6), dtype=tandem.uint8)
+    for mode in ("bilinear", "bicubic"):
+        y = F.interpolate(x, size=(7, 4), mode=mode)
+        wide = F.interpolate(x.double(), size=(7, 4), mode=mode).clamp(0, 255)
+        assert y.dtype is tandem.uint8 and (y.double() - wide).abs().max() <= 0.501
+
+
+# ---- views of memory ------------------------------------------------------------------------------------------------
+
+DTYPES = [tandem.uint8, tandem.int16, tandem.int32, tandem.int64, tandem.float16, tandem.float32, tandem.float64]
+
+
+@pytest.mark.parametrize("to", DTYPES)
+@pytest.mark.parametrize("start", DTYPES)
+def test_views_in_other_dtypes_are_numpys(start, to, mode):
+    x = tandem.arange(48).reshape(3, 16).to(start)
+
+    def f(x):
+        y = x.view(to)
+        return y + 0, y
+
+    values, y = run_in(mode, f, x)
+    expected = x.numpy().view(str(to).removeprefix("tandem."))
+    np.testing.assert_array_equal(values.numpy(), expected)
+    assert y.stride() == tuple(s // y.element_size() for s in expected.strides)
+    y.zero_()
+    assert (x == 0).all()
+
+
+def test_views_in_other_dtypes_share_memory(mode):
+    def f(x):
+        x.view(tandem.int32).fill_(0x40000000)
+        before = x * 1
+        x.fill_(1.0)
+        return before, x.view(tandem.int32) + 0
+
+    for _ in range(2):
+        before, after = run_in(mode, f, tandem.zeros(3))
+        assert before.tolist() == [2.0] * 3 and after.tolist() == [0x3F800000] * 3
+    x = tandem.ones(2, dtype=tandem.bfloat16)
+    assert x.view(tandem.int16).tolist() == [0x3F80] * 2 and x.view(tandem.bfloat16).tolist() == [1, 1]
+    assert not tandem.ones(2, requires_grad=True).view(tandem.int32).requires_grad
+    assert tandem.ones(0, 4).view(tandem.float64).shape == (0, 2)
+    assert tandem.tensor(1.0).view(tandem.int32).item() == 0x3F800000
+    cut = tandem.arange(16, dtype=tandem.float32).reshape(4, 4)[:, ::2]
+    assert cut.view(tandem.int32).stride() == (4, 2)
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (
+            lambda: tandem.zeros(2, 3).view(tandem.float64),
+            r"size\(-1\) must be divisible by 2 to view float32 as float64",
+        ),
+        (lambda: tandem.zeros(2, 4).t().view(tandem.int16), r"stride\(-1\) must be 1 to view float32 as int16"),
+        (lambda: tandem.tensor(1.0).view(tandem.int16), r"dim\(\) cannot be 0 to view float32 as int16"),
+        (lambda: tandem.zeros(3, 5)[:, :4].view(tandem.float64), r"stride\(0\) must be divisible by 2"),
+    ],
+)
+def test_views_that_strides_do_not_allow(call, text):
+    with pytest.raises(RuntimeError, match=text):
+        call()
+
+
+# ---- pruning --------------------------------------------------------------------------------------------------------
+
+
+def layer():
+    made = nn.Linear(4, 3)
+    with tandem.no_grad():
+        made.weight.copy_(tandem.tensor([[0.1, -0.2, 0.3, -0.4], [0.5, 0.6, -0.7, 0.8], [-0.9, 1.0, 1.1, -1.2]]))
+        made.bias.copy_(tandem.tensor([0.3, -0.2, 0.1]))
+    return made
+
+
+def test_pruning_of_what_is_left():
+    m = layer()
+    prune.l1_unstructured(m, "weight", 3)
+    assert m.weight_mask.tolist() == [[0, 0, 0, 1], [1, 1, 1, 1], [1, 1, 1, 1]]
+    prune.ln_structured(m, "weight", 1, n=2, dim=0)
+    assert m.weight_mask.tolist() == [[0, 0, 0, 0], [1, 1, 1, 1], [1, 1, 1, 1]]
+    prune.l1_unstructured(m, "weight", 2)
+    assert m.weight_mask.tolist() == [[0, 0, 0, 0], [0, 0, 1, 1], [1, 1, 1, 1]]
+    assert len(m._forward_pre_hooks) == 1 and len(next(iter(m._forward_pre_hooks.values()))) == 3
+    assert sorted(m.state_dict()) == ["bias", "weight_mask", "weight_orig"] and prune.is_pruned(m)
+    out = m(tandem.ones(2, 4))
+    tandem.testing.assert_close(out[0], (m.weight_orig * m.weight_mask).sum(1) + m.bias)
+    out.sum().backward()
+    assert m.weight_orig.grad.tolist() == (2 * m.weight_mask).tolist()
+    expected = m.weight.tolist()
+    prune.remove(m, "weight")
+    assert isinstance(m.weight, nn.Parameter) and m.weight.tolist() == expected and not prune.is_pruned(m)
+    assert sorted(m.state_dict()) == ["bias", "weight"]
+
+
+def test_pruning_of_several_parameters_together():
+    first, second = layer(), layer()
+    pairs = [(first, "weight"), (second, "bias")]
+    prune.global_unstructured(pairs, pruning_method=prune.L1Unstructured, amount=0.4)
+    assert first.weight_mask.sum() == 9 and second.bias_mask.sum() == 0
+    prune.global_unstructured(pairs, pruning_method=prune.L1Unstructured, amount=2)
+    assert first.weight_mask.tolist() == [[0, 0, 0, 0], [0, 1, 1, 1], [1, 1, 1, 1]]
+    scored = prune.l1_unstructured(layer(), "weight", 2, importance_scores=tandem.arange(12.0).reshape(3, 4))
+    assert scored.weight_mask.tolist()[0] == [0, 0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: prune.l1_unstructured(layer(), "weight", 13), ValueError, "amount=13 should be smaller"),
+        (lambda: prune.l1_unstructured(layer(), "weight", 1.5), ValueError, r"float in \[0.0, 1.0\]"),
+        (lambda: prune.l1_unstructured(layer(), "weight", "a"), TypeError, "Invalid type for amount"),
+        (lambda: prune.ln_structured(layer(), "bias", 1, 2, 0), ValueError, "multidimensional tensors"),
+        (lambda: prune.remove(layer(), "bias"), ValueError, "has to be pruned before"),
+        (lambda: prune.custom_from_mask(layer(), "bias", tandem.ones(2)), AssertionError, "a mask of shape"),
+    ],
+)
+def test_pruning_errors(call, error, text):
+    with pytest.raises(error, match=text):
+        call()
