@@ -27,7 +27,7 @@ Tensor times(const Tensor& x, const Scalar& by) {
 template <class Multiply>
 Tensor withProduct(const Tensor& x, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha,
                    Multiply multiply) {
-  if (isHalf(a.dtype()) && !(is(alpha, 1) && (is(beta, 1) || is(beta, 0)))) {
+  if (isHalf(a.dtype()) && !(alpha.asDouble() == 1 && (beta.asDouble() == 1 || isZero(beta)))) {
     auto wide = [](const Tensor& t) { return toDType(t, DType::Float32); };
     return toDType(withProduct(wide(x), wide(a), wide(b), beta, alpha, multiply), a.dtype());
   }
