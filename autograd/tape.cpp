@@ -166,6 +166,10 @@ void Tape::checkWrite(const Tensor& into, bool needsGrad) {
         "tensor before doing inplace update.");
   if (!needsGrad || !gradEnabled()) return;
   if (t->viewBase) {
+    if (t->piece)
+      fail("A view that split, chunk or unbind gave, of shape ", shapeText(t->shape),
+           ", is being modified inplace. Such "
+           "functions return multiple views, which must not be modified inplace: use an out-of-place operation.");
     refreshView(t);
     TensorImpl* base = t->viewBase.get();
     AutogradMeta* m = metaOf(base);

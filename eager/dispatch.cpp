@@ -481,6 +481,7 @@ Tensor applyView(OpCode op, const Tensor& base, Dims shape, Dims strides, std::i
   Tensor view = makeAlias(base, std::move(shape), std::move(strides), offset);
   view.impl()->viewBase = base.impl()->viewBase ? base.impl()->viewBase : base.ref();
   view.impl()->untracked = base.impl()->untracked;
+  view.impl()->piece = base.impl()->piece;
   if (gradEnabled() && base.requiresGrad()) tapeHook->record(op, operands, attrs, {&view, 1});
   return view;
 }

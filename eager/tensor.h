@@ -54,6 +54,7 @@ class TensorImpl : public Counted<TensorImpl> {
   bool requiresGrad = false;
   bool contiguous;         // of (shape, strides), whatever the offset
   bool untracked = false;  // made by `.data`: writes through it do not count as versions
+  bool piece = false;      // one of several views that an operation gave, or a view of one
   bool inference = false;  // made in inference mode, or a window on what was
   /// The version of the storage at which the history of a view was last right (autograd/tape.h).
   std::uint32_t historyVersion = storage ? storage->version : 0;

@@ -8,6 +8,7 @@
 #include "eager/ops.h"
 #include "eager/recorder.h"
 #include "runtime/base/attrs.h"
+#include "runtime/base/warn.h"
 
 namespace tandem::ops {
 namespace {
@@ -113,13 +114,32 @@ Tensor rand_like(const Tensor& x, std::optional<DType> dtype) {
 Tensor randn_like(const Tensor& x, std::optional<DType> dtype) {
   return randn(x.shape(), nullptr, dtype.value_or(x.dtype()));
 }
+/// RuntimeError unless `dtype` holds the integers from `low` up to `high` - 1; a warning where it rounds some.
+static void checkDraws(std::int64_t low, std::int64_t high, DType dtype) {
+  auto refuse = [&](const char* which) {
+    fail("randint: ", which, " is out of bounds for ", dtypeName(dtype), ", got from=", low, " and to=", high);
+  };
+  if (isFloating(dtype)) {
+    const double most = dtype == DType::Float16 ? 65504 : HUGE_VAL;
+    if (static_cast<double>(low) < -most) refuse("from");
+    if (static_cast<double>(high) - 1 > most) refuse("to - 1");
+    const int bits = dtype == DType::Float64 ? 53 : dtype == DType::Float32 ? 24 : dtype == DType::Float16 ? 11 : 8;
+    const std::int64_t exact = std::int64_t{1} << bits;
+    if (low < -exact || high - 1 > exact)
+      warn(strcat("randint: from=", low, " and to=", high, " reach past [-(2^", bits, "), 2^", bits, "], where ",
+                  dtypeName(dtype), " has not every integer"));
+    return;
+  }
+  if (dtype == DType::Int64) return;
+  const int bits = dtype == DType::Bool ? 1 : static_cast<int>(itemSize(dtype)) * 8 - (isSigned(dtype) ? 1 : 0);
+  const std::int64_t above = std::int64_t{1} << bits;
+  if (low < (isSigned(dtype) ? -above : 0) || low >= above) refuse("from");
+  if (high > above) refuse("to - 1");
+}
+
 Tensor randint(std::int64_t low, std::int64_t high, DimsRef size, Generator* g, std::optional<DType> dtype) {
   if (low >= high) fail("randint: random_ expects 'from' to be less than 'to', but got from=", low, " >= to=", high);
-  if (dtype && !isFloating(*dtype)) {
-    const auto [least, most] = integerRange(*dtype);
-    if (low < least) fail("random_: from is out of bounds for ", dtypeName(*dtype));
-    if (high - 1 > most) fail("random_: to - 1 is out of bounds for ", dtypeName(*dtype));
-  }
+  if (dtype) checkDraws(low, high, *dtype);
   GeneratorScope scope(g);
   Tensor values = integer_value(low, high, size, DType::Int64);
   return dtype ? toDType(values, *dtype) : values;

@@ -9,6 +9,7 @@
 #include "eager/kernels.h"
 #include "eager/ops.h"
 #include "eager/recorder.h"
+#include "runtime/base/warn.h"
 
 namespace tandem::ops {
 
@@ -55,20 +56,29 @@ Tensor norm2(const Tensor& x, const Dims& dims, bool keep) {
 
 }  // namespace
 
+static void sameSizes(const char* op, const Tensor& x, const Tensor& target) {
+  if (!(x.shape() == target.shape()))
+    warn(strcat(op, ": Using a target size ", shapeText(target.shape()), " that is different to the input size ",
+                shapeText(x.shape()), ". This will likely lead to incorrect results due to broadcasting."));
+}
+
 Tensor mse_loss(const Tensor& x, const Tensor& target, Flag average, Flag reduce, std::string_view reduction,
                 const Tensor& weight) {
+  sameSizes("mse_loss", x, target);
   FusedScope fused(x);
   return weightedMean(square(sub(x, target)), weight, reductionOf(average, reduce, reduction));
 }
 
 Tensor l1_loss(const Tensor& x, const Tensor& target, Flag average, Flag reduce, std::string_view reduction,
                const Tensor& weight) {
+  sameSizes("l1_loss", x, target);
   FusedScope fused(x);
   return weightedMean(abs(sub(x, target)), weight, reductionOf(average, reduce, reduction));
 }
 
 Tensor smooth_l1_loss(const Tensor& x, const Tensor& target, Flag average, Flag reduce, std::string_view reduction,
                       double beta) {
+  sameSizes("smooth_l1_loss", x, target);
   if (beta < 0) fail("smooth_l1_loss does not support negative values for beta.");
   if (beta == 0) return l1_loss(x, target, average, reduce, reduction);
   FusedScope fused(x);
@@ -79,6 +89,7 @@ Tensor smooth_l1_loss(const Tensor& x, const Tensor& target, Flag average, Flag 
 
 Tensor huber_loss(const Tensor& x, const Tensor& target, std::string_view reduction, double delta,
                   const Tensor& weight) {
+  sameSizes("huber_loss", x, target);
   if (!(delta > 0)) fail("huber_loss does not support non-positive values for delta.");
   FusedScope fused(x);
   Tensor d = abs(sub(x, target));

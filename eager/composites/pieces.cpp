@@ -100,6 +100,10 @@ std::vector<Tensor> split_with_sizes_named(const Tensor& x, DimsRef sizes, std::
 std::vector<Tensor> unsafe_chunk(const Tensor& x, std::int64_t chunks, std::int64_t dim) {
   return chunk(x, chunks, dim);
 }
-std::vector<Tensor> unsafe_split(const Tensor& x, std::int64_t size, std::int64_t dim) { return split(x, size, dim); }
+std::vector<Tensor> unsafe_split(const Tensor& x, std::int64_t size, std::int64_t dim) {
+  std::vector<Tensor> pieces = split(x, size, dim);
+  for (const Tensor& t : pieces) t.impl()->piece = false;
+  return pieces;
+}
 
 }  // namespace tandem::ops

@@ -112,6 +112,7 @@ std::vector<Tensor> split_with_sizes(const Tensor& x, DimsRef sizes, std::int64_
   std::int64_t at = 0;
   for (auto s : sizes) {
     out.push_back(narrow(x, dim, at, s));
+    out.back().impl()->piece = true;
     at += s;
   }
   return out;
@@ -139,6 +140,7 @@ std::vector<Tensor> unbind(const Tensor& x, std::int64_t dim) {
   if (x.dim() == 0) fail("unbind: Dimension specified as ", dim, " but tensor has no dimensions");
   std::vector<Tensor> out;
   for (std::int64_t i = 0; i < x.shape()[dim]; ++i) out.push_back(select(x, dim, i));
+  for (const Tensor& t : out) t.impl()->piece = true;
   return out;
 }
 

@@ -6,6 +6,8 @@
 // which is a `where` and needs no look at the data.
 #include "python/src/indexing.h"
 
+#include <utility>
+
 #include "eager/advanced_indexing.h"
 #include "eager/dispatch.h"
 #include "eager/helpers.h"
@@ -13,6 +15,7 @@
 #include "python/src/convert.h"
 #include "python/src/py_tensor.h"
 #include "python/src/torch_function.h"
+#include "runtime/base/warn.h"
 
 namespace tandem::python {
 
@@ -94,7 +97,12 @@ class Resolver {
 
   // A tensor, list or array as an index tensor; undefined for single integers of other kinds.
   Tensor tensorItem(PyObject* item) {
-    if (isTensor(item)) return tensorOf(item);
+    if (isTensor(item)) {
+      const Tensor& t = tensorOf(item);
+      if (t.dtype() == DType::UInt8 && !std::exchange(warned_, true))
+        warn("indexing with dtype uint8 is deprecated, please use a dtype bool instead.");
+      return t;
+    }
     if (isNumber(item)) {
       if (PyIndex_Check(item)) return {};
       fail<IndexError>(
@@ -224,6 +232,7 @@ class Resolver {
   std::vector<Tensor> indices_;
   std::vector<std::pair<Tensor, std::size_t>> masks_;
   std::vector<std::pair<PyObject*, Tensor>> converted_;
+  bool warned_ = false;  // of uint8 masks
   Tensor mask_;
   std::int64_t maskDim_ = 0;
   int numTensors_ = 0;

@@ -14,6 +14,7 @@
 #include "python/src/py_tensor.h"
 #include "python/src/torch_function.h"
 #include "runtime/base/long_work.h"
+#include "runtime/base/warn.h"
 
 namespace {
 // A thread that works for a backward pass may not hold the lock to begin with.
@@ -48,6 +49,10 @@ PyMODINIT_FUNC PyInit__C() {
     initLazy(module.get());
     initOptim(module.get());
     initUnderstood(module.get());
+    tandem::warningShower = [](const std::string& text) {
+      WithGil gil;
+      if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) != 0) throw PythonError();
+    };
     tandem::LongWork::enter = releaseGil;
     tandem::LongWork::leave = takeGil;
     return module.release();

@@ -4,6 +4,7 @@
 #include <structmember.h>
 #include <structseq.h>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "autograd/autograd.h"
 #include "eager/dispatch.h"
@@ -49,6 +50,20 @@ void checkStores(const char* op, DType result, DType out) {
   }
 }
 
+/// Operations that write results as they are, and so into their own dtype only, as PyTorch's.
+bool writesOwnDType(std::string_view op) {
+  static const std::unordered_set<std::string_view> names = {
+      "mm",       "bmm",           "addmm",          "baddbmm", "addbmm",       "mv",    "addmv",
+      "matmul",   "dot",           "index_select",   "gather",  "take",         "tril",  "triu",
+      "diag",     "masked_select", "nonzero",        "argmax",  "argmin",       "amax",  "amin",
+      "isposinf", "isneginf",      "take_along_dim", "cross",   "logcumsumexp", "renorm"};
+  return names.contains(op);
+}
+void checkOwnDType(const char* op, DType result, DType out) {
+  if (result != out)
+    fail(op, "(): Expected out tensor to have dtype ", dtypeName(result), ", but got ", dtypeName(out), " instead");
+}
+
 bool requiresGradient(const Operand& o) { return o.isTensor() && o.tensor().defined() && o.tensor().requiresGrad(); }
 
 /// `result` into `target`, resized where it is of another shape, for which there is a warning unless `expected`.
@@ -62,6 +77,7 @@ void store(const char* op, PyObject* target, const Tensor& result, bool expected
              "requires grad.");
   }
   checkStores(op, result.dtype(), out.dtype());
+  if (writesOwnDType(op)) checkOwnDType(op, result.dtype(), out.dtype());
   if (!(out.shape() == result.shape())) {
     if (out.numel() != 0 && !expected) {
       std::string text =
@@ -162,6 +178,7 @@ PyObject* wrap(ParsedArgs& a, std::span<const Tensor> results, const char* typeN
     }
     for (std::size_t i = 0; i < results.size(); ++i) {
       PyObject* target = PySequence_Fast_GET_ITEM(out, static_cast<Py_ssize_t>(i));
+      if (isTensor(target)) checkOwnDType(a.op(), results[i].dtype(), tensorOf(target).dtype());
       store(a.op(), target, results[i]);
       items.push_back(PyRef::borrow(target));
     }
