@@ -10,19 +10,10 @@
 #include "ir/trace/graph_compiler.h"
 #include "lazy/kept_grads.h"
 #include "runtime/base/attrs.h"
-#include "runtime/base/inline_array.h"
 #include "runtime/plan/scalar_slots.h"
 
 namespace tandem::lazy {
 namespace {
-
-// A recording is run by itself when it reaches this size: a loop in a lazy block must not grow without bound.
-constexpr std::size_t kMostNodes = 20000;
-constexpr std::int64_t kMostPendingBytes = std::int64_t{1} << 30;
-// Larger traces are not kept to be followed.
-constexpr std::size_t kMostFollowed = kMostNodes;
-// Operands of an operation that is found again without its metas.
-constexpr std::size_t kMostRepeated = 16;
 
 std::function<std::string()> lineProvider;
 
@@ -268,72 +259,6 @@ void Session::record(OpCode op, std::span<const Operand> operands, std::span<con
   endShared();
 }
 
-bool Session::repeat(const OpFacts& f, std::span<const Operand> operands, std::span<const std::int64_t> attrs,
-                     std::span<Tensor> results) {
-  // What is looked at once more, each time: values that may not fit, sizes that are not known.
-  if (!trace_.following() || mayFail(f.code) || operands.size() > kMostRepeated || !learntSizes_.empty() ||
-      pendingBytes_ > kMostPendingBytes)
-    return false;
-  const TraceNode* n = trace_.expected();
-  // Windows and memory that is read for the first time come before the operation. What they add to the trace is found
-  // again where the rest turns out to be another operation.
-  const bool whole = n != nullptr && n->op == f.code;
-  InlineArray<ValueRef, kMostRepeated> values(0);
-  if (!whole) {
-    const std::uint64_t before = resets_;
-    for (const Operand& o : operands) {
-      if (o.isTensor() && o.tensor().defined() && o.tensor().impl()->batch) return false;
-      values.push_back(o.isTensor() && o.tensor().defined() ? valueOf(o.tensor()) : ValueRef{});
-    }
-    n = trace_.expected();
-    if (before != resets_ || n == nullptr || n->op != f.code) return false;
-  }
-  const std::span<const TraceOperand> expected = trace_.operands(*n);
-  if (expected.size() != operands.size() || !std::ranges::equal(trace_.attrs(*n), attrs)) return false;
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    if (!operands[i].isTensor()) {
-      if (expected[i].kind != TraceOperand::Kind::Slot) return false;
-    } else if (const Tensor& t = operands[i].tensor(); !t.defined()) {
-      if (expected[i].kind != TraceOperand::Kind::Absent) return false;
-    } else if (expected[i].kind != TraceOperand::Kind::Value ||
-               !(whole ? isWhole(t, expected[i].value) : values[i] == expected[i].value)) {
-      return false;
-    }
-  }
-  const std::span<const TensorMeta> metas = trace_.results(*n);
-  if (f.partial != OpPartial::None && !isFloating(metas[0].dtype)) return false;
-  for (const TensorMeta& m : metas)
-    if (isLarge(m)) return false;
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    if (operands[i].isTensor()) continue;
-    const std::int32_t slot = slotOf(operands[i].scalar());
-    if (!trace_.following() || slot != expected[i].slot) return false;
-  }
-  const std::uint32_t node = trace_.addExpected();
-  for (std::uint32_t i = 0; i < results.size(); ++i) results[i] = fresh({node, i}, metas[i]);
-  endShared();
-  return true;
-}
-
-bool Session::isWhole(const Tensor& t, ValueRef value) const {
-  const TensorImpl* impl = t.impl();
-  Storage* s = impl->storage.get();
-  std::int64_t begin = 0;
-  ValueRef now;
-  if (const Content* c = contentOf(s)) {
-    if (c->session != this) return false;
-    now = c->value;
-    if (c->input >= 0) begin = inputs_[c->input].offset;
-  } else {
-    const std::uint32_t k = inputNumbers_.find(s);
-    if (k == inputNumbers_.kNone || s->isShared()) return false;
-    now = inputs_[k].value;
-    begin = inputs_[k].offset;
-  }
-  return now == value && impl->offset == begin && impl->contiguous && !impl->batch &&
-         impl->shape == trace_.meta(value).shape;
-}
-
 void Session::recordWrite(const Tensor& into, const Tensor& value) {
   Storage* s = into.impl()->storage.get();
   ValueRef v;
@@ -559,29 +484,6 @@ void Session::abandon() noexcept {
   }
   trace_.clear();
   reset();
-}
-
-void Session::turnTo(std::size_t part) {
-  auto exchange = [&](Followed& f) {
-    std::swap(trace_, f.trace);
-    std::swap(lastOutputs_, f.outputs);
-    std::swap(lastPlan_, f.plan);
-  };
-  trace_.settle();
-  if (part != part_) {
-    parts_.resize(std::max(parts_.size(), std::max(part, part_) + 1));
-    exchange(parts_[part_]);
-    exchange(parts_[part]);
-    part_ = part;
-  }
-  if (trace_.nodes.size() > kMostFollowed) trace_.clear();
-  trace_.restart();
-}
-
-std::size_t Session::nodesKept() const {
-  std::size_t nodes = trace_.nodes.size();
-  for (const Followed& f : parts_) nodes += f.trace.nodes.size();
-  return nodes;
 }
 
 void Session::reset() {

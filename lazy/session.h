@@ -225,6 +225,10 @@ class Session final : public Recorder {
   std::vector<Followed> parts_;
   std::size_t part_ = 0;
 
+  // A recording is run by itself when it reaches this size: a loop in a lazy block must not grow without bound.
+  static constexpr std::size_t kMostNodes = 20000;
+  static constexpr std::int64_t kMostPendingBytes = std::int64_t{1} << 30;
+
   Trace trace_;
   std::vector<TraceOutput> lastOutputs_;
   std::shared_ptr<Plan> lastPlan_;

@@ -130,11 +130,9 @@ static void checkDraws(std::int64_t low, std::int64_t high, DType dtype) {
                   dtypeName(dtype), " has not every integer"));
     return;
   }
-  if (dtype == DType::Int64) return;
-  const int bits = dtype == DType::Bool ? 1 : static_cast<int>(itemSize(dtype)) * 8 - (isSigned(dtype) ? 1 : 0);
-  const std::int64_t above = std::int64_t{1} << bits;
-  if (low < (isSigned(dtype) ? -above : 0) || low >= above) refuse("from");
-  if (high > above) refuse("to - 1");
+  const auto [least, most] = integerRange(dtype);
+  if (low < least || low > most) refuse("from");
+  if (high - 1 > most) refuse("to - 1");
 }
 
 Tensor randint(std::int64_t low, std::int64_t high, DimsRef size, Generator* g, std::optional<DType> dtype) {

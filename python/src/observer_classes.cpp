@@ -25,10 +25,11 @@ PyRef getterOf(PyObject* property) {
   return getter;
 }
 
-/// Names that the interpreter reads, if at all, and does not call.
+/// Names that the interpreter reads, if at all, and does not call. A tensor whose class has a `__torch_function__` that
+/// decides anything is refused where an operation meets it (`overrides`).
 bool isRead(PyObject* name) {
   for (const char* s : {"__class__", "__dict__", "__doc__", "__module__", "__name__", "__qualname__", "__weakref__",
-                        "__annotations__", "__wrapped__", "__class_getitem__"})
+                        "__annotations__", "__wrapped__", "__class_getitem__", "__torch_function__"})
     if (PyUnicode_CompareWithASCIIString(name, s) == 0) return true;
   return false;
 }
