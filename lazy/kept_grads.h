@@ -24,10 +24,14 @@ class KeptGrads final : public GradSlotObserver {
   }
   void onWrite(TensorImpl* tensor) override {
     if (outer_ != nullptr) outer_->onWrite(tensor);
-    const auto next = static_cast<std::uint32_t>(before_.size());
-    if (numbers_.findOrAdd(tensor, next) != next) return;
     const AutogradMeta* m = metaOf(tensor);
-    before_.push_back({Ref<TensorImpl>(tensor), m == nullptr ? Tensor() : m->grad});
+    const Tensor now = m == nullptr ? Tensor() : m->grad;
+    const auto next = static_cast<std::uint32_t>(before_.size());
+    const std::uint32_t number = numbers_.findOrAdd(tensor, next);
+    if (number == next)
+      before_.push_back({Ref<TensorImpl>(tensor), now});
+    else if (!now.defined() || !now.isPending())  // the program has set it since: to None, or to what is there already
+      before_[number].grad = now;
   }
   /// The run has succeeded.
   void forget() {
