@@ -99,6 +99,9 @@ class Observer {
   bool special(PyObject* o, const char* name);
   void mutate(PyObject* o, const char* what);
   void readType(PyObject* o);
+  /// Guards the functions that C enters as special methods of a class: a function may get other code, as those of a
+  /// module do that is reloaded.
+  void specialMethods(PyTypeObject* type);
   /// A class, or a tuple of them, is asked whether something belongs to it.
   void askedClass(PyObject* o);
   /// `o.name` is read through what was found in its class.
@@ -158,6 +161,7 @@ class Observer {
   bool madeState_ = false;
   std::unordered_set<PyObject*> fresh_;
   std::unordered_set<PyObject*> covered_;
+  std::unordered_set<PyTypeObject*> classes_;         // whose special methods are guarded
   std::unordered_map<PyObject*, PyObject*> ownerOf_;  // of a `__dict__` that was read
   std::unordered_map<PyObject*, std::pair<PyRef, Scalar>> tracked_;
   std::map<std::pair<PyObject*, std::string>, PyRef> lent_;  // what was there before

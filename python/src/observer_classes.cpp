@@ -101,6 +101,25 @@ bool isPythonClass(PyTypeObject* type) {
 void Observer::readType(PyObject* o) {
   if (!fresh(o)) guards_.classOf(o);
   guards_.type(Py_TYPE(o));
+  specialMethods(Py_TYPE(o));
+}
+
+void Observer::specialMethods(PyTypeObject* type) {
+  if ((type->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0 || type->tp_mro == nullptr || !classes_.insert(type).second) return;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(type->tp_mro); ++i) {
+    auto* base = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(type->tp_mro, i));
+    if ((base->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0 || base->tp_methods != nullptr) continue;
+    PyObject *name = nullptr, *value = nullptr;
+    for (Py_ssize_t at = 0; PyDict_Next(base->tp_dict, &at, &name, &value) != 0;) {
+      if (!isSpecialName(name)) continue;
+      PyRef function = PyRef::borrow(value);
+      if (Py_TYPE(value) == &PyStaticMethod_Type || Py_TYPE(value) == &PyClassMethod_Type) {
+        function = PyRef(PyObject_GetAttrString(value, "__func__"));
+        PyErr_Clear();
+      }
+      if (function && PyFunction_Check(function.get())) (void)call(function.get(), nullptr, 0);
+    }
+  }
 }
 
 bool Observer::special(PyObject* o, const char* name) {

@@ -55,6 +55,15 @@ bool isField(PyObject* descriptor) {
   return Py_TYPE(descriptor) == &PyGetSetDescr_Type || Py_TYPE(descriptor) == &PyMemberDescr_Type;
 }
 
+/// What a function says of itself, besides what a call of it reads.
+constexpr std::pair<const char*, Py_ssize_t> kFunctionFields[] = {
+    {"__name__", offsetof(PyFunctionObject, func_name)},
+    {"__qualname__", offsetof(PyFunctionObject, func_qualname)},
+    {"__doc__", offsetof(PyFunctionObject, func_doc)},
+    {"__module__", offsetof(PyFunctionObject, func_module)},
+    {"__annotations__", offsetof(PyFunctionObject, func_annotations)},
+};
+
 }  // namespace
 
 bool isIterator(PyObject* o) { return Py_TYPE(o)->tp_iternext != nullptr && Py_TYPE(o)->tp_iter == PyObject_SelfIter; }
@@ -310,6 +319,8 @@ void Observer::attribute(PyObject* o, PyObject* name) {
     }
     if (PyFunction_Check(o) && !fresh(o)) {
       guards_.function(o);
+      for (const auto& [field, offset] : kFunctionFields)
+        if (PyUnicode_CompareWithASCIIString(name, field) == 0) guards_.slot(o, offset);
       PyObject* dict = reinterpret_cast<PyFunctionObject*>(o)->func_dict;
       if (dict == nullptr)
         guards_.slot(o, offsetof(PyFunctionObject, func_dict));
