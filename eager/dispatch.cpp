@@ -173,15 +173,20 @@ bool selfOverlaps(const Tensor& t) {
   return false;
 }
 
-/// Of windows of other kinds: may two places be one element?
-bool mayOverlapItself(const Tensor& t) {
-  if (t.isContiguous()) return false;
-  std::vector<std::pair<std::int64_t, std::int64_t>> dims;  // stride, size
+/// (stride, size) of the dims with more than one element, the smallest stride first.
+std::vector<std::pair<std::int64_t, std::int64_t>> fromInnermost(const Tensor& t) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> dims;
   for (std::size_t d = 0; d < t.shape().size(); ++d)
     if (t.shape()[d] > 1) dims.emplace_back(t.strides()[d], t.shape()[d]);
   std::sort(dims.begin(), dims.end());
+  return dims;
+}
+
+/// Of windows of other kinds: may two places be one element?
+bool mayOverlapItself(const Tensor& t) {
+  if (t.isContiguous()) return false;
   std::int64_t inner = 0;  // the farthest place that the dims before reach
-  for (const auto& [stride, size] : dims) {
+  for (const auto& [stride, size] : fromInnermost(t)) {
     if (stride <= inner) return true;
     inner += stride * (size - 1);
   }
@@ -204,15 +209,11 @@ bool overlaps(const Tensor& t, const Tensor& into) {
   return a < d && c < b;
 }
 
-/// Every element of a stretch of memory, each once.
+/// Of a tensor with elements: all of a stretch of memory, each once.
 bool isDense(const Tensor& t) {
   if (t.isContiguous()) return true;
-  std::vector<std::pair<std::int64_t, std::int64_t>> dims;  // stride, size
-  for (std::size_t d = 0; d < t.shape().size(); ++d)
-    if (t.shape()[d] != 1) dims.emplace_back(t.strides()[d], t.shape()[d]);
-  std::sort(dims.begin(), dims.end());
   std::int64_t expected = 1;
-  for (const auto& [stride, size] : dims) {
+  for (const auto& [stride, size] : fromInnermost(t)) {
     if (stride != expected) return false;
     expected *= size;
   }

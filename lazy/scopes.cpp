@@ -17,21 +17,26 @@ class Spares {
  public:
   static std::unique_ptr<Session> take(std::uint64_t site) {
     auto& spares = list();
-    auto it = std::find_if(spares.rbegin(), spares.rend(), [&](const Spare& s) { return s.site == site; });
-    if (it == spares.rend() && spares.size() < kMost) return std::make_unique<Session>(false, composite);
+    auto it = std::find_if(spares.rbegin(), spares.rend(), [&](const Spare& s) { return s.session->site == site; });
+    if (it == spares.rend() && spares.size() < kMost) {
+      auto s = std::make_unique<Session>(false, composite);
+      s->site = site;
+      return s;
+    }
     // The one that was used last at this place, else the one whose use is longest ago.
     auto found = it != spares.rend() ? std::prev(it.base()) : spares.begin();
     std::unique_ptr<Session> s = std::move(found->session);
     nodesKept() -= found->nodes;
     spares.erase(found);
+    s->site = site;
     return s;
   }
-  static void giveBack(std::unique_ptr<Session> s, std::uint64_t site) {
+  static void giveBack(std::unique_ptr<Session> s) {
     s->rest();
     auto& spares = list();
     const std::size_t nodes = s->nodesKept();
     nodesKept() += nodes;
-    spares.push_back({site, nodes, std::move(s)});
+    spares.push_back({nodes, std::move(s)});
     while (nodesKept() > kMostNodesKept && spares.size() > 1) {
       nodesKept() -= spares.front().nodes;
       spares.erase(spares.begin());
@@ -42,7 +47,6 @@ class Spares {
   static constexpr std::size_t kMost = 64;
   static constexpr std::size_t kMostNodesKept = std::size_t{1} << 16;  // some 20 MB
   struct Spare {
-    std::uint64_t site;
     std::size_t nodes;
     std::unique_ptr<Session> session;
   };
@@ -58,19 +62,14 @@ class Spares {
 
 class CompositeFusion final : public Fusion {
  public:
-  Recorder* begin(std::uint64_t site) override {
-    Session* s = Spares<true>::take(site).release();
-    s->site = site;
-    return s;
-  }
+  Recorder* begin(std::uint64_t site) override { return Spares<true>::take(site).release(); }
   void end(Recorder* recorder, bool failed) override {
     std::unique_ptr<Session> s(static_cast<Session*>(recorder));
     if (failed)
       s->abandon();
     else
       s->flush();
-    const std::uint64_t site = s->site;
-    Spares<true>::giveBack(std::move(s), site);
+    Spares<true>::giveBack(std::move(s));
   }
 };
 
@@ -90,7 +89,7 @@ void flushActive() {
   if (Session* s = activeSession(); s != nullptr && !s->tracing()) s->flush();
 }
 
-LazyScope::LazyScope(std::uint64_t site) : site_(site) {
+LazyScope::LazyScope(std::uint64_t site) {
   if (activeRecorder != nullptr) return;
   own_ = Spares<false>::take(site);
   if (own_->grads == nullptr) own_->grads = std::make_shared<KeptGrads>();
@@ -111,7 +110,7 @@ void LazyScope::end() {
     throw;
   }
   own_->grads->rest();
-  Spares<false>::giveBack(std::move(own_), site_);
+  Spares<false>::giveBack(std::move(own_));
 }
 
 LazyScope::~LazyScope() {

@@ -102,7 +102,7 @@ class Session final : public Recorder {
   /// What is recorded will not be kept. `why` is told to `onGivenUp`, which may throw instead.
   void giveUp(const char* why);
   std::function<void(const char* why)> onGivenUp;
-  /// Of a composite: where it stands in the program, as for Fusion.
+  /// Where what is recorded stands in the program, as for Fusion.
   std::uint64_t site = 0;
   /// Giving up would be an error: library code leaves out what only checks values.
   bool strict = false;
@@ -275,7 +275,6 @@ class LazyScope {
 
  private:
   std::unique_ptr<Session> own_;
-  std::uint64_t site_;
   bool ended_ = false;
 };
 
