@@ -42,8 +42,6 @@ class PlainScope {
   std::vector<Ref<BatchAxis>> before_;
 };
 
-bool drawsRandom(const OpFacts& f) { return f.random; }
-
 }  // namespace
 
 void BatchAxis::destroy(BatchAxis* axis) {
@@ -293,7 +291,7 @@ void random(BatchCall& c, std::span<const Ref<BatchAxis>> active) {
 }  // namespace
 
 bool needsBatching(const OpFacts& op, std::span<const Operand> operands) {
-  return (!scopes.empty() && drawsRandom(op)) || anyBatched(operands);
+  return (!scopes.empty() && op.random) || anyBatched(operands);
 }
 
 void runBatched(const OpFacts& op, std::span<const Operand> operands, std::span<const std::int64_t> attrs,
@@ -301,7 +299,7 @@ void runBatched(const OpFacts& op, std::span<const Operand> operands, std::span<
   std::vector<Ref<BatchAxis>> active(scopes);
   PlainScope plain;
   BatchCall c(op, operands, attrs, metas, results);
-  if (drawsRandom(op)) return random(c, active);
+  if (op.random) return random(c, active);
   switch (op.kind) {
   case OpKind::Pointwise:
     return pointwise(c);
@@ -329,7 +327,7 @@ void writeBatched(const OpFacts& op, const Tensor& into, const Tensor& value) {
   if (const BatchDims* from = value.impl()->batch.get())
     for (const BatchDim& d : from->dims)
       if (target == nullptr || target->find(d.axis.get()) < 0) {
-        if (drawsRandom(op))
+        if (op.random)
           fail("vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same "
                "randomness.");
         fail("vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in "

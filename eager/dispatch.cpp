@@ -23,8 +23,6 @@ using Attrs = std::span<const std::int64_t>;
 thread_local const Tensor* inPlaceSelf = nullptr;   // of the InPlaceForm
 thread_local const TensorImpl* updating = nullptr;  // of the LastStep
 
-bool drawsRandom(const OpFacts& f) { return f.random; }
-
 bool needsGradient(const OpFacts& f, Operands operands) {
   if (!f.differentiable || !gradEnabled()) return false;
   for (const auto& o : operands)
@@ -32,11 +30,18 @@ bool needsGradient(const OpFacts& f, Operands operands) {
   return false;
 }
 
-/// Views whose base was written since they were made get their history brought up to date.
-void refresh(Operands operands) {
-  if (tapeHook == nullptr || !gradEnabled()) return;
-  for (const auto& o : operands)
-    if (o.isTensor() && o.tensor().defined() && o.tensor().impl()->viewBase) tapeHook->refreshView(o.tensor().impl());
+/// Views whose base was written since they were made get their history brought up to date. True where gradients are
+/// recorded and an operand requires one.
+bool refresh(Operands operands) {
+  if (tapeHook == nullptr || !gradEnabled()) return false;
+  bool requiresGrad = false;
+  for (const auto& o : operands) {
+    if (!o.isTensor() || !o.tensor().defined()) continue;
+    TensorImpl* t = o.tensor().impl();
+    if (t->viewBase) tapeHook->refreshView(t);
+    requiresGrad |= t->requiresGrad;
+  }
+  return requiresGrad;
 }
 
 void run(const OpFacts& f, Operands operands, Attrs attrs, std::span<const Tensor> outs) {
@@ -122,20 +127,19 @@ void applyAnew(const OpFacts& f, Operands operands, Attrs attrs, std::span<Tenso
     recorder->record(f.code, operands, attrs, made, results);
   } else {
     for (std::size_t i = 0; i < results.size(); ++i) results[i] = makeEmpty(made[i].shape, made[i].dtype);
-    if (drawsRandom(f))
+    if (f.random)
       run(f, withGeneratorState(operands), attrs, results);
     else
       run(f, operands, attrs, results);
   }
-  if (needsGradient(f, operands)) tapeHook->record(f.code, operands, attrs, results);
 }
 
 // Spans by reference: the last would be put on the stack in halves and read whole, which processors are slow at.
 void applyGeneral(const OpFacts& f, const Operands& operands, const Attrs& attrs, const std::span<Tensor>& results) {
-  refresh(operands);
+  const bool needsGrad = refresh(operands) && f.differentiable;
   if (activeRecorder == nullptr || !activeRecorder->repeat(f, operands, attrs, results))
-    return applyAnew(f, operands, attrs, results);
-  if (needsGradient(f, operands)) tapeHook->record(f.code, operands, attrs, results);
+    applyAnew(f, operands, attrs, results);
+  if (needsGrad) tapeHook->record(f.code, operands, attrs, results);
 }
 
 /// Pointwise operations on contiguous tensors of one shape and dtype, and numbers that do not change that dtype: the
@@ -399,7 +403,7 @@ void applyInto(const Tensor& out, OpCode op, Operands operands, Attrs attrs) {
     run(f, own, attrs, {&out, 1});
   } else {
     std::array<Tensor, 1> value{makeEmpty(made[0].shape, made[0].dtype)};
-    run(f, drawsRandom(f) ? withGeneratorState(own) : own, attrs, value);
+    run(f, f.random ? withGeneratorState(own) : own, attrs, value);
     const Operand from[] = {value[0]};
     runPointwise(facts(OpCode::clone), from, {}, {&out, 1});
   }
@@ -471,8 +475,7 @@ void applyUpdate(OpCode op, Operands operands, std::span<const Tensor> outs) {
 }
 
 void tapeWhole(OpCode op, Operands operands, Attrs attrs, std::span<Tensor> results) {
-  refresh(operands);
-  if (needsGradient(facts(op), operands)) tapeHook->record(op, operands, attrs, results);
+  if (refresh(operands) && facts(op).differentiable) tapeHook->record(op, operands, attrs, results);
 }
 
 Tensor applyView(OpCode op, const Tensor& base, Dims shape, Dims strides, std::int64_t offset, Attrs attrs) {

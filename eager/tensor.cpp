@@ -12,13 +12,13 @@
 namespace tandem {
 namespace {
 
-thread_local bool gradMode = true;
 thread_local bool inferenceOn = false;
 thread_local Generator* generatorScope = nullptr;
 thread_local FusedRecording* recordingOfScopes = nullptr;
 
 }  // namespace
 
+thread_local constinit bool gradMode = true;
 thread_local Recorder* activeRecorder = nullptr;
 TapeHook* tapeHook = nullptr;
 Fusion* fusion = nullptr;
@@ -149,8 +149,6 @@ Tensor makeScalarTensor(Scalar value, DType dtype) {
   return t;
 }
 
-bool gradEnabled() { return gradMode; }
-void setGradEnabled(bool on) { gradMode = on; }
 bool inferenceMode() { return inferenceOn; }
 void setInferenceMode(bool on) { inferenceOn = on; }
 DType defaultDType() { return schemaDefaultDType(); }

@@ -134,8 +134,9 @@ class Operand {
 };
 
 /// Thread-local modes, as in PyTorch.
-bool gradEnabled();
-void setGradEnabled(bool on);
+extern thread_local constinit bool gradMode;
+inline bool gradEnabled() { return gradMode; }
+inline void setGradEnabled(bool on) { gradMode = on; }
 bool inferenceMode();
 void setInferenceMode(bool on);
 class NoGrad {

@@ -247,9 +247,4 @@ std::int32_t Session::draw(ScalarSlot& seed, ScalarSlot& offset) {
   return static_cast<std::int32_t>(since);
 }
 
-void Session::endShared() {
-  // Others may change such memory before the next operation, or look at it.
-  if (shared_ && !tracing_) flush();
-}
-
 }  // namespace tandem::lazy

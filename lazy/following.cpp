@@ -14,18 +14,21 @@ constexpr std::size_t kMostRepeated = 16;
 
 }  // namespace
 
+bool Session::mayRepeat(const OpFacts& f, std::size_t operands, std::span<const TensorMeta> metas) {
+  return !f.random && !mayFail(f.code) && operands <= kMostRepeated &&
+         (f.partial == OpPartial::None || isFloating(metas[0].dtype)) && std::ranges::none_of(metas, isLarge);
+}
+
 bool Session::repeat(const OpFacts& f, std::span<const Operand> operands, std::span<const std::int64_t> attrs,
                      std::span<Tensor> results) {
-  // What is looked at once more, each time: values that may not fit, sizes that are not known.
-  if (!trace_.following() || mayFail(f.code) || operands.size() > kMostRepeated || !learntSizes_.empty() ||
-      pendingBytes_ > kMostPendingBytes)
-    return false;
+  if (!trace_.following() || !learntSizes_.empty() || pendingBytes_ > kMostPendingBytes) return false;
   const TraceNode* n = trace_.expected();
   // Windows and memory that is read for the first time come before the operation. What they add to the trace is found
   // again where the rest turns out to be another operation.
   const bool whole = n != nullptr && n->op == f.code;
   InlineArray<ValueRef, kMostRepeated> values(0);
   if (!whole) {
+    if (mayFail(f.code) || operands.size() > kMostRepeated) return false;
     const std::uint64_t before = resets_;
     for (const Operand& o : operands) {
       if (o.isTensor() && o.tensor().defined() && o.tensor().impl()->batch) return false;
@@ -34,50 +37,49 @@ bool Session::repeat(const OpFacts& f, std::span<const Operand> operands, std::s
     n = trace_.expected();
     if (before != resets_ || n == nullptr || n->op != f.code) return false;
   }
+  if (!n->repeats) return false;
   const std::span<const TraceOperand> expected = trace_.operands(*n);
   if (expected.size() != operands.size() || !std::ranges::equal(trace_.attrs(*n), attrs)) return false;
+  bool numbers = false;
   for (std::size_t i = 0; i < operands.size(); ++i) {
+    const TraceOperand& e = expected[i];
     if (!operands[i].isTensor()) {
-      if (expected[i].kind != TraceOperand::Kind::Slot) return false;
+      if (e.kind != TraceOperand::Kind::Slot) return false;
+      numbers = true;
     } else if (const Tensor& t = operands[i].tensor(); !t.defined()) {
-      if (expected[i].kind != TraceOperand::Kind::Absent) return false;
-    } else if (expected[i].kind != TraceOperand::Kind::Value ||
-               !(whole ? isWhole(t, expected[i].value) : values[i] == expected[i].value)) {
+      if (e.kind != TraceOperand::Kind::Absent) return false;
+    } else if (e.kind != TraceOperand::Kind::Value || !(whole ? isWhole(*t.impl(), e.value) : values[i] == e.value)) {
       return false;
     }
   }
+  if (numbers)
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      if (operands[i].isTensor()) continue;
+      const std::int32_t slot = slotOf(operands[i].scalar());
+      if (!trace_.following() || slot != expected[i].slot) return false;
+    }
   const std::span<const TensorMeta> metas = trace_.results(*n);
-  if (f.partial != OpPartial::None && !isFloating(metas[0].dtype)) return false;
-  for (const TensorMeta& m : metas)
-    if (isLarge(m)) return false;
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    if (operands[i].isTensor()) continue;
-    const std::int32_t slot = slotOf(operands[i].scalar());
-    if (!trace_.following() || slot != expected[i].slot) return false;
-  }
   const std::uint32_t node = trace_.addExpected();
   for (std::uint32_t i = 0; i < results.size(); ++i) results[i] = fresh({node, i}, metas[i]);
   endShared();
   return true;
 }
 
-bool Session::isWhole(const Tensor& t, ValueRef value) const {
-  const TensorImpl* impl = t.impl();
-  Storage* s = impl->storage.get();
+bool Session::isWhole(const TensorImpl& t, ValueRef value) const {
+  Storage* s = t.storage.get();
   std::int64_t begin = 0;
-  ValueRef now;
   if (const Content* c = contentOf(s)) {
-    if (c->session != this) return false;
-    now = c->value;
+    if (c->session != this || c->value != value) return false;
     if (c->input >= 0) begin = inputs_[c->input].offset;
   } else {
-    const std::uint32_t k = inputNumbers_.find(s);
-    if (k == inputNumbers_.kNone || s->isShared()) return false;
-    now = inputs_[k].value;
-    begin = inputs_[k].offset;
+    // While following, inputs come in the order of their nodes.
+    const TraceNode& from = trace_.nodes[value.node];
+    if (from.kind != TraceNode::Kind::Input || from.input >= inputs_.size()) return false;
+    const SessionInput& in = inputs_[from.input];
+    if (in.storage.get() != s || in.value != value || s->isShared()) return false;
+    begin = in.offset;
   }
-  return now == value && impl->offset == begin && impl->contiguous && !impl->batch &&
-         impl->shape == trace_.meta(value).shape;
+  return t.offset == begin && t.contiguous && !t.batch && t.shape == trace_.meta(value).shape;
 }
 
 void Session::turnTo(std::size_t part) {

@@ -17,8 +17,6 @@ namespace {
 
 std::function<std::string()> lineProvider;
 
-bool drawsRandom(const OpFacts& f) { return f.random; }
-
 constexpr const char* kValueRead = "the value of a tensor is read";
 constexpr const char* kSizeRead = "a size that depends on data (of a mask's selection, nonzero, unique ...) is read";
 
@@ -65,11 +63,6 @@ void Content::materialize() {
 Session::~Session() {
   // Whoever ends a session has flushed or abandoned it; contents of lost values must not reach it afterwards.
   abandon();
-}
-
-Content* Session::contentOf(Storage* s) const {
-  auto* c = static_cast<Content*>(s->pending());
-  return c;
 }
 
 std::int32_t Session::slotOf(const Scalar& s) {
@@ -226,7 +219,7 @@ void Session::record(OpCode op, std::span<const Operand> operands, std::span<con
     return endShared();
   }
   SmallVector<TraceOperand, 8> ins;
-  if (drawsRandom(f)) {
+  if (f.random) {
     ScalarSlot seed;
     ScalarSlot offset;
     if (Generator* g = scopedGenerator()) {
@@ -249,6 +242,7 @@ void Session::record(OpCode op, std::span<const Operand> operands, std::span<con
   }
   const std::size_t nodesBefore = trace_.size();
   std::uint32_t node = trace_.addOp(op, ins, attrs, metas);
+  trace_.nodes[node].repeats = mayRepeat(f, operands.size(), metas);
   if (mayFail(op) && !trace_.following() && node == nodesBefore && lineProvider) trace_.setLine(userLine());
   if (untried_) tryOut(node);
   for (std::uint32_t i = 0; i < results.size(); ++i) {

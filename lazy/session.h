@@ -176,12 +176,14 @@ class Session final : public Recorder {
   std::int32_t inputOf(const Tensor& t);
   void note(const Tensor& t);
   /// Is all of `value` what is read at present through the tensor?
-  [[nodiscard]] bool isWhole(const Tensor& t, ValueRef value) const;
+  [[nodiscard]] bool isWhole(const TensorImpl& t, ValueRef value) const;
+  /// Is an operation that was recorded found again by its operands alone?
+  static bool mayRepeat(const OpFacts& f, std::size_t operands, std::span<const TensorMeta> metas);
   /// Memory made from data while a function is traced (`tandem.tensor([1, 2])`): its elements become a constant of the
   /// trace and the storage a fresh one, so that what is written to it does not outlive the call.
   void adopt(const Tensor& t);
   std::int32_t addInput(const Tensor& root, Storage* storage);
-  Content* contentOf(Storage* s) const;
+  static Content* contentOf(const Storage* s) { return static_cast<Content*>(s->pending()); }
   [[nodiscard]] std::uint64_t dataDimsOf(const Tensor& t) const;
   [[nodiscard]] std::uint64_t dataDimsOf(const OpFacts& f, std::span<const Operand> operands,
                                          std::span<const std::int64_t> attrs, std::size_t number,
@@ -202,7 +204,10 @@ class Session final : public Recorder {
   Tensor look(const Tensor& t);
   /// Runs a recorded operation that may fail, while a function is traced, so that its error is raised where it stands.
   void tryOut(std::uint32_t node);
-  void endShared();
+  /// Others may change memory that they share before the next operation, or look at it.
+  void endShared() {
+    if (shared_ && !tracing_) flush();
+  }
   std::int32_t draw(ScalarSlot& seed, ScalarSlot& offset);
   void narrow(Content& content, std::span<TensorImpl* const> views);
   void reset();

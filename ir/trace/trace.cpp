@@ -35,7 +35,7 @@ std::uint32_t Trace::add(TraceNode node, std::span<const TraceOperand> operands,
       if (n.kind == node.kind && n.op == node.op && n.input == node.input &&
           std::ranges::equal(this->operands(n), operands) && std::ranges::equal(this->attrs(n), attrs) &&
           std::ranges::equal(this->results(n), results, sameMeta) && (window == nullptr || this->window(n) == *window))
-        return follow();
+        return addExpected();
     }
     settle();
   }

@@ -56,6 +56,7 @@ struct TraceNode {
   };
   Kind kind;
   OpCode op{};              // Op
+  bool repeats = false;     // Op: found again on the same operands, it needs no look at values or sizes
   std::uint32_t input = 0;  // Input
   std::uint32_t line = 0;   // index into Trace::lines
   // What Trace::operands, attrs, results and window give; a part may be empty, and still begins where the lists stood.
@@ -103,7 +104,11 @@ class Trace {
     return n.kind == TraceNode::Kind::Op ? &n : nullptr;
   }
   /// Adds that operation, whose operands the caller has compared; its number.
-  std::uint32_t addExpected() { return follow(); }
+  std::uint32_t addExpected() {
+    const std::uint32_t index = additions_[added_++];
+    if (index == size_) ++size_;
+    return index;
+  }
 
   /// In the record's order; random operations: (seed slot, offset slot, ...).
   [[nodiscard]] std::span<const TraceOperand> operands(const TraceNode& n) const { return part(operands_, n.operands); }
@@ -132,11 +137,6 @@ class Trace {
                     std::span<const TensorMeta> results, const Window* window = nullptr);
   std::uint32_t append(TraceNode node, std::span<const TraceOperand> operands, std::span<const std::int64_t> attrs,
                        std::span<const TensorMeta> results, const Window* window);
-  std::uint32_t follow() {
-    const std::uint32_t index = additions_[added_++];
-    if (index == size_) ++size_;
-    return index;
-  }
   /// Its number where it may be the next of the last trace; else -1.
   std::int32_t followSlot(const ScalarSlot& slot);
   /// The number of an equal constant among the first slots, so that equal operations are one node; -1: none.
@@ -150,8 +150,8 @@ class Trace {
   // What each addition gave: a new number, or that of an equal node or slot.
   std::vector<std::uint32_t> additions_;
   std::vector<std::int32_t> slotAdditions_;
-  // While following: how many additions were made again, and how many nodes and slots they made.
   DType defaultDType_ = schemaDefaultDType();
+  // While following: how many additions were made again, and how many nodes and slots they made.
   bool following_ = false;
   bool slotsChanged_ = false;  // a constant has another value than the last time
   std::size_t added_ = 0, addedSlots_ = 0;

@@ -129,18 +129,26 @@ const char* const kDoc =
 
 }  // namespace
 
-PyObject* wrapAs(PyTypeObject* cls, Tensor t) {
-  noteClass(cls);
+namespace {
+
+PyObject* wrapIn(PyTypeObject* cls, Tensor&& t) {
   PyTensor* self = allocate(cls);
   self->tensor = std::move(t);
   self->tensor.impl()->pyObject = self;
   return reinterpret_cast<PyObject*>(self);
 }
 
+}  // namespace
+
+PyObject* wrapAs(PyTypeObject* cls, Tensor t) {
+  noteClass(cls);
+  return wrapIn(cls, std::move(t));
+}
+
 PyObject* wrap(Tensor t) {
   if (!t.defined()) Py_RETURN_NONE;
   if (auto* known = static_cast<PyObject*>(t.impl()->pyObject); known != nullptr) return Py_NewRef(known);
-  return wrapAs(tensorType, std::move(t));
+  return wrapIn(tensorType, std::move(t));
 }
 
 void initTensor(PyObject* module) {

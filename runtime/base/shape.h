@@ -20,7 +20,7 @@ inline std::int64_t numelOf(DimsRef shape) {
 }
 /// Row-major strides; a size-0 dim counts as 1, as in PyTorch.
 inline Dims contiguousStrides(DimsRef shape) {
-  Dims strides(shape.size());
+  Dims strides = Dims::unset(shape.size());
   std::int64_t step = 1;
   for (std::size_t i = shape.size(); i-- > 0;) {
     strides[i] = step;

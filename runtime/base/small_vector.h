@@ -77,6 +77,13 @@ class SmallVector {
     for (std::size_t i = size_; i < n; ++i) data_[i] = value;
     size_ = static_cast<std::uint32_t>(n);
   }
+  /// `n` elements, for the caller to set: they have no values yet.
+  static SmallVector unset(std::size_t n) {
+    SmallVector v;
+    if (n > N) v.grow(n);
+    v.size_ = static_cast<std::uint32_t>(n);
+    return v;
+  }
   template <class It>
   void append(It first, It last) {
     if constexpr (std::forward_iterator<It>) {

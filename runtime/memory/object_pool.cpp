@@ -1,52 +1,42 @@
 #include "runtime/memory/object_pool.h"
 
-#include <new>
 #include <utility>
 
 namespace tandem {
 
+thread_local constinit ObjectPool objectPool;
+
 namespace {
 
-constexpr std::size_t kStep = 64;
-constexpr std::size_t kClasses = 16;
-constexpr int kMost = 512;  // blocks of one class
-
-struct Block {
-  Block* next;
-};
-struct Pool {
-  Block* head[kClasses] = {};
-  int length[kClasses] = {};
-
-  ~Pool() {
-    for (std::size_t c = 0; c < kClasses; ++c) {
-      while (head[c] != nullptr) ::operator delete(static_cast<void*>(std::exchange(head[c], head[c]->next)));
-      length[c] = kMost;  // what this thread frees from now on goes straight back
-    }
+/// Makes room when the thread first frees a block, and gives all back at its end.
+class Keeper {
+ public:
+  Keeper() {
+    for (auto& kept : objectPool.classes) kept.room = ObjectPool::kMost;
   }
+  ~Keeper() {
+    for (auto& kept : objectPool.classes) {
+      while (kept.first != nullptr)
+        ::operator delete(static_cast<void*>(std::exchange(kept.first, kept.first->next)));
+      kept.room = 0;  // what this thread frees from now on goes straight back
+    }
+    ended = true;
+  }
+  Keeper(const Keeper&) = delete;
+  Keeper& operator=(const Keeper&) = delete;
+
+  static thread_local bool ended;
 };
-thread_local Pool pool;
+thread_local bool Keeper::ended = false;
 
 }  // namespace
 
-void* poolAllocate(std::size_t bytes) {
-  std::size_t c = (bytes - 1) / kStep;
-  if (c >= kClasses) return ::operator new(bytes);
-  if (Block* b = pool.head[c]) {
-    pool.head[c] = b->next;
-    --pool.length[c];
-    return b;
+void poolFreeSlowly(void* p, std::size_t bytes) {
+  if (!Keeper::ended) {
+    thread_local Keeper keeper;
+    if (objectPool.classes[ObjectPool::classOf(bytes)].room > 0) return poolFree(p, bytes);
   }
-  return ::operator new((c + 1) * kStep);
-}
-
-void poolFree(void* p, std::size_t bytes) {
-  std::size_t c = (bytes - 1) / kStep;
-  if (c >= kClasses || pool.length[c] >= kMost) return ::operator delete(p);
-  auto* b = static_cast<Block*>(p);
-  b->next = pool.head[c];
-  pool.head[c] = b;
-  ++pool.length[c];
+  ::operator delete(p);
 }
 
 }  // namespace tandem

@@ -1,6 +1,5 @@
 #include "runtime/memory/storage.h"
 
-#include <utility>
 
 #include "runtime/base/error.h"
 #include "runtime/memory/allocator.h"
@@ -16,12 +15,6 @@ Storage::~Storage() {
   delete pending_;
   if (owned_) deallocate(data_, bytes_);
   if (deleter_ != nullptr) deleter_(context_);
-}
-
-void Storage::setPending(PendingContent* content) {
-  // The old content may look at this storage while it dies: it is no longer its content by then.
-  PendingContent* old = std::exchange(pending_, content);
-  if (old != content) delete old;
 }
 
 void Storage::takeMemory(void* block) {

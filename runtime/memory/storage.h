@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "runtime/base/intrusive.h"
 #include "runtime/memory/object_pool.h"
@@ -40,7 +41,11 @@ class Storage : public Counted<Storage> {
   [[nodiscard]] bool isPending() const { return pending_ != nullptr; }
   [[nodiscard]] PendingContent* pending() const { return pending_; }
   /// Takes ownership; null ends the pending state. The old content is deleted.
-  void setPending(PendingContent* content);
+  void setPending(PendingContent* content) {
+    // The old content may look at this storage while it dies: it is no longer its content by then.
+    PendingContent* old = std::exchange(pending_, content);
+    if (old != content) delete old;
+  }
   /// Gives a storage made pending without any its memory: `block`, of `allocate(bytes())`, which it owns from now on.
   void takeMemory(void* block);
   /// Memory that a program may also read and write otherwise, as NumPy does.
