@@ -199,13 +199,7 @@ void setData(const Tensor& t, const Tensor& other) {
     std::scoped_lock guard(m->lock);
     m->accumulator = nullptr;
   }
-  a->storage = b->storage;
-  a->offset = b->offset;
-  a->shape = b->shape;
-  a->strides = b->strides;
-  a->dtype = b->dtype;
-  a->contiguous = b->contiguous;
-  a->numel = b->numel;
+  a->become(*b);
 }
 
 void becomeView(const Tensor& t, const Tensor& view) {
@@ -213,12 +207,7 @@ void becomeView(const Tensor& t, const Tensor& view) {
   TensorImpl* b = view.impl();
   if (gradEnabled() && a->requiresGrad && isLeaf(t))
     fail("a leaf Variable that requires grad is being used in an in-place operation.");
-  a->offset = b->offset;
-  a->shape = b->shape;
-  a->strides = b->strides;
-  a->contiguous = b->contiguous;
-  a->numel = b->numel;
-  a->batch = b->batch;
+  a->become(*b);
   AutogradMeta* m = metaOf(b);
   if (b->requiresGrad && m != nullptr && m->gradFn) setHistory(t, m->gradFn, m->resultNr);
   a->historyVersion = a->storage->version;
@@ -236,20 +225,16 @@ void resize(const Tensor& t, DimsRef size) {
   if (!none) t.materialize();
   std::int64_t has = none ? 0 : static_cast<std::int64_t>(a->storage->bytes() / itemSize(a->dtype)) - a->offset;
   std::int64_t needs = numelOf(shape);
+  Tensor memory = t;
   if (needs > has || none) {
-    Tensor larger = makeEmpty(Dims{needs}, a->dtype);
+    memory = makeEmpty(Dims{needs}, a->dtype);
     auto bytes = static_cast<std::size_t>(has) * itemSize(a->dtype);
     if (bytes != 0) {
       Tensor all = makeAlias(t, Dims{has}, Dims{1}, a->offset);
-      std::memcpy(larger.data(), all.data(), bytes);
+      std::memcpy(memory.data(), all.data(), bytes);
     }
-    a->storage = larger.impl()->storage;
-    a->offset = 0;
   }
-  a->strides = contiguousStrides(shape);
-  a->shape = std::move(shape);
-  a->contiguous = true;
-  a->numel = needs;
+  a->become(*makeAlias(memory, shape, contiguousStrides(shape), memory.impl()->offset).impl());
 }
 
 // ---- hooks ----------------------------------------------------------------------------------------------------------

@@ -77,6 +77,18 @@ TensorImpl::TensorImpl(Ref<Storage> s, DType t, DimsRef sizes, std::int64_t elem
 
 void TensorImpl::destroy(TensorImpl* impl) { delete impl; }
 
+void TensorImpl::become(const TensorImpl& other) {
+  storage = other.storage;
+  offset = other.offset;
+  shape = other.shape;
+  strides = other.strides;
+  dtype = other.dtype;
+  contiguous = other.contiguous;
+  numel = other.numel;
+  batch = other.batch;
+  ++windowChanges;
+}
+
 void Tensor::materialize() const {
   if (activeRecorder != nullptr) activeRecorder->beforeRead(*this);
   if (PendingContent* p = impl_->storage->pending()) p->materialize();

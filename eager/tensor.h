@@ -41,6 +41,9 @@ class TensorImpl : public Counted<TensorImpl> {
   TensorImpl& operator=(const TensorImpl&) = delete;
 
   static void destroy(TensorImpl* impl);
+  /// Looks at what the other one does from now on, its hidden dims with it. The one way in which the window of a tensor
+  /// that others may know changes.
+  void become(const TensorImpl& other);
   /// The node that accumulates its gradient knows it.
   [[nodiscard]] bool isKnownToOthers() const { return autograd != nullptr; }
   static void* operator new(std::size_t bytes) { return poolAllocate(bytes); }
@@ -58,6 +61,7 @@ class TensorImpl : public Counted<TensorImpl> {
   bool inference = false;  // made in inference mode, or a window on what was
   /// The version of the storage at which the history of a view was last right (autograd/tape.h).
   std::uint32_t historyVersion = storage ? storage->version : 0;
+  std::uint32_t windowChanges = 0;  // how often it became another window
   std::int64_t numel;
   Ref<TensorImpl> viewBase;
   /// Dims that only the dispatcher sees; null but inside `vmap`. The rest of the window is that of the first example.

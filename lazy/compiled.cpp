@@ -228,6 +228,10 @@ std::shared_ptr<CompiledTrace> Tracer::finish(std::span<const Tensor> outputs, s
       }
       if (!source.whole) source.shift = inputs[k].offset - source.place.captured->offset;
     }
+    if (source.place.captured != nullptr && !source.grad && !source.constant) {
+      source.memory = inputs[k].storage.get();
+      c->memories.findOrAdd(source.memory, static_cast<std::uint32_t>(k));
+    }
     c->inputs.push_back(source);
   }
   for (Content* f : fresh) c->fresh.push_back({f->storage->bytes(), f->storage->version});
@@ -321,31 +325,40 @@ bool CompiledTrace::fits(std::span<const Tensor> arguments) const {
                     m->grad.requiresGrad() != g.requiresGrad))
       return false;
   }
-  // Each input has its own memory: two that meet in one storage now were two when it was traced.
-  SmallVector<const Storage*, 64> storages;
+  // Each input has its own memory, as when it was traced: captured tensors the same as then, arguments and gradients any
+  // that is none of those, and none twice.
+  SmallVector<const Storage*, 32> others;
   for (const auto& source : inputs) {
     if (source.constant) continue;
     const TensorImpl* t = inputOf(source, arguments);
+    const Storage* s = t->storage.get();
     // What the plan reaches is there, whatever was done to the tensor since.
     const std::size_t from = source.whole ? 0 : static_cast<std::size_t>(t->offset + source.shift) * itemSize(t->dtype);
-    if (source.bytes != 0 && from + source.bytes > t->storage->bytes()) return false;
-    storages.push_back(t->storage.get());
+    if (source.bytes != 0 && from + source.bytes > s->bytes()) return false;
+    if (source.memory != nullptr) {
+      if (s != source.memory) return false;
+    } else {
+      if (memories.contains(s)) return false;
+      others.push_back(s);
+    }
   }
-  return allDiffer({storages.data(), storages.size()});
+  return allDiffer({others.data(), others.size()});
 }
 
 std::vector<Tensor> CompiledTrace::run(std::span<const Tensor> arguments, std::span<const Scalar> scalars) const {
-  SmallVector<void*, 32> ins;
-  SmallVector<Storage*, 32> storages;
-  SmallVector<std::int64_t, 32> offsets;
-  for (const auto& source : inputs) {
+  const std::size_t n = inputs.size();
+  auto ins = SmallVector<void*, 32>::unset(n);
+  auto storages = SmallVector<Storage*, 32>::unset(n);
+  auto offsets = SmallVector<std::int64_t, 32>::unset(n);
+  for (std::size_t k = 0; k < n; ++k) {
+    const Source& source = inputs[k];
     TensorImpl* t = source.constant ? source.constant.get() : inputOf(source, arguments);
     Storage* s = t->storage.get();
     if (s->isPending()) s->pending()->materialize();
     std::int64_t offset = source.whole ? 0 : t->offset + source.shift;
-    storages.push_back(s);
-    offsets.push_back(offset);
-    ins.push_back(static_cast<char*>(s->data()) + offset * static_cast<std::int64_t>(itemSize(t->dtype)));
+    storages[k] = s;
+    offsets[k] = offset;
+    ins[k] = static_cast<char*>(s->data()) + offset * static_cast<std::int64_t>(itemSize(t->dtype));
   }
   std::vector<Ref<Storage>> memory;
   memory.reserve(fresh.size());

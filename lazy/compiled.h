@@ -21,6 +21,7 @@
 #include "autograd/template.h"
 #include "eager/generator.h"
 #include "lazy/session.h"
+#include "runtime/base/index_table.h"
 
 namespace tandem::lazy {
 
@@ -39,6 +40,8 @@ struct CompiledTrace {
     std::int64_t shift = 0;    // and so many elements on
     std::size_t bytes = 0;     // of its memory that the plan may reach
     std::uint32_t writes = 0;  // by the function, to the storage: how far its version advances
+    /// Of a captured tensor: its memory, which is compared and not owned. Null where a call brings its own.
+    const Storage* memory = nullptr;
   };
   struct Fresh {
     std::size_t bytes = 0;
@@ -73,6 +76,7 @@ struct CompiledTrace {
 
   std::shared_ptr<Plan> plan;
   std::vector<Source> inputs;
+  IndexTable<const void*> memories;  // those of the sources that have one
   std::vector<Fresh> fresh;
   std::vector<Made> made;             // bases before their views
   std::vector<std::int32_t> results;  // among `made`; -1: none

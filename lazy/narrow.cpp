@@ -45,8 +45,7 @@ void Session::narrow(Content& content, std::span<TensorImpl* const> views) {
   alone.impl()->storage->version = s->version;
   for (TensorImpl* v : views) {
     v->viewBase = nullptr;
-    v->storage = alone.impl()->storage;
-    v->offset -= begin;
+    v->become(*makeAlias(alone, v->shape, v->strides, v->offset - begin).impl());
   }
 }
 

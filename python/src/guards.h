@@ -166,11 +166,7 @@ class GuardSet {
     Held tensor;
     const TensorImpl* impl = nullptr;
     const Node* history = nullptr;  // of what a view was taken of
-    Dims shape, strides;
-    std::int64_t offset = 0;
-    DType dtype = DType::Float32;
-    const Storage* storage = nullptr;
-    const TensorImpl* base = nullptr;
+    std::uint32_t windowChanges = 0;
     std::uint32_t flags = 0;
     std::uint64_t hooks = 0;
     /// `tensor` is the object of `t`, or of a view of it.

@@ -4,6 +4,7 @@
 #include "runtime/plan/plan.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstring>
 
@@ -22,8 +23,11 @@ namespace {
 constexpr std::uint64_t kCopyGrain = 256 * 1024;
 
 // What a run works in. It belongs to the thread: a plan calls kernels and library functions, never another plan.
+/// What a thread's last run was made of: the next one of the same plan changes only what moved.
 struct Workspace {
+  std::uint64_t plan = 0;    // whose blocks and views these are; 0: of none
   std::vector<char*> bases;  // one a buffer
+  std::vector<char> moved;   // of a buffer: is it elsewhere than the last time?
   std::vector<Scalar> slots;
   std::vector<std::int64_t> blocks;
   std::vector<ArrayView> views;
@@ -147,23 +151,27 @@ void copy(const ArrayView& from, const ArrayView& to) {
   });
 }
 
-void bindBuffers(const Plan& plan, const PlanRun& run, char* arena, std::vector<char*>& bases) {
+void bindBuffers(const Plan& plan, const PlanRun& run, char* arena, Workspace& work) {
   TANDEM_CHECK(run.inputs.size() == plan.numInputs && run.outputs.size() == plan.numOutputs, run.inputs.size(),
                " inputs of ", plan.numInputs, ", ", run.outputs.size(), " outputs of ", plan.numOutputs);
-  bases.resize(plan.buffers.size());
+  work.bases.resize(plan.buffers.size());
+  work.moved.resize(plan.buffers.size());
   for (std::size_t i = 0; i < plan.buffers.size(); ++i) {
     const PlanBuffer& b = plan.buffers[i];
+    char* at = nullptr;
     switch (b.kind) {
     case PlanBuffer::Kind::Input:
-      bases[i] = static_cast<char*>(run.inputs[b.index]);
+      at = static_cast<char*>(run.inputs[b.index]);
       break;
     case PlanBuffer::Kind::Output:
-      bases[i] = static_cast<char*>(run.outputs[b.index]);
+      at = static_cast<char*>(run.outputs[b.index]);
       break;
     case PlanBuffer::Kind::Temporary:
-      bases[i] = arena + b.arenaOffset;
+      at = arena + b.arenaOffset;
       break;
     }
+    work.moved[i] = static_cast<char>(work.plan != plan.number || at != work.bases[i]);
+    work.bases[i] = at;
   }
 }
 
@@ -179,6 +187,8 @@ void resolvePlan(Plan& plan) {
   plan.viewPatches.clear();
   plan.libraryFns.clear();
   plan.elements = 0;
+  static std::atomic<std::uint64_t> last{0};
+  plan.number = ++last;
   for (const PlanBuffer& b : plan.buffers) {
     if (b.kind == PlanBuffer::Kind::Input) TANDEM_CHECK(b.index < plan.numInputs);
     if (b.kind == PlanBuffer::Kind::Output) TANDEM_CHECK(b.index < plan.numOutputs);
@@ -213,7 +223,9 @@ void runPlan(const Plan& plan, const PlanRun& run) {
   thread_local Workspace work;
   TANDEM_CHECK(plan.starts.size() == plan.instrs.size(), "the plan was not resolved");
   Arena arena(plan.arenaBytes);
-  bindBuffers(plan, run, arena.data(), work.bases);
+  bindBuffers(plan, run, arena.data(), work);
+  const bool again = work.plan == plan.number;
+  work.plan = 0;  // while they are of neither
   // The trace's slots, then constants that lowering added.
   std::span<const ScalarSlot> slots = run.slots.empty() ? std::span<const ScalarSlot>(plan.slots) : run.slots;
   TANDEM_CHECK(slots.size() <= plan.slots.size(), slots.size(), " ", plan.slots.size());
@@ -221,15 +233,19 @@ void runPlan(const Plan& plan, const PlanRun& run) {
   evaluateSlots(slots, run, std::span(work.slots).first(slots.size()));
   for (std::size_t i = slots.size(); i < plan.slots.size(); ++i) work.slots[i] = plan.slots[i].value;
 
-  work.blocks = plan.blocks;
+  if (!again) {
+    work.blocks = plan.blocks;
+    work.views = plan.views;
+  }
   for (const PlanPatch& p : plan.pointerPatches)
-    work.blocks[p.at] = std::bit_cast<std::int64_t>(work.bases[p.source] + p.byteOffset);
+    if (work.moved[p.source]) work.blocks[p.at] = std::bit_cast<std::int64_t>(work.bases[p.source] + p.byteOffset);
   for (const PlanPatch& p : plan.scalarPatches) {
     const Scalar& s = work.slots[p.source];
     work.blocks[p.at] = p.dtype == DType::Float64 ? std::bit_cast<std::int64_t>(s.asDouble()) : s.asInt();
   }
-  work.views = plan.views;
-  for (const PlanPatch& p : plan.viewPatches) work.views[p.at].data = work.bases[p.source] + p.byteOffset;
+  for (const PlanPatch& p : plan.viewPatches)
+    if (work.moved[p.source]) work.views[p.at].data = work.bases[p.source] + p.byteOffset;
+  work.plan = plan.number;
 
   for (std::size_t i = 0; i < plan.instrs.size(); ++i) {
     const PlanInstr& instr = plan.instrs[i];

@@ -94,6 +94,7 @@ struct Plan {
   std::string explanation;      // what the passes did, for explain()
 
   // resolved by `resolvePlan`
+  std::uint64_t number = 0;   // of what is resolved, no two alike in a process
   std::int64_t elements = 0;  // that the instructions go through, together
   std::vector<KernelFn> kernelFns;
   std::vector<LibraryFn> libraryFns;
