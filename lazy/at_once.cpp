@@ -138,17 +138,35 @@ Tensor Session::look(const Tensor& t) {
   if (!t.isPending()) return t;
   const ValueRef value = valueOf(t);
   if (!t.isPending()) return t;
-  const Nodes needed = slightNodes(value);
-  if (needed.empty()) {
-    if (tracing_) return {};
-    flush();
-    return t;
+  // What was computed for the same value of the last trace is computed again.
+  if (!trace_.following() || looked_ == looks_.size() || looks_[looked_].value != value) {
+    const Nodes needed = slightNodes(value);
+    if (needed.empty()) {
+      if (tracing_) return {};
+      flush();
+      return t;
+    }
+    looks_.resize(looked_);
+    looks_.push_back(lookAt(value, needed));
   }
-  // As a trace of its own, which is the same wherever it stands in this one.
+  const Look& l = looks_[looked_++];
+  const TensorMeta& meta = trace_.meta(value);
+  Tensor elements = makeEmpty(meta.shape, meta.dtype);
+  void* out[] = {elements.impl()->storage->data()};
+  const Pointers all = inputPointers();
+  Pointers ins;
+  for (const std::uint32_t k : l.inputs) ins.push_back(all[k]);
+  std::vector<ScalarSlot> slots;
+  for (const std::int32_t k : l.slots) slots.push_back(trace_.slots[static_cast<std::size_t>(k)]);
+  runPlan(*l.plan, {ins, out, scalarArguments_, firstDraw_.seed(), firstDraw_.offset(), slots});
+  return elements;
+}
+
+/// As a trace of its own, which is the same wherever it stands in this one.
+Session::Look Session::lookAt(ValueRef value, const Nodes& needed) const {
+  Look l{value, {}, {}, nullptr};
   Trace alone;
   SmallVector<ValueRef, kMostSlight> made;
-  Pointers ins;
-  const Pointers all = inputPointers();
   auto moved = [&](ValueRef v) {
     const ValueRef m =
         made[static_cast<std::size_t>(std::lower_bound(needed.begin(), needed.end(), v.node) - needed.begin())];
@@ -160,14 +178,21 @@ Tensor Session::look(const Tensor& t) {
     switch (n.kind) {
     case TraceNode::Kind::Input:
       made.push_back(alone.addInput(trace_.results(n)[0]));
-      ins.push_back(all[n.input]);
+      l.inputs.push_back(n.input);
       break;
     case TraceNode::Kind::Op: {
       SmallVector<TraceOperand, 8> own;
-      for (const TraceOperand& o : operands)
-        own.push_back(o.kind == TraceOperand::Kind::Value  ? TraceOperand::of(moved(o.value))
-                      : o.kind == TraceOperand::Kind::Slot ? TraceOperand::ofSlot(alone.addSlot(trace_.slots[o.slot]))
-                                                           : o);
+      for (const TraceOperand& o : operands) {
+        if (o.kind == TraceOperand::Kind::Value) {
+          own.push_back(TraceOperand::of(moved(o.value)));
+        } else if (o.kind == TraceOperand::Kind::Slot) {
+          // A slot of the trace is one of this one: equal constants are one slot in both.
+          own.push_back(TraceOperand::ofSlot(alone.addSlot(trace_.slots[static_cast<std::size_t>(o.slot)])));
+          if (alone.slots.size() > l.slots.size()) l.slots.push_back(o.slot);
+        } else {
+          own.push_back(o);
+        }
+      }
       made.push_back({alone.addOp(n.op, own, trace_.attrs(n), trace_.results(n)), 0});
       break;
     }
@@ -179,12 +204,8 @@ Tensor Session::look(const Tensor& t) {
       break;
     }
   }
-  const TensorMeta meta = trace_.meta(value);
-  Tensor elements = makeEmpty(meta.shape, meta.dtype);
-  void* out[] = {elements.impl()->storage->data()};
-  std::shared_ptr<Plan> plan = planFor(alone, {{moved(value), -1}});
-  runPlan(*plan, {ins, out, scalarArguments_, firstDraw_.seed(), firstDraw_.offset(), alone.slots});
-  return elements;
+  l.plan = planFor(alone, {{moved(value), -1}});
+  return l;
 }
 
 /// What a value is computed from, in the trace's order; none where that is much.

@@ -87,8 +87,10 @@ void Session::turnTo(std::size_t part) {
     std::swap(trace_, f.trace);
     std::swap(lastOutputs_, f.outputs);
     std::swap(lastPlan_, f.plan);
+    std::swap(looks_, f.looks);
   };
   trace_.settle();
+  looks_.resize(std::exchange(looked_, 0));
   if (part != part_) {
     parts_.resize(std::max(parts_.size(), std::max(part, part_) + 1));
     exchange(parts_[part_]);

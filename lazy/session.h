@@ -218,11 +218,21 @@ class Session final : public Recorder {
   /// before the first that does not, as eager would have.
   void rescue();
 
-  /// What one run was, to be followed by the next: its trace, what left it, and the plan for that.
+  /// A value that was computed by itself to be looked at: from which inputs and slots of the trace, by what plan.
+  struct Look {
+    ValueRef value;
+    SmallVector<std::uint32_t, kMostSlight> inputs;
+    SmallVector<std::int32_t, kMostSlight> slots;
+    std::shared_ptr<Plan> plan;
+  };
+  [[nodiscard]] Look lookAt(ValueRef value, const Nodes& needed) const;
+
+  /// What one run was, to be followed by the next: its trace, what left it, the plan for that, and what was looked at.
   struct Followed {
     Trace trace;
     std::vector<TraceOutput> outputs;
     std::shared_ptr<Plan> plan;
+    std::vector<Look> looks;
   };
   // A recording may run in parts, as where values are read in the middle. Those before and after the present one wait
   // here; of very many the last stands for all that come after it.
@@ -237,6 +247,8 @@ class Session final : public Recorder {
   Trace trace_;
   std::vector<TraceOutput> lastOutputs_;
   std::shared_ptr<Plan> lastPlan_;
+  std::vector<Look> looks_;  // the first `looked_` in this run, the rest in the last one
+  std::size_t looked_ = 0;
   std::vector<SessionInput> inputs_;
   IndexTable<Storage*> inputNumbers_;
   std::unordered_set<Storage*> whole_;
