@@ -1,6 +1,7 @@
 #include "passes/clusters.h"
 
 #include <algorithm>
+#include <queue>
 
 #include "runtime/base/attrs.h"
 #include "runtime/kernel/collapse.h"
@@ -13,6 +14,8 @@ namespace {
 // A kernel's compile time grows with its steps, and registers run out.
 constexpr std::size_t kMaxOps = 64;
 constexpr std::size_t kMaxInputs = 32;
+// Nodes that a search for a path meets before it takes for granted that there is one.
+constexpr std::size_t kMaxMet = 1024;
 
 DimsRef shapeOfType(mlir::Type t) { return mlir::cast<mlir::RankedTensorType>(t).getShape(); }
 
@@ -90,7 +93,7 @@ bool Clusters::walkable(mlir::Operation* op) {
   return collapseColumn(core, coreStrides, begin, end) && core.size() <= kMaxOuterRank + 2;
 }
 
-Clusters::Clusters(mlir::Block& block) {
+Clusters::Clusters(mlir::Block& block) : order_(static_cast<int>(block.getOperations().size())) {
   for (mlir::Operation& op : block) {
     int i = numOps();
     index_[&op] = i;
@@ -100,6 +103,7 @@ Clusters::Clusters(mlir::Block& block) {
     if (!isFusible(&op)) continue;
     Cluster c;
     c.ops = {i};
+    c.node = i;
     c.space = coreDims(shapeOfType(domainType(&op)));
     c.begin = c.end = c.space.size();
     if (auto reduce = mlir::dyn_cast<td::ReduceOp>(op)) {
@@ -109,6 +113,18 @@ Clusters::Clusters(mlir::Block& block) {
     for (std::size_t d = 0; d < c.space.size(); ++d) align_[i].push_back(static_cast<std::int64_t>(d));
     clusterOf_[i] = static_cast<int>(clusters_.size());
     clusters_.push_back(std::move(c));
+  }
+  users_.resize(ops_.size());
+  definitions_.resize(ops_.size());
+  for (int i = 0; i < numOps(); ++i) {
+    for (mlir::Value v : ops_[i]->getOperands()) {
+      mlir::Operation* def = v.getDefiningOp();
+      if (def == nullptr) continue;
+      int from = indexOf(def);
+      if (!definitions_[i].empty() && definitions_[i].back() == from) continue;
+      definitions_[i].push_back(from);
+      users_[from].push_back(i);
+    }
   }
   visited_.resize(ops_.size(), 0);
 }
@@ -241,7 +257,17 @@ bool Clusters::mapSpaces(const Cluster& from, const Cluster& to, const Dims& kno
 }
 
 bool Clusters::merge(int a, int b) {
-  if (a == b || clusters_[a].ops.size() + clusters_[b].ops.size() > kMaxOps) return false;
+  if (a == b) return false;
+  std::size_t operations = clusters_[a].ops.size() + clusters_[b].ops.size();
+  if (operations > kMaxOps) return false;
+  auto refused = refused_.find({a, b});
+  if (refused != refused_.end() && refused->second == operations) return false;
+  if (tryMerge(a, b)) return true;
+  refused_[{a, b}] = operations;
+  return false;
+}
+
+bool Clusters::tryMerge(int a, int b) {
   std::vector<std::pair<Dims, Dims>> flows;
   if (!gatherFlows(a, b, flows)) return false;
   if (flows.empty()) {
@@ -280,7 +306,18 @@ bool Clusters::merge(int a, int b) {
   }
   c.merged.ops.insert(c.merged.ops.end(), clusters_[small].ops.begin(), clusters_[small].ops.end());
   std::sort(c.merged.ops.begin(), c.merged.ops.end());
-  if (!legal(c) || connectedOutside(a, b) || (flows.empty() && connectedOutside(b, a))) return false;
+  if (!legal(c)) return false;
+  int first = clusters_[a].node;
+  int second = clusters_[b].node;
+  if (order_.before(second, first)) std::swap(first, second);
+  Between between = searchBetween(first, second);
+  if (between.connected) return false;
+  // The first goes behind the second, with all that must stay behind it; or the second before the first.
+  between.nodes.push_back(between.forward ? first : second);
+  if (between.forward)
+    order_.moveAfter(std::move(between.nodes), second);
+  else
+    order_.moveBefore(std::move(between.nodes), first);
 
   for (auto& [op, align] : c.moved) align_[op] = align;
   for (int op : clusters_[small].ops) clusterOf_[op] = large;
@@ -384,45 +421,87 @@ bool Clusters::legalOperation(Candidate& c, int op) {
   return true;
 }
 
-// Does a path lead from a to b through anything else? Merging them would then close a circle.
-bool Clusters::connectedOutside(int a, int b) {
-  ++epoch_;
-  std::vector<int> open;
-  auto visitUsers = [&](int op, bool fromA) {
-    for (mlir::Operation* user : ops_[op]->getUsers()) {
-      int u = indexOf(user);
-      if (visited_[u] == epoch_ || clusterOf_[u] == a) continue;
-      if (clusterOf_[u] == b) {
-        if (!fromA) return true;
-        continue;
-      }
-      visited_[u] = epoch_;
-      open.push_back(u);
-    }
-    return false;
+// Is this a window on what the node computes? Its readers in that node have copies of it inside.
+bool Clusters::returns(int window, int node) const {
+  return mlir::isa<td::WindowOp>(ops_[window]) && !definitions_[window].empty() &&
+         nodeOf(definitions_[window].front()) == node;
+}
+
+template <class Visit>
+void Clusters::visitSuccessors(int node, Visit visit) const {
+  auto from = [&](int op) {
+    for (int user : users_[op])
+      if (int next = nodeOf(user); next != node && !returns(op, next)) visit(op, next);
   };
-  for (int op : clusters_[a].ops) visitUsers(op, true);
-  // Windows between a and b are no detour: they cost nothing and are copied into the region.
-  while (!open.empty()) {
-    int op = open.back();
-    open.pop_back();
-    if (auto window = mlir::dyn_cast<td::WindowOp>(ops_[op])) {
-      mlir::Operation* def = window.getSource().getDefiningOp();
-      bool fromA = def != nullptr && clusterOf_[indexOf(def)] == a && broadcastMap(window);
-      if (visitUsers(op, fromA)) return true;
-      continue;
-    }
-    int cluster = clusterOf_[op];
-    if (cluster < 0) {
-      if (visitUsers(op, false)) return true;
-      continue;
-    }
-    for (int member : clusters_[cluster].ops) {
-      visited_[member] = epoch_;
-      if (visitUsers(member, false)) return true;
-    }
+  if (clusterOf_[node] < 0) return from(node);
+  for (int op : clusters_[clusterOf_[node]].ops) from(op);
+}
+
+template <class Visit>
+void Clusters::visitPredecessors(int node, Visit visit) const {
+  auto to = [&](int op) {
+    for (int def : definitions_[op])
+      if (int previous = nodeOf(def); previous != node && !returns(def, node)) visit(def, previous);
+  };
+  if (clusterOf_[node] < 0) return to(node);
+  for (int op : clusters_[clusterOf_[node]].ops) to(op);
+}
+
+// Does a path lead from `first` to `second` through anything else? Merging them would then close a circle. All of it
+// stands between them. Windows are no detour: they cost nothing and are copied into the region. The search goes on from
+// both ends, from what is nearest the other end, until one of them has met all that it can.
+Clusters::Between Clusters::searchBetween(int first, int second) {
+  using Open = std::pair<std::uint64_t, int>;
+  std::priority_queue<Open> ahead;
+  std::priority_queue<Open, std::vector<Open>, std::greater<>> back;
+  std::vector<int> metAhead;
+  std::vector<int> metBack;
+  const int mark = 2 * ++searches_;
+  Between connected;
+  connected.connected = true;
+  bool meets = false;
+  auto goAhead = [&](int node) {
+    visitSuccessors(node, [&](int op, int next) {
+      if (next == second) {
+        meets |= node != first && !returns(op, first);
+      } else if (order_.before(next, second)) {
+        int& visited = visited_[static_cast<std::size_t>(next)];
+        meets |= visited == mark + 1;
+        if (visited >= mark) return;
+        visited = mark;
+        metAhead.push_back(next);
+        ahead.emplace(order_.place(next), next);
+      }
+    });
+  };
+  auto goBack = [&](int node) {
+    visitPredecessors(node, [&](int op, int previous) {
+      if (previous == first) {
+        meets |= node != second;
+      } else if (order_.before(first, previous) && !(node == second && returns(op, first))) {
+        int& visited = visited_[static_cast<std::size_t>(previous)];
+        meets |= visited == mark;
+        if (visited >= mark) return;
+        visited = mark + 1;
+        metBack.push_back(previous);
+        back.emplace(order_.place(previous), previous);
+      }
+    });
+  };
+  goAhead(first);
+  goBack(second);
+  while (!meets && metAhead.size() + metBack.size() < kMaxMet) {
+    if (ahead.empty()) return {false, true, std::move(metAhead)};
+    int node = ahead.top().second;
+    ahead.pop();
+    goAhead(node);
+    if (meets) break;
+    if (back.empty()) return {false, false, std::move(metBack)};
+    node = back.top().second;
+    back.pop();
+    goBack(node);
   }
-  return false;
+  return connected;
 }
 
 }  // namespace tandem::passes

@@ -2,8 +2,8 @@
 //
 // A cluster has an iteration *space*, the sizes (other than 1) of its largest operation, and every operation in it is
 // *aligned*: each of its own dims (other than size 1) runs along one dim of the space, in order. An operation that does
-// not run along all of them is computed once a row. Which clusters are legal says `legal`; what a merge would break in
-// the order of execution, `connectedOutside`.
+// not run along all of them is computed once a row. Which clusters are legal says `legal`; whether something else must
+// run between two of them, `searchBetween`. A merge that was refused is refused as long as neither of the two grows.
 #pragma once
 
 #include <vector>
@@ -11,6 +11,7 @@
 #include <llvm/ADT/DenseMap.h>
 
 #include "ir/dialect/td.h"
+#include "passes/linear_order.h"
 #include "passes/windows.h"
 
 namespace tandem::passes {
@@ -20,6 +21,7 @@ const char* clusterKindName(ClusterKind kind);
 
 struct Cluster {
   std::vector<int> ops;  // in program order; empty once merged into another
+  int node = 0;          // its first operation at the start, which no other cluster ever has
   Dims space;
   ClusterKind kind = ClusterKind::Pointwise;
   std::size_t begin = 0;  // the reduced dims of the space
@@ -69,15 +71,36 @@ class Clusters {
   bool gatherFlows(int producer, int consumer, std::vector<std::pair<Dims, Dims>>& flows) const;
   bool legal(Candidate& c);
   bool legalOperation(Candidate& c, int op);
-  bool connectedOutside(int a, int b);
+
+  // Nodes: operations in no cluster, and clusters, each by the number of its first operation at the start. `order_` is a
+  // topological order of them.
+  struct Between {
+    bool connected = false;
+    bool forward = false;    // `nodes` are what the first leads to before the second; else what leads to the second
+    std::vector<int> nodes;
+  };
+  [[nodiscard]] int nodeOf(int op) const {
+    return clusterOf_[op] < 0 ? op : clusters_[clusterOf_[op]].node;
+  }
+  [[nodiscard]] bool returns(int window, int node) const;
+  template <class Visit>
+  void visitSuccessors(int node, Visit visit) const;
+  template <class Visit>
+  void visitPredecessors(int node, Visit visit) const;
+  Between searchBetween(int first, int second);
+  bool tryMerge(int a, int b);
 
   std::vector<mlir::Operation*> ops_;
   llvm::DenseMap<mlir::Operation*, int> index_;
   std::vector<int> clusterOf_;
   std::vector<Dims> align_;  // of an operation's domain: its result, or what it reduces
   std::vector<Cluster> clusters_;
-  std::vector<int> visited_;
-  int epoch_ = 0;
+  std::vector<std::vector<int>> users_;
+  std::vector<std::vector<int>> definitions_;
+  LinearOrder order_;
+  std::vector<int> visited_;  // by node: twice the number of the search that met it, and 1 where its second end did
+  int searches_ = 0;
+  llvm::DenseMap<std::pair<int, int>, std::size_t> refused_;  // how many operations the two clusters had
 };
 
 /// Do the dims [begin, end) of a space merge into one under these strides?

@@ -35,6 +35,7 @@ class MakeInPlace : public mlir::PassWrapper<MakeInPlace, FunctionPass> {
     auto ret = mlir::cast<td::ReturnOp>(block.getTerminator());
     ownOutputs(ret);
     Ordering order(block);
+    mayFail_ = mayFail(&block);
     for (mlir::Operation& op : llvm::make_early_inc_range(block))
       if (auto write = mlir::dyn_cast<td::WriteOp>(op)) placeWrite(order, write, ret);
     for (unsigned i = 0; i < ret.getValues().size(); ++i)
@@ -126,16 +127,15 @@ class MakeInPlace : public mlir::PassWrapper<MakeInPlace, FunctionPass> {
     // The value may not be read from the memory that is written, but elementwise writes of it were regions before.
     if (allowed && root(placeOf(write.getValue()).value) == memory) {
       write.getValueMutable().assign(copyBefore(write, write.getValue()));
-      order.add(write.getValue().getDefiningOp());
+      order.add(write.getValue().getDefiningOp(), write);
     }
     llvm::SmallVector<mlir::Operation*> before;
     for (mlir::Operation* r : readers(base))
       if (r != write) before.push_back(r);
-    if (input) before.append(mayFail(write->getBlock()));
+    if (input) before.append(mayFail_);
     if (allowed && order.tryBefore(before, write)) return;
     write.getBaseMutable().assign(copyBefore(write, base));
-    order.add(write.getBase().getDefiningOp());
-    order.changed(write);
+    order.add(write.getBase().getDefiningOp(), write);
   }
 
   // Library calls with integer operands: the indices among these are checked when they run.
@@ -154,8 +154,7 @@ class MakeInPlace : public mlir::PassWrapper<MakeInPlace, FunctionPass> {
     mlir::Value value = ret.getValues()[i];
     if (!mlir::isa<mlir::BlockArgument>(root(value))) return;
     ret->setOperand(i, copyBefore(ret, value));
-    order.add(ret.getValues()[i].getDefiningOp());
-    order.changed(ret);
+    order.add(ret.getValues()[i].getDefiningOp(), ret);
   }
 
   void placeIntoInput(Ordering& order, td::ReturnOp ret, unsigned i) {
@@ -166,7 +165,7 @@ class MakeInPlace : public mlir::PassWrapper<MakeInPlace, FunctionPass> {
     mlir::Operation* first = memory.getDefiningOp();  // what would write the input's memory first
     llvm::SmallVector<mlir::Value> versions;
     llvm::SmallVector<mlir::Operation*> before = occupants(input, first, versions);
-    before.append(mayFail(ret->getBlock()));
+    before.append(mayFail_);
     llvm::erase(before, first);
     bool direct = improve_ && first != nullptr;
     for (mlir::Value v : versions)
@@ -175,14 +174,14 @@ class MakeInPlace : public mlir::PassWrapper<MakeInPlace, FunctionPass> {
     if (direct && order.tryBefore(before, first)) return;
     mlir::Value copy = copyBefore(ret, value);
     ret->setOperand(i, copy);
-    order.add(copy.getDefiningOp());
-    order.changed(ret);
+    order.add(copy.getDefiningOp(), ret);
     before = occupants(input, copy.getDefiningOp(), versions);
-    before.append(mayFail(ret->getBlock()));
+    before.append(mayFail_);
     TANDEM_CHECK(order.tryBefore(before, copy.getDefiningOp()), "only the end depends on a final copy");
   }
 
   bool improve_;
+  llvm::SmallVector<mlir::Operation*> mayFail_;
 };
 
 }  // namespace

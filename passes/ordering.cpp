@@ -6,7 +6,7 @@
 
 namespace tandem::passes {
 
-Ordering::Ordering(mlir::Block& block) : block_(block) {
+Ordering::Ordering(mlir::Block& block) : block_(block), line_(static_cast<int>(block.getOperations().size())) {
   for (mlir::Operation& op : block) {
     number_[&op] = static_cast<int>(ops_.size());
     ops_.push_back(&op);
@@ -22,29 +22,40 @@ void Ordering::link(int op) {
     if (mlir::Operation* def = v.getDefiningOp()) after_[number(def)].push_back(op);
 }
 
-void Ordering::add(mlir::Operation* op) {
+void Ordering::add(mlir::Operation* op, mlir::Operation* reader) {
   number_[op] = static_cast<int>(ops_.size());
   ops_.push_back(op);
   after_.emplace_back();
+  line_.addBefore(number(reader));
   link(number(op));
-  for (mlir::Operation* user : op->getUsers()) after_[number(op)].push_back(number(user));
+  after_.back().push_back(number(reader));
 }
 
-void Ordering::changed(mlir::Operation* op) { link(number(op)); }
-
 bool Ordering::tryBefore(llvm::ArrayRef<mlir::Operation*> before, mlir::Operation* op) {
-  std::vector<bool> reached(ops_.size(), false);
-  std::vector<int> open{number(op)};
+  const int from = number(op);
+  int last = from;
+  for (mlir::Operation* b : before) {
+    if (b == op || b == block_.getTerminator()) return false;
+    if (line_.before(last, number(b))) last = number(b);
+  }
+  // What `op` leads to stands behind it. Up to the last of `before` that is none of them, or goes behind them too.
+  visited_.resize(ops_.size(), 0);
+  ++searches_;
+  std::vector<int> behind;
+  std::vector<int> open;
+  if (last != from) open.push_back(from);
   while (!open.empty()) {
     int at = open.back();
     open.pop_back();
-    if (reached[at]) continue;
-    reached[at] = true;
+    if (visited_[at] == searches_ || line_.before(last, at)) continue;
+    visited_[at] = searches_;
+    behind.push_back(at);
     open.insert(open.end(), after_[at].begin(), after_[at].end());
   }
   for (mlir::Operation* b : before)
-    if (reached[number(b)] || b == block_.getTerminator()) return false;
-  for (mlir::Operation* b : before) after_[number(b)].push_back(number(op));
+    if (visited_[number(b)] == searches_) return false;
+  if (!behind.empty()) line_.moveAfter(std::move(behind), last);
+  for (mlir::Operation* b : before) after_[number(b)].push_back(from);
   return true;
 }
 

@@ -6,15 +6,15 @@
 #include <llvm/ADT/DenseMap.h>
 
 #include "ir/dialect/td.h"
+#include "passes/linear_order.h"
 
 namespace tandem::passes {
 
 class Ordering {
  public:
   explicit Ordering(mlir::Block& block);
-  /// A new operation of the block; `changed`: one that got other operands.
-  void add(mlir::Operation* op);
-  void changed(mlir::Operation* op);
+  /// A new operation, which `reader` has as an operand instead of one that the new one reads.
+  void add(mlir::Operation* op, mlir::Operation* reader);
   /// Makes all of `before` run before `op`; false, and nothing added, where one of them depends on it. The terminator
   /// counts as depending on everything.
   bool tryBefore(llvm::ArrayRef<mlir::Operation*> before, mlir::Operation* op);
@@ -29,6 +29,9 @@ class Ordering {
   std::vector<mlir::Operation*> ops_;
   std::vector<std::vector<int>> after_;  // what must run after each
   llvm::DenseMap<mlir::Operation*, int> number_;
+  LinearOrder line_;  // an order that obeys all edges
+  std::vector<int> visited_;
+  int searches_ = 0;
 };
 
 /// May result number `result` of a region or library call lie in the memory of its operand `input`? Kernels store an

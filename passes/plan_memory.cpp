@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <map>
 
+#include <llvm/ADT/DenseSet.h>
+
 #include "passes/ordering.h"
 #include "passes/passes.h"
 #include "passes/places.h"
@@ -83,12 +85,15 @@ class PlanMemory : public mlir::PassWrapper<PlanMemory, FunctionPass> {
     std::vector<Memory> memories;
     llvm::DenseMap<mlir::Value, int> memoryOf;
     number(block, memories, memoryOf);
+    std::vector<llvm::SmallVector<int>> readLast(block.getOperations().size() + 1);
+    for (auto [i, m] : llvm::enumerate(memories))
+      if (m.lastUse >= 0) readLast[static_cast<std::size_t>(m.lastUse)].push_back(static_cast<int>(i));
     mlir::Builder b(&getContext());
     Arena arena;
     int at = 0;
     for (mlir::Operation& op : block) {
       if (mlir::isa<td::RegionOp, td::LibraryOp, td::CopyOp, td::WriteOp>(op)) {
-        std::vector<bool> inherited(memories.size(), false);
+        llvm::SmallDenseSet<int> inherited;
         llvm::SmallVector<std::int64_t> places;
         for (mlir::OpResult r : op.getResults()) {
           Memory& m = memories[memoryOf.lookup(r)];
@@ -101,10 +106,9 @@ class PlanMemory : public mlir::PassWrapper<PlanMemory, FunctionPass> {
           op.setAttr("td.scratch", b.getI64IntegerAttr(scratch));
           if (improve_) arena.give(scratch, bytes);
         }
-        for (std::size_t i = 0; i < memories.size(); ++i) {
-          Memory& m = memories[i];
-          if (improve_ && m.lastUse == at && m.placed && m.place.kind == MemoryPlace::Arena && !inherited[i] &&
-              m.bytes != 0)
+        for (int i : readLast[static_cast<std::size_t>(at)]) {
+          Memory& m = memories[static_cast<std::size_t>(i)];
+          if (improve_ && m.placed && m.place.kind == MemoryPlace::Arena && !inherited.contains(i) && m.bytes != 0)
             arena.give(m.place.number, m.bytes);
         }
       }
@@ -154,7 +158,7 @@ class PlanMemory : public mlir::PassWrapper<PlanMemory, FunctionPass> {
   }
 
   void place(mlir::Operation& op, mlir::OpResult r, Memory& m, int at, std::vector<Memory>& memories,
-             const llvm::DenseMap<mlir::Value, int>& memoryOf, std::vector<bool>& inherited, Arena& arena) {
+             const llvm::DenseMap<mlir::Value, int>& memoryOf, llvm::SmallDenseSet<int>& inherited, Arena& arena) {
     m.placed = true;
     m.place.kind = MemoryPlace::Arena;
     if (m.bytes == 0) return;
@@ -163,11 +167,11 @@ class PlanMemory : public mlir::PassWrapper<PlanMemory, FunctionPass> {
         if (!mlir::isa<mlir::RankedTensorType>(v.getType())) continue;
         int from = memoryOf.lookup(v);
         Memory& old = memories[from];
-        if (old.lastUse != at || !old.placed || old.place.kind != MemoryPlace::Arena || inherited[from] ||
+        if (old.lastUse != at || !old.placed || old.place.kind != MemoryPlace::Arena || inherited.contains(from) ||
             old.bytes != m.bytes || !onlyOneName(op, v, memoryOf) ||
             !mayOverwrite(&op, r.getResultNumber(), placeOf(v).value))
           continue;
-        inherited[from] = true;
+        inherited.insert(from);
         m.place = old.place;
         return;
       }
