@@ -51,7 +51,14 @@ class MakeInPlace : public mlir::PassWrapper<MakeInPlace, FunctionPass> {
     return td::CopyOp::create(b, op->getLoc(), v.getType(), v);
   }
 
-  // Values that are windows or inputs, or leave twice, leave as copies. An input may leave as itself.
+  // All of a value, if in another shape: it lies in memory as the value does.
+  static bool isAll(mlir::Value v) {
+    Place place = placeOf(v);
+    return place.offset == 0 && isContiguous(td::shapeOf(v), place.strides) &&
+           td::bytesOf(v.getType()) == td::bytesOf(place.value.getType());
+  }
+
+  // Inputs, parts and rearrangements of values, and what leaves twice leave as copies. An input may leave as itself.
   static void ownOutputs(td::ReturnOp ret) {
     llvm::SmallVector<bool> changes(ret->getBlock()->getNumArguments());
     for (unsigned i = 0; i < ret.getValues().size(); ++i) {
@@ -64,7 +71,7 @@ class MakeInPlace : public mlir::PassWrapper<MakeInPlace, FunctionPass> {
       mlir::Value v = ret.getValues()[i];
       auto input = mlir::dyn_cast<mlir::BlockArgument>(placeOf(v).value);
       if (input && into == input.getArgNumber() && v == input) continue;
-      bool fresh = !input && !v.getDefiningOp<td::WindowOp>() && owner.try_emplace(v, i).second;
+      bool fresh = !input && isAll(v) && owner.try_emplace(placeOf(v).value, i).second;
       if (fresh) continue;
       // Two inputs that exchange contents need a third place.
       if (input && into >= 0 && changes[input.getArgNumber()]) v = copyBefore(ret, v);
@@ -109,7 +116,7 @@ class MakeInPlace : public mlir::PassWrapper<MakeInPlace, FunctionPass> {
   static bool endsInInput(td::WriteOp write, mlir::BlockArgument arg, td::ReturnOp ret) {
     for (unsigned i = 0; i < ret.getValues().size(); ++i) {
       if (ret.getInto()[i] != arg.getArgNumber()) continue;
-      mlir::Value v = ret.getValues()[i];
+      mlir::Value v = placeOf(ret.getValues()[i]).value;
       if (root(v) != arg) return false;
       while (v != arg && v != write.getResult()) v = v.getDefiningOp<td::WriteOp>().getBase();
       return v != arg;
@@ -152,7 +159,7 @@ class MakeInPlace : public mlir::PassWrapper<MakeInPlace, FunctionPass> {
   // A state that an input passes through, and that leaves too, leaves as a copy.
   static void leaveInput(Ordering& order, td::ReturnOp ret, unsigned i) {
     mlir::Value value = ret.getValues()[i];
-    if (!mlir::isa<mlir::BlockArgument>(root(value))) return;
+    if (!mlir::isa<mlir::BlockArgument>(root(placeOf(value).value))) return;
     ret->setOperand(i, copyBefore(ret, value));
     order.add(ret.getValues()[i].getDefiningOp(), ret);
   }
@@ -160,7 +167,7 @@ class MakeInPlace : public mlir::PassWrapper<MakeInPlace, FunctionPass> {
   void placeIntoInput(Ordering& order, td::ReturnOp ret, unsigned i) {
     mlir::BlockArgument input = ret->getBlock()->getArgument(static_cast<unsigned>(ret.getInto()[i]));
     mlir::Value value = ret.getValues()[i];
-    mlir::Value memory = root(value);
+    mlir::Value memory = root(placeOf(value).value);
     if (memory == input) return;
     mlir::Operation* first = memory.getDefiningOp();  // what would write the input's memory first
     llvm::SmallVector<mlir::Value> versions;
