@@ -46,6 +46,13 @@ std::uint64_t siteOf(const Visit& visit) {
   return tandem::siteOf(op, g.defined() ? static_cast<std::uint64_t>(g.numel()) : 0);
 }
 
+/// Is a node's derivative, of several steps over large cotangents, worth being fused by itself?
+bool fusesAlone(const Visit& visit) {
+  if (visit.node->kind() != Node::Kind::Op) return false;
+  const Tensor& g = visit.cotangents[0];
+  return g.defined() && g.numel() >= kFuseFrom && derivativeHasSteps(static_cast<const OpNode&>(*visit.node).op());
+}
+
 class Run {
  public:
   explicit Run(const EngineRun& run) : run_(run), outer_(std::exchange(innermost, this)) {
@@ -81,6 +88,7 @@ class Run {
     GradMode mode(run_.createGraph);
     FusedRecording recording;
     std::uint32_t recorded = 0;
+    bool alone = false;
     for (std::size_t i = 0; i < run_.roots.size(); ++i) deliver(run_.roots[i], run_.cotangents[i]);
     while (!heap_.empty()) {
       std::pop_heap(heap_.begin(), heap_.end());
@@ -88,10 +96,14 @@ class Run {
       heap_.pop_back();
       Visit visit = std::move(visits_[number]);
       // Additions to the gradients of leaves belong to what led there.
-      if (std::uint32_t region = regionOf(*visit.node); region != recorded && visit.node->kind() != Node::Kind::Leaf) {
-        recording.end();
-        if (region != 0) recording.begin(siteOf(visit));
-        recorded = region;
+      if (visit.node->kind() != Node::Kind::Leaf) {
+        std::uint32_t region = regionOf(*visit.node);
+        if (region != recorded || alone || (region == 0 && fusesAlone(visit))) {
+          recording.end();
+          alone = region == 0 && fusesAlone(visit);
+          if (region != 0 || alone) recording.begin(siteOf(visit));
+          recorded = region;
+        }
       }
       runNode(*visit.node, visit.cotangents);
     }

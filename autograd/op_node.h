@@ -84,5 +84,7 @@ class RuleContext;
 using DerivativeFn = void (*)(RuleContext&);
 /// Generated from the records; null for operations without one.
 DerivativeFn derivativeOf(OpCode op);
+/// Is the derivative of a pointwise operation more than one operation for an operand? Generated, too.
+bool derivativeHasSteps(OpCode op);
 
 }  // namespace tandem

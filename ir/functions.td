@@ -7,7 +7,7 @@ foreach n = [
   "sinh", "softplus", "sqrt", "square", "sub", "tan", "tanh", "trunc", "xor_", "uniform", "normal", "random_integer",
   "bernoulli", "fma", "where", "none", "zeros_like", "to",
   "silu", "clamp", "fmax", "fmin", "bitwise_not", "iota_like", "arange_value", "signbit", "copysign", "hypot",
-  "gelu_grad", "relu_grad", "logical_and", "logical_not", "mul_scalar",
+  "ndtr", "relu_grad", "logical_and", "logical_not", "mul_scalar",
   "lgamma", "digamma", "erfinv", "polygamma", "gamma_cdf_slope",
   "frac", "logaddexp", "logaddexp2", "logit", "shift_left", "shift_right", "sinc", "sinc_slope", "logical_or", "xlog1py",
   "xlogy"

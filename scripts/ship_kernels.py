@@ -17,6 +17,7 @@ folder = pathlib.Path(os.environ["TANDEM_CACHE_DIR"])
 shutil.rmtree(folder, ignore_errors=True)
 
 import tandem  # noqa: E402
+import tandem.nn.functional as F  # noqa: E402
 
 FLOATS = (tandem.float32, tandem.float64)
 UNARY = ("neg", "abs", "exp", "log", "sqrt", "rsqrt", "tanh", "sigmoid", "relu", "square", "reciprocal", "sin", "cos")
@@ -63,6 +64,10 @@ def run() -> None:
         (tandem.tanh(w) * w).sum().backward()
         for optimizer in (tandem.optim.SGD([w], lr=0.1), tandem.optim.Adam([w], lr=0.1)):
             optimizer.step()
+        # Derivatives of several steps are fused where there are many elements.
+        large = tandem.ones(128, 128, dtype=dtype, requires_grad=True)
+        for activation in (tandem.tanh, tandem.sigmoid, F.silu, F.gelu):
+            activation(large).backward(tandem.ones_like(large))
 
 
 run()

@@ -1,16 +1,20 @@
-"""Every everyday operation alone, on 16 MiB of float32 (or of what it works on), eager: no fusing helps here.
+"""Every everyday operation alone, on float32 (or what it works on) of three sizes, eager: no fusing helps here. 16
+elements show what a call costs, 64 K (256 KiB) what a kernel does in the cache, 4 M (16 MiB) what memory gives.
 
-A row is a name of the library; `CALLS` says how each kind is called. What a library lacks is left out of its column.
+A row is a name of the library and a size; `calls` says how each is called. What a library lacks is left out of its
+column.
 """
 
+import dataclasses
 import functools
 import math
 import sys
 
 from compare.timing import seconds_per_call
 
-TITLE = "operations, 16 MiB"
-ROWS: dict[str, tuple[str, str]] = {}  # every name that was measured, in ms
+TITLE = "operations on 16 elements, 64 K and 4 M"
+ROWS: dict[str, tuple[str, str]] = {}  # every name that was measured, in µs
+UNIT = "us"
 TURNS = 3  # a row takes 0.15 s, in which a neighbour's work on the memory can double its time
 
 UNARY = (
@@ -32,28 +36,59 @@ ACTIVATIONS = (
     "softsign tanhshrink glu softmin normalize"
 ).split()
 LOSSES = "mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy_with_logits kl_div".split()
-N, ROW = 4096, 1024
 
 
-def calls(T):
+@dataclasses.dataclass(frozen=True)
+class Size:
+    """Shapes of about as many elements each."""
+
+    text: str
+    n: int  # rows
+    row: int
+    matrix: int
+    square: int
+    batch: tuple[int, int, int]
+    image: tuple[int, int, int, int]
+    line: tuple[int, int, int]
+    words: tuple[int, int, int]  # of a vocabulary, their width, how many are looked up
+    query: tuple[int, int, int, int]
+
+    @property
+    def timing(self):
+        """The large ones take turns with everything else in memory and need more repeats."""
+        return {"budget": 0.15} if self.n > 1000 else {"budget": 0.05, "shortest": 0.002}
+
+
+SIZES = (
+    Size("4 M", 4096, 1024, 1024, 2048, (64, 256, 256), (32, 32, 64, 64), (64, 32, 2048), (10000, 256, 16384), (8, 8, 512, 64)),
+    Size("64 K", 256, 256, 256, 256, (4, 128, 128), (1, 16, 64, 64), (2, 16, 2048), (1000, 256, 256), (1, 8, 128, 64)),
+    Size("16", 4, 4, 4, 4, (1, 4, 4), (1, 1, 4, 4), (1, 1, 16), (10, 4, 4), (1, 1, 4, 4)),
+)
+
+
+def calls(T, size):
     """{name: a function of no arguments}."""
     F = T.nn.functional
     T.manual_seed(0)
+    N, ROW = size.n, size.row
     x, y = T.rand(N, ROW) * 0.8 + 0.1, T.rand(N, ROW) * 0.8 + 0.1
     signed = T.randn(N, ROW)  # activations bend at zero
     v, mask = T.rand(ROW), T.rand(N, ROW) > 0.5
     rows = T.randint(0, N, (N,))
     places = T.randint(0, ROW, (N, ROW))
     flat = T.randint(0, N * ROW, (N * ROW,))
-    a, b, square = T.rand(1024, 1024), T.rand(1024, 1024), T.rand(2048, 2048)
-    batch_a, batch_b = T.rand(64, 256, 256), T.rand(64, 256, 256)
-    image = T.rand(32, 32, 64, 64)
-    line = T.rand(64, 32, 2048)
-    kernel, kernel1, bias = T.rand(32, 32, 3, 3), T.rand(32, 32, 3), T.rand(32)
-    table, words = T.rand(10000, 256), T.randint(0, 10000, (16384,))
+    a, b, square = T.rand(size.matrix, size.matrix), T.rand(size.matrix, size.matrix), T.rand(size.square, size.square)
+    batch_a, batch_b = T.rand(*size.batch), T.rand(*size.batch)
+    image, line = T.rand(*size.image), T.rand(*size.line)
+    channels, line_channels = size.image[1], size.line[1]
+    kernel, bias = T.rand(channels, channels, 3, 3), T.rand(channels)
+    kernel1, bias1 = T.rand(line_channels, line_channels, 3), T.rand(line_channels)
+    table, words = T.rand(size.words[0], size.words[1]), T.randint(0, size.words[0], (size.words[2],))
     target, labels = T.randint(0, ROW, (N,)), T.rand(N, ROW)
-    query = T.rand(8, 8, 512, 64)
+    query = T.rand(*size.query)
     sorted_row = T.sort(v)[0]
+    outer = x.view(-1)[: size.square]
+    kron = {1024: (64, 32), 256: (16, 16), 4: (2, 2)}[size.matrix]
     functions = {}
 
     def put(prefix, module, names, make):
@@ -98,7 +133,7 @@ def calls(T):
         "einsum bij,bjk": lambda: T.einsum("bij,bjk->bik", batch_a, batch_b),
         "einsum ij,kj": lambda: T.einsum("ij,kj->ik", a, b),
         "equal": lambda: T.equal(x, x),
-        "eye": lambda: T.eye(2048),
+        "eye": lambda: T.eye(size.square),
         "flip": lambda: x.flip(0, 1),
         "full": lambda: T.full((N, ROW), 2.0),
         "gather": lambda: x.gather(1, places),
@@ -114,7 +149,7 @@ def calls(T):
         "inner": lambda: T.inner(a, b),
         "int": lambda: x.int(),
         "isin": lambda: T.isin(x, v[:16]),
-        "kron": lambda: T.kron(a[:64, :64], b[:32, :32]),
+        "kron": lambda: T.kron(a[: kron[0], : kron[0]], b[: kron[1], : kron[1]]),
         "lerp": lambda: T.lerp(x, y, 0.3),
         "linspace": lambda: T.linspace(0, 1, N * ROW),
         "long": lambda: x.long(),
@@ -126,7 +161,7 @@ def calls(T):
         "mm 4096x1024": lambda: x @ a,
         "mv": lambda: T.mv(x, v),
         "nonzero": lambda: mask.nonzero(),
-        "outer": lambda: T.outer(x.view(-1)[:2048], x.view(-1)[:2048]),
+        "outer": lambda: T.outer(outer, outer),
         "F.one_hot": lambda: F.one_hot(target, ROW),
         "permute, copied": lambda: image.permute(0, 2, 3, 1).contiguous(),
         "repeat": lambda: x[: N // 4].repeat(2, 2),
@@ -143,31 +178,31 @@ def calls(T):
         "take": lambda: T.take(x, flat),
         "tensordot": lambda: T.tensordot(a, b, 1),
         "tile": lambda: T.tile(x[: N // 4], (2, 2)),
-        "topk": lambda: x.topk(16),
+        "topk": lambda: x.topk(min(16, ROW)),
         "trace": lambda: square.trace(),
         "tril": lambda: square.tril(),
         "triu": lambda: square.triu(),
-        "unfold": lambda: x.unfold(1, 8, 8).contiguous(),
-        "unique": lambda: T.unique(places[: N // 8]),
+        "unfold": lambda: x.unfold(1, min(8, ROW), min(8, ROW)).contiguous(),
+        "unique": lambda: T.unique(places[: max(1, N // 8)]),
         "vdot": lambda: T.vdot(x.view(-1), y.view(-1)),
         "where": lambda: T.where(mask, x, y),
         "zeros_like": lambda: T.zeros_like(x),
         "rand": lambda: T.rand(N, ROW),
         "randn": lambda: T.randn(N, ROW),
         "F.dropout": lambda: F.dropout(x, 0.5),
-        "F.adaptive_avg_pool2d": lambda: F.adaptive_avg_pool2d(image, 8),
-        "F.adaptive_max_pool2d": lambda: F.adaptive_max_pool2d(image, 8),
+        "F.adaptive_avg_pool2d": lambda: F.adaptive_avg_pool2d(image, min(8, size.image[2] // 2)),
+        "F.adaptive_max_pool2d": lambda: F.adaptive_max_pool2d(image, min(8, size.image[2] // 2)),
         "F.avg_pool1d": lambda: F.avg_pool1d(line, 2),
         "F.avg_pool2d": lambda: F.avg_pool2d(image, 2),
         "F.batch_norm": lambda: F.batch_norm(image, None, None, bias, bias, True),
         "F.binary_cross_entropy": lambda: F.binary_cross_entropy(x, labels),
-        "F.conv1d": lambda: F.conv1d(line, kernel1, bias, padding=1),
+        "F.conv1d": lambda: F.conv1d(line, kernel1, bias1, padding=1),
         "F.conv2d": lambda: F.conv2d(image, kernel, bias, padding=1),
         "F.conv_transpose2d": lambda: F.conv_transpose2d(image, kernel, bias, padding=1),
         "F.cosine_similarity": lambda: F.cosine_similarity(x, y),
         "F.cross_entropy": lambda: F.cross_entropy(x, target),
         "F.embedding": lambda: F.embedding(words, table),
-        "F.group_norm": lambda: F.group_norm(image, 8, bias, bias),
+        "F.group_norm": lambda: F.group_norm(image, min(8, channels), bias, bias),
         "F.instance_norm": lambda: F.instance_norm(image),
         "F.interpolate bilinear": lambda: F.interpolate(image, scale_factor=2, mode="bilinear"),
         "F.layer_norm": lambda: F.layer_norm(x, (ROW,), v, v),
@@ -177,7 +212,7 @@ def calls(T):
         "F.nll_loss": lambda: F.nll_loss(x, target),
         "F.pad": lambda: F.pad(image, (1, 1, 1, 1)),
         "F.pad reflect": lambda: F.pad(image, (1, 1, 1, 1), mode="reflect"),
-        "F.pixel_shuffle": lambda: F.pixel_shuffle(image, 2),
+        "F.pixel_shuffle": lambda: F.pixel_shuffle(image, 2 if channels % 4 == 0 else 1),
         "F.pixel_unshuffle": lambda: F.pixel_unshuffle(image, 2),
         "F.prelu": lambda: F.prelu(signed, v),
         "F.rms_norm": lambda: F.rms_norm(x, (ROW,), v),
@@ -193,13 +228,15 @@ def calls(T):
 
 
 def torch_like(T):
-    for name, call in calls(T).items():
-        try:
-            call()
-        except (AttributeError, NotImplementedError, RuntimeError, TypeError) as error:
-            print(f"{T.__name__}: {name}: {error}", file=sys.stderr)
-            continue
-        yield name, "eager", seconds_per_call(call, budget=0.15)
+    for size in SIZES:
+        for name, call in calls(T, size).items():
+            row = f"{name}, {size.text}"
+            try:
+                call()
+            except (AttributeError, NotImplementedError, RuntimeError, TypeError) as error:
+                print(f"{T.__name__}: {row}: {error}", file=sys.stderr)
+                continue
+            yield row, "eager", seconds_per_call(call, **size.timing)
 
 
 def summary(results):

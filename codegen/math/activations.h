@@ -28,7 +28,7 @@ Val<B> sigmoid(const Val<B>& x) {
 }
 /// x sigmoid(x); silu(-inf) is -0, its limit.
 template <class B>
-Val<B> silu(const Val<B>& x) {
+Val<B> siluPrecise(const Val<B>& x) {
   Val<B> a = abs(x), c = atMost(a, pick(x, 110, 760));
   auto [e0, el, e, es, ki] = expNeg(c);
   auto [d, dl] = fastTwoSum(1, e);
@@ -36,6 +36,18 @@ Val<B> silu(const Val<B>& x) {
   Val<B> w = quotient(select(neg, v, a), select(neg, vl, 0), d, dl + es);
   w = select(eq(x, kInf), x, w);
   return flipSign(scale2(w, select(neg, ki, 0)), signBit(x));
+}
+/// In float32 as above: with t, and what it was rounded by, while that is a normal number.
+template <class B>
+Val<B> silu(const Val<B>& x) {
+  if (x.wide()) return siluPrecise(x);
+  Val<B> a = abs(x);
+  auto [r, ki] = reduceExp(-a);
+  auto [e, el] = fastTwoSum(1, fma(r * r, expTail(r), r));
+  Val<B> scale = pow2(ki), t = e * scale, tl = el * scale, neg = x < 0, big = a > 87;
+  auto [d, dl] = fastTwoSum(1, t);
+  Val<B> y = x * quotient(select(neg, t, 1), select(neg, tl, 0), d, dl + tl);
+  return select(big, y.with(a.b->ifAny(big.v, [&] { return std::array{siluPrecise(x).v}; }, std::array{y.v})[0]), y);
 }
 /// log(1 + e^x) = max(x, 0) + log(1 + e^-|x|).
 template <class B>

@@ -1,4 +1,4 @@
-// erf and erfc, and the tail that the exact gelu shares.
+// erf, erfc, the normal distribution, and gelu in its exact form, which share their tails.
 #pragma once
 
 #include "codegen/math/exp.h"
@@ -83,11 +83,11 @@ Val<B> erfc(const Val<B>& x) {
   return select(a < 0.46875, 1 - fma(erfNear(h), x, x), y);
 }
 
-/// a Phi(-a) for 0 <= a <= 14.4 in float32, to 3 ULP: a/(a + 5/2) times a polynomial in that quotient, times the
-/// exponential. What the square and the last product lose is carried along.
+/// a Phi(-a), or Phi(-a) if not `times`, for 0 <= a <= 14.4 in float32, to 3 ULP: a/(a + 5/2) times a polynomial in that
+/// quotient, times the exponential. What the square and the last product lose is carried along.
 template <class B>
-Val<B> normalTail32(const Val<B>& a) {
-  Val<B> v = a / (a + 2.5), t = v - 0x1.99999ap-2;
+Val<B> normalTail32(const Val<B>& a, bool times) {
+  Val<B> d = a + 2.5, v = times ? a / d : 1 / d, t = (times ? v : v * a) - 0x1.99999ap-2;
   const double c0 = 0x1.98ded6p-1;
   Val<B> p = horner(t, {-0x1.4b7ee8p-4, -0x1.b8dd16p-8, 0x1.f54672p-4, 0x1.5a2b94p-4, -0x1.02a6a6p-3, -0x1.ba0b4ap-3,
                         0x1.5db1bep-3, 0x1.f6903ap-2, -0x1.f08224p-1});
@@ -103,7 +103,7 @@ Val<B> normalTail32(const Val<B>& a) {
 template <class B>
 Val<B> gelu(const Val<B>& x) {
   if (!x.wide()) {
-    Val<B> y = normalTail32(atMost(abs(x), 14.4f));
+    Val<B> y = normalTail32(atMost(abs(x), 14.4f), true);
     return select(x >= 0, x - y, -y);
   }
   const double s = pick(x, 0x1.6a09e6p-1, 0x1.6a09e667f3bcdp-1), sl = pick(x, 0x1.9fcef4p-27, -0x1.bdd3413b26456p-55);
@@ -115,6 +115,21 @@ Val<B> gelu(const Val<B>& x) {
   return select(eq(x, x), flt(bits(abs(z)) | signBit(x)), x);
 }
 
+/// Phi(x) = erfc(-x / sqrt(2)) / 2, the standard normal distribution.
+template <class B>
+Val<B> normalCdf(const Val<B>& x) {
+  if (!x.wide()) {
+    Val<B> y = normalTail32(atMost(abs(x), 14.4f), false);
+    return select(x >= 0, 1 - y, y);
+  }
+  const double s = 0x1.6a09e667f3bcdp-1, sl = -0x1.bdd3413b26456p-55;
+  Val<B> a = atMost(abs(x), 38.7), hh = a * a, l = fma(a, a, -hh) * 0.5;
+  Val<B> c = a * s, cl = fma(a, sl, fma(a, s, -c)), half = x.cst(0.5);
+  Val<B> y = scaledErfc(c, &cl, hh * 0.5, l, &half);
+  Val<B> cx = x * s, near = fma(fma(cx, erfNear(cx * cx), cx), 0.5, 0.5);
+  return select(a < 0.65625, near, select(x > 0, 1 - y, y));
+}
+
 }  // namespace detail
 
 template <class B>
@@ -124,6 +139,10 @@ typename B::V erf(B& b, typename B::V x) {
 template <class B>
 typename B::V erfc(B& b, typename B::V x) {
   return detail::erfc(detail::Val(b, x)).v;
+}
+template <class B>
+typename B::V ndtr(B& b, typename B::V x) {
+  return detail::normalCdf(detail::Val(b, x)).v;
 }
 
 }  // namespace tandem::math

@@ -104,11 +104,6 @@ Tensor entr(const Tensor& x) {
   FusedScope fused(in);
   return where(lt(in, 0), -kInf, sub(0, xlogy(where(lt(in, 0), 0, in), in)));
 }
-Tensor ndtr(const Tensor& x) {
-  Tensor in = toDType(x, floatingLike(x.dtype()));
-  FusedScope fused(in);
-  return mul(erfc(mul(in, -std::numbers::sqrt2 / 2)), 0.5);
-}
 
 Tensor rdiv(const Tensor& x, const Operand& other) { return div(other, x); }
 

@@ -297,8 +297,13 @@ def grad_expr(op: Op, node) -> str:
     raise RecordError(f"{op.where}: the derivative of `{op.name}` reads the attribute {node}; write a Rule")
 
 
+def has_steps(node) -> bool:
+    """Is a derivative more than one operation?"""
+    return isinstance(node, Call) and any(isinstance(a, Call) and a.fn != "identity" for a in node.args)
+
+
 def derivatives(ops: list[Op]) -> str:
-    fns, cases = [], []
+    fns, cases, steps = [], [], []
     for op in ops:
         if op.rule:
             cases.append(f"    case OpCode::{op.code}: return &rules::{op.rule};\n")
@@ -309,7 +314,11 @@ def derivatives(ops: list[Op]) -> str:
                     lines += f"  if (c.needs({i})) c.set({i}, {grad_expr(op, g)});\n"
             fns.append(f"void d_{op.name}(RuleContext& c) {{\n{lines}}}\n")
             cases.append(f"    case OpCode::{op.code}: return &d_{op.name};\n")
+            if op.kind == "Pointwise" and any(has_steps(g) for g in op.grads):
+                steps.append(f"    case OpCode::{op.code}:\n")
     return (
         f"{HEAD}{''.join(fns)}\nDerivativeFn derivativeOf(OpCode op) {{\n  switch (op) {{\n{''.join(cases)}"
-        f"    default: return nullptr;\n  }}\n}}\n"
+        f"    default: return nullptr;\n  }}\n}}\n\n"
+        f"bool derivativeHasSteps(OpCode op) {{\n  switch (op) {{\n{''.join(steps)}      return true;\n"
+        f"    default: return false;\n  }}\n}}\n"
     )

@@ -52,8 +52,9 @@ def : Derivative<Floor, [(zeros_like $g)]>;
 def : Derivative<Ceil, [(zeros_like $g)]>;
 def : Derivative<Trunc, [(zeros_like $g)]>;
 def : Derivative<RoundEven, [(zeros_like $g)]>;
-// d/dx x Phi(x) = Phi(x) + x phi(x), with Phi(x) = erfc(-x / sqrt 2) / 2.
-def : Derivative<GeluErf, [(mul $g, (add (mul "0.5", (erfc (mul "-0.70710678118654752440", $input))),
+def : Derivative<Ndtr, [(mul $g, (mul "0.39894228040143267794", (exp (mul "-0.5", (square $input)))))]>;
+// d/dx x Phi(x) = Phi(x) + x phi(x).
+def : Derivative<GeluErf, [(mul $g, (add (ndtr $input),
                                          (mul $input, (mul "0.39894228040143267794", (exp (mul "-0.5", (square $input)))))))]>;
 def : Derivative<Softplus, [(mul $g, (sigmoid $input))]>;
 def : Derivative<Silu, [(mul $g, (mul (sigmoid $input), (add 1, (mul $input, (sub 1, (sigmoid $input))))))]>;

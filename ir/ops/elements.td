@@ -56,4 +56,3 @@ def FloatPowerOf : Composite<"float_power_of", "Scalar input, Tensor exponent"> 
 def RDiv : Composite<"rdiv", "Tensor input, Operand other"> { let summary = "other / input."; let python = "__rdiv__"; let forms = ["method"]; }
 def Expit : Composite<"expit", "Tensor input"> { let summary = "1 / (1 + exp(-input))."; let forms = ["special"]; let reference = "scipy.special.expit"; }
 def Entr : Composite<"entr", "Tensor input"> { let summary = "-input * log(input), 0 at 0 and -inf below."; let forms = ["special"]; let reference = "scipy.special.entr"; }
-def Ndtr : Composite<"ndtr", "Tensor input"> { let summary = "The standard normal distribution: the area under its density from -inf to input."; let forms = ["special"]; let reference = "scipy.special.ndtr"; }

@@ -51,6 +51,7 @@ def Trunc : Unary<"trunc", "Promote"> { let summary = "Integer part."; let body 
 def RoundEven : Unary<"round_even", "Promote"> { let summary = "Nearest integer, halves to even."; let body = [(round $input)]; let forms = ["hidden"]; let reference = "round"; }
 def GeluErf : Unary<"gelu_erf", "Float"> { let summary = "input * Phi(input), Phi the standard normal distribution."; let body = [(gelu $input)]; let forms = ["hidden"]; let reference = ""; }
 def Softplus : Unary<"softplus_unit", "Float"> { let summary = "log(1 + exp(input)), without overflow."; let body = [(softplus $input)]; let forms = ["nn"]; let reference = ""; }
+def Ndtr : Unary<"ndtr", "Float"> { let summary = "The standard normal distribution: the area under its density from -inf to input."; let body = [(ndtr $input)]; let forms = ["special"]; let reference = "scipy.special.ndtr"; }
 def Silu : Unary<"silu", "Float"> { let summary = "input * sigmoid(input)."; let body = [(silu $input)]; let forms = ["nn"]; let reference = ""; }
 
 def Clone : Pointwise<"clone", "First", "Operand input"> { let summary = "A copy of its own."; let body = [(identity $input)]; let forms = ["function", "method"]; let samples = "unary"; let reference = "copy"; }
