@@ -239,6 +239,21 @@ void runSpread(const OpFacts& op, Operands operands, Attrs attrs, std::span<cons
               {pointerOf(outs[i]), outs[i].dtype(), outs[i].shape(), outs[i].strides()});
 }
 
+/// The dims in the order in which `order` lies in memory, far steps first, so that what is written is written in order.
+void sortDims(Dims& shape, std::span<Dims> strides, const Dims& order) {
+  if (std::is_sorted(order.begin(), order.end(), std::greater<>())) return;
+  SmallVector<std::uint32_t, 6> from;
+  for (std::uint32_t d = 0; d < shape.size(); ++d) from.push_back(d);
+  std::stable_sort(from.begin(), from.end(), [&](std::uint32_t a, std::uint32_t b) { return order[a] > order[b]; });
+  auto sorted = [&](const Dims& dims) {
+    Dims s = dims;
+    for (std::size_t d = 0; d < from.size(); ++d) s[d] = dims[from[d]];
+    return s;
+  };
+  shape = sorted(shape);
+  for (Dims& s : strides) s = sorted(s);
+}
+
 /// Broadcast or strided operands: as few dims as all of them allow.
 void runStrided(const OpFacts& op, Operands operands, Attrs attrs, std::span<const Tensor> outs) {
   TANDEM_CHECK(operands.size() + outs.size() <= CallKey::kMost, op.name);
@@ -252,6 +267,7 @@ void runStrided(const OpFacts& op, Operands operands, Attrs attrs, std::span<con
     return k < numIn ? broadcastStrides(arrays[k]->shape(), arrays[k]->strides(), shape) : arrays[k]->strides();
   });
   std::span<Dims> strides = walked;
+  if (op.kind == OpKind::Pointwise && !op.usesIndex) sortDims(shape, strides, Dims(strides[numIn]));
   collapsePointwise(shape, strides);
   if (op.code == OpCode::clone && numIn == 1 && arrays[0]->dtype() == arrays[1]->dtype() && transposes(strides[0])) {
     const DType dtype = arrays[0]->dtype();

@@ -212,7 +212,7 @@ class Lowering {
     Launch launch = copyLaunch(from.dtype, from.shape, from.strides, to.strides);
     bool plain = isContiguous(from.shape, from.strides) && isContiguous(to.shape, to.strides);
     plan_.explanation += strcat("  copy ", shapeText(from.shape), plain ? "\n" : ", strided\n");
-    if (!plain && !transposes(from.strides) && launch.signature.outerRank <= kMaxOuterRank)
+    if (!plain && !transposes(from.strides) && !transposes(to.strides) && launch.signature.outerRank <= kMaxOuterRank)
       return addKernel(op, launch, {from, to}, {});
     PlanInstr& instr = add(op, PlanInstr::Kind::Copy);
     instr.operands = {from, to};

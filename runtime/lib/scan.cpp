@@ -2,11 +2,12 @@
 // is walked beside it.
 #include <algorithm>
 #include <cmath>
+#include <immintrin.h>
 
 #include "runtime/device/thread_pool.h"
 #include "runtime/lib/strided.h"
 
-#pragma GCC target("avx2")  // which generated code needs too
+#pragma GCC target("avx2,f16c")  // which generated code needs too
 
 namespace tandem::lib {
 namespace {
@@ -16,6 +17,21 @@ using ComputeOf = typename Element<Out>::Compute;
 /// What sums and products of elements of Out run on in: float64 for float32, which is rounded as it is stored.
 template <class Out>
 using Wide = std::conditional_t<std::is_same_v<Out, float>, double, ComputeOf<Out>>;
+
+template <class T>
+ComputeOf<T> load(T x) {
+  if constexpr (std::is_same_v<T, Half>)
+    return _cvtsh_ss(x.bits);
+  else
+    return Element<T>::load(x);
+}
+template <class T>
+T store(ComputeOf<T> x) {
+  if constexpr (std::is_same_v<T, Half>)
+    return {_cvtss_sh(x, _MM_FROUND_TO_NEAREST_INT)};
+  else
+    return Element<T>::store(x);
+}
 
 // Neighbouring positions, taken together so that memory is read in order.
 constexpr std::int64_t kTogether = 64;
@@ -60,8 +76,8 @@ void scanLines(const In* x, Out* out, const DimSplit& s, Combine combine) {
     C carry[kTogether];
     auto take = [&](std::int64_t j, auto next) {
       std::int64_t place = at + j * apart;
-      carry[j] = next(static_cast<C>(Element<In>::load(x[place])));
-      out[place] = Element<Out>::store(static_cast<ComputeOf<Out>>(carry[j]));
+      carry[j] = next(static_cast<C>(load(x[place])));
+      out[place] = store<Out>(static_cast<ComputeOf<Out>>(carry[j]));
     };
     for (std::int64_t j = 0; j < count; ++j) take(j, [](C v) { return v; });
     for (std::int64_t r = 1; r < s.size; ++r) {
@@ -113,9 +129,9 @@ void scanExtremes(const T* x, T* values, std::int64_t* indices, const DimSplit& 
     C best[kTogether];
     std::int64_t place[kTogether];
     auto take = [&](std::int64_t j, std::int64_t r, auto replacing) {
-      C v = Element<T>::load(x[at + j * apart]);
+      C v = load(x[at + j * apart]);
       if (replacing(v)) best[j] = v, place[j] = r;
-      values[at + j * apart] = Element<T>::store(best[j]);
+      values[at + j * apart] = store<T>(best[j]);
       indices[at + j * apart] = place[j];
     };
     for (std::int64_t j = 0; j < count; ++j) take(j, 0, [](C) { return true; });
