@@ -10,5 +10,8 @@ foreach n = [
   "ndtr", "relu_grad", "logical_and", "logical_not", "mul_scalar",
   "lgamma", "digamma", "erfinv", "polygamma", "gamma_cdf_slope",
   "frac", "logaddexp", "logaddexp2", "logit", "shift_left", "shift_right", "sinc", "sinc_slope", "logical_or", "xlog1py",
-  "xlogy"
+  "xlogy", "frexp_mantissa", "frexp_exponent", "nextafter", "nextafter_bfloat16", "nextafter_float16",
+  "i0", "i0e", "i1", "i1e", "i1_slope", "i1e_slope", "modified_bessel_k0", "modified_bessel_k1",
+  "scaled_modified_bessel_k0", "scaled_modified_bessel_k1", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1",
+  "spherical_bessel_j0", "airy_ai", "erfcx", "log_ndtr", "log_ndtr_slope", "ndtri"
 ] in def ""#n : Fn;

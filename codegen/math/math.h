@@ -3,16 +3,20 @@
 //   common.h         values with operators; Horner, reductions, exact sums
 //   basic.h          arithmetic, comparison, choice, remainders
 //   exp.h, log.h, pow.h, trig.h, inverse_trig.h, hyperbolic.h, erf.h, erfinv.h, gamma.h, activations.h, log_space.h
+//   bessel.h, airy.h, normal.h   Bessel and Airy functions; the normal distribution's logarithm, inverse, scaled tail
 //   bitwise.h        shifts by a variable number of places
+//   parts.h          mantissas, exponents and neighbours of numbers
 //   random.h         counter-based random numbers
 //   optim.h          optimizer updates
 //
-// At most 2 ULP in float32 and 4 in float64, subnormals, infinities, NaN and signed zeros included
-// (tests/unit/test_vector_math.cpp).
+// At most 2 ULP in float32 and 4 in float64 (20 in bessel.h, airy.h and normal.h), subnormals, infinities, NaN and
+// signed zeros included (tests/unit/test_vector_math.cpp, tests/python/test_vector_math.py).
 #pragma once
 
 #include "codegen/math/activations.h"
+#include "codegen/math/airy.h"
 #include "codegen/math/basic.h"
+#include "codegen/math/bessel.h"
 #include "codegen/math/bitwise.h"
 #include "codegen/math/builder.h"
 #include "codegen/math/common.h"
@@ -24,7 +28,9 @@
 #include "codegen/math/inverse_trig.h"
 #include "codegen/math/log.h"
 #include "codegen/math/log_space.h"
+#include "codegen/math/normal.h"
 #include "codegen/math/optim.h"
+#include "codegen/math/parts.h"
 #include "codegen/math/pow.h"
 #include "codegen/math/random.h"
 #include "codegen/math/trig.h"

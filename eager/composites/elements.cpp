@@ -5,6 +5,7 @@
 
 #include "eager/dispatch.h"
 #include "eager/helpers.h"
+#include "eager/kernels.h"
 #include "eager/ops.h"
 #include "eager/recorder.h"
 
@@ -82,6 +83,25 @@ Tensor heaviside(const Tensor& x, const Tensor& values) {
   return where(eq(x, 0), detached(values), toDType(gt(x, 0), x.dtype()));
 }
 
+std::array<Tensor, 2> frexp(const Tensor& x) {
+  if (!isFloating(x.dtype())) fail("frexp only supports floating-point dtypes");
+  // Exponents are small integers, which every floating dtype holds.
+  return {frexp_mantissa(x), toDType(frexp_exponent(x), DType::Int32)};
+}
+
+Tensor nextafter(const Tensor& x, const Tensor& other) {
+  const TensorMeta metas[] = {metaOf(x), metaOf(other)};
+  switch (resultType(metas)) {
+  case DType::Float16:
+    return nextafter_float16(x, other);
+  case DType::BFloat16:
+    return nextafter_bfloat16(x, other);
+  default:
+    return nextafter_unit(x, other);
+  }
+}
+
+Tensor isreal(const Tensor& x) { return full_value(true, x.shape(), DType::Bool); }
 Tensor isposinf(const Tensor& x) { return eq(x, kInf); }
 Tensor isneginf(const Tensor& x) { return eq(x, -kInf); }
 Tensor deg2rad(const Tensor& x) { return mul(x, std::numbers::pi / 180); }

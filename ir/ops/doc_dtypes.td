@@ -30,8 +30,14 @@ def : Dtypes<"Any", "that of `weight`, the default dtype for means of integers; 
     EmbeddingBag]>;
 def : Dtypes<"Any", "the promoted dtype of the operands, for integers without `rounding_mode` the default dtype", [
     DivRounding]>;
-def : Dtypes<"Any", "Float", [PolyGamma, MVLGamma, GammaLn, Psi, Zeta]>;
-def : Dtypes<"Any", "Bool", [IsClose, IsIn, IsNegInf, IsPosInf]>;
+def : Dtypes<"Any", "Float", [
+    PolyGamma, MVLGamma, GammaLn, Psi, Zeta, ModifiedI0, ModifiedI1, ChebyshevT, ChebyshevU, ChebyshevV, ChebyshevW, ShiftedT,
+    ShiftedU, ShiftedV, ShiftedW, HermiteH, HermiteHe, LaguerreL, LegendreP]>;
+def : NoGradient<[NextAfter, ChebyshevT, ChebyshevU, ChebyshevV, ChebyshevW, ShiftedT, ShiftedU, ShiftedV, ShiftedW,
+    HermiteH, HermiteHe, LaguerreL, LegendreP]>;
+def : Dtypes<"Floating", "that of `input`; `exponent` holds int32", [Frexp]>;
+def : Dtypes<"Floating", "Promote", [NextAfter]>;
+def : Dtypes<"Any", "Bool", [IsReal, IsClose, IsIn, IsNegInf, IsPosInf]>;
 def : Dtypes<"Any", "Int64", [ArgMax, ArgMin, ArgSort, CountNonzero, ArgWhere, NonZeroStatic, WhereTrue]>;
 def : Dtypes<"Any", "Float64", [FloatPower, FloatPowerOf]>;
 def : Dtypes<"Any", "that of `input`, int64 for integers that are summed", [SumToSize]>;

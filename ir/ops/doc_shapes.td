@@ -9,11 +9,13 @@ def : Shapes<"Same", [
     Positive, Prelu, Put, Rad2Deg, RandLike, RandIntLike, RandIntLikeHigh, RandnLike, Relu6, ReluInPlace,
     RmsNorm, Roll, Round, Rrelu, ScatterSrc, ScatterAdd, ScatterReduce, ScatterWith, SelectScatter, Selu,
     SiluInPlace, SliceScatter, Softmax, SoftplusBeta, Softshrink, Softsign, Sort, Tanhshrink, Threshold, Tril,
-    Triu, ZerosLike, StandardGamma, PoissonRandom, PolyGamma, MVLGamma, GammaLn, Psi]>;
+    Triu, ZerosLike, StandardGamma, PoissonRandom, PolyGamma, MVLGamma, GammaLn, Psi, IsReal, Frexp,
+    ModifiedI0, ModifiedI1]>;
 def : Shapes<"Broadcast", [
     AddAlpha, SubAlpha, AddCDiv, AddCMul, Clamp, ClampMin, ClampMax, DivRounding, FloatPower, FloatPowerOf,
     Heaviside, IsClose, Lerp, LdExp, Gcd, Lcm, MaxPair, MinPair, RDiv, RSub, MaskedFill, Zeta, IGamma, IGammaC,
-    GammaInc, GammaIncC, NormalAt, BinomialRandom]>;
+    GammaInc, GammaIncC, NormalAt, BinomialRandom, NextAfter, ChebyshevT, ChebyshevU, ChebyshevV, ChebyshevW,
+    ShiftedT, ShiftedU, ShiftedV, ShiftedW, HermiteH, HermiteHe, LaguerreL, LegendreP]>;
 def : Shapes<"Reduced", [
     ArgMax, ArgMin, KthValue, Mode, MaxDim, MinDim, MedianDim, NanMedianDim, LogSumExp, Mean, NanMean, NanSum,
     Norm, NormNamed, Std, StdMean, StdMeanUnbiased, StdUnbiased, Var, VarMean, VarMeanUnbiased, VarUnbiased,

@@ -14,6 +14,22 @@ def : Derivative<Frac, [(identity $g)]>;
 def SignBit : Unary<"signbit", "Compare"> { let summary = "Is the sign bit set? True for -0.0."; let body = [(signbit $input)]; let forms = ["function", "method", "out"]; }
 def : NotDifferentiable<SignBit>;
 
+def Angle : Unary<"angle", "Float"> { let summary = "The argument of a real number: pi below 0, else 0; NaN of NaN."; let body = [(select (lt $input, 0), "3.14159265358979323846", (select (isnan $input), $input, 0))]; let forms = ["function", "method"]; let reference = ""; }
+def : Derivative<Angle, [(zeros_like $g)]>;
+def IsReal : Composite<"isreal", "Tensor input"> { let summary = "Is real: True, as all dtypes are."; let reference = "isreal"; }
+
+// Parts and neighbours of numbers.
+def FrexpMantissa : Unary<"frexp_mantissa", "Promote"> { let summary = "The m in [0.5, 1) with input = m 2^e."; let domain = "Floating"; let body = [(frexp_mantissa $input)]; let forms = ["hidden"]; let samples = "none"; }
+def FrexpExponent : Unary<"frexp_exponent", "Promote"> { let summary = "The e of the same, in the dtype of input."; let domain = "Floating"; let body = [(frexp_exponent $input)]; let forms = ["hidden"]; let samples = "none"; }
+def : Derivative<FrexpMantissa, [(mul $g, (exp2 (neg (frexp_exponent $input))))]>;
+def : NotDifferentiable<FrexpExponent>;
+def Frexp : Composite<"frexp", "Tensor input"> { let summary = "Mantissas in [0.5, 1) and exponents, input = mantissa * 2^exponent; zeros, infinities and NaN are their own mantissas, of exponent 0."; let numResults = 2; let results = "(Tensor, Tensor)"; let fields = ["mantissa", "exponent"]; }
+def NextAfterUnit : TensorPair<"nextafter_unit", "Promote"> { let summary = "nextafter of float32 and float64."; let domain = "Floating"; let body = [(nextafter $input, $other)]; let forms = ["hidden"]; let samples = "none"; }
+def NextAfterBFloat16 : TensorPair<"nextafter_bfloat16", "Promote"> { let summary = "nextafter of bfloat16."; let domain = "Floating"; let body = [(nextafter_bfloat16 $input, $other)]; let forms = ["hidden"]; let samples = "none"; }
+def NextAfterFloat16 : TensorPair<"nextafter_float16", "Promote"> { let summary = "nextafter of float16."; let domain = "Floating"; let body = [(nextafter_float16 $input, $other)]; let forms = ["hidden"]; let samples = "none"; }
+foreach o = [NextAfterUnit, NextAfterBFloat16, NextAfterFloat16] in def : NotDifferentiable<o>;
+def NextAfter : Composite<"nextafter", "Tensor input, Tensor other"> { let summary = "The number of the dtype next to `input` in the direction of `other`."; let forms = ["function", "method", "inplace"]; }
+
 def LogAddExp : TensorPair<"logaddexp", "Promote"> { let summary = "log(exp(input) + exp(other)), without overflow."; let domain = "Floating"; let body = [(logaddexp $input, $other)]; let forms = ["function", "method", "out"]; }
 def : Derivative<LogAddExp, [(mul $g, (sigmoid (sub $input, $other))), (mul $g, (sigmoid (sub $other, $input)))]>;
 def LogAddExp2 : TensorPair<"logaddexp2", "Promote"> { let summary = "log2(2^input + 2^other), without overflow."; let domain = "Floating"; let body = [(logaddexp2 $input, $other)]; let forms = ["function", "method", "out"]; }

@@ -395,3 +395,22 @@ def : Example<SignBit, [{
 >>> tandem.signbit(tandem.tensor([1., -1., -0.]))
 tensor([False,  True,  True])
 }]>;
+def : Example<Angle, [{
+>>> tandem.angle(tandem.tensor([-1., 0., 2.]))
+tensor([3.1416, 0.0000, 0.0000])
+}]>;
+def : Example<IsReal, [{
+>>> tandem.isreal(tandem.tensor([1., -2.]))
+tensor([True, True])
+}]>;
+def : Example<Frexp, [{
+>>> mantissa, exponent = tandem.frexp(tandem.tensor([3., -0.1, 0.]))
+>>> mantissa
+tensor([ 0.7500, -0.8000,  0.0000])
+>>> exponent
+tensor([ 2, -3,  0], dtype=tandem.int32)
+}]>;
+def : Example<NextAfter, [{
+>>> tandem.nextafter(tandem.tensor([0., -1.]), tandem.tensor([1., -1.]))
+tensor([ 1.4013e-45, -1.0000e+00])
+}]>;

@@ -149,3 +149,127 @@ def : Example<GammaIncC, [{
 >>> tandem.special.gammaincc(tandem.tensor([4.]), tandem.tensor([3., 4., 5.]))
 tensor([0.6472, 0.4335, 0.2650])
 }]>;
+def : Example<I0, [{
+>>> tandem.special.i0(tandem.tensor([0., 1., 2.]))
+tensor([1.0000, 1.2661, 2.2796])
+}]>;
+def : Example<I0E, [{
+>>> tandem.special.i0e(tandem.tensor([0., 1., 100.]))
+tensor([1.0000, 0.4658, 0.0399])
+}]>;
+def : Example<I1, [{
+>>> tandem.special.i1(tandem.tensor([0., 1., -2.]))
+tensor([ 0.0000,  0.5652, -1.5906])
+}]>;
+def : Example<I1E, [{
+>>> tandem.special.i1e(tandem.tensor([0., 1., 100.]))
+tensor([0.0000, 0.2079, 0.0397])
+}]>;
+def : Example<ModifiedI0, [{
+>>> tandem.special.modified_bessel_i0(tandem.tensor([0., 1., 2.]))
+tensor([1.0000, 1.2661, 2.2796])
+}]>;
+def : Example<ModifiedI1, [{
+>>> tandem.special.modified_bessel_i1(tandem.tensor([0., 1., -2.]))
+tensor([ 0.0000,  0.5652, -1.5906])
+}]>;
+def : Example<ModifiedK0, [{
+>>> tandem.special.modified_bessel_k0(tandem.tensor([0., 1., 2.]))
+tensor([   inf, 0.4210, 0.1139])
+}]>;
+def : Example<ModifiedK1, [{
+>>> tandem.special.modified_bessel_k1(tandem.tensor([0., 1., 2.]))
+tensor([   inf, 0.6019, 0.1399])
+}]>;
+def : Example<ScaledK0, [{
+>>> tandem.special.scaled_modified_bessel_k0(tandem.tensor([1., 100.]))
+tensor([1.1445, 0.1252])
+}]>;
+def : Example<ScaledK1, [{
+>>> tandem.special.scaled_modified_bessel_k1(tandem.tensor([1., 100.]))
+tensor([1.6362, 0.1258])
+}]>;
+def : Example<BesselJ0, [{
+>>> tandem.special.bessel_j0(tandem.tensor([0., 1., 10.]))
+tensor([ 1.0000,  0.7652, -0.2459])
+}]>;
+def : Example<BesselJ1, [{
+>>> tandem.special.bessel_j1(tandem.tensor([0., 1., 10.]))
+tensor([0.0000, 0.4401, 0.0435])
+}]>;
+def : Example<BesselY0, [{
+>>> tandem.special.bessel_y0(tandem.tensor([0., 1., 10.]))
+tensor([  -inf, 0.0883, 0.0557])
+}]>;
+def : Example<BesselY1, [{
+>>> tandem.special.bessel_y1(tandem.tensor([0., 1., 10.]))
+tensor([   -inf, -0.7812,  0.2490])
+}]>;
+def : Example<SphericalJ0, [{
+>>> tandem.special.spherical_bessel_j0(tandem.tensor([0., 1., 10.]))
+tensor([ 1.0000,  0.8415, -0.0544])
+}]>;
+def : Example<AiryAi, [{
+>>> tandem.special.airy_ai(tandem.tensor([-2., 0., 1.]))
+tensor([0.2274, 0.3550, 0.1353])
+}]>;
+def : Example<ErfCX, [{
+>>> tandem.special.erfcx(tandem.tensor([-1., 0., 100.]))
+tensor([5.0090, 1.0000, 0.0056])
+}]>;
+def : Example<LogNdtr, [{
+>>> tandem.special.log_ndtr(tandem.tensor([-20., 0., 3.]))
+tensor([-2.0392e+02, -6.9315e-01, -1.3508e-03])
+}]>;
+def : Example<NdtrI, [{
+>>> tandem.special.ndtri(tandem.tensor([0., 0.025, 0.5]))
+tensor([   -inf, -1.9600,  0.0000])
+}]>;
+def : Example<ChebyshevT, [{
+>>> tandem.special.chebyshev_polynomial_t(tandem.tensor([0.25, 2.]), 3)
+tensor([-0.6875, 26.0000])
+}]>;
+def : Example<ChebyshevU, [{
+>>> tandem.special.chebyshev_polynomial_u(tandem.tensor([0.25, 2.]), 3)
+tensor([-0.8750, 56.0000])
+}]>;
+def : Example<ChebyshevV, [{
+>>> tandem.special.chebyshev_polynomial_v(tandem.tensor([0.25, 2.]), 3)
+tensor([-0.1250, 41.0000])
+}]>;
+def : Example<ChebyshevW, [{
+>>> tandem.special.chebyshev_polynomial_w(tandem.tensor([0.25, 2.]), 3)
+tensor([-1.6250, 71.0000])
+}]>;
+def : Example<ShiftedT, [{
+>>> tandem.special.shifted_chebyshev_polynomial_t(tandem.tensor([0.25, 2.]), 3)
+tensor([ 1., 99.])
+}]>;
+def : Example<ShiftedU, [{
+>>> tandem.special.shifted_chebyshev_polynomial_u(tandem.tensor([0.25, 2.]), 3)
+tensor([  1., 204.])
+}]>;
+def : Example<ShiftedV, [{
+>>> tandem.special.shifted_chebyshev_polynomial_v(tandem.tensor([0.25, 2.]), 3)
+tensor([  1., 169.])
+}]>;
+def : Example<ShiftedW, [{
+>>> tandem.special.shifted_chebyshev_polynomial_w(tandem.tensor([0.25, 2.]), 3)
+tensor([  1., 239.])
+}]>;
+def : Example<HermiteH, [{
+>>> tandem.special.hermite_polynomial_h(tandem.tensor([0.25, 2.]), 3)
+tensor([-2.8750, 40.0000])
+}]>;
+def : Example<HermiteHe, [{
+>>> tandem.special.hermite_polynomial_he(tandem.tensor([0.25, 2.]), 3)
+tensor([-0.7344,  2.0000])
+}]>;
+def : Example<LaguerreL, [{
+>>> tandem.special.laguerre_polynomial_l(tandem.tensor([0.25, 2.]), 3)
+tensor([ 0.3411, -0.3333])
+}]>;
+def : Example<LegendreP, [{
+>>> tandem.special.legendre_polynomial_p(tandem.tensor([0.25, 2.]), 3)
+tensor([-0.3359, 17.0000])
+}]>;

@@ -138,7 +138,7 @@ FLOATS_ONLY |= set(
 FLOATS_ONLY |= set(
     "cdist corrcoef dist linalg_norm linalg_norm_named logcumsumexp matrix_norm matrix_norm_of"
     " nanmean norm_named normalize std_flag std_mean std_mean_flag std_mean_unbiased var_mean var_mean_flag"
-    " var_mean_unbiased vector_norm".split()
+    " var_mean_unbiased vector_norm frexp nextafter".split()
 )
 # Neither half types nor integers; integers without bool.
 WIDE_ONLY = ("cov", "histc", "nanquantile", "nanquantile_at", "quantile", "quantile_at")

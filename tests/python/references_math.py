@@ -203,7 +203,60 @@ def normalize(x: Array, p: float = 2, dim: int = 1, eps: float = 1e-12) -> Array
     return x / np.maximum(norm(x, p, dim, True), eps)
 
 
+def polynomial(evaluate: Callable[..., Array]) -> Callable[..., Array]:
+    """Of the truncated degree; 0 below degree 0."""
+
+    def run(x: Any, n: Any) -> Array:
+        degree = np.trunc(n).astype(np.int64) if isinstance(n, np.ndarray) else int(n)
+        value = evaluate(np.maximum(degree, 0), np.asarray(x, np.float64))
+        return np.where(np.asarray(degree) < 0, 0.0, value)
+
+    return run
+
+
+def chebyshev_sum(sign: int) -> Callable[..., Array]:
+    """U_n + sign U_(n-1): the polynomials of the third and fourth kind."""
+
+    def run(n: Any, x: Array) -> Array:
+        before = scipy.special.eval_chebyu(np.maximum(np.asarray(n) - 1, 0), x)
+        return scipy.special.eval_chebyu(n, x) + sign * np.where(np.asarray(n) > 0, before, 0)
+
+    return run
+
+
+CHEBYSHEV = {
+    "t": scipy.special.eval_chebyt,
+    "u": scipy.special.eval_chebyu,
+    "v": chebyshev_sum(-1),
+    "w": chebyshev_sum(1),
+}
+
+
+def limit_at(infinities: tuple[float, float], function: Callable[..., Array]) -> Callable[..., Array]:
+    """With the limits at -inf and inf, where SciPy gives NaN."""
+    return lambda x: np.where(np.isinf(x), np.where(x < 0, *infinities), function(x))
+
+
 OWN: dict[str, Callable[..., Any]] = {
+    **{name: limit_at((np.inf, np.inf), scipy.special.i0) for name in ("i0", "modified_bessel_i0")},
+    **{name: limit_at((-np.inf, np.inf), scipy.special.i1) for name in ("i1", "modified_bessel_i1")},
+    "bessel_j0": limit_at((0, 0), scipy.special.j0),
+    "bessel_j1": limit_at((0, 0), scipy.special.j1),
+    "bessel_y0": limit_at((np.nan, 0), scipy.special.y0),
+    "bessel_y1": limit_at((np.nan, 0), scipy.special.y1),
+    "airy_ai": limit_at((0, 0), lambda x: scipy.special.airy(x)[0]),
+    "spherical_bessel_j0": limit_at((0, 0), lambda x: np.sinc(x / np.pi)),
+    "angle": lambda x: np.where(np.isnan(x), x, np.where(x < 0, np.pi, 0)),
+    "frexp": lambda x: list(np.frexp(x)),
+    "nextafter": np.nextafter,
+    **{f"chebyshev_polynomial_{k}": polynomial(f) for k, f in CHEBYSHEV.items()},
+    **{
+        f"shifted_chebyshev_polynomial_{k}": polynomial(lambda n, x, f=f: f(n, 2 * x - 1)) for k, f in CHEBYSHEV.items()
+    },
+    "hermite_polynomial_h": polynomial(scipy.special.eval_hermite),
+    "hermite_polynomial_he": polynomial(scipy.special.eval_hermitenorm),
+    "laguerre_polynomial_l": polynomial(scipy.special.eval_laguerre),
+    "legendre_polynomial_p": polynomial(scipy.special.eval_legendre),
     "signbit": lambda x: np.signbit(x) if x.dtype.kind == "f" else x < 0,
     "frac": lambda x: x - np.trunc(x),
     "logit": logit,

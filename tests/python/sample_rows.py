@@ -22,6 +22,9 @@ DOMAINS = {
     **dict.fromkeys(("acos", "asin", "atanh", "erfinv"), (-0.9, 0.9)),
     **dict.fromkeys(("log1p", "tan"), (-0.9, 1.4)),
     "acosh": (1.2, 4),
+    "ndtri": (0, 1),
+    **dict.fromkeys(("bessel_y0", "bessel_y1", "modified_bessel_k0", "modified_bessel_k1"), (0, 4)),
+    **dict.fromkeys(("scaled_modified_bessel_k0", "scaled_modified_bessel_k1"), (0, 4)),
     "prod": (0.5, 1.5),
 }
 SPECIAL = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0])

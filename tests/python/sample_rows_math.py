@@ -95,6 +95,21 @@ EQUATIONS: list[tuple[str, tuple[tuple[int, ...], ...]]] = [
     ("a,ab,abc,abcd->d", ((2,), (2, 3), (2, 3, 4), (2, 3, 4, 2))),
 ]
 
+POLYNOMIALS = [f"{shift}chebyshev_polynomial_{kind}" for shift in ("", "shifted_") for kind in "tuvw"]
+POLYNOMIALS += "hermite_polynomial_h hermite_polynomial_he laguerre_polynomial_l legendre_polynomial_p".split()
+
+
+def polynomials(v: Values) -> list[Any]:
+    return [
+        call(v(4, 5), 3),
+        call(v(4, 1), v.below(6, 5)),
+        call(2, v.below(6, 4)),
+        call(v(3, low=0, high=1), v.away_from_zero(2, 1)),
+        call(v(0, 3), 2),
+        call(v(), v.below(4)),
+    ]
+
+
 ROWS: dict[str, Callable[[Values], Any]] = {
     # elements
     "xlogy": lambda v: [
@@ -139,6 +154,12 @@ ROWS: dict[str, Callable[[Values], Any]] = {
     "expit": lambda v: [call(v(4, 5)), call(SPECIAL), call(v(0, 3))],
     "entr": lambda v: [call(v(4, 5, low=0.2)), call(SPECIAL), call(v(0, 3))],
     "ndtr": lambda v: [call(v(4, 5)), call(SPECIAL), call(v(0, 3))],
+    "isreal": lambda v: [call(v(4, 5)), call(SPECIAL), call(v(0, 3))],
+    "frexp": lambda v: [call(v(4, 5)), call(SPECIAL), call(v(0, 3)), call(v())],
+    "nextafter": lambda v: [call(v(4, 5), v(4, 5)), call(v(4, 1), v(5)), call(v(0, 3), v(3)), call(v(), v())],
+    "modified_bessel_i0": lambda v: [call(v(4, 5)), call(SPECIAL), call(v(0, 3))],
+    "modified_bessel_i1": lambda v: [call(v(4, 5)), call(SPECIAL), call(v(0, 3))],
+    **dict.fromkeys(POLYNOMIALS, polynomials),
     # statistics
     "var_mean": moments,
     "std_mean": moments,

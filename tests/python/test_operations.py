@@ -32,6 +32,7 @@ from operations import (
     tensor,
 )
 from references import PROPERTIES, UNSPECIFIED, reference
+from sample_rows_math import POLYNOMIALS
 from samples import for_gradients, samples
 
 import tandem
@@ -322,6 +323,9 @@ WITHOUT_GRADIENT = {
     "histc",
     "isneginf",
     "isposinf",
+    "isreal",
+    "nextafter",
+    *POLYNOMIALS,
     "argsort",
     "bernoulli",
     "isclose",

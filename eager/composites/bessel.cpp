@@ -1,0 +1,121 @@
+// Composites around Bessel functions and the normal distribution, and orthogonal polynomials.
+#include <cmath>
+
+#include "eager/dispatch.h"
+#include "eager/helpers.h"
+#include "eager/kernels.h"
+#include "eager/ops.h"
+#include "eager/recorder.h"
+#include "runtime/lib/polynomials.h"
+
+namespace tandem::ops {
+namespace {
+
+// I1(x) / x and its derivatives lose what cancels near 0: there their power series, which has all its derivatives.
+constexpr double kNear = 3;
+constexpr int kTerms = 20;
+
+struct NearZero {
+  Tensor near;   // where the series is for
+  Tensor small;  // the arguments there, 0 elsewhere
+  Tensor far;    // the arguments elsewhere, 1 there
+  Tensor series;
+};
+/// I1'(x) = sum over k of (2k + 1) / (2 k! (k + 1)!) (x / 2)^2k.
+NearZero i1Series(const Tensor& x) {
+  double coefficients[kTerms];
+  double term = 0.5;  // 1 / (2 k! (k + 1)!) / 4^k
+  for (int k = 0; k < kTerms; ++k) {
+    coefficients[k] = (2 * k + 1) * term;
+    term /= 4.0 * (k + 1) * (k + 2);
+  }
+  Tensor near = lt(abs(x), kNear);
+  Tensor small = where(near, x, 0);
+  Tensor square = mul(small, small);
+  Tensor series = mul(square, coefficients[kTerms - 1]);
+  for (int k = kTerms - 2; k > 0; --k) series = mul(add(series, coefficients[k]), square);
+  return {near, small, where(near, 1, x), add(series, coefficients[0])};
+}
+
+/// The polynomials of a family at `x`, of degree `n`.
+Tensor polynomial(const char* op, const Operand& x, const Operand& n, Polynomial family, bool shifted = false) {
+  const TensorMeta metas[] = {metaOf(x), metaOf(n)};
+  const DType common = resultType(metas);
+  auto wide = [](const Operand& o) {
+    return o.isTensor() ? toDType(detached(o.tensor()), DType::Float64)
+                        : full_value(o.scalar(), Dims(), DType::Float64);
+  };
+  Tensor a = wide(x);
+  Tensor b = wide(n);
+  Dims shape = broadcastShapes(op, a.shape(), b.shape());
+  Tensor y = orthogonal_polynomial_plain(contiguous(expand(a, shape)), contiguous(expand(b, shape)),
+                                         static_cast<std::int64_t>(family), shifted);
+  return toDType(y, isFloating(common) ? common : defaultDType());
+}
+
+}  // namespace
+
+Tensor modified_bessel_i0(const Tensor& x) { return i0(x); }
+Tensor modified_bessel_i1(const Tensor& x) { return i1(x); }
+
+Tensor i1_slope(const Tensor& x) {
+  FusedScope fused(x);
+  auto [near, small, far, series] = i1Series(x);
+  return where(near, series, sub(i0(far), div(i1(far), far)));
+}
+Tensor i1e_slope(const Tensor& x) {
+  FusedScope fused(x);
+  auto [near, small, far, series] = i1Series(x);
+  Tensor scaled = where(near, mul(series, exp(neg(abs(small)))), sub(i0e(far), div(i1e(far), far)));
+  return sub(scaled, mul(sign(x), i1e(x)));
+}
+
+// The density over the distribution function: below 0 by way of erfcx, which does not underflow; above, where that
+// overflows, as it is.
+Tensor log_ndtr_slope(const Tensor& x) {
+  FusedScope fused(x);
+  Tensor left = lt(x, 0);
+  Tensor below = where(left, x, 0);
+  Tensor above = where(left, 0, x);
+  Tensor density = mul(exp(mul(square(above), -0.5)), 0.5 * M_2_SQRTPI * M_SQRT1_2);
+  return where(left, div(M_2_SQRTPI * M_SQRT1_2, erfcx(mul(below, -M_SQRT1_2))), div(density, ndtr(above)));
+}
+
+Tensor chebyshev_polynomial_t(const Operand& x, const Operand& n) {
+  return polynomial("chebyshev_polynomial_t", x, n, Polynomial::ChebyshevT);
+}
+Tensor chebyshev_polynomial_u(const Operand& x, const Operand& n) {
+  return polynomial("chebyshev_polynomial_u", x, n, Polynomial::ChebyshevU);
+}
+Tensor chebyshev_polynomial_v(const Operand& x, const Operand& n) {
+  return polynomial("chebyshev_polynomial_v", x, n, Polynomial::ChebyshevV);
+}
+Tensor chebyshev_polynomial_w(const Operand& x, const Operand& n) {
+  return polynomial("chebyshev_polynomial_w", x, n, Polynomial::ChebyshevW);
+}
+Tensor shifted_chebyshev_polynomial_t(const Operand& x, const Operand& n) {
+  return polynomial("shifted_chebyshev_polynomial_t", x, n, Polynomial::ChebyshevT, true);
+}
+Tensor shifted_chebyshev_polynomial_u(const Operand& x, const Operand& n) {
+  return polynomial("shifted_chebyshev_polynomial_u", x, n, Polynomial::ChebyshevU, true);
+}
+Tensor shifted_chebyshev_polynomial_v(const Operand& x, const Operand& n) {
+  return polynomial("shifted_chebyshev_polynomial_v", x, n, Polynomial::ChebyshevV, true);
+}
+Tensor shifted_chebyshev_polynomial_w(const Operand& x, const Operand& n) {
+  return polynomial("shifted_chebyshev_polynomial_w", x, n, Polynomial::ChebyshevW, true);
+}
+Tensor hermite_polynomial_h(const Operand& x, const Operand& n) {
+  return polynomial("hermite_polynomial_h", x, n, Polynomial::HermiteH);
+}
+Tensor hermite_polynomial_he(const Operand& x, const Operand& n) {
+  return polynomial("hermite_polynomial_he", x, n, Polynomial::HermiteHe);
+}
+Tensor laguerre_polynomial_l(const Operand& x, const Operand& n) {
+  return polynomial("laguerre_polynomial_l", x, n, Polynomial::Laguerre);
+}
+Tensor legendre_polynomial_p(const Operand& x, const Operand& n) {
+  return polynomial("legendre_polynomial_p", x, n, Polynomial::Legendre);
+}
+
+}  // namespace tandem::ops
