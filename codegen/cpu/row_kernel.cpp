@@ -211,46 +211,65 @@ class RowLoops {
       }
     };
 
-    Values lanes;
-    for (const Running& r : running) {
-      for (int v = 0; v < vectors_; ++v) lanes.push_back(r.reduction.identity(b_, f_.lanes).value);
-    }
-    if (inRegisters) {
-      const mlir::Value whole = f_.add(from, f_.roundDown(f_.sub(to, from), kTrailingLanes));
-      lanes = f_.loop(from, whole, kTrailingLanes, lanes, [&](mlir::Value at, mlir::ValueRange state) {
-        Values next(state.begin(), state.end());
-        for (int v = 0; v < vectors_; ++v) {
-          const Point point{f_.add(at, f_.i64(std::int64_t{v} * f_.lanes)), {}, {}, {}};
+    auto wholeBlock = [&] {
+      Values lanes;
+      for (const Running& r : running) {
+        for (int v = 0; v < vectors_; ++v) lanes.push_back(r.reduction.identity(b_, f_.lanes).value);
+      }
+      if (inRegisters) {
+        const mlir::Value whole = f_.add(from, f_.roundDown(f_.sub(to, from), kTrailingLanes));
+        lanes = f_.loop(from, whole, kTrailingLanes, lanes, [&](mlir::Value at, mlir::ValueRange state) {
+          Values next(state.begin(), state.end());
+          for (int v = 0; v < vectors_; ++v) {
+            const Point point{f_.add(at, f_.i64(std::int64_t{v} * f_.lanes)), {}, {}, {}};
+            f_.computeAt(point, ids, indexBase_);
+            for (std::size_t k = 0; k < running.size(); ++k) {
+              mlir::Value& slot = next[k * vectors_ + v];
+              slot = accumulate(point, running[k], {slot, running[k].reduction.type()}).value;
+            }
+            store(point);
+          }
+          return next;
+        });
+        lanes = f_.choose(
+            f_.less(whole, to),
+            [&] {
+              storeAll(lanes);
+              f_.loop(whole, to, f_.lanes, [&](mlir::Value at) { throughMemory(partial(at, to)); });
+              return loadAll();
+            },
+            [&] { return lanes; });
+      } else {
+        storeAll(lanes);
+        f_.overRange(from, to, cost, throughMemory);
+        lanes = loadAll();
+      }
+
+      Values partials;
+      for (std::size_t k = 0; k < running.size(); ++k) {
+        std::vector<Val> mine;
+        for (int v = 0; v < vectors_; ++v) mine.push_back({lanes[k * vectors_ + v], running[k].reduction.type()});
+        partials.push_back(running[k].reduction.halve(b_, mine).value);
+      }
+      return partials;
+    };
+    if (f_.signature.kind == KernelKind::Partial || cost > kDearBody) return wholeBlock();
+    // A row that one vector holds: every lane has an element or none, and all stays in registers.
+    return f_.choose(
+        f_.less(f_.inner, f_.i64(f_.lanes + 1)),
+        [&] {
+          const Point point = f_.partialPoint(from, f_.inner);
           f_.computeAt(point, ids, indexBase_);
-          for (std::size_t k = 0; k < running.size(); ++k) {
-            mlir::Value& slot = next[k * vectors_ + v];
-            slot = accumulate(point, running[k], {slot, running[k].reduction.type()}).value;
+          Values partials;
+          for (const Running& r : running) {
+            const Val value = b_.toVector(r.reduction.enter(b_, f_.value(r.operand)));
+            const Val lanes = b_.select({point.mask, DType::Bool}, value, r.reduction.identity(b_, f_.lanes));
+            partials.push_back(r.reduction.halve(b_, {lanes}).value);
           }
           store(point);
-        }
-        return next;
-      });
-      lanes = f_.choose(
-          f_.less(whole, to),
-          [&] {
-            storeAll(lanes);
-            f_.loop(whole, to, f_.lanes, [&](mlir::Value at) { throughMemory(partial(at, to)); });
-            return loadAll();
-          },
-          [&] { return lanes; });
-    } else {
-      storeAll(lanes);
-      f_.overRange(from, to, cost, throughMemory);
-      lanes = loadAll();
-    }
-
-    Values partials;
-    for (std::size_t k = 0; k < running.size(); ++k) {
-      std::vector<Val> mine;
-      for (int v = 0; v < vectors_; ++v) mine.push_back({lanes[k * vectors_ + v], running[k].reduction.type()});
-      partials.push_back(running[k].reduction.halve(b_, mine).value);
-    }
-    return partials;
+          return partials;
+        },
+        wholeBlock);
   }
 
   Point partial(mlir::Value at, mlir::Value to) {
