@@ -23,6 +23,12 @@ using Layout = memory::desc;
 constexpr std::int64_t kPieceWork = std::int64_t{1} << 20;
 constexpr std::int64_t kMaxPieces = 64;
 constexpr std::int64_t kMaxWeightPieces = 8;
+// Output positions of one piece, at least, where that leaves two pieces: each reads all weights, or writes gradients for
+// all of them, which are summed.
+constexpr std::int64_t kPositions = 16;
+constexpr std::int64_t kWeightPositions = 64;
+// Elements of which the gradients of all pieces are summed at a time, in the first cache.
+constexpr std::int64_t kSumTogether = 4096;
 
 enum class Kind : std::int64_t { Forward, InputGrad, WeightGrad };
 
@@ -177,7 +183,8 @@ const Convolution& convolution(Kind kind, const ConvShape& s) {
 }
 
 /// Images of one piece: by size alone, equal pieces where the batch has a fitting divisor.
-std::int64_t pieceImages(const ConvShape& s, std::int64_t maxPieces) {
+std::int64_t pieceImages(const ConvShape& s, std::int64_t maxPieces, std::int64_t positions) {
+  maxPieces = std::clamp<std::int64_t>(s.n * s.oh * s.ow / positions, 2, maxPieces);
   std::int64_t pieces = std::clamp<std::int64_t>(s.n * s.imageWork() / kPieceWork, 1, std::min(s.n, maxPieces));
   std::int64_t images = (s.n + pieces - 1) / pieces;
   for (std::int64_t d = images; d > images / 2; --d)
@@ -208,7 +215,7 @@ class Pieces {
 /// Forward and input gradient: pieces of the batch side by side, the weight brought into its layout once.
 void overBatch(Kind kind, const ConvShape& s, const float* first, std::int64_t firstSize, const float* weight,
                float* result, std::int64_t resultSize) {
-  Pieces pieces(kind, s, pieceImages(s, kMaxPieces));
+  Pieces pieces(kind, s, pieceImages(s, kMaxPieces, kPositions));
   const Reorder& reorder = pieces[0].second();
   // One reorder serves the last piece too if it wants the same layout.
   bool shared = reorder.needed() && pieces[pieces.count - 1].second().to == reorder.to;
@@ -237,7 +244,7 @@ void convInputGrad(const ConvShape& s, const float* grad, const float* weight, f
 
 void convWeightGrad(const ConvShape& s, const float* grad, const float* input, float* weightGrad) {
   withDnnlErrors("conv2d_weight_grad", [&] {
-    Pieces pieces(Kind::WeightGrad, s, pieceImages(s, kMaxWeightPieces));
+    Pieces pieces(Kind::WeightGrad, s, pieceImages(s, kMaxWeightPieces, kWeightPositions));
     std::int64_t size = s.weightSize();
     Scratch<float> partial((pieces.count - 1) * size);
     parallelTiles(pieces.count, [&](std::int64_t p) {
@@ -247,8 +254,11 @@ void convWeightGrad(const ConvShape& s, const float* grad, const float* input, f
       pieces[p](grad + image * s.outputSize(), input + image * s.inputSize(), false, to);
     });
     parallelFor(size, kSerialElements, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t p = 0; p + 1 < pieces.count; ++p)
-        for (std::int64_t i = begin; i < end; ++i) weightGrad[i] += partial[p * size + i];
+      for (std::int64_t from = begin; from < end; from += kSumTogether) {
+        const std::int64_t to = std::min(end, from + kSumTogether);
+        for (std::int64_t p = 0; p + 1 < pieces.count; ++p)
+          for (std::int64_t i = from; i < to; ++i) weightGrad[i] += partial[p * size + i];
+      }
     });
   });
 }

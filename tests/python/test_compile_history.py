@@ -146,7 +146,7 @@ def test_large_regions_run_their_backward_fused():
         total = y.sum() + z.sum()
         total.backward(retain_graph=True)
         count[name] = launches(total.backward)
-    assert count["compiled"] < count["eager"] / 2
+    assert count["compiled"] <= count["eager"] / 2
     tandem.manual_seed(1)
     for got, wanted in zip(orders(compiled, [x, w]), orders(chain, [x, w]), strict=True):
         np.testing.assert_array_equal(got, wanted)

@@ -241,3 +241,28 @@ def test_out_that_cannot_take_the_result():
         tandem.add(x.clone().requires_grad_(), x, out=tandem.zeros(3))
     with pytest.warns(UserWarning, match="was resized"):
         assert tandem.add(x, x, out=tandem.zeros(2)).shape == (3,)
+
+
+@pytest.mark.parametrize("dims", [(1, 0, 2), (2, 1, 0), (2, 0, 1), (0, 2, 1)], ids=str)
+@pytest.mark.parametrize("shape", [(3, 4, 5), (24, 40, 32)], ids=str)
+def test_writes_into_permuted_memory(shape, dims):
+    start = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+    shown = start.transpose(dims)
+    other = np.random.default_rng(1).normal(size=shown.shape).astype(np.float32)
+    row = other[0, 0]
+    steps = {
+        "add_": (lambda t: t.add_(1.0), shown + 1),
+        "mul_ by another order": (lambda t: t.mul_(tensor(other)), shown * other),
+        "sub_ of a row": (lambda t: t.sub_(tensor(row)), shown - row),
+        "add_ of itself": (lambda t: t.add_(t), shown + shown),
+        "relu_": (lambda t: t.relu_(), np.maximum(shown, 0)),
+        "clamp_": (lambda t: t.clamp_(-0.5, 0.5), shown.clip(-0.5, 0.5)),
+        "fill_": (lambda t: t.fill_(2.0), np.full_like(shown, 2)),
+        "out=": (lambda t: tandem.exp2(tensor(other), out=t), None),
+    }
+    for name, (step, expected) in steps.items():
+        memory = tensor(start)
+        step(memory.permute(dims))
+        if expected is None:
+            expected = tandem.exp2(tensor(other)).numpy()
+        np.testing.assert_array_equal(memory.numpy(), expected.transpose(np.argsort(dims)), err_msg=name)

@@ -92,3 +92,30 @@ def test_scans_of_empty_arrays(scan, shape):
         values = result if isinstance(result, tandem.Tensor) else result[0]
         values.sum().backward()
         assert values.shape == x.grad.shape == tandem.Size(shape)
+
+
+def by_lanes(rows, combine, identity):
+    """What a reduction of the last dim means up to 4096 elements: 32 lanes, combined by halving."""
+    lanes = np.full((len(rows), 32), identity, rows.dtype)
+    for i in range(rows.shape[1]):
+        lanes[:, i % 32] = combine(lanes[:, i % 32], rows[:, i])
+    while lanes.shape[1] > 1:
+        half = lanes.shape[1] // 2
+        lanes = combine(lanes[:, :half], lanes[:, half:])
+    return lanes[:, 0]
+
+
+@pytest.mark.parametrize("length", range(2, 41))
+def test_short_rows_have_the_order_of_long_ones(length):
+    x = RNG.normal(size=(300, length)).astype(np.float32)
+    rows = tandem.tensor(x)
+    np.testing.assert_array_equal(rows.sum(1).numpy(), by_lanes(x, np.add, np.float32(-0.0)))
+    np.testing.assert_array_equal(rows.prod(1).numpy(), by_lanes(x, np.multiply, np.float32(1)))
+    np.testing.assert_array_equal(rows.amax(1).numpy(), x.max(1))
+    np.testing.assert_array_equal((rows > 1.5).any(1).numpy(), (x > 1.5).any(1))
+    x[7, length // 2] = np.nan
+    assert np.isnan(tandem.tensor(x).amin(1).numpy()).nonzero()[0].tolist() == [7]
+    exact = np.exp(x.astype(np.float64) - x.max(1, keepdims=True))
+    np.testing.assert_allclose(
+        tandem.softmax(tandem.tensor(x), 1).numpy(), exact / exact.sum(1, keepdims=True), rtol=1e-5
+    )
