@@ -272,13 +272,22 @@ std::uint64_t hooksOf(const TensorImpl* t) {
 
 GuardSet::TensorGuard::TensorGuard(PyObject* o, const TensorImpl* t, bool isBase)
     : tensor(o), impl(t), history(isBase && metaOf(t) != nullptr ? metaOf(t)->gradFn.get() : nullptr),
-      windowChanges(t->windowChanges), flags(flagsOf(t)), hooks(hooksOf(t)) {}
+      windowChanges(t->windowChanges), flags(flagsOf(t)), hooks(hooksOf(t)), shape(t->shape), strides(t->strides),
+      offset(t->offset), dtype(t->dtype), storage(t->storage.get()), base(t->viewBase.get()) {}
 
-bool GuardSet::TensorGuard::holds() const {
+bool GuardSet::TensorGuard::sameWindow() const {
+  return impl->storage.get() == storage && impl->offset == offset && impl->dtype == dtype && impl->shape == shape &&
+         impl->strides == strides && impl->viewBase.get() == base;
+}
+
+bool GuardSet::TensorGuard::holds() {
   if (tensor.dead()) return false;
+  if (impl->windowChanges != windowChanges) {
+    if (!sameWindow()) return false;
+    windowChanges = impl->windowChanges;
+  }
   if (history != nullptr && (metaOf(impl) == nullptr || metaOf(impl)->gradFn.get() != history)) return false;
-  return impl->windowChanges == windowChanges && flagsOf(impl) == flags &&
-         (metaOf(impl) == nullptr ? hooks == 0 : hooksOf(impl) == hooks);
+  return flagsOf(impl) == flags && (metaOf(impl) == nullptr ? hooks == 0 : hooksOf(impl) == hooks);
 }
 
 void GuardSet::tensor(PyObject* tensor) {
@@ -298,8 +307,7 @@ bool GuardSet::names(const TensorImpl* t) const {
 TensorImpl* GuardSet::alike(TensorImpl* t) const {
   if (names(t)) return t;
   for (const TensorGuard& g : tensors_)
-    if (!g.tensor.dead() && g.impl->storage == t->storage && g.impl->dtype == t->dtype)
-      return const_cast<TensorImpl*>(g.impl);
+    if (g.storage == t->storage.get() && g.dtype == t->dtype) return const_cast<TensorImpl*>(g.impl);
   return nullptr;
 }
 

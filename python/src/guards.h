@@ -165,13 +165,19 @@ class GuardSet {
   struct TensorGuard {
     Held tensor;
     const TensorImpl* impl = nullptr;
-    const Node* history = nullptr;  // of what a view was taken of
-    std::uint32_t windowChanges = 0;
+    const Node* history = nullptr;    // of what a view was taken of
+    std::uint32_t windowChanges = 0;  // TensorImpl's, when its window was last seen to be as it was
     std::uint32_t flags = 0;
     std::uint64_t hooks = 0;
+    Dims shape, strides;
+    std::int64_t offset = 0;
+    DType dtype = DType::Float32;
+    const Storage* storage = nullptr;
+    const TensorImpl* base = nullptr;
     /// `tensor` is the object of `t`, or of a view of it.
     TensorGuard(PyObject* tensor, const TensorImpl* t, bool isBase);
-    [[nodiscard]] bool holds() const;
+    [[nodiscard]] bool holds();
+    [[nodiscard]] bool sameWindow() const;
   };
   static constexpr std::size_t kNone = ~std::size_t{0};
   [[nodiscard]] std::size_t firstBroken();

@@ -343,6 +343,18 @@ def test_errors_inside_a_plan_are_eagers():
     assert attempt(f, x, good) == attempt(body, y, good)
 
 
+def test_memory_that_comes_back_is_known_again():
+    w = vector(1, 2)
+    first, second = w.data, vector(3, 4)
+    f = tandem.compile(lambda x: x * w)
+    for _ in range(4):
+        for data in (first, second):
+            w.data = data
+            for _ in range(2):
+                assert f(vector(1, 10)).tolist() == [data[0], data[1] * 10]
+    assert f.runs == 2
+
+
 def test_python_errors_come_through():
     def body(x):
         raise KeyError("mine")
