@@ -5,9 +5,12 @@
 //   large    the central bins directly, under one mutex
 //   system   blocks under 1 MiB come from malloc, larger ones from mmap, aligned for and advised to use huge pages
 //
-// The central bins keep what is used again and give back the rest: the blocks of a bin that were free all through an
-// epoch, which is the time in which the bins hand out 64 times what they hold. A loop whose sizes change leaves nothing
-// behind, and one that needs such a block again pays for it at most once in as many bytes.
+// The central bins keep what is used again and give back the rest, by two rules. The blocks of a bin that were free all
+// through an epoch go, which is the time in which the bins hand out 64 times what they hold: a loop whose sizes change
+// leaves nothing behind, and one that needs such a block again pays for it at most once in as many bytes. And the bins
+// hold no more than half as much again as was in use at once in this epoch or the last: of what is above, the bins that
+// handed out nothing for longest are emptied first. A loop over the same sizes stays below, as each of its bins holds
+// what it had in use at some time; one whose large sizes change in every turn would fill all bins in as many turns.
 //
 // Free blocks are kept in arrays, not linked through their own memory: freeing touches no cold line, and under
 // AddressSanitizer a cached block can be poisoned whole.
@@ -59,6 +62,8 @@ constexpr std::int64_t kFlushBytes = std::int64_t{256} << 10;
 // An epoch of the central bins: so many blocks handed out, and so many times the bytes that they held at most.
 constexpr std::size_t kEpochTakes = 512;
 constexpr std::size_t kEpochTurnover = 64;
+// Whatever was in use, the central bins may hold this.
+constexpr std::size_t kAlwaysKept = std::size_t{64} << 20;
 
 /// The bin of a size and how many bytes its blocks have.
 struct Bin {
@@ -124,7 +129,8 @@ void systemFree(void* p, std::size_t bytes) {
 
 struct CachedBin {
   std::size_t bytes = 0;
-  std::size_t fewest = 0;  // blocks in this epoch: those at the bottom that no one needed
+  std::size_t fewest = 0;   // blocks in this epoch: those at the bottom that no one needed
+  std::uint64_t taken = 0;  // when a block was last asked for, in blocks that all bins were asked for
   std::vector<void*> blocks;
 };
 
@@ -161,6 +167,11 @@ struct Central {
   std::size_t epochTakes = 0;
   std::size_t epochBytes = 0;   // handed out
   std::size_t epochCached = 0;  // at most
+  std::uint64_t asked = 0;      // blocks, ever
+  // Handed out and not returned: now, and at most in this epoch and the last.
+  std::size_t outBytes = 0;
+  std::size_t epochOut = 0;
+  std::size_t lastEpochOut = 0;
   std::vector<ThreadCache*> threads;
   std::int64_t allocations = 0;  // of large blocks and ended threads
 
@@ -175,19 +186,49 @@ struct Central {
   }
 
   // The rest is called with `mutex` held.
-  void put(int bin, std::size_t bytes, void* p) {
-    if (cachedBytes + bytes > maxCachedBytes) {
-      systemFree(p, bytes);
-      return;
-    }
+  void put(int bin, std::size_t bytes, void* p, Unneeded& unneeded) {
+    outBytes -= std::min(outBytes, bytes);
     bins[bin].bytes = bytes;
     bins[bin].blocks.push_back(p);
     cachedBytes += bytes;
+    if (cachedBytes > mostCached()) [[unlikely]]
+      giveBackColdest(unneeded);
     epochCached = std::max(epochCached, cachedBytes);
+  }
+  [[nodiscard]] std::size_t mostCached() const {
+    std::size_t peak = std::max(epochOut, lastEpochOut);
+    return std::min(std::max(kAlwaysKept, peak + peak / 2), maxCachedBytes);
+  }
+  /// Down to an eighth below the most, so that this is seldom.
+  void giveBackColdest(Unneeded& unneeded) {
+    const std::size_t most = mostCached() - mostCached() / 8;
+    while (cachedBytes > most) {
+      CachedBin* coldest = nullptr;
+      for (CachedBin& b : bins)
+        if (!b.blocks.empty() && (coldest == nullptr || b.taken < coldest->taken)) coldest = &b;
+      std::size_t above = (cachedBytes - most + coldest->bytes - 1) / coldest->bytes;
+      std::size_t count = std::min(above, coldest->blocks.size());
+      giveBack(*coldest, count, unneeded);
+      coldest->fewest -= std::min(coldest->fewest, count);
+    }
+  }
+  /// The blocks of a bin that were free for longest.
+  void giveBack(CachedBin& b, std::size_t count, Unneeded& unneeded) {
+    auto end = b.blocks.begin() + static_cast<std::ptrdiff_t>(count);
+    unneeded.bins.push_back({b.bytes, 0, 0, {b.blocks.begin(), end}});
+    b.blocks.erase(b.blocks.begin(), end);
+    cachedBytes -= b.bytes * count;
+  }
+  /// A block of the bin is handed out, from here or from the system.
+  void note(int bin, std::size_t bytes) {
+    bins[bin].taken = ++asked;
+    outBytes += bytes;
+    epochOut = std::max(epochOut, outBytes);
   }
   void* take(int bin) {
     CachedBin& b = bins[bin];
     if (b.blocks.empty()) return nullptr;
+    note(bin, b.bytes);
     void* p = b.blocks.back();
     b.blocks.pop_back();
     b.fewest = std::min(b.fewest, b.blocks.size());
@@ -201,14 +242,11 @@ struct Central {
     if (epochTakes < kEpochTakes || epochBytes / kEpochTurnover < epochCached) [[likely]]
       return;
     for (CachedBin& b : bins) {
-      if (b.fewest > 0) {
-        auto end = b.blocks.begin() + static_cast<std::ptrdiff_t>(b.fewest);
-        unneeded.bins.push_back({b.bytes, 0, {b.blocks.begin(), end}});
-        b.blocks.erase(b.blocks.begin(), end);
-        cachedBytes -= b.bytes * b.fewest;
-      }
+      if (b.fewest > 0) giveBack(b, b.fewest, unneeded);
       b.fewest = b.blocks.size();
     }
+    lastEpochOut = epochOut;
+    epochOut = outBytes;
     epochTakes = epochBytes = 0;
     epochCached = cachedBytes;
   }
@@ -246,10 +284,10 @@ int slotLimit(std::size_t bytes) {
 }
 
 /// Gives back a thread's blocks. With the central mutex held.
-void spill(Central& c, ThreadCache& t) {
+void spill(Central& c, ThreadCache& t, Unneeded& unneeded) {
   for (int b = 0; b < kSmallBins; ++b) {
     ThreadCache::Slots& s = t.bins[b];
-    while (s.count > 0) c.put(b, smallBytes(b), s.blocks[--s.count]);
+    while (s.count > 0) c.put(b, smallBytes(b), s.blocks[--s.count], unneeded);
   }
 }
 
@@ -266,8 +304,9 @@ struct CacheEnder {
     cacheGone = true;
     addInUse(t->pendingBytes.load(std::memory_order_relaxed));
     Central& c = Central::central();
+    Unneeded unneeded;
     std::lock_guard lock(c.mutex);
-    spill(c, *t);
+    spill(c, *t, unneeded);
     c.allocations += t->allocations.load(std::memory_order_relaxed);
     std::erase(c.threads, t);
     delete t;
@@ -309,10 +348,15 @@ inline void count(ThreadCache& t, std::int64_t bytes) {
     c.age(bin.bytes, unneeded);
     if (void* p = c.take(bin.index)) return p;
   }
-  if (void* p = systemAllocate(bin.bytes)) return p;
-  emptyCache();
-  if (void* p = systemAllocate(bin.bytes)) return p;
-  outOfMemory(asked);
+  void* p = systemAllocate(bin.bytes);
+  if (p == nullptr) {
+    emptyCache();
+    p = systemAllocate(bin.bytes);
+  }
+  if (p == nullptr) outOfMemory(asked);
+  std::lock_guard lock(c.mutex);
+  c.note(bin.index, bin.bytes);
+  return p;
 }
 
 [[gnu::noinline]] void* refill(ThreadCache& t, Bin bin, std::size_t asked) {
@@ -332,9 +376,10 @@ inline void count(ThreadCache& t, std::int64_t bytes) {
 
 [[gnu::noinline]] void spillHalf(ThreadCache& t, Bin bin) {
   Central& c = Central::central();
+  Unneeded unneeded;
   std::lock_guard lock(c.mutex);
   ThreadCache::Slots& s = t.bins[bin.index];
-  for (int keep = s.count / 2; s.count > keep;) c.put(bin.index, bin.bytes, s.blocks[--s.count]);
+  for (int keep = s.count / 2; s.count > keep;) c.put(bin.index, bin.bytes, s.blocks[--s.count], unneeded);
 }
 
 // What `failAllocation` asked for.
@@ -395,14 +440,16 @@ void deallocate(void* p, std::size_t bytes) noexcept {
   }
   addInUse(-static_cast<std::int64_t>(bin.bytes));
   Central& c = Central::central();
+  Unneeded unneeded;
   std::lock_guard lock(c.mutex);
-  c.put(bin.index, bin.bytes, p);
+  c.put(bin.index, bin.bytes, p, unneeded);
 }
 
 void emptyCache() {
   Central& c = Central::central();
   std::lock_guard lock(c.mutex);
-  if (threadCache != nullptr) spill(c, *threadCache);
+  Unneeded unneeded;
+  if (threadCache != nullptr) spill(c, *threadCache, unneeded);
   c.releaseAll();
 }
 

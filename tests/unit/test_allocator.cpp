@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -144,6 +145,29 @@ TEST(Allocator, KeepsWhatALoopUses) {
     round();
     ASSERT_EQ(allocatorStats().bytesCached, kept);
   }
+}
+
+TEST(Allocator, HoldsNoMoreThanHalfAgainOfWhatWasInUse) {
+  emptyCache();
+  // Large blocks of sizes that no two turns share, in an order without end.
+  std::mt19937_64 random(1);
+  constexpr std::int64_t most = std::int64_t{48} << 20;
+  std::int64_t kept = 0;
+  for (int i = 0; i < 8000; ++i) {
+    std::size_t bytes = (std::size_t{1} << 20) + random() % (static_cast<std::size_t>(most) / 2 - (1 << 20));
+    void* a = allocate(bytes);
+    void* b = allocate(bytes);
+    deallocate(a, bytes);
+    deallocate(b, bytes);
+    // What other tests had in use is forgotten after two epochs.
+    if (i > 6000) kept = std::max(kept, allocatorStats().bytesCached);
+  }
+  // A block is up to an eighth larger than was asked for.
+  EXPECT_LE(kept, most * 9 / 8 * 3 / 2);
+  EXPECT_GE(kept, most / 2);
+  // A smaller loop holds less before long.
+  for (int i = 0; i < 100000; ++i) deallocate(allocate(std::size_t{1} << 20), std::size_t{1} << 20);
+  EXPECT_LE(allocatorStats().bytesCached, std::int64_t{16} << 20);
 }
 
 TEST(Allocator, FailsWhereItIsAskedTo) {
