@@ -119,12 +119,7 @@ PyObject* registerHook(PyObject* self, PyObject* hook) {
   return guarded([&] {
     const Tensor& t = tensorOf(self);
     if (!autograd::requiresGrad(t)) fail("cannot register a hook on a tensor that doesn't require gradient");
-    return PyLong_FromUnsignedLongLong(autograd::registerHook(t, [call = SharedObject(hook)](const Tensor& grad) {
-      WithGil gil;
-      PyRef argument(checked(wrap(grad)));
-      PyRef result(checked(PyObject_CallOneArg(call.get(), argument.get())));
-      return replacement(result.get());
-    }));
+    return PyLong_FromUnsignedLongLong(autograd::registerHook(t, PythonTensorHook{SharedObject(hook)}));
   });
 }
 PyObject* registerLeafHook(PyObject* self, PyObject* hook) {
@@ -132,12 +127,7 @@ PyObject* registerLeafHook(PyObject* self, PyObject* hook) {
     const Tensor& t = tensorOf(self);
     if (!autograd::requiresGrad(t)) fail("cannot register a hook on a tensor that doesn't require gradient");
     if (!autograd::isLeaf(t)) fail("post accumulate grad hooks cannot be registered on non-leaf tensors");
-    return PyLong_FromUnsignedLongLong(
-        autograd::registerPostAccumulateHook(t, [call = SharedObject(hook)](const Tensor& leaf) {
-          WithGil gil;
-          PyRef argument(checked(wrap(leaf)));
-          PyRef result(checked(PyObject_CallOneArg(call.get(), argument.get())));
-        }));
+    return PyLong_FromUnsignedLongLong(autograd::registerPostAccumulateHook(t, PythonLeafHook{SharedObject(hook)}));
   });
 }
 /// What `remove` takes a hook of `owner` away by.
@@ -351,7 +341,49 @@ PyObject* anomaly(PyObject*, PyObject*) {
                        PyBool_FromLong(autograd::anomalyChecksNan() ? 1 : 0));
 }
 
+/// A list that no backward has taken.
+template <class Functor, class F>
+int traverseList(const HookList<F>& list, visitproc visit, void* arg) {
+  if (list == nullptr || list.use_count() != 1) return 0;
+  for (const Hook<F>& hook : *list)
+    if (const auto* python = hook.run.template target<Functor>())
+      if (int r = python->call.traverse(visit, arg)) return r;
+  return 0;
+}
+/// What the tensor's hooks hang on, if it is a leaf that this reference alone holds.
+AutogradMeta* ownedHooks(const Tensor& t) {
+  if (!t.defined() || t.impl()->refCount() != 1) return nullptr;
+  AutogradMeta* m = metaOf(t);
+  return m != nullptr && (m->hooks != nullptr || m->afterAccumulate != nullptr) ? m : nullptr;
+}
+
 }  // namespace
+
+Tensor PythonTensorHook::operator()(const Tensor& grad) const {
+  WithGil gil;
+  PyRef argument(checked(wrap(grad)));
+  PyRef result(checked(PyObject_CallOneArg(call.get(), argument.get())));
+  return replacement(result.get());
+}
+void PythonLeafHook::operator()(const Tensor& leaf) const {
+  WithGil gil;
+  PyRef argument(checked(wrap(leaf)));
+  PyRef result(checked(PyObject_CallOneArg(call.get(), argument.get())));
+}
+
+int traverseHooks(const Tensor& t, visitproc visit, void* arg) {
+  AutogradMeta* m = ownedHooks(t);
+  if (m == nullptr) return 0;
+  if (int r = traverseList<PythonTensorHook>(m->hooks, visit, arg)) return r;
+  return traverseList<PythonLeafHook>(m->afterAccumulate, visit, arg);
+}
+void clearHooks(const Tensor& t) {
+  AutogradMeta* m = ownedHooks(t);
+  if (m == nullptr) return;
+  // Taken out first: functions that go may run any code.
+  HookList<TensorHook> hooks = std::move(m->hooks);
+  HookList<LeafHook> after = std::move(m->afterAccumulate);
+}
 
 PyObject* nodeObject(Ref<Node> node) {
   if (!node) Py_RETURN_NONE;

@@ -4,11 +4,26 @@
 #include <Python.h>
 
 #include "autograd/node.h"
+#include "python/src/errors.h"
 
 namespace tandem::python {
 
 /// The object of a node (a new reference), None for null. Objects of one node are equal, not identical.
 PyObject* nodeObject(Ref<Node> node);
+
+/// Python functions as hooks of a tensor: by name, as the collector of garbage goes through those of leaves.
+struct PythonTensorHook {
+  SharedObject call;
+  Tensor operator()(const Tensor& grad) const;
+};
+struct PythonLeafHook {
+  SharedObject call;
+  void operator()(const Tensor& leaf) const;
+};
+/// The hooks of the leaf that `object` is, where nothing but `object` holds that: others can reach them otherwise.
+int traverseHooks(const Tensor& t, visitproc visit, void* arg);
+/// Drops them, to break a cycle.
+void clearHooks(const Tensor& t);
 
 /// Tensor.backward.
 PyMethodDef backwardMethod();

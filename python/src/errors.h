@@ -62,6 +62,8 @@ class SharedObject {
  public:
   explicit SharedObject(PyObject* borrowed);
   [[nodiscard]] PyObject* get() const { return object_.get(); }
+  /// For the collector of garbage: the object, if no copy of this holds it too.
+  int traverse(visitproc visit, void* arg) const { return object_.use_count() == 1 ? visit(object_.get(), arg) : 0; }
 
  private:
   std::shared_ptr<PyObject> object_;

@@ -7,6 +7,7 @@
 
 #include "autograd/autograd.h"
 #include "python/src/arg_parser.h"
+#include "python/src/autograd_bindings.h"
 #include "python/src/convert.h"
 #include "python/src/torch_function.h"
 
@@ -56,12 +57,14 @@ int traverse(PyObject* object, visitproc visit, void* arg) {
   auto* self = reinterpret_cast<PyTensor*>(object);
   Py_VISIT(self->dict);
   Py_VISIT(Py_TYPE(object));
-  return 0;
+  return traverseHooks(self->tensor, visit, arg);
 }
 
 // The tensor itself stays: objects with finalizers may still look at it while a cycle is taken apart.
 int clear(PyObject* object) {
-  Py_CLEAR(reinterpret_cast<PyTensor*>(object)->dict);
+  auto* self = reinterpret_cast<PyTensor*>(object);
+  Py_CLEAR(self->dict);
+  clearHooks(self->tensor);
   return 0;
 }
 

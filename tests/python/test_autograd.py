@@ -480,3 +480,34 @@ def test_views_are_inference_tensors_where_their_base_is(mode):
     assert not (x + 1).is_inference() and not x.clone().is_inference()
     with pytest.raises(RuntimeError, match="Inplace update to inference tensor"):
         x[1:].add_(1)
+
+
+def test_a_leaf_whose_hooks_refer_to_it_is_collected():
+    """As an optimizer that steps in a hook of its own parameters."""
+
+    def leaf(run):
+        x = tandem.ones(3, requires_grad=True)
+        x.register_hook(lambda g: g * x.detach())
+        x.register_post_accumulate_grad_hook(lambda t: x.grad.zero_())
+        if run:
+            (x * 2).sum().backward()
+            assert x.grad.tolist() == [0, 0, 0]
+        return weakref.ref(x)
+
+    for run in (False, True):
+        seen = leaf(run)
+        gc.collect()
+        assert seen() is None
+
+
+def test_hooks_of_a_leaf_in_a_live_graph_stay():
+    def graph():
+        x = tandem.ones(3, requires_grad=True)
+        x.register_hook(lambda g: called.append(x.sum().item()))
+        return (x * 2).sum()
+
+    called = []
+    y = graph()
+    gc.collect()
+    y.backward()
+    assert called == [3.0]
