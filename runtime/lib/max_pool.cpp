@@ -1,8 +1,11 @@
 // max_pool: the largest element of each window and its place among the spatial dims; max_pool_values: the former alone.
-// A NaN in the window is its maximum. Rows of the output are made place by place of the window, so that the loop over a
-// row is one of vectors.
+// A NaN in the window is its maximum.
+//
+// Windows a fixed stride apart are taken place by place: what one place of the window sees in all windows is, once the
+// input is sorted by its rows and columns modulo the stride, one stretch of memory, so that several rows of the output
+// are a single loop of vectors. Adaptive windows are taken row by row.
 #include <algorithm>
-#include <cstring>
+#include <iterator>
 #include <limits>
 #include <type_traits>
 
@@ -41,45 +44,17 @@ struct NoPlace {
   explicit NoPlace(N) {}
 };
 
+/// One row of the input into one row of the output, by adaptive windows.
 template <class T, class C, class I>
-[[gnu::always_inline]] inline void takeLarger(const T* x, I place, std::int64_t stride, std::int64_t n, C* best,
-                                              I* at) {
-  withStride(stride, [&](auto step) {
-    for (std::int64_t o = 0; o < n; ++o) {
-      C v = Element<T>::load(x[o * step]);
+[[gnu::always_inline]] inline void takeRow(const PoolAxis& w, const T* plane, std::int64_t base, C* best, I* at) {
+  for (std::int64_t o = 0; o < w.out; ++o) {
+    Span s = w.inside(o);
+    for (std::int64_t i = s.first; i < s.end; ++i) {
+      C v = Element<T>::load(plane[base + i]);
       bool take = replaces(v, best[o]);
       best[o] = take ? v : best[o];
-      if constexpr (std::is_integral_v<I>) at[o] = take ? static_cast<I>(place + static_cast<I>(o * step)) : at[o];
+      if constexpr (std::is_integral_v<I>) at[o] = take ? static_cast<I>(base + i) : at[o];
     }
-  });
-}
-
-/// One row of the input into one row of the output.
-template <class T, class C, class I>
-[[gnu::always_inline]] inline void takeRow(const PoolAxis& w, const T* plane, std::int64_t base, std::int64_t planeSize,
-                                           C* best, I* at) {
-  if (w.adaptive) {
-    for (std::int64_t o = 0; o < w.out; ++o) {
-      Span s = w.inside(o);
-      for (std::int64_t i = s.first; i < s.end; ++i) {
-        C v = Element<T>::load(plane[base + i]);
-        bool take = replaces(v, best[o]);
-        best[o] = take ? v : best[o];
-        if constexpr (std::is_integral_v<I>) at[o] = take ? static_cast<I>(base + i) : at[o];
-      }
-    }
-    return;
-  }
-  for (std::int64_t k = 0; k < w.kernel; ++k) {
-    Span o = w.outputs(k);
-    if (o.first >= o.end) continue;
-    std::int64_t n = o.end - o.first;
-    std::int64_t first = base + o.first * w.stride + k * w.dilation - w.padding;
-    // The places behind the row may be worked on as well, as long as there is memory to read.
-    if (std::int64_t whole = paddedSize(n);
-        o.first == 0 && o.end == w.out && first + (whole - 1) * w.stride < planeSize)
-      n = whole;
-    takeLarger(plane + first, static_cast<I>(first), w.stride, n, best + o.first, at + o.first);
   }
 }
 
@@ -100,9 +75,8 @@ template <class T, class I, class C = typename Element<T>::Compute>
       std::fill_n(best, row.size, lowest);
       if constexpr (std::is_integral_v<I>)
         for (std::int64_t o = 0; o < w.out; ++o) at[o] = static_cast<I>(start + w.inside(o).first);
-      for (std::int64_t i = depth.first; i < depth.end; i += d.dilation)
-        for (std::int64_t j = rows.first; j < rows.end; j += h.dilation)
-          takeRow(w, x, (i * h.size + j) * w.size, pool.inputSize(), best, at);
+      for (std::int64_t i = depth.first; i < depth.end; ++i)
+        for (std::int64_t j = rows.first; j < rows.end; ++j) takeRow(w, x, (i * h.size + j) * w.size, best, at);
       for (std::int64_t o = 0; o < w.out; ++o) values[o] = Element<T>::store(best[o]);
       values += w.out;
       if constexpr (std::is_integral_v<I>) {
@@ -112,42 +86,189 @@ template <class T, class I, class C = typename Element<T>::Compute>
     }
 }
 
+/// Some rows of a plane's output at a time, with the part of the input that they see.
+template <class T, class I, class C = typename Element<T>::Compute>
+class Strided {
+ public:
+  explicit Strided(const Pool& pool)
+      : pool_(pool), h_(pool.axes[1]), w_(pool.axes[2]), down_((h_.kernel - 1) * h_.dilation / h_.stride),
+        rows_(phases(h_)), columns_(phases(w_)), parts_(std::ssize(rows_) * std::ssize(columns_)),
+        pitch_(paddedSize(w_.out + (w_.kernel - 1) * w_.dilation / w_.stride)),
+        band_(std::clamp<std::int64_t>(kBandElements / (pitch_ * parts_), 1, h_.out)),
+        part_((band_ + down_ + 1) * pitch_), sorted_(part_ * parts_), best_(band_ * pitch_), at_(band_ * pitch_) {}
+
+  [[gnu::always_inline]] inline void run(const T* x, T* values, std::int64_t* indices) {
+    for (std::int64_t od = 0; od < pool_.axes[0].out; ++od)
+      for (std::int64_t first = 0; first < h_.out; first += band_) {
+        const std::int64_t rows = std::min(band_, h_.out - first);
+        begin(od, first, rows);
+        const Span depth = pool_.axes[0].inside(od);
+        for (std::int64_t i = depth.first; i < depth.end; i += pool_.axes[0].dilation) {
+          const std::int64_t before = i * h_.size * w_.size;
+          sort(x + before, first, rows);
+          take(before, rows);
+        }
+        const std::int64_t done = (od * h_.out + first) * w_.out;
+        store(first, rows, values + done, indices == nullptr ? nullptr : indices + done);
+      }
+  }
+
+ private:
+  static constexpr std::int64_t kBandElements = 16 * 1024;  // of the input, in the first caches
+  static constexpr C kLowest =
+      std::numeric_limits<C>::has_infinity ? -std::numeric_limits<C>::infinity() : std::numeric_limits<C>::lowest();
+
+  using Phases = SmallVector<std::int64_t, 4>;
+  /// The places of a window modulo the stride, each once.
+  static Phases phases(const PoolAxis& a) {
+    Phases all;
+    for (std::int64_t k = 0; k < a.kernel; ++k)
+      if (std::find(all.begin(), all.end(), k * a.dilation % a.stride) == all.end())
+        all.push_back(k * a.dilation % a.stride);
+    return all;
+  }
+  static std::int64_t numberOf(const Phases& all, std::int64_t phase) {
+    return std::find(all.begin(), all.end(), phase) - all.begin();
+  }
+
+  /// A window of infinities has its maximum at its first element. Places are counted from the window's first place in
+  /// the first plane, which may lie outside of the input.
+  [[gnu::always_inline]] inline void begin(std::int64_t od, std::int64_t first, std::int64_t rows) {
+    std::fill_n(best_.data(), rows * pitch_, kLowest);
+    if constexpr (std::is_integral_v<I>) {
+      const std::int64_t before = pool_.axes[0].inside(od).first * h_.size * w_.size;
+      for (std::int64_t r = 0; r < rows; ++r) {
+        const std::int64_t row = h_.inside(first + r).first - ((first + r) * h_.stride - h_.padding);
+        I* at = at_.data() + r * pitch_;
+        std::fill_n(at, pitch_, static_cast<I>(before + row * w_.size));
+        for (std::int64_t o = 0; o * w_.stride < w_.padding && o < w_.out; ++o)
+          at[o] += static_cast<I>(w_.inside(o).first - (o * w_.stride - w_.padding));
+      }
+    }
+  }
+
+  /// The input rows that output rows from `first` on see, by row and column of their windows modulo the strides.
+  [[gnu::always_inline]] inline void sort(const T* plane, std::int64_t first, std::int64_t rows) {
+    C* part = sorted_.data();
+    for (std::int64_t phase : rows_)
+      for (std::int64_t p : columns_) {
+        // Column q of this part is x = q * stride + left.
+        const std::int64_t left = p - w_.padding;
+        for (std::int64_t r = 0; r < rows + down_ + 1; ++r) {
+          const std::int64_t y = (first + r) * h_.stride + phase - h_.padding;
+          C* to = part + r * pitch_;
+          const std::int64_t from = left >= 0 ? 0 : (-left + w_.stride - 1) / w_.stride;
+          const std::int64_t end = left >= w_.size ? 0 : std::min(pitch_, (w_.size - 1 - left) / w_.stride + 1);
+          if (y < 0 || y >= h_.size || from >= end) {
+            std::fill_n(to, pitch_, kLowest);
+            continue;
+          }
+          std::fill_n(to, from, kLowest);
+          const T* row = plane + y * w_.size + left;
+          withStride(w_.stride, [&](auto step) {
+            for (std::int64_t q = from; q < end; ++q) to[q] = Element<T>::load(row[q * step]);
+          });
+          std::fill_n(to + end, pitch_ - end, kLowest);
+        }
+        part += part_;
+      }
+  }
+
+  [[gnu::always_inline]] inline void take(std::int64_t before, std::int64_t rows) {
+    C* best = best_.data();
+    I* at = at_.data();
+    // What lies behind the last row's windows is not looked at.
+    const std::int64_t n = (rows - 1) * pitch_ + paddedSize(w_.out);
+    for (std::int64_t j = 0; j < h_.kernel; ++j)
+      for (std::int64_t k = 0; k < w_.kernel; ++k) {
+        const std::int64_t y = j * h_.dilation;
+        const std::int64_t z = k * w_.dilation;
+        const std::int64_t part =
+            numberOf(rows_, y % h_.stride) * std::ssize(columns_) + numberOf(columns_, z % w_.stride);
+        const C* seen = sorted_.data() + part * part_ + y / h_.stride * pitch_ + z / w_.stride;
+        const I place(before + y * w_.size + z);
+        for (std::int64_t o = 0; o < n; ++o) {
+          const bool better = replaces(seen[o], best[o]);
+          best[o] = better ? seen[o] : best[o];
+          if constexpr (std::is_integral_v<I>) at[o] = better ? place : at[o];
+        }
+      }
+  }
+
+  [[gnu::always_inline]] inline void store(std::int64_t first, std::int64_t rows, T* values, std::int64_t* indices) {
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const C* best = best_.data() + r * pitch_;
+      for (std::int64_t o = 0; o < w_.out; ++o) values[r * w_.out + o] = Element<T>::store(best[o]);
+      if constexpr (std::is_integral_v<I>) {
+        const I* at = at_.data() + r * pitch_;
+        const std::int64_t window = ((first + r) * h_.stride - h_.padding) * w_.size - w_.padding;
+        withStride(w_.stride, [&](auto step) {
+          for (std::int64_t o = 0; o < w_.out; ++o) indices[r * w_.out + o] = window + o * step + at[o];
+        });
+      }
+    }
+  }
+
+  const Pool& pool_;
+  const PoolAxis& h_;
+  const PoolAxis& w_;
+  std::int64_t down_;      // rows of a part that a window sees below its first
+  Phases rows_, columns_;  // of windows, modulo the strides: a part each
+  std::int64_t parts_;
+  std::int64_t pitch_;  // from one row to the next
+  std::int64_t band_;   // rows of the output at a time
+  std::int64_t part_;   // elements of a part
+  Scratch<C> sorted_;
+  Scratch<C> best_;
+  Scratch<I> at_;
+};
+
+/// The planes [begin, end).
 template <class T, class I>
-void maxPlanes(const Pool& pool, const T* x, T* values, std::int64_t* indices,
-               Row<typename Element<T>::Compute, I>& row) {
-  maxPlane<T, I>(pool, x, values, indices, row);
-}
-TANDEM_CLONES void maxPlanes(const Pool& pool, const float* x, float* values, std::int64_t* indices,
-                             Row<float, std::int32_t>& row) {
-  maxPlane<float, std::int32_t>(pool, x, values, indices, row);
-}
-TANDEM_CLONES void maxPlanes(const Pool& pool, const double* x, double* values, std::int64_t* indices,
-                             Row<double, std::int64_t>& row) {
-  maxPlane<double, std::int64_t>(pool, x, values, indices, row);
+[[gnu::always_inline]] inline void somePlanes(const Pool& pool, std::int64_t begin, std::int64_t end, const T* x,
+                                              T* values, std::int64_t* indices) {
+  auto each = [&](auto take) {
+    for (std::int64_t p = begin; p < end; ++p)
+      take(x + p * pool.inputSize(), values + p * pool.outputSize(),
+           indices == nullptr ? nullptr : indices + p * pool.outputSize());
+  };
+  if (std::any_of(pool.axes.begin(), pool.axes.end(), [](const PoolAxis& a) { return a.adaptive; })) {
+    Row<typename Element<T>::Compute, I> row(pool.axes[2].out);
+    each([&](const T* plane, T* to, std::int64_t* at) { maxPlane<T, I>(pool, plane, to, at, row); });
+  } else {
+    Strided<T, I> strided(pool);
+    each([&](const T* plane, T* to, std::int64_t* at) { strided.run(plane, to, at); });
+  }
 }
 
-TANDEM_CLONES void maxPlanes(const Pool& pool, const float* x, float* values, std::int64_t* indices,
-                             Row<float, NoPlace>& row) {
-  maxPlane<float, NoPlace>(pool, x, values, indices, row);
+template <class T, class I>
+void maxPlanes(const Pool& pool, std::int64_t begin, std::int64_t end, const T* x, T* values, std::int64_t* indices,
+               I) {
+  somePlanes<T, I>(pool, begin, end, x, values, indices);
 }
-TANDEM_CLONES void maxPlanes(const Pool& pool, const double* x, double* values, std::int64_t* indices,
-                             Row<double, NoPlace>& row) {
-  maxPlane<double, NoPlace>(pool, x, values, indices, row);
+TANDEM_CLONES void maxPlanes(const Pool& pool, std::int64_t begin, std::int64_t end, const float* x, float* values,
+                             std::int64_t* indices, std::int32_t) {
+  somePlanes<float, std::int32_t>(pool, begin, end, x, values, indices);
+}
+TANDEM_CLONES void maxPlanes(const Pool& pool, std::int64_t begin, std::int64_t end, const double* x, double* values,
+                             std::int64_t* indices, std::int64_t) {
+  somePlanes<double, std::int64_t>(pool, begin, end, x, values, indices);
+}
+TANDEM_CLONES void maxPlanes(const Pool& pool, std::int64_t begin, std::int64_t end, const float* x, float* values,
+                             std::int64_t* indices, NoPlace) {
+  somePlanes<float, NoPlace>(pool, begin, end, x, values, indices);
+}
+TANDEM_CLONES void maxPlanes(const Pool& pool, std::int64_t begin, std::int64_t end, const double* x, double* values,
+                             std::int64_t* indices, NoPlace) {
+  somePlanes<double, NoPlace>(pool, begin, end, x, values, indices);
 }
 
 template <class T, class I>
 void maxPool(const Pool& pool, std::int64_t planes, const T* x, T* values, std::int64_t* indices) {
   parallelFor(planes, kSerialElements / 2 / (pool.work() + 1) + 1, [&](std::int64_t begin, std::int64_t end) {
-    Row<typename Element<T>::Compute, I> row(pool.axes[2].out);
-    for (std::int64_t p = begin; p < end; ++p)
-      maxPlanes(pool, x + p * pool.inputSize(), values + p * pool.outputSize(),
-                indices == nullptr ? nullptr : indices + p * pool.outputSize(), row);
+    maxPlanes(pool, begin, end, x, values, indices, I());
   });
 }
-
-}  // namespace
-
-namespace {
 
 void pool(const LibraryCall& call, bool places) {
   Contiguous x(call.inputs[0]);
@@ -160,6 +281,7 @@ void pool(const LibraryCall& call, bool places) {
   DimsRef size = attrs.list();
   if (values.numel() == 0) return;
   Pool pool(spatialSizes(x.view().shape, size.size()), size, kernel, stride, padding, dilation);
+  pool.makeRegular();
   std::int64_t planes = values.numel() / pool.outputSize();
   auto* indices = places ? call.outputs[1].as<std::int64_t>() : nullptr;
   bool wide = pool.inputSize() + kPad * 2 > std::numeric_limits<std::int32_t>::max();

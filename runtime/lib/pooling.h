@@ -68,6 +68,16 @@ struct Pool {
       if (!dilation.empty()) a.dilation = dilation[d];
     }
   }
+  /// Adaptive windows that divide the input evenly, as windows a stride apart.
+  void makeRegular() {
+    for (const PoolAxis& a : axes)
+      if (a.adaptive && (a.out == 0 || a.size % a.out != 0)) return;
+    for (PoolAxis& a : axes) {
+      if (!a.adaptive) continue;
+      a.kernel = a.stride = a.size / a.out;
+      a.adaptive = false;
+    }
+  }
   [[nodiscard]] std::int64_t inputSize() const { return axes[0].size * axes[1].size * axes[2].size; }
   [[nodiscard]] std::int64_t outputSize() const { return axes[0].out * axes[1].out * axes[2].out; }
   /// Elements read for one plane.

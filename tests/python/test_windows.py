@@ -231,3 +231,51 @@ def test_argument_errors():
         F.embedding(tandem.tensor([0]), tandem.zeros(3, 2), padding_idx=3)
     with pytest.raises(ValueError, match="valid sizes"):
         nn.ConvTranspose2d(1, 1, 2, stride=2)(tandem.zeros(1, 1, 2, 2), output_size=(9, 9))
+
+
+def largest_of_windows(x, size, kernel, stride, padding, dilation):
+    """Values and flat places of the maxima, place by place: the first of equal ones, the last NaN."""
+    values, places = np.full(size, -np.inf, x.dtype), np.full(size, -1)
+    for at in np.ndindex(*size):
+        for k in np.ndindex(*kernel):
+            y, z = (a * s - p + j * d for a, s, p, j, d in zip(at, stride, padding, k, dilation, strict=True))
+            if not (0 <= y < x.shape[0] and 0 <= z < x.shape[1]):
+                continue
+            if places[at] < 0 or x[y, z] > values[at] or np.isnan(x[y, z]):
+                values[at], places[at] = x[y, z], y * x.shape[1] + z
+    return values, places
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_max_pool_of_any_windows(seed):
+    rng = np.random.default_rng(seed)
+    kernel, stride, dilation = (rng.integers(1, end, 2).tolist() for end in (5, 6, 4))
+    padding = [int(rng.integers(0, k // 2 + 1)) for k in kernel]
+    least = [d * (k - 1) + 1 for k, d in zip(kernel, dilation, strict=True)]
+    shape = [int(n + rng.integers(0, 20)) for n in least]
+    x = rng.integers(-3, 4, (3, *shape)).astype(["float32", "float64", "float16"][seed % 3])
+    x[rng.random(x.shape) < 0.1] = -np.inf
+    if seed % 2:
+        x[rng.random(x.shape) < 0.05] = np.nan
+    ceil = bool(rng.integers(0, 2))
+    options = {"stride": stride, "padding": padding, "dilation": dilation, "ceil_mode": ceil}
+    values, places = F.max_pool2d(tandem.tensor(x), kernel, return_indices=True, **options)
+    alone = F.max_pool2d(tandem.tensor(x), kernel, **options)
+    np.testing.assert_array_equal(alone.numpy(), values.numpy())
+    for plane in range(len(x)):
+        expected = largest_of_windows(x[plane], values.shape[1:], kernel, stride, padding, dilation)
+        np.testing.assert_array_equal(values[plane].numpy(), expected[0])
+        seen = expected[1] >= 0
+        np.testing.assert_array_equal(places[plane].numpy()[seen], expected[1][seen])
+
+
+def test_adaptive_max_pool_that_divides_evenly_or_not():
+    x = np.random.default_rng(0).normal(size=(2, 12, 20)).astype(np.float32)
+    for size in ((4, 5), (3, 6), (5, 7), (12, 20), (1, 1)):
+        values, places = F.adaptive_max_pool2d(tandem.tensor(x), size, return_indices=True)
+        for i, j in np.ndindex(*size):
+            rows = slice(i * 12 // size[0], -(-(i + 1) * 12 // size[0]))
+            columns = slice(j * 20 // size[1], -(-(j + 1) * 20 // size[1]))
+            np.testing.assert_array_equal(values[:, i, j].numpy(), x[:, rows, columns].max((1, 2)))
+        np.testing.assert_array_equal(np.take_along_axis(x.reshape(2, -1), places.numpy().reshape(2, -1), 1),
+                                      values.numpy().reshape(2, -1))
