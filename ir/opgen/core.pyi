@@ -476,6 +476,9 @@ _disabled_torch_function_impl: Any
 _torch_function_off: Any
 _torch_function_is_on: Any
 _has_torch_function: Any
+_push_mode: Any
+_pop_mode: Any
+_modes: Any
 _package_name: Any
 _lazy_enter: Any
 _lazy_exit: Any
@@ -484,6 +487,8 @@ _linearize: Any
 _memory_stats: Any
 _optimizer_update: Any
 _pop_saved_tensors_hooks: Any
+_keep_saved: Any
+_warn: Any
 _push_forward: Any
 _push_saved_tensors_hooks: Any
 _register_hook: Any

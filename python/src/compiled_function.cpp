@@ -30,6 +30,7 @@
 #include "python/src/py_tensor.h"
 #include "python/src/result_tree.h"
 #include "python/src/run_time_numbers.h"
+#include "python/src/torch_function.h"
 
 namespace tandem::python {
 namespace {
@@ -347,7 +348,8 @@ PyObject* callCompiled(PyObject* self, PyObject* const* args, std::size_t flagge
   return guarded([&]() -> PyObject* {
     Function& f = *reinterpret_cast<PyCompiled*>(self)->function;
     const Py_ssize_t numArgs = PyVectorcall_NARGS(flagged);
-    if (activeRecorder != nullptr) return checked(runBody(f, args, numArgs, keywords));
+    // A mode is asked about each operation of the body.
+    if (activeRecorder != nullptr || modesActive > 0) return checked(runBody(f, args, numArgs, keywords));
     PyRef alive = PyRef::borrow(self);
     f.budget.call();
     CallSignature call;

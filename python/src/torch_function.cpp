@@ -9,8 +9,26 @@ namespace tandem::python {
 
 bool overridesExist = false;
 thread_local int overridesOff = 0;
+thread_local int modesActive = 0;
 
 namespace {
+
+/// The modes of this thread, the innermost last. Never freed: a thread may end after the interpreter.
+std::vector<PyObject*>& modes() {
+  thread_local auto* stack = new std::vector<PyObject*>;
+  return *stack;
+}
+void pushMode(PyObject* mode) {
+  modes().push_back(Py_NewRef(mode));
+  ++modesActive;
+}
+PyRef popMode() {
+  if (modes().empty()) fail("the stack of modes is empty");
+  PyRef mode(modes().back());
+  modes().pop_back();
+  --modesActive;
+  return mode;
+}
 
 PyObject* disabled = nullptr;  // what a class sets to have its tensors treated as plain ones
 
@@ -51,20 +69,33 @@ class Asked {
     const Py_ssize_t total = call.numArgs + (call.keywords != nullptr ? PyTuple_GET_SIZE(call.keywords) : 0);
     for (Py_ssize_t i = 0; i < total; ++i) look(call.args[i]);
   }
-  [[nodiscard]] bool empty() const { return objects_.empty(); }
+  [[nodiscard]] bool empty() const { return objects_.empty() && modesActive == 0; }
 
   /// What the first that does not say NotImplemented returns for `function(*args, **keywords)`.
   PyObject* ask(PyObject* function, const char* name, PyObject* args, PyObject* keywords) const {
     PyRef types(checked(PyTuple_New(static_cast<Py_ssize_t>(objects_.size()))));
     for (std::size_t i = 0; i < objects_.size(); ++i)
       PyTuple_SET_ITEM(types.get(), static_cast<Py_ssize_t>(i), Py_NewRef(Py_TYPE(objects_[i])));
-    for (PyObject* o : objects_) {
+    auto answerOf = [&](PyObject* o) {
       PyRef handler(checked(PyObject_GetAttrString(o, "__torch_function__")));
       PyObject* arguments[] = {function, types.get(), args, keywords};
-      PyRef result(checked(PyObject_Vectorcall(handler.get(), arguments, keywords != nullptr ? 4 : 3, nullptr)));
+      return PyRef(checked(PyObject_Vectorcall(handler.get(), arguments, keywords != nullptr ? 4 : 3, nullptr)));
+    };
+    std::string text;
+    if (modesActive > 0) {
+      // What the mode calls goes to the next one out.
+      struct Away {
+        PyRef mode = popMode();
+        ~Away() { pushMode(mode.get()); }
+      } away;
+      PyRef result = answerOf(away.mode.get());
+      if (result.get() != Py_NotImplemented) return result.release();
+      text = strcat("the mode ", Py_TYPE(away.mode.get())->tp_name);
+    }
+    for (PyObject* o : objects_) {
+      PyRef result = answerOf(o);
       if (result.get() != Py_NotImplemented) return result.release();
     }
-    std::string text;
     for (PyObject* o : objects_) text += std::string(text.empty() ? "" : ", ") + Py_TYPE(o)->tp_name;
     fail<TypeError>("Multiple dispatch failed for '", name, "': __torch_function__ of ", text,
                     " returned NotImplemented");
@@ -72,7 +103,7 @@ class Asked {
 
  private:
   void lookAt(PyObject* o) {
-    if (!overrides(o, anyClass_)) return;
+    if (overridesOff > 0 || !overrides(o, anyClass_)) return;
     PyTypeObject* cls = Py_TYPE(o);
     if (std::ranges::any_of(objects_, [&](PyObject* other) { return Py_TYPE(other) == cls; })) return;
     auto base = std::ranges::find_if(objects_, [&](PyObject* x) { return PyType_IsSubtype(cls, Py_TYPE(x)) != 0; });
@@ -108,11 +139,25 @@ PyObject* turnOff(PyObject*, PyObject* on) {
   Py_RETURN_NONE;
 }
 PyObject* areOn(PyObject*, PyObject*) { return PyBool_FromLong(overridesOff == 0 ? 1 : 0); }
+PyObject* enterMode(PyObject*, PyObject* mode) {
+  pushMode(mode);
+  Py_RETURN_NONE;
+}
+PyObject* leaveMode(PyObject*, PyObject*) {
+  return guarded([] { return popMode().release(); });
+}
+PyObject* modeList(PyObject*, PyObject*) {
+  return guarded([] {
+    PyRef list(checked(PyList_New(0)));
+    for (PyObject* mode : modes()) checked(PyList_Append(list.get(), mode));
+    return list.release();
+  });
+}
 PyObject* anyOverrides(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     PyRef items(PySequence_Fast(args, "has_torch_function() takes a tuple of arguments"));
     if (!items) throw PythonError();
-    bool found = false;
+    bool found = modesActive > 0;
     for (Py_ssize_t i = 0; overridesOff == 0 && i < PySequence_Fast_GET_SIZE(items.get()); ++i)
       found |= overrides(PySequence_Fast_GET_ITEM(items.get(), i), true);
     return PyBool_FromLong(found ? 1 : 0);
@@ -173,6 +218,9 @@ void initTorchFunction(PyObject* module) {
       {"_torch_function_off", turnOff, METH_O,
        "Operations of this thread ask no class (True), or one time less (False)."},
       {"_torch_function_is_on", areOn, METH_NOARGS, "Do operations of this thread ask classes?"},
+      {"_push_mode", enterMode, METH_O, "Asks this mode about the operations of this thread, before all others."},
+      {"_pop_mode", leaveMode, METH_NOARGS, "Ends the innermost mode, and gives it."},
+      {"_modes", modeList, METH_NOARGS, "The modes of this thread, the innermost last."},
       {"_has_torch_function", anyOverrides, METH_O, "Does one of the arguments say what operations do?"},
       {nullptr, nullptr, 0, nullptr},
   };

@@ -17,7 +17,11 @@ extern bool overridesExist;
 /// Operations on this thread ask no class while positive.
 extern thread_local int overridesOff;
 
-inline bool overridesMayAct() { return overridesExist && overridesOff == 0; }
+/// Modes that this thread is in (tandem.overrides.TorchFunctionMode): they are asked about every operation, before the
+/// classes of its arguments, the innermost first.
+extern thread_local int modesActive;
+
+inline bool overridesMayAct() { return modesActive > 0 || (overridesExist && overridesOff == 0); }
 
 /// Operations do not ask classes while it lives.
 class WithoutOverrides {
@@ -40,8 +44,9 @@ struct Call {
   Py_ssize_t numArgs;
   PyObject* keywords;  // a tuple of names, or null
 };
-/// What the first class that answers makes of the call; nothing where no argument, nor item of a list among them,
-/// overrides. `owner` has the function as its attribute `name`. TypeError where each class says NotImplemented.
+/// What the innermost mode, or the first class that answers, makes of the call; nothing where there is no mode and no
+/// argument, nor item of a list among them, overrides. `owner` has the function as its attribute `name`. TypeError
+/// where each class says NotImplemented.
 std::optional<PyObject*> askClasses(PyObject* owner, const char* name, const Call& call, bool anyClass = false);
 /// The same for an operator or a property of Tensor, `descriptor` being its getter.
 std::optional<PyObject*> askClasses(const char* name, PyObject* self, PyObject* other, bool anyClass = false);

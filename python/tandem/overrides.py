@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable, Iterable
+import warnings
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from tandem import _C
 from tandem._support import DisableTorchFunctionSubclass as _off
 
 __all__ = [
+    "BaseTorchFunctionMode",
     "TorchFunctionMode",
     "get_default_nowrap_functions",
     "handle_torch_function",
@@ -59,6 +62,23 @@ def has_torch_function_variadic(*args: Any) -> bool:
     return has_torch_function(args)
 
 
+def _asked(relevant_args: Iterable[Any]) -> list[Any]:
+    """The objects whose classes are asked, one a class: a subclass before its bases."""
+    asked: list[Any] = []
+    if not _C._torch_function_is_on():
+        return asked
+    for arg in relevant_args:
+        if type(arg) is _C.Tensor or getattr(type(arg), "__torch_function__", None) in (
+            None,
+            _C._disabled_torch_function_impl,
+        ):
+            continue
+        if all(type(arg) is not type(other) for other in asked):
+            bases = [i for i, other in enumerate(asked) if issubclass(type(arg), type(other))]
+            asked.insert(bases[0] if bases else len(asked), arg)
+    return asked
+
+
 def handle_torch_function(
     public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: Any, **kwargs: Any
 ) -> Any:
@@ -78,19 +98,21 @@ def handle_torch_function(
     >>> double(Named()), double(3)
     ('double', 6)
     """
-    asked: list[Any] = []
-    for arg in relevant_args:
-        if has_torch_function((arg,)) and all(type(arg) is not type(other) for other in asked):
-            bases = [i for i, other in enumerate(asked) if issubclass(type(arg), type(other))]
-            asked.insert(bases[0] if bases else len(asked), arg)
+    asked = _asked(relevant_args)
     types = tuple(type(arg) for arg in asked)
+    names = [t.__name__ for t in types]
+    if _C._modes():
+        with _pop_mode_temporarily() as mode:
+            result = mode.__torch_function__(public_api, types, args, kwargs)
+        if result is not NotImplemented:
+            return result
+        names.insert(0, f"the mode {type(mode).__name__}")
     for arg in asked:
         result = arg.__torch_function__(public_api, types, args, kwargs)
         if result is not NotImplemented:
             return result
-    names = ", ".join(t.__name__ for t in types)
     raise TypeError(
-        f"Multiple dispatch failed for '{resolve_name(public_api)}': __torch_function__ of {names} returned "
+        f"Multiple dispatch failed for '{resolve_name(public_api)}': __torch_function__ of {', '.join(names)} returned "
         "NotImplemented"
     )
 
@@ -170,20 +192,98 @@ def resolve_name(f: Callable[..., Any]) -> str | None:
 
 
 class TorchFunctionMode:
-    """Not to be entered: what operations do is decided by the classes of their arguments, not by modes.
+    """A block in which an object is asked about every operation: its `__torch_function__(func, types, args, kwargs)`
+    says what the operation gives.
+
+    Modes nest: the innermost is asked first, and what it calls goes to the next one out, then to the classes of the
+    arguments. Compiled functions run their bodies, recorded by no plan, while a mode is active.
 
     >>> import tandem
-    >>> with tandem.overrides.TorchFunctionMode():
-    ...     pass
-    Traceback (most recent call last):
-    NotImplementedError: TorchFunctionMode: define __torch_function__ in a subclass of Tensor instead
+    >>> class Names(tandem.overrides.TorchFunctionMode):
+    ...     def __torch_function__(self, func, types, args=(), kwargs=None):
+    ...         print(func.__name__)
+    ...         return func(*args, **(kwargs or {}))
+    >>> with Names():
+    ...     x = tandem.ones(2) * 3
+    ones
+    mul
     """
 
+    def __init__(self) -> None:
+        """Nothing to set up."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} defines no __torch_function__")
+
     def __enter__(self) -> Any:
-        raise NotImplementedError("TorchFunctionMode: define __torch_function__ in a subclass of Tensor instead")
+        _C._push_mode(self)
+        return self
 
     def __exit__(self, *exc: object) -> None:
-        """Never reached."""
+        _C._pop_mode()
+
+    @classmethod
+    def push(cls, *args: Any, **kwargs: Any) -> Any:
+        """The mode itself: an older form of `with Mode(...)`."""
+        warnings.warn("`Mode.push()` is no longer necessary and can be replaced with just `with Mode()`", stacklevel=2)
+        return cls(*args, **kwargs)
 
 
-_C.DisableTorchFunctionSubclass = _C.DisableTorchFunction = _off
+class BaseTorchFunctionMode(TorchFunctionMode):
+    """A mode that runs every operation as it is: to derive from.
+
+    >>> import tandem
+    >>> with tandem.overrides.BaseTorchFunctionMode():
+    ...     tandem.ones(2).sum().item()
+    2.0
+    """
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return func(*args, **(kwargs or {}))
+
+
+class DisableTorchFunction(_off):
+    """Operations in the block ask neither classes nor modes."""
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        self._modes = [_C._pop_mode() for _ in _C._modes()]
+
+    def __exit__(self, *exc: object) -> None:
+        for mode in reversed(self._modes):
+            _C._push_mode(mode)
+        super().__exit__(*exc)
+
+
+def _push_mode(mode: TorchFunctionMode) -> None:
+    _C._push_mode(mode)
+
+
+def _pop_mode() -> TorchFunctionMode:
+    return _C._pop_mode()
+
+
+@contextlib.contextmanager
+def _pop_mode_temporarily() -> Iterator[TorchFunctionMode]:
+    mode = _C._pop_mode()
+    try:
+        yield mode
+    finally:
+        _C._push_mode(mode)
+
+
+def _len_torch_function_stack() -> int:
+    return len(_C._modes())
+
+
+def _get_current_function_mode() -> TorchFunctionMode | None:
+    modes = _C._modes()
+    return modes[-1] if modes else None
+
+
+def _get_current_function_mode_stack() -> list[TorchFunctionMode]:
+    return _C._modes()
+
+
+_C.DisableTorchFunctionSubclass = _off
+_C.DisableTorchFunction = DisableTorchFunction

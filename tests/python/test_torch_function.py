@@ -179,3 +179,109 @@ def test_compiled_calls_ask_the_class_every_time():
     x = X.as_subclass(Logged)
     for calls in (1, 2, 3):
         assert type(f(x)) is Logged and len(Logged.log) == 2 * calls
+
+
+# ---- modes ----------------------------------------------------------------------------------------------------------
+
+
+class Noting(tandem.overrides.TorchFunctionMode):
+    def __init__(self, log, name=""):
+        super().__init__()
+        self.log, self.name = log, name
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        self.log.append(self.name + func.__name__)
+        return func(*args, **(kwargs or {}))
+
+
+class Answering(tandem.overrides.TorchFunctionMode):
+    def __init__(self, answer):
+        self.answer = answer
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        return self.answer
+
+
+def test_a_mode_is_asked_about_every_operation():
+    log = []
+    with Noting(log) as mode:
+        assert tandem.overrides._get_current_function_mode() is mode
+        x = tandem.ones(2)
+        y = x + 1
+        tandem.add(x, y).sum()
+        x[0] = 3
+        _ = -x[0], 2 - x @ y, x.T
+    assert log == "ones add add sum __setitem__ __getitem__ neg matmul __rsub__ __get__".split()
+    assert tandem.overrides._get_current_function_mode() is None and type(x + 1) is tandem.Tensor and len(log) == 10
+
+
+def test_modes_nest_the_innermost_first():
+    log = []
+    with Noting(log, "outer "), Noting(log, "inner "):
+        tandem.zeros(1)
+        with tandem.overrides.BaseTorchFunctionMode():
+            assert len(tandem.overrides._get_current_function_mode_stack()) == 3
+            tandem.ones(1)
+    assert log == ["inner zeros", "outer zeros", "inner ones", "outer ones"]
+
+
+def test_a_mode_decides_before_classes_and_may_pass():
+    x = X.as_subclass(Kept)
+    with Answering(42):
+        assert tandem.ones(2) == 42 and x + 1 == 42
+        with tandem._C.DisableTorchFunctionSubclass():
+            assert tandem.ones(2) == 42
+        with tandem._C.DisableTorchFunction():
+            assert tandem.ones(2).tolist() == [1, 1]
+        assert tandem.rand(1) == 42
+    with Answering(NotImplemented):
+        assert tandem.add(Duck(), 1)[0] == "add"
+        with pytest.raises(TypeError, match="__torch_function__ of the mode Answering returned NotImplemented"):
+            tandem.ones(2)
+    with tandem.overrides.TorchFunctionMode(), pytest.raises(NotImplementedError, match="no __torch_function__"):
+        tandem.ones(2)
+
+
+def test_modes_end_with_their_block_and_see_what_functions_ask():
+    class Failing(tandem.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            raise ValueError(func.__name__)
+
+    with pytest.raises(ValueError, match="ones"), Failing():
+        tandem.ones(2)
+    assert tandem.overrides._len_torch_function_stack() == 0 and tandem.ones(1).item() == 1
+
+    def double(x):
+        if tandem.overrides.has_torch_function((x,)):
+            return tandem.overrides.handle_torch_function(double, (x,), x)
+        return x * 2
+
+    log = []
+    with Noting(log):
+        assert double(3) == 6
+        with pytest.warns(UserWarning, match="no longer necessary"):
+            Noting.push(log)
+    assert log == ["double"]
+
+
+def test_modules_gradients_and_compiled_calls_under_modes():
+    log = []
+
+    @tandem.compile
+    def f(x):
+        return x.relu() * 2
+
+    for _ in range(3):
+        f(X)
+    net = nn.Linear(2, 2)
+    with Noting(log):
+        net(X).sum().backward()
+        assert (f(X) == X * 2).all()
+    assert log[:3] == ["linear", "sum", "backward"] and "relu" in log
+    log.clear()
+    assert f(X).tolist() == (X * 2).tolist() and log == []
+    with pytest.raises(NotImplementedError, match="use tandem.overrides.TorchFunctionMode"):
+        from tandem.utils._python_dispatch import TorchDispatchMode
+
+        with TorchDispatchMode():
+            pass
