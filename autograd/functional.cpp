@@ -5,6 +5,7 @@
 
 #include "autograd/autograd.h"
 #include "autograd/engine.h"
+#include "autograd/kept_saved.h"
 #include "autograd/meta.h"
 #include "autograd/op_node.h"
 #include "eager/ops.h"
@@ -31,6 +32,13 @@ bool isClosedPoint(const Node& node) {
   if (node.kind() != Node::Kind::Op) return false;
   const auto& op = static_cast<const OpNode&>(node);
   return op.op() == OpCode::alias && !op.attrs().empty() && op.attrs()[0] == 0;
+}
+
+void markPoint(const Tensor& point, bool open) {
+  Ref<Node> node = gradFn(point);
+  if (!node || node->kind() != Node::Kind::Op) return;
+  auto& op = static_cast<OpNode&>(*node);
+  if (op.op() == OpCode::alias && !op.attrs().empty()) op.mutableAttrs()[0] = open ? 1 : 0;
 }
 
 /// Does the history of some tensor end at anything that someone may ask a derivative by?
@@ -174,18 +182,19 @@ Tensor anchorOf(const Tensor& point) {
   return t;
 }
 
-void closePoint(const Tensor& point) {
-  Ref<Node> node = gradFn(point);
-  if (!node || node->kind() != Node::Kind::Op) return;
-  auto& op = static_cast<OpNode&>(*node);
-  if (op.op() == OpCode::alias && !op.attrs().empty()) op.mutableAttrs()[0] = 0;
-}
+void closePoint(const Tensor& point) { markPoint(point, false); }
+void openPoint(const Tensor& point) { markPoint(point, true); }
 
 std::vector<Tensor> pushForward(std::span<const Tensor> outputs, std::span<const Tensor> points,
                                 std::span<const Tensor> tangents) {
   Linear l = pullbackOf(outputs, points);
   for (const Tensor& w : l.weights) closePoint(w);
-  return along(l.pulled, tangents, l.weights, gradEnabled());
+  std::vector<Tensor> moved = along(l.pulled, tangents, l.weights, gradEnabled());
+  // The points themselves are no one's business but the caller's.
+  for (const Tensor& p : points) closePoint(p);
+  moved = escape(moved, true);
+  for (const Tensor& p : points) openPoint(p);
+  return moved;
 }
 
 Transformed vjp(const TensorFunction& f, std::span<const Tensor> primals) {
@@ -211,6 +220,7 @@ Transformed vjp(const TensorFunction& f, std::span<const Tensor> primals) {
 
 Transformed linearize(const TensorFunction& f, std::span<const Tensor> primals) {
   bool outer = gradEnabled();
+  KeepSaved keep;
   Points points(primals, outer);
   std::vector<Tensor> outputs;
   {

@@ -42,6 +42,8 @@ Tensor differentiationPoint(const Tensor& x, bool connected);
 Tensor anchorOf(const Tensor& point);
 /// No one will ask for derivatives by this point, given as its anchor, any more.
 void closePoint(const Tensor& point);
+/// Takes that back.
+void openPoint(const Tensor& point);
 /// The tangents of `outputs` when `points` (their anchors) move along `tangents`: one each, undefined where an output
 /// does not depend on any.
 std::vector<Tensor> pushForward(std::span<const Tensor> outputs, std::span<const Tensor> points,

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <new>
 
+#include "autograd/kept_saved.h"
 #include "autograd/rule_context.h"
 #include "eager/recorder.h"
 
@@ -48,6 +49,7 @@ OpNode* OpNode::make(OpCode op, const Layout& layout, std::uint64_t sequence) {
 }
 
 OpNode::~OpNode() {
+  forgetSaved(*this);
   std::destroy_n(saved_, layout_.saved);
   std::destroy_n(metas_, layout_.metas);
   std::destroy_n(results_, layout_.results);
@@ -79,11 +81,15 @@ Tensor OpNode::unpack(std::size_t slot) {
 }
 
 void OpNode::rebindResult(std::uint32_t nr, const Tensor& into) {
-  std::scoped_lock guard(lock());
-  int k = savedResult(static_cast<int>(nr));
-  if (k < 0 || released_ || saved_[k].isPacked()) return;
-  const Tensor& was = saved_[k].tensor();
-  if (was.dtype() == into.dtype() && was.shape() == into.shape()) saved_[k] = SavedTensor::result(into, nr);
+  {
+    std::scoped_lock guard(lock());
+    int k = savedResult(static_cast<int>(nr));
+    if (k < 0 || released_ || saved_[k].isPacked()) return;
+    const Tensor& was = saved_[k].tensor();
+    if (was.dtype() != into.dtype() || !(was.shape() == into.shape())) return;
+    saved_[k] = SavedTensor::result(into, nr);
+  }
+  noteSaved(*this);
 }
 
 std::string OpNode::name() const {
@@ -110,6 +116,7 @@ void OpNode::apply(std::span<const Tensor> cotangents, std::span<const bool> wan
 
 void OpNode::releaseSaved() {
   if (layout_.saved == 0) return;
+  forgetSaved(*this);
   // Freed outside the lock: tensors may own much.
   std::vector<SavedTensor> gone;
   std::scoped_lock guard(lock());

@@ -39,6 +39,9 @@ class OpNode final : public Node {
   /// The region it belongs to, whose nodes the engine runs as fused kernels (eager/recorder.h); 0: none.
   [[nodiscard]] std::uint32_t region() const { return region_; }
   void setRegion(std::uint32_t region) { region_ = region; }
+  /// Is what it saved noted, to outlive writes (autograd/kept_saved.h)?
+  [[nodiscard]] bool noted() const { return noted_; }
+  void setNoted(bool noted) { noted_ = noted; }
   [[nodiscard]] std::span<const std::int64_t> attrs() const { return {attrs_, layout_.attrs}; }
   [[nodiscard]] bool operandIsTensor(int i) const { return operands_[i].tensor; }
   [[nodiscard]] Scalar scalar(int i) const { return operands_[i].scalar; }
@@ -72,6 +75,7 @@ class OpNode final : public Node {
 
   OpCode op_;
   bool released_ = false;
+  bool noted_ = false;
   std::uint32_t region_ = 0;
   Layout layout_;
   SavedTensor* saved_ = nullptr;

@@ -5,6 +5,7 @@
 
 #include "autograd/autograd.h"
 #include "autograd/geometry.h"
+#include "autograd/kept_saved.h"
 #include "autograd/meta.h"
 
 namespace tandem {
@@ -153,10 +154,15 @@ void Tape::record(OpCode op, std::span<const Operand> operands, std::span<const 
     if (saves(outputs, i)) node->saved()[saved++] = SavedTensor::result(results[i], static_cast<std::uint32_t>(i));
   }
   std::copy(attrs.begin(), attrs.end(), node->mutableAttrs().begin());
+  noteSaved(*node);
   if (autograd::anomalyMode()) autograd::noteLine(*node);
   for (std::size_t i = 0; i < results.size(); ++i)
     if (isFloating(results[i].dtype())) setHistory(results[i], ref, static_cast<std::uint32_t>(i));
 }
+
+void Tape::beginInPlaceForm() { beginKeepingSaved(false); }
+void Tape::endInPlaceForm() { endKeepingSaved(false); }
+void Tape::beforeWrite(const Storage* storage) { keepSavedOf(storage); }
 
 void Tape::checkWrite(const Tensor& into, bool needsGrad) {
   TensorImpl* t = into.impl();

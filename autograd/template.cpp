@@ -4,6 +4,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "autograd/kept_saved.h"
 #include "autograd/meta.h"
 #include "eager/recorder.h"
 #include "eager/tape_hook.h"
@@ -263,6 +264,7 @@ void instantiate(const TapeTemplate& t, std::span<const Edge> inputEdges, std::s
     take(node->metas(), metas);
     take(node->mutableAttrs(), attrs);
     for (SavedTensor& s : node->saved()) s = savedOf(*refs++);
+    noteSaved(*node);
   }
   for (std::size_t i = 0; i < t.lines.size(); ++i) {
     if (t.lines[i].empty()) continue;

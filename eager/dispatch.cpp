@@ -172,6 +172,7 @@ bool applySimple(const OpFacts& f, Operands operands, Attrs attrs, Tensor& resul
 }
 
 bool selfOverlaps(const Tensor& t) {
+  if (t.numel() == 0) return false;
   for (std::size_t d = 0; d < t.shape().size(); ++d)
     if (t.strides()[d] == 0 && t.shape()[d] > 1) return true;
   return false;
@@ -202,12 +203,15 @@ std::pair<std::int64_t, std::int64_t> extent(const Tensor& t) {
   std::int64_t last = t.impl()->offset + 1;
   for (std::size_t d = 0; d < t.shape().size(); ++d) last += (t.shape()[d] - 1) * t.strides()[d];
   auto size = static_cast<std::int64_t>(itemSize(t.dtype()));
-  return {t.impl()->offset * size, last * size};
+  // Two looks at one memory begin at different places.
+  const Storage& s = *t.impl()->storage;
+  const auto first = s.isShared() ? static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(s.data())) : 0;
+  return {first + t.impl()->offset * size, first + last * size};
 }
 
 /// Shares memory with `into`.
 bool overlaps(const Tensor& t, const Tensor& into) {
-  if (!t.defined() || t.numel() == 0 || !(t.impl()->storage == into.impl()->storage)) return false;
+  if (!t.defined() || t.numel() == 0 || !t.impl()->storage->sameMemory(*into.impl()->storage)) return false;
   auto [a, b] = extent(t);
   auto [c, d] = extent(into);
   return a < d && c < b;
@@ -259,6 +263,12 @@ bool readsSelf(const OpFacts& f, Operands operands) {
   return false;
 }
 
+[[noreturn]] void failOverlap(const char* op, const Tensor& t, const Tensor& out) {
+  fail("unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+       "location. Please clone() the tensor before performing the operation (",
+       op, " of shape ", shapeText(t.shape()), " into shape ", shapeText(out.shape()), ").");
+}
+
 /// Whether the operation is the step that changes its operand 0 in place.
 bool updatesInPlace(const OpFacts& f, Operands operands) {
   return f.updates && updating != nullptr && operands[0].isTensor() && operands[0].tensor().impl() == updating;
@@ -271,16 +281,22 @@ void refusePartialOverlap(const char* op, const Tensor& out, Operands operands) 
     if (!o.isTensor() || !o.tensor().defined() || o.tensor() == out || !overlaps(o.tensor(), out)) continue;
     const Tensor& t = o.tensor();
     if (!isDense(t) || !isDense(out) || (extent(t) == extent(out) && t.strides() == out.strides())) continue;
-    fail("unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
-         "location. Please clone() the tensor before performing the operation (",
-         op, " of shape ", shapeText(t.shape()), " into shape ", shapeText(out.shape()), ").");
+    failOverlap(op, t, out);
   }
 }
 
+void refuseOverlap(const char* op, const Tensor& out, const Tensor& t) {
+  if (t.defined() && overlaps(t, out) && isDense(t) && isDense(out)) failOverlap(op, t, out);
+}
+
 InPlaceForm::InPlaceForm(const Tensor& self) : self_(self), outer_(std::exchange(inPlaceSelf, &self)) {
+  if (tapeHook != nullptr) tapeHook->beginInPlaceForm();
   recording_.beginInScopes();
 }
-InPlaceForm::~InPlaceForm() { inPlaceSelf = outer_; }
+InPlaceForm::~InPlaceForm() {
+  inPlaceSelf = outer_;
+  if (tapeHook != nullptr) tapeHook->endInPlaceForm();
+}
 void InPlaceForm::end(Tensor value) {
   if (!sameMemory(value, self_)) ops::assign(self_, value);
   value = {};  // or the recording would have to keep it
@@ -335,6 +351,7 @@ void applyInto(const Tensor& out, OpCode op, Operands operands, Attrs attrs) {
          "Please clone() the tensor before performing the operation (",
          f.name, "_ on shape ", shapeText(out.shape()), ").");
 
+  if (tapeHook != nullptr) tapeHook->beforeWrite(out.impl()->storage.get());
   if (needsGrad && !operands.empty() && operands[0].isTensor() && operands[0].tensor() == out &&
       readsSelf(f, operands)) {
     // As PyTorch does: `x.mul_(w)` keeps what x was, and differentiates; other operands are kept as they are.

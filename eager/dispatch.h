@@ -35,6 +35,9 @@ inline void refusePartialOverlap(const char* op, const Tensor& out, std::initial
   refusePartialOverlap(op, out, std::span(operands.begin(), operands.size()));
 }
 
+/// The same where each element of `out` may depend on any of `t`: they must share no memory at all.
+void refuseOverlap(const char* op, const Tensor& out, const Tensor& t);
+
 /// Writes the result of a primitive into `out` (broadcast to its shape, converted to its dtype where PyTorch allows),
 /// as `out.op_(...)`, with history: the version counter advances and the tape sees the write. `out` is usually
 /// operands[0]. Errors (shape does not fit, leaf that requires grad, overlapping memory, dtype) before any change.

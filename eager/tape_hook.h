@@ -23,6 +23,11 @@ class TapeHook {
   virtual void recordWrite(const Tensor& into, const Tensor& value) = 0;
   /// The history of a view whose base was written since: brings it up to date. Called before a view is used.
   virtual void refreshView(TensorImpl* view) = 0;
+  /// Around the in-place form of a composite, whose derivatives read what its operand was.
+  virtual void beginInPlaceForm() = 0;
+  virtual void endInPlaceForm() = 0;
+  /// Before the elements of `storage` change, all checks passed: what has to outlive that is copied.
+  virtual void beforeWrite(const Storage* storage) = 0;
 };
 
 /// Set once by `autograd` when it is loaded; null in a program without it.

@@ -4,6 +4,7 @@
 
 #include "autograd/autograd.h"
 #include "eager/generator.h"
+#include "eager/tape_hook.h"
 #include "runtime/base/counters.h"
 #include "runtime/base/long_work.h"
 #include "runtime/plan/scalar_slots.h"
@@ -381,6 +382,9 @@ std::vector<Tensor> CompiledTrace::run(std::span<const Tensor> arguments, std::s
     }
   }
   Generator& g = defaultGenerator();
+  if (tapeHook != nullptr)
+    for (std::size_t k = 0; k < inputs.size(); ++k)
+      if (inputs[k].writes > 0) tapeHook->beforeWrite(storages[k]);
   PlanRun call{std::span<void* const>(ins.data(), ins.size()),
                std::span<void* const>(outs.data(), outs.size()),
                scalars,

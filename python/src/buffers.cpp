@@ -210,18 +210,18 @@ Tensor viewAs(const Tensor& t, DType to) {
          dtypeName(to));
   std::int64_t reach = size;
   for (std::size_t d = 0; d < shape.size(); ++d) reach += (shape[d] - 1) * strides[d] * size;
-  // The memory is lent as to NumPy, by the tensor, which the new storage keeps.
-  auto* lender = new Tensor(t);
-  ++t.impl()->storage->lent;
+  // The memory is lent as to NumPy, by the storage, which the new one keeps.
+  auto* lender = new Ref<Storage>(t.impl()->storage);
+  ++(*lender)->lent;
   auto giveBack = [](void* context) {
-    auto* tensor = static_cast<Tensor*>(context);
+    auto* lent = static_cast<Ref<Storage>*>(context);
     if (Py_IsInitialized() != 0) {
       WithGil gil;
-      --tensor->impl()->storage->lent;
-      delete tensor;
+      --(*lent)->lent;
+      delete lent;
     }
   };
-  Ref<Storage> storage(new Storage(data, static_cast<std::size_t>(reach), giveBack, lender));
+  Ref<Storage> storage(new Storage(data, static_cast<std::size_t>(reach), giveBack, lender, t.impl()->storage.get()));
   return Tensor(new TensorImpl(std::move(storage), to, std::move(shape), std::move(strides), 0));
 }
 

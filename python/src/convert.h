@@ -38,11 +38,13 @@ MemoryFormat memoryFormatOf(PyObject* o, const char* op);
 
 /// A fresh tensor of nested sequences, numbers, arrays or a tensor: `tandem.tensor`.
 Tensor makeTensor(PyObject* data, std::optional<DType> dtype);
+/// That `call` (for users) of a tensor had better be a clone.
+void warnOfCopy(const char* call);
 /// Shares the memory of a NumPy array (anything with the buffer protocol). TypeError for dtypes without a tensor.
 /// Memory that may not be written warns, unless the caller only reads (`readOnly`).
 Tensor fromBuffer(PyObject* array, bool readOnly = false);
-/// The memory of `t` as elements of dtype `to`, which it shares as NumPy would: without gradients, and without the
-/// counts of writes that autograd checks. RuntimeError where sizes or strides do not allow it.
+/// The memory of `t` as elements of dtype `to`, which it shares as NumPy would, without gradients; writes count as
+/// those of `t`. RuntimeError where sizes or strides do not allow it.
 Tensor viewAs(const Tensor& t, DType to);
 /// A NumPy array sharing the tensor's memory.
 PyObject* toNumpy(const Tensor& t);

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "autograd/functional.h"
+#include "autograd/kept_saved.h"
 #include "eager/batch.h"
 #include "eager/ops.h"
 #include "python/src/arg_parser.h"
@@ -140,6 +141,14 @@ PyObject* closePoint(PyObject*, PyObject* tensor) {
   });
 }
 
+PyObject* keepSaved(PyObject*, PyObject* on) {
+  if (on == Py_True)
+    beginKeepingSaved(true);
+  else
+    endKeepingSaved(true);
+  Py_RETURN_NONE;
+}
+
 PyObject* pushForward(PyObject*, PyObject* args) {
   PyObject *outputs, *points, *tangents;
   if (PyArg_ParseTuple(args, "OOO", &outputs, &points, &tangents) == 0) return nullptr;
@@ -173,6 +182,8 @@ void initFunc(PyObject* module) {
       {"_differentiation_point", differentiationPoint, METH_O,
        "A fresh tensor equal to this one, to differentiate by."},
       {"_close_point", closePoint, METH_O, "No one will differentiate by this point any more."},
+      {"_keep_saved", keepSaved, METH_O,
+       "(on): from here on, or no longer, what this thread's operations save outlives writes."},
       {"_push_forward", pushForward, METH_VARARGS, "(outputs, points, tangents): the tangents of the outputs."},
       {nullptr, nullptr, 0, nullptr},
   };

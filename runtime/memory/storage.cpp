@@ -8,8 +8,9 @@ namespace tandem {
 
 Storage::Storage(std::size_t bytes) : data_(allocate(bytes)), bytes_(bytes), birth_(bear()), owned_(true) {}
 
-Storage::Storage(void* data, std::size_t bytes, Deleter deleter, void* context)
-    : data_(data), bytes_(bytes), birth_(bear()), deleter_(deleter), context_(context) {}
+Storage::Storage(void* data, std::size_t bytes, Deleter deleter, void* context, Storage* of)
+    : version(of != nullptr ? of->version : ownVersion_), data_(data), bytes_(bytes), birth_(bear()), deleter_(deleter),
+      context_(context) {}
 
 Storage::~Storage() {
   delete pending_;

@@ -26,8 +26,9 @@ class Storage : public Counted<Storage> {
 
   /// Owns fresh uninitialised memory.
   explicit Storage(std::size_t bytes);
-  /// Borrows memory; `deleter(context)` when the last reference goes (null: nothing to do).
-  Storage(void* data, std::size_t bytes, Deleter deleter, void* context);
+  /// Borrows memory; `deleter(context)` when the last reference goes (null: nothing to do). What is another look at the
+  /// memory of `of`, which the context keeps, counts writes together with it.
+  Storage(void* data, std::size_t bytes, Deleter deleter, void* context, Storage* of = nullptr);
   /// Pending: no memory yet.
   struct PendingTag {};
   Storage(PendingTag, std::size_t bytes) : bytes_(bytes), birth_(bear()) {}
@@ -56,8 +57,15 @@ class Storage : public Counted<Storage> {
   static std::uint64_t births() { return births_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t birth() const { return birth_; }
 
-  /// Counts in-place writes to the storage by any of its tensors that share a version counter with the base.
-  std::uint32_t version = 0;
+  /// Do both look at one memory?
+  [[nodiscard]] bool sameMemory(const Storage& other) const { return &version == &other.version; }
+
+ private:
+  std::uint32_t ownVersion_ = 0;
+
+ public:
+  /// Counts in-place writes to the memory by any tensor that shares a version counter with the base.
+  std::uint32_t& version = ownVersion_;
   /// How many others look at the memory now, to whom it was lent.
   std::uint32_t lent = 0;
 

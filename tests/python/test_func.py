@@ -9,6 +9,7 @@ from conftest import assert_same_bits, bits, run_in
 import tandem
 from tandem import func
 from tandem.func import grad, hessian, jacfwd, jacrev, jvp, linearize, vjp, vmap
+from tandem.nn import functional as F
 
 
 def close(actual, expected, tolerance=1e-6):
@@ -369,3 +370,100 @@ def test_functional_call_of_a_module_within_itself(tie_weights):
     assert out.item() == 3 and outer[0].weight is before
     with pytest.raises(AttributeError, match="0.top has no attribute `bias`"):
         tandem.func.functional_call(outer, {"0.top.bias": tandem.zeros(1)}, tandem.ones(1, 1), tie_weights=tie_weights)
+
+
+# ---- what operations saved is overwritten ---------------------------------------------------------------------------
+
+
+def overwrites_a_result(x):
+    y = x.exp()
+    z = y * y
+    y.zero_()
+    return z
+
+
+def overwrites_an_operand(x):
+    w = tandem.full_like(x, 3.0)
+    z = x * w
+    w.add_(1)
+    return z
+
+
+def overwrites_a_window(x):
+    y = tandem.cat([x.sin(), x])
+    z = y * y
+    y[1:].mul_(2)
+    return z + y
+
+
+def goes_on_in_place(x):
+    for _ in range(3):
+        x = x.sin()
+        y = x * x
+        x.mul_(2).sigmoid_()
+        x = x + y
+    return x
+
+
+OVERWRITING = [overwrites_a_result, overwrites_an_operand, overwrites_a_window, goes_on_in_place]
+
+
+@pytest.mark.parametrize("f", OVERWRITING)
+def test_tangents_are_those_before_writes(f, mode):
+    x = tandem.tensor([0.3, 1.2], dtype=tandem.float64)
+    t = tandem.tensor([1.0, -2.0], dtype=tandem.float64)
+
+    def tangent(x, t):
+        return tandem.func.jvp(f, (x,), (t,))[1]
+
+    got = run_in(mode, tangent, x, t)
+    step = 1e-6
+    expected = (f(x + step * t) - f(x - step * t)) / (2 * step)
+    tandem.testing.assert_close(got, expected, atol=1e-8, rtol=1e-6)
+    y, pushforward = tandem.func.linearize(f, x)
+    y.zero_()
+    tandem.testing.assert_close(pushforward(t), expected, atol=1e-8, rtol=1e-6)
+    rows = tandem.func.vmap(tandem.func.jacfwd(f))(tandem.stack([x, x + 1]))
+    tandem.testing.assert_close(rows[0] @ t, expected, atol=1e-8, rtol=1e-6)
+
+
+def test_duals_that_are_overwritten():
+    import tandem.autograd.forward_ad as fwAD
+
+    with fwAD.dual_level():
+        primal = tandem.tensor([1.0, 2.0])
+        x = fwAD.make_dual(primal, tandem.ones(2))
+        z = x * x
+        primal.add_(1)
+        assert fwAD.unpack_dual(z).tangent.tolist() == [2, 4]
+        y = x.sigmoid()
+        w = y.softmax(0)
+        y.zero_()
+        tangent = fwAD.unpack_dual(w).tangent
+        assert not tangent.requires_grad
+        x.mul_(2)
+        assert fwAD.unpack_dual(x).tangent.tolist() == [2, 2]
+    # Outside the level a write is an error again where the derivative needs what was there.
+    a = tandem.ones(2, requires_grad=True)
+    b = a.exp()
+    c = b * b
+    b.zero_()
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        c.sum().backward()
+
+
+@pytest.mark.parametrize("name", ["logit_", "sinc_", "clamp_", "leaky_relu_", "hardtanh_", "threshold_"])
+def test_in_place_forms_of_composites_keep_what_they_need(name):
+    call = {
+        "clamp_": lambda y: y.clamp_(0.25, 0.5),
+        "threshold_": lambda y: F.threshold_(y, 0.25, 0.0),
+        "leaky_relu_": lambda y: F.leaky_relu_(y, 0.1),
+        "hardtanh_": lambda y: F.hardtanh_(y, 0.1, 0.25),
+    }.get(name, lambda y: getattr(y, name)())
+    x = tandem.tensor([0.2, 0.3, 0.9], dtype=tandem.float64, requires_grad=True)
+    y = x * 1
+    call(y)
+    (inPlace,) = tandem.autograd.grad(y.sum(), x)
+    z = x * 1
+    (apart,) = tandem.autograd.grad(call(z.clone()).sum(), x)
+    assert inPlace.tolist() == apart.tolist()

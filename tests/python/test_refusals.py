@@ -211,6 +211,39 @@ def test_views_in_other_dtypes_share_memory(mode):
     assert cut.view(tandem.int32).stride() == (4, 2)
 
 
+def test_writes_through_views_in_other_dtypes_count():
+    x = tandem.ones(2, requires_grad=True)
+    y = x * 2
+    z = y * y
+    v = y.view(tandem.int32)
+    v.fill_(1)
+    assert (y._version, v._version) == (1, 1) and y.requires_grad and not v.requires_grad
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.sum().backward()
+    y.sum().backward()
+    assert x.grad.tolist() == [2, 2]
+    a = tandem.ones(4)
+    b = a.view(tandem.int32)
+    a.add_(1)
+    b[0].add_(1)
+    assert a._version == b._version == 2
+    with pytest.raises(RuntimeError, match="refer to a single memory location"):
+        a[1:].copy_(b[:-1])
+    w = tandem.ones(2).view(tandem.int32)  # its base is gone
+    w.add_(1)
+    assert w._version == 1
+    # Forward mode keeps what such a write destroys.
+    _, t = tandem.func.jvp(lambda u: overwritten_as_integers(u), (tandem.full((2,), 3.0),), (tandem.ones(2),))
+    assert t.tolist() == [6, 6]
+
+
+def overwritten_as_integers(u):
+    y = u * 1
+    z = y * y
+    y.detach().view(tandem.int32).fill_(0)
+    return z
+
+
 @pytest.mark.parametrize(
     ("call", "text"),
     [

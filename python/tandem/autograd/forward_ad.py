@@ -44,6 +44,7 @@ def enter_dual_level() -> int:
     if _levels:
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
     _levels.append([])
+    _C._keep_saved(True)
     return len(_levels) - 1
 
 
@@ -62,6 +63,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
         raise RuntimeError(
             "Trying to exit a forward AD level that was not the last one that was created. This is not supported."
         )
+    _C._keep_saved(False)
     for anchor, _ in _levels.pop():
         _C._close_point(anchor)
 
