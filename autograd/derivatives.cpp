@@ -1,4 +1,6 @@
 // The derivative functions of all operations, generated from ir/ops/derivatives.td.
+#include <cmath>
+
 #include "autograd/op_node.h"
 #include "autograd/rule_context.h"
 #include "autograd/rules/rules.h"

@@ -29,6 +29,8 @@ Tensor expected(const Tensor& x, const Tensor& good, Expectation what, const Ten
                 std::int64_t detail = 0);
 /// `value`, which is constant in `of`, with the history of a value that depends on them: their gradient is 0.
 Tensor constantIn(const Tensor& value, std::span<const Tensor> of);
+/// Error unless the parameters of a normalisation have the dtype of `x`, or float32 where x has a half type.
+void needNormDType(const char* op, const Tensor& x, std::initializer_list<const Tensor*> parameters);
 /// The value without history: the same memory, no gradient.
 Tensor detached(const Tensor& x);
 }  // namespace ops

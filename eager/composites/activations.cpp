@@ -1,5 +1,4 @@
-// Activation functions, each one fused region. Branches are kept apart with `where` on the input of a function, not
-// only on its result, so that the branch not taken can neither overflow nor send a NaN back.
+// Activation functions, each one fused region. What is said by cases is a step of its own (ir/ops/piecewise.td).
 #include "eager/dispatch.h"
 #include "eager/helpers.h"
 #include "eager/ops.h"
@@ -23,12 +22,12 @@ Tensor fusedActivation(const Tensor& x, F compute) {
   return isHalf(x.dtype()) ? toDType(compute(toDType(x, DType::Float32)), x.dtype()) : compute(x);
 }
 
-/// As above, written into `x` if `inplace`: the history then needs what x was.
+/// As above, written into `x` if `inplace`.
 template <class F>
 Tensor activation(const Tensor& x, bool inplace, F compute) {
   if (!inplace) return fusedActivation(x, compute);
   InPlaceForm form(x);
-  form.end(fusedActivation(gradEnabled() && x.requiresGrad() ? clone(x) : x, compute));
+  form.end(fusedActivation(x, compute));
   return x;
 }
 
@@ -36,21 +35,6 @@ template <class F>
 Tensor floatActivation(const char* op, const Tensor& x, bool inplace, F compute) {
   checkFloating(op, x);
   return activation(x, inplace, compute);
-}
-
-Tensor negativePart(const Tensor& x) { return where(gt(x, 0), 0, x); }
-
-/// scale * x where x > 0, else factor * (exp(x * rate) - 1).
-Tensor exponentialUnit(const Tensor& x, double scale, double factor, double divisor) {
-  Tensor low = negativePart(x);
-  if (divisor != 1) low = div(low, divisor);
-  low = expm1(low);
-  if (factor != 1) low = mul(low, factor);
-  return where(gt(x, 0), scale == 1 ? x : mul(x, scale), low);
-}
-
-Tensor limited(const Tensor& x, const Scalar& low, const Scalar& high) {
-  return where(le(x, low), low, where(ge(x, high), high, x));
 }
 
 }  // namespace
@@ -61,25 +45,25 @@ Tensor relu_option(const Tensor& x, bool inplace) {
   return x;
 }
 Tensor silu_option(const Tensor& x, bool inplace) {
+  checkFloating("silu_cpu", x);
   if (!inplace) return silu(x);
   applyInto(x, OpCode::silu, {x});
   return x;
 }
 
 Tensor leaky_relu(const Tensor& x, double slope, bool inplace) {
-  return floatActivation("leaky_relu_cpu", x, inplace,
-                         [&](const Tensor& t) { return where(gt(t, 0), t, mul(t, slope)); });
+  return floatActivation("leaky_relu_cpu", x, inplace, [&](const Tensor& t) { return leaky_relu_unit(t, slope); });
 }
 Tensor elu(const Tensor& x, double alpha, bool inplace) {
-  return floatActivation("elu_cpu", x, inplace, [&](const Tensor& t) { return exponentialUnit(t, 1, alpha, 1); });
+  return floatActivation("elu_cpu", x, inplace, [&](const Tensor& t) { return elu_unit(t, 1.0, alpha, 1.0); });
 }
 Tensor selu(const Tensor& x, bool inplace) {
   return floatActivation("elu_cpu", x, inplace,
-                         [](const Tensor& t) { return exponentialUnit(t, kSeluScale, kSeluAlpha * kSeluScale, 1); });
+                         [](const Tensor& t) { return elu_unit(t, kSeluScale, kSeluAlpha * kSeluScale, 1.0); });
 }
 Tensor celu(const Tensor& x, double alpha, bool inplace) {
   if (alpha == 0) fail("ZeroDivisionError: alpha cannot be 0 for CELU");
-  return floatActivation("elu_cpu", x, inplace, [&](const Tensor& t) { return exponentialUnit(t, 1, alpha, alpha); });
+  return floatActivation("elu_cpu", x, inplace, [&](const Tensor& t) { return elu_unit(t, 1.0, alpha, alpha); });
 }
 Tensor mish(const Tensor& x, bool inplace) {
   return floatActivation("mish_cpu", x, inplace, [](const Tensor& t) { return mul(t, tanh(softplus_unit(t))); });
@@ -103,19 +87,19 @@ Tensor logsigmoid(const Tensor& x) {
 Tensor hardtanh(const Tensor& x, double low, double high, bool inplace) {
   if (low > high) fail<ValueError>("min_val cannot be greater than max_val");
   if (x.dtype() == DType::Bool) fail("Bool inputs not supported for hardtanh");
-  if (isFloating(x.dtype())) return activation(x, inplace, [&](const Tensor& t) { return limited(t, low, high); });
+  if (isFloating(x.dtype()))
+    return activation(x, inplace, [&](const Tensor& t) { return hardtanh_unit(t, low, high); });
   return activation(x, inplace, [&](const Tensor& t) {
-    return limited(t, static_cast<std::int64_t>(low), static_cast<std::int64_t>(high));
+    return hardtanh_unit(t, static_cast<std::int64_t>(low), static_cast<std::int64_t>(high));
   });
 }
 Tensor relu6(const Tensor& x, bool inplace) { return hardtanh(x, 0, 6, inplace); }
 Tensor hardsigmoid(const Tensor& x, bool inplace) {
   return floatActivation("hardsigmoid_cpu", x, inplace,
-                         [](const Tensor& t) { return div(limited(add(t, 3), 0, 6), 6); });
+                         [](const Tensor& t) { return div(hardtanh_unit(add(t, 3), 0, 6), 6); });
 }
 Tensor hardswish(const Tensor& x, bool inplace) {
-  return floatActivation("hardswish_cpu", x, inplace,
-                         [](const Tensor& t) { return div(mul(t, limited(add(t, 3), 0, 6)), 6); });
+  return floatActivation("hardswish_cpu", x, inplace, [](const Tensor& t) { return hardswish_unit(t); });
 }
 Tensor softsign(const Tensor& x) {
   return fusedActivation(x, [](const Tensor& t) { return div(t, add(abs(t), 1)); });
@@ -126,19 +110,15 @@ Tensor tanhshrink(const Tensor& x) {
 Tensor softshrink(const Tensor& x, double lambd) {
   if (!(lambd >= 0)) fail("lambda must be greater or equal to 0, but found to be ", lambd, ".");
   checkFloating("softshrink_cpu", x);
-  // The product keeps NaN.
-  return fusedActivation(x, [&](const Tensor& t) {
-    return where(gt(t, lambd), sub(t, lambd), where(lt(t, -lambd), add(t, lambd), mul(t, 0)));
-  });
+  return fusedActivation(x, [&](const Tensor& t) { return softshrink_unit(t, lambd); });
 }
 Tensor hardshrink(const Tensor& x, double lambd) {
   checkFloating("hardshrink_cpu", x);
   // The bound is a number of x's dtype, so that a half x is compared with what it would itself be rounded to.
-  FusedScope fused(x);
-  return where(le(abs(x), lambd), 0, x);
+  return hardshrink_unit(x, lambd);
 }
 Tensor threshold(const Tensor& x, Scalar least, Scalar value, bool inplace) {
-  return activation(x, inplace, [&](const Tensor& t) { return toDType(where(le(t, least), value, t), t.dtype()); });
+  return activation(x, inplace, [&](const Tensor& t) { return threshold_unit(t, least, value); });
 }
 
 Tensor glu(const Tensor& x, std::int64_t dim) {
@@ -155,6 +135,7 @@ Tensor glu(const Tensor& x, std::int64_t dim) {
 Tensor prelu(const Tensor& x, const Tensor& weight) {
   if (x.dtype() != weight.dtype())
     fail("prelu: Type promoting not supported. Got ", dtypeName(x.dtype()), " and ", dtypeName(weight.dtype()));
+  checkFloating("prelu_cpu", x);
   Tensor slope = weight;
   if (weight.numel() != 1) {
     if (x.dim() == 0) fail("Not allow zero-dim input tensor.");
@@ -169,8 +150,7 @@ Tensor prelu(const Tensor& x, const Tensor& weight) {
   } else if (weight.dim() != 0) {
     slope = reshape(weight, Dims());
   }
-  FusedScope fused(x);
-  return where(gt(x, 0), x, mul(x, slope));
+  return leaky_relu_unit(x, slope);
 }
 
 Tensor rrelu(const Tensor& x, double lower, double upper, bool training, bool inplace) {

@@ -7,6 +7,7 @@
 #include "eager/ops.h"
 #include "eager/recorder.h"
 #include "runtime/base/attrs.h"
+#include "runtime/base/warn.h"
 
 namespace tandem::ops {
 namespace {
@@ -26,12 +27,6 @@ void checkAlpha(const char* op, const Tensor& x, const Operand& other, const Sca
 Tensor scaled(const Operand& x, const Scalar& by) {
   if (isOne(by)) return x.isTensor() ? x.tensor() : makeScalarTensor(x.scalar(), defaultDType());
   return mul(x, by);
-}
-
-/// A number that is not NaN, nor will be in a later call of what is recorded; a tensor of integers.
-bool neverNaN(const Operand& o) {
-  if (o.isTensor()) return !isFloating(o.tensor().dtype());
-  return !o.scalar().isFloat() || (o.scalar().slot < 0 && !std::isnan(o.scalar().asDouble()));
 }
 
 /// Half types are summed and divided in float32 and rounded once.
@@ -72,6 +67,12 @@ Tensor constantIn(const Tensor& value, std::span<const Tensor> of) {
   for (const Tensor& x : of)
     if (x.requiresGrad()) result = sub(result, toDType(sum(narrow(reshape(x, Dims{-1}), 0, 0, 0)), value.dtype()));
   return result;
+}
+void needNormDType(const char* op, const Tensor& x, std::initializer_list<const Tensor*> parameters) {
+  for (const Tensor* p : parameters)
+    if (p->defined() && p->dtype() != x.dtype() && !(isHalf(x.dtype()) && p->dtype() == DType::Float32))
+      fail(op, ": mixed dtype: expected parameters of ", dtypeName(x.dtype()), " for an input of ",
+           dtypeName(x.dtype()), ", but got ", dtypeName(p->dtype()));
 }
 Tensor detached(const Tensor& x) {
   Tensor t = makeAlias(x, x.shape(), x.strides(), x.impl()->offset);
@@ -118,26 +119,37 @@ Tensor mean(const Tensor& x, const std::optional<Dims>& dim, bool keepdim, std::
   return toDType(div(total, countOver(x, dims)), in.dtype());
 }
 
-Tensor var(const Tensor& x, const std::optional<Dims>& dim, std::optional<Scalar> correction, bool keepdim) {
+namespace {
+Tensor variance(const char* op, const Tensor& x, const std::optional<Dims>& dim, std::optional<Scalar> correction,
+                bool keepdim) {
   if (!isFloating(x.dtype()))
     fail("std and var only support floating point and complex dtypes, got ", dtypeName(x.dtype()));
   Dims dims = reductionDims(x, dim);
+  double n = static_cast<double>(countOver(x, dims)) - (correction ? correction->asDouble() : 1.0);
+  if (n <= 0)
+    warn(strcat(op,
+                "(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input "
+                "numel divided by output numel)."));
   FusedScope fused(x);
   Tensor in = widened(x);
   Tensor d = sub(in, mean(in, dims, true));
-  double n = static_cast<double>(countOver(x, dims)) - (correction ? correction->asDouble() : 1.0);
   Tensor total = sum(square(d), dims, keepdim);
   return toDType(div(total, std::max(n, 0.0)), x.dtype());
+}
+}  // namespace
+
+Tensor var(const Tensor& x, const std::optional<Dims>& dim, std::optional<Scalar> correction, bool keepdim) {
+  return variance("var", x, dim, correction, keepdim);
 }
 Tensor var_unbiased(const Tensor& x, const std::optional<Dims>& dim, bool unbiased, bool keepdim) {
   return var(x, dim, Scalar(unbiased ? 1 : 0), keepdim);
 }
 Tensor var_flag(const Tensor& x, bool unbiased) { return var(x, {}, Scalar(unbiased ? 1 : 0), false); }
 Tensor std(const Tensor& x, const std::optional<Dims>& dim, std::optional<Scalar> correction, bool keepdim) {
-  return root(var(x, dim, correction, keepdim));
+  return root(variance("std", x, dim, correction, keepdim));
 }
 Tensor std_unbiased(const Tensor& x, const std::optional<Dims>& dim, bool unbiased, bool keepdim) {
-  return root(var_unbiased(x, dim, unbiased, keepdim));
+  return std(x, dim, Scalar(unbiased ? 1 : 0), keepdim);
 }
 
 Tensor logsumexp(const Tensor& x, const std::optional<Dims>& dim, bool keepdim) {
@@ -195,6 +207,8 @@ Tensor fusedTernary(const Tensor& x, const Tensor& a, const Operand& b, F comput
 }  // namespace
 
 Tensor addcmul(const Tensor& x, const Tensor& a, const Tensor& b, Scalar value) {
+  if (x.dtype() == DType::Bool && a.dtype() == DType::Bool && b.dtype() == DType::Bool)
+    fail<NotImplementedError>("\"addcmul_cpu_out\" not implemented for 'Bool'");
   return fusedTernary(x, a, b, [&](const Tensor& sum, const Tensor& left, const Operand& right) {
     return add(sum, mul(scaled(left, value), right));
   });
@@ -211,19 +225,10 @@ Tensor lerp(const Tensor& x, const Tensor& end, const Operand& weight) {
   if (!isFloating(x.dtype())) fail<NotImplementedError>("lerp: not implemented for ", dtypeName(x.dtype()));
   if (end.dtype() != x.dtype())
     fail("lerp: expected dtype ", dtypeName(x.dtype()), " for `end` but got dtype ", dtypeName(end.dtype()));
-  return fusedTernary(x, end, weight, [](const Tensor& from, const Tensor& to, const Operand& w) {
-    // From the nearer side, so that a weight of 1 gives `end` itself.
-    Tensor distance = sub(to, from);
-    auto lerped = [&](bool near, const Operand& share) {
-      return near ? add(from, mul(distance, share)) : sub(to, mul(distance, share));
-    };
-    if (!w.isTensor()) {
-      double weight = w.scalar().asDouble();
-      return std::abs(weight) < 0.5 ? lerped(true, weight) : lerped(false, 1 - weight);
-    }
-    const Tensor& weights = w.tensor();
-    return where(lt(abs(weights), 0.5), lerped(true, weights), lerped(false, sub(1, weights)));
-  });
+  if (weight.isTensor() && weight.tensor().dtype() != x.dtype() && weight.tensor().dim() > 0)
+    fail("lerp: expected dtype ", dtypeName(x.dtype()), " for `weight` but got dtype ",
+         dtypeName(weight.tensor().dtype()));
+  return fusedTernary(x, end, weight, lerp_unit);
 }
 
 Tensor clamp(const Tensor& x, const std::optional<Operand>& from, const std::optional<Operand>& to) {
@@ -232,6 +237,7 @@ Tensor clamp(const Tensor& x, const std::optional<Operand>& from, const std::opt
   for (const auto* bound : {&from, &to})
     if (*bound) metas.push_back(metaOf(**bound));
   const DType type = resultType(metas);
+  if (type == DType::Bool && from && to) fail<NotImplementedError>("\"clamp_cpu\" not implemented for 'Bool'");
   FusedScope fused(x);
   // All three promote together: a 0-d bound must not widen what the other bound keeps.
   Tensor bounds[2];
@@ -242,11 +248,8 @@ Tensor clamp(const Tensor& x, const std::optional<Operand>& from, const std::opt
   };
   const auto low = promoted(from, bounds[0]), high = promoted(to, bounds[1]);
   Tensor y = x.dtype() == type ? x : toDType(x, type);
-  // The gradient passes where the bound holds with equality, as `where` on the condition says. A NaN bound gives NaN.
-  auto kept = [&](const Tensor& within) { return isFloating(y.dtype()) ? logical_or(within, isnan(y)) : within; };
-  if (low) y = neverNaN(*low) ? where(lt(y, *low), *low, y) : where(kept(ge(y, *low)), y, *low);
-  if (high) y = neverNaN(*high) ? where(gt(y, *high), *high, y) : where(kept(le(y, *high)), y, *high);
-  return y;
+  if (low && high) return clamp_band(y, *low, *high);
+  return low ? clamp_low(y, *low) : clamp_high(y, *high);
 }
 
 Tensor round(const Tensor& x, std::int64_t decimals) {

@@ -40,8 +40,7 @@ Operand widened(const Operand& x, Tensor& keep) {
 
 Tensor logit(const Tensor& x, std::optional<double> eps) {
   if (!eps) return logit_unit(x);
-  FusedScope fused(x);
-  return logit_unit(clamp(toDType(x, floatingLike(x.dtype())), Operand(*eps), Operand(1 - *eps)));
+  return logit_clamped(toDType(x, floatingLike(x.dtype())), *eps, 1 - *eps);
 }
 
 // Near 0 the quotient loses what cancels in it, and at 0 it is none: there the series of the derivative,
@@ -121,8 +120,7 @@ Tensor float_power(const Tensor& x, const Operand& exponent) {
 Tensor expit(const Tensor& x) { return sigmoid(x); }
 Tensor entr(const Tensor& x) {
   Tensor in = toDType(x, floatingLike(x.dtype()));
-  FusedScope fused(in);
-  return where(lt(in, 0), -kInf, sub(0, xlogy(where(lt(in, 0), 0, in), in)));
+  return entr_unit(in);
 }
 
 Tensor rdiv(const Tensor& x, const Operand& other) { return div(other, x); }

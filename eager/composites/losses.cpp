@@ -17,8 +17,9 @@ using Flag = std::optional<bool>;
 
 std::string_view reductionOf(Flag average, Flag reduce, std::string_view reduction) {
   if (!average && !reduce) return reduction;
-  if (reduce == false) return "none";
-  return average == false ? "sum" : "mean";
+  const std::string_view how = reduce == false ? "none" : average == false ? "sum" : "mean";
+  warn(strcat("size_average and reduce args will be deprecated, please use reduction='", how, "' instead."));
+  return how;
 }
 
 Tensor reducedLoss(const Tensor& loss, std::string_view reduction) {
@@ -76,14 +77,26 @@ Tensor l1_loss(const Tensor& x, const Tensor& target, Flag average, Flag reduce,
   return weightedMean(abs(sub(x, target)), weight, reductionOf(average, reduce, reduction));
 }
 
+namespace {
+/// The errors below `bound` in size, NaN included; 0 for the others, whose square may be infinite. The sizes of all,
+/// and which are those others.
+struct Errors {
+  Tensor small, size, isLarge;
+};
+Errors errorsWithin(const Tensor& x, const Tensor& target, double bound) {
+  Tensor error = sub(x, target), size = abs(error), large = ge(size, bound);
+  return {where(large, 0, error), size, large};
+}
+}  // namespace
+
 Tensor smooth_l1_loss(const Tensor& x, const Tensor& target, Flag average, Flag reduce, std::string_view reduction,
                       double beta) {
   sameSizes("smooth_l1_loss", x, target);
   if (beta < 0) fail("smooth_l1_loss does not support negative values for beta.");
   if (beta == 0) return l1_loss(x, target, average, reduce, reduction);
   FusedScope fused(x);
-  Tensor d = abs(sub(x, target));
-  Tensor loss = where(lt(d, beta), div(mul(square(d), 0.5), beta), sub(d, 0.5 * beta));
+  auto [error, size, large] = errorsWithin(x, target, beta);
+  Tensor loss = where(large, sub(size, 0.5 * beta), div(mul(square(error), 0.5), beta));
   return reducedLoss(loss, reductionOf(average, reduce, reduction));
 }
 
@@ -92,8 +105,8 @@ Tensor huber_loss(const Tensor& x, const Tensor& target, std::string_view reduct
   sameSizes("huber_loss", x, target);
   if (!(delta > 0)) fail("huber_loss does not support non-positive values for delta.");
   FusedScope fused(x);
-  Tensor d = abs(sub(x, target));
-  Tensor loss = where(le(d, delta), mul(square(d), 0.5), mul(sub(d, 0.5 * delta), delta));
+  auto [error, size, large] = errorsWithin(x, target, delta);
+  Tensor loss = where(large, mul(sub(size, 0.5 * delta), delta), mul(square(error), 0.5));
   return weightedMean(loss, weight, reduction);
 }
 
@@ -106,6 +119,9 @@ Tensor binary_cross_entropy(const Tensor& x, const Tensor& target, const Tensor&
   if (!(x.shape() == target.shape()))
     fail<ValueError>("Using a target size (", shapeText(target.shape()), ") that is different to the input size (",
                      shapeText(x.shape()), ") is deprecated. Please ensure they have the same size.");
+  if (x.dtype() != target.dtype() || !isFloating(x.dtype()))
+    fail("binary_cross_entropy: Found dtype ", dtypeClassName(target.dtype()), " but expected ",
+         dtypeClassName(x.dtype()), ", of a floating kind");
   Tensor chance = expected(x, isProbability(detached(x)), Expectation::InputIsProbability);
   Tensor wanted = expected(target, isProbability(detached(target)), Expectation::TargetIsProbability);
   FusedScope fused(x);
@@ -127,14 +143,19 @@ Tensor binary_cross_entropy_with_logits(const Tensor& x, const Tensor& target, c
 Tensor kl_div(const Tensor& x, const Tensor& target, Flag average, Flag reduce, std::string_view reduction,
               bool logTarget) {
   std::string_view how = reductionOf(average, reduce, reduction);
+  if (!isFloating(x.dtype()) || !isFloating(target.dtype())) fail("kl_div: Integral inputs not supported.");
   FusedScope fused(x);
   Tensor loss;
   if (logTarget) {
     loss = mul(exp(target), sub(target, x));
   } else {
-    Tensor zero = eq(target, 0);
-    loss = sub(mul(target, log(where(zero, 1, target))), mul(target, x));
+    loss = sub(xlogy(target, target), mul(target, x));
   }
+  if (how == "mean")
+    warn("reduction: 'mean' divides the total loss by both the batch size and the support size. 'batchmean' divides "
+         "only by "
+         "the batch size, and aligns with the KL div math definition. 'mean' will be changed to behave the same as "
+         "'batchmean' in the next major release.");
   if (how != "batchmean") return reducedLoss(loss, how);
   return x.dim() > 0 ? div(sum(loss), x.size(0)) : sum(loss);
 }
@@ -167,7 +188,7 @@ Tensor gaussian_nll_loss(const Tensor& x, const Tensor& target, const Operand& v
   if (reduction != "none" && reduction != "mean" && reduction != "sum") fail<ValueError>(reduction, " is not valid");
   FusedScope fused(x);
   // The limit has no gradient, as if var were larger: the loss stays differentiable in var.
-  var = add(var, detached(sub(clamp(var, Operand(eps)), var)));
+  var = where(lt(var, eps), add(var, detached(sub(eps, var))), var);
   Tensor loss = mul(add(log(var), div(square(sub(x, target)), var)), 0.5);
   if (full) loss = add(loss, 0.5 * std::log(2 * std::numbers::pi));
   return reducedLoss(loss, reduction);

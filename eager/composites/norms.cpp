@@ -50,10 +50,9 @@ Tensor normOf(const Tensor& x, double order, const std::optional<Dims>& dim, boo
   if (order < 0 || std::isinf(order)) needElements(x, order, dim);
   std::int64_t count = 1;
   for (std::int64_t d : reductionDims(x, dim)) count *= x.size(d);
-  if (count == 1 && order != 0) return sum(abs(x), dim, keepdim);
+  if (count == 1 && order != 0) return sum(order == 1 || std::isinf(order) ? abs(x) : norm_unit(x), dim, keepdim);
   if (std::isinf(order)) return order > 0 ? amax(abs(x), dim, keepdim) : amin(abs(x), dim, keepdim);
-  // How many are not 0; a NaN is one of them. Part of the graph, with a derivative of 0.
-  if (order == 0) return sum(where(isnan(x), 1, abs(sign(x))), dim, keepdim);
+  if (order == 0) return sum(nonzero_unit(x), dim, keepdim);
   if (order == 1) return sum(abs(x), dim, keepdim);
   if (order == 2) return rootOf(sum(square(x), dim, keepdim), 2);
   return rootOf(sum(powered(x, order), dim, keepdim), order);
@@ -158,6 +157,8 @@ Tensor cdist(const Tensor& x, const Tensor& y, double p, std::optional<std::stri
   if (y.dim() < 2) fail("cdist only supports at least 2D tensors, X2 got: ", y.dim(), "D");
   if (x.size(-1) != y.size(-1))
     fail("X1 and X2 must have the same number of columns. X1: ", x.size(-1), " X2: ", y.size(-1));
+  if (x.dtype() != y.dtype())
+    fail("cdist: expected scalar type ", dtypeClassName(x.dtype()), " but found ", dtypeClassName(y.dtype()));
   if (p < 0) fail("cdist only supports non-negative p values");
   bool usually = !mode || *mode == "use_mm_for_euclid_dist_if_necessary";
   bool always = mode && *mode == "use_mm_for_euclid_dist";

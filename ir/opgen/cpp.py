@@ -285,7 +285,7 @@ def grad_expr(op: Op, node) -> str:
     if isinstance(node, int):
         return str(node)
     if not node.startswith("$"):
-        return repr(float(node)) if len(node) < 18 else node
+        return "NAN" if node == "NAN" else repr(float(node)) if len(node) < 18 else node
     if node == "$g":
         return "c.grad()"
     if node == "$out":
@@ -312,7 +312,8 @@ def derivatives(ops: list[Op]) -> str:
             for i, g in enumerate(op.grads):
                 if g.fn != "none":
                     lines += f"  if (c.needs({i})) c.set({i}, {grad_expr(op, g)});\n"
-            fns.append(f"void d_{op.name}(RuleContext& c) {{\n{lines}}}\n")
+            name = " c" if lines else ""
+            fns.append(f"void d_{op.name}(RuleContext&{name}) {{\n{lines}}}\n")
             cases.append(f"    case OpCode::{op.code}: return &d_{op.name};\n")
             if op.kind == "Pointwise" and any(has_steps(g) for g in op.grads):
                 steps.append(f"    case OpCode::{op.code}:\n")

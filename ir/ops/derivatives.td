@@ -7,11 +7,11 @@ def : Derivative<Mul, [(mul $g, $other), (mul $g, $input)]>;
 def : Derivative<Div, [(div $g, $other), (neg (mul $g, (div (div $input, $other), $other)))]>;
 def : NotDifferentiable<FloorDivide>;
 def : NotDifferentiable<TruncDivide>;
-def : Derivative<Remainder, [(identity $g), (neg (mul $g, (floor (div $input, $other))))]>;
-def : Derivative<Fmod, [(identity $g), (neg (mul $g, (trunc (div $input, $other))))]>;
+def : Derivative<Remainder, [(identity $g), (neg (mul $g, (floor_divide $input, $other)))]>;
+def : Derivative<Fmod, [(identity $g), (neg (mul $g, (trunc_divide $input, $other)))]>;
 def : Rule<Pow, "pow", ["input", "exponent", "out@1"]>;
-def : Derivative<Atan2, [(mul $g, (div $other, (add (square $input), (square $other)))),
-                         (neg (mul $g, (div $input, (add (square $input), (square $other)))))]>;
+def : Derivative<Atan2, [(where (logical_and (eq $input, 0), (eq $other, 0)), 0, (mul $g, (div $other, (add (square $input), (square $other))))),
+                         (where (logical_and (eq $input, 0), (eq $other, 0)), 0, (neg (mul $g, (div $input, (add (square $input), (square $other))))))]>;
 def : Derivative<Hypot, [(mul $g, (div $input, $out)), (mul $g, (div $other, $out))]>;
 def : Rule<Maximum, "maximum", ["input", "other"]>;
 def : Rule<Minimum, "minimum", ["input", "other"]>;

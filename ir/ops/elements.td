@@ -2,7 +2,7 @@
 // are primitives, each with its derivative beside it; the others are made of primitives in eager/composites/elements.cpp.
 
 def CopySign : Pointwise<"copysign", "Float", "Tensor input, Operand other"> { let summary = "|input| with the sign of `other`."; let body = [(copysign $input, $other)]; let samples = "binary"; let reference = "copysign"; }
-def : Derivative<CopySign, [(mul $g, (mul (sign $input), (sign $out))), (zeros_like $g)]>;
+def : Derivative<CopySign, [(mul $g, (where (eq $input, 0), 0, (div $out, $input))), (zeros_like $g)]>;
 def FMax : TensorPair<"fmax", "Promote"> { let summary = "The larger operand; the other one where either is NaN."; let body = [(fmax $input, $other)]; let forms = ["function", "method", "out"]; }
 def : Derivative<FMax, [(where (logical_or (ge $input, $other), (isnan $other)), $g, 0),
                         (where (logical_or (ge $input, $other), (isnan $other)), 0, $g)]>;
@@ -43,7 +43,7 @@ def XLog1pY : Binary<"xlog1py", "Float"> { let summary = "input * log1p(other), 
 def : Derivative<XLog1pY, [(xlog1py (where (logical_and (eq $input, 0), (le $other, -1)), 0, $g), $other),
                            (mul $g, (div $input, (add $other, 1)))]>;
 def LogitUnit : Unary<"logit_unit", "Float"> { let summary = "log(input / (1 - input))."; let body = [(logit $input)]; let forms = ["hidden"]; let samples = "none"; }
-def : Derivative<LogitUnit, [(div $g, (mul $input, (sub 1, $input)))]>;
+def : Derivative<LogitUnit, [(where (logical_and (ge $input, 0), (le $input, 1)), (div $g, (mul $input, (sub 1, $input))), "NAN")]>;
 def Logit : Composite<"logit", "Tensor input, float? eps=None"> { let summary = "log(input / (1 - input)), the input clamped to [eps, 1 - eps] if eps is given."; let forms = ["function", "method", "inplace", "special"]; }
 
 def Sinc : Unary<"sinc", "Float"> { let summary = "sin(pi input) / (pi input), 1 at 0."; let body = [(sinc $input)]; let forms = ["function", "method", "inplace", "out", "special"]; }
@@ -71,4 +71,7 @@ def FloatPower : Composite<"float_power", "Tensor input, Operand exponent"> { le
 def FloatPowerOf : Composite<"float_power_of", "Scalar input, Tensor exponent"> { let summary = "A number to the power `exponent`, in float64."; let python = "float_power"; let forms = ["function"]; }
 def RDiv : Composite<"rdiv", "Tensor input, Operand other"> { let summary = "other / input."; let python = "__rdiv__"; let forms = ["method"]; }
 def Expit : Composite<"expit", "Tensor input"> { let summary = "1 / (1 + exp(-input))."; let forms = ["special"]; let reference = "scipy.special.expit"; }
+// d/dinput is -(1 + log(input)), NaN below 0.
+def EntrUnit : Unary<"entr_unit", "Float"> { let summary = "-input * log(input), 0 at 0 and -inf below."; let body = [(select (lt $input, 0), (div $input, 0), (sub 0, (xlogy $input, $input)))]; let forms = ["hidden"]; let samples = "none"; }
+def : Derivative<EntrUnit, [(neg (mul $g, (add 1, (log $input))))]>;
 def Entr : Composite<"entr", "Tensor input"> { let summary = "-input * log(input), 0 at 0 and -inf below."; let forms = ["special"]; let reference = "scipy.special.entr"; }

@@ -1,6 +1,7 @@
 // Warnings to the user: said by operations, shown by whoever the program is written in.
 #pragma once
 
+#include <atomic>
 #include <string>
 
 namespace tandem {
@@ -10,6 +11,11 @@ inline void (*warningShower)(const std::string& text) = nullptr;
 
 inline void warn(const std::string& text) {
   if (warningShower != nullptr) warningShower(text);
+}
+
+/// One that is shown the first time alone: `said` is a variable of its own with static storage.
+inline void warnOnce(std::atomic<bool>& said, const std::string& text) {
+  if (!said.exchange(true, std::memory_order_relaxed)) warn(text);
 }
 
 }  // namespace tandem
