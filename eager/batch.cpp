@@ -290,6 +290,15 @@ void random(BatchCall& c, std::span<const Ref<BatchAxis>> active) {
 
 }  // namespace
 
+void refuseSameRandomness(const char* op, std::span<const Operand> parameters) {
+  for (const Operand& o : parameters) {
+    if (!isBatched(o)) continue;
+    for (const BatchDim& d : o.tensor().impl()->batch->dims)
+      if (d.axis->randomness == Randomness::Same)
+        fail("vmap: ", op, " does not currently support same randomness with a batched tensor input");
+  }
+}
+
 bool needsBatching(const OpFacts& op, std::span<const Operand> operands) {
   return (!scopes.empty() && op.random) || anyBatched(operands);
 }

@@ -21,6 +21,12 @@
 namespace tandem {
 
 inline bool isBatched(const Operand& o) { return o.isTensor() && o.tensor().defined() && o.tensor().impl()->batch; }
+/// Error where an operand differs between the examples of a vmap that wants the same numbers for all of them: what is
+/// drawn with such parameters cannot be the same.
+void refuseSameRandomness(const char* op, std::span<const Operand> parameters);
+inline void refuseSameRandomness(const char* op, std::initializer_list<Operand> parameters) {
+  refuseSameRandomness(op, std::span(parameters.begin(), parameters.size()));
+}
 inline bool anyBatched(std::span<const Operand> operands) {
   for (const Operand& o : operands)
     if (isBatched(o)) return true;

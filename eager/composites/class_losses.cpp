@@ -21,6 +21,11 @@ Tensor expectedTarget(const Tensor& target, const Tensor& fine, Expectation what
 
 Tensor nllLoss(const Tensor& x, const Tensor& target, const Tensor& weight, std::int64_t ignore,
                std::string_view reduction) {
+  if (target.dtype() == DType::UInt8) return nllLoss(x, toDType(target, DType::Int64), weight, ignore, reduction);
+  if (target.dtype() != DType::Int64)
+    fail("nll_loss: expected target dtype to be Long or Byte, but got ", dtypeClassName(target.dtype()));
+  if (!isFloating(x.dtype()))
+    fail<NotImplementedError>("\"nll_loss_out_frame\" not implemented for '", dtypeClassName(x.dtype()), "'");
   std::int64_t classDim = x.dim() == 1 ? 0 : 1;
   Dims shape = x.shape();
   if (x.dim() > 0) shape.erase(classDim);

@@ -6,6 +6,7 @@
 #include "eager/composites/spatial.h"
 #include "eager/dispatch.h"
 #include "eager/helpers.h"
+#include "runtime/base/warn.h"
 
 namespace tandem::ops {
 namespace {
@@ -144,6 +145,12 @@ Tensor convolveNamed(const char* op, std::size_t n, const Tensor& x, const Tenso
     more.push_back(0);
     more.push_back(total % 2);
     odd = odd || total % 2 != 0;
+  }
+  if (odd) {
+    static std::atomic<bool> said;
+    warnOnce(said,
+             "Using padding='same' with even kernel lengths and odd dilation may require a zero-padded copy of the "
+             "input be created.");
   }
   return convolve(c, odd ? pad(x, more, "constant", 0.0) : x, weight, bias);
 }

@@ -152,6 +152,7 @@ Tensor randperm(std::int64_t n, Generator* g, std::optional<DType> dtype) {
 }
 Tensor bernoulli(const Tensor& p, Generator* g) {
   needFloatingDType("bernoulli", p.dtype());
+  refuseSameRandomness("bernoulli", {p});
   GeneratorScope scope(g);
   Tensor chance = detached(p);
   chance = expected(chance, logical_and(ge(chance, 0), le(chance, 1)), Expectation::BernoulliProbability);

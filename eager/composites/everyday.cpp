@@ -5,6 +5,7 @@
 #include "eager/dispatch.h"
 #include "eager/helpers.h"
 #include "eager/ops.h"
+#include "runtime/base/warn.h"
 
 namespace tandem::ops {
 
@@ -54,6 +55,8 @@ Tensor frobenius_norm(const Tensor& x, const std::optional<Dims>& dim, bool keep
 }
 
 Tensor range(Scalar start, Scalar end, Scalar step, std::optional<DType> dtype) {
+  warn("range is deprecated, since its end is part of it, unlike that of Python's range. Use arange, which gives "
+       "the values in [start, end).");
   double from = start.asDouble();
   double to = end.asDouble();
   double by = step.asDouble();

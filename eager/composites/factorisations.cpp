@@ -5,6 +5,7 @@
 #include "eager/helpers.h"
 #include "eager/ops.h"
 #include "eager/recorder.h"
+#include "runtime/base/warn.h"
 
 namespace tandem::ops {
 
@@ -87,7 +88,11 @@ std::array<Tensor, 2> linalg_qr(const Tensor& a, std::string_view mode) {
     fail("qr received unrecognized mode '", mode, "' but expected one of 'reduced' (default), 'r', or 'complete'");
   return qr_plain(a, mode == "complete");
 }
-std::array<Tensor, 2> qr(const Tensor& a, bool some) { return linalg_qr(a, some ? "reduced" : "complete"); }
+std::array<Tensor, 2> qr(const Tensor& a, bool some) {
+  static std::atomic<bool> said;
+  warnOnce(said, "qr is deprecated in favor of linalg.qr, whose mode is 'reduced' for some=True, else 'complete'.");
+  return linalg_qr(a, some ? "reduced" : "complete");
+}
 
 Tensor linalg_householder_product(const Tensor& a, const Tensor& tau) {
   needMatrices("torch.linalg.householder_product", a, "input");

@@ -4,6 +4,7 @@
 
 #include "eager/helpers.h"
 #include "eager/ops.h"
+#include "runtime/base/warn.h"
 
 namespace tandem::ops {
 namespace {
@@ -89,8 +90,13 @@ std::vector<Tensor> broadcast_tensors(Tensors tensors) {
   return mapped(tensors, [&](const Tensor& x) { return expand(x, shape); });
 }
 
-std::vector<Tensor> meshgrid(Tensors tensors, std::string_view indexing) {
+std::vector<Tensor> meshgrid(Tensors tensors, std::optional<std::string_view> order) {
   needTensors("meshgrid", tensors);
+  if (!order) {
+    static std::atomic<bool> said;
+    warnOnce(said, "meshgrid: in an upcoming release, it will be required to pass the indexing argument.");
+  }
+  std::string_view indexing = order.value_or("ij");
   if (indexing != "ij" && indexing != "xy")
     fail("meshgrid: indexing must be one of \"xy\" or \"ij\", but received: ", indexing);
   std::vector<Tensor> axes(tensors.begin(), tensors.end());

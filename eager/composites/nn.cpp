@@ -75,6 +75,7 @@ Tensor layer_norm(const Tensor& x, DimsRef normalized, const Tensor& weight, con
   if (weight.defined() && !(weight.shape() == Dims(normalized)))
     fail("layer_norm: Expected weight to be of same shape as normalized_shape, but got weight of shape ",
          shapeText(weight.shape()), " and normalized_shape = ", shapeText(normalized));
+  needNormDType("layer_norm", x, {&weight, &bias});
   Dims dims;
   for (std::int64_t i = 0; i < k; ++i) dims.push_back(x.dim() - k + i);
   FusedScope fused(x);

@@ -59,6 +59,7 @@ Tensor batch_norm(const Tensor& x, const Tensor& runningMean, const Tensor& runn
   checkChannels("running_var", runningVar, channels);
   checkChannels("weight", weight, channels);
   checkChannels("bias", bias, channels);
+  needNormDType("batch_norm", x, {&runningMean, &runningVar, &weight, &bias});
   if (!training && (!runningMean.defined() || !runningVar.defined()))
     fail("Expected running_mean and running_var to be defined when training=False");
   if (x.numel() == 0) return scaledPerChannel(clone(x), weight, bias);
@@ -120,6 +121,7 @@ Tensor group_norm(const Tensor& x, std::int64_t groups, const Tensor& weight, co
            " to be a vector of size equal to the number of channels in input, but got ",
            v == &weight ? "weight" : "bias", " of shape ", shapeText(v->shape()), " and input of shape ",
            shapeText(x.shape()));
+  needNormDType("group_norm", x, {&weight, &bias});
   if (x.numel() == 0) return scaledPerChannel(clone(x), weight, bias);
   FusedScope fused(x);
   // [samples, groups, channels of a group, elements of a channel]

@@ -127,6 +127,9 @@ Tensor grid_sample(const Tensor& input, const Tensor& grid, std::string_view mod
   if ((n != 2 && n != 3) || grid.dim() != input.dim())
     fail("grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got input with sizes ",
          shapeText(input.shape()), " and grid with sizes ", shapeText(grid.shape()));
+  if (input.dtype() != grid.dtype() || !isFloating(input.dtype()))
+    fail("grid_sampler(): expected input and grid to have the same floating dtype, but input has ",
+         dtypeClassName(input.dtype()), " and grid has ", dtypeClassName(grid.dtype()));
   if (input.size(0) != grid.size(0))
     fail("grid_sampler(): expected grid and input to have same batch size, but got input with sizes ",
          shapeText(input.shape()), " and grid with sizes ", shapeText(grid.shape()));

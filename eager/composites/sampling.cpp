@@ -1,4 +1,5 @@
 // Composites that make spaced numbers, and random numbers by parameters.
+#include "eager/batch.h"
 #include "eager/dispatch.h"
 #include "eager/generator.h"
 #include "eager/helpers.h"
@@ -63,6 +64,7 @@ Tensor randint_like_high(const Tensor& x, std::int64_t high, std::optional<DType
 }
 
 Tensor normal_at(const Tensor& mean, const Operand& std, Generator* g) {
+  refuseSameRandomness("normal", {mean, std});
   Dims shape = std.isTensor() ? broadcastShapes("normal", mean.shape(), std.tensor().shape()) : mean.shape();
   if (!std.isTensor()) {
     needDeviation(std.scalar().asDouble());
@@ -71,6 +73,7 @@ Tensor normal_at(const Tensor& mean, const Operand& std, Generator* g) {
   return add(mul(randn(shape, g, mean.dtype()), deviations(std.tensor())), mean);
 }
 Tensor normal_around(double mean, const Tensor& std, Generator* g) {
+  refuseSameRandomness("normal", {std});
   return add(mul(randn(std.shape(), g, std.dtype()), deviations(std)), mean);
 }
 Tensor normal_of_size(double mean, double std, DimsRef size, Generator* g, std::optional<DType> dtype) {
@@ -82,6 +85,7 @@ Tensor multinomial(const Tensor& weights, std::int64_t count, bool replacement, 
   if (weights.dim() != 1 && weights.dim() != 2) fail("prob_dist must be 1 or 2 dim");
   if (!isFloating(weights.dtype()))
     fail("multinomial only supports floating-point dtypes for input, got: ", dtypeClassName(weights.dtype()));
+  refuseSameRandomness("multinomial", {weights});
   if (count <= 0) fail("cannot sample n_sample <= 0 samples");
   if (!replacement && count > weights.size(-1))
     fail("cannot sample n_sample > prob_dist.size(-1) samples without replacement");

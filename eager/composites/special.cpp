@@ -6,6 +6,7 @@
 #include "eager/helpers.h"
 #include "eager/ops.h"
 #include "eager/recorder.h"
+#include "runtime/base/warn.h"
 
 namespace tandem::ops {
 namespace {
@@ -138,7 +139,11 @@ Tensor linalg_cholesky(const Tensor& x, bool upper) {
   Tensor l = cholesky_plain(upper ? transpose(x, -2, -1) : x, true)[0];
   return upper ? transpose(l, -2, -1) : l;
 }
-Tensor cholesky(const Tensor& x, bool upper) { return linalg_cholesky(x, upper); }
+Tensor cholesky(const Tensor& x, bool upper) {
+  static std::atomic<bool> said;
+  warnOnce(said, "cholesky is deprecated in favor of linalg.cholesky.");
+  return linalg_cholesky(x, upper);
+}
 
 Tensor linalg_solve_triangular(const Tensor& a, const Tensor& b, bool upper, bool left, bool unitriangular) {
   if (!left) {

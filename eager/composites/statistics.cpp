@@ -6,6 +6,7 @@
 #include "eager/helpers.h"
 #include "eager/ops.h"
 #include "eager/recorder.h"
+#include "runtime/base/warn.h"
 
 namespace tandem::ops {
 namespace {
@@ -241,6 +242,8 @@ Tensor cov(const Tensor& x, std::int64_t correction, const Tensor& fweights, con
   if (x.dtype() == DType::Bool) fail("cov(): bool dtype is not supported for input");
   Tensor rows = x.dim() < 2 ? reshape(x, Dims{1, -1}) : x;
   if (!isFloating(rows.dtype())) rows = toDType(rows, defaultDType());
+  if (!fweights.defined() && !aweights.defined() && rows.size(1) <= correction)
+    warn("cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.");
   Tensor weights;
   auto take = [&](const char* name, const Tensor& w) {
     if (!w.defined()) return;

@@ -83,7 +83,9 @@ def wrapper(op: Op) -> list[str]:
             body = f"{check}applyInto(a.tensor(0), OpCode::{op.code}, {{{operands}}});"
         else:
             last = "const LastStep last(a.tensor(0)); " if op.updates else ""
-            body = f'ops::assignResult("{op.python}", a.tensor(0), [&] {{ {last}return {call}; }});'
+            tensors = any(p.type in TENSOR_TYPES or p.type.startswith("Tensor") for p in op.params[1:])
+            check = "refuseShared(a, a.tensor(0));\n  " if tensors else ""
+            body = f'{check}ops::assignResult("{op.python}", a.tensor(0), [&] {{ {last}return {call}; }});'
         lines.append(f"static PyObject* call_{op.name}_(ParsedArgs& a) {{\n  {body}\n  return a.self();\n}}\n")
     if "inview" in op.forms:
         lines.append(

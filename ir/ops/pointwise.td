@@ -4,17 +4,17 @@ def Add : Binary<"add", "Promote"> { let summary = "Sum of the operands."; let b
 def Sub : Binary<"sub", "Promote"> { let shape = "subtraction"; let summary = "Difference of the operands."; let body = [(sub $input, $other)]; let aliases = ["subtract"]; let reference = "subtract"; }
 def Mul : Binary<"mul", "Promote"> { let wideNumbers = 1; let summary = "Product of the operands."; let body = [(mul $input, $other)]; let aliases = ["multiply"]; let reference = "multiply"; }
 def Div : Binary<"div", "Float"> { let wideNumbers = 1; let summary = "Quotient of the operands; integers are divided as floats."; let body = [(div $input, $other)]; let aliases = ["divide", "true_divide"]; let reference = "divide"; }
-def FloorDivide : Binary<"floor_divide", "Promote"> { let wideNumbers = 1; let partial = "Divisor"; let summary = "Quotient rounded towards negative infinity."; let body = [(floor_divide $input, $other)]; }
-def TruncDivide : Binary<"trunc_divide", "Promote"> { let wideNumbers = 1; let partial = "Divisor"; let summary = "Quotient rounded towards zero."; let body = [(trunc_divide $input, $other)]; let forms = ["hidden"]; let samples = "none"; }
-def Remainder : Binary<"remainder", "Promote"> { let partial = "Divisor"; let summary = "Remainder with the sign of the divisor, as Python's %."; let body = [(remainder $input, $other)]; }
-def Fmod : Binary<"fmod", "Promote"> { let partial = "Divisor"; let summary = "Remainder with the sign of the dividend, as C's fmod."; let body = [(fmod $input, $other)]; }
-def Pow : Pointwise<"pow", "Promote", "Operand input, Operand exponent"> { let partial = "Exponent"; let summary = "`input` to the power `exponent`."; let body = [(pow $input, $exponent)]; let reference = "power"; let samples = "power"; }
+def FloorDivide : Binary<"floor_divide", "Promote"> { let domain = "Number"; let wideNumbers = 1; let partial = "Divisor"; let summary = "Quotient rounded towards negative infinity."; let body = [(floor_divide $input, $other)]; }
+def TruncDivide : Binary<"trunc_divide", "Promote"> { let domain = "Number"; let wideNumbers = 1; let partial = "Divisor"; let summary = "Quotient rounded towards zero."; let body = [(trunc_divide $input, $other)]; let forms = ["hidden"]; let samples = "none"; }
+def Remainder : Binary<"remainder", "Promote"> { let domain = "Number"; let partial = "Divisor"; let summary = "Remainder with the sign of the divisor, as Python's %."; let body = [(remainder $input, $other)]; }
+def Fmod : Binary<"fmod", "Promote"> { let domain = "Number"; let partial = "Divisor"; let summary = "Remainder with the sign of the dividend, as C's fmod."; let body = [(fmod $input, $other)]; }
+def Pow : Pointwise<"pow", "Promote", "Operand input, Operand exponent"> { let domain = "Number"; let partial = "Exponent"; let summary = "`input` to the power `exponent`."; let body = [(pow $input, $exponent)]; let reference = "power"; let samples = "power"; }
 def Hypot : TensorPair<"hypot", "Promote"> { let summary = "sqrt(input^2 + other^2), without overflow."; let domain = "Floating"; let body = [(hypot $input, $other)]; }
 def Atan2 : Pointwise<"atan2", "Float", "Tensor input, Tensor other"> { let samples = "binary"; let summary = "Angle of the point (other, input), in (-pi, pi]."; let body = [(atan2 $input, $other)]; let aliases = ["arctan2"]; let reference = "arctan2"; }
 def Maximum : Binary<"maximum", "Promote"> { let summary = "The larger operand; NaN if either is."; let body = [(maximum $input, $other)]; let forms = ["function", "method", "out"]; }
 def Minimum : Binary<"minimum", "Promote"> { let summary = "The smaller operand; NaN if either is."; let body = [(minimum $input, $other)]; let forms = ["function", "method", "out"]; }
 
-def Neg : Unary<"neg", "Promote"> { let summary = "Negative."; let body = [(neg $input)]; let aliases = ["negative"]; let reference = "negative"; }
+def Neg : Unary<"neg", "Promote"> { let domain = "Number"; let summary = "Negative."; let body = [(neg $input)]; let aliases = ["negative"]; let reference = "negative"; }
 def Abs : Unary<"abs", "Promote"> { let domain = "Number"; let summary = "Absolute value."; let body = [(abs $input)]; let aliases = ["absolute"]; }
 def Sign : Unary<"sign", "Promote"> { let summary = "-1, 0 or 1 by sign; 0 for NaN."; let aliases = ["sgn"]; let body = [(sign $input)]; }
 def Square : Unary<"square", "Number"> { let summary = "Square."; let body = [(square $input)]; }
@@ -43,12 +43,12 @@ def Atanh : Unary<"atanh", "Float"> { let summary = "Inverse hyperbolic tangent.
 def Erf : Unary<"erf", "Float"> { let summary = "Error function."; let body = [(erf $input)]; let reference = "scipy.special.erf"; let forms = ["function", "method", "inplace", "out", "special"]; }
 def Erfc : Unary<"erfc", "Float"> { let summary = "Complementary error function, 1 - erf, accurate in the tail."; let body = [(erfc $input)]; let reference = "scipy.special.erfc"; let forms = ["function", "method", "inplace", "out", "special"]; }
 def Sigmoid : Unary<"sigmoid", "Float"> { let summary = "1 / (1 + exp(-input))."; let body = [(sigmoid $input)]; let reference = "scipy.special.expit"; }
-def Relu : Unary<"relu", "Promote"> { let summary = "max(input, 0); NaN stays NaN."; let body = [(relu $input)]; let reference = ""; let forms = ["function", "method", "inplace", "nn"]; }
+def Relu : Unary<"relu", "Promote"> { let domain = "Number"; let summary = "max(input, 0); NaN stays NaN."; let body = [(relu $input)]; let reference = ""; let forms = ["function", "method", "inplace", "nn"]; }
 def ReluGrad : Pointwise<"relu_grad", "Promote", "Tensor grad, Tensor at"> { let summary = "`grad` except where `at` <= 0, which gives 0: how a cotangent passes relu."; let body = [(select (le $at, 0), 0, $grad)]; let forms = ["hidden"]; let samples = "none"; }
-def Floor : Unary<"floor", "Promote"> { let summary = "Largest integer not above input."; let body = [(floor $input)]; }
-def Ceil : Unary<"ceil", "Promote"> { let summary = "Smallest integer not below input."; let body = [(ceil $input)]; }
-def Trunc : Unary<"trunc", "Promote"> { let summary = "Integer part."; let body = [(trunc $input)]; let aliases = ["fix"]; }
-def RoundEven : Unary<"round_even", "Promote"> { let summary = "Nearest integer, halves to even."; let body = [(round $input)]; let forms = ["hidden"]; let reference = "round"; }
+def Floor : Unary<"floor", "Promote"> { let domain = "Number"; let summary = "Largest integer not above input."; let body = [(floor $input)]; }
+def Ceil : Unary<"ceil", "Promote"> { let domain = "Number"; let summary = "Smallest integer not below input."; let body = [(ceil $input)]; }
+def Trunc : Unary<"trunc", "Promote"> { let domain = "Number"; let summary = "Integer part."; let body = [(trunc $input)]; let aliases = ["fix"]; }
+def RoundEven : Unary<"round_even", "Promote"> { let domain = "Number"; let summary = "Nearest integer, halves to even."; let body = [(round $input)]; let forms = ["hidden"]; let reference = "round"; }
 def GeluErf : Unary<"gelu_erf", "Float"> { let summary = "input * Phi(input), Phi the standard normal distribution."; let body = [(gelu $input)]; let forms = ["hidden"]; let reference = ""; }
 def Softplus : Unary<"softplus_unit", "Float"> { let summary = "log(1 + exp(input)), without overflow."; let body = [(softplus $input)]; let forms = ["nn"]; let reference = ""; }
 def Ndtr : Unary<"ndtr", "Float"> { let summary = "The standard normal distribution: the area under its density from -inf to input."; let body = [(ndtr $input)]; let forms = ["special"]; let reference = "scipy.special.ndtr"; }

@@ -32,7 +32,7 @@ def AtLeast3dList : Pieces<"atleast_3d_list", "Tensor[] tensors"> { let summary 
 // ---- repeating and broadcasting ----
 def Tile : Composite<"tile", "Tensor input, int[] dims"> { let summary = "`input` repeated dims[i] times along dim i; missing ones count as 1."; let reference = "tile"; }
 def BroadcastTensors : Pieces<"broadcast_tensors", "Tensor[] tensors"> { let summary = "All of them expanded to their common shape, as views."; let forms = ["function"]; }
-def MeshGrid : Pieces<"meshgrid", "Tensor[] tensors, *, str indexing='ij'"> { let summary = "The coordinates of a grid from those along each axis, as views: `tensors[i]` varies along dim i ('ij'), or with the first two dims swapped ('xy')."; let forms = ["function"]; }
+def MeshGrid : Pieces<"meshgrid", "Tensor[] tensors, *, str? indexing=None"> { let summary = "The coordinates of a grid from those along each axis, as views: `tensors[i]` varies along dim i ('ij'), or with the first two dims swapped ('xy')."; let forms = ["function"]; }
 def CartesianProd : Composite<"cartesian_prod", "Tensor[] tensors"> { let summary = "All tuples of one element from each vector, as rows."; let forms = ["function"]; }
 def Combinations : Composite<"combinations", "Tensor input, int r=2, bool with_replacement=False"> { let summary = "All choices of `r` elements of a vector in order, as rows."; }
 def RepeatInterleave : Composite<"repeat_interleave", "Tensor input, int repeats, int? dim=None, *, int? output_size=None"> { let summary = "Each slice of `dim` (of the flattened tensor when None) `repeats` times in a row."; }

@@ -5,6 +5,7 @@
 #include "runtime/base/attrs.h"
 #include "runtime/base/error.h"
 #include "runtime/base/pieces.h"
+#include "runtime/base/warn.h"
 
 namespace tandem::rules {
 namespace {
@@ -83,6 +84,10 @@ void selection(const OpFacts& op, Metas operands, Attrs attrs, std::span<TensorM
   if (operands[0].dtype != DType::Bool && operands[0].dtype != DType::UInt8)
     fail("where expected condition to be a boolean tensor, but got a tensor with dtype ",
          dtypeClassName(operands[0].dtype));
+  if (operands[0].dtype == DType::UInt8) {
+    static std::atomic<bool> said;
+    warnOnce(said, "where received a uint8 condition tensor, which is deprecated. Use a boolean condition instead.");
+  }
   pointwise(op, operands, attrs, results);
 }
 
@@ -155,6 +160,9 @@ void matmulBatched(const OpFacts&, Metas operands, Attrs, std::span<TensorMeta> 
   if (a.dtype != b.dtype)
     fail("matmul: expected both operands to have the same dtype, but got ", dtypeName(a.dtype), " and ",
          dtypeName(b.dtype), " for ", shapeText(a.shape), " @ ", shapeText(b.shape));
+  if (a.dtype == DType::Bool)
+    fail<NotImplementedError>("\"matmul_cpu\" not implemented for 'Bool', ", shapeText(a.shape), " @ ",
+                              shapeText(b.shape));
   Dims shape = a.shape;
   shape[r - 1] = b.shape[r - 1];
   set(results[0], std::move(shape), a.dtype);

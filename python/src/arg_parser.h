@@ -114,6 +114,7 @@ class ParsedArgs {
   [[nodiscard]] const char* op() const { return signature_->op; }
   /// The value of `out`: a tensor or a tuple of tensors, or null.
   [[nodiscard]] PyObject* out() const { return out_; }
+  [[nodiscard]] std::size_t numParams() const { return signature_->params.size(); }
   /// A new reference to argument 0: what an in-place method returns.
   [[nodiscard]] PyObject* self() const { return Py_NewRef(values_[0]); }
 
@@ -175,6 +176,9 @@ inline PyObject* wrapOneOrMore(const std::vector<Tensor>& tensors) {
 /// `result`, or the tensor given as `out` after `result` was stored in it (resized if it is empty; history of an
 /// operand or a dtype that `out` cannot take is an error).
 PyObject* wrap(ParsedArgs& a, Tensor result);
+/// Error where an argument shares memory with `into`, which the call is to change, in a way that it cannot have: what
+/// it reads there is written before. The out tensor or argument 0.
+void refuseShared(const ParsedArgs& a, const Tensor& into);
 /// The same for a pointwise primitive, which writes into a fitting `out` itself.
 PyObject* applyOut(ParsedArgs& a, OpCode op, std::initializer_list<Operand> operands);
 /// Several results; with `fields` as a named tuple `tandem.return_types.<typeName>`.

@@ -11,6 +11,7 @@
 #include "python/src/docs.h"
 #include "python/src/function_bindings.h"
 #include "python/src/py_tensor.h"
+#include "runtime/base/warn.h"
 
 namespace tandem::python {
 
@@ -234,6 +235,13 @@ PyObject* runBackward(const std::vector<Tensor>& roots, const std::vector<Tensor
                       autograd::RunOptions options, PyObject* inputs) {
   std::vector<Tensor> only = tensorsOf(inputs, "inputs", true);
   if (inputs != nullptr && only.empty()) fail("`inputs` argument to `backward()` cannot be empty.");
+  if (options.createGraph) {
+    static std::atomic<bool> said;
+    warnOnce(said,
+             "Using backward() with create_graph=True will create a reference cycle between the parameter and its "
+             "gradient, which can cause a memory leak. Use autograd.grad when creating the graph, or reset the "
+             ".grad fields of the parameters to None after use.");
+  }
   {
     WithoutGil released;
     autograd::backward(roots, cotangents, options, only);

@@ -11,6 +11,7 @@
 #include "python/src/convert.h"
 #include "python/src/py_tensor.h"
 #include "python/src/tracked_numbers.h"
+#include "runtime/base/warn.h"
 
 namespace tandem::python {
 
@@ -138,7 +139,7 @@ PyObject* toList(const Tensor& t) { return listOf(t, 0, static_cast<const char*>
 
 namespace {
 
-bool isLeaf(PyObject* o) { return isNumber(o) || (isTensor(o) && tensorOf(o).dim() == 0); }
+bool isLeaf(PyObject* o) { return isNumber(o) || (isTensor(o) && tensorOf(o).numel() == 1); }
 bool isNested(PyObject* o) {
   if (PyList_Check(o) || PyTuple_Check(o)) return true;
   return !PyUnicode_Check(o) && !PyBytes_Check(o) && !PyDict_Check(o) && !isLeaf(o) && PySequence_Check(o) != 0;
@@ -207,6 +208,12 @@ class Nest {
 Scalar leafScalar(PyObject* o) { return isTensor(o) ? itemOf(tensorOf(o)) : scalarOf(o); }
 
 }  // namespace
+
+void warnOfCopy(const char* call) {
+  warn(strcat("To copy construct from a tensor, it is recommended to use source.detach().clone() or "
+              "source.detach().clone().requires_grad_(True), rather than ",
+              call, "."));
+}
 
 Tensor makeTensor(PyObject* data, std::optional<DType> dtype) {
   if (isTensor(data)) {

@@ -34,11 +34,31 @@ Tensor selectByMask(const Tensor& x, const Tensor& mask) {
 
 namespace {
 
+/// A list with an index in it that is no number: it means x[tuple(list)].
+bool standsForTuple(PyObject* list) {
+  if (PyList_GET_SIZE(list) >= 32) return false;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) {
+    PyObject* o = PyList_GET_ITEM(list, i);
+    if (PyList_Check(o) || PyTuple_Check(o) || isTensor(o) || PySlice_Check(o) || o == Py_Ellipsis || o == Py_None)
+      return true;
+  }
+  return false;
+}
+
 class Resolver {
  public:
   explicit Resolver(const Tensor& t) : view_(t) {}
 
   void resolve(PyObject* index) {
+    if (PyList_Check(index) && standsForTuple(index)) {
+      static std::atomic<bool> said;
+      warnOnce(said,
+               "Using a non-tuple sequence for multidimensional indexing is deprecated: use x[tuple(seq)] instead "
+               "of x[seq], or x[tandem.tensor(seq)] for one index tensor.");
+      PyRef tuple(checked(PyList_AsTuple(index)));
+      items_.push_back(std::move(tuple));
+      index = items_.back().get();
+    }
     if (!PyTuple_Check(index)) {
       checkCount(dimsTaken(index));
       take(index);
@@ -61,6 +81,9 @@ class Resolver {
   }
 
   [[nodiscard]] bool anyTensor() const { return numTensors_ > 0; }
+  void needBool(const char* op) const {
+    if (warned_) fail(op, " only supports boolean masks, but got mask with dtype unsigned char");
+  }
   [[nodiscard]] const Tensor& view() const { return view_; }
   [[nodiscard]] bool onlyMask() const { return mask_.defined() && numTensors_ == 1; }
 
@@ -233,6 +256,7 @@ class Resolver {
   std::vector<std::pair<Tensor, std::size_t>> masks_;
   std::vector<std::pair<PyObject*, Tensor>> converted_;
   bool warned_ = false;  // of uint8 masks
+  std::vector<PyRef> items_;
   Tensor mask_;
   std::int64_t maskDim_ = 0;
   int numTensors_ = 0;
@@ -257,6 +281,7 @@ void writeView(const Tensor& base, const Tensor& view, PyObject* value) {
   const Ref<TensorImpl>& root = base.impl()->viewBase ? base.impl()->viewBase : base.ref();
   if (v.impl()->viewBase == root && sameWindow(v, view)) return;
   while (v.dim() > view.dim() && v.shape()[0] == 1) v = ops::select(v, 0, 0);
+  refusePartialOverlap("copy_", view, {v});
   ops::assign(view, v);
 }
 
@@ -298,6 +323,7 @@ int tensorSetItem(PyObject* self, PyObject* index, PyObject* value) {
     }
     bool single = isNumber(value) || (isTensor(value) && tensorOf(value).numel() == 1);
     if (r.onlyMask() && single) {
+      r.needBool("masked_fill_");
       const Tensor& view = r.view();
       Tensor mask = r.maskOfView();
       if (!isTensor(value) && view.dtype() == DType::Bool) {
@@ -311,6 +337,10 @@ int tensorSetItem(PyObject* self, PyObject* index, PyObject* value) {
       return 0;
     }
     if (isTensor(value)) {
+      refuseOverlap("index_put_", t, tensorOf(value));
+      if (tensorOf(value).dtype() != t.dtype())
+        fail("Index put requires the source and destination dtypes match, got ", dtypeClassName(t.dtype()),
+             " for the destination and ", dtypeClassName(tensorOf(value).dtype()), " for the source.");
       r.write(tensorOf(value));
     } else if (isNumber(value)) {
       r.write(ops::full(Dims{}, numberFor(t, value).scalar(), t.dtype()));

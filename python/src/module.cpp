@@ -20,6 +20,14 @@ namespace {
 // A thread that works for a backward pass may not hold the lock to begin with.
 void* releaseGil() { return PyGILState_Check() != 0 ? PyEval_SaveThread() : nullptr; }
 void takeGil(void* thread) { PyEval_RestoreThread(static_cast<PyThreadState*>(thread)); }
+
+PyObject* warnUser(PyObject*, PyObject* args) {
+  const char* text;
+  int level;
+  if (PyArg_ParseTuple(args, "si", &text, &level) == 0 || PyErr_WarnEx(PyExc_UserWarning, text, level) != 0)
+    return nullptr;
+  Py_RETURN_NONE;
+}
 }  // namespace
 
 PyMODINIT_FUNC PyInit__C() {
@@ -53,6 +61,12 @@ PyMODINIT_FUNC PyInit__C() {
       WithGil gil;
       if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) != 0) throw PythonError();
     };
+    static PyMethodDef warnings[] = {
+        {"_warn", warnUser, METH_VARARGS,
+         "(text, stacklevel): a UserWarning; compiled calls give it when they are traced."},
+        {nullptr, nullptr, 0, nullptr},
+    };
+    tandem::python::checked(PyModule_AddFunctions(module.get(), warnings));
     tandem::LongWork::enter = releaseGil;
     tandem::LongWork::leave = takeGil;
     return module.release();

@@ -8,6 +8,7 @@
 #include "python/src/docs.h"
 #include "python/src/py_tensor.h"
 #include "runtime/base/counters.h"
+#include "runtime/base/warn.h"
 #include "runtime/device/thread_pool.h"
 #include "runtime/memory/allocator.h"
 
@@ -26,6 +27,7 @@ constexpr ParamSpec tensorParams[] = {{"data", P::Any, false, false},
                                       {"requires_grad", P::Bool, true, true},
                                       {"pin_memory", P::Any, true, true}};
 constexpr Signature tensorSigs[] = {{"tensor", tensorParams, [](ParsedArgs& a) -> PyObject* {
+                                       if (isTensor(a.object(0))) warnOfCopy("tensor(source)");
                                        return wrapLeaf(a, makeTensor(a.object(0), a.dtype(1)), a.boolean(3));
                                      }}};
 
@@ -42,6 +44,12 @@ PyObject* asTensor(ParsedArgs& a) {
   if (isTensor(data)) {
     const Tensor& t = tensorOf(data);
     return dtype && *dtype != t.dtype() ? wrap(ops::to(t, *dtype)) : Py_NewRef(data);
+  }
+  if (PyList_Check(data) && PyList_GET_SIZE(data) > 0 &&
+      std::string_view(Py_TYPE(PyList_GET_ITEM(data, 0))->tp_name) == "numpy.ndarray") {
+    static std::atomic<bool> said;
+    warnOnce(said, "Creating a tensor from a list of numpy.ndarrays is extremely slow. Convert the list to a single "
+                   "numpy.ndarray with numpy.array() before converting to a tensor.");
   }
   const bool plain = PyList_Check(data) || PyTuple_Check(data) || isNumber(data);
   if (!plain && PyObject_CheckBuffer(data) != 0) {

@@ -11,6 +11,7 @@
 #include "python/src/py_tensor.h"
 #include "python/src/torch_function.h"
 #include "python/src/tracked_numbers.h"
+#include "runtime/base/warn.h"
 
 namespace tandem::python {
 
@@ -212,7 +213,15 @@ Scalar onlyElement(PyObject* self, const char* what) {
   return itemOf(t);
 }
 PyObject* toFloat(PyObject* self) {
-  return guarded([&] { return PyFloat_FromDouble(onlyElement(self, "scalars").asDouble()); });
+  return guarded([&] {
+    if (tensorOf(self).requiresGrad()) {
+      static std::atomic<bool> said;
+      warnOnce(said,
+               "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior. Consider "
+               "using tensor.detach() first.");
+    }
+    return PyFloat_FromDouble(onlyElement(self, "scalars").asDouble());
+  });
 }
 PyObject* toInt(PyObject* self) {
   return guarded([&] {

@@ -6,6 +6,7 @@
 #include "python/src/docs.h"
 #include "python/src/py_tensor.h"
 #include "python/src/torch_function.h"
+#include "runtime/base/warn.h"
 
 namespace tandem::python {
 
@@ -44,6 +45,12 @@ PyObject* yes(PyObject*, void*) { Py_RETURN_TRUE; }
 
 PyObject* reversed(PyObject* self, void*) {
   return made("T", self, [](const Tensor& t) {
+    static std::atomic<bool> said, saidOfNumber;
+    if (t.dim() == 0)
+      warnOnce(saidOfNumber, "Tensor.T is deprecated on 0-D tensors, where it is the identity.");
+    else if (t.dim() != 2 && t.dim() != 1)
+      warnOnce(said, "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated. Use "
+                     "`x.mT` to transpose batches of matrices, or `x.permute(...)`.");
     Dims dims;
     for (std::int64_t d = t.dim() - 1; d >= 0; --d) dims.push_back(d);
     return wrap(ops::permute(t, dims));
@@ -61,6 +68,10 @@ PyObject* conjugateTranspose(PyObject* self, void*) {
   return made("H", self, [](const Tensor& t) {
     if (t.dim() != 2 && t.dim() != 0) {
       fail("tensor.H is only supported on matrices (2-D tensors). Got ", t.dim(), "-D tensor.");
+    }
+    if (t.dim() == 0) {
+      static std::atomic<bool> said;
+      warnOnce(said, "Tensor.H is deprecated on 0-D tensors, where it is the identity.");
     }
     return t.dim() == 0 ? wrap(t) : wrap(ops::transpose(t, 0, 1));
   });
@@ -84,7 +95,13 @@ PyObject* retainsGrad(PyObject* self, void*) {
   return of(self, [](const Tensor& t) { return PyBool_FromLong(autograd::retainsGrad(t) ? 1 : 0); });
 }
 PyObject* grad(PyObject* self, void*) {
-  return of(self, [](const Tensor& t) { return wrap(autograd::gradOf(t)); });
+  return of(self, [](const Tensor& t) {
+    if (t.requiresGrad() && !autograd::isLeaf(t) && !autograd::retainsGrad(t))
+      warn("The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
+           "populated during autograd.backward(). Use .retain_grad() on it if it should be, and the leaf Tensor if "
+           "that was meant.");
+    return wrap(autograd::gradOf(t));
+  });
 }
 int setGrad(PyObject* self, PyObject* value, void*) {
   return guardedInt([&] {

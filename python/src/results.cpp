@@ -53,15 +53,73 @@ void checkStores(const char* op, DType result, DType out) {
 /// Operations that write results as they are, and so into their own dtype only, as PyTorch's.
 bool writesOwnDType(std::string_view op) {
   static const std::unordered_set<std::string_view> names = {
-      "mm",       "bmm",           "addmm",          "baddbmm", "addbmm",       "mv",    "addmv",
-      "matmul",   "dot",           "index_select",   "gather",  "take",         "tril",  "triu",
-      "diag",     "masked_select", "nonzero",        "argmax",  "argmin",       "amax",  "amin",
-      "isposinf", "isneginf",      "take_along_dim", "cross",   "logcumsumexp", "renorm"};
+      "mm",          "bmm",           "addmm",          "baddbmm",    "addbmm",       "mv",          "addmv",
+      "matmul",      "dot",           "index_select",   "gather",     "take",         "tril",        "triu",
+      "diag",        "masked_select", "nonzero",        "argmax",     "argmin",       "amax",        "amin",
+      "isposinf",    "isneginf",      "take_along_dim", "cross",      "logcumsumexp", "renorm",      "abs",
+      "absolute",    "ceil",          "floor",          "frac",       "neg",          "negative",    "round",
+      "sign",        "sgn",           "trunc",          "fix",        "bitwise_not",  "signbit",     "norm",
+      "nan_to_num",  "msort",         "histc",          "quantile",   "where",        "clamp",       "clip",
+      "softmax",     "log_softmax",   "index_add",      "index_copy", "scatter",      "scatter_add", "scatter_reduce",
+      "multinomial", "searchsorted",  "bucketize",      "isin",       "gelu",         "inv",         "inverse",
+      "vector_norm", "argsort"};
   return names.contains(op);
+}
+/// Whether something holds: bools, or bytes for callers from before there were bools.
+void checkFlags(const char* op, DType out) {
+  if (out != DType::Bool && out != DType::UInt8)
+    fail(op, " only supports bool tensor for result, got: ", dtypeClassName(out));
 }
 void checkOwnDType(const char* op, DType result, DType out) {
   if (result != out)
     fail(op, "(): Expected out tensor to have dtype ", dtypeName(result), ", but got ", dtypeName(out), " instead");
+}
+
+/// What the arguments of a composite may share with the tensor that it writes.
+enum class Sharing : std::uint8_t {
+  Any,        // what is read is read before
+  SamePlace,  // an element is read where it is written: the same window or other memory
+  Base,       // of argument 0 elements at other places are changed; the other arguments share nothing
+  None,       // elements are read and written at different places
+};
+Sharing sharingOf(const char* op) {
+  static const std::unordered_map<std::string_view, Sharing> known = [] {
+    std::unordered_map<std::string_view, Sharing> table;
+    for (auto name : {"masked_fill",
+                      "masked_fill_",
+                      "masked_scatter",
+                      "masked_scatter_",
+                      "index_fill",
+                      "index_fill_",
+                      "bernoulli",
+                      "bernoulli_",
+                      "mv",
+                      "mm",
+                      "bmm",
+                      "matmul",
+                      "dot",
+                      "addmv",
+                      "addmv_",
+                      "addmm",
+                      "addmm_",
+                      "softmax",
+                      "log_softmax",
+                      "threshold",
+                      "ldexp_",
+                      "tril",
+                      "tril_",
+                      "triu",
+                      "triu_"})
+      table.emplace(name, Sharing::Any);
+    for (auto name : {"cat", "concat", "concatenate", "stack", "index_select", "gather", "take", "diff"})
+      table.emplace(name, Sharing::None);
+    for (auto name : {"index_copy", "index_copy_", "index_add", "index_add_", "index_put", "index_put_", "scatter",
+                      "scatter_", "scatter_add", "scatter_add_", "scatter_reduce", "scatter_reduce_", "put", "put_"})
+      table.emplace(name, Sharing::Base);
+    return table;
+  }();
+  auto found = known.find(op);
+  return found == known.end() ? Sharing::SamePlace : found->second;
 }
 
 bool requiresGradient(const Operand& o) { return o.isTensor() && o.tensor().defined() && o.tensor().requiresGrad(); }
@@ -76,7 +134,11 @@ void store(const char* op, PyObject* target, const Tensor& result, bool expected
     fail(op, "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
              "requires grad.");
   }
-  checkStores(op, result.dtype(), out.dtype());
+  const bool flags = op == std::string_view("any") || op == std::string_view("all");
+  if (flags)
+    checkFlags(op, out.dtype());
+  else
+    checkStores(op, result.dtype(), out.dtype());
   if (writesOwnDType(op)) checkOwnDType(op, result.dtype(), out.dtype());
   if (!(out.shape() == result.shape())) {
     if (out.numel() != 0 && !expected) {
@@ -142,8 +204,30 @@ PyObject* namedResult(PyObject*, PyObject* args) {
   });
 }
 
+void refuseShared(const ParsedArgs& a, const Tensor& into) {
+  const Sharing sharing = sharingOf(a.op());
+  if (sharing == Sharing::Any) return;
+  const bool isOut = a.out() != nullptr;
+  auto check = [&](PyObject* object) {
+    if (object == nullptr || !isTensor(object)) return;
+    const Tensor& t = tensorOf(object);
+    if (sharing == Sharing::None || sharing == Sharing::Base)
+      refuseOverlap(a.op(), into, t);
+    else if (!(t == into) && (!isOut || t.numel() == into.numel()))
+      refusePartialOverlap(a.op(), into, {Operand(t)});
+  };
+  for (std::size_t i = isOut && sharing != Sharing::Base ? 0 : 1; i < a.numParams(); ++i) {
+    PyObject* object = a.object(i);
+    if (object != nullptr && (PyList_Check(object) || PyTuple_Check(object)))
+      for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(object); ++k) check(PySequence_Fast_GET_ITEM(object, k));
+    else
+      check(object);
+  }
+}
+
 PyObject* wrap(ParsedArgs& a, Tensor result) {
   if (a.out() == nullptr) return wrap(std::move(result));
+  if (isTensor(a.out()) && tensorOf(a.out()).shape() == result.shape()) refuseShared(a, tensorOf(a.out()));
   store(a.op(), a.out(), result);
   return Py_NewRef(a.out());
 }
@@ -158,6 +242,7 @@ PyObject* applyOut(ParsedArgs& a, OpCode op, std::initializer_list<Operand> oper
     facts(op).metaRule(facts(op), metas, {}, {&made, 1});
     if (plain && made.shape == out.shape()) {
       checkStores(a.op(), made.dtype, out.dtype());
+      if (writesOwnDType(a.op())) checkOwnDType(a.op(), made.dtype, out.dtype());
       refusePartialOverlap(a.op(), out, operands);
       applyInto(out, op, operands);
       return Py_NewRef(a.out());
@@ -178,7 +263,10 @@ PyObject* wrap(ParsedArgs& a, std::span<const Tensor> results, const char* typeN
     }
     for (std::size_t i = 0; i < results.size(); ++i) {
       PyObject* target = PySequence_Fast_GET_ITEM(out, static_cast<Py_ssize_t>(i));
-      if (isTensor(target)) checkOwnDType(a.op(), results[i].dtype(), tensorOf(target).dtype());
+      if (isTensor(target)) {
+        checkOwnDType(a.op(), results[i].dtype(), tensorOf(target).dtype());
+        if (tensorOf(target).shape() == results[i].shape()) refuseShared(a, tensorOf(target));
+      }
       store(a.op(), target, results[i]);
       items.push_back(PyRef::borrow(target));
     }

@@ -237,6 +237,7 @@ constexpr Signature newFullSigs[] = {
                        a.boolean(5));
      }}};
 constexpr Signature newTensorSigs[] = {{"new_tensor", newTensorParams, [](ParsedArgs& a) -> PyObject* {
+                                          if (isTensor(a.object(1))) warnOfCopy("tensor.new_tensor(source)");
                                           return wrapLeaf(a, makeTensor(a.object(1), a.dtype(2, a.tensor(0).dtype())),
                                                           a.boolean(4));
                                         }}};
@@ -255,6 +256,13 @@ constexpr Signature copySigs[] = {{"copy_", copyParams, [](ParsedArgs& a) -> PyO
                                      }
                                      return a.self();
                                    }}};
+/// `t`, in which each element that an expanded dim repeats is there once: one value fills them all.
+Tensor oneOfEach(Tensor t) {
+  for (std::int64_t d = 0; d < t.dim(); ++d)
+    if (t.strides()[d] == 0 && t.size(d) > 1) t = ops::narrow(t, d, 0, 1);
+  return t;
+}
+
 constexpr ParamSpec fillParams[] = {kSelf, {"value", P::Operand, false, false}};
 constexpr Signature fillSigs[] = {{"fill_", fillParams, [](ParsedArgs& a) -> PyObject* {
                                      Operand value = a.operand(1);
@@ -262,12 +270,12 @@ constexpr Signature fillSigs[] = {{"fill_", fillParams, [](ParsedArgs& a) -> PyO
                                        fail("fill_ only supports 0-dimension value tensor but got tensor with ",
                                             value.tensor().dim(), " dimensions.");
                                      }
-                                     ops::fillInto(a.tensor(0), value);
+                                     ops::fillInto(value.isTensor() ? a.tensor(0) : oneOfEach(a.tensor(0)), value);
                                      return a.self();
                                    }}};
 PyObject* zeroInPlace(PyObject* self, PyObject*) {
   return plain(self, [&](const Tensor& t) {
-    ops::fillInto(t, Scalar(0));
+    ops::fillInto(oneOfEach(t), Scalar(0));
     return Py_NewRef(self);
   });
 }

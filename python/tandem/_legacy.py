@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from tandem import _C
+from tandem._support import warn_once
 
 __all__ = [
     "BFloat16Tensor",
@@ -99,6 +101,8 @@ class Variable(metaclass=_VariableType):
     def __new__(cls, data: Any, requires_grad: bool = False, volatile: bool = False) -> Any:
         if not isinstance(data, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
+        if volatile:
+            warnings.warn("volatile was removed and now has no effect. Use `with no_grad():` instead.", stacklevel=2)
         return data.detach().requires_grad_(requires_grad)
 
 
@@ -111,6 +115,10 @@ def set_default_tensor_type(t: type[Any] | str) -> None:
     tandem.float64
     >>> tandem.set_default_tensor_type("torch.FloatTensor")
     """
+    warn_once(
+        "set_default_tensor_type() is deprecated: use set_default_dtype() and set_default_device() instead.",
+        stacklevel=3,
+    )
     name = t if isinstance(t, str) else t.__name__
     kind = globals().get(name.rpartition(".")[2])
     if not isinstance(kind, _TypedTensor):

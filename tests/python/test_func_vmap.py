@@ -239,6 +239,9 @@ DRAWS = {
     "poisson": tandem.poisson,
     "binomial": lambda r: tandem.binomial(r * 20, r / 10),
     "bernoulli": lambda r: tandem.bernoulli(r / 10),
+    "normal": lambda r: tandem.normal(r, 1.0),
+    "normal of deviation": lambda r: tandem.normal(0.0, r),
+    "multinomial": lambda r: tandem.multinomial(r, 40, True),
     "Dirichlet": lambda r: tandem.distributions.Dirichlet(r, validate_args=False).sample(),
 }
 
@@ -263,7 +266,7 @@ def test_randomness_of_draws_with_parameters(name, mode):
     same = examples("same", False)
     assert same.shape == rates.shape
     assert (same[0] == same[1]).all() and (same[1] == same[2]).all()
-    if name in ("gamma", "poisson", "binomial"):
+    if name != "Dirichlet":
         with pytest.raises(RuntimeError, match="same randomness with a batched tensor input"):
             examples("same", True)
 

@@ -228,7 +228,7 @@ def test_errors():
         optim.SGD([p], lr=0.1, momentum=-1)
     with pytest.raises(ValueError, match="Nesterov momentum requires"):
         optim.SGD([p], lr=0.1, nesterov=True)
-    with pytest.raises(ValueError, match="duplicate parameters"):
+    with pytest.warns(UserWarning, match="duplicate parameters"):
         optim.SGD([p, p], lr=0.1)
     optimizer = optim.SGD([p], lr=0.1)
     with pytest.raises(ValueError, match="more than one parameter group"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 from tandem import _C
 
 __all__ = ["detect_anomaly", "set_detect_anomaly"]
@@ -50,6 +52,11 @@ class detect_anomaly:
     """
 
     def __init__(self, check_nan: bool = True):
+        warnings.warn(
+            "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for "
+            "debugging.",
+            stacklevel=2,
+        )
         self._check_nan = check_nan
 
     def __enter__(self) -> None:

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import functools
+import warnings
 
 from tandem import _C
 from tandem.amp import autocast_mode, grad_scaler
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
+
+
+def _warn(name: str) -> None:
+    warnings.warn(
+        f"`cuda.amp.{name}(args...)` is deprecated. Use `amp.{name}('cuda', args...)` instead.",
+        FutureWarning,
+        stacklevel=3,
+    )
 
 
 class autocast(autocast_mode.autocast):
@@ -21,6 +30,7 @@ class autocast(autocast_mode.autocast):
     """
 
     def __init__(self, enabled: bool = True, dtype: _C.dtype = _C.float16, cache_enabled: bool = True):
+        _warn("autocast")
         super().__init__("cuda", dtype=dtype, enabled=enabled, cache_enabled=cache_enabled)
 
 
@@ -41,6 +51,7 @@ class GradScaler(grad_scaler.GradScaler):
         growth_interval: int = 2000,
         enabled: bool = True,
     ) -> None:
+        _warn("GradScaler")
         super().__init__("cuda", init_scale, growth_factor, backoff_factor, growth_interval, enabled)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -192,6 +193,11 @@ class Wishart(ExponentialFamily):
         if self._checks() and validate_args is not False and (self.df <= event_shape[-1] - 1).any():
             raise ValueError(f"Value of df={df} expected to be greater than ndim - 1 = {event_shape[-1] - 1}.")
         super().__init__(batch_shape, event_shape, validate_args=validate_args)
+        if bool((self.df < event_shape[-1]).any()):
+            warnings.warn(
+                "Low df values detected. Singular samples are highly likely to occur for ndim - 1 < df < ndim.",
+                stacklevel=2,
+            )
 
     @property
     def arg_constraints(self) -> dict[str, Any]:

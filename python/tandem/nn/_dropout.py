@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import tandem
 from tandem import Tensor
 
@@ -68,6 +70,15 @@ def feature_dropout(input: Tensor, p: float = 0.5, training: bool = False, inpla
     return _finish(input, input * mask, inplace)
 
 
+def _warn_of_plain(name: str, spatial: int, input: Tensor) -> None:
+    warnings.warn(
+        f"{name}: Received a {input.dim()}-D input to {name}, which is deprecated and will result in an error in a "
+        f"future release. Use dropout instead: {name} zeroes channels of inputs with {spatial} spatial dimensions, a "
+        "channel dimension, and an optional batch dimension.",
+        stacklevel=3,
+    )
+
+
 def _spatial(name: str, spatial: int, input: Tensor, p: float, training: bool, inplace: bool) -> Tensor:
     _check(p)
     if input.dim() not in (spatial + 1, spatial + 2):
@@ -104,19 +115,30 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
         >>> sorted(set(x.sum((2, 3)).flatten().tolist()))
         [0.0, 8.0]
     """
+    if input.dim() not in (3, 4):
+        _warn_of_plain("dropout2d", 2, input)
+    elif input.dim() == 3:
+        warnings.warn(
+            "dropout2d: Received a 3D input to dropout2d, taken as (N, C, L): channels of one spatial dimension. A "
+            "future release will take it as (C, H, W). Use dropout1d for (N, C, L).",
+            stacklevel=2,
+        )
     return feature_dropout(input, p, training, inplace)
 
 
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Zero whole channels of [N, C, D, H, W] or [C, D, H, W] with probability `p`, scale the others by 1 / (1 - p).
 
-    RuntimeError for another number of dims, ValueError for a `p` outside [0, 1].
+    Another number of dims is deprecated: dim 1 are the channels then. ValueError for a `p` outside [0, 1].
 
     Example:
         >>> import tandem
         >>> tandem.nn.functional.dropout3d(tandem.ones(1, 2, 2, 2, 2), training=False).sum()
         tensor(16.)
     """
+    if input.dim() not in (4, 5):
+        _warn_of_plain("dropout3d", 3, input)
+        return feature_dropout(input, p, training, inplace)
     return _spatial("dropout3d", 3, input, p, training, inplace)
 
 

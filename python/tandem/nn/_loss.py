@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, ClassVar
 
 from tandem import Tensor
@@ -13,9 +14,11 @@ def _reduction(size_average: bool | None, reduce: bool | None, reduction: str) -
     """`reduction`, unless one of the two older flags was given."""
     if size_average is None and reduce is None:
         return reduction
-    if reduce is False:
-        return "none"
-    return "sum" if size_average is False else "mean"
+    how = "none" if reduce is False else "sum" if size_average is False else "mean"
+    warnings.warn(
+        f"size_average and reduce args will be deprecated, please use reduction='{how}' instead.", stacklevel=4
+    )
+    return how
 
 
 class _Loss(Module):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import tandem
 from tandem import Tensor
@@ -27,11 +28,16 @@ def canonical_mask(
     target_type: tandem.dtype,
     check_other: bool = True,
 ) -> Tensor | None:
-    """A mask as numbers to add to scores: -inf where a bool mask holds. RuntimeError for integers."""
+    """A mask as numbers to add to scores: -inf where a bool mask holds. AssertionError for integers."""
     if mask is None:
         return None
     if mask.dtype is not tandem.bool and not mask.is_floating_point():
-        raise RuntimeError(f"only bool and floating types of {mask_name} are supported")
+        raise AssertionError(f"only bool and floating types of {mask_name} are supported")
+    if check_other and other_type is not None and mask.dtype is not other_type:
+        warnings.warn(
+            f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for both instead.",
+            stacklevel=3,
+        )
     if mask.is_floating_point():
         return mask
     return tandem.zeros(mask.shape, dtype=target_type, device=mask.device).masked_fill(mask, float("-inf"))
@@ -147,7 +153,9 @@ def multi_head_attention_forward(
         raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
     # The hint stands for the mask only where nothing else has to be masked.
     implied = is_causal and key_padding_mask is None and not need_weights
-    key_padding_mask = canonical_mask(key_padding_mask, "key_padding_mask", None, "attn_mask", query.dtype)
+    key_padding_mask = canonical_mask(
+        key_padding_mask, "key_padding_mask", none_or_dtype(attn_mask), "attn_mask", query.dtype
+    )
     attn_mask = None if implied else canonical_mask(attn_mask, "attn_mask", None, "", query.dtype)
     if embed != embed_dim_to_check:
         raise AssertionError(f"was expecting embedding dimension of {embed_dim_to_check}, but got {embed}")

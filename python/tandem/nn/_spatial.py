@@ -5,6 +5,7 @@ norms, lookup. What is computed on tensors is the core's. Pools are in `_windows
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 
 import tandem
@@ -110,6 +111,20 @@ def interpolate(
     return _core.upsample_to(input, sizes, mode, bool(align_corners), antialias, *factors)
 
 
+def _warn_of_older(name: str) -> None:
+    tandem._C._warn(f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.", 3)
+
+
+def _corners(align_corners: bool | None) -> bool:
+    if align_corners is None:
+        tandem._C._warn(
+            "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Specify "
+            "align_corners=True if the old behavior is desired.",
+            3,
+        )
+    return bool(align_corners)
+
+
 def upsample(
     input: Tensor,
     size: _size_any_t | None = None,
@@ -124,6 +139,7 @@ def upsample(
         >>> tandem.nn.functional.upsample(tandem.tensor([[[0.0, 3.0]]]), 4)
         tensor([[[0., 0., 3., 3.]]])
     """
+    _warn_of_older("upsample")
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
@@ -137,6 +153,7 @@ def upsample_nearest(
         >>> tandem.nn.functional.upsample_nearest(tandem.tensor([[[0.0, 3.0]]]), scale_factor=2)
         tensor([[[0., 0., 3., 3.]]])
     """
+    _warn_of_older("upsample_nearest")
     return interpolate(input, size, scale_factor, mode="nearest")
 
 
@@ -150,6 +167,7 @@ def upsample_bilinear(
         >>> tandem.nn.functional.upsample_bilinear(tandem.tensor([[[[0.0, 3.0]]]]), (1, 4))
         tensor([[[[0., 1., 2., 3.]]]])
     """
+    _warn_of_older("upsample_bilinear")
     return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
 
 
@@ -176,7 +194,7 @@ def grid_sample(
         >>> tandem.nn.functional.grid_sample(x, tandem.tensor([[[[0.0, 0.0]]]]), align_corners=False)
         tensor([[[[2.5000]]]])
     """
-    return _core.grid_sample(input, grid, mode, padding_mode, bool(align_corners))
+    return _core.grid_sample(input, grid, mode, padding_mode, _corners(align_corners))
 
 
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
@@ -193,7 +211,14 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
         tensor([[[[ 1.,  0.],
                   [-1.,  0.]]]])
     """
-    return _core.affine_grid(theta, list(size), bool(align_corners))
+    aligned = _corners(align_corners)
+    if aligned and len(size) > 2 and min(size[2:]) == 1:
+        warnings.warn(
+            "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when align_corners=True, where "
+            "it is not meant to be used.",
+            stacklevel=2,
+        )
+    return _core.affine_grid(theta, list(size), aligned)
 
 
 # --- norms and lookup -------------------------------------------------------------------------------------------------

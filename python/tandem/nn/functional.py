@@ -7,6 +7,7 @@ are compositions of differentiable tensor operations: dropout in `_dropout.py`, 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import ParamSpec
 
@@ -109,9 +110,14 @@ cosine_similarity = _core.cosine_similarity
 pairwise_distance = _core.pairwise_distance
 
 
-def _implicit_dim(input: Tensor, dim: int | None) -> int:
-    """The dimension that softmax takes when none is given."""
+def _implicit_dim(name: str, input: Tensor, dim: int | None, stacklevel: int) -> int:
+    """The dimension that softmax takes when none is given, with a warning."""
     if dim is None:
+        tandem._C._warn(
+            f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an "
+            "argument.",
+            stacklevel,
+        )
         return 0 if input.dim() in (0, 1, 3) else 1
     return dim
 
@@ -127,7 +133,7 @@ def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
         >>> tandem.nn.functional.softmax(tandem.tensor([0.0, 1.0]), 0)
         tensor([0.2689, 0.7311])
     """
-    return tandem.softmax(input, _implicit_dim(input, dim), dtype=dtype)
+    return tandem.softmax(input, _implicit_dim("softmax", input, dim, _stacklevel), dtype=dtype)
 
 
 def log_softmax(
@@ -140,7 +146,7 @@ def log_softmax(
         >>> tandem.nn.functional.log_softmax(tandem.tensor([0.0, 1000.0]), 0)
         tensor([-1000.,     0.])
     """
-    return tandem.log_softmax(input, _implicit_dim(input, dim), dtype=dtype)
+    return tandem.log_softmax(input, _implicit_dim("log_softmax", input, dim, _stacklevel), dtype=dtype)
 
 
 def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: tandem.dtype | None = None) -> Tensor:
@@ -151,7 +157,7 @@ def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
         >>> tandem.nn.functional.softmin(tandem.tensor([0.0, 1.0]), 0)
         tensor([0.7311, 0.2689])
     """
-    return softmax(-input, dim, dtype=dtype)
+    return softmax(-input, _implicit_dim("softmin", input, dim, _stacklevel), dtype=dtype)
 
 
 def _in_place(function: Callable[_P, Tensor], options: str = "") -> Callable[_P, Tensor]:
@@ -236,6 +242,8 @@ def gumbel_softmax(logits: Tensor, tau: float = 1.0, hard: bool = False, eps: fl
         >>> tandem.nn.functional.gumbel_softmax(tandem.tensor([0.0, 99.0]), hard=True)
         tensor([0., 1.])
     """
+    if eps != 1e-10:
+        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
     uniform = tandem.rand(list(logits.shape), dtype=logits.dtype, device=logits.device)
     tiny = tandem.finfo(logits.dtype).tiny
     noise = -tandem.log((-tandem.log(uniform.clamp(min=tiny))).clamp(min=tiny))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -399,10 +400,16 @@ class _InstanceNorm(_ChannelNorm):
         self._check_dims(input)
         alone = input.dim() == self._dims[0]
         channels = input.shape[0 if alone else 1]
-        if channels != self.num_features and self.affine:
-            raise ValueError(
-                f"expected input's size at dim={0 if alone else 1} to match num_features "
-                f"({self.num_features}), but got: {channels}."
+        if channels != self.num_features:
+            dim = 0 if alone else 1
+            if self.affine:
+                raise ValueError(
+                    f"expected input's size at dim={dim} to match num_features ({self.num_features}), "
+                    f"but got: {channels}."
+                )
+            warnings.warn(
+                f"input's size at dim={dim} does not match num_features, which is not used because affine=False.",
+                stacklevel=2,
             )
         x = input.unsqueeze(0) if alone else input
         own = self.training or not self.track_running_stats

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import warnings
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias, TypeVar, overload
@@ -217,7 +218,10 @@ class Optimizer:
         if names and len(names) != len(params):
             raise ValueError("all optimizer params should be with/without names. Some param names are missing")
         if len({id(p) for p in params}) != len(params):
-            raise ValueError("optimizer contains a parameter group with duplicate parameters")
+            warnings.warn(
+                "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error",
+                stacklevel=3,
+            )
         if not {id(p) for p in params}.isdisjoint(id(p) for g in self.param_groups for p in g["params"]):
             raise ValueError("some parameters appear in more than one parameter group")
         group = {**param_group, "params": params}

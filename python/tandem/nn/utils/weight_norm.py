@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from tandem import Tensor
@@ -54,6 +55,11 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
         >>> list(layer.state_dict())
         ['bias', 'weight_g', 'weight_v']
     """
+    warnings.warn(
+        "`nn.utils.weight_norm` is deprecated in favor of `nn.utils.parametrizations.weight_norm`.",
+        FutureWarning,
+        stacklevel=2,
+    )
     if _hook_of(module, name) is not None:
         raise RuntimeError(f"Cannot register two weight_norm hooks on the same parameter {name}")
     hook = WeightNorm(name, dim)

@@ -111,6 +111,12 @@ class DataLoader(Generic[T_co]):
         super().__setattr__(name, value)
 
     def __iter__(self) -> Iterator[Any]:
+        if self.pin_memory:
+            warnings.warn(
+                "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be "
+                "used.",
+                stacklevel=2,
+            )
         if isinstance(self.dataset, IterableDataset):
             return self._stream(self.dataset)
         if self.batch_sampler is None:
