@@ -54,7 +54,7 @@ bool classOverrides(PyTypeObject* cls) {
 /// The objects whose classes are to be asked, one a class: a subclass before its bases, else in order of arguments.
 class Asked {
  public:
-  explicit Asked(bool anyClass) : anyClass_(anyClass) {}
+  explicit Asked(bool anyClass) : anyClass_(anyClass || modesActive > 0) {}
 
   void look(PyObject* o) {
     if (o == nullptr) return;
