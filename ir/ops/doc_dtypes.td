@@ -10,22 +10,22 @@ def : Dtypes<"Any", "First", [
     SliceScatter, SplitSize, SplitSizes, SplitSizesNamed, UnsafeSplit, UnsafeChunk, SqueezeAll, TShort, Take,
     TakeAlongDim, TensorSplit, TensorSplitAt, TensorSplitTensor, Tile, Unbind, Unflatten, ViewAs,
     VSplit, VSplitAt, Gather, GatherSparse, BernoulliProb, IndexSelect, IndexCopy, IndexFill, IndexPutT, IndexReduce, MaskedScatter, AMinMax,
-    Im2Col, Col2Im, MaxPool1d, MaxPool2d, MaxPool3d, MaxUnpool, Round, NanToNum, ScatterReduce, Heaviside,
-    Threshold, ReluInPlace]>;
+    Im2Col, Col2Im, MaxPool1d, MaxPool2d, MaxPool3d, MaxUnpool, NanToNum, ScatterReduce, Heaviside,
+    Threshold]>;
 def : Dtypes<"Any", "FirstAndIndices", [
     CumMax, CumMin, KthValue, MaxDim, MinDim, MedianDim, NanMedianDim, Mode, Sort, TopK, AdaptiveMaxPool1d,
     AdaptiveMaxPool2d, AdaptiveMaxPool3d, MaxPool1dIndices, MaxPool2dIndices, MaxPool3dIndices, Unique,
     UniqueConsecutive]>;
 def : Dtypes<"Any", "Promote", [
-    AddAlpha, SubAlpha, AddCMul, AddBMM, AddMM, AddMV, AddR, BAddBMM, BlockDiag, BMM, CartesianProd, CatT,
-    ChainMatMul, Clamp, ClampMax, ClampMin, WhereMethod, ColumnStack, Conv1dBias, Conv1dNamed, Conv2dBias, Conv2dNamed,
-    Conv3dBias, Conv3dNamed, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d, Diff, Dot, DStack,
-    Einsum, HStack, Inner, Kron, LinalgMatMul, Linear, MatMulAny, MatrixPower, MaxPair, MinPair,
-    MM, MultiDot, MV, Outer, Prelu, RSub, Stack, TensorDot, VDot, VStack, MeshGrid,
-    IndexAddT, RnnReluCell]>;
+    AddAlpha, SubAlpha, AddCMul, AddBMM, AddMM, AddMV, AddR, BAddBMM, BlockDiag, CartesianProd, CatT,
+    ClampMax, ClampMin, WhereMethod, ColumnStack, Conv1dBias, Conv1dNamed, Conv2dBias, Conv2dNamed,
+    Conv3dBias, Conv3dNamed, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d, Diff, DStack,
+    HStack, Kron, MaxPair, MinPair,
+    Outer, RSub, Stack, VStack, MeshGrid,
+    IndexAddT]>;
 def : Dtypes<"Any", "Float", [
     Deg2Rad, Entr, Expit, LdExp, Logit, LogSumExp, Ndtr, Rad2Deg,
-    RDiv, SoftMarginLoss, SiluInPlace, GridSample, RnnTanhCell]>;
+    RDiv]>;
 def : Dtypes<"Any", "that of `weight`, the default dtype for means of integers; `input` and `offsets` hold integers", [
     EmbeddingBag]>;
 def : Dtypes<"Any", "the promoted dtype of the operands, for integers without `rounding_mode` the default dtype", [
@@ -63,7 +63,6 @@ def : Dtypes<"Floating", "First", [
     VarMeanFlag, VarMeanUnbiased, VectorNorm, NormalAt, NormalAround, MseLoss, L1Loss, CDist, Cov,
     StandardGamma, PoissonRandom, BinomialRandom, IGamma, IGammaC, GammaInc, GammaIncC]>;
 def : Dtypes<"Floating", "First", [Lstm, Gru, RnnTanh, LstmPacked, GruPacked, RnnTanhPacked]>;
-def : Dtypes<"Any", "Promote", [RnnRelu, RnnReluPacked]>;
 def : Dtypes<"Any", "that of `input`, of integers that are scaled the default dtype", [Dropout]>;
 def : Dtypes<"Floating", "Int64", [Multinomial]>;
 def : Dtypes<"Floating", "`dtype`, or the default dtype", [Rand, Randn, NormalOfSize]>;
@@ -101,7 +100,7 @@ def : Dtypes<"Any", "`dtype`, a floating one, or the default dtype", [
     HannWindow, HammingWindow, BlackmanWindow, BartlettWindow]>;
 def : NoGradient<[MatrixRank, MatrixRankTol, Geqrf]>;
 def : Dtypes<"Number", "Float", [
-    KlDiv, MarginRankingLoss, BinaryCrossEntropyLogits, MultilabelSoftMarginLoss, PairwiseDistance, PoissonNllLoss,
+    MarginRankingLoss, BinaryCrossEntropyLogits, MultilabelSoftMarginLoss, PairwiseDistance, PoissonNllLoss,
     SmoothL1Loss, TripletMarginLoss, GaussianNllLoss, HingeEmbeddingLoss, HuberLoss, Softsign, Tanhshrink]>;
 def : Dtypes<"Number", "Promote", [
     LinalgCross, Cross, Sub, Remainder, Fmod, FloorDivide]>;
@@ -109,3 +108,10 @@ def : Dtypes<"Floating", "Promote", [
     LstmCell, GruCell, BinaryCrossEntropy, AddCDiv, CosineSimilarity, CosineEmbeddingLoss]>;
 def : Dtypes<"Floating", "First", [Lerp]>;
 def : Dtypes<"Any", "that of `input`, int64 for bool", [Square]>;
+def : Dtypes<"Number", "First", [Round, ReluInPlace]>;
+def : Dtypes<"Number", "Promote", [
+    BMM, ChainMatMul, Clamp, Dot, Einsum, Inner, LinalgMatMul, Linear, MatMulAny, MatrixPower, MM, MultiDot, MV, TensorDot,
+    VDot, RnnRelu, RnnReluCell, RnnReluPacked]>;
+def : Dtypes<"Number", "Float", [SoftMarginLoss, RnnTanhCell]>;
+def : Dtypes<"Floating", "Promote", [Prelu]>;
+def : Dtypes<"Floating", "Float", [SiluInPlace, GridSample, KlDiv]>;

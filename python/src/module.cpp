@@ -56,17 +56,17 @@ PyMODINIT_FUNC PyInit__C() {
     initGenerated(module.get());
     initLazy(module.get());
     initOptim(module.get());
-    initUnderstood(module.get());
-    tandem::warningShower = [](const std::string& text) {
-      WithGil gil;
-      if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) != 0) throw PythonError();
-    };
     static PyMethodDef warnings[] = {
         {"_warn", warnUser, METH_VARARGS,
          "(text, stacklevel): a UserWarning; compiled calls give it when they are traced."},
         {nullptr, nullptr, 0, nullptr},
     };
     tandem::python::checked(PyModule_AddFunctions(module.get(), warnings));
+    initUnderstood(module.get());
+    tandem::warningShower = [](const std::string& text) {
+      WithGil gil;
+      if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) != 0) throw PythonError();
+    };
     tandem::LongWork::enter = releaseGil;
     tandem::LongWork::leave = takeGil;
     return module.release();

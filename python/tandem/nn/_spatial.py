@@ -5,7 +5,6 @@ norms, lookup. What is computed on tensors is the core's. Pools are in `_windows
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 
 import tandem
@@ -213,10 +212,10 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
     """
     aligned = _corners(align_corners)
     if aligned and len(size) > 2 and min(size[2:]) == 1:
-        warnings.warn(
+        tandem._C._warn(
             "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when align_corners=True, where "
             "it is not meant to be used.",
-            stacklevel=2,
+            2,
         )
     return _core.affine_grid(theta, list(size), aligned)
 
