@@ -116,7 +116,7 @@ def main():
             for row, values in run_case(case, pythons).items():
                 best = measured.setdefault(row, {})
                 best.update({key: min(seconds, best.get(key, seconds)) for key, seconds in values.items()})
-        texts = module.ROWS or {row: (row, "ms") for row in measured}
+        texts = module.ROWS or {row: (row, module.UNIT) for row in measured}
         tables.append((module.TITLE, {f"{case}.{row}": text for row, text in texts.items()}))
         results.update({f"{case}.{row}": values for row, values in measured.items()})
         if hasattr(module, "summary"):

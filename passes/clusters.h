@@ -72,16 +72,14 @@ class Clusters {
   bool legal(Candidate& c);
   bool legalOperation(Candidate& c, int op);
 
-  // Nodes: operations in no cluster, and clusters, each by the number of its first operation at the start. `order_` is a
-  // topological order of them.
+  // Nodes: operations in no cluster, and clusters, each by the number of its first operation at the start. `order_` is
+  // a topological order of them.
   struct Between {
     bool connected = false;
-    bool forward = false;    // `nodes` are what the first leads to before the second; else what leads to the second
+    bool forward = false;  // `nodes` are what the first leads to before the second; else what leads to the second
     std::vector<int> nodes;
   };
-  [[nodiscard]] int nodeOf(int op) const {
-    return clusterOf_[op] < 0 ? op : clusters_[clusterOf_[op]].node;
-  }
+  [[nodiscard]] int nodeOf(int op) const { return clusterOf_[op] < 0 ? op : clusters_[clusterOf_[op]].node; }
   [[nodiscard]] bool returns(int window, int node) const;
   template <class Visit>
   void visitSuccessors(int node, Visit visit) const;

@@ -83,8 +83,8 @@ Val<B> erfc(const Val<B>& x) {
   return select(a < 0.46875, 1 - fma(erfNear(h), x, x), y);
 }
 
-/// a Phi(-a), or Phi(-a) if not `times`, for 0 <= a <= 14.4 in float32, to 3 ULP: a/(a + 5/2) times a polynomial in that
-/// quotient, times the exponential. What the square and the last product lose is carried along.
+/// a Phi(-a), or Phi(-a) if not `times`, for 0 <= a <= 14.4 in float32, to 3 ULP: a/(a + 5/2) times a polynomial in
+/// that quotient, times the exponential. What the square and the last product lose is carried along.
 template <class B>
 Val<B> normalTail32(const Val<B>& a, bool times) {
   Val<B> d = a + 2.5, v = times ? a / d : 1 / d, t = (times ? v : v * a) - 0x1.99999ap-2;

@@ -23,8 +23,8 @@ using Layout = memory::desc;
 constexpr std::int64_t kPieceWork = std::int64_t{1} << 20;
 constexpr std::int64_t kMaxPieces = 64;
 constexpr std::int64_t kMaxWeightPieces = 8;
-// Output positions of one piece, at least, where that leaves two pieces: each reads all weights, or writes gradients for
-// all of them, which are summed.
+// Output positions of one piece, at least, where that leaves two pieces: each reads all weights, or writes gradients
+// for all of them, which are summed.
 constexpr std::int64_t kPositions = 16;
 constexpr std::int64_t kWeightPositions = 64;
 // Elements of which the gradients of all pieces are summed at a time, in the first cache.

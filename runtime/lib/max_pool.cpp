@@ -97,7 +97,7 @@ class Strided {
         band_(std::clamp<std::int64_t>(kBandElements / (pitch_ * parts_), 1, h_.out)),
         part_((band_ + down_ + 1) * pitch_), sorted_(part_ * parts_), best_(band_ * pitch_), at_(band_ * pitch_) {}
 
-  [[gnu::always_inline]] inline void run(const T* x, T* values, std::int64_t* indices) {
+  [[gnu::always_inline]] void run(const T* x, T* values, std::int64_t* indices) {
     for (std::int64_t od = 0; od < pool_.axes[0].out; ++od)
       for (std::int64_t first = 0; first < h_.out; first += band_) {
         const std::int64_t rows = std::min(band_, h_.out - first);
@@ -133,7 +133,7 @@ class Strided {
 
   /// A window of infinities has its maximum at its first element. Places are counted from the window's first place in
   /// the first plane, which may lie outside of the input.
-  [[gnu::always_inline]] inline void begin(std::int64_t od, std::int64_t first, std::int64_t rows) {
+  [[gnu::always_inline]] void begin(std::int64_t od, std::int64_t first, std::int64_t rows) {
     std::fill_n(best_.data(), rows * pitch_, kLowest);
     if constexpr (std::is_integral_v<I>) {
       const std::int64_t before = pool_.axes[0].inside(od).first * h_.size * w_.size;
@@ -148,7 +148,7 @@ class Strided {
   }
 
   /// The input rows that output rows from `first` on see, by row and column of their windows modulo the strides.
-  [[gnu::always_inline]] inline void sort(const T* plane, std::int64_t first, std::int64_t rows) {
+  [[gnu::always_inline]] void sort(const T* plane, std::int64_t first, std::int64_t rows) {
     C* part = sorted_.data();
     for (std::int64_t phase : rows_)
       for (std::int64_t p : columns_) {
@@ -174,7 +174,7 @@ class Strided {
       }
   }
 
-  [[gnu::always_inline]] inline void take(std::int64_t before, std::int64_t rows) {
+  [[gnu::always_inline]] void take(std::int64_t before, std::int64_t rows) {
     C* best = best_.data();
     I* at = at_.data();
     // What lies behind the last row's windows is not looked at.
@@ -195,7 +195,7 @@ class Strided {
       }
   }
 
-  [[gnu::always_inline]] inline void store(std::int64_t first, std::int64_t rows, T* values, std::int64_t* indices) {
+  [[gnu::always_inline]] void store(std::int64_t first, std::int64_t rows, T* values, std::int64_t* indices) {
     for (std::int64_t r = 0; r < rows; ++r) {
       const C* best = best_.data() + r * pitch_;
       for (std::int64_t o = 0; o < w_.out; ++o) values[r * w_.out + o] = Element<T>::store(best[o]);
@@ -265,9 +265,8 @@ TANDEM_CLONES void maxPlanes(const Pool& pool, std::int64_t begin, std::int64_t 
 
 template <class T, class I>
 void maxPool(const Pool& pool, std::int64_t planes, const T* x, T* values, std::int64_t* indices) {
-  parallelFor(planes, kSerialElements / 2 / (pool.work() + 1) + 1, [&](std::int64_t begin, std::int64_t end) {
-    maxPlanes(pool, begin, end, x, values, indices, I());
-  });
+  parallelFor(planes, kSerialElements / 2 / (pool.work() + 1) + 1,
+              [&](std::int64_t begin, std::int64_t end) { maxPlanes(pool, begin, end, x, values, indices, I()); });
 }
 
 void pool(const LibraryCall& call, bool places) {

@@ -244,8 +244,11 @@ def test_accuracy(name, dtype, limit):
         with mpmath.workprec(160 + (1100 if abs(x) > 1e6 or abs(x) < 1e-6 else 0)):
             size = CANCELS[name](mp.mpf(x)) if name in CANCELS else 0
             worst = max(worst, (ulps(y, expected(name, x, dtype), dtype, size), x))
-    limit = 20 if name in LESS_EXACT and dtype == "float64" else limit
-    limit = 3.5 if name in ("gelu", "ndtr") and dtype == "float32" else limit  # tests/unit/test_vector_math.cpp says why
+    # tests/unit/test_vector_math.cpp says why these may be further off
+    if dtype == "float64" and name in LESS_EXACT:
+        limit = 20
+    elif dtype == "float32" and name in ("gelu", "ndtr"):
+        limit = 3.5
     assert worst[0] <= limit, f"{name} at {worst[1]!r}: {worst[0]:.3f} ULP"
 
 

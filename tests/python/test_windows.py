@@ -277,5 +277,6 @@ def test_adaptive_max_pool_that_divides_evenly_or_not():
             rows = slice(i * 12 // size[0], -(-(i + 1) * 12 // size[0]))
             columns = slice(j * 20 // size[1], -(-(j + 1) * 20 // size[1]))
             np.testing.assert_array_equal(values[:, i, j].numpy(), x[:, rows, columns].max((1, 2)))
-        np.testing.assert_array_equal(np.take_along_axis(x.reshape(2, -1), places.numpy().reshape(2, -1), 1),
-                                      values.numpy().reshape(2, -1))
+        np.testing.assert_array_equal(
+            np.take_along_axis(x.reshape(2, -1), places.numpy().reshape(2, -1), 1), values.numpy().reshape(2, -1)
+        )
