@@ -55,8 +55,9 @@ void Observer::freshAfter(Frame& f, int popped) {
 }
 
 void Observer::numberAfter(Frame& f, int popped) {
-  if (number_)
-    pending_[f.object] = {Pending::Do::Number, f.next, f.depth - popped + 1, 0, {}, *std::exchange(number_, {})};
+  if (!number_) return;
+  pending_[f.object] = {Pending::Do::Number, f.next, f.depth - popped + 1, 0, {}, std::move(*number_)};
+  number_.reset();
 }
 
 bool Observer::isChanging(PyObject* owner, PyObject* dict, PyObject* key, PyObject* value) {
