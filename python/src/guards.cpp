@@ -461,9 +461,7 @@ std::string GuardSet::broken(ChangingNumbers* changing) {
   std::string text = kWhat[static_cast<std::size_t>(order_[k].first)];
   auto changed = [&](const Held& before, NumberPlace place) {
     PyObject* now = place.read();
-    if (changing != nullptr && before.get() != nullptr && PyFloat_CheckExact(before.get()) && now != nullptr &&
-        PyFloat_CheckExact(now))
-      changing->add(place);
+    if (changing != nullptr && before.isFloat() && now != nullptr && PyFloat_CheckExact(now)) changing->add(place);
   };
   if (order_[k].first == Kind::Cell) {
     const PlaceGuard& g = places_[order_[k].second];

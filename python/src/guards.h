@@ -33,6 +33,8 @@ class Held {
   [[nodiscard]] bool dead() const;
   /// Borrowed; for a container valid only while its place holds it.
   [[nodiscard]] PyObject* get() const { return object_; }
+  /// Of an object that may be gone, too.
+  [[nodiscard]] bool isFloat() const { return !weak_ && keeper_ && PyFloat_CheckExact(object_); }
   int traverse(visitproc visit, void* arg) const;
 
  private:
