@@ -97,12 +97,13 @@ class Run {
       Visit visit = std::move(visits_[number]);
       // Additions to the gradients of leaves belong to what led there.
       if (visit.node->kind() != Node::Kind::Leaf) {
-        std::uint32_t region = regionOf(*visit.node);
-        if (region != recorded || alone || (region == 0 && fusesAlone(visit))) {
+        const std::uint32_t region = regionOf(*visit.node);
+        const bool byItself = region == 0 && fusesAlone(visit);
+        if (region != recorded || alone || byItself) {
           recording.end();
-          alone = region == 0 && fusesAlone(visit);
-          if (region != 0 || alone) recording.begin(siteOf(visit));
+          if (region != 0 || byItself) recording.begin(siteOf(visit));
           recorded = region;
+          alone = byItself;
         }
       }
       runNode(*visit.node, visit.cotangents);

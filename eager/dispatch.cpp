@@ -23,13 +23,6 @@ using Attrs = std::span<const std::int64_t>;
 thread_local const Tensor* inPlaceSelf = nullptr;   // of the InPlaceForm
 thread_local const TensorImpl* updating = nullptr;  // of the LastStep
 
-bool needsGradient(const OpFacts& f, Operands operands) {
-  if (!f.differentiable || !gradEnabled()) return false;
-  for (const auto& o : operands)
-    if (o.isTensor() && o.tensor().defined() && o.tensor().requiresGrad()) return true;
-  return false;
-}
-
 /// Views whose base was written since they were made get their history brought up to date. True where gradients are
 /// recorded and an operand requires one.
 bool refresh(Operands operands) {
@@ -334,7 +327,7 @@ void applyMulti(OpCode op, Operands operands, Attrs attrs, std::span<Tensor> res
 
 void applyInto(const Tensor& out, OpCode op, Operands operands, Attrs attrs) {
   const OpFacts& f = facts(op);
-  refresh(operands);
+  const bool passesGrad = refresh(operands) && f.differentiable;
   const Operand self(out);
   refresh({&self, 1});
   OperandMetas metas(f, operands);
@@ -344,7 +337,7 @@ void applyInto(const Tensor& out, OpCode op, Operands operands, Attrs attrs) {
   Tensor divisor;
   if (needsPairCheck(f, made[0])) operands = checkedPair(f, operands, pair, divisor);
   checkResultFits(f, made[0], out);
-  bool needsGrad = gradEnabled() && (out.requiresGrad() || needsGradient(f, operands)) && f.kind != OpKind::Random;
+  bool needsGrad = gradEnabled() && (out.requiresGrad() || passesGrad) && f.kind != OpKind::Random;
   if (tapeHook != nullptr) tapeHook->checkWrite(out, needsGrad);
   if (selfOverlaps(out))
     fail("unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
@@ -427,7 +420,7 @@ void applyInto(const Tensor& out, OpCode op, Operands operands, Attrs attrs) {
   if (needsGrad) {
     // The value is the out's own memory: saved as a result, it has the version after the write.
     Tensor value = makeAlias(out, out.shape(), out.strides(), out.impl()->offset);
-    if (needsGradient(f, operands)) tapeHook->record(f.code, operands, attrs, {&value, 1});
+    if (passesGrad) tapeHook->record(f.code, operands, attrs, {&value, 1});
     if (!out.impl()->untracked) ++out.impl()->storage->version;
     tapeHook->recordWrite(out, value);
   } else if (!out.impl()->untracked) {

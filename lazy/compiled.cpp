@@ -228,8 +228,6 @@ std::shared_ptr<CompiledTrace> Tracer::finish(std::span<const Tensor> outputs, s
         return nullptr;
       }
       if (!source.whole) source.shift = inputs[k].offset - source.place.captured->offset;
-    }
-    if (source.place.captured != nullptr && !source.grad && !source.constant) {
       source.memory = inputs[k].storage.get();
       c->memories.findOrAdd(source.memory, static_cast<std::uint32_t>(k));
     }
@@ -326,8 +324,8 @@ bool CompiledTrace::fits(std::span<const Tensor> arguments) const {
                     m->grad.requiresGrad() != g.requiresGrad))
       return false;
   }
-  // Each input has its own memory, as when it was traced: captured tensors the same as then, arguments and gradients any
-  // that is none of those, and none twice.
+  // Each input has its own memory, as when it was traced: captured tensors the same as then, arguments and gradients
+  // any that is none of those, and none twice.
   SmallVector<const Storage*, 32> others;
   for (const auto& source : inputs) {
     if (source.constant) continue;

@@ -153,9 +153,8 @@ Tensor kl_div(const Tensor& x, const Tensor& target, Flag average, Flag reduce, 
   }
   if (how == "mean")
     warn("reduction: 'mean' divides the total loss by both the batch size and the support size. 'batchmean' divides "
-         "only by "
-         "the batch size, and aligns with the KL div math definition. 'mean' will be changed to behave the same as "
-         "'batchmean' in the next major release.");
+         "only by the batch size, and aligns with the KL div math definition. 'mean' will be changed to behave the "
+         "same as 'batchmean' in the next major release.");
   if (how != "batchmean") return reducedLoss(loss, how);
   return x.dim() > 0 ? div(sum(loss), x.size(0)) : sum(loss);
 }

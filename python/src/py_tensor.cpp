@@ -130,10 +130,6 @@ const char* const kDoc =
     "A multi-dimensional array of one dtype, whose operations can be differentiated, recorded and compiled.\n\n"
     "Made by `tandem.tensor`, `tandem.zeros`, `tandem.from_numpy` and their like.";
 
-}  // namespace
-
-namespace {
-
 PyObject* wrapIn(PyTypeObject* cls, Tensor&& t) {
   PyTensor* self = allocate(cls);
   self->tensor = std::move(t);
