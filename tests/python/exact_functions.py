@@ -7,16 +7,20 @@ import mpmath
 mp = mpmath.mp
 
 
+def even_and_odd(factor):
+    """The sums of the even and of the odd terms of an asymptotic series, signs in turn: 1, factor(0), factor(0) *
+    factor(1), ..."""
+    sums, term = [mp.mpf(0), mp.mpf(0)], mp.mpf(1)
+    for k in range(30):
+        sums[k % 2] += term * (-1) ** (k // 2)
+        term *= factor(k)
+    return sums
+
+
 def hankel(order, x, second):
     """J, or Y, of a large positive `x`."""
     with mpmath.workprec(mp.prec + 40 + max(0, int(mp.log(x, 2)))):
-        p, q, term = mp.mpf(0), mp.mpf(0), mp.mpf(1)
-        for k in range(30):
-            if k % 2 == 0:
-                p += term * (-1) ** (k // 2)
-            else:
-                q += term * (-1) ** (k // 2)
-            term *= (4 * order**2 - (2 * k + 1) ** 2) / (8 * (k + 1) * x)
+        p, q = even_and_odd(lambda k: (4 * order**2 - (2 * k + 1) ** 2) / (8 * (k + 1) * x))
         phase = x - (mp.mpf(order) / 2 + mp.mpf(1) / 4) * mp.pi
         c, s = mp.cos(phase), mp.sin(phase)
         return mp.sqrt(2 / (mp.pi * x)) * (p * s + q * c if second else p * c - q * s)
@@ -77,13 +81,9 @@ def airy_ai(x):
         return mp.airyai(x)
     with mpmath.workprec(mp.prec + 40 + 2 * int(mp.log(-x, 2))):
         zeta = 2 * (-x) ** mp.mpf(1.5) / 3
-        p, q, term = mp.mpf(0), mp.mpf(0), mp.mpf(1)
-        for k in range(30):
-            if k % 2 == 0:
-                p += term * (-1) ** (k // 2)
-            else:
-                q += term * (-1) ** (k // 2)
-            term *= mp.mpf((6 * k + 1) * (6 * k + 3) * (6 * k + 5)) / (216 * (k + 1) * (2 * k + 1) * zeta)
+        p, q = even_and_odd(
+            lambda k: mp.mpf((6 * k + 1) * (6 * k + 3) * (6 * k + 5)) / (216 * (k + 1) * (2 * k + 1) * zeta)
+        )
         phase = zeta - mp.pi / 4
         return (mp.cos(phase) * p + mp.sin(phase) * q) / mp.sqrt(mp.pi * mp.sqrt(-x))
 
