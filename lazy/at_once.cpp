@@ -6,6 +6,7 @@
 #include "eager/ops.h"
 #include "lazy/session.h"
 #include "runtime/base/attrs.h"
+#include "runtime/lib/class_indices.h"
 #include "runtime/lib/index_list.h"
 #include "runtime/memory/allocator.h"
 
@@ -45,6 +46,10 @@ bool Session::canWait(const OpFacts& f, std::span<const Operand> operands, std::
     return indicesFit(operands.subspan(1), operands[0].tensor(), reader.integer(), true);
   case OpCode::index_put_at:
     return indicesFit(operands.subspan(2), operands[0].tensor(), reader.integer(), true);
+  case OpCode::class_indices: {
+    const std::int64_t classes = reader.integer();
+    return classesFit(operands[0].tensor(), classes, reader.integer());
+  }
   case OpCode::expect:
     return holds(operands[1].tensor());
   case OpCode::cholesky_plain:
@@ -73,6 +78,7 @@ bool Session::mayFail(OpCode op) {
   case OpCode::index_add_unit:
   case OpCode::index_get:
   case OpCode::index_put_at:
+  case OpCode::class_indices:
   case OpCode::expect:
   case OpCode::cholesky_plain:
     return true;
@@ -104,7 +110,7 @@ bool Session::indicesFit(std::span<const Operand> indices, const Tensor& into, s
   first = first < 0 ? first + static_cast<std::int64_t>(shape.size()) : first;
   for (const Operand& o : indices) {
     const std::int64_t size = shape.empty() ? 1 : shape[static_cast<std::size_t>(first)];
-    if (o.tensor().numel() != 0) {
+    if (o.tensor().numel() != 0 && !areClasses(o.tensor(), size)) {
       const Tensor index = look(o.tensor());
       if (!index.defined()) {
         untried_ = true;
@@ -123,6 +129,33 @@ bool Session::indicesFit(std::span<const Operand> indices, const Tensor& into, s
   return true;
 }
 
+/// Is it a view of a result of `class_indices`, so that its elements are in [0, size) or a plan ends there with an
+/// error?
+bool Session::areClasses(const Tensor& index, std::int64_t size) {
+  if (!index.isPending()) return false;
+  ValueRef value = valueOf(index);
+  if (!index.isPending()) return false;
+  while (trace_.nodes[value.node].kind == TraceNode::Kind::Window)
+    value = trace_.operands(trace_.nodes[value.node])[0].value;
+  const TraceNode& made = trace_.nodes[value.node];
+  if (made.kind != TraceNode::Kind::Op || made.op != OpCode::class_indices) return false;
+  const std::int64_t classes = AttrReader(trace_.attrs(made)).integer();
+  return classes > 0 && classes <= size;
+}
+
+bool Session::classesFit(const Tensor& target, std::int64_t classes, std::int64_t ignored) {
+  if (target.numel() == 0) return true;
+  const Tensor values = look(target);
+  if (!values.defined()) return untried_ = true;
+  AtOnce now;
+  try {
+    lib::checkClasses({values.data(), values.dtype(), values.shape(), values.strides()}, classes, ignored);
+  } catch (const Error&) {
+    return false;
+  }
+  return true;
+}
+
 bool Session::holds(const Tensor& good) {
   if (good.numel() == 0) return true;
   const Tensor values = look(good);
@@ -135,6 +168,7 @@ bool Session::holds(const Tensor& good) {
 /// The tensor, or its elements: what it takes to know them is run, all that is recorded if that is much. While a
 /// function is traced, undefined instead: the operation itself is tried (`tryOut`).
 Tensor Session::look(const Tensor& t) {
+  asked_ = true;
   if (!t.isPending()) return t;
   const ValueRef value = valueOf(t);
   if (!t.isPending()) return t;

@@ -15,8 +15,8 @@ constexpr std::size_t kMostRepeated = 16;
 }  // namespace
 
 bool Session::mayRepeat(const OpFacts& f, std::size_t operands, std::span<const TensorMeta> metas) {
-  return !f.random && !mayFail(f.code) && operands <= kMostRepeated &&
-         (f.partial == OpPartial::None || isFloating(metas[0].dtype)) && std::ranges::none_of(metas, isLarge);
+  return !f.random && operands <= kMostRepeated && (f.partial == OpPartial::None || isFloating(metas[0].dtype)) &&
+         std::ranges::none_of(metas, isLarge);
 }
 
 bool Session::repeat(const OpFacts& f, std::span<const Operand> operands, std::span<const std::int64_t> attrs,
@@ -28,7 +28,7 @@ bool Session::repeat(const OpFacts& f, std::span<const Operand> operands, std::s
   const bool whole = n != nullptr && n->op == f.code;
   InlineArray<ValueRef, kMostRepeated> values(0);
   if (!whole) {
-    if (mayFail(f.code) || operands.size() > kMostRepeated) return false;
+    if (operands.size() > kMostRepeated) return false;
     const std::uint64_t before = resets_;
     for (const Operand& o : operands) {
       if (o.isTensor() && o.tensor().defined() && o.tensor().impl()->batch) return false;

@@ -194,11 +194,16 @@ void Session::record(OpCode op, std::span<const Operand> operands, std::span<con
                      std::span<const TensorMeta> metas, std::span<Tensor> results) {
   if (!tracing_ && (trace_.size() > kMostNodes || pendingBytes_ > kMostPendingBytes)) flush();
   const OpFacts& f = facts(op);
-  if ((watched_ || tracing_) && !canWait(f, operands, attrs, metas)) {
-    giveUp("an operation cannot be put off");
-    AtOnce now;
-    NoGrad noGrad;
-    return applyMulti(op, operands, attrs, results);
+  bool certain = !mayFail(op);
+  if (watched_ || tracing_) {
+    asked_ = false;
+    if (!canWait(f, operands, attrs, metas)) {
+      giveUp("an operation cannot be put off");
+      AtOnce now;
+      NoGrad noGrad;
+      return applyMulti(op, operands, attrs, results);
+    }
+    certain = certain || !(asked_ || untried_);
   }
   // Values first: to make one may run what was recorded, and then those before it and all slots would be lost.
   SmallVector<ValueRef, 8> values;
@@ -242,7 +247,7 @@ void Session::record(OpCode op, std::span<const Operand> operands, std::span<con
   }
   const std::size_t nodesBefore = trace_.size();
   std::uint32_t node = trace_.addOp(op, ins, attrs, metas);
-  trace_.nodes[node].repeats = mayRepeat(f, operands.size(), metas);
+  trace_.nodes[node].repeats = certain && mayRepeat(f, operands.size(), metas);
   if (mayFail(op) && !trace_.following() && node == nodesBefore && lineProvider) trace_.setLine(userLine());
   if (untried_) tryOut(node);
   for (std::uint32_t i = 0; i < results.size(); ++i) {

@@ -197,6 +197,8 @@ class Session final : public Recorder {
   bool canWait(const OpFacts& f, std::span<const Operand> operands, std::span<const std::int64_t> attrs,
                std::span<const TensorMeta> metas);
   bool indicesFit(std::span<const Operand> indices, const Tensor& into, std::int64_t first, bool wrapped);
+  bool areClasses(const Tensor& index, std::int64_t size);
+  bool classesFit(const Tensor& target, std::int64_t classes, std::int64_t ignored);
   bool holds(const Tensor& good);
   static constexpr std::size_t kMostSlight = 12;
   using Nodes = SmallVector<std::uint32_t, kMostSlight>;
@@ -274,6 +276,7 @@ class Session final : public Recorder {
   bool tracing_;
   bool watched_;          // the program sees what each operation does: errors, and memory that it shares with others
   bool untried_ = false;  // the operation that is being recorded may fail, and is to be tried out
+  bool asked_ = false;    // values were looked at to know that it does not
   bool shared_ = false;   // the operation reads or writes such memory
   bool running_ = false;
   bool begun_ = false;  // the last run has written something

@@ -35,11 +35,8 @@ Tensor nllLoss(const Tensor& x, const Tensor& target, const Tensor& weight, std:
   if (weight.defined() && (weight.dim() != 1 || weight.size(0) != x.size(classDim)))
     fail("nll_loss: weight tensor should be defined either for all ", x.size(classDim),
          " classes or no classes but got weight tensor of shape: ", shapeText(weight.shape()));
+  Tensor safe = class_indices(target, x.size(classDim), ignore);
   Tensor counted = ne(target, ignore);
-  std::int64_t classes = x.size(classDim);
-  Tensor inside = logical_and(ge(target, 0), lt(target, classes));
-  Tensor known = expectedTarget(target, logical_or(inside, logical_not(counted)), Expectation::TargetInRange);
-  Tensor safe = where(counted, known, 0);
   Tensor picked = neg(squeeze_dims(gather(x, classDim, unsqueeze(safe, classDim)), Dims{classDim}));
   Tensor w = toDType(counted, x.dtype());
   if (weight.defined()) w = mul(weightOf(weight, safe), w);
@@ -84,7 +81,7 @@ Tensor cross_entropy(const Tensor& x, const Tensor& target, const Tensor& weight
   Tensor each = weight.defined() ? mul(logp, view(weight, along)) : logp;
   Tensor smooth = where(counted, neg(sum(each, Dims{classDim})), 0.0);
   Tensor w = toDType(counted, x.dtype());
-  if (weight.defined()) w = mul(weightOf(weight, where(counted, target, 0)), w);
+  if (weight.defined()) w = mul(weightOf(weight, class_indices(toDType(target, DType::Int64), classes, ignore)), w);
   Tensor soft = reduction == "none" ? smooth : sum(smooth);
   Tensor loss = add(mul(hard, 1.0 - smoothing), mul(soft, smoothing / static_cast<double>(classes)));
   return reduction == "mean" ? div(loss, sum(w)) : loss;

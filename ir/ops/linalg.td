@@ -6,6 +6,9 @@
 def Expect : Library<"expect", "Tensor input, Tensor good, Tensor shown, int what, int detail", "sameAsInput"> { let summary = "`input`, where all of `good` holds; else the error that `what` and `detail` say."; let forms = ["hidden"]; let samples = "none"; }
 def : Derivative<Expect, [(identity $g), (none), (none)]>;
 def : Batched<Expect, "leading">;
+def ClassIndices : Library<"class_indices", "Tensor target, int classes, int ignored", "sameAsInput"> { let summary = "The int64 `target`, whose elements are classes, with 0 for `ignored`; else the error that names one which is neither."; let forms = ["hidden"]; let samples = "none"; }
+def : NotDifferentiable<ClassIndices>;
+def : Batched<ClassIndices, "leading">;
 
 // ---- factorisations
 def LuPlain : Library<"lu_plain", "Tensor input", "luFactors"> { let summary = "Partial pivoting: L and U of P^T input = L U in one matrix of its shape, the rows swapped (from 1) and the row that came to each place."; let numResults = 3; let results = "(Tensor, Tensor, Tensor)"; let forms = ["hidden"]; let samples = "none"; }

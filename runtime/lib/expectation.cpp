@@ -27,8 +27,6 @@ std::string batchElement(const ArrayView& good, std::int64_t place) {
   switch (what) {
   case Expectation::NonZeroDivisor:
     fail("ZeroDivisionError: an integer is divided by zero");
-  case Expectation::TargetInRange:
-    fail<IndexError>("Target ", shown, " is out of bounds.");
   case Expectation::MarginTargetInRange:
     fail("target out of range");
   case Expectation::LabelInRange:

@@ -10,7 +10,6 @@ namespace tandem {
 
 enum class Expectation : std::int64_t {
   NonZeroDivisor,
-  TargetInRange,  // shown: the target
   MarginTargetInRange,
   LabelInRange,
   ClassNonNegative,

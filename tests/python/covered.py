@@ -87,6 +87,7 @@ COVERED = {
     "index_get": "test_indexing.py::test_copies",
     "index_put_at": "test_indexing.py::test_writes",
     "integer_value": "randint",
+    "class_indices": "test_expectations.py::test_labels_are_checked_where_a_recording_is_followed",
     "expect_size": "test_data_sizes.py::test_the_body_runs_once_for_each_size",
     "logcumsumexp_plain": "logcumsumexp",
     "logit_unit": "logit",

@@ -110,3 +110,28 @@ def test_checks_of_many_examples():
     assert losses.tolist() == [-1.0, -1.0]
     with pytest.raises(IndexError, match="Target 3"):
         tandem.func.vmap(lambda t: F.nll_loss(T.ones(2, 3), t))(targets + 1)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_labels_are_checked_where_a_recording_is_followed(weighted, smoothing):
+    # The indices that the loss gathers at are known to be classes; the labels themselves are looked at each time.
+    x = tandem.arange(12.0).reshape(4, 3).sin().requires_grad_()
+    weight = tensor([0.5, 1.0, 2.0]) if weighted else None
+
+    def grad(labels):
+        loss = F.cross_entropy(x, labels, weight, ignore_index=5, label_smoothing=smoothing)
+        return tandem.autograd.grad(loss, x)[0]
+
+    for labels in ([0, 1, 2, 5], [2, 1, 0, 0], [5, 1, 1, 0], [0, 1, 3, 5], [0, 7, 2, -1], [1, 1, 5, 2]):
+        target = tensor(labels)
+        wrong = next((k for k in labels if k not in (0, 1, 2, 5)), None)
+        if wrong is None:
+            wanted = grad(target)
+        with tandem.lazy():
+            if wrong is not None:
+                with pytest.raises(IndexError, match=f"Target {wrong} is out of bounds"):
+                    grad(target)
+                continue
+            got = grad(target)
+        assert got.tolist() == wanted.tolist()

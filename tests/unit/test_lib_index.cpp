@@ -185,6 +185,24 @@ TEST(LibIndex, OutOfRangeIsNamedBeforeAnythingIsWritten) {
   EXPECT_EQ(out.values(), (std::vector<double>{7, 7, 7}));
 }
 
+TEST(LibIndex, ClassIndices) {
+  std::mt19937 random(8);
+  for (Dims shape : {Dims{}, Dims{5}, Dims{3, 4, 2}, Dims{70, 1100}}) {
+    Array target = randomIndex(shape, 0, 9, random);
+    const std::int64_t n = target.view.numel();
+    Array out(DType::Int64, shape);
+    // Class 9 is not one of these nine; as the ignored number it becomes 0.
+    for (std::int64_t i = 0; i < n; i += 3) target.set(i, 9);
+    test::call(lib::class_indices, {target}, {out}, {9, 9});
+    for (std::int64_t i = 0; i < n; ++i) ASSERT_EQ(out.get(i), target.get(i) == 9 ? 0 : target.get(i));
+    expectError([&] { test::call(lib::class_indices, {target}, {out}, {9, -100}); }, "Target 9 is out of bounds.");
+    // The first in row-major order is named, whichever thread meets one first.
+    target.set(n - 1, 77);
+    target.set(n / 2, -4);
+    expectError([&] { test::call(lib::class_indices, {target}, {out}, {9, 9}); }, "Target -4 is out of bounds.");
+  }
+}
+
 TEST(LibIndex, EmptySizes) {
   Array x(DType::Float32, {0, 3}), index(DType::Int64, {0, 3}), out(DType::Float32, {0, 3});
   test::call(lib::gather, {x, index}, {out}, {0});
