@@ -36,21 +36,19 @@ std::uint32_t regionOf(const Node& node) {
 /// A node that received cotangents.
 struct Visit {
   Ref<Node> node;
-  std::vector<Tensor> cotangents;  // by result
+  std::size_t first;  // of its cotangents, by result, among those of all visits
 };
 
-/// Where the region stands whose first node this is: what it is like is all that is known.
-std::uint64_t siteOf(const Visit& visit) {
-  const Tensor& g = visit.cotangents[0];
-  const auto op = static_cast<std::uint64_t>(static_cast<const OpNode&>(*visit.node).op());
+/// Where the region stands whose first node this is: what it and its first cotangent are like is all that is known.
+std::uint64_t siteOf(const Node& node, const Tensor& g) {
+  const auto op = static_cast<std::uint64_t>(static_cast<const OpNode&>(node).op());
   return tandem::siteOf(op, g.defined() ? static_cast<std::uint64_t>(g.numel()) : 0);
 }
 
 /// Is a node's derivative, of several steps over large cotangents, worth being fused by itself?
-bool fusesAlone(const Visit& visit) {
-  if (visit.node->kind() != Node::Kind::Op) return false;
-  const Tensor& g = visit.cotangents[0];
-  return g.defined() && g.numel() >= kFuseFrom && derivativeHasSteps(static_cast<const OpNode&>(*visit.node).op());
+bool fusesAlone(const Node& node, const Tensor& g) {
+  if (node.kind() != Node::Kind::Op) return false;
+  return g.defined() && g.numel() >= kFuseFrom && derivativeHasSteps(static_cast<const OpNode&>(node).op());
 }
 
 class Run {
@@ -94,19 +92,22 @@ class Run {
       std::pop_heap(heap_.begin(), heap_.end());
       std::uint32_t number = heap_.back().visit;
       heap_.pop_back();
-      Visit visit = std::move(visits_[number]);
+      const Visit visit = std::move(visits_[number]);
+      Node& node = *visit.node;
       // Additions to the gradients of leaves belong to what led there.
-      if (visit.node->kind() != Node::Kind::Leaf) {
-        const std::uint32_t region = regionOf(*visit.node);
-        const bool byItself = region == 0 && fusesAlone(visit);
+      if (node.kind() != Node::Kind::Leaf) {
+        const Tensor& g = cotangents_[visit.first];
+        const std::uint32_t region = regionOf(node);
+        const bool byItself = region == 0 && fusesAlone(node, g);
         if (region != recorded || alone || byItself) {
           recording.end();
-          if (region != 0 || byItself) recording.begin(siteOf(visit));
+          if (region != 0 || byItself) recording.begin(siteOf(node, g));
           recorded = region;
           alone = byItself;
         }
       }
-      runNode(*visit.node, visit.cotangents);
+      runNode(node, cotangentsOf(visit));
+      for (Tensor& g : cotangentsOf(visit)) g = {};
     }
     recording.end();
     return std::move(captured_);
@@ -129,18 +130,22 @@ class Run {
     if (!needed(e)) return;
     std::uint32_t number = table_.findOrAdd(e.node.get(), static_cast<std::uint32_t>(visits_.size()));
     if (number == visits_.size()) {
-      visits_.push_back({e.node, std::vector<Tensor>(e.node->results().size())});
+      visits_.push_back({e.node, cotangents_.size()});
+      cotangents_.resize(cotangents_.size() + e.node->results().size());
       heap_.push_back({e.node->sequence(), number});
       std::push_heap(heap_.begin(), heap_.end());
     }
     if (!g.defined()) return;
-    Tensor& sum = visits_[number].cotangents[e.result];
+    Tensor& sum = cotangents_[visits_[number].first + e.result];
     sum = sum.defined() ? ops::add(sum, g) : std::move(g);
   }
 
-  void runNode(Node& node, std::vector<Tensor>& cotangents);
-  void runLeaf(LeafNode& node, std::vector<Tensor>& cotangents);
-  void runOperation(Node& node, std::vector<Tensor>& cotangents);
+  [[nodiscard]] std::span<Tensor> cotangentsOf(const Visit& visit) {
+    return {cotangents_.data() + visit.first, visit.node->results().size()};
+  }
+  void runNode(Node& node, std::span<Tensor> cotangents);
+  void runLeaf(LeafNode& node, std::span<Tensor> cotangents);
+  void runOperation(Node& node, std::span<Tensor> cotangents);
   void findNeeded();
 
   const EngineRun& run_;
@@ -150,6 +155,8 @@ class Run {
   std::unordered_set<const Node*> reached_;
   IndexTable<const Node*> table_;
   std::vector<Visit> visits_;
+  std::vector<Tensor> cotangents_;  // of all visits; grows only between the runs of two nodes
+  std::vector<Tensor> gradients_;   // of the operands of the node that runs
   std::vector<Entry> heap_;
   std::unordered_map<const Node*, std::vector<std::size_t>> captures_;
   std::unordered_set<const Node*> needed_;  // lead to a capture
@@ -182,7 +189,7 @@ void runTensorHooks(const HookList<TensorHook>& hooks, Tensor& g) {
   }
 }
 
-void runHooks(Node& node, std::vector<Tensor>& cotangents) {
+void runHooks(Node& node, std::span<Tensor> cotangents) {
   NodeExtras* extras = node.extras();
   if (extras == nullptr) return;
   for (std::size_t r = 0; r < cotangents.size(); ++r) {
@@ -210,7 +217,7 @@ void runHooks(Node& node, std::vector<Tensor>& cotangents) {
   }
 }
 
-void Run::runNode(Node& node, std::vector<Tensor>& cotangents) {
+void Run::runNode(Node& node, std::span<Tensor> cotangents) {
   if (node.kind() == Node::Kind::Leaf) {
     const Tensor& leaf = static_cast<LeafNode&>(node).leaf();
     HookList<TensorHook> hooks;
@@ -259,9 +266,11 @@ struct NodeHooks {
     before = extras->preHooks;
     after = extras->postHooks;
   }
-  void runBefore(std::vector<Tensor>& cotangents) const {
+  void runBefore(std::span<Tensor> cotangents) const {
     if (!before) return;
-    for (const auto& h : *before) h.run(cotangents);
+    std::vector<Tensor> given(cotangents.begin(), cotangents.end());
+    for (const auto& h : *before) h.run(given);
+    std::ranges::move(given, cotangents.begin());
   }
   void runAfter(std::vector<Tensor>& grads, std::span<const Tensor> cotangents) const {
     if (!after) return;
@@ -269,7 +278,7 @@ struct NodeHooks {
   }
 };
 
-void Run::runLeaf(LeafNode& node, std::vector<Tensor>& cotangents) {
+void Run::runLeaf(LeafNode& node, std::span<Tensor> cotangents) {
   NodeHooks hooks(node);
   hooks.runBefore(cotangents);
   // Handed over, so that it can become the gradient as it is; a hook that looks at it afterwards keeps it.
@@ -278,7 +287,7 @@ void Run::runLeaf(LeafNode& node, std::vector<Tensor>& cotangents) {
   hooks.runAfter(none, cotangents);
 }
 
-void Run::runOperation(Node& node, std::vector<Tensor>& cotangents) {
+void Run::runOperation(Node& node, std::span<Tensor> cotangents) {
   std::span<const Edge> edges = node.edges();
   SmallVector<bool, 8> wanted(edges.size(), false);
   bool any = false;
@@ -287,7 +296,8 @@ void Run::runOperation(Node& node, std::vector<Tensor>& cotangents) {
   NodeExtras* extras = node.extras();
   NodeHooks hooks(node);
   hooks.runBefore(cotangents);
-  std::vector<Tensor> grads(edges.size());
+  std::vector<Tensor>& grads = gradients_;
+  grads.assign(edges.size(), {});
   bool given = std::any_of(cotangents.begin(), cotangents.end(), [](const Tensor& t) { return t.defined(); });
   try {
     if (given || node.kind() == Node::Kind::Function)
