@@ -486,6 +486,7 @@ _lend: Any
 _linearize: Any
 _memory_stats: Any
 _optimizer_update: Any
+_quicken_module: Any
 _pop_saved_tensors_hooks: Any
 _keep_saved: Any
 _warn: Any

@@ -9,6 +9,7 @@
 #include "python/src/func_bindings.h"
 #include "python/src/generator.h"
 #include "python/src/lazy_bindings.h"
+#include "python/src/module_slots.h"
 #include "python/src/observer.h"
 #include "python/src/optim_bindings.h"
 #include "python/src/py_tensor.h"
@@ -56,6 +57,7 @@ PyMODINIT_FUNC PyInit__C() {
     initGenerated(module.get());
     initLazy(module.get());
     initOptim(module.get());
+    initModuleSlots(module.get());
     static PyMethodDef warnings[] = {
         {"_warn", warnUser, METH_VARARGS,
          "(text, stacklevel): a UserWarning; compiled calls give it when they are traced."},

@@ -74,10 +74,7 @@ class Linear(Module):
             init.uniform_(self.bias, -bound, bound)
 
     def forward(self, input: Tensor) -> Tensor:
-        own = self._parameters  # a parametrized one is not among them
-        weight = own["weight"] if "weight" in own else self.weight
-        bias = own["bias"] if "bias" in own else self.bias
-        return F.linear(input, weight, bias)  # type: ignore[arg-type]  # a weight is not None
+        return F.linear(input, self.weight, self.bias)
 
     def extra_repr(self) -> str:
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"

@@ -67,8 +67,13 @@ class Module(HookMethods, ConversionMethods):
         """What a call computes; every subclass defines it."""
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        tandem._C._quicken_module(cls, Module.__getattr__, Module.__call__)
+
     # --- attributes -------------------------------------------------------------------------------------------------
 
+    # This and `__call__` say what is meant; python/src/module_slots.cpp does the same without frames.
     def __getattr__(self, name: str) -> tandem.Tensor | Module:
         own = self.__dict__
         for kind in ("_parameters", "_buffers", "_modules"):
@@ -465,3 +470,6 @@ class Module(HookMethods, ConversionMethods):
         if not children and len(extra) <= 1:
             return f"{self._get_name()}({''.join(extra)})"
         return f"{self._get_name()}(\n  " + "\n  ".join(extra + children) + "\n)"
+
+
+tandem._C._quicken_module(Module, Module.__getattr__, Module.__call__)
