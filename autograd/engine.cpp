@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <memory>
 #include <mutex>
 #include <unordered_map>
 #include <unordered_set>
@@ -51,15 +52,49 @@ bool fusesAlone(const Node& node, const Tensor& g) {
   return g.defined() && g.numel() >= kFuseFrom && derivativeHasSteps(static_cast<const OpNode&>(node).op());
 }
 
+struct Entry {
+  std::uint64_t sequence;
+  std::uint32_t visit;
+  /// The highest sequence first; leaves, which share one, in the order they were reached.
+  bool operator<(const Entry& o) const { return sequence != o.sequence ? sequence < o.sequence : visit > o.visit; }
+};
+
+/// What a run fills, whose memory the thread's next one takes.
+struct Lists {
+  IndexTable<const Node*> table;
+  std::vector<Visit> visits;
+  std::vector<Tensor> cotangents;  // of all visits; grows only between the runs of two nodes
+  std::vector<Tensor> gradients;   // of the operands of the node that runs
+  std::vector<Entry> heap;
+
+  void clear() {
+    table.clear();
+    visits.clear();
+    cotangents.clear();
+    gradients.clear();
+    heap.clear();
+  }
+};
+constexpr std::size_t kMostKeptVisits = std::size_t{1} << 14;
+thread_local std::unique_ptr<Lists> keptLists;
+
 class Run {
  public:
-  explicit Run(const EngineRun& run) : run_(run), outer_(std::exchange(innermost, this)) {
+  explicit Run(const EngineRun& run)
+      : run_(run), outer_(std::exchange(innermost, this)),
+        lists_(keptLists ? std::move(keptLists) : std::make_unique<Lists>()), visits_(lists_->visits),
+        cotangents_(lists_->cotangents), heap_(lists_->heap) {
     for (std::size_t i = 0; i < run.captures.size(); ++i) captures_[run.captures[i].node.get()].push_back(i);
     captured_.resize(run.captures.size());
     if (!run.captures.empty()) findNeeded();
   }
 
-  ~Run() { innermost = outer_; }
+  ~Run() {
+    innermost = outer_;
+    if (visits_.size() > kMostKeptVisits) return;
+    lists_->clear();
+    keptLists = std::move(lists_);
+  }
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
@@ -114,13 +149,6 @@ class Run {
   }
 
  private:
-  struct Entry {
-    std::uint64_t sequence;
-    std::uint32_t visit;
-    /// The highest sequence first; leaves, which share one, in the order they were reached.
-    bool operator<(const Entry& o) const { return sequence != o.sequence ? sequence < o.sequence : visit > o.visit; }
-  };
-
   [[nodiscard]] bool needed(const Edge& e) const {
     return static_cast<bool>(e) && (run_.captures.empty() || needed_.contains(e.node.get()));
   }
@@ -128,7 +156,7 @@ class Run {
   /// Nodes run that get no cotangent, too: their hooks and those of Functions are called.
   void deliver(const Edge& e, Tensor g) {
     if (!needed(e)) return;
-    std::uint32_t number = table_.findOrAdd(e.node.get(), static_cast<std::uint32_t>(visits_.size()));
+    std::uint32_t number = lists_->table.findOrAdd(e.node.get(), static_cast<std::uint32_t>(visits_.size()));
     if (number == visits_.size()) {
       visits_.push_back({e.node, cotangents_.size()});
       cotangents_.resize(cotangents_.size() + e.node->results().size());
@@ -153,11 +181,10 @@ class Run {
   std::uint64_t number_ = ++numRuns;
   static inline std::atomic<std::uint64_t> numRuns{0};
   std::unordered_set<const Node*> reached_;
-  IndexTable<const Node*> table_;
-  std::vector<Visit> visits_;
-  std::vector<Tensor> cotangents_;  // of all visits; grows only between the runs of two nodes
-  std::vector<Tensor> gradients_;   // of the operands of the node that runs
-  std::vector<Entry> heap_;
+  std::unique_ptr<Lists> lists_;
+  std::vector<Visit>& visits_;
+  std::vector<Tensor>& cotangents_;
+  std::vector<Entry>& heap_;
   std::unordered_map<const Node*, std::vector<std::size_t>> captures_;
   std::unordered_set<const Node*> needed_;  // lead to a capture
   std::vector<Tensor> captured_;
@@ -296,7 +323,7 @@ void Run::runOperation(Node& node, std::span<Tensor> cotangents) {
   NodeExtras* extras = node.extras();
   NodeHooks hooks(node);
   hooks.runBefore(cotangents);
-  std::vector<Tensor>& grads = gradients_;
+  std::vector<Tensor>& grads = lists_->gradients;
   grads.assign(edges.size(), {});
   bool given = std::any_of(cotangents.begin(), cotangents.end(), [](const Tensor& t) { return t.defined(); });
   try {
