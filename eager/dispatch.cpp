@@ -432,24 +432,11 @@ void applyUpdate(OpCode op, Operands operands, std::span<const Tensor> outs) {
   const OpFacts& f = facts(op);
   NoGrad noGrad;
   std::array<Tensor, kMostResults> values;
-  auto checkFits = [&](std::size_t i, DimsRef shape, DType dtype) {
-    if (outs[i].defined() && (!std::ranges::equal(shape, DimsRef(outs[i].shape())) || dtype != outs[i].dtype()))
-      fail(f.name, ": expected a ", dtypeName(dtype), " tensor of shape ", shapeText(shape), " to update, but got ",
-           dtypeName(outs[i].dtype()), " ", shapeText(outs[i].shape()));
-  };
-  auto recordWrites = [&](Recorder& recorder) {
-    for (std::size_t i = 0; i < outs.size(); ++i)
-      if (outs[i].defined()) recorder.recordWrite(outs[i], values[i]);
-  };
   auto countWrites = [&] {
     for (const auto& t : outs)
       if (t.defined() && !t.impl()->untracked) ++t.impl()->storage->version;
   };
-  if (activeRecorder != nullptr && activeRecorder->repeat(f, operands, {}, {values.data(), f.numResults})) {
-    for (std::size_t i = 0; i < outs.size(); ++i) checkFits(i, values[i].shape(), values[i].dtype());
-    recordWrites(*activeRecorder);
-    return countWrites();
-  }
+  if (activeRecorder != nullptr && activeRecorder->repeatUpdate(f, operands, outs)) return countWrites();
   OperandMetas metas(f, operands);
   ResultMetas made(f.numResults);
   f.metaRule(f, metas.span(), {}, made);
@@ -460,7 +447,9 @@ void applyUpdate(OpCode op, Operands operands, std::span<const Tensor> outs) {
   bool inPlace = true;
   for (std::size_t i = 0; i < outs.size(); ++i) {
     inPlace &= outs[i].defined() && (inner == 0 || outs[i].strides()[inner - 1] == outs[0].strides()[inner - 1]);
-    checkFits(i, made[i].shape, made[i].dtype);
+    if (outs[i].defined() && (!(made[i].shape == outs[i].shape()) || made[i].dtype != outs[i].dtype()))
+      fail(f.name, ": expected a ", dtypeName(made[i].dtype), " tensor of shape ", shapeText(made[i].shape),
+           " to update, but got ", dtypeName(outs[i].dtype()), " ", shapeText(outs[i].shape()));
   }
   if (anyBatched(operands)) {
     // As new values, then written: an optimizer step inside vmap is rare.
@@ -469,7 +458,8 @@ void applyUpdate(OpCode op, Operands operands, std::span<const Tensor> outs) {
       if (outs[i].defined()) writeBatched(f, outs[i], values[i]);
   } else if (Recorder* recorder = recorderFor(operands)) {
     recorder->record(op, operands, {}, made, {values.data(), f.numResults});
-    recordWrites(*recorder);
+    for (std::size_t i = 0; i < outs.size(); ++i)
+      if (outs[i].defined()) recorder->recordWrite(outs[i], values[i]);
   } else if (inPlace) {
     runPointwise(f, operands, {}, outs);
   } else {

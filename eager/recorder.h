@@ -20,6 +20,9 @@ class Recorder {
   /// then known. False: nothing is recorded, it must be `record`.
   virtual bool repeat(const OpFacts& f, std::span<const Operand> operands, std::span<const std::int64_t> attrs,
                       std::span<Tensor> results) = 0;
+  /// As `repeat`, of an operation without attributes whose results become the values of `outs`, those that are defined:
+  /// nothing is made for results that nobody else sees.
+  virtual bool repeatUpdate(const OpFacts& f, std::span<const Operand> operands, std::span<const Tensor> outs) = 0;
   /// Records a write of `value` (same shape and dtype) through the window `into`; its storage becomes pending.
   virtual void recordWrite(const Tensor& into, const Tensor& value) = 0;
   /// A view was taken of `base`, which may be memory that no recorded operation has read.

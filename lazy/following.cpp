@@ -1,6 +1,7 @@
 // A recording that follows the last one at its place: operations that are known before dtypes and shapes are worked
 // out, and the traces that wait to be followed.
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "lazy/session.h"
@@ -12,6 +13,11 @@ namespace {
 // Operands of an operation that is found again without its metas.
 constexpr std::size_t kMostRepeated = 16;
 
+/// Is what `t` shows all of a value that begins at `begin` of its memory?
+bool covers(const TensorImpl& t, std::int64_t begin, const TensorMeta& value) {
+  return t.offset == begin && t.contiguous && !t.batch && t.shape == value.shape;
+}
+
 }  // namespace
 
 bool Session::mayRepeat(const OpFacts& f, std::size_t operands, std::span<const TensorMeta> metas) {
@@ -21,48 +27,66 @@ bool Session::mayRepeat(const OpFacts& f, std::size_t operands, std::span<const 
 
 bool Session::repeat(const OpFacts& f, std::span<const Operand> operands, std::span<const std::int64_t> attrs,
                      std::span<Tensor> results) {
-  if (!trace_.following() || !learntSizes_.empty() || pendingBytes_ > kMostPendingBytes) return false;
+  const std::optional<std::uint32_t> node = follow(f, operands, attrs, {});
+  if (!node) return false;
+  const std::span<const TensorMeta> metas = trace_.results(trace_.nodes[*node]);
+  for (std::uint32_t i = 0; i < results.size(); ++i) results[i] = fresh({*node, i}, metas[i]);
+  endShared();
+  return true;
+}
+
+bool Session::repeatUpdate(const OpFacts& f, std::span<const Operand> operands, std::span<const Tensor> outs) {
+  const std::optional<std::uint32_t> node = follow(f, operands, {}, outs);
+  if (!node) return false;
+  for (std::uint32_t i = 0; i < outs.size(); ++i)
+    if (outs[i].defined()) write(outs[i], {*node, i});
+  endShared();
+  return true;
+}
+
+std::optional<std::uint32_t> Session::follow(const OpFacts& f, std::span<const Operand> operands,
+                                             std::span<const std::int64_t> attrs, std::span<const Tensor> outs) {
+  if (!trace_.following() || !learntSizes_.empty() || pendingBytes_ > kMostPendingBytes) return {};
   const TraceNode* n = trace_.expected();
   // Windows and memory that is read for the first time come before the operation. What they add to the trace is found
   // again where the rest turns out to be another operation.
   const bool whole = n != nullptr && n->op == f.code;
   InlineArray<ValueRef, kMostRepeated> values(0);
   if (!whole) {
-    if (operands.size() > kMostRepeated) return false;
+    if (operands.size() > kMostRepeated) return {};
     const std::uint64_t before = resets_;
     for (const Operand& o : operands) {
-      if (o.isTensor() && o.tensor().defined() && o.tensor().impl()->batch) return false;
+      if (o.isTensor() && o.tensor().defined() && o.tensor().impl()->batch) return {};
       values.push_back(o.isTensor() && o.tensor().defined() ? valueOf(o.tensor()) : ValueRef{});
     }
     n = trace_.expected();
-    if (before != resets_ || n == nullptr || n->op != f.code) return false;
+    if (before != resets_ || n == nullptr || n->op != f.code) return {};
   }
-  if (!n->repeats) return false;
+  if (!n->repeats) return {};
   const std::span<const TraceOperand> expected = trace_.operands(*n);
-  if (expected.size() != operands.size() || !std::ranges::equal(trace_.attrs(*n), attrs)) return false;
+  if (expected.size() != operands.size() || !std::ranges::equal(trace_.attrs(*n), attrs)) return {};
   bool numbers = false;
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const TraceOperand& e = expected[i];
     if (!operands[i].isTensor()) {
-      if (e.kind != TraceOperand::Kind::Slot) return false;
+      if (e.kind != TraceOperand::Kind::Slot) return {};
       numbers = true;
     } else if (const Tensor& t = operands[i].tensor(); !t.defined()) {
-      if (e.kind != TraceOperand::Kind::Absent) return false;
+      if (e.kind != TraceOperand::Kind::Absent) return {};
     } else if (e.kind != TraceOperand::Kind::Value || !(whole ? isWhole(*t.impl(), e.value) : values[i] == e.value)) {
-      return false;
+      return {};
     }
   }
   if (numbers)
     for (std::size_t i = 0; i < operands.size(); ++i) {
       if (operands[i].isTensor()) continue;
       const std::int32_t slot = slotOf(operands[i].scalar());
-      if (!trace_.following() || slot != expected[i].slot) return false;
+      if (!trace_.following() || slot != expected[i].slot) return {};
     }
   const std::span<const TensorMeta> metas = trace_.results(*n);
-  const std::uint32_t node = trace_.addExpected();
-  for (std::uint32_t i = 0; i < results.size(); ++i) results[i] = fresh({node, i}, metas[i]);
-  endShared();
-  return true;
+  for (std::size_t i = 0; i < outs.size(); ++i)
+    if (outs[i].defined() && !takesAll(*outs[i].impl(), metas[i])) return {};
+  return trace_.addExpected();
 }
 
 bool Session::isWhole(const TensorImpl& t, ValueRef value) const {
@@ -79,7 +103,25 @@ bool Session::isWhole(const TensorImpl& t, ValueRef value) const {
     if (in.storage.get() != s || in.value != value || s->isShared()) return false;
     begin = in.offset;
   }
-  return t.offset == begin && t.contiguous && !t.batch && t.shape == trace_.meta(value).shape;
+  return covers(t, begin, trace_.meta(value));
+}
+
+bool Session::takesAll(const TensorImpl& t, const TensorMeta& written) const {
+  Storage* s = t.storage.get();
+  std::int32_t input = -1;
+  ValueRef value;
+  if (const Content* c = contentOf(s)) {
+    if (c->session != this) return false;
+    value = c->value;
+    input = c->input;
+  } else {
+    const std::uint32_t number = inputNumbers_.find(s);
+    if (number == IndexTable<Storage*>::kNone || s->isShared()) return false;
+    input = static_cast<std::int32_t>(number);
+    value = inputs_[number].value;
+  }
+  return t.dtype == written.dtype && t.shape == written.shape &&
+         covers(t, input >= 0 ? inputs_[static_cast<std::size_t>(input)].offset : 0, trace_.meta(value));
 }
 
 void Session::turnTo(std::size_t part) {

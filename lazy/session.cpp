@@ -259,7 +259,6 @@ void Session::record(OpCode op, std::span<const Operand> operands, std::span<con
 }
 
 void Session::recordWrite(const Tensor& into, const Tensor& value) {
-  Storage* s = into.impl()->storage.get();
   ValueRef v;
   std::uint64_t before = 0;
   do {  // as in `record`; makes the storage known
@@ -267,6 +266,12 @@ void Session::recordWrite(const Tensor& into, const Tensor& value) {
     v = valueOf(value);
     (void)valueOf(into);
   } while (before != resets_);
+  write(into, v);
+  endShared();
+}
+
+void Session::write(const Tensor& into, ValueRef value) {
+  Storage* s = into.impl()->storage.get();
   std::int32_t input = -1;
   std::int64_t base = 0;
   ValueRef old;
@@ -279,13 +284,12 @@ void Session::recordWrite(const Tensor& into, const Tensor& value) {
     old = inputs_[input].value;
   }
   if (input >= 0) base = inputs_[input].offset;
-  if (into.numel() == 0) return endShared();
-  ValueRef now = trace_.addWrite(old, v, {into.shape(), into.strides(), into.impl()->offset - base});
+  if (into.numel() == 0) return;
+  ValueRef now = trace_.addWrite(old, value, {into.shape(), into.strides(), into.impl()->offset - base});
   if (s->isPending())
     contentOf(s)->value = now;
   else
     s->setPending(new Content(*this, s, now, input));
-  endShared();
 }
 
 void Session::giveUp(const char* why) {

@@ -91,6 +91,7 @@ class Session final : public Recorder {
               std::span<const TensorMeta> metas, std::span<Tensor> results) override;
   bool repeat(const OpFacts& f, std::span<const Operand> operands, std::span<const std::int64_t> attrs,
               std::span<Tensor> results) override;
+  bool repeatUpdate(const OpFacts& f, std::span<const Operand> operands, std::span<const Tensor> outs) override;
   void recordWrite(const Tensor& into, const Tensor& value) override;
   void touch(const Tensor& base) override;
   void runRecorded(const char* why) override;
@@ -177,6 +178,13 @@ class Session final : public Recorder {
   void note(const Tensor& t);
   /// Is all of `value` what is read at present through the tensor?
   [[nodiscard]] bool isWhole(const TensorImpl& t, ValueRef value) const;
+  /// Is `written` all that the tensor's memory, as far as it is known, is to hold? To write it runs nothing.
+  [[nodiscard]] bool takesAll(const TensorImpl& t, const TensorMeta& written) const;
+  /// The node of the operation, if it is the one that follows in the last trace and its results fit `outs`.
+  std::optional<std::uint32_t> follow(const OpFacts& f, std::span<const Operand> operands,
+                                      std::span<const std::int64_t> attrs, std::span<const Tensor> outs);
+  /// `into`, whose memory is known, becomes `value`.
+  void write(const Tensor& into, ValueRef value);
   /// Is an operation that was recorded found again by its operands alone?
   static bool mayRepeat(const OpFacts& f, std::size_t operands, std::span<const TensorMeta> metas);
   /// Memory made from data while a function is traced (`tandem.tensor([1, 2])`): its elements become a constant of the

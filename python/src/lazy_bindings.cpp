@@ -6,6 +6,7 @@
 #include "python/src/compiled_function.h"
 #include "python/src/docs.h"
 #include "python/src/errors.h"
+#include "python/src/frame_view.h"
 #include "python/src/py_tensor.h"
 #include "runtime/kernel/kernel_compiler.h"
 
@@ -25,7 +26,7 @@ std::uint64_t siteOfBlock() {
   if (!frame) return 0;
   auto* block = reinterpret_cast<PyFrameObject*>(frame.get());
   PyRef code(reinterpret_cast<PyObject*>(PyFrame_GetCode(block)));
-  return siteOf(reinterpret_cast<std::uintptr_t>(code.get()), static_cast<std::uint64_t>(PyFrame_GetLineNumber(block)));
+  return siteOf(reinterpret_cast<std::uintptr_t>(code.get()), static_cast<std::uint64_t>(offsetIn(block)));
 }
 
 PyObject* lazyEnter(PyObject*, PyObject*) {
