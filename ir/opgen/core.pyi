@@ -497,7 +497,7 @@ _register_leaf_hook: Any
 _remove_hook: Any
 _makes_state: Any
 _runtime_is_zero: Any
-_runtime_scalar: Any
+_runtime_scalars: Any
 _set_anomaly: Any
 _set_grad_enabled: Any
 _set_inference_mode: Any

@@ -39,12 +39,12 @@ PyObject* numberOf(const NumberSource& source, PyObject* value) {
   return number.release();
 }
 
-/// args[0][args[1]], borrowed.
-PyObject* itemOf(const char* function, PyObject* const* args, Py_ssize_t n) {
-  if (n != 2 || !PyDict_Check(args[0])) fail<TypeError>(function, " takes a dict and a key");
-  PyObject* value = PyDict_GetItemWithError(args[0], args[1]);
+/// holder[name], borrowed.
+PyObject* itemOf(const char* function, PyObject* holder, PyObject* name) {
+  if (!PyDict_Check(holder)) fail<TypeError>(function, ": expected a dict, got ", Py_TYPE(holder)->tp_name);
+  PyObject* value = PyDict_GetItemWithError(holder, name);
   if (value == nullptr) {
-    if (PyErr_Occurred() == nullptr) PyErr_SetObject(PyExc_KeyError, args[1]);
+    if (PyErr_Occurred() == nullptr) PyErr_SetObject(PyExc_KeyError, name);
     throw PythonError();
   }
   return value;
@@ -53,7 +53,8 @@ PyObject* itemOf(const char* function, PyObject* const* args, Py_ssize_t n) {
 /// _runtime_is_zero(holder, name): holder[name] == 0; a function that is being watched depends on the answer.
 PyObject* runtimeIsZero(PyObject*, PyObject* const* args, Py_ssize_t n) {
   return guarded([&]() -> PyObject* {
-    PyRef value = PyRef::borrow(itemOf("_runtime_is_zero", args, n));
+    if (n != 2) fail<TypeError>("_runtime_is_zero takes a dict and a key");
+    PyRef value = PyRef::borrow(itemOf("_runtime_is_zero", args[0], args[1]));
     const bool taken = takesNumbers(args[0]);
     if (taken && !isNumberObject(value.get())) activeObserver->dictItem(args[0], args[1]);
     double d = PyFloat_AsDouble(value.get());
@@ -65,24 +66,42 @@ PyObject* runtimeIsZero(PyObject*, PyObject* const* args, Py_ssize_t n) {
   });
 }
 
-/// _runtime_scalar(holder, name): holder[name]; while a function is watched, a number in it (or in a tuple there) as
-/// one that is read again at every call.
-PyObject* runtimeScalar(PyObject*, PyObject* const* args, Py_ssize_t n) {
+/// holder[name]; while a function is watched, a number in it (or in a tuple there) as one that is read again at every
+/// call.
+PyRef scalarOf(PyObject* holder, PyObject* name) {
+  PyObject* value = itemOf("_runtime_scalars", holder, name);
+  if (!takesNumbers(holder)) return PyRef::borrow(value);
+  if (isNumberObject(value)) return PyRef(numberOf({{holder, PyRef::borrow(name)}}, value));
+  const Py_ssize_t count = isItems(value) ? PySequence_Fast_GET_SIZE(value) : 0;
+  bool numbers = count > 0;
+  for (Py_ssize_t i = 0; i < count; ++i) numbers = numbers && isNumberObject(PySequence_Fast_GET_ITEM(value, i));
+  if (!numbers) {
+    activeObserver->dictItem(holder, name);
+    return PyRef::borrow(value);
+  }
+  PyRef out(checked(PyTuple_New(count)));
+  for (Py_ssize_t i = 0; i < count; ++i)
+    PyTuple_SET_ITEM(out.get(), i,
+                     numberOf({{holder, PyRef::borrow(name)}, i, count}, PySequence_Fast_GET_ITEM(value, i)));
+  activeObserver->makeFresh(out.get());
+  return out;
+}
+
+/// _runtime_scalars(holder, *names): a list of holder[name], the items of a pair one by one.
+PyObject* runtimeScalars(PyObject*, PyObject* const* args, Py_ssize_t n) {
   return guarded([&]() -> PyObject* {
-    PyObject* value = itemOf("_runtime_scalar", args, n);
-    if (!takesNumbers(args[0])) return Py_NewRef(value);
-    if (isNumberObject(value)) return numberOf({{args[0], PyRef::borrow(args[1])}}, value);
-    const Py_ssize_t count = isItems(value) ? PySequence_Fast_GET_SIZE(value) : 0;
-    bool numbers = count > 0;
-    for (Py_ssize_t i = 0; i < count; ++i) numbers = numbers && isNumberObject(PySequence_Fast_GET_ITEM(value, i));
-    if (!numbers) {
-      activeObserver->dictItem(args[0], args[1]);
-      return Py_NewRef(value);
+    if (n < 1) fail<TypeError>("_runtime_scalars takes a dict and keys");
+    PyRef out(checked(PyList_New(0)));
+    for (Py_ssize_t k = 1; k < n; ++k) {
+      const PyRef value = scalarOf(args[0], args[k]);
+      if (!isItems(value.get())) {
+        checked(PyList_Append(out.get(), value.get()));
+        continue;
+      }
+      if (activeObserver != nullptr && !activeObserver->fresh(value.get())) activeObserver->iterate(value.get());
+      for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(value.get()); ++i)
+        checked(PyList_Append(out.get(), PySequence_Fast_GET_ITEM(value.get(), i)));
     }
-    PyRef out(checked(PyTuple_New(count)));
-    for (Py_ssize_t i = 0; i < count; ++i)
-      PyTuple_SET_ITEM(out.get(), i,
-                       numberOf({{args[0], PyRef::borrow(args[1])}, i, count}, PySequence_Fast_GET_ITEM(value, i)));
     return out.release();
   });
 }
@@ -92,8 +111,8 @@ PyObject* makesState(PyObject*, PyObject*) {
   Py_RETURN_NONE;
 }
 
-PyMethodDef functions[] = {{"_runtime_scalar", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&runtimeScalar)),
-                            METH_FASTCALL, "An entry of a dict, as a run-time number while a function is watched."},
+PyMethodDef functions[] = {{"_runtime_scalars", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&runtimeScalars)),
+                            METH_FASTCALL, "Entries of a dict, as run-time numbers while a function is watched."},
                            {"_runtime_is_zero", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&runtimeIsZero)),
                             METH_FASTCALL, "Is an entry of a dict zero? A watched function depends on the answer."},
                            {"_makes_state", makesState, METH_NOARGS,

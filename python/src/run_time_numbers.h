@@ -1,6 +1,6 @@
 // Numbers in dicts that a trace reads anew at every call: the learning rates of an optimizer's groups. Library code
-// asks for them by `_C._runtime_scalar(group, name)`, and by `_C._runtime_is_zero` where the answer decides what is
-// done.
+// asks for them by `_C._runtime_scalars(group, name, ...)`, and by `_C._runtime_is_zero` where the answer decides what
+// is done.
 #pragma once
 
 #include <Python.h>

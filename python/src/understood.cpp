@@ -103,7 +103,7 @@ constexpr Named kOwnFunctions[] = {
      {nothing, true}},
     {"_backward _grad _optimizer_update _holds", {operation, true}},
     {"_vjp _linearize", {nothing, true}},
-    {"_runtime_scalar", {nothing, true}},
+    {"_runtime_scalars", {nothing, true}},
     {"_lend", {lends}},
     {"_runtime_is_zero _makes_state", {nothing}},
     {"_function_begin _function_end _function_saved", {nothing, true}},

@@ -2,7 +2,7 @@
 groups and hands each one's parameters, gradients and state to the optimizer's own `_update`, as lists.
 
 An update is one operation of `ir/ops/optim.td` over such lists; its formula is in `ir/schema/optimizer_updates.h`.
-Numbers reach it through `scalar`, so that a compiled step reads them anew at every call.
+Numbers reach it through `scalars`, so that a compiled step reads them anew at every call.
 """
 
 from __future__ import annotations
@@ -74,24 +74,18 @@ def _check_tensor_option(name: str, value: Any, options: dict[str, Any]) -> None
 # ---- reading groups --------------------------------------------------------------------------------------------------
 
 
-def scalar(group: dict[str, Any], name: str) -> Any:
-    """The hyperparameter `name` for an update: its value, or while a function is being compiled a proxy of it.
-
-    Never compare or convert the result; what decides the structure of a step asks `is_zero`.
-    """
-    return tandem._C._runtime_scalar(group, name)
-
-
 def scalars(group: dict[str, Any], *names: str) -> list[Any]:
-    """`scalar` of several names; a pair of numbers (betas) counts as two."""
-    out: list[Any] = []
-    for name in names:
-        value = scalar(group, name)
-        if isinstance(value, tuple | list):
-            out += value
-        else:
-            out.append(value)
-    return out
+    """The hyperparameters of these names for an update: their values, or while a function is being compiled proxies of
+    them. A pair of numbers (betas) counts as two.
+
+    Never compare or convert them; what decides the structure of a step asks `is_zero`.
+    """
+    return tandem._C._runtime_scalars(group, *names)
+
+
+def scalar(group: dict[str, Any], name: str) -> Any:
+    """The one hyperparameter `name`, as `scalars` gives it."""
+    return scalars(group, name)[0]
 
 
 def is_zero(group: dict[str, Any], name: str) -> bool:
