@@ -131,13 +131,10 @@ bool Session::indicesFit(std::span<const Operand> indices, const Tensor& into, s
 
 /// Is it a view of a result of `class_indices`, so that its elements are in [0, size) or a plan ends there with an
 /// error?
-bool Session::areClasses(const Tensor& index, std::int64_t size) {
-  if (!index.isPending()) return false;
-  ValueRef value = valueOf(index);
-  if (!index.isPending()) return false;
-  while (trace_.nodes[value.node].kind == TraceNode::Kind::Window)
-    value = trace_.operands(trace_.nodes[value.node])[0].value;
-  const TraceNode& made = trace_.nodes[value.node];
+bool Session::areClasses(const Tensor& index, std::int64_t size) const {
+  const Content* c = contentOf(index.impl()->storage.get());
+  if (c == nullptr || c->session != this) return false;
+  const TraceNode& made = trace_.nodes[c->value.node];
   if (made.kind != TraceNode::Kind::Op || made.op != OpCode::class_indices) return false;
   const std::int64_t classes = AttrReader(trace_.attrs(made)).integer();
   return classes > 0 && classes <= size;

@@ -205,7 +205,7 @@ class Session final : public Recorder {
   bool canWait(const OpFacts& f, std::span<const Operand> operands, std::span<const std::int64_t> attrs,
                std::span<const TensorMeta> metas);
   bool indicesFit(std::span<const Operand> indices, const Tensor& into, std::int64_t first, bool wrapped);
-  bool areClasses(const Tensor& index, std::int64_t size);
+  [[nodiscard]] bool areClasses(const Tensor& index, std::int64_t size) const;
   bool classesFit(const Tensor& target, std::int64_t classes, std::int64_t ignored);
   bool holds(const Tensor& good);
   static constexpr std::size_t kMostSlight = 12;
