@@ -4,13 +4,16 @@
 //   windows     of windows become one; the whole of a value is the value; what does not compose reads a copy; frames
 //               take the shape of a window on the whole; of an operation's result that nobody else reads, the
 //               operation on windows of its operands
-//   writes      of a whole value are the new value; of a stretch of a value that is one element repeated, a frame
+//   writes      of a whole value are the new value; of a stretch of a value that is one element repeated, a frame; what
+//               an operation computes for them, it computes in the order in which it will lie in memory
 //   pointwise   clones and conversions to the same dtype of contiguous operands are the operand
 //   reductions  over several groups of dims become a chain of reductions over one group each (ir/schema/
 //               reduction_plan.h); over no dims but such of size 1, a conversion; over no elements, a constant
 //   dead code   goes
 //
 // Later passes rely on what it does to windows and reductions, which is done in any case.
+#include <algorithm>
+
 #include "ir/schema/reduction_plan.h"
 #include "passes/passes.h"
 #include "passes/windows.h"
@@ -37,14 +40,15 @@ class Canonicalize : public mlir::PassWrapper<Canonicalize, FunctionPass> {
   }
 
  private:
-  void visit(mlir::Operation* op) {
+  void visit(mlir::Operation* op, bool rearranged = false) {
     mlir::OpBuilder b(op);
     mlir::Value simpler;
     if (auto window = mlir::dyn_cast<td::WindowOp>(op)) {
       simpler = simplify(b, window);
-      if (!simpler && improve_) return moveUp(b, window);
+      if (!simpler && improve_) return moveUp(b, window, rearranged);
     } else if (auto write = mlir::dyn_cast<td::WriteOp>(op); write && improve_) {
-      simpler = simplify(b, write);
+      simpler = inOrderOfPlace(b, write);
+      if (!simpler) simpler = simplify(b, write);
     } else if (auto pointwise = mlir::dyn_cast<td::PointwiseOp>(op); pointwise && improve_) {
       simpler = simplify(pointwise);
     } else if (auto reduce = mlir::dyn_cast<td::ReduceOp>(op)) {
@@ -83,14 +87,26 @@ class Canonicalize : public mlir::PassWrapper<Canonicalize, FunctionPass> {
     return {};
   }
 
-  // A part of what an operation computes, read by this window alone, is computed of parts of the operands.
-  void moveUp(mlir::OpBuilder& b, td::WindowOp op) {
-    auto whole = op.getSource().getDefiningOp<td::PointwiseOp>();
+  // Can a window that is all that reads this value be of the operands instead?
+  static bool movesUp(mlir::Value v) {
+    auto op = v.getDefiningOp<td::PointwiseOp>();
+    return op && op->getNumResults() == 1 && op->hasOneUse() && !facts(op.getOp().getCode()).usesIndex &&
+           facts(op.getOp().getCode()).kind == OpKind::Pointwise;
+  }
+  // And so on, up to where values are read from memory.
+  static bool allMoveUp(mlir::Value v) {
+    return movesUp(v) && llvm::all_of(v.getDefiningOp()->getOperands(), [](mlir::Value operand) {
+             return !operand.getDefiningOp<td::PointwiseOp>() || allMoveUp(operand);
+           });
+  }
+
+  // A part of what an operation computes, read by this window alone, is computed of parts of the operands; so is all of
+  // it in another order, where that is `rearranged` for a write.
+  void moveUp(mlir::OpBuilder& b, td::WindowOp op, bool rearranged) {
     DimsRef shape = td::shapeOf(op);
-    if (!whole || whole->getNumResults() != 1 || !whole->hasOneUse() || facts(whole.getOp().getCode()).usesIndex ||
-        facts(whole.getOp().getCode()).kind != OpKind::Pointwise ||
-        numelOf(shape) >= numelOf(td::shapeOf(op.getSource())))
-      return;
+    const std::int64_t all = numelOf(td::shapeOf(op.getSource()));
+    if (!movesUp(op.getSource()) || numelOf(shape) > all || (numelOf(shape) == all && !rearranged)) return;
+    auto whole = op.getSource().getDefiningOp<td::PointwiseOp>();
     DimsRef from = td::shapeOf(op.getSource());
     llvm::SmallVector<std::optional<Place>> places;
     for (mlir::Value v : whole.getInputs()) {
@@ -121,7 +137,7 @@ class Canonicalize : public mlir::PassWrapper<Canonicalize, FunctionPass> {
     for (mlir::Value v : operands)
       if (auto made = v.getDefiningOp<td::WindowOp>(); made && !llvm::is_contained(windows, made))
         windows.push_back(made);
-    for (td::WindowOp made : windows) visit(made);
+    for (td::WindowOp made : windows) visit(made, rearranged);
   }
 
   static mlir::Value simplify(mlir::OpBuilder& b, td::WriteOp op) {
@@ -137,6 +153,40 @@ class Canonicalize : public mlir::PassWrapper<Canonicalize, FunctionPass> {
     else if (value != place.value)
       return window(b, op.getLoc(), op.getType(), {place.value, contiguousStrides(td::shapeOf(op)), place.offset});
     return reshaped(b, op.getLoc(), value, op.getType());
+  }
+
+  // What is written to a place whose dims lie in memory in another order than those of the value.
+  mlir::Value inOrderOfPlace(mlir::OpBuilder& b, td::WriteOp op) {
+    DimsRef shape = td::shapeOf(op.getValue());
+    DimsRef strides = op.getStrides();
+    Dims order;  // without dims of size 1
+    for (std::size_t d = 0; d < shape.size(); ++d)
+      if (shape[d] != 1) order.push_back(static_cast<std::int64_t>(d));
+    std::ranges::stable_sort(order, [&](std::int64_t a, std::int64_t b) { return strides[a] > strides[b]; });
+    if (std::ranges::is_sorted(order) || numelOf(shape) == 0 || !allMoveUp(op.getValue())) return {};
+    const Dims linear = contiguousStrides(shape);
+    TensorMeta sorted{{}, td::dtypeOf(op.getValue().getType())};
+    Dims from;
+    Dims to;
+    for (std::int64_t d : order) {
+      sorted.shape.push_back(shape[d]);
+      from.push_back(linear[d]);
+      to.push_back(strides[d]);
+    }
+    // Of places that meet themselves the last one written counts.
+    for (std::size_t d = 0; d + 1 < order.size(); ++d)
+      if (to[d] < to[d + 1] * sorted.shape[d + 1]) return {};
+    auto turned =
+        td::WindowOp::create(b, op.getLoc(), td::tensorType(b.getContext(), sorted), op.getValue(), array(from), 0);
+    auto write =
+        td::WriteOp::create(b, op.getLoc(), op.getType(), op.getBase(), turned.getResult(), array(to), op.getOffset());
+    // The value has one use only when the write that is replaced no longer has it.
+    op.getValueMutable().assign(op.getBase());
+    visit(turned, true);
+    mlir::Value simpler = simplify(b, write);
+    if (!simpler) return write.getResult();
+    write.erase();
+    return simpler;
   }
 
   // Nothing is written to memory that others would have to read whole: the reader sees where the stretch is.

@@ -116,3 +116,42 @@ func.func @no_frames(%x: tensor<4xf32>, %y: tensor<f32>) {
   %1 = td.write %x into %0 strides [6] offset 2 : tensor<4xf32> into tensor<4x6xf32>
   td.return %1 into [-1] : tensor<4x6xf32>
 }
+
+// -----
+
+// CHECK-LABEL: @turned_write
+// What is written across a whole value is computed in the value's order.
+func.func @turned_write(%x: tensor<4x6xf32>, %y: tensor<6x4xf32>) {
+  %0 = td.window %x strides [1, 6] offset 0 : tensor<4x6xf32> -> tensor<6x4xf32>
+  %1 = td.pointwise<exp>(%0) : (tensor<6x4xf32>) -> tensor<6x4xf32>
+  %2 = td.pointwise<add>(%1, %y) : (tensor<6x4xf32>, tensor<6x4xf32>) -> tensor<6x4xf32>
+  %3 = td.write %2 into %x strides [1, 6] offset 0 : tensor<6x4xf32> into tensor<4x6xf32>
+  // CHECK-DAG: %[[E:.*]] = td.pointwise<exp>(%arg0)
+  // CHECK-DAG: %[[Y:.*]] = td.window %arg1 strides [1, 4] offset 0 : tensor<6x4xf32> -> tensor<4x6xf32>
+  // CHECK: %[[S:.*]] = td.pointwise<add>(%[[E]], %[[Y]]) : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<4x6xf32>
+  // CHECK-NEXT: td.return %[[S]] into [0]
+  td.return %3 into [0] : tensor<4x6xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @turned_write_of_a_part
+func.func @turned_write_of_a_part(%x: tensor<4x6xf32>) {
+  %0 = td.window %x strides [1, 6] offset 1 : tensor<4x6xf32> -> tensor<3x4xf32>
+  %1 = td.pointwise<exp>(%0) : (tensor<3x4xf32>) -> tensor<3x4xf32>
+  %2 = td.write %1 into %x strides [1, 6] offset 1 : tensor<3x4xf32> into tensor<4x6xf32>
+  // CHECK: %[[P:.*]] = td.window %arg0 strides [6, 1] offset 1 : tensor<4x6xf32> -> tensor<4x3xf32>
+  // CHECK: %[[E:.*]] = td.pointwise<exp>(%[[P]]) : (tensor<4x3xf32>) -> tensor<4x3xf32>
+  // CHECK: td.write %[[E]] into %arg0 strides [6, 1] offset 1
+  td.return %2 into [0] : tensor<4x6xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @turned_write_that_meets_itself
+func.func @turned_write_that_meets_itself(%x: tensor<4x6xf32>, %y: tensor<6x4xf32>) {
+  %0 = td.pointwise<exp>(%y) : (tensor<6x4xf32>) -> tensor<6x4xf32>
+  // CHECK: td.write {{.*}} strides [1, 5] offset 0
+  %1 = td.write %0 into %x strides [1, 5] offset 0 : tensor<6x4xf32> into tensor<4x6xf32>
+  td.return %1 into [0] : tensor<4x6xf32>
+}
