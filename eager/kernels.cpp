@@ -6,15 +6,13 @@
 #include <array>
 #include <cstring>
 #include <memory>
-#include <optional>
 
-#include "ir/schema/reduction_plan.h"
+#include "eager/call_cache.h"
 #include "runtime/base/inline_array.h"
 #include "runtime/base/long_work.h"
 #include "runtime/kernel/collapse.h"
 #include "runtime/kernel/kernel_cache.h"
 #include "runtime/kernel/launch.h"
-#include "runtime/kernel/reduce_split.h"
 #include "runtime/lib/library.h"
 #include "runtime/lib/strided.h"
 
@@ -23,27 +21,6 @@ namespace {
 
 using Args = SmallVector<std::int64_t, 64>;
 
-// ---- the packed key of a pointwise call ---------------------------------------------------------------------------
-
-/// Operation, outer rank, then a byte an operand (tensor: dtype and access; number: its category) and a byte an out.
-struct CallKey {
-  static constexpr std::size_t kMost = 20;  // operands and outs; the first 3 and the last byte are for other facts
-  std::array<std::uint64_t, 3> words{};
-
-  void set(std::size_t i, std::uint8_t byte) { words[i / 8] |= std::uint64_t{byte} << (8 * (i % 8)); }
-  friend bool operator==(const CallKey& a, const CallKey& b) {
-    return a.words[0] == b.words[0] && a.words[1] == b.words[1] && a.words[2] == b.words[2];
-  }
-  [[nodiscard]] std::size_t hash() const {
-    std::uint64_t h = words[0] * 0x9e3779b97f4a7c15ULL ^ words[1] * 0xc2b2ae3d27d4eb4fULL ^ words[2];
-    return h ^ h >> 29;
-  }
-};
-struct CallEntry {
-  CallKey key;
-  KernelFn fn = nullptr;
-};
-constexpr std::size_t kCallEntries = 1024;
 // On the heap: the loader has little room for the thread-local memory of libraries it opens late.
 thread_local CallEntry* callCache = nullptr;
 [[gnu::cold]] CallEntry* makeCallCache() {
@@ -52,21 +29,25 @@ thread_local CallEntry* callCache = nullptr;
   return callCache = owner.get();
 }
 
+}  // namespace
+
 CallEntry& callEntry(const CallKey& key) {
   CallEntry* entries = callCache != nullptr ? callCache : makeCallCache();
   return entries[key.hash() % kCallEntries];
 }
 
-std::uint8_t operandByte(DType t, Access a) {
-  return static_cast<std::uint8_t>(1 + static_cast<int>(t) * 4 + static_cast<int>(a));
+/// A contiguous copy of the window of `t` broadcast to `shape`, for operands that too many dims keep from collapsing.
+Tensor spread(const Tensor& t, DimsRef shape) {
+  Tensor out = makeEmpty(shape, t.dtype());
+  ArrayView from{pointerOf(t), t.dtype(), Dims(shape), broadcastStrides(t.shape(), t.strides(), shape)};
+  ArrayView to{pointerOf(out), t.dtype(), Dims(shape), out.strides()};
+  copyArray(from, to);
+  return out;
 }
-std::uint8_t scalarByte(const Scalar& s) { return static_cast<std::uint8_t>(0x80 + static_cast<int>(s.kind)); }
 
-char* pointerOf(const Tensor& t) {
-  return static_cast<char*>(t.impl()->storage->data()) +
-         t.impl()->offset * static_cast<std::int64_t>(itemSize(t.dtype()));
-}
-std::int64_t address(const Tensor& t) { return reinterpret_cast<std::int64_t>(pointerOf(t)); }
+namespace {
+
+std::uint8_t scalarByte(const Scalar& s) { return static_cast<std::uint8_t>(0x80 + static_cast<int>(s.kind)); }
 
 DType scalarDType(const Scalar& s) { return s.isFloat() ? DType::Float64 : DType::Int64; }
 
@@ -128,15 +109,6 @@ KernelFn buildPointwise(const OpFacts& op, std::span<const Operand> operands, st
   return lookupKernel(s);
 }
 
-/// A contiguous copy of the window of `t` broadcast to `shape`, for operands that too many dims keep from collapsing.
-Tensor spread(const Tensor& t, DimsRef shape) {
-  Tensor out = makeEmpty(shape, t.dtype());
-  ArrayView from{pointerOf(t), t.dtype(), Dims(shape), broadcastStrides(t.shape(), t.strides(), shape)};
-  ArrayView to{pointerOf(out), t.dtype(), Dims(shape), out.strides()};
-  copyArray(from, to);
-  return out;
-}
-
 using Operands = std::span<const Operand>;
 using Attrs = std::span<const std::int64_t>;
 
@@ -166,17 +138,6 @@ class KeyWriter {
   CallKey key_;
   std::size_t at_ = 3;
 };
-
-/// The kernel that the thread remembers for a key, or what `build` gives.
-template <class Build>
-KernelFn kernelFor(const CallKey& key, Build build) {
-  CallEntry& entry = callEntry(key);
-  if (entry.fn == nullptr || !(entry.key == key)) {
-    KernelFn fn = build();
-    entry = {key, fn};
-  }
-  return entry.fn;
-}
 
 /// Everything contiguous and of one shape, or of one element: one inner dim. False, having done nothing, where it is
 /// not so.
@@ -323,239 +284,6 @@ void runStrided(const OpFacts& op, Operands operands, Attrs attrs, std::span<con
 void runPointwise(const OpFacts& op, Operands operands, Attrs attrs, std::span<const Tensor> outs) {
   if (outs[0].numel() == 0 || runFlat(op, operands, attrs, outs)) return;
   runStrided(op, operands, attrs, outs);
-}
-
-// ---- reductions ----------------------------------------------------------------------------------------------------
-
-namespace {
-
-/// Fills `out` with a number.
-void fill(const Tensor& out, Scalar value) {
-  const Operand operands[] = {Operand(value)};
-  AttrWriter attrs;
-  attrs.list(out.shape());
-  attrs.dtype(out.dtype());
-  runPointwise(facts(OpCode::full_value), operands, attrs.span(), {&out, 1});
-}
-
-/// One reduction step over one input, its conversions to the accumulator and to the out made by the kernel.
-KernelSignature reduceSignature(OpCode op, KernelKind kind, int outerRank, KernelOperand in, DType accumulator,
-                                KernelOperand out) {
-  KernelSignature s;
-  s.kind = kind;
-  s.outerRank = static_cast<std::uint8_t>(outerRank);
-  s.inputs.push_back(in);
-  s.steps.push_back({op, accumulator, KernelStep::Kind::Reduce, {0}, 0});
-  s.outputs.push_back({out, 1});
-  return s;
-}
-
-/// Few and long columns: the blocks of rows are reduced by themselves, then their results as columns of their own.
-/// `args` are those of the Column kernel `s` over everything, whose bits these are.
-void runColumnBlocks(const KernelSignature& s, const Args& args, std::int64_t outer) {
-  const ArgLayout whole(s);
-  const int rank = s.outerRank;
-  const DType accumulator = s.steps[0].dtype;
-  const std::int64_t n = args[whole.innerSize()];
-  const std::int64_t rows = args[whole.reducedSize()];
-  const std::int64_t blocks = (rows + kLeadingBlock - 1) / kLeadingBlock;
-  Tensor partial = makeEmpty(Dims{outer, blocks, n}, accumulator);
-  auto launch = [&](const KernelSignature& kernel, const Args& block, std::int64_t units, std::int64_t reduced) {
-    launchKernel(lookupKernel(kernel), block.data(), units, reduced, KernelKind::Column);
-  };
-
-  // [outer..., block, row of the block, column]; the last block is shorter where rows are left.
-  KernelSignature part = s;
-  part.outerRank = static_cast<std::uint8_t>(rank + 1);
-  part.outputs[0].operand = {accumulator, accessOf(1, n)};
-  const ArgLayout layout(part);
-  Args first(layout.size());
-  std::int64_t step = blocks * n;
-  for (int d = rank; d-- > 0;) {
-    first[layout.outerSize(d)] = args[whole.outerSize(d)];
-    first[layout.outerStride(0, d)] = args[whole.outerStride(0, d)];
-    first[layout.outerStride(1, d)] = step;
-    step *= args[whole.outerSize(d)];
-  }
-  first[layout.innerSize()] = n;
-  first[layout.pointer(0)] = args[whole.pointer(0)];
-  first[layout.innerStride(0)] = args[whole.innerStride(0)];
-  first[layout.reducedStride(0)] = args[whole.reducedStride(0)];
-  first[layout.outerStride(0, rank)] = kLeadingBlock * args[whole.reducedStride(0)];
-  first[layout.innerStride(1)] = 1;
-  first[layout.outerStride(1, rank)] = n;
-  const std::int64_t full = rows / kLeadingBlock;
-  auto reduceBlocks = [&](std::int64_t from, std::int64_t count, std::int64_t reduced) {
-    Args block = first;
-    block[layout.outerSize(rank)] = count;
-    block[layout.reducedSize()] = reduced;
-    block[layout.pointer(0)] +=
-        from * first[layout.outerStride(0, rank)] * static_cast<std::int64_t>(itemSize(s.inputs[0].dtype));
-    block[layout.pointer(1)] = address(partial) + from * n * static_cast<std::int64_t>(itemSize(accumulator));
-    launch(part, block, outer * count * n, reduced);
-  };
-  reduceBlocks(0, full, kLeadingBlock);
-  if (full < blocks) reduceBlocks(full, 1, rows - full * kLeadingBlock);
-
-  KernelSignature finish = s;
-  finish.inputs[0] = {accumulator, accessOf(1, n)};
-  Args last = args;
-  step = blocks * n;
-  for (int d = rank; d-- > 0;) {
-    last[whole.outerStride(0, d)] = step;
-    step *= args[whole.outerSize(d)];
-  }
-  last[whole.pointer(0)] = address(partial);
-  last[whole.innerStride(0)] = 1;
-  last[whole.reducedStride(0)] = n;
-  last[whole.reducedSize()] = blocks;
-  launch(finish, last, outer * n, blocks);
-}
-
-/// What a reduction of one stage walks: {outer..., reduced} of a trailing one, {outer..., reduced, inner} of a leading
-/// one, with the strides of operand and out, which has the operand's shape with the reduced dims 1, contiguous.
-struct ReductionWalk {
-  Dims shape;
-  std::array<Dims, 2> strides;
-};
-
-ReductionWalk walkContiguous(DimsRef shape, const ReductionStage& stage) {
-  const std::int64_t outer = numelOf(shape.first(stage.begin));
-  const std::int64_t reduced = numelOf(shape.subspan(stage.begin, stage.end - stage.begin));
-  if (stage.trailing) return {{outer, reduced}, {Dims{reduced, 1}, Dims{1, 0}}};
-  const std::int64_t inner = numelOf(shape.subspan(stage.end));
-  if (outer == 1) return {{reduced, inner}, {Dims{inner, 1}, Dims{0, 1}}};
-  return {{outer, reduced, inner}, {Dims{reduced * inner, inner, 1}, Dims{inner, 0, 1}}};
-}
-
-/// Nothing where the operand's dims do not merge into as many as kernels walk.
-std::optional<ReductionWalk> walkStrided(const Tensor& in, const ReductionStage& stage) {
-  ReductionWalk w{in.shape(), {in.strides(), {}}};
-  Dims kept = in.shape();
-  for (std::size_t d = stage.begin; d < stage.end; ++d) kept[d] = 1;
-  w.strides[1] = contiguousStrides(kept);
-  for (std::size_t d = stage.begin; d < stage.end; ++d) w.strides[1][d] = 0;
-  const bool merges = stage.trailing ? collapseRow(w.shape, w.strides, stage.begin)
-                                     : collapseColumn(w.shape, w.strides, stage.begin, stage.end);
-  if (!merges || w.shape.size() > kMaxOuterRank + (stage.trailing ? 1 : 2)) return {};
-  return w;
-}
-
-/// The argument block of a one-input reduction: outer sizes, n, (reduced size), then both operands.
-void runStage(const OpFacts& op, const Tensor& in, const ReductionStage& stage, DType accumulator, const Tensor& out) {
-  Tensor source = in;
-  std::optional<ReductionWalk> strided;
-  if (!in.isContiguous() && !(strided = walkStrided(in, stage))) source = spread(in, in.shape());
-  auto [shape, strides] = strided ? *strided : walkContiguous(in.shape(), stage);
-  if (stage.trailing) bringDenseNext(shape, strides);
-  std::size_t rank = shape.size();
-  std::int64_t n = shape[rank - 1];
-  int outerRank = static_cast<int>(rank) - (stage.trailing ? 1 : 2);
-  KernelOperand from{source.dtype(), accessOf(strides[0][rank - 1], n)};
-  // any and all of bytes give bytes, of 0 and 1 as bool has them.
-  DType stored = accumulator == DType::Bool ? DType::Bool : out.dtype();
-  KernelOperand to{stored, stage.trailing ? Access::Zero : accessOf(strides[1][rank - 1], n)};
-  KernelKind kind = stage.trailing ? KernelKind::Row : KernelKind::Column;
-  auto signature = [&] { return reduceSignature(op.code, kind, outerRank, from, accumulator, to); };
-  auto kernel = [&] {
-    CallKey key;
-    key.words[0] = static_cast<std::uint64_t>(op.code) | static_cast<std::uint64_t>(outerRank) << 16;
-    key.set(3, static_cast<std::uint8_t>(kind));
-    key.set(4, static_cast<std::uint8_t>(accumulator));
-    key.set(5, operandByte(from.dtype, from.access));
-    key.set(6, operandByte(to.dtype, to.access));
-    return kernelFor(key, [&] { return lookupKernel(signature()); });
-  };
-  ArgLayout layout(kind, outerRank, 2, 0);
-  Args args(layout.size());
-  std::int64_t outer = 1;
-  for (int d = 0; d < outerRank; ++d) {
-    args[layout.outerSize(d)] = shape[d];
-    outer *= shape[d];
-    for (std::size_t k = 0; k < 2; ++k) args[layout.outerStride(k, d)] = strides[k][d];
-  }
-  args[layout.innerSize()] = n;
-  args[layout.pointer(0)] = address(source);
-  args[layout.pointer(1)] = address(out);
-  for (std::size_t k = 0; k < 2; ++k) args[layout.innerStride(k)] = strides[k][rank - 1];
-  LongWork away(outer * n * (stage.trailing ? 1 : shape[rank - 2]));
-  if (!stage.trailing) {
-    args[layout.reducedSize()] = shape[rank - 2];
-    args[layout.reducedStride(0)] = strides[0][rank - 2];
-  }
-  if (takeAcross({&from, 1}, args.data(), layout, true)) {
-    const KernelOperand operands[] = {from, to};
-    return launchAcross(kernel(), args.data(), layout, operands, true);
-  }
-  if (!stage.trailing) {
-    const std::int64_t rows = shape[rank - 2];
-    if (splitsColumns(outer * n, rows) && outerRank < static_cast<int>(kMaxOuterRank))
-      return runColumnBlocks(signature(), args, outer);
-    return launchKernel(kernel(), args.data(), outer * n, rows, kind);
-  }
-  if (!splitsRows(outer, n)) return launchKernel(kernel(), args.data(), outer, n);
-  KernelSignature s = signature();
-  if (!shouldSplitRows(s, outer, n)) return launchKernel(kernel(), args.data(), outer, n);
-
-  SplitRows split = splitRows(s);
-  std::int64_t blocks = rowBlocks(n);
-  Tensor partial = makeEmpty(Dims{outer, blocks}, accumulator);
-  std::int64_t step = blocks;
-  for (int d = outerRank; d-- > 0;) {
-    args[layout.outerStride(1, d)] = step;
-    step *= shape[d];
-  }
-  args[layout.pointer(1)] = address(partial);
-  launchKernel(lookupKernel(split.partial), args.data(), outer * blocks, std::min(n, kTrailingBlock));
-  ArgLayout finish(split.finish);
-  Args last(finish.size());
-  last[finish.outerSize(0)] = outer;
-  last[finish.innerSize()] = blocks;
-  last[finish.pointer(0)] = address(partial);
-  last[finish.innerStride(0)] = 1;
-  last[finish.outerStride(0, 0)] = blocks;
-  last[finish.pointer(1)] = address(out);
-  last[finish.outerStride(1, 0)] = 1;
-  launchKernel(lookupKernel(split.finish), last.data(), outer, blocks);
-}
-
-}  // namespace
-
-void runReduction(const OpFacts& op, const Tensor& input, std::span<const std::int64_t> attrs, const Tensor& out) {
-  if (out.numel() == 0) return;
-  if (input.numel() == 0) return fill(out, Scalar(reductionIdentity(op.name)));
-  auto stages = reductionStages(input.shape(), AttrReader(attrs).list());
-  Tensor source = input;
-  if (op.dtypeRule == DTypeRule::Logical && input.dtype() != DType::Bool) {
-    source = makeEmpty(input.shape(), DType::Bool);
-    const Operand operands[] = {input};
-    AttrWriter to;
-    to.dtype(DType::Bool);
-    runPointwise(facts(OpCode::to), operands, to.span(), {&source, 1});
-  }
-  DType accumulator = computeType(out.dtype());
-  if (op.dtypeRule == DTypeRule::Logical) accumulator = DType::Bool;
-  if (stages.empty()) {
-    // Dims of size 1 only: the same elements in the out's shape.
-    Dims strides;
-    TANDEM_CHECK(viewStrides(source.shape(), source.strides(), out.shape(), strides), op.name);
-    Tensor window = makeAlias(source, out.shape(), strides, source.impl()->offset);
-    const Operand operands[] = {window};
-    AttrWriter to;
-    to.dtype(out.dtype());
-    return runPointwise(facts(OpCode::to), operands, to.span(), {&out, 1});
-  }
-  for (std::size_t i = 0; i < stages.size(); ++i) {
-    if (i + 1 == stages.size()) {
-      runStage(op, source, stages[i], accumulator, out);
-      return;
-    }
-    Dims shape = source.shape();
-    for (std::size_t d = stages[i].begin; d < stages[i].end; ++d) shape[d] = 1;
-    Tensor into = makeEmpty(shape, accumulator);
-    runStage(op, source, stages[i], accumulator, into);
-    source = into;
-  }
 }
 
 // ---- library -------------------------------------------------------------------------------------------------------

@@ -4,6 +4,8 @@
 //   level 1  blocks of 1024 rows; row r of a block goes to lane r mod 8, in order; a block's lanes combine by halving
 //   level 2  the partial of block b goes to second-level lane b mod 8, in order; these combine by halving
 //
+// That of the trailing class (row_kernel.cpp) has 32 lanes and blocks of 4096 instead, and as many blocks of level 2.
+//
 // Columns are taken in tiles whose accumulators stay in the first-level cache while the rows of the tile are walked in
 // memory order. The width of a tile and of vectors touches no column's order.
 #include "codegen/cpu/kernel_frame.h"
@@ -19,18 +21,19 @@ constexpr std::int64_t kRowsAtOnce = 4;
 
 class ColumnLoops {
  public:
-  explicit ColumnLoops(KernelFrame& frame) : f_(frame), b_(frame.b), schedule_(frame.schedule) {}
+  explicit ColumnLoops(KernelFrame& frame)
+      : f_(frame), b_(frame.b), schedule_(frame.schedule), lanes_(columnOrder(frame.signature.trailing)) {}
 
   void emit() {
     f_.computeConstants();
     rows_ = f_.argument(f_.layout.reducedSize());
-    blocks_ = f_.divide(f_.add(rows_, f_.i64(kLeadingBlock - 1)), f_.i64(kLeadingBlock));
+    blocks_ = f_.divide(f_.add(rows_, f_.i64(lanes_.block - 1)), f_.i64(lanes_.block));
     for (int stage = 0; stage < schedule_.stages(); ++stage) {
       for (std::size_t id : schedule_.reductions(stage)) {
         const KernelStep& step = f_.signature.steps[id - schedule_.firstStep()];
         const Reduction reduction(combinerOf(step.op), step.dtype);
-        const std::int64_t line = kColumnTile * static_cast<std::int64_t>(itemSize(reduction.type()));
-        running_.push_back({id, step.operands[0], stage, reduction, f_.scratch((kColumnResult + 1) * line)});
+        const std::int64_t line = lanes_.tile * static_cast<std::int64_t>(itemSize(reduction.type()));
+        running_.push_back({id, step.operands[0], stage, reduction, f_.scratch((lanes_.result() + 1) * line)});
       }
     }
     // Sizes may be zero where there is nothing to do, and are divided by.
@@ -41,8 +44,8 @@ class ColumnLoops {
         const mlir::Value before = f_.mul(outer, f_.inner);
         const mlir::Value from = mlir::arith::MaxSIOp::create(f_.ops, b_.loc(), f_.sub(f_.begin, before), f_.i64(0));
         const mlir::Value to = f_.minimum(f_.sub(f_.end, before), f_.inner);
-        f_.loop(from, to, kColumnTile, [&](mlir::Value column) {
-          emitTile(outer, column, f_.minimum(to, f_.add(column, f_.i64(kColumnTile))));
+        f_.loop(from, to, lanes_.tile, [&](mlir::Value column) {
+          emitTile(outer, column, f_.minimum(to, f_.add(column, f_.i64(lanes_.tile))));
         });
       });
     });
@@ -80,7 +83,7 @@ class ColumnLoops {
     const mlir::Value columns = f_.sub(to_, from_);
     auto beginBlock = [&](mlir::Value block) {
       for (const Running* r : running) {
-        f_.callImport(r->reduction.importName("columns"), {r->lines, columns, block, blocks_});
+        f_.callImport(r->reduction.importName(lanes_.import), {r->lines, columns, block, blocks_, rows_});
       }
     };
     // Rows `rows`, all of one lane, in this order.
@@ -110,25 +113,25 @@ class ColumnLoops {
     };
     f_.loop(f_.i64(0), blocks_, 1, [&](mlir::Value block) {
       beginBlock(block);
-      const mlir::Value last = f_.minimum(rows_, f_.mul(f_.add(block, f_.i64(1)), f_.i64(kLeadingBlock)));
-      mlir::Value first = f_.mul(block, f_.i64(kLeadingBlock));
+      const mlir::Value last = f_.minimum(rows_, f_.mul(f_.add(block, f_.i64(1)), f_.i64(lanes_.block)));
+      mlir::Value first = f_.mul(block, f_.i64(lanes_.block));
       // Four rows of a lane at once spare its accumulators three of four trips to memory.
       f_.enterRow(outer, first);
       for (int s = 0; s <= stage; ++s) f_.computeUniform(s);
       if (cost(ids) <= kCheapBody) {
-        const mlir::Value groups = f_.add(first, f_.roundDown(f_.sub(last, first), kRowsAtOnce * kLeadingLanes));
-        f_.loop(first, groups, kRowsAtOnce * kLeadingLanes, [&](mlir::Value group) {
-          f_.loop(f_.i64(0), f_.i64(kLeadingLanes), 1, [&](mlir::Value lane) {
+        const mlir::Value groups = f_.add(first, f_.roundDown(f_.sub(last, first), kRowsAtOnce * lanes_.count));
+        f_.loop(first, groups, kRowsAtOnce * lanes_.count, [&](mlir::Value group) {
+          f_.loop(f_.i64(0), f_.i64(lanes_.count), 1, [&](mlir::Value lane) {
             std::vector<mlir::Value> rows;
             for (std::int64_t q = 0; q < kRowsAtOnce; ++q) {
-              rows.push_back(f_.add(f_.add(group, lane), f_.i64(q * kLeadingLanes)));
+              rows.push_back(f_.add(f_.add(group, lane), f_.i64(q * lanes_.count)));
             }
             addRows(rows, lane);
           });
         });
         first = groups;
       }
-      f_.loop(first, last, 1, [&](mlir::Value row) { addRows({row}, lowBits(row, kLeadingLanes)); });
+      f_.loop(first, last, 1, [&](mlir::Value row) { addRows({row}, lowBits(row, lanes_.count)); });
     });
     beginBlock(blocks_);
   }
@@ -154,7 +157,7 @@ class ColumnLoops {
     for (std::size_t id : ids) {
       for (const Running& r : running_) {
         if (r.id != id) continue;
-        f_.setValue(id, r.reduction.leave(b_, load(place(r, f_.i64(kColumnResult), point), r)));
+        f_.setValue(id, r.reduction.leave(b_, load(place(r, f_.i64(lanes_.result()), point), r)));
       }
     }
   }
@@ -169,7 +172,7 @@ class ColumnLoops {
   }
 
   mlir::Value place(const Running& r, mlir::Value line, const Point& point) {
-    const mlir::Value offset = f_.add(f_.mul(line, f_.i64(kColumnTile)), f_.sub(point.i, from_));
+    const mlir::Value offset = f_.add(f_.mul(line, f_.i64(lanes_.tile)), f_.sub(point.i, from_));
     return f_.address(r.lines, f_.memoryType(r.reduction.type()), offset);
   }
   Val load(mlir::Value at, const Running& r) {
@@ -185,6 +188,7 @@ class ColumnLoops {
   KernelFrame& f_;
   VectorBuilder& b_;
   const Schedule& schedule_;
+  const ColumnOrder lanes_;
   std::vector<Running> running_;
   mlir::Value rows_;
   mlir::Value blocks_;

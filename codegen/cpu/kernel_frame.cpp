@@ -30,9 +30,10 @@ KernelFrame::KernelFrame(mlir::ModuleOp module, const KernelSignature& signature
     argument(layout.pointer(k));
     if (operand(k).access == Access::Strided) argument(layout.innerStride(k));
     for (int d = 0; d < layout.outerRank; ++d) argument(layout.outerStride(k, d));
-    if (layout.column) argument(layout.reducedStride(k));
+    for (int d = 0; d < layout.reducedRank; ++d) argument(layout.reducedStride(k, d));
   }
   for (int d = 0; d < layout.outerRank; ++d) argument(layout.outerSize(d));
+  for (int d = 1; d < layout.reducedRank; ++d) argument(layout.reducedDim(d));
   for (std::size_t j = 0; j < layout.scalars; ++j) {
     const DType t = signature.scalars[j];
     const mlir::Value bits = argument(layout.scalar(j));
@@ -188,7 +189,15 @@ mlir::Value KernelFrame::rowOffset(std::size_t k, mlir::ValueRange outer, mlir::
     offset = offset ? add(offset, by) : by;
   };
   for (int d = 0; d < static_cast<int>(outer.size()); ++d) move(outer[d], argument(layout.outerStride(k, d)));
-  if (layout.column && reduced) move(reduced, argument(layout.reducedStride(k)));
+  if (layout.column && reduced) {
+    if (layout.reducedRank > 1) reduced = add(reduced, argument(layout.firstReduced()));
+    for (int d = layout.reducedRank; d-- > 1;) {
+      const mlir::Value size = argument(layout.reducedDim(d));
+      move(remainder(reduced, size), argument(layout.reducedStride(k, d)));
+      reduced = divide(reduced, size);
+    }
+    move(reduced, argument(layout.reducedStride(k)));
+  }
   return offset;
 }
 

@@ -56,7 +56,7 @@ inline constexpr std::int64_t kAcrossRows = 16;
 inline bool liesAcross(const std::int64_t* args, const ArgLayout& layout, std::size_t k, DType dtype, bool reduces) {
   constexpr std::int64_t kLine = 64;
   constexpr std::int64_t kMostBytes = 64 * 1024;  // of a row, or of a column
-  if (!layout.column && layout.outerRank == 0) return false;
+  if ((!layout.column && layout.outerRank == 0) || layout.reducedRank > 1) return false;
   const std::int64_t columns = args[layout.innerSize()];
   const std::int64_t rows = layout.column ? args[layout.reducedSize()] : args[layout.outerSize(layout.outerRank - 1)];
   // So few lines find place beside each other; columns, reduced down their length, are also what threads share.

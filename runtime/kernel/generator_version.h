@@ -3,5 +3,5 @@
 #pragma once
 
 namespace tandem {
-inline constexpr const char* kGeneratorVersion = "2";
+inline constexpr const char* kGeneratorVersion = "7";
 }  // namespace tandem

@@ -38,6 +38,8 @@ std::string KernelSignature::bytes() const {
   w.bytes.reserve(16 + 2 * inputs.size() + scalars.size() + 16 * steps.size() + 4 * outputs.size());
   w.u8(static_cast<std::uint8_t>(kind));
   w.u8(outerRank);
+  w.u8(reducedRank);
+  w.u8(trailing ? 1 : 0);
   w.u16(inputs.size());
   for (const KernelOperand& input : inputs) {
     w.u8(static_cast<std::uint8_t>(input.dtype));
@@ -66,7 +68,9 @@ std::string KernelSignature::bytes() const {
 std::string KernelSignature::text() const {
   std::ostringstream s;
   constexpr std::string_view kinds[] = {"row", "column", "partial"};
-  s << kinds[static_cast<int>(kind)] << static_cast<int>(outerRank) << '(';
+  s << (trailing ? "trailing " : "") << kinds[static_cast<int>(kind)] << static_cast<int>(outerRank);
+  if (reducedRank != 1) s << " over " << static_cast<int>(reducedRank);
+  s << '(';
   const char* separator = "";
   for (const KernelOperand& input : inputs) {
     s << separator << shortName(input.dtype) << ':' << accessName(input.access);

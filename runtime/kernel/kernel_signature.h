@@ -11,6 +11,8 @@
 //           may feed pointwise work of the same row (softmax, norms).
 //   Column  reductions over the *outermost but inner* dim (leading class, 8 lanes, blocks of 1024): the space is
 //           outer dims × reduced dim r × inner dim; every output is a reduction, one element per (outer, inner).
+//           `trailing`: in the order of the trailing class, for rows that are far apart along their length while the
+//           next row is beside them. `reducedRank` above 1: r counts the elements of several dims, row-major.
 //   Partial as Row, but a unit of work is one block of 4096 of a row and outputs are the blocks' partial results,
 //           laid out [outer, ceil(n / 4096)], in the accumulator dtype. A Row kernel over those finishes them with the
 //           same bits as one Row kernel over everything.
@@ -18,8 +20,9 @@
 // The argument block of a kernel, an array of int64 (strides in elements, pointers as integers):
 //   [0 .. outerRank)  outer sizes, outermost first
 //   [outerRank]       n, the inner size
-//   Column only: [outerRank + 1] the reduced size
-//   for each input, then each output: pointer, inner stride, (Column only: reduced stride, 0 for outputs),
+//   Column only: [outerRank + 1] the reduced size: how many r there are
+//                reducedRank above 1: the first r, then the sizes of the reduced dims but the outermost
+//   for each input, then each output: pointer, inner stride, (Column only: reduced strides, 0 for outputs),
 //                                     outer strides outermost first
 //   the scalars: Float as the bits of a double, Int as int64
 //   for each framed input: where it begins in the space, and how many elements it has
@@ -80,6 +83,8 @@ struct KernelOutput {
 struct KernelSignature {
   KernelKind kind = KernelKind::Row;
   std::uint8_t outerRank = 0;
+  std::uint8_t reducedRank = 1;  // Column only
+  bool trailing = false;         // Column only: the order of the trailing class
   std::vector<KernelOperand> inputs;
   std::vector<DType> scalars;  // Int64 or Float64
   std::vector<KernelStep> steps;
@@ -97,14 +102,16 @@ void setOpNamer(std::string_view (*namer)(OpCode));
 /// Offsets into the argument block of a signature.
 struct ArgLayout {
   explicit ArgLayout(const KernelSignature& s)
-      : ArgLayout(s.kind, s.outerRank, s.inputs.size() + s.outputs.size(), s.scalars.size()) {
+      : ArgLayout(s.kind, s.outerRank, s.inputs.size() + s.outputs.size(), s.scalars.size(), s.reducedRank) {
     for (const KernelOperand& input : s.inputs) framed += input.access == Access::Framed ? 1 : 0;
   }
-  ArgLayout(KernelKind kind, int outerRank, std::size_t operands, std::size_t scalars)
-      : outerRank(outerRank), column(kind == KernelKind::Column), operands(operands), scalars(scalars) {}
+  ArgLayout(KernelKind kind, int outerRank, std::size_t operands, std::size_t scalars, int reducedRank = 1)
+      : outerRank(outerRank), column(kind == KernelKind::Column), reducedRank(column ? reducedRank : 0),
+        operands(operands), scalars(scalars) {}
 
   int outerRank;
   bool column;
+  int reducedRank;
   std::size_t operands;
   std::size_t scalars;
   std::size_t framed = 0;
@@ -112,11 +119,16 @@ struct ArgLayout {
   [[nodiscard]] std::size_t outerSize(int d) const { return d; }
   [[nodiscard]] std::size_t innerSize() const { return outerRank; }
   [[nodiscard]] std::size_t reducedSize() const { return outerRank + 1; }
-  [[nodiscard]] std::size_t perOperand() const { return 2 + (column ? 1 : 0) + outerRank; }
-  [[nodiscard]] std::size_t pointer(std::size_t k) const { return outerRank + 1 + (column ? 1 : 0) + k * perOperand(); }
+  /// Of several reduced dims: the first r, and the size of dim d, which is not the outermost.
+  [[nodiscard]] std::size_t firstReduced() const { return outerRank + 2; }
+  [[nodiscard]] std::size_t reducedDim(int d) const { return outerRank + 2 + d; }
+  [[nodiscard]] std::size_t perOperand() const { return 2 + reducedRank + outerRank; }
+  [[nodiscard]] std::size_t pointer(std::size_t k) const {
+    return outerRank + 1 + reducedRank + (reducedRank > 1 ? 1 : 0) + k * perOperand();
+  }
   [[nodiscard]] std::size_t innerStride(std::size_t k) const { return pointer(k) + 1; }
-  [[nodiscard]] std::size_t reducedStride(std::size_t k) const { return pointer(k) + 2; }
-  [[nodiscard]] std::size_t outerStride(std::size_t k, int d) const { return pointer(k) + 2 + (column ? 1 : 0) + d; }
+  [[nodiscard]] std::size_t reducedStride(std::size_t k, int d = 0) const { return pointer(k) + 2 + d; }
+  [[nodiscard]] std::size_t outerStride(std::size_t k, int d) const { return pointer(k) + 2 + reducedRank + d; }
   [[nodiscard]] std::size_t scalar(std::size_t j) const { return pointer(operands) + j; }
   /// Of the j-th framed input: [frame(j)] where it begins, [frame(j) + 1] how many elements it has.
   [[nodiscard]] std::size_t frame(std::size_t j) const { return scalar(scalars) + 2 * j; }

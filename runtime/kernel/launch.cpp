@@ -21,7 +21,7 @@ constexpr std::int64_t kMaxTileElements = 64 * 1024;
 constexpr std::int64_t kTilesAThread = 8;
 // Tiles of elementwise work begin at multiples of this: whole vectors, whole cache lines.
 constexpr std::int64_t kUnitMultiple = 64;
-// Columns are taken by so many at least, and by kColumnTile where that leaves every thread some.
+// Columns are taken by so many at least, and by a tile of them where that leaves every thread some.
 constexpr std::int64_t kLeastColumns = 64;
 
 }  // namespace
@@ -40,7 +40,7 @@ void launchKernel(KernelFn fn, const std::int64_t* args, std::int64_t units, std
   if (perUnit < kUnitMultiple) unitsPerTile = (unitsPerTile + kUnitMultiple - 1) / kUnitMultiple * kUnitMultiple;
   if (kind == KernelKind::Column) {
     const std::int64_t share = (units / threads + kLeastColumns - 1) / kLeastColumns * kLeastColumns;
-    unitsPerTile = std::max(unitsPerTile, std::clamp(share, kLeastColumns, kColumnTile));
+    unitsPerTile = std::max(unitsPerTile, std::clamp(share, kLeastColumns, kLeadingColumns.tile));
   }
   std::int64_t tiles = (units + unitsPerTile - 1) / unitsPerTile;
   parallelTiles(tiles, [&](std::int64_t i) { fn(args, i * unitsPerTile, std::min(units, (i + 1) * unitsPerTile)); });

@@ -1,6 +1,7 @@
 #include "runtime/kernel/reduce_split.h"
 
 #include "runtime/kernel/collapse.h"
+#include "runtime/kernel/reduction_levels.h"
 
 namespace tandem {
 
@@ -18,9 +19,9 @@ std::size_t firstStep(const KernelSignature& s) { return s.inputs.size() + s.sca
 
 bool splitsRows(std::int64_t rows, std::int64_t n) { return rows <= kMaxSplitRows && n >= kMinSplitElements; }
 
-bool splitsColumns(std::int64_t columns, std::int64_t rows) {
-  return columns <= kMaxSplitColumns && rows * columns >= kMinSplitElements && rows > kLeadingBlock &&
-         rows <= kLeadingBlock * kLeadingBlock;
+bool splitsColumns(std::int64_t columns, std::int64_t rows, bool trailing) {
+  const std::int64_t block = columnOrder(trailing).block;
+  return columns <= kMaxSplitColumns && rows * columns >= kMinSplitElements && rows > block && rows <= block * block;
 }
 
 bool shouldSplitRows(const KernelSignature& row, std::int64_t rows, std::int64_t n) {

@@ -21,7 +21,7 @@ inline std::int64_t rowBlocks(std::int64_t n) { return (n + kTrailingBlock - 1) 
 /// Worth it for rows of n elements.
 bool splitsRows(std::int64_t rows, std::int64_t n);
 /// Worth it for a few long columns, and their blocks are few enough to be one block of the columns of their results.
-bool splitsColumns(std::int64_t columns, std::int64_t rows);
+bool splitsColumns(std::int64_t columns, std::int64_t rows, bool trailing);
 /// Worth it, and possible: every output of `row` is the result of a reduction that no other step uses.
 bool shouldSplitRows(const KernelSignature& row, std::int64_t rows, std::int64_t n);
 SplitRows splitRows(const KernelSignature& row);

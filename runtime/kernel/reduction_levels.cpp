@@ -1,5 +1,7 @@
 #include "runtime/kernel/reduction_levels.h"
 
+#include <algorithm>
+#include <bit>
 #include <limits>
 #include <string>
 #include <type_traits>
@@ -92,65 +94,86 @@ void levels(void* memory, std::int64_t block, std::int64_t blocks) {
   if (last) value = halve<Op>(third);
 }
 
-// Eight lines to one, column by column.
-template <class Op, class T>
-void halveLines(const T* __restrict lines, T* __restrict to, std::int64_t columns) {
-  static_assert(kLeadingLanes == 8);
-  constexpr std::int64_t w = kColumnTile;
-  for (std::int64_t c = 0; c < columns; ++c) {
-    const T a = Op::combine(lines[c], lines[c + 4 * w]);
-    const T b = Op::combine(lines[c + w], lines[c + 5 * w]);
-    const T d = Op::combine(lines[c + 2 * w], lines[c + 6 * w]);
-    const T e = Op::combine(lines[c + 3 * w], lines[c + 7 * w]);
-    to[c] = Op::combine(Op::combine(a, d), Op::combine(b, e));
+// The first `lanes` lines, a power of two, to one, column by column: line j and line j + h for h = half of them,
+// ..., 1.
+template <class Op, bool Trailing, class T>
+void halveLines(T* __restrict lines, T* __restrict to, std::int64_t columns, std::int64_t lanes) {
+  constexpr std::int64_t w = columnOrder(Trailing).tile;
+  if (lanes == 1) {
+    std::copy_n(lines, columns, to);
+  } else if (lanes == 8) {
+    for (std::int64_t c = 0; c < columns; ++c) {
+      const T a = Op::combine(lines[c], lines[c + 4 * w]);
+      const T b = Op::combine(lines[c + w], lines[c + 5 * w]);
+      const T d = Op::combine(lines[c + 2 * w], lines[c + 6 * w]);
+      const T e = Op::combine(lines[c + 3 * w], lines[c + 7 * w]);
+      to[c] = Op::combine(Op::combine(a, d), Op::combine(b, e));
+    }
+  } else {
+    const std::int64_t h = lanes / 2;
+    T* const half = h == 1 ? to : lines;
+    for (std::int64_t j = 0; j < h; ++j) {
+      T* const line = half + j * w;
+      const T* const first = lines + j * w;
+      const T* const second = lines + (j + h) * w;
+      for (std::int64_t c = 0; c < columns; ++c) line[c] = Op::combine(first[c], second[c]);
+    }
+    if (h > 1) halveLines<Op, Trailing>(lines, to, columns, h);
   }
 }
 
-template <class Op, class T>
-void columns(void* memory, std::int64_t columns, std::int64_t block, std::int64_t blocks) {
-  T* const lanes = static_cast<T*>(memory);
-  T* const second = lanes + kLeadingLanes * kColumnTile;
-  T* const result = lanes + kColumnResult * kColumnTile;
+template <class Op, bool Trailing, class T>
+void columns(void* memory, std::int64_t columns, std::int64_t block, std::int64_t blocks, std::int64_t rows) {
+  constexpr ColumnOrder order = columnOrder(Trailing);
+  T* const first = static_cast<T*>(memory);
+  T* const second = first + order.count * order.tile;
+  T* const result = first + order.result() * order.tile;
+  // Lanes that nothing goes to would change nothing.
+  auto used = [order](std::int64_t n) {
+    return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::min(n, order.count))));
+  };
   auto fill = [columns](T* line, T v) {
     for (std::int64_t c = 0; c < columns; ++c) line[c] = v;
+  };
+  auto clear = [&](T* lines, std::int64_t lanes) {
+    for (std::int64_t lane = 0; lane < lanes; ++lane) fill(lines + lane * order.tile, Op::template identity<T>);
   };
   if (block == 0) {
     // Without a row there is no block, and the sum is +0.
     if (blocks == 0) fill(result, Op::template identity<T> + T(0));
-    if (blocks > 1) {
-      for (std::int64_t lane = 0; lane < kLeadingLanes; ++lane) {
-        fill(second + lane * kColumnTile, Op::template identity<T>);
-      }
-    }
+    if (blocks > 1) clear(second, used(blocks));
   } else {
-    halveLines<Op>(lanes, result, columns);
+    halveLines<Op, Trailing>(first, result, columns, used(rows));
     if (blocks > 1) {
-      T* const line = second + (block - 1) % kLeadingLanes * kColumnTile;
+      T* const line = second + (block - 1) % order.count * order.tile;
       for (std::int64_t c = 0; c < columns; ++c) line[c] = Op::combine(line[c], result[c]);
     }
   }
   if (block < blocks) {
-    for (std::int64_t lane = 0; lane < kLeadingLanes; ++lane)
-      fill(lanes + lane * kColumnTile, Op::template identity<T>);
+    clear(first, used(rows));
   } else if (blocks > 1) {
-    halveLines<Op>(second, result, columns);
+    halveLines<Op, Trailing>(second, result, columns, used(blocks));
   }
 }
 
 template <class Op>
 void addAll(std::unordered_map<std::string, void*>& table, const std::string& op) {
-  auto add = [&](DType t, LevelsFn levels, ColumnsFn columns) {
-    const std::string suffix = op + "_" + std::string(dtypeName(t));
-    table.emplace("tandem_levels_" + suffix, reinterpret_cast<void*>(levels));
-    table.emplace("tandem_columns_" + suffix, reinterpret_cast<void*>(columns));
+  auto add = [&]<class T>(DType t, T /*element*/) {
+    const std::string suffix = "_" + op + "_" + std::string(dtypeName(t));
+    const LevelsFn blocks = &levels<Op, T>;
+    table.emplace("tandem_levels" + suffix, reinterpret_cast<void*>(blocks));
+    const ColumnsFn leading = &columns<Op, false, T>;
+    table.emplace(std::string("tandem_") + kLeadingColumns.import + suffix, reinterpret_cast<void*>(leading));
+    const ColumnsFn trailing = &columns<Op, true, T>;
+    table.emplace(std::string("tandem_") + kTrailingColumns.import + suffix, reinterpret_cast<void*>(trailing));
   };
-  add(DType::UInt8, &levels<Op, std::uint8_t>, &columns<Op, std::uint8_t>);
-  add(DType::Int8, &levels<Op, std::int8_t>, &columns<Op, std::int8_t>);
-  add(DType::Int16, &levels<Op, std::int16_t>, &columns<Op, std::int16_t>);
-  add(DType::Int32, &levels<Op, std::int32_t>, &columns<Op, std::int32_t>);
-  add(DType::Int64, &levels<Op, std::int64_t>, &columns<Op, std::int64_t>);
-  add(DType::Float32, &levels<Op, float>, &columns<Op, float>);
-  add(DType::Float64, &levels<Op, double>, &columns<Op, double>);
+  add(DType::UInt8, std::uint8_t{});
+  add(DType::Int8, std::int8_t{});
+  add(DType::Int16, std::int16_t{});
+  add(DType::Int32, std::int32_t{});
+  add(DType::Int64, std::int64_t{});
+  add(DType::Float32, float{});
+  add(DType::Float64, double{});
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "runtime/device/thread_pool.h"
+#include "runtime/kernel/collapse.h"
 #include "runtime/lib/copy_bytes.h"
 #include "runtime/lib/strided.h"
 #include "runtime/lib/transpose.h"
@@ -91,7 +92,7 @@ void copyDims(const T* from, T* to, const CopyDims& c) {
         Walker<2> at(outer, strides, i / bands);
         std::int64_t first = i % bands * 64;
         lib::transposeBlock(from + at.offset[0] + first, c.from[rank - 1], to + at.offset[1] + first * c.to[rank - 2],
-                       c.to[rank - 2], std::min<std::int64_t>(64, rows - first), n);
+                            c.to[rank - 2], std::min<std::int64_t>(64, rows - first), n);
       }
     });
     return;
@@ -117,6 +118,48 @@ void copyArray(const ArrayView& from, const ArrayView& to) {
     using T = typename decltype(tag)::Type;
     copyDims(from.as<T>(), to.as<T>(), c);
   });
+}
+
+RowMajorPieces::RowMajorPieces(const ArrayView& from) : from_(from) {
+  constexpr std::int64_t kPiece = 256 * 1024;  // bytes: some of the second cache
+  constexpr std::int64_t kLine = 64;
+  constexpr std::int64_t kParts = 8;  // of a piece: its ends are rounded to units
+  collapsePointwise(from_.shape, {&from_.strides, 1});
+  std::size_t dense = 0;
+  for (std::size_t d = 1; d < from_.shape.size(); ++d) {
+    if (from_.strides[d] == 0) continue;
+    if (from_.strides[dense] == 0 || std::abs(from_.strides[d]) < std::abs(from_.strides[dense])) dense = d;
+  }
+  std::int64_t inner = from_.numel();
+  for (dim_ = 0;; ++dim_) {
+    inner /= from_.shape[dim_];
+    if (dim_ == dense || inner * itemSize() * kParts <= kPiece) break;
+  }
+  unit_ = inner;
+  const std::int64_t lines = dim_ == dense ? std::min(from_.shape[dim_], kLine / itemSize() * 4) : 1;
+  least_ = std::max(lines * unit_, kPiece / itemSize());
+}
+
+void RowMajorPieces::copy(std::int64_t begin, std::int64_t end, void* to) const {
+  const std::int64_t steps = from_.shape[dim_];
+  char* out = static_cast<char*>(to);
+  while (begin < end) {
+    const std::int64_t first = begin % steps;
+    const std::int64_t count = std::min(end - begin, steps - first);
+    ArrayView part = from_;
+    std::int64_t offset = first * from_.strides[dim_];
+    for (std::size_t d = dim_, left = static_cast<std::size_t>(begin / steps); d-- > 0;) {
+      const auto size = static_cast<std::size_t>(from_.shape[d]);
+      offset += static_cast<std::int64_t>(left % size) * from_.strides[d];
+      left /= size;
+      part.shape[d] = 1;
+    }
+    part.data = from_.as<char>() + offset * itemSize();
+    part.shape[dim_] = count;
+    copyArray(part, {out, from_.dtype, part.shape, contiguousStrides(part.shape)});
+    out += count * unit_ * itemSize();
+    begin += count;
+  }
 }
 
 void transposeMatrix(const void* from, std::int64_t fromColumn, void* to, std::int64_t toRow, std::int64_t rows,

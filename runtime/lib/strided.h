@@ -16,6 +16,26 @@ namespace tandem {
 
 /// Copies between two arrays of one dtype and shape, any strides, in parallel. They must not overlap.
 void copyArray(const ArrayView& from, const ArrayView& to);
+/// An array in pieces of its row-major order that, copied one after the other, read every line of memory about once
+/// however the array lies: a piece holds whole lines of the dim along which it is dense, or all of that dim.
+class RowMajorPieces {
+ public:
+  explicit RowMajorPieces(const ArrayView& from);
+  /// Pieces begin and end at multiples of so many elements,
+  [[nodiscard]] std::int64_t unit() const { return unit_; }
+  /// and should have this many.
+  [[nodiscard]] std::int64_t least() const { return least_; }
+  [[nodiscard]] std::int64_t itemSize() const { return static_cast<std::int64_t>(tandem::itemSize(from_.dtype)); }
+  /// Copies the units [begin, end) to contiguous memory.
+  void copy(std::int64_t begin, std::int64_t end, void* to) const;
+
+ private:
+  ArrayView from_;       // adjacent dims merged
+  std::size_t dim_ = 0;  // units are the steps of this dim
+  std::int64_t unit_ = 1;
+  std::int64_t least_ = 1;
+};
+
 /// One matrix, on this thread: row i, column j of `to`, whose rows are `toRow` apart, is element i + j * fromColumn of
 /// `from`; strides in elements of the dtype.
 void transposeMatrix(const void* from, std::int64_t fromColumn, void* to, std::int64_t toRow, std::int64_t rows,

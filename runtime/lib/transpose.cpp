@@ -73,8 +73,8 @@ template <class T>
   Vector<T> rows[n];
 #pragma GCC unroll 16
   for (int j = 0; j < n; ++j) {
-    rows[j] = twoLanes(from + j * fromColumn, from + (j + n) * fromColumn,
-                       std::make_index_sequence<kVector / sizeof(T)>{});
+    rows[j] =
+        twoLanes(from + j * fromColumn, from + (j + n) * fromColumn, std::make_index_sequence<kVector / sizeof(T)>{});
   }
   transposeLanes<1, n, T>(rows);
 #pragma GCC unroll 16
@@ -92,7 +92,8 @@ void transposeSmall(const T* from, std::int64_t fromColumn, T* to, std::int64_t 
     for (std::int64_t q = j + kAhead; q < std::min(j + kAhead + kColumns, columns + ahead); ++q)
       for (std::int64_t i = 0; i < rows; i += kLine / sizeof(T)) __builtin_prefetch(from + i + q * fromColumn);
     std::int64_t i = 0;
-    for (; i + kRows <= rows; i += kRows) transposeTile(from + i + j * fromColumn, fromColumn, to + i * toRow + j, toRow);
+    for (; i + kRows <= rows; i += kRows)
+      transposeTile(from + i + j * fromColumn, fromColumn, to + i * toRow + j, toRow);
     for (; i < rows; ++i)
       for (std::int64_t k = j; k < j + kColumns; ++k) to[i * toRow + k] = from[i + k * fromColumn];
   }

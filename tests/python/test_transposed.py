@@ -3,6 +3,9 @@
 The sizes are such that kernels get them in transposed blocks: whole blocks, and some that end within one.
 """
 
+import itertools
+
+import numpy as np
 import pytest
 
 import tandem as td
@@ -96,6 +99,107 @@ def test_reductions_of_several_dims(layout):
     for dims in [(0, 1), (1, 2), (0, 2), tuple(range(x.dim()))]:
         same_in_every_mode(lambda t, dims=dims: t.sum(dims), x)
         same_in_every_mode(lambda t, dims=dims: t.amax(dims), x)
+
+
+# Sizes at which arrays are reduced in pieces, in blocks, by columns of every order, and in the order of the memory.
+PERMUTED = [
+    (37, 64, 129),
+    (3, 5, 70, 300),
+    (8, 1024, 65),
+    (32, 64, 64, 5),
+    (2049, 130),
+    (5, 2, 3, 1100, 9),
+    (5, 1, 1100, 65),
+]
+PER_DTYPE = {
+    td.float32: ["sum", "amax", "amin"],
+    td.float64: ["sum", "prod"],
+    td.float16: ["sum", "amin"],
+    td.int64: ["sum", "amax"],
+    td.bool: ["sum", "any", "all"],
+}
+
+
+@pytest.mark.parametrize("dtype", PER_DTYPE, ids=str)
+@pytest.mark.parametrize("shape", PERMUTED, ids=lambda s: "x".join(map(str, s)))
+def test_every_permutation_and_every_subset_of_dims(shape, dtype):
+    td.manual_seed(sum(shape))
+    base = td.randn(*shape) * 3
+    # Zeros of both signs, of which a maximum is the one met first.
+    base = td.where(base.abs() < 0.5, base * 0, base)
+    base = base > 6 if dtype is td.bool else base.to(dtype)
+    cases = [
+        (order, dims)
+        for order in itertools.permutations(range(len(shape)))
+        for count in range(1, len(shape) + 1)
+        for dims in itertools.combinations(range(len(shape)), count)
+    ]
+    for at, (order, dims) in enumerate(cases):
+        if len(shape) > 4 and at % 7:
+            continue
+        whole = base.permute(*order)
+        for x in (whole, whole[..., 1:]) if dtype is td.float32 and whole.shape[-1] > 1 else (whole,):
+            for name in PER_DTYPE[dtype]:
+
+                def reduced(t, name=name, dims=dims):
+                    return td.prod(t, dims) if name == "prod" else getattr(t, name)(dims)
+
+                mine, expected = reduced(x).numpy(), reduced(x.contiguous()).numpy()
+                assert mine.dtype == expected.dtype and mine.tobytes() == expected.tobytes(), (order, dims, name)
+        if dtype in (td.int64, td.bool):
+            np.testing.assert_array_equal(whole.sum(dims).numpy(), whole.numpy().sum(dims, dtype=np.int64))
+        elif dtype is td.float64:
+            np.testing.assert_allclose(whole.sum(dims).numpy(), whole.numpy().sum(dims), rtol=1e-10, atol=1e-9)
+
+
+def test_maxima_of_zeros_of_both_signs():
+    base = td.full((64, 300), -1.0)
+    base[3, 7], base[5, 2] = -0.0, 0.0
+    for x in (base, base.t(), -base.t()):
+        for dims in ((0,), (1,), (0, 1)):
+            for name in ("amax", "amin"):
+                a, b = getattr(x, name)(dims), getattr(x.contiguous(), name)(dims)
+                assert a.numpy().tobytes() == b.numpy().tobytes()
+
+
+IN_PLACE = {
+    "clamp_": lambda x, y: x.clamp_(-0.5, 0.5),
+    "clamp_ by tensors": lambda x, y: x.clamp_(y - 1, y + 1),
+    "hardtanh_": lambda x, y: F.hardtanh_(x),
+    "lerp_": lambda x, y: x.lerp_(y, 0.25),
+    "lerp_ by itself": lambda x, y: x.lerp_(x * 2, 0.25),
+    "addcmul_": lambda x, y: x.addcmul_(y, y, value=2),
+    "leaky_relu_": lambda x, y: F.leaky_relu_(x, 0.1),
+    "sigmoid_": lambda x, y: x.sigmoid_(),
+    "masked_fill_": lambda x, y: x.masked_fill_(y > 0, 2),
+    "copy_ of what is computed": lambda x, y: x.copy_((y.exp() + x).tanh()),
+}
+PARTS = {
+    "whole": lambda x: x,
+    "rows": lambda x: x[1:],
+    "every other": lambda x: x[..., ::2],
+    "within": lambda x: x[1:-1, ..., 1:-1],
+}
+
+
+@pytest.mark.parametrize("name", IN_PLACE)
+@pytest.mark.parametrize("dtype", [td.float32, td.bfloat16], ids=str)
+def test_in_place_of_parts(name, dtype):
+    for layout in LAYOUTS[:3] + LAYOUTS[4:8]:
+        for part in PARTS.values():
+            for mode in ("eager", "lazy", "compiled"):
+                x, dense = seen(layout, dtype).clone(), seen(layout, dtype).contiguous()
+                y = td.randn(*dense.shape).to(dtype)
+                write = IN_PLACE[name]
+                write(part(dense), part(y))
+                if mode == "compiled":
+                    td.compile(lambda x, y, part=part, write=write: write(part(x), part(y)))(x, y)
+                elif mode == "lazy":
+                    with td.lazy():
+                        write(part(x), part(y))
+                else:
+                    write(part(x), part(y))
+                same(x.contiguous(), dense)
 
 
 @pytest.mark.parametrize("dtype", [td.float64, td.float16, td.bfloat16, td.int64, td.int32, td.uint8, td.bool], ids=str)

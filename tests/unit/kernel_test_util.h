@@ -69,6 +69,16 @@ class Args {
     if (layout_.column) set(layout_.reducedStride(k), reducedStride);
     return *this;
   }
+  /// Of several reduced dims: the first r, the sizes of all but the outermost, and the strides of operand 0.
+  Args& reducedDims(std::int64_t first, std::initializer_list<std::int64_t> sizes,
+                    std::initializer_list<std::int64_t> strides) {
+    set(layout_.firstReduced(), first);
+    int d = 1;
+    for (std::int64_t size : sizes) set(layout_.reducedDim(d++), size);
+    d = 0;
+    for (std::int64_t stride : strides) set(layout_.reducedStride(0, d++), stride);
+    return *this;
+  }
   Args& scalar(std::size_t j, std::int64_t v) { return set(layout_.scalar(j), v); }
   Args& scalar(std::size_t j, double v) { return set(layout_.scalar(j), std::bit_cast<std::int64_t>(v)); }
   /// Of the j-th framed input.

@@ -301,6 +301,52 @@ TEST(KernelReduce, ColumnsInTheFixedOrder) {
   checkColumns<std::int64_t>(DType::Int64, Access::Unit, 3, 20, 9, 4);
 }
 
+TEST(KernelReduce, ColumnsInTheOrderOfRows) {
+  for (std::int64_t R : {1, 3, 31, 33, 100, 4096, 4097, 20000}) {
+    for (std::int64_t n : {1, 7, 130}) {
+      Build k(KernelKind::Column, 0);
+      k.signature.trailing = true;
+      k.output(kF32, Access::Unit, k.reduce(OpCode::sum, kF32, k.input(kF32, Access::Unit)));
+      const auto x = noises<float>(static_cast<std::size_t>(R * n));
+      std::vector<float> z(static_cast<std::size_t>(n));
+      run(k.signature, Args(k.signature).inner(n).reduced(R).operand(0, x.data(), 1, {}, n).operand(1, z.data()), 0, n);
+      for (std::int64_t c = 0; c < n; ++c) {
+        std::vector<float> column;
+        for (std::int64_t r = 0; r < R; ++r) column.push_back(x[r * n + c]);
+        ASSERT_TRUE(sameBits(z[c], trailing<float>(column, -0.0F, plus<float>))) << R << "x" << n << " column " << c;
+      }
+    }
+  }
+}
+
+TEST(KernelReduce, ColumnsOfSeveralReducedDims) {
+  // Reduced dims of 3, 50 and 40 elements that lie in the opposite order, from element 900 on.
+  const std::int64_t n = 21, first = 900, R = 3 * 50 * 40 - first;
+  const auto x = noises<float>(static_cast<std::size_t>(n * 3 * 50 * 40));
+  for (bool inRows : {false, true}) {
+    Build k(KernelKind::Column, 0);
+    k.signature.trailing = inRows;
+    k.signature.reducedRank = 3;
+    k.output(kF32, Access::Unit, k.reduce(OpCode::sum, kF32, k.input(kF32, Access::Unit)));
+    std::vector<float> z(static_cast<std::size_t>(n));
+    const Args args = Args(k.signature)
+                          .inner(n)
+                          .reduced(R)
+                          .operand(0, x.data())
+                          .operand(1, z.data())
+                          .reducedDims(first, {50, 40}, {n, 3 * n, 150 * n});
+    run(k.signature, args, 0, n);
+    for (std::int64_t c = 0; c < n; ++c) {
+      std::vector<float> column;
+      for (std::int64_t r = first; r < first + R; ++r)
+        column.push_back(x[c + (r / 2000 + r / 40 % 50 * 3 + r % 40 * 150) * n]);
+      const float expected =
+          inRows ? trailing<float>(column, -0.0F, plus<float>) : leading<float>(column, -0.0F, plus<float>);
+      ASSERT_TRUE(sameBits(z[c], expected)) << "column " << c;
+    }
+  }
+}
+
 TEST(KernelReduce, ColumnsOfAnExpression) {
   // Sum over r of x * y with y one value a row, finished by a multiplication with a scalar.
   Build k(KernelKind::Column, 0);

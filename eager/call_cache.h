@@ -1,0 +1,60 @@
+// What the kernels of eager operations share: the signature of a call packed into a few words, and the small cache of
+// a thread from those to the kernel.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "eager/tensor.h"
+#include "runtime/kernel/kernel_signature.h"
+
+namespace tandem {
+
+/// Operation, outer rank, then a byte an operand (tensor: dtype and access; number: its category) and a byte an out.
+struct CallKey {
+  static constexpr std::size_t kMost = 20;  // operands and outs; the first 3 and the last byte are for other facts
+  std::array<std::uint64_t, 3> words{};
+
+  void set(std::size_t i, std::uint8_t byte) { words[i / 8] |= std::uint64_t{byte} << (8 * (i % 8)); }
+  friend bool operator==(const CallKey& a, const CallKey& b) {
+    return a.words[0] == b.words[0] && a.words[1] == b.words[1] && a.words[2] == b.words[2];
+  }
+  [[nodiscard]] std::size_t hash() const {
+    std::uint64_t h = words[0] * 0x9e3779b97f4a7c15ULL ^ words[1] * 0xc2b2ae3d27d4eb4fULL ^ words[2];
+    return h ^ h >> 29;
+  }
+};
+struct CallEntry {
+  CallKey key;
+  KernelFn fn = nullptr;
+};
+inline constexpr std::size_t kCallEntries = 1024;
+
+/// The entry of a key in the thread's cache; it may hold another key's kernel.
+CallEntry& callEntry(const CallKey& key);
+
+/// The kernel that the thread remembers for a key, or what `build` gives.
+template <class Build>
+KernelFn kernelFor(const CallKey& key, Build build) {
+  CallEntry& entry = callEntry(key);
+  if (entry.fn == nullptr || !(entry.key == key)) {
+    KernelFn fn = build();
+    entry = {key, fn};
+  }
+  return entry.fn;
+}
+
+inline std::uint8_t operandByte(DType t, Access a) {
+  return static_cast<std::uint8_t>(1 + static_cast<int>(t) * 4 + static_cast<int>(a));
+}
+
+inline char* pointerOf(const Tensor& t) {
+  return static_cast<char*>(t.impl()->storage->data()) +
+         t.impl()->offset * static_cast<std::int64_t>(itemSize(t.dtype()));
+}
+inline std::int64_t address(const Tensor& t) { return reinterpret_cast<std::int64_t>(pointerOf(t)); }
+
+/// A contiguous copy of the window of `t` broadcast to `shape`, for operands that too many dims keep from collapsing.
+Tensor spread(const Tensor& t, DimsRef shape);
+
+}  // namespace tandem
