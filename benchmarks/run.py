@@ -22,7 +22,15 @@ from compare.table import markdown
 
 HERE = Path(__file__).resolve().parent
 BENCH_PYTHON = HERE.parent / "build/bench-env/bin/python"
-CASES = ("micro.dispatch", "micro.kernels", "micro.products", "micro.compiling", "models.training", "micro.operations")
+CASES = (
+    "micro.dispatch",
+    "micro.kernels",
+    "micro.products",
+    "micro.compiling",
+    "models.training",
+    "micro.operations",
+    "micro.layouts",
+)
 
 
 def interpreters():
