@@ -34,12 +34,13 @@ def : Derivative<ThresholdUnit, [(threshold_grad $g, $input, $least), (none), (n
 def : Derivative<ThresholdGrad, [(threshold_grad $g, $at, $least), (zeros_like $at), (none)]>;
 
 // A bound that is met passes the gradient to the input; NaN, of input or bound, passes none. The sum is the NaN of either.
-def ClampLow : Case<"clamp_low", "Promote", "Tensor input, Operand min"> { let summary = "The larger of input and min."; let body = [(select (lt $input, $min), $min, (select (ge $input, $min), $input, (add $input, $min)))]; }
-def ClampHigh : Case<"clamp_high", "Promote", "Tensor input, Operand max"> { let summary = "The smaller of input and max."; let body = [(select (gt $input, $max), $max, (select (le $input, $max), $input, (add $input, $max)))]; }
+def ClampLow : Case<"clamp_low", "Promote", "Tensor input, Operand min"> { let summary = "The larger of input and min."; let body = [(select (isnan $min), $min, (select (lt $input, $min), $min, $input))]; }
+def ClampHigh : Case<"clamp_high", "Promote", "Tensor input, Operand max"> { let summary = "The smaller of input and max."; let body = [(select (isnan $max), $max, (select (gt $input, $max), $max, $input))]; }
 def : Derivative<ClampLow, [(where (ge $input, $min), $g, 0), (where (lt $input, $min), $g, 0)]>;
 def : Derivative<ClampHigh, [(where (le $input, $max), $g, 0), (where (gt $input, $max), $g, 0)]>;
-defvar raised = (select (lt $input, $min), $min, (select (ge $input, $min), $input, (add $input, $min)));
-def ClampBand : Case<"clamp_band", "Promote", "Tensor input, Operand min, Operand max"> { let summary = "The smaller of max and the larger of input and min."; let body = [(select (gt raised, $max), $max, (select (le raised, $max), raised, (add raised, $max)))]; }
+// NaN in the input is passed on because it compares false. That of a number as a bound is asked for once a row.
+defvar raised = (select (isnan $min), $min, (select (lt $input, $min), $min, $input));
+def ClampBand : Case<"clamp_band", "Promote", "Tensor input, Operand min, Operand max"> { let summary = "The smaller of max and the larger of input and min."; let body = [(select (isnan $max), $max, (select (gt raised, $max), $max, raised))]; }
 def : Derivative<ClampBand, [(where (logical_and (ge $input, $min), (le $input, $max)), $g, 0),
                              (where (logical_and (lt $input, $min), (lt $min, $max)), $g, 0),
                              (where (logical_or (gt $input, $max), (lt $max, $min)), $g, 0)]>;
