@@ -88,14 +88,16 @@ class Canonicalize : public mlir::PassWrapper<Canonicalize, FunctionPass> {
   }
 
   // Can a window that is all that reads this value be of the operands instead?
-  static bool movesUp(mlir::Value v) {
+  static bool movesUp(mlir::Value v) { return isElementwise(v) && v.hasOneUse(); }
+  static bool isElementwise(mlir::Value v) {
     auto op = v.getDefiningOp<td::PointwiseOp>();
-    return op && op->getNumResults() == 1 && op->hasOneUse() && !facts(op.getOp().getCode()).usesIndex &&
+    return op && op->getNumResults() == 1 && !facts(op.getOp().getCode()).usesIndex &&
            facts(op.getOp().getCode()).kind == OpKind::Pointwise;
   }
-  // And so on, up to where values are read from memory.
+  // And so on, up to where values are read from memory. What one operation reads twice is one window.
   static bool allMoveUp(mlir::Value v) {
-    return movesUp(v) && llvm::all_of(v.getDefiningOp()->getOperands(), [](mlir::Value operand) {
+    return isElementwise(v) && llvm::all_equal(v.getUsers()) &&
+           llvm::all_of(v.getDefiningOp()->getOperands(), [](mlir::Value operand) {
              return !operand.getDefiningOp<td::PointwiseOp>() || allMoveUp(operand);
            });
   }

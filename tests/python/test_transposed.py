@@ -169,6 +169,7 @@ IN_PLACE = {
     "lerp_": lambda x, y: x.lerp_(y, 0.25),
     "lerp_ by itself": lambda x, y: x.lerp_(x * 2, 0.25),
     "addcmul_": lambda x, y: x.addcmul_(y, y, value=2),
+    "addcdiv_": lambda x, y: x.addcdiv_(y, y * y + 1),
     "leaky_relu_": lambda x, y: F.leaky_relu_(x, 0.1),
     "sigmoid_": lambda x, y: x.sigmoid_(),
     "masked_fill_": lambda x, y: x.masked_fill_(y > 0, 2),
