@@ -215,6 +215,31 @@ void sortDims(Dims& shape, std::span<Dims> strides, const Dims& order) {
   for (Dims& s : strides) s = sorted(s);
 }
 
+/// Rows too short for blocks of a transposition: operands that lie across are copied to the order of the outs first.
+/// False, having done nothing, where there are none, or the rows are long.
+bool runShortRows(const OpFacts& op, Operands operands, Attrs attrs, std::span<const Tensor> outs, DimsRef shape,
+                  std::span<const Dims> strides) {
+  constexpr std::int64_t kShort = 64;
+  constexpr std::int64_t kLeast = 4096;       // elements: fewer stay in the first cache,
+  constexpr std::int64_t kMost = 256 * 1024;  // and the copy of so many in the second
+  const std::int64_t n = outs[0].numel();
+  if (shape.back() >= kShort || n < kLeast || n > kMost || !outs[0].isContiguous()) return false;
+  std::vector<Tensor> kept;
+  std::vector<Operand> own(operands.begin(), operands.end());
+  kept.reserve(own.size());
+  std::size_t tensor = 0;
+  for (auto& o : own) {
+    if (!o.isTensor()) continue;
+    const bool across = transposes(strides[tensor++]) && o.tensor().numel() == n;
+    if (!across) continue;
+    kept.push_back(spread(o.tensor(), outs[0].shape()));
+    o = Operand(kept.back());
+  }
+  if (kept.empty()) return false;
+  runPointwise(op, own, attrs, outs);
+  return true;
+}
+
 /// Broadcast or strided operands: as few dims as all of them allow.
 void runStrided(const OpFacts& op, Operands operands, Attrs attrs, std::span<const Tensor> outs) {
   TANDEM_CHECK(operands.size() + outs.size() <= CallKey::kMost, op.name);
@@ -236,6 +261,7 @@ void runStrided(const OpFacts& op, Operands operands, Attrs attrs, std::span<con
     return copyArray({pointerOf(*arrays[0]), dtype, shape, strides[0]},
                      {pointerOf(*arrays[1]), dtype, shape, strides[1]});
   }
+  if (op.kind == OpKind::Pointwise && !op.usesIndex && runShortRows(op, operands, attrs, outs, shape, strides)) return;
   if (!op.usesIndex) bringDenseNext(shape, strides);
   if (shape.size() > kMaxOuterRank + 1) return runSpread(op, operands, attrs, outs);
 
