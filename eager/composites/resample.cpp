@@ -36,6 +36,8 @@ Tensor upsample(const Tensor& x, DimsRef size, std::string_view mode, bool align
   if (mode == "area")
     return n == 1 ? adaptive_avg_pool1d(x, size) : n == 2 ? adaptive_avg_pool2d(x, size) : adaptive_avg_pool3d(x, size);
   auto kind = static_cast<std::int64_t>(interpolationOf(mode, antialias));
+  if (x.dtype() == DType::UInt8 && (mode == "linear" || mode == "trilinear"))
+    fail("interpolate not implemented for 'uint8' in mode '", mode, "': 'bilinear' and 'bicubic' take it");
   std::array<double, 3> ratios{ratio0, ratio1, ratio2};
   Tensor y = x;
   for (std::int64_t d = n; d-- > 0;) {

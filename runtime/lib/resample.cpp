@@ -1,7 +1,9 @@
 // resample: one dim interpolated to another size, and its transpose. Each output position is a weighted sum of a few
 // input positions ("taps"), added in the order of their positions.
+#include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdint>
 #include <type_traits>
 #include <vector>
 
@@ -165,6 +167,49 @@ TANDEM_SLABS(float)
 TANDEM_SLABS(double)
 #undef TANDEM_SLABS
 
+/// Weights of bytes: whole multiples of 2^-shift. As in PyTorch and Pillow, the shift is the largest with which the
+/// greatest weight fits 16 bits, taps at one place are one, and the sum of each dim is rounded to a byte.
+struct ByteTaps {
+  Taps<std::int32_t> taps;
+  int shift = 0;
+};
+
+ByteTaps byteTapsOf(const Taps<double>& exact) {
+  Taps<double> merged;
+  for (std::size_t o = 0; o + 1 < exact.starts.size(); ++o, merged.end()) {
+    for (std::int64_t k = exact.starts[o]; k < exact.starts[o + 1]; ++k) {
+      const auto at = static_cast<std::size_t>(k);
+      if (k > exact.starts[o] && merged.index.back() == exact.index[at])
+        merged.weight.back() += exact.weight[at];
+      else
+        merged.add(exact.index[at], exact.weight[at]);
+    }
+  }
+  double greatest = 0;
+  for (double w : merged.weight) greatest = std::max(greatest, w);
+  ByteTaps made;
+  while (made.shift < 22 && static_cast<int>(0.5 + std::ldexp(greatest, made.shift + 1)) < 1 << 15) ++made.shift;
+  made.taps.starts = std::move(merged.starts);
+  made.taps.index = std::move(merged.index);
+  for (double w : merged.weight)
+    made.taps.weight.push_back(static_cast<std::int32_t>(std::round(std::ldexp(w, made.shift))));
+  return made;
+}
+
+TANDEM_CLONES void gatherBytes(const ByteTaps& t, const std::uint8_t* x, std::uint8_t* y, std::int64_t out,
+                               std::int64_t inner) {
+  for (std::int64_t o = 0; o < out; ++o) {
+    const std::int64_t first = t.taps.starts[static_cast<std::size_t>(o)];
+    const std::int64_t last = t.taps.starts[static_cast<std::size_t>(o) + 1];
+    for (std::int64_t i = 0; i < inner; ++i) {
+      std::int32_t sum = t.shift > 0 ? 1 << (t.shift - 1) : 0;
+      for (std::int64_t k = first; k < last; ++k)
+        sum += t.taps.weight[static_cast<std::size_t>(k)] * x[t.taps.index[static_cast<std::size_t>(k)] * inner + i];
+      y[o * inner + i] = static_cast<std::uint8_t>(std::clamp(sum >> t.shift, 0, 255));
+    }
+  }
+}
+
 /// Every slab of `from` [outer, a, inner] through `run(slab, result slab)` into `to` [outer, b, inner].
 template <class T, class C, class Run>
 void eachSlab(const ArrayView& from, const ArrayView& to, std::int64_t outer, Run run) {
@@ -217,6 +262,11 @@ void resampleEither(const LibraryCall& call, bool transposed) {
       eachSlab<T, T>(x.view(), to, from.outer, [&](const T* s, T* y) {
         for (std::int64_t o = 0; o < out; ++o)
           std::copy_n(s + taps.index[static_cast<std::size_t>(o)] * from.inner, from.inner, y + o * from.inner);
+      });
+    } else if (std::is_same_v<T, std::uint8_t> && !transposed) {
+      const ByteTaps taps = byteTapsOf(tapsOf<double>(in, out, mode, alignCorners, ratio));
+      eachSlab<std::uint8_t, std::uint8_t>(x.view(), to, from.outer, [&](const std::uint8_t* s, std::uint8_t* y) {
+        gatherBytes(taps, s, y, out, from.inner);
       });
     } else {
       fail("interpolate not implemented for '", dtypeName(to.dtype), "'");

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import zlib
+
 import numpy as np
 import pytest
 from conftest import assert_same_bits, run_in
@@ -162,12 +165,68 @@ def test_memory_of_others_is_shared():
     assert array[0] == 3 and tandem.asarray(Exporting(array), dtype=tandem.float32).dtype is tandem.float32
 
 
-def test_images_of_bytes_are_resampled():
-    x = tandem.randint(0, 256, (1, 2, 5, 6), dtype=tandem.uint8)
-    for mode in ("bilinear", "bicubic"):
-        y = F.interpolate(x, size=(7, 4), mode=mode)
-        wide = F.interpolate(x.double(), size=(7, 4), mode=mode).clamp(0, 255)
-        assert y.dtype is tandem.uint8 and (y.double() - wide).abs().max() <= 0.501
+# Checksums of PyTorch's results, for (height, width, mode): with antialias off and on and, within, align_corners off
+# and on, each in four sizes, by factors, and with more than four channels.
+BYTES = {
+    (5, 7, "bilinear"): [
+        [3435224552, 3224860123, 3647928292, 2668800200, 384929914, 943355935],
+        [2188143483, 4239642787, 8400336, 2668800200, 2812773646, 948169945],
+        [3435224552, 1763331706, 3647928292, 2668800200, 2752642429, 943355935],
+        [3019789090, 2517658402, 3830979105, 2668800200, 1488676706, 1340077825],
+    ],
+    (5, 7, "bicubic"): [
+        [1153546808, 3898358884, 2324017832, 2668800200, 4277752040, 3923738424],
+        [1003790836, 4239642787, 2111169811, 2668800200, 4262647935, 1008901294],
+        [63099777, 3252148721, 2709684329, 2668800200, 614568088, 257956790],
+        [3367929166, 1287551774, 3891529388, 2668800200, 2739749446, 2695025314],
+    ],
+    (16, 9, "bilinear"): [
+        [592501762, 1491088291, 865616579, 3373380268, 1365277922, 1624556281],
+        [3096413319, 3785124824, 3610462533, 182568417, 397104358, 2209141403],
+        [2664497396, 2647883350, 865616579, 2786535231, 609864699, 1002097223],
+        [983486834, 3699106902, 3324179241, 3248649320, 4079776418, 2779693171],
+    ],
+    (16, 9, "bicubic"): [
+        [2248994341, 990434402, 1906115346, 1340445469, 3441968366, 3461677872],
+        [1206725438, 1642961107, 2281071678, 4155048068, 1466708562, 2612086755],
+        [3817887993, 1587777790, 1308080966, 3972169308, 1798584011, 2499409888],
+        [198054394, 4136853011, 2925781503, 1922281547, 4069786169, 1918211052],
+    ],
+    (33, 20, "bilinear"): [
+        [2082053824, 2686329678, 3622210388, 534623626, 1593808898, 4104354725],
+        [1691069069, 194144446, 3762067419, 3668765869, 1768068711, 1717487269],
+        [3508735252, 3198484461, 3622210388, 2133549771, 336989846, 3837650041],
+        [3850645751, 2251221994, 3814212093, 1756863232, 2915961938, 3176526023],
+    ],
+    (33, 20, "bicubic"): [
+        [4272362797, 2686329678, 405883599, 3318324046, 1190829800, 3557726559],
+        [307443026, 2398190974, 241674545, 1755450076, 1535530104, 3358022150],
+        [248979600, 2941460390, 4077858558, 2838645718, 3726765581, 1291652296],
+        [1595776788, 1227367209, 4245010537, 1559360876, 2963230043, 3551669946],
+    ],
+}
+
+
+def image(n, c, h, w):
+    i = tandem.arange(n * c * h * w)
+    return ((i * 37 + i // 7 * 11) % 256).to(tandem.uint8).reshape(n, c, h, w)
+
+
+@pytest.mark.parametrize("case", BYTES, ids=str)
+def test_images_of_bytes_are_resampled(case):
+    """To the bit as in PyTorch."""
+    h, w, mode = case
+    got = []
+    for antialias, corners in itertools.product((False, True), (False, True)):
+        kinds = [(image(2, 3, h, w), {"size": size}) for size in ((10, 9), (3, 4), (40, 41), (5, 7))]
+        kinds += [(image(2, 3, h, w), {"scale_factor": (1.3, 0.7)}), (image(1, 6, h, w), {"size": (9, 8)})]
+        sums = []
+        for x, size in kinds:
+            y = F.interpolate(x, mode=mode, antialias=antialias, align_corners=corners, **size)
+            assert y.dtype is tandem.uint8
+            sums.append(zlib.crc32(bytes(y.flatten().tolist())))
+        got.append(sums)
+    assert got == BYTES[case]
 
 
 # ---- views of memory ------------------------------------------------------------------------------------------------

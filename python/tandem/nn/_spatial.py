@@ -51,7 +51,8 @@ def interpolate(
         recompute_scale_factor: compute places with the ratio of the sizes instead of the factor given.
         antialias: widen the kernel of "bilinear" and "bicubic" where the result is smaller.
 
-    Those two take uint8 as well, and round to the nearest.
+    Those two take uint8 as well: weights are multiples of a power of two that fit 16 bits, and each dim's sums are
+    rounded to bytes.
 
     Example:
         >>> import tandem
@@ -103,10 +104,6 @@ def interpolate(
             f"{input.dim()}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | area | nearest-exact "
             f"(got {mode})"
         )
-    if input.dtype is tandem.uint8 and mode in ("bilinear", "bicubic"):
-        # In between are numbers with a fraction: the nearest of those that the dtype has.
-        wide = _core.upsample_to(input.float(), sizes, mode, bool(align_corners), antialias, *factors)
-        return (wide + 0.5).floor().clamp(0, 255).to(tandem.uint8)
     return _core.upsample_to(input, sizes, mode, bool(align_corners), antialias, *factors)
 
 
