@@ -41,6 +41,8 @@ class LRScheduler:
 
     # Is the step being made the one of the constructor, which keeps the rates of a run that goes on?
     _is_initial = False
+    # Is `get_lr` called by a step? Schedules of users look at it too.
+    _get_lr_called_within_step = False
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         if not isinstance(optimizer, Optimizer):
@@ -95,13 +97,14 @@ class LRScheduler:
 
     def _update_lr(self, epoch: int | None = None) -> None:
         """Write the rates of the next step, or of step `epoch`."""
-        if epoch is None:
-            self.last_epoch += 1
-            rates = self.get_lr()
-        else:
-            self.last_epoch = epoch
-            closed = getattr(self, "_get_closed_form_lr", None)
-            rates = self.get_lr() if closed is None else closed()
+        with _enable_get_lr_call(self):
+            if epoch is None:
+                self.last_epoch += 1
+                rates = self.get_lr()
+            else:
+                self.last_epoch = epoch
+                closed = getattr(self, "_get_closed_form_lr", None)
+                rates = self.get_lr() if closed is None else closed()
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
             set_lr(group, rate)
         self._last_lr = self._present()
@@ -116,6 +119,28 @@ class LRScheduler:
 
     def _present(self) -> list[Rate]:
         return [_copied(group["lr"]) for group in self.optimizer.param_groups]
+
+
+class _enable_get_lr_call:
+    """A block in which the schedule `o` makes a step."""
+
+    def __init__(self, o: LRScheduler) -> None:
+        self.o = o
+
+    def __enter__(self) -> _enable_get_lr_call:
+        self.o._get_lr_called_within_step = True
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.o._get_lr_called_within_step = False
+
+
+def _warn_get_lr_called_within_step(lr_scheduler: LRScheduler) -> None:
+    """What every `get_lr` begins with: outside of a step it may give the rates of a step that is not made."""
+    if not lr_scheduler._get_lr_called_within_step:
+        warnings.warn(
+            "To get the last learning rate computed by the scheduler, please use `get_last_lr()`.", stacklevel=3
+        )
 
 
 def _copied(value: Any) -> Any:

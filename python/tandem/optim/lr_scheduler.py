@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from tandem.optim._lr_base import LRScheduler, Rate, set_lr
+from tandem.optim._lr_base import LRScheduler, Rate, _enable_get_lr_call, _warn_get_lr_called_within_step, set_lr
 from tandem.optim._lr_cycle import CyclicLR, OneCycleLR
 from tandem.optim._lr_joined import ChainedScheduler, ReduceLROnPlateau, SequentialLR
 from tandem.optim.optimizer import Optimizer
@@ -87,6 +87,7 @@ class LambdaLR(_Functions):
     """
 
     def get_lr(self) -> list[Rate]:
+        _warn_get_lr_called_within_step(self)
         return [base * f(self.last_epoch) for f, base in zip(self.lr_lambdas, self.base_lrs, strict=True)]
 
 
@@ -102,6 +103,7 @@ class MultiplicativeLR(_Functions):
     """
 
     def get_lr(self) -> list[Rate]:
+        _warn_get_lr_called_within_step(self)
         if self._is_initial:
             return self._present()
         return [rate * f(self.last_epoch) for f, rate in zip(self.lr_lambdas, self._present(), strict=True)]
@@ -124,6 +126,7 @@ class StepLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Rate]:
+        _warn_get_lr_called_within_step(self)
         if self.last_epoch == 0 or self.last_epoch % self.step_size != 0:
             return self._present()
         return [rate * self.gamma for rate in self._present()]
@@ -151,6 +154,7 @@ class MultiStepLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Rate]:
+        _warn_get_lr_called_within_step(self)
         times = self.milestones[self.last_epoch]
         return [rate * self.gamma**times for rate in self._present()] if times else self._present()
 
@@ -185,6 +189,7 @@ class ConstantLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Rate]:
+        _warn_get_lr_called_within_step(self)
         if self.last_epoch == 0:
             return [rate * self.factor for rate in self._present()]
         if self.last_epoch != self.total_iters:
@@ -227,6 +232,7 @@ class LinearLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Rate]:
+        _warn_get_lr_called_within_step(self)
         if self.last_epoch == 0:
             return [rate * self.start_factor for rate in self._present()]
         if self._is_initial or self.last_epoch > self.total_iters:
@@ -258,6 +264,7 @@ class ExponentialLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Rate]:
+        _warn_get_lr_called_within_step(self)
         return self._present() if self._is_initial else [rate * self.gamma for rate in self._present()]
 
     def _get_closed_form_lr(self) -> list[Rate]:
@@ -281,6 +288,7 @@ class PolynomialLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Rate]:
+        _warn_get_lr_called_within_step(self)
         step = self.last_epoch
         if self._is_initial or step > self.total_iters:
             return self._present()
@@ -311,6 +319,7 @@ class CosineAnnealingLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Rate]:
+        _warn_get_lr_called_within_step(self)
         step, low = self.last_epoch, self.eta_min
         if self._is_initial:
             return self._present()
@@ -356,6 +365,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Rate]:
+        _warn_get_lr_called_within_step(self)
         share = (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
         return [self.eta_min + (base - self.eta_min) * share for base in self.base_lrs]
 
@@ -380,6 +390,8 @@ class CosineAnnealingWarmRestarts(LRScheduler):
                 self.T_i *= self.T_mult
         self.last_epoch = math.floor(epoch)
         self._step_count += 1
-        for group, rate in zip(self.optimizer.param_groups, self.get_lr(), strict=True):
+        with _enable_get_lr_call(self):
+            rates = self.get_lr()
+        for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
             set_lr(group, rate)
         self._last_lr = self._present()
