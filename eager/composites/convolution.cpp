@@ -147,9 +147,7 @@ Tensor convolveNamed(const char* op, std::size_t n, const Tensor& x, const Tenso
     odd = odd || total % 2 != 0;
   }
   if (odd) {
-    static std::atomic<bool> said;
-    warnOnce(said,
-             "Using padding='same' with even kernel lengths and odd dilation may require a zero-padded copy of the "
+    warnOnce("Using padding='same' with even kernel lengths and odd dilation may require a zero-padded copy of the "
              "input be created.");
   }
   return convolve(c, odd ? pad(x, more, "constant", 0.0) : x, weight, bias);

@@ -89,8 +89,7 @@ std::array<Tensor, 2> linalg_qr(const Tensor& a, std::string_view mode) {
   return qr_plain(a, mode == "complete");
 }
 std::array<Tensor, 2> qr(const Tensor& a, bool some) {
-  static std::atomic<bool> said;
-  warnOnce(said, "qr is deprecated in favor of linalg.qr, whose mode is 'reduced' for some=True, else 'complete'.");
+  warnOnce("qr is deprecated in favor of linalg.qr, whose mode is 'reduced' for some=True, else 'complete'.");
   return linalg_qr(a, some ? "reduced" : "complete");
 }
 

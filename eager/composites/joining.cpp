@@ -93,8 +93,7 @@ std::vector<Tensor> broadcast_tensors(Tensors tensors) {
 std::vector<Tensor> meshgrid(Tensors tensors, std::optional<std::string_view> order) {
   needTensors("meshgrid", tensors);
   if (!order) {
-    static std::atomic<bool> said;
-    warnOnce(said, "meshgrid: in an upcoming release, it will be required to pass the indexing argument.");
+    warnOnce("meshgrid: in an upcoming release, it will be required to pass the indexing argument.");
   }
   std::string_view indexing = order.value_or("ij");
   if (indexing != "ij" && indexing != "xy")

@@ -173,8 +173,7 @@ Tensor trace(const Tensor& x) {
 }
 
 Tensor chain_matmul(std::span<const Tensor> matrices) {
-  static std::atomic<bool> said;
-  warnOnce(said, "chain_matmul is deprecated. Use linalg.multi_dot, which takes a list of matrices.");
+  warnOnce("chain_matmul is deprecated. Use linalg.multi_dot, which takes a list of matrices.");
   if (matrices.empty()) fail("chain_matmul(): Expected one or more matrices");
   for (const auto& m : matrices)
     if (m.dim() != 2) fail("Tensor dimension is ", m.dim(), ", expected 2 instead.");
@@ -220,9 +219,8 @@ Tensor matrix_power(const Tensor& x, std::int64_t n) {
 
 Tensor cross(const Tensor& x, const Tensor& y, std::optional<std::int64_t> dim) {
   if (dim) return linalg_cross(x, y, *dim);
-  static std::atomic<bool> said;
-  warnOnce(said, "Using cross without specifying the dim arg is deprecated. Either pass the dim or use linalg.cross, "
-                 "whose default is the last one.");
+  warnOnce("Using cross without specifying the dim arg is deprecated. Either pass the dim or use linalg.cross, "
+           "whose default is the last one.");
   Dims shape = broadcastShapes("cross", x.shape(), y.shape());
   for (std::size_t d = 0; d < shape.size(); ++d)
     if (shape[d] == 3) return crossAlong(x, y, static_cast<std::int64_t>(d));

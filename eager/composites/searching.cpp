@@ -30,11 +30,9 @@ void promote(Tensor& a, Tensor& b) {
 Tensor places(const char* op, const Tensor& sorted, const Operand& values, bool int32, bool right) {
   Tensor rows = sorted;
   Tensor x = asTensor(values);
-  static std::atomic<bool> said[2];
   for (bool boundary : {true, false})
     if (!(boundary ? rows : x).isContiguous())
-      warnOnce(said[boundary ? 0 : 1],
-               strcat("searchsorted(): ", boundary ? "boundary" : "input value",
+      warnOnce(strcat("searchsorted(): ", boundary ? "boundary" : "input value",
                       " tensor is non-contiguous: it is copied, which takes time. This is said once."));
   if (x.dtype() != rows.dtype() && values.isTensor() && x.dim() > 0)
     fail(op, "(): boundary tensor and input value tensor should have same dtype, but got boundary tensor dtype ",

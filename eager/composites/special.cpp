@@ -140,8 +140,7 @@ Tensor linalg_cholesky(const Tensor& x, bool upper) {
   return upper ? transpose(l, -2, -1) : l;
 }
 Tensor cholesky(const Tensor& x, bool upper) {
-  static std::atomic<bool> said;
-  warnOnce(said, "cholesky is deprecated in favor of linalg.cholesky.");
+  warnOnce("cholesky is deprecated in favor of linalg.cholesky.");
   return linalg_cholesky(x, upper);
 }
 

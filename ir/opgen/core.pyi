@@ -490,6 +490,9 @@ _quicken_module: Any
 _pop_saved_tensors_hooks: Any
 _keep_saved: Any
 _warn: Any
+_warn_once: Any
+_set_warn_always: Any
+_warns_always: Any
 _push_forward: Any
 _push_saved_tensors_hooks: Any
 _register_hook: Any

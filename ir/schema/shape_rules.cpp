@@ -85,8 +85,7 @@ void selection(const OpFacts& op, Metas operands, Attrs attrs, std::span<TensorM
     fail("where expected condition to be a boolean tensor, but got a tensor with dtype ",
          dtypeClassName(operands[0].dtype));
   if (operands[0].dtype == DType::UInt8) {
-    static std::atomic<bool> said;
-    warnOnce(said, "where received a uint8 condition tensor, which is deprecated. Use a boolean condition instead.");
+    warnOnce("where received a uint8 condition tensor, which is deprecated. Use a boolean condition instead.");
   }
   pointwise(op, operands, attrs, results);
 }

@@ -236,9 +236,7 @@ PyObject* runBackward(const std::vector<Tensor>& roots, const std::vector<Tensor
   std::vector<Tensor> only = tensorsOf(inputs, "inputs", true);
   if (inputs != nullptr && only.empty()) fail("`inputs` argument to `backward()` cannot be empty.");
   if (options.createGraph) {
-    static std::atomic<bool> said;
-    warnOnce(said,
-             "Using backward() with create_graph=True will create a reference cycle between the parameter and its "
+    warnOnce("Using backward() with create_graph=True will create a reference cycle between the parameter and its "
              "gradient, which can cause a memory leak. Use autograd.grad when creating the graph, or reset the "
              ".grad fields of the parameters to None after use.");
   }

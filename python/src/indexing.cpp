@@ -51,9 +51,7 @@ class Resolver {
 
   void resolve(PyObject* index) {
     if (PyList_Check(index) && standsForTuple(index)) {
-      static std::atomic<bool> said;
-      warnOnce(said,
-               "Using a non-tuple sequence for multidimensional indexing is deprecated: use x[tuple(seq)] instead "
+      warnOnce("Using a non-tuple sequence for multidimensional indexing is deprecated: use x[tuple(seq)] instead "
                "of x[seq], or x[tandem.tensor(seq)] for one index tensor.");
       PyRef tuple(checked(PyList_AsTuple(index)));
       items_.push_back(std::move(tuple));

@@ -29,6 +29,20 @@ PyObject* warnUser(PyObject*, PyObject* args) {
     return nullptr;
   Py_RETURN_NONE;
 }
+PyObject* warnUserOnce(PyObject* module, PyObject* args) {
+  const char* text;
+  int level;
+  if (PyArg_ParseTuple(args, "si", &text, &level) == 0) return nullptr;
+  return tandem::python::guarded([&]() -> PyObject* {
+    if (!tandem::firstTime(text)) Py_RETURN_NONE;
+    return warnUser(module, args);
+  });
+}
+PyObject* warnAlways(PyObject*, PyObject* always) {
+  tandem::warnsAlways = always == Py_True;
+  Py_RETURN_NONE;
+}
+PyObject* doesWarnAlways(PyObject*, PyObject*) { return PyBool_FromLong(tandem::warnsAlways ? 1 : 0); }
 }  // namespace
 
 PyMODINIT_FUNC PyInit__C() {
@@ -61,6 +75,9 @@ PyMODINIT_FUNC PyInit__C() {
     static PyMethodDef warnings[] = {
         {"_warn", warnUser, METH_VARARGS,
          "(text, stacklevel): a UserWarning; compiled calls give it when they are traced."},
+        {"_warn_once", warnUserOnce, METH_VARARGS, "(text, stacklevel): the same, for each text the first time alone."},
+        {"_set_warn_always", warnAlways, METH_O, "Shows what is said once every time."},
+        {"_warns_always", doesWarnAlways, METH_NOARGS, "Is what is said once shown every time?"},
         {nullptr, nullptr, 0, nullptr},
     };
     tandem::python::checked(PyModule_AddFunctions(module.get(), warnings));

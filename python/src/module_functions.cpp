@@ -47,9 +47,8 @@ PyObject* asTensor(ParsedArgs& a) {
   }
   if (PyList_Check(data) && PyList_GET_SIZE(data) > 0 &&
       std::string_view(Py_TYPE(PyList_GET_ITEM(data, 0))->tp_name) == "numpy.ndarray") {
-    static std::atomic<bool> said;
-    warnOnce(said, "Creating a tensor from a list of numpy.ndarrays is extremely slow. Convert the list to a single "
-                   "numpy.ndarray with numpy.array() before converting to a tensor.");
+    warnOnce("Creating a tensor from a list of numpy.ndarrays is extremely slow. Convert the list to a single "
+             "numpy.ndarray with numpy.array() before converting to a tensor.");
   }
   const bool plain = PyList_Check(data) || PyTuple_Check(data) || isNumber(data);
   if (!plain && PyObject_CheckBuffer(data) != 0) {

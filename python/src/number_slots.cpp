@@ -215,9 +215,7 @@ Scalar onlyElement(PyObject* self, const char* what) {
 PyObject* toFloat(PyObject* self) {
   return guarded([&] {
     if (tensorOf(self).requiresGrad()) {
-      static std::atomic<bool> said;
-      warnOnce(said,
-               "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior. Consider "
+      warnOnce("Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior. Consider "
                "using tensor.detach() first.");
     }
     return PyFloat_FromDouble(onlyElement(self, "scalars").asDouble());

@@ -45,12 +45,11 @@ PyObject* yes(PyObject*, void*) { Py_RETURN_TRUE; }
 
 PyObject* reversed(PyObject* self, void*) {
   return made("T", self, [](const Tensor& t) {
-    static std::atomic<bool> said, saidOfNumber;
     if (t.dim() == 0)
-      warnOnce(saidOfNumber, "Tensor.T is deprecated on 0-D tensors, where it is the identity.");
+      warnOnce("Tensor.T is deprecated on 0-D tensors, where it is the identity.");
     else if (t.dim() != 2 && t.dim() != 1)
-      warnOnce(said, "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated. Use "
-                     "`x.mT` to transpose batches of matrices, or `x.permute(...)`.");
+      warnOnce("The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated. Use "
+               "`x.mT` to transpose batches of matrices, or `x.permute(...)`.");
     Dims dims;
     for (std::int64_t d = t.dim() - 1; d >= 0; --d) dims.push_back(d);
     return wrap(ops::permute(t, dims));
@@ -70,8 +69,7 @@ PyObject* conjugateTranspose(PyObject* self, void*) {
       fail("tensor.H is only supported on matrices (2-D tensors). Got ", t.dim(), "-D tensor.");
     }
     if (t.dim() == 0) {
-      static std::atomic<bool> said;
-      warnOnce(said, "Tensor.H is deprecated on 0-D tensors, where it is the identity.");
+      warnOnce("Tensor.H is deprecated on 0-D tensors, where it is the identity.");
     }
     return t.dim() == 0 ? wrap(t) : wrap(ops::transpose(t, 0, 1));
   });

@@ -98,7 +98,7 @@ constexpr Named kOwnFunctions[] = {
     {"_set_grad_enabled _set_inference_mode _is_tracing _is_recording _anomaly _autocast_get _autocast_set "
      "_autocast_enter _autocast_exit _autocast_clear _vmap_enter _vmap_exit _active_axes",
      {nothing, true}},
-    {"_warn _keep_saved", {nothing, true}},
+    {"_warn _warn_once _keep_saved", {nothing, true}},
     {"_batch_in _batch_out _batch_axes _call_linear _differentiation_point _close_point _push_forward",
      {nothing, true}},
     {"_backward _grad _optimizer_update _holds", {operation, true}},

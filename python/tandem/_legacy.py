@@ -6,7 +6,6 @@ import warnings
 from typing import Any
 
 from tandem import _C
-from tandem._support import warn_once
 
 __all__ = [
     "BFloat16Tensor",
@@ -115,9 +114,8 @@ def set_default_tensor_type(t: type[Any] | str) -> None:
     tandem.float64
     >>> tandem.set_default_tensor_type("torch.FloatTensor")
     """
-    warn_once(
-        "set_default_tensor_type() is deprecated: use set_default_dtype() and set_default_device() instead.",
-        stacklevel=3,
+    _C._warn_once(
+        "set_default_tensor_type() is deprecated: use set_default_dtype() and set_default_device() instead.", 2
     )
     name = t if isinstance(t, str) else t.__name__
     kind = globals().get(name.rpartition(".")[2])
@@ -140,7 +138,7 @@ def typename(obj: Any) -> str:
     return kind.__qualname__ if module in ("", "builtins", "__builtin__") else f"{module}.{kind.__qualname__}"
 
 
-_settings = {"deterministic": False, "warn_only": False, "matmul_precision": "highest", "warn_always": False}
+_settings = {"deterministic": False, "warn_only": False, "matmul_precision": "highest"}
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
@@ -215,22 +213,22 @@ def set_flush_denormal(mode: bool) -> bool:
 
 
 def set_warn_always(b: bool, /) -> None:
-    """Remembered only: warnings are repeated as Python's filters say.
+    """Give warnings that are given once a program every time; Python's filters still hold for them.
 
     >>> import tandem
     >>> tandem.set_warn_always(False)
     """
-    _settings["warn_always"] = b
+    _C._set_warn_always(bool(b))
 
 
 def is_warn_always_enabled() -> bool:
-    """What `set_warn_always` was last given.
+    """Are warnings that are given once a program given every time?
 
     >>> import tandem
     >>> tandem.is_warn_always_enabled()
     False
     """
-    return bool(_settings["warn_always"])
+    return _C._warns_always()
 
 
 def compiled_with_cxx11_abi() -> bool:

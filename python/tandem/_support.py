@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from tandem import _C
@@ -127,21 +126,11 @@ class TypedStorage(Storage):
         return self._tensor.dtype
 
 
-_said: set[str] = set()
-
-
-def warn_once(message: str, stacklevel: int) -> None:
-    """A warning given the first time alone."""
-    if message not in _said:
-        _said.add(message)
-        warnings.warn(message, stacklevel=stacklevel)
-
-
 def tensor_storage(self: Tensor) -> TypedStorage:
-    warn_once(
+    _C._warn_once(
         "TypedStorage is deprecated. UntypedStorage will be the only storage class: use tensor.untyped_storage() "
         "instead of tensor.storage().",
-        stacklevel=3,
+        2,
     )
     return TypedStorage(self, self.element_size())
 

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <atomic>
+#include <mutex>
 #include <string>
+#include <unordered_set>
 
 namespace tandem {
 
@@ -13,9 +15,20 @@ inline void warn(const std::string& text) {
   if (warningShower != nullptr) warningShower(text);
 }
 
-/// One that is shown the first time alone: `said` is a variable of its own with static storage.
-inline void warnOnce(std::atomic<bool>& said, const std::string& text) {
-  if (!said.exchange(true, std::memory_order_relaxed)) warn(text);
+/// Show each text of `warnOnce` every time? `set_warn_always`.
+inline std::atomic<bool> warnsAlways = false;
+
+/// Is this the first time that the text is to be shown, or are all shown?
+inline bool firstTime(const std::string& text) {
+  static std::mutex mutex;
+  static std::unordered_set<std::string> said;
+  const std::scoped_lock lock(mutex);
+  return said.insert(text).second || warnsAlways;
+}
+
+/// One that is shown the first time alone.
+inline void warnOnce(const std::string& text) {
+  if (firstTime(text)) warn(text);
 }
 
 }  // namespace tandem
