@@ -56,6 +56,22 @@ bool isContiguousIn(const Tensor& t, MemoryFormat format) {
   return fits(format, t.dim()) && isDense(t, orderOf(format, t.dim()));
 }
 
+MemoryFormat formatOf(const Tensor& t) {
+  if (t.dim() != 4 && t.dim() != 5) return MemoryFormat::Contiguous;
+  const Dims order = orderOf(MemoryFormat::ChannelsLast, t.dim());
+  const std::int64_t channels = t.strides()[1];
+  std::int64_t least = 0;  // the stride that the next dim out may have
+  for (std::size_t k = order.size(); k-- > 0;) {
+    const std::int64_t d = order[k];
+    const std::int64_t stride = t.strides()[d];
+    // Where all other dims have one element, rows are as good a reading.
+    if (channels == 0 || t.shape()[d] == 0 || stride < least || (d == 0 && least == channels))
+      return MemoryFormat::Contiguous;
+    least = stride * std::max<std::int64_t>(t.shape()[d], 1);
+  }
+  return t.dim() == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d;
+}
+
 Tensor copyIn(const Tensor& t, MemoryFormat format, DType dtype, const char* op) {
   auto copied = [&](const Tensor& x) { return x.dtype() == dtype ? ops::clone(x) : ops::to(x, dtype); };
   if (!fits(format, t.dim()))

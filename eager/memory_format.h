@@ -15,6 +15,10 @@ enum class MemoryFormat : std::uint8_t {
 /// Does `t` lie dense in the order of `format` (not Preserve)? False where the format is for another number of dims.
 bool isContiguousIn(const Tensor& t, MemoryFormat format);
 
+/// The format that the strides of `t` speak for, as PyTorch reads them: ChannelsLast or ChannelsLast3d where the
+/// channels are innermost beyond doubt, else Contiguous.
+MemoryFormat formatOf(const Tensor& t);
+
 /// A copy of `t` in that format and dtype; a tensor of its own, whose gradient passes to `t`. With Preserve the strides
 /// of a dense `t` are kept, and of another its order of dims. RuntimeError where the format is for another number of
 /// dims, naming `op`.

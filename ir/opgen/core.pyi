@@ -476,6 +476,7 @@ _disabled_torch_function_impl: Any
 _torch_function_off: Any
 _torch_function_is_on: Any
 _has_torch_function: Any
+_handle_torch_function: Any
 _push_mode: Any
 _pop_mode: Any
 _modes: Any

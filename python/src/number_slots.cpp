@@ -191,10 +191,13 @@ PyObject* invert(PyObject* self) {
   });
 }
 
-template <OpCode op>
+/// `name`: the method that does the same, about which modes and classes are asked.
+template <Name name, OpCode op>
 PyObject* inPlace(PyObject* self, PyObject* other) {
   if (!isTensor(self)) Py_RETURN_NOTIMPLEMENTED;
   return guarded([&]() -> PyObject* {
+    if (overridesMayAct()) [[unlikely]]
+      if (auto answer = askClasses(name.text, self, other, true)) return *answer;
     std::array<Operand, 2> sides{Operand(tensorOf(self)), Operand()};
     if (!readSide(other, sides[1])) Py_RETURN_NOTIMPLEMENTED;
     refusePartialOverlap("an operator in place", tensorOf(self), {sides[1]});
@@ -202,7 +205,7 @@ PyObject* inPlace(PyObject* self, PyObject* other) {
     return Py_NewRef(self);
   });
 }
-PyObject* inPlacePower(PyObject* self, PyObject* other, PyObject*) { return inPlace<OpCode::pow>(self, other); }
+PyObject* inPlacePower(PyObject* self, PyObject* other, PyObject*) { return inPlace<"pow_", OpCode::pow>(self, other); }
 
 // ---- Python numbers
 // ---------------------------------------------------------------------------------------------------
@@ -212,8 +215,17 @@ Scalar onlyElement(PyObject* self, const char* what) {
   if (t.numel() != 1) fail<ValueError>("only one element tensors can be converted to Python ", what);
   return itemOf(t);
 }
+/// What classes make of a conversion to a number, else `read()`.
+template <class F>
+PyObject* number(const char* name, PyObject* self, F read) {
+  return guarded([&]() -> PyObject* {
+    if (overridesMayAct()) [[unlikely]]
+      if (auto answer = askReader(name, Call{self, nullptr, 0, nullptr})) return *answer;
+    return read();
+  });
+}
 PyObject* toFloat(PyObject* self) {
-  return guarded([&] {
+  return number("__float__", self, [&] {
     if (tensorOf(self).requiresGrad()) {
       warnOnce("Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior. Consider "
                "using tensor.detach() first.");
@@ -222,13 +234,13 @@ PyObject* toFloat(PyObject* self) {
   });
 }
 PyObject* toInt(PyObject* self) {
-  return guarded([&] {
+  return number("__int__", self, [&] {
     Scalar s = onlyElement(self, "scalars");
     return s.isFloat() ? PyLong_FromDouble(s.asDouble()) : PyLong_FromLongLong(s.asInt());
   });
 }
 PyObject* toIndex(PyObject* self) {
-  return guarded([&] {
+  return number("__index__", self, [&] {
     const Tensor& t = tensorOf(self);
     if (t.numel() != 1 || isFloating(t.dtype())) {
       fail<TypeError>("only integer tensors of a single element can be converted to an index");
@@ -237,7 +249,10 @@ PyObject* toIndex(PyObject* self) {
   });
 }
 int truth(PyObject* self) {
-  return guardedInt([&] {
+  return guardedInt([&]() -> int {
+    if (overridesMayAct()) [[unlikely]]
+      if (auto answer = askReader("__bool__", Call{self, nullptr, 0, nullptr}))
+        return PyObject_IsTrue(PyRef(*answer).get());
     const Tensor& t = tensorOf(self);
     if (t.numel() == 0) fail("Boolean value of Tensor with no values is ambiguous");
     if (t.numel() > 1) fail("Boolean value of Tensor with more than one value is ambiguous");
@@ -289,18 +304,18 @@ std::vector<PyType_Slot> numberSlots() {
       {Py_nb_and, slot(primitive<OpCode::bitwise_and>)},
       {Py_nb_or, slot(primitive<OpCode::bitwise_or>)},
       {Py_nb_xor, slot(primitive<OpCode::bitwise_xor>)},
-      {Py_nb_inplace_add, slot(inPlace<OpCode::add>)},
-      {Py_nb_inplace_subtract, slot(inPlace<OpCode::sub>)},
-      {Py_nb_inplace_multiply, slot(inPlace<OpCode::mul>)},
-      {Py_nb_inplace_true_divide, slot(inPlace<OpCode::div>)},
-      {Py_nb_inplace_floor_divide, slot(inPlace<OpCode::floor_divide>)},
-      {Py_nb_inplace_remainder, slot(inPlace<OpCode::remainder>)},
+      {Py_nb_inplace_add, slot(inPlace<"add_", OpCode::add>)},
+      {Py_nb_inplace_subtract, slot(inPlace<"sub_", OpCode::sub>)},
+      {Py_nb_inplace_multiply, slot(inPlace<"mul_", OpCode::mul>)},
+      {Py_nb_inplace_true_divide, slot(inPlace<"div_", OpCode::div>)},
+      {Py_nb_inplace_floor_divide, slot(inPlace<"floor_divide_", OpCode::floor_divide>)},
+      {Py_nb_inplace_remainder, slot(inPlace<"remainder_", OpCode::remainder>)},
       {Py_nb_inplace_power, slot(inPlacePower)},
-      {Py_nb_inplace_lshift, slot(inPlace<OpCode::bitwise_left_shift>)},
-      {Py_nb_inplace_rshift, slot(inPlace<OpCode::bitwise_right_shift>)},
-      {Py_nb_inplace_and, slot(inPlace<OpCode::bitwise_and>)},
-      {Py_nb_inplace_or, slot(inPlace<OpCode::bitwise_or>)},
-      {Py_nb_inplace_xor, slot(inPlace<OpCode::bitwise_xor>)},
+      {Py_nb_inplace_lshift, slot(inPlace<"bitwise_left_shift_", OpCode::bitwise_left_shift>)},
+      {Py_nb_inplace_rshift, slot(inPlace<"bitwise_right_shift_", OpCode::bitwise_right_shift>)},
+      {Py_nb_inplace_and, slot(inPlace<"bitwise_and_", OpCode::bitwise_and>)},
+      {Py_nb_inplace_or, slot(inPlace<"bitwise_or_", OpCode::bitwise_or>)},
+      {Py_nb_inplace_xor, slot(inPlace<"bitwise_xor_", OpCode::bitwise_xor>)},
       {Py_nb_negative, slot(negative)},
       {Py_nb_positive, slot(positive)},
       {Py_nb_absolute, slot(unary<OpCode::abs>)},

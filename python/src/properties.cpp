@@ -5,7 +5,6 @@
 #include "python/src/convert.h"
 #include "python/src/docs.h"
 #include "python/src/py_tensor.h"
-#include "python/src/torch_function.h"
 #include "runtime/base/warn.h"
 
 namespace tandem::python {
@@ -15,16 +14,6 @@ namespace {
 template <class F>
 PyObject* of(PyObject* self, F&& value) {
   return guarded([&]() -> PyObject* { return value(tensorOf(self)); });
-}
-
-/// A property that is a tensor made from `self`, of which the class of `self` is asked first.
-template <class F>
-PyObject* made(const char* name, PyObject* self, F&& value) {
-  return guarded([&]() -> PyObject* {
-    if (overridesMayAct())
-      if (auto answer = askClassesOfProperty(name, self)) return *answer;
-    return value(tensorOf(self));
-  });
 }
 
 PyObject* shape(PyObject* self, void*) {
@@ -44,7 +33,7 @@ PyObject* no(PyObject*, void*) { Py_RETURN_FALSE; }
 PyObject* yes(PyObject*, void*) { Py_RETURN_TRUE; }
 
 PyObject* reversed(PyObject* self, void*) {
-  return made("T", self, [](const Tensor& t) {
+  return of(self, [](const Tensor& t) {
     if (t.dim() == 0)
       warnOnce("Tensor.T is deprecated on 0-D tensors, where it is the identity.");
     else if (t.dim() != 2 && t.dim() != 1)
@@ -56,7 +45,7 @@ PyObject* reversed(PyObject* self, void*) {
   });
 }
 PyObject* matrixTranspose(PyObject* self, void*) {
-  return made("mT", self, [](const Tensor& t) {
+  return of(self, [](const Tensor& t) {
     if (t.dim() < 2) {
       fail("tensor.mT is only supported on matrices or batches of matrices. Got ", t.dim(), "-D tensor.");
     }
@@ -64,7 +53,7 @@ PyObject* matrixTranspose(PyObject* self, void*) {
   });
 }
 PyObject* conjugateTranspose(PyObject* self, void*) {
-  return made("H", self, [](const Tensor& t) {
+  return of(self, [](const Tensor& t) {
     if (t.dim() != 2 && t.dim() != 0) {
       fail("tensor.H is only supported on matrices (2-D tensors). Got ", t.dim(), "-D tensor.");
     }
@@ -128,7 +117,7 @@ PyObject* base(PyObject* self, void*) {
 }
 
 PyObject* data(PyObject* self, void*) {
-  return made("data", self, [](const Tensor& t) {
+  return of(self, [](const Tensor& t) {
     Tensor window = makeAlias(t, t.shape(), t.strides(), t.impl()->offset);
     window.impl()->untracked = true;
     return wrap(std::move(window));

@@ -105,6 +105,18 @@ PyObject* iterate(PyObject* self) {
 }
 
 Py_ssize_t length(PyObject* self) {
+  if (overridesMayAct()) [[unlikely]] {
+    Py_ssize_t asked = -1;
+    bool answered = false;
+    const int failed = guardedInt([&] {
+      if (auto answer = askReader("__len__", Call{self, nullptr, 0, nullptr})) {
+        answered = true;
+        asked = PyNumber_AsSsize_t(PyRef(*answer).get(), PyExc_OverflowError);
+      }
+      return 0;
+    });
+    if (failed < 0 || answered) return asked;
+  }
   const Tensor& t = tensorOf(self);
   if (t.dim() == 0) {
     PyErr_SetString(PyExc_TypeError, "len() of a 0-d tensor");
@@ -115,9 +127,12 @@ Py_ssize_t length(PyObject* self) {
 }
 
 int contains(PyObject* self, PyObject* element) {
-  PyRef found(callSupport("contains", {self, element}));
-  if (!found) return -1;
-  return PyObject_IsTrue(found.get());
+  return guardedInt([&] {
+    std::optional<PyObject*> answer;
+    if (overridesMayAct()) answer = askReader("__contains__", Call{self, &element, 1, nullptr});
+    PyRef found(answer ? *answer : callSupport("contains", {self, element}));
+    return found ? PyObject_IsTrue(found.get()) : -1;
+  });
 }
 
 PyMemberDef members[] = {
@@ -161,6 +176,7 @@ void initTensor(PyObject* module) {
   methods.push_back(torchFunctionMethod());
   methods.push_back({nullptr, nullptr, 0, nullptr});
   static std::vector<PyGetSetDef> properties = propertyDefs();
+  askAboutProperties(properties);
   properties.push_back({nullptr, nullptr, nullptr, nullptr, nullptr});
 
   std::vector<PyType_Slot> slots = {

@@ -133,8 +133,8 @@ constexpr Signature arrayWrapSigs[] = {{"__array_wrap__", arrayWrapParams, [](Pa
 // -------------------------------------------------------------------------------------------------------
 
 Tensor converted(const Tensor& t, DType dtype, bool copy, MemoryFormat f = MemoryFormat::Preserve) {
-  const bool inFormat = f == MemoryFormat::Preserve || isContiguousIn(t, f);
-  return t.dtype() == dtype && inFormat && !copy ? t : copyIn(t, f, dtype, "to");
+  return t.dtype() == dtype && (f == MemoryFormat::Preserve || formatOf(t) == f) && !copy ? t
+                                                                                          : copyIn(t, f, dtype, "to");
 }
 
 // to(dtype), to(device), to(other), with the rest by keyword.
@@ -170,8 +170,8 @@ constexpr Signature toSigs[] = {
        return wrap(converted(a.tensor(0), a.tensor(1).dtype(), a.boolean(3), format(a, 4, MemoryFormat::Preserve)));
      }},
 };
-template <DType t>
-constexpr Signature convertSigs[] = {{"to", formatParams, [](ParsedArgs& a) -> PyObject* {
+template <Name name, DType t>
+constexpr Signature convertSigs[] = {{name.text, formatParams, [](ParsedArgs& a) -> PyObject* {
                                         return wrap(
                                             converted(a.tensor(0), t, false, format(a, 1, MemoryFormat::Preserve)));
                                       }}};
@@ -386,14 +386,14 @@ constexpr Signature asSubclassSigs[] = {{"as_subclass", asSubclassParams, [](Par
 // ---- methods written in Python (tandem/_support.py)
 // -------------------------------------------------------------------
 
-template <std::size_t N>
-struct Name {
-  char text[N];
-  // NOLINTNEXTLINE(google-explicit-constructor): template arguments are written as plain strings
-  constexpr Name(const char (&s)[N]) { std::copy(s, s + N, text); }
-};
-template <Name name>
+template <Name name, Name method>
 PyObject* support(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* keywords) {
+  if (overridesMayAct()) [[unlikely]] {
+    std::optional<PyObject*> answer;
+    if (guardedInt([&] { return answer = askReader(method.text, Call{self, args, n, keywords}), 0; }) < 0)
+      return nullptr;
+    if (answer) return *answer;
+  }
   static PyObject* function = nullptr;
   if (function == nullptr) {
     PyRef module(PyImport_ImportModule("tandem._support"));
@@ -407,10 +407,10 @@ PyObject* support(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject*
   all.insert(all.end(), args, args + total);
   return PyObject_Vectorcall(function, all.data(), static_cast<std::size_t>(n) + 1, keywords);
 }
-template <Name name>
-PyMethodDef inPython(const char* method, const char* doc) {
-  return {method, reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&support<name>)), METH_FASTCALL | METH_KEYWORDS,
-          doc};
+template <Name name, Name method = name>
+PyMethodDef inPython(const char* doc) {
+  return {method.text, reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&support<name, method>)),
+          METH_FASTCALL | METH_KEYWORDS, doc};
 }
 
 }  // namespace
@@ -420,46 +420,46 @@ std::vector<PyMethodDef> tensorMethodDefs() {
   std::vector<PyMethodDef> own = {
       method<sizeSigs>("size", doc::method_size),
       method<strideSigs>("stride", doc::method_stride),
-      {"dim", dim, METH_NOARGS, doc::method_dim},
-      {"ndimension", dim, METH_NOARGS, doc::method_ndimension},
-      {"numel", numel, METH_NOARGS, doc::method_numel},
-      {"nelement", numel, METH_NOARGS, doc::method_nelement},
-      {"storage_offset", storageOffset, METH_NOARGS, doc::method_storage_offset},
-      {"element_size", elementSize, METH_NOARGS, doc::method_element_size},
-      {"data_ptr", dataPtr, METH_NOARGS, doc::method_data_ptr},
-      {"is_floating_point", isFloatingPoint, METH_NOARGS, doc::method_is_floating_point},
-      {"is_complex", isComplex, METH_NOARGS, doc::method_is_complex},
-      {"is_signed", isSignedMethod, METH_NOARGS, doc::method_is_signed},
-      {"is_inference", isInference, METH_NOARGS, doc::method_is_inference},
-      {"is_pinned", no, METH_NOARGS, doc::method_is_pinned},
-      {"is_shared", no, METH_NOARGS, doc::method_is_shared},
-      {"get_device", getDevice, METH_NOARGS, doc::method_get_device},
-      {"pin_memory", itself, METH_NOARGS, doc::method_pin_memory},
-      {"resolve_conj", itself, METH_NOARGS, doc::method_resolve_conj},
-      {"resolve_neg", itself, METH_NOARGS, doc::method_resolve_neg},
-      {"conj", itself, METH_NOARGS, doc::method_conj},
+      reader<"dim", dim>(doc::method_dim),
+      reader<"ndimension", dim>(doc::method_ndimension),
+      reader<"numel", numel>(doc::method_numel),
+      reader<"nelement", numel>(doc::method_nelement),
+      reader<"storage_offset", storageOffset>(doc::method_storage_offset),
+      reader<"element_size", elementSize>(doc::method_element_size),
+      reader<"data_ptr", dataPtr>(doc::method_data_ptr),
+      reader<"is_floating_point", isFloatingPoint>(doc::method_is_floating_point),
+      reader<"is_complex", isComplex>(doc::method_is_complex),
+      reader<"is_signed", isSignedMethod>(doc::method_is_signed),
+      reader<"is_inference", isInference>(doc::method_is_inference),
+      reader<"is_pinned", no>(doc::method_is_pinned),
+      reader<"is_shared", no>(doc::method_is_shared),
+      reader<"get_device", getDevice>(doc::method_get_device),
+      reader<"pin_memory", itself>(doc::method_pin_memory),
+      reader<"resolve_conj", itself>(doc::method_resolve_conj),
+      reader<"resolve_neg", itself>(doc::method_resolve_neg),
+      reader<"conj", itself>(doc::method_conj),
       method<isContiguousSigs>("is_contiguous", doc::method_is_contiguous),
       method<contiguousSigs>("contiguous", doc::method_contiguous),
       method<cloneSigs>("clone", doc::method_clone),
-      {"item", item, METH_NOARGS, doc::method_item},
-      {"tolist", tolist, METH_NOARGS, doc::method_tolist},
+      reader<"item", item>(doc::method_item),
+      reader<"tolist", tolist>(doc::method_tolist),
       method<numpySigs>("numpy", doc::method_numpy),
       method<arraySigs>("__array__", "For numpy.asarray."),
       method<arrayWrapSigs>("__array_wrap__", "The result of a function of NumPy, as a tensor."),
       method<toSigs>("to", doc::method_to),
-      method<convertSigs<DType::Float32>>("float", doc::method_float),
-      method<convertSigs<DType::Float64>>("double", doc::method_double),
-      method<convertSigs<DType::Float16>>("half", doc::method_half),
-      method<convertSigs<DType::BFloat16>>("bfloat16", doc::method_bfloat16),
-      method<convertSigs<DType::Int32>>("int", doc::method_int),
-      method<convertSigs<DType::Int64>>("long", doc::method_long),
-      method<convertSigs<DType::Int16>>("short", doc::method_short),
-      method<convertSigs<DType::Int8>>("char", doc::method_char),
-      method<convertSigs<DType::UInt8>>("byte", doc::method_byte),
-      method<convertSigs<DType::Bool>>("bool", doc::method_bool),
+      method<convertSigs<"float", DType::Float32>>("float", doc::method_float),
+      method<convertSigs<"double", DType::Float64>>("double", doc::method_double),
+      method<convertSigs<"half", DType::Float16>>("half", doc::method_half),
+      method<convertSigs<"bfloat16", DType::BFloat16>>("bfloat16", doc::method_bfloat16),
+      method<convertSigs<"int", DType::Int32>>("int", doc::method_int),
+      method<convertSigs<"long", DType::Int64>>("long", doc::method_long),
+      method<convertSigs<"short", DType::Int16>>("short", doc::method_short),
+      method<convertSigs<"char", DType::Int8>>("char", doc::method_char),
+      method<convertSigs<"byte", DType::UInt8>>("byte", doc::method_byte),
+      method<convertSigs<"bool", DType::Bool>>("bool", doc::method_bool),
       method<typeAsSigs>("type_as", doc::method_type_as),
       method<typeSigs>("type", doc::method_type),
-      {"cpu", itself, METH_NOARGS, doc::method_cpu},
+      reader<"cpu", itself>(doc::method_cpu),
       method<cudaSigs>("cuda", doc::method_cuda),
       method<newEmptySigs>("new_empty", doc::method_new_empty),
       method<newZerosSigs>("new_zeros", doc::method_new_zeros),
@@ -468,7 +468,7 @@ std::vector<PyMethodDef> tensorMethodDefs() {
       method<newTensorSigs>("new_tensor", doc::method_new_tensor),
       method<copySigs>("copy_", doc::method_copy_),
       method<fillSigs>("fill_", doc::method_fill_),
-      {"zero_", zeroInPlace, METH_NOARGS, doc::method_zero_},
+      reader<"zero_", zeroInPlace>(doc::method_zero_),
       method<maskedSelectSigs>("masked_select", doc::method_masked_select),
       method<nonzeroSigs>("nonzero", doc::method_nonzero),
       method<viewSigs>("view", doc::method_view),
@@ -476,33 +476,32 @@ std::vector<PyMethodDef> tensorMethodDefs() {
       method<resizeSigs>("resize_", doc::method_resize_),
       method<resizeAsSigs>("resize_as_", doc::method_resize_as_),
       method<sameSizeSigs>("is_same_size", doc::method_is_same_size),
-      {"is_conj", no, METH_NOARGS, doc::method_is_conj},
-      {"is_neg", no, METH_NOARGS, doc::method_is_neg},
-      {"share_memory_", itself, METH_NOARGS, doc::method_share_memory_},
-      inPython<"is_nonzero">("is_nonzero", doc::method_is_nonzero),
-      inPython<"tensor_new">("new", doc::method_new),
+      reader<"is_conj", no>(doc::method_is_conj),
+      reader<"is_neg", no>(doc::method_is_neg),
+      reader<"share_memory_", itself>(doc::method_share_memory_),
+      inPython<"is_nonzero">(doc::method_is_nonzero),
+      inPython<"tensor_new", "new">(doc::method_new),
       {"_storage_bytes", storageBytes, METH_NOARGS, nullptr},
-      inPython<"tensor_storage">("storage", doc::method_storage),
-      inPython<"untyped_storage">("untyped_storage", doc::method_untyped_storage),
-      inPython<"tensor_apply">("apply_", doc::method_apply_),
-      inPython<"tensor_map">("map_", doc::method_map_),
+      inPython<"tensor_storage", "storage">(doc::method_storage),
+      inPython<"untyped_storage">(doc::method_untyped_storage),
+      inPython<"tensor_apply", "apply_">(doc::method_apply_),
+      inPython<"tensor_map", "map_">(doc::method_map_),
       method<requiresGradSigs>("requires_grad_", doc::method_requires_grad_),
       {"detach", detach, METH_NOARGS, doc::method_detach},
-      {"detach_", detachInPlace, METH_NOARGS, doc::method_detach_},
-      {"retain_grad", retainGrad, METH_NOARGS, doc::method_retain_grad},
+      reader<"detach_", detachInPlace>(doc::method_detach_),
+      reader<"retain_grad", retainGrad>(doc::method_retain_grad),
       backwardMethod(),
-      inPython<"register_hook">("register_hook", doc::method_register_hook),
-      inPython<"register_post_accumulate_grad_hook">("register_post_accumulate_grad_hook",
-                                                     doc::method_register_post_accumulate_grad_hook),
-      inPython<"equal">("equal", doc::method_equal),
-      inPython<"allclose">("allclose", doc::method_allclose),
-      inPython<"tensor_copy">("__copy__", nullptr),
-      inPython<"tensor_deepcopy">("__deepcopy__", nullptr),
-      inPython<"tensor_reduce">("__reduce_ex__", nullptr),
-      inPython<"tensor_format">("__format__", nullptr),
-      inPython<"tensor_reversed">("__reversed__", nullptr),
-      inPython<"to_dlpack">("__dlpack__", nullptr),
-      inPython<"dlpack_device">("__dlpack_device__", nullptr),
+      inPython<"register_hook">(doc::method_register_hook),
+      inPython<"register_post_accumulate_grad_hook">(doc::method_register_post_accumulate_grad_hook),
+      inPython<"equal">(doc::method_equal),
+      inPython<"allclose">(doc::method_allclose),
+      inPython<"tensor_copy", "__copy__">(nullptr),
+      inPython<"tensor_deepcopy", "__deepcopy__">(nullptr),
+      inPython<"tensor_reduce", "__reduce_ex__">(nullptr),
+      inPython<"tensor_format", "__format__">(nullptr),
+      inPython<"tensor_reversed", "__reversed__">(nullptr),
+      inPython<"to_dlpack", "__dlpack__">(nullptr),
+      inPython<"dlpack_device", "__dlpack_device__">(nullptr),
       {"_make_subclass", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&functionEntry<subclassSigs>)),
        METH_FASTCALL | METH_KEYWORDS | METH_STATIC, "_make_subclass(cls, data, requires_grad=False)"},
       method<asSubclassSigs>("as_subclass", doc::method_as_subclass),

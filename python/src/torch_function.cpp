@@ -46,15 +46,26 @@ PyObject* ofClass(PyTypeObject* cls) {
   return _PyType_Lookup(cls, name);
 }
 
+/// Its own, not the one that subclasses of Tensor inherit.
+bool hasOwn(PyTypeObject* cls) { return ofClass(cls) != ofClass(tensorType); }
+
 bool classOverrides(PyTypeObject* cls) {
   PyObject* found = ofClass(cls);
   return found != nullptr && found != disabled;
 }
 
+PyObject* tupleOf(PyObject* first, PyObject* const* rest, Py_ssize_t n) {
+  const Py_ssize_t lead = first != nullptr ? 1 : 0;
+  PyObject* tuple = checked(PyTuple_New(n + lead));
+  if (first != nullptr) PyTuple_SET_ITEM(tuple, 0, Py_NewRef(first));
+  for (Py_ssize_t i = 0; i < n; ++i) PyTuple_SET_ITEM(tuple, i + lead, Py_NewRef(rest[i]));
+  return tuple;
+}
+
 /// The objects whose classes are to be asked, one a class: a subclass before its bases, else in order of arguments.
 class Asked {
  public:
-  explicit Asked(bool anyClass) : anyClass_(anyClass || modesActive > 0) {}
+  explicit Asked(bool anyClass, bool ownOnly = false) : anyClass_(anyClass || modesActive > 0), ownOnly_(ownOnly) {}
 
   void look(PyObject* o) {
     if (o == nullptr) return;
@@ -71,6 +82,19 @@ class Asked {
   }
   [[nodiscard]] bool empty() const { return objects_.empty() && modesActive == 0; }
 
+  /// What they make of the call of the attribute `name` of `owner`.
+  [[nodiscard]] PyObject* call(PyObject* owner, const char* name, const Call& call) const {
+    PyRef function(checked(PyObject_GetAttrString(owner, name)));
+    PyRef args(tupleOf(call.self, call.args, call.numArgs));
+    PyRef keywords;
+    if (call.keywords != nullptr) {
+      keywords = PyRef(checked(PyDict_New()));
+      for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(call.keywords); ++i)
+        if (PyDict_SetItem(keywords.get(), PyTuple_GET_ITEM(call.keywords, i), call.args[call.numArgs + i]) != 0)
+          throw PythonError();
+    }
+    return ask(function.get(), name, args.get(), keywords ? keywords.get() : nullptr);
+  }
   /// What the first that does not say NotImplemented returns for `function(*args, **keywords)`.
   PyObject* ask(PyObject* function, const char* name, PyObject* args, PyObject* keywords) const {
     PyRef types(checked(PyTuple_New(static_cast<Py_ssize_t>(objects_.size()))));
@@ -101,25 +125,19 @@ class Asked {
                     " returned NotImplemented");
   }
 
- private:
   void lookAt(PyObject* o) {
-    if (overridesOff > 0 || !overrides(o, anyClass_)) return;
     PyTypeObject* cls = Py_TYPE(o);
+    if (overridesOff > 0 || !overrides(o, anyClass_) || (ownOnly_ && !hasOwn(cls))) return;
     if (std::ranges::any_of(objects_, [&](PyObject* other) { return Py_TYPE(other) == cls; })) return;
     auto base = std::ranges::find_if(objects_, [&](PyObject* x) { return PyType_IsSubtype(cls, Py_TYPE(x)) != 0; });
     objects_.insert(base, o);
   }
+
+ private:
   bool anyClass_;
+  bool ownOnly_;
   std::vector<PyObject*> objects_;
 };
-
-PyObject* tupleOf(PyObject* first, PyObject* const* rest, Py_ssize_t n) {
-  const Py_ssize_t lead = first != nullptr ? 1 : 0;
-  PyObject* tuple = checked(PyTuple_New(n + lead));
-  if (first != nullptr) PyTuple_SET_ITEM(tuple, 0, Py_NewRef(first));
-  for (Py_ssize_t i = 0; i < n; ++i) PyTuple_SET_ITEM(tuple, i + lead, Py_NewRef(rest[i]));
-  return tuple;
-}
 
 PyObject* inherited(PyObject* cls, PyObject* args, PyObject* kwargs) {
   static PyObject* function = nullptr;
@@ -164,6 +182,20 @@ PyObject* anyOverrides(PyObject*, PyObject* args) {
   });
 }
 
+/// handle_torch_function: `function`, a tuple of objects whose classes are asked, and the call's args and keywords.
+PyObject* handle(PyObject*, PyObject* given) {
+  PyObject *function, *relevant, *args, *keywords;
+  const char* name;
+  if (PyArg_ParseTuple(given, "OsO!O!O!", &function, &name, &PyTuple_Type, &relevant, &PyTuple_Type, &args,
+                       &PyDict_Type, &keywords) == 0)
+    return nullptr;
+  return guarded([&] {
+    Asked asked(true);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(relevant); ++i) asked.lookAt(PyTuple_GET_ITEM(relevant, i));
+    return asked.ask(function, name, args, keywords);
+  });
+}
+
 }  // namespace
 
 bool overrides(PyObject* o, bool anyClass) {
@@ -178,16 +210,7 @@ std::optional<PyObject*> askClasses(PyObject* owner, const char* name, const Cal
   Asked asked(anyClass);
   asked.look(call);
   if (asked.empty()) return std::nullopt;
-  PyRef function(checked(PyObject_GetAttrString(owner, name)));
-  PyRef args(tupleOf(call.self, call.args, call.numArgs));
-  PyRef keywords;
-  if (call.keywords != nullptr) {
-    keywords = PyRef(checked(PyDict_New()));
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(call.keywords); ++i)
-      if (PyDict_SetItem(keywords.get(), PyTuple_GET_ITEM(call.keywords, i), call.args[call.numArgs + i]) != 0)
-        throw PythonError();
-  }
-  return asked.ask(function.get(), name, args.get(), keywords ? keywords.get() : nullptr);
+  return asked.call(owner, name, call);
 }
 
 std::optional<PyObject*> askClasses(const char* name, PyObject* self, PyObject* other, bool anyClass) {
@@ -195,14 +218,67 @@ std::optional<PyObject*> askClasses(const char* name, PyObject* self, PyObject* 
                     Call{self, &other, other != nullptr ? 1 : 0, nullptr}, anyClass);
 }
 
-std::optional<PyObject*> askClassesOfProperty(const char* name, PyObject* self) {
-  Asked asked(false);
+std::optional<PyObject*> askReader(const char* name, const Call& call) {
+  Asked asked(false, true);
+  asked.look(call.self);
+  if (asked.empty()) return std::nullopt;
+  return asked.call(reinterpret_cast<PyObject*>(tensorType), name, call);
+}
+
+namespace {
+
+/// What a property of Tensor is beside the question: the closure of its descriptor.
+struct Property {
+  const char* name;
+  getter get;
+  setter set;
+  bool makesTensor;  // then inheriting classes are asked too: the result is to have their class
+};
+
+/// What classes make of `property.__get__(self)`, `__set__(self, value)` or `__delete__(self)`.
+std::optional<PyObject*> askAbout(const Property& property, const char* what, PyObject* self, PyObject* value) {
+  Asked asked(false, !property.makesTensor);
   asked.look(self);
   if (asked.empty()) return std::nullopt;
-  PyRef property(checked(PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensorType), name)));
-  PyRef getter(checked(PyObject_GetAttrString(property.get(), "__get__")));
-  PyRef args(tupleOf(self, nullptr, 0));
-  return asked.ask(getter.get(), name, args.get(), nullptr);
+  PyRef descriptor(checked(PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensorType), property.name)));
+  return asked.call(descriptor.get(), what, Call{self, &value, value != nullptr ? 1 : 0, nullptr});
+}
+PyObject* getProperty(PyObject* self, void* closure) {
+  const auto& property = *static_cast<const Property*>(closure);
+  if (!overridesMayAct()) [[likely]]
+    return property.get(self, nullptr);
+  return guarded([&]() -> PyObject* {
+    if (auto answer = askAbout(property, "__get__", self, nullptr)) return *answer;
+    return property.get(self, nullptr);
+  });
+}
+int setProperty(PyObject* self, PyObject* value, void* closure) {
+  const auto& property = *static_cast<const Property*>(closure);
+  if (!overridesMayAct()) [[likely]]
+    return property.set(self, value, nullptr);
+  return guardedInt([&] {
+    if (auto answer = askAbout(property, value != nullptr ? "__set__" : "__delete__", self, value))
+      return PyRef(*answer), 0;
+    return property.set(self, value, nullptr);
+  });
+}
+
+}  // namespace
+
+void askAboutProperties(std::vector<PyGetSetDef>& defs) {
+  // Descriptors keep pointers to them for as long as the program runs.
+  static std::vector<Property> properties;
+  properties.reserve(defs.size());
+  for (PyGetSetDef& def : defs) {
+    const std::string_view name = def.name;
+    if (name == "__dict__") continue;
+    const bool makesTensor =
+        name == "T" || name == "mT" || name == "H" || name == "mH" || name == "real" || name == "data";
+    properties.push_back({def.name, def.get, def.set, makesTensor});
+    def.closure = &properties.back();
+    def.get = getProperty;
+    if (def.set != nullptr) def.set = setProperty;
+  }
 }
 
 PyMethodDef torchFunctionMethod() {
@@ -221,6 +297,8 @@ void initTorchFunction(PyObject* module) {
       {"_push_mode", enterMode, METH_O, "Asks this mode about the operations of this thread, before all others."},
       {"_pop_mode", leaveMode, METH_NOARGS, "Ends the innermost mode, and gives it."},
       {"_modes", modeList, METH_NOARGS, "The modes of this thread, the innermost last."},
+      {"_handle_torch_function", handle, METH_VARARGS,
+       "(function, name, relevant, args, kwargs): what modes and the classes of `relevant` make of the call."},
       {"_has_torch_function", anyOverrides, METH_O, "Does one of the arguments say what operations do?"},
       {nullptr, nullptr, 0, nullptr},
   };

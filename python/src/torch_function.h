@@ -7,10 +7,21 @@
 #pragma once
 
 #include <Python.h>
+#include <algorithm>
 #include <optional>
 #include <vector>
 
+#include "python/src/errors.h"
+
 namespace tandem::python {
+
+/// A name as an argument of a template.
+template <std::size_t N>
+struct Name {
+  char text[N];
+  // NOLINTNEXTLINE(google-explicit-constructor): written as plain strings
+  constexpr Name(const char (&s)[N]) { std::copy(s, s + N, text); }
+};
 
 /// Has there been a tensor of a class that says what operations do?
 extern bool overridesExist;
@@ -48,9 +59,29 @@ struct Call {
 /// argument, nor item of a list among them, overrides. `owner` has the function as its attribute `name`. TypeError
 /// where each class says NotImplemented.
 std::optional<PyObject*> askClasses(PyObject* owner, const char* name, const Call& call, bool anyClass = false);
-/// The same for an operator or a property of Tensor, `descriptor` being its getter.
+/// The same for an operator of Tensor.
 std::optional<PyObject*> askClasses(const char* name, PyObject* self, PyObject* other, bool anyClass = false);
-std::optional<PyObject*> askClassesOfProperty(const char* name, PyObject* self);
+/// The same for what gives no new tensor, as `__len__` or `item`: a class that inherits Tensor's `__torch_function__`
+/// need not be asked.
+std::optional<PyObject*> askReader(const char* name, const Call& call);
+/// Has classes asked about the properties of Tensor before they are read, set or deleted. `defs` keeps its place.
+void askAboutProperties(std::vector<PyGetSetDef>& defs);
+
+/// A method that makes no new tensor, behind askReader.
+template <Name name, PyObject* (*read)(PyObject*, PyObject*)>
+PyObject* askedFirst(PyObject* self, PyObject* unused) {
+  if (overridesMayAct()) [[unlikely]] {
+    std::optional<PyObject*> answer;
+    if (guardedInt([&] { return answer = askReader(name.text, Call{self, nullptr, 0, nullptr}), 0; }) < 0)
+      return nullptr;
+    if (answer) return *answer;
+  }
+  return read(self, unused);
+}
+template <Name name, PyObject* (*read)(PyObject*, PyObject*)>
+PyMethodDef reader(const char* doc) {
+  return {name.text, &askedFirst<name, read>, METH_NOARGS, doc};
+}
 
 /// Adds what `tandem.overrides` and subclasses need.
 void initTorchFunction(PyObject* module);

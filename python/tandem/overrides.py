@@ -6,6 +6,7 @@ import contextlib
 import functools
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from types import BuiltinFunctionType, FunctionType, GetSetDescriptorType
 from typing import Any
 
 from tandem import _C
@@ -14,7 +15,10 @@ from tandem._support import DisableTorchFunctionSubclass as _off
 __all__ = [
     "BaseTorchFunctionMode",
     "TorchFunctionMode",
+    "enable_reentrant_dispatch",
     "get_default_nowrap_functions",
+    "get_ignored_functions",
+    "get_overridable_functions",
     "handle_torch_function",
     "has_torch_function",
     "has_torch_function_unary",
@@ -62,23 +66,6 @@ def has_torch_function_variadic(*args: Any) -> bool:
     return has_torch_function(args)
 
 
-def _asked(relevant_args: Iterable[Any]) -> list[Any]:
-    """The objects whose classes are asked, one a class: a subclass before its bases."""
-    asked: list[Any] = []
-    if not _C._torch_function_is_on():
-        return asked
-    for arg in relevant_args:
-        if type(arg) is _C.Tensor or getattr(type(arg), "__torch_function__", None) in (
-            None,
-            _C._disabled_torch_function_impl,
-        ):
-            continue
-        if all(type(arg) is not type(other) for other in asked):
-            bases = [i for i, other in enumerate(asked) if issubclass(type(arg), type(other))]
-            asked.insert(bases[0] if bases else len(asked), arg)
-    return asked
-
-
 def handle_torch_function(
     public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: Any, **kwargs: Any
 ) -> Any:
@@ -98,23 +85,8 @@ def handle_torch_function(
     >>> double(Named()), double(3)
     ('double', 6)
     """
-    asked = _asked(relevant_args)
-    types = tuple(type(arg) for arg in asked)
-    names = [t.__name__ for t in types]
-    if _C._modes():
-        with _pop_mode_temporarily() as mode:
-            result = mode.__torch_function__(public_api, types, args, kwargs)
-        if result is not NotImplemented:
-            return result
-        names.insert(0, f"the mode {type(mode).__name__}")
-    for arg in asked:
-        result = arg.__torch_function__(public_api, types, args, kwargs)
-        if result is not NotImplemented:
-            return result
-    raise TypeError(
-        f"Multiple dispatch failed for '{resolve_name(public_api)}': __torch_function__ of {', '.join(names)} returned "
-        "NotImplemented"
-    )
+    name = resolve_name(public_api) or repr(public_api)
+    return _C._handle_torch_function(public_api, name, tuple(relevant_args), args, kwargs)
 
 
 def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -171,6 +143,50 @@ def get_default_nowrap_functions() -> set[Callable[..., Any]]:
     True
     """
     return {_C.Tensor._base.__get__, _C.Tensor.grad.__get__}  # type: ignore[union-attr]
+
+
+def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
+    """The functions that modes and classes are asked about, by what has them; of properties the getters.
+
+    >>> import tandem
+    >>> functions = tandem.overrides.get_overridable_functions()
+    >>> tandem.add in functions[tandem], tandem.Tensor.shape.__get__ in functions[tandem.Tensor]
+    (True, True)
+    """
+    import tandem
+
+    found: dict[Any, list[Callable[..., Any]]] = {}
+    for owner in (tandem, tandem.nn.functional, tandem.linalg, tandem.special):
+        named = {n: f for n, f in vars(owner).items() if not n.startswith("_") and isinstance(f, BuiltinFunctionType)}
+        found[owner] = list(named.values())
+    attributes = [(n, a) for n, a in vars(_C.Tensor).items() if not n.startswith("_") or n.endswith("__")]
+    found[_C.Tensor] = [a for _, a in attributes if callable(a) and not isinstance(a, type)]
+    found[_C.Tensor] += [a.__get__ for n, a in attributes if isinstance(a, GetSetDescriptorType) and n != "__dict__"]
+    return found
+
+
+def get_ignored_functions() -> set[Callable[..., Any]]:
+    """Functions of the package itself that nobody is asked about: those that are written in Python.
+
+    >>> import tandem
+    >>> tandem.is_tensor in tandem.overrides.get_ignored_functions()
+    True
+    """
+    import tandem
+
+    return {f for n, f in vars(tandem).items() if not n.startswith("_") and isinstance(f, FunctionType)}
+
+
+@contextlib.contextmanager
+def enable_reentrant_dispatch() -> Iterator[None]:
+    """A block like any other: what a class or mode calls is asked about as usual.
+
+    >>> import tandem
+    >>> with tandem.overrides.enable_reentrant_dispatch():
+    ...     tandem.ones(1)
+    tensor([1.])
+    """
+    yield
 
 
 def resolve_name(f: Callable[..., Any]) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import operator
 import pickle
 
 import pytest
@@ -285,3 +286,122 @@ def test_modules_gradients_and_compiled_calls_under_modes():
 
         with TorchDispatchMode():
             pass
+
+
+# ---- what makes no tensors ------------------------------------------------------------------------------------------
+
+
+def named(func):
+    return f"{func.__self__.__name__}.{func.__name__}" if func.__name__ in PROPERTY else func.__name__
+
+
+PROPERTY = ("__get__", "__set__", "__delete__")
+
+
+class Names(tandem.overrides.TorchFunctionMode):
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        self.seen.append(named(func))
+        return func(*args, **(kwargs or {}))
+
+
+PROPERTIES = """
+shape dtype device layout ndim itemsize nbytes is_cuda is_cpu is_mps is_meta is_sparse is_quantized is_nested
+is_xpu is_ipu is_mtia is_maia is_vulkan is_mkldnn is_sparse_csr is_xla T mT H mH real requires_grad is_leaf
+retains_grad grad grad_fn output_nr _version _base data
+""".split()
+
+# What is read of a tensor, and what PyTorch's modes are told.
+READS = {
+    **{name: (lambda x, name=name: getattr(x, name), [f"{name}.__get__"]) for name in PROPERTIES},
+    **{
+        name: (lambda x, name=name: getattr(x, name)(), [name])
+        for name in """size stride dim numel storage_offset element_size data_ptr is_floating_point is_complex is_signed
+        is_inference is_pinned is_shared get_device is_contiguous item tolist numpy cpu zero_ float double half
+        bfloat16 int long short char byte bool is_conj is_neg share_memory_ untyped_storage is_nonzero __array__
+        __dlpack_device__ __reversed__""".split()
+    },
+    "len()": (len, ["__len__"]),
+    "bool()": (bool, ["__bool__"]),
+    "int()": (int, ["__int__"]),
+    "float()": (float, ["__float__"]),
+    "index": (lambda x: [3, 4][x.long()[0]], ["long", "__getitem__", "__index__"]),
+    "in": (lambda x: 1 in x, ["__contains__"]),
+    "deepcopy": (copy.deepcopy, ["__deepcopy__"]),
+    "+=": (lambda x: operator.iadd(x, 1), ["add_"]),
+    "//=": (lambda x: operator.ifloordiv(x, 1), ["floor_divide_"]),
+    "**=": (lambda x: operator.ipow(x, 2), ["pow_"]),
+    "set grad": (lambda x: setattr(x, "grad", None), ["grad.__set__"]),
+    "delete grad": (lambda x: delattr(x, "grad"), ["grad.__delete__"]),
+    "set requires_grad": (lambda x: setattr(x, "requires_grad", True), ["requires_grad.__set__"]),
+    "set data": (lambda x: setattr(x, "data", tandem.ones(1)), ["ones", "data.__set__"]),
+    "retain_grad": (lambda x: x.requires_grad_().retain_grad(), ["requires_grad_", "retain_grad"]),
+    "register_hook": (lambda x: x.requires_grad_().register_hook(print), ["requires_grad_", "register_hook"]),
+}
+
+
+@pytest.mark.parametrize("name", READS)
+def test_modes_and_classes_are_asked_about_reads(name):
+    read, expected = READS[name]
+    with Names() as mode:
+        read(tandem.ones(1, 1))
+    assert mode.seen == ["ones", *expected]
+
+    Logged.log = []
+    read(tandem.ones(1, 1).as_subclass(Logged))
+    made = [n for n in expected if n not in ("ones", "__getitem__")]
+    assert [n for n in map(named, Logged.log) if n in made] == made
+
+
+def test_an_answer_takes_the_place_of_what_is_read():
+    class Sized(tandem.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            answers = {"shape.__get__": (7, 7), "__len__": 7, "__bool__": False, "__int__": 3, "dim": 5}
+            if named(func) in answers:
+                return answers[named(func)]
+            if named(func) == "grad.__set__":
+                raise KeyError("mine")
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    x = tandem.ones(2).as_subclass(Sized)
+    assert (x.shape, len(x), bool(x), int(x), x.dim()) == ((7, 7), 7, False, 3, 5)
+    with pytest.raises(KeyError, match="mine"):
+        x.grad = None
+    assert (x + 1).size() == (2,)
+
+
+def test_the_inherited_function_is_not_asked_about_reads():
+    """It would change nothing."""
+    x = tandem.ones(2).as_subclass(Kept)
+    assert x.shape == (2,) and len(x) == 2 and x.tolist() == [1, 1] and not x.requires_grad
+    assert type(x.T) is type(x.data) is type(x.detach()) is Kept
+
+
+def test_conversions_name_themselves():
+    with Names() as mode:
+        x = tandem.tensor([1.0, 0.0])
+        assert (~x.bool() & x.bool()).tolist() == [False, False]
+    assert mode.seen == ["tensor", "bool", "__invert__", "bool", "__and__", "tolist"]
+
+
+def test_handle_torch_function_asks_modes_and_classes():
+    def double(x):
+        if tandem.overrides.has_torch_function((x,)):
+            return tandem.overrides.handle_torch_function(double, (x,), x)
+        return x * 2
+
+    with Names() as mode:
+        assert double(3) == 6  # the mode's call comes back with no mode
+    assert mode.seen == ["double"]
+
+    class Refusing:
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return NotImplemented
+
+    with pytest.raises(TypeError, match="Multiple dispatch failed for 'double': .* of Refusing returned"):
+        double(Refusing())
