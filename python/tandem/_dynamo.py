@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+import sys
+from types import ModuleType
 from typing import Any
 
 from tandem._compile import compile as _compile
@@ -24,9 +25,11 @@ __all__ = [
 ]
 
 #: Settings may be written; nothing reads them.
-config: Any = SimpleNamespace(
+config: Any = ModuleType(f"{__name__}.config")
+config.__dict__.update(
     cache_size_limit=8, recompile_limit=8, suppress_errors=False, verbose=False, accumulated_cache_size_limit=256
 )
+sys.modules[config.__name__] = config
 
 
 def optimize(backend: Any = None, *, nopython: bool = False, **ignored: Any) -> Any:
@@ -50,5 +53,7 @@ def mark_static_address(t: Any, guard: bool = True) -> None:
     """Does nothing."""
 
 
-globals().update(lacking_functions(__name__, "explain export"))
+maybe_mark_dynamic = mark_dynamic
+
+globals().update(lacking_functions(__name__, "disallow_in_graph explain export forbid_in_graph list_backends run"))
 globals().update(lacking_classes(__name__, "OptimizedModule"))

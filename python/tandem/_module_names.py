@@ -16,9 +16,9 @@ ELSEWHERE = {
     for new, several in {
         "distributions.normal": "distributions.cauchy distributions.gumbel distributions.half_cauchy "
         "distributions.half_normal distributions.laplace distributions.log_normal distributions.uniform",
-        "distributions.gamma": "distributions.beta distributions.chi2 distributions.dirichlet "
+        "distributions.gamma": "distributions.beta distributions.chi2 "
         "distributions.exponential distributions.inverse_gamma distributions.studentT",
-        "distributions.discrete": "distributions.bernoulli distributions.binomial distributions.geometric "
+        "distributions.discrete": "distributions.bernoulli distributions.geometric "
         "distributions.negative_binomial distributions.poisson",
         "distributions.categorical": "distributions.one_hot_categorical distributions.multinomial",
         "distributions.independent": "distributions.mixture_same_family",
@@ -34,6 +34,8 @@ _NN_MODULES = (
     "linear loss module normalization padding pixelshuffle pooling rnn sparse transformer upsampling"
 )
 
+_NN_SHARED = "nn.normalization nn.common_types nn.parameter nn.state_dict nn nn._private_names"
+
 # What the names of other modules are found in, first to last.
 NAMES = {
     "nn.modules": "nn",
@@ -43,14 +45,15 @@ NAMES = {
             for name in "continuous_bernoulli fishersnedecor kumaraswamy lkj_cholesky logistic_normal "
             "lowrank_multivariate_normal pareto von_mises weibull wishart".split()
         ),
-        "distributions.transforms distributions",
+        "distributions.transforms distributions distributions._private_names",
     ),
-    **{
-        f"nn.modules.{name}": f"nn.{name} nn.normalization nn.common_types nn.parameter nn.state_dict nn"
-        for name in _NN_MODULES.split()
-    },
+    "distributions.dirichlet": "distributions.gamma distributions._private_names",
+    "distributions.binomial": "distributions.discrete distributions._private_names",
+    **{f"nn.modules.{name}": f"nn.{name} {_NN_SHARED}" for name in _NN_MODULES.split()},
     "nn.modules.utils": "nn._module_utils",
     "nn.parallel.data_parallel": "nn.parallel",
+    "nn.parallel.scatter_gather": "nn.parallel",
+    "optim.sparse_adam": "optim",
     "nn.parallel.distributed": "nn.parallel distributed",
     "nn.utils.init": "nn.init",
     "optim._functional": "optim",
@@ -77,6 +80,10 @@ NAMES = {
 
 # Modules that are nothing but names to import: what is written with a capital is a class.
 LACKING = {
+    "distributed.algorithms.join": "Join JoinHook Joinable",
+    "distributed.elastic.multiprocessing.errors": "ChildFailedError record",
+    "jit._script": "RecursiveScriptModule ScriptModule",
+    "onnx.utils": "export register_custom_op_symbolic unregister_custom_op_symbolic",
     "distributed.algorithms._checkpoint.checkpoint_wrapper": "CheckpointImpl apply_activation_checkpointing "
     "checkpoint_wrapper",
     "distributed.checkpoint": "FileSystemReader FileSystemWriter load load_state_dict save save_state_dict",
@@ -104,7 +111,7 @@ LACKING = {
 AT_ONCE = (
     "nn nn.utils nn.attention optim optim.lr_scheduler optim.swa_utils utils utils.data utils.checkpoint utils._pytree "
     "utils.flop_counter utils.model_zoo distributions func serialization testing storage fx hub library profiler "
-    "multiprocessing autograd.functional autograd.forward_ad"
+    "multiprocessing autograd.functional autograd.forward_ad _dynamo"
 )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, TypeVar, overload
 
-from tandem._stand_in import lacking_class, lacking_function
+from tandem._stand_in import lacking_class, lacking_function, lacking_functions
 
 __all__ = [
     "Attribute",
@@ -182,5 +182,13 @@ trace_module: Any = lacking_function("jit.trace_module")
 load: Any = lacking_function("jit.load")
 save: Any = lacking_function("jit.save")
 ScriptModule: Any = lacking_class("jit.ScriptModule")
+RecursiveScriptModule: Any = lacking_class("jit.RecursiveScriptModule", ScriptModule)
+globals().update(
+    lacking_functions(
+        __name__,
+        "enable_onednn_fusion fork fuser interface last_executed_optimized_graph onednn_fusion_enabled "
+        "optimized_execution run_frozen_optimizations script_method set_fusion_strategy wait",
+    )
+)
 ScriptFunction: Any = lacking_class("jit.ScriptFunction")
 CompilationUnit: Any = lacking_class("jit.CompilationUnit")

@@ -9,5 +9,8 @@ from tandem import _C
 if TYPE_CHECKING:
     from tandem._C._special import *  # noqa: F403
 
-globals().update({name: value for name, value in vars(_C._special).items() if not name.startswith("_")})
+_functions = {name: value for name, value in vars(_C._special).items() if not name.startswith("_")}
+globals().update(_functions)
 multigammaln = _C._special.mvlgamma
+
+__all__ = sorted([*_functions, "multigammaln"])  # noqa: PLE0605

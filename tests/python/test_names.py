@@ -79,6 +79,29 @@ def test_modules_are_there_after_import_torch(tmp_path):
 
 
 IMPORTS = """
+import torch._dynamo.config
+from torch._dynamo import maybe_mark_dynamic
+from torch.distributed.algorithms.join import Join
+from torch.distributed.elastic.multiprocessing.errors import record
+from torch.distributions.binomial import Binomial, _clamp_by_zero
+from torch.distributions.dirichlet import Dirichlet
+from torch.distributions.gamma import Gamma, _standard_gamma
+from torch.distributions.kl import _batch_trace_XXT, _kl_independent_independent, _kl_normal_normal, _x_log_x
+from torch.distributions.kumaraswamy import _moments
+from torch.distributions.lowrank_multivariate_normal import LowRankMultivariateNormal, _batch_capacitance_tril
+from torch.distributions.lowrank_multivariate_normal import _batch_lowrank_logdet, _batch_lowrank_mahalanobis
+from torch.distributions.transforms import _clipped_sigmoid
+from torch.distributions.wishart import Wishart, _clamp_above_eps, _mvdigamma
+from torch.jit import fork, interface, optimized_execution, script_method, wait
+from torch.nn.modules.module import _addindent, register_module_forward_hook
+from torch.nn.modules.padding import _ConstantPadNd, _ReflectionPadNd, _ReplicationPadNd
+from torch.nn.modules.transformer import _get_clones
+from torch.nn.parallel.scatter_gather import gather, scatter, scatter_kwargs
+from torch.onnx import OperatorExportTypes, TrainingMode
+from torch.optim.lr_scheduler import _enable_get_lr_call
+from torch.overrides import enable_reentrant_dispatch, get_ignored_functions, get_overridable_functions
+from torch.special import *
+from torch.utils._pytree import PyTree, arg_tree_leaves, is_namedtuple, treespec_dumps, treespec_loads
 from torch.nn.modules.activation import MultiheadAttention
 from torch.nn.modules.batchnorm import _BatchNorm, _NormBase
 from torch.nn.modules.conv import _ConvNd, _ConvTransposeNd
@@ -311,6 +334,53 @@ def test_trees():
     assert pytree.key_get(tree, path[:1]) is tree["c"]
     assert pytree.tree_map_with_path(lambda path, x: (len(path), x), [1, [2]]) == [(1, 1), [(2, 2)]]
     assert pytree.treespec_pprint(pytree.tree_structure([1, (2,)])) == "[*, (*,)]"
+
+
+def test_structures_of_trees():
+    Pair = collections.namedtuple("Pair", "x y")
+    tree = {"a": [1, (2, 3)], "b": collections.deque([4])}
+    spec = pytree.tree_structure(tree)
+    assert pytree.treespec_loads(pytree.treespec_dumps(spec)) == spec
+    with pytest.raises(TypeError, match="Pair cannot be written as text"):
+        pytree.treespec_dumps(pytree.tree_structure(Pair(1, 2)))
+    with pytest.raises(ValueError, match="unknown protocol"):
+        pytree.treespec_loads("[3, null]")
+    leaf = pytree.treespec_leaf()
+    made = pytree.treespec_dict(a=pytree.treespec_list([leaf, pytree.treespec_tuple([leaf, leaf])]))
+    assert made == pytree.tree_structure({"a": [1, (2, 3)]})
+    assert pytree._broadcast_to_and_flatten({"a": [7, 8]}, made) == [7, 8, 8]
+    assert pytree._broadcast_to_and_flatten({"a": 7}, made) == [7, 7, 7]
+    assert pytree._broadcast_to_and_flatten([7], made) is None
+    assert pytree.is_namedtuple(Pair(1, 2)) and not pytree.is_namedtuple((1, 2))
+    largest = tandem.ones(2).max(0)
+    assert pytree.is_structseq(largest) and not pytree.is_namedtuple(largest)
+    assert pytree._get_node_type(Pair(1, 2)) is collections.namedtuple and pytree._get_node_type([]) is list
+    assert pytree.arg_tree_leaves([1], (2,), c={"d": 3}) == [1, 2, 3]
+
+
+def test_private_names_of_distributions():
+    from tandem.distributions import _private_names as private
+
+    w, d = tandem.randn(5, 4, 2, dtype=tandem.float64), tandem.rand(5, 4, dtype=tandem.float64) + 0.5
+    x = tandem.randn(5, 4, dtype=tandem.float64)
+    full = w @ w.mT + tandem.diag_embed(d)
+    factor = private._batch_capacitance_tril(w, d)
+    tandem.testing.assert_close(private._batch_lowrank_logdet(w, d, factor), tandem.logdet(full))
+    direct = (x * tandem.linalg.solve(full, x)).sum(-1)
+    tandem.testing.assert_close(private._batch_lowrank_mahalanobis(w, d, x, factor), direct)
+    tandem.testing.assert_close(private._batch_trace_XXT(w), (w @ w.mT).diagonal(dim1=-2, dim2=-1).sum(-1))
+    p = tandem.tensor([3.0, 4.5], dtype=tandem.float64, requires_grad=True)
+    (slope,) = tandem.autograd.grad(tandem.special.multigammaln(p, 3).sum(), p)
+    tandem.testing.assert_close(private._mvdigamma(p, 3), slope)
+    with pytest.raises(ValueError, match="greater than"):
+        private._mvdigamma(tandem.tensor([0.5]), 3)
+    a, b = tandem.tensor(2.0), tandem.tensor(3.0)
+    tandem.testing.assert_close(private._moments(a, b, 1), tandem.distributions.Kumaraswamy(a, b).mean)
+    z = tandem.tensor([-1.0, 0.0, 2.0], requires_grad=True)
+    y = private._clamp_by_zero(z)
+    assert y.tolist() == [0, 0, 2] and tandem.autograd.grad(y.sum(), z)[0].tolist() == [0, 0.5, 1]
+    assert private._x_log_x(tandem.tensor([0.0, 1.0])).tolist() == [0, 0]
+    assert 0 < private._clipped_sigmoid(tandem.tensor(-500.0)) and private._clipped_sigmoid(tandem.tensor(500.0)) < 1
 
 
 def test_divergences_of_any_classes():

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import tandem
 from tandem.distributions import constraints
+from tandem.distributions._private_names import _standard_gamma  # noqa: F401
 from tandem.distributions.distribution import (
     Distribution,
     ExponentialFamily,

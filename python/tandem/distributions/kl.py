@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import tandem
+from tandem.distributions._private_names import _batch_trace_XXT, _x_log_x  # noqa: F401
 from tandem.distributions.categorical import Categorical, OneHotCategorical
 from tandem.distributions.discrete import Bernoulli, Binomial, Geometric, Poisson
 from tandem.distributions.distribution import EULER, Distribution, Tensor, sum_rightmost
@@ -271,3 +272,8 @@ def _transformed(p: Any, q: Any) -> Tensor:
         raise NotImplementedError
     more = len(p.event_shape) - len(p.base_dist.event_shape)
     return sum_rightmost(kl_divergence(p.base_dist, q.base_dist), more)
+
+
+# PyTorch's names of rules that others call.
+_kl_normal_normal = _normal
+_kl_independent_independent = _independent

@@ -47,7 +47,7 @@ class _Pad(Module):
         return f"{self.padding}"
 
 
-class _ConstantPad(_Pad):
+class _ConstantPadNd(_Pad):
     def __init__(self, padding: _size_any_t, value: float) -> None:
         super().__init__(padding)
         self.value = value
@@ -59,7 +59,7 @@ class _ConstantPad(_Pad):
         return f"padding={self.padding}, value={self.value}"
 
 
-class ConstantPad1d(_ConstantPad):
+class ConstantPad1d(_ConstantPadNd):
     """Pad the last dim with `value`.
 
     `padding` is (left, right), or one number for all. Takes any shape.
@@ -73,7 +73,7 @@ class ConstantPad1d(_ConstantPad):
     _spatial = 1
 
 
-class ConstantPad2d(_ConstantPad):
+class ConstantPad2d(_ConstantPadNd):
     """Pad the last two dims with `value`.
 
     `padding` is (left, right, top, bottom), or one number for all. Takes any shape.
@@ -85,7 +85,7 @@ class ConstantPad2d(_ConstantPad):
     """
 
 
-class ConstantPad3d(_ConstantPad):
+class ConstantPad3d(_ConstantPadNd):
     """Pad the last three dims with `value`.
 
     `padding` is (left, right, top, bottom, front, back), or one number for all. Takes any shape.
@@ -139,7 +139,11 @@ class ZeroPad3d(_Pad):
     _spatial = 3
 
 
-class ReflectionPad1d(_Pad):
+class _ReflectionPadNd(_Pad):
+    _mode = "reflect"
+
+
+class ReflectionPad1d(_ReflectionPadNd):
     """Pad the last dim with its mirror image, without the outermost values.
 
     `padding` is (left, right), or one number for all. Takes [N, C, L] or [C, L]; RuntimeError unless every number
@@ -151,10 +155,10 @@ class ReflectionPad1d(_Pad):
         tensor([[3., 2., 1., 2., 3., 2.]])
     """
 
-    _spatial, _mode = 1, "reflect"
+    _spatial = 1
 
 
-class ReflectionPad2d(_Pad):
+class ReflectionPad2d(_ReflectionPadNd):
     """Pad the last two dims with their mirror image, without the outermost values.
 
     `padding` is (left, right, top, bottom), or one number for all. Takes [N, C, H, W] or [C, H, W]; RuntimeError
@@ -166,10 +170,8 @@ class ReflectionPad2d(_Pad):
         [[[4.0, 3.0, 4.0], [2.0, 1.0, 2.0], [4.0, 3.0, 4.0]]]
     """
 
-    _mode = "reflect"
 
-
-class ReflectionPad3d(_Pad):
+class ReflectionPad3d(_ReflectionPadNd):
     """Pad the last three dims with their mirror image, without the outermost values.
 
     `padding` is (left, right, top, bottom, front, back), or one number for all. Takes [N, C, D, H, W] or [C, D, H,
@@ -181,10 +183,14 @@ class ReflectionPad3d(_Pad):
         tandem.Size([1, 4, 5, 6])
     """
 
-    _spatial, _mode = 3, "reflect"
+    _spatial = 3
 
 
-class ReplicationPad1d(_Pad):
+class _ReplicationPadNd(_Pad):
+    _mode = "replicate"
+
+
+class ReplicationPad1d(_ReplicationPadNd):
     """Pad the last dim with its outermost values.
 
     `padding` is (left, right), or one number for all. Takes [N, C, L] or [C, L].
@@ -195,10 +201,10 @@ class ReplicationPad1d(_Pad):
         tensor([[1., 1., 1., 2., 3., 3.]])
     """
 
-    _spatial, _mode = 1, "replicate"
+    _spatial = 1
 
 
-class ReplicationPad2d(_Pad):
+class ReplicationPad2d(_ReplicationPadNd):
     """Pad the last two dims with their outermost values.
 
     `padding` is (left, right, top, bottom), or one number for all. Takes [N, C, H, W] or [C, H, W].
@@ -209,10 +215,8 @@ class ReplicationPad2d(_Pad):
         [[[1.0, 1.0, 2.0], [1.0, 1.0, 2.0], [3.0, 3.0, 4.0]]]
     """
 
-    _mode = "replicate"
 
-
-class ReplicationPad3d(_Pad):
+class ReplicationPad3d(_ReplicationPadNd):
     """Pad the last three dims with their outermost values.
 
     `padding` is (left, right, top, bottom, front, back), or one number for all. Takes [N, C, D, H, W] or [C, D, H,
@@ -224,10 +228,14 @@ class ReplicationPad3d(_Pad):
         tandem.Size([1, 4, 5, 6])
     """
 
-    _spatial, _mode = 3, "replicate"
+    _spatial = 3
 
 
-class CircularPad1d(_Pad):
+class _CircularPadNd(_Pad):
+    _mode = "circular"
+
+
+class CircularPad1d(_CircularPadNd):
     """Pad the last dim with its values from the other end.
 
     `padding` is (left, right), or one number for all. Takes [N, C, L] or [C, L]; RuntimeError unless every number
@@ -239,10 +247,10 @@ class CircularPad1d(_Pad):
         tensor([[2., 3., 1., 2., 3., 1.]])
     """
 
-    _spatial, _mode = 1, "circular"
+    _spatial = 1
 
 
-class CircularPad2d(_Pad):
+class CircularPad2d(_CircularPadNd):
     """Pad the last two dims with their values from the other end.
 
     `padding` is (left, right, top, bottom), or one number for all. Takes [N, C, H, W] or [C, H, W]; RuntimeError
@@ -254,10 +262,8 @@ class CircularPad2d(_Pad):
         [[[4.0, 3.0, 4.0], [2.0, 1.0, 2.0], [4.0, 3.0, 4.0]]]
     """
 
-    _mode = "circular"
 
-
-class CircularPad3d(_Pad):
+class CircularPad3d(_CircularPadNd):
     """Pad the last three dims with their values from the other end.
 
     `padding` is (left, right, top, bottom, front, back), or one number for all. Takes [N, C, D, H, W] or [C, D, H,
@@ -269,7 +275,4 @@ class CircularPad3d(_Pad):
         tandem.Size([1, 4, 5, 6])
     """
 
-    _spatial, _mode = 3, "circular"
-
-
-_ConstantPadNd = _ConstantPad  # PyTorch's name, which other libraries use
+    _spatial = 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tandem._stand_in import lacking_class
+from tandem._stand_in import lacking_class, lacking_functions
 from tandem.nn.module import Module
 from tandem.types import Device
 
@@ -57,5 +57,6 @@ def data_parallel(
     return module(*args, **(module_kwargs or {}))
 
 
+globals().update(lacking_functions(__name__, "gather parallel_apply replicate scatter scatter_kwargs"))
 # One process has no others to keep in step.
 DistributedDataParallel: Any = lacking_class("nn.parallel.DistributedDataParallel", Module)

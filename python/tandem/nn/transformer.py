@@ -206,7 +206,7 @@ class TransformerDecoderLayer(_Layer):
         return self.norm3(x + self._feed_forward(x, self.dropout3))
 
 
-def _clones(layer: Module, count: int) -> ModuleList:
+def _get_clones(layer: Module, count: int) -> ModuleList:
     return ModuleList([copy.deepcopy(layer) for _ in range(count)])
 
 
@@ -251,7 +251,7 @@ class TransformerEncoder(Module):
         mask_check: bool = True,
     ) -> None:
         super().__init__()
-        self.layers = _clones(encoder_layer, num_layers)
+        self.layers = _get_clones(encoder_layer, num_layers)
         self.num_layers = num_layers
         self.norm = norm
         self.enable_nested_tensor = enable_nested_tensor
@@ -294,7 +294,7 @@ class TransformerDecoder(Module):
 
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
         super().__init__()
-        self.layers = _clones(decoder_layer, num_layers)
+        self.layers = _get_clones(decoder_layer, num_layers)
         self.num_layers = num_layers
         self.norm = norm
 

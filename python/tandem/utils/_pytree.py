@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict, deque
+import json
+from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from types import UnionType
@@ -402,3 +403,124 @@ def treespec_pprint(treespec: TreeSpec) -> str:
 class _Star:
     def __repr__(self) -> str:
         return "*"
+
+
+# ---- names of PyTorch's for the same, and structures as text --------------------------------------------------------
+
+PyTree = Any
+Context = Any
+DumpableContext = Any
+KeyPath = tuple[Any, ...]
+KeyEntry = Any
+FlattenFunc = Callable[[Any], tuple[list[Any], Any]]
+UnflattenFunc = Callable[[Any, Any], Any]
+BUILTIN_TYPES = frozenset({tuple, list, dict, OrderedDict, defaultdict, deque})
+STANDARD_DICT_TYPES = frozenset({dict, OrderedDict, defaultdict})
+
+
+def is_namedtuple_class(cls: type) -> bool:
+    """Is it a class of named tuples as `collections.namedtuple` makes them?"""
+    return isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "_fields")
+
+
+def is_namedtuple(obj: Any) -> bool:
+    """Is it a named tuple, or a class of them?"""
+    return is_namedtuple_class(obj if isinstance(obj, type) else type(obj))
+
+
+is_namedtuple_instance = is_namedtuple
+
+
+def is_structseq_class(cls: type) -> bool:
+    """Is it a class as that of the several results of an operation?"""
+    return isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "n_sequence_fields")
+
+
+def is_structseq(obj: Any) -> bool:
+    """Is it the several results of an operation, or a class of such?"""
+    return is_structseq_class(obj if isinstance(obj, type) else type(obj))
+
+
+def arg_tree_leaves(*args: Any, **kwargs: Any) -> list[Any]:
+    """The leaves of the arguments of a call."""
+    return [leaf for x in (*args, *kwargs.values()) for leaf in tree_leaves(x)]
+
+
+def _is_leaf(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> bool:
+    return tree_is_leaf(tree, is_leaf)
+
+
+def _get_node_type(tree: Any) -> Any:
+    return namedtuple if is_namedtuple(tree) else type(tree)
+
+
+def _broadcast_to_and_flatten(
+    tree: Any, treespec: TreeSpec, is_leaf: Callable[[Any], bool] | None = None
+) -> list[Any] | None:
+    """The leaves of a container of structure `treespec` in which each leaf of `tree` stands for all below it; None
+    where `tree` is no such prefix."""
+    if treespec.is_leaf():
+        return [tree]
+    if tree_is_leaf(tree, is_leaf):
+        return [tree] * treespec.num_leaves
+    top = tree_structure(tree, lambda x: x is not tree)
+    same = top.type is treespec.type and top.context == treespec.context
+    if not same or len(top.children) != len(treespec.children):
+        return None
+    leaves: list[Any] = []
+    for child, spec in zip(tree_leaves(tree, lambda x: x is not tree), treespec.children, strict=True):
+        below = _broadcast_to_and_flatten(child, spec, is_leaf)
+        if below is None:
+            return None
+        leaves += below
+    return leaves
+
+
+def treespec_leaf() -> TreeSpec:
+    """The structure of a leaf."""
+    return _LEAF
+
+
+def treespec_tuple(iterable: Any = (), /) -> TreeSpec:
+    """The structure of a tuple of items of these structures."""
+    return TreeSpec(tuple, None, tuple(iterable))
+
+
+def treespec_list(iterable: Any = (), /) -> TreeSpec:
+    """The structure of a list of items of these structures."""
+    return TreeSpec(list, None, tuple(iterable))
+
+
+def treespec_dict(mapping: Any = (), /, **kwargs: TreeSpec) -> TreeSpec:
+    """The structure of a dict of items of these structures."""
+    items = dict(mapping, **kwargs)
+    return TreeSpec(dict, list(items), tuple(items.values()))
+
+
+_WRITTEN: dict[type, str] = {tuple: "tuple", list: "list", dict: "dict", OrderedDict: "OrderedDict", deque: "deque"}
+
+
+def treespec_dumps(treespec: TreeSpec, protocol: int | None = None) -> str:
+    """A structure of tuples, lists, dicts and deques as JSON; TypeError for other containers."""
+
+    def plain(spec: TreeSpec) -> Any:
+        if spec.is_leaf():
+            return None
+        if spec.type not in _WRITTEN:
+            raise TypeError(f"treespec_dumps(): {spec.type.__name__} cannot be written as text")
+        return [_WRITTEN[spec.type], spec.context, [plain(child) for child in spec.children]]
+
+    return json.dumps(["tandem", plain(treespec)])
+
+
+def treespec_loads(serialized: str) -> TreeSpec:
+    """The structure that `treespec_dumps` wrote; ValueError for another text."""
+    kind, written = json.loads(serialized)
+    if kind != "tandem":
+        raise ValueError(f"treespec_loads(): unknown protocol {kind!r}")
+    types = {name: cls for cls, name in _WRITTEN.items()}
+
+    def made(x: Any) -> TreeSpec:
+        return _LEAF if x is None else TreeSpec(types[x[0]], x[1], tuple(made(child) for child in x[2]))
+
+    return made(written)

@@ -1,0 +1,22 @@
+"""Names without documentation in PyTorch's `nn.modules` that other projects import."""
+
+from __future__ import annotations
+
+from tandem._stand_in import lacking_functions
+
+
+def _addindent(s_: str, numSpaces: int) -> str:
+    """The lines of a text but the first, each behind `numSpaces` spaces."""
+    first, *rest = s_.split("\n")
+    return "\n".join([first, *(" " * numSpaces + line for line in rest)])
+
+
+# Hooks of all modules.
+globals().update(
+    lacking_functions(
+        "tandem.nn.modules.module",
+        "register_module_backward_hook register_module_buffer_registration_hook register_module_forward_hook "
+        "register_module_forward_pre_hook register_module_full_backward_hook register_module_full_backward_pre_hook "
+        "register_module_module_registration_hook register_module_parameter_registration_hook",
+    )
+)
