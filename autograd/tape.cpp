@@ -164,28 +164,40 @@ void Tape::beginInPlaceForm() { beginKeepingSaved(false); }
 void Tape::endInPlaceForm() { endKeepingSaved(false); }
 void Tape::beforeWrite(const Storage* storage) { keepSavedOf(storage); }
 
+/// The gradient of a write through such a view would be ambiguous.
+static void checkOrigin(const TensorImpl& view) {
+  switch (view.origin) {
+  case ViewOrigin::Plain:
+    return;
+  case ViewOrigin::Piece:
+    fail("A view that split, chunk or unbind gave, of shape ", shapeText(view.shape),
+         ", is being modified inplace. Such functions return multiple views, which must not be modified inplace: use "
+         "an out-of-place operation.");
+  case ViewOrigin::NoGrad:
+  case ViewOrigin::Inference:
+    const bool inference = view.origin == ViewOrigin::Inference;
+    fail("A view was created in ", inference ? "inference" : "no_grad", " mode and is being modified inplace ",
+         inference ? "in normal mode" : "with grad mode enabled",
+         ". Its gradient would be ambiguous, so this is forbidden: move both the view and the write into the ",
+         inference ? "inference_mode" : "no_grad", " block, or both out.");
+  }
+}
+
 void Tape::checkWrite(const Tensor& into, bool needsGrad) {
   TensorImpl* t = into.impl();
   if (t->inference && !inferenceMode())
     fail(
         "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a normal "
         "tensor before doing inplace update.");
-  if (!needsGrad || !gradEnabled()) return;
+  const bool reaches = needsGrad || (t->viewBase && t->viewBase->requiresGrad);
+  if (!reaches || !gradEnabled()) return;
+  checkOrigin(*t);
   if (t->viewBase) {
-    if (t->piece)
-      fail("A view that split, chunk or unbind gave, of shape ", shapeText(t->shape),
-           ", is being modified inplace. Such "
-           "functions return multiple views, which must not be modified inplace: use an out-of-place operation.");
     refreshView(t);
     TensorImpl* base = t->viewBase.get();
     AutogradMeta* m = metaOf(base);
     if (base->requiresGrad && (m == nullptr || !m->gradFn))
       fail("a view of a leaf Variable that requires grad is being used in an in-place operation.");
-    // Had the view been made in grad mode, or the base been written since, it would have a history.
-    if (base->requiresGrad && !t->requiresGrad)
-      fail(
-          "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Its gradient would "
-          "be ambiguous, so this is forbidden: move both the view and the write into the no_grad block, or both out.");
     return;
   }
   AutogradMeta* m = metaOf(t);

@@ -485,7 +485,10 @@ Tensor applyView(OpCode op, const Tensor& base, Dims shape, Dims strides, std::i
   Tensor view = makeAlias(base, std::move(shape), std::move(strides), offset);
   view.impl()->viewBase = base.impl()->viewBase ? base.impl()->viewBase : base.ref();
   view.impl()->untracked = base.impl()->untracked;
-  view.impl()->piece = base.impl()->piece;
+  ViewOrigin origin = base.impl()->origin;
+  if (origin == ViewOrigin::Plain && !gradEnabled())
+    origin = inferenceMode() ? ViewOrigin::Inference : ViewOrigin::NoGrad;
+  view.impl()->origin = origin;
   if (gradEnabled() && base.requiresGrad()) tapeHook->record(op, operands, attrs, {&view, 1});
   return view;
 }

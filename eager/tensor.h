@@ -32,6 +32,14 @@ class AutogradMetaBase {
   virtual ~AutogradMetaBase() = default;
 };
 
+/// How a view, or one that it is a view of, was made: all but plain ones refuse writes that would reach a gradient.
+enum class ViewOrigin : std::uint8_t {
+  Plain,
+  Piece,      // one of several views that an operation gave
+  NoGrad,     // where no gradients were recorded
+  Inference,  // in inference mode
+};
+
 class TensorImpl : public Counted<TensorImpl> {
  public:
   TensorImpl(Ref<Storage> storage, DType dtype, Dims shape, Dims strides, std::int64_t offset);
@@ -57,7 +65,7 @@ class TensorImpl : public Counted<TensorImpl> {
   bool requiresGrad = false;
   bool contiguous;         // of (shape, strides), whatever the offset
   bool untracked = false;  // made by `.data`: writes through it do not count as versions
-  bool piece = false;      // one of several views that an operation gave, or a view of one
+  ViewOrigin origin = ViewOrigin::Plain;
   bool inference = false;  // made in inference mode, or a window on what was
   /// The version of the storage at which the history of a view was last right (autograd/tape.h).
   std::uint32_t historyVersion = storage ? storage->version : 0;

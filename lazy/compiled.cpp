@@ -85,6 +85,7 @@ CompiledTrace::Made Tracer::describe(const Tensor& t, const std::vector<Content*
   m.requiresGrad = t.requiresGrad();
   m.untracked = t.impl()->untracked;
   m.inference = t.impl()->inference;
+  m.origin = t.impl()->origin;
   m.batch = t.impl()->batch;
   m.kind = Kind::Place;
   m.place = placeOf(t.impl());
@@ -421,6 +422,7 @@ std::vector<Tensor> CompiledTrace::run(std::span<const Tensor> arguments, std::s
     impl->batch = m.batch;
     impl->untracked = m.untracked;
     impl->inference = m.inference;
+    impl->origin = m.origin;
     return Tensor(impl);
   };
   std::vector<Tensor> all;

@@ -59,6 +59,7 @@ struct CompiledTrace {
     bool requiresGrad = false;
     bool untracked = false;
     bool inference = false;
+    ViewOrigin origin = ViewOrigin::Plain;
     std::int32_t base = -1;  // the made tensor that it is a view of
     Ref<const BatchDims> batch;
   };

@@ -97,13 +97,19 @@ std::vector<Tensor> dsplit_at(const Tensor& x, DimsRef indices) {
 std::vector<Tensor> split_with_sizes_named(const Tensor& x, DimsRef sizes, std::int64_t dim) {
   return split_with_sizes(x, sizes, dim);
 }
+namespace {
+std::vector<Tensor> mayBeWritten(std::vector<Tensor> pieces) {
+  for (const Tensor& t : pieces)
+    if (t.impl()->origin == ViewOrigin::Piece) t.impl()->origin = ViewOrigin::Plain;
+  return pieces;
+}
+}  // namespace
+
 std::vector<Tensor> unsafe_chunk(const Tensor& x, std::int64_t chunks, std::int64_t dim) {
-  return chunk(x, chunks, dim);
+  return mayBeWritten(chunk(x, chunks, dim));
 }
 std::vector<Tensor> unsafe_split(const Tensor& x, std::int64_t size, std::int64_t dim) {
-  std::vector<Tensor> pieces = split(x, size, dim);
-  for (const Tensor& t : pieces) t.impl()->piece = false;
-  return pieces;
+  return mayBeWritten(split(x, size, dim));
 }
 
 }  // namespace tandem::ops

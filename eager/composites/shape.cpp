@@ -68,7 +68,9 @@ Tensor narrow_tensor(const Tensor& x, std::int64_t dim, const Tensor& start, std
          shapeText(start.shape()));
   if (length < 0) fail("narrow(): length must be non-negative.");
   // Not a view: where it begins is known only when it runs.
-  return index_select(x, dim, add(view(toDType(start, DType::Int64), Dims{1}), arange(std::int64_t{0}, length)));
+  Tensor first = view(toDType(start, DType::Int64), Dims{1});
+  first = add(first, mul(lt(first, 0), x.size(dim)));
+  return index_select(x, dim, add(first, arange(std::int64_t{0}, length)));
 }
 
 Tensor movedim(const Tensor& x, DimsRef source, DimsRef destination) {
@@ -100,6 +102,14 @@ Tensor view_as(const Tensor& x, const Tensor& other) { return view(x, other.shap
 Tensor reshape_as(const Tensor& x, const Tensor& other) { return reshape(x, other.shape()); }
 Tensor contiguous(const Tensor& x) { return x.isContiguous() ? x : clone(x); }
 
+namespace {
+std::vector<Tensor> asPieces(std::vector<Tensor> views) {
+  for (const Tensor& t : views)
+    if (t.impl()->origin == ViewOrigin::Plain) t.impl()->origin = ViewOrigin::Piece;
+  return views;
+}
+}  // namespace
+
 std::vector<Tensor> split_with_sizes(const Tensor& x, DimsRef sizes, std::int64_t dim) {
   dim = wrapDim(dim, x.dim());
   if (x.dim() == 0) fail("split expects at least a 1-dimensional tensor");
@@ -112,10 +122,9 @@ std::vector<Tensor> split_with_sizes(const Tensor& x, DimsRef sizes, std::int64_
   std::int64_t at = 0;
   for (auto s : sizes) {
     out.push_back(narrow(x, dim, at, s));
-    out.back().impl()->piece = true;
     at += s;
   }
-  return out;
+  return asPieces(out);
 }
 std::vector<Tensor> split(const Tensor& x, std::int64_t size, std::int64_t dim) {
   dim = wrapDim(dim, x.dim());
@@ -140,8 +149,7 @@ std::vector<Tensor> unbind(const Tensor& x, std::int64_t dim) {
   if (x.dim() == 0) fail("unbind: Dimension specified as ", dim, " but tensor has no dimensions");
   std::vector<Tensor> out;
   for (std::int64_t i = 0; i < x.shape()[dim]; ++i) out.push_back(select(x, dim, i));
-  for (const Tensor& t : out) t.impl()->piece = true;
-  return out;
+  return asPieces(out);
 }
 
 Tensor cat(std::span<const Tensor> tensors, std::int64_t dim) {
