@@ -239,12 +239,12 @@ typename B::V sign(B& b, typename B::V x) {
   typename B::V zero = b.cst(x, 0), up = b.select(b.gt(x, zero), b.cst(x, 1), zero);
   return isSigned(b.dtype(x)) ? b.select(b.lt(x, zero), b.cst(x, -1), up) : up;
 }
-/// max(x, 0): keeps NaN, and makes -0 a +0.
+/// max(x, 0): keeps NaN and -0.
 template <class B>
 typename B::V relu(B& b, typename B::V x) {
   if (!isSigned(b.dtype(x))) return x;
   typename B::V zero = b.cst(x, 0);
-  return b.select(b.le(x, zero), zero, x);
+  return b.select(b.lt(x, zero), zero, x);
 }
 /// min(max(x, lo), hi): `hi` wins where the bounds cross; NaN if any operand is.
 template <class B>

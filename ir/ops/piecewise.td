@@ -12,7 +12,7 @@ def : Derivative<LeakyReluGrad, [(leaky_relu_grad $g, $at, $slope), (zeros_like 
 def EluUnit : Case<"elu_unit", "Promote", "Tensor input, Operand scale, Operand factor, Operand divisor"> { let summary = "scale * input where input > 0, else factor * (exp(input / divisor) - 1)."; let body = [(select (gt $input, 0), (mul $input, $scale), (mul (expm1 (div $input, $divisor)), $factor))]; }
 def : Derivative<EluUnit, [(where (le $input, 0), (div (mul (mul $g, $factor), (exp (div (where (lt $input, 0), $input, 0), $divisor))), $divisor), (mul $g, $scale)), (none), (none), (none)]>;
 
-def HardtanhUnit : Case<"hardtanh_unit", "First", "Tensor input, Operand low, Operand high"> { let summary = "input limited to [low, high]; NaN stays NaN."; let body = [(select (le $input, $low), $low, (select (ge $input, $high), $high, $input))]; }
+def HardtanhUnit : Case<"hardtanh_unit", "First", "Tensor input, Operand low, Operand high"> { let summary = "input limited to [low, high]; NaN stays NaN."; let body = [(select (lt $input, $low), $low, (select (gt $input, $high), $high, $input))]; }
 def InsideGrad : Case<"inside_grad", "First", "Tensor grad, Tensor at, Operand low, Operand high"> { let summary = "`grad` where low < at < high, else 0."; let body = [(select (gt $at, $low), (select (lt $at, $high), $grad, 0), 0)]; }
 def : Derivative<HardtanhUnit, [(inside_grad $g, $input, $low, $high), (none), (none)]>;
 def : Derivative<InsideGrad, [(inside_grad $g, $at, $low, $high), (zeros_like $at), (none), (none)]>;

@@ -69,7 +69,7 @@ TEST(BasicMath, MaximumPropagatesNaNAndOrdersZeros) {
 }
 
 TEST(BasicMath, ReluSignClamp) {
-  EXPECT_TRUE(gives(0.0, TD_CALL(relu), -0.0));
+  EXPECT_TRUE(gives(-0.0, TD_CALL(relu), -0.0));
   EXPECT_TRUE(gives(0.0, TD_CALL(relu), -kInf));
   EXPECT_TRUE(gives(kNaN, TD_CALL(relu), kNaN));
   EXPECT_TRUE(gives(3, TD_CALL(relu), 3));
