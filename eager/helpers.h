@@ -13,12 +13,22 @@ namespace tandem {
 /// The dims of a reduction: all for None or an empty list; wrapped, sorted, without duplicates (Error).
 Dims reductionDims(const Tensor& x, const std::optional<Dims>& dims);
 
+/// What an in-place form does with a tensor whose dims repeat elements: an error, the write, or that with a warning;
+/// changes at several places of an element are added if Summed.
+enum class Repeats : std::uint8_t { Refused, Taken, Warned, Summed };
+
 namespace ops {
 /// `into.copy_(value)`: broadcast and converted, with history.
 void assign(const Tensor& into, const Tensor& value);
 /// The in-place form of a composite: what `compute` gives, its result, written into `into`, which has its shape and a
 /// dtype that can hold its values (Error).
-void assignResult(const char* op, const Tensor& into, const std::function<Tensor()>& compute);
+void assignResult(const char* op, const Tensor& into, const std::function<Tensor()>& compute,
+                  Repeats repeats = Repeats::Refused);
+/// Has it dims that repeat one element, as `expand` makes?
+bool repeatsElements(const Tensor& t);
+/// `into`, some elements of which have several places, changed to what `value` has at these: the last change counts, or
+/// the sum of all. Errors where a gradient would be needed.
+void assignRepeated(const char* op, const Tensor& into, Tensor value, Repeats repeats);
 /// `into.fill_(value)`.
 void fillInto(const Tensor& into, const Operand& value);
 /// `x` in another dtype; `x` itself if it has that one.
@@ -31,6 +41,8 @@ Tensor expected(const Tensor& x, const Tensor& good, Expectation what, const Ten
 Tensor constantIn(const Tensor& value, std::span<const Tensor> of);
 /// Error unless the parameters of a normalisation have the dtype of `x`, or float32 where x has a half type.
 void needNormDType(const char* op, const Tensor& x, std::initializer_list<const Tensor*> parameters);
+/// Error unless both operands have one dtype.
+void needSameDType(const char* op, const Tensor& x, const Tensor& y);
 /// The value without history: the same memory, no gradient.
 Tensor detached(const Tensor& x);
 }  // namespace ops

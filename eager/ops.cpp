@@ -8,6 +8,7 @@
 #include "eager/dispatch.h"
 #include "eager/helpers.h"
 #include "runtime/base/attrs.h"
+#include "runtime/base/warn.h"
 
 namespace tandem {
 
@@ -17,6 +18,7 @@ Dims reductionDims(const Tensor& x, const std::optional<Dims>& dims) {
     for (std::int64_t d = 0; d < x.dim(); ++d) out.push_back(d);
     return out;
   }
+  if (x.dim() > 64) fail("only tensors with up to 64 dims are supported, but got ", x.dim(), " dims to reduce some of");
   std::uint64_t seen = 0;
   for (auto d : *dims) {
     std::int64_t k = wrapDim(d, x.dim());
@@ -36,7 +38,48 @@ namespace tandem::ops {
 
 void assign(const Tensor& into, const Tensor& value) { applyInto(into, OpCode::clone, {value}); }
 
-void assignResult(const char* op, const Tensor& into, const std::function<Tensor()>& compute) {
+namespace {
+
+bool repeatsAlong(const Tensor& t, std::int64_t dim) { return t.strides()[dim] == 0 && t.size(dim) > 1; }
+
+/// Of `values`, which are to be written to n places of one element along `dim`, that of the last place which changes
+/// what is `there`.
+Tensor lastChange(const Tensor& values, const Tensor& there, std::int64_t dim) {
+  Tensor same = logical_or(eq(values, there), logical_and(ne(values, values), ne(there, there)));
+  Dims along(static_cast<std::size_t>(values.dim()), 1);
+  along[dim] = values.size(dim);
+  Tensor number = reshape(arange(std::int64_t{1}, values.size(dim) + 1), along);  // of each place; 0: no change
+  Tensor last = amax(mul(logical_not(same), number), Dims{dim}, true);
+  return where(gt(last, 0), gather(values, dim, clamp_min(sub(last, 1), Operand(0))), narrow(there, dim, 0, 1));
+}
+
+}  // namespace
+
+bool repeatsElements(const Tensor& t) {
+  for (std::int64_t d = 0; d < t.dim(); ++d)
+    if (repeatsAlong(t, d)) return t.numel() > 0;
+  return false;
+}
+
+void assignRepeated(const char* op, const Tensor& into, Tensor value, Repeats repeats) {
+  if (gradEnabled() && (into.requiresGrad() || value.requiresGrad())) return assign(into, value);  // refuses
+  if (repeats != Repeats::Taken)
+    warn(strcat("Use of ", op,
+                "_ on expanded tensors is deprecated. Please clone() the tensor before performing this "
+                "operation. This also applies to advanced indexing e.g. tensor[mask] = scalar"));
+  Tensor once = into;
+  for (std::int64_t d = 0; d < into.dim(); ++d) {
+    if (!repeatsAlong(into, d)) continue;
+    Tensor one = narrow(once, d, 0, 1);
+    const bool sums = repeats == Repeats::Summed && value.dtype() != DType::Bool;
+    value = sums ? add(one, sum(sub(value, once), Dims{d}, true, value.dtype())) : lastChange(value, once, d);
+    once = one;
+  }
+  assign(once, value);
+}
+
+void assignResult(const char* op, const Tensor& into, const std::function<Tensor()>& compute, Repeats repeats) {
+  if (repeats != Repeats::Refused && repeatsElements(into)) return assignRepeated(op, into, compute(), repeats);
   InPlaceForm form(into);
   Tensor value = compute();
   if (!(value.shape() == into.shape()))

@@ -51,6 +51,11 @@ class Op<string n, string k, string p> {
   bit factory = 0;
   // A factory of numbers in a row: an `out=` of as many elements is filled in the shape that it has.
   bit keepsOutShape = 0;
+  // An `out=` says the dtype to compute in, as `dtype` would.
+  bit outSaysDType = 0;
+  // The orders in which older programs give the arguments, all of them positional: "input, alpha, other". They are taken
+  // with a warning.
+  list<string> older = [];
   // The combiner of a reduction: Sum, Prod, Max, Min, Any, All.
   string combine = "";
   // Updates of optimizers: the function of ir/schema/optimizer_updates.h that the bodies are.
@@ -60,6 +65,8 @@ class Op<string n, string k, string p> {
   // A library operation whose result is operand 0 changed at places: it may be computed in the memory of operand 0. The
   // function then finds its input and its output there, and has failed, if it does, before it changes anything.
   bit updates = 0;
+  // What its in-place form does with a tensor whose dims repeat elements: Refused, Taken or Warned (eager/helpers.h).
+  string repeats = "Refused";
   // How tests make arguments, and the reference they compare with: names in tests/python/samples.py and of NumPy or
   // SciPy. `none` where another test covers the operation, which then must be named.
   string samples = "";

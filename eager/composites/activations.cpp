@@ -118,7 +118,10 @@ Tensor hardshrink(const Tensor& x, double lambd) {
   return hardshrink_unit(x, lambd);
 }
 Tensor threshold(const Tensor& x, Scalar least, Scalar value, bool inplace) {
-  return activation(x, inplace, [&](const Tensor& t) { return threshold_unit(t, least, value); });
+  auto compute = [&](const Tensor& t) { return threshold_unit(t, least, value); };
+  if (!inplace || !repeatsElements(x)) return activation(x, inplace, compute);
+  assignRepeated("threshold", x, fusedActivation(x, compute), Repeats::Taken);
+  return x;
 }
 
 Tensor glu(const Tensor& x, std::int64_t dim) {

@@ -108,6 +108,9 @@ Tensor indexByTensors(const Tensor& t, std::vector<Tensor> indices) {
 
 void assignByTensors(const Tensor& t, std::vector<Tensor> indices, const Tensor& values, bool accumulate) {
   Advanced a(t, std::move(indices));
+  if (ops::repeatsElements(a.t))
+    return ops::assignRepeated("index_put", a.t, written(a, values, accumulate),
+                               accumulate ? Repeats::Summed : Repeats::Warned);
   InPlaceForm form(a.t);
   form.end(written(a, values, accumulate));
 }

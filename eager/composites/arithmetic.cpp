@@ -74,6 +74,10 @@ void needNormDType(const char* op, const Tensor& x, std::initializer_list<const 
       fail(op, ": mixed dtype: expected parameters of ", dtypeName(x.dtype()), " for an input of ",
            dtypeName(x.dtype()), ", but got ", dtypeName(p->dtype()));
 }
+void needSameDType(const char* op, const Tensor& x, const Tensor& y) {
+  if (x.dtype() != y.dtype())
+    fail(op, ": expected scalar type ", dtypeClassName(x.dtype()), " but found ", dtypeClassName(y.dtype()));
+}
 Tensor detached(const Tensor& x) {
   Tensor t = makeAlias(x, x.shape(), x.strides(), x.impl()->offset);
   t.impl()->untracked = x.impl()->untracked;
@@ -113,6 +117,9 @@ Tensor div_rounding(const Tensor& x, const Operand& other, std::optional<std::st
 
 Tensor mean(const Tensor& x, const std::optional<Dims>& dim, bool keepdim, std::optional<DType> dtype) {
   if (!dtype) needFloating("mean(): ", x);
+  if (dtype && !isFloating(*dtype))
+    fail("mean(): could not infer output dtype. Optional dtype must be a floating point dtype. Got: ",
+         dtypeClassName(*dtype));
   Tensor in = dtype ? toDType(x, *dtype) : x;
   Dims dims = reductionDims(in, dim);
   Tensor total = sum(widened(in), dims, keepdim);

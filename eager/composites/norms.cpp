@@ -157,8 +157,7 @@ Tensor cdist(const Tensor& x, const Tensor& y, double p, std::optional<std::stri
   if (y.dim() < 2) fail("cdist only supports at least 2D tensors, X2 got: ", y.dim(), "D");
   if (x.size(-1) != y.size(-1))
     fail("X1 and X2 must have the same number of columns. X1: ", x.size(-1), " X2: ", y.size(-1));
-  if (x.dtype() != y.dtype())
-    fail("cdist: expected scalar type ", dtypeClassName(x.dtype()), " but found ", dtypeClassName(y.dtype()));
+  needSameDType("cdist", x, y);
   if (p < 0) fail("cdist only supports non-negative p values");
   bool usually = !mode || *mode == "use_mm_for_euclid_dist_if_necessary";
   bool always = mode && *mode == "use_mm_for_euclid_dist";

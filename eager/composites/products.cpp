@@ -56,8 +56,7 @@ void needBatches(const char* op, const Tensor& a, const Tensor& b) {
 }
 
 Tensor crossAlong(const Tensor& x, const Tensor& y, std::int64_t dim) {
-  if (x.dtype() != y.dtype())
-    fail("cross: expected scalar type ", dtypeClassName(x.dtype()), " but found ", dtypeClassName(y.dtype()));
+  needSameDType("cross", x, y);
   Dims shape = broadcastShapes("linalg.cross", x.shape(), y.shape());
   Tensor a = expand(x, shape);
   Tensor b = expand(y, shape);

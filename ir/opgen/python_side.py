@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from cpp import HEAD
 from docstrings import docstring, inplace_docstring, literal
-from records import FACTORY, PARAM_TYPES, TENSOR_TYPES, Op, Param, by_name, visible
+from records import FACTORY, PARAM_TYPES, TENSOR_TYPES, Op, Param, RecordError, by_name, visible
 from stubs import takes_out
 
 TABLES = {"function": "kFunctions", "method": "kMethods"}
@@ -51,14 +52,57 @@ def spec(p: Param) -> str:
     )
 
 
+def older_orders(op: Op, form: str) -> list[tuple[str, list[int]]]:
+    """Name and places of the parameters for each order in which older programs give them; methods have the tensor in
+    front."""
+    names = [p.name for p in op.params]
+    orders = []
+    for k, text in enumerate(op.older):
+        given = [name.strip() for name in text.split(",")]
+        if unknown := set(given) - set(names):
+            raise RecordError(f"{op.where}: `{op.name}` has no parameter {sorted(unknown)[0]}, which `older` names")
+        if form != "function":
+            given.sort(key=lambda name: name != names[0])
+        orders.append((f"{op.name}_{form}_{k}", [names.index(name) for name in given]))
+    return orders
+
+
+def older_tables(op: Op, form: str) -> str:
+    """What `rows` of older orders refer to."""
+    text = ""
+    for name, places in older_orders(op, form):
+        specs = ", ".join(spec(replace(op.params[i], default=None, keyword_only=False)) for i in places)
+        text += f"static constexpr ParamSpec older_{name}[] = {{{specs}}};\n"
+        text += f"static constexpr std::uint8_t places_{name}[] = {{{', '.join(map(str, places))}}};\n"
+    return text
+
+
+def rows(name: str, chosen: list[Op], form: str) -> str:
+    """The overloads of a name; those in older orders come last."""
+    inplace = form == "inplace"
+
+    def row(o: Op, params: str, places: str) -> str:
+        call = f"call_{o.name}_" if inplace else f"call_{o.name}"
+        out = str(takes_out(o) and not inplace).lower()
+        autocast = "None" if inplace else o.autocast
+        return f'{{"{name}", {params}, {call}, {out}, Autocast::{autocast}{places}}}, '
+
+    text = "".join(row(o, f"params_{o.name}", "") for o in chosen)
+    for o in chosen:
+        for older, _ in older_orders(o, form):
+            text += row(o, f"older_{older}", f", places_{older}")
+    return text
+
+
 def wrapper(op: Op) -> list[str]:
     """Parameter table and caller of one record, and those of its in-place form."""
     specs = [spec(p) for p in op.params]
     if op.factory:
         specs += [f'{{"{n}", ParamType::{t}, true, true}}' for n, t, *_ in FACTORY]
     call = f"ops::{op.code}({', '.join(getter(i, p) for i, p in enumerate(op.params))})"
+    if op.factory or op.outSaysDType:
+        call = call.replace("a.dtype(", "dtypeOfOut(a, ")
     if op.factory:
-        call = call.replace("a.dtype(", "factoryDType(a, ")
         done = f"wrapLeaf(a, {call}, a.boolean({len(op.params) + 2}){', true' if op.keepsOutShape else ''})"
     elif op.results == "Tensor[]":
         done = f"wrap({call})"
@@ -85,7 +129,11 @@ def wrapper(op: Op) -> list[str]:
             last = "const LastStep last(a.tensor(0)); " if op.updates else ""
             tensors = any(p.type in TENSOR_TYPES or p.type.startswith("Tensor") for p in op.params[1:])
             check = "refuseShared(a, a.tensor(0));\n  " if tensors else ""
-            body = f'{check}ops::assignResult("{op.python}", a.tensor(0), [&] {{ {last}return {call}; }});'
+            repeats = "" if op.repeats == "Refused" else f", Repeats::{op.repeats}"
+            for i, p in enumerate(op.params):
+                if repeats and p.name == "accumulate":
+                    repeats = f", {getter(i, p)} ? Repeats::Summed : Repeats::{op.repeats}"
+            body = f'{check}ops::assignResult("{op.python}", a.tensor(0), [&] {{ {last}return {call}; }}{repeats});'
         lines.append(f"static PyObject* call_{op.name}_(ParsedArgs& a) {{\n  {body}\n  return a.self();\n}}\n")
     if "inview" in op.forms:
         lines.append(
@@ -105,11 +153,8 @@ def bindings(ops: list[Op]) -> str:
             chosen = [o for o in members if form in o.forms]
             if not chosen:
                 continue
-            rows = "".join(
-                f'{{"{name}", params_{o.name}, call_{o.name}, {str(takes_out(o)).lower()}, Autocast::{o.autocast}}}, '
-                for o in chosen
-            )
-            out.append(f"static constexpr Signature sigs_{form}_{name}[] = {{{rows}}};\n")
+            out += [older_tables(o, form) for o in chosen]
+            out.append(f"static constexpr Signature sigs_{form}_{name}[] = {{{rows(name, chosen, form)}}};\n")
             names = [name] + sorted({a for o in chosen for a in o.aliases})
             kind = "method" if form == "method" else "function"
             tables[table] += [
@@ -117,8 +162,9 @@ def bindings(ops: list[Op]) -> str:
             ]
         chosen = [o for o in members if "inplace" in o.forms or "inview" in o.forms]
         if chosen:
-            rows = "".join(f'{{"{name}_", params_{o.name}, call_{o.name}_}}, ' for o in chosen)
-            out.append(f"static constexpr Signature sigs_inplace_{name}[] = {{{rows}}};\n")
+            out += [older_tables(o, "inplace") for o in chosen]
+            overloads = rows(f"{name}_", chosen, "inplace")
+            out.append(f"static constexpr Signature sigs_inplace_{name}[] = {{{overloads}}};\n")
             names = [name] + sorted({a for o in chosen for a in o.aliases})
             tables["kMethods"] += [
                 f'    method<sigs_inplace_{name}>("{n}_", {literal(inplace_docstring(chosen, n, "method"))}),\n'
@@ -127,8 +173,8 @@ def bindings(ops: list[Op]) -> str:
             if any("nn" in o.forms for o in chosen):
                 doc = literal(inplace_docstring(chosen, name, "nn"))
                 tables["kNnFunctions"].append(f'    function<sigs_inplace_{name}>("{name}_", {doc}),\n')
-    for table, rows in tables.items():
-        out.append(f"static PyMethodDef {table}[] = {{\n{''.join(rows)}    {{nullptr, nullptr, 0, nullptr}}}};\n")
+    for table, entries in tables.items():
+        out.append(f"static PyMethodDef {table}[] = {{\n{''.join(entries)}    {{nullptr, nullptr, 0, nullptr}}}};\n")
     return "".join(out)
 
 

@@ -1,7 +1,7 @@
 // Operations made of others, in C++ (eager/composites). Alone each is compiled as one fused region.
 
-def AddAlpha : Composite<"add_alpha", "Tensor input, Operand other, *, Scalar alpha"> { let summary = "input + alpha * other."; let python = "add"; let forms = ["function", "method", "inplace"]; }
-def SubAlpha : Composite<"sub_alpha", "Tensor input, Operand other, *, Scalar alpha"> { let summary = "input - alpha * other."; let python = "sub"; let forms = ["function", "method", "inplace"]; }
+def AddAlpha : Composite<"add_alpha", "Tensor input, Operand other, *, Scalar alpha"> { let older = ["input, alpha, other"]; let summary = "input + alpha * other."; let python = "add"; let forms = ["function", "method", "inplace"]; }
+def SubAlpha : Composite<"sub_alpha", "Tensor input, Operand other, *, Scalar alpha"> { let older = ["input, alpha, other"]; let summary = "input - alpha * other."; let python = "sub"; let forms = ["function", "method", "inplace"]; }
 def RSub : Composite<"rsub", "Tensor input, Operand other, *, Scalar alpha=1"> { let summary = "other - alpha * input."; }
 def DivRounding : Composite<"div_rounding", "Tensor input, Operand other, *, str? rounding_mode"> { let summary = "Quotient, rounded as `rounding_mode` says: None, 'floor' or 'trunc'."; let python = "div"; let aliases = ["divide"]; let forms = ["function", "method", "inplace"]; }
 def Mean : Composite<"mean", "Tensor input, dims dim=None, bool keepdim=False, *, dtype? dtype=None"> { let summary = "Mean over `dim` (all dims when None)."; let reference = "mean"; let forms = ["function", "method", "out"]; }
@@ -22,9 +22,9 @@ def BMM : Composite<"bmm", "Tensor input, Tensor mat2"> { let summary = "Product
 def MV : Composite<"mv", "Tensor input, Tensor vec"> { let summary = "Product of a matrix and a vector."; let reference = "matmul"; }
 def Dot : Composite<"dot", "Tensor input, Tensor tensor"> { let summary = "Inner product of two vectors."; let reference = "dot"; }
 def Outer : Composite<"outer", "Tensor input, Tensor vec2"> { let summary = "Outer product of two vectors."; let aliases = ["ger"]; let reference = "outer"; }
-def AddMM : Composite<"addmm", "Tensor input, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1"> { let summary = "beta * input + alpha * (mat1 @ mat2)."; let forms = ["function", "method", "inplace"]; }
-def AddCMul : Composite<"addcmul", "Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1"> { let summary = "input + value * tensor1 * tensor2."; let forms = ["function", "method", "inplace"]; }
-def AddCDiv : Composite<"addcdiv", "Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1"> { let summary = "input + value * tensor1 / tensor2."; let forms = ["function", "method", "inplace"]; }
+def AddMM : Composite<"addmm", "Tensor input, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1"> { let older = ["beta, input, alpha, mat1, mat2", "beta, input, mat1, mat2"]; let summary = "beta * input + alpha * (mat1 @ mat2)."; let forms = ["function", "method", "inplace"]; }
+def AddCMul : Composite<"addcmul", "Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1"> { let older = ["input, value, tensor1, tensor2"]; let summary = "input + value * tensor1 * tensor2."; let forms = ["function", "method", "inplace"]; }
+def AddCDiv : Composite<"addcdiv", "Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1"> { let older = ["input, value, tensor1, tensor2"]; let summary = "input + value * tensor1 / tensor2."; let forms = ["function", "method", "inplace"]; }
 def Lerp : Composite<"lerp", "Tensor input, Tensor end, Operand weight"> { let summary = "input + weight * (end - input)."; let forms = ["function", "method", "inplace"]; }
 def Clamp : Composite<"clamp", "Tensor input, Operand? min=None, Operand? max=None"> { let summary = "Elements below `min` raised to it, above `max` lowered to it; NaN stays NaN."; let aliases = ["clip"]; let reference = "clip"; let forms = ["function", "method", "inplace"]; }
 def Round : Composite<"round", "Tensor input, *, int decimals=0"> { let summary = "Nearest integer (or multiple of 10^-decimals), halves to even."; let reference = "round"; let forms = ["function", "method", "inplace", "special"]; }
@@ -51,14 +51,14 @@ def CatT : Composite<"cat", "Tensor[] tensors, int dim=0"> { let summary = "Tens
 def Stack : Composite<"stack", "Tensor[] tensors, int dim=0"> { let summary = "Tensors of one shape joined along a new dim."; let forms = ["function"]; let reference = "stack"; }
 def Repeat : Composite<"repeat", "Tensor input, int[] repeats"> { let summary = "Copies along every dim, as NumPy's tile."; let forms = ["method"]; let reference = "tile"; }
 def Flip : Composite<"flip", "Tensor input, int[] dims"> { let summary = "Elements in reverse order along `dims`."; let reference = "flip"; }
-def Tril : Composite<"tril", "Tensor input, int diagonal=0"> { let summary = "The lower triangle, zeros elsewhere."; let reference = "tril"; let forms = ["function", "method", "inplace"]; }
-def Triu : Composite<"triu", "Tensor input, int diagonal=0"> { let summary = "The upper triangle, zeros elsewhere."; let reference = "triu"; let forms = ["function", "method", "inplace"]; }
-def CumSumT : Composite<"cumsum", "Tensor input, int dim, *, dtype? dtype=None"> { let summary = "Running sums along `dim`; integers in int64."; let reference = "cumsum"; let forms = ["function", "method", "inplace"]; }
-def CumProdT : Composite<"cumprod", "Tensor input, int dim, *, dtype? dtype=None"> { let summary = "Running products along `dim`; integers in int64."; let reference = "cumprod"; let forms = ["function", "method", "inplace"]; }
+def Tril : Composite<"tril", "Tensor input, int diagonal=0"> { let repeats = "Taken"; let summary = "The lower triangle, zeros elsewhere."; let reference = "tril"; let forms = ["function", "method", "inplace"]; }
+def Triu : Composite<"triu", "Tensor input, int diagonal=0"> { let repeats = "Taken"; let summary = "The upper triangle, zeros elsewhere."; let reference = "triu"; let forms = ["function", "method", "inplace"]; }
+def CumSumT : Composite<"cumsum", "Tensor input, int dim, *, dtype? dtype=None"> { let outSaysDType = 1; let summary = "Running sums along `dim`; integers in int64."; let reference = "cumsum"; let forms = ["function", "method", "inplace"]; }
+def CumProdT : Composite<"cumprod", "Tensor input, int dim, *, dtype? dtype=None"> { let outSaysDType = 1; let summary = "Running products along `dim`; integers in int64."; let reference = "cumprod"; let forms = ["function", "method", "inplace"]; }
 def ArgSort : Composite<"argsort", "Tensor input, int dim=-1, bool descending=False, bool stable=False"> { let summary = "Places of the elements in order along `dim`."; }
 def ScatterSrc : Composite<"scatter", "Tensor input, int dim, Tensor index, Operand src"> { let summary = "A copy of `input` with `src` (a tensor or a number) written at `index` along `dim`."; let forms = ["function", "method", "inplace"]; }
 def IndexAddT : Composite<"index_add", "Tensor input, int dim, Tensor index, Tensor source, *, Scalar alpha=1"> { let summary = "A copy of `input` with alpha * source added at `index` along `dim`, in order."; let forms = ["function", "method", "inplace"]; }
-def MaskedFill : Composite<"masked_fill", "Tensor input, Tensor mask, Operand value"> { let summary = "`value` where `mask` holds, `input` elsewhere."; let forms = ["function", "method", "inplace"]; }
+def MaskedFill : Composite<"masked_fill", "Tensor input, Tensor mask, Operand value"> { let repeats = "Warned"; let summary = "`value` where `mask` holds, `input` elsewhere."; let forms = ["function", "method", "inplace"]; }
 def TakeAlongDim : Composite<"take_along_dim", "Tensor input, Tensor indices, int? dim=None"> { let summary = "gather with broadcasting; of both flattened if `dim` is None."; let reference = "take_along_axis"; }
 def Fill : Composite<"fill", "Tensor input, Operand value"> { let summary = "A tensor like `input` whose every element is `value`."; let forms = ["function"]; }
 def NonZero : Composite<"nonzero", "Tensor input"> { let summary = "Where elements are not zero, in row-major order: a row of indices each."; let forms = ["hidden"]; let samples = "none"; }

@@ -2,7 +2,7 @@
 
 def Renorm : Composite<"renorm", "Tensor input, float p, int dim, float maxnorm"> { let summary = "Slices of `dim` whose p-norm exceeds `maxnorm` scaled down to it."; let forms = ["function", "method", "inplace"]; let samples = "none"; }
 def PDist : Composite<"pdist", "Tensor input, float p=2"> { let summary = "p-norm distances between all pairs of rows, those of the first row first."; let forms = ["function", "nn"]; let samples = "none"; }
-def FillDiagonal : Composite<"fill_diagonal", "Tensor input, Scalar fill_value, bool wrap=False"> { let summary = "`fill_value` where all indices are equal; with `wrap`, in tall matrices again after each block."; let forms = ["inplace"]; let samples = "none"; }
+def FillDiagonal : Composite<"fill_diagonal", "Tensor input, Scalar fill_value, bool wrap=False"> { let repeats = "Taken"; let summary = "`fill_value` where all indices are equal; with `wrap`, in tall matrices again after each block."; let forms = ["inplace"]; let samples = "none"; }
 def FrobeniusNorm : Composite<"frobenius_norm", "Tensor input, dims dim=None, bool keepdim=False"> { let summary = "The root of the sum of squares over `dim`."; let forms = ["function"]; let samples = "none"; }
 def Range : Composite<"range", "Scalar start, Scalar end, Scalar step=1, *, dtype? dtype=None"> { let summary = "start, start + step, ... up to and with `end`."; let forms = ["function"]; let factory = 1; let keepsOutShape = 1; let samples = "none"; }
 def PolygammaMethod : Composite<"polygamma_of", "Tensor input, int n"> { let python = "polygamma"; let summary = "The n-th derivative of digamma."; let forms = ["method", "inplace"]; let samples = "none"; }

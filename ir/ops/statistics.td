@@ -9,7 +9,7 @@ def StdMeanUnbiased : Composite<"std_mean_unbiased", "Tensor input, dims dim, bo
 def StdMeanFlag : Composite<"std_mean_flag", "Tensor input, bool unbiased"> { let summary = "Standard deviation and mean of all elements."; let python = "std_mean"; let numResults = 2; let results = "(Tensor, Tensor)"; let fields = []; let forms = ["function"]; }
 def StdFlag : Composite<"std_flag", "Tensor input, bool unbiased"> { let summary = "Standard deviation of all elements."; let python = "std"; }
 def AMinMax : Composite<"aminmax", "Tensor input, *, int? dim=None, bool keepdim=False"> { let summary = "Smallest and largest element, along `dim` or of all."; let numResults = 2; let results = "(Tensor, Tensor)"; let fields = ["min", "max"]; }
-def NanSum : Composite<"nansum", "Tensor input, dims dim=None, bool keepdim=False, *, dtype? dtype=None"> { let summary = "Sum over `dim`, NaN counting as 0."; }
+def NanSum : Composite<"nansum", "Tensor input, dims dim=None, bool keepdim=False, *, dtype? dtype=None"> { let outSaysDType = 1; let summary = "Sum over `dim`, NaN counting as 0."; }
 def NanMean : Composite<"nanmean", "Tensor input, dims dim=None, bool keepdim=False, *, dtype? dtype=None"> { let summary = "Mean over `dim` of what is no NaN."; }
 def CountNonzero : Composite<"count_nonzero", "Tensor input, dims dim=None"> { let summary = "How many elements are nonzero, over `dim`."; let reference = "count_nonzero"; }
 def Median : Composite<"median", "Tensor input"> { let summary = "The lower of the middle elements; NaN if there is one."; }

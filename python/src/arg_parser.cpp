@@ -1,6 +1,8 @@
 // Binding of Python arguments to the parameters of an operation's overloads, and the errors when none fits.
 #include "python/src/arg_parser.h"
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "eager/recorder.h"
@@ -9,6 +11,7 @@
 #include "python/src/py_tensor.h"
 #include "python/src/torch_function.h"
 #include "python/src/tracked_numbers.h"
+#include "runtime/base/warn.h"
 
 namespace tandem::python {
 
@@ -218,7 +221,9 @@ class Binder {
       }
       if (!put(a, at, args_[j])) return false;
     }
-    return (keywords_ == nullptr || bindKeywords(a)) && allGiven();
+    if (!(keywords_ == nullptr || bindKeywords(a)) || !allGiven()) return false;
+    if (!signature_.places.empty()) reorder(a);
+    return true;
   }
 
   /// The error for a name with one signature.
@@ -244,6 +249,20 @@ class Binder {
   [[noreturn]] void raiseCombination() const {
     fail<TypeError>(signature_.op, "() received an invalid combination of arguments - got ", gotText(),
                     ", but expected ", signatureText(signature_));
+  }
+
+  [[noreturn]] static void raiseCombinations(std::span<const Signature> overloads, const std::string& got) {
+    std::string text = strcat(overloads[0].op, "() received an invalid combination of arguments - got ", got,
+                              ", but expected one of:\n");
+    for (const Signature& s : overloads) text += strcat(" * ", signatureText(s), "\n");
+    throw TypeError(text);
+  }
+  /// Says that the order of the arguments is one of older programs; `now` is the name's first signature of `places`.
+  void warnOfOrder(std::span<const Signature> overloads) const {
+    std::string text = strcat("This overload of ", signature_.op, " is deprecated:\n\t", signature_.op,
+                              signatureText(signature_), "\nConsider using one of the following signatures instead:");
+    for (const Signature& s : overloads) text += strcat("\n\t", s.op, signatureText(s));
+    warnOnce(text);
   }
 
   [[nodiscard]] std::string gotText() const {
@@ -274,6 +293,11 @@ class Binder {
   }
 
  private:
+  void reorder(ParsedArgs& a) const {
+    std::array<PyObject*, ParsedArgs::kMaxParams> given{};
+    for (std::size_t i = 0; i < signature_.places.size(); ++i) given[signature_.places[i]] = a.values_[i];
+    std::ranges::copy(given, a.values_);
+  }
   bool no(Why why, std::size_t at) {
     why_ = why;
     at_ = at;
@@ -355,11 +379,18 @@ namespace {
 /// What classes of the arguments say of the call: see askClasses. They are not asked about what gives a tensor another
 /// class, nor about functions of our own.
 std::optional<PyObject*> askFirst(const char* op, const Call& call, PyObject* module, bool anyClass) {
-  if (op[0] == '_' || std::string_view(op) == "as_subclass" || (module == nullptr && call.self == nullptr))
-    return std::nullopt;
+  const bool own = op[0] == '_' && op[1] != '_';
+  if (own || std::string_view(op) == "as_subclass" || (module == nullptr && call.self == nullptr)) return std::nullopt;
   PyObject* owner = module != nullptr ? module : reinterpret_cast<PyObject*>(tensorType);
   if (PyObject_HasAttrString(owner, op) == 0) return std::nullopt;
   return askClasses(owner, op, call, anyClass);
+}
+
+/// The overloads but those of older orders, which come last.
+std::span<const Signature> inPresentOrder(std::span<const Signature> overloads) {
+  std::size_t count = overloads.size();
+  while (!overloads[count - 1].places.empty()) --count;
+  return overloads.first(count);
 }
 
 /// The call; with an `out`, as one program with the write to it where the operation is a fused composite.
@@ -381,9 +412,12 @@ PyObject* callOverloads(std::span<const Signature> overloads, PyObject* self, Py
     if (overridesMayAct()) [[unlikely]]
       if (auto answer = askFirst(overloads[0].op, call, module, false)) return *answer;
     ParsedArgs a;
+    const auto current = inPresentOrder(overloads);
     for (bool readTensors : {false, true}) {
       for (const Signature& s : overloads) {
-        if (!Binder(s, self, args, numArgs, keywords, readTensors).bind(a)) continue;
+        Binder binder(s, self, args, numArgs, keywords, readTensors);
+        if (!binder.bind(a)) continue;
+        if (!s.places.empty()) binder.warnOfOrder(current);
         if (s.autocast == Autocast::None || !autocastState().enabled) return callOnce(s, a);
         std::vector<PyRef> owned;
         castArguments(a, s.autocast, owned);
@@ -393,14 +427,11 @@ PyObject* callOverloads(std::span<const Signature> overloads, PyObject* self, Py
     if (overridesOff == 0)
       if (auto answer = askFirst(overloads[0].op, call, module, true)) return *answer;
     Binder first(overloads[0], self, args, numArgs, keywords);
-    if (overloads.size() == 1) {
+    if (current.size() == 1) {
       first.bind(a);
       first.raise();
     }
-    std::string text = strcat(overloads[0].op, "() received an invalid combination of arguments - got ",
-                              first.gotText(), ", but expected one of:\n");
-    for (const Signature& s : overloads) text += strcat(" * ", Binder::signatureText(s), "\n");
-    throw TypeError(text);
+    Binder::raiseCombinations(current, first.gotText());
   });
 }
 

@@ -72,6 +72,9 @@ struct Signature {
   PyObject* (*call)(ParsedArgs&);
   bool takesOut = false;  // has the keyword `out`, see ParsedArgs::out and wrap
   Autocast autocast = Autocast::None;
+  // Of an order of the arguments that only older programs use, and are warned of: the place that each parameter has in
+  // what `call` reads.
+  std::span<const std::uint8_t> places = {};
 };
 
 /// The arguments of one call, in the order of the signature's parameters. Borrows from the caller of the operation, so
@@ -189,7 +192,7 @@ PyObject* namedResult(PyObject* module, PyObject* args);
 /// What a factory returns: a leaf, requiring a gradient if `requiresGrad`. An `out` of another shape becomes of that
 /// shape, but one of as many elements stays as it is if `keepsShape`.
 PyObject* wrapLeaf(ParsedArgs& a, Tensor result, bool requiresGrad, bool keepsShape = false);
-/// The dtype that a factory makes: that of `out`, which argument `i` may repeat, or what the argument says.
-std::optional<DType> factoryDType(const ParsedArgs& a, std::size_t i);
+/// The dtype to make or to compute in: that of `out`, which argument `i` may repeat, or what the argument says.
+std::optional<DType> dtypeOfOut(const ParsedArgs& a, std::size_t i);
 
 }  // namespace tandem::python

@@ -324,14 +324,17 @@ int tensorSetItem(PyObject* self, PyObject* index, PyObject* value) {
       r.needBool("masked_fill_");
       const Tensor& view = r.view();
       Tensor mask = r.maskOfView();
-      if (!isTensor(value) && view.dtype() == DType::Bool) {
-        applyInto(view, OpCode::where, {mask, ops::full(Dims{}, scalarOf(value), DType::Bool), view});
-      } else if (isTensor(value)) {
-        Tensor v = ops::reshape(ops::to(tensorOf(value), view.dtype()), Dims{});
-        applyInto(view, OpCode::where, {mask, v, view});
-      } else {
-        applyInto(view, OpCode::where, {mask, numberFor(view, value), view});
-      }
+      Tensor held;
+      Operand filling = isTensor(value) || view.dtype() == DType::Bool ? Operand() : numberFor(view, value);
+      if (isTensor(value))
+        held = ops::reshape(ops::to(tensorOf(value), view.dtype()), Dims{});
+      else if (view.dtype() == DType::Bool)
+        held = ops::full(Dims{}, scalarOf(value), DType::Bool);
+      if (held.defined()) filling = held;
+      if (ops::repeatsElements(view))
+        ops::assignRepeated("masked_fill", view, ops::where(mask, filling, view), Repeats::Warned);
+      else
+        applyInto(view, OpCode::where, {mask, filling, view});
       return 0;
     }
     if (isTensor(value)) {

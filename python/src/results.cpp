@@ -286,7 +286,7 @@ PyObject* wrap(ParsedArgs& a, std::span<const Tensor> results, const char* typeN
   return tuple.release();
 }
 
-std::optional<DType> factoryDType(const ParsedArgs& a, std::size_t i) {
+std::optional<DType> dtypeOfOut(const ParsedArgs& a, std::size_t i) {
   std::optional<DType> asked = a.dtype(i);
   if (a.out() == nullptr || !isTensor(a.out())) return asked;
   const DType own = tensorOf(a.out()).dtype();

@@ -11,7 +11,7 @@ import warnings
 
 import numpy as np
 import pytest
-from conftest import assert_same_bits
+from conftest import assert_same_bits, run_in
 from operations import VISIBLE, Operation, Typed, dtypes, leaves
 from samples import samples
 
@@ -185,9 +185,42 @@ def test_the_memory_of_an_argument(name):
         assert_same_bits(own, w)
 
 
+# The out says the dtype to compute in, as in PyTorch.
+IN_DTYPE_OF_OUT = ("cumprod", "cumsum", "nansum", "prod", "sum")
+
+
+@pytest.mark.parametrize("name", IN_DTYPE_OF_OUT)
+def test_out_says_the_dtype(name, mode):
+    function = getattr(tandem, name)
+    for dtype in (
+        tandem.bool,
+        tandem.uint8,
+        tandem.int32,
+        tandem.int64,
+        tandem.float16,
+        tandem.float32,
+        tandem.float64,
+    ):
+        for x in (tandem.tensor([1.5, 2.5, -3.0]), tandem.tensor([2, 3, 4]), tandem.tensor([True, False, True])):
+
+            def body(x, dtype=dtype):
+                out = tandem.empty(0, dtype=dtype)
+                function(x, 0, out=out)
+                return out, function(x, 0, dtype=dtype), function(x, 0, dtype=dtype, out=tandem.empty(0, dtype=dtype))
+
+            out, asked, both = run_in(mode, body, x)
+            assert_same_bits(out, asked)
+            assert_same_bits(both, asked)
+    assert function(tandem.tensor([1.5, 2.5]), 0, out=tandem.empty(0, dtype=tandem.int64)).dtype is tandem.int64
+    with pytest.raises(RuntimeError, match="does not match dtype of out"):
+        function(tandem.ones(3), 0, dtype=tandem.float32, out=tandem.empty(0, dtype=tandem.float64))
+
+
 @by_name
 def test_a_dtype_that_cannot_hold_the_result(name):
     op = OPERATIONS[name]
+    if name in IN_DTYPE_OF_OUT:
+        return
     for row in rows(op, 1):
         want = row.run()
         if not want[0].is_floating_point() or not row.tensors:

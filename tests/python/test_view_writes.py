@@ -1,0 +1,185 @@
+"""Writes through views: which PyTorch 2.13 refuses, and what those to elements with several places do."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+from conftest import run_in
+
+import tandem
+
+# ---- views whose gradient would be ambiguous ------------------------------------------------------------------------
+
+PIECES = {
+    "split": lambda x: x.split(2),
+    "split_with_sizes": lambda x: x.split([2, 2]),
+    "chunk": lambda x: x.chunk(2),
+    "unbind": lambda x: x.unbind(),
+    "iteration": lambda x: tuple(x),
+    "a part of one": lambda x: (x.split(2)[0][:1],),
+}
+
+
+def leaf():
+    return tandem.ones(4, 2, requires_grad=True)
+
+
+@pytest.mark.parametrize("name", PIECES)
+def test_pieces_are_not_written(name, mode):
+    """Wherever they were made, and whether or not what they are pieces of is still there."""
+
+    def keeping(x):
+        y = x * 2
+        return y, *PIECES[name](y)
+
+    def dropping(x):
+        return PIECES[name](x * 2)
+
+    for f in (keeping, dropping):
+        piece = run_in(mode, f, leaf())[-1]
+        with pytest.raises(RuntimeError, match="is being modified inplace"):
+            piece.add_(1)
+        with tandem.no_grad():
+            piece.add_(1)
+        piece.detach().add_(1)
+
+
+def test_pieces_that_may_be_written():
+    for take in (
+        lambda x: x.tensor_split(2),
+        lambda x: x.vsplit(2),
+        lambda x: x.unsafe_split(2),
+        lambda x: x.unsafe_chunk(2),
+    ):
+        x = leaf()
+        y = x * 1
+        take(y)[0].mul_(3)
+        y.sum().backward()
+        assert x.grad.tolist() == [[3, 3], [3, 3], [1, 1], [1, 1]]
+
+
+def test_pieces_are_written_where_no_gradient_is_needed(mode):
+    for f in PIECES.values():
+        for piece in run_in(mode, lambda x, f=f: f(x * 2), tandem.ones(4, 2)):
+            piece.add_(1)
+            assert (piece == 3).all()
+
+
+VIEWS = {
+    "index": lambda x: x[:2],
+    "split": lambda x: x.split(2)[0],
+    "transpose": lambda x: x.t(),
+    "a view of one": lambda x: x[:2].t(),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+@pytest.mark.parametrize("block", ["no_grad", "inference_mode"])
+def test_views_made_without_gradients(name, block, mode):
+    made, view = getattr(tandem, block), VIEWS[name]
+    word = "no_grad" if block == "no_grad" else "inference"
+
+    def f(x):
+        with made():
+            return view(x)
+
+    for x in (leaf(), leaf() * 2):
+        v = run_in(mode, f, x)
+        with pytest.raises(RuntimeError, match=f"created in {word} mode"):
+            v.add_(1)
+        with tandem.no_grad():
+            v.add_(1)
+    x = tandem.ones(4, 2)
+    v = run_in(mode, f, x)
+    v.add_(1)
+    with pytest.raises(RuntimeError, match=f"created in {word} mode"):
+        v.mul_(tandem.tensor(2.0, requires_grad=True))
+    assert v.flatten()[0] == 2
+
+
+def test_a_view_of_what_became_a_leaf():
+    x = tandem.ones(4)
+    v = x[:2]
+    x.requires_grad_()
+    with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad"):
+        v.add_(1)
+
+
+# ---- elements with several places -----------------------------------------------------------------------------------
+
+I, M = tandem.tensor([0, 1]), tandem.tensor([True, False, True])
+
+
+def item(index, value):
+    return lambda x: x.__setitem__(index, value)
+
+
+# [0, 1, 2] in two rows, and what PyTorch has in each row after the write; whether it warns.
+REPEATED = {
+    "masked_fill_": (lambda x: x.masked_fill_(M, 2.0), [2, 1, 2], True),
+    "masked_fill_ of a tensor": (lambda x: x.masked_fill_(M, tandem.tensor(2.0)), [2, 1, 2], True),
+    "index_fill_ along": (lambda x: x.index_fill_(1, I, 2.0), [2, 2, 2], True),
+    "index_fill_ across": (lambda x: x.index_fill_(0, I[:1], 2.0), [2, 2, 2], True),
+    "index_put_": (lambda x: x.index_put_((I,), tandem.tensor(7.0)), [7, 7, 7], True),
+    "index_put_, added": (lambda x: x.index_put_((I,), tandem.tensor(7.0), accumulate=True), [14, 15, 16], True),
+    "x[mask] = number": (item(M.expand(2, 3), 3.0), [3, 1, 3], True),
+    "x[mask] = tensor": (item(M.expand(2, 3), tandem.ones(4)), [1, 1, 1], True),
+    "x[indices] = number": (item(I, 3.0), [3, 3, 3], True),
+    "x[indices] = tensor": (item(I, tandem.tensor([[1.0], [4.0]]).expand(2, 3)), [4, 4, 4], True),
+    "tril_": (lambda x: x.tril_(), [0, 0, 0], False),
+    "triu_": (lambda x: x.triu_(), [0, 1, 2], False),
+    "fill_diagonal_": (lambda x: x.fill_diagonal_(4.0), [4, 4, 2], False),
+    "threshold": (lambda x: tandem.nn.functional.threshold(x, 0.0, 1.0, inplace=True), [1, 1, 2], False),
+    "fill_": (lambda x: x.fill_(5), [5, 5, 5], False),
+    "zero_": (lambda x: x.zero_(), [0, 0, 0], False),
+}
+
+
+@pytest.mark.parametrize("name", REPEATED)
+def test_writes_to_expanded_tensors(name, mode):
+    write, expected, warns = REPEATED[name]
+
+    def f():
+        row = tandem.arange(3.0)
+        write(row.expand(2, 3))
+        return row
+
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        got = run_in(mode, f)
+    assert got.tolist() == expected
+    assert bool(given) == warns
+    assert all("on expanded tensors is deprecated" in str(w.message) for w in given)
+
+
+def test_several_expanded_dims():
+    x = tandem.zeros(2, 1, 1)
+    x.expand(3, 2, 4, 5).masked_fill_(tandem.arange(120).reshape(3, 2, 4, 5) == 119, 7.0)
+    assert x.flatten().tolist() == [0, 7]
+    x = tandem.zeros(1)
+    with pytest.warns(UserWarning, match="index_put_ on expanded"):
+        x.expand(5, 4).index_put_((tandem.tensor([0, 0, 3]),), tandem.tensor(1.0), accumulate=True)
+    assert x.item() == 12
+
+
+REFUSED = {
+    "add_": lambda x: x.add_(1),
+    "copy_": lambda x: x.copy_(tandem.zeros(2, 3)),
+    "index_copy_": lambda x: x.index_copy_(0, I, tandem.zeros(2, 3)),
+    "index_add_": lambda x: x.index_add_(0, I, tandem.ones(2, 3)),
+    "scatter_": lambda x: x.scatter_(1, tandem.zeros(2, 1, dtype=tandem.int64), 5.0),
+    "scatter_add_": lambda x: x.scatter_add_(0, tandem.zeros(1, 3, dtype=tandem.int64), tandem.ones(1, 3)),
+    "masked_scatter_": lambda x: x.masked_scatter_(M, tandem.ones(9)),
+    "put_": lambda x: x.put_(I, tandem.zeros(2)),
+    "uniform_": lambda x: x.uniform_(),
+    "relu_": lambda x: x.relu_(),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_other_writes_to_expanded_tensors_are_refused(name, mode):
+    row = tandem.arange(3.0)
+    with pytest.raises(RuntimeError, match="single memory location"):
+        run_in(mode, lambda row: REFUSED[name](row.expand(2, 3)), row)
+    assert row.tolist() == [0, 1, 2]
