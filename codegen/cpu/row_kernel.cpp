@@ -10,12 +10,17 @@
 // `vectors`, kept in registers where the body is cheap, else in memory, which emits the body once instead of `vectors`
 // times; the last, partly filled vectors of a block always go through memory.
 #include "codegen/cpu/kernel_frame.h"
+#include "llvm/ADT/STLExtras.h"
 #include "runtime/base/error.h"
 #include "runtime/kernel/reduction_levels.h"
 
 namespace tandem::codegen {
 
 namespace {
+
+/// Rows of up to so many elements are worked on in groups of so many.
+constexpr std::int64_t kShortRow = 256;
+constexpr std::int64_t kGroupRows = 16;
 
 class RowLoops {
  public:
@@ -48,15 +53,78 @@ class RowLoops {
     mlir::Value lanes;   // scratch: the 32 lanes
     mlir::Value levels;  // scratch of levels 2 and 3
   };
+  /// Where a reduction's results for the rows of a group are kept from its pass to later ones.
+  struct Saved {
+    std::size_t id;
+    int stage;
+    Reduction reduction;
+    mlir::Value results;
+  };
 
+  /// Rows of several passes go through them in groups, each pass over the whole group before the next one: in a short
+  /// row every pass waits for the result of the one before, and the passes of other rows fill that time (log_softmax
+  /// over rows of 16 took twice as long row by row). A group is a single row where rows are long.
   void emitRows() {
-    // The outer indices are counted along instead of divided out of every row's number.
-    const bool counted = f_.layout.outerRank > 1;
-    f_.loop(f_.begin, f_.end, 1, counted ? f_.splitOuter(f_.begin) : Values{},
-            [&](mlir::Value row, mlir::ValueRange outer) {
-              emitRow(row, counted ? outer : mlir::ValueRange(row));
-              return nextIndices(outer);
-            });
+    std::vector<int> passes;
+    for (int stage = 0; stage < schedule_.stages(); ++stage) {
+      if (!schedule_.reductions(stage).empty() || stage == schedule_.storeStage()) passes.push_back(stage);
+    }
+    if (passes.size() < 2) {
+      emitPasses(f_.begin, f_.end, firstIndices(f_.begin), [&] {
+        for (int stage = 0; stage < schedule_.stages(); ++stage) emitStage(stage);
+        storeRowResults();
+      });
+      return;
+    }
+    for (int stage : passes) {
+      for (std::size_t id : schedule_.reductions(stage)) {
+        const Reduction reduction = reductionOf(id);
+        const auto size = static_cast<std::int64_t>(itemSize(reduction.type()));
+        saved_.push_back({id, stage, reduction, f_.scratch(size * kGroupRows)});
+      }
+    }
+    const mlir::Value isShort = f_.less(f_.inner, f_.i64(kShortRow + 1));
+    const mlir::Value height = mlir::arith::SelectOp::create(f_.ops, b_.loc(), isShort, f_.i64(kGroupRows), f_.i64(1));
+    const mlir::Value rows = f_.sub(f_.end, f_.begin);
+    const mlir::Value groups = f_.divide(f_.add(rows, f_.sub(height, f_.i64(1))), height);
+    f_.loop(f_.i64(0), groups, 1, firstIndices(f_.begin), [&](mlir::Value group, mlir::ValueRange indices) {
+      const mlir::Value first = f_.add(f_.begin, f_.mul(group, height));
+      const mlir::Value last = f_.minimum(f_.end, f_.add(first, height));
+      Values next;
+      // What follows the last pass concerns one value a row, and waits for its result.
+      for (std::size_t p = 0; p <= passes.size(); ++p) {
+        const int from = p == 0 ? 0 : passes[p - 1] + 1;
+        const int to = p == passes.size() ? schedule_.stages() : passes[p] + 1;
+        if (p == passes.size() && !storesRowResults()) break;
+        next = emitPasses(first, last, indices, [&] {
+          inGroup_ = f_.sub(row_, first);
+          for (const Saved& s : saved_) {
+            if (s.stage >= from) continue;
+            const mlir::Value result = f_.loadAt(placeOf(s), b_.registerType(s.reduction.type()), s.reduction.type());
+            f_.setValue(s.id, s.reduction.leave(b_, {result, s.reduction.type()}));
+          }
+          for (int stage = 0; stage < from; ++stage) f_.computeUniform(stage);
+          for (int stage = from; stage < to; ++stage) emitStage(stage);
+          if (p == passes.size()) storeRowResults();
+        });
+      }
+      return next;
+    });
+  }
+
+  /// The outer indices of a row, which are counted along instead of divided out of every row's number; none where that
+  /// number is the index.
+  Values firstIndices(mlir::Value row) { return f_.layout.outerRank > 1 ? f_.splitOuter(row) : Values{}; }
+
+  /// Calls `body` at each of the rows [from, to), entered; `indices` are those of the first. Returns those behind them.
+  Values emitPasses(mlir::Value from, mlir::Value to, mlir::ValueRange indices, const std::function<void()>& body) {
+    return f_.loop(from, to, 1, indices, [&](mlir::Value row, mlir::ValueRange outer) {
+      row_ = row;
+      f_.enterRow(outer.empty() ? mlir::ValueRange(row) : outer, {});
+      indexBase_ = f_.mul(row, f_.inner);
+      body();
+      return nextIndices(outer);
+    });
   }
 
   Values nextIndices(mlir::ValueRange outer) {
@@ -72,17 +140,20 @@ class RowLoops {
     return next;
   }
 
-  void emitRow(mlir::Value row, mlir::ValueRange outer) {
-    f_.enterRow(outer, {});
-    indexBase_ = f_.mul(row, f_.inner);
-    for (int stage = 0; stage < schedule_.stages(); ++stage) {
-      f_.computeUniform(stage);
-      if (!schedule_.reductions(stage).empty()) {
-        emitReductions(stage);
-      } else if (stage == schedule_.storeStage()) {
-        emitPointwise(stage, f_.i64(0), f_.inner);
-      }
+  void emitStage(int stage) {
+    f_.computeUniform(stage);
+    if (!schedule_.reductions(stage).empty()) {
+      emitReductions(stage);
+    } else if (stage == schedule_.storeStage()) {
+      emitPointwise(stage, f_.i64(0), f_.inner);
     }
+  }
+
+  bool storesRowResults() const {
+    return llvm::any_of(f_.signature.outputs, [](const KernelOutput& o) { return o.operand.access == Access::Zero; });
+  }
+  /// The outputs with one element a row.
+  void storeRowResults() {
     for (std::size_t o = 0; o < f_.signature.outputs.size(); ++o) {
       if (f_.signature.outputs[o].operand.access != Access::Zero) continue;
       f_.storeScalar(o, f_.rowBase(f_.signature.inputs.size() + o), f_.value(f_.signature.outputs[o].value));
@@ -121,14 +192,16 @@ class RowLoops {
     });
   }
 
+  const KernelStep& stepOf(std::size_t id) const { return f_.signature.steps[id - schedule_.firstStep()]; }
+  Reduction reductionOf(std::size_t id) const { return {combinerOf(stepOf(id).op), stepOf(id).dtype}; }
+
   std::vector<Running> start(int stage) {
     std::vector<Running> running;
     for (std::size_t id : schedule_.reductions(stage)) {
-      const KernelStep& step = f_.signature.steps[id - schedule_.firstStep()];
-      const Reduction reduction(combinerOf(step.op), step.dtype);
+      const Reduction reduction = reductionOf(id);
       const auto size = static_cast<std::int64_t>(itemSize(reduction.type()));
       running.push_back(
-          {id, step.operands[0], reduction, f_.scratch(size * kTrailingLanes), f_.scratch(size * kLevelsLength)});
+          {id, stepOf(id).operands[0], reduction, f_.scratch(size * kTrailingLanes), f_.scratch(size * kLevelsLength)});
     }
     return running;
   }
@@ -155,8 +228,13 @@ class RowLoops {
     });
     for (std::size_t k = 0; k < running.size(); ++k) {
       f_.setValue(running[k].id, running[k].reduction.leave(b_, {results[k], running[k].reduction.type()}));
+      for (const Saved& s : saved_) {
+        if (s.id == running[k].id) f_.storeAt(placeOf(s), results[k], s.reduction.type());
+      }
     }
   }
+
+  mlir::Value placeOf(const Saved& s) { return f_.address(s.results, f_.memoryType(s.reduction.type()), inGroup_); }
 
   /// Level 1 over one block of the row: the block's partial results. Also stores what the stage stores.
   Values emitBlock(int stage, mlir::Value block, const std::vector<Running>& running) {
@@ -324,7 +402,10 @@ class RowLoops {
   VectorBuilder& b_;
   const Schedule& schedule_;
   const int vectors_;  // of the 32 lanes
+  mlir::Value row_;
   mlir::Value indexBase_;
+  std::vector<Saved> saved_;
+  mlir::Value inGroup_;   // the row's number in its group
   bool carries_ = false;  // the last pass reads the schedule's carried value instead of computing it
 };
 

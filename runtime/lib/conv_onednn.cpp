@@ -6,7 +6,6 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
-#include <vector>
 
 #include "runtime/base/hash.h"
 #include "runtime/device/thread_pool.h"
@@ -27,6 +26,10 @@ constexpr std::int64_t kMaxWeightPieces = 8;
 // for all of them, which are summed.
 constexpr std::int64_t kPositions = 16;
 constexpr std::int64_t kWeightPositions = 64;
+// Channels of one piece where the weights are cut, at least, and how many pieces there are then at most: each reads all
+// images.
+constexpr std::int64_t kPieceChannels = 64;
+constexpr std::int64_t kMaxChannelPieces = 8;
 // Elements of which the gradients of all pieces are summed at a time, in the first cache.
 constexpr std::int64_t kSumTogether = 4096;
 
@@ -69,14 +72,24 @@ struct Reorder {
   }
 };
 
-/// One primitive with two operands and a result, in the layouts it wants.
+/// [images, channels, rows, columns] of images that have more channels.
+Layout someChannels(const memory::dims& dims, std::int64_t image) {
+  return {dims, memory::data_type::f32, {image, dims[2] * dims[3], dims[3], 1}};
+}
+
+/// One primitive with two operands and a result, in the layouts it wants. `s` may have some of the channels of `whole`,
+/// of whose arrays the operands and the result are then parts.
 class Convolution {
  public:
-  Convolution(Kind kind, const ConvShape& s) {
+  Convolution(Kind kind, const ConvShape& s, const ConvShape& whole) {
     memory::dims src{s.n, s.c, s.h, s.w};
     memory::dims dst{s.n, s.o, s.oh, s.ow};
     memory::dims weight{s.o, s.groupChannels(), s.kh, s.kw};
     if (s.groups > 1) weight = {s.groups, s.groupOutputs(), s.groupChannels(), s.kh, s.kw};
+    const Layout ownSrc = someChannels(src, whole.inputSize());
+    const Layout ownDst = someChannels(dst, whole.outputSize());
+    const Layout ownWeight =
+        s.groups > 1 ? dense(weight) : someChannels(weight, whole.groupChannels() * whole.kh * whole.kw);
     memory::dims stride{s.strideH, s.strideW};
     memory::dims dilation{s.dilationH - 1, s.dilationW - 1};
     memory::dims before{s.padH, s.padW};
@@ -92,23 +105,23 @@ class Convolution {
         attr, dnnlEngine());
     switch (kind) {
     case Kind::Forward:
-      set(forward, dnnl::convolution_forward(forward), dense(src), forward.src_desc(), dense(weight),
-          forward.weights_desc(), dense(dst), forward.dst_desc());
+      set(forward, dnnl::convolution_forward(forward), ownSrc, forward.src_desc(), ownWeight, forward.weights_desc(),
+          ownDst, forward.dst_desc());
       args_ = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST};
       break;
     case Kind::InputGrad: {
       dnnl::convolution_backward_data::primitive_desc pd(
           {direct, any(src), any(weight), any(dst), stride, dilation, before, after}, attr, dnnlEngine(), forward);
-      set(pd, dnnl::convolution_backward_data(pd), dense(dst), pd.diff_dst_desc(), dense(weight), pd.weights_desc(),
-          dense(src), pd.diff_src_desc());
+      set(pd, dnnl::convolution_backward_data(pd), ownDst, pd.diff_dst_desc(), ownWeight, pd.weights_desc(), ownSrc,
+          pd.diff_src_desc());
       args_ = {DNNL_ARG_DIFF_DST, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_SRC};
       break;
     }
     case Kind::WeightGrad: {
       dnnl::convolution_backward_weights::primitive_desc pd(
           {direct, any(src), any(weight), any(dst), stride, dilation, before, after}, attr, dnnlEngine(), forward);
-      set(pd, dnnl::convolution_backward_weights(pd), dense(dst), pd.diff_dst_desc(), dense(src), pd.src_desc(),
-          dense(weight), pd.diff_weights_desc());
+      set(pd, dnnl::convolution_backward_weights(pd), ownDst, pd.diff_dst_desc(), ownSrc, pd.src_desc(), ownWeight,
+          pd.diff_weights_desc());
       args_ = {DNNL_ARG_DIFF_DST, DNNL_ARG_SRC, DNNL_ARG_DIFF_WEIGHTS};
       break;
     }
@@ -117,7 +130,7 @@ class Convolution {
 
   const Reorder& second() const { return second_; }
 
-  /// `first` and `result` dense, `second` dense, or with `secondReady` in the primitive's own layout.
+  /// `first` and `result` in our layouts, `second` in ours, or with `secondReady` in the primitive's.
   void operator()(const float* first, const void* second, bool secondReady, float* result) const {
     Buffer scratch(scratchpad_);
     Buffer ownFirst(first_.needed() ? first_.to : Layout());
@@ -153,10 +166,10 @@ class Convolution {
 };
 
 /// The primitive for these sizes. Those that were made are kept.
-const Convolution& convolution(Kind kind, const ConvShape& s) {
+const Convolution& convolution(Kind kind, const ConvShape& s, const ConvShape& whole) {
   static std::mutex mutex;
   static auto* cache = new std::unordered_map<Hash128, std::unique_ptr<Convolution>, Hash128Hasher>;
-  std::array<std::int64_t, 17> key{static_cast<std::int64_t>(kind),
+  std::array<std::int64_t, 19> key{static_cast<std::int64_t>(kind),
                                    s.n,
                                    s.c,
                                    s.h,
@@ -172,12 +185,14 @@ const Convolution& convolution(Kind kind, const ConvShape& s) {
                                    s.strideW,
                                    s.dilationH,
                                    s.dilationW,
-                                   s.groups};
+                                   s.groups,
+                                   whole.c,
+                                   whole.o};
   std::lock_guard lock(mutex);
   auto& entry = (*cache)[Hash128{}.add(key)];
   if (entry == nullptr) {
     OneOpenMpThread one;
-    entry = std::make_unique<Convolution>(kind, s);
+    entry = std::make_unique<Convolution>(kind, s, whole);
   }
   return *entry;
 }
@@ -206,7 +221,7 @@ class Pieces {
  private:
   static const Convolution& sized(Kind kind, ConvShape s, std::int64_t images) {
     s.n = images;
-    return convolution(kind, s);
+    return convolution(kind, s, s);
   }
   const Convolution* whole_;
   const Convolution* last_;
@@ -231,19 +246,65 @@ void overBatch(Kind kind, const ConvShape& s, const float* first, std::int64_t f
   });
 }
 
+/// Are there more weights than elements of images? Then a piece of the batch would wait for all of them.
+bool isHeavy(const ConvShape& s) {
+  return s.groups == 1 && (s.n == 1 || s.weightSize() > s.n * (s.inputSize() + s.outputSize()));
+}
+
+/// Pieces of the output's channels side by side, for the input gradient of the input's: each brings its own part of the
+/// weights into its layout, or the gradients for it out of theirs.
+bool overChannels(Kind kind, const ConvShape& s, const float* first, const float* second, float* result) {
+  std::int64_t ConvShape::* channels = kind == Kind::InputGrad ? &ConvShape::c : &ConvShape::o;
+  const std::int64_t all = s.*channels;
+  const std::int64_t most = std::min(kMaxChannelPieces, s.n * s.imageWork() / kPieceWork);
+  if (!isHeavy(s) || most < 2 || all < 2 * kPieceChannels) return false;
+  const std::int64_t here = std::max(kPieceChannels, (all + most - 1) / most + 15) / 16 * 16;
+  ConvShape part = s;
+  part.*channels = here;
+  const Convolution* whole = &convolution(kind, part, s);
+  const Convolution* last = whole;
+  if (all % here != 0) {
+    part.*channels = all % here;
+    last = &convolution(kind, part, s);
+  }
+  const std::int64_t inputPart = here * s.h * s.w;
+  const std::int64_t outputPart = here * s.oh * s.ow;
+  const std::int64_t weightPart = (kind == Kind::InputGrad ? here : here * s.c) * s.kh * s.kw;
+  const std::int64_t count = (all + here - 1) / here;
+  parallelTiles(count, [&](std::int64_t p) {
+    OneOpenMpThread one;
+    const Convolution& run = p + 1 == count ? *last : *whole;
+    switch (kind) {
+    case Kind::Forward:
+      return run(first, second + p * weightPart, false, result + p * outputPart);
+    case Kind::InputGrad:
+      return run(first, second + p * weightPart, false, result + p * inputPart);
+    case Kind::WeightGrad:
+      return run(first + p * outputPart, second, false, result + p * weightPart);
+    }
+  });
+  return true;
+}
+
 }  // namespace
 
 void convForward(const ConvShape& s, const float* input, const float* weight, float* output) {
-  withDnnlErrors("conv2d", [&] { overBatch(Kind::Forward, s, input, s.inputSize(), weight, output, s.outputSize()); });
+  withDnnlErrors("conv2d", [&] {
+    if (overChannels(Kind::Forward, s, input, weight, output)) return;
+    overBatch(Kind::Forward, s, input, s.inputSize(), weight, output, s.outputSize());
+  });
 }
 
 void convInputGrad(const ConvShape& s, const float* grad, const float* weight, float* inputGrad) {
-  withDnnlErrors("conv2d_input_grad",
-                 [&] { overBatch(Kind::InputGrad, s, grad, s.outputSize(), weight, inputGrad, s.inputSize()); });
+  withDnnlErrors("conv2d_input_grad", [&] {
+    if (overChannels(Kind::InputGrad, s, grad, weight, inputGrad)) return;
+    overBatch(Kind::InputGrad, s, grad, s.outputSize(), weight, inputGrad, s.inputSize());
+  });
 }
 
 void convWeightGrad(const ConvShape& s, const float* grad, const float* input, float* weightGrad) {
   withDnnlErrors("conv2d_weight_grad", [&] {
+    if (overChannels(Kind::WeightGrad, s, grad, input, weightGrad)) return;
     Pieces pieces(Kind::WeightGrad, s, pieceImages(s, kMaxWeightPieces, kWeightPositions));
     std::int64_t size = s.weightSize();
     Scratch<float> partial((pieces.count - 1) * size);

@@ -24,8 +24,8 @@ struct ConvShape {
   std::int64_t imageWork() const { return oh * ow * weightSize(); }
 };
 
-/// float32 by oneDNN: dense arrays, no size 0. The batch is cut into pieces by size, each piece one single-threaded
-/// primitive; so bits do not depend on threads.
+/// float32 by oneDNN: dense arrays, no size 0. The batch, or the channels where there are more weights than elements of
+/// images, are cut into pieces by size, each piece one single-threaded primitive; so bits do not depend on threads.
 void convForward(const ConvShape& s, const float* input, const float* weight, float* output);
 void convInputGrad(const ConvShape& s, const float* grad, const float* weight, float* inputGrad);
 void convWeightGrad(const ConvShape& s, const float* grad, const float* input, float* weightGrad);

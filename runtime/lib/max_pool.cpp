@@ -3,7 +3,8 @@
 //
 // Windows a fixed stride apart are taken place by place: what one place of the window sees in all windows is, once the
 // input is sorted by its rows and columns modulo the stride, one stretch of memory, so that several rows of the output
-// are a single loop of vectors. Adaptive windows are taken row by row.
+// are a single loop of vectors. Adaptive windows are taken row by row; narrow ones, where only the values are asked
+// for, are read straight from the input.
 #include <algorithm>
 #include <iterator>
 #include <limits>
@@ -223,6 +224,80 @@ class Strided {
   Scratch<I> at_;
 };
 
+/// to[o] = the largest of `Kernel` neighbours from row[o * Stride] on, or of those and to[o]. In vectors, of which the
+/// last may take some elements once more: a maximum stays what it is.
+template <int Kernel, int Stride, class T>
+[[gnu::always_inline]] inline void largestOfRow(const T* __restrict row, T* __restrict to, std::int64_t n, bool first) {
+  constexpr std::int64_t together = 16;
+  auto largest = [&](std::int64_t o, T best) {
+    for (int k = 0; k < Kernel; ++k) {
+      const T v = row[o * Stride + k];
+      best = replaces(v, best) ? v : best;
+    }
+    return best;
+  };
+  auto over = [&](auto start) {
+    if (n < together) {
+      for (std::int64_t o = 0; o < n; ++o) to[o] = largest(o, start(o));
+      return;
+    }
+    for (std::int64_t from = 0; from < n; from += together) {
+      const std::int64_t begin = std::min(from, n - together);
+      for (std::int64_t o = begin; o < begin + together; ++o) to[o] = largest(o, start(o));
+    }
+  };
+  first ? over([](std::int64_t) { return -std::numeric_limits<T>::infinity(); }) : over([&](auto o) { return to[o]; });
+}
+
+/// Maxima of narrow windows of floating elements, without their places: straight from the input, in vectors for the
+/// windows inside of it.
+template <class T>
+struct Narrow {
+  static bool serves(const Pool& pool) {
+    const PoolAxis& w = pool.axes[2];
+    return w.kernel <= 3 && w.stride <= 2 && w.dilation == 1;
+  }
+
+  [[gnu::always_inline]] static void run(const Pool& pool, const T* x, T* values) {
+    const auto& [d, h, w] = pool.axes;
+    // Windows [from, to) lie inside of the input.
+    const std::int64_t from = std::min(w.out, (w.padding + w.stride - 1) / w.stride);
+    const std::int64_t room = w.size + w.padding - w.kernel;
+    const std::int64_t to = room < 0 ? from : std::clamp(room / w.stride + 1, from, w.out);
+    for (std::int64_t od = 0; od < d.out; ++od)
+      for (std::int64_t oh = 0; oh < h.out; ++oh, values += w.out) {
+        const Span depth = d.inside(od);
+        const Span rows = h.inside(oh);
+        bool first = true;
+        for (std::int64_t i = depth.first; i < depth.end; i += d.dilation)
+          for (std::int64_t j = rows.first; j < rows.end; j += h.dilation, first = false) {
+            const T* row = x + (i * h.size + j) * w.size;
+            for (std::int64_t o = 0; o < from; ++o) edge(w, row, o, values, first);
+            for (std::int64_t o = to; o < w.out; ++o) edge(w, row, o, values, first);
+            inside(w, row + from * w.stride - w.padding, values + from, to - from, first);
+          }
+      }
+  }
+
+ private:
+  static void edge(const PoolAxis& w, const T* row, std::int64_t o, T* values, bool first) {
+    T best = first ? -std::numeric_limits<T>::infinity() : values[o];
+    const Span s = w.inside(o);
+    for (std::int64_t i = s.first; i < s.end; ++i) best = replaces(row[i], best) ? row[i] : best;
+    values[o] = best;
+  }
+  [[gnu::always_inline]] static void inside(const PoolAxis& w, const T* row, T* to, std::int64_t n, bool first) {
+    if (w.stride == 1) return byKernel<1>(w.kernel, row, to, n, first);
+    byKernel<2>(w.kernel, row, to, n, first);
+  }
+  template <int Stride>
+  [[gnu::always_inline]] static void byKernel(std::int64_t kernel, const T* row, T* to, std::int64_t n, bool first) {
+    if (kernel == 1) return largestOfRow<1, Stride>(row, to, n, first);
+    if (kernel == 2) return largestOfRow<2, Stride>(row, to, n, first);
+    largestOfRow<3, Stride>(row, to, n, first);
+  }
+};
+
 /// The planes [begin, end).
 template <class T, class I>
 [[gnu::always_inline]] inline void somePlanes(const Pool& pool, std::int64_t begin, std::int64_t end, const T* x,
@@ -232,7 +307,11 @@ template <class T, class I>
       take(x + p * pool.inputSize(), values + p * pool.outputSize(),
            indices == nullptr ? nullptr : indices + p * pool.outputSize());
   };
-  if (std::any_of(pool.axes.begin(), pool.axes.end(), [](const PoolAxis& a) { return a.adaptive; })) {
+  constexpr bool direct = std::is_same_v<I, NoPlace> && std::is_floating_point_v<T>;
+  const bool adaptive = std::any_of(pool.axes.begin(), pool.axes.end(), [](const PoolAxis& a) { return a.adaptive; });
+  if (direct && !adaptive && Narrow<T>::serves(pool)) {
+    if constexpr (direct) each([&](const T* plane, T* to, std::int64_t*) { Narrow<T>::run(pool, plane, to); });
+  } else if (adaptive) {
     Row<typename Element<T>::Compute, I> row(pool.axes[2].out);
     each([&](const T* plane, T* to, std::int64_t* at) { maxPlane<T, I>(pool, plane, to, at, row); });
   } else {

@@ -1,6 +1,6 @@
 // sort and topk: lines of (value, index) pairs. NaN is greater than everything, equal values keep their order, so the
-// result is one, whatever the algorithm. Elements are ordered by integer keys: short lines by comparing (key, index),
-// long ones digit by digit, which keeps the order of equal keys.
+// result is one, whatever the algorithm. Elements are ordered by integer keys: lines of a few by counting what comes
+// before each, short ones by comparing (key, index), long ones digit by digit, which keeps the order of equal keys.
 #include <algorithm>
 #include <bit>
 #include <optional>
@@ -114,6 +114,24 @@ struct LineKeys {
   }
 };
 
+constexpr std::int64_t kByRank = 16;  // lines up to here
+
+/// A short line of keys with room for their places in one word: each goes to the place that as many others come
+/// before. No branch depends on values, which would be guessed wrong.
+template <class T, class Place>
+void placeByRank(const LineKeys<T>& keys, std::int64_t size, Place place) {
+  std::uint64_t words[kByRank];
+  std::int32_t ranks[kByRank] = {};
+  for (std::int64_t r = 0; r < size; ++r) words[r] = Item<std::uint32_t>(keys(r), r).word;
+  for (std::int64_t r = 1; r < size; ++r)
+    for (std::int64_t q = 0; q < r; ++q) {
+      const std::int32_t before = words[r] < words[q] ? 1 : 0;
+      ranks[q] += before;
+      ranks[r] += 1 - before;
+    }
+  for (std::int64_t r = 0; r < size; ++r) place(ranks[r], r);
+}
+
 /// Memory for the items of a line and for what orders them, taken when first needed.
 template <class Key>
 class LineItems {
@@ -152,17 +170,25 @@ void eachLine(const LibraryCall& call, const ArrayView& x, const DimSplit& s, st
       std::int64_t i = line % s.inner;
       const T* from = x.as<T>() + o * s.size * s.inner + i;
       LineKeys<T> keys{from, s.inner, descending};
+      auto place = [&](std::int64_t r, std::int64_t at) {
+        std::int64_t to = (o * keep + r) * s.inner + i;
+        values[to] = from[at * s.inner];
+        indices[to] = at;
+      };
+      if constexpr (sizeof(KeyOf<T>) == sizeof(std::uint32_t)) {
+        if (s.size <= kByRank) {
+          placeByRank(keys, s.size, [&](std::int64_t r, std::int64_t at) {
+            if (r < keep) place(r, at);
+          });
+          continue;
+        }
+      }
       auto least = keys(0), most = least;
       for (std::int64_t r = 1; r < s.size; ++r) {
         auto key = keys(r);
         least = std::min(least, key);
         most = std::max(most, key);
       }
-      auto place = [&](std::int64_t r, std::int64_t at) {
-        std::int64_t to = (o * keep + r) * s.inner + i;
-        values[to] = from[at * s.inner];
-        indices[to] = at;
-      };
       bool narrow = std::uint64_t{most - least} >> 32 == 0 && s.size >> 32 == 0;
       if (narrow)
         items.order(keys, least, keep, order, place);

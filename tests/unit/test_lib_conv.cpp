@@ -108,6 +108,18 @@ TEST(LibConv, AgreesWithLoops) {
     for (int round = 0; round < 25; ++round) check(d, randomCase(random), random);
 }
 
+// More weights than elements of images: the channels are cut. A filter for each channel.
+const Case kHeavy[] = {{2, 136, 4, 4, 200, 3, 3, 1, 1, 1, 1},
+                       {3, 200, 3, 2, 129, 3, 2, 2, 1, 1, 1},
+                       {1, 128, 7, 7, 160, 3, 3, 1, 1, 2, 1},
+                       {5, 24, 9, 9, 24, 3, 3, 1, 1, 1, 24},
+                       {5, 6, 9, 9, 12, 3, 3, 2, 1, 1, 6}};
+
+TEST(LibConv, MoreWeightsThanImages) {
+  std::mt19937 random(5);
+  for (const Case& t : kHeavy) check(DType::Float32, t, random);
+}
+
 TEST(LibConv, EmptySizes) {
   std::mt19937 random(2);
   for (DType d : {DType::Float32, DType::Float64}) {
@@ -120,11 +132,12 @@ TEST(LibConv, EmptySizes) {
 TEST(LibConv, BitsDoNotDependOnThreads) {
   std::mt19937 random(3);
   int before = numThreads();
-  for (int round = 0; round < 24; ++round) {
+  for (int round = 0; round < 29; ++round) {
     Case t = randomCase(random);
     DType d = round % 4 == 3 ? DType::Float64 : DType::Float32;
     if (round % 4 == 0) t = {32, 16, 14, 14, 32, 3, 3, 1, 1, 1, 1};
     if (round % 4 == 1) t.n = 37, t.h += 20, t.w += 20;
+    if (round >= 24) t = kHeavy[round - 24], d = DType::Float32;
     Array input(d, t.input()), weight(d, t.weight()), grad(d, t.output());
     for (const Array& a : {input, weight, grad}) test::fillRandom(a, random);
     setNumThreads(1);
