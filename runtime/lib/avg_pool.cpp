@@ -46,7 +46,7 @@ template <class T, class C>
   for (std::int64_t k = 0; k < w.kernel; ++k) {
     Span s = w.outputs(k);
     const T* from = x + k * w.dilation - w.padding;
-    withStride(w.stride, [&](auto step) {
+    withStride(w.stride, [&](auto step) TANDEM_INLINED {
       for (std::int64_t o = s.first; o < s.end; ++o)
         sums[o] = addElements<C>(sums[o], Element<T>::load(from[o * step]));
     });
@@ -65,7 +65,7 @@ template <class T, class C>
   for (std::int64_t k = 0; k < w.kernel; ++k) {
     Span s = w.outputs(k);
     C* to = x + k * w.dilation - w.padding;
-    withStride(w.stride, [&](auto step) {
+    withStride(w.stride, [&](auto step) TANDEM_INLINED {
       for (std::int64_t o = s.first; o < s.end; ++o) to[o * step] = addElements<C>(to[o * step], parts[o]);
     });
   }
@@ -81,7 +81,7 @@ C quotient(C sum, std::int64_t n) {
 
 /// Divisors of the places of one output row, all depths and rows of the window counted in.
 template <class F>
-void eachDivisor(const Average& a, std::int64_t od, std::int64_t oh, F f) {
+[[gnu::always_inline]] inline void eachDivisor(const Average& a, std::int64_t od, std::int64_t oh, F f) {
   const auto& [d, h, w] = a.pool.axes;
   std::int64_t rows = a.places(d, od) * a.places(h, oh);
   for (std::int64_t o = 0; o < w.out; ++o) f(o, a.divisor != 0 ? a.divisor : rows * a.places(w, o));
@@ -93,8 +93,10 @@ template <class T, class C = typename Element<T>::Compute>
   for (std::int64_t od = 0; od < d.out; ++od)
     for (std::int64_t oh = 0; oh < h.out; ++oh, out += w.out) {
       std::fill_n(sums, w.out, C{});
-      eachRow(a.pool, od, oh, [&](std::int64_t row) { addRow<T, C>(w, x + row, sums); });
-      eachDivisor(a, od, oh, [&](std::int64_t o, std::int64_t n) { out[o] = Element<T>::store(quotient(sums[o], n)); });
+      eachRow(a.pool, od, oh, [&](std::int64_t row) TANDEM_INLINED { addRow<T, C>(w, x + row, sums); });
+      eachDivisor(a, od, oh, [&](std::int64_t o, std::int64_t n) TANDEM_INLINED {
+        out[o] = Element<T>::store(quotient(sums[o], n));
+      });
     }
 }
 /// `to`: the plane's sums.
@@ -104,9 +106,10 @@ template <class T, class C = typename Element<T>::Compute>
   std::fill_n(to, a.pool.inputSize(), C{});
   for (std::int64_t od = 0; od < d.out; ++od)
     for (std::int64_t oh = 0; oh < h.out; ++oh, grad += w.out) {
-      eachDivisor(a, od, oh,
-                  [&](std::int64_t o, std::int64_t n) { parts[o] = quotient<C>(Element<T>::load(grad[o]), n); });
-      eachRow(a.pool, od, oh, [&](std::int64_t row) { spreadRow<T, C>(w, parts, to + row); });
+      eachDivisor(a, od, oh, [&](std::int64_t o, std::int64_t n) TANDEM_INLINED {
+        parts[o] = quotient<C>(Element<T>::load(grad[o]), n);
+      });
+      eachRow(a.pool, od, oh, [&](std::int64_t row) TANDEM_INLINED { spreadRow<T, C>(w, parts, to + row); });
     }
 }
 

@@ -7,3 +7,10 @@
 #else
 #define TANDEM_CLONES
 #endif
+
+// Of a lambda in such a function: compiled with each of its clones, not once for the least of them.
+#if defined(__GNUC__)
+#define TANDEM_INLINED __attribute__((always_inline))
+#else
+#define TANDEM_INLINED
+#endif

@@ -166,7 +166,7 @@ class Strided {
           }
           std::fill_n(to, from, kLowest);
           const T* row = plane + y * w_.size + left;
-          withStride(w_.stride, [&](auto step) {
+          withStride(w_.stride, [&](auto step) TANDEM_INLINED {
             for (std::int64_t q = from; q < end; ++q) to[q] = Element<T>::load(row[q * step]);
           });
           std::fill_n(to + end, pitch_ - end, kLowest);
@@ -203,7 +203,7 @@ class Strided {
       if constexpr (std::is_integral_v<I>) {
         const I* at = at_.data() + r * pitch_;
         const std::int64_t window = ((first + r) * h_.stride - h_.padding) * w_.size - w_.padding;
-        withStride(w_.stride, [&](auto step) {
+        withStride(w_.stride, [&](auto step) TANDEM_INLINED {
           for (std::int64_t o = 0; o < w_.out; ++o) indices[r * w_.out + o] = window + o * step + at[o];
         });
       }
@@ -229,14 +229,14 @@ class Strided {
 template <int Kernel, int Stride, class T>
 [[gnu::always_inline]] inline void largestOfRow(const T* __restrict row, T* __restrict to, std::int64_t n, bool first) {
   constexpr std::int64_t together = 16;
-  auto largest = [&](std::int64_t o, T best) {
+  auto largest = [&](std::int64_t o, T best) TANDEM_INLINED {
     for (int k = 0; k < Kernel; ++k) {
       const T v = row[o * Stride + k];
       best = replaces(v, best) ? v : best;
     }
     return best;
   };
-  auto over = [&](auto start) {
+  auto over = [&](auto start) TANDEM_INLINED {
     if (n < together) {
       for (std::int64_t o = 0; o < n; ++o) to[o] = largest(o, start(o));
       return;
@@ -246,7 +246,8 @@ template <int Kernel, int Stride, class T>
       for (std::int64_t o = begin; o < begin + together; ++o) to[o] = largest(o, start(o));
     }
   };
-  first ? over([](std::int64_t) { return -std::numeric_limits<T>::infinity(); }) : over([&](auto o) { return to[o]; });
+  first ? over([](std::int64_t) TANDEM_INLINED { return -std::numeric_limits<T>::infinity(); })
+        : over([&](auto o) TANDEM_INLINED { return to[o]; });
 }
 
 /// Maxima of narrow windows of floating elements, without their places: straight from the input, in vectors for the
@@ -255,7 +256,7 @@ template <class T>
 struct Narrow {
   static bool serves(const Pool& pool) {
     const PoolAxis& w = pool.axes[2];
-    return w.kernel <= 3 && w.stride <= 2 && w.dilation == 1;
+    return w.dilation == 1 && (w.stride == 1 ? w.kernel <= 3 : w.stride == 2 && w.kernel <= 2);
   }
 
   [[gnu::always_inline]] static void run(const Pool& pool, const T* x, T* values) {
@@ -282,8 +283,9 @@ struct Narrow {
  private:
   static void edge(const PoolAxis& w, const T* row, std::int64_t o, T* values, bool first) {
     T best = first ? -std::numeric_limits<T>::infinity() : values[o];
-    const Span s = w.inside(o);
-    for (std::int64_t i = s.first; i < s.end; ++i) best = replaces(row[i], best) ? row[i] : best;
+    const std::int64_t begin = o * w.stride - w.padding;
+    const std::int64_t end = std::min(begin + w.kernel, w.size);
+    for (std::int64_t i = std::max<std::int64_t>(begin, 0); i < end; ++i) best = replaces(row[i], best) ? row[i] : best;
     values[o] = best;
   }
   [[gnu::always_inline]] static void inside(const PoolAxis& w, const T* row, T* to, std::int64_t n, bool first) {
@@ -293,8 +295,8 @@ struct Narrow {
   template <int Stride>
   [[gnu::always_inline]] static void byKernel(std::int64_t kernel, const T* row, T* to, std::int64_t n, bool first) {
     if (kernel == 1) return largestOfRow<1, Stride>(row, to, n, first);
-    if (kernel == 2) return largestOfRow<2, Stride>(row, to, n, first);
-    largestOfRow<3, Stride>(row, to, n, first);
+    if (Stride == 2 || kernel == 2) return largestOfRow<2, Stride>(row, to, n, first);
+    if constexpr (Stride == 1) largestOfRow<3, Stride>(row, to, n, first);
   }
 };
 
@@ -302,7 +304,7 @@ struct Narrow {
 template <class T, class I>
 [[gnu::always_inline]] inline void somePlanes(const Pool& pool, std::int64_t begin, std::int64_t end, const T* x,
                                               T* values, std::int64_t* indices) {
-  auto each = [&](auto take) {
+  auto each = [&](auto take) TANDEM_INLINED {
     for (std::int64_t p = begin; p < end; ++p)
       take(x + p * pool.inputSize(), values + p * pool.outputSize(),
            indices == nullptr ? nullptr : indices + p * pool.outputSize());
@@ -310,13 +312,14 @@ template <class T, class I>
   constexpr bool direct = std::is_same_v<I, NoPlace> && std::is_floating_point_v<T>;
   const bool adaptive = std::any_of(pool.axes.begin(), pool.axes.end(), [](const PoolAxis& a) { return a.adaptive; });
   if (direct && !adaptive && Narrow<T>::serves(pool)) {
-    if constexpr (direct) each([&](const T* plane, T* to, std::int64_t*) { Narrow<T>::run(pool, plane, to); });
+    if constexpr (direct)
+      each([&](const T* plane, T* to, std::int64_t*) TANDEM_INLINED { Narrow<T>::run(pool, plane, to); });
   } else if (adaptive) {
     Row<typename Element<T>::Compute, I> row(pool.axes[2].out);
-    each([&](const T* plane, T* to, std::int64_t* at) { maxPlane<T, I>(pool, plane, to, at, row); });
+    each([&](const T* plane, T* to, std::int64_t* at) TANDEM_INLINED { maxPlane<T, I>(pool, plane, to, at, row); });
   } else {
     Strided<T, I> strided(pool);
-    each([&](const T* plane, T* to, std::int64_t* at) { strided.run(plane, to, at); });
+    each([&](const T* plane, T* to, std::int64_t* at) TANDEM_INLINED { strided.run(plane, to, at); });
   }
 }
 
