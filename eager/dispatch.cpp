@@ -428,6 +428,23 @@ void applyInto(const Tensor& out, OpCode op, Operands operands, Attrs attrs) {
   }
 }
 
+Tensor applyOver(const Tensor& over, OpCode op, std::initializer_list<Operand> list) {
+  const OpFacts& f = facts(op);
+  const Operands operands(list.begin(), list.size());
+  bool fits = activeRecorder == nullptr && over.isContiguous();
+  for (const Operand& o : operands) {
+    const Tensor& t = o.tensor();
+    fits = fits && !t.isPending() && !t.impl()->batch && t.dtype() == over.dtype() && t.dim() <= over.dim();
+    for (std::int64_t d = 1; fits && d <= t.dim(); ++d) fits = t.size(-d) == 1 || t.size(-d) == over.size(-d);
+  }
+  if (!fits) return apply(op, operands);
+  const bool needsGrad = refresh(operands) && f.differentiable;
+  Tensor result = makeAlias(over, over.shape(), over.strides(), over.impl()->offset);
+  runPointwise(f, operands, {}, {&result, 1});
+  if (needsGrad) tapeHook->record(op, operands, {}, {&result, 1});
+  return result;
+}
+
 void applyUpdate(OpCode op, Operands operands, std::span<const Tensor> outs) {
   const OpFacts& f = facts(op);
   NoGrad noGrad;

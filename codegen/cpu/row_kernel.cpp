@@ -21,6 +21,8 @@ namespace {
 /// Rows of up to so many elements are worked on in groups of so many.
 constexpr std::int64_t kShortRow = 256;
 constexpr std::int64_t kGroupRows = 16;
+/// Of a group, or of one row, kept in scratch from one pass to the next.
+constexpr std::int64_t kCarriedElements = kShortRow * kGroupRows;
 
 class RowLoops {
  public:
@@ -174,22 +176,49 @@ class RowLoops {
     const std::vector<std::size_t> outputs = outputsOf(stage);
     std::vector<std::size_t> targets;
     for (std::size_t o : outputs) targets.push_back(f_.signature.outputs[o].value);
-    if (carries_) {
-      const Schedule::Carried& carried = *schedule_.carried();
-      const std::vector<std::size_t> ids = schedule_.varyingBehind(targets, carried.value);
-      auto load = [&](const Point& point) { f_.loadFromOutput(carried.output, carried.value, point); };
+    auto store = [&](const std::vector<std::size_t>& ids, const std::function<void(const Point&)>& load) {
       f_.overRange(from, to, f_.cost(ids, load), [&](const Point& point) {
-        load(point);
+        if (load) load(point);
         f_.computeAt(point, ids, indexBase_);
-        f_.storeOutput(carried.output, point);
+        for (std::size_t o : outputs) f_.storeOutput(o, point);
       });
-      return;
-    }
-    const std::vector<std::size_t> ids = schedule_.varyingBehind(targets);
-    f_.overRange(from, to, f_.cost(ids), [&](const Point& point) {
-      f_.computeAt(point, ids, indexBase_);
-      for (std::size_t o : outputs) f_.storeOutput(o, point);
-    });
+    };
+    auto compute = [&] { store(schedule_.varyingBehind(targets), {}); };
+    if (!carries_) return compute();
+    const Schedule::Carried& carried = *schedule_.carried();
+    auto takeCarried = [&] {
+      store(schedule_.varyingBehind(targets, carried.value), [&](const Point& point) { loadCarried(point); });
+    };
+    if (!carried.inScratch) return takeCarried();
+    auto when = [](const std::function<void()>& body) {
+      return [=] {
+        body();
+        return Values{};
+      };
+    };
+    f_.choose(fitsScratch(), when(takeCarried), when(compute));
+  }
+
+  // Carried values go through the output's memory, or as float32 through scratch: row after row of a group, of one row
+  // alone where it is long, none of one that is too long.
+  mlir::Value fitsScratch() { return f_.less(f_.inner, f_.i64(kCarriedElements + 1)); }
+  mlir::Value carriedPlace(const Point& point) {
+    const mlir::Value place = f_.add(f_.mul(inGroup_, f_.inner), point.i);
+    const mlir::Value inside =
+        mlir::arith::SelectOp::create(f_.ops, b_.loc(), fitsScratch(), place, f_.i64(kCarriedElements));
+    return f_.address(carriedScratch_, f_.memoryType(DType::Float32), inside);
+  }
+  void storeCarried(const Point& point) {
+    const Schedule::Carried& carried = *schedule_.carried();
+    if (!carried.inScratch) return f_.storeAsOutput(carried.output, carried.value, point);
+    // Whole vectors: the next row's values come after these.
+    f_.storeAt(carriedPlace(point), b_.toVector(f_.value(carried.value)).value, DType::Float32);
+  }
+  void loadCarried(const Point& point) {
+    const Schedule::Carried& carried = *schedule_.carried();
+    if (!carried.inScratch) return f_.loadFromOutput(carried.output, carried.value, point);
+    const mlir::Type vector = mlir::VectorType::get({f_.lanes}, b_.registerType(DType::Float32));
+    f_.setValue(carried.value, {f_.loadAt(carriedPlace(point), vector, DType::Float32), DType::Float32});
   }
 
   const KernelStep& stepOf(std::size_t id) const { return f_.signature.steps[id - schedule_.firstStep()]; }
@@ -250,8 +279,10 @@ class RowLoops {
     const bool carry = schedule_.carried() && schedule_.carried()->stage == stage &&
                        f_.cost(schedule_.varyingBehind({schedule_.carried()->value})) > kCarriedBody;
     carries_ = carries_ || carry;
+    if (carry && schedule_.carried()->inScratch && !carriedScratch_)
+      carriedScratch_ = f_.scratch((kCarriedElements + f_.lanes) * static_cast<std::int64_t>(sizeof(float)));
     auto store = [&](const Point& point) {
-      if (carry) f_.storeAsOutput(schedule_.carried()->output, schedule_.carried()->value, point);
+      if (carry) storeCarried(point);
       for (std::size_t o : outputs) f_.storeOutput(o, point);
     };
     const std::size_t cost = f_.cost(ids);
@@ -405,7 +436,8 @@ class RowLoops {
   mlir::Value row_;
   mlir::Value indexBase_;
   std::vector<Saved> saved_;
-  mlir::Value inGroup_;   // the row's number in its group
+  mlir::Value inGroup_;  // the row's number in its group
+  mlir::Value carriedScratch_;
   bool carries_ = false;  // the last pass reads the schedule's carried value instead of computing it
 };
 

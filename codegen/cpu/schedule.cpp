@@ -82,14 +82,14 @@ void Schedule::findCarried() {
   const std::vector<std::size_t> computed = varyingBehind(reduced);
   for (std::size_t k = computed.size(); k-- > 0;) {
     const std::size_t id = computed[k];
-    if (id < firstStep_ || values_[id].dtype != stored || isHalf(stored)) continue;
+    if (id < firstStep_ || values_[id].dtype != (isHalf(stored) ? DType::Float32 : stored)) continue;
     const std::size_t target = signature_.outputs[*output].value;
     const std::vector<std::size_t> behind = varyingBehind({target}, id);
     const bool fromSteps = std::all_of(behind.begin(), behind.end(), [&](std::size_t v) {
       return v >= firstStep_ && signature_.steps[v - firstStep_].kind == KernelStep::Kind::Pointwise;
     });
     if (!fromSteps || target == id) continue;
-    carried_ = Carried{*output, id, stage};
+    carried_ = Carried{*output, id, stage, isHalf(stored)};
     return;
   }
 }

@@ -37,11 +37,13 @@ class Schedule {
   [[nodiscard]] std::vector<std::size_t> varyingBehind(const std::vector<std::size_t>& targets,
                                                        std::optional<std::size_t> known = {}) const;
   /// A value that the last reduction over the row computes and all that the one elementwise output needs beside
-  /// row-uniform ones, as the exponentials of a softmax: the output's memory can carry it from one pass to the next.
+  /// row-uniform ones, as the exponentials of a softmax: the output's memory can carry it from one pass to the next, or
+  /// scratch memory where the output's elements are too narrow.
   struct Carried {
     std::size_t output;
     std::size_t value;
     int stage;  // whose pass computes it
+    bool inScratch;
   };
   [[nodiscard]] const std::optional<Carried>& carried() const { return carried_; }
 

@@ -81,7 +81,7 @@ Tensor withBias(const Tensor& y, const Tensor& bias) {
   if (!bias.defined()) return y;
   Dims shape(static_cast<std::size_t>(y.dim()), 1);
   shape[1] = -1;
-  return add(y, view(bias, shape));
+  return applyOver(y, OpCode::add, {y, view(bias, shape)});
 }
 
 /// The lists of the last two dims; a row dim in front of a single one.

@@ -53,7 +53,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     fail("linear: input of shape ", shapeText(x.shape()), " and weight of shape ", shapeText(weight.shape()),
          ": mat1 and mat2 shapes cannot be multiplied");
   Tensor y = matmul(x, t(weight));
-  return bias.defined() ? add(y, bias) : y;
+  return bias.defined() ? applyOver(y, OpCode::add, {y, bias}) : y;
 }
 
 Tensor gelu(const Tensor& x, std::string_view approximate) {

@@ -36,7 +36,7 @@ Tensor withProduct(const Tensor& x, const Tensor& a, const Tensor& b, const Scal
   DimsRef target = product.shape();
   if (!(x.shape() == product.shape())) expand(x, target);  // raises if x does not fit
   Tensor p = times(product, alpha);
-  return isZero(beta) ? p : add(times(x, beta), p);
+  return isZero(beta) ? p : applyOver(p, OpCode::add, {times(x, beta), p});
 }
 
 void needOneDType(const char* op, const Tensor& x, const Tensor& a, const Tensor& b) {

@@ -12,6 +12,8 @@ namespace {
 
 // Small products of a batch are put together into tiles of about this many multiply-adds.
 constexpr std::int64_t kGroupWork = std::int64_t{1} << 20;
+// Products up to here go side by side where there are as many for every thread.
+constexpr std::int64_t kSideWork = std::int64_t{1} << 25;
 
 template <class T>
 Matrix<T> lastMatrix(const ArrayView& x) {
@@ -40,7 +42,8 @@ void product(const ArrayView& a, const ArrayView& b, const ArrayView& c) {
   };
   // Few large products share the pool within each, many go side by side. Which never matters to the bits.
   std::int64_t work = std::max<std::int64_t>(1, m * n * k);
-  if (batch < 2 * numThreads() && work > kGroupWork) return run(0, batch);
+  const bool even = batch % numThreads() == 0 && work <= kSideWork;
+  if (batch < 2 * numThreads() && work > kGroupWork && !even) return run(0, batch);
   parallelFor(batch, std::max<std::int64_t>(1, kGroupWork / work), run);
 }
 
