@@ -37,18 +37,18 @@ Tensor productsBefore(const Tensor& x, std::int64_t dim) {
   return ops::cat(parts, dim);
 }
 
-/// s[i] = b[i] + a[i] s[i + 1] along `dim`, by doubling: after the step of length k, s[i] holds its first 2k terms.
-Tensor backwardRecurrence(Tensor a, Tensor s, std::int64_t dim) {
-  std::int64_t n = s.size(dim);
-  for (std::int64_t k = 1; k < n; k *= 2) {
-    Tensor head = ops::narrow(a, dim, 0, n - k);
-    Tensor sums[] = {ops::add(ops::narrow(s, dim, 0, n - k), ops::mul(head, ops::narrow(s, dim, k, n - k))),
-                     ops::narrow(s, dim, n - k, k)};
-    Tensor products[] = {ops::mul(head, ops::narrow(a, dim, k, n - k)), ops::narrow(a, dim, n - k, k)};
-    s = ops::cat(sums, dim);
-    a = ops::cat(products, dim);
-  }
-  return s;
+/// `x` moved by one place along `dim`, towards the end or, where `back`, the beginning; `edge` (one place) comes in.
+Tensor movedByOne(const Tensor& x, std::int64_t dim, bool back, const Tensor& edge) {
+  std::int64_t n = x.size(dim);
+  Tensor kept = ops::narrow(x, dim, back ? 1 : 0, n - 1);
+  Tensor parts[] = {back ? kept : edge, back ? edge : kept};
+  return ops::cat(parts, dim);
+}
+
+/// The product of the other elements along `dim`, for each.
+Tensor productsOfOthers(const Tensor& x, std::int64_t dim) {
+  Tensor after = ops::flip(productsBefore(ops::flip(x, Dims{dim}), dim), Dims{dim});
+  return ops::mul(productsBefore(x, dim), after);
 }
 
 }  // namespace
@@ -61,6 +61,10 @@ void prod(RuleContext& c) {
   Tensor x = ops::to(c.input(0), c.resultDType());
   Tensor g = ops::reshape(c.grad(), keptShape(shape, dims));
   if (shape.empty()) return c.set(0, g);
+  if (dims.size() == 1 && numelOf(shape) != 0) {
+    const std::int64_t dim = wrapDim(dims[0], static_cast<std::int64_t>(shape.size()));
+    return c.set(0, shape[dim] == 1 ? g : ops::mul(g, productsOfOthers(x, dim)));
+  }
   // The reduced dims last, as one.
   Dims order;
   Dims rows;
@@ -83,9 +87,7 @@ void prod(RuleContext& c) {
   auto last = static_cast<std::int64_t>(rows.size());
   rows.push_back(row);
   Tensor flat = ops::reshape(moved, rows);
-  Tensor before = productsBefore(flat, last);
-  Tensor after = ops::flip(productsBefore(ops::flip(flat, Dims{last}), last), Dims{last});
-  Tensor others = ops::reshape(ops::mul(before, after), moved.shape());
+  Tensor others = ops::reshape(productsOfOthers(flat, last), moved.shape());
   Dims back(order.size());
   for (std::size_t i = 0; i < order.size(); ++i) back[order[i]] = static_cast<std::int64_t>(i);
   c.set(0, ops::mul(g, ops::permute(others, back)));
@@ -108,9 +110,40 @@ void cumprod(RuleContext& c) {
   const Tensor& x = c.input(0);
   std::int64_t n = shape[d];
   if (n == 1) return c.set(0, c.grad());
-  Tensor shifted[] = {ops::narrow(x, d, 1, n - 1), ops::narrow(x, d, 0, 1)};
-  Tensor inner = backwardRecurrence(ops::cat(shifted, d), c.grad(), d);
+  Tensor factors = movedByOne(x, d, true, ops::narrow(x, d, 0, 1));
+  Tensor inner = ops::linear_recurrence(c.grad(), factors, d, true);
   c.set(0, ops::mul(productsBefore(x, d), inner));
+}
+
+// The cotangents of the terms follow the recurrence the other way, each factor standing at the place it leads to.
+void linearRecurrence(RuleContext& c) {
+  AttrReader a = c.attrs();
+  DimsRef shape = c.inputShape(0);
+  std::int64_t d = wrapDim(a.integer(), static_cast<std::int64_t>(shape.size()));
+  bool reverse = a.boolean();
+  if (shape[d] == 0) {
+    c.set(0, c.grad());
+    return c.set(1, c.grad());
+  }
+  const Tensor& factors = c.input(1);
+  const Tensor& sums = c.output(0);
+  Dims one(shape);
+  one[d] = 1;
+  Tensor edge = ops::zeros(one, sums.dtype());
+  Tensor terms = ops::linear_recurrence(c.grad(), movedByOne(factors, d, !reverse, edge), d, !reverse);
+  if (c.needs(0)) c.set(0, terms);
+  if (c.needs(1)) c.set(1, ops::mul(terms, movedByOne(sums, d, reverse, edge)));
+}
+
+// y (g - the sum of g y).
+void softmaxAlong(RuleContext& c) {
+  AttrReader a = c.attrs();
+  auto dim = wrapDim(a.integer(), static_cast<std::int64_t>(c.inputShape(0).size()));
+  auto widened = [](const Tensor& t) { return isHalf(t.dtype()) ? ops::to(t, DType::Float32) : t; };
+  Tensor y = widened(c.output(0));
+  Tensor g = widened(c.grad());
+  Tensor mean = ops::sum(ops::mul(g, y), Dims{dim}, true);
+  c.set(0, ops::to(ops::mul(y, ops::sub(g, mean)), c.output(0).dtype()));
 }
 
 // out[k] is the logarithm of a sum that x[i] is part of for k >= i, so d/dx[i] is the sum over those k of g[k] e^(x[i]
@@ -131,7 +164,7 @@ void logcumsumexp(RuleContext& c) {
   Tensor s = c.grad();
   if (n > 1) {
     Tensor steps[] = {ratio(ops::narrow(out, d, 0, n - 1), ops::narrow(out, d, 1, n - 1)), ops::narrow(s, d, 0, 1)};
-    s = backwardRecurrence(ops::cat(steps, d), s, d);
+    s = ops::linear_recurrence(s, ops::cat(steps, d), d, true);
   }
   c.set(0, ops::mul(ops::exp(ops::sub(c.input(0), out)), s));
 }

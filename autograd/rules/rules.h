@@ -19,6 +19,8 @@ void prod(RuleContext& c);
 void amaxAmin(RuleContext& c);
 void cumsum(RuleContext& c);
 void cumprod(RuleContext& c);
+void linearRecurrence(RuleContext& c);
+void softmaxAlong(RuleContext& c);
 void logcumsumexp(RuleContext& c);
 
 // views.cpp

@@ -1,4 +1,5 @@
 // Composites of neural networks.
+#include <array>
 #include <cmath>
 
 #include "eager/batch.h"
@@ -30,9 +31,21 @@ Tensor softmax(const Tensor& x, std::int64_t dim, std::optional<DType> dtype) {
   dim = wrapDim(dim, in.dim());
   if (in.numel() == 0) return clone(in);
   if (in.dim() == 0) return reshape(softmax(reshape(in, Dims{1}), 0, {}), Dims());
-  FusedScope fused(in);
-  Tensor e = exp(shifted(widened(in), dim));
-  return toDType(div(e, sum(e, Dims{dim}, true)), in.dtype());
+  return softmax_along(in, dim);
+}
+
+Tensor softmax_along(const Tensor& x, std::int64_t dim) {
+  std::array<Tensor, 1> result;
+  FusedScope fused(x);
+  {
+    NoGrad noGrad;
+    Tensor e = exp(shifted(widened(x), dim));
+    result[0] = toDType(div(e, sum(e, Dims{dim}, true)), x.dtype());
+  }
+  const Operand operands[] = {x};
+  const std::int64_t attrs[] = {dim};
+  tapeWhole(OpCode::softmax_along, operands, attrs, result);
+  return result[0];
 }
 
 Tensor log_softmax(const Tensor& x, std::int64_t dim, std::optional<DType> dtype) {

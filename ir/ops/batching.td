@@ -13,7 +13,7 @@ def : Batched<IndexGet, "indexGet">;
 def : Batched<IndexPut, "indexPut">;
 
 // Along the attribute `dim`, whatever dims lead.
-foreach o = [TakePieces, Gather, ScatterAdd, Scatter, CumSum, CumProd, Sort, MaxDim, MinDim, ArgMax, ArgMin, TopK, Cat] in
+foreach o = [TakePieces, Gather, ScatterAdd, Scatter, CumSum, CumProd, LinearRecurrence, Sort, MaxDim, MinDim, ArgMax, ArgMin, TopK, Cat] in
   def : Batched<o, "alongDim">;
 foreach o = [CumMax, CumMin, LogCumSumExpPlain, KthValue, MedianDim, NanMedianDim, Mode] in
   def : Batched<o, "alongDim">;

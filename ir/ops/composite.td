@@ -28,6 +28,9 @@ def AddCDiv : Composite<"addcdiv", "Tensor input, Tensor tensor1, Tensor tensor2
 def Lerp : Composite<"lerp", "Tensor input, Tensor end, Operand weight"> { let summary = "input + weight * (end - input)."; let forms = ["function", "method", "inplace"]; }
 def Clamp : Composite<"clamp", "Tensor input, Operand? min=None, Operand? max=None"> { let summary = "Elements below `min` raised to it, above `max` lowered to it; NaN stays NaN."; let aliases = ["clip"]; let reference = "clip"; let forms = ["function", "method", "inplace"]; }
 def Round : Composite<"round", "Tensor input, *, int decimals=0"> { let summary = "Nearest integer (or multiple of 10^-decimals), halves to even."; let reference = "round"; let forms = ["function", "method", "inplace", "special"]; }
+// softmax of floats, taped as a whole: its derivative reads the result alone.
+def SoftmaxAlong : Composite<"softmax_along", "Tensor input, int dim"> { let summary = "softmax along `dim`."; let forms = ["hidden"]; let samples = "none"; }
+def : Rule<SoftmaxAlong, "softmaxAlong", ["out"]>;
 def Softmax : Composite<"softmax", "Tensor input, int dim, dtype? dtype=None"> { let summary = "exp(x - max) / sum(exp(x - max)) along `dim`."; let forms = ["function", "method", "special"]; }
 def LogSoftmax : Composite<"log_softmax", "Tensor input, int dim, dtype? dtype=None"> { let summary = "x - max - log(sum(exp(x - max))) along `dim`."; let forms = ["function", "method", "special"]; }
 def Reshape : Composite<"reshape", "Tensor input, int[] shape"> { let summary = "The same elements in another shape: a view where strides allow, else a copy. One size may be -1."; let reference = "reshape"; }

@@ -109,6 +109,7 @@ def : Rule<IndexGet, "indexGet", ["indices"]>;
 def : Rule<IndexPut, "indexPut", ["indices"]>;
 def : Rule<CumSum, "cumsum", []>;
 def : Rule<CumProd, "cumprod", ["input"]>;
+def : Rule<LinearRecurrence, "linearRecurrence", ["factors", "out"]>;
 def : Rule<Sort, "byIndices", ["out1"]>;
 def : Rule<MaxDim, "byIndices", ["out1"]>;
 def : Rule<MinDim, "byIndices", ["out1"]>;

@@ -1,5 +1,5 @@
-// cumsum, cumprod, logcumsumexp, cummax, cummin: one chain along the dim for every other position, in order, whatever
-// is walked beside it.
+// cumsum, cumprod, logcumsumexp, cummax, cummin, linear recurrences: one chain along the dim for every other position,
+// in order, whatever is walked beside it.
 #include <algorithm>
 #include <cmath>
 #include <immintrin.h>
@@ -32,6 +32,22 @@ T store(ComputeOf<T> x) {
   else
     return Element<T>::store(x);
 }
+
+/// What sums and products put together, one pair or four.
+struct Add {
+  template <class C>
+  C operator()(C a, C b) const {
+    return addElements(a, b);
+  }
+  __m256d four(__m256d a, __m256d b) const { return a + b; }
+};
+struct Multiply {
+  template <class C>
+  C operator()(C a, C b) const {
+    return mulElements(a, b);
+  }
+  __m256d four(__m256d a, __m256d b) const { return a * b; }
+};
 
 // Neighbouring positions, taken together so that memory is read in order.
 constexpr std::int64_t kTogether = 64;
@@ -68,11 +84,45 @@ void overChains(const DimSplit& s, Body body) {
   });
 }
 
+/// Four rows of `size` elements each, in float64, a column of four at a time: what `scanLines` does by elements.
+template <class Combine>
+void scanRows(const float* x, float* out, std::int64_t size, Combine combine) {
+  static_assert(kChains == 4);
+  __m256d carry = _mm256_setzero_pd();
+  auto take = [&](std::int64_t from, std::int64_t count, auto loadRow, auto storeRow) {
+    __m128 row[4];
+    for (int j = 0; j < 4; ++j) row[j] = loadRow(x + j * size + from);
+    _MM_TRANSPOSE4_PS(row[0], row[1], row[2], row[3]);
+    for (int k = 0; k < count; ++k) {
+      const __m256d v = _mm256_cvtps_pd(row[k]);
+      carry = from + k == 0 ? v : combine.four(carry, v);
+      row[k] = _mm256_cvtpd_ps(carry);
+    }
+    _MM_TRANSPOSE4_PS(row[0], row[1], row[2], row[3]);
+    for (int j = 0; j < 4; ++j) storeRow(out + j * size + from, row[j]);
+  };
+  std::int64_t from = 0;
+  for (; from + 4 <= size; from += 4)
+    take(from, 4, [](const float* p) { return _mm_loadu_ps(p); }, [](float* p, __m128 v) { _mm_storeu_ps(p, v); });
+  if (from == size) return;
+  const __m128i mask = _mm_cmpgt_epi32(_mm_set1_epi32(static_cast<int>(size - from)), _mm_setr_epi32(0, 1, 2, 3));
+  take(
+      from, size - from, [&](const float* p) { return _mm_maskload_ps(p, mask); },
+      [&](float* p, __m128 v) {
+        // Some processors take long over a masked store.
+        if (size - from == 1) return _mm_store_ss(p, v);
+        _mm_storel_pi(reinterpret_cast<__m64*>(p), v);
+        if (size - from == 3) _mm_store_ss(p + 2, _mm_movehl_ps(v, v));
+      });
+}
+
 /// x outer x size x inner of In, out of Out; the chain runs in C, from its first element on.
 template <class C, class In, class Out, class Combine>
 void scanLines(const In* x, Out* out, const DimSplit& s, Combine combine) {
   if (s.size == 0) return;
   overChains(s, [&](std::int64_t at, auto apart, auto count) {
+    if constexpr (std::is_same_v<In, float> && std::is_same_v<C, double>)
+      if (s.inner == 1 && count == kChains) return scanRows(x + at, out + at, s.size, combine);
     C carry[kTogether];
     auto take = [&](std::int64_t j, auto next) {
       std::int64_t place = at + j * apart;
@@ -154,6 +204,30 @@ void extremes(const LibraryCall& call) {
   });
 }
 
+/// s[i] = terms[i] + factors[i] s[i-1], or s[i+1].
+template <class T, class C = Wide<T>>
+void recur(const T* terms, const T* factors, T* out, const DimSplit& s, bool reverse) {
+  const std::int64_t first = reverse ? (s.size - 1) * s.inner : 0;
+  const std::int64_t step = reverse ? -s.inner : s.inner;
+  overChains(s, [&](std::int64_t at, auto apart, auto count) {
+    C carry[kTogether];
+    at += first;
+    auto take = [&](std::int64_t j, auto next) {
+      std::int64_t place = at + j * apart;
+      carry[j] = next(static_cast<C>(load(terms[place])), place);
+      out[place] = store<T>(static_cast<ComputeOf<T>>(carry[j]));
+    };
+    for (std::int64_t j = 0; j < count; ++j) take(j, [](C term, std::int64_t) { return term; });
+    for (std::int64_t r = 1; r < s.size; ++r) {
+      at += step;
+      for (std::int64_t j = 0; j < count; ++j)
+        take(j, [&](C term, std::int64_t place) {
+          return addElements(term, mulElements(static_cast<C>(load(factors[place])), carry[j]));
+        });
+    }
+  });
+}
+
 }  // namespace
 
 void cummax(const LibraryCall& call) { extremes<true>(call); }
@@ -168,11 +242,22 @@ void logcumsumexp(const LibraryCall& call) {
   });
 }
 
-void cumsum(const LibraryCall& call) {
-  scan<Wide>(call, [](auto a, auto b) { return addElements(a, b); });
+void cumsum(const LibraryCall& call) { scan<Wide>(call, Add()); }
+void linear_recurrence(const LibraryCall& call) {
+  const ArrayView& out = call.outputs[0];
+  AttrReader attrs(call.attrs);
+  std::int64_t dim = wrapDim(attrs.integer(), static_cast<std::int64_t>(out.shape.size()));
+  const bool reverse = attrs.boolean();
+  TANDEM_CHECK(call.inputs[0].shape == call.inputs[1].shape && call.inputs[0].dtype == call.inputs[1].dtype,
+               "a factor for each term of a recurrence");
+  DimSplit split(out.shape, dim);
+  Contiguous terms(call.inputs[0]);
+  Contiguous factors(call.inputs[1]);
+  withType(out.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::Type;
+    recur<T>(terms.as<T>(), factors.as<T>(), out.as<T>(), split, reverse);
+  });
 }
-void cumprod(const LibraryCall& call) {
-  scan<Wide>(call, [](auto a, auto b) { return mulElements(a, b); });
-}
+void cumprod(const LibraryCall& call) { scan<Wide>(call, Multiply()); }
 
 }  // namespace tandem::lib

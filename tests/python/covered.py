@@ -80,6 +80,8 @@ COVERED = {
     "conv2d_weight_grad": "conv2d",
     "cumprod_plain": "cumprod",
     "cumsum_plain": "cumsum",
+    "linear_recurrence": "cumprod",
+    "softmax_along": "softmax",
     "full_value": "full",
     "gcd_plain": "gcd",
     "gelu_erf": "gelu",

@@ -1,5 +1,6 @@
 """Reductions, scans and products of vectors over shapes that are walked in different ways."""
 
+import functools
 import itertools
 
 import numpy as np
@@ -119,3 +120,55 @@ def test_short_rows_have_the_order_of_long_ones(length):
     np.testing.assert_allclose(
         tandem.softmax(tandem.tensor(x), 1).numpy(), exact / exact.sum(1, keepdims=True), rtol=1e-5
     )
+
+
+@pytest.mark.parametrize("length", [1, 3, 16, 17, 255, 256, 257, 4096, 4097])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+def test_rows_together_are_rows_alone(length, dtype):
+    """Short rows go through the passes of a kernel in groups: every row has the bits that it has by itself."""
+    x = tandem.tensor(RNG.normal(size=(2, 37, length)) * 3).to(getattr(tandem, dtype))
+    functions = {
+        "softmax": lambda t: tandem.softmax(t, -1),
+        "log_softmax": lambda t: tandem.log_softmax(t, -1),
+        "logsumexp": lambda t: tandem.logsumexp(t, -1),
+        "layer_norm": lambda t: tandem.nn.functional.layer_norm(t, (length,)),
+        "var_mean": lambda t: tandem.stack(tandem.var_mean(t, -1, correction=0)),
+        "normalize": lambda t: tandem.nn.functional.normalize(t, dim=-1),
+        "cross_entropy": lambda t: tandem.nn.functional.cross_entropy(
+            t.reshape(-1, length), tandem.zeros(t.numel() // length, dtype=tandem.int64), reduction="none"
+        ),
+    }
+    wide = tandem.cat([x, x], 1)[:, ::2]
+    for name, function in functions.items():
+        for rows in (x, x[:, :16], x[:, 5:6], wide):
+            got = function(rows).reshape(-1) if name != "var_mean" else function(rows).permute(1, 2, 0).reshape(-1)
+            alone = [function(rows[i : i + 1, j : j + 1]).reshape(-1) for i in range(2) for j in range(rows.size(1))]
+            assert tandem.equal(got, tandem.cat(alone)), name
+
+
+@pytest.mark.parametrize("shape", [(5, 1), (1, 7), (6, 9), (3, 70, 2)], ids=str)
+def test_a_linear_recurrence_is_that_of_its_steps(shape):
+    """The derivatives of cumprod and logcumsumexp, which are made of it, to the second order and for zeros."""
+    for dim, function in itertools.product(range(len(shape)), (tandem.cumprod, tandem.logcumsumexp)):
+        x = tandem.tensor(RNG.normal(size=shape)).requires_grad_()
+        with tandem.no_grad():
+            x.view(-1)[:: max(2, x.numel() // 3)] = 0.0
+        scan = functools.partial(function, dim=dim)
+        assert tandem.autograd.gradcheck(scan, (x,))
+        assert x.numel() > 100 or tandem.autograd.gradgradcheck(scan, (x,))
+
+
+@pytest.mark.parametrize("length", range(1, 20))
+@pytest.mark.parametrize("dtype", ["float32", "float16", "float64", "int32", "int64", "bool"])
+def test_short_lines_are_sorted_in_order(length, dtype):
+    x = array((40, length), "float32" if dtype == "float16" else dtype)
+    if x.dtype.kind == "f":
+        x[RNG.random(x.shape) < 0.2] = 0.5
+        x[3, length // 2] = np.nan
+    rows = tandem.tensor(x).to(getattr(tandem, dtype))
+    order = np.argsort(rows.numpy(), axis=1, kind="stable")
+    values, places = tandem.sort(rows, 1)
+    np.testing.assert_array_equal(places.numpy(), order)
+    np.testing.assert_array_equal(values.numpy(), np.take_along_axis(rows.numpy(), order, 1))
+    few = tandem.topk(rows, (length + 1) // 2, largest=False)
+    np.testing.assert_array_equal(few.indices.numpy(), order[:, : (length + 1) // 2])
