@@ -48,8 +48,8 @@ inline void applyInto(const Tensor& out, OpCode op, std::initializer_list<Operan
   applyInto(out, op, std::span<const Operand>(operands.begin(), operands.size()), attrs);
 }
 
-/// As `apply` of a pointwise operation. `over`, one of the operands, was computed for this alone and nobody reads it any
-/// more: its memory becomes the result's where that is at once possible.
+/// As `apply` of a pointwise operation. `over`, one of the operands, was computed for this alone and nobody reads it
+/// any more: its memory becomes the result's where that is at once possible.
 Tensor applyOver(const Tensor& over, OpCode op, std::initializer_list<Operand> operands);
 
 /// The in-place form of a composite. While it lives, the composite that computes what is to be written to `self` may
