@@ -3,11 +3,9 @@
 //
 //   - what gives the same result in any order (maxima, integers) is reduced in the order of the memory
 //   - dims that merge into one are a Row or a Column kernel's reduced dim, whatever its stride; operands that lie
-//   across
-//     are transposed on the way (collapse.h)
+//     across are transposed on the way (collapse.h)
 //   - dims that do not merge are reduced in pieces: stretches of the logical order are copied to the cache, whole
-//   blocks
-//     of the order each, and kernels for contiguous memory reduce them there
+//     blocks of the order each, and kernels for contiguous memory reduce them there
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -216,8 +214,8 @@ class PieceByPiece {
   /// False, having done nothing, where there would be too few pieces to share among threads.
   bool run() {
     constexpr std::int64_t kFewest = 4;
-    constexpr std::int64_t kLargest = std::int64_t{16}
-                                      << 20;  // bytes: what is copied should be in a cache when it is read
+    // Bytes: what is copied should be in a cache when it is read.
+    constexpr std::int64_t kLargest = std::int64_t{16} << 20;
     const std::int64_t block = (trailing_ ? kTrailingBlock : kLeadingBlock) * inner_;
     const std::int64_t one = reduced_ * inner_;  // a row, or all rows of some columns
     const bool whole = one <= std::max(pieces_.least(), block);
@@ -242,8 +240,8 @@ class PieceByPiece {
     }
     const std::int64_t blocks = units;
     Tensor partial = makeEmpty(Dims{outer_, blocks, inner_}, accumulator_);
-    const KernelSignature whole_ = signature(stored_);
-    const KernelFn fn = lookupKernel(trailing_ ? splitRows(whole_).partial : signature(accumulator_));
+    const KernelSignature overAll = signature(stored_);
+    const KernelFn fn = lookupKernel(trailing_ ? splitRows(overAll).partial : signature(accumulator_));
     parallelTiles(tiles, [&](std::int64_t i) {
       const std::int64_t row = i / each;
       const std::int64_t first = i % each * count;
@@ -261,9 +259,9 @@ class PieceByPiece {
                at + full * inner_);
     });
     if (trailing_) {
-      finishRows(splitRows(whole_).finish, partial, outer_, blocks, out_);
+      finishRows(splitRows(overAll).finish, partial, outer_, blocks, out_);
     } else {
-      KernelSignature finish = whole_;
+      KernelSignature finish = overAll;
       finish.inputs[0].dtype = accumulator_;
       const Args args = contiguous(pointerOf(partial), blocks, outer_, out_, 0);
       launchKernel(lookupKernel(finish), args.data(), outer_ * inner_, blocks, KernelKind::Column);
