@@ -221,9 +221,14 @@ class Binder {
       }
       if (!put(a, at, args_[j])) return false;
     }
-    if (!(keywords_ == nullptr || bindKeywords(a)) || !allGiven()) return false;
-    if (!signature_.places.empty()) reorder(a);
-    return true;
+    return (keywords_ == nullptr || bindKeywords(a)) && allGiven();
+  }
+
+  /// Puts what was bound in an older order where `call` reads it.
+  void reorder(ParsedArgs& a) const {
+    std::array<PyObject*, ParsedArgs::kMaxParams> given{};
+    for (std::size_t i = 0; i < signature_.places.size(); ++i) given[signature_.places[i]] = a.values_[i];
+    std::ranges::copy(given, a.values_);
   }
 
   /// The error for a name with one signature.
@@ -293,11 +298,6 @@ class Binder {
   }
 
  private:
-  void reorder(ParsedArgs& a) const {
-    std::array<PyObject*, ParsedArgs::kMaxParams> given{};
-    for (std::size_t i = 0; i < signature_.places.size(); ++i) given[signature_.places[i]] = a.values_[i];
-    std::ranges::copy(given, a.values_);
-  }
   bool no(Why why, std::size_t at) {
     why_ = why;
     at_ = at;
@@ -412,12 +412,14 @@ PyObject* callOverloads(std::span<const Signature> overloads, PyObject* self, Py
     if (overridesMayAct()) [[unlikely]]
       if (auto answer = askFirst(overloads[0].op, call, module, false)) return *answer;
     ParsedArgs a;
-    const auto current = inPresentOrder(overloads);
     for (bool readTensors : {false, true}) {
       for (const Signature& s : overloads) {
         Binder binder(s, self, args, numArgs, keywords, readTensors);
         if (!binder.bind(a)) continue;
-        if (!s.places.empty()) binder.warnOfOrder(current);
+        if (!s.places.empty()) [[unlikely]] {
+          binder.reorder(a);
+          binder.warnOfOrder(inPresentOrder(overloads));
+        }
         if (s.autocast == Autocast::None || !autocastState().enabled) return callOnce(s, a);
         std::vector<PyRef> owned;
         castArguments(a, s.autocast, owned);
@@ -427,6 +429,7 @@ PyObject* callOverloads(std::span<const Signature> overloads, PyObject* self, Py
     if (overridesOff == 0)
       if (auto answer = askFirst(overloads[0].op, call, module, true)) return *answer;
     Binder first(overloads[0], self, args, numArgs, keywords);
+    const auto current = inPresentOrder(overloads);
     if (current.size() == 1) {
       first.bind(a);
       first.raise();
