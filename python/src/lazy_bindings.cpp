@@ -1,6 +1,8 @@
 // lazy, eval, and the parts of compile that run at every call: see python/tandem/_compile.py for the rest.
 #include "python/src/lazy_bindings.h"
 
+#include <frameobject.h>
+
 #include "eager/helpers.h"
 #include "lazy/session.h"
 #include "python/src/compiled_function.h"
