@@ -49,6 +49,6 @@ class GradSlotObserver {
   /// Before it becomes another tensor (or none). In-place additions to the tensor in it are ordinary writes.
   virtual void onWrite(TensorImpl* tensor) = 0;
 };
-extern thread_local GradSlotObserver* gradSlotObserver;
+extern thread_local constinit GradSlotObserver* gradSlotObserver;
 
 }  // namespace tandem

@@ -5,6 +5,7 @@ find_package(Python3 3.10 REQUIRED COMPONENTS Interpreter Development.Module)
 file(GLOB TANDEM_PYTHON_SOURCES CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/python/src/*.cpp)
 Python3_add_library(tandem_python MODULE WITH_SOABI ${TANDEM_PYTHON_SOURCES})
 add_dependencies(tandem_python tandem_generated tandem_compiler)
+target_compile_options(tandem_python PRIVATE -ftls-model=initial-exec)  # as the libraries in it
 target_link_libraries(tandem_python PRIVATE tandem_options
   tandem_runtime tandem_schema tandem_trace tandem_eager tandem_autograd tandem_lazy
   ${DNNL_LIBRARY} OpenMP::OpenMP_CXX ${CMAKE_DL_LIBS})

@@ -30,8 +30,16 @@ struct CallEntry {
 };
 inline constexpr std::size_t kCallEntries = 1024;
 
-/// The entry of a key in the thread's cache; it may hold another key's kernel.
-CallEntry& callEntry(const CallKey& key);
+/// The thread's entries; on the heap, as the loader has little room for the thread-local memory of libraries that it
+/// opens late.
+extern thread_local constinit CallEntry* callCache;
+CallEntry* makeCallCache();
+
+/// The entry of a key; it may hold another key's kernel.
+inline CallEntry& callEntry(const CallKey& key) {
+  CallEntry* entries = callCache != nullptr ? callCache : makeCallCache();
+  return entries[key.hash() % kCallEntries];
+}
 
 /// The kernel that the thread remembers for a key, or what `build` gives.
 template <class Build>

@@ -21,19 +21,13 @@ namespace {
 
 using Args = SmallVector<std::int64_t, 64>;
 
-// On the heap: the loader has little room for the thread-local memory of libraries it opens late.
-thread_local CallEntry* callCache = nullptr;
+}  // namespace
+
+thread_local constinit CallEntry* callCache = nullptr;
 [[gnu::cold]] CallEntry* makeCallCache() {
   thread_local std::unique_ptr<CallEntry[]> owner;
   owner = std::make_unique<CallEntry[]>(kCallEntries);
   return callCache = owner.get();
-}
-
-}  // namespace
-
-CallEntry& callEntry(const CallKey& key) {
-  CallEntry* entries = callCache != nullptr ? callCache : makeCallCache();
-  return entries[key.hash() % kCallEntries];
 }
 
 /// A contiguous copy of the window of `t` broadcast to `shape`, for operands that too many dims keep from collapsing.

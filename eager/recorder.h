@@ -59,7 +59,7 @@ inline constexpr std::int64_t kFuseFrom = 8 * 1024;
 
 /// What is differentiated as a whole: nodes of the tape that were made in one region run as fused kernels too. The
 /// number of the region that this thread makes nodes in; 0: none.
-extern thread_local std::uint32_t activeRegion;
+extern thread_local constinit std::uint32_t activeRegion;
 std::uint32_t newRegion();
 
 /// While it is on, operations are recorded, and run as fused kernels when it ends; what they leave on the tape is one
@@ -104,7 +104,7 @@ class FusedScope {
 };
 
 /// The recorder of this thread: set inside `lazy()` and while tracing; null otherwise.
-extern thread_local Recorder* activeRecorder;
+extern thread_local constinit Recorder* activeRecorder;
 
 /// While it lives, operations of this thread run at once, whatever is recording; what they read of the recording is run
 /// first.

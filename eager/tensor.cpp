@@ -19,11 +19,11 @@ thread_local FusedRecording* recordingOfScopes = nullptr;
 }  // namespace
 
 thread_local constinit bool gradMode = true;
-thread_local Recorder* activeRecorder = nullptr;
+thread_local constinit Recorder* activeRecorder = nullptr;
 TapeHook* tapeHook = nullptr;
 Fusion* fusion = nullptr;
 
-thread_local std::uint32_t activeRegion = 0;
+thread_local constinit std::uint32_t activeRegion = 0;
 
 std::uint32_t newRegion() {
   static std::atomic<std::uint32_t> last{0};

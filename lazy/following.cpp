@@ -25,27 +25,11 @@ bool Session::mayRepeat(const OpFacts& f, std::size_t operands, std::span<const 
          std::ranges::none_of(metas, isLarge);
 }
 
-bool Session::repeat(const OpFacts& f, std::span<const Operand> operands, std::span<const std::int64_t> attrs,
-                     std::span<Tensor> results) {
-  const std::optional<std::uint32_t> node = follow(f, operands, attrs, {});
-  if (!node) return false;
-  const std::span<const TensorMeta> metas = trace_.results(trace_.nodes[*node]);
-  for (std::uint32_t i = 0; i < results.size(); ++i) results[i] = fresh({*node, i}, metas[i]);
-  endShared();
-  return true;
-}
-
-bool Session::repeatUpdate(const OpFacts& f, std::span<const Operand> operands, std::span<const Tensor> outs) {
-  const std::optional<std::uint32_t> node = follow(f, operands, {}, outs);
-  if (!node) return false;
-  for (std::uint32_t i = 0; i < outs.size(); ++i)
-    if (outs[i].defined()) write(outs[i], {*node, i});
-  endShared();
-  return true;
-}
-
-std::optional<std::uint32_t> Session::follow(const OpFacts& f, std::span<const Operand> operands,
-                                             std::span<const std::int64_t> attrs, std::span<const Tensor> outs) {
+// In both of its callers: a call would put the last span on the stack in halves and read it whole.
+[[gnu::always_inline]] inline std::optional<std::uint32_t> Session::follow(const OpFacts& f,
+                                                                           std::span<const Operand> operands,
+                                                                           std::span<const std::int64_t> attrs,
+                                                                           std::span<const Tensor> outs) {
   if (!trace_.following() || !learntSizes_.empty() || pendingBytes_ > kMostPendingBytes) return {};
   const TraceNode* n = trace_.expected();
   // Windows and memory that is read for the first time come before the operation. What they add to the trace is found
@@ -87,6 +71,25 @@ std::optional<std::uint32_t> Session::follow(const OpFacts& f, std::span<const O
   for (std::size_t i = 0; i < outs.size(); ++i)
     if (outs[i].defined() && !takesAll(*outs[i].impl(), metas[i])) return {};
   return trace_.addExpected();
+}
+
+bool Session::repeat(const OpFacts& f, std::span<const Operand> operands, std::span<const std::int64_t> attrs,
+                     std::span<Tensor> results) {
+  const std::optional<std::uint32_t> node = follow(f, operands, attrs, {});
+  if (!node) return false;
+  const std::span<const TensorMeta> metas = trace_.results(trace_.nodes[*node]);
+  for (std::uint32_t i = 0; i < results.size(); ++i) results[i] = fresh({*node, i}, metas[i]);
+  endShared();
+  return true;
+}
+
+bool Session::repeatUpdate(const OpFacts& f, std::span<const Operand> operands, std::span<const Tensor> outs) {
+  const std::optional<std::uint32_t> node = follow(f, operands, {}, outs);
+  if (!node) return false;
+  for (std::uint32_t i = 0; i < outs.size(); ++i)
+    if (outs[i].defined()) write(outs[i], {*node, i});
+  endShared();
+  return true;
 }
 
 bool Session::isWhole(const TensorImpl& t, ValueRef value) const {

@@ -9,7 +9,7 @@
 
 namespace tandem::python {
 
-thread_local Observer* activeObserver = nullptr;
+thread_local constinit Observer* activeObserver = nullptr;
 
 namespace {
 /// Does the instruction leave one value on the stack, that of a name or an item?

@@ -172,7 +172,7 @@ class Observer {
 };
 
 /// The observer of this thread, if a function's body is being watched.
-extern thread_local Observer* activeObserver;
+extern thread_local constinit Observer* activeObserver;
 
 /// A tuple, or a named one, whose items and length are the interpreter's.
 bool isTuple(PyObject* o);

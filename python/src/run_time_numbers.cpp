@@ -4,7 +4,7 @@
 
 namespace tandem::python {
 
-thread_local WatchedRecording* watchedRecording = nullptr;
+thread_local constinit WatchedRecording* watchedRecording = nullptr;
 
 namespace {
 

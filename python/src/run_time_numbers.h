@@ -38,7 +38,7 @@ struct WatchedRecording {
   std::vector<Scalar> values;  // of the sources
   std::vector<PyRef> numbers;  // the objects that stand for them
 };
-extern thread_local WatchedRecording* watchedRecording;
+extern thread_local constinit WatchedRecording* watchedRecording;
 
 /// `number`, on the stack of a body that is watched, becomes an object of its own that stands for what is in `place`;
 /// false if it is not from there.

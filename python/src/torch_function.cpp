@@ -8,8 +8,8 @@
 namespace tandem::python {
 
 bool overridesExist = false;
-thread_local int overridesOff = 0;
-thread_local int modesActive = 0;
+thread_local constinit int overridesOff = 0;
+thread_local constinit int modesActive = 0;
 
 namespace {
 

@@ -26,11 +26,11 @@ struct Name {
 /// Has there been a tensor of a class that says what operations do?
 extern bool overridesExist;
 /// Operations on this thread ask no class while positive.
-extern thread_local int overridesOff;
+extern thread_local constinit int overridesOff;
 
 /// Modes that this thread is in (tandem.overrides.TorchFunctionMode): they are asked about every operation, before the
 /// classes of its arguments, the innermost first.
-extern thread_local int modesActive;
+extern thread_local constinit int modesActive;
 
 inline bool overridesMayAct() { return modesActive > 0 || (overridesExist && overridesOff == 0); }
 
