@@ -111,20 +111,13 @@ bool Session::isWhole(const TensorImpl& t, ValueRef value) const {
 
 bool Session::takesAll(const TensorImpl& t, const TensorMeta& written) const {
   Storage* s = t.storage.get();
-  std::int32_t input = -1;
-  ValueRef value;
   if (const Content* c = contentOf(s)) {
     if (c->session != this) return false;
-    value = c->value;
-    input = c->input;
-  } else {
-    const std::uint32_t number = inputNumbers_.find(s);
-    if (number == IndexTable<Storage*>::kNone || s->isShared()) return false;
-    input = static_cast<std::int32_t>(number);
-    value = inputs_[number].value;
+  } else if (!inputNumbers_.contains(s) || s->isShared()) {
+    return false;
   }
-  return t.dtype == written.dtype && t.shape == written.shape &&
-         covers(t, input >= 0 ? inputs_[static_cast<std::size_t>(input)].offset : 0, trace_.meta(value));
+  const Held held = heldBy(s);
+  return t.dtype == written.dtype && t.shape == written.shape && covers(t, held.begin, trace_.meta(held.value));
 }
 
 void Session::turnTo(std::size_t part) {

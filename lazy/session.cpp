@@ -272,24 +272,13 @@ void Session::recordWrite(const Tensor& into, const Tensor& value) {
 
 void Session::write(const Tensor& into, ValueRef value) {
   Storage* s = into.impl()->storage.get();
-  std::int32_t input = -1;
-  std::int64_t base = 0;
-  ValueRef old;
-  if (s->isPending()) {
-    Content* c = contentOf(s);
-    old = c->value;
-    input = c->input;
-  } else {
-    input = static_cast<std::int32_t>(inputNumbers_.find(s));
-    old = inputs_[input].value;
-  }
-  if (input >= 0) base = inputs_[input].offset;
+  const Held held = heldBy(s);
   if (into.numel() == 0) return;
-  ValueRef now = trace_.addWrite(old, value, {into.shape(), into.strides(), into.impl()->offset - base});
+  ValueRef now = trace_.addWrite(held.value, value, {into.shape(), into.strides(), into.impl()->offset - held.begin});
   if (s->isPending())
     contentOf(s)->value = now;
   else
-    s->setPending(new Content(*this, s, now, input));
+    s->setPending(new Content(*this, s, now, held.input));
 }
 
 void Session::giveUp(const char* why) {

@@ -183,6 +183,17 @@ class Session final : public Recorder {
   /// The node of the operation, if it is the one that follows in the last trace and its results fit `outs`.
   std::optional<std::uint32_t> follow(const OpFacts& f, std::span<const Operand> operands,
                                       std::span<const std::int64_t> attrs, std::span<const Tensor> outs);
+  /// What memory holds at present that this session knows: a value, from element `begin` of it on.
+  struct Held {
+    ValueRef value;
+    std::int64_t begin;
+    std::int32_t input;  // -1: made by the recording
+  };
+  [[nodiscard]] Held heldBy(Storage* s) const {
+    const Content* c = contentOf(s);
+    const std::int32_t input = c != nullptr ? c->input : static_cast<std::int32_t>(inputNumbers_.find(s));
+    return {c != nullptr ? c->value : inputs_[input].value, input >= 0 ? inputs_[input].offset : 0, input};
+  }
   /// `into`, whose memory is known, becomes `value`.
   void write(const Tensor& into, ValueRef value);
   /// Is an operation that was recorded found again by its operands alone?
