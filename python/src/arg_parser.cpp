@@ -262,7 +262,7 @@ class Binder {
     for (const Signature& s : overloads) text += strcat(" * ", signatureText(s), "\n");
     throw TypeError(text);
   }
-  /// Says that the order of the arguments is one of older programs; `now` is the name's first signature of `places`.
+  /// Says that the order of the arguments is one of older programs; `overloads` are those in the present order.
   void warnOfOrder(std::span<const Signature> overloads) const {
     std::string text = strcat("This overload of ", signature_.op, " is deprecated:\n\t", signature_.op,
                               signatureText(signature_), "\nConsider using one of the following signatures instead:");
