@@ -14,10 +14,12 @@ import tandem
 PIECES = {
     "split": lambda x: x.split(2),
     "split_with_sizes": lambda x: x.split([2, 2]),
+    "uneven sizes": lambda x: x.split([1, 3]),
     "chunk": lambda x: x.chunk(2),
     "unbind": lambda x: x.unbind(),
     "iteration": lambda x: tuple(x),
     "a part of one": lambda x: (x.split(2)[0][:1],),
+    "a part of a row": lambda x: (x.unbind()[0][:1],),
 }
 
 
@@ -43,6 +45,21 @@ def test_pieces_are_not_written(name, mode):
         with tandem.no_grad():
             piece.add_(1)
         piece.detach().add_(1)
+
+
+@pytest.mark.parametrize("name", PIECES)
+def test_one_of_several_views_is_not_written_where_gradients_are_recorded(name):
+    x = tandem.ones(4, 2, requires_grad=True) * 1
+    with pytest.raises(RuntimeError, match="A view that split, chunk or unbind gave.*modified inplace"):
+        PIECES[name](x)[0].add_(1)
+    with tandem.no_grad():
+        PIECES[name](x)[0].add_(1)
+    plain = tandem.ones(4, 2)
+    PIECES[name](plain)[0].add_(1)
+    assert plain[0, 0] == 2
+    whole = x.unsafe_split(2)
+    whole[0].add_(1)
+    x.tensor_split(2)[0].add_(1)
 
 
 def test_pieces_that_may_be_written():
