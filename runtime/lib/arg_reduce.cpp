@@ -146,7 +146,7 @@ void bestAlong(const T* x, const DimSplit& s, T* values, std::int64_t* indices) 
     return take(0);
   }
   if (s.inner == 1) {
-    return parallelFor(s.outer, kSerialElements / s.size + 1, [&](std::int64_t begin, std::int64_t end) {
+    return parallelFor(s.outer, grainOf(s.size), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t o = begin; o < end; ++o) {
         indices[o] = bestOf<Max>(x + o * s.size, s.size);
         take(o);
@@ -155,7 +155,7 @@ void bestAlong(const T* x, const DimSplit& s, T* values, std::int64_t* indices) 
   }
   std::int64_t pieces = (s.inner + kColumns - 1) / kColumns;
   std::int64_t work = s.size * std::min(s.inner, kColumns);
-  parallelFor(s.outer * pieces, kSerialElements / work + 1, [&](std::int64_t begin, std::int64_t end) {
+  parallelFor(s.outer * pieces, grainOf(work), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t unit = begin; unit < end; ++unit) {
       std::int64_t o = unit / pieces;
       std::int64_t i = unit % pieces * kColumns;

@@ -162,12 +162,11 @@ void avg_pool(const LibraryCall& call) {
   std::int64_t n = a.pool.outputSize();
   withType(out.dtype, [&](auto tag) {
     using T = typename decltype(tag)::Type;
-    parallelFor(out.numel() / n, kSerialElements / 2 / (a.pool.work() + 1) + 1,
-                [&](std::int64_t begin, std::int64_t end) {
-                  Scratch<typename Element<T>::Compute> sums(a.pool.axes[2].out);
-                  for (std::int64_t p = begin; p < end; ++p)
-                    average(a, x.as<T>() + p * a.pool.inputSize(), out.as<T>() + p * n, sums.data());
-                });
+    parallelFor(out.numel() / n, grainOf(2 * a.pool.work()), [&](std::int64_t begin, std::int64_t end) {
+      Scratch<typename Element<T>::Compute> sums(a.pool.axes[2].out);
+      for (std::int64_t p = begin; p < end; ++p)
+        average(a, x.as<T>() + p * a.pool.inputSize(), out.as<T>() + p * n, sums.data());
+    });
   });
 }
 
@@ -183,21 +182,20 @@ void avg_pool_grad(const LibraryCall& call) {
     using T = typename decltype(tag)::Type;
     using C = typename Element<T>::Compute;
     constexpr bool wide = !std::is_same_v<T, C>;
-    parallelFor(out.numel() / n, kSerialElements / 2 / (a.pool.work() + n) + 1,
-                [&](std::int64_t begin, std::int64_t end) {
-                  Scratch<C> parts(a.pool.axes[2].out);
-                  Scratch<C> sums(wide ? n : 0);
-                  for (std::int64_t p = begin; p < end; ++p) {
-                    T* plane = out.as<T>() + p * n;
-                    const T* g = grad.as<T>() + p * a.pool.outputSize();
-                    if constexpr (wide) {
-                      spread(a, g, sums.data(), parts.data());
-                      for (std::int64_t i = 0; i < n; ++i) plane[i] = Element<T>::store(sums[i]);
-                    } else {
-                      spread(a, g, plane, parts.data());
-                    }
-                  }
-                });
+    parallelFor(out.numel() / n, grainOf(2 * (a.pool.work() + n)), [&](std::int64_t begin, std::int64_t end) {
+      Scratch<C> parts(a.pool.axes[2].out);
+      Scratch<C> sums(wide ? n : 0);
+      for (std::int64_t p = begin; p < end; ++p) {
+        T* plane = out.as<T>() + p * n;
+        const T* g = grad.as<T>() + p * a.pool.outputSize();
+        if constexpr (wide) {
+          spread(a, g, sums.data(), parts.data());
+          for (std::int64_t i = 0; i < n; ++i) plane[i] = Element<T>::store(sums[i]);
+        } else {
+          spread(a, g, plane, parts.data());
+        }
+      }
+    });
   });
 }
 

@@ -26,7 +26,7 @@ void joinRuns(std::span<const ArrayView> inputs, const ArrayView& out, std::size
   }
   auto count = static_cast<std::int64_t>(runs.size());
   std::int64_t blocks = numelOf(DimsRef(out.shape).first(d));
-  std::int64_t grain = std::max<std::int64_t>(1, kSerialElements * blocks * count / out.numel());
+  std::int64_t grain = grainOf(out.numel() / (blocks * count));
   parallelFor(blocks * count, grain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       const Run& run = runs[static_cast<std::size_t>(i % count)];

@@ -12,6 +12,7 @@
 namespace tandem {
 namespace {
 
+using lib::grainOf;
 using lib::kSerialElements;
 using lib::Walker;
 
@@ -87,7 +88,7 @@ void copyDims(const T* from, T* to, const CopyDims& c) {
     DimsRef outer = DimsRef(c.shape).first(rank - 2);
     std::int64_t bands = (rows + 63) / 64;
     std::array<DimsRef, 2> strides{DimsRef(c.from).first(rank - 2), DimsRef(c.to).first(rank - 2)};
-    parallelFor(numelOf(outer) * bands, kSerialElements / (64 * n) + 1, [&](std::int64_t begin, std::int64_t end) {
+    parallelFor(numelOf(outer) * bands, grainOf(64 * n), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
         Walker<2> at(outer, strides, i / bands);
         std::int64_t first = i % bands * 64;
@@ -99,7 +100,7 @@ void copyDims(const T* from, T* to, const CopyDims& c) {
   }
   DimsRef outer = DimsRef(c.shape).first(rank - 1);
   std::array<DimsRef, 2> strides{DimsRef(c.from).first(rank - 1), DimsRef(c.to).first(rank - 1)};
-  parallelFor(numelOf(outer), kSerialElements / n + 1, [&](std::int64_t begin, std::int64_t end) {
+  parallelFor(numelOf(outer), grainOf(n), [&](std::int64_t begin, std::int64_t end) {
     Walker<2> at(outer, strides, begin);
     for (std::int64_t i = begin; i < end; ++i, at.next())
       copyRow(from + at.offset[0], c.from[rank - 1], to + at.offset[1], c.to[rank - 1], n);

@@ -34,7 +34,7 @@ struct Batch {
 template <class Each>
 void forEach(DType dtype, std::int64_t count, std::int64_t work, Each each) {
   auto run = [&](auto tag) {
-    parallelFor(count, kSerialElements / (work + 1) + 1, [&](std::int64_t begin, std::int64_t end) {
+    parallelFor(count, grainOf(work), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) each(tag, i);
     });
   };

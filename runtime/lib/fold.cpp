@@ -33,7 +33,7 @@ void unfold_windows(const LibraryCall& call) {
   ConvShape s = foldShape(x.view().shape, attrs);
   withSize(out.dtype, [&](auto tag) {
     using T = typename decltype(tag)::Type;
-    parallelFor(s.n, kSerialElements / columnsSize(s) + 1, [&](std::int64_t begin, std::int64_t end) {
+    parallelFor(s.n, grainOf(columnsSize(s)), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t n = begin; n < end; ++n)
         toPatches(s, x.as<T>() + n * s.inputSize(), out.as<T>() + n * columnsSize(s));
     });
@@ -50,7 +50,7 @@ void fold_windows(const LibraryCall& call) {
   withType(out.dtype, [&](auto tag) {
     using T = typename decltype(tag)::Type;
     using C = typename Element<T>::Compute;
-    parallelFor(s.n, kSerialElements / (columnsSize(s) + 1) + 1, [&](std::int64_t begin, std::int64_t end) {
+    parallelFor(s.n, grainOf(columnsSize(s)), [&](std::int64_t begin, std::int64_t end) {
       constexpr bool wide = !std::is_same_v<T, C>;
       Scratch<C> parts(wide ? columnsSize(s) : 0);
       Scratch<C> sums(wide ? s.inputSize() : 0);

@@ -48,13 +48,15 @@ struct Lines {
   template <class Each>
   void visit(const IndexList& list, const Offsets& at, std::int64_t i, std::int64_t iEnd, std::int64_t j,
              std::int64_t jEnd, Each each) const {
-    if (across == 1) {
-      for (; i < iEnd; ++i) each(at[0], list[at[2] + i * indexStep], at[1] + i * srcStep);
-      return;
-    }
-    for (; i < iEnd; ++i)
-      for (std::int64_t k = j; k < jEnd; ++k)
-        each(at[0] + k * dstAcross, list[at[2] + i * indexStep + k], at[1] + i * srcStep + k * srcAcross);
+    const std::int64_t* index = list.data() + at[2];
+    if (across == 1 && indexStep == 1 && srcStep == 1)
+      for (; i < iEnd; ++i) each(at[0], index[i], at[1] + i);
+    else if (across == 1)
+      for (; i < iEnd; ++i) each(at[0], index[i * indexStep], at[1] + i * srcStep);
+    else
+      for (; i < iEnd; ++i)
+        for (std::int64_t k = j; k < jEnd; ++k)
+          each(at[0] + k * dstAcross, index[i * indexStep + k], at[1] + i * srcStep + k * srcAcross);
   }
   [[nodiscard]] Walker<3> walker(std::int64_t sheet) const {
     return Walker<3>(shape, {dstStrides, srcStrides, indexStrides}, sheet);
@@ -91,7 +93,7 @@ void writeLines(const Lines& lines, const IndexList& list, std::int64_t size, Ea
   std::int64_t count = numelOf(lines.shape) * bands;
   std::int64_t parts = list.count() < 2 * kSerialElements || count >= numThreads() ? 1 : numThreads();
   std::int64_t work = lines.length * std::min(kBand, lines.across);
-  parallelFor(count * parts, parts > 1 ? 1 : kSerialElements / work + 1, [&](std::int64_t begin, std::int64_t end) {
+  parallelFor(count * parts, parts > 1 ? 1 : grainOf(work), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t task = begin; task < end; ++task) {
       std::int64_t line = task / parts;
       std::int64_t part = task % parts;
@@ -174,12 +176,12 @@ void scatterCombined(const char* op, const LibraryCall& call, Combine combine) {
   });
 }
 
-/// The one that `first` prefers; NaN before all.
-template <class C, class First>
-C preferred(C a, C b, First first) {
-  if constexpr (std::is_floating_point_v<C>)
-    if (a != a || b != b) return a != a ? a : b;
-  return first(b, a) ? b : a;
+/// The one that `prefers` says, a of equal ones; NaN before all. Without branches.
+template <class C, class Prefers>
+C preferred(C a, C b, Prefers prefers) {
+  bool kept = prefers(a, b);
+  if constexpr (std::is_floating_point_v<C>) kept |= a != a;
+  return kept ? a : b;
 }
 
 }  // namespace
@@ -195,9 +197,10 @@ void scatter_combine(const LibraryCall& call) {
   case 0:
     return scatterCombined("scatter_reduce", call, [](auto a, auto b) { return mulElements(a, b); });
   case 1:
-    return scatterCombined("scatter_reduce", call, [](auto a, auto b) { return preferred(a, b, std::less<>()); });
+    return scatterCombined("scatter_reduce", call, [](auto a, auto b) { return preferred(a, b, std::less_equal<>()); });
   default:
-    return scatterCombined("scatter_reduce", call, [](auto a, auto b) { return preferred(a, b, std::greater<>()); });
+    return scatterCombined("scatter_reduce", call,
+                           [](auto a, auto b) { return preferred(a, b, std::greater_equal<>()); });
   }
 }
 

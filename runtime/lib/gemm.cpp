@@ -150,7 +150,7 @@ void splitGemm(const GemmTile<T>& whole, std::int64_t length) {
     if (whole.panels != nullptr) t.panels += from * whole.panelColumns;
     serialGemm(t);
   });
-  parallelFor(size, kSerialElements / pieces + 1, [&](std::int64_t begin, std::int64_t end) {
+  parallelFor(size, grainOf(pieces), [&](std::int64_t begin, std::int64_t end) {
     std::copy(partial.data() + begin, partial.data() + end, whole.c + begin);
     for (std::int64_t piece = 1; piece < pieces; ++piece) {
       const T* p = partial.data() + piece * size;
@@ -189,7 +189,7 @@ template <class T>
 void packGemm(std::int64_t n, std::int64_t k, Matrix<T> b, T* to) {
   std::int64_t columns = packedColumns(n);
   std::int64_t blocks = ceilDiv(k, kBlockK);
-  std::int64_t grain = std::max<std::int64_t>(1, kSerialElements / (std::min(k, kBlockK) * kColumnStep));
+  std::int64_t grain = grainOf(std::min(k, kBlockK) * kColumnStep);
   parallelFor(columns / kColumnStep * blocks, grain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       std::int64_t j = i / blocks * kColumnStep;
@@ -211,19 +211,17 @@ template void packedGemm(std::int64_t, std::int64_t, std::int64_t, Matrix<double
 
 template <class T>
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c) {
-  parallelFor(m, std::max<std::int64_t>(1, kSerialElements / std::max<std::int64_t>(1, n * k)),
-              [&](std::int64_t begin, std::int64_t end) {
-                for (std::int64_t i = begin; i < end; ++i) {
-                  T* row = c + i * n;
-                  std::fill(row, row + n, T{});
-                  for (std::int64_t p = 0; p < k; ++p) {
-                    T x = a.data[i * a.rowStride + p * a.columnStride];
-                    const T* y = b.data + p * b.rowStride;
-                    for (std::int64_t j = 0; j < n; ++j)
-                      row[j] = addElements(row[j], mulElements(x, y[j * b.columnStride]));
-                  }
-                }
-              });
+  parallelFor(m, grainOf(n * k), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      T* row = c + i * n;
+      std::fill(row, row + n, T{});
+      for (std::int64_t p = 0; p < k; ++p) {
+        T x = a.data[i * a.rowStride + p * a.columnStride];
+        const T* y = b.data + p * b.rowStride;
+        for (std::int64_t j = 0; j < n; ++j) row[j] = addElements(row[j], mulElements(x, y[j * b.columnStride]));
+      }
+    }
+  });
 }
 template void gemm(std::int64_t, std::int64_t, std::int64_t, Matrix<bool>, Matrix<bool>, bool*);
 template void gemm(std::int64_t, std::int64_t, std::int64_t, Matrix<std::uint8_t>, Matrix<std::uint8_t>, std::uint8_t*);

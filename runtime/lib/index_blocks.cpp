@@ -88,7 +88,7 @@ void readBlocks(const ArrayView& x, const Offsets& offsets, std::size_t first, s
   withSize(x.dtype, [&](auto tag) {
     using T = typename decltype(tag)::Type;
     if (inner == 1) return readElements(x.as<T>(), offsets, outer, outerStrides, out.as<T>());
-    parallelFor(numelOf(outer) * count, kSerialElements / inner + 1, [&](std::int64_t begin, std::int64_t end) {
+    parallelFor(numelOf(outer) * count, grainOf(inner), [&](std::int64_t begin, std::int64_t end) {
       Walker<1> at(outer, {outerStrides}, begin / count);
       ArrayView piece = block;
       ArrayView target = to;
@@ -114,7 +114,7 @@ template <class Each>
 void writeBlocks(std::int64_t outer, std::int64_t outerStride, std::int64_t inner, const Offsets& offsets, Each each) {
   std::int64_t count = offsets.count();
   if (count == 0 || inner == 0) return;
-  parallelFor(outer * inner, kSerialElements / count + 1, [&](std::int64_t begin, std::int64_t end) {
+  parallelFor(outer * inner, grainOf(count), [&](std::int64_t begin, std::int64_t end) {
     while (begin < end) {
       std::int64_t o = begin / inner;
       std::int64_t i = begin % inner;
@@ -170,7 +170,7 @@ void addByPlace(const T* x, const T* values, const Offsets& offsets, std::int64_
   ByPlace blocks(offsets, inner, places);
   std::int64_t bands = (inner + kBand - 1) / kBand;
   std::int64_t work = std::min(inner, kBand) * (1 + offsets.count() / places);
-  parallelFor(outer * places * bands, kSerialElements / work + 1, [&](std::int64_t begin, std::int64_t end) {
+  parallelFor(outer * places * bands, grainOf(work), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t task = begin; task < end; ++task) {
       std::int64_t place = task / bands % places;
       std::int64_t o = task / bands / places;

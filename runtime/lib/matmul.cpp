@@ -53,7 +53,7 @@ void halfProduct(const ArrayView& a, const ArrayView& b, const ArrayView& c) {
   auto widen = [](const ArrayView& x, const Scratch<float>& to) {
     std::int64_t rows = x.shape.back() == 0 ? 0 : x.numel() / x.shape.back();
     std::int64_t columns = x.shape.back();
-    parallelFor(rows, kSerialElements / columns + 1, [&](std::int64_t begin, std::int64_t end) {
+    parallelFor(rows, grainOf(columns), [&](std::int64_t begin, std::int64_t end) {
       Walker<1> at(DimsRef(x.shape).first(x.shape.size() - 1), {DimsRef(x.strides).first(x.shape.size() - 1)}, begin);
       for (std::int64_t i = begin; i < end; ++i, at.next())
         for (std::int64_t j = 0; j < columns; ++j)

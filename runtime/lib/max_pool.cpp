@@ -347,7 +347,7 @@ TANDEM_CLONES void maxPlanes(const Pool& pool, std::int64_t begin, std::int64_t 
 
 template <class T, class I>
 void maxPool(const Pool& pool, std::int64_t planes, const T* x, T* values, std::int64_t* indices) {
-  parallelFor(planes, kSerialElements / 2 / (pool.work() + 1) + 1,
+  parallelFor(planes, grainOf(2 * pool.work()),
               [&](std::int64_t begin, std::int64_t end) { maxPlanes(pool, begin, end, x, values, indices, I()); });
 }
 
@@ -395,7 +395,7 @@ void max_pool_grad(const LibraryCall& call) {
   withType(out.dtype, [&](auto tag) {
     using T = typename decltype(tag)::Type;
     using C = typename Element<T>::Compute;
-    parallelFor(planes, kSerialElements / 2 / (inputSize + outputSize) + 1, [&](std::int64_t begin, std::int64_t end) {
+    parallelFor(planes, grainOf(2 * (inputSize + outputSize)), [&](std::int64_t begin, std::int64_t end) {
       Scratch<C> sums(std::is_same_v<T, C> ? 0 : inputSize);
       for (std::int64_t p = begin; p < end; ++p) {
         T* plane = out.as<T>() + p * inputSize;

@@ -49,29 +49,26 @@ void nonzero_rows(const LibraryCall& call) {
   std::int64_t total = 0;
   for (std::int64_t& s : starts) total += std::exchange(s, total);
   TANDEM_CHECK(total == out.shape[0], "nonzero: ", out.shape[0], " rows for ", total, " elements");
-  std::int64_t n = x.numel();
-  std::size_t rank = x.shape.size();
+  if (total == 0 || x.shape.empty()) return;
+  const std::size_t rank = x.shape.size();
+  const auto step = static_cast<std::int64_t>(rank);
+  const std::int64_t size = x.shape[rank - 1];
+  const std::int64_t stride = x.strides[rank - 1];
   parallelTiles(static_cast<std::int64_t>(starts.size()), [&](std::int64_t p) {
-    const auto* data = x.as<std::uint8_t>();
-    std::int64_t* row = out.as<std::int64_t>() + starts[static_cast<std::size_t>(p)] * static_cast<std::int64_t>(rank);
-    std::int64_t first = p * kPiece;
-    std::int64_t length = std::min(kPiece, n - first);
-    if (rank == 1) {
+    const std::size_t next = static_cast<std::size_t>(p) + 1;
+    std::int64_t* row = out.as<std::int64_t>() + starts[static_cast<std::size_t>(p)] * step;
+    const std::int64_t* end = out.as<std::int64_t>() + (next < starts.size() ? starts[next] : total) * step;
+    Walker<1> at(DimsRef(x.shape).first(rank - 1), {DimsRef(x.strides).first(rank - 1)}, p * kPiece / size);
+    for (std::int64_t i = p * kPiece % size; row != end; i = 0, at.next()) {
+      const auto* line = x.as<std::uint8_t>() + at.offset[0];
+      std::int64_t* first = row;
       // Every place is written, and kept where the element is 1: there is nothing to guess wrong.
-      const std::size_t next = static_cast<std::size_t>(p) + 1;
-      const std::int64_t* end = out.as<std::int64_t>() + (next < starts.size() ? starts[next] : total);
-      std::int64_t stride = x.strides[0];
-      for (std::int64_t i = first; i < first + length && row != end; ++i) {
-        *row = i;
-        row += data[i * stride];
+      for (; i < size && row != end; ++i) {
+        row[step - 1] = i;
+        row += line[i * stride] * step;
       }
-      return;
-    }
-    Walker<1> at(x.shape, {x.strides}, first);
-    for (std::int64_t i = 0; i < length; ++i, at.next()) {
-      if (data[at.offset[0]] == 0) continue;
-      std::copy(at.index().begin(), at.index().end(), row);
-      row += rank;
+      for (std::size_t d = 0; d + 1 < rank; ++d)
+        for (std::int64_t* r = first; r != row; r += step) r[d] = at.index()[d];
     }
   });
 }

@@ -10,6 +10,8 @@
 #include "runtime/lib/copy_bytes.h"
 #include "runtime/lib/strided.h"
 
+#pragma GCC target("avx2")  // which generated code needs too
+
 namespace tandem::lib {
 namespace {
 
@@ -26,7 +28,7 @@ void copyRun(const T* from, std::int64_t step, T* to, std::int64_t count) {
   else if (step == 1)
     copyBytes(to, from, static_cast<std::size_t>(count) * sizeof(T));
   else if (step == -1)
-    std::reverse_copy(from - count + 1, from + 1, to);
+    for (std::int64_t i = 0; i < count; ++i) to[i] = from[-i];
   else if (step == 0)
     std::fill_n(to, count, *from);
   else
@@ -40,7 +42,7 @@ struct Run {
 
 /// The runs of every row, none longer than a piece of work for one thread.
 std::vector<Run> runsOf(const PieceList& pieces, std::int64_t stride, std::int64_t block) {
-  const std::int64_t most = std::max<std::int64_t>(1, kSerialElements / block);
+  const std::int64_t most = grainOf(block);
   std::vector<Run> runs;
   std::int64_t to = 0;
   for (const Piece& p : pieces)
@@ -98,7 +100,7 @@ void take(const T* x, const std::vector<Table>& tables, const PieceList& row, st
   const std::int64_t width = countOf(row) * block;
   std::int64_t rows = 1;
   for (const Table& t : tables) rows *= static_cast<std::int64_t>(t.size());
-  parallelFor(rows * perRow, kSerialElements * perRow / width + 1, [&](std::int64_t begin, std::int64_t end) {
+  parallelFor(rows * perRow, grainOf(width / perRow), [&](std::int64_t begin, std::int64_t end) {
     Rows walk(tables, begin / perRow);
     T* to = out + begin / perRow * width;
     for (std::int64_t first = begin % perRow; begin < end; first = 0, to += width) {

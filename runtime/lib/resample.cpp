@@ -215,7 +215,7 @@ template <class T, class C, class Run>
 void eachSlab(const ArrayView& from, const ArrayView& to, std::int64_t outer, Run run) {
   std::int64_t a = from.numel() / outer;
   std::int64_t b = to.numel() / outer;
-  parallelFor(outer, kSerialElements / 2 / (a + b + 1) + 1, [&](std::int64_t begin, std::int64_t end) {
+  parallelFor(outer, grainOf(2 * (a + b)), [&](std::int64_t begin, std::int64_t end) {
     constexpr bool wide = !std::is_same_v<T, C>;
     Scratch<C> x(wide ? a : 0);
     Scratch<C> y(wide ? b : 0);

@@ -68,13 +68,13 @@ void overChains(const DimSplit& s, Body body) {
   };
   if (s.inner == 1) {
     std::int64_t units = (s.outer + kChains - 1) / kChains;
-    return parallelFor(units, kSerialElements / (s.size * kChains) + 1, [&](std::int64_t begin, std::int64_t end) {
+    return parallelFor(units, grainOf(s.size * kChains), [&](std::int64_t begin, std::int64_t end) {
       few(begin * kChains * s.size, s.size, std::min(end * kChains, s.outer) - begin * kChains);
     });
   }
   std::int64_t pieces = (s.inner + kTogether - 1) / kTogether;
   std::int64_t work = s.size * std::min(s.inner, kTogether);
-  parallelFor(s.outer * pieces, kSerialElements / work + 1, [&](std::int64_t begin, std::int64_t end) {
+  parallelFor(s.outer * pieces, grainOf(work), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t unit = begin; unit < end; ++unit) {
       std::int64_t from = unit % pieces * kTogether;
       std::int64_t count = std::min(kTogether, s.inner - from);

@@ -72,7 +72,7 @@ void selectAlong(const LibraryCall& call, std::int64_t dim, bool lastPlace, Choo
     using L = std::conditional_t<std::is_same_v<C, bool>, std::uint8_t, C>;
     T* values = call.outputs[0].template as<T>();
     auto* indices = call.outputs[1].template as<std::int64_t>();
-    parallelFor(s.outer * s.inner, kSerialElements / 8 / s.size + 1, [&](std::int64_t begin, std::int64_t end) {
+    parallelFor(s.outer * s.inner, grainOf(8 * s.size), [&](std::int64_t begin, std::int64_t end) {
       std::vector<L> line(static_cast<std::size_t>(s.size));
       for (std::int64_t p = begin; p < end; ++p) {
         const T* from = x.as<T>() + p / s.inner * s.size * s.inner + p % s.inner;

@@ -162,7 +162,7 @@ void eachLine(const LibraryCall& call, const ArrayView& x, const DimSplit& s, st
   T* values = call.outputs[0].as<T>();
   auto* indices = call.outputs[1].as<std::int64_t>();
   if (keep == 0) return;
-  parallelFor(s.outer * s.inner, kSerialElements / 8 / s.size + 1, [&](std::int64_t begin, std::int64_t end) {
+  parallelFor(s.outer * s.inner, grainOf(8 * s.size), [&](std::int64_t begin, std::int64_t end) {
     LineItems<std::uint32_t> items(s.size);
     LineItems<std::uint64_t> wideItems(s.size);
     for (std::int64_t line = begin; line < end; ++line) {

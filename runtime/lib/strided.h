@@ -1,6 +1,7 @@
 // Helpers shared by the library operations: element types by dtype, walking strided memory, scratch memory.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -45,6 +46,10 @@ namespace lib {
 
 /// Work below this many elements is not worth handing to the pool.
 inline constexpr std::int64_t kSerialElements = 32 * 1024;
+/// How many tasks of `work` elements each are worth handing over.
+constexpr std::int64_t grainOf(std::int64_t work) {
+  return std::max<std::int64_t>(1, kSerialElements / std::max<std::int64_t>(1, work));
+}
 
 template <class T>
 struct TypeTag {

@@ -55,7 +55,7 @@ void cholesky_plain(const LibraryCall& call) {
   withType(out.dtype, [&](auto tag) {
     using T = typename decltype(tag)::Type;
     if constexpr (std::is_floating_point_v<T>)
-      parallelFor(batch, kSerialElements / (n * n * n + 1) + 1, [&](std::int64_t begin, std::int64_t end) {
+      parallelFor(batch, grainOf(n * n * n), [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) {
           T* l = out.as<T>() + i * n * n;
           failed[i] = static_cast<std::int32_t>(factor(in.as<T>() + i * n * n, l, n));
@@ -89,7 +89,7 @@ void triangular_solve_plain(const LibraryCall& call) {
   withType(out.dtype, [&](auto tag) {
     using T = typename decltype(tag)::Type;
     if constexpr (std::is_floating_point_v<T>)
-      parallelFor(out.numel() / (n * m), kSerialElements / (n * n * m) + 1, [&](std::int64_t begin, std::int64_t end) {
+      parallelFor(out.numel() / (n * m), grainOf(n * n * m), [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i)
           solve(a.as<T>() + i * n * n, out.as<T>() + i * n * m, n, m, upper, unit);
       });

@@ -201,6 +201,40 @@ def test_nonzero_and_masked_select():
     assert tandem.tensor(3.0).nonzero().shape == (1, 0)
 
 
+@pytest.mark.parametrize("share", [0, 0.01, 0.5, 1])
+@pytest.mark.parametrize(
+    "shape", [(40000,), (300, 200), (20000, 2), (3, 7, 5, 600), (5, 40000), (0, 3), (4, 0)], ids=str
+)
+def test_nonzero_of_large_and_strided(shape, share):
+    """Pieces of the work begin inside rows; the elements lie in any order."""
+    mask = np.random.default_rng(3).random(shape) < share
+    for given in (mask, mask[..., 1:]):
+        found = tandem.from_numpy(given.copy()).nonzero()
+        np.testing.assert_array_equal(found.numpy(), np.argwhere(given))
+    turned = tandem.from_numpy(mask).transpose(0, -1)
+    np.testing.assert_array_equal(turned.nonzero().numpy(), np.argwhere(turned.numpy()))
+    thinned = tandem.from_numpy(np.repeat(mask, 2, -1))[..., ::2]
+    np.testing.assert_array_equal(thinned.nonzero().numpy(), np.argwhere(mask))
+
+
+@pytest.mark.parametrize("dtype", [tandem.float32, tandem.float64, tandem.bfloat16, tandem.int64, tandem.bool], ids=str)
+@pytest.mark.parametrize("dim", [0, 1])
+@pytest.mark.parametrize("reduce", ["amax", "amin"])
+def test_scatter_reduce_prefers_in_order(reduce, dim, dtype):
+    """NaN before all, of equal elements the first, as for zeros of two signs."""
+    rng = np.random.default_rng(4)
+    values = tandem.tensor(rng.choice([np.nan, 0.0, -0.0, -1.0, 2.0], (2, 30, 50)))
+    x, src = (values if dtype.is_floating_point else values.nan_to_num()).to(dtype)
+    places = tandem.from_numpy(rng.integers(0, x.shape[dim], x.shape))
+    wanted = x.clone()
+    for i, j in np.ndindex(*x.shape):
+        at = (int(places[i, j]), j) if dim == 0 else (i, int(places[i, j]))
+        old, new = wanted[at].item(), src[i, j].item()
+        if old == old and (new != new or (new > old if reduce == "amax" else new < old)):
+            wanted[at] = src[i, j]
+    assert_same_bits(x.scatter_reduce(dim, places, src, reduce), wanted)
+
+
 def test_index_put():
     x = tandem.zeros(3)
     x.index_put_((tandem.tensor([0, 0, 2]),), tandem.tensor([1.0, 2.0, 3.0]), accumulate=True)
