@@ -291,17 +291,18 @@ bool anyIndexBatched(const BatchCall& c, std::size_t first) {
 
 void indexGet(BatchCall& c) {
   std::int64_t first = c.attrs[0];
+  bool flat = c.attrs[1] != 0;
   if (!anyIndexBatched(c, 1)) {
     Tensor x = c.expanded(0);
     std::vector<Operand> plain(c.operands.begin(), c.operands.end());
     plain[0] = Operand(x);
-    return c.set(0, c.run(plain, Dims{first + c.depth()})[0]);
+    return c.set(0, c.run(plain, Dims{first + c.depth(), c.attrs[1]})[0]);
   }
   Tensor y =
-      c.batched(0) ? ops::index_get(axesTo(c.expanded(0), c.depth(), first), indicesWithAxes(c, 1), first) : [&] {
+      c.batched(0) ? ops::index_get(axesTo(c.expanded(0), c.depth(), first), indicesWithAxes(c, 1), first, flat) : [&] {
         std::vector<Tensor> indices;
         for (std::size_t i = 1; i < c.operands.size(); ++i) indices.push_back(c.expanded(i));
-        return ops::index_get(c.tensor(0), indices, first);
+        return ops::index_get(c.tensor(0), indices, first, flat);
       }();
   c.set(0, y, range(first, first + c.depth()));
 }
@@ -315,10 +316,10 @@ void indexPut(BatchCall& c) {
     std::vector<Operand> plain(c.operands.begin(), c.operands.end());
     plain[0] = Operand(x);
     plain[1] = Operand(values);
-    return c.set(0, c.run(plain, Dims{first + c.depth(), accumulate ? 1 : 0})[0]);
+    return c.set(0, c.run(plain, Dims{first + c.depth(), c.attrs[1], c.attrs[2]})[0]);
   }
   Tensor y = ops::index_put_at(axesTo(x, c.depth(), first), axesTo(values, c.depth(), first), indicesWithAxes(c, 2),
-                               first, accumulate);
+                               first, accumulate, c.attrs[2] != 0);
   c.set(0, y, range(first, first + c.depth()));
 }
 

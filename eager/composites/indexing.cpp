@@ -16,14 +16,6 @@ Tensor indexVector(const char* op, const Tensor& index) {
   return asVector(index);
 }
 
-/// Places in the flattened x, negative ones counted from its end.
-Tensor placesIn(const Tensor& x, const Tensor& index) {
-  std::int64_t n = x.numel();
-  Tensor inside = logical_and(ge(index, -n), lt(index, n));
-  Tensor known = expected(index, inside, Expectation::PlaceInTensor, index, n);
-  return where(lt(known, 0), add(known, n), known);
-}
-
 void needLong(const char* op, const Tensor& index) {
   if (index.dtype() != DType::Int64)
     fail(op, "(): Expected a long tensor for index, but got ", dtypeClassName(index.dtype()));
@@ -34,8 +26,8 @@ void needLong(const char* op, const Tensor& index) {
 Tensor take(const Tensor& x, const Tensor& index) {
   needLong("take", index);
   if (x.numel() == 0 && index.numel() != 0) fail<IndexError>("take(): tried to take from an empty tensor");
-  Tensor places = reshape(placesIn(x, index), Dims{-1});
-  return reshape(index_select(reshape(x, Dims{-1}), 0, places), index.shape());
+  const Tensor places[] = {index};
+  return index_get(reshape(x, Dims{-1}), places, 0, true);
 }
 Tensor gather_sparse(const Tensor& x, std::int64_t dim, const Tensor& index, bool) { return gather(x, dim, index); }
 
@@ -53,11 +45,11 @@ Tensor put(const Tensor& x, const Tensor& index, const Tensor& source, bool accu
     fail("put_(): Expected source and index to have the same number of elements, but got source.numel() = ",
          source.numel(), ", index.numel() = ", index.numel());
   if (index.numel() == 0) return clone(x);
-  const Tensor places[] = {reshape(placesIn(x, index), Dims{-1})};
+  const Tensor places[] = {reshape(index, Dims{-1})};
   const Tensor flat = reshape(x, Dims{-1});
   const Tensor values = reshape(source, Dims{-1});
   const LastStep last(flat);
-  return reshape(index_put_at(flat, values, places, 0, accumulate), x.shape());
+  return reshape(index_put_at(flat, values, places, 0, accumulate, true), x.shape());
 }
 
 Tensor index_fill(const Tensor& x, std::int64_t dim, const Tensor& index, const Operand& value) {
@@ -118,11 +110,14 @@ Tensor masked_scatter(const Tensor& x, const Tensor& mask, const Tensor& source)
   Dims shape = broadcastShapes("masked_scatter", x.shape(), mask.shape());
   Tensor holds = contiguous(expand(mask, shape));
   Tensor into = expand(x, shape);
-  // The how-manieth true element each is; behind a first element for the false ones, so that none is out of range.
-  Tensor number = mul(cumsum(reshape(holds, Dims{-1}), 0), reshape(holds, Dims{-1}));
+  // How many true elements there are up to each: the next after its own place in the source, which a false one reads
+  // no more than it is. -1, before the first, is the last place.
+  Tensor number = cumsum(reshape(holds, Dims{-1}), 0);
   number = expected(number, le(number, source.numel()), Expectation::EnoughToScatter);
-  const Tensor parts[] = {zeros(Dims{1}, source.dtype()), reshape(source, Dims{-1})};
-  Tensor picked = reshape(index_select(cat(parts, 0), 0, number), shape);
+  const Tensor places[] = {reshape(sub(number, 1), shape)};
+  Tensor from = reshape(source, Dims{-1});
+  if (source.numel() == 0) from = sum(from, Dims{0}, true, source.dtype());  // one element, which none will see
+  Tensor picked = index_get(from, places, 0);
   return where(holds, picked, into);
 }
 

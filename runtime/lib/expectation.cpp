@@ -57,8 +57,6 @@ std::string batchElement(const ArrayView& good, std::int64_t place) {
     fail("invalid Poisson rate, expected rate to be non-negative");
   case Expectation::QuantileInRange:
     fail("quantile() q values must be in the range [0, 1]");
-  case Expectation::PlaceInTensor:
-    fail<IndexError>("out of range: tried to access index ", shown, " on a tensor of ", detail, " elements.");
   case Expectation::InvertibleForInv:
     fail<LinAlgError>("linalg.inv: ", batchElement(good, place), "The diagonal element ", shown,
                       " is zero, the inversion could not be completed because the input matrix is singular.");

@@ -25,7 +25,6 @@ enum class Expectation : std::int64_t {
   NormalDeviation,
   PoissonRate,
   QuantileInRange,
-  PlaceInTensor,       // shown: the place; detail: the number of elements
   InvertibleForInv,    // shown: 1 + the place of the zero on the diagonal
   InvertibleForSolve,  // likewise
   InputLength,         // shown: the length; detail: the most it may be

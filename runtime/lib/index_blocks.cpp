@@ -38,6 +38,7 @@ class Offsets {
   }
   std::int64_t count() const { return count_; }
   std::int64_t operator[](std::int64_t i) const { return values_[i]; }
+  const std::int64_t* data() const { return values_; }
 
  private:
   std::int64_t count_;
@@ -68,7 +69,8 @@ void readElements(const T* x, const Offsets& offsets, DimsRef outer, DimsRef out
         const T* first = row + offsets[j];
         for (std::int64_t k = 0; k < length; ++k) to[k] = first[k * step];
       } else {
-        for (std::int64_t k = 0; k < length; ++k) to[k] = row[offsets[j + k]];
+        const std::int64_t* from = offsets.data() + j;
+        for (std::int64_t k = 0; k < length; ++k) to[k] = row[from[k]];
       }
       i += length;
     }
@@ -245,7 +247,8 @@ void index_get(const LibraryCall& call) {
   AttrReader attrs(call.attrs);
   std::int64_t first = attrs.integer();
   std::size_t n = call.inputs.size() - 1;
-  Offsets offsets("index", call.inputs.subspan(1, n), x.shape, x.strides, first, IndexRange::Wrapped);
+  IndexRange range = attrs.boolean() ? IndexRange::Flat : IndexRange::Wrapped;
+  Offsets offsets("index", call.inputs.subspan(1, n), x.shape, x.strides, first, range);
   readBlocks(x, offsets, static_cast<std::size_t>(first), n, call.outputs[0]);
 }
 
@@ -256,8 +259,9 @@ void index_put(const LibraryCall& call) {
   std::int64_t first = attrs.integer();
   std::size_t n = call.inputs.size() - 2;
   bool accumulate = attrs.boolean();
+  IndexRange range = attrs.boolean() ? IndexRange::Flat : IndexRange::Wrapped;
   std::span<const ArrayView> indices = call.inputs.subspan(2, n);
-  Offsets offsets("index_put", indices, out.shape, out.strides, first, IndexRange::Wrapped);
+  Offsets offsets("index_put", indices, out.shape, out.strides, first, range);
   auto f = static_cast<std::size_t>(first);
   Dims shape = DimsRef(x.shape).first(f);
   shape.append(indices[0].shape.begin(), indices[0].shape.end());

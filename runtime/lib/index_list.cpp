@@ -39,7 +39,7 @@ IndexList::IndexList(const char* op, const ArrayView& index, std::int64_t dim, s
   std::int64_t* values = copy_.emplace(count_).data();
   values_ = values;
   std::atomic<bool> good{true};
-  const std::int64_t least = range == IndexRange::Wrapped ? -size : 0;
+  const std::int64_t least = range == IndexRange::Wrapped || range == IndexRange::Flat ? -size : 0;
   withType(index.dtype, [&](auto tag) {
     using T = typename decltype(tag)::Type;
     if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
@@ -62,8 +62,10 @@ IndexList::IndexList(const char* op, const ArrayView& index, std::int64_t dim, s
   for (std::int64_t i = 0; i < count_; ++i) {
     std::int64_t v = values_[i];
     if (v >= 0 && v < size) continue;
-    std::string text =
-        strcat("index ", v < 0 ? v + least : v, " is out of bounds for dimension ", dim, " with size ", size);
+    v = v < 0 ? v + least : v;
+    if (range == IndexRange::Flat)
+      fail<IndexError>("out of range: tried to access index ", v, " on a tensor of ", size, " elements.");
+    std::string text = strcat("index ", v, " is out of bounds for dimension ", dim, " with size ", size);
     if (range == IndexRange::Elements) fail(op, ": ", text);
     if (range == IndexRange::Slices) fail<IndexError>("index out of range in self (", op, ": ", text, ")");
     fail<IndexError>(op, ": ", text);

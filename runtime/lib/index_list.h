@@ -13,6 +13,7 @@ enum class IndexRange {
   Wrapped,   // negative ones count from the end; IndexError
   Elements,  // from 0 on; RuntimeError
   Slices,    // from 0 on; IndexError
+  Flat,      // as Wrapped; the dim is all elements of a tensor
 };
 
 /// The values of an integer tensor in row-major order, each in [0, size): the tensor's own memory where that has them,

@@ -235,6 +235,26 @@ def test_scatter_reduce_prefers_in_order(reduce, dim, dtype):
     assert_same_bits(x.scatter_reduce(dim, places, src, reduce), wanted)
 
 
+@pytest.mark.parametrize("places", [[], [2], [0, 1], [0, 1, 2]], ids=str)
+@pytest.mark.parametrize("more", [0, 2])
+def test_masked_scatter_with_sources_of_any_length(mode, places, more):
+    """A source may be empty, or longer than the mask asks; what is not asked for has no cotangent."""
+    mask = tandem.zeros(3, dtype=tandem.bool)
+    mask[places] = True
+    source = tandem.arange(5.0)[: len(places) + more]
+
+    def f(x, source):
+        y = x.masked_scatter(mask, source)
+        return y, *tandem.autograd.grad((y * tandem.tensor([1.0, 2.0, 3.0])).sum(), (x, source))
+
+    y, x_grad, source_grad = run_in(mode, f, tandem.full((3,), 9.0).requires_grad_(), source.clone().requires_grad_())
+    wanted = np.full(3, 9.0)
+    wanted[places] = np.arange(len(places))
+    np.testing.assert_array_equal(y.detach().numpy(), wanted)
+    assert x_grad.tolist() == [0.0 if i in places else i + 1.0 for i in range(3)]
+    assert source_grad.tolist() == [i + 1.0 for i in places] + [0.0] * more
+
+
 def test_index_put():
     x = tandem.zeros(3)
     x.index_put_((tandem.tensor([0, 0, 2]),), tandem.tensor([1.0, 2.0, 3.0]), accumulate=True)

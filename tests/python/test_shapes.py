@@ -138,6 +138,8 @@ ERRORS = [
     (lambda: X.sum_to_size(4), RuntimeError, "is not expandable to size"),
     (lambda: tandem.meshgrid(X), RuntimeError, "Expected 0D or 1D tensor"),
     (lambda: tandem.take(X, tandem.tensor([9])), IndexError, "tried to access index 9 on a tensor of 6 elements"),
+    (lambda: tandem.take(X, tandem.tensor(-7)), IndexError, "tried to access index -7 on a tensor of 6 elements"),
+    (lambda: X.put(tandem.tensor([9]), X[0, :1]), IndexError, "tried to access index 9 on a tensor of 6 elements"),
     (lambda: tandem.gather(X, 0, tandem.tensor([0])), RuntimeError, "the same number of dimensions as input"),
     (lambda: tandem.gather(X, 0, tandem.zeros(1, 4).long()), RuntimeError, "to be no larger than self"),
     (lambda: X.scatter(1, tandem.tensor([[0, 0]]), tandem.ones(1, 1)), RuntimeError, "no larger size than src"),

@@ -138,7 +138,7 @@ TEST(LibIndex, GetAndPut) {
           putInputs.push_back(index.back().view);
         }
         Array got(t, result), put(t, shape), added(t, shape), expectedPut(t, shape), expectedAdded(t, shape);
-        std::vector<std::int64_t> getAttrs{first}, putAttrs{first, 0}, addAttrs{first, 1};
+        std::vector<std::int64_t> getAttrs{first, 0}, putAttrs{first, 0, 0}, addAttrs{first, 1, 0};
         lib::index_get({getInputs, {&got.view, 1}, getAttrs, {}});
         lib::index_put({putInputs, {&put.view, 1}, putAttrs, {}});
         lib::index_put({putInputs, {&added.view, 1}, addAttrs, {}});
@@ -167,7 +167,7 @@ TEST(LibIndex, PutBroadcastsValues) {
   Array x(DType::Float32, {3, 2}), out(DType::Float32, {3, 2});
   Array one = arrayOf(DType::Float32, {}, {5});
   Array index = arrayOf(DType::Int64, {2}, {0, -1});
-  test::call(lib::index_put, {x, one, index}, {out}, {0, 0});
+  test::call(lib::index_put, {x, one, index}, {out}, {0, 0, 0});
   EXPECT_EQ(out.values(), (std::vector<double>{5, 5, 0, 0, 5, 5}));
 }
 
@@ -180,7 +180,7 @@ TEST(LibIndex, OutOfRangeIsNamedBeforeAnythingIsWritten) {
                      "scatter: index -4 is out of bounds for dimension 0 with size 3");
   expectError([&] { test::call(lib::index_select, {x, index}, {got}, {0}); },
               "index out of range in self (index_select: index -4 is out of bounds for dimension 0 with size 3)");
-  expectError([&] { test::call(lib::index_put, {x, src, index}, {out}, {0, 1}); },
+  expectError([&] { test::call(lib::index_put, {x, src, index}, {out}, {0, 1, 0}); },
               "index_put: index -4 is out of bounds for dimension 0 with size 3");
   EXPECT_EQ(out.values(), (std::vector<double>{7, 7, 7}));
 }
@@ -210,7 +210,7 @@ TEST(LibIndex, EmptySizes) {
   Array none(DType::Int64, {0}), y(DType::Float32, {4, 2}), picked(DType::Float32, {0, 2});
   test::call(lib::index_select, {y, none}, {picked}, {0});
   Array same(DType::Float32, {4, 2});
-  test::call(lib::index_put, {y, picked, none}, {same}, {0, 1});
+  test::call(lib::index_put, {y, picked, none}, {same}, {0, 1, 0});
   EXPECT_EQ(same.values(), y.values());
 }
 
