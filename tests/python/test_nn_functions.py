@@ -150,6 +150,34 @@ def test_avg_pool_and_unfold(kernel, stride, pad):
     close(F.unfold(tensor(x), kernel, padding=pad, stride=stride), columns)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize(
+    ("size", "kernel", "stride", "pad"),
+    [((20, 50), 3, 1, 1), ((20, 50), 5, 2, 2), ((21, 60), 20, 20, 0), ((16, 33), 8, 8, 4), ((9, 40), 7, 3, 2)],
+)
+def test_avg_pool_of_long_rows(dtype, size, kernel, stride, pad):
+    x = tensor(array(1, 3, *size)).to(getattr(tandem, dtype)).requires_grad_()
+    cut = windows(x.detach().double().numpy(), kernel, stride, pad).mean((-1, -2))
+    y = F.avg_pool2d(x, kernel, stride, pad)
+    tolerance = {"float16": 2e-3, "bfloat16": 2e-2, "float32": 1e-6, "float64": 1e-14}[dtype]
+    np.testing.assert_allclose(y.detach().double().numpy(), cut, rtol=tolerance, atol=tolerance)
+    cotangent = tensor(array(*cut.shape, seed=1)).to(x.dtype)
+    (grad,) = tandem.autograd.grad(y, x, cotangent)
+    spread = np.zeros((1, 3, size[0] + 2 * pad, size[1] + 2 * pad))
+    for i, j in np.ndindex(*cut.shape[2:]):
+        place = np.s_[:, :, i * stride : i * stride + kernel, j * stride : j * stride + kernel]
+        spread[place] += cotangent.double().numpy()[:, :, i, j, None, None] / kernel**2
+    inside = spread[:, :, pad : pad + size[0], pad : pad + size[1]]
+    np.testing.assert_allclose(grad.double().numpy(), inside, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("count", [1, 3, 7, 16, 100, 333])
+def test_adaptive_avg_pool_of_long_rows(count):
+    x = array(2, 3, 333)
+    cells = [(o * 333 // count, -((o + 1) * 333 // -count)) for o in range(count)]
+    close(F.adaptive_avg_pool1d(tensor(x), count), np.stack([x[..., a:b].mean(-1) for a, b in cells], -1))
+
+
 def test_avg_pool_ceil_mode():
     out = F.avg_pool2d(tensor(np.arange(5.0).reshape(1, 1, 1, 5)), (1, 2), ceil_mode=True)
     assert out.tolist() == [[[[0.5, 2.5, 4.0]]]]
