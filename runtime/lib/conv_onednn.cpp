@@ -30,6 +30,9 @@ constexpr std::int64_t kWeightPositions = 64;
 // images.
 constexpr std::int64_t kPieceChannels = 64;
 constexpr std::int64_t kMaxChannelPieces = 8;
+// Multiply-adds of one piece of the rows of an image, at least, and how many pieces there are at most.
+constexpr std::int64_t kRowsWork = std::int64_t{1} << 22;
+constexpr std::int64_t kMaxRowPieces = 8;
 // Elements of which the gradients of all pieces are summed at a time, in the first cache.
 constexpr std::int64_t kSumTogether = 4096;
 
@@ -72,13 +75,13 @@ struct Reorder {
   }
 };
 
-/// [images, channels, rows, columns] of images that have more channels.
-Layout someChannels(const memory::dims& dims, std::int64_t image) {
-  return {dims, memory::data_type::f32, {image, dims[2] * dims[3], dims[3], 1}};
+/// [images, channels, rows, columns] of images of `channels` channels of `rows` rows.
+Layout part(const memory::dims& dims, std::int64_t channels, std::int64_t rows) {
+  return {dims, memory::data_type::f32, {channels * rows * dims[3], rows * dims[3], dims[3], 1}};
 }
 
-/// One primitive with two operands and a result, in the layouts it wants. `s` may have some of the channels of `whole`,
-/// of whose arrays the operands and the result are then parts.
+/// One primitive with two operands and a result, in the layouts it wants. `s` may have some of the channels, or the
+/// rows, of `whole`, of whose arrays the operands and the result are then parts.
 class Convolution {
  public:
   Convolution(Kind kind, const ConvShape& s, const ConvShape& whole) {
@@ -86,10 +89,9 @@ class Convolution {
     memory::dims dst{s.n, s.o, s.oh, s.ow};
     memory::dims weight{s.o, s.groupChannels(), s.kh, s.kw};
     if (s.groups > 1) weight = {s.groups, s.groupOutputs(), s.groupChannels(), s.kh, s.kw};
-    const Layout ownSrc = someChannels(src, whole.inputSize());
-    const Layout ownDst = someChannels(dst, whole.outputSize());
-    const Layout ownWeight =
-        s.groups > 1 ? dense(weight) : someChannels(weight, whole.groupChannels() * whole.kh * whole.kw);
+    const Layout ownSrc = part(src, whole.c, whole.h);
+    const Layout ownDst = part(dst, whole.o, whole.oh);
+    const Layout ownWeight = s.groups > 1 ? dense(weight) : part(weight, whole.groupChannels(), whole.kh);
     memory::dims stride{s.strideH, s.strideW};
     memory::dims dilation{s.dilationH - 1, s.dilationW - 1};
     memory::dims before{s.padH, s.padW};
@@ -169,7 +171,7 @@ class Convolution {
 const Convolution& convolution(Kind kind, const ConvShape& s, const ConvShape& whole) {
   static std::mutex mutex;
   static auto* cache = new std::unordered_map<Hash128, std::unique_ptr<Convolution>, Hash128Hasher>;
-  std::array<std::int64_t, 19> key{static_cast<std::int64_t>(kind),
+  std::array<std::int64_t, 21> key{static_cast<std::int64_t>(kind),
                                    s.n,
                                    s.c,
                                    s.h,
@@ -187,7 +189,9 @@ const Convolution& convolution(Kind kind, const ConvShape& s, const ConvShape& w
                                    s.dilationW,
                                    s.groups,
                                    whole.c,
-                                   whole.o};
+                                   whole.o,
+                                   whole.h,
+                                   whole.oh};
   std::lock_guard lock(mutex);
   auto& entry = (*cache)[Hash128{}.add(key)];
   if (entry == nullptr) {
@@ -247,8 +251,42 @@ void overBatch(Kind kind, const ConvShape& s, const float* first, std::int64_t f
 }
 
 /// Are there more weights than elements of images? Then a piece of the batch would wait for all of them.
-bool isHeavy(const ConvShape& s) {
-  return s.groups == 1 && (s.n == 1 || s.weightSize() > s.n * (s.inputSize() + s.outputSize()));
+bool isHeavy(const ConvShape& s) { return s.weightSize() > s.n * (s.inputSize() + s.outputSize()); }
+
+/// The forward of one image: pieces of the output's rows side by side, with the rows of the input that they see.
+bool overRows(const ConvShape& s, const float* input, const float* weight, float* output) {
+  const std::int64_t most = std::min({kMaxRowPieces, s.oh, s.imageWork() / kRowsWork});
+  if (s.n != 1 || isHeavy(s) || most < 2) return false;
+  const std::int64_t rows = (s.oh + most - 1) / most;
+  const std::int64_t count = (s.oh + rows - 1) / rows;
+  struct Piece {
+    const Convolution* convolution;
+    std::int64_t from, row;  // of the input, of the output
+  };
+  SmallVector<Piece, kMaxRowPieces> pieces;
+  for (std::int64_t row = 0; row < s.oh; row += rows) {
+    ConvShape some = s;
+    some.oh = std::min(rows, s.oh - row);
+    const std::int64_t begin = row * s.strideH - s.padH;
+    const std::int64_t from = std::max<std::int64_t>(begin, 0);
+    some.padH = from - begin;
+    some.h = std::min(s.h, begin + (some.oh - 1) * s.strideH + (s.kh - 1) * s.dilationH + 1) - from;
+    if (some.h < 1) return false;  // all of it lies in the padding
+    pieces.push_back({&convolution(Kind::Forward, some, s), from, row});
+  }
+  const Reorder& reorder = pieces[0].convolution->second();
+  Buffer ready(reorder.needed() ? reorder.to : Layout());
+  if (reorder.needed()) {
+    OneOpenMpThread one;
+    reorder(weight, ready.data());
+  }
+  parallelTiles(count, [&](std::int64_t p) {
+    OneOpenMpThread one;
+    const Piece& piece = pieces[p];
+    const bool shared = reorder.needed() && piece.convolution->second().to == reorder.to;
+    (*piece.convolution)(input + piece.from * s.w, shared ? ready.data() : weight, shared, output + piece.row * s.ow);
+  });
+  return true;
 }
 
 /// Pieces of the output's channels side by side, for the input gradient of the input's: each brings its own part of the
@@ -257,7 +295,8 @@ bool overChannels(Kind kind, const ConvShape& s, const float* first, const float
   std::int64_t ConvShape::* channels = kind == Kind::InputGrad ? &ConvShape::c : &ConvShape::o;
   const std::int64_t all = s.*channels;
   const std::int64_t most = std::min(kMaxChannelPieces, s.n * s.imageWork() / kPieceWork);
-  if (!isHeavy(s) || most < 2 || all < 2 * kPieceChannels) return false;
+  const bool alone = s.n == 1 && kind != Kind::Forward;
+  if (s.groups != 1 || (!alone && !isHeavy(s)) || most < 2 || all < 2 * kPieceChannels) return false;
   const std::int64_t here = std::max(kPieceChannels, (all + most - 1) / most + 15) / 16 * 16;
   ConvShape part = s;
   part.*channels = here;
@@ -290,7 +329,7 @@ bool overChannels(Kind kind, const ConvShape& s, const float* first, const float
 
 void convForward(const ConvShape& s, const float* input, const float* weight, float* output) {
   withDnnlErrors("conv2d", [&] {
-    if (overChannels(Kind::Forward, s, input, weight, output)) return;
+    if (overChannels(Kind::Forward, s, input, weight, output) || overRows(s, input, weight, output)) return;
     overBatch(Kind::Forward, s, input, s.inputSize(), weight, output, s.outputSize());
   });
 }

@@ -13,6 +13,8 @@ namespace tandem::lib {
 namespace {
 
 constexpr std::int64_t kMaxPieces = 8;
+// Multiply-adds of a product that is worth sharing.
+constexpr std::int64_t kAloneWork = std::int64_t{1} << 20;
 
 /// The sizes of the products of one image and group.
 struct Products {
@@ -21,10 +23,17 @@ struct Products {
       : rows(s.groupOutputs()), depth(s.groupChannels() * s.kh * s.kw), positions(s.oh * s.ow) {}
 };
 
-/// Images and groups side by side; one alone shares the pool within its product.
+/// Images and groups side by side; large ones that threads cannot share evenly, one by one, each sharing the pool
+/// within its product. Which never matters to the bits.
 template <class Each>
 void eachImageAndGroup(const ConvShape& s, Each each) {
-  parallelTiles(s.n * s.groups, [&](std::int64_t i) { each(i / s.groups, i % s.groups); });
+  const std::int64_t count = s.n * s.groups;
+  const bool uneven = count < 2 * numThreads() && count % numThreads() != 0;
+  if (uneven && s.imageWork() / s.groups > kAloneWork) {
+    for (std::int64_t i = 0; i < count; ++i) each(i / s.groups, i % s.groups);
+    return;
+  }
+  parallelTiles(count, [&](std::int64_t i) { each(i / s.groups, i % s.groups); });
 }
 
 }  // namespace
@@ -33,10 +42,12 @@ template <class T>
 void patchForward(const ConvShape& s, const T* input, const T* weight, T* output) {
   Products p(s);
   eachImageAndGroup(s, [&](std::int64_t n, std::int64_t g) {
-    Scratch<T> patches(p.depth * p.positions);
-    toPatches(s, input + n * s.inputSize() + g * s.groupChannels() * s.h * s.w, patches.data());
+    const T* image = input + n * s.inputSize() + g * s.groupChannels() * s.h * s.w;
+    Scratch<T> patches(isPointwise(s) ? 0 : p.depth * p.positions);
+    if (!isPointwise(s)) toPatches(s, image, patches.data());
     gemm(p.rows, p.positions, p.depth, Matrix<T>{weight + g * p.rows * p.depth, p.depth, 1},
-         Matrix<T>{patches.data(), p.positions, 1}, output + n * s.outputSize() + g * p.rows * p.positions);
+         Matrix<T>{isPointwise(s) ? image : patches.data(), p.positions, 1},
+         output + n * s.outputSize() + g * p.rows * p.positions);
   });
 }
 

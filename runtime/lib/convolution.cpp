@@ -27,6 +27,13 @@ bool byPatches(const ConvShape& s) {
   return s.groupChannels() <= kFewChannels && !depthwise;
 }
 
+// So are forwards of sums as short as this, where oneDNN's result has to be brought into our layout; and those whose
+// input is its own patches.
+constexpr std::int64_t kShortSum = 64;
+bool forwardByPatches(const ConvShape& s) {
+  return isPointwise(s) || (byPatches(s) && s.groupChannels() * s.kh * s.kw <= kShortSum);
+}
+
 /// A dense float32 copy of a dense array of a half type.
 template <class T>
 Scratch<float>& widen(const ArrayView& x, Scratch<float>& to) {
@@ -69,7 +76,10 @@ void conv2d(const LibraryCall& call) {
   AttrReader attrs(call.attrs);
   ConvShape s = convShape(call.inputs[0].shape, call.inputs[1].shape, call.outputs[0].shape, attrs);
   compute(
-      call, s.weightSize() == 0, [&](auto* x, auto* y, auto* out) { convForward(s, x, y, out); },
+      call, s.weightSize() == 0,
+      [&](auto* x, auto* y, auto* out) {
+        forwardByPatches(s) ? patchForward(s, x, y, out) : convForward(s, x, y, out);
+      },
       [&](auto* x, auto* y, auto* out) { patchForward(s, x, y, out); });
 }
 

@@ -24,6 +24,11 @@ struct ConvShape {
   std::int64_t imageWork() const { return oh * ow * weightSize(); }
 };
 
+/// Is each output position made of the same position of the input?
+inline bool isPointwise(const ConvShape& s) {
+  return s.kh == 1 && s.kw == 1 && s.strideH == 1 && s.strideW == 1 && s.padH == 0 && s.padW == 0;
+}
+
 /// float32 by oneDNN: dense arrays, no size 0. The batch, or the channels where there are more weights than elements of
 /// images, are cut into pieces by size, each piece one single-threaded primitive; so bits do not depend on threads.
 void convForward(const ConvShape& s, const float* input, const float* weight, float* output);

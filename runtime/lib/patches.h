@@ -34,6 +34,7 @@ template <class T>
 void toPatches(const ConvShape& s, const T* input, T* patches) {
   std::fill_n(patches, s.groupChannels() * s.kh * s.kw * s.oh * s.ow, T{});
   eachPatchRow(s, [&](std::int64_t patch, std::int64_t in, std::int64_t count) {
+    if (s.strideW == 1) return void(std::copy_n(input + in, count, patches + patch));
     for (std::int64_t i = 0; i < count; ++i) patches[patch + i] = input[in + i * s.strideW];
   });
 }

@@ -120,6 +120,17 @@ TEST(LibConv, MoreWeightsThanImages) {
   for (const Case& t : kHeavy) check(DType::Float32, t, random);
 }
 
+// One image, whose rows are cut; windows of the input's own elements; short sums.
+const Case kPieces[] = {{1, 16, 65, 64, 16, 3, 3, 1, 1, 1, 1},  {1, 16, 90, 60, 64, 3, 3, 2, 3, 2, 1},
+                        {1, 32, 32, 32, 128, 3, 3, 1, 1, 1, 2}, {1, 16, 50, 50, 48, 2, 3, 1, 6, 1, 1},
+                        {3, 64, 15, 15, 130, 1, 1, 1, 0, 1, 1}, {2, 6, 9, 9, 4, 1, 1, 1, 0, 1, 2},
+                        {3, 3, 20, 21, 5, 4, 4, 2, 1, 1, 1},    {1, 1, 70, 90, 40, 7, 7, 1, 9, 1, 1}};
+
+TEST(LibConv, PiecesOfImages) {
+  std::mt19937 random(6);
+  for (const Case& t : kPieces) check(DType::Float32, t, random);
+}
+
 TEST(LibConv, EmptySizes) {
   std::mt19937 random(2);
   for (DType d : {DType::Float32, DType::Float64}) {
@@ -132,12 +143,12 @@ TEST(LibConv, EmptySizes) {
 TEST(LibConv, BitsDoNotDependOnThreads) {
   std::mt19937 random(3);
   int before = numThreads();
-  for (int round = 0; round < 29; ++round) {
+  for (int round = 0; round < 37; ++round) {
     Case t = randomCase(random);
     DType d = round % 4 == 3 ? DType::Float64 : DType::Float32;
     if (round % 4 == 0) t = {32, 16, 14, 14, 32, 3, 3, 1, 1, 1, 1};
     if (round % 4 == 1) t.n = 37, t.h += 20, t.w += 20;
-    if (round >= 24) t = kHeavy[round - 24], d = DType::Float32;
+    if (round >= 24) t = round < 29 ? kHeavy[round - 24] : kPieces[round - 29], d = DType::Float32;
     Array input(d, t.input()), weight(d, t.weight()), grad(d, t.output());
     for (const Array& a : {input, weight, grad}) test::fillRandom(a, random);
     setNumThreads(1);
