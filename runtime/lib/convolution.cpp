@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "runtime/device/thread_pool.h"
+#include "runtime/lib/half_rows.h"
 #include "runtime/lib/strided.h"
 
 namespace tandem::lib {
@@ -36,11 +37,10 @@ bool forwardByPatches(const ConvShape& s) {
 
 /// A dense float32 copy of a dense array of a half type.
 template <class T>
-Scratch<float>& widen(const ArrayView& x, Scratch<float>& to) {
-  parallelFor(x.numel(), kSerialElements, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) to[i] = toFloat(x.as<T>()[i]);
-  });
-  return to;
+float* wideCopy(const ArrayView& x, const Scratch<float>& to) {
+  parallelFor(x.numel(), kSerialElements,
+              [&](std::int64_t begin, std::int64_t end) { widen(x.as<T>() + begin, to.data() + begin, end - begin); });
+  return to.data();
 }
 
 /// Runs `single(x, y, out)` on float32, widening half types and rounding once; `other(x, y, out)` on the rest.
@@ -62,8 +62,10 @@ void compute(const LibraryCall& call, bool empty, Single single, Other other) {
       Scratch<float> wideX(x.view().numel());
       Scratch<float> wideY(y.view().numel());
       Scratch<float> wideOut(out.numel());
-      single(widen<T>(x.view(), wideX).data(), widen<T>(y.view(), wideY).data(), wideOut.data());
-      for (std::int64_t i = 0; i < out.numel(); ++i) out.as<T>()[i] = Element<T>::store(wideOut[i]);
+      single(wideCopy<T>(x.view(), wideX), wideCopy<T>(y.view(), wideY), wideOut.data());
+      parallelFor(out.numel(), kSerialElements, [&](std::int64_t begin, std::int64_t end) {
+        narrow(wideOut.data() + begin, out.as<T>() + begin, end - begin);
+      });
     } else {
       other(x.as<T>(), y.as<T>(), out.as<T>());
     }

@@ -5,6 +5,7 @@
 
 #include "runtime/device/thread_pool.h"
 #include "runtime/lib/gemm.h"
+#include "runtime/lib/half_rows.h"
 #include "runtime/lib/strided.h"
 
 namespace tandem::lib {
@@ -47,27 +48,101 @@ void product(const ArrayView& a, const ArrayView& b, const ArrayView& c) {
   parallelFor(batch, std::max<std::int64_t>(1, kGroupWork / work), run);
 }
 
+/// The dims along which an array has different elements, in the order of memory.
+Dims dimsInMemory(const ArrayView& x) {
+  Dims order;
+  for (std::size_t d = 0; d < x.shape.size(); ++d)
+    if (x.shape[d] > 1 && x.strides[d] != 0) order.push_back(static_cast<std::int64_t>(d));
+  std::stable_sort(order.begin(), order.end(), [&](auto i, auto j) { return x.strides[i] > x.strides[j]; });
+  return order;
+}
+
+/// A float32 copy of an array of a half type, which lies in memory as it does.
+template <class T>
+class Wide {
+ public:
+  explicit Wide(const ArrayView& x) : order_(dimsInMemory(x)), strides_(x.shape.size(), 0), copy_(layOut(x)) {
+    Dims shape, from, to;
+    for (std::int64_t d : order_) {
+      shape.push_back(x.shape[d]);
+      from.push_back(x.strides[d]);
+      to.push_back(strides_[d]);
+    }
+    const std::int64_t row = order_.empty() ? 1 : shape.back();
+    const std::int64_t step = order_.empty() ? 1 : from.back();
+    for (Dims* dims : {&shape, &from, &to})
+      if (!order_.empty()) dims->pop_back();
+    parallelFor(numelOf(shape), kSerialElements / row + 1, [&](std::int64_t begin, std::int64_t end) {
+      Walker<2> at(shape, {from, to}, begin);
+      for (std::int64_t i = begin; i < end; ++i, at.next()) {
+        const T* source = x.as<T>() + at.offset[0];
+        float* target = copy_.data() + at.offset[1];
+        if (step == 1) {
+          widen(source, target, row);
+          continue;
+        }
+        for (std::int64_t j = 0; j < row; ++j) target[j] = toFloat(source[j * step]);
+      }
+    });
+    view_ = {copy_.data(), DType::Float32, x.shape, strides_};
+  }
+  const ArrayView& view() const { return view_; }
+
+ private:
+  std::int64_t layOut(const ArrayView& x) {
+    std::int64_t size = 1;
+    for (std::size_t i = order_.size(); i-- > 0;) {
+      strides_[order_[i]] = size;
+      size *= x.shape[order_[i]];
+    }
+    return size;
+  }
+
+  Dims order_, strides_;
+  Scratch<float> copy_;
+  ArrayView view_;
+};
+
+// Up to so many rows a product waits for the memory of the other matrix, of which so many elements at a time are
+// widened in the cache.
+constexpr std::int64_t kFewRows = 16;
+constexpr std::int64_t kWideElements = std::int64_t{1} << 16;
+
+/// Few rows times a large matrix, columns by columns.
+template <class T>
+void fewRows(const ArrayView& a, const ArrayView& b, float* c) {
+  const std::int64_t m = a.shape[0];
+  const std::int64_t k = a.shape[1];
+  const std::int64_t n = b.shape[1];
+  const Wide<T> wideA(a);
+  const std::int64_t width = std::max<std::int64_t>(64, kWideElements / k / 64 * 64);
+  parallelTiles((n + width - 1) / width, [&](std::int64_t tile) {
+    const std::int64_t from = tile * width;
+    const std::int64_t columns = std::min(width, n - from);
+    const Wide<T> wideB({b.as<T>() + from * b.strides[1], b.dtype, {k, columns}, b.strides});
+    Scratch<float> sums(m * columns);
+    gemm(m, columns, k, lastMatrix<float>(wideA.view()), lastMatrix<float>(wideB.view()), sums.data());
+    for (std::int64_t i = 0; i < m; ++i) std::copy_n(sums.data() + i * columns, columns, c + i * n + from);
+  });
+}
+
+ArrayView transposed(const ArrayView& x) {
+  return {x.data, x.dtype, {x.shape[1], x.shape[0]}, {x.strides[1], x.strides[0]}};
+}
+
 /// Half types: the product of the float32 values, rounded once.
 template <class T>
 void halfProduct(const ArrayView& a, const ArrayView& b, const ArrayView& c) {
-  auto widen = [](const ArrayView& x, const Scratch<float>& to) {
-    std::int64_t rows = x.shape.back() == 0 ? 0 : x.numel() / x.shape.back();
-    std::int64_t columns = x.shape.back();
-    parallelFor(rows, grainOf(columns), [&](std::int64_t begin, std::int64_t end) {
-      Walker<1> at(DimsRef(x.shape).first(x.shape.size() - 1), {DimsRef(x.strides).first(x.shape.size() - 1)}, begin);
-      for (std::int64_t i = begin; i < end; ++i, at.next())
-        for (std::int64_t j = 0; j < columns; ++j)
-          to[i * columns + j] = toFloat(x.as<T>()[at.offset[0] + j * x.strides.back()]);
-    });
-    ArrayView wide{to.data(), DType::Float32, x.shape, contiguousStrides(x.shape)};
-    return wide;
-  };
-  Scratch<float> wideA(a.numel());
-  Scratch<float> wideB(b.numel());
   Scratch<float> wideC(c.numel());
-  product<float>(widen(a, wideA), widen(b, wideB), {wideC.data(), DType::Float32, c.shape, c.strides});
+  const bool matrices = a.shape.size() == 2;
+  if (matrices && a.shape[0] <= kFewRows && b.numel() > kWideElements)
+    fewRows<T>(a, b, wideC.data());
+  else if (matrices && b.shape[1] == 1 && a.numel() > kWideElements)
+    fewRows<T>(transposed(b), transposed(a), wideC.data());
+  else
+    product<float>(Wide<T>(a).view(), Wide<T>(b).view(), {wideC.data(), DType::Float32, c.shape, c.strides});
   parallelFor(c.numel(), kSerialElements, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) c.as<T>()[i] = Element<T>::store(wideC[i]);
+    narrow(wideC.data() + begin, c.as<T>() + begin, end - begin);
   });
 }
 

@@ -165,6 +165,38 @@ TEST(LibMatmul, BitsAreThoseOfTheDefinition) {
   }
 }
 
+/// Half types: the float32 product's bits, rounded, for each layout and number of threads; for small values too.
+TEST(LibMatmul, HalfTypesAreTheFloatProductRounded) {
+  std::mt19937 random(6);
+  int before = numThreads();
+  for (DType t : {DType::BFloat16, DType::Float16})
+    for (double scale : {1.0, 1e-5, 3e-20})
+      for (auto [m, n, k] : {std::array{1, 700, 300},
+                             {5, 900, 130},
+                             {900, 1, 140},
+                             {3, 5, 7},
+                             {33, 65, 1},
+                             {64, 64, 64},
+                             {70, 90, 513},
+                             {300, 200, 255},
+                             {13, 1100, 320}}) {
+        Array a = test::randomLayout(t, {m, k}, random), b = test::randomLayout(t, {k, n}, random);
+        Array wideA(DType::Float32, {m, k}), wideB(DType::Float32, {k, n}), expected(t, {m, n});
+        for (auto [half, wide] : {std::pair{&a, &wideA}, {&b, &wideB}})
+          for (std::int64_t i = 0; i < half->view.numel(); ++i) {
+            half->set(i, i % 17 == 0 ? 0 : half->get(i) * scale);
+            wide->set(i, half->get(i));
+          }
+        Array wide = matmul(wideA, wideB);
+        for (std::int64_t i = 0; i < wide.view.numel(); ++i) expected.set(i, wide.get(i));
+        for (int threads : {1, 2, 3}) {
+          setNumThreads(threads);
+          ASSERT_TRUE(test::sameBits(matmul(a, b), expected)) << m << " " << n << " " << k << " " << scale;
+        }
+      }
+  setNumThreads(before);
+}
+
 float halved(std::vector<float> values) {
   while (values.size() > 1) {
     std::size_t half = (values.size() + 1) / 2;
