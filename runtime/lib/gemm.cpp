@@ -185,6 +185,12 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<double> a, Matr
   floatGemm(m, n, k, a, b, c);
 }
 
+bool gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<BFloat16> a, Matrix<BFloat16> b, BFloat16* c) {
+  static const bool pairs = __builtin_cpu_supports("avx512bf16") != 0 && avx512::pairsInOrder();
+  if (!pairs || m == 1 || n == 1 || isSmallGemm(m, n, k) || pieceLength(m, n, k) < k) return false;
+  return avx512::pairsGemm(m, n, k, a, b, c);
+}
+
 template <class T>
 void packGemm(std::int64_t n, std::int64_t k, Matrix<T> b, T* to) {
   std::int64_t columns = packedColumns(n);

@@ -9,6 +9,8 @@
 
 #include <cstdint>
 
+#include "runtime/lib/half.h"
+
 namespace tandem::lib {
 
 /// A matrix in memory, strides in elements.
@@ -22,6 +24,9 @@ struct Matrix {
 /// c[M, N] = a[M, K] b[K, N], c dense row-major, all sizes at least 1. Uses the pool (serial inside a tile of it).
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<float> a, Matrix<float> b, float* c);
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<double> a, Matrix<double> b, double* c);
+/// As the product of the float32 values, with the same bits, rounded once; false, and nothing done, where this is no
+/// faster.
+bool gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<BFloat16> a, Matrix<BFloat16> b, BFloat16* c);
 /// Integers wrap around; bool is or of ands.
 template <class T>
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c);

@@ -67,6 +67,10 @@ GemmKernels<double> doubleKernels();
 namespace avx512 {
 GemmKernels<float> floatKernels();
 GemmKernels<double> doubleKernels();
+/// Does the instruction for pairs of bfloat16 add the products one after the other?
+bool pairsInOrder();
+/// c, rounded once, of products whose k is not cut; false if a sum could be subnormal.
+bool pairsGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<BFloat16> a, Matrix<BFloat16> b, BFloat16* c);
 }  // namespace avx512
 
 }  // namespace tandem::lib

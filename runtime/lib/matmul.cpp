@@ -1,7 +1,9 @@
 // matmul: a[..., M, K] @ b[..., K, N], batch dims broadcast already.
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
+#include <type_traits>
 
 #include "runtime/device/thread_pool.h"
 #include "runtime/lib/gemm.h"
@@ -22,30 +24,41 @@ Matrix<T> lastMatrix(const ArrayView& x) {
   return {x.as<T>(), x.strides[r - 2], x.strides[r - 1]};
 }
 
+/// False if a product of bfloat16 is left to float32.
 template <class T>
-void product(const ArrayView& a, const ArrayView& b, const ArrayView& c) {
+bool product(const ArrayView& a, const ArrayView& b, const ArrayView& c) {
   std::size_t rank = a.shape.size();
   std::int64_t m = a.shape[rank - 2];
   std::int64_t k = a.shape[rank - 1];
   std::int64_t n = b.shape[rank - 1];
-  if (rank == 2) return gemm(m, n, k, lastMatrix<T>(a), lastMatrix<T>(b), c.as<T>());
+  auto one = [&](const Matrix<T>& x, const Matrix<T>& y, T* to) {
+    if constexpr (std::is_same_v<T, BFloat16>) return gemm(m, n, k, x, y, to);
+    gemm(m, n, k, x, y, to);
+    return true;
+  };
+  if (rank == 2) return one(lastMatrix<T>(a), lastMatrix<T>(b), c.as<T>());
 
   DimsRef batchShape = DimsRef(a.shape).first(rank - 2);
   std::int64_t batch = numelOf(batchShape);
   std::array<DimsRef, 2> strides{DimsRef(a.strides).first(rank - 2), DimsRef(b.strides).first(rank - 2)};
+  std::atomic<bool> all = true;
   auto run = [&](std::int64_t begin, std::int64_t end) {
     Walker<2> at(batchShape, strides, begin);
     Matrix<T> x = lastMatrix<T>(a);
     Matrix<T> y = lastMatrix<T>(b);
-    for (std::int64_t i = begin; i < end; ++i, at.next())
-      gemm(m, n, k, {x.data + at.offset[0], x.rowStride, x.columnStride},
-           {y.data + at.offset[1], y.rowStride, y.columnStride}, c.as<T>() + i * m * n);
+    for (std::int64_t i = begin; i < end && all; ++i, at.next())
+      if (!one({x.data + at.offset[0], x.rowStride, x.columnStride},
+               {y.data + at.offset[1], y.rowStride, y.columnStride}, c.as<T>() + i * m * n))
+        all = false;
   };
   // Few large products share the pool within each, many go side by side. Which never matters to the bits.
   std::int64_t work = std::max<std::int64_t>(1, m * n * k);
   const bool even = batch % numThreads() == 0 && work <= kSideWork;
-  if (batch < 2 * numThreads() && work > kGroupWork && !even) return run(0, batch);
-  parallelFor(batch, std::max<std::int64_t>(1, kGroupWork / work), run);
+  if (batch < 2 * numThreads() && work > kGroupWork && !even)
+    run(0, batch);
+  else
+    parallelFor(batch, std::max<std::int64_t>(1, kGroupWork / work), run);
+  return all;
 }
 
 /// The dims along which an array has different elements, in the order of memory.
@@ -133,8 +146,11 @@ ArrayView transposed(const ArrayView& x) {
 /// Half types: the product of the float32 values, rounded once.
 template <class T>
 void halfProduct(const ArrayView& a, const ArrayView& b, const ArrayView& c) {
-  Scratch<float> wideC(c.numel());
   const bool matrices = a.shape.size() == 2;
+  const bool few = matrices && (a.shape[0] <= kFewRows || b.shape[1] == 1);
+  if constexpr (std::is_same_v<T, BFloat16>)
+    if (!few && product<T>(a, b, c)) return;
+  Scratch<float> wideC(c.numel());
   if (matrices && a.shape[0] <= kFewRows && b.numel() > kWideElements)
     fewRows<T>(a, b, wideC.data());
   else if (matrices && b.shape[1] == 1 && a.numel() > kWideElements)
