@@ -29,8 +29,7 @@ Tensor pdist(const Tensor& x, double p) {
   std::int64_t n = x.size(0);
   if (n < 2) return constantIn(zeros(Dims{0}, x.dtype()), {&x, 1});
   Tensor pairs = triu_indices(n, n, 1);
-  Tensor apart = sub(index_select(x, 0, select(pairs, 0, 0)), index_select(x, 0, select(pairs, 0, 1)));
-  return norm(apart, x.size(1) == 0 ? 1 : p, Dims{1});
+  return lengthsOf(sub(index_select(x, 0, select(pairs, 0, 0)), index_select(x, 0, select(pairs, 0, 1))), p);
 }
 
 Tensor fill_diagonal(const Tensor& x, Scalar value, bool wrap) {

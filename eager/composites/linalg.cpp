@@ -125,7 +125,7 @@ std::array<Tensor, 2> slogdet(const Tensor& a) {
   auto factors = lu_plain(detached(a));
   Tensor pivots = diagonal(factors[0], 0, -2, -1);
   Tensor signs = prod(sign(pivots), Dims{-1});
-  return {mul(signs, signOf(factors[1], a.dtype())), log_abs_det(a, pivots)};
+  return {constantIn(mul(signs, signOf(factors[1], a.dtype())), {&a, 1}), log_abs_det(a, pivots)};
 }
 
 Tensor logdet(const Tensor& a) {

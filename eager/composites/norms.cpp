@@ -152,6 +152,11 @@ Tensor dist(const Tensor& x, const Tensor& y, double p) {
   return norm(sub(x, y), p);
 }
 
+Tensor lengthsOf(const Tensor& apart, double p) {
+  Tensor found = norm(apart, apart.size(-1) == 0 ? 1 : p, Dims{-1});
+  return p == 0 ? constantIn(found, {&apart, 1}) : found;
+}
+
 Tensor cdist(const Tensor& x, const Tensor& y, double p, std::optional<std::string_view> mode) {
   if (x.dim() < 2) fail("cdist only supports at least 2D tensors, X1 got: ", x.dim(), "D");
   if (y.dim() < 2) fail("cdist only supports at least 2D tensors, X2 got: ", y.dim(), "D");
@@ -170,8 +175,7 @@ Tensor cdist(const Tensor& x, const Tensor& y, double p, std::optional<std::stri
     Tensor products = matmul(mul(x, -2), transpose(y, -2, -1));
     return rootOf(clamp_min(add(add(products, xx), yy), Operand(0)), 2);
   }
-  Tensor apart = sub(unsqueeze(x, -2), unsqueeze(y, -3));
-  return norm(apart, x.size(-1) == 0 ? 1 : p, Dims{-1});  // 0 of no columns, whatever p
+  return lengthsOf(sub(unsqueeze(x, -2), unsqueeze(y, -3)), p);
 }
 
 Tensor normalize(const Tensor& x, double p, std::int64_t dim, double eps) {

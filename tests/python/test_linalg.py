@@ -229,7 +229,6 @@ DEGENERATE = {
     "one pivot": [[1.0, 2.0], [2.0, 4.0]],
     "a pivot of rounding": [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]],
     "two pivots": [[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [-1.0, -2.0, -3.0]],
-    "a number": [[0.0]],
     "zero": [[0.0, 0.0], [0.0, 0.0]],
     "zero, three": [[0.0] * 3] * 3,
     "zero, five": [[0.0] * 5] * 5,
@@ -267,7 +266,35 @@ def test_the_second_derivative_of_a_singular_logarithm():
         assert not tandem.isfinite(g).any()
         with pytest.raises(tandem.linalg.LinAlgError, match="The solver failed because the input matrix is singular"):
             tandem.autograd.grad(y, a, create_graph=True)
-    assert not linalg.slogdet(a).sign.requires_grad
+
+
+def test_the_derivative_of_a_sign_is_zero():
+    a = tandem.tensor(DEGENERATE["one pivot"], requires_grad=True)
+    sign, _ = linalg.slogdet(a)
+    (g,) = tandem.autograd.grad(sign, a)
+    assert sign.requires_grad and not g.any()
+
+
+@pytest.mark.parametrize("values", [[[0.0]], [[[3.0]], [[0.0]], [[-2.0]]]], ids=["zero", "batch"])
+def test_the_cofactor_of_a_single_element_depends_on_nothing(values):
+    a = tandem.tensor(values, dtype=tandem.float64, requires_grad=True)
+    scale = tandem.tensor(3.0, requires_grad=True)
+    (g,) = tandem.autograd.grad(linalg.det(a).sum(), a, create_graph=True)
+    assert not g.requires_grad and (g == 1).all() and g.shape == a.shape
+    (g,) = tandem.autograd.grad((linalg.det(a) * scale).sum(), a, create_graph=True)
+    again = tandem.autograd.grad(g.sum(), (a, scale), allow_unused=True)
+    assert again[0] is None and again[1] == a.numel()
+
+
+@pytest.mark.parametrize(
+    "distances", [lambda x: tandem.cdist(x, x + 1, p=0), lambda x: tandem.nn.functional.pdist(x, p=0)]
+)
+def test_counts_of_differences_have_gradient_zero(distances):
+    x = tandem.tensor([[1.0, 2.0], [1.0, tandem.nan], [tandem.inf, 0.0]], requires_grad=True)
+    y = distances(x)
+    assert set(y.unique().tolist()) <= {0.0, 1.0, 2.0}
+    (g,) = tandem.autograd.grad(y.sum(), x)
+    assert (g == 0).all()
 
 
 def test_derivatives_of_nothing_and_of_symmetric_matrices():
