@@ -98,7 +98,7 @@ from torch.nn.modules.padding import _ConstantPadNd, _ReflectionPadNd, _Replicat
 from torch.nn.modules.transformer import _get_clones
 from torch.nn.parallel.scatter_gather import gather, scatter, scatter_kwargs
 from torch.onnx import OperatorExportTypes, TrainingMode
-from torch.optim.lr_scheduler import _enable_get_lr_call
+from torch.optim.lr_scheduler import _enable_get_lr_call, _warn_get_lr_called_within_step
 from torch.overrides import enable_reentrant_dispatch, get_ignored_functions, get_overridable_functions
 from torch.special import *
 from torch.utils._pytree import PyTree, arg_tree_leaves, is_namedtuple, treespec_dumps, treespec_loads

@@ -72,7 +72,12 @@ class LRScheduler:
         self._is_initial = False
 
     def get_lr(self) -> Sequence[Rate]:
-        """The rate of each group at step `self.last_epoch`."""
+        """The rate of each group at step `self.last_epoch`; a warning outside of a step."""
+        _warn_get_lr_called_within_step(self)
+        return self._rates()
+
+    def _rates(self) -> Sequence[Rate]:
+        """What `get_lr` gives, of the package's own schedules."""
         raise NotImplementedError
 
     def get_last_lr(self) -> list[Rate]:
@@ -136,7 +141,7 @@ class _enable_get_lr_call:
 
 
 def _warn_get_lr_called_within_step(lr_scheduler: LRScheduler) -> None:
-    """What every `get_lr` begins with: outside of a step it may give the rates of a step that is not made."""
+    """What a `get_lr` begins with: outside of a step it may give the rates of a step that is not made."""
     if not lr_scheduler._get_lr_called_within_step:
         warnings.warn(
             "To get the last learning rate computed by the scheduler, please use `get_last_lr()`.", stacklevel=3

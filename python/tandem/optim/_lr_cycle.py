@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tandem.optim._lr_base import LRScheduler, Rate, _warn_get_lr_called_within_step, per_group, set_lr
+from tandem.optim._lr_base import LRScheduler, Rate, per_group, set_lr
 from tandem.optim.optimizer import Optimizer
 
 
@@ -120,8 +120,7 @@ class OneCycleLR(_MomentumCycle):
             return (end - start) * share + start
         return end + (start - end) / 2.0 * (math.cos(math.pi * share) + 1)
 
-    def get_lr(self) -> list[Rate]:
-        _warn_get_lr_called_within_step(self)
+    def _rates(self) -> list[Rate]:
         step = self.last_epoch
         if step > self.total_steps:
             raise ValueError(f"Tried to step {step} times. The total number of steps is {self.total_steps}")
@@ -202,8 +201,7 @@ class CyclicLR(_MomentumCycle):
             return self.gamma**x
         return 0.5 ** (x - 1) if self.mode == "triangular2" else 1.0
 
-    def get_lr(self) -> list[Rate]:
-        _warn_get_lr_called_within_step(self)
+    def _rates(self) -> list[Rate]:
         cycle = math.floor(1 + self.last_epoch / self.total_size)
         x = 1.0 + self.last_epoch / self.total_size - cycle
         height = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)

@@ -12,7 +12,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from tandem.optim._lr_base import LRScheduler, Rate, _enable_get_lr_call, _warn_get_lr_called_within_step, set_lr
+from tandem.optim._lr_base import LRScheduler, Rate, _enable_get_lr_call, set_lr
+from tandem.optim._lr_base import _warn_get_lr_called_within_step as _warn_get_lr_called_within_step
 from tandem.optim._lr_cycle import CyclicLR, OneCycleLR
 from tandem.optim._lr_joined import ChainedScheduler, ReduceLROnPlateau, SequentialLR
 from tandem.optim.optimizer import Optimizer
@@ -86,8 +87,7 @@ class LambdaLR(_Functions):
         [0.5]
     """
 
-    def get_lr(self) -> list[Rate]:
-        _warn_get_lr_called_within_step(self)
+    def _rates(self) -> list[Rate]:
         return [base * f(self.last_epoch) for f, base in zip(self.lr_lambdas, self.base_lrs, strict=True)]
 
 
@@ -102,8 +102,7 @@ class MultiplicativeLR(_Functions):
         [1.0, 0.5, 0.25]
     """
 
-    def get_lr(self) -> list[Rate]:
-        _warn_get_lr_called_within_step(self)
+    def _rates(self) -> list[Rate]:
         if self._is_initial:
             return self._present()
         return [rate * f(self.last_epoch) for f, rate in zip(self.lr_lambdas, self._present(), strict=True)]
@@ -125,8 +124,7 @@ class StepLR(LRScheduler):
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[Rate]:
-        _warn_get_lr_called_within_step(self)
+    def _rates(self) -> list[Rate]:
         if self.last_epoch == 0 or self.last_epoch % self.step_size != 0:
             return self._present()
         return [rate * self.gamma for rate in self._present()]
@@ -153,8 +151,7 @@ class MultiStepLR(LRScheduler):
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[Rate]:
-        _warn_get_lr_called_within_step(self)
+    def _rates(self) -> list[Rate]:
         times = self.milestones[self.last_epoch]
         return [rate * self.gamma**times for rate in self._present()] if times else self._present()
 
@@ -188,8 +185,7 @@ class ConstantLR(LRScheduler):
         self.total_iters = total_iters
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[Rate]:
-        _warn_get_lr_called_within_step(self)
+    def _rates(self) -> list[Rate]:
         if self.last_epoch == 0:
             return [rate * self.factor for rate in self._present()]
         if self.last_epoch != self.total_iters:
@@ -231,8 +227,7 @@ class LinearLR(LRScheduler):
         self.total_iters = total_iters
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[Rate]:
-        _warn_get_lr_called_within_step(self)
+    def _rates(self) -> list[Rate]:
         if self.last_epoch == 0:
             return [rate * self.start_factor for rate in self._present()]
         if self._is_initial or self.last_epoch > self.total_iters:
@@ -263,8 +258,7 @@ class ExponentialLR(LRScheduler):
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[Rate]:
-        _warn_get_lr_called_within_step(self)
+    def _rates(self) -> list[Rate]:
         return self._present() if self._is_initial else [rate * self.gamma for rate in self._present()]
 
     def _get_closed_form_lr(self) -> list[Rate]:
@@ -287,8 +281,7 @@ class PolynomialLR(LRScheduler):
         self.power = power
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[Rate]:
-        _warn_get_lr_called_within_step(self)
+    def _rates(self) -> list[Rate]:
         step = self.last_epoch
         if self._is_initial or step > self.total_iters:
             return self._present()
@@ -318,8 +311,7 @@ class CosineAnnealingLR(LRScheduler):
         self.eta_min = eta_min
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[Rate]:
-        _warn_get_lr_called_within_step(self)
+    def _rates(self) -> list[Rate]:
         step, low = self.last_epoch, self.eta_min
         if self._is_initial:
             return self._present()
@@ -364,8 +356,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self.T_cur = last_epoch
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[Rate]:
-        _warn_get_lr_called_within_step(self)
+    def _rates(self) -> list[Rate]:
         share = (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
         return [self.eta_min + (base - self.eta_min) * share for base in self.base_lrs]
 

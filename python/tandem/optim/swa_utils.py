@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import tandem
 from tandem import Tensor
 from tandem.nn.module import Module
-from tandem.optim._lr_base import LRScheduler, Rate, _warn_get_lr_called_within_step, per_group
+from tandem.optim._lr_base import LRScheduler, Rate, per_group
 from tandem.optim.optimizer import Optimizer
 from tandem.types import Device
 
@@ -243,8 +243,7 @@ class SWALR(LRScheduler):
         t = max(0, min(1, step / max(1, self.anneal_epochs)))
         return t if self._anneal_strategy == "linear" else (1 - math.cos(math.pi * t)) / 2
 
-    def get_lr(self) -> list[Rate]:
-        _warn_get_lr_called_within_step(self)
+    def _rates(self) -> list[Rate]:
         step = self._step_count - 1
         if self.anneal_epochs == 0:
             step = max(1, step)
