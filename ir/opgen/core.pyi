@@ -488,6 +488,7 @@ _linearize: Any
 _memory_stats: Any
 _optimizer_update: Any
 _quicken_module: Any
+_watch_hooks: Any
 _pop_saved_tensors_hooks: Any
 _keep_saved: Any
 _warn: Any

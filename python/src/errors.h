@@ -93,6 +93,9 @@ inline int checked(int status) {
   return status;
 }
 
+/// The one string of this text that names are compared with by address. A new reference.
+inline PyObject* interned(const char* text) { return checked(PyUnicode_InternFromString(text)); }
+
 /// Runs a slot or method body, its C++ exceptions becoming Python's.
 template <class F>
 PyObject* guarded(F&& body) noexcept {

@@ -236,7 +236,7 @@ void GuardSet::classOf(PyObject* object) {
 void GuardSet::type(PyTypeObject* type) {
   if ((type->tp_flags & Py_TPFLAGS_IMMUTABLETYPE) != 0) return;
   if (!isNew(Kind::Type, type, nullptr)) return;
-  static PyObject* any = PyUnicode_InternFromString("__doc__");
+  static PyObject* any = interned("__doc__");
   (void)_PyType_Lookup(type, any);  // gives it a version if it has none
   order_.emplace_back(Kind::Type, static_cast<std::uint32_t>(types_.size()));
   types_.push_back({held(reinterpret_cast<PyObject*>(type)), versionOf(type)});

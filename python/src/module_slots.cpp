@@ -7,6 +7,8 @@
 //   base, the interpreter puts its own back. While a body is observed (observer.h) Python's code runs.
 #include "python/src/module_slots.h"
 
+#include <vector>
+
 #include "python/src/convert.h"
 #include "python/src/errors.h"
 #include "python/src/observer.h"
@@ -14,7 +16,8 @@
 namespace tandem::python {
 namespace {
 
-PyObject* interned(const char* s) { return checked(PyUnicode_InternFromString(s)); }
+/// Dicts of hooks that every module has; they live as long as the process.
+std::vector<PyObject*> sharedHooks;
 
 /// A dict whose items are read as those of any dict; null for others.
 PyObject* plainDict(PyObject* dict, PyObject* key) {
@@ -50,6 +53,8 @@ PyObject* readMember(PyObject* self, PyObject* name) {
 }
 
 bool hasNoHooks(PyObject* self) {
+  for (PyObject* hooks : sharedHooks)
+    if (PyDict_GET_SIZE(hooks) != 0) return false;
   static PyObject* const kinds[] = {interned("_forward_hooks"), interned("_forward_pre_hooks"),
                                     interned("_backward_hooks"), interned("_backward_pre_hooks")};
   PyRef dict(PyObject_GenericGetDict(self, nullptr));
@@ -87,8 +92,21 @@ PyObject* quickenModule(PyObject*, PyObject* const* args, Py_ssize_t n) {
   });
 }
 
+/// _watch_hooks(*dicts): modules are called in C while all of `dicts` are empty.
+PyObject* watchHooks(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  return guarded([&]() -> PyObject* {
+    for (Py_ssize_t i = 0; i < n; ++i) {
+      if (!PyDict_Check(args[i])) fail<TypeError>("_watch_hooks takes dicts");
+      sharedHooks.push_back(Py_NewRef(args[i]));
+    }
+    Py_RETURN_NONE;
+  });
+}
+
 PyMethodDef functions[] = {{"_quicken_module", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(quickenModule)),
                             METH_FASTCALL, "Has a class of modules read members and called in C."},
+                           {"_watch_hooks", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(watchHooks)),
+                            METH_FASTCALL, "Has modules called in Python while one of the dicts has a hook."},
                            {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace

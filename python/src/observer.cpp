@@ -130,7 +130,7 @@ void Observer::enter(PyFrameObject* frame) {
     visitMadeOnEntry(v, [](void* self, PyObject* made) { static_cast<Observer*>(self)->makeFresh(made); }, this);
   if (beingMade_ != nullptr) {
     // An object whose class was called comes first in its `__init__`.
-    static PyObject* init = PyUnicode_InternFromString("__init__");
+    static PyObject* init = interned("__init__");
     PyObject* made = v.locals != nullptr && c->co_argcount > 0 ? v.locals[0] : nullptr;
     if (made != nullptr && Py_TYPE(made) == beingMade_ && PyUnicode_Compare(c->co_name, init) == 0) {
       makeFresh(made);

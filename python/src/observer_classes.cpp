@@ -62,7 +62,7 @@ bool specialsAreWatched(PyTypeObject* type) {
     bool watched;
   };
   static std::unordered_map<PyTypeObject*, Known> known;
-  static PyObject* any = PyUnicode_InternFromString("__doc__");
+  static PyObject* any = interned("__doc__");
   (void)_PyType_Lookup(type, any);  // gives it a version if it has none
   const unsigned version = versionOf(type);
   auto it = known.find(type);
@@ -125,7 +125,7 @@ void Observer::specialMethods(PyTypeObject* type) {
 bool Observer::special(PyObject* o, const char* name) {
   if (!isPythonClass(Py_TYPE(o))) return false;
   readType(o);
-  PyRef key(PyUnicode_InternFromString(name));
+  PyRef key(interned(name));
   PyObject* found = _PyType_Lookup(Py_TYPE(o), key.get());
   if (found == nullptr || !PyFunction_Check(found)) return false;
   (void)call(found, &o, 1);
@@ -156,7 +156,7 @@ void Observer::through(PyObject* found, PyObject* o, PyObject* name) {
   const bool property = PyType_IsSubtype(kind, &PyProperty_Type) != 0 && specialsAreWatched(kind);
   if (property || isPythonClass(kind)) readType(found);
   if (property && kind->tp_descr_get == PyProperty_Type.tp_descr_get) {
-    static PyObject* getterName = PyUnicode_InternFromString("fget");
+    static PyObject* getterName = interned("fget");
     PyRef getter = getterOf(found);
     if (_PyType_Lookup(kind, getterName) == _PyType_Lookup(&PyProperty_Type, getterName) && getter) {
       // One that is Python's code is entered.

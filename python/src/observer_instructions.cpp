@@ -471,7 +471,7 @@ void Observer::loadGlobal(Frame& f, PyObject* name) {
 
 void Observer::importName(Frame& f, PyObject* name) {
   PyObject* modules = PyImport_GetModuleDict();
-  static PyObject* import = PyUnicode_InternFromString("__import__");
+  static PyObject* import = interned("__import__");
   guards_.item(nullptr, f.builtins, import, PyDict_GetItemWithError(f.builtins, import));
   // `import a.b` gives `a`, and looks for both.
   for (PyRef part = PyRef::borrow(name); part;) {

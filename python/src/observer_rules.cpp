@@ -15,8 +15,6 @@ namespace {
 
 constexpr const char* kClassDecides = "what operations do is decided by the class ";
 
-PyObject* interned(const char* text) { return PyUnicode_InternFromString(text); }
-
 std::string typeName(PyObject* o) { return Py_TYPE(o)->tp_name; }
 std::string text(PyObject* name) {
   const char* s = PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : nullptr;
@@ -95,7 +93,7 @@ static bool understoodTensorAttribute(PyObject* name) {
           "is_cpu",   "is_mps",   "is_meta", "is_sparse",     "is_quantized", "is_nested",    "T",      "mT",
           "H",        "mH",       "real",    "requires_grad", "is_leaf",      "retains_grad", "grad",   "data",
           "__dict__", "__class__"}) {
-      PyRef text(PyUnicode_InternFromString(s));
+      PyRef text(interned(s));
       PySet_Add(set, text.get());
     }
     return set;

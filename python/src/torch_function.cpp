@@ -42,7 +42,7 @@ PyObject* runPlainly(PyObject*, PyObject* args) {
 }
 
 PyObject* ofClass(PyTypeObject* cls) {
-  static PyObject* name = PyUnicode_InternFromString("__torch_function__");
+  static PyObject* name = interned("__torch_function__");
   return _PyType_Lookup(cls, name);
 }
 

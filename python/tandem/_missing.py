@@ -32,6 +32,7 @@ INSTEAD = {
     "utils.flop_counter": "tandem.counters(), which counts launches",
     "nn.attention.flex_attention": "nn.functional.scaled_dot_product_attention with a mask",
     "distributed": "one process: this build has no collective operations",
+    "nn.modules.module.register_module_backward_hook": "nn.modules.module.register_module_full_backward_hook",
     "nn.quantized": "modules in float16 or bfloat16",
     "complex64": "two real tensors, or a last dim of size 2",
     "complex128": "two real tensors, or a last dim of size 2",

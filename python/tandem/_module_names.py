@@ -31,7 +31,7 @@ ELSEWHERE = {
 # Modules that have a namesake in `tandem.nn`, and what else their names are found in.
 _NN_MODULES = (
     "activation adaptive batchnorm channelshuffle container conv distance dropout flatten fold instancenorm lazy "
-    "linear loss module normalization padding pixelshuffle pooling rnn sparse transformer upsampling"
+    "linear loss normalization padding pixelshuffle pooling rnn sparse transformer upsampling"
 )
 
 _NN_SHARED = "nn.normalization nn.common_types nn.parameter nn.state_dict nn nn._private_names"
@@ -50,6 +50,7 @@ NAMES = {
     "distributions.dirichlet": "distributions.gamma distributions._private_names",
     "distributions.binomial": "distributions.discrete distributions._private_names",
     **{f"nn.modules.{name}": f"nn.{name} {_NN_SHARED}" for name in _NN_MODULES.split()},
+    "nn.modules.module": f"nn.module nn.global_hooks {_NN_SHARED}",
     "nn.modules.utils": "nn._module_utils",
     "nn.parallel.data_parallel": "nn.parallel",
     "nn.parallel.scatter_gather": "nn.parallel",

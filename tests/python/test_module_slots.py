@@ -3,6 +3,7 @@ where `Module.__getattr__` and `Module.__call__` run."""
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import pickle
 
@@ -10,6 +11,7 @@ import pytest
 
 import tandem
 from tandem import nn
+from tandem.nn import global_hooks as hooks
 
 
 class Net(nn.Module):
@@ -76,6 +78,93 @@ def test_hooks_come_and_go(net):
     assert len(seen) == 3
     net._forward_hooks[0] = lambda m, args, out: out + 10
     assert net(X).item() == 13
+
+
+@pytest.mark.parametrize("mode", ["eager", "lazy", "compile"])
+def test_hooks_of_all_modules_come_and_go(mode):
+    """Before a module's own, for every module, children first; a compiled function sees them come and go."""
+    net = nn.Sequential(nn.Linear(2, 2, bias=False), nn.Identity())
+    nn.init.ones_(net[0].weight)
+    seen: list[str] = []
+
+    def called(name):
+        return lambda m, *args: seen.append(f"{name} {type(m).__name__}")
+
+    def step(x):
+        net.zero_grad()
+        net(x).sum().backward()
+        return net(x)
+
+    run = {"eager": step, "lazy": step, "compile": tandem.compile(step)}[mode]
+
+    def value():
+        with tandem.lazy() if mode == "lazy" else contextlib.nullcontext():
+            return run(tandem.ones(1, 2, requires_grad=True)).tolist(), net[0].weight.grad.tolist()
+
+    plain = value()
+    assert value() == plain == ([[2.0, 2.0]], [[1.0, 1.0], [1.0, 1.0]])
+    own = net[1].register_forward_hook(called("own"))
+    handles = [
+        hooks.register_module_forward_pre_hook(called("before")),
+        hooks.register_module_forward_hook(called("after")),
+        hooks.register_module_full_backward_pre_hook(called("backward before")),
+        hooks.register_module_full_backward_hook(called("backward")),
+    ]
+    for _ in range(2):
+        seen.clear()
+        assert value() == plain
+        forward = [
+            "before Sequential", "before Linear", "after Linear", "before Identity", "after Identity", "own Identity",
+            "after Sequential",
+        ]  # fmt: skip
+        backward = [f"{w} {m}" for m in ("Identity", "Linear") for w in ("backward before", "backward")]
+        outer = ["backward before Sequential", *backward, "backward Sequential"]
+        assert seen == [*forward, *outer, *forward]
+    for handle in (own, *handles):
+        handle.remove()
+    seen.clear()
+    assert value() == plain and not seen
+    with hooks.register_module_forward_hook(lambda m, args, out: out + 1):
+        assert value()[0] == [[5.0, 5.0]]
+    with hooks.register_module_full_backward_pre_hook(lambda m, grads: (grads[0] * 2,)):
+        assert value()[1] == [[8.0, 8.0], [8.0, 8.0]]
+    assert value() == plain
+
+
+def test_what_hooks_of_all_modules_take():
+    class Failing(nn.Module):
+        def forward(self, x, scale=1):
+            raise ValueError
+
+    seen = []
+    with hooks.register_module_forward_hook(
+        lambda m, a, kw, out: seen.append((kw, out)), with_kwargs=True, always_call=True
+    ):
+        with pytest.raises(ValueError):
+            Failing()(X, scale=3)
+        nn.Identity()(X)
+    assert seen == [({"scale": 3}, None), ({}, X)]
+
+
+def test_hooks_of_what_modules_get():
+    seen = []
+
+    def note(m, name, member):
+        seen.append(name)
+
+    with (
+        hooks.register_module_parameter_registration_hook(note),
+        hooks.register_module_buffer_registration_hook(note),
+        hooks.register_module_module_registration_hook(note),
+    ):
+        net = Net()
+        net.shift = tandem.zeros(1)
+        net.layer = nn.Identity()
+    assert seen == ["weight", "bias", "layer", "scale", "shift", "shift", "layer"]
+    with hooks.register_module_parameter_registration_hook(lambda m, n, p: nn.Parameter(p.detach() + 1)):
+        assert Net().scale.item() == 3
+    with hooks.register_module_module_registration_hook(lambda m, n, child: nn.Identity()):
+        assert type(Net().layer) is nn.Identity
 
 
 def test_a_class_that_reads_for_itself():

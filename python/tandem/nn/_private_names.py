@@ -11,12 +11,4 @@ def _addindent(s_: str, numSpaces: int) -> str:
     return "\n".join([first, *(" " * numSpaces + line for line in rest)])
 
 
-# Hooks of all modules.
-globals().update(
-    lacking_functions(
-        "tandem.nn.modules.module",
-        "register_module_backward_hook register_module_buffer_registration_hook register_module_forward_hook "
-        "register_module_forward_pre_hook register_module_full_backward_hook register_module_full_backward_pre_hook "
-        "register_module_module_registration_hook register_module_parameter_registration_hook",
-    )
-)
+globals().update(lacking_functions("tandem.nn.modules.module", "register_module_backward_hook"))

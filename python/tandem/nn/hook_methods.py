@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tandem.nn.hooks import BackwardBoundary, RemovableHandle
+from tandem.nn.global_hooks import (
+    _global_backward_hooks,
+    _global_backward_pre_hooks,
+    _global_forward_hooks,
+    _global_forward_hooks_always_called,
+    _global_forward_hooks_with_kwargs,
+    _global_forward_pre_hooks,
+)
+from tandem.nn.hooks import BackwardBoundary, RemovableHandle, add_hook
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -71,7 +79,7 @@ class HookMethods:
     def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         called: set[int] = set()
         try:
-            for key, hook in list(self._forward_pre_hooks.items()):
+            for key, hook in [*_global_forward_pre_hooks.items(), *self._forward_pre_hooks.items()]:
                 if key in self._forward_pre_hooks_with_kwargs:
                     replaced = hook(self, args, kwargs)
                     if replaced is not None:
@@ -86,20 +94,21 @@ class HookMethods:
                     if replaced is not None:
                         args = replaced if isinstance(replaced, tuple) else (replaced,)
             boundary = None
-            if self._backward_hooks or self._backward_pre_hooks:
-                boundary = BackwardBoundary(
-                    self, list(self._backward_hooks.values()), list(self._backward_pre_hooks.values())
-                )
+            backward_hooks = [*_global_backward_hooks.values(), *self._backward_hooks.values()]
+            backward_pre_hooks = [*_global_backward_pre_hooks.values(), *self._backward_pre_hooks.values()]
+            if backward_hooks or backward_pre_hooks:
+                boundary = BackwardBoundary(self, backward_hooks, backward_pre_hooks)
                 args = boundary.wrap_inputs(args)
             result = self.forward(*args, **kwargs)
-            for key, hook in list(self._forward_hooks.items()):
+            for key, hook in [*_global_forward_hooks.items(), *self._forward_hooks.items()]:
                 called.add(key)
                 result = self._run_forward_hook(key, hook, args, kwargs, result)
             return result if boundary is None else boundary.wrap_outputs(result)
         except Exception:
             # Hooks with always_call=True run although the call failed; the first error is the one to report.
-            for key, hook in list(self._forward_hooks.items()):
-                if key in self._forward_hooks_always_called and key not in called:
+            always = {**_global_forward_hooks_always_called, **self._forward_hooks_always_called}
+            for key, hook in [*_global_forward_hooks.items(), *self._forward_hooks.items()]:
+                if key in always and key not in called:
                     try:
                         self._run_forward_hook(key, hook, args, kwargs, None)
                     except Exception:  # noqa: S110
@@ -107,23 +116,15 @@ class HookMethods:
             raise
 
     def _run_forward_hook(self, key: int, hook: Callable[..., Any], args: Any, kwargs: Any, result: Any) -> Any:
-        if key in self._forward_hooks_with_kwargs:
+        if key in self._forward_hooks_with_kwargs or key in _global_forward_hooks_with_kwargs:
             replaced = hook(self, args, kwargs, result)
         else:
             replaced = hook(self, args, result)
         return result if replaced is None else replaced
 
     def _add_hook(self, kind: str, hook: Callable[..., Any], prepend: bool = False, **flags: bool) -> RemovableHandle:
-        hooks = self.__dict__[kind]
-        marks = [self.__dict__[name] for name in flags]
-        handle = RemovableHandle(hooks, *marks)
-        hooks[handle.id] = hook
-        for mark, wanted in zip(marks, flags.values(), strict=True):
-            if wanted:
-                mark[handle.id] = True
-        if prepend:
-            hooks.move_to_end(handle.id, last=False)
-        return handle
+        own = self.__dict__
+        return add_hook(own[kind], hook, prepend, [(own[name], wanted) for name, wanted in flags.items()])
 
     def register_forward_pre_hook(
         self,

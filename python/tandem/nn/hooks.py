@@ -8,7 +8,7 @@ operations, inputs' boundary (hooks may replace the gradient).
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import tandem
@@ -49,6 +49,24 @@ class RemovableHandle:
 
     def __exit__(self, *exc: object) -> None:
         self.remove()
+
+
+def add_hook(
+    hooks: dict[int, Any],
+    hook: Callable[..., Any],
+    prepend: bool = False,
+    marks: Iterable[tuple[dict[int, bool], bool]] = (),
+) -> RemovableHandle:
+    """Put a hook into its dict, and its id into each dict of `marks` whose flag is set."""
+    marks = list(marks)
+    handle = RemovableHandle(hooks, *(ids for ids, _ in marks))
+    hooks[handle.id] = hook
+    for ids, wanted in marks:
+        if wanted:
+            ids[handle.id] = True
+    if prepend:
+        hooks.move_to_end(handle.id, last=False)  # type: ignore[attr-defined]
+    return handle
 
 
 class _Identity(tandem.autograd.Function):

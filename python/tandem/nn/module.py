@@ -14,6 +14,16 @@ from typing import TYPE_CHECKING, Any
 import tandem
 from tandem.nn import state_dict as _state
 from tandem.nn.conversion import ConversionMethods, type_name
+from tandem.nn.global_hooks import (
+    _global_backward_hooks,
+    _global_backward_pre_hooks,
+    _global_buffer_registration_hooks,
+    _global_forward_hooks,
+    _global_forward_pre_hooks,
+    _global_module_registration_hooks,
+    _global_parameter_registration_hooks,
+    registered,
+)
 from tandem.nn.hook_methods import HOOK_DICTS, HookMethods
 from tandem.nn.parameter import Buffer, Parameter
 
@@ -100,13 +110,13 @@ class Module(HookMethods, ConversionMethods):
             if params is None:
                 raise AttributeError("cannot assign module before Module.__init__() call")
             self._forget(name, keep="_modules")
-            own["_modules"][name] = value
+            own["_modules"][name] = registered(_global_module_registration_hooks, self, name, value)
         elif params is not None and name in own["_modules"]:
             if value is not None:
                 raise TypeError(
                     f"cannot assign '{type_name(value)}' as child module '{name}' (tandem.nn.Module or None expected)"
                 )
-            own["_modules"][name] = None
+            own["_modules"][name] = registered(_global_module_registration_hooks, self, name, None)
         elif isinstance(value, Buffer) or (params is not None and name in own["_buffers"]):
             if params is None:
                 raise AttributeError("cannot assign buffers before Module.__init__() call")
@@ -116,7 +126,7 @@ class Module(HookMethods, ConversionMethods):
                     "expected)"
                 )
             if name in own["_buffers"]:
-                own["_buffers"][name] = value
+                own["_buffers"][name] = registered(_global_buffer_registration_hooks, self, name, value)
                 if isinstance(value, Buffer):
                     unsaved = own["_non_persistent_buffers_set"]
                     (unsaved.discard if value.persistent else unsaved.add)(name)
@@ -190,6 +200,7 @@ class Module(HookMethods, ConversionMethods):
                     "explicitly. To express a parameter as a function of another Tensor, compute the value in the "
                     "forward() method."
                 )
+            param = registered(_global_parameter_registration_hooks, self, name, param)
         self._parameters[name] = param
 
     def register_buffer(self, name: str, tensor: tandem.Tensor | None, persistent: bool = True) -> None:
@@ -209,7 +220,7 @@ class Module(HookMethods, ConversionMethods):
             raise TypeError(
                 f"cannot assign '{type_name(tensor)}' object to buffer '{name}' (tandem.Tensor or None required)"
             )
-        self._buffers[name] = tensor
+        self._buffers[name] = registered(_global_buffer_registration_hooks, self, name, tensor)
         if persistent:
             self._non_persistent_buffers_set.discard(name)
         else:
@@ -220,7 +231,7 @@ class Module(HookMethods, ConversionMethods):
         if not isinstance(module, Module) and module is not None:
             raise TypeError(f"{type_name(module)} is not a Module subclass")
         self._check_name(name, "module", self.__dict__.get("_modules", {}))
-        self._modules[name] = module
+        self._modules[name] = registered(_global_module_registration_hooks, self, name, module)
 
     register_module = add_module
 
@@ -229,7 +240,14 @@ class Module(HookMethods, ConversionMethods):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         own = self.__dict__
         if not (
-            own["_forward_hooks"] or own["_forward_pre_hooks"] or own["_backward_hooks"] or own["_backward_pre_hooks"]
+            own["_forward_hooks"]
+            or own["_forward_pre_hooks"]
+            or own["_backward_hooks"]
+            or own["_backward_pre_hooks"]
+            or _global_forward_hooks
+            or _global_forward_pre_hooks
+            or _global_backward_hooks
+            or _global_backward_pre_hooks
         ):
             return self.forward(*args, **kwargs)
         return self._call_with_hooks(args, kwargs)
