@@ -39,6 +39,8 @@ Tensor expected(const Tensor& x, const Tensor& good, Expectation what, const Ten
                 std::int64_t detail = 0);
 /// `value`, which is constant in `of`, with the history of a value that depends on them: their gradient is 0.
 Tensor constantIn(const Tensor& value, std::span<const Tensor> of);
+/// A result that was written in pieces: what the program does not see is no version.
+const Tensor& firstSeen(const Tensor& made);
 /// p-norms of the differences in the last dim: 0 of none. Their number of non-zero elements, p = 0, has gradient 0.
 Tensor lengthsOf(const Tensor& apart, double p);
 /// Error unless the parameters of a normalisation have the dtype of `x`, or float32 where x has a half type.

@@ -78,6 +78,10 @@ void needSameDType(const char* op, const Tensor& x, const Tensor& y) {
   if (x.dtype() != y.dtype())
     fail(op, ": expected scalar type ", dtypeClassName(x.dtype()), " but found ", dtypeClassName(y.dtype()));
 }
+const Tensor& firstSeen(const Tensor& made) {
+  made.impl()->storage->version = 0;
+  return made;
+}
 Tensor detached(const Tensor& x) {
   Tensor t = makeAlias(x, x.shape(), x.strides(), x.impl()->offset);
   t.impl()->untracked = x.impl()->untracked;

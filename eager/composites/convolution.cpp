@@ -163,7 +163,7 @@ Tensor placedDepths(const Conv& c, const Tensor& parts, std::int64_t length) {
     Tensor window = slice(sum, 2, first, first + (depths - 1) * c.stride[0] + 1, c.stride[0]);
     applyInto(window, OpCode::add, {window, transpose(select(parts, 3, k), 1, 2)});
   }
-  return sum;
+  return firstSeen(sum);
 }
 
 Tensor convolveTransposed(const Conv& c, const Tensor& input, const Tensor& weight, const Tensor& bias,

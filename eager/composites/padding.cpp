@@ -45,7 +45,7 @@ Tensor padConstant(const Tensor& x, DimsRef counts, Scalar value) {
     window = narrow(window, dim, std::max<std::int64_t>(0, of(i).before), inner.size(dim));
   }
   assign(window, inner);
-  return out;
+  return firstSeen(out);
 }
 
 /// Without the places that negative counts take off the ends.

@@ -81,6 +81,7 @@ def check_values(op: Operation, sample: Typed) -> None:
         raise AssertionError(f"{sample} raises {type(e).__name__}: {e}") from e
     for t, old in zip(sample.tensors, before, strict=True):
         np.testing.assert_array_equal(array_of(t), old, err_msg=f"{sample} wrote to its argument")
+    assert not any(t._version for t in got), f"{sample} shows how it was written"
     args, kwargs = sample.arrays()
     if op.name in PROPERTIES:
         assert PROPERTIES[op.name](*args, **kwargs)(array_of(got[0])), f"{sample}: {got[0]}"
