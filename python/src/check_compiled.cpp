@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <unordered_set>
+#include <unordered_map>
 
 #include "autograd/autograd.h"
 #include "autograd/meta.h"
@@ -13,6 +13,7 @@ namespace tandem::python {
 
 struct CompiledCheck::Picture {
   std::string name;
+  PyTypeObject* type = nullptr;  // of what is no tensor and no memory
   bool defined = false;
   DType dtype = DType::Float32;
   Dims shape, strides;
@@ -58,28 +59,63 @@ CompiledCheck::Picture CompiledCheck::pictureOf(std::string name, const Tensor& 
   return p;
 }
 
-namespace {
-/// Tensors in tuples, lists and dicts, each with where it is.
-void visitTensors(PyObject* o, const std::string& name, int depth,
-                  const std::function<void(const std::string&, const Tensor&)>& visit) {
-  if (isTensor(o)) return visit(name, tensorOf(o));
-  if (depth > 50) return;
-  if (PyTuple_Check(o) || PyList_Check(o)) {
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i)
-      visitTensors(PySequence_Fast_GET_ITEM(o, i), name + "[" + std::to_string(i) + "]", depth + 1, visit);
-  } else if (PyDict_Check(o)) {
-    PyObject *k = nullptr, *v = nullptr;
-    int i = 0;
-    for (Py_ssize_t at = 0; PyDict_Next(o, &at, &k, &v) != 0;)
-      visitTensors(v, name + "[value " + std::to_string(i++) + "]", depth + 1, visit);
-  }
-}
-}  // namespace
+/// What results hold, in one order, each with where it is: tensors, containers and objects with all that is in them,
+/// and other values. What was met before, and what every call hands on as it is, is only named.
+class CompiledCheck::Walk {
+ public:
+  Walk(std::vector<Picture>& all, const ResultTree& tree) : all_(all), tree_(tree) {}
 
-std::vector<CompiledCheck::Picture> CompiledCheck::pictures(PyObject* results) const {
+  void visit(PyObject* o, const std::string& name) {
+    const void* identity = isTensor(o) ? static_cast<const void*>(tensorOf(o).impl()) : o;
+    if (isUnchanging(o)) return value(o, name, textOf(o));
+    if (auto [known, first] = seen_.emplace(identity, name); !first) return value(o, name, known->second);
+    if (isTensor(o)) return all_.push_back(pictureOf(name, tensorOf(o)));
+    if (tree_.holds(o)) return value(o, name, std::to_string(reinterpret_cast<std::uintptr_t>(o)));
+    value(o, name, "");
+    if (PyTuple_Check(o) || PyList_Check(o)) {
+      for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i)
+        visit(PySequence_Fast_GET_ITEM(o, i), name + "[" + std::to_string(i) + "]");
+    } else if (PyDict_Check(o)) {
+      // In the order of iteration, which is an OrderedDict's own.
+      PyRef items(checked(PyODict_CheckExact(o) ? PyObject_CallMethod(o, "items", nullptr) : PyDict_Items(o)));
+      PyRef list(checked(PySequence_List(items.get())));
+      for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list.get()); ++i) {
+        PyObject* item = PyList_GET_ITEM(list.get(), i);
+        visit(PyTuple_GET_ITEM(item, 1), name + "[" + textOf(PyTuple_GET_ITEM(item, 0)) + "]");
+      }
+    }
+    PyRef attributes(Py_TYPE(o)->tp_dictoffset != 0 ? checked(PyObject_GenericGetDict(o, nullptr)) : nullptr);
+    PyObject *k = nullptr, *v = nullptr;
+    for (Py_ssize_t at = 0; attributes && PyDict_Next(attributes.get(), &at, &k, &v) != 0;)
+      visit(v, name + "." + utf8(k));
+    visitSlots(o, [&](const PyMemberDef& slot, PyObject* held) {
+      if (held != nullptr) visit(held, name + "." + slot.name);
+    });
+  }
+
+ private:
+  void value(PyObject* o, const std::string& name, std::string text) {
+    Picture p;
+    p.name = name;
+    p.type = Py_TYPE(o);
+    p.bytes = std::move(text);
+    all_.push_back(std::move(p));
+  }
+
+  static std::string utf8(PyObject* text) {
+    const char* s = PyUnicode_Check(text) ? PyUnicode_AsUTF8(text) : nullptr;
+    return s != nullptr ? s : "?";
+  }
+  static std::string textOf(PyObject* o) { return utf8(PyRef(checked(PyObject_Repr(o))).get()); }
+
+  std::vector<Picture>& all_;
+  const ResultTree& tree_;
+  std::unordered_map<const void*, std::string> seen_;  // where each was first
+};
+
+std::vector<CompiledCheck::Picture> CompiledCheck::pictures(PyObject* results, const ResultTree& tree) const {
   std::vector<Picture> all;
-  visitTensors(results, "result", 0,
-               [&](const std::string& name, const Tensor& t) { all.push_back(pictureOf(name, t)); });
+  Walk(all, tree).visit(results, "result");
   for (std::size_t i = 0; i < memory_.size(); ++i) {
     const Storage& s = *memory_[i].storage;
     if (s.isPending()) s.pending()->materialize();
@@ -101,8 +137,8 @@ std::vector<CompiledCheck::Picture> CompiledCheck::pictures(PyObject* results) c
   return all;
 }
 
-PyObject* CompiledCheck::compare(PyObject* results, const std::function<PyObject*()>& body) {
-  const std::vector<Picture> ours = pictures(results);
+PyObject* CompiledCheck::compare(PyObject* results, const ResultTree& tree, const std::function<PyObject*()>& body) {
+  const std::vector<Picture> ours = pictures(results, tree);
   for (const Memory& m : memory_) {
     std::memcpy(m.storage->data(), m.bytes.data(), m.bytes.size());
     m.storage->version = m.version;
@@ -110,19 +146,20 @@ PyObject* CompiledCheck::compare(PyObject* results, const std::function<PyObject
   for (const auto& [owner, grad] : grads_) autograd::setGrad(owner, grad);
   defaultGenerator() = generator_;
   PyRef eager(checked(body()));
-  const std::vector<Picture> theirs = pictures(eager.get());
+  const std::vector<Picture> theirs = pictures(eager.get(), tree);
   auto differ = [](const std::string& name, const char* what) {
     fail<InternalError>("TANDEM_CHECK_COMPILED: ", what, " of ", name, " differs from the eager call's");
   };
-  if (ours.size() != theirs.size()) differ("the call", "the number of results");
   for (std::size_t i = 0; i < ours.size(); ++i) {
     const Picture& a = ours[i];
-    const Picture& b = theirs[i];
+    const Picture& b = theirs[i < theirs.size() ? i : theirs.size() - 1];
+    if (a.name != b.name) differ(a.name, "the place");
+    if (a.type != b.type) differ(a.name, "the type");
     if (a.defined != b.defined) differ(a.name, "whether there is a tensor");
     if (a.dtype != b.dtype) differ(a.name, "the dtype");
     if (!(a.shape == b.shape)) differ(a.name, "the shape");
     if (a.requiresGrad != b.requiresGrad) differ(a.name, "requires_grad");
-    if (a.bytes != b.bytes) differ(a.name, "a bit");
+    if (a.bytes != b.bytes) differ(a.name, a.type == nullptr ? "a bit" : "the value");
     if (a.version != b.version) differ(a.name, "the version");
   }
   return eager.release();

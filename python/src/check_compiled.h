@@ -10,6 +10,7 @@
 #include "eager/generator.h"
 #include "lazy/compiled.h"
 #include "python/src/errors.h"
+#include "python/src/result_tree.h"
 
 namespace tandem::python {
 
@@ -20,18 +21,19 @@ class CompiledCheck {
  public:
   /// Keeps the state before the call: the memory that the trace reads, `.grad` slots, the default generator.
   CompiledCheck(const lazy::CompiledTrace& trace, std::span<const Tensor> arguments);
-  /// After the plan ran: notes what it left, puts the state back, runs `body`, and compares. Its result; InternalError
-  /// naming the first value that differs.
-  PyObject* compare(PyObject* results, const std::function<PyObject*()>& body);
+  /// After the plan ran and `tree` was built: notes what they left, puts the state back, runs `body`, and compares. Its
+  /// result; InternalError naming the first value that differs.
+  PyObject* compare(PyObject* results, const ResultTree& tree, const std::function<PyObject*()>& body);
 
  private:
   struct Picture;
+  class Walk;
   struct Memory {
     Ref<Storage> storage;
     std::string bytes;
     std::uint32_t version;
   };
-  [[nodiscard]] std::vector<Picture> pictures(PyObject* results) const;
+  [[nodiscard]] std::vector<Picture> pictures(PyObject* results, const ResultTree& tree) const;
   static Picture pictureOf(std::string name, const Tensor& t);
 
   std::vector<Memory> memory_;

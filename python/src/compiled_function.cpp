@@ -372,7 +372,8 @@ PyObject* callCompiled(PyObject* self, PyObject* const* args, std::size_t flagge
         entry->lastUse = ++f.clock;
         f.budget.replayed();
         PyRef built(entry->results.build(results));
-        if (check) return check->compare(built.get(), [&] { return runBody(f, args, numArgs, keywords); });
+        if (check)
+          return check->compare(built.get(), entry->results, [&] { return runBody(f, args, numArgs, keywords); });
         return built.release();
       } catch (const SizeChanged& changed) {
         sizes.assign(entry->trace->sizes.begin(), entry->trace->sizes.begin() + changed.number);

@@ -1,7 +1,6 @@
 #include "python/src/result_tree.h"
 
 #include <algorithm>
-#include <structmember.h>
 #include <unordered_map>
 
 #include "python/src/convert.h"
@@ -9,6 +8,24 @@
 #include "python/src/py_tensor.h"
 
 namespace tandem::python {
+
+void visitSlots(PyObject* o, const std::function<void(const PyMemberDef&, PyObject*)>& visit) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(Py_TYPE(o)->tp_mro); ++i) {
+    auto* base = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(Py_TYPE(o)->tp_mro, i));
+    PyObject *k = nullptr, *v = nullptr;
+    if ((base->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0) continue;
+    for (Py_ssize_t at = 0; PyDict_Next(base->tp_dict, &at, &k, &v) != 0;) {
+      if (Py_TYPE(v) != &PyMemberDescr_Type) continue;
+      const PyMemberDef& slot = *reinterpret_cast<PyMemberDescrObject*>(v)->d_member;
+      if (slot.type != T_OBJECT_EX)
+        visit(slot, nullptr);
+      else if (auto* value = *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(o) + slot.offset))
+        visit(slot, value);
+    }
+  }
+}
+
+bool isUnchanging(PyObject* o) { return isPlain(o) || isSize(o) || isDType(o) || isDevice(o) || PyRange_Check(o); }
 
 class ResultTree::Reader {
  public:
@@ -75,20 +92,12 @@ class ResultTree::Reader {
     n.constant = Held(reinterpret_cast<PyObject*>(type));
     observer_.guards().type(type);
     if (type->tp_dictoffset != 0) attributes(n, o, depth);
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(type->tp_mro); ++i) {
-      auto* base = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(type->tp_mro, i));
-      PyObject *k = nullptr, *v = nullptr;
-      if (base == &PyBaseObject_Type) continue;
-      for (Py_ssize_t at = 0; PyDict_Next(base->tp_dict, &at, &k, &v) != 0;) {
-        if (Py_TYPE(v) != &PyMemberDescr_Type) continue;
-        const PyMemberDef* member = reinterpret_cast<PyMemberDescrObject*>(v)->d_member;
-        if (member->type != T_OBJECT_EX) return observer_.refuse("a result is an object with slots of another kind");
-        PyObject* value = *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(o) + member->offset);
-        if (value == nullptr || std::ranges::find(n.slots, member->offset) != n.slots.end()) continue;
-        n.slots.push_back(member->offset);
-        n.children.push_back(read(value, depth + 1));
-      }
-    }
+    visitSlots(o, [&](const PyMemberDef& slot, PyObject* value) {
+      if (value == nullptr) return observer_.refuse("a result is an object with slots of another kind");
+      if (std::ranges::find(n.slots, slot.offset) != n.slots.end()) return;
+      n.slots.push_back(slot.offset);
+      n.children.push_back(read(value, depth + 1));
+    });
   }
 
   void tensor(Node& n, PyObject* o) {
@@ -105,7 +114,7 @@ class ResultTree::Reader {
   void constant(Node& n, PyObject* o) {
     observer_.guardNumber(o);
     n.constant = Held(o);
-    if (isPlain(o) || isSize(o) || isDType(o) || isDevice(o) || PyRange_Check(o)) return;
+    if (isUnchanging(o)) return;
     if (observer_.covered(o)) return observer_.refuse("a result is an argument's container");
     if (observer_.fresh(o) || !observer_.guards().names(o))
       observer_.refuse("a result is an object of type " + std::string(Py_TYPE(o)->tp_name));
@@ -181,6 +190,10 @@ PyObject* ResultTree::build(const std::vector<Tensor>& tensors) const {
     built.push_back(std::move(made));
   }
   return built.back().release();
+}
+
+bool ResultTree::holds(PyObject* o) const {
+  return std::ranges::any_of(nodes_, [&](const Node& n) { return n.kind == Kind::Constant && n.constant.get() == o; });
 }
 
 int ResultTree::traverse(visitproc visit, void* arg) const {

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <Python.h>
+#include <functional>
 #include <string>
+#include <structmember.h>
 #include <vector>
 
 #include "eager/tensor.h"
@@ -14,12 +16,21 @@ namespace tandem::python {
 
 class Observer;
 
+/// Calls `visit(slot, value)` for the slots that the classes of `o` written in Python have and that hold something;
+/// null is the value of one that holds no object.
+void visitSlots(PyObject* o, const std::function<void(const PyMemberDef&, PyObject*)>& visit);
+
+/// Is `o` one of the values that two objects may have by chance and that nothing changes: numbers, strings, sizes ...?
+bool isUnchanging(PyObject* o);
+
 class ResultTree {
  public:
   /// Collects the tensors of `o` into `tensors`. An object that cannot be built again is refused.
   static ResultTree of(PyObject* o, std::vector<Tensor>& tensors, Observer& observer);
   /// A new reference to the same structure around other tensors; what was one object is one again.
   [[nodiscard]] PyObject* build(const std::vector<Tensor>& tensors) const;
+  /// Is `o` handed on as it is?
+  [[nodiscard]] bool holds(PyObject* o) const;
   int traverse(visitproc visit, void* arg) const;
 
  private:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -32,10 +33,9 @@ PROGRAM = """if True:
 """
 
 
-def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", code], env={**os.environ, **environment}, capture_output=True, text=True, timeout=120
-    )
+def run(code: str, given: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
+    command, env = [sys.executable, "-c", code], {**os.environ, **environment}
+    return subprocess.run(command, input=given, env=env, capture_output=True, text=True, timeout=120)
 
 
 def test_a_right_program_gives_the_same_under_the_check():
@@ -61,6 +61,96 @@ def test_a_difference_is_an_error_that_names_the_value():
     found = run(code, TANDEM_CHECK_COMPILED="1")
     assert found.stdout.strip() == "[2.5, 2.5] [2.5, 2.5]"
     assert "TANDEM_CHECK_COMPILED: a bit of result differs from the eager call's" in found.stderr
+
+
+# What a call returns, what the body returns when it is run again, and what is said.
+KINDS = {
+    "tensor": ("x * 2.5", "x * 3", "a bit of result"),
+    "number": ("2.5", "3.5", "the value of result"),
+    "tuple, list and dict": ("(1, [{'a': x * 2}])", "(1, [{'a': x * 3}])", "a bit of result[1][0]['a']"),
+    "named tuple": ("Row(x, x * 2)", "Row(x, x * 3)", "a bit of result[1]"),
+    "attribute of a named tuple": ("put(Labelled(x, 1), x * 2)", "put(Labelled(x, 1), x * 3)", "a bit of result.label"),
+    "dataclass": ("Losses(x, [x * 2])", "Losses(x, [x * 3])", "a bit of result.parts[0]"),
+    "number in a dataclass": ("Losses(x, [2])", "Losses(x, [3])", "the value of result.parts[0]"),
+    "slots": ("Slotted(x * 2)", "Slotted(x * 3)", "a bit of result.a"),
+    "ordered dict": ("OrderedDict(a=x, b=x * 2)", "OrderedDict(a=x, b=x * 3)", "a bit of result['b']"),
+    "pytree node": ("Pair(x, [x * 2])", "Pair(x, [x * 3])", "a bit of result.right[0]"),
+    "object in an object": ("Losses(x, [Slotted(x * 2)])", "Losses(x, [Slotted(x * 3)])", "a bit of result.parts[0].a"),
+    "one object twice": ("(lambda s: (s, s))(Slotted(x))", "(Slotted(x), Slotted(x))", "the value of result[1]"),
+    "one tensor twice": ("(lambda y: (y, y))(x * 2)", "(x * 2, x * 2)", "the type of result[1]"),
+    "another class": ("Row(x * 2, 1)", "Labelled(x * 2, 1)", "the type of result"),
+    "another type of number": ("(x, 1)", "(x, True)", "the type of result[1]"),
+    "another order": ("dict(a=x, b=x * 2)", "dict(b=x * 2, a=x)", "the place of result['a']"),
+    "an attribute more": ("(Labelled(x, 1),)", "(put(Labelled(x, 1), 1),)", "the place of the memory of input 0"),
+    "an element more": ("[x * 2]", "[x * 2, x]", "the place of the memory of input 0"),
+}
+CLASSES = """
+import ctypes, dataclasses, tandem
+from collections import OrderedDict
+from typing import NamedTuple
+from tandem.utils import _pytree
+
+@dataclasses.dataclass
+class Losses:
+    total: tandem.Tensor
+    parts: list
+
+class Slotted:
+    __slots__ = ("a",)
+    def __init__(self, a):
+        self.a = a
+
+class Row(NamedTuple):
+    a: tandem.Tensor
+    b: object
+
+class Labelled(Row):
+    label = None
+
+def put(row, label):
+    row.label = label
+    return row
+
+class Pair:
+    def __init__(self, left, right):
+        self.left, self.right = left, right
+
+_pytree.register_pytree_node(Pair, lambda p: ((p.left, p.right), None), lambda c, _: Pair(*c))
+"""
+
+
+# A constant is exchanged in the tuple of the code's constants, which no guard sees and no program may do.
+WRONG = """
+import json, sys
+other = 0.75
+for kind, (ours, theirs, _) in json.load(sys.stdin).items():
+    body = eval(f"lambda x: ({ours}) if 0.25 < 0.5 else ({theirs})")
+    f = tandem.compile(body)
+    x = tandem.ones(2)
+    f(x), f(x)
+    assert f.runs == 2, tandem.compile(body).explain(x)  # the first call's, and that of the check
+    constants = body.__code__.co_consts
+    place = id(constants) + tuple.__basicsize__ + constants.index(0.25) * ctypes.sizeof(ctypes.c_void_p)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(other))
+    ctypes.c_void_p.from_address(place).value = id(other)
+    try:
+        f(x)
+        print(json.dumps([kind, "nothing"]))
+    except Exception as e:
+        print(json.dumps([kind, str(e)]))
+"""
+
+
+@pytest.fixture(scope="module")
+def said():
+    found = run(CLASSES + WRONG, json.dumps(KINDS), TANDEM_CHECK_COMPILED="1")
+    assert found.returncode == 0, found.stderr
+    return dict(json.loads(line) for line in found.stdout.splitlines())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_wrong_replay_is_caught_inside_what_it_rebuilds(said, kind):
+    assert said[kind] == f"TANDEM_CHECK_COMPILED: {KINDS[kind][2]} differs from the eager call's"
 
 
 @pytest.mark.slow
