@@ -26,6 +26,7 @@ from tandem._functions import _assert as _assert
 from tandem._functions import _check as _check
 from tandem._in_place import *  # noqa: F403
 from tandem._legacy import *  # noqa: F403
+from tandem._older_linalg import *  # noqa: F403
 from tandem._ops import ops as ops
 from tandem._support import TypedStorage as TypedStorage
 from tandem._support import UntypedStorage as UntypedStorage

@@ -29,6 +29,8 @@ INSTEAD = {
     "multiprocessing": "Python's multiprocessing",
     "nn.parallel.DistributedDataParallel": "the module itself: this build computes in one process",
     "ops.load_library": "tandem.library.custom_op, of Python functions",
+    "optim.SparseAdam": "optim.Adam: gradients are dense",
+    "futures": "Python's concurrent.futures",
     "utils.flop_counter": "tandem.counters(), which counts launches",
     "nn.attention.flex_attention": "nn.functional.scaled_dot_product_attention with a mask",
     "distributed": "one process: this build has no collective operations",

@@ -74,6 +74,8 @@ NAMES = {
     "fx.graph_module": "fx",
     "fx.node": "fx",
     "fx.proxy": "fx",
+    "fx.experimental.symbolic_shapes": "_symbolic_shapes",
+    "profiler.itt": "_itt",
     "functional": "_C _functions _contraction",
     "_tensor": "_C",
     "_VF": "_C",
@@ -83,6 +85,9 @@ NAMES = {
 LACKING = {
     "distributed.algorithms.join": "Join JoinHook Joinable",
     "distributed.elastic.multiprocessing.errors": "ChildFailedError record",
+    "futures": "Future collect_all wait_all",
+    "fx.experimental.proxy_tensor": "get_proxy_mode make_fx maybe_disable_fake_tensor_mode ProxyTorchDispatchMode",
+    "fx.experimental.optimization": "fuse optimize_for_inference remove_dropout",
     "jit._script": "RecursiveScriptModule ScriptModule",
     "onnx.utils": "export register_custom_op_symbolic unregister_custom_op_symbolic",
     "distributed.algorithms._checkpoint.checkpoint_wrapper": "CheckpointImpl apply_activation_checkpointing "
@@ -112,7 +117,7 @@ LACKING = {
 AT_ONCE = (
     "nn nn.utils nn.attention optim optim.lr_scheduler optim.swa_utils utils utils.data utils.checkpoint utils._pytree "
     "utils.flop_counter utils.model_zoo distributions func serialization testing storage fx hub library profiler "
-    "multiprocessing autograd.functional autograd.forward_ad _dynamo"
+    "multiprocessing autograd.functional autograd.forward_ad _dynamo _utils"
 )
 
 

@@ -15,6 +15,7 @@ __all__ = [
     "define",
     "impl",
     "impl_abstract",
+    "opcheck",
     "register_autograd",
     "register_fake",
     "register_kernel",
@@ -42,6 +43,8 @@ class CustomOpDef:
         self._signature = signature or (inspect.signature(function) if function is not None else None)
         self._backward: Callable[..., Any] | None = None
         self._setup: Callable[..., Any] | None = None
+        self._fake: Callable[..., Any] | None = None
+        self._mutates: Sequence[str] = ()  # names of arguments
         self.__name__ = name.rpartition("::")[2]
 
     @property
@@ -53,7 +56,8 @@ class CustomOpDef:
         return f"<CustomOpDef({self._qualname})>"
 
     def register_fake(self, fn: Callable[..., Any], /) -> Callable[..., Any]:
-        """Takes what gives shapes without values, which nothing asks for; the function itself."""
+        """Takes what gives shapes without values, which `opcheck` alone asks for; the function itself."""
+        self._fake = fn
         return fn
 
     def register_kernel(
@@ -159,6 +163,7 @@ def custom_op(
     def register(function: Callable[..., Any]) -> CustomOpDef:
         op = CustomOpDef(_qualified(name), None, inspect.signature(function))
         op.register_kernel(device_types, function)
+        op._mutates = list(inspect.signature(function).parameters) if mutates_args == "unknown" else mutates_args
         op.__doc__ = function.__doc__
         _registered[name] = op
         return op
@@ -209,13 +214,18 @@ def impl(qualname: str, types: Any, func: Callable[..., Any] | None = None, *, l
 
 
 def register_fake(op: Any, func: Callable[..., Any] | None = None, /, **options: Any) -> Any:
-    """Takes what gives shapes without values, which nothing asks for; the function, or a decorator.
+    """Takes what gives shapes without values, which `opcheck` alone asks for; the function, or a decorator.
 
     >>> import tandem
     >>> tandem.library.register_fake("docs::cube", abs) is abs
     True
     """
-    return (lambda f: f) if func is None else func
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        known = op if isinstance(op, CustomOpDef) else _registered.get(op)
+        return function if known is None else known.register_fake(function)
+
+    return register if func is None else register(func)
 
 
 impl_abstract = register_fake
@@ -283,3 +293,6 @@ class Library:
         """Give an operation its function, for the dispatch key "CPU" or a composite one."""
         name = op_name if isinstance(op_name, str) else op_name.__name__
         impl(f"{self.ns}::{name.rpartition('::')[2]}", dispatch_key or self.dispatch_key or "default", fn)
+
+
+from tandem._opcheck import opcheck as opcheck  # noqa: E402

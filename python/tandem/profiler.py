@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import enum
 
+from tandem import _itt
 from tandem._stand_in import lacking_classes, lacking_functions
 
 
@@ -56,6 +57,8 @@ class record_function(contextlib.ContextDecorator):  # noqa: N801
     def __exit__(self, *exc: object) -> None:
         """Nothing was begun."""
 
+
+itt = _itt
 
 globals().update(lacking_functions(__name__, "schedule tensorboard_trace_handler supported_activities"))
 globals().update(lacking_classes(__name__, "profile ExecutionTraceObserver"))

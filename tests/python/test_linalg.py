@@ -297,6 +297,45 @@ def test_counts_of_differences_have_gradient_zero(distances):
     assert (g == 0).all()
 
 
+@pytest.mark.parametrize("shape", [(3, 3), (2, 4, 2), (2, 2, 5), (1, 1), (0, 0)])
+def test_factors_by_their_older_names(shape):
+    a = matrix(*shape).requires_grad_()
+    factors = linalg.lu_factor(a)
+    for ours, want in zip(tandem.lu(a), factors, strict=True):
+        assert_same_bits(ours, want)
+    p, low, up = tandem.lu_unpack(*factors)
+    for ours, want in zip((p, low, up), linalg.lu(a), strict=True):
+        close(ours.detach(), want.detach())
+    assert [t.numel() for t in tandem.lu_unpack(*factors, unpack_data=False)] == [p.numel(), 0, 0]
+    assert tandem.lu_unpack(*factors, unpack_pivots=False)[0].shape == (0,)
+    (g,) = tandem.autograd.grad(low.sin().sum() + up.sum(), a)
+    _, other_low, other_up = linalg.lu(a)
+    close(g, tandem.autograd.grad(other_low.sin().sum() + other_up.sum(), a)[0])
+    if shape[-1] == shape[-2]:
+        b = matrix(*shape, seed=5)
+        assert_same_bits(tandem.lu_solve(b, *factors), linalg.lu_solve(*factors, b))
+
+
+def test_where_a_factor_is_singular():
+    a = tandem.tensor([[[1.0, 2.0], [2.0, 4.0]], [[0.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.0, 1.0]]])
+    assert tandem.lu(a, get_infos=True)[2].tolist() == [2, 1, 0]
+    assert tandem.lu(a, get_infos=True)[2].dtype is tandem.int32
+
+
+@pytest.mark.parametrize("upper", [True, False])
+@pytest.mark.parametrize("transpose", [True, False])
+@pytest.mark.parametrize("unitriangular", [True, False])
+def test_triangular_systems_by_their_older_name(upper, transpose, unitriangular):
+    a, b = matrix(2, 3, 3, shift=3), matrix(2, 3, 2, seed=4)
+    x, copy = tandem.triangular_solve(b, a, upper, transpose, unitriangular)
+    used = a.triu() if upper else a.tril()
+    if unitriangular:
+        used = used - tandem.diag_embed(a.diagonal(0, -2, -1)) + tandem.eye(3, dtype=F64)
+    close((used.mT if transpose else used) @ x, b)
+    assert_same_bits(copy, a)
+    assert copy.data_ptr() != a.data_ptr()
+
+
 def test_derivatives_of_nothing_and_of_symmetric_matrices():
     a = tandem.zeros(2, 0, 0, requires_grad=True)
     assert tandem.autograd.grad(linalg.det(a).sum(), a)[0].shape == (2, 0, 0)

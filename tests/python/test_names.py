@@ -122,6 +122,16 @@ from torch.nn.parallel.distributed import DistributedDataParallel
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.attention.flex_attention import BlockMask, flex_attention
 from torch.nn.utils.fusion import fuse_conv_bn_eval
+from torch._utils import ExceptionWrapper, _flatten_dense_tensors, _unflatten_dense_tensors
+from torch.futures import Future
+from torch.fx.experimental import symbolic_shapes
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.fx.experimental.symbolic_shapes import ShapeEnv, guard_size_oblivious, statically_known_true
+from torch.library import opcheck
+from torch.nn.modules.module import register_module_full_backward_hook
+from torch.optim import SparseAdam
+from torch.profiler import itt
+from torch.profiler.itt import is_available, range_pop, range_push
 from torch.fx import Graph, GraphModule, Tracer, symbolic_trace, wrap
 from torch.fx.node import Node
 from torch.fx.proxy import Proxy
@@ -188,6 +198,9 @@ def test_names_can_be_imported(tmp_path):
         ("torch.jit.trace(abs, 1)", "torch.jit.trace is not part of Tandem. Use tandem.compile"),
         ("torch.onnx.export(None, (), 'x')", "torch.onnx.export is not part of Tandem. Use save and load"),
         ("torch.profiler.profile()", "torch.profiler.profile is not part of Tandem. Use TANDEM_LOG"),
+        ("torch.optim.SparseAdam([])", "torch.optim.SparseAdam is not part of Tandem. Use optim.Adam"),
+        ("torch.futures.Future()", "torch.futures.Future is not part of Tandem. Use Python's concurrent.futures"),
+        ("torch.fx.experimental.proxy_tensor.make_fx(abs)", "torch.fx.experimental.proxy_tensor.make_fx is not part"),
         ("torch.hub.load('owner/name', 'model')", "torch.hub.load(source='github') is not part of Tandem"),
         ("torch.ops.load_library('x.so')", "torch.ops.load_library is not part of Tandem"),
         ("torch.utils.flop_counter.FlopCounterMode()", "torch.utils.flop_counter.FlopCounterMode is not part"),
@@ -551,3 +564,35 @@ def test_questions_about_devices_and_layouts():
     x = tandem.ones(2)
     for name in "is_xpu is_ipu is_mtia is_maia is_vulkan is_mkldnn is_sparse_csr is_xla".split():
         assert getattr(x, name) is False
+
+
+def test_flattened_tensors_and_exceptions_of_others(tmp_path):
+    run_installed(
+        """
+        import torch
+        from torch._utils import ExceptionWrapper, _flatten_dense_tensors, _unflatten_dense_tensors
+        from torch.fx.experimental.symbolic_shapes import guard_size_oblivious, statically_known_true, sym_and
+        from torch.profiler import itt
+        a, b = torch.arange(6).reshape(2, 3), torch.ones(2, dtype=torch.int64)
+        flat = _flatten_dense_tensors((a.mT, b))
+        assert flat.tolist() == [0, 3, 1, 4, 2, 5, 1, 1]
+        c, d = _unflatten_dense_tensors(flat, (a.mT, b))
+        assert torch.equal(c, a.mT) and torch.equal(d, b) and d._base is flat
+        for error, kind in ((KeyError("k"), KeyError), (UnicodeDecodeError("a", b"", 0, 1, "r"), RuntimeError)):
+            try:
+                raise error
+            except Exception:
+                kept = ExceptionWrapper(where="in a worker")
+            try:
+                kept.reraise()
+            except kind as e:
+                assert f"Caught {type(error).__name__} in a worker.\\nOriginal Traceback" in str(e), str(e)
+            else:
+                raise AssertionError
+        assert not guard_size_oblivious(a.shape[0] == 1) and statically_known_true(sym_and(True, a.shape[0] == 2))
+        with itt.range("step"):
+            itt.mark("here")
+        assert not itt.is_available()
+        """,
+        tmp_path,
+    )

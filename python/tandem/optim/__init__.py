@@ -36,5 +36,9 @@ __all__ = [
 ]
 
 from tandem import _missing as _missing  # noqa: E402
+from tandem._stand_in import lacking_class as _lacking_class  # noqa: E402
+
+# No gradient is sparse; the class itself is for programs that choose between optimizers.
+SparseAdam = _lacking_class("optim.SparseAdam", Optimizer)
 
 _missing.explain_missing_names()

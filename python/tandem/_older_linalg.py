@@ -1,0 +1,129 @@
+"""Functions on factorisations that PyTorch names at the top level, most of them from before `linalg`."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tandem import _C
+
+__all__ = ["lu", "lu_solve", "lu_unpack", "triangular_solve"]
+
+Tensor = _C.Tensor
+_linalg = _C._linalg
+
+
+def _deprecated(name: str, instead: str) -> None:
+    _C._warn_once(f"torch.{name} is deprecated in favor of torch.linalg.{instead}.", 3)
+
+
+class TriangularSolve(NamedTuple):
+    """What `triangular_solve` returns."""
+
+    solution: Tensor
+    cloned_coefficient: Tensor
+
+
+def triangular_solve(
+    b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+) -> TriangularSolve:
+    """The X with A X = b (A^T X = b with `transpose`) of triangular matrices A, and a copy of A; deprecated for
+    `linalg.solve_triangular(A, b, upper=...)`, and warns once.
+
+    Args:
+        b: matrices (..., n, k).
+        A: matrices (..., n, n), of which the upper or lower triangle is read.
+        upper: which triangle.
+        transpose: solve with the transposed of that triangle.
+        unitriangular: take the diagonal for ones, without reading it.
+
+    >>> import tandem
+    >>> tandem.triangular_solve(tandem.tensor([[3.0], [2.0]]), tandem.tensor([[1.0, 1.0], [0.0, 2.0]])).solution
+    tensor([[2.],
+            [1.]])
+    """
+    _deprecated("triangular_solve", "solve_triangular")
+    for matrix, name in ((b, "b"), (A, "A")):
+        if matrix.dim() < 2:
+            raise RuntimeError(
+                f"torch.triangular_solve: Expected {name} to have at least 2 dimensions, but it has {matrix.dim()} "
+                "dimensions instead"
+            )
+    used, side = (A.mT, not upper) if transpose else (A, upper)
+    return TriangularSolve(_linalg.solve_triangular(used, b, upper=side, unitriangular=unitriangular), A.clone())
+
+
+def lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> tuple[Tensor, ...]:
+    """`linalg.lu_factor(A)`, deprecated, and warns once.
+
+    With `get_infos` a third result says where the first zero on the diagonal of U is (int32, from 1), 0 without one.
+    RuntimeError without `pivot`.
+
+    >>> import tandem
+    >>> tandem.lu(tandem.tensor([[2.0, 4.0], [1.0, 5.0]]))[0]
+    tensor([[2.0000, 4.0000],
+            [0.5000, 3.0000]])
+    """
+    _deprecated("lu", "lu_factor")
+    LU, pivots = _linalg.lu_factor(A, pivot=pivot)
+    if not get_infos:
+        return LU, pivots
+    # The first pivot that is 0, counted from 1.
+    zero = LU.diagonal(0, -2, -1) == 0
+    first = zero.int().argmax(-1).int() + 1 if zero.shape[-1] else zero.sum(-1).int()
+    return LU, pivots, first * zero.any(-1)
+
+
+def _unswapped(pivots: Tensor, rows: int, like: Tensor) -> Tensor:
+    """The matrices P of rows swapped as `pivots` say, in P L U."""
+    unit = _C.eye(rows, dtype=like.dtype).expand(*pivots.shape[:-1], rows, rows)
+    rest = _C.arange(pivots.shape[-1] + 1, rows + 1, dtype=_C.int32).expand(*pivots.shape[:-1], -1)
+    # Of a factorisation whose L and U are units the solution is the right side with its rows swapped.
+    return _linalg.lu_solve(unit, _C.cat((pivots, rest), -1), unit).mT.contiguous()
+
+
+def lu_unpack(
+    LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True
+) -> tuple[Tensor, Tensor, Tensor]:
+    """P, L and U of what `linalg.lu_factor` returned; empty tensors for what is not asked for.
+
+    Args:
+        LU_data: L and U in one matrix (..., m, n).
+        LU_pivots: int32, the rows that were swapped, from 1.
+        unpack_data: give L (..., m, k) and U (..., k, n), k the smaller of m and n.
+        unpack_pivots: give P (..., m, m).
+
+    >>> import tandem
+    >>> A = tandem.tensor([[1.0, 5.0], [2.0, 4.0]])
+    >>> P, L, U = tandem.lu_unpack(*tandem.linalg.lu_factor(A))
+    >>> P @ L @ U
+    tensor([[1., 5.],
+            [2., 4.]])
+    """
+    if LU_pivots.dtype is not _C.int32:
+        raise RuntimeError(
+            "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\nNote: this "
+            "function is intended to be used with the output produced by torch.linalg.lu_factor"
+        )
+    m, n = LU_data.shape[-2:]
+    k = min(m, n)
+    none = LU_data.new_empty(0)
+    P, L, U = none, none, none
+    if unpack_pivots:
+        P = _unswapped(LU_pivots, m, LU_data)
+    if unpack_data:
+        L = LU_data[..., :k].tril(-1) + _C.eye(m, k, dtype=LU_data.dtype)
+        U = LU_data[..., :k, :].triu()
+    return P, L, U
+
+
+def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
+    """`linalg.lu_solve(LU_data, LU_pivots, b)`; deprecated, and warns once.
+
+    >>> import tandem
+    >>> A = tandem.tensor([[2.0, 0.0], [0.0, 4.0]])
+    >>> tandem.lu_solve(tandem.ones(2, 1), *tandem.linalg.lu_factor(A))
+    tensor([[0.5000],
+            [0.2500]])
+    """
+    _deprecated("lu_solve", "lu_solve")
+    return _linalg.lu_solve(LU_data, LU_pivots, b)
