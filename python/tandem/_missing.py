@@ -82,8 +82,18 @@ def fail(module: ModuleType, name: str, depth: int = 1) -> Any:
     if not name.startswith("__") and being_imported(depth + 1):
         raise import_error(module, name)
     path = f"{module.__name__}.{name}".partition(".")[2]
+    if found := _other_module(path):
+        setattr(module, name, found)
+        return found
     text = f"module '{shown(module.__name__)}' has no attribute '{name}'.{instead(path)}".removesuffix(".")
     raise AttributeError(text, name=name, obj=module)
+
+
+def _other_module(path: str) -> ModuleType | None:
+    """The module that PyTorch has at `path` and Tandem makes of the names of others."""
+    from tandem import _module_names
+
+    return _module_names.made(path)
 
 
 def attribute_of(module: ModuleType) -> Callable[[str], Any]:

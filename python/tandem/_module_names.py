@@ -152,6 +152,13 @@ def lacking(path: str) -> ModuleType:
     return module
 
 
+def made(path: str) -> ModuleType | None:
+    """The module for `path`, of torch, where it is made of the names of others; None where there is none."""
+    if path in ELSEWHERE:
+        return importlib.import_module(f"tandem.{ELSEWHERE[path]}")
+    return named(path) if path in NAMES else lacking(path) if path in LACKING else None
+
+
 def named(path: str) -> Names:
     """The module for `path`, of torch."""
     found = []
