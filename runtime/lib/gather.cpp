@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "runtime/device/thread_pool.h"
+#include "runtime/lib/accumulator.h"
 #include "runtime/lib/index_list.h"
 #include "runtime/lib/strided.h"
 
@@ -49,14 +50,15 @@ struct Lines {
   void visit(const IndexList& list, const Offsets& at, std::int64_t i, std::int64_t iEnd, std::int64_t j,
              std::int64_t jEnd, Each each) const {
     const std::int64_t* index = list.data() + at[2];
-    if (across == 1 && indexStep == 1 && srcStep == 1)
-      for (; i < iEnd; ++i) each(at[0], index[i], at[1] + i);
+    // Not members, which writes of integers might change.
+    const std::int64_t dst = at[0], src = at[1], step = indexStep, from = srcStep, right = dstAcross, down = srcAcross;
+    if (across == 1 && step == 1 && from == 1)
+      for (; i < iEnd; ++i) each(dst, index[i], src + i);
     else if (across == 1)
-      for (; i < iEnd; ++i) each(at[0], index[i * indexStep], at[1] + i * srcStep);
+      for (; i < iEnd; ++i) each(dst, index[i * step], src + i * from);
     else
       for (; i < iEnd; ++i)
-        for (std::int64_t k = j; k < jEnd; ++k)
-          each(at[0] + k * dstAcross, index[i * indexStep + k], at[1] + i * srcStep + k * srcAcross);
+        for (std::int64_t k = j; k < jEnd; ++k) each(dst + k * right, index[i * step + k], src + i * from + k * down);
   }
   [[nodiscard]] Walker<3> walker(std::int64_t sheet) const {
     return Walker<3>(shape, {dstStrides, srcStrides, indexStrides}, sheet);
@@ -166,11 +168,14 @@ void scatterCombined(const char* op, const LibraryCall& call, Combine combine) {
   withType(x.dtype, [&](auto tag) {
     using T = typename decltype(tag)::Type;
     Accumulator<T> results(x, out);
+    std::optional<Contiguous> dense;
+    if (Widened<T>::kWide) src = dense.emplace(src).view();
+    Widened<T> sources(src);
     writeLines(Lines(index, out.strides, src.strides, dim), list, x.shape[d],
-               [from = src.as<T>(), to = results.data(), stride = out.strides[d],
+               [from = sources.data(), to = results.data(), stride = out.strides[d],
                 combine](std::int64_t line, std::int64_t at, std::int64_t s) {
                  auto& result = to[line + at * stride];
-                 result = combine(result, Element<T>::load(from[s]));
+                 result = combine(result, from[s]);
                });
     results.finish();
   });

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "runtime/device/thread_pool.h"
+#include "runtime/lib/accumulator.h"
 #include "runtime/lib/copy_bytes.h"
 #include "runtime/lib/index_list.h"
 #include "runtime/lib/strided.h"
@@ -116,6 +117,14 @@ template <class Each>
 void writeBlocks(std::int64_t outer, std::int64_t outerStride, std::int64_t inner, const Offsets& offsets, Each each) {
   std::int64_t count = offsets.count();
   if (count == 0 || inner == 0) return;
+  if (inner == 1) {
+    const std::int64_t* places = offsets.data();
+    parallelFor(outer, grainOf(count), [&, each](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t o = begin; o < end; ++o)
+        for (std::int64_t j = 0; j < count; ++j) each(o * outerStride + places[j], o * count + j, 1);
+    });
+    return;
+  }
   parallelFor(outer * inner, grainOf(count), [&](std::int64_t begin, std::int64_t end) {
     while (begin < end) {
       std::int64_t o = begin / inner;
@@ -181,7 +190,7 @@ void addByPlace(const T* x, const T* values, const Offsets& offsets, std::int64_
       std::int64_t at = (o * places + place) * inner + i;
       const T* rows = values + o * offsets.count() * inner + i;
       if (!blocks[place].empty())
-        sumOfRows<T, Accumulator<T>::kWide ? 64 : 16>(x + at, rows, blocks[place], inner, length, out + at);
+        sumOfRows<T, Widened<T>::kWide ? 64 : 16>(x + at, rows, blocks[place], inner, length, out + at);
       else if (x != out)
         copyBytes(out + at, x + at, static_cast<std::size_t>(length) * sizeof(T));
     }
@@ -200,15 +209,16 @@ void writeInto(const ArrayView& x, const ArrayView& values, const Offsets& offse
       using T = typename decltype(tag)::Type;
       // Sorting pays where blocks are wider than their index and many, or would be rounded one by one.
       std::int64_t places = inner == 0 ? 0 : outerStride / inner;
-      if (inner >= 16 && (Accumulator<T>::kWide || offsets.count() >= places / 4)) {
+      if (inner >= 16 && (Widened<T>::kWide || offsets.count() >= places / 4)) {
         Contiguous old(x);
         return addByPlace(old.as<const T>(), source.as<const T>(), offsets, outer, places, inner, out.as<T>());
       }
       Accumulator<T> sums(x, out);
       auto* to = sums.data();
-      const T* from = source.as<T>();
+      Widened<T> terms(source.view());
+      const auto* from = terms.data();
       writeBlocks(outer, outerStride, inner, offsets, [=](std::int64_t d, std::int64_t s, std::int64_t length) {
-        for (std::int64_t i = 0; i < length; ++i) to[d + i] = addElements(to[d + i], Element<T>::load(from[s + i]));
+        for (std::int64_t i = 0; i < length; ++i) to[d + i] = addElements(to[d + i], from[s + i]);
       });
       sums.finish();
     });

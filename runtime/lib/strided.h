@@ -202,35 +202,6 @@ class Contiguous {
   Scratch<unsigned char> copy_;
 };
 
-/// The sums of an operation that adds into a copy of `x`: in `out` itself, or for half types in float32 beside it,
-/// rounded once at the end.
-template <class T>
-class Accumulator {
- public:
-  using Compute = typename Element<T>::Compute;
-  static constexpr bool kWide = !std::is_same_v<T, Compute>;
-
-  Accumulator(const ArrayView& x, const ArrayView& out) : out_(out), wide_(kWide ? out.numel() : 0) {
-    copyArray(x, out);
-    if constexpr (kWide)
-      for (std::int64_t i = 0; i < out.numel(); ++i) wide_[i] = Element<T>::load(out.as<T>()[i]);
-  }
-  Compute* data() const {
-    if constexpr (kWide)
-      return wide_.data();
-    else
-      return out_.as<T>();
-  }
-  void finish() const {
-    if constexpr (kWide)
-      for (std::int64_t i = 0; i < out_.numel(); ++i) out_.as<T>()[i] = Element<T>::store(wide_[i]);
-  }
-
- private:
-  const ArrayView& out_;
-  Scratch<Compute> wide_;
-};
-
 /// A 0-d operand counts as one element along its only dim.
 inline ArrayView atLeast1d(const ArrayView& x) {
   ArrayView v = x;

@@ -235,6 +235,49 @@ def test_scatter_reduce_prefers_in_order(reduce, dim, dtype):
     assert_same_bits(x.scatter_reduce(dim, places, src, reduce), wanted)
 
 
+HALVES = [tandem.float16, tandem.bfloat16]
+
+
+@pytest.mark.parametrize("dtype", [*HALVES, tandem.float32, tandem.int64, tandem.uint8], ids=str)
+@pytest.mark.parametrize("dim", [0, 1])
+def test_scatter_add_of_any_layout(dim, dtype):
+    """In order, halves in float32, which are rounded at the end; index, source and input in any order of dims."""
+    rng = np.random.default_rng(6)
+    x = tandem.tensor(rng.integers(0, 99, (203, 331))).to(dtype) * 1.125
+    src = tandem.tensor(rng.integers(0, 99, (170, 305))).to(x.dtype) * 1.5
+    x, src = x.to(dtype), src.to(dtype)
+    if dtype.is_floating_point:
+        src[3, 3], src[4, 4], x[5, 5] = float("nan"), float("inf"), -0.0
+    places = rng.integers(0, x.shape[dim], src.shape)
+    wide = tandem.float32 if dtype in HALVES else dtype
+    sums = x.to(wide).numpy().copy()
+    at = (places, np.arange(src.shape[1])[None]) if dim == 0 else (np.arange(src.shape[0])[:, None], places)
+    if dim == 0:
+        np.add.at(sums, at, src.to(wide).numpy())
+    else:
+        np.add.at(sums.T, at[::-1], src.to(wide).numpy())
+    index = tandem.from_numpy(places)
+    wanted = tandem.from_numpy(sums).to(dtype)
+    assert_same_bits(x.scatter_add(dim, index, src), wanted)
+    turned = [t.t().contiguous().t() for t in (x, index, src)]
+    assert_same_bits(turned[0].scatter_add(dim, turned[1], turned[2]), wanted)
+    assert_same_bits(tandem.gather(turned[0], dim, turned[1]), tandem.gather(x, dim, index))
+
+
+@pytest.mark.parametrize("dtype", [tandem.int64, tandem.int32], ids=str)
+@pytest.mark.parametrize("bad", [None, -301, 300])
+def test_large_strided_indices(bad, dtype):
+    """Indices that lie in another order, some negative, and one that is out of range, which is named."""
+    places = np.random.default_rng(7).integers(-300, 300, (300, 400))
+    places[299, 5] = -1 if bad is None else bad
+    x, index = tandem.arange(300.0), tandem.from_numpy(places).to(dtype).t()
+    if bad is None:
+        np.testing.assert_array_equal(x[index].numpy(), np.arange(300.0)[places.T])
+    else:
+        with pytest.raises(IndexError, match=f"index {bad} is out of bounds for dimension 0 with size 300"):
+            x[index]
+
+
 @pytest.mark.parametrize("places", [[], [2], [0, 1], [0, 1, 2]], ids=str)
 @pytest.mark.parametrize("more", [0, 2])
 def test_masked_scatter_with_sources_of_any_length(mode, places, more):
