@@ -11,6 +11,8 @@
 #include "runtime/device/thread_pool.h"
 #include "runtime/lib/strided.h"
 
+#pragma GCC target("avx2")  // which generated code needs too
+
 namespace tandem::lib {
 namespace {
 
@@ -27,9 +29,10 @@ KeyOf<T> ascendingKey(T x) {
   if constexpr (std::is_same_v<C, bool>) {
     return v ? 1 : 0;
   } else if constexpr (std::is_floating_point_v<C>) {
-    if (v != v) return ~Key{0};
     Key bits = std::bit_cast<Key>(v + C{0});  // -0 + 0 is +0
-    return (bits & kTop) != 0 ? ~bits : bits | kTop;
+    // Without branches, for vectors: a negative number has all its bits turned, a positive one its first.
+    bits ^= static_cast<Key>(static_cast<std::make_signed_t<Key>>(bits) >> (sizeof(Key) * 8 - 1)) | kTop;
+    return v != v ? ~Key{0} : bits;
   } else if constexpr (std::is_signed_v<C>) {
     return static_cast<Key>(static_cast<std::make_signed_t<Key>>(v)) ^ kTop;
   } else {
@@ -95,23 +98,17 @@ void sortItems(std::span<Item<Key>>& items, std::span<Item<Key>>& spare) {
 template <class Key>
 void sortFirst(std::span<Item<Key>> items, std::int64_t keep) {
   auto middle = items.begin() + keep;
-  // A heap of the smallest is for few; a partition is for more.
-  if (keep <= static_cast<std::int64_t>(items.size()) / 32)
-    return std::partial_sort(items.begin(), middle, items.end());
   std::nth_element(items.begin(), middle - 1, items.end());
   std::sort(items.begin(), middle);
 }
 
-/// The keys of a line, smallest first to come; `descending` turns them round.
-template <class T, class Key = KeyOf<T>>
+/// The keys of a line, smallest first to come.
+template <class T, class Step = std::int64_t, class Key = KeyOf<T>>
 struct LineKeys {
   const T* from;
-  std::int64_t step;
-  bool descending;
-  Key operator()(std::int64_t r) const {
-    Key key = ascendingKey(from[r * step]);
-    return descending ? static_cast<Key>(~key) : key;
-  }
+  Step step;
+  Key turned;  // all ones for the largest first
+  Key operator()(std::int64_t r) const { return ascendingKey(from[r * step]) ^ turned; }
 };
 
 constexpr std::int64_t kByRank = 16;  // lines up to here
@@ -130,6 +127,34 @@ void placeByRank(const LineKeys<T>& keys, std::int64_t size, Place place) {
       ranks[r] += 1 - before;
     }
   for (std::int64_t r = 0; r < size; ++r) place(ranks[r], r);
+}
+
+/// The smallest few of many keys, sorted: a heap of those met so far, in which few of the others replace the largest.
+template <class Keys, class Key = decltype(Keys{}(0))>
+void smallestOf(const Keys& keys, std::int64_t size, std::span<Item<Key>> heap) {
+  const auto keep = static_cast<std::int64_t>(heap.size());
+  for (std::int64_t r = 0; r < keep; ++r) heap[static_cast<std::size_t>(r)] = {keys(r), r};
+  std::make_heap(heap.begin(), heap.end());
+  Key largest = heap[0].key();
+  constexpr std::int64_t kTogether = 32;
+  Key some[kTogether];
+  for (std::int64_t first = keep; first < size; first += kTogether) {
+    const std::int64_t count = std::min(kTogether, size - first);
+    Key least = ~Key{0};
+    for (std::int64_t k = 0; k < count; ++k) {
+      some[k] = keys(first + k);
+      least = std::min(least, some[k]);
+    }
+    if (least >= largest) continue;
+    for (std::int64_t k = 0; k < count; ++k) {
+      if (some[k] >= largest) continue;  // of equal keys the first is there already
+      std::pop_heap(heap.begin(), heap.end());
+      heap.back() = {some[k], first + k};
+      std::push_heap(heap.begin(), heap.end());
+      largest = heap[0].key();
+    }
+  }
+  std::sort_heap(heap.begin(), heap.end());
 }
 
 /// Memory for the items of a line and for what orders them, taken when first needed.
@@ -165,11 +190,13 @@ void eachLine(const LibraryCall& call, const ArrayView& x, const DimSplit& s, st
   parallelFor(s.outer * s.inner, grainOf(8 * s.size), [&](std::int64_t begin, std::int64_t end) {
     LineItems<std::uint32_t> items(s.size);
     LineItems<std::uint64_t> wideItems(s.size);
+    std::vector<Item<KeyOf<T>>> few;
     for (std::int64_t line = begin; line < end; ++line) {
       std::int64_t o = line / s.inner;
       std::int64_t i = line % s.inner;
       const T* from = x.as<T>() + o * s.size * s.inner + i;
-      LineKeys<T> keys{from, s.inner, descending};
+      const KeyOf<T> turned = descending ? ~KeyOf<T>{0} : 0;
+      LineKeys<T> keys{from, s.inner, turned};
       auto place = [&](std::int64_t r, std::int64_t at) {
         std::int64_t to = (o * keep + r) * s.inner + i;
         values[to] = from[at * s.inner];
@@ -182,6 +209,15 @@ void eachLine(const LibraryCall& call, const ArrayView& x, const DimSplit& s, st
           });
           continue;
         }
+      }
+      if (keep <= s.size / 32 && s.size >> 32 == 0) {
+        few.resize(static_cast<std::size_t>(keep));
+        if (s.inner == 1)
+          smallestOf(LineKeys<T, std::integral_constant<std::int64_t, 1>>{from, {}, turned}, s.size, std::span(few));
+        else
+          smallestOf(keys, s.size, std::span(few));
+        for (std::int64_t r = 0; r < keep; ++r) place(r, few[static_cast<std::size_t>(r)].index());
+        continue;
       }
       auto least = keys(0), most = least;
       for (std::int64_t r = 1; r < s.size; ++r) {

@@ -152,9 +152,12 @@ def test_sort_is_stable_at_every_length(n, descending, dtype):
     values, indices = tandem.sort(tensor(a), 1, descending=descending, stable=True)
     np.testing.assert_array_equal(indices.numpy(), order)
     np.testing.assert_array_equal(values.numpy(), np.take_along_axis(a, order, 1))
-    for k in (1, 4, n // 2, n):
+    columns = tensor(np.ascontiguousarray(a.T))
+    for k in (1, 4, n // 32, n // 2, n):
         top = tandem.topk(tensor(a), k, 1, largest=descending)
         np.testing.assert_array_equal(top[1].numpy(), order[:, :k])
+        np.testing.assert_array_equal(top[0].numpy(), np.take_along_axis(a, order, 1)[:, :k])
+        np.testing.assert_array_equal(tandem.topk(columns, k, 0, largest=descending)[1].numpy(), order[:, :k].T)
 
 
 # ---- remainders ----
