@@ -119,22 +119,38 @@ Val<B> hypot(const Val<B>& x, const Val<B>& y) {
   return select(eq(ax, kInf) | eq(ay, kInf), kInf, h);
 }
 
+/// `usual` in the lanes of `which`, and general() in the others, which is skipped where there are none.
+template <class B, class F>
+Val<B> unlessAll(const Val<B>& which, const Val<B>& usual, F general) {
+  Val<B> rest = !which,
+         v = usual.with(usual.b->ifAny(rest.v, [&] { return std::array{general().v}; }, std::array{usual.v})[0]);
+  return select(which, usual, v);
+}
+
+/// x^y of floats but for the exponents 1, 2 and 3: roots and reciprocals for 1/2, -1/2 and -1.
+template <class B>
+Val<B> powOfFloat(const Val<B>& x, const Val<B>& y) {
+  Val<B> half = eq(y, 0.5), inverse = eq(y, -1), few = half | inverse | eq(y, -0.5);
+  Val<B> root = select(eq(x, -kInf), kInf, sqrt(x + 0));
+  Val<B> reciprocal = 1 / select(inverse, x, root);
+  return unlessAll(few, select(half, root, reciprocal), [&] { return x.wide() ? powOf64(x, y) : powOf32(x, y); });
+}
+
+/// x^y; integers wrap. Exponents that programs write as numbers take a few operations.
+template <class B>
+Val<B> pow(const Val<B>& x, const Val<B>& y) {
+  Val<B> one = eq(y, 1), three = eq(y, 3), few = one | eq(y, 2) | three, squared = x * x;
+  Val<B> product = select(one, x, select(three, squared * x, squared));
+  return unlessAll(few, product, [&] { return isFloating(x.dtype()) ? powOfFloat(x, y) : powOfInteger(x, y); });
+}
+
 }  // namespace detail
 
-/// x^y; integers wrap.
+/// x^y.
 template <class B>
 typename B::V pow(B& b, typename B::V x, typename B::V y) {
-  const detail::Val vx(b, x), vy(b, y);
-  switch (b.dtype(x)) {
-  case DType::Float64:
-    return detail::powOf64(vx, vy).v;
-  case DType::Float32:
-    return detail::powOf32(vx, vy).v;
-  case DType::Bool:
-    return b.or_(x, b.not_(y));
-  default:
-    return detail::powOfInteger(vx, vy).v;
-  }
+  if (b.dtype(x) == DType::Bool) return b.or_(x, b.not_(y));
+  return detail::pow(detail::Val(b, x), detail::Val(b, y)).v;
 }
 template <class B>
 typename B::V cbrt(B& b, typename B::V x) {

@@ -12,6 +12,7 @@ import struct
 from pathlib import Path
 
 import pytest
+from conftest import assert_same_bits, run_in
 
 import tandem
 
@@ -396,6 +397,44 @@ ELSEWHERE = """
     trunc_divide floor_divide arange_value shift_left shift_right uniform normal random_integer cbrt
     frexp_mantissa frexp_exponent nextafter nextafter_bfloat16 nextafter_float16
 """.split()
+
+
+@pytest.mark.parametrize("dtype", [tandem.float32, tandem.float64])
+@pytest.mark.parametrize("exponent", [1, 2, 3, 0.5, -0.5, -1, 4, -2])
+def test_powers_by_numbers_that_programs_write(exponent, dtype):
+    tandem.manual_seed(0)
+    special = tandem.tensor([0.0, -0.0, math.inf, -math.inf, math.nan, 1.0, -1.0, -2.5, 1e-30, -1e-30, 1e30])
+    x = tandem.cat([special.to(dtype), tandem.rand(500, dtype=dtype) * 10, tandem.randn(500, dtype=dtype)])
+    y = x.pow(exponent)
+    # Beside other exponents, which take other ways.
+    mixed = tandem.full((x.numel(), 2), 1.7, dtype=dtype)
+    mixed[:, 0] = exponent
+    assert_same_bits(tandem.pow(x[:, None], mixed)[:, 0].contiguous(), y)
+    for mode in ("lazy", "compiled"):
+        assert_same_bits(run_in(mode, lambda x: x.pow(exponent), x), y)
+    largest, unit = (2.0**128, 2.0**-23) if dtype == tandem.float32 else (math.inf, 2.0**-52)
+    for a, got in zip(x.tolist(), y.tolist(), strict=True):
+        try:
+            wanted = math.pow(a, exponent)
+        except (ValueError, OverflowError):  # a pole, a root of a negative number, too large
+            wanted = math.nan if exponent % 1 != 0 and a < 0 else math.copysign(math.inf, a if exponent % 2 == 1 else 1)
+        if abs(wanted) >= largest:
+            wanted = math.copysign(math.inf, wanted)
+        if math.isnan(wanted) or math.isinf(wanted) or wanted == 0:
+            assert got == wanted or (math.isnan(got) and math.isnan(wanted)), (a, got, wanted)
+            assert math.isnan(wanted) or math.copysign(1, got) == math.copysign(1, wanted), (a, got, wanted)
+        elif abs(wanted) > 1e-37:
+            assert abs(got - wanted) <= 2 * unit * abs(wanted), (a, got, wanted)
+
+
+@pytest.mark.parametrize("dtype", [tandem.uint8, tandem.int32, tandem.int64])
+def test_integer_powers_wrap(dtype):
+    bits = tandem.iinfo(dtype).bits
+    x = tandem.arange(1, 100, dtype=dtype) * 7
+    for exponent in (0, 1, 2, 3, 4, 11):
+        y = x.pow(exponent)
+        assert [v % 2**bits for v in y.tolist()] == [v**exponent % 2**bits for v in x.tolist()]
+        assert tandem.pow(x, tandem.full_like(x, exponent)).tolist() == y.tolist()
 
 
 def test_every_function_of_the_vector_math_has_a_row():
