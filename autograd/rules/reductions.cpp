@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "autograd/rule_context.h"
 #include "autograd/rules/common.h"
 #include "autograd/rules/rules.h"
@@ -45,8 +47,29 @@ Tensor movedByOne(const Tensor& x, std::int64_t dim, bool back, const Tensor& ed
   return ops::cat(parts, dim);
 }
 
-/// The product of the other elements along `dim`, for each.
+// A long dim is taken as rows of at least kShortRow elements, which are scanned side by side.
+constexpr std::int64_t kLongDim = 1024;
+constexpr std::int64_t kShortRow = 16;
+
+/// The length of the rows that a dim of `n` elements is cut into: its largest divisor up to the root; or n.
+std::int64_t rowLength(std::int64_t n) {
+  if (n < kLongDim) return n;
+  for (auto d = static_cast<std::int64_t>(std::sqrt(static_cast<double>(n))); d >= kShortRow; --d)
+    if (n % d == 0) return d;
+  return n;
+}
+
+/// The product of the other elements along `dim`, for each: of a long dim, of its row times those of the other rows.
 Tensor productsOfOthers(const Tensor& x, std::int64_t dim) {
+  const std::int64_t n = x.size(dim);
+  if (const std::int64_t row = rowLength(n); row < n) {
+    Dims cut = x.shape();
+    cut[dim] = row;
+    cut.insert(dim, n / row);
+    Tensor rows = ops::reshape(x, cut);
+    Tensor others = ops::unsqueeze(productsOfOthers(ops::prod(rows, Dims{dim + 1}), dim), dim + 1);
+    return ops::reshape(ops::mul(productsOfOthers(rows, dim + 1), others), x.shape());
+  }
   Tensor after = ops::flip(productsBefore(ops::flip(x, Dims{dim}), dim), Dims{dim});
   return ops::mul(productsBefore(x, dim), after);
 }

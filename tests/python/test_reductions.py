@@ -158,6 +158,22 @@ def test_a_linear_recurrence_is_that_of_its_steps(shape):
         assert x.numel() > 100 or tandem.autograd.gradgradcheck(scan, (x,))
 
 
+@pytest.mark.parametrize("length", [1023, 1024, 1031, 1050, 4096])
+@pytest.mark.parametrize("dim", [0, 1, None])
+def test_gradients_of_long_products(length, dim):
+    rng = np.random.default_rng(0)
+    x = np.exp(rng.normal(size=(length, 3) if dim == 0 else (3, length)) / 50)
+    lines = [x.reshape(-1)] if dim is None else list(np.moveaxis(x, dim, -1))
+    lines[0][7] = 0.0  # a view of x, as all lines are: one zero here and two in the next
+    if dim is not None:
+        lines[1][[5, length - 1]] = 0.0
+    others = np.stack([[np.prod(np.delete(line, i)) for i in range(len(line))] for line in lines])
+    wanted = others.reshape(x.shape) if dim is None else np.moveaxis(others, -1, dim)
+    t = tandem.tensor(x, requires_grad=True)
+    (tandem.prod(t) if dim is None else tandem.prod(t, dim)).sum().backward()
+    np.testing.assert_allclose(t.grad.numpy(), wanted, rtol=1e-11)
+
+
 @pytest.mark.parametrize("length", range(1, 20))
 @pytest.mark.parametrize("dtype", ["float32", "float16", "float64", "int32", "int64", "bool"])
 def test_short_lines_are_sorted_in_order(length, dtype):
