@@ -90,6 +90,45 @@ As `storage`, counted in bytes.
 >>> tandem.zeros(3).untyped_storage().nbytes()
 12
 }]>;
+def : ByHand<"method", "set_", "source=None, storage_offset=0, size=None, stride=None", [{
+The tensor becomes one of the memory of `source`, a tensor or a storage, with the given offset, size and stride, else
+those of the source; one without elements if there is none.
+
+Raises: RuntimeError if `source` has another dtype, or the tensor requires a gradient.
+
+>>> x, y = tandem.zeros(2), tandem.arange(4.)
+>>> x.set_(y, 1, (2,), (2,))
+tensor([1., 3.])
+>>> _ = x.fill_(7.)
+>>> y
+tensor([0., 7., 2., 7.])
+}]>;
+def : ByHand<"method", "lu", "pivot=True, get_infos=False", [{
+`tandem.lu` of the tensor: L and U in one matrix, and the rows that were swapped, from 1.
+
+Shapes: (..., m, n) gives (..., m, n) and (..., k), k the smaller of m and n; with `get_infos` (...) too.
+Dtypes: float32 or float64, and int32 for the rest.
+Raises: RuntimeError for other shapes and dtypes, and without `pivot`.
+
+>>> tandem.tensor([[2., 4.], [1., 5.]]).lu()[1].tolist()
+[1, 2]
+}]>;
+def : ByHand<"method", "lu_solve", "LU_data, LU_pivots", [{
+`tandem.lu_solve` of the tensor and a factorisation: the X with A X = the tensor.
+
+Shapes: (..., n, k), with factors (..., n, n) and (..., n), gives (..., n, k).
+Dtypes: float32 or float64, of the tensor and the factors.
+Raises: RuntimeError for other shapes and dtypes.
+
+>>> tandem.ones(1, 1).lu_solve(*tandem.linalg.lu_factor(tandem.tensor([[2.]])))
+tensor([[0.5000]])
+}]>;
+def : ByHand<"method", "triangular_solve", "A, upper=True, transpose=False, unitriangular=False", [{
+`tandem.triangular_solve` of the tensor and a triangular matrix.
+
+>>> tandem.ones(1, 1).triangular_solve(tandem.tensor([[2.]])).solution
+tensor([[0.5000]])
+}]>;
 def : ByHand<"method", "apply_", "function", [{
 Replaces each element by what a Python function makes of it; slow.
 

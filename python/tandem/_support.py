@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 from tandem import _C
+from tandem._older_linalg import lu as lu
+from tandem._older_linalg import lu_solve as lu_solve
+from tandem._older_linalg import triangular_solve as triangular_solve
 
 Tensor = _C.Tensor
 
@@ -137,6 +142,33 @@ def tensor_storage(self: Tensor) -> TypedStorage:
 
 def untyped_storage(self: Tensor) -> UntypedStorage:
     return UntypedStorage(self, 1)
+
+
+def tensor_set(
+    self: Tensor,
+    source: Tensor | Storage | None = None,
+    storage_offset: int = 0,
+    size: Sequence[int] | None = None,
+    stride: Sequence[int] | None = None,
+) -> Tensor:
+    if self.requires_grad and _C.is_grad_enabled():
+        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+    if isinstance(source, UntypedStorage):
+        elements = source._elements().view(self.dtype)  # type: ignore[call-overload]
+    elif isinstance(source, Storage):
+        elements = source._elements()
+    else:
+        elements = self.new_empty(0) if source is None else source.detach()
+    if elements.dtype is not self.dtype:
+        raise RuntimeError(f"Could not set tensor of type {elements.dtype} to a tensor of type {self.dtype}")
+    if size is not None:
+        whole = elements.as_strided((elements._storage_bytes() // elements.element_size(),), (1,), 0)
+        if stride is None:
+            elements = whole[storage_offset : storage_offset + math.prod(size)].view(tuple(size))
+        else:
+            elements = whole.as_strided(tuple(size), tuple(stride), storage_offset)
+    self.data = elements
+    return self
 
 
 def tensor_apply(self: Tensor, function: Any) -> Tensor:

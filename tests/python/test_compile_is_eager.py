@@ -342,6 +342,7 @@ READS = {
     ),
     "tensor that requires a gradient": (lambda w, x: x * w.tensor, lambda w: w.tensor.requires_grad_()),
     "resized tensor": (lambda w, x: x.sum() * w.tensor, lambda w: w.tensor.resize_(2)),
+    "tensor of other memory": (lambda w, x: x * w.tensor, lambda w: w.tensor.set_(tandem.arange(6.0), 1, (3,), (2,))),
     "attribute of a tensor": (lambda w, x: x * getattr(w.tensor, "s", 2.0), lambda w: setattr(w.tensor, "s", 5.0)),
     "file": (lambda w, x: x * float(w.text.readline()), lambda w: None),
     "iterator": (lambda w, x: x * next(w.iterator), lambda w: None),

@@ -219,6 +219,7 @@ ALIASES = {
     "given a gradient": lambda w, x: (setattr(x, "grad", tandem.ones_like(x)), x * 2)[1],
     "given an attribute": lambda w, x: (setattr(x, "mark", 3), x * 2)[1],
     "resized": lambda w, x: x.resize_(2),
+    "of other memory": lambda w, x: (x.set_(x.exp()), x.add_(1), x * 2)[2],
     "set": lambda w, x: w.t.copy_(x).exp_(),
 }
 

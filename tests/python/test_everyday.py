@@ -61,6 +61,44 @@ def test_resize():
         tandem.ones(2, requires_grad=True).resize_(3)
 
 
+@pytest.mark.parametrize("mode", ["eager", "lazy"])
+@pytest.mark.parametrize(
+    ("arguments", "values", "places"),
+    [
+        (lambda s: (s,), [[0, 1, 2], [3, 4, 5]], [0, 1]),
+        (lambda s: (s.mT,), [[0, 3], [1, 4], [2, 5]], [0, 1]),
+        (lambda s: (s, 1, (2,), (2,)), [1, 3], [1, 3]),
+        (lambda s: (s[1].untyped_storage(),), [0, 1, 2, 3, 4, 5], [0, 1]),
+        (lambda s: (s.untyped_storage(), 1, (2, 2)), [[1, 2], [3, 4]], [1, 2]),
+        (lambda s: (), [], []),
+    ],
+)
+def test_tensors_of_other_memory(mode, arguments, values, places):
+    def program():
+        source, x = tandem.arange(6.0).reshape(2, 3), tandem.zeros(4)
+        assert x.set_(*arguments(source)) is x
+        had = x.clone()
+        x.fill_(9)
+        return had, source
+
+    had, source = run_in(mode, program)
+    assert had.tolist() == values
+    assert [i for i, v in enumerate(source.flatten().tolist()) if v == 9][:2] == places
+
+
+def test_what_tensors_of_other_memory_cannot_be():
+    with pytest.raises(RuntimeError, match="Could not set tensor of type"):
+        tandem.zeros(2).set_(tandem.arange(2))
+    p = tandem.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="leaf Variable that requires grad"):
+        p.set_(tandem.zeros(2))
+    with tandem.no_grad():
+        p.set_(tandem.zeros(3))
+    assert p.requires_grad and p.is_leaf and p.shape == (3,)
+    with pytest.raises((RuntimeError, IndexError)):
+        tandem.zeros(2).set_(tandem.zeros(3), 1, (4,))
+
+
 def test_scans_and_triangles_in_place():
     x = tensor([[1.0, 2.0], [3.0, 4.0]])
     assert x.clone().cumsum_(0).tolist() == [[1.0, 2.0], [4.0, 6.0]]

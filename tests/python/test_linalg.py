@@ -314,6 +314,9 @@ def test_factors_by_their_older_names(shape):
     if shape[-1] == shape[-2]:
         b = matrix(*shape, seed=5)
         assert_same_bits(tandem.lu_solve(b, *factors), linalg.lu_solve(*factors, b))
+        assert_same_bits(b.lu_solve(*factors), linalg.lu_solve(*factors, b))
+        assert_same_bits(b.triangular_solve(a).solution, tandem.triangular_solve(b, a).solution)
+    assert_same_bits(a.lu()[0], factors[0])
 
 
 def test_where_a_factor_is_singular():
