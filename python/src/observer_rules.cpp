@@ -61,6 +61,11 @@ constexpr std::pair<const char*, Py_ssize_t> kFunctionFields[] = {
     {"__module__", offsetof(PyFunctionObject, func_module)},
     {"__annotations__", offsetof(PyFunctionObject, func_annotations)},
 };
+/// What a class says of itself that leaves its version as it was when it is set, from Python 3.13 on.
+constexpr std::pair<const char*, Py_ssize_t> kClassFields[] = {
+    {"__name__", offsetof(PyHeapTypeObject, ht_name)},
+    {"__qualname__", offsetof(PyHeapTypeObject, ht_qualname)},
+};
 
 }  // namespace
 
@@ -263,6 +268,9 @@ void Observer::typeAttribute(PyTypeObject* type, PyObject* name) {
   PyObject* meta = _PyType_Lookup(Py_TYPE(type), name);
   PyObject* found = _PyType_Lookup(type, name);
   auto* self = reinterpret_cast<PyObject*>(type);
+  for (const auto& [field, offset] : kClassFields)
+    if ((type->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0 && PyUnicode_CompareWithASCIIString(name, field) == 0)
+      guards_.slot(self, offset);
   if (meta != nullptr && !isField(meta)) through(meta, self, name);
   if (found != nullptr && PyType_IsSubtype(Py_TYPE(found), &PyProperty_Type) == 0 && !isField(found))
     through(found, self, name);
