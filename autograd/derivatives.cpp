@@ -1,4 +1,4 @@
-// The derivative functions of all operations, generated from ir/ops/derivatives.td.
+// The derivative functions of all operations, generated from their records.
 #include <cmath>
 
 #include "autograd/op_node.h"

@@ -6,7 +6,7 @@
 //
 //   pointwise      operands broadcast from the right, so that leading axes need only ones between
 //   reduction      dims counted from behind the axes
-//   library        what ir/ops/batching.td names (eager/batch_rules.h); else one example after another, stacked
+//   library        what its record names (eager/batch_rules.h); else one example after another, stacked
 //   random         as the axis says; nothing else asks whether an operation draws numbers
 //   view           nothing: a window is a window
 //

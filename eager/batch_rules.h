@@ -1,4 +1,4 @@
-// How library operations run on all examples at once: one function a scheme, named in ir/ops/batching.td.
+// How library operations run on all examples at once: one function a scheme, named by `batching` in their records.
 #pragma once
 
 #include <vector>

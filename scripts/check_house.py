@@ -8,6 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 MAX_LINES = 600
+MAX_COLUMNS = 120  # of records; formatters see to the rest
 
 # Folder → the folders its files may include from. The longest matching folder is the one that counts.
 MAY_INCLUDE = {
@@ -62,11 +63,27 @@ def check_passes(tracked):
             yield f"tests/passes/{name}.mlir is missing"
 
 
+def check_records(path, text, order):
+    """Lines that fit, and one stanza an operation with its fields in the order of ir/facets.td."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if len(line) > MAX_COLUMNS:
+            yield f"{path}:{number} has {len(line)} columns (at most {MAX_COLUMNS})"
+    for stanza in re.findall(r"^(?:def|class) .*?(?:;|^\})$", text, re.M | re.S):
+        name = stanza.split()[1]
+        fields = re.findall(r"^  let (\w+) =", stanza, re.M)
+        if fields != sorted(fields, key=order.index):
+            yield f"{path}: the fields of {name} are in another order than in ir/facets.td: {', '.join(fields)}"
+        if "{ let " in stanza and path != "ir/facets.td":
+            yield f"{path}: {name} has fields behind its brace: one line each"
+
+
 def breaches():
     names = subprocess.run(
         ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.splitlines()
     tracked = {name for name in names if (ROOT / name).is_file()}
+    facets = (ROOT / "ir/facets.td").read_text()
+    order = re.findall(r"^  (?:\w+|list<\w+>) (\w+) =", facets[facets.index("class Op<") :], re.M)
     for path in sorted(tracked):
         if GENERATED.search(path):
             yield f"{path} is built or fetched, and does not belong in the tree"
@@ -77,6 +94,8 @@ def breaches():
             yield f"{path} has {text.count(chr(10))} lines: split it (at most {MAX_LINES})"
         if path.endswith((".h", ".cpp")):
             yield from check_includes(path, text)
+        if path.endswith(".td") and path.startswith("ir/") and not path.startswith("ir/dialect/"):
+            yield from check_records(path, text, order)
     yield from check_passes(tracked)
 
 

@@ -1,4 +1,4 @@
-// Derivatives of factorisations of matrices and of what is made of them whole (ir/ops/linalg.td). All are made of
+// Derivatives of factorisations of matrices and of what is made of them whole (ir/ops/factorisations.td, linalg.td). All are made of
 // products, triangular systems and the factorisations themselves, so every order follows. Sources: Giles, "Collected
 // matrix derivative results", 2008; Townsend, "Differentiating the singular value decomposition", 2016; Walter,
 // Lehmann, "Algorithmic differentiation of linear algebra functions", 2010.

@@ -1,4 +1,4 @@
-// The derivative rules that records name (ir/ops/derivatives.td), written with public operations only. A rule reads
+// The derivative rules that records name (`rule` in ir/facets.td), written with public operations only. A rule reads
 // what its record saves and sets the gradients that are needed; see autograd/rule_context.h.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Linear algebra on the factorisations of ir/ops/linalg.td: inverses, determinants, systems of equations. The
+// Linear algebra on the factorisations of ir/ops/factorisations.td: inverses, determinants, systems of equations. The
 // factorisations themselves as users know them are in factorisations.cpp.
 #include <limits>
 

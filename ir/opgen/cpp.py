@@ -138,11 +138,11 @@ def batch_rules(ops: list[Op]) -> str:
     """How library operations run inside vmap, which word of their attributes is `dim`, and whether it may be None."""
     rows = []
     for op in ops:
-        if op.batch:
+        if op.batching:
             names = [p.name for p in op.attrs]
             dim = names.index("dim") if "dim" in names else -1
             optional = str(dim >= 0 and op.attrs[dim].type == "int?").lower()
-            rows.append(f"case OpCode::{op.code}: return {{&batch_rules::{op.batch}, {dim}, {optional}}};\n")
+            rows.append(f"case OpCode::{op.code}: return {{&batch_rules::{op.batching}, {dim}, {optional}}};\n")
     return HEAD + "".join(rows)
 
 

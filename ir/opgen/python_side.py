@@ -84,7 +84,7 @@ def rows(name: str, chosen: list[Op], form: str) -> str:
     def row(o: Op, params: str, places: str) -> str:
         call = f"call_{o.name}_" if inplace else f"call_{o.name}"
         out = str(takes_out(o) and not inplace).lower()
-        autocast = "None" if inplace else o.autocast
+        autocast = "None" if inplace else o.mixedPrecision
         return f'{{"{name}", {params}, {call}, {out}, Autocast::{autocast}{places}}}, '
 
     text = "".join(row(o, f"params_{o.name}", "") for o in chosen)

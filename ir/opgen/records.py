@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import pathlib
 import re
 import subprocess
+import tempfile
+import textwrap
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -91,12 +94,8 @@ class Op:
     where: str
     body: list[Call] = field(default_factory=list)
     grads: list[Call] | None = None
-    rule: str = ""
-    saves: list[str] = field(default_factory=list)
     has_derivative: bool = False
-    batch: str = ""
-    autocast: str = "None"
-    # What users read of it (Example, Shapes, Dtypes, Raises in ir/facets.td).
+    # What users read of it.
     example: str = ""
     inplace_example: str = ""
     shapes: str = ""
@@ -170,38 +169,43 @@ class ByHand:
     text: str
 
 
-def load(tblgen: str, path: str) -> tuple[list[Op], list[ByHand]]:
-    out = subprocess.run([tblgen, "--dump-json", "-I", path.rsplit("/", 1)[0], path], capture_output=True, text=True)
+def functions_called(folder: pathlib.Path) -> set[str]:
+    """The names that dags in the records of `folder` call."""
+    called: set[str] = set()
+    for path in folder.glob("*.td"):
+        text = re.sub(r"\[\{.*?\}\]|//[^\n]*|\"[^\"\n]*\"", "", path.read_text(), flags=re.S)
+        called |= set(re.findall(r"\(([a-z]\w*)(?=[ )])", text))
+    return called
+
+
+def dump(tblgen: str, path: str) -> dict:
+    """All records as llvm-tblgen's JSON. Names that dags call must be declared before they are called."""
+    records = pathlib.Path(path)
+    with tempfile.TemporaryDirectory() as made:
+        names = ", ".join(f'"{name}"' for name in sorted(functions_called(records.parent / "ops")))
+        (pathlib.Path(made) / "functions.td").write_text(f'foreach n = [{names}] in def ""#n : Fn;\n')
+        command = [tblgen, "--dump-json", "-I", str(records.parent), "-I", made, path]
+        out = subprocess.run(command, capture_output=True, text=True)
     if out.returncode:
         raise RecordError(out.stderr)
-    data = json.loads(out.stdout)
+    return json.loads(out.stdout)
+
+
+def load(tblgen: str, path: str) -> tuple[list[Op], list[ByHand]]:
+    data = dump(tblgen, path)
     ops: dict[str, Op] = {}
-    by_def: dict[str, Op] = {}
     for name in data["!instanceof"]["Op"]:
         r = data[name]
         where = r["!locs"][0]
         if r["name"] in ops:
             raise RecordError(f"{where}: a second record of `{r['name']}`")
-        op = Op(r["name"], r["kind"], parse_params(r["params"], where), r, where, [parse_dag(d) for d in r["body"]])
-        ops[op.name] = by_def[name] = op
-    for name in data["!instanceof"]["Derivative"]:
-        d = data[name]
-        op = by_def[d["op"]["def"]]
+        op = Op(r["name"], r["kind"], parse_params(r["params"], where), r, where)
+        op.body = [parse_dag(d) for d in r["body"]]
+        op.has_derivative = bool(r["derivative"] or r["rule"] or not (r["differentiable"] or op.composite))
         if op.has_derivative:
-            raise RecordError(f"{d['!locs'][0]}: a second derivative of `{op.name}`")
-        op.has_derivative, op.rule, op.saves = True, d["rule"], d["saves"]
-        op.grads = [parse_dag(g) for g in d["grads"]]
-    for name in data["!instanceof"].get("Batched", []):
-        d = data[name]
-        op = by_def[d["op"]["def"]]
-        if op.batch or op.kind != "Library":
-            raise RecordError(f"{d['!locs'][0]}: `{op.name}` is no library operation or has two batching rules")
-        op.batch = d["rule"]
-    for name in data["!instanceof"].get("Autocast", []):
-        for op in ops.values():
-            if op.python in data[name]["names"]:
-                op.autocast = data[name]["policy"]
-    read_documentation(data, by_def)
+            op.grads = [parse_dag(d) for d in r["derivative"]]
+        read_documentation(op, data)
+        ops[op.name] = op
     for op in ops.values():
         check(op)
     found = [data[name] for name in data["!instanceof"].get("ByHand", [])]
@@ -209,43 +213,30 @@ def load(tblgen: str, path: str) -> tuple[list[Op], list[ByHand]]:
     return sorted(ops.values(), key=lambda o: o.name), sorted(by_hand, key=lambda b: (b.owner, b.name))
 
 
-# By kind or dtype rule; `Dtypes` may say otherwise.
+# By kind or dtype rule; the record may say otherwise.
 GIVES = {"Compare": "Bool", "Logical": "Bool", "Select": "Promote", "Index": "Int64"}
 
 
-def read_documentation(data: dict, by_def: dict[str, Op]) -> None:
-    """What users read of each operation: from its kind and rules, and from the records of ir/ops/doc_*.td."""
-
-    def each(cls: str):
-        for name in data["!instanceof"].get(cls, []):
-            d = data[name]
-            for o in d["ops"] if "ops" in d else [d["op"]]:
-                yield d, by_def[o["def"]]
-
-    for op in by_def.values():
-        if op.kind in ("Pointwise", "Random", "Creation"):
-            op.shapes = "Broadcast" if len(op.operands) > 1 else "Same"
-        elif op.kind == "Reduction":
-            op.shapes = "Reduced"
-        if op.types not in ("Rule", "Raw", "Explicit"):
-            op.accepts, op.gives = op.domain, GIVES.get(op.types, op.types)
-    for d, op in each("Example"):
-        if op.example:
-            raise RecordError(f"{d['!locs'][0]}: a second example of `{op.name}`")
-        op.example = d["session"].strip("\n")
-    for d, op in each("InPlaceExample"):
-        op.inplace_example = d["session"].strip("\n")
-    for d, op in each("Shapes"):
-        op.shapes = d["text"]
-    for d, op in each("Dtypes"):
-        op.accepts, op.gives = d["accepts"], d["gives"]
-    for d, op in each("Raises"):
-        op.raises.append((d["error"], d["when"], d["provocation"]))
-    for op in by_def.values():
-        op.gradient = bool(op.operands) and not op.factory and op.gives not in ("Bool", "Int64")
-        op.gradient &= op.accepts not in ("Integer", "Integral") and (op.composite or bool(op.grads or op.rule))
-    for _, op in each("NoGradient"):
-        op.gradient = False
+def read_documentation(op: Op, data: dict) -> None:
+    """What users read of an operation: from its kind and rules, and from what its record says beside them."""
+    if op.kind in ("Pointwise", "Random", "Creation"):
+        op.shapes = "Broadcast" if len(op.operands) > 1 else "Same"
+    elif op.kind == "Reduction":
+        op.shapes = "Reduced"
+    if op.types not in ("Rule", "Raw", "Explicit"):
+        op.accepts, op.gives = op.domain, GIVES.get(op.types, op.types)
+    record = op.record
+    op.shapes = record["shapes"] or op.shapes
+    op.accepts = record["accepts"] or op.accepts
+    op.gives = record["gives"] or op.gives
+    op.example = textwrap.dedent(record["example"]).strip("\n")
+    op.inplace_example = textwrap.dedent(record["inPlaceExample"]).strip("\n")
+    for r in (data[raised["def"]] for raised in record["raises"]):
+        op.raises.append((r["error"], r["when"], r["provocation"]))
+    op.gradient = (
+        bool(record["differentiable"] and op.operands) and not op.factory and op.gives not in ("Bool", "Int64")
+    )
+    op.gradient &= op.accepts not in ("Integer", "Integral") and (op.composite or bool(op.grads or op.rule))
 
 
 def check(op: Op) -> None:
@@ -263,7 +254,7 @@ def check(op: Op) -> None:
             ("statement of dtypes", op.gives),
         ):
             if not known:
-                bad(f"has no {what} (Example, Shapes, Dtypes in ir/ops/examples_*.td and doc_*.td)")
+                bad(f"has no {what} (`example`, `shapes`, `accepts` and `gives` in its record)")
     if op.numResults > 8:
         bad("has more results than ir/schema/op_table.h allows")
     if op.kind in ("Pointwise", "Random", "Creation") and not op.update and len(op.body) != op.numResults:
@@ -275,9 +266,13 @@ def check(op: Op) -> None:
     if op.update and (op.body or op.has_derivative):
         bad("is an update: its bodies are its formula, and it has no derivative")
     if not op.composite and not op.update and not op.has_derivative:
-        bad("has no derivative statement (Derivative, Rule or NotDifferentiable in ir/ops/derivatives.td)")
+        bad("has no derivative statement (`derivative`, `rule` or `differentiable = 0`)")
     if op.composite and op.has_derivative and not op.rule:
-        bad("is composite: its derivative follows from what it is made of, or is a Rule for the whole")
+        bad("is composite: its derivative follows from what it is made of, or is a `rule` for the whole")
+    if op.grads and (op.rule or not op.differentiable):
+        bad("has a derivative and a rule, or one though it is not differentiable")
+    if op.batching and op.kind != "Library":
+        bad("is no library operation: its batching follows from its kind")
     if op.grads and len(op.grads) != len(op.operands):
         bad(f"has {len(op.grads)} derivatives for {len(op.operands)} operands")
     names = {p.name for p in op.params} | {"index", "type"}

@@ -1,78 +1,379 @@
-// Linear algebra: matrices in the last two dims, batches before them; float32 or float64. The factorisations are library
-// operations (runtime/lib/factorisations.cpp); what is made of them, eager/composites/linalg.cpp. Tested by
-// tests/python/test_linalg.py.
+// Linear algebra made of factorisations: inverses, determinants, systems of equations (eager/composites/linalg.cpp).
+// Tested by tests/python/test_linalg.py.
 
-// ---- what values are expected to be (runtime/lib/expectation.h)
-def Expect : Library<"expect", "Tensor input, Tensor good, Tensor shown, int what, int detail", "sameAsInput"> { let summary = "`input`, where all of `good` holds; else the error that `what` and `detail` say."; let forms = ["hidden"]; let samples = "none"; }
-def : Derivative<Expect, [(identity $g), (none), (none)]>;
-def : Batched<Expect, "leading">;
-def ClassIndices : Library<"class_indices", "Tensor target, int classes, int ignored", "sameAsInput"> { let summary = "The int64 `target`, whose elements are classes, with 0 for `ignored`; else the error that names one which is neither."; let forms = ["hidden"]; let samples = "none"; }
-def : NotDifferentiable<ClassIndices>;
-def : Batched<ClassIndices, "leading">;
+def SolvePlain : Library<"solve_plain", "Tensor input, Tensor other", "triangularSolve"> {
+  let forms = ["hidden"];
+  let rule = "solve";
+  let saves = ["input", "out"];
+  let batching = "leading";
+  let summary = "input^-1 other by LU with partial pivoting; infinities and NaN where input is singular. Batch dims "
+                "equal.";
+  let samples = "none";
+}
 
-// ---- factorisations
-def LuPlain : Library<"lu_plain", "Tensor input", "luFactors"> { let summary = "Partial pivoting: L and U of P^T input = L U in one matrix of its shape, the rows swapped (from 1) and the row that came to each place."; let numResults = 3; let results = "(Tensor, Tensor, Tensor)"; let forms = ["hidden"]; let samples = "none"; }
-def SolvePlain : Library<"solve_plain", "Tensor input, Tensor other", "triangularSolve"> { let summary = "input^-1 other by LU with partial pivoting; infinities and NaN where input is singular. Batch dims equal."; let forms = ["hidden"]; let samples = "none"; }
-def QrPlain : Library<"qr_plain", "Tensor input, bool complete", "qrFactors"> { let summary = "Q with orthonormal columns and upper triangular R, Q R = input; all of Q if complete."; let numResults = 2; let results = "(Tensor, Tensor)"; let forms = ["hidden"]; let samples = "none"; }
-def Geqrf : Library<"geqrf", "Tensor input", "geqrf"> { let summary = "Householder vectors of the QR factorisation below R, and their factors tau."; let numResults = 2; let results = "(Tensor, Tensor)"; let fields = ["a", "tau"]; let samples = "none"; }
-def SvdPlain : Library<"svd_plain", "Tensor input, bool full", "svdFactors"> { let summary = "U, S and Vh with U diag(S) Vh = input, S descending; square U and Vh if full."; let numResults = 3; let results = "(Tensor, Tensor, Tensor)"; let forms = ["hidden"]; let samples = "none"; }
-def EighPlain : Library<"eigh_plain", "Tensor input, bool upper", "eighFactors"> { let summary = "Eigenvalues, ascending, and eigenvectors of the symmetric matrix of which one triangle is read."; let numResults = 2; let results = "(Tensor, Tensor)"; let forms = ["hidden"]; let samples = "none"; }
-def MatrixExpPlain : Library<"matrix_exp_plain", "Tensor input", "cholesky"> { let summary = "exp of square matrices."; let forms = ["hidden"]; let samples = "none"; }
-foreach o = [LuPlain, SolvePlain, QrPlain, Geqrf, SvdPlain, EighPlain, MatrixExpPlain] in def : Batched<o, "leading">;
-def : Rule<LuPlain, "lu", ["out", "out2"]>;
-def : Rule<SolvePlain, "solve", ["input", "out"]>;
-def : Rule<QrPlain, "qr", ["input", "out", "out1"]>;
-def : NotDifferentiable<Geqrf>;
-def : Rule<SvdPlain, "svd", ["out", "out1", "out2"]>;
-def : Rule<EighPlain, "eigh", ["out", "out1"]>;
-def : Rule<MatrixExpPlain, "matrixExp", ["input"]>;
+def Solve : Composite<"linalg_solve", "Tensor A, Tensor B, *, bool left=True"> {
+  let python = "solve";
+  let forms = ["linalg"];
+  let mixedPrecision = "Float32";
+  let summary = "The X with A X = B (X A = B where not `left`); B may be a vector. A LinAlgError where A is singular.";
+  let shapes = "`A` [..., N, N]; `B` [..., N, K] ([..., K, N] where not `left`), or vectors [..., N]; the result is "
+               "as `B`, leading dims broadcast";
+  let accepts = "Wide";
+  let gives = "First";
+  let raises = [Raises<"RuntimeError", "a matrix is singular (as linalg.LinAlgError)",
+                       "tandem.linalg.solve(tandem.zeros(2, 2), tandem.ones(2))">,
+                Raises<"RuntimeError", "the input is not square",
+                       "tandem.linalg.solve(tandem.ones(2, 3), tandem.ones(2))">];
+  let example = [{
+    >>> tandem.linalg.solve(tandem.tensor([[2., 0.], [0., 4.]]), tandem.tensor([2., 2.]))
+    tensor([1.0000, 0.5000])
+  }];
+  let samples = "none";
+}
 
-// ---- determinants and inverses; det and pinv have derivatives of their own, right for singular matrices too
-def Det : Composite<"det", "Tensor A"> { let summary = "Determinants of square matrices."; let forms = ["function", "method", "linalg"]; let samples = "none"; }
-def : Rule<Det, "det", ["A"]>;
-def Slogdet : Composite<"slogdet", "Tensor A"> { let summary = "Signs and logarithms of the absolute values of determinants."; let numResults = 2; let results = "(Tensor, Tensor)"; let fields = ["sign", "logabsdet"]; let forms = ["function", "method", "linalg"]; let samples = "none"; }
-def LogAbsDet : Composite<"log_abs_det", "Tensor A, Tensor pivots"> { let summary = "log |det A| of matrices whose LU factors have these pivots."; let forms = ["hidden"]; let samples = "none"; }
-def : Rule<LogAbsDet, "logAbsDet", ["A"]>;
-def LogDet : Composite<"logdet", "Tensor input"> { let summary = "log of determinants; NaN for negative ones."; let samples = "none"; }
-def Inv : Composite<"linalg_inv", "Tensor A"> { let python = "inv"; let summary = "Inverses of square matrices; a LinAlgError where one is singular."; let forms = ["linalg"]; let samples = "none"; }
-def Inverse : Composite<"inverse", "Tensor input"> { let summary = "As linalg.inv."; let samples = "none"; }
-def InvEx : Composite<"linalg_inv_ex", "Tensor A, *, bool check_errors=False"> { let python = "inv_ex"; let summary = "Inverses, and where a matrix is singular the place (from 1) of the zero pivot."; let numResults = 2; let results = "(Tensor, Tensor)"; let fields = ["inverse", "info"]; let forms = ["linalg"]; let samples = "none"; }
-def PInv : Composite<"linalg_pinv", "Tensor A, *, Operand? atol=None, Operand? rtol=None, bool hermitian=False"> { let python = "pinv"; let summary = "Moore-Penrose inverses; singular values at most max(atol, rtol * largest) count as 0, rtol max(m, n) eps by default."; let forms = ["linalg"]; let samples = "none"; }
-def PInvRcond : Composite<"pinverse", "Tensor input, Operand rcond=1e-15"> { let summary = "Moore-Penrose inverses; singular values at most rcond * largest count as 0."; let samples = "none"; }
-def PInvLinalgRcond : Composite<"linalg_pinv_rcond", "Tensor A, Operand rcond, bool hermitian=False"> { let python = "pinv"; let summary = "Moore-Penrose inverses; singular values at most rcond * largest count as 0."; let forms = ["linalg"]; let samples = "none"; }
-def PInvOf : Composite<"pinv_of", "Tensor A, Tensor cutoff"> { let summary = "The inverse of what singular values above the cutoff span."; let forms = ["hidden"]; let samples = "none"; }
-def : Rule<PInvOf, "pinv", ["out", "A"]>;
+def SolveEx : Composite<"linalg_solve_ex", "Tensor A, Tensor B, *, bool left=True, bool check_errors=False"> {
+  let python = "solve_ex";
+  let results = "(Tensor, Tensor)";
+  let numResults = 2;
+  let fields = ["result", "info"];
+  let forms = ["linalg"];
+  let summary = "Solutions, and where a matrix is singular the place (from 1) of the zero pivot.";
+  let shapes = "`A` [..., N, N]; `B` [..., N, K] ([..., K, N] where not `left`), or vectors [..., N]; the result is "
+               "as `B`, leading dims broadcast, `info` [...]";
+  let accepts = "Wide";
+  let gives = "that of the operand; `info` is int32";
+  let example = [{
+    >>> tandem.linalg.solve_ex(tandem.tensor([[2., 0.], [0., 4.]]), tandem.tensor([2., 2.])).info
+    tensor(0, dtype=tandem.int32)
+  }];
+  let samples = "none";
+}
 
-// ---- systems of equations
-def Solve : Composite<"linalg_solve", "Tensor A, Tensor B, *, bool left=True"> { let python = "solve"; let summary = "The X with A X = B (X A = B where not `left`); B may be a vector. A LinAlgError where A is singular."; let forms = ["linalg"]; let samples = "none"; }
-def SolveEx : Composite<"linalg_solve_ex", "Tensor A, Tensor B, *, bool left=True, bool check_errors=False"> { let python = "solve_ex"; let summary = "Solutions, and where a matrix is singular the place (from 1) of the zero pivot."; let numResults = 2; let results = "(Tensor, Tensor)"; let fields = ["result", "info"]; let forms = ["linalg"]; let samples = "none"; }
-def LstSq : Composite<"linalg_lstsq", "Tensor A, Tensor B, Scalar? rcond=None, *, str? driver=None"> { let python = "lstsq"; let summary = "The X of least |A X - B| (of least norm among several), squared residuals, ranks and singular values; by QR for driver 'gels' and 'gelsy', by SVD for 'gelsd' and 'gelss'."; let numResults = 4; let results = "(Tensor, Tensor, Tensor, Tensor)"; let fields = ["solution", "residuals", "rank", "singular_values"]; let forms = ["linalg"]; let samples = "none"; }
-def CholeskySolve : Composite<"cholesky_solve", "Tensor input, Tensor L, bool upper=False"> { let summary = "The X with L L^T X = input (U^T U X where `upper`)."; let samples = "none"; }
-def : Rule<CholeskySolve, "choleskySolve", ["L", "out"]>;
-def CholeskyInverse : Composite<"cholesky_inverse", "Tensor L, bool upper=False"> { let summary = "The inverse of L L^T (of U^T U where `upper`)."; let samples = "none"; }
-def CholeskyEx : Composite<"linalg_cholesky_ex", "Tensor input, *, bool upper=False, bool check_errors=False"> { let python = "cholesky_ex"; let summary = "Cholesky factors, and 0 or the order of the leading minor that is not positive-definite."; let numResults = 2; let results = "(Tensor, Tensor)"; let fields = ["L", "info"]; let forms = ["linalg"]; let samples = "none"; }
-def TensorInv : Composite<"linalg_tensorinv", "Tensor A, int ind=2"> { let python = "tensorinv"; let summary = "The inverse of `tensordot` with A over its first `ind` dims."; let forms = ["linalg"]; let samples = "none"; }
-def TensorSolve : Composite<"linalg_tensorsolve", "Tensor A, Tensor B, int[]? dims=None"> { let python = "tensorsolve"; let summary = "The X with tensordot(A, X, X.dim()) = B; `dims` of A are moved to its end first."; let forms = ["linalg"]; let samples = "none"; }
+def TriangularSolve : Library<"triangular_solve_plain",
+    "Tensor input, Tensor other, bool upper, bool unitriangular",
+    "triangularSolve"> {
+  let forms = ["hidden"];
+  let rule = "triangularSolve";
+  let saves = ["input", "out"];
+  let summary = "input^-1 other for a triangular input; batch dims equal.";
+  let samples = "none";
+}
 
-// ---- factorisations as users know them
-def LU : Composite<"linalg_lu", "Tensor A, *, bool pivot=True"> { let python = "lu"; let summary = "P, L and U with P L U = A, P a permutation."; let numResults = 3; let results = "(Tensor, Tensor, Tensor)"; let fields = ["P", "L", "U"]; let forms = ["linalg"]; let samples = "none"; }
-def LUFactor : Composite<"linalg_lu_factor", "Tensor A, *, bool pivot=True"> { let python = "lu_factor"; let summary = "L and U in one matrix, and the rows that were swapped (from 1)."; let numResults = 2; let results = "(Tensor, Tensor)"; let fields = ["LU", "pivots"]; let forms = ["linalg"]; let samples = "none"; }
-def LUSolve : Composite<"linalg_lu_solve", "Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False"> { let python = "lu_solve"; let summary = "The X with A X = B (X A where not `left`, A^T where `adjoint`), of an A that `lu_factor` factored."; let forms = ["linalg"]; let samples = "none"; }
-def QR : Composite<"linalg_qr", "Tensor A, str mode='reduced'"> { let python = "qr"; let summary = "Q with orthonormal columns and upper triangular R, Q R = A; mode 'complete' gives square Q, 'r' an empty one."; let numResults = 2; let results = "(Tensor, Tensor)"; let fields = ["Q", "R"]; let forms = ["linalg"]; let samples = "none"; }
-def QROld : Composite<"qr", "Tensor input, bool some=True"> { let summary = "As linalg.qr, complete where not `some`."; let numResults = 2; let results = "(Tensor, Tensor)"; let fields = ["Q", "R"]; let samples = "none"; }
-def SVD : Composite<"linalg_svd", "Tensor A, bool full_matrices=True, *, str? driver=None"> { let python = "svd"; let summary = "U, S and Vh with U diag(S) Vh = A, singular values descending."; let numResults = 3; let results = "(Tensor, Tensor, Tensor)"; let fields = ["U", "S", "Vh"]; let forms = ["linalg"]; let samples = "none"; }
-def SVDOld : Composite<"svd", "Tensor input, bool some=True, bool compute_uv=True"> { let summary = "U, S and V with U diag(S) V^T = input; square U and V where not `some`, zeros where not `compute_uv`."; let numResults = 3; let results = "(Tensor, Tensor, Tensor)"; let fields = ["U", "S", "V"]; let samples = "none"; }
-def SVDVals : Composite<"linalg_svdvals", "Tensor A, *, str? driver=None"> { let python = "svdvals"; let summary = "Singular values, descending."; let forms = ["linalg"]; let samples = "none"; }
-def Eigh : Composite<"linalg_eigh", "Tensor A, str UPLO='L'"> { let python = "eigh"; let summary = "Eigenvalues, ascending, and eigenvectors of symmetric matrices, of which the lower (or upper) triangle is read."; let numResults = 2; let results = "(Tensor, Tensor)"; let fields = ["eigenvalues", "eigenvectors"]; let forms = ["linalg"]; let samples = "none"; }
-def EigValsh : Composite<"linalg_eigvalsh", "Tensor A, str UPLO='L'"> { let python = "eigvalsh"; let summary = "Eigenvalues of symmetric matrices, ascending."; let forms = ["linalg"]; let samples = "none"; }
-def MatrixExp : Composite<"matrix_exp", "Tensor input"> { let summary = "Exponentials of square matrices."; let forms = ["function", "method", "linalg"]; let samples = "none"; }
-def HouseholderProduct : Composite<"linalg_householder_product", "Tensor input, Tensor tau"> { let python = "householder_product"; let summary = "The first columns of the product of the reflections 1 - tau v v^T, v the columns of `input` below a diagonal of ones."; let forms = ["linalg"]; let samples = "none"; }
-def OrgQr : Composite<"orgqr", "Tensor input, Tensor input2"> { let summary = "As linalg.householder_product."; let samples = "none"; }
+def SolveTriangular : Composite<"linalg_solve_triangular",
+    "Tensor input, Tensor B, *, bool upper, bool left=True, bool unitriangular=False"> {
+  let python = "solve_triangular";
+  let forms = ["linalg"];
+  let mixedPrecision = "Float32";
+  let summary = "The X with input X = B (or X input = B where not `left`), input triangular.";
+  let shapes = "`input` [..., N, N], `B` [..., N, K] ([..., K, N] where not `left`); the result is as `B`, leading "
+               "dims broadcast";
+  let accepts = "Wide";
+  let gives = "First";
+  let example = [{
+    >>> tandem.linalg.solve_triangular(tandem.tensor([[2., 0.], [1., 4.]]), tandem.tensor([[2.], [9.]]), upper=False)
+    tensor([[1.],
+            [2.]])
+  }];
+  let samples = "none";
+}
 
-// ---- what singular values tell
-def MatrixRank : Composite<"linalg_matrix_rank", "Tensor A, *, Operand? atol=None, Operand? rtol=None, bool hermitian=False"> { let python = "matrix_rank"; let summary = "How many singular values exceed max(atol, rtol * largest), rtol max(m, n) eps by default."; let forms = ["linalg"]; let samples = "none"; }
-def MatrixRankTol : Composite<"linalg_matrix_rank_tol", "Tensor A, Operand tol, bool hermitian=False"> { let python = "matrix_rank"; let summary = "How many singular values exceed `tol`."; let forms = ["linalg"]; let samples = "none"; }
-def Cond : Composite<"linalg_cond", "Tensor A, float? p=None"> { let python = "cond"; let summary = "|A| |A^-1| in a norm, 2 by default."; let forms = ["linalg"]; let samples = "none"; }
-def CondNamed : Composite<"linalg_cond_named", "Tensor A, str p"> { let python = "cond"; let summary = "|A| |A^-1| in the norm 'fro' or 'nuc'."; let forms = ["linalg"]; let samples = "none"; }
-def NuclearNorm : Composite<"nuclear_norm", "Tensor input, bool keepdim=False"> { let summary = "The sum of the singular values."; let forms = ["function"]; let samples = "none"; }
-def NuclearNormDims : Composite<"nuclear_norm_dims", "Tensor input, int[2] dim, bool keepdim=False"> { let python = "nuclear_norm"; let summary = "The sum of the singular values of the matrices in two dims."; let forms = ["function"]; let samples = "none"; }
+def LstSq : Composite<"linalg_lstsq", "Tensor A, Tensor B, Scalar? rcond=None, *, str? driver=None"> {
+  let python = "lstsq";
+  let results = "(Tensor, Tensor, Tensor, Tensor)";
+  let numResults = 4;
+  let fields = ["solution", "residuals", "rank", "singular_values"];
+  let forms = ["linalg"];
+  let mixedPrecision = "Float32";
+  let summary = "The X of least |A X - B| (of least norm among several), squared residuals, ranks and singular "
+                "values; by QR for driver 'gels' and 'gelsy', by SVD for 'gelsd' and 'gelss'.";
+  let shapes = "`A` [..., M, N], `B` [..., M, K] or [..., M]; `solution` [..., N, K] or [..., N], `residuals` [..., "
+               "K] where M > N and the rank is full, else empty, `rank` [...], `singular_values` [..., min(M, N)]; "
+               "what the driver does not compute is empty";
+  let accepts = "Wide";
+  let gives = "that of `A`; `rank` is int64";
+  let example = [{
+    >>> tandem.linalg.lstsq(tandem.tensor([[2., 0.], [0., 4.], [0., 0.]]), tandem.tensor([[2.], [2.], [3.]])).solution
+    tensor([[1.0000],
+            [0.5000]])
+  }];
+  let samples = "none";
+}
+
+def Inv : Composite<"linalg_inv", "Tensor A"> {
+  let python = "inv";
+  let forms = ["linalg"];
+  let summary = "Inverses of square matrices; a LinAlgError where one is singular.";
+  let shapes = "square matrices [..., N, N]; the result is alike";
+  let accepts = "Wide";
+  let gives = "First";
+  let raises = [Raises<"RuntimeError", "a matrix is singular (as linalg.LinAlgError)",
+                       "tandem.linalg.inv(tandem.zeros(2, 2))">,
+                Raises<"RuntimeError", "the input is not square", "tandem.linalg.inv(tandem.ones(2, 3))">];
+  let example = [{
+    >>> tandem.linalg.inv(tandem.tensor([[2., 0.], [0., 4.]]))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]])
+  }];
+  let samples = "none";
+}
+
+def Inverse : Composite<"inverse", "Tensor input"> {
+  let mixedPrecision = "Float32";
+  let summary = "As linalg.inv.";
+  let shapes = "square matrices [..., N, N]; the result is alike";
+  let accepts = "Wide";
+  let gives = "First";
+  let example = [{
+    >>> tandem.inverse(tandem.tensor([[2., 0.], [0., 4.]]))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]])
+  }];
+  let samples = "none";
+}
+
+def InvEx : Composite<"linalg_inv_ex", "Tensor A, *, bool check_errors=False"> {
+  let python = "inv_ex";
+  let results = "(Tensor, Tensor)";
+  let numResults = 2;
+  let fields = ["inverse", "info"];
+  let forms = ["linalg"];
+  let summary = "Inverses, and where a matrix is singular the place (from 1) of the zero pivot.";
+  let shapes = "square matrices [..., N, N]; the inverses alike, `info` [...]";
+  let accepts = "Wide";
+  let gives = "that of the operand; `info` is int32";
+  let example = [{
+    >>> tandem.linalg.inv_ex(tandem.tensor([[2., 0.], [0., 4.]]))
+    tandem.return_types.linalg_inv_ex(
+    inverse=tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]]),
+    info=tensor(0, dtype=tandem.int32))
+  }];
+  let samples = "none";
+}
+
+def PInv : Composite<"linalg_pinv", "Tensor A, *, Operand? atol=None, Operand? rtol=None, bool hermitian=False"> {
+  let python = "pinv";
+  let forms = ["linalg"];
+  let mixedPrecision = "Float32";
+  let summary = "Moore-Penrose inverses; singular values at most max(atol, rtol * largest) count as 0, rtol max(m, n) "
+                "eps by default.";
+  let shapes = "[..., M, N]; the result is [..., N, M]";
+  let accepts = "Wide";
+  let gives = "First";
+  let example = [{
+    >>> tandem.linalg.pinv(tandem.tensor([[2., 0.], [0., 0.]]))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.0000]])
+  }];
+  let samples = "none";
+}
+
+def PInvRcond : Composite<"pinverse", "Tensor input, Operand rcond=1e-15"> {
+  let mixedPrecision = "Float32";
+  let summary = "Moore-Penrose inverses; singular values at most rcond * largest count as 0.";
+  let shapes = "[..., M, N]; the result is [..., N, M]";
+  let accepts = "Wide";
+  let gives = "First";
+  let example = [{
+    >>> tandem.pinverse(tandem.tensor([[2., 0.], [0., 0.]]))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.0000]])
+  }];
+  let samples = "none";
+}
+
+def PInvLinalgRcond : Composite<"linalg_pinv_rcond", "Tensor A, Operand rcond, bool hermitian=False"> {
+  let python = "pinv";
+  let forms = ["linalg"];
+  let mixedPrecision = "Float32";
+  let summary = "Moore-Penrose inverses; singular values at most rcond * largest count as 0.";
+  let shapes = "[..., M, N]; the result is [..., N, M]";
+  let accepts = "Wide";
+  let gives = "First";
+  let example = [{
+    >>> tandem.linalg.pinv(tandem.tensor([[2., 0.], [0., 0.1]]), 0.1)
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.0000]])
+  }];
+  let samples = "none";
+}
+
+def PInvOf : Composite<"pinv_of", "Tensor A, Tensor cutoff"> {
+  let forms = ["hidden"];
+  let rule = "pinv";
+  let saves = ["out", "A"];
+  let summary = "The inverse of what singular values above the cutoff span.";
+  let samples = "none";
+}
+
+def Det : Composite<"det", "Tensor A"> {
+  let forms = ["function", "method", "linalg"];
+  let rule = "det";
+  let saves = ["A"];
+  let mixedPrecision = "Float32";
+  let summary = "Determinants of square matrices.";
+  let shapes = "square matrices [..., N, N]; the result is [...]";
+  let accepts = "Wide";
+  let gives = "First";
+  let raises = [Raises<"RuntimeError", "the input is not square", "tandem.det(tandem.ones(2, 3))">];
+  let example = [{
+    >>> tandem.det(tandem.tensor([[4., 2.], [2., 2.]]))
+    tensor(4.)
+  }];
+  let samples = "none";
+}
+
+def Slogdet : Composite<"slogdet", "Tensor A"> {
+  let results = "(Tensor, Tensor)";
+  let numResults = 2;
+  let fields = ["sign", "logabsdet"];
+  let forms = ["function", "method", "linalg"];
+  let mixedPrecision = "Float32";
+  let summary = "Signs and logarithms of the absolute values of determinants.";
+  let shapes = "square matrices [..., N, N]; both results are [...]";
+  let accepts = "Wide";
+  let gives = "that of `A`, for all results";
+  let raises = [Raises<"RuntimeError", "the input is not square", "tandem.slogdet(tandem.ones(2, 3))">];
+  let example = [{
+    >>> tandem.slogdet(tandem.tensor([[1., 2.], [3., 4.]]))
+    tandem.return_types.slogdet(
+    sign=tensor(-1.),
+    logabsdet=tensor(0.6931))
+  }];
+  let samples = "none";
+}
+
+def LogAbsDet : Composite<"log_abs_det", "Tensor A, Tensor pivots"> {
+  let forms = ["hidden"];
+  let rule = "logAbsDet";
+  let saves = ["A"];
+  let summary = "log |det A| of matrices whose LU factors have these pivots.";
+  let samples = "none";
+}
+
+def LogDet : Composite<"logdet", "Tensor input"> {
+  let mixedPrecision = "Float32";
+  let summary = "log of determinants; NaN for negative ones.";
+  let shapes = "square matrices [..., N, N]; the result is [...]";
+  let accepts = "Wide";
+  let gives = "First";
+  let example = [{
+    >>> tandem.logdet(tandem.tensor([[2., 0.], [0., 4.]]))
+    tensor(2.0794)
+  }];
+  let samples = "none";
+}
+
+def TensorInv : Composite<"linalg_tensorinv", "Tensor A, int ind=2"> {
+  let python = "tensorinv";
+  let forms = ["linalg"];
+  let summary = "The inverse of `tensordot` with A over its first `ind` dims.";
+  let shapes = "the product of the first `ind` sizes is that of the others; the result has the others in front, then "
+               "the first";
+  let accepts = "Wide";
+  let gives = "First";
+  let example = [{
+    >>> tandem.linalg.tensorinv(2 * tandem.eye(6).reshape(2, 3, 6), ind=2).shape
+    tandem.Size([6, 2, 3])
+  }];
+  let samples = "none";
+}
+
+def TensorSolve : Composite<"linalg_tensorsolve", "Tensor A, Tensor B, int[]? dims=None"> {
+  let python = "tensorsolve";
+  let forms = ["linalg"];
+  let summary = "The X with tensordot(A, X, X.dim()) = B; `dims` of A are moved to its end first.";
+  let shapes = "the sizes of `A` begin with those of `B`; the result has the others";
+  let accepts = "Wide";
+  let gives = "First";
+  let example = [{
+    >>> tandem.linalg.tensorsolve(2 * tandem.eye(6).reshape(2, 3, 6), tandem.ones(2, 3))
+    tensor([0.5000, 0.5000, 0.5000, 0.5000, 0.5000, 0.5000])
+  }];
+  let samples = "none";
+}
+
+def MatrixExpPlain : Library<"matrix_exp_plain", "Tensor input", "cholesky"> {
+  let forms = ["hidden"];
+  let rule = "matrixExp";
+  let saves = ["input"];
+  let batching = "leading";
+  let summary = "exp of square matrices.";
+  let samples = "none";
+}
+
+def MatrixExp : Composite<"matrix_exp", "Tensor input"> {
+  let forms = ["function", "method", "linalg"];
+  let summary = "Exponentials of square matrices.";
+  let shapes = "square matrices [..., N, N]; the result is alike";
+  let accepts = "Wide";
+  let gives = "First";
+  let raises = [Raises<"RuntimeError", "the input is not square", "tandem.matrix_exp(tandem.ones(2, 3))">];
+  let example = [{
+    >>> tandem.matrix_exp(tandem.tensor([[0., 1.], [0., 0.]]))
+    tensor([[1., 1.],
+            [0., 1.]])
+  }];
+  let samples = "none";
+}
+
+def MatrixRank : Composite<"linalg_matrix_rank",
+    "Tensor A, *, Operand? atol=None, Operand? rtol=None, bool hermitian=False"> {
+  let python = "matrix_rank";
+  let forms = ["linalg"];
+  let differentiable = 0;
+  let mixedPrecision = "Float32";
+  let summary = "How many singular values exceed max(atol, rtol * largest), rtol max(m, n) eps by default.";
+  let shapes = "[..., M, N]; the result is [...]";
+  let accepts = "Wide";
+  let gives = "Int64";
+  let example = [{
+    >>> tandem.linalg.matrix_rank(tandem.tensor([[1., 2.], [2., 4.]]))
+    tensor(1)
+  }];
+  let samples = "none";
+}
+
+def MatrixRankTol : Composite<"linalg_matrix_rank_tol", "Tensor A, Operand tol, bool hermitian=False"> {
+  let python = "matrix_rank";
+  let forms = ["linalg"];
+  let differentiable = 0;
+  let mixedPrecision = "Float32";
+  let summary = "How many singular values exceed `tol`.";
+  let shapes = "[..., M, N]; the result is [...]";
+  let accepts = "Wide";
+  let gives = "Int64";
+  let example = [{
+    >>> tandem.linalg.matrix_rank(tandem.tensor([[1., 0.], [0., 0.1]]), 0.5)
+    tensor(1)
+  }];
+  let samples = "none";
+}
+
+def Cond : Composite<"linalg_cond", "Tensor A, float? p=None"> {
+  let python = "cond";
+  let forms = ["linalg"];
+  let summary = "|A| |A^-1| in a norm, 2 by default.";
+  let shapes = "[..., M, N]; the result is [...]";
+  let accepts = "Wide";
+  let gives = "First";
+  let example = [{
+    >>> tandem.linalg.cond(tandem.tensor([[4., 0.], [0., 2.]]))
+    tensor(2.)
+  }];
+  let samples = "none";
+}
+
+def CondNamed : Composite<"linalg_cond_named", "Tensor A, str p"> {
+  let python = "cond";
+  let forms = ["linalg"];
+  let summary = "|A| |A^-1| in the norm 'fro' or 'nuc'.";
+  let shapes = "[..., M, N]; the result is [...]";
+  let accepts = "Wide";
+  let gives = "First";
+  let example = [{
+    >>> tandem.linalg.cond(tandem.tensor([[3., 0.], [0., 4.]]), 'nuc')
+    tensor(4.0833)
+  }];
+  let samples = "none";
+}

@@ -1,22 +1,218 @@
-// Normalisation, lookup and attention (Python: tandem.nn.functional), made of other operations in C++.
+// Norms and distances of vectors and matrices (eager/composites/norms.cpp).
 
-def BatchNorm : Composite<"batch_norm", "Tensor input, Tensor? running_mean, Tensor? running_var, Tensor? weight=None, Tensor? bias=None, bool training=False, Operand? momentum=None, float eps=1e-05"> { let summary = "Each channel of [N, C, ...] normalised by its mean and variance: of the batch while training (the running ones then move towards them by `momentum`), else the running ones (Ioffe and Szegedy 2015)."; let forms = ["nn"]; }
-def InstanceNorm : Composite<"instance_norm", "Tensor input, Tensor? running_mean=None, Tensor? running_var=None, Tensor? weight=None, Tensor? bias=None, bool use_input_stats=True, Operand? momentum=None, float eps=1e-05"> { let summary = "Each channel of each sample of [N, C, ...] normalised by its own mean and variance (Ulyanov et al. 2016)."; let forms = ["nn"]; }
-def GroupNorm : Composite<"group_norm", "Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05"> { let summary = "Each group of channels of each sample of [N, C, ...] normalised by its own mean and variance (Wu and He 2018)."; let forms = ["nn", "function"]; }
-def RmsNorm : Composite<"rms_norm", "Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None"> { let summary = "x / sqrt(mean(x^2) + eps) * weight over the last dims (Zhang and Sennrich 2019); eps is that of the dtype when None."; let forms = ["nn", "function"]; }
-def LocalResponseNorm : Composite<"local_response_norm", "Tensor input, int size, float alpha=0.0001, float beta=0.75, float k=1.0"> { let summary = "x / (k + alpha * mean of squares over `size` neighbouring channels)^beta."; let forms = ["nn"]; }
-def Embedding : Composite<"embedding", "Tensor input, Tensor weight, int? padding_idx=None, float? max_norm=None, float norm_type=2.0, bool scale_grad_by_freq=False, bool sparse=False"> { let summary = "Rows of `weight` [V, D] at the integers `input` (any shape S): [*S, D]. The row `padding_idx` gets no gradient; with `max_norm` the rows read are first scaled down in place to at most that norm."; let forms = ["nn"]; }
+// A number's size as the norm of one element: at infinities there is no direction.
+def NormUnit : Case<"norm_unit", "First", "Tensor input"> {
+  let body = [(abs $input)];
+  let derivative = [(mul $g, (where (eq $out, 0), 0, (div $input, (where (eq $out, 0), 1, $out))))];
+  let summary = "|input|.";
+}
 
-def EmbeddingBag : Composite<"embedding_bag", "Tensor input, Tensor weight, Tensor? offsets=None, float? max_norm=None, float norm_type=2.0, bool scale_grad_by_freq=False, str mode='mean', bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int? padding_idx=None"> { let summary = "Sums, means or maxima of the rows of `weight` [V, D] that each bag of `input` names: [B, D]. Bags are the rows of a 2-d input, or the parts of a 1-d one that begin at `offsets`."; let forms = ["nn"]; }
-def Sdpa : Composite<"scaled_dot_product_attention", "Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False"> { let summary = "softmax(query @ key^T * scale + mask) @ value of [..., H, L, E], [..., H, S, E], [..., H, S, V], in memory linear in L and S. A bool mask is True where attention is allowed; a row without any gives zeros. `is_causal` allows places up to the row's own; with `enable_gqa` groups of query heads share a head of key and value; `scale` is 1 / sqrt(E) when None."; let forms = ["nn"]; }
+def Root : Unary<"root", "Float"> {
+  let forms = ["hidden"];
+  let body = [(sqrt $input)];
+  let derivative = [(where (eq $out, 0), 0, (div $g, (mul 2, (where (eq $out, 0), 1, $out))))];
+  let summary = "Square root whose derivatives at 0 are 0.";
+  let samples = "none";
+}
 
-// Attention with an online softmax (Milakov and Gimelshein 2018; Dao et al. 2022): [B, H, L, E] with [B, K, S, E] and
-// [B, K, S, V]. `extras` holds the
-// mask if there is one, then the key of dropout if there is one. The second result is, for every row, the largest score
-// and one over the sum of exponentials.
-def Attention : Library<"attention_plain", "Tensor query, Tensor key, Tensor value, Scalar scale, Scalar dropout, Tensor[] extras, bool causal, bool masked", "attention"> { let function = "attention"; let summary = "Attention, and the statistics of its rows."; let forms = ["hidden"]; let numResults = 2; let results = "(Tensor, Tensor)"; }
-def AttentionGrad : Library<"attention_grad", "Tensor grad, Tensor query, Tensor key, Tensor value, Tensor output, Tensor stats, Scalar scale, Scalar dropout, Tensor[] extras, bool causal, bool masked", "attentionGrad"> { let summary = "Cotangents of query, key and value, scores being computed again."; let forms = ["hidden"]; let numResults = 3; let results = "(Tensor, Tensor, Tensor)"; }
-def AttentionKeep : Library<"attention_keep", "Tensor key, Scalar dropout, int[] size", "attentionKeep"> { let summary = "Which elements the dropout of attention keeps."; let forms = ["hidden"]; }
+def Norm : Composite<"norm", "Tensor input, float? p=None, dims dim=None, bool keepdim=False, *, dtype? dtype=None"> {
+  let summary = "Vector p-norm over `dim`; 2 when p is None.";
+  let shapes = "Reduced";
+  let accepts = "Floating";
+  let gives = "First";
+  let example = [{
+    >>> tandem.norm(tandem.tensor([3., 4.]))
+    tensor(5.)
+    >>> tandem.norm(tandem.tensor([[3., -4.], [1., 2.]]), p=1, dim=1)
+    tensor([7., 3.])
+  }];
+}
 
-// An operation of its own, so that what a gradient is scaled by does not touch the value.
-def ScaleGradient : Pointwise<"scale_gradient", "Promote", "Operand input, Operand factor"> { let summary = "`input`, whose gradient is multiplied by `factor`."; let body = [(identity $input)]; let forms = ["hidden"]; let samples = "none"; }
+def NormNamed : Composite<"norm_named",
+    "Tensor input, str p, dims dim=None, bool keepdim=False, *, dtype? dtype=None"> {
+  let python = "norm";
+  let summary = "The norm called 'fro' (root of the sum of squares) or 'nuc' (sum of singular values).";
+  let shapes = "Reduced";
+  let accepts = "Floating";
+  let gives = "First";
+  let example = [{
+    >>> tandem.norm(tandem.tensor([[1., 2.], [2., 4.]]), p="fro")
+    tensor(5.)
+  }];
+}
+
+def VectorNorm : Composite<"vector_norm",
+    "Tensor x, float ord=2, dims dim=None, bool keepdim=False, *, dtype? dtype=None"> {
+  let forms = ["linalg"];
+  let summary = "Vector norm of order `ord` over `dim`.";
+  let shapes = "Reduced";
+  let accepts = "Floating";
+  let gives = "First";
+  let example = [{
+    >>> tandem.linalg.vector_norm(tandem.tensor([[3., 4.], [6., 8.]]), dim=1)
+    tensor([ 5., 10.])
+  }];
+}
+
+def MatrixNorm : Composite<"matrix_norm",
+    "Tensor A, str ord='fro', int[]? dim=None, bool keepdim=False, *, dtype? dtype=None"> {
+  let forms = ["linalg"];
+  let summary = "The norm 'fro' (Frobenius) or 'nuc' (sum of singular values) of the matrices in two dims.";
+  let shapes = "`A` [..., M, N] without the two dims of `dim` (the last two when None), which stay as 1 if `keepdim`";
+  let accepts = "Floating";
+  let gives = "First";
+  let example = [{
+    >>> tandem.linalg.matrix_norm(tandem.tensor([[1., 2.], [2., 4.]]))
+    tensor(5.)
+  }];
+}
+
+def MatrixNormOf : Composite<"matrix_norm_of",
+    "Tensor A, float ord, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None"> {
+  let python = "matrix_norm";
+  let forms = ["linalg"];
+  let summary = "Matrix norm: largest (1, inf) or smallest (-1, -inf) sum of absolute values of a column or row, "
+                "largest (2) or smallest (-2) singular value.";
+  let shapes = "`A` [..., M, N] without the two dims of `dim` (the last two when None), which stay as 1 if `keepdim`";
+  let accepts = "Floating";
+  let gives = "First";
+  let example = [{
+    >>> tandem.linalg.matrix_norm(tandem.tensor([[1., -2.], [3., 4.]]), 1)
+    tensor(6.)
+  }];
+}
+
+def LinalgNorm : Composite<"linalg_norm",
+    "Tensor A, float? ord=None, dims dim=None, bool keepdim=False, *, dtype? dtype=None"> {
+  let python = "norm";
+  let forms = ["linalg"];
+  let summary = "Vector norm of all elements or over one dim, matrix norm over two.";
+  let shapes = "a vector norm as a reduction over `dim`; a matrix norm of two dims, which go, or stay as 1 if "
+               "`keepdim`";
+  let accepts = "Floating";
+  let gives = "First";
+  let example = [{
+    >>> tandem.linalg.norm(tandem.tensor([3., 4.]))
+    tensor(5.)
+  }];
+}
+
+def LinalgNormNamed : Composite<"linalg_norm_named",
+    "Tensor A, str ord, dims dim=None, bool keepdim=False, *, dtype? dtype=None"> {
+  let python = "norm";
+  let forms = ["linalg"];
+  let summary = "Matrix norm called 'fro' or 'nuc'.";
+  let shapes = "a vector norm as a reduction over `dim`; a matrix norm of two dims, which go, or stay as 1 if "
+               "`keepdim`";
+  let accepts = "Floating";
+  let gives = "First";
+  let example = [{
+    >>> tandem.linalg.norm(tandem.tensor([[1., 2.], [2., 4.]]), "fro")
+    tensor(5.)
+  }];
+}
+
+def FrobeniusNorm : Composite<"frobenius_norm", "Tensor input, dims dim=None, bool keepdim=False"> {
+  let forms = ["function"];
+  let summary = "The root of the sum of squares over `dim`.";
+  let shapes = "Reduced";
+  let accepts = "Floating";
+  let gives = "First";
+  let example = [{
+    >>> tandem.frobenius_norm(tandem.tensor([[3., 0.], [0., 4.]]), (0, 1))
+    tensor(5.)
+  }];
+  let samples = "none";
+}
+
+def NuclearNorm : Composite<"nuclear_norm", "Tensor input, bool keepdim=False"> {
+  let forms = ["function"];
+  let summary = "The sum of the singular values.";
+  let shapes = "[M, N]; the result is 0-d, or [1, 1] if `keepdim`";
+  let accepts = "Wide";
+  let gives = "First";
+  let example = [{
+    >>> tandem.nuclear_norm(tandem.tensor([[3., 0.], [0., 4.]]))
+    tensor(7.)
+  }];
+  let samples = "none";
+}
+
+def NuclearNormDims : Composite<"nuclear_norm_dims", "Tensor input, int[2] dim, bool keepdim=False"> {
+  let python = "nuclear_norm";
+  let forms = ["function"];
+  let summary = "The sum of the singular values of the matrices in two dims.";
+  let shapes = "`input` without the two dims of `dim`, which stay as 1 if `keepdim`";
+  let accepts = "Wide";
+  let gives = "First";
+  let example = [{
+    >>> tandem.nuclear_norm(tandem.eye(2).expand(3, 2, 2), (1, 2))
+    tensor([2., 2., 2.])
+  }];
+  let samples = "none";
+}
+
+def Normalize : Composite<"normalize", "Tensor input, float p=2.0, int dim=1, float eps=1e-12"> {
+  let forms = ["nn"];
+  let summary = "input / max(p-norm along dim, eps).";
+  let shapes = "Same";
+  let accepts = "Floating";
+  let gives = "First";
+  let example = [{
+    >>> F.normalize(tandem.tensor([[3., 4.]]))
+    tensor([[0.6000, 0.8000]])
+  }];
+}
+
+def Renorm : Composite<"renorm", "Tensor input, float p, int dim, float maxnorm"> {
+  let forms = ["function", "method", "inplace"];
+  let summary = "Slices of `dim` whose p-norm exceeds `maxnorm` scaled down to it.";
+  let shapes = "Same";
+  let accepts = "Floating";
+  let gives = "First";
+  let example = [{
+    >>> tandem.renorm(tandem.tensor([[3., 4.], [0.5, 0.]]), p=2, dim=0, maxnorm=2.5)
+    tensor([[1.5000, 2.0000],
+            [0.5000, 0.0000]])
+  }];
+  let samples = "none";
+}
+
+def Dist : Composite<"dist", "Tensor input, Tensor other, float p=2"> {
+  let summary = "The p-norm of input - other.";
+  let shapes = "Scalar";
+  let accepts = "Floating";
+  let gives = "First";
+  let example = [{
+    >>> tandem.dist(tandem.tensor([1., 2.]), tandem.tensor([4., 6.]))
+    tensor(5.)
+  }];
+}
+
+def CDist : Composite<"cdist", "Tensor x1, Tensor x2, float p=2.0, str? compute_mode=None"> {
+  let forms = ["function"];
+  let mixedPrecision = "Float32";
+  let summary = "p-norm distances between all rows of two batches of matrices. For p = 2 and more than 25 rows by a "
+                "matrix product, unless `compute_mode` says otherwise.";
+  let shapes = "[..., P, M] and [..., R, M], leading dims broadcast; the result is [..., P, R]";
+  let accepts = "Floating";
+  let gives = "First";
+  let example = [{
+    >>> tandem.cdist(tandem.tensor([[0., 0.], [3., 4.]]), tandem.tensor([[0., 0.]]))
+    tensor([[0.],
+            [5.]])
+  }];
+}
+
+def PDist : Composite<"pdist", "Tensor input, float p=2"> {
+  let forms = ["function", "nn"];
+  let summary = "p-norm distances between all pairs of rows, those of the first row first.";
+  let shapes = "[N, M]; the result is [N (N - 1) / 2]";
+  let accepts = "Floating";
+  let gives = "First";
+  let example = [{
+    >>> tandem.pdist(tandem.tensor([[0., 0.], [3., 4.], [0., 1.]]))
+    tensor([5.0000, 1.0000, 4.2426])
+  }];
+  let samples = "none";
+}

@@ -1,61 +1,570 @@
-// Operations that rearrange, join, split and repeat (eager/composites: joining.cpp, pieces.cpp, rearranging.cpp,
-// diagonals.cpp), beside those of composite.td that the others stand on.
+// Operations that rearrange and repeat (eager/composites: rearranging.cpp, diagonals.cpp).
 
-// ---- pieces ----
-class Pieces<string n, string p> : Composite<n, p> { let results = "Tensor[]"; }
-def TensorSplit : Pieces<"tensor_split", "Tensor input, int sections, int dim=0"> { let summary = "`sections` pieces along `dim`, as views; the first ones are one larger where they cannot be equal."; }
-def TensorSplitAt : Pieces<"tensor_split_at", "Tensor input, int[] indices, int dim=0"> { let summary = "Pieces that end before each of `indices` along `dim`, and the rest, as views."; let python = "tensor_split"; }
-def TensorSplitTensor : Pieces<"tensor_split_tensor", "Tensor input, Tensor tensor_indices_or_sections, int dim=0"> { let summary = "As above, the number or the indices in an int64 tensor, which is read."; let python = "tensor_split"; }
-def HSplit : Pieces<"hsplit", "Tensor input, int sections"> { let summary = "Equal pieces along dim 1 (dim 0 of vectors), as views."; }
-def HSplitAt : Pieces<"hsplit_at", "Tensor input, int[] indices"> { let summary = "Pieces along dim 1 (dim 0 of vectors) that end before each of `indices`, as views."; let python = "hsplit"; }
-def VSplit : Pieces<"vsplit", "Tensor input, int sections"> { let summary = "Equal pieces along dim 0, as views."; }
-def VSplitAt : Pieces<"vsplit_at", "Tensor input, int[] indices"> { let summary = "Pieces along dim 0 that end before each of `indices`, as views."; let python = "vsplit"; }
-def DSplit : Pieces<"dsplit", "Tensor input, int sections"> { let summary = "Equal pieces along dim 2, as views."; }
-def DSplitAt : Pieces<"dsplit_at", "Tensor input, int[] indices"> { let summary = "Pieces along dim 2 that end before each of `indices`, as views."; let python = "dsplit"; }
-def SplitSizesNamed : Pieces<"split_with_sizes_named", "Tensor input, int[] split_sizes, int dim=0"> { let summary = "Pieces of the given sizes along `dim`, as views."; let python = "split_with_sizes"; }
-def UnsafeChunk : Pieces<"unsafe_chunk", "Tensor input, int chunks, int dim=0"> { let summary = "As `chunk`."; }
-def UnsafeSplit : Pieces<"unsafe_split", "Tensor input, int split_size, int dim=0"> { let summary = "As `split`."; }
+def Reshape : Composite<"reshape", "Tensor input, int[] shape"> {
+  let summary = "The same elements in another shape: a view where strides allow, else a copy. One size may be -1.";
+  let shapes = "`input` in the shape `shape`; one size of it may be -1";
+  let accepts = "Any";
+  let gives = "First";
+  let raises = [Raises<"RuntimeError", "the number of elements differs", "tandem.reshape(tandem.ones(4), (3,))">];
+  let example = [{
+    >>> tandem.reshape(tandem.arange(6), (2, -1))
+    tensor([[0, 1, 2],
+            [3, 4, 5]])
+  }];
+  let reference = "reshape";
+}
 
-// ---- joining ----
-def HStack : Composite<"hstack", "Tensor[] tensors"> { let summary = "Tensors joined along dim 1 (vectors along dim 0)."; let forms = ["function"]; let reference = "hstack"; }
-def VStack : Composite<"vstack", "Tensor[] tensors"> { let summary = "Tensors joined along dim 0, vectors as rows."; let forms = ["function"]; let aliases = ["row_stack"]; let reference = "vstack"; }
-def DStack : Composite<"dstack", "Tensor[] tensors"> { let summary = "Tensors joined along dim 2."; let forms = ["function"]; let reference = "dstack"; }
-def ColumnStack : Composite<"column_stack", "Tensor[] tensors"> { let summary = "Tensors joined along dim 1, vectors as columns."; let forms = ["function"]; let reference = "column_stack"; }
-def BlockDiag : Composite<"block_diag", "Tensor[] tensors"> { let summary = "A matrix with the given matrices along its diagonal, zeros elsewhere; vectors count as rows, numbers as 1 x 1."; let forms = ["function"]; }
-def AtLeast1d : Composite<"atleast_1d", "Tensor input"> { let summary = "`input` with at least 1 dim, as a view."; let forms = ["function"]; let reference = "atleast_1d"; }
-def AtLeast1dList : Pieces<"atleast_1d_list", "Tensor[] tensors"> { let summary = "Each of them with at least 1 dim."; let python = "atleast_1d"; let forms = ["function"]; }
-def AtLeast2d : Composite<"atleast_2d", "Tensor input"> { let summary = "`input` with at least 2 dims, vectors as rows, as a view."; let forms = ["function"]; let reference = "atleast_2d"; }
-def AtLeast2dList : Pieces<"atleast_2d_list", "Tensor[] tensors"> { let summary = "Each of them with at least 2 dims."; let python = "atleast_2d"; let forms = ["function"]; }
-def AtLeast3d : Composite<"atleast_3d", "Tensor input"> { let summary = "`input` with at least 3 dims (a vector in the middle one), as a view."; let forms = ["function"]; let reference = "atleast_3d"; }
-def AtLeast3dList : Pieces<"atleast_3d_list", "Tensor[] tensors"> { let summary = "Each of them with at least 3 dims."; let python = "atleast_3d"; let forms = ["function"]; }
+def ReshapeAs : Composite<"reshape_as", "Tensor input, Tensor other"> {
+  let forms = ["method"];
+  let summary = "`input` in the shape of `other`.";
+  let shapes = "the result has the shape of `other`";
+  let accepts = "Any";
+  let gives = "First";
+  let example = [{
+    >>> tandem.arange(4).reshape_as(tandem.zeros(2, 2))
+    tensor([[0, 1],
+            [2, 3]])
+  }];
+}
 
-// ---- repeating and broadcasting ----
-def Tile : Composite<"tile", "Tensor input, int[] dims"> { let summary = "`input` repeated dims[i] times along dim i; missing ones count as 1."; let reference = "tile"; }
-def BroadcastTensors : Pieces<"broadcast_tensors", "Tensor[] tensors"> { let summary = "All of them expanded to their common shape, as views."; let forms = ["function"]; }
-def MeshGrid : Pieces<"meshgrid", "Tensor[] tensors, *, str? indexing=None"> { let summary = "The coordinates of a grid from those along each axis, as views: `tensors[i]` varies along dim i ('ij'), or with the first two dims swapped ('xy')."; let forms = ["function"]; }
-def CartesianProd : Composite<"cartesian_prod", "Tensor[] tensors"> { let summary = "All tuples of one element from each vector, as rows."; let forms = ["function"]; }
-def Combinations : Composite<"combinations", "Tensor input, int r=2, bool with_replacement=False"> { let summary = "All choices of `r` elements of a vector in order, as rows."; }
-def RepeatInterleave : Composite<"repeat_interleave", "Tensor input, int repeats, int? dim=None, *, int? output_size=None"> { let summary = "Each slice of `dim` (of the flattened tensor when None) `repeats` times in a row."; }
-def SumToSize : Composite<"sum_to_size", "Tensor input, int[] size"> { let summary = "Summed over the dims along which a tensor of `size` would be broadcast to `input`: the transpose of `expand`."; let forms = ["method"]; }
+def ViewAs : Composite<"view_as", "Tensor input, Tensor other"> {
+  let forms = ["method"];
+  let summary = "`input` viewed in the shape of `other`.";
+  let shapes = "the result has the shape of `other`";
+  let accepts = "Any";
+  let gives = "First";
+  let example = [{
+    >>> tandem.arange(4).view_as(tandem.zeros(2, 2))
+    tensor([[0, 1],
+            [2, 3]])
+  }];
+}
 
-// ---- rearranging ----
-def Ravel : Composite<"ravel", "Tensor input"> { let summary = "All elements as a vector; a view where strides allow."; let reference = "ravel"; }
-def Roll : Composite<"roll", "Tensor input, int[] shifts, int[] dims=[]"> { let summary = "Elements moved by shifts[i] along dims[i], from the end round to the beginning; of the flattened tensor without `dims`."; }
-def Rot90 : Composite<"rot90", "Tensor input, int k=1, int[] dims=[0, 1]"> { let summary = "Rotated by k quarter turns from dims[0] towards dims[1]."; let reference = "rot90"; }
-def FlipLR : Composite<"fliplr", "Tensor input"> { let summary = "Elements in reverse order along dim 1."; let reference = "fliplr"; }
-def FlipUD : Composite<"flipud", "Tensor input"> { let summary = "Elements in reverse order along dim 0."; let reference = "flipud"; }
-def Adjoint : Composite<"adjoint", "Tensor input"> { let summary = "The last two dims swapped, as a view."; }
-def NarrowCopy : Composite<"narrow_copy", "Tensor input, int dim, int start, int length"> { let summary = "`length` elements of `dim` from `start` on, as a copy."; }
-def Diff : Composite<"diff", "Tensor input, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None"> { let summary = "Differences of neighbours along `dim`, `n` times over, after `prepend` and `append` were joined on; of bools, whether they differ."; }
+def Flatten : Composite<"flatten", "Tensor input, int start_dim=0, int end_dim=-1"> {
+  let summary = "Dims start_dim .. end_dim as one.";
+  let shapes = "`input` with start_dim .. end_dim as one dim; a 0-d tensor as [1]";
+  let accepts = "Any";
+  let gives = "First";
+  let example = [{
+    >>> tandem.flatten(tandem.zeros(2, 3, 4), start_dim=1).shape
+    tandem.Size([2, 12])
+  }];
+}
 
-// ---- diagonals, and copies with a window replaced ----
-def Diag : Composite<"diag", "Tensor input, int diagonal=0"> { let summary = "The diagonal of a matrix as a vector, or a matrix with a vector on its diagonal."; let reference = "diag"; }
-def DiagEmbed : Composite<"diag_embed", "Tensor input, int offset=0, int dim1=-2, int dim2=-1"> { let summary = "The last dim as the diagonal of two dims, zeros elsewhere."; }
-def DiagFlat : Composite<"diagflat", "Tensor input, int offset=0"> { let summary = "A matrix with the elements of `input` on its diagonal."; let reference = "diagflat"; }
-def DiagonalScatter : Composite<"diagonal_scatter", "Tensor input, Tensor src, int offset=0, int dim1=0, int dim2=1"> { let summary = "A copy of `input` with a diagonal replaced by `src`."; }
-def SelectScatter : Composite<"select_scatter", "Tensor input, Tensor src, int dim, int index"> { let summary = "A copy of `input` with the slice at `index` of `dim` replaced by `src`."; }
-def SliceScatter : Composite<"slice_scatter", "Tensor input, Tensor src, int dim=0, int? start=None, int? end=None, int step=1"> { let summary = "A copy of `input` with start, start + step, ... below `end` of `dim` replaced by `src`."; }
-def AsStridedScatter : Composite<"as_strided_scatter", "Tensor input, Tensor src, int[] size, int[] stride, int? storage_offset=None"> { let summary = "A copy of `input` with a strided window replaced by `src`; strides and offset count elements of a contiguous `input`."; }
-def TrilIndices : Composite<"tril_indices", "int row, int col, int offset=0, *, dtype? dtype=None"> { let summary = "Rows and columns of the lower triangle of a row x col matrix, as [2, n]."; let forms = ["function"]; let factory = 1; }
-def TriuIndices : Composite<"triu_indices", "int row, int col, int offset=0, *, dtype? dtype=None"> { let summary = "Rows and columns of the upper triangle of a row x col matrix, as [2, n]."; let forms = ["function"]; let factory = 1; }
-def Vander : Composite<"vander", "Tensor x, int? N=None, bool increasing=False"> { let summary = "Powers of each element of a vector as a row, from x^(N-1) to 1, or the other way round; N is the vector's size when None."; let forms = ["function"]; let reference = "vander"; }
+def Unflatten : Composite<"unflatten", "Tensor input, int dim, int[] sizes"> {
+  let summary = "One dim as several; one size may be -1.";
+  let shapes = "`input` with `dim` as the dims `sizes`, whose product it is";
+  let accepts = "Any";
+  let gives = "First";
+  let example = [{
+    >>> tandem.unflatten(tandem.zeros(2, 12), 1, (3, -1)).shape
+    tandem.Size([2, 3, 4])
+  }];
+}
+
+def Ravel : Composite<"ravel", "Tensor input"> {
+  let summary = "All elements as a vector; a view where strides allow.";
+  let shapes = "the result is [number of elements]";
+  let accepts = "Any";
+  let gives = "First";
+  let example = [{
+    >>> tandem.ravel(tandem.tensor([[1, 2], [3, 4]]))
+    tensor([1, 2, 3, 4])
+  }];
+  let reference = "ravel";
+}
+
+def SqueezeAll : Composite<"squeeze", "Tensor input, dims dim=None"> {
+  let forms = ["function", "method", "inview"];
+  let summary = "Dims of size 1 dropped (those in `dim` when given).";
+  let shapes = "`input` without its dims of size 1, or only without those of `dim`";
+  let accepts = "Any";
+  let gives = "First";
+  let example = [{
+    >>> tandem.squeeze(tandem.zeros(1, 3, 1)).shape
+    tandem.Size([3])
+    >>> tandem.squeeze(tandem.zeros(1, 3, 1), dim=0).shape
+    tandem.Size([3, 1])
+  }];
+  let inPlaceExample = [{
+    >>> tandem.zeros(1, 3, 1).squeeze_().shape
+    tandem.Size([3])
+  }];
+  let reference = "squeeze";
+}
+
+def TShort : Composite<"t", "Tensor input"> {
+  let forms = ["function", "method", "inview"];
+  let summary = "The transpose of a matrix; vectors as they are.";
+  let shapes = "[M, N]; the result is [N, M]. [N] and 0-d stay";
+  let accepts = "Any";
+  let gives = "First";
+  let raises = [Raises<"RuntimeError", "the input has more than 2 dims", "tandem.t(tandem.ones(2, 2, 2))">];
+  let example = [{
+    >>> tandem.t(tandem.tensor([[1, 2, 3], [4, 5, 6]]))
+    tensor([[1, 4],
+            [2, 5],
+            [3, 6]])
+  }];
+  let reference = "transpose";
+}
+
+def Adjoint : Composite<"adjoint", "Tensor input"> {
+  let summary = "The last two dims swapped, as a view.";
+  let shapes = "[..., M, N]; the result is [..., N, M]";
+  let accepts = "Any";
+  let gives = "First";
+  let example = [{
+    >>> tandem.adjoint(tandem.zeros(5, 2, 3)).shape
+    tandem.Size([5, 3, 2])
+  }];
+}
+
+def MoveDim : Composite<"movedim", "Tensor input, int[] source, int[] destination"> {
+  let aliases = ["moveaxis"];
+  let summary = "Dims moved to new places, the others in order.";
+  let shapes = "`input` with its sizes in another order";
+  let accepts = "Any";
+  let gives = "First";
+  let example = [{
+    >>> tandem.movedim(tandem.zeros(2, 3, 4), 0, -1).shape
+    tandem.Size([3, 4, 2])
+  }];
+  let reference = "moveaxis";
+}
+
+def ExpandAs : Composite<"expand_as", "Tensor input, Tensor other"> {
+  let forms = ["method"];
+  let summary = "`input` expanded to the shape of `other`.";
+  let shapes = "the result has the shape of `other`";
+  let accepts = "Any";
+  let gives = "First";
+  let example = [{
+    >>> tandem.tensor([1, 2]).expand_as(tandem.zeros(2, 2))
+    tensor([[1, 2],
+            [1, 2]])
+  }];
+}
+
+def BroadcastTo : Composite<"broadcast_to", "Tensor input, int[] size"> {
+  let summary = "`input` expanded to `size`, as a view.";
+  let shapes = "`input` broadcasts to `size`";
+  let accepts = "Any";
+  let gives = "First";
+  let raises = [Raises<"RuntimeError", "`size` does not fit", "tandem.broadcast_to(tandem.ones(3), (2,))">];
+  let example = [{
+    >>> tandem.broadcast_to(tandem.tensor([1, 2, 3]), (2, 3))
+    tensor([[1, 2, 3],
+            [1, 2, 3]])
+  }];
+  let reference = "broadcast_to";
+}
+
+class Pieces<string n, string p> : Composite<n, p> {
+  let results = "Tensor[]";
+}
+
+def BroadcastTensors : Pieces<"broadcast_tensors", "Tensor[] tensors"> {
+  let forms = ["function"];
+  let summary = "All of them expanded to their common shape, as views.";
+  let shapes = "all broadcast to one shape";
+  let accepts = "Any";
+  let gives = "First";
+  let example = [{
+    >>> a, b = tandem.broadcast_tensors(tandem.zeros(3, 1), tandem.zeros(4))
+    >>> a.shape, b.shape
+    (tandem.Size([3, 4]), tandem.Size([3, 4]))
+  }];
+}
+
+def SumToSize : Composite<"sum_to_size", "Tensor input, int[] size"> {
+  let forms = ["method"];
+  let summary = "Summed over the dims along which a tensor of `size` would be broadcast to `input`: the transpose of "
+                "`expand`.";
+  let shapes = "the result has the shape `size`, which broadcasts to that of `input`";
+  let accepts = "Any";
+  let gives = "that of `input`, int64 for integers that are summed";
+  let example = [{
+    >>> tandem.ones(3, 2).sum_to_size(1, 2)
+    tensor([[3., 3.]])
+  }];
+}
+
+def Contiguous : Composite<"contiguous", "Tensor input"> {
+  let forms = ["method"];
+  let summary = "`input` itself if its elements lie in row-major order, else a copy that does.";
+  let shapes = "Same";
+  let accepts = "Any";
+  let gives = "First";
+  let example = [{
+    >>> x = tandem.zeros(2, 3).t()
+    >>> x.is_contiguous(), x.contiguous().is_contiguous()
+    (False, True)
+  }];
+}
+
+def Narrow : Composite<"narrow", "Tensor input, int dim, int start, int length"> {
+  let summary = "`length` elements of `dim` from `start` on, as a view.";
+  let shapes = "`input` with size `length` in `dim`";
+  let accepts = "Any";
+  let gives = "First";
+  let raises = [Raises<"RuntimeError", "`start` and `length` leave the dim", "tandem.narrow(tandem.ones(3), 0, 2, 2)">];
+  let example = [{
+    >>> tandem.narrow(tandem.tensor([1, 2, 3, 4]), 0, 1, 2)
+    tensor([2, 3])
+  }];
+}
+
+def NarrowTensor : Composite<"narrow_tensor", "Tensor input, int dim, Tensor start, int length"> {
+  let python = "narrow";
+  let summary = "`length` elements of `dim` from the 0-d integer tensor `start` on, as a copy.";
+  let shapes = "`input` with size `length` in `dim`";
+  let accepts = "Any";
+  let gives = "First";
+  let example = [{
+    >>> tandem.narrow(tandem.tensor([1, 2, 3, 4]), 0, tandem.tensor(2), 2)
+    tensor([3, 4])
+  }];
+}
+
+def NarrowCopy : Composite<"narrow_copy", "Tensor input, int dim, int start, int length"> {
+  let summary = "`length` elements of `dim` from `start` on, as a copy.";
+  let shapes = "`input` with size `length` in `dim`";
+  let accepts = "Any";
+  let gives = "First";
+  let example = [{
+    >>> tandem.narrow_copy(tandem.tensor([1, 2, 3, 4]), 0, 1, 2)
+    tensor([2, 3])
+  }];
+}
+
+def AtLeast1d : Composite<"atleast_1d", "Tensor input"> {
+  let forms = ["function"];
+  let summary = "`input` with at least 1 dim, as a view.";
+  let shapes = "0-d gives [1]; others stay";
+  let accepts = "Any";
+  let gives = "First";
+  let example = [{
+    >>> tandem.atleast_1d(tandem.tensor(1.))
+    tensor([1.])
+  }];
+  let reference = "atleast_1d";
+}
+
+def AtLeast1dList : Pieces<"atleast_1d_list", "Tensor[] tensors"> {
+  let python = "atleast_1d";
+  let forms = ["function"];
+  let summary = "Each of them with at least 1 dim.";
+  let shapes = "0-d gives [1]; others stay";
+  let accepts = "Any";
+  let gives = "First";
+  let example = [{
+    >>> tandem.atleast_1d([tandem.tensor(1), tandem.tensor([2, 3])])
+    (tensor([1]), tensor([2, 3]))
+  }];
+}
+
+def AtLeast2d : Composite<"atleast_2d", "Tensor input"> {
+  let forms = ["function"];
+  let summary = "`input` with at least 2 dims, vectors as rows, as a view.";
+  let shapes = "0-d gives [1, 1], [N] gives [1, N]; others stay";
+  let accepts = "Any";
+  let gives = "First";
+  let example = [{
+    >>> tandem.atleast_2d(tandem.tensor([1, 2]))
+    tensor([[1, 2]])
+  }];
+  let reference = "atleast_2d";
+}
+
+def AtLeast2dList : Pieces<"atleast_2d_list", "Tensor[] tensors"> {
+  let python = "atleast_2d";
+  let forms = ["function"];
+  let summary = "Each of them with at least 2 dims.";
+  let shapes = "0-d gives [1, 1], [N] gives [1, N]; others stay";
+  let accepts = "Any";
+  let gives = "First";
+  let example = [{
+    >>> tandem.atleast_2d([tandem.tensor(1), tandem.tensor([2, 3])])
+    (tensor([[1]]), tensor([[2, 3]]))
+  }];
+}
+
+def AtLeast3d : Composite<"atleast_3d", "Tensor input"> {
+  let forms = ["function"];
+  let summary = "`input` with at least 3 dims (a vector in the middle one), as a view.";
+  let shapes = "0-d gives [1, 1, 1], [N] gives [1, N, 1], [M, N] gives [M, N, 1]; others stay";
+  let accepts = "Any";
+  let gives = "First";
+  let example = [{
+    >>> tandem.atleast_3d(tandem.tensor([1, 2])).shape
+    tandem.Size([1, 2, 1])
+  }];
+  let reference = "atleast_3d";
+}
+
+def AtLeast3dList : Pieces<"atleast_3d_list", "Tensor[] tensors"> {
+  let python = "atleast_3d";
+  let forms = ["function"];
+  let summary = "Each of them with at least 3 dims.";
+  let shapes = "0-d gives [1, 1, 1], [N] gives [1, N, 1], [M, N] gives [M, N, 1]; others stay";
+  let accepts = "Any";
+  let gives = "First";
+  let example = [{
+    >>> [x.shape for x in tandem.atleast_3d([tandem.tensor(1), tandem.tensor([2, 3])])]
+    [tandem.Size([1, 1, 1]), tandem.Size([1, 2, 1])]
+  }];
+}
+
+def Repeat : Composite<"repeat", "Tensor input, int[] repeats"> {
+  let forms = ["method"];
+  let summary = "Copies along every dim, as NumPy's tile.";
+  let shapes = "sizes multiply by `repeats`, of which there are at least as many as dims";
+  let accepts = "Any";
+  let gives = "First";
+  let example = [{
+    >>> tandem.tensor([1, 2]).repeat(2, 2)
+    tensor([[1, 2, 1, 2],
+            [1, 2, 1, 2]])
+  }];
+  let reference = "tile";
+}
+
+def Tile : Composite<"tile", "Tensor input, int[] dims"> {
+  let summary = "`input` repeated dims[i] times along dim i; missing ones count as 1.";
+  let shapes = "sizes multiply by `dims`";
+  let accepts = "Any";
+  let gives = "First";
+  let example = [{
+    >>> tandem.tile(tandem.tensor([[1, 2], [3, 4]]), (1, 2))
+    tensor([[1, 2, 1, 2],
+            [3, 4, 3, 4]])
+  }];
+  let reference = "tile";
+}
+
+def RepeatInterleave : Composite<"repeat_interleave",
+    "Tensor input, int repeats, int? dim=None, *, int? output_size=None"> {
+  let summary = "Each slice of `dim` (of the flattened tensor when None) `repeats` times in a row.";
+  let shapes = "`input` with `repeats` times the size in `dim`; flat when `dim` is None";
+  let accepts = "Any";
+  let gives = "First";
+  let example = [{
+    >>> tandem.repeat_interleave(tandem.tensor([1, 2]), 2)
+    tensor([1, 1, 2, 2])
+  }];
+}
+
+def RepeatInterleaveTensor : Composite<"repeat_interleave_tensor",
+    "Tensor input, Tensor repeats, int? dim=None, *, int? output_size=None"> {
+  let python = "repeat_interleave";
+  let summary = "Slice i of `dim` (of the flattened tensor when None) repeats[i] times in a row. With `output_size`, "
+                "their sum, no data is read.";
+  let shapes = "`repeats` [size of `dim`], or [1]; `input` with their sum as size of `dim`, flat when `dim` is None";
+  let accepts = "Any";
+  let gives = "First";
+  let example = [{
+    >>> tandem.repeat_interleave(tandem.tensor([[1, 2], [3, 4]]), tandem.tensor([1, 2]), dim=0)
+    tensor([[1, 2],
+            [3, 4],
+            [3, 4]])
+  }];
+}
+
+def RepeatInterleaveCounts : Composite<"repeat_interleave_counts", "Tensor repeats, *, int? output_size=None"> {
+  let python = "repeat_interleave";
+  let forms = ["function"];
+  let summary = "Each place i repeats[i] times in a row.";
+  let shapes = "[N]; the result is [sum of `repeats`]";
+  let accepts = "Integer";
+  let gives = "Int64";
+  let example = [{
+    >>> tandem.repeat_interleave(tandem.tensor([2, 0, 1]))
+    tensor([0, 0, 2])
+  }];
+}
+
+def Flip : Composite<"flip", "Tensor input, int[] dims"> {
+  let summary = "Elements in reverse order along `dims`.";
+  let shapes = "Same";
+  let accepts = "Any";
+  let gives = "First";
+  let example = [{
+    >>> tandem.flip(tandem.tensor([[1, 2], [3, 4]]), (0, 1))
+    tensor([[4, 3],
+            [2, 1]])
+  }];
+  let reference = "flip";
+}
+
+def FlipLR : Composite<"fliplr", "Tensor input"> {
+  let summary = "Elements in reverse order along dim 1.";
+  let shapes = "Same";
+  let accepts = "Any";
+  let gives = "First";
+  let example = [{
+    >>> tandem.fliplr(tandem.tensor([[1, 2], [3, 4]]))
+    tensor([[2, 1],
+            [4, 3]])
+  }];
+  let reference = "fliplr";
+}
+
+def FlipUD : Composite<"flipud", "Tensor input"> {
+  let summary = "Elements in reverse order along dim 0.";
+  let shapes = "Same";
+  let accepts = "Any";
+  let gives = "First";
+  let example = [{
+    >>> tandem.flipud(tandem.tensor([[1, 2], [3, 4]]))
+    tensor([[3, 4],
+            [1, 2]])
+  }];
+  let reference = "flipud";
+}
+
+def Roll : Composite<"roll", "Tensor input, int[] shifts, int[] dims=[]"> {
+  let summary = "Elements moved by shifts[i] along dims[i], from the end round to the beginning; of the flattened "
+                "tensor without `dims`.";
+  let shapes = "Same";
+  let accepts = "Any";
+  let gives = "First";
+  let example = [{
+    >>> tandem.roll(tandem.tensor([1, 2, 3, 4]), 1)
+    tensor([4, 1, 2, 3])
+  }];
+}
+
+def Rot90 : Composite<"rot90", "Tensor input, int k=1, int[] dims=[0, 1]"> {
+  let summary = "Rotated by k quarter turns from dims[0] towards dims[1].";
+  let shapes = "`input` with the sizes of both `dims` swapped for odd `k`";
+  let accepts = "Any";
+  let gives = "First";
+  let example = [{
+    >>> tandem.rot90(tandem.tensor([[1, 2], [3, 4]]))
+    tensor([[2, 4],
+            [1, 3]])
+  }];
+  let reference = "rot90";
+}
+
+def Tril : Composite<"tril", "Tensor input, int diagonal=0"> {
+  let repeats = "Taken";
+  let forms = ["function", "method", "inplace"];
+  let summary = "The lower triangle, zeros elsewhere.";
+  let shapes = "Same";
+  let accepts = "Any";
+  let gives = "First";
+  let example = [{
+    >>> tandem.tril(tandem.ones(3, 3))
+    tensor([[1., 0., 0.],
+            [1., 1., 0.],
+            [1., 1., 1.]])
+  }];
+  let reference = "tril";
+}
+
+def Triu : Composite<"triu", "Tensor input, int diagonal=0"> {
+  let repeats = "Taken";
+  let forms = ["function", "method", "inplace"];
+  let summary = "The upper triangle, zeros elsewhere.";
+  let shapes = "Same";
+  let accepts = "Any";
+  let gives = "First";
+  let example = [{
+    >>> tandem.triu(tandem.ones(3, 3), diagonal=1)
+    tensor([[0., 1., 1.],
+            [0., 0., 1.],
+            [0., 0., 0.]])
+  }];
+  let reference = "triu";
+}
+
+def TrilIndices : Composite<"tril_indices", "int row, int col, int offset=0, *, dtype? dtype=None"> {
+  let forms = ["function"];
+  let factory = 1;
+  let summary = "Rows and columns of the lower triangle of a row x col matrix, as [2, n].";
+  let shapes = "[2, number of elements in the triangle]";
+  let accepts = "Any";
+  let gives = "`dtype`, or int64";
+  let example = [{
+    >>> tandem.tril_indices(2, 3)
+    tensor([[0, 1, 1],
+            [0, 0, 1]])
+  }];
+}
+
+def TriuIndices : Composite<"triu_indices", "int row, int col, int offset=0, *, dtype? dtype=None"> {
+  let forms = ["function"];
+  let factory = 1;
+  let summary = "Rows and columns of the upper triangle of a row x col matrix, as [2, n].";
+  let shapes = "[2, number of elements in the triangle]";
+  let accepts = "Any";
+  let gives = "`dtype`, or int64";
+  let example = [{
+    >>> tandem.triu_indices(2, 3)
+    tensor([[0, 0, 0, 1, 1],
+            [0, 1, 2, 1, 2]])
+  }];
+}
+
+def Diag : Composite<"diag", "Tensor input, int diagonal=0"> {
+  let summary = "The diagonal of a matrix as a vector, or a matrix with a vector on its diagonal.";
+  let shapes = "[N] gives [N + |diagonal|, N + |diagonal|]; [M, N] the length of the diagonal";
+  let accepts = "Any";
+  let gives = "First";
+  let example = [{
+    >>> tandem.diag(tandem.tensor([1, 2]))
+    tensor([[1, 0],
+            [0, 2]])
+    >>> tandem.diag(tandem.tensor([[1, 2], [3, 4]]))
+    tensor([1, 4])
+  }];
+  let reference = "diag";
+}
+
+def DiagEmbed : Composite<"diag_embed", "Tensor input, int offset=0, int dim1=-2, int dim2=-1"> {
+  let summary = "The last dim as the diagonal of two dims, zeros elsewhere.";
+  let shapes = "[..., N]; two dims of size N + |offset| in place of the last, at dim1 and dim2";
+  let accepts = "Any";
+  let gives = "First";
+  let example = [{
+    >>> tandem.diag_embed(tandem.tensor([1, 2]), offset=1)
+    tensor([[0, 1, 0],
+            [0, 0, 2],
+            [0, 0, 0]])
+  }];
+}
+
+def DiagFlat : Composite<"diagflat", "Tensor input, int offset=0"> {
+  let summary = "A matrix with the elements of `input` on its diagonal.";
+  let shapes = "N elements; the result is [N + |offset|, N + |offset|]";
+  let accepts = "Any";
+  let gives = "First";
+  let example = [{
+    >>> tandem.diagflat(tandem.tensor([[1], [2]]))
+    tensor([[1, 0],
+            [0, 2]])
+  }];
+  let reference = "diagflat";
+}
+
+def FillDiagonal : Composite<"fill_diagonal", "Tensor input, Scalar fill_value, bool wrap=False"> {
+  let repeats = "Taken";
+  let forms = ["inplace"];
+  let summary = "`fill_value` where all indices are equal; with `wrap`, in tall matrices again after each block.";
+  let shapes = "Same";
+  let accepts = "Any";
+  let gives = "First";
+  let example = [{
+    >>> tandem.zeros(2, 3).fill_diagonal_(5.)
+    tensor([[5., 0., 0.],
+            [0., 5., 0.]])
+  }];
+  let inPlaceExample = [{
+    >>> tandem.zeros(2, 3).fill_diagonal_(5.)
+    tensor([[5., 0., 0.],
+            [0., 5., 0.]])
+  }];
+  let samples = "none";
+}

@@ -1,4 +1,4 @@
-// Mixed precision: the floating arguments of operations that Python calls, converted as ir/ops/autocast.td says.
+// Mixed precision: the floating arguments of operations that Python calls, converted as the records say (`mixedPrecision`).
 #pragma once
 
 #include <Python.h>

@@ -1,4 +1,4 @@
-"""References of the operations of ir/ops/elements.td, statistics.td and contraction.td."""
+"""References of operations on elements, of statistics, products and contractions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arguments of the composites and library operations of ir/ops/elements.td, statistics.td and contraction.td."""
+"""Arguments of composites and library operations: elements, statistics, products and contractions."""
 
 from __future__ import annotations
 

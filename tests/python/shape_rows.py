@@ -1,4 +1,4 @@
-"""Arguments and references for operations on shapes and indices: the rows of ir/ops/shape.td and ir/ops/indexing.td."""
+"""Arguments and references for operations on shapes, pieces and indices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`autocast`: the operation, not its arguments, says which precision it runs in (ir/ops/autocast.td)."""
+"""`autocast`: the operation, not its arguments, says which precision it runs in (`mixedPrecision` in ir/facets.td)."""
 
 from __future__ import annotations
 

@@ -1,0 +1,121 @@
+// Images of the last dims resampled, padded and rearranged.
+
+def Resample : Library<"resample",
+    "Tensor input, Scalar ratio, int dim, int size, int mode, bool align_corners",
+    "resample"> {
+  let forms = ["hidden"];
+  let rule = "resample";
+  let summary = "One dim interpolated to `size`; a positive `ratio` is the factor to compute places with.";
+}
+
+def ResampleGrad : Library<"resample_grad",
+    "Tensor grad, Scalar ratio, int dim, int size, int mode, bool align_corners",
+    "resample"> {
+  let forms = ["hidden"];
+  let rule = "resampleGrad";
+  let summary = "The transpose of resample, back to a dim of `size`.";
+}
+
+def Upsample : Composite<"upsample",
+    "Tensor input, int[] size, str mode='nearest', bool align_corners=False, bool antialias=False, float "
+    "ratio0=0.0, float ratio1=0.0, float ratio2=0.0"> {
+  let python = "upsample_to";
+  let forms = ["nn"];
+  let summary = "The spatial dims of [N, C, ...] interpolated to `size`; a positive ratio is the factor that places "
+                "of its dim are computed with.";
+  let shapes = "`input` [N, C, *]; the result is [N, C, *size]";
+  let accepts = "Floating";
+  let gives = "First";
+  let example = [{
+    >>> F.upsample_to(tandem.tensor([[[1., 2.]]]), (4,))
+    tensor([[[1., 1., 2., 2.]]])
+  }];
+}
+
+def GridSample : Composite<"grid_sample",
+    "Tensor input, Tensor grid, str mode='bilinear', str padding_mode='zeros', bool align_corners=False"> {
+  let forms = ["nn"];
+  let mixedPrecision = "Float32";
+  let summary = "[N, C, H, W] read at the places of `grid` [N, H, W, 2] (x, y in [-1, 1]), or [N, C, D, H, W] at "
+                "those of [N, D, H, W, 3].";
+  let shapes = "`input` [N, C, H, W], `grid` [N, H', W', 2]; the result is [N, C, H', W']. With depth: [N, C, D, H, "
+               "W], [N, D', H', W', 3], [N, C, D', H', W']";
+  let accepts = "Floating";
+  let gives = "Float";
+  let example = [{
+    >>> image = tandem.arange(4.).reshape(1, 1, 2, 2)
+    >>> F.grid_sample(image, tandem.zeros(1, 1, 1, 2), align_corners=True)
+    tensor([[[[1.5000]]]])
+  }];
+}
+
+def AffineGrid : Composite<"affine_grid", "Tensor theta, int[] size, bool align_corners=False"> {
+  let forms = ["nn"];
+  let summary = "The grid for grid_sample that affine maps [N, 2, 3] (or [N, 3, 4]) make of an output of `size`.";
+  let shapes = "`theta` [N, 2, 3], `size` (N, C, H, W); the result is [N, H, W, 2]. With depth: [N, 3, 4], (N, C, D, "
+               "H, W), [N, D, H, W, 3]";
+  let accepts = "Floating";
+  let gives = "First";
+  let raises = [Raises<"ValueError", "`theta` is not floating-point",
+                       "F.affine_grid(tandem.ones(1, 2, 3, dtype=tandem.int64), (1, 1, 2, 2))">];
+  let example = [{
+    >>> F.affine_grid(tandem.tensor([[[1., 0., 0.], [0., 1., 0.]]]), (1, 1, 2, 2), align_corners=True)
+    tensor([[[[-1., -1.],
+              [ 1., -1.]],
+
+             [[-1.,  1.],
+              [ 1.,  1.]]]])
+  }];
+}
+
+def Pad : Composite<"pad", "Tensor input, int[] pad, str mode='constant', float? value=None"> {
+  let forms = ["nn"];
+  let summary = "Elements put before and after dims: `pad` holds the two counts of the last dim, then of the one "
+                "before it; mode 'constant' (of `value`; negative counts crop), 'reflect', 'replicate' or 'circular'.";
+  let shapes = "`input` with the counts of `pad` added to the last sizes";
+  let accepts = "Any";
+  let gives = "First";
+  let example = [{
+    >>> F.pad(tandem.tensor([[1., 2., 3.]]), (1, 2))
+    tensor([[0., 1., 2., 3., 0., 0.]])
+    >>> F.pad(tandem.tensor([[1., 2., 3.]]), (2, 0), mode="reflect")
+    tensor([[3., 2., 1., 2., 3.]])
+  }];
+}
+
+def PixelShuffle : Composite<"pixel_shuffle", "Tensor input, int upscale_factor"> {
+  let forms = ["nn", "function"];
+  let summary = "[..., C * r^2, H, W] as [..., C, H * r, W * r].";
+  let shapes = "[..., C * r^2, H, W]; the result is [..., C, H * r, W * r]";
+  let accepts = "Any";
+  let gives = "First";
+  let example = [{
+    >>> F.pixel_shuffle(tandem.arange(4.).reshape(1, 4, 1, 1), 2)
+    tensor([[[[0., 1.],
+              [2., 3.]]]])
+  }];
+}
+
+def PixelUnshuffle : Composite<"pixel_unshuffle", "Tensor input, int downscale_factor"> {
+  let forms = ["nn", "function"];
+  let summary = "[..., C, H * r, W * r] as [..., C * r^2, H, W].";
+  let shapes = "[..., C, H * r, W * r]; the result is [..., C * r^2, H, W]";
+  let accepts = "Any";
+  let gives = "First";
+  let example = [{
+    >>> F.pixel_unshuffle(tandem.arange(4.).reshape(1, 1, 2, 2), 2).shape
+    tandem.Size([1, 4, 1, 1])
+  }];
+}
+
+def ChannelShuffle : Composite<"channel_shuffle", "Tensor input, int groups"> {
+  let forms = ["nn", "function"];
+  let summary = "Channels [N, groups * k, ...] reordered as if [groups, k] were transposed.";
+  let shapes = "Same";
+  let accepts = "Any";
+  let gives = "First";
+  let example = [{
+    >>> F.channel_shuffle(tandem.arange(4.).reshape(1, 4, 1), 2).flatten()
+    tensor([0., 2., 1., 3.])
+  }];
+}
