@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
@@ -11,6 +10,7 @@
 
 #include <sys/stat.h>
 
+#include "runtime/base/hash.h"
 #include "runtime/kernel/compiler_path.h"
 
 namespace tandem {
@@ -18,41 +18,12 @@ namespace tandem {
 namespace {
 
 struct Header {
-  char magic[8] = {'t', 'd', 'k', 'e', 'r', 'n', '0', '1'};
+  char magic[8] = {'t', 'd', 'k', 'e', 'r', 'n', '0', '2'};
   std::uint64_t length = 0;
+  // Against accidents, not adversaries: who may write the cache may run code as this user anyway.
   std::uint64_t checksum[2] = {0, 0};
 };
 static_assert(sizeof(Header) == 32);
-
-// Two independent 64-bit multiply-xor hashes with a final mix. They guard against accidents, not adversaries: who may
-// write the cache may run code as this user anyway.
-struct Hash128 {
-  std::uint64_t a = 0x243f6a8885a308d3;
-  std::uint64_t b = 0x13198a2e03707344;
-
-  void update(std::string_view bytes) {
-    while (!bytes.empty()) {
-      std::uint64_t word = 0;
-      const std::size_t n = bytes.size() < 8 ? bytes.size() : 8;
-      std::memcpy(&word, bytes.data(), n);
-      bytes.remove_prefix(n);
-      add(word);
-    }
-  }
-  void add(std::uint64_t word) {
-    a = mix(a ^ word) * 0x9e3779b97f4a7c15;
-    b = mix(b + word) * 0xd6e8feb86659fd93 + a;
-  }
-  void finish() {
-    a = mix(a ^ (b >> 7));
-    b = mix(b + a);
-  }
-  static std::uint64_t mix(std::uint64_t x) {
-    x = (x ^ (x >> 32)) * 0xbf58476d1ce4e5b9;
-    x = (x ^ (x >> 29)) * 0x94d049bb133111eb;
-    return x ^ (x >> 32);
-  }
-};
 
 const char* environment(const char* name) {
   const char* value = std::getenv(name);
@@ -79,11 +50,9 @@ std::string fileOf(const std::string& folder, const std::string& key) {
 Header headerOf(std::string_view object) {
   Header header;
   header.length = object.size();
-  Hash128 hash;
-  hash.update(object);
-  hash.finish();
-  header.checksum[0] = hash.a;
-  header.checksum[1] = hash.b;
+  const Hash128 hash = Hash128{}.add(object);
+  header.checksum[0] = hash.lo;
+  header.checksum[1] = hash.hi;
   return header;
 }
 
@@ -126,15 +95,8 @@ bool writeAll(int fd, std::string_view bytes) {
 
 std::string cacheKey(std::initializer_list<std::string_view> parts) {
   Hash128 hash;
-  for (std::string_view part : parts) {
-    hash.add(part.size());
-    hash.update(part);
-  }
-  hash.finish();
-  char text[33];
-  std::snprintf(text, sizeof(text), "%016llx%016llx", static_cast<unsigned long long>(hash.a),
-                static_cast<unsigned long long>(hash.b));
-  return text;
+  for (std::string_view part : parts) hash.add(part);
+  return hash.hex();
 }
 
 std::vector<std::string> readCachedObjects(const std::string& key) {

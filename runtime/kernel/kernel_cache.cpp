@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -14,6 +13,7 @@
 
 #include "runtime/base/counters.h"
 #include "runtime/base/error.h"
+#include "runtime/device/isa.h"
 #include "runtime/kernel/disk_cache.h"
 #include "runtime/kernel/elf_loader.h"
 #include "runtime/kernel/generator_version.h"
@@ -100,19 +100,6 @@ KernelCache& cache() {
 }
 
 }  // namespace
-
-const std::string& hostIsa() {
-  static const std::string isa = [] {
-    const bool v4 = __builtin_cpu_supports("x86-64-v4") != 0;
-    if (__builtin_cpu_supports("x86-64-v3") == 0) {
-      fail<Error>("this processor lacks AVX2 and FMA (x86-64-v3), which kernels are generated for");
-    }
-    const char* wanted = std::getenv("TANDEM_ISA");
-    const bool lower = wanted != nullptr && std::string(wanted) == "x86-64-v3";
-    return std::string(v4 && !lower ? "x86-64-v4" : "x86-64-v3");
-  }();
-  return isa;
-}
 
 KernelFn lookupKernel(const KernelSignature& signature) { return cache().lookup(signature); }
 

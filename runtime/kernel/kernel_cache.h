@@ -14,7 +14,5 @@ namespace tandem {
 KernelFn lookupKernel(const KernelSignature& signature);
 /// As `lookupKernel` for many, compiled in parallel where the caches lack them.
 std::vector<KernelFn> lookupKernels(std::span<const KernelSignature> signatures);
-/// `x86-64-v3` or `x86-64-v4`: what kernels are generated for here (TANDEM_ISA overrides downwards, for tests).
-const std::string& hostIsa();
 
 }  // namespace tandem

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "runtime/base/error.h"
+#include "runtime/device/isa.h"
 #include "runtime/kernel/compiler_path.h"
 #include "runtime/kernel/kernel_cache.h"
 

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 
+#include "runtime/device/isa.h"
 #include "runtime/device/thread_pool.h"
 #include "runtime/lib/philox.h"
 #include "runtime/lib/strided.h"
@@ -14,8 +15,6 @@ namespace {
 // So many chunks of keys there are at least, to share among threads, as long as each has this many keys.
 constexpr std::int64_t kBackwardChunks = 8;
 constexpr std::int64_t kChunkKeys = 4 * kBackwardKeys;
-
-bool hasAvx512() { return __builtin_cpu_supports("avx512vl") != 0; }
 
 Dropout dropoutOf(double p, std::int64_t key) {
   Dropout d;

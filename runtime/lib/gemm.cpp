@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "runtime/device/isa.h"
 #include "runtime/device/thread_pool.h"
 #include "runtime/lib/gemm_kernel.h"
 #include "runtime/lib/strided.h"
@@ -30,11 +31,11 @@ constexpr std::int64_t kMaxPieces = 64;
 std::int64_t ceilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 const GemmKernels<float>& kernels(float) {
-  static const auto own = __builtin_cpu_supports("avx512vl") != 0 ? avx512::floatKernels() : avx2::floatKernels();
+  static const auto own = hasAvx512() ? avx512::floatKernels() : avx2::floatKernels();
   return own;
 }
 const GemmKernels<double>& kernels(double) {
-  static const auto own = __builtin_cpu_supports("avx512vl") != 0 ? avx512::doubleKernels() : avx2::doubleKernels();
+  static const auto own = hasAvx512() ? avx512::doubleKernels() : avx2::doubleKernels();
   return own;
 }
 

@@ -10,6 +10,7 @@
 
 #include "runtime/base/counters.h"
 #include "runtime/base/error.h"
+#include "runtime/device/isa.h"
 #include "runtime/kernel/disk_cache.h"
 #include "runtime/kernel/elf_loader.h"
 #include "runtime/kernel/kernel_compiler.h"

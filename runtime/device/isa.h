@@ -1,0 +1,15 @@
+// Which instruction set the code that comes in several versions runs with: generated kernels, products, attention.
+#pragma once
+
+#include <string>
+
+namespace tandem {
+
+/// `x86-64-v3` or `x86-64-v4`: the better one that this processor has; TANDEM_ISA=x86-64-v3 takes the lesser one, which
+/// gives the same bits. Throws Error where the processor has neither.
+const std::string& hostIsa();
+
+/// Is it `x86-64-v4`, with AVX-512?
+bool hasAvx512();
+
+}  // namespace tandem
