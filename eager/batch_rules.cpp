@@ -318,8 +318,8 @@ void indexPut(BatchCall& c) {
     plain[1] = Operand(values);
     return c.set(0, c.run(plain, Dims{first + c.depth(), c.attrs[1], c.attrs[2]})[0]);
   }
-  Tensor y = ops::index_put_at(axesTo(x, c.depth(), first), axesTo(values, c.depth(), first), indicesWithAxes(c, 2),
-                               first, accumulate, c.attrs[2] != 0);
+  Tensor y = ops::index_put_plain(axesTo(x, c.depth(), first), axesTo(values, c.depth(), first), indicesWithAxes(c, 2),
+                                  first, accumulate, c.attrs[2] != 0);
   c.set(0, y, range(first, first + c.depth()));
 }
 

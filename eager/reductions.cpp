@@ -37,7 +37,7 @@ void fill(const Tensor& out, Scalar value) {
   AttrWriter attrs;
   attrs.list(out.shape());
   attrs.dtype(out.dtype());
-  runPointwise(facts(OpCode::full_value), operands, attrs.span(), {&out, 1});
+  runPointwise(facts(OpCode::full_plain), operands, attrs.span(), {&out, 1});
 }
 
 /// One reduction step over one input, its conversions to the accumulator and to the out made by the kernel.

@@ -54,8 +54,9 @@ class Op<string n, string k, string p> {
   string combine = "";
   // Updates of optimizers: the function of ir/schema/optimizer_updates.h that the bodies are.
   string update = "";
-  // The function of runtime/lib that runs a library operation.
-  string function = n;
+  // The function of runtime/lib that runs a library operation. A private form has the name of what users call with
+  // `_plain` behind it; the function goes without.
+  string function = !subst("_plain", "", n);
   // A library operation whose result is operand 0 changed at places: it may be computed in the memory of operand 0. The
   // function then finds its input and its output there, and has failed, if it does, before it changes anything.
   bit updates = 0;

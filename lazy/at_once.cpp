@@ -37,14 +37,14 @@ bool Session::canWait(const OpFacts& f, std::span<const Operand> operands, std::
   switch (f.code) {
   case OpCode::gather:
   case OpCode::scatter_add:
-  case OpCode::scatter_value:
+  case OpCode::scatter_plain:
   case OpCode::scatter_combine:
   case OpCode::index_select:
-  case OpCode::index_add_unit:
+  case OpCode::index_add_plain:
     return indicesFit(operands.subspan(1, 1), operands[0].tensor(), reader.integer(), false);
   case OpCode::index_get:
     return indicesFit(operands.subspan(1), operands[0].tensor(), reader.integer(), true);
-  case OpCode::index_put_at:
+  case OpCode::index_put_plain:
     return indicesFit(operands.subspan(2), operands[0].tensor(), reader.integer(), true);
   case OpCode::class_indices: {
     const std::int64_t classes = reader.integer();
@@ -72,12 +72,12 @@ bool Session::mayFail(OpCode op) {
   switch (op) {
   case OpCode::gather:
   case OpCode::scatter_add:
-  case OpCode::scatter_value:
+  case OpCode::scatter_plain:
   case OpCode::scatter_combine:
   case OpCode::index_select:
-  case OpCode::index_add_unit:
+  case OpCode::index_add_plain:
   case OpCode::index_get:
-  case OpCode::index_put_at:
+  case OpCode::index_put_plain:
   case OpCode::class_indices:
   case OpCode::expect:
   case OpCode::cholesky_plain:

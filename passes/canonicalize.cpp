@@ -207,7 +207,7 @@ class Canonicalize : public mlir::PassWrapper<Canonicalize, FunctionPass> {
     if (auto op = v.getDefiningOp<td::PointwiseOp>()) {
       OpCode code = op.getOp().getCode();
       if (code == OpCode::clone) return repeated(b, op.getInputs()[0]);
-      if (code != OpCode::full_value) return {};
+      if (code != OpCode::full_plain) return {};
       return pointwise(b, op.getLoc(), code, op.getInputs()[0], {0, static_cast<std::int64_t>(one.dtype)}, one);
     }
     Place place = placeOf(v);
@@ -258,7 +258,7 @@ class Canonicalize : public mlir::PassWrapper<Canonicalize, FunctionPass> {
       llvm::SmallVector<std::int64_t> full(to.shape.begin(), to.shape.end());
       full.insert(full.begin(), static_cast<std::int64_t>(full.size()));
       full.push_back(static_cast<std::int64_t>(to.dtype));
-      return pointwise(b, loc, OpCode::full_value, identity, full, to);
+      return pointwise(b, loc, OpCode::full_plain, identity, full, to);
     }
     const auto stages = reductionStages(from.shape, dims);
     if (stages.empty()) {

@@ -8,7 +8,7 @@ namespace {
 
 /// An exponent less one, computed in float64, and the exponent itself: 0-d tensors where the value is known only when
 /// a recorded program runs, numbers otherwise.
-Tensor slotTensor(Scalar s) { return ops::full_value(s, Dims{}, DType::Float64); }
+Tensor slotTensor(Scalar s) { return ops::full_plain(s, Dims{}, DType::Float64); }
 
 /// g times the derivative of x ** e by x; `one` is e - 1.
 Tensor powerRule(const Tensor& g, const Tensor& x, const Operand& e, const Operand& less) {
@@ -41,7 +41,7 @@ void pow(RuleContext& c) {
   if (!c.needs(1)) return;
   // d/de x ** e = x ** e * log(x); 0 at x = 0 for e >= 0, where the logarithm is infinite.
   Operand x = c.operand(0);
-  Tensor base = x.isTensor() ? x.tensor() : ops::full_value(x.scalar(), Dims{}, c.resultDType());
+  Tensor base = x.isTensor() ? x.tensor() : ops::full_plain(x.scalar(), Dims{}, c.resultDType());
   Tensor raw = ops::mul(c.grad(), ops::mul(c.output(0), ops::log(base)));
   c.set(1, ops::where(ops::logical_and(ops::eq(base, 0), ops::ge(c.input(1), 0)), 0, raw));
 }

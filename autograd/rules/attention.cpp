@@ -18,7 +18,7 @@ namespace tandem::rules {
 namespace {
 
 Tensor turned(const Tensor& x) { return ops::transpose(x, -2, -1); }
-Tensor product(const Tensor& a, const Tensor& b) { return ops::matmul_batched(a, b); }
+Tensor product(const Tensor& a, const Tensor& b) { return ops::matmul_plain(a, b); }
 Tensor sumPlus(const Tensor& a, const Tensor& b) { return a.defined() ? (b.defined() ? ops::add(a, b) : a) : b; }
 
 struct Attrs {

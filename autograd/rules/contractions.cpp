@@ -6,15 +6,15 @@
 
 namespace tandem::rules {
 
-void matmulBatched(RuleContext& c) {
-  if (c.needs(0)) c.set(0, ops::matmul_batched(c.grad(), ops::transpose(c.input(1), -2, -1)));
+void matmul(RuleContext& c) {
+  if (c.needs(0)) c.set(0, ops::matmul_plain(c.grad(), ops::transpose(c.input(1), -2, -1)));
   if (!c.needs(1)) return;
   // The same products and sums either way. A weight that comes transposed, as in `linear`, gets its gradient in its own
   // memory order, so that the update reads both alike.
   if (c.comesFromTranspose(1))
-    c.set(1, ops::transpose(ops::matmul_batched(ops::transpose(c.grad(), -2, -1), c.input(0)), -2, -1));
+    c.set(1, ops::transpose(ops::matmul_plain(ops::transpose(c.grad(), -2, -1), c.input(0)), -2, -1));
   else
-    c.set(1, ops::matmul_batched(ops::transpose(c.input(0), -2, -1), c.grad()));
+    c.set(1, ops::matmul_plain(ops::transpose(c.input(0), -2, -1), c.grad()));
 }
 
 namespace {

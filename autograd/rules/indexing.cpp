@@ -49,7 +49,7 @@ void scatter(RuleContext& c) {
   std::int64_t dim = firstAttr(c);
   if (c.needs(0)) {
     const Tensor& index = c.input(1);
-    c.set(0, ops::scatter_value(c.grad(), dim, index, ops::zeros(index.shape(), c.grad().dtype())));
+    c.set(0, ops::scatter_plain(c.grad(), dim, index, ops::zeros(index.shape(), c.grad().dtype())));
   }
   if (c.needs(2)) setSourceGrad(c, ops::gather(c.grad(), dim, c.input(1)));
 }
@@ -158,7 +158,7 @@ void scatterCombine(RuleContext& c) {
 }
 
 void indexSelect(RuleContext& c) {
-  c.set(0, ops::index_add_unit(ops::zeros(c.inputShape(0), c.grad().dtype()), firstAttr(c), c.input(1), c.grad()));
+  c.set(0, ops::index_add_plain(ops::zeros(c.inputShape(0), c.grad().dtype()), firstAttr(c), c.input(1), c.grad()));
 }
 
 void indexAdd(RuleContext& c) {
@@ -221,14 +221,14 @@ void takePieces(RuleContext& c) {
     Dims shape = g.shape();
     inverse.push_back({{0, 1, n}});
     shape[dim] = n;
-    g = ops::index_add_unit(ops::zeros(shape, g.dtype()), dim, placesOf(dims[d]), g);
+    g = ops::index_add_plain(ops::zeros(shape, g.dtype()), dim, placesOf(dims[d]), g);
   }
   c.set(0, ops::take_pieces(g, first, packPieces(inverse)));
 }
 
 void indexGet(RuleContext& c) {
   Tensor zeros = ops::zeros(c.inputShape(0), c.grad().dtype());
-  c.set(0, ops::index_put_at(zeros, c.grad(), inputsFrom(c, 1), firstAttr(c), true));
+  c.set(0, ops::index_put_plain(zeros, c.grad(), inputsFrom(c, 1), firstAttr(c), true));
 }
 
 void indexPut(RuleContext& c) {
@@ -238,7 +238,7 @@ void indexPut(RuleContext& c) {
   std::vector<Tensor> indices = inputsFrom(c, 2);
   if (c.needs(0)) {
     Tensor zeros = ops::zeros(c.inputShape(1), c.grad().dtype());
-    c.set(0, accumulate ? c.grad() : ops::index_put_at(c.grad(), zeros, indices, first, false));
+    c.set(0, accumulate ? c.grad() : ops::index_put_plain(c.grad(), zeros, indices, first, false));
   }
   if (c.needs(1)) c.set(1, ops::index_get(c.grad(), indices, first));
 }

@@ -55,7 +55,7 @@ void attention(RuleContext& c);
 void attentionGrad(RuleContext& c);
 
 // contractions.cpp
-void matmulBatched(RuleContext& c);
+void matmul(RuleContext& c);
 void conv2d(RuleContext& c);
 void conv2dInputGrad(RuleContext& c);
 void conv2dWeightGrad(RuleContext& c);

@@ -52,27 +52,27 @@ Tensor silu_option(const Tensor& x, bool inplace) {
 }
 
 Tensor leaky_relu(const Tensor& x, double slope, bool inplace) {
-  return floatActivation("leaky_relu_cpu", x, inplace, [&](const Tensor& t) { return leaky_relu_unit(t, slope); });
+  return floatActivation("leaky_relu_cpu", x, inplace, [&](const Tensor& t) { return leaky_relu_plain(t, slope); });
 }
 Tensor elu(const Tensor& x, double alpha, bool inplace) {
-  return floatActivation("elu_cpu", x, inplace, [&](const Tensor& t) { return elu_unit(t, 1.0, alpha, 1.0); });
+  return floatActivation("elu_cpu", x, inplace, [&](const Tensor& t) { return elu_plain(t, 1.0, alpha, 1.0); });
 }
 Tensor selu(const Tensor& x, bool inplace) {
   return floatActivation("elu_cpu", x, inplace,
-                         [](const Tensor& t) { return elu_unit(t, kSeluScale, kSeluAlpha * kSeluScale, 1.0); });
+                         [](const Tensor& t) { return elu_plain(t, kSeluScale, kSeluAlpha * kSeluScale, 1.0); });
 }
 Tensor celu(const Tensor& x, double alpha, bool inplace) {
   if (alpha == 0) fail("ZeroDivisionError: alpha cannot be 0 for CELU");
-  return floatActivation("elu_cpu", x, inplace, [&](const Tensor& t) { return elu_unit(t, 1.0, alpha, alpha); });
+  return floatActivation("elu_cpu", x, inplace, [&](const Tensor& t) { return elu_plain(t, 1.0, alpha, alpha); });
 }
 Tensor mish(const Tensor& x, bool inplace) {
-  return floatActivation("mish_cpu", x, inplace, [](const Tensor& t) { return mul(t, tanh(softplus_unit(t))); });
+  return floatActivation("mish_cpu", x, inplace, [](const Tensor& t) { return mul(t, tanh(softplus_plain(t))); });
 }
 
 Tensor softplus(const Tensor& x, double beta, double threshold) {
   checkFloating("softplus_cpu", x);
   // Above 20 the function is x to within 2.1e-9, so that the threshold makes no difference worth a branch.
-  if (beta == 1 && threshold >= 20) return softplus_unit(x);
+  if (beta == 1 && threshold >= 20) return softplus_plain(x);
   return fusedActivation(x, [&](const Tensor& t) {
     Tensor scaled = mul(t, beta);
     Tensor linear = gt(scaled, threshold);
@@ -81,25 +81,25 @@ Tensor softplus(const Tensor& x, double beta, double threshold) {
 }
 Tensor logsigmoid(const Tensor& x) {
   checkFloating("log_sigmoid_cpu", x);
-  return fusedActivation(x, [](const Tensor& t) { return neg(softplus_unit(neg(t))); });
+  return fusedActivation(x, [](const Tensor& t) { return neg(softplus_plain(neg(t))); });
 }
 
 Tensor hardtanh(const Tensor& x, double low, double high, bool inplace) {
   if (low > high) fail<ValueError>("min_val cannot be greater than max_val");
   if (x.dtype() == DType::Bool) fail("Bool inputs not supported for hardtanh");
   if (isFloating(x.dtype()))
-    return activation(x, inplace, [&](const Tensor& t) { return hardtanh_unit(t, low, high); });
+    return activation(x, inplace, [&](const Tensor& t) { return hardtanh_plain(t, low, high); });
   return activation(x, inplace, [&](const Tensor& t) {
-    return hardtanh_unit(t, static_cast<std::int64_t>(low), static_cast<std::int64_t>(high));
+    return hardtanh_plain(t, static_cast<std::int64_t>(low), static_cast<std::int64_t>(high));
   });
 }
 Tensor relu6(const Tensor& x, bool inplace) { return hardtanh(x, 0, 6, inplace); }
 Tensor hardsigmoid(const Tensor& x, bool inplace) {
   return floatActivation("hardsigmoid_cpu", x, inplace,
-                         [](const Tensor& t) { return div(hardtanh_unit(add(t, 3), 0, 6), 6); });
+                         [](const Tensor& t) { return div(hardtanh_plain(add(t, 3), 0, 6), 6); });
 }
 Tensor hardswish(const Tensor& x, bool inplace) {
-  return floatActivation("hardswish_cpu", x, inplace, [](const Tensor& t) { return hardswish_unit(t); });
+  return floatActivation("hardswish_cpu", x, inplace, [](const Tensor& t) { return hardswish_plain(t); });
 }
 Tensor softsign(const Tensor& x) {
   return fusedActivation(x, [](const Tensor& t) { return div(t, add(abs(t), 1)); });
@@ -110,15 +110,15 @@ Tensor tanhshrink(const Tensor& x) {
 Tensor softshrink(const Tensor& x, double lambd) {
   if (!(lambd >= 0)) fail("lambda must be greater or equal to 0, but found to be ", lambd, ".");
   checkFloating("softshrink_cpu", x);
-  return fusedActivation(x, [&](const Tensor& t) { return softshrink_unit(t, lambd); });
+  return fusedActivation(x, [&](const Tensor& t) { return softshrink_plain(t, lambd); });
 }
 Tensor hardshrink(const Tensor& x, double lambd) {
   checkFloating("hardshrink_cpu", x);
   // The bound is a number of x's dtype, so that a half x is compared with what it would itself be rounded to.
-  return hardshrink_unit(x, lambd);
+  return hardshrink_plain(x, lambd);
 }
 Tensor threshold(const Tensor& x, Scalar least, Scalar value, bool inplace) {
-  auto compute = [&](const Tensor& t) { return threshold_unit(t, least, value); };
+  auto compute = [&](const Tensor& t) { return threshold_plain(t, least, value); };
   if (!inplace || !repeatsElements(x)) return activation(x, inplace, compute);
   assignRepeated("threshold", x, fusedActivation(x, compute), Repeats::Taken);
   return x;
@@ -153,14 +153,14 @@ Tensor prelu(const Tensor& x, const Tensor& weight) {
   } else if (weight.dim() != 0) {
     slope = reshape(weight, Dims());
   }
-  return leaky_relu_unit(x, slope);
+  return leaky_relu_plain(x, slope);
 }
 
 Tensor rrelu(const Tensor& x, double lower, double upper, bool training, bool inplace) {
   if (!(lower <= upper)) fail("Lower bound should be less than or equal to the upper bound");
   if (!training) return leaky_relu(x, (lower + upper) / 2, inplace);
   return floatActivation("rrelu_with_noise_out_cpu", x, inplace, [&](const Tensor& t) {
-    Tensor slope = add(mul(uniform_value(t.shape(), t.dtype()), upper - lower), lower);
+    Tensor slope = add(mul(uniform_plain(t.shape(), t.dtype()), upper - lower), lower);
     return where(gt(t, 0), t, mul(t, slope));
   });
 }

@@ -96,7 +96,7 @@ Tensor written(const Advanced& a, const Tensor& values, bool accumulate) {
     v = ops::expand(v, shape);
   }
   const LastStep last(a.t);
-  return ops::index_put_at(a.t, v, a.indices, a.first, accumulate);
+  return ops::index_put_plain(a.t, v, a.indices, a.first, accumulate);
 }
 
 }  // namespace

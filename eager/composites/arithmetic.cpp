@@ -239,7 +239,7 @@ Tensor lerp(const Tensor& x, const Tensor& end, const Operand& weight) {
   if (weight.isTensor() && weight.tensor().dtype() != x.dtype() && weight.tensor().dim() > 0)
     fail("lerp: expected dtype ", dtypeName(x.dtype()), " for `weight` but got dtype ",
          dtypeName(weight.tensor().dtype()));
-  return fusedTernary(x, end, weight, lerp_unit);
+  return fusedTernary(x, end, weight, lerp_plain);
 }
 
 Tensor clamp(const Tensor& x, const std::optional<Operand>& from, const std::optional<Operand>& to) {
@@ -298,7 +298,7 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
          " (mat1 and mat2 shapes cannot be multiplied)");
   if (y.dim() == 2 && x.dim() > 2 && x.isContiguous()) {
     // One product with all rows of the batch.
-    Tensor z = matmul_batched(view(x, Dims{x.numel() / std::max<std::int64_t>(x.size(-1), 1), x.size(-1)}), y);
+    Tensor z = matmul_plain(view(x, Dims{x.numel() / std::max<std::int64_t>(x.size(-1), 1), x.size(-1)}), y);
     Dims shape = x.shape();
     shape[shape.size() - 1] = y.size(-1);
     if (x.numel() > 0) {
@@ -319,7 +319,7 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
     x = spread(x);
     y = spread(y);
   }
-  Tensor z = matmul_batched(x, y);
+  Tensor z = matmul_plain(x, y);
   if (a.dim() == 1) z = squeeze_dims(z, Dims{-2});
   if (b.dim() == 1) z = squeeze_dims(z, Dims{-1});
   return z;
@@ -331,12 +331,12 @@ Tensor mm(const Tensor& a, const Tensor& b) {
   if (a.size(1) != b.size(0))
     fail("mm: mat1 and mat2 shapes cannot be multiplied (", a.size(0), "x", a.size(1), " and ", b.size(0), "x",
          b.size(1), ")");
-  return matmul_batched(a, b);
+  return matmul_plain(a, b);
 }
 Tensor bmm(const Tensor& a, const Tensor& b) {
   if (a.dim() != 3 || b.dim() != 3 || a.size(0) != b.size(0) || a.size(2) != b.size(1))
     fail("bmm: batches of matrices do not fit: ", shapeText(a.shape()), " @ ", shapeText(b.shape()));
-  return matmul_batched(a, b);
+  return matmul_plain(a, b);
 }
 Tensor mv(const Tensor& a, const Tensor& v) {
   if (a.dim() != 2 || v.dim() != 1)

@@ -88,7 +88,7 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
     extras.push_back(asHeads(m, lead));
   }
   if (dropout > 0)
-    extras.push_back(integer_value(Scalar(std::int64_t{0}), Scalar(std::int64_t{1} << 62), Dims{1}, DType::Int64));
+    extras.push_back(randint_plain(Scalar(std::int64_t{0}), Scalar(std::int64_t{1} << 62), Dims{1}, DType::Int64));
   double factor = scale ? *scale : query.size(-1) == 0 ? 1.0 : 1 / std::sqrt(static_cast<double>(query.size(-1)));
   auto [y, stats] = attention_plain(asHeads(query, lead), asHeads(key, sharedLead), asHeads(value, sharedLead),
                                     Scalar(factor), Scalar(dropout), extras, causal, mask.defined());

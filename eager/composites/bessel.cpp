@@ -43,7 +43,7 @@ Tensor polynomial(const char* op, const Operand& x, const Operand& n, Polynomial
   const DType common = resultType(metas);
   auto wide = [](const Operand& o) {
     return o.isTensor() ? toDType(detached(o.tensor()), DType::Float64)
-                        : full_value(o.scalar(), Dims(), DType::Float64);
+                        : full_plain(o.scalar(), Dims(), DType::Float64);
   };
   Tensor a = wide(x);
   Tensor b = wide(n);

@@ -92,7 +92,7 @@ Tensor multilabel_soft_margin_loss(const Tensor& x, const Tensor& target, const 
   Tensor each;
   {
     FusedScope fused(x);
-    each = add(mul(target, softplus_unit(neg(x))), mul(sub(1, target), softplus_unit(x)));
+    each = add(mul(target, softplus_plain(neg(x))), mul(sub(1, target), softplus_plain(x)));
     if (weight.defined()) each = mul(each, weight);
     each = div(sum(each, Dims{-1}), x.size(-1));
   }

@@ -158,7 +158,7 @@ Term contract(Term a, Term b, Mask kept, std::int64_t last) {
     shape.push_back(product(columns, sizes));
     return reshape(t, shape);
   };
-  Tensor z = matmul_batched(matrices(a, left, summed), matrices(b, summed, right));
+  Tensor z = matmul_plain(matrices(a, left, summed), matrices(b, summed, right));
   if (left.size() == 1 && right.size() == 1) return {z, outer};
   Dims shape;
   appendSizes(shape, outer, sizes);

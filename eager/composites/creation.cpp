@@ -40,10 +40,10 @@ void needFloatingDType(const char* op, DType t) {
 }  // namespace
 
 Tensor full(DimsRef size, Scalar value, std::optional<DType> dtype) {
-  return full_value(value, size, dtype.value_or(dtypeOf(value)));
+  return full_plain(value, size, dtype.value_or(dtypeOf(value)));
 }
-Tensor zeros(DimsRef size, std::optional<DType> dtype) { return full_value(0, size, dtype.value_or(defaultDType())); }
-Tensor ones(DimsRef size, std::optional<DType> dtype) { return full_value(1, size, dtype.value_or(defaultDType())); }
+Tensor zeros(DimsRef size, std::optional<DType> dtype) { return full_plain(0, size, dtype.value_or(defaultDType())); }
+Tensor ones(DimsRef size, std::optional<DType> dtype) { return full_plain(1, size, dtype.value_or(defaultDType())); }
 Tensor empty(DimsRef size, std::optional<DType> dtype) {
   for (auto s : size)
     if (s < 0) fail("empty: Trying to create tensor with negative dimension ", s, ": ", shapeText(size));
@@ -52,7 +52,7 @@ Tensor empty(DimsRef size, std::optional<DType> dtype) {
   return makeEmpty(size, dtype.value_or(defaultDType()));
 }
 Tensor full_like(const Tensor& x, Scalar value, std::optional<DType> dtype) {
-  return oneEach(full_value(value, x.shape(), dtype.value_or(x.dtype())), x);
+  return oneEach(full_plain(value, x.shape(), dtype.value_or(x.dtype())), x);
 }
 Tensor zeros_like(const Tensor& x, std::optional<DType> dtype) { return full_like(x, 0, dtype); }
 Tensor ones_like(const Tensor& x, std::optional<DType> dtype) { return full_like(x, 1, dtype); }
@@ -100,13 +100,13 @@ Tensor rand(DimsRef size, Generator* g, std::optional<DType> dtype) {
   DType t = dtype.value_or(defaultDType());
   needFloatingDType("rand", t);
   GeneratorScope scope(g);
-  return uniform_value(size, t);
+  return uniform_plain(size, t);
 }
 Tensor randn(DimsRef size, Generator* g, std::optional<DType> dtype) {
   DType t = dtype.value_or(defaultDType());
   needFloatingDType("randn", t);
   GeneratorScope scope(g);
-  return normal_value(size, t);
+  return normal_plain(size, t);
 }
 Tensor rand_like(const Tensor& x, std::optional<DType> dtype) {
   return rand(x.shape(), nullptr, dtype.value_or(x.dtype()));
@@ -139,7 +139,7 @@ Tensor randint(std::int64_t low, std::int64_t high, DimsRef size, Generator* g, 
   if (low >= high) fail("randint: random_ expects 'from' to be less than 'to', but got from=", low, " >= to=", high);
   if (dtype) checkDraws(low, high, *dtype);
   GeneratorScope scope(g);
-  Tensor values = integer_value(low, high, size, DType::Int64);
+  Tensor values = randint_plain(low, high, size, DType::Int64);
   return dtype ? toDType(values, *dtype) : values;
 }
 Tensor randint_high(std::int64_t high, DimsRef size, Generator* g, std::optional<DType> dtype) {
@@ -147,7 +147,7 @@ Tensor randint_high(std::int64_t high, DimsRef size, Generator* g, std::optional
 }
 Tensor randperm(std::int64_t n, Generator* g, std::optional<DType> dtype) {
   GeneratorScope scope(g);
-  Tensor p = randperm_value(n);
+  Tensor p = randperm_plain(n);
   return dtype ? toDType(p, *dtype) : p;
 }
 Tensor bernoulli(const Tensor& p, Generator* g) {
@@ -156,14 +156,14 @@ Tensor bernoulli(const Tensor& p, Generator* g) {
   GeneratorScope scope(g);
   Tensor chance = detached(p);
   chance = expected(chance, logical_and(ge(chance, 0), le(chance, 1)), Expectation::BernoulliProbability);
-  Tensor u = uniform_value(p.shape(), computeType(p.dtype()));
+  Tensor u = uniform_plain(p.shape(), computeType(p.dtype()));
   return toDType(lt(u, chance), p.dtype());
 }
 Tensor bernoulli_prob(const Tensor& x, double p, Generator* g) {
   if (!(p >= 0 && p <= 1)) fail("bernoulli_ expects p to be in [0, 1], but got p=", p);
   GeneratorScope scope(g);
   return toDType(
-      lt(uniform_value(x.shape(), isFloating(x.dtype()) ? computeType(x.dtype()) : DType::Float32), Scalar(p)),
+      lt(uniform_plain(x.shape(), isFloating(x.dtype()) ? computeType(x.dtype()) : DType::Float32), Scalar(p)),
       x.dtype());
 }
 

@@ -128,7 +128,7 @@ std::vector<Tensor> uniqueParts(const Tensor& x, bool consecutive, bool inverse,
   Tensor values = index_select(slices, 0, places);
   std::vector<Tensor> out{whole ? values : movedim(values, Dims{0}, Dims{d})};
   if (inverse) {
-    if (order.defined()) groups.group = scatter_value(groups.group, 0, order, groups.group);
+    if (order.defined()) groups.group = scatter_plain(groups.group, 0, order, groups.group);
     out.push_back(whole ? reshape(groups.group, x.shape()) : groups.group);
   }
   if (counts) out.push_back(groups.sizes);

@@ -39,7 +39,7 @@ Operand widened(const Operand& x, Tensor& keep) {
 }  // namespace
 
 Tensor logit(const Tensor& x, std::optional<double> eps) {
-  if (!eps) return logit_unit(x);
+  if (!eps) return logit_plain(x);
   return logit_clamped(toDType(x, floatingLike(x.dtype())), *eps, 1 - *eps);
 }
 
@@ -70,7 +70,7 @@ Tensor nan_to_num(const Tensor& x, std::optional<Scalar> nan, std::optional<Scal
                   std::optional<Scalar> neginf) {
   if (!isFloating(x.dtype())) return clone(x);
   double most = largest(x.dtype());
-  return nan_to_num_unit(x, nan.value_or(0.0), posinf.value_or(most), neginf.value_or(-most));
+  return nan_to_num_plain(x, nan.value_or(0.0), posinf.value_or(most), neginf.value_or(-most));
 }
 
 Tensor clamp_min(const Tensor& x, const Operand& min) { return clamp(x, min, {}); }
@@ -96,11 +96,11 @@ Tensor nextafter(const Tensor& x, const Tensor& other) {
   case DType::BFloat16:
     return nextafter_bfloat16(x, other);
   default:
-    return nextafter_unit(x, other);
+    return nextafter_plain(x, other);
   }
 }
 
-Tensor isreal(const Tensor& x) { return full_value(true, x.shape(), DType::Bool); }
+Tensor isreal(const Tensor& x) { return full_plain(true, x.shape(), DType::Bool); }
 Tensor isposinf(const Tensor& x) { return eq(x, kInf); }
 Tensor isneginf(const Tensor& x) { return eq(x, -kInf); }
 Tensor deg2rad(const Tensor& x) { return mul(x, std::numbers::pi / 180); }
@@ -120,7 +120,7 @@ Tensor float_power(const Tensor& x, const Operand& exponent) {
 Tensor expit(const Tensor& x) { return sigmoid(x); }
 Tensor entr(const Tensor& x) {
   Tensor in = toDType(x, floatingLike(x.dtype()));
-  return entr_unit(in);
+  return entr_plain(in);
 }
 
 Tensor rdiv(const Tensor& x, const Operand& other) { return div(other, x); }

@@ -27,8 +27,8 @@ Tensor orderOf(const Tensor& swaps, std::int64_t m) {
     Tensor j = sub(toDType(narrow(swaps, -1, i, 1), DType::Int64), 1);
     Tensor here = narrow(order, -1, i, 1);
     Tensor there = gather(order, -1, j);
-    order = scatter_value(order, -1, j, here);
-    order = scatter_value(order, -1, full(j.shape(), i, DType::Int64), there);
+    order = scatter_plain(order, -1, j, here);
+    order = scatter_plain(order, -1, full(j.shape(), i, DType::Int64), there);
   }
   return order;
 }
@@ -209,7 +209,7 @@ std::array<Tensor, 4> linalg_lstsq(const Tensor& a, const Tensor& b, std::option
   } else if (a.numel() == 0) {
     x = matmul(zeros(transpose(a, -2, -1).shape(), a.dtype()), right);
   } else {
-    x = matmul(pinv_of(a, limit), right);
+    x = matmul(pinv_plain(a, limit), right);
   }
   Tensor none = zeros(Dims{0}, a.dtype());
   bool overdetermined = m > n && way != "gelsy";

@@ -49,7 +49,7 @@ Tensor put(const Tensor& x, const Tensor& index, const Tensor& source, bool accu
   const Tensor flat = reshape(x, Dims{-1});
   const Tensor values = reshape(source, Dims{-1});
   const LastStep last(flat);
-  return reshape(index_put_at(flat, values, places, 0, accumulate, true), x.shape());
+  return reshape(index_put_plain(flat, values, places, 0, accumulate, true), x.shape());
 }
 
 Tensor index_fill(const Tensor& x, std::int64_t dim, const Tensor& index, const Operand& value) {
@@ -70,7 +70,7 @@ Tensor index_fill(const Tensor& x, std::int64_t dim, const Tensor& index, const 
   Dims along(static_cast<std::size_t>(t.dim()), 1);
   along[dim] = t.shape()[dim];
   const Tensor at[] = {places};
-  Tensor mask = index_put_at(zeros(Dims{along[dim]}, DType::Bool), ones(places.shape(), DType::Bool), at, 0, false);
+  Tensor mask = index_put_plain(zeros(Dims{along[dim]}, DType::Bool), ones(places.shape(), DType::Bool), at, 0, false);
   return masked_fill(x, reshape(mask, x.dim() == 0 ? Dims{} : along), value);
 }
 
@@ -98,7 +98,7 @@ Tensor index_copy(const Tensor& x, std::int64_t dim, const Tensor& index, const 
     fail("index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: ",
          shapeText(x.shape()), " at dimension ", dim, " and source slice shape: ", shapeText(source.shape()));
   const LastStep last(t);
-  return reshape(index_put_at(t, values, places, dim, false), x.shape());
+  return reshape(index_put_plain(t, values, places, dim, false), x.shape());
 }
 
 Tensor masked_scatter(const Tensor& x, const Tensor& mask, const Tensor& source) {

@@ -187,12 +187,12 @@ Tensor pseudoInverse(const Tensor& matrix, const Tensor& a, const Tensor& limit)
     result[0] = matmul(mul(transpose(vh, -2, -1), unsqueeze(inverted, -2)), transpose(u, -2, -1));
   }
   const Operand operands[] = {a, limit};
-  tapeWhole(OpCode::pinv_of, operands, {}, result);
+  tapeWhole(OpCode::pinv_plain, operands, {}, result);
   return result[0];
 }
 }  // namespace
 
-Tensor pinv_of(const Tensor& a, const Tensor& limit) { return pseudoInverse(a, a, limit); }
+Tensor pinv_plain(const Tensor& a, const Tensor& limit) { return pseudoInverse(a, a, limit); }
 
 Tensor linalg_pinv(const Tensor& a, const std::optional<Operand>& atol, const std::optional<Operand>& rtol,
                    bool hermitian) {

@@ -135,7 +135,7 @@ Tensor binary_cross_entropy_with_logits(const Tensor& x, const Tensor& target, c
     fail<ValueError>("Target size (", shapeText(target.shape()), ") must be the same as input size (",
                      shapeText(x.shape()), ")");
   FusedScope fused(x);
-  Tensor minusLog = softplus_unit(neg(x));
+  Tensor minusLog = softplus_plain(neg(x));
   if (posWeight.defined()) minusLog = mul(minusLog, add(mul(sub(posWeight, 1), target), 1));
   return reducedLoss(add(mul(sub(1, target), x), minusLog), weight, reductionOf(average, reduce, reduction));
 }
@@ -213,7 +213,7 @@ Tensor margin_ranking_loss(const Tensor& a, const Tensor& b, const Tensor& targe
 
 Tensor soft_margin_loss(const Tensor& x, const Tensor& target, Flag average, Flag reduce, std::string_view reduction) {
   FusedScope fused(x);
-  return reducedLoss(softplus_unit(mul(neg(target), x)), reductionOf(average, reduce, reduction));
+  return reducedLoss(softplus_plain(mul(neg(target), x)), reductionOf(average, reduce, reduction));
 }
 
 Tensor cosine_similarity(const Tensor& x, const Tensor& y, std::int64_t dim, double eps) {

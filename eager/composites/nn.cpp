@@ -107,7 +107,7 @@ Tensor dropout(const Tensor& x, double p, bool training) {
   if (!training || p == 0 || x.numel() == 0) return x;
   if (p == 1) return mul(x, zeros_like(x));
   FusedScope fused(x);
-  Tensor keep = ge(uniform_value(x.shape(), computeType(isFloating(x.dtype()) ? x.dtype() : DType::Float32)), p);
+  Tensor keep = ge(uniform_plain(x.shape(), computeType(isFloating(x.dtype()) ? x.dtype() : DType::Float32)), p);
   return mul(mul(x, toDType(keep, x.dtype())), 1.0 / (1.0 - p));
 }
 

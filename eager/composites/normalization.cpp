@@ -176,7 +176,7 @@ void limitRows(const Tensor& weight, const Tensor& rows, double maxNorm, double 
   Tensor lengths = norm(read, p, Dims{1}, true);
   Tensor factor = where(gt(lengths, maxNorm), div(maxNorm, add(lengths, 1e-7)), 1.0);
   Tensor at = expand(unsqueeze(rows, 1), read.shape());
-  assign(weight, scatter_value(table, 0, at, mul(read, factor)));
+  assign(weight, scatter_plain(table, 0, at, mul(read, factor)));
 }
 
 }  // namespace
@@ -200,7 +200,7 @@ Tensor embedding(const Tensor& input, const Tensor& weight, std::optional<std::i
   if (gradEnabled() && weight.requiresGrad()) {
     if (paddingIdx) read = where(unsqueeze(eq(rows, padding), 1), detached(read), read);
     if (scaleByFreq) {
-      Tensor each = index_add_unit(zeros(Dims{count}, weight.dtype()), 0, rows, ones(rows.shape(), weight.dtype()));
+      Tensor each = index_add_plain(zeros(Dims{count}, weight.dtype()), 0, rows, ones(rows.shape(), weight.dtype()));
       read = scale_gradient(read, unsqueeze(reciprocal(index_select(each, 0, rows)), 1));
     }
   }
@@ -213,7 +213,7 @@ namespace {
 
 /// For each element of `of` rows the number of the bag it is in: how many bags have begun, less one.
 Tensor bagNumbers(const Tensor& offsets, std::int64_t of) {
-  Tensor begins = index_add_unit(zeros(Dims{of + 1}, DType::Int64), 0, offsets, ones(offsets.shape(), DType::Int64));
+  Tensor begins = index_add_plain(zeros(Dims{of + 1}, DType::Int64), 0, offsets, ones(offsets.shape(), DType::Int64));
   return sub(narrow(cumsum(begins, 0), 0, 0, of), 1);
 }
 
@@ -234,7 +234,7 @@ Tensor largestPlaces(const Tensor& rows, const Tensor& bag, const Tensor& counte
   }
   // The last row of a bag knows all of it; rows are written in order.
   Tensor last = expand(unsqueeze(bag, 1), rows.shape());
-  return scatter_value(zeros(Dims{bags, rows.size(1)}, DType::Int64), 0, last, places);
+  return scatter_plain(zeros(Dims{bags, rows.size(1)}, DType::Int64), 0, last, places);
 }
 
 }  // namespace
@@ -278,7 +278,7 @@ Tensor embedding_bag(const Tensor& input, const Tensor& weight, const Tensor& of
     std::int64_t padding = *paddingIdx < 0 ? *paddingIdx + weight.size(0) : *paddingIdx;
     counted = ne(flat, padding);
   }
-  Tensor counts = index_add_unit(zeros(Dims{bags}, weight.dtype()), 0, bag, toDType(counted, weight.dtype()));
+  Tensor counts = index_add_plain(zeros(Dims{bags}, weight.dtype()), 0, bag, toDType(counted, weight.dtype()));
   if (mode == "max") {
     Tensor picked;
     {
@@ -289,7 +289,7 @@ Tensor embedding_bag(const Tensor& input, const Tensor& weight, const Tensor& of
   }
   if (sampleWeights.defined()) rows = mul(rows, reshape(sampleWeights, Dims{-1, 1}));
   if (paddingIdx) rows = where(unsqueeze(counted, 1), rows, 0.0);
-  Tensor sums = index_add_unit(zeros(Dims{bags, width}, rows.dtype()), 0, bag, rows);
+  Tensor sums = index_add_plain(zeros(Dims{bags, width}, rows.dtype()), 0, bag, rows);
   return mode == "sum" ? sums : div(sums, unsqueeze(clamp(counts, Operand(1)), 1));
 }
 

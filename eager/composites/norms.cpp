@@ -50,9 +50,9 @@ Tensor normOf(const Tensor& x, double order, const std::optional<Dims>& dim, boo
   if (order < 0 || std::isinf(order)) needElements(x, order, dim);
   std::int64_t count = 1;
   for (std::int64_t d : reductionDims(x, dim)) count *= x.size(d);
-  if (count == 1 && order != 0) return sum(order == 1 || std::isinf(order) ? abs(x) : norm_unit(x), dim, keepdim);
+  if (count == 1 && order != 0) return sum(order == 1 || std::isinf(order) ? abs(x) : norm_plain(x), dim, keepdim);
   if (std::isinf(order)) return order > 0 ? amax(abs(x), dim, keepdim) : amin(abs(x), dim, keepdim);
-  if (order == 0) return sum(nonzero_unit(x), dim, keepdim);
+  if (order == 0) return sum(nonzero_plain(x), dim, keepdim);
   if (order == 1) return sum(abs(x), dim, keepdim);
   if (order == 2) return rootOf(sum(square(x), dim, keepdim), 2);
   return rootOf(sum(powered(x, order), dim, keepdim), order);

@@ -151,7 +151,7 @@ Tensor max_unpool(const Tensor& x, const Tensor& indices, DimsRef size) {
   planes.push_back(numelOf(size));
   out.append(size.begin(), size.end());
   if (x.numel() == 0) return constantIn(zeros(out, x.dtype()), {&x, 1});
-  Tensor made = scatter_value(zeros(planes, x.dtype()), dim, reshape(indices, flat), reshape(x, flat));
+  Tensor made = scatter_plain(zeros(planes, x.dtype()), dim, reshape(indices, flat), reshape(x, flat));
   return reshape(made, out);
 }
 

@@ -28,7 +28,7 @@ Scalar identityOf(std::int64_t kind, DType t) {
 
 /// `x` with `value` wherever `index` points.
 Tensor withoutSelf(const Tensor& x, std::int64_t dim, const Tensor& index, Scalar value) {
-  return scatter_value(x, dim, index, full(index.shape(), value, x.dtype()));
+  return scatter_plain(x, dim, index, full(index.shape(), value, x.dtype()));
 }
 
 Tensor scatterMean(const Tensor& x, std::int64_t dim, const Tensor& index, const Tensor& src, bool includeSelf) {

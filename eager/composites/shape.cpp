@@ -264,13 +264,13 @@ Tensor scatter(const Tensor& x, std::int64_t dim, const Tensor& index, const Ope
   dim = wrapDim(dim, x.dim());
   const Tensor source = src.isTensor() ? src.tensor() : full_like(index, src.scalar(), x.dtype());
   const LastStep last(x);
-  return scatter_value(x, dim, index, source);
+  return scatter_plain(x, dim, index, source);
 }
 Tensor index_add(const Tensor& x, std::int64_t dim, const Tensor& index, const Tensor& source, Scalar alpha) {
   bool plain = alpha.slot < 0 && alpha.asDouble() == 1;
   const Tensor added = plain ? source : mul(source, alpha);
   const LastStep last(x);
-  return index_add_unit(x, wrapDim(dim, x.dim()), index, added);
+  return index_add_plain(x, wrapDim(dim, x.dim()), index, added);
 }
 Tensor masked_fill(const Tensor& x, const Tensor& mask, const Operand& value) {
   if (mask.dtype() != DType::Bool)

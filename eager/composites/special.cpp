@@ -25,7 +25,7 @@ struct Float64Pair {
 Float64Pair float64Pair(const char* op, const Operand& x, const Operand& y) {
   auto typeOf = [](const Operand& o) { return o.isTensor() ? o.tensor().dtype() : DType::Bool; };
   auto wide = [](const Operand& o) {
-    return o.isTensor() ? toDType(o.tensor(), DType::Float64) : full_value(o.scalar(), Dims(), DType::Float64);
+    return o.isTensor() ? toDType(o.tensor(), DType::Float64) : full_plain(o.scalar(), Dims(), DType::Float64);
   };
   Tensor a = wide(x);
   Tensor b = wide(y);
@@ -80,7 +80,7 @@ Tensor polygamma(std::int64_t n, const Tensor& x) {
 Tensor mvlgamma(const Tensor& x, std::int64_t p) {
   if (p < 1) fail("p has to be greater than or equal to 1");
   DType dtype = floatingType(x.dtype());
-  Tensor sum = full_value(static_cast<double>(p * (p - 1)) / 4.0 * std::log(M_PI), x.shape(), dtype);
+  Tensor sum = full_plain(static_cast<double>(p * (p - 1)) / 4.0 * std::log(M_PI), x.shape(), dtype);
   for (std::int64_t j = 0; j < p; ++j) sum = add(sum, lgamma(sub(toDType(x, dtype), static_cast<double>(j) / 2.0)));
   return sum;
 }

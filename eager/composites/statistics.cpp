@@ -22,7 +22,7 @@ Tensor medianOf(const Tensor& x, bool ignoreNan) {
   Tensor flat = reshape(x, Dims{-1});
   if (x.numel() == 0) {
     if (!isFloating(x.dtype())) fail("median() operation does not have an identity for empty input tensor");
-    return constantIn(full_value(std::numeric_limits<double>::quiet_NaN(), Dims{}, x.dtype()), {&x, 1});
+    return constantIn(full_plain(std::numeric_limits<double>::quiet_NaN(), Dims{}, x.dtype()), {&x, 1});
   }
   Tensor middle = (ignoreNan ? nanmedian_dim(detached(flat), 0, false) : median_dim(detached(flat), 0, false))[0];
   if (!x.requiresGrad() || !gradEnabled()) return middle;
@@ -87,7 +87,7 @@ Tensor quantileOf(const char* op, const Tensor& x, const Tensor& q, std::optiona
 
 Tensor levelOf(const char* op, const Tensor& x, double q) {
   if (!(q >= 0 && q <= 1)) fail(op, "() q must be in the range [0, 1] but got ", q);
-  return full_value(q, Dims{}, x.dtype());
+  return full_plain(q, Dims{}, x.dtype());
 }
 
 /// Areas between neighbours along `dim`, 2-fold.
@@ -197,8 +197,8 @@ Tensor histc(const Tensor& x, std::int64_t bins, double min, double max) {
   if (min > max) fail("torch.histc: max must be larger than min");
   if (x.numel() == 0) return zeros(Dims{bins}, x.dtype());
   Tensor flat = detached(reshape(x, Dims{-1}));
-  Tensor low = full_value(min, Dims{}, x.dtype());
-  Tensor high = full_value(max, Dims{}, x.dtype());
+  Tensor low = full_plain(min, Dims{}, x.dtype());
+  Tensor high = full_plain(max, Dims{}, x.dtype());
   if (min == max) {
     Tensor least = amin(flat);
     Tensor most = amax(flat);
@@ -215,7 +215,7 @@ Tensor histc(const Tensor& x, std::int64_t bins, double min, double max) {
     place = clamp_max(toDType(where(inside, position, 0), DType::Int64), Operand(bins - 1));
     place = where(inside, place, bins);
   }
-  Tensor counts = index_add_unit(zeros(Dims{bins + 1}, x.dtype()), 0, place, ones(flat.shape(), x.dtype()));
+  Tensor counts = index_add_plain(zeros(Dims{bins + 1}, x.dtype()), 0, place, ones(flat.shape(), x.dtype()));
   return narrow(counts, 0, 0, bins);
 }
 
@@ -233,7 +233,7 @@ Tensor bincount(const Tensor& x, const Tensor& weights, std::int64_t minlength) 
   std::int64_t size = learnSize(count);
   if (size < 0) fail("bincount only supports 1-d non-negative integral inputs.");
   Tensor values = weights.defined() ? toDType(detached(weights), dtype) : ones(x.shape(), dtype);
-  return index_add_unit(zeros(Dims{size}, dtype), 0, places, values);
+  return index_add_plain(zeros(Dims{size}, dtype), 0, places, values);
 }
 
 Tensor cov(const Tensor& x, std::int64_t correction, const Tensor& fweights, const Tensor& aweights) {
@@ -264,7 +264,7 @@ Tensor cov(const Tensor& x, std::int64_t correction, const Tensor& fweights, con
   take("aweights", aweights);
 
   auto n = static_cast<double>(rows.size(1));
-  Tensor total = weights.defined() ? sum(weights) : full_value(n, Dims{}, rows.dtype());
+  Tensor total = weights.defined() ? sum(weights) : full_plain(n, Dims{}, rows.dtype());
   Tensor centre = weights.defined() ? div(sum(mul(rows, weights), Dims{1}, true), total) : mean(rows, Dims{1}, true);
   Tensor deviation = sub(rows, centre);
   Tensor weighted = weights.defined() ? mul(deviation, weights) : deviation;

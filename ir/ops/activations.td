@@ -54,7 +54,7 @@ def Relu6 : Activation<"relu6", "Tensor input, bool inplace=False"> {
   }];
 }
 
-def LeakyReluUnit : Case<"leaky_relu_unit", "Promote", "Tensor input, Operand slope"> {
+def LeakyReluPlain : Case<"leaky_relu_plain", "Promote", "Tensor input, Operand slope"> {
   let body = [(select (gt $input, 0), $input, (mul $input, $slope))];
   let derivative = [(leaky_relu_grad $g, $input, $slope), (where (gt $input, 0), 0, (mul $g, $input))];
   let summary = "input where input > 0, else slope * input.";
@@ -103,7 +103,7 @@ def Rrelu : Activation<"rrelu",
 }
 
 // At 0 the second derivative is 0.
-def EluUnit : Case<"elu_unit", "Promote", "Tensor input, Operand scale, Operand factor, Operand divisor"> {
+def EluPlain : Case<"elu_plain", "Promote", "Tensor input, Operand scale, Operand factor, Operand divisor"> {
   let body = [(select (gt $input, 0), (mul $input, $scale), (mul (expm1 (div $input, $divisor)), $factor))];
   let derivative = [(where (le $input, 0),
                            (div (mul (mul $g, $factor), (exp (div (where (lt $input, 0), $input, 0), $divisor))),
@@ -149,7 +149,7 @@ def Celu : Activation<"celu", "Tensor input, float alpha=1.0, bool inplace=False
   }];
 }
 
-def HardtanhUnit : Case<"hardtanh_unit", "First", "Tensor input, Operand low, Operand high"> {
+def HardtanhPlain : Case<"hardtanh_plain", "First", "Tensor input, Operand low, Operand high"> {
   let body = [(select (lt $input, $low), $low, (select (gt $input, $high), $high, $input))];
   let derivative = [(inside_grad $g, $input, $low, $high), (none), (none)];
   let summary = "input limited to [low, high]; NaN stays NaN.";
@@ -183,7 +183,7 @@ def Hardsigmoid : Activation<"hardsigmoid", "Tensor input, bool inplace=False"> 
   }];
 }
 
-def HardswishUnit : Case<"hardswish_unit", "First", "Tensor input"> {
+def HardswishPlain : Case<"hardswish_plain", "First", "Tensor input"> {
   let body = [(div (mul $input,
                         (select (le (add $input, 3), 0), 0, (select (ge (add $input, 3), 6), 6, (add $input, 3)))), 6)];
   let derivative = [(where (le $input, -3), 0, (where (lt $input, 3), (mul $g, (add (div $input, 3), "0.5")), $g))];
@@ -201,7 +201,7 @@ def Hardswish : Activation<"hardswish", "Tensor input, bool inplace=False"> {
   }];
 }
 
-def HardshrinkUnit : Case<"hardshrink_unit", "First", "Tensor input, Operand bound"> {
+def HardshrinkPlain : Case<"hardshrink_plain", "First", "Tensor input, Operand bound"> {
   let body = [(select (le (abs $input), $bound), 0, $input)];
   let derivative = [(outside_grad $g, $input, $bound), (none)];
   let summary = "input, and 0 where |input| <= bound.";
@@ -226,7 +226,7 @@ def Hardshrink : Activation<"hardshrink", "Tensor input, float lambd=0.5"> {
 }
 
 // The product keeps NaN.
-def SoftshrinkUnit : Case<"softshrink_unit", "First", "Tensor input, Operand bound"> {
+def SoftshrinkPlain : Case<"softshrink_plain", "First", "Tensor input, Operand bound"> {
   let body = [(select (gt $input, $bound), (sub $input, $bound),
                       (select (lt $input, (neg $bound)), (add $input, $bound), (mul $input, 0)))];
   let derivative = [(outside_grad $g, $input, $bound), (none)];
@@ -244,7 +244,7 @@ def Softshrink : Activation<"softshrink", "Tensor input, float lambd=0.5"> {
   }];
 }
 
-def ThresholdUnit : Case<"threshold_unit", "First", "Tensor input, Operand least, Operand value"> {
+def ThresholdPlain : Case<"threshold_plain", "First", "Tensor input, Operand least, Operand value"> {
   let body = [(select (le $input, $least), $value, $input)];
   let derivative = [(threshold_grad $g, $input, $least), (none), (none)];
   let summary = "input, and value where input <= least.";
@@ -268,19 +268,15 @@ def Threshold : Activation<"threshold", "Tensor input, Scalar threshold, Scalar 
   }];
 }
 
-def Softplus : Unary<"softplus_unit", "Float"> {
-  let forms = ["nn"];
+def SoftplusPlain : Unary<"softplus_plain", "Float"> {
+  let forms = ["hidden"];
   let body = [(softplus $input)];
   let derivative = [(mul $g, (sigmoid $input))];
   let summary = "log(1 + exp(input)), without overflow.";
-  let example = [{
-    >>> F.softplus_unit(tandem.tensor([0., 100.]))
-    tensor([  0.6931, 100.0000])
-  }];
   let reference = "";
 }
 
-def SoftplusBeta : Activation<"softplus", "Tensor input, float beta=1.0, float threshold=20.0"> {
+def Softplus : Activation<"softplus", "Tensor input, float beta=1.0, float threshold=20.0"> {
   let summary = "log(1 + exp(beta * x)) / beta, and x itself where beta * x > threshold.";
   let shapes = "Same";
   let accepts = "Floating";

@@ -343,7 +343,7 @@ def LdExp : Composite<"ldexp", "Tensor input, Tensor other"> {
   }];
 }
 
-def Fma : Pointwise<"addcmul_unit", "Promote", "Operand input, Operand tensor1, Operand tensor2"> {
+def AddCMulPlain : Pointwise<"addcmul_plain", "Promote", "Operand input, Operand tensor1, Operand tensor2"> {
   let forms = ["hidden"];
   let body = [(add $input, (mul $tensor1, $tensor2))];
   let derivative = [(identity $g), (mul $g, $tensor2), (mul $g, $tensor1)];
@@ -378,7 +378,7 @@ def AddCDiv : Composite<"addcdiv", "Tensor input, Tensor tensor1, Tensor tensor2
 }
 
 // From the nearer side, so that a weight of 1 gives `end` itself.
-def LerpUnit : Case<"lerp_unit", "Promote", "Tensor input, Tensor end, Operand weight"> {
+def LerpPlain : Case<"lerp_plain", "Promote", "Tensor input, Tensor end, Operand weight"> {
   let body = [(select (lt (abs $weight), "0.5"), (add $input, (mul (sub $end, $input), $weight)),
                       (sub $end, (mul (sub $end, $input), (sub 1, $weight))))];
   let derivative = [(sub $g, (mul $g, $weight)), (mul $g, $weight), (mul $g, (sub $end, $input))];
@@ -398,7 +398,6 @@ def Lerp : Composite<"lerp", "Tensor input, Tensor end, Operand weight"> {
 }
 
 def GcdPlain : Library<"gcd_plain", "Tensor input, Tensor other", "sameAsInput"> {
-  let function = "gcd";
   let forms = ["hidden"];
   let differentiable = 0;
   let summary = "Greatest common divisors of two integer tensors of one shape and dtype.";

@@ -297,7 +297,7 @@ def IsNegInf : Composite<"isneginf", "Tensor input"> {
 }
 
 // Part of the graph, but no gradient passes: what leads to it alone has None.
-def NonZeroUnit : Case<"nonzero_unit", "First", "Tensor input"> {
+def NonZeroPlain : Case<"nonzero_plain", "First", "Tensor input"> {
   let body = [(select (eq $input, 0), 0, 1)];
   let derivative = [(none)];
   let summary = "0 at 0, else 1, also at NaN.";

@@ -1,10 +1,9 @@
 // Convolutions and the columns they are made of. Spatial lists hold one number a spatial dim; composites take one int
 // for all.
 
-def Conv2d : Library<"conv2d_plain",
+def Conv2dPlain : Library<"conv2d_plain",
     "Tensor input, Tensor weight, int[2] stride, int[2] padding, int[2] dilation, int groups",
     "conv2d"> {
-  let function = "conv2d";
   let forms = ["hidden"];
   let rule = "conv2d";
   let saves = ["input@1", "weight@0"];
@@ -32,7 +31,7 @@ def Conv2dWeightGrad : Library<"conv2d_weight_grad",
   let summary = "Cotangent of a convolution's weight.";
 }
 
-def Conv1dBias : Composite<"conv1d",
+def Conv1d : Composite<"conv1d",
     "Tensor input, Tensor weight, Tensor? bias=None, int[] stride=1, int[] padding=0, int[] dilation=1, int groups=1"> {
   let forms = ["nn", "function"];
   let mixedPrecision = "Lower";
@@ -64,7 +63,7 @@ def Conv1dNamed : Composite<"conv1d_named",
   }];
 }
 
-def Conv2dBias : Composite<"conv2d",
+def Conv2d : Composite<"conv2d",
     "Tensor input, Tensor weight, Tensor? bias=None, int[] stride=1, int[] padding=0, int[] dilation=1, int groups=1"> {
   let forms = ["nn", "function"];
   let mixedPrecision = "Lower";
@@ -100,7 +99,7 @@ def Conv2dNamed : Composite<"conv2d_named",
   }];
 }
 
-def Conv3dBias : Composite<"conv3d",
+def Conv3d : Composite<"conv3d",
     "Tensor input, Tensor weight, Tensor? bias=None, int[] stride=1, int[] padding=0, int[] dilation=1, int groups=1"> {
   let forms = ["nn", "function"];
   let mixedPrecision = "Lower";

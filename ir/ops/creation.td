@@ -1,7 +1,7 @@
 // Tensors made from nothing. Random numbers are Philox4x32-10 with the counter (offset, logical element index): Salmon
 // et al. 2011, "Parallel random numbers: as easy as 1, 2, 3".
 
-def Full : Creation<"full_value", "Scalar fill_value, int[] size, dtype dtype"> {
+def FullPlain : Creation<"full_plain", "Scalar fill_value, int[] size, dtype dtype"> {
   let forms = ["hidden"];
   let body = [(identity $fill_value)];
   let differentiable = 0;
@@ -9,7 +9,7 @@ def Full : Creation<"full_value", "Scalar fill_value, int[] size, dtype dtype"> 
   let samples = "none";
 }
 
-def FullT : Composite<"full", "int[] size, Scalar fill_value, *, dtype? dtype=None"> {
+def Full : Composite<"full", "int[] size, Scalar fill_value, *, dtype? dtype=None"> {
   let forms = ["function"];
   let factory = 1;
   let summary = "Every element `fill_value`, whose type decides the dtype unless given.";

@@ -128,7 +128,7 @@ def XLog1pY : Binary<"xlog1py", "Float"> {
 }
 
 // d/dinput is -(1 + log(input)), NaN below 0.
-def EntrUnit : Unary<"entr_unit", "Float"> {
+def EntrPlain : Unary<"entr_plain", "Float"> {
   let forms = ["hidden"];
   let body = [(select (lt $input, 0), (div $input, 0), (sub 0, (xlogy $input, $input)))];
   let derivative = [(neg (mul $g, (add 1, (log $input))))];
@@ -149,7 +149,7 @@ def Entr : Composite<"entr", "Tensor input"> {
   let reference = "scipy.special.entr";
 }
 
-def LogitUnit : Unary<"logit_unit", "Float"> {
+def LogitPlain : Unary<"logit_plain", "Float"> {
   let forms = ["hidden"];
   let body = [(logit $input)];
   let derivative = [(where (logical_and (ge $input, 0), (le $input, 1)), (div $g, (mul $input, (sub 1, $input))),

@@ -87,8 +87,7 @@ def IndexGet : Library<"index_get", "Tensor input, Tensor[] indices, int first_d
                 "tensor's elements, for errors.";
 }
 
-def Scatter : Library<"scatter_value", "Tensor input, int dim, Tensor index, Tensor src", "scatter"> {
-  let function = "scatter";
+def ScatterPlain : Library<"scatter_plain", "Tensor input, int dim, Tensor index, Tensor src", "scatter"> {
   let updates = 1;
   let forms = ["hidden"];
   let rule = "scatter";
@@ -97,7 +96,7 @@ def Scatter : Library<"scatter_value", "Tensor input, int dim, Tensor index, Ten
   let summary = "A copy of `input` with src[i] written at index[i] along `dim`.";
 }
 
-def ScatterSrc : Composite<"scatter", "Tensor input, int dim, Tensor index, Operand src"> {
+def Scatter : Composite<"scatter", "Tensor input, int dim, Tensor index, Operand src"> {
   let forms = ["function", "method", "inplace"];
   let summary = "A copy of `input` with `src` (a tensor or a number) written at `index` along `dim`.";
   let shapes = "Same";
@@ -183,10 +182,9 @@ def Put : Composite<"put", "Tensor input, Tensor index, Tensor source, bool accu
   }];
 }
 
-def IndexPut : Library<"index_put_at",
+def IndexPutPlain : Library<"index_put_plain",
     "Tensor input, Tensor values, Tensor[] indices, int first_dim, bool accumulate, bool flat=False",
     "indexPut"> {
-  let function = "index_put";
   let updates = 1;
   let forms = ["hidden"];
   let rule = "indexPut";
@@ -196,7 +194,7 @@ def IndexPut : Library<"index_put_at",
                 "adjacent dims.";
 }
 
-def IndexPutT : Composite<"index_put", "Tensor input, Tensor[] indices, Tensor values, bool accumulate=False"> {
+def IndexPut : Composite<"index_put", "Tensor input, Tensor[] indices, Tensor values, bool accumulate=False"> {
   let repeats = "Warned";
   let forms = ["function", "method", "inplace"];
   let summary = "A copy of `input` with `values` written (or added, in order) at indices[i] of dim i, as "
@@ -211,8 +209,7 @@ def IndexPutT : Composite<"index_put", "Tensor input, Tensor[] indices, Tensor v
   }];
 }
 
-def IndexAdd : Library<"index_add_unit", "Tensor input, int dim, Tensor index, Tensor source", "indexAdd"> {
-  let function = "index_add";
+def IndexAddPlain : Library<"index_add_plain", "Tensor input, int dim, Tensor index, Tensor source", "indexAdd"> {
   let updates = 1;
   let forms = ["hidden"];
   let rule = "indexAdd";
@@ -221,7 +218,7 @@ def IndexAdd : Library<"index_add_unit", "Tensor input, int dim, Tensor index, T
   let summary = "A copy of `input` with slices of `source` added at `index`, in order.";
 }
 
-def IndexAddT : Composite<"index_add", "Tensor input, int dim, Tensor index, Tensor source, *, Scalar alpha=1"> {
+def IndexAdd : Composite<"index_add", "Tensor input, int dim, Tensor index, Tensor source, *, Scalar alpha=1"> {
   let forms = ["function", "method", "inplace"];
   let summary = "A copy of `input` with alpha * source added at `index` along `dim`, in order.";
   let shapes = "Same";

@@ -189,10 +189,9 @@ def Sdpa : Composite<"scaled_dot_product_attention",
 // [B, K, S, V]. `extras` holds the
 // mask if there is one, then the key of dropout if there is one. The second result is, for every row, the largest score
 // and one over the sum of exponentials.
-def Attention : Library<"attention_plain",
+def AttentionPlain : Library<"attention_plain",
     "Tensor query, Tensor key, Tensor value, Scalar scale, Scalar dropout, Tensor[] extras, bool causal, bool masked",
     "attention"> {
-  let function = "attention";
   let results = "(Tensor, Tensor)";
   let numResults = 2;
   let forms = ["hidden"];

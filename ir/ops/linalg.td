@@ -198,7 +198,7 @@ def PInvLinalgRcond : Composite<"linalg_pinv_rcond", "Tensor A, Operand rcond, b
   let samples = "none";
 }
 
-def PInvOf : Composite<"pinv_of", "Tensor A, Tensor cutoff"> {
+def PInvPlain : Composite<"pinv_plain", "Tensor A, Tensor cutoff"> {
   let forms = ["hidden"];
   let rule = "pinv";
   let saves = ["out", "A"];

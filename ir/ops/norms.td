@@ -1,7 +1,7 @@
 // Norms and distances of vectors and matrices (eager/composites/norms.cpp).
 
 // A number's size as the norm of one element: at infinities there is no direction.
-def NormUnit : Case<"norm_unit", "First", "Tensor input"> {
+def NormPlain : Case<"norm_plain", "First", "Tensor input"> {
   let body = [(abs $input)];
   let derivative = [(mul $g, (where (eq $out, 0), 0, (div $input, (where (eq $out, 0), 1, $out))))];
   let summary = "|input|.";

@@ -1,14 +1,13 @@
 // Operations that join and split (eager/composites: joining.cpp, pieces.cpp), and results with a part replaced.
 
-def Cat : Library<"cat_plain", "Tensor[] tensors, int dim", "cat"> {
-  let function = "cat";
+def CatPlain : Library<"cat_plain", "Tensor[] tensors, int dim", "cat"> {
   let forms = ["hidden"];
   let rule = "cat";
   let batching = "alongDim";
   let summary = "Tensors of one dtype joined along `dim`.";
 }
 
-def CatT : Composite<"cat", "Tensor[] tensors, int dim=0"> {
+def Cat : Composite<"cat", "Tensor[] tensors, int dim=0"> {
   let aliases = ["concat", "concatenate"];
   let forms = ["function"];
   let mixedPrecision = "Promote";

@@ -1,10 +1,9 @@
 // Pools of windows of the last dims: maxima, means, power means, windows at random places (runtime/lib: max_pool.cpp,
 // avg_pool.cpp; eager/composites: pooling.cpp, pools.cpp). All but maxima are linear maps, given with their transposes.
 
-def MaxPool : Library<"max_pool_plain",
+def MaxPoolPlain : Library<"max_pool_plain",
     "Tensor input, int[] kernel_size, int[] stride, int[] padding, int[] dilation, int[] size",
     "maxPool"> {
-  let function = "max_pool";
   let results = "(Tensor, Tensor)";
   let numResults = 2;
   let forms = ["hidden"];
@@ -137,10 +136,9 @@ def MaxUnpool : Composite<"max_unpool", "Tensor input, Tensor indices, int[] out
   }];
 }
 
-def AvgPool : Library<"avg_pool_plain",
+def AvgPoolPlain : Library<"avg_pool_plain",
     "Tensor input, int[] kernel_size, int[] stride, int[] padding, int[] size, bool count_include_pad, int divisor",
     "avgPool"> {
-  let function = "avg_pool";
   let forms = ["hidden"];
   let rule = "avgPool";
   let batching = "folded";

@@ -1,9 +1,8 @@
 // Products of matrices and vectors, and contractions (eager/composites: products.cpp, contraction.cpp).
 
-def MatMul : Library<"matmul_batched", "Tensor input, Tensor other", "matmulBatched"> {
-  let function = "matmul";
+def MatMulPlain : Library<"matmul_plain", "Tensor input, Tensor other", "matmul"> {
   let forms = ["hidden"];
-  let rule = "matmulBatched";
+  let rule = "matmul";
   let saves = ["input@1", "other@0"];
   let batching = "matmul";
   let summary = "Matrix products of the last two dims; batch dims equal.";
@@ -23,7 +22,7 @@ def MatMulPacked : Library<"matmul_packed", "Tensor input, Tensor packed, int co
   let samples = "none";
 }
 
-def MatMulAny : Composite<"matmul", "Tensor input, Tensor other"> {
+def MatMul : Composite<"matmul", "Tensor input, Tensor other"> {
   let forms = ["function", "method", "out"];
   let mixedPrecision = "Lower";
   let summary = "Matrix product, of vectors, matrices or batches of them, as Python's @.";

@@ -2,7 +2,7 @@
 // (eager/composites/sampling.cpp). Element i of a draw reads the Philox counters (offset, i) and as many after it as
 // its rejections ask for.
 
-def Uniform : Random<"uniform_value", "Scalar seed, Scalar offset, int[] size, dtype dtype"> {
+def UniformPlain : Random<"uniform_plain", "Scalar seed, Scalar offset, int[] size, dtype dtype"> {
   let forms = ["hidden"];
   let body = [(uniform $type, $seed, $offset, $index)];
   let differentiable = 0;
@@ -10,7 +10,7 @@ def Uniform : Random<"uniform_value", "Scalar seed, Scalar offset, int[] size, d
   let samples = "none";
 }
 
-def Normal : Random<"normal_value", "Scalar seed, Scalar offset, int[] size, dtype dtype"> {
+def NormalPlain : Random<"normal_plain", "Scalar seed, Scalar offset, int[] size, dtype dtype"> {
   let forms = ["hidden"];
   let body = [(normal $type, $seed, $offset, $index)];
   let differentiable = 0;
@@ -18,7 +18,7 @@ def Normal : Random<"normal_value", "Scalar seed, Scalar offset, int[] size, dty
   let samples = "none";
 }
 
-def RandomInteger : Random<"integer_value",
+def RandIntPlain : Random<"randint_plain",
     "Scalar seed, Scalar offset, Scalar low, Scalar high, int[] size, dtype dtype"> {
   let forms = ["hidden"];
   let body = [(random_integer $seed, $offset, $low, $high, $index)];
@@ -137,14 +137,13 @@ def RandIntLikeHigh : Composite<"randint_like_high", "Tensor input, int high, *,
   }];
 }
 
-def RandPerm : Library<"randperm_value", "Scalar seed, Scalar offset, int n", "randperm"> {
-  let function = "randperm";
+def RandPermPlain : Library<"randperm_plain", "Scalar seed, Scalar offset, int n", "randperm"> {
   let forms = ["hidden"];
   let differentiable = 0;
   let summary = "A random permutation of 0 .. n-1.";
 }
 
-def RandPermT : Composite<"randperm", "int n, *, generator? generator=None, dtype? dtype=None"> {
+def RandPerm : Composite<"randperm", "int n, *, generator? generator=None, dtype? dtype=None"> {
   let forms = ["function"];
   let factory = 1;
   let summary = "A random permutation of 0 .. n-1, int64 unless `dtype` is given.";

@@ -107,7 +107,7 @@ def Frexp : Composite<"frexp", "Tensor input"> {
   }];
 }
 
-def NextAfterUnit : TensorPair<"nextafter_unit", "Promote"> {
+def NextAfterPlain : TensorPair<"nextafter_plain", "Promote"> {
   let domain = "Floating";
   let forms = ["hidden"];
   let body = [(nextafter $input, $other)];
@@ -194,7 +194,7 @@ def IsReal : Composite<"isreal", "Tensor input"> {
   let reference = "isreal";
 }
 
-def NanToNumUnit : Pointwise<"nan_to_num_unit", "First", "Tensor input, Scalar nan, Scalar posinf, Scalar neginf"> {
+def NanToNumPlain : Pointwise<"nan_to_num_plain", "First", "Tensor input, Scalar nan, Scalar posinf, Scalar neginf"> {
   let forms = ["hidden"];
   let body = [(select (isnan $input), $nan,
                       (select (isinf $input), (select (gt $input, 0), $posinf, $neginf), $input))];

@@ -1,14 +1,13 @@
 // Running sums, products and extremes along a dim (runtime/lib/scan.cpp).
 
-def CumSum : Library<"cumsum_plain", "Tensor input, int dim", "sameAsInput"> {
-  let function = "cumsum";
+def CumSumPlain : Library<"cumsum_plain", "Tensor input, int dim", "sameAsInput"> {
   let forms = ["hidden"];
   let rule = "cumsum";
   let batching = "alongDim";
   let summary = "Running sums along `dim`.";
 }
 
-def CumSumT : Composite<"cumsum", "Tensor input, int dim, *, dtype? dtype=None"> {
+def CumSum : Composite<"cumsum", "Tensor input, int dim, *, dtype? dtype=None"> {
   let forms = ["function", "method", "inplace"];
   let outSaysDType = 1;
   let summary = "Running sums along `dim`; integers in int64.";
@@ -25,8 +24,7 @@ def CumSumT : Composite<"cumsum", "Tensor input, int dim, *, dtype? dtype=None">
   let reference = "cumsum";
 }
 
-def CumProd : Library<"cumprod_plain", "Tensor input, int dim", "sameAsInput"> {
-  let function = "cumprod";
+def CumProdPlain : Library<"cumprod_plain", "Tensor input, int dim", "sameAsInput"> {
   let forms = ["hidden"];
   let rule = "cumprod";
   let saves = ["input"];
@@ -34,7 +32,7 @@ def CumProd : Library<"cumprod_plain", "Tensor input, int dim", "sameAsInput"> {
   let summary = "Running products along `dim`.";
 }
 
-def CumProdT : Composite<"cumprod", "Tensor input, int dim, *, dtype? dtype=None"> {
+def CumProd : Composite<"cumprod", "Tensor input, int dim, *, dtype? dtype=None"> {
   let forms = ["function", "method", "inplace"];
   let outSaysDType = 1;
   let summary = "Running products along `dim`; integers in int64.";
@@ -97,7 +95,6 @@ def CumMin : Library<"cummin", "Tensor input, int dim", "valuesAndIndices"> {
 }
 
 def LogCumSumExpPlain : Library<"logcumsumexp_plain", "Tensor input, int dim", "sameAsInput"> {
-  let function = "logcumsumexp";
   let forms = ["hidden"];
   let rule = "logcumsumexp";
   let saves = ["input", "out"];

@@ -149,7 +149,7 @@ void triangularSolve(const OpFacts& op, Metas operands, Attrs, std::span<TensorM
   set(results[0], b, operands[1].dtype);
 }
 
-void matmulBatched(const OpFacts&, Metas operands, Attrs, std::span<TensorMeta> results) {
+void matmul(const OpFacts&, Metas operands, Attrs, std::span<TensorMeta> results) {
   const TensorMeta& a = operands[0];
   const TensorMeta& b = operands[1];
   std::size_t r = a.shape.size();

@@ -28,7 +28,7 @@ TANDEM_META_RULE(qrFactors);
 TANDEM_META_RULE(geqrf);
 TANDEM_META_RULE(svdFactors);
 TANDEM_META_RULE(eighFactors);
-TANDEM_META_RULE(matmulBatched);  // [..., M, K] x [..., K, N], equal batch dims
+TANDEM_META_RULE(matmul);  // [..., M, K] x [..., K, N], equal batch dims
 TANDEM_META_RULE(windowWrite);
 TANDEM_META_RULE(conv2d);
 TANDEM_META_RULE(conv2dInputGrad);

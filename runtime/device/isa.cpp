@@ -24,4 +24,6 @@ bool hasAvx512() {
   return has;
 }
 
+bool hasAvx512BFloat16() { return hasAvx512() && __builtin_cpu_supports("avx512bf16") != 0; }
+
 }  // namespace tandem

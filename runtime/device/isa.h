@@ -9,7 +9,8 @@ namespace tandem {
 /// gives the same bits. Throws Error where the processor has neither.
 const std::string& hostIsa();
 
-/// Is it `x86-64-v4`, with AVX-512?
+/// Is it `x86-64-v4`, with AVX-512? Does that have products of bfloat16 pairs?
 bool hasAvx512();
+bool hasAvx512BFloat16();
 
 }  // namespace tandem

@@ -87,7 +87,7 @@ void identityOf(Eigen::Map<Rows<T>> q) {
 
 }  // namespace
 
-void lu_plain(const LibraryCall& call) {
+void lu(const LibraryCall& call) {
   Contiguous in(call.inputs[0]);
   Batch a(in.view());
   Batch lu(call.outputs[0]);
@@ -102,7 +102,7 @@ void lu_plain(const LibraryCall& call) {
   });
 }
 
-void solve_plain(const LibraryCall& call) {
+void solve(const LibraryCall& call) {
   Contiguous in(call.inputs[0]);
   Contiguous other(call.inputs[1]);
   Batch a(in.view());
@@ -117,7 +117,7 @@ void solve_plain(const LibraryCall& call) {
   });
 }
 
-void qr_plain(const LibraryCall& call) {
+void qr(const LibraryCall& call) {
   Contiguous in(call.inputs[0]);
   Batch a(in.view());
   Batch q(call.outputs[0]);
@@ -148,7 +148,7 @@ void geqrf(const LibraryCall& call) {
   });
 }
 
-void svd_plain(const LibraryCall& call) {
+void svd(const LibraryCall& call) {
   Contiguous in(call.inputs[0]);
   bool full = AttrReader(call.attrs).boolean();
   Batch a(in.view());
@@ -175,7 +175,7 @@ void svd_plain(const LibraryCall& call) {
   });
 }
 
-void eigh_plain(const LibraryCall& call) {
+void eigh(const LibraryCall& call) {
   Contiguous in(call.inputs[0]);
   bool upper = AttrReader(call.attrs).boolean();
   Batch a(in.view());
@@ -195,7 +195,7 @@ void eigh_plain(const LibraryCall& call) {
   });
 }
 
-void matrix_exp_plain(const LibraryCall& call) {
+void matrix_exp(const LibraryCall& call) {
   Contiguous in(call.inputs[0]);
   Batch a(in.view());
   Batch out(call.outputs[0]);

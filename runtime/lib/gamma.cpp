@@ -21,7 +21,7 @@ constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 constexpr int kMostTerms = 1 << 20;
 
 /// Euler-Maclaurin summation from the first q + k above 10 + s.
-double zeta(double s, double q) {
+double hurwitzZeta(double s, double q) {
   if (s == 1) return kInf;
   if (!(s > 1)) return kNan;
   if (q <= 0) {
@@ -179,7 +179,7 @@ double cdfSlope(double a, double x, int order) {
   // x^step Gamma(a + 1) / Gamma(a + 1 + step)
   Jet exponent(order, 0, std::log(x) - digammaAbove1(a + 1));
   double sign = -1;
-  for (int k = 2; k <= order; ++k, sign = -sign) exponent.c[k] = sign * zeta(k, a + 1) / k;
+  for (int k = 2; k <= order; ++k, sign = -sign) exponent.c[k] = sign * hurwitzZeta(k, a + 1) / k;
   Jet ratio = Jet::exp(exponent);
   double factorial = 1;
   for (int k = 2; k <= order; ++k) factorial *= k;
@@ -204,12 +204,12 @@ void elementwise(const LibraryCall& call, F f) {
 
 }  // namespace
 
-void zeta_plain(const LibraryCall& call) { elementwise(call, zeta); }
-void gammainc_plain(const LibraryCall& call) {
+void zeta(const LibraryCall& call) { elementwise(call, hurwitzZeta); }
+void gammainc(const LibraryCall& call) {
   bool upper = AttrReader(call.attrs).integer() != 0;
   elementwise(call, [upper](double a, double x) { return incompleteGamma(a, x, upper); });
 }
-void gamma_cdf_slope_plain(const LibraryCall& call) {
+void gamma_cdf_slope(const LibraryCall& call) {
   auto order = static_cast<int>(AttrReader(call.attrs).integer());
   if (order < 1 || order > Jet::kMost)
     fail("gamma_cdf_slope: derivatives of order 1 to ", Jet::kMost, " are there, not of order ", order);

@@ -196,7 +196,7 @@ void polynomials(Polynomial family, bool shifted, const double* points, std::int
 
 }  // namespace
 
-void orthogonal_polynomial_plain(const LibraryCall& call) {
+void orthogonal_polynomial(const LibraryCall& call) {
   AttrReader attrs(call.attrs);
   auto family = static_cast<Polynomial>(attrs.integer());
   bool shifted = attrs.integer() != 0;

@@ -45,7 +45,7 @@ void solve(const T* a, T* x, std::int64_t n, std::int64_t m, bool upper, bool un
 
 }  // namespace
 
-void cholesky_plain(const LibraryCall& call) {
+void cholesky(const LibraryCall& call) {
   Contiguous in(call.inputs[0]);
   const ArrayView& out = call.outputs[0];
   std::int64_t n = out.shape.back();
@@ -76,7 +76,7 @@ void cholesky_plain(const LibraryCall& call) {
   }
 }
 
-void triangular_solve_plain(const LibraryCall& call) {
+void triangular_solve(const LibraryCall& call) {
   Contiguous a(call.inputs[0]);
   const ArrayView& out = call.outputs[0];
   copyArray(call.inputs[1], out);

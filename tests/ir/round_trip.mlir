@@ -15,8 +15,8 @@ func.func @main(%x: tensor<4x8xf32>, %w: tensor<8x3xf32>, %i: tensor<4xi64>) {
   %t = td.pointwise<to>(%y) [4] : (tensor<4x8xf32>) -> tensor<4x8xi32>
   // CHECK: td.reduce<sum>(%{{.*}}) [1, 1, 0, 0] : (tensor<4x8xf32>) -> tensor<4xf32>
   %r = td.reduce<sum>(%y) [1, 1, 0, 0] : (tensor<4x8xf32>) -> tensor<4xf32>
-  // CHECK: td.library<matmul_batched>(%{{.*}}, %{{.*}}) : (tensor<4x8xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
-  %m = td.library<matmul_batched>(%y, %w) : (tensor<4x8xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
+  // CHECK: td.library<matmul_plain>(%{{.*}}, %{{.*}}) : (tensor<4x8xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
+  %m = td.library<matmul_plain>(%y, %w) : (tensor<4x8xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
   // CHECK: td.window %{{.*}} strides [1, 3] offset 0 : tensor<4x3xf32> -> tensor<3x4xf32>
   %v = td.window %m strides [1, 3] offset 0 : tensor<4x3xf32> -> tensor<3x4xf32>
   // CHECK: td.write %{{.*}} into %{{.*}} strides [8] offset 1 : tensor<4xf32> into tensor<4x8xf32>

@@ -53,7 +53,7 @@ func.func @groups(%x: tensor<4x6x8xf16>) {
 // No element gives the identity, one element itself.
 func.func @nothing(%x: tensor<4x0xf32>, %y: tensor<4x1xf32>) {
   // CHECK: td.constant 0
-  // CHECK: td.pointwise<full_value>
+  // CHECK: td.pointwise<full_plain>
   %0 = td.reduce<sum>(%x) [1, 1, 0, 0] : (tensor<4x0xf32>) -> tensor<4xf32>
   // CHECK: td.window %arg1 strides [1] offset 0 : tensor<4x1xf32> -> tensor<4xf32>
   %1 = td.reduce<amax>(%y) [1, 1, 0] : (tensor<4x1xf32>) -> tensor<4xf32>
@@ -96,11 +96,11 @@ func.func @whole_is_read(%x: tensor<4x6xf32>, %y: tensor<4x6xf32>, %z: tensor<4x
 
 // CHECK-LABEL: @frames
 // What is written to a stretch of one repeated element is a frame, in whatever shape it is read.
-// CHECK: %[[F:.*]] = td.pointwise<full_value>
+// CHECK: %[[F:.*]] = td.pointwise<full_plain>
 // CHECK: td.frame %arg0 in %[[F]] begin 12 : tensor<2x6xf32> in tensor<f32> -> tensor<6x4xf32>
 func.func @frames(%x: tensor<2x6xf32>) {
   %n = td.slot 0 : f64
-  %0 = td.pointwise<full_value>(%n) [2, 4, 6, 8] : (f64) -> tensor<4x6xf32>
+  %0 = td.pointwise<full_plain>(%n) [2, 4, 6, 8] : (f64) -> tensor<4x6xf32>
   %1 = td.write %x into %0 strides [6, 1] offset 12 : tensor<2x6xf32> into tensor<4x6xf32>
   %2 = td.window %1 strides [4, 1] offset 0 : tensor<4x6xf32> -> tensor<6x4xf32>
   td.return %2 into [-1] : tensor<6x4xf32>

@@ -36,7 +36,7 @@ func.func @column(%x: tensor<4x8xf32>) {
 // CHECK: td.region "pointwise"
 func.func @circle(%x: tensor<8x8xf32>) {
   %0 = td.pointwise<exp>(%x) : (tensor<8x8xf32>) -> tensor<8x8xf32>
-  %1 = td.library<matmul_batched>(%0, %x) : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  %1 = td.library<matmul_plain>(%0, %x) : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
   %2 = td.pointwise<add>(%0, %1) : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
   td.return %2 into [-1] : tensor<8x8xf32>
 }
@@ -130,7 +130,7 @@ func.func @frames(%x: tensor<16384xf32>, %f: tensor<f32>) {
 func.func @saved(%x: tensor<256x256xf32>, %w: tensor<256x256xf32>) {
   %0 = td.pointwise<tanh>(%x) : (tensor<256x256xf32>) -> tensor<256x256xf32>
   %1 = td.pointwise<square>(%0) : (tensor<256x256xf32>) -> tensor<256x256xf32>
-  %2 = td.library<matmul_batched>(%0, %w) : (tensor<256x256xf32>, tensor<256x256xf32>) -> tensor<256x256xf32>
+  %2 = td.library<matmul_plain>(%0, %w) : (tensor<256x256xf32>, tensor<256x256xf32>) -> tensor<256x256xf32>
   %3 = td.pointwise<mul>(%2, %1) : (tensor<256x256xf32>, tensor<256x256xf32>) -> tensor<256x256xf32>
   td.return %3 into [-1] : tensor<256x256xf32>
 }

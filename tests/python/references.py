@@ -295,7 +295,6 @@ OWN: dict[str, Callable[..., Any]] = SHAPE_OWN | {
     "linear": lambda x, w, b=None: x @ w.T + (0 if b is None else b),
     "gelu": gelu,
     "silu": lambda x: np.where(np.isneginf(x), -0.0, x / (1 + np.exp(-x))),
-    "softplus_unit": lambda x: np.logaddexp(0, x),
     "layer_norm": layer_norm,
     "cross_entropy": cross_entropy,
     "lgamma": lambda x: np.where(np.isneginf(x), np.inf, scipy.special.gammaln(x)),

@@ -189,3 +189,11 @@ def test_the_command_line_explains_itself(tmp_path):
     assert "usage:" in run("-m", "tandem", cwd=tmp_path, code=2).stderr
     assert run("-m", "tandem", "--version", cwd=tmp_path).stdout == f"tandem {tandem.__version__}\n"
     assert "can't open file" in run("-m", "tandem", "absent.py", cwd=tmp_path, code=1).stderr
+
+
+def test_modules_made_of_the_names_of_others_are_attributes():
+    assert tandem.nn.modules.conv.Conv2d is tandem.nn.modules.Conv2d is tandem.nn.Conv2d
+    assert tandem.nn.modules.utils._pair(1) == (1, 1)
+    assert tandem.distributions.cauchy.Cauchy is tandem.distributions.Cauchy
+    with pytest.raises(AttributeError, match="module 'tandem.nn.modules.conv' has no attribute 'Conv5d'"):
+        _ = tandem.nn.modules.conv.Conv5d

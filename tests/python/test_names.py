@@ -596,11 +596,3 @@ def test_flattened_tensors_and_exceptions_of_others(tmp_path):
         """,
         tmp_path,
     )
-
-
-def test_modules_made_of_the_names_of_others_are_attributes():
-    assert tandem.nn.modules.conv.Conv2d is tandem.nn.modules.Conv2d is tandem.nn.Conv2d
-    assert tandem.nn.modules.utils._pair(1) == (1, 1)
-    assert tandem.distributions.cauchy.Cauchy is tandem.distributions.Cauchy
-    with pytest.raises(AttributeError, match="module 'tandem.nn.modules.conv' has no attribute 'Conv5d'"):
-        _ = tandem.nn.modules.conv.Conv5d

@@ -266,7 +266,7 @@ def test_other_threads():
     before = tandem.get_num_threads()
     tandem.set_num_threads(2)
     try:
-        x = tandem.from_numpy(np.random.default_rng(0).standard_normal((256, 3, 512)).astype(np.float32))
+        x = tandem.from_numpy(np.random.default_rng(0).standard_normal((128, 3, 512)).astype(np.float32))
         for call in (
             lambda t: t.sort(-1)[0],
             lambda t: t.transpose(0, 2).cumsum(0),

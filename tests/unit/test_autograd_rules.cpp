@@ -120,8 +120,8 @@ TEST(Rules, Contractions) {
   autograd::install();
   Tensor x = arbitrary(Dims{2, 3, 4}, 9);
   Tensor w = arbitrary(Dims{2, 4, 2}, 10);
-  checkOrders("matmul", [&](const Tensor& t) { return ops::matmul_batched(t, w); }, x);
-  checkOrders("matmul right", [&](const Tensor& t) { return ops::matmul_batched(t, ops::transpose(t, 1, 2)); }, x);
+  checkOrders("matmul", [&](const Tensor& t) { return ops::matmul_plain(t, w); }, x);
+  checkOrders("matmul right", [&](const Tensor& t) { return ops::matmul_plain(t, ops::transpose(t, 1, 2)); }, x);
   Tensor image = arbitrary(Dims{1, 2, 4, 5}, 11);
   Tensor weight = arbitrary(Dims{4, 1, 3, 2}, 12);
   Dims one{1, 1};
@@ -143,17 +143,17 @@ TEST(Rules, Indexing) {
   checkOrders("scatter_add", [&](const Tensor& t) { return ops::scatter_add(y, 1, along, t); }, x);
   checkOrders("scatter_add base", [&](const Tensor& t) { return ops::scatter_add(t, 1, along, y); }, x);
   Tensor distinct = index({0, 2, 1, 3, 1, 0, 2, 3, 1}, Dims{3, 3});
-  checkOrders("scatter", [&](const Tensor& t) { return ops::scatter_value(y, 1, distinct, t); }, x);
-  checkOrders("scatter base", [&](const Tensor& t) { return ops::scatter_value(t, 1, distinct, y); }, x);
+  checkOrders("scatter", [&](const Tensor& t) { return ops::scatter_plain(y, 1, distinct, t); }, x);
+  checkOrders("scatter base", [&](const Tensor& t) { return ops::scatter_plain(t, 1, distinct, y); }, x);
   Tensor rows = index({0, 2, 2});
   checkOrders("index_select", [&](const Tensor& t) { return ops::index_select(t, 0, rows); }, x);
-  checkOrders("index_add", [&](const Tensor& t) { return ops::index_add_unit(y, 0, rows, t); }, x);
+  checkOrders("index_add", [&](const Tensor& t) { return ops::index_add_plain(y, 0, rows, t); }, x);
   const std::vector<Tensor> both{index({0, 2, 2}), index({1, 1, 3})};
   checkOrders("index_get", [&](const Tensor& t) { return ops::index_get(t, both, 0); }, x);
   Tensor three = arbitrary(Dims{3}, 15);
-  checkOrders("index_put", [&](const Tensor& t) { return ops::index_put_at(x, t, both, 0, false); }, three);
-  checkOrders("index_put base", [&](const Tensor& t) { return ops::index_put_at(t, three, both, 0, false); }, x);
-  checkOrders("index_put add", [&](const Tensor& t) { return ops::index_put_at(x, t, both, 0, true); }, three);
+  checkOrders("index_put", [&](const Tensor& t) { return ops::index_put_plain(x, t, both, 0, false); }, three);
+  checkOrders("index_put base", [&](const Tensor& t) { return ops::index_put_plain(t, three, both, 0, false); }, x);
+  checkOrders("index_put add", [&](const Tensor& t) { return ops::index_put_plain(x, t, both, 0, true); }, three);
   checkOrders(
       "cat",
       [&](const Tensor& t) {

@@ -218,7 +218,7 @@ TEST(KernelLoader, LinksItsImports) {
 TEST(KernelCompiler, NamesTheSignatureItCannotCompile) {
   Build k(KernelKind::Row, 1);
   const auto a = k.input(DType::Float32);
-  k.output(DType::Float32, Access::Unit, k.step(OpCode::matmul_batched, DType::Float32, {a, a}));  // has no scalar body
+  k.output(DType::Float32, Access::Unit, k.step(OpCode::matmul_plain, DType::Float32, {a, a}));  // has no scalar body
   try {
     kernelCompiler().compile(k.signature, "broken", hostIsa());
     FAIL() << "compiled";

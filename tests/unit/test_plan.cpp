@@ -196,7 +196,7 @@ TEST(Plan, ScalarsAreEvaluatedAtRunTime) {
 TEST(Plan, RunsOnManyThreadsAtOnce) {
   Graph g;
   ValueRef x = g.input({64, 64});
-  ValueRef y = g.op(OpCode::matmul_batched, {x, g.op(OpCode::tanh, {x})});
+  ValueRef y = g.op(OpCode::matmul_plain, {x, g.op(OpCode::tanh, {x})});
   ValueRef z = g.reduce(OpCode::sum, y, {0, 1}, false);
   std::vector<TraceOutput> outputs{{z, -1}};
   auto plan = graphCompiler().compile(g.trace, outputs);

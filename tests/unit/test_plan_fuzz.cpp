@@ -154,7 +154,7 @@ class Maker {
       std::int32_t seed = graph.scalar(std::int64_t{1234}, ScalarSlot::Source::RngSeed);
       std::int32_t offset =
           graph.scalar(std::int64_t{5}, ScalarSlot::Source::RngOffset, static_cast<int>(graph.trace.numRandom++));
-      values_.push_back({graph.node(OpCode::uniform_value, {TraceOperand::ofSlot(seed), TraceOperand::ofSlot(offset)},
+      values_.push_back({graph.node(OpCode::uniform_plain, {TraceOperand::ofSlot(seed), TraceOperand::ofSlot(offset)},
                                     {2, 4, 6 * scale_, static_cast<std::int64_t>(DType::Float32)}),
                          0});
       return;

@@ -59,7 +59,6 @@ lp_pool3d = _core.lp_pool3d
 pdist = _core.pdist
 max_pool2d_with_indices = _core.max_pool2d_with_indices
 max_pool3d_with_indices = _core.max_pool3d_with_indices
-softplus_unit = _core.softplus_unit
 sigmoid = tandem.sigmoid
 tanh = tandem.tanh
 
