@@ -3,5 +3,5 @@
 #pragma once
 
 namespace tandem {
-inline constexpr const char* kGeneratorVersion = "9";
+inline constexpr const char* kGeneratorVersion = "10";
 }  // namespace tandem

@@ -3,15 +3,11 @@
 
 #include <optional>
 
+#include "runtime/device/thread_pool.h"
+#include "runtime/lib/half_rows.h"
 #include "runtime/lib/strided.h"
 
 namespace tandem::lib {
-
-/// to[i] = from[i] for n elements, in parallel.
-void convert(const Half* from, float* to, std::int64_t n);
-void convert(const BFloat16* from, float* to, std::int64_t n);
-void convert(const float* from, Half* to, std::int64_t n);
-void convert(const float* from, BFloat16* to, std::int64_t n);
 
 /// The elements of a contiguous array in what they are computed in: the array's own memory, or a copy.
 template <class T>
@@ -22,7 +18,8 @@ class Widened {
 
   explicit Widened(const ArrayView& x) : wide_(kWide ? x.numel() : 0), data_(wide_.data()) {
     if constexpr (kWide)
-      convert(x.as<T>(), data_, x.numel());
+      parallelFor(x.numel(), kSerialElements,
+                  [&](std::int64_t begin, std::int64_t end) { widen(x.as<T>() + begin, data_ + begin, end - begin); });
     else
       data_ = x.as<T>();
   }
@@ -43,7 +40,10 @@ class Accumulator {
   }
   typename Element<T>::Compute* data() const { return sums_->data(); }
   void finish() const {
-    if constexpr (Widened<T>::kWide) convert(data(), out_.template as<T>(), out_.numel());
+    if constexpr (Widened<T>::kWide)
+      parallelFor(out_.numel(), kSerialElements, [&](std::int64_t begin, std::int64_t end) {
+        narrow(data() + begin, out_.template as<T>() + begin, end - begin);
+      });
   }
 
  private:
