@@ -1,8 +1,6 @@
 // Sums of many elements into few: half types are added in float32 and rounded once, at the end.
 #pragma once
 
-#include <optional>
-
 #include "runtime/device/thread_pool.h"
 #include "runtime/lib/half_rows.h"
 #include "runtime/lib/strided.h"
@@ -34,11 +32,8 @@ class Widened {
 template <class T>
 class Accumulator {
  public:
-  Accumulator(const ArrayView& x, const ArrayView& out) : out_(out) {
-    copyArray(x, out);
-    sums_.emplace(out);
-  }
-  typename Element<T>::Compute* data() const { return sums_->data(); }
+  Accumulator(const ArrayView& x, const ArrayView& out) : out_(out), sums_(copied(x, out)) {}
+  typename Element<T>::Compute* data() const { return sums_.data(); }
   void finish() const {
     if constexpr (Widened<T>::kWide)
       parallelFor(out_.numel(), kSerialElements, [&](std::int64_t begin, std::int64_t end) {
@@ -47,8 +42,13 @@ class Accumulator {
   }
 
  private:
+  static ArrayView copied(const ArrayView& x, const ArrayView& out) {
+    copyArray(x, out);
+    return out;
+  }
+
   const ArrayView& out_;
-  std::optional<Widened<T>> sums_;
+  Widened<T> sums_;
 };
 
 }  // namespace tandem::lib
