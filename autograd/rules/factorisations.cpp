@@ -1,7 +1,7 @@
-// Derivatives of factorisations of matrices and of what is made of them whole (ir/ops/factorisations.td, linalg.td). All are made of
-// products, triangular systems and the factorisations themselves, so every order follows. Sources: Giles, "Collected
-// matrix derivative results", 2008; Townsend, "Differentiating the singular value decomposition", 2016; Walter,
-// Lehmann, "Algorithmic differentiation of linear algebra functions", 2010.
+// Derivatives of factorisations of matrices and of what is made of them whole (ir/ops: factorisations.td, linalg.td).
+// All are made of products, triangular systems and the factorisations themselves, so every order follows. Sources:
+// Giles, "Collected matrix derivative results", 2008; Townsend, "Differentiating the singular value decomposition",
+// 2016; Walter, Lehmann, "Algorithmic differentiation of linear algebra functions", 2010.
 #include "autograd/rule_context.h"
 #include "autograd/rules/rules.h"
 #include "eager/helpers.h"

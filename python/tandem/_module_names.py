@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.util
 from types import ModuleType
@@ -142,6 +143,7 @@ class Names(ModuleType):
         return sorted({n for s in self._sources for n in dir(importlib.import_module(s)) if not n.startswith("__")})
 
 
+@functools.cache
 def lacking(path: str) -> ModuleType:
     """The module for `path`, of torch, whose names say what is lacking when they are used."""
     module = ModuleType(f"tandem.{path}", "Names that can be imported, and say what is lacking when they are used.")
@@ -159,6 +161,7 @@ def made(path: str) -> ModuleType | None:
     return named(path) if path in NAMES else lacking(path) if path in LACKING else None
 
 
+@functools.cache
 def named(path: str) -> Names:
     """The module for `path`, of torch."""
     found = []

@@ -1,7 +1,6 @@
 // Sums of many elements into few: half types are added in float32 and rounded once, at the end.
 #pragma once
 
-#include "runtime/device/thread_pool.h"
 #include "runtime/lib/half_rows.h"
 #include "runtime/lib/strided.h"
 
@@ -16,8 +15,7 @@ class Widened {
 
   explicit Widened(const ArrayView& x) : wide_(kWide ? x.numel() : 0), data_(wide_.data()) {
     if constexpr (kWide)
-      parallelFor(x.numel(), kSerialElements,
-                  [&](std::int64_t begin, std::int64_t end) { widen(x.as<T>() + begin, data_ + begin, end - begin); });
+      widenAll(x.as<T>(), data_, x.numel());
     else
       data_ = x.as<T>();
   }
@@ -35,10 +33,7 @@ class Accumulator {
   Accumulator(const ArrayView& x, const ArrayView& out) : out_(out), sums_(copied(x, out)) {}
   typename Element<T>::Compute* data() const { return sums_.data(); }
   void finish() const {
-    if constexpr (Widened<T>::kWide)
-      parallelFor(out_.numel(), kSerialElements, [&](std::int64_t begin, std::int64_t end) {
-        narrow(data() + begin, out_.template as<T>() + begin, end - begin);
-      });
+    if constexpr (Widened<T>::kWide) narrowAll(data(), out_.template as<T>(), out_.numel());
   }
 
  private:

@@ -38,8 +38,7 @@ bool forwardByPatches(const ConvShape& s) {
 /// A dense float32 copy of a dense array of a half type.
 template <class T>
 float* wideCopy(const ArrayView& x, const Scratch<float>& to) {
-  parallelFor(x.numel(), kSerialElements,
-              [&](std::int64_t begin, std::int64_t end) { widen(x.as<T>() + begin, to.data() + begin, end - begin); });
+  widenAll(x.as<T>(), to.data(), x.numel());
   return to.data();
 }
 
@@ -63,9 +62,7 @@ void compute(const LibraryCall& call, bool empty, Single single, Other other) {
       Scratch<float> wideY(y.view().numel());
       Scratch<float> wideOut(out.numel());
       single(wideCopy<T>(x.view(), wideX), wideCopy<T>(y.view(), wideY), wideOut.data());
-      parallelFor(out.numel(), kSerialElements, [&](std::int64_t begin, std::int64_t end) {
-        narrow(wideOut.data() + begin, out.as<T>() + begin, end - begin);
-      });
+      narrowAll(wideOut.data(), out.as<T>(), out.numel());
     } else {
       other(x.as<T>(), y.as<T>(), out.as<T>());
     }

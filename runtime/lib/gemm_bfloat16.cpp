@@ -197,10 +197,10 @@ bool pairsGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<BFloat16> 
   Scratch<Pair> packed(panels * pairs * kPanel);
   std::atomic<int> exponentA = 255;
   std::atomic<int> exponentB = 255;
-  parallelFor(m, kSerialElements / k + 1, [&](std::int64_t begin, std::int64_t end) {
+  parallelFor(m, grainOf(k), [&](std::int64_t begin, std::int64_t end) {
     packRows(a.data, a.rowStride, k, begin, end, rows.data(), ld, exponentA);
   });
-  parallelFor(panels, kSerialElements / (k * kPanel) + 1, [&](std::int64_t begin, std::int64_t end) {
+  parallelFor(panels, grainOf(k * kPanel), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t p = begin; p < end; ++p)
       packPanel(b, k, p * kPanel, std::min(kPanel, n - p * kPanel), packed.data() + p * pairs * kPanel, exponentB);
   });

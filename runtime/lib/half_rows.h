@@ -1,16 +1,31 @@
-// Stretches of half types as float32 and back, in vectors, on this thread.
+// Stretches of half types as float32 and back, in vectors.
 #pragma once
 
 #include <cstdint>
 
+#include "runtime/device/thread_pool.h"
 #include "runtime/lib/half.h"
+#include "runtime/lib/strided.h"
 
 namespace tandem::lib {
 
+// On this thread.
 void widen(const Half* from, float* to, std::int64_t n);
 void widen(const BFloat16* from, float* to, std::int64_t n);
 /// Rounded to nearest even.
 void narrow(const float* from, Half* to, std::int64_t n);
 void narrow(const float* from, BFloat16* to, std::int64_t n);
+
+/// The same, shared among threads.
+template <class T>
+void widenAll(const T* from, float* to, std::int64_t n) {
+  parallelFor(n, kSerialElements,
+              [&](std::int64_t begin, std::int64_t end) { widen(from + begin, to + begin, end - begin); });
+}
+template <class T>
+void narrowAll(const float* from, T* to, std::int64_t n) {
+  parallelFor(n, kSerialElements,
+              [&](std::int64_t begin, std::int64_t end) { narrow(from + begin, to + begin, end - begin); });
+}
 
 }  // namespace tandem::lib

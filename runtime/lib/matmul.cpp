@@ -85,7 +85,7 @@ class Wide {
     const std::int64_t step = order_.empty() ? 1 : from.back();
     for (Dims* dims : {&shape, &from, &to})
       if (!order_.empty()) dims->pop_back();
-    parallelFor(numelOf(shape), kSerialElements / row + 1, [&](std::int64_t begin, std::int64_t end) {
+    parallelFor(numelOf(shape), grainOf(row), [&](std::int64_t begin, std::int64_t end) {
       Walker<2> at(shape, {from, to}, begin);
       for (std::int64_t i = begin; i < end; ++i, at.next()) {
         const T* source = x.as<T>() + at.offset[0];
@@ -157,9 +157,7 @@ void halfProduct(const ArrayView& a, const ArrayView& b, const ArrayView& c) {
     fewRows<T>(transposed(b), transposed(a), wideC.data());
   else
     product<float>(Wide<T>(a).view(), Wide<T>(b).view(), {wideC.data(), DType::Float32, c.shape, c.strides});
-  parallelFor(c.numel(), kSerialElements, [&](std::int64_t begin, std::int64_t end) {
-    narrow(wideC.data() + begin, c.as<T>() + begin, end - begin);
-  });
+  narrowAll(wideC.data(), c.as<T>(), c.numel());
 }
 
 }  // namespace

@@ -197,3 +197,15 @@ def test_modules_made_of_the_names_of_others_are_attributes():
     assert tandem.distributions.cauchy.Cauchy is tandem.distributions.Cauchy
     with pytest.raises(AttributeError, match="module 'tandem.nn.modules.conv' has no attribute 'Conv5d'"):
         _ = tandem.nn.modules.conv.Conv5d
+
+
+def test_modules_made_of_the_names_of_others_are_one_object_under_both_names():
+    program = """if True:
+        import sys
+        import tandem
+        first = tandem.nn.modules.conv
+        tandem.install_as_torch()
+        import torch.nn.modules.conv
+        assert torch.nn.modules.conv is first is sys.modules["torch.nn.modules.conv"]
+    """
+    subprocess.run([sys.executable, "-c", program], check=True)
