@@ -1,4 +1,5 @@
-// Mixed precision: the floating arguments of operations that Python calls, converted as the records say (`mixedPrecision`).
+// Mixed precision: the floating arguments of operations that Python calls, converted as the records say
+// (`mixedPrecision`).
 #pragma once
 
 #include <Python.h>

@@ -16,8 +16,7 @@ class Keeper {
   }
   ~Keeper() {
     for (auto& kept : objectPool.classes) {
-      while (kept.first != nullptr)
-        ::operator delete(static_cast<void*>(std::exchange(kept.first, kept.first->next)));
+      while (kept.first != nullptr) ::operator delete(static_cast<void*>(std::exchange(kept.first, kept.first->next)));
       kept.room = 0;  // what this thread frees from now on goes straight back
     }
     ended = true;

@@ -1,6 +1,5 @@
 #include "runtime/memory/storage.h"
 
-
 #include "runtime/base/error.h"
 #include "runtime/memory/allocator.h"
 
