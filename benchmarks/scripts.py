@@ -1,4 +1,4 @@
-"""The scripts of tests/python/scripts under PyTorch and by Tandem, eager: how long each takes, and how far its losses
+"""The scripts of tests/python/package/scripts under PyTorch and by Tandem, eager: how long each takes, and how far its losses
 are apart. `--record` writes PyTorch's losses to the file that the test compares with.
 
     .venv/bin/python benchmarks/scripts.py [--torch PYTHON] [--record] [script ...]
@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-SCRIPTS = HERE.parent / "tests/python/scripts"
+SCRIPTS = HERE.parent / "tests/python/package/scripts"
 LOSSES = SCRIPTS / "losses.json"
 
 WORKER = """

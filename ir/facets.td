@@ -120,8 +120,8 @@ class Op<string n, string k, string p> {
   // How the in-place form is shown, where it is not the example with `_`.
   code inPlaceExample = [{}];
 
-  // How tests make arguments, and the reference they compare with: names in tests/python/samples.py and of NumPy or
-  // SciPy. `none` where another test covers the operation, which then must be named.
+  // How tests make arguments, and the reference they compare with: names in tests/python/tables/samples.py and of NumPy
+  // or SciPy. `none` where another test covers the operation, which then must be named.
   string samples = "";
   string reference = "";
 }

@@ -6,8 +6,8 @@
 #include "eager/ops.h"
 #include "lazy/session.h"
 #include "runtime/base/attrs.h"
-#include "runtime/lib/class_indices.h"
-#include "runtime/lib/index_list.h"
+#include "runtime/lib/indexing/class_indices.h"
+#include "runtime/lib/indexing/index_list.h"
 #include "runtime/memory/allocator.h"
 
 namespace tandem::lazy {

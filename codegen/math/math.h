@@ -10,7 +10,7 @@
 //   optim.h          optimizer updates
 //
 // At most 2 ULP in float32 and 4 in float64 (20 in bessel.h, airy.h and normal.h), subnormals, infinities, NaN and
-// signed zeros included (tests/unit/test_vector_math.cpp, tests/python/test_vector_math.py).
+// signed zeros included (tests/unit/test_vector_math.cpp, tests/python/operations/test_vector_math.py).
 #pragma once
 
 #include "codegen/math/activations.h"

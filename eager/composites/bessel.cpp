@@ -6,7 +6,7 @@
 #include "eager/kernels.h"
 #include "eager/ops.h"
 #include "eager/recorder.h"
-#include "runtime/lib/polynomials.h"
+#include "runtime/lib/functions/polynomials.h"
 
 namespace tandem::ops {
 namespace {

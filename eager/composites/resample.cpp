@@ -7,7 +7,7 @@
 namespace tandem::ops {
 namespace {
 
-// As `Mode` of runtime/lib/resample.cpp.
+// As `Mode` of runtime/lib/pool/resample.cpp.
 enum class Interpolation : std::int64_t { Nearest, NearestExact, Linear, Cubic, SmoothLinear, SmoothCubic };
 
 Interpolation interpolationOf(std::string_view mode, bool antialias) {

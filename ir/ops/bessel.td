@@ -1,5 +1,5 @@
 // Bessel and Airy functions, the normal distribution, and orthogonal polynomials (codegen/math/bessel.h, airy.h,
-// normal.h; runtime/lib/polynomials.cpp). Those without a derivative have none in PyTorch either.
+// normal.h; runtime/lib/functions/polynomials.cpp). Those without a derivative have none in PyTorch either.
 
 def I0 : Unary<"i0", "Float"> {
   let forms = ["function", "method", "inplace", "out", "special"];
@@ -259,7 +259,7 @@ def PolynomialPlain : Library<"orthogonal_polynomial_plain",
     "sameAsInput"> {
   let forms = ["hidden"];
   let differentiable = 0;
-  let summary = "Orthogonal polynomials of a family (runtime/lib/polynomials.h), of 2 x - 1 if shifted.";
+  let summary = "Orthogonal polynomials of a family (runtime/lib/functions/polynomials.h), of 2 x - 1 if shifted.";
   let samples = "none";
 }
 

@@ -1,5 +1,5 @@
-// Factorisations of matrices in the last two dims, float32 or float64 (runtime/lib/factorisations.cpp), under the names
-// that Python knows.
+// Factorisations of matrices in the last two dims, float32 or float64 (runtime/lib/linalg/factorisations.cpp), under
+// the names that Python knows.
 
 def LuPlain : Library<"lu_plain", "Tensor input", "luFactors"> {
   let results = "(Tensor, Tensor, Tensor)";

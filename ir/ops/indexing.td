@@ -339,7 +339,7 @@ def ArgWhere : Composite<"argwhere", "Tensor input"> {
   let reference = "argwhere";
 }
 
-// Sizes that depend on data (runtime/lib/nonzero.h).
+// Sizes that depend on data (runtime/lib/indexing/nonzero.h).
 def ExpectSize : Library<"expect_size", "Tensor count, int size, int number", "sameAsInput"> {
   let forms = ["hidden"];
   let differentiable = 0;

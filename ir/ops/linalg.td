@@ -1,5 +1,5 @@
 // Linear algebra made of factorisations: inverses, determinants, systems of equations (eager/composites/linalg.cpp).
-// Tested by tests/python/test_linalg.py.
+// Tested by tests/python/operations/test_linalg.py.
 
 def SolvePlain : Library<"solve_plain", "Tensor input, Tensor other", "triangularSolve"> {
   let forms = ["hidden"];

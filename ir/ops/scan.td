@@ -1,4 +1,4 @@
-// Running sums, products and extremes along a dim (runtime/lib/scan.cpp).
+// Running sums, products and extremes along a dim (runtime/lib/order/scan.cpp).
 
 def CumSumPlain : Library<"cumsum_plain", "Tensor input, int dim", "sameAsInput"> {
   let forms = ["hidden"];

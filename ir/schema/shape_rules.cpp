@@ -167,7 +167,7 @@ void matmul(const OpFacts&, Metas operands, Attrs, std::span<TensorMeta> results
   set(results[0], std::move(shape), a.dtype);
 }
 
-// Columns as `packedColumns` of runtime/lib/gemm.h.
+// Columns as `packedColumns` of runtime/lib/matmul/gemm.h.
 void packMatrix(const OpFacts&, Metas operands, Attrs, std::span<TensorMeta> results) {
   const Dims& shape = operands[0].shape;
   set(results[0], Dims{shape[0], (shape[1] + 63) / 64 * 64}, operands[0].dtype);

@@ -1,7 +1,7 @@
 // Sums of many elements into few: half types are added in float32 and rounded once, at the end.
 #pragma once
 
-#include "runtime/lib/half_rows.h"
+#include "runtime/lib/matmul/half_rows.h"
 #include "runtime/lib/strided.h"
 
 namespace tandem::lib {

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "runtime/device/thread_pool.h"
-#include "runtime/lib/nonzero.h"
+#include "runtime/lib/indexing/nonzero.h"
 #include "tests/unit/lib_test_util.h"
 
 namespace tandem {

@@ -1,0 +1,178 @@
+// attention, attention_grad, attention_keep: reads the operands, cuts the work into chunks by shape.
+#include "runtime/lib/attention/attention.h"
+
+#include <bit>
+#include <cmath>
+
+#include "runtime/device/isa.h"
+#include "runtime/device/thread_pool.h"
+#include "runtime/lib/random/philox.h"
+#include "runtime/lib/strided.h"
+
+namespace tandem::lib {
+namespace {
+
+// So many chunks of keys there are at least, to share among threads, as long as each has this many keys.
+constexpr std::int64_t kBackwardChunks = 8;
+constexpr std::int64_t kChunkKeys = 4 * kBackwardKeys;
+
+Dropout dropoutOf(double p, std::int64_t key) {
+  Dropout d;
+  d.key = static_cast<std::uint64_t>(key);
+  d.below = static_cast<std::uint64_t>(std::ceil(p * 0x1p32));
+  d.scale = p < 1 ? 1 / (1 - p) : 0;
+  return d;
+}
+/// One of the four words that a counter gives.
+bool keepsElement(const Dropout& d, std::int64_t element) {
+  auto e = static_cast<std::uint64_t>(element);
+  std::uint64_t counter = e >> 2;
+  auto words = philox({static_cast<std::uint32_t>(counter), static_cast<std::uint32_t>(counter >> 32), 0, 0}, d.key);
+  return words[e & 3] >= d.below;
+}
+
+/// A [B, H, rows, width] operand with dense rows: itself, or a copy that lives as long as this.
+class DenseRows {
+ public:
+  explicit DenseRows(const ArrayView& x) : copy_(rowsDense(x) ? empty(x) : x), view_(rowsDense(x) ? x : copy_.view()) {}
+  template <class T>
+  Heads<const T> heads() const {
+    return {view_.as<const T>(), {view_.strides[0], view_.strides[1], view_.strides[2], view_.strides[3]}};
+  }
+
+ private:
+  static bool rowsDense(const ArrayView& x) { return x.strides[3] == 1 || x.shape[3] == 1; }
+  static ArrayView empty(const ArrayView& x) { return {x.data, x.dtype, {0}, {1}}; }
+  Contiguous copy_;
+  ArrayView view_;
+};
+
+struct Operands {
+  const ArrayView *query, *key, *value;
+  std::span<const ArrayView> extras;
+  double scale, dropout;
+  bool causal, masked;
+};
+
+template <class T>
+AttentionProblem<T> problemOf(const Operands& o, const DenseRows& query, const DenseRows& key, const DenseRows& value) {
+  AttentionProblem<T> p{};
+  const Dims& q = o.query->shape;
+  p.batch = q[0], p.heads = q[1], p.rows = q[2], p.width = q[3];
+  p.sharedHeads = o.key->shape[1], p.keys = o.key->shape[2], p.valueWidth = o.value->shape[3];
+  p.query = query.heads<T>(), p.key = key.heads<T>(), p.value = value.heads<T>();
+  p.scale = o.scale;
+  p.causal = o.causal;
+  std::size_t next = 0;
+  p.maskKind = MaskKind::None;
+  if (o.masked) {
+    const ArrayView& m = o.extras[next++];
+    p.maskKind = m.dtype == DType::Bool ? MaskKind::Bool : MaskKind::Added;
+    p.mask = m.data;
+    std::copy_n(m.strides.begin(), 4, p.maskStrides);
+  }
+  p.drops = next < o.extras.size();
+  if (p.drops) p.drop = dropoutOf(o.dropout, *o.extras[next].as<std::int64_t>());
+  p.keeps = keepsElement;
+  return p;
+}
+
+Operands operandsOf(const LibraryCall& call, std::size_t first, std::size_t between) {
+  AttrReader attrs(call.attrs);
+  bool causal = attrs.boolean();
+  return {&call.inputs[first],
+          &call.inputs[first + 1],
+          &call.inputs[first + 2],
+          call.inputs.subspan(first + 3 + between),
+          std::bit_cast<double>(call.scalars[0]),
+          std::bit_cast<double>(call.scalars[1]),
+          causal,
+          attrs.boolean()};
+}
+
+template <class F>
+void withFloating(DType t, F f) {
+  if (t == DType::Float64)
+    f(TypeTag<double>{});
+  else
+    f(TypeTag<float>{});
+}
+
+}  // namespace
+
+void attention(const LibraryCall& call) {
+  const ArrayView& out = call.outputs[0];
+  if (call.outputs[1].numel() == 0) return;
+  Operands o = operandsOf(call, 0, 0);
+  DenseRows query(*o.query);
+  DenseRows key(*o.key);
+  DenseRows value(*o.value);
+  withFloating(out.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::Type;
+    auto p = problemOf<T>(o, query, key, value);
+    static const auto run = hasAvx512() ? avx512::attentionForward(T{}) : avx2::attentionForward(T{});
+    std::int64_t chunks = (p.rows + kForwardChunk - 1) / kForwardChunk;
+    auto tile = [&](std::int64_t t) {
+      std::int64_t head = t / chunks;
+      // The longest chunks of a causal one first.
+      std::int64_t row = (chunks - 1 - t % chunks) * kForwardChunk;
+      Scratch<T> scratch(forwardScratchSize(p));
+      run(p, head / p.heads, head % p.heads, row, std::min(row + kForwardChunk, p.rows),
+          out.as<T>() + head * p.rows * p.valueWidth, call.outputs[1].as<T>() + head * p.rows * 2, scratch.data());
+    };
+    std::int64_t tiles = p.batch * p.heads * chunks;
+    std::int64_t work = std::min(p.rows, kForwardChunk) * p.keys * (p.width + p.valueWidth);
+    std::int64_t grain = std::max<std::int64_t>(1, (std::int64_t{1} << 20) / (work + 1));
+    parallelFor(tiles, grain, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t t = begin; t < end; ++t) tile(t);
+    });
+  });
+}
+
+/// Inputs (grad, query, key, value, output, stats, extras...).
+void attention_grad(const LibraryCall& call) {
+  Operands o = operandsOf(call, 1, 2);
+  DenseRows grad(call.inputs[0]);
+  DenseRows query(*o.query);
+  DenseRows key(*o.key);
+  DenseRows value(*o.value);
+  DenseRows output(call.inputs[4]);
+  Contiguous stats(call.inputs[5]);
+  withFloating(call.outputs[0].dtype, [&](auto tag) {
+    using T = typename decltype(tag)::Type;
+    auto p = problemOf<T>(o, query, key, value);
+    p.grad = grad.heads<T>(), p.output = output.heads<T>(), p.stats = stats.as<T>();
+    static const auto run = hasAvx512() ? avx512::attentionBackward(T{}) : avx2::attentionBackward(T{});
+    T* queryGrad = call.outputs[0].as<T>();
+    std::int64_t size = p.group() * p.rows * p.width;  // of the query gradient of a head of keys
+    std::int64_t shared = p.batch * p.sharedHeads;
+    std::int64_t chunks = std::clamp<std::int64_t>(p.keys / kChunkKeys, 1, (kBackwardChunks + shared - 1) / shared);
+    std::int64_t length = ((p.keys + chunks - 1) / chunks + kBackwardKeys - 1) / kBackwardKeys * kBackwardKeys;
+    Scratch<T> partial((chunks - 1) * shared * size);
+    parallelTiles(shared * chunks, [&](std::int64_t t) {
+      std::int64_t head = t / chunks;
+      std::int64_t chunk = t % chunks;
+      T* to = (chunk == 0 ? queryGrad : partial.data() + (chunk - 1) * shared * size) + head * size;
+      std::fill_n(to, size, T{});
+      std::int64_t first = std::min(chunk * length, p.keys);
+      Scratch<T> scratch(backwardScratchSize(p));
+      run(p, head / p.sharedHeads, head % p.sharedHeads, first, std::min(first + length, p.keys), to,
+          call.outputs[1].as<T>() + head * p.keys * p.width, call.outputs[2].as<T>() + head * p.keys * p.valueWidth,
+          scratch.data());
+    });
+    parallelFor(shared * size, kSerialElements, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t c = 0; c + 1 < chunks; ++c)
+        for (std::int64_t i = begin; i < end; ++i) queryGrad[i] += partial[c * shared * size + i];
+    });
+  });
+}
+
+void attention_keep(const LibraryCall& call) {
+  Dropout d = dropoutOf(std::bit_cast<double>(call.scalars[0]), *call.inputs[0].as<std::int64_t>());
+  bool* out = call.outputs[0].as<bool>();
+  parallelFor(call.outputs[0].numel(), kSerialElements, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) out[i] = keepsElement(d, i);
+  });
+}
+
+}  // namespace tandem::lib

@@ -1,0 +1,101 @@
+// Attention in tiles, with an online softmax: what the kernels of the instruction sets are given.
+//
+// Forward, of a chunk of rows: for every block of keys the scores of the block, the exponentials under the largest
+// score so far, and their products with the values, added to those of the blocks before (which are scaled down when a
+// larger score comes). Backward, of a chunk of keys: the scores of keys x rows again, and from them the cotangents.
+// Tiles and chunks are cut by shape; bits depend on neither threads nor instruction set.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "runtime/lib/matmul/gemm.h"
+
+namespace tandem::lib {
+
+enum class MaskKind : std::uint8_t { None, Bool, Added };
+
+/// Operands as [B, H, rows, width], element strides of the four dims; rows are dense.
+template <class T>
+struct Heads {
+  T* data;
+  std::int64_t strides[4];
+  T* at(std::int64_t b, std::int64_t h) const { return data + b * strides[0] + h * strides[1]; }
+};
+
+/// Which elements of [B, H, rows, keys] are dropped: those whose random word is below a bound.
+struct Dropout {
+  std::uint64_t key = 0;
+  std::uint64_t below = 0;
+  double scale = 1;  // 1 / (1 - p)
+};
+
+template <class T>
+struct AttentionProblem {
+  std::int64_t batch, heads, sharedHeads;  // of query; of key and value
+  std::int64_t rows, keys, width, valueWidth;
+  Heads<const T> query, key, value;
+  MaskKind maskKind;
+  const void* mask;
+  std::int64_t maskStrides[4];
+  double scale;
+  bool causal;
+  bool drops;
+  Dropout drop;
+  bool (*keeps)(const Dropout&, std::int64_t element);
+  // Backward only.
+  Heads<const T> grad, output;
+  const T* stats;
+
+  [[nodiscard]] std::int64_t group() const { return heads / sharedHeads; }
+  /// Keys that rows below `end` may see.
+  [[nodiscard]] std::int64_t visible(std::int64_t end) const { return causal ? std::min(keys, end) : keys; }
+};
+
+inline constexpr std::int64_t kForwardRows = 48;    // rows of a tile
+inline constexpr std::int64_t kForwardKeys = 128;   // keys of a tile
+inline constexpr std::int64_t kForwardChunk = 240;  // rows that share packed keys and values
+inline constexpr std::int64_t kBackwardKeys = 48;
+inline constexpr std::int64_t kBackwardRows = 128;
+
+constexpr std::int64_t wholePanels(std::int64_t columns) { return (columns + 63) / 64 * 64; }
+
+/// Elements of memory that a chunk of rows needs.
+template <class T>
+std::int64_t forwardScratchSize(const AttentionProblem<T>& p) {
+  return kForwardKeys * (p.width + wholePanels(p.valueWidth)) + kForwardRows * kForwardKeys + 2 * kForwardChunk +
+         kForwardChunk * p.valueWidth;
+}
+/// Elements of memory that a chunk of keys needs.
+template <class T>
+std::int64_t backwardScratchSize(const AttentionProblem<T>& p) {
+  std::int64_t blocks = (p.rows + kBackwardRows - 1) / kBackwardRows;
+  std::int64_t packed =
+      kBackwardRows * (p.width + p.valueWidth + wholePanels(p.width) + wholePanels(p.valueWidth)) + 3 * kBackwardRows;
+  return blocks * packed + kBackwardKeys * wholePanels(p.width) + 4 * kBackwardKeys * kBackwardRows;
+}
+
+/// Rows [row, end) of one head. `out` and `stats` are the head's, dense.
+template <class T>
+using AttentionForwardFn = void (*)(const AttentionProblem<T>&, std::int64_t b, std::int64_t h, std::int64_t row,
+                                    std::int64_t end, T* out, T* stats, T* scratch);
+/// Keys [key, end) of one head of keys, with all heads of queries that share it: adds to queryGrad [group, rows,
+/// width], and writes keyGrad and valueGrad of the head (dense).
+template <class T>
+using AttentionBackwardFn = void (*)(const AttentionProblem<T>&, std::int64_t b, std::int64_t shared, std::int64_t key,
+                                     std::int64_t end, T* queryGrad, T* keyGrad, T* valueGrad, T* scratch);
+
+namespace avx2 {
+AttentionForwardFn<float> attentionForward(float);
+AttentionForwardFn<double> attentionForward(double);
+AttentionBackwardFn<float> attentionBackward(float);
+AttentionBackwardFn<double> attentionBackward(double);
+}  // namespace avx2
+namespace avx512 {
+AttentionForwardFn<float> attentionForward(float);
+AttentionForwardFn<double> attentionForward(double);
+AttentionBackwardFn<float> attentionBackward(float);
+AttentionBackwardFn<double> attentionBackward(double);
+}  // namespace avx512
+
+}  // namespace tandem::lib

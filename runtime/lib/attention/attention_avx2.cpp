@@ -1,0 +1,28 @@
+// Attention for AVX2.
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <immintrin.h>
+
+#include "runtime/lib/attention/attention.h"
+#include "runtime/lib/matmul/gemm_kernel.h"
+
+#pragma GCC target("avx2,fma")
+
+namespace tandem::lib::avx2 {
+namespace {
+
+// clang-format off
+#include "runtime/lib/matmul/gemm_body.h"
+#include "runtime/lib/attention/attention_body.h"
+#include "runtime/lib/vectors_avx2.h"
+// clang-format on
+
+}  // namespace
+
+AttentionForwardFn<float> attentionForward(float) { return attentionForwardChunk<Floats>; }
+AttentionForwardFn<double> attentionForward(double) { return attentionForwardChunk<Doubles>; }
+AttentionBackwardFn<float> attentionBackward(float) { return attentionBackwardChunk<Floats>; }
+AttentionBackwardFn<double> attentionBackward(double) { return attentionBackwardChunk<Doubles>; }
+
+}  // namespace tandem::lib::avx2

@@ -1,0 +1,110 @@
+// Convolutions of types oneDNN lacks, and gradients where it is slow: each image's patches as a matrix [c / groups * kh
+// * kw, oh * ow], and a product.
+#include <algorithm>
+#include <vector>
+
+#include "runtime/device/thread_pool.h"
+#include "runtime/lib/convolution/convolution.h"
+#include "runtime/lib/convolution/patches.h"
+#include "runtime/lib/matmul/gemm.h"
+#include "runtime/lib/strided.h"
+
+namespace tandem::lib {
+namespace {
+
+constexpr std::int64_t kMaxPieces = 8;
+// Multiply-adds of a product that is worth sharing.
+constexpr std::int64_t kAloneWork = std::int64_t{1} << 20;
+
+/// The sizes of the products of one image and group.
+struct Products {
+  std::int64_t rows, depth, positions;
+  explicit Products(const ConvShape& s)
+      : rows(s.groupOutputs()), depth(s.groupChannels() * s.kh * s.kw), positions(s.oh * s.ow) {}
+};
+
+/// Images and groups side by side; large ones that threads cannot share evenly, one by one, each sharing the pool
+/// within its product. Which never matters to the bits.
+template <class Each>
+void eachImageAndGroup(const ConvShape& s, Each each) {
+  const std::int64_t count = s.n * s.groups;
+  const bool uneven = count < 2 * numThreads() && count % numThreads() != 0;
+  if (uneven && s.imageWork() / s.groups > kAloneWork) {
+    for (std::int64_t i = 0; i < count; ++i) each(i / s.groups, i % s.groups);
+    return;
+  }
+  parallelTiles(count, [&](std::int64_t i) { each(i / s.groups, i % s.groups); });
+}
+
+}  // namespace
+
+template <class T>
+void patchForward(const ConvShape& s, const T* input, const T* weight, T* output) {
+  Products p(s);
+  eachImageAndGroup(s, [&](std::int64_t n, std::int64_t g) {
+    const T* image = input + n * s.inputSize() + g * s.groupChannels() * s.h * s.w;
+    Scratch<T> patches(isPointwise(s) ? 0 : p.depth * p.positions);
+    if (!isPointwise(s)) toPatches(s, image, patches.data());
+    gemm(p.rows, p.positions, p.depth, Matrix<T>{weight + g * p.rows * p.depth, p.depth, 1},
+         Matrix<T>{isPointwise(s) ? image : patches.data(), p.positions, 1},
+         output + n * s.outputSize() + g * p.rows * p.positions);
+  });
+}
+
+template <class T>
+void patchInputGrad(const ConvShape& s, const T* grad, const T* weight, T* inputGrad) {
+  Products p(s);
+  eachImageAndGroup(s, [&](std::int64_t n, std::int64_t g) {
+    Scratch<T> patches(p.depth * p.positions);
+    gemm(p.depth, p.positions, p.rows, Matrix<T>{weight + g * p.rows * p.depth, 1, p.depth},
+         Matrix<T>{grad + n * s.outputSize() + g * p.rows * p.positions, p.positions, 1}, patches.data());
+    T* to = inputGrad + n * s.inputSize() + g * s.groupChannels() * s.h * s.w;
+    std::fill_n(to, s.groupChannels() * s.h * s.w, T{});
+    addPatches(s, patches.data(), to);
+  });
+}
+
+template <class T>
+void patchWeightGrad(const ConvShape& s, const T* grad, const T* input, T* weightGrad) {
+  Products p(s);
+  std::int64_t size = p.rows * p.depth;
+  std::int64_t pieces = std::min(kMaxPieces, s.n);
+  // Sums of fixed pieces of the batch, images in order; then the pieces in order.
+  Scratch<T> partial(pieces * s.groups * size);
+  parallelTiles(pieces * s.groups, [&](std::int64_t i) {
+    std::int64_t piece = i / s.groups;
+    std::int64_t g = i % s.groups;
+    T* sum = partial.data() + i * size;
+    Scratch<T> patches(p.depth * p.positions);
+    Scratch<T> product(size);
+    std::fill_n(sum, size, T{});
+    for (std::int64_t n = piece * s.n / pieces; n < (piece + 1) * s.n / pieces; ++n) {
+      toPatches(s, input + n * s.inputSize() + g * s.groupChannels() * s.h * s.w, patches.data());
+      gemm(p.rows, p.depth, p.positions,
+           Matrix<T>{grad + n * s.outputSize() + g * p.rows * p.positions, p.positions, 1},
+           Matrix<T>{patches.data(), 1, p.positions}, product.data());
+      for (std::int64_t j = 0; j < size; ++j) sum[j] = addElements(sum[j], product[j]);
+    }
+  });
+  std::copy_n(partial.data(), s.groups * size, weightGrad);
+  for (std::int64_t i = s.groups * size; i < pieces * s.groups * size; ++i) {
+    T& to = weightGrad[i % (s.groups * size)];
+    to = addElements(to, partial[i]);
+  }
+}
+
+#define TANDEM_INSTANTIATE(T)                                                                                          \
+  template void patchForward(const ConvShape&, const T*, const T*, T*);                                                \
+  template void patchInputGrad(const ConvShape&, const T*, const T*, T*);                                              \
+  template void patchWeightGrad(const ConvShape&, const T*, const T*, T*);
+TANDEM_INSTANTIATE(bool)
+TANDEM_INSTANTIATE(std::uint8_t)
+TANDEM_INSTANTIATE(std::int8_t)
+TANDEM_INSTANTIATE(std::int16_t)
+TANDEM_INSTANTIATE(std::int32_t)
+TANDEM_INSTANTIATE(std::int64_t)
+TANDEM_INSTANTIATE(float)
+TANDEM_INSTANTIATE(double)
+#undef TANDEM_INSTANTIATE
+
+}  // namespace tandem::lib

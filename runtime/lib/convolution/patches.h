@@ -1,0 +1,50 @@
+// The patches of one image as a matrix [c / groups * kh * kw, oh * ow]: read from it, and added back into it.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "runtime/lib/convolution/convolution.h"
+#include "runtime/lib/strided.h"
+
+namespace tandem::lib {
+
+/// Calls each(patch row, oh, ow of the first element, input offset of it, count) for the runs of output positions of
+/// one kernel position and row; positions whose input lies in the padding are left out.
+template <class Each>
+void eachPatchRow(const ConvShape& s, Each each) {
+  for (std::int64_t c = 0; c < s.groupChannels(); ++c)
+    for (std::int64_t kh = 0; kh < s.kh; ++kh)
+      for (std::int64_t kw = 0; kw < s.kw; ++kw) {
+        std::int64_t row = (c * s.kh + kh) * s.kw + kw;
+        // ow with 0 <= ow * stride + shift < w
+        std::int64_t shift = kw * s.dilationW - s.padW;
+        std::int64_t begin = shift >= 0 ? 0 : (-shift + s.strideW - 1) / s.strideW;
+        std::int64_t end = s.w - shift <= 0 ? 0 : std::min(s.ow, (s.w - shift - 1) / s.strideW + 1);
+        if (begin >= end) continue;
+        for (std::int64_t oh = 0; oh < s.oh; ++oh) {
+          std::int64_t h = oh * s.strideH + kh * s.dilationH - s.padH;
+          if (h < 0 || h >= s.h) continue;
+          each(row * s.oh * s.ow + oh * s.ow + begin, (c * s.h + h) * s.w + begin * s.strideW + shift, end - begin);
+        }
+      }
+}
+
+template <class T>
+void toPatches(const ConvShape& s, const T* input, T* patches) {
+  std::fill_n(patches, s.groupChannels() * s.kh * s.kw * s.oh * s.ow, T{});
+  eachPatchRow(s, [&](std::int64_t patch, std::int64_t in, std::int64_t count) {
+    if (s.strideW == 1) return void(std::copy_n(input + in, count, patches + patch));
+    for (std::int64_t i = 0; i < count; ++i) patches[patch + i] = input[in + i * s.strideW];
+  });
+}
+
+template <class T>
+void addPatches(const ConvShape& s, const T* patches, T* input) {
+  eachPatchRow(s, [&](std::int64_t patch, std::int64_t in, std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i)
+      input[in + i * s.strideW] = addElements(input[in + i * s.strideW], patches[patch + i]);
+  });
+}
+
+}  // namespace tandem::lib

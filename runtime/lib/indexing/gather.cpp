@@ -1,0 +1,212 @@
+// gather, scatter, scatter_add, scatter_combine: one index an element. Two writes meet only where they agree in all
+// dims but one, so the lines along that dim are independent of each other, and each is walked in order.
+#include <algorithm>
+#include <array>
+#include <functional>
+
+#include "runtime/device/thread_pool.h"
+#include "runtime/lib/accumulator.h"
+#include "runtime/lib/indexing/index_list.h"
+#include "runtime/lib/strided.h"
+
+namespace tandem::lib {
+namespace {
+
+Dims without(const Dims& dims, std::size_t dim, std::size_t last) {
+  Dims kept;
+  for (std::size_t d = 0; d < dims.size(); ++d)
+    if (d != dim && d != last) kept.push_back(dims[d]);
+  return kept;
+}
+
+/// The lines of `index` along a dim, and where they begin in two arrays of its rank, `dst` and `src`. Lines along
+/// another dim than the last lie side by side in sheets: `across` of them, next to each other in memory.
+struct Lines {
+  Lines(const ArrayView& index, const Dims& dst, const Dims& src, std::int64_t dim) {
+    auto d = static_cast<std::size_t>(dim);
+    std::size_t last = index.shape.size() - 1;
+    // Lines of one element, as of a loss that picks a class, lie side by side as well.
+    if (d == last && d > 0 && index.shape[d] == 1) --last;
+    Dims steps = contiguousStrides(index.shape);
+    shape = without(index.shape, d, last);
+    dstStrides = without(dst, d, last);
+    srcStrides = without(src, d, last);
+    indexStrides = without(steps, d, last);
+    length = index.shape[d];
+    indexStep = steps[d];
+    srcStep = src[d];
+    if (d == last) return;
+    across = index.shape[last];
+    dstAcross = dst[last];
+    srcAcross = src[last];
+  }
+  Dims shape, dstStrides, srcStrides, indexStrides;
+  std::int64_t length, indexStep, srcStep;
+  std::int64_t across = 1, dstAcross = 0, srcAcross = 0;
+
+  using Offsets = std::array<std::int64_t, 3>;
+  /// Calls each(dst offset, index, src offset) for places [i, iEnd) of lines [j, jEnd) of the sheet at `at`.
+  template <class Each>
+  void visit(const IndexList& list, const Offsets& at, std::int64_t i, std::int64_t iEnd, std::int64_t j,
+             std::int64_t jEnd, Each each) const {
+    const std::int64_t* index = list.data() + at[2];
+    // Not members, which writes of integers might change.
+    const std::int64_t dst = at[0], src = at[1], step = indexStep, from = srcStep, right = dstAcross, down = srcAcross;
+    if (across == 1 && step == 1 && from == 1)
+      for (; i < iEnd; ++i) each(dst, index[i], src + i);
+    else if (across == 1)
+      for (; i < iEnd; ++i) each(dst, index[i * step], src + i * from);
+    else
+      for (; i < iEnd; ++i)
+        for (std::int64_t k = j; k < jEnd; ++k) each(dst + k * right, index[i * step + k], src + i * from + k * down);
+  }
+  [[nodiscard]] Walker<3> walker(std::int64_t sheet) const {
+    return Walker<3>(shape, {dstStrides, srcStrides, indexStrides}, sheet);
+  }
+};
+
+/// Reads: every element is independent of the others, and they are cut anywhere.
+template <class Each>
+void readLines(const Lines& lines, const IndexList& list, Each each) {
+  std::int64_t across = lines.across;
+  std::int64_t size = lines.length * across;
+  parallelFor(numelOf(lines.shape) * size, kSerialElements, [&](std::int64_t begin, std::int64_t end) {
+    Walker<3> at = lines.walker(begin / size);
+    for (std::int64_t sheet = begin / size; sheet * size < end; ++sheet, at.next()) {
+      std::int64_t first = std::max(begin - sheet * size, std::int64_t{0});
+      std::int64_t stop = std::min(end - sheet * size, size);
+      if (across == 1) {
+        lines.visit(list, at.offset, first, stop, 0, 1, each);
+        continue;
+      }
+      for (std::int64_t i = first / across; i * across < stop; ++i)
+        lines.visit(list, at.offset, i, i + 1, std::max(first - i * across, std::int64_t{0}),
+                    std::min(stop - i * across, across), each);
+    }
+  });
+}
+
+/// Writes to lines of `size` elements, those to one place in order. Of few and long lines each thread writes a part of
+/// the places, so that the order is kept whatever their number.
+template <class Each>
+void writeLines(const Lines& lines, const IndexList& list, std::int64_t size, Each each) {
+  constexpr std::int64_t kBand = 64;  // lines of a sheet that a thread takes at once: whole cache lines
+  std::int64_t bands = (lines.across + kBand - 1) / kBand;
+  std::int64_t count = numelOf(lines.shape) * bands;
+  std::int64_t parts = list.count() < 2 * kSerialElements || count >= numThreads() ? 1 : numThreads();
+  std::int64_t work = lines.length * std::min(kBand, lines.across);
+  parallelFor(count * parts, parts > 1 ? 1 : grainOf(work), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t task = begin; task < end; ++task) {
+      std::int64_t line = task / parts;
+      std::int64_t part = task % parts;
+      std::int64_t low = size * part / parts;
+      std::int64_t high = size * (part + 1) / parts;
+      Walker<3> at = lines.walker(line / bands);
+      std::int64_t j = line % bands * kBand;
+      std::int64_t jEnd = std::min(lines.across, j + kBand);
+      if (parts == 1) {
+        lines.visit(list, at.offset, 0, lines.length, j, jEnd, each);
+      } else {
+        lines.visit(list, at.offset, 0, lines.length, j, jEnd,
+                    [&](std::int64_t to, std::int64_t place, std::int64_t from) {
+                      if (place >= low && place < high) each(to, place, from);
+                    });
+      }
+    }
+  });
+}
+
+}  // namespace
+
+void gather(const LibraryCall& call) {
+  ArrayView x = atLeast1d(call.inputs[0]);
+  ArrayView index = atLeast1d(call.inputs[1]);
+  ArrayView out = atLeast1d(call.outputs[0]);
+  std::int64_t dim = wrapDim(AttrReader(call.attrs).integer(), static_cast<std::int64_t>(x.shape.size()));
+  auto d = static_cast<std::size_t>(dim);
+  IndexList list("gather", index, dim, x.shape[d], IndexRange::Elements);
+  if (list.count() == 0) return;
+  withSize(x.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::Type;
+    readLines(Lines(index, x.strides, out.strides, dim), list,
+              [from = x.as<T>(), to = out.as<T>(), stride = x.strides[d]](
+                  std::int64_t line, std::int64_t at, std::int64_t o) { to[o] = from[line + at * stride]; });
+  });
+}
+
+void scatter(const LibraryCall& call) {
+  ArrayView x = atLeast1d(call.inputs[0]);
+  ArrayView index = atLeast1d(call.inputs[1]);
+  ArrayView src = atLeast1d(call.inputs[2]);
+  ArrayView out = atLeast1d(call.outputs[0]);
+  std::int64_t dim = wrapDim(AttrReader(call.attrs).integer(), static_cast<std::int64_t>(x.shape.size()));
+  auto d = static_cast<std::size_t>(dim);
+  IndexList list("scatter", index, dim, x.shape[d], IndexRange::Elements);
+  copyArray(x, out);
+  if (list.count() == 0) return;
+  withSize(x.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::Type;
+    writeLines(Lines(index, out.strides, src.strides, dim), list, x.shape[d],
+               [from = src.as<T>(), to = out.as<T>(), stride = out.strides[d]](
+                   std::int64_t line, std::int64_t at, std::int64_t s) { to[line + at * stride] = from[s]; });
+  });
+}
+
+namespace {
+
+/// A copy of the input combined with the sources, line by line, each in order.
+template <class Combine>
+void scatterCombined(const char* op, const LibraryCall& call, Combine combine) {
+  ArrayView x = atLeast1d(call.inputs[0]);
+  ArrayView index = atLeast1d(call.inputs[1]);
+  ArrayView src = atLeast1d(call.inputs[2]);
+  ArrayView out = atLeast1d(call.outputs[0]);
+  std::int64_t dim = wrapDim(AttrReader(call.attrs).integer(), static_cast<std::int64_t>(x.shape.size()));
+  auto d = static_cast<std::size_t>(dim);
+  IndexList list(op, index, dim, x.shape[d], IndexRange::Elements);
+  if (list.count() == 0) return copyArray(x, out);
+  withType(x.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::Type;
+    Accumulator<T> results(x, out);
+    std::optional<Contiguous> dense;
+    if (Widened<T>::kWide) src = dense.emplace(src).view();
+    Widened<T> sources(src);
+    writeLines(Lines(index, out.strides, src.strides, dim), list, x.shape[d],
+               [from = sources.data(), to = results.data(), stride = out.strides[d],
+                combine](std::int64_t line, std::int64_t at, std::int64_t s) {
+                 auto& result = to[line + at * stride];
+                 result = combine(result, from[s]);
+               });
+    results.finish();
+  });
+}
+
+/// The one that `prefers` says, a of equal ones; NaN before all. Without branches.
+template <class C, class Prefers>
+C preferred(C a, C b, Prefers prefers) {
+  bool kept = prefers(a, b);
+  if constexpr (std::is_floating_point_v<C>) kept |= a != a;
+  return kept ? a : b;
+}
+
+}  // namespace
+
+void scatter_add(const LibraryCall& call) {
+  scatterCombined("scatter_add", call, [](auto a, auto b) { return addElements(a, b); });
+}
+
+void scatter_combine(const LibraryCall& call) {
+  AttrReader attrs(call.attrs);
+  attrs.integer();
+  switch (attrs.integer()) {
+  case 0:
+    return scatterCombined("scatter_reduce", call, [](auto a, auto b) { return mulElements(a, b); });
+  case 1:
+    return scatterCombined("scatter_reduce", call, [](auto a, auto b) { return preferred(a, b, std::less_equal<>()); });
+  default:
+    return scatterCombined("scatter_reduce", call,
+                           [](auto a, auto b) { return preferred(a, b, std::greater_equal<>()); });
+  }
+}
+
+}  // namespace tandem::lib

@@ -1,0 +1,286 @@
+// index_select, index_add, index_get, index_put: one index a block. The array is seen as outer x indexed x inner; the
+// indexed dims become one list of offsets, so that one tensor of indices and several are the same work.
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "runtime/device/thread_pool.h"
+#include "runtime/lib/accumulator.h"
+#include "runtime/lib/indexing/index_list.h"
+#include "runtime/lib/movement/copy_bytes.h"
+#include "runtime/lib/strided.h"
+
+namespace tandem::lib {
+namespace {
+
+/// The offsets, in elements, that index tensors stand for: sum over k of index_k * strides[first + k].
+class Offsets {
+ public:
+  Offsets(const char* op, std::span<const ArrayView> indices, DimsRef shape, DimsRef strides, std::int64_t first,
+          IndexRange range)
+      : count_(indices[0].numel()) {
+    if (indices.size() == 1 && strides[static_cast<std::size_t>(first)] == 1) {
+      // The indices are the offsets.
+      plain_.emplace(op, indices[0], first, shape[static_cast<std::size_t>(first)], range);
+      values_ = plain_->data();
+      return;
+    }
+    std::int64_t* sums = sums_.emplace(count_).data();
+    values_ = sums;
+    for (std::size_t k = 0; k < indices.size(); ++k) {
+      std::int64_t dim = first + static_cast<std::int64_t>(k);
+      auto d = static_cast<std::size_t>(dim);
+      TANDEM_CHECK(indices[k].shape == indices[0].shape, op, ": index tensors of different shapes");
+      IndexList list(op, indices[k], dim, shape[d], range);
+      parallelFor(count_, kSerialElements, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) sums[i] = (k == 0 ? 0 : sums[i]) + list[i] * strides[d];
+      });
+    }
+  }
+  std::int64_t count() const { return count_; }
+  std::int64_t operator[](std::int64_t i) const { return values_[i]; }
+  const std::int64_t* data() const { return values_; }
+
+ private:
+  std::int64_t count_;
+  const std::int64_t* values_ = nullptr;
+  std::optional<IndexList> plain_;
+  std::optional<Scratch<std::int64_t>> sums_;
+};
+
+/// out[o, j] = x[o, offsets[j]].
+template <class T>
+void readElements(const T* x, const Offsets& offsets, DimsRef outer, DimsRef outerStrides, T* out) {
+  std::int64_t count = offsets.count();
+  // A slice, or a slice read backwards: no need to look at each offset.
+  std::int64_t step = count > 1 ? offsets[1] - offsets[0] : 1;
+  bool ramp = true;
+  for (std::int64_t j = 2; ramp && j < count; ++j) ramp = offsets[j] - offsets[j - 1] == step;
+  parallelFor(numelOf(outer) * count, kSerialElements, [&](std::int64_t begin, std::int64_t end) {
+    Walker<1> at(outer, {outerStrides}, begin / count);
+    for (std::int64_t i = begin; i < end; at.next()) {
+      std::int64_t j = i % count;
+      std::int64_t length = std::min(count - j, end - i);
+      const T* row = x + at.offset[0];
+      T* to = out + i;
+      if (ramp && step == -1) {
+        const T* last = row + offsets[j];
+        for (std::int64_t k = 0; k < length; ++k) to[k] = last[-k];
+      } else if (ramp) {
+        const T* first = row + offsets[j];
+        for (std::int64_t k = 0; k < length; ++k) to[k] = first[k * step];
+      } else {
+        const std::int64_t* from = offsets.data() + j;
+        for (std::int64_t k = 0; k < length; ++k) to[k] = row[from[k]];
+      }
+      i += length;
+    }
+  });
+}
+
+/// out[o, j, i] = x[o, offsets[j], i], where the dims [first, first + n) of x are those the offsets stand for.
+void readBlocks(const ArrayView& x, const Offsets& offsets, std::size_t first, std::size_t n, const ArrayView& out) {
+  if (out.numel() == 0) return;
+  DimsRef outer = DimsRef(x.shape).first(first);
+  DimsRef outerStrides = DimsRef(x.strides).first(first);
+  ArrayView block{nullptr, x.dtype, DimsRef(x.shape).subspan(first + n), DimsRef(x.strides).subspan(first + n)};
+  ArrayView to{nullptr, x.dtype, block.shape, contiguousStrides(block.shape)};
+  std::int64_t inner = block.numel();
+  std::int64_t count = offsets.count();
+  bool dense = block.contiguous();
+  withSize(x.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::Type;
+    if (inner == 1) return readElements(x.as<T>(), offsets, outer, outerStrides, out.as<T>());
+    parallelFor(numelOf(outer) * count, grainOf(inner), [&](std::int64_t begin, std::int64_t end) {
+      Walker<1> at(outer, {outerStrides}, begin / count);
+      ArrayView piece = block;
+      ArrayView target = to;
+      for (std::int64_t i = begin, j = begin % count; i < end; ++i) {
+        const T* from = x.as<T>() + at.offset[0] + offsets[j];
+        T* dst = out.as<T>() + i * inner;
+        if (dense) {
+          copyBytes(dst, from, static_cast<std::size_t>(inner) * sizeof(T));
+        } else {
+          piece.data = const_cast<T*>(from);
+          target.data = dst;
+          copyArray(piece, target);
+        }
+        if (++j == count) j = 0, at.next();
+      }
+    });
+  });
+}
+
+/// Calls each(destination, source, length) for runs of out[o, offsets[j], i] and values[o, j, i], both dense. Runs of
+/// different positions (o, i) are independent; those of one position come in the order of j.
+template <class Each>
+void writeBlocks(std::int64_t outer, std::int64_t outerStride, std::int64_t inner, const Offsets& offsets, Each each) {
+  std::int64_t count = offsets.count();
+  if (count == 0 || inner == 0) return;
+  if (inner == 1) {
+    const std::int64_t* places = offsets.data();
+    parallelFor(outer, grainOf(count), [&, each](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t o = begin; o < end; ++o)
+        for (std::int64_t j = 0; j < count; ++j) each(o * outerStride + places[j], o * count + j, 1);
+    });
+    return;
+  }
+  parallelFor(outer * inner, grainOf(count), [&](std::int64_t begin, std::int64_t end) {
+    while (begin < end) {
+      std::int64_t o = begin / inner;
+      std::int64_t i = begin % inner;
+      std::int64_t length = std::min(inner - i, end - begin);
+      for (std::int64_t j = 0; j < count; ++j)
+        each(o * outerStride + offsets[j] + i, (o * count + j) * inner + i, length);
+      begin += length;
+    }
+  });
+}
+
+/// The positions of a list of offsets by the place (offset / inner) that they name, in their order within a place.
+class ByPlace {
+ public:
+  ByPlace(const Offsets& offsets, std::int64_t inner, std::int64_t places)
+      : ends_(places + 1), positions_(offsets.count()) {
+    std::int64_t count = offsets.count();
+    std::fill_n(ends_.data(), places + 1, 0);
+    for (std::int64_t j = 0; j < count; ++j) ++ends_[offsets[j] / inner + 1];
+    for (std::int64_t p = 0; p < places; ++p) ends_[p + 1] += ends_[p];
+    // Each place's begin moves to its end.
+    for (std::int64_t j = 0; j < count; ++j) positions_[ends_[offsets[j] / inner]++] = j;
+  }
+  std::span<const std::int64_t> operator[](std::int64_t place) const {
+    std::int64_t begin = place == 0 ? 0 : ends_[place - 1];
+    return {positions_.data() + begin, static_cast<std::size_t>(ends_[place] - begin)};
+  }
+
+ private:
+  Scratch<std::int64_t> ends_, positions_;
+};
+
+/// to = x + the rows of `positions`, `step` apart, of `length` elements.
+template <class T, std::int64_t Width>
+void sumOfRows(const T* x, const T* rows, std::span<const std::int64_t> positions, std::int64_t step,
+               std::int64_t length, T* to) {
+  std::array<typename Element<T>::Compute, Width> sums;
+  std::int64_t i = 0;
+  for (; i + Width <= length; i += Width) {
+    for (std::int64_t k = 0; k < Width; ++k) sums[k] = Element<T>::load(x[i + k]);
+    for (std::int64_t j : positions)
+      for (std::int64_t k = 0; k < Width; ++k) sums[k] = addElements(sums[k], Element<T>::load(rows[j * step + i + k]));
+    for (std::int64_t k = 0; k < Width; ++k) to[i + k] = Element<T>::store(sums[k]);
+  }
+  if constexpr (Width > 1) sumOfRows<T, 1>(x + i, rows + i, positions, step, length - i, to + i);
+}
+
+/// out = x + the blocks of `values` that go to each place, in their order: a place is read and written once.
+template <class T>
+void addByPlace(const T* x, const T* values, const Offsets& offsets, std::int64_t outer, std::int64_t places,
+                std::int64_t inner, T* out) {
+  constexpr std::int64_t kBand = 256;  // a place that most blocks go to is shared by threads
+  ByPlace blocks(offsets, inner, places);
+  std::int64_t bands = (inner + kBand - 1) / kBand;
+  std::int64_t work = std::min(inner, kBand) * (1 + offsets.count() / places);
+  parallelFor(outer * places * bands, grainOf(work), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t task = begin; task < end; ++task) {
+      std::int64_t place = task / bands % places;
+      std::int64_t o = task / bands / places;
+      std::int64_t i = task % bands * kBand;
+      std::int64_t length = std::min(kBand, inner - i);
+      std::int64_t at = (o * places + place) * inner + i;
+      const T* rows = values + o * offsets.count() * inner + i;
+      if (!blocks[place].empty())
+        sumOfRows<T, Widened<T>::kWide ? 64 : 16>(x + at, rows, blocks[place], inner, length, out + at);
+      else if (x != out)
+        copyBytes(out + at, x + at, static_cast<std::size_t>(length) * sizeof(T));
+    }
+  });
+}
+
+/// A copy of x with `values` (in the shape outer + index shape + inner) added at or written to the offsets.
+void writeInto(const ArrayView& x, const ArrayView& values, const Offsets& offsets, std::size_t first, std::size_t n,
+               bool accumulate, const ArrayView& out) {
+  std::int64_t outer = numelOf(DimsRef(x.shape).first(first));
+  std::int64_t inner = numelOf(DimsRef(x.shape).subspan(first + n));
+  std::int64_t outerStride = numelOf(DimsRef(x.shape).subspan(first));
+  Contiguous source(values);
+  if (accumulate) {
+    withType(x.dtype, [&](auto tag) {
+      using T = typename decltype(tag)::Type;
+      // Sorting pays where blocks are wider than their index and many, or would be rounded one by one.
+      std::int64_t places = inner == 0 ? 0 : outerStride / inner;
+      if (inner >= 16 && (Widened<T>::kWide || offsets.count() >= places / 4)) {
+        Contiguous old(x);
+        return addByPlace(old.as<const T>(), source.as<const T>(), offsets, outer, places, inner, out.as<T>());
+      }
+      Accumulator<T> sums(x, out);
+      auto* to = sums.data();
+      Widened<T> terms(source.view());
+      const auto* from = terms.data();
+      writeBlocks(outer, outerStride, inner, offsets, [=](std::int64_t d, std::int64_t s, std::int64_t length) {
+        for (std::int64_t i = 0; i < length; ++i) to[d + i] = addElements(to[d + i], from[s + i]);
+      });
+      sums.finish();
+    });
+    return;
+  }
+  copyArray(x, out);
+  withSize(x.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::Type;
+    T* to = out.as<T>();
+    const T* from = source.as<T>();
+    writeBlocks(outer, outerStride, inner, offsets, [=](std::int64_t d, std::int64_t s, std::int64_t length) {
+      copyBytes(to + d, from + s, static_cast<std::size_t>(length) * sizeof(T));
+    });
+  });
+}
+
+}  // namespace
+
+void index_select(const LibraryCall& call) {
+  ArrayView x = atLeast1d(call.inputs[0]);
+  std::int64_t dim = wrapDim(AttrReader(call.attrs).integer(), static_cast<std::int64_t>(x.shape.size()));
+  Offsets offsets("index_select", call.inputs.subspan(1, 1), x.shape, x.strides, dim, IndexRange::Slices);
+  readBlocks(x, offsets, static_cast<std::size_t>(dim), 1, call.outputs[0]);
+}
+
+void index_add(const LibraryCall& call) {
+  ArrayView x = atLeast1d(call.inputs[0]);
+  ArrayView out = atLeast1d(call.outputs[0]);
+  std::int64_t dim = wrapDim(AttrReader(call.attrs).integer(), static_cast<std::int64_t>(x.shape.size()));
+  Offsets offsets("index_add", call.inputs.subspan(1, 1), out.shape, out.strides, dim, IndexRange::Slices);
+  writeInto(x, call.inputs[2], offsets, static_cast<std::size_t>(dim), 1, true, out);
+}
+
+void index_get(const LibraryCall& call) {
+  const ArrayView& x = call.inputs[0];
+  AttrReader attrs(call.attrs);
+  std::int64_t first = attrs.integer();
+  std::size_t n = call.inputs.size() - 1;
+  IndexRange range = attrs.boolean() ? IndexRange::Flat : IndexRange::Wrapped;
+  Offsets offsets("index", call.inputs.subspan(1, n), x.shape, x.strides, first, range);
+  readBlocks(x, offsets, static_cast<std::size_t>(first), n, call.outputs[0]);
+}
+
+void index_put(const LibraryCall& call) {
+  const ArrayView& x = call.inputs[0];
+  const ArrayView& out = call.outputs[0];
+  AttrReader attrs(call.attrs);
+  std::int64_t first = attrs.integer();
+  std::size_t n = call.inputs.size() - 2;
+  bool accumulate = attrs.boolean();
+  IndexRange range = attrs.boolean() ? IndexRange::Flat : IndexRange::Wrapped;
+  std::span<const ArrayView> indices = call.inputs.subspan(2, n);
+  Offsets offsets("index_put", indices, out.shape, out.strides, first, range);
+  auto f = static_cast<std::size_t>(first);
+  Dims shape = DimsRef(x.shape).first(f);
+  shape.append(indices[0].shape.begin(), indices[0].shape.end());
+  DimsRef inner = DimsRef(x.shape).subspan(f + n);
+  shape.append(inner.begin(), inner.end());
+  ArrayView values = call.inputs[1];
+  values.strides = broadcastStrides(values.shape, values.strides, shape);
+  values.shape = shape;
+  writeInto(x, values, offsets, f, n, accumulate, out);
+}
+
+}  // namespace tandem::lib

@@ -1,0 +1,85 @@
+#include "runtime/lib/indexing/index_list.h"
+
+#include <atomic>
+#include <string>
+#include <type_traits>
+
+#include "runtime/device/thread_pool.h"
+#include "runtime/lib/clones.h"
+
+namespace tandem::lib {
+namespace {
+
+/// Are all values in [0, size)?
+TANDEM_CLONES bool allInside(const std::int64_t* values, std::int64_t n, std::int64_t size) {
+  std::uint64_t outside = 0;
+  // Both sign bits: negative, or not below the size.
+  for (std::int64_t i = 0; i < n; ++i)
+    outside |= static_cast<std::uint64_t>(values[i]) | static_cast<std::uint64_t>(size - 1 - (values[i] & INT64_MAX));
+  return outside >> 63 == 0;
+}
+
+bool insideEverywhere(const std::int64_t* values, std::int64_t count, std::int64_t size) {
+  std::atomic<bool> inside{true};
+  parallelFor(count, kSerialElements, [&](std::int64_t begin, std::int64_t end) {
+    if (!allInside(values + begin, end - begin, size)) inside.store(false, std::memory_order_relaxed);
+  });
+  return inside.load(std::memory_order_relaxed);
+}
+
+/// The values of an array of any integers, in row-major order.
+void copyValues(const char* op, const ArrayView& index, std::int64_t* to) {
+  if (index.dtype == DType::Int64)
+    return copyArray(index, {to, DType::Int64, index.shape, contiguousStrides(index.shape)});
+  withType(index.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::Type;
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+      parallelFor(index.numel(), kSerialElements, [&](std::int64_t begin, std::int64_t end) {
+        Walker<1> at(index.shape, {index.strides}, begin);
+        for (std::int64_t i = begin; i < end; ++i, at.next()) to[i] = index.as<T>()[at.offset[0]];
+      });
+    } else if (index.numel() > 0) {
+      fail<IndexError>(op, ": tensors used as indices must be integers, got ", dtypeName(index.dtype));
+    }
+  });
+}
+
+}  // namespace
+
+IndexList::IndexList(const char* op, const ArrayView& index, std::int64_t dim, std::int64_t size, IndexRange range)
+    : count_(index.numel()), values_(index.as<std::int64_t>()) {
+  if (index.dtype != DType::Int64 || !index.contiguous()) {
+    copyValues(op, index, copy_.emplace(count_).data());
+    values_ = copy_->data();
+  }
+  if (insideEverywhere(values_, count_, size)) return;
+  const std::int64_t least = range == IndexRange::Wrapped || range == IndexRange::Flat ? -size : 0;
+  const std::int64_t* given = values_;
+  if (!copy_) values_ = copy_.emplace(count_).data();
+  std::int64_t* values = copy_->data();
+  std::atomic<bool> good{true};
+  parallelFor(count_, kSerialElements, [&](std::int64_t begin, std::int64_t end) {
+    bool allGood = true;
+    for (std::int64_t i = begin; i < end; ++i) {
+      std::int64_t v = given[i];
+      allGood &= v >= least && v < size;
+      values[i] = v < 0 ? v - least : v;
+    }
+    if (!allGood) good.store(false, std::memory_order_relaxed);
+  });
+  if (good.load(std::memory_order_relaxed)) return;
+  // The first in order, whichever thread met one first.
+  for (std::int64_t i = 0; i < count_; ++i) {
+    std::int64_t v = values_[i];
+    if (v >= 0 && v < size) continue;
+    v = v < 0 ? v + least : v;
+    if (range == IndexRange::Flat)
+      fail<IndexError>("out of range: tried to access index ", v, " on a tensor of ", size, " elements.");
+    std::string text = strcat("index ", v, " is out of bounds for dimension ", dim, " with size ", size);
+    if (range == IndexRange::Elements) fail(op, ": ", text);
+    if (range == IndexRange::Slices) fail<IndexError>("index out of range in self (", op, ": ", text, ")");
+    fail<IndexError>(op, ": ", text);
+  }
+}
+
+}  // namespace tandem::lib

@@ -1,0 +1,76 @@
+#include "runtime/lib/indexing/nonzero.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "runtime/base/attrs.h"
+#include "runtime/device/thread_pool.h"
+#include "runtime/lib/strided.h"
+
+namespace tandem::lib {
+namespace {
+
+constexpr std::int64_t kPiece = 16 * 1024;
+
+/// The counts of each piece of kPiece elements in row-major order.
+std::vector<std::int64_t> countPieces(const ArrayView& x) {
+  std::int64_t n = x.numel();
+  std::vector<std::int64_t> counts(static_cast<std::size_t>((n + kPiece - 1) / kPiece));
+  parallelTiles(static_cast<std::int64_t>(counts.size()), [&](std::int64_t p) {
+    const auto* data = x.as<std::uint8_t>();
+    std::int64_t count = 0;
+    std::int64_t length = std::min(kPiece, n - p * kPiece);
+    if (x.contiguous()) {
+      for (std::int64_t i = 0; i < length; ++i) count += data[p * kPiece + i];
+    } else {
+      Walker<1> at(x.shape, {x.strides}, p * kPiece);
+      for (std::int64_t i = 0; i < length; ++i, at.next()) count += data[at.offset[0]];
+    }
+    counts[static_cast<std::size_t>(p)] = count;
+  });
+  return counts;
+}
+
+}  // namespace
+
+void expect_size(const LibraryCall& call) {
+  AttrReader attrs(call.attrs);
+  std::int64_t size = attrs.integer();
+  std::int64_t number = attrs.integer();
+  std::int64_t now = *call.inputs[0].as<std::int64_t>();
+  if (now != size) throw SizeChanged(number, now);
+  *call.outputs[0].as<std::int64_t>() = now;
+}
+
+void nonzero_rows(const LibraryCall& call) {
+  const ArrayView& x = call.inputs[0];
+  const ArrayView& out = call.outputs[0];
+  std::vector<std::int64_t> starts = countPieces(x);
+  std::int64_t total = 0;
+  for (std::int64_t& s : starts) total += std::exchange(s, total);
+  TANDEM_CHECK(total == out.shape[0], "nonzero: ", out.shape[0], " rows for ", total, " elements");
+  if (total == 0 || x.shape.empty()) return;
+  const std::size_t rank = x.shape.size();
+  const auto step = static_cast<std::int64_t>(rank);
+  const std::int64_t size = x.shape[rank - 1];
+  const std::int64_t stride = x.strides[rank - 1];
+  parallelTiles(static_cast<std::int64_t>(starts.size()), [&](std::int64_t p) {
+    const std::size_t next = static_cast<std::size_t>(p) + 1;
+    std::int64_t* row = out.as<std::int64_t>() + starts[static_cast<std::size_t>(p)] * step;
+    const std::int64_t* end = out.as<std::int64_t>() + (next < starts.size() ? starts[next] : total) * step;
+    Walker<1> at(DimsRef(x.shape).first(rank - 1), {DimsRef(x.strides).first(rank - 1)}, p * kPiece / size);
+    for (std::int64_t i = p * kPiece % size; row != end; i = 0, at.next()) {
+      const auto* line = x.as<std::uint8_t>() + at.offset[0];
+      std::int64_t* first = row;
+      // Every place is written, and kept where the element is 1: there is nothing to guess wrong.
+      for (; i < size && row != end; ++i) {
+        row[step - 1] = i;
+        row += line[i * stride] * step;
+      }
+      for (std::size_t d = 0; d + 1 < rank; ++d)
+        for (std::int64_t* r = first; r != row; r += step) r[d] = at.index()[d];
+    }
+  });
+}
+
+}  // namespace tandem::lib

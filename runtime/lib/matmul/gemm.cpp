@@ -1,0 +1,240 @@
+// Cuts products into tiles by size and hands the tiles to the pool.
+#include "runtime/lib/matmul/gemm.h"
+
+#include <algorithm>
+
+#include "runtime/device/isa.h"
+#include "runtime/device/thread_pool.h"
+#include "runtime/lib/matmul/gemm_kernel.h"
+#include "runtime/lib/strided.h"
+
+namespace tandem::lib {
+namespace {
+
+// Multiply-adds of one tile: at least some 10 us, long beside handing it over; and kTilesAThread tiles a thread, so
+// that one that is held up leaves its tiles to others. Larger tiles pack their operands less often.
+constexpr std::int64_t kMinTileWork = std::int64_t{1} << 19;
+constexpr std::int64_t kTilesAThread = 4;
+// A vector times a matrix waits for memory: the same 10 us are fewer multiply-adds.
+constexpr std::int64_t kRowWork = std::int64_t{1} << 17;
+// Sides of tiles are multiples of these, where they are cut: whole register tiles.
+constexpr std::int64_t kRowStep = 12;
+constexpr std::int64_t kColumnStep = 64;
+// Tiles of fewer rows than this do not pack the columns of b each for themselves.
+constexpr std::int64_t kOwnPanels = 96;
+// A long sum into a small result is cut along k, into at most kMaxPieces pieces of at least kPieceLength.
+constexpr std::int64_t kSplitResult = 128 * 128;
+constexpr std::int64_t kSplitWork = std::int64_t{2} << 20;
+constexpr std::int64_t kPieceLength = 2048;
+constexpr std::int64_t kMaxPieces = 64;
+
+std::int64_t ceilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+const GemmKernels<float>& kernels(float) {
+  static const auto own = hasAvx512() ? avx512::floatKernels() : avx2::floatKernels();
+  return own;
+}
+const GemmKernels<double>& kernels(double) {
+  static const auto own = hasAvx512() ? avx512::doubleKernels() : avx2::doubleKernels();
+  return own;
+}
+
+/// A vector times a matrix: blocks of k and tiles of columns by themselves, then the blocks' results by halving.
+template <class T>
+void vectorGemm(std::int64_t n, std::int64_t k, const T* a, std::int64_t aStride, Matrix<T> b, T* c) {
+  auto fn = kernels(T{}).vector;
+  Scratch<T> dense(aStride == 1 ? 0 : k);
+  if (aStride != 1) {
+    for (std::int64_t p = 0; p < k; ++p) dense[p] = a[p * aStride];
+    a = dense.data();
+  }
+  std::int64_t blocks = ceilDiv(k, kDotBlock);
+  std::int64_t width = ceilDiv(ceilDiv(kRowWork, std::min(k, kDotBlock)), kColumnStep) * kColumnStep;
+  std::int64_t across = ceilDiv(n, width);
+  Scratch<T> partial(blocks == 1 ? 0 : blocks * n);
+  T* results = blocks == 1 ? c : partial.data();
+  auto tile = [&](std::int64_t t) {
+    std::int64_t from = t / across * kDotBlock;
+    std::int64_t j = t % across * width;
+    fn(std::min(width, n - j), std::min(kDotBlock, k - from), a + from,
+       {b.data + from * b.rowStride + j * b.columnStride, b.rowStride, b.columnStride}, results + t / across * n + j);
+  };
+  std::int64_t together = std::max<std::int64_t>(1, kRowWork / (std::min(width, n) * std::min(k, kDotBlock)));
+  parallelFor(blocks * across, together, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t t = begin; t < end; ++t) tile(t);
+  });
+  for (std::int64_t left = blocks, half = 0; left > 1; left = half) {
+    half = ceilDiv(left, 2);
+    for (std::int64_t i = 0; i < (left - half) * n; ++i) results[i] += results[half * n + i];
+  }
+  if (blocks > 1) std::copy_n(results, n, c);
+}
+
+/// The length of the pieces that k is cut into; k itself if it is not. It decides the order of a sum, so it is a
+/// function of the product's sizes alone.
+std::int64_t pieceLength(std::int64_t m, std::int64_t n, std::int64_t k) {
+  if (m * n > kSplitResult || k < 2 * kPieceLength || m * n * k < kSplitWork) return k;
+  return std::max(kPieceLength, ceilDiv(ceilDiv(k, kMaxPieces), kBlockK) * kBlockK);
+}
+
+/// How a result is cut. Every element has its own chain, whatever the tile: the number of threads may decide.
+struct Tiling {
+  std::int64_t rows;     // of a tile
+  std::int64_t columns;  // of a tile
+
+  Tiling(std::int64_t m, std::int64_t n, std::int64_t k) : rows(m), columns(n) {
+    std::int64_t threads = numThreads();
+    if (threads == 1 || m * n * k < 2 * kMinTileWork) return;
+    std::int64_t work = std::max(m * n * k / (threads * kTilesAThread), kMinTileWork);
+    std::int64_t down = 1;
+    std::int64_t across = 1;
+    // Cut the longer side of tiles while they are too large.
+    while (rows * columns * k > work && (rows > kRowStep || columns > kColumnStep)) {
+      if (rows > kRowStep && (rows >= columns || columns <= kColumnStep))
+        rows = ceilDiv(ceilDiv(m, ++down), kRowStep) * kRowStep;
+      else
+        columns = ceilDiv(ceilDiv(n, ++across), kColumnStep) * kColumnStep;
+    }
+  }
+};
+
+/// One product on this thread.
+template <class T>
+void serialGemm(const GemmTile<T>& t) {
+  Scratch<T> scratch(gemmScratchSize(t.m, t.panels == nullptr ? t.n : 0, t.k));
+  kernels(T{}).tile(t, scratch.data());
+}
+
+/// A product whose k is not cut, in tiles.
+template <class T>
+void tiledGemm(const GemmTile<T>& whole) {
+  Tiling tiling(whole.m, whole.n, whole.k);
+  std::int64_t across = ceilDiv(whole.n, tiling.columns);
+  std::int64_t tiles = ceilDiv(whole.m, tiling.rows) * across;
+  if (tiles == 1) return serialGemm(whole);
+  if (whole.panels == nullptr && tiling.rows < std::min(whole.m, kOwnPanels)) {
+    Scratch<T> panels(whole.k * packedColumns(whole.n));
+    packGemm(whole.n, whole.k, whole.b, panels.data());
+    GemmTile<T> packed = whole;
+    packed.panels = panels.data();
+    packed.panelColumns = packedColumns(whole.n);
+    return tiledGemm(packed);
+  }
+  parallelTiles(tiles, [&](std::int64_t number) {
+    std::int64_t i = number / across * tiling.rows;
+    std::int64_t j = number % across * tiling.columns;
+    GemmTile<T> t = whole;
+    t.m = std::min(tiling.rows, whole.m - i);
+    t.n = std::min(tiling.columns, whole.n - j);
+    t.a.data += i * whole.a.rowStride;
+    t.b.data += j * whole.b.columnStride;
+    t.c += i * whole.ldc + j;
+    if (whole.panels != nullptr) t.firstColumn = j;
+    serialGemm(t);
+  });
+}
+
+/// A product whose k is cut into pieces, each a product of its own; their sums are added in order.
+template <class T>
+void splitGemm(const GemmTile<T>& whole, std::int64_t length) {
+  std::int64_t size = whole.m * whole.n;
+  std::int64_t pieces = ceilDiv(whole.k, length);
+  Scratch<T> partial(pieces * size);
+  parallelTiles(pieces, [&](std::int64_t piece) {
+    std::int64_t from = piece * length;
+    GemmTile<T> t = whole;
+    t.k = std::min(length, whole.k - from);
+    t.a.data += from * whole.a.columnStride;
+    t.b.data += from * whole.b.rowStride;
+    t.c = partial.data() + piece * size;
+    t.ldc = whole.n;
+    if (whole.panels != nullptr) t.panels += from * whole.panelColumns;
+    serialGemm(t);
+  });
+  parallelFor(size, grainOf(pieces), [&](std::int64_t begin, std::int64_t end) {
+    std::copy(partial.data() + begin, partial.data() + end, whole.c + begin);
+    for (std::int64_t piece = 1; piece < pieces; ++piece) {
+      const T* p = partial.data() + piece * size;
+      for (std::int64_t i = begin; i < end; ++i) whole.c[i] += p[i];
+    }
+  });
+}
+
+template <class T>
+void largeGemm(const GemmTile<T>& whole) {
+  std::int64_t length = pieceLength(whole.m, whole.n, whole.k);
+  if (length < whole.k) return splitGemm(whole, length);
+  tiledGemm(whole);
+}
+
+template <class T>
+void floatGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c) {
+  if (m * n > 1 && isSmallGemm(m, n, k)) return smallGemm(m, n, k, a, b, c);
+  // Strides of sizes 1 mean nothing. One column is one row of the transposed product.
+  if (n == 1)
+    return vectorGemm<T>(m, k, b.data, b.rowStride, {a.data, a.columnStride, m == 1 ? a.columnStride : a.rowStride}, c);
+  if (m == 1) return vectorGemm<T>(n, k, a.data, a.columnStride, b, c);
+  largeGemm<T>({m, n, k, a, b, c, n});
+}
+
+}  // namespace
+
+void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<float> a, Matrix<float> b, float* c) {
+  floatGemm(m, n, k, a, b, c);
+}
+void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<double> a, Matrix<double> b, double* c) {
+  floatGemm(m, n, k, a, b, c);
+}
+
+bool gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<BFloat16> a, Matrix<BFloat16> b, BFloat16* c) {
+  static const bool pairs = hasAvx512BFloat16() && avx512::pairsInOrder();
+  if (!pairs || m == 1 || n == 1 || isSmallGemm(m, n, k) || pieceLength(m, n, k) < k) return false;
+  return avx512::pairsGemm(m, n, k, a, b, c);
+}
+
+template <class T>
+void packGemm(std::int64_t n, std::int64_t k, Matrix<T> b, T* to) {
+  std::int64_t columns = packedColumns(n);
+  std::int64_t blocks = ceilDiv(k, kBlockK);
+  std::int64_t grain = grainOf(std::min(k, kBlockK) * kColumnStep);
+  parallelFor(columns / kColumnStep * blocks, grain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      std::int64_t j = i / blocks * kColumnStep;
+      std::int64_t k0 = i % blocks * kBlockK;
+      Matrix<T> block{b.data + k0 * b.rowStride, b.rowStride, b.columnStride};
+      kernels(T{}).pack(n, std::min(kBlockK, k - k0), block, j, j + kColumnStep, to + k0 * columns);
+    }
+  });
+}
+template void packGemm(std::int64_t, std::int64_t, Matrix<float>, float*);
+template void packGemm(std::int64_t, std::int64_t, Matrix<double>, double*);
+
+template <class T>
+void packedGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, const T* packed, T* c) {
+  largeGemm<T>({m, n, k, a, {nullptr, 0, 0}, c, n, packed, packedColumns(n)});
+}
+template void packedGemm(std::int64_t, std::int64_t, std::int64_t, Matrix<float>, const float*, float*);
+template void packedGemm(std::int64_t, std::int64_t, std::int64_t, Matrix<double>, const double*, double*);
+
+template <class T>
+void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c) {
+  parallelFor(m, grainOf(n * k), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      T* row = c + i * n;
+      std::fill(row, row + n, T{});
+      for (std::int64_t p = 0; p < k; ++p) {
+        T x = a.data[i * a.rowStride + p * a.columnStride];
+        const T* y = b.data + p * b.rowStride;
+        for (std::int64_t j = 0; j < n; ++j) row[j] = addElements(row[j], mulElements(x, y[j * b.columnStride]));
+      }
+    }
+  });
+}
+template void gemm(std::int64_t, std::int64_t, std::int64_t, Matrix<bool>, Matrix<bool>, bool*);
+template void gemm(std::int64_t, std::int64_t, std::int64_t, Matrix<std::uint8_t>, Matrix<std::uint8_t>, std::uint8_t*);
+template void gemm(std::int64_t, std::int64_t, std::int64_t, Matrix<std::int8_t>, Matrix<std::int8_t>, std::int8_t*);
+template void gemm(std::int64_t, std::int64_t, std::int64_t, Matrix<std::int16_t>, Matrix<std::int16_t>, std::int16_t*);
+template void gemm(std::int64_t, std::int64_t, std::int64_t, Matrix<std::int32_t>, Matrix<std::int32_t>, std::int32_t*);
+template void gemm(std::int64_t, std::int64_t, std::int64_t, Matrix<std::int64_t>, Matrix<std::int64_t>, std::int64_t*);
+
+}  // namespace tandem::lib

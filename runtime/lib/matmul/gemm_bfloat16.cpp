@@ -1,0 +1,230 @@
+// The product of bfloat16 matrices by AVX-512's instruction for pairs, which is twice as fast as multiply-adds of
+// float32.
+//
+// For each lane it adds the products of two pairs of elements, the odd one first, each with one rounding. Pairs are
+// packed with their elements exchanged, so that chains run in the order of k: with blocks as in gemm_kernel.h the bits
+// are those of the float32 product. It takes subnormal numbers for zeros, though: matrices whose elements are so small
+// that one could appear are left to float32.
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <immintrin.h>
+
+#include "runtime/device/thread_pool.h"
+#include "runtime/lib/matmul/gemm.h"
+#include "runtime/lib/matmul/gemm_kernel.h"
+#include "runtime/lib/matmul/half_rows.h"
+#include "runtime/lib/strided.h"
+
+#pragma GCC target("avx2,fma,avx512f,avx512vl,avx512bw,avx512dq,avx512bf16")
+
+namespace tandem::lib::avx512 {
+namespace {
+
+// clang-format off
+#include "runtime/lib/matmul/gemm_body.h"
+// clang-format on
+
+using Pair = std::uint32_t;  // elements 2p, in the upper half, and 2p + 1
+
+constexpr std::int64_t kPanel = 32;  // columns
+constexpr int kRows = 12;            // of a register tile
+constexpr std::int64_t kTileRows = 8 * kRows;
+constexpr std::int64_t kTileColumns = 256;
+constexpr std::int64_t kMinTileWork = std::int64_t{1} << 20;
+constexpr std::int64_t kBlockPairs = kBlockK / 2;
+constexpr std::int64_t kRowGap = 16;  // so that rows of pairs do not collide in the cache
+// Two exponents, as stored, whose sum is at least this belong to products of which no sum but zero is subnormal: all
+// are multiples of 2^(sum - 2 * 127 - 2 * 7).
+constexpr int kSafeExponents = 2 * 127 + 2 * 7 - 126;
+
+// The forms without masks draw false warnings from GCC 12.
+constexpr __mmask16 kAll = 0xffff;
+__m512i exchanged(__m512i pairs) { return _mm512_maskz_rol_epi32(kAll, pairs, 16); }
+__m512i widened(__m256i elements) { return _mm512_maskz_cvtepu16_epi32(kAll, elements); }
+
+/// The smallest magnitude but zero that was packed.
+class Smallest {
+ public:
+  Smallest() : least_(_mm512_set1_epi16(-1)) {}
+  void add(__m512i elements) {
+    const __m512i magnitude = _mm512_and_si512(elements, _mm512_set1_epi16(0x7fff));
+    least_ = _mm512_min_epu16(least_, _mm512_sub_epi16(magnitude, _mm512_set1_epi16(1)));  // zero is the largest
+  }
+  void into(std::atomic<int>& exponent) const {
+    alignas(64) std::uint16_t all[32];
+    _mm512_store_si512(all, least_);
+    const int here = (*std::min_element(all, all + 32) + 1) >> 7;
+    int seen = exponent.load();
+    while (here < seen && !exponent.compare_exchange_weak(seen, here)) {
+    }
+  }
+
+ private:
+  __m512i least_;
+};
+
+/// Rows [begin, end) of a, dense rows, as pairs.
+void packRows(const BFloat16* a, std::int64_t stride, std::int64_t k, std::int64_t begin, std::int64_t end, Pair* to,
+              std::int64_t ld, std::atomic<int>& exponent) {
+  Smallest smallest;
+  for (std::int64_t i = begin; i < end; ++i)
+    for (std::int64_t p = 0; p < k; p += 32) {
+      const auto mask = static_cast<__mmask32>(k - p >= 32 ? ~0U : (1U << (k - p)) - 1);
+      const __m512i v = _mm512_maskz_loadu_epi16(mask, a + i * stride + p);
+      smallest.add(v);
+      _mm512_storeu_si512(to + i * ld + p / 2, exchanged(v));
+    }
+  smallest.into(exponent);
+}
+
+/// The panel of b from column j on: [pairs][kPanel].
+void packPanel(const Matrix<BFloat16>& b, std::int64_t k, std::int64_t j, std::int64_t columns, Pair* to,
+               std::atomic<int>& exponent) {
+  Smallest smallest;
+  std::int64_t p = 0;
+  if (b.rowStride == 1 && b.columnStride % 2 == 0 && columns == kPanel) {
+    // Pairs lie side by side: whole pairs are transposed.
+    const auto* from = reinterpret_cast<const float*>(b.data + j * b.columnStride);
+    alignas(64) float block[8 * kPanel];
+    for (; p + 16 <= k; p += 16) {
+      for (std::int64_t y = 0; y < kPanel; y += 8)
+        FloatBlocks::transpose(from + y * b.columnStride / 2 + p / 2, b.columnStride / 2, block + y, kPanel);
+      for (std::int64_t x = 0; x < 8 * kPanel; x += 16) {
+        const __m512i v = _mm512_load_si512(block + x);
+        smallest.add(v);
+        _mm512_storeu_si512(to + p / 2 * kPanel + x, exchanged(v));
+      }
+    }
+  }
+  for (; p < k; p += 2)
+    for (std::int64_t x = 0; x < kPanel; x += 16) {
+      const std::int64_t here = std::clamp<std::int64_t>(columns - x, 0, 16);
+      const auto mask = static_cast<__mmask16>((1U << here) - 1);
+      auto row = [&](std::int64_t i) {
+        const BFloat16* from = b.data + i * b.rowStride + (j + x) * b.columnStride;
+        if (b.columnStride == 1) return widened(_mm256_maskz_loadu_epi16(mask, from));
+        alignas(64) Pair elements[16] = {};
+        for (std::int64_t c = 0; c < here; ++c) elements[c] = from[c * b.columnStride].bits;
+        return _mm512_load_si512(elements);
+      };
+      __m512i v = _mm512_maskz_slli_epi32(kAll, row(p), 16);
+      if (p + 1 < k) v = _mm512_or_si512(v, row(p + 1));
+      smallest.add(v);
+      _mm512_storeu_si512(to + p / 2 * kPanel + x, v);
+    }
+  smallest.into(exponent);
+}
+
+/// c[Rows][kPanel] = or += a[Rows][pairs] panel[pairs][kPanel].
+template <int Rows>
+void pairsTile(std::int64_t pairs, const Pair* a, std::int64_t lda, const Pair* panel, float* c, std::int64_t ldc,
+               bool add) {
+  __m512 acc[Rows][2];
+  for (auto& row : acc) row[0] = row[1] = _mm512_setzero_ps();
+  for (std::int64_t p = 0; p < pairs; ++p) {
+    const auto b0 = (__m512bh)(_mm512_loadu_si512(panel + p * kPanel));
+    const auto b1 = (__m512bh)(_mm512_loadu_si512(panel + p * kPanel + 16));
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; ++i) {
+      const auto x = (__m512bh)(_mm512_set1_epi32(static_cast<int>(a[i * lda + p])));
+      acc[i][0] = _mm512_dpbf16_ps(acc[i][0], x, b0);
+      acc[i][1] = _mm512_dpbf16_ps(acc[i][1], x, b1);
+    }
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < Rows; ++i)
+    for (int v = 0; v < 2; ++v) {
+      float* to = c + i * ldc + v * 16;
+      _mm512_storeu_ps(to, add ? _mm512_add_ps(_mm512_loadu_ps(to), acc[i][v]) : acc[i][v]);
+    }
+}
+
+template <int Rows>
+void someRows(std::int64_t rows, std::int64_t pairs, const Pair* a, std::int64_t lda, const Pair* panel, float* c,
+              std::int64_t ldc, bool add) {
+  if constexpr (Rows > 0) {
+    if (rows == Rows) return pairsTile<Rows>(pairs, a, lda, panel, c, ldc, add);
+    someRows<Rows - 1>(rows, pairs, a, lda, panel, c, ldc, add);
+  }
+}
+
+/// The matrix itself, or a copy with dense rows.
+Matrix<BFloat16> denseRows(const Matrix<BFloat16>& x, std::int64_t rows, std::int64_t columns,
+                           const Scratch<BFloat16>& copy) {
+  const Dims shape{rows, columns};
+  copyArray({const_cast<BFloat16*>(x.data), DType::BFloat16, shape, {x.rowStride, x.columnStride}},
+            {copy.data(), DType::BFloat16, shape, {columns, 1}});
+  return {copy.data(), columns, 1};
+}
+
+}  // namespace
+
+bool pairsInOrder() {
+  auto value = [](Pair bits) { return std::bit_cast<float>(bits << 16); };
+  alignas(64) float sums[16];
+  alignas(64) float got[16];
+  alignas(64) Pair a[16];
+  alignas(64) Pair b[16];
+  for (Pair i = 0; i < 16; ++i) {
+    sums[i] = std::bit_cast<float>(0x3f812345 + i * 0x00871235);
+    a[i] = (0x3f81 + i * 0x13) << 16 | (0xbf93 + i * 0x17);
+    b[i] = (0x3fab + i * 0x1d) << 16 | (0x3fa7 + i * 0x0b);
+  }
+  _mm512_store_ps(
+      got, _mm512_dpbf16_ps(_mm512_load_ps(sums), (__m512bh)(_mm512_load_si512(a)), (__m512bh)(_mm512_load_si512(b))));
+  for (Pair i = 0; i < 16; ++i) {
+    const float first = std::fma(value(a[i] >> 16), value(b[i] >> 16), sums[i]);
+    if (got[i] != std::fma(value(a[i] & 0xffff), value(b[i] & 0xffff), first)) return false;
+  }
+  return true;
+}
+
+bool pairsGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<BFloat16> a, Matrix<BFloat16> b, BFloat16* c) {
+  const bool copyA = a.columnStride != 1;
+  const bool copyB = b.columnStride != 1 && (b.rowStride != 1 || b.columnStride % 2 != 0);
+  Scratch<BFloat16> spaceA(copyA ? m * k : 0);
+  Scratch<BFloat16> spaceB(copyB ? k * n : 0);
+  if (copyA) a = denseRows(a, m, k, spaceA);
+  if (copyB) b = denseRows(b, k, n, spaceB);
+
+  const std::int64_t pairs = (k + 1) / 2;
+  const std::int64_t ld = (pairs + 15) / 16 * 16 + kRowGap;
+  const std::int64_t panels = (n + kPanel - 1) / kPanel;
+  Scratch<Pair> rows(m * ld);
+  Scratch<Pair> packed(panels * pairs * kPanel);
+  std::atomic<int> exponentA = 255;
+  std::atomic<int> exponentB = 255;
+  parallelFor(m, grainOf(k), [&](std::int64_t begin, std::int64_t end) {
+    packRows(a.data, a.rowStride, k, begin, end, rows.data(), ld, exponentA);
+  });
+  parallelFor(panels, grainOf(k * kPanel), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t p = begin; p < end; ++p)
+      packPanel(b, k, p * kPanel, std::min(kPanel, n - p * kPanel), packed.data() + p * pairs * kPanel, exponentB);
+  });
+  if (exponentA == 0 || exponentB == 0 || exponentA + exponentB < kSafeExponents) return false;
+
+  const std::int64_t height = std::min(m, kTileRows);
+  const std::int64_t least = kMinTileWork / (height * k * kPanel) + 1;
+  const std::int64_t width = std::min({kTileColumns, least * kPanel, panels * kPanel});
+  const std::int64_t across = (n + width - 1) / width;
+  parallelTiles((m + height - 1) / height * across, [&](std::int64_t tile) {
+    const std::int64_t i0 = tile / across * height;
+    const std::int64_t j0 = tile % across * width;
+    const std::int64_t columns = std::min(width, n - j0);
+    const std::int64_t end = std::min(m, i0 + height);
+    Scratch<float> sums(height * width);
+    for (std::int64_t p0 = 0; p0 < pairs; p0 += kBlockPairs)
+      for (std::int64_t j = 0; j < columns; j += kPanel)
+        for (std::int64_t i = i0; i < end; i += kRows)
+          someRows<kRows>(std::min<std::int64_t>(kRows, end - i), std::min(kBlockPairs, pairs - p0),
+                          rows.data() + i * ld + p0, ld, packed.data() + ((j0 + j) * pairs + p0 * kPanel),
+                          sums.data() + (i - i0) * width + j, width, p0 > 0);
+    for (std::int64_t i = i0; i < end; ++i) narrow(sums.data() + (i - i0) * width, c + i * n + j0, columns);
+  });
+  return true;
+}
+
+}  // namespace tandem::lib::avx512

@@ -1,0 +1,76 @@
+// The matrix product, as a template over a vector type; compiled once an instruction set.
+//
+// What it computes, whatever the tiles: k is cut into blocks of kBlockK; within a block an element is one chain of
+// fused multiply-adds in the order of k, starting from zero; the blocks' sums are added in order. Since each element
+// has its own chain, the bits depend neither on layout, nor tile, nor vector width, nor threads.
+//
+// How: for each block of k, panels of b [k][kColumns] are packed so that the inner loop reads them in order, unless
+// they come packed; rows of a are read where they lie if they are dense and do not collide in the cache, and else
+// copied, those of a matrix with dense columns in groups [k][kRows]. The register tile is kRows x (2 vectors).
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include "runtime/lib/matmul/gemm.h"
+
+namespace tandem::lib {
+
+inline constexpr std::int64_t kBlockK = 256;
+inline constexpr std::int64_t kBlockRows = 96;            // of a, packed together
+inline constexpr std::int64_t kBlockColumns = 512;        // of b, packed together
+inline constexpr std::int64_t kPackedRow = kBlockK + 16;  // rows of packed a lie apart from each other in the cache
+
+/// Elements of memory that one tile of a product needs for packed rows of a: whole groups of them.
+constexpr std::int64_t gemmRowsSize(std::int64_t m) { return (std::min(m, kBlockRows) + 11) / 12 * 12 * kPackedRow; }
+/// And with panels of b.
+constexpr std::int64_t gemmScratchSize(std::int64_t m, std::int64_t n, std::int64_t k) {
+  return gemmRowsSize(m) + std::min(k, kBlockK) * std::min(packedColumns(n), kBlockColumns);
+}
+
+/// A part of a product: c[m, n] with rows `ldc` apart. If `panels` is given, b is not read but `panels`, a packed
+/// matrix of `panelColumns` columns, from `firstColumn` (whole panels) on.
+template <class T>
+struct GemmTile {
+  std::int64_t m, n, k;
+  Matrix<T> a, b;
+  T* c;
+  std::int64_t ldc;
+  const T* panels = nullptr;
+  std::int64_t panelColumns = 0;
+  std::int64_t firstColumn = 0;
+};
+
+/// A vector times a matrix. One chain an element would leave a single element waiting at each step for the one before,
+/// and would have to be read across the rows of a matrix. So it is an inner product of kDotLanes chains: within a block
+/// of kDotBlock, element i goes to chain i mod kDotLanes, the chains combine by halving, and so do the blocks. c[N] of
+/// a[K], dense, and b[K, N] for one block.
+template <class T>
+using VectorFn = void (*)(std::int64_t n, std::int64_t k, const T* a, const Matrix<T>& b, T* c);
+inline constexpr std::int64_t kDotLanes = 32;
+inline constexpr std::int64_t kDotBlock = 4096;
+
+/// What an instruction set has: `tile` computes one, serially, with scratch of gemmScratchSize elements, aligned;
+/// `pack` packs the columns [from, to) of b[k, n]; `vector` has one row.
+template <class T>
+struct GemmKernels {
+  void (*tile)(const GemmTile<T>& t, T* scratch);
+  void (*pack)(std::int64_t n, std::int64_t k, const Matrix<T>& b, std::int64_t from, std::int64_t to, T* panels);
+  VectorFn<T> vector;
+};
+
+namespace avx2 {
+GemmKernels<float> floatKernels();
+GemmKernels<double> doubleKernels();
+}  // namespace avx2
+namespace avx512 {
+GemmKernels<float> floatKernels();
+GemmKernels<double> doubleKernels();
+/// Does the instruction for pairs of bfloat16 add the products one after the other?
+bool pairsInOrder();
+/// c, rounded once, of products whose k is not cut; false if a sum could be subnormal.
+bool pairsGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<BFloat16> a, Matrix<BFloat16> b, BFloat16* c);
+}  // namespace avx512
+
+}  // namespace tandem::lib

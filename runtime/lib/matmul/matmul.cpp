@@ -1,0 +1,213 @@
+// matmul: a[..., M, K] @ b[..., K, N], batch dims broadcast already.
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <type_traits>
+
+#include "runtime/device/thread_pool.h"
+#include "runtime/lib/matmul/gemm.h"
+#include "runtime/lib/matmul/half_rows.h"
+#include "runtime/lib/strided.h"
+
+namespace tandem::lib {
+namespace {
+
+// Small products of a batch are put together into tiles of about this many multiply-adds.
+constexpr std::int64_t kGroupWork = std::int64_t{1} << 20;
+// Products up to here go side by side where there are as many for every thread.
+constexpr std::int64_t kSideWork = std::int64_t{1} << 25;
+
+template <class T>
+Matrix<T> lastMatrix(const ArrayView& x) {
+  std::size_t r = x.shape.size();
+  return {x.as<T>(), x.strides[r - 2], x.strides[r - 1]};
+}
+
+/// False if a product of bfloat16 is left to float32.
+template <class T>
+bool product(const ArrayView& a, const ArrayView& b, const ArrayView& c) {
+  std::size_t rank = a.shape.size();
+  std::int64_t m = a.shape[rank - 2];
+  std::int64_t k = a.shape[rank - 1];
+  std::int64_t n = b.shape[rank - 1];
+  auto one = [&](const Matrix<T>& x, const Matrix<T>& y, T* to) {
+    if constexpr (std::is_same_v<T, BFloat16>) return gemm(m, n, k, x, y, to);
+    gemm(m, n, k, x, y, to);
+    return true;
+  };
+  if (rank == 2) return one(lastMatrix<T>(a), lastMatrix<T>(b), c.as<T>());
+
+  DimsRef batchShape = DimsRef(a.shape).first(rank - 2);
+  std::int64_t batch = numelOf(batchShape);
+  std::array<DimsRef, 2> strides{DimsRef(a.strides).first(rank - 2), DimsRef(b.strides).first(rank - 2)};
+  std::atomic<bool> all = true;
+  auto run = [&](std::int64_t begin, std::int64_t end) {
+    Walker<2> at(batchShape, strides, begin);
+    Matrix<T> x = lastMatrix<T>(a);
+    Matrix<T> y = lastMatrix<T>(b);
+    for (std::int64_t i = begin; i < end && all; ++i, at.next())
+      if (!one({x.data + at.offset[0], x.rowStride, x.columnStride},
+               {y.data + at.offset[1], y.rowStride, y.columnStride}, c.as<T>() + i * m * n))
+        all = false;
+  };
+  // Few large products share the pool within each, many go side by side. Which never matters to the bits.
+  std::int64_t work = std::max<std::int64_t>(1, m * n * k);
+  const bool even = batch % numThreads() == 0 && work <= kSideWork;
+  if (batch < 2 * numThreads() && work > kGroupWork && !even)
+    run(0, batch);
+  else
+    parallelFor(batch, std::max<std::int64_t>(1, kGroupWork / work), run);
+  return all;
+}
+
+/// The dims along which an array has different elements, in the order of memory.
+Dims dimsInMemory(const ArrayView& x) {
+  Dims order;
+  for (std::size_t d = 0; d < x.shape.size(); ++d)
+    if (x.shape[d] > 1 && x.strides[d] != 0) order.push_back(static_cast<std::int64_t>(d));
+  std::stable_sort(order.begin(), order.end(), [&](auto i, auto j) { return x.strides[i] > x.strides[j]; });
+  return order;
+}
+
+/// A float32 copy of an array of a half type, which lies in memory as it does.
+template <class T>
+class Wide {
+ public:
+  explicit Wide(const ArrayView& x) : order_(dimsInMemory(x)), strides_(x.shape.size(), 0), copy_(layOut(x)) {
+    Dims shape, from, to;
+    for (std::int64_t d : order_) {
+      shape.push_back(x.shape[d]);
+      from.push_back(x.strides[d]);
+      to.push_back(strides_[d]);
+    }
+    const std::int64_t row = order_.empty() ? 1 : shape.back();
+    const std::int64_t step = order_.empty() ? 1 : from.back();
+    for (Dims* dims : {&shape, &from, &to})
+      if (!order_.empty()) dims->pop_back();
+    parallelFor(numelOf(shape), grainOf(row), [&](std::int64_t begin, std::int64_t end) {
+      Walker<2> at(shape, {from, to}, begin);
+      for (std::int64_t i = begin; i < end; ++i, at.next()) {
+        const T* source = x.as<T>() + at.offset[0];
+        float* target = copy_.data() + at.offset[1];
+        if (step == 1) {
+          widen(source, target, row);
+          continue;
+        }
+        for (std::int64_t j = 0; j < row; ++j) target[j] = toFloat(source[j * step]);
+      }
+    });
+    view_ = {copy_.data(), DType::Float32, x.shape, strides_};
+  }
+  const ArrayView& view() const { return view_; }
+
+ private:
+  std::int64_t layOut(const ArrayView& x) {
+    std::int64_t size = 1;
+    for (std::size_t i = order_.size(); i-- > 0;) {
+      strides_[order_[i]] = size;
+      size *= x.shape[order_[i]];
+    }
+    return size;
+  }
+
+  Dims order_, strides_;
+  Scratch<float> copy_;
+  ArrayView view_;
+};
+
+// Up to so many rows a product waits for the memory of the other matrix, of which so many elements at a time are
+// widened in the cache.
+constexpr std::int64_t kFewRows = 16;
+constexpr std::int64_t kWideElements = std::int64_t{1} << 16;
+
+/// Few rows times a large matrix, columns by columns.
+template <class T>
+void fewRows(const ArrayView& a, const ArrayView& b, float* c) {
+  const std::int64_t m = a.shape[0];
+  const std::int64_t k = a.shape[1];
+  const std::int64_t n = b.shape[1];
+  const Wide<T> wideA(a);
+  const std::int64_t width = std::max<std::int64_t>(64, kWideElements / k / 64 * 64);
+  parallelTiles((n + width - 1) / width, [&](std::int64_t tile) {
+    const std::int64_t from = tile * width;
+    const std::int64_t columns = std::min(width, n - from);
+    const Wide<T> wideB({b.as<T>() + from * b.strides[1], b.dtype, {k, columns}, b.strides});
+    Scratch<float> sums(m * columns);
+    gemm(m, columns, k, lastMatrix<float>(wideA.view()), lastMatrix<float>(wideB.view()), sums.data());
+    for (std::int64_t i = 0; i < m; ++i) std::copy_n(sums.data() + i * columns, columns, c + i * n + from);
+  });
+}
+
+ArrayView transposed(const ArrayView& x) {
+  return {x.data, x.dtype, {x.shape[1], x.shape[0]}, {x.strides[1], x.strides[0]}};
+}
+
+/// Half types: the product of the float32 values, rounded once.
+template <class T>
+void halfProduct(const ArrayView& a, const ArrayView& b, const ArrayView& c) {
+  const bool matrices = a.shape.size() == 2;
+  const bool few = matrices && (a.shape[0] <= kFewRows || b.shape[1] == 1);
+  if constexpr (std::is_same_v<T, BFloat16>)
+    if (!few && product<T>(a, b, c)) return;
+  Scratch<float> wideC(c.numel());
+  if (matrices && a.shape[0] <= kFewRows && b.numel() > kWideElements)
+    fewRows<T>(a, b, wideC.data());
+  else if (matrices && b.shape[1] == 1 && a.numel() > kWideElements)
+    fewRows<T>(transposed(b), transposed(a), wideC.data());
+  else
+    product<float>(Wide<T>(a).view(), Wide<T>(b).view(), {wideC.data(), DType::Float32, c.shape, c.strides});
+  narrowAll(wideC.data(), c.as<T>(), c.numel());
+}
+
+}  // namespace
+
+void matmul(const LibraryCall& call) {
+  const ArrayView& a = call.inputs[0];
+  const ArrayView& b = call.inputs[1];
+  const ArrayView& c = call.outputs[0];
+  if (c.numel() == 0) return;
+  if (a.shape.back() == 0) {
+    std::memset(c.data, 0, static_cast<std::size_t>(c.numel()) * itemSize(c.dtype));
+    return;
+  }
+  withType(a.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::Type;
+    if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>)
+      halfProduct<T>(a, b, c);
+    else
+      product<T>(a, b, c);
+  });
+}
+
+void pack_matrix(const LibraryCall& call) {
+  const ArrayView& b = call.inputs[0];
+  const ArrayView& to = call.outputs[0];
+  TANDEM_CHECK(to.shape[1] == packedColumns(b.shape[1]), "the shape of a packed matrix");
+  if (to.numel() == 0) return;
+  withType(b.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::Type;
+    if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
+      packGemm(b.shape[1], b.shape[0], lastMatrix<T>(b), to.as<T>());
+    else
+      fail<NotImplementedError>("pack_matrix: expected float32 or float64, but got ", dtypeName(b.dtype));
+  });
+}
+
+void matmul_packed(const LibraryCall& call) {
+  const ArrayView& a = call.inputs[0];
+  const ArrayView& c = call.outputs[0];
+  if (c.numel() == 0) return;
+  if (a.shape[1] == 0) {
+    std::memset(c.data, 0, static_cast<std::size_t>(c.numel()) * itemSize(c.dtype));
+    return;
+  }
+  TANDEM_CHECK(c.shape[0] > 1 && c.shape[1] > 1, "a packed product has rows and columns");
+  withType(a.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::Type;
+    if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
+      packedGemm(c.shape[0], c.shape[1], a.shape[1], lastMatrix<T>(a), call.inputs[1].as<const T>(), c.as<T>());
+  });
+}
+
+}  // namespace tandem::lib

@@ -1,0 +1,60 @@
+// cat: each input is copied into its part of the output.
+#include <algorithm>
+#include <vector>
+
+#include "runtime/device/thread_pool.h"
+#include "runtime/lib/movement/copy_bytes.h"
+#include "runtime/lib/strided.h"
+
+namespace tandem::lib {
+namespace {
+
+/// Many small inputs: each is one run of memory in every block of the output that ends with the dim.
+void joinRuns(std::span<const ArrayView> inputs, const ArrayView& out, std::size_t d) {
+  struct Run {
+    const char* from;
+    std::size_t bytes;  // per block
+    std::size_t at;     // in the block
+  };
+  std::vector<Run> runs;
+  std::size_t block = 0;
+  for (const ArrayView& x : inputs) {
+    if (x.numel() == 0) continue;
+    std::size_t bytes = static_cast<std::size_t>(numelOf(DimsRef(x.shape).subspan(d))) * itemSize(out.dtype);
+    runs.push_back({x.as<char>(), bytes, block});
+    block += bytes;
+  }
+  auto count = static_cast<std::int64_t>(runs.size());
+  std::int64_t blocks = numelOf(DimsRef(out.shape).first(d));
+  std::int64_t grain = grainOf(out.numel() / (blocks * count));
+  parallelFor(blocks * count, grain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const Run& run = runs[static_cast<std::size_t>(i % count)];
+      auto b = static_cast<std::size_t>(i / count);
+      copyBytes(out.as<char>() + b * block + run.at, run.from + b * run.bytes, run.bytes);
+    }
+  });
+}
+
+}  // namespace
+
+void cat(const LibraryCall& call) {
+  const ArrayView& out = call.outputs[0];
+  if (out.numel() == 0) return;
+  std::int64_t dim = wrapDim(AttrReader(call.attrs).integer(), static_cast<std::int64_t>(out.shape.size()));
+  auto d = static_cast<std::size_t>(dim);
+  bool contiguous = std::ranges::all_of(call.inputs, [](const ArrayView& x) { return x.contiguous(); });
+  if (contiguous && out.numel() / static_cast<std::int64_t>(call.inputs.size()) < kSerialElements)
+    return joinRuns(call.inputs, out, d);
+  std::int64_t at = 0;
+  for (const ArrayView& x : call.inputs) {
+    // An empty operand adds nothing; one of shape [0] need not even have the others' rank.
+    if (x.numel() == 0) continue;
+    ArrayView part{out.as<unsigned char>() + static_cast<std::size_t>(at * out.strides[d]) * itemSize(out.dtype),
+                   out.dtype, x.shape, out.strides};
+    copyArray(x, part);
+    at += x.shape[d];
+  }
+}
+
+}  // namespace tandem::lib

@@ -1,0 +1,174 @@
+// Strided copies. Dims are ordered by the destination's strides and merged where both sides allow; what remains is
+// rows: plain memory copies, strided runs, or, where the source is dense along another dim, blocks of a transposition.
+#include <algorithm>
+#include <array>
+
+#include "runtime/device/thread_pool.h"
+#include "runtime/kernel/collapse.h"
+#include "runtime/lib/movement/copy_bytes.h"
+#include "runtime/lib/movement/transpose.h"
+#include "runtime/lib/strided.h"
+
+namespace tandem {
+namespace {
+
+using lib::grainOf;
+using lib::kSerialElements;
+using lib::Walker;
+
+struct CopyDims {
+  Dims shape, from, to;
+};
+
+/// Sorted by descending destination stride, size-1 dims dropped, adjacent dims merged.
+CopyDims simplify(const ArrayView& from, const ArrayView& to) {
+  SmallVector<std::uint32_t, 6> order;
+  for (std::uint32_t d = 0; d < from.shape.size(); ++d)
+    if (from.shape[d] != 1) order.push_back(d);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return to.strides[a] > to.strides[b]; });
+  CopyDims c;
+  for (std::uint32_t d : order) {
+    std::int64_t n = from.shape[d];
+    if (!c.shape.empty() && c.from.back() == from.strides[d] * n && c.to.back() == to.strides[d] * n) {
+      c.shape.back() *= n;
+      c.from.back() = from.strides[d];
+      c.to.back() = to.strides[d];
+    } else {
+      c.shape.push_back(n);
+      c.from.push_back(from.strides[d]);
+      c.to.push_back(to.strides[d]);
+    }
+  }
+  return c;
+}
+
+template <class T>
+void copyRow(const T* from, std::int64_t fromStride, T* to, std::int64_t toStride, std::int64_t n) {
+  if (fromStride == 1 && toStride == 1)
+    lib::copyBytes(to, from, static_cast<std::size_t>(n) * sizeof(T));
+  else if (fromStride == 0 && toStride == 1)
+    std::fill_n(to, n, *from);
+  else if (toStride == 1)
+    for (std::int64_t i = 0; i < n; ++i) to[i] = from[i * fromStride];
+  else
+    for (std::int64_t i = 0; i < n; ++i) to[i * toStride] = from[i * fromStride];
+}
+
+/// The dim along which the source is dense goes next to the last, if the last is not that one: a transposition then.
+void bringDenseForward(CopyDims& c) {
+  std::size_t rank = c.shape.size();
+  if (rank < 3 || c.from[rank - 1] == 1 || c.from[rank - 1] == 0 || c.to[rank - 1] != 1) return;
+  for (std::size_t d = 0; d + 2 < rank; ++d) {
+    if (c.from[d] != 1 || c.shape[d] < 4) continue;
+    for (; d + 2 < rank; ++d) {
+      std::swap(c.shape[d], c.shape[d + 1]);
+      std::swap(c.from[d], c.from[d + 1]);
+      std::swap(c.to[d], c.to[d + 1]);
+    }
+  }
+}
+
+template <class T>
+void copyDims(const T* from, T* to, const CopyDims& c) {
+  std::size_t rank = c.shape.size();
+  if (rank == 0) {
+    *to = *from;
+    return;
+  }
+  std::int64_t n = c.shape[rank - 1];
+  if (rank == 1) {
+    parallelFor(n, kSerialElements, [&](std::int64_t begin, std::int64_t end) {
+      copyRow(from + begin * c.from[0], c.from[0], to + begin * c.to[0], c.to[0], end - begin);
+    });
+    return;
+  }
+  std::int64_t rows = c.shape[rank - 2];
+  if (c.from[rank - 2] == 1 && c.to[rank - 1] == 1 && rows >= 4 && n >= 2) {
+    DimsRef outer = DimsRef(c.shape).first(rank - 2);
+    std::int64_t bands = (rows + 63) / 64;
+    std::array<DimsRef, 2> strides{DimsRef(c.from).first(rank - 2), DimsRef(c.to).first(rank - 2)};
+    parallelFor(numelOf(outer) * bands, grainOf(64 * n), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        Walker<2> at(outer, strides, i / bands);
+        std::int64_t first = i % bands * 64;
+        lib::transposeBlock(from + at.offset[0] + first, c.from[rank - 1], to + at.offset[1] + first * c.to[rank - 2],
+                            c.to[rank - 2], std::min<std::int64_t>(64, rows - first), n);
+      }
+    });
+    return;
+  }
+  DimsRef outer = DimsRef(c.shape).first(rank - 1);
+  std::array<DimsRef, 2> strides{DimsRef(c.from).first(rank - 1), DimsRef(c.to).first(rank - 1)};
+  parallelFor(numelOf(outer), grainOf(n), [&](std::int64_t begin, std::int64_t end) {
+    Walker<2> at(outer, strides, begin);
+    for (std::int64_t i = begin; i < end; ++i, at.next())
+      copyRow(from + at.offset[0], c.from[rank - 1], to + at.offset[1], c.to[rank - 1], n);
+  });
+}
+
+}  // namespace
+
+void copyArray(const ArrayView& from, const ArrayView& to) {
+  TANDEM_CHECK(from.dtype == to.dtype && from.shape == to.shape, "copy between different arrays");
+  const bool itself = from.data == to.data && from.strides == to.strides;
+  if (itself || from.numel() == 0) return;
+  CopyDims c = simplify(from, to);
+  bringDenseForward(c);
+  lib::withSize(from.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::Type;
+    copyDims(from.as<T>(), to.as<T>(), c);
+  });
+}
+
+RowMajorPieces::RowMajorPieces(const ArrayView& from) : from_(from) {
+  constexpr std::int64_t kPiece = 256 * 1024;  // bytes: some of the second cache
+  constexpr std::int64_t kLine = 64;
+  constexpr std::int64_t kParts = 8;  // of a piece: its ends are rounded to units
+  collapsePointwise(from_.shape, {&from_.strides, 1});
+  std::size_t dense = 0;
+  for (std::size_t d = 1; d < from_.shape.size(); ++d) {
+    if (from_.strides[d] == 0) continue;
+    if (from_.strides[dense] == 0 || std::abs(from_.strides[d]) < std::abs(from_.strides[dense])) dense = d;
+  }
+  std::int64_t inner = from_.numel();
+  for (dim_ = 0;; ++dim_) {
+    inner /= from_.shape[dim_];
+    if (dim_ == dense || inner * itemSize() * kParts <= kPiece) break;
+  }
+  unit_ = inner;
+  const std::int64_t lines = dim_ == dense ? std::min(from_.shape[dim_], kLine / itemSize() * 4) : 1;
+  least_ = std::max(lines * unit_, kPiece / itemSize());
+}
+
+void RowMajorPieces::copy(std::int64_t begin, std::int64_t end, void* to) const {
+  const std::int64_t steps = from_.shape[dim_];
+  char* out = static_cast<char*>(to);
+  while (begin < end) {
+    const std::int64_t first = begin % steps;
+    const std::int64_t count = std::min(end - begin, steps - first);
+    ArrayView part = from_;
+    std::int64_t offset = first * from_.strides[dim_];
+    for (std::size_t d = dim_, left = static_cast<std::size_t>(begin / steps); d-- > 0;) {
+      const auto size = static_cast<std::size_t>(from_.shape[d]);
+      offset += static_cast<std::int64_t>(left % size) * from_.strides[d];
+      left /= size;
+      part.shape[d] = 1;
+    }
+    part.data = from_.as<char>() + offset * itemSize();
+    part.shape[dim_] = count;
+    copyArray(part, {out, from_.dtype, part.shape, contiguousStrides(part.shape)});
+    out += count * unit_ * itemSize();
+    begin += count;
+  }
+}
+
+void transposeMatrix(const void* from, std::int64_t fromColumn, void* to, std::int64_t toRow, std::int64_t rows,
+                     std::int64_t columns, DType dtype) {
+  lib::withSize(dtype, [&](auto tag) {
+    using T = typename decltype(tag)::Type;
+    lib::transposeBlock(static_cast<const T*>(from), fromColumn, static_cast<T*>(to), toRow, rows, columns);
+  });
+}
+
+}  // namespace tandem

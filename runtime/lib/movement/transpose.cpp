@@ -1,0 +1,149 @@
+// Tiles of the transpose are made in registers. Whatever the strides, a line of memory is read once and written once:
+// lines of a column are fetched ahead, since no processor foresees steps of more than a page, and rows that lie far
+// apart are written as whole lines, by way of a small block.
+#include "runtime/lib/movement/transpose.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "runtime/lib/movement/copy_bytes.h"
+
+#pragma GCC target("avx2")  // which generated code needs too
+
+namespace tandem::lib {
+
+namespace {
+
+constexpr int kVector = 32;  // bytes
+constexpr int kLane = 16;    // of a vector: shuffles within one are the cheap ones
+constexpr std::int64_t kBlock = 64;
+constexpr std::int64_t kLine = 64;
+constexpr std::int64_t kAhead = 64;  // columns
+// From this distance on, rows share too few sets of the first cache for 64 lines that are written in parts.
+constexpr std::int64_t kFarApart = 512;
+
+template <class T, int Bytes>
+struct VectorOf {
+  typedef T Type __attribute__((vector_size(Bytes)));
+};
+template <class T, int Bytes = kVector>
+using Vector = typename VectorOf<T, Bytes>::Type;
+
+/// Two columns, a lane of each.
+template <class T, std::size_t... I>
+[[gnu::always_inline]] inline Vector<T> twoLanes(const T* first, const T* second, std::index_sequence<I...>) {
+  Vector<T, kLane> a;
+  Vector<T, kLane> b;
+  std::memcpy(&a, first, kLane);
+  std::memcpy(&b, second, kLane);
+  return __builtin_shufflevector(a, b, static_cast<int>(I)...);
+}
+
+/// The first (or last) halves of the lanes of two vectors, element by element in turn.
+template <int N, bool Last, class V, std::size_t... I>
+[[gnu::always_inline]] inline V interleave(V a, V b, std::index_sequence<I...>) {
+  constexpr int elements = sizeof...(I);
+  return __builtin_shufflevector(
+      a, b,
+      static_cast<int>(I % 2 * elements + I / N * N + I % N / 2 + (Last ? N / 2 : 0))...);  // NOLINT
+}
+
+/// The transpose of the N elements of each lane of N vectors: each of log2(N) steps interleaves vector i with i + N/2.
+template <int Step, int N, class T>
+[[gnu::always_inline]] inline void transposeLanes(Vector<T>* rows) {
+  if constexpr (Step < N) {
+    using Each = std::make_index_sequence<kVector / sizeof(T)>;
+    Vector<T> next[N];
+#pragma GCC unroll 16
+    for (int j = 0; j < N / 2; ++j) {
+      next[2 * j] = interleave<N, false>(rows[j], rows[j + N / 2], Each{});
+      next[2 * j + 1] = interleave<N, true>(rows[j], rows[j + N / 2], Each{});
+    }
+    transposeLanes<2 * Step, N, T>(next);
+#pragma GCC unroll 16
+    for (int j = 0; j < N; ++j) rows[j] = next[j];
+  }
+}
+
+/// As many rows as a lane has elements, as many columns as a vector has.
+template <class T>
+[[gnu::always_inline]] inline void transposeTile(const T* from, std::int64_t fromColumn, T* to, std::int64_t toRow) {
+  constexpr int n = kLane / sizeof(T);
+  Vector<T> rows[n];
+#pragma GCC unroll 16
+  for (int j = 0; j < n; ++j) {
+    rows[j] =
+        twoLanes(from + j * fromColumn, from + (j + n) * fromColumn, std::make_index_sequence<kVector / sizeof(T)>{});
+  }
+  transposeLanes<1, n, T>(rows);
+#pragma GCC unroll 16
+  for (int i = 0; i < n; ++i) std::memcpy(to + i * toRow, &rows[i], kVector);
+}
+
+/// A block of at most kBlock rows and columns; `ahead` says how many columns there are to fetch behind it.
+template <class T>
+void transposeSmall(const T* from, std::int64_t fromColumn, T* to, std::int64_t toRow, std::int64_t rows,
+                    std::int64_t columns, std::int64_t ahead) {
+  constexpr std::int64_t kRows = kLane / sizeof(T);
+  constexpr std::int64_t kColumns = kVector / sizeof(T);
+  std::int64_t j = 0;
+  for (; j + kColumns <= columns; j += kColumns) {
+    for (std::int64_t q = j + kAhead; q < std::min(j + kAhead + kColumns, columns + ahead); ++q)
+      for (std::int64_t i = 0; i < rows; i += kLine / sizeof(T)) __builtin_prefetch(from + i + q * fromColumn);
+    std::int64_t i = 0;
+    for (; i + kRows <= rows; i += kRows)
+      transposeTile(from + i + j * fromColumn, fromColumn, to + i * toRow + j, toRow);
+    for (; i < rows; ++i)
+      for (std::int64_t k = j; k < j + kColumns; ++k) to[i * toRow + k] = from[i + k * fromColumn];
+  }
+  for (; j < columns; ++j)
+    for (std::int64_t i = 0; i < rows; ++i) to[i * toRow + j] = from[i + j * fromColumn];
+}
+
+/// Few columns: they are read in turn.
+template <int N, class T>
+void mergeColumns(const T* from, std::int64_t fromColumn, T* to, std::int64_t toRow, std::int64_t rows) {
+  for (std::int64_t i = 0; i < rows; ++i)
+    for (int j = 0; j < N; ++j) to[i * toRow + j] = from[i + j * fromColumn];
+}
+
+}  // namespace
+
+template <class T>
+void transposeBlock(const T* from, std::int64_t fromColumn, T* to, std::int64_t toRow, std::int64_t rows,
+                    std::int64_t columns) {
+  if (columns == 2) return mergeColumns<2>(from, fromColumn, to, toRow, rows);
+  if (columns == 3) return mergeColumns<3>(from, fromColumn, to, toRow, rows);
+  if (columns == 4) return mergeColumns<4>(from, fromColumn, to, toRow, rows);
+  constexpr auto kSize = static_cast<std::int64_t>(sizeof(T));
+  const bool staged = toRow * kSize >= kFarApart;
+  alignas(kLine) T block[kBlock * kBlock];
+  for (std::int64_t i = 0; i < rows; i += kBlock)
+    for (std::int64_t j = 0; j < columns; j += kBlock) {
+      const std::int64_t height = std::min(rows - i, kBlock);
+      const std::int64_t width = std::min(columns - j, kBlock);
+      const T* source = from + i + j * fromColumn;
+      T* out = to + i * toRow + j;
+      const std::int64_t ahead = columns - j - width;
+      if (!staged) {
+        transposeSmall(source, fromColumn, out, toRow, height, width, ahead);
+        continue;
+      }
+      transposeSmall(source, fromColumn, block, kBlock, height, width, ahead);
+      const bool whole = width == kBlock;
+      for (std::int64_t r = 0; r < height; ++r)
+        std::memcpy(out + r * toRow, block + r * kBlock, static_cast<std::size_t>(whole ? kBlock : width) * sizeof(T));
+    }
+}
+
+template void transposeBlock(const std::uint8_t*, std::int64_t, std::uint8_t*, std::int64_t, std::int64_t,
+                             std::int64_t);
+template void transposeBlock(const std::uint16_t*, std::int64_t, std::uint16_t*, std::int64_t, std::int64_t,
+                             std::int64_t);
+template void transposeBlock(const std::uint32_t*, std::int64_t, std::uint32_t*, std::int64_t, std::int64_t,
+                             std::int64_t);
+template void transposeBlock(const std::uint64_t*, std::int64_t, std::uint64_t*, std::int64_t, std::int64_t,
+                             std::int64_t);
+
+}  // namespace tandem::lib

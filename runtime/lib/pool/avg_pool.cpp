@@ -1,0 +1,271 @@
+// avg_pool and its transpose. The rows of a window are added column by column, then its columns, in order, if it is
+// long in several chains, and the sum is divided. Cotangents are divided, spread over columns in the order of the
+// windows and then over rows.
+#include <algorithm>
+#include <type_traits>
+#include <utility>
+
+#include "runtime/device/thread_pool.h"
+#include "runtime/lib/pool/pooling.h"
+#include "runtime/lib/strided.h"
+
+namespace tandem::lib {
+namespace {
+
+struct Average {
+  Pool pool;
+  bool countPadding;
+  std::int64_t divisor;  // 0: what the window covers
+
+  /// Of a window with `rest` places in the other dims, at `o` of `axis`.
+  [[nodiscard]] std::int64_t places(const PoolAxis& axis, std::int64_t o) const {
+    if (countPadding && !axis.adaptive) return axis.padded(o);
+    Span s = axis.inside(o);
+    return s.end - s.first;
+  }
+};
+
+/// The windows along the last dim: what they see of a row, and how many of their places count.
+struct Windows {
+  Scratch<Span> inside;
+  Scratch<std::int64_t> places;
+
+  explicit Windows(const Average& a) : inside(a.pool.axes[2].out), places(a.pool.axes[2].out) {
+    const PoolAxis& w = a.pool.axes[2];
+    for (std::int64_t o = 0; o < w.out; ++o) {
+      inside[o] = w.inside(o);
+      places[o] = a.places(w, o);
+    }
+  }
+};
+
+/// Is it quicker to take one place of all windows after the other than one window after the other?
+bool takesPlaces(const PoolAxis& w) { return !w.adaptive && w.stride <= 2 && w.out >= 8; }
+
+/// Calls each(input row's offset) for the rows of the window of output row (od, oh).
+template <class Each>
+[[gnu::always_inline]] inline void eachRow(const Pool& pool, std::int64_t od, std::int64_t oh, Each each) {
+  const auto& [d, h, w] = pool.axes;
+  Span depth = d.inside(od);
+  Span rows = h.inside(oh);
+  for (std::int64_t i = depth.first; i < depth.end; ++i)
+    for (std::int64_t j = rows.first; j < rows.end; ++j) each((i * h.size + j) * w.size);
+}
+
+template <class C>
+[[gnu::always_inline]] inline C sumOf(const C* x, std::int64_t n) {
+  constexpr std::int64_t chains = 4;
+  C sum{};
+  std::int64_t i = 0;
+  if (n >= 2 * chains) {
+    C chain[chains];
+    std::copy_n(x, chains, chain);
+    for (i = chains; i + chains <= n; i += chains)
+      for (std::int64_t j = 0; j < chains; ++j) chain[j] = addElements(chain[j], x[i + j]);
+    for (std::int64_t half = chains / 2; half >= 1; half /= 2)
+      for (std::int64_t j = 0; j < half; ++j) chain[j] = addElements(chain[j], chain[j + half]);
+    sum = addElements(sum, chain[0]);
+  }
+  for (; i < n; ++i) sum = addElements(sum, x[i]);
+  return sum;
+}
+
+/// The sums of a row's windows.
+template <class C>
+[[gnu::always_inline]] inline void sumWindows(const PoolAxis& w, const Windows& windows, const C* row, C* sums) {
+  if (!takesPlaces(w)) {
+    for (std::int64_t o = 0; o < w.out; ++o)
+      sums[o] = sumOf(row + windows.inside[o].first, windows.inside[o].end - windows.inside[o].first);
+    return;
+  }
+  std::fill_n(sums, w.out, C{});
+  for (std::int64_t k = 0; k < w.kernel; ++k) {
+    Span s = w.outputs(k);
+    const C* from = row + k - w.padding;
+    withStride(w.stride, [&](auto step) TANDEM_INLINED {
+      for (std::int64_t o = s.first; o < s.end; ++o) sums[o] = addElements(sums[o], from[o * step]);
+    });
+  }
+}
+
+template <class C>
+[[gnu::always_inline]] inline void spreadWindows(const PoolAxis& w, const Windows& windows, const C* parts, C* row) {
+  std::fill_n(row, w.size, C{});
+  if (!takesPlaces(w)) {
+    for (std::int64_t o = 0; o < w.out; ++o)
+      for (std::int64_t i = windows.inside[o].first; i < windows.inside[o].end; ++i)
+        row[i] = addElements(row[i], parts[o]);
+    return;
+  }
+  for (std::int64_t k = 0; k < w.kernel; ++k) {
+    Span s = w.outputs(k);
+    C* to = row + k - w.padding;
+    withStride(w.stride, [&](auto step) TANDEM_INLINED {
+      for (std::int64_t o = s.first; o < s.end; ++o) to[o * step] = addElements(to[o * step], parts[o]);
+    });
+  }
+}
+
+template <class C>
+C quotient(C sum, std::int64_t n) {
+  if constexpr (std::is_same_v<C, bool>)
+    return sum;
+  else
+    return static_cast<C>(sum / static_cast<C>(n));
+}
+
+/// Divisors of the places of one output row, all depths and rows of the window counted in.
+template <class F>
+[[gnu::always_inline]] inline void eachDivisor(const Average& a, const Windows& windows, std::int64_t od,
+                                               std::int64_t oh, F f) {
+  const auto& [d, h, w] = a.pool.axes;
+  std::int64_t rows = a.places(d, od) * a.places(h, oh);
+  for (std::int64_t o = 0; o < w.out; ++o) f(o, a.divisor != 0 ? a.divisor : rows * windows.places[o]);
+}
+
+/// The output rows [begin, end) of all planes. `buffer`: for a row of the input and one of the output.
+template <class T, class C = typename Element<T>::Compute>
+[[gnu::always_inline]] inline void averageRows(const Average& a, const Windows& windows, std::int64_t begin,
+                                               std::int64_t end, const T* x, T* out, C* buffer) {
+  const auto& [d, h, w] = a.pool.axes;
+  C* sums = buffer + w.size;
+  for (std::int64_t r = begin; r < end; ++r) {
+    const std::int64_t plane = r / (d.out * h.out);
+    const std::int64_t od = r / h.out % d.out;
+    const std::int64_t oh = r % h.out;
+    bool first = true;
+    eachRow(a.pool, od, oh, [&](std::int64_t row) TANDEM_INLINED {
+      const T* from = x + plane * a.pool.inputSize() + row;
+      if (std::exchange(first, false))
+        for (std::int64_t i = 0; i < w.size; ++i) buffer[i] = Element<T>::load(from[i]);
+      else
+        for (std::int64_t i = 0; i < w.size; ++i) buffer[i] = addElements<C>(buffer[i], Element<T>::load(from[i]));
+    });
+    if (first) std::fill_n(buffer, w.size, C{});
+    sumWindows(w, windows, buffer, sums);
+    eachDivisor(a, windows, od, oh, [&](std::int64_t o, std::int64_t n) TANDEM_INLINED {
+      out[r * w.out + o] = Element<T>::store(quotient(sums[o], n));
+    });
+  }
+}
+/// `to`: the plane's sums.
+template <class T, class C = typename Element<T>::Compute>
+[[gnu::always_inline]] inline void spreadPlane(const Average& a, const Windows& windows, const T* grad, C* to,
+                                               C* buffer) {
+  const auto& [d, h, w] = a.pool.axes;
+  C* parts = buffer + w.size;
+  std::fill_n(to, a.pool.inputSize(), C{});
+  for (std::int64_t od = 0; od < d.out; ++od)
+    for (std::int64_t oh = 0; oh < h.out; ++oh, grad += w.out) {
+      eachDivisor(a, windows, od, oh, [&](std::int64_t o, std::int64_t n) TANDEM_INLINED {
+        parts[o] = quotient<C>(Element<T>::load(grad[o]), n);
+      });
+      spreadWindows(w, windows, parts, buffer);
+      eachRow(a.pool, od, oh, [&](std::int64_t row) TANDEM_INLINED {
+        for (std::int64_t i = 0; i < w.size; ++i) to[row + i] = addElements(to[row + i], buffer[i]);
+      });
+    }
+}
+
+template <class T, class C>
+void average(const Average& a, const Windows& windows, std::int64_t begin, std::int64_t end, const T* x, T* out,
+             C* buffer) {
+  averageRows<T>(a, windows, begin, end, x, out, buffer);
+}
+TANDEM_CLONES void average(const Average& a, const Windows& windows, std::int64_t begin, std::int64_t end,
+                           const float* x, float* out, float* buffer) {
+  averageRows<float>(a, windows, begin, end, x, out, buffer);
+}
+TANDEM_CLONES void average(const Average& a, const Windows& windows, std::int64_t begin, std::int64_t end,
+                           const double* x, double* out, double* buffer) {
+  averageRows<double>(a, windows, begin, end, x, out, buffer);
+}
+TANDEM_CLONES void average(const Average& a, const Windows& windows, std::int64_t begin, std::int64_t end,
+                           const Half* x, Half* out, float* buffer) {
+  averageRows<Half>(a, windows, begin, end, x, out, buffer);
+}
+TANDEM_CLONES void average(const Average& a, const Windows& windows, std::int64_t begin, std::int64_t end,
+                           const BFloat16* x, BFloat16* out, float* buffer) {
+  averageRows<BFloat16>(a, windows, begin, end, x, out, buffer);
+}
+template <class T, class C>
+void spread(const Average& a, const Windows& windows, const T* grad, C* to, C* buffer) {
+  spreadPlane<T>(a, windows, grad, to, buffer);
+}
+TANDEM_CLONES void spread(const Average& a, const Windows& windows, const float* grad, float* to, float* buffer) {
+  spreadPlane<float>(a, windows, grad, to, buffer);
+}
+TANDEM_CLONES void spread(const Average& a, const Windows& windows, const double* grad, double* to, double* buffer) {
+  spreadPlane<double>(a, windows, grad, to, buffer);
+}
+
+/// After the sizes that come first: kernel, stride, padding, output size, count_include_pad, divisor.
+Average readAverage(AttrReader& attrs, DimsRef in, DimsRef out) {
+  DimsRef kernel = attrs.list();
+  DimsRef stride = attrs.list();
+  DimsRef padding = attrs.list();
+  attrs.list();
+  bool count = attrs.boolean();
+  Pool pool(in, out, kernel, stride, padding, {});
+  pool.makeRegular();
+  return {pool, count, attrs.integer()};
+}
+
+/// The spatial sizes of the output, the fourth list of the attributes.
+DimsRef outputSizes(AttrReader attrs) {
+  for (int i = 0; i < 3; ++i) attrs.list();
+  return attrs.list();
+}
+
+}  // namespace
+
+void avg_pool(const LibraryCall& call) {
+  Contiguous x(call.inputs[0]);
+  const ArrayView& out = call.outputs[0];
+  AttrReader attrs(call.attrs);
+  DimsRef size = outputSizes(attrs);
+  if (out.numel() == 0) return;
+  Average a = readAverage(attrs, spatialSizes(x.view().shape, size.size()), size);
+  const Windows windows(a);
+  withType(out.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::Type;
+    const std::int64_t rows = a.pool.axes[0].out * a.pool.axes[1].out;
+    parallelFor(out.numel() / a.pool.outputSize() * rows, grainOf(2 * a.pool.work() / rows),
+                [&](std::int64_t begin, std::int64_t end) {
+                  Scratch<typename Element<T>::Compute> buffer(a.pool.axes[2].size + a.pool.axes[2].out);
+                  average(a, windows, begin, end, x.as<T>(), out.as<T>(), buffer.data());
+                });
+  });
+}
+
+void avg_pool_grad(const LibraryCall& call) {
+  Contiguous grad(call.inputs[0]);
+  const ArrayView& out = call.outputs[0];
+  AttrReader attrs(call.attrs);
+  DimsRef inputSize = attrs.list();
+  if (out.numel() == 0) return;
+  Average a = readAverage(attrs, inputSize, spatialSizes(grad.view().shape, inputSize.size()));
+  const Windows windows(a);
+  std::int64_t n = a.pool.inputSize();
+  withType(out.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::Type;
+    using C = typename Element<T>::Compute;
+    constexpr bool wide = !std::is_same_v<T, C>;
+    parallelFor(out.numel() / n, grainOf(2 * (a.pool.work() + n)), [&](std::int64_t begin, std::int64_t end) {
+      Scratch<C> buffer(a.pool.axes[2].size + a.pool.axes[2].out);
+      Scratch<C> sums(wide ? n : 0);
+      for (std::int64_t p = begin; p < end; ++p) {
+        T* plane = out.as<T>() + p * n;
+        const T* g = grad.as<T>() + p * a.pool.outputSize();
+        if constexpr (wide) {
+          spread(a, windows, g, sums.data(), buffer.data());
+          for (std::int64_t i = 0; i < n; ++i) plane[i] = Element<T>::store(sums[i]);
+        } else {
+          spread(a, windows, g, plane, buffer.data());
+        }
+      }
+    });
+  });
+}
+
+}  // namespace tandem::lib

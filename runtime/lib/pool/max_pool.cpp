@@ -1,0 +1,415 @@
+// max_pool: the largest element of each window and its place among the spatial dims; max_pool_values: the former alone.
+// A NaN in the window is its maximum.
+//
+// Windows a fixed stride apart are taken place by place: what one place of the window sees in all windows is, once the
+// input is sorted by its rows and columns modulo the stride, one stretch of memory, so that several rows of the output
+// are a single loop of vectors. Adaptive windows are taken row by row; narrow ones, where only the values are asked
+// for, are read straight from the input.
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <type_traits>
+
+#include "runtime/device/thread_pool.h"
+#include "runtime/lib/pool/pooling.h"
+#include "runtime/lib/strided.h"
+
+namespace tandem::lib {
+namespace {
+
+constexpr std::int64_t kPad = 8;  // rows are worked on in whole vectors of this many
+
+std::int64_t paddedSize(std::int64_t n) { return (n + kPad - 1) / kPad * kPad; }
+
+/// Maxima and places of one row of the output.
+template <class C, class I>
+struct Row {
+  std::int64_t size;
+  Scratch<C> best;
+  Scratch<I> at;
+  explicit Row(std::int64_t n) : size(paddedSize(n)), best(size), at(size) { std::fill_n(at.data(), size, I(0)); }
+};
+
+template <class C>
+[[gnu::always_inline]] inline bool replaces(C v, C best) {
+  if constexpr (std::is_floating_point_v<C>)
+    return (v > best) | (v != v);  // no branch: it would be guessed wrong
+  else
+    return v > best;
+}
+
+/// In the place of the type of places: there are none.
+struct NoPlace {
+  NoPlace() = default;
+  template <class N>
+  explicit NoPlace(N) {}
+};
+
+/// One row of the input into one row of the output, by adaptive windows.
+template <class T, class C, class I>
+[[gnu::always_inline]] inline void takeRow(const PoolAxis& w, const T* plane, std::int64_t base, C* best, I* at) {
+  for (std::int64_t o = 0; o < w.out; ++o) {
+    Span s = w.inside(o);
+    for (std::int64_t i = s.first; i < s.end; ++i) {
+      C v = Element<T>::load(plane[base + i]);
+      bool take = replaces(v, best[o]);
+      best[o] = take ? v : best[o];
+      if constexpr (std::is_integral_v<I>) at[o] = take ? static_cast<I>(base + i) : at[o];
+    }
+  }
+}
+
+template <class T, class I, class C = typename Element<T>::Compute>
+[[gnu::always_inline]] inline void maxPlane(const Pool& pool, const T* x, T* values, std::int64_t* indices,
+                                            Row<C, I>& row) {
+  const auto& [d, h, w] = pool.axes;
+  constexpr C lowest =
+      std::numeric_limits<C>::has_infinity ? -std::numeric_limits<C>::infinity() : std::numeric_limits<C>::lowest();
+  C* best = row.best.data();
+  I* at = row.at.data();
+  for (std::int64_t od = 0; od < d.out; ++od)
+    for (std::int64_t oh = 0; oh < h.out; ++oh) {
+      Span depth = d.inside(od);
+      Span rows = h.inside(oh);
+      // A window of infinities has its maximum at its first element.
+      std::int64_t start = (depth.first * h.size + rows.first) * w.size;
+      std::fill_n(best, row.size, lowest);
+      if constexpr (std::is_integral_v<I>)
+        for (std::int64_t o = 0; o < w.out; ++o) at[o] = static_cast<I>(start + w.inside(o).first);
+      for (std::int64_t i = depth.first; i < depth.end; ++i)
+        for (std::int64_t j = rows.first; j < rows.end; ++j) takeRow(w, x, (i * h.size + j) * w.size, best, at);
+      for (std::int64_t o = 0; o < w.out; ++o) values[o] = Element<T>::store(best[o]);
+      values += w.out;
+      if constexpr (std::is_integral_v<I>) {
+        for (std::int64_t o = 0; o < w.out; ++o) indices[o] = at[o];
+        indices += w.out;
+      }
+    }
+}
+
+/// Some rows of a plane's output at a time, with the part of the input that they see.
+template <class T, class I, class C = typename Element<T>::Compute>
+class Strided {
+ public:
+  explicit Strided(const Pool& pool)
+      : pool_(pool), h_(pool.axes[1]), w_(pool.axes[2]), down_((h_.kernel - 1) * h_.dilation / h_.stride),
+        rows_(phases(h_)), columns_(phases(w_)), parts_(std::ssize(rows_) * std::ssize(columns_)),
+        pitch_(paddedSize(w_.out + (w_.kernel - 1) * w_.dilation / w_.stride)),
+        band_(std::clamp<std::int64_t>(kBandElements / (pitch_ * parts_), 1, h_.out)),
+        part_((band_ + down_ + 1) * pitch_), sorted_(part_ * parts_), best_(band_ * pitch_), at_(band_ * pitch_) {}
+
+  [[gnu::always_inline]] void run(const T* x, T* values, std::int64_t* indices) {
+    for (std::int64_t od = 0; od < pool_.axes[0].out; ++od)
+      for (std::int64_t first = 0; first < h_.out; first += band_) {
+        const std::int64_t rows = std::min(band_, h_.out - first);
+        begin(od, first, rows);
+        const Span depth = pool_.axes[0].inside(od);
+        for (std::int64_t i = depth.first; i < depth.end; i += pool_.axes[0].dilation) {
+          const std::int64_t before = i * h_.size * w_.size;
+          sort(x + before, first, rows);
+          take(before, rows);
+        }
+        const std::int64_t done = (od * h_.out + first) * w_.out;
+        store(first, rows, values + done, indices == nullptr ? nullptr : indices + done);
+      }
+  }
+
+ private:
+  static constexpr std::int64_t kBandElements = 16 * 1024;  // of the input, in the first caches
+  static constexpr C kLowest =
+      std::numeric_limits<C>::has_infinity ? -std::numeric_limits<C>::infinity() : std::numeric_limits<C>::lowest();
+
+  using Phases = SmallVector<std::int64_t, 4>;
+  /// The places of a window modulo the stride, each once.
+  static Phases phases(const PoolAxis& a) {
+    Phases all;
+    for (std::int64_t k = 0; k < a.kernel; ++k)
+      if (std::find(all.begin(), all.end(), k * a.dilation % a.stride) == all.end())
+        all.push_back(k * a.dilation % a.stride);
+    return all;
+  }
+  static std::int64_t numberOf(const Phases& all, std::int64_t phase) {
+    return std::find(all.begin(), all.end(), phase) - all.begin();
+  }
+
+  /// A window of infinities has its maximum at its first element. Places are counted from the window's first place in
+  /// the first plane, which may lie outside of the input.
+  [[gnu::always_inline]] void begin(std::int64_t od, std::int64_t first, std::int64_t rows) {
+    std::fill_n(best_.data(), rows * pitch_, kLowest);
+    if constexpr (std::is_integral_v<I>) {
+      const std::int64_t before = pool_.axes[0].inside(od).first * h_.size * w_.size;
+      for (std::int64_t r = 0; r < rows; ++r) {
+        const std::int64_t row = h_.inside(first + r).first - ((first + r) * h_.stride - h_.padding);
+        I* at = at_.data() + r * pitch_;
+        std::fill_n(at, pitch_, static_cast<I>(before + row * w_.size));
+        for (std::int64_t o = 0; o * w_.stride < w_.padding && o < w_.out; ++o)
+          at[o] += static_cast<I>(w_.inside(o).first - (o * w_.stride - w_.padding));
+      }
+    }
+  }
+
+  /// The input rows that output rows from `first` on see, by row and column of their windows modulo the strides.
+  [[gnu::always_inline]] void sort(const T* plane, std::int64_t first, std::int64_t rows) {
+    C* part = sorted_.data();
+    for (std::int64_t phase : rows_)
+      for (std::int64_t p : columns_) {
+        // Column q of this part is x = q * stride + left.
+        const std::int64_t left = p - w_.padding;
+        for (std::int64_t r = 0; r < rows + down_ + 1; ++r) {
+          const std::int64_t y = (first + r) * h_.stride + phase - h_.padding;
+          C* to = part + r * pitch_;
+          const std::int64_t from = left >= 0 ? 0 : (-left + w_.stride - 1) / w_.stride;
+          const std::int64_t end = left >= w_.size ? 0 : std::min(pitch_, (w_.size - 1 - left) / w_.stride + 1);
+          if (y < 0 || y >= h_.size || from >= end) {
+            std::fill_n(to, pitch_, kLowest);
+            continue;
+          }
+          std::fill_n(to, from, kLowest);
+          const T* row = plane + y * w_.size + left;
+          withStride(w_.stride, [&](auto step) TANDEM_INLINED {
+            for (std::int64_t q = from; q < end; ++q) to[q] = Element<T>::load(row[q * step]);
+          });
+          std::fill_n(to + end, pitch_ - end, kLowest);
+        }
+        part += part_;
+      }
+  }
+
+  [[gnu::always_inline]] void take(std::int64_t before, std::int64_t rows) {
+    C* best = best_.data();
+    I* at = at_.data();
+    // What lies behind the last row's windows is not looked at.
+    const std::int64_t n = (rows - 1) * pitch_ + paddedSize(w_.out);
+    for (std::int64_t j = 0; j < h_.kernel; ++j)
+      for (std::int64_t k = 0; k < w_.kernel; ++k) {
+        const std::int64_t y = j * h_.dilation;
+        const std::int64_t z = k * w_.dilation;
+        const std::int64_t part =
+            numberOf(rows_, y % h_.stride) * std::ssize(columns_) + numberOf(columns_, z % w_.stride);
+        const C* seen = sorted_.data() + part * part_ + y / h_.stride * pitch_ + z / w_.stride;
+        const I place(before + y * w_.size + z);
+        for (std::int64_t o = 0; o < n; ++o) {
+          const bool better = replaces(seen[o], best[o]);
+          best[o] = better ? seen[o] : best[o];
+          if constexpr (std::is_integral_v<I>) at[o] = better ? place : at[o];
+        }
+      }
+  }
+
+  [[gnu::always_inline]] void store(std::int64_t first, std::int64_t rows, T* values, std::int64_t* indices) {
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const C* best = best_.data() + r * pitch_;
+      for (std::int64_t o = 0; o < w_.out; ++o) values[r * w_.out + o] = Element<T>::store(best[o]);
+      if constexpr (std::is_integral_v<I>) {
+        const I* at = at_.data() + r * pitch_;
+        const std::int64_t window = ((first + r) * h_.stride - h_.padding) * w_.size - w_.padding;
+        withStride(w_.stride, [&](auto step) TANDEM_INLINED {
+          for (std::int64_t o = 0; o < w_.out; ++o) indices[r * w_.out + o] = window + o * step + at[o];
+        });
+      }
+    }
+  }
+
+  const Pool& pool_;
+  const PoolAxis& h_;
+  const PoolAxis& w_;
+  std::int64_t down_;      // rows of a part that a window sees below its first
+  Phases rows_, columns_;  // of windows, modulo the strides: a part each
+  std::int64_t parts_;
+  std::int64_t pitch_;  // from one row to the next
+  std::int64_t band_;   // rows of the output at a time
+  std::int64_t part_;   // elements of a part
+  Scratch<C> sorted_;
+  Scratch<C> best_;
+  Scratch<I> at_;
+};
+
+/// to[o] = the largest of `Kernel` neighbours from row[o * Stride] on, or of those and to[o]. In vectors, of which the
+/// last may take some elements once more: a maximum stays what it is.
+template <int Kernel, int Stride, class T>
+[[gnu::always_inline]] inline void largestOfRow(const T* __restrict row, T* __restrict to, std::int64_t n, bool first) {
+  constexpr std::int64_t together = 16;
+  auto largest = [&](std::int64_t o, T best) TANDEM_INLINED {
+    for (int k = 0; k < Kernel; ++k) {
+      const T v = row[o * Stride + k];
+      best = replaces(v, best) ? v : best;
+    }
+    return best;
+  };
+  auto over = [&](auto start) TANDEM_INLINED {
+    if (n < together) {
+      for (std::int64_t o = 0; o < n; ++o) to[o] = largest(o, start(o));
+      return;
+    }
+    for (std::int64_t from = 0; from < n; from += together) {
+      const std::int64_t begin = std::min(from, n - together);
+      for (std::int64_t o = begin; o < begin + together; ++o) to[o] = largest(o, start(o));
+    }
+  };
+  first ? over([](std::int64_t) TANDEM_INLINED { return -std::numeric_limits<T>::infinity(); })
+        : over([&](auto o) TANDEM_INLINED { return to[o]; });
+}
+
+/// Maxima of narrow windows of floating elements, without their places: straight from the input, in vectors for the
+/// windows inside of it.
+template <class T>
+struct Narrow {
+  static bool serves(const Pool& pool) {
+    const PoolAxis& w = pool.axes[2];
+    return w.dilation == 1 && (w.stride == 1 ? w.kernel <= 3 : w.stride == 2 && w.kernel <= 2);
+  }
+
+  [[gnu::always_inline]] static void run(const Pool& pool, const T* x, T* values) {
+    const auto& [d, h, w] = pool.axes;
+    // Windows [from, to) lie inside of the input.
+    const std::int64_t from = std::min(w.out, (w.padding + w.stride - 1) / w.stride);
+    const std::int64_t room = w.size + w.padding - w.kernel;
+    const std::int64_t to = room < 0 ? from : std::clamp(room / w.stride + 1, from, w.out);
+    for (std::int64_t od = 0; od < d.out; ++od)
+      for (std::int64_t oh = 0; oh < h.out; ++oh, values += w.out) {
+        const Span depth = d.inside(od);
+        const Span rows = h.inside(oh);
+        bool first = true;
+        for (std::int64_t i = depth.first; i < depth.end; i += d.dilation)
+          for (std::int64_t j = rows.first; j < rows.end; j += h.dilation, first = false) {
+            const T* row = x + (i * h.size + j) * w.size;
+            for (std::int64_t o = 0; o < from; ++o) edge(w, row, o, values, first);
+            for (std::int64_t o = to; o < w.out; ++o) edge(w, row, o, values, first);
+            inside(w, row + from * w.stride - w.padding, values + from, to - from, first);
+          }
+      }
+  }
+
+ private:
+  static void edge(const PoolAxis& w, const T* row, std::int64_t o, T* values, bool first) {
+    T best = first ? -std::numeric_limits<T>::infinity() : values[o];
+    const std::int64_t begin = o * w.stride - w.padding;
+    const std::int64_t end = std::min(begin + w.kernel, w.size);
+    for (std::int64_t i = std::max<std::int64_t>(begin, 0); i < end; ++i) best = replaces(row[i], best) ? row[i] : best;
+    values[o] = best;
+  }
+  [[gnu::always_inline]] static void inside(const PoolAxis& w, const T* row, T* to, std::int64_t n, bool first) {
+    if (w.stride == 1) return byKernel<1>(w.kernel, row, to, n, first);
+    byKernel<2>(w.kernel, row, to, n, first);
+  }
+  template <int Stride>
+  [[gnu::always_inline]] static void byKernel(std::int64_t kernel, const T* row, T* to, std::int64_t n, bool first) {
+    if (kernel == 1) return largestOfRow<1, Stride>(row, to, n, first);
+    if (Stride == 2 || kernel == 2) return largestOfRow<2, Stride>(row, to, n, first);
+    if constexpr (Stride == 1) largestOfRow<3, Stride>(row, to, n, first);
+  }
+};
+
+/// The planes [begin, end).
+template <class T, class I>
+[[gnu::always_inline]] inline void somePlanes(const Pool& pool, std::int64_t begin, std::int64_t end, const T* x,
+                                              T* values, std::int64_t* indices) {
+  auto each = [&](auto take) TANDEM_INLINED {
+    for (std::int64_t p = begin; p < end; ++p)
+      take(x + p * pool.inputSize(), values + p * pool.outputSize(),
+           indices == nullptr ? nullptr : indices + p * pool.outputSize());
+  };
+  constexpr bool direct = std::is_same_v<I, NoPlace> && std::is_floating_point_v<T>;
+  const bool adaptive = std::any_of(pool.axes.begin(), pool.axes.end(), [](const PoolAxis& a) { return a.adaptive; });
+  if (direct && !adaptive && Narrow<T>::serves(pool)) {
+    if constexpr (direct)
+      each([&](const T* plane, T* to, std::int64_t*) TANDEM_INLINED { Narrow<T>::run(pool, plane, to); });
+  } else if (adaptive) {
+    Row<typename Element<T>::Compute, I> row(pool.axes[2].out);
+    each([&](const T* plane, T* to, std::int64_t* at) TANDEM_INLINED { maxPlane<T, I>(pool, plane, to, at, row); });
+  } else {
+    Strided<T, I> strided(pool);
+    each([&](const T* plane, T* to, std::int64_t* at) TANDEM_INLINED { strided.run(plane, to, at); });
+  }
+}
+
+template <class T, class I>
+void maxPlanes(const Pool& pool, std::int64_t begin, std::int64_t end, const T* x, T* values, std::int64_t* indices,
+               I) {
+  somePlanes<T, I>(pool, begin, end, x, values, indices);
+}
+TANDEM_CLONES void maxPlanes(const Pool& pool, std::int64_t begin, std::int64_t end, const float* x, float* values,
+                             std::int64_t* indices, std::int32_t) {
+  somePlanes<float, std::int32_t>(pool, begin, end, x, values, indices);
+}
+TANDEM_CLONES void maxPlanes(const Pool& pool, std::int64_t begin, std::int64_t end, const double* x, double* values,
+                             std::int64_t* indices, std::int64_t) {
+  somePlanes<double, std::int64_t>(pool, begin, end, x, values, indices);
+}
+TANDEM_CLONES void maxPlanes(const Pool& pool, std::int64_t begin, std::int64_t end, const float* x, float* values,
+                             std::int64_t* indices, NoPlace) {
+  somePlanes<float, NoPlace>(pool, begin, end, x, values, indices);
+}
+TANDEM_CLONES void maxPlanes(const Pool& pool, std::int64_t begin, std::int64_t end, const double* x, double* values,
+                             std::int64_t* indices, NoPlace) {
+  somePlanes<double, NoPlace>(pool, begin, end, x, values, indices);
+}
+
+template <class T, class I>
+void maxPool(const Pool& pool, std::int64_t planes, const T* x, T* values, std::int64_t* indices) {
+  parallelFor(planes, grainOf(2 * pool.work()),
+              [&](std::int64_t begin, std::int64_t end) { maxPlanes(pool, begin, end, x, values, indices, I()); });
+}
+
+void pool(const LibraryCall& call, bool places) {
+  Contiguous x(call.inputs[0]);
+  const ArrayView& values = call.outputs[0];
+  AttrReader attrs(call.attrs);
+  DimsRef kernel = attrs.list();
+  DimsRef stride = attrs.list();
+  DimsRef padding = attrs.list();
+  DimsRef dilation = attrs.list();
+  DimsRef size = attrs.list();
+  if (values.numel() == 0) return;
+  Pool pool(spatialSizes(x.view().shape, size.size()), size, kernel, stride, padding, dilation);
+  pool.makeRegular();
+  std::int64_t planes = values.numel() / pool.outputSize();
+  auto* indices = places ? call.outputs[1].as<std::int64_t>() : nullptr;
+  bool wide = pool.inputSize() + kPad * 2 > std::numeric_limits<std::int32_t>::max();
+  withType(x.view().dtype, [&](auto tag) {
+    using T = typename decltype(tag)::Type;
+    if (!places)
+      maxPool<T, NoPlace>(pool, planes, x.as<T>(), values.as<T>(), indices);
+    else if (wide || sizeof(T) == 8)
+      maxPool<T, std::int64_t>(pool, planes, x.as<T>(), values.as<T>(), indices);
+    else
+      maxPool<T, std::int32_t>(pool, planes, x.as<T>(), values.as<T>(), indices);
+  });
+}
+
+}  // namespace
+
+void max_pool(const LibraryCall& call) { pool(call, true); }
+void max_pool_values(const LibraryCall& call) { pool(call, false); }
+
+/// Operands (grad, indices): each element added where its maximum was, in row-major order.
+void max_pool_grad(const LibraryCall& call) {
+  Contiguous grad(call.inputs[0]);
+  Contiguous indices(call.inputs[1]);
+  const ArrayView& out = call.outputs[0];
+  DimsRef size = AttrReader(call.attrs).list();
+  if (out.numel() == 0) return;
+  std::int64_t inputSize = numelOf(size);
+  std::int64_t planes = out.numel() / inputSize;
+  std::int64_t outputSize = planes == 0 ? 0 : grad.view().numel() / planes;
+  withType(out.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::Type;
+    using C = typename Element<T>::Compute;
+    parallelFor(planes, grainOf(2 * (inputSize + outputSize)), [&](std::int64_t begin, std::int64_t end) {
+      Scratch<C> sums(std::is_same_v<T, C> ? 0 : inputSize);
+      for (std::int64_t p = begin; p < end; ++p) {
+        T* plane = out.as<T>() + p * inputSize;
+        C* to = sums.data();
+        if constexpr (std::is_same_v<T, C>) to = plane;
+        std::fill_n(to, inputSize, C{});
+        const T* g = grad.as<T>() + p * outputSize;
+        const std::int64_t* at = indices.as<std::int64_t>() + p * outputSize;
+        for (std::int64_t o = 0; o < outputSize; ++o) to[at[o]] = addElements(to[at[o]], Element<T>::load(g[o]));
+        if constexpr (!std::is_same_v<T, C>)
+          for (std::int64_t i = 0; i < inputSize; ++i) plane[i] = Element<T>::store(to[i]);
+      }
+    });
+  });
+}
+
+}  // namespace tandem::lib
