@@ -1,56 +1,99 @@
 #include "runtime/device/device.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <charconv>
+#include <mutex>
 
 #include "runtime/base/error.h"
+#include "runtime/device/executor.h"
 
 namespace tandem {
 namespace {
 
-constexpr std::array<std::string_view, kNumDeviceKinds> kNames{"cpu", "cuda"};
+constexpr std::size_t kMostKinds = 32;
 
-std::atomic<Backend*>& slot(DeviceKind kind) {
-  // Constant-initialised: back ends register before any constructor of this file could have run.
-  static constinit std::array<std::atomic<Backend*>, kNumDeviceKinds> backends{};
-  return backends[static_cast<std::size_t>(kind)];
+/// The kinds by number: their names, and the devices that are here.
+struct Kinds {
+  std::mutex mutex;
+  std::vector<std::string> names{"cpu", "cuda", "xpu", "mps",    "meta",   "hpu",  "mtia",
+                                 "xla", "hip",  "ipu", "vulkan", "opencl", "lazy", "privateuseone"};
+  // Set once a kind and never changed: read without the mutex.
+  std::array<std::atomic<const std::vector<Executor*>*>, kMostKinds> devices{};
+};
+
+Kinds& kinds() {
+  static auto* const k = new Kinds;  // never destroyed: storages outlive other statics
+  return *k;
 }
+
+const std::vector<Executor*>& devicesOf(DeviceKind kind) {
+  static const std::vector<Executor*> none;
+  const auto* devices = kinds().devices[static_cast<std::size_t>(kind)].load(std::memory_order_acquire);
+  return devices != nullptr ? *devices : none;
+}
+
+std::string kindName(DeviceKind kind) { return deviceKinds()[static_cast<std::size_t>(kind)]; }
 
 }  // namespace
 
+std::vector<std::string> deviceKinds() {
+  const std::lock_guard lock(kinds().mutex);
+  return kinds().names;
+}
+
+DeviceKind addDeviceKind(std::string_view name) {
+  const bool good = !name.empty() && std::ranges::all_of(name, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+  });
+  if (!good) fail<Error>("'", name, "' cannot name a kind of device: expected lower-case letters, digits and _");
+  const std::lock_guard lock(kinds().mutex);
+  auto& names = kinds().names;
+  auto known = std::ranges::find(names, name);
+  if (known == names.end()) {
+    if (names.size() == kMostKinds) fail<Error>("there are ", kMostKinds, " kinds of devices already");
+    known = names.insert(names.end(), std::string(name));
+  }
+  return static_cast<DeviceKind>(known - names.begin());
+}
+
 std::string deviceName(Device d) {
-  std::string name(kNames[static_cast<std::size_t>(d.kind)]);
-  return d.kind == DeviceKind::Cpu ? name : strcat(name, ":", static_cast<int>(d.index));
+  return d.isCpu() ? kindName(d.kind) : strcat(kindName(d.kind), ":", static_cast<int>(d.index));
 }
 
 Device parseDevice(std::string_view name) {
-  std::size_t colon = name.find(':');
-  std::string_view kind = name.substr(0, colon);
+  const std::size_t colon = name.find(':');
+  const std::string_view kind = name.substr(0, colon);
   int index = 0;
   bool good = true;
   if (colon != std::string_view::npos) {
-    std::string_view digits = name.substr(colon + 1);
+    const std::string_view digits = name.substr(colon + 1);
     auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
     good = error == std::errc() && end == digits.data() + digits.size() && index >= 0 && index < 128;
   }
-  for (std::size_t k = 0; good && k < kNames.size(); ++k)
-    if (kind == kNames[k]) return {static_cast<DeviceKind>(k), static_cast<std::int8_t>(index)};
-  fail<Error>("invalid device string '", name, "': expected cpu, cuda or cuda:INDEX");
+  const auto names = deviceKinds();
+  const auto known = std::ranges::find(names, kind);
+  if (!good) fail<Error>("Invalid device string: '", name, "'");
+  if (known != names.end()) return {static_cast<DeviceKind>(known - names.begin()), static_cast<std::int8_t>(index)};
+  std::string expected;
+  for (const std::string& n : names) expected += (expected.empty() ? "" : ", ") + n;
+  fail<Error>("Expected one of ", expected, " device type at start of device string: ", name);
 }
 
-Backend& backend(DeviceKind kind) {
-  Backend* b = slot(kind).load(std::memory_order_acquire);
-  if (b == nullptr)
-    fail<Error>("no ", kNames[static_cast<std::size_t>(kind)], " devices: Tandem was built without that back end");
-  return *b;
+void registerExecutors(DeviceKind kind, std::span<Executor* const> devices) {
+  auto& slot = kinds().devices[static_cast<std::size_t>(kind)];
+  TANDEM_CHECK(slot.load() == nullptr, "the devices of kind ", kindName(kind), " are known");
+  slot.store(new std::vector<Executor*>(devices.begin(), devices.end()), std::memory_order_release);
 }
 
-bool isAvailable(DeviceKind kind) {
-  Backend* b = slot(kind).load(std::memory_order_acquire);
-  return b != nullptr && b->deviceCount() > 0;
-}
+int deviceCount(DeviceKind kind) { return static_cast<int>(devicesOf(kind).size()); }
 
-void registerBackend(DeviceKind kind, Backend* b) { slot(kind).store(b, std::memory_order_release); }
+Executor& executor(Device d) {
+  const auto& devices = devicesOf(d.kind);
+  if (d.index < 0 || static_cast<std::size_t>(d.index) >= devices.size())
+    fail<Error>("device '", deviceName(d), "' is not available: there are ", devices.size(), " devices of its kind");
+  return *devices[static_cast<std::size_t>(d.index)];
+}
 
 }  // namespace tandem

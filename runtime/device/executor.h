@@ -1,0 +1,73 @@
+// What a device does: keeps memory, loads and launches kernels, runs library functions, copies, orders work in streams.
+// One executor a device. Code above the runtime finds it by the device of its tensors and knows nothing else of
+// devices; a new kind is an implementation of this interface that registers itself.
+//
+// Work is queued: `launch`, `call` and `copy` may return before it is done, and what is queued in one stream is done in
+// order. The CPU does it at once. Memory that is freed may still be used by work queued before; memory allocated after
+// is used by work queued later. Only the executor and what it runs look at the memory of a device: the host reads a
+// copy (`copyToHost`), which waits for the stream.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include "runtime/device/device.h"
+#include "runtime/device/target.h"
+
+namespace tandem {
+
+/// An ordered queue of work on a device. On the CPU work is done when the call returns, so its streams are always
+/// empty.
+class Stream {
+ public:
+  virtual ~Stream() = default;
+  /// Returns when all work queued so far is done. Throws the first error of that work which was not thrown yet.
+  virtual void synchronize() = 0;
+  /// The library's or driver's own handle; null on the CPU.
+  virtual void* handle() const = 0;
+};
+
+/// A place in a stream that others can wait for.
+class Event {
+ public:
+  virtual ~Event() = default;
+  virtual void record(Stream& stream) = 0;
+  /// Work queued on `stream` from now on waits for the event.
+  virtual void waitOn(Stream& stream) = 0;
+  virtual bool done() const = 0;
+  virtual void synchronize() = 0;
+  /// Milliseconds between two recorded and finished events.
+  virtual double millisecondsSince(const Event& earlier) const = 0;
+};
+
+/// One device. Thread-safe.
+class Executor {
+ public:
+  virtual ~Executor() = default;
+  virtual const Target& target() const = 0;
+
+  /// As `allocate` and `deallocate` of runtime/memory/allocator.h.
+  virtual void* allocate(std::size_t bytes) = 0;
+  virtual void deallocate(void* p, std::size_t bytes) noexcept = 0;
+  /// Host memory to the device's, in the order of `stream`; `from` may change once the call has returned.
+  virtual void copyFromHost(void* to, const void* from, std::size_t bytes, Stream& stream) = 0;
+  /// The device's memory to the host's. Waits for the stream.
+  virtual void copyToHost(void* to, const void* from, std::size_t bytes, Stream& stream) = 0;
+  /// Within the device.
+  virtual void copy(void* to, const void* from, std::size_t bytes, Stream& stream) = 0;
+
+  /// Where work goes that names no stream.
+  virtual Stream& stream() = 0;
+  virtual std::unique_ptr<Stream> makeStream() = 0;
+  virtual std::unique_ptr<Event> makeEvent() = 0;
+};
+
+/// The devices of a kind, in the order of their indices. Called once a kind; they live as long as the process.
+void registerExecutors(DeviceKind kind, std::span<Executor* const> devices);
+/// How many devices of the kind there are.
+int deviceCount(DeviceKind kind);
+/// The executor of a device; Error naming the device where it is not here.
+Executor& executor(Device d);
+
+}  // namespace tandem
