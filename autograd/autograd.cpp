@@ -1,13 +1,13 @@
 #include "autograd/autograd.h"
 
 #include <atomic>
-#include <cstring>
 #include <mutex>
 
 #include "autograd/engine.h"
 #include "autograd/meta.h"
 #include "autograd/tape.h"
 #include "eager/batch.h"
+#include "eager/helpers.h"
 #include "eager/ops.h"
 
 namespace tandem::autograd {
@@ -227,11 +227,11 @@ void resize(const Tensor& t, DimsRef size) {
   std::int64_t needs = numelOf(shape);
   Tensor memory = t;
   if (needs > has || none) {
-    memory = makeEmpty(Dims{needs}, a->dtype);
-    auto bytes = static_cast<std::size_t>(has) * itemSize(a->dtype);
-    if (bytes != 0) {
-      Tensor all = makeAlias(t, Dims{has}, Dims{1}, a->offset);
-      std::memcpy(memory.data(), all.data(), bytes);
+    memory = makeEmpty(Dims{needs}, a->dtype, a->device);
+    if (has != 0) {
+      NoGrad noGrad;
+      AtOnce now;
+      ops::assign(makeAlias(memory, Dims{has}, Dims{1}, 0), makeAlias(t, Dims{has}, Dims{1}, a->offset));
     }
   }
   a->become(*makeAlias(memory, shape, contiguousStrides(shape), memory.impl()->offset).impl());

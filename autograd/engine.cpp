@@ -11,6 +11,7 @@
 #include "autograd/meta.h"
 #include "autograd/op_node.h"
 #include "eager/dispatch.h"
+#include "eager/host.h"
 #include "eager/ops.h"
 #include "eager/recorder.h"
 #include "runtime/base/index_table.h"
@@ -277,7 +278,7 @@ void checkNan(const Node& node, std::span<const Tensor> grads) {
   if (!autograd::anomalyMode() || !autograd::anomalyChecksNan()) return;
   if (activeRecorder != nullptr && !activeRecorder->mayRead()) return;
   for (std::size_t i = 0; i < grads.size(); ++i)
-    if (grads[i].defined() && !grads[i].impl()->batch && *ops::any(ops::isnan(grads[i])).dataAs<bool>())
+    if (grads[i].defined() && !grads[i].impl()->batch && readElement<bool>(ops::any(ops::isnan(grads[i]))))
       fail("Function '", node.name(), "' returned nan values in its ", i, "th output.");
 }
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <optional>
 
 #include "autograd/kept_saved.h"
 #include "autograd/rule_context.h"
@@ -111,6 +112,10 @@ void OpNode::apply(std::span<const Tensor> cotangents, std::span<const bool> wan
   DerivativeFn rule = derivativeOf(op_);
   TANDEM_CHECK(rule != nullptr, "no derivative of ", facts(op_).name);
   RuleContext context(*this, cotangents, wanted, grads);
+  std::optional<DeviceScope> scope;
+  if (otherDevices) [[unlikely]]
+    for (const Tensor& c : cotangents)
+      if (c.defined()) scope.emplace(c.device());
   rule(context);
 }
 

@@ -15,3 +15,11 @@ if(TANDEM_SANITIZE)
 endif()
 set_target_properties(tandem_tests PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 add_dependencies(tandem_tests tandem_compiler)
+
+# The guarded device: a shared object that tests load, as one with another kind of devices would be.
+add_library(tandem_guarded MODULE ${CMAKE_SOURCE_DIR}/tests/guarded/guarded_device.cpp)
+target_link_libraries(tandem_guarded PRIVATE tandem_options)
+set_target_properties(tandem_guarded PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+add_dependencies(tandem_guarded tandem_generated)
+add_dependencies(tandem_tests tandem_guarded)
+target_compile_definitions(tandem_tests PRIVATE TANDEM_GUARDED="${CMAKE_BINARY_DIR}/lib/libtandem_guarded.so")

@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 
 #include "eager/batch.h"
 #include "eager/generator.h"
 #include "eager/helpers.h"
+#include "eager/host.h"
 #include "eager/kernels.h"
 #include "eager/ops.h"
+#include "eager/placement.h"
 #include "eager/recorder.h"
 #include "eager/tape_hook.h"
 #include "runtime/base/attrs.h"
@@ -22,6 +25,8 @@ using Attrs = std::span<const std::int64_t>;
 
 thread_local const Tensor* inPlaceSelf = nullptr;   // of the InPlaceForm
 thread_local const TensorImpl* updating = nullptr;  // of the LastStep
+
+void applyIntoHere(const Tensor& out, OpCode op, Operands operands, Attrs attrs);
 
 /// Views whose base was written since they were made get their history brought up to date. True where gradients are
 /// recorded and an operand requires one.
@@ -116,6 +121,8 @@ void applyAnew(const OpFacts& f, Operands operands, Attrs attrs, std::span<Tenso
   if (needsPairCheck(f, made[0])) operands = checkedPair(f, operands, own, divisor);
   if (needsBatching(f, operands)) {
     runBatched(f, operands, attrs, made, results);
+  } else if (f.code == OpCode::device_copy) {
+    results[0] = copyTo(operands[0].tensor(), deviceOf(attrs[0]));
   } else if (Recorder* recorder = recorderFor(operands)) {
     recorder->record(f.code, operands, attrs, made, results);
   } else {
@@ -307,7 +314,9 @@ bool sameWindow(const Tensor& a, const Tensor& b) {
          a.strides() == b.strides() && a.dtype() == b.dtype();
 }
 
-Tensor apply(OpCode op, Operands operands, Attrs attrs) {
+namespace {
+
+Tensor applyHere(OpCode op, Operands operands, Attrs attrs) {
   const OpFacts& f = facts(op);
   Tensor result;
   if (f.kind == OpKind::Pointwise && applySimple(f, operands, attrs, result)) return result;
@@ -321,11 +330,40 @@ Tensor apply(OpCode op, Operands operands, Attrs attrs) {
   return result;
 }
 
+}  // namespace
+
+Tensor apply(OpCode op, Operands operands, Attrs attrs) {
+  if (!otherDevices) [[likely]]
+    return applyHere(op, operands, attrs);
+  const Placement place(facts(op).name.data(), operands);
+  return applyHere(op, place.operands(), attrs);
+}
+
 void applyMulti(OpCode op, Operands operands, Attrs attrs, std::span<Tensor> results) {
-  applyGeneral(facts(op), operands, attrs, results);
+  if (!otherDevices) [[likely]]
+    return applyGeneral(facts(op), operands, attrs, results);
+  const Placement place(facts(op).name.data(), operands);
+  applyGeneral(facts(op), place.operands(), attrs, results);
 }
 
 void applyInto(const Tensor& out, OpCode op, Operands operands, Attrs attrs) {
+  if (!otherDevices) [[likely]]
+    return applyIntoHere(out, op, operands, attrs);
+  Tensor moved;
+  Operand there;
+  if (op == OpCode::clone && operands[0].isTensor() && operands[0].tensor().device() != out.device()) {
+    // What is copied may come from anywhere.
+    moved = toDevice(operands[0].tensor(), out.device());
+    there = Operand(moved);
+    operands = {&there, 1};
+  }
+  const Placement place(facts(op).name.data(), operands, out);
+  applyIntoHere(out, op, place.operands(), attrs);
+}
+
+namespace {
+
+void applyIntoHere(const Tensor& out, OpCode op, Operands operands, Attrs attrs) {
   const OpFacts& f = facts(op);
   const bool passesGrad = refresh(operands) && f.differentiable;
   const Operand self(out);
@@ -351,7 +389,7 @@ void applyInto(const Tensor& out, OpCode op, Operands operands, Attrs attrs) {
     Tensor before = apply(OpCode::clone, {out});
     std::vector<Operand> own(operands.begin(), operands.end());
     own[0] = Operand(before);
-    return applyInto(out, op, own, attrs);
+    return applyIntoHere(out, op, own, attrs);
   }
   const Operand all[] = {out};
   Recorder* recorder = recorderFor(operands);
@@ -359,7 +397,7 @@ void applyInto(const Tensor& out, OpCode op, Operands operands, Attrs attrs) {
   if (recorder != nullptr && mayOverlapItself(out) && recorder->mayRead()) {
     // What is read after it was written depends on the order of a kernel's steps.
     AtOnce now;
-    return applyInto(out, op, operands, attrs);
+    return applyIntoHere(out, op, operands, attrs);
   }
   bool exact = made[0].shape == out.shape() && made[0].dtype == out.dtype();
   bool batched = out.impl()->batch || needsBatching(f, operands);
@@ -428,13 +466,16 @@ void applyInto(const Tensor& out, OpCode op, Operands operands, Attrs attrs) {
   }
 }
 
+}  // namespace
+
 Tensor applyOver(const Tensor& over, OpCode op, std::initializer_list<Operand> list) {
   const OpFacts& f = facts(op);
   const Operands operands(list.begin(), list.size());
   bool fits = activeRecorder == nullptr && over.isContiguous();
   for (const Operand& o : operands) {
     const Tensor& t = o.tensor();
-    fits = fits && !t.isPending() && !t.impl()->batch && t.dtype() == over.dtype() && t.dim() <= over.dim();
+    fits = fits && !t.isPending() && !t.impl()->batch && t.dtype() == over.dtype() && t.device() == over.device() &&
+           t.dim() <= over.dim();
     for (std::int64_t d = 1; fits && d <= t.dim(); ++d) fits = t.size(-d) == 1 || t.size(-d) == over.size(-d);
   }
   if (!fits) return apply(op, operands);
@@ -447,6 +488,9 @@ Tensor applyOver(const Tensor& over, OpCode op, std::initializer_list<Operand> l
 
 void applyUpdate(OpCode op, Operands operands, std::span<const Tensor> outs) {
   const OpFacts& f = facts(op);
+  std::optional<Placement> place;
+  if (otherDevices) [[unlikely]]
+    operands = place.emplace(f.name.data(), operands, outs[0]).operands();
   NoGrad noGrad;
   std::array<Tensor, kMostResults> values;
   auto countWrites = [&] {
@@ -498,7 +542,11 @@ void tapeWhole(OpCode op, Operands operands, Attrs attrs, std::span<Tensor> resu
 Tensor applyView(OpCode op, const Tensor& base, Dims shape, Dims strides, std::int64_t offset, Attrs attrs) {
   const Operand operands[] = {base};
   if (base.impl()->viewBase) refresh(operands);
-  if (activeRecorder != nullptr) activeRecorder->touch(base);
+  if (activeRecorder != nullptr) {
+    if (otherDevices) [[unlikely]]
+      activeRecorder->enter(base.device());
+    activeRecorder->touch(base);
+  }
   Tensor view = makeAlias(base, std::move(shape), std::move(strides), offset);
   view.impl()->viewBase = base.impl()->viewBase ? base.impl()->viewBase : base.ref();
   view.impl()->untracked = base.impl()->untracked;

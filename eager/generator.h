@@ -3,6 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "eager/tensor.h"
 
 namespace tandem {
 
@@ -23,8 +27,21 @@ class Generator {
   std::int64_t offset_ = 0;
 };
 
-/// What random operations draw from where none is given. One a process, guarded by the callers' lock (the GIL).
-Generator& defaultGenerator();
+/// What random operations on a device draw from where none is given. One a device, guarded by the callers' lock (the
+/// GIL). That of a device which was not asked for yet is one seeded like the CPU's.
+Generator& defaultGenerator(Device device = currentDevice);
+/// Seeds those of all devices.
+void seedDefaultGenerators(std::int64_t seed);
+
+/// The default generators as they are when it is made.
+class GeneratorStates {
+ public:
+  GeneratorStates();
+  void restore() const;
+
+ private:
+  std::vector<std::pair<Device, Generator>> states_;
+};
 
 /// For the life of the scope random operations of this thread draw from `g` (null: the default one).
 class GeneratorScope {

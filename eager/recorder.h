@@ -25,6 +25,8 @@ class Recorder {
   virtual bool repeatUpdate(const OpFacts& f, std::span<const Operand> operands, std::span<const Tensor> outs) = 0;
   /// Records a write of `value` (same shape and dtype) through the window `into`; its storage becomes pending.
   virtual void recordWrite(const Tensor& into, const Tensor& value) = 0;
+  /// What follows is work of another device than what was recorded so far, which is then run: a trace is of one.
+  virtual void enter(Device device) = 0;
   /// A view was taken of `base`, which may be memory that no recorded operation has read.
   virtual void touch(const Tensor& base) = 0;
   /// Runs what is recorded so far, as what follows is recorded under other conditions: `why`.

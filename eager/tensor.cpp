@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "eager/dispatch.h"
-#include "eager/generator.h"
+#include "eager/host.h"
 #include "eager/recorder.h"
 #include "eager/tape_hook.h"
 
@@ -13,12 +13,12 @@ namespace tandem {
 namespace {
 
 thread_local bool inferenceOn = false;
-thread_local Generator* generatorScope = nullptr;
 thread_local FusedRecording* recordingOfScopes = nullptr;
 
 }  // namespace
 
 thread_local constinit bool gradMode = true;
+thread_local constinit Device currentDevice;
 thread_local constinit Recorder* activeRecorder = nullptr;
 TapeHook* tapeHook = nullptr;
 Fusion* fusion = nullptr;
@@ -69,11 +69,12 @@ FusedScope::~FusedScope() noexcept(false) {
 
 TensorImpl::TensorImpl(Ref<Storage> s, DType t, Dims sizes, Dims steps, std::int64_t start)
     : storage(std::move(s)), offset(start), shape(std::move(sizes)), strides(std::move(steps)), dtype(t),
-      contiguous(tandem::isContiguous(shape, strides)), inference(inferenceOn), numel(numelOf(shape)) {}
+      device(storage->device()), contiguous(tandem::isContiguous(shape, strides)), inference(inferenceOn),
+      numel(numelOf(shape)) {}
 
 TensorImpl::TensorImpl(Ref<Storage> s, DType t, DimsRef sizes, std::int64_t elements)
-    : storage(std::move(s)), offset(0), shape(sizes), strides(contiguousStrides(sizes)), dtype(t), contiguous(true),
-      inference(inferenceOn), numel(elements) {}
+    : storage(std::move(s)), offset(0), shape(sizes), strides(contiguousStrides(sizes)), dtype(t),
+      device(storage->device()), contiguous(true), inference(inferenceOn), numel(elements) {}
 
 void TensorImpl::destroy(TensorImpl* impl) { delete impl; }
 
@@ -83,6 +84,7 @@ void TensorImpl::become(const TensorImpl& other) {
   shape = other.shape;
   strides = other.strides;
   dtype = other.dtype;
+  device = other.device;
   contiguous = other.contiguous;
   numel = other.numel;
   batch = other.batch;
@@ -98,11 +100,14 @@ void* Tensor::data() const {
     fail("vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a "
          "Tensor, or anything else that reads its values; please try to rewrite what you're doing with other "
          "operations.");
+  if (!impl_->device.isCpu())
+    fail<TypeError>("the memory of a tensor on ", deviceName(impl_->device),
+                    " cannot be read here: use Tensor.cpu() to copy the tensor to the host first");
   materialize();
   return static_cast<char*>(impl_->storage->data()) + impl_->offset * static_cast<std::int64_t>(itemSize(impl_->dtype));
 }
 
-Tensor makeEmpty(DimsRef shape, DType dtype) {
+Tensor makeEmpty(DimsRef shape, DType dtype, Device device) {
   std::int64_t n = 1;
   for (auto s : shape)
     if (__builtin_mul_overflow(n, s, &n))
@@ -110,7 +115,7 @@ Tensor makeEmpty(DimsRef shape, DType dtype) {
   std::int64_t bytes = 0;
   if (__builtin_mul_overflow(n, static_cast<std::int64_t>(itemSize(dtype)), &bytes))
     fail<OutOfMemoryError>("cannot allocate a tensor of shape ", shapeText(shape), ": its size overflows");
-  return Tensor(new TensorImpl(new Storage(static_cast<std::size_t>(bytes)), dtype, shape, n));
+  return Tensor(new TensorImpl(new Storage(static_cast<std::size_t>(bytes), device), dtype, shape, n));
 }
 
 Tensor makeAlias(const Tensor& t, Dims shape, Dims strides, std::int64_t offset) {
@@ -121,7 +126,7 @@ Tensor makeAlias(const Tensor& t, Dims shape, Dims strides, std::int64_t offset)
 }
 
 Tensor makeScalarTensor(Scalar value, DType dtype) {
-  Tensor t = makeEmpty(DimsRef(), dtype);
+  Tensor t = makeEmpty(DimsRef(), dtype, Device{});
   void* p = t.data();
   switch (dtype) {
   case DType::Bool:
@@ -171,19 +176,11 @@ void setDefaultDType(DType t) {
   setSchemaDefaultDType(t);
 }
 
-Generator& defaultGenerator() {
-  static Generator g;
-  return g;
-}
-GeneratorScope::GeneratorScope(Generator* g) : before_(generatorScope) { generatorScope = g; }
-GeneratorScope::~GeneratorScope() { generatorScope = before_; }
-Generator* scopedGenerator() { return generatorScope; }
-
 std::int64_t learnSize(Tensor& count) {
   if (count.impl()->batch)
     fail("vmap: It looks like you're calling an operation whose result has a size that depends on data (nonzero, a "
          "mask's selection, unique ...). Examples may differ in it; please use tandem.where instead.");
-  return activeRecorder != nullptr ? activeRecorder->learnSize(count) : *count.dataAs<std::int64_t>();
+  return activeRecorder != nullptr ? activeRecorder->learnSize(count) : readElement<std::int64_t>(count);
 }
 
 Recorder* recorderFor(std::span<const Operand> operands) {

@@ -62,6 +62,7 @@ class TensorImpl : public Counted<TensorImpl> {
   Dims shape;
   Dims strides;  // in elements
   DType dtype;
+  Device device;  // of the storage
   bool requiresGrad = false;
   bool contiguous;         // of (shape, strides), whatever the offset
   bool untracked = false;  // made by `.data`: writes through it do not count as versions
@@ -101,12 +102,13 @@ class Tensor {
   [[nodiscard]] std::int64_t size(std::int64_t d) const { return impl_->shape[wrapDim(d, dim())]; }
   [[nodiscard]] std::int64_t numel() const { return impl_->numel; }
   [[nodiscard]] DType dtype() const { return impl_->dtype; }
+  [[nodiscard]] Device device() const { return impl_->device; }
   [[nodiscard]] bool isContiguous() const { return impl_->contiguous; }
   [[nodiscard]] bool requiresGrad() const { return impl_->requiresGrad; }
   [[nodiscard]] bool isPending() const { return impl_->storage->isPending(); }
   /// Runs what was recorded for this tensor, if it is pending.
   void materialize() const;
-  /// Pointer to the first element; materializes.
+  /// Pointer to the first element of a tensor on the CPU; materializes. Of one elsewhere an error: see eager/host.h.
   [[nodiscard]] void* data() const;
   template <class T>
   [[nodiscard]] T* dataAs() const {
@@ -118,11 +120,24 @@ class Tensor {
   Ref<TensorImpl> impl_;
 };
 
+/// Where tensors are made that are made of no tensors: the CPU, unless a DeviceScope says otherwise.
+extern thread_local constinit Device currentDevice;
+class DeviceScope {
+ public:
+  explicit DeviceScope(Device device) : before_(currentDevice) { currentDevice = device; }
+  ~DeviceScope() { currentDevice = before_; }
+  DeviceScope(const DeviceScope&) = delete;
+  DeviceScope& operator=(const DeviceScope&) = delete;
+
+ private:
+  Device before_;
+};
+
 /// A fresh contiguous tensor, uninitialised (never pending).
-Tensor makeEmpty(DimsRef shape, DType dtype);
+Tensor makeEmpty(DimsRef shape, DType dtype, Device device = currentDevice);
 /// Another window on the storage of `t`, with its hidden dims, without history: no view base, no gradient.
 Tensor makeAlias(const Tensor& t, Dims shape, Dims strides, std::int64_t offset);
-/// A 0-d tensor holding `value` (never pending).
+/// A 0-d tensor on the CPU holding `value` (never pending).
 Tensor makeScalarTensor(Scalar value, DType dtype);
 
 /// An operand of an operation: a tensor, or a Python number (weakly typed). Borrows the tensor.

@@ -3,12 +3,12 @@
 // as much work as the operation, the operation runs at once, on what was recorded before it.
 #include <algorithm>
 
+#include "eager/host.h"
 #include "eager/ops.h"
 #include "lazy/session.h"
 #include "runtime/base/attrs.h"
 #include "runtime/lib/indexing/class_indices.h"
 #include "runtime/lib/indexing/index_list.h"
-#include "runtime/memory/allocator.h"
 
 namespace tandem::lazy {
 namespace {
@@ -20,18 +20,19 @@ constexpr std::int64_t kMostSlightElements = 1 << 16;
 constexpr std::int64_t kLargeResult = std::int64_t{1} << 28;
 
 /// OutOfMemoryError where eager could not make the result.
-void mustFit(const TensorMeta& meta) {
+void mustFit(const TensorMeta& meta, Device device) {
   std::int64_t bytes = static_cast<std::int64_t>(itemSize(meta.dtype));
   for (auto s : meta.shape)
     if (__builtin_mul_overflow(bytes, s, &bytes)) return (void)makeEmpty(meta.shape, meta.dtype);
-  if (bytes >= kLargeResult) deallocate(allocate(static_cast<std::size_t>(bytes)), static_cast<std::size_t>(bytes));
+  const auto size = static_cast<std::size_t>(bytes);
+  if (bytes >= kLargeResult) deallocateOn(device, allocateOn(device, size), size);
 }
 
 }  // namespace
 
 bool Session::canWait(const OpFacts& f, std::span<const Operand> operands, std::span<const std::int64_t> attrs,
                       std::span<const TensorMeta> metas) {
-  for (const TensorMeta& meta : metas) mustFit(meta);
+  for (const TensorMeta& meta : metas) mustFit(meta, trace_.device);
   if (f.kind != OpKind::Library) return true;
   AttrReader reader(attrs);
   switch (f.code) {
@@ -111,12 +112,13 @@ bool Session::indicesFit(std::span<const Operand> indices, const Tensor& into, s
   for (const Operand& o : indices) {
     const std::int64_t size = shape.empty() ? 1 : shape[static_cast<std::size_t>(first)];
     if (o.tensor().numel() != 0 && !areClasses(o.tensor(), size)) {
-      const Tensor index = look(o.tensor());
-      if (!index.defined()) {
+      const Tensor looked = look(o.tensor());
+      if (!looked.defined()) {
         untried_ = true;
         continue;
       }
       AtOnce now;  // reading it is no read of the program's
+      const Tensor index = readHost(looked);
       const ArrayView view{index.data(), index.dtype(), index.shape(), index.strides()};
       try {
         lib::IndexList list("", view, first, size, wrapped ? lib::IndexRange::Wrapped : lib::IndexRange::Elements);
@@ -142,9 +144,10 @@ bool Session::areClasses(const Tensor& index, std::int64_t size) const {
 
 bool Session::classesFit(const Tensor& target, std::int64_t classes, std::int64_t ignored) {
   if (target.numel() == 0) return true;
-  const Tensor values = look(target);
-  if (!values.defined()) return untried_ = true;
+  const Tensor looked = look(target);
+  if (!looked.defined()) return untried_ = true;
   AtOnce now;
+  const Tensor values = readHost(looked);
   try {
     lib::checkClasses({values.data(), values.dtype(), values.shape(), values.strides()}, classes, ignored);
   } catch (const Error&) {
@@ -159,7 +162,7 @@ bool Session::holds(const Tensor& good) {
   if (!values.defined()) return untried_ = true;
   AtOnce now;
   NoGrad noGrad;
-  return *ops::all(values).dataAs<bool>();
+  return readElement<bool>(ops::all(values));
 }
 
 /// The tensor, or its elements: what it takes to know them is run, all that is recorded if that is much. While a
@@ -182,7 +185,7 @@ Tensor Session::look(const Tensor& t) {
   }
   const Look& l = looks_[looked_++];
   const TensorMeta& meta = trace_.meta(value);
-  Tensor elements = makeEmpty(meta.shape, meta.dtype);
+  Tensor elements = makeEmpty(meta.shape, meta.dtype, trace_.device);
   void* out[] = {elements.impl()->storage->data()};
   const Pointers all = inputPointers();
   Pointers ins;
@@ -197,6 +200,7 @@ Tensor Session::look(const Tensor& t) {
 Session::Look Session::lookAt(ValueRef value, const Nodes& needed) const {
   Look l{value, {}, {}, nullptr};
   Trace alone;
+  alone.device = trace_.device;
   SmallVector<ValueRef, kMostSlight> made;
   auto moved = [&](ValueRef v) {
     const ValueRef m =
@@ -270,7 +274,7 @@ void Session::tryOut(std::uint32_t node) {
   Pointers outs;
   for (std::uint32_t i = 0; i < results.size(); ++i) {
     outputs.push_back({{node, i}, -1});
-    made.push_back(makeEmpty(results[i].shape, results[i].dtype));
+    made.push_back(makeEmpty(results[i].shape, results[i].dtype, trace_.device));
     outs.push_back(made.back().impl()->storage->data());
   }
   try {

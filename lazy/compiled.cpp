@@ -278,7 +278,7 @@ void Tracer::flush() {
 void Tracer::undo() {
   for (const auto& in : session_->inputs()) in.storage->version = in.versionBefore;
   session_->abandon();
-  defaultGenerator() = generator_;
+  generators_.restore();
   for (const auto& s : slots_)
     if (s.written) autograd::setGrad(Tensor(s.tensor), s.before);
 }
@@ -364,7 +364,7 @@ std::vector<Tensor> CompiledTrace::run(std::span<const Tensor> arguments, std::s
   memory.reserve(fresh.size());
   SmallVector<void*, 32> outs;
   for (const auto& f : fresh) {
-    memory.emplace_back(new Storage(f.bytes));
+    memory.emplace_back(new Storage(f.bytes, plan->device));
     memory.back()->version = f.version;
     outs.push_back(memory.back()->data());
   }
@@ -380,7 +380,7 @@ std::vector<Tensor> CompiledTrace::run(std::span<const Tensor> arguments, std::s
       edges.push_back(t.requiresGrad() ? gradEdge(t) : Edge{});
     }
   }
-  Generator& g = defaultGenerator();
+  Generator& g = defaultGenerator(plan->device);
   if (tapeHook != nullptr)
     for (std::size_t k = 0; k < inputs.size(); ++k)
       if (inputs[k].writes > 0) tapeHook->beforeWrite(storages[k]);
@@ -412,7 +412,7 @@ std::vector<Tensor> CompiledTrace::run(std::span<const Tensor> arguments, std::s
   auto make = [&](const Made& m) -> Tensor {
     if (m.kind == Made::Kind::Place) return Tensor(Ref<TensorImpl>(tensorAt(m.place, arguments)));
     if (m.kind == Made::Kind::Empty) {
-      Tensor empty = makeEmpty(m.shape, m.dtype);
+      Tensor empty = makeEmpty(m.shape, m.dtype, plan->device);
       empty.impl()->storage->version = m.index;
       return empty;
     }

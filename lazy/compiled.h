@@ -185,7 +185,7 @@ class Tracer final : public GradSlotObserver {
   std::vector<Slot> slots_;
   std::vector<std::pair<std::int32_t, Ref<TensorImpl>>> gradInputs_;  // input number, whose grad
   std::uint64_t firstSequence_;
-  Generator generator_ = defaultGenerator();  // before the body
+  GeneratorStates generators_;  // before the body
   std::uint32_t numScalars_ = 0;
   Recorder* recorderBefore_;
   GradSlotObserver* observerBefore_;

@@ -1,15 +1,16 @@
 #include "lazy/session.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "eager/dispatch.h"
 #include "eager/generator.h"
+#include "eager/host.h"
 #include "eager/kernels.h"
 #include "eager/ops.h"
 #include "ir/trace/graph_compiler.h"
 #include "lazy/kept_grads.h"
 #include "runtime/base/attrs.h"
+#include "runtime/device/executor.h"
 #include "runtime/plan/scalar_slots.h"
 
 namespace tandem::lazy {
@@ -123,6 +124,18 @@ void Session::runRecorded(const char* why) {
   flush();
 }
 
+void Session::enter(Device device) {
+  if (trace_.device == device) return;
+  if (trace_.size() != 0 || first_ != nullptr) {
+    giveUp("operations on several devices");
+    flush();
+  }
+  if (trace_.device == device) return;  // as at this place of the last run
+  trace_.settle();
+  trace_.device = device;
+  looks_.clear();
+}
+
 void Session::beforeRead(const Tensor& t) {
   // Memory made while tracing is a constant; what was there before may be another thing at the next call.
   if (tracing_ && !t.isPending() && t.impl()->storage->birth() <= birth_) giveUp(kValueRead);
@@ -170,8 +183,9 @@ ValueRef Session::valueOf(const Tensor& t) {
 
 void Session::adopt(const Tensor& t) {
   Storage* s = t.impl()->storage.get();
-  auto* copy = new Storage(s->bytes());
-  std::memcpy(copy->data(), s->data(), s->bytes());
+  auto* copy = new Storage(s->bytes(), s->device());
+  Executor& device = executor(s->device());
+  device.copy(copy->data(), s->data(), s->bytes(), device.stream());
   // A fresh storage's value is all of it.
   whole_.insert(copy);
   Tensor constant(new TensorImpl(copy, t.dtype(), t.shape(), t.strides(), t.impl()->offset));
@@ -183,7 +197,7 @@ void Session::adopt(const Tensor& t) {
 Tensor Session::fresh(ValueRef value, const TensorMeta& meta) {
   const std::int64_t elements = numelOf(meta.shape);
   const std::int64_t bytes = elements * static_cast<std::int64_t>(itemSize(meta.dtype));
-  auto* s = new Storage(Storage::PendingTag{}, static_cast<std::size_t>(bytes));
+  auto* s = new Storage(Storage::PendingTag{}, static_cast<std::size_t>(bytes), trace_.device);
   Tensor t(new TensorImpl(s, meta.dtype, meta.shape, elements));
   s->setPending(new Content(*this, s, value, -1));
   pendingBytes_ += bytes;
@@ -367,13 +381,18 @@ Scalar Session::arithmetic(char op, Scalar left, Scalar right) {
 // ---- sizes that depend on data --------------------------------------------------------------------------------------
 
 std::int64_t Session::learnSize(Tensor& count) {
-  if (!tracing_) return *count.dataAs<std::int64_t>();
+  if (!tracing_) return readElement<std::int64_t>(count);
   // What is recorded so far is run to know the size at this call. Nothing that others can see changes.
   ValueRef v = valueOf(count);
-  std::int64_t size = 0;
-  void* out[] = {&size};
+  const Tensor known = makeEmpty({}, DType::Int64, trace_.device);
+  void* out[] = {known.impl()->storage->data()};
   std::shared_ptr<Plan> plan = planFor(trace_, {{v, -1}});
   runPlan(*plan, {inputPointers(), out, scalarArguments_, firstDraw_.seed(), firstDraw_.offset(), trace_.slots});
+  std::int64_t size = 0;
+  {
+    AtOnce now;
+    size = readElement<std::int64_t>(known);
+  }
   count = ops::expect_size(count, size, static_cast<std::int64_t>(learntSizes_.size()));
   learntSizes_.push_back(size);
   checks_.push_back(count);

@@ -93,6 +93,7 @@ class Session final : public Recorder {
               std::span<Tensor> results) override;
   bool repeatUpdate(const OpFacts& f, std::span<const Operand> operands, std::span<const Tensor> outs) override;
   void recordWrite(const Tensor& into, const Tensor& value) override;
+  void enter(Device device) override;
   void touch(const Tensor& base) override;
   void runRecorded(const char* why) override;
   void beforeRead(const Tensor& t) override;

@@ -8,7 +8,6 @@
 
 #include "lazy/session.h"
 #include "runtime/base/long_work.h"
-#include "runtime/memory/allocator.h"
 
 namespace tandem::lazy {
 
@@ -32,7 +31,7 @@ class Results {
   explicit Results(bool shared) : shared_(shared) {}
   ~Results() {
     for (const auto& [storage, block] : made_) {
-      if (block != nullptr) deallocate(block, storage->bytes());
+      if (block != nullptr) deallocateOn(storage->device(), block, storage->bytes());
       if (shared_) storage->release();
     }
   }
@@ -43,7 +42,7 @@ class Results {
     made_.push_back({s, nullptr});
     if (shared_) s->retain();
     if (s->data() != nullptr) return s->data();
-    return made_.back().block = allocate(s->bytes());
+    return made_.back().block = allocateOn(s->device(), s->bytes());
   }
   void keep() {
     for (auto& [storage, block] : made_)
@@ -67,7 +66,8 @@ void Session::execute(const Plan& plan, std::span<Content* const> fresh, std::sp
   Results results(plan.elements >= LongWork::kLong);
   begun_ = false;
   for (Content* c : fresh) outs.push_back(results.add(c->storage));
-  if (plan.arenaBytes >= kLargeArena) deallocate(allocate(plan.arenaBytes), plan.arenaBytes);
+  if (plan.arenaBytes >= kLargeArena)
+    deallocateOn(plan.device, allocateOn(plan.device, plan.arenaBytes), plan.arenaBytes);
   begun_ = true;
   const Generator& g = firstDraw_;
   {

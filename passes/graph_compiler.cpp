@@ -52,6 +52,7 @@ class Compiler : public GraphCompiler {
   std::shared_ptr<Plan> compile(const Trace& trace, const std::vector<TraceOutput>& outputs) override {
     std::unique_ptr<Context> context = pool_.take();
     auto plan = std::make_shared<Plan>();
+    plan->device = trace.device;
     plan->slots = trace.slots;
     plan->numRandom = trace.numRandom;
     {

@@ -36,6 +36,9 @@ void powInput(RuleContext& c) {
 
 }  // namespace
 
+/// Attributes: where to, where from.
+void deviceCopy(RuleContext& c) { c.set(0, ops::device_copy(c.grad(), c.rawAttrs()[1], c.rawAttrs()[0])); }
+
 void pow(RuleContext& c) {
   if (c.needs(0)) powInput(c);
   if (!c.needs(1)) return;

@@ -9,6 +9,7 @@ class RuleContext;
 namespace rules {
 
 // arithmetic.cpp
+void deviceCopy(RuleContext& c);
 void pow(RuleContext& c);
 void maximum(RuleContext& c);
 void minimum(RuleContext& c);

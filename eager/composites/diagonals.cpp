@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "eager/helpers.h"
+#include "eager/host.h"
 #include "eager/ops.h"
 
 namespace tandem::ops {
@@ -42,12 +43,12 @@ Tensor triangleIndices(const char* op, std::int64_t rows, std::int64_t columns, 
   };
   std::int64_t count = 0;
   for (std::int64_t r = 0; r < rows; ++r) count += span(r).second - span(r).first;
-  Tensor places = makeEmpty(Dims{2, count}, DType::Int64);
+  Tensor places = makeEmpty(Dims{2, count}, DType::Int64, Device{});
   auto* row = places.dataAs<std::int64_t>();
   auto* column = row + count;
   for (std::int64_t r = 0; r < rows; ++r)
     for (auto [c, end] = span(r); c < end; ++c) *row++ = r, *column++ = c;
-  return toDType(places, t);
+  return toDType(copyTo(places, currentDevice), t);
 }
 
 }  // namespace

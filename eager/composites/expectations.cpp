@@ -2,12 +2,14 @@
 #include "eager/batch.h"
 #include "eager/dispatch.h"
 #include "eager/helpers.h"
+#include "eager/host.h"
 #include "eager/ops.h"
 #include "eager/recorder.h"
 
 namespace tandem::ops {
 namespace {
 
+/// Of a tensor on the host.
 ArrayView arrayOf(const Tensor& t) { return {t.data(), t.dtype(), t.shape(), t.strides()}; }
 
 }  // namespace
@@ -18,7 +20,8 @@ Tensor expected(const Tensor& x, const Tensor& good, Expectation what, const Ten
   if (recorderFor(operands) != nullptr || anyBatched(operands))
     return expect(x, good, named, static_cast<std::int64_t>(what), detail);
   // One look at most values; which one is wrong is asked only when one is.
-  if (good.numel() != 0 && !*all(good).dataAs<bool>()) checkExpectation(what, detail, arrayOf(good), arrayOf(named));
+  if (good.numel() != 0 && !readElement<bool>(all(good)))
+    checkExpectation(what, detail, arrayOf(readHost(good)), arrayOf(readHost(named)));
   return x;
 }
 

@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "eager/helpers.h"
+#include "eager/host.h"
 #include "eager/ops.h"
 #include "runtime/base/warn.h"
 
@@ -148,9 +149,9 @@ Tensor combinations(const Tensor& x, std::int64_t r, bool withReplacement) {
     for (; i < length; ++i) at[i] = at[i - 1] + (withReplacement ? 0 : 1);
   }
   auto count = static_cast<std::int64_t>(places.size());
-  Tensor index = makeEmpty(Dims{count}, DType::Int64);
+  Tensor index = makeEmpty(Dims{count}, DType::Int64, Device{});
   std::copy(places.begin(), places.end(), index.dataAs<std::int64_t>());
-  return reshape(index_select(x, 0, index), Dims{count / r, r});
+  return reshape(index_select(x, 0, copyTo(index, x.device())), Dims{count / r, r});
 }
 
 Tensor repeat_interleave(const Tensor& x, std::int64_t repeats, std::optional<std::int64_t> dim,

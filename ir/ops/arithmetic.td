@@ -445,6 +445,14 @@ def Clone : Pointwise<"clone", "First", "Operand input"> {
   let reference = "copy";
 }
 
+def DeviceCopy : Pointwise<"device_copy", "First", "Tensor input, int device, int origin"> {
+  let forms = ["hidden"];
+  let body = [(identity $input)];
+  let rule = "deviceCopy";
+  let summary = "A copy on a device, by its number (deviceNumber); `origin` is that of `input`.";
+  let samples = "none";
+}
+
 def To : Pointwise<"to", "Explicit", "Operand input, dtype dtype"> {
   let forms = ["hidden"];
   let body = [(cast $input, $type)];

@@ -263,7 +263,7 @@ std::string Trace::text() const {
 Hash128 traceHash(const Trace& trace, const std::vector<TraceOutput>& outputs) {
   Hash128 h;
   h.add(trace.numInputs).add(trace.numRandom).add(trace.slots.size());
-  h.add(static_cast<std::uint64_t>(trace.defaultDType()));
+  h.add(static_cast<std::uint64_t>(trace.defaultDType())).add(static_cast<std::uint64_t>(deviceNumber(trace.device)));
   for (const auto& s : trace.slots)
     h.add(static_cast<std::uint64_t>(s.source))
         .add(static_cast<std::uint64_t>(s.value.kind))

@@ -121,6 +121,7 @@ class Trace {
   /// `%3 = add %1, %2 : f32[4, 8]`, a line a node.
   [[nodiscard]] std::string text() const;
 
+  Device device;  // of all values
   std::vector<TraceNode> nodes;
   std::vector<ScalarSlot> slots;
   std::vector<std::string> lines;  // `file:line` of users' code; 0 is ""

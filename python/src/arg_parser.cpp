@@ -7,6 +7,7 @@
 
 #include "eager/recorder.h"
 #include "python/src/convert.h"
+#include "python/src/device_object.h"
 #include "python/src/generator.h"
 #include "python/src/py_tensor.h"
 #include "python/src/torch_function.h"
@@ -311,7 +312,7 @@ class Binder {
       bad_ = o;
       return no(Why::WrongType, at);
     }
-    if (p.type == ParamType::Device) checkDevice(o);
+    if (p.type == ParamType::Device) deviceFrom(o);
     a.values_[at] = o;
     return true;
   }
@@ -395,6 +396,9 @@ std::span<const Signature> inPresentOrder(std::span<const Signature> overloads) 
 
 /// The call; with an `out`, as one program with the write to it where the operation is a fused composite.
 PyObject* callOnce(const Signature& s, ParsedArgs& a) {
+  std::optional<DeviceScope> scope;
+  if (otherDevices) [[unlikely]]
+    scope.emplace(a.device());
   if (a.out() == nullptr) return s.call(a);
   FusedRecording recording;
   recording.beginInScopes();
@@ -528,6 +532,28 @@ std::optional<std::string> ParsedArgs::optionalStr(std::size_t i) const {
   return has(i) ? std::optional(str(i)) : std::nullopt;
 }
 
-Generator* ParsedArgs::generator(std::size_t i) const { return has(i) ? generatorOf(values_[i]) : nullptr; }
+Generator* ParsedArgs::generator(std::size_t i) const {
+  if (!has(i)) return nullptr;
+  checkGeneratorDevice(values_[i]);
+  return generatorOf(values_[i]);
+}
+
+Device ParsedArgs::device() const {
+  std::optional<Device> found;
+  auto look = [&](PyObject* o) {
+    if (isTensor(o) && (!found || found->isCpu())) found = tensorOf(o).device();
+  };
+  for (std::size_t i = 0; i < numParams(); ++i) {
+    if (!has(i)) continue;
+    PyObject* o = values_[i];
+    if (signature_->params[i].type == ParamType::Device) return deviceFrom(o);
+    look(o);
+    if (PyList_CheckExact(o) || PyTuple_CheckExact(o))
+      for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(o); ++k) look(PySequence_Fast_GET_ITEM(o, k));
+  }
+  for (std::size_t k = 0; k < numVarargs_; ++k) look(varargs_[k]);
+  if (!found && out_ != nullptr) look(out_);
+  return found.value_or(currentDevice);
+}
 
 }  // namespace tandem::python

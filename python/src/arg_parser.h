@@ -54,7 +54,7 @@ enum class ParamType : std::uint8_t {
   Str,
   OptionalStr,
   Generator,  // tandem.Generator or None
-  Device,     // None or anything that says "cpu"; other devices are an error
+  Device,     // None, or a device that is here
   Any,        // accepted and ignored: layout, pin_memory, memory_format
 };
 
@@ -115,6 +115,8 @@ class ParsedArgs {
   [[nodiscard]] PyObject* object(std::size_t i) const { return values_[i]; }
   /// The operation as users write it, for messages.
   [[nodiscard]] const char* op() const { return signature_->op; }
+  /// Where the call runs: the device that is given, else that of its tensors, else the default one.
+  [[nodiscard]] Device device() const;
   /// The value of `out`: a tensor or a tuple of tensors, or null.
   [[nodiscard]] PyObject* out() const { return out_; }
   [[nodiscard]] std::size_t numParams() const { return signature_->params.size(); }

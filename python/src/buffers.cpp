@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "autograd/autograd.h"
+#include "eager/host.h"
 #include "eager/ops.h"
 #include "python/src/convert.h"
 #include "python/src/elements.h"
@@ -122,7 +123,7 @@ Tensor fromBuffer(PyObject* array, bool readOnly) {
     throw PythonError();
   }
   if (numel == 0) {
-    return makeEmpty(shape, *t);
+    return makeEmpty(shape, *t, Device{});
   }
   guard.view = nullptr;
   void* data = view->buf;
@@ -204,7 +205,7 @@ Tensor viewAs(const Tensor& t, DType to) {
     }
   }
   if (t.numel() == 0) return makeEmpty(shape, to);
-  void* data = t.data();
+  void* data = addressOf(t);
   if (reinterpret_cast<std::uintptr_t>(data) % static_cast<std::uintptr_t>(size) != 0)
     fail("view: self.storage_offset() must be divisible by ", size / from, " to view ", dtypeName(t.dtype()), " as ",
          dtypeName(to));
@@ -234,6 +235,9 @@ PyObject* toNumpy(const Tensor& t) {
     asArray = checked(PyObject_GetAttrString(numpy.get(), "asarray"));
   }
   if (t.dim() > 64) fail<ValueError>("numpy(): arrays have at most 64 dimensions, the tensor has ", t.dim());
+  if (!t.device().isCpu())
+    fail<TypeError>("can't convert ", deviceName(t.device()),
+                    " device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.");
   void* data = t.data();
   PyRef object(checked(exporterType->tp_alloc(exporterType, 0)));
   auto* self = reinterpret_cast<Exporter*>(object.get());

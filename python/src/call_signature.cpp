@@ -41,6 +41,8 @@ struct Reader {
     put('T');
     put(static_cast<char>(t.dtype()));
     put(static_cast<char>(t.dim()));
+    put(static_cast<char>(t.device().kind));
+    put(static_cast<char>(t.device().index));
     bool leaf = !i->requiresGrad || autograd::isLeaf(t);
     put(static_cast<char>((i->contiguous ? 1 : 0) | (i->requiresGrad ? 2 : 0) | (leaf ? 4 : 0) | (i->viewBase ? 8 : 0) |
                           (i->untracked ? 16 : 0) | (i->inference ? 32 : 0)));
@@ -166,6 +168,8 @@ void readSignature(PyObject* const* args, Py_ssize_t numArgs, PyObject* keywords
                    CallSignature& out) {
   Reader r{whole, out};
   r.put(static_cast<char>((gradEnabled() ? 1 : 0) | (inferenceMode() ? 2 : 0)));
+  r.put(static_cast<char>(currentDevice.kind));
+  r.put(static_cast<char>(currentDevice.index));
   r.put(static_cast<char>(defaultDType()));
   r.put(autocastState().enabled ? static_cast<char>(autocastState().dtype) : '\xff');
   r.putWord(numArgs);

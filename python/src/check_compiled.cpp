@@ -6,8 +6,10 @@
 
 #include "autograd/autograd.h"
 #include "autograd/meta.h"
+#include "eager/host.h"
 #include "eager/ops.h"
 #include "python/src/py_tensor.h"
+#include "runtime/device/executor.h"
 
 namespace tandem::python {
 
@@ -22,6 +24,17 @@ struct CompiledCheck::Picture {
   std::string bytes;
 };
 
+namespace {
+
+std::string bytesOf(const Storage& s) {
+  std::string bytes(s.bytes(), '\0');
+  Executor& device = executor(s.device());
+  device.copyToHost(bytes.data(), s.data(), bytes.size(), device.stream());
+  return bytes;
+}
+
+}  // namespace
+
 bool checksCompiled() {
   static const bool on = [] {
     const char* asked = std::getenv("TANDEM_CHECK_COMPILED");
@@ -34,8 +47,7 @@ CompiledCheck::CompiledCheck(const lazy::CompiledTrace& trace, std::span<const T
     : generator_(defaultGenerator()) {
   trace.visitInputs(arguments, [&](TensorImpl* t) {
     t->storage->isPending() ? t->storage->pending()->materialize() : void();
-    memory_.push_back({t->storage, std::string(static_cast<const char*>(t->storage->data()), t->storage->bytes()),
-                       t->storage->version});
+    memory_.push_back({t->storage, bytesOf(*t->storage), t->storage->version});
   });
   trace.visitGradSlots(arguments, [&](TensorImpl* owner) {
     const AutogradMeta* m = metaOf(owner);
@@ -54,7 +66,7 @@ CompiledCheck::Picture CompiledCheck::pictureOf(std::string name, const Tensor& 
   p.strides = t.strides();
   p.requiresGrad = t.requiresGrad();
   p.version = t.impl()->storage->version;
-  const Tensor whole = ops::contiguous(autograd::detach(t));
+  const Tensor whole = readHost(ops::contiguous(autograd::detach(t)));
   p.bytes.assign(static_cast<const char*>(whole.data()), static_cast<std::size_t>(whole.numel()) * itemSize(t.dtype()));
   return p;
 }
@@ -122,7 +134,7 @@ std::vector<CompiledCheck::Picture> CompiledCheck::pictures(PyObject* results, c
     Picture p;
     p.name = "the memory of input " + std::to_string(i);
     p.version = s.version;
-    p.bytes.assign(static_cast<const char*>(s.data()), s.bytes());
+    p.bytes = bytesOf(s);
     all.push_back(std::move(p));
   }
   for (std::size_t i = 0; i < grads_.size(); ++i) {
@@ -140,7 +152,8 @@ std::vector<CompiledCheck::Picture> CompiledCheck::pictures(PyObject* results, c
 PyObject* CompiledCheck::compare(PyObject* results, const ResultTree& tree, const std::function<PyObject*()>& body) {
   const std::vector<Picture> ours = pictures(results, tree);
   for (const Memory& m : memory_) {
-    std::memcpy(m.storage->data(), m.bytes.data(), m.bytes.size());
+    Executor& device = executor(m.storage->device());
+    device.copyFromHost(m.storage->data(), m.bytes.data(), m.bytes.size(), device.stream());
     m.storage->version = m.version;
   }
   for (const auto& [owner, grad] : grads_) autograd::setGrad(owner, grad);

@@ -1,4 +1,4 @@
-// dtype, device and Size objects.
+// dtype and Size objects.
 #include "python/src/convert.h"
 
 #include <algorithm>
@@ -124,124 +124,6 @@ void initDTypes(PyObject* module) {
   for (const Named& named : kNamed) add(DType::Float32, &named);
 }
 
-// ---- device
-// -----------------------------------------------------------------------------------------------------------
-
-struct DeviceObject {
-  PyObject_HEAD PyObject* type;  // str
-  int index;                     // -1: none given
-};
-PyTypeObject* deviceType;
-PyObject* cpu;
-
-DeviceObject* deviceOf(PyObject* o) { return reinterpret_cast<DeviceObject*>(o); }
-
-PyObject* newDevice(const char* name, std::size_t length, int index) {
-  auto* self = deviceOf(checked(deviceType->tp_alloc(deviceType, 0)));
-  self->index = index;
-  self->type = PyUnicode_FromStringAndSize(name, static_cast<Py_ssize_t>(length));
-  return reinterpret_cast<PyObject*>(self);
-}
-
-// Names that programs choose from after asking what there is.
-constexpr std::string_view deviceTypes[] = {"cpu", "cuda", "xpu", "mps", "hpu", "xla", "mtia", "meta"};
-
-PyObject* deviceNew(PyTypeObject*, PyObject* args, PyObject* kwargs) {
-  static const char* const keywords[] = {"type", "index", nullptr};
-  PyObject* type;
-  int index = -1;
-  if (PyArg_ParseTupleAndKeywords(args, kwargs, "O|i:device", const_cast<char**>(keywords), &type, &index) == 0) {
-    return nullptr;
-  }
-  return guarded([&]() -> PyObject* {
-    if (isDevice(type)) return Py_NewRef(type);
-    if (PyLong_Check(type)) fail("Cannot access accelerator device when none is available.");
-    const char* text = PyUnicode_Check(type) ? PyUnicode_AsUTF8(type) : nullptr;
-    if (text == nullptr) fail<TypeError>("device(): argument 'type' must be str, not ", Py_TYPE(type)->tp_name);
-    std::string_view name = text;
-    if (std::size_t colon = name.find(':'); colon != std::string_view::npos) {
-      std::string digits(name.substr(colon + 1));
-      if (digits.empty() || digits.find_first_not_of("0123456789") != std::string::npos || digits.size() > 4) {
-        fail("Invalid device string: '", text, "'");
-      }
-      index = std::stoi(digits);
-      name = name.substr(0, colon);
-    }
-    if (std::ranges::find(deviceTypes, name) == std::end(deviceTypes)) {
-      fail("Expected one of cpu, cuda, xpu, mps, hpu, xla, mtia, meta device type at start of device string: ", text);
-    }
-    return newDevice(name.data(), name.size(), index);
-  });
-}
-
-void deviceDealloc(PyObject* self) {
-  PyTypeObject* type = Py_TYPE(self);
-  Py_XDECREF(deviceOf(self)->type);
-  type->tp_free(self);
-  Py_DECREF(type);
-}
-PyObject* deviceRepr(PyObject* self) {
-  DeviceObject* d = deviceOf(self);
-  return d->index < 0 ? PyUnicode_FromFormat("device(type='%U')", d->type)
-                      : PyUnicode_FromFormat("device(type='%U', index=%d)", d->type, d->index);
-}
-PyObject* deviceStr(PyObject* self) {
-  DeviceObject* d = deviceOf(self);
-  return d->index < 0 ? Py_NewRef(d->type) : PyUnicode_FromFormat("%U:%d", d->type, d->index);
-}
-PyObject* deviceCompare(PyObject* left, PyObject* right, int op) {
-  if ((op != Py_EQ && op != Py_NE) || !isDevice(left) || !isDevice(right)) Py_RETURN_NOTIMPLEMENTED;
-  bool same = PyUnicode_Compare(deviceOf(left)->type, deviceOf(right)->type) == 0 &&
-              deviceOf(left)->index == deviceOf(right)->index;
-  return PyBool_FromLong(same == (op == Py_EQ) ? 1 : 0);
-}
-Py_hash_t deviceHash(PyObject* self) { return PyObject_Hash(deviceOf(self)->type) + deviceOf(self)->index + 1; }
-PyObject* deviceTypeName(PyObject* self, void*) { return Py_NewRef(deviceOf(self)->type); }
-PyObject* deviceIndex(PyObject* self, void*) {
-  if (deviceOf(self)->index < 0) Py_RETURN_NONE;
-  return PyLong_FromLong(deviceOf(self)->index);
-}
-PyObject* deviceReduce(PyObject* self, PyObject*) {
-  PyRef text(deviceStr(self));
-  return Py_BuildValue("O(O)", deviceType, text.get());
-}
-
-/// `with device:` makes tensors there; there is one device, so that it only refuses others.
-PyObject* deviceEnter(PyObject* self, PyObject*) {
-  return guarded([&]() -> PyObject* {
-    checkDevice(self);
-    return Py_NewRef(self);
-  });
-}
-PyObject* deviceExit(PyObject*, PyObject*) { Py_RETURN_NONE; }
-
-PyMethodDef deviceMethods[] = {{"__reduce__", deviceReduce, METH_NOARGS, nullptr},
-                               {"__enter__", deviceEnter, METH_NOARGS, "A block whose tensors are made here."},
-                               {"__exit__", deviceExit, METH_VARARGS, nullptr},
-                               {nullptr, nullptr, 0, nullptr}};
-PyGetSetDef deviceProperties[] = {{"type", deviceTypeName, nullptr, "`cpu`, `cuda`, ...", nullptr},
-                                  {"index", deviceIndex, nullptr, "Its number, or None.", nullptr},
-                                  {nullptr, nullptr, nullptr, nullptr, nullptr}};
-
-void initDevice(PyObject* module) {
-  PyType_Slot slots[] = {
-      {Py_tp_doc, const_cast<char*>("device(type, index=None)\n\nWhere a tensor lives.")},
-      {Py_tp_new, slot(deviceNew)},
-      {Py_tp_dealloc, slot(deviceDealloc)},
-      {Py_tp_repr, slot(deviceRepr)},
-      {Py_tp_str, slot(deviceStr)},
-      {Py_tp_richcompare, slot(deviceCompare)},
-      {Py_tp_hash, slot(deviceHash)},
-      {Py_tp_methods, deviceMethods},
-      {Py_tp_getset, deviceProperties},
-      {0, nullptr},
-  };
-  PyType_Spec spec = {"tandem.device", sizeof(DeviceObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE, slots};
-  deviceType = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
-  checked(PyModule_AddObjectRef(module, "device", reinterpret_cast<PyObject*>(deviceType)));
-  cpu = newDevice("cpu", 3, -1);
-}
-
 // ---- Size
 // -------------------------------------------------------------------------------------------------------------
 
@@ -317,21 +199,6 @@ std::optional<DType> asDType(PyObject* o) {
   return std::nullopt;
 }
 
-bool isDevice(PyObject* o) { return Py_TYPE(o) == deviceType; }
-PyObject* cpuDevice() { return cpu; }
-
-void checkDevice(PyObject* o) {
-  if (o == Py_None) return;
-  PyRef made;
-  if (!isDevice(o)) {
-    made = PyRef(checked(PyObject_CallOneArg(reinterpret_cast<PyObject*>(deviceType), o)));
-    o = made.get();
-  }
-  if (PyUnicode_CompareWithASCIIString(deviceOf(o)->type, "cpu") == 0) return;
-  fail("device '", PyUnicode_AsUTF8(deviceOf(o)->type),
-       "' is not available: this build of Tandem computes on the CPU only (tandem.cuda.is_available() is False)");
-}
-
 bool isSize(PyObject* o) { return Py_TYPE(o) == sizeType; }
 
 PyObject* sizeObject(DimsRef dims) {
@@ -382,7 +249,6 @@ PyObject* callSupport(const char* name, std::initializer_list<PyObject*> args) {
 
 void initConvert(PyObject* module) {
   initDTypes(module);
-  initDevice(module);
   initSize(module);
 }
 

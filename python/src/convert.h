@@ -1,4 +1,4 @@
-// Python values to and from ours, where no tensor operation is involved: sizes, dtypes, devices, nested sequences.
+// Python values to and from ours, where no tensor operation is involved: sizes, dtypes, nested sequences.
 #pragma once
 
 #include <Python.h>
@@ -27,12 +27,6 @@ bool isDType(PyObject* o);
 std::optional<DType> asDType(PyObject* o);
 PyObject* dtypeObject(DType t);  // borrowed
 
-// tandem.device. The CPU is the only one.
-bool isDevice(PyObject* o);
-PyObject* cpuDevice();  // borrowed
-/// Error unless `o` is None or names the CPU.
-void checkDevice(PyObject* o);
-
 /// The format that a tandem.memory_format names; TypeError for another object.
 MemoryFormat memoryFormatOf(PyObject* o, const char* op);
 
@@ -53,7 +47,7 @@ PyObject* toList(const Tensor& t);
 /// Calls a function of tandem/_support.py: what is better written in Python. A new reference or null.
 PyObject* callSupport(const char* name, std::initializer_list<PyObject*> args);
 
-/// Adds dtype, device, Size, layout and memory_format to the module.
+/// Adds dtype, Size, layout and memory_format to the module.
 void initConvert(PyObject* module);
 
 }  // namespace tandem::python

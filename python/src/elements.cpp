@@ -7,7 +7,9 @@
 #include <limits>
 
 #include "autograd/autograd.h"
+#include "eager/host.h"
 #include "eager/ops.h"
+#include "eager/placement.h"
 #include "python/src/convert.h"
 #include "python/src/py_tensor.h"
 #include "python/src/tracked_numbers.h"
@@ -118,7 +120,7 @@ PyObject* elementObject(DType t, const void* p) {
 
 Scalar itemOf(const Tensor& t) {
   if (t.numel() != 1) fail("a Tensor with ", t.numel(), " elements cannot be converted to Scalar");
-  return loadElement(t.dtype(), t.data());
+  return loadElement(t.dtype(), readHost(t).data());
 }
 
 namespace {
@@ -132,7 +134,10 @@ PyObject* listOf(const Tensor& t, std::size_t dim, const char* p) {
 }
 }  // namespace
 
-PyObject* toList(const Tensor& t) { return listOf(t, 0, static_cast<const char*>(t.data())); }
+PyObject* toList(const Tensor& t) {
+  const Tensor host = readHost(t);
+  return listOf(host, 0, static_cast<const char*>(host.data()));
+}
 
 // ---- nested sequences
 // ---------------------------------------------------------------------------------------------------
@@ -225,8 +230,7 @@ Tensor makeTensor(PyObject* data, std::optional<DType> dtype) {
     Tensor shared = fromBuffer(data, /*readOnly=*/true);
     std::optional<AtOnce> now;  // the array may change before a recording runs
     if (activeRecorder != nullptr && activeRecorder->mayRead()) now.emplace();
-    if (dtype && *dtype != shared.dtype()) return ops::to(shared, *dtype);
-    return ops::clone(shared);
+    return toDevice(dtype && *dtype != shared.dtype() ? ops::to(shared, *dtype) : ops::clone(shared), currentDevice);
   }
   if (data == Py_None) fail("Could not infer dtype of NoneType");
   if (!isNested(data) && !isLeaf(data)) {
@@ -234,7 +238,7 @@ Tensor makeTensor(PyObject* data, std::optional<DType> dtype) {
     fail<TypeError>("tensor(): invalid data type '", Py_TYPE(data)->tp_name, "'");
   }
   Nest nest(data);
-  Tensor result = makeEmpty(nest.shape(), dtype.value_or(nest.dtype()));
+  Tensor result = makeEmpty(nest.shape(), dtype.value_or(nest.dtype()), Device{});
   DType t = result.dtype();
   char* p = result.dataAs<char>();
   std::size_t step = itemSize(t);
@@ -247,7 +251,7 @@ Tensor makeTensor(PyObject* data, std::optional<DType> dtype) {
     }
     p += step;
   });
-  return result;
+  return copyTo(result, currentDevice);
 }
 
 }  // namespace tandem::python

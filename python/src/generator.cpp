@@ -6,6 +6,7 @@
 
 #include "lazy/session.h"
 #include "python/src/convert.h"
+#include "python/src/device_object.h"
 #include "python/src/errors.h"
 #include "python/src/py_tensor.h"
 
@@ -15,12 +16,13 @@ namespace {
 
 struct GeneratorObject {
   PyObject_HEAD Generator own;
+  Device device;
   bool isDefault;
 };
 PyTypeObject* generatorType;
 
 GeneratorObject* objectOf(PyObject* o) { return reinterpret_cast<GeneratorObject*>(o); }
-Generator& stateOf(PyObject* o) { return objectOf(o)->isDefault ? defaultGenerator() : objectOf(o)->own; }
+Generator& stateOf(PyObject* o) { return objectOf(o)->isDefault ? defaultGenerator(Device{}) : objectOf(o)->own; }
 
 PyObject* create(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   static const char* const keywords[] = {"device", nullptr};
@@ -29,9 +31,10 @@ PyObject* create(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     return nullptr;
   }
   return guarded([&]() -> PyObject* {
-    checkDevice(device);
+    const Device place = device == Py_None ? Device{} : deviceFrom(device);
     PyObject* self = checked(type->tp_alloc(type, 0));
     new (&objectOf(self)->own) Generator();
+    objectOf(self)->device = place;
     objectOf(self)->isDefault = false;
     return self;
   });
@@ -58,7 +61,11 @@ PyObject* manualSeed(PyObject* self, PyObject* seed) {
     } else if (value == -1 && PyErr_Occurred() != nullptr) {
       throw PythonError();
     }
-    stateOf(self).manualSeed(value);
+    // The default generator stands for those of all devices.
+    if (objectOf(self)->isDefault)
+      seedDefaultGenerators(value);
+    else
+      stateOf(self).manualSeed(value);
     return Py_NewRef(self);
   });
 }
@@ -71,14 +78,17 @@ PyObject* seedRandomly(PyObject* self, PyObject*) {
     return PyErr_SetFromErrno(PyExc_OSError);
   }
   value &= 0x7fffffffffffffff;
-  stateOf(self).manualSeed(value);
+  if (objectOf(self)->isDefault)
+    seedDefaultGenerators(value);
+  else
+    stateOf(self).manualSeed(value);
   return PyLong_FromLongLong(value);
 }
 
 // The state as 16 bytes: seed and offset.
 PyObject* getState(PyObject* self, PyObject*) {
   return guarded([&] {
-    Tensor t = makeEmpty(Dims{16}, DType::UInt8);
+    Tensor t = makeEmpty(Dims{16}, DType::UInt8, Device{});
     std::int64_t words[2] = {stateOf(self).seed(), stateOf(self).offset()};
     std::memcpy(t.data(), words, sizeof words);
     return wrap(std::move(t));
@@ -102,12 +112,15 @@ PyObject* setState(PyObject* self, PyObject* state) {
 PyObject* cloneState(PyObject* self, PyObject*) {
   return guarded([&]() -> PyObject* {
     PyObject* copy = checked(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(generatorType)));
+    objectOf(copy)->device = objectOf(self)->device;
     objectOf(copy)->own.manualSeed(stateOf(self).seed());
     objectOf(copy)->own.setOffset(stateOf(self).offset());
     return copy;
   });
 }
-PyObject* device(PyObject*, void*) { return Py_NewRef(cpuDevice()); }
+PyObject* device(PyObject* self, void*) {
+  return guarded([&] { return deviceObject(objectOf(self)->device); });
+}
 
 PyMethodDef methods[] = {
     {"manual_seed", manualSeed, METH_O, "Starts the stream of random numbers that belongs to `seed`."},
@@ -118,7 +131,7 @@ PyMethodDef methods[] = {
     {"set_state", setState, METH_O, "Goes on from a state of `get_state`."},
     {nullptr, nullptr, 0, nullptr},
 };
-PyGetSetDef properties[] = {{"device", device, nullptr, "The CPU.", nullptr},
+PyGetSetDef properties[] = {{"device", device, nullptr, "Where what is drawn from it is made.", nullptr},
                             {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 template <class F>
@@ -128,6 +141,11 @@ void* slot(F* f) {
 
 }  // namespace
 
+void checkGeneratorDevice(PyObject* o) {
+  const Device own = objectOf(o)->device;
+  if (own != currentDevice)
+    fail("Expected a '", deviceName(currentDevice), "' device type for generator but found '", deviceName(own), "'");
+}
 bool isGenerator(PyObject* o) { return Py_TYPE(o) == generatorType; }
 Generator* generatorOf(PyObject* o) { return objectOf(o)->isDefault ? nullptr : &objectOf(o)->own; }
 

@@ -10,6 +10,8 @@ namespace tandem::python {
 bool isGenerator(PyObject* o);
 /// Null for the object that stands for the default generator.
 Generator* generatorOf(PyObject* o);
+/// Error where it is of another device than that of the call.
+void checkGeneratorDevice(PyObject* o);
 void initGenerator(PyObject* module);
 
 }  // namespace tandem::python

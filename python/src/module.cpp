@@ -5,6 +5,7 @@
 #include "python/src/autograd_bindings.h"
 #include "python/src/bindings.h"
 #include "python/src/convert.h"
+#include "python/src/device_object.h"
 #include "python/src/errors.h"
 #include "python/src/func_bindings.h"
 #include "python/src/generator.h"
@@ -60,6 +61,7 @@ PyMODINIT_FUNC PyInit__C() {
     PyRef module(checked(PyModule_Create(&definition)));
     initErrors(module.get());
     initConvert(module.get());
+    initDevice(module.get());
     initGenerator(module.get());
     initTensor(module.get());
     initTorchFunction(module.get());

@@ -1,6 +1,8 @@
 // Functions of the module that no record makes.
 #include "autograd/autograd.h"
+#include "eager/host.h"
 #include "eager/ops.h"
+#include "eager/placement.h"
 #include "ir/schema/op_table.h"
 #include "python/src/arg_parser.h"
 #include "python/src/bindings.h"
@@ -43,7 +45,8 @@ PyObject* asTensor(ParsedArgs& a) {
   if (a.boolean(3)) return wrapLeaf(a, makeTensor(data, dtype), a.boolean(4));
   if (isTensor(data)) {
     const Tensor& t = tensorOf(data);
-    return dtype && *dtype != t.dtype() ? wrap(ops::to(t, *dtype)) : Py_NewRef(data);
+    const bool stays = t.device() == currentDevice && (!dtype || *dtype == t.dtype());
+    return stays ? Py_NewRef(data) : wrap(toDevice(dtype ? ops::to(t, *dtype) : t, currentDevice));
   }
   if (PyList_Check(data) && PyList_GET_SIZE(data) > 0 &&
       std::string_view(Py_TYPE(PyList_GET_ITEM(data, 0))->tp_name) == "numpy.ndarray") {
@@ -53,12 +56,13 @@ PyObject* asTensor(ParsedArgs& a) {
   const bool plain = PyList_Check(data) || PyTuple_Check(data) || isNumber(data);
   if (!plain && PyObject_CheckBuffer(data) != 0) {
     Tensor shared = fromBuffer(data);
-    return wrapLeaf(a, dtype && *dtype != shared.dtype() ? ops::to(shared, *dtype) : shared, a.boolean(4));
+    return wrapLeaf(a, toDevice(dtype && *dtype != shared.dtype() ? ops::to(shared, *dtype) : shared, currentDevice),
+                    a.boolean(4));
   }
   if (!plain && (PyCapsule_CheckExact(data) || PyObject_HasAttrString(data, "__dlpack__") != 0)) {
     PyRef shared(checked(callSupport("from_dlpack", {data})));
     const Tensor& t = tensorOf(shared.get());
-    return wrapLeaf(a, dtype && *dtype != t.dtype() ? ops::to(t, *dtype) : t, a.boolean(4));
+    return wrapLeaf(a, toDevice(dtype && *dtype != t.dtype() ? ops::to(t, *dtype) : t, currentDevice), a.boolean(4));
   }
   return wrapLeaf(a, makeTensor(data, dtype), a.boolean(4));
 }
@@ -100,7 +104,7 @@ constexpr Signature fromBufferSigs[] = {
 PyObject* bytesOf(PyObject*, PyObject* o) {
   return guarded([&] {
     if (!isTensor(o)) fail<TypeError>("expected a Tensor, not ", Py_TYPE(o)->tp_name);
-    Tensor t = ops::contiguous(tensorOf(o));
+    const Tensor t = readHost(ops::contiguous(tensorOf(o)));
     auto bytes = static_cast<Py_ssize_t>(t.numel()) * static_cast<Py_ssize_t>(itemSize(t.dtype()));
     return PyBytes_FromStringAndSize(bytes == 0 ? "" : t.dataAs<const char>(), bytes);
   });
@@ -215,12 +219,6 @@ PyObject* emptyCacheFn(PyObject*, PyObject*) {
 PyObject* failAllocationFn(PyObject*, PyObject* n) {
   return guarded([&] { return PyBool_FromLong(failAllocation(PyLong_AsLongLong(n))); });
 }
-PyObject* checkDeviceFn(PyObject*, PyObject* device) {
-  return guarded([&]() -> PyObject* {
-    checkDevice(device);
-    Py_RETURN_NONE;
-  });
-}
 
 PyMethodDef plainFunctions[] = {
     {"from_numpy", fromNumpy, METH_O, doc::function_from_numpy},
@@ -244,7 +242,6 @@ PyMethodDef plainFunctions[] = {
     {"_empty_cache", emptyCacheFn, METH_NOARGS, "Returns cached memory to the system."},
     {"_fail_allocation", failAllocationFn, METH_O, "For tests: allocation n from now on fails; whether the last did."},
     {"_bytes_of", bytesOf, METH_O, "The elements of a tensor as bytes."},
-    {"_check_device", checkDeviceFn, METH_O, "Error unless the device is the CPU."},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -6,6 +6,7 @@
 
 #include "python/src/compiled_function.h"
 #include "python/src/convert.h"
+#include "python/src/device_object.h"
 #include "python/src/observer.h"
 #include "python/src/py_tensor.h"
 #include "python/src/torch_function.h"

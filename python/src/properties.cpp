@@ -3,6 +3,7 @@
 #include "eager/ops.h"
 #include "python/src/autograd_bindings.h"
 #include "python/src/convert.h"
+#include "python/src/device_object.h"
 #include "python/src/docs.h"
 #include "python/src/py_tensor.h"
 #include "runtime/base/warn.h"
@@ -20,7 +21,16 @@ PyObject* shape(PyObject* self, void*) {
   return of(self, [](const Tensor& t) { return sizeObject(sized(t).shape()); });
 }
 PyObject* dtype(PyObject* self, void*) { return Py_NewRef(dtypeObject(tensorOf(self).dtype())); }
-PyObject* device(PyObject*, void*) { return Py_NewRef(cpuDevice()); }
+PyObject* device(PyObject* self, void*) {
+  return guarded([&] { return deviceObject(tensorOf(self).device()); });
+}
+PyObject* isCpu(PyObject* self, void*) { return PyBool_FromLong(tensorOf(self).device().isCpu() ? 1 : 0); }
+PyObject* isCuda(PyObject* self, void*) {
+  return guarded([&] {
+    const Device device = tensorOf(self).device();
+    return PyBool_FromLong(!device.isCpu() && device.kind == parseDevice("cuda").kind ? 1 : 0);
+  });
+}
 PyObject* layout(PyObject*, void*) { return callSupport("strided_layout", {}); }
 PyObject* ndim(PyObject* self, void*) { return PyLong_FromLongLong(tensorOf(self).dim()); }
 PyObject* itemsize(PyObject* self, void*) { return PyLong_FromSize_t(itemSize(tensorOf(self).dtype())); }
@@ -30,7 +40,6 @@ PyObject* nbytes(PyObject* self, void*) {
   });
 }
 PyObject* no(PyObject*, void*) { Py_RETURN_FALSE; }
-PyObject* yes(PyObject*, void*) { Py_RETURN_TRUE; }
 
 PyObject* reversed(PyObject* self, void*) {
   return of(self, [](const Tensor& t) {
@@ -146,8 +155,8 @@ std::vector<PyGetSetDef> propertyDefs() {
       {"ndim", ndim, nullptr, doc::property_ndim, nullptr},
       {"itemsize", itemsize, nullptr, doc::property_itemsize, nullptr},
       {"nbytes", nbytes, nullptr, doc::property_nbytes, nullptr},
-      {"is_cuda", no, nullptr, doc::property_is_cuda, nullptr},
-      {"is_cpu", yes, nullptr, doc::property_is_cpu, nullptr},
+      {"is_cuda", isCuda, nullptr, doc::property_is_cuda, nullptr},
+      {"is_cpu", isCpu, nullptr, doc::property_is_cpu, nullptr},
       {"is_mps", no, nullptr, doc::property_is_mps, nullptr},
       {"is_meta", no, nullptr, doc::property_is_meta, nullptr},
       {"is_sparse", no, nullptr, doc::property_is_sparse, nullptr},

@@ -1,3 +1,4 @@
+#include "python/src/device_object.h"
 #include "python/src/result_tree.h"
 
 #include <algorithm>

@@ -7,16 +7,20 @@
 #include "eager/batch.h"
 #include "eager/dispatch.h"
 #include "eager/helpers.h"
+#include "eager/host.h"
 #include "eager/memory_format.h"
 #include "eager/ops.h"
+#include "eager/placement.h"
 #include "python/src/arg_parser.h"
 #include "python/src/autograd_bindings.h"
 #include "python/src/convert.h"
+#include "python/src/device_object.h"
 #include "python/src/docs.h"
 #include "python/src/elements.h"
 #include "python/src/indexing.h"
 #include "python/src/py_tensor.h"
 #include "python/src/torch_function.h"
+#include "runtime/device/executor.h"
 
 namespace tandem::python {
 
@@ -57,13 +61,22 @@ PyObject* storageOffset(PyObject* self, PyObject*) { return PyLong_FromLongLong(
 PyObject* storageBytes(PyObject* self, PyObject*) { return PyLong_FromSize_t(tensorOf(self).impl()->storage->bytes()); }
 PyObject* elementSize(PyObject* self, PyObject*) { return PyLong_FromSize_t(itemSize(tensorOf(self).dtype())); }
 PyObject* dataPtr(PyObject* self, PyObject*) {
-  return plain(self, [](const Tensor& t) { return PyLong_FromVoidPtr(t.numel() == 0 ? nullptr : t.data()); });
+  return plain(self, [](const Tensor& t) { return PyLong_FromVoidPtr(t.numel() == 0 ? nullptr : addressOf(t)); });
 }
 PyObject* isFloatingPoint(PyObject* self, PyObject*) { return wrap(isFloating(tensorOf(self).dtype())); }
 PyObject* isComplex(PyObject*, PyObject*) { Py_RETURN_FALSE; }
 PyObject* isSignedMethod(PyObject* self, PyObject*) { return wrap(isSigned(tensorOf(self).dtype())); }
 PyObject* isInference(PyObject* self, PyObject*) { return wrap(tensorOf(self).impl()->inference); }
-PyObject* getDevice(PyObject*, PyObject*) { return PyLong_FromLong(-1); }
+PyObject* getDevice(PyObject* self, PyObject*) {
+  const Device device = tensorOf(self).device();
+  return PyLong_FromLong(device.isCpu() ? -1 : device.index);
+}
+PyObject* onCpu(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const Tensor& t = tensorOf(self);
+    return t.device().isCpu() ? Py_NewRef(self) : wrap(toDevice(t, Device{}));
+  });
+}
 PyObject* itself(PyObject* self, PyObject*) { return Py_NewRef(self); }
 PyObject* no(PyObject*, PyObject*) { Py_RETURN_FALSE; }
 
@@ -96,7 +109,7 @@ constexpr Signature cloneSigs[] = {
 PyObject* item(PyObject* self, PyObject*) {
   return plain(self, [](const Tensor& t) {
     if (t.numel() != 1) fail("a Tensor with ", t.numel(), " elements cannot be converted to Scalar");
-    return elementObject(t.dtype(), t.data());
+    return elementObject(t.dtype(), readHost(t).data());
   });
 }
 PyObject* tolist(PyObject* self, PyObject*) {
@@ -136,6 +149,10 @@ Tensor converted(const Tensor& t, DType dtype, bool copy, MemoryFormat f = Memor
   return t.dtype() == dtype && (f == MemoryFormat::Preserve || formatOf(t) == f) && !copy ? t
                                                                                           : copyIn(t, f, dtype, "to");
 }
+/// On `device` too. What moves is a copy already.
+Tensor moved(const Tensor& t, Device device, DType dtype, bool copy, MemoryFormat f) {
+  return toDevice(converted(t, dtype, copy && t.device() == device, f), device);
+}
 
 // to(dtype), to(device), to(other), with the rest by keyword.
 constexpr ParamSpec toDTypeParams[] = {kSelf,
@@ -162,12 +179,14 @@ constexpr Signature toSigs[] = {
      }},
     {"to", toDeviceParams,
      [](ParsedArgs& a) -> PyObject* {
-       return wrap(
-           converted(a.tensor(0), a.dtype(2, a.tensor(0).dtype()), a.boolean(4), format(a, 5, MemoryFormat::Preserve)));
+       const Tensor& t = a.tensor(0);
+       return wrap(moved(t, a.has(1) ? deviceFrom(a.object(1)) : t.device(), a.dtype(2, t.dtype()), a.boolean(4),
+                         format(a, 5, MemoryFormat::Preserve)));
      }},
     {"to", toOtherParams,
      [](ParsedArgs& a) -> PyObject* {
-       return wrap(converted(a.tensor(0), a.tensor(1).dtype(), a.boolean(3), format(a, 4, MemoryFormat::Preserve)));
+       return wrap(moved(a.tensor(0), a.tensor(1).device(), a.tensor(1).dtype(), a.boolean(3),
+                         format(a, 4, MemoryFormat::Preserve)));
      }},
 };
 template <Name name, DType t>
@@ -202,9 +221,17 @@ constexpr Signature typeSigs[] = {
      }}};
 
 constexpr ParamSpec cudaParams[] = {kSelf, {"device", P::Any, true, false}, {"non_blocking", P::Bool, true, false}};
-constexpr Signature cudaSigs[] = {{"cuda", cudaParams, [](ParsedArgs&) -> PyObject* {
-                                     fail("Tensor.cuda(): this build of Tandem computes on the CPU only "
-                                          "(tandem.cuda.is_available() is False)");
+constexpr Signature cudaSigs[] = {{"cuda", cudaParams, [](ParsedArgs& a) -> PyObject* {
+                                     const DeviceKind cuda = parseDevice("cuda").kind;
+                                     if (deviceCount(cuda) == 0)
+                                       fail("Tensor.cuda(): this build of Tandem computes on the CPU only "
+                                            "(tandem.cuda.is_available() is False)");
+                                     const bool number = a.has(1) && PyLong_Check(a.object(1));
+                                     const Device device =
+                                         number     ? Device{cuda, static_cast<std::int8_t>(PyLong_AsLong(a.object(1)))}
+                                         : a.has(1) ? deviceFrom(a.object(1))
+                                                    : Device{cuda, 0};
+                                     return wrap(toDevice(a.tensor(0), device));
                                    }}};
 
 // ---- new tensors of the same kind -----------------------------------------------------------------------------------
@@ -459,7 +486,7 @@ std::vector<PyMethodDef> tensorMethodDefs() {
       method<convertSigs<"bool", DType::Bool>>("bool", doc::method_bool),
       method<typeAsSigs>("type_as", doc::method_type_as),
       method<typeSigs>("type", doc::method_type),
-      reader<"cpu", itself>(doc::method_cpu),
+      reader<"cpu", onCpu>(doc::method_cpu),
       method<cudaSigs>("cuda", doc::method_cuda),
       method<newEmptySigs>("new_empty", doc::method_new_empty),
       method<newZerosSigs>("new_zeros", doc::method_new_zeros),

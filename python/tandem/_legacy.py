@@ -267,23 +267,24 @@ def get_float32_matmul_precision() -> str:
 
 
 def get_default_device() -> _C.device:
-    """Where new tensors are: the CPU.
+    """Where this thread makes new tensors: the CPU, unless `set_default_device` or a `with device:` block says otherwise.
 
     >>> import tandem
     >>> tandem.get_default_device()
     device(type='cpu')
     """
-    return _C.device("cpu")
+    return _C._get_default_device()
 
 
 def set_default_device(device: _C.device | str | int | None) -> None:
-    """An error unless `device` is the CPU (or None).
+    """Make new tensors of this thread on `device`, where a call names no other; None is the CPU.
+
+    RuntimeError for a device that is not here.
 
     >>> import tandem
     >>> tandem.set_default_device("cpu")
     """
-    if device is not None:
-        _C._check_device(device)
+    _C._set_default_device(device)
 
 
 def get_num_interop_threads() -> int:

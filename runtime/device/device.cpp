@@ -38,6 +38,8 @@ std::string kindName(DeviceKind kind) { return deviceKinds()[static_cast<std::si
 
 }  // namespace
 
+constinit bool otherDevices = false;
+
 std::vector<std::string> deviceKinds() {
   const std::lock_guard lock(kinds().mutex);
   return kinds().names;
@@ -84,6 +86,7 @@ Device parseDevice(std::string_view name) {
 void registerExecutors(DeviceKind kind, std::span<Executor* const> devices) {
   auto& slot = kinds().devices[static_cast<std::size_t>(kind)];
   TANDEM_CHECK(slot.load() == nullptr, "the devices of kind ", kindName(kind), " are known");
+  otherDevices |= kind != DeviceKind::Cpu && !devices.empty();
   slot.store(new std::vector<Executor*>(devices.begin(), devices.end()), std::memory_order_release);
 }
 

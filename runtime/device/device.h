@@ -21,6 +21,15 @@ struct Device {
   friend bool operator==(const Device&, const Device&) = default;
 };
 
+/// Is any device but the CPU here? While there is none, nobody needs to ask where tensors are.
+extern bool otherDevices;
+
+/// A device as one number, for attributes and keys; the CPU is 0.
+constexpr std::int64_t deviceNumber(Device d) { return static_cast<std::int64_t>(d.kind) << 8 | d.index; }
+constexpr Device deviceOf(std::int64_t number) {
+  return {static_cast<DeviceKind>(number >> 8), static_cast<std::int8_t>(number & 0x7f)};
+}
+
 /// The names of all kinds that can be spelled, whether such a device is here or not: those that PyTorch knows, and what
 /// was added by `addDeviceKind`. The one list of them.
 std::vector<std::string> deviceKinds();

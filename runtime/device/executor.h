@@ -14,6 +14,7 @@
 
 #include "runtime/device/device.h"
 #include "runtime/device/target.h"
+#include "runtime/lib/library.h"
 
 namespace tandem {
 
@@ -56,6 +57,13 @@ class Executor {
   virtual void copyToHost(void* to, const void* from, std::size_t bytes, Stream& stream) = 0;
   /// Within the device.
   virtual void copy(void* to, const void* from, std::size_t bytes, Stream& stream) = 0;
+
+  /// Copies the elements of a strided array to another one of the same shape and dtype.
+  virtual void copyArray(const ArrayView& from, const ArrayView& to, Stream& stream) = 0;
+  /// The function of a library operation; null where the device has none.
+  virtual LibraryFn library(std::string_view op) = 0;
+  /// Queues a call of such a function. What the call names is copied where this returns before it is made.
+  virtual void call(LibraryFn fn, const LibraryCall& call, Stream& stream) = 0;
 
   /// Where work goes that names no stream.
   virtual Stream& stream() = 0;

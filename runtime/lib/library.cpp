@@ -5,6 +5,8 @@
 #include <array>
 #include <utility>
 
+#include "runtime/base/error.h"
+
 namespace tandem {
 namespace lib {
 #define X(name, function) void function(const LibraryCall&);
@@ -19,6 +21,38 @@ constexpr std::pair<std::string_view, LibraryFn> kTable[] = {
 #undef X
 };
 }  // namespace
+
+namespace {
+template <class E>
+[[noreturn]] void failAt(const E& error, std::string_view line) {
+  throw E(strcat(error.what(), "\n  recorded at ", line));
+}
+}  // namespace
+
+void callLibrary(LibraryFn fn, const LibraryCall& call) {
+  if (call.line.empty()) return fn(call);
+  try {
+    fn(call);
+  } catch (const SizeChanged&) {
+    throw;
+  } catch (const LinAlgError& e) {
+    failAt(e, call.line);
+  } catch (const IndexError& e) {
+    failAt(e, call.line);
+  } catch (const ValueError& e) {
+    failAt(e, call.line);
+  } catch (const TypeError& e) {
+    failAt(e, call.line);
+  } catch (const NotImplementedError& e) {
+    failAt(e, call.line);
+  } catch (const OutOfMemoryError& e) {
+    failAt(e, call.line);
+  } catch (const InternalError& e) {
+    failAt(e, call.line);
+  } catch (const Error& e) {
+    failAt(e, call.line);
+  }
+}
 
 LibraryFn libraryFunction(std::string_view name) {
   const auto* found = std::ranges::find(kTable, name, [](const auto& entry) { return entry.first; });

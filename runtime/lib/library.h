@@ -34,11 +34,14 @@ struct LibraryCall {
   std::span<const ArrayView> outputs;
   std::span<const std::int64_t> attrs;    // in the order of the record, see AttrReader
   std::span<const std::int64_t> scalars;  // bits, as in Scalar::bits()
+  std::string_view line = {};             // the user's, `file:line`, for errors; may be empty
 };
 using LibraryFn = void (*)(const LibraryCall&);
 
 /// The function of the operation called `name` whose record is a library one; null for others. The table is generated
 /// from the records: an operation `foo` is `tandem::lib::foo`.
 LibraryFn libraryFunction(std::string_view name);
+/// Makes a call. Its errors keep their class and gain the user's line.
+void callLibrary(LibraryFn fn, const LibraryCall& call);
 
 }  // namespace tandem

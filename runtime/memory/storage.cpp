@@ -1,19 +1,29 @@
 #include "runtime/memory/storage.h"
 
 #include "runtime/base/error.h"
+#include "runtime/device/executor.h"
 #include "runtime/memory/allocator.h"
 
 namespace tandem {
 
-Storage::Storage(std::size_t bytes) : data_(allocate(bytes)), bytes_(bytes), birth_(bear()), owned_(true) {}
+void* allocateOn(Device device, std::size_t bytes) {
+  return device.isCpu() ? allocate(bytes) : executor(device).allocate(bytes);
+}
+void deallocateOn(Device device, void* p, std::size_t bytes) noexcept {
+  if (device.isCpu()) return deallocate(p, bytes);
+  executor(device).deallocate(p, bytes);
+}
+
+Storage::Storage(std::size_t bytes, Device device)
+    : data_(allocateOn(device, bytes)), bytes_(bytes), birth_(bear()), owned_(true), device_(device) {}
 
 Storage::Storage(void* data, std::size_t bytes, Deleter deleter, void* context, Storage* of)
     : version(of != nullptr ? of->version : ownVersion_), data_(data), bytes_(bytes), birth_(bear()), deleter_(deleter),
-      context_(context) {}
+      context_(context), device_(of != nullptr ? of->device() : Device{}) {}
 
 Storage::~Storage() {
   delete pending_;
-  if (owned_) deallocate(data_, bytes_);
+  if (owned_) deallocateOn(device_, data_, bytes_);
   if (deleter_ != nullptr) deleter_(context_);
 }
 

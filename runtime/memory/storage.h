@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "runtime/base/intrusive.h"
+#include "runtime/device/device.h"
 #include "runtime/memory/object_pool.h"
 
 namespace tandem {
@@ -24,20 +25,22 @@ class Storage : public Counted<Storage> {
  public:
   using Deleter = void (*)(void* context);
 
-  /// Owns fresh uninitialised memory.
-  explicit Storage(std::size_t bytes);
-  /// Borrows memory; `deleter(context)` when the last reference goes (null: nothing to do). What is another look at the
+  /// Owns fresh uninitialised memory of the device.
+  explicit Storage(std::size_t bytes, Device device = {});
+  /// Borrows memory of the host; `deleter(context)` when the last reference goes (null: nothing to do). What is another look at the
   /// memory of `of`, which the context keeps, counts writes together with it.
   Storage(void* data, std::size_t bytes, Deleter deleter, void* context, Storage* of = nullptr);
   /// Pending: no memory yet.
   struct PendingTag {};
-  Storage(PendingTag, std::size_t bytes) : bytes_(bytes), birth_(bear()) {}
+  Storage(PendingTag, std::size_t bytes, Device device) : bytes_(bytes), birth_(bear()), device_(device) {}
   static void* operator new(std::size_t bytes) { return poolAllocate(bytes); }
   static void operator delete(void* p) { poolFree(p, sizeof(Storage)); }
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
 
+  /// Where the memory is: for the device's executor only. The host reads a copy (eager/host.h).
   [[nodiscard]] void* data() const { return data_; }
+  [[nodiscard]] Device device() const { return device_; }
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
   [[nodiscard]] bool isPending() const { return pending_ != nullptr; }
   [[nodiscard]] PendingContent* pending() const { return pending_; }
@@ -47,7 +50,7 @@ class Storage : public Counted<Storage> {
     PendingContent* old = std::exchange(pending_, content);
     if (old != content) delete old;
   }
-  /// Gives a storage made pending without any its memory: `block`, of `allocate(bytes())`, which it owns from now on.
+  /// Gives a storage made pending without any its memory: `block`, of `allocateOn(device(), bytes())`, which it owns from now on.
   void takeMemory(void* block);
   /// Memory that a program may also read and write otherwise, as NumPy does.
   [[nodiscard]] bool isShared() const { return lent != 0 || deleter_ != nullptr; }
@@ -86,6 +89,11 @@ class Storage : public Counted<Storage> {
   Deleter deleter_ = nullptr;
   void* context_ = nullptr;
   bool owned_ = false;
+  Device device_;
 };
+
+/// As `allocate` and `deallocate` of runtime/memory/allocator.h, of memory of a device.
+void* allocateOn(Device device, std::size_t bytes);
+void deallocateOn(Device device, void* p, std::size_t bytes) noexcept;
 
 }  // namespace tandem

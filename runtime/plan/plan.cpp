@@ -102,40 +102,12 @@ void resolveViews(Plan& plan, const PlanInstr& instr) {
   }
 }
 
-template <class E>
-[[noreturn]] void failAt(const E& error, const std::string& line) {
-  throw E(strcat(error.what(), "\n  recorded at ", line));
-}
-
-// Errors of a library function keep their class and gain the user's line.
-void callLibrary(const Plan& plan, const PlanInstr& instr, std::span<const ArrayView> views,
-                 std::span<const Scalar> slots) {
+void runLibrary(const Plan& plan, const PlanInstr& instr, std::span<const ArrayView> views,
+                std::span<const Scalar> slots) {
   SmallVector<std::int64_t, 8> scalars;
   for (std::uint32_t s : instr.scalars) scalars.push_back(slots[s].bits());
-  LibraryCall call{views.first(instr.numInputs), views.subspan(instr.numInputs), instr.attrs, scalars};
-  LibraryFn fn = plan.libraryFns[instr.function];
-  if (instr.line.empty()) return fn(call);
-  try {
-    fn(call);
-  } catch (const SizeChanged&) {
-    throw;
-  } catch (const LinAlgError& e) {
-    failAt(e, instr.line);
-  } catch (const IndexError& e) {
-    failAt(e, instr.line);
-  } catch (const ValueError& e) {
-    failAt(e, instr.line);
-  } catch (const TypeError& e) {
-    failAt(e, instr.line);
-  } catch (const NotImplementedError& e) {
-    failAt(e, instr.line);
-  } catch (const OutOfMemoryError& e) {
-    failAt(e, instr.line);
-  } catch (const InternalError& e) {
-    failAt(e, instr.line);
-  } catch (const Error& e) {
-    failAt(e, instr.line);
-  }
+  callLibrary(plan.libraryFns[instr.function],
+              {views.first(instr.numInputs), views.subspan(instr.numInputs), instr.attrs, scalars, instr.line});
 }
 
 // Most strided copies are kernels; what is left has more dims than those.
@@ -260,7 +232,7 @@ void runPlan(const Plan& plan, const PlanRun& run) {
                      signature.kind);
       break;
     case PlanInstr::Kind::Library:
-      callLibrary(plan, instr, std::span(work.views).subspan(start, instr.operands.size()), work.slots);
+      runLibrary(plan, instr, std::span(work.views).subspan(start, instr.operands.size()), work.slots);
       break;
     case PlanInstr::Kind::Copy:
       copy(work.views[start], work.views[start + 1]);

@@ -82,6 +82,7 @@ struct PlanPatch {
 };
 
 struct Plan {
+  Device device;  // where all buffers are and all instructions run
   std::vector<PlanBuffer> buffers;
   std::vector<ScalarSlot> slots;
   std::vector<PlanInstr> instrs;

@@ -46,7 +46,7 @@ def mode(request: pytest.FixtureRequest) -> str:
 
 def bits(t: tandem.Tensor) -> np.ndarray:
     """The elements as integers: equal only where every bit is; NaNs count as one."""
-    t = t.detach()
+    t = t.detach().cpu()
     array = np.array((t.float() if t.dtype is tandem.bfloat16 else t).numpy())  # widening keeps every bit
     if array.dtype.kind == "f":
         array[np.isnan(array)] = np.nan

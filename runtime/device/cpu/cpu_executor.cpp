@@ -5,6 +5,7 @@
 #include "runtime/base/error.h"
 #include "runtime/device/executor.h"
 #include "runtime/device/isa.h"
+#include "runtime/lib/strided.h"
 #include "runtime/memory/allocator.h"
 
 namespace tandem {
@@ -43,6 +44,9 @@ class CpuExecutor : public Executor {
   void copyFromHost(void* to, const void* from, std::size_t bytes, Stream&) override { std::memcpy(to, from, bytes); }
   void copyToHost(void* to, const void* from, std::size_t bytes, Stream&) override { std::memcpy(to, from, bytes); }
   void copy(void* to, const void* from, std::size_t bytes, Stream&) override { std::memcpy(to, from, bytes); }
+  void copyArray(const ArrayView& from, const ArrayView& to, Stream&) override { tandem::copyArray(from, to); }
+  LibraryFn library(std::string_view op) override { return libraryFunction(op); }
+  void call(LibraryFn fn, const LibraryCall& call, Stream&) override { callLibrary(fn, call); }
   Stream& stream() override { return stream_; }
   std::unique_ptr<Stream> makeStream() override { return std::make_unique<CpuStream>(); }
   std::unique_ptr<Event> makeEvent() override { return std::make_unique<CpuEvent>(); }

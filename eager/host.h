@@ -1,0 +1,28 @@
+// Between devices. What the host reads of a tensor it reads through `readHost`, so that a search for it lists all
+// places that wait for a device.
+#pragma once
+
+#include "eager/tensor.h"
+
+namespace tandem {
+
+/// The elements of `t` on `device`: `t` itself where it is there, else a contiguous copy without history. Runs what was
+/// recorded for `t`.
+Tensor copyTo(const Tensor& t, Device device);
+/// The elements of `t` for the host to read, by `data()`. Waits for the work that makes them.
+inline Tensor readHost(const Tensor& t) { return copyTo(t, Device{}); }
+
+/// Where the first element is, on the device of `t`: a number, not to be read from.
+inline void* addressOf(const Tensor& t) {
+  t.materialize();
+  return static_cast<char*>(t.impl()->storage->data()) +
+         t.impl()->offset * static_cast<std::int64_t>(itemSize(t.dtype()));
+}
+
+/// The first element.
+template <class T>
+T readElement(const Tensor& t) {
+  return *readHost(t).dataAs<T>();
+}
+
+}  // namespace tandem

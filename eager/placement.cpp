@@ -1,0 +1,51 @@
+#include "eager/placement.h"
+
+#include "eager/ops.h"
+#include "eager/recorder.h"
+
+namespace tandem {
+namespace {
+
+/// That of the first tensor elsewhere than on the CPU, else the CPU; without tensors, where tensors are made.
+Device deviceOf(std::span<const Operand> operands) {
+  Device device = currentDevice;
+  for (const Operand& o : operands) {
+    if (!o.isTensor() || !o.tensor().defined()) continue;
+    device = o.tensor().device();
+    if (!device.isCpu()) break;
+  }
+  return device;
+}
+
+}  // namespace
+
+Tensor toDevice(const Tensor& t, Device device) {
+  return t.device() == device ? t : ops::device_copy(t, deviceNumber(device), deviceNumber(t.device()));
+}
+
+Placement::Placement(const char* op, std::span<const Operand> operands) : Placement(op, operands, deviceOf(operands)) {}
+
+Placement::Placement(const char* op, std::span<const Operand> operands, const Tensor& out)
+    : Placement(op, operands, out.device()) {}
+
+Placement::Placement(const char* op, std::span<const Operand> operands, Device device)
+    : operands_(operands), scope_(device) {
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    if (!operands[i].isTensor() || !operands[i].tensor().defined()) continue;
+    const Tensor& t = operands[i].tensor();
+    if (t.device() == device) continue;
+    if (t.dim() != 0 || !t.device().isCpu())
+      fail("Expected all tensors to be on the same device, but found at least two devices, ", deviceName(device),
+           " and ", deviceName(t.device()), "! (when checking the arguments of ", op, ")");
+    if (own_.empty()) {
+      own_.assign(operands.begin(), operands.end());
+      moved_.reserve(operands.size());
+    }
+    moved_.push_back(toDevice(t, device));
+    own_[i] = Operand(moved_.back());
+    operands_ = own_;
+  }
+  if (activeRecorder != nullptr) activeRecorder->enter(device);
+}
+
+}  // namespace tandem

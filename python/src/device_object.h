@@ -1,0 +1,20 @@
+// tandem.device: the name of a device, which need not be here, and the block whose tensors are made on it.
+#pragma once
+
+#include <Python.h>
+
+#include "runtime/device/device.h"
+
+namespace tandem::python {
+
+bool isDevice(PyObject* o);
+/// A new reference. Names of the CPU have no index, those of other devices have one.
+PyObject* deviceObject(Device device);
+/// The device that an argument names: a tandem.device, its name, or the index of an accelerator; None is where tensors
+/// are made by default. RuntimeError naming a device that is not here.
+Device deviceFrom(PyObject* o);
+
+/// Adds `device` and the functions about devices to the module.
+void initDevice(PyObject* module);
+
+}  // namespace tandem::python

@@ -1,0 +1,84 @@
+"""The table of operations on the guarded device: in every mode the CPU's bits, and on the device all the way."""
+
+from __future__ import annotations
+
+import pytest
+from conftest import assert_same_bits
+from guarded import DEVICE, all_there
+from operations import VISIBLE, Operation, Typed, dtypes, layouts, leaves
+from references import UNSPECIFIED
+from samples import for_gradients, samples
+
+import tandem
+
+
+def usual_dtypes(op: Operation) -> list[str]:
+    """One that most programs have, and one that is widened in steps."""
+    return [d for d in ("float32", "bfloat16", "int64") if d in dtypes(op)][:2] or list(dtypes(op))[:1]
+
+
+def compare(got: list[tandem.Tensor], want: list[tandem.Tensor], what: str) -> None:
+    assert len(got) == len(want), what
+    for a, b in zip(got, want, strict=True):
+        assert a.device == DEVICE, f"{what}: a result on {a.device}"
+        assert a.shape == b.shape and (a.stride() == b.stride() or not a.numel()), what
+        try:
+            assert_same_bits(a.cpu(), b)
+        except AssertionError as e:
+            raise AssertionError(f"{what}: {e}") from None
+
+
+@pytest.mark.parametrize("name", VISIBLE)
+def test_operation(name):
+    op = VISIBLE[name]
+    if name in UNSPECIFIED:
+        pytest.skip("its elements are not specified")
+    for dtype in usual_dtypes(op):
+        for layout in layouts(op):
+            for sample in samples(op, dtype):
+                row = Typed.of(op, sample, dtype, layout)
+                if not row.tensors:
+                    continue
+                tandem.manual_seed(7)
+                want = row.run()
+                moved = Typed(op, *all_there((row.args, row.kwargs)), dtype, layout)
+                tandem.manual_seed(7)
+                compare(moved.run(), want, f"eager, {row}")
+                if layout != "contiguous":
+                    continue
+                tandem.manual_seed(7)
+                with tandem.lazy():
+                    lazy = moved.run()
+                compare(lazy, want, f"lazy, {row}")
+                compiled = tandem.compile(lambda *tensors, moved=moved: moved.run(list(tensors)))
+                for _ in range(2):
+                    tandem.manual_seed(7)
+                    compare(leaves(compiled(*moved.tensors)), want, f"compiled, {row}")
+
+
+DIFFERENTIABLE = [
+    n for n, op in VISIBLE.items() if op.differentiable and n not in UNSPECIFIED and "float32" in dtypes(op)
+]
+
+
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+def test_gradients(name):
+    """First and second order, of samples that are small."""
+    op = VISIBLE[name]
+    for sample in for_gradients(op):
+        row = Typed.of(op, sample, "float32", "contiguous")
+        seen = []
+        for tensors in (row.tensors, all_there(row.tensors)):
+            inputs = [t.detach().clone().requires_grad_(t.is_floating_point()) for t in tensors]
+            tandem.manual_seed(7)
+            outputs = [o for o in row.run(inputs) if o.requires_grad]
+            wanted = [t for t in inputs if t.requires_grad]
+            if not outputs or not wanted:
+                break
+            first = tandem.autograd.grad([o.sum() for o in outputs], wanted, create_graph=True, allow_unused=True)
+            first = [g for g in first if g is not None]
+            again = [g for g in first if g.requires_grad]
+            second = tandem.autograd.grad([g.sum() for g in again], wanted, allow_unused=True) if again else []
+            seen.append([g.detach() for g in [*first, *second] if g is not None])
+        if len(seen) == 2:
+            compare(seen[1], seen[0], f"{row}")
