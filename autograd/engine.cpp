@@ -11,6 +11,7 @@
 #include "autograd/meta.h"
 #include "autograd/op_node.h"
 #include "eager/dispatch.h"
+#include "eager/fusion.h"
 #include "eager/host.h"
 #include "eager/ops.h"
 #include "eager/recorder.h"

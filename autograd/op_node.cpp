@@ -9,7 +9,7 @@
 
 #include "autograd/kept_saved.h"
 #include "autograd/rule_context.h"
-#include "eager/recorder.h"
+#include "eager/fusion.h"
 
 namespace tandem {
 

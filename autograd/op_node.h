@@ -36,7 +36,7 @@ class OpNode final : public Node {
   [[nodiscard]] const Layout& layout() const { return layout_; }
   /// What was saved is gone: a backward went through and did not keep it.
   [[nodiscard]] bool released() const { return released_; }
-  /// The region it belongs to, whose nodes the engine runs as fused kernels (eager/recorder.h); 0: none.
+  /// The region it belongs to, whose nodes the engine runs as fused kernels (eager/fusion.h); 0: none.
   [[nodiscard]] std::uint32_t region() const { return region_; }
   void setRegion(std::uint32_t region) { region_ = region; }
   /// Is what it saved noted, to outlive writes (autograd/kept_saved.h)?

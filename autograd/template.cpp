@@ -6,7 +6,7 @@
 
 #include "autograd/kept_saved.h"
 #include "autograd/meta.h"
-#include "eager/recorder.h"
+#include "eager/fusion.h"
 #include "eager/tape_hook.h"
 
 namespace tandem {

@@ -8,7 +8,8 @@
 //   3. a gradient is needed: tell the tape (eager/tape_hook.h)
 //
 // Views are not primitives of execution: `applyView` makes another window on the same storage in every mode, and tells
-// the tape. In-place writes are `applyInto`: the same operation, its result written into an existing tensor.
+// the tape. In-place writes are `applyInto` (in_place.cpp): the same operation, its result written into an existing
+// tensor.
 #pragma once
 
 #include <span>
@@ -28,16 +29,6 @@ inline Tensor apply(OpCode op, std::initializer_list<Operand> operands, std::spa
 void applyMulti(OpCode op, std::span<const Operand> operands, std::span<const std::int64_t> attrs,
                 std::span<Tensor> results);
 
-/// Error where a call that writes `out` element by element would read elements of `operands` after it wrote them:
-/// windows of one memory that meet without being the same. As in PyTorch, only stretches without holes are compared.
-void refusePartialOverlap(const char* op, const Tensor& out, std::span<const Operand> operands);
-inline void refusePartialOverlap(const char* op, const Tensor& out, std::initializer_list<Operand> operands) {
-  refusePartialOverlap(op, out, std::span(operands.begin(), operands.size()));
-}
-
-/// The same where each element of `out` may depend on any of `t`: they must share no memory at all.
-void refuseOverlap(const char* op, const Tensor& out, const Tensor& t);
-
 /// Writes the result of a primitive into `out` (broadcast to its shape, converted to its dtype where PyTorch allows),
 /// as `out.op_(...)`, with history: the version counter advances and the tape sees the write. `out` is usually
 /// operands[0]. Errors (shape does not fit, leaf that requires grad, overlapping memory, dtype) before any change.
@@ -51,39 +42,6 @@ inline void applyInto(const Tensor& out, OpCode op, std::initializer_list<Operan
 /// As `apply` of a pointwise operation. `over`, one of the operands, was computed for this alone and nobody reads it
 /// any more: its memory becomes the result's where that is at once possible.
 Tensor applyOver(const Tensor& over, OpCode op, std::initializer_list<Operand> operands);
-
-/// The in-place form of a composite. While it lives, the composite that computes what is to be written to `self` may
-/// say where its last step begins (LastStep), and is one program with the write where it is fused.
-class InPlaceForm {
- public:
-  explicit InPlaceForm(const Tensor& self);
-  ~InPlaceForm();
-  InPlaceForm(const InPlaceForm&) = delete;
-  InPlaceForm& operator=(const InPlaceForm&) = delete;
-  /// Writes `value` to self, where it is not there already, and runs what was recorded; errors are raised here.
-  void end(Tensor value);
-
- private:
-  FusedRecording recording_;
-  const Tensor& self_;
-  const Tensor* outer_;
-};
-
-/// The last step of a composite, after which it reads `x` no more: in the in-place form of `x` a library operation that
-/// updates x does so in its memory, and gives x.
-class LastStep {
- public:
-  explicit LastStep(const Tensor& x);
-  ~LastStep();
-  LastStep(const LastStep&) = delete;
-  LastStep& operator=(const LastStep&) = delete;
-
- private:
-  const TensorImpl* outer_;
-};
-
-/// The same elements of the same memory, in the same shape.
-bool sameWindow(const Tensor& a, const Tensor& b);
 
 /// Overwrites `outs` with the first results of a pointwise operation that reads them: the update of a parameter and its
 /// state in one pass. The outs have the shape and dtype of the results and take part in no gradient; one that is not

@@ -16,6 +16,7 @@
 #include <string>
 
 #include "eager/batch_dims.h"
+#include "eager/modes.h"
 #include "runtime/base/dtype.h"
 #include "runtime/base/error.h"
 #include "runtime/base/intrusive.h"
@@ -137,8 +138,6 @@ class DeviceScope {
 Tensor makeEmpty(DimsRef shape, DType dtype, Device device = currentDevice);
 /// Another window on the storage of `t`, with its hidden dims, without history: no view base, no gradient.
 Tensor makeAlias(const Tensor& t, Dims shape, Dims strides, std::int64_t offset);
-/// A 0-d tensor on the CPU holding `value` (never pending).
-Tensor makeScalarTensor(Scalar value, DType dtype);
 
 /// An operand of an operation: a tensor, or a Python number (weakly typed). Borrows the tensor.
 class Operand {
@@ -159,25 +158,5 @@ class Operand {
   const Tensor* tensor_ = nullptr;
   Scalar scalar_;
 };
-
-/// Thread-local modes, as in PyTorch.
-extern thread_local constinit bool gradMode;
-inline bool gradEnabled() { return gradMode; }
-inline void setGradEnabled(bool on) { gradMode = on; }
-bool inferenceMode();
-void setInferenceMode(bool on);
-class NoGrad {
- public:
-  NoGrad() : before_(gradEnabled()) { setGradEnabled(false); }
-  ~NoGrad() { setGradEnabled(before_); }
-  NoGrad(const NoGrad&) = delete;
-  NoGrad& operator=(const NoGrad&) = delete;
-
- private:
-  bool before_;
-};
-/// float32 unless changed by `set_default_dtype`.
-DType defaultDType();
-void setDefaultDType(DType t);
 
 }  // namespace tandem

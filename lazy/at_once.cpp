@@ -5,6 +5,7 @@
 
 #include "eager/host.h"
 #include "eager/ops.h"
+#include "lazy/plan_cache.h"
 #include "lazy/session.h"
 #include "runtime/base/attrs.h"
 #include "runtime/lib/indexing/class_indices.h"
@@ -197,7 +198,7 @@ Tensor Session::look(const Tensor& t) {
 }
 
 /// As a trace of its own, which is the same wherever it stands in this one.
-Session::Look Session::lookAt(ValueRef value, const Nodes& needed) const {
+Look Session::lookAt(ValueRef value, const Nodes& needed) const {
   Look l{value, {}, {}, nullptr};
   Trace alone;
   alone.device = trace_.device;

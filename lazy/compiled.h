@@ -1,5 +1,5 @@
-// A traced function: what one signature of a `@tandem.compile`d function became. `Tracer` records a run of the
-// function's body and makes it; `CompiledTrace::run` then does a call without Python.
+// A traced function: what one signature of a `@tandem.compile`d function became. `Tracer` (lazy/tracer.h) records a run
+// of the function's body and makes it; `CompiledTrace::run` then does a call without Python.
 //
 //   inputs    where each input of the plan's memory is found at a call: an argument, a captured tensor, or the `.grad`
 //             of one
@@ -11,17 +11,15 @@
 // Captured tensors are not owned: whoever keeps the trace sees to it, by its guards, that they are there at a call.
 #pragma once
 
-#include <functional>
 #include <memory>
-#include <optional>
-#include <string>
+#include <utility>
 #include <vector>
 
-#include "autograd/meta.h"
 #include "autograd/template.h"
 #include "eager/generator.h"
-#include "lazy/session.h"
+#include "eager/tensor.h"
 #include "runtime/base/index_table.h"
+#include "runtime/plan/plan.h"
 
 namespace tandem::lazy {
 
@@ -128,68 +126,12 @@ struct CompiledTrace {
   /// One call. `scalars` are the run-time scalar arguments. Results in the order they were returned.
   [[nodiscard]] std::vector<Tensor> run(std::span<const Tensor> arguments, std::span<const Scalar> scalars) const;
 
- private:
+  /// The tensor that is at `p` in a call.
   static TensorImpl* tensorAt(const Place& p, std::span<const Tensor> arguments) {
     return p.argument >= 0 ? arguments[static_cast<std::size_t>(p.argument)].impl() : p.captured;
   }
+  /// The tensor that a call finds for an input that is no constant.
   static TensorImpl* inputOf(const Source& s, std::span<const Tensor> arguments);
-};
-
-/// Records one execution of a function. Between construction and `finish` the thread records; when it is destroyed
-/// before `finish` everything recorded is forgotten.
-class Tracer final : public GradSlotObserver {
- public:
-  /// `whole`: storages of arguments to take whole, from an earlier RestartTrace.
-  Tracer(std::span<const Tensor> arguments, std::span<Storage* const> whole);
-  ~Tracer() override;
-  Tracer(const Tracer&) = delete;
-  Tracer& operator=(const Tracer&) = delete;
-
-  /// The next run-time scalar argument.
-  Scalar scalar(double value);
-  /// Ends the recording of a body whose calls a plan may stand for, compiles it, and runs it for the first time:
-  /// `outputs` become real. `known` gives, for a tensor that the body used, one that a later call finds and that has
-  /// the same memory; null if there is none. Null, with a reason, where no later call can repeat what the body left
-  /// behind; what was recorded is then still to be run (`flush`).
-  std::shared_ptr<CompiledTrace> finish(std::span<const Tensor> outputs, std::span<const Scalar> scalars,
-                                        const std::function<TensorImpl*(TensorImpl*)>& known, std::string& reason);
-  /// Ends the recording of any other body, and runs what was recorded.
-  void flush();
-  /// The run failed in `finish`, before anything that others can see was written: takes back `.grad` slots and
-  /// versions.
-  void undo();
-
-  void onRead(TensorImpl* tensor) override;
-  void onWrite(TensorImpl* tensor) override;
-  Session& session() { return *session_; }
-
- private:
-  struct Slot {
-    Ref<TensorImpl> tensor;
-    Tensor before;  // what was in it
-    bool readFirst = false;
-    bool definedAtStart = false;
-    bool written = false;
-  };
-  Slot& slotOf(TensorImpl* tensor);
-  Place placeOf(TensorImpl* t) const;
-  CompiledTrace::Made describe(const Tensor& t, const std::vector<Content*>& fresh) const;
-  std::int32_t made(CompiledTrace& c, const Tensor& t, const std::vector<Content*>& fresh);
-  void stop();
-
-  std::unique_ptr<Session> session_;
-  std::vector<Tensor> arguments_;
-  std::vector<Edge> argumentEdges_;
-  std::vector<TensorImpl*> made_;  // as CompiledTrace::made
-  std::function<TensorImpl*(TensorImpl*)> known_;
-  std::vector<Slot> slots_;
-  std::vector<std::pair<std::int32_t, Ref<TensorImpl>>> gradInputs_;  // input number, whose grad
-  std::uint64_t firstSequence_;
-  GeneratorStates generators_;  // before the body
-  std::uint32_t numScalars_ = 0;
-  Recorder* recorderBefore_;
-  GradSlotObserver* observerBefore_;
-  bool recording_ = true;
 };
 
 }  // namespace tandem::lazy

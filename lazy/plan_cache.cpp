@@ -2,7 +2,6 @@
 #include "lazy/plan_cache.h"
 
 #include "ir/trace/graph_compiler.h"
-#include "lazy/session.h"
 #include "runtime/base/counters.h"
 
 namespace tandem::lazy {

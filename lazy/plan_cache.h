@@ -6,7 +6,9 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <vector>
 
+#include "ir/trace/trace.h"
 #include "runtime/base/hash.h"
 #include "runtime/plan/plan.h"
 
@@ -35,5 +37,8 @@ class PlanCache {
   std::size_t mostPlans_;
   std::size_t mostBytes_;
 };
+
+/// The plan of a trace: from the cache of this process, or compiled.
+std::shared_ptr<Plan> planFor(const Trace& trace, const std::vector<TraceOutput>& outputs);
 
 }  // namespace tandem::lazy

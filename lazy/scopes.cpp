@@ -1,9 +1,11 @@
 // Where recordings begin and end: lazy scopes, and the composites of eager programs. A session that has ended is kept,
 // with the memory it has and the traces it made, for the next recording at the same place.
+#include "lazy/scopes.h"
+
 #include <algorithm>
 
+#include "eager/fusion.h"
 #include "lazy/kept_grads.h"
-#include "lazy/session.h"
 #include "runtime/base/counters.h"
 
 namespace tandem::lazy {

@@ -1,30 +1,12 @@
 #include "lazy/session.h"
 
-#include <algorithm>
-
 #include "eager/dispatch.h"
 #include "eager/generator.h"
-#include "eager/host.h"
-#include "eager/kernels.h"
-#include "eager/ops.h"
-#include "ir/trace/graph_compiler.h"
-#include "lazy/kept_grads.h"
+#include "lazy/user_line.h"
 #include "runtime/base/attrs.h"
 #include "runtime/device/executor.h"
-#include "runtime/plan/scalar_slots.h"
 
 namespace tandem::lazy {
-namespace {
-
-std::function<std::string()> lineProvider;
-
-constexpr const char* kValueRead = "the value of a tensor is read";
-constexpr const char* kSizeRead = "a size that depends on data (of a mask's selection, nonzero, unique ...) is read";
-
-std::uint64_t lowBits(std::size_t n) { return n >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << n) - 1; }
-
-}  // namespace
-
 std::int64_t reach(DimsRef shape, DimsRef strides) {
   std::int64_t last = 1;
   for (std::size_t d = 0; d < shape.size(); ++d) {
@@ -33,33 +15,6 @@ std::int64_t reach(DimsRef shape, DimsRef strides) {
   }
   return last;
 }
-
-// ---- contents of storages ------------------------------------------------------------------------------------------
-
-Content::Content(Session& s, Storage* of, ValueRef v, std::int32_t number)
-    : session(&s), storage(of), value(v), input(number) {
-  previous = s.last_;
-  (s.last_ != nullptr ? s.last_->next : s.first_) = this;
-  s.last_ = this;
-}
-
-Content::~Content() { lose(); }
-
-void Content::lose() noexcept {
-  if (session == nullptr) return;
-  (previous != nullptr ? previous->next : session->first_) = next;
-  (next != nullptr ? next->previous : session->last_) = previous;
-  session = nullptr;
-}
-
-void Content::materialize() {
-  if (session == nullptr) fail("the value of the tensor was lost: the run of the operations recorded with it failed");
-  if (session->running_) return awaitRun(*storage);
-  session->giveUp(kValueRead);
-  session->flush();
-}
-
-// ---- recording -----------------------------------------------------------------------------------------------------
 
 Session::~Session() {
   // Whoever ends a session has flushed or abandoned it; contents of lost values must not reach it afterwards.
@@ -262,7 +217,7 @@ void Session::record(OpCode op, std::span<const Operand> operands, std::span<con
   const std::size_t nodesBefore = trace_.size();
   std::uint32_t node = trace_.addOp(op, ins, attrs, metas);
   trace_.nodes[node].repeats = certain && mayRepeat(f, operands.size(), metas);
-  if (mayFail(op) && !trace_.following() && node == nodesBefore && lineProvider) trace_.setLine(userLine());
+  if (mayFail(op) && !trace_.following() && node == nodesBefore) trace_.setLine(userLine());
   if (untried_) tryOut(node);
   for (std::uint32_t i = 0; i < results.size(); ++i) {
     results[i] = fresh({node, i}, metas[i]);
@@ -309,210 +264,5 @@ bool Session::mayRead() {
   if (tracing_ && !strict) giveUp(kValueRead);
   return !tracing_;
 }
-
-double Session::guardScalar(const Scalar& s) {
-  if (!tracing_ || s.slot < 0 || s.recording != number_) return s.recorded();
-  // Which arguments the slot was computed from, and its value now.
-  std::vector<std::int32_t> open{s.slot};
-  while (!open.empty()) {
-    const ScalarSlot& slot = trace_.slots[open.back()];
-    open.pop_back();
-    if (slot.source == ScalarSlot::Source::Argument) {
-      guardedScalars_.insert(static_cast<std::uint32_t>(slot.a));
-    } else if (slot.source >= ScalarSlot::Source::Add) {
-      open.push_back(slot.a);
-      if (slot.b >= 0) open.push_back(slot.b);
-    }
-  }
-  std::vector<Scalar> values(trace_.slots.size());
-  PlanRun run{};
-  run.arguments = scalarArguments_;
-  evaluateSlots(trace_.slots, run, values);
-  return values[s.slot].recorded();
-}
-
-Scalar Session::addScalarArgument(std::uint32_t number, double value) {
-  scalarArguments_.emplace_back(value);
-  ScalarSlot slot;
-  slot.source = ScalarSlot::Source::Argument;
-  slot.a = static_cast<std::int32_t>(number);
-  slot.value = Scalar(value);
-  Scalar s(value);
-  s.slot = trace_.addSlot(slot);
-  s.recording = number_;
-  return s;
-}
-
-Scalar Session::arithmetic(char op, Scalar left, Scalar right) {
-  using Source = ScalarSlot::Source;
-  const double a = left.recorded();
-  const double b = right.recorded();
-  ScalarSlot slot;
-  double value = 0;
-  switch (op) {
-  case '+':
-    slot.source = Source::Add;
-    value = a + b;
-    break;
-  case '-':
-    slot.source = Source::Sub;
-    value = a - b;
-    break;
-  case '*':
-    slot.source = Source::Mul;
-    value = a * b;
-    break;
-  case '/':
-    slot.source = Source::Div;
-    value = a / b;
-    break;
-  default:
-    fail<InternalError>("no scalar operation ", op);
-  }
-  slot.a = slotOf(left);
-  slot.b = slotOf(right);
-  slot.value = Scalar(0.0);
-  Scalar s(value);
-  s.slot = trace_.addSlot(slot);
-  s.recording = number_;
-  return s;
-}
-
-// ---- sizes that depend on data --------------------------------------------------------------------------------------
-
-std::int64_t Session::learnSize(Tensor& count) {
-  if (!tracing_) return readElement<std::int64_t>(count);
-  // What is recorded so far is run to know the size at this call. Nothing that others can see changes.
-  ValueRef v = valueOf(count);
-  const Tensor known = makeEmpty({}, DType::Int64, trace_.device);
-  void* out[] = {known.impl()->storage->data()};
-  std::shared_ptr<Plan> plan = planFor(trace_, {{v, -1}});
-  runPlan(*plan, {inputPointers(), out, scalarArguments_, firstDraw_.seed(), firstDraw_.offset(), trace_.slots});
-  std::int64_t size = 0;
-  {
-    AtOnce now;
-    size = readElement<std::int64_t>(known);
-  }
-  count = ops::expect_size(count, size, static_cast<std::int64_t>(learntSizes_.size()));
-  learntSizes_.push_back(size);
-  checks_.push_back(count);
-  return size;
-}
-
-std::uint64_t Session::dataDimsOf(const Tensor& t) const {
-  if (!t.isPending() || contentOf(t.impl()->storage.get())->session != this) return 0;
-  const Content& c = *contentOf(t.impl()->storage.get());
-  bool whole = t.isContiguous() && t.shape() == trace_.meta(c.value).shape;
-  return c.dataDims == 0 || whole ? c.dataDims : lowBits(t.shape().size());
-}
-
-std::uint64_t Session::dataDimsOf(const OpFacts& f, std::span<const Operand> operands,
-                                  std::span<const std::int64_t> attrs, std::size_t number,
-                                  const TensorMeta& result) const {
-  if (f.code == OpCode::nonzero_rows) return 1;
-  // Which sizes of the result change when those that depend on data are one more: the shape rule knows.
-  bool any = false;
-  std::vector<TensorMeta> metas;
-  for (const auto& o : operands) {
-    metas.push_back(metaOf(o));
-    std::uint64_t dims = o.isTensor() && o.tensor().defined() ? dataDimsOf(o.tensor()) : 0;
-    any |= dims != 0;
-    for (std::size_t d = 0; d < metas.back().shape.size(); ++d) metas.back().shape[d] += dims >> d & 1;
-  }
-  if (!any) return 0;
-  std::array<TensorMeta, kMostResults> others;
-  try {
-    f.metaRule(f, metas, attrs, {others.data(), f.numResults});
-  } catch (const Error&) {
-    return lowBits(result.shape.size());  // they fit no other size
-  }
-  std::uint64_t dims = 0;
-  for (std::size_t d = 0; d < result.shape.size(); ++d)
-    dims |= std::uint64_t{others[number].shape[d] != result.shape[d]} << d;
-  return dims;
-}
-
-void Session::beforeSizeRead(const Tensor& t, std::int64_t dim) {
-  std::uint64_t dims = dataDimsOf(t);
-  if (dims != 0 && (dim < 0 || (dims >> dim & 1) != 0)) giveUp(kSizeRead);
-}
-
-// ---- running -------------------------------------------------------------------------------------------------------
-
-std::shared_ptr<Plan> Session::compile(std::vector<TraceOutput>& outputs, std::vector<Content*>& fresh) {
-  for (Content* c = first_; c != nullptr; c = c->next) {
-    if (c->input < 0) {
-      outputs.push_back({c->value, -1});
-      fresh.push_back(c);
-    } else if (!(c->value == inputs_[c->input].value)) {
-      outputs.push_back({c->value, c->input});
-    }
-  }
-  if (trace_.repeated() && lastPlan_ != nullptr && lastOutputs_ == outputs) return lastPlan_;
-  trace_.settle();
-  lastPlan_ = planFor(trace_, outputs);
-  lastOutputs_ = outputs;
-  return lastPlan_;
-}
-
-Session::Pointers Session::inputPointers() const {
-  Pointers all;
-  for (const auto& in : inputs_)
-    all.push_back(static_cast<char*>(in.storage->data()) +
-                  in.offset * static_cast<std::int64_t>(itemSize(in.meta.dtype)));
-  return all;
-}
-
-void Session::flush() {
-  if (first_ == nullptr) return reset();
-  try {
-    std::shared_ptr<Plan> plan = compile(outputs_, made_);
-    run(*plan, made_, scalarArguments_);
-  } catch (const OutOfMemoryError&) {
-    try {
-      if (watched_ && !begun_) rescue();
-    } catch (const std::exception&) {  // what is not made is lost
-    }
-    abandon();
-    if (grads != nullptr) grads->restoreLost();
-    throw;
-  } catch (...) {
-    abandon();
-    if (grads != nullptr) grads->restoreLost();
-    throw;
-  }
-  if (grads != nullptr) grads->forget();
-  reset();
-}
-
-void Session::abandon() noexcept {
-  while (first_ != nullptr) {
-    Content* c = first_;
-    if (c->storage->data() != nullptr)
-      c->storage->setPending(nullptr);
-    else
-      c->lose();
-  }
-  trace_.clear();
-  reset();
-}
-
-void Session::reset() {
-  ++resets_;
-  turnTo(std::min(part_ + 1, kMostParts - 1));
-  outputs_.clear();
-  made_.clear();
-  inputs_.clear();
-  inputNumbers_.clear();
-  differentiable_.clear();
-  noted_.clear();
-  learntSizes_.clear();
-  checks_.clear();
-  pendingBytes_ = 0;
-  shared_ = false;
-}
-
-void setLineProvider(std::function<std::string()> provider) { lineProvider = std::move(provider); }
-std::string userLine() { return lineProvider ? lineProvider() : std::string(); }
 
 }  // namespace tandem::lazy

@@ -10,6 +10,15 @@
 //     in place.
 //
 // Hash-consing identifies values, not storages: two storages with one value get two memories.
+//
+//   session.cpp           inputs, values, operations and writes
+//   at_once.cpp           what a recording may not put off
+//   following.cpp         a recording that repeats the last one at its place
+//   learnt_sizes.cpp      sizes that depend on data
+//   run_time_scalars.cpp  numbers that a call brings
+//   narrow.cpp            values of which a view of a part is all that is left
+//   session_run.cpp       the run
+//   scopes.cpp            where recordings begin and end
 #pragma once
 
 #include <atomic>
@@ -25,37 +34,14 @@
 #include "eager/generator.h"
 #include "eager/recorder.h"
 #include "ir/trace/trace.h"
+#include "lazy/content.h"
+#include "lazy/following.h"
 #include "runtime/base/index_table.h"
 #include "runtime/base/small_vector.h"
-#include "runtime/memory/object_pool.h"
 
 namespace tandem::lazy {
 
 class KeptGrads;
-class Session;
-
-/// What hangs on a storage while its content is a value of a session's trace.
-class Content final : public PendingContent {
- public:
-  Content(Session& session, Storage* storage, ValueRef value, std::int32_t input);
-  ~Content() override;
-  static void* operator new(std::size_t bytes) { return poolAllocate(bytes); }
-  static void operator delete(void* p) { poolFree(p, sizeof(Content)); }
-  void materialize() override;
-  static void awaitRun(Storage& s);
-  /// Leaves the session: the value will never be.
-  void lose() noexcept;
-  [[nodiscard]] bool isRunning() const;
-
-  Session* session;  // null: the value was lost
-  Storage* storage;  // owns this
-  ValueRef value;
-  std::int32_t input;  // its number among the session's inputs; -1: fresh
-  /// Dims of the value whose sizes depend on data, a bit each (may hold more than do).
-  std::uint64_t dataDims = 0;
-  Content* previous = nullptr;
-  Content* next = nullptr;
-};
 
 /// Memory a trace reads. What of it: `meta.numel` elements from `offset` on, row-major in `meta.shape`.
 struct SessionInput {
@@ -101,6 +87,7 @@ class Session final : public Recorder {
   std::int64_t learnSize(Tensor& count) override;
   [[nodiscard]] bool mayRead() override;
 
+  static constexpr const char* kValueRead = "the value of a tensor is read";
   /// What is recorded will not be kept. `why` is told to `onGivenUp`, which may throw instead.
   void giveUp(const char* why);
   std::function<void(const char* why)> onGivenUp;
@@ -220,7 +207,6 @@ class Session final : public Recorder {
   [[nodiscard]] bool areClasses(const Tensor& index, std::int64_t size) const;
   bool classesFit(const Tensor& target, std::int64_t classes, std::int64_t ignored);
   bool holds(const Tensor& good);
-  static constexpr std::size_t kMostSlight = 12;
   using Nodes = SmallVector<std::uint32_t, kMostSlight>;
   [[nodiscard]] Nodes slightNodes(ValueRef value) const;
   Tensor look(const Tensor& t);
@@ -240,22 +226,8 @@ class Session final : public Recorder {
   /// before the first that does not, as eager would have.
   void rescue();
 
-  /// A value that was computed by itself to be looked at: from which inputs and slots of the trace, by what plan.
-  struct Look {
-    ValueRef value;
-    SmallVector<std::uint32_t, kMostSlight> inputs;
-    SmallVector<std::int32_t, kMostSlight> slots;
-    std::shared_ptr<Plan> plan;
-  };
   [[nodiscard]] Look lookAt(ValueRef value, const Nodes& needed) const;
 
-  /// What one run was, to be followed by the next: its trace, what left it, the plan for that, and what was looked at.
-  struct Followed {
-    Trace trace;
-    std::vector<TraceOutput> outputs;
-    std::shared_ptr<Plan> plan;
-    std::vector<Look> looks;
-  };
   // A recording may run in parts, as where values are read in the middle. Those before and after the present one wait
   // here; of very many the last stands for all that come after it.
   static constexpr std::size_t kMostParts = 4;
@@ -302,35 +274,6 @@ class Session final : public Recorder {
   bool begun_ = false;  // the last run has written something
 };
 
-/// `with tandem.lazy()`: records until the end of the scope; nested scopes share the outermost session.
-class LazyScope {
- public:
-  /// `site` tells the places apart that record; what is recorded at one is likely what was recorded there before.
-  explicit LazyScope(std::uint64_t site = 0);
-  ~LazyScope();
-  LazyScope(const LazyScope&) = delete;
-  LazyScope& operator=(const LazyScope&) = delete;
-  /// Ends the scope: runs what is recorded. Errors of that run are raised here; the destructor abandons instead.
-  void end();
-
- private:
-  std::unique_ptr<Session> own_;
-  bool ended_ = false;
-};
-
-/// Registers what this layer implements with the layers below (idempotent).
-void install();
-
 /// One past the last element a window reaches, from its own offset.
 std::int64_t reach(DimsRef shape, DimsRef strides);
-/// The session of this thread that is recording; null if none.
-Session* activeSession();
-/// Runs what this thread has recorded so far, if anything.
-void flushActive();
-/// The plan of a trace: from the cache of this process, or compiled.
-std::shared_ptr<Plan> planFor(const Trace& trace, const std::vector<TraceOutput>& outputs);
-/// Where in the user's program we are, as `file:line`; set by the Python layer.
-void setLineProvider(std::function<std::string()> provider);
-std::string userLine();
-
 }  // namespace tandem::lazy

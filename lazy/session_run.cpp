@@ -1,11 +1,10 @@
-// A run of what a session recorded. While a long one is away from the host's lock, other threads go on: whoever reads a
-// tensor that the run will make waits for it.
+// A run of what a session recorded: its plan, the memory it fills, and what is left of the session when it fails.
 #include <algorithm>
-#include <chrono>
 #include <limits>
-#include <thread>
 #include <utility>
 
+#include "lazy/kept_grads.h"
+#include "lazy/plan_cache.h"
 #include "lazy/session.h"
 #include "runtime/base/long_work.h"
 
@@ -110,16 +109,77 @@ void Session::rescue() {
   if (!outputs.empty()) execute(*planFor(trace_, outputs), {}, {});
 }
 
-bool Content::isRunning() const { return session != nullptr && session->running_; }
-
-void Content::awaitRun(Storage& s) {
-  // The run is another thread's, which lets go of the host's lock meanwhile and takes it to end.
-  auto runs = [&] { return s.isPending() && static_cast<Content*>(s.pending())->isRunning(); };
-  while (runs()) {
-    LongWork away(LongWork::kLong);
-    std::this_thread::sleep_for(std::chrono::microseconds(50));
+std::shared_ptr<Plan> Session::compile(std::vector<TraceOutput>& outputs, std::vector<Content*>& fresh) {
+  for (Content* c = first_; c != nullptr; c = c->next) {
+    if (c->input < 0) {
+      outputs.push_back({c->value, -1});
+      fresh.push_back(c);
+    } else if (!(c->value == inputs_[c->input].value)) {
+      outputs.push_back({c->value, c->input});
+    }
   }
-  if (s.isPending()) s.pending()->materialize();
+  if (trace_.repeated() && lastPlan_ != nullptr && lastOutputs_ == outputs) return lastPlan_;
+  trace_.settle();
+  lastPlan_ = planFor(trace_, outputs);
+  lastOutputs_ = outputs;
+  return lastPlan_;
+}
+
+Session::Pointers Session::inputPointers() const {
+  Pointers all;
+  for (const auto& in : inputs_)
+    all.push_back(static_cast<char*>(in.storage->data()) +
+                  in.offset * static_cast<std::int64_t>(itemSize(in.meta.dtype)));
+  return all;
+}
+
+void Session::flush() {
+  if (first_ == nullptr) return reset();
+  try {
+    std::shared_ptr<Plan> plan = compile(outputs_, made_);
+    run(*plan, made_, scalarArguments_);
+  } catch (const OutOfMemoryError&) {
+    try {
+      if (watched_ && !begun_) rescue();
+    } catch (const std::exception&) {  // what is not made is lost
+    }
+    abandon();
+    if (grads != nullptr) grads->restoreLost();
+    throw;
+  } catch (...) {
+    abandon();
+    if (grads != nullptr) grads->restoreLost();
+    throw;
+  }
+  if (grads != nullptr) grads->forget();
+  reset();
+}
+
+void Session::abandon() noexcept {
+  while (first_ != nullptr) {
+    Content* c = first_;
+    if (c->storage->data() != nullptr)
+      c->storage->setPending(nullptr);
+    else
+      c->lose();
+  }
+  trace_.clear();
+  reset();
+}
+
+void Session::reset() {
+  ++resets_;
+  turnTo(std::min(part_ + 1, kMostParts - 1));
+  outputs_.clear();
+  made_.clear();
+  inputs_.clear();
+  inputNumbers_.clear();
+  differentiable_.clear();
+  noted_.clear();
+  learntSizes_.clear();
+  checks_.clear();
+  pendingBytes_ = 0;
+  shared_ = false;
 }
 
 }  // namespace tandem::lazy

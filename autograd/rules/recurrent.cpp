@@ -11,8 +11,8 @@
 
 #include "autograd/rule_context.h"
 #include "autograd/rules/rules.h"
+#include "eager/fusion.h"
 #include "eager/ops.h"
-#include "eager/recorder.h"
 
 namespace tandem::rules {
 namespace {

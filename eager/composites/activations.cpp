@@ -1,8 +1,9 @@
 // Activation functions, each one fused region. What is said by cases is a step of its own (ir/ops/activations.td).
 #include "eager/dispatch.h"
+#include "eager/fusion.h"
 #include "eager/helpers.h"
+#include "eager/in_place_form.h"
 #include "eager/ops.h"
-#include "eager/recorder.h"
 
 namespace tandem::ops {
 namespace {

@@ -2,6 +2,7 @@
 
 #include "eager/dispatch.h"
 #include "eager/helpers.h"
+#include "eager/in_place_form.h"
 #include "eager/ops.h"
 
 namespace tandem {

@@ -2,10 +2,11 @@
 #include <cmath>
 
 #include "eager/dispatch.h"
+#include "eager/fusion.h"
 #include "eager/helpers.h"
 #include "eager/kernels.h"
 #include "eager/ops.h"
-#include "eager/recorder.h"
+#include "eager/scalar_tensor.h"
 #include "runtime/base/attrs.h"
 #include "runtime/base/warn.h"
 

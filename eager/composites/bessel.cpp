@@ -2,10 +2,10 @@
 #include <cmath>
 
 #include "eager/dispatch.h"
+#include "eager/fusion.h"
 #include "eager/helpers.h"
 #include "eager/kernels.h"
 #include "eager/ops.h"
-#include "eager/recorder.h"
 #include "runtime/lib/functions/polynomials.h"
 
 namespace tandem::ops {

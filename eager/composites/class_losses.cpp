@@ -1,8 +1,8 @@
 // Losses of class indices and of sets of classes.
 #include "eager/composites/losses.h"
+#include "eager/fusion.h"
 #include "eager/helpers.h"
 #include "eager/ops.h"
-#include "eager/recorder.h"
 
 namespace tandem::ops {
 namespace {

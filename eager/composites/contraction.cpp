@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "eager/dispatch.h"
+#include "eager/fusion.h"
 #include "eager/helpers.h"
 #include "eager/ops.h"
-#include "eager/recorder.h"
 
 namespace tandem::ops {
 namespace {

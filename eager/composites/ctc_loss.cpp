@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "eager/composites/losses.h"
+#include "eager/fusion.h"
 #include "eager/helpers.h"
 #include "eager/ops.h"
 #include "eager/recorder.h"

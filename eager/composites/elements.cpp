@@ -4,10 +4,10 @@
 #include <numbers>
 
 #include "eager/dispatch.h"
+#include "eager/fusion.h"
 #include "eager/helpers.h"
 #include "eager/kernels.h"
 #include "eager/ops.h"
-#include "eager/recorder.h"
 
 namespace tandem::ops {
 namespace {

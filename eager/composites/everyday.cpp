@@ -4,6 +4,7 @@
 
 #include "eager/dispatch.h"
 #include "eager/helpers.h"
+#include "eager/in_place_form.h"
 #include "eager/ops.h"
 #include "runtime/base/warn.h"
 

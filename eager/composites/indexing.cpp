@@ -1,7 +1,9 @@
 // Composites that read and write at indices.
 #include "eager/dispatch.h"
 #include "eager/helpers.h"
+#include "eager/in_place_form.h"
 #include "eager/ops.h"
+#include "eager/scalar_tensor.h"
 
 namespace tandem::ops {
 namespace {

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <numbers>
 
+#include "eager/fusion.h"
 #include "eager/helpers.h"
 #include "eager/kernels.h"
 #include "eager/ops.h"
-#include "eager/recorder.h"
 #include "runtime/base/warn.h"
 
 namespace tandem::ops {

@@ -4,6 +4,7 @@
 
 #include "eager/batch.h"
 #include "eager/dispatch.h"
+#include "eager/fusion.h"
 #include "eager/helpers.h"
 #include "eager/ops.h"
 #include "eager/recorder.h"

@@ -5,6 +5,7 @@
 #include "eager/dispatch.h"
 #include "eager/helpers.h"
 #include "eager/ops.h"
+#include "eager/scalar_tensor.h"
 #include "ir/schema/optimizer_updates.h"
 
 namespace tandem::ops {

@@ -1,7 +1,7 @@
 // Power-mean pools, and maxima over windows at random places.
+#include "eager/fusion.h"
 #include "eager/helpers.h"
 #include "eager/ops.h"
-#include "eager/recorder.h"
 
 namespace tandem::ops {
 namespace {

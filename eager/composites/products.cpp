@@ -3,10 +3,10 @@
 #include <vector>
 
 #include "eager/dispatch.h"
+#include "eager/fusion.h"
 #include "eager/helpers.h"
 #include "eager/kernels.h"
 #include "eager/ops.h"
-#include "eager/recorder.h"
 #include "runtime/base/warn.h"
 
 namespace tandem::ops {

@@ -1,10 +1,10 @@
 // Composites that make spaced numbers, and random numbers by parameters.
 #include "eager/batch.h"
 #include "eager/dispatch.h"
+#include "eager/fusion.h"
 #include "eager/generator.h"
 #include "eager/helpers.h"
 #include "eager/ops.h"
-#include "eager/recorder.h"
 #include "runtime/base/attrs.h"
 
 namespace tandem::ops {

@@ -3,9 +3,9 @@
 #include <bit>
 
 #include "eager/dispatch.h"
+#include "eager/fusion.h"
 #include "eager/helpers.h"
 #include "eager/ops.h"
-#include "eager/recorder.h"
 #include "runtime/base/attrs.h"
 #include "runtime/base/warn.h"
 

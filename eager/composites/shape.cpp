@@ -2,9 +2,10 @@
 #include <algorithm>
 
 #include "eager/dispatch.h"
+#include "eager/fusion.h"
 #include "eager/helpers.h"
+#include "eager/in_place_form.h"
 #include "eager/ops.h"
-#include "eager/recorder.h"
 #include "runtime/base/attrs.h"
 #include "runtime/base/pieces.h"
 

@@ -5,7 +5,6 @@
 #include "eager/dispatch.h"
 #include "eager/helpers.h"
 #include "eager/ops.h"
-#include "eager/recorder.h"
 #include "runtime/base/warn.h"
 
 namespace tandem::ops {

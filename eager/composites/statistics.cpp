@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "eager/dispatch.h"
+#include "eager/fusion.h"
 #include "eager/helpers.h"
 #include "eager/ops.h"
 #include "eager/recorder.h"

@@ -5,7 +5,7 @@
 #include <array>
 #include <cstring>
 
-#include "eager/recorder.h"
+#include "eager/fusion.h"
 #include "python/src/convert.h"
 #include "python/src/device_object.h"
 #include "python/src/generator.h"

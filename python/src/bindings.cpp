@@ -4,7 +4,9 @@
 #include "autograd/autograd.h"
 #include "eager/dispatch.h"
 #include "eager/helpers.h"
+#include "eager/in_place_form.h"
 #include "eager/ops.h"
+#include "eager/overlap.h"
 #include "python/src/arg_parser.h"
 #include "python/src/py_tensor.h"
 

@@ -12,6 +12,7 @@
 #include "eager/dispatch.h"
 #include "eager/helpers.h"
 #include "eager/ops.h"
+#include "eager/overlap.h"
 #include "python/src/convert.h"
 #include "python/src/py_tensor.h"
 #include "python/src/torch_function.h"

@@ -3,8 +3,10 @@
 
 #include <frameobject.h>
 
+#include "eager/fusion.h"
 #include "eager/helpers.h"
-#include "lazy/session.h"
+#include "lazy/scopes.h"
+#include "lazy/user_line.h"
 #include "python/src/compiled_function.h"
 #include "python/src/docs.h"
 #include "python/src/errors.h"

@@ -5,6 +5,7 @@
 
 #include "eager/dispatch.h"
 #include "eager/ops.h"
+#include "eager/overlap.h"
 #include "python/src/autocast.h"
 #include "python/src/convert.h"
 #include "python/src/elements.h"

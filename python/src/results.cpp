@@ -11,6 +11,7 @@
 #include "eager/helpers.h"
 #include "eager/kernels.h"
 #include "eager/ops.h"
+#include "eager/overlap.h"
 #include "python/src/arg_parser.h"
 #include "python/src/convert.h"
 #include "python/src/py_tensor.h"

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "lazy/compiled.h"
+#include "lazy/tracer.h"
 #include "python/src/errors.h"
 #include "python/src/observer.h"
 

@@ -10,6 +10,7 @@
 #include "eager/host.h"
 #include "eager/memory_format.h"
 #include "eager/ops.h"
+#include "eager/overlap.h"
 #include "eager/placement.h"
 #include "python/src/arg_parser.h"
 #include "python/src/autograd_bindings.h"

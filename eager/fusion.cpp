@@ -1,0 +1,62 @@
+#include "eager/fusion.h"
+
+#include <atomic>
+#include <exception>
+#include <utility>
+
+#include "eager/recorder.h"
+
+namespace tandem {
+namespace {
+
+thread_local FusedRecording* recordingOfScopes = nullptr;
+
+}  // namespace
+
+Fusion* fusion = nullptr;
+
+thread_local constinit std::uint32_t activeRegion = 0;
+
+std::uint32_t newRegion() {
+  static std::atomic<std::uint32_t> last{0};
+  std::uint32_t number = ++last;
+  return number != 0 ? number : ++last;
+}
+
+void FusedRecording::begin(std::uint64_t site) {
+  if (fusion == nullptr || activeRecorder != nullptr) return;
+  recorder_ = activeRecorder = fusion->begin(site);
+  activeRegion = newRegion();
+}
+
+void FusedRecording::beginInScopes() {
+  inScopes_ = true;
+  outer_ = std::exchange(recordingOfScopes, this);
+}
+
+void FusedRecording::end() { finish(false); }
+
+void FusedRecording::finish(bool failed) {
+  if (std::exchange(inScopes_, false)) recordingOfScopes = outer_;
+  if (recorder_ == nullptr) return;
+  activeRecorder = nullptr;
+  activeRegion = 0;
+  fusion->end(std::exchange(recorder_, nullptr), failed);
+}
+
+FusedRecording::~FusedRecording() { finish(true); }
+
+FusedScope::FusedScope(std::int64_t elements, When when) : exceptions_(std::uncaught_exceptions()) {
+  if (when == When::Writes && recordingOfScopes == nullptr) return;
+  if (elements < kFuseFrom) return;
+  // The composite that the scope stands in, at this size.
+  const auto composite = reinterpret_cast<std::uintptr_t>(__builtin_return_address(0));
+  (recordingOfScopes != nullptr ? *recordingOfScopes : recording_)
+      .begin(siteOf(composite, static_cast<std::uint64_t>(elements)));
+}
+
+FusedScope::~FusedScope() noexcept(false) {
+  if (std::uncaught_exceptions() == exceptions_) recording_.end();
+}
+
+}  // namespace tandem

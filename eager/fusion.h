@@ -1,0 +1,77 @@
+// Composites that are run as one fused program: what a composite computes while a FusedScope lives is recorded, by what
+// `lazy` implements, and run as fused kernels.
+#pragma once
+
+#include <cstdint>
+
+#include "eager/tensor.h"
+
+namespace tandem {
+
+class Recorder;
+
+/// A number for a place that records: of the code there, and of what tells its uses apart.
+inline std::uint64_t siteOf(std::uint64_t code, std::uint64_t use) { return code * 0x9e3779b97f4a7c15ULL ^ use; }
+
+/// Lets a composite be run as one fused program: `lazy` implements it.
+class Fusion {
+ public:
+  virtual ~Fusion() = default;
+  /// `site` tells the places apart that begin; what is recorded at one is likely what was recorded there before.
+  virtual Recorder* begin(std::uint64_t site) = 0;
+  /// Runs what was recorded since `begin`; with `failed` forgets it.
+  virtual void end(Recorder* recorder, bool failed) = 0;
+};
+/// Set once by `lazy`; null in a program without it.
+extern Fusion* fusion;
+
+/// Recording operations and finding their plan costs about a microsecond: worth it from this many elements on.
+inline constexpr std::int64_t kFuseFrom = 8 * 1024;
+
+/// What is differentiated as a whole: nodes of the tape that were made in one region run as fused kernels too. The
+/// number of the region that this thread makes nodes in; 0: none.
+extern thread_local constinit std::uint32_t activeRegion;
+std::uint32_t newRegion();
+
+/// While it is on, operations are recorded, and run as fused kernels when it ends; what they leave on the tape is one
+/// region. Does nothing while recording already.
+class FusedRecording {
+ public:
+  FusedRecording() = default;
+  ~FusedRecording();
+  FusedRecording(const FusedRecording&) = delete;
+  FusedRecording& operator=(const FusedRecording&) = delete;
+  /// `site` as for Fusion.
+  void begin(std::uint64_t site);
+  /// Has the FusedScopes of this thread begin this recording instead of their own, until it ends: what a composite
+  /// computes and the write of its result into memory that exists are one program.
+  void beginInScopes();
+  /// Errors of the run are raised here; the destructor forgets what was recorded.
+  void end();
+
+ private:
+  void finish(bool failed);
+  Recorder* recorder_ = nullptr;
+  bool inScopes_ = false;
+  FusedRecording* outer_ = nullptr;
+};
+
+/// Runs the operations of a composite fused, until it ends. Does nothing for few elements, which separate kernels serve
+/// faster; the bits are the same.
+class FusedScope {
+ public:
+  /// `Writes`: a composite of one kernel, which is fused with the write of its result in an in-place form only.
+  enum class When : std::uint8_t { Always, Writes };
+  explicit FusedScope(const Tensor& x, When when = When::Always) : FusedScope(x.numel(), when) {}
+  /// Of a composite that makes `elements` of them from nothing.
+  explicit FusedScope(std::int64_t elements, When when = When::Always);
+  ~FusedScope() noexcept(false);
+  FusedScope(const FusedScope&) = delete;
+  FusedScope& operator=(const FusedScope&) = delete;
+
+ private:
+  FusedRecording recording_;
+  int exceptions_;
+};
+
+}  // namespace tandem

@@ -1,0 +1,277 @@
+// Operations whose result is written into memory that exists: in-place forms, `out=`, and the updates of optimizers.
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "eager/apply_steps.h"
+#include "eager/batch.h"
+#include "eager/dispatch.h"
+#include "eager/kernels.h"
+#include "eager/overlap.h"
+#include "eager/placement.h"
+#include "runtime/base/attrs.h"
+
+namespace tandem {
+namespace {
+
+void checkResultFits(const OpFacts& f, const TensorMeta& result, const Tensor& out) {
+  bool copies = f.code == OpCode::clone;
+  bool fits = result.shape == out.shape();
+  if (!fits && result.shape.size() <= out.shape().size()) {
+    Dims wide = broadcastShapes(f.name.data(), result.shape, out.shape());
+    fits = wide == out.shape();
+  }
+  if (!fits)
+    fail(f.name, "_: output with shape ", shapeText(out.shape()), " doesn't match the broadcast shape ",
+         shapeText(result.shape));
+  if (!copies && category(result.dtype) > category(out.dtype()))
+    fail(f.name, "_: result type ", dtypeClassName(result.dtype), " can't be cast to the desired output type ",
+         dtypeClassName(out.dtype()));
+}
+
+/// Does a derivative that is needed read operand 0, which the write into it destroys?
+bool readsSelf(const OpFacts& f, Operands operands) {
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const Operand& o = operands[i];
+    if (o.isTensor() && o.tensor().defined() && o.tensor().requiresGrad() &&
+        (f.readsFor[std::min<std::size_t>(i, std::size(f.readsFor) - 1)] & 1) != 0)
+      return true;
+  }
+  return false;
+}
+
+void countWrite(const Tensor& out) {
+  if (!out.impl()->untracked) ++out.impl()->storage->version;
+}
+
+/// Of memory; `into` and `value` have one shape.
+void copyInto(const Tensor& into, const Operand& value) {
+  const Operand from[] = {value};
+  runPointwise(facts(OpCode::clone), from, {}, {&into, 1});
+}
+
+/// The write of an operation's result into `out`.
+struct ResultWrite {
+  const Tensor& out;
+  const OpFacts& f;
+  Operands operands;
+  Attrs attrs;
+  const TensorMeta& made;  // of the result
+  bool passesGrad;         // from the operands to the result
+  bool needsGrad;          // the out has a history afterwards
+
+  [[nodiscard]] bool isExact() const { return made.shape == out.shape() && made.dtype == out.dtype(); }
+  [[nodiscard]] bool isOver(std::size_t operand) const {
+    return operand < operands.size() && operands[operand].isTensor() && operands[operand].tensor() == out;
+  }
+};
+
+/// All errors that are known before anything changes.
+void checkWrite(const ResultWrite& w) {
+  checkResultFits(w.f, w.made, w.out);
+  if (tapeHook != nullptr) tapeHook->checkWrite(w.out, w.needsGrad);
+  if (selfOverlaps(w.out))
+    fail("unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+         "Please clone() the tensor before performing the operation (",
+         w.f.name, "_ on shape ", shapeText(w.out.shape()), ").");
+}
+
+/// The result as a new value of the out's shape and dtype.
+Tensor resultLikeOut(const ResultWrite& w) {
+  const Tensor& out = w.out;
+  Tensor value = apply(w.f.code, w.operands, w.attrs);
+  if (value.dtype() != out.dtype()) {
+    AttrWriter to;
+    to.dtype(out.dtype());
+    value = apply(OpCode::to, {value}, to.span());
+  }
+  if (value.shape() == out.shape()) return value;
+  AttrWriter size;
+  size.list(out.shape());
+  return applyView(OpCode::expand, value, out.shape(), broadcastStrides(value.shape(), value.strides(), out.shape()),
+                   value.impl()->offset, size.span());
+}
+
+/// As a new value, then a write of that value: what is recorded, has hidden dims, or needs a conversion with history.
+void writeValue(const ResultWrite& w, bool batched) {
+  const Tensor value = resultLikeOut(w);
+  const Operand all[] = {w.out};
+  if (batched)
+    writeBatched(w.f, w.out, value);
+  else if (Recorder* recorder = recorderFor(all))
+    recorder->recordWrite(w.out, value);
+  else
+    copyInto(w.out, value);
+  countWrite(w.out);
+  if (tapeHook != nullptr && w.needsGrad) tapeHook->recordWrite(w.out, value);
+}
+
+/// The operands, those that the write would change before they are read as copies, which `copies` keeps. `update`: the
+/// operation reads its operand 0 only where it writes it.
+std::vector<Operand> apartFrom(const ResultWrite& w, bool update, std::vector<Tensor>& copies) {
+  std::vector<Operand> own(w.operands.begin(), w.operands.end());
+  copies.reserve(own.size());
+  for (auto& o : own) {
+    if (!o.isTensor()) continue;
+    const bool whole = update && &o != own.data();  // read elsewhere than where the out is written
+    if (!(whole ? overlaps(o.tensor(), w.out) : overlapsPartly(o.tensor(), w.out))) continue;
+    copies.push_back(makeEmpty(o.tensor().shape(), o.tensor().dtype()));
+    copyInto(copies.back(), o);
+    o = Operand(copies.back());
+  }
+  return own;
+}
+
+/// At once, into the out's memory: by the kernel itself where it can write there.
+void runInto(const ResultWrite& w) {
+  // Library operations that update their operand 0 do so where it is.
+  const bool update = w.f.updates && w.isExact() && w.isOver(0) && w.out.isContiguous();
+  std::vector<Tensor> copies;
+  const std::vector<Operand> own = apartFrom(w, update, copies);
+  if (w.f.kind == OpKind::Pointwise) {
+    runPointwise(w.f, own, w.attrs, {&w.out, 1});
+  } else if (update) {
+    run(w.f, own, w.attrs, {&w.out, 1});
+  } else {
+    std::array<Tensor, 1> value{makeEmpty(w.made.shape, w.made.dtype)};
+    run(w.f, w.f.random ? withGeneratorState(own) : own, w.attrs, value);
+    copyInto(w.out, value[0]);
+  }
+}
+
+/// The history of an out that `runInto` wrote, and its version.
+void noteWrite(const ResultWrite& w) {
+  if (!w.needsGrad) return countWrite(w.out);
+  // The value is the out's own memory: saved as a result, it has the version after the write.
+  Tensor value = makeAlias(w.out, w.out.shape(), w.out.strides(), w.out.impl()->offset);
+  if (w.passesGrad) tapeHook->record(w.f.code, w.operands, w.attrs, {&value, 1});
+  countWrite(w.out);
+  tapeHook->recordWrite(w.out, value);
+}
+
+void checkUpdate(const OpFacts& f, std::span<const TensorMeta> made, std::span<const Tensor> outs) {
+  for (std::size_t i = 0; i < outs.size(); ++i)
+    if (outs[i].defined() && (!(made[i].shape == outs[i].shape()) || made[i].dtype != outs[i].dtype()))
+      fail(f.name, ": expected a ", dtypeName(made[i].dtype), " tensor of shape ", shapeText(made[i].shape),
+           " to update, but got ", dtypeName(outs[i].dtype()), " ", shapeText(outs[i].shape()));
+}
+
+/// One kernel writes outs that are all wanted and have one stride along the innermost dim.
+bool writesInPlace(std::span<const Tensor> outs) {
+  DimsRef shape = outs[0].shape();
+  std::size_t inner = shape.size();
+  while (inner > 0 && shape[inner - 1] == 1) --inner;
+  return std::ranges::all_of(outs, [&](const Tensor& t) {
+    return t.defined() && (inner == 0 || t.strides()[inner - 1] == outs[0].strides()[inner - 1]);
+  });
+}
+
+void applyIntoHere(const Tensor& out, OpCode op, Operands operands, Attrs attrs) {
+  const OpFacts& f = facts(op);
+  const bool passesGrad = refresh(operands) && f.differentiable;
+  const Operand all[] = {out};
+  refresh(all);
+  OperandMetas metas(f, operands);
+  ResultMetas made(1);
+  f.metaRule(f, metas.span(), attrs, made);
+  std::array<Operand, 2> pair;
+  Tensor divisor;
+  if (needsPairCheck(f, made[0])) operands = checkedPair(f, operands, pair, divisor);
+  const bool needsGrad = gradEnabled() && (out.requiresGrad() || passesGrad) && f.kind != OpKind::Random;
+  const ResultWrite write{out, f, operands, attrs, made[0], passesGrad, needsGrad};
+  checkWrite(write);
+
+  if (tapeHook != nullptr) tapeHook->beforeWrite(out.impl()->storage.get());
+  if (needsGrad && write.isOver(0) && readsSelf(f, operands)) {
+    // As PyTorch does: `x.mul_(w)` keeps what x was, and differentiates; other operands are kept as they are.
+    Tensor before = apply(OpCode::clone, {out});
+    std::vector<Operand> own(operands.begin(), operands.end());
+    own[0] = Operand(before);
+    return applyIntoHere(out, op, own, attrs);
+  }
+  Recorder* recorder = recorderFor(operands);
+  if (recorder == nullptr) recorder = recorderFor(all);
+  if (recorder != nullptr && mayOverlapItself(out) && recorder->mayRead()) {
+    // What is read after it was written depends on the order of a kernel's steps.
+    AtOnce now;
+    return applyIntoHere(out, op, operands, attrs);
+  }
+  const bool batched = out.impl()->batch || needsBatching(f, operands);
+  if (recorder != nullptr || batched || (needsGrad && !write.isExact())) return writeValue(write, batched);
+  runInto(write);
+  noteWrite(write);
+}
+
+}  // namespace
+
+void applyInto(const Tensor& out, OpCode op, Operands operands, Attrs attrs) {
+  if (!otherDevices) [[likely]]
+    return applyIntoHere(out, op, operands, attrs);
+  Tensor moved;
+  Operand there;
+  if (op == OpCode::clone && operands[0].isTensor() && operands[0].tensor().device() != out.device()) {
+    // What is copied may come from anywhere.
+    moved = toDevice(operands[0].tensor(), out.device());
+    there = Operand(moved);
+    operands = {&there, 1};
+  }
+  const Placement place(facts(op).name.data(), operands, out);
+  applyIntoHere(out, op, place.operands(), attrs);
+}
+
+Tensor applyOver(const Tensor& over, OpCode op, std::initializer_list<Operand> list) {
+  const OpFacts& f = facts(op);
+  const Operands operands(list.begin(), list.size());
+  bool fits = activeRecorder == nullptr && over.isContiguous();
+  for (const Operand& o : operands) {
+    const Tensor& t = o.tensor();
+    fits = fits && !t.isPending() && !t.impl()->batch && t.dtype() == over.dtype() &&
+           t.device() == over.device() && t.dim() <= over.dim();
+    for (std::int64_t d = 1; fits && d <= t.dim(); ++d) fits = t.size(-d) == 1 || t.size(-d) == over.size(-d);
+  }
+  if (!fits) return apply(op, operands);
+  const bool needsGrad = refresh(operands) && f.differentiable;
+  Tensor result = makeAlias(over, over.shape(), over.strides(), over.impl()->offset);
+  runPointwise(f, operands, {}, {&result, 1});
+  if (needsGrad) tapeHook->record(op, operands, {}, {&result, 1});
+  return result;
+}
+
+void applyUpdate(OpCode op, Operands operands, std::span<const Tensor> outs) {
+  const OpFacts& f = facts(op);
+  std::optional<Placement> place;
+  if (otherDevices) [[unlikely]]
+    operands = place.emplace(f.name.data(), operands, outs[0]).operands();
+  NoGrad noGrad;
+  std::array<Tensor, kMostResults> values;
+  auto countWrites = [&] {
+    for (const auto& t : outs)
+      if (t.defined()) countWrite(t);
+  };
+  if (activeRecorder != nullptr && activeRecorder->repeatUpdate(f, operands, outs)) return countWrites();
+  OperandMetas metas(f, operands);
+  ResultMetas made(f.numResults);
+  f.metaRule(f, metas.span(), {}, made);
+  checkUpdate(f, made, outs);
+  if (anyBatched(operands)) {
+    // As new values, then written: an optimizer step inside vmap is rare.
+    applyMulti(op, operands, {}, {values.data(), f.numResults});
+    for (std::size_t i = 0; i < outs.size(); ++i)
+      if (outs[i].defined()) writeBatched(f, outs[i], values[i]);
+  } else if (Recorder* recorder = recorderFor(operands)) {
+    recorder->record(op, operands, {}, made, {values.data(), f.numResults});
+    for (std::size_t i = 0; i < outs.size(); ++i)
+      if (outs[i].defined()) recorder->recordWrite(outs[i], values[i]);
+  } else if (writesInPlace(outs)) {
+    runPointwise(f, operands, {}, outs);
+  } else {
+    for (std::size_t i = 0; i < outs.size(); ++i) values[i] = makeEmpty(made[i].shape, made[i].dtype);
+    runPointwise(f, operands, {}, {values.data(), outs.size()});
+    for (std::size_t i = 0; i < outs.size(); ++i)
+      if (outs[i].defined()) copyInto(outs[i], values[i]);
+  }
+  countWrites();
+}
+
+}  // namespace tandem

@@ -1,0 +1,11 @@
+// A number as a tensor.
+#pragma once
+
+#include "eager/tensor.h"
+
+namespace tandem {
+
+/// A 0-d tensor on the CPU holding `value` (never pending).
+Tensor makeScalarTensor(Scalar value, DType dtype);
+
+}  // namespace tandem

@@ -1,0 +1,300 @@
+#include "lazy/tracer.h"
+
+#include <algorithm>
+
+#include "autograd/autograd.h"
+#include "runtime/base/counters.h"
+
+namespace tandem::lazy {
+
+Tracer::Tracer(std::span<const Tensor> arguments, std::span<Storage* const> whole)
+    : session_(std::make_unique<Session>(true)), arguments_(arguments.begin(), arguments.end()),
+      recorderBefore_(activeRecorder), observerBefore_(gradSlotObserver) {
+  for (Storage* s : whole) session_->takeWhole(s);
+  for (const Tensor& t : arguments_) {
+    t.materialize();
+    session_->addArgument(t);
+    argumentEdges_.push_back(t.requiresGrad() ? gradEdge(t) : Edge{});
+  }
+  firstSequence_ = Node::takeSequence();
+  activeRecorder = session_.get();
+  gradSlotObserver = this;
+}
+
+void Tracer::stop() {
+  if (!recording_) return;
+  recording_ = false;
+  activeRecorder = recorderBefore_;
+  gradSlotObserver = observerBefore_;
+}
+
+Tracer::~Tracer() { stop(); }
+
+Scalar Tracer::scalar(double value) { return session_->addScalarArgument(numScalars_++, value); }
+
+Tracer::Slot& Tracer::slotOf(TensorImpl* tensor) {
+  for (auto& s : slots_)
+    if (s.tensor.get() == tensor) return s;
+  const AutogradMeta* m = metaOf(tensor);
+  slots_.push_back({Ref<TensorImpl>(tensor), m != nullptr ? m->grad : Tensor()});
+  return slots_.back();
+}
+
+void Tracer::onRead(TensorImpl* tensor) {
+  if (!session_->tracing()) return;
+  // Tensors made inside have no slot that a later call could find.
+  if (tensor->storage->isPending() && static_cast<Content*>(tensor->storage->pending())->input < 0) return;
+  Slot& s = slotOf(tensor);
+  if (s.written || s.readFirst) return;
+  s.readFirst = true;
+  const AutogradMeta* m = metaOf(tensor);
+  s.definedAtStart = m != nullptr && m->grad.defined();
+  if (!s.definedAtStart) return;
+  try {
+    auto number = static_cast<std::int32_t>(session_->addArgument(m->grad));
+    gradInputs_.emplace_back(number, Ref<TensorImpl>(tensor));
+  } catch (const RestartTrace&) {
+    session_->giveUp("a gradient shares memory with another tensor");
+  }
+}
+
+void Tracer::onWrite(TensorImpl* tensor) {
+  if (tensor->storage->isPending() && static_cast<Content*>(tensor->storage->pending())->input < 0) return;
+  slotOf(tensor).written = true;
+}
+
+Place Tracer::placeOf(TensorImpl* t) const {
+  for (std::size_t i = 0; i < arguments_.size(); ++i)
+    if (arguments_[i].impl() == t) return {static_cast<std::int32_t>(i), nullptr};
+  return {-1, t};
+}
+
+CompiledTrace::Made Tracer::describe(const Tensor& t, const std::vector<Content*>& fresh) const {
+  using Kind = CompiledTrace::Made::Kind;
+  CompiledTrace::Made m;
+  m.shape = t.shape();
+  m.strides = t.strides();
+  m.offset = t.impl()->offset;
+  m.dtype = t.dtype();
+  m.requiresGrad = t.requiresGrad();
+  m.untracked = t.impl()->untracked;
+  m.inference = t.impl()->inference;
+  m.origin = t.impl()->origin;
+  m.batch = t.impl()->batch;
+  m.kind = Kind::Place;
+  m.place = placeOf(t.impl());
+  if (m.place.argument >= 0) return m;
+  if (t.numel() == 0 && known_(t.impl()) == nullptr) {
+    m.kind = Kind::Empty;
+    m.index = t.impl()->storage->version;
+    m.place = {};
+    return m;
+  }
+  Storage* s = t.impl()->storage.get();
+  for (std::size_t i = 0; i < fresh.size(); ++i) {
+    if (fresh[i]->storage != s) continue;
+    m.kind = Kind::Fresh;
+    m.index = static_cast<std::uint32_t>(i);
+    m.place = {};
+    return m;
+  }
+  const auto& inputs = session_->inputs();
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].storage.get() != s || (inputs[i].root.get() == t.impl() && known_(t.impl()) == t.impl())) continue;
+    const bool before = std::any_of(slots_.begin(), slots_.end(), [&](const Slot& slot) { return slot.before == t; });
+    if (before) break;
+    m.kind = Kind::Input;
+    m.index = static_cast<std::uint32_t>(i);
+    m.offset -= inputs[i].offset;
+    m.place = {};
+    return m;
+  }
+  return m;
+}
+
+std::int32_t Tracer::made(CompiledTrace& c, const Tensor& t, const std::vector<Content*>& fresh) {
+  if (!t.defined()) return -1;
+  auto known = std::find(made_.begin(), made_.end(), t.impl());
+  if (known != made_.end()) return static_cast<std::int32_t>(known - made_.begin());
+  CompiledTrace::Made m = describe(t, fresh);
+  if (m.kind != CompiledTrace::Made::Kind::Place && t.impl()->viewBase)
+    m.base = made(c, Tensor(t.impl()->viewBase), fresh);
+  made_.push_back(t.impl());
+  c.made.push_back(std::move(m));
+  return static_cast<std::int32_t>(c.made.size()) - 1;
+}
+
+Tracer::TapeInputs Tracer::tapeInputs() const {
+  TapeInputs in{arguments_, argumentEdges_};
+  for (const auto& d : session_->differentiable()) {
+    if (std::any_of(arguments_.begin(), arguments_.end(), [&](const Tensor& a) { return a == d.tensor; })) continue;
+    in.tensors.push_back(d.tensor);
+    in.edges.push_back(d.edge);
+  }
+  return in;
+}
+
+std::vector<Tensor> Tracer::withHistory(std::span<const Tensor> outputs, const TapeInputs& inputs) const {
+  std::vector<Tensor> ends;
+  auto add = [&](const Tensor& t) {
+    if (std::find(ends.begin(), ends.end(), t) == ends.end()) ends.push_back(t);
+  };
+  for (const Tensor& t : outputs) {
+    if (!t.defined()) continue;
+    add(t);
+    const Tensor base(t.impl()->viewBase);
+    if (base.defined() && t.requiresGrad() && base.isPending()) add(base);
+  }
+  for (const auto& s : slots_)
+    if (const AutogradMeta* m = metaOf(s.tensor.get()); s.written && m != nullptr && m->grad.defined()) add(m->grad);
+  // What the body wrote in place has another history than before.
+  for (std::size_t i = 0; i < inputs.tensors.size(); ++i) {
+    const Tensor& t = inputs.tensors[i];
+    if (!t.requiresGrad() || autograd::isLeaf(t)) continue;
+    const Edge now = gradEdge(t);
+    if (!(now.node == inputs.edges[i].node) || now.result != inputs.edges[i].result) add(t);
+  }
+  return ends;
+}
+
+bool Tracer::keepTape(CompiledTrace& c, std::span<const Tensor> ends, const TapeInputs& inputs,
+                      std::string& reason) const {
+  if (!extractTemplate(ends, inputs.tensors, inputs.edges, firstSequence_, c.tape, reason)) {
+    reason = "the history of a result cannot be repeated: " + reason;
+    return false;
+  }
+  if (!c.tape.hooks.empty() || !c.tape.functions.empty()) {
+    reason = "the history of a result holds hooks or a custom Function";
+    return false;
+  }
+  std::vector<bool> used(inputs.tensors.size());
+  auto use = [&](const TapeTemplate::Target& t) {
+    if (t.kind == TapeTemplate::Target::Kind::Input) used[t.index] = true;
+  };
+  std::for_each(c.tape.edges.begin(), c.tape.edges.end(), use);
+  std::for_each(c.tape.outputs.begin(), c.tape.outputs.end(), use);
+  for (const auto& saved : c.tape.saved)
+    if (saved.input >= 0) used[static_cast<std::size_t>(saved.input)] = true;
+  for (std::size_t i = 0; i < inputs.tensors.size(); ++i)
+    c.tapeInputs.push_back(used[i] ? placeOf(inputs.tensors[i].impl()) : Place{});
+  return true;
+}
+
+bool Tracer::findInputs(CompiledTrace& c, std::string& reason) const {
+  const auto& inputs = session_->inputs();
+  for (std::size_t k = 0; k < inputs.size(); ++k) {
+    CompiledTrace::Source source;
+    source.whole = session_->isWhole(inputs[k].storage.get());
+    source.writes = inputs[k].storage->version - inputs[k].versionBefore;
+    source.bytes = static_cast<std::size_t>(numelOf(inputs[k].meta.shape)) * itemSize(inputs[k].meta.dtype);
+    bool found = false;
+    for (std::size_t i = 0; !found && i < arguments_.size(); ++i) {
+      if (!(arguments_[i].impl()->storage == inputs[k].storage)) continue;
+      source.place.argument = static_cast<std::int32_t>(i);
+      found = true;
+    }
+    for (const auto& [number, owner] : gradInputs_) {
+      if (found || number != static_cast<std::int32_t>(k)) continue;
+      source.place = placeOf(owner.get());
+      source.grad = true;
+      found = true;
+    }
+    if (!found && inputs[k].constant)
+      source.constant = inputs[k].root;
+    else if (!found) {
+      source.place.captured = known_(inputs[k].root.get());
+      if (source.place.captured == nullptr) {
+        reason = "memory is used that no name leads to";
+        return false;
+      }
+      if (!source.whole) source.shift = inputs[k].offset - source.place.captured->offset;
+      source.memory = inputs[k].storage.get();
+      c.memories.findOrAdd(source.memory, static_cast<std::uint32_t>(k));
+    }
+    c.inputs.push_back(source);
+  }
+  return true;
+}
+
+void Tracer::keepGradSlots(CompiledTrace& c, const std::vector<Content*>& fresh) {
+  for (const auto& s : slots_) {
+    if (s.readFirst) {
+      CompiledTrace::GradGuard guard{placeOf(s.tensor.get()), s.definedAtStart, {}, {}, {}, false};
+      if (s.definedAtStart) {
+        guard.dtype = s.before.dtype();
+        guard.shape = s.before.shape();
+        guard.strides = s.before.strides();
+        guard.requiresGrad = s.before.requiresGrad();
+      }
+      c.gradGuards.push_back(std::move(guard));
+    }
+    if (!s.written) continue;
+    const AutogradMeta* m = metaOf(s.tensor.get());
+    const Tensor now = m != nullptr ? m->grad : Tensor();
+    // A gradient that was there before and is there again needs no setting.
+    if (now.defined() && now == s.before && s.readFirst) continue;
+    c.grads.push_back({placeOf(s.tensor.get()), made(c, now, fresh)});
+  }
+}
+
+std::shared_ptr<CompiledTrace> Tracer::finish(std::span<const Tensor> outputs, std::span<const Scalar> scalars,
+                                              const std::function<TensorImpl*(TensorImpl*)>& known,
+                                              std::string& reason) {
+  stop();
+  known_ = known;
+  // Gradients of tensors that only the body saw are seen by no one.
+  std::erase_if(
+      slots_, [&](const Slot& s) { return s.tensor->pyObject == nullptr && known(s.tensor.get()) != s.tensor.get(); });
+  for (const Tensor& t : outputs)
+    if (t.defined() && known(t.impl()) == nullptr) session_->include(t);
+  auto c = std::make_shared<CompiledTrace>();
+
+  // The tape first: it decides what the plan must leave behind.
+  const TapeInputs inputs = tapeInputs();
+  const std::vector<Tensor> ends = withHistory(outputs, inputs);
+  c->differentiable =
+      std::any_of(ends.begin(), ends.end(), [](const Tensor& t) { return t.requiresGrad() && !autograd::isLeaf(t); });
+  if (c->differentiable && !keepTape(*c, ends, inputs, reason)) return nullptr;
+
+  session_->keepChecks();
+  session_->narrow(outputs);
+  // What `.grad` slots hold now must be made by every call, so it is kept until the plan is compiled.
+  std::vector<TraceOutput> traceOutputs;
+  std::vector<Content*> fresh;
+  c->plan = session_->compile(traceOutputs, fresh);
+  bump(counters().graphTraces);
+
+  if (!findInputs(*c, reason)) return nullptr;
+  for (Content* f : fresh) c->fresh.push_back({f->storage->bytes(), f->storage->version});
+  for (const Tensor& t : outputs) c->results.push_back(made(*c, t, fresh));
+  keepGradSlots(*c, fresh);
+  for (const auto& saved : c->tape.saved) c->tapeSaved.push_back(describe(saved.traced, fresh));
+  for (auto& saved : c->tape.saved) saved.traced = Tensor();
+  c->resultsAreMade = c->results.size() == c->made.size();
+  for (std::size_t i = 0; c->resultsAreMade && i < c->results.size(); ++i)
+    c->resultsAreMade = c->results[i] == static_cast<std::int32_t>(i);
+  if (c->differentiable)
+    for (const Tensor& t : ends) c->tapeOutputs.push_back(made(*c, t, fresh));
+  c->slots = session_->trace().slots;
+  c->sizes = session_->learntSizes();
+  for (auto k : session_->guardedScalars()) c->guardedScalars.emplace_back(k, scalars[k]);
+
+  session_->run(*c->plan, fresh, scalars);
+  return c;
+}
+
+void Tracer::flush() {
+  stop();
+  session_->giveUp("");
+  session_->flush();
+}
+
+void Tracer::undo() {
+  for (const auto& in : session_->inputs()) in.storage->version = in.versionBefore;
+  session_->abandon();
+  generators_.restore();
+  for (const auto& s : slots_)
+    if (s.written) autograd::setGrad(Tensor(s.tensor), s.before);
+}
+
+}  // namespace tandem::lazy

@@ -1,0 +1,86 @@
+// Recording one run of a function, so that later calls need not run it (lazy/compiled.h).
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "autograd/meta.h"
+#include "eager/generator.h"
+#include "lazy/compiled.h"
+#include "lazy/session.h"
+
+namespace tandem::lazy {
+
+/// Records one execution of a function. Between construction and `finish` the thread records; when it is destroyed
+/// before `finish` everything recorded is forgotten.
+class Tracer final : public GradSlotObserver {
+ public:
+  /// `whole`: storages of arguments to take whole, from an earlier RestartTrace.
+  Tracer(std::span<const Tensor> arguments, std::span<Storage* const> whole);
+  ~Tracer() override;
+  Tracer(const Tracer&) = delete;
+  Tracer& operator=(const Tracer&) = delete;
+
+  /// The next run-time scalar argument.
+  Scalar scalar(double value);
+  /// Ends the recording of a body whose calls a plan may stand for, compiles it, and runs it for the first time:
+  /// `outputs` become real. `known` gives, for a tensor that the body used, one that a later call finds and that has
+  /// the same memory; null if there is none. Null, with a reason, where no later call can repeat what the body left
+  /// behind; what was recorded is then still to be run (`flush`).
+  std::shared_ptr<CompiledTrace> finish(std::span<const Tensor> outputs, std::span<const Scalar> scalars,
+                                        const std::function<TensorImpl*(TensorImpl*)>& known, std::string& reason);
+  /// Ends the recording of any other body, and runs what was recorded.
+  void flush();
+  /// The run failed in `finish`, before anything that others can see was written: takes back `.grad` slots and
+  /// versions.
+  void undo();
+
+  void onRead(TensorImpl* tensor) override;
+  void onWrite(TensorImpl* tensor) override;
+  Session& session() { return *session_; }
+
+ private:
+  struct Slot {
+    Ref<TensorImpl> tensor;
+    Tensor before;  // what was in it
+    bool readFirst = false;
+    bool definedAtStart = false;
+    bool written = false;
+  };
+  Slot& slotOf(TensorImpl* tensor);
+  Place placeOf(TensorImpl* t) const;
+  CompiledTrace::Made describe(const Tensor& t, const std::vector<Content*>& fresh) const;
+  std::int32_t made(CompiledTrace& c, const Tensor& t, const std::vector<Content*>& fresh);
+  void stop();
+
+  // The steps of `finish`.
+  /// What is given in, and what of it the tape of a call begins at.
+  struct TapeInputs {
+    std::vector<Tensor> tensors;
+    std::vector<Edge> edges;
+  };
+  [[nodiscard]] TapeInputs tapeInputs() const;
+  [[nodiscard]] std::vector<Tensor> withHistory(std::span<const Tensor> outputs, const TapeInputs& inputs) const;
+  bool keepTape(CompiledTrace& c, std::span<const Tensor> ends, const TapeInputs& inputs, std::string& reason) const;
+  bool findInputs(CompiledTrace& c, std::string& reason) const;
+  void keepGradSlots(CompiledTrace& c, const std::vector<Content*>& fresh);
+
+  std::unique_ptr<Session> session_;
+  std::vector<Tensor> arguments_;
+  std::vector<Edge> argumentEdges_;
+  std::vector<TensorImpl*> made_;  // as CompiledTrace::made
+  std::function<TensorImpl*(TensorImpl*)> known_;
+  std::vector<Slot> slots_;
+  std::vector<std::pair<std::int32_t, Ref<TensorImpl>>> gradInputs_;  // input number, whose grad
+  std::uint64_t firstSequence_;
+  GeneratorStates generators_;  // before the body
+  std::uint32_t numScalars_ = 0;
+  Recorder* recorderBefore_;
+  GradSlotObserver* observerBefore_;
+  bool recording_ = true;
+};
+
+}  // namespace tandem::lazy
