@@ -16,15 +16,21 @@ Val<B> sigmoidPrecise(const Val<B>& x) {
   Val<B> v = quotient(select(neg, e0, 1), select(neg, el, 0), d, dl + es);
   return scale2(v, select(neg, ki, 0));
 }
-/// In float32 t is good to an ULP where it is a normal number, and only the rounding of 1 + t needs a correction.
+/// 1 + e^-x in float32 for |x| <= 87, to an ULP. With e^-x = 2^k (1 + p) it is 2^k p + (1 + 2^k): what the last sum
+/// loses is added to the product, and e^-x itself is never rounded.
+template <class B>
+Val<B> onePlusExpNeg32(const Val<B>& x) {
+  const double magic = roundMagic(x) + 127;  // the sum's low bits are the exponent field of 2^k
+  Val<B> t = fma(x, -log2e(x), magic), k = t - magic, scale = flt(bits(t) << kMantissa32);
+  Val<B> r = fma(k, -ln2Lo(x), fma(k, -ln2Hi(x), -x)), p = fma(r * r, expTail(r), r);
+  auto [s, lo] = fastTwoSum(scale, x.cst(1));  // for a scale below 1 too, until it no longer counts
+  return fma(p, scale, lo) + s;
+}
 template <class B>
 Val<B> sigmoid(const Val<B>& x) {
   if (x.wide()) return sigmoidPrecise(x);
-  Val<B> a = abs(x), t = expNormal(-a);
-  auto [d, dl] = fastTwoSum(1, t);
-  Val<B> neg = x < 0, big = a > 87, v = select(neg, t, 1) / d;
-  v = fma(v * select(neg, 1 - v, v), -dl, v);
-  return select(big, v.with(a.b->ifAny(big.v, [&] { return std::array{sigmoidPrecise(x).v}; }, std::array{v.v})[0]), v);
+  Val<B> big = abs(x) > 87, y = 1 / onePlusExpNeg32(x);
+  return select(big, y.with(x.b->ifAny(big.v, [&] { return std::array{sigmoidPrecise(x).v}; }, std::array{y.v})[0]), y);
 }
 /// x sigmoid(x); silu(-inf) is -0, its limit.
 template <class B>
@@ -37,17 +43,11 @@ Val<B> siluPrecise(const Val<B>& x) {
   w = select(eq(x, kInf), x, w);
   return flipSign(scale2(w, select(neg, ki, 0)), signBit(x));
 }
-/// In float32 as above: with t, and what it was rounded by, while that is a normal number.
 template <class B>
 Val<B> silu(const Val<B>& x) {
   if (x.wide()) return siluPrecise(x);
-  Val<B> a = abs(x);
-  auto [r, ki] = reduceExp(-a);
-  auto [e, el] = fastTwoSum(1, fma(r * r, expTail(r), r));
-  Val<B> scale = pow2(ki), t = e * scale, tl = el * scale, neg = x < 0, big = a > 87;
-  auto [d, dl] = fastTwoSum(1, t);
-  Val<B> y = x * quotient(select(neg, t, 1), select(neg, tl, 0), d, dl + tl);
-  return select(big, y.with(a.b->ifAny(big.v, [&] { return std::array{siluPrecise(x).v}; }, std::array{y.v})[0]), y);
+  Val<B> big = abs(x) > 87, y = x / onePlusExpNeg32(x);
+  return select(big, y.with(x.b->ifAny(big.v, [&] { return std::array{siluPrecise(x).v}; }, std::array{y.v})[0]), y);
 }
 /// log(1 + e^x) = max(x, 0) + log(1 + e^-|x|).
 template <class B>
