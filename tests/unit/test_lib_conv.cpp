@@ -131,6 +131,19 @@ TEST(LibConv, PiecesOfImages) {
   for (const Case& t : kPieces) check(DType::Float32, t, random);
 }
 
+// A filter for each channel: by whole vectors, by less than one, all in the padding; steps that oneDNN takes.
+const Case kDepthwise[] = {
+    {2, 5, 14, 70, 5, 3, 3, 1, 1, 1, 5}, {1, 4, 57, 61, 4, 3, 3, 2, 1, 1, 4}, {3, 4, 7, 7, 4, 3, 3, 1, 1, 1, 4},
+    {2, 3, 12, 40, 3, 5, 5, 1, 2, 1, 3}, {1, 3, 12, 40, 3, 5, 5, 2, 2, 2, 3}, {1, 2, 20, 33, 2, 7, 7, 1, 3, 1, 2},
+    {2, 3, 9, 5, 3, 2, 4, 2, 1, 1, 3},   {1, 2, 4, 3, 2, 3, 3, 1, 5, 2, 2},   {1, 3, 15, 15, 3, 3, 3, 3, 1, 1, 3},
+    {1, 2, 6, 16, 2, 1, 9, 1, 0, 1, 2},  {1, 2, 6, 17, 2, 1, 2, 2, 0, 1, 2},  {2, 2, 1, 23, 2, 1, 3, 2, 1, 3, 2}};
+
+TEST(LibConv, FilterForEachChannel) {
+  std::mt19937 random(7);
+  for (const Case& t : kDepthwise)
+    for (DType d : {DType::Float32, DType::BFloat16}) check(d, t, random);
+}
+
 TEST(LibConv, EmptySizes) {
   std::mt19937 random(2);
   for (DType d : {DType::Float32, DType::Float64}) {

@@ -77,6 +77,7 @@ void conv2d(const LibraryCall& call) {
   compute(
       call, s.weightSize() == 0,
       [&](auto* x, auto* y, auto* out) {
+        if (servesDepthwise(s)) return depthwiseForward(s, x, y, out);
         forwardByPatches(s) ? patchForward(s, x, y, out) : convForward(s, x, y, out);
       },
       [&](auto* x, auto* y, auto* out) { patchForward(s, x, y, out); });

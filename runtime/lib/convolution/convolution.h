@@ -1,4 +1,4 @@
-// The three convolutions: forward, input gradient, weight gradient. Common sizes and the two ways to compute them.
+// The three convolutions: forward, input gradient, weight gradient. Common sizes and the three ways to compute them.
 #pragma once
 
 #include <cstdint>
@@ -34,6 +34,10 @@ inline bool isPointwise(const ConvShape& s) {
 void convForward(const ConvShape& s, const float* input, const float* weight, float* output);
 void convInputGrad(const ConvShape& s, const float* grad, const float* weight, float* inputGrad);
 void convWeightGrad(const ConvShape& s, const float* grad, const float* input, float* weightGrad);
+
+/// Channels with a filter each, at steps of 1 or 2 columns: float32, dense arrays.
+bool servesDepthwise(const ConvShape& s);
+void depthwiseForward(const ConvShape& s, const float* input, const float* weight, float* output);
 
 /// Every type: patches of the input as a matrix, and a matrix product an image and group.
 template <class T>
