@@ -233,7 +233,7 @@ Tensor bincount(const Tensor& x, const Tensor& weights, std::int64_t minlength) 
   Tensor count = where(lt(amin(places), 0), -1, clamp_min(add(amax(places), 1), Operand(minlength)));
   std::int64_t size = learnSize(count);
   if (size < 0) fail("bincount only supports 1-d non-negative integral inputs.");
-  Tensor values = weights.defined() ? toDType(detached(weights), dtype) : ones(x.shape(), dtype);
+  Tensor values = weights.defined() ? toDType(detached(weights), dtype) : expand(ones(Dims{1}, dtype), x.shape());
   return index_add_plain(zeros(Dims{size}, dtype), 0, places, values);
 }
 

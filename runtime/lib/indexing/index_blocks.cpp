@@ -197,16 +197,49 @@ void addByPlace(const T* x, const T* values, const Offsets& offsets, std::int64_
   });
 }
 
+// Counts in pieces: of so many additions, at least, and at least so many for each place; and how many at most.
+constexpr std::int64_t kCountTogether = 256 * 1024;
+constexpr std::int64_t kCountEach = 8;
+constexpr std::int64_t kMaxCounts = 16;
+
+/// out = x + the values at their offsets, integers and few places: pieces of the values side by side, each into sums of
+/// its own, as integers wrap to one result in any order. False where that does not pay.
+template <class T>
+bool addByPieces(const ArrayView& x, const ArrayView& values, const Offsets& offsets, const ArrayView& out) {
+  const std::int64_t count = offsets.count();
+  const std::int64_t places = out.numel();
+  const std::int64_t pieces = std::min(kMaxCounts, count / std::max(kCountTogether, kCountEach * places));
+  if (pieces < 2) return false;
+  const bool one = std::ranges::all_of(values.strides, [](std::int64_t stride) { return stride == 0; });
+  std::optional<Contiguous> list;
+  const T* terms = one ? values.as<T>() : list.emplace(values).as<T>();
+  const std::int64_t* at = offsets.data();
+  Scratch<T> sums(pieces * places);
+  parallelTiles(pieces, [&](std::int64_t piece) {
+    T* to = sums.data() + piece * places;
+    std::fill_n(to, places, T{});
+    const std::int64_t end = count * (piece + 1) / pieces;
+    for (std::int64_t j = count * piece / pieces; j < end; ++j) to[at[j]] = addElements(to[at[j]], terms[one ? 0 : j]);
+  });
+  copyArray(x, out);
+  T* to = out.as<T>();
+  for (std::int64_t piece = 0; piece < pieces; ++piece)
+    for (std::int64_t i = 0; i < places; ++i) to[i] = addElements(to[i], sums[piece * places + i]);
+  return true;
+}
+
 /// A copy of x with `values` (in the shape outer + index shape + inner) added at or written to the offsets.
 void writeInto(const ArrayView& x, const ArrayView& values, const Offsets& offsets, std::size_t first, std::size_t n,
                bool accumulate, const ArrayView& out) {
   std::int64_t outer = numelOf(DimsRef(x.shape).first(first));
   std::int64_t inner = numelOf(DimsRef(x.shape).subspan(first + n));
   std::int64_t outerStride = numelOf(DimsRef(x.shape).subspan(first));
-  Contiguous source(values);
   if (accumulate) {
     withType(x.dtype, [&](auto tag) {
       using T = typename decltype(tag)::Type;
+      if constexpr (std::is_integral_v<T>)
+        if (outer == 1 && inner == 1 && addByPieces<T>(x, values, offsets, out)) return;
+      Contiguous source(values);
       // Sorting pays where blocks are wider than their index and many, or would be rounded one by one.
       std::int64_t places = inner == 0 ? 0 : outerStride / inner;
       if (inner >= 16 && (Widened<T>::kWide || offsets.count() >= places / 4)) {
@@ -224,6 +257,7 @@ void writeInto(const ArrayView& x, const ArrayView& values, const Offsets& offse
     });
     return;
   }
+  Contiguous source(values);
   copyArray(x, out);
   withSize(x.dtype, [&](auto tag) {
     using T = typename decltype(tag)::Type;

@@ -330,3 +330,29 @@ def test_blocks_are_added_in_order(dtype, shape):
         turned = x.transpose(0, -1).contiguous().transpose(0, -1)
         assert_same_bits(turned.index_add(dim, index, blocks), out)
         assert_same_bits(x.clone().index_add_(dim, index, blocks), out)
+
+
+@pytest.mark.parametrize("dtype", [tandem.int64, tandem.int32, tandem.uint8, tandem.bool])
+@pytest.mark.parametrize("places", [1, 1000, 90000])
+def test_many_integers_are_added_to_few_places(dtype, places):
+    tandem.manual_seed(0)
+    count = 1_500_000
+    index = tandem.randint(0, places, (count,))
+    values = tandem.randint(0, 200, (count,)).to(dtype)
+    x = tandem.randint(0, 100, (places,)).to(dtype)
+    wanted = x.numpy().copy()
+    np.add.at(wanted, index.numpy(), values.numpy())
+    out = x.index_add(0, index, values)
+    assert (out.numpy() == wanted).all()
+    for mode in ("lazy", "compiled"):
+        assert_same_bits(run_in(mode, lambda *a: a[0].index_add(0, a[1], a[2]), x, index, values), out)
+    assert_same_bits(x.clone().index_add_(0, index, values), out)
+    put = x.clone().index_put_((index - places,), values, accumulate=True)
+    assert_same_bits(put, out)
+    one = values[:1]
+    wanted = x.numpy().copy()
+    np.add.at(wanted, index.numpy(), one.numpy())
+    assert (x.clone().index_put_((index,), one, accumulate=True).numpy() == wanted).all()
+    assert (x.index_add(0, index, values.flip(0)).numpy() == x.index_add(0, index.flip(0), values).numpy()).all()
+    if dtype == tandem.int64:
+        assert (tandem.bincount(index).numpy() == np.bincount(index.numpy())).all()
