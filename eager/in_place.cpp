@@ -226,8 +226,8 @@ Tensor applyOver(const Tensor& over, OpCode op, std::initializer_list<Operand> l
   bool fits = activeRecorder == nullptr && over.isContiguous();
   for (const Operand& o : operands) {
     const Tensor& t = o.tensor();
-    fits = fits && !t.isPending() && !t.impl()->batch && t.dtype() == over.dtype() &&
-           t.device() == over.device() && t.dim() <= over.dim();
+    fits = fits && !t.isPending() && !t.impl()->batch && t.dtype() == over.dtype() && t.device() == over.device() &&
+           t.dim() <= over.dim();
     for (std::int64_t d = 1; fits && d <= t.dim(); ++d) fits = t.size(-d) == 1 || t.size(-d) == over.size(-d);
   }
   if (!fits) return apply(op, operands);

@@ -10,12 +10,12 @@ thread_local constinit Device currentDevice;
 
 TensorImpl::TensorImpl(Ref<Storage> s, DType t, Dims sizes, Dims steps, std::int64_t start)
     : storage(std::move(s)), offset(start), shape(std::move(sizes)), strides(std::move(steps)), dtype(t),
-      device(storage->device()), contiguous(tandem::isContiguous(shape, strides)), inference(inferenceMode()), numel(numelOf(shape)) {}
+      device(storage->device()), contiguous(tandem::isContiguous(shape, strides)), inference(inferenceMode()),
+      numel(numelOf(shape)) {}
 
 TensorImpl::TensorImpl(Ref<Storage> s, DType t, DimsRef sizes, std::int64_t elements)
     : storage(std::move(s)), offset(0), shape(sizes), strides(contiguousStrides(sizes)), dtype(t),
-      device(storage->device()), contiguous(true),
-      inference(inferenceMode()), numel(elements) {}
+      device(storage->device()), contiguous(true), inference(inferenceMode()), numel(elements) {}
 
 void TensorImpl::destroy(TensorImpl* impl) { delete impl; }
 

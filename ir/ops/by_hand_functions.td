@@ -7,8 +7,8 @@ A new tensor of a number, nested sequences of numbers, a NumPy array or a tensor
 Shapes: that of `data`; nested sequences have equal lengths.
 Dtypes: `dtype`; else that of an array or tensor; bool, int64 or the default dtype for Python's
     bools, ints and floats.
-Raises: ValueError if lengths differ; TypeError if an element is no number; RuntimeError for another
-    device than the CPU.
+Raises: ValueError if lengths differ; TypeError if an element is no number; RuntimeError for a device
+    that is not here.
 
 >>> tandem.tensor([[1, 2], [3, 4]])
 tensor([[1, 2],

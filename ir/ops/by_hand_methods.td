@@ -98,7 +98,7 @@ False: the memory belongs to this process.
 False
 }]>;
 def : ByHand<"method", "get_device", "", [{
--1: the CPU.
+The index of its device; -1 on the CPU.
 
 >>> tandem.zeros(2).get_device()
 -1
@@ -197,13 +197,14 @@ tensor([5., 2.])
 }]>;
 def : ByHand<"method", "to",
              "dtype=None, non_blocking=False, copy=False, *, device=None, other=None, memory_format=None", [{
-The tensor in another dtype: `to(dtype)`, `to(device, dtype)`, or as another tensor, `to(other)`.
+The tensor in another dtype or on another device: `to(dtype)`, `to(device, dtype)`, or as another
+tensor, `to(other)`.
 The tensor itself where nothing changes, unless `copy`. Gradients pass on, converted back. A copy
 keeps the order of dims in memory, or has that of `memory_format`.
 
 Dtypes: any, to any. Floats lose their fraction on the way to integers; everything but 0 is True.
-Raises: TypeError if the argument is no dtype, device or tensor; RuntimeError for another device
-    than the CPU, and for a `memory_format` of another number of dims.
+Raises: TypeError if the argument is no dtype, device or tensor; RuntimeError for a device that is
+    not here, and for a `memory_format` of another number of dims.
 
 >>> tandem.tensor([1.7, -1.7]).to(tandem.int64)
 tensor([ 1, -1])
@@ -288,14 +289,14 @@ Raises: TypeError if `dtype` is neither a dtype nor the name of a tensor type.
 tensor([1., 2.])
 }]>;
 def : ByHand<"method", "cpu", "", [{
-The tensor itself: it is on the CPU.
+A copy on the CPU; the tensor itself where it is there.
 
 >>> x = tandem.zeros(2)
 >>> x.cpu() is x
 True
 }]>;
 def : ByHand<"method", "cuda", "device=None, non_blocking=False", [{
-A RuntimeError: this build computes on the CPU only.
+A copy on a CUDA device, by its index or name; RuntimeError where there is none.
 
 >>> tandem.cuda.is_available()
 False

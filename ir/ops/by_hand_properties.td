@@ -13,7 +13,7 @@ The type of the elements.
 tandem.int64
 }]>;
 def : ByHand<"property", "device", "", [{
-Where the tensor lives: the CPU.
+Where the tensor lives.
 
 >>> tandem.zeros(2).device
 device(type='cpu')
@@ -133,13 +133,13 @@ the tensor other elements.
 tensor([10., 20.])
 }]>;
 def : ByHand<"property", "is_cpu", "", [{
-True: the tensor is on the CPU.
+Is the tensor on the CPU?
 
 >>> tandem.zeros(2).is_cpu
 True
 }]>;
 def : ByHand<"property", "is_cuda", "", [{
-False: the tensor is on the CPU.
+Is the tensor on a CUDA device?
 
 >>> tandem.zeros(2).is_cuda
 False

@@ -60,9 +60,9 @@ def is_nonzero(self: Tensor) -> bool:
 
 def tensor_new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
     if len(args) == 1 and not isinstance(args[0], (int, _C.Size)):
-        return _C.tensor(args[0], dtype=self.dtype)
+        return _C.tensor(args[0], dtype=self.dtype, device=self.device if device is None else device)
     size = args[0] if len(args) == 1 and isinstance(args[0], _C.Size) else args
-    return self.new_empty(tuple(size) if args else (0,))
+    return self.new_empty(tuple(size) if args else (0,), device=device)
 
 
 class Storage:
@@ -113,7 +113,7 @@ class UntypedStorage(Storage):
     """
 
     def __init__(self, data: Tensor | int = 0, item: int = 1, *, device: Any = None):
-        super().__init__(_C.empty(data, dtype=_C.uint8) if isinstance(data, int) else data, item)
+        super().__init__(_C.empty(data, dtype=_C.uint8, device=device) if isinstance(data, int) else data, item)
 
 
 class TypedStorage(Storage):

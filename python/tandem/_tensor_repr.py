@@ -147,12 +147,12 @@ def text(t: _C.Tensor) -> str:
     if axes:
         shown = _C._batch_out(t, 0, axes[-1])
         return f"BatchedTensor(lvl={len(axes)}, bdim=0, value=\n    {text(shown)}\n)"
-    """`tensor([1., 2.])`, with dtype, history and size where they are not obvious."""
+    """`tensor([1., 2.])`, with device, dtype, history and size where they are not obvious."""
     with _Quiet():
         plain = t.detach()
         prefix = "tensor(" if type(t).__name__ in ("Tensor", "Parameter", "Buffer") else f"{type(t).__name__}("
         obvious = (_C.get_default_dtype(), _C.int64, _C.bool)
-        suffixes = []
+        suffixes = [] if t.is_cpu else [f"device='{t.device}'"]
         if t.numel() == 0:
             body = "[]"
             if t.dim() != 1:
