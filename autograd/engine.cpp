@@ -51,7 +51,7 @@ std::uint64_t siteOf(const Node& node, const Tensor& g) {
 /// Is a node's derivative, of several steps over large cotangents, worth being fused by itself?
 bool fusesAlone(const Node& node, const Tensor& g) {
   if (node.kind() != Node::Kind::Op) return false;
-  return g.defined() && g.numel() >= kFuseFrom && derivativeHasSteps(static_cast<const OpNode&>(node).op());
+  return g.defined() && worthFusing(g.numel()) && derivativeHasSteps(static_cast<const OpNode&>(node).op());
 }
 
 struct Entry {

@@ -140,7 +140,7 @@ class Extraction {
   }
 
   void describe(OpNode& node) {
-    for (const ResultMeta& m : node.results()) out_.large |= numelOf(m.shape) >= kFuseFrom;
+    for (const ResultMeta& m : node.results()) out_.large |= worthFusing(numelOf(m.shape));
     out_.nodes.push_back({node.op(), node.layout()});
     for (const Edge& e : node.edges()) out_.edges.push_back(targetOf(e));
     out_.results.insert(out_.results.end(), node.results().begin(), node.results().end());

@@ -12,17 +12,28 @@ void*& graphCompiler() {
   static void* compiler = nullptr;
   return compiler;
 }
+
+using TargetOf = const Target& (*)(Device);
+TargetOf& targets() {
+  static TargetOf function = [](Device) -> const Target& {
+    static const Target usual;
+    return usual;
+  };
+  return function;
+}
 }  // namespace
+
+const Target& targetOf(Device device) { return targets()(device); }
 
 void offerGraphCompiler(void* compiler) { graphCompiler() = compiler; }
 
 }  // namespace tandem::codegen
 
-extern "C" [[gnu::visibility("default")]] void tandemCompilerInit(void (*registerKernel)(tandem::KernelCompiler*),
-                                                                  void (*registerGraph)(void*)) {
+extern "C" [[gnu::visibility("default")]] void tandemCompilerInit(const tandem::CompilerHost& host) {
   // Never destroyed: kernels may be compiled by threads that outlive static objects.
-  static auto* const compiler = new tandem::codegen::CpuCompiler;
+  static tandem::KernelCompiler* const compilers[] = {new tandem::codegen::CpuCompiler};
   tandem::setOpNamer([](tandem::OpCode op) { return tandem::facts(op).name; });
-  registerKernel(compiler);
-  if (void* graph = tandem::codegen::graphCompiler(); graph != nullptr) registerGraph(graph);
+  tandem::codegen::targets() = host.targetOf;
+  for (tandem::KernelCompiler* compiler : compilers) host.addKernelCompiler(compiler);
+  if (void* graph = tandem::codegen::graphCompiler(); graph != nullptr) host.setGraphCompiler(graph);
 }

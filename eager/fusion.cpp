@@ -48,7 +48,7 @@ FusedRecording::~FusedRecording() { finish(true); }
 
 FusedScope::FusedScope(std::int64_t elements, When when) : exceptions_(std::uncaught_exceptions()) {
   if (when == When::Writes && recordingOfScopes == nullptr) return;
-  if (elements < kFuseFrom) return;
+  if (!worthFusing(elements)) return;
   // The composite that the scope stands in, at this size.
   const auto composite = reinterpret_cast<std::uintptr_t>(__builtin_return_address(0));
   (recordingOfScopes != nullptr ? *recordingOfScopes : recording_)

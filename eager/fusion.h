@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "eager/tensor.h"
+#include "runtime/device/executor.h"
 
 namespace tandem {
 
@@ -25,8 +26,8 @@ class Fusion {
 /// Set once by `lazy`; null in a program without it.
 extern Fusion* fusion;
 
-/// Recording operations and finding their plan costs about a microsecond: worth it from this many elements on.
-inline constexpr std::int64_t kFuseFrom = 8 * 1024;
+/// Recording operations and finding their plan is worth it from so many elements on, which the target knows.
+inline bool worthFusing(std::int64_t elements) { return elements >= targetOf(currentDevice).fuseFrom; }
 
 /// What is differentiated as a whole: nodes of the tape that were made in one region run as fused kernels too. The
 /// number of the region that this thread makes nodes in; 0: none.

@@ -5,102 +5,54 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <memory>
 
-#include "eager/call_cache.h"
 #include "runtime/base/inline_array.h"
 #include "runtime/base/long_work.h"
-#include "runtime/kernel/collapse.h"
-#include "runtime/kernel/kernel_cache.h"
-#include "runtime/kernel/launch.h"
+#include "runtime/device/launch.h"
+#include "runtime/kernel/launch_builder.h"
 #include "runtime/lib/library.h"
 #include "runtime/lib/strided.h"
 
 namespace tandem {
-namespace {
-
-using Args = SmallVector<std::int64_t, 64>;
-
-}  // namespace
-
-thread_local constinit CallEntry* callCache = nullptr;
-[[gnu::cold]] CallEntry* makeCallCache() {
-  thread_local std::unique_ptr<CallEntry[]> owner;
-  owner = std::make_unique<CallEntry[]>(kCallEntries);
-  return callCache = owner.get();
-}
 
 /// A contiguous copy of the window of `t` broadcast to `shape`, for operands that too many dims keep from collapsing.
 Tensor spread(const Tensor& t, DimsRef shape) {
-  Tensor out = makeEmpty(shape, t.dtype());
+  Tensor out = makeEmpty(shape, t.dtype(), t.device());
   ArrayView from{pointerOf(t), t.dtype(), Dims(shape), broadcastStrides(t.shape(), t.strides(), shape)};
   ArrayView to{pointerOf(out), t.dtype(), Dims(shape), out.strides()};
-  copyArray(from, to);
+  copyArray(t.device(), from, to);
   return out;
 }
 
 namespace {
 
+// ---- kernels -------------------------------------------------------------------------------------------------------
+
 std::uint8_t scalarByte(const Scalar& s) { return static_cast<std::uint8_t>(0x80 + static_cast<int>(s.kind)); }
 
-DType scalarDType(const Scalar& s) { return s.isFloat() ? DType::Float64 : DType::Int64; }
-
-// ---- signatures ----------------------------------------------------------------------------------------------------
-
-/// Adds the steps of one operation to a signature whose inputs and scalars are there: conversions of operands, the
-/// index, the operation, conversions to the outs' dtypes. `values` are the operands' value numbers.
-void addSteps(KernelSignature& s, const OpFacts& op, PointwiseTypes types, std::span<const TensorMeta> metas,
-              std::span<const std::uint16_t> values, std::span<const Tensor> outs, Access outAccess) {
-  auto next = [&] { return static_cast<std::uint16_t>(s.inputs.size() + s.scalars.size() + s.steps.size()); };
-  auto convert = [&](std::uint16_t v, DType from, DType to) {
-    if (from == to) return v;
-    s.steps.push_back({OpCode::to, to, KernelStep::Kind::Pointwise, {v}, 0});
-    return static_cast<std::uint16_t>(next() - 1);
-  };
-  SmallVector<std::uint16_t, 4> operands;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    // Numbers reach kernels as int64 or float64.
-    DType own = metas[i].weak && metas[i].dtype != DType::Float64 ? DType::Int64 : metas[i].dtype;
-    DType wanted = operandType(op, types, i, metas[i]);
-    if (op.dtypeRule == DTypeRule::Raw && metas[i].weak) wanted = own;
-    operands.push_back(convert(values[i], own, wanted));
-  }
-  if (op.usesIndex) {
-    s.steps.push_back({op.code, DType::Int64, KernelStep::Kind::Index, {}, 0});
-    operands.push_back(static_cast<std::uint16_t>(next() - 1));
-  }
-  SmallVector<std::uint16_t, 4> results;
-  for (std::uint8_t r = 0; r < outs.size(); ++r) {
-    s.steps.push_back({op.code, types.result, KernelStep::Kind::Pointwise, operands, r});
-    results.push_back(static_cast<std::uint16_t>(next() - 1));
-  }
-  for (std::size_t r = 0; r < outs.size(); ++r) {
-    std::uint16_t v = convert(results[r], types.result, outs[r].dtype());
-    s.outputs.push_back({{outs[r].dtype(), outAccess}, v});
-  }
-}
-
-KernelFn buildPointwise(const OpFacts& op, std::span<const Operand> operands, std::span<const std::int64_t> attrs,
-                        std::span<const Tensor> outs, std::span<const Access> access, Access outAccess, int outerRank) {
+/// The kernel of one operation. `access` has the tensor operands'.
+const Kernel* buildPointwise(const OpFacts& op, std::span<const Operand> operands, std::span<const std::int64_t> attrs,
+                             std::span<const Tensor> outs, std::span<const Access> access, Access outAccess,
+                             int outerRank) {
   KernelSignature s;
   s.outerRank = static_cast<std::uint8_t>(outerRank);
+  BodyWriter body(s, OpCode::to);
   std::vector<TensorMeta> metas;
-  std::vector<std::uint16_t> values;
-  std::uint16_t tensors = 0;
-  for (const auto& o : operands) tensors += o.isTensor() ? 1 : 0;
-  std::uint16_t scalars = 0;
-  for (const auto& o : operands) {
-    metas.push_back(metaOf(o));
-    if (o.isTensor()) {
-      values.push_back(static_cast<std::uint16_t>(s.inputs.size()));
-      s.inputs.push_back({o.tensor().dtype(), access[s.inputs.size()]});
-    } else {
-      values.push_back(static_cast<std::uint16_t>(tensors + scalars++));
-      s.scalars.push_back(scalarDType(o.scalar()));
-    }
+  std::vector<BodyValue> values(operands.size());
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    metas.push_back(metaOf(operands[i]));
+    if (operands[i].isTensor()) values[i] = body.input(metas[i].dtype, access[s.inputs.size()]);
   }
-  addSteps(s, op, pointwiseTypes(op, metas, attrs), metas, values, outs, outAccess);
-  return lookupKernel(s);
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    if (!operands[i].isTensor()) values[i] = body.scalar(metas[i].dtype);
+  const PointwiseTypes types = pointwiseTypes(op, metas, attrs);
+  std::vector<DType> to;
+  for (std::size_t i = 0; i < operands.size(); ++i) to.push_back(operandType(op, types, i, metas[i]));
+  std::vector<BodyValue> results;
+  for (const Tensor& t : outs) results.push_back({0, t.dtype(), 0});
+  body.pointwise(op.code, types.result, op.usesIndex, values, to, results);
+  for (const BodyValue& result : results) body.output(result, result.dtype, outAccess);
+  return executor(outs[0].device()).load(s);
 }
 
 using Operands = std::span<const Operand>;
@@ -112,13 +64,14 @@ class KeyWriter {
   explicit KeyWriter(const OpFacts& op) : op_(op) {}
   void add(const Tensor& t, Access a) { add(operandByte(t.dtype(), a)); }
   void add(const Scalar& s) { add(scalarByte(s)); }
-  /// With what else decides kernel and dtypes: the operation, outer dims, an attribute, the default dtype.
-  CallKey finish(Attrs attrs, int outerRank) {
+  /// With what else decides kernel and dtypes: the operation, outer dims, an attribute, the default dtype, the device.
+  CallKey finish(Attrs attrs, int outerRank, Device device) {
     const bool given =
         op_.dtypeRule == DTypeRule::Explicit || op_.kind == OpKind::Random || op_.kind == OpKind::Creation;
     key_.words[0] |= static_cast<std::uint64_t>(op_.code) | static_cast<std::uint64_t>(outerRank) << 16 |
                      static_cast<std::uint64_t>(given ? attrs.back() : 0) << 20;
     key_.words[2] |= static_cast<std::uint64_t>(schemaDefaultDType()) << 56;
+    key_.device = device;
     return key_;
   }
 
@@ -161,14 +114,14 @@ bool runFlat(const OpFacts& op, Operands operands, Attrs attrs, std::span<const 
   }
   for (const auto& o : operands)
     if (!o.isTensor()) *arg++ = o.scalar().bits();
-  KernelFn fn = kernelFor(key.finish(attrs, 0), [&] {
+  const Kernel& kernel = kernelFor(key.finish(attrs, 0, outs[0].device()), [&] {
     SmallVector<Access, CallKey::kMost> access;
     for (const auto& o : operands)
       if (o.isTensor()) access.push_back(accessTo(o.tensor()));
     return buildPointwise(op, operands, attrs, outs, access, Access::Unit, 0);
   });
   LongWork away(n);
-  launchKernel(fn, args.data(), n, 1);
+  launch(outs[0].device(), kernel, args.data(), {n, 1});
   return true;
 }
 
@@ -187,10 +140,10 @@ void runSpread(const OpFacts& op, Operands operands, Attrs attrs, std::span<cons
     }
   }
   std::vector<Tensor> fresh;
-  for (const auto& t : outs) fresh.push_back(makeEmpty(t.shape(), t.dtype()));
+  for (const auto& t : outs) fresh.push_back(makeEmpty(t.shape(), t.dtype(), t.device()));
   runPointwise(op, dense, attrs, fresh);
   for (std::size_t i = 0; i < outs.size(); ++i)
-    copyArray({pointerOf(fresh[i]), fresh[i].dtype(), fresh[i].shape(), fresh[i].strides()},
+    copyArray(fresh[i].device(), {pointerOf(fresh[i]), fresh[i].dtype(), fresh[i].shape(), fresh[i].strides()},
               {pointerOf(outs[i]), outs[i].dtype(), outs[i].shape(), outs[i].strides()});
 }
 
@@ -209,15 +162,14 @@ void sortDims(Dims& shape, std::span<Dims> strides, const Dims& order) {
   for (Dims& s : strides) s = sorted(s);
 }
 
-/// Rows too short for blocks of a transposition: operands that lie across are copied to the order of the outs first.
-/// False, having done nothing, where there are none, or the rows are long.
+/// Rows too short for what a launch does with operands that lie across: these are copied to the order of the outs
+/// first. False, having done nothing, where there are none, or the rows are long.
 bool runShortRows(const OpFacts& op, Operands operands, Attrs attrs, std::span<const Tensor> outs, DimsRef shape,
                   std::span<const Dims> strides) {
-  constexpr std::int64_t kShort = 64;
-  constexpr std::int64_t kLeast = 4096;       // elements: fewer stay in the first cache,
-  constexpr std::int64_t kMost = 256 * 1024;  // and the copy of so many in the second
   const std::int64_t n = outs[0].numel();
-  if (shape.back() >= kShort || n < kLeast || n > kMost || !outs[0].isContiguous()) return false;
+  const Target& target = targetOf(outs[0].device());
+  if (shape.back() >= target.shortRow || n < target.leastTurned || n > target.mostTurned || !outs[0].isContiguous())
+    return false;
   std::vector<Tensor> kept;
   std::vector<Operand> own(operands.begin(), operands.end());
   kept.reserve(own.size());
@@ -248,55 +200,48 @@ void runStrided(const OpFacts& op, Operands operands, Attrs attrs, std::span<con
   });
   std::span<Dims> strides = walked;
   if (op.kind == OpKind::Pointwise && !op.usesIndex) sortDims(shape, strides, Dims(strides[numIn]));
-  collapsePointwise(shape, strides);
+  Walk walk;
+  walk.placed = op.usesIndex;
+  collapse(walk, shape, strides);
   if (op.code == OpCode::clone && numIn == 1 && arrays[0]->dtype() == arrays[1]->dtype() && transposes(strides[0])) {
     const DType dtype = arrays[0]->dtype();
     LongWork away(outs[0].numel());
-    return copyArray({pointerOf(*arrays[0]), dtype, shape, strides[0]},
+    return copyArray(outs[0].device(), {pointerOf(*arrays[0]), dtype, shape, strides[0]},
                      {pointerOf(*arrays[1]), dtype, shape, strides[1]});
   }
   if (op.kind == OpKind::Pointwise && !op.usesIndex && runShortRows(op, operands, attrs, outs, shape, strides)) return;
-  if (!op.usesIndex) bringDenseNext(shape, strides);
   if (shape.size() > kMaxOuterRank + 1) return runSpread(op, operands, attrs, outs);
 
   const int outerRank = static_cast<int>(shape.size()) - 1;
-  const std::int64_t inner = shape.back();
-  Args args;
-  SmallVector<KernelOperand, CallKey::kMost> places;
-  args.append(shape.begin(), shape.end());
-  for (std::size_t k = 0; k < arrays.size(); ++k) {
-    places.push_back({arrays[k]->dtype(), accessOf(strides[k].back(), inner)});
-    args.push_back(address(*arrays[k]));
-    args.push_back(strides[k].back());
-    for (int d = 0; d < outerRank; ++d) args.push_back(strides[k][d]);
-  }
-  const Access outAccess = places[numIn].access;
-  const ArgLayout layout(KernelKind::Row, outerRank, places.size(), operands.size() - numIn);
-  const bool across = !op.usesIndex && (takeAcross({places.data(), numIn}, args.data(), layout, false) ||
-                                        readsAcross(args.data(), layout, places));
+  const ArgLayout layout(KernelKind::Row, outerRank, arrays.size(), operands.size() - numIn);
+  SmallVector<std::int64_t, 64> args(layout.size());
+  writeWalk(layout, shape, strides, args.data());
+  auto accessTo = [&](std::size_t k) { return accessOf(strides[k].back(), shape.back()); };
+  const Access outAccess = accessTo(numIn);
   KeyWriter key(op);
   std::size_t tensor = 0;
+  std::size_t scalar = 0;
   for (const auto& o : operands) {
     if (o.isTensor()) {
-      key.add(o.tensor(), places[tensor++].access);
+      key.add(o.tensor(), accessTo(tensor));
+      args[layout.pointer(tensor++)] = address(o.tensor());
     } else {
       key.add(o.scalar());
-      args.push_back(o.scalar().bits());
+      args[layout.scalar(scalar++)] = o.scalar().bits();
     }
   }
   for (std::size_t k = numIn; k < arrays.size(); ++k) {
-    TANDEM_CHECK(places[k].access == outAccess, op.name, " writes results of different layouts");
+    TANDEM_CHECK(accessTo(k) == outAccess, op.name, " writes results of different layouts");
     key.add(*arrays[k], outAccess);
+    args[layout.pointer(k)] = address(*arrays[k]);
   }
-  KernelFn fn = kernelFor(key.finish(attrs, outerRank), [&] {
+  const Kernel& kernel = kernelFor(key.finish(attrs, outerRank, outs[0].device()), [&] {
     SmallVector<Access, CallKey::kMost> access;
-    for (std::size_t k = 0; k < numIn; ++k) access.push_back(places[k].access);
+    for (std::size_t k = 0; k < numIn; ++k) access.push_back(accessTo(k));
     return buildPointwise(op, operands, attrs, outs, access, outAccess, outerRank);
   });
   LongWork away(outs[0].numel());
-  if (outerRank == 0) return launchKernel(fn, args.data(), inner, 1);
-  if (across) return launchAcross(fn, args.data(), layout, places, false);
-  launchKernel(fn, args.data(), outs[0].numel() / inner, inner);
+  launch(outs[0].device(), kernel, args.data(), wholeSpace(KernelKind::Row, layout, args.data()));
 }
 
 }  // namespace
@@ -310,10 +255,13 @@ void runPointwise(const OpFacts& op, Operands operands, Attrs attrs, std::span<c
 
 void runLibrary(const OpFacts& op, std::span<const Operand> operands, std::span<const std::int64_t> attrs,
                 std::span<const Tensor> outs) {
-  static std::vector<LibraryFn> functions(numOps(), nullptr);
-  LibraryFn& fn = functions[static_cast<std::size_t>(op.code)];
-  if (fn == nullptr) fn = libraryFunction(op.name);
-  TANDEM_CHECK(fn != nullptr, op.name, " has no library function");
+  const Device device = outs[0].device();
+  static std::vector<LibraryFn> functions(numOps(), nullptr);  // the CPU's
+  LibraryFn fn = functions[static_cast<std::size_t>(op.code)];
+  if (fn == nullptr || !device.isCpu()) {
+    fn = libraryFunction(device, op.name);
+    if (device.isCpu()) functions[static_cast<std::size_t>(op.code)] = fn;
+  }
   SmallVector<std::int64_t, 4> scalars;
   std::array<ArrayView, 8> few;
   std::vector<ArrayView> many;
@@ -340,7 +288,7 @@ void runLibrary(const OpFacts& op, std::span<const Operand> operands, std::span<
   std::int64_t largest = 0;
   for (const auto& v : views) largest = std::max(largest, numelOf(v.shape));
   LongWork away(largest);
-  fn({views.subspan(0, numIn), views.subspan(numIn, outs.size()), attrs, scalars});
+  callLibrary(device, fn, {views.subspan(0, numIn), views.subspan(numIn, outs.size()), attrs, scalars});
 }
 
 }  // namespace tandem

@@ -5,6 +5,7 @@
 
 #include "eager/tensor.h"
 #include "ir/schema/op_table.h"
+#include "runtime/device/device.h"
 
 namespace tandem {
 
@@ -18,6 +19,15 @@ void runReduction(const OpFacts& op, const Tensor& input, std::span<const std::i
 /// Runs a library operation into `outs`, fresh and contiguous.
 void runLibrary(const OpFacts& op, std::span<const Operand> operands, std::span<const std::int64_t> attrs,
                 std::span<const Tensor> outs);
+
+inline char* pointerOf(const Tensor& t) {
+  return static_cast<char*>(t.impl()->storage->data()) +
+         t.impl()->offset * static_cast<std::int64_t>(itemSize(t.dtype()));
+}
+inline std::int64_t address(const Tensor& t) { return reinterpret_cast<std::int64_t>(pointerOf(t)); }
+
+/// A contiguous copy of the window of `t` broadcast to `shape`, for operands that too many dims keep from collapsing.
+Tensor spread(const Tensor& t, DimsRef shape);
 
 /// The meta of an operand.
 inline TensorMeta metaOf(const Operand& o) {

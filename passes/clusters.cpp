@@ -5,15 +5,11 @@
 
 #include "runtime/base/attrs.h"
 #include "runtime/kernel/collapse.h"
-#include "runtime/kernel/reduce_split.h"
 
 namespace tandem::passes {
 
 namespace {
 
-// A kernel's compile time grows with its steps, and registers run out.
-constexpr std::size_t kMaxOps = 64;
-constexpr std::size_t kMaxInputs = 32;
 // Nodes that a search for a path meets before it takes for granted that there is one.
 constexpr std::size_t kMaxMet = 1024;
 
@@ -93,7 +89,8 @@ bool Clusters::walkable(mlir::Operation* op) {
   return collapseColumn(core, coreStrides, begin, end) && core.size() <= kMaxOuterRank + 2;
 }
 
-Clusters::Clusters(mlir::Block& block) : order_(static_cast<int>(block.getOperations().size())) {
+Clusters::Clusters(mlir::Block& block, const Target& target)
+    : target_(&target), order_(static_cast<int>(block.getOperations().size())) {
   for (mlir::Operation& op : block) {
     int i = numOps();
     index_[&op] = i;
@@ -259,7 +256,7 @@ bool Clusters::mapSpaces(const Cluster& from, const Cluster& to, const Dims& kno
 bool Clusters::merge(int a, int b) {
   if (a == b) return false;
   std::size_t operations = clusters_[a].ops.size() + clusters_[b].ops.size();
-  if (operations > kMaxOps) return false;
+  if (operations > static_cast<std::size_t>(target_->mostOperations)) return false;
   auto refused = refused_.find({a, b});
   if (refused != refused_.end() && refused->second == operations) return false;
   if (tryMerge(a, b)) return true;
@@ -344,7 +341,7 @@ bool Clusters::legal(Candidate& c) {
     m.end = end;
   }
   return std::all_of(m.ops.begin(), m.ops.end(), [&](int op) { return legalOperation(c, op); }) &&
-         c.inputs <= kMaxInputs;
+         c.inputs <= static_cast<std::size_t>(target_->mostInputs);
 }
 
 namespace {
@@ -361,8 +358,9 @@ bool Clusters::legalOperation(Candidate& c, int op) {
   const Dims& align = c.align(*this, op);
   bool full = isFull(align, rank);
   bool reduces = mlir::isa<td::ReduceOp>(ops_[op]);
-  // Few long rows are cut into blocks, which leaves nothing to do with a finished row but to store it.
-  bool split = m.kind == ClusterKind::Row && splitsRows(product(m.space, 0, m.begin), product(m.space, m.begin, rank));
+  // What follows the reduction of few long rows is left outside, where the target then cuts the rows into blocks.
+  bool split =
+      m.kind == ClusterKind::Row && target_->splitsRows(product(m.space, 0, m.begin), product(m.space, m.begin, rank));
   if (!full) {
     std::size_t inner = m.kind == ClusterKind::Pointwise ? (rank == 0 ? 0 : rank - 1) : m.begin;
     bool uniform =
@@ -380,7 +378,7 @@ bool Clusters::legalOperation(Candidate& c, int op) {
     mlir::Operation* def = root.getDefiningOp();
     if (def != nullptr && c.has(*this, indexOf(def))) {
       if (frames) return false;
-      // A finished column is stored and read again; so is a row that was cut.
+      // A finished column is stored and read again; so is a row that is cut.
       if (mlir::isa<td::ReduceOp>(def) && (m.kind == ClusterKind::Column || split)) return false;
       continue;
     }

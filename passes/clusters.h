@@ -13,6 +13,7 @@
 #include "ir/dialect/td.h"
 #include "passes/linear_order.h"
 #include "passes/windows.h"
+#include "runtime/device/target.h"
 
 namespace tandem::passes {
 
@@ -30,8 +31,8 @@ struct Cluster {
 
 class Clusters {
  public:
-  /// One cluster for every operation of the block that can be fused.
-  explicit Clusters(mlir::Block& block);
+  /// One cluster for every operation of the block that can be fused. `target` says what is worth fusing.
+  Clusters(mlir::Block& block, const Target& target);
 
   static bool isFusible(mlir::Operation* op);
   /// What an operation runs over: its result, or what it reduces.
@@ -49,6 +50,7 @@ class Clusters {
   /// -1 for operations that are never fused, and for -1.
   [[nodiscard]] int clusterOf(int op) const { return op < 0 ? -1 : clusterOf_[op]; }
   [[nodiscard]] const std::vector<Cluster>& all() const { return clusters_; }
+  [[nodiscard]] const Target& target() const { return *target_; }
 
   /// Makes one cluster of two if that is legal. Through the values that flow between them where there are any, else
   /// side by side over the same space.
@@ -88,6 +90,7 @@ class Clusters {
   Between searchBetween(int first, int second);
   bool tryMerge(int a, int b);
 
+  const Target* target_;  // never null
   std::vector<mlir::Operation*> ops_;
   llvm::DenseMap<mlir::Operation*, int> index_;
   std::vector<int> clusterOf_;

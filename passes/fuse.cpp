@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <queue>
 
+#include "codegen/register.h"
 #include "passes/clusters.h"
 #include "passes/passes.h"
 #include "passes/recompute.h"
@@ -15,9 +16,6 @@
 namespace tandem::passes {
 
 namespace {
-
-// Below this, reading a value twice costs less than compiling one more kind of kernel.
-constexpr std::int64_t kMinSharedBytes = 4096;
 
 struct Chance {
   std::int64_t bytes;
@@ -28,7 +26,7 @@ struct Chance {
 class Fuse : public mlir::PassWrapper<Fuse, FunctionPass> {
  public:
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Fuse)
-  explicit Fuse(bool improve) : improve_(improve) {}
+  Fuse(bool improve, const Target& target) : improve_(improve), target_(target) {}
   llvm::StringRef getArgument() const override { return "td-fuse"; }
   llvm::StringRef getName() const override { return "fuse"; }
   llvm::StringRef getDescription() const override { return "Operations that share a pass over memory become regions"; }
@@ -51,7 +49,7 @@ class Fuse : public mlir::PassWrapper<Fuse, FunctionPass> {
 
  private:
   Clusters clustersOf(mlir::Block& block, const std::vector<Copied>& copies) const {
-    Clusters clusters(block);
+    Clusters clusters(block, target_);
     if (improve_) {
       joinReaders(copies, clusters);
       mergeAlong(clusters, flows(clusters));
@@ -105,7 +103,8 @@ class Fuse : public mlir::PassWrapper<Fuse, FunctionPass> {
   static std::vector<Chance> siblings(const Clusters& c, mlir::Block& block) {
     std::vector<Chance> chances;
     auto visit = [&](mlir::Value v) {
-      if (!mlir::isa<mlir::RankedTensorType>(v.getType()) || td::bytesOf(v.getType()) < kMinSharedBytes) return;
+      if (!mlir::isa<mlir::RankedTensorType>(v.getType()) || td::bytesOf(v.getType()) < c.target().leastSharedBytes)
+        return;
       int last = -1;
       for (mlir::Operation* user : v.getUsers()) {
         int u = c.indexOf(user);
@@ -250,10 +249,13 @@ class Fuse : public mlir::PassWrapper<Fuse, FunctionPass> {
   }
 
   bool improve_;
+  const Target& target_;
 };
 
 }  // namespace
 
-std::unique_ptr<mlir::Pass> createFuse(bool improve) { return std::make_unique<Fuse>(improve); }
+std::unique_ptr<mlir::Pass> createFuse(bool improve, Device device) {
+  return std::make_unique<Fuse>(improve, codegen::targetOf(device));
+}
 
 }  // namespace tandem::passes

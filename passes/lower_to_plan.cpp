@@ -1,6 +1,6 @@
 // LowerToPlan: the last step, from placed operations to the flat instructions that runtime/plan runs. A region becomes
-// the launch of a kernel (two, if its rows are cut into blocks), a library operation a call on strided views, a write
-// or copy a strided kernel or a plain copy. What has no elements does nothing.
+// the launch of a kernel, a library operation a call on strided views, a write or copy a strided kernel or a plain
+// copy. What has no elements does nothing.
 #include <map>
 
 #include "passes/kernel_builder.h"
@@ -10,7 +10,6 @@
 #include "passes/windows.h"
 #include "runtime/base/error.h"
 #include "runtime/kernel/collapse.h"
-#include "runtime/kernel/reduce_split.h"
 
 namespace tandem::passes {
 
@@ -153,8 +152,7 @@ class Lowering {
     instr.operands = std::move(operands);
     instr.scalars = std::move(scalars);
     instr.args = launch.args;
-    instr.units = launch.units;
-    instr.elementsPerUnit = launch.elementsPerUnit;
+    instr.space = launch.space;
   }
 
   void lowerRegion(td::RegionOp region) {
@@ -167,24 +165,8 @@ class Lowering {
     for (mlir::Value v : region.getResults()) outputs.push_back(operand(v));
     std::vector<std::uint32_t> scalars = slots(region.getInputs());
     plan_.explanation += regionText(region, launch.signature.text());
-    if (!shouldSplitRows(launch.signature, launch.rows, launch.n)) {
-      inputs.insert(inputs.end(), outputs.begin(), outputs.end());
-      return addKernel(*region, launch, std::move(inputs), std::move(scalars));
-    }
-    auto [first, second] = splitLaunch(launch);
-    std::int64_t scratch = region->getAttrOfType<mlir::IntegerAttr>("td.scratch").getInt();
-    std::int64_t step = (launch.rows * rowBlocks(launch.n) * 8 + 63) / 64 * 64;
-    std::vector<PlanOperand> partials;
-    for (std::size_t k = 0; k < outputs.size(); ++k) {
-      PlanOperand o;
-      o.dtype = first.signature.outputs[k].operand.dtype;
-      o.buffer = buffer({MemoryPlace::Arena, scratch + step * static_cast<std::int64_t>(k)}, step);
-      partials.push_back(o);
-    }
-    inputs.insert(inputs.end(), partials.begin(), partials.end());
-    addKernel(*region, first, std::move(inputs), std::move(scalars));
-    partials.insert(partials.end(), outputs.begin(), outputs.end());
-    addKernel(*region, second, std::move(partials), {});
+    inputs.insert(inputs.end(), outputs.begin(), outputs.end());
+    addKernel(*region, launch, std::move(inputs), std::move(scalars));
   }
 
   void lowerLibrary(td::LibraryOp op) {

@@ -124,7 +124,7 @@ void addPasses(mlir::OpPassManager& manager, Plan* plan) {
   auto enabled = [](const char* pass) { return !listed("TANDEM_DISABLE", pass); };
   manager.addPass(createCanonicalize(enabled("canonicalize")));
   if (enabled("cse")) manager.addPass(createCse());
-  manager.addPass(createFuse(enabled("fuse")));
+  manager.addPass(createFuse(enabled("fuse"), plan != nullptr ? plan->device : Device{}));
   manager.addPass(createMakeInPlace(enabled("make_in_place")));
   manager.addPass(createPlanMemory(enabled("plan_memory")));
   manager.addPass(createLowerToPlan(plan));

@@ -4,8 +4,7 @@
 // Without improvement no place is used twice.
 //
 // The answer is in attributes: `td.arena` on the function (bytes), `td.place` on an operation: for each result a kind
-// (0 temporary, 1 output, 2 input) and the offset in the arena or the number; `td.scratch`: where a region that is cut
-// into blocks keeps its partial results.
+// (0 temporary, 1 output, 2 input) and the offset in the arena or the number.
 #include <algorithm>
 #include <map>
 
@@ -15,7 +14,6 @@
 #include "passes/passes.h"
 #include "passes/places.h"
 #include "passes/windows.h"
-#include "runtime/kernel/reduce_split.h"
 
 namespace tandem::passes {
 
@@ -101,11 +99,6 @@ class PlanMemory : public mlir::PassWrapper<PlanMemory, FunctionPass> {
           places.append({static_cast<std::int64_t>(m.place.kind), m.place.number});
         }
         op.setAttr("td.place", b.getDenseI64ArrayAttr(places));
-        if (std::int64_t bytes = scratchBytes(op); bytes != 0) {
-          std::int64_t scratch = arena.take(bytes);
-          op.setAttr("td.scratch", b.getI64IntegerAttr(scratch));
-          if (improve_) arena.give(scratch, bytes);
-        }
         for (int i : readLast[static_cast<std::size_t>(at)]) {
           Memory& m = memories[static_cast<std::size_t>(i)];
           if (improve_ && m.placed && m.place.kind == MemoryPlace::Arena && !inherited.contains(i) && m.bytes != 0)
@@ -185,16 +178,6 @@ class PlanMemory : public mlir::PassWrapper<PlanMemory, FunctionPass> {
       return !mlir::isa<mlir::RankedTensorType>(other.getType()) || memoryOf.lookup(other) != memoryOf.lookup(v) ||
              placeOf(other).value == placeOf(v).value;
     });
-  }
-
-  static std::int64_t scratchBytes(mlir::Operation& op) {
-    auto region = mlir::dyn_cast<td::RegionOp>(op);
-    if (!region || region.getKind() != "row") return 0;
-    auto begin = static_cast<std::size_t>(region.getBegin());
-    std::int64_t rows = numelOf(region.getSpace().take_front(begin));
-    std::int64_t n = numelOf(region.getSpace().drop_front(begin));
-    if (!splitsRows(rows, n)) return 0;
-    return aligned(rows * rowBlocks(n) * 8) * region.getNumResults();
   }
 
   bool improve_;

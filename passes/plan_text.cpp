@@ -55,7 +55,7 @@ std::string planText(const Plan& plan) {
       s << " scalars";
       for (std::uint32_t slot : instr.scalars) s << " s" << slot;
     }
-    if (instr.kind == PlanInstr::Kind::Kernel) s << " units " << instr.units;
+    if (instr.kind == PlanInstr::Kind::Kernel) s << " units " << instr.space.units;
     s << "\n";
   }
   return s.str();

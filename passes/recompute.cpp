@@ -9,11 +9,6 @@ namespace tandem::passes {
 
 namespace {
 
-// Below this a value is still in the cache when it is read.
-constexpr std::int64_t kMinBytes = 1 << 16;
-// Operations that one value may take.
-constexpr std::size_t kMaxOps = 4;
-
 // The cheap operations that make a value of what its cluster reads, of what is known once a row and of dear values.
 struct Slice {
   std::vector<int> ops;                   // in program order
@@ -39,7 +34,7 @@ int producerBeside(const Clusters& c, int op, mlir::Value v) {
 // False where it takes too much.
 bool addToSlice(const Clusters& c, int op, Slice& slice) {
   if (std::find(slice.ops.begin(), slice.ops.end(), op) != slice.ops.end()) return true;
-  if (slice.ops.size() == kMaxOps) return false;
+  if (slice.ops.size() == static_cast<std::size_t>(c.target().mostRecomputed)) return false;
   slice.ops.push_back(op);
   for (mlir::Value v : c.op(op)->getOperands()) {
     if (!td::isTensorType(v.getType())) continue;
@@ -92,7 +87,7 @@ std::vector<Copied> recompute(const Clusters& c) {
   std::vector<Copied> copies;
   for (int op = 0; op < c.numOps(); ++op) {
     if (c.clusterOf(op) < 0 || !isCheap(c.op(op)) || !isFull(c, op)) continue;
-    if (td::bytesOf(c.op(op)->getResult(0).getType()) < kMinBytes) continue;
+    if (td::bytesOf(c.op(op)->getResult(0).getType()) < c.target().cachedBytes) continue;
     auto readers = readersElsewhere(c, op);
     Slice slice;
     if (readers.empty() || !addToSlice(c, op, slice) || bytesSaved(c, op, slice, readers) <= 0) continue;

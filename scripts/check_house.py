@@ -22,8 +22,11 @@ MAY_INCLUDE = {
     "lazy": {"lazy", "autograd", "eager", "runtime", "ir/schema", "ir/trace"},
     "python": {"python", "lazy", "autograd", "eager", "runtime", "ir/schema", "ir/trace"},
     "codegen": {"codegen", "ir", "runtime/kernel", "runtime/base", "runtime/device", "runtime/plan"},
-    "passes": {"passes", "ir", "codegen", "runtime/base", "runtime/plan", "runtime/kernel"},
+    "passes": {"passes", "ir", "codegen", "runtime/base", "runtime/plan", "runtime/kernel", "runtime/device"},
 }
+# Who may know the CPU, and not only its executor: the CPU's own files, and the launch that goes there straight.
+CPU = "runtime/device/cpu"
+MAY_KNOW_CPU = (CPU, "runtime/device/launch.h", "codegen/cpu", "tests/unit")
 COMPILER_FOLDERS = ("ir/dialect/", "passes/", "codegen/", "tools/", "tests/")
 FOLDERS = {folder.split("/")[0] for folder in MAY_INCLUDE}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"]+)[>"]', re.M)
@@ -45,6 +48,8 @@ def check_includes(path, text):
             yield f"{path} includes {header}: write includes from the root"
         elif home and header.split("/")[0] in FOLDERS and not any(within(header, f) for f in MAY_INCLUDE[home]):
             yield f"{path} includes {header}: {home}/ may include only {', '.join(sorted(MAY_INCLUDE[home]))}"
+        elif within(header, CPU) and not any(within(path, f) for f in MAY_KNOW_CPU):
+            yield f"{path} includes {header}: only {', '.join(MAY_KNOW_CPU)} may know the CPU"
 
 
 def check_passes(tracked):

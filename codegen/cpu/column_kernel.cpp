@@ -10,7 +10,7 @@
 // memory order. The width of a tile and of vectors touches no column's order.
 #include "codegen/cpu/kernel_frame.h"
 #include "runtime/base/error.h"
-#include "runtime/kernel/reduction_levels.h"
+#include "runtime/device/cpu/reduction_levels.h"
 
 namespace tandem::codegen {
 

@@ -25,10 +25,9 @@ std::string environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-int lanesOf(const std::string& isa) {
-  if (isa == "x86-64-v4") return 16;
-  if (isa == "x86-64-v3") return 8;
-  fail<InternalError>("no kernels for the instruction set ", isa);
+/// Lanes of a vector of float32; 0 for what this compiler makes no code for.
+int lanesOf(std::string_view architecture) {
+  return architecture == "x86-64-v4" ? 16 : architecture == "x86-64-v3" ? 8 : 0;
 }
 
 /// Where what failed is written when TANDEM_DUMP names no directory.
@@ -41,7 +40,7 @@ std::string failureFile(const std::string& symbol) {
 
 struct CpuCompiler::Instance {
   KernelContext context;
-  std::map<std::string, ObjectCode> objectCode;  // by ISA
+  std::map<std::string, ObjectCode> objectCode;  // by architecture
 };
 
 CpuCompiler::CpuCompiler() = default;
@@ -64,7 +63,11 @@ void CpuCompiler::giveBack(std::unique_ptr<Instance> instance) {
   idle_.push_back(std::move(instance));
 }
 
-std::string CpuCompiler::compile(const KernelSignature& signature, const std::string& symbol, const std::string& isa) {
+bool CpuCompiler::makesCodeFor(std::string_view architecture) const { return lanesOf(architecture) != 0; }
+
+std::string CpuCompiler::compile(const KernelSignature& signature, const std::string& symbol,
+                                 const std::string& architecture) {
+  if (!makesCodeFor(architecture)) fail<InternalError>("no kernels for the instruction set ", architecture);
   const auto start = std::chrono::steady_clock::now();
   const std::string dumpDirectory = environment("TANDEM_DUMP");
   std::string dump;
@@ -76,10 +79,10 @@ std::string CpuCompiler::compile(const KernelSignature& signature, const std::st
   std::unique_ptr<Instance> instance = borrow();
   std::string object;
   try {
-    ObjectCode& code = instance->objectCode.try_emplace(isa, isa).first->second;
+    ObjectCode& code = instance->objectCode.try_emplace(architecture, architecture).first->second;
     llvm::LLVMContext context;
     const std::unique_ptr<llvm::Module> module =
-        instance->context.lower(signature, symbol, lanesOf(isa), context, dump.empty() ? "" : dump + ".mlir");
+        instance->context.lower(signature, symbol, lanesOf(architecture), context, dump.empty() ? "" : dump + ".mlir");
     if (!dump.empty()) {
       std::string text = "; " + signature.text() + "\n";
       llvm::raw_string_ostream stream(text);

@@ -14,7 +14,10 @@ class CpuCompiler : public KernelCompiler {
  public:
   CpuCompiler();
   ~CpuCompiler() override;
-  std::string compile(const KernelSignature& signature, const std::string& symbol, const std::string& isa) override;
+  bool makesCodeFor(std::string_view architecture) const override;
+  /// A relocatable ELF object whose symbol is a cpu::KernelFn (runtime/device/cpu/cpu_kernel.h).
+  std::string compile(const KernelSignature& signature, const std::string& symbol,
+                      const std::string& architecture) override;
   std::string version() const override;
 
  private:

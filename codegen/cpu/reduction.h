@@ -1,5 +1,5 @@
 // The arithmetic of a reduction: its identity, how two accumulators combine, and the tree in which lanes do. What is
-// here, the loops of row_kernel.cpp and column_kernel.cpp, and runtime/kernel/reduction_levels.cpp together are the
+// here, the loops of row_kernel.cpp and column_kernel.cpp, and runtime/device/cpu/reduction_levels.cpp together are the
 // fixed order of every sum.
 #pragma once
 
@@ -28,7 +28,7 @@ class Reduction {
   Val leave(VectorBuilder& b, Val accumulated) const { return b.cast(accumulated, logical_); }
   /// One value of many vectors that together are the lanes, by halving: lane j with lane j + h, h = lanes/2 ... 1.
   Val halve(VectorBuilder& b, std::vector<Val> lanes) const;
-  /// The import that combines the results of blocks (runtime/kernel/reduction_levels.h); `of` is levels or columns.
+  /// The import that combines the results of blocks (runtime/device/cpu/reduction_levels.h); `of` is levels or columns.
   [[nodiscard]] std::string importName(const char* of) const;
 
  private:

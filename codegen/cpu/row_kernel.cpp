@@ -12,7 +12,7 @@
 #include "codegen/cpu/kernel_frame.h"
 #include "llvm/ADT/STLExtras.h"
 #include "runtime/base/error.h"
-#include "runtime/kernel/reduction_levels.h"
+#include "runtime/device/cpu/reduction_levels.h"
 
 namespace tandem::codegen {
 

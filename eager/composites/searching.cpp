@@ -80,7 +80,7 @@ Tensor isin(const Operand& elements, const Operand& among, bool, bool invert) {
   Tensor set = reshape(asTensor(among), Dims{-1});
   promote(x, set);
   if (set.numel() == 0) return full(x.shape(), invert, DType::Bool);
-  if (set.numel() <= kComparedAll && x.numel() >= kFuseFrom) {
+  if (set.numel() <= kComparedAll && worthFusing(x.numel())) {
     FusedScope fused(x);
     Tensor found = eq(x, select(set, 0, 0));
     // The last value repeated up to a power of two: few kernels serve sets of all sizes.

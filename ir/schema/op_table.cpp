@@ -45,7 +45,9 @@ DType resultType(std::span<const TensorMeta> operands) {
 }
 
 DType operandType(const OpFacts& op, PointwiseTypes types, std::size_t i, const TensorMeta& operand) {
-  if (op.dtypeRule == DTypeRule::Raw) return operand.dtype;
+  // Numbers reach kernels as int64 or float64.
+  if (op.dtypeRule == DTypeRule::Raw)
+    return operand.weak && operand.dtype == DType::Bool ? DType::Int64 : operand.dtype;
   if (op.dtypeRule == DTypeRule::Select && i == 0) return DType::Bool;
   return op.wideNumbers && operand.weak ? computeType(types.operand) : types.operand;
 }

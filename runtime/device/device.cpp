@@ -7,7 +7,7 @@
 #include <mutex>
 
 #include "runtime/base/error.h"
-#include "runtime/device/executor.h"
+#include "runtime/device/launch.h"
 
 namespace tandem {
 namespace {
@@ -97,6 +97,13 @@ Executor& executor(Device d) {
   if (d.index < 0 || static_cast<std::size_t>(d.index) >= devices.size())
     fail<Error>("device '", deviceName(d), "' is not available: there are ", devices.size(), " devices of its kind");
   return *devices[static_cast<std::size_t>(d.index)];
+}
+
+LibraryFn libraryFunction(Device device, std::string_view op) {
+  const LibraryFn fn = executor(device).library(op);
+  TANDEM_CHECK(fn != nullptr || !device.isCpu(), "no library function is called ", op);
+  if (fn == nullptr) fail<NotImplementedError>(op, " is not available on ", deviceName(device));
+  return fn;
 }
 
 }  // namespace tandem

@@ -14,6 +14,8 @@
 
 #include "runtime/device/device.h"
 #include "runtime/device/target.h"
+#include "runtime/kernel/kernel.h"
+#include "runtime/kernel/strided_reduction.h"
 #include "runtime/lib/library.h"
 
 namespace tandem {
@@ -42,6 +44,13 @@ class Event {
   virtual double millisecondsSince(const Event& earlier) const = 0;
 };
 
+/// A launch that is to come. Of `args` pointers and scalars are not read.
+struct LaunchPreview {
+  const Kernel* kernel;
+  const std::int64_t* args;
+  LaunchSpace space;
+};
+
 /// One device. Thread-safe.
 class Executor {
  public:
@@ -58,6 +67,22 @@ class Executor {
   /// Within the device.
   virtual void copy(void* to, const void* from, std::size_t bytes, Stream& stream) = 0;
 
+  /// The kernel of a signature, for the life of the process. Its code comes from the caches (kernel_cache.h), or from
+  /// the compiler of the architecture, when a launch first needs it: what compiling throws, `launch` or `prepare` does.
+  virtual const Kernel* load(const KernelSignature& signature) = 0;
+  /// Makes at once, in parallel, what code these launches will need: it may depend on sizes and strides.
+  virtual void prepare(std::span<const LaunchPreview> launches) = 0;
+  /// Queues a kernel of this executor over a space, which is `wholeSpace` of its arguments. How the work is cut, and
+  /// through which memory it goes, is the executor's choice and changes no bit. `args` is copied where the call returns
+  /// before the work is done.
+  virtual void launch(const Kernel& kernel, const std::int64_t* args, const LaunchSpace& space, Stream& stream) = 0;
+  /// Queues a reduction of strided memory. False, having done nothing, where the executor has no way of its own: the
+  /// caller then launches a kernel, over a contiguous copy where the reduced dims do not merge.
+  virtual bool reduceStrided(const StridedReduction& reduction, Stream& stream) {
+    static_cast<void>(reduction);
+    static_cast<void>(stream);
+    return false;
+  }
   /// Copies the elements of a strided array to another one of the same shape and dtype.
   virtual void copyArray(const ArrayView& from, const ArrayView& to, Stream& stream) = 0;
   /// The function of a library operation; null where the device has none.
@@ -77,5 +102,7 @@ void registerExecutors(DeviceKind kind, std::span<Executor* const> devices);
 int deviceCount(DeviceKind kind);
 /// The executor of a device; Error naming the device where it is not here.
 Executor& executor(Device d);
+/// What is asked about it.
+inline const Target& targetOf(Device d) { return executor(d).target(); }
 
 }  // namespace tandem

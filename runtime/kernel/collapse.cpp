@@ -74,23 +74,14 @@ bool collapseColumn(Dims& shape, std::span<Dims> strides, std::size_t begin, std
   return true;
 }
 
-bool takeAcross(std::span<KernelOperand> inputs, const std::int64_t* args, const ArgLayout& layout, bool reduces) {
-  bool any = false;
-  for (std::size_t k = 0; k < inputs.size(); ++k) {
-    if (inputs[k].access != Access::Strided || !liesAcross(args, layout, k, inputs[k].dtype, reduces)) continue;
-    inputs[k].access = Access::Unit;
-    any = true;
-  }
-  return any;
-}
-
 void bringDenseNext(Dims& shape, std::span<Dims> strides) {
+  constexpr std::int64_t kManyRows = 16;
   std::size_t rank = shape.size();
   if (rank < 3) return;
   for (const Dims& s : strides) {
     if (s[rank - 1] == 0 || s[rank - 1] == 1 || s[rank - 2] == 1) continue;
     for (std::size_t d = 0; d + 2 < rank; ++d) {
-      if (s[d] != 1 || shape[d] < kAcrossRows) continue;
+      if (s[d] != 1 || shape[d] < kManyRows) continue;
       std::swap(shape[d], shape[rank - 2]);
       for (Dims& other : strides) std::swap(other[d], other[rank - 2]);
       return;

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
 #include <span>
 
 #include "runtime/base/shape.h"
@@ -43,37 +42,9 @@ inline Access accessOf(std::int64_t stride, std::int64_t n) {
   return stride == 0 ? Access::Zero : Access::Strided;
 }
 
-/// From so many elements on a matrix does not stay in the first cache, and it matters in which order it is read.
-inline constexpr std::int64_t kAcrossElements = 16 * 1024;
-/// And from so many rows on. Fewer may be split along their length, where rows must keep their order.
-inline constexpr std::int64_t kAcrossRows = 16;
-
-/// Inputs that lie across: dense over the rows of a kernel (down the rows that a Column kernel reduces) and far apart
-/// along them, as a transposed matrix is. Element by element, each of their lines would be fetched for one element, and
-/// lines a power of two apart drive each other out of the cache. Where that matters such an input is Unit to the
-/// kernel although its stride argument is not 1, and `launchAcross` hands it over in transposed blocks. Not for kernels
-/// with framed inputs or that know their index. `reduces`: blocks are whole rows (columns), which must not be too long.
-inline bool liesAcross(const std::int64_t* args, const ArgLayout& layout, std::size_t k, DType dtype, bool reduces) {
-  constexpr std::int64_t kLine = 64;
-  constexpr std::int64_t kMostBytes = 64 * 1024;  // of a row, or of a column
-  if ((!layout.column && layout.outerRank == 0) || layout.reducedRank > 1) return false;
-  const std::int64_t columns = args[layout.innerSize()];
-  const std::int64_t rows = layout.column ? args[layout.reducedSize()] : args[layout.outerSize(layout.outerRank - 1)];
-  // So few lines find place beside each other; columns, reduced down their length, are also what threads share.
-  const std::int64_t leastColumns = layout.column ? 64 : 8;
-  if (rows < kAcrossRows || columns < leastColumns || rows * columns < kAcrossElements) return false;
-  const auto size = static_cast<std::int64_t>(itemSize(dtype));
-  const std::int64_t across =
-      layout.column ? args[layout.reducedStride(k)] : args[layout.outerStride(k, layout.outerRank - 1)];
-  if (across != 1 || std::abs(args[layout.innerStride(k)]) * size < kLine) return false;
-  return !reduces || (layout.column ? rows : columns) * size <= kMostBytes;
-}
-
-/// Makes those of a kernel's inputs Unit that lie across; is there one?
-bool takeAcross(std::span<KernelOperand> inputs, const std::int64_t* args, const ArgLayout& layout, bool reduces);
-
-/// The outer dim of many rows along which an operand is dense that is far apart along the inner one goes next to that,
-/// where `liesAcross` looks for it. Not for Column kernels, nor for those with framed inputs or that know their index.
+/// The outer dim of many rows along which an operand is dense that is far apart along the inner one goes next to that:
+/// a matrix that lies across, which executors can transpose on the way. Not for Column kernels, nor for those with
+/// framed inputs or that know their index.
 void bringDenseNext(Dims& shape, std::span<Dims> strides);
 
 }  // namespace tandem

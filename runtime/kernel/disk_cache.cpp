@@ -43,8 +43,8 @@ std::string cacheFolder() {
   return {};
 }
 
-std::string fileOf(const std::string& folder, const std::string& key) {
-  return folder + "/" + key.substr(0, 2) + "/" + key.substr(2) + ".o";
+std::string fileOf(const std::string& folder, const CodeName& name) {
+  return folder + "/" + name.architecture + "/" + name.key.substr(0, 2) + "/" + name.key.substr(2) + ".o";
 }
 
 Header headerOf(std::string_view object) {
@@ -99,20 +99,20 @@ std::string cacheKey(std::initializer_list<std::string_view> parts) {
   return hash.hex();
 }
 
-std::vector<std::string> readCachedObjects(const std::string& key) {
+std::vector<std::string> readCachedObjects(const CodeName& name) {
   std::vector<std::string> objects;
   if (!cacheIsOff()) {
     const std::string folder = cacheFolder();
-    if (!folder.empty()) readObject(fileOf(folder, key), objects);
+    if (!folder.empty()) readObject(fileOf(folder, name), objects);
   }
-  readObject(fileOf(libraryFolder() + "/kernels", key), objects);
+  readObject(fileOf(libraryFolder() + "/kernels", name), objects);
   return objects;
 }
 
-void writeCachedObject(const std::string& key, std::string_view object) {
+void writeCachedObject(const CodeName& name, std::string_view object) {
   const std::string folder = cacheFolder();
   if (cacheIsOff() || folder.empty()) return;
-  const std::string path = fileOf(folder, key);
+  const std::string path = fileOf(folder, name);
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
   if (error) return;

@@ -1,18 +1,33 @@
-// Signature to machine code: memory, then disk ($TANDEM_CACHE_DIR, else $XDG_CACHE_HOME/tandem), then the cache
-// shipped beside the library, then the compiler. Thread-safe; any number of processes may share a cache directory.
+// From signatures to kernels: what executors share. In memory a table from signature to kernel; of code, the disk
+// ($TANDEM_CACHE_DIR, else $XDG_CACHE_HOME/tandem), then the cache shipped beside the library, then the compiler of the
+// architecture. Thread-safe; any number of processes may share a cache directory.
 #pragma once
 
-#include <span>
+#include <functional>
 #include <string>
-#include <vector>
+#include <unordered_map>
 
-#include "runtime/kernel/kernel_signature.h"
+#include "runtime/kernel/kernel.h"
 
 namespace tandem {
 
-/// The kernel of a signature. Valid for the life of the process.
-KernelFn lookupKernel(const KernelSignature& signature);
-/// As `lookupKernel` for many, compiled in parallel where the caches lack them.
-std::vector<KernelFn> lookupKernels(std::span<const KernelSignature> signatures);
+/// The kernels of a device in memory.
+class KernelTable {
+ public:
+  /// Makes the kernel of a signature that is new. It must be quick: code is looked for when the kernel is first needed.
+  using Make = const Kernel* (*)(const KernelSignature& signature);
+  explicit KernelTable(Make make) : make_(make) {}
+  const Kernel* find(const KernelSignature& signature);
+
+ private:
+  Make make_;
+  std::unordered_map<std::string, const Kernel*> kernels_;
+};
+
+/// The object code of a signature for an architecture, which defines `symbol`.
+using LoadCode = std::function<void(const std::string& object, const std::string& symbol)>;
+/// Gives `load` what the caches hold, then what the compiler makes. `load` throws InternalError where an object cannot
+/// be loaded; one from a cache then counts as damaged and is made anew. Throws what compiling throws.
+void findCode(const KernelSignature& signature, const std::string& architecture, const LoadCode& load);
 
 }  // namespace tandem

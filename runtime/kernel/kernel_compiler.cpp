@@ -2,29 +2,29 @@
 // this code is part of.
 #include "runtime/kernel/kernel_compiler.h"
 
-#include <atomic>
+#include <algorithm>
 #include <cstdlib>
 #include <dlfcn.h>
 #include <mutex>
 #include <pthread.h>
 #include <thread>
+#include <vector>
 
 #include "runtime/base/error.h"
-#include "runtime/device/isa.h"
+#include "runtime/device/executor.h"
 #include "runtime/kernel/compiler_path.h"
-#include "runtime/kernel/kernel_cache.h"
 
 namespace tandem {
 
 namespace {
-
-std::atomic<KernelCompiler*> registered{nullptr};
 
 /// All the state of opening. Never destroyed: a background thread may still be at it when the process ends.
 struct Opening {
   std::mutex mutex;  // held while opening
   bool open = false;
   std::thread background;
+  std::mutex compilersMutex;
+  std::vector<KernelCompiler*> compilers;
   std::mutex graphMutex;
   void* graph = nullptr;
   void (*graphRegistrar)(void*) = nullptr;
@@ -40,12 +40,20 @@ void takeGraphCompiler(void* compiler) {
   if (opening().graphRegistrar != nullptr) opening().graphRegistrar(compiler);
 }
 
-// A small kernel: creates an instance of the compiler and touches the code that every later kernel runs.
-void warmUp(KernelCompiler& compiler) {
+KernelCompiler* findCompiler(std::string_view architecture) {
+  const std::lock_guard lock(opening().compilersMutex);
+  const auto& all = opening().compilers;
+  const auto it = std::find_if(all.rbegin(), all.rend(), [&](auto* c) { return c->makesCodeFor(architecture); });
+  return it == all.rend() ? nullptr : *it;
+}
+
+// A small kernel: creates an instance of the host's compiler and touches the code that every later kernel runs.
+void warmUp() {
   KernelSignature signature;
   signature.inputs = {{DType::Float32, Access::Unit}};
   signature.outputs = {{{DType::Float32, Access::Unit}, 0}};
-  compiler.compile(signature, "tandem_warm_up", hostIsa());
+  const std::string& host = targetOf(Device{}).architecture;
+  kernelCompiler(host).compile(signature, "tandem_warm_up", host);
 }
 
 }  // namespace
@@ -54,7 +62,10 @@ void awaitCompilerOpening() {
   if (opening().background.joinable()) opening().background.join();
 }
 
-void registerKernelCompiler(KernelCompiler* compiler) { registered.store(compiler, std::memory_order_release); }
+void registerKernelCompiler(KernelCompiler* compiler) {
+  const std::lock_guard lock(opening().compilersMutex);
+  opening().compilers.push_back(compiler);
+}
 
 void onGraphCompiler(void (*registrar)(void*)) {
   const std::lock_guard lock(opening().graphMutex);
@@ -72,19 +83,19 @@ void openCompiler() {
     const char* why = ::dlerror();
     fail<InternalError>("the compiler ", path, " cannot be opened: ", why == nullptr ? "unknown reason" : why);
   }
-  using Init = void (*)(void (*)(KernelCompiler*), void (*)(void*));
+  using Init = void (*)(const CompilerHost&);
   const auto init = reinterpret_cast<Init>(::dlsym(object, "tandemCompilerInit"));
   TANDEM_CHECK(init != nullptr, path, " is not the compiler: it has no tandemCompilerInit");
-  init(&registerKernelCompiler, &takeGraphCompiler);
+  init({&registerKernelCompiler, &takeGraphCompiler, &targetOf});
   o.open = true;
 }
 
-KernelCompiler& kernelCompiler() {
-  KernelCompiler* compiler = registered.load(std::memory_order_acquire);
+KernelCompiler& kernelCompiler(std::string_view architecture) {
+  KernelCompiler* compiler = findCompiler(architecture);
   if (compiler == nullptr) {
     openCompiler();
-    compiler = registered.load(std::memory_order_acquire);
-    TANDEM_CHECK(compiler != nullptr, compilerPath(), " registered no kernel compiler");
+    compiler = findCompiler(architecture);
+    TANDEM_CHECK(compiler != nullptr, compilerPath(), " makes no kernels for ", architecture);
   }
   return *compiler;
 }
@@ -94,7 +105,7 @@ void openCompilerInBackground() {
   std::call_once(once, [] {
     opening().background = std::thread([] {
       try {
-        warmUp(kernelCompiler());
+        warmUp();
       } catch (const std::exception&) {
         // Whoever needs a kernel that no cache has gets the error.
       }

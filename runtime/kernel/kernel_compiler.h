@@ -1,10 +1,12 @@
-// The interface through which the runtime reaches the code generator, which it does not link: `codegen` implements
-// and registers it when the compiler's shared object is opened. A deployed program does without one.
+// The interface through which the runtime reaches the code generators, which it does not link: `codegen` implements and
+// registers one a kind of architecture when the compiler's shared object is opened. A deployed program does without.
 #pragma once
 
 #include <string>
-#include <vector>
+#include <string_view>
 
+#include "runtime/device/device.h"
+#include "runtime/device/target.h"
 #include "runtime/kernel/kernel_signature.h"
 
 namespace tandem {
@@ -12,17 +14,31 @@ namespace tandem {
 class KernelCompiler {
  public:
   virtual ~KernelCompiler() = default;
-  /// A relocatable ELF object (x86-64) that defines `symbol` as a KernelFn for `signature` on `isa`. Thread-safe.
-  /// Throws InternalError naming the signature where it cannot be compiled.
-  virtual std::string compile(const KernelSignature& signature, const std::string& symbol, const std::string& isa) = 0;
+  /// Does it make code for this architecture (`Target::architecture`)?
+  virtual bool makesCodeFor(std::string_view architecture) const = 0;
+  /// Object code that defines `symbol` as the kernel of `signature`, in the form that executors of the architecture
+  /// load. Thread-safe. Throws InternalError naming the signature where it cannot be compiled.
+  virtual std::string compile(const KernelSignature& signature, const std::string& symbol,
+                              const std::string& architecture) = 0;
   /// Changes whenever generated code may: part of every cache key.
   virtual std::string version() const = 0;
 };
 
-/// Called by the compiler's shared object; null unregisters.
+/// What the compiler's shared object gets when it is opened: it has hidden copies of the runtime's own functions, which
+/// know no devices.
+struct CompilerHost {
+  /// Once a kernel compiler; they live as long as the process.
+  void (*addKernelCompiler)(KernelCompiler* compiler);
+  /// A GraphCompiler*, of which the runtime knows nothing.
+  void (*setGraphCompiler)(void* compiler);
+  /// Executor::target of a device.
+  const Target& (*targetOf)(Device device);
+};
+/// Adds a compiler. Of several for an architecture the one added last is taken.
 void registerKernelCompiler(KernelCompiler* compiler);
-/// The registered compiler, opening the shared object if need be. Throws InternalError naming the missing object.
-KernelCompiler& kernelCompiler();
+/// The compiler for an architecture, opening the shared object if need be. Throws InternalError naming the missing
+/// object, or the architecture that no compiler makes code for.
+KernelCompiler& kernelCompiler(std::string_view architecture);
 /// Opens the shared object unless that is done. Throws InternalError naming it where it is missing or cannot be opened.
 void openCompiler();
 /// `registrar` gets the graph compiler of the shared object (a GraphCompiler*, of which the runtime knows nothing) when

@@ -26,7 +26,7 @@
 //                                     outer strides outermost first
 //   the scalars: Float as the bits of a double, Int as int64
 //   for each framed input: where it begins in the space, and how many elements it has
-// See `ArgLayout`. Entry point: void(const int64_t* args, int64_t begin, int64_t end), where [begin, end) counts
+// See `ArgLayout`. A kernel runs over a range of units, which are
 //   Row with outerRank 0: inner elements (no reductions in it, all outputs elementwise)
 //   Row else:             rows (linear outer index)
 //   Partial:              row * ceil(n / 4096) + block
@@ -140,7 +140,5 @@ inline constexpr std::int64_t kTrailingLanes = 32;
 inline constexpr std::int64_t kTrailingBlock = 4096;
 inline constexpr std::int64_t kLeadingLanes = 8;
 inline constexpr std::int64_t kLeadingBlock = 1024;
-
-using KernelFn = void (*)(const std::int64_t* args, std::int64_t begin, std::int64_t end);
 
 }  // namespace tandem

@@ -41,6 +41,8 @@ using LibraryFn = void (*)(const LibraryCall&);
 /// The function of the operation called `name` whose record is a library one; null for others. The table is generated
 /// from the records: an operation `foo` is `tandem::lib::foo`.
 LibraryFn libraryFunction(std::string_view name);
+/// The operation that compares a size which was learnt with the one that a plan was made for; it throws SizeChanged.
+inline constexpr std::string_view kSizeCheck = "expect_size";
 /// Makes a call. Its errors keep their class and gain the user's line.
 void callLibrary(LibraryFn fn, const LibraryCall& call);
 

@@ -9,9 +9,8 @@
 #include <cstring>
 
 #include "runtime/base/error.h"
+#include "runtime/device/launch.h"
 #include "runtime/device/thread_pool.h"
-#include "runtime/kernel/kernel_cache.h"
-#include "runtime/kernel/launch.h"
 #include "runtime/lib/strided.h"
 #include "runtime/memory/allocator.h"
 #include "runtime/plan/scalar_slots.h"
@@ -35,34 +34,20 @@ struct Workspace {
 
 class Arena {
  public:
-  explicit Arena(std::size_t bytes) : bytes_(bytes), data_(bytes != 0 ? allocate(bytes) : nullptr) {}
+  Arena(Device device, std::size_t bytes)
+      : device_(device), bytes_(bytes), data_(bytes != 0 ? allocateOn(device, bytes) : nullptr) {}
   ~Arena() {
-    if (data_ != nullptr) deallocate(data_, bytes_);
+    if (data_ != nullptr) deallocateOn(device_, data_, bytes_);
   }
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
   [[nodiscard]] char* data() const { return static_cast<char*>(data_); }
 
  private:
+  Device device_;
   std::size_t bytes_;
   void* data_;
 };
-
-SmallVector<KernelOperand, 8> operandsOf(const KernelSignature& signature) {
-  SmallVector<KernelOperand, 8> all;
-  for (const KernelOperand& input : signature.inputs) all.push_back(input);
-  for (const KernelOutput& output : signature.outputs) all.push_back(output.operand);
-  return all;
-}
-
-bool isElementwise(const KernelSignature& s) {
-  if (s.kind != KernelKind::Row) return false;
-  for (const KernelStep& step : s.steps)
-    if (step.kind != KernelStep::Kind::Pointwise) return false;
-  for (const KernelOutput& output : s.outputs)
-    if (output.operand.access == Access::Zero) return false;
-  return true;
-}
 
 void resolveKernel(Plan& plan, const PlanInstr& instr) {
   TANDEM_CHECK(instr.function < plan.kernels.size());
@@ -71,9 +56,6 @@ void resolveKernel(Plan& plan, const PlanInstr& instr) {
   TANDEM_CHECK(instr.args.size() == layout.size() && instr.operands.size() == layout.operands &&
                    instr.scalars.size() == layout.scalars,
                signature.text());
-  const auto operands = operandsOf(signature);
-  plan.across.back() = takesAcross(instr.args.data(), layout, operands) ||
-                       (isElementwise(signature) && readsAcross(instr.args.data(), layout, operands));
   auto start = static_cast<std::uint32_t>(plan.blocks.size());
   plan.starts.push_back(start);
   plan.blocks.insert(plan.blocks.end(), instr.args.begin(), instr.args.end());
@@ -106,12 +88,15 @@ void runLibrary(const Plan& plan, const PlanInstr& instr, std::span<const ArrayV
                 std::span<const Scalar> slots) {
   SmallVector<std::int64_t, 8> scalars;
   for (std::uint32_t s : instr.scalars) scalars.push_back(slots[s].bits());
-  callLibrary(plan.libraryFns[instr.function],
+  callLibrary(plan.device, plan.libraryFns[instr.function],
               {views.first(instr.numInputs), views.subspan(instr.numInputs), instr.attrs, scalars, instr.line});
+  // Whether the plan fits is to be known before anything is written that others can see.
+  if (!plan.device.isCpu() && plan.library[instr.function] == kSizeCheck) executor(plan.device).stream().synchronize();
 }
 
 // Most strided copies are kernels; what is left has more dims than those.
-void copy(const ArrayView& from, const ArrayView& to) {
+void copy(Device device, const ArrayView& from, const ArrayView& to) {
+  if (!device.isCpu()) return copyArray(device, from, to);
   if (!from.contiguous() || !to.contiguous()) return copyArray(from, to);
   auto bytes = static_cast<std::uint64_t>(from.numel()) * itemSize(from.dtype);
   if (bytes <= kCopyGrain) {
@@ -147,13 +132,24 @@ void bindBuffers(const Plan& plan, const PlanRun& run, char* arena, Workspace& w
   }
 }
 
+// Also has the code made that the launches will need.
+void loadKernels(Plan& plan) {
+  Executor& runs = executor(plan.device);
+  plan.loaded.clear();
+  for (const KernelSignature& signature : plan.kernels) plan.loaded.push_back(runs.load(signature));
+  std::vector<LaunchPreview> launches;
+  for (const PlanInstr& instr : plan.instrs)
+    if (instr.kind == PlanInstr::Kind::Kernel)
+      launches.push_back({plan.loaded[instr.function], instr.args.data(), instr.space});
+  runs.prepare(launches);
+}
+
 }  // namespace
 
 void resolvePlan(Plan& plan) {
   plan.blocks.clear();
   plan.views.clear();
   plan.starts.clear();
-  plan.across.clear();
   plan.pointerPatches.clear();
   plan.scalarPatches.clear();
   plan.viewPatches.clear();
@@ -167,16 +163,14 @@ void resolvePlan(Plan& plan) {
     if (b.kind == PlanBuffer::Kind::Temporary) TANDEM_CHECK(b.arenaOffset + b.bytes <= plan.arenaBytes);
   }
   for (const std::string& name : plan.library) {
-    plan.libraryFns.push_back(libraryFunction(name));
-    TANDEM_CHECK(plan.libraryFns.back() != nullptr, "no library function is called ", name);
+    plan.libraryFns.push_back(libraryFunction(plan.device, name));
   }
   for (const PlanInstr& instr : plan.instrs) {
     for (const PlanOperand& o : instr.operands) TANDEM_CHECK(o.absent || o.buffer < plan.buffers.size());
-    plan.across.push_back(false);
     switch (instr.kind) {
     case PlanInstr::Kind::Kernel:
       resolveKernel(plan, instr);
-      plan.elements += instr.units * instr.elementsPerUnit;
+      plan.elements += instr.space.units * instr.space.elementsPerUnit;
       break;
     case PlanInstr::Kind::Library:
       TANDEM_CHECK(instr.function < plan.library.size() && instr.numInputs <= instr.operands.size());
@@ -188,13 +182,13 @@ void resolvePlan(Plan& plan) {
       break;
     }
   }
-  plan.kernelFns = lookupKernels(plan.kernels);
+  loadKernels(plan);
 }
 
 void runPlan(const Plan& plan, const PlanRun& run) {
   thread_local Workspace work;
   TANDEM_CHECK(plan.starts.size() == plan.instrs.size(), "the plan was not resolved");
-  Arena arena(plan.arenaBytes);
+  Arena arena(plan.device, plan.arenaBytes);
   bindBuffers(plan, run, arena.data(), work);
   const bool again = work.plan == plan.number;
   work.plan = 0;  // while they are of neither
@@ -224,18 +218,13 @@ void runPlan(const Plan& plan, const PlanRun& run) {
     std::uint32_t start = plan.starts[i];
     switch (instr.kind) {
     case PlanInstr::Kind::Kernel:
-      if (const KernelSignature& signature = plan.kernels[instr.function]; plan.across[i])
-        launchAcross(plan.kernelFns[instr.function], &work.blocks[start], ArgLayout(signature), operandsOf(signature),
-                     !isElementwise(signature));
-      else
-        launchKernel(plan.kernelFns[instr.function], &work.blocks[start], instr.units, instr.elementsPerUnit,
-                     signature.kind);
+      launch(plan.device, *plan.loaded[instr.function], &work.blocks[start], instr.space);
       break;
     case PlanInstr::Kind::Library:
       runLibrary(plan, instr, std::span(work.views).subspan(start, instr.operands.size()), work.slots);
       break;
     case PlanInstr::Kind::Copy:
-      copy(work.views[start], work.views[start + 1]);
+      copy(plan.device, work.views[start], work.views[start + 1]);
       break;
     }
   }

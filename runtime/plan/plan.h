@@ -1,5 +1,5 @@
-// A plan: what a graph was compiled to. Flat instructions over buffers, plain data but for the resolved function
-// pointers; run many times, by any number of threads at once.
+// A plan: what a graph was compiled to. Flat instructions over buffers, plain data but for the resolved kernels and
+// functions; run many times, by any number of threads at once.
 //
 //   buffers   inputs (memory the caller gives), outputs (memory the plan allocates for the caller), temporaries (places
 //             in one arena, laid out by lifetime)
@@ -15,7 +15,8 @@
 
 #include "runtime/base/intrusive.h"
 #include "runtime/base/scalar.h"
-#include "runtime/kernel/kernel_signature.h"
+#include "runtime/device/device.h"
+#include "runtime/kernel/kernel.h"
 #include "runtime/lib/library.h"
 #include "runtime/memory/storage.h"
 
@@ -68,9 +69,8 @@ struct PlanInstr {
   std::vector<std::uint32_t> scalars;  // slots
   std::vector<std::int64_t> attrs;     // Library
   std::vector<std::int64_t> args;      // Kernel: the argument block; pointers and scalars are filled in at run time
-  std::int64_t units = 0;              // Kernel: launch range and its grain, see launchKernel
-  std::int64_t elementsPerUnit = 0;
-  std::string line;  // the user's line, `file:line`, for errors
+  LaunchSpace space;                   // Kernel
+  std::string line;                    // the user's line, `file:line`, for errors
 };
 
 /// A place in the resolved argument blocks or views that a run fills in.
@@ -95,14 +95,13 @@ struct Plan {
   std::string explanation;      // what the passes did, for explain()
 
   // resolved by `resolvePlan`
-  std::uint64_t number = 0;   // of what is resolved, no two alike in a process
-  std::int64_t elements = 0;  // that the instructions go through, together
-  std::vector<KernelFn> kernelFns;
+  std::uint64_t number = 0;           // of what is resolved, no two alike in a process
+  std::int64_t elements = 0;          // that the instructions go through, together
+  std::vector<const Kernel*> loaded;  // the kernels
   std::vector<LibraryFn> libraryFns;
   std::vector<std::int64_t> blocks;       // the argument blocks of all kernels, one behind the other
   std::vector<ArrayView> views;           // the operands of all library calls, likewise
   std::vector<std::uint32_t> starts;      // of an instruction's block in `blocks`, or of its views in `views`
-  std::vector<bool> across;               // of an instruction: is it a kernel for launchAcross?
   std::vector<PlanPatch> pointerPatches;  // into blocks
   std::vector<PlanPatch> scalarPatches;   // into blocks
   std::vector<PlanPatch> viewPatches;     // into views

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "ir/schema/op_code.h"
-#include "runtime/kernel/kernel_cache.h"
+#include "runtime/device/cpu/cpu_kernel.h"
 #include "runtime/kernel/kernel_signature.h"
 
 namespace tandem::test {
@@ -97,7 +97,7 @@ class Args {
 };
 
 inline void run(const KernelSignature& s, const Args& args, std::int64_t begin, std::int64_t end) {
-  lookupKernel(s)(args.data(), begin, end);
+  cpu::loadKernel(s).function()(args.data(), begin, end);
 }
 
 /// Deterministic values in about [-2, 2].

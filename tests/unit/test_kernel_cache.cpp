@@ -10,9 +10,11 @@
 
 #include "runtime/base/counters.h"
 #include "runtime/base/error.h"
+#include "runtime/device/cpu/elf_loader.h"
+#include "runtime/device/executor.h"
 #include "runtime/device/isa.h"
 #include "runtime/kernel/disk_cache.h"
-#include "runtime/kernel/elf_loader.h"
+#include "runtime/kernel/kernel_cache.h"
 #include "runtime/kernel/kernel_compiler.h"
 #include "tests/unit/kernel_test_util.h"
 
@@ -60,14 +62,14 @@ KernelSignature chain(int length, DType t = DType::Float64) {
   return k.signature;
 }
 
-const std::string kKey = "00112233445566778899aabbccddeeff";
+const CodeName kKey{"some-isa", "00112233445566778899aabbccddeeff"};
 
 TEST_F(KernelCacheTest, ReadsWhatItWrote) {
   EXPECT_TRUE(readCachedObjects(kKey).empty());
   writeCachedObject(kKey, "some object");
   EXPECT_EQ(readCachedObjects(kKey), std::vector<std::string>{"some object"});
   ASSERT_EQ(files().size(), 1U);
-  EXPECT_EQ(files()[0], fs::path(folder_) / "00" / "112233445566778899aabbccddeeff.o");
+  EXPECT_EQ(files()[0], fs::path(folder_) / "some-isa" / "00" / "112233445566778899aabbccddeeff.o");
 }
 
 TEST_F(KernelCacheTest, IgnoresDamagedAndShortFiles) {
@@ -107,9 +109,9 @@ TEST_F(KernelCacheTest, CanBeTurnedOff) {
 
 TEST_F(KernelCacheTest, CompilesOnceAndFindsItAgain) {
   const auto compiles = counters().kernelCompiles.load(), hits = counters().kernelCacheHits.load();
-  const KernelFn first = lookupKernel(chain(11));
+  const cpu::KernelFn first = cpu::loadKernel(chain(11)).function();
   EXPECT_EQ(counters().kernelCompiles.load(), compiles + 1);
-  EXPECT_EQ(lookupKernel(chain(11)), first);
+  EXPECT_EQ(cpu::loadKernel(chain(11)).function(), first);
   EXPECT_EQ(counters().kernelCompiles.load(), compiles + 1);
   EXPECT_EQ(counters().kernelCacheHits.load(), hits + 1);
   EXPECT_EQ(files().size(), 1U);
@@ -143,22 +145,29 @@ TEST_F(KernelCacheTest, SharesItsFilesBetweenProcesses) {
   // A whole file with nonsense inside.
   const fs::path file = files()[0];
   const std::string key = file.parent_path().filename().string() + file.stem().string();
-  writeCachedObject(key, "this is no object");
+  writeCachedObject({file.parent_path().parent_path().filename().string(), key}, "this is no object");
   EXPECT_TRUE(inChild(compilesIn(12)));
   EXPECT_FALSE(inChild(compilesIn(12)));
 }
 
 TEST_F(KernelCacheTest, ManyThreadsGetTheSameKernel) {
-  std::vector<KernelSignature> wanted;
-  for (int length = 20; length < 26; ++length) wanted.push_back(chain(length));
-  std::vector<std::vector<KernelFn>> got(4);
-  std::vector<std::thread> threads;
-  for (auto& kernels : got) threads.emplace_back([&] { kernels = lookupKernels(wanted); });
-  for (std::thread& t : threads) t.join();
-  for (const auto& kernels : got) {
-    ASSERT_EQ(kernels.size(), wanted.size());
-    EXPECT_EQ(kernels, got[0]);
+  std::vector<const Kernel*> wanted;
+  std::vector<LaunchPreview> launches;
+  const std::int64_t sizes[8] = {1};
+  for (int length = 20; length < 26; ++length) {
+    wanted.push_back(executor(Device{}).load(chain(length)));
+    launches.push_back({wanted.back(), sizes, {1, 1}});
   }
+  std::vector<std::vector<cpu::KernelFn>> got(4);
+  std::vector<std::thread> threads;
+  for (auto& kernels : got)
+    threads.emplace_back([&] {
+      executor(Device{}).prepare(launches);
+      for (const Kernel* k : wanted) kernels.push_back(static_cast<const cpu::CpuKernel*>(k)->ready());
+    });
+  for (std::thread& t : threads) t.join();
+  for (const auto& kernels : got) EXPECT_EQ(kernels, got[0]);
+  for (cpu::KernelFn fn : got[0]) EXPECT_NE(fn, nullptr);
 }
 
 TEST_F(KernelCacheTest, SignaturesThatDifferHaveOtherBytes) {
@@ -181,24 +190,24 @@ TEST_F(KernelCacheTest, SignaturesThatDifferHaveOtherBytes) {
 }
 
 TEST(KernelLoader, RefusesWhatIsNoObject) {
-  const std::string object = kernelCompiler().compile(chain(3), "entry", hostIsa());
-  EXPECT_NE(loadObject(object, "entry"), nullptr);
-  EXPECT_THROW(loadObject(object, "other"), InternalError);
-  EXPECT_THROW(loadObject("", "entry"), InternalError);
-  EXPECT_THROW(loadObject(std::string(200, 'x'), "entry"), InternalError);
+  const std::string object = kernelCompiler(hostIsa()).compile(chain(3), "entry", hostIsa());
+  EXPECT_NE(cpu::loadObject(object, "entry"), nullptr);
+  EXPECT_THROW(cpu::loadObject(object, "other"), InternalError);
+  EXPECT_THROW(cpu::loadObject("", "entry"), InternalError);
+  EXPECT_THROW(cpu::loadObject(std::string(200, 'x'), "entry"), InternalError);
   for (std::size_t n = 0; n < object.size(); n += 7)
-    EXPECT_THROW(loadObject(object.substr(0, n), "entry"), InternalError);
+    EXPECT_THROW(cpu::loadObject(object.substr(0, n), "entry"), InternalError);
 }
 
 TEST(KernelLoader, SurvivesFlippedBytes) {
   // Loads or refuses, but never reads or writes outside (ASan watches); what loads is not run.
-  const std::string object = kernelCompiler().compile(chain(3), "entry", hostIsa());
+  const std::string object = kernelCompiler(hostIsa()).compile(chain(3), "entry", hostIsa());
   for (std::size_t at = 0; at < object.size(); ++at) {
     for (int bit : {0, 3, 7}) {
       std::string flipped = object;
       flipped[at] = static_cast<char>(flipped[at] ^ (1 << bit));
       try {
-        loadObject(flipped, "entry");
+        cpu::loadObject(flipped, "entry");
       } catch (const Error&) {
       }
     }
@@ -220,13 +229,44 @@ TEST(KernelCompiler, NamesTheSignatureItCannotCompile) {
   const auto a = k.input(DType::Float32);
   k.output(DType::Float32, Access::Unit, k.step(OpCode::matmul_plain, DType::Float32, {a, a}));  // has no scalar body
   try {
-    kernelCompiler().compile(k.signature, "broken", hostIsa());
+    kernelCompiler(hostIsa()).compile(k.signature, "broken", hostIsa());
     FAIL() << "compiled";
   } catch (const InternalError& error) {
     const std::string text = error.what();
     EXPECT_NE(text.find("row1(f32:unit)"), std::string::npos) << text;
     EXPECT_NE(text.find("broken.mlir"), std::string::npos) << text;
   }
+}
+
+/// A compiler for an architecture of its own.
+class OtherCompiler : public KernelCompiler {
+ public:
+  bool makesCodeFor(std::string_view architecture) const override { return architecture == "test-isa"; }
+  std::string compile(const KernelSignature&, const std::string&, const std::string&) override {
+    ++compiled;
+    return "code";
+  }
+  std::string version() const override { return "1"; }
+  int compiled = 0;
+};
+
+TEST_F(KernelCacheTest, KeepsArchitecturesApart) {
+  static OtherCompiler other;
+  registerKernelCompiler(&other);
+  EXPECT_EQ(&kernelCompiler("test-isa"), &other);
+  EXPECT_NE(&kernelCompiler(hostIsa()), &other);
+  EXPECT_THROW(kernelCompiler("no-isa"), InternalError);
+  std::vector<std::string> objects;
+  const LoadCode load = [&](const std::string& object, const std::string&) { objects.push_back(object); };
+  findCode(chain(13), "test-isa", load);
+  findCode(chain(13), "test-isa", load);
+  findCode(chain(13), hostIsa(), load);
+  EXPECT_EQ(other.compiled, 1);
+  ASSERT_EQ(objects.size(), 3U);
+  EXPECT_EQ(objects[0], "code");
+  EXPECT_EQ(objects[1], "code");
+  EXPECT_NE(objects[2], "code");
+  EXPECT_EQ(files().size(), 2U);
 }
 
 TEST(KernelCompiler, MakesCodeForBothIsas) {
@@ -236,7 +276,7 @@ TEST(KernelCompiler, MakesCodeForBothIsas) {
     const auto e = k.step(OpCode::exp, DType::Float32, {k.step(OpCode::to, DType::Float32, {h})});
     k.output(DType::Float32, Access::Zero,
              k.reduce(OpCode::sum, DType::Float32, k.step(OpCode::mul, DType::Float32, {x, e})));
-    EXPECT_NE(loadObject(kernelCompiler().compile(k.signature, "both", isa), "both"), nullptr);
+    EXPECT_NE(cpu::loadObject(kernelCompiler(isa).compile(k.signature, "both", isa), "both"), nullptr);
   }
 }
 

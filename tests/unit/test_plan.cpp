@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "plan_test_util.h"
+#include "runtime/base/counters.h"
 #include "runtime/base/error.h"
 
 namespace tandem {
@@ -66,12 +67,17 @@ TEST(Plan, ReductionsAlongOtherDims) {
 }
 
 TEST(Plan, LongRowIsCutIntoBlocks) {
+  // By its launch: the plan says what is reduced, and what follows is a kernel of its own.
   Graph g;
   ValueRef x = g.input({3, 100000});
   ValueRef s = g.reduce(OpCode::sum, g.op(OpCode::square, {x}), {1});
-  auto plan = check(g.trace, {{s, -1}}, {bytesOf(ramp(300000))});
+  std::vector<TraceOutput> outputs{{g.op(OpCode::sqrt, {s}), -1}};
+  auto plan = check(g.trace, outputs, {bytesOf(ramp(300000))});
   EXPECT_EQ(kernels(*plan), 2);
-  EXPECT_EQ(plan->kernels[0].kind, KernelKind::Partial);
+  EXPECT_EQ(plan->kernels[0].kind, KernelKind::Row);
+  const auto before = counters().kernelLaunches.load();
+  run(*plan, g.trace, outputs, {bytesOf(ramp(300000))});
+  EXPECT_EQ(counters().kernelLaunches.load(), before + 3);
 }
 
 TEST(Plan, EmptyReductionsGiveIdentities) {

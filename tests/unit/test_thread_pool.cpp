@@ -9,10 +9,8 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
-#include "runtime/base/counters.h"
 #include "runtime/base/error.h"
 #include "runtime/device/thread_pool.h"
-#include "runtime/kernel/launch.h"
 
 namespace tandem {
 namespace {
@@ -179,23 +177,6 @@ TEST_F(ThreadPool, ForksWhileAnotherThreadComputes) {
   other.join();
 }
 #endif
-
-void square(const std::int64_t* args, std::int64_t begin, std::int64_t end) {
-  auto* x = reinterpret_cast<double*>(args[0]);
-  for (std::int64_t i = begin; i < end; ++i) x[i] = static_cast<double>(i) * static_cast<double>(i);
-}
-
-TEST_F(ThreadPool, LaunchCoversTheRangeAndCounts) {
-  setNumThreads(3);
-  for (std::int64_t n : {0, 1, 1000, 32768, 1000001}) {
-    std::vector<double> x(n, -1.0);
-    std::int64_t args[] = {reinterpret_cast<std::int64_t>(x.data())};
-    auto before = counters().kernelLaunches.load();
-    launchKernel(square, args, n, 1);
-    EXPECT_EQ(counters().kernelLaunches.load(), before + 1);
-    for (std::int64_t i = 0; i < n; ++i) ASSERT_EQ(x[i], static_cast<double>(i) * static_cast<double>(i));
-  }
-}
 
 }  // namespace
 }  // namespace tandem

@@ -1,10 +1,17 @@
 // The CPU as a device: memory from the caching allocator, streams in which work is done at once.
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstring>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
 
 #include "runtime/base/error.h"
+#include "runtime/device/cpu/launch.h"
+#include "runtime/device/cpu/strided_reduction.h"
 #include "runtime/device/executor.h"
-#include "runtime/device/isa.h"
 #include "runtime/lib/strided.h"
 #include "runtime/memory/allocator.h"
 
@@ -35,15 +42,18 @@ class CpuEvent : public Event {
 
 class CpuExecutor : public Executor {
  public:
-  const Target& target() const override {
-    static const Target t{hostIsa()};
-    return t;
-  }
+  const Target& target() const override { return cpu::target(); }
   void* allocate(std::size_t bytes) override { return tandem::allocate(bytes); }
   void deallocate(void* p, std::size_t bytes) noexcept override { tandem::deallocate(p, bytes); }
   void copyFromHost(void* to, const void* from, std::size_t bytes, Stream&) override { std::memcpy(to, from, bytes); }
   void copyToHost(void* to, const void* from, std::size_t bytes, Stream&) override { std::memcpy(to, from, bytes); }
   void copy(void* to, const void* from, std::size_t bytes, Stream&) override { std::memcpy(to, from, bytes); }
+  const Kernel* load(const KernelSignature& signature) override { return &cpu::loadKernel(signature); }
+  void prepare(std::span<const LaunchPreview> launches) override;
+  void launch(const Kernel& kernel, const std::int64_t* args, const LaunchSpace& space, Stream&) override {
+    cpu::launch(kernel, args, space);
+  }
+  bool reduceStrided(const StridedReduction& reduction, Stream&) override { return cpu::reduceStrided(reduction); }
   void copyArray(const ArrayView& from, const ArrayView& to, Stream&) override { tandem::copyArray(from, to); }
   LibraryFn library(std::string_view op) override { return libraryFunction(op); }
   void call(LibraryFn fn, const LibraryCall& call, Stream&) override { callLibrary(fn, call); }
@@ -54,6 +64,32 @@ class CpuExecutor : public Executor {
  private:
   CpuStream stream_;
 };
+
+void CpuExecutor::prepare(std::span<const LaunchPreview> launches) {
+  std::vector<const cpu::CpuKernel*> missing;
+  for (const LaunchPreview& l : launches)
+    for (const cpu::CpuKernel* k : cpu::neededBy(static_cast<const cpu::CpuKernel&>(*l.kernel), l.args, l.space))
+      if (k->ready() == nullptr && std::ranges::find(missing, k) == missing.end()) missing.push_back(k);
+  const std::size_t threads = std::min<std::size_t>({missing.size(), std::thread::hardware_concurrency(), 4});
+  std::atomic<std::size_t> next{0};
+  std::exception_ptr error;
+  std::mutex errorMutex;
+  auto work = [&] {
+    for (std::size_t k = next++; k < missing.size(); k = next++) {
+      try {
+        static_cast<void>(missing[k]->function());
+      } catch (...) {
+        const std::lock_guard lock(errorMutex);
+        if (!error) error = std::current_exception();
+      }
+    }
+  };
+  std::vector<std::thread> workers;
+  for (std::size_t t = 1; t < threads; ++t) workers.emplace_back(work);
+  work();
+  for (std::thread& worker : workers) worker.join();
+  if (error) std::rethrow_exception(error);
+}
 
 const bool registered = [] {
   static Executor* const cpu[] = {new CpuExecutor};

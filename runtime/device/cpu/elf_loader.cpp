@@ -1,4 +1,4 @@
-#include "runtime/kernel/elf_loader.h"
+#include "runtime/device/cpu/elf_loader.h"
 
 #include <cmath>
 #include <cstring>
@@ -10,9 +10,9 @@
 #include <sys/mman.h>
 
 #include "runtime/base/error.h"
-#include "runtime/kernel/reduction_levels.h"
+#include "runtime/device/cpu/reduction_levels.h"
 
-namespace tandem {
+namespace tandem::cpu {
 
 namespace {
 
@@ -218,4 +218,4 @@ class Loader {
 
 KernelFn loadObject(std::string_view object, const std::string& symbol) { return Loader(object).load(symbol); }
 
-}  // namespace tandem
+}  // namespace tandem::cpu

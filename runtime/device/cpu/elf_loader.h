@@ -6,12 +6,12 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/kernel/kernel_signature.h"
+#include "runtime/device/cpu/cpu_kernel.h"
 
-namespace tandem {
+namespace tandem::cpu {
 
 /// The address of `symbol` in the loaded object, which stays for the life of the process. InternalError saying what
 /// is wrong with the object where something is; every offset in it is checked.
 KernelFn loadObject(std::string_view object, const std::string& symbol);
 
-}  // namespace tandem
+}  // namespace tandem::cpu

@@ -1,4 +1,4 @@
-#include "runtime/kernel/reduction_levels.h"
+#include "runtime/device/cpu/reduction_levels.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,12 +1,12 @@
-// What the kernels of eager operations share: the signature of a call packed into a few words, and the small cache of
-// a thread from those to the kernel.
+// From the facts of a call, packed into a few words, to the kernel that the thread last used for it: what makes a call
+// of one operation a hash and a compare.
 #pragma once
 
 #include <array>
 #include <cstdint>
 
-#include "eager/tensor.h"
-#include "runtime/kernel/kernel_signature.h"
+#include "runtime/device/device.h"
+#include "runtime/kernel/kernel.h"
 
 namespace tandem {
 
@@ -14,10 +14,11 @@ namespace tandem {
 struct CallKey {
   static constexpr std::size_t kMost = 20;  // operands and outs; the first 3 and the last byte are for other facts
   std::array<std::uint64_t, 3> words{};
+  Device device;
 
   void set(std::size_t i, std::uint8_t byte) { words[i / 8] |= std::uint64_t{byte} << (8 * (i % 8)); }
   friend bool operator==(const CallKey& a, const CallKey& b) {
-    return a.words[0] == b.words[0] && a.words[1] == b.words[1] && a.words[2] == b.words[2];
+    return a.words[0] == b.words[0] && a.words[1] == b.words[1] && a.words[2] == b.words[2] && a.device == b.device;
   }
   [[nodiscard]] std::size_t hash() const {
     std::uint64_t h = words[0] * 0x9e3779b97f4a7c15ULL ^ words[1] * 0xc2b2ae3d27d4eb4fULL ^ words[2];
@@ -26,7 +27,7 @@ struct CallKey {
 };
 struct CallEntry {
   CallKey key;
-  KernelFn fn = nullptr;
+  const Kernel* kernel = nullptr;
 };
 inline constexpr std::size_t kCallEntries = 1024;
 
@@ -43,26 +44,17 @@ inline CallEntry& callEntry(const CallKey& key) {
 
 /// The kernel that the thread remembers for a key, or what `build` gives.
 template <class Build>
-KernelFn kernelFor(const CallKey& key, Build build) {
+const Kernel& kernelFor(const CallKey& key, Build build) {
   CallEntry& entry = callEntry(key);
-  if (entry.fn == nullptr || !(entry.key == key)) {
-    KernelFn fn = build();
-    entry = {key, fn};
+  if (entry.kernel == nullptr || !(entry.key == key)) {
+    const Kernel* kernel = build();
+    entry = {key, kernel};
   }
-  return entry.fn;
+  return *entry.kernel;
 }
 
 inline std::uint8_t operandByte(DType t, Access a) {
   return static_cast<std::uint8_t>(1 + static_cast<int>(t) * 4 + static_cast<int>(a));
 }
-
-inline char* pointerOf(const Tensor& t) {
-  return static_cast<char*>(t.impl()->storage->data()) +
-         t.impl()->offset * static_cast<std::int64_t>(itemSize(t.dtype()));
-}
-inline std::int64_t address(const Tensor& t) { return reinterpret_cast<std::int64_t>(pointerOf(t)); }
-
-/// A contiguous copy of the window of `t` broadcast to `shape`, for operands that too many dims keep from collapsing.
-Tensor spread(const Tensor& t, DimsRef shape);
 
 }  // namespace tandem

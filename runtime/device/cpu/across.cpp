@@ -1,0 +1,176 @@
+#include "runtime/device/cpu/across.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <span>
+
+#include "runtime/device/cpu/launch.h"
+#include "runtime/device/thread_pool.h"
+#include "runtime/lib/strided.h"
+
+namespace tandem::cpu {
+namespace {
+
+constexpr std::int64_t kAcross = 64;               // rows and columns of a block
+constexpr std::int64_t kAcrossBytes = 128 * 1024;  // of some whole columns, about: a part of the second cache
+constexpr std::int64_t kFewColumns = 16;           // at least, however long they are
+constexpr std::int64_t kLine = 64;                 // bytes
+// Fewer rows may be split along their length, where rows must keep their order.
+constexpr std::int64_t kLeastRows = 16;
+
+std::int64_t rowsOf(const std::int64_t* args, const ArgLayout& layout) {
+  return layout.column ? args[layout.reducedSize()] : args[layout.outerSize(layout.outerRank - 1)];
+}
+
+std::int64_t innerStride(const std::int64_t* args, const ArgLayout& layout, std::size_t k, Access access) {
+  return access == Access::Unit ? 1 : access == Access::Zero ? 0 : args[layout.innerStride(k)];
+}
+
+/// A kernel's space in blocks. Of a Row kernel it is [matrices, rows, columns]; the rows of a Column kernel are those
+/// that it reduces.
+class Blocks {
+ public:
+  Blocks(const CpuKernel& kernel, const std::int64_t* args, std::uint64_t across)
+      : args_(args), layout_(kernel.layout), operands_(kernel.operands), transposed_(across),
+        fn_(kernel.takingAcross(across).function()), columns_(args[layout_.innerSize()]), rows_(rowsOf(args, layout_)),
+        outerDims_(layout_.column ? layout_.outerRank : layout_.outerRank - 1), height_(std::min(rows_, kAcross)),
+        width_(std::min(columns_, kAcross)) {
+    const bool whole = !kernel.elementwise;
+    for (int d = 0; d < outerDims_; ++d) matrices_ *= args[layout_.outerSize(d)];
+    if (whole && layout_.column) {
+      std::int64_t widest = 1;
+      for (const KernelOperand& o : operands_) widest = std::max(widest, static_cast<std::int64_t>(itemSize(o.dtype)));
+      height_ = rows_;
+      width_ = std::clamp(kAcrossBytes / (rows_ * widest) / kFewColumns * kFewColumns, kFewColumns, width_);
+    } else if (whole) {
+      // 64 rows whatever their length: of fewer, the stretches read of each line of memory become too short.
+      width_ = columns_;
+    }
+    down_ = (rows_ + height_ - 1) / height_;
+    across_ = (columns_ + width_ - 1) / width_;
+  }
+
+  std::int64_t count() const { return matrices_ * down_ * across_; }
+  /// Elements of one, at most.
+  std::int64_t area() const { return height_ * width_; }
+
+  void run(std::int64_t begin, std::int64_t end) const {
+    std::int64_t scratchBytes = 0;
+    for (std::size_t k = 0; k < operands_.size(); ++k)
+      if (isTransposed(k)) scratchBytes += area() * sizeOf(k);
+    const lib::Scratch<char> scratch(scratchBytes);
+    Args own;
+    own.append(args_, args_ + layout_.size());
+    for (std::int64_t i = begin; i < end; ++i) {
+      const Block b = block(i);
+      own[layout_.innerSize()] = b.width;
+      char* to = scratch.data();
+      for (std::size_t k = 0; k < operands_.size(); ++k) {
+        if (isTransposed(k)) {
+          transpose(k, b, to, own);
+          to += area() * sizeOf(k);
+        } else {
+          const std::int64_t skipped = b.column * innerStride(args_, layout_, k, operands_[k].access);
+          own[layout_.pointer(k)] = args_[layout_.pointer(k)] + skipped * sizeOf(k);
+        }
+      }
+      if (layout_.column)
+        fn_(own.data(), b.matrix * b.width, (b.matrix + 1) * b.width);
+      else
+        fn_(own.data(), b.matrix * rows_ + b.row, b.matrix * rows_ + b.row + b.height);
+    }
+  }
+
+ private:
+  struct Block {
+    std::int64_t matrix, row, column, height, width;
+  };
+
+  bool isTransposed(std::size_t k) const { return k < 64 && (transposed_ >> k & 1) != 0; }
+  std::int64_t sizeOf(std::size_t k) const { return static_cast<std::int64_t>(itemSize(operands_[k].dtype)); }
+
+  Block block(std::int64_t i) const {
+    const std::int64_t row = i / across_ % down_ * height_;
+    const std::int64_t column = i % across_ * width_;
+    return {i / (down_ * across_), row, column, std::min(height_, rows_ - row), std::min(width_, columns_ - column)};
+  }
+
+  /// Transposes input k's block into `to`, and has the kernel read it there.
+  void transpose(std::size_t k, const Block& b, char* to, Args& own) const {
+    std::int64_t from = b.column * args_[layout_.innerStride(k)] + (layout_.column ? 0 : b.row);
+    for (std::int64_t d = outerDims_, left = b.matrix; d-- > 0; left /= args_[layout_.outerSize(d)])
+      from += left % args_[layout_.outerSize(d)] * args_[layout_.outerStride(k, d)];
+    transposeMatrix(reinterpret_cast<const char*>(args_[layout_.pointer(k)]) + from * sizeOf(k),
+                    args_[layout_.innerStride(k)], to, width_, b.height, b.width, operands_[k].dtype);
+    for (int d = 0; d < layout_.outerRank; ++d) own[layout_.outerStride(k, d)] = 0;
+    own[layout_.innerStride(k)] = 1;
+    own[layout_.pointer(k)] = reinterpret_cast<std::int64_t>(to);
+    if (layout_.column) {
+      own[layout_.reducedStride(k)] = width_;
+    } else {
+      // The kernel counts rows from the matrix's first on.
+      own[layout_.outerStride(k, outerDims_)] = width_;
+      own[layout_.pointer(k)] -= b.row * width_ * sizeOf(k);
+    }
+  }
+
+  const std::int64_t* args_;
+  const ArgLayout& layout_;
+  std::span<const KernelOperand> operands_;
+  std::uint64_t transposed_;
+  KernelFn fn_;
+  std::int64_t columns_, rows_;
+  std::int64_t matrices_ = 1;
+  int outerDims_;
+  std::int64_t height_, width_;  // of a block
+  std::int64_t down_, across_;   // blocks of a matrix
+};
+
+}  // namespace
+
+std::uint64_t inputsAcross(const CpuKernel& kernel, const std::int64_t* args) {
+  constexpr std::int64_t kMostBytes = 64 * 1024;  // of a row, or of a column, where blocks are whole ones
+  if (kernel.strided == 0) return 0;
+  const ArgLayout& layout = kernel.layout;
+  const std::int64_t columns = args[layout.innerSize()];
+  const std::int64_t rows = rowsOf(args, layout);
+  // So few lines find place beside each other; columns, reduced down their length, are also what threads share.
+  const std::int64_t leastColumns = layout.column ? 64 : 8;
+  if (rows < kLeastRows || columns < leastColumns || rows * columns < kAcrossElements) return 0;
+  std::uint64_t across = 0;
+  for (std::uint64_t left = kernel.strided; left != 0; left &= left - 1) {
+    const auto k = static_cast<std::size_t>(std::countr_zero(left));
+    const auto size = static_cast<std::int64_t>(itemSize(kernel.operands[k].dtype));
+    const std::int64_t step =
+        layout.column ? args[layout.reducedStride(k)] : args[layout.outerStride(k, layout.outerRank - 1)];
+    if (step != 1 || std::abs(args[layout.innerStride(k)]) * size < kLine) continue;
+    if (kernel.reduces && (layout.column ? rows : columns) * size > kMostBytes) continue;
+    across |= left & -left;
+  }
+  return across;
+}
+
+bool liesNearlyAcross(const CpuKernel& kernel, const std::int64_t* args) {
+  if (!kernel.nearlyAcross) return false;
+  const ArgLayout& layout = kernel.layout;
+  const std::int64_t columns = args[layout.innerSize()];
+  const std::int64_t rows = rowsOf(args, layout);
+  if (rows < 8 || columns < 8 || rows * columns < kAcrossElements) return false;
+  for (std::size_t k = 0; k < kernel.operands.size(); ++k) {
+    if (kernel.operands[k].access != Access::Strided) continue;
+    const auto size = static_cast<std::int64_t>(itemSize(kernel.operands[k].dtype));
+    const std::int64_t along = std::abs(args[layout.innerStride(k)]) * size;
+    const std::int64_t step = std::abs(args[layout.outerStride(k, layout.outerRank - 1)]) * size;
+    if (along >= kLine && step != 0 && step <= 16) return true;
+  }
+  return false;
+}
+
+void launchAcross(const CpuKernel& kernel, const std::int64_t* args, std::uint64_t across) {
+  const Blocks blocks(kernel, args, across);
+  parallelFor(blocks.count(), kTileElements / blocks.area() + 1,
+              [&](std::int64_t begin, std::int64_t end) { blocks.run(begin, end); });
+}
+
+}  // namespace tandem::cpu

@@ -1,0 +1,25 @@
+// Inputs that lie across: dense over the rows of a kernel (down the rows that a Column kernel reduces) and far apart
+// along them, as a transposed matrix is. Element by element, each of their lines would be fetched for one element, and
+// lines a power of two apart drive each other out of the cache. Where that matters, a kernel that takes them as
+// contiguous runs over blocks of the space, for which they are transposed one after the other.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/device/cpu/cpu_kernel.h"
+
+namespace tandem::cpu {
+
+/// From so many elements on a matrix does not stay in the first cache, and it matters in which order it is read.
+inline constexpr std::int64_t kAcrossElements = 16 * 1024;
+
+/// Which inputs lie across, bits as in CpuKernel::strided.
+std::uint64_t inputsAcross(const CpuKernel& kernel, const std::int64_t* args);
+/// Does an operand lie nearly across: a few bytes apart over the rows? Blocks of some rows and columns then use every
+/// line that they fetch.
+bool liesNearlyAcross(const CpuKernel& kernel, const std::int64_t* args);
+/// Runs a kernel in blocks: of some rows and columns, or where it reduces of some whole rows (of a Column kernel,
+/// columns). `across` are the inputs that are transposed; none where they lie nearly so.
+void launchAcross(const CpuKernel& kernel, const std::int64_t* args, std::uint64_t across);
+
+}  // namespace tandem::cpu

@@ -1,0 +1,80 @@
+#include "runtime/device/cpu/cpu_kernel.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "runtime/device/cpu/elf_loader.h"
+#include "runtime/device/cpu/split.h"
+#include "runtime/device/isa.h"
+#include "runtime/kernel/kernel_cache.h"
+
+namespace tandem::cpu {
+
+CpuKernel::CpuKernel(const KernelSignature& s) : signature(s), layout(signature) {
+  for (const KernelOperand& input : signature.inputs) operands.push_back(input);
+  for (const KernelOutput& output : signature.outputs) operands.push_back(output.operand);
+  bool index = false;
+  for (const KernelStep& step : signature.steps) {
+    reduces |= step.kind == KernelStep::Kind::Reduce;
+    index |= step.kind == KernelStep::Kind::Index;
+  }
+  const bool row = signature.kind == KernelKind::Row;
+  elementwise = row && !reduces && !index && std::ranges::none_of(signature.outputs, [](const KernelOutput& output) {
+                  return output.operand.access == Access::Zero;
+                });
+  splits = canSplit(signature);
+  const bool matrix = layout.column ? layout.reducedRank == 1 : row && layout.outerRank > 0;
+  if (!matrix || index || layout.framed > 0) return;
+  for (std::size_t k = 0; k < std::min<std::size_t>(signature.inputs.size(), 64); ++k)
+    if (signature.inputs[k].access == Access::Strided) strided |= std::uint64_t{1} << k;
+  nearlyAcross = elementwise && std::ranges::any_of(operands, [](const KernelOperand& operand) {
+                   return operand.access == Access::Strided;
+                 });
+}
+
+KernelFn CpuKernel::makeFunction() const {
+  KernelFn made = nullptr;
+  findCode(signature, target().architecture,
+           [&](const std::string& object, const std::string& symbol) { made = loadObject(object, symbol); });
+  // Two threads that want the same code may both make it, and the first one in stays: rare, and without a wait that
+  // could outlive a thread.
+  KernelFn before = nullptr;
+  return function_.compare_exchange_strong(before, made) ? made : before;
+}
+
+const Split& CpuKernel::split() const {
+  if (const Split* known = split_.load(std::memory_order_acquire)) return *known;
+  const auto [partial, finish] = splitSignature(signature);
+  auto made = std::make_unique<Split>(Split{&loadKernel(partial), &loadKernel(finish)});
+  const Split* before = nullptr;
+  return split_.compare_exchange_strong(before, made.get()) ? *made.release() : *before;
+}
+
+const CpuKernel& CpuKernel::takingAcross(std::uint64_t inputs) const {
+  if (inputs == 0) return *this;
+  const Variant* first = variants_.load(std::memory_order_acquire);
+  for (const Variant* v = first; v != nullptr; v = v->next)
+    if (v->inputs == inputs) return *v->kernel;
+  KernelSignature s = signature;
+  for (std::size_t k = 0; k < s.inputs.size(); ++k)
+    if (k < 64 && (inputs >> k & 1) != 0) s.inputs[k].access = Access::Unit;
+  // Threads that add one at the same time may add it twice, which does no harm.
+  auto* const made = new Variant{inputs, &loadKernel(s), first};
+  while (!variants_.compare_exchange_weak(made->next, made)) {
+  }
+  return *made->kernel;
+}
+
+const Target& target() {
+  static const Target host{hostIsa()};
+  return host;
+}
+
+const CpuKernel& loadKernel(const KernelSignature& signature) {
+  // Never destroyed: threads may look up while the process ends.
+  static auto* const table =
+      new KernelTable([](const KernelSignature& s) -> const Kernel* { return new CpuKernel(s); });
+  return static_cast<const CpuKernel&>(*table->find(signature));
+}
+
+}  // namespace tandem::cpu

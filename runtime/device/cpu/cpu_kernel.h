@@ -1,0 +1,74 @@
+// The CPU's kernels: a function, what launching asks of the signature, and the kernels that follow from it where memory
+// or threads are better served by others (split.h, across.h). Code is found or compiled when it is first needed, so
+// that a launch which runs others never makes the kernel's own.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "runtime/base/small_vector.h"
+#include "runtime/device/target.h"
+#include "runtime/kernel/kernel.h"
+
+namespace tandem::cpu {
+
+/// The entry point of a kernel, over [begin, end) of its units.
+using KernelFn = void (*)(const std::int64_t* args, std::int64_t begin, std::int64_t end);
+
+class CpuKernel;
+
+/// A kernel cut into blocks: one kernel reduces blocks, another their results (split.h).
+struct Split {
+  const CpuKernel* partial;
+  const CpuKernel* finish;
+};
+
+class CpuKernel : public Kernel {
+ public:
+  explicit CpuKernel(const KernelSignature& signature);
+
+  const KernelSignature signature;
+  const ArgLayout layout;
+  /// Inputs, then outputs.
+  SmallVector<KernelOperand, 8> operands;
+  /// Row, pointwise, one element of every output a point.
+  bool elementwise = false;
+  bool reduces = false;
+  /// May inputs lie across (across.h)? Bit k: input k is Strided. None where the kernel knows its index or has framed
+  /// inputs, which are addressed by their place in the whole space.
+  std::uint64_t strided = 0;
+  /// May operands lie nearly across?
+  bool nearlyAcross = false;
+  /// Is the kernel one that can be split? Whether it is worth it, sizes say.
+  bool splits = false;
+
+  /// The code, null until `function` was called.
+  [[nodiscard]] KernelFn ready() const { return function_.load(std::memory_order_acquire); }
+  [[nodiscard]] KernelFn function() const {
+    const KernelFn fn = ready();
+    return fn != nullptr ? fn : makeFunction();
+  }
+  /// Of a kernel that can be split.
+  [[nodiscard]] const Split& split() const;
+  /// The kernel that takes these inputs as Unit ones; bits as in `strided`.
+  [[nodiscard]] const CpuKernel& takingAcross(std::uint64_t inputs) const;
+
+ private:
+  struct Variant {
+    std::uint64_t inputs;
+    const CpuKernel* kernel;
+    const Variant* next;
+  };
+  [[gnu::cold]] KernelFn makeFunction() const;
+
+  mutable std::atomic<KernelFn> function_{nullptr};
+  mutable std::atomic<const Split*> split_{nullptr};
+  mutable std::atomic<const Variant*> variants_{nullptr};
+};
+
+/// This processor.
+const Target& target();
+/// The kernel of a signature, from the CPU's table.
+const CpuKernel& loadKernel(const KernelSignature& signature);
+
+}  // namespace tandem::cpu

@@ -1,0 +1,62 @@
+// How the CPU launches a kernel: small ones at once, others in the way that suits their memory and the threads.
+#include "runtime/device/cpu/launch.h"
+
+#include <algorithm>
+
+#include "runtime/device/cpu/across.h"
+#include "runtime/device/cpu/reduction_levels.h"
+#include "runtime/device/cpu/split.h"
+#include "runtime/device/thread_pool.h"
+
+namespace tandem::cpu {
+namespace {
+
+// Below this many elements handing work over costs more than it gains.
+constexpr std::int64_t kSerialElements = 32 * 1024;
+// Tiles are longer than kTileElements where there would be more than kTilesAThread of them a thread.
+constexpr std::int64_t kMaxTileElements = 64 * 1024;
+constexpr std::int64_t kTilesAThread = 8;
+// Tiles of elementwise work begin at multiples of this: whole vectors, whole cache lines.
+constexpr std::int64_t kUnitMultiple = 64;
+// Columns are taken by so many at least, and by a tile of them where that leaves every thread some.
+constexpr std::int64_t kLeastColumns = 64;
+static_assert(kAtOnce <= kAcrossElements && kAtOnce <= kSerialElements);
+
+}  // namespace
+
+void launchLarge(const CpuKernel& kernel, const std::int64_t* args, const LaunchSpace& space) {
+  if (space.units <= 0) return;
+  if (const std::uint64_t across = inputsAcross(kernel, args); across != 0) return launchAcross(kernel, args, across);
+  if (liesNearlyAcross(kernel, args)) return launchAcross(kernel, args, 0);
+  if (isWorthSplitting(kernel, space)) return launchSplit(kernel, args, space);
+  launchTiles(kernel, args, space);
+}
+
+void launchTiles(const CpuKernel& kernel, const std::int64_t* args, const LaunchSpace& space) {
+  const KernelFn fn = kernel.function();
+  const std::int64_t units = space.units;
+  const std::int64_t perUnit = std::max<std::int64_t>(space.elementsPerUnit, 1);
+  // A unit larger than the limit counts as the limit: the product must not overflow.
+  if (units == 1 || (perUnit < kSerialElements && units * perUnit < kSerialElements)) return fn(args, 0, units);
+  const std::int64_t threads = numThreads();
+  if (threads == 1) return fn(args, 0, units);
+  std::int64_t unitsPerTile = std::clamp(units / (threads * kTilesAThread), (kTileElements + perUnit - 1) / perUnit,
+                                         (kMaxTileElements + perUnit - 1) / perUnit);
+  if (perUnit < kUnitMultiple) unitsPerTile = (unitsPerTile + kUnitMultiple - 1) / kUnitMultiple * kUnitMultiple;
+  if (kernel.layout.column) {
+    // Pieces as wide as the kernel takes at once, since every row of a narrow one costs a cache line.
+    const std::int64_t share = (units / threads + kLeastColumns - 1) / kLeastColumns * kLeastColumns;
+    unitsPerTile = std::max(unitsPerTile, std::clamp(share, kLeastColumns, kLeadingColumns.tile));
+  }
+  const std::int64_t tiles = (units + unitsPerTile - 1) / unitsPerTile;
+  parallelTiles(tiles, [&](std::int64_t i) { fn(args, i * unitsPerTile, std::min(units, (i + 1) * unitsPerTile)); });
+}
+
+SmallVector<const CpuKernel*, 2> neededBy(const CpuKernel& kernel, const std::int64_t* args, const LaunchSpace& space) {
+  if (const std::uint64_t across = inputsAcross(kernel, args); across != 0) return {&kernel.takingAcross(across)};
+  if (!liesNearlyAcross(kernel, args) && isWorthSplitting(kernel, space))
+    return {kernel.split().partial, kernel.split().finish};
+  return {&kernel};
+}
+
+}  // namespace tandem::cpu

@@ -1,0 +1,38 @@
+// Launching on the CPU. Decides how a kernel's range is cut, whether long rows or columns are split (split.h) and
+// whether inputs are transposed on the way (across.h); bits do not depend on it.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/base/counters.h"
+#include "runtime/device/cpu/cpu_kernel.h"
+
+namespace tandem::cpu {
+
+using Args = SmallVector<std::int64_t, 64>;
+
+/// Fewer elements than this run on this thread in one piece, whatever their memory is like.
+inline constexpr std::int64_t kAtOnce = 16 * 1024;
+/// Tiles of the pool are at least this long.
+inline constexpr std::int64_t kTileElements = 16 * 1024;
+
+void launchLarge(const CpuKernel& kernel, const std::int64_t* args, const LaunchSpace& space);
+
+/// Runs a kernel over a space. Counts one launch, two where it is split.
+inline void launch(const Kernel& loaded, const std::int64_t* args, const LaunchSpace& space) {
+  const auto& kernel = static_cast<const CpuKernel&>(loaded);
+  bump(counters().kernelLaunches);
+  const KernelFn fn = kernel.ready();
+  // Neither factor alone may be so large that the product overflows; no units are none at once.
+  if (fn != nullptr && static_cast<std::uint64_t>(space.units - 1) < kAtOnce && space.elementsPerUnit < kAtOnce &&
+      space.units * space.elementsPerUnit < kAtOnce)
+    return fn(args, 0, space.units);
+  launchLarge(kernel, args, space);
+}
+
+/// In tiles of the pool where there are enough elements, as it is.
+void launchTiles(const CpuKernel& kernel, const std::int64_t* args, const LaunchSpace& space);
+/// The kernels whose code `launch` will need.
+SmallVector<const CpuKernel*, 2> neededBy(const CpuKernel& kernel, const std::int64_t* args, const LaunchSpace& space);
+
+}  // namespace tandem::cpu

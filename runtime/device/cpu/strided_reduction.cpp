@@ -1,0 +1,229 @@
+#include "runtime/device/cpu/strided_reduction.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "runtime/base/counters.h"
+#include "runtime/device/cpu/launch.h"
+#include "runtime/device/cpu/reduction_levels.h"
+#include "runtime/device/cpu/split.h"
+#include "runtime/device/thread_pool.h"
+#include "runtime/kernel/launch_builder.h"
+#include "runtime/lib/strided.h"
+
+namespace tandem::cpu {
+
+namespace {
+
+/// The dims of a reduction as a Column kernel walks them whose inner dim is the one along which the operand is dense,
+/// where that is a kept one.
+struct ColumnWalk {
+  Dims kept;                        // {outer..., inner}
+  std::array<Dims, 2> keptStrides;  // of operand and out
+  Dims reduced;
+  Dims reducedStrides;
+
+  [[nodiscard]] std::int64_t rows() const { return numelOf(reduced); }
+};
+
+/// Nothing where no kept dim is dense, or dims are left that do not merge.
+std::optional<ColumnWalk> walkColumns(const StridedReduction& r) {
+  constexpr std::int64_t kLeastDense = 16;
+  constexpr std::int64_t kLeastElements = 1024;
+  constexpr std::size_t kMostReduced = 4;
+  if (r.in.numel() < kLeastElements) return {};
+  Dims order;  // of the kept dims, as they lie in memory
+  ColumnWalk w;
+  for (std::size_t d = 0; d < r.in.shape.size(); ++d) {
+    if (d >= r.begin && d < r.end) {
+      w.reduced.push_back(r.in.shape[d]);
+      w.reducedStrides.push_back(r.in.strides[d]);
+    } else if (r.in.shape[d] != 1) {
+      order.push_back(static_cast<std::int64_t>(d));
+    }
+  }
+  std::ranges::stable_sort(order, [&](std::int64_t a, std::int64_t b) { return r.in.strides[a] > r.in.strides[b]; });
+  // A dim that is repeated stays an outer one.
+  const auto dense = std::ranges::find_if(order, [&](std::int64_t d) { return r.in.strides[d] == 1; });
+  if (dense == order.end()) return {};
+  std::rotate(dense, dense + 1, order.end());
+  for (std::int64_t d : order) {
+    w.kept.push_back(r.in.shape[d]);
+    w.keptStrides[0].push_back(r.in.strides[d]);
+    w.keptStrides[1].push_back(r.out.strides[d]);
+  }
+  collapsePointwise(w.kept, w.keptStrides);
+  collapsePointwise(w.reduced, {&w.reducedStrides, 1});
+  if (w.kept.back() < kLeastDense || w.kept.size() > kMaxOuterRank + 1 || w.reduced.size() > kMostReduced) return {};
+  if (r.trailing && w.rows() > kMostTrailingRows) return {};
+  return w;
+}
+
+/// Runs a reduction as a Column kernel of its order.
+void runColumns(const StridedReduction& r, const ColumnWalk& walk) {
+  const std::int64_t n = walk.kept.back();
+  const ReductionKernel reduction{r.op,
+                                  KernelKind::Column,
+                                  static_cast<int>(walk.kept.size()) - 1,
+                                  {r.in.dtype, Access::Unit},
+                                  r.accumulator,
+                                  {r.out.dtype, accessOf(walk.keptStrides[1].back(), n)},
+                                  r.trailing,
+                                  static_cast<int>(walk.reduced.size())};
+  // [outer..., reduced..., inner], of which the out has none reduced.
+  auto joined = [](const Dims& kept, const Dims& reduced) {
+    Dims all;
+    all.append(kept.begin(), kept.end() - 1);
+    all.append(reduced.begin(), reduced.end());
+    all.push_back(kept.back());
+    return all;
+  };
+  const std::array<Dims, 2> strides{joined(walk.keptStrides[0], walk.reducedStrides),
+                                    joined(walk.keptStrides[1], Dims(walk.reduced.size(), 0))};
+  const ArgLayout layout = reduction.layout();
+  Args args(layout.size());
+  writeWalk(layout, joined(walk.kept, walk.reduced), strides, args.data());
+  args[layout.pointer(0)] = reinterpret_cast<std::int64_t>(r.in.data);
+  args[layout.pointer(1)] = reinterpret_cast<std::int64_t>(r.out.data);
+  const Kernel& kernel = kernelFor(reduction.key(Device{}), [&] { return &loadKernel(reduction.signature()); });
+  launch(kernel, args.data(), wholeSpace(KernelKind::Column, layout, args.data()));
+}
+
+/// A reduction whose reduced dims do not merge into one, in pieces of its operand that are copied to the cache: whole
+/// rows, columns or blocks of these, so that the bits are those of one kernel over a contiguous copy.
+class PieceByPiece {
+ public:
+  explicit PieceByPiece(const StridedReduction& r)
+      : r_(r), pieces_(r.in), dtype_(r.in.dtype), outer_(numelOf(DimsRef(r.in.shape).first(r.begin))),
+        reduced_(numelOf(DimsRef(r.in.shape).subspan(r.begin, r.end - r.begin))),
+        inner_(numelOf(DimsRef(r.in.shape).subspan(r.end))) {}
+
+  /// False, having done nothing, where there would be too few pieces to share among threads.
+  bool run() {
+    constexpr std::int64_t kFewest = 4;
+    // Bytes: what is copied should be in a cache when it is read.
+    constexpr std::int64_t kLargest = std::int64_t{16} << 20;
+    const std::int64_t block = (r_.trailing ? kTrailingBlock : kLeadingBlock) * inner_;
+    const std::int64_t one = reduced_ * inner_;  // a row, or all rows of some columns
+    const bool whole = one <= std::max(pieces_.least(), block);
+    const std::int64_t unit = whole ? one : block;
+    const std::int64_t count = (pieces_.least() + unit - 1) / unit;  // units of a piece
+    const std::int64_t units = whole ? outer_ : (reduced_ * inner_ + block - 1) / block;
+    const std::int64_t each = (units + count - 1) / count;
+    const std::int64_t tiles = whole ? each : outer_ * each;
+    if (tiles < kFewest || std::min(count, units) * unit * static_cast<std::int64_t>(itemSize(dtype_)) > kLargest)
+      return false;
+    if (!whole && !r_.trailing && units > kLeadingBlock) return false;
+    bump(counters().kernelLaunches);
+    const CpuKernel& kernel = loadKernel(signature());
+    const Place out{r_.out.as<char>(), r_.out.dtype};
+    if (whole) {
+      const KernelFn fn = kernel.function();
+      parallelTiles(tiles, [&](std::int64_t i) {
+        const std::int64_t first = i * count;
+        const std::int64_t last = std::min(outer_, first + count);
+        const Piece piece(pieces_, first * one, last * one);
+        reduce(fn, piece.data(), last - first, reduced_, out.from(first * inner_));
+      });
+      return true;
+    }
+    const std::int64_t blocks = units;
+    const lib::Scratch<char> memory(outer_ * blocks * inner_ * static_cast<std::int64_t>(itemSize(r_.accumulator)));
+    const Place partials{memory.data(), r_.accumulator};
+    const KernelFn fn = kernel.split().partial->function();
+    parallelTiles(tiles, [&](std::int64_t i) {
+      const std::int64_t row = i / each;
+      const std::int64_t first = i % each * count;
+      const std::int64_t last = std::min(blocks, first + count);
+      const std::int64_t begin = row * one + first * block;
+      const std::int64_t end = row * one + std::min(last * block, one);
+      const Piece piece(pieces_, begin, end);
+      const Place to = partials.from((row * blocks + first) * inner_);
+      if (r_.trailing) return reduceBlocks(fn, piece.data(), end - begin, to);
+      const std::int64_t full = (end - begin) / block;
+      reduce(fn, piece.data(), full, kLeadingBlock, to);
+      const std::int64_t rest = (end - begin - full * block) / inner_;
+      if (rest > 0)
+        reduce(fn, piece.data() + full * block * static_cast<std::int64_t>(itemSize(dtype_)), 1, rest,
+               to.from(full * inner_));
+    });
+    const Args args = contiguous(partials.data, blocks, outer_, out);
+    bump(counters().kernelLaunches);
+    launchTiles(*kernel.split().finish, args.data(), {outer_ * inner_, blocks});
+    return true;
+  }
+
+ private:
+  /// Memory of contiguous elements.
+  struct Place {
+    char* data;
+    DType dtype;
+    [[nodiscard]] Place from(std::int64_t element) const {
+      return {data + element * static_cast<std::int64_t>(itemSize(dtype)), dtype};
+    }
+  };
+
+  /// A stretch of the operand in contiguous memory.
+  class Piece {
+   public:
+    Piece(const RowMajorPieces& from, std::int64_t begin, std::int64_t end)
+        : size_(from.itemSize()), first_(begin / from.unit() * from.unit()), begin_(begin),
+          memory_(((end + from.unit() - 1) / from.unit() * from.unit() - first_) * size_) {
+      from.copy(first_ / from.unit(), (end + from.unit() - 1) / from.unit(), memory_.data());
+    }
+    [[nodiscard]] char* data() const { return memory_.data() + (begin_ - first_) * size_; }
+
+   private:
+    std::int64_t size_, first_, begin_;
+    lib::Scratch<char> memory_;
+  };
+
+  [[nodiscard]] KernelSignature signature() const {
+    const KernelKind kind = r_.trailing ? KernelKind::Row : KernelKind::Column;
+    const Access out = r_.trailing ? Access::Zero : accessOf(1, inner_);
+    return ReductionKernel{r_.op, kind, 1, {dtype_, Access::Unit}, r_.accumulator, {r_.out.dtype, out}}.signature();
+  }
+
+  /// Of `outer` contiguous matrices of `reduced` rows (trailing: rows of as many elements) at `from`.
+  [[nodiscard]] Args contiguous(const char* from, std::int64_t reduced, std::int64_t outer, const Place& to) const {
+    const ArgLayout layout(r_.trailing ? KernelKind::Row : KernelKind::Column, 1, 2, 0);
+    Args args(layout.size());
+    if (r_.trailing) {
+      writeWalk(layout, Dims{outer, reduced}, std::array<Dims, 2>{Dims{reduced, 1}, Dims{1, 0}}, args.data());
+    } else {
+      writeWalk(layout, Dims{outer, reduced, inner_},
+                std::array<Dims, 2>{Dims{reduced * inner_, inner_, 1}, Dims{inner_, 0, 1}}, args.data());
+    }
+    args[layout.pointer(0)] = reinterpret_cast<std::int64_t>(from);
+    args[layout.pointer(1)] = reinterpret_cast<std::int64_t>(to.data);
+    return args;
+  }
+
+  void reduce(KernelFn fn, const char* from, std::int64_t outer, std::int64_t reduced, const Place& to) const {
+    if (outer > 0) fn(contiguous(from, reduced, outer, to).data(), 0, outer * inner_);
+  }
+  /// Of a Partial kernel: the n elements are one row.
+  void reduceBlocks(KernelFn fn, const char* from, std::int64_t n, const Place& to) const {
+    Args args = contiguous(from, n, 1, to);
+    args[ArgLayout(KernelKind::Partial, 1, 2, 0).innerStride(1)] = 1;
+    fn(args.data(), 0, rowBlocks(n));
+  }
+
+  const StridedReduction& r_;
+  RowMajorPieces pieces_;
+  DType dtype_;
+  std::int64_t outer_, reduced_, inner_;
+};
+
+}  // namespace
+
+bool reduceStrided(const StridedReduction& reduction) {
+  if (const auto columns = walkColumns(reduction)) {
+    runColumns(reduction, *columns);
+    return true;
+  }
+  return !reduction.merges && PieceByPiece(reduction).run();
+}
+
+}  // namespace tandem::cpu

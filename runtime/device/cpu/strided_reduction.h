@@ -1,0 +1,12 @@
+// Reductions of strided memory on the CPU: along a dense kept dim as a Column kernel, in whichever order its class
+// adds; else, where the reduced dims do not merge, in pieces copied to the cache.
+#pragma once
+
+#include "runtime/kernel/strided_reduction.h"
+
+namespace tandem::cpu {
+
+/// As Executor::reduceStrided.
+bool reduceStrided(const StridedReduction& reduction);
+
+}  // namespace tandem::cpu
