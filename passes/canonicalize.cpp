@@ -74,9 +74,7 @@ class Canonicalize : public mlir::PassWrapper<Canonicalize, FunctionPass> {
     if (auto inner = op.getSource().getDefiningOp<td::WindowOp>()) {
       auto composed = composeWindows(placeOf(inner), td::shapeOf(inner), shape, op.getStrides(), op.getOffset());
       if (composed) return window(b, op.getLoc(), op.getType(), *composed);
-      // The copy serves every window that does not compose with this one.
-      b.setInsertionPointAfter(inner);
-      op.getSourceMutable().assign(td::CopyOp::create(b, inner.getLoc(), inner.getType(), inner.getResult()));
+      op.getSourceMutable().assign(copyOf(b, inner));
       return {};
     }
     if (place.value.getType() == op.getType() && isWhole(shape, shape, place.strides, place.offset)) return place.value;
@@ -85,6 +83,14 @@ class Canonicalize : public mlir::PassWrapper<Canonicalize, FunctionPass> {
       if (place.offset == 0 && numelOf(shape) == numelOf(td::shapeOf(frame)) && isContiguous(shape, place.strides))
         return td::FrameOp::create(b, op.getLoc(), op.getType(), frame.getValue(), frame.getFill(), frame.getBegin());
     return {};
+  }
+
+  // One copy serves every window that does not compose with this one.
+  static mlir::Value copyOf(mlir::OpBuilder& b, td::WindowOp inner) {
+    if (auto made = mlir::dyn_cast_or_null<td::CopyOp>(inner->getNextNode()); made && made.getSource() == inner)
+      return made.getResult();
+    b.setInsertionPointAfter(inner);
+    return td::CopyOp::create(b, inner.getLoc(), inner.getType(), inner.getResult()).getResult();
   }
 
   // Can a window that is all that reads this value be of the operands instead?

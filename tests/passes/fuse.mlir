@@ -1,8 +1,17 @@
 // RUN: td-opt --td-fuse -split-input-file %s | FileCheck %s
+// RUN: env TANDEM_DISABLE=fuse td-opt --td-pipeline -split-input-file %s | FileCheck %s --check-prefix OFF
+//
+// Parts that this pass uses and that are tested here: clusters.cpp (what may be in one region), linear_order.cpp (that no
+// region waits for itself), windows.cpp (how an operand runs along the space), recompute.cpp (@recomputed to
+// @taken_back, @saved, @taken_back_in_part). Left out, every operation is a region of its own.
 
 // CHECK-LABEL: @softmax
 // CHECK-COUNT-1: td.region "row" [4, 8] reduce[1, 2]
 // CHECK-NOT: td.region
+// OFF-LABEL: func.func @softmax
+// OFF-COUNT-5: td.region
+// OFF-NOT: td.region
+// OFF: td.return
 func.func @softmax(%x: tensor<4x8xf32>) {
   %0 = td.reduce<amax>(%x) [1, 1, 1] : (tensor<4x8xf32>) -> tensor<4x1xf32>
   %1 = td.pointwise<sub>(%x, %0) : (tensor<4x8xf32>, tensor<4x1xf32>) -> tensor<4x8xf32>
@@ -149,4 +158,111 @@ func.func @taken_back_in_part(%x: tensor<64x4x256xf32>, %w: tensor<4x1xf32>) {
   %1 = td.pointwise<add>(%0, %w) : (tensor<64x4x256xf32>, tensor<4x1xf32>) -> tensor<64x4x256xf32>
   %2 = td.reduce<sum>(%1) [2, 1, 2, 1, 0] : (tensor<64x4x256xf32>) -> tensor<64x1x1xf32>
   td.return %2 into [-1] : tensor<64x1x1xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @siblings
+// Two readers of one large value share the pass over it; to read a small one twice costs less than another kernel.
+// CHECK: td.region "row" [64, 256] reduce[1, 2] (%arg0)
+// CHECK: td.reduce<sum>
+// CHECK: td.reduce<amax>
+// CHECK: td.region "row" [4, 8] reduce[1, 2] (%arg1)
+// CHECK: td.region "row" [4, 8] reduce[1, 2] (%arg1)
+func.func @siblings(%x: tensor<64x256xf32>, %s: tensor<4x8xf32>) {
+  %0 = td.reduce<sum>(%x) [1, 1, 0, 0] : (tensor<64x256xf32>) -> tensor<64xf32>
+  %1 = td.reduce<amax>(%x) [1, 1, 0] : (tensor<64x256xf32>) -> tensor<64xf32>
+  %2 = td.reduce<sum>(%s) [1, 1, 0, 0] : (tensor<4x8xf32>) -> tensor<4xf32>
+  %3 = td.reduce<amax>(%s) [1, 1, 0] : (tensor<4x8xf32>) -> tensor<4xf32>
+  td.return %0, %1, %2, %3 into [-1, -1, -1, -1] : tensor<64xf32>, tensor<64xf32>, tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @other_dims
+// Sums along other dims are other kinds of kernel, even of one large value.
+// CHECK: td.region "row" [64, 256] reduce[1, 2] (%arg0)
+// CHECK: td.region "column" [64, 256] reduce[0, 1] (%arg0)
+func.func @other_dims(%x: tensor<64x256xf32>) {
+  %0 = td.reduce<sum>(%x) [1, 1, 0, 0] : (tensor<64x256xf32>) -> tensor<64xf32>
+  %1 = td.reduce<sum>(%x) [1, 0, 0, 0] : (tensor<64x256xf32>) -> tensor<256xf32>
+  td.return %0, %1 into [-1, -1] : tensor<64xf32>, tensor<256xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @broadcast_back
+// A window that only broadcasts is copied into the region; a row's result may leave beside the elements.
+// CHECK: %[[R:.*]]:2 = td.region "row" [4, 8] reduce[1, 2] (%arg0)
+// CHECK: %[[S:.*]] = td.reduce<sum>
+// CHECK-NEXT: %[[B:.*]] = td.window %[[S]] strides [1, 0]
+// CHECK-NEXT: %[[D:.*]] = td.pointwise<sub>(%{{.*}}, %[[B]])
+// CHECK-NEXT: td.yield %[[S]], %[[D]]
+// CHECK-NOT: td.window
+// CHECK: td.return %[[R]]#1, %[[R]]#0
+func.func @broadcast_back(%x: tensor<4x8xf32>) {
+  %0 = td.reduce<sum>(%x) [1, 1, 0, 0] : (tensor<4x8xf32>) -> tensor<4xf32>
+  %1 = td.window %0 strides [1, 0] offset 0 : tensor<4xf32> -> tensor<4x8xf32>
+  %2 = td.pointwise<sub>(%x, %1) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  td.return %2, %0 into [-1, -1] : tensor<4x8xf32>, tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @two_ways
+// One value may run along two dims of the space: it is two inputs. A scalar that is read twice is one.
+// CHECK: td.region "pointwise" [8, 8] {{.*}} (%arg0, %{{.*}}, %[[S:.*]]) {
+// CHECK: maps = [array<i64: 1>, array<i64: 0, 1>, array<i64>, array<i64: 0, 1>]
+func.func @two_ways(%x: tensor<8xf32>) {
+  %s = td.slot 0 : f64
+  %0 = td.window %x strides [1, 0] offset 0 : tensor<8xf32> -> tensor<8x8xf32>
+  %1 = td.pointwise<add>(%x, %0) : (tensor<8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  %2 = td.pointwise<mul>(%1, %s) : (tensor<8x8xf32>, f64) -> tensor<8x8xf32>
+  %3 = td.pointwise<add>(%2, %s) : (tensor<8x8xf32>, f64) -> tensor<8x8xf32>
+  td.return %3 into [-1] : tensor<8x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @draws
+// A column kernel walks in an order of its own, and random numbers go by the element's place: they are stored for it.
+// CHECK: %[[R:.*]]:2 = td.region "pointwise" [64, 256]
+// CHECK: td.random<uniform_plain>
+// CHECK: td.pointwise<lt>
+// CHECK: td.region "column" [64, 256] reduce[0, 1] (%[[R]]#0)
+func.func @draws(%p: tensor<64x1xf32>) {
+  %seed = td.slot 0 : i64
+  %offset = td.slot 1 : i64
+  %0 = td.random<uniform_plain>(%seed, %offset) [2, 64, 256, 8] : (i64, i64) -> tensor<64x256xf32>
+  %1 = td.pointwise<lt>(%0, %p) : (tensor<64x256xf32>, tensor<64x1xf32>) -> tensor<64x256xi1>
+  %2 = td.reduce<sum>(%0) [1, 0, 0, 0] : (tensor<64x256xf32>) -> tensor<256xf32>
+  td.return %1, %2 into [-1, -1] : tensor<64x256xi1>, tensor<256xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @no_kernel_walks_it
+// Seven dims that do not merge are more than a kernel walks: the operand becomes dense first.
+// CHECK: %[[W:.*]] = td.window %arg0
+// CHECK: %[[C:.*]] = td.copy %[[W]]
+// CHECK: td.region "pointwise" {{.*}} (%[[C]])
+func.func @no_kernel_walks_it(%x: tensor<3x3x3x3x3x3x3xf32>) {
+  %0 = td.window %x strides [1, 3, 9, 27, 81, 243, 729] offset 0 : tensor<3x3x3x3x3x3x3xf32> -> tensor<3x3x3x3x3x3x3xf32>
+  %1 = td.pointwise<exp>(%0) : (tensor<3x3x3x3x3x3x3xf32>) -> tensor<3x3x3x3x3x3x3xf32>
+  td.return %1 into [-1] : tensor<3x3x3x3x3x3x3xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @largest_first
+// The large value between exp and the row sum is worth more than the small one between the sum and what reads it.
+// CHECK: td.region "row" [64, 256] reduce[1, 2]
+// CHECK: td.pointwise<exp>
+// CHECK: td.reduce<sum>
+// CHECK: td.region "column" [64, 256] reduce[0, 1]
+func.func @largest_first(%x: tensor<64x256xf32>) {
+  %0 = td.pointwise<exp>(%x) : (tensor<64x256xf32>) -> tensor<64x256xf32>
+  %1 = td.reduce<sum>(%0) [1, 1, 1, 0] : (tensor<64x256xf32>) -> tensor<64x1xf32>
+  %2 = td.reduce<sum>(%0) [1, 0, 1, 0] : (tensor<64x256xf32>) -> tensor<1x256xf32>
+  td.return %1, %2 into [-1, -1] : tensor<64x1xf32>, tensor<1x256xf32>
 }
