@@ -15,6 +15,7 @@ using FunctionPass = mlir::OperationPass<mlir::func::FuncOp>;
 
 // `improve` false: only what later passes rely on. What TANDEM_DISABLE asks for.
 std::unique_ptr<mlir::Pass> createCanonicalize(bool improve = true);
+std::unique_ptr<mlir::Pass> createFoldConversions();
 std::unique_ptr<mlir::Pass> createCse();
 std::unique_ptr<mlir::Pass> createFuse(bool improve = true, Device device = {});  // what is worth it on that device
 std::unique_ptr<mlir::Pass> createMakeInPlace(bool improve = true);

@@ -1,11 +1,12 @@
 // The whole compiler on one page. A trace comes in as operations of `td` (import_trace.cpp); then, in this order,
 //
-//   canonicalize     one form for windows, writes, conversions and reductions
-//   cse              equal operations become one
-//   fuse             operations that share a pass over memory become regions
-//   make_in_place    memory for writes and results, and the order that allows it
-//   plan_memory      a place for every value
-//   lower_to_plan    instructions over buffers
+//   canonicalize      one form for windows, writes, conversions and reductions
+//   fold_conversions  a conversion of an exact conversion is one conversion
+//   cse               equal operations become one
+//   fuse              operations that share a pass over memory become regions
+//   make_in_place     memory for writes and results, and the order that allows it
+//   plan_memory       a place for every value
+//   lower_to_plan     instructions over buffers
 //
 // No pass looks at the value of a scalar, and only exact algebra is done: results have the bits of eager.
 //
@@ -123,6 +124,7 @@ class Summary : public mlir::PassInstrumentation {
 void addPasses(mlir::OpPassManager& manager, Plan* plan) {
   auto enabled = [](const char* pass) { return !listed("TANDEM_DISABLE", pass); };
   manager.addPass(createCanonicalize(enabled("canonicalize")));
+  if (enabled("fold_conversions")) manager.addPass(createFoldConversions());
   if (enabled("cse")) manager.addPass(createCse());
   manager.addPass(createFuse(enabled("fuse"), plan != nullptr ? plan->device : Device{}));
   manager.addPass(createMakeInPlace(enabled("make_in_place")));
@@ -152,6 +154,7 @@ void runPipeline(mlir::func::FuncOp function, Plan& plan) {
 
 void registerPasses() {
   mlir::registerPass([] { return createCanonicalize(); });
+  mlir::registerPass([] { return createFoldConversions(); });
   mlir::registerPass([] { return createCse(); });
   mlir::registerPass([] { return createFuse(); });
   mlir::registerPass([] { return createMakeInPlace(); });

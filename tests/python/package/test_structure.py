@@ -79,14 +79,71 @@ def test_names_are_spelled_one_way():
         assert re.fullmatch(r"[a-z][a-z0-9_]*", name), name
 
 
-def test_the_example_of_an_operation_is_what_the_tree_has():
-    guide = (ROOT / "CONTRIBUTING.md").read_text()
-    (diff,) = re.findall(r"```diff\n(.*?)```", guide, re.S)
-    path, shown = "", 0
-    for line in diff.splitlines():
-        if line.startswith("+++ b/"):
-            path = line[6:]
-        elif line.startswith("+") and line[1:].strip():
-            assert line[1:] in (ROOT / path).read_text().splitlines(), f"{path} does not have: {line[1:]}"
-            shown += 1
-    assert shown > 15
+def test_the_examples_of_the_guide_are_what_the_tree_has():
+    """What CONTRIBUTING.md shows of an operation and of a pass."""
+    diffs = re.findall(r"```diff\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.S)
+    assert len(diffs) == 2
+    for diff in diffs:
+        path, shown = "", 0
+        for line in diff.splitlines():
+            if line.startswith("+++ b/"):
+                path = line[6:]
+            elif line.startswith("+") and line[1:].strip():
+                assert line[1:] in (ROOT / path).read_text().splitlines(), f"{path} does not have: {line[1:]}"
+                shown += 1
+        assert shown > 15
+
+
+GUIDES = ["ARCHITECTURE.md", "CONTRIBUTING.md", "docs/terms.md"]
+TOP = {p.name for p in ROOT.iterdir() if not p.name.startswith(".")}
+
+
+def named(guide: str) -> set[str]:
+    """What a guide names in code style that looks like a path of the tree."""
+    text = re.sub(r"```diff.*?```", "", (ROOT / guide).read_text(), flags=re.S)
+    words = {word.rstrip(".,:;)") for code in re.findall(r"`([^`\n]+)`", text) for word in code.split()}
+    shown = {word for block in re.findall(r"```sh\n(.*?)```", text, re.S) for word in block.split()}
+    return {
+        w for w in words | shown if "/" in w and w.split("/")[0] in TOP - {"build"} and not re.search(r"[<>*$={]", w)
+    }
+
+
+@pytest.mark.parametrize("guide", GUIDES)
+def test_paths_that_a_guide_names_exist(guide):
+    assert [path for path in sorted(named(guide)) if not (ROOT / path).exists()] == []
+
+
+def test_the_table_of_folders_is_complete():
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    table = text[text.index("| folder |") : text.index("\n\n", text.index("| folder |"))]
+    rows = [line.split("|")[1:4] for line in table.splitlines()[2:]]
+    folders = {f for first, _, _ in rows for f in re.findall(r"`([^`]+)`", first)}
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    sources = {p.rsplit("/", 1)[0] for p in tracked if "/" in p and not p.startswith(".")} - {"cmake"}
+    # A folder whose files the table names, as ir/facets.td, or a folder below one that it has.
+    missing = [
+        s for s in sorted(sources) if not any(s == f or s.startswith(f + "/") or f.startswith(s + "/") for f in folders)
+    ]
+    assert missing == [], "no row of the table has them"
+    for first, _, start in rows:
+        homes = [ROOT / f for f in re.findall(r"`([^`]+)`", first)]
+        for name in re.findall(r"`([^`]+)`", start):
+            places = [h if h.is_dir() else h.parent for h in homes]
+            assert (ROOT / name).exists() or any((h / name).exists() for h in places), f"{first}: no {name}"
+
+
+def test_options_that_a_guide_names_are_known():
+    known = {p.name: p.read_text() for p in (ROOT / "passes").glob("*.cpp")}
+    options = "".join(known.values()) + (ROOT / "tools/td-opt.cpp").read_text()
+    for guide in GUIDES:
+        for flag in re.findall(r"--(td-[a-z-]+)", (ROOT / guide).read_text()):
+            assert f'"{flag}"' in options, f"{guide} names --{flag}"
+    sources = "".join(
+        p.read_text()
+        for folder in ("passes", "codegen", "runtime", "python", "scripts", "lazy")
+        for p in (ROOT / folder).rglob("*")
+        if p.suffix in (".cpp", ".h", ".py", ".sh")
+    )
+    for guide in GUIDES:
+        for variable in set(re.findall(r"TANDEM_[A-Z_]+", (ROOT / guide).read_text())):
+            assert variable in sources, f"{guide} names {variable}"
