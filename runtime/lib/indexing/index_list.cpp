@@ -10,13 +10,16 @@
 namespace tandem::lib {
 namespace {
 
-/// Are all values in [0, size)?
-TANDEM_CLONES bool allInside(const std::int64_t* values, std::int64_t n, std::int64_t size) {
+[[gnu::always_inline]] inline bool inRange(const std::int64_t* values, std::int64_t n, std::int64_t size) {
   std::uint64_t outside = 0;
   // Both sign bits: negative, or not below the size.
   for (std::int64_t i = 0; i < n; ++i)
     outside |= static_cast<std::uint64_t>(values[i]) | static_cast<std::uint64_t>(size - 1 - (values[i] & INT64_MAX));
   return outside >> 63 == 0;
+}
+/// Are all values in [0, size)?
+bool allInside(const std::int64_t* values, std::int64_t n, std::int64_t size) {
+  return withHostIsa([&]() TANDEM_INLINED { return inRange(values, n, size); });
 }
 
 bool insideEverywhere(const std::int64_t* values, std::int64_t count, std::int64_t size) {

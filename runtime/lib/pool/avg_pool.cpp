@@ -170,33 +170,17 @@ template <class T, class C = typename Element<T>::Compute>
 template <class T, class C>
 void average(const Average& a, const Windows& windows, std::int64_t begin, std::int64_t end, const T* x, T* out,
              C* buffer) {
-  averageRows<T>(a, windows, begin, end, x, out, buffer);
-}
-TANDEM_CLONES void average(const Average& a, const Windows& windows, std::int64_t begin, std::int64_t end,
-                           const float* x, float* out, float* buffer) {
-  averageRows<float>(a, windows, begin, end, x, out, buffer);
-}
-TANDEM_CLONES void average(const Average& a, const Windows& windows, std::int64_t begin, std::int64_t end,
-                           const double* x, double* out, double* buffer) {
-  averageRows<double>(a, windows, begin, end, x, out, buffer);
-}
-TANDEM_CLONES void average(const Average& a, const Windows& windows, std::int64_t begin, std::int64_t end,
-                           const Half* x, Half* out, float* buffer) {
-  averageRows<Half>(a, windows, begin, end, x, out, buffer);
-}
-TANDEM_CLONES void average(const Average& a, const Windows& windows, std::int64_t begin, std::int64_t end,
-                           const BFloat16* x, BFloat16* out, float* buffer) {
-  averageRows<BFloat16>(a, windows, begin, end, x, out, buffer);
+  if constexpr (std::is_integral_v<T>)
+    averageRows<T>(a, windows, begin, end, x, out, buffer);
+  else
+    withHostIsa([&]() TANDEM_INLINED { averageRows<T>(a, windows, begin, end, x, out, buffer); });
 }
 template <class T, class C>
 void spread(const Average& a, const Windows& windows, const T* grad, C* to, C* buffer) {
-  spreadPlane<T>(a, windows, grad, to, buffer);
-}
-TANDEM_CLONES void spread(const Average& a, const Windows& windows, const float* grad, float* to, float* buffer) {
-  spreadPlane<float>(a, windows, grad, to, buffer);
-}
-TANDEM_CLONES void spread(const Average& a, const Windows& windows, const double* grad, double* to, double* buffer) {
-  spreadPlane<double>(a, windows, grad, to, buffer);
+  if constexpr (std::is_floating_point_v<T>)
+    withHostIsa([&]() TANDEM_INLINED { spreadPlane<T>(a, windows, grad, to, buffer); });
+  else
+    spreadPlane<T>(a, windows, grad, to, buffer);
 }
 
 /// After the sizes that come first: kernel, stride, padding, output size, count_include_pad, divisor.

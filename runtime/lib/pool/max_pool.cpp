@@ -324,31 +324,18 @@ template <class T, class I>
 }
 
 template <class T, class I>
-void maxPlanes(const Pool& pool, std::int64_t begin, std::int64_t end, const T* x, T* values, std::int64_t* indices,
-               I) {
-  somePlanes<T, I>(pool, begin, end, x, values, indices);
-}
-TANDEM_CLONES void maxPlanes(const Pool& pool, std::int64_t begin, std::int64_t end, const float* x, float* values,
-                             std::int64_t* indices, std::int32_t) {
-  somePlanes<float, std::int32_t>(pool, begin, end, x, values, indices);
-}
-TANDEM_CLONES void maxPlanes(const Pool& pool, std::int64_t begin, std::int64_t end, const double* x, double* values,
-                             std::int64_t* indices, std::int64_t) {
-  somePlanes<double, std::int64_t>(pool, begin, end, x, values, indices);
-}
-TANDEM_CLONES void maxPlanes(const Pool& pool, std::int64_t begin, std::int64_t end, const float* x, float* values,
-                             std::int64_t* indices, NoPlace) {
-  somePlanes<float, NoPlace>(pool, begin, end, x, values, indices);
-}
-TANDEM_CLONES void maxPlanes(const Pool& pool, std::int64_t begin, std::int64_t end, const double* x, double* values,
-                             std::int64_t* indices, NoPlace) {
-  somePlanes<double, NoPlace>(pool, begin, end, x, values, indices);
+void maxPlanes(const Pool& pool, std::int64_t begin, std::int64_t end, const T* x, T* values, std::int64_t* indices) {
+  constexpr bool cloned = std::is_floating_point_v<T> && (std::is_same_v<I, NoPlace> || sizeof(I) == sizeof(T));
+  if constexpr (cloned)
+    withHostIsa([&]() TANDEM_INLINED { somePlanes<T, I>(pool, begin, end, x, values, indices); });
+  else
+    somePlanes<T, I>(pool, begin, end, x, values, indices);
 }
 
 template <class T, class I>
 void maxPool(const Pool& pool, std::int64_t planes, const T* x, T* values, std::int64_t* indices) {
   parallelFor(planes, grainOf(2 * pool.work()),
-              [&](std::int64_t begin, std::int64_t end) { maxPlanes(pool, begin, end, x, values, indices, I()); });
+              [&](std::int64_t begin, std::int64_t end) { maxPlanes<T, I>(pool, begin, end, x, values, indices); });
 }
 
 void pool(const LibraryCall& call, bool places) {

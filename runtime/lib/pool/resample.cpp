@@ -155,17 +155,14 @@ template <class C>
                 x + taps.index[static_cast<std::size_t>(k)] * inner, inner, true);
 }
 
-#define TANDEM_SLABS(C)                                                                                                \
-  TANDEM_CLONES void gatherSlabs(const Taps<C>& taps, const C* x, C* y, std::int64_t out, std::int64_t inner) {        \
-    gatherSlab(taps, x, y, out, inner);                                                                                \
-  }                                                                                                                    \
-  TANDEM_CLONES void scatterSlabs(const Taps<C>& taps, const C* g, C* x, std::int64_t in, std::int64_t out,            \
-                                  std::int64_t inner) {                                                                \
-    scatterSlab(taps, g, x, in, out, inner);                                                                           \
-  }
-TANDEM_SLABS(float)
-TANDEM_SLABS(double)
-#undef TANDEM_SLABS
+template <class C>
+void gatherSlabs(const Taps<C>& taps, const C* x, C* y, std::int64_t out, std::int64_t inner) {
+  withHostIsa([&]() TANDEM_INLINED { gatherSlab(taps, x, y, out, inner); });
+}
+template <class C>
+void scatterSlabs(const Taps<C>& taps, const C* g, C* x, std::int64_t in, std::int64_t out, std::int64_t inner) {
+  withHostIsa([&]() TANDEM_INLINED { scatterSlab(taps, g, x, in, out, inner); });
+}
 
 /// Weights of bytes: whole multiples of 2^-shift. As in PyTorch and Pillow, the shift is the largest with which the
 /// greatest weight fits 16 bits, taps at one place are one, and the sum of each dim is rounded to a byte.
@@ -196,8 +193,8 @@ ByteTaps byteTapsOf(const Taps<double>& exact) {
   return made;
 }
 
-TANDEM_CLONES void gatherBytes(const ByteTaps& t, const std::uint8_t* x, std::uint8_t* y, std::int64_t out,
-                               std::int64_t inner) {
+[[gnu::always_inline]] inline void gatherByteSlab(const ByteTaps& t, const std::uint8_t* x, std::uint8_t* y,
+                                                  std::int64_t out, std::int64_t inner) {
   for (std::int64_t o = 0; o < out; ++o) {
     const std::int64_t first = t.taps.starts[static_cast<std::size_t>(o)];
     const std::int64_t last = t.taps.starts[static_cast<std::size_t>(o) + 1];
@@ -208,6 +205,9 @@ TANDEM_CLONES void gatherBytes(const ByteTaps& t, const std::uint8_t* x, std::ui
       y[o * inner + i] = static_cast<std::uint8_t>(std::clamp(sum >> t.shift, 0, 255));
     }
   }
+}
+void gatherBytes(const ByteTaps& t, const std::uint8_t* x, std::uint8_t* y, std::int64_t out, std::int64_t inner) {
+  withHostIsa([&]() TANDEM_INLINED { gatherByteSlab(t, x, y, out, inner); });
 }
 
 /// Every slab of `from` [outer, a, inner] through `run(slab, result slab)` into `to` [outer, b, inner].

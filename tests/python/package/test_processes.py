@@ -246,6 +246,22 @@ def small_programs():
     return [w.grad, y, COMPILED(x), tandem.softmax(x, 1)]
 
 
-def test_the_lesser_instruction_set_gives_the_same_bits(tmp_path):
-    lesser = start(tmp_path, TANDEM_ISA="x86-64-v3")
-    assert finish(start(tmp_path))[0] == finish(lesser)[0]
+# Of the library, what is compiled for several instruction sets (runtime/lib/clones.h).
+CLONES = """
+F = tandem.nn.functional
+image = tandem.randn(1, 4, 61, 100, requires_grad=True)
+largest, places = F.max_pool2d(image, 3, return_indices=True)
+results = [largest, F.max_pool2d(image, 2, stride=1), F.max_pool2d(image.double(), 3, 2, 1), F.avg_pool2d(image, 3),
+           F.avg_pool2d(image.double(), 2), F.avg_pool2d(image.half(), 3), F.interpolate(image, scale_factor=1.7),
+           F.interpolate(image, size=(37, 211), mode="bilinear", antialias=True)]
+sum(r.double().square().sum() for r in results).backward()
+results += [places, image.grad, image.detach()[:, :, tandem.arange(60, -1, -1)],
+            F.interpolate((image.detach() * 40 + 99).byte(), size=(31, 57), mode="bilinear", antialias=True)]
+results = [r.detach() for r in results]
+digest"""
+
+
+@pytest.mark.parametrize("program", [PROGRAM, PROGRAM.replace("digest", CLONES, 1)], ids=["kernels", "library"])
+def test_the_lesser_instruction_set_gives_the_same_bits(tmp_path, program):
+    lesser = start(tmp_path, program, TANDEM_ISA="x86-64-v3")
+    assert finish(start(tmp_path, program))[0] == finish(lesser)[0]
