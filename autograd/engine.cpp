@@ -268,13 +268,6 @@ void Run::runNode(Node& node, std::span<Tensor> cotangents) {
   runOperation(node, cotangents);
 }
 
-/// An error in anomaly mode says where the operation was called.
-template <class... E>
-void rethrowWith(const Error& e, const std::string& text) {
-  ((dynamic_cast<const E*>(&e) != nullptr ? throw E(text) : void()), ...);
-  throw Error(text);
-}
-
 void checkNan(const Node& node, std::span<const Tensor> grads) {
   if (!autograd::anomalyMode() || !autograd::anomalyChecksNan()) return;
   if (activeRecorder != nullptr && !activeRecorder->mayRead()) return;
@@ -334,9 +327,8 @@ void Run::runOperation(Node& node, std::span<Tensor> cotangents) {
     checkNan(node, grads);
   } catch (const Error& e) {
     if (extras == nullptr || extras->line.empty()) throw;
-    std::string text = strcat(e.what(), "\nThe forward call of ", node.name(), " was at ", extras->line);
-    rethrowWith<ValueError, TypeError, IndexError, NotImplementedError, OutOfMemoryError, DataReadError, InternalError>(
-        e, text);
+    // In anomaly mode it says where the operation was called.
+    failAs(e, strcat(e.what(), "\nThe forward call of ", node.name(), " was at ", extras->line));
   }
   hooks.runAfter(grads, cotangents);
   if (!run_.keepGraph) node.releaseSaved();

@@ -8,10 +8,19 @@
 namespace tandem::python {
 
 namespace {
+// Python's exception for each class of runtime/base/error.h: a class without one does not compile.
+PyObject* pythonTypeOf(const ValueError*) { return PyExc_ValueError; }
+PyObject* pythonTypeOf(const TypeError*) { return PyExc_TypeError; }
+PyObject* pythonTypeOf(const IndexError*) { return PyExc_IndexError; }
+PyObject* pythonTypeOf(const NotImplementedError*) { return PyExc_NotImplementedError; }
 PyObject* outOfMemoryType;
+PyObject* pythonTypeOf(const OutOfMemoryError*) { return outOfMemoryType; }
 PyObject* linAlgType;
+PyObject* pythonTypeOf(const LinAlgError*) { return linAlgType; }
 PyObject* dataReadType;
+PyObject* pythonTypeOf(const DataReadError*) { return dataReadType; }
 PyObject* internalType;
+PyObject* pythonTypeOf(const InternalError*) { return internalType; }
 
 void dropUnderGil(PyObject* p) {
   // At interpreter exit the object goes with the process.
@@ -68,22 +77,12 @@ void setPythonError() noexcept {
     throw;
   } catch (const PythonError& e) {
     e.restore();
-  } catch (const ValueError& e) {
-    PyErr_SetString(PyExc_ValueError, e.what());
-  } catch (const TypeError& e) {
-    PyErr_SetString(PyExc_TypeError, e.what());
-  } catch (const IndexError& e) {
-    PyErr_SetString(PyExc_IndexError, e.what());
-  } catch (const NotImplementedError& e) {
-    PyErr_SetString(PyExc_NotImplementedError, e.what());
-  } catch (const OutOfMemoryError& e) {
-    PyErr_SetString(outOfMemoryType, e.what());
-  } catch (const LinAlgError& e) {
-    PyErr_SetString(linAlgType, e.what());
-  } catch (const DataReadError& e) {
-    PyErr_SetString(dataReadType, e.what());
-  } catch (const InternalError& e) {
-    PyErr_SetString(internalType, e.what());
+#define TANDEM_TRANSLATE(E)                                                                                            \
+  }                                                                                                                    \
+  catch (const E& e) {                                                                                                 \
+    PyErr_SetString(pythonTypeOf(&e), e.what());
+    TANDEM_ERRORS(TANDEM_TRANSLATE)
+#undef TANDEM_TRANSLATE
   } catch (const std::bad_alloc&) {
     PyErr_NoMemory();
   } catch (const std::exception& e) {

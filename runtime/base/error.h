@@ -13,37 +13,27 @@ class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
-class ValueError : public Error {
- public:
-  using Error::Error;
-};
-class TypeError : public Error {
- public:
-  using Error::Error;
-};
-class IndexError : public Error {
- public:
-  using Error::Error;
-};
-class NotImplementedError : public Error {
- public:
-  using Error::Error;
-};
-/// tandem.linalg.LinAlgError, a RuntimeError: a matrix has no such factorisation.
-class LinAlgError : public Error {
- public:
-  using Error::Error;
-};
-/// tandem.OutOfMemoryError, a RuntimeError.
-class OutOfMemoryError : public Error {
- public:
-  using Error::Error;
-};
-/// tandem.DataReadError, a RuntimeError: a value was read while a function was being traced.
-class DataReadError : public Error {
- public:
-  using Error::Error;
-};
+
+// The classes of which users see the name, the one list of them. With the text alone an error can be made again: to add
+// the line of the program (failAs), or as Python's exception (python/src/errors.cpp).
+#define TANDEM_ERRORS(X)                                                                                               \
+  X(ValueError)                                                                                                        \
+  X(TypeError)                                                                                                         \
+  X(IndexError)                                                                                                        \
+  X(NotImplementedError)                                                                                               \
+  X(LinAlgError)      /* tandem.linalg.LinAlgError, a RuntimeError: a matrix has no such factorisation */              \
+  X(OutOfMemoryError) /* tandem.OutOfMemoryError, a RuntimeError */                                                    \
+  X(DataReadError)    /* tandem.DataReadError, a RuntimeError: a value was read while a function was being traced */   \
+  X(InternalError)    /* tandem.InternalError, a RuntimeError: an invariant of ours does not hold */
+
+#define TANDEM_ERROR_CLASS(E)                                                                                          \
+  class E : public Error {                                                                                             \
+   public:                                                                                                             \
+    using Error::Error;                                                                                                \
+  };
+TANDEM_ERRORS(TANDEM_ERROR_CLASS)
+#undef TANDEM_ERROR_CLASS
+
 /// A size that depends on data is not the one a plan was made for. Thrown before the plan changes anything that others
 /// can see; whoever runs the plan makes another.
 class SizeChanged : public Error {
@@ -52,11 +42,6 @@ class SizeChanged : public Error {
       : Error("a size that depends on data is not the one that was planned for"), number(which), size(now) {}
   std::int64_t number;  // of the size, in the order in which they were learnt
   std::int64_t size;    // what it is now
-};
-/// An invariant of ours does not hold.
-class InternalError : public Error {
- public:
-  using Error::Error;
 };
 
 /// Concatenates its arguments with `<<`.
@@ -70,6 +55,9 @@ template <class E = Error, class... Args>
 [[noreturn, gnu::cold, gnu::noinline]] void fail(const Args&... args) {
   throw E(strcat(args...));
 }
+
+/// Throws an error of the class of `e`, of those in TANDEM_ERRORS, with another text.
+[[noreturn]] void failAs(const Error& e, const std::string& text);
 
 }  // namespace tandem
 

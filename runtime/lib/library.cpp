@@ -22,35 +22,14 @@ constexpr std::pair<std::string_view, LibraryFn> kTable[] = {
 };
 }  // namespace
 
-namespace {
-template <class E>
-[[noreturn]] void failAt(const E& error, std::string_view line) {
-  throw E(strcat(error.what(), "\n  recorded at ", line));
-}
-}  // namespace
-
 void callLibrary(LibraryFn fn, const LibraryCall& call) {
   if (call.line.empty()) return fn(call);
   try {
     fn(call);
   } catch (const SizeChanged&) {
     throw;
-  } catch (const LinAlgError& e) {
-    failAt(e, call.line);
-  } catch (const IndexError& e) {
-    failAt(e, call.line);
-  } catch (const ValueError& e) {
-    failAt(e, call.line);
-  } catch (const TypeError& e) {
-    failAt(e, call.line);
-  } catch (const NotImplementedError& e) {
-    failAt(e, call.line);
-  } catch (const OutOfMemoryError& e) {
-    failAt(e, call.line);
-  } catch (const InternalError& e) {
-    failAt(e, call.line);
   } catch (const Error& e) {
-    failAt(e, call.line);
+    failAs(e, strcat(e.what(), "\n  recorded at ", call.line));
   }
 }
 
