@@ -1,12 +1,12 @@
 // dtype and Size objects.
 #include "python/src/convert.h"
 
-#include <algorithm>
 #include <cstring>
 #include <string>
 
 #include "python/src/errors.h"
 #include "python/src/py_tensor.h"
+#include "runtime/device/device.h"
 
 namespace tandem::python {
 
