@@ -293,10 +293,18 @@ class Tensor:
         dtype: _dtype | None = None,
         device: _Device = None,
         requires_grad: _bool = False,
+        layout: Any = None,
+        pin_memory: _bool = False,
     ) -> Tensor: ...
     @overload
     def new_empty(
-        self, *size: _int, dtype: _dtype | None = None, device: _Device = None, requires_grad: _bool = False
+        self,
+        *size: _int,
+        dtype: _dtype | None = None,
+        device: _Device = None,
+        requires_grad: _bool = False,
+        layout: Any = None,
+        pin_memory: _bool = False,
     ) -> Tensor: ...
     @overload
     def new_zeros(
@@ -306,10 +314,18 @@ class Tensor:
         dtype: _dtype | None = None,
         device: _Device = None,
         requires_grad: _bool = False,
+        layout: Any = None,
+        pin_memory: _bool = False,
     ) -> Tensor: ...
     @overload
     def new_zeros(
-        self, *size: _int, dtype: _dtype | None = None, device: _Device = None, requires_grad: _bool = False
+        self,
+        *size: _int,
+        dtype: _dtype | None = None,
+        device: _Device = None,
+        requires_grad: _bool = False,
+        layout: Any = None,
+        pin_memory: _bool = False,
     ) -> Tensor: ...
     @overload
     def new_ones(
@@ -319,10 +335,18 @@ class Tensor:
         dtype: _dtype | None = None,
         device: _Device = None,
         requires_grad: _bool = False,
+        layout: Any = None,
+        pin_memory: _bool = False,
     ) -> Tensor: ...
     @overload
     def new_ones(
-        self, *size: _int, dtype: _dtype | None = None, device: _Device = None, requires_grad: _bool = False
+        self,
+        *size: _int,
+        dtype: _dtype | None = None,
+        device: _Device = None,
+        requires_grad: _bool = False,
+        layout: Any = None,
+        pin_memory: _bool = False,
     ) -> Tensor: ...
     def new_full(
         self,
@@ -332,9 +356,18 @@ class Tensor:
         dtype: _dtype | None = None,
         device: _Device = None,
         requires_grad: _bool = False,
+        layout: Any = None,
+        pin_memory: _bool = False,
     ) -> Tensor: ...
     def new_tensor(
-        self, data: Any, *, dtype: _dtype | None = None, device: _Device = None, requires_grad: _bool = False
+        self,
+        data: Any,
+        *,
+        dtype: _dtype | None = None,
+        device: _Device = None,
+        requires_grad: _bool = False,
+        layout: Any = None,
+        pin_memory: _bool = False,
     ) -> Tensor: ...
     def copy_(self, src: Tensor | Number, non_blocking: _bool = False) -> Tensor: ...
     def fill_(self, value: Tensor | Number) -> Tensor: ...
@@ -344,14 +377,14 @@ class Tensor:
     def nonzero(self, *, as_tuple: Literal[False] = False) -> Tensor: ...
     @overload
     def nonzero(self, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]: ...
-    def uniform_(self, a: _float = 0, b: _float = 1, *, generator: _Generator | None = None) -> Tensor: ...
+    def uniform_(self, from_: _float = 0, to: _float = 1, *, generator: _Generator | None = None) -> Tensor: ...
     def normal_(self, mean: _float = 0, std: _float = 1, *, generator: _Generator | None = None) -> Tensor: ...
     @overload
     def random_(self, *, generator: _Generator | None = None) -> Tensor: ...
     @overload
     def random_(self, to: _int, *, generator: _Generator | None = None) -> Tensor: ...
     @overload
-    def random_(self, low: _int, to: _int, *, generator: _Generator | None = None) -> Tensor: ...
+    def random_(self, from_: _int, to: _int, *, generator: _Generator | None = None) -> Tensor: ...
     def bernoulli_(self, p: Tensor | _float = 0.5, *, generator: _Generator | None = None) -> Tensor: ...
     def exponential_(self, lambd: _float = 1, *, generator: _Generator | None = None) -> Tensor: ...
     def geometric_(self, p: _float, *, generator: _Generator | None = None) -> Tensor: ...

@@ -38,7 +38,7 @@ Raises: as `tandem.tensor`.
 >>> tandem.asarray([1, 2], dtype=tandem.float32)
 tensor([1., 2.])
 }]>;
-def : ByHand<"function", "frombuffer", "buffer, *, dtype, count=-1, offset=0", [{
+def : ByHand<"function", "frombuffer", "buffer, *, dtype, count=-1, offset=0, requires_grad=False", [{
 A vector that shares the memory of an object with a buffer: `count` elements (all when -1) from byte
 `offset` on.
 

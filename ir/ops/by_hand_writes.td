@@ -69,7 +69,7 @@ Raises: RuntimeError if the tensor is a leaf that requires a gradient.
 >>> tandem.tensor([1., 2.]).zero_()
 tensor([0., 0.])
 }]>;
-def : ByHand<"method", "masked_select", "mask", [{
+def : ByHand<"method", "masked_select", "mask, *, out=None", [{
 The elements where `mask` holds, as a vector.
 
 Shapes: the tensor and `mask` broadcast; the result is 1-d, its size depends on the data.

@@ -82,7 +82,8 @@ PyObject* fromNumpy(PyObject*, PyObject* array) {
 constexpr ParamSpec fromBufferParams[] = {{"buffer", P::Any, false, false},
                                           {"dtype", P::OptionalDType, false, true},
                                           {"count", P::Int, true, true},
-                                          {"offset", P::Int, true, true}};
+                                          {"offset", P::Int, true, true},
+                                          {"requires_grad", P::Bool, true, true}};
 constexpr Signature fromBufferSigs[] = {
     {"frombuffer", fromBufferParams, [](ParsedArgs& a) -> PyObject* {
        Tensor bytes = ops::reshape(fromBuffer(a.object(0)), Dims{-1});
@@ -97,7 +98,9 @@ constexpr Signature fromBufferSigs[] = {
                           " do not fit a buffer of ", have + offset, " bytes");
        }
        Ref<Storage> storage = bytes.impl()->storage;
-       return wrap(Tensor(new TensorImpl(storage, t, Dims{count}, Dims{1}, offset / size)));
+       Tensor made(new TensorImpl(storage, t, Dims{count}, Dims{1}, offset / size));
+       if (a.boolean(4)) autograd::setRequiresGrad(made, true);
+       return wrap(made);
      }}};
 
 // The elements of a contiguous tensor as bytes, for pickling.

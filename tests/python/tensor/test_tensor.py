@@ -434,3 +434,11 @@ def test_numbers_are_filled_in_the_dtype_of_the_tensor():
     x[1] = 0.2
     assert x.tolist() == [0.1, 0.2, 0.1]
     assert tandem.zeros(2, dtype=tandem.int64).fill_(2**53 + 1).tolist() == [2**53 + 1] * 2
+
+
+def test_frombuffer_is_a_leaf_that_may_require_a_gradient():
+    memory = bytearray(8)
+    x = tandem.frombuffer(memory, dtype=tandem.float32, requires_grad=True)
+    assert x.is_leaf and x.requires_grad and not tandem.frombuffer(memory, dtype=tandem.float32).requires_grad
+    with pytest.raises(RuntimeError, match="only Tensors of floating point"):
+        tandem.frombuffer(memory, dtype=tandem.int32, requires_grad=True)
