@@ -42,6 +42,7 @@ Roots rootsOf(std::span<const Tensor> outputs, std::span<const Tensor> cotangent
       if (g.dtype() != out.dtype()) g = ops::to(g, out.dtype());
     } else if (e) {
       if (out.numel() != 1) fail("grad can be implicitly created only for scalar outputs");
+      const DeviceScope there(out.device());
       g = ops::ones(out.shape(), out.dtype());
     }
     if (!e) fail("element ", i, " of tensors does not require grad and does not have a grad_fn");
@@ -91,6 +92,7 @@ std::vector<Tensor> grad(std::span<const Tensor> outputs, std::span<const Tensor
   std::vector<Tensor> grads = runEngine(run);
   for (std::size_t i = 0; i < grads.size(); ++i) {
     if (grads[i].defined()) continue;
+    const DeviceScope there(inputs[i].device());
     if (options.materializeGrads)
       grads[i] = ops::zeros(inputs[i].shape(), inputs[i].dtype());
     else if (!options.allowUnused)

@@ -14,6 +14,7 @@
 #include "eager/fusion.h"
 #include "eager/host.h"
 #include "eager/ops.h"
+#include "eager/placement.h"
 #include "eager/recorder.h"
 #include "runtime/base/index_table.h"
 
@@ -418,6 +419,12 @@ Tensor conform(const Tensor& g, const ResultMeta& meta, const Node& from, std::s
            " but expected shape compatible with ", shapeText(meta.shape));
     if (!dims.empty()) t = ops::sum(t, dims, true);
     if (extra != 0) t = ops::reshape(t, meta.shape);
+  }
+  if (t.device() != meta.device) {
+    if (t.dim() != 0)
+      fail("Function ", from.name(), " returned an invalid gradient at index ", at, " - expected device ",
+           deviceName(meta.device), " but got ", deviceName(t.device()));
+    t = toDevice(t, meta.device);
   }
   return t.dtype() == meta.dtype ? t : ops::to(t, meta.dtype);
 }

@@ -52,7 +52,7 @@ void FunctionNode::attach(std::span<Tensor> outputs, std::span<const Tensor> inp
                           std::span<const Tensor> nonDifferentiable, std::span<const Tensor> dirty) {
   std::vector<ResultMeta> metas;
   for (const Tensor& t : outputs)
-    metas.push_back(t.defined() ? ResultMeta{t.shape(), t.dtype(), t.impl()->batch} : ResultMeta{});
+    metas.push_back(t.defined() ? ResultMeta{t.shape(), t.dtype(), t.device(), t.impl()->batch} : ResultMeta{});
   setResults(std::move(metas));
   call_.noCotangent.clear();
   for (const Tensor& t : outputs) {
@@ -113,9 +113,11 @@ std::vector<Tensor> FunctionNode::savedTensors() {
 void FunctionNode::apply(std::span<const Tensor> cotangents, std::span<const bool>, std::span<Tensor> grads) {
   std::vector<Tensor> given(cotangents.begin(), cotangents.end());
   if (call_.materializeGrads)
-    for (std::size_t i = 0; i < given.size(); ++i)
-      if (!given[i].defined() && !call_.noCotangent[i])
-        given[i] = ops::zeros(call_.results[i].shape, call_.results[i].dtype);
+    for (std::size_t i = 0; i < given.size(); ++i) {
+      if (given[i].defined() || call_.noCotangent[i]) continue;
+      const DeviceScope there(call_.results[i].device);
+      given[i] = ops::zeros(call_.results[i].shape, call_.results[i].dtype);
+    }
   std::vector<Tensor> result = backward_(given);
   if (result.size() != grads.size())
     fail("function ", call_.name, " returned an incorrect number of gradients (expected ", grads.size(), ", got ",

@@ -110,8 +110,10 @@ std::vector<Tensor> inDTypes(std::span<const Tensor> weights, std::span<const Te
 }
 
 void zerosWhereUndefined(std::vector<Tensor>& values, std::span<const Tensor> like) {
-  for (std::size_t i = 0; i < values.size(); ++i)
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const DeviceScope there(like[i].device());
     if (!values[i].defined()) values[i] = ops::zeros(like[i].shape(), like[i].dtype());
+  }
 }
 
 /// What leaves a transform whose points are closed: with its history, or without where that leads nowhere.
@@ -151,9 +153,11 @@ struct Linear {
 Linear pullbackOf(std::span<const Tensor> outputs, std::span<const Tensor> points) {
   Linear l;
   EnableGrad on;
-  for (const Tensor& y : outputs)
+  for (const Tensor& y : outputs) {
+    const DeviceScope there(y.device());
     l.weights.push_back(
         differentiationPoint(ops::zeros(y.shape(), isFloating(y.dtype()) ? y.dtype() : DType::Float32), false));
+  }
   l.pulled = along(outputs, l.weights, points, true);
   return l;
 }

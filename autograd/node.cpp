@@ -61,7 +61,7 @@ void failReleased() {
 }
 
 LeafNode::LeafNode(const Tensor& leaf)
-    : Node(Kind::Leaf, 0), leaf_(leaf), meta_{leaf.shape(), leaf.dtype(), leaf.impl()->batch} {
+    : Node(Kind::Leaf, 0), leaf_(leaf), meta_{leaf.shape(), leaf.dtype(), leaf.device(), leaf.impl()->batch} {
   results_ = &meta_;
   numResults_ = 1;
 }

@@ -32,6 +32,7 @@ struct Edge {
 struct ResultMeta {
   Dims shape;
   DType dtype = DType::Float32;
+  Device device = {};
   /// Whose axes a cotangent keeps (strides do not matter); null but inside `vmap`.
   Ref<const BatchDims> batch = {};
 };

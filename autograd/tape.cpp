@@ -146,11 +146,12 @@ void Tape::record(OpCode op, std::span<const Operand> operands, std::span<const 
     }
     if (keepMetas && !wanted[i]) {
       slot.meta = metas;
-      node->metas()[metas++] = {t.shape(), t.dtype()};
+      node->metas()[metas++] = {t.shape(), t.dtype(), t.device()};
     }
   }
   for (std::size_t i = 0; i < results.size(); ++i) {
-    node->mutableResults()[i] = {results[i].shape(), results[i].dtype(), results[i].impl()->batch};
+    node->mutableResults()[i] = {results[i].shape(), results[i].dtype(), results[i].device(),
+                                 results[i].impl()->batch};
     if (saves(outputs, i)) node->saved()[saved++] = SavedTensor::result(results[i], static_cast<std::uint32_t>(i));
   }
   std::copy(attrs.begin(), attrs.end(), node->mutableAttrs().begin());
@@ -235,8 +236,8 @@ void Tape::recordWrite(const Tensor& into, const Tensor& value) {
   Ref<Node> ref(node);
   node->mutableEdges()[0] = std::move(from);
   if (valueHasHistory) node->mutableEdges()[1] = gradEdge(value);
-  node->metas()[0] = {u.shape, base->dtype};
-  node->metas()[1] = {value.shape(), value.dtype()};
+  node->metas()[0] = {u.shape, base->dtype, base->device};
+  node->metas()[1] = {value.shape(), value.dtype(), value.device()};
   for (std::int16_t i = 0; i < 2; ++i) {
     node->operands()[i].tensor = true;
     node->operands()[i].meta = i;

@@ -16,10 +16,12 @@ endif()
 set_target_properties(tandem_tests PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 add_dependencies(tandem_tests tandem_compiler)
 
-# The guarded device: a shared object that tests load, as one with another kind of devices would be.
-add_library(tandem_guarded MODULE ${CMAKE_SOURCE_DIR}/tests/guarded/guarded_device.cpp)
-target_link_libraries(tandem_guarded PRIVATE tandem_options)
-set_target_properties(tandem_guarded PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
-add_dependencies(tandem_guarded tandem_generated)
-add_dependencies(tandem_tests tandem_guarded)
+# Devices that tests load, each a shared object as one with other devices would be.
+foreach(device guarded twin)
+  add_library(tandem_${device} MODULE ${CMAKE_SOURCE_DIR}/tests/guarded/${device}_device.cpp)
+  target_link_libraries(tandem_${device} PRIVATE tandem_options)
+  set_target_properties(tandem_${device} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+  add_dependencies(tandem_${device} tandem_generated)
+  add_dependencies(tandem_tests tandem_${device})
+endforeach()
 target_compile_definitions(tandem_tests PRIVATE TANDEM_GUARDED="${CMAKE_BINARY_DIR}/lib/libtandem_guarded.so")

@@ -18,6 +18,7 @@ run "house rules" .venv/bin/python scripts/check_house.py
 run "C++ unit tests" env TANDEM_COMPILER="$PWD/$build/python/tandem/libtandem_compiler.so" "$build/bin/tandem_tests" --gtest_brief=1
 run "IR, passes and code generation" .venv/bin/lit -sv -j 2 --param build="$PWD/$build" tests
 run "Python tests" .venv/bin/python -m pytest -q -n 2 tests/python "$@"
+run "the guarded device" .venv/bin/python -m pytest -q -n 2 tests/guarded "$@"
 if [ "${#failed[@]}" -gt 0 ]; then
   printf 'failed: %s\n' "${failed[@]}" >&2
   exit 1

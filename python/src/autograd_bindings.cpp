@@ -200,6 +200,7 @@ Tensor tensorOfEdge(PyObject* edge) {
     fail<IndexError>("gradient edge: ", node.name(), " has ", node.results().size(),
                      " results, there is none of number ", result);
   const ResultMeta& meta = node.results()[result];
+  const DeviceScope there(meta.device);
   Tensor t = autograd::detach(ops::expand(ops::zeros(Dims{}, meta.dtype), meta.shape));
   setHistory(t, Ref<Node>(&node), static_cast<std::uint32_t>(result));
   return t;

@@ -6,6 +6,7 @@
 // which is a `where` and needs no look at the data.
 #include "python/src/indexing.h"
 
+#include <optional>
 #include <utility>
 
 #include "eager/advanced_indexing.h"
@@ -291,6 +292,9 @@ PyObject* tensorGetItem(PyObject* self, PyObject* index) {
     if (overridesMayAct()) [[unlikely]]
       if (auto answer = askClasses("__getitem__", self, index)) return *answer;
     const Tensor& t = tensorOf(self);
+    std::optional<DeviceScope> there;
+    if (otherDevices) [[unlikely]]
+      there.emplace(t.device());
     if (PyLong_CheckExact(index) && t.dim() > 0) {
       std::int64_t i = indexOf(index);
       std::int64_t n = t.shape()[0];
@@ -314,6 +318,9 @@ int tensorSetItem(PyObject* self, PyObject* index, PyObject* value) {
       if (answer) return PyRef(*answer), 0;
     }
     const Tensor& t = tensorOf(self);
+    std::optional<DeviceScope> there;
+    if (otherDevices) [[unlikely]]
+      there.emplace(t.device());
     Resolver r(t);
     r.resolve(index);
     if (!r.anyTensor()) {

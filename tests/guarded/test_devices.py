@@ -46,6 +46,20 @@ def test_errors_of_values_come_when_the_host_waits():
     assert x.cpu().tolist() == [0, 1, 2, 3] and (x + 1).cpu().tolist() == [1, 2, 3, 4]
 
 
+def test_the_smallest_device():
+    """That of CONTRIBUTING.md."""
+    body = (
+        f"kind = tandem._C._load_devices({str(LIBRARY).replace('guarded', 'twin')!r})\n"
+        "model = tandem.nn.Linear(3, 2).to(kind)\n"
+        "step = tandem.compile(lambda x: tandem.relu(model(x)).sum())\n"
+        "with tandem.device(kind):\n    x = tandem.ones(4, 3)\n"
+        "loss = [step(x), step(x), model(x).relu().sum()]\nloss[0].backward()\n"
+        "print(kind, model.weight.grad.device, x.device, loss[0].item() == loss[1].item() == loss[2].item())"
+    )
+    done = run(body)
+    assert done.stdout.strip() == "twin twin:0 twin:0 True", done.stderr
+
+
 # ---- tensors --------------------------------------------------------------------------------------------------------
 
 

@@ -76,11 +76,3 @@ def test_a_record_without_example_is_refused(tree):
     text = (tree / "ops/rounding.td").read_text()
     (example,) = re.findall(r"^def Floor .*?^(  let example = \[\{.*?^  \}\];\n)", text, re.M | re.S)
     refused(tree, "rounding.td", example, "", "`floor` has no example")
-
-
-def test_the_tree_has_what_contributing_shows():
-    (diff,) = re.findall(r"```diff\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.S)
-    for part in diff.split("--- a/")[1:]:
-        text = (ROOT / part.split("\n", 1)[0]).read_text()
-        for added in re.findall(r"(?:^\+(?!\+\+).*\n)+", part, re.M):
-            assert re.sub(r"^\+", "", added, flags=re.M).strip("\n") in text
