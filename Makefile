@@ -4,7 +4,7 @@ PRESET ?= release
 PY := .venv/bin/python
 BUILD := build/$(PRESET)
 
-.PHONY: demo test bench build setup format lint wheel clean
+.PHONY: demo test bench build docs setup format lint wheel clean
 .NOTPARALLEL:
 
 demo: build
@@ -30,6 +30,9 @@ format: setup
 
 lint: setup
 	scripts/lint.sh $(BUILD)
+
+docs: build
+	.venv/bin/python scripts/reference_page.py build/docs/operations.md
 
 wheel: setup
 	CMAKE_BUILD_PARALLEL_LEVEL=$(or $(JOBS),2) $(PY) -m build --wheel --no-isolation --outdir build/wheel .

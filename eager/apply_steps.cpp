@@ -14,9 +14,8 @@ void run(const OpFacts& f, Operands operands, Attrs attrs, std::span<const Tenso
     return runPointwise(f, operands, attrs, outs);
   case OpKind::Reduction:
     return runReduction(f, operands[0].tensor(), attrs, outs[0]);
-  case OpKind::Library:
-    return runLibrary(f, operands, attrs, outs);
   default:
+    if (isLibrary(f.kind)) return runLibrary(f, operands, attrs, outs);
     fail<InternalError>(f.name, " is not a primitive that runs");
   }
 }

@@ -47,7 +47,7 @@ class OperandMetas {
   static constexpr std::size_t kFew = 4;
 
   static TensorMeta checked(const OpFacts& f, Operands operands, std::size_t i) {
-    if (operands[i].isTensor() && !operands[i].tensor().defined() && f.kind != OpKind::Library)
+    if (operands[i].isTensor() && !operands[i].tensor().defined() && !isLibrary(f.kind))
       fail<TypeError>(f.name, "(): operand ", i, " must be a Tensor or a number, not None");
     return metaOf(operands[i]);
   }

@@ -178,7 +178,7 @@ void applyIntoHere(const Tensor& out, OpCode op, Operands operands, Attrs attrs)
   std::array<Operand, 2> pair;
   Tensor divisor;
   if (needsPairCheck(f, made[0])) operands = checkedPair(f, operands, pair, divisor);
-  const bool needsGrad = gradEnabled() && (out.requiresGrad() || passesGrad) && f.kind != OpKind::Random;
+  const bool needsGrad = gradEnabled() && (out.requiresGrad() || passesGrad) && !f.random;
   const ResultWrite write{out, f, operands, attrs, made[0], passesGrad, needsGrad};
   checkWrite(write);
 

@@ -11,7 +11,8 @@
 //
 // Two small languages of dags, both made of calls by name:
 //   body        `(mul $input, (tanh $other))`: functions of codegen/math; `$index` is the logical linear index of the
-//               element and `$type` the dtype computed in; a string is a floating literal
+//               element; `$dtype` the dtype of the operation, for a body that would be wrong after half types have been
+//               widened to float32, and `$type` the dtype computed in; a string is a floating literal
 //   derivative  the same over operations; `$g` the cotangent, `$out` the (first) result, parameters by name
 
 // A name that dags may call: ir/opgen declares those that records do, in `functions.td`.
@@ -24,7 +25,8 @@ class Raises<string e, string w, string p> {
   string provocation = p;
 }
 
-// The fields stand in records in this order.
+// The fields stand in records in this order. A record has no name beside the operation's, which is spelt one way from
+// here to C++, the library and Python: where Python has several forms of one name, theirs begin with it.
 class Op<string n, string k, string p> {
   string name = n;
   string kind = k;
@@ -48,18 +50,18 @@ class Op<string n, string k, string p> {
   // Pointwise: with half types a Python number takes part as float32, rounded nowhere; elsewhere it is rounded to the
   // half type first, as PyTorch does on the CPU.
   bit wideNumbers = 0;
-  // Where shapes and errors do not follow from the kind: a function of ir/schema/shape_rules.h.
-  string shape = "";
+  // The rule of shapes and errors, a function of ir/schema/shape_rules.h; none for views and composites.
+  string shape = !cond(!eq(k, "Pointwise"): "pointwise",
+                       !eq(k, "Reduction"): "reduction",
+                       !or(!eq(k, "Random"), !eq(k, "Creation")): "creation",
+                       true: "");
   // The combiner of a reduction: Sum, Prod, Max, Min, Any, All.
   string combine = "";
   // Updates of optimizers: the function of ir/schema/optimizer_updates.h that the bodies are.
   string update = "";
-  // The function of runtime/lib that runs a library operation. A private form has the name of what users call with
-  // `_plain` behind it; the function goes without.
-  string function = !subst("_plain", "", n);
-  // A library operation whose result is operand 0 changed at places: it may be computed in the memory of operand 0. The
-  // function then finds its input and its output there, and has failed, if it does, before it changes anything.
-  bit updates = 0;
+  // Pointwise and Creation: what passes make by themselves and look through (ir/schema/op_table.h, OpRole): Copy,
+  // Convert, Fill.
+  string role = "None";
   // What its in-place form does with a tensor whose dims repeat elements: Refused, Taken or Warned (eager/helpers.h).
   string repeats = "Refused";
 
@@ -74,6 +76,8 @@ class Op<string n, string k, string p> {
   list<string> forms = ["function", "method"];
   // Adds dtype-less factory keywords: layout, device, requires_grad, pin_memory.
   bit factory = 0;
+  // Takes `out=`: all but lists and most factories.
+  bit takesOut = !and(!not(factory), !lt(!find(results, "[]"), 0));
   // A factory of numbers in a row: an `out=` of as many elements is filled in the shape that it has.
   bit keepsOutShape = 0;
   // An `out=` says the dtype to compute in, as `dtype` would.
@@ -107,12 +111,20 @@ class Op<string n, string k, string p> {
   string summary = "";
   // Shapes: Same (as the first tensor), Broadcast (of the operands), Reduced (over `dim`), Scalar (0-d), Size (what
   // `size` says), or a sentence.
-  string shapes = "";
+  string shapes = !cond(!or(!eq(kind, "Pointwise"), !eq(kind, "Random"), !eq(kind, "Creation")):
+                          !if(!lt(!find(params, ","), 0), "Same", "Broadcast"),
+                        !eq(kind, "Reduction"): "Reduced",
+                        true: "");
   // The dtypes taken: Any, Number (any but bool), Floating, Wide (float32, float64), Integer, Integral. The dtype of
   // the result: First (operand's), FirstAndIndices, Promote, Float, Sum, as the dtype rules of these names; Bool,
-  // Int64, Float64; or words.
-  string accepts = "";
-  string gives = "";
+  // Int64, Float64; or words. Both follow from the dtype rule, where that says something of dtypes.
+  bit byTypes = !not(!or(!eq(types, "Rule"), !eq(types, "Raw"), !eq(types, "Explicit")));
+  string accepts = !if(byTypes, domain, "");
+  string gives = !cond(!not(byTypes): "",
+                       !or(!eq(types, "Compare"), !eq(types, "Logical")): "Bool",
+                       !eq(types, "Select"): "Promote",
+                       !eq(types, "Index"): "Int64",
+                       true: types);
   list<Raises> raises = [];
   // Lines as in Python's prompt, `>>> ` and what they print, as PyTorch prints it; `tandem` and `F`
   // (tandem.nn.functional) are imported.
@@ -124,6 +136,39 @@ class Op<string n, string k, string p> {
   // or SciPy. `none` where another test covers the operation, which then must be named.
   string samples = "";
   string reference = "";
+
+  // What follows from these fields. It has no line in records.
+  bit composite = !eq(kind, "Composite");
+  bit generated = !or(!eq(kind, "Pointwise"), !eq(kind, "Random"), !eq(kind, "Creation"));
+  bit visible = !empty(!filter(form, forms, !eq(form, "hidden")));
+  bit derived = !or(!not(!empty(derivative)), !ne(rule, ""));
+  // Has an op code: is a node of traces or tapes.
+  bit coded = !or(!not(composite), !ne(rule, ""));
+  // Draws random numbers: begins with the generator's state, which callers do not pass.
+  bit draws = !eq(!find(params, "Scalar seed, Scalar offset"), 0);
+  // Without what private forms have behind the name of what users call.
+  string plain = !subst("_plain", "", name);
+
+  // What is incomplete or contradicts itself is refused; ir/opgen refuses unknown parameters beside this.
+  string subject = "`" # name # "` ";
+  assert !or(!ne(kind, "Random"), draws), subject # "draws without the state of a generator";
+  assert !ne(summary, ""), subject # "has no summary";
+  assert !ne(samples, ""), subject # "has no samples";
+  assert !or(!not(visible), !not(!empty(example))), subject # "has no example";
+  assert !or(!not(visible), !ne(shapes, "")), subject # "has no statement of shapes";
+  assert !or(!not(visible), !ne(gives, "")), subject # "has no statement of dtypes (accepts and gives)";
+  assert !le(numResults, 8), subject # "has more results than ir/schema/op_table.h allows";
+  assert !or(!not(generated), !ne(update, ""), !eq(!size(body), numResults)),
+         subject # "has " # !size(body) # " bodies for " # numResults # " results";
+  assert !or(!ne(kind, "Reduction"), !ne(combine, "")), subject # "has no combiner";
+  assert !or(!eq(update, ""), !and(!empty(body), !not(derived))),
+         subject # "is an update: its bodies are its formula, and it has no derivative";
+  assert !or(composite, !ne(update, ""), derived, !not(differentiable)),
+         subject # "has no derivative statement (`derivative`, `rule` or `differentiable = 0`)";
+  assert !or(!not(composite), !empty(derivative)),
+         subject # "is composite: its derivative follows from what it is made of, or is a `rule` for the whole";
+  assert !or(!empty(derivative), !and(!eq(rule, ""), differentiable)),
+         subject # "has a derivative and a rule, or one though it is not differentiable";
 }
 
 class Pointwise<string n, string t, string p> : Op<n, "Pointwise", p> {
@@ -151,7 +196,20 @@ class Case<string n, string t, string p> : Pointwise<n, t, p> { let forms = ["hi
 class Random<string n, string p> : Op<n, "Random", p> { let types = "Raw"; let samples = "random"; }
 class Creation<string n, string p> : Op<n, "Creation", p> { let types = "Explicit"; let samples = "creation"; }
 class View<string n, string p> : Op<n, "View", p> { let types = "First"; let samples = "view"; let reference = n; }
+// Run by the function of runtime/lib that has the operation's name, without the `_plain` that private forms of what
+// users call have behind it. The kinds below say more of it than that.
 class Library<string n, string p, string s> : Op<n, "Library", p> { let shape = s; let samples = "library"; }
+class Contraction<string n, string p, string s> : Library<n, p, s> { let kind = "Contraction"; }
+class Convolution<string n, string p, string s> : Library<n, p, s> { let kind = "Convolution"; }
+class Pool<string n, string p, string s> : Library<n, p, s> { let kind = "Pool"; }
+class Attention<string n, string p, string s> : Library<n, p, s> { let kind = "Attention"; }
+class Gather<string n, string p, string s> : Library<n, p, s> { let kind = "Gather"; }
+// The result is operand 0 changed at places: it may be computed in the memory of operand 0. The function then finds its
+// input and its output there, and has failed, if it does, before it changes anything.
+class Scatter<string n, string p, string s> : Library<n, p, s> { let kind = "Scatter"; }
+class Scan<string n, string p, string s> : Library<n, p, s> { let kind = "Scan"; }
+class Sort<string n, string p, string s> : Library<n, p, s> { let kind = "Sort"; }
+class Factorisation<string n, string p, string s> : Library<n, p, s> { let kind = "Factorisation"; }
 // Differentiated through what it is made of. One that has a Rule is taped as a whole instead (`tapeWhole`): where the
 // sum of the parts' derivatives would cost much more than the derivative of the whole.
 class Composite<string n, string p> : Op<n, "Composite", p> { let samples = "composite"; }

@@ -1,5 +1,6 @@
 // Every record, in one file for llvm-tblgen: operations by subject, then the docstrings of bindings written by hand.
 include "facets.td"
+include "params.td"
 include "functions.td"
 include "ops/arithmetic.td"
 include "ops/elementary.td"

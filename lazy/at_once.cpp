@@ -34,7 +34,7 @@ void mustFit(const TensorMeta& meta, Device device) {
 bool Session::canWait(const OpFacts& f, std::span<const Operand> operands, std::span<const std::int64_t> attrs,
                       std::span<const TensorMeta> metas) {
   for (const TensorMeta& meta : metas) mustFit(meta, trace_.device);
-  if (f.kind != OpKind::Library) return true;
+  if (!isLibrary(f.kind)) return true;
   AttrReader reader(attrs);
   switch (f.code) {
   case OpCode::gather:
@@ -253,7 +253,7 @@ Session::Nodes Session::slightNodes(ValueRef value) const {
     const TraceNode& n = trace_.nodes[nodes[i]];
     if (n.kind == TraceNode::Kind::Input) continue;
     // A check that has passed is no work.
-    if (n.kind == TraceNode::Kind::Op && facts(n.op).kind == OpKind::Library && n.op != OpCode::expect) return {};
+    if (n.kind == TraceNode::Kind::Op && isLibrary(facts(n.op).kind) && n.op != OpCode::expect) return {};
     for (const TensorMeta& r : trace_.results(n)) elements += numelOf(r.shape);
     for (const TraceOperand& o : trace_.operands(n)) {
       if (o.kind != TraceOperand::Kind::Value) continue;

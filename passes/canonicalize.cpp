@@ -157,7 +157,7 @@ class Canonicalize : public mlir::PassWrapper<Canonicalize, FunctionPass> {
     Place place = placeOf(value);
     // Library functions may treat strided operands otherwise than contiguous ones, and the base was contiguous.
     if (!isContiguous(shape, place.strides))
-      value = pointwise(b, op.getLoc(), OpCode::clone, value, {}, td::metaOf(value.getType()));
+      value = pointwise(b, op.getLoc(), opOf(OpRole::Copy), value, {}, td::metaOf(value.getType()));
     else if (value != place.value)
       return window(b, op.getLoc(), op.getType(), {place.value, contiguousStrides(td::shapeOf(op)), place.offset});
     return reshaped(b, op.getLoc(), value, op.getType());
@@ -203,7 +203,7 @@ class Canonicalize : public mlir::PassWrapper<Canonicalize, FunctionPass> {
     if (!fill) return {};
     mlir::Value value = op.getValue();
     if (!isContiguous(td::shapeOf(value), placeOf(value).strides))
-      value = pointwise(b, op.getLoc(), OpCode::clone, value, {}, td::metaOf(value.getType()));
+      value = pointwise(b, op.getLoc(), opOf(OpRole::Copy), value, {}, td::metaOf(value.getType()));
     return td::FrameOp::create(b, op.getLoc(), op.getType(), value, fill, op.getOffset());
   }
 
@@ -212,8 +212,8 @@ class Canonicalize : public mlir::PassWrapper<Canonicalize, FunctionPass> {
     TensorMeta one{{}, td::dtypeOf(v.getType())};
     if (auto op = v.getDefiningOp<td::PointwiseOp>()) {
       OpCode code = op.getOp().getCode();
-      if (code == OpCode::clone) return repeated(b, op.getInputs()[0]);
-      if (code != OpCode::full_plain) return {};
+      if (facts(code).role == OpRole::Copy) return repeated(b, op.getInputs()[0]);
+      if (facts(code).role != OpRole::Fill) return {};
       return pointwise(b, op.getLoc(), code, op.getInputs()[0], {0, static_cast<std::int64_t>(one.dtype)}, one);
     }
     Place place = placeOf(v);
@@ -224,8 +224,8 @@ class Canonicalize : public mlir::PassWrapper<Canonicalize, FunctionPass> {
   }
 
   static mlir::Value simplify(td::PointwiseOp op) {
-    OpCode code = op.getOp().getCode();
-    if (code != OpCode::to && code != OpCode::clone) return {};
+    const OpRole role = facts(op.getOp().getCode()).role;
+    if (role != OpRole::Convert && role != OpRole::Copy) return {};
     mlir::Value operand = op.getInputs()[0];
     if (operand.getType() != op.getResult(0).getType()) return {};
     // A clone of a strided window is how programs make operands of library functions contiguous.
@@ -264,7 +264,7 @@ class Canonicalize : public mlir::PassWrapper<Canonicalize, FunctionPass> {
       llvm::SmallVector<std::int64_t> full(to.shape.begin(), to.shape.end());
       full.insert(full.begin(), static_cast<std::int64_t>(full.size()));
       full.push_back(static_cast<std::int64_t>(to.dtype));
-      return pointwise(b, loc, OpCode::full_plain, identity, full, to);
+      return pointwise(b, loc, opOf(OpRole::Fill), identity, full, to);
     }
     const auto stages = reductionStages(from.shape, dims);
     if (stages.empty()) {
@@ -295,7 +295,7 @@ class Canonicalize : public mlir::PassWrapper<Canonicalize, FunctionPass> {
     TensorMeta meta = td::metaOf(v.getType());
     if (meta.dtype == dtype) return v;
     meta.dtype = dtype;
-    return pointwise(b, loc, OpCode::to, v, {static_cast<std::int64_t>(dtype)}, meta);
+    return pointwise(b, loc, opOf(OpRole::Convert), v, {static_cast<std::int64_t>(dtype)}, meta);
   }
 
   bool improve_;

@@ -63,7 +63,7 @@ class FoldConversions : public mlir::PassWrapper<FoldConversions, FunctionPass> 
   /// The operation, if it converts a tensor of its own shape.
   static td::PointwiseOp conversion(mlir::Operation* op) {
     auto pointwise = mlir::dyn_cast_or_null<td::PointwiseOp>(op);
-    if (!pointwise || pointwise.getOp().getCode() != OpCode::to) return {};
+    if (!pointwise || facts(pointwise.getOp().getCode()).role != OpRole::Convert) return {};
     return td::isTensorType(pointwise.getInputs()[0].getType()) ? pointwise : td::PointwiseOp();
   }
 };

@@ -118,9 +118,8 @@ class Importer {
       return td::ReduceOp::create(builder_, loc, types, op, operands, attrs);
     case OpKind::Random:
       return td::RandomOp::create(builder_, loc, types, op, operands, attrs);
-    case OpKind::Library:
-      return td::LibraryOp::create(builder_, loc, types, op, operands, attrs);
     default:
+      if (isLibrary(facts(node.op).kind)) return td::LibraryOp::create(builder_, loc, types, op, operands, attrs);
       fail<InternalError>("a trace holds ", facts(node.op).name, ", which is no primitive of execution");
     }
   }

@@ -14,7 +14,7 @@ bool isTensor(mlir::Value v) { return mlir::isa<mlir::RankedTensorType>(v.getTyp
 // Takes the operations of a region's body to a signature's.
 class RegionBody {
  public:
-  RegionBody(KernelSignature& signature, td::RegionOp region) : body_(signature, OpCode::to) {
+  RegionBody(KernelSignature& signature, td::RegionOp region) : body_(signature, opOf(OpRole::Convert)) {
     mlir::Block& block = region.getBody().front();
     for (mlir::BlockArgument arg : block.getArguments())
       if (isTensor(arg)) known_[arg] = body_.input(td::dtypeOf(arg.getType()));
@@ -125,10 +125,10 @@ Launch regionLaunch(td::RegionOp region) {
 
 Launch copyLaunch(DType dtype, const Dims& shape, const Dims& from, const Dims& to) {
   Launch launch;
-  BodyWriter body(launch.signature, OpCode::to);
+  BodyWriter body(launch.signature, opOf(OpRole::Convert));
   const BodyValue operands[] = {body.input(dtype)};
   BodyValue results[] = {{0, dtype, 0}};
-  body.pointwise(OpCode::clone, dtype, false, operands, {&dtype, 1}, results);
+  body.pointwise(opOf(OpRole::Copy), dtype, false, operands, {&dtype, 1}, results);
   body.output(results[0], dtype);
   layOut(launch, {}, shape, {from, to});
   return launch;

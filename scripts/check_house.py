@@ -9,6 +9,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 MAX_LINES = 600
 MAX_COLUMNS = 120  # of records; formatters see to the rest
+MAX_GENERATOR = 1000  # lines of ir/opgen
+# What only these C++ files may say: each is the one place of a list or a choice.
+ONLY_IN = {
+    "the instruction set": (r"__builtin_cpu_supports|target_clones|TANDEM_ISA\"", {"runtime/device/isa.cpp"}),
+    "the names of devices": (r'"xpu"', {"runtime/device/device.cpp"}),
+    "classes of errors": (r"class \w+ : public Error\b", {"runtime/base/error.h", "python/src/errors.h"}),
+    "a hash": (r"struct Hash\d+\b", {"runtime/base/hash.h"}),
+}
 
 # Folder → the folders its files may include from. The longest matching folder is the one that counts.
 MAY_INCLUDE = {
@@ -68,13 +76,28 @@ def check_passes(tracked):
             yield f"tests/passes/{name}.mlir is missing"
 
 
+def check_facts(path, text, operations):
+    """Passes ask the op table what an operation is, never which; what is listed once is listed where it should be."""
+    if path.startswith("passes/"):
+        for found in re.findall(r"\bOpCode::\w+|\bfindOp\(", text):
+            yield f"{path} says {found}: ask a fact of the op table (a kind, a role)"
+        for name in set(re.findall(r'[!=]= "(\w+)"', text)) & operations:
+            yield f"{path} tests for `{name}` by name: ask a fact of the op table"
+    for what, (pattern, places) in ONLY_IN.items():
+        if path not in places and not path.startswith("tests/") and re.search(pattern, text):
+            yield f"{path} says {what}, which is the business of {', '.join(sorted(places))}"
+
+
 def check_records(path, text, order):
     """Lines that fit, and one stanza an operation with its fields in the order of ir/facets.td."""
     for number, line in enumerate(text.splitlines(), 1):
         if len(line) > MAX_COLUMNS:
             yield f"{path}:{number} has {len(line)} columns (at most {MAX_COLUMNS})"
     for stanza in re.findall(r"^(?:def|class) .*?(?:;|^\})$", text, re.M | re.S):
-        name = stanza.split()[1]
+        name = re.search(r'^class (\w+)|"([\w?\[\]]+)"', stanza)
+        name = name[1] or name[2]
+        if path.startswith("ir/ops/") and stanza.startswith("def ") and not stanza.startswith("def : "):
+            yield f"{path}: {name} has a second name, `{stanza.split()[1]}`: write `def :`"
         fields = re.findall(r"^  let (\w+) =", stanza, re.M)
         if fields != sorted(fields, key=order.index):
             yield f"{path}: the fields of {name} are in another order than in ir/facets.td: {', '.join(fields)}"
@@ -89,6 +112,11 @@ def breaches():
     tracked = {name for name in names if (ROOT / name).is_file()}
     facets = (ROOT / "ir/facets.td").read_text()
     order = re.findall(r"^  (?:\w+|list<\w+>) (\w+) =", facets[facets.index("class Op<") :], re.M)
+    records = "".join((ROOT / p).read_text() for p in tracked if p.startswith("ir/ops/"))
+    operations = set(re.findall(r'^def : (?!ByHand)\w+<"(\w+)"', records, re.M))
+    generator = sum((ROOT / p).read_text().count("\n") for p in tracked if re.fullmatch(r"ir/opgen/\w+\.py", p))
+    if generator > MAX_GENERATOR:
+        yield f"ir/opgen has {generator} lines (at most {MAX_GENERATOR})"
     for path in sorted(tracked):
         if GENERATED.search(path):
             yield f"{path} is built or fetched, and does not belong in the tree"
@@ -99,6 +127,7 @@ def breaches():
             yield f"{path} has {text.count(chr(10))} lines: split it (at most {MAX_LINES})"
         if path.endswith((".h", ".cpp")):
             yield from check_includes(path, text)
+            yield from check_facts(path, text, operations)
         if path.endswith(".td") and path.startswith("ir/") and not path.startswith("ir/dialect/"):
             yield from check_records(path, text, order)
     yield from check_passes(tracked)

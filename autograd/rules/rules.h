@@ -65,7 +65,7 @@ void conv2dWeightGrad(RuleContext& c);
 void recurrentSequence(RuleContext& c);
 // special.cpp
 void zeta(RuleContext& c);
-void gammaInc(RuleContext& c);
+void gammainc(RuleContext& c);
 void gammaCdfSlope(RuleContext& c);
 void cholesky(RuleContext& c);
 void triangularSolve(RuleContext& c);

@@ -53,7 +53,7 @@ void zeta(RuleContext& c) {
   if (c.needs(1)) c.set(1, ops::mul(c.grad(), ops::neg(ops::mul(x, ops::zeta_plain(ops::add(x, 1), q)))));
 }
 
-void gammaInc(RuleContext& c) {
+void gammainc(RuleContext& c) {
   const Tensor& a = c.input(0);
   const Tensor& x = c.input(1);
   bool upper = c.attrs().integer() != 0;

@@ -1,30 +1,20 @@
 #include "codegen/cpu/bodies.h"
 
-#include "codegen/bodies.h"
 #include "codegen/cpu/vector_builder.h"
+#include "codegen/scalar_bodies.h"
 
 namespace tandem::codegen {
 
-Val emitOperation(VectorBuilder& builder, OpCode op, int result, DType type, std::span<const Val> operands) {
-  return emitBody(builder, op, result, type, operands);
+Val emitOperation(VectorBuilder& builder, OpCode op, int result, DType dtype, std::span<const Val> operands) {
+  return emitBody(builder, op, result, dtype, operands);
 }
 
 Combine combinerOf(OpCode op) {
-  switch (reduceKind(op)) {
-  case ReduceKind::Sum:
-    return Combine::Sum;
-  case ReduceKind::Prod:
-    return Combine::Prod;
-  case ReduceKind::Max:
-    return Combine::Max;
-  case ReduceKind::Min:
-    return Combine::Min;
-  case ReduceKind::Any:
-    return Combine::Any;
-  case ReduceKind::All:
-    return Combine::All;
+  switch (op) {
+#include "codegen/combiners.inc"
+  default:
+    fail<InternalError>("operation ", static_cast<int>(op), " is no reduction");
   }
-  fail<InternalError>("operation ", static_cast<int>(op), " has an unknown combiner");
 }
 
 }  // namespace tandem::codegen

@@ -437,7 +437,7 @@ Val KernelFrame::computeStep(std::size_t id) {
   std::vector<Val> operands;
   for (std::uint16_t operand : step.operands) operands.push_back(values_[operand]);
   const DType type = computeType(step.dtype);
-  const Val result = emitOperation(b, step.op, step.result, type, operands);
+  const Val result = emitOperation(b, step.op, step.result, step.dtype, operands);
   TANDEM_CHECK(result.type == type, "step v", id, " computes ", dtypeName(result.type), ", its dtype is ",
                dtypeName(step.dtype), " in ", signature.text());
   return isHalf(step.dtype) ? b.roundToHalf(result, step.dtype) : result;

@@ -48,19 +48,12 @@ template <class B>
 typename B::V frexp_exponent(B& b, typename B::V x) {
   return detail::frexp(detail::Val(b, x)).lo.v;
 }
+/// Among the numbers of `dtype`, for x and y that are such, if in a wider format.
 template <class B>
-typename B::V nextafter(B& b, typename B::V x, typename B::V y) {
-  return detail::nextAfter(detail::Val(b, x), detail::Val(b, y), 1).v;
-}
-/// Among the numbers of bfloat16, for x and y that are such.
-template <class B>
-typename B::V nextafter_bfloat16(B& b, typename B::V x, typename B::V y) {
-  return detail::nextAfter(detail::Val(b, x), detail::Val(b, y), 1 << 16).v;
-}
-/// Among the numbers of float16, for x and y that are such.
-template <class B>
-typename B::V nextafter_float16(B& b, typename B::V x, typename B::V y) {
-  return detail::nextAfter(detail::Val(b, x), detail::Val(b, y), 1 << 13, 0x1p-14, 0x1p-24, 65504).v;
+typename B::V nextafter(B& b, typename B::V x, typename B::V y, DType dtype) {
+  const detail::Val<B> from(b, x), to(b, y);
+  if (dtype == DType::Float16) return detail::nextAfter(from, to, 1 << 13, 0x1p-14, 0x1p-24, 65504).v;
+  return detail::nextAfter(from, to, dtype == DType::BFloat16 ? 1 << 16 : 1).v;
 }
 
 }  // namespace tandem::math

@@ -88,18 +88,6 @@ std::array<Tensor, 2> frexp(const Tensor& x) {
   return {frexp_mantissa(x), toDType(frexp_exponent(x), DType::Int32)};
 }
 
-Tensor nextafter(const Tensor& x, const Tensor& other) {
-  const TensorMeta metas[] = {metaOf(x), metaOf(other)};
-  switch (resultType(metas)) {
-  case DType::Float16:
-    return nextafter_float16(x, other);
-  case DType::BFloat16:
-    return nextafter_bfloat16(x, other);
-  default:
-    return nextafter_plain(x, other);
-  }
-}
-
 Tensor isreal(const Tensor& x) { return full_plain(true, x.shape(), DType::Bool); }
 Tensor isposinf(const Tensor& x) { return eq(x, kInf); }
 Tensor isneginf(const Tensor& x) { return eq(x, -kInf); }

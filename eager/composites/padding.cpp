@@ -152,7 +152,7 @@ struct Columns {
 
 }  // namespace
 
-Tensor im2col(const Tensor& input, DimsRef kernel, DimsRef dilation, DimsRef padding, DimsRef stride) {
+Tensor nn_unfold(const Tensor& input, DimsRef kernel, DimsRef dilation, DimsRef padding, DimsRef stride) {
   Columns c("unfold", kernel, dilation, padding, stride);
   bool fits = input.dim() == 3 || input.dim() == 4;
   for (std::int64_t d = 1; fits && d <= 3; ++d) fits = input.size(-d) != 0;
@@ -171,8 +171,8 @@ Tensor im2col(const Tensor& input, DimsRef kernel, DimsRef dilation, DimsRef pad
   return batch.undo(unfold_windows(batch.x, c.kernel, c.dilation, c.padding, c.stride));
 }
 
-Tensor col2im(const Tensor& input, DimsRef outputSize, DimsRef kernel, DimsRef dilation, DimsRef padding,
-              DimsRef stride) {
+Tensor nn_fold(const Tensor& input, DimsRef outputSize, DimsRef kernel, DimsRef dilation, DimsRef padding,
+               DimsRef stride) {
   Columns c("fold", kernel, dilation, padding, stride);
   Dims size = spatialList("fold", "output_size", outputSize, 2);
   if (size[0] <= 0 || size[1] <= 0) fail("fold: output size should be greater than zero, but got ", shapeText(size));

@@ -94,8 +94,8 @@ std::vector<Tensor> dsplit_at(const Tensor& x, DimsRef indices) {
   return tensor_split_at(x, indices, cutDim("dsplit", x, 2));
 }
 
-std::vector<Tensor> split_with_sizes_named(const Tensor& x, DimsRef sizes, std::int64_t dim) {
-  return split_with_sizes(x, sizes, dim);
+std::vector<Tensor> split_with_sizes(const Tensor& x, DimsRef sizes, std::int64_t dim) {
+  return split_sizes(x, sizes, dim);
 }
 namespace {
 std::vector<Tensor> mayBeWritten(std::vector<Tensor> pieces) {

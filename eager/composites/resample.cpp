@@ -23,8 +23,8 @@ Interpolation interpolationOf(std::string_view mode, bool antialias) {
 
 }  // namespace
 
-Tensor upsample(const Tensor& x, DimsRef size, std::string_view mode, bool alignCorners, bool antialias, double ratio0,
-                double ratio1, double ratio2) {
+Tensor upsample_to(const Tensor& x, DimsRef size, std::string_view mode, bool alignCorners, bool antialias,
+                   double ratio0, double ratio1, double ratio2) {
   auto n = static_cast<std::int64_t>(size.size());
   if (x.dim() != n + 2 || n < 1 || n > 3)
     fail("Input and output must have the same number of spatial dimensions, but got input with spatial dimensions of ",

@@ -111,7 +111,7 @@ std::vector<Tensor> asPieces(std::vector<Tensor> views) {
 }
 }  // namespace
 
-std::vector<Tensor> split_with_sizes(const Tensor& x, DimsRef sizes, std::int64_t dim) {
+std::vector<Tensor> split_sizes(const Tensor& x, DimsRef sizes, std::int64_t dim) {
   dim = wrapDim(dim, x.dim());
   if (x.dim() == 0) fail("split expects at least a 1-dimensional tensor");
   std::int64_t total = 0;
@@ -135,14 +135,14 @@ std::vector<Tensor> split(const Tensor& x, std::int64_t size, std::int64_t dim) 
   Dims sizes;
   for (std::int64_t at = 0; at < n; at += size) sizes.push_back(std::min(size, n - at));
   if (sizes.empty()) sizes.push_back(0);
-  return split_with_sizes(x, sizes, dim);
+  return split_sizes(x, sizes, dim);
 }
 std::vector<Tensor> chunk(const Tensor& x, std::int64_t chunks, std::int64_t dim) {
   if (chunks <= 0) fail("chunk expects `chunks` to be greater than 0, got: ", chunks);
   dim = wrapDim(dim, x.dim());
   if (x.dim() == 0) fail("chunk expects at least a 1-dimensional tensor");
   std::int64_t n = x.shape()[dim];
-  if (n == 0) return split_with_sizes(x, Dims(static_cast<std::size_t>(chunks), 0), dim);
+  if (n == 0) return split_sizes(x, Dims(static_cast<std::size_t>(chunks), 0), dim);
   return split(x, (n + chunks - 1) / chunks, dim);
 }
 std::vector<Tensor> unbind(const Tensor& x, std::int64_t dim) {

@@ -7,9 +7,9 @@ namespace tandem::td {
 namespace {
 
 template <class TableOp>
-mlir::LogicalResult verifyTableOp(TableOp op, std::initializer_list<OpKind> kinds) {
+mlir::LogicalResult verifyTableOp(TableOp op, bool (*holds)(OpKind)) {
   const OpFacts& f = facts(op.getOp().getCode());
-  if (std::find(kinds.begin(), kinds.end(), f.kind) == kinds.end())
+  if (!holds(f.kind))
     return op.emitOpError("cannot hold the operation `") << llvm::StringRef(f.name) << "`, which is of another kind";
   if (op.getNumResults() != f.numResults)
     return op.emitOpError() << "`" << llvm::StringRef(f.name) << "` has " << int{f.numResults} << " results";
@@ -51,10 +51,16 @@ mlir::LogicalResult verifyWindow(mlir::Operation* op, mlir::Type base, mlir::Typ
 
 }  // namespace
 
-mlir::LogicalResult PointwiseOp::verify() { return verifyTableOp(*this, {OpKind::Pointwise, OpKind::Creation}); }
-mlir::LogicalResult ReduceOp::verify() { return verifyTableOp(*this, {OpKind::Reduction}); }
-mlir::LogicalResult RandomOp::verify() { return verifyTableOp(*this, {OpKind::Random}); }
-mlir::LogicalResult LibraryOp::verify() { return verifyTableOp(*this, {OpKind::Library}); }
+mlir::LogicalResult PointwiseOp::verify() {
+  return verifyTableOp(*this, [](OpKind k) { return k == OpKind::Pointwise || k == OpKind::Creation; });
+}
+mlir::LogicalResult ReduceOp::verify() {
+  return verifyTableOp(*this, [](OpKind k) { return k == OpKind::Reduction; });
+}
+mlir::LogicalResult RandomOp::verify() {
+  return verifyTableOp(*this, [](OpKind k) { return k == OpKind::Random; });
+}
+mlir::LogicalResult LibraryOp::verify() { return verifyTableOp(*this, isLibrary); }
 
 mlir::LogicalResult WindowOp::verify() {
   return verifyWindow(*this, getSource().getType(), getType(), getStrides(), getOffset());

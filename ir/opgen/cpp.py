@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
 
-from records import PARAM_TYPES, Call, Op, Param, RecordError, uses
+from records import Call, Op, Param, RecordError, Records, uses
 
 HEAD = "// Generated from the operation records (ir/ops). Do not edit.\n"
-WRITERS = {
-    "int": "integer",
-    "int[]": "list",
-    "int[2]": "list",
-    "bool": "boolean",
-    "dtype": "dtype",
-    "dtype?": "optionalDType",
-    "int?": "optionalInteger",
-    "dims": "list",
-}
+
+
+def rows(text: Callable[[Op], str]) -> Callable[[Records], str]:
+    """A file of what `text` says of each operation, which may be nothing."""
+    return lambda records: HEAD + "".join(text(op) for op in records.ops)
+
+
+def flag(value: object) -> str:
+    return str(bool(value)).lower()
 
 
 def result_type(op: Op) -> str:
@@ -35,70 +34,49 @@ def cpp_default(p: Param) -> str | None:
         return f"Dims{{{listed}}}" if p.default.startswith("[") else f"Dims(1, {listed})"
     if p.default == "None":
         return "nullptr" if p.type == "generator?" else "{}"
-    if p.default in ("True", "False"):
-        return p.default.lower()
-    return p.default.replace("'", '"')
+    return p.default.lower() if p.default in ("True", "False") else p.default.replace("'", '"')
+
+
+def passed(op: Op) -> list[Param]:
+    """The parameters that callers pass: not the generator's state, which the dispatcher supplies."""
+    return op.params[2:] if op.draws else op.params
 
 
 def declaration(op: Op, defaults: bool) -> str:
-    tail = len(op.params)
-    while tail > 0 and cpp_default(op.params[tail - 1]) is not None:
-        tail -= 1
-    parts = []
-    for i, p in enumerate(op.params):
-        text = f"{PARAM_TYPES[p.type].cpp} {p.name}_"
-        parts.append(text + (f" = {cpp_default(p)}" if defaults and i >= tail else ""))
-    return f"{result_type(op)} {op.code}({', '.join(parts)})"
+    parts, optional = [], defaults
+    for p in reversed(passed(op)):
+        optional = optional and p.default is not None
+        parts.append(f"{p.facts.cpp} {p.name}_" + (f" = {cpp_default(p)}" if optional else ""))
+    return f"{result_type(op)} {op.code}({', '.join(reversed(parts))})"
 
 
-def op_code(ops: list[Op]) -> str:
-    rows = "".join(f"  {op.code},\n" for op in ops if op.coded)
+def op_code(records: Records) -> str:
+    rows = "".join(f"  {op.code},\n" for op in records.ops if op.coded)
     return (
         f'{HEAD}#pragma once\n\n#include "runtime/base/op_code.h"\n\nnamespace tandem {{\n'
         f"enum class OpCode : std::uint16_t {{\n{rows}}};\n}}  // namespace tandem\n"
     )
 
 
+def read_by(op: Op, i: int) -> set[str]:
+    """The operands and results that the derivative of operand i reads. A rule says `name@i` for a value that only this
+    derivative reads."""
+    if op.rule:
+        return {s.split("@")[0] for s in op.saves if "@" not in s or s.endswith(f"@{i}")}
+    return uses(op.grads[i]) if i < len(op.grads) else set()
+
+
+def operand_mask(op: Op, read: set[str], whole_lists: bool = False) -> int:
+    """A bit an operand; with `whole_lists` all elements of a Tensor[] have one, from its place on."""
+    mask = 0
+    for i, p in enumerate(op.operands):
+        if p.name in read:
+            mask |= 0xFFFFFFFF << i & 0xFFFFFFFF if whole_lists and p.type == "Tensor[]" else 1 << i
+    return mask
+
+
 def result_mask(op: Op, read: set[str]) -> int:
     return sum(1 << i for i in range(op.numResults) if (f"out{i}" if i else "out") in read)
-
-
-def saves(op: Op) -> tuple[int, int]:
-    read = {s.split("@")[0] for s in op.saves}
-    for g in op.grads or []:
-        read |= uses(g)
-    inputs = sum(1 << i for i, p in enumerate(op.operands) if p.name in read)
-    # The elements of a Tensor[] are operands from its place on, as many as there are.
-    for i, p in enumerate(op.operands):
-        if p.type == "Tensor[]" and p.name in read:
-            inputs |= (0xFFFFFFFF << i) & 0xFFFFFFFF
-    return inputs, result_mask(op, read)
-
-
-def reads_for(op: Op) -> tuple[list[int], list[int]]:
-    """For each of the first four operands, the operands and the results that its own derivative reads, as masks. A rule
-    says `name@i` for a value that only the derivative of operand i reads."""
-    names = [p.name for p in op.operands]
-    operands, results = [], []
-    for i in range(4):
-        if op.rule:
-            read = {s.split("@")[0] for s in op.saves if "@" not in s or s.endswith(f"@{i}")}
-        else:
-            read = uses(op.grads[i]) if op.grads and i < len(op.grads) else set()
-        operands.append(sum(1 << k for k, n in enumerate(names) if n in read))
-        results.append(result_mask(op, read))
-    return operands, results
-
-
-def masks(values: list[int]) -> str:
-    return f"{{{', '.join(f'{m}u' for m in values)}}}"
-
-
-def meta_rule(op: Op) -> str:
-    if op.kind in ("View", "Composite"):
-        return "nullptr"
-    by_kind = {"Pointwise": "pointwise", "Reduction": "reduction", "Random": "creation", "Creation": "creation"}
-    return "&rules::" + (op.shape or by_kind[op.kind])
 
 
 # Functions of codegen/math that are an instruction or two.
@@ -109,124 +87,86 @@ def is_short(call: Call) -> bool:
     return call.fn in SHORT and all(is_short(a) for a in call.args if isinstance(a, Call))
 
 
-def op_table(ops: list[Op]) -> str:
-    rows = []
-    for op in ops:
-        if not op.coded:
-            continue
-        ins, outs = saves(op)
-        differentiable = bool(op.grads or op.rule)
-        index = any("index" in uses(b) for b in op.body)
-        operands, results = reads_for(op)
-        cheap = op.kind == "Pointwise" and bool(op.body) and all(is_short(b) for b in op.body)
-        random = any(p.name == "seed" for p in op.params[:1])
-        rows.append(
-            f'{{OpCode::{op.code}, "{op.name}", OpKind::{op.kind}, DTypeRule::{op.types}, OpDomain::{op.domain}, '
-            f"{op.numResults}, {str(random).lower()}, {str(index).lower()}, {str(differentiable).lower()}, "
-            f"{str(cheap).lower()}, {str(bool(op.updates)).lower()}, {str(bool(op.wideNumbers)).lower()}, "
-            f"OpPartial::{op.partial}, {ins}u, {outs}u, {meta_rule(op)}, "
-            f"{masks(operands)}, {masks(results)}}},\n"
-        )
-    return HEAD + "".join(rows)
-
-
-def library_table(ops: list[Op]) -> str:
-    return HEAD + "".join(f"X({op.name}, {op.function})\n" for op in ops if op.kind == "Library")
-
-
-def batch_rules(ops: list[Op]) -> str:
-    """How library operations run inside vmap, which word of their attributes is `dim`, and whether it may be None."""
-    rows = []
-    for op in ops:
-        if op.batching:
-            names = [p.name for p in op.attrs]
-            dim = names.index("dim") if "dim" in names else -1
-            optional = str(dim >= 0 and op.attrs[dim].type == "int?").lower()
-            rows.append(f"case OpCode::{op.code}: return {{&batch_rules::{op.batching}, {dim}, {optional}}};\n")
-    return HEAD + "".join(rows)
-
-
-def ops_header(ops: list[Op]) -> str:
-    lines = []
-    for op in ops:
-        lines.append(f"/// {op.summary}\n{declaration(op, True)};\n")
+def table_row(op: Op) -> str:
+    if not op.coded:
+        return ""
+    each = [read_by(op, i) for i in range(4)]
+    read = set().union(*(read_by(op, i) for i in range(len(op.grads))), (s.split("@")[0] for s in op.saves))
+    index = any("index" in uses(b) for b in op.body)
+    cheap = op.kind == "Pointwise" and op.body and all(is_short(b) for b in op.body)
+    rule = "nullptr" if op.composite or op.kind == "View" else f"&rules::{op.shape}"
     return (
-        f"{HEAD}#pragma once\n\n#include <array>\n#include <optional>\n#include <span>\n#include <string_view>\n"
-        f'#include <vector>\n\n#include "eager/generator.h"\n#include "eager/tensor.h"\n\nnamespace tandem::ops {{\n'
-        f"{''.join(lines)}}}  // namespace tandem::ops\n"
+        f'{{OpCode::{op.code}, "{op.name}", OpKind::{op.kind}, DTypeRule::{op.types}, OpDomain::{op.domain}, '
+        f"{op.numResults}, {flag(op.draws)}, {flag(index)}, {flag(op.grads or op.rule)}, {flag(cheap)}, "
+        f"{flag(op.kind == 'Scatter')}, {flag(op.wideNumbers)}, OpPartial::{op.partial}, OpRole::{op.role}, "
+        f"{operand_mask(op, read, whole_lists=True)}u, {result_mask(op, read)}u, {rule}, "
+        f"{{{', '.join(f'{operand_mask(op, r)}u' for r in each)}}}, "
+        f"{{{', '.join(f'{result_mask(op, r)}u' for r in each)}}}}},\n"
     )
 
 
-def primitive_body(op: Op) -> str:
-    writes = ""
-    for p in op.attrs:
-        if p.type not in WRITERS:
-            raise RecordError(f"{op.where}: `{op.name}` is a primitive and cannot have an attribute of type {p.type}")
-        value = f"{p.name}_"
-        if p.type == "dims":
-            value = f"reductionDims({op.params[0].name}_, {p.name}_)"
-        elif p.name == "dim" and op.kind == "Library" and op.params[0].type == "Tensor":
-            wrap = f"wrapDim({'*' if p.type == 'int?' else ''}dim_, {op.params[0].name}_.dim())"
-            value = f"dim_ ? std::optional({wrap}) : std::nullopt" if p.type == "int?" else wrap
-        writes += f"  w.{WRITERS[p.type]}({value});\n"
-    variadic = any(p.type == "Tensor[]" for p in op.operands)
-    if variadic:
-        fill = "  std::vector<Operand> v;\n"
-        for p in op.operands:
-            fill += (
-                f"  for (const Tensor& t : {p.name}_) v.push_back(t);\n"
-                if p.type == "Tensor[]"
-                else f"  v.push_back({p.name}_);\n"
-            )
-        operands = "v"
+def batch_rule(op: Op) -> str:
+    """How a library operation runs inside vmap, which word of its attributes is `dim`, and whether it may be None."""
+    dim = next((i for i, p in enumerate(op.attrs) if p.name == "dim"), -1)
+    optional = flag(dim >= 0 and op.attrs[dim].type == "int?")
+    rule = f"case OpCode::{op.code}: return {{&batch_rules::{op.batching}, {dim}, {optional}}};\n"
+    return rule if op.batching else ""
+
+
+def ops_header(records: Records) -> str:
+    lines = "".join(f"/// {op.summary}\n{declaration(op, True)};\n" for op in records.ops)
+    return (
+        f"{HEAD}#pragma once\n\n#include <array>\n#include <optional>\n#include <span>\n#include <string_view>\n"
+        f'#include <vector>\n\n#include "eager/generator.h"\n#include "eager/tensor.h"\n\nnamespace tandem::ops {{\n'
+        f"{lines}}}  // namespace tandem::ops\n"
+    )
+
+
+def written(op: Op, p: Param) -> str:
+    """The value of an attribute, as the table has it."""
+    if not p.facts.writer:
+        raise RecordError(f"`{op.name}` is a primitive and cannot have an attribute of type {p.type}")
+    if p.type == "dims":
+        return f"reductionDims({op.params[0].name}_, {p.name}_)"
+    if p.name == "dim" and op.library and op.params[0].type == "Tensor":
+        wrap = f"wrapDim({'*' if p.type == 'int?' else ''}dim_, {op.params[0].name}_.dim())"
+        return f"dim_ ? std::optional({wrap}) : std::nullopt" if p.type == "int?" else wrap
+    return f"{p.name}_"
+
+
+def primitive(op: Op) -> str:
+    if op.kind in ("Composite", "View"):
+        return ""
+    own = [p for p in passed(op) if p.facts.operand]
+    writes = "".join(f"  w.{p.facts.writer}({written(op, p)});\n" for p in op.attrs)
+    if any(p.type == "Tensor[]" for p in own):
+        head = "  std::vector<Operand> v;\n"
+        for p in own:
+            each = f"  for (const Tensor& t : {p.name}_) v.push_back(t);\n"
+            head += each if p.type == "Tensor[]" else f"  v.push_back({p.name}_);\n"
+    elif own:
+        head = f"  const Operand v[] = {{{', '.join(p.name + '_' for p in own)}}};\n"
     else:
-        # The generator's state is supplied by the dispatcher.
-        own = without_state(op).operands
-        fill = (
-            f"  const Operand v[] = {{{', '.join(p.name + '_' for p in own)}}};\n"
-            if own
-            else "  const std::span<const Operand> v;\n"
-        )
-        operands = "v"
-    attrs = "w.span()" if writes else "{}"
+        head = "  const std::span<const Operand> v;\n"
     # No dims are all dims, but of `all` and `any`, which then tell of each element.
     if op.combine in ("All", "Any"):
-        fill = f"  if (dim_ && dim_->empty()) return to({op.params[0].name}_, DType::Bool);\n{fill}"
-    head = fill + (f"  AttrWriter w;\n{writes}" if writes else "")
+        head = f"  if (dim_ && dim_->empty()) return to({op.params[0].name}_, DType::Bool);\n{head}"
+    head = f"{declaration(op, False)} {{\n{head}" + (f"  AttrWriter w;\n{writes}" if writes else "")
+    call = f"(OpCode::{op.code}, v, {'w.span()' if writes else '{}'}"
     if op.numResults > 1:
-        return (
-            f"{head}  std::array<Tensor, {op.numResults}> r;\n"
-            f"  applyMulti(OpCode::{op.code}, {operands}, {attrs}, r);\n  return r;\n"
-        )
-    return f"{head}  return apply(OpCode::{op.code}, {operands}, {attrs});\n"
+        return f"{head}  std::array<Tensor, {op.numResults}> r;\n  applyMulti{call}, r);\n  return r;\n}}\n"
+    return f"{head}  return apply{call});\n}}\n"
 
 
-def without_state(op: Op) -> Op:
-    """Callers of random operations do not pass the generator's state."""
-    return replace(op, params=op.params[2:]) if op.params and op.params[0].name == "seed" else op
-
-
-def ops_source(ops: list[Op]) -> str:
-    out = []
-    for op in ops:
-        if op.kind not in ("Composite", "View"):
-            body = primitive_body(op)
-            out.append(f"{declaration(without_state(op), False)} {{\n{body}}}\n")
-    return HEAD + "".join(out)
-
-
-def body_expr(op: Op, node) -> str:
+def body_expr(op: Op, node: Call | int | str) -> str:
     if isinstance(node, Call):
         return f"math::{node.fn}(b, {', '.join(body_expr(op, a) for a in node.args)})"
     if isinstance(node, int):
         return f"b.cst(v[0], {node})"
     if not node.startswith("$"):
         return f"b.cst(v[0], {float(node)!r})"
-    if node == "$type":
-        return "type"
-    if node == "$index":
-        return f"v[{len(op.operands)}]"
-    return f"v[{[p.name for p in op.operands].index(node[1:])}]"
+    special = {"$dtype": "dtype", "$type": "computeType(dtype)", "$index": f"v[{len(op.operands)}]"}
+    return special.get(node) or f"v[{[p.name for p in op.operands].index(node[1:])}]"
 
 
 def formula(op: Op, element: str, number: str) -> str:
@@ -235,85 +175,48 @@ def formula(op: Op, element: str, number: str) -> str:
     return f"updates::{op.update}({', '.join(a.format(f'v[{i}]') for i, a in enumerate(args))})"
 
 
-def updates(ops: list[Op]) -> str:
-    """The formulas of the updates over tensors, for the steps that are differentiated."""
-    cases = ""
-    for op in ops:
-        if op.update:
-            cases += f"  case OpCode::{op.code}: return values({formula(op, 'element({})', 'number({})')});\n"
-    return f"{HEAD}{cases}"
+def body_case(op: Op) -> str:
+    """A case of emitBody (codegen/scalar_bodies.h)."""
+    exprs = [body_expr(op, d) for d in op.body]
+    if op.update:
+        call = formula(op, "math::element(b, {})", "math::number(b, {})")
+        exprs = [f"{call}[static_cast<std::size_t>(result)].v"]
+    if len(exprs) == 1:
+        return f"    case OpCode::{op.code}: return {exprs[0]};\n"
+    inner = "".join(f"        case {i}: return {e};\n" for i, e in enumerate(exprs))
+    return f"    case OpCode::{op.code}:\n      switch (result) {{\n{inner}      }}\n      break;\n" if exprs else ""
 
 
-def bodies(ops: list[Op]) -> str:
-    cases, reduces = [], []
-    for op in ops:
-        if op.kind == "Reduction":
-            reduces.append(f"    case OpCode::{op.code}: return ReduceKind::{op.combine};\n")
-        if op.update:
-            cases.append(
-                f"    case OpCode::{op.code}: return {formula(op, 'math::element(b, {})', 'math::number(b, {})')}"
-            )
-            cases.append("[static_cast<std::size_t>(result)].v;\n")
-        if not op.body:
-            continue
-        if len(op.body) == 1:
-            cases.append(f"    case OpCode::{op.code}: return {body_expr(op, op.body[0])};\n")
-        else:
-            inner = "".join(f"        case {i}: return {body_expr(op, d)};\n" for i, d in enumerate(op.body))
-            cases.append(f"    case OpCode::{op.code}:\n      switch (result) {{\n{inner}      }}\n      break;\n")
-    return (
-        f'{HEAD}#pragma once\n\n#include <span>\n\n#include "codegen/math/math.h"\n#include "ir/schema/op_code.h"\n'
-        f'#include "runtime/base/error.h"\n\nnamespace tandem {{\n\n'
-        f"/// Result `result` of a pointwise operation on `v`, its operands in the record's order (and the index).\n"
-        f"/// `type` is the dtype computed in.\n"
-        f"template <class B>\ntypename B::V emitBody(B& b, OpCode op, [[maybe_unused]] int result, "
-        f"[[maybe_unused]] DType type,\n                       std::span<const typename B::V> v) {{\n  switch (op) {{\n"
-        f"{''.join(cases)}    default: break;\n  }}\n"
-        f'  fail<InternalError>("operation ", static_cast<int>(op), " has no scalar body");\n}}\n\n'
-        f"enum class ReduceKind {{ Sum, Prod, Max, Min, Any, All }};\n"
-        f"inline ReduceKind reduceKind(OpCode op) {{\n  switch (op) {{\n{''.join(reduces)}    default: break;\n  }}\n"
-        f'  fail<InternalError>("operation ", static_cast<int>(op), " is no reduction");\n}}\n\n'
-        f"}}  // namespace tandem\n"
-    )
-
-
-def grad_expr(op: Op, node) -> str:
+def grad_expr(op: Op, node: Call | int | str) -> str:
     if isinstance(node, Call):
-        if node.fn == "identity":
-            return grad_expr(op, node.args[0])
-        return f"ops::{node.fn}({', '.join(grad_expr(op, a) for a in node.args)})"
+        args = [grad_expr(op, a) for a in node.args]
+        return args[0] if node.fn == "identity" else f"ops::{node.fn}({', '.join(args)})"
     if isinstance(node, int):
         return str(node)
     if not node.startswith("$"):
         return "NAN" if node == "NAN" else repr(float(node)) if len(node) < 18 else node
-    if node == "$g":
-        return "c.grad()"
-    if node == "$out":
-        return "c.output(0)"
-    names = [p.name for p in op.operands]
-    if node[1:] in names:
-        i = names.index(node[1:])
-        return f"c.{'input' if op.operands[i].type == 'Tensor' else 'operand'}({i})"
-    raise RecordError(f"{op.where}: the derivative of `{op.name}` reads the attribute {node}; write a Rule")
+    special = {"$g": "c.grad()", "$out": "c.output(0)"}
+    for i, p in enumerate(op.operands):
+        special["$" + p.name] = f"c.{'input' if p.type == 'Tensor' else 'operand'}({i})"
+    if node not in special:
+        raise RecordError(f"the derivative of `{op.name}` reads the attribute {node}; write a Rule")
+    return special[node]
 
 
-def has_steps(node) -> bool:
+def has_steps(call: Call) -> bool:
     """Is a derivative more than one operation?"""
-    return isinstance(node, Call) and any(isinstance(a, Call) and a.fn != "identity" for a in node.args)
+    return any(isinstance(a, Call) and a.fn != "identity" for a in call.args)
 
 
-def derivatives(ops: list[Op]) -> str:
+def derivatives(records: Records) -> str:
     fns, cases, steps = [], [], []
-    for op in ops:
+    for op in records.ops:
         if op.rule:
             cases.append(f"    case OpCode::{op.code}: return &rules::{op.rule};\n")
         elif op.grads:
-            lines = ""
-            for i, g in enumerate(op.grads):
-                if g.fn != "none":
-                    lines += f"  if (c.needs({i})) c.set({i}, {grad_expr(op, g)});\n"
-            name = " c" if lines else ""
-            fns.append(f"void d_{op.name}(RuleContext&{name}) {{\n{lines}}}\n")
+            passed_on = [(i, grad_expr(op, g)) for i, g in enumerate(op.grads) if g.fn != "none"]
+            lines = "".join(f"  if (c.needs({i})) c.set({i}, {text});\n" for i, text in passed_on)
+            fns.append(f"void d_{op.name}(RuleContext&{' c' if lines else ''}) {{\n{lines}}}\n")
             cases.append(f"    case OpCode::{op.code}: return &d_{op.name};\n")
             if op.kind == "Pointwise" and any(has_steps(g) for g in op.grads):
                 steps.append(f"    case OpCode::{op.code}:\n")
@@ -323,3 +226,14 @@ def derivatives(ops: list[Op]) -> str:
         f"bool derivativeHasSteps(OpCode op) {{\n  switch (op) {{\n{''.join(steps)}      return true;\n"
         f"    default: return false;\n  }}\n}}\n"
     )
+
+
+op_table = rows(table_row)
+library_table = rows(lambda op: f"X({op.name}, {op.plain})\n" if op.library else "")
+batch_rules = rows(batch_rule)
+ops_source = rows(primitive)
+bodies = rows(body_case)
+combiners = rows(lambda op: f"  case OpCode::{op.code}: return Combine::{op.combine};\n" if op.combine else "")
+# The formulas of the updates over tensors, for the steps that are differentiated.
+over_tensors = "  case OpCode::{}: return values({});\n".format
+updates = rows(lambda op: over_tensors(op.code, formula(op, "element({})", "number({})")) if op.update else "")

@@ -20,23 +20,20 @@ FILES = {
     "ir/schema/op_code.h": cpp.op_code,
     "ir/schema/op_table.inc": cpp.op_table,
     "runtime/lib/library_table.inc": cpp.library_table,
-    "codegen/bodies.h": cpp.bodies,
+    "codegen/bodies.inc": cpp.bodies,
+    "codegen/combiners.inc": cpp.combiners,
     "autograd/derivatives.inc": cpp.derivatives,
     "eager/ops.inc": cpp.ops_source,
     "eager/updates.inc": cpp.updates,
     "eager/batch_rules.inc": cpp.batch_rules,
-    "eager/ops.h": lambda ops: cpp.ops_header([cpp.without_state(o) for o in ops]),
+    "eager/ops.h": cpp.ops_header,
     "python/bindings.inc": python_side.bindings,
+    "python/docs_by_hand.inc": docstrings.by_hand_docs,
     "python/_C/__init__.pyi": stubs.core,
     "python/_C/_nn.pyi": stubs.namespace("nn"),
     "python/_C/_linalg.pyi": stubs.namespace("linalg"),
     "python/_C/_special.pyi": stubs.namespace("special"),
     "tests/operations.json": python_side.test_table,
-}
-# Made of the bindings that are written by hand too.
-DOCUMENTATION = {
-    "docs/operations.md": docstrings.reference,
-    "python/docs_by_hand.inc": docstrings.by_hand_docs,
 }
 
 
@@ -48,12 +45,11 @@ def main() -> int:
     parser.add_argument("--out", type=pathlib.Path)
     args = parser.parse_args()
     if args.list:
-        print(";".join([*FILES, *DOCUMENTATION]))
+        print(";".join(FILES))
         return 0
     try:
-        ops, by_hand = load(args.tblgen, args.records)
-        texts = {name: text(ops) for name, text in FILES.items()}
-        texts |= {name: text(ops, by_hand) for name, text in DOCUMENTATION.items()}
+        records = load(args.tblgen, args.records)
+        texts = {name: text(records) for name, text in FILES.items()}
     except RecordError as e:
         print(f"opgen: {e}", file=sys.stderr)
         return 1

@@ -5,51 +5,34 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from cpp import HEAD
+from cpp import HEAD, flag
 from docstrings import docstring, inplace_docstring, literal
-from records import FACTORY, PARAM_TYPES, TENSOR_TYPES, Op, Param, RecordError, by_name, visible
-from stubs import takes_out
+from records import Op, Param, RecordError, Records, by_name, names_of
 
 TABLES = {"function": "kFunctions", "method": "kMethods"}
 TABLES |= {form: f"k{form.capitalize()}Functions" for form in ("nn", "linalg", "special")}
 
 
-def getter(i: int, p: Param) -> str:
+def fallback(p: Param) -> str | None:
+    """What is taken for an argument that is left out, in C++; nothing where that is the getter's own."""
     d = p.default
-    no = d is None or d == "None"
-    simple = {
-        "Tensor": f"a.tensor({i})",
-        "Tensor?": f"a.tensor({i})",
-        "Tensor[]": f"a.tensors({i})",
-        "Operand": f"a.operand({i})" if no else f"a.operand({i}, Scalar({d}))",
-        "Operand?": f"optionalOperand(a, {i})",
-        "Scalar": f"a.scalar({i})" if no else f"a.scalar({i}, Scalar({d}))",
-        "Scalar?": f"a.optionalScalar({i})",
-        "int": f"a.integer({i})" if no else f"a.integer({i}, {d})",
-        "int?": f"a.optionalInteger({i})",
-        "int[]": f"a.ints({i})" if no else "a.ints({}, {{{}}})".format(i, d.strip("[]")),
-        "int[]?": f"a.optionalInts({i})",
-        "int[2]": f"a.ints({i})" if no else f"a.ints({i}, {{{d}, {d}}})",
-        "int[2]?": f"a.optionalInts({i})",
-        "dims": f"a.optionalInts({i})",
-        "bool": f"a.boolean({i})" if no else f"a.boolean({i}, {str(d == 'True').lower()})",
-        "bool?": f"a.optionalBoolean({i})",
-        "dtype": f"a.dtype({i}).value()",
-        "dtype?": f"a.dtype({i})",
-        "str": f"a.str({i})" if no else 'a.str({}, "{}")'.format(i, d.strip("'")),
-        "str?": f"a.optionalStr({i})",
-        "float": f"a.number({i})" if no else f"a.number({i}, {d})",
-        "float?": f"a.optionalNumber({i})",
-        "generator?": f"a.generator({i})",
-    }
-    return simple[p.type]
+    if d is None or d == "None" or p.type.endswith("?") or p.type == "dims":
+        return None
+    if p.type in ("Operand", "Scalar"):
+        return f"Scalar({d})"
+    if p.type.startswith("int["):
+        return f"{{{d}, {d}}}" if p.type == "int[2]" else f"{{{d.strip('[]')}}}"
+    return flag(d == "True") if p.type == "bool" else d.replace("'", '"')
+
+
+def getter(i: int, p: Param) -> str:
+    args = ", ".join(filter(None, [str(i), fallback(p)]))
+    return f"a.{p.facts.getter}({args})" + (".value()" if p.type == "dtype" else "")
 
 
 def spec(p: Param) -> str:
     optional = p.default is not None or p.type.endswith("?")
-    return (
-        f'{{"{p.name}", ParamType::{PARAM_TYPES[p.type].spec}, {str(optional).lower()}, {str(p.keyword_only).lower()}}}'
-    )
+    return f'{{"{p.name}", ParamType::{p.facts.spec}, {flag(optional)}, {flag(p.keyword_only)}}}'
 
 
 def older_orders(op: Op, form: str) -> list[tuple[str, list[int]]]:
@@ -60,133 +43,104 @@ def older_orders(op: Op, form: str) -> list[tuple[str, list[int]]]:
     for k, text in enumerate(op.older):
         given = [name.strip() for name in text.split(",")]
         if unknown := set(given) - set(names):
-            raise RecordError(f"{op.where}: `{op.name}` has no parameter {sorted(unknown)[0]}, which `older` names")
+            raise RecordError(f"`{op.name}` has no parameter {sorted(unknown)[0]}, which `older` names")
         if form != "function":
             given.sort(key=lambda name: name != names[0])
         orders.append((f"{op.name}_{form}_{k}", [names.index(name) for name in given]))
     return orders
 
 
-def older_tables(op: Op, form: str) -> str:
-    """What `rows` of older orders refer to."""
-    text = ""
-    for name, places in older_orders(op, form):
-        specs = ", ".join(spec(replace(op.params[i], default=None, keyword_only=False)) for i in places)
-        text += f"static constexpr ParamSpec older_{name}[] = {{{specs}}};\n"
-        text += f"static constexpr std::uint8_t places_{name}[] = {{{', '.join(map(str, places))}}};\n"
-    return text
-
-
-def rows(name: str, chosen: list[Op], form: str) -> str:
-    """The overloads of a name; those in older orders come last."""
+def overloads(variable: str, name: str, chosen: list[Op], form: str) -> str:
+    """The table of a name's overloads; those in older orders come last, and refer to tables of their own."""
     inplace = form == "inplace"
+    tables, rows, older_rows = "", "", ""
+    for op in chosen:
+        call = f"call_{op.name}_" if inplace else f"call_{op.name}"
+        out = flag(op.takesOut and not inplace)
+        rest = f"{call}, {out}, Autocast::{'None' if inplace else op.mixedPrecision}"
+        rows += f'{{"{name}", params_{op.name}, {rest}}}, '
+        for older, places in older_orders(op, form):
+            specs = ", ".join(spec(replace(op.params[i], default=None, keyword_only=False)) for i in places)
+            tables += f"static constexpr ParamSpec older_{older}[] = {{{specs}}};\n"
+            tables += f"static constexpr std::uint8_t places_{older}[] = {{{', '.join(map(str, places))}}};\n"
+            older_rows += f'{{"{name}", older_{older}, {rest}, places_{older}}}, '
+    return f"{tables}static constexpr Signature {variable}[] = {{{rows}{older_rows}}};\n"
 
-    def row(o: Op, params: str, places: str) -> str:
-        call = f"call_{o.name}_" if inplace else f"call_{o.name}"
-        out = str(takes_out(o) and not inplace).lower()
-        autocast = "None" if inplace else o.mixedPrecision
-        return f'{{"{name}", {params}, {call}, {out}, Autocast::{autocast}{places}}}, '
 
-    text = "".join(row(o, f"params_{o.name}", "") for o in chosen)
-    for o in chosen:
-        for older, _ in older_orders(o, form):
-            text += row(o, f"older_{older}", f", places_{older}")
-    return text
+def written_in_place(op: Op, call: str, operands: str) -> str:
+    """The statements of the in-place form."""
+    if op.kind == "Pointwise":
+        others = ", ".join(getter(i, p) for i, p in enumerate(op.params) if i > 0 and p.facts.operand)
+        check = f'refusePartialOverlap("{op.python}_", a.tensor(0), {{{others}}});\n  ' if others else ""
+        return f"{check}applyInto(a.tensor(0), OpCode::{op.code}, {{{operands}}});"
+    last = "const LastStep last(a.tensor(0)); " if op.kind == "Scatter" else ""
+    check = "refuseShared(a, a.tensor(0));\n  " if any(p.facts.operand for p in op.params[1:]) else ""
+    repeats = "" if op.repeats == "Refused" else f", Repeats::{op.repeats}"
+    for i, p in enumerate(op.params):
+        if repeats and p.name == "accumulate":
+            repeats = f", {getter(i, p)} ? Repeats::Summed : Repeats::{op.repeats}"
+    return f'{check}ops::assignResult("{op.python}", a.tensor(0), [&] {{ {last}return {call}; }}{repeats});'
 
 
-def wrapper(op: Op) -> list[str]:
+def wrapper(records: Records, op: Op) -> str:
     """Parameter table and caller of one record, and those of its in-place form."""
     specs = [spec(p) for p in op.params]
     if op.factory:
-        specs += [f'{{"{n}", ParamType::{t}, true, true}}' for n, t, *_ in FACTORY]
-    call = f"ops::{op.code}({', '.join(getter(i, p) for i, p in enumerate(op.params))})"
+        specs += [f'{{"{k.name}", ParamType::{k.spec}, true, true}}' for k in records.keywords]
+    operands = ", ".join(getter(i, p) for i, p in enumerate(op.params))
+    call = f"ops::{op.code}({operands})"
     if op.factory or op.outSaysDType:
         call = call.replace("a.dtype(", "dtypeOfOut(a, ")
+    done = f"wrap(a, {call})"
     if op.factory:
         done = f"wrapLeaf(a, {call}, a.boolean({len(op.params) + 2}){', true' if op.keepsOutShape else ''})"
-    elif op.results == "Tensor[]":
-        done = f"wrap({call})"
-    elif op.results == "Tensor or Tensor[]":
-        done = f"wrapOneOrMore({call})"
-    elif op.numResults > 1:
-        fields = ", ".join(f'"{f}"' for f in op.fields)
+    elif "[]" in op.results:
+        done = f"{'wrap' if op.results == 'Tensor[]' else 'wrapOneOrMore'}({call})"
+    elif op.numResults > 1 and op.fields:
         name = op.name if op.name.startswith("linalg_") else op.python
-        done = f'wrap(a, {call}, "{name}", {{{fields}}})' if op.fields else f"wrap(a, {call})"
-    else:
-        done = f"wrap(a, {call})"
-    operands = ", ".join(getter(i, p) for i, p in enumerate(op.params))
+        done = f'wrap(a, {call}, "{name}", {{{", ".join(f"{chr(34)}{f}{chr(34)}" for f in op.fields)}}})'
     if op.kind == "Pointwise" and not op.attrs:
         done = f"a.out() != nullptr ? applyOut(a, OpCode::{op.code}, {{{operands}}}) : {done}"
-    lines = [f"static constexpr ParamSpec params_{op.name}[] = {{{', '.join(specs)}}};\n"]
+    text = f"static constexpr ParamSpec params_{op.name}[] = {{{', '.join(specs)}}};\n"
     if set(op.forms) & set(TABLES):
-        lines.append(f"static PyObject* call_{op.name}(ParsedArgs& a) {{ return {done}; }}\n")
-    if "inplace" in op.forms:
-        if op.kind == "Pointwise":
-            others = ", ".join(getter(i, p) for i, p in enumerate(op.params) if i > 0 and p.type in TENSOR_TYPES)
-            check = f'refusePartialOverlap("{op.python}_", a.tensor(0), {{{others}}});\n  ' if others else ""
-            body = f"{check}applyInto(a.tensor(0), OpCode::{op.code}, {{{operands}}});"
-        else:
-            last = "const LastStep last(a.tensor(0)); " if op.updates else ""
-            tensors = any(p.type in TENSOR_TYPES or p.type.startswith("Tensor") for p in op.params[1:])
-            check = "refuseShared(a, a.tensor(0));\n  " if tensors else ""
-            repeats = "" if op.repeats == "Refused" else f", Repeats::{op.repeats}"
-            for i, p in enumerate(op.params):
-                if repeats and p.name == "accumulate":
-                    repeats = f", {getter(i, p)} ? Repeats::Summed : Repeats::{op.repeats}"
-            body = f'{check}ops::assignResult("{op.python}", a.tensor(0), [&] {{ {last}return {call}; }}{repeats});'
-        lines.append(f"static PyObject* call_{op.name}_(ParsedArgs& a) {{\n  {body}\n  return a.self();\n}}\n")
-    if "inview" in op.forms:
-        lines.append(
-            f"static PyObject* call_{op.name}_(ParsedArgs& a) {{\n"
-            f"  autograd::becomeView(a.tensor(0), {call});\n  return a.self();\n}}\n"
-        )
-    return lines
+        text += f"static PyObject* call_{op.name}(ParsedArgs& a) {{ return {done}; }}\n"
+    inplace = {"inplace": written_in_place(op, call, operands), "inview": f"autograd::becomeView(a.tensor(0), {call});"}
+    for form in inplace.keys() & op.forms:
+        text += f"static PyObject* call_{op.name}_(ParsedArgs& a) {{\n  {inplace[form]}\n  return a.self();\n}}\n"
+    return text
 
 
-def bindings(ops: list[Op]) -> str:
-    out = [HEAD]
-    for op in filter(visible, ops):
-        out += wrapper(op)
+def bindings(records: Records) -> str:
+    out = [HEAD, *(wrapper(records, op) for op in records.ops if op.visible)]
     tables: dict[str, list[str]] = {t: [] for t in TABLES.values()}
-    for name, members in by_name(ops).items():
+    for name, members in by_name(records.ops).items():
         for form, table in TABLES.items():
-            chosen = [o for o in members if form in o.forms]
-            if not chosen:
-                continue
-            out += [older_tables(o, form) for o in chosen]
-            out.append(f"static constexpr Signature sigs_{form}_{name}[] = {{{rows(name, chosen, form)}}};\n")
-            names = [name] + sorted({a for o in chosen for a in o.aliases})
-            kind = "method" if form == "method" else "function"
-            tables[table] += [
-                f'    {kind}<sigs_{form}_{name}>("{n}", {literal(docstring(chosen, n, form))}),\n' for n in names
-            ]
-        chosen = [o for o in members if "inplace" in o.forms or "inview" in o.forms]
-        if chosen:
-            out += [older_tables(o, "inplace") for o in chosen]
-            overloads = rows(f"{name}_", chosen, "inplace")
-            out.append(f"static constexpr Signature sigs_inplace_{name}[] = {{{overloads}}};\n")
-            names = [name] + sorted({a for o in chosen for a in o.aliases})
-            tables["kMethods"] += [
-                f'    method<sigs_inplace_{name}>("{n}_", {literal(inplace_docstring(chosen, n, "method"))}),\n'
-                for n in names
-            ]
-            if any("nn" in o.forms for o in chosen):
-                doc = literal(inplace_docstring(chosen, name, "nn"))
-                tables["kNnFunctions"].append(f'    function<sigs_inplace_{name}>("{name}_", {doc}),\n')
+            if chosen := [o for o in members if form in o.forms]:
+                out.append(overloads(f"sigs_{form}_{name}", name, chosen, form))
+                entry = f"    {'method' if form == 'method' else 'function'}<sigs_{form}_{name}>"
+                for n in names_of(chosen):
+                    tables[table].append(f'{entry}("{n}", {literal(docstring(records, chosen, n, form))}),\n')
+        if chosen := [o for o in members if {"inplace", "inview"} & set(o.forms)]:
+            out.append(overloads(f"sigs_inplace_{name}", f"{name}_", chosen, "inplace"))
+            places = [("method", n) for n in names_of(chosen)]
+            places += [("nn", name)] * any("nn" in o.forms for o in chosen)
+            for form, n in places:
+                text = literal(inplace_docstring(records, chosen, n, form))
+                entry = f"    {'method' if form == 'method' else 'function'}<sigs_inplace_{name}>"
+                tables[TABLES[form]].append(f'{entry}("{n}_", {text}),\n')
     for table, entries in tables.items():
         out.append(f"static PyMethodDef {table}[] = {{\n{''.join(entries)}    {{nullptr, nullptr, 0, nullptr}}}};\n")
     return "".join(out)
 
 
-TESTED = ("name", "python", "kind", "types", "samples", "reference", "domain", "forms")
-TESTED += ("aliases", "shapes", "accepts", "gives", "gradient", "raises")
+TESTED = "name python kind types samples reference domain forms aliases shapes accepts gives gradient raises".split()
 
 
-def test_table(ops: list[Op]) -> str:
+def test_table(records: Records) -> str:
     rows = [
         {field: getattr(o, field) for field in TESTED}
         | {"params": [[p.name, p.type, p.default] for p in o.params]}
-        | {"differentiable": bool(o.grads or o.rule or o.composite), "takes_out": takes_out(o)}
-        for o in ops
+        | {"differentiable": bool(o.grads or o.rule or o.composite), "takes_out": bool(o.takesOut)}
+        for o in records.ops
     ]
     return json.dumps(rows, indent=1)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
-from records import FACTORY, PARAM_TYPES, FactoryKeyword, Op, Param, by_name
+from records import Op, Param, Record, Records, by_name, names_of
 
 CORE = pathlib.Path(__file__).with_name("core.pyi")
 # An import may be one that no record needs.
@@ -18,61 +18,36 @@ from tandem._C import Number, Tensor, _bool, _Device, _dtype, _float, _Generator
 """
 
 
-def optional_from(op: Op) -> int:
-    """The first positional parameter that may be left out."""
-    needed = [
-        i for i, p in enumerate(op.params) if not p.keyword_only and p.default is None and not p.type.endswith("?")
-    ]
-    return max(needed, default=-1) + 1
+def factory_keywords(records: Records, op: Op) -> list[Record]:
+    """Those that a factory is said to take: the last one only if it has a tensor."""
+    if not op.factory:
+        return []
+    return records.keywords if op.params and op.params[0].type == "Tensor" else records.keywords[:-1]
 
 
-def parameter(op: Op, i: int) -> str:
-    p = op.params[i]
-    default = p.default
-    if default is None and p.type.endswith("?") and (p.keyword_only or i >= optional_from(op)):
-        default = "None"
-    return f"{p.name}: {PARAM_TYPES[p.type].stub}" + ("" if default is None else f" = {default}")
+def parameter(op: Op, p: Param) -> str:
+    default = "None" if p.default is None and op.optional(p) else p.default
+    return f"{p.name}: {p.facts.annotation}" + ("" if default is None else f" = {default}")
 
 
-FACTORIES_WITH_OUT = (
-    "zeros ones full empty arange range linspace logspace eye rand randn randint randperm normal".split()
-)
-
-
-def takes_out(op: Op) -> bool:
-    return "[]" not in op.results and not op.factory or op.python in FACTORIES_WITH_OUT
-
-
-def factory_keywords(op: Op) -> tuple[FactoryKeyword, ...]:
-    """Those that a factory is said to take."""
-    return FACTORY if op.params and op.params[0].type == "Tensor" else FACTORY[:-1]
-
-
-def parameters(op: Op, method: bool, inplace: bool = False, varargs: bool = False) -> str:
+def parameters(records: Records, op: Op, method: bool, inplace: bool = False, varargs: bool = False) -> str:
     """The parameters of one form; with `varargs` the last positional one as `*name`."""
-    positional = [i for i, p in enumerate(op.params) if not p.keyword_only]
-    keyword = [i for i, p in enumerate(op.params) if p.keyword_only]
-    parts = [parameter(op, i) for i in positional]
+    parts = [parameter(op, p) for p in op.positional]
     if method:
         parts[0] = "self"
     if varargs:
-        last = op.params[positional[-1]]
+        last = op.positional[-1]
         parts[-1] = f"*{last.name}: {'Tensor' if last.type == 'Tensor[]' else '_int'}"
-    keywords = [parameter(op, i) for i in keyword]
-    if op.factory:
-        keywords += [f"{k.name}: {k.stub} = {k.default}" for k in factory_keywords(op)]
-    if takes_out(op) and not inplace:
-        many = op.numResults > 1
-        keywords.append(f"out: {'Sequence[Tensor]' if many else 'Tensor'} | None = None")
-    if keywords and not varargs:
-        parts.append("*")
-    return ", ".join(parts + keywords)
+    keywords = [parameter(op, p) for p in op.params if p.keyword_only]
+    keywords += [f"{k.name}: {k.annotation} = {k.default}" for k in factory_keywords(records, op)]
+    if op.takesOut and not inplace:
+        keywords.append(f"out: {'Sequence[Tensor]' if op.numResults > 1 else 'Tensor'} | None = None")
+    return ", ".join([*parts, *["*"] * bool(keywords and not varargs), *keywords])
 
 
 def has_varargs(op: Op, method: bool) -> bool:
     """May the last positional parameter be given one by one (python/src/arg_parser.h)?"""
-    positional: list[Param] = [p for p in op.params if not p.keyword_only]
-    return len(positional) > int(method) and positional[-1].type in ("int[]", "Tensor[]")
+    return len(op.positional) > int(method) and op.positional[-1].type in ("int[]", "Tensor[]")
 
 
 def result_name(fields: Iterable[str]) -> str:
@@ -86,16 +61,24 @@ def result(op: Op) -> str:
     return result_name(op.fields) if op.fields else f"tuple[{', '.join(['Tensor'] * op.numResults)}]"
 
 
-def declarations(name: str, members: list[Op], indent: str, method: bool, inplace: bool = False) -> list[str]:
-    """All forms of one name; several are overloads."""
-    forms = []
-    for op in members:
-        returns = "Tensor" if inplace else result(op)
-        forms.append((parameters(op, method, inplace), returns))
-        if has_varargs(op, method):
-            forms.append((parameters(op, method, inplace, varargs=True), returns))
-    overload = f"{indent}@overload\n" if len(forms) > 1 else ""
-    return [f"{overload}{indent}def {name}({params}) -> {returns}: ...\n" for params, returns in forms]
+def declarations(
+    records: Records, form: str, ops: list[Op], method: bool = False, inplace: bool = False, hidden: Iterable[str] = ()
+) -> list[str]:
+    """All names of a form, but those that are `hidden`; several forms of one name are overloads."""
+    indent = "    " * method
+    names = {name: members for members in by_name(ops, form).values() for name in names_of(members)}
+    lines = []
+    for name, members in sorted(names.items()):
+        name += "_" * inplace
+        if name in hidden:
+            continue
+        forms = []
+        for op in members:
+            returns = "Tensor" if inplace else result(op)
+            for varargs in [False, True][: 1 + has_varargs(op, method)]:
+                forms.append(f"{indent}def {name}({parameters(records, op, method, inplace, varargs)}) -> {returns}")
+        lines += [f"{indent}@overload\n" * (len(forms) > 1) + f"{text}: ...\n" for text in forms]
+    return lines
 
 
 def named_tuples(ops: list[Op]) -> str:
@@ -106,41 +89,23 @@ def named_tuples(ops: list[Op]) -> str:
     )
 
 
-def names_of(ops: list[Op], form: str) -> list[tuple[str, list[Op]]]:
-    """Every Python name of a form with its records, aliases too."""
-    names: list[tuple[str, list[Op]]] = []
-    for python, members in by_name([o for o in ops if form in o.forms]).items():
-        names += [(name, members) for name in {python, *(a for o in members for a in o.aliases)}]
-    return sorted(names, key=lambda item: item[0])
-
-
-def functions(ops: list[Op], form: str) -> list[str]:
-    return [line for name, members in names_of(ops, form) for line in declarations(name, members, "", method=False)]
-
-
-def core(ops: list[Op]) -> str:
+def core(records: Records) -> str:
     text = CORE.read_text()
-    written_by_hand = {line.split("(")[0].split()[1] for line in text.splitlines() if line.startswith("    def ")}
-    methods = [
-        line
-        for name, members in names_of(ops, "method")
-        if name not in written_by_hand
-        for line in declarations(name, members, "    ", method=True)
-    ]
-    for name, members in names_of(ops, "inplace") + names_of(ops, "inview"):
-        if name + "_" not in written_by_hand:
-            methods += declarations(name + "_", members, "    ", method=True, inplace=True)
+    by_hand = {line.split("(")[0].split()[1] for line in text.splitlines() if line.startswith("    def ")}
+    methods = declarations(records, "method", records.ops, True, hidden=by_hand)
+    methods += declarations(records, "inplace", records.ops, True, True, by_hand)
+    methods += declarations(records, "inview", records.ops, True, True, by_hand)
+    functions = named_tuples(records.ops) + "".join(declarations(records, "function", records.ops))
     text = text.replace("    # the methods of the records\n", "".join(methods))
-    return text.replace("# the functions of the records\n", named_tuples(ops) + "".join(functions(ops, "function")))
+    return text.replace("# the functions of the records\n", functions)
 
 
-def namespace(form: str):
-    def text(ops: list[Op]) -> str:
-        chosen = [o for o in ops if form in o.forms]
-        lines = functions(chosen, form)
+def namespace(form: str) -> Callable[[Records], str]:
+    def text(records: Records) -> str:
+        chosen = [o for o in records.ops if form in o.forms]
+        lines = declarations(records, form, chosen)
         if form == "nn":
-            for name, members in names_of([o for o in chosen if "inplace" in o.forms], "nn"):
-                lines += declarations(name + "_", members, "", method=False, inplace=True)
+            lines += declarations(records, form, [o for o in chosen if "inplace" in o.forms], inplace=True)
         return NAMESPACE.format(form=form) + named_tuples(chosen) + "".join(lines)
 
     return text

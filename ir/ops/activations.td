@@ -3,7 +3,7 @@
 // as the graph of PyTorch says. The rest is made of other operations in eager/composites/activations.cpp; `inplace`
 // writes into the input.
 
-def Relu : Unary<"relu", "Promote"> {
+def : Unary<"relu", "Promote"> {
   let domain = "Number";
   let forms = ["function", "method", "inplace", "nn"];
   let body = [(relu $input)];
@@ -18,7 +18,7 @@ def Relu : Unary<"relu", "Promote"> {
   let reference = "";
 }
 
-def ReluGrad : Pointwise<"relu_grad", "Promote", "Tensor grad, Tensor at"> {
+def : Pointwise<"relu_grad", "Promote", "Tensor grad, Tensor at"> {
   let forms = ["hidden"];
   let body = [(select (le $at, 0), 0, $grad)];
   let derivative = [(relu_grad $g, $at), (zeros_like $at)];
@@ -30,7 +30,7 @@ class Activation<string n, string p> : Composite<n, p> {
   let forms = ["nn"];
 }
 
-def ReluInPlace : Activation<"relu_option", "Tensor input, bool inplace"> {
+def : Activation<"relu_option", "Tensor input, bool inplace"> {
   let python = "relu";
   let summary = "relu, written into the input if `inplace`.";
   let shapes = "Same";
@@ -43,7 +43,7 @@ def ReluInPlace : Activation<"relu_option", "Tensor input, bool inplace"> {
   }];
 }
 
-def Relu6 : Activation<"relu6", "Tensor input, bool inplace=False"> {
+def : Activation<"relu6", "Tensor input, bool inplace=False"> {
   let summary = "x limited to [0, 6].";
   let shapes = "Same";
   let accepts = "Number";
@@ -54,19 +54,19 @@ def Relu6 : Activation<"relu6", "Tensor input, bool inplace=False"> {
   }];
 }
 
-def LeakyReluPlain : Case<"leaky_relu_plain", "Promote", "Tensor input, Operand slope"> {
+def : Case<"leaky_relu_plain", "Promote", "Tensor input, Operand slope"> {
   let body = [(select (gt $input, 0), $input, (mul $input, $slope))];
   let derivative = [(leaky_relu_grad $g, $input, $slope), (where (gt $input, 0), 0, (mul $g, $input))];
   let summary = "input where input > 0, else slope * input.";
 }
 
-def LeakyReluGrad : Case<"leaky_relu_grad", "Promote", "Tensor grad, Tensor at, Operand slope"> {
+def : Case<"leaky_relu_grad", "Promote", "Tensor grad, Tensor at, Operand slope"> {
   let body = [(select (gt $at, 0), $grad, (mul $grad, $slope))];
   let derivative = [(leaky_relu_grad $g, $at, $slope), (zeros_like $at), (where (gt $at, 0), 0, (mul $g, $grad))];
   let summary = "`grad` where `at` > 0, else slope * grad.";
 }
 
-def LeakyRelu : Activation<"leaky_relu", "Tensor input, float negative_slope=0.01, bool inplace=False"> {
+def : Activation<"leaky_relu", "Tensor input, float negative_slope=0.01, bool inplace=False"> {
   let summary = "x where x > 0, else negative_slope * x.";
   let shapes = "Same";
   let accepts = "Floating";
@@ -77,7 +77,7 @@ def LeakyRelu : Activation<"leaky_relu", "Tensor input, float negative_slope=0.0
   }];
 }
 
-def Prelu : Activation<"prelu", "Tensor input, Tensor weight"> {
+def : Activation<"prelu", "Tensor input, Tensor weight"> {
   let forms = ["nn", "function", "method"];
   let summary = "x where x > 0, else weight * x; the weight is one number, or one a channel (dim 1).";
   let shapes = "Same";
@@ -89,7 +89,7 @@ def Prelu : Activation<"prelu", "Tensor input, Tensor weight"> {
   }];
 }
 
-def Rrelu : Activation<"rrelu",
+def : Activation<"rrelu",
     "Tensor input, float lower=0.125, float upper=0.3333333333333333, bool training=False, bool inplace=False"> {
   let forms = ["nn", "function"];
   let summary = "x where x >= 0, else a * x with a drawn from [lower, upper] while training, and their mean otherwise.";
@@ -103,7 +103,7 @@ def Rrelu : Activation<"rrelu",
 }
 
 // At 0 the second derivative is 0.
-def EluPlain : Case<"elu_plain", "Promote", "Tensor input, Operand scale, Operand factor, Operand divisor"> {
+def : Case<"elu_plain", "Promote", "Tensor input, Operand scale, Operand factor, Operand divisor"> {
   let body = [(select (gt $input, 0), (mul $input, $scale), (mul (expm1 (div $input, $divisor)), $factor))];
   let derivative = [(where (le $input, 0),
                            (div (mul (mul $g, $factor), (exp (div (where (lt $input, 0), $input, 0), $divisor))),
@@ -114,7 +114,7 @@ def EluPlain : Case<"elu_plain", "Promote", "Tensor input, Operand scale, Operan
   let summary = "scale * input where input > 0, else factor * (exp(input / divisor) - 1).";
 }
 
-def Elu : Activation<"elu", "Tensor input, float alpha=1.0, bool inplace=False"> {
+def : Activation<"elu", "Tensor input, float alpha=1.0, bool inplace=False"> {
   let summary = "x where x > 0, else alpha * (exp(x) - 1).";
   let shapes = "Same";
   let accepts = "Floating";
@@ -125,7 +125,7 @@ def Elu : Activation<"elu", "Tensor input, float alpha=1.0, bool inplace=False">
   }];
 }
 
-def Selu : Activation<"selu", "Tensor input, bool inplace=False"> {
+def : Activation<"selu", "Tensor input, bool inplace=False"> {
   let forms = ["nn", "function"];
   let summary = "scale * elu(x, alpha) with the constants that keep mean 0 and variance 1 (Klambauer et al. 2017).";
   let shapes = "Same";
@@ -137,7 +137,7 @@ def Selu : Activation<"selu", "Tensor input, bool inplace=False"> {
   }];
 }
 
-def Celu : Activation<"celu", "Tensor input, float alpha=1.0, bool inplace=False"> {
+def : Activation<"celu", "Tensor input, float alpha=1.0, bool inplace=False"> {
   let forms = ["nn", "function"];
   let summary = "x where x > 0, else alpha * (exp(x / alpha) - 1).";
   let shapes = "Same";
@@ -149,19 +149,19 @@ def Celu : Activation<"celu", "Tensor input, float alpha=1.0, bool inplace=False
   }];
 }
 
-def HardtanhPlain : Case<"hardtanh_plain", "First", "Tensor input, Operand low, Operand high"> {
+def : Case<"hardtanh_plain", "First", "Tensor input, Operand low, Operand high"> {
   let body = [(select (lt $input, $low), $low, (select (gt $input, $high), $high, $input))];
   let derivative = [(inside_grad $g, $input, $low, $high), (none), (none)];
   let summary = "input limited to [low, high]; NaN stays NaN.";
 }
 
-def InsideGrad : Case<"inside_grad", "First", "Tensor grad, Tensor at, Operand low, Operand high"> {
+def : Case<"inside_grad", "First", "Tensor grad, Tensor at, Operand low, Operand high"> {
   let body = [(select (gt $at, $low), (select (lt $at, $high), $grad, 0), 0)];
   let derivative = [(inside_grad $g, $at, $low, $high), (zeros_like $at), (none), (none)];
   let summary = "`grad` where low < at < high, else 0.";
 }
 
-def Hardtanh : Activation<"hardtanh", "Tensor input, float min_val=-1.0, float max_val=1.0, bool inplace=False"> {
+def : Activation<"hardtanh", "Tensor input, float min_val=-1.0, float max_val=1.0, bool inplace=False"> {
   let summary = "x limited to [min_val, max_val]; no gradient passes at the limits.";
   let shapes = "Same";
   let accepts = "Number";
@@ -172,7 +172,7 @@ def Hardtanh : Activation<"hardtanh", "Tensor input, float min_val=-1.0, float m
   }];
 }
 
-def Hardsigmoid : Activation<"hardsigmoid", "Tensor input, bool inplace=False"> {
+def : Activation<"hardsigmoid", "Tensor input, bool inplace=False"> {
   let summary = "x / 6 + 1 / 2 limited to [0, 1].";
   let shapes = "Same";
   let accepts = "Floating";
@@ -183,14 +183,14 @@ def Hardsigmoid : Activation<"hardsigmoid", "Tensor input, bool inplace=False"> 
   }];
 }
 
-def HardswishPlain : Case<"hardswish_plain", "First", "Tensor input"> {
+def : Case<"hardswish_plain", "First", "Tensor input"> {
   let body = [(div (mul $input,
                         (select (le (add $input, 3), 0), 0, (select (ge (add $input, 3), 6), 6, (add $input, 3)))), 6)];
   let derivative = [(where (le $input, -3), 0, (where (lt $input, 3), (mul $g, (add (div $input, 3), "0.5")), $g))];
   let summary = "input * min(max(input + 3, 0), 6) / 6.";
 }
 
-def Hardswish : Activation<"hardswish", "Tensor input, bool inplace=False"> {
+def : Activation<"hardswish", "Tensor input, bool inplace=False"> {
   let summary = "x * hardsigmoid(x).";
   let shapes = "Same";
   let accepts = "Floating";
@@ -201,19 +201,19 @@ def Hardswish : Activation<"hardswish", "Tensor input, bool inplace=False"> {
   }];
 }
 
-def HardshrinkPlain : Case<"hardshrink_plain", "First", "Tensor input, Operand bound"> {
+def : Case<"hardshrink_plain", "First", "Tensor input, Operand bound"> {
   let body = [(select (le (abs $input), $bound), 0, $input)];
   let derivative = [(outside_grad $g, $input, $bound), (none)];
   let summary = "input, and 0 where |input| <= bound.";
 }
 
-def OutsideGrad : Case<"outside_grad", "First", "Tensor grad, Tensor at, Operand bound"> {
+def : Case<"outside_grad", "First", "Tensor grad, Tensor at, Operand bound"> {
   let body = [(select (gt (abs $at), $bound), $grad, 0)];
   let derivative = [(outside_grad $g, $at, $bound), (zeros_like $at), (none)];
   let summary = "`grad` where |at| > bound, else 0.";
 }
 
-def Hardshrink : Activation<"hardshrink", "Tensor input, float lambd=0.5"> {
+def : Activation<"hardshrink", "Tensor input, float lambd=0.5"> {
   let forms = ["nn", "function", "method"];
   let summary = "x, and 0 where |x| <= lambd.";
   let shapes = "Same";
@@ -226,14 +226,14 @@ def Hardshrink : Activation<"hardshrink", "Tensor input, float lambd=0.5"> {
 }
 
 // The product keeps NaN.
-def SoftshrinkPlain : Case<"softshrink_plain", "First", "Tensor input, Operand bound"> {
+def : Case<"softshrink_plain", "First", "Tensor input, Operand bound"> {
   let body = [(select (gt $input, $bound), (sub $input, $bound),
                       (select (lt $input, (neg $bound)), (add $input, $bound), (mul $input, 0)))];
   let derivative = [(outside_grad $g, $input, $bound), (none)];
   let summary = "input moved towards 0 by bound, and 0 where |input| <= bound.";
 }
 
-def Softshrink : Activation<"softshrink", "Tensor input, float lambd=0.5"> {
+def : Activation<"softshrink", "Tensor input, float lambd=0.5"> {
   let summary = "x moved towards 0 by lambd, and 0 where |x| <= lambd.";
   let shapes = "Same";
   let accepts = "Floating";
@@ -244,19 +244,19 @@ def Softshrink : Activation<"softshrink", "Tensor input, float lambd=0.5"> {
   }];
 }
 
-def ThresholdPlain : Case<"threshold_plain", "First", "Tensor input, Operand least, Operand value"> {
+def : Case<"threshold_plain", "First", "Tensor input, Operand least, Operand value"> {
   let body = [(select (le $input, $least), $value, $input)];
   let derivative = [(threshold_grad $g, $input, $least), (none), (none)];
   let summary = "input, and value where input <= least.";
 }
 
-def ThresholdGrad : Case<"threshold_grad", "First", "Tensor grad, Tensor at, Operand least"> {
+def : Case<"threshold_grad", "First", "Tensor grad, Tensor at, Operand least"> {
   let body = [(select (le $at, $least), 0, $grad)];
   let derivative = [(threshold_grad $g, $at, $least), (zeros_like $at), (none)];
   let summary = "`grad`, and 0 where at <= least.";
 }
 
-def Threshold : Activation<"threshold", "Tensor input, Scalar threshold, Scalar value, bool inplace=False"> {
+def : Activation<"threshold", "Tensor input, Scalar threshold, Scalar value, bool inplace=False"> {
   let forms = ["nn", "function"];
   let summary = "x where x > threshold, else value.";
   let shapes = "Same";
@@ -268,7 +268,7 @@ def Threshold : Activation<"threshold", "Tensor input, Scalar threshold, Scalar 
   }];
 }
 
-def SoftplusPlain : Unary<"softplus_plain", "Float"> {
+def : Unary<"softplus_plain", "Float"> {
   let forms = ["hidden"];
   let body = [(softplus $input)];
   let derivative = [(mul $g, (sigmoid $input))];
@@ -276,7 +276,7 @@ def SoftplusPlain : Unary<"softplus_plain", "Float"> {
   let reference = "";
 }
 
-def Softplus : Activation<"softplus", "Tensor input, float beta=1.0, float threshold=20.0"> {
+def : Activation<"softplus", "Tensor input, float beta=1.0, float threshold=20.0"> {
   let summary = "log(1 + exp(beta * x)) / beta, and x itself where beta * x > threshold.";
   let shapes = "Same";
   let accepts = "Floating";
@@ -287,7 +287,7 @@ def Softplus : Activation<"softplus", "Tensor input, float beta=1.0, float thres
   }];
 }
 
-def LogSigmoid : Activation<"logsigmoid", "Tensor input"> {
+def : Activation<"logsigmoid", "Tensor input"> {
   let aliases = ["log_sigmoid"];
   let summary = "log(1 / (1 + exp(-x))).";
   let shapes = "Same";
@@ -299,7 +299,7 @@ def LogSigmoid : Activation<"logsigmoid", "Tensor input"> {
   }];
 }
 
-def Softsign : Activation<"softsign", "Tensor input"> {
+def : Activation<"softsign", "Tensor input"> {
   let summary = "x / (1 + |x|).";
   let shapes = "Same";
   let accepts = "Number";
@@ -310,7 +310,7 @@ def Softsign : Activation<"softsign", "Tensor input"> {
   }];
 }
 
-def Tanhshrink : Activation<"tanhshrink", "Tensor input"> {
+def : Activation<"tanhshrink", "Tensor input"> {
   let summary = "x - tanh(x).";
   let shapes = "Same";
   let accepts = "Number";
@@ -321,7 +321,7 @@ def Tanhshrink : Activation<"tanhshrink", "Tensor input"> {
   }];
 }
 
-def GeluErf : Unary<"gelu_erf", "Float"> {
+def : Unary<"gelu_erf", "Float"> {
   let forms = ["hidden"];
   let body = [(gelu $input)];
   // d/dx x Phi(x) = Phi(x) + x phi(x).
@@ -332,7 +332,7 @@ def GeluErf : Unary<"gelu_erf", "Float"> {
   let reference = "";
 }
 
-def Gelu : Composite<"gelu", "Tensor input, *, str approximate='none'"> {
+def : Composite<"gelu", "Tensor input, *, str approximate='none'"> {
   let forms = ["nn"];
   let summary = "input * Phi(input); approximate='tanh' for the tanh form (Hendrycks and Gimpel 2016).";
   let shapes = "Same";
@@ -346,7 +346,7 @@ def Gelu : Composite<"gelu", "Tensor input, *, str approximate='none'"> {
   }];
 }
 
-def Silu : Unary<"silu", "Float"> {
+def : Unary<"silu", "Float"> {
   let forms = ["nn"];
   let body = [(silu $input)];
   let derivative = [(mul $g, (mul (sigmoid $input), (add 1, (mul $input, (sub 1, (sigmoid $input))))))];
@@ -358,7 +358,7 @@ def Silu : Unary<"silu", "Float"> {
   let reference = "";
 }
 
-def SiluInPlace : Activation<"silu_option", "Tensor input, bool inplace"> {
+def : Activation<"silu_option", "Tensor input, bool inplace"> {
   let python = "silu";
   let summary = "silu, written into the input if `inplace`.";
   let shapes = "Same";
@@ -370,7 +370,7 @@ def SiluInPlace : Activation<"silu_option", "Tensor input, bool inplace"> {
   }];
 }
 
-def Mish : Activation<"mish", "Tensor input, bool inplace=False"> {
+def : Activation<"mish", "Tensor input, bool inplace=False"> {
   let summary = "x * tanh(log(1 + exp(x))).";
   let shapes = "Same";
   let accepts = "Floating";
@@ -381,7 +381,7 @@ def Mish : Activation<"mish", "Tensor input, bool inplace=False"> {
   }];
 }
 
-def Glu : Activation<"glu", "Tensor input, int dim=-1"> {
+def : Activation<"glu", "Tensor input, int dim=-1"> {
   let summary = "The first half along `dim` times the sigmoid of the second.";
   let shapes = "`input` with half the size in `dim`";
   let accepts = "Floating";
@@ -393,7 +393,7 @@ def Glu : Activation<"glu", "Tensor input, int dim=-1"> {
 }
 
 // softmax of floats, taped as a whole: its derivative reads the result alone.
-def SoftmaxAlong : Composite<"softmax_along", "Tensor input, int dim"> {
+def : Composite<"softmax_along", "Tensor input, int dim"> {
   let forms = ["hidden"];
   let rule = "softmaxAlong";
   let saves = ["out"];
@@ -401,7 +401,7 @@ def SoftmaxAlong : Composite<"softmax_along", "Tensor input, int dim"> {
   let samples = "none";
 }
 
-def Softmax : Composite<"softmax", "Tensor input, int dim, dtype? dtype=None"> {
+def : Composite<"softmax", "Tensor input, int dim, dtype? dtype=None"> {
   let forms = ["function", "method", "special"];
   let summary = "exp(x - max) / sum(exp(x - max)) along `dim`.";
   let shapes = "Same";
@@ -413,7 +413,7 @@ def Softmax : Composite<"softmax", "Tensor input, int dim, dtype? dtype=None"> {
   }];
 }
 
-def LogSoftmax : Composite<"log_softmax", "Tensor input, int dim, dtype? dtype=None"> {
+def : Composite<"log_softmax", "Tensor input, int dim, dtype? dtype=None"> {
   let forms = ["function", "method", "special"];
   let summary = "x - max - log(sum(exp(x - max))) along `dim`.";
   let shapes = "Same";

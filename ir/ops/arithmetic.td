@@ -1,6 +1,6 @@
 // Sums, products, quotients, powers and what is made of them, of single elements.
 
-def Add : Binary<"add", "Promote"> {
+def : Binary<"add", "Promote"> {
   let body = [(add $input, $other)];
   let derivative = [(identity $g), (identity $g)];
   let summary = "Sum of the operands.";
@@ -10,7 +10,7 @@ def Add : Binary<"add", "Promote"> {
   }];
 }
 
-def AddAlpha : Composite<"add_alpha", "Tensor input, Operand other, *, Scalar alpha"> {
+def : Composite<"add_alpha", "Tensor input, Operand other, *, Scalar alpha"> {
   let python = "add";
   let older = ["input, alpha, other"];
   let forms = ["function", "method", "inplace"];
@@ -24,7 +24,7 @@ def AddAlpha : Composite<"add_alpha", "Tensor input, Operand other, *, Scalar al
   }];
 }
 
-def Sub : Binary<"sub", "Promote"> {
+def : Binary<"sub", "Promote"> {
   let aliases = ["subtract"];
   let shape = "subtraction";
   let body = [(sub $input, $other)];
@@ -39,7 +39,7 @@ def Sub : Binary<"sub", "Promote"> {
   let reference = "subtract";
 }
 
-def SubAlpha : Composite<"sub_alpha", "Tensor input, Operand other, *, Scalar alpha"> {
+def : Composite<"sub_alpha", "Tensor input, Operand other, *, Scalar alpha"> {
   let python = "sub";
   let older = ["input, alpha, other"];
   let forms = ["function", "method", "inplace"];
@@ -53,7 +53,7 @@ def SubAlpha : Composite<"sub_alpha", "Tensor input, Operand other, *, Scalar al
   }];
 }
 
-def RSub : Composite<"rsub", "Tensor input, Operand other, *, Scalar alpha=1"> {
+def : Composite<"rsub", "Tensor input, Operand other, *, Scalar alpha=1"> {
   let summary = "other - alpha * input.";
   let shapes = "Broadcast";
   let accepts = "Any";
@@ -64,7 +64,7 @@ def RSub : Composite<"rsub", "Tensor input, Operand other, *, Scalar alpha=1"> {
   }];
 }
 
-def Mul : Binary<"mul", "Promote"> {
+def : Binary<"mul", "Promote"> {
   let aliases = ["multiply"];
   let wideNumbers = 1;
   let body = [(mul $input, $other)];
@@ -82,7 +82,7 @@ def Mul : Binary<"mul", "Promote"> {
   let reference = "multiply";
 }
 
-def Div : Binary<"div", "Float"> {
+def : Binary<"div", "Float"> {
   let aliases = ["divide", "true_divide"];
   let wideNumbers = 1;
   let body = [(div $input, $other)];
@@ -99,7 +99,7 @@ def Div : Binary<"div", "Float"> {
   let reference = "divide";
 }
 
-def DivRounding : Composite<"div_rounding", "Tensor input, Operand other, *, str? rounding_mode"> {
+def : Composite<"div_rounding", "Tensor input, Operand other, *, str? rounding_mode"> {
   let python = "div";
   let aliases = ["divide"];
   let forms = ["function", "method", "inplace"];
@@ -117,7 +117,7 @@ def DivRounding : Composite<"div_rounding", "Tensor input, Operand other, *, str
   }];
 }
 
-def RDiv : Composite<"rdiv", "Tensor input, Operand other"> {
+def : Composite<"rdiv", "Tensor input, Operand other"> {
   let python = "__rdiv__";
   let forms = ["method"];
   let summary = "other / input.";
@@ -130,7 +130,7 @@ def RDiv : Composite<"rdiv", "Tensor input, Operand other"> {
   }];
 }
 
-def FloorDivide : Binary<"floor_divide", "Promote"> {
+def : Binary<"floor_divide", "Promote"> {
   let domain = "Number";
   let partial = "Divisor";
   let wideNumbers = 1;
@@ -145,7 +145,7 @@ def FloorDivide : Binary<"floor_divide", "Promote"> {
   }];
 }
 
-def TruncDivide : Binary<"trunc_divide", "Promote"> {
+def : Binary<"trunc_divide", "Promote"> {
   let domain = "Number";
   let partial = "Divisor";
   let wideNumbers = 1;
@@ -156,7 +156,7 @@ def TruncDivide : Binary<"trunc_divide", "Promote"> {
   let samples = "none";
 }
 
-def Remainder : Binary<"remainder", "Promote"> {
+def : Binary<"remainder", "Promote"> {
   let domain = "Number";
   let partial = "Divisor";
   let body = [(remainder $input, $other)];
@@ -170,7 +170,7 @@ def Remainder : Binary<"remainder", "Promote"> {
   }];
 }
 
-def Fmod : Binary<"fmod", "Promote"> {
+def : Binary<"fmod", "Promote"> {
   let domain = "Number";
   let partial = "Divisor";
   let body = [(fmod $input, $other)];
@@ -184,7 +184,7 @@ def Fmod : Binary<"fmod", "Promote"> {
   }];
 }
 
-def Pow : Pointwise<"pow", "Promote", "Operand input, Operand exponent"> {
+def : Pointwise<"pow", "Promote", "Operand input, Operand exponent"> {
   let domain = "Number";
   let partial = "Exponent";
   let body = [(pow $input, $exponent)];
@@ -201,7 +201,7 @@ def Pow : Pointwise<"pow", "Promote", "Operand input, Operand exponent"> {
   let reference = "power";
 }
 
-def FloatPower : Composite<"float_power", "Tensor input, Operand exponent"> {
+def : Composite<"float_power", "Tensor input, Operand exponent"> {
   let forms = ["function", "method"];
   let summary = "`input` to the power `exponent`, in float64.";
   let shapes = "Broadcast";
@@ -217,7 +217,7 @@ def FloatPower : Composite<"float_power", "Tensor input, Operand exponent"> {
   }];
 }
 
-def FloatPowerOf : Composite<"float_power_of", "Scalar input, Tensor exponent"> {
+def : Composite<"float_power_of", "Scalar input, Tensor exponent"> {
   let python = "float_power";
   let forms = ["function"];
   let summary = "A number to the power `exponent`, in float64.";
@@ -230,7 +230,7 @@ def FloatPowerOf : Composite<"float_power_of", "Scalar input, Tensor exponent"> 
   }];
 }
 
-def Neg : Unary<"neg", "Promote"> {
+def : Unary<"neg", "Promote"> {
   let aliases = ["negative"];
   let domain = "Number";
   let body = [(neg $input)];
@@ -243,7 +243,7 @@ def Neg : Unary<"neg", "Promote"> {
   let reference = "negative";
 }
 
-def Positive : Composite<"positive", "Tensor input"> {
+def : Composite<"positive", "Tensor input"> {
   let summary = "`input` itself.";
   let shapes = "Same";
   let accepts = "Number";
@@ -254,7 +254,7 @@ def Positive : Composite<"positive", "Tensor input"> {
   }];
 }
 
-def Abs : Unary<"abs", "Promote"> {
+def : Unary<"abs", "Promote"> {
   let aliases = ["absolute"];
   let domain = "Number";
   let body = [(abs $input)];
@@ -266,7 +266,7 @@ def Abs : Unary<"abs", "Promote"> {
   }];
 }
 
-def Sign : Unary<"sign", "Promote"> {
+def : Unary<"sign", "Promote"> {
   let aliases = ["sgn"];
   let body = [(sign $input)];
   let derivative = [(zeros_like $g)];
@@ -277,7 +277,7 @@ def Sign : Unary<"sign", "Promote"> {
   }];
 }
 
-def Square : Unary<"square", "Number"> {
+def : Unary<"square", "Number"> {
   let body = [(square $input)];
   let derivative = [(mul $g, (mul 2, $input))];
   let summary = "Square.";
@@ -289,7 +289,7 @@ def Square : Unary<"square", "Number"> {
   }];
 }
 
-def Reciprocal : Unary<"reciprocal", "Float"> {
+def : Unary<"reciprocal", "Float"> {
   let body = [(reciprocal $input)];
   let derivative = [(neg (mul $g, (square $out)))];
   let summary = "1 / input.";
@@ -299,7 +299,7 @@ def Reciprocal : Unary<"reciprocal", "Float"> {
   }];
 }
 
-def Sqrt : Unary<"sqrt", "Float"> {
+def : Unary<"sqrt", "Float"> {
   let body = [(sqrt $input)];
   let derivative = [(div $g, (mul 2, $out))];
   let summary = "Square root; NaN below zero.";
@@ -309,7 +309,7 @@ def Sqrt : Unary<"sqrt", "Float"> {
   }];
 }
 
-def Rsqrt : Unary<"rsqrt", "Float"> {
+def : Unary<"rsqrt", "Float"> {
   let body = [(rsqrt $input)];
   let derivative = [(mul (mul "-0.5", $g), (mul $out, (square $out)))];
   let summary = "1 / sqrt(input).";
@@ -320,7 +320,7 @@ def Rsqrt : Unary<"rsqrt", "Float"> {
   let reference = "";
 }
 
-def Hypot : TensorPair<"hypot", "Promote"> {
+def : TensorPair<"hypot", "Promote"> {
   let domain = "Floating";
   let body = [(hypot $input, $other)];
   let derivative = [(mul $g, (div $input, $out)), (mul $g, (div $other, $out))];
@@ -331,7 +331,7 @@ def Hypot : TensorPair<"hypot", "Promote"> {
   }];
 }
 
-def LdExp : Composite<"ldexp", "Tensor input, Tensor other"> {
+def : Composite<"ldexp", "Tensor input, Tensor other"> {
   let forms = ["function", "method", "inplace"];
   let summary = "input * 2^other, in floating point.";
   let shapes = "Broadcast";
@@ -343,7 +343,7 @@ def LdExp : Composite<"ldexp", "Tensor input, Tensor other"> {
   }];
 }
 
-def AddCMulPlain : Pointwise<"addcmul_plain", "Promote", "Operand input, Operand tensor1, Operand tensor2"> {
+def : Pointwise<"addcmul_plain", "Promote", "Operand input, Operand tensor1, Operand tensor2"> {
   let forms = ["hidden"];
   let body = [(add $input, (mul $tensor1, $tensor2))];
   let derivative = [(identity $g), (mul $g, $tensor2), (mul $g, $tensor1)];
@@ -351,7 +351,7 @@ def AddCMulPlain : Pointwise<"addcmul_plain", "Promote", "Operand input, Operand
   let samples = "none";
 }
 
-def AddCMul : Composite<"addcmul", "Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1"> {
+def : Composite<"addcmul", "Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1"> {
   let older = ["input, value, tensor1, tensor2"];
   let forms = ["function", "method", "inplace"];
   let summary = "input + value * tensor1 * tensor2.";
@@ -364,7 +364,7 @@ def AddCMul : Composite<"addcmul", "Tensor input, Tensor tensor1, Tensor tensor2
   }];
 }
 
-def AddCDiv : Composite<"addcdiv", "Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1"> {
+def : Composite<"addcdiv", "Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1"> {
   let older = ["input, value, tensor1, tensor2"];
   let forms = ["function", "method", "inplace"];
   let summary = "input + value * tensor1 / tensor2.";
@@ -378,14 +378,14 @@ def AddCDiv : Composite<"addcdiv", "Tensor input, Tensor tensor1, Tensor tensor2
 }
 
 // From the nearer side, so that a weight of 1 gives `end` itself.
-def LerpPlain : Case<"lerp_plain", "Promote", "Tensor input, Tensor end, Operand weight"> {
+def : Case<"lerp_plain", "Promote", "Tensor input, Tensor end, Operand weight"> {
   let body = [(select (lt (abs $weight), "0.5"), (add $input, (mul (sub $end, $input), $weight)),
                       (sub $end, (mul (sub $end, $input), (sub 1, $weight))))];
   let derivative = [(sub $g, (mul $g, $weight)), (mul $g, $weight), (mul $g, (sub $end, $input))];
   let summary = "input + weight * (end - input).";
 }
 
-def Lerp : Composite<"lerp", "Tensor input, Tensor end, Operand weight"> {
+def : Composite<"lerp", "Tensor input, Tensor end, Operand weight"> {
   let forms = ["function", "method", "inplace"];
   let summary = "input + weight * (end - input).";
   let shapes = "Broadcast";
@@ -397,13 +397,13 @@ def Lerp : Composite<"lerp", "Tensor input, Tensor end, Operand weight"> {
   }];
 }
 
-def GcdPlain : Library<"gcd_plain", "Tensor input, Tensor other", "sameAsInput"> {
+def : Library<"gcd_plain", "Tensor input, Tensor other", "sameAsInput"> {
   let forms = ["hidden"];
   let differentiable = 0;
   let summary = "Greatest common divisors of two integer tensors of one shape and dtype.";
 }
 
-def Gcd : Composite<"gcd", "Tensor input, Tensor other"> {
+def : Composite<"gcd", "Tensor input, Tensor other"> {
   let forms = ["function", "method", "inplace"];
   let summary = "Greatest common divisor of integers, elementwise; not negative.";
   let shapes = "Broadcast";
@@ -416,7 +416,7 @@ def Gcd : Composite<"gcd", "Tensor input, Tensor other"> {
   let reference = "gcd";
 }
 
-def Lcm : Composite<"lcm", "Tensor input, Tensor other"> {
+def : Composite<"lcm", "Tensor input, Tensor other"> {
   let forms = ["function", "method", "inplace"];
   let summary = "Least common multiple of integers, elementwise; not negative.";
   let shapes = "Broadcast";
@@ -429,7 +429,8 @@ def Lcm : Composite<"lcm", "Tensor input, Tensor other"> {
   let reference = "lcm";
 }
 
-def Clone : Pointwise<"clone", "First", "Operand input"> {
+def : Pointwise<"clone", "First", "Operand input"> {
+  let role = "Copy";
   let forms = ["function", "method"];
   let body = [(identity $input)];
   let derivative = [(identity $g)];
@@ -445,7 +446,7 @@ def Clone : Pointwise<"clone", "First", "Operand input"> {
   let reference = "copy";
 }
 
-def DeviceCopy : Pointwise<"device_copy", "First", "Tensor input, int device, int origin"> {
+def : Pointwise<"device_copy", "First", "Tensor input, int device, int origin"> {
   let forms = ["hidden"];
   let body = [(identity $input)];
   let rule = "deviceCopy";
@@ -453,7 +454,8 @@ def DeviceCopy : Pointwise<"device_copy", "First", "Tensor input, int device, in
   let samples = "none";
 }
 
-def To : Pointwise<"to", "Explicit", "Operand input, dtype dtype"> {
+def : Pointwise<"to", "Explicit", "Operand input, dtype dtype"> {
+  let role = "Convert";
   let forms = ["hidden"];
   let body = [(cast $input, $type)];
   let derivative = [(identity $g)];

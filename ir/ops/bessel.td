@@ -1,7 +1,7 @@
 // Bessel and Airy functions, the normal distribution, and orthogonal polynomials (codegen/math/bessel.h, airy.h,
 // normal.h; runtime/lib/functions/polynomials.cpp). Those without a derivative have none in PyTorch either.
 
-def I0 : Unary<"i0", "Float"> {
+def : Unary<"i0", "Float"> {
   let forms = ["function", "method", "inplace", "out", "special"];
   let body = [(i0 $input)];
   let derivative = [(mul $g, (i1 $input))];
@@ -13,7 +13,7 @@ def I0 : Unary<"i0", "Float"> {
   let reference = "";
 }
 
-def I0E : Unary<"i0e", "Float"> {
+def : Unary<"i0e", "Float"> {
   let forms = ["special"];
   let body = [(i0e $input)];
   let derivative = [(mul $g, (sub (i1e $input), (mul (sign $input), $out)))];
@@ -25,7 +25,7 @@ def I0E : Unary<"i0e", "Float"> {
   let reference = "scipy.special.i0e";
 }
 
-def I1 : Unary<"i1", "Float"> {
+def : Unary<"i1", "Float"> {
   let forms = ["special"];
   let body = [(i1 $input)];
   let derivative = [(mul $g, (i1_slope $input))];
@@ -37,7 +37,7 @@ def I1 : Unary<"i1", "Float"> {
   let reference = "";
 }
 
-def I1E : Unary<"i1e", "Float"> {
+def : Unary<"i1e", "Float"> {
   let forms = ["special"];
   let body = [(i1e $input)];
   let derivative = [(mul $g, (i1e_slope $input))];
@@ -49,19 +49,19 @@ def I1E : Unary<"i1e", "Float"> {
   let reference = "scipy.special.i1e";
 }
 
-def I1Slope : Composite<"i1_slope", "Tensor input"> {
+def : Composite<"i1_slope", "Tensor input"> {
   let forms = ["hidden"];
   let summary = "The derivative of i1, right to every order at 0 too.";
   let samples = "none";
 }
 
-def I1ESlope : Composite<"i1e_slope", "Tensor input"> {
+def : Composite<"i1e_slope", "Tensor input"> {
   let forms = ["hidden"];
   let summary = "The derivative of i1e, likewise.";
   let samples = "none";
 }
 
-def ModifiedI0 : Composite<"modified_bessel_i0", "Tensor input"> {
+def : Composite<"modified_bessel_i0", "Tensor input"> {
   let forms = ["special"];
   let summary = "Modified Bessel function of the first kind, order 0.";
   let shapes = "Same";
@@ -74,7 +74,7 @@ def ModifiedI0 : Composite<"modified_bessel_i0", "Tensor input"> {
   let reference = "";
 }
 
-def ModifiedI1 : Composite<"modified_bessel_i1", "Tensor input"> {
+def : Composite<"modified_bessel_i1", "Tensor input"> {
   let forms = ["special"];
   let summary = "Modified Bessel function of the first kind, order 1.";
   let shapes = "Same";
@@ -87,7 +87,7 @@ def ModifiedI1 : Composite<"modified_bessel_i1", "Tensor input"> {
   let reference = "";
 }
 
-def ModifiedK0 : Unary<"modified_bessel_k0", "Float"> {
+def : Unary<"modified_bessel_k0", "Float"> {
   let forms = ["special"];
   let body = [(modified_bessel_k0 $input)];
   let differentiable = 0;
@@ -99,7 +99,7 @@ def ModifiedK0 : Unary<"modified_bessel_k0", "Float"> {
   let reference = "scipy.special.k0";
 }
 
-def ModifiedK1 : Unary<"modified_bessel_k1", "Float"> {
+def : Unary<"modified_bessel_k1", "Float"> {
   let forms = ["special"];
   let body = [(modified_bessel_k1 $input)];
   let differentiable = 0;
@@ -111,7 +111,7 @@ def ModifiedK1 : Unary<"modified_bessel_k1", "Float"> {
   let reference = "scipy.special.k1";
 }
 
-def ScaledK0 : Pointwise<"scaled_modified_bessel_k0", "Float", "Tensor x"> {
+def : Pointwise<"scaled_modified_bessel_k0", "Float", "Tensor x"> {
   let forms = ["special"];
   let body = [(scaled_modified_bessel_k0 $x)];
   let differentiable = 0;
@@ -124,7 +124,7 @@ def ScaledK0 : Pointwise<"scaled_modified_bessel_k0", "Float", "Tensor x"> {
   let reference = "scipy.special.k0e";
 }
 
-def ScaledK1 : Pointwise<"scaled_modified_bessel_k1", "Float", "Tensor x"> {
+def : Pointwise<"scaled_modified_bessel_k1", "Float", "Tensor x"> {
   let forms = ["special"];
   let body = [(scaled_modified_bessel_k1 $x)];
   let differentiable = 0;
@@ -137,7 +137,7 @@ def ScaledK1 : Pointwise<"scaled_modified_bessel_k1", "Float", "Tensor x"> {
   let reference = "scipy.special.k1e";
 }
 
-def BesselJ0 : Unary<"bessel_j0", "Float"> {
+def : Unary<"bessel_j0", "Float"> {
   let forms = ["special"];
   let body = [(bessel_j0 $input)];
   let differentiable = 0;
@@ -149,7 +149,7 @@ def BesselJ0 : Unary<"bessel_j0", "Float"> {
   let reference = "";
 }
 
-def BesselJ1 : Unary<"bessel_j1", "Float"> {
+def : Unary<"bessel_j1", "Float"> {
   let forms = ["special"];
   let body = [(bessel_j1 $input)];
   let differentiable = 0;
@@ -161,7 +161,7 @@ def BesselJ1 : Unary<"bessel_j1", "Float"> {
   let reference = "";
 }
 
-def BesselY0 : Unary<"bessel_y0", "Float"> {
+def : Unary<"bessel_y0", "Float"> {
   let forms = ["special"];
   let body = [(bessel_y0 $input)];
   let differentiable = 0;
@@ -173,7 +173,7 @@ def BesselY0 : Unary<"bessel_y0", "Float"> {
   let reference = "";
 }
 
-def BesselY1 : Unary<"bessel_y1", "Float"> {
+def : Unary<"bessel_y1", "Float"> {
   let forms = ["special"];
   let body = [(bessel_y1 $input)];
   let differentiable = 0;
@@ -185,7 +185,7 @@ def BesselY1 : Unary<"bessel_y1", "Float"> {
   let reference = "";
 }
 
-def SphericalJ0 : Pointwise<"spherical_bessel_j0", "Float", "Tensor x"> {
+def : Pointwise<"spherical_bessel_j0", "Float", "Tensor x"> {
   let forms = ["special"];
   let body = [(spherical_bessel_j0 $x)];
   let differentiable = 0;
@@ -198,7 +198,7 @@ def SphericalJ0 : Pointwise<"spherical_bessel_j0", "Float", "Tensor x"> {
   let reference = "";
 }
 
-def AiryAi : Pointwise<"airy_ai", "Float", "Tensor x"> {
+def : Pointwise<"airy_ai", "Float", "Tensor x"> {
   let forms = ["special"];
   let body = [(airy_ai $x)];
   let differentiable = 0;
@@ -211,7 +211,7 @@ def AiryAi : Pointwise<"airy_ai", "Float", "Tensor x"> {
   let reference = "";
 }
 
-def ErfCX : Unary<"erfcx", "Float"> {
+def : Unary<"erfcx", "Float"> {
   let forms = ["special"];
   let body = [(erfcx $input)];
   let derivative = [(mul $g, (sub (mul (mul $input, 2), $out), "1.12837916709551257389615890312154517"))];
@@ -223,7 +223,7 @@ def ErfCX : Unary<"erfcx", "Float"> {
   let reference = "scipy.special.erfcx";
 }
 
-def LogNdtr : Unary<"log_ndtr", "Float"> {
+def : Unary<"log_ndtr", "Float"> {
   let forms = ["special"];
   let body = [(log_ndtr $input)];
   let derivative = [(mul $g, (log_ndtr_slope $input))];
@@ -235,7 +235,7 @@ def LogNdtr : Unary<"log_ndtr", "Float"> {
   let reference = "scipy.special.log_ndtr";
 }
 
-def NdtrI : Unary<"ndtri", "Float"> {
+def : Unary<"ndtri", "Float"> {
   let forms = ["special"];
   let body = [(ndtri $input)];
   let derivative = [(mul $g, (mul "2.50662827463100050241576528481104525", (exp (mul (square $out), "0.5"))))];
@@ -247,14 +247,14 @@ def NdtrI : Unary<"ndtri", "Float"> {
   let reference = "scipy.special.ndtri";
 }
 
-def LogNdtrSlope : Composite<"log_ndtr_slope", "Tensor input"> {
+def : Composite<"log_ndtr_slope", "Tensor input"> {
   let forms = ["hidden"];
   let summary = "The derivative of log_ndtr: density over distribution function.";
   let samples = "none";
 }
 
 // Polynomials of degree `n`, one for each element; of float64 arrays of one shape in the library's function.
-def PolynomialPlain : Library<"orthogonal_polynomial_plain",
+def : Library<"orthogonal_polynomial_plain",
     "Tensor x, Tensor n, int family, bool shifted",
     "sameAsInput"> {
   let forms = ["hidden"];
@@ -263,7 +263,7 @@ def PolynomialPlain : Library<"orthogonal_polynomial_plain",
   let samples = "none";
 }
 
-def ChebyshevT : Composite<"chebyshev_polynomial_t", "Operand x, Operand n"> {
+def : Composite<"chebyshev_polynomial_t", "Operand x, Operand n"> {
   let forms = ["special"];
   let differentiable = 0;
   let summary = "Chebyshev polynomial of the first kind: cos(n arccos x) for |x| <= 1; `n` is truncated to an "
@@ -277,7 +277,7 @@ def ChebyshevT : Composite<"chebyshev_polynomial_t", "Operand x, Operand n"> {
   }];
 }
 
-def ChebyshevU : Composite<"chebyshev_polynomial_u", "Operand x, Operand n"> {
+def : Composite<"chebyshev_polynomial_u", "Operand x, Operand n"> {
   let forms = ["special"];
   let differentiable = 0;
   let summary = "Chebyshev polynomial of the second kind: sin((n + 1) arccos x) / sin(arccos x); `n` is truncated to "
@@ -291,7 +291,7 @@ def ChebyshevU : Composite<"chebyshev_polynomial_u", "Operand x, Operand n"> {
   }];
 }
 
-def ChebyshevV : Composite<"chebyshev_polynomial_v", "Operand x, Operand n"> {
+def : Composite<"chebyshev_polynomial_v", "Operand x, Operand n"> {
   let forms = ["special"];
   let differentiable = 0;
   let summary = "Chebyshev polynomial of the third kind: cos((n + 1/2) arccos x) / cos(arccos(x) / 2); `n` is "
@@ -305,7 +305,7 @@ def ChebyshevV : Composite<"chebyshev_polynomial_v", "Operand x, Operand n"> {
   }];
 }
 
-def ChebyshevW : Composite<"chebyshev_polynomial_w", "Operand x, Operand n"> {
+def : Composite<"chebyshev_polynomial_w", "Operand x, Operand n"> {
   let forms = ["special"];
   let differentiable = 0;
   let summary = "Chebyshev polynomial of the fourth kind: sin((n + 1/2) arccos x) / sin(arccos(x) / 2); `n` is "
@@ -319,7 +319,7 @@ def ChebyshevW : Composite<"chebyshev_polynomial_w", "Operand x, Operand n"> {
   }];
 }
 
-def ShiftedT : Composite<"shifted_chebyshev_polynomial_t", "Operand x, Operand n"> {
+def : Composite<"shifted_chebyshev_polynomial_t", "Operand x, Operand n"> {
   let forms = ["special"];
   let differentiable = 0;
   let summary = "chebyshev_polynomial_t(2 x - 1, n), orthogonal on [0, 1]; `n` is truncated to an integer, and the "
@@ -333,7 +333,7 @@ def ShiftedT : Composite<"shifted_chebyshev_polynomial_t", "Operand x, Operand n
   }];
 }
 
-def ShiftedU : Composite<"shifted_chebyshev_polynomial_u", "Operand x, Operand n"> {
+def : Composite<"shifted_chebyshev_polynomial_u", "Operand x, Operand n"> {
   let forms = ["special"];
   let differentiable = 0;
   let summary = "chebyshev_polynomial_u(2 x - 1, n), orthogonal on [0, 1]; `n` is truncated to an integer, and the "
@@ -347,7 +347,7 @@ def ShiftedU : Composite<"shifted_chebyshev_polynomial_u", "Operand x, Operand n
   }];
 }
 
-def ShiftedV : Composite<"shifted_chebyshev_polynomial_v", "Operand x, Operand n"> {
+def : Composite<"shifted_chebyshev_polynomial_v", "Operand x, Operand n"> {
   let forms = ["special"];
   let differentiable = 0;
   let summary = "chebyshev_polynomial_v(2 x - 1, n), orthogonal on [0, 1]; `n` is truncated to an integer, and the "
@@ -361,7 +361,7 @@ def ShiftedV : Composite<"shifted_chebyshev_polynomial_v", "Operand x, Operand n
   }];
 }
 
-def ShiftedW : Composite<"shifted_chebyshev_polynomial_w", "Operand x, Operand n"> {
+def : Composite<"shifted_chebyshev_polynomial_w", "Operand x, Operand n"> {
   let forms = ["special"];
   let differentiable = 0;
   let summary = "chebyshev_polynomial_w(2 x - 1, n), orthogonal on [0, 1]; `n` is truncated to an integer, and the "
@@ -375,7 +375,7 @@ def ShiftedW : Composite<"shifted_chebyshev_polynomial_w", "Operand x, Operand n
   }];
 }
 
-def HermiteH : Composite<"hermite_polynomial_h", "Operand x, Operand n"> {
+def : Composite<"hermite_polynomial_h", "Operand x, Operand n"> {
   let forms = ["special"];
   let differentiable = 0;
   let summary = "Physicist's Hermite polynomial, of leading coefficient 2^n; NaN for n > 512; `n` is truncated to an "
@@ -389,7 +389,7 @@ def HermiteH : Composite<"hermite_polynomial_h", "Operand x, Operand n"> {
   }];
 }
 
-def HermiteHe : Composite<"hermite_polynomial_he", "Operand x, Operand n"> {
+def : Composite<"hermite_polynomial_he", "Operand x, Operand n"> {
   let forms = ["special"];
   let differentiable = 0;
   let summary = "Probabilist's Hermite polynomial, of leading coefficient 1; NaN for n > 512; `n` is truncated to an "
@@ -403,7 +403,7 @@ def HermiteHe : Composite<"hermite_polynomial_he", "Operand x, Operand n"> {
   }];
 }
 
-def LaguerreL : Composite<"laguerre_polynomial_l", "Operand x, Operand n"> {
+def : Composite<"laguerre_polynomial_l", "Operand x, Operand n"> {
   let forms = ["special"];
   let differentiable = 0;
   let summary = "Laguerre polynomial, orthogonal on [0, inf) with weight exp(-x); `n` is truncated to an integer, and "
@@ -417,7 +417,7 @@ def LaguerreL : Composite<"laguerre_polynomial_l", "Operand x, Operand n"> {
   }];
 }
 
-def LegendreP : Composite<"legendre_polynomial_p", "Operand x, Operand n"> {
+def : Composite<"legendre_polynomial_p", "Operand x, Operand n"> {
   let forms = ["special"];
   let differentiable = 0;
   let summary = "Legendre polynomial, orthogonal on [-1, 1]; `n` is truncated to an integer, and the result 0 below "

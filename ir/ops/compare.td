@@ -1,6 +1,6 @@
 // Comparisons, logic, shifts of bits and tests of elements; choices by them.
 
-def Eq : Binary<"eq", "Compare"> {
+def : Binary<"eq", "Compare"> {
   let body = [(eq $input, $other)];
   let differentiable = 0;
   let summary = "input == other.";
@@ -15,7 +15,7 @@ def Eq : Binary<"eq", "Compare"> {
   let reference = "equal";
 }
 
-def Ne : Binary<"ne", "Compare"> {
+def : Binary<"ne", "Compare"> {
   let aliases = ["not_equal"];
   let body = [(ne $input, $other)];
   let differentiable = 0;
@@ -31,7 +31,7 @@ def Ne : Binary<"ne", "Compare"> {
   let reference = "not_equal";
 }
 
-def Lt : Binary<"lt", "Compare"> {
+def : Binary<"lt", "Compare"> {
   let aliases = ["less"];
   let body = [(lt $input, $other)];
   let differentiable = 0;
@@ -47,7 +47,7 @@ def Lt : Binary<"lt", "Compare"> {
   let reference = "less";
 }
 
-def Le : Binary<"le", "Compare"> {
+def : Binary<"le", "Compare"> {
   let aliases = ["less_equal"];
   let body = [(le $input, $other)];
   let differentiable = 0;
@@ -63,7 +63,7 @@ def Le : Binary<"le", "Compare"> {
   let reference = "less_equal";
 }
 
-def Gt : Binary<"gt", "Compare"> {
+def : Binary<"gt", "Compare"> {
   let aliases = ["greater"];
   let body = [(gt $input, $other)];
   let differentiable = 0;
@@ -79,7 +79,7 @@ def Gt : Binary<"gt", "Compare"> {
   let reference = "greater";
 }
 
-def Ge : Binary<"ge", "Compare"> {
+def : Binary<"ge", "Compare"> {
   let aliases = ["greater_equal"];
   let body = [(ge $input, $other)];
   let differentiable = 0;
@@ -95,7 +95,7 @@ def Ge : Binary<"ge", "Compare"> {
   let reference = "greater_equal";
 }
 
-def IsClose : Composite<"isclose",
+def : Composite<"isclose",
     "Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False"> {
   let summary = "|input - other| <= atol + rtol * |other|, elementwise.";
   let shapes = "Broadcast";
@@ -108,7 +108,7 @@ def IsClose : Composite<"isclose",
   let reference = "isclose";
 }
 
-def LogicalAnd : Binary<"logical_and", "Logical"> {
+def : Binary<"logical_and", "Logical"> {
   let body = [(and_ $input, $other)];
   let differentiable = 0;
   let summary = "Both are nonzero.";
@@ -122,7 +122,7 @@ def LogicalAnd : Binary<"logical_and", "Logical"> {
   }];
 }
 
-def LogicalOr : Binary<"logical_or", "Logical"> {
+def : Binary<"logical_or", "Logical"> {
   let body = [(or_ $input, $other)];
   let differentiable = 0;
   let summary = "Either is nonzero.";
@@ -136,7 +136,7 @@ def LogicalOr : Binary<"logical_or", "Logical"> {
   }];
 }
 
-def LogicalXor : Binary<"logical_xor", "Logical"> {
+def : Binary<"logical_xor", "Logical"> {
   let body = [(xor_ $input, $other)];
   let differentiable = 0;
   let summary = "Exactly one is nonzero.";
@@ -150,7 +150,7 @@ def LogicalXor : Binary<"logical_xor", "Logical"> {
   }];
 }
 
-def LogicalNot : Unary<"logical_not", "Logical"> {
+def : Unary<"logical_not", "Logical"> {
   let body = [(not_ $input)];
   let differentiable = 0;
   let summary = "Is zero.";
@@ -164,7 +164,7 @@ def LogicalNot : Unary<"logical_not", "Logical"> {
   }];
 }
 
-def BitwiseAnd : Binary<"bitwise_and", "Promote"> {
+def : Binary<"bitwise_and", "Promote"> {
   let domain = "Integral";
   let body = [(and_ $input, $other)];
   let differentiable = 0;
@@ -176,7 +176,7 @@ def BitwiseAnd : Binary<"bitwise_and", "Promote"> {
   let samples = "integers";
 }
 
-def BitwiseOr : Binary<"bitwise_or", "Promote"> {
+def : Binary<"bitwise_or", "Promote"> {
   let domain = "Integral";
   let body = [(or_ $input, $other)];
   let differentiable = 0;
@@ -188,7 +188,7 @@ def BitwiseOr : Binary<"bitwise_or", "Promote"> {
   let samples = "integers";
 }
 
-def BitwiseXor : Binary<"bitwise_xor", "Promote"> {
+def : Binary<"bitwise_xor", "Promote"> {
   let domain = "Integral";
   let body = [(xor_ $input, $other)];
   let differentiable = 0;
@@ -200,7 +200,7 @@ def BitwiseXor : Binary<"bitwise_xor", "Promote"> {
   let samples = "integers";
 }
 
-def BitwiseNot : Unary<"bitwise_not", "Promote"> {
+def : Unary<"bitwise_not", "Promote"> {
   let domain = "Integral";
   let body = [(not_ $input)];
   let differentiable = 0;
@@ -213,7 +213,7 @@ def BitwiseNot : Unary<"bitwise_not", "Promote"> {
   let reference = "invert";
 }
 
-def LeftShift : Binary<"bitwise_left_shift", "Promote"> {
+def : Binary<"bitwise_left_shift", "Promote"> {
   let domain = "Integer";
   let body = [(shift_left $input, $other)];
   let differentiable = 0;
@@ -226,7 +226,7 @@ def LeftShift : Binary<"bitwise_left_shift", "Promote"> {
   let reference = "";
 }
 
-def RightShift : Binary<"bitwise_right_shift", "Promote"> {
+def : Binary<"bitwise_right_shift", "Promote"> {
   let domain = "Integer";
   let body = [(shift_right $input, $other)];
   let differentiable = 0;
@@ -239,7 +239,7 @@ def RightShift : Binary<"bitwise_right_shift", "Promote"> {
   let reference = "";
 }
 
-def IsNan : Unary<"isnan", "Compare"> {
+def : Unary<"isnan", "Compare"> {
   let forms = ["function", "method"];
   let body = [(isnan $input)];
   let differentiable = 0;
@@ -250,7 +250,7 @@ def IsNan : Unary<"isnan", "Compare"> {
   }];
 }
 
-def IsInf : Unary<"isinf", "Compare"> {
+def : Unary<"isinf", "Compare"> {
   let forms = ["function", "method"];
   let body = [(isinf $input)];
   let differentiable = 0;
@@ -261,7 +261,7 @@ def IsInf : Unary<"isinf", "Compare"> {
   }];
 }
 
-def IsFinite : Unary<"isfinite", "Compare"> {
+def : Unary<"isfinite", "Compare"> {
   let forms = ["function", "method"];
   let body = [(isfinite $input)];
   let differentiable = 0;
@@ -272,7 +272,7 @@ def IsFinite : Unary<"isfinite", "Compare"> {
   }];
 }
 
-def IsPosInf : Composite<"isposinf", "Tensor input"> {
+def : Composite<"isposinf", "Tensor input"> {
   let summary = "Is positive infinity.";
   let shapes = "Same";
   let accepts = "Any";
@@ -284,7 +284,7 @@ def IsPosInf : Composite<"isposinf", "Tensor input"> {
   let reference = "isposinf";
 }
 
-def IsNegInf : Composite<"isneginf", "Tensor input"> {
+def : Composite<"isneginf", "Tensor input"> {
   let summary = "Is negative infinity.";
   let shapes = "Same";
   let accepts = "Any";
@@ -297,13 +297,13 @@ def IsNegInf : Composite<"isneginf", "Tensor input"> {
 }
 
 // Part of the graph, but no gradient passes: what leads to it alone has None.
-def NonZeroPlain : Case<"nonzero_plain", "First", "Tensor input"> {
+def : Case<"nonzero_plain", "First", "Tensor input"> {
   let body = [(select (eq $input, 0), 0, 1)];
   let derivative = [(none)];
   let summary = "0 at 0, else 1, also at NaN.";
 }
 
-def Where : Pointwise<"where", "Select", "Tensor condition, Operand input, Operand other"> {
+def : Pointwise<"where", "Select", "Tensor condition, Operand input, Operand other"> {
   let shape = "selection";
   let forms = ["function"];
   let body = [(select $condition, $input, $other)];
@@ -318,7 +318,7 @@ def Where : Pointwise<"where", "Select", "Tensor condition, Operand input, Opera
   let reference = "where";
 }
 
-def WhereMethod : Composite<"where_method", "Tensor input, Tensor condition, Operand other"> {
+def : Composite<"where_method", "Tensor input, Tensor condition, Operand other"> {
   let python = "where";
   let forms = ["method"];
   let summary = "`input` where `condition` holds, `other` elsewhere.";
@@ -332,7 +332,7 @@ def WhereMethod : Composite<"where_method", "Tensor input, Tensor condition, Ope
   }];
 }
 
-def WhereTrue : Composite<"where_true", "Tensor condition"> {
+def : Composite<"where_true", "Tensor condition"> {
   let python = "where";
   let results = "Tensor[]";
   let forms = ["function"];
@@ -347,7 +347,7 @@ def WhereTrue : Composite<"where_true", "Tensor condition"> {
   }];
 }
 
-def Maximum : Binary<"maximum", "Promote"> {
+def : Binary<"maximum", "Promote"> {
   let forms = ["function", "method", "out"];
   let body = [(maximum $input, $other)];
   let rule = "maximum";
@@ -359,7 +359,7 @@ def Maximum : Binary<"maximum", "Promote"> {
   }];
 }
 
-def MaxPair : Composite<"max_pair", "Tensor input, Tensor other"> {
+def : Composite<"max_pair", "Tensor input, Tensor other"> {
   let python = "max";
   let summary = "The larger of two, elementwise.";
   let shapes = "Broadcast";
@@ -371,7 +371,7 @@ def MaxPair : Composite<"max_pair", "Tensor input, Tensor other"> {
   }];
 }
 
-def Minimum : Binary<"minimum", "Promote"> {
+def : Binary<"minimum", "Promote"> {
   let forms = ["function", "method", "out"];
   let body = [(minimum $input, $other)];
   let rule = "minimum";
@@ -383,7 +383,7 @@ def Minimum : Binary<"minimum", "Promote"> {
   }];
 }
 
-def MinPair : Composite<"min_pair", "Tensor input, Tensor other"> {
+def : Composite<"min_pair", "Tensor input, Tensor other"> {
   let python = "min";
   let summary = "The smaller of two, elementwise.";
   let shapes = "Broadcast";
@@ -395,7 +395,7 @@ def MinPair : Composite<"min_pair", "Tensor input, Tensor other"> {
   }];
 }
 
-def FMax : TensorPair<"fmax", "Promote"> {
+def : TensorPair<"fmax", "Promote"> {
   let forms = ["function", "method", "out"];
   let body = [(fmax $input, $other)];
   let derivative = [(where (logical_or (ge $input, $other), (isnan $other)), $g, 0),
@@ -407,7 +407,7 @@ def FMax : TensorPair<"fmax", "Promote"> {
   }];
 }
 
-def FMin : TensorPair<"fmin", "Promote"> {
+def : TensorPair<"fmin", "Promote"> {
   let forms = ["function", "method", "out"];
   let body = [(fmin $input, $other)];
   let derivative = [(where (logical_or (le $input, $other), (isnan $other)), $g, 0),
@@ -421,13 +421,13 @@ def FMin : TensorPair<"fmin", "Promote"> {
 
 // A bound that is met passes the gradient to the input; NaN, of input or bound, passes none. The sum is the NaN of
 // either.
-def ClampLow : Case<"clamp_low", "Promote", "Tensor input, Operand min"> {
+def : Case<"clamp_low", "Promote", "Tensor input, Operand min"> {
   let body = [(select (isnan $min), $min, (select (lt $input, $min), $min, $input))];
   let derivative = [(where (ge $input, $min), $g, 0), (where (lt $input, $min), $g, 0)];
   let summary = "The larger of input and min.";
 }
 
-def ClampHigh : Case<"clamp_high", "Promote", "Tensor input, Operand max"> {
+def : Case<"clamp_high", "Promote", "Tensor input, Operand max"> {
   let body = [(select (isnan $max), $max, (select (gt $input, $max), $max, $input))];
   let derivative = [(where (le $input, $max), $g, 0), (where (gt $input, $max), $g, 0)];
   let summary = "The smaller of input and max.";
@@ -435,7 +435,7 @@ def ClampHigh : Case<"clamp_high", "Promote", "Tensor input, Operand max"> {
 
 // NaN in the input is passed on because it compares false. That of a number as a bound is asked for once a row.
 defvar raised = (select (isnan $min), $min, (select (lt $input, $min), $min, $input));
-def ClampBand : Case<"clamp_band", "Promote", "Tensor input, Operand min, Operand max"> {
+def : Case<"clamp_band", "Promote", "Tensor input, Operand min, Operand max"> {
   let body = [(select (isnan $max), $max, (select (gt raised, $max), $max, raised))];
   let derivative = [(where (logical_and (ge $input, $min), (le $input, $max)), $g, 0),
                     (where (logical_and (lt $input, $min), (lt $min, $max)), $g, 0),
@@ -443,7 +443,7 @@ def ClampBand : Case<"clamp_band", "Promote", "Tensor input, Operand min, Operan
   let summary = "The smaller of max and the larger of input and min.";
 }
 
-def Clamp : Composite<"clamp", "Tensor input, Operand? min=None, Operand? max=None"> {
+def : Composite<"clamp", "Tensor input, Operand? min=None, Operand? max=None"> {
   let aliases = ["clip"];
   let forms = ["function", "method", "inplace"];
   let summary = "Elements below `min` raised to it, above `max` lowered to it; NaN stays NaN.";
@@ -457,7 +457,7 @@ def Clamp : Composite<"clamp", "Tensor input, Operand? min=None, Operand? max=No
   let reference = "clip";
 }
 
-def ClampMin : Composite<"clamp_min", "Tensor input, Operand min"> {
+def : Composite<"clamp_min", "Tensor input, Operand min"> {
   let forms = ["function", "method", "inplace"];
   let summary = "Elements below `min` raised to it; NaN stays NaN.";
   let shapes = "Broadcast";
@@ -469,7 +469,7 @@ def ClampMin : Composite<"clamp_min", "Tensor input, Operand min"> {
   }];
 }
 
-def ClampMax : Composite<"clamp_max", "Tensor input, Operand max"> {
+def : Composite<"clamp_max", "Tensor input, Operand max"> {
   let forms = ["function", "method", "inplace"];
   let summary = "Elements above `max` lowered to it; NaN stays NaN.";
   let shapes = "Broadcast";
@@ -481,7 +481,7 @@ def ClampMax : Composite<"clamp_max", "Tensor input, Operand max"> {
   }];
 }
 
-def Heaviside : Composite<"heaviside", "Tensor input, Tensor values"> {
+def : Composite<"heaviside", "Tensor input, Tensor values"> {
   let forms = ["function", "method", "inplace"];
   let differentiable = 0;
   let summary = "0 below 0, 1 above, `values` at 0. Both of one dtype.";

@@ -1,7 +1,7 @@
 // Convolutions and the columns they are made of. Spatial lists hold one number a spatial dim; composites take one int
 // for all.
 
-def Conv2dPlain : Library<"conv2d_plain",
+def : Convolution<"conv2d_plain",
     "Tensor input, Tensor weight, int[2] stride, int[2] padding, int[2] dilation, int groups",
     "conv2d"> {
   let forms = ["hidden"];
@@ -11,7 +11,7 @@ def Conv2dPlain : Library<"conv2d_plain",
   let summary = "2-d convolution (cross-correlation) of [N, C, H, W] with [O, C / groups, KH, KW].";
 }
 
-def Conv2dInputGrad : Library<"conv2d_input_grad",
+def : Convolution<"conv2d_input_grad",
     "Tensor grad, Tensor weight, int[] input_shape, int[2] stride, int[2] padding, int[2] dilation, int groups",
     "conv2dInputGrad"> {
   let forms = ["hidden"];
@@ -21,7 +21,7 @@ def Conv2dInputGrad : Library<"conv2d_input_grad",
   let summary = "Cotangent of a convolution's input.";
 }
 
-def Conv2dWeightGrad : Library<"conv2d_weight_grad",
+def : Convolution<"conv2d_weight_grad",
     "Tensor grad, Tensor input, int[] weight_shape, int[2] stride, int[2] padding, int[2] dilation, int groups",
     "conv2dWeightGrad"> {
   let forms = ["hidden"];
@@ -31,7 +31,7 @@ def Conv2dWeightGrad : Library<"conv2d_weight_grad",
   let summary = "Cotangent of a convolution's weight.";
 }
 
-def Conv1d : Composite<"conv1d",
+def : Composite<"conv1d",
     "Tensor input, Tensor weight, Tensor? bias=None, int[] stride=1, int[] padding=0, int[] dilation=1, int groups=1"> {
   let forms = ["nn", "function"];
   let mixedPrecision = "Lower";
@@ -46,7 +46,7 @@ def Conv1d : Composite<"conv1d",
   }];
 }
 
-def Conv1dNamed : Composite<"conv1d_named",
+def : Composite<"conv1d_named",
     "Tensor input, Tensor weight, Tensor? bias=None, int[] stride=1, str padding='valid', int[] dilation=1, int "
     "groups=1"> {
   let python = "conv1d";
@@ -63,7 +63,7 @@ def Conv1dNamed : Composite<"conv1d_named",
   }];
 }
 
-def Conv2d : Composite<"conv2d",
+def : Composite<"conv2d",
     "Tensor input, Tensor weight, Tensor? bias=None, int[] stride=1, int[] padding=0, int[] dilation=1, int groups=1"> {
   let forms = ["nn", "function"];
   let mixedPrecision = "Lower";
@@ -82,7 +82,7 @@ def Conv2d : Composite<"conv2d",
   }];
 }
 
-def Conv2dNamed : Composite<"conv2d_named",
+def : Composite<"conv2d_named",
     "Tensor input, Tensor weight, Tensor? bias=None, int[] stride=1, str padding='valid', int[] dilation=1, int "
     "groups=1"> {
   let python = "conv2d";
@@ -99,7 +99,7 @@ def Conv2dNamed : Composite<"conv2d_named",
   }];
 }
 
-def Conv3d : Composite<"conv3d",
+def : Composite<"conv3d",
     "Tensor input, Tensor weight, Tensor? bias=None, int[] stride=1, int[] padding=0, int[] dilation=1, int groups=1"> {
   let forms = ["nn", "function"];
   let mixedPrecision = "Lower";
@@ -114,7 +114,7 @@ def Conv3d : Composite<"conv3d",
   }];
 }
 
-def Conv3dNamed : Composite<"conv3d_named",
+def : Composite<"conv3d_named",
     "Tensor input, Tensor weight, Tensor? bias=None, int[] stride=1, str padding='valid', int[] dilation=1, int "
     "groups=1"> {
   let python = "conv3d";
@@ -131,7 +131,7 @@ def Conv3dNamed : Composite<"conv3d_named",
   }];
 }
 
-def ConvTranspose1d : Composite<"conv_transpose1d",
+def : Composite<"conv_transpose1d",
     "Tensor input, Tensor weight, Tensor? bias=None, int[] stride=1, int[] padding=0, int[] output_padding=0, int "
     "groups=1, int[] dilation=1"> {
   let forms = ["nn", "function"];
@@ -148,7 +148,7 @@ def ConvTranspose1d : Composite<"conv_transpose1d",
   }];
 }
 
-def ConvTranspose2d : Composite<"conv_transpose2d",
+def : Composite<"conv_transpose2d",
     "Tensor input, Tensor weight, Tensor? bias=None, int[] stride=1, int[] padding=0, int[] output_padding=0, int "
     "groups=1, int[] dilation=1"> {
   let forms = ["nn", "function"];
@@ -165,7 +165,7 @@ def ConvTranspose2d : Composite<"conv_transpose2d",
   }];
 }
 
-def ConvTranspose3d : Composite<"conv_transpose3d",
+def : Composite<"conv_transpose3d",
     "Tensor input, Tensor weight, Tensor? bias=None, int[] stride=1, int[] padding=0, int[] output_padding=0, int "
     "groups=1, int[] dilation=1"> {
   let forms = ["nn", "function"];
@@ -182,7 +182,7 @@ def ConvTranspose3d : Composite<"conv_transpose3d",
   }];
 }
 
-def UnfoldWindows : Library<"unfold_windows",
+def : Pool<"unfold_windows",
     "Tensor input, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride",
     "unfoldWindows"> {
   let forms = ["hidden"];
@@ -191,7 +191,7 @@ def UnfoldWindows : Library<"unfold_windows",
   let summary = "Windows of [N, C, H, W] as columns [N, C * kh * kw, L].";
 }
 
-def FoldWindows : Library<"fold_windows",
+def : Pool<"fold_windows",
     "Tensor input, int[] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride",
     "foldWindows"> {
   let forms = ["hidden"];
@@ -200,7 +200,7 @@ def FoldWindows : Library<"fold_windows",
   let summary = "Columns added back into images: the transpose of unfold_windows.";
 }
 
-def Im2Col : Composite<"im2col", "Tensor input, int[] kernel_size, int[] dilation=1, int[] padding=0, int[] stride=1"> {
+def : Composite<"nn_unfold", "Tensor input, int[] kernel_size, int[] dilation=1, int[] padding=0, int[] stride=1"> {
   let python = "unfold";
   let forms = ["nn"];
   let summary = "Windows of [N, C, H, W] or [C, H, W] as columns [N, C * kh * kw, L].";
@@ -217,7 +217,7 @@ def Im2Col : Composite<"im2col", "Tensor input, int[] kernel_size, int[] dilatio
   }];
 }
 
-def Col2Im : Composite<"col2im",
+def : Composite<"nn_fold",
     "Tensor input, int[] output_size, int[] kernel_size, int[] dilation=1, int[] padding=0, int[] stride=1"> {
   let python = "fold";
   let forms = ["nn"];

@@ -1,7 +1,8 @@
 // Tensors made from nothing. Random numbers are Philox4x32-10 with the counter (offset, logical element index): Salmon
 // et al. 2011, "Parallel random numbers: as easy as 1, 2, 3".
 
-def FullPlain : Creation<"full_plain", "Scalar fill_value, int[] size, dtype dtype"> {
+def : Creation<"full_plain", "Scalar fill_value, int[] size, dtype dtype"> {
+  let role = "Fill";
   let forms = ["hidden"];
   let body = [(identity $fill_value)];
   let differentiable = 0;
@@ -9,9 +10,10 @@ def FullPlain : Creation<"full_plain", "Scalar fill_value, int[] size, dtype dty
   let samples = "none";
 }
 
-def Full : Composite<"full", "int[] size, Scalar fill_value, *, dtype? dtype=None"> {
+def : Composite<"full", "int[] size, Scalar fill_value, *, dtype? dtype=None"> {
   let forms = ["function"];
   let factory = 1;
+  let takesOut = 1;
   let summary = "Every element `fill_value`, whose type decides the dtype unless given.";
   let shapes = "Size";
   let accepts = "Any";
@@ -25,7 +27,7 @@ def Full : Composite<"full", "int[] size, Scalar fill_value, *, dtype? dtype=Non
   let reference = "full";
 }
 
-def Fill : Composite<"fill", "Tensor input, Operand value"> {
+def : Composite<"fill", "Tensor input, Operand value"> {
   let forms = ["function"];
   let summary = "A tensor like `input` whose every element is `value`.";
   let shapes = "Same";
@@ -38,7 +40,7 @@ def Fill : Composite<"fill", "Tensor input, Operand value"> {
   }];
 }
 
-def FullLike : Composite<"full_like", "Tensor input, Scalar fill_value, *, dtype? dtype=None"> {
+def : Composite<"full_like", "Tensor input, Scalar fill_value, *, dtype? dtype=None"> {
   let forms = ["function"];
   let factory = 1;
   let summary = "Every element `fill_value`, in the shape and dtype of `input`.";
@@ -52,9 +54,10 @@ def FullLike : Composite<"full_like", "Tensor input, Scalar fill_value, *, dtype
   let reference = "full_like";
 }
 
-def Zeros : Composite<"zeros", "int[] size, *, dtype? dtype=None"> {
+def : Composite<"zeros", "int[] size, *, dtype? dtype=None"> {
   let forms = ["function"];
   let factory = 1;
+  let takesOut = 1;
   let summary = "Zeros.";
   let shapes = "Size";
   let accepts = "Any";
@@ -68,7 +71,7 @@ def Zeros : Composite<"zeros", "int[] size, *, dtype? dtype=None"> {
   let reference = "zeros";
 }
 
-def ZerosLike : Composite<"zeros_like", "Tensor input, *, dtype? dtype=None"> {
+def : Composite<"zeros_like", "Tensor input, *, dtype? dtype=None"> {
   let forms = ["function"];
   let factory = 1;
   let summary = "Zeros in the shape and dtype of `input`.";
@@ -82,9 +85,10 @@ def ZerosLike : Composite<"zeros_like", "Tensor input, *, dtype? dtype=None"> {
   let reference = "zeros_like";
 }
 
-def Ones : Composite<"ones", "int[] size, *, dtype? dtype=None"> {
+def : Composite<"ones", "int[] size, *, dtype? dtype=None"> {
   let forms = ["function"];
   let factory = 1;
+  let takesOut = 1;
   let summary = "Ones.";
   let shapes = "Size";
   let accepts = "Any";
@@ -98,7 +102,7 @@ def Ones : Composite<"ones", "int[] size, *, dtype? dtype=None"> {
   let reference = "ones";
 }
 
-def OnesLike : Composite<"ones_like", "Tensor input, *, dtype? dtype=None"> {
+def : Composite<"ones_like", "Tensor input, *, dtype? dtype=None"> {
   let forms = ["function"];
   let factory = 1;
   let summary = "Ones in the shape and dtype of `input`.";
@@ -112,9 +116,10 @@ def OnesLike : Composite<"ones_like", "Tensor input, *, dtype? dtype=None"> {
   let reference = "ones_like";
 }
 
-def Empty : Composite<"empty", "int[] size, *, dtype? dtype=None"> {
+def : Composite<"empty", "int[] size, *, dtype? dtype=None"> {
   let forms = ["function"];
   let factory = 1;
+  let takesOut = 1;
   let summary = "Uninitialised elements.";
   let shapes = "Size";
   let accepts = "Any";
@@ -126,7 +131,7 @@ def Empty : Composite<"empty", "int[] size, *, dtype? dtype=None"> {
   }];
 }
 
-def EmptyLike : Composite<"empty_like", "Tensor input, *, dtype? dtype=None"> {
+def : Composite<"empty_like", "Tensor input, *, dtype? dtype=None"> {
   let forms = ["function"];
   let factory = 1;
   let summary = "Uninitialised, in the shape and dtype of `input`.";
@@ -139,7 +144,7 @@ def EmptyLike : Composite<"empty_like", "Tensor input, *, dtype? dtype=None"> {
   }];
 }
 
-def Ramp : Creation<"ramp", "Scalar start, Scalar step, int[] size, dtype dtype"> {
+def : Creation<"ramp", "Scalar start, Scalar step, int[] size, dtype dtype"> {
   let types = "Raw";
   let forms = ["hidden"];
   let body = [(arange_value $type, $start, $step, $index)];
@@ -148,10 +153,11 @@ def Ramp : Creation<"ramp", "Scalar start, Scalar step, int[] size, dtype dtype"
   let samples = "none";
 }
 
-def ArangeEnd : Composite<"arange_end", "Scalar end, *, dtype? dtype=None"> {
+def : Composite<"arange_end", "Scalar end, *, dtype? dtype=None"> {
   let python = "arange";
   let forms = ["function"];
   let factory = 1;
+  let takesOut = 1;
   let keepsOutShape = 1;
   let summary = "0, 1, ... below `end`.";
   let shapes = "[end, rounded up]";
@@ -163,9 +169,10 @@ def ArangeEnd : Composite<"arange_end", "Scalar end, *, dtype? dtype=None"> {
   }];
 }
 
-def Arange : Composite<"arange", "Scalar start, Scalar end, Scalar step=1, *, dtype? dtype=None"> {
+def : Composite<"arange", "Scalar start, Scalar end, Scalar step=1, *, dtype? dtype=None"> {
   let forms = ["function"];
   let factory = 1;
+  let takesOut = 1;
   let keepsOutShape = 1;
   let summary = "start, start + step, ... below `end`.";
   let shapes = "[(end - start) / step, rounded up]";
@@ -179,9 +186,10 @@ def Arange : Composite<"arange", "Scalar start, Scalar end, Scalar step=1, *, dt
   let reference = "arange";
 }
 
-def Range : Composite<"range", "Scalar start, Scalar end, Scalar step=1, *, dtype? dtype=None"> {
+def : Composite<"range", "Scalar start, Scalar end, Scalar step=1, *, dtype? dtype=None"> {
   let forms = ["function"];
   let factory = 1;
+  let takesOut = 1;
   let keepsOutShape = 1;
   let summary = "start, start + step, ... up to and with `end`.";
   let shapes = "[(end - start) / step, rounded down, + 1]";
@@ -194,9 +202,10 @@ def Range : Composite<"range", "Scalar start, Scalar end, Scalar step=1, *, dtyp
   let samples = "none";
 }
 
-def Linspace : Composite<"linspace", "Operand start, Operand end, int steps, *, dtype? dtype=None"> {
+def : Composite<"linspace", "Operand start, Operand end, int steps, *, dtype? dtype=None"> {
   let forms = ["function"];
   let factory = 1;
+  let takesOut = 1;
   let keepsOutShape = 1;
   let summary = "`steps` equally spaced numbers from `start` to `end`, numbers or 0-d tensors.";
   let shapes = "[steps]";
@@ -209,9 +218,10 @@ def Linspace : Composite<"linspace", "Operand start, Operand end, int steps, *, 
   let reference = "linspace";
 }
 
-def Logspace : Composite<"logspace", "Operand start, Operand end, int steps, float base=10.0, *, dtype? dtype=None"> {
+def : Composite<"logspace", "Operand start, Operand end, int steps, float base=10.0, *, dtype? dtype=None"> {
   let forms = ["function"];
   let factory = 1;
+  let takesOut = 1;
   let keepsOutShape = 1;
   let summary = "base to the powers linspace(start, end, steps).";
   let shapes = "[steps]";
@@ -223,9 +233,10 @@ def Logspace : Composite<"logspace", "Operand start, Operand end, int steps, flo
   }];
 }
 
-def Eye : Composite<"eye", "int n, int? m=None, *, dtype? dtype=None"> {
+def : Composite<"eye", "int n, int? m=None, *, dtype? dtype=None"> {
   let forms = ["function"];
   let factory = 1;
+  let takesOut = 1;
   let summary = "Ones on the diagonal of an n x m matrix.";
   let shapes = "[n, m]; [n, n] when `m` is None";
   let accepts = "Any";
@@ -238,7 +249,7 @@ def Eye : Composite<"eye", "int n, int? m=None, *, dtype? dtype=None"> {
   let reference = "eye";
 }
 
-def Vander : Composite<"vander", "Tensor x, int? N=None, bool increasing=False"> {
+def : Composite<"vander", "Tensor x, int? N=None, bool increasing=False"> {
   let forms = ["function"];
   let summary = "Powers of each element of a vector as a row, from x^(N-1) to 1, or the other way round; N is the "
                 "vector's size when None.";
@@ -255,7 +266,7 @@ def Vander : Composite<"vander", "Tensor x, int? N=None, bool increasing=False">
 }
 
 // Windows of signal processing: symmetric, or periodic, one period of a longer symmetric one.
-def HannWindow : Composite<"hann_window", "int window_length, bool periodic=True, *, dtype? dtype=None"> {
+def : Composite<"hann_window", "int window_length, bool periodic=True, *, dtype? dtype=None"> {
   let forms = ["function"];
   let factory = 1;
   let summary = "sin^2(pi n / N).";
@@ -269,7 +280,7 @@ def HannWindow : Composite<"hann_window", "int window_length, bool periodic=True
   let samples = "none";
 }
 
-def HammingWindow : Composite<"hamming_window",
+def : Composite<"hamming_window",
     "int window_length, bool periodic=True, float alpha=0.54, float beta=0.46, *, dtype? dtype=None"> {
   let forms = ["function"];
   let factory = 1;
@@ -284,7 +295,7 @@ def HammingWindow : Composite<"hamming_window",
   let samples = "none";
 }
 
-def BlackmanWindow : Composite<"blackman_window", "int window_length, bool periodic=True, *, dtype? dtype=None"> {
+def : Composite<"blackman_window", "int window_length, bool periodic=True, *, dtype? dtype=None"> {
   let forms = ["function"];
   let factory = 1;
   let summary = "0.42 - 0.5 cos(2 pi n / N) + 0.08 cos(4 pi n / N).";
@@ -298,7 +309,7 @@ def BlackmanWindow : Composite<"blackman_window", "int window_length, bool perio
   let samples = "none";
 }
 
-def BartlettWindow : Composite<"bartlett_window", "int window_length, bool periodic=True, *, dtype? dtype=None"> {
+def : Composite<"bartlett_window", "int window_length, bool periodic=True, *, dtype? dtype=None"> {
   let forms = ["function"];
   let factory = 1;
   let summary = "1 - |2 n / N - 1|.";

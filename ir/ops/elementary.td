@@ -1,6 +1,6 @@
 // Exponentials, logarithms, angles and hyperbolic functions of single elements.
 
-def Exp : Unary<"exp", "Float"> {
+def : Unary<"exp", "Float"> {
   let body = [(exp $input)];
   let derivative = [(mul $g, $out)];
   let summary = "e to the power of input.";
@@ -10,7 +10,7 @@ def Exp : Unary<"exp", "Float"> {
   }];
 }
 
-def Exp2 : Unary<"exp2", "Float"> {
+def : Unary<"exp2", "Float"> {
   let forms = ["function", "method", "inplace", "out", "special"];
   let body = [(exp2 $input)];
   let derivative = [(mul $g, (mul $out, "0.693147180559945309417"))];
@@ -21,7 +21,7 @@ def Exp2 : Unary<"exp2", "Float"> {
   }];
 }
 
-def Expm1 : Unary<"expm1", "Float"> {
+def : Unary<"expm1", "Float"> {
   let forms = ["function", "method", "inplace", "out", "special"];
   let body = [(expm1 $input)];
   let derivative = [(mul $g, (add $out, 1))];
@@ -32,7 +32,7 @@ def Expm1 : Unary<"expm1", "Float"> {
   }];
 }
 
-def Log : Unary<"log", "Float"> {
+def : Unary<"log", "Float"> {
   let body = [(log $input)];
   let derivative = [(div $g, $input)];
   let summary = "Natural logarithm.";
@@ -42,7 +42,7 @@ def Log : Unary<"log", "Float"> {
   }];
 }
 
-def Log2 : Unary<"log2", "Float"> {
+def : Unary<"log2", "Float"> {
   let body = [(log2 $input)];
   let derivative = [(div $g, (mul $input, "0.693147180559945309417"))];
   let summary = "Logarithm to base 2.";
@@ -52,7 +52,7 @@ def Log2 : Unary<"log2", "Float"> {
   }];
 }
 
-def Log10 : Unary<"log10", "Float"> {
+def : Unary<"log10", "Float"> {
   let body = [(log10 $input)];
   let derivative = [(div $g, (mul $input, "2.30258509299404568402"))];
   let summary = "Logarithm to base 10.";
@@ -62,7 +62,7 @@ def Log10 : Unary<"log10", "Float"> {
   }];
 }
 
-def Log1p : Unary<"log1p", "Float"> {
+def : Unary<"log1p", "Float"> {
   let forms = ["function", "method", "inplace", "out", "special"];
   let body = [(log1p $input)];
   let derivative = [(div $g, (add $input, 1))];
@@ -73,7 +73,7 @@ def Log1p : Unary<"log1p", "Float"> {
   }];
 }
 
-def LogAddExp : TensorPair<"logaddexp", "Promote"> {
+def : TensorPair<"logaddexp", "Promote"> {
   let domain = "Floating";
   let forms = ["function", "method", "out"];
   let body = [(logaddexp $input, $other)];
@@ -85,7 +85,7 @@ def LogAddExp : TensorPair<"logaddexp", "Promote"> {
   }];
 }
 
-def LogAddExp2 : TensorPair<"logaddexp2", "Promote"> {
+def : TensorPair<"logaddexp2", "Promote"> {
   let domain = "Floating";
   let forms = ["function", "method", "out"];
   let body = [(logaddexp2 $input, $other)];
@@ -99,7 +99,7 @@ def LogAddExp2 : TensorPair<"logaddexp2", "Promote"> {
 }
 
 // d/dinput is log(other), as xlogy(g, other): 0 where g is, and where input = 0 meets other <= 0.
-def XLogY : Binary<"xlogy", "Float"> {
+def : Binary<"xlogy", "Float"> {
   let forms = ["function", "method", "inplace", "out", "special"];
   let body = [(xlogy $input, $other)];
   let derivative = [(xlogy (where (logical_and (eq $input, 0), (le $other, 0)), 0, $g), $other),
@@ -113,7 +113,7 @@ def XLogY : Binary<"xlogy", "Float"> {
   let reference = "scipy.special.xlogy";
 }
 
-def XLog1pY : Binary<"xlog1py", "Float"> {
+def : Binary<"xlog1py", "Float"> {
   let forms = ["special"];
   let body = [(xlog1py $input, $other)];
   let derivative = [(xlog1py (where (logical_and (eq $input, 0), (le $other, -1)), 0, $g), $other),
@@ -128,7 +128,7 @@ def XLog1pY : Binary<"xlog1py", "Float"> {
 }
 
 // d/dinput is -(1 + log(input)), NaN below 0.
-def EntrPlain : Unary<"entr_plain", "Float"> {
+def : Unary<"entr_plain", "Float"> {
   let forms = ["hidden"];
   let body = [(select (lt $input, 0), (div $input, 0), (sub 0, (xlogy $input, $input)))];
   let derivative = [(neg (mul $g, (add 1, (log $input))))];
@@ -136,7 +136,7 @@ def EntrPlain : Unary<"entr_plain", "Float"> {
   let samples = "none";
 }
 
-def Entr : Composite<"entr", "Tensor input"> {
+def : Composite<"entr", "Tensor input"> {
   let forms = ["special"];
   let summary = "-input * log(input), 0 at 0 and -inf below.";
   let shapes = "Same";
@@ -149,7 +149,7 @@ def Entr : Composite<"entr", "Tensor input"> {
   let reference = "scipy.special.entr";
 }
 
-def LogitPlain : Unary<"logit_plain", "Float"> {
+def : Unary<"logit_plain", "Float"> {
   let forms = ["hidden"];
   let body = [(logit $input)];
   let derivative = [(where (logical_and (ge $input, 0), (le $input, 1)), (div $g, (mul $input, (sub 1, $input))),
@@ -158,7 +158,7 @@ def LogitPlain : Unary<"logit_plain", "Float"> {
   let samples = "none";
 }
 
-def LogitClamped : Case<"logit_clamped", "First", "Tensor input, Operand low, Operand high"> {
+def : Case<"logit_clamped", "First", "Tensor input, Operand low, Operand high"> {
   let body = [(logit (select (lt $input, $low), $low, (select (gt $input, $high), $high, $input)))];
   let derivative = [(where (logical_and (ge $input, $low), (le $input, $high)), (div $g, (mul $input, (sub 1, $input))),
                            0),
@@ -167,7 +167,7 @@ def LogitClamped : Case<"logit_clamped", "First", "Tensor input, Operand low, Op
   let summary = "log(x / (1 - x)) of the input limited to [low, high].";
 }
 
-def Logit : Composite<"logit", "Tensor input, float? eps=None"> {
+def : Composite<"logit", "Tensor input, float? eps=None"> {
   let forms = ["function", "method", "inplace", "special"];
   let summary = "log(input / (1 - input)), the input clamped to [eps, 1 - eps] if eps is given.";
   let shapes = "Same";
@@ -181,7 +181,7 @@ def Logit : Composite<"logit", "Tensor input, float? eps=None"> {
   }];
 }
 
-def Sigmoid : Unary<"sigmoid", "Float"> {
+def : Unary<"sigmoid", "Float"> {
   let body = [(sigmoid $input)];
   let derivative = [(mul $g, (mul $out, (sub 1, $out)))];
   let summary = "1 / (1 + exp(-input)).";
@@ -192,7 +192,7 @@ def Sigmoid : Unary<"sigmoid", "Float"> {
   let reference = "scipy.special.expit";
 }
 
-def Expit : Composite<"expit", "Tensor input"> {
+def : Composite<"expit", "Tensor input"> {
   let forms = ["special"];
   let summary = "1 / (1 + exp(-input)).";
   let shapes = "Same";
@@ -205,7 +205,7 @@ def Expit : Composite<"expit", "Tensor input"> {
   let reference = "scipy.special.expit";
 }
 
-def Sin : Unary<"sin", "Float"> {
+def : Unary<"sin", "Float"> {
   let body = [(sin $input)];
   let derivative = [(mul $g, (cos $input))];
   let summary = "Sine of an angle in radians.";
@@ -215,7 +215,7 @@ def Sin : Unary<"sin", "Float"> {
   }];
 }
 
-def Cos : Unary<"cos", "Float"> {
+def : Unary<"cos", "Float"> {
   let body = [(cos $input)];
   let derivative = [(neg (mul $g, (sin $input)))];
   let summary = "Cosine of an angle in radians.";
@@ -225,7 +225,7 @@ def Cos : Unary<"cos", "Float"> {
   }];
 }
 
-def Tan : Unary<"tan", "Float"> {
+def : Unary<"tan", "Float"> {
   let body = [(tan $input)];
   let derivative = [(mul $g, (add 1, (square $out)))];
   let summary = "Tangent of an angle in radians.";
@@ -235,7 +235,7 @@ def Tan : Unary<"tan", "Float"> {
   }];
 }
 
-def Asin : Unary<"asin", "Float"> {
+def : Unary<"asin", "Float"> {
   let aliases = ["arcsin"];
   let body = [(asin $input)];
   let derivative = [(mul $g, (rsqrt (sub 1, (square $input))))];
@@ -247,7 +247,7 @@ def Asin : Unary<"asin", "Float"> {
   let reference = "arcsin";
 }
 
-def Acos : Unary<"acos", "Float"> {
+def : Unary<"acos", "Float"> {
   let aliases = ["arccos"];
   let body = [(acos $input)];
   let derivative = [(neg (mul $g, (rsqrt (sub 1, (square $input)))))];
@@ -259,7 +259,7 @@ def Acos : Unary<"acos", "Float"> {
   let reference = "arccos";
 }
 
-def Atan : Unary<"atan", "Float"> {
+def : Unary<"atan", "Float"> {
   let aliases = ["arctan"];
   let body = [(atan $input)];
   let derivative = [(div $g, (add 1, (square $input)))];
@@ -271,7 +271,7 @@ def Atan : Unary<"atan", "Float"> {
   let reference = "arctan";
 }
 
-def Atan2 : Pointwise<"atan2", "Float", "Tensor input, Tensor other"> {
+def : Pointwise<"atan2", "Float", "Tensor input, Tensor other"> {
   let aliases = ["arctan2"];
   let body = [(atan2 $input, $other)];
   let derivative = [(where (logical_and (eq $input, 0), (eq $other, 0)), 0,
@@ -287,7 +287,7 @@ def Atan2 : Pointwise<"atan2", "Float", "Tensor input, Tensor other"> {
   let reference = "arctan2";
 }
 
-def Sinc : Unary<"sinc", "Float"> {
+def : Unary<"sinc", "Float"> {
   let forms = ["function", "method", "inplace", "out", "special"];
   let body = [(sinc $input)];
   let derivative = [(mul $g, (sinc_slope $input))];
@@ -298,13 +298,13 @@ def Sinc : Unary<"sinc", "Float"> {
   }];
 }
 
-def SincSlope : Composite<"sinc_slope", "Tensor input"> {
+def : Composite<"sinc_slope", "Tensor input"> {
   let forms = ["hidden"];
   let summary = "The derivative of sinc, right to every order at 0 too.";
   let samples = "none";
 }
 
-def Deg2Rad : Composite<"deg2rad", "Tensor input"> {
+def : Composite<"deg2rad", "Tensor input"> {
   let forms = ["function", "method", "inplace"];
   let summary = "Degrees as radians: input * pi / 180.";
   let shapes = "Same";
@@ -316,7 +316,7 @@ def Deg2Rad : Composite<"deg2rad", "Tensor input"> {
   }];
 }
 
-def Rad2Deg : Composite<"rad2deg", "Tensor input"> {
+def : Composite<"rad2deg", "Tensor input"> {
   let forms = ["function", "method", "inplace"];
   let summary = "Radians as degrees: input * 180 / pi.";
   let shapes = "Same";
@@ -328,7 +328,7 @@ def Rad2Deg : Composite<"rad2deg", "Tensor input"> {
   }];
 }
 
-def Sinh : Unary<"sinh", "Float"> {
+def : Unary<"sinh", "Float"> {
   let body = [(sinh $input)];
   let derivative = [(mul $g, (cosh $input))];
   let summary = "Hyperbolic sine.";
@@ -338,7 +338,7 @@ def Sinh : Unary<"sinh", "Float"> {
   }];
 }
 
-def Cosh : Unary<"cosh", "Float"> {
+def : Unary<"cosh", "Float"> {
   let body = [(cosh $input)];
   let derivative = [(mul $g, (sinh $input))];
   let summary = "Hyperbolic cosine.";
@@ -348,7 +348,7 @@ def Cosh : Unary<"cosh", "Float"> {
   }];
 }
 
-def Tanh : Unary<"tanh", "Float"> {
+def : Unary<"tanh", "Float"> {
   let body = [(tanh $input)];
   let derivative = [(mul $g, (sub 1, (square $out)))];
   let summary = "Hyperbolic tangent.";
@@ -358,7 +358,7 @@ def Tanh : Unary<"tanh", "Float"> {
   }];
 }
 
-def Asinh : Unary<"asinh", "Float"> {
+def : Unary<"asinh", "Float"> {
   let aliases = ["arcsinh"];
   let body = [(asinh $input)];
   let derivative = [(mul $g, (rsqrt (add 1, (square $input))))];
@@ -370,7 +370,7 @@ def Asinh : Unary<"asinh", "Float"> {
   let reference = "arcsinh";
 }
 
-def Acosh : Unary<"acosh", "Float"> {
+def : Unary<"acosh", "Float"> {
   let aliases = ["arccosh"];
   let body = [(acosh $input)];
   let derivative = [(mul $g, (rsqrt (sub (square $input), 1)))];
@@ -382,7 +382,7 @@ def Acosh : Unary<"acosh", "Float"> {
   let reference = "arccosh";
 }
 
-def Atanh : Unary<"atanh", "Float"> {
+def : Unary<"atanh", "Float"> {
   let aliases = ["arctanh"];
   let body = [(atanh $input)];
   let derivative = [(div $g, (sub 1, (square $input)))];

@@ -1,7 +1,7 @@
 // Factorisations of matrices in the last two dims, float32 or float64 (runtime/lib/linalg/factorisations.cpp), under
 // the names that Python knows.
 
-def LuPlain : Library<"lu_plain", "Tensor input", "luFactors"> {
+def : Factorisation<"lu_plain", "Tensor input", "luFactors"> {
   let results = "(Tensor, Tensor, Tensor)";
   let numResults = 3;
   let forms = ["hidden"];
@@ -13,7 +13,7 @@ def LuPlain : Library<"lu_plain", "Tensor input", "luFactors"> {
   let samples = "none";
 }
 
-def LU : Composite<"linalg_lu", "Tensor A, *, bool pivot=True"> {
+def : Composite<"linalg_lu", "Tensor A, *, bool pivot=True"> {
   let python = "lu";
   let results = "(Tensor, Tensor, Tensor)";
   let numResults = 3;
@@ -36,7 +36,7 @@ def LU : Composite<"linalg_lu", "Tensor A, *, bool pivot=True"> {
   let samples = "none";
 }
 
-def LUFactor : Composite<"linalg_lu_factor", "Tensor A, *, bool pivot=True"> {
+def : Composite<"linalg_lu_factor", "Tensor A, *, bool pivot=True"> {
   let python = "lu_factor";
   let results = "(Tensor, Tensor)";
   let numResults = 2;
@@ -57,7 +57,7 @@ def LUFactor : Composite<"linalg_lu_factor", "Tensor A, *, bool pivot=True"> {
   let samples = "none";
 }
 
-def LUSolve : Composite<"linalg_lu_solve",
+def : Composite<"linalg_lu_solve",
     "Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False"> {
   let python = "lu_solve";
   let forms = ["linalg"];
@@ -76,7 +76,7 @@ def LUSolve : Composite<"linalg_lu_solve",
   let samples = "none";
 }
 
-def QrPlain : Library<"qr_plain", "Tensor input, bool complete", "qrFactors"> {
+def : Factorisation<"qr_plain", "Tensor input, bool complete", "qrFactors"> {
   let results = "(Tensor, Tensor)";
   let numResults = 2;
   let forms = ["hidden"];
@@ -87,7 +87,7 @@ def QrPlain : Library<"qr_plain", "Tensor input, bool complete", "qrFactors"> {
   let samples = "none";
 }
 
-def Geqrf : Library<"geqrf", "Tensor input", "geqrf"> {
+def : Factorisation<"geqrf", "Tensor input", "geqrf"> {
   let results = "(Tensor, Tensor)";
   let numResults = 2;
   let fields = ["a", "tau"];
@@ -107,7 +107,7 @@ def Geqrf : Library<"geqrf", "Tensor input", "geqrf"> {
   let samples = "none";
 }
 
-def QR : Composite<"linalg_qr", "Tensor A, str mode='reduced'"> {
+def : Composite<"linalg_qr", "Tensor A, str mode='reduced'"> {
   let python = "qr";
   let results = "(Tensor, Tensor)";
   let numResults = 2;
@@ -129,7 +129,7 @@ def QR : Composite<"linalg_qr", "Tensor A, str mode='reduced'"> {
   let samples = "none";
 }
 
-def QROld : Composite<"qr", "Tensor input, bool some=True"> {
+def : Composite<"qr", "Tensor input, bool some=True"> {
   let results = "(Tensor, Tensor)";
   let numResults = 2;
   let fields = ["Q", "R"];
@@ -146,7 +146,7 @@ def QROld : Composite<"qr", "Tensor input, bool some=True"> {
   let samples = "none";
 }
 
-def HouseholderProduct : Composite<"linalg_householder_product", "Tensor input, Tensor tau"> {
+def : Composite<"linalg_householder_product", "Tensor input, Tensor tau"> {
   let python = "householder_product";
   let forms = ["linalg"];
   let summary = "The first columns of the product of the reflections 1 - tau v v^T, v the columns of `input` below a "
@@ -162,7 +162,7 @@ def HouseholderProduct : Composite<"linalg_householder_product", "Tensor input, 
   let samples = "none";
 }
 
-def OrgQr : Composite<"orgqr", "Tensor input, Tensor input2"> {
+def : Composite<"orgqr", "Tensor input, Tensor input2"> {
   let mixedPrecision = "Float32";
   let summary = "As linalg.householder_product.";
   let shapes = "`input` [..., M, N] with M >= N, `input2` [..., K] with K <= N; the result is as `input`";
@@ -176,7 +176,7 @@ def OrgQr : Composite<"orgqr", "Tensor input, Tensor input2"> {
   let samples = "none";
 }
 
-def SvdPlain : Library<"svd_plain", "Tensor input, bool full", "svdFactors"> {
+def : Factorisation<"svd_plain", "Tensor input, bool full", "svdFactors"> {
   let results = "(Tensor, Tensor, Tensor)";
   let numResults = 3;
   let forms = ["hidden"];
@@ -187,7 +187,7 @@ def SvdPlain : Library<"svd_plain", "Tensor input, bool full", "svdFactors"> {
   let samples = "none";
 }
 
-def SVD : Composite<"linalg_svd", "Tensor A, bool full_matrices=True, *, str? driver=None"> {
+def : Composite<"linalg_svd", "Tensor A, bool full_matrices=True, *, str? driver=None"> {
   let python = "svd";
   let results = "(Tensor, Tensor, Tensor)";
   let numResults = 3;
@@ -207,7 +207,7 @@ def SVD : Composite<"linalg_svd", "Tensor A, bool full_matrices=True, *, str? dr
   let samples = "none";
 }
 
-def SVDOld : Composite<"svd", "Tensor input, bool some=True, bool compute_uv=True"> {
+def : Composite<"svd", "Tensor input, bool some=True, bool compute_uv=True"> {
   let results = "(Tensor, Tensor, Tensor)";
   let numResults = 3;
   let fields = ["U", "S", "V"];
@@ -225,7 +225,7 @@ def SVDOld : Composite<"svd", "Tensor input, bool some=True, bool compute_uv=Tru
   let samples = "none";
 }
 
-def SVDVals : Composite<"linalg_svdvals", "Tensor A, *, str? driver=None"> {
+def : Composite<"linalg_svdvals", "Tensor A, *, str? driver=None"> {
   let python = "svdvals";
   let forms = ["linalg"];
   let mixedPrecision = "Float32";
@@ -240,7 +240,7 @@ def SVDVals : Composite<"linalg_svdvals", "Tensor A, *, str? driver=None"> {
   let samples = "none";
 }
 
-def EighPlain : Library<"eigh_plain", "Tensor input, bool upper", "eighFactors"> {
+def : Factorisation<"eigh_plain", "Tensor input, bool upper", "eighFactors"> {
   let results = "(Tensor, Tensor)";
   let numResults = 2;
   let forms = ["hidden"];
@@ -251,7 +251,7 @@ def EighPlain : Library<"eigh_plain", "Tensor input, bool upper", "eighFactors">
   let samples = "none";
 }
 
-def Eigh : Composite<"linalg_eigh", "Tensor A, str UPLO='L'"> {
+def : Composite<"linalg_eigh", "Tensor A, str UPLO='L'"> {
   let python = "eigh";
   let results = "(Tensor, Tensor)";
   let numResults = 2;
@@ -270,7 +270,7 @@ def Eigh : Composite<"linalg_eigh", "Tensor A, str UPLO='L'"> {
   let samples = "none";
 }
 
-def EigValsh : Composite<"linalg_eigvalsh", "Tensor A, str UPLO='L'"> {
+def : Composite<"linalg_eigvalsh", "Tensor A, str UPLO='L'"> {
   let python = "eigvalsh";
   let forms = ["linalg"];
   let mixedPrecision = "Float32";
@@ -286,7 +286,7 @@ def EigValsh : Composite<"linalg_eigvalsh", "Tensor A, str UPLO='L'"> {
 }
 
 // Matrices in the last two dims, float32 or float64.
-def CholeskyPlain : Library<"cholesky_plain", "Tensor input, bool check", "choleskyFactors"> {
+def : Factorisation<"cholesky_plain", "Tensor input, bool check", "choleskyFactors"> {
   let results = "(Tensor, Tensor)";
   let numResults = 2;
   let forms = ["hidden"];
@@ -297,7 +297,7 @@ def CholeskyPlain : Library<"cholesky_plain", "Tensor input, bool check", "chole
   let samples = "none";
 }
 
-def Cholesky : Composite<"linalg_cholesky", "Tensor input, *, bool upper=False"> {
+def : Composite<"linalg_cholesky", "Tensor input, *, bool upper=False"> {
   let python = "cholesky";
   let forms = ["linalg"];
   let mixedPrecision = "Float32";
@@ -316,7 +316,7 @@ def Cholesky : Composite<"linalg_cholesky", "Tensor input, *, bool upper=False">
   let samples = "none";
 }
 
-def CholeskyOld : Composite<"cholesky", "Tensor input, bool upper=False"> {
+def : Composite<"cholesky", "Tensor input, bool upper=False"> {
   let mixedPrecision = "Float32";
   let summary = "The Cholesky factor, as linalg.cholesky.";
   let shapes = "[..., N, N]; the result is alike";
@@ -330,7 +330,7 @@ def CholeskyOld : Composite<"cholesky", "Tensor input, bool upper=False"> {
   let samples = "none";
 }
 
-def CholeskyEx : Composite<"linalg_cholesky_ex", "Tensor input, *, bool upper=False, bool check_errors=False"> {
+def : Composite<"linalg_cholesky_ex", "Tensor input, *, bool upper=False, bool check_errors=False"> {
   let python = "cholesky_ex";
   let results = "(Tensor, Tensor)";
   let numResults = 2;
@@ -349,7 +349,7 @@ def CholeskyEx : Composite<"linalg_cholesky_ex", "Tensor input, *, bool upper=Fa
   let samples = "none";
 }
 
-def CholeskySolve : Composite<"cholesky_solve", "Tensor input, Tensor L, bool upper=False"> {
+def : Composite<"cholesky_solve", "Tensor input, Tensor L, bool upper=False"> {
   let rule = "choleskySolve";
   let saves = ["L", "out"];
   let mixedPrecision = "Float32";
@@ -365,7 +365,7 @@ def CholeskySolve : Composite<"cholesky_solve", "Tensor input, Tensor L, bool up
   let samples = "none";
 }
 
-def CholeskyInverse : Composite<"cholesky_inverse", "Tensor L, bool upper=False"> {
+def : Composite<"cholesky_inverse", "Tensor L, bool upper=False"> {
   let mixedPrecision = "Float32";
   let summary = "The inverse of L L^T (of U^T U where `upper`).";
   let shapes = "square matrices [..., N, N]; the result is alike";

@@ -1,6 +1,6 @@
 // Images of the last dims resampled, padded and rearranged.
 
-def Resample : Library<"resample",
+def : Library<"resample",
     "Tensor input, Scalar ratio, int dim, int size, int mode, bool align_corners",
     "resample"> {
   let forms = ["hidden"];
@@ -8,7 +8,7 @@ def Resample : Library<"resample",
   let summary = "One dim interpolated to `size`; a positive `ratio` is the factor to compute places with.";
 }
 
-def ResampleGrad : Library<"resample_grad",
+def : Library<"resample_grad",
     "Tensor grad, Scalar ratio, int dim, int size, int mode, bool align_corners",
     "resample"> {
   let forms = ["hidden"];
@@ -16,10 +16,9 @@ def ResampleGrad : Library<"resample_grad",
   let summary = "The transpose of resample, back to a dim of `size`.";
 }
 
-def Upsample : Composite<"upsample",
+def : Composite<"upsample_to",
     "Tensor input, int[] size, str mode='nearest', bool align_corners=False, bool antialias=False, float "
     "ratio0=0.0, float ratio1=0.0, float ratio2=0.0"> {
-  let python = "upsample_to";
   let forms = ["nn"];
   let summary = "The spatial dims of [N, C, ...] interpolated to `size`; a positive ratio is the factor that places "
                 "of its dim are computed with.";
@@ -32,7 +31,7 @@ def Upsample : Composite<"upsample",
   }];
 }
 
-def GridSample : Composite<"grid_sample",
+def : Composite<"grid_sample",
     "Tensor input, Tensor grid, str mode='bilinear', str padding_mode='zeros', bool align_corners=False"> {
   let forms = ["nn"];
   let mixedPrecision = "Float32";
@@ -49,7 +48,7 @@ def GridSample : Composite<"grid_sample",
   }];
 }
 
-def AffineGrid : Composite<"affine_grid", "Tensor theta, int[] size, bool align_corners=False"> {
+def : Composite<"affine_grid", "Tensor theta, int[] size, bool align_corners=False"> {
   let forms = ["nn"];
   let summary = "The grid for grid_sample that affine maps [N, 2, 3] (or [N, 3, 4]) make of an output of `size`.";
   let shapes = "`theta` [N, 2, 3], `size` (N, C, H, W); the result is [N, H, W, 2]. With depth: [N, 3, 4], (N, C, D, "
@@ -68,7 +67,7 @@ def AffineGrid : Composite<"affine_grid", "Tensor theta, int[] size, bool align_
   }];
 }
 
-def Pad : Composite<"pad", "Tensor input, int[] pad, str mode='constant', float? value=None"> {
+def : Composite<"pad", "Tensor input, int[] pad, str mode='constant', float? value=None"> {
   let forms = ["nn"];
   let summary = "Elements put before and after dims: `pad` holds the two counts of the last dim, then of the one "
                 "before it; mode 'constant' (of `value`; negative counts crop), 'reflect', 'replicate' or 'circular'.";
@@ -83,7 +82,7 @@ def Pad : Composite<"pad", "Tensor input, int[] pad, str mode='constant', float?
   }];
 }
 
-def PixelShuffle : Composite<"pixel_shuffle", "Tensor input, int upscale_factor"> {
+def : Composite<"pixel_shuffle", "Tensor input, int upscale_factor"> {
   let forms = ["nn", "function"];
   let summary = "[..., C * r^2, H, W] as [..., C, H * r, W * r].";
   let shapes = "[..., C * r^2, H, W]; the result is [..., C, H * r, W * r]";
@@ -96,7 +95,7 @@ def PixelShuffle : Composite<"pixel_shuffle", "Tensor input, int upscale_factor"
   }];
 }
 
-def PixelUnshuffle : Composite<"pixel_unshuffle", "Tensor input, int downscale_factor"> {
+def : Composite<"pixel_unshuffle", "Tensor input, int downscale_factor"> {
   let forms = ["nn", "function"];
   let summary = "[..., C, H * r, W * r] as [..., C * r^2, H, W].";
   let shapes = "[..., C, H * r, W * r]; the result is [..., C * r^2, H, W]";
@@ -108,7 +107,7 @@ def PixelUnshuffle : Composite<"pixel_unshuffle", "Tensor input, int downscale_f
   }];
 }
 
-def ChannelShuffle : Composite<"channel_shuffle", "Tensor input, int groups"> {
+def : Composite<"channel_shuffle", "Tensor input, int groups"> {
   let forms = ["nn", "function"];
   let summary = "Channels [N, groups * k, ...] reordered as if [groups, k] were transposed.";
   let shapes = "Same";

@@ -1,7 +1,7 @@
 // Reading and writing at indices: the functions of runtime/lib that do it, and what is made of them (eager/composites:
 // indexing.cpp, scatter_reduce.cpp).
 
-def Gather : Library<"gather", "Tensor input, int dim, Tensor index", "gather"> {
+def : Gather<"gather", "Tensor input, int dim, Tensor index", "gather"> {
   let rule = "gather";
   let saves = ["index"];
   let batching = "alongDim";
@@ -18,7 +18,7 @@ def Gather : Library<"gather", "Tensor input, int dim, Tensor index", "gather"> 
   }];
 }
 
-def GatherSparse : Composite<"gather_sparse", "Tensor input, int dim, Tensor index, *, bool sparse_grad"> {
+def : Composite<"gather_sparse", "Tensor input, int dim, Tensor index, *, bool sparse_grad"> {
   let python = "gather";
   let summary = "As above; gradients are dense, whatever `sparse_grad` says.";
   let shapes = "`index` with as many dims as `input`, no larger but in `dim`; the result has the shape of `index`";
@@ -30,7 +30,7 @@ def GatherSparse : Composite<"gather_sparse", "Tensor input, int dim, Tensor ind
   }];
 }
 
-def Take : Composite<"take", "Tensor input, Tensor index"> {
+def : Composite<"take", "Tensor input, Tensor index"> {
   let summary = "Elements of the flattened `input` at `index`.";
   let shapes = "the result has the shape of `index`";
   let accepts = "Any";
@@ -43,7 +43,7 @@ def Take : Composite<"take", "Tensor input, Tensor index"> {
   let reference = "take";
 }
 
-def TakeAlongDim : Composite<"take_along_dim", "Tensor input, Tensor indices, int? dim=None"> {
+def : Composite<"take_along_dim", "Tensor input, Tensor indices, int? dim=None"> {
   let summary = "gather with broadcasting; of both flattened if `dim` is None.";
   let shapes = "`input` and `indices` broadcast but in `dim`, where the result has the size of `indices`; without "
                "`dim` the result is [elements of `indices`]";
@@ -60,7 +60,7 @@ def TakeAlongDim : Composite<"take_along_dim", "Tensor input, Tensor indices, in
   let reference = "take_along_axis";
 }
 
-def IndexSelect : Library<"index_select", "Tensor input, int dim, Tensor index", "indexSelect"> {
+def : Gather<"index_select", "Tensor input, int dim, Tensor index", "indexSelect"> {
   let rule = "indexSelect";
   let saves = ["index"];
   let batching = "indexSelect";
@@ -78,7 +78,7 @@ def IndexSelect : Library<"index_select", "Tensor input, int dim, Tensor index",
   let reference = "take";
 }
 
-def IndexGet : Library<"index_get", "Tensor input, Tensor[] indices, int first_dim, bool flat=False", "indexGet"> {
+def : Gather<"index_get", "Tensor input, Tensor[] indices, int first_dim, bool flat=False", "indexGet"> {
   let forms = ["hidden"];
   let rule = "indexGet";
   let saves = ["indices"];
@@ -87,8 +87,7 @@ def IndexGet : Library<"index_get", "Tensor input, Tensor[] indices, int first_d
                 "tensor's elements, for errors.";
 }
 
-def ScatterPlain : Library<"scatter_plain", "Tensor input, int dim, Tensor index, Tensor src", "scatter"> {
-  let updates = 1;
+def : Scatter<"scatter_plain", "Tensor input, int dim, Tensor index, Tensor src", "scatter"> {
   let forms = ["hidden"];
   let rule = "scatter";
   let saves = ["index"];
@@ -96,7 +95,7 @@ def ScatterPlain : Library<"scatter_plain", "Tensor input, int dim, Tensor index
   let summary = "A copy of `input` with src[i] written at index[i] along `dim`.";
 }
 
-def Scatter : Composite<"scatter", "Tensor input, int dim, Tensor index, Operand src"> {
+def : Composite<"scatter", "Tensor input, int dim, Tensor index, Operand src"> {
   let forms = ["function", "method", "inplace"];
   let summary = "A copy of `input` with `src` (a tensor or a number) written at `index` along `dim`.";
   let shapes = "Same";
@@ -111,7 +110,7 @@ def Scatter : Composite<"scatter", "Tensor input, int dim, Tensor index, Operand
   }];
 }
 
-def ScatterWith : Composite<"scatter_with", "Tensor input, int dim, Tensor index, Operand src, *, str reduce"> {
+def : Composite<"scatter_with", "Tensor input, int dim, Tensor index, Operand src, *, str reduce"> {
   let python = "scatter";
   let forms = ["function", "method", "inplace"];
   let summary = "A copy of `input` to which `src` is added ('add'), or by which it is multiplied ('multiply'), at "
@@ -126,8 +125,7 @@ def ScatterWith : Composite<"scatter_with", "Tensor input, int dim, Tensor index
   }];
 }
 
-def ScatterAdd : Library<"scatter_add", "Tensor input, int dim, Tensor index, Tensor src", "scatter"> {
-  let updates = 1;
+def : Scatter<"scatter_add", "Tensor input, int dim, Tensor index, Tensor src", "scatter"> {
   let forms = ["function", "method", "inplace"];
   let rule = "scatterAdd";
   let saves = ["index"];
@@ -144,7 +142,7 @@ def ScatterAdd : Library<"scatter_add", "Tensor input, int dim, Tensor index, Te
   }];
 }
 
-def ScatterReduce : Composite<"scatter_reduce",
+def : Composite<"scatter_reduce",
     "Tensor input, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True"> {
   let forms = ["function", "method", "inplace"];
   let summary = "The 'sum', 'prod', 'mean', 'amin' or 'amax' of all `src` with the same `index` along `dim`, and of "
@@ -158,10 +156,9 @@ def ScatterReduce : Composite<"scatter_reduce",
   }];
 }
 
-def ScatterCombine : Library<"scatter_combine",
+def : Scatter<"scatter_combine",
     "Tensor input, int dim, Tensor index, Tensor src, int kind",
     "scatter"> {
-  let updates = 1;
   let forms = ["hidden"];
   let rule = "scatterCombine";
   let saves = ["input", "index", "src", "out"];
@@ -169,7 +166,7 @@ def ScatterCombine : Library<"scatter_combine",
                 "0), smaller (1) or larger (2); NaN wins.";
 }
 
-def Put : Composite<"put", "Tensor input, Tensor index, Tensor source, bool accumulate=False"> {
+def : Composite<"put", "Tensor input, Tensor index, Tensor source, bool accumulate=False"> {
   let forms = ["function", "method", "inplace"];
   let summary = "A copy of `input` with `source` written (or added, in order) at `index` of the flattened tensor.";
   let shapes = "Same";
@@ -182,10 +179,9 @@ def Put : Composite<"put", "Tensor input, Tensor index, Tensor source, bool accu
   }];
 }
 
-def IndexPutPlain : Library<"index_put_plain",
+def : Scatter<"index_put_plain",
     "Tensor input, Tensor values, Tensor[] indices, int first_dim, bool accumulate, bool flat=False",
     "indexPut"> {
-  let updates = 1;
   let forms = ["hidden"];
   let rule = "indexPut";
   let saves = ["indices"];
@@ -194,7 +190,7 @@ def IndexPutPlain : Library<"index_put_plain",
                 "adjacent dims.";
 }
 
-def IndexPut : Composite<"index_put", "Tensor input, Tensor[] indices, Tensor values, bool accumulate=False"> {
+def : Composite<"index_put", "Tensor input, Tensor[] indices, Tensor values, bool accumulate=False"> {
   let repeats = "Warned";
   let forms = ["function", "method", "inplace"];
   let summary = "A copy of `input` with `values` written (or added, in order) at indices[i] of dim i, as "
@@ -209,8 +205,7 @@ def IndexPut : Composite<"index_put", "Tensor input, Tensor[] indices, Tensor va
   }];
 }
 
-def IndexAddPlain : Library<"index_add_plain", "Tensor input, int dim, Tensor index, Tensor source", "indexAdd"> {
-  let updates = 1;
+def : Scatter<"index_add_plain", "Tensor input, int dim, Tensor index, Tensor source", "indexAdd"> {
   let forms = ["hidden"];
   let rule = "indexAdd";
   let saves = ["index"];
@@ -218,7 +213,7 @@ def IndexAddPlain : Library<"index_add_plain", "Tensor input, int dim, Tensor in
   let summary = "A copy of `input` with slices of `source` added at `index`, in order.";
 }
 
-def IndexAdd : Composite<"index_add", "Tensor input, int dim, Tensor index, Tensor source, *, Scalar alpha=1"> {
+def : Composite<"index_add", "Tensor input, int dim, Tensor index, Tensor source, *, Scalar alpha=1"> {
   let forms = ["function", "method", "inplace"];
   let summary = "A copy of `input` with alpha * source added at `index` along `dim`, in order.";
   let shapes = "Same";
@@ -231,7 +226,7 @@ def IndexAdd : Composite<"index_add", "Tensor input, int dim, Tensor index, Tens
   }];
 }
 
-def IndexFill : Composite<"index_fill", "Tensor input, int dim, Tensor index, Operand value"> {
+def : Composite<"index_fill", "Tensor input, int dim, Tensor index, Operand value"> {
   let repeats = "Warned";
   let forms = ["function", "method", "inplace"];
   let summary = "A copy of `input` with the slices of `dim` at `index` filled with `value`.";
@@ -245,7 +240,7 @@ def IndexFill : Composite<"index_fill", "Tensor input, int dim, Tensor index, Op
   }];
 }
 
-def IndexCopy : Composite<"index_copy", "Tensor input, int dim, Tensor index, Tensor source"> {
+def : Composite<"index_copy", "Tensor input, int dim, Tensor index, Tensor source"> {
   let forms = ["function", "method", "inplace"];
   let mixedPrecision = "Promote";
   let summary = "A copy of `input` with the slices of `source` written at `index` of `dim`, in order.";
@@ -260,7 +255,7 @@ def IndexCopy : Composite<"index_copy", "Tensor input, int dim, Tensor index, Te
   }];
 }
 
-def IndexReduce : Composite<"index_reduce",
+def : Composite<"index_reduce",
     "Tensor input, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True"> {
   let forms = ["function", "method", "inplace"];
   let summary = "The 'prod', 'mean', 'amin' or 'amax' of all slices of `source` with the same `index`, and of `input` "
@@ -274,7 +269,7 @@ def IndexReduce : Composite<"index_reduce",
   }];
 }
 
-def MaskedFill : Composite<"masked_fill", "Tensor input, Tensor mask, Operand value"> {
+def : Composite<"masked_fill", "Tensor input, Tensor mask, Operand value"> {
   let repeats = "Warned";
   let forms = ["function", "method", "inplace"];
   let summary = "`value` where `mask` holds, `input` elsewhere.";
@@ -287,7 +282,7 @@ def MaskedFill : Composite<"masked_fill", "Tensor input, Tensor mask, Operand va
   }];
 }
 
-def MaskedScatter : Composite<"masked_scatter", "Tensor input, Tensor mask, Tensor source"> {
+def : Composite<"masked_scatter", "Tensor input, Tensor mask, Tensor source"> {
   let forms = ["function", "method", "inplace"];
   let summary = "The elements of `source`, in order, where `mask` holds, `input` elsewhere.";
   let shapes = "`input` and `mask` broadcast to the shape of the result; `source` has any shape, with enough elements";
@@ -299,20 +294,20 @@ def MaskedScatter : Composite<"masked_scatter", "Tensor input, Tensor mask, Tens
   }];
 }
 
-def NonZeroRows : Library<"nonzero_rows", "Tensor input, Tensor count, int size", "nonzeroRows"> {
+def : Library<"nonzero_rows", "Tensor input, Tensor count, int size", "nonzeroRows"> {
   let forms = ["hidden"];
   let differentiable = 0;
   let summary = "Where the bool `input` is true, a row of indices each; `count` holds their number, `size`.";
   let samples = "none";
 }
 
-def NonZero : Composite<"nonzero", "Tensor input"> {
+def : Composite<"nonzero", "Tensor input"> {
   let forms = ["hidden"];
   let summary = "Where elements are not zero, in row-major order: a row of indices each.";
   let samples = "none";
 }
 
-def NonZeroStatic : Composite<"nonzero_static", "Tensor input, *, int size, int fill_value=-1"> {
+def : Composite<"nonzero_static", "Tensor input, *, int size, int fill_value=-1"> {
   let summary = "The first `size` rows of nonzero, rows of `fill_value` behind the last: a size that does not depend "
                 "on data.";
   let shapes = "any; the result is [size, dims]";
@@ -326,7 +321,7 @@ def NonZeroStatic : Composite<"nonzero_static", "Tensor input, *, int size, int 
   }];
 }
 
-def ArgWhere : Composite<"argwhere", "Tensor input"> {
+def : Composite<"argwhere", "Tensor input"> {
   let summary = "Where elements are not zero: a row of indices each.";
   let shapes = "any; the result is [number of nonzero elements, dims]";
   let accepts = "Any";
@@ -340,14 +335,14 @@ def ArgWhere : Composite<"argwhere", "Tensor input"> {
 }
 
 // Sizes that depend on data (runtime/lib/indexing/nonzero.h).
-def ExpectSize : Library<"expect_size", "Tensor count, int size, int number", "sameAsInput"> {
+def : Library<"expect_size", "Tensor count, int size, int number", "sameAsInput"> {
   let forms = ["hidden"];
   let differentiable = 0;
   let summary = "The 0-d `count`, which is `size`.";
   let samples = "none";
 }
 
-def Expect : Library<"expect", "Tensor input, Tensor good, Tensor shown, int what, int detail", "sameAsInput"> {
+def : Library<"expect", "Tensor input, Tensor good, Tensor shown, int what, int detail", "sameAsInput"> {
   let forms = ["hidden"];
   let derivative = [(identity $g), (none), (none)];
   let batching = "leading";
@@ -355,7 +350,7 @@ def Expect : Library<"expect", "Tensor input, Tensor good, Tensor shown, int wha
   let samples = "none";
 }
 
-def ClassIndices : Library<"class_indices", "Tensor target, int classes, int ignored", "sameAsInput"> {
+def : Library<"class_indices", "Tensor target, int classes, int ignored", "sameAsInput"> {
   let forms = ["hidden"];
   let differentiable = 0;
   let batching = "leading";

@@ -1,6 +1,6 @@
 // Layers of neural networks (Python: tandem.nn.functional): normalisation, dropout, lookup, attention.
 
-def BatchNorm : Composite<"batch_norm",
+def : Composite<"batch_norm",
     "Tensor input, Tensor? running_mean, Tensor? running_var, Tensor? weight=None, Tensor? bias=None, bool "
     "training=False, Operand? momentum=None, float eps=1e-05"> {
   let forms = ["nn"];
@@ -16,7 +16,7 @@ def BatchNorm : Composite<"batch_norm",
   }];
 }
 
-def InstanceNorm : Composite<"instance_norm",
+def : Composite<"instance_norm",
     "Tensor input, Tensor? running_mean=None, Tensor? running_var=None, Tensor? weight=None, Tensor? bias=None, "
     "bool use_input_stats=True, Operand? momentum=None, float eps=1e-05"> {
   let forms = ["nn"];
@@ -32,7 +32,7 @@ def InstanceNorm : Composite<"instance_norm",
   }];
 }
 
-def GroupNorm : Composite<"group_norm",
+def : Composite<"group_norm",
     "Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05"> {
   let forms = ["nn", "function"];
   let summary = "Each group of channels of each sample of [N, C, ...] normalised by its own mean and variance (Wu and "
@@ -48,7 +48,7 @@ def GroupNorm : Composite<"group_norm",
   }];
 }
 
-def LayerNorm : Composite<"layer_norm",
+def : Composite<"layer_norm",
     "Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05"> {
   let forms = ["nn"];
   let summary = "(x - mean) / sqrt(var + eps) * weight + bias over the last dims (Ba et al. 2016).";
@@ -64,7 +64,7 @@ def LayerNorm : Composite<"layer_norm",
   }];
 }
 
-def RmsNorm : Composite<"rms_norm", "Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None"> {
+def : Composite<"rms_norm", "Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None"> {
   let forms = ["nn", "function"];
   let summary = "x / sqrt(mean(x^2) + eps) * weight over the last dims (Zhang and Sennrich 2019); eps is that of the "
                 "dtype when None.";
@@ -79,7 +79,7 @@ def RmsNorm : Composite<"rms_norm", "Tensor input, int[] normalized_shape, Tenso
   }];
 }
 
-def LocalResponseNorm : Composite<"local_response_norm",
+def : Composite<"local_response_norm",
     "Tensor input, int size, float alpha=0.0001, float beta=0.75, float k=1.0"> {
   let forms = ["nn"];
   let summary = "x / (k + alpha * mean of squares over `size` neighbouring channels)^beta.";
@@ -94,7 +94,7 @@ def LocalResponseNorm : Composite<"local_response_norm",
   }];
 }
 
-def Dropout : Composite<"dropout", "Tensor input, float p=0.5, bool training=True"> {
+def : Composite<"dropout", "Tensor input, float p=0.5, bool training=True"> {
   let forms = ["nn", "function"];
   let summary = "Elements zeroed with probability p, the others scaled by 1 / (1 - p), while training (Srivastava et "
                 "al. 2014).";
@@ -108,7 +108,7 @@ def Dropout : Composite<"dropout", "Tensor input, float p=0.5, bool training=Tru
   }];
 }
 
-def OneHot : Composite<"one_hot", "Tensor input, int num_classes=-1"> {
+def : Composite<"one_hot", "Tensor input, int num_classes=-1"> {
   let forms = ["nn"];
   let summary = "int64 rows with a one at each class.";
   let shapes = "any; one more dim of size `num_classes` behind (the largest class + 1 when -1)";
@@ -121,7 +121,7 @@ def OneHot : Composite<"one_hot", "Tensor input, int num_classes=-1"> {
   }];
 }
 
-def Embedding : Composite<"embedding",
+def : Composite<"embedding",
     "Tensor input, Tensor weight, int? padding_idx=None, float? max_norm=None, float norm_type=2.0, bool "
     "scale_grad_by_freq=False, bool sparse=False"> {
   let forms = ["nn"];
@@ -138,7 +138,7 @@ def Embedding : Composite<"embedding",
   }];
 }
 
-def EmbeddingBag : Composite<"embedding_bag",
+def : Composite<"embedding_bag",
     "Tensor input, Tensor weight, Tensor? offsets=None, float? max_norm=None, float norm_type=2.0, bool "
     "scale_grad_by_freq=False, str mode='mean', bool sparse=False, Tensor? per_sample_weights=None, bool "
     "include_last_offset=False, int? padding_idx=None"> {
@@ -156,7 +156,7 @@ def EmbeddingBag : Composite<"embedding_bag",
 }
 
 // An operation of its own, so that what a gradient is scaled by does not touch the value.
-def ScaleGradient : Pointwise<"scale_gradient", "Promote", "Operand input, Operand factor"> {
+def : Pointwise<"scale_gradient", "Promote", "Operand input, Operand factor"> {
   let forms = ["hidden"];
   let body = [(identity $input)];
   let derivative = [(mul $g, $factor), (none)];
@@ -164,7 +164,7 @@ def ScaleGradient : Pointwise<"scale_gradient", "Promote", "Operand input, Opera
   let samples = "none";
 }
 
-def Sdpa : Composite<"scaled_dot_product_attention",
+def : Composite<"scaled_dot_product_attention",
     "Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, "
     "float? scale=None, bool enable_gqa=False"> {
   let forms = ["nn"];
@@ -189,7 +189,7 @@ def Sdpa : Composite<"scaled_dot_product_attention",
 // [B, K, S, V]. `extras` holds the
 // mask if there is one, then the key of dropout if there is one. The second result is, for every row, the largest score
 // and one over the sum of exponentials.
-def AttentionPlain : Library<"attention_plain",
+def : Attention<"attention_plain",
     "Tensor query, Tensor key, Tensor value, Scalar scale, Scalar dropout, Tensor[] extras, bool causal, bool masked",
     "attention"> {
   let results = "(Tensor, Tensor)";
@@ -200,7 +200,7 @@ def AttentionPlain : Library<"attention_plain",
   let summary = "Attention, and the statistics of its rows.";
 }
 
-def AttentionGrad : Library<"attention_grad",
+def : Attention<"attention_grad",
     "Tensor grad, Tensor query, Tensor key, Tensor value, Tensor output, Tensor stats, Scalar scale, Scalar dropout, "
     "Tensor[] extras, bool causal, bool masked",
     "attentionGrad"> {
@@ -212,7 +212,7 @@ def AttentionGrad : Library<"attention_grad",
   let summary = "Cotangents of query, key and value, scores being computed again.";
 }
 
-def AttentionKeep : Library<"attention_keep", "Tensor key, Scalar dropout, int[] size", "attentionKeep"> {
+def : Attention<"attention_keep", "Tensor key, Scalar dropout, int[] size", "attentionKeep"> {
   let forms = ["hidden"];
   let differentiable = 0;
   let summary = "Which elements the dropout of attention keeps.";

@@ -1,7 +1,7 @@
 // Linear algebra made of factorisations: inverses, determinants, systems of equations (eager/composites/linalg.cpp).
 // Tested by tests/python/operations/test_linalg.py.
 
-def SolvePlain : Library<"solve_plain", "Tensor input, Tensor other", "triangularSolve"> {
+def : Factorisation<"solve_plain", "Tensor input, Tensor other", "triangularSolve"> {
   let forms = ["hidden"];
   let rule = "solve";
   let saves = ["input", "out"];
@@ -11,7 +11,7 @@ def SolvePlain : Library<"solve_plain", "Tensor input, Tensor other", "triangula
   let samples = "none";
 }
 
-def Solve : Composite<"linalg_solve", "Tensor A, Tensor B, *, bool left=True"> {
+def : Composite<"linalg_solve", "Tensor A, Tensor B, *, bool left=True"> {
   let python = "solve";
   let forms = ["linalg"];
   let mixedPrecision = "Float32";
@@ -31,7 +31,7 @@ def Solve : Composite<"linalg_solve", "Tensor A, Tensor B, *, bool left=True"> {
   let samples = "none";
 }
 
-def SolveEx : Composite<"linalg_solve_ex", "Tensor A, Tensor B, *, bool left=True, bool check_errors=False"> {
+def : Composite<"linalg_solve_ex", "Tensor A, Tensor B, *, bool left=True, bool check_errors=False"> {
   let python = "solve_ex";
   let results = "(Tensor, Tensor)";
   let numResults = 2;
@@ -49,7 +49,7 @@ def SolveEx : Composite<"linalg_solve_ex", "Tensor A, Tensor B, *, bool left=Tru
   let samples = "none";
 }
 
-def TriangularSolve : Library<"triangular_solve_plain",
+def : Factorisation<"triangular_solve_plain",
     "Tensor input, Tensor other, bool upper, bool unitriangular",
     "triangularSolve"> {
   let forms = ["hidden"];
@@ -59,7 +59,7 @@ def TriangularSolve : Library<"triangular_solve_plain",
   let samples = "none";
 }
 
-def SolveTriangular : Composite<"linalg_solve_triangular",
+def : Composite<"linalg_solve_triangular",
     "Tensor input, Tensor B, *, bool upper, bool left=True, bool unitriangular=False"> {
   let python = "solve_triangular";
   let forms = ["linalg"];
@@ -77,7 +77,7 @@ def SolveTriangular : Composite<"linalg_solve_triangular",
   let samples = "none";
 }
 
-def LstSq : Composite<"linalg_lstsq", "Tensor A, Tensor B, Scalar? rcond=None, *, str? driver=None"> {
+def : Composite<"linalg_lstsq", "Tensor A, Tensor B, Scalar? rcond=None, *, str? driver=None"> {
   let python = "lstsq";
   let results = "(Tensor, Tensor, Tensor, Tensor)";
   let numResults = 4;
@@ -99,7 +99,7 @@ def LstSq : Composite<"linalg_lstsq", "Tensor A, Tensor B, Scalar? rcond=None, *
   let samples = "none";
 }
 
-def Inv : Composite<"linalg_inv", "Tensor A"> {
+def : Composite<"linalg_inv", "Tensor A"> {
   let python = "inv";
   let forms = ["linalg"];
   let summary = "Inverses of square matrices; a LinAlgError where one is singular.";
@@ -117,7 +117,7 @@ def Inv : Composite<"linalg_inv", "Tensor A"> {
   let samples = "none";
 }
 
-def Inverse : Composite<"inverse", "Tensor input"> {
+def : Composite<"inverse", "Tensor input"> {
   let mixedPrecision = "Float32";
   let summary = "As linalg.inv.";
   let shapes = "square matrices [..., N, N]; the result is alike";
@@ -131,7 +131,7 @@ def Inverse : Composite<"inverse", "Tensor input"> {
   let samples = "none";
 }
 
-def InvEx : Composite<"linalg_inv_ex", "Tensor A, *, bool check_errors=False"> {
+def : Composite<"linalg_inv_ex", "Tensor A, *, bool check_errors=False"> {
   let python = "inv_ex";
   let results = "(Tensor, Tensor)";
   let numResults = 2;
@@ -151,7 +151,7 @@ def InvEx : Composite<"linalg_inv_ex", "Tensor A, *, bool check_errors=False"> {
   let samples = "none";
 }
 
-def PInv : Composite<"linalg_pinv", "Tensor A, *, Operand? atol=None, Operand? rtol=None, bool hermitian=False"> {
+def : Composite<"linalg_pinv", "Tensor A, *, Operand? atol=None, Operand? rtol=None, bool hermitian=False"> {
   let python = "pinv";
   let forms = ["linalg"];
   let mixedPrecision = "Float32";
@@ -168,7 +168,7 @@ def PInv : Composite<"linalg_pinv", "Tensor A, *, Operand? atol=None, Operand? r
   let samples = "none";
 }
 
-def PInvRcond : Composite<"pinverse", "Tensor input, Operand rcond=1e-15"> {
+def : Composite<"pinverse", "Tensor input, Operand rcond=1e-15"> {
   let mixedPrecision = "Float32";
   let summary = "Moore-Penrose inverses; singular values at most rcond * largest count as 0.";
   let shapes = "[..., M, N]; the result is [..., N, M]";
@@ -182,7 +182,7 @@ def PInvRcond : Composite<"pinverse", "Tensor input, Operand rcond=1e-15"> {
   let samples = "none";
 }
 
-def PInvLinalgRcond : Composite<"linalg_pinv_rcond", "Tensor A, Operand rcond, bool hermitian=False"> {
+def : Composite<"linalg_pinv_rcond", "Tensor A, Operand rcond, bool hermitian=False"> {
   let python = "pinv";
   let forms = ["linalg"];
   let mixedPrecision = "Float32";
@@ -198,7 +198,7 @@ def PInvLinalgRcond : Composite<"linalg_pinv_rcond", "Tensor A, Operand rcond, b
   let samples = "none";
 }
 
-def PInvPlain : Composite<"pinv_plain", "Tensor A, Tensor cutoff"> {
+def : Composite<"pinv_plain", "Tensor A, Tensor cutoff"> {
   let forms = ["hidden"];
   let rule = "pinv";
   let saves = ["out", "A"];
@@ -206,7 +206,7 @@ def PInvPlain : Composite<"pinv_plain", "Tensor A, Tensor cutoff"> {
   let samples = "none";
 }
 
-def Det : Composite<"det", "Tensor A"> {
+def : Composite<"det", "Tensor A"> {
   let forms = ["function", "method", "linalg"];
   let rule = "det";
   let saves = ["A"];
@@ -223,7 +223,7 @@ def Det : Composite<"det", "Tensor A"> {
   let samples = "none";
 }
 
-def Slogdet : Composite<"slogdet", "Tensor A"> {
+def : Composite<"slogdet", "Tensor A"> {
   let results = "(Tensor, Tensor)";
   let numResults = 2;
   let fields = ["sign", "logabsdet"];
@@ -243,7 +243,7 @@ def Slogdet : Composite<"slogdet", "Tensor A"> {
   let samples = "none";
 }
 
-def LogAbsDet : Composite<"log_abs_det", "Tensor A, Tensor pivots"> {
+def : Composite<"log_abs_det", "Tensor A, Tensor pivots"> {
   let forms = ["hidden"];
   let rule = "logAbsDet";
   let saves = ["A"];
@@ -251,7 +251,7 @@ def LogAbsDet : Composite<"log_abs_det", "Tensor A, Tensor pivots"> {
   let samples = "none";
 }
 
-def LogDet : Composite<"logdet", "Tensor input"> {
+def : Composite<"logdet", "Tensor input"> {
   let mixedPrecision = "Float32";
   let summary = "log of determinants; NaN for negative ones.";
   let shapes = "square matrices [..., N, N]; the result is [...]";
@@ -264,7 +264,7 @@ def LogDet : Composite<"logdet", "Tensor input"> {
   let samples = "none";
 }
 
-def TensorInv : Composite<"linalg_tensorinv", "Tensor A, int ind=2"> {
+def : Composite<"linalg_tensorinv", "Tensor A, int ind=2"> {
   let python = "tensorinv";
   let forms = ["linalg"];
   let summary = "The inverse of `tensordot` with A over its first `ind` dims.";
@@ -279,7 +279,7 @@ def TensorInv : Composite<"linalg_tensorinv", "Tensor A, int ind=2"> {
   let samples = "none";
 }
 
-def TensorSolve : Composite<"linalg_tensorsolve", "Tensor A, Tensor B, int[]? dims=None"> {
+def : Composite<"linalg_tensorsolve", "Tensor A, Tensor B, int[]? dims=None"> {
   let python = "tensorsolve";
   let forms = ["linalg"];
   let summary = "The X with tensordot(A, X, X.dim()) = B; `dims` of A are moved to its end first.";
@@ -293,7 +293,7 @@ def TensorSolve : Composite<"linalg_tensorsolve", "Tensor A, Tensor B, int[]? di
   let samples = "none";
 }
 
-def MatrixExpPlain : Library<"matrix_exp_plain", "Tensor input", "cholesky"> {
+def : Library<"matrix_exp_plain", "Tensor input", "cholesky"> {
   let forms = ["hidden"];
   let rule = "matrixExp";
   let saves = ["input"];
@@ -302,7 +302,7 @@ def MatrixExpPlain : Library<"matrix_exp_plain", "Tensor input", "cholesky"> {
   let samples = "none";
 }
 
-def MatrixExp : Composite<"matrix_exp", "Tensor input"> {
+def : Composite<"matrix_exp", "Tensor input"> {
   let forms = ["function", "method", "linalg"];
   let summary = "Exponentials of square matrices.";
   let shapes = "square matrices [..., N, N]; the result is alike";
@@ -317,7 +317,7 @@ def MatrixExp : Composite<"matrix_exp", "Tensor input"> {
   let samples = "none";
 }
 
-def MatrixRank : Composite<"linalg_matrix_rank",
+def : Composite<"linalg_matrix_rank",
     "Tensor A, *, Operand? atol=None, Operand? rtol=None, bool hermitian=False"> {
   let python = "matrix_rank";
   let forms = ["linalg"];
@@ -334,7 +334,7 @@ def MatrixRank : Composite<"linalg_matrix_rank",
   let samples = "none";
 }
 
-def MatrixRankTol : Composite<"linalg_matrix_rank_tol", "Tensor A, Operand tol, bool hermitian=False"> {
+def : Composite<"linalg_matrix_rank_tol", "Tensor A, Operand tol, bool hermitian=False"> {
   let python = "matrix_rank";
   let forms = ["linalg"];
   let differentiable = 0;
@@ -350,7 +350,7 @@ def MatrixRankTol : Composite<"linalg_matrix_rank_tol", "Tensor A, Operand tol, 
   let samples = "none";
 }
 
-def Cond : Composite<"linalg_cond", "Tensor A, float? p=None"> {
+def : Composite<"linalg_cond", "Tensor A, float? p=None"> {
   let python = "cond";
   let forms = ["linalg"];
   let summary = "|A| |A^-1| in a norm, 2 by default.";
@@ -364,7 +364,7 @@ def Cond : Composite<"linalg_cond", "Tensor A, float? p=None"> {
   let samples = "none";
 }
 
-def CondNamed : Composite<"linalg_cond_named", "Tensor A, str p"> {
+def : Composite<"linalg_cond_named", "Tensor A, str p"> {
   let python = "cond";
   let forms = ["linalg"];
   let summary = "|A| |A^-1| in the norm 'fro' or 'nuc'.";

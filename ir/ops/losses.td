@@ -8,7 +8,7 @@ class Loss<string n, string p> : Composite<n, p> {
 class ReducedLoss<string n, string p, string rest = ""> : Loss<n,
     p # ", bool? size_average=None, bool? reduce=None, str reduction='mean'" # rest>;
 
-def MseLoss : ReducedLoss<"mse_loss", "Tensor input, Tensor target", ", Tensor? weight=None"> {
+def : ReducedLoss<"mse_loss", "Tensor input, Tensor target", ", Tensor? weight=None"> {
   let mixedPrecision = "Float32";
   let summary = "(input - target)^2; a weighted mean divides by the sum of the weights.";
   let shapes = "`input` and `target` broadcast; the result is 0-d, or of their common shape for reduction='none'";
@@ -24,7 +24,7 @@ def MseLoss : ReducedLoss<"mse_loss", "Tensor input, Tensor target", ", Tensor? 
   }];
 }
 
-def L1Loss : ReducedLoss<"l1_loss", "Tensor input, Tensor target", ", Tensor? weight=None"> {
+def : ReducedLoss<"l1_loss", "Tensor input, Tensor target", ", Tensor? weight=None"> {
   let mixedPrecision = "Float32";
   let summary = "|input - target|; a weighted mean divides by the sum of the weights.";
   let shapes = "`input` and `target` broadcast; the result is 0-d, or of their common shape for reduction='none'";
@@ -36,7 +36,7 @@ def L1Loss : ReducedLoss<"l1_loss", "Tensor input, Tensor target", ", Tensor? we
   }];
 }
 
-def SmoothL1Loss : ReducedLoss<"smooth_l1_loss", "Tensor input, Tensor target", ", float beta=1.0"> {
+def : ReducedLoss<"smooth_l1_loss", "Tensor input, Tensor target", ", float beta=1.0"> {
   let mixedPrecision = "Float32";
   let summary = "d^2 / (2 beta) where d = |input - target| < beta, else d - beta / 2.";
   let shapes = "`input` and `target` broadcast; the result is 0-d, or of their common shape for reduction='none'";
@@ -48,7 +48,7 @@ def SmoothL1Loss : ReducedLoss<"smooth_l1_loss", "Tensor input, Tensor target", 
   }];
 }
 
-def HuberLoss : Loss<"huber_loss",
+def : Loss<"huber_loss",
     "Tensor input, Tensor target, str reduction='mean', float delta=1.0, Tensor? weight=None"> {
   let mixedPrecision = "Float32";
   let summary = "d^2 / 2 where d = |input - target| < delta, else delta * (d - delta / 2).";
@@ -61,7 +61,7 @@ def HuberLoss : Loss<"huber_loss",
   }];
 }
 
-def BinaryCrossEntropy : Loss<"binary_cross_entropy",
+def : Loss<"binary_cross_entropy",
     "Tensor input, Tensor target, Tensor? weight=None, bool? size_average=None, bool? reduce=None, str "
     "reduction='mean'"> {
   let mixedPrecision = "Float32";
@@ -75,7 +75,7 @@ def BinaryCrossEntropy : Loss<"binary_cross_entropy",
   }];
 }
 
-def BinaryCrossEntropyLogits : Loss<"binary_cross_entropy_with_logits",
+def : Loss<"binary_cross_entropy_with_logits",
     "Tensor input, Tensor target, Tensor? weight=None, bool? size_average=None, bool? reduce=None, str "
     "reduction='mean', Tensor? pos_weight=None"> {
   let summary = "binary_cross_entropy of sigmoid(input), without its overflow; `pos_weight` multiplies the target's "
@@ -89,7 +89,7 @@ def BinaryCrossEntropyLogits : Loss<"binary_cross_entropy_with_logits",
   }];
 }
 
-def KlDiv : ReducedLoss<"kl_div", "Tensor input, Tensor target", ", bool log_target=False"> {
+def : ReducedLoss<"kl_div", "Tensor input, Tensor target", ", bool log_target=False"> {
   let mixedPrecision = "Float32";
   let summary = "target * (log(target) - input), `input` being log-probabilities; 'batchmean' divides the sum by dim "
                 "0.";
@@ -102,7 +102,7 @@ def KlDiv : ReducedLoss<"kl_div", "Tensor input, Tensor target", ", bool log_tar
   }];
 }
 
-def PoissonNllLoss : Loss<"poisson_nll_loss",
+def : Loss<"poisson_nll_loss",
     "Tensor input, Tensor target, bool log_input=True, bool full=False, bool? size_average=None, float eps=1e-08, "
     "bool? reduce=None, str reduction='mean'"> {
   let mixedPrecision = "Float32";
@@ -116,7 +116,7 @@ def PoissonNllLoss : Loss<"poisson_nll_loss",
   }];
 }
 
-def GaussianNllLoss : Loss<"gaussian_nll_loss",
+def : Loss<"gaussian_nll_loss",
     "Tensor input, Tensor target, Operand var, bool full=False, float eps=1e-06, str reduction='mean'"> {
   let summary = "Negative log likelihood of `target` under normal distributions of mean `input` and variance max(var, "
                 "eps).";
@@ -130,7 +130,7 @@ def GaussianNllLoss : Loss<"gaussian_nll_loss",
   }];
 }
 
-def HingeEmbeddingLoss : Loss<"hinge_embedding_loss",
+def : Loss<"hinge_embedding_loss",
     "Tensor input, Tensor target, float margin=1.0, bool? size_average=None, bool? reduce=None, str reduction='mean'"> {
   let mixedPrecision = "Float32";
   let summary = "input where target is 1, max(0, margin - input) where it is -1.";
@@ -143,7 +143,7 @@ def HingeEmbeddingLoss : Loss<"hinge_embedding_loss",
   }];
 }
 
-def MarginRankingLoss : Loss<"margin_ranking_loss",
+def : Loss<"margin_ranking_loss",
     "Tensor input1, Tensor input2, Tensor target, float margin=0.0, bool? size_average=None, bool? reduce=None, str "
     "reduction='mean'"> {
   let mixedPrecision = "Float32";
@@ -158,7 +158,7 @@ def MarginRankingLoss : Loss<"margin_ranking_loss",
   }];
 }
 
-def SoftMarginLoss : ReducedLoss<"soft_margin_loss", "Tensor input, Tensor target"> {
+def : ReducedLoss<"soft_margin_loss", "Tensor input, Tensor target"> {
   let mixedPrecision = "Float32";
   let summary = "log(1 + exp(-target * input)).";
   let shapes = "`input` and `target` broadcast; the result is 0-d, or of their common shape for reduction='none'";
@@ -170,7 +170,7 @@ def SoftMarginLoss : ReducedLoss<"soft_margin_loss", "Tensor input, Tensor targe
   }];
 }
 
-def CosineEmbeddingLoss : Loss<"cosine_embedding_loss",
+def : Loss<"cosine_embedding_loss",
     "Tensor input1, Tensor input2, Tensor target, float margin=0.0, bool? size_average=None, bool? reduce=None, str "
     "reduction='mean'"> {
   let mixedPrecision = "Float32";
@@ -185,7 +185,7 @@ def CosineEmbeddingLoss : Loss<"cosine_embedding_loss",
   }];
 }
 
-def TripletMarginLoss : Loss<"triplet_margin_loss",
+def : Loss<"triplet_margin_loss",
     "Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2.0, float eps=1e-06, bool "
     "swap=False, bool? size_average=None, bool? reduce=None, str reduction='mean'"> {
   let mixedPrecision = "Float32";
@@ -200,7 +200,7 @@ def TripletMarginLoss : Loss<"triplet_margin_loss",
   }];
 }
 
-def MultilabelMarginLoss : ReducedLoss<"multilabel_margin_loss", "Tensor input, Tensor target"> {
+def : ReducedLoss<"multilabel_margin_loss", "Tensor input, Tensor target"> {
   let mixedPrecision = "Float32";
   let summary = "Mean over classes of the sums of max(0, 1 - (input[y] - input[i])) over the target classes y (those "
                 "before the first -1) and all others i.";
@@ -213,7 +213,7 @@ def MultilabelMarginLoss : ReducedLoss<"multilabel_margin_loss", "Tensor input, 
   }];
 }
 
-def MultilabelSoftMarginLoss : Loss<"multilabel_soft_margin_loss",
+def : Loss<"multilabel_soft_margin_loss",
     "Tensor input, Tensor target, Tensor? weight=None, bool? size_average=None, bool? reduce=None, str "
     "reduction='mean'"> {
   let summary = "Mean over classes of binary_cross_entropy_with_logits.";
@@ -226,7 +226,7 @@ def MultilabelSoftMarginLoss : Loss<"multilabel_soft_margin_loss",
   }];
 }
 
-def MultiMarginLoss : Loss<"multi_margin_loss",
+def : Loss<"multi_margin_loss",
     "Tensor input, Tensor target, int p=1, float margin=1.0, Tensor? weight=None, bool? size_average=None, bool? "
     "reduce=None, str reduction='mean'"> {
   let mixedPrecision = "Float32";
@@ -240,7 +240,7 @@ def MultiMarginLoss : Loss<"multi_margin_loss",
   }];
 }
 
-def NllLoss : Loss<"nll_loss",
+def : Loss<"nll_loss",
     "Tensor input, Tensor target, Tensor? weight=None, bool? size_average=None, int ignore_index=-100, bool? "
     "reduce=None, str reduction='mean'"> {
   let mixedPrecision = "Float32";
@@ -257,7 +257,7 @@ def NllLoss : Loss<"nll_loss",
   }];
 }
 
-def CrossEntropy : Loss<"cross_entropy",
+def : Loss<"cross_entropy",
     "Tensor input, Tensor target, Tensor? weight=None, bool? size_average=None, int ignore_index=-100, bool? "
     "reduce=None, str reduction='mean', float label_smoothing=0.0"> {
   let mixedPrecision = "Float32";
@@ -276,7 +276,7 @@ def CrossEntropy : Loss<"cross_entropy",
   }];
 }
 
-def CtcLoss : Loss<"ctc_loss",
+def : Loss<"ctc_loss",
     "Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, str "
     "reduction='mean', bool zero_infinity=False"> {
   let mixedPrecision = "Float32";
@@ -293,7 +293,7 @@ def CtcLoss : Loss<"ctc_loss",
   }];
 }
 
-def CtcLossLists : Loss<"ctc_loss_lists",
+def : Loss<"ctc_loss_lists",
     "Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, str "
     "reduction='mean', bool zero_infinity=False"> {
   let python = "ctc_loss";
@@ -310,7 +310,7 @@ def CtcLossLists : Loss<"ctc_loss_lists",
   }];
 }
 
-def CosineSimilarity : Loss<"cosine_similarity", "Tensor x1, Tensor x2, int dim=1, float eps=1e-08"> {
+def : Loss<"cosine_similarity", "Tensor x1, Tensor x2, int dim=1, float eps=1e-08"> {
   let forms = ["nn", "function"];
   let summary = "Scalar product along `dim` of x1 and x2, each divided by max(its norm, eps).";
   let shapes = "`x1` and `x2` broadcast; the result lacks `dim` of that";
@@ -322,7 +322,7 @@ def CosineSimilarity : Loss<"cosine_similarity", "Tensor x1, Tensor x2, int dim=
   }];
 }
 
-def PairwiseDistance : Loss<"pairwise_distance",
+def : Loss<"pairwise_distance",
     "Tensor x1, Tensor x2, float p=2.0, float eps=1e-06, bool keepdim=False"> {
   let forms = ["nn", "function"];
   let summary = "The p-norm of x1 - x2 + eps along the last dim.";

@@ -1,13 +1,13 @@
 // Norms and distances of vectors and matrices (eager/composites/norms.cpp).
 
 // A number's size as the norm of one element: at infinities there is no direction.
-def NormPlain : Case<"norm_plain", "First", "Tensor input"> {
+def : Case<"norm_plain", "First", "Tensor input"> {
   let body = [(abs $input)];
   let derivative = [(mul $g, (where (eq $out, 0), 0, (div $input, (where (eq $out, 0), 1, $out))))];
   let summary = "|input|.";
 }
 
-def Root : Unary<"root", "Float"> {
+def : Unary<"root", "Float"> {
   let forms = ["hidden"];
   let body = [(sqrt $input)];
   let derivative = [(where (eq $out, 0), 0, (div $g, (mul 2, (where (eq $out, 0), 1, $out))))];
@@ -15,7 +15,7 @@ def Root : Unary<"root", "Float"> {
   let samples = "none";
 }
 
-def Norm : Composite<"norm", "Tensor input, float? p=None, dims dim=None, bool keepdim=False, *, dtype? dtype=None"> {
+def : Composite<"norm", "Tensor input, float? p=None, dims dim=None, bool keepdim=False, *, dtype? dtype=None"> {
   let summary = "Vector p-norm over `dim`; 2 when p is None.";
   let shapes = "Reduced";
   let accepts = "Floating";
@@ -28,7 +28,7 @@ def Norm : Composite<"norm", "Tensor input, float? p=None, dims dim=None, bool k
   }];
 }
 
-def NormNamed : Composite<"norm_named",
+def : Composite<"norm_named",
     "Tensor input, str p, dims dim=None, bool keepdim=False, *, dtype? dtype=None"> {
   let python = "norm";
   let summary = "The norm called 'fro' (root of the sum of squares) or 'nuc' (sum of singular values).";
@@ -41,7 +41,7 @@ def NormNamed : Composite<"norm_named",
   }];
 }
 
-def VectorNorm : Composite<"vector_norm",
+def : Composite<"vector_norm",
     "Tensor x, float ord=2, dims dim=None, bool keepdim=False, *, dtype? dtype=None"> {
   let forms = ["linalg"];
   let summary = "Vector norm of order `ord` over `dim`.";
@@ -54,7 +54,7 @@ def VectorNorm : Composite<"vector_norm",
   }];
 }
 
-def MatrixNorm : Composite<"matrix_norm",
+def : Composite<"matrix_norm",
     "Tensor A, str ord='fro', int[]? dim=None, bool keepdim=False, *, dtype? dtype=None"> {
   let forms = ["linalg"];
   let summary = "The norm 'fro' (Frobenius) or 'nuc' (sum of singular values) of the matrices in two dims.";
@@ -67,7 +67,7 @@ def MatrixNorm : Composite<"matrix_norm",
   }];
 }
 
-def MatrixNormOf : Composite<"matrix_norm_of",
+def : Composite<"matrix_norm_of",
     "Tensor A, float ord, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None"> {
   let python = "matrix_norm";
   let forms = ["linalg"];
@@ -82,7 +82,7 @@ def MatrixNormOf : Composite<"matrix_norm_of",
   }];
 }
 
-def LinalgNorm : Composite<"linalg_norm",
+def : Composite<"linalg_norm",
     "Tensor A, float? ord=None, dims dim=None, bool keepdim=False, *, dtype? dtype=None"> {
   let python = "norm";
   let forms = ["linalg"];
@@ -97,7 +97,7 @@ def LinalgNorm : Composite<"linalg_norm",
   }];
 }
 
-def LinalgNormNamed : Composite<"linalg_norm_named",
+def : Composite<"linalg_norm_named",
     "Tensor A, str ord, dims dim=None, bool keepdim=False, *, dtype? dtype=None"> {
   let python = "norm";
   let forms = ["linalg"];
@@ -112,7 +112,7 @@ def LinalgNormNamed : Composite<"linalg_norm_named",
   }];
 }
 
-def FrobeniusNorm : Composite<"frobenius_norm", "Tensor input, dims dim=None, bool keepdim=False"> {
+def : Composite<"frobenius_norm", "Tensor input, dims dim=None, bool keepdim=False"> {
   let forms = ["function"];
   let summary = "The root of the sum of squares over `dim`.";
   let shapes = "Reduced";
@@ -125,7 +125,7 @@ def FrobeniusNorm : Composite<"frobenius_norm", "Tensor input, dims dim=None, bo
   let samples = "none";
 }
 
-def NuclearNorm : Composite<"nuclear_norm", "Tensor input, bool keepdim=False"> {
+def : Composite<"nuclear_norm", "Tensor input, bool keepdim=False"> {
   let forms = ["function"];
   let summary = "The sum of the singular values.";
   let shapes = "[M, N]; the result is 0-d, or [1, 1] if `keepdim`";
@@ -138,7 +138,7 @@ def NuclearNorm : Composite<"nuclear_norm", "Tensor input, bool keepdim=False"> 
   let samples = "none";
 }
 
-def NuclearNormDims : Composite<"nuclear_norm_dims", "Tensor input, int[2] dim, bool keepdim=False"> {
+def : Composite<"nuclear_norm_dims", "Tensor input, int[2] dim, bool keepdim=False"> {
   let python = "nuclear_norm";
   let forms = ["function"];
   let summary = "The sum of the singular values of the matrices in two dims.";
@@ -152,7 +152,7 @@ def NuclearNormDims : Composite<"nuclear_norm_dims", "Tensor input, int[2] dim, 
   let samples = "none";
 }
 
-def Normalize : Composite<"normalize", "Tensor input, float p=2.0, int dim=1, float eps=1e-12"> {
+def : Composite<"normalize", "Tensor input, float p=2.0, int dim=1, float eps=1e-12"> {
   let forms = ["nn"];
   let summary = "input / max(p-norm along dim, eps).";
   let shapes = "Same";
@@ -164,7 +164,7 @@ def Normalize : Composite<"normalize", "Tensor input, float p=2.0, int dim=1, fl
   }];
 }
 
-def Renorm : Composite<"renorm", "Tensor input, float p, int dim, float maxnorm"> {
+def : Composite<"renorm", "Tensor input, float p, int dim, float maxnorm"> {
   let forms = ["function", "method", "inplace"];
   let summary = "Slices of `dim` whose p-norm exceeds `maxnorm` scaled down to it.";
   let shapes = "Same";
@@ -178,7 +178,7 @@ def Renorm : Composite<"renorm", "Tensor input, float p, int dim, float maxnorm"
   let samples = "none";
 }
 
-def Dist : Composite<"dist", "Tensor input, Tensor other, float p=2"> {
+def : Composite<"dist", "Tensor input, Tensor other, float p=2"> {
   let summary = "The p-norm of input - other.";
   let shapes = "Scalar";
   let accepts = "Floating";
@@ -189,7 +189,7 @@ def Dist : Composite<"dist", "Tensor input, Tensor other, float p=2"> {
   }];
 }
 
-def CDist : Composite<"cdist", "Tensor x1, Tensor x2, float p=2.0, str? compute_mode=None"> {
+def : Composite<"cdist", "Tensor x1, Tensor x2, float p=2.0, str? compute_mode=None"> {
   let forms = ["function"];
   let mixedPrecision = "Float32";
   let summary = "p-norm distances between all rows of two batches of matrices. For p = 2 and more than 25 rows by a "
@@ -204,7 +204,7 @@ def CDist : Composite<"cdist", "Tensor x1, Tensor x2, float p=2.0, str? compute_
   }];
 }
 
-def PDist : Composite<"pdist", "Tensor input, float p=2"> {
+def : Composite<"pdist", "Tensor input, float p=2"> {
   let forms = ["function", "nn"];
   let summary = "p-norm distances between all pairs of rows, those of the first row first.";
   let shapes = "[N, M]; the result is [N (N - 1) / 2]";

@@ -1,70 +1,70 @@
 
 // Steps of optimizers: one pass over a parameter and its state. The formulas, with their sources, are in
 // ir/schema/optimizer_updates.h; what calls these is python/tandem/optim.
-def CountUpdate : Update<"count_update", "count", ["step"], [], []> {
+def : Update<"count_update", "count", ["step"], [], []> {
   let summary = "The count of steps, after one more.";
 }
 
-def SgdUpdate : Update<"sgd_update", "sgd", ["param", "momentum_buffer"], ["grad"],
+def : Update<"sgd_update", "sgd", ["param", "momentum_buffer"], ["grad"],
     ["lr", "momentum", "dampening", "weight_decay", "nesterov", "maximize"]> {
   let summary = "Gradient descent with momentum.";
 }
 
-def AdamUpdate : Update<"adam_update", "adam",
+def : Update<"adam_update", "adam",
     ["param", "exp_avg", "exp_avg_sq", "max_exp_avg_sq"],
     ["grad"],
     ["step", "lr", "beta1", "beta2", "eps", "weight_decay", "amsgrad", "decoupled", "maximize"]> {
   let summary = "Adam, AdamW and AMSGrad.";
 }
 
-def AdamaxUpdate : Update<"adamax_update", "adamax", ["param", "exp_avg", "exp_inf"], ["grad"],
+def : Update<"adamax_update", "adamax", ["param", "exp_avg", "exp_inf"], ["grad"],
     ["step", "lr", "beta1", "beta2", "eps", "weight_decay", "maximize"]> {
   let summary = "Adamax.";
 }
 
-def NadamProductUpdate : Update<"nadam_product_update", "nadamProduct", ["mu_product"], [],
+def : Update<"nadam_product_update", "nadamProduct", ["mu_product"], [],
     ["step", "beta1", "momentum_decay"]> {
   let summary = "The product of NAdam's momenta.";
 }
 
-def NadamUpdate : Update<"nadam_update", "nadam", ["param", "exp_avg", "exp_avg_sq"], ["grad"],
+def : Update<"nadam_update", "nadam", ["param", "exp_avg", "exp_avg_sq"], ["grad"],
     ["mu_product", "step", "lr", "beta1", "beta2", "eps", "weight_decay", "momentum_decay", "decoupled", "maximize"]> {
   let summary = "NAdam.";
 }
 
-def RadamUpdate : Update<"radam_update", "radam", ["param", "exp_avg", "exp_avg_sq"], ["grad"],
+def : Update<"radam_update", "radam", ["param", "exp_avg", "exp_avg_sq"], ["grad"],
     ["step", "lr", "beta1", "beta2", "eps", "weight_decay", "decoupled", "maximize"]> {
   let summary = "RAdam.";
 }
 
-def RmspropUpdate : Update<"rmsprop_update", "rmsprop",
+def : Update<"rmsprop_update", "rmsprop",
     ["param", "square_avg", "momentum_buffer", "grad_avg"],
     ["grad"],
     ["lr", "alpha", "eps", "weight_decay", "momentum", "centered", "maximize"]> {
   let summary = "RMSprop, centred or not, with or without momentum.";
 }
 
-def AdagradUpdate : Update<"adagrad_update", "adagrad", ["param", "sum"], ["grad"],
+def : Update<"adagrad_update", "adagrad", ["param", "sum"], ["grad"],
     ["step", "lr", "lr_decay", "eps", "weight_decay", "maximize"]> {
   let summary = "Adagrad.";
 }
 
-def AdadeltaUpdate : Update<"adadelta_update", "adadelta", ["param", "square_avg", "acc_delta"], ["grad"],
+def : Update<"adadelta_update", "adadelta", ["param", "square_avg", "acc_delta"], ["grad"],
     ["lr", "rho", "eps", "weight_decay", "maximize"]> {
   let summary = "Adadelta.";
 }
 
-def RpropUpdate : Update<"rprop_update", "rprop", ["param", "prev", "step_size"], ["grad"],
+def : Update<"rprop_update", "rprop", ["param", "prev", "step_size"], ["grad"],
     ["etaminus", "etaplus", "smallest", "largest", "maximize"]> {
   let summary = "Rprop.";
 }
 
-def AsgdUpdate : Update<"asgd_update", "asgd", ["param", "ax"], ["grad"],
+def : Update<"asgd_update", "asgd", ["param", "ax"], ["grad"],
     ["eta", "mu", "lambd", "weight_decay", "maximize"]> {
   let summary = "Averaged gradient descent.";
 }
 
-def AsgdRatesUpdate : Update<"asgd_rates_update", "asgdRates", ["eta", "mu"], [],
+def : Update<"asgd_rates_update", "asgdRates", ["eta", "mu"], [],
     ["step", "lr", "lambd", "alpha", "t0"]> {
   let summary = "The rates of averaged gradient descent at the next step.";
 }

@@ -1,13 +1,13 @@
 // Operations that join and split (eager/composites: joining.cpp, pieces.cpp), and results with a part replaced.
 
-def CatPlain : Library<"cat_plain", "Tensor[] tensors, int dim", "cat"> {
+def : Library<"cat_plain", "Tensor[] tensors, int dim", "cat"> {
   let forms = ["hidden"];
   let rule = "cat";
   let batching = "alongDim";
   let summary = "Tensors of one dtype joined along `dim`.";
 }
 
-def Cat : Composite<"cat", "Tensor[] tensors, int dim=0"> {
+def : Composite<"cat", "Tensor[] tensors, int dim=0"> {
   let aliases = ["concat", "concatenate"];
   let forms = ["function"];
   let mixedPrecision = "Promote";
@@ -27,7 +27,7 @@ def Cat : Composite<"cat", "Tensor[] tensors, int dim=0"> {
   let reference = "concatenate";
 }
 
-def Stack : Composite<"stack", "Tensor[] tensors, int dim=0"> {
+def : Composite<"stack", "Tensor[] tensors, int dim=0"> {
   let forms = ["function"];
   let mixedPrecision = "Promote";
   let summary = "Tensors of one shape joined along a new dim.";
@@ -44,7 +44,7 @@ def Stack : Composite<"stack", "Tensor[] tensors, int dim=0"> {
   let reference = "stack";
 }
 
-def HStack : Composite<"hstack", "Tensor[] tensors"> {
+def : Composite<"hstack", "Tensor[] tensors"> {
   let forms = ["function"];
   let summary = "Tensors joined along dim 1 (vectors along dim 0).";
   let shapes = "equal but in dim 1 (vectors: dim 0), whose sizes add up";
@@ -58,7 +58,7 @@ def HStack : Composite<"hstack", "Tensor[] tensors"> {
   let reference = "hstack";
 }
 
-def VStack : Composite<"vstack", "Tensor[] tensors"> {
+def : Composite<"vstack", "Tensor[] tensors"> {
   let aliases = ["row_stack"];
   let forms = ["function"];
   let summary = "Tensors joined along dim 0, vectors as rows.";
@@ -73,7 +73,7 @@ def VStack : Composite<"vstack", "Tensor[] tensors"> {
   let reference = "vstack";
 }
 
-def DStack : Composite<"dstack", "Tensor[] tensors"> {
+def : Composite<"dstack", "Tensor[] tensors"> {
   let forms = ["function"];
   let summary = "Tensors joined along dim 2.";
   let shapes = "equal but in dim 2, whose sizes add up; [N] counts as [1, N, 1], [M, N] as [M, N, 1]";
@@ -87,7 +87,7 @@ def DStack : Composite<"dstack", "Tensor[] tensors"> {
   let reference = "dstack";
 }
 
-def ColumnStack : Composite<"column_stack", "Tensor[] tensors"> {
+def : Composite<"column_stack", "Tensor[] tensors"> {
   let forms = ["function"];
   let summary = "Tensors joined along dim 1, vectors as columns.";
   let shapes = "equal but in dim 1, whose sizes add up; vectors [N] count as [N, 1]";
@@ -101,7 +101,7 @@ def ColumnStack : Composite<"column_stack", "Tensor[] tensors"> {
   let reference = "column_stack";
 }
 
-def BlockDiag : Composite<"block_diag", "Tensor[] tensors"> {
+def : Composite<"block_diag", "Tensor[] tensors"> {
   let forms = ["function"];
   let summary = "A matrix with the given matrices along its diagonal, zeros elsewhere; vectors count as rows, numbers "
                 "as 1 x 1.";
@@ -116,7 +116,7 @@ def BlockDiag : Composite<"block_diag", "Tensor[] tensors"> {
   }];
 }
 
-def MeshGrid : Pieces<"meshgrid", "Tensor[] tensors, *, str? indexing=None"> {
+def : Pieces<"meshgrid", "Tensor[] tensors, *, str? indexing=None"> {
   let forms = ["function"];
   let summary = "The coordinates of a grid from those along each axis, as views: `tensors[i]` varies along dim i "
                 "('ij'), or with the first two dims swapped ('xy').";
@@ -131,7 +131,7 @@ def MeshGrid : Pieces<"meshgrid", "Tensor[] tensors, *, str? indexing=None"> {
   }];
 }
 
-def CartesianProd : Composite<"cartesian_prod", "Tensor[] tensors"> {
+def : Composite<"cartesian_prod", "Tensor[] tensors"> {
   let forms = ["function"];
   let summary = "All tuples of one element from each vector, as rows.";
   let shapes = "[N1], [N2], ...; the result is [N1 * N2 * ..., how many]; one vector as it is";
@@ -146,7 +146,7 @@ def CartesianProd : Composite<"cartesian_prod", "Tensor[] tensors"> {
   }];
 }
 
-def Combinations : Composite<"combinations", "Tensor input, int r=2, bool with_replacement=False"> {
+def : Composite<"combinations", "Tensor input, int r=2, bool with_replacement=False"> {
   let summary = "All choices of `r` elements of a vector in order, as rows.";
   let shapes = "[N]; the result is [number of choices, r]";
   let accepts = "Any";
@@ -159,7 +159,7 @@ def Combinations : Composite<"combinations", "Tensor input, int r=2, bool with_r
   }];
 }
 
-def Chunk : Composite<"chunk", "Tensor input, int chunks, int dim=0"> {
+def : Composite<"chunk", "Tensor input, int chunks, int dim=0"> {
   let results = "Tensor[]";
   let summary = "At most `chunks` pieces along `dim`, as views.";
   let shapes = "`input`, shorter in `dim`: together they are `input`";
@@ -171,7 +171,7 @@ def Chunk : Composite<"chunk", "Tensor input, int chunks, int dim=0"> {
   }];
 }
 
-def SplitSize : Composite<"split", "Tensor tensor, int split_size_or_sections, int dim=0"> {
+def : Composite<"split", "Tensor tensor, int split_size_or_sections, int dim=0"> {
   let python = "split";
   let results = "Tensor[]";
   let summary = "Pieces of a size along `dim`, as views; the last may be smaller.";
@@ -184,7 +184,7 @@ def SplitSize : Composite<"split", "Tensor tensor, int split_size_or_sections, i
   }];
 }
 
-def SplitSizes : Composite<"split_with_sizes", "Tensor tensor, int[] split_size_or_sections, int dim=0"> {
+def : Composite<"split_sizes", "Tensor tensor, int[] split_size_or_sections, int dim=0"> {
   let python = "split";
   let results = "Tensor[]";
   let summary = "Pieces of the given sizes along `dim`, as views.";
@@ -197,8 +197,7 @@ def SplitSizes : Composite<"split_with_sizes", "Tensor tensor, int[] split_size_
   }];
 }
 
-def SplitSizesNamed : Pieces<"split_with_sizes_named", "Tensor input, int[] split_sizes, int dim=0"> {
-  let python = "split_with_sizes";
+def : Pieces<"split_with_sizes", "Tensor input, int[] split_sizes, int dim=0"> {
   let summary = "Pieces of the given sizes along `dim`, as views.";
   let shapes = "`input`, shorter in `dim`: together they are `input`";
   let accepts = "Any";
@@ -209,7 +208,7 @@ def SplitSizesNamed : Pieces<"split_with_sizes_named", "Tensor input, int[] spli
   }];
 }
 
-def Unbind : Composite<"unbind", "Tensor input, int dim=0"> {
+def : Composite<"unbind", "Tensor input, int dim=0"> {
   let results = "Tensor[]";
   let summary = "All slices of `dim`, as views.";
   let shapes = "`input` without `dim`, as many times as `dim` is long";
@@ -221,7 +220,7 @@ def Unbind : Composite<"unbind", "Tensor input, int dim=0"> {
   }];
 }
 
-def TensorSplit : Pieces<"tensor_split", "Tensor input, int sections, int dim=0"> {
+def : Pieces<"tensor_split", "Tensor input, int sections, int dim=0"> {
   let summary = "`sections` pieces along `dim`, as views; the first ones are one larger where they cannot be equal.";
   let shapes = "`input`, shorter in `dim`: together they are `input`";
   let accepts = "Any";
@@ -232,7 +231,7 @@ def TensorSplit : Pieces<"tensor_split", "Tensor input, int sections, int dim=0"
   }];
 }
 
-def TensorSplitAt : Pieces<"tensor_split_at", "Tensor input, int[] indices, int dim=0"> {
+def : Pieces<"tensor_split_at", "Tensor input, int[] indices, int dim=0"> {
   let python = "tensor_split";
   let summary = "Pieces that end before each of `indices` along `dim`, and the rest, as views.";
   let shapes = "`input`, shorter in `dim`: together they are `input`";
@@ -244,7 +243,7 @@ def TensorSplitAt : Pieces<"tensor_split_at", "Tensor input, int[] indices, int 
   }];
 }
 
-def TensorSplitTensor : Pieces<"tensor_split_tensor", "Tensor input, Tensor tensor_indices_or_sections, int dim=0"> {
+def : Pieces<"tensor_split_tensor", "Tensor input, Tensor tensor_indices_or_sections, int dim=0"> {
   let python = "tensor_split";
   let summary = "As above, the number or the indices in an int64 tensor, which is read.";
   let shapes = "`input`, shorter in `dim`: together they are `input`";
@@ -256,7 +255,7 @@ def TensorSplitTensor : Pieces<"tensor_split_tensor", "Tensor input, Tensor tens
   }];
 }
 
-def HSplit : Pieces<"hsplit", "Tensor input, int sections"> {
+def : Pieces<"hsplit", "Tensor input, int sections"> {
   let summary = "Equal pieces along dim 1 (dim 0 of vectors), as views.";
   let shapes = "[N] or [M, N, ...], divided in N";
   let accepts = "Any";
@@ -269,7 +268,7 @@ def HSplit : Pieces<"hsplit", "Tensor input, int sections"> {
   }];
 }
 
-def HSplitAt : Pieces<"hsplit_at", "Tensor input, int[] indices"> {
+def : Pieces<"hsplit_at", "Tensor input, int[] indices"> {
   let python = "hsplit";
   let summary = "Pieces along dim 1 (dim 0 of vectors) that end before each of `indices`, as views.";
   let shapes = "[N] or [M, N, ...], divided in N";
@@ -281,7 +280,7 @@ def HSplitAt : Pieces<"hsplit_at", "Tensor input, int[] indices"> {
   }];
 }
 
-def VSplit : Pieces<"vsplit", "Tensor input, int sections"> {
+def : Pieces<"vsplit", "Tensor input, int sections"> {
   let summary = "Equal pieces along dim 0, as views.";
   let shapes = "[N, ...], at least 2-d, divided in N";
   let accepts = "Any";
@@ -292,7 +291,7 @@ def VSplit : Pieces<"vsplit", "Tensor input, int sections"> {
   }];
 }
 
-def VSplitAt : Pieces<"vsplit_at", "Tensor input, int[] indices"> {
+def : Pieces<"vsplit_at", "Tensor input, int[] indices"> {
   let python = "vsplit";
   let summary = "Pieces along dim 0 that end before each of `indices`, as views.";
   let shapes = "[N, ...], at least 2-d, divided in N";
@@ -304,7 +303,7 @@ def VSplitAt : Pieces<"vsplit_at", "Tensor input, int[] indices"> {
   }];
 }
 
-def DSplit : Pieces<"dsplit", "Tensor input, int sections"> {
+def : Pieces<"dsplit", "Tensor input, int sections"> {
   let summary = "Equal pieces along dim 2, as views.";
   let shapes = "[L, M, N, ...], divided in N";
   let accepts = "Any";
@@ -315,7 +314,7 @@ def DSplit : Pieces<"dsplit", "Tensor input, int sections"> {
   }];
 }
 
-def DSplitAt : Pieces<"dsplit_at", "Tensor input, int[] indices"> {
+def : Pieces<"dsplit_at", "Tensor input, int[] indices"> {
   let python = "dsplit";
   let summary = "Pieces along dim 2 that end before each of `indices`, as views.";
   let shapes = "[L, M, N, ...], divided in N";
@@ -327,7 +326,7 @@ def DSplitAt : Pieces<"dsplit_at", "Tensor input, int[] indices"> {
   }];
 }
 
-def UnsafeChunk : Pieces<"unsafe_chunk", "Tensor input, int chunks, int dim=0"> {
+def : Pieces<"unsafe_chunk", "Tensor input, int chunks, int dim=0"> {
   let summary = "As `chunk`.";
   let shapes = "`input`, shorter in `dim`: together they are `input`";
   let accepts = "Any";
@@ -338,7 +337,7 @@ def UnsafeChunk : Pieces<"unsafe_chunk", "Tensor input, int chunks, int dim=0"> 
   }];
 }
 
-def UnsafeSplit : Pieces<"unsafe_split", "Tensor input, int split_size, int dim=0"> {
+def : Pieces<"unsafe_split", "Tensor input, int split_size, int dim=0"> {
   let summary = "As `split`.";
   let shapes = "`input`, shorter in `dim`: together they are `input`";
   let accepts = "Any";
@@ -349,7 +348,7 @@ def UnsafeSplit : Pieces<"unsafe_split", "Tensor input, int split_size, int dim=
   }];
 }
 
-def TakePieces : Library<"take_pieces", "Tensor input, int dim, int[] pieces", "takePieces"> {
+def : Library<"take_pieces", "Tensor input, int dim, int[] pieces", "takePieces"> {
   let forms = ["hidden"];
   let rule = "takePieces";
   let batching = "alongDim";
@@ -358,7 +357,7 @@ def TakePieces : Library<"take_pieces", "Tensor input, int dim, int[] pieces", "
   let samples = "none";
 }
 
-def DiagonalScatter : Composite<"diagonal_scatter", "Tensor input, Tensor src, int offset=0, int dim1=0, int dim2=1"> {
+def : Composite<"diagonal_scatter", "Tensor input, Tensor src, int offset=0, int dim1=0, int dim2=1"> {
   let summary = "A copy of `input` with a diagonal replaced by `src`.";
   let shapes = "Same";
   let accepts = "Any";
@@ -370,7 +369,7 @@ def DiagonalScatter : Composite<"diagonal_scatter", "Tensor input, Tensor src, i
   }];
 }
 
-def SelectScatter : Composite<"select_scatter", "Tensor input, Tensor src, int dim, int index"> {
+def : Composite<"select_scatter", "Tensor input, Tensor src, int dim, int index"> {
   let summary = "A copy of `input` with the slice at `index` of `dim` replaced by `src`.";
   let shapes = "Same";
   let accepts = "Any";
@@ -382,7 +381,7 @@ def SelectScatter : Composite<"select_scatter", "Tensor input, Tensor src, int d
   }];
 }
 
-def SliceScatter : Composite<"slice_scatter",
+def : Composite<"slice_scatter",
     "Tensor input, Tensor src, int dim=0, int? start=None, int? end=None, int step=1"> {
   let summary = "A copy of `input` with start, start + step, ... below `end` of `dim` replaced by `src`.";
   let shapes = "Same";
@@ -394,7 +393,7 @@ def SliceScatter : Composite<"slice_scatter",
   }];
 }
 
-def AsStridedScatter : Composite<"as_strided_scatter",
+def : Composite<"as_strided_scatter",
     "Tensor input, Tensor src, int[] size, int[] stride, int? storage_offset=None"> {
   let summary = "A copy of `input` with a strided window replaced by `src`; strides and offset count elements of a "
                 "contiguous `input`.";
@@ -407,10 +406,9 @@ def AsStridedScatter : Composite<"as_strided_scatter",
   }];
 }
 
-def WindowWrite : Library<"window_write",
+def : Scatter<"window_write",
     "Tensor input, Tensor value, int[] size, int[] stride, int offset",
     "windowWrite"> {
-  let updates = 1;
   let forms = ["hidden"];
   let rule = "windowWrite";
   let batching = "windowWrite";

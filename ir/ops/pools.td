@@ -1,7 +1,7 @@
 // Pools of windows of the last dims: maxima, means, power means, windows at random places (runtime/lib: max_pool.cpp,
 // avg_pool.cpp; eager/composites: pooling.cpp, pools.cpp). All but maxima are linear maps, given with their transposes.
 
-def MaxPoolPlain : Library<"max_pool_plain",
+def : Pool<"max_pool_plain",
     "Tensor input, int[] kernel_size, int[] stride, int[] padding, int[] dilation, int[] size",
     "maxPool"> {
   let results = "(Tensor, Tensor)";
@@ -14,7 +14,7 @@ def MaxPoolPlain : Library<"max_pool_plain",
                 "windows.";
 }
 
-def MaxPoolValues : Library<"max_pool_values",
+def : Pool<"max_pool_values",
     "Tensor input, int[] kernel_size, int[] stride, int[] padding, int[] dilation, int[] size",
     "maxPoolValues"> {
   let forms = ["hidden"];
@@ -24,7 +24,7 @@ def MaxPoolValues : Library<"max_pool_values",
   let samples = "none";
 }
 
-def MaxPoolGrad : Library<"max_pool_grad", "Tensor grad, Tensor indices, int[] input_size", "poolGrad"> {
+def : Pool<"max_pool_grad", "Tensor grad, Tensor indices, int[] input_size", "poolGrad"> {
   let forms = ["hidden"];
   let rule = "maxPoolGrad";
   let saves = ["indices"];
@@ -32,7 +32,7 @@ def MaxPoolGrad : Library<"max_pool_grad", "Tensor grad, Tensor indices, int[] i
   let summary = "The elements of `grad` added at `indices` into zeros of the spatial size `input_size`.";
 }
 
-def MaxPool1d : Composite<"max_pool1d",
+def : Composite<"max_pool1d",
     "Tensor input, int[] kernel_size, int[]? stride=None, int[] padding=0, int[] dilation=1, bool ceil_mode=False"> {
   let forms = ["nn", "function"];
   let summary = "Maxima of windows of the last dim; stride is the kernel size when None.";
@@ -46,7 +46,7 @@ def MaxPool1d : Composite<"max_pool1d",
   }];
 }
 
-def MaxPool1dIndices : Composite<"max_pool1d_with_indices",
+def : Composite<"max_pool1d_with_indices",
     "Tensor input, int[] kernel_size, int[]? stride=None, int[] padding=0, int[] dilation=1, bool ceil_mode=False"> {
   let results = "Tensor[]";
   let forms = ["nn", "function"];
@@ -61,7 +61,7 @@ def MaxPool1dIndices : Composite<"max_pool1d_with_indices",
   }];
 }
 
-def MaxPool2d : Composite<"max_pool2d",
+def : Composite<"max_pool2d",
     "Tensor input, int[] kernel_size, int[]? stride=None, int[] padding=0, int[] dilation=1, bool ceil_mode=False"> {
   let forms = ["nn", "function"];
   let summary = "Maxima of windows of the last 2 dims; stride is the kernel size when None.";
@@ -76,7 +76,7 @@ def MaxPool2d : Composite<"max_pool2d",
   }];
 }
 
-def MaxPool2dIndices : Composite<"max_pool2d_with_indices",
+def : Composite<"max_pool2d_with_indices",
     "Tensor input, int[] kernel_size, int[]? stride=None, int[] padding=0, int[] dilation=1, bool ceil_mode=False"> {
   let results = "Tensor[]";
   let forms = ["nn"];
@@ -93,7 +93,7 @@ def MaxPool2dIndices : Composite<"max_pool2d_with_indices",
   }];
 }
 
-def MaxPool3d : Composite<"max_pool3d",
+def : Composite<"max_pool3d",
     "Tensor input, int[] kernel_size, int[]? stride=None, int[] padding=0, int[] dilation=1, bool ceil_mode=False"> {
   let forms = ["nn", "function"];
   let mixedPrecision = "Float32";
@@ -108,7 +108,7 @@ def MaxPool3d : Composite<"max_pool3d",
   }];
 }
 
-def MaxPool3dIndices : Composite<"max_pool3d_with_indices",
+def : Composite<"max_pool3d_with_indices",
     "Tensor input, int[] kernel_size, int[]? stride=None, int[] padding=0, int[] dilation=1, bool ceil_mode=False"> {
   let results = "Tensor[]";
   let forms = ["nn"];
@@ -124,7 +124,7 @@ def MaxPool3dIndices : Composite<"max_pool3d_with_indices",
   }];
 }
 
-def MaxUnpool : Composite<"max_unpool", "Tensor input, Tensor indices, int[] output_size"> {
+def : Composite<"max_unpool", "Tensor input, Tensor indices, int[] output_size"> {
   let forms = ["nn"];
   let summary = "Zeros of the spatial size `output_size` with `input` written at the flat `indices` there.";
   let shapes = "`input` and `indices` [N, C, *]; the result has `output_size` as last sizes";
@@ -136,7 +136,7 @@ def MaxUnpool : Composite<"max_unpool", "Tensor input, Tensor indices, int[] out
   }];
 }
 
-def AvgPoolPlain : Library<"avg_pool_plain",
+def : Pool<"avg_pool_plain",
     "Tensor input, int[] kernel_size, int[] stride, int[] padding, int[] size, bool count_include_pad, int divisor",
     "avgPool"> {
   let forms = ["hidden"];
@@ -146,7 +146,7 @@ def AvgPoolPlain : Library<"avg_pool_plain",
                 "window covers.";
 }
 
-def AvgPoolGrad : Library<"avg_pool_grad",
+def : Pool<"avg_pool_grad",
     "Tensor grad, int[] input_size, int[] kernel_size, int[] stride, int[] padding, int[] size, bool "
     "count_include_pad, int divisor",
     "poolGrad"> {
@@ -156,7 +156,7 @@ def AvgPoolGrad : Library<"avg_pool_grad",
   let summary = "Cotangent of the input of avg_pool_plain.";
 }
 
-def AvgPool1d : Composite<"avg_pool1d",
+def : Composite<"avg_pool1d",
     "Tensor input, int[] kernel_size, int[]? stride=None, int[] padding=0, bool ceil_mode=False, bool "
     "count_include_pad=True"> {
   let forms = ["nn", "function"];
@@ -172,7 +172,7 @@ def AvgPool1d : Composite<"avg_pool1d",
   }];
 }
 
-def AvgPool2d : Composite<"avg_pool2d",
+def : Composite<"avg_pool2d",
     "Tensor input, int[] kernel_size, int[]? stride=None, int[] padding=0, bool ceil_mode=False, bool "
     "count_include_pad=True, int? divisor_override=None"> {
   let forms = ["nn"];
@@ -189,7 +189,7 @@ def AvgPool2d : Composite<"avg_pool2d",
   }];
 }
 
-def AvgPool3d : Composite<"avg_pool3d",
+def : Composite<"avg_pool3d",
     "Tensor input, int[] kernel_size, int[]? stride=None, int[] padding=0, bool ceil_mode=False, bool "
     "count_include_pad=True, int? divisor_override=None"> {
   let forms = ["nn"];
@@ -206,7 +206,7 @@ def AvgPool3d : Composite<"avg_pool3d",
   }];
 }
 
-def AdaptiveAvgPool1d : Composite<"adaptive_avg_pool1d", "Tensor input, int[] output_size"> {
+def : Composite<"adaptive_avg_pool1d", "Tensor input, int[] output_size"> {
   let forms = ["nn", "function"];
   let summary = "Means of windows of the last dim that divide them into `output_size`.";
   let shapes = "`input` [N, C, *]; the result has `output_size` as last sizes. N may be absent";
@@ -218,7 +218,7 @@ def AdaptiveAvgPool1d : Composite<"adaptive_avg_pool1d", "Tensor input, int[] ou
   }];
 }
 
-def AdaptiveAvgPool2d : Composite<"adaptive_avg_pool2d", "Tensor input, int[] output_size"> {
+def : Composite<"adaptive_avg_pool2d", "Tensor input, int[] output_size"> {
   let forms = ["nn"];
   let summary = "Means of windows of the last 2 dims that divide them into `output_size`.";
   let shapes = "`input` [N, C, *]; the result has `output_size` as last sizes. N may be absent";
@@ -230,7 +230,7 @@ def AdaptiveAvgPool2d : Composite<"adaptive_avg_pool2d", "Tensor input, int[] ou
   }];
 }
 
-def AdaptiveAvgPool3d : Composite<"adaptive_avg_pool3d", "Tensor input, int[] output_size"> {
+def : Composite<"adaptive_avg_pool3d", "Tensor input, int[] output_size"> {
   let forms = ["nn"];
   let mixedPrecision = "Float32";
   let summary = "Means of windows of the last 3 dims that divide them into `output_size`.";
@@ -243,7 +243,7 @@ def AdaptiveAvgPool3d : Composite<"adaptive_avg_pool3d", "Tensor input, int[] ou
   }];
 }
 
-def AdaptiveMaxPool1d : Composite<"adaptive_max_pool1d", "Tensor input, int[] output_size"> {
+def : Composite<"adaptive_max_pool1d", "Tensor input, int[] output_size"> {
   let results = "Tensor[]";
   let forms = ["nn", "function"];
   let summary = "Maxima of windows of the last dim that divide them into `output_size`, and their flat places.";
@@ -256,7 +256,7 @@ def AdaptiveMaxPool1d : Composite<"adaptive_max_pool1d", "Tensor input, int[] ou
   }];
 }
 
-def AdaptiveMaxPool2d : Composite<"adaptive_max_pool2d", "Tensor input, int[] output_size"> {
+def : Composite<"adaptive_max_pool2d", "Tensor input, int[] output_size"> {
   let results = "Tensor[]";
   let forms = ["nn"];
   let summary = "Maxima of windows of the last 2 dims that divide them into `output_size`, and their flat places.";
@@ -269,7 +269,7 @@ def AdaptiveMaxPool2d : Composite<"adaptive_max_pool2d", "Tensor input, int[] ou
   }];
 }
 
-def AdaptiveMaxPool3d : Composite<"adaptive_max_pool3d", "Tensor input, int[] output_size"> {
+def : Composite<"adaptive_max_pool3d", "Tensor input, int[] output_size"> {
   let results = "Tensor[]";
   let forms = ["nn"];
   let summary = "Maxima of windows of the last 3 dims that divide them into `output_size`, and their flat places.";
@@ -289,7 +289,7 @@ class LpPool<string n> : Composite<n,
   let samples = "none";
 }
 
-def LpPool1d : LpPool<"lp_pool1d"> {
+def : LpPool<"lp_pool1d"> {
   let shapes = "[N, C, L] or [C, L]; the last dim is that of the windows: (L - kernel_size) / stride + 1, rounded "
                "down, or up if `ceil_mode`";
   let accepts = "Floating";
@@ -300,7 +300,7 @@ def LpPool1d : LpPool<"lp_pool1d"> {
   }];
 }
 
-def LpPool2d : LpPool<"lp_pool2d"> {
+def : LpPool<"lp_pool2d"> {
   let shapes = "[N, C, H, W] or [C, H, W]; the last dims are those of the windows: (size - kernel_size) / stride + 1, "
                "rounded down, or up if `ceil_mode`";
   let accepts = "Floating";
@@ -311,7 +311,7 @@ def LpPool2d : LpPool<"lp_pool2d"> {
   }];
 }
 
-def LpPool3d : LpPool<"lp_pool3d"> {
+def : LpPool<"lp_pool3d"> {
   let shapes = "[N, C, D, H, W] or [C, D, H, W]; the last dims are those of the windows: (size - kernel_size) / "
                "stride + 1, rounded down, or up if `ceil_mode`";
   let accepts = "Floating";
@@ -322,7 +322,7 @@ def LpPool3d : LpPool<"lp_pool3d"> {
   }];
 }
 
-def FractionalMaxPool : Composite<"fractional_max_pool",
+def : Composite<"fractional_max_pool",
     "Tensor input, int[] kernel_size, int[] output_size, Tensor samples"> {
   let results = "(Tensor, Tensor)";
   let numResults = 2;

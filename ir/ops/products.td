@@ -1,6 +1,6 @@
 // Products of matrices and vectors, and contractions (eager/composites: products.cpp, contraction.cpp).
 
-def MatMulPlain : Library<"matmul_plain", "Tensor input, Tensor other", "matmul"> {
+def : Contraction<"matmul_plain", "Tensor input, Tensor other", "matmul"> {
   let forms = ["hidden"];
   let rule = "matmul";
   let saves = ["input@1", "other@0"];
@@ -8,21 +8,21 @@ def MatMulPlain : Library<"matmul_plain", "Tensor input, Tensor other", "matmul"
   let summary = "Matrix products of the last two dims; batch dims equal.";
 }
 
-def PackMatrix : Library<"pack_matrix", "Tensor other", "packMatrix"> {
+def : Library<"pack_matrix", "Tensor other", "packMatrix"> {
   let forms = ["hidden"];
   let differentiable = 0;
   let summary = "A matrix in the order in which products read it, for `matmul_packed`.";
   let samples = "none";
 }
 
-def MatMulPacked : Library<"matmul_packed", "Tensor input, Tensor packed, int columns", "matmulPacked"> {
+def : Contraction<"matmul_packed", "Tensor input, Tensor packed, int columns", "matmulPacked"> {
   let forms = ["hidden"];
   let differentiable = 0;
   let summary = "input @ other, bit for bit as matmul, for the matrix of `columns` columns that was packed.";
   let samples = "none";
 }
 
-def MatMul : Composite<"matmul", "Tensor input, Tensor other"> {
+def : Composite<"matmul", "Tensor input, Tensor other"> {
   let forms = ["function", "method", "out"];
   let mixedPrecision = "Lower";
   let summary = "Matrix product, of vectors, matrices or batches of them, as Python's @.";
@@ -42,7 +42,7 @@ def MatMul : Composite<"matmul", "Tensor input, Tensor other"> {
   let reference = "matmul";
 }
 
-def LinalgMatMul : Composite<"linalg_matmul", "Tensor input, Tensor other"> {
+def : Composite<"linalg_matmul", "Tensor input, Tensor other"> {
   let python = "matmul";
   let forms = ["linalg"];
   let mixedPrecision = "Lower";
@@ -58,7 +58,7 @@ def LinalgMatMul : Composite<"linalg_matmul", "Tensor input, Tensor other"> {
   }];
 }
 
-def MM : Composite<"mm", "Tensor input, Tensor mat2"> {
+def : Composite<"mm", "Tensor input, Tensor mat2"> {
   let forms = ["function", "method", "out"];
   let mixedPrecision = "Lower";
   let summary = "Product of two matrices.";
@@ -77,7 +77,7 @@ def MM : Composite<"mm", "Tensor input, Tensor mat2"> {
   let reference = "matmul";
 }
 
-def BMM : Composite<"bmm", "Tensor input, Tensor mat2"> {
+def : Composite<"bmm", "Tensor input, Tensor mat2"> {
   let forms = ["function", "method", "out"];
   let mixedPrecision = "Lower";
   let summary = "Products of two batches of matrices.";
@@ -95,7 +95,7 @@ def BMM : Composite<"bmm", "Tensor input, Tensor mat2"> {
   let reference = "matmul";
 }
 
-def MV : Composite<"mv", "Tensor input, Tensor vec"> {
+def : Composite<"mv", "Tensor input, Tensor vec"> {
   let summary = "Product of a matrix and a vector.";
   let shapes = "[M, K] and [K]; the result is [M]";
   let accepts = "Number";
@@ -110,7 +110,7 @@ def MV : Composite<"mv", "Tensor input, Tensor vec"> {
   let reference = "matmul";
 }
 
-def Dot : Composite<"dot", "Tensor input, Tensor tensor"> {
+def : Composite<"dot", "Tensor input, Tensor tensor"> {
   let summary = "Inner product of two vectors.";
   let shapes = "Scalar";
   let accepts = "Number";
@@ -126,7 +126,7 @@ def Dot : Composite<"dot", "Tensor input, Tensor tensor"> {
   let reference = "dot";
 }
 
-def VDot : Composite<"vdot", "Tensor input, Tensor other"> {
+def : Composite<"vdot", "Tensor input, Tensor other"> {
   let summary = "Inner product of two vectors.";
   let shapes = "Scalar";
   let accepts = "Number";
@@ -140,7 +140,7 @@ def VDot : Composite<"vdot", "Tensor input, Tensor other"> {
   let reference = "vdot";
 }
 
-def VecDot : Composite<"vecdot", "Tensor x, Tensor y, *, int dim=-1"> {
+def : Composite<"vecdot", "Tensor x, Tensor y, *, int dim=-1"> {
   let forms = ["linalg"];
   let mixedPrecision = "Lower";
   let summary = "Inner products of the vectors along `dim`.";
@@ -153,7 +153,7 @@ def VecDot : Composite<"vecdot", "Tensor x, Tensor y, *, int dim=-1"> {
   }];
 }
 
-def Inner : Composite<"inner", "Tensor input, Tensor other"> {
+def : Composite<"inner", "Tensor input, Tensor other"> {
   let summary = "Sums of products over the last dims; the product if either is 0-d.";
   let shapes = "[..., K] and [..., K] with any leading dims; the result has those of `input`, then those of `other`";
   let accepts = "Number";
@@ -165,7 +165,7 @@ def Inner : Composite<"inner", "Tensor input, Tensor other"> {
   let reference = "inner";
 }
 
-def Outer : Composite<"outer", "Tensor input, Tensor vec2"> {
+def : Composite<"outer", "Tensor input, Tensor vec2"> {
   let aliases = ["ger"];
   let summary = "Outer product of two vectors.";
   let shapes = "[M] and [N]; the result is [M, N]";
@@ -179,7 +179,7 @@ def Outer : Composite<"outer", "Tensor input, Tensor vec2"> {
   let reference = "outer";
 }
 
-def Kron : Composite<"kron", "Tensor input, Tensor other"> {
+def : Composite<"kron", "Tensor input, Tensor other"> {
   let summary = "Kronecker product: every element of `input` times `other`, in blocks.";
   let shapes = "sizes multiply, dim by dim from the last";
   let accepts = "Any";
@@ -192,7 +192,7 @@ def Kron : Composite<"kron", "Tensor input, Tensor other"> {
   let reference = "kron";
 }
 
-def AddMM : Composite<"addmm", "Tensor input, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1"> {
+def : Composite<"addmm", "Tensor input, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1"> {
   let older = ["beta, input, alpha, mat1, mat2", "beta, input, mat1, mat2"];
   let forms = ["function", "method", "inplace"];
   let mixedPrecision = "Lower";
@@ -210,7 +210,7 @@ def AddMM : Composite<"addmm", "Tensor input, Tensor mat1, Tensor mat2, *, Scala
   }];
 }
 
-def AddMV : Composite<"addmv", "Tensor input, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1"> {
+def : Composite<"addmv", "Tensor input, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1"> {
   let older = ["beta, input, alpha, mat, vec", "beta, input, mat, vec"];
   let forms = ["function", "method", "inplace"];
   let summary = "beta * input + alpha * (mat @ vec).";
@@ -223,7 +223,7 @@ def AddMV : Composite<"addmv", "Tensor input, Tensor mat, Tensor vec, *, Scalar 
   }];
 }
 
-def AddR : Composite<"addr", "Tensor input, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1"> {
+def : Composite<"addr", "Tensor input, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1"> {
   let older = ["beta, input, alpha, vec1, vec2", "beta, input, vec1, vec2"];
   let forms = ["function", "method", "inplace"];
   let summary = "beta * input + alpha * outer(vec1, vec2).";
@@ -237,7 +237,7 @@ def AddR : Composite<"addr", "Tensor input, Tensor vec1, Tensor vec2, *, Scalar 
   }];
 }
 
-def BAddBMM : Composite<"baddbmm", "Tensor input, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1"> {
+def : Composite<"baddbmm", "Tensor input, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1"> {
   let older = ["beta, input, alpha, batch1, batch2", "beta, input, batch1, batch2"];
   let forms = ["function", "method", "inplace"];
   let mixedPrecision = "Lower";
@@ -255,7 +255,7 @@ def BAddBMM : Composite<"baddbmm", "Tensor input, Tensor batch1, Tensor batch2, 
   }];
 }
 
-def AddBMM : Composite<"addbmm", "Tensor input, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1"> {
+def : Composite<"addbmm", "Tensor input, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1"> {
   let older = ["beta, input, alpha, batch1, batch2", "beta, input, batch1, batch2"];
   let forms = ["function", "method", "inplace"];
   let mixedPrecision = "Lower";
@@ -270,7 +270,7 @@ def AddBMM : Composite<"addbmm", "Tensor input, Tensor batch1, Tensor batch2, *,
   }];
 }
 
-def Linear : Composite<"linear", "Tensor input, Tensor weight, Tensor? bias=None"> {
+def : Composite<"linear", "Tensor input, Tensor weight, Tensor? bias=None"> {
   let forms = ["nn"];
   let mixedPrecision = "Lower";
   let summary = "input @ weight.T + bias; weight [out, in].";
@@ -285,7 +285,7 @@ def Linear : Composite<"linear", "Tensor input, Tensor weight, Tensor? bias=None
   }];
 }
 
-def Einsum : Composite<"einsum", "str equation, Tensor[] operands"> {
+def : Composite<"einsum", "str equation, Tensor[] operands"> {
   let forms = ["function"];
   let summary = "Sum of products by Einstein's convention: `equation` names the dims of each operand and of the "
                 "result by letters, `...` the others. Contracted in pairs, in the order of fewest multiplications.";
@@ -303,7 +303,7 @@ def Einsum : Composite<"einsum", "str equation, Tensor[] operands"> {
   }];
 }
 
-def TensorDot : Composite<"tensordot", "Tensor a, Tensor b, int[] dims_a, int[] dims_b"> {
+def : Composite<"tensordot", "Tensor a, Tensor b, int[] dims_a, int[] dims_b"> {
   let forms = ["function"];
   let summary = "Sum of products over dims of two tensors, paired in order.";
   let shapes = "paired dims have equal sizes; the result has the others, of `a`, then of `b`";
@@ -316,7 +316,7 @@ def TensorDot : Composite<"tensordot", "Tensor a, Tensor b, int[] dims_a, int[] 
   }];
 }
 
-def MultiDot : Composite<"multi_dot", "Tensor[] tensors"> {
+def : Composite<"multi_dot", "Tensor[] tensors"> {
   let forms = ["linalg"];
   let summary = "Product of two or more matrices, in the order of fewest multiplications; the first may be a row, the "
                 "last a column.";
@@ -331,7 +331,7 @@ def MultiDot : Composite<"multi_dot", "Tensor[] tensors"> {
   }];
 }
 
-def ChainMatMul : Composite<"chain_matmul", "Tensor[] matrices"> {
+def : Composite<"chain_matmul", "Tensor[] matrices"> {
   let forms = ["function"];
   let summary = "Product of matrices, in the order of fewest multiplications.";
   let shapes = "[M, K1], [K1, K2], ..., [Kn, N]; the result is [M, N]";
@@ -344,7 +344,7 @@ def ChainMatMul : Composite<"chain_matmul", "Tensor[] matrices"> {
   }];
 }
 
-def MatrixPower : Composite<"matrix_power", "Tensor input, int n"> {
+def : Composite<"matrix_power", "Tensor input, int n"> {
   let forms = ["function", "method", "linalg"];
   let mixedPrecision = "Float32";
   let summary = "Square matrices to an integer power, by squaring; a negative one of the inverse.";
@@ -359,7 +359,7 @@ def MatrixPower : Composite<"matrix_power", "Tensor input, int n"> {
   }];
 }
 
-def Cross : Composite<"cross", "Tensor input, Tensor other, int? dim=None"> {
+def : Composite<"cross", "Tensor input, Tensor other, int? dim=None"> {
   let summary = "Vector products along a dim of size 3 (the first such when None).";
   let shapes = "`input` and `other` broadcast, with size 3 in `dim`";
   let accepts = "Number";
@@ -370,7 +370,7 @@ def Cross : Composite<"cross", "Tensor input, Tensor other, int? dim=None"> {
   }];
 }
 
-def LinalgCross : Composite<"linalg_cross", "Tensor input, Tensor other, *, int dim=-1"> {
+def : Composite<"linalg_cross", "Tensor input, Tensor other, *, int dim=-1"> {
   let python = "cross";
   let forms = ["linalg"];
   let summary = "Vector products along `dim`, of size 3.";
@@ -383,7 +383,7 @@ def LinalgCross : Composite<"linalg_cross", "Tensor input, Tensor other, *, int 
   }];
 }
 
-def Trace : Composite<"trace", "Tensor input"> {
+def : Composite<"trace", "Tensor input"> {
   let mixedPrecision = "Float32";
   let summary = "Sum of the diagonal of a matrix.";
   let shapes = "Scalar";
@@ -396,7 +396,7 @@ def Trace : Composite<"trace", "Tensor input"> {
   let reference = "trace";
 }
 
-def LinalgDiagonal : Composite<"linalg_diagonal", "Tensor A, *, int offset=0, int dim1=-2, int dim2=-1"> {
+def : Composite<"linalg_diagonal", "Tensor A, *, int offset=0, int dim1=-2, int dim2=-1"> {
   let python = "diagonal";
   let forms = ["linalg"];
   let summary = "As diagonal, of the last two dims.";

@@ -2,7 +2,7 @@
 // (eager/composites/sampling.cpp). Element i of a draw reads the Philox counters (offset, i) and as many after it as
 // its rejections ask for.
 
-def UniformPlain : Random<"uniform_plain", "Scalar seed, Scalar offset, int[] size, dtype dtype"> {
+def : Random<"uniform_plain", "Scalar seed, Scalar offset, int[] size, dtype dtype"> {
   let forms = ["hidden"];
   let body = [(uniform $type, $seed, $offset, $index)];
   let differentiable = 0;
@@ -10,7 +10,7 @@ def UniformPlain : Random<"uniform_plain", "Scalar seed, Scalar offset, int[] si
   let samples = "none";
 }
 
-def NormalPlain : Random<"normal_plain", "Scalar seed, Scalar offset, int[] size, dtype dtype"> {
+def : Random<"normal_plain", "Scalar seed, Scalar offset, int[] size, dtype dtype"> {
   let forms = ["hidden"];
   let body = [(normal $type, $seed, $offset, $index)];
   let differentiable = 0;
@@ -18,7 +18,7 @@ def NormalPlain : Random<"normal_plain", "Scalar seed, Scalar offset, int[] size
   let samples = "none";
 }
 
-def RandIntPlain : Random<"randint_plain",
+def : Random<"randint_plain",
     "Scalar seed, Scalar offset, Scalar low, Scalar high, int[] size, dtype dtype"> {
   let forms = ["hidden"];
   let body = [(random_integer $seed, $offset, $low, $high, $index)];
@@ -27,9 +27,10 @@ def RandIntPlain : Random<"randint_plain",
   let samples = "none";
 }
 
-def Rand : Composite<"rand", "int[] size, *, generator? generator=None, dtype? dtype=None"> {
+def : Composite<"rand", "int[] size, *, generator? generator=None, dtype? dtype=None"> {
   let forms = ["function"];
   let factory = 1;
+  let takesOut = 1;
   let summary = "Uniform on [0, 1).";
   let shapes = "Size";
   let accepts = "Floating";
@@ -41,7 +42,7 @@ def Rand : Composite<"rand", "int[] size, *, generator? generator=None, dtype? d
   }];
 }
 
-def RandLike : Composite<"rand_like", "Tensor input, *, dtype? dtype=None"> {
+def : Composite<"rand_like", "Tensor input, *, dtype? dtype=None"> {
   let forms = ["function"];
   let factory = 1;
   let summary = "Uniform on [0, 1), in the shape and dtype of `input`.";
@@ -54,9 +55,10 @@ def RandLike : Composite<"rand_like", "Tensor input, *, dtype? dtype=None"> {
   }];
 }
 
-def Randn : Composite<"randn", "int[] size, *, generator? generator=None, dtype? dtype=None"> {
+def : Composite<"randn", "int[] size, *, generator? generator=None, dtype? dtype=None"> {
   let forms = ["function"];
   let factory = 1;
+  let takesOut = 1;
   let summary = "Standard normal.";
   let shapes = "Size";
   let accepts = "Floating";
@@ -68,7 +70,7 @@ def Randn : Composite<"randn", "int[] size, *, generator? generator=None, dtype?
   }];
 }
 
-def RandnLike : Composite<"randn_like", "Tensor input, *, dtype? dtype=None"> {
+def : Composite<"randn_like", "Tensor input, *, dtype? dtype=None"> {
   let forms = ["function"];
   let factory = 1;
   let summary = "Standard normal, in the shape and dtype of `input`.";
@@ -81,9 +83,10 @@ def RandnLike : Composite<"randn_like", "Tensor input, *, dtype? dtype=None"> {
   }];
 }
 
-def RandInt : Composite<"randint", "int low, int high, int[] size, *, generator? generator=None, dtype? dtype=None"> {
+def : Composite<"randint", "int low, int high, int[] size, *, generator? generator=None, dtype? dtype=None"> {
   let forms = ["function"];
   let factory = 1;
+  let takesOut = 1;
   let summary = "Integers uniform on [low, high), int64 unless `dtype` is given.";
   let shapes = "Size";
   let accepts = "Any";
@@ -96,10 +99,11 @@ def RandInt : Composite<"randint", "int low, int high, int[] size, *, generator?
   }];
 }
 
-def RandIntHigh : Composite<"randint_high", "int high, int[] size, *, generator? generator=None, dtype? dtype=None"> {
+def : Composite<"randint_high", "int high, int[] size, *, generator? generator=None, dtype? dtype=None"> {
   let python = "randint";
   let forms = ["function"];
   let factory = 1;
+  let takesOut = 1;
   let summary = "Integers uniform on [0, high).";
   let shapes = "Size";
   let accepts = "Any";
@@ -110,7 +114,7 @@ def RandIntHigh : Composite<"randint_high", "int high, int[] size, *, generator?
   }];
 }
 
-def RandIntLike : Composite<"randint_like", "Tensor input, int low, int high, *, dtype? dtype=None"> {
+def : Composite<"randint_like", "Tensor input, int low, int high, *, dtype? dtype=None"> {
   let forms = ["function"];
   let factory = 1;
   let summary = "Integers uniform on [low, high), in the shape and dtype of `input`.";
@@ -123,7 +127,7 @@ def RandIntLike : Composite<"randint_like", "Tensor input, int low, int high, *,
   }];
 }
 
-def RandIntLikeHigh : Composite<"randint_like_high", "Tensor input, int high, *, dtype? dtype=None"> {
+def : Composite<"randint_like_high", "Tensor input, int high, *, dtype? dtype=None"> {
   let python = "randint_like";
   let forms = ["function"];
   let factory = 1;
@@ -137,15 +141,16 @@ def RandIntLikeHigh : Composite<"randint_like_high", "Tensor input, int high, *,
   }];
 }
 
-def RandPermPlain : Library<"randperm_plain", "Scalar seed, Scalar offset, int n", "randperm"> {
+def : Library<"randperm_plain", "Scalar seed, Scalar offset, int n", "randperm"> {
   let forms = ["hidden"];
   let differentiable = 0;
   let summary = "A random permutation of 0 .. n-1.";
 }
 
-def RandPerm : Composite<"randperm", "int n, *, generator? generator=None, dtype? dtype=None"> {
+def : Composite<"randperm", "int n, *, generator? generator=None, dtype? dtype=None"> {
   let forms = ["function"];
   let factory = 1;
+  let takesOut = 1;
   let summary = "A random permutation of 0 .. n-1, int64 unless `dtype` is given.";
   let shapes = "[n]";
   let accepts = "Any";
@@ -156,7 +161,7 @@ def RandPerm : Composite<"randperm", "int n, *, generator? generator=None, dtype
   }];
 }
 
-def Bernoulli : Composite<"bernoulli", "Tensor input, *, generator? generator=None"> {
+def : Composite<"bernoulli", "Tensor input, *, generator? generator=None"> {
   let differentiable = 0;
   let summary = "1 with probability `input`, else 0.";
   let shapes = "Same";
@@ -168,7 +173,7 @@ def Bernoulli : Composite<"bernoulli", "Tensor input, *, generator? generator=No
   }];
 }
 
-def BernoulliProb : Composite<"bernoulli_prob", "Tensor input, float p, *, generator? generator=None"> {
+def : Composite<"bernoulli_prob", "Tensor input, float p, *, generator? generator=None"> {
   let python = "bernoulli";
   let differentiable = 0;
   let summary = "1 with probability `p`, else 0, in the shape and dtype of `input`.";
@@ -181,7 +186,7 @@ def BernoulliProb : Composite<"bernoulli_prob", "Tensor input, float p, *, gener
   }];
 }
 
-def NormalAt : Composite<"normal_at", "Tensor mean, Operand std=1.0, *, generator? generator=None"> {
+def : Composite<"normal_at", "Tensor mean, Operand std=1.0, *, generator? generator=None"> {
   let python = "normal";
   let forms = ["function"];
   let summary = "Normal numbers of the given means and standard deviations.";
@@ -194,7 +199,7 @@ def NormalAt : Composite<"normal_at", "Tensor mean, Operand std=1.0, *, generato
   }];
 }
 
-def NormalAround : Composite<"normal_around", "float mean, Tensor std, *, generator? generator=None"> {
+def : Composite<"normal_around", "float mean, Tensor std, *, generator? generator=None"> {
   let python = "normal";
   let forms = ["function"];
   let summary = "Normal numbers of one mean and the given standard deviations.";
@@ -207,11 +212,12 @@ def NormalAround : Composite<"normal_around", "float mean, Tensor std, *, genera
   }];
 }
 
-def NormalOfSize : Composite<"normal_of_size",
+def : Composite<"normal_of_size",
     "float mean, float std, int[] size, *, generator? generator=None, dtype? dtype=None"> {
   let python = "normal";
   let forms = ["function"];
   let factory = 1;
+  let takesOut = 1;
   let summary = "Normal numbers of one mean and standard deviation.";
   let shapes = "Size";
   let accepts = "Floating";
@@ -222,7 +228,7 @@ def NormalOfSize : Composite<"normal_of_size",
   }];
 }
 
-def Multinomial : Composite<"multinomial",
+def : Composite<"multinomial",
     "Tensor input, int num_samples, bool replacement=False, *, generator? generator=None"> {
   let summary = "Places drawn from each row with probabilities in proportion to its elements: all different, unless "
                 "`replacement`.";
@@ -236,21 +242,21 @@ def Multinomial : Composite<"multinomial",
 }
 
 // Draws. Element i of a draw reads the Philox counters (offset, i) and as many after it as its rejections ask for.
-def GammaDraw : Library<"gamma_draw", "Scalar seed, Scalar offset, Tensor alpha", "sameAsLast"> {
+def : Library<"gamma_draw", "Scalar seed, Scalar offset, Tensor alpha", "sameAsLast"> {
   let forms = ["hidden"];
   let differentiable = 0;
   let summary = "Draws of Gamma(alpha, 1); float64.";
   let samples = "none";
 }
 
-def PoissonDraw : Library<"poisson_draw", "Scalar seed, Scalar offset, Tensor rate", "sameAsLast"> {
+def : Library<"poisson_draw", "Scalar seed, Scalar offset, Tensor rate", "sameAsLast"> {
   let forms = ["hidden"];
   let differentiable = 0;
   let summary = "Poisson draws; float64.";
   let samples = "none";
 }
 
-def BinomialDraw : Library<"binomial_draw", "Scalar seed, Scalar offset, Tensor count, Tensor prob", "sameAsLast"> {
+def : Library<"binomial_draw", "Scalar seed, Scalar offset, Tensor count, Tensor prob", "sameAsLast"> {
   let forms = ["hidden"];
   let differentiable = 0;
   let summary = "Binomial draws; float64.";
@@ -258,7 +264,7 @@ def BinomialDraw : Library<"binomial_draw", "Scalar seed, Scalar offset, Tensor 
 }
 
 // Implicit reparameterisation (Figurnov et al. 2018): a draw x of Gamma(a) keeps its quantile, so dx/da = -F_a / F_x.
-def GammaSample : Pointwise<"gamma_sample", "Promote", "Tensor alpha, Tensor draw"> {
+def : Pointwise<"gamma_sample", "Promote", "Tensor alpha, Tensor draw"> {
   let forms = ["hidden"];
   let body = [(identity $draw)];
   let derivative = [(neg (mul $g, (gamma_cdf_slope $alpha, $out))), (none)];
@@ -266,13 +272,13 @@ def GammaSample : Pointwise<"gamma_sample", "Promote", "Tensor alpha, Tensor dra
   let samples = "none";
 }
 
-def GammaSlope : Composite<"gamma_cdf_slope", "Tensor a, Tensor x"> {
+def : Composite<"gamma_cdf_slope", "Tensor a, Tensor x"> {
   let forms = ["hidden"];
   let summary = "The derivative of P(a, x) in a, divided by the density.";
   let samples = "none";
 }
 
-def StandardGamma : Composite<"standard_gamma", "Tensor input, generator? generator=None"> {
+def : Composite<"standard_gamma", "Tensor input, generator? generator=None"> {
   let python = "_standard_gamma";
   let forms = ["function"];
   let summary = "Draws of Gamma(input, 1), differentiable in `input`.";
@@ -286,7 +292,7 @@ def StandardGamma : Composite<"standard_gamma", "Tensor input, generator? genera
   let samples = "none";
 }
 
-def PoissonRandom : Composite<"poisson", "Tensor input, generator? generator=None"> {
+def : Composite<"poisson", "Tensor input, generator? generator=None"> {
   let forms = ["function"];
   let differentiable = 0;
   let summary = "Poisson draws with rates `input`.";
@@ -300,7 +306,7 @@ def PoissonRandom : Composite<"poisson", "Tensor input, generator? generator=Non
   let samples = "none";
 }
 
-def BinomialRandom : Composite<"binomial", "Tensor count, Tensor prob, generator? generator=None"> {
+def : Composite<"binomial", "Tensor count, Tensor prob, generator? generator=None"> {
   let forms = ["function"];
   let differentiable = 0;
   let summary = "Numbers of successes in `count` trials of probability `prob`.";

@@ -1,6 +1,6 @@
 // Recurrent networks, made of other operations in C++ (eager/composites/recurrent.cpp).
 
-def RecurrentSequence : Composite<"recurrent_sequence",
+def : Composite<"recurrent_sequence",
     "Tensor gates, Tensor hidden, Tensor? cell, Tensor weight, Tensor? bias, Tensor? projection, int[] batch_sizes, "
     "int kind, bool reverse"> {
   let results = "(Tensor, Tensor, Tensor, Tensor)";
@@ -23,7 +23,7 @@ class StepPass<string n, string p, int count> : Pointwise<n, "Promote", p> {
   let samples = "none";
 }
 
-def LstmStep : StepPass<"lstm_step",
+def : StepPass<"lstm_step",
     "Tensor xi, Tensor xf, Tensor xg, Tensor xo, Tensor pi, Tensor pf, Tensor pg, Tensor po, Tensor cell",
     6> {
   dag i = (sigmoid (add $xi, $pi));
@@ -36,7 +36,7 @@ def LstmStep : StepPass<"lstm_step",
   let summary = "The state and cell state after a step, and its gates.";
 }
 
-def LstmStepGrad : StepPass<"lstm_step_grad",
+def : StepPass<"lstm_step_grad",
     "Tensor i, Tensor f, Tensor g, Tensor o, Tensor cell, Tensor next, Tensor grad, Tensor grad_next",
     5> {
   dag squashed = (tanh $next);
@@ -50,7 +50,7 @@ def LstmStepGrad : StepPass<"lstm_step_grad",
   let summary = "Gradients of the sums in the gates, and of the cell state before the step.";
 }
 
-def GruStep : StepPass<"gru_step",
+def : StepPass<"gru_step",
     "Tensor xr, Tensor xz, Tensor xn, Tensor pr, Tensor pz, Tensor pn, Tensor hidden",
     5> {
   dag r = (sigmoid (add $xr, $pr));
@@ -61,7 +61,7 @@ def GruStep : StepPass<"gru_step",
   let summary = "The state after a step, its gates, and the state's part of the new one.";
 }
 
-def GruStepGrad : StepPass<"gru_step_grad", "Tensor r, Tensor z, Tensor n, Tensor pn, Tensor hidden, Tensor grad", 7> {
+def : StepPass<"gru_step_grad", "Tensor r, Tensor z, Tensor n, Tensor pn, Tensor hidden, Tensor grad", 7> {
   dag fresh = (mul (mul $grad, (sub 1, $z)), (sub 1, (square $n)));
   dag dr = (mul (mul fresh, $pn), (mul $r, (sub 1, $r)));
   dag dz = (mul (mul $grad, (sub $hidden, $n)), (mul $z, (sub 1, $z)));
@@ -79,7 +79,7 @@ class RecurrentLayers<string n, string py, string hx> : Composite<n,
   let forms = ["function"];
 }
 
-def Lstm : RecurrentLayers<"lstm", "lstm", "Tensor[]"> {
+def : RecurrentLayers<"lstm", "lstm", "Tensor[]"> {
   let summary = "Long short-term memory (Hochreiter and Schmidhuber 1997) over [T, B, I], or [B, T, I] if "
                 "batch_first: outputs, last states, last cell states.";
   let shapes = "`input` [T, B, I] ([B, T, I] if batch_first), states [layers * directions, B, H]; outputs [T, B, "
@@ -103,7 +103,7 @@ class RecurrentPacked<string n, string py, string hx> : Composite<n,
   let forms = ["function"];
 }
 
-def LstmPacked : RecurrentPacked<"lstm_packed", "lstm", "Tensor[]"> {
+def : RecurrentPacked<"lstm_packed", "lstm", "Tensor[]"> {
   let summary = "lstm over packed sequences: rows of all steps, and how many sequences each step has.";
   let shapes = "`data` [sum of `batch_sizes`, I], states [layers * directions, B, H]; outputs [sum of `batch_sizes`, "
                "directions * H], states as given";
@@ -119,7 +119,7 @@ def LstmPacked : RecurrentPacked<"lstm_packed", "lstm", "Tensor[]"> {
   }];
 }
 
-def Gru : RecurrentLayers<"gru", "gru", "Tensor"> {
+def : RecurrentLayers<"gru", "gru", "Tensor"> {
   let summary = "Gated recurrent units (Cho et al. 2014) over [T, B, I], or [B, T, I] if batch_first: outputs, last "
                 "states.";
   let shapes = "`input` [T, B, I] ([B, T, I] if batch_first), states [layers * directions, B, H]; outputs [T, B, "
@@ -135,7 +135,7 @@ def Gru : RecurrentLayers<"gru", "gru", "Tensor"> {
   }];
 }
 
-def GruPacked : RecurrentPacked<"gru_packed", "gru", "Tensor"> {
+def : RecurrentPacked<"gru_packed", "gru", "Tensor"> {
   let summary = "gru over packed sequences.";
   let shapes = "`data` [sum of `batch_sizes`, I], states [layers * directions, B, H]; outputs [sum of `batch_sizes`, "
                "directions * H], states as given";
@@ -150,7 +150,7 @@ def GruPacked : RecurrentPacked<"gru_packed", "gru", "Tensor"> {
   }];
 }
 
-def RnnTanh : RecurrentLayers<"rnn_tanh", "rnn_tanh", "Tensor"> {
+def : RecurrentLayers<"rnn_tanh", "rnn_tanh", "Tensor"> {
   let summary = "h' = tanh(W x + b + U h + c) over [T, B, I], or [B, T, I] if batch_first: outputs, last states "
                 "(Elman 1990).";
   let shapes = "`input` [T, B, I] ([B, T, I] if batch_first), states [layers * directions, B, H]; outputs [T, B, "
@@ -166,7 +166,7 @@ def RnnTanh : RecurrentLayers<"rnn_tanh", "rnn_tanh", "Tensor"> {
   }];
 }
 
-def RnnTanhPacked : RecurrentPacked<"rnn_tanh_packed", "rnn_tanh", "Tensor"> {
+def : RecurrentPacked<"rnn_tanh_packed", "rnn_tanh", "Tensor"> {
   let summary = "rnn_tanh over packed sequences.";
   let shapes = "`data` [sum of `batch_sizes`, I], states [layers * directions, B, H]; outputs [sum of `batch_sizes`, "
                "directions * H], states as given";
@@ -181,7 +181,7 @@ def RnnTanhPacked : RecurrentPacked<"rnn_tanh_packed", "rnn_tanh", "Tensor"> {
   }];
 }
 
-def RnnRelu : RecurrentLayers<"rnn_relu", "rnn_relu", "Tensor"> {
+def : RecurrentLayers<"rnn_relu", "rnn_relu", "Tensor"> {
   let summary = "As rnn_tanh, with relu.";
   let shapes = "`input` [T, B, I] ([B, T, I] if batch_first), states [layers * directions, B, H]; outputs [T, B, "
                "directions * H], states as given";
@@ -196,7 +196,7 @@ def RnnRelu : RecurrentLayers<"rnn_relu", "rnn_relu", "Tensor"> {
   }];
 }
 
-def RnnReluPacked : RecurrentPacked<"rnn_relu_packed", "rnn_relu", "Tensor"> {
+def : RecurrentPacked<"rnn_relu_packed", "rnn_relu", "Tensor"> {
   let summary = "rnn_relu over packed sequences.";
   let shapes = "`data` [sum of `batch_sizes`, I], states [layers * directions, B, H]; outputs [sum of `batch_sizes`, "
                "directions * H], states as given";
@@ -211,7 +211,7 @@ def RnnReluPacked : RecurrentPacked<"rnn_relu_packed", "rnn_relu", "Tensor"> {
   }];
 }
 
-def LstmCell : Composite<"lstm_cell",
+def : Composite<"lstm_cell",
     "Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None"> {
   let results = "Tensor[]";
   let forms = ["function"];
@@ -233,7 +233,7 @@ class RecurrentCell<string n> : Composite<n,
   let forms = ["function"];
 }
 
-def GruCell : RecurrentCell<"gru_cell"> {
+def : RecurrentCell<"gru_cell"> {
   let summary = "One step of gru for [B, I] and states [B, H].";
   let shapes = "`input` [B, I], states [B, H], `w_ih` [gates * H, I], `w_hh` [gates * H, H]; the result is [B, H], of "
                "lstm_cell two such";
@@ -245,7 +245,7 @@ def GruCell : RecurrentCell<"gru_cell"> {
   }];
 }
 
-def RnnTanhCell : RecurrentCell<"rnn_tanh_cell"> {
+def : RecurrentCell<"rnn_tanh_cell"> {
   let summary = "One step of rnn_tanh for [B, I] and states [B, H].";
   let shapes = "`input` [B, I], states [B, H], `w_ih` [gates * H, I], `w_hh` [gates * H, H]; the result is [B, H], of "
                "lstm_cell two such";
@@ -257,7 +257,7 @@ def RnnTanhCell : RecurrentCell<"rnn_tanh_cell"> {
   }];
 }
 
-def RnnReluCell : RecurrentCell<"rnn_relu_cell"> {
+def : RecurrentCell<"rnn_relu_cell"> {
   let summary = "One step of rnn_relu for [B, I] and states [B, H].";
   let shapes = "`input` [B, I], states [B, H], `w_ih` [gates * H, I], `w_hh` [gates * H, H]; the result is [B, H], of "
                "lstm_cell two such";

@@ -1,7 +1,7 @@
 // Reductions. The order of primitive sums is fixed by shape and dims alone (ARCHITECTURE.md); the others are made of
 // them in eager/composites (reductions.cpp, statistics.cpp).
 
-def Sum : Reduction<"sum", "Sum", "Sum", "Tensor input, dims dim=None, bool keepdim=False, *, dtype? dtype=None"> {
+def : Reduction<"sum", "Sum", "Sum", "Tensor input, dims dim=None, bool keepdim=False, *, dtype? dtype=None"> {
   let forms = ["function", "method", "out"];
   let outSaysDType = 1;
   let rule = "sum";
@@ -15,7 +15,7 @@ def Sum : Reduction<"sum", "Sum", "Sum", "Tensor input, dims dim=None, bool keep
   }];
 }
 
-def Prod : Reduction<"prod", "Sum", "Prod", "Tensor input, dims dim=None, bool keepdim=False, *, dtype? dtype=None"> {
+def : Reduction<"prod", "Sum", "Prod", "Tensor input, dims dim=None, bool keepdim=False, *, dtype? dtype=None"> {
   let forms = ["function", "method", "out"];
   let outSaysDType = 1;
   let rule = "prod";
@@ -28,7 +28,7 @@ def Prod : Reduction<"prod", "Sum", "Prod", "Tensor input, dims dim=None, bool k
   }];
 }
 
-def Amax : Reduction<"amax", "First", "Max", "Tensor input, dims dim=None, bool keepdim=False"> {
+def : Reduction<"amax", "First", "Max", "Tensor input, dims dim=None, bool keepdim=False"> {
   let forms = ["function", "method", "out"];
   let rule = "amaxAmin";
   let saves = ["input", "out"];
@@ -40,7 +40,7 @@ def Amax : Reduction<"amax", "First", "Max", "Tensor input, dims dim=None, bool 
   let reference = "max";
 }
 
-def Amin : Reduction<"amin", "First", "Min", "Tensor input, dims dim=None, bool keepdim=False"> {
+def : Reduction<"amin", "First", "Min", "Tensor input, dims dim=None, bool keepdim=False"> {
   let forms = ["function", "method", "out"];
   let rule = "amaxAmin";
   let saves = ["input", "out"];
@@ -52,7 +52,7 @@ def Amin : Reduction<"amin", "First", "Min", "Tensor input, dims dim=None, bool 
   let reference = "min";
 }
 
-def Any : Reduction<"any", "Logical", "Any", "Tensor input, dims dim=None, bool keepdim=False"> {
+def : Reduction<"any", "Logical", "Any", "Tensor input, dims dim=None, bool keepdim=False"> {
   let differentiable = 0;
   let summary = "Is any element nonzero?";
   let example = [{
@@ -61,7 +61,7 @@ def Any : Reduction<"any", "Logical", "Any", "Tensor input, dims dim=None, bool 
   }];
 }
 
-def All : Reduction<"all", "Logical", "All", "Tensor input, dims dim=None, bool keepdim=False"> {
+def : Reduction<"all", "Logical", "All", "Tensor input, dims dim=None, bool keepdim=False"> {
   let differentiable = 0;
   let summary = "Are all elements nonzero?";
   let example = [{
@@ -70,7 +70,7 @@ def All : Reduction<"all", "Logical", "All", "Tensor input, dims dim=None, bool 
   }];
 }
 
-def Mean : Composite<"mean", "Tensor input, dims dim=None, bool keepdim=False, *, dtype? dtype=None"> {
+def : Composite<"mean", "Tensor input, dims dim=None, bool keepdim=False, *, dtype? dtype=None"> {
   let forms = ["function", "method", "out"];
   let summary = "Mean over `dim` (all dims when None).";
   let shapes = "Reduced";
@@ -87,7 +87,7 @@ def Mean : Composite<"mean", "Tensor input, dims dim=None, bool keepdim=False, *
   let reference = "mean";
 }
 
-def Var : Composite<"var", "Tensor input, dims dim=None, *, Scalar? correction=None, bool keepdim=False"> {
+def : Composite<"var", "Tensor input, dims dim=None, *, Scalar? correction=None, bool keepdim=False"> {
   let summary = "Variance over `dim`, the sum of squares divided by n - correction (1 when None).";
   let shapes = "Reduced";
   let accepts = "Floating";
@@ -98,7 +98,7 @@ def Var : Composite<"var", "Tensor input, dims dim=None, *, Scalar? correction=N
   }];
 }
 
-def VarUnbiased : Composite<"var_unbiased", "Tensor input, dims dim, bool unbiased, bool keepdim=False"> {
+def : Composite<"var_unbiased", "Tensor input, dims dim, bool unbiased, bool keepdim=False"> {
   let python = "var";
   let summary = "Variance over `dim`, divided by n - 1 if unbiased.";
   let shapes = "Reduced";
@@ -110,7 +110,7 @@ def VarUnbiased : Composite<"var_unbiased", "Tensor input, dims dim, bool unbias
   }];
 }
 
-def VarFlag : Composite<"var_flag", "Tensor input, bool unbiased"> {
+def : Composite<"var_flag", "Tensor input, bool unbiased"> {
   let python = "var";
   let summary = "Variance of all elements.";
   let shapes = "Scalar";
@@ -122,7 +122,7 @@ def VarFlag : Composite<"var_flag", "Tensor input, bool unbiased"> {
   }];
 }
 
-def VarMean : Composite<"var_mean", "Tensor input, dims dim=None, *, Scalar? correction=None, bool keepdim=False"> {
+def : Composite<"var_mean", "Tensor input, dims dim=None, *, Scalar? correction=None, bool keepdim=False"> {
   let results = "(Tensor, Tensor)";
   let numResults = 2;
   let fields = [];
@@ -137,7 +137,7 @@ def VarMean : Composite<"var_mean", "Tensor input, dims dim=None, *, Scalar? cor
   }];
 }
 
-def VarMeanUnbiased : Composite<"var_mean_unbiased", "Tensor input, dims dim, bool unbiased, bool keepdim=False"> {
+def : Composite<"var_mean_unbiased", "Tensor input, dims dim, bool unbiased, bool keepdim=False"> {
   let python = "var_mean";
   let results = "(Tensor, Tensor)";
   let numResults = 2;
@@ -153,7 +153,7 @@ def VarMeanUnbiased : Composite<"var_mean_unbiased", "Tensor input, dims dim, bo
   }];
 }
 
-def VarMeanFlag : Composite<"var_mean_flag", "Tensor input, bool unbiased"> {
+def : Composite<"var_mean_flag", "Tensor input, bool unbiased"> {
   let python = "var_mean";
   let results = "(Tensor, Tensor)";
   let numResults = 2;
@@ -169,7 +169,7 @@ def VarMeanFlag : Composite<"var_mean_flag", "Tensor input, bool unbiased"> {
   }];
 }
 
-def Std : Composite<"std", "Tensor input, dims dim=None, *, Scalar? correction=None, bool keepdim=False"> {
+def : Composite<"std", "Tensor input, dims dim=None, *, Scalar? correction=None, bool keepdim=False"> {
   let summary = "Standard deviation: the root of `var`.";
   let shapes = "Reduced";
   let accepts = "Floating";
@@ -181,7 +181,7 @@ def Std : Composite<"std", "Tensor input, dims dim=None, *, Scalar? correction=N
   }];
 }
 
-def StdUnbiased : Composite<"std_unbiased", "Tensor input, dims dim, bool unbiased, bool keepdim=False"> {
+def : Composite<"std_unbiased", "Tensor input, dims dim, bool unbiased, bool keepdim=False"> {
   let python = "std";
   let summary = "Standard deviation over `dim`.";
   let shapes = "Reduced";
@@ -193,7 +193,7 @@ def StdUnbiased : Composite<"std_unbiased", "Tensor input, dims dim, bool unbias
   }];
 }
 
-def StdFlag : Composite<"std_flag", "Tensor input, bool unbiased"> {
+def : Composite<"std_flag", "Tensor input, bool unbiased"> {
   let python = "std";
   let summary = "Standard deviation of all elements.";
   let shapes = "Scalar";
@@ -205,7 +205,7 @@ def StdFlag : Composite<"std_flag", "Tensor input, bool unbiased"> {
   }];
 }
 
-def StdMean : Composite<"std_mean", "Tensor input, dims dim=None, *, Scalar? correction=None, bool keepdim=False"> {
+def : Composite<"std_mean", "Tensor input, dims dim=None, *, Scalar? correction=None, bool keepdim=False"> {
   let results = "(Tensor, Tensor)";
   let numResults = 2;
   let fields = [];
@@ -220,7 +220,7 @@ def StdMean : Composite<"std_mean", "Tensor input, dims dim=None, *, Scalar? cor
   }];
 }
 
-def StdMeanUnbiased : Composite<"std_mean_unbiased", "Tensor input, dims dim, bool unbiased, bool keepdim=False"> {
+def : Composite<"std_mean_unbiased", "Tensor input, dims dim, bool unbiased, bool keepdim=False"> {
   let python = "std_mean";
   let results = "(Tensor, Tensor)";
   let numResults = 2;
@@ -236,7 +236,7 @@ def StdMeanUnbiased : Composite<"std_mean_unbiased", "Tensor input, dims dim, bo
   }];
 }
 
-def StdMeanFlag : Composite<"std_mean_flag", "Tensor input, bool unbiased"> {
+def : Composite<"std_mean_flag", "Tensor input, bool unbiased"> {
   let python = "std_mean";
   let results = "(Tensor, Tensor)";
   let numResults = 2;
@@ -252,7 +252,7 @@ def StdMeanFlag : Composite<"std_mean_flag", "Tensor input, bool unbiased"> {
   }];
 }
 
-def LogSumExp : Composite<"logsumexp", "Tensor input, dims dim, bool keepdim=False"> {
+def : Composite<"logsumexp", "Tensor input, dims dim, bool keepdim=False"> {
   let forms = ["function", "method", "special"];
   let summary = "log(sum(exp(input))) over `dim`, without overflow.";
   let shapes = "Reduced";
@@ -264,7 +264,7 @@ def LogSumExp : Composite<"logsumexp", "Tensor input, dims dim, bool keepdim=Fal
   }];
 }
 
-def NanSum : Composite<"nansum", "Tensor input, dims dim=None, bool keepdim=False, *, dtype? dtype=None"> {
+def : Composite<"nansum", "Tensor input, dims dim=None, bool keepdim=False, *, dtype? dtype=None"> {
   let outSaysDType = 1;
   let summary = "Sum over `dim`, NaN counting as 0.";
   let shapes = "Reduced";
@@ -276,7 +276,7 @@ def NanSum : Composite<"nansum", "Tensor input, dims dim=None, bool keepdim=Fals
   }];
 }
 
-def NanMean : Composite<"nanmean", "Tensor input, dims dim=None, bool keepdim=False, *, dtype? dtype=None"> {
+def : Composite<"nanmean", "Tensor input, dims dim=None, bool keepdim=False, *, dtype? dtype=None"> {
   let summary = "Mean over `dim` of what is no NaN.";
   let shapes = "Reduced";
   let accepts = "Floating";
@@ -287,7 +287,7 @@ def NanMean : Composite<"nanmean", "Tensor input, dims dim=None, bool keepdim=Fa
   }];
 }
 
-def CountNonzero : Composite<"count_nonzero", "Tensor input, dims dim=None"> {
+def : Composite<"count_nonzero", "Tensor input, dims dim=None"> {
   let summary = "How many elements are nonzero, over `dim`.";
   let shapes = "Reduced";
   let accepts = "Any";
@@ -299,7 +299,7 @@ def CountNonzero : Composite<"count_nonzero", "Tensor input, dims dim=None"> {
   let reference = "count_nonzero";
 }
 
-def AMinMax : Composite<"aminmax", "Tensor input, *, int? dim=None, bool keepdim=False"> {
+def : Composite<"aminmax", "Tensor input, *, int? dim=None, bool keepdim=False"> {
   let results = "(Tensor, Tensor)";
   let numResults = 2;
   let fields = ["min", "max"];
@@ -315,7 +315,7 @@ def AMinMax : Composite<"aminmax", "Tensor input, *, int? dim=None, bool keepdim
   }];
 }
 
-def MaxAll : Composite<"max_all", "Tensor input"> {
+def : Composite<"max_all", "Tensor input"> {
   let python = "max";
   let summary = "Largest element.";
   let shapes = "Scalar";
@@ -328,7 +328,7 @@ def MaxAll : Composite<"max_all", "Tensor input"> {
   let reference = "max";
 }
 
-def MinAll : Composite<"min_all", "Tensor input"> {
+def : Composite<"min_all", "Tensor input"> {
   let python = "min";
   let summary = "Smallest element.";
   let shapes = "Scalar";
@@ -341,7 +341,7 @@ def MinAll : Composite<"min_all", "Tensor input"> {
   let reference = "min";
 }
 
-def MaxDim : Library<"max_dim", "Tensor input, int dim, bool keepdim=False", "maxDim"> {
+def : Library<"max_dim", "Tensor input, int dim, bool keepdim=False", "maxDim"> {
   let python = "max";
   let results = "(Tensor, Tensor)";
   let numResults = 2;
@@ -359,7 +359,7 @@ def MaxDim : Library<"max_dim", "Tensor input, int dim, bool keepdim=False", "ma
   }];
 }
 
-def MinDim : Library<"min_dim", "Tensor input, int dim, bool keepdim=False", "maxDim"> {
+def : Library<"min_dim", "Tensor input, int dim, bool keepdim=False", "maxDim"> {
   let python = "min";
   let results = "(Tensor, Tensor)";
   let numResults = 2;
@@ -377,7 +377,7 @@ def MinDim : Library<"min_dim", "Tensor input, int dim, bool keepdim=False", "ma
   }];
 }
 
-def ArgMax : Library<"argmax", "Tensor input, int? dim=None, bool keepdim=False", "argReduce"> {
+def : Library<"argmax", "Tensor input, int? dim=None, bool keepdim=False", "argReduce"> {
   let differentiable = 0;
   let batching = "alongDim";
   let summary = "Place of the first largest element, along `dim` or of the flattened tensor.";
@@ -393,7 +393,7 @@ def ArgMax : Library<"argmax", "Tensor input, int? dim=None, bool keepdim=False"
   }];
 }
 
-def ArgMin : Library<"argmin", "Tensor input, int? dim=None, bool keepdim=False", "argReduce"> {
+def : Library<"argmin", "Tensor input, int? dim=None, bool keepdim=False", "argReduce"> {
   let differentiable = 0;
   let batching = "alongDim";
   let summary = "Place of the first smallest element, along `dim` or of the flattened tensor.";

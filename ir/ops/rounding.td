@@ -1,6 +1,6 @@
 // Rounding, the parts and neighbours of numbers, signs.
 
-def Floor : Unary<"floor", "Promote"> {
+def : Unary<"floor", "Promote"> {
   let domain = "Number";
   let body = [(floor $input)];
   let derivative = [(zeros_like $g)];
@@ -11,7 +11,7 @@ def Floor : Unary<"floor", "Promote"> {
   }];
 }
 
-def Ceil : Unary<"ceil", "Promote"> {
+def : Unary<"ceil", "Promote"> {
   let domain = "Number";
   let body = [(ceil $input)];
   let derivative = [(zeros_like $g)];
@@ -22,7 +22,7 @@ def Ceil : Unary<"ceil", "Promote"> {
   }];
 }
 
-def Trunc : Unary<"trunc", "Promote"> {
+def : Unary<"trunc", "Promote"> {
   let aliases = ["fix"];
   let domain = "Number";
   let body = [(trunc $input)];
@@ -34,7 +34,7 @@ def Trunc : Unary<"trunc", "Promote"> {
   }];
 }
 
-def RoundEven : Unary<"round_even", "Promote"> {
+def : Unary<"round_even", "Promote"> {
   let domain = "Number";
   let forms = ["hidden"];
   let body = [(round $input)];
@@ -43,7 +43,7 @@ def RoundEven : Unary<"round_even", "Promote"> {
   let reference = "round";
 }
 
-def Round : Composite<"round", "Tensor input, *, int decimals=0"> {
+def : Composite<"round", "Tensor input, *, int decimals=0"> {
   let forms = ["function", "method", "inplace", "special"];
   let summary = "Nearest integer (or multiple of 10^-decimals), halves to even.";
   let shapes = "Same";
@@ -58,7 +58,7 @@ def Round : Composite<"round", "Tensor input, *, int decimals=0"> {
   let reference = "round";
 }
 
-def Frac : Unary<"frac", "Promote"> {
+def : Unary<"frac", "Promote"> {
   let domain = "Floating";
   let body = [(frac $input)];
   let derivative = [(identity $g)];
@@ -71,7 +71,7 @@ def Frac : Unary<"frac", "Promote"> {
 }
 
 // Parts and neighbours of numbers.
-def FrexpMantissa : Unary<"frexp_mantissa", "Promote"> {
+def : Unary<"frexp_mantissa", "Promote"> {
   let domain = "Floating";
   let forms = ["hidden"];
   let body = [(frexp_mantissa $input)];
@@ -80,7 +80,7 @@ def FrexpMantissa : Unary<"frexp_mantissa", "Promote"> {
   let samples = "none";
 }
 
-def FrexpExponent : Unary<"frexp_exponent", "Promote"> {
+def : Unary<"frexp_exponent", "Promote"> {
   let domain = "Floating";
   let forms = ["hidden"];
   let body = [(frexp_exponent $input)];
@@ -89,7 +89,7 @@ def FrexpExponent : Unary<"frexp_exponent", "Promote"> {
   let samples = "none";
 }
 
-def Frexp : Composite<"frexp", "Tensor input"> {
+def : Composite<"frexp", "Tensor input"> {
   let results = "(Tensor, Tensor)";
   let numResults = 2;
   let fields = ["mantissa", "exponent"];
@@ -107,47 +107,19 @@ def Frexp : Composite<"frexp", "Tensor input"> {
   }];
 }
 
-def NextAfterPlain : TensorPair<"nextafter_plain", "Promote"> {
+def : TensorPair<"nextafter", "Promote"> {
   let domain = "Floating";
-  let forms = ["hidden"];
-  let body = [(nextafter $input, $other)];
-  let differentiable = 0;
-  let summary = "nextafter of float32 and float64.";
-  let samples = "none";
-}
-
-def NextAfterBFloat16 : TensorPair<"nextafter_bfloat16", "Promote"> {
-  let domain = "Floating";
-  let forms = ["hidden"];
-  let body = [(nextafter_bfloat16 $input, $other)];
-  let differentiable = 0;
-  let summary = "nextafter of bfloat16.";
-  let samples = "none";
-}
-
-def NextAfterFloat16 : TensorPair<"nextafter_float16", "Promote"> {
-  let domain = "Floating";
-  let forms = ["hidden"];
-  let body = [(nextafter_float16 $input, $other)];
-  let differentiable = 0;
-  let summary = "nextafter of float16.";
-  let samples = "none";
-}
-
-def NextAfter : Composite<"nextafter", "Tensor input, Tensor other"> {
-  let forms = ["function", "method", "inplace"];
+  let body = [(nextafter $input, $other, $dtype)];
   let differentiable = 0;
   let summary = "The number of the dtype next to `input` in the direction of `other`.";
-  let shapes = "Broadcast";
-  let accepts = "Floating";
-  let gives = "Promote";
   let example = [{
     >>> tandem.nextafter(tandem.tensor([0., -1.]), tandem.tensor([1., -1.]))
     tensor([ 1.4013e-45, -1.0000e+00])
   }];
+  let samples = "composite";
 }
 
-def CopySign : Pointwise<"copysign", "Float", "Tensor input, Operand other"> {
+def : Pointwise<"copysign", "Float", "Tensor input, Operand other"> {
   let body = [(copysign $input, $other)];
   let derivative = [(mul $g, (where (eq $input, 0), 0, (div $out, $input))), (zeros_like $g)];
   let summary = "|input| with the sign of `other`.";
@@ -159,7 +131,7 @@ def CopySign : Pointwise<"copysign", "Float", "Tensor input, Operand other"> {
   let reference = "copysign";
 }
 
-def SignBit : Unary<"signbit", "Compare"> {
+def : Unary<"signbit", "Compare"> {
   let forms = ["function", "method", "out"];
   let body = [(signbit $input)];
   let differentiable = 0;
@@ -170,7 +142,7 @@ def SignBit : Unary<"signbit", "Compare"> {
   }];
 }
 
-def Angle : Unary<"angle", "Float"> {
+def : Unary<"angle", "Float"> {
   let forms = ["function", "method"];
   let body = [(select (lt $input, 0), "3.14159265358979323846", (select (isnan $input), $input, 0))];
   let derivative = [(zeros_like $g)];
@@ -182,7 +154,7 @@ def Angle : Unary<"angle", "Float"> {
   let reference = "";
 }
 
-def IsReal : Composite<"isreal", "Tensor input"> {
+def : Composite<"isreal", "Tensor input"> {
   let summary = "Is real: True, as all dtypes are.";
   let shapes = "Same";
   let accepts = "Any";
@@ -194,7 +166,7 @@ def IsReal : Composite<"isreal", "Tensor input"> {
   let reference = "isreal";
 }
 
-def NanToNumPlain : Pointwise<"nan_to_num_plain", "First", "Tensor input, Scalar nan, Scalar posinf, Scalar neginf"> {
+def : Pointwise<"nan_to_num_plain", "First", "Tensor input, Scalar nan, Scalar posinf, Scalar neginf"> {
   let forms = ["hidden"];
   let body = [(select (isnan $input), $nan,
                       (select (isinf $input), (select (gt $input, 0), $posinf, $neginf), $input))];
@@ -203,7 +175,7 @@ def NanToNumPlain : Pointwise<"nan_to_num_plain", "First", "Tensor input, Scalar
   let samples = "none";
 }
 
-def NanToNum : Composite<"nan_to_num", "Tensor input, Scalar? nan=None, Scalar? posinf=None, Scalar? neginf=None"> {
+def : Composite<"nan_to_num", "Tensor input, Scalar? nan=None, Scalar? posinf=None, Scalar? neginf=None"> {
   let forms = ["function", "method", "inplace"];
   let summary = "`nan` (0) in place of NaN, `posinf` and `neginf` (the largest and smallest finite) in place of the "
                 "infinities.";

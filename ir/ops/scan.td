@@ -1,13 +1,13 @@
 // Running sums, products and extremes along a dim (runtime/lib/order/scan.cpp).
 
-def CumSumPlain : Library<"cumsum_plain", "Tensor input, int dim", "sameAsInput"> {
+def : Scan<"cumsum_plain", "Tensor input, int dim", "sameAsInput"> {
   let forms = ["hidden"];
   let rule = "cumsum";
   let batching = "alongDim";
   let summary = "Running sums along `dim`.";
 }
 
-def CumSum : Composite<"cumsum", "Tensor input, int dim, *, dtype? dtype=None"> {
+def : Composite<"cumsum", "Tensor input, int dim, *, dtype? dtype=None"> {
   let forms = ["function", "method", "inplace"];
   let outSaysDType = 1;
   let summary = "Running sums along `dim`; integers in int64.";
@@ -24,7 +24,7 @@ def CumSum : Composite<"cumsum", "Tensor input, int dim, *, dtype? dtype=None"> 
   let reference = "cumsum";
 }
 
-def CumProdPlain : Library<"cumprod_plain", "Tensor input, int dim", "sameAsInput"> {
+def : Scan<"cumprod_plain", "Tensor input, int dim", "sameAsInput"> {
   let forms = ["hidden"];
   let rule = "cumprod";
   let saves = ["input"];
@@ -32,7 +32,7 @@ def CumProdPlain : Library<"cumprod_plain", "Tensor input, int dim", "sameAsInpu
   let summary = "Running products along `dim`.";
 }
 
-def CumProd : Composite<"cumprod", "Tensor input, int dim, *, dtype? dtype=None"> {
+def : Composite<"cumprod", "Tensor input, int dim, *, dtype? dtype=None"> {
   let forms = ["function", "method", "inplace"];
   let outSaysDType = 1;
   let summary = "Running products along `dim`; integers in int64.";
@@ -46,7 +46,7 @@ def CumProd : Composite<"cumprod", "Tensor input, int dim, *, dtype? dtype=None"
   let reference = "cumprod";
 }
 
-def LinearRecurrence : Library<"linear_recurrence",
+def : Scan<"linear_recurrence",
     "Tensor terms, Tensor factors, int dim, bool reverse",
     "sameAsInput"> {
   let forms = ["hidden"];
@@ -58,7 +58,7 @@ def LinearRecurrence : Library<"linear_recurrence",
   let samples = "none";
 }
 
-def CumMax : Library<"cummax", "Tensor input, int dim", "valuesAndIndices"> {
+def : Scan<"cummax", "Tensor input, int dim", "valuesAndIndices"> {
   let results = "(Tensor, Tensor)";
   let numResults = 2;
   let rule = "byIndices";
@@ -76,7 +76,7 @@ def CumMax : Library<"cummax", "Tensor input, int dim", "valuesAndIndices"> {
   }];
 }
 
-def CumMin : Library<"cummin", "Tensor input, int dim", "valuesAndIndices"> {
+def : Scan<"cummin", "Tensor input, int dim", "valuesAndIndices"> {
   let results = "(Tensor, Tensor)";
   let numResults = 2;
   let rule = "byIndices";
@@ -94,7 +94,7 @@ def CumMin : Library<"cummin", "Tensor input, int dim", "valuesAndIndices"> {
   }];
 }
 
-def LogCumSumExpPlain : Library<"logcumsumexp_plain", "Tensor input, int dim", "sameAsInput"> {
+def : Scan<"logcumsumexp_plain", "Tensor input, int dim", "sameAsInput"> {
   let forms = ["hidden"];
   let rule = "logcumsumexp";
   let saves = ["input", "out"];
@@ -102,7 +102,7 @@ def LogCumSumExpPlain : Library<"logcumsumexp_plain", "Tensor input, int dim", "
   let summary = "log of the running sums of exp(input).";
 }
 
-def LogCumSumExp : Composite<"logcumsumexp", "Tensor input, int dim"> {
+def : Composite<"logcumsumexp", "Tensor input, int dim"> {
   let summary = "log of the running sums of exp(input) along `dim`, without overflow.";
   let shapes = "Same";
   let accepts = "Floating";
@@ -113,7 +113,7 @@ def LogCumSumExp : Composite<"logcumsumexp", "Tensor input, int dim"> {
   }];
 }
 
-def Diff : Composite<"diff", "Tensor input, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None"> {
+def : Composite<"diff", "Tensor input, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None"> {
   let summary = "Differences of neighbours along `dim`, `n` times over, after `prepend` and `append` were joined on; "
                 "of bools, whether they differ.";
   let shapes = "`input`, shorter by `n` along `dim`; `prepend` and `append` count in, equal to it in the other dims";

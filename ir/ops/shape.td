@@ -1,6 +1,6 @@
 // Operations that rearrange and repeat (eager/composites: rearranging.cpp, diagonals.cpp).
 
-def Reshape : Composite<"reshape", "Tensor input, int[] shape"> {
+def : Composite<"reshape", "Tensor input, int[] shape"> {
   let summary = "The same elements in another shape: a view where strides allow, else a copy. One size may be -1.";
   let shapes = "`input` in the shape `shape`; one size of it may be -1";
   let accepts = "Any";
@@ -14,7 +14,7 @@ def Reshape : Composite<"reshape", "Tensor input, int[] shape"> {
   let reference = "reshape";
 }
 
-def ReshapeAs : Composite<"reshape_as", "Tensor input, Tensor other"> {
+def : Composite<"reshape_as", "Tensor input, Tensor other"> {
   let forms = ["method"];
   let summary = "`input` in the shape of `other`.";
   let shapes = "the result has the shape of `other`";
@@ -27,7 +27,7 @@ def ReshapeAs : Composite<"reshape_as", "Tensor input, Tensor other"> {
   }];
 }
 
-def ViewAs : Composite<"view_as", "Tensor input, Tensor other"> {
+def : Composite<"view_as", "Tensor input, Tensor other"> {
   let forms = ["method"];
   let summary = "`input` viewed in the shape of `other`.";
   let shapes = "the result has the shape of `other`";
@@ -40,7 +40,7 @@ def ViewAs : Composite<"view_as", "Tensor input, Tensor other"> {
   }];
 }
 
-def Flatten : Composite<"flatten", "Tensor input, int start_dim=0, int end_dim=-1"> {
+def : Composite<"flatten", "Tensor input, int start_dim=0, int end_dim=-1"> {
   let summary = "Dims start_dim .. end_dim as one.";
   let shapes = "`input` with start_dim .. end_dim as one dim; a 0-d tensor as [1]";
   let accepts = "Any";
@@ -51,7 +51,7 @@ def Flatten : Composite<"flatten", "Tensor input, int start_dim=0, int end_dim=-
   }];
 }
 
-def Unflatten : Composite<"unflatten", "Tensor input, int dim, int[] sizes"> {
+def : Composite<"unflatten", "Tensor input, int dim, int[] sizes"> {
   let summary = "One dim as several; one size may be -1.";
   let shapes = "`input` with `dim` as the dims `sizes`, whose product it is";
   let accepts = "Any";
@@ -62,7 +62,7 @@ def Unflatten : Composite<"unflatten", "Tensor input, int dim, int[] sizes"> {
   }];
 }
 
-def Ravel : Composite<"ravel", "Tensor input"> {
+def : Composite<"ravel", "Tensor input"> {
   let summary = "All elements as a vector; a view where strides allow.";
   let shapes = "the result is [number of elements]";
   let accepts = "Any";
@@ -74,7 +74,7 @@ def Ravel : Composite<"ravel", "Tensor input"> {
   let reference = "ravel";
 }
 
-def SqueezeAll : Composite<"squeeze", "Tensor input, dims dim=None"> {
+def : Composite<"squeeze", "Tensor input, dims dim=None"> {
   let forms = ["function", "method", "inview"];
   let summary = "Dims of size 1 dropped (those in `dim` when given).";
   let shapes = "`input` without its dims of size 1, or only without those of `dim`";
@@ -93,7 +93,7 @@ def SqueezeAll : Composite<"squeeze", "Tensor input, dims dim=None"> {
   let reference = "squeeze";
 }
 
-def TShort : Composite<"t", "Tensor input"> {
+def : Composite<"t", "Tensor input"> {
   let forms = ["function", "method", "inview"];
   let summary = "The transpose of a matrix; vectors as they are.";
   let shapes = "[M, N]; the result is [N, M]. [N] and 0-d stay";
@@ -109,7 +109,7 @@ def TShort : Composite<"t", "Tensor input"> {
   let reference = "transpose";
 }
 
-def Adjoint : Composite<"adjoint", "Tensor input"> {
+def : Composite<"adjoint", "Tensor input"> {
   let summary = "The last two dims swapped, as a view.";
   let shapes = "[..., M, N]; the result is [..., N, M]";
   let accepts = "Any";
@@ -120,7 +120,7 @@ def Adjoint : Composite<"adjoint", "Tensor input"> {
   }];
 }
 
-def MoveDim : Composite<"movedim", "Tensor input, int[] source, int[] destination"> {
+def : Composite<"movedim", "Tensor input, int[] source, int[] destination"> {
   let aliases = ["moveaxis"];
   let summary = "Dims moved to new places, the others in order.";
   let shapes = "`input` with its sizes in another order";
@@ -133,7 +133,7 @@ def MoveDim : Composite<"movedim", "Tensor input, int[] source, int[] destinatio
   let reference = "moveaxis";
 }
 
-def ExpandAs : Composite<"expand_as", "Tensor input, Tensor other"> {
+def : Composite<"expand_as", "Tensor input, Tensor other"> {
   let forms = ["method"];
   let summary = "`input` expanded to the shape of `other`.";
   let shapes = "the result has the shape of `other`";
@@ -146,7 +146,7 @@ def ExpandAs : Composite<"expand_as", "Tensor input, Tensor other"> {
   }];
 }
 
-def BroadcastTo : Composite<"broadcast_to", "Tensor input, int[] size"> {
+def : Composite<"broadcast_to", "Tensor input, int[] size"> {
   let summary = "`input` expanded to `size`, as a view.";
   let shapes = "`input` broadcasts to `size`";
   let accepts = "Any";
@@ -164,7 +164,7 @@ class Pieces<string n, string p> : Composite<n, p> {
   let results = "Tensor[]";
 }
 
-def BroadcastTensors : Pieces<"broadcast_tensors", "Tensor[] tensors"> {
+def : Pieces<"broadcast_tensors", "Tensor[] tensors"> {
   let forms = ["function"];
   let summary = "All of them expanded to their common shape, as views.";
   let shapes = "all broadcast to one shape";
@@ -177,7 +177,7 @@ def BroadcastTensors : Pieces<"broadcast_tensors", "Tensor[] tensors"> {
   }];
 }
 
-def SumToSize : Composite<"sum_to_size", "Tensor input, int[] size"> {
+def : Composite<"sum_to_size", "Tensor input, int[] size"> {
   let forms = ["method"];
   let summary = "Summed over the dims along which a tensor of `size` would be broadcast to `input`: the transpose of "
                 "`expand`.";
@@ -190,7 +190,7 @@ def SumToSize : Composite<"sum_to_size", "Tensor input, int[] size"> {
   }];
 }
 
-def Contiguous : Composite<"contiguous", "Tensor input"> {
+def : Composite<"contiguous", "Tensor input"> {
   let forms = ["method"];
   let summary = "`input` itself if its elements lie in row-major order, else a copy that does.";
   let shapes = "Same";
@@ -203,7 +203,7 @@ def Contiguous : Composite<"contiguous", "Tensor input"> {
   }];
 }
 
-def Narrow : Composite<"narrow", "Tensor input, int dim, int start, int length"> {
+def : Composite<"narrow", "Tensor input, int dim, int start, int length"> {
   let summary = "`length` elements of `dim` from `start` on, as a view.";
   let shapes = "`input` with size `length` in `dim`";
   let accepts = "Any";
@@ -215,7 +215,7 @@ def Narrow : Composite<"narrow", "Tensor input, int dim, int start, int length">
   }];
 }
 
-def NarrowTensor : Composite<"narrow_tensor", "Tensor input, int dim, Tensor start, int length"> {
+def : Composite<"narrow_tensor", "Tensor input, int dim, Tensor start, int length"> {
   let python = "narrow";
   let summary = "`length` elements of `dim` from the 0-d integer tensor `start` on, as a copy.";
   let shapes = "`input` with size `length` in `dim`";
@@ -227,7 +227,7 @@ def NarrowTensor : Composite<"narrow_tensor", "Tensor input, int dim, Tensor sta
   }];
 }
 
-def NarrowCopy : Composite<"narrow_copy", "Tensor input, int dim, int start, int length"> {
+def : Composite<"narrow_copy", "Tensor input, int dim, int start, int length"> {
   let summary = "`length` elements of `dim` from `start` on, as a copy.";
   let shapes = "`input` with size `length` in `dim`";
   let accepts = "Any";
@@ -238,7 +238,7 @@ def NarrowCopy : Composite<"narrow_copy", "Tensor input, int dim, int start, int
   }];
 }
 
-def AtLeast1d : Composite<"atleast_1d", "Tensor input"> {
+def : Composite<"atleast_1d", "Tensor input"> {
   let forms = ["function"];
   let summary = "`input` with at least 1 dim, as a view.";
   let shapes = "0-d gives [1]; others stay";
@@ -251,7 +251,7 @@ def AtLeast1d : Composite<"atleast_1d", "Tensor input"> {
   let reference = "atleast_1d";
 }
 
-def AtLeast1dList : Pieces<"atleast_1d_list", "Tensor[] tensors"> {
+def : Pieces<"atleast_1d_list", "Tensor[] tensors"> {
   let python = "atleast_1d";
   let forms = ["function"];
   let summary = "Each of them with at least 1 dim.";
@@ -264,7 +264,7 @@ def AtLeast1dList : Pieces<"atleast_1d_list", "Tensor[] tensors"> {
   }];
 }
 
-def AtLeast2d : Composite<"atleast_2d", "Tensor input"> {
+def : Composite<"atleast_2d", "Tensor input"> {
   let forms = ["function"];
   let summary = "`input` with at least 2 dims, vectors as rows, as a view.";
   let shapes = "0-d gives [1, 1], [N] gives [1, N]; others stay";
@@ -277,7 +277,7 @@ def AtLeast2d : Composite<"atleast_2d", "Tensor input"> {
   let reference = "atleast_2d";
 }
 
-def AtLeast2dList : Pieces<"atleast_2d_list", "Tensor[] tensors"> {
+def : Pieces<"atleast_2d_list", "Tensor[] tensors"> {
   let python = "atleast_2d";
   let forms = ["function"];
   let summary = "Each of them with at least 2 dims.";
@@ -290,7 +290,7 @@ def AtLeast2dList : Pieces<"atleast_2d_list", "Tensor[] tensors"> {
   }];
 }
 
-def AtLeast3d : Composite<"atleast_3d", "Tensor input"> {
+def : Composite<"atleast_3d", "Tensor input"> {
   let forms = ["function"];
   let summary = "`input` with at least 3 dims (a vector in the middle one), as a view.";
   let shapes = "0-d gives [1, 1, 1], [N] gives [1, N, 1], [M, N] gives [M, N, 1]; others stay";
@@ -303,7 +303,7 @@ def AtLeast3d : Composite<"atleast_3d", "Tensor input"> {
   let reference = "atleast_3d";
 }
 
-def AtLeast3dList : Pieces<"atleast_3d_list", "Tensor[] tensors"> {
+def : Pieces<"atleast_3d_list", "Tensor[] tensors"> {
   let python = "atleast_3d";
   let forms = ["function"];
   let summary = "Each of them with at least 3 dims.";
@@ -316,7 +316,7 @@ def AtLeast3dList : Pieces<"atleast_3d_list", "Tensor[] tensors"> {
   }];
 }
 
-def Repeat : Composite<"repeat", "Tensor input, int[] repeats"> {
+def : Composite<"repeat", "Tensor input, int[] repeats"> {
   let forms = ["method"];
   let summary = "Copies along every dim, as NumPy's tile.";
   let shapes = "sizes multiply by `repeats`, of which there are at least as many as dims";
@@ -330,7 +330,7 @@ def Repeat : Composite<"repeat", "Tensor input, int[] repeats"> {
   let reference = "tile";
 }
 
-def Tile : Composite<"tile", "Tensor input, int[] dims"> {
+def : Composite<"tile", "Tensor input, int[] dims"> {
   let summary = "`input` repeated dims[i] times along dim i; missing ones count as 1.";
   let shapes = "sizes multiply by `dims`";
   let accepts = "Any";
@@ -343,7 +343,7 @@ def Tile : Composite<"tile", "Tensor input, int[] dims"> {
   let reference = "tile";
 }
 
-def RepeatInterleave : Composite<"repeat_interleave",
+def : Composite<"repeat_interleave",
     "Tensor input, int repeats, int? dim=None, *, int? output_size=None"> {
   let summary = "Each slice of `dim` (of the flattened tensor when None) `repeats` times in a row.";
   let shapes = "`input` with `repeats` times the size in `dim`; flat when `dim` is None";
@@ -355,7 +355,7 @@ def RepeatInterleave : Composite<"repeat_interleave",
   }];
 }
 
-def RepeatInterleaveTensor : Composite<"repeat_interleave_tensor",
+def : Composite<"repeat_interleave_tensor",
     "Tensor input, Tensor repeats, int? dim=None, *, int? output_size=None"> {
   let python = "repeat_interleave";
   let summary = "Slice i of `dim` (of the flattened tensor when None) repeats[i] times in a row. With `output_size`, "
@@ -371,7 +371,7 @@ def RepeatInterleaveTensor : Composite<"repeat_interleave_tensor",
   }];
 }
 
-def RepeatInterleaveCounts : Composite<"repeat_interleave_counts", "Tensor repeats, *, int? output_size=None"> {
+def : Composite<"repeat_interleave_counts", "Tensor repeats, *, int? output_size=None"> {
   let python = "repeat_interleave";
   let forms = ["function"];
   let summary = "Each place i repeats[i] times in a row.";
@@ -384,7 +384,7 @@ def RepeatInterleaveCounts : Composite<"repeat_interleave_counts", "Tensor repea
   }];
 }
 
-def Flip : Composite<"flip", "Tensor input, int[] dims"> {
+def : Composite<"flip", "Tensor input, int[] dims"> {
   let summary = "Elements in reverse order along `dims`.";
   let shapes = "Same";
   let accepts = "Any";
@@ -397,7 +397,7 @@ def Flip : Composite<"flip", "Tensor input, int[] dims"> {
   let reference = "flip";
 }
 
-def FlipLR : Composite<"fliplr", "Tensor input"> {
+def : Composite<"fliplr", "Tensor input"> {
   let summary = "Elements in reverse order along dim 1.";
   let shapes = "Same";
   let accepts = "Any";
@@ -410,7 +410,7 @@ def FlipLR : Composite<"fliplr", "Tensor input"> {
   let reference = "fliplr";
 }
 
-def FlipUD : Composite<"flipud", "Tensor input"> {
+def : Composite<"flipud", "Tensor input"> {
   let summary = "Elements in reverse order along dim 0.";
   let shapes = "Same";
   let accepts = "Any";
@@ -423,7 +423,7 @@ def FlipUD : Composite<"flipud", "Tensor input"> {
   let reference = "flipud";
 }
 
-def Roll : Composite<"roll", "Tensor input, int[] shifts, int[] dims=[]"> {
+def : Composite<"roll", "Tensor input, int[] shifts, int[] dims=[]"> {
   let summary = "Elements moved by shifts[i] along dims[i], from the end round to the beginning; of the flattened "
                 "tensor without `dims`.";
   let shapes = "Same";
@@ -435,7 +435,7 @@ def Roll : Composite<"roll", "Tensor input, int[] shifts, int[] dims=[]"> {
   }];
 }
 
-def Rot90 : Composite<"rot90", "Tensor input, int k=1, int[] dims=[0, 1]"> {
+def : Composite<"rot90", "Tensor input, int k=1, int[] dims=[0, 1]"> {
   let summary = "Rotated by k quarter turns from dims[0] towards dims[1].";
   let shapes = "`input` with the sizes of both `dims` swapped for odd `k`";
   let accepts = "Any";
@@ -448,7 +448,7 @@ def Rot90 : Composite<"rot90", "Tensor input, int k=1, int[] dims=[0, 1]"> {
   let reference = "rot90";
 }
 
-def Tril : Composite<"tril", "Tensor input, int diagonal=0"> {
+def : Composite<"tril", "Tensor input, int diagonal=0"> {
   let repeats = "Taken";
   let forms = ["function", "method", "inplace"];
   let summary = "The lower triangle, zeros elsewhere.";
@@ -464,7 +464,7 @@ def Tril : Composite<"tril", "Tensor input, int diagonal=0"> {
   let reference = "tril";
 }
 
-def Triu : Composite<"triu", "Tensor input, int diagonal=0"> {
+def : Composite<"triu", "Tensor input, int diagonal=0"> {
   let repeats = "Taken";
   let forms = ["function", "method", "inplace"];
   let summary = "The upper triangle, zeros elsewhere.";
@@ -480,7 +480,7 @@ def Triu : Composite<"triu", "Tensor input, int diagonal=0"> {
   let reference = "triu";
 }
 
-def TrilIndices : Composite<"tril_indices", "int row, int col, int offset=0, *, dtype? dtype=None"> {
+def : Composite<"tril_indices", "int row, int col, int offset=0, *, dtype? dtype=None"> {
   let forms = ["function"];
   let factory = 1;
   let summary = "Rows and columns of the lower triangle of a row x col matrix, as [2, n].";
@@ -494,7 +494,7 @@ def TrilIndices : Composite<"tril_indices", "int row, int col, int offset=0, *, 
   }];
 }
 
-def TriuIndices : Composite<"triu_indices", "int row, int col, int offset=0, *, dtype? dtype=None"> {
+def : Composite<"triu_indices", "int row, int col, int offset=0, *, dtype? dtype=None"> {
   let forms = ["function"];
   let factory = 1;
   let summary = "Rows and columns of the upper triangle of a row x col matrix, as [2, n].";
@@ -508,7 +508,7 @@ def TriuIndices : Composite<"triu_indices", "int row, int col, int offset=0, *, 
   }];
 }
 
-def Diag : Composite<"diag", "Tensor input, int diagonal=0"> {
+def : Composite<"diag", "Tensor input, int diagonal=0"> {
   let summary = "The diagonal of a matrix as a vector, or a matrix with a vector on its diagonal.";
   let shapes = "[N] gives [N + |diagonal|, N + |diagonal|]; [M, N] the length of the diagonal";
   let accepts = "Any";
@@ -523,7 +523,7 @@ def Diag : Composite<"diag", "Tensor input, int diagonal=0"> {
   let reference = "diag";
 }
 
-def DiagEmbed : Composite<"diag_embed", "Tensor input, int offset=0, int dim1=-2, int dim2=-1"> {
+def : Composite<"diag_embed", "Tensor input, int offset=0, int dim1=-2, int dim2=-1"> {
   let summary = "The last dim as the diagonal of two dims, zeros elsewhere.";
   let shapes = "[..., N]; two dims of size N + |offset| in place of the last, at dim1 and dim2";
   let accepts = "Any";
@@ -536,7 +536,7 @@ def DiagEmbed : Composite<"diag_embed", "Tensor input, int offset=0, int dim1=-2
   }];
 }
 
-def DiagFlat : Composite<"diagflat", "Tensor input, int offset=0"> {
+def : Composite<"diagflat", "Tensor input, int offset=0"> {
   let summary = "A matrix with the elements of `input` on its diagonal.";
   let shapes = "N elements; the result is [N + |offset|, N + |offset|]";
   let accepts = "Any";
@@ -549,7 +549,7 @@ def DiagFlat : Composite<"diagflat", "Tensor input, int offset=0"> {
   let reference = "diagflat";
 }
 
-def FillDiagonal : Composite<"fill_diagonal", "Tensor input, Scalar fill_value, bool wrap=False"> {
+def : Composite<"fill_diagonal", "Tensor input, Scalar fill_value, bool wrap=False"> {
   let repeats = "Taken";
   let forms = ["inplace"];
   let summary = "`fill_value` where all indices are equal; with `wrap`, in tall matrices again after each block.";

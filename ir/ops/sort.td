@@ -1,6 +1,6 @@
 // Order and search: sorting, the largest, places in sorted lists, distinct elements.
 
-def Sort : Library<"sort", "Tensor input, int dim=-1, bool descending=False, bool stable=False", "valuesAndIndices"> {
+def : Sort<"sort", "Tensor input, int dim=-1, bool descending=False, bool stable=False", "valuesAndIndices"> {
   let results = "(Tensor, Tensor)";
   let numResults = 2;
   let rule = "byIndices";
@@ -18,7 +18,7 @@ def Sort : Library<"sort", "Tensor input, int dim=-1, bool descending=False, boo
   }];
 }
 
-def MSort : Composite<"msort", "Tensor input"> {
+def : Composite<"msort", "Tensor input"> {
   let summary = "Elements in order along dim 0.";
   let shapes = "Same";
   let accepts = "Any";
@@ -30,7 +30,7 @@ def MSort : Composite<"msort", "Tensor input"> {
   }];
 }
 
-def ArgSort : Composite<"argsort", "Tensor input, int dim=-1, bool descending=False, bool stable=False"> {
+def : Composite<"argsort", "Tensor input, int dim=-1, bool descending=False, bool stable=False"> {
   let summary = "Places of the elements in order along `dim`.";
   let shapes = "Same";
   let accepts = "Any";
@@ -41,7 +41,7 @@ def ArgSort : Composite<"argsort", "Tensor input, int dim=-1, bool descending=Fa
   }];
 }
 
-def TopK : Library<"topk", "Tensor input, int k, int dim=-1, bool largest=True, bool sorted=True", "topk"> {
+def : Sort<"topk", "Tensor input, int k, int dim=-1, bool largest=True, bool sorted=True", "topk"> {
   let results = "(Tensor, Tensor)";
   let numResults = 2;
   let rule = "byIndices";
@@ -60,14 +60,14 @@ def TopK : Library<"topk", "Tensor input, int k, int dim=-1, bool largest=True, 
   }];
 }
 
-def LexOrder : Library<"lex_order", "Tensor rows", "lexOrder"> {
+def : Sort<"lex_order", "Tensor rows", "lexOrder"> {
   let forms = ["hidden"];
   let differentiable = 0;
   let summary = "The order of the rows of a matrix, compared from their first element on; equal ones stay in order, "
                 "NaN counts as largest.";
 }
 
-def SearchSorted : Composite<"searchsorted",
+def : Composite<"searchsorted",
     "Tensor sorted_sequence, Operand input, *, bool out_int32=False, bool right=False, str? side=None, Tensor? "
     "sorter=None"> {
   let forms = ["function"];
@@ -87,7 +87,7 @@ def SearchSorted : Composite<"searchsorted",
   }];
 }
 
-def Bucketize : Composite<"bucketize", "Operand input, Tensor boundaries, *, bool out_int32=False, bool right=False"> {
+def : Composite<"bucketize", "Operand input, Tensor boundaries, *, bool out_int32=False, bool right=False"> {
   let forms = ["function"];
   let differentiable = 0;
   let summary = "The bucket of each element of `input` between the ascending `boundaries`: how many of them are "
@@ -101,13 +101,13 @@ def Bucketize : Composite<"bucketize", "Operand input, Tensor boundaries, *, boo
   }];
 }
 
-def SearchRows : Library<"search_rows", "Tensor sorted_sequence, Tensor input, bool right", "searchRows"> {
+def : Library<"search_rows", "Tensor sorted_sequence, Tensor input, bool right", "searchRows"> {
   let forms = ["hidden"];
   let differentiable = 0;
   let summary = "searchsorted of rows of one dtype.";
 }
 
-def IsIn : Composite<"isin",
+def : Composite<"isin",
     "Operand elements, Operand test_elements, *, bool assume_unique=False, bool invert=False"> {
   let forms = ["function"];
   let summary = "Is each element among `test_elements` (or not, if `invert`)?";
@@ -125,7 +125,7 @@ class OneOrMore<string n, string p> : Composite<n, p> {
   let results = "Tensor or Tensor[]";
 }
 
-def Unique : OneOrMore<"unique",
+def : OneOrMore<"unique",
     "Tensor input, bool sorted=True, bool return_inverse=False, bool return_counts=False, int? dim=None"> {
   let summary = "The different elements (slices of `dim` when given) in ascending order; where each element of "
                 "`input` is among them, and how often each occurs, when asked for. NaN differs from itself.";
@@ -141,7 +141,7 @@ def Unique : OneOrMore<"unique",
   }];
 }
 
-def UniqueConsecutive : OneOrMore<"unique_consecutive",
+def : OneOrMore<"unique_consecutive",
     "Tensor input, bool return_inverse=False, bool return_counts=False, int? dim=None"> {
   let summary = "The first of each run of equal elements (slices of `dim` when given); which run each element of "
                 "`input` is in, and how long each is, when asked for.";

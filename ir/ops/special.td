@@ -1,6 +1,6 @@
 // Special functions around Gamma and the error function.
 
-def Erf : Unary<"erf", "Float"> {
+def : Unary<"erf", "Float"> {
   let forms = ["function", "method", "inplace", "out", "special"];
   let body = [(erf $input)];
   let derivative = [(mul $g, (mul "1.12837916709551257390", (exp (neg (square $input)))))];
@@ -12,7 +12,7 @@ def Erf : Unary<"erf", "Float"> {
   let reference = "scipy.special.erf";
 }
 
-def Erfc : Unary<"erfc", "Float"> {
+def : Unary<"erfc", "Float"> {
   let forms = ["function", "method", "inplace", "out", "special"];
   let body = [(erfc $input)];
   let derivative = [(mul $g, (mul "-1.12837916709551257390", (exp (neg (square $input)))))];
@@ -24,7 +24,7 @@ def Erfc : Unary<"erfc", "Float"> {
   let reference = "scipy.special.erfc";
 }
 
-def ErfInv : Unary<"erfinv", "Float"> {
+def : Unary<"erfinv", "Float"> {
   let forms = ["function", "method", "inplace", "out", "special"];
   let body = [(erfinv $input)];
   let derivative = [(mul $g, (mul "0.886226925452758013649", (exp (square $out))))];
@@ -36,7 +36,7 @@ def ErfInv : Unary<"erfinv", "Float"> {
   let reference = "scipy.special.erfinv";
 }
 
-def Ndtr : Unary<"ndtr", "Float"> {
+def : Unary<"ndtr", "Float"> {
   let forms = ["special"];
   let body = [(ndtr $input)];
   let derivative = [(mul $g, (mul "0.39894228040143267794", (exp (mul "-0.5", (square $input)))))];
@@ -51,7 +51,7 @@ def Ndtr : Unary<"ndtr", "Float"> {
   let reference = "scipy.special.ndtr";
 }
 
-def LGamma : Unary<"lgamma", "Float"> {
+def : Unary<"lgamma", "Float"> {
   let body = [(lgamma $input)];
   let derivative = [(mul $g, (digamma $input))];
   let summary = "log |Gamma(input)|; inf at 0 and the negative integers.";
@@ -62,7 +62,7 @@ def LGamma : Unary<"lgamma", "Float"> {
   let reference = "scipy.special.gammaln";
 }
 
-def Digamma : Unary<"digamma", "Float"> {
+def : Unary<"digamma", "Float"> {
   let forms = ["function", "method", "inplace", "out", "special"];
   let body = [(digamma $input)];
   let derivative = [(mul $g, (polygamma 1, $input))];
@@ -74,7 +74,7 @@ def Digamma : Unary<"digamma", "Float"> {
   let reference = "scipy.special.psi";
 }
 
-def PolyGamma : Composite<"polygamma", "int n, Tensor input"> {
+def : Composite<"polygamma", "int n, Tensor input"> {
   let forms = ["function", "special", "out"];
   let summary = "The n-th derivative of digamma; n >= 0.";
   let shapes = "Same";
@@ -87,7 +87,7 @@ def PolyGamma : Composite<"polygamma", "int n, Tensor input"> {
   let samples = "none";
 }
 
-def PolygammaMethod : Composite<"polygamma_of", "Tensor input, int n"> {
+def : Composite<"polygamma_of", "Tensor input, int n"> {
   let python = "polygamma";
   let forms = ["method", "inplace"];
   let summary = "The n-th derivative of digamma.";
@@ -105,7 +105,7 @@ def PolygammaMethod : Composite<"polygamma_of", "Tensor input, int n"> {
   let samples = "none";
 }
 
-def MVLGamma : Composite<"mvlgamma", "Tensor input, int p"> {
+def : Composite<"mvlgamma", "Tensor input, int p"> {
   let forms = ["function", "method", "inplace", "special"];
   let summary = "log of the multivariate Gamma function of dimension p; input > (p - 1) / 2.";
   let shapes = "Same";
@@ -118,7 +118,7 @@ def MVLGamma : Composite<"mvlgamma", "Tensor input, int p"> {
   let samples = "none";
 }
 
-def GammaLn : Composite<"gammaln", "Tensor input"> {
+def : Composite<"gammaln", "Tensor input"> {
   let forms = ["special"];
   let summary = "log |Gamma(input)|.";
   let shapes = "Same";
@@ -131,7 +131,7 @@ def GammaLn : Composite<"gammaln", "Tensor input"> {
   let samples = "none";
 }
 
-def Psi : Composite<"psi", "Tensor input"> {
+def : Composite<"psi", "Tensor input"> {
   let forms = ["special"];
   let summary = "The derivative of log |Gamma(input)|.";
   let shapes = "Same";
@@ -144,7 +144,7 @@ def Psi : Composite<"psi", "Tensor input"> {
   let samples = "none";
 }
 
-def Zeta : Composite<"zeta", "Operand input, Operand other"> {
+def : Composite<"zeta", "Operand input, Operand other"> {
   let forms = ["special"];
   let summary = "Hurwitz zeta: the sum of (other + k)^-input over k = 0, 1, ...; input > 1.";
   let shapes = "Broadcast";
@@ -158,7 +158,7 @@ def Zeta : Composite<"zeta", "Operand input, Operand other"> {
 }
 
 // Float64 arrays of one shape; the composites above bring others to that.
-def ZetaPlain : Library<"zeta_plain", "Tensor x, Tensor q", "sameAsInput"> {
+def : Library<"zeta_plain", "Tensor x, Tensor q", "sameAsInput"> {
   let forms = ["hidden"];
   let rule = "zeta";
   let saves = ["x", "q"];
@@ -166,7 +166,7 @@ def ZetaPlain : Library<"zeta_plain", "Tensor x, Tensor q", "sameAsInput"> {
   let samples = "none";
 }
 
-def IGamma : Composite<"igamma", "Tensor input, Tensor other"> {
+def : Composite<"igamma", "Tensor input, Tensor other"> {
   let forms = ["function", "method", "inplace"];
   let summary = "Regularised lower incomplete Gamma function P(input, other): the distribution function of "
                 "Gamma(input, 1) at `other`.";
@@ -184,7 +184,7 @@ def IGamma : Composite<"igamma", "Tensor input, Tensor other"> {
   let samples = "none";
 }
 
-def IGammaC : Composite<"igammac", "Tensor input, Tensor other"> {
+def : Composite<"igammac", "Tensor input, Tensor other"> {
   let forms = ["function", "method", "inplace"];
   let summary = "Regularised upper incomplete Gamma function, 1 - igamma(input, other), accurate where it is small.";
   let shapes = "Broadcast";
@@ -201,7 +201,7 @@ def IGammaC : Composite<"igammac", "Tensor input, Tensor other"> {
   let samples = "none";
 }
 
-def GammaInc : Composite<"gammainc", "Tensor input, Tensor other"> {
+def : Composite<"gammainc", "Tensor input, Tensor other"> {
   let forms = ["special"];
   let summary = "Regularised lower incomplete Gamma function P(input, other).";
   let shapes = "Broadcast";
@@ -214,7 +214,7 @@ def GammaInc : Composite<"gammainc", "Tensor input, Tensor other"> {
   let samples = "none";
 }
 
-def GammaIncC : Composite<"gammaincc", "Tensor input, Tensor other"> {
+def : Composite<"gammaincc", "Tensor input, Tensor other"> {
   let forms = ["special"];
   let summary = "Regularised upper incomplete Gamma function, 1 - P(input, other).";
   let shapes = "Broadcast";
@@ -227,15 +227,15 @@ def GammaIncC : Composite<"gammaincc", "Tensor input, Tensor other"> {
   let samples = "none";
 }
 
-def GammaIncPlain : Library<"gammainc_plain", "Tensor a, Tensor x, bool upper", "sameAsInput"> {
+def : Library<"gammainc_plain", "Tensor a, Tensor x, bool upper", "sameAsInput"> {
   let forms = ["hidden"];
-  let rule = "gammaInc";
+  let rule = "gammainc";
   let saves = ["a", "x"];
   let summary = "Regularised incomplete Gamma functions of float64 arrays.";
   let samples = "none";
 }
 
-def GammaCdfSlope : Library<"gamma_cdf_slope_plain", "Tensor a, Tensor x, int order", "sameAsInput"> {
+def : Library<"gamma_cdf_slope_plain", "Tensor a, Tensor x, int order", "sameAsInput"> {
   let forms = ["hidden"];
   let rule = "gammaCdfSlope";
   let saves = ["a", "x", "out"];

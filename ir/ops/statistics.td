@@ -1,7 +1,7 @@
 // Medians, quantiles, counts, covariances and integrals, in eager/composites/statistics.cpp; what no composite does
 // well, one pass over each line, is in runtime/lib (selection.cpp).
 
-def Median : Composite<"median", "Tensor input"> {
+def : Composite<"median", "Tensor input"> {
   let summary = "The lower of the middle elements; NaN if there is one.";
   let shapes = "Scalar";
   let accepts = "Number";
@@ -12,7 +12,7 @@ def Median : Composite<"median", "Tensor input"> {
   }];
 }
 
-def NanMedian : Composite<"nanmedian", "Tensor input"> {
+def : Composite<"nanmedian", "Tensor input"> {
   let summary = "The lower of the middle elements of what is no NaN.";
   let shapes = "Scalar";
   let accepts = "Number";
@@ -23,7 +23,7 @@ def NanMedian : Composite<"nanmedian", "Tensor input"> {
   }];
 }
 
-def KthValue : Library<"kthvalue", "Tensor input, int k, int dim=-1, bool keepdim=False", "kthValue"> {
+def : Sort<"kthvalue", "Tensor input, int k, int dim=-1, bool keepdim=False", "kthvalue"> {
   let results = "(Tensor, Tensor)";
   let numResults = 2;
   let rule = "byIndices";
@@ -42,7 +42,7 @@ def KthValue : Library<"kthvalue", "Tensor input, int k, int dim=-1, bool keepdi
   }];
 }
 
-def MedianDim : Library<"median_dim", "Tensor input, int dim, bool keepdim=False", "maxDim"> {
+def : Sort<"median_dim", "Tensor input, int dim, bool keepdim=False", "maxDim"> {
   let python = "median";
   let results = "(Tensor, Tensor)";
   let numResults = 2;
@@ -61,7 +61,7 @@ def MedianDim : Library<"median_dim", "Tensor input, int dim, bool keepdim=False
   }];
 }
 
-def NanMedianDim : Library<"nanmedian_dim", "Tensor input, int dim, bool keepdim=False", "maxDim"> {
+def : Sort<"nanmedian_dim", "Tensor input, int dim, bool keepdim=False", "maxDim"> {
   let python = "nanmedian";
   let results = "(Tensor, Tensor)";
   let numResults = 2;
@@ -80,7 +80,7 @@ def NanMedianDim : Library<"nanmedian_dim", "Tensor input, int dim, bool keepdim
   }];
 }
 
-def Mode : Library<"mode", "Tensor input, int dim=-1, bool keepdim=False", "maxDim"> {
+def : Sort<"mode", "Tensor input, int dim=-1, bool keepdim=False", "maxDim"> {
   let results = "(Tensor, Tensor)";
   let numResults = 2;
   let rule = "byIndices";
@@ -98,7 +98,7 @@ def Mode : Library<"mode", "Tensor input, int dim=-1, bool keepdim=False", "maxD
   }];
 }
 
-def Quantile : Composite<"quantile",
+def : Composite<"quantile",
     "Tensor input, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation='linear'"> {
   let mixedPrecision = "Float32";
   let summary = "The q-th quantiles along `dim` (of all elements when None), the quantiles in a first dim if q is "
@@ -112,7 +112,7 @@ def Quantile : Composite<"quantile",
   }];
 }
 
-def QuantileAt : Composite<"quantile_at",
+def : Composite<"quantile_at",
     "Tensor input, float q, int? dim=None, bool keepdim=False, *, str interpolation='linear'"> {
   let python = "quantile";
   let mixedPrecision = "Float32";
@@ -126,7 +126,7 @@ def QuantileAt : Composite<"quantile_at",
   }];
 }
 
-def NanQuantile : Composite<"nanquantile",
+def : Composite<"nanquantile",
     "Tensor input, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation='linear'"> {
   let mixedPrecision = "Float32";
   let summary = "`quantile` of what is no NaN.";
@@ -139,7 +139,7 @@ def NanQuantile : Composite<"nanquantile",
   }];
 }
 
-def NanQuantileAt : Composite<"nanquantile_at",
+def : Composite<"nanquantile_at",
     "Tensor input, float q, int? dim=None, bool keepdim=False, *, str interpolation='linear'"> {
   let python = "nanquantile";
   let mixedPrecision = "Float32";
@@ -153,7 +153,7 @@ def NanQuantileAt : Composite<"nanquantile_at",
   }];
 }
 
-def HistC : Composite<"histc", "Tensor input, int bins=100, float min=0, float max=0"> {
+def : Composite<"histc", "Tensor input, int bins=100, float min=0, float max=0"> {
   let differentiable = 0;
   let summary = "How many elements fall into each of `bins` equal parts of [min, max] (the range of the input when "
                 "both are 0); those outside into none.";
@@ -166,7 +166,7 @@ def HistC : Composite<"histc", "Tensor input, int bins=100, float min=0, float m
   }];
 }
 
-def BinCount : Composite<"bincount", "Tensor input, Tensor? weights=None, int minlength=0"> {
+def : Composite<"bincount", "Tensor input, Tensor? weights=None, int minlength=0"> {
   let differentiable = 0;
   let summary = "How often, or with what sum of weights, each of 0, 1, ... occurs in a vector. The size of the result "
                 "depends on the data.";
@@ -182,7 +182,7 @@ def BinCount : Composite<"bincount", "Tensor input, Tensor? weights=None, int mi
   let reference = "bincount";
 }
 
-def Cov : Composite<"cov", "Tensor input, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None"> {
+def : Composite<"cov", "Tensor input, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None"> {
   let summary = "Covariances of the rows, whose columns are observations, weighted by counts (fweights) and "
                 "importance (aweights).";
   let shapes = "[variables, observations], or [observations]; the result is [variables, variables], or 0-d";
@@ -195,7 +195,7 @@ def Cov : Composite<"cov", "Tensor input, *, int correction=1, Tensor? fweights=
   }];
 }
 
-def CorrCoef : Composite<"corrcoef", "Tensor input"> {
+def : Composite<"corrcoef", "Tensor input"> {
   let summary = "Correlation coefficients of the rows.";
   let shapes = "[variables, observations], or [observations]; the result is [variables, variables], or 0-d";
   let accepts = "Number";
@@ -208,7 +208,7 @@ def CorrCoef : Composite<"corrcoef", "Tensor input"> {
   let reference = "corrcoef";
 }
 
-def Trapezoid : Composite<"trapezoid", "Tensor y, Tensor x, *, int dim=-1"> {
+def : Composite<"trapezoid", "Tensor y, Tensor x, *, int dim=-1"> {
   let aliases = ["trapz"];
   let forms = ["function"];
   let summary = "Integral of y along `dim` by the trapezoidal rule, at the points x.";
@@ -221,7 +221,7 @@ def Trapezoid : Composite<"trapezoid", "Tensor y, Tensor x, *, int dim=-1"> {
   }];
 }
 
-def TrapezoidDx : Composite<"trapezoid_dx", "Tensor y, *, Scalar dx=1, int dim=-1"> {
+def : Composite<"trapezoid_dx", "Tensor y, *, Scalar dx=1, int dim=-1"> {
   let python = "trapezoid";
   let aliases = ["trapz"];
   let forms = ["function"];
@@ -235,7 +235,7 @@ def TrapezoidDx : Composite<"trapezoid_dx", "Tensor y, *, Scalar dx=1, int dim=-
   }];
 }
 
-def CumTrapezoid : Composite<"cumulative_trapezoid", "Tensor y, Tensor x, *, int dim=-1"> {
+def : Composite<"cumulative_trapezoid", "Tensor y, Tensor x, *, int dim=-1"> {
   let forms = ["function"];
   let summary = "Running integrals of y along `dim` by the trapezoidal rule, at the points x.";
   let shapes = "`y`, one shorter along `dim`; `x` broadcasts to `y`, or is a vector along `dim`";
@@ -247,7 +247,7 @@ def CumTrapezoid : Composite<"cumulative_trapezoid", "Tensor y, Tensor x, *, int
   }];
 }
 
-def CumTrapezoidDx : Composite<"cumulative_trapezoid_dx", "Tensor y, *, Scalar dx=1, int dim=-1"> {
+def : Composite<"cumulative_trapezoid_dx", "Tensor y, *, Scalar dx=1, int dim=-1"> {
   let python = "cumulative_trapezoid";
   let forms = ["function"];
   let summary = "Running integrals of y along `dim`, at points dx apart.";

@@ -1,6 +1,6 @@
 // Views: another window on the same storage. Written in eager/views.cpp; no kernel, no copy.
 
-def View_ : View<"view", "Tensor input, int[] size"> {
+def : View<"view", "Tensor input, int[] size"> {
   let forms = ["method"];
   let rule = "view";
   let summary = "The same elements in another shape, without a copy; an error where strides do not allow it. One size "
@@ -16,7 +16,7 @@ def View_ : View<"view", "Tensor input, int[] size"> {
   let reference = "reshape";
 }
 
-def Expand : View<"expand", "Tensor input, int[] size"> {
+def : View<"expand", "Tensor input, int[] size"> {
   let forms = ["method"];
   let rule = "expand";
   let summary = "Dims of size 1 repeated to `size` without a copy; -1 keeps a size.";
@@ -30,7 +30,7 @@ def Expand : View<"expand", "Tensor input, int[] size"> {
   let reference = "broadcast_to";
 }
 
-def Permute : View<"permute", "Tensor input, int[] dims"> {
+def : View<"permute", "Tensor input, int[] dims"> {
   let rule = "permute";
   let summary = "Dims in another order.";
   let shapes = "`input` with its sizes in the order `dims`";
@@ -43,7 +43,7 @@ def Permute : View<"permute", "Tensor input, int[] dims"> {
   let reference = "transpose";
 }
 
-def Transpose : View<"transpose", "Tensor input, int dim0, int dim1"> {
+def : View<"transpose", "Tensor input, int dim0, int dim1"> {
   let aliases = ["swapaxes", "swapdims"];
   let forms = ["function", "method", "inview"];
   let rule = "transpose";
@@ -60,7 +60,7 @@ def Transpose : View<"transpose", "Tensor input, int dim0, int dim1"> {
   let reference = "swapaxes";
 }
 
-def Select : View<"select", "Tensor input, int dim, int index"> {
+def : View<"select", "Tensor input, int dim, int index"> {
   let rule = "select";
   let summary = "The slice at `index` of `dim`, which is dropped.";
   let shapes = "`input` without `dim`";
@@ -71,13 +71,13 @@ def Select : View<"select", "Tensor input, int dim, int index"> {
   let reference = "take";
 }
 
-def Slice : View<"slice", "Tensor input, int dim, int start, int end, int step"> {
+def : View<"slice", "Tensor input, int dim, int start, int end, int step"> {
   let forms = ["hidden"];
   let rule = "slice";
   let summary = "Elements start, start + step, ... below `end` of `dim`.";
 }
 
-def Unsqueeze : View<"unsqueeze", "Tensor input, int dim"> {
+def : View<"unsqueeze", "Tensor input, int dim"> {
   let forms = ["function", "method", "inview"];
   let rule = "unsqueeze";
   let summary = "A dim of size 1 inserted at `dim`.";
@@ -90,14 +90,14 @@ def Unsqueeze : View<"unsqueeze", "Tensor input, int dim"> {
   let reference = "expand_dims";
 }
 
-def SqueezeDims : View<"squeeze_dims", "Tensor input, int[] dims"> {
+def : View<"squeeze_dims", "Tensor input, int[] dims"> {
   let forms = ["hidden"];
   let rule = "squeezeDims";
   let summary = "Those of `dims` that have size 1 dropped.";
   let reference = "squeeze";
 }
 
-def Diagonal : View<"diagonal", "Tensor input, int offset=0, int dim1=0, int dim2=1"> {
+def : View<"diagonal", "Tensor input, int offset=0, int dim1=0, int dim2=1"> {
   let rule = "diagonal";
   let summary = "The diagonal of two dims, as the last dim.";
   let shapes = "`input` without dim1 and dim2, and the length of the diagonal behind";
@@ -107,7 +107,7 @@ def Diagonal : View<"diagonal", "Tensor input, int offset=0, int dim1=0, int dim
   }];
 }
 
-def AsStrided : View<"as_strided", "Tensor input, int[] size, int[] stride, int? storage_offset=None"> {
+def : View<"as_strided", "Tensor input, int[] size, int[] stride, int? storage_offset=None"> {
   let forms = ["function", "method", "inview"];
   let rule = "asStrided";
   let summary = "Any window on the storage of `input`; sizes, strides and offset count elements.";
@@ -120,7 +120,7 @@ def AsStrided : View<"as_strided", "Tensor input, int[] size, int[] stride, int?
   }];
 }
 
-def Unfold : View<"unfold", "Tensor input, int dimension, int size, int step"> {
+def : View<"unfold", "Tensor input, int dimension, int size, int step"> {
   let forms = ["method"];
   let rule = "unfold";
   let summary = "Windows of `size` every `step` along `dimension`, as a new last dim.";
@@ -133,21 +133,21 @@ def Unfold : View<"unfold", "Tensor input, int dimension, int size, int step"> {
   }];
 }
 
-def Alias : View<"alias", "Tensor input"> {
+def : View<"alias", "Tensor input"> {
   let forms = ["hidden"];
   let rule = "alias";
   let summary = "The same window.";
 }
 
 // Into and out of `vmap` (eager/batch_dims.h); `axis` is the number of a live axis.
-def BatchIn : View<"batch_in", "Tensor input, int dim, int axis"> {
+def : View<"batch_in", "Tensor input, int dim, int axis"> {
   let forms = ["hidden"];
   let rule = "batchIn";
   let summary = "`dim` hidden: the examples of a batch axis.";
   let samples = "none";
 }
 
-def BatchOut : View<"batch_out", "Tensor input, int dim, int axis"> {
+def : View<"batch_out", "Tensor input, int dim, int axis"> {
   let forms = ["hidden"];
   let rule = "batchOut";
   let summary = "The examples of a batch axis as a new dim at `dim`; copies without copying where there are none.";

@@ -18,6 +18,15 @@ constexpr OpFacts kFacts[] = {
 const OpFacts& facts(OpCode op) { return kFacts[static_cast<int>(op)]; }
 int numOps() { return static_cast<int>(std::size(kFacts)); }
 
+OpCode opOf(OpRole role) {
+  static const auto ops = [] {
+    std::array<OpCode, 4> found{};
+    for (const OpFacts& f : kFacts) found[static_cast<std::size_t>(f.role)] = f.code;
+    return found;
+  }();
+  return ops[static_cast<std::size_t>(role)];
+}
+
 std::optional<OpCode> findOp(std::string_view name) {
   const auto* end = std::end(kFacts);
   const auto* it =

@@ -22,8 +22,29 @@ enum class OpKind : std::uint8_t {
               // `apply` and recorders supply; generated kernel
   Creation,   // a pointwise body of numbers and the index (full, ramp); generated kernel
   View,       // another window on the same storage
-  Library,    // a function of runtime/lib
-  Composite,  // written with other operations; never in a trace, and on a tape only if it has a rule of its own
+  // Functions of runtime/lib (isLibrary), by what is known of them:
+  Contraction,    // products of matrices
+  Convolution,    // and the gradients of one
+  Pool,           // over windows that slide along the last dims
+  Attention,      // and its gradients
+  Gather,         // elements of operand 0 from places that the other operands say
+  Scatter,        // operand 0 changed at places: may be computed in its memory
+  Scan,           // a running combination along a dim
+  Sort,           // the elements along a dim in order, or those at some place of the order
+  Factorisation,  // of matrices, each by itself; and what is solved with factors
+  Library,        // anything else
+  Composite,      // written with other operations; never in a trace, and on a tape only if it has a rule of its own
+};
+
+/// Is it run by a function of runtime/lib?
+constexpr bool isLibrary(OpKind kind) { return kind >= OpKind::Contraction && kind <= OpKind::Library; }
+
+/// What passes make by themselves and look through.
+enum class OpRole : std::uint8_t {
+  None,
+  Copy,     // the operand's elements, in memory of their own
+  Convert,  // the operand's elements in the dtype of the attribute
+  Fill,     // the operand, a number, in every place; attributes: the shape, the dtype
 };
 
 /// How operand dtypes become the dtype the body computes in and the dtype of the result.
@@ -101,9 +122,10 @@ struct OpFacts {
   bool usesIndex;       // the body reads the logical linear index: an Index step is its last operand
   bool differentiable;  // has a derivative statement other than "none"
   bool cheap;           // pointwise, of a few instructions
-  bool updates;         // a library operation whose result is operand 0 changed at places, and may take its memory
+  bool updates;         // a Scatter: the result may take operand 0's memory
   bool wideNumbers;     // with half types, numbers are converted to float32 and not to the half type
   OpPartial partial;
+  OpRole role;
   std::uint32_t savesInput;   // bit i: the derivative reads operand i
   std::uint32_t savesOutput;  // bit i: the derivative reads result i
   MetaRule metaRule;          // null for views
@@ -115,6 +137,8 @@ struct OpFacts {
 
 const OpFacts& facts(OpCode op);
 int numOps();
+/// The operation that has a role (not None).
+OpCode opOf(OpRole role);
 /// By name; nothing where there is none.
 std::optional<OpCode> findOp(std::string_view name);
 

@@ -355,7 +355,7 @@ void maxDim(const OpFacts& op, Metas operands, Attrs attrs, std::span<TensorMeta
   set(results[1], shape, DType::Int64);
 }
 
-void kthValue(const OpFacts& op, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
+void kthvalue(const OpFacts& op, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
   AttrReader r(attrs);
   std::int64_t k = r.integer();
   std::int64_t dim = r.integer();

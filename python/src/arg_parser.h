@@ -161,8 +161,6 @@ PyMethodDef method(const char* name, const char* doc) {
           METH_FASTCALL | METH_KEYWORDS, doc};
 }
 
-inline std::optional<Operand> optionalOperand(const ParsedArgs& a, std::size_t i) { return a.optionalOperand(i); }
-
 // Results. A new reference to the Python object of a value.
 PyObject* wrap(Tensor t);
 PyObject* wrap(bool v);

@@ -119,31 +119,16 @@ DTYPES = {
 INTEGERS = ("int64", "uint8", "int16", "bool")
 ANY = ("float32", "float64", "int64")
 FLOATING = ("float32", "float64", "bfloat16")
-# Composites and library operations that are defined for floats only.
-FLOATS_ONLY = set(
-    "addcdiv bernoulli cross_entropy dropout gelu layer_norm lerp linear linspace log_softmax"
-    " logsumexp mean mse_loss nll_loss norm rand rand_like randn randn_like softmax"
-    " std std_unbiased var var_flag var_unbiased"
-    " vander multinomial normal_at normal_around normal_of_size logspace".split()
+# Of operations that take other dtypes too, those whose samples and references are of floats.
+FLOAT_SAMPLES = WINDOW_FLOATS | set(
+    "binary_cross_entropy_with_logits corrcoef dropout gaussian_nll_loss hardtanh hinge_embedding_loss huber_loss"
+    " linear linspace logspace logsumexp margin_ranking_loss multi_margin_loss multilabel_margin_loss"
+    " multilabel_soft_margin_loss nll_loss pairwise_distance poisson_nll_loss relu6 relu_option rnn_relu rnn_relu_cell"
+    " rnn_relu_packed rnn_tanh_cell smooth_l1_loss soft_margin_loss softsign tanhshrink threshold triplet_margin_loss"
+    " vander".split()
 )
-FLOATS_ONLY |= set(
-    "binary_cross_entropy binary_cross_entropy_with_logits celu cosine_embedding_loss cosine_similarity ctc_loss"
-    " ctc_loss_lists elu gaussian_nll_loss glu gru gru_cell gru_packed hardshrink hardsigmoid hardswish hardtanh"
-    " hinge_embedding_loss huber_loss kl_div l1_loss leaky_relu logsigmoid lstm lstm_cell lstm_packed"
-    " margin_ranking_loss mish multi_margin_loss multilabel_margin_loss multilabel_soft_margin_loss"
-    " pairwise_distance poisson_nll_loss prelu relu6 relu_option rnn_relu rnn_relu_cell rnn_relu_packed rnn_tanh"
-    " rnn_tanh_cell rnn_tanh_packed rrelu selu silu_option smooth_l1_loss soft_margin_loss softplus softshrink"
-    " softsign tanhshrink threshold triplet_margin_loss".split()
-)
-FLOATS_ONLY |= set(
-    "cdist corrcoef dist linalg_norm linalg_norm_named logcumsumexp matrix_norm matrix_norm_of"
-    " nanmean norm_named normalize std_flag std_mean std_mean_flag std_mean_unbiased var_mean var_mean_flag"
-    " var_mean_unbiased vector_norm frexp nextafter".split()
-)
-# Neither half types nor integers; integers without bool.
-WIDE_ONLY = ("cov", "histc", "nanquantile", "nanquantile_at", "quantile", "quantile_at")
-INTEGERS_ONLY = ("gcd", "lcm")
-FLOATS_ONLY |= WINDOW_FLOATS
+# Half types, but not in their references.
+WIDE_REFERENCES = ("cov", "histc")
 # Relative to 1: samples are of that magnitude.
 TOLERANCE = {"float64": 1e-12, "float32": 5e-6, "bfloat16": 3e-2, "float16": 4e-3}
 
@@ -151,11 +136,11 @@ TOLERANCE = {"float64": 1e-12, "float32": 5e-6, "bfloat16": 3e-2, "float16": 4e-
 def dtypes(op: Operation) -> tuple[str, ...]:
     if op.samples == "integers":
         return INTEGERS
-    if op.domain == "Integer" or op.name in INTEGERS_ONLY:
+    if op.accepts == "Integer":
         return INTEGERS[:-1]
-    if op.name in WIDE_ONLY:
+    if op.accepts == "Wide" or op.name in WIDE_REFERENCES:
         return FLOATING[:2]
-    if op.name in FLOATS_ONLY or op.domain == "Floating":
+    if op.accepts == "Floating" or op.name in FLOAT_SAMPLES:
         return FLOATING
     return DTYPES.get(op.types, ANY)
 

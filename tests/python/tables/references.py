@@ -274,7 +274,7 @@ OWN: dict[str, Callable[..., Any]] = SHAPE_OWN | {
     "narrow_tensor": narrow,
     "chunk": lambda x, chunks, dim=0: pieces(x, -(-x.shape[dim] // chunks), dim),
     "split": pieces,
-    "split_with_sizes": lambda x, sizes, dim=0: np.split(x, np.cumsum(sizes)[:-1], dim),
+    "split_sizes": lambda x, sizes, dim=0: np.split(x, np.cumsum(sizes)[:-1], dim),
     "unbind": lambda x, dim=0: list(np.moveaxis(x, dim, 0)),
     "cat": cat,
     "repeat": repeat,

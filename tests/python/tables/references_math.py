@@ -248,7 +248,6 @@ OWN: dict[str, Callable[..., Any]] = {
     "spherical_bessel_j0": limit_at((0, 0), lambda x: np.sinc(x / np.pi)),
     "angle": lambda x: np.where(np.isnan(x), x, np.where(x < 0, np.pi, 0)),
     "frexp": lambda x: list(np.frexp(x)),
-    "nextafter": np.nextafter,
     **{f"chebyshev_polynomial_{k}": polynomial(f) for k, f in CHEBYSHEV.items()},
     **{
         f"shifted_chebyshev_polynomial_{k}": polynomial(lambda n, x, f=f: f(n, 2 * x - 1)) for k, f in CHEBYSHEV.items()

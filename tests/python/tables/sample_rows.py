@@ -217,7 +217,7 @@ ROWS: dict[str, Callable[[Values], Any]] = {
     "contiguous": lambda v: [call(v(4, 5)), call(v(0, 3)), call(v())],
     "chunk": lambda v: [call(v(7, 4), 3), call(v(4, 6), 2, 1), call(v(2, 3), 5)],
     "split": lambda v: [call(v(7, 4), 3), call(v(4, 6), 2, 1)],
-    "split_with_sizes": lambda v: [call(v(7, 4), [3, 4]), call(v(4, 6), [1, 0, 5], -1)],
+    "split_sizes": lambda v: [call(v(7, 4), [3, 4]), call(v(4, 6), [1, 0, 5], -1)],
     "unbind": lambda v: [call(v(3, 4)), call(v(3, 4), 1)],
     "cat": lambda v: [
         call([v(2, 3), v(4, 3)]),

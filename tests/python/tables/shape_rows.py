@@ -55,7 +55,7 @@ ROWS: dict[str, Callable[[Any], Any]] = {
     "vsplit_at": lambda v: [call(v(4, 6), [1, 3])],
     "dsplit": lambda v: [call(v(2, 3, 4), 2)],
     "dsplit_at": lambda v: [call(v(2, 3, 4), [1, 3])],
-    "split_with_sizes_named": lambda v: [call(v(7, 4), [3, 4]), call(v(4, 6), [1, 0, 5], -1)],
+    "split_with_sizes": lambda v: [call(v(7, 4), [3, 4]), call(v(4, 6), [1, 0, 5], -1)],
     "unsafe_chunk": lambda v: [call(v(7, 4), 3), call(v(4, 6), 2, 1)],
     "unsafe_split": lambda v: [call(v(7, 4), 3), call(v(4, 6), 2, 1)],
     # joining
@@ -390,7 +390,7 @@ OWN: dict[str, Callable[..., Any]] = {
     "vsplit_at": np.vsplit,
     "dsplit": np.dsplit,
     "dsplit_at": np.dsplit,
-    "split_with_sizes_named": lambda x, sizes, dim=0: np.split(x, np.cumsum(sizes)[:-1], dim),
+    "split_with_sizes": lambda x, sizes, dim=0: np.split(x, np.cumsum(sizes)[:-1], dim),
     "unsafe_chunk": lambda x, n, dim=0: np.split(
         x, range(-(-x.shape[dim] // n), x.shape[dim], -(-x.shape[dim] // n)), dim
     ),

@@ -126,12 +126,12 @@ WINDOW_ROWS: dict[str, Callable[[Any], Any]] = {
         call(v(2, 2, 3), np.array([[[0, 4, 7], [1, 3, 5]]] * 2), [8]),
         call(v(1, 2, 2), np.array([[[0, 4], [11, 6]]]), [3, 4]),
     ],
-    "im2col": lambda v: [
+    "nn_unfold": lambda v: [
         call(v(2, 3, 5, 6), 2),
         call(v(3, 5, 6), (2, 3), (2, 1), (1, 2), (2, 1)),
         call(v(1, 1, 4, 4), 3, 1, 1, 1),
     ],
-    "col2im": lambda v: [
+    "nn_fold": lambda v: [
         call(v(2, 12, 20), [5, 6], 2),
         call(v(18, 21), [5, 5], (2, 3), (2, 1), (1, 2), (2, 1)),
         call(v(1, 9, 16), [4, 4], 3, 1, 1, 1),
@@ -145,7 +145,7 @@ WINDOW_ROWS: dict[str, Callable[[Any], Any]] = {
         call(v(2, 3, 5), [-1, 2], mode="circular"),
         call(v(1, 2, 3, 4, 3), [1, 1, 2, 1, 1, 0], mode="reflect"),
     ],
-    "upsample": lambda v: [
+    "upsample_to": lambda v: [
         call(v(2, 2, 5), [8]),
         call(v(1, 2, 5, 4), [3, 7], "bilinear"),
         call(v(1, 2, 5, 4), [8, 2], "bilinear", True),
@@ -192,7 +192,7 @@ WINDOW_FLOATS = set(WINDOW_ROWS) - {
     "pixel_unshuffle",
     "channel_shuffle",
     "max_unpool",
-    "im2col",
+    "nn_unfold",
 }
 # What covers the records that Python does not show.
 WINDOW_COVERED = {
@@ -201,11 +201,11 @@ WINDOW_COVERED = {
     "attention_plain": "scaled_dot_product_attention",
     "avg_pool_grad": "avg_pool2d",
     "avg_pool_plain": "avg_pool2d",
-    "fold_windows": "col2im",
+    "fold_windows": "nn_fold",
     "max_pool_grad": "max_pool2d",
     "max_pool_plain": "max_pool2d",
-    "resample": "upsample",
-    "resample_grad": "upsample",
+    "resample": "upsample_to",
+    "resample_grad": "upsample_to",
     "scale_gradient": "test_windows.py::test_embedding_divides_gradients_by_how_often_a_row_was_read",
-    "unfold_windows": "im2col",
+    "unfold_windows": "nn_unfold",
 }
