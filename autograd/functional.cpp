@@ -175,7 +175,7 @@ Tensor differentiationPoint(const Tensor& x, bool connected) {
   Ref<Node> ref(node);
   node->operands()[0].tensor = true;
   node->mutableEdges()[0] = std::move(from);
-  node->mutableResults()[0] = {t.shape(), t.dtype(), t.impl()->batch};
+  node->mutableResults()[0] = {t.shape(), t.dtype(), t.device(), t.impl()->batch};
   setHistory(t, std::move(ref), 0);
   return t;
 }

@@ -32,7 +32,7 @@ Ref<Node> makeViewNode(OpCode op, Edge from, std::span<const std::int64_t> attrs
   OpNode* node = OpNode::make(op, {1, 1, 0, 0, static_cast<std::uint32_t>(attrs.size())}, Node::takeSequence());
   node->operands()[0].tensor = true;
   node->mutableEdges()[0] = std::move(from);
-  node->mutableResults()[0] = {Dims(shape), t.dtype, t.batch};
+  node->mutableResults()[0] = {Dims(shape), t.dtype, t.device, t.batch};
   std::copy(attrs.begin(), attrs.end(), node->mutableAttrs().begin());
   Ref<Node> ref(node);
   if (autograd::anomalyMode()) autograd::noteLine(*node);
@@ -242,7 +242,7 @@ void Tape::recordWrite(const Tensor& into, const Tensor& value) {
     node->operands()[i].tensor = true;
     node->operands()[i].meta = i;
   }
-  node->mutableResults()[0] = {u.shape, base->dtype, base->batch};
+  node->mutableResults()[0] = {u.shape, base->dtype, base->device, base->batch};
   std::copy(attrs.begin(), attrs.end(), node->mutableAttrs().begin());
   if (autograd::anomalyMode()) autograd::noteLine(*node);
   if (u.permuted) {

@@ -137,6 +137,7 @@ void Session::turnTo(std::size_t part) {
   }
   if (trace_.nodes.size() > kMostNodes) trace_.clear();
   trace_.restart();
+  turnToDevice();
 }
 
 std::size_t Session::nodesKept() const {

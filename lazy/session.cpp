@@ -49,6 +49,11 @@ std::int32_t Session::addInput(const Tensor& root, Storage* storage) {
 }
 
 std::uint32_t Session::addArgument(const Tensor& t) {
+  // A trace whose arguments are elsewhere than on the CPU is one of that device; nothing is recorded yet.
+  if (device_.isCpu() && !t.device().isCpu()) {
+    device_ = t.device();
+    turnToDevice();
+  }
   Storage* s = t.impl()->storage.get();
   std::uint32_t known = inputNumbers_.find(s);
   if (known == inputNumbers_.kNone) return static_cast<std::uint32_t>(addInput(t, s));
@@ -80,14 +85,18 @@ void Session::runRecorded(const char* why) {
 }
 
 void Session::enter(Device device) {
-  if (trace_.device == device) return;
-  if (trace_.size() != 0 || first_ != nullptr) {
-    giveUp("operations on several devices");
-    flush();
-  }
-  if (trace_.device == device) return;  // as at this place of the last run
+  if (device_ == device) return;
+  const bool recorded = trace_.size() != 0 || first_ != nullptr;
+  if (recorded) giveUp("operations on several devices");
+  device_ = device;
+  if (recorded) flush();
+  turnToDevice();
+}
+
+void Session::turnToDevice() {
+  if (trace_.device == device_) return;  // as at this place of the last run
   trace_.settle();
-  trace_.device = device;
+  trace_.device = device_;
   looks_.clear();
 }
 

@@ -220,6 +220,8 @@ class Session final : public Recorder {
   void narrow(Content& content, std::span<TensorImpl* const> views);
   void reset();
   void turnTo(std::size_t part);
+  /// Makes the trace one of the session's device, before anything is recorded.
+  void turnToDevice();
   /// Runs a plan into storages of the trace, which stay pending.
   void execute(const Plan& plan, std::span<Content* const> fresh, std::span<const Scalar> scalars);
   /// When memory ran out before anything was written: makes the values that fit, in the trace's order, and the writes
@@ -238,6 +240,7 @@ class Session final : public Recorder {
   static constexpr std::size_t kMostNodes = 20000;
   static constexpr std::int64_t kMostPendingBytes = std::int64_t{1} << 30;
 
+  Device device_;  // of what is recorded
   Trace trace_;
   std::vector<TraceOutput> lastOutputs_;
   std::shared_ptr<Plan> lastPlan_;

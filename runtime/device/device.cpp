@@ -102,7 +102,8 @@ Executor& executor(Device d) {
 LibraryFn libraryFunction(Device device, std::string_view op) {
   const LibraryFn fn = executor(device).library(op);
   TANDEM_CHECK(fn != nullptr || !device.isCpu(), "no library function is called ", op);
-  if (fn == nullptr) fail<NotImplementedError>(op, " is not available on ", deviceName(device));
+  const std::string_view name = op.ends_with("_plain") ? op.substr(0, op.size() - 6) : op;  // as users know it
+  if (fn == nullptr) fail<NotImplementedError>(name, " is not available on ", deviceName(device));
   return fn;
 }
 

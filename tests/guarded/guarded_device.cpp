@@ -2,7 +2,7 @@
 // it, and its streams run late. Over the CPU's kernels and library functions, so that its results have the CPU's bits.
 //
 //   - All its memory lies in one stretch of addresses that is PROT_NONE but while work is done (`Access`): a host read
-//     of it is a fault.
+//     of it is a fault, which says so and shows the stack.
 //   - Work is queued and done when somebody waits: for the stream, or for an event that was recorded in it. Two streams
 //     know nothing of each other unless an event says so, and what reads too early reads what was there before.
 //   - Fresh and freed memory is filled with bytes that are NaN, so that it is noticed where it is read.
@@ -11,19 +11,25 @@
 // It is also the smallest whole device: a shared object that defines `tandemDevices` (runtime/device/plugin.h).
 #include <array>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <exception>
+#include <execinfo.h>
 #include <functional>
 #include <mutex>
 #include <new>
 #include <string>
+#include <string_view>
+#include <unistd.h>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <sys/mman.h>
 
+#include "runtime/base/error.h"
 #include "runtime/device/plugin.h"
 
 namespace tandem::guarded {
@@ -92,7 +98,31 @@ class Memory {
   std::size_t reach_ = 0;  // rounded up: what `protect` is about
   int open_ = 0;
   std::array<std::vector<void*>, 48> free_;
+
+ public:
+  [[nodiscard]] bool holds(const void* p) const { return p >= base_ && p < base_ + kSpace; }
 };
+
+/// The memory of all devices, for the fault handler.
+std::array<const Memory*, 2> memories{};
+
+void onFault(int signal, siginfo_t* info, void*) {
+  for (const Memory* m : memories) {
+    if (m == nullptr || !m->holds(info->si_addr)) continue;
+    constexpr std::string_view text = "the host touched memory of a guarded device\n";
+    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text.data(), text.size());
+    std::array<void*, 64> frames{};
+    ::backtrace_symbols_fd(frames.data(), ::backtrace(frames.data(), static_cast<int>(frames.size())), STDERR_FILENO);
+  }
+  ::signal(signal, SIG_DFL);  // and fault again
+}
+
+void watchFaults() {
+  struct sigaction action{};
+  action.sa_sigaction = onFault;
+  action.sa_flags = SA_SIGINFO;
+  ::sigaction(SIGSEGV, &action, nullptr);
+}
 
 /// While it lives the memory can be touched.
 class Access {
@@ -215,9 +245,10 @@ struct KeptCall {
 
 class GuardedExecutor : public Executor {
  public:
-  explicit GuardedExecutor(Executor& cpu) : cpu_(cpu), target_(cpu.target()) {
+  GuardedExecutor(Executor& cpu, std::size_t number) : cpu_(cpu), target_(cpu.target()) {
+    memories[number] = &memory_;
     const char* without = std::getenv("TANDEM_GUARDED_WITHOUT");
-    if (without != nullptr) without_ = "," + std::string(without) + ",";
+    if (without != nullptr) without_ = strcat(",", without, ",");
   }
 
   const Target& target() const override { return target_; }
@@ -272,7 +303,7 @@ class GuardedExecutor : public Executor {
   }
 
   LibraryFn library(std::string_view op) override {
-    if (without_.find("," + std::string(op) + ",") != std::string::npos) return nullptr;
+    if (without_.find(strcat(",", op, ",")) != std::string::npos) return nullptr;
     return cpu_.library(op);
   }
   void call(LibraryFn fn, const LibraryCall& call, Stream& stream) override {
@@ -304,6 +335,7 @@ class GuardedExecutor : public Executor {
 extern "C" [[gnu::visibility("default")]] tandem::DevicePlugin tandemDevices(tandem::Executor& cpu) {
   using tandem::guarded::GuardedExecutor;
   // Tensors outlive other statics: never destroyed.
-  static tandem::Executor* const devices[] = {new GuardedExecutor(cpu), new GuardedExecutor(cpu)};
+  static tandem::Executor* const devices[] = {new GuardedExecutor(cpu, 0), new GuardedExecutor(cpu, 1)};
+  tandem::guarded::watchFaults();
   return {"guarded", devices, 2};
 }

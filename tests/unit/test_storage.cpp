@@ -51,7 +51,7 @@ class Content : public PendingContent {
 TEST(Storage, PendingContentIsOwned) {
   int alive = 0;
   {
-    Ref<Storage> s(new Storage(Storage::PendingTag{}, 64));
+    Ref<Storage> s(new Storage(Storage::PendingTag{}, 64, Device{}));
     EXPECT_EQ(s->data(), nullptr);
     EXPECT_FALSE(s->isPending());
     s->setPending(new Content(s.get(), &alive));
