@@ -176,16 +176,20 @@ int Clusters::producerInside(int op, unsigned operand) const {
   return producer >= 0 && clusterOf_[producer] >= 0 && clusterOf_[producer] == clusterOf_[op] ? producer : -1;
 }
 
+namespace {
+// Is a value read by operations that are not `inside`, or through a window that rearranges it?
+template <class Inside>
+bool leaves(mlir::Value value, const Inside& inside) {
+  return llvm::any_of(value.getUsers(), [&](mlir::Operation* user) {
+    if (auto window = mlir::dyn_cast<td::WindowOp>(user))
+      return !broadcastMap(window) || leaves(window.getResult(), inside);
+    return !inside(user);
+  });
+}
+}  // namespace
+
 bool Clusters::escapes(mlir::Value result, int cluster) const {
-  for (mlir::Operation* user : result.getUsers()) {
-    int u = indexOf(user);
-    if (auto window = mlir::dyn_cast<td::WindowOp>(user)) {
-      if (!broadcastMap(window) || escapes(window, cluster)) return true;
-    } else if (clusterOf(u) != cluster) {
-      return true;
-    }
-  }
-  return false;
+  return leaves(result, [&](mlir::Operation* user) { return clusterOf(indexOf(user)) == cluster; });
 }
 
 // The two clusters as if they were one. `align` of the operations of either, in the larger space.
@@ -303,7 +307,7 @@ bool Clusters::tryMerge(int a, int b) {
   }
   c.merged.ops.insert(c.merged.ops.end(), clusters_[small].ops.begin(), clusters_[small].ops.end());
   std::sort(c.merged.ops.begin(), c.merged.ops.end());
-  if (!legal(c)) return false;
+  if (!legal(c) || !isWorthIt(c)) return false;
   int first = clusters_[a].node;
   int second = clusters_[b].node;
   if (order_.before(second, first)) std::swap(first, second);
@@ -358,9 +362,6 @@ bool Clusters::legalOperation(Candidate& c, int op) {
   const Dims& align = c.align(*this, op);
   bool full = isFull(align, rank);
   bool reduces = mlir::isa<td::ReduceOp>(ops_[op]);
-  // What follows the reduction of few long rows is left outside, where the target then cuts the rows into blocks.
-  bool split =
-      m.kind == ClusterKind::Row && target_->splitsRows(product(m.space, 0, m.begin), product(m.space, m.begin, rank));
   if (!full) {
     std::size_t inner = m.kind == ClusterKind::Pointwise ? (rank == 0 ? 0 : rank - 1) : m.begin;
     bool uniform =
@@ -378,8 +379,8 @@ bool Clusters::legalOperation(Candidate& c, int op) {
     mlir::Operation* def = root.getDefiningOp();
     if (def != nullptr && c.has(*this, indexOf(def))) {
       if (frames) return false;
-      // A finished column is stored and read again; so is a row that is cut.
-      if (mlir::isa<td::ReduceOp>(def) && (m.kind == ClusterKind::Column || split)) return false;
+      // A finished column is stored and read again.
+      if (mlir::isa<td::ReduceOp>(def) && m.kind == ClusterKind::Column) return false;
       continue;
     }
     ++c.inputs;
@@ -407,7 +408,7 @@ bool Clusters::legalOperation(Candidate& c, int op) {
     };
     if (!visit(result, visit)) return false;
     if (!escapes) continue;
-    if (m.kind == ClusterKind::Column || split) {
+    if (m.kind == ClusterKind::Column) {
       if (!reduces) return false;
     } else if (m.kind == ClusterKind::Row) {
       // Either elementwise or one a row.
@@ -417,6 +418,25 @@ bool Clusters::legalOperation(Candidate& c, int op) {
     }
   }
   return true;
+}
+
+// Of few long rows the target reduces blocks, where nothing is left to do with a finished row but to store it: it is
+// then worth more than a pass over memory to leave out what follows a reduction, and what is not one.
+bool Clusters::isWorthIt(const Candidate& c) const {
+  const Cluster& m = c.merged;
+  if (m.kind != ClusterKind::Row ||
+      !target_->splitsRows(product(m.space, 0, m.begin), product(m.space, m.begin, m.space.size())))
+    return true;
+  auto inside = [&](mlir::Operation* op) { return c.has(*this, indexOf(op)); };
+  return llvm::all_of(m.ops, [&](int op) {
+    bool readsFinished = llvm::any_of(ops_[op]->getOperands(), [&](mlir::Value v) {
+      if (!mlir::isa<mlir::RankedTensorType>(v.getType())) return false;
+      mlir::Operation* def = placeOf(v).value.getDefiningOp();
+      return def != nullptr && mlir::isa<td::ReduceOp>(def) && inside(def);
+    });
+    return !readsFinished && (mlir::isa<td::ReduceOp>(ops_[op]) ||
+                              llvm::none_of(ops_[op]->getResults(), [&](mlir::Value v) { return leaves(v, inside); }));
+  });
 }
 
 // Is this a window on what the node computes? Its readers in that node have copies of it inside.

@@ -52,8 +52,8 @@ class Clusters {
   [[nodiscard]] const std::vector<Cluster>& all() const { return clusters_; }
   [[nodiscard]] const Target& target() const { return *target_; }
 
-  /// Makes one cluster of two if that is legal. Through the values that flow between them where there are any, else
-  /// side by side over the same space.
+  /// Makes one cluster of two if that is legal, and worth it on the target. Through the values that flow between them
+  /// where there are any, else side by side over the same space.
   bool merge(int a, int b);
 
   /// The space dims that the dims of an operand or result run along.
@@ -73,6 +73,7 @@ class Clusters {
   bool gatherFlows(int producer, int consumer, std::vector<std::pair<Dims, Dims>>& flows) const;
   bool legal(Candidate& c);
   bool legalOperation(Candidate& c, int op);
+  [[nodiscard]] bool isWorthIt(const Candidate& c) const;
 
   // Nodes: operations in no cluster, and clusters, each by the number of its first operation at the start. `order_` is
   // a topological order of them.
