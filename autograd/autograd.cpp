@@ -146,7 +146,7 @@ int outputNr(const Tensor& t) {
 }
 
 Tensor gradOf(const Tensor& t) {
-  if (gradSlotObserver != nullptr) gradSlotObserver->onRead(t.impl());
+  if (gradObserver != nullptr) gradObserver->onRead(t.impl());
   const AutogradMeta* m = metaOf(t);
   return m == nullptr ? Tensor() : m->grad;
 }
@@ -160,10 +160,10 @@ void setGrad(const Tensor& t, const Tensor& g) {
     if (!(g.shape() == t.shape()))
       fail("assigned grad has data of a different size: ", shapeText(g.shape()), " for a tensor of ",
            shapeText(t.shape()));
-    if (gradSlotObserver != nullptr) gradSlotObserver->onWrite(t.impl());
+    if (gradObserver != nullptr) gradObserver->onWrite(t.impl());
     needMeta(t.impl()).grad = g;
   } else {
-    if (gradSlotObserver != nullptr) gradSlotObserver->onWrite(t.impl());
+    if (gradObserver != nullptr) gradObserver->onWrite(t.impl());
     if (AutogradMeta* m = metaOf(t)) m->grad = {};
   }
 }

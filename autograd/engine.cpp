@@ -33,8 +33,8 @@ class GradMode {
   bool before_;
 };
 
-std::uint32_t regionOf(const Node& node) {
-  return node.kind() == Node::Kind::Op ? static_cast<const OpNode&>(node).region() : 0;
+std::uint32_t tapeGroupOf(const Node& node) {
+  return node.kind() == Node::Kind::Op ? static_cast<const OpNode&>(node).tapeGroup() : 0;
 }
 
 /// A node that received cotangents.
@@ -43,7 +43,7 @@ struct Visit {
   std::size_t first;  // of its cotangents, by result, among those of all visits
 };
 
-/// Where the region stands whose first node this is: what it and its first cotangent are like is all that is known.
+/// The site of the tape group whose first node this is: what it and its first cotangent are like is all that is known.
 std::uint64_t siteOf(const Node& node, const Tensor& g) {
   const auto op = static_cast<std::uint64_t>(static_cast<const OpNode&>(node).op());
   return tandem::siteOf(op, g.defined() ? static_cast<std::uint64_t>(g.numel()) : 0);
@@ -135,12 +135,12 @@ class Run {
       // Additions to the gradients of leaves belong to what led there.
       if (node.kind() != Node::Kind::Leaf) {
         const Tensor& g = cotangents_[visit.first];
-        const std::uint32_t region = regionOf(node);
-        const bool byItself = region == 0 && fusesAlone(node, g);
-        if (region != recorded || alone || byItself) {
+        const std::uint32_t group = tapeGroupOf(node);
+        const bool byItself = group == 0 && fusesAlone(node, g);
+        if (group != recorded || alone || byItself) {
           recording.end();
-          if (region != 0 || byItself) recording.begin(siteOf(node, g));
-          recorded = region;
+          if (group != 0 || byItself) recording.begin(siteOf(node, g));
+          recorded = group;
           alone = byItself;
         }
       }
@@ -240,8 +240,8 @@ void runHooks(Node& node, std::span<Tensor> cotangents) {
     }
     if (keeper && cotangents[r].defined()) {
       AutogradMeta& m = needMeta(keeper.get());
-      if (gradSlotObserver != nullptr) gradSlotObserver->onRead(keeper.get());
-      if (gradSlotObserver != nullptr) gradSlotObserver->onWrite(keeper.get());
+      if (gradObserver != nullptr) gradObserver->onRead(keeper.get());
+      if (gradObserver != nullptr) gradObserver->onWrite(keeper.get());
       m.grad = m.grad.defined() ? ops::add(m.grad, cotangents[r]) : ops::clone(cotangents[r]);
     }
   }
@@ -353,12 +353,12 @@ bool isOurs(const Tensor& g) {
 
 /// With the leaf's gradient as others see it locked. The hooks to be called after it.
 HookList<LeafHook> addToGrad(AutogradMeta& m, TensorImpl* leaf, Tensor g, bool createGraph) {
-  if (gradSlotObserver != nullptr) gradSlotObserver->onRead(leaf);
+  if (gradObserver != nullptr) gradObserver->onRead(leaf);
   if (!m.grad.defined()) {
-    if (gradSlotObserver != nullptr) gradSlotObserver->onWrite(leaf);
+    if (gradObserver != nullptr) gradObserver->onWrite(leaf);
     m.grad = !createGraph && isOurs(g) ? std::move(g) : ops::clone(g);
   } else if (createGraph) {
-    if (gradSlotObserver != nullptr) gradSlotObserver->onWrite(leaf);
+    if (gradObserver != nullptr) gradObserver->onWrite(leaf);
     m.grad = ops::add(m.grad, g);
   } else {
     applyInto(m.grad, OpCode::add, {m.grad, g});

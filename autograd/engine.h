@@ -2,8 +2,8 @@
 //
 // One loop, no recursion: a heap holds the nodes that received a cotangent, by sequence; the highest runs and hands its
 // gradients to the nodes its edges lead to. Cotangents of one result are added in the order they arrive, which is
-// therefore the same for every run of the same program: the rule that eager, compiled regions and their replays share.
-// Leaves have the lowest sequence and so come last: a leaf's total is added to its `.grad` once.
+// therefore the same for every run of the same program: the rule that eager, compiled functions and their replays
+// share. Leaves have the lowest sequence and so come last: a leaf's total is added to its `.grad` once.
 #pragma once
 
 #include <span>

@@ -4,7 +4,7 @@
 
 namespace tandem {
 
-thread_local constinit GradSlotObserver* gradSlotObserver = nullptr;
+thread_local constinit GradObserver* gradObserver = nullptr;
 
 AutogradMeta::~AutogradMeta() {
   if (!retainsGrad || !gradFn) return;

@@ -41,14 +41,14 @@ void startRetaining(TensorImpl* t);
 void stopRetaining(TensorImpl* t);
 
 /// Told of reads and writes of `.grad` on this thread: `lazy` treats those slots as inputs and outputs of a trace.
-class GradSlotObserver {
+class GradObserver {
  public:
-  virtual ~GradSlotObserver() = default;
+  virtual ~GradObserver() = default;
   /// Before `.grad` of the tensor is read, by a user or by an accumulation.
   virtual void onRead(TensorImpl* tensor) = 0;
   /// Before it becomes another tensor (or none). In-place additions to the tensor in it are ordinary writes.
   virtual void onWrite(TensorImpl* tensor) = 0;
 };
-extern thread_local constinit GradSlotObserver* gradSlotObserver;
+extern thread_local constinit GradObserver* gradObserver;
 
 }  // namespace tandem

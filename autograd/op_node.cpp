@@ -31,7 +31,7 @@ void OpNode::operator delete(OpNode* node, std::destroying_delete_t) {
 OpNode* OpNode::make(OpCode op, const Layout& layout, std::uint64_t sequence) {
   char* p = static_cast<char*>(poolAllocate(bytesOf(layout)));
   auto* node = new (p) OpNode(op, layout, sequence);
-  node->region_ = activeRegion;
+  node->tapeGroup_ = activeTapeGroup;
   p += sizeof(OpNode);
   auto take = [&p]<class T>(T*& array, std::size_t n) {
     array = reinterpret_cast<T*>(p);

@@ -36,9 +36,9 @@ class OpNode final : public Node {
   [[nodiscard]] const Layout& layout() const { return layout_; }
   /// What was saved is gone: a backward went through and did not keep it.
   [[nodiscard]] bool released() const { return released_; }
-  /// The region it belongs to, whose nodes the engine runs as fused kernels (eager/fusion.h); 0: none.
-  [[nodiscard]] std::uint32_t region() const { return region_; }
-  void setRegion(std::uint32_t region) { region_ = region; }
+  /// The tape group it belongs to, whose nodes the engine runs as fused kernels (eager/fusion.h); 0: none.
+  [[nodiscard]] std::uint32_t tapeGroup() const { return tapeGroup_; }
+  void setTapeGroup(std::uint32_t group) { tapeGroup_ = group; }
   /// Is what it saved noted, to outlive writes (autograd/kept_saved.h)?
   [[nodiscard]] bool noted() const { return noted_; }
   void setNoted(bool noted) { noted_ = noted; }
@@ -76,7 +76,7 @@ class OpNode final : public Node {
   OpCode op_;
   bool released_ = false;
   bool noted_ = false;
-  std::uint32_t region_ = 0;
+  std::uint32_t tapeGroup_ = 0;
   Layout layout_;
   SavedTensor* saved_ = nullptr;
   OperandSlot* operands_ = nullptr;

@@ -211,7 +211,7 @@ void instantiate(const TapeTemplate& t, std::span<const Edge> inputEdges, std::s
                  std::span<const Scalar> slots, std::span<const Tensor> outputs) {
   using Kind = TapeTemplate::Target::Kind;
   std::uint64_t sequence = Node::takeSequence(t.nodes.size());
-  std::uint32_t region = t.large ? newRegion() : 0;
+  std::uint32_t group = t.large ? newTapeGroup() : 0;
   std::vector<Node*> nodes(t.nodes.size());
   auto edgeOf = [&](const TapeTemplate::Target& target) -> Edge {
     switch (target.kind) {
@@ -255,7 +255,7 @@ void instantiate(const TapeTemplate& t, std::span<const Edge> inputEdges, std::s
     }
     OpNode* node = OpNode::make(p.op, p.layout, sequence + i);
     nodes[i] = node;
-    node->setRegion(region);
+    node->setTapeGroup(group);
     for (Edge& e : node->mutableEdges()) e = edgeOf(*edges++);
     take(node->mutableResults(), results);
     take(node->operands(), operands);

@@ -1,4 +1,4 @@
-// The history of a traced function, as a form that each call fills in: how a compiled region keeps its own tape.
+// The history of a traced function, as a form that each call fills in: how a compiled function keeps its own tape.
 //
 //   extractTemplate   once, after tracing: walks from the outputs' histories to the inputs' and writes down the nodes
 //   instantiate       at each call: makes the nodes, with contiguous sequence numbers, and gives the outputs their

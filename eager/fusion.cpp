@@ -15,9 +15,9 @@ thread_local FusedRecording* recordingOfScopes = nullptr;
 
 Fusion* fusion = nullptr;
 
-thread_local constinit std::uint32_t activeRegion = 0;
+thread_local constinit std::uint32_t activeTapeGroup = 0;
 
-std::uint32_t newRegion() {
+std::uint32_t newTapeGroup() {
   static std::atomic<std::uint32_t> last{0};
   std::uint32_t number = ++last;
   return number != 0 ? number : ++last;
@@ -26,7 +26,7 @@ std::uint32_t newRegion() {
 void FusedRecording::begin(std::uint64_t site) {
   if (fusion == nullptr || activeRecorder != nullptr) return;
   recorder_ = activeRecorder = fusion->begin(site);
-  activeRegion = newRegion();
+  activeTapeGroup = newTapeGroup();
 }
 
 void FusedRecording::beginInScopes() {
@@ -40,7 +40,7 @@ void FusedRecording::finish(bool failed) {
   if (std::exchange(inScopes_, false)) recordingOfScopes = outer_;
   if (recorder_ == nullptr) return;
   activeRecorder = nullptr;
-  activeRegion = 0;
+  activeTapeGroup = 0;
   fusion->end(std::exchange(recorder_, nullptr), failed);
 }
 

@@ -11,14 +11,15 @@ namespace tandem {
 
 class Recorder;
 
-/// A number for a place that records: of the code there, and of what tells its uses apart.
+/// The number of a site, a point of the program that records: of the code there, and of what tells its uses apart. A
+/// `with` statement is one site, a composite one for each size that it is called with.
 inline std::uint64_t siteOf(std::uint64_t code, std::uint64_t use) { return code * 0x9e3779b97f4a7c15ULL ^ use; }
 
 /// Lets a composite be run as one fused program: `lazy` implements it.
 class Fusion {
  public:
   virtual ~Fusion() = default;
-  /// `site` tells the places apart that begin; what is recorded at one is likely what was recorded there before.
+  /// What is recorded at one site is likely what was recorded there before.
   virtual Recorder* begin(std::uint64_t site) = 0;
   /// Runs what was recorded since `begin`; with `failed` forgets it.
   virtual void end(Recorder* recorder, bool failed) = 0;
@@ -29,13 +30,14 @@ extern Fusion* fusion;
 /// Recording operations and finding their plan is worth it from so many elements on, which the target knows.
 inline bool worthFusing(std::int64_t elements) { return elements >= targetOf(currentDevice).fuseFrom; }
 
-/// What is differentiated as a whole: nodes of the tape that were made in one region run as fused kernels too. The
-/// number of the region that this thread makes nodes in; 0: none.
-extern thread_local constinit std::uint32_t activeRegion;
-std::uint32_t newRegion();
+/// A tape group is what is differentiated as a whole: nodes of the tape that one call made, or one large composite,
+/// which the engine runs as fused kernels too. In `y = tandem.softmax(x, 1)` of a large x it is the nodes of amax, sub,
+/// exp, sum and div. The number of the group that this thread makes nodes in; 0: none.
+extern thread_local constinit std::uint32_t activeTapeGroup;
+std::uint32_t newTapeGroup();
 
 /// While it is on, operations are recorded, and run as fused kernels when it ends; what they leave on the tape is one
-/// region. Does nothing while recording already.
+/// group. Does nothing while recording already.
 class FusedRecording {
  public:
   FusedRecording() = default;

@@ -41,13 +41,13 @@ void CompiledTrace::advance(Generator& g) const {
 }
 
 TensorImpl* CompiledTrace::inputOf(const Source& s, std::span<const Tensor> arguments) {
-  TensorImpl* t = tensorAt(s.place, arguments);
+  TensorImpl* t = tensorAt(s.outer, arguments);
   return s.grad ? metaOf(t)->grad.impl() : t;
 }
 
 bool CompiledTrace::fits(std::span<const Tensor> arguments) const {
   for (const auto& g : gradGuards) {
-    const AutogradMeta* m = metaOf(tensorAt(g.place, arguments));
+    const AutogradMeta* m = metaOf(tensorAt(g.outer, arguments));
     const bool defined = m != nullptr && m->grad.defined();
     if (defined != g.defined) return false;
     if (defined && (m->grad.dtype() != g.dtype || !(m->grad.shape() == g.shape) || !(m->grad.strides() == g.strides) ||
@@ -179,8 +179,8 @@ void Call::runPlan() {
 }
 
 Tensor Call::make(const CompiledTrace::Made& m) const {
-  if (m.kind == CompiledTrace::Made::Kind::Place)
-    return Tensor(Ref<TensorImpl>(CompiledTrace::tensorAt(m.place, arguments_)));
+  if (m.kind == CompiledTrace::Made::Kind::Outer)
+    return Tensor(Ref<TensorImpl>(CompiledTrace::tensorAt(m.outer, arguments_)));
   if (m.kind == CompiledTrace::Made::Kind::Empty) {
     Tensor empty = makeEmpty(m.shape, m.dtype, trace_.plan->device);
     empty.impl()->storage->version = m.index;
@@ -201,7 +201,7 @@ void Call::makeTensors() {
   for (const auto& m : trace_.made) {
     all_.push_back(make(m));
     if (m.base >= 0) all_.back().impl()->viewBase = all_[static_cast<std::size_t>(m.base)].ref();
-    if (m.requiresGrad && m.kind != CompiledTrace::Made::Kind::Place) all_.back().impl()->requiresGrad = true;
+    if (m.requiresGrad && m.kind != CompiledTrace::Made::Kind::Outer) all_.back().impl()->requiresGrad = true;
   }
 }
 
@@ -223,7 +223,7 @@ void Call::makeHistory() const {
 
 void Call::setGrads() const {
   for (const auto& slot : trace_.grads)
-    autograd::setGrad(Tensor(Ref<TensorImpl>(CompiledTrace::tensorAt(slot.place, arguments_))), at(slot.value));
+    autograd::setGrad(Tensor(Ref<TensorImpl>(CompiledTrace::tensorAt(slot.outer, arguments_))), at(slot.value));
 }
 
 std::vector<Tensor> Call::results() && {

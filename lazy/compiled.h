@@ -4,8 +4,8 @@
 //   inputs    where each input of the plan's memory is found at a call: an argument, a captured tensor, or the `.grad`
 //             of one
 //   made      the tensors that a call makes or hands on: fresh memory, windows on inputs, inputs themselves. Results,
-//             `.grad` slots and the tape name them by number, so that what was one tensor is one again
-//   effects   in-place writes to inputs are done by the plan; `.grad` slots that the body set are set again
+//             `.grad` attributes and the tape name them by number, so that what was one tensor is one again
+//   effects   in-place writes to inputs are done by the plan; `.grad` attributes that the body set are set again
 //   history   when a result requires a gradient, the body's own tape nodes are made for each call (autograd/template.h)
 //
 // Captured tensors are not owned: whoever keeps the trace sees to it, by its guards, that they are there at a call.
@@ -23,15 +23,15 @@
 
 namespace tandem::lazy {
 
-/// A tensor that exists before a call: argument `index`, or a captured one.
-struct Place {
+/// A tensor that exists before a call: an argument, by number, or a captured one.
+struct OuterTensor {
   std::int32_t argument = -1;
   TensorImpl* captured = nullptr;
 };
 
 struct CompiledTrace {
   struct Source {
-    Place place;
+    OuterTensor outer;
     Ref<TensorImpl> constant;  // the trace's own memory
     bool grad = false;         // the `.grad` of that tensor
     bool whole = false;        // its storage from the start, else from the tensor's own offset
@@ -47,9 +47,9 @@ struct CompiledTrace {
   };
   /// A tensor that a call makes, or hands on.
   struct Made {
-    enum class Kind : std::uint8_t { Fresh, Input, Place, Empty } kind = Kind::Fresh;
+    enum class Kind : std::uint8_t { Fresh, Input, Outer, Empty } kind = Kind::Fresh;
     std::uint32_t index = 0;  // of the fresh memory or the input; of what has no elements the version
-    lazy::Place place;
+    OuterTensor outer;
     Dims shape;
     Dims strides;
     std::int64_t offset = 0;  // from the start of the memory
@@ -61,12 +61,12 @@ struct CompiledTrace {
     std::int32_t base = -1;  // the made tensor that it is a view of
     Ref<const BatchDims> batch;
   };
-  struct GradSlot {
-    Place place;
+  struct SetGrad {
+    OuterTensor outer;
     std::int32_t value = -1;  // among `made`; -1: none
   };
   struct GradGuard {
-    Place place;
+    OuterTensor outer;
     bool defined = false;
     DType dtype = DType::Float32;
     Dims shape, strides;
@@ -80,7 +80,7 @@ struct CompiledTrace {
   std::vector<Made> made;             // bases before their views
   std::vector<std::int32_t> results;  // among `made`; -1: none
   bool resultsAreMade = false;        // each of `made` in its order
-  std::vector<GradSlot> grads;
+  std::vector<SetGrad> grads;
   std::vector<GradGuard> gradGuards;
   std::vector<ScalarSlot> slots;  // of the trace
   /// Scalar arguments whose values the function asked for, and what they were.
@@ -90,13 +90,13 @@ struct CompiledTrace {
 
   bool differentiable = false;
   TapeTemplate tape;
-  std::vector<Place> tapeInputs;
-  std::vector<Made> tapeSaved;            // as TapeTemplate::saved; inputs themselves by Place
+  std::vector<OuterTensor> tapeInputs;
+  std::vector<Made> tapeSaved;            // as TapeTemplate::saved; inputs themselves by OuterTensor
   std::vector<std::int32_t> tapeOutputs;  // among `made`
 
   /// Leaves the generator as the function does.
   void advance(Generator& g) const;
-  /// Do the `.grad` slots look as they did when it was traced, and is no memory shared that was not?
+  /// Do the `.grad` attributes look as they did when it was traced, and is no memory shared that was not?
   [[nodiscard]] bool fits(std::span<const Tensor> arguments) const;
   /// Calls `visit` with the tensor of every input of a call, constants left out.
   template <class F>
@@ -106,28 +106,28 @@ struct CompiledTrace {
   }
   /// Calls `visit` with every tensor whose `.grad` a call reads or sets.
   template <class F>
-  void visitGradSlots(std::span<const Tensor> arguments, F&& visit) const {
-    for (const auto& g : gradGuards) visit(tensorAt(g.place, arguments));
-    for (const auto& g : grads) visit(tensorAt(g.place, arguments));
+  void visitGrads(std::span<const Tensor> arguments, F&& visit) const {
+    for (const auto& g : gradGuards) visit(tensorAt(g.outer, arguments));
+    for (const auto& g : grads) visit(tensorAt(g.outer, arguments));
   }
   /// Calls `visit` with every captured tensor, once or more often.
   template <class F>
   void visitCaptured(F&& visit) const {
-    auto place = [&](const Place& p) {
+    auto one = [&](const OuterTensor& p) {
       if (p.captured != nullptr) visit(p.captured);
     };
-    for (const auto& s : inputs) place(s.place);
-    for (const auto& m : made) place(m.place);
-    for (const auto& m : tapeSaved) place(m.place);
-    for (const auto& g : grads) place(g.place);
-    for (const auto& g : gradGuards) place(g.place);
-    for (const auto& p : tapeInputs) place(p);
+    for (const auto& s : inputs) one(s.outer);
+    for (const auto& m : made) one(m.outer);
+    for (const auto& m : tapeSaved) one(m.outer);
+    for (const auto& g : grads) one(g.outer);
+    for (const auto& g : gradGuards) one(g.outer);
+    for (const auto& p : tapeInputs) one(p);
   }
   /// One call. `scalars` are the run-time scalar arguments. Results in the order they were returned.
   [[nodiscard]] std::vector<Tensor> run(std::span<const Tensor> arguments, std::span<const Scalar> scalars) const;
 
-  /// The tensor that is at `p` in a call.
-  static TensorImpl* tensorAt(const Place& p, std::span<const Tensor> arguments) {
+  /// The tensor that `p` is in a call.
+  static TensorImpl* tensorAt(const OuterTensor& p, std::span<const Tensor> arguments) {
     return p.argument >= 0 ? arguments[static_cast<std::size_t>(p.argument)].impl() : p.captured;
   }
   /// The tensor that a call finds for an input that is no constant.

@@ -1,4 +1,4 @@
-// A recording that follows the last one at its place: operations that are known before dtypes and shapes are worked
+// A recording that follows the last one at its site: operations that are known before dtypes and shapes are worked
 // out, and the traces that wait to be followed.
 #include <algorithm>
 #include <optional>

@@ -1,4 +1,4 @@
-// What a recording leaves for the next one at its place, which is likely to be the same: its trace, its plan, and the
+// What a recording leaves for the next one at its site, which is likely to be the same: its trace, its plan, and the
 // values that were computed by themselves to be looked at.
 #pragma once
 

@@ -1,5 +1,5 @@
-// The `.grad` slots that a lazy block has written since its last run, with what was in them. If that run fails and the
-// value of a new gradient is lost, the slot is what it was, as after an eager step that ran out of memory.
+// The `.grad` attributes that a lazy block has written since its last run, with what was in them. If that run fails and
+// the value of a new gradient is lost, it is what it was, as after an eager step that ran out of memory.
 #pragma once
 
 #include <utility>
@@ -10,12 +10,12 @@
 
 namespace tandem::lazy {
 
-/// Watches a thread's slots between `watch` and `rest`. It keeps its memory from one block to the next.
-class KeptGrads final : public GradSlotObserver {
+/// Watches a thread's gradients between `watch` and `rest`. It keeps its memory from one block to the next.
+class KeptGrads final : public GradObserver {
  public:
-  void watch() { outer_ = std::exchange(gradSlotObserver, this); }
+  void watch() { outer_ = std::exchange(gradObserver, this); }
   void rest() {
-    gradSlotObserver = outer_;
+    gradObserver = outer_;
     forget();
   }
 
@@ -40,13 +40,13 @@ class KeptGrads final : public GradSlotObserver {
   }
   /// It has failed, and its session has let go of what it could not make.
   void restoreLost() {
-    for (Slot& slot : before_)
-      if (AutogradMeta* m = metaOf(slot.tensor.get()); m != nullptr && isLost(m->grad)) m->grad = std::move(slot.grad);
+    for (Before& it : before_)
+      if (AutogradMeta* m = metaOf(it.tensor.get()); m != nullptr && isLost(m->grad)) m->grad = std::move(it.grad);
     forget();
   }
 
  private:
-  struct Slot {
+  struct Before {
     Ref<TensorImpl> tensor;
     Tensor grad;
   };
@@ -55,8 +55,8 @@ class KeptGrads final : public GradSlotObserver {
     return c != nullptr && static_cast<const Content*>(c)->session == nullptr;
   }
 
-  GradSlotObserver* outer_ = nullptr;
-  std::vector<Slot> before_;
+  GradObserver* outer_ = nullptr;
+  std::vector<Before> before_;
   IndexTable<TensorImpl*> numbers_;
 };
 

@@ -1,5 +1,5 @@
 // Where recordings begin and end: lazy scopes, and the composites of eager programs. A session that has ended is kept,
-// with the memory it has and the traces it made, for the next recording at the same place.
+// with the memory it has and the traces it made, for the next recording at the same site.
 #include "lazy/scopes.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ class Spares {
       s->site = site;
       return s;
     }
-    // The one that was used last at this place, else the one whose use is longest ago.
+    // The one that was used last at this site, else the one whose use is longest ago.
     auto found = it != spares.rend() ? std::prev(it.base()) : spares.begin();
     std::unique_ptr<Session> s = std::move(found->session);
     nodesKept() -= found->nodes;

@@ -14,7 +14,7 @@ void install();
 /// `with tandem.lazy()`: records until the end of the scope; nested scopes share the outermost session.
 class LazyScope {
  public:
-  /// `site` tells the places apart that record; what is recorded at one is likely what was recorded there before.
+  /// What is recorded at one site is likely what was recorded there before.
   explicit LazyScope(std::uint64_t site = 0);
   ~LazyScope();
   LazyScope(const LazyScope&) = delete;

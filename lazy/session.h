@@ -13,7 +13,7 @@
 //
 //   session.cpp           inputs, values, operations and writes
 //   at_once.cpp           what a recording may not put off
-//   following.cpp         a recording that repeats the last one at its place
+//   following.cpp         a recording that repeats the last one at its site
 //   learnt_sizes.cpp      sizes that depend on data
 //   run_time_scalars.cpp  numbers that a call brings
 //   narrow.cpp            values of which a view of a part is all that is left

@@ -9,7 +9,7 @@ namespace tandem::lazy {
 
 Tracer::Tracer(std::span<const Tensor> arguments, std::span<Storage* const> whole)
     : session_(std::make_unique<Session>(true)), arguments_(arguments.begin(), arguments.end()),
-      recorderBefore_(activeRecorder), observerBefore_(gradSlotObserver) {
+      recorderBefore_(activeRecorder), observerBefore_(gradObserver) {
   for (Storage* s : whole) session_->takeWhole(s);
   for (const Tensor& t : arguments_) {
     t.materialize();
@@ -18,33 +18,33 @@ Tracer::Tracer(std::span<const Tensor> arguments, std::span<Storage* const> whol
   }
   firstSequence_ = Node::takeSequence();
   activeRecorder = session_.get();
-  gradSlotObserver = this;
+  gradObserver = this;
 }
 
 void Tracer::stop() {
   if (!recording_) return;
   recording_ = false;
   activeRecorder = recorderBefore_;
-  gradSlotObserver = observerBefore_;
+  gradObserver = observerBefore_;
 }
 
 Tracer::~Tracer() { stop(); }
 
 Scalar Tracer::scalar(double value) { return session_->addScalarArgument(numScalars_++, value); }
 
-Tracer::Slot& Tracer::slotOf(TensorImpl* tensor) {
-  for (auto& s : slots_)
+Tracer::Grad& Tracer::gradOf(TensorImpl* tensor) {
+  for (auto& s : grads_)
     if (s.tensor.get() == tensor) return s;
   const AutogradMeta* m = metaOf(tensor);
-  slots_.push_back({Ref<TensorImpl>(tensor), m != nullptr ? m->grad : Tensor()});
-  return slots_.back();
+  grads_.push_back({Ref<TensorImpl>(tensor), m != nullptr ? m->grad : Tensor()});
+  return grads_.back();
 }
 
 void Tracer::onRead(TensorImpl* tensor) {
   if (!session_->tracing()) return;
-  // Tensors made inside have no slot that a later call could find.
+  // Tensors made inside have no `.grad` that a later call could find.
   if (tensor->storage->isPending() && static_cast<Content*>(tensor->storage->pending())->input < 0) return;
-  Slot& s = slotOf(tensor);
+  Grad& s = gradOf(tensor);
   if (s.written || s.readFirst) return;
   s.readFirst = true;
   const AutogradMeta* m = metaOf(tensor);
@@ -60,10 +60,10 @@ void Tracer::onRead(TensorImpl* tensor) {
 
 void Tracer::onWrite(TensorImpl* tensor) {
   if (tensor->storage->isPending() && static_cast<Content*>(tensor->storage->pending())->input < 0) return;
-  slotOf(tensor).written = true;
+  gradOf(tensor).written = true;
 }
 
-Place Tracer::placeOf(TensorImpl* t) const {
+OuterTensor Tracer::outerTensor(TensorImpl* t) const {
   for (std::size_t i = 0; i < arguments_.size(); ++i)
     if (arguments_[i].impl() == t) return {static_cast<std::int32_t>(i), nullptr};
   return {-1, t};
@@ -81,13 +81,13 @@ CompiledTrace::Made Tracer::describe(const Tensor& t, const std::vector<Content*
   m.inference = t.impl()->inference;
   m.origin = t.impl()->origin;
   m.batch = t.impl()->batch;
-  m.kind = Kind::Place;
-  m.place = placeOf(t.impl());
-  if (m.place.argument >= 0) return m;
+  m.kind = Kind::Outer;
+  m.outer = outerTensor(t.impl());
+  if (m.outer.argument >= 0) return m;
   if (t.numel() == 0 && known_(t.impl()) == nullptr) {
     m.kind = Kind::Empty;
     m.index = t.impl()->storage->version;
-    m.place = {};
+    m.outer = {};
     return m;
   }
   Storage* s = t.impl()->storage.get();
@@ -95,18 +95,18 @@ CompiledTrace::Made Tracer::describe(const Tensor& t, const std::vector<Content*
     if (fresh[i]->storage != s) continue;
     m.kind = Kind::Fresh;
     m.index = static_cast<std::uint32_t>(i);
-    m.place = {};
+    m.outer = {};
     return m;
   }
   const auto& inputs = session_->inputs();
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].storage.get() != s || (inputs[i].root.get() == t.impl() && known_(t.impl()) == t.impl())) continue;
-    const bool before = std::any_of(slots_.begin(), slots_.end(), [&](const Slot& slot) { return slot.before == t; });
+    const bool before = std::any_of(grads_.begin(), grads_.end(), [&](const Grad& grad) { return grad.before == t; });
     if (before) break;
     m.kind = Kind::Input;
     m.index = static_cast<std::uint32_t>(i);
     m.offset -= inputs[i].offset;
-    m.place = {};
+    m.outer = {};
     return m;
   }
   return m;
@@ -117,7 +117,7 @@ std::int32_t Tracer::made(CompiledTrace& c, const Tensor& t, const std::vector<C
   auto known = std::find(made_.begin(), made_.end(), t.impl());
   if (known != made_.end()) return static_cast<std::int32_t>(known - made_.begin());
   CompiledTrace::Made m = describe(t, fresh);
-  if (m.kind != CompiledTrace::Made::Kind::Place && t.impl()->viewBase)
+  if (m.kind != CompiledTrace::Made::Kind::Outer && t.impl()->viewBase)
     m.base = made(c, Tensor(t.impl()->viewBase), fresh);
   made_.push_back(t.impl());
   c.made.push_back(std::move(m));
@@ -145,7 +145,7 @@ std::vector<Tensor> Tracer::withHistory(std::span<const Tensor> outputs, const T
     const Tensor base(t.impl()->viewBase);
     if (base.defined() && t.requiresGrad() && base.isPending()) add(base);
   }
-  for (const auto& s : slots_)
+  for (const auto& s : grads_)
     if (const AutogradMeta* m = metaOf(s.tensor.get()); s.written && m != nullptr && m->grad.defined()) add(m->grad);
   // What the body wrote in place has another history than before.
   for (std::size_t i = 0; i < inputs.tensors.size(); ++i) {
@@ -176,7 +176,7 @@ bool Tracer::keepTape(CompiledTrace& c, std::span<const Tensor> ends, const Tape
   for (const auto& saved : c.tape.saved)
     if (saved.input >= 0) used[static_cast<std::size_t>(saved.input)] = true;
   for (std::size_t i = 0; i < inputs.tensors.size(); ++i)
-    c.tapeInputs.push_back(used[i] ? placeOf(inputs.tensors[i].impl()) : Place{});
+    c.tapeInputs.push_back(used[i] ? outerTensor(inputs.tensors[i].impl()) : OuterTensor{});
   return true;
 }
 
@@ -190,24 +190,24 @@ bool Tracer::findInputs(CompiledTrace& c, std::string& reason) const {
     bool found = false;
     for (std::size_t i = 0; !found && i < arguments_.size(); ++i) {
       if (!(arguments_[i].impl()->storage == inputs[k].storage)) continue;
-      source.place.argument = static_cast<std::int32_t>(i);
+      source.outer.argument = static_cast<std::int32_t>(i);
       found = true;
     }
     for (const auto& [number, owner] : gradInputs_) {
       if (found || number != static_cast<std::int32_t>(k)) continue;
-      source.place = placeOf(owner.get());
+      source.outer = outerTensor(owner.get());
       source.grad = true;
       found = true;
     }
     if (!found && inputs[k].constant)
       source.constant = inputs[k].root;
     else if (!found) {
-      source.place.captured = known_(inputs[k].root.get());
-      if (source.place.captured == nullptr) {
+      source.outer.captured = known_(inputs[k].root.get());
+      if (source.outer.captured == nullptr) {
         reason = "memory is used that no name leads to";
         return false;
       }
-      if (!source.whole) source.shift = inputs[k].offset - source.place.captured->offset;
+      if (!source.whole) source.shift = inputs[k].offset - source.outer.captured->offset;
       source.memory = inputs[k].storage.get();
       c.memories.findOrAdd(source.memory, static_cast<std::uint32_t>(k));
     }
@@ -216,10 +216,10 @@ bool Tracer::findInputs(CompiledTrace& c, std::string& reason) const {
   return true;
 }
 
-void Tracer::keepGradSlots(CompiledTrace& c, const std::vector<Content*>& fresh) {
-  for (const auto& s : slots_) {
+void Tracer::keepGrads(CompiledTrace& c, const std::vector<Content*>& fresh) {
+  for (const auto& s : grads_) {
     if (s.readFirst) {
-      CompiledTrace::GradGuard guard{placeOf(s.tensor.get()), s.definedAtStart, {}, {}, {}, false};
+      CompiledTrace::GradGuard guard{outerTensor(s.tensor.get()), s.definedAtStart, {}, {}, {}, false};
       if (s.definedAtStart) {
         guard.dtype = s.before.dtype();
         guard.shape = s.before.shape();
@@ -233,7 +233,7 @@ void Tracer::keepGradSlots(CompiledTrace& c, const std::vector<Content*>& fresh)
     const Tensor now = m != nullptr ? m->grad : Tensor();
     // A gradient that was there before and is there again needs no setting.
     if (now.defined() && now == s.before && s.readFirst) continue;
-    c.grads.push_back({placeOf(s.tensor.get()), made(c, now, fresh)});
+    c.grads.push_back({outerTensor(s.tensor.get()), made(c, now, fresh)});
   }
 }
 
@@ -244,7 +244,7 @@ std::shared_ptr<CompiledTrace> Tracer::finish(std::span<const Tensor> outputs, s
   known_ = known;
   // Gradients of tensors that only the body saw are seen by no one.
   std::erase_if(
-      slots_, [&](const Slot& s) { return s.tensor->pyObject == nullptr && known(s.tensor.get()) != s.tensor.get(); });
+      grads_, [&](const Grad& s) { return s.tensor->pyObject == nullptr && known(s.tensor.get()) != s.tensor.get(); });
   for (const Tensor& t : outputs)
     if (t.defined() && known(t.impl()) == nullptr) session_->include(t);
   auto c = std::make_shared<CompiledTrace>();
@@ -258,7 +258,7 @@ std::shared_ptr<CompiledTrace> Tracer::finish(std::span<const Tensor> outputs, s
 
   session_->keepChecks();
   session_->narrow(outputs);
-  // What `.grad` slots hold now must be made by every call, so it is kept until the plan is compiled.
+  // What `.grad` attributes hold now must be made by every call, so it is kept until the plan is compiled.
   std::vector<TraceOutput> traceOutputs;
   std::vector<Content*> fresh;
   c->plan = session_->compile(traceOutputs, fresh);
@@ -267,7 +267,7 @@ std::shared_ptr<CompiledTrace> Tracer::finish(std::span<const Tensor> outputs, s
   if (!findInputs(*c, reason)) return nullptr;
   for (Content* f : fresh) c->fresh.push_back({f->storage->bytes(), f->storage->version});
   for (const Tensor& t : outputs) c->results.push_back(made(*c, t, fresh));
-  keepGradSlots(*c, fresh);
+  keepGrads(*c, fresh);
   for (const auto& saved : c->tape.saved) c->tapeSaved.push_back(describe(saved.traced, fresh));
   for (auto& saved : c->tape.saved) saved.traced = Tensor();
   c->resultsAreMade = c->results.size() == c->made.size();
@@ -293,7 +293,7 @@ void Tracer::undo() {
   for (const auto& in : session_->inputs()) in.storage->version = in.versionBefore;
   session_->abandon();
   generators_.restore();
-  for (const auto& s : slots_)
+  for (const auto& s : grads_)
     if (s.written) autograd::setGrad(Tensor(s.tensor), s.before);
 }
 

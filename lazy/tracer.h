@@ -16,7 +16,7 @@ namespace tandem::lazy {
 
 /// Records one execution of a function. Between construction and `finish` the thread records; when it is destroyed
 /// before `finish` everything recorded is forgotten.
-class Tracer final : public GradSlotObserver {
+class Tracer final : public GradObserver {
  public:
   /// `whole`: storages of arguments to take whole, from an earlier RestartTrace.
   Tracer(std::span<const Tensor> arguments, std::span<Storage* const> whole);
@@ -34,7 +34,7 @@ class Tracer final : public GradSlotObserver {
                                         const std::function<TensorImpl*(TensorImpl*)>& known, std::string& reason);
   /// Ends the recording of any other body, and runs what was recorded.
   void flush();
-  /// The run failed in `finish`, before anything that others can see was written: takes back `.grad` slots and
+  /// The run failed in `finish`, before anything that others can see was written: takes back `.grad` attributes and
   /// versions.
   void undo();
 
@@ -43,15 +43,15 @@ class Tracer final : public GradSlotObserver {
   Session& session() { return *session_; }
 
  private:
-  struct Slot {
+  struct Grad {
     Ref<TensorImpl> tensor;
     Tensor before;  // what was in it
     bool readFirst = false;
     bool definedAtStart = false;
     bool written = false;
   };
-  Slot& slotOf(TensorImpl* tensor);
-  Place placeOf(TensorImpl* t) const;
+  Grad& gradOf(TensorImpl* tensor);
+  OuterTensor outerTensor(TensorImpl* t) const;
   CompiledTrace::Made describe(const Tensor& t, const std::vector<Content*>& fresh) const;
   std::int32_t made(CompiledTrace& c, const Tensor& t, const std::vector<Content*>& fresh);
   void stop();
@@ -66,20 +66,20 @@ class Tracer final : public GradSlotObserver {
   [[nodiscard]] std::vector<Tensor> withHistory(std::span<const Tensor> outputs, const TapeInputs& inputs) const;
   bool keepTape(CompiledTrace& c, std::span<const Tensor> ends, const TapeInputs& inputs, std::string& reason) const;
   bool findInputs(CompiledTrace& c, std::string& reason) const;
-  void keepGradSlots(CompiledTrace& c, const std::vector<Content*>& fresh);
+  void keepGrads(CompiledTrace& c, const std::vector<Content*>& fresh);
 
   std::unique_ptr<Session> session_;
   std::vector<Tensor> arguments_;
   std::vector<Edge> argumentEdges_;
   std::vector<TensorImpl*> made_;  // as CompiledTrace::made
   std::function<TensorImpl*(TensorImpl*)> known_;
-  std::vector<Slot> slots_;
+  std::vector<Grad> grads_;
   std::vector<std::pair<std::int32_t, Ref<TensorImpl>>> gradInputs_;  // input number, whose grad
   std::uint64_t firstSequence_;
   GeneratorStates generators_;  // before the body
   std::uint32_t numScalars_ = 0;
   Recorder* recorderBefore_;
-  GradSlotObserver* observerBefore_;
+  GradObserver* observerBefore_;
   bool recording_ = true;
 };
 

@@ -1,4 +1,4 @@
-// Activation functions, each one fused region. What is said by cases is a step of its own (ir/ops/activations.td).
+// Activation functions, each one fused kernel. What is said by cases is a step of its own (ir/ops/activations.td).
 #include "eager/dispatch.h"
 #include "eager/fusion.h"
 #include "eager/helpers.h"

@@ -1,3 +1,4 @@
+// Reading and writing by several index tensors at once, `x[i, j]` and index_put.
 #include "eager/advanced_indexing.h"
 
 #include "eager/dispatch.h"

@@ -168,4 +168,22 @@ Tensor bernoulli_prob(const Tensor& x, double p, Generator* g) {
       x.dtype());
 }
 
+Tensor range(Scalar start, Scalar end, Scalar step, std::optional<DType> dtype) {
+  warn("range is deprecated, since its end is part of it, unlike that of Python's range. Use arange, which gives "
+       "the values in [start, end).");
+  double from = start.asDouble();
+  double to = end.asDouble();
+  double by = step.asDouble();
+  if (by == 0) fail("step must be nonzero");
+  if ((by > 0 && to < from) || (by < 0 && to > from)) fail("upper bound and lower bound inconsistent with step sign");
+  // As in `arange`, for an integer dtype.
+  const bool whole = dtype && !isFloating(*dtype);
+  if (whole && std::trunc(by) == 0) fail("step must be nonzero");
+  if (dtype == DType::Int64) from = std::trunc(from), to = std::trunc(to), by = std::trunc(by);
+  auto count = static_cast<std::int64_t>(std::floor((to - from) / by)) + 1;
+  if (whole) from = std::trunc(from), by = std::trunc(by);
+  Tensor places = toDType(arange(std::int64_t{0}, count), DType::Float64);
+  return toDType(add(mul(places, by), from), dtype.value_or(defaultDType()));
+}
+
 }  // namespace tandem::ops

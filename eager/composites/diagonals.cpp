@@ -4,6 +4,7 @@
 
 #include "eager/helpers.h"
 #include "eager/host.h"
+#include "eager/in_place_form.h"
 #include "eager/ops.h"
 
 namespace tandem::ops {
@@ -129,6 +130,22 @@ Tensor vander(const Tensor& x, std::optional<std::int64_t> columns, bool increas
     powers = cat(parts, 1);
   }
   return increasing ? powers : flip(powers, Dims{1});
+}
+
+Tensor fill_diagonal(const Tensor& x, Scalar value, bool wrap) {
+  if (x.dim() < 2) fail("dimensions must larger than 1");
+  std::int64_t least = x.size(0);
+  std::int64_t step = 0;
+  for (std::int64_t d = 0; d < x.dim(); ++d) {
+    if (x.dim() > 2 && x.size(d) != x.size(0)) fail("all dimensions of input must be of equal length");
+    least = std::min(least, x.size(d));
+    step = step * x.size(d) + 1;
+  }
+  const std::int64_t count = wrap && x.dim() == 2 ? (x.numel() + step - 1) / step : least;
+  const Tensor t = contiguous(x);
+  const Tensor values = full(Dims{count}, value, x.dtype());
+  const LastStep last(t);
+  return window_write(t, values, Dims{count}, Dims{step}, 0);
 }
 
 }  // namespace tandem::ops

@@ -183,4 +183,32 @@ Tensor normalize(const Tensor& x, double p, std::int64_t dim, double eps) {
   return div(x, clamp_min(norm(x, p, Dims{dim}, true), Operand(eps)));
 }
 
+Tensor renorm(const Tensor& x, double p, std::int64_t dim, double most) {
+  if (x.dim() < 2) fail("renorm: input needs at least 2 dimensions, got ", x.dim(), " dimensions");
+  if (p <= 0) fail("renorm: non-positive-norm not supported");
+  if (most < 0) fail("renorm: expected maxnorm to be >= 0 but got ", most);
+  dim = wrapDim(dim, x.dim());
+  Dims others;
+  for (std::int64_t d = 0; d < x.dim(); ++d)
+    if (d != dim) others.push_back(d);
+  Tensor length = norm(x, p, others, true);
+  Tensor factor = where(gt(length, most), div(most, add(length, 1e-7)), 1.0);
+  return mul(x, toDType(factor, x.dtype()));
+}
+
+Tensor pdist(const Tensor& x, double p) {
+  if (x.dim() != 2) fail("pdist only supports 2D tensors, got: ", x.dim(), "D");
+  if (!isFloating(x.dtype())) fail("pdist only supports floating-point dtypes");
+  if (p < 0) fail("pdist only supports non-negative p values");
+  std::int64_t n = x.size(0);
+  if (n < 2) return constantIn(zeros(Dims{0}, x.dtype()), {&x, 1});
+  Tensor pairs = triu_indices(n, n, 1);
+  return lengthsOf(sub(index_select(x, 0, select(pairs, 0, 0)), index_select(x, 0, select(pairs, 0, 1))), p);
+}
+
+Tensor frobenius_norm(const Tensor& x, const std::optional<Dims>& dim, bool keepdim) {
+  if (dim && dim->size() > 2) fail("Expected at most 2 dimensions, but got ", dim->size(), " dimensions instead.");
+  return norm(x, 2.0, dim, keepdim);
+}
+
 }  // namespace tandem::ops

@@ -1,3 +1,4 @@
+// The steps of optimizers over lists of tensors.
 #include "eager/composites/optim.h"
 
 #include <array>

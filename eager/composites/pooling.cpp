@@ -1,4 +1,5 @@
-// Pools over the last one to three dims: argument checks and output sizes over the primitives for any number of dims.
+// Means and maxima of windows over the last one to three dims: argument checks and output sizes over the primitives for
+// any number of dims.
 #include <string>
 
 #include "eager/composites/spatial.h"

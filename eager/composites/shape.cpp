@@ -1,4 +1,5 @@
-// Composites that rearrange: shapes, pieces, triangles, indexing.
+// Composites of views and copies in other shapes: reshape, flatten, split, stack, flip, tril. By name and side:
+// pieces.cpp, joining.cpp, rearranging.cpp.
 #include <algorithm>
 
 #include "eager/dispatch.h"

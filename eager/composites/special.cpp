@@ -167,4 +167,6 @@ Tensor linalg_solve_triangular(const Tensor& a, const Tensor& b, bool upper, boo
   return triangular_solve_plain(contiguous(expand(a, shapeA)), contiguous(expand(b, shapeB)), upper, unitriangular);
 }
 
+Tensor polygamma_of(const Tensor& x, std::int64_t n) { return polygamma(n, x); }
+
 }  // namespace tandem::ops

@@ -1,4 +1,4 @@
-// Recurrent networks, made of other operations in C++ (eager/composites/recurrent.cpp).
+// Recurrent networks, made of other operations in C++ (eager/composites/recurrent_layers.cpp).
 
 def : Composite<"recurrent_sequence",
     "Tensor gates, Tensor hidden, Tensor? cell, Tensor weight, Tensor? bias, Tensor? projection, int[] batch_sizes, "

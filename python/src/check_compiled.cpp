@@ -49,7 +49,7 @@ CompiledCheck::CompiledCheck(const lazy::CompiledTrace& trace, std::span<const T
     t->storage->isPending() ? t->storage->pending()->materialize() : void();
     memory_.push_back({t->storage, bytesOf(*t->storage), t->storage->version});
   });
-  trace.visitGradSlots(arguments, [&](TensorImpl* owner) {
+  trace.visitGrads(arguments, [&](TensorImpl* owner) {
     const AutogradMeta* m = metaOf(owner);
     grads_.emplace_back(Tensor(Ref<TensorImpl>(owner)), m != nullptr ? m->grad : Tensor());
   });

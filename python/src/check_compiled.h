@@ -19,7 +19,7 @@ bool checksCompiled();
 
 class CompiledCheck {
  public:
-  /// Keeps the state before the call: the memory that the trace reads, `.grad` slots, the default generator.
+  /// Keeps the state before the call: the memory that the trace reads, `.grad` attributes, the default generator.
   CompiledCheck(const lazy::CompiledTrace& trace, std::span<const Tensor> arguments);
   /// After the plan ran and `tree` was built: notes what they left, puts the state back, runs `body`, and compares. Its
   /// result; InternalError naming the first value that differs.

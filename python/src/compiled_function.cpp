@@ -147,7 +147,7 @@ void log(const Function& f, const std::string& what) {
 }
 
 /// Where a function begins, as file:line; its name where it has no code of its own.
-std::string placeOf(PyObject* callable) {
+std::string definitionOf(PyObject* callable) {
   PyRef function = PyRef::borrow(PyMethod_Check(callable) ? PyMethod_GET_FUNCTION(callable) : callable);
   if (!PyFunction_Check(function.get())) return nameOf(callable);
   auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function.get()));
@@ -305,7 +305,7 @@ PyRef watch(Function& f, const CallSignature& call, PyObject* const* args, Py_ss
   f.reason = observer.reason();
   log(f, f.reason.empty() ? "calls run the plan" : "the body runs on every call: " + f.reason);
   if (made == nullptr && f.fullGraph && !session.restartStorage() && !observer.madeState())
-    fail("compile: with fullgraph=True calls must not need the body of ", placeOf(f.callable.get()),
+    fail("compile: with fullgraph=True calls must not need the body of ", definitionOf(f.callable.get()),
          ", but: ", f.reason);
   return result;
 }

@@ -93,7 +93,7 @@ void setPythonError() noexcept {
 }
 
 namespace {
-std::string placeOf(PyFrameObject* frame) {
+std::string lineOf(PyFrameObject* frame) {
   PyRef code(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
   PyObject* file = reinterpret_cast<PyCodeObject*>(code.get())->co_filename;
   const char* name = PyUnicode_AsUTF8(file);
@@ -107,7 +107,7 @@ std::string packageDirectory;
 
 std::string userLine() {
   PyFrameObject* frame = PyEval_GetFrame();
-  return frame != nullptr ? placeOf(frame) : std::string();
+  return frame != nullptr ? lineOf(frame) : std::string();
 }
 
 std::string userLineOutside() {
@@ -123,9 +123,9 @@ std::string userLineOutside() {
   std::string first;
   while (frame) {
     auto* f = reinterpret_cast<PyFrameObject*>(frame.get());
-    std::string place = placeOf(f);
-    if (first.empty()) first = place;
-    if (place.rfind(packageDirectory, 0) != 0) return place;
+    std::string line = lineOf(f);
+    if (first.empty()) first = line;
+    if (line.rfind(packageDirectory, 0) != 0) return line;
     frame = PyRef(reinterpret_cast<PyObject*>(PyFrame_GetBack(f)));
   }
   return first;

@@ -414,7 +414,7 @@ void Observer::storeAttribute(PyObject* o, PyObject* name, PyObject* v) {
   static PyObject* requiresGradName = interned("requires_grad");
   PyTypeObject* type = Py_TYPE(o);
   if (isTensor(o)) {
-    if (PyUnicode_Compare(name, gradName) == 0) return;          // a slot of the trace (GradSlotObserver)
+    if (PyUnicode_Compare(name, gradName) == 0) return;          // a slot of the trace (GradObserver)
     if (PyUnicode_Compare(name, requiresGradName) == 0) return;  // what a tensor is is compared at the end
     return refuse("an attribute of a tensor is assigned (" + text(name) + ")");
   }

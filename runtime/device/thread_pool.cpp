@@ -292,7 +292,7 @@ int numThreads() { return Pool::get().threads(); }
 
 void setNumThreads(int n) {
   if (n < 1) fail<ValueError>("set_num_threads: expected a positive number, got ", n);
-  if (insideTile) fail<Error>("set_num_threads: called from inside a parallel region");
+  if (insideTile) fail<Error>("set_num_threads: called from inside a parallel loop");
   Pool::get().setThreads(n);
 }
 

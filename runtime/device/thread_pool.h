@@ -7,7 +7,7 @@
 
 namespace tandem {
 
-/// Threads that take part in a parallel region, the caller among them.
+/// Threads that take part in a parallel loop, the caller among them.
 int numThreads();
 /// At least 1; ValueError otherwise.
 void setNumThreads(int n);

@@ -337,19 +337,19 @@ TEST_F(Autograd, AnomalyNamesTheForwardLine) {
   autograd::setLineProvider({});
 }
 
-TEST_F(Autograd, ObserversSeeGradSlots) {
-  struct Seen : GradSlotObserver {
+TEST_F(Autograd, ObserversSeeGrads) {
+  struct Seen : GradObserver {
     int reads = 0, writes = 0;
     void onRead(TensorImpl*) override { ++reads; }
     void onWrite(TensorImpl*) override { ++writes; }
   } seen;
   Tensor x = vec({1}, true);
-  gradSlotObserver = &seen;
+  gradObserver = &seen;
   backward(ops::sum(x));
   backward(ops::sum(x));
   (void)gradOf(x);
   autograd::setGrad(x, {});
-  gradSlotObserver = nullptr;
+  gradObserver = nullptr;
   EXPECT_EQ(seen.reads, 3);
   EXPECT_EQ(seen.writes, 2);
 }

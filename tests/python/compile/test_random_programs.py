@@ -45,7 +45,7 @@ def test_threads(program, threads):
 
 
 @pytest.mark.skipif(WITHOUT_A_PASS, reason="runs itself without a pass")
-@pytest.mark.parametrize("name", ["canonicalize", "cse", "fuse", "make_in_place", "plan_memory"])
+@pytest.mark.parametrize("name", ["canonicalize", "fold_conversions", "cse", "fuse", "make_in_place", "plan_memory"])
 def test_each_pass_may_be_left_out(name):
     """Passes change how fast a program runs, never its bits: so a wrong one can be found by leaving it out."""
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", f"{__file__}::test_gradients"]

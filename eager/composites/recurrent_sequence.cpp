@@ -1,13 +1,12 @@
 // Recurrent layers. The input's part of all gates is one product for the whole sequence; `recurrent_sequence` then runs
 // the steps. It is taped as a whole, so that its derivative can take the weight's gradient in one product, too
 // (autograd/rules/recurrent.cpp).
-#include "eager/composites/recurrent.h"
-
 #include <algorithm>
 #include <array>
 #include <optional>
 
 #include "eager/batch.h"
+#include "eager/composites/recurrent.h"
 #include "eager/dispatch.h"
 #include "eager/fusion.h"
 #include "eager/helpers.h"

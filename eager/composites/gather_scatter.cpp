@@ -1,4 +1,5 @@
-// Composites that read and write at indices.
+// Composites that read and write at indices along one dim: gather, take, put, index_fill, masked_scatter. Several index
+// tensors at once (`x[i, j]`) are in advanced_indexing.cpp.
 #include "eager/dispatch.h"
 #include "eager/helpers.h"
 #include "eager/in_place_form.h"

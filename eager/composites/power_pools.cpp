@@ -1,4 +1,4 @@
-// Power-mean pools, and maxima over windows at random places.
+// Power-mean pools (lp_pool), and maxima over windows at random places (fractional_max_pool). Other pools: pooling.cpp.
 #include "eager/fusion.h"
 #include "eager/helpers.h"
 #include "eager/ops.h"

@@ -1,4 +1,4 @@
-// Composites of neural networks.
+// What layers and their losses are made of: linear, softmax, layer_norm, dropout, one_hot.
 #include <array>
 #include <cmath>
 
