@@ -1,11 +1,14 @@
 #include "eager/scalar_tensor.h"
 
 #include "eager/dispatch.h"
+#include "eager/host.h"
 #include "eager/recorder.h"
 
 namespace tandem {
 
-Tensor makeScalarTensor(Scalar value, DType dtype) {
+namespace {
+
+Tensor onHost(Scalar value, DType dtype) {
   Tensor t = makeEmpty(DimsRef(), dtype, Device{});
   void* p = t.data();
   switch (dtype) {
@@ -38,12 +41,21 @@ Tensor makeScalarTensor(Scalar value, DType dtype) {
     NoGrad noGrad;
     Recorder* before = activeRecorder;
     activeRecorder = nullptr;
-    applyInto(t, OpCode::clone, {makeScalarTensor(value, DType::Float64)});
+    applyInto(t, OpCode::clone, {onHost(value, DType::Float64)});
     activeRecorder = before;
     break;
   }
   }
   return t;
+}
+
+}  // namespace
+
+Tensor makeScalarTensor(Scalar value, DType dtype) {
+  const Device place = currentDevice;
+  const DeviceScope host{Device{}};
+  Tensor t = onHost(value, dtype);
+  return place.isCpu() ? t : copyTo(t, place);
 }
 
 }  // namespace tandem

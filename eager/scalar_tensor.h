@@ -5,7 +5,7 @@
 
 namespace tandem {
 
-/// A 0-d tensor on the CPU holding `value` (never pending).
+/// A 0-d tensor on the current device holding `value` (never pending).
 Tensor makeScalarTensor(Scalar value, DType dtype);
 
 }  // namespace tandem

@@ -501,6 +501,11 @@ _batch_out: Any
 _bytes_of: Any
 _call_linear: Any
 _check_device: Any
+_device_count: Any
+_get_default_device: Any
+_load_devices: Any
+_set_default_device: Any
+_synchronize: Any
 _close_point: Any
 _differentiation_point: Any
 _disable_saved_tensors_hooks: Any

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import runpy
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -440,7 +439,7 @@ def test_every_record_without_samples_is_covered_by_a_named_test():
             assert cover in VISIBLE, name
             continue
         file, test = cover.split("::")
-        (path,) = Path(__file__).parents[1].rglob(file)
+        (path,) = (ROOT / "tests").rglob(file)
         assert re.search(rf"^def {test}\(", path.read_text(), re.M), name
 
 

@@ -40,6 +40,7 @@ COVERED = {
     "softshrink_plain": "softshrink",
     "threshold_grad": "threshold",
     "threshold_plain": "threshold",
+    "device_copy": "test_guarded_device.py::test_gradients_cross_devices",
     "batch_in": "test_func_vmap.py::test_every_operation",
     "batch_out": "test_func_vmap.py::test_every_operation",
     "binomial": "test_special_functions.py::test_binomial",
