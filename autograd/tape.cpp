@@ -150,8 +150,7 @@ void Tape::record(OpCode op, std::span<const Operand> operands, std::span<const 
     }
   }
   for (std::size_t i = 0; i < results.size(); ++i) {
-    node->mutableResults()[i] = {results[i].shape(), results[i].dtype(), results[i].device(),
-                                 results[i].impl()->batch};
+    node->mutableResults()[i] = {results[i].shape(), results[i].dtype(), results[i].device(), results[i].impl()->batch};
     if (saves(outputs, i)) node->saved()[saved++] = SavedTensor::result(results[i], static_cast<std::uint32_t>(i));
   }
   std::copy(attrs.begin(), attrs.end(), node->mutableAttrs().begin());

@@ -1,5 +1,5 @@
-"""The scripts of tests/python/package/scripts under PyTorch and by Tandem, eager: how long each takes, and how far its losses
-are apart. `--record` writes PyTorch's losses to the file that the test compares with.
+"""The scripts of tests/python/package/scripts under PyTorch and by Tandem, eager: how long each takes, and how far its
+losses are apart. `--record` writes PyTorch's losses to the file that the test compares with.
 
     .venv/bin/python benchmarks/scripts.py [--torch PYTHON] [--record] [script ...]
 

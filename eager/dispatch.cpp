@@ -72,26 +72,32 @@ bool applySimple(const OpFacts& f, Operands operands, Attrs attrs, Tensor& resul
   return true;
 }
 
-Tensor applyHere(OpCode op, Operands operands, Attrs attrs) {
-  const OpFacts& f = facts(op);
+/// What is left when the shortest way does not serve.
+Tensor applyFully(const OpFacts& f, Operands operands, Attrs attrs) {
   Tensor result;
-  if (f.kind == OpKind::Pointwise && applySimple(f, operands, attrs, result)) return result;
   if (f.updates && operands[0].isTensor() && takeLastStep(operands[0].tensor())) {
     result = operands[0].tensor();
-    applyInto(result, op, operands, attrs);
+    applyInto(result, f.code, operands, attrs);
     return result;
   }
   applyGeneral(f, operands, attrs, {&result, 1});
   return result;
 }
 
+[[gnu::cold, gnu::noinline]] Tensor applyPlaced(const OpFacts& f, Operands operands, Attrs attrs) {
+  const Placement place(f.name.data(), operands);
+  return applyFully(f, place.operands(), attrs);
+}
+
 }  // namespace
 
 Tensor apply(OpCode op, Operands operands, Attrs attrs) {
-  if (!otherDevices) [[likely]]
-    return applyHere(op, operands, attrs);
-  const Placement place(facts(op).name.data(), operands);
-  return applyHere(op, place.operands(), attrs);
+  const OpFacts& f = facts(op);
+  if (otherDevices) [[unlikely]]
+    return applyPlaced(f, operands, attrs);
+  Tensor result;
+  if (f.kind == OpKind::Pointwise && applySimple(f, operands, attrs, result)) return result;
+  return applyFully(f, operands, attrs);
 }
 
 void applyMulti(OpCode op, Operands operands, Attrs attrs, std::span<Tensor> results) {

@@ -35,14 +35,20 @@ struct Reader {
   }
   void putWord(std::int64_t v) { out.key.append(reinterpret_cast<const char*>(&v), sizeof v); }
 
+  /// Nothing for the CPU: no flags that follow are this character.
+  void device(Device d) {
+    if (d.isCpu()) return;
+    put('@');
+    putWord(deviceNumber(d));
+  }
+
   void tensor(PyObject* o) {
     const Tensor& t = tensorOf(o);
     const TensorImpl* i = t.impl();
     put('T');
     put(static_cast<char>(t.dtype()));
     put(static_cast<char>(t.dim()));
-    put(static_cast<char>(t.device().kind));
-    put(static_cast<char>(t.device().index));
+    device(t.device());
     bool leaf = !i->requiresGrad || autograd::isLeaf(t);
     put(static_cast<char>((i->contiguous ? 1 : 0) | (i->requiresGrad ? 2 : 0) | (leaf ? 4 : 0) | (i->viewBase ? 8 : 0) |
                           (i->untracked ? 16 : 0) | (i->inference ? 32 : 0)));
@@ -168,8 +174,7 @@ void readSignature(PyObject* const* args, Py_ssize_t numArgs, PyObject* keywords
                    CallSignature& out) {
   Reader r{whole, out};
   r.put(static_cast<char>((gradEnabled() ? 1 : 0) | (inferenceMode() ? 2 : 0)));
-  r.put(static_cast<char>(currentDevice.kind));
-  r.put(static_cast<char>(currentDevice.index));
+  r.device(currentDevice);
   r.put(static_cast<char>(defaultDType()));
   r.put(autocastState().enabled ? static_cast<char>(autocastState().dtype) : '\xff');
   r.putWord(numArgs);

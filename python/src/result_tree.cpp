@@ -1,10 +1,10 @@
-#include "python/src/device_object.h"
 #include "python/src/result_tree.h"
 
 #include <algorithm>
 #include <unordered_map>
 
 #include "python/src/convert.h"
+#include "python/src/device_object.h"
 #include "python/src/observer.h"
 #include "python/src/py_tensor.h"
 

@@ -267,7 +267,7 @@ def get_float32_matmul_precision() -> str:
 
 
 def get_default_device() -> _C.device:
-    """Where this thread makes new tensors: the CPU, unless `set_default_device` or a `with device:` block says otherwise.
+    """Where this thread makes new tensors: the CPU, or what `set_default_device` or a `with device:` block says.
 
     >>> import tandem
     >>> tandem.get_default_device()

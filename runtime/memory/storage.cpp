@@ -15,7 +15,8 @@ void deallocateOn(Device device, void* p, std::size_t bytes) noexcept {
 }
 
 Storage::Storage(std::size_t bytes, Device device)
-    : data_(allocateOn(device, bytes)), bytes_(bytes), birth_(bear()), owned_(true), device_(device) {}
+    : data_(device.isCpu() ? allocate(bytes) : allocateOn(device, bytes)), bytes_(bytes), birth_(bear()), owned_(true),
+      device_(device) {}
 
 Storage::Storage(void* data, std::size_t bytes, Deleter deleter, void* context, Storage* of)
     : version(of != nullptr ? of->version : ownVersion_), data_(data), bytes_(bytes), birth_(bear()), deleter_(deleter),
@@ -23,7 +24,12 @@ Storage::Storage(void* data, std::size_t bytes, Deleter deleter, void* context, 
 
 Storage::~Storage() {
   delete pending_;
-  if (owned_) deallocateOn(device_, data_, bytes_);
+  if (owned_) {
+    if (device_.isCpu()) [[likely]]
+      deallocate(data_, bytes_);
+    else
+      deallocateOn(device_, data_, bytes_);
+  }
   if (deleter_ != nullptr) deleter_(context_);
 }
 

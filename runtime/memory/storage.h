@@ -27,8 +27,8 @@ class Storage : public Counted<Storage> {
 
   /// Owns fresh uninitialised memory of the device.
   explicit Storage(std::size_t bytes, Device device = {});
-  /// Borrows memory of the host; `deleter(context)` when the last reference goes (null: nothing to do). What is another look at the
-  /// memory of `of`, which the context keeps, counts writes together with it.
+  /// Borrows memory of the host; `deleter(context)` when the last reference goes (null: nothing to do). What is another
+  /// look at the memory of `of`, which the context keeps, counts writes together with it.
   Storage(void* data, std::size_t bytes, Deleter deleter, void* context, Storage* of = nullptr);
   /// Pending: no memory yet.
   struct PendingTag {};
@@ -50,7 +50,8 @@ class Storage : public Counted<Storage> {
     PendingContent* old = std::exchange(pending_, content);
     if (old != content) delete old;
   }
-  /// Gives a storage made pending without any its memory: `block`, of `allocateOn(device(), bytes())`, which it owns from now on.
+  /// Gives a storage made pending without any its memory: `block`, of `allocateOn(device(), bytes())`, which it owns
+  /// from now on.
   void takeMemory(void* block);
   /// Memory that a program may also read and write otherwise, as NumPy does.
   [[nodiscard]] bool isShared() const { return lent != 0 || deleter_ != nullptr; }
