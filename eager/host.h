@@ -12,12 +12,8 @@ Tensor copyTo(const Tensor& t, Device device);
 /// The elements of `t` for the host to read, by `data()`. Waits for the work that makes them.
 inline Tensor readHost(const Tensor& t) { return copyTo(t, Device{}); }
 
-/// Where the first element is, on the device of `t`: a number, not to be read from.
-inline void* addressOf(const Tensor& t) {
-  t.materialize();
-  return static_cast<char*>(t.impl()->storage->data()) +
-         t.impl()->offset * static_cast<std::int64_t>(itemSize(t.dtype()));
-}
+/// Where the first element is, on the device of `t`, which the host may not read from; materializes. Error inside vmap.
+void* addressOf(const Tensor& t);
 
 /// The first element.
 template <class T>

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "eager/host.h"
 #include "eager/recorder.h"
 
 namespace tandem {
@@ -37,15 +38,10 @@ void Tensor::materialize() const {
   if (PendingContent* p = impl_->storage->pending()) p->materialize();
 }
 void* Tensor::data() const {
-  if (impl_->batch)
-    fail("vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a "
-         "Tensor, or anything else that reads its values; please try to rewrite what you're doing with other "
-         "operations.");
   if (!impl_->device.isCpu())
     fail<TypeError>("the memory of a tensor on ", deviceName(impl_->device),
                     " cannot be read here: use Tensor.cpu() to copy the tensor to the host first");
-  materialize();
-  return static_cast<char*>(impl_->storage->data()) + impl_->offset * static_cast<std::int64_t>(itemSize(impl_->dtype));
+  return addressOf(*this);
 }
 
 Tensor makeEmpty(DimsRef shape, DType dtype, Device device) {

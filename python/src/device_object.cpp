@@ -27,7 +27,7 @@ PyObject* cpu;
 thread_local std::vector<Device> outerDevices;
 
 DeviceObject* objectOf(PyObject* o) { return reinterpret_cast<DeviceObject*>(o); }
-std::string kindOf(PyObject* o) { return deviceKinds()[static_cast<std::size_t>(objectOf(o)->kind)]; }
+std::string kindOf(PyObject* o) { return kindName(objectOf(o)->kind); }
 
 PyObject* newDevice(DeviceKind kind, int index) {
   auto* self = objectOf(checked(deviceType->tp_alloc(deviceType, 0)));

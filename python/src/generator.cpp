@@ -24,6 +24,14 @@ PyTypeObject* generatorType;
 GeneratorObject* objectOf(PyObject* o) { return reinterpret_cast<GeneratorObject*>(o); }
 Generator& stateOf(PyObject* o) { return objectOf(o)->isDefault ? defaultGenerator(Device{}) : objectOf(o)->own; }
 
+/// The default generator stands for those of all devices.
+void seedWith(PyObject* self, std::int64_t seed) {
+  if (objectOf(self)->isDefault)
+    seedDefaultGenerators(seed);
+  else
+    stateOf(self).manualSeed(seed);
+}
+
 PyObject* create(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   static const char* const keywords[] = {"device", nullptr};
   PyObject* device = Py_None;
@@ -61,11 +69,7 @@ PyObject* manualSeed(PyObject* self, PyObject* seed) {
     } else if (value == -1 && PyErr_Occurred() != nullptr) {
       throw PythonError();
     }
-    // The default generator stands for those of all devices.
-    if (objectOf(self)->isDefault)
-      seedDefaultGenerators(value);
-    else
-      stateOf(self).manualSeed(value);
+    seedWith(self, value);
     return Py_NewRef(self);
   });
 }
@@ -78,10 +82,7 @@ PyObject* seedRandomly(PyObject* self, PyObject*) {
     return PyErr_SetFromErrno(PyExc_OSError);
   }
   value &= 0x7fffffffffffffff;
-  if (objectOf(self)->isDefault)
-    seedDefaultGenerators(value);
-  else
-    stateOf(self).manualSeed(value);
+  seedWith(self, value);
   return PyLong_FromLongLong(value);
 }
 

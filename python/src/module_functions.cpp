@@ -1,5 +1,6 @@
 // Functions of the module that no record makes.
 #include "autograd/autograd.h"
+#include "eager/helpers.h"
 #include "eager/host.h"
 #include "eager/ops.h"
 #include "eager/placement.h"
@@ -43,10 +44,10 @@ PyObject* asTensor(ParsedArgs& a) {
   PyObject* data = a.object(0);
   std::optional<DType> dtype = a.dtype(1);
   if (a.boolean(3)) return wrapLeaf(a, makeTensor(data, dtype), a.boolean(4));
+  auto placed = [&](const Tensor& t) { return toDevice(ops::toDType(t, dtype.value_or(t.dtype())), currentDevice); };
   if (isTensor(data)) {
-    const Tensor& t = tensorOf(data);
-    const bool stays = t.device() == currentDevice && (!dtype || *dtype == t.dtype());
-    return stays ? Py_NewRef(data) : wrap(toDevice(dtype ? ops::to(t, *dtype) : t, currentDevice));
+    const Tensor t = placed(tensorOf(data));
+    return t == tensorOf(data) ? Py_NewRef(data) : wrap(t);
   }
   if (PyList_Check(data) && PyList_GET_SIZE(data) > 0 &&
       std::string_view(Py_TYPE(PyList_GET_ITEM(data, 0))->tp_name) == "numpy.ndarray") {
@@ -55,14 +56,11 @@ PyObject* asTensor(ParsedArgs& a) {
   }
   const bool plain = PyList_Check(data) || PyTuple_Check(data) || isNumber(data);
   if (!plain && PyObject_CheckBuffer(data) != 0) {
-    Tensor shared = fromBuffer(data);
-    return wrapLeaf(a, toDevice(dtype && *dtype != shared.dtype() ? ops::to(shared, *dtype) : shared, currentDevice),
-                    a.boolean(4));
+    return wrapLeaf(a, placed(fromBuffer(data)), a.boolean(4));
   }
   if (!plain && (PyCapsule_CheckExact(data) || PyObject_HasAttrString(data, "__dlpack__") != 0)) {
     PyRef shared(checked(callSupport("from_dlpack", {data})));
-    const Tensor& t = tensorOf(shared.get());
-    return wrapLeaf(a, toDevice(dtype && *dtype != t.dtype() ? ops::to(t, *dtype) : t, currentDevice), a.boolean(4));
+    return wrapLeaf(a, placed(tensorOf(shared.get())), a.boolean(4));
   }
   return wrapLeaf(a, makeTensor(data, dtype), a.boolean(4));
 }

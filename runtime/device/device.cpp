@@ -34,8 +34,6 @@ const std::vector<Executor*>& devicesOf(DeviceKind kind) {
   return devices != nullptr ? *devices : none;
 }
 
-std::string kindName(DeviceKind kind) { return deviceKinds()[static_cast<std::size_t>(kind)]; }
-
 }  // namespace
 
 constinit bool otherDevices = false;
@@ -58,6 +56,11 @@ DeviceKind addDeviceKind(std::string_view name) {
     known = names.insert(names.end(), std::string(name));
   }
   return static_cast<DeviceKind>(known - names.begin());
+}
+
+std::string kindName(DeviceKind kind) {
+  const std::lock_guard lock(kinds().mutex);
+  return kinds().names[static_cast<std::size_t>(kind)];
 }
 
 std::string deviceName(Device d) {

@@ -40,6 +40,8 @@ std::vector<std::string> deviceKinds();
 /// digits, or there are too many.
 DeviceKind addDeviceKind(std::string_view name);
 
+/// `cpu`, `cuda`.
+std::string kindName(DeviceKind kind);
 /// `cpu`, `cuda:1`.
 std::string deviceName(Device d);
 /// From `cpu`, `cuda` or `cuda:1`; Error with the expected forms otherwise.

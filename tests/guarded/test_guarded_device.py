@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -15,8 +16,6 @@ from tandem import nn
 
 def run(body: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """A process of its own, as some of these end it."""
-    import os
-
     start = f"import ctypes, tandem\nd = tandem.device(tandem._C._load_devices({str(LIBRARY)!r}))\n"
     path = {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
     return subprocess.run(
