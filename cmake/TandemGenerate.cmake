@@ -20,3 +20,15 @@ add_custom_command(
   COMMENT "Generating sources from the operation records"
   VERBATIM)
 add_custom_target(tandem_generated DEPENDS ${TANDEM_GENERATED_DIR}/stamp)
+
+# The tables of a saved program's manifest.
+find_program(FLATC flatc REQUIRED)
+set(TANDEM_MANIFEST ${TANDEM_GENERATED_DIR}/runtime/program/manifest_generated.h)
+add_custom_command(
+  OUTPUT ${TANDEM_MANIFEST}
+  COMMAND ${FLATC} --cpp --scoped-enums -o ${TANDEM_GENERATED_DIR}/runtime/program
+          ${CMAKE_SOURCE_DIR}/runtime/program/manifest.fbs
+  DEPENDS ${CMAKE_SOURCE_DIR}/runtime/program/manifest.fbs
+  VERBATIM)
+add_custom_target(tandem_manifest DEPENDS ${TANDEM_MANIFEST})
+add_dependencies(tandem_generated tandem_manifest)

@@ -3,6 +3,11 @@ find_package(Threads REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_library(DNNL_LIBRARY dnnl REQUIRED)
 find_path(EIGEN_INCLUDE_DIR Eigen/Dense PATH_SUFFIXES eigen3 REQUIRED)
+# Reading saved programs: archives of them, so that what is deployed stands alone.
+find_library(SODIUM_ARCHIVE libsodium.a REQUIRED)
+find_library(MINIZIP_ARCHIVE libminizip.a REQUIRED)
+find_library(ZLIB_ARCHIVE libz.a REQUIRED)
+find_path(FLATBUFFERS_INCLUDE_DIR flatbuffers/flatbuffers.h REQUIRED)
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE_PROGRAM})
@@ -20,6 +25,11 @@ elseif(TANDEM_SANITIZE STREQUAL "thread")
   target_compile_options(tandem_options INTERFACE -fsanitize=thread -fno-omit-frame-pointer)
   target_link_options(tandem_options INTERFACE -fsanitize=thread)
 endif()
+
+# What the runtime's objects are linked with.
+add_library(tandem_runtime_libraries INTERFACE)
+target_link_libraries(tandem_runtime_libraries INTERFACE
+  ${SODIUM_ARCHIVE} ${MINIZIP_ARCHIVE} ${ZLIB_ARCHIVE} ${DNNL_LIBRARY} OpenMP::OpenMP_CXX ${CMAKE_DL_LIBS})
 
 # tandem_library(TARGET FOLDER): an object library of all .cpp files below FOLDER.
 function(tandem_library target folder)

@@ -8,8 +8,12 @@ add_dependencies(tandem_python tandem_generated tandem_compiler)
 target_compile_options(tandem_python PRIVATE -ftls-model=initial-exec)  # as the libraries in it
 target_link_libraries(tandem_python PRIVATE tandem_options
   tandem_runtime tandem_schema tandem_trace tandem_eager tandem_autograd tandem_lazy
-  ${DNNL_LIBRARY} OpenMP::OpenMP_CXX ${CMAKE_DL_LIBS})
+  tandem_runtime_libraries)
+# Nothing else is to be found in it: archives that it is linked with are compiled for programs.
+file(WRITE ${CMAKE_BINARY_DIR}/python.map "{ global: PyInit__C; local: *; };\n")
+target_link_options(tandem_python PRIVATE -Wl,--version-script=${CMAKE_BINARY_DIR}/python.map)
 set_target_properties(tandem_python PROPERTIES
+  LINK_DEPENDS ${CMAKE_BINARY_DIR}/python.map
   OUTPUT_NAME _C
   LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/python/tandem)
 

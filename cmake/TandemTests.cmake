@@ -6,7 +6,7 @@ add_executable(tandem_tests EXCLUDE_FROM_ALL ${TANDEM_TEST_SOURCES})
 add_dependencies(tandem_tests tandem_generated)
 target_link_libraries(tandem_tests PRIVATE tandem_options
   tandem_runtime tandem_schema tandem_trace tandem_eager tandem_autograd tandem_lazy
-  ${DNNL_LIBRARY} OpenMP::OpenMP_CXX ${CMAKE_DL_LIBS} GTest::gtest GTest::gtest_main)
+  tandem_runtime_libraries GTest::gtest GTest::gtest_main)
 target_compile_options(tandem_tests PRIVATE -march=x86-64-v3)
 # Arithmetic without memory, inlined into itself: instrumented it takes a compiler 12 minutes and 4 GB.
 if(TANDEM_SANITIZE)

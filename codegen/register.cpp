@@ -3,7 +3,6 @@
 #include "codegen/register.h"
 
 #include "codegen/cpu/cpu_compiler.h"
-#include "ir/schema/op_table.h"
 
 namespace tandem::codegen {
 
@@ -32,7 +31,6 @@ void offerGraphCompiler(void* compiler) { graphCompiler() = compiler; }
 extern "C" [[gnu::visibility("default")]] void tandemCompilerInit(const tandem::CompilerHost& host) {
   // Never destroyed: kernels may be compiled by threads that outlive static objects.
   static tandem::KernelCompiler* const compilers[] = {new tandem::codegen::CpuCompiler};
-  tandem::setOpNamer([](tandem::OpCode op) { return tandem::facts(op).name; });
   tandem::codegen::targets() = host.targetOf;
   for (tandem::KernelCompiler* compiler : compilers) host.addKernelCompiler(compiler);
   if (void* graph = tandem::codegen::graphCompiler(); graph != nullptr) host.setGraphCompiler(graph);

@@ -45,6 +45,5 @@ int main(int argc, char** argv) {
   registry.insert<tandem::td::TDDialect, mlir::func::FuncDialect>();
   tandem::passes::registerPasses();
   mlir::PassRegistration<PrintKernels>();
-  tandem::setOpNamer([](tandem::OpCode op) { return tandem::facts(op).name; });
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "Passes on the dialect td\n", registry));
 }

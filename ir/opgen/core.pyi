@@ -484,6 +484,9 @@ default_generator: Generator
 
 # What only the package itself uses.
 CompiledFunction: Any
+Program: Any
+_is_known: Any
+_save_program: Any
 _LinAlgError: builtins.type[RuntimeError]
 _Node: Any
 _active_axes: Any

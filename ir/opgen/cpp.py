@@ -229,6 +229,7 @@ def derivatives(records: Records) -> str:
 
 
 op_table = rows(table_row)
+op_names = rows(lambda op: f'"{op.name}",\n' if op.coded else "")
 library_table = rows(lambda op: f"X({op.name}, {op.plain})\n" if op.library else "")
 batch_rules = rows(batch_rule)
 ops_source = rows(primitive)

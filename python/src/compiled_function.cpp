@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <structmember.h>
 #include <unordered_map>
@@ -535,6 +536,44 @@ PyType_Spec spec = {"tandem._C.CompiledFunction", sizeof(PyCompiled), 0,
 
 bool isCompiledFunction(PyObject* o) { return Py_TYPE(o) == compiledType; }
 PyObject* compiledCallable(PyObject* o) { return reinterpret_cast<PyCompiled*>(o)->function->callable.get(); }
+
+KnownCall knownCall(PyObject* compiled, PyObject* args, PyObject* keywords) {
+  Function& f = *reinterpret_cast<PyCompiled*>(compiled)->function;
+  std::vector<PyObject*> passed;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); ++i) passed.push_back(PyTuple_GET_ITEM(args, i));
+  PyRef names(checked(PyTuple_New(PyDict_GET_SIZE(keywords))));
+  PyObject *key = nullptr, *value = nullptr;
+  Py_ssize_t at = 0;
+  for (Py_ssize_t i = 0; PyDict_Next(keywords, &at, &key, &value) != 0; ++i) {
+    PyTuple_SET_ITEM(names.get(), i, Py_NewRef(key));
+    passed.push_back(value);
+  }
+  CallSignature call;
+  readSignature(passed.data(), PyTuple_GET_SIZE(args), names.get(), f.whole, call);
+  const std::size_t own = call.scalars.size();
+  const auto it = f.entries.find(call.key);
+  const std::shared_ptr<Entry> entry = it != f.entries.end() ? entryFor(it->second, call, {}) : nullptr;
+  if (entry == nullptr) return {};
+  using Freedom = program::NumberData::Freedom;
+  KnownCall known{entry->trace, std::move(call.tensors), {}};
+  std::map<std::string, int> met;
+  for (std::size_t k = 0; k < call.scalars.size(); ++k) {
+    std::string name;
+    if (k >= own) {
+      // `lr`, `betas.0`; of the second dict with such an entry `param_groups.1.lr`.
+      const NumberSource& source = entry->sources[k - own];
+      if (PyObject* key = source.place.name.get(); key != nullptr) name = PyUnicode_AsUTF8(key);
+      if (source.item >= 0) name = strcat(name, ".", source.item);
+      if (const int group = met[name]++; group > 0) name = strcat("param_groups.", group, ".", name);
+    }
+    known.numbers.push_back({std::move(name), call.scalars[k]});
+  }
+  for (const ZeroGuard& g : entry->zeros)
+    for (std::size_t k = own; k < known.numbers.size(); ++k)
+      if (entry->sources[k - own].sameAs(g.number)) known.numbers[k].freedom = Freedom::SameZero;
+  for (const auto& [number, value] : entry->trace->guardedScalars) known.numbers[number].freedom = Freedom::Fixed;
+  return known;
+}
 
 void initCompiledFunction(PyObject* module) {
   initRunTimeNumbers(module);

@@ -2,10 +2,25 @@
 #pragma once
 
 #include <Python.h>
+#include <memory>
+#include <vector>
+
+#include "eager/tensor.h"
+#include "lazy/compiled.h"
+#include "runtime/program/program_data.h"
 
 namespace tandem::python {
 bool isCompiledFunction(PyObject* o);
 /// What was compiled, borrowed.
 PyObject* compiledCallable(PyObject* o);
+/// What calls with these arguments run: the trace, and what it is given.
+struct KnownCall {
+  std::shared_ptr<lazy::CompiledTrace> trace;
+  std::vector<Tensor> tensors;
+  /// Float arguments by position, then the numbers that a call reads elsewhere, by the name they have there.
+  std::vector<program::NumberData> numbers;
+};
+/// Without a trace where such calls run the body.
+KnownCall knownCall(PyObject* compiled, PyObject* args, PyObject* keywords);
 void initCompiledFunction(PyObject* module);
 }  // namespace tandem::python

@@ -13,6 +13,7 @@
 #include "python/src/module_slots.h"
 #include "python/src/observer.h"
 #include "python/src/optim_bindings.h"
+#include "python/src/program_bindings.h"
 #include "python/src/py_tensor.h"
 #include "python/src/torch_function.h"
 #include "runtime/base/long_work.h"
@@ -73,6 +74,7 @@ PyMODINIT_FUNC PyInit__C() {
     initGenerated(module.get());
     initLazy(module.get());
     initOptim(module.get());
+    initProgram(module.get());
     initModuleSlots(module.get());
     static PyMethodDef warnings[] = {
         {"_warn", warnUser, METH_VARARGS,

@@ -23,14 +23,8 @@ PyObject* numberOf(const NumberSource& source, PyObject* value) {
   WatchedRecording& w = *watchedRecording;
   const double d = PyFloat_AsDouble(value);
   if (d == -1 && PyErr_Occurred() != nullptr) throw PythonError();
-  for (std::size_t i = 0; i < w.sources.size(); ++i) {
-    const NumberSource& s = w.sources[i];
-    const bool named = static_cast<bool>(s.place.name);
-    if (s.place.holder == source.place.holder && s.item == source.item && s.place.owned == source.place.owned &&
-        named == static_cast<bool>(source.place.name) &&
-        (!named || PyObject_RichCompareBool(s.place.name.get(), source.place.name.get(), Py_EQ) == 1))
-      return Py_NewRef(w.numbers[i].get());
-  }
+  for (std::size_t i = 0; i < w.sources.size(); ++i)
+    if (w.sources[i].sameAs(source)) return Py_NewRef(w.numbers[i].get());
   PyRef number(checked(PyFloat_FromDouble(d)));
   w.observer->track(number.get(), w.tracer->scalar(d));
   w.sources.push_back(source);
@@ -133,6 +127,13 @@ std::optional<Scalar> NumberSource::read() const {
   if (PyErr_Occurred() == nullptr) return Scalar(d);
   PyErr_Clear();
   return std::nullopt;
+}
+
+bool NumberSource::sameAs(const NumberSource& other) const {
+  PyObject *mine = place.name.get(), *others = other.place.name.get();
+  return place.holder == other.place.holder && item == other.item && place.owned == other.place.owned &&
+         (mine == nullptr) == (others == nullptr) &&
+         (mine == nullptr || PyObject_RichCompareBool(mine, others, Py_EQ) == 1);
 }
 
 bool standIn(PyObject*& number, const NumberPlace& place) {

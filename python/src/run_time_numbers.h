@@ -21,6 +21,8 @@ struct NumberSource {
 
   /// Nothing where there is no number any more.
   [[nodiscard]] std::optional<Scalar> read() const;
+  /// Is it the same place?
+  [[nodiscard]] bool sameAs(const NumberSource& other) const;
 };
 
 /// Whether a number was zero, which decided what was recorded.

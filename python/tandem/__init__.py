@@ -100,6 +100,7 @@ _LATER = {
         for name in (
             "_dynamo",
             "distributions",
+            "export",
             "func",
             "fx",
             "hub",
@@ -122,6 +123,7 @@ _LATER = {
 
 if _TYPE_CHECKING:
     from tandem import distributions as distributions
+    from tandem import export as export
     from tandem import func as func
     from tandem import fx as fx
     from tandem import hub as hub

@@ -11,7 +11,10 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string_view>
+#include <vector>
 
+#include "runtime/base/error.h"
 #include "runtime/device/device.h"
 #include "runtime/device/target.h"
 #include "runtime/kernel/kernel.h"
@@ -51,6 +54,21 @@ struct LaunchPreview {
   LaunchSpace space;
 };
 
+/// A kernel whose code was made before. Without an object: one that launches only ask about and run others for.
+struct SavedKernel {
+  KernelSignature signature;
+  std::string_view object;  // read while the module is made
+  std::string_view symbol;
+};
+
+/// Such kernels, which live as long as it.
+class KernelModule {
+ public:
+  virtual ~KernelModule() = default;
+  /// Null: it has none of this signature.
+  virtual const Kernel* find(const KernelSignature& signature) const = 0;
+};
+
 /// One device. Thread-safe.
 class Executor {
  public:
@@ -72,6 +90,17 @@ class Executor {
   virtual const Kernel* load(const KernelSignature& signature) = 0;
   /// Makes at once, in parallel, what code these launches will need: it may depend on sizes and strides.
   virtual void prepare(std::span<const LaunchPreview> launches) = 0;
+  /// Of which kernels these launches will need the code, and of no others whatever the machine: what a saved program
+  /// has to bring.
+  virtual std::vector<KernelSignature> codeFor(std::span<const LaunchPreview> launches) {
+    static_cast<void>(launches);
+    fail<NotImplementedError>("programs cannot be saved for ", target().architecture);
+  }
+  /// The kernels of a saved program. InternalError saying what is wrong with their code.
+  virtual std::unique_ptr<KernelModule> loadModule(std::span<const SavedKernel> kernels) {
+    static_cast<void>(kernels);
+    fail<NotImplementedError>("saved programs cannot be run on ", target().architecture);
+  }
   /// Queues a kernel of this executor over a space, which is `wholeSpace` of its arguments. How the work is cut, and
   /// through which memory it goes, is the executor's choice and changes no bit. `args` is copied where the call returns
   /// before the work is done.

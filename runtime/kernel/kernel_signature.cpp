@@ -16,8 +16,6 @@ std::string_view accessName(Access a) {
   return names[static_cast<int>(a)];
 }
 
-std::string_view (*opNamer)(OpCode) = nullptr;
-
 class ByteWriter {
  public:
   void u8(std::uint64_t v) { bytes += static_cast<char>(v); }
@@ -29,8 +27,6 @@ class ByteWriter {
 };
 
 }  // namespace
-
-void setOpNamer(std::string_view (*namer)(OpCode)) { opNamer = namer; }
 
 // Counts come before what they count, so that no two signatures share their bytes.
 std::string KernelSignature::bytes() const {
@@ -89,11 +85,7 @@ std::string KernelSignature::text() const {
       s << "index";
     } else {
       if (step.kind == KernelStep::Kind::Reduce) s << "reduce ";
-      if (opNamer != nullptr) {
-        s << opNamer(step.op);
-      } else {
-        s << "op" << static_cast<int>(step.op);
-      }
+      s << opName(step.op);
       if (step.result != 0) s << '#' << static_cast<int>(step.result);
       s << ' ' << shortName(step.dtype);
     }

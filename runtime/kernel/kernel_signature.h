@@ -96,9 +96,6 @@ struct KernelSignature {
   [[nodiscard]] std::string text() const;
 };
 
-/// Names operations in `text()`; set by who knows the records, `op17` without.
-void setOpNamer(std::string_view (*namer)(OpCode));
-
 /// Offsets into the argument block of a signature.
 struct ArgLayout {
   explicit ArgLayout(const KernelSignature& s)

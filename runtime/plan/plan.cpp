@@ -21,17 +21,6 @@ namespace {
 
 constexpr std::uint64_t kCopyGrain = 256 * 1024;
 
-// What a run works in. It belongs to the thread: a plan calls kernels and library functions, never another plan.
-/// What a thread's last run was made of: the next one of the same plan changes only what moved.
-struct Workspace {
-  std::uint64_t plan = 0;    // whose blocks and views these are; 0: of none
-  std::vector<char*> bases;  // one a buffer
-  std::vector<char> moved;   // of a buffer: is it elsewhere than the last time?
-  std::vector<Scalar> slots;
-  std::vector<std::int64_t> blocks;
-  std::vector<ArrayView> views;
-};
-
 class Arena {
  public:
   Arena(Device device, std::size_t bytes)
@@ -41,7 +30,7 @@ class Arena {
   }
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
-  [[nodiscard]] char* data() const { return static_cast<char*>(data_); }
+  [[nodiscard]] void* data() const { return data_; }
 
  private:
   Device device_;
@@ -108,7 +97,7 @@ void copy(Device device, const ArrayView& from, const ArrayView& to) {
   });
 }
 
-void bindBuffers(const Plan& plan, const PlanRun& run, char* arena, Workspace& work) {
+void bindBuffers(const Plan& plan, const PlanRun& run, char* arena, PlanWorkspace& work) {
   TANDEM_CHECK(run.inputs.size() == plan.numInputs && run.outputs.size() == plan.numOutputs, run.inputs.size(),
                " inputs of ", plan.numInputs, ", ", run.outputs.size(), " outputs of ", plan.numOutputs);
   work.bases.resize(plan.buffers.size());
@@ -133,20 +122,28 @@ void bindBuffers(const Plan& plan, const PlanRun& run, char* arena, Workspace& w
 }
 
 // Also has the code made that the launches will need.
-void loadKernels(Plan& plan) {
+void loadKernels(Plan& plan, const KernelModule* module) {
   Executor& runs = executor(plan.device);
   plan.loaded.clear();
-  for (const KernelSignature& signature : plan.kernels) plan.loaded.push_back(runs.load(signature));
-  std::vector<LaunchPreview> launches;
-  for (const PlanInstr& instr : plan.instrs)
-    if (instr.kind == PlanInstr::Kind::Kernel)
-      launches.push_back({plan.loaded[instr.function], instr.args.data(), instr.space});
-  runs.prepare(launches);
+  for (const KernelSignature& signature : plan.kernels) {
+    const Kernel* kernel = module != nullptr ? module->find(signature) : runs.load(signature);
+    if (kernel == nullptr) fail<InternalError>("the program has no kernel ", signature.text());
+    plan.loaded.push_back(kernel);
+  }
+  runs.prepare(launchesOf(plan));
 }
 
 }  // namespace
 
-void resolvePlan(Plan& plan) {
+std::vector<LaunchPreview> launchesOf(const Plan& plan) {
+  std::vector<LaunchPreview> launches;
+  for (const PlanInstr& instr : plan.instrs)
+    if (instr.kind == PlanInstr::Kind::Kernel)
+      launches.push_back({plan.loaded[instr.function], instr.args.data(), instr.space});
+  return launches;
+}
+
+void resolvePlan(Plan& plan, const KernelModule* module) {
   plan.blocks.clear();
   plan.views.clear();
   plan.starts.clear();
@@ -182,14 +179,19 @@ void resolvePlan(Plan& plan) {
       break;
     }
   }
-  loadKernels(plan);
+  loadKernels(plan, module);
 }
 
 void runPlan(const Plan& plan, const PlanRun& run) {
-  thread_local Workspace work;
+  // A plan calls kernels and library functions, never another plan.
+  thread_local PlanWorkspace work;
+  const Arena arena(plan.device, plan.arenaBytes);
+  runPlan(plan, run, arena.data(), work);
+}
+
+void runPlan(const Plan& plan, const PlanRun& run, void* arena, PlanWorkspace& work) {
   TANDEM_CHECK(plan.starts.size() == plan.instrs.size(), "the plan was not resolved");
-  Arena arena(plan.device, plan.arenaBytes);
-  bindBuffers(plan, run, arena.data(), work);
+  bindBuffers(plan, run, static_cast<char*>(arena), work);
   const bool again = work.plan == plan.number;
   work.plan = 0;  // while they are of neither
   // The trace's slots, then constants that lowering added.

@@ -16,8 +16,7 @@
 #include "runtime/base/intrusive.h"
 #include "runtime/base/scalar.h"
 #include "runtime/device/device.h"
-#include "runtime/kernel/kernel.h"
-#include "runtime/lib/library.h"
+#include "runtime/device/executor.h"
 #include "runtime/memory/storage.h"
 
 namespace tandem {
@@ -108,8 +107,11 @@ struct Plan {
 };
 
 /// Looks up the plan's kernels (compiling in parallel what the caches lack) and library functions, and lays out what
-/// runs copy and patch. InternalError where the plan contradicts itself.
-void resolvePlan(Plan& plan);
+/// runs copy and patch. With `module` kernels are looked up there and nothing is compiled. InternalError where the plan
+/// contradicts itself, or the module lacks a kernel.
+void resolvePlan(Plan& plan, const KernelModule* module = nullptr);
+/// What the plan launches, for its executor. The kernels must be loaded.
+std::vector<LaunchPreview> launchesOf(const Plan& plan);
 
 struct PlanRun {
   std::span<void* const> inputs;      // one pointer an input buffer
@@ -121,7 +123,20 @@ struct PlanRun {
   /// plan's own.
   std::span<const ScalarSlot> slots;
 };
+/// What a run works in: it remembers what the last run was made of, so that the next one of the same plan changes only
+/// what moved. Of one thread at a time.
+struct PlanWorkspace {
+  std::uint64_t plan = 0;    // whose blocks and views these are; 0: of none
+  std::vector<char*> bases;  // one a buffer
+  std::vector<char> moved;   // of a buffer: is it elsewhere than the last time?
+  std::vector<Scalar> slots;
+  std::vector<std::int64_t> blocks;
+  std::vector<ArrayView> views;
+};
+
 /// Runs the instructions in order. Errors of library calls (index checks) carry the instruction's line.
 void runPlan(const Plan& plan, const PlanRun& run);
+/// In memory of the caller's: an arena of the plan's `arenaBytes`, 64-byte aligned, on the plan's device.
+void runPlan(const Plan& plan, const PlanRun& run, void* arena, PlanWorkspace& work);
 
 }  // namespace tandem

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/base/error.h"
+#include "runtime/device/cpu/cpu_module.h"
 #include "runtime/device/cpu/launch.h"
 #include "runtime/device/cpu/strided_reduction.h"
 #include "runtime/device/executor.h"
@@ -50,6 +51,10 @@ class CpuExecutor : public Executor {
   void copy(void* to, const void* from, std::size_t bytes, Stream&) override { std::memcpy(to, from, bytes); }
   const Kernel* load(const KernelSignature& signature) override { return &cpu::loadKernel(signature); }
   void prepare(std::span<const LaunchPreview> launches) override;
+  std::vector<KernelSignature> codeFor(std::span<const LaunchPreview> launches) override;
+  std::unique_ptr<KernelModule> loadModule(std::span<const SavedKernel> kernels) override {
+    return std::make_unique<cpu::CpuModule>(kernels);
+  }
   void launch(const Kernel& kernel, const std::int64_t* args, const LaunchSpace& space, Stream&) override {
     cpu::launch(kernel, args, space);
   }
@@ -65,11 +70,24 @@ class CpuExecutor : public Executor {
   CpuStream stream_;
 };
 
-void CpuExecutor::prepare(std::span<const LaunchPreview> launches) {
-  std::vector<const cpu::CpuKernel*> missing;
+/// Each once.
+std::vector<const cpu::CpuKernel*> neededBy(std::span<const LaunchPreview> launches) {
+  std::vector<const cpu::CpuKernel*> needed;
   for (const LaunchPreview& l : launches)
     for (const cpu::CpuKernel* k : cpu::neededBy(static_cast<const cpu::CpuKernel&>(*l.kernel), l.args, l.space))
-      if (k->ready() == nullptr && std::ranges::find(missing, k) == missing.end()) missing.push_back(k);
+      if (std::ranges::find(needed, k) == needed.end()) needed.push_back(k);
+  return needed;
+}
+
+std::vector<KernelSignature> CpuExecutor::codeFor(std::span<const LaunchPreview> launches) {
+  std::vector<KernelSignature> signatures;
+  for (const cpu::CpuKernel* k : neededBy(launches)) signatures.push_back(k->signature);
+  return signatures;
+}
+
+void CpuExecutor::prepare(std::span<const LaunchPreview> launches) {
+  std::vector<const cpu::CpuKernel*> missing = neededBy(launches);
+  std::erase_if(missing, [](const cpu::CpuKernel* k) { return k->ready() != nullptr; });
   const std::size_t threads = std::min<std::size_t>({missing.size(), std::thread::hardware_concurrency(), 4});
   std::atomic<std::size_t> next{0};
   std::exception_ptr error;

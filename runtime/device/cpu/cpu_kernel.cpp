@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
+#include "runtime/base/error.h"
+#include "runtime/device/cpu/cpu_module.h"
 #include "runtime/device/cpu/elf_loader.h"
 #include "runtime/device/cpu/split.h"
 #include "runtime/device/isa.h"
@@ -32,7 +35,22 @@ CpuKernel::CpuKernel(const KernelSignature& s) : signature(s), layout(signature)
                  });
 }
 
+CpuKernel::CpuKernel(const KernelSignature& s, const CpuModule& module, KernelFn function) : CpuKernel(s) {
+  module_ = &module;
+  function_.store(function, std::memory_order_release);
+}
+
+CpuKernel::~CpuKernel() {
+  delete split_.load(std::memory_order_relaxed);
+  for (const Variant* v = variants_.load(std::memory_order_relaxed); v != nullptr;) delete std::exchange(v, v->next);
+}
+
+const CpuKernel& CpuKernel::follower(const KernelSignature& s) const {
+  return module_ != nullptr ? module_->kernel(s) : loadKernel(s);
+}
+
 KernelFn CpuKernel::makeFunction() const {
+  if (module_ != nullptr) fail<InternalError>("the program has no code of the kernel ", signature.text());
   KernelFn made = nullptr;
   findCode(signature, target().architecture,
            [&](const std::string& object, const std::string& symbol) { made = loadObject(object, symbol); });
@@ -45,7 +63,7 @@ KernelFn CpuKernel::makeFunction() const {
 const Split& CpuKernel::split() const {
   if (const Split* known = split_.load(std::memory_order_acquire)) return *known;
   const auto [partial, finish] = splitSignature(signature);
-  auto made = std::make_unique<Split>(Split{&loadKernel(partial), &loadKernel(finish)});
+  auto made = std::make_unique<Split>(Split{&follower(partial), &follower(finish)});
   const Split* before = nullptr;
   return split_.compare_exchange_strong(before, made.get()) ? *made.release() : *before;
 }
@@ -59,7 +77,7 @@ const CpuKernel& CpuKernel::takingAcross(std::uint64_t inputs) const {
   for (std::size_t k = 0; k < s.inputs.size(); ++k)
     if (k < 64 && (inputs >> k & 1) != 0) s.inputs[k].access = Access::Unit;
   // Threads that add one at the same time may add it twice, which does no harm.
-  auto* const made = new Variant{inputs, &loadKernel(s), first};
+  auto* const made = new Variant{inputs, &follower(s), first};
   while (!variants_.compare_exchange_weak(made->next, made)) {
   }
   return *made->kernel;

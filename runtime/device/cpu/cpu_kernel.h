@@ -16,6 +16,7 @@ namespace tandem::cpu {
 using KernelFn = void (*)(const std::int64_t* args, std::int64_t begin, std::int64_t end);
 
 class CpuKernel;
+class CpuModule;
 
 /// A kernel cut into blocks: one kernel reduces blocks, another their results (split.h).
 struct Split {
@@ -26,6 +27,9 @@ struct Split {
 class CpuKernel : public Kernel {
  public:
   explicit CpuKernel(const KernelSignature& signature);
+  /// A kernel of a module, where those are that follow from it.
+  CpuKernel(const KernelSignature& signature, const CpuModule& module, KernelFn function);
+  ~CpuKernel();
 
   const KernelSignature signature;
   const ArgLayout layout;
@@ -60,7 +64,9 @@ class CpuKernel : public Kernel {
     const Variant* next;
   };
   [[gnu::cold]] KernelFn makeFunction() const;
+  [[nodiscard]] const CpuKernel& follower(const KernelSignature& signature) const;
 
+  const CpuModule* module_ = nullptr;
   mutable std::atomic<KernelFn> function_{nullptr};
   mutable std::atomic<const Split*> split_{nullptr};
   mutable std::atomic<const Variant*> variants_{nullptr};

@@ -42,32 +42,37 @@ void* importAddress(std::string_view name) {
 constexpr std::size_t kStubSize = 16;
 constexpr unsigned char kStubCode[6] = {0xff, 0x25, 0, 0, 0, 0};
 
-class Loader {
+/// One object: read, then copied to its place in memory, then relocated there.
+class Object {
  public:
-  explicit Loader(std::string_view object) : object_(object) {}
-
-  KernelFn load(const std::string& symbol) {
+  /// Takes its place from `end` on, which it moves.
+  Object(std::string_view bytes, std::uint64_t& end) : object_(bytes) {
     readSections();
-    layOut();
-    map();
+    layOut(end);
+  }
+
+  /// Copies the object into the memory that begins at `memory` and is still writable.
+  void place(unsigned char* memory) {
+    memory_ = memory;
+    for (std::size_t i = 0; i < sections_.size(); ++i) {
+      if (placed_[i] == kAbsent) continue;
+      std::memcpy(memory_ + placed_[i], object_.data() + sections_[i].sh_offset, sections_[i].sh_size);
+    }
     for (const Elf64_Shdr& section : sections_) {
       if (section.sh_type == SHT_RELA) relocate(section);
       require(section.sh_type != SHT_REL, "relocations without addends");
     }
-    void* entry = nullptr;
-    for (std::size_t i = 0; i < symbolCount_; ++i) {
-      const auto s = read<Elf64_Sym>(symbolsAt_ + i * sizeof(Elf64_Sym));
-      if (ELF64_ST_TYPE(s.st_info) == STT_FUNC && s.st_shndx != SHN_UNDEF && nameOf(s) == symbol)
-        entry = definedAddress(s);
-    }
-    require(entry != nullptr, "the kernel's symbol is missing");
-    if (::mprotect(memory_, mapped_, PROT_READ | PROT_EXEC) != 0) fail<Error>("kernel memory cannot be executed");
-    memory_ = nullptr;  // now in use for good
-    return reinterpret_cast<KernelFn>(entry);
   }
 
-  ~Loader() {
-    if (memory_ != nullptr) ::munmap(memory_, mapped_);
+  [[nodiscard]] KernelFn function(std::string_view symbol) const {
+    for (std::size_t i = 0; i < symbolCount_; ++i) {
+      const auto s = read<Elf64_Sym>(symbolsAt_ + i * sizeof(Elf64_Sym));
+      if (ELF64_ST_TYPE(s.st_info) != STT_FUNC || s.st_shndx == SHN_UNDEF || nameOf(s) != symbol) continue;
+      require(s.st_shndx < sections_.size() && (sections_[s.st_shndx].sh_flags & SHF_EXECINSTR) != 0,
+              "the kernel's symbol is in no code");
+      return reinterpret_cast<KernelFn>(definedAddress(s));
+    }
+    fail<InternalError>("kernel object: the kernel's symbol is missing");
   }
 
  private:
@@ -105,7 +110,8 @@ class Loader {
     }
   }
 
-  void layOut() {
+  void layOut(std::uint64_t& end) {
+    std::uint64_t size = end;
     placed_.assign(sections_.size(), kAbsent);
     for (std::size_t i = 0; i < sections_.size(); ++i) {
       const Elf64_Shdr& section = sections_[i];
@@ -115,28 +121,15 @@ class Loader {
       checkRange(section.sh_offset, section.sh_size);
       const std::uint64_t alignment = section.sh_addralign == 0 ? 1 : section.sh_addralign;
       require((alignment & (alignment - 1)) == 0 && alignment <= 4096, "an alignment that is none");
-      size_ = (size_ + alignment - 1) / alignment * alignment;
-      placed_[i] = size_;
-      size_ += section.sh_size;
+      size = (size + alignment - 1) / alignment * alignment;
+      placed_[i] = size;
+      size += section.sh_size;
     }
-    size_ = (size_ + kStubSize - 1) / kStubSize * kStubSize;
-    stubsAt_ = size_;
+    size = (size + kStubSize - 1) / kStubSize * kStubSize;
+    stubsAt_ = size;
     // At most one stub for each undefined symbol.
-    size_ += symbolCount_ * kStubSize;
+    end = size + symbolCount_ * kStubSize;
     stubOf_.assign(symbolCount_, kAbsent);
-  }
-
-  void map() {
-    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-    mapped_ = (size_ + page - 1) / page * page;
-    require(mapped_ != 0, "no code");
-    void* memory = ::mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) fail<OutOfMemoryError>("no memory for a kernel of ", size_, " bytes");
-    memory_ = static_cast<unsigned char*>(memory);
-    for (std::size_t i = 0; i < sections_.size(); ++i) {
-      if (placed_[i] == kAbsent) continue;
-      std::memcpy(memory_ + placed_[i], object_.data() + sections_[i].sh_offset, sections_[i].sh_size);
-    }
   }
 
   std::string_view nameOf(const Elf64_Sym& s) const {
@@ -209,13 +202,44 @@ class Loader {
   std::vector<std::uint64_t> placed_;  // of each section, its offset in memory
   std::vector<std::uint64_t> stubOf_;
   std::uint64_t stubsAt_ = 0;
-  std::uint64_t size_ = 0;
-  std::size_t mapped_ = 0;
   unsigned char* memory_ = nullptr;
 };
 
 }  // namespace
 
-KernelFn loadObject(std::string_view object, const std::string& symbol) { return Loader(object).load(symbol); }
+LoadedCode::LoadedCode(std::span<const KernelObject> kernels) {
+  std::vector<Object> objects;
+  objects.reserve(kernels.size());
+  std::uint64_t size = 0;
+  for (const KernelObject& kernel : kernels) objects.emplace_back(kernel.object, size);
+  if (size == 0) return;
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const std::size_t bytes = (size + page - 1) / page * page;
+  void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) fail<OutOfMemoryError>("no memory for ", size, " bytes of kernels");
+  try {
+    for (std::size_t k = 0; k < kernels.size(); ++k) {
+      objects[k].place(static_cast<unsigned char*>(memory));
+      functions.push_back(objects[k].function(kernels[k].symbol));
+    }
+    if (::mprotect(memory, bytes, PROT_READ | PROT_EXEC) != 0) fail<Error>("kernel memory cannot be executed");
+  } catch (...) {
+    ::munmap(memory, bytes);
+    throw;
+  }
+  memory_ = memory;
+  bytes_ = bytes;
+}
+
+LoadedCode::~LoadedCode() {
+  if (memory_ != nullptr) ::munmap(memory_, bytes_);
+}
+
+KernelFn loadObject(std::string_view object, std::string_view symbol) {
+  const KernelObject kernel{object, symbol};
+  LoadedCode code({&kernel, 1});
+  code.keep();
+  return code.functions[0];
+}
 
 }  // namespace tandem::cpu

@@ -1,0 +1,151 @@
+/* Saved programs from C: open a file that tandem.export wrote, look at what is in it, run it.
+ *
+ *   tandem_program* program;
+ *   tandem_context* context;
+ *   tandem_error* error = tandem_program_open("digits.tandem", NULL, &program);
+ *   if (error == NULL) error = tandem_context_create(program, &context);
+ *   void* arguments[] = {image};
+ *   void* results[] = {probabilities};
+ *   if (error == NULL) error = tandem_run(context, 0, arguments, NULL, results);
+ *   if (error != NULL) { fprintf(stderr, "%s\n", tandem_error_text(error)); tandem_error_free(error); }
+ *
+ * A program never changes and may be used by any number of threads. A context holds what a run works in and the state
+ * that runs change; it is for one thread at a time, and contexts of one program share nothing that changes. Every
+ * function that can fail returns an error, which the caller frees, or NULL. A fork after opening is safe.
+ */
+#ifndef TANDEM_PROGRAM_H
+#define TANDEM_PROGRAM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define TANDEM_API __attribute__((visibility("default")))
+#else
+#define TANDEM_API
+#endif
+
+typedef struct tandem_program tandem_program;
+typedef struct tandem_context tandem_context;
+typedef struct tandem_error tandem_error;
+
+/* ---- errors ---- */
+
+typedef enum {
+  TANDEM_ERROR = 1,             /* none of those below */
+  TANDEM_INVALID_FILE = 2,      /* the file is damaged, not signed as required, or of a newer format */
+  TANDEM_INVALID_ARGUMENT = 3,  /* what was passed does not fit the program */
+  TANDEM_NOT_SUPPORTED = 4,     /* no code for this processor, or an operation that is not here */
+  TANDEM_OUT_OF_MEMORY = 5,
+  TANDEM_INVALID_VALUE = 6      /* of an element: an index out of range, a singular matrix */
+} tandem_error_code;
+
+TANDEM_API tandem_error_code tandem_error_get_code(const tandem_error* error);
+/* Lives as long as the error. */
+TANDEM_API const char* tandem_error_text(const tandem_error* error);
+TANDEM_API void tandem_error_free(tandem_error* error);
+
+/* ---- what is in a program ---- */
+
+typedef enum {
+  TANDEM_BOOL = 0,
+  TANDEM_UINT8 = 1,
+  TANDEM_INT8 = 2,
+  TANDEM_INT16 = 3,
+  TANDEM_INT32 = 4,
+  TANDEM_INT64 = 5,
+  TANDEM_FLOAT16 = 6,
+  TANDEM_BFLOAT16 = 7,
+  TANDEM_FLOAT32 = 8,
+  TANDEM_FLOAT64 = 9
+} tandem_dtype;
+
+/* A tensor of a program: an argument or a result of an entry, or a part of the state. Names and shapes live as long as
+ * the program. Elements are contiguous, row-major. */
+typedef struct {
+  const char* name;
+  tandem_dtype dtype;
+  size_t rank;
+  const int64_t* shape;
+  size_t bytes;
+  int changes; /* of an argument: the entry writes to it; of the state: some entry does */
+} tandem_tensor_info;
+
+/* A number that an entry takes, as a learning rate is; `value` is what it was when the program was saved. */
+typedef struct {
+  const char* name;
+  double value;
+} tandem_number_info;
+
+typedef struct {
+  /* 32 bytes, an Ed25519 public key: the file must be signed with it. NULL: it need not. */
+  const unsigned char* signed_by;
+  /* Compare weights, too, with the hashes in the file. Machine code always is. */
+  int verify;
+} tandem_open_options;
+
+/* `options` may be NULL. */
+TANDEM_API tandem_error* tandem_program_open(const char* path, const tandem_open_options* options,
+                                             tandem_program** program);
+/* Contexts that are left keep what they need. */
+TANDEM_API void tandem_program_close(tandem_program* program);
+
+TANDEM_API size_t tandem_program_entries(const tandem_program* program);
+/* NULL where there is no such entry; likewise below. */
+TANDEM_API const char* tandem_entry_name(const tandem_program* program, size_t entry);
+/* The number of the entry of a name. */
+TANDEM_API tandem_error* tandem_find_entry(const tandem_program* program, const char* name, size_t* entry);
+
+TANDEM_API size_t tandem_entry_arguments(const tandem_program* program, size_t entry);
+TANDEM_API size_t tandem_entry_results(const tandem_program* program, size_t entry);
+TANDEM_API size_t tandem_entry_numbers(const tandem_program* program, size_t entry);
+TANDEM_API tandem_error* tandem_describe_argument(const tandem_program* program, size_t entry, size_t number,
+                                                  tandem_tensor_info* info);
+TANDEM_API tandem_error* tandem_describe_result(const tandem_program* program, size_t entry, size_t number,
+                                                tandem_tensor_info* info);
+TANDEM_API tandem_error* tandem_describe_number(const tandem_program* program, size_t entry, size_t number,
+                                                tandem_number_info* info);
+
+TANDEM_API size_t tandem_program_states(const tandem_program* program);
+TANDEM_API tandem_error* tandem_describe_state(const tandem_program* program, size_t number, tandem_tensor_info* info);
+TANDEM_API tandem_error* tandem_find_state(const tandem_program* program, const char* name, size_t* number);
+
+/* Which of the file's targets runs here, as `x86-64-v4`; and a note of the file, as `license`, or NULL. */
+TANDEM_API const char* tandem_program_target(const tandem_program* program);
+TANDEM_API const char* tandem_program_note(const tandem_program* program, const char* key);
+
+/* ---- running ---- */
+
+/* Starts with the state of the file. */
+TANDEM_API tandem_error* tandem_context_create(const tandem_program* program, tandem_context** context);
+TANDEM_API void tandem_context_free(tandem_context* context);
+
+/* One pointer an argument and a result, one number each; `numbers` NULL: those that the program was saved with. Results
+ * overlap neither arguments nor each other. */
+TANDEM_API tandem_error* tandem_run(tandem_context* context, size_t entry, void* const* arguments,
+                                    const double* numbers, void* const* results);
+
+/* Copies a tensor of the state out, or in. */
+TANDEM_API tandem_error* tandem_state_get(const tandem_context* context, size_t number, void* elements);
+TANDEM_API tandem_error* tandem_state_set(tandem_context* context, size_t number, const void* elements);
+/* All of the state as a file of the safetensors layout, which tandem.load reads; written aside, synced and renamed. */
+TANDEM_API tandem_error* tandem_state_save(const tandem_context* context, const char* path);
+/* What such a file has of the tensors that entries change; names that the program does not know are an error. */
+TANDEM_API tandem_error* tandem_state_load(tandem_context* context, const char* path);
+
+/* The random generator, as tandem.manual_seed. */
+TANDEM_API void tandem_seed(tandem_context* context, int64_t seed);
+
+/* Threads that one run may use, the caller among them, for the whole process. 1: the caller alone. */
+TANDEM_API tandem_error* tandem_set_threads(int threads);
+TANDEM_API int tandem_threads(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

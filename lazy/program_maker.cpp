@@ -1,0 +1,228 @@
+#include "lazy/program_maker.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <set>
+
+#include "eager/generator.h"
+#include "eager/host.h"
+#include "runtime/device/executor.h"
+#include "runtime/kernel/kernel_cache.h"
+#include "runtime/program/archive.h"
+#include "runtime/program/safetensors.h"
+
+namespace tandem::lazy {
+
+using program::EntryData;
+using program::PlaceData;
+using program::ProgramData;
+using program::StateData;
+using Origin = PlaceData::Origin;
+
+namespace {
+
+std::uint64_t bytesTo(const TensorImpl* t, std::int64_t elements) {
+  return static_cast<std::uint64_t>(elements) * itemSize(t->dtype);
+}
+
+/// The plan as a file has it: without what is resolved, its constants those of the trace.
+Plan plainPlan(const CompiledTrace& trace) {
+  const Plan& p = *trace.plan;
+  Plan out;
+  out.device = p.device;
+  out.buffers = p.buffers;
+  out.slots = p.slots;
+  std::ranges::copy(trace.slots, out.slots.begin());
+  out.instrs = p.instrs;
+  out.kernels = p.kernels;
+  out.library = p.library;
+  out.arenaBytes = p.arenaBytes;
+  out.numInputs = p.numInputs;
+  out.numOutputs = p.numOutputs;
+  out.numRandom = p.numRandom;
+  out.explanation = p.explanation;
+  return out;
+}
+
+}  // namespace
+
+ProgramMaker::ProgramMaker(std::vector<NamedTensor> state) {
+  const Generator& g = defaultGenerator(Device{});
+  data_.seed = g.seed();
+  data_.draws = g.offset();
+  for (const NamedTensor& s : state) {
+    if (!s.tensor.device().isCpu()) fail<NotImplementedError>("`", s.name, "` is not on the CPU");
+    data_.state.push_back({s.kind, s.name, memoryOf(s.tensor, s.name),
+                           bytesTo(s.tensor.impl(), s.tensor.impl()->offset), s.tensor.dtype(), s.tensor.shape(),
+                           s.tensor.strides()});
+  }
+}
+
+std::uint32_t ProgramMaker::memoryOf(const Tensor& t, const std::string& name) {
+  t.materialize();
+  const Ref<Storage>& s = t.impl()->storage;
+  const auto [it, isNew] = memories_.emplace(s.get(), static_cast<std::uint32_t>(data_.memories.size()));
+  if (isNew) {
+    data_.memories.push_back({name, 0, s->bytes(), false});
+    storages_.push_back(s);
+    itemSizes_.push_back(1);
+  }
+  itemSizes_[it->second] = std::max(itemSizes_[it->second], itemSize(t.dtype()));
+  return it->second;
+}
+
+std::uint32_t ProgramMaker::kernelOf(const KernelSignature& signature, bool withCode) {
+  const auto [it, isNew] = kernels_.emplace(signature.bytes(), static_cast<std::uint32_t>(data_.kernels.size()));
+  if (isNew) {
+    data_.kernels.push_back({signature, {}});
+    withCode_.push_back(false);
+  }
+  if (withCode) withCode_[it->second] = true;
+  return it->second;
+}
+
+void ProgramMaker::add(const Names& names, const CompiledTrace& trace, std::span<const Tensor> tensors,
+                       std::vector<program::NumberData> numbers) {
+  auto refuse = [&](const auto&... why) { fail<NotImplementedError>("export: ", names.entry, ": ", why...); };
+  if (!trace.plan->device.isCpu()) refuse("it runs on ", deviceName(trace.plan->device));
+  if (!trace.sizes.empty())
+    refuse("a size depends on data, and a saved program is for the sizes that it was traced with");
+  if (trace.differentiable) refuse("a result requires a gradient: detach it, or export with_gradients");
+  if (std::ranges::any_of(trace.grads, [](const auto& g) { return g.value >= 0; }))
+    refuse("it leaves gradients in `.grad`; end it with optimizer.zero_grad()");
+  // In which place callers pass what the trace knows by number.
+  std::vector<std::uint32_t> argumentOf;
+  for (const Tensor& t : tensors) {
+    const auto it = std::ranges::find_if(names.arguments, [&](const auto& a) { return a.second == t; });
+    TANDEM_CHECK(it != names.arguments.end(), "an argument without a name");
+    TANDEM_CHECK(t.isContiguous() && t.impl()->offset == 0, "an argument that is not contiguous");
+    argumentOf.push_back(static_cast<std::uint32_t>(it - names.arguments.begin()));
+  }
+
+  EntryData e;
+  e.name = names.entry;
+  e.tree = names.tree;
+  e.numbers = std::move(numbers);
+  for (const auto& [name, t] : names.arguments) e.arguments.push_back({name, t.dtype(), t.shape(), false});
+  auto captured = [&](TensorImpl* t) { return memoryOf(Tensor(Ref<TensorImpl>(t)), "constant"); };
+  for (const auto& source : trace.inputs) {
+    if (source.grad) refuse("it reads the `.grad` of a tensor; begin it with optimizer.zero_grad()");
+    if (!source.constant && source.outer.argument >= 0) {
+      const std::uint32_t number = argumentOf[static_cast<std::size_t>(source.outer.argument)];
+      const TensorImpl* t = names.arguments[number].second.impl();
+      e.inputs.push_back({Origin::Argument, number, source.whole ? 0 : bytesTo(t, source.shift)});
+      e.arguments[number].changes |= source.writes > 0;
+    } else {
+      TensorImpl* t = source.constant ? source.constant.get() : source.outer.captured;
+      const std::uint32_t memory = captured(t);
+      e.inputs.push_back({Origin::Memory, memory, source.whole ? 0 : bytesTo(t, t->offset + source.shift)});
+      data_.memories[memory].changes |= source.writes > 0;
+    }
+  }
+  for (const auto& f : trace.fresh) e.fresh.push_back(f.bytes);
+  TANDEM_CHECK(names.results.size() == trace.results.size(), names.results.size(), " ", trace.results.size());
+  for (std::size_t k = 0; k < trace.results.size(); ++k) {
+    if (trace.results[k] < 0) refuse("a result is no tensor");
+    const CompiledTrace::Made& m = trace.made[static_cast<std::size_t>(trace.results[k])];
+    if (m.batch) refuse("a result belongs to a vmap");
+    program::ResultData r{names.results[k], m.dtype, m.shape, m.strides, {}};
+    const auto offset = static_cast<std::uint64_t>(m.offset) * itemSize(m.dtype);
+    switch (m.kind) {
+    case CompiledTrace::Made::Kind::Fresh:
+      r.place = {Origin::Fresh, m.index, offset};
+      break;
+    case CompiledTrace::Made::Kind::Input:
+      r.place = e.inputs[m.index];
+      r.place.offset += offset;
+      break;
+    case CompiledTrace::Made::Kind::Outer:
+      if (m.outer.argument >= 0)
+        r.place = {Origin::Argument, argumentOf[static_cast<std::size_t>(m.outer.argument)], 0};
+      else
+        r.place = {Origin::Memory, captured(m.outer.captured), bytesTo(m.outer.captured, m.outer.captured->offset)};
+      break;
+    case CompiledTrace::Made::Kind::Empty:
+      break;
+    }
+    e.results.push_back(std::move(r));
+  }
+  e.plan = plainPlan(trace);
+  for (const PlanInstr& i : e.plan.instrs)
+    if (i.kind == PlanInstr::Kind::Kernel) {
+      const KernelSignature& s = e.plan.kernels[i.function];
+      const LaunchSpace space = wholeSpace(s.kind, ArgLayout(s), i.args.data());
+      TANDEM_CHECK(space.units == i.space.units && space.elementsPerUnit == i.space.elementsPerUnit, s.text());
+    }
+  for (const KernelSignature& s : e.plan.kernels) e.kernels.push_back(kernelOf(s, false));
+  for (const KernelSignature& s : executor(Device{}).codeFor(launchesOf(*trace.plan))) kernelOf(s, true);
+  data_.entries.push_back(std::move(e));
+}
+
+namespace {
+
+/// The safetensors header of memories that lie one behind the other: a memory that a tensor of the state fills has its
+/// name, dtype and shape, others are bytes.
+std::string headerOf(const ProgramData& data, const std::vector<std::uint32_t>& order) {
+  std::vector<program::TensorRange> tensors;
+  std::set<std::string> names;
+  std::uint64_t at = 0;
+  for (const std::uint32_t k : order) {
+    const program::MemoryData& m = data.memories[k];
+    const auto fills = std::ranges::find_if(data.state, [&](const StateData& s) {
+      return s.memory == k && s.offset == 0 && isContiguous(s.shape, s.strides) &&
+             static_cast<std::uint64_t>(numelOf(s.shape)) * itemSize(s.dtype) == m.bytes;
+    });
+    const bool found = fills != data.state.end();
+    program::TensorRange t{found ? fills->name : m.name, found ? fills->dtype : DType::UInt8,
+                           found ? fills->shape : Dims{static_cast<std::int64_t>(m.bytes)}, at, at + m.bytes};
+    for (int n = 1; !names.insert(t.name).second; ++n) t.name = strcat(found ? fills->name : m.name, ".", n);
+    tensors.push_back(std::move(t));
+    at += m.bytes;
+  }
+  return program::safetensorsHeader(tensors);
+}
+
+}  // namespace
+
+ProgramMaker::Members ProgramMaker::members(std::vector<std::string> targets, std::string producer,
+                                            std::vector<std::pair<std::string, std::string>> notes) {
+  Members out;
+  ProgramData data = data_;
+  data.producer = std::move(producer);
+  data.notes = std::move(notes);
+  std::ranges::sort(targets);
+  data.targets = std::move(targets);
+  // Memories of large elements first: each then begins at a multiple of its elements' size, without gaps.
+  std::vector<std::uint32_t> order(data.memories.size());
+  std::iota(order.begin(), order.end(), 0);
+  auto unit = [&](std::uint32_t k) { return data.memories[k].bytes % itemSizes_[k] == 0 ? itemSizes_[k] : 1; };
+  std::ranges::stable_sort(order, [&](std::uint32_t a, std::uint32_t b) { return unit(a) > unit(b); });
+  const std::string header = headerOf(data, order);
+  std::uint64_t end = header.size();
+  for (const std::uint32_t k : order) {
+    data.memories[k].offset = end;
+    end += data.memories[k].bytes;
+  }
+  out.weights = makeEmpty(Dims{static_cast<std::int64_t>(end)}, DType::UInt8, Device{});
+  char* weights = static_cast<char*>(out.weights.data());
+  std::memcpy(weights, header.data(), header.size());
+  for (const std::uint32_t k : order)
+    if (storages_[k]->bytes() != 0)
+      std::memcpy(weights + data.memories[k].offset, storages_[k]->data(), storages_[k]->bytes());
+  data.members.push_back({std::string(program::kWeights), program::sha256({weights, end})});
+  for (const std::string& target : data.targets)
+    for (std::size_t k = 0; k < data.kernels.size(); ++k) {
+      if (!withCode_[k]) continue;
+      findCode(data.kernels[k].signature, target, [&](const std::string& object, const std::string& symbol) {
+        data.kernels[k].symbols.push_back(symbol);
+        const std::string name = program::codeMember(target, symbol);
+        data.members.push_back({name, program::sha256(object)});
+        out.code.emplace_back(name, object);
+      });
+    }
+  out.manifest = program::encodeManifest(data);
+  return out;
+}
+
+}  // namespace tandem::lazy

@@ -1,0 +1,58 @@
+// Saving what was compiled: compiled traces become the entries of a program (runtime/program/program_data.h). Captured
+// tensors become its state, the memory of each once, under the names that the caller gives.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "eager/tensor.h"
+#include "lazy/compiled.h"
+#include "runtime/program/program_data.h"
+
+namespace tandem::lazy {
+
+class ProgramMaker {
+ public:
+  struct NamedTensor {
+    std::string name;
+    program::StateData::Kind kind;
+    Tensor tensor;
+  };
+  struct Names {
+    std::string entry;
+    std::vector<std::pair<std::string, Tensor>> arguments;  // in the order that callers pass them
+    std::vector<std::string> results;
+    std::string tree;
+  };
+
+  /// Names of tensors that entries may use; those of no entry are kept as well.
+  explicit ProgramMaker(std::vector<NamedTensor> state);
+  /// `tensors` and `numbers` are what a call of the trace is given, in the trace's order. Error naming what a file
+  /// cannot keep, before anything is added.
+  void add(const Names& names, const CompiledTrace& trace, std::span<const Tensor> tensors,
+           std::vector<program::NumberData> numbers);
+
+  /// The members of the file: weights as they are now, code for each target (compiled unless a cache has it), and
+  /// the manifest, which says `notes` of itself.
+  struct Members {
+    std::string manifest;
+    Tensor weights;  // bytes
+    std::vector<std::pair<std::string, std::string>> code;
+  };
+  [[nodiscard]] Members members(std::vector<std::string> targets, std::string producer,
+                                std::vector<std::pair<std::string, std::string>> notes);
+
+ private:
+  std::uint32_t memoryOf(const Tensor& t, const std::string& name);
+  std::uint32_t kernelOf(const KernelSignature& signature, bool withCode);
+
+  program::ProgramData data_;
+  std::vector<Ref<Storage>> storages_;  // of the memories
+  std::vector<std::size_t> itemSizes_;  // the largest of what is seen in each
+  std::unordered_map<const Storage*, std::uint32_t> memories_;
+  std::unordered_map<std::string, std::uint32_t> kernels_;  // by signature
+  std::vector<bool> withCode_;
+};
+
+}  // namespace tandem::lazy

@@ -1,0 +1,358 @@
+// Saved programs: `_C._save_program` makes the members of a file from compiled functions, `_C.Program` runs one.
+// What of it is Python is python/tandem/export.
+#define PY_SSIZE_T_CLEAN
+#include "python/src/program_bindings.h"
+
+#include <memory>
+#include <optional>
+
+#include "eager/host.h"
+#include "eager/ops.h"
+#include "lazy/program_maker.h"
+#include "python/src/compiled_function.h"
+#include "python/src/convert.h"
+#include "python/src/py_tensor.h"
+#include "runtime/base/long_work.h"
+#include "runtime/program/program.h"
+#include "runtime/program/state_file.h"
+
+namespace tandem::python {
+namespace {
+
+using namespace program;
+
+// ---- Python's values
+
+std::string textOf(PyObject* o) {
+  Py_ssize_t size = 0;
+  const char* text = PyUnicode_AsUTF8AndSize(o, &size);
+  if (text == nullptr) throw PythonError();
+  return {text, static_cast<std::size_t>(size)};
+}
+PyObject* textObject(std::string_view s) {
+  return checked(PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "replace"));
+}
+PyObject* bytesObject(std::string_view s) {
+  return checked(PyBytes_FromStringAndSize(s.data(), static_cast<Py_ssize_t>(s.size())));
+}
+
+/// `one(item)` of each item of a list or tuple.
+template <class F>
+auto each(PyObject* sequence, F one) {
+  std::vector<decltype(one(sequence))> out;
+  PyRef fast(checked(PySequence_Fast(sequence, "expected a sequence")));
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(fast.get()); ++i)
+    out.push_back(one(PySequence_Fast_GET_ITEM(fast.get(), i)));
+  return out;
+}
+/// A list of what `one(item)` makes, new references.
+template <class T, class F>
+PyObject* listOf(const T& items, F one) {
+  PyRef out(checked(PyList_New(0)));
+  for (const auto& item : items) {
+    PyRef made(one(item));
+    checked(PyList_Append(out.get(), made.get()));
+  }
+  return out.release();
+}
+
+Tensor checkedTensor(PyObject* o) {
+  if (!isTensor(o)) fail<TypeError>("expected a Tensor, got ", Py_TYPE(o)->tp_name);
+  return tensorOf(o);
+}
+
+// ---- saving
+
+/// An entry: (compiled function, args, kwargs, name, arguments, numbers, results, tree).
+void addEntry(lazy::ProgramMaker& maker, PyObject* o) {
+  PyObject *compiled, *args, *keywords, *name, *arguments, *numbers, *results, *tree;
+  if (PyArg_ParseTuple(o, "OO!O!UOOOU", &compiled, &PyTuple_Type, &args, &PyDict_Type, &keywords, &name, &arguments,
+                       &numbers, &results, &tree) == 0)
+    throw PythonError();
+  lazy::ProgramMaker::Names names{textOf(name), {}, each(results, textOf), textOf(tree)};
+  names.arguments = each(arguments, [](PyObject* pair) {
+    PyObject *key = nullptr, *tensor = nullptr;
+    if (PyArg_ParseTuple(pair, "UO", &key, &tensor) == 0) throw PythonError();
+    return std::pair(textOf(key), checkedTensor(tensor));
+  });
+  KnownCall call = knownCall(compiled, args, keywords);
+  if (call.trace == nullptr) fail("export: ", names.entry, ": what it reads has changed since it was traced");
+  const std::vector<std::string> own = each(numbers, textOf);
+  TANDEM_CHECK(own.size() <= call.numbers.size(), own.size(), " ", call.numbers.size());
+  for (std::size_t k = 0; k < own.size(); ++k) call.numbers[k].name = own[k];
+  maker.add(names, *call.trace, call.tensors, std::move(call.numbers));
+}
+
+PyObject* saveProgram(PyObject*, PyObject* args) {
+  PyObject *state, *entries, *targets, *producer, *notes;
+  if (PyArg_ParseTuple(args, "OOOUO", &state, &entries, &targets, &producer, &notes) == 0) return nullptr;
+  return guarded([&]() -> PyObject* {
+    lazy::ProgramMaker maker(each(state, [](PyObject* item) {
+      PyObject *name = nullptr, *tensor = nullptr;
+      int kind = 0;
+      if (PyArg_ParseTuple(item, "UiO", &name, &kind, &tensor) == 0) throw PythonError();
+      return lazy::ProgramMaker::NamedTensor{textOf(name), static_cast<StateData::Kind>(kind), checkedTensor(tensor)};
+    }));
+    each(entries, [&](PyObject* entry) {
+      addEntry(maker, entry);
+      return 0;
+    });
+    auto pairs = each(notes, [](PyObject* pair) {
+      PyObject *key = nullptr, *value = nullptr;
+      if (PyArg_ParseTuple(pair, "UU", &key, &value) == 0) throw PythonError();
+      return std::pair(textOf(key), textOf(value));
+    });
+    lazy::ProgramMaker::Members made = maker.members(each(targets, textOf), textOf(producer), std::move(pairs));
+    PyRef out(checked(PyDict_New()));
+    auto put = [&](std::string_view name, PyObject* value) {
+      PyRef key(textObject(name)), owned(value);
+      checked(PyDict_SetItem(out.get(), key.get(), owned.get()));
+    };
+    put(kManifest, bytesObject(made.manifest));
+    for (const auto& [name, object] : made.code) put(name, bytesObject(object));
+    put(kWeights, wrap(made.weights));
+    return out.release();
+  });
+}
+
+/// _is_known(compiled, args, kwargs)
+PyObject* isKnown(PyObject*, PyObject* args) {
+  PyObject *compiled, *passed, *keywords;
+  if (PyArg_ParseTuple(args, "OO!O!", &compiled, &PyTuple_Type, &passed, &PyDict_Type, &keywords) == 0) return nullptr;
+  return guarded([&] { return PyBool_FromLong(knownCall(compiled, passed, keywords).trace != nullptr ? 1 : 0); });
+}
+
+// ---- running
+
+struct PyProgram {
+  PyObject_HEAD std::shared_ptr<Context> context;
+};
+PyTypeObject* programType;
+Context& contextOf(PyObject* o) { return *reinterpret_cast<PyProgram*>(o)->context; }
+const ProgramData& dataOf(PyObject* o) { return contextOf(o).program().data(); }
+
+/// A file's path, or a dict of its members (bytes, and the weights as a tensor).
+Archive archiveOf(PyObject* source) {
+  if (PyUnicode_Check(source)) return Archive::open(textOf(source));
+  if (!PyDict_Check(source)) fail<TypeError>("expected a path or a dict, got ", Py_TYPE(source)->tp_name);
+  struct Owner {
+    std::map<std::string, std::string> bytes;
+    std::vector<Tensor> tensors;
+  };
+  auto owner = std::make_shared<Owner>();
+  std::map<std::string, std::string_view, std::less<>> members;
+  PyObject *key = nullptr, *value = nullptr;
+  for (Py_ssize_t at = 0; PyDict_Next(source, &at, &key, &value) != 0;) {
+    const std::string name = textOf(key);
+    if (isTensor(value)) {
+      owner->tensors.push_back(tensorOf(value));
+      const Tensor& t = owner->tensors.back();
+      members[name] = {static_cast<const char*>(t.data()), static_cast<std::size_t>(t.numel())};
+    } else {
+      if (!PyBytes_Check(value)) fail<TypeError>("expected bytes, got ", Py_TYPE(value)->tp_name);
+      members[name] = owner->bytes[name] =
+          std::string(PyBytes_AS_STRING(value), static_cast<std::size_t>(PyBytes_GET_SIZE(value)));
+    }
+  }
+  return {std::move(members), std::move(owner)};
+}
+
+PyObject* newProgram(PyTypeObject* type, PyObject* args, PyObject* keywords) {
+  static const char* const names[] = {"source", "signed_by", "verify", nullptr};
+  PyObject* source = nullptr;
+  const char* key = nullptr;
+  Py_ssize_t keySize = 0;
+  int verify = 0;
+  if (PyArg_ParseTupleAndKeywords(args, keywords, "O|y#p:Program", const_cast<char**>(names), &source, &key, &keySize,
+                                  &verify) == 0)
+    return nullptr;
+  return guarded([&]() -> PyObject* {
+    OpenOptions options{key != nullptr ? std::string(key, static_cast<std::size_t>(keySize)) : "", verify != 0};
+    auto context = std::make_shared<Context>(Program::open(archiveOf(source), options));
+    auto* self = reinterpret_cast<PyProgram*>(checked(type->tp_alloc(type, 0)));
+    new (&self->context) std::shared_ptr<Context>(std::move(context));
+    return reinterpret_cast<PyObject*>(self);
+  });
+}
+void dealloc(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  reinterpret_cast<PyProgram*>(self)->context.~shared_ptr();
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+PyObject* numberObject(const Scalar& s) {
+  return checked(s.isFloat() ? PyFloat_FromDouble(s.asDouble()) : PyLong_FromLongLong(s.asInt()));
+}
+
+template <class T>
+PyObject* tensorInfo(const T& t, bool changes) {
+  return checked(Py_BuildValue("(NONO)", textObject(t.name), dtypeObject(t.dtype), sizeObject(t.shape),
+                               changes ? Py_True : Py_False));
+}
+
+PyObject* entryInfo(const EntryData& e) {
+  auto argument = [](const ArgumentData& a) { return tensorInfo(a, a.changes); };
+  auto number = [](const NumberData& n) {
+    return checked(Py_BuildValue("(NNi)", textObject(n.name), numberObject(n.value), static_cast<int>(n.freedom)));
+  };
+  auto result = [](const ResultData& r) { return tensorInfo(r, false); };
+  return checked(Py_BuildValue("{sNsNsNsNsNsN}", "name", textObject(e.name), "arguments", listOf(e.arguments, argument),
+                               "numbers", listOf(e.numbers, number), "results", listOf(e.results, result), "tree",
+                               textObject(e.tree), "explanation", textObject(e.plan.explanation)));
+}
+
+PyObject* describe(PyObject* self, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    const ProgramData& d = dataOf(self);
+    auto state = [&](const StateData& s) {
+      return checked(Py_BuildValue("(NiONO)", textObject(s.name), static_cast<int>(s.kind), dtypeObject(s.dtype),
+                                   sizeObject(s.shape), d.memories[s.memory].changes ? Py_True : Py_False));
+    };
+    auto note = [](const auto& n) { return checked(Py_BuildValue("(NN)", textObject(n.first), textObject(n.second))); };
+    return checked(Py_BuildValue(
+        "{sNsNsNsNsNsNsn}", "producer", textObject(d.producer), "targets", listOf(d.targets, textObject), "target",
+        textObject(contextOf(self).program().target()), "entries", listOf(d.entries, entryInfo), "state",
+        listOf(d.state, state), "notes", listOf(d.notes, note), "kernels", static_cast<Py_ssize_t>(d.kernels.size())));
+  });
+}
+
+/// run(entry, tensors, numbers): numbers None: those that were saved.
+PyObject* run(PyObject* self, PyObject* args) {
+  unsigned long number = 0;
+  PyObject *tensors = nullptr, *numbers = nullptr;
+  if (PyArg_ParseTuple(args, "kOO", &number, &tensors, &numbers) == 0) return nullptr;
+  return guarded([&]() -> PyObject* {
+    const std::shared_ptr<Context> context = reinterpret_cast<PyProgram*>(self)->context;
+    const ProgramData& d = dataOf(self);
+    if (number >= d.entries.size()) fail<IndexError>("the program has ", d.entries.size(), " entries");
+    const EntryData& e = d.entries[number];
+    std::vector<Tensor> given = each(tensors, checkedTensor);
+    if (given.size() != e.arguments.size())
+      fail<TypeError>(e.name, " takes ", e.arguments.size(), " tensors, not ", given.size());
+    std::vector<void*> arguments;
+    for (std::size_t k = 0; k < given.size(); ++k) {
+      const ArgumentData& a = e.arguments[k];
+      Tensor& t = given[k];
+      if (t.dtype() != a.dtype || !(t.shape() == a.shape))
+        fail<ValueError>(e.name, ": expected ", a.name, " to be ", dtypeName(a.dtype), " ", shapeText(a.shape),
+                         ", got ", dtypeName(t.dtype()), " ", shapeText(t.shape()));
+      if (a.changes && !t.isContiguous()) fail<ValueError>(e.name, ": ", a.name, " is changed, and must be contiguous");
+      if (!t.isContiguous()) t = ops::contiguous(t);
+      arguments.push_back(t.data());
+      if (a.changes) ++t.impl()->storage->version;
+    }
+    std::vector<Scalar> values;
+    if (numbers == Py_None)
+      for (const NumberData& n : e.numbers) values.push_back(n.value);
+    else
+      values = each(numbers, scalarOf);
+    std::vector<Tensor> results;
+    std::vector<void*> places;
+    for (const ResultData& r : e.results) {
+      results.push_back(makeEmpty(r.shape, r.dtype, Device{}));
+      places.push_back(results.back().data());
+    }
+    {
+      const LongWork away(e.plan.elements);
+      context->run(number, arguments, values, places);
+    }
+    return listOf(results, [](const Tensor& t) { return checked(wrap(t)); });
+  });
+}
+
+/// state(number): a tensor on the program's own memory, or a copy of what no entry changes.
+PyObject* state(PyObject* self, PyObject* number) {
+  return guarded([&]() -> PyObject* {
+    const std::size_t k = PyLong_AsSize_t(number);
+    if (PyErr_Occurred() != nullptr) throw PythonError();
+    const ProgramData& d = dataOf(self);
+    if (k >= d.state.size()) fail<IndexError>("the program has ", d.state.size(), " tensors");
+    const StateData& s = d.state[k];
+    const bool own = d.memories[s.memory].changes;
+    std::int64_t reach = 1;
+    for (std::size_t i = 0; i < s.shape.size(); ++i) reach += std::max<std::int64_t>(s.shape[i] - 1, 0) * s.strides[i];
+    auto* keeper = new std::shared_ptr<Context>(reinterpret_cast<PyProgram*>(self)->context);
+    Ref<Storage> memory(new Storage(
+        const_cast<void*>(contextOf(self).state(k)), static_cast<std::size_t>(reach) * itemSize(s.dtype),
+        [](void* context) { delete static_cast<std::shared_ptr<Context>*>(context); }, keeper));
+    const Tensor t(new TensorImpl(std::move(memory), s.dtype, s.shape, s.strides, 0));
+    return wrap(own ? t : ops::clone(t));
+  });
+}
+
+PyObject* fork(PyObject* self, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    // A context of its own, which starts with the state of the file.
+    auto context = std::make_shared<Context>(contextOf(self).shared());
+    auto* made = reinterpret_cast<PyProgram*>(checked(programType->tp_alloc(programType, 0)));
+    new (&made->context) std::shared_ptr<Context>(std::move(context));
+    return reinterpret_cast<PyObject*>(made);
+  });
+}
+
+PyObject* seed(PyObject* self, PyObject* value) {
+  return guarded([&]() -> PyObject* {
+    const long long number = PyLong_AsLongLong(value);
+    if (number == -1 && PyErr_Occurred() != nullptr) throw PythonError();
+    contextOf(self).seed = number;
+    contextOf(self).draws = 0;
+    Py_RETURN_NONE;
+  });
+}
+
+PyObject* member(PyObject* self, PyObject* name) {
+  return guarded([&] { return bytesObject(contextOf(self).program().archive().member(textOf(name))); });
+}
+PyObject* members(PyObject* self, PyObject*) {
+  return guarded([&] {
+    return listOf(contextOf(self).program().archive().members(), [](const auto& m) { return textObject(m.first); });
+  });
+}
+PyObject* save(PyObject* self, PyObject* path) {
+  return guarded([&]() -> PyObject* {
+    saveState(contextOf(self), textOf(path));
+    Py_RETURN_NONE;
+  });
+}
+PyObject* load(PyObject* self, PyObject* path) {
+  return guarded([&]() -> PyObject* {
+    loadState(contextOf(self), textOf(path));
+    Py_RETURN_NONE;
+  });
+}
+
+PyMethodDef methods[] = {{"describe", describe, METH_NOARGS, "What the file says of itself."},
+                         {"run", run, METH_VARARGS, "(entry, tensors, numbers): the results of an entry."},
+                         {"state", state, METH_O, "(number): a tensor of the state; of what no entry changes a copy."},
+                         {"fork", fork, METH_NOARGS, "The same program with a state of its own, that of the file."},
+                         {"seed", seed, METH_O, "(seed): of the random generator."},
+                         {"member", member, METH_O, "(name): the bytes of a member of the file."},
+                         {"members", members, METH_NOARGS, "Their names."},
+                         {"save_state", save, METH_O, "(path): writes the state as a file of tensors."},
+                         {"load_state", load, METH_O, "(path): reads such a file."},
+                         {nullptr, nullptr, 0, nullptr}};
+template <class F>
+void* slot(F* f) {
+  return reinterpret_cast<void*>(f);
+}
+PyType_Slot slots[] = {
+    {Py_tp_new, slot(newProgram)}, {Py_tp_dealloc, slot(dealloc)}, {Py_tp_methods, methods}, {0, nullptr}};
+PyType_Spec spec = {"tandem._C.Program", sizeof(PyProgram), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE, slots};
+
+PyMethodDef functions[] = {
+    {"_save_program", saveProgram, METH_VARARGS,
+     "(state, entries, targets, producer, notes): the members of the file."},
+    {"_is_known", isKnown, METH_VARARGS, "(compiled, args, kwargs): do such calls run without the body?"},
+    {nullptr, nullptr, 0, nullptr}};
+
+}  // namespace
+
+void initProgram(PyObject* module) {
+  PyRef type(checked(PyType_FromSpec(&spec)));
+  programType = reinterpret_cast<PyTypeObject*>(type.get());
+  checked(PyModule_AddObjectRef(module, "Program", type.get()));
+  checked(PyModule_AddFunctions(module, functions));
+}
+
+}  // namespace tandem::python

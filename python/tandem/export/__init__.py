@@ -1,0 +1,10 @@
+"""Saved programs: trace a module, a function with its gradients or a whole training step, save it to one file, and run
+that from Python or from C, without the code that it was made of. `docs/deploy.md` walks through it.
+"""
+
+from __future__ import annotations
+
+from tandem.export._export import Entry, entries, export, training_step, with_gradients
+from tandem.export._program import ExportedProgram, load, save
+
+__all__ = ["Entry", "ExportedProgram", "entries", "export", "load", "save", "training_step", "with_gradients"]

@@ -1,0 +1,305 @@
+"""Tracing functions for a saved program: `export`, `entries`, `training_step`, `with_gradients`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import tandem
+from tandem import _C, Tensor
+from tandem.export._names import State
+from tandem.export._program import ExportedProgram
+from tandem.nn.module import Module
+from tandem.utils import _pytree
+
+TARGETS = ("x86-64-v3", "x86-64-v4")
+
+
+@dataclass
+class Entry:
+    """A function to be saved under a name: `entries(forward=Entry(model, (x,)))`.
+
+    Args:
+        fn: a module, or a function of tensors, numbers and containers of them.
+        args, kwargs: what it is called with once, to be traced. Tensors become arguments of the saved entry, of these
+            shapes and dtypes, and floats numbers with these values; all else is part of the program.
+        training: calls keep what they do to gradients and parameters, as a training step does; otherwise the function
+            runs without gradients.
+    """
+
+    fn: Callable[..., Any]
+    args: Sequence[Any] = ()
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    training: bool = False
+
+
+def _without_history(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return value.detach()
+    if isinstance(value, dict):
+        return {key: _without_history(item) for key, item in value.items()}
+    if type(value) is tuple:
+        return tuple([_without_history(item) for item in value])
+    if isinstance(value, list):
+        return [_without_history(item) for item in value]
+    return value
+
+
+def _leaf(value: Any, path: str) -> Any:
+    """A value that is part of the program, as JSON has it."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    raise TypeError(
+        f"export: {path} is a {type(value).__name__}; a saved program takes and gives tensors, numbers, strings, None "
+        "and tuples, lists and dicts of them"
+    )
+
+
+def _path(keys: Any, names: Sequence[str]) -> str:
+    """`x`, `batch.0`: where a leaf of (args, kwargs) is, by the names of the function's parameters."""
+    kind, first, *rest = [getattr(k, "idx", getattr(k, "key", None)) for k in keys]
+    if kind == 0 and isinstance(first, int):
+        first = names[first] if first < len(names) else f"arg{first}"
+    return ".".join(str(k) for k in [first, *rest])
+
+
+def _parameters(fn: Callable[..., Any]) -> list[str]:
+    import inspect
+
+    try:
+        signature = inspect.signature(fn.forward if isinstance(fn, Module) else fn)
+    except (TypeError, ValueError):
+        return []
+    plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return [p.name for p in signature.parameters.values() if p.kind in plain]
+
+
+class _Traced:
+    """An entry after its function was traced."""
+
+    def __init__(self, name: str, entry: Entry, state: State) -> None:
+        self.name = name
+        names = _parameters(entry.fn)
+        paths, spec = _pytree.tree_flatten_with_path((tuple(entry.args), dict(entry.kwargs)))
+        leaves: list[Any] = []
+        described: list[Any] = []
+        self.arguments: list[tuple[str, Tensor]] = []
+        self.numbers: list[str] = []
+        for keys, value in paths:
+            path = _path(keys, names)
+            if isinstance(value, Tensor):
+                described.append(["tensor", len(self.arguments)])
+                # Memory of its own: what may overlap in one call may not in another.
+                copied = value.detach().clone(memory_format=tandem.contiguous_format)
+                copied.requires_grad_(value.requires_grad and entry.training)
+                self.arguments.append((path, copied))
+                leaves.append(copied)
+            elif type(value) is float and len(keys) == 2:
+                described.append(["number", len(self.numbers)])
+                self.numbers.append(path)
+                leaves.append(value)
+            else:
+                described.append(["value", _leaf(value, f"{name}: {path}")])
+                leaves.append(value)
+        self.args, self.kwargs = _pytree.tree_unflatten(leaves, spec)
+        fn = entry.fn
+        if entry.training:
+
+            def run(*args: Any, **kwargs: Any) -> Any:
+                return _without_history(fn(*args, **kwargs))
+        else:
+
+            def run(*args: Any, **kwargs: Any) -> Any:
+                with tandem.no_grad():
+                    return fn(*args, **kwargs)
+
+        self.compiled = _C.CompiledFunction(run, True)
+        result = self._trace(state)
+        outputs, out_spec = _pytree.tree_flatten_with_path(result)
+        self.results: list[str] = []
+        given: list[Any] = []
+        numbered: dict[int, int] = {}  # one tensor in two places is one result
+        for keys, value in outputs:
+            path = ".".join(str(getattr(k, "idx", getattr(k, "key", "?"))) for k in keys)
+            if isinstance(value, Tensor):
+                if id(value) not in numbered:
+                    numbered[id(value)] = len(self.results)
+                    self.results.append(path or "result")
+                given.append(["tensor", numbered[id(value)]])
+            else:
+                given.append(["value", _leaf(value, f"{name}: result {path}")])
+        try:
+            self.tree = json.dumps(
+                {
+                    "inputs": _pytree.treespec_dumps(spec),
+                    "arguments": described,
+                    "outputs": _pytree.treespec_dumps(out_spec),
+                    "results": given,
+                }
+            )
+        except TypeError as error:
+            raise TypeError(f"export: {name}: {error}; return tuples, lists and dicts") from None
+
+    def _trace(self, state: State) -> Any:
+        """Runs the function until a run is proved to be what later ones do, and undoes that run."""
+        for _ in range(3):
+            before = state.snapshot()
+            try:
+                result = self.compiled(*self.args, **self.kwargs)
+            except RuntimeError as error:
+                _, needed, reason = str(error).partition(", but: ")
+                if type(error) is not RuntimeError or not needed:
+                    raise
+                raise RuntimeError(f"export: {self.name}: the function cannot be saved: {reason}") from None
+            known = len(state.tensors)
+            state.find_optimizer_state()
+            after = state.snapshot()
+            before()
+            if _C._is_known(self.compiled, self.args, self.kwargs):
+                return result
+            # The first step of an optimizer makes its state, and is kept: the program goes on from there.
+            if len(state.tensors) > known:
+                after()
+        raise RuntimeError(
+            f"export: {self.name}: the function cannot be saved: {self.compiled.explain(*self.args, **self.kwargs)}"
+        )
+
+    def described(self) -> tuple[Any, ...]:
+        """As `_C._save_program` takes it."""
+        return (
+            self.compiled, self.args, self.kwargs, self.name, self.arguments, self.numbers, self.results, self.tree,
+        )  # fmt: skip
+
+
+def entries(
+    *,
+    targets: Sequence[str] = TARGETS,
+    notes: Mapping[str, str] | None = None,
+    **functions: Entry,
+) -> ExportedProgram:
+    """Trace functions into one program, whose entries have the names of the keywords and share what they use.
+
+    Args:
+        targets: processors to make code for: `x86-64-v3` (AVX2), `x86-64-v4` (AVX-512).
+        notes: texts to keep in the file, as `license` or `source`.
+
+    Raises:
+        RuntimeError: a function does what a plan cannot stand for; it names the line. Sizes that depend on data are
+            among those things.
+        TypeError: an argument or a result is nothing that a file can name.
+
+    >>> import tandem
+    >>> from tandem.export import Entry, entries
+    >>> model = tandem.nn.Linear(3, 2)
+    >>> x = tandem.ones(1, 3)
+    >>> program = entries(forward=Entry(model, (x,)), norm=Entry(lambda: model.weight.norm()))
+    >>> program.entries
+    ['forward', 'norm']
+    >>> bool((program(x) == model(x)).all())
+    True
+    """
+    state = State([entry.fn for entry in functions.values()])
+    traced = [_Traced(name, entry, state) for name, entry in functions.items()]
+    members = _C._save_program(
+        state.named(),
+        [entry.described() for entry in traced],
+        list(targets),
+        f"tandem {tandem.__version__}",
+        list((notes or {}).items()),
+    )
+    return ExportedProgram(_C.Program(members), members)
+
+
+def export(
+    mod: Callable[..., Any],
+    args: Sequence[Any] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    targets: Sequence[str] = TARGETS,
+    notes: Mapping[str, str] | None = None,
+) -> ExportedProgram:
+    """Trace a module or function once, with example arguments, into a program that runs without its Python code.
+
+    The program takes tensors of the examples' shapes and dtypes, and floats; it gives what `mod` gives under `no_grad`,
+    bit for bit. Parameters and buffers go with it, buffers that the function changes as its state.
+
+    Args:
+        mod: a module, or a function of tensors, numbers and containers of them.
+        args, kwargs: the arguments that it is traced with.
+        targets, notes: as `entries` takes them.
+
+    Raises:
+        RuntimeError, TypeError: as `entries` does.
+
+    >>> import tandem
+    >>> program = tandem.export.export(tandem.nn.ReLU(), (tandem.tensor([-1.0, 2.0]),))
+    >>> program(tandem.tensor([3.0, -4.0]))
+    tensor([3., 0.])
+    """
+    return entries(forward=Entry(mod, args, kwargs or {}), targets=targets, notes=notes)
+
+
+def training_step(
+    step: Callable[..., Any],
+    args: Sequence[Any] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    targets: Sequence[str] = TARGETS,
+    notes: Mapping[str, str] | None = None,
+) -> ExportedProgram:
+    """Trace a whole training step, with `backward()` and `optimizer.step()`, into a program that trains without Python.
+
+    What the step changes is the program's state, under its names: parameters, buffers, what the optimizer keeps, the
+    random generator. Learning rates and the other numbers of the optimizer become numbers of the entry `step`.
+    Gradients are no state: the step must end with `optimizer.zero_grad()`, and leave none.
+
+    Where the optimizer has no state yet, the step is taken once to make it; the program goes on from there, as does the
+    model here. Otherwise the model and the optimizer are left as they are.
+
+    Raises:
+        RuntimeError, TypeError: as `entries` does.
+
+    >>> import tandem
+    >>> w = tandem.nn.Parameter(tandem.ones(2))
+    >>> optimizer = tandem.optim.SGD([w], lr=0.5)
+    >>> def step(x):
+    ...     loss = (w * x).sum()
+    ...     loss.backward()
+    ...     optimizer.step()
+    ...     optimizer.zero_grad()
+    ...     return loss
+    >>> program = tandem.export.training_step(step, (tandem.ones(2),))
+    >>> program.run("step", tandem.ones(2)).item(), program.state_dict["w"].tolist()
+    (2.0, [0.5, 0.5])
+    """
+    return entries(step=Entry(step, args, kwargs or {}, training=True), targets=targets, notes=notes)
+
+
+def with_gradients(f: Callable[..., Any], orders: int = 1, argnums: int = 0) -> Callable[..., tuple[Tensor, ...]]:
+    """A function that gives `f(*args)`, its gradient with respect to one argument, and gradients of higher orders, each
+    the gradient of the sum of the one before.
+
+    Args:
+        f: a function whose result is a tensor of one element.
+        orders: how many gradients.
+        argnums: which argument.
+
+    >>> import tandem
+    >>> g = tandem.export.with_gradients(lambda x: (x**3).sum(), orders=2)
+    >>> [t.tolist() for t in g(tandem.tensor([2.0]))]
+    [8.0, [12.0], [12.0]]
+    """
+
+    def run(*args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
+        with tandem.enable_grad():
+            x = args[argnums].detach().requires_grad_(True)
+            value = f(*args[:argnums], x, *args[argnums + 1 :], **kwargs)
+            results = [value]
+            for order in range(orders):
+                (gradient,) = tandem.autograd.grad(results[-1].sum(), x, create_graph=order + 1 < orders)
+                results.append(gradient)
+            return tuple([r.detach() for r in results])
+
+    return run

@@ -1,0 +1,134 @@
+"""Names for the tensors that an exported function uses beside its arguments: those of the modules, optimizers and
+tensors that its variables lead to."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import tandem
+from tandem import Tensor
+from tandem.nn.module import Module
+from tandem.optim.optimizer import Optimizer
+
+PARAMETER, BUFFER, OTHER = range(3)
+
+
+def variables(fn: Callable[..., Any], seen: frozenset[int] = frozenset()) -> dict[str, Any]:
+    """What a function's outer variables, its object and its bound arguments hold, by name; and those of the functions
+    that it calls, but for those in `seen`."""
+    found: dict[str, Any] = {}
+    if isinstance(fn, functools.partial):
+        found.update({str(i): value for i, value in enumerate(fn.args)}, **fn.keywords)
+        return {**found, **variables(fn.func, seen)}
+    fn = inspect.unwrap(fn)
+    owner = getattr(fn, "__self__", None)
+    if owner is not None and not inspect.ismodule(owner):
+        found["self"] = owner
+    code = getattr(fn, "__code__", None)
+    if code is not None:
+        outer = inspect.getclosurevars(fn)
+        found.update({**outer.globals, **outer.nonlocals})
+        for value in list(found.values()):  # functions that it calls
+            if inspect.isfunction(value) and id(value) not in seen and not value.__module__.startswith("tandem"):
+                found = {**variables(value, seen | {id(value)}), **found}
+    elif not isinstance(fn, Module) and hasattr(fn, "__dict__"):
+        found["self"] = fn
+    return found
+
+
+def _parts(name: str, value: Any, seen: set[int]) -> Iterator[tuple[str, Any]]:
+    """Modules, optimizers and tensors in a variable, each once."""
+    if id(value) in seen:
+        return
+    if isinstance(value, (Module, Optimizer, Tensor)):
+        seen.add(id(value))
+        yield name, value
+    elif isinstance(value, (list, tuple)):
+        seen.add(id(value))
+        for i, item in enumerate(value):
+            yield from _parts(f"{name}.{i}", item, seen)
+    elif isinstance(value, dict):
+        seen.add(id(value))
+        for key, item in value.items():
+            yield from _parts(f"{name}.{key}", item, seen)
+    elif hasattr(value, "__dict__") and not (isinstance(value, type) or inspect.ismodule(value) or callable(value)):
+        seen.add(id(value))
+        for key, item in vars(value).items():
+            yield from _parts(f"{name}.{key}", item, seen)
+
+
+class State:
+    """The tensors that functions to be exported use, by name, and the optimizers that they step."""
+
+    def __init__(self, functions: list[Callable[..., Any]]) -> None:
+        self.tensors: dict[str, tuple[int, Tensor]] = {}
+        self.optimizers: list[tuple[str, Optimizer]] = []
+        self._known: set[int] = set()
+        seen: set[int] = set()
+        parts: list[tuple[str, Any]] = []
+        for fn in functions:
+            if isinstance(fn, Module):
+                parts += _parts("", fn, seen)
+            else:
+                for name, value in variables(fn).items():
+                    parts += _parts(name, value, seen)
+        modules = [(name, part) for name, part in parts if isinstance(part, Module)]
+        # A module inside another one has that one's names.
+        inner = {id(child) for _, m in modules for child in m.modules() if child is not m}
+        modules = [(name, m) for name, m in modules if id(m) not in inner]
+        for name, module in modules:
+            self._module("" if len(modules) == 1 else name, module)
+        for name, part in parts:
+            if isinstance(part, Tensor):
+                self._add(name, OTHER, part)
+            elif isinstance(part, Optimizer):
+                self.optimizers.append((name, part))
+        self.find_optimizer_state()
+
+    def _add(self, name: str, kind: int, tensor: Tensor) -> None:
+        if id(tensor) in self._known or not name:
+            return
+        self._known.add(id(tensor))
+        unique, n = name, 1
+        while unique in self.tensors:
+            unique, n = f"{name}.{n}", n + 1
+        self.tensors[unique] = (kind, tensor)
+
+    def _module(self, prefix: str, module: Module) -> None:
+        dot = f"{prefix}." if prefix else ""
+        for name, parameter in module.named_parameters(remove_duplicate=False):
+            self._add(dot + name, PARAMETER, parameter)
+        for name, buffer in module.named_buffers(remove_duplicate=False):
+            self._add(dot + name, BUFFER, buffer)
+
+    def find_optimizer_state(self) -> None:
+        """Name what optimizers keep for each parameter, which the first step makes."""
+        names = {id(tensor): name for name, (_, tensor) in self.tensors.items()}
+        for name, optimizer in self.optimizers:
+            numbered = (p for group in optimizer.param_groups for p in group["params"])
+            for number, parameter in enumerate(numbered):
+                where = names.get(id(parameter), str(number))
+                for key, value in optimizer.state.get(parameter, {}).items():
+                    for inner, tensor in _parts(f"{name}.{where}.{key}", value, set()):
+                        self._add(inner, OTHER, tensor)
+
+    def named(self) -> list[tuple[str, int, Tensor]]:
+        """(name, kind, tensor) of each."""
+        return [(name, kind, tensor) for name, (kind, tensor) in self.tensors.items()]
+
+    def snapshot(self) -> Callable[[], None]:
+        """What puts tensors, gradients and the random generator back to what they are now."""
+        values = [(t, t.detach().clone(), t.grad) for _, t in self.tensors.values()]
+        generator = tandem.get_rng_state()
+
+        def restore() -> None:
+            with tandem.no_grad():
+                for tensor, value, grad in values:
+                    tensor.copy_(value)
+                    tensor.grad = grad
+            tandem.set_rng_state(generator)
+
+        return restore

@@ -1,0 +1,259 @@
+"""`ExportedProgram`: a program that was traced or loaded, from Python."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from typing import IO, Any
+
+from tandem import _C, Tensor
+from tandem.export._archive import write_archive
+from tandem.nn.module import Module
+from tandem.nn.parameter import Parameter
+from tandem.utils import _pytree
+
+_PARAMETER, _BUFFER = 0, 1
+
+
+class _Entry:
+    """How Python's arguments become those of an entry, and its results Python's."""
+
+    def __init__(self, number: int, described: dict[str, Any]) -> None:
+        self.number = number
+        self.name: str = described["name"]
+        self.arguments: list[tuple[str, Any, Any, bool]] = described["arguments"]
+        self.numbers: list[tuple[str, float, int]] = described["numbers"]
+        self.results: list[tuple[str, Any, Any, bool]] = described["results"]
+        self.explanation: str = described["explanation"]
+        tree = json.loads(described["tree"])
+        self._inputs = _pytree.treespec_loads(tree["inputs"])
+        self._described = tree["arguments"]
+        self._outputs = _pytree.treespec_loads(tree["outputs"])
+        self._given = tree["results"]
+        self._keywords: list[str] = self._inputs.children[1].context or []
+
+    def read(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Tensor], list[float]]:
+        """The tensors of a call, and all numbers of the entry: those of the call, and the saved ones of the rest."""
+        if sorted(kwargs) == sorted(self._keywords):
+            kwargs = {name: kwargs[name] for name in self._keywords}
+        leaves, spec = _pytree.tree_flatten((args, kwargs))
+        if spec != self._inputs:
+            raise TypeError(f"{self.name}: expected arguments of the structure {self._inputs}, got {spec}")
+        tensors: list[Any] = [None] * len(self.arguments)
+        numbers = [value for _, value, _ in self.numbers]
+        for (kind, what), leaf in zip(self._described, leaves, strict=True):
+            if kind == "tensor":
+                if not isinstance(leaf, Tensor):
+                    raise TypeError(f"{self.name}: expected {self.arguments[what][0]} to be a Tensor, got {leaf!r}")
+                tensors[what] = leaf
+            elif kind == "number":
+                if not isinstance(leaf, (int, float)):
+                    raise TypeError(f"{self.name}: expected {self.numbers[what][0]} to be a number, got {leaf!r}")
+                numbers[what] = float(leaf)
+            elif type(leaf) is not type(what) or leaf != what:
+                raise ValueError(f"{self.name}: the program was traced with {what!r} where the call has {leaf!r}")
+        return tensors, numbers
+
+    def build(self, results: list[Tensor]) -> Any:
+        """What the function returned, around these tensors."""
+        leaves = [results[what] if kind == "tensor" else what for kind, what in self._given]
+        return _pytree.tree_unflatten(leaves, self._outputs)
+
+
+class ExportedProgram:
+    """A program: entries that can be run, and the state that they share and change.
+
+    Made by `tandem.export.export` and its like, and by `tandem.export.load`. Calling it runs its first entry.
+
+    >>> import tandem
+    >>> program = tandem.export.export(lambda x, s: x * s, (tandem.ones(2), 3.0))
+    >>> program(tandem.ones(2), 4.0)
+    tensor([4., 4.])
+    """
+
+    def __init__(self, program: Any, members: dict[str, Any] | None = None) -> None:
+        self._program = program
+        self._members = members
+        self._about = program.describe()
+        self._entries = [_Entry(number, described) for number, described in enumerate(self._about["entries"])]
+
+    @property
+    def entries(self) -> list[str]:
+        """The names of its entries."""
+        return [entry.name for entry in self._entries]
+
+    @property
+    def targets(self) -> list[str]:
+        """The processors that it has code for."""
+        return list(self._about["targets"])
+
+    @property
+    def target(self) -> str:
+        """The one of them whose code runs here."""
+        return str(self._about["target"])
+
+    @property
+    def notes(self) -> dict[str, str]:
+        """The texts that were saved with it."""
+        return dict(self._about["notes"])
+
+    def _entry(self, name: str) -> _Entry:
+        for entry in self._entries:
+            if entry.name == name:
+                return entry
+        raise ValueError(f"the program has no entry {name!r}: it has {', '.join(self.entries)}")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the first entry."""
+        return self._run(self._entries[0], args, kwargs, None)
+
+    def run(self, entry: str, *args: Any, numbers: dict[str, float] | None = None, **kwargs: Any) -> Any:
+        """Run an entry by name. `numbers` replaces saved ones, as `{"lr": 0.01}`."""
+        return self._run(self._entry(entry), args, kwargs, numbers)
+
+    def _run(self, entry: _Entry, args: tuple[Any, ...], kwargs: dict[str, Any], numbers: Any) -> Any:
+        tensors, values = entry.read(args, kwargs)
+        for name, value in (numbers or {}).items():
+            known = [k for k, (other, _, _) in enumerate(entry.numbers) if other == name]
+            if not known:
+                raise ValueError(f"{entry.name} has no number called {name!r}")
+            for k in known:
+                values[k] = value
+        return entry.build(self._program.run(entry.number, tensors, values))
+
+    def numbers(self, entry: str) -> dict[str, float]:
+        """The numbers that an entry takes, and their saved values."""
+        return {name: value for name, value, _ in self._entry(entry).numbers}
+
+    @property
+    def graph(self) -> str:
+        """What its entries compute, as text: the regions that were fused, and what they read and write."""
+        return "\n".join(f"{entry.name}:\n{entry.explanation}" for entry in self._entries)
+
+    # --- state
+
+    def _state(self, *kinds: int) -> Iterator[tuple[str, Tensor]]:
+        for number, (name, kind, _, _, _) in enumerate(self._about["state"]):
+            if not kinds or kind in kinds:
+                yield name, self._program.state(number)
+
+    @property
+    def state_dict(self) -> dict[str, Tensor]:
+        """The state by name. What an entry changes shares its memory with the program; the rest are copies."""
+        return dict(self._state())
+
+    def load_state_dict(self, state_dict: dict[str, Tensor]) -> None:
+        """Replace tensors that entries change; KeyError for a name, ValueError for a tensor, that does not fit."""
+        known = {about[0]: (number, about) for number, about in enumerate(self._about["state"])}
+        for name, tensor in state_dict.items():
+            if name not in known:
+                raise KeyError(f"the program has no tensor called {name!r}")
+            number, (_, _, dtype, shape, changes) = known[name]
+            if tensor.dtype != dtype or tensor.shape != shape:
+                raise ValueError(f"{name} is {dtype} {tuple(shape)}, got {tensor.dtype} {tuple(tensor.shape)}")
+            if not changes and not bool((self._program.state(number) == tensor).all()):
+                raise ValueError(f"no entry changes {name}: export the program again to change it")
+        for name, tensor in state_dict.items():
+            if known[name][1][4]:
+                self._program.state(known[name][0]).copy_(tensor.detach())
+
+    def parameters(self) -> Iterator[Tensor]:
+        """The parameters, as `state_dict` gives them."""
+        return (tensor for _, tensor in self._state(_PARAMETER))
+
+    def named_parameters(self) -> Iterator[tuple[str, Tensor]]:
+        """And their names."""
+        return self._state(_PARAMETER)
+
+    def buffers(self) -> Iterator[Tensor]:
+        """The buffers, as `state_dict` gives them."""
+        return (tensor for _, tensor in self._state(_BUFFER))
+
+    def named_buffers(self) -> Iterator[tuple[str, Tensor]]:
+        """And their names."""
+        return self._state(_BUFFER)
+
+    def save_state(self, path: str | os.PathLike[str]) -> None:
+        """Write the state as a file that `tandem.load` and any reader of safetensors can open."""
+        self._program.save_state(os.fspath(path))
+
+    def load_state(self, path: str | os.PathLike[str]) -> None:
+        """Read the state from such a file; ValueError, and nothing changed, where it does not fit."""
+        self._program.load_state(os.fspath(path))
+
+    def manual_seed(self, seed: int) -> None:
+        """Seed the program's own random generator."""
+        self._program.seed(seed)
+
+    def fork(self) -> ExportedProgram:
+        """The same program with a state of its own, which is that of the file: one for each thread."""
+        return ExportedProgram(self._program.fork(), self._members)
+
+    def module(self) -> Module:
+        """The program as a module: its parameters and buffers under their names, its first entry as `forward`."""
+        return _ProgramModule(self)
+
+    # --- the file
+
+    def save(self, path: str | os.PathLike[str] | IO[bytes]) -> None:
+        """Write the file, with the state as it was traced or loaded. On a path it is written aside and renamed."""
+        members = self._members
+        if members is None:
+            members = {name: self._program.member(name) for name in self._program.members()}
+        write_archive(path, members)
+
+    def __repr__(self) -> str:
+        lines = []
+        for entry in self._entries:
+            arguments = ", ".join(f"{name}: {dtype}{list(shape)}" for name, dtype, shape, _ in entry.arguments)
+            numbers = "".join(f", {name}={value}" for name, value, _ in entry.numbers)
+            results = ", ".join(f"{dtype}{list(shape)}" for _, dtype, shape, _ in entry.results)
+            lines.append(f"  {entry.name}({arguments}{numbers}) -> {results}")
+        return "ExportedProgram(\n" + "\n".join(lines) + "\n)"
+
+
+class _ProgramModule(Module):
+    def __init__(self, program: ExportedProgram) -> None:
+        super().__init__()
+        self._exported = program
+        for name, tensor in program.named_parameters():
+            self._home(name)[0].register_parameter(self._home(name)[1], Parameter(tensor, requires_grad=False))
+        for name, tensor in program.named_buffers():
+            self._home(name)[0].register_buffer(self._home(name)[1], tensor)
+
+    def _home(self, name: str) -> tuple[Module, str]:
+        module: Module = self
+        *path, last = name.split(".")
+        for part in path:
+            if part not in module._modules:
+                module.add_module(part, Module())
+            module = module._modules[part]  # type: ignore[assignment]
+        return module, last
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the program's first entry."""
+        return self._exported(*args, **kwargs)
+
+
+def save(ep: ExportedProgram, f: str | os.PathLike[str] | IO[bytes]) -> None:
+    """Write a program to a file: `ep.save(f)`."""
+    ep.save(f)
+
+
+def load(f: str | os.PathLike[str], *, require_signature: bytes | None = None, verify: bool = False) -> ExportedProgram:
+    """Open a program that was saved.
+
+    A saved program is machine code: open those alone that you trust, or whose signature you require.
+
+    Args:
+        f: the file's path. It is mapped, and must not be changed while the program is used; to replace it, write
+            another one and rename it.
+        require_signature: an Ed25519 public key of 32 bytes, which the file must be signed with.
+        verify: compare the weights, too, with the hashes in the file.
+
+    Raises:
+        ValueError: it is no saved program, is damaged, of a newer format, or not signed as required.
+        NotImplementedError: it has no code for this processor, or uses an operation that is not here.
+    """
+    return ExportedProgram(_C.Program(os.fspath(f), signed_by=require_signature or b"", verify=verify))

@@ -1,0 +1,43 @@
+// The file of a saved program: a zip archive of uncompressed members at multiples of 64 bytes, mapped and read where it
+// lies.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace tandem::program {
+
+/// Members by name. What they view lives as long as this.
+class Archive {
+ public:
+  /// Error naming the path where it cannot be read, is no zip archive, or has members that are compressed, lie outside
+  /// the file or have one name.
+  static Archive open(const std::string& path);
+  /// Members that lie in memory, which `owner` keeps.
+  Archive(std::map<std::string, std::string_view, std::less<>> members, std::shared_ptr<const void> owner)
+      : members_(std::move(members)), owner_(std::move(owner)) {}
+
+  [[nodiscard]] bool has(std::string_view name) const { return members_.contains(name); }
+  /// ValueError where there is no such member.
+  [[nodiscard]] std::string_view member(std::string_view name) const;
+  [[nodiscard]] const std::map<std::string, std::string_view, std::less<>>& members() const { return members_; }
+
+ private:
+  std::map<std::string, std::string_view, std::less<>> members_;
+  std::shared_ptr<const void> owner_;
+};
+
+inline constexpr std::string_view kManifest = "manifest";
+inline constexpr std::string_view kWeights = "weights.safetensors";
+inline constexpr std::string_view kSignature = "signature";
+
+/// Where the code of a kernel is.
+std::string codeMember(std::string_view target, std::string_view symbol);
+/// 32 bytes.
+std::string sha256(std::string_view bytes);
+/// Did the owner of the public key (32 bytes) sign this? Ed25519.
+bool isSigned(std::string_view bytes, std::string_view signature, std::string_view key);
+
+}  // namespace tandem::program

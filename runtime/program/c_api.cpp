@@ -1,0 +1,240 @@
+// The C functions of include/tandem/program.h.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <new>
+
+#include "runtime/base/error.h"
+#include "runtime/device/thread_pool.h"
+#include "runtime/lib/strided.h"
+#include "runtime/program/program.h"
+#include "runtime/program/state_file.h"
+#include "tandem/program.h"
+
+using tandem::fail;
+using tandem::TypeError;
+using tandem::program::Archive;
+using tandem::program::Context;
+using tandem::program::OpenOptions;
+using tandem::program::Program;
+
+struct tandem_error {
+  tandem_error_code code;
+  std::string text;
+};
+struct tandem_program {
+  std::shared_ptr<const Program> program;
+};
+struct tandem_context {
+  explicit tandem_context(const std::shared_ptr<const Program>& program) : context(program) {}
+  Context context;
+  std::vector<tandem::Scalar> numbers;
+};
+
+namespace {
+
+static_assert(static_cast<int>(TANDEM_FLOAT64) == static_cast<int>(tandem::DType::Float64));
+
+// Where there is no memory for an error either.
+tandem_error noMemory{TANDEM_OUT_OF_MEMORY, "out of memory"};
+
+tandem_error* makeError(tandem_error_code code, const char* text) {
+  try {
+    return new tandem_error{code, text};
+  } catch (const std::bad_alloc&) {
+    return &noMemory;
+  }
+}
+
+/// Runs `body`; its exception becomes the error, of the class that `ValueError` stands for here.
+template <class F>
+tandem_error* guarded(tandem_error_code value, F&& body) {
+  try {
+    body();
+    return nullptr;
+  } catch (const tandem::OutOfMemoryError& e) {
+    return makeError(TANDEM_OUT_OF_MEMORY, e.what());
+  } catch (const std::bad_alloc&) {
+    return makeError(TANDEM_OUT_OF_MEMORY, "out of memory");
+  } catch (const TypeError& e) {
+    return makeError(TANDEM_INVALID_ARGUMENT, e.what());
+  } catch (const tandem::NotImplementedError& e) {
+    return makeError(TANDEM_NOT_SUPPORTED, e.what());
+  } catch (const tandem::IndexError& e) {
+    return makeError(TANDEM_INVALID_VALUE, e.what());
+  } catch (const tandem::LinAlgError& e) {
+    return makeError(TANDEM_INVALID_VALUE, e.what());
+  } catch (const tandem::ValueError& e) {
+    return makeError(value, e.what());
+  } catch (const tandem::InternalError& e) {
+    return makeError(value == TANDEM_INVALID_FILE ? value : TANDEM_ERROR, e.what());
+  } catch (const std::exception& e) {
+    return makeError(TANDEM_ERROR, e.what());
+  }
+}
+
+const tandem::program::ProgramData& dataOf(const tandem_program* p) { return p->program->data(); }
+
+const tandem::program::EntryData* entryOf(const tandem_program* p, std::size_t entry) {
+  return entry < dataOf(p).entries.size() ? &dataOf(p).entries[entry] : nullptr;
+}
+
+template <class T>
+const T& item(const std::vector<T>& all, std::size_t number, const char* what) {
+  if (number >= all.size()) fail<TypeError>("there is no ", what, " ", number, ": there are ", all.size());
+  return all[number];
+}
+
+const tandem::program::EntryData& entryAt(const tandem_program* p, std::size_t entry) {
+  return item(dataOf(p).entries, entry, "entry");
+}
+
+template <class T>
+tandem_tensor_info tensorInfo(const T& t, bool changes) {
+  return {t.name.c_str(),
+          static_cast<tandem_dtype>(t.dtype),
+          t.shape.size(),
+          t.shape.data(),
+          static_cast<std::size_t>(tandem::numelOf(t.shape)) * tandem::itemSize(t.dtype),
+          changes ? 1 : 0};
+}
+
+template <class T>
+std::size_t find(const std::vector<T>& all, const char* name, const char* what) {
+  const auto it = std::ranges::find(all, std::string_view(name), &T::name);
+  if (it == all.end()) fail<TypeError>("the program has no ", what, " called `", name, "`");
+  return static_cast<std::size_t>(it - all.begin());
+}
+
+/// A number of the caller's in the kind that the program wants.
+tandem::Scalar numberLike(const tandem::program::NumberData& n, double value) {
+  if (n.value.isFloat()) return value;
+  if (value != std::floor(value)) fail<TypeError>(n.name, " is an integer, not ", value);
+  return static_cast<std::int64_t>(value);
+}
+
+}  // namespace
+
+extern "C" {
+
+tandem_error_code tandem_error_get_code(const tandem_error* error) { return error->code; }
+const char* tandem_error_text(const tandem_error* error) { return error->text.c_str(); }
+void tandem_error_free(tandem_error* error) {
+  if (error != &noMemory) delete error;
+}
+
+tandem_error* tandem_program_open(const char* path, const tandem_open_options* options, tandem_program** program) {
+  *program = nullptr;
+  return guarded(TANDEM_INVALID_FILE, [&] {
+    OpenOptions how;
+    if (options != nullptr && options->signed_by != nullptr)
+      how.signedBy.assign(reinterpret_cast<const char*>(options->signed_by), 32);
+    how.verify = options != nullptr && options->verify != 0;
+    *program = new tandem_program{Program::open(Archive::open(path), how)};
+  });
+}
+void tandem_program_close(tandem_program* program) { delete program; }
+
+size_t tandem_program_entries(const tandem_program* program) { return dataOf(program).entries.size(); }
+const char* tandem_entry_name(const tandem_program* program, size_t entry) {
+  const auto* e = entryOf(program, entry);
+  return e != nullptr ? e->name.c_str() : nullptr;
+}
+tandem_error* tandem_find_entry(const tandem_program* program, const char* name, size_t* entry) {
+  return guarded(TANDEM_INVALID_ARGUMENT, [&] { *entry = find(dataOf(program).entries, name, "entry"); });
+}
+size_t tandem_entry_arguments(const tandem_program* program, size_t entry) {
+  const auto* e = entryOf(program, entry);
+  return e != nullptr ? e->arguments.size() : 0;
+}
+size_t tandem_entry_results(const tandem_program* program, size_t entry) {
+  const auto* e = entryOf(program, entry);
+  return e != nullptr ? e->results.size() : 0;
+}
+size_t tandem_entry_numbers(const tandem_program* program, size_t entry) {
+  const auto* e = entryOf(program, entry);
+  return e != nullptr ? e->numbers.size() : 0;
+}
+tandem_error* tandem_describe_argument(const tandem_program* program, size_t entry, size_t number,
+                                       tandem_tensor_info* info) {
+  return guarded(TANDEM_INVALID_ARGUMENT, [&] {
+    const auto& a = item(entryAt(program, entry).arguments, number, "argument");
+    *info = tensorInfo(a, a.changes);
+  });
+}
+tandem_error* tandem_describe_result(const tandem_program* program, size_t entry, size_t number,
+                                     tandem_tensor_info* info) {
+  return guarded(TANDEM_INVALID_ARGUMENT,
+                 [&] { *info = tensorInfo(item(entryAt(program, entry).results, number, "result"), false); });
+}
+tandem_error* tandem_describe_number(const tandem_program* program, size_t entry, size_t number,
+                                     tandem_number_info* info) {
+  return guarded(TANDEM_INVALID_ARGUMENT, [&] {
+    const auto& n = item(entryAt(program, entry).numbers, number, "number");
+    *info = {n.name.c_str(), n.value.asDouble()};
+  });
+}
+size_t tandem_program_states(const tandem_program* program) { return dataOf(program).state.size(); }
+tandem_error* tandem_describe_state(const tandem_program* program, size_t number, tandem_tensor_info* info) {
+  return guarded(TANDEM_INVALID_ARGUMENT, [&] {
+    const auto& s = item(dataOf(program).state, number, "tensor of the state");
+    *info = tensorInfo(s, dataOf(program).memories[s.memory].changes);
+  });
+}
+tandem_error* tandem_find_state(const tandem_program* program, const char* name, size_t* number) {
+  return guarded(TANDEM_INVALID_ARGUMENT, [&] { *number = find(dataOf(program).state, name, "tensor"); });
+}
+const char* tandem_program_target(const tandem_program* program) { return program->program->target().c_str(); }
+const char* tandem_program_note(const tandem_program* program, const char* key) {
+  for (const auto& [name, value] : dataOf(program).notes)
+    if (name == key) return value.c_str();
+  return nullptr;
+}
+
+tandem_error* tandem_context_create(const tandem_program* program, tandem_context** context) {
+  *context = nullptr;
+  return guarded(TANDEM_ERROR, [&] { *context = new tandem_context(program->program); });
+}
+void tandem_context_free(tandem_context* context) { delete context; }
+
+tandem_error* tandem_run(tandem_context* context, size_t entry, void* const* arguments, const double* numbers,
+                         void* const* results) {
+  return guarded(TANDEM_INVALID_VALUE, [&] {
+    const auto& e = item(context->context.program().data().entries, entry, "entry");
+    context->numbers.clear();
+    for (std::size_t k = 0; k < e.numbers.size(); ++k)
+      context->numbers.push_back(numbers != nullptr ? numberLike(e.numbers[k], numbers[k]) : e.numbers[k].value);
+    context->context.run(entry, {arguments, e.arguments.size()}, context->numbers, {results, e.results.size()});
+  });
+}
+
+tandem_error* tandem_state_get(const tandem_context* context, size_t number, void* elements) {
+  return guarded(TANDEM_INVALID_ARGUMENT, [&] {
+    const auto& s = item(context->context.program().data().state, number, "tensor of the state");
+    tandem::copyArray({const_cast<void*>(context->context.state(number)), s.dtype, s.shape, s.strides},
+                      {elements, s.dtype, s.shape, tandem::contiguousStrides(s.shape)});
+  });
+}
+tandem_error* tandem_state_set(tandem_context* context, size_t number, const void* elements) {
+  return guarded(TANDEM_INVALID_ARGUMENT, [&] {
+    const auto& s = item(context->context.program().data().state, number, "tensor of the state");
+    tandem::copyArray({const_cast<void*>(elements), s.dtype, s.shape, tandem::contiguousStrides(s.shape)},
+                      {context->context.changingState(number), s.dtype, s.shape, s.strides});
+  });
+}
+tandem_error* tandem_state_save(const tandem_context* context, const char* path) {
+  return guarded(TANDEM_ERROR, [&] { tandem::program::saveState(context->context, path); });
+}
+tandem_error* tandem_state_load(tandem_context* context, const char* path) {
+  return guarded(TANDEM_INVALID_FILE, [&] { tandem::program::loadState(context->context, path); });
+}
+void tandem_seed(tandem_context* context, int64_t seed) {
+  context->context.seed = seed;
+  context->context.draws = 0;
+}
+tandem_error* tandem_set_threads(int threads) {
+  return guarded(TANDEM_INVALID_ARGUMENT, [&] { tandem::setNumThreads(threads); });
+}
+int tandem_threads(void) { return tandem::numThreads(); }
+
+}  // extern "C"

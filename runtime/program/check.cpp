@@ -1,0 +1,370 @@
+#include "runtime/program/check.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include "runtime/base/error.h"
+#include "runtime/kernel/collapse.h"
+
+namespace tandem::program {
+namespace {
+
+constexpr std::size_t kMostDims = 64;
+constexpr std::uint64_t kAlignment = 64;
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 46;
+
+template <class... Args>
+[[noreturn]] void bad(const Args&... args) {
+  fail<ValueError>("a saved program contradicts itself: ", args...);
+}
+template <class... Args>
+void require(bool holds, const Args&... args) {
+  if (!holds) bad(args...);
+}
+
+/// Sums and products that may not overflow.
+class Bounded {
+ public:
+  explicit Bounded(std::int64_t v) : value_(v) {}
+  Bounded& operator*=(std::int64_t by) {
+    require(!__builtin_mul_overflow(value_, by, &value_), "a size overflows");
+    return *this;
+  }
+  Bounded& operator+=(std::int64_t by) {
+    require(!__builtin_add_overflow(value_, by, &value_), "a size overflows");
+    return *this;
+  }
+  [[nodiscard]] std::int64_t get() const { return value_; }
+
+ private:
+  std::int64_t value_;
+};
+
+/// The offsets, in elements, of what a walk over dims touches.
+class Reach {
+ public:
+  void along(std::int64_t size, std::int64_t stride) {
+    if (size == 0) empty_ = true;
+    if (size <= 1) return;
+    Bounded far(size - 1);
+    far *= stride;
+    (stride < 0 ? low_ : high_) += far.get();
+  }
+  /// Must lie in `bytes`, and begins at `at` of them; they themselves lie at a multiple of `alignment`.
+  void within(std::uint64_t at, std::uint64_t bytes, DType dtype, const char* what,
+              std::uint64_t alignment = kAlignment) const {
+    if (empty_) return;
+    const auto item = static_cast<std::int64_t>(itemSize(dtype));
+    require(at <= kMostBytes && bytes <= kMostBytes, "the place of ", what);
+    Bounded first(low_.get()), end(high_.get());
+    first *= item;
+    first += static_cast<std::int64_t>(at);
+    end += 1;
+    end *= item;
+    end += static_cast<std::int64_t>(at);
+    require((at | alignment) % static_cast<std::uint64_t>(item) == 0, what, " is not aligned");
+    require(first.get() >= 0 && end.get() <= static_cast<std::int64_t>(bytes), what, " reaches bytes ", first.get(),
+            " to ", end.get(), " of ", bytes);
+  }
+
+ private:
+  bool empty_ = false;
+  Bounded low_{0}, high_{0};
+};
+
+std::int64_t checkedNumel(DimsRef shape) {
+  require(shape.size() <= kMostDims, "a tensor of ", shape.size(), " dims");
+  Bounded n(1);
+  bool empty = false;
+  for (const std::int64_t size : shape) {
+    require(size >= 0, "a size is negative");
+    if (size == 0) empty = true;
+    n *= std::max<std::int64_t>(size, 1);
+  }
+  require(n.get() <= static_cast<std::int64_t>(kMostBytes), "a tensor is too large");
+  return empty ? 0 : n.get();
+}
+
+/// The largest power of two, up to the alignment of memory, that divides an offset.
+std::uint64_t alignmentOf(std::uint64_t offset) {
+  offset |= kAlignment;
+  return offset & -offset;
+}
+
+void checkArray(DimsRef shape, DimsRef strides, DType dtype, std::uint64_t at, std::uint64_t bytes, const char* what,
+                std::uint64_t alignment = kAlignment) {
+  static_cast<void>(checkedNumel(shape));
+  require(shape.size() == strides.size(), what, " has ", shape.size(), " sizes and ", strides.size(), " strides");
+  Reach reach;
+  for (std::size_t d = 0; d < shape.size(); ++d) reach.along(shape[d], strides[d]);
+  reach.within(at, bytes, dtype, what, alignment);
+}
+
+// ---- kernels
+
+void checkSignature(const KernelSignature& s) {
+  require(s.kind != KernelKind::Partial || s.reducedRank == 1, "a kernel's kind");
+  require(s.outerRank <= kMaxOuterRank && s.reducedRank >= 1 && s.reducedRank <= kMostDims, "a kernel's ranks");
+  require(s.inputs.size() + s.outputs.size() <= 4096 && s.scalars.size() <= 4096 && s.steps.size() <= 65535,
+          "a kernel's size");
+  for (std::size_t k = 0; k < s.inputs.size(); ++k)
+    if (s.inputs[k].access == Access::Framed)
+      require(k + 1 < s.inputs.size() && s.kind != KernelKind::Column, "a framed input without the one behind it");
+  for (const DType t : s.scalars) require(t == DType::Int64 || t == DType::Float64, "a number's dtype");
+  std::size_t values = s.inputs.size() + s.scalars.size();
+  for (const KernelStep& step : s.steps) {
+    for (const std::uint16_t v : step.operands) require(v < values, "a step uses what comes after it");
+    ++values;
+  }
+  for (const KernelOutput& o : s.outputs) {
+    require(o.value < values, "a kernel's output is no value of it");
+    require(o.operand.access != Access::Framed, "a framed output");
+  }
+}
+
+class PlanCheck {
+ public:
+  /// `alignments`: of the plan's inputs.
+  PlanCheck(const Plan& plan, const EntryData& entry, const std::vector<std::uint64_t>& alignments)
+      : plan_(plan), entry_(entry), alignments_(alignments) {}
+
+  void run() {
+    require(plan_.numInputs == entry_.inputs.size() && plan_.numOutputs == entry_.fresh.size(),
+            "a plan's inputs or outputs");
+    require(plan_.arenaBytes <= kMostBytes, "an arena of ", plan_.arenaBytes, " bytes");
+    for (const PlanBuffer& b : plan_.buffers) {
+      require(b.bytes <= kMostBytes, "a buffer of ", b.bytes, " bytes");
+      if (b.kind == PlanBuffer::Kind::Input) require(b.index < plan_.numInputs, "an input");
+      if (b.kind == PlanBuffer::Kind::Output)
+        require(b.index < plan_.numOutputs && b.bytes <= entry_.fresh[b.index], "an output");
+      if (b.kind == PlanBuffer::Kind::Temporary)
+        require(b.arenaOffset % 64 == 0 && b.arenaOffset <= plan_.arenaBytes &&
+                    b.bytes <= plan_.arenaBytes - b.arenaOffset,
+                "a temporary outside the arena");
+    }
+    slots();
+    for (const PlanInstr& i : plan_.instrs) instruction(i);
+  }
+
+ private:
+  void slots() const {
+    using Source = ScalarSlot::Source;
+    for (std::size_t k = 0; k < plan_.slots.size(); ++k) {
+      const ScalarSlot& s = plan_.slots[k];
+      const bool leaf = s.source <= Source::RngOffset;
+      if (s.source == Source::Argument)
+        require(s.a >= 0 && static_cast<std::size_t>(s.a) < entry_.numbers.size(), "a number that no call gives");
+      if (leaf) continue;
+      require(s.a >= 0 && static_cast<std::size_t>(s.a) < k, "a number made of one behind it");
+      if (s.source != Source::Neg)
+        require(s.b >= 0 && static_cast<std::size_t>(s.b) < k, "a number made of one behind it");
+    }
+  }
+
+  void instruction(const PlanInstr& i) const {
+    for (const PlanOperand& o : i.operands) require(o.absent || o.buffer < plan_.buffers.size(), "an operand");
+    for (const std::uint32_t s : i.scalars) require(s < plan_.slots.size(), "a slot");
+    switch (i.kind) {
+    case PlanInstr::Kind::Kernel:
+      kernel(i);
+      break;
+    case PlanInstr::Kind::Library:
+      require(i.function < plan_.library.size() && i.numInputs <= i.operands.size(), "a library call");
+      for (const PlanOperand& o : i.operands) array(o);
+      break;
+    case PlanInstr::Kind::Copy:
+      require(i.operands.size() == 2 && !i.operands[0].absent && !i.operands[1].absent &&
+                  i.operands[0].dtype == i.operands[1].dtype && i.operands[0].shape == i.operands[1].shape,
+              "a copy");
+      for (const PlanOperand& o : i.operands) array(o);
+      break;
+    }
+  }
+
+  void array(const PlanOperand& o) const {
+    if (o.absent) return;
+    const PlanBuffer& b = plan_.buffers[o.buffer];
+    checkArray(o.shape, o.strides, o.dtype, o.byteOffset, b.bytes, "an operand", alignment(b));
+  }
+
+  [[nodiscard]] std::uint64_t alignment(const PlanBuffer& b) const {
+    return b.kind == PlanBuffer::Kind::Input ? alignments_[b.index] : kAlignment;
+  }
+
+  /// What the kernel's arguments make it walk over must lie in its operands' buffers.
+  void kernel(const PlanInstr& i) const {
+    require(i.function < plan_.kernels.size(), "a kernel's number");
+    const KernelSignature& s = plan_.kernels[i.function];
+    require(s.kind != KernelKind::Partial, "a partial kernel in a plan");
+    const ArgLayout layout(s);
+    require(i.args.size() == layout.size() && i.operands.size() == layout.operands &&
+                i.scalars.size() == layout.scalars,
+            "a kernel's arguments");
+    const std::vector<std::int64_t>& args = i.args;
+    Bounded points(1);
+    auto size = [&](std::size_t at) {
+      require(args[at] >= 0, "a kernel's size is negative");
+      points *= std::max<std::int64_t>(args[at], 1);
+      return args[at];
+    };
+    std::vector<std::int64_t> outer;
+    for (int d = 0; d < layout.outerRank; ++d) outer.push_back(size(layout.outerSize(d)));
+    const std::int64_t n = size(layout.innerSize());
+    std::vector<std::int64_t> reduced;
+    if (layout.column) reduced = reducedSizes(layout, args, size(layout.reducedSize()));
+    require(points.get() <= static_cast<std::int64_t>(kMostBytes), "a kernel's sizes");
+    std::size_t frames = 0;
+    for (std::size_t k = 0; k < layout.operands; ++k) {
+      const bool input = k < s.inputs.size();
+      const KernelOperand operand = input ? s.inputs[k] : s.outputs[k - s.inputs.size()].operand;
+      const PlanOperand& o = i.operands[k];
+      require(!o.absent && o.dtype == operand.dtype, "the dtype of a kernel's operand");
+      Reach reach;
+      if (operand.access == Access::Framed) {
+        const std::int64_t count = args[layout.frame(frames) + 1];
+        require(count >= 0 && args[layout.frame(frames) + 1] <= static_cast<std::int64_t>(kMostBytes), "a frame");
+        ++frames;
+        reach.along(count, 1);
+      } else {
+        for (int d = 0; d < layout.outerRank; ++d) reach.along(outer[d], args[layout.outerStride(k, d)]);
+        const std::int64_t stride = operand.access == Access::Unit   ? 1
+                                    : operand.access == Access::Zero ? 0
+                                                                     : args[layout.innerStride(k)];
+        reach.along(n, stride);
+        for (std::size_t d = 0; d < reduced.size(); ++d)
+          reach.along(reduced[d], args[layout.reducedStride(k, static_cast<int>(d))]);
+      }
+      const PlanBuffer& b = plan_.buffers[o.buffer];
+      reach.within(o.byteOffset, b.bytes, o.dtype, "a kernel's operand", alignment(b));
+    }
+  }
+
+  /// Of each reduced dim how far a walk gets; `count` elements of them together.
+  static std::vector<std::int64_t> reducedSizes(const ArgLayout& layout, const std::vector<std::int64_t>& args,
+                                                std::int64_t count) {
+    if (layout.reducedRank == 1) return {count};
+    const std::int64_t first = args[layout.firstReduced()];
+    require(first >= 0, "a kernel's first row is negative");
+    std::vector<std::int64_t> sizes{0};
+    Bounded below(1);
+    for (int d = 1; d < layout.reducedRank; ++d) {
+      const std::int64_t size = args[layout.reducedDim(d)];
+      require(size >= 1, "a reduced dim is empty");
+      sizes.push_back(size);
+      below *= size;
+    }
+    Bounded end(first);
+    end += count;
+    sizes[0] = (end.get() + below.get() - 1) / below.get();
+    return sizes;
+  }
+
+  const Plan& plan_;
+  const EntryData& entry_;
+  const std::vector<std::uint64_t>& alignments_;
+};
+
+// ---- the program
+
+class ProgramCheck {
+ public:
+  ProgramCheck(const ProgramData& data, std::uint64_t weightBytes) : data_(data), weightBytes_(weightBytes) {}
+
+  void run() const {
+    for (const KernelData& k : data_.kernels) {
+      checkSignature(k.signature);
+      require(k.symbols.empty() || k.symbols.size() == data_.targets.size(), "a kernel's symbols");
+    }
+    for (const MemoryData& m : data_.memories)
+      require(m.offset <= weightBytes_ && m.bytes <= weightBytes_ - m.offset, "the memory `", m.name,
+              "` lies outside the weights");
+    unique("tensor of the state", data_.state);
+    for (const StateData& s : data_.state) {
+      require(s.memory < data_.memories.size(), "the tensor `", s.name, "` is in no memory");
+      const MemoryData& m = data_.memories[s.memory];
+      checkArray(s.shape, s.strides, s.dtype, s.offset, m.bytes, "a tensor of the state", alignmentOf(m.offset));
+    }
+    unique("entry", data_.entries);
+    for (const EntryData& e : data_.entries) entry(e);
+  }
+
+ private:
+  template <class T>
+  static void unique(const char* what, const std::vector<T>& all) {
+    std::set<std::string_view> names;
+    for (const T& one : all)
+      require(names.insert(one.name).second, "two of its ", what, " are called `", one.name, "`");
+  }
+
+  void entry(const EntryData& e) const {
+    unique("arguments", e.arguments);
+    std::vector<std::uint64_t> argumentBytes;
+    for (const ArgumentData& a : e.arguments)
+      argumentBytes.push_back(static_cast<std::uint64_t>(checkedNumel(a.shape)) * itemSize(a.dtype));
+    for (const std::uint64_t bytes : e.fresh) require(bytes <= kMostBytes, "a result of ", bytes, " bytes");
+    auto bytesAt = [&](const PlaceData& p) -> std::uint64_t {
+      switch (p.origin) {
+      case PlaceData::Origin::Fresh:
+        require(p.index < e.fresh.size(), "a place in no output");
+        return e.fresh[p.index];
+      case PlaceData::Origin::Argument:
+        require(p.index < e.arguments.size(), "a place in no argument");
+        return argumentBytes[p.index];
+      case PlaceData::Origin::Memory:
+        require(p.index < data_.memories.size(), "a place in no memory");
+        return data_.memories[p.index].bytes;
+      case PlaceData::Origin::Nothing:
+        return 0;
+      }
+      return 0;
+    };
+    auto alignmentAt = [&](const PlaceData& p) {
+      return alignmentOf(p.origin == PlaceData::Origin::Memory ? data_.memories[p.index].offset : 0);
+    };
+    std::vector<std::uint64_t> reachable;   // from each input on
+    std::vector<std::uint64_t> alignments;  // of the inputs
+    for (const PlaceData& p : e.inputs) {
+      require(p.origin == PlaceData::Origin::Argument || p.origin == PlaceData::Origin::Memory, "an input's place");
+      const std::uint64_t bytes = bytesAt(p);
+      require(p.offset <= bytes, "an input's offset");
+      reachable.push_back(bytes - p.offset);
+      alignments.push_back(std::min(alignmentAt(p), alignmentOf(p.offset)));
+    }
+    PlanCheck(e.plan, e, alignments).run();
+    const std::vector<bool> written = writtenBuffers(e.plan);
+    for (std::size_t k = 0; k < e.plan.buffers.size(); ++k) {
+      const PlanBuffer& b = e.plan.buffers[k];
+      if (b.kind != PlanBuffer::Kind::Input) continue;
+      require(b.bytes <= reachable[b.index], "an input of ", b.bytes, " bytes, of which ", reachable[b.index],
+              " are there");
+      const PlaceData& p = e.inputs[b.index];
+      if (written[k])
+        require(p.origin == PlaceData::Origin::Memory ? data_.memories[p.index].changes : e.arguments[p.index].changes,
+                "the plan of `", e.name, "` writes to what does not change");
+    }
+    for (const ResultData& r : e.results)
+      checkArray(r.shape, r.strides, r.dtype, r.place.offset, bytesAt(r.place), "a result", alignmentAt(r.place));
+  }
+
+  static std::vector<bool> writtenBuffers(const Plan& plan) {
+    std::vector<bool> written(plan.buffers.size());
+    for (const PlanInstr& i : plan.instrs) {
+      const std::size_t inputs = i.kind == PlanInstr::Kind::Kernel ? plan.kernels[i.function].inputs.size()
+                                 : i.kind == PlanInstr::Kind::Copy ? 1
+                                                                   : i.numInputs;
+      for (std::size_t k = inputs; k < i.operands.size(); ++k)
+        if (!i.operands[k].absent) written[i.operands[k].buffer] = true;
+    }
+    return written;
+  }
+
+  const ProgramData& data_;
+  std::uint64_t weightBytes_;
+};
+
+}  // namespace
+
+void checkProgram(const ProgramData& data, std::uint64_t weightBytes) { ProgramCheck(data, weightBytes).run(); }
+
+}  // namespace tandem::program

@@ -1,0 +1,348 @@
+// Between plain data and flatbuffers.
+#include <algorithm>
+#include <array>
+#include <type_traits>
+
+#include "runtime/base/error.h"
+#include "runtime/program/manifest_generated.h"
+#include "runtime/program/program_data.h"
+
+namespace tandem::program {
+namespace {
+
+using flatbuffers::Offset;
+using flatbuffers::Vector;
+
+// The runtime's enumerations may change their numbers, the file's may not.
+static_assert(static_cast<int>(wire::DType::Float64) == static_cast<int>(DType::Float64));
+static_assert(static_cast<int>(wire::NumberKind::Float) == static_cast<int>(Scalar::Kind::Float));
+static_assert(static_cast<int>(wire::Access::Framed) == static_cast<int>(Access::Framed));
+static_assert(static_cast<int>(wire::KernelKind::Partial) == static_cast<int>(KernelKind::Partial));
+static_assert(static_cast<int>(wire::StepKind::Index) == static_cast<int>(KernelStep::Kind::Index));
+static_assert(static_cast<int>(wire::BufferKind::Temporary) == static_cast<int>(PlanBuffer::Kind::Temporary));
+static_assert(static_cast<int>(wire::SlotSource::Mod) == static_cast<int>(ScalarSlot::Source::Mod));
+static_assert(static_cast<int>(wire::InstructionKind::Copy) == static_cast<int>(PlanInstr::Kind::Copy));
+static_assert(static_cast<int>(wire::StateKind::Other) == static_cast<int>(StateData::Kind::Other));
+static_assert(static_cast<int>(wire::Freedom::Fixed) == static_cast<int>(NumberData::Freedom::Fixed));
+static_assert(static_cast<int>(wire::Origin::Nothing) == static_cast<int>(PlaceData::Origin::Nothing));
+
+template <class To, class From>
+To as(From value) {
+  return static_cast<To>(value);
+}
+
+// ---- writing
+
+class Writer {
+ public:
+  std::string write(const ProgramData& d) {
+    const auto producer = text(d.producer);
+    const auto manifest = wire::CreateManifest(
+        b_, kMajor, kMinor, producer, texts(d.targets), each(d.kernels, &Writer::kernel),
+        each(d.memories, &Writer::memory), each(d.state, &Writer::state), each(d.entries, &Writer::entry),
+        each(d.members, &Writer::member), each(d.notes, &Writer::note), d.seed, d.draws);
+    wire::FinishManifestBuffer(b_, manifest);
+    return {reinterpret_cast<const char*>(b_.GetBufferPointer()), b_.GetSize()};
+  }
+
+ private:
+  Offset<flatbuffers::String> text(std::string_view s) { return b_.CreateSharedString(s.data(), s.size()); }
+  Offset<Vector<Offset<flatbuffers::String>>> texts(const std::vector<std::string>& all) {
+    std::vector<Offset<flatbuffers::String>> made;
+    made.reserve(all.size());
+    for (const std::string& s : all) made.push_back(text(s));
+    return b_.CreateVector(made);
+  }
+  template <class T, class U>
+  Offset<Vector<Offset<U>>> each(const std::vector<T>& values, Offset<U> (Writer::*one)(const T&)) {
+    std::vector<Offset<U>> made;
+    made.reserve(values.size());
+    for (const T& v : values) made.push_back((this->*one)(v));
+    return b_.CreateVector(made);
+  }
+  Offset<Vector<std::int64_t>> list(DimsRef values) { return b_.CreateVector(values.data(), values.size()); }
+
+  Offset<wire::Step> step(const KernelStep& s) {
+    return wire::CreateStep(b_, text(opName(s.op)), as<wire::DType>(s.dtype), as<wire::StepKind>(s.kind), s.result,
+                            b_.CreateVector(s.operands.data(), s.operands.size()));
+  }
+  Offset<wire::Kernel> kernel(const KernelData& k) {
+    const KernelSignature& s = k.signature;
+    std::vector<wire::Operand> inputs;
+    for (const KernelOperand& o : s.inputs) inputs.emplace_back(as<wire::DType>(o.dtype), as<wire::Access>(o.access));
+    std::vector<std::uint8_t> scalars;
+    for (DType t : s.scalars) scalars.push_back(as<std::uint8_t>(t));
+    std::vector<wire::Output> outputs;
+    for (const KernelOutput& o : s.outputs)
+      outputs.emplace_back(as<wire::DType>(o.operand.dtype), as<wire::Access>(o.operand.access), o.value);
+    const auto steps = each(s.steps, &Writer::step);
+    const auto types = b_.CreateVector(scalars);
+    return wire::CreateKernel(b_, as<wire::KernelKind>(s.kind), s.outerRank, s.reducedRank, s.trailing,
+                              b_.CreateVectorOfStructs(inputs), Offset<Vector<wire::DType>>(types.o), steps,
+                              b_.CreateVectorOfStructs(outputs), texts(k.symbols));
+  }
+  Offset<wire::View> view(const PlanOperand& o) {
+    return wire::CreateView(b_, o.buffer, o.byteOffset, as<wire::DType>(o.dtype), o.absent, list(o.shape),
+                            list(o.strides));
+  }
+  Offset<wire::Instruction> instruction(const PlanInstr& i) {
+    return wire::CreateInstruction(b_, as<wire::InstructionKind>(i.kind), i.function, i.numInputs,
+                                   each(i.operands, &Writer::view), b_.CreateVector(i.scalars), list(i.attrs),
+                                   list(i.args), text(i.line));
+  }
+  Offset<wire::Plan> plan(const Plan& p, const std::vector<std::uint32_t>& kernels) {
+    std::vector<wire::Buffer> buffers;
+    for (const PlanBuffer& x : p.buffers)
+      buffers.emplace_back(as<wire::BufferKind>(x.kind), x.index, x.arenaOffset, x.bytes);
+    std::vector<wire::Slot> slots;
+    for (const ScalarSlot& s : p.slots)
+      slots.emplace_back(as<wire::SlotSource>(s.source), as<wire::NumberKind>(s.value.kind), s.a, s.b, s.value.bits());
+    const auto instructions = each(p.instrs, &Writer::instruction);
+    return wire::CreatePlan(b_, b_.CreateVectorOfStructs(buffers), b_.CreateVectorOfStructs(slots), instructions,
+                            b_.CreateVector(kernels), texts(p.library), p.arenaBytes, p.numInputs, p.numOutputs,
+                            p.numRandom, b_.CreateString(p.explanation));
+  }
+  static wire::Place place(const PlaceData& p) { return {as<wire::Origin>(p.origin), p.index, p.offset}; }
+  Offset<wire::Argument> argument(const ArgumentData& a) {
+    return wire::CreateArgument(b_, text(a.name), as<wire::DType>(a.dtype), list(a.shape), a.changes);
+  }
+  Offset<wire::Number> number(const NumberData& n) {
+    return wire::CreateNumber(b_, text(n.name), as<wire::NumberKind>(n.value.kind), n.value.bits(),
+                              as<wire::Freedom>(n.freedom));
+  }
+  Offset<wire::Result> result(const ResultData& r) {
+    const wire::Place at = place(r.place);
+    return wire::CreateResult(b_, text(r.name), as<wire::DType>(r.dtype), list(r.shape), list(r.strides), &at);
+  }
+  Offset<wire::Entry> entry(const EntryData& e) {
+    std::vector<wire::Place> inputs;
+    for (const PlaceData& p : e.inputs) inputs.push_back(place(p));
+    return wire::CreateEntry(b_, text(e.name), each(e.arguments, &Writer::argument), each(e.numbers, &Writer::number),
+                             each(e.results, &Writer::result), b_.CreateVectorOfStructs(inputs),
+                             b_.CreateVector(e.fresh), plan(e.plan, e.kernels), b_.CreateString(e.tree));
+  }
+  Offset<wire::Memory> memory(const MemoryData& m) {
+    return wire::CreateMemory(b_, text(m.name), m.offset, m.bytes, m.changes);
+  }
+  Offset<wire::State> state(const StateData& s) {
+    return wire::CreateState(b_, text(s.name), as<wire::StateKind>(s.kind), s.memory, s.offset,
+                             as<wire::DType>(s.dtype), list(s.shape), list(s.strides));
+  }
+  Offset<wire::Member> member(const MemberData& m) {
+    return wire::CreateMember(b_, text(m.name),
+                              b_.CreateVector(reinterpret_cast<const std::uint8_t*>(m.sha256.data()), m.sha256.size()));
+  }
+  Offset<wire::Note> note(const std::pair<std::string, std::string>& n) {
+    return wire::CreateNote(b_, text(n.first), b_.CreateString(n.second));
+  }
+
+  flatbuffers::FlatBufferBuilder b_;
+};
+
+// ---- reading
+
+template <class... Args>
+[[noreturn]] void bad(const Args&... args) {
+  fail<ValueError>("a saved program's manifest is damaged: ", args...);
+}
+
+/// A number of the file as the runtime's enumeration, which has values up to `last`.
+template <class To, class From>
+To checked(From value, From last) {
+  if (as<int>(value) > as<int>(last)) bad("an enumeration has the value ", as<int>(value));
+  return static_cast<To>(value);
+}
+DType dtype(wire::DType t) { return checked<DType>(t, wire::DType::MAX); }
+
+std::string text(const flatbuffers::String* s) { return s == nullptr ? std::string() : s->str(); }
+
+std::vector<std::string> texts(const Vector<Offset<flatbuffers::String>>* values) {
+  std::vector<std::string> out;
+  if (values != nullptr)
+    for (const auto* s : *values) out.push_back(text(s));
+  return out;
+}
+
+template <class T>
+auto list(const Vector<T>* values) {
+  std::vector<std::remove_cvref_t<decltype(values->Get(0))>> out;
+  if (values != nullptr) out.assign(values->begin(), values->end());
+  return out;
+}
+Dims dims(const Vector<std::int64_t>* values) {
+  Dims out;
+  if (values != nullptr) out.append(values->data(), values->data() + values->size());
+  return out;
+}
+
+/// `one(value)` of each.
+template <class T, class F>
+auto each(const Vector<T>* values, F one) {
+  std::vector<decltype(one(values->Get(0)))> out;
+  if (values == nullptr) return out;
+  out.reserve(values->size());
+  for (const auto* v : *values) out.push_back(one(v));
+  return out;
+}
+
+Scalar scalar(wire::NumberKind kind, std::int64_t bits) {
+  switch (checked<Scalar::Kind>(kind, wire::NumberKind::MAX)) {
+  case Scalar::Kind::Bool:
+    return bits != 0;
+  case Scalar::Kind::Int:
+    return bits;
+  case Scalar::Kind::Float:
+    return std::bit_cast<double>(bits);
+  }
+  return {};
+}
+
+KernelStep step(const wire::Step* s) {
+  KernelStep out{};
+  out.kind = checked<KernelStep::Kind>(s->kind(), wire::StepKind::MAX);
+  const std::optional<OpCode> op = opNamed(s->operation() == nullptr ? "" : s->operation()->string_view());
+  if (!op)
+    fail<NotImplementedError>("a saved program uses the operation `", text(s->operation()),
+                              "`, which this version of Tandem does not have");
+  out.op = *op;
+  out.dtype = dtype(s->dtype());
+  out.result = s->result();
+  for (std::uint16_t v : list(s->operands())) out.operands.push_back(v);
+  return out;
+}
+
+KernelData kernel(const wire::Kernel* k) {
+  KernelData out;
+  KernelSignature& s = out.signature;
+  s.kind = checked<KernelKind>(k->kind(), wire::KernelKind::MAX);
+  s.outerRank = k->outer_rank();
+  s.reducedRank = k->reduced_rank();
+  s.trailing = k->trailing();
+  s.inputs = each(k->inputs(), [](const wire::Operand* o) {
+    return KernelOperand{dtype(o->dtype()), checked<Access>(o->access(), wire::Access::MAX)};
+  });
+  for (auto t : list(k->scalars())) s.scalars.push_back(dtype(static_cast<wire::DType>(t)));
+  s.steps = each(k->steps(), step);
+  s.outputs = each(k->outputs(), [](const wire::Output* o) {
+    return KernelOutput{{dtype(o->dtype()), checked<Access>(o->access(), wire::Access::MAX)}, o->value()};
+  });
+  out.symbols = texts(k->symbols());
+  return out;
+}
+
+PlanOperand view(const wire::View* v) {
+  PlanOperand out;
+  out.buffer = v->buffer();
+  out.byteOffset = v->offset();
+  out.dtype = dtype(v->dtype());
+  out.shape = dims(v->shape());
+  out.strides = dims(v->strides());
+  out.absent = v->absent();
+  return out;
+}
+
+PlanInstr instruction(const wire::Instruction* i) {
+  PlanInstr out{};
+  out.kind = checked<PlanInstr::Kind>(i->kind(), wire::InstructionKind::MAX);
+  out.function = i->function();
+  out.numInputs = i->inputs();
+  out.operands = each(i->operands(), view);
+  out.scalars = list(i->scalars());
+  out.attrs = list(i->attributes());
+  out.args = list(i->arguments());
+  out.line = text(i->line());
+  return out;
+}
+
+PlaceData place(const wire::Place* p) {
+  if (p == nullptr) bad("a result is nowhere");
+  return {checked<PlaceData::Origin>(p->origin(), wire::Origin::MAX), p->index(), p->offset()};
+}
+
+void readPlan(const wire::Plan* p, const std::vector<KernelData>& kernels, EntryData& entry) {
+  if (p == nullptr) bad("the entry ", entry.name, " has no plan");
+  Plan& out = entry.plan;
+  out.buffers = each(p->buffers(), [](const wire::Buffer* b) {
+    return PlanBuffer{checked<PlanBuffer::Kind>(b->kind(), wire::BufferKind::MAX), b->index(), b->arena_offset(),
+                      b->bytes()};
+  });
+  out.slots = each(p->slots(), [](const wire::Slot* s) {
+    return ScalarSlot{checked<ScalarSlot::Source>(s->source(), wire::SlotSource::MAX), scalar(s->kind(), s->bits()),
+                      s->a(), s->b()};
+  });
+  out.instrs = each(p->instructions(), instruction);
+  entry.kernels = list(p->kernels());
+  for (const std::uint32_t k : entry.kernels) {
+    if (k >= kernels.size()) bad("a plan names kernel ", k, " of ", kernels.size());
+    out.kernels.push_back(kernels[k].signature);
+  }
+  out.library = texts(p->library());
+  out.arenaBytes = p->arena_bytes();
+  out.numInputs = p->inputs();
+  out.numOutputs = p->outputs();
+  if (p->draws() > 0xffffffffU) bad("a plan draws ", p->draws(), " times");
+  out.numRandom = as<std::uint32_t>(p->draws());
+  out.explanation = text(p->explanation());
+}
+
+EntryData entry(const wire::Entry* e, const std::vector<KernelData>& kernels) {
+  EntryData out;
+  out.name = text(e->name());
+  out.arguments = each(e->arguments(), [](const wire::Argument* a) {
+    return ArgumentData{text(a->name()), dtype(a->dtype()), dims(a->shape()), a->changes()};
+  });
+  out.numbers = each(e->numbers(), [](const wire::Number* n) {
+    return NumberData{text(n->name()), scalar(n->kind(), n->bits()),
+                      checked<NumberData::Freedom>(n->freedom(), wire::Freedom::MAX)};
+  });
+  out.results = each(e->results(), [](const wire::Result* r) {
+    return ResultData{text(r->name()), dtype(r->dtype()), dims(r->shape()), dims(r->strides()), place(r->place())};
+  });
+  out.inputs = each(e->inputs(), place);
+  out.fresh = list(e->fresh());
+  readPlan(e->plan(), kernels, out);
+  out.tree = text(e->tree());
+  return out;
+}
+
+}  // namespace
+
+std::string encodeManifest(const ProgramData& data) { return Writer().write(data); }
+
+ProgramData decodeManifest(std::string_view bytes) {
+  const auto* begin = reinterpret_cast<const std::uint8_t*>(bytes.data());
+  flatbuffers::Verifier verifier(begin, bytes.size(), 64, 100'000'000);
+  if (bytes.size() < 8 || !wire::ManifestBufferHasIdentifier(begin)) bad("it is none");
+  if (!wire::VerifyManifestBuffer(verifier)) bad("its offsets do not fit");
+  const wire::Manifest* m = wire::GetManifest(begin);
+  if (m->major() != kMajor)
+    fail<ValueError>("the saved program has format ", m->major(), ".", m->minor(), "; this version of Tandem reads ",
+                     kMajor, ".x");
+  ProgramData out;
+  out.producer = text(m->producer());
+  out.targets = texts(m->targets());
+  out.kernels = each(m->kernels(), kernel);
+  out.memories = each(m->memories(), [](const wire::Memory* x) {
+    return MemoryData{text(x->name()), x->offset(), x->bytes(), x->changes()};
+  });
+  out.state = each(m->state(), [](const wire::State* s) {
+    return StateData{checked<StateData::Kind>(s->kind(), wire::StateKind::MAX),
+                     text(s->name()),
+                     s->memory(),
+                     s->offset(),
+                     dtype(s->dtype()),
+                     dims(s->shape()),
+                     dims(s->strides())};
+  });
+  out.entries = each(m->entries(), [&](const wire::Entry* e) { return entry(e, out.kernels); });
+  out.members = each(m->members(), [](const wire::Member* x) {
+    const auto hash = list(x->sha256());
+    return MemberData{text(x->name()), std::string(hash.begin(), hash.end())};
+  });
+  out.notes = each(m->notes(), [](const wire::Note* n) { return std::pair(text(n->key()), text(n->value())); });
+  out.seed = m->seed();
+  out.draws = m->draws();
+  return out;
+}
+
+}  // namespace tandem::program

@@ -1,0 +1,106 @@
+// A saved program, opened: what every deployed process and `tandem.export.load` run. Nothing here knows Python or a
+// compiler.
+//
+//   Program   what the file says, checked, with its kernels in executable memory; never changes, shared by any number
+//             of threads
+//   Context   what one thread at a time runs it in: the arena, and the state that entries change (parameters that are
+//             trained, buffers, the random generator). Contexts of one program share everything else, and the weights
+//             that no entry changes are read where the file is mapped
+//
+//   auto program = Program::open(Archive::open("digits.tandem"));
+//   Context context(program);
+//   context.run(*program->entry("forward"), {&image, 1}, {}, {&probabilities, 1});
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/program/archive.h"
+#include "runtime/program/program_data.h"
+
+namespace tandem::program {
+
+struct OpenOptions {
+  /// An Ed25519 public key (32 bytes): the file must be signed with it, and all members are compared with their hashes.
+  std::string signedBy;
+  /// Compares all members with their hashes. Otherwise those of machine code are, and weights are not.
+  bool verify = false;
+};
+
+class Program {
+ public:
+  /// ValueError saying what is wrong with the file; NotImplementedError where it has no code for this processor.
+  static std::shared_ptr<const Program> open(Archive archive, const OpenOptions& options = {});
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  [[nodiscard]] const ProgramData& data() const { return data_; }
+  [[nodiscard]] const Archive& archive() const { return archive_; }
+  /// The number of an entry; nothing where none has the name.
+  [[nodiscard]] std::optional<std::size_t> entry(std::string_view name) const;
+  /// Which of the targets in the file runs.
+  [[nodiscard]] const std::string& target() const { return target_; }
+
+ private:
+  friend class Context;
+  /// Where the plan's outputs go: straight to the caller's memory where a result is one, else to the context's.
+  struct Layout {
+    std::vector<std::int32_t> straight;  // of each output the result; -1: none
+    std::vector<std::uint64_t> offsets;  // of the others, behind the arena
+    std::uint64_t bytes = 0;             // of arena and outputs together
+  };
+  explicit Program(Archive archive) : archive_(std::move(archive)) {}
+  void read(const OpenOptions& options);
+  void loadKernels();
+
+  Archive archive_;
+  ProgramData data_;
+  std::string target_;
+  std::unique_ptr<KernelModule> module_;
+  std::vector<Layout> layouts_;  // one an entry
+  std::string_view weights_;
+};
+
+class Context {
+ public:
+  /// Starts with the state of the file.
+  explicit Context(std::shared_ptr<const Program> program);
+  ~Context();
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  [[nodiscard]] const Program& program() const { return *program_; }
+  [[nodiscard]] const std::shared_ptr<const Program>& shared() const { return program_; }
+  /// Runs an entry. One pointer an argument and a result, to contiguous elements of its dtype and shape; one number for
+  /// each that the entry has. Results must not overlap arguments or each other. An error leaves the state as it was,
+  /// unless it says otherwise.
+  void run(std::size_t entry, std::span<void* const> arguments, std::span<const Scalar> numbers,
+           std::span<void* const> results);
+
+  /// The first element of a tensor of the state, of which the strides are in `ProgramData::state`.
+  [[nodiscard]] const void* state(std::size_t number) const;
+  /// To be written to; ValueError where no entry changes the tensor: it is then the program's.
+  [[nodiscard]] void* changingState(std::size_t number);
+
+  /// Of the random generator.
+  std::int64_t seed = 0;
+  std::int64_t draws = 0;
+
+ private:
+  struct Block;
+  [[nodiscard]] char* at(const PlaceData& place, std::span<void* const> arguments, char* outputs,
+                         const std::vector<std::uint64_t>& offsets) const;
+
+  std::shared_ptr<const Program> program_;
+  std::vector<std::unique_ptr<Block>> own_;  // the memories that change
+  std::vector<char*> memories_;
+  std::unique_ptr<Block> arena_;
+  std::vector<PlanWorkspace> works_;  // one an entry
+  std::vector<void*> inputs_, outputs_;
+};
+
+}  // namespace tandem::program

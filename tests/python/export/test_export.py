@@ -1,0 +1,305 @@
+"""Programs that are exported, saved and loaded give what the function gives, bit for bit."""
+
+from __future__ import annotations
+
+import zipfile
+
+import pytest
+from conftest import assert_same_bits
+from exporting import Jobs
+
+import tandem
+from tandem import nn
+from tandem.export import Entry, entries, export, load, training_step, with_gradients
+
+
+def saved(program, tmp_path):
+    """The program, after a file."""
+    path = tmp_path / "program.tandem"
+    program.save(path)
+    return load(path)
+
+
+def network():
+    tandem.manual_seed(1)
+    return nn.Sequential(
+        nn.Conv2d(1, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(64, 5)
+    )
+
+
+def test_module(tmp_path):
+    model = network().eval()
+    program = export(model, (tandem.randn(3, 1, 8, 8),))
+    x = tandem.randn(3, 1, 8, 8)
+    with tandem.no_grad():
+        expected = model(x)
+    for p in (program, saved(program, tmp_path), program.fork()):
+        assert_same_bits(p(x), expected)
+        assert p.entries == ["forward"]
+        for name, value in model.state_dict().items():
+            assert_same_bits(p.state_dict[name], value)
+    assert_same_bits(program.module()(x), expected)
+    assert [n for n, _ in program.module().named_parameters()] == [n for n, _ in model.named_parameters()]
+
+
+def test_buffers_that_forward_changes(tmp_path):
+    model, x = network().train(), tandem.randn(3, 1, 8, 8)
+    program = export(model, (x,))
+    loaded = saved(program, tmp_path)
+    for _ in range(3):
+        with tandem.no_grad():
+            expected = model(x)
+        assert_same_bits(loaded(x), expected)
+    assert loaded.state_dict["1.num_batches_tracked"].item() == 3
+    assert_same_bits(loaded.state_dict["1.running_var"], model[1].running_var)
+    # One that was only made has the state that was exported.
+    assert program.state_dict["1.num_batches_tracked"].item() == 0
+
+
+@pytest.mark.parametrize(
+    "optimizer",
+    [
+        lambda p: tandem.optim.SGD(p, lr=0.1, momentum=0.9, dampening=0.5),
+        lambda p: tandem.optim.AdamW(p, lr=0.01),
+        lambda p: tandem.optim.Adagrad(p, lr=0.1, initial_accumulator_value=0.5),
+        lambda p: tandem.optim.RMSprop(p, lr=0.01),
+    ],
+)
+def test_training_step(tmp_path, optimizer):
+    model = network()
+    opt = optimizer(model.parameters())
+    x, y = tandem.randn(6, 3, 1, 8, 8), tandem.randint(0, 5, (6, 3))
+
+    def step(x, y):
+        opt.zero_grad()
+        loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        opt.step()
+        opt.zero_grad()
+        return loss
+
+    program = saved(training_step(step, (x[0], y[0])), tmp_path)
+    assert program.numbers("step")["lr"] == opt.param_groups[0]["lr"]
+    for k in range(6):
+        for group in opt.param_groups:
+            group["lr"] /= 2
+        got = program.run("step", x[k], y[k], numbers={"lr": opt.param_groups[0]["lr"]})
+        assert_same_bits(got, step(x[k], y[k]))
+    state = program.state_dict
+    for name, value in model.state_dict().items():
+        assert_same_bits(state[name], value)
+    for (name, _), values in zip(model.named_parameters(), opt.state.values(), strict=True):
+        for key, value in values.items():
+            if isinstance(value, tandem.Tensor):
+                assert_same_bits(state[f"opt.{name}.{key}"], value)
+
+
+def test_training_step_leaves_the_model(tmp_path):
+    """An optimizer that has its state already: nothing is changed by exporting."""
+    model = nn.Linear(3, 2)
+    opt = tandem.optim.SGD(model.parameters(), lr=0.5)
+
+    def step(x):
+        loss = model(x).square().sum()
+        loss.backward()
+        opt.step()
+        opt.zero_grad()
+        return loss
+
+    x = tandem.ones(1, 3)
+    before = {k: v.clone() for k, v in model.state_dict().items()}
+    seed = tandem.get_rng_state()
+    training_step(step, (x,))
+    for name, value in model.state_dict().items():
+        assert_same_bits(value, before[name])
+    assert model.weight.grad is None
+    assert (tandem.get_rng_state() == seed).all()
+
+
+def test_entries_share_state(tmp_path):
+    model = nn.Linear(3, 1)
+    opt = tandem.optim.Adam(model.parameters(), lr=0.1)
+
+    def loss(x):
+        return model(x).square().mean()
+
+    def step(x):
+        opt.zero_grad()
+        value = loss(x)
+        value.backward()
+        opt.step()
+        opt.zero_grad()
+        return value
+
+    x = tandem.randn(4, 3)
+    program = saved(
+        entries(forward=Entry(model, (x,)), step=Entry(step, (x,), training=True), loss=Entry(loss, (x,))), tmp_path
+    )
+    assert program.entries == ["forward", "step", "loss"]
+    for _ in range(3):
+        assert_same_bits(program.run("step", x), step(x))
+        with tandem.no_grad():
+            assert_same_bits(program(x), model(x))
+            assert_same_bits(program.run("loss", x), loss(x))
+    with zipfile.ZipFile(tmp_path / "program.tandem") as file:
+        weights = file.read("weights.safetensors")
+    assert weights.count(b'"weight"') == 1
+
+
+def test_with_gradients(tmp_path):
+    model = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
+    f = with_gradients(lambda x, s: (model(x) * s).sum(), orders=3)
+    x = tandem.randn(5, 2)
+    program = saved(export(f, (x, 2.0)), tmp_path)
+    for s in (2.0, -0.5):
+        for got, expected in zip(program(x, s), f(x, s), strict=True):
+            assert_same_bits(got, expected)
+
+
+def test_structures_and_views(tmp_path):
+    table = tandem.arange(12.0).reshape(3, 4)
+
+    def f(batch, scale, *, flip=False):
+        a, b = batch["a"], batch["b"][0]
+        y = (a + b) * scale
+        return {"sum": y, "turned": y.T, "part": y[1:, ::2], "given": a, "table": table, "n": 3, "none": [None, (y,)]}
+
+    a, b = tandem.randn(3, 4), tandem.randn(4)
+    program = saved(export(f, ({"a": a, "b": [b]}, 2.0), {"flip": True}), tmp_path)
+    got, expected = program({"a": a, "b": [b]}, 3.0, flip=True), f({"a": a, "b": [b]}, 3.0, flip=True)
+    assert list(got) == list(expected) and got["n"] == 3 and got["none"][0] is None
+    for key in ("sum", "turned", "part", "given", "table"):
+        assert_same_bits(got[key], expected[key])
+    assert_same_bits(got["none"][1][0], expected["sum"])
+    with pytest.raises(ValueError, match="traced with True where the call has False"):
+        program({"a": a, "b": [b]}, 3.0, flip=False)
+    with pytest.raises(TypeError, match="structure"):
+        program({"a": a}, 3.0, flip=True)
+    with pytest.raises(ValueError, match=r"expected batch.a to be float32 \[3, 4\], got float32 \[4, 4\]"):
+        program({"a": tandem.zeros(4, 4), "b": [b]}, 3.0, flip=True)
+
+
+def test_arguments_that_change(tmp_path):
+    def f(x, y):
+        x.mul_(2).add_(y)
+        return x.sum()
+
+    x, y = tandem.arange(6.0).reshape(2, 3), tandem.ones(3)
+    program = saved(export(f, (x, y)), tmp_path)
+    assert_same_bits(x, tandem.arange(6.0).reshape(2, 3))
+    mine, other = x.clone(), x.clone()
+    assert_same_bits(program(mine, y), f(other, y))
+    assert_same_bits(mine, other)
+    with pytest.raises(ValueError, match="x is changed, and must be contiguous"):
+        program(tandem.ones(3, 2).T, y)
+
+
+def test_random_numbers(tmp_path):
+    model = nn.Dropout(0.5)
+    x = tandem.ones(100)
+    tandem.manual_seed(5)
+    program = saved(export(model, (x,)), tmp_path)
+    for _ in range(3):
+        assert_same_bits(program(x), model(x))
+    program.manual_seed(9)
+    tandem.manual_seed(9)
+    assert_same_bits(program(x), model(x))
+
+
+def test_state_of_others(tmp_path):
+    """What a function changes and no module holds is state, too."""
+    count = tandem.zeros(2)
+
+    def f(x):
+        count.add_(x)
+        return count * 2
+
+    program = saved(export(f, (tandem.ones(2),)), tmp_path)
+    assert_same_bits(count, tandem.zeros(2))
+    program(tandem.ones(2))
+    assert program(tandem.ones(2)).tolist() == [4, 4]
+    assert program.state_dict["count"].tolist() == [2, 2]
+
+
+def test_numbers_that_matter():
+    def f(x, s):
+        return x * 2 if s > 1 else x
+
+    program = export(f, (tandem.ones(2), 3.0))
+    assert program(tandem.ones(2), 3.0).tolist() == [2, 2]
+    with pytest.raises(TypeError, match="s was 3 when the program was saved, and cannot be 0.5"):
+        program(tandem.ones(2), 0.5)
+
+
+def test_refused(tmp_path):
+    w = tandem.nn.Parameter(tandem.ones(2))
+
+    def reads(x):
+        return x * 2 if x.sum() > 0 else x
+
+    def gathers(x):
+        (x * w).sum().backward()
+        return x
+
+    with pytest.raises(tandem.DataReadError, match=r"test_export.py:\d+"):
+        export(reads, (tandem.ones(2),))
+    with pytest.raises(NotImplementedError, match="gradients"):
+        training_step(gathers, (tandem.ones(2),))
+    with pytest.raises(NotImplementedError, match="size depends on data"):
+        export(lambda x: x[x > 0], (tandem.ones(2),))
+    with pytest.raises(TypeError, match="object"):
+        export(lambda x, o: x, (tandem.ones(2), object()))
+    with pytest.raises(TypeError, match="takes and gives"):
+        export(lambda x: (x, {1j: x}, 1j), (tandem.ones(2),))
+    log = []
+    with pytest.raises(RuntimeError, match=r"forward: the function cannot be saved: .*test_export.py:\d+"):
+        export(lambda x: log.append(1) or x, (tandem.ones(2),))
+
+
+def test_state_files(tmp_path):
+    bn = nn.BatchNorm1d(3)
+    program = export(bn, (tandem.randn(4, 3),))
+    program(tandem.randn(4, 3))
+    program.save_state(tmp_path / "state.safetensors")
+    for name, value in tandem.load(tmp_path / "state.safetensors").items():
+        assert_same_bits(value, program.state_dict[name])
+    other = program.fork()
+    assert other.state_dict["num_batches_tracked"].item() == 0
+    other.load_state(tmp_path / "state.safetensors")
+    assert_same_bits(other.state_dict["running_mean"], program.state_dict["running_mean"])
+    other.load_state_dict({"running_mean": tandem.ones(3)})
+    assert other.state_dict["running_mean"].tolist() == [1, 1, 1]
+    with pytest.raises(ValueError, match="no entry changes weight"):
+        other.load_state_dict({"weight": tandem.zeros(3)})
+    tandem.save({"weight": tandem.zeros(3)}, tmp_path / "other.safetensors")
+    with pytest.raises(ValueError, match="`weight` has other elements"):
+        other.load_state(tmp_path / "other.safetensors")
+    tandem.save({"running_mean": tandem.zeros(2)}, tmp_path / "other.safetensors")
+    with pytest.raises(ValueError, match="running_mean"):
+        other.load_state(tmp_path / "other.safetensors")
+
+
+def test_without_tandem(tmp_path):
+    """The same files in a process without Python code of ours."""
+    jobs = Jobs(tmp_path)
+    model, x = network().eval(), tandem.randn(3, 1, 8, 8)
+    with tandem.no_grad():
+        jobs.add(export(model, (x,)), "forward", [x], [model(x)])
+    g = with_gradients(lambda x: model(x).square().sum(), orders=2)
+    for threads in (1, 2, 3):
+        jobs.add(export(g, (x,)), "forward", [x], list(g(x)), threads)
+    opt = tandem.optim.AdamW(model.parameters())
+
+    def step(x):
+        opt.zero_grad()
+        loss = model(x).square().mean()
+        loss.backward()
+        opt.step()
+        opt.zero_grad()
+        return loss
+
+    program = training_step(step, (x,))
+    jobs.add(program, "step", [x], [step(x)])
+    drop = nn.Dropout()
+    jobs.add(export(drop, (x,)), "forward", [x], [drop(x)])
+    assert jobs.run() == []
