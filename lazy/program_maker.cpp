@@ -42,6 +42,13 @@ Plan plainPlan(const CompiledTrace& trace) {
   out.numOutputs = p.numOutputs;
   out.numRandom = p.numRandom;
   out.explanation = p.explanation;
+  // A plan serves all traces that need the same: of an input that no instruction sees it may have another's size.
+  std::vector<bool> seen(out.buffers.size());
+  for (const PlanInstr& i : out.instrs)
+    for (const PlanOperand& o : i.operands)
+      if (!o.absent) seen[o.buffer] = true;
+  for (std::size_t k = 0; k < seen.size(); ++k)
+    if (!seen[k]) out.buffers[k].bytes = 0;
   return out;
 }
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import tandem
 from tandem import _C, Tensor
+from tandem.export import _tree
 from tandem.export._names import State
 from tandem.export._program import ExportedProgram
 from tandem.nn.module import Module
-from tandem.utils import _pytree
 
 TARGETS = ("x86-64-v3", "x86-64-v4")
 
@@ -59,7 +59,7 @@ def _leaf(value: Any, path: str) -> Any:
 
 def _path(keys: Any, names: Sequence[str]) -> str:
     """`x`, `batch.0`: where a leaf of (args, kwargs) is, by the names of the function's parameters."""
-    kind, first, *rest = [getattr(k, "idx", getattr(k, "key", None)) for k in keys]
+    kind, first, *rest = keys
     if kind == 0 and isinstance(first, int):
         first = names[first] if first < len(names) else f"arg{first}"
     return ".".join(str(k) for k in [first, *rest])
@@ -82,7 +82,7 @@ class _Traced:
     def __init__(self, name: str, entry: Entry, state: State) -> None:
         self.name = name
         names = _parameters(entry.fn)
-        paths, spec = _pytree.tree_flatten_with_path((tuple(entry.args), dict(entry.kwargs)))
+        inputs, paths = _tree.flatten((tuple(entry.args), dict(entry.kwargs)))
         leaves: list[Any] = []
         described: list[Any] = []
         self.arguments: list[tuple[str, Tensor]] = []
@@ -103,7 +103,7 @@ class _Traced:
             else:
                 described.append(["value", _leaf(value, f"{name}: {path}")])
                 leaves.append(value)
-        self.args, self.kwargs = _pytree.tree_unflatten(leaves, spec)
+        self.args, self.kwargs = _tree.unflatten(inputs, iter(leaves))
         fn = entry.fn
         if entry.training:
 
@@ -117,12 +117,12 @@ class _Traced:
 
         self.compiled = _C.CompiledFunction(run, True)
         result = self._trace(state)
-        outputs, out_spec = _pytree.tree_flatten_with_path(result)
+        outputs, given_back = _tree.flatten(result)
         self.results: list[str] = []
         given: list[Any] = []
         numbered: dict[int, int] = {}  # one tensor in two places is one result
-        for keys, value in outputs:
-            path = ".".join(str(getattr(k, "idx", getattr(k, "key", "?"))) for k in keys)
+        for keys, value in given_back:
+            path = ".".join(map(str, keys))
             if isinstance(value, Tensor):
                 if id(value) not in numbered:
                     numbered[id(value)] = len(self.results)
@@ -130,17 +130,7 @@ class _Traced:
                 given.append(["tensor", numbered[id(value)]])
             else:
                 given.append(["value", _leaf(value, f"{name}: result {path}")])
-        try:
-            self.tree = json.dumps(
-                {
-                    "inputs": _pytree.treespec_dumps(spec),
-                    "arguments": described,
-                    "outputs": _pytree.treespec_dumps(out_spec),
-                    "results": given,
-                }
-            )
-        except TypeError as error:
-            raise TypeError(f"export: {name}: {error}; return tuples, lists and dicts") from None
+        self.tree = json.dumps({"inputs": inputs, "arguments": described, "outputs": outputs, "results": given})
 
     def _trace(self, state: State) -> Any:
         """Runs the function until a run is proved to be what later ones do, and undoes that run."""

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from typing import IO, Any
 
 from tandem import _C, Tensor
+from tandem.export import _tree
 from tandem.export._archive import write_archive
 from tandem.nn.module import Module
 from tandem.nn.parameter import Parameter
-from tandem.utils import _pytree
 
 _PARAMETER, _BUFFER = 0, 1
 
@@ -27,22 +27,22 @@ class _Entry:
         self.results: list[tuple[str, Any, Any, bool]] = described["results"]
         self.explanation: str = described["explanation"]
         tree = json.loads(described["tree"])
-        self._inputs = _pytree.treespec_loads(tree["inputs"])
+        self._inputs = tree["inputs"]
         self._described = tree["arguments"]
-        self._outputs = _pytree.treespec_loads(tree["outputs"])
+        self._outputs = tree["outputs"]
         self._given = tree["results"]
-        self._keywords: list[str] = self._inputs.children[1].context or []
+        self._keywords: list[str] = self._inputs[2][1][1]
 
     def read(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Tensor], list[float]]:
         """The tensors of a call, and all numbers of the entry: those of the call, and the saved ones of the rest."""
         if sorted(kwargs) == sorted(self._keywords):
             kwargs = {name: kwargs[name] for name in self._keywords}
-        leaves, spec = _pytree.tree_flatten((args, kwargs))
-        if spec != self._inputs:
-            raise TypeError(f"{self.name}: expected arguments of the structure {self._inputs}, got {spec}")
+        structure, leaves = _tree.flatten((args, kwargs))
+        if structure != self._inputs:
+            raise TypeError(f"{self.name}: expected arguments of the structure {self._inputs}, got {structure}")
         tensors: list[Any] = [None] * len(self.arguments)
         numbers = [value for _, value, _ in self.numbers]
-        for (kind, what), leaf in zip(self._described, leaves, strict=True):
+        for (kind, what), (_, leaf) in zip(self._described, leaves, strict=True):
             if kind == "tensor":
                 if not isinstance(leaf, Tensor):
                     raise TypeError(f"{self.name}: expected {self.arguments[what][0]} to be a Tensor, got {leaf!r}")
@@ -57,8 +57,8 @@ class _Entry:
 
     def build(self, results: list[Tensor]) -> Any:
         """What the function returned, around these tensors."""
-        leaves = [results[what] if kind == "tensor" else what for kind, what in self._given]
-        return _pytree.tree_unflatten(leaves, self._outputs)
+        leaves = (results[what] if kind == "tensor" else what for kind, what in self._given)
+        return _tree.unflatten(self._outputs, leaves)
 
 
 class ExportedProgram:

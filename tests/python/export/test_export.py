@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+from collections import OrderedDict, namedtuple
 
 import pytest
 from conftest import assert_same_bits
@@ -179,6 +180,23 @@ def test_structures_and_views(tmp_path):
         program({"a": tandem.zeros(4, 4), "b": [b]}, 3.0, flip=True)
 
 
+def test_named_tuples(tmp_path):
+    Pair = namedtuple("Pair", "left right")
+
+    def f(p):
+        return Pair(p.right, tandem.sort(p.left)), OrderedDict(b=p.left.max(0))
+
+    p = Pair(tandem.randn(4), tandem.ones(2))
+    (left, (values, indices)), other = saved(export(f, (p,)), tmp_path)(p)
+    assert_same_bits(left, p.right)
+    assert_same_bits(indices, tandem.sort(p.left).indices)
+    got, _ = export(f, (p,))(p)
+    assert got._fields == Pair._fields and type(got.right) is type(tandem.sort(p.left))
+    assert isinstance(other, OrderedDict) and other["b"].values == p.left.max()
+    with pytest.raises(TypeError, match="structure"):
+        export(f, (p,))((tandem.ones(4), tandem.ones(2)))
+
+
 def test_arguments_that_change(tmp_path):
     def f(x, y):
         x.mul_(2).add_(y)
@@ -250,7 +268,9 @@ def test_refused(tmp_path):
     with pytest.raises(TypeError, match="object"):
         export(lambda x, o: x, (tandem.ones(2), object()))
     with pytest.raises(TypeError, match="takes and gives"):
-        export(lambda x: (x, {1j: x}, 1j), (tandem.ones(2),))
+        export(lambda x: (x, 1j), (tandem.ones(2),))
+    with pytest.raises(TypeError, match="keys must be strings"):
+        export(lambda x: (x, {1.5: x}), (tandem.ones(2),))
     log = []
     with pytest.raises(RuntimeError, match=r"forward: the function cannot be saved: .*test_export.py:\d+"):
         export(lambda x: log.append(1) or x, (tandem.ones(2),))

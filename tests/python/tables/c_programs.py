@@ -113,7 +113,7 @@ def main(path: str, folder: str) -> None:
         library("set_threads", c.c_int(threads))
         program = Program(library, file)
         given: Any = np.load(inputs) if inputs else {}
-        arguments = [np.ascontiguousarray(given[str(k)]) for k in range(len(given))]
+        arguments = [np.array(given[str(k)], order="C") for k in range(len(given))]
         number = program.entry(entry)
         results = program.run(number, arguments)
         np.savez(outputs, **{str(k): r for k, r in enumerate(results)})
