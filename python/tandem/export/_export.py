@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -136,6 +137,8 @@ class _Traced:
         """Runs the function until a run is proved to be what later ones do, and undoes that run."""
         for _ in range(3):
             before = state.snapshot()
+            collects = gc.isenabled()
+            gc.disable()  # the collector may call other people's code in the middle of the function
             try:
                 result = self.compiled(*self.args, **self.kwargs)
             except RuntimeError as error:
@@ -143,6 +146,9 @@ class _Traced:
                 if type(error) is not RuntimeError or not needed:
                     raise
                 raise RuntimeError(f"export: {self.name}: the function cannot be saved: {reason}") from None
+            finally:
+                if collects:
+                    gc.enable()
             known = len(state.tensors)
             state.find_optimizer_state()
             after = state.snapshot()

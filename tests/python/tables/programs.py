@@ -234,17 +234,22 @@ def with_derivatives(results: list[tandem.Tensor], xs: list[tandem.Tensor], orde
     return [*results, *found]
 
 
-def execute(mode: str, program: list[Step], shapes: list[tuple[int, ...]], order: int) -> list[np.ndarray] | str:
-    """The bits of all results, of the written argument and of the captured buffer; or that it was refused."""
+def arguments_of(shapes: list[tuple[int, ...]]) -> tuple[list[tandem.Tensor], tandem.Tensor]:
+    """The inputs and the argument that is written, the same for the same shapes; seeds the generator."""
     rng = np.random.default_rng(5)
     arrays = [rng.standard_normal(s).astype(np.float32) for s in shapes]
+    tandem.manual_seed(9)
+    return [tandem.tensor(a).requires_grad_() for a in arrays], tandem.arange(4.0)
+
+
+def execute(mode: str, program: list[Step], shapes: list[tuple[int, ...]], order: int) -> list[np.ndarray] | str:
+    """The bits of all results, of the written argument and of the captured buffer; or that it was refused."""
     buffer = tandem.ones(3)
     run = forward(program, buffer)
 
     def arguments() -> tuple[list[tandem.Tensor], tandem.Tensor]:
-        tandem.manual_seed(9)
         buffer.fill_(1)
-        return [tandem.tensor(a).requires_grad_() for a in arrays], tandem.arange(4.0)
+        return arguments_of(shapes)
 
     def whole(xs: list[tandem.Tensor], state: tandem.Tensor) -> list[tandem.Tensor]:
         return with_derivatives(run(xs, state), xs, order)
