@@ -2,15 +2,16 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <numeric>
 #include <set>
 
 #include "eager/generator.h"
 #include "eager/host.h"
 #include "runtime/device/executor.h"
-#include "runtime/kernel/kernel_cache.h"
 #include "runtime/program/archive.h"
 #include "runtime/program/safetensors.h"
+#include "runtime/program/targets.h"
 
 namespace tandem::lazy {
 
@@ -192,14 +193,12 @@ std::string headerOf(const ProgramData& data, const std::vector<std::uint32_t>& 
 
 }  // namespace
 
-ProgramMaker::Members ProgramMaker::members(std::vector<std::string> targets, std::string producer,
+ProgramMaker::Members ProgramMaker::members(const std::vector<std::string>& targets, std::string producer,
                                             std::vector<std::pair<std::string, std::string>> notes) {
   Members out;
   ProgramData data = data_;
   data.producer = std::move(producer);
   data.notes = std::move(notes);
-  std::ranges::sort(targets);
-  data.targets = std::move(targets);
   // Memories of large elements first: each then begins at a multiple of its elements' size, without gaps.
   std::vector<std::uint32_t> order(data.memories.size());
   std::iota(order.begin(), order.end(), 0);
@@ -218,16 +217,11 @@ ProgramMaker::Members ProgramMaker::members(std::vector<std::string> targets, st
     if (storages_[k]->bytes() != 0)
       std::memcpy(weights + data.memories[k].offset, storages_[k]->data(), storages_[k]->bytes());
   data.members.push_back({std::string(program::kWeights), program::sha256({weights, end})});
-  for (const std::string& target : data.targets)
-    for (std::size_t k = 0; k < data.kernels.size(); ++k) {
-      if (!withCode_[k]) continue;
-      findCode(data.kernels[k].signature, target, [&](const std::string& object, const std::string& symbol) {
-        data.kernels[k].symbols.push_back(symbol);
-        const std::string name = program::codeMember(target, symbol);
-        data.members.push_back({name, program::sha256(object)});
-        out.code.emplace_back(name, object);
-      });
-    }
+  std::vector<std::size_t> needed;
+  for (std::size_t k = 0; k < withCode_.size(); ++k)
+    if (withCode_[k]) needed.push_back(k);
+  for (const std::string& target : targets)
+    std::ranges::move(addTarget(data, target, needed), std::back_inserter(out.code));
   out.manifest = program::encodeManifest(data);
   return out;
 }

@@ -9,6 +9,7 @@
 #include "eager/tensor.h"
 #include "lazy/compiled.h"
 #include "runtime/program/program_data.h"
+#include "runtime/program/targets.h"
 
 namespace tandem::lazy {
 
@@ -38,9 +39,9 @@ class ProgramMaker {
   struct Members {
     std::string manifest;
     Tensor weights;  // bytes
-    std::vector<std::pair<std::string, std::string>> code;
+    program::CodeMembers code;
   };
-  [[nodiscard]] Members members(std::vector<std::string> targets, std::string producer,
+  [[nodiscard]] Members members(const std::vector<std::string>& targets, std::string producer,
                                 std::vector<std::pair<std::string, std::string>> notes);
 
  private:

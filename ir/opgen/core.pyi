@@ -485,6 +485,7 @@ default_generator: Generator
 # What only the package itself uses.
 CompiledFunction: Any
 Program: Any
+_add_target: Any
 _is_known: Any
 _save_program: Any
 _LinAlgError: builtins.type[RuntimeError]

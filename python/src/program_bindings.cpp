@@ -115,6 +115,25 @@ PyObject* saveProgram(PyObject*, PyObject* args) {
   });
 }
 
+/// _add_target(manifest, target): the new manifest, and the members that it names beside the old ones.
+PyObject* addTarget(PyObject*, PyObject* args) {
+  const char* manifest = nullptr;
+  Py_ssize_t size = 0;
+  const char* target = nullptr;
+  if (PyArg_ParseTuple(args, "y#s", &manifest, &size, &target) == 0) return nullptr;
+  return guarded([&]() -> PyObject* {
+    ProgramData data = decodeManifest({manifest, static_cast<std::size_t>(size)});
+    PyRef out(checked(PyDict_New()));
+    auto put = [&](std::string_view name, std::string_view bytes) {
+      PyRef key(textObject(name)), value(bytesObject(bytes));
+      checked(PyDict_SetItem(out.get(), key.get(), value.get()));
+    };
+    for (const auto& [name, object] : program::addTarget(data, target)) put(name, object);
+    put(kManifest, encodeManifest(data));
+    return out.release();
+  });
+}
+
 /// _is_known(compiled, args, kwargs)
 PyObject* isKnown(PyObject*, PyObject* args) {
   PyObject *compiled, *passed, *keywords;
@@ -158,16 +177,17 @@ Archive archiveOf(PyObject* source) {
 }
 
 PyObject* newProgram(PyTypeObject* type, PyObject* args, PyObject* keywords) {
-  static const char* const names[] = {"source", "signed_by", "verify", nullptr};
+  static const char* const names[] = {"source", "signed_by", "verify", "ir_only", nullptr};
   PyObject* source = nullptr;
   const char* key = nullptr;
   Py_ssize_t keySize = 0;
-  int verify = 0;
-  if (PyArg_ParseTupleAndKeywords(args, keywords, "O|y#p:Program", const_cast<char**>(names), &source, &key, &keySize,
-                                  &verify) == 0)
+  int verify = 0, irOnly = 0;
+  if (PyArg_ParseTupleAndKeywords(args, keywords, "O|y#pp:Program", const_cast<char**>(names), &source, &key, &keySize,
+                                  &verify, &irOnly) == 0)
     return nullptr;
   return guarded([&]() -> PyObject* {
-    OpenOptions options{key != nullptr ? std::string(key, static_cast<std::size_t>(keySize)) : "", verify != 0};
+    OpenOptions options{key != nullptr ? std::string(key, static_cast<std::size_t>(keySize)) : "", verify != 0,
+                        irOnly != 0};
     auto context = std::make_shared<Context>(Program::open(archiveOf(source), options));
     auto* self = reinterpret_cast<PyProgram*>(checked(type->tp_alloc(type, 0)));
     new (&self->context) std::shared_ptr<Context>(std::move(context));
@@ -343,6 +363,8 @@ PyType_Spec spec = {"tandem._C.Program", sizeof(PyProgram), 0, Py_TPFLAGS_DEFAUL
 PyMethodDef functions[] = {
     {"_save_program", saveProgram, METH_VARARGS,
      "(state, entries, targets, producer, notes): the members of the file."},
+    {"_add_target", addTarget, METH_VARARGS,
+     "(manifest, target): the members that change when a program gets code for a target."},
     {"_is_known", isKnown, METH_VARARGS, "(compiled, args, kwargs): do such calls run without the body?"},
     {nullptr, nullptr, 0, nullptr}};
 

@@ -17,7 +17,7 @@ namespace tandem::program {
 std::shared_ptr<const Program> Program::open(Archive archive, const OpenOptions& options) {
   std::shared_ptr<Program> program(new Program(std::move(archive)));
   program->read(options);
-  program->loadKernels();
+  program->loadKernels(options.irOnly);
   return program;
 }
 
@@ -88,8 +88,12 @@ void Program::read(const OpenOptions& options) {
   }
 }
 
-void Program::loadKernels() {
+void Program::loadKernels(bool irOnly) {
   Executor& cpu = executor(Device{});
+  if (irOnly) {
+    for (EntryData& e : data_.entries) resolvePlan(e.plan);
+    return;
+  }
   const std::string& own = cpu.target().architecture;
   // Code for older processors runs on newer ones, which are listed behind them.
   for (const std::string& target : data_.targets)

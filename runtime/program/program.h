@@ -29,6 +29,8 @@ struct OpenOptions {
   std::string signedBy;
   /// Compares all members with their hashes. Otherwise those of machine code are, and weights are not.
   bool verify = false;
+  /// Runs no machine code of the file: kernels are compiled from the manifest, which needs a compiler.
+  bool irOnly = false;
 };
 
 class Program {
@@ -42,7 +44,7 @@ class Program {
   [[nodiscard]] const Archive& archive() const { return archive_; }
   /// The number of an entry; nothing where none has the name.
   [[nodiscard]] std::optional<std::size_t> entry(std::string_view name) const;
-  /// Which of the targets in the file runs.
+  /// Which of the targets in the file runs; empty where none of them does.
   [[nodiscard]] const std::string& target() const { return target_; }
 
  private:
@@ -55,7 +57,7 @@ class Program {
   };
   explicit Program(Archive archive) : archive_(std::move(archive)) {}
   void read(const OpenOptions& options);
-  void loadKernels();
+  void loadKernels(bool irOnly);
 
   Archive archive_;
   ProgramData data_;

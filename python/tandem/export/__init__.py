@@ -5,6 +5,16 @@ that from Python or from C, without the code that it was made of. `docs/deploy.m
 from __future__ import annotations
 
 from tandem.export._export import Entry, entries, export, training_step, with_gradients
-from tandem.export._program import ExportedProgram, load, save
+from tandem.export._program import ExportedProgram, add_target, load, save
 
-__all__ = ["Entry", "ExportedProgram", "entries", "export", "load", "save", "training_step", "with_gradients"]
+__all__ = [
+    "Entry",
+    "ExportedProgram",
+    "add_target",
+    "entries",
+    "export",
+    "load",
+    "save",
+    "training_step",
+    "with_gradients",
+]

@@ -196,6 +196,8 @@ def entries(
     >>> bool((program(x) == model(x)).all())
     True
     """
+    if not targets:
+        raise ValueError("export: a program needs at least one target, as x86-64-v3")
     state = State([entry.fn for entry in functions.values()])
     traced = [_Traced(name, entry, state) for name, entry in functions.items()]
     members = _C._save_program(
@@ -205,7 +207,11 @@ def entries(
         f"tandem {tandem.__version__}",
         list((notes or {}).items()),
     )
-    return ExportedProgram(_C.Program(members), members)
+    try:
+        program = _C.Program(members)
+    except NotImplementedError:  # it is for other processors than this one
+        program = _C.Program(members, ir_only=True)
+    return ExportedProgram(program, members)
 
 
 def export(

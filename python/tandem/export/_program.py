@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from typing import IO, Any
 
+import tandem
 from tandem import _C, Tensor
 from tandem.export import _tree
 from tandem.export._archive import write_archive
@@ -241,7 +242,13 @@ def save(ep: ExportedProgram, f: str | os.PathLike[str] | IO[bytes]) -> None:
     ep.save(f)
 
 
-def load(f: str | os.PathLike[str], *, require_signature: bytes | None = None, verify: bool = False) -> ExportedProgram:
+def load(
+    f: str | os.PathLike[str],
+    *,
+    require_signature: bytes | None = None,
+    verify: bool = False,
+    ir_only: bool = False,
+) -> ExportedProgram:
     """Open a program that was saved.
 
     A saved program is machine code: open those alone that you trust, or whose signature you require.
@@ -251,9 +258,27 @@ def load(f: str | os.PathLike[str], *, require_signature: bytes | None = None, v
             another one and rename it.
         require_signature: an Ed25519 public key of 32 bytes, which the file must be signed with.
         verify: compare the weights, too, with the hashes in the file.
+        ir_only: run no machine code of the file: its kernels are compiled here, from what the file says they compute.
 
     Raises:
         ValueError: it is no saved program, is damaged, of a newer format, or not signed as required.
         NotImplementedError: it has no code for this processor, or uses an operation that is not here.
     """
-    return ExportedProgram(_C.Program(os.fspath(f), signed_by=require_signature or b"", verify=verify))
+    program = _C.Program(os.fspath(f), signed_by=require_signature or b"", verify=verify, ir_only=ir_only)
+    return ExportedProgram(program)
+
+
+def add_target(f: str | os.PathLike[str], target: str) -> None:
+    """Add code for another processor to a saved program, as `x86-64-v3`. The file is replaced; its signature, if it has
+    one, is gone.
+
+    Raises:
+        ValueError: the program has code for it, or nothing here makes such code.
+    """
+    program = _C.Program(os.fspath(f), ir_only=True)
+    members = {name: program.member(name) for name in program.members() if name != "signature"}
+    try:
+        members.update(_C._add_target(members["manifest"], target))
+    except tandem.InternalError as error:
+        raise ValueError(f"add_target: {error}") from None
+    write_archive(f, members)

@@ -11,7 +11,7 @@ from exporting import Jobs
 
 import tandem
 from tandem import nn
-from tandem.export import Entry, entries, export, load, training_step, with_gradients
+from tandem.export import Entry, add_target, entries, export, load, training_step, with_gradients
 
 
 def saved(program, tmp_path):
@@ -297,6 +297,32 @@ def test_state_files(tmp_path):
     tandem.save({"running_mean": tandem.zeros(2)}, tmp_path / "other.safetensors")
     with pytest.raises(ValueError, match="running_mean"):
         other.load_state(tmp_path / "other.safetensors")
+
+
+def test_targets(tmp_path):
+    path = tmp_path / "program.tandem"
+    x = tandem.randn(70)
+    export(lambda x: tandem.tanh(x).sum(), (x,), targets=["x86-64-v3"]).save(path)
+    expected = load(path)(x)
+    assert load(path).targets == ["x86-64-v3"] and load(path).target == "x86-64-v3"
+    add_target(path, "x86-64-v4")
+    assert load(path, verify=True).targets == ["x86-64-v3", "x86-64-v4"]
+    assert_same_bits(load(path)(x), expected)
+    for target, message in (("x86-64-v4", "already"), ("sparc", "no kernels for sparc")):
+        with pytest.raises(ValueError, match=message):
+            add_target(path, target)
+
+
+def test_without_machine_code(tmp_path):
+    """The code of the file is not needed where there is a compiler."""
+    path = tmp_path / "program.tandem"
+    x = tandem.randn(70)
+    export(lambda x: tandem.softmax(x, 0), (x,)).save(path)
+    program = load(path, ir_only=True)
+    assert program.target == ""
+    assert_same_bits(program(x), tandem.softmax(x, 0))
+    with pytest.raises(ValueError, match="at least one target"):
+        export(tandem.neg, (x,), targets=[])
 
 
 def test_without_tandem(tmp_path):
