@@ -28,6 +28,7 @@ CASES = (
     "micro.products",
     "micro.compiling",
     "models.training",
+    "models.deploy",
     "micro.operations",
     "micro.layouts",
 )
@@ -41,6 +42,7 @@ def interpreters():
         ("numpy", sys.executable),
         ("torch", BENCH_PYTHON),
         ("jax", BENCH_PYTHON),
+        ("onnxruntime", BENCH_PYTHON),
     ):
         if (
             Path(python).exists()

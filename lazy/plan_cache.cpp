@@ -2,6 +2,7 @@
 #include "lazy/plan_cache.h"
 
 #include "ir/trace/graph_compiler.h"
+#include "lazy/plan_files.h"
 #include "runtime/base/counters.h"
 
 namespace tandem::lazy {
@@ -26,6 +27,17 @@ std::size_t bytesOf(const Plan& plan) {
 PlanCache& processPlans() {
   static auto* plans = new PlanCache(1024, std::size_t{128} << 20);  // threads may outlive static destructors
   return *plans;
+}
+
+/// Read from the disk or compiled. Small traces are compiled in the time of a file or two.
+std::shared_ptr<Plan> makePlan(const Trace& trace, const std::vector<TraceOutput>& outputs, const Hash128& key) {
+  constexpr std::size_t kLargeTrace = 64;
+  const bool large = trace.nodes.size() >= kLargeTrace;
+  std::shared_ptr<Plan> plan = large ? readPlan(trace, key) : nullptr;
+  if (plan != nullptr) return plan;
+  plan = graphCompiler().compile(trace, outputs);
+  if (large) writePlan(trace, key, *plan);
+  return plan;
 }
 
 }  // namespace
@@ -63,7 +75,7 @@ std::shared_ptr<Plan> planFor(const Trace& trace, const std::vector<TraceOutput>
   const Hash128 key = traceHash(trace, outputs);
   std::shared_ptr<Plan> plan = plans.find(key);
   if (plan == nullptr) {
-    plan = plans.add(key, graphCompiler().compile(trace, outputs));
+    plan = plans.add(key, makePlan(trace, outputs, key));
     counters().plansKept.store(static_cast<std::int64_t>(plans.size()), std::memory_order_relaxed);
   }
   return plan;

@@ -3,11 +3,15 @@
 COLUMNS = (
     ("tandem", "eager", "Tandem eager"),
     ("tandem", "compiled", "Tandem compiled"),
+    ("tandem", "saved", "Tandem saved"),
     ("torch", "eager", "PyTorch eager"),
     ("torch", "compiled", "PyTorch compiled"),
+    ("torch", "saved", "AOTInductor"),
+    ("onnxruntime", "saved", "ONNX Runtime"),
     ("jax", "compiled", "JAX"),
     ("numpy", "eager", "NumPy"),
 )
+PEERS = {"torch": "PyTorch", "onnxruntime": "ONNX Runtime", "jax": "JAX", "numpy": "NumPy"}
 UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3}
 
 
@@ -27,14 +31,18 @@ def ratio(values, peer):
 
 
 def markdown(cases, results):
-    """`cases`: (title, {row: (text, unit)}); `results`: {row: {(library, mode): seconds}}."""
-    head = ["what", *(title for _, _, title in COLUMNS), "PyTorch/Tandem", "JAX/Tandem", "NumPy/Tandem"]
+    """`cases`: (title, {row: (text, unit)}); `results`: {row: {(library, mode): seconds}}. Columns that nothing was
+    measured for are left out."""
+    measured = {key for values in results.values() for key in values}
+    columns = [c for c in COLUMNS if c[:2] in measured]
+    peers = [peer for peer in PEERS if any(library == peer for library, _ in measured)]
+    head = ["what", *(title for _, _, title in columns), *(f"{PEERS[peer]}/Tandem" for peer in peers)]
     lines = [f"| {' | '.join(head)} |", "| --- |" + " ---: |" * (len(head) - 1)]
     for title, rows in cases:
         lines.append(f"| **{title}** |" + " |" * (len(head) - 1))
         for row, (text, unit) in rows.items():
             values = results.get(row, {})
-            cells = [figure(values[c[:2]] / UNITS[unit] if c[:2] in values else None) for c in COLUMNS]
-            ratios = [ratio(values, peer) for peer in ("torch", "jax", "numpy")]
+            cells = [figure(values[c[:2]] / UNITS[unit] if c[:2] in values else None) for c in columns]
+            ratios = [ratio(values, peer) for peer in peers]
             lines.append(f"| {text}, {unit} | {' | '.join(cells + ratios)} |")
     return "\n".join(lines)

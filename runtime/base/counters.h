@@ -12,6 +12,7 @@ struct Counters {
   std::atomic<std::int64_t> kernelLaunches{0};
   std::atomic<std::int64_t> graphTraces{0};
   std::atomic<std::int64_t> planBuilds{0};
+  std::atomic<std::int64_t> planReads{0};       // from the disk
   std::atomic<std::int64_t> plansKept{0};       // in the cache now
   std::atomic<std::int64_t> bytesAllocated{0};  // in use now
   std::atomic<std::int64_t> peakBytes{0};

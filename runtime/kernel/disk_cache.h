@@ -1,7 +1,7 @@
 // Kernel objects on disk: $TANDEM_CACHE_DIR, else $XDG_CACHE_HOME/tandem, else ~/.cache/tandem, and read-only the
-// folder `kernels` beside the library. One file an object, `<architecture>/<2 hex>/<30 hex>.o`, headed by magic, length
-// and checksum; written aside, synced and renamed, so that readers see all of a file or nothing. TANDEM_CACHE=off does
-// without.
+// folder `kernels` beside the library. One file an object, `<architecture>/<2 hex>/<30 hex>.o`, and under `plans` what
+// large traces were compiled to (lazy/plan_files.h); headed by magic, length and checksum; written aside, synced and
+// renamed, so that readers see all of a file or nothing. TANDEM_CACHE=off does without.
 #pragma once
 
 #include <initializer_list>

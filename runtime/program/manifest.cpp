@@ -307,6 +307,36 @@ EntryData entry(const wire::Entry* e, const std::vector<KernelData>& kernels) {
 
 }  // namespace
 
+std::string encodePlan(const Plan& plan) {
+  ProgramData data;
+  EntryData& e = data.entries.emplace_back();
+  for (const KernelSignature& s : plan.kernels) {
+    e.kernels.push_back(static_cast<std::uint32_t>(data.kernels.size()));
+    data.kernels.push_back({s, {}});
+  }
+  e.plan = plan;
+  return encodeManifest(data);
+}
+
+Plan decodePlan(std::string_view bytes) {
+  ProgramData data = decodeManifest(bytes);
+  if (data.entries.size() != 1) bad("it has ", data.entries.size(), " plans");
+  Plan plan = std::move(data.entries[0].plan);
+  addSpaces(plan);
+  return plan;
+}
+
+void addSpaces(Plan& plan) {
+  for (PlanInstr& i : plan.instrs) {
+    if (i.kind != PlanInstr::Kind::Kernel) continue;
+    if (i.function >= plan.kernels.size()) bad("a plan launches kernel ", i.function, " of ", plan.kernels.size());
+    const KernelSignature& s = plan.kernels[i.function];
+    const ArgLayout layout(s);
+    if (i.args.size() != layout.size()) bad("a kernel has ", i.args.size(), " arguments of ", layout.size());
+    i.space = wholeSpace(s.kind, layout, i.args.data());
+  }
+}
+
 std::string encodeManifest(const ProgramData& data) { return Writer().write(data); }
 
 ProgramData decodeManifest(std::string_view bytes) {

@@ -66,11 +66,7 @@ void Program::read(const OpenOptions& options) {
   if (!data_.memories.empty()) weights_ = archive_.member(kWeights);
   checkProgram(data_, weights_.size());
   for (EntryData& e : data_.entries) {
-    for (PlanInstr& i : e.plan.instrs)
-      if (i.kind == PlanInstr::Kind::Kernel) {
-        const KernelSignature& s = e.plan.kernels[i.function];
-        i.space = wholeSpace(s.kind, ArgLayout(s), i.args.data());
-      }
+    addSpaces(e.plan);
     Layout layout;
     layout.straight.assign(e.fresh.size(), -1);
     layout.bytes = aligned(e.plan.arenaBytes);

@@ -104,4 +104,11 @@ std::string encodeManifest(const ProgramData& data);
 /// each other is not looked at here (check.h).
 ProgramData decodeManifest(std::string_view bytes);
 
+/// A plan alone, likewise.
+std::string encodePlan(const Plan& plan);
+Plan decodePlan(std::string_view bytes);
+
+/// Makes the launch spaces of a plan that was read, which follow from its arguments.
+void addSpaces(Plan& plan);
+
 }  // namespace tandem::program
