@@ -88,8 +88,9 @@ class State:
                 self.optimizers.append((name, part))
         self.find_optimizer_state()
 
-    def _add(self, name: str, kind: int, tensor: Tensor) -> None:
-        if id(tensor) in self._known or not name:
+    def _add(self, name: str, kind: int, tensor: Tensor, again: bool = False) -> None:
+        """`again`: a tensor may have several names, as a tied weight has."""
+        if (id(tensor) in self._known and not again) or not name:
             return
         self._known.add(id(tensor))
         unique, n = name, 1
@@ -100,9 +101,9 @@ class State:
     def _module(self, prefix: str, module: Module) -> None:
         dot = f"{prefix}." if prefix else ""
         for name, parameter in module.named_parameters(remove_duplicate=False):
-            self._add(dot + name, PARAMETER, parameter)
+            self._add(dot + name, PARAMETER, parameter, again=True)
         for name, buffer in module.named_buffers(remove_duplicate=False):
-            self._add(dot + name, BUFFER, buffer)
+            self._add(dot + name, BUFFER, buffer, again=True)
 
     def find_optimizer_state(self) -> None:
         """Name what optimizers keep for each parameter, which the first step makes."""
