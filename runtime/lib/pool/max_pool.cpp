@@ -6,9 +6,11 @@
 // are a single loop of vectors. Adaptive windows are taken row by row; narrow ones, where only the values are asked
 // for, are read straight from the input.
 #include <algorithm>
+#include <cstring>
 #include <iterator>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 #include "runtime/device/thread_pool.h"
 #include "runtime/lib/pool/pooling.h"
@@ -224,30 +226,53 @@ class Strided {
   Scratch<I> at_;
 };
 
+template <class T, int N>
+struct Vector {
+  using Type [[gnu::vector_size(N * sizeof(T))]] = T;
+};
+
+/// Every second of as many elements again as `to` has, from `row` on: the first or the second one.
+template <class V, class T, std::size_t... I>
+[[gnu::always_inline]] inline void everySecond(V& to, const T* row, bool second, std::index_sequence<I...>) {
+  V low, high;
+  std::memcpy(&low, row, sizeof low);
+  std::memcpy(&high, row + sizeof...(I), sizeof high);
+  to = second ? __builtin_shufflevector(low, high, (2 * I + 1)...) : __builtin_shufflevector(low, high, (2 * I)...);
+}
+
 /// to[o] = the largest of `Kernel` neighbours from row[o * Stride] on, or of those and to[o]. In vectors, of which the
 /// last may take some elements once more: a maximum stays what it is.
 template <int Kernel, int Stride, class T>
 [[gnu::always_inline]] inline void largestOfRow(const T* __restrict row, T* __restrict to, std::int64_t n, bool first) {
-  constexpr std::int64_t together = 16;
-  auto largest = [&](std::int64_t o, T best) TANDEM_INLINED {
-    for (int k = 0; k < Kernel; ++k) {
-      const T v = row[o * Stride + k];
-      best = replaces(v, best) ? v : best;
+  constexpr T lowest = -std::numeric_limits<T>::infinity();
+  auto vectors = [&](auto length) TANDEM_INLINED {
+    constexpr int N = length;
+    using V = typename Vector<T, N>::Type;
+    for (std::int64_t from = 0; from < n; from += N) {
+      const std::int64_t o = std::min<std::int64_t>(from, n - N);
+      V best = V{} + lowest;
+      if (!first) std::memcpy(&best, to + o, sizeof best);
+      for (int k = 0; k < Kernel; ++k) {
+        V v;
+        if constexpr (Stride == 2)
+          everySecond(v, row + o * 2, k == 1, std::make_index_sequence<N>());
+        else
+          std::memcpy(&v, row + o + k, sizeof v);
+        best = ((v > best) | (v != v)) ? v : best;
+      }
+      std::memcpy(to + o, &best, sizeof best);
     }
-    return best;
   };
-  auto over = [&](auto start) TANDEM_INLINED {
-    if (n < together) {
-      for (std::int64_t o = 0; o < n; ++o) to[o] = largest(o, start(o));
-      return;
-    }
-    for (std::int64_t from = 0; from < n; from += together) {
-      const std::int64_t begin = std::min(from, n - together);
-      for (std::int64_t o = begin; o < begin + together; ++o) to[o] = largest(o, start(o));
-    }
-  };
-  first ? over([](std::int64_t) TANDEM_INLINED { return -std::numeric_limits<T>::infinity(); })
-        : over([&](auto o) TANDEM_INLINED { return to[o]; });
+  // Of a window of one element in two, a vector would reach behind the row.
+  constexpr bool vectored = Stride == 1 || Kernel == 2;
+  if (vectored && n >= 16) return vectors(std::integral_constant<int, 16>());
+  if (vectored && n >= 8) return vectors(std::integral_constant<int, 8>());
+  if (vectored && n >= 4) return vectors(std::integral_constant<int, 4>());
+  for (std::int64_t o = 0; o < n; ++o) {
+    T best = first ? lowest : to[o];
+    for (int k = 0; k < Kernel; ++k) best = replaces(row[o * Stride + k], best) ? row[o * Stride + k] : best;
+    to[o] = best;
+  }
 }
 
 /// Maxima of narrow windows of floating elements, without their places: straight from the input, in vectors for the
