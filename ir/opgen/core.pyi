@@ -487,7 +487,9 @@ CompiledFunction: Any
 Program: Any
 _add_target: Any
 _is_known: Any
+_public_key: Any
 _save_program: Any
+_sign: Any
 _LinAlgError: builtins.type[RuntimeError]
 _Node: Any
 _active_axes: Any

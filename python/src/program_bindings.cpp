@@ -141,6 +141,23 @@ PyObject* isKnown(PyObject*, PyObject* args) {
   return guarded([&] { return PyBool_FromLong(knownCall(compiled, passed, keywords).trace != nullptr ? 1 : 0); });
 }
 
+/// _sign(bytes, secret key): their signature. _public_key(secret key)
+PyObject* sign(PyObject*, PyObject* args) {
+  const char *bytes = nullptr, *secret = nullptr;
+  Py_ssize_t size = 0, secretSize = 0;
+  if (PyArg_ParseTuple(args, "y#y#", &bytes, &size, &secret, &secretSize) == 0) return nullptr;
+  return guarded([&] {
+    return bytesObject(
+        signatureOf({bytes, static_cast<std::size_t>(size)}, {secret, static_cast<std::size_t>(secretSize)}));
+  });
+}
+PyObject* publicKey(PyObject*, PyObject* args) {
+  const char* secret = nullptr;
+  Py_ssize_t size = 0;
+  if (PyArg_ParseTuple(args, "y#", &secret, &size) == 0) return nullptr;
+  return guarded([&] { return bytesObject(publicKeyOf({secret, static_cast<std::size_t>(size)})); });
+}
+
 // ---- running
 
 struct PyProgram {
@@ -366,6 +383,8 @@ PyMethodDef functions[] = {
     {"_add_target", addTarget, METH_VARARGS,
      "(manifest, target): the members that change when a program gets code for a target."},
     {"_is_known", isKnown, METH_VARARGS, "(compiled, args, kwargs): do such calls run without the body?"},
+    {"_sign", sign, METH_VARARGS, "(bytes, secret key): their Ed25519 signature."},
+    {"_public_key", publicKey, METH_VARARGS, "(secret key): the public key that belongs to it."},
     {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace

@@ -117,7 +117,13 @@ Archive Archive::open(const std::string& path) {
       bad("its manifest is damaged");
   }
   if (found != UNZ_END_OF_LIST_OF_FILE) bad("its directory is damaged");
-  return {std::move(members), std::move(mapping)};
+  if (members.contains(kWeights) || !members.contains(kManifest)) return {std::move(members), std::move(mapping)};
+  const std::string beside = besideOf(path);
+  if (::access(beside.c_str(), F_OK) != 0) fail<ValueError>(path, ": its weights are neither in it nor in ", beside);
+  auto both = std::make_shared<std::pair<std::shared_ptr<Mapping>, Mapping>>(
+      std::piecewise_construct, std::forward_as_tuple(std::move(mapping)), std::forward_as_tuple(beside));
+  members.emplace(kWeights, both->second.bytes());
+  return {std::move(members), std::move(both)};
 }
 
 std::string_view Archive::member(std::string_view name) const {
@@ -125,6 +131,8 @@ std::string_view Archive::member(std::string_view name) const {
   if (it == members_.end()) fail<ValueError>("a saved program lacks its member `", name, "`");
   return it->second;
 }
+
+std::string besideOf(const std::string& path) { return path + ".safetensors"; }
 
 std::string codeMember(std::string_view target, std::string_view symbol) {
   return strcat("cpu/", target, "/", symbol, ".o");
@@ -137,8 +145,32 @@ std::string sha256(std::string_view bytes) {
   return hash;
 }
 
+namespace {
+
+const unsigned char* raw(std::string_view s) { return reinterpret_cast<const unsigned char*>(s.data()); }
+unsigned char* raw(std::string& s) { return reinterpret_cast<unsigned char*>(s.data()); }
+
+struct KeyPair {
+  explicit KeyPair(std::string_view seed) {
+    if (seed.size() != crypto_sign_SEEDBYTES)
+      fail<ValueError>("a secret key has ", crypto_sign_SEEDBYTES, " bytes, not ", seed.size());
+    crypto_sign_seed_keypair(raw(open), raw(secret), raw(seed));
+  }
+  std::string open = std::string(crypto_sign_PUBLICKEYBYTES, '\0');
+  std::string secret = std::string(crypto_sign_SECRETKEYBYTES, '\0');
+};
+
+}  // namespace
+
+std::string signatureOf(std::string_view bytes, std::string_view secret) {
+  const KeyPair keys(secret);
+  std::string signature(crypto_sign_BYTES, '\0');
+  crypto_sign_detached(raw(signature), nullptr, raw(bytes), bytes.size(), raw(std::string_view(keys.secret)));
+  return signature;
+}
+std::string publicKeyOf(std::string_view secret) { return KeyPair(secret).open; }
+
 bool isSigned(std::string_view bytes, std::string_view signature, std::string_view key) {
-  auto raw = [](std::string_view s) { return reinterpret_cast<const unsigned char*>(s.data()); };
   return signature.size() == crypto_sign_BYTES && key.size() == crypto_sign_PUBLICKEYBYTES &&
          crypto_sign_verify_detached(raw(signature), raw(bytes), bytes.size(), raw(key)) == 0;
 }

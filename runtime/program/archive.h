@@ -13,7 +13,7 @@ namespace tandem::program {
 class Archive {
  public:
   /// Error naming the path where it cannot be read, is no zip archive, or has members that are compressed, lie outside
-  /// the file or have one name.
+  /// the file or have one name. Weights that are not in the file are mapped from the file beside it (`besideOf`).
   static Archive open(const std::string& path);
   /// Members that lie in memory, which `owner` keeps.
   Archive(std::map<std::string, std::string_view, std::less<>> members, std::shared_ptr<const void> owner)
@@ -33,11 +33,17 @@ inline constexpr std::string_view kManifest = "manifest";
 inline constexpr std::string_view kWeights = "weights.safetensors";
 inline constexpr std::string_view kSignature = "signature";
 
+/// The file that has the weights of a program at `path`, where the program has not.
+std::string besideOf(const std::string& path);
 /// Where the code of a kernel is.
 std::string codeMember(std::string_view target, std::string_view symbol);
 /// 32 bytes.
 std::string sha256(std::string_view bytes);
 /// Did the owner of the public key (32 bytes) sign this? Ed25519.
 bool isSigned(std::string_view bytes, std::string_view signature, std::string_view key);
+/// The signature (64 bytes) of the owner of the secret key (32 bytes), and the public key that belongs to it.
+/// ValueError where the secret key has another size.
+std::string signatureOf(std::string_view bytes, std::string_view secret);
+std::string publicKeyOf(std::string_view secret);
 
 }  // namespace tandem::program

@@ -64,6 +64,11 @@ void Program::read(const OpenOptions& options) {
   data_ = decodeManifest(manifest);
   checkHashes(archive_, data_, options.verify || !options.signedBy.empty());
   if (!data_.memories.empty()) weights_ = archive_.member(kWeights);
+  // A file beside the program may have been replaced. (Sums that overflow are refused below.)
+  std::uint64_t end = 0;
+  for (const MemoryData& m : data_.memories) end = std::max(end, m.offset + m.bytes);
+  if (end != weights_.size())
+    fail<ValueError>("the weights of a saved program have ", weights_.size(), " bytes, and should have ", end);
   checkProgram(data_, weights_.size());
   for (EntryData& e : data_.entries) {
     addSpaces(e.plan);

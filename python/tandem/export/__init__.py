@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from tandem.export._export import Entry, entries, export, training_step, with_gradients
 from tandem.export._program import ExportedProgram, add_target, load, save
+from tandem.export._signature import generate_key, sign
 
 __all__ = [
     "Entry",
@@ -13,8 +14,10 @@ __all__ = [
     "add_target",
     "entries",
     "export",
+    "generate_key",
     "load",
     "save",
+    "sign",
     "training_step",
     "with_gradients",
 ]

@@ -6,16 +6,22 @@ from __future__ import annotations
 import os
 import tempfile
 import zipfile
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+import tandem
+from tandem import Tensor
 
-    from tandem import Tensor
+MANIFEST, WEIGHTS, SIGNATURE = "manifest", "weights.safetensors", "signature"
 
 _ALIGNMENT = 64
 _PADDING = 0x6474  # the number of the extra field that fills up a member's header
+
+
+def beside(path: str | os.PathLike[str]) -> str:
+    """The file that has the weights of a program, where the program's own file does not."""
+    return os.fspath(path) + ".safetensors"
 
 
 def _info(name: str, size: int, at: int) -> zipfile.ZipInfo:
@@ -29,27 +35,28 @@ def _info(name: str, size: int, at: int) -> zipfile.ZipInfo:
     return info
 
 
+def _content(data: bytes | Tensor) -> memoryview:
+    buffer: Any = data if isinstance(data, bytes) else data.numpy()
+    return memoryview(buffer).cast("B")
+
+
 def _write(file: IO[bytes], members: Mapping[str, bytes | Tensor]) -> None:
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         for name, data in members.items():
-            buffer: Any = data if isinstance(data, bytes) else data.numpy()
-            content = memoryview(buffer).cast("B")
+            content = _content(data)
             with archive.open(
                 _info(name, len(content), file.tell()), "w", force_zip64=len(content) >= zipfile.ZIP64_LIMIT
             ) as member:
                 member.write(content)
 
 
-def write_archive(path: str | os.PathLike[str] | IO[bytes], members: Mapping[str, bytes | Tensor]) -> None:
-    """Write the members to a path, or to a binary file at its beginning. A path's file is written aside, synced and
-    renamed: what was there before is replaced by the whole file or not at all."""
-    if not isinstance(path, (str, os.PathLike)):
-        return _write(path, members)
+def _replace(path: str | os.PathLike[str], write: Callable[[IO[bytes]], Any]) -> None:
+    """A file that is written aside, synced and renamed: what was there before is replaced as a whole or not at all."""
     target = Path(path)
     handle, aside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
-            _write(file, members)
+            write(file)
             file.flush()
             os.fchmod(file.fileno(), 0o644)
             os.fsync(file.fileno())
@@ -57,3 +64,37 @@ def write_archive(path: str | os.PathLike[str] | IO[bytes], members: Mapping[str
     except BaseException:
         Path(aside).unlink(missing_ok=True)
         raise
+
+
+def write_file(path: str | os.PathLike[str], data: bytes | Tensor) -> None:
+    """Replace the file by these bytes, as a whole or not at all."""
+    _replace(path, lambda file: file.write(_content(data)))
+
+
+def write_archive(path: str | os.PathLike[str] | IO[bytes], members: Mapping[str, bytes | Tensor]) -> None:
+    """Write the members to a path, whose file is replaced as a whole or not at all, or to an open binary file."""
+    if isinstance(path, (str, os.PathLike)):
+        _replace(path, lambda file: _write(file, members))
+    else:
+        _write(path, members)
+
+
+def read_archive(file: str | os.PathLike[str] | IO[bytes]) -> dict[str, bytes | Tensor]:
+    """The members of a file, in memory; ValueError where it is no saved program, or a member is damaged."""
+    name = os.fspath(file) if isinstance(file, (str, os.PathLike)) else "the file"
+    members: dict[str, bytes | Tensor] = {}
+    try:
+        with zipfile.ZipFile(file) as archive:
+            for info in archive.infolist():
+                content = archive.read(info)
+                # Weights are used where they lie, and so in aligned memory.
+                members[info.filename] = (
+                    tandem.frombuffer(bytearray(content), dtype=tandem.uint8).clone()
+                    if info.filename == WEIGHTS
+                    else content
+                )
+    except zipfile.BadZipFile as error:
+        raise ValueError(f"{name}: not a saved program: {error}") from None
+    if MANIFEST not in members:
+        raise ValueError(f"{name}: not a saved program: it lacks its member `{MANIFEST}`")
+    return members

@@ -10,7 +10,7 @@ from typing import IO, Any
 import tandem
 from tandem import _C, Tensor
 from tandem.export import _tree
-from tandem.export._archive import write_archive
+from tandem.export._archive import WEIGHTS, beside, read_archive, write_archive, write_file
 from tandem.nn.module import Module
 from tandem.nn.parameter import Parameter
 
@@ -115,13 +115,19 @@ class ExportedProgram:
 
     def _run(self, entry: _Entry, args: tuple[Any, ...], kwargs: dict[str, Any], numbers: Any) -> Any:
         tensors, values = entry.read(args, kwargs)
-        for name, value in (numbers or {}).items():
+        return entry.build(self._launch(entry, tensors, values, numbers or {}))
+
+    def _launch(
+        self, entry: _Entry, tensors: list[Tensor], values: list[float], numbers: dict[str, float]
+    ) -> list[Tensor]:
+        """The tensors of the result, where `numbers` replaces some of the values by name."""
+        for name, value in numbers.items():
             known = [k for k, (other, _, _) in enumerate(entry.numbers) if other == name]
             if not known:
                 raise ValueError(f"{entry.name} has no number called {name!r}")
             for k in known:
                 values[k] = value
-        return entry.build(self._program.run(entry.number, tensors, values))
+        return list(self._program.run(entry.number, tensors, values))
 
     def numbers(self, entry: str) -> dict[str, float]:
         """The numbers that an entry takes, and their saved values."""
@@ -193,15 +199,25 @@ class ExportedProgram:
 
     def module(self) -> Module:
         """The program as a module: its parameters and buffers under their names, its first entry as `forward`."""
-        return _ProgramModule(self)
+        return ProgramModule(self)
 
     # --- the file
 
-    def save(self, path: str | os.PathLike[str] | IO[bytes]) -> None:
-        """Write the file, with the state as it was traced or loaded. On a path it is written aside and renamed."""
+    def save(self, path: str | os.PathLike[str] | IO[bytes], *, external_weights: bool = False) -> None:
+        """Write the file, with the state as it was traced or loaded. On a path it is written aside and renamed.
+
+        With `external_weights` the weights are a file of their own, `<path>.safetensors`, which must lie beside the
+        program's wherever that is opened.
+        """
         members = self._members
         if members is None:
             members = {name: self._program.member(name) for name in self._program.members()}
+        if external_weights:
+            if not isinstance(path, (str, os.PathLike)):
+                raise ValueError("save: external_weights needs a path")
+            members = dict(members)
+            weights = members.pop(WEIGHTS)
+            write_file(beside(path), weights)
         write_archive(path, members)
 
     def __repr__(self) -> str:
@@ -214,7 +230,9 @@ class ExportedProgram:
         return "ExportedProgram(\n" + "\n".join(lines) + "\n)"
 
 
-class _ProgramModule(Module):
+class ProgramModule(Module):
+    """What `ExportedProgram.module` gives."""
+
     def __init__(self, program: ExportedProgram) -> None:
         super().__init__()
         self._exported = program
@@ -236,14 +254,25 @@ class _ProgramModule(Module):
         """Run the program's first entry."""
         return self._exported(*args, **kwargs)
 
+    def save(self, f: str | os.PathLike[str] | IO[bytes]) -> None:
+        """Write the program to a file."""
+        self._exported.save(f)
 
-def save(ep: ExportedProgram, f: str | os.PathLike[str] | IO[bytes]) -> None:
-    """Write a program to a file: `ep.save(f)`."""
-    ep.save(f)
+
+def save(ep: ExportedProgram, f: str | os.PathLike[str] | IO[bytes], *, external_weights: bool = False) -> None:
+    """Write a program to a file: `ep.save(f, external_weights=external_weights)`.
+
+    >>> import io, tandem
+    >>> file = io.BytesIO()
+    >>> tandem.export.save(tandem.export.export(tandem.relu, (tandem.ones(2),)), file)
+    >>> file.getvalue()[:2]
+    b'PK'
+    """
+    ep.save(f, external_weights=external_weights)
 
 
 def load(
-    f: str | os.PathLike[str],
+    f: str | os.PathLike[str] | IO[bytes],
     *,
     require_signature: bytes | None = None,
     verify: bool = False,
@@ -255,7 +284,7 @@ def load(
 
     Args:
         f: the file's path. It is mapped, and must not be changed while the program is used; to replace it, write
-            another one and rename it.
+            another one and rename it. An open binary file is read into memory instead.
         require_signature: an Ed25519 public key of 32 bytes, which the file must be signed with.
         verify: compare the weights, too, with the hashes in the file.
         ir_only: run no machine code of the file: its kernels are compiled here, from what the file says they compute.
@@ -263,9 +292,18 @@ def load(
     Raises:
         ValueError: it is no saved program, is damaged, of a newer format, or not signed as required.
         NotImplementedError: it has no code for this processor, or uses an operation that is not here.
+
+    >>> import tandem, tempfile, os
+    >>> path = os.path.join(tempfile.mkdtemp(), "relu.tandem")
+    >>> tandem.export.save(tandem.export.export(tandem.relu, (tandem.ones(2),)), path)
+    >>> tandem.export.load(path)(tandem.tensor([-1.0, 2.0]))
+    tensor([0., 2.])
     """
-    program = _C.Program(os.fspath(f), signed_by=require_signature or b"", verify=verify, ir_only=ir_only)
-    return ExportedProgram(program)
+    if require_signature is not None and len(require_signature) != 32:
+        raise ValueError(f"load: require_signature: a public key has 32 bytes, not {len(require_signature)}")
+    source: Any = os.fspath(f) if isinstance(f, (str, os.PathLike)) else read_archive(f)
+    program = _C.Program(source, signed_by=require_signature or b"", verify=verify, ir_only=ir_only)
+    return ExportedProgram(program, source if isinstance(source, dict) else None)
 
 
 def add_target(f: str | os.PathLike[str], target: str) -> None:
