@@ -11,7 +11,8 @@ from typing import Any
 
 # What to use instead of names of PyTorch, the most particular first; a name stands for all below it.
 INSTEAD = {
-    "jit": "tandem.compile, which traces a function and runs it as one plan",
+    "jit": "tandem.compile, which traces a function and runs it as one plan, or tandem.export, which saves it",
+    "export.Dim": "tandem.export.entries, with an entry for each shape",
     "_dynamo": "tandem.compile and its explain() method",
     "_inductor": "tandem.compile and its explain() method",
     "fx": "tandem.compile, whose explain() method shows what was traced",

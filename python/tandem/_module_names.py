@@ -118,7 +118,7 @@ LACKING = {
 AT_ONCE = (
     "nn nn.utils nn.attention optim optim.lr_scheduler optim.swa_utils utils utils.data utils.checkpoint utils._pytree "
     "utils.flop_counter utils.model_zoo distributions func serialization testing storage fx hub library profiler "
-    "multiprocessing autograd.functional autograd.forward_ad _dynamo _utils"
+    "export multiprocessing autograd.functional autograd.forward_ad _dynamo _utils"
 )
 
 

@@ -1,13 +1,19 @@
-"""`tandem.jit`: the decorators of PyTorch's script compiler, for code that carries them. They change nothing: functions
-run as Python. `tandem.compile` compiles.
+"""`tandem.jit`: PyTorch's older names. `trace`, `save` and `load` make, write and read saved programs, as
+`tandem.export` does. The decorators of the script compiler change nothing: functions run as Python, and
+`tandem.compile` compiles.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final, TypeVar, overload
+import os
+from collections.abc import Callable, Mapping
+from typing import IO, TYPE_CHECKING, Any, Final, TypeVar, overload
 
 from tandem._stand_in import lacking_class, lacking_function, lacking_functions
+
+if TYPE_CHECKING:
+    from tandem.export import ExportedProgram
+    from tandem.nn import Module
 
 __all__ = [
     "Attribute",
@@ -20,9 +26,12 @@ __all__ = [
     "ignore",
     "is_scripting",
     "is_tracing",
+    "load",
     "optimize_for_inference",
+    "save",
     "script",
     "script_if_tracing",
+    "trace",
     "unused",
 ]
 
@@ -41,7 +50,7 @@ def is_scripting() -> bool:
 
 
 def is_tracing() -> bool:
-    """False: `tandem.compile` is not this tracer; `tandem.compiler.is_compiling` asks for it.
+    """False, in `trace` as well, which runs what eager calls run; `tandem.compiler.is_compiling` is true there.
 
     >>> import tandem
     >>> tandem.jit.is_tracing()
@@ -176,11 +185,113 @@ class TracerWarning(Warning):
     """
 
 
-# Modules saved by PyTorch's script compiler are programs of their own, which nothing here runs.
-trace: Any = lacking_function("jit.trace")
+def trace(
+    func: Callable[..., Any],
+    example_inputs: Any = None,
+    optimize: Any = None,
+    check_trace: bool = True,
+    check_inputs: Any = None,
+    check_tolerance: float = 1e-5,
+    strict: bool = True,
+    _force_outplace: bool = False,
+    _module_class: Any = None,
+    _compilation_unit: Any = None,
+    example_kwarg_inputs: Mapping[str, Any] | None = None,
+    _store_inputs: bool = True,
+) -> Module:
+    """`tandem.export.export(func, example_inputs)` as a module, whose `save(f)` writes the program.
+
+    It differs from TorchScript's trace: calls take the examples' shapes and dtypes, and no others; they give results
+    without gradients; `train()` and `eval()` change nothing any more, as there. What PyTorch's tracer would get wrong
+    silently (a branch on a tensor's value, a list that grows) is an error that names the line, so that `check_trace`,
+    `check_inputs`, `check_tolerance` and `strict` have nothing to do; they and the arguments that begin with an
+    underscore are accepted and change nothing.
+
+    Args:
+        func: a module or a function.
+        example_inputs: a tuple of arguments, or one tensor.
+        example_kwarg_inputs: arguments by name.
+
+    Raises:
+        RuntimeError, TypeError, NotImplementedError: as `tandem.export.export` does.
+
+    >>> import tandem
+    >>> traced = tandem.jit.trace(tandem.nn.ReLU(), tandem.ones(2))
+    >>> traced(tandem.tensor([-1.0, 2.0]))
+    tensor([0., 2.])
+    """
+    from tandem.export import export as export_program
+
+    if example_inputs is None:
+        args: tuple[Any, ...] = ()
+    elif isinstance(example_inputs, (tuple, list)):
+        args = tuple(example_inputs)
+    else:
+        args = (example_inputs,)
+    return export_program(func, args, example_kwarg_inputs).module()
+
+
+def save(m: Module | ExportedProgram, f: str | os.PathLike[str] | IO[bytes], _extra_files: Any = None) -> None:
+    """Write what `trace` gave to a file, as `tandem.export.save` does. PyTorch cannot read it.
+
+    Raises:
+        TypeError: `m` does not come from `trace` or `load`.
+        NotImplementedError: `_extra_files` is given; `tandem.export.export` takes `notes`.
+
+    >>> import tandem, tempfile, os
+    >>> path = os.path.join(tempfile.mkdtemp(), "relu.pt")
+    >>> tandem.jit.save(tandem.jit.trace(tandem.nn.ReLU(), tandem.ones(2)), path)
+    >>> tandem.jit.load(path)(tandem.tensor([-1.0, 2.0]))
+    tensor([0., 2.])
+    """
+    from tandem.export import ExportedProgram
+    from tandem.export._program import ProgramModule
+
+    if _extra_files:
+        raise NotImplementedError("jit.save: _extra_files: pass texts as notes= of tandem.export.export")
+    if not isinstance(m, (ProgramModule, ExportedProgram)):
+        raise TypeError(f"jit.save: expected what jit.trace or jit.load gave, got {type(m).__name__}")
+    m.save(f)
+
+
+def load(
+    f: str | os.PathLike[str] | IO[bytes],
+    map_location: Any = None,
+    _extra_files: dict[str, Any] | None = None,
+    _restore_shapes: bool = False,
+) -> Module:
+    """The program in a file as a module, as `tandem.export.load(f).module()` gives it.
+
+    Files of PyTorch's script compiler cannot be read. A saved program is machine code: open those alone that you trust.
+
+    Args:
+        f: a path, or an open binary file.
+        map_location: a CPU: saved programs run there.
+        _extra_files: a dict whose keys are names of notes; the notes' texts are put there.
+
+    Raises:
+        ValueError: it is no saved program.
+        NotImplementedError: `map_location` is another device, or the program has no code for this processor.
+
+    >>> import io, tandem
+    >>> file = io.BytesIO()
+    >>> tandem.jit.save(tandem.jit.trace(lambda x: x * 2, (tandem.ones(2),)), file)
+    >>> _ = file.seek(0)
+    >>> tandem.jit.load(file, map_location="cpu")(tandem.ones(2))
+    tensor([2., 2.])
+    """
+    import tandem
+    from tandem.export import load as load_program
+
+    if map_location is not None and tandem.device(map_location).type != "cpu":
+        raise NotImplementedError(f"jit.load: a saved program runs on the CPU, not on {map_location}")
+    program = load_program(f)
+    if _extra_files is not None:
+        _extra_files.update({name: program.notes.get(name, "") for name in _extra_files})
+    return program.module()
+
+
 trace_module: Any = lacking_function("jit.trace_module")
-load: Any = lacking_function("jit.load")
-save: Any = lacking_function("jit.save")
 ScriptModule: Any = lacking_class("jit.ScriptModule")
 RecursiveScriptModule: Any = lacking_class("jit.RecursiveScriptModule", ScriptModule)
 globals().update(

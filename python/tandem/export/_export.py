@@ -28,6 +28,12 @@ class Entry:
             shapes and dtypes, and floats numbers with these values; all else is part of the program.
         training: calls keep what they do to gradients and parameters, as a training step does; otherwise the function
             runs without gradients.
+
+    >>> import tandem
+    >>> from tandem.export import Entry, entries
+    >>> x = tandem.ones(2)
+    >>> entries(twice=Entry(lambda x: x * 2, (x,)), scaled=Entry(lambda x, by: x * by, (x,), {"by": 3.0})).entries
+    ['twice', 'scaled']
     """
 
     fn: Callable[..., Any]
@@ -219,6 +225,8 @@ def export(
     args: Sequence[Any] = (),
     kwargs: Mapping[str, Any] | None = None,
     *,
+    dynamic_shapes: Any = None,
+    strict: bool = True,
     targets: Sequence[str] = TARGETS,
     notes: Mapping[str, str] | None = None,
 ) -> ExportedProgram:
@@ -230,16 +238,24 @@ def export(
     Args:
         mod: a module, or a function of tensors, numbers and containers of them.
         args, kwargs: the arguments that it is traced with.
+        dynamic_shapes: None: the program is for the examples' shapes.
+        strict: PyTorch's, without effect: every trace is proved.
         targets, notes: as `entries` takes them.
 
     Raises:
         RuntimeError, TypeError: as `entries` does.
+        NotImplementedError: `dynamic_shapes` is given.
 
     >>> import tandem
     >>> program = tandem.export.export(tandem.nn.ReLU(), (tandem.tensor([-1.0, 2.0]),))
     >>> program(tandem.tensor([3.0, -4.0]))
     tensor([3., 0.])
     """
+    if dynamic_shapes is not None:
+        raise NotImplementedError(
+            "export: dynamic_shapes: a saved program takes the shapes that it was traced with. Use entries(), with one "
+            "entry for each shape, instead"
+        )
     return entries(forward=Entry(mod, args, kwargs or {}), targets=targets, notes=notes)
 
 

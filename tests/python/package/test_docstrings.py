@@ -40,6 +40,7 @@ DOCUMENTED = (
     "tandem.distributions",
     "tandem.distributions.constraints",
     "tandem.distributions.transforms",
+    "tandem.export",
     "tandem.func",
     "tandem.jit",
     "tandem.nn",

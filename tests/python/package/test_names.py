@@ -195,7 +195,7 @@ def test_names_can_be_imported(tmp_path):
         ("torch.fx.GraphModule({}, None)", "torch.fx.GraphModule is not part of Tandem. Use tandem.compile"),
         ("torch.nn.parallel.DistributedDataParallel(torch.nn.ReLU())", "DistributedDataParallel is not part of Tandem"),
         ("torch.distributed.init_process_group('gloo')", "torch.distributed.init_process_group is not part of"),
-        ("torch.jit.trace(abs, 1)", "torch.jit.trace is not part of Tandem. Use tandem.compile"),
+        ("torch.jit.trace_module(abs, 1)", "torch.jit.trace_module is not part of Tandem. Use tandem.compile"),
         ("torch.onnx.export(None, (), 'x')", "torch.onnx.export is not part of Tandem. Use save and load"),
         ("torch.profiler.profile()", "torch.profiler.profile is not part of Tandem. Use TANDEM_LOG"),
         ("torch.optim.SparseAdam([])", "torch.optim.SparseAdam is not part of Tandem. Use optim.Adam"),
