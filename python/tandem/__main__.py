@@ -1,4 +1,5 @@
-"""`python -m tandem script.py [args]`: run a script that says `import torch` on Tandem.
+"""`python -m tandem script.py [args]`: run a script that says `import torch` on Tandem. The commands for saved
+programs, `inspect`, `run` and `bench`, are in `export/_commands.py`.
 
 The script runs as `python script.py [args]` would run it: as `__main__`, with its `sys.argv`, its folder first in
 `sys.path`, and its own tracebacks.
@@ -20,6 +21,9 @@ import tandem
 USAGE = """\
 usage: python -m tandem script.py [args]       run a script that says `import torch` on Tandem
        python -m tandem -m module [args]       run a module likewise
+       python -m tandem inspect file           show what is in a program that tandem.export saved
+       python -m tandem run file [inputs]      run one of its entries
+       python -m tandem bench file             measure one
        python -m tandem --version
 """
 
@@ -65,6 +69,10 @@ def main() -> None:
     if arguments[0] == "--version":
         print(f"tandem {tandem.__version__}")
         sys.exit()
+    if arguments[0] in ("inspect", "run", "bench"):
+        from tandem.export import _commands
+
+        sys.exit(_commands.main(arguments[0], arguments[1:]))
     tandem.install_as_torch()
     if arguments[0] == "-m":
         if len(arguments) < 2:
