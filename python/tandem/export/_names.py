@@ -32,7 +32,11 @@ def variables(fn: Callable[..., Any], seen: frozenset[int] = frozenset()) -> dic
         outer = inspect.getclosurevars(fn)
         found.update({**outer.globals, **outer.nonlocals})
         for value in list(found.values()):  # functions that it calls
-            if inspect.isfunction(value) and id(value) not in seen and not value.__module__.startswith("tandem"):
+            if (
+                inspect.isfunction(value)
+                and id(value) not in seen
+                and not (value.__module__ or "").startswith("tandem")
+            ):
                 found = {**variables(value, seen | {id(value)}), **found}
     elif not isinstance(fn, Module) and hasattr(fn, "__dict__"):
         found["self"] = fn
