@@ -94,7 +94,7 @@ def test_the_examples_of_the_guide_are_what_the_tree_has():
         assert shown > 15
 
 
-GUIDES = ["ARCHITECTURE.md", "CONTRIBUTING.md", "docs/terms.md"]
+GUIDES = ["ARCHITECTURE.md", "CONTRIBUTING.md", "docs/deploy.md", "docs/terms.md"]
 TOP = {p.name for p in ROOT.iterdir() if not p.name.startswith(".")}
 
 
