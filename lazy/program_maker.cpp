@@ -59,18 +59,25 @@ ProgramMaker::ProgramMaker(std::vector<NamedTensor> state) {
   const Generator& g = defaultGenerator(Device{});
   data_.seed = g.seed();
   data_.draws = g.offset();
-  for (const NamedTensor& s : state) {
-    if (!s.tensor.device().isCpu()) fail<NotImplementedError>("`", s.name, "` is not on the CPU");
-    data_.state.push_back({s.kind, s.name, memoryOf(s.tensor, s.name),
-                           bytesTo(s.tensor.impl(), s.tensor.impl()->offset), s.tensor.dtype(), s.tensor.shape(),
-                           s.tensor.strides()});
-  }
+  for (NamedTensor& s : state)
+    if (s.kind == StateData::Kind::Other)
+      others_.push_back(std::move(s));
+    else
+      addState(s);
+}
+
+void ProgramMaker::addState(const NamedTensor& s) {
+  const TensorImpl* t = s.tensor.impl();
+  if (!s.tensor.device().isCpu()) fail<NotImplementedError>("`", s.name, "` is not on the CPU");
+  const std::uint32_t memory = memoryOf(s.tensor, s.name);
+  data_.state.push_back({s.kind, s.name, memory, bytesTo(t, t->offset), t->dtype, t->shape, t->strides});
 }
 
 std::uint32_t ProgramMaker::memoryOf(const Tensor& t, const std::string& name) {
   t.materialize();
   const Ref<Storage>& s = t.impl()->storage;
   const auto [it, isNew] = memories_.emplace(s.get(), static_cast<std::uint32_t>(data_.memories.size()));
+  if (!isNew && data_.memories[it->second].name.empty()) data_.memories[it->second].name = name;
   if (isNew) {
     data_.memories.push_back({name, 0, s->bytes(), false});
     storages_.push_back(s);
@@ -113,7 +120,7 @@ void ProgramMaker::add(const Names& names, const CompiledTrace& trace, std::span
   e.tree = names.tree;
   e.numbers = std::move(numbers);
   for (const auto& [name, t] : names.arguments) e.arguments.push_back({name, t.dtype(), t.shape(), false});
-  auto captured = [&](TensorImpl* t) { return memoryOf(Tensor(Ref<TensorImpl>(t)), "constant"); };
+  auto captured = [&](TensorImpl* t) { return memoryOf(Tensor(Ref<TensorImpl>(t)), ""); };
   for (const auto& source : trace.inputs) {
     if (source.grad) refuse("it reads the `.grad` of a tensor; begin it with optimizer.zero_grad()");
     if (!source.constant && source.outer.argument >= 0) {
@@ -196,6 +203,11 @@ std::string headerOf(const ProgramData& data, const std::vector<std::uint32_t>& 
 ProgramMaker::Members ProgramMaker::members(const std::vector<std::string>& targets, std::string producer,
                                             std::vector<std::pair<std::string, std::string>> notes) {
   Members out;
+  for (const NamedTensor& s : others_)
+    if (memories_.contains(s.tensor.impl()->storage.get())) addState(s);
+  others_.clear();
+  for (program::MemoryData& m : data_.memories)
+    if (m.name.empty()) m.name = "constant";
   ProgramData data = data_;
   data.producer = std::move(producer);
   data.notes = std::move(notes);

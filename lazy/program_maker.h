@@ -27,7 +27,8 @@ class ProgramMaker {
     std::string tree;
   };
 
-  /// Names of tensors that entries may use; those of no entry are kept as well.
+  /// Names of tensors that entries may use. Parameters and buffers of no entry are kept as well, other tensors are not:
+  /// the data that a function was tried with is no part of it.
   explicit ProgramMaker(std::vector<NamedTensor> state);
   /// `tensors` and `numbers` are what a call of the trace is given, in the trace's order. Error naming what a file
   /// cannot keep, before anything is added.
@@ -45,10 +46,12 @@ class ProgramMaker {
                                 std::vector<std::pair<std::string, std::string>> notes);
 
  private:
+  void addState(const NamedTensor& s);
   std::uint32_t memoryOf(const Tensor& t, const std::string& name);
   std::uint32_t kernelOf(const KernelSignature& signature, bool withCode);
 
   program::ProgramData data_;
+  std::vector<NamedTensor> others_;     // which are kept where an entry uses them
   std::vector<Ref<Storage>> storages_;  // of the memories
   std::vector<std::size_t> itemSizes_;  // the largest of what is seen in each
   std::unordered_map<const Storage*, std::uint32_t> memories_;

@@ -239,6 +239,25 @@ def test_state_of_others(tmp_path):
     assert program.state_dict["count"].tolist() == [2, 2]
 
 
+def test_what_no_entry_uses_is_not_kept():
+    """But for parameters and buffers, which belong together."""
+
+    class Trainer:
+        def __init__(self):
+            self.model = nn.ModuleDict({"used": nn.Linear(2, 2), "unused": nn.Linear(2, 2)})
+            self.images = tandem.ones(1000)
+            self.scale, self.both = tandem.ones(2), tandem.arange(4.0)
+
+        def predict(self, x):
+            return self.model["used"](x) * self.scale + self.both[2:]
+
+    trainer = Trainer()
+    program = export(trainer.predict, (tandem.ones(2),))
+    kinds = "unused.bias unused.weight used.bias used.weight".split()
+    assert sorted(program.state_dict) == sorted([*kinds, "self.scale", "self.both"])
+    assert_same_bits(program(tandem.ones(2)), trainer.predict(tandem.ones(2)).detach())
+
+
 def test_numbers_that_matter():
     def f(x, s):
         return x * 2 if s > 1 else x
