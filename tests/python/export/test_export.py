@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import zipfile
 from collections import OrderedDict, namedtuple
 
@@ -256,6 +257,29 @@ def test_what_no_entry_uses_is_not_kept():
     kinds = "unused.bias unused.weight used.bias used.weight".split()
     assert sorted(program.state_dict) == sorted([*kinds, "self.scale", "self.both"])
     assert_same_bits(program(tandem.ones(2)), trainer.predict(tandem.ones(2)).detach())
+
+
+def test_finalizers_of_others():
+    """What the collector finds to be dead while a function is traced is no part of the function."""
+
+    class Dead:
+        def __init__(self):
+            self.itself = self
+
+        def __del__(self):
+            log.append(self.itself is self)
+
+    log = []
+    before = gc.get_threshold()
+    gc.collect()
+    try:
+        Dead()
+        gc.set_threshold(5000)  # more than is made before the function runs, and less than it makes
+        export(lambda x: x * len([[k] for k in range(10000)]), (tandem.ones(2),))
+    finally:
+        gc.set_threshold(*before)
+    gc.collect()
+    assert log == [True] and gc.isenabled()
 
 
 def test_numbers_that_matter():
