@@ -80,7 +80,7 @@ std::uint32_t ProgramMaker::memoryOf(const Tensor& t, const std::string& name) {
   if (!isNew && data_.memories[it->second].name.empty()) data_.memories[it->second].name = name;
   if (isNew) {
     data_.memories.push_back({name, 0, s->bytes(), false});
-    storages_.push_back(s);
+    firsts_.push_back(t);
     itemSizes_.push_back(1);
   }
   itemSizes_[it->second] = std::max(itemSizes_[it->second], itemSize(t.dtype()));
@@ -206,8 +206,13 @@ ProgramMaker::Members ProgramMaker::members(const std::vector<std::string>& targ
   for (const NamedTensor& s : others_)
     if (memories_.contains(s.tensor.impl()->storage.get())) addState(s);
   others_.clear();
-  for (program::MemoryData& m : data_.memories)
-    if (m.name.empty()) m.name = "constant";
+  for (std::uint32_t k = 0; k < data_.memories.size(); ++k) {
+    program::MemoryData& m = data_.memories[k];
+    const bool named = !m.name.empty();
+    if (!named) m.name = m.changes ? strcat("state.", k) : "constant";
+    // What changes is state, also where no variable leads to it.
+    if (!named && m.changes) addState({m.name, StateData::Kind::Other, firsts_[k]});
+  }
   ProgramData data = data_;
   data.producer = std::move(producer);
   data.notes = std::move(notes);
@@ -226,8 +231,8 @@ ProgramMaker::Members ProgramMaker::members(const std::vector<std::string>& targ
   char* weights = static_cast<char*>(out.weights.data());
   std::memcpy(weights, header.data(), header.size());
   for (const std::uint32_t k : order)
-    if (storages_[k]->bytes() != 0)
-      std::memcpy(weights + data.memories[k].offset, storages_[k]->data(), storages_[k]->bytes());
+    if (data.memories[k].bytes != 0)
+      std::memcpy(weights + data.memories[k].offset, firsts_[k].impl()->storage->data(), data.memories[k].bytes);
   data.members.push_back({std::string(program::kWeights), program::sha256({weights, end})});
   std::vector<std::size_t> needed;
   for (std::size_t k = 0; k < withCode_.size(); ++k)

@@ -52,7 +52,7 @@ class ProgramMaker {
 
   program::ProgramData data_;
   std::vector<NamedTensor> others_;     // which are kept where an entry uses them
-  std::vector<Ref<Storage>> storages_;  // of the memories
+  std::vector<Tensor> firsts_;          // of each memory the first tensor that was met
   std::vector<std::size_t> itemSizes_;  // the largest of what is seen in each
   std::unordered_map<const Storage*, std::uint32_t> memories_;
   std::unordered_map<std::string, std::uint32_t> kernels_;  // by signature

@@ -282,6 +282,19 @@ def test_finalizers_of_others():
     assert log == [True] and gc.isenabled()
 
 
+def test_state_without_a_name(tmp_path):
+    made = {}
+
+    def hidden():
+        return made["counts"]
+
+    made["counts"] = tandem.zeros(2)
+    program = saved(export(lambda x: hidden().add_(x) * 1, (tandem.ones(2),)), tmp_path)
+    program(tandem.ones(2))
+    assert program(tandem.ones(2)).tolist() == [2, 2]
+    assert [t.tolist() for t in program.state_dict.values()] == [[2, 2]]
+
+
 def test_numbers_that_matter():
     def f(x, s):
         return x * 2 if s > 1 else x
