@@ -242,8 +242,8 @@ PyRef watch(Function& f, const CallSignature& call, PyObject* const* args, Py_ss
       std::string line = userLineOutside();
       fail<DataReadError>(line.empty() ? "" : line + ": ", why,
                           " inside a function that was compiled with fullgraph=True; what it does must not depend on "
-                          "values. Use tandem.where (or cond, while_loop, scan) instead of Python control flow on "
-                          "values, compile it without fullgraph, or record with tandem.lazy().");
+                          "values. Use tandem.where instead of Python control flow on values,"
+                          " compile it without fullgraph, or record with tandem.lazy().");
     }
     observer.refuse(why);
   };
