@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 from compare.timing import seconds_once, seconds_per_call
+from models.networks import MLP, cnn, tanh_network, transformer
 
 TITLE = "saved programs: a call, opening one, and its first call"
 SIZES = {
@@ -28,38 +29,13 @@ LIBRARY = Path(__file__).resolve().parents[2] / "build/release/lib/libtandem_run
 
 def models(T):
     """Name → (module, its input), with the names of SIZES."""
-    nn, F = T.nn, T.nn.functional
-
-    class Layer(nn.Module):
-        def __init__(self, width, heads):
-            super().__init__()
-            self.heads = heads
-            self.norms = nn.ModuleList([nn.LayerNorm(width), nn.LayerNorm(width)])
-            self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
-            self.wide = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
-
-        def forward(self, x):
-            batch, tokens, width = x.shape
-            parts = self.qkv(self.norms[0](x)).reshape(batch, tokens, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
-            attended = F.scaled_dot_product_attention(parts[0], parts[1], parts[2], is_causal=True)
-            x = x + self.out(attended.transpose(1, 2).reshape(batch, tokens, width))
-            return x + self.wide(self.norms[1](x))
-
     T.manual_seed(0)
-    mlp = nn.Sequential(
-        nn.Linear(64, 128), nn.Tanh(), nn.Linear(128, 128), nn.Tanh(), nn.Linear(128, 128), nn.Tanh(), nn.Linear(128, 1)
-    )
-    cnn = nn.Sequential(
-        nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Flatten(), nn.Linear(1568, 128), nn.ReLU(), nn.Linear(128, 10),
-    )  # fmt: skip
-    gpt = nn.Sequential(*[Layer(128, 4) for _ in range(4)])
+    mlp, small, gpt = tanh_network(T, MLP), cnn(T), transformer(T, 4, 128, 4)
     return {
         "mlp_1": (mlp, T.randn(1, 64)),
         "mlp_32": (mlp, T.randn(32, 64)),
-        "cnn_1": (cnn, T.randn(1, 1, 28, 28)),
-        "cnn_64": (cnn, T.randn(64, 1, 28, 28)),
+        "cnn_1": (small, T.randn(1, 1, 28, 28)),
+        "cnn_64": (small, T.randn(64, 1, 28, 28)),
         "gpt_1": (gpt, T.randn(1, 1, 128)),
         "gpt_128": (gpt, T.randn(1, 128, 128)),
     }

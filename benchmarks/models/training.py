@@ -4,6 +4,7 @@ takes the model, and its optimizer runs as it does eagerly."""
 import math
 
 from compare.timing import seconds_per_call
+from models.networks import MLP, cnn, tanh_network, transformer
 
 TITLE = "training steps"
 ROWS = {
@@ -17,41 +18,12 @@ ROWS = {
     "lstm": ("LSTM of 2 layers of 256, SGD, batch 32, length 100", "ms"),
     "pinn": ("u'' = -sin, 4×64 tanh, 1024 points, Adam (third order)", "ms"),
 }
-MLP = (64, 128, 128, 128, 1)
 PINN = (1, 64, 64, 64, 64, 1)
 
 
 def torch_like(T):
     nn, F = T.nn, T.nn.functional
     whole_steps = T.__name__ == "tandem"
-
-    def tanh_network(sizes):
-        layers = []
-        for fan_in, fan_out in zip(sizes[:-2], sizes[1:-1]):
-            layers += [nn.Linear(fan_in, fan_out), nn.Tanh()]
-        return nn.Sequential(*layers, nn.Linear(sizes[-2], sizes[-1]))
-
-    def cnn():
-        return nn.Sequential(
-            nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
-            nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
-            nn.Flatten(), nn.Linear(1568, 128), nn.ReLU(), nn.Linear(128, 10),
-        )  # fmt: skip
-
-    class Layer(nn.Module):
-        def __init__(self, width, heads):
-            super().__init__()
-            self.heads = heads
-            self.norms = nn.ModuleList([nn.LayerNorm(width), nn.LayerNorm(width)])
-            self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
-            self.wide = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
-
-        def forward(self, x):
-            batch, tokens, width = x.shape
-            parts = self.qkv(self.norms[0](x)).reshape(batch, tokens, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
-            attended = F.scaled_dot_product_attention(parts[0], parts[1], parts[2], is_causal=True)
-            x = x + self.out(attended.transpose(1, 2).reshape(batch, tokens, width))
-            return x + self.wide(self.norms[1](x))
 
     def fit(model, optimizer, loss, mode):
         forward = T.compile(model) if mode == "compiled" and not whole_steps else model
@@ -87,19 +59,19 @@ def torch_like(T):
     images, labels = T.randn(64, 1, 28, 28), T.randint(0, 10, (64,))
     for mode in ("eager", "compiled"):
         for row, batch in (("mlp_32", 32), ("mlp_1024", 1024)):
-            model, x, y = tanh_network(MLP), T.randn(batch, 64), T.randn(batch, 1)
+            model, x, y = tanh_network(T, MLP), T.randn(batch, 64), T.randn(batch, 1)
             sgd = T.optim.SGD(model.parameters(), lr=0.01)
             step = fit(model, sgd, lambda forward, x=x, y=y: F.mse_loss(forward(x), y), mode)
             yield row, mode, seconds_per_call(step)
             if mode == "compiled" and whole_steps and row == "mlp_32":
                 yield "mlp_32_recorded", mode, seconds_per_call(recorded(step))
-        model = cnn()
+        model = cnn(T)
         adam = T.optim.Adam(model.parameters(), lr=1e-3)
         step = fit(model, adam, lambda forward: F.cross_entropy(forward(images), labels), mode)
         yield "cnn", mode, seconds_per_call(step, budget=1.0)
         if mode == "compiled" and whole_steps:
             yield "cnn_recorded", mode, seconds_per_call(recorded(step), budget=1.0)
-        gpt, tokens = nn.Sequential(*[Layer(128, 4) for _ in range(4)]), T.randn(12, 64, 128)
+        gpt, tokens = transformer(T, 4, 128, 4), T.randn(12, 64, 128)
         adamw = T.optim.AdamW(gpt.parameters(), lr=1e-3)
         step = fit(gpt, adamw, lambda forward, x=tokens: forward(x).square().mean(), mode)
         yield "gpt", mode, seconds_per_call(step, budget=2.0)
@@ -110,7 +82,7 @@ def torch_like(T):
             sgd = T.optim.SGD(lstm.parameters(), lr=0.01)
             step = fit(lstm, sgd, lambda forward, x=sequences: forward(x)[0].square().mean(), mode)
             yield "lstm", mode, seconds_per_call(step, budget=2.0)
-            model = tanh_network(PINN)
+            model = tanh_network(T, PINN)
             adam = T.optim.Adam(model.parameters(), lr=1e-3)
             yield "pinn", mode, seconds_per_call(fit(model, adam, residual, mode), budget=1.0)
 
