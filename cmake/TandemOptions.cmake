@@ -1,7 +1,12 @@
 # Compile and link options of every target of ours, and the helper that makes a target of a folder.
 find_package(Threads REQUIRED)
-find_package(OpenMP REQUIRED COMPONENTS CXX)
+# oneDNN is opened by its name when it is needed, and linked nowhere (onednn_library.cpp).
 find_library(DNNL_LIBRARY dnnl REQUIRED)
+execute_process(COMMAND ${CMAKE_READELF} -d ${DNNL_LIBRARY} OUTPUT_VARIABLE TANDEM_ONEDNN COMMAND_ERROR_IS_FATAL ANY)
+if(NOT TANDEM_ONEDNN MATCHES "\\(SONAME\\)[^[]*\\[([^]]+)\\]")
+  message(FATAL_ERROR "${DNNL_LIBRARY} is no shared library")
+endif()
+set(TANDEM_ONEDNN ${CMAKE_MATCH_1})
 find_path(EIGEN_INCLUDE_DIR Eigen/Dense PATH_SUFFIXES eigen3 REQUIRED)
 # Reading saved programs: archives of them, so that what is deployed stands alone.
 find_library(SODIUM_ARCHIVE libsodium.a REQUIRED)
@@ -29,7 +34,7 @@ endif()
 # What the runtime's objects are linked with.
 add_library(tandem_runtime_libraries INTERFACE)
 target_link_libraries(tandem_runtime_libraries INTERFACE
-  ${SODIUM_ARCHIVE} ${MINIZIP_ARCHIVE} ${ZLIB_ARCHIVE} ${DNNL_LIBRARY} OpenMP::OpenMP_CXX ${CMAKE_DL_LIBS})
+  ${SODIUM_ARCHIVE} ${MINIZIP_ARCHIVE} ${ZLIB_ARCHIVE} ${CMAKE_DL_LIBS})
 
 # tandem_library(TARGET FOLDER): an object library of all .cpp files below FOLDER.
 function(tandem_library target folder)

@@ -328,21 +328,21 @@ bool overChannels(Kind kind, const ConvShape& s, const float* first, const float
 }  // namespace
 
 void convForward(const ConvShape& s, const float* input, const float* weight, float* output) {
-  withDnnlErrors("conv2d", [&] {
+  withOneDnn("conv2d", [&] {
     if (overChannels(Kind::Forward, s, input, weight, output) || overRows(s, input, weight, output)) return;
     overBatch(Kind::Forward, s, input, s.inputSize(), weight, output, s.outputSize());
   });
 }
 
 void convInputGrad(const ConvShape& s, const float* grad, const float* weight, float* inputGrad) {
-  withDnnlErrors("conv2d_input_grad", [&] {
+  withOneDnn("conv2d_input_grad", [&] {
     if (overChannels(Kind::InputGrad, s, grad, weight, inputGrad)) return;
     overBatch(Kind::InputGrad, s, grad, s.outputSize(), weight, inputGrad, s.inputSize());
   });
 }
 
 void convWeightGrad(const ConvShape& s, const float* grad, const float* input, float* weightGrad) {
-  withDnnlErrors("conv2d_weight_grad", [&] {
+  withOneDnn("conv2d_weight_grad", [&] {
     if (overChannels(Kind::WeightGrad, s, grad, input, weightGrad)) return;
     Pieces pieces(Kind::WeightGrad, s, pieceImages(s, kMaxWeightPieces, kWeightPositions));
     std::int64_t size = s.weightSize();

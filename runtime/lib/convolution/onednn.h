@@ -5,6 +5,7 @@
 #include <dnnl.hpp>
 #include <omp.h>
 
+#include "runtime/lib/convolution/onednn_functions.h"
 #include "runtime/lib/strided.h"
 
 namespace tandem::lib {
@@ -30,9 +31,10 @@ dnnl::engine& dnnlEngine();
 /// The stream of this thread.
 dnnl::stream& dnnlStream();
 
-/// oneDNN's errors as ours.
+/// Calls `f` with the library open, and its errors become ours. All use of oneDNN is inside.
 template <class F>
-decltype(auto) withDnnlErrors(const char* what, F&& f) {
+decltype(auto) withOneDnn(const char* what, F&& f) {
+  needOneDnn(what);
   try {
     return f();
   } catch (const dnnl::error& e) {
