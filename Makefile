@@ -1,10 +1,11 @@
 # `make demo` trains a network in three modes; `make test` runs every test. Both install what is missing and build first.
+# `make install PREFIX=DIR` installs what runs saved programs without Python.
 # PRESET=dev|release|asan|tsan chooses the build (CMakePresets.json), JOBS the number of compile jobs.
 PRESET ?= release
 PY := .venv/bin/python
 BUILD := build/$(PRESET)
 
-.PHONY: demo test bench build docs setup format lint wheel clean
+.PHONY: demo test bench build docs setup format lint wheel install clean
 .NOTPARALLEL:
 
 demo: build
@@ -25,7 +26,7 @@ setup:
 	@scripts/bootstrap.sh
 
 format: setup
-	git ls-files '*.h' '*.cpp' | xargs -r clang-format-22 -i
+	git ls-files '*.h' '*.hpp' '*.cpp' | xargs -r clang-format-22 -i
 	.venv/bin/ruff format python examples benchmarks scripts tests ir/opgen
 
 lint: setup
@@ -37,6 +38,10 @@ docs: build
 wheel: setup
 	CMAKE_BUILD_PARALLEL_LEVEL=$(or $(JOBS),2) $(PY) -m build --wheel --no-isolation --outdir build/wheel .
 	@ls build/wheel/*.whl
+
+# libtandem_runtime, which runs saved programs, with headers, pkg-config and CMake files.
+install: build
+	cmake --install $(BUILD) --component runtime --prefix $(or $(PREFIX),/usr/local)
 
 clean:
 	rm -rf build .pytest_cache .ruff_cache .mypy_cache .hypothesis

@@ -1,5 +1,6 @@
 # libtandem_runtime: the loader of saved programs, which is runtime/ alone, as a shared object that exports the C
-# functions of include/tandem/program.h, and as an archive. `make install PREFIX=...` puts them in place.
+# functions of include/tandem/program.h, and as an archive. The install component `runtime` (`make install PREFIX=...`)
+# puts them where find_package(Tandem) and pkg-config find them.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -15,3 +16,36 @@ set_target_properties(tandem_loader PROPERTIES
   LINKER_LANGUAGE CXX
   LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib
   LINK_DEPENDS ${CMAKE_BINARY_DIR}/runtime.map)
+
+# The archive has one object: the runtime and what it needs of other archives, linked to one file of which only the C
+# functions can be seen. So it meets no other zlib, Eigen or oneDNN of the program that it becomes part of.
+find_program(GNU_LD NAMES ld.bfd ld REQUIRED)
+set(TANDEM_ARCHIVE ${CMAKE_BINARY_DIR}/lib/libtandem_runtime.a)
+set(TANDEM_OBJECT ${CMAKE_BINARY_DIR}/lib/tandem_runtime.o)
+file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/runtime_objects.txt
+  CONTENT "$<JOIN:$<TARGET_OBJECTS:tandem_runtime>,\n>\n${SODIUM_ARCHIVE}\n${MINIZIP_ARCHIVE}\n${ZLIB_ARCHIVE}\n")
+add_custom_command(
+  OUTPUT ${TANDEM_ARCHIVE}
+  COMMAND ${GNU_LD} -r --force-group-allocation -o ${TANDEM_OBJECT} @${CMAKE_BINARY_DIR}/runtime_objects.txt
+  COMMAND ${CMAKE_OBJCOPY} --wildcard --keep-global-symbol=tandem_* --strip-unneeded ${TANDEM_OBJECT}
+  COMMAND ${CMAKE_COMMAND} -E rm -f ${TANDEM_ARCHIVE}
+  COMMAND ${CMAKE_AR} rcs ${TANDEM_ARCHIVE} ${TANDEM_OBJECT}
+  COMMAND ${CMAKE_COMMAND} -E rm ${TANDEM_OBJECT}
+  DEPENDS tandem_runtime $<TARGET_OBJECTS:tandem_runtime> ${CMAKE_BINARY_DIR}/runtime_objects.txt
+  COMMENT "Making libtandem_runtime.a"
+  VERBATIM)
+add_custom_target(tandem_archive ALL DEPENDS ${TANDEM_ARCHIVE})
+
+set(TANDEM_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/Tandem)
+configure_package_config_file(${CMAKE_SOURCE_DIR}/cmake/TandemConfig.cmake.in ${CMAKE_BINARY_DIR}/TandemConfig.cmake
+  INSTALL_DESTINATION ${TANDEM_PACKAGE_DIR} PATH_VARS CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_LIBDIR)
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/TandemConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+file(RELATIVE_PATH TANDEM_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+configure_file(${CMAKE_SOURCE_DIR}/cmake/tandem.pc.in ${CMAKE_BINARY_DIR}/tandem.pc @ONLY)
+
+install(TARGETS tandem_loader LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime)
+install(FILES ${TANDEM_ARCHIVE} DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime)
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/tandem DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT runtime)
+install(FILES ${CMAKE_BINARY_DIR}/TandemConfig.cmake ${CMAKE_BINARY_DIR}/TandemConfigVersion.cmake
+  DESTINATION ${TANDEM_PACKAGE_DIR} COMPONENT runtime)
+install(FILES ${CMAKE_BINARY_DIR}/tandem.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT runtime)

@@ -4,7 +4,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 build=${1:-build/release}
 status=0
-git ls-files '*.h' '*.cpp' | xargs -r clang-format-22 --dry-run -Werror || status=1
+git ls-files '*.h' '*.hpp' '*.cpp' | xargs -r clang-format-22 --dry-run -Werror || status=1
 .venv/bin/ruff check . || status=1
 .venv/bin/ruff format --check python examples benchmarks scripts tests ir/opgen || status=1
 .venv/bin/mypy || status=1

@@ -36,12 +36,12 @@ typedef struct tandem_error tandem_error;
 /* ---- errors ---- */
 
 typedef enum {
-  TANDEM_ERROR = 1,             /* none of those below */
-  TANDEM_INVALID_FILE = 2,      /* the file is damaged, not signed as required, or of a newer format */
-  TANDEM_INVALID_ARGUMENT = 3,  /* what was passed does not fit the program */
-  TANDEM_NOT_SUPPORTED = 4,     /* no code for this processor, or an operation that is not here */
+  TANDEM_ERROR = 1,            /* none of those below */
+  TANDEM_INVALID_FILE = 2,     /* the file is damaged, not signed as required, or of a newer format */
+  TANDEM_INVALID_ARGUMENT = 3, /* what was passed does not fit the program */
+  TANDEM_NOT_SUPPORTED = 4,    /* no code for this processor, or an operation that is not here */
   TANDEM_OUT_OF_MEMORY = 5,
-  TANDEM_INVALID_VALUE = 6      /* of an element: an index out of range, a singular matrix */
+  TANDEM_INVALID_VALUE = 6 /* of an element: an index out of range, a singular matrix */
 } tandem_error_code;
 
 TANDEM_API tandem_error_code tandem_error_get_code(const tandem_error* error);

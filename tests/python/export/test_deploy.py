@@ -1,0 +1,135 @@
+"""The loader as it is installed: the example programs, built against it, give the bits that Python gives."""
+
+from __future__ import annotations
+
+import os
+import runpy
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from operations import generated
+
+import tandem
+from tandem.export import load
+
+BUILD = generated().parent
+EXAMPLES = Path(__file__).parents[3] / "examples" / "deploy"
+STEPS = 5
+
+
+def run(*command: object, **environment: str) -> str:
+    """What a command prints; its errors if it fails."""
+    done = subprocess.run(
+        [str(c) for c in command], capture_output=True, text=True, check=False, env={**os.environ, **environment}
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """A prefix with the loader."""
+    if "TANDEM_SANITIZE:STRING=\n" not in (BUILD / "CMakeCache.txt").read_text():
+        pytest.skip("programs of users are not built under a sanitizer")
+    prefix = tmp_path_factory.mktemp("prefix")
+    run("cmake", "--install", BUILD, "--component", "runtime", "--prefix", prefix)
+    return prefix
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """What export.py writes."""
+    folder = tmp_path_factory.mktemp("files")
+    run(sys.executable, EXAMPLES / "export.py", folder, "--steps", 3)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def programs(installed, tmp_path_factory):
+    """The folder with the examples, built with find_package."""
+    build = tmp_path_factory.mktemp("build")
+    run("cmake", "-G", "Ninja", "-S", EXAMPLES, "-B", build, f"-DCMAKE_PREFIX_PATH={installed}")
+    run("cmake", "--build", build, "-j", 2)
+    return build
+
+
+def printed(text: str, column: int) -> np.ndarray:
+    """A column of numbers, printed with nine digits, which say every bit of a float32."""
+    return np.array([line.split()[column] for line in text.splitlines()], np.float64).astype(np.float32)
+
+
+def test_classifier(programs, files):
+    program = load(files / "digits.tandem")
+    tests = read_idx(files / "tests.idx")
+    for image, arguments in ((tests[0], ["image.pgm"]), (tests[7], ["tests.idx", "7"])):
+        expected = program(tandem.from_numpy(image.copy())).numpy()
+        text = run(programs / "digits", files / "digits.tandem", files / arguments[0], *arguments[1:])
+        lines = text.splitlines()
+        assert [line[0] == ">" for line in lines] == [k == expected.argmax() for k in range(10)]
+        assert lines[2].split()[-1 - ("#" in lines[2]) - 1 : -1 - ("#" in lines[2])] == ["pullover"]
+        assert printed("\n".join(line[2:] for line in lines), 1).tobytes() == expected.tobytes()
+
+
+def read_idx(path: Path) -> np.ndarray:
+    return np.frombuffer(path.read_bytes(), np.uint8, offset=16).reshape(-1, 28, 28)
+
+
+def test_training(programs, files, tmp_path):
+    """Two runs, the second from the first one's file and at another rate, against the steps of Python."""
+    program = load(files / "train.tandem")
+    x = tandem.from_numpy(read_idx(files / "images.idx").copy())
+    y = tandem.from_numpy(np.frombuffer((files / "labels.idx").read_bytes(), np.uint8, offset=8).copy())
+    first, second = tmp_path / "first.safetensors", tmp_path / "second.safetensors"
+    data = [files / "train.tandem", files / "images.idx", files / "labels.idx", STEPS]
+    for rate, command in ((2e-3, [first]), (1e-4, [second, 1e-4, first])):
+        text = run(programs / "train", *data, *command)
+        losses = [
+            program.run("step", x[k : k + 64], y[k : k + 64], numbers={"lr": rate}).item()
+            for k in range(0, 64 * STEPS, 64)
+        ]
+        assert printed(text, 3).tobytes() == np.array(losses, np.float32).tobytes()
+        state = tandem.load(command[0])
+        assert state.keys() == program.state_dict.keys()
+        for name, value in program.state_dict.items():
+            assert state[name].numpy().tobytes() == value.numpy().tobytes(), name
+    model = runpy.run_path(str(EXAMPLES / "export.py"))["make_model"]()
+    model.load_state_dict({name: state[name] for name in model.state_dict()})
+
+
+def test_errors(programs, files, tmp_path):
+    """Exceptions of program.hpp say what the C functions say."""
+    (tmp_path / "small.pgm").write_bytes(b"P5 2 2 255\nabcd")
+    for arguments, text in (
+        ([files / "image.pgm", files / "image.pgm"], "image.pgm"),
+        ([files / "digits.tandem", tmp_path / "small.pgm"], "image: expected 784 bytes, got 4"),
+        ([files / "train.tandem", files / "image.pgm"], "forward"),
+    ):
+        done = subprocess.run([programs / "digits", *arguments], capture_output=True, text=True, check=False)
+        assert done.returncode == 1 and text in done.stderr, done
+
+
+def test_from_c(installed, programs, files, tmp_path):
+    """A C program with the flags of pkg-config: with the shared object, and with the archive alone."""
+    x = [0.5, -1.25, 3.0]
+    expected = load(files / "minimal.tandem")(tandem.tensor(x)).numpy()
+    assert printed(run(programs / "minimal", files / "minimal.tandem", *x), 0).tobytes() == expected.tobytes()
+    if shutil.which("pkg-config") is None:
+        pytest.skip("pkg-config is not installed")
+    flags = {"PKG_CONFIG_PATH": str(installed / "lib" / "pkgconfig")}
+    library = str(installed / "lib")
+    for static in (False, True):
+        ask = ["pkg-config", "--cflags", "--libs", *(["--static"] if static else []), "tandem"]
+        options = run(*ask, **flags).split()
+        if static:
+            options = ["-l:libtandem_runtime.a" if o == "-ltandem_runtime" else o for o in options]
+        program = tmp_path / f"minimal{static}"
+        run("cc", "-std=c99", "-Wall", "-Wextra", "-Werror", EXAMPLES / "minimal.c", "-o", program, *options)
+        text = run(program, files / "minimal.tandem", *x, **({} if static else {"LD_LIBRARY_PATH": library}))
+        assert printed(text, 0).tobytes() == expected.tobytes()
+        needed = run("readelf", "-d", program)
+        assert ("libtandem_runtime" in needed) is not static
+        assert not any(name in needed for name in ("dnnl", "gomp", "libz", "sodium"))
