@@ -1,11 +1,11 @@
-# libtandem_runtime: the loader of saved programs, which is runtime/ alone, as a shared object that exports the C
-# functions of include/tandem/program.h, and as an archive. The install component `runtime` (`make install PREFIX=...`)
-# puts them where find_package(Tandem) and pkg-config find them.
+# libtandem_runtime: the loader of saved programs, which is runtime/ and the rules of ir/schema, as a shared object that
+# exports the C functions of include/tandem/program.h, and as an archive. The install component `runtime`
+# (`make install PREFIX=...`) puts them where find_package(Tandem) and pkg-config find them.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 file(WRITE ${CMAKE_BINARY_DIR}/runtime.map "{ global: tandem_*; local: *; };\n")
-add_library(tandem_loader SHARED $<TARGET_OBJECTS:tandem_runtime>)
+add_library(tandem_loader SHARED $<TARGET_OBJECTS:tandem_runtime> $<TARGET_OBJECTS:tandem_schema>)
 target_link_libraries(tandem_loader PRIVATE tandem_options tandem_runtime_libraries)
 target_link_options(tandem_loader PRIVATE -Wl,--version-script=${CMAKE_BINARY_DIR}/runtime.map -Wl,--gc-sections
   -Wl,--icf=all -Wl,-s)
@@ -23,7 +23,7 @@ find_program(GNU_LD NAMES ld.bfd ld REQUIRED)
 set(TANDEM_ARCHIVE ${CMAKE_BINARY_DIR}/lib/libtandem_runtime.a)
 set(TANDEM_OBJECT ${CMAKE_BINARY_DIR}/lib/tandem_runtime.o)
 file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/runtime_objects.txt
-  CONTENT "$<JOIN:$<TARGET_OBJECTS:tandem_runtime>,\n>\n${SODIUM_ARCHIVE}\n${MINIZIP_ARCHIVE}\n${ZLIB_ARCHIVE}\n")
+  CONTENT "$<JOIN:$<TARGET_OBJECTS:tandem_runtime>;$<TARGET_OBJECTS:tandem_schema>,\n>\n${SODIUM_ARCHIVE}\n${MINIZIP_ARCHIVE}\n${ZLIB_ARCHIVE}\n")
 add_custom_command(
   OUTPUT ${TANDEM_ARCHIVE}
   COMMAND ${GNU_LD} -r --force-group-allocation -o ${TANDEM_OBJECT} @${CMAKE_BINARY_DIR}/runtime_objects.txt
@@ -31,7 +31,8 @@ add_custom_command(
   COMMAND ${CMAKE_COMMAND} -E rm -f ${TANDEM_ARCHIVE}
   COMMAND ${CMAKE_AR} rcs ${TANDEM_ARCHIVE} ${TANDEM_OBJECT}
   COMMAND ${CMAKE_COMMAND} -E rm ${TANDEM_OBJECT}
-  DEPENDS tandem_runtime $<TARGET_OBJECTS:tandem_runtime> ${CMAKE_BINARY_DIR}/runtime_objects.txt
+  DEPENDS tandem_runtime tandem_schema $<TARGET_OBJECTS:tandem_runtime> $<TARGET_OBJECTS:tandem_schema>
+    ${CMAKE_BINARY_DIR}/runtime_objects.txt
   COMMENT "Making libtandem_runtime.a"
   VERBATIM)
 add_custom_target(tandem_archive ALL DEPENDS ${TANDEM_ARCHIVE})

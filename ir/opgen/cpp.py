@@ -230,7 +230,7 @@ def derivatives(records: Records) -> str:
 
 op_table = rows(table_row)
 op_names = rows(lambda op: f'"{op.name}",\n' if op.coded else "")
-library_table = rows(lambda op: f"X({op.name}, {op.plain})\n" if op.library else "")
+library_table = rows(lambda op: f'X({op.name}, {op.plain}, "{op.record.params}")\n' if op.library else "")
 batch_rules = rows(batch_rule)
 ops_source = rows(primitive)
 bodies = rows(body_case)

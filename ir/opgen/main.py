@@ -20,7 +20,7 @@ FILES = {
     "ir/schema/op_code.h": cpp.op_code,
     "ir/schema/op_table.inc": cpp.op_table,
     "runtime/base/op_names.inc": cpp.op_names,
-    "runtime/lib/library_table.inc": cpp.library_table,
+    "runtime/base/library_table.inc": cpp.library_table,
     "codegen/bodies.inc": cpp.bodies,
     "codegen/combiners.inc": cpp.combiners,
     "autograd/derivatives.inc": cpp.derivatives,

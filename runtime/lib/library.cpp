@@ -9,15 +9,15 @@
 
 namespace tandem {
 namespace lib {
-#define X(name, function) void function(const LibraryCall&);
-#include "runtime/lib/library_table.inc"
+#define X(name, function, parameters) void function(const LibraryCall&);
+#include "runtime/base/library_table.inc"
 #undef X
 }  // namespace lib
 
 namespace {
 constexpr std::pair<std::string_view, LibraryFn> kTable[] = {
-#define X(name, function) {#name, &lib::function},
-#include "runtime/lib/library_table.inc"
+#define X(name, function, parameters) {#name, &lib::function},
+#include "runtime/base/library_table.inc"
 #undef X
 };
 }  // namespace

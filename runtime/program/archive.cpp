@@ -86,6 +86,18 @@ zlib_filefunc64_def memoryFunctions(Reader& memory) {
 Archive Archive::open(const std::string& path) {
   auto mapping = std::make_shared<Mapping>(path);
   const std::string_view bytes = mapping->bytes();
+  Archive archive = read(bytes, std::move(mapping), path);
+  if (archive.has(kWeights) || !archive.has(kManifest)) return archive;
+  const std::string beside = besideOf(path);
+  if (::access(beside.c_str(), F_OK) != 0) fail<ValueError>(path, ": its weights are neither in it nor in ", beside);
+  auto both = std::make_shared<std::pair<std::shared_ptr<const void>, Mapping>>(
+      std::piecewise_construct, std::forward_as_tuple(std::move(archive.owner_)), std::forward_as_tuple(beside));
+  archive.members_.emplace(kWeights, both->second.bytes());
+  archive.owner_ = std::move(both);
+  return archive;
+}
+
+Archive Archive::read(std::string_view bytes, std::shared_ptr<const void> owner, const std::string& path) {
   auto bad = [&](const char* what) { fail<ValueError>(path, ": not a saved program: ", what); };
   Reader memory{bytes};
   zlib_filefunc64_def functions = memoryFunctions(memory);
@@ -93,6 +105,7 @@ Archive Archive::open(const std::string& path) {
   if (zip == nullptr) bad("it is no zip archive");
   constexpr std::size_t kMostMembers = 1 << 20;
   constexpr std::size_t kLongestName = 4096;
+  std::size_t together = 0;
   std::map<std::string, std::string_view, std::less<>> members;
   int found = unzGoToFirstFile(zip.get());
   for (; found == UNZ_OK; found = unzGoToNextFile(zip.get())) {
@@ -110,6 +123,9 @@ Archive Archive::open(const std::string& path) {
     const ZPOS64_T at = unzGetCurrentFileZStreamPos64(zip.get());
     unzCloseCurrentFile(zip.get());
     if (at > bytes.size() || info.uncompressed_size > bytes.size() - at) bad("a member lies outside the file");
+    // Many that share bytes would be far more to read than there is.
+    together += info.uncompressed_size;
+    if (together > bytes.size()) bad("members overlap");
     if (at % 64 != 0) bad("a member lies at no multiple of 64 bytes");
     if (!members.emplace(name, bytes.substr(at, info.uncompressed_size)).second) bad("two members have one name");
     if (name == kManifest && crc32(0, reinterpret_cast<const Bytef*>(bytes.data() + at),
@@ -117,13 +133,7 @@ Archive Archive::open(const std::string& path) {
       bad("its manifest is damaged");
   }
   if (found != UNZ_END_OF_LIST_OF_FILE) bad("its directory is damaged");
-  if (members.contains(kWeights) || !members.contains(kManifest)) return {std::move(members), std::move(mapping)};
-  const std::string beside = besideOf(path);
-  if (::access(beside.c_str(), F_OK) != 0) fail<ValueError>(path, ": its weights are neither in it nor in ", beside);
-  auto both = std::make_shared<std::pair<std::shared_ptr<Mapping>, Mapping>>(
-      std::piecewise_construct, std::forward_as_tuple(std::move(mapping)), std::forward_as_tuple(beside));
-  members.emplace(kWeights, both->second.bytes());
-  return {std::move(members), std::move(both)};
+  return {std::move(members), std::move(owner)};
 }
 
 std::string_view Archive::member(std::string_view name) const {

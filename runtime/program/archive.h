@@ -15,6 +15,8 @@ class Archive {
   /// Error naming the path where it cannot be read, is no zip archive, or has members that are compressed, lie outside
   /// the file or have one name. Weights that are not in the file are mapped from the file beside it (`besideOf`).
   static Archive open(const std::string& path);
+  /// The same of a file's bytes, which `owner` keeps; `name` is for errors.
+  static Archive read(std::string_view bytes, std::shared_ptr<const void> owner, const std::string& name);
   /// Members that lie in memory, which `owner` keeps.
   Archive(std::map<std::string, std::string_view, std::less<>> members, std::shared_ptr<const void> owner)
       : members_(std::move(members)), owner_(std::move(owner)) {}

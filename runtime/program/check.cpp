@@ -1,9 +1,10 @@
 #include "runtime/program/check.h"
 
 #include <algorithm>
-#include <limits>
 #include <set>
+#include <tuple>
 
+#include "ir/schema/library_call.h"
 #include "runtime/base/error.h"
 #include "runtime/kernel/collapse.h"
 
@@ -12,7 +13,9 @@ namespace {
 
 constexpr std::size_t kMostDims = 64;
 constexpr std::uint64_t kAlignment = 64;
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 46;
+// More than there is of anything: sums and products of a few such numbers are far from overflowing.
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 42;
+constexpr std::size_t kMostInstructions = std::size_t{1} << 20;
 
 template <class... Args>
 [[noreturn]] void bad(const Args&... args) {
@@ -41,22 +44,31 @@ class Bounded {
   std::int64_t value_;
 };
 
+/// Bytes [first, end) of something.
+struct Stretch {
+  std::int64_t first = 0;
+  std::int64_t end = 0;
+};
+
 /// The offsets, in elements, of what a walk over dims touches.
 class Reach {
  public:
   void along(std::int64_t size, std::int64_t stride) {
+    require(stride <= static_cast<std::int64_t>(kMostBytes) && stride >= -static_cast<std::int64_t>(kMostBytes),
+            "a stride is too large");
     if (size == 0) empty_ = true;
     if (size <= 1) return;
     Bounded far(size - 1);
     far *= stride;
     (stride < 0 ? low_ : high_) += far.get();
   }
-  /// Must lie in `bytes`, and begins at `at` of them; they themselves lie at a multiple of `alignment`.
-  void within(std::uint64_t at, std::uint64_t bytes, DType dtype, const char* what,
-              std::uint64_t alignment = kAlignment) const {
-    if (empty_) return;
+  /// Where it lies in memory of `bytes`, if it begins at `at` of them; they themselves lie at a multiple of
+  /// `alignment`.
+  Stretch within(std::uint64_t at, std::uint64_t bytes, DType dtype, const char* what,
+                 std::uint64_t alignment = kAlignment) const {
     const auto item = static_cast<std::int64_t>(itemSize(dtype));
-    require(at <= kMostBytes && bytes <= kMostBytes, "the place of ", what);
+    require(bytes <= kMostBytes && at <= bytes, "the place of ", what);
+    if (empty_) return {};
     Bounded first(low_.get()), end(high_.get());
     first *= item;
     first += static_cast<std::int64_t>(at);
@@ -66,6 +78,7 @@ class Reach {
     require((at | alignment) % static_cast<std::uint64_t>(item) == 0, what, " is not aligned");
     require(first.get() >= 0 && end.get() <= static_cast<std::int64_t>(bytes), what, " reaches bytes ", first.get(),
             " to ", end.get(), " of ", bytes);
+    return {first.get(), end.get()};
   }
 
  private:
@@ -92,13 +105,13 @@ std::uint64_t alignmentOf(std::uint64_t offset) {
   return offset & -offset;
 }
 
-void checkArray(DimsRef shape, DimsRef strides, DType dtype, std::uint64_t at, std::uint64_t bytes, const char* what,
-                std::uint64_t alignment = kAlignment) {
+Stretch checkArray(DimsRef shape, DimsRef strides, DType dtype, std::uint64_t at, std::uint64_t bytes, const char* what,
+                   std::uint64_t alignment = kAlignment) {
   static_cast<void>(checkedNumel(shape));
   require(shape.size() == strides.size(), what, " has ", shape.size(), " sizes and ", strides.size(), " strides");
   Reach reach;
   for (std::size_t d = 0; d < shape.size(); ++d) reach.along(shape[d], strides[d]);
-  reach.within(at, bytes, dtype, what, alignment);
+  return reach.within(at, bytes, dtype, what, alignment);
 }
 
 // ---- kernels
@@ -110,7 +123,9 @@ void checkSignature(const KernelSignature& s) {
           "a kernel's size");
   for (std::size_t k = 0; k < s.inputs.size(); ++k)
     if (s.inputs[k].access == Access::Framed)
-      require(k + 1 < s.inputs.size() && s.kind != KernelKind::Column, "a framed input without the one behind it");
+      require(k + 1 < s.inputs.size() && s.inputs[k + 1].access != Access::Framed &&
+                  s.inputs[k + 1].dtype == s.inputs[k].dtype && s.kind != KernelKind::Column,
+              "a framed input without the one behind it");
   for (const DType t : s.scalars) require(t == DType::Int64 || t == DType::Float64, "a number's dtype");
   std::size_t values = s.inputs.size() + s.scalars.size();
   for (const KernelStep& step : s.steps) {
@@ -144,6 +159,7 @@ class PlanCheck {
                 "a temporary outside the arena");
     }
     slots();
+    require(plan_.instrs.size() <= kMostInstructions, "a plan of ", plan_.instrs.size(), " instructions");
     for (const PlanInstr& i : plan_.instrs) instruction(i);
   }
 
@@ -157,8 +173,8 @@ class PlanCheck {
         require(s.a >= 0 && static_cast<std::size_t>(s.a) < entry_.numbers.size(), "a number that no call gives");
       if (leaf) continue;
       require(s.a >= 0 && static_cast<std::size_t>(s.a) < k, "a number made of one behind it");
-      if (s.source != Source::Neg)
-        require(s.b >= 0 && static_cast<std::size_t>(s.b) < k, "a number made of one behind it");
+      require((s.b >= 0 || s.source == Source::Neg) && (s.b < 0 || static_cast<std::size_t>(s.b) < k),
+              "a number made of one behind it");
     }
   }
 
@@ -170,22 +186,73 @@ class PlanCheck {
       kernel(i);
       break;
     case PlanInstr::Kind::Library:
-      require(i.function < plan_.library.size() && i.numInputs <= i.operands.size(), "a library call");
-      for (const PlanOperand& o : i.operands) array(o);
+      library(i);
       break;
     case PlanInstr::Kind::Copy:
       require(i.operands.size() == 2 && !i.operands[0].absent && !i.operands[1].absent &&
                   i.operands[0].dtype == i.operands[1].dtype && i.operands[0].shape == i.operands[1].shape,
               "a copy");
-      for (const PlanOperand& o : i.operands) array(o);
+      require(!overlap(array(i.operands[0]), array(i.operands[1])), "a copy of memory onto itself");
       break;
     }
   }
 
-  void array(const PlanOperand& o) const {
-    if (o.absent) return;
+  /// Bytes of the arena, of an output, an argument or a memory.
+  struct Memory {
+    std::tuple<int, std::uint32_t> which;
+    Stretch bytes;
+  };
+  static bool overlap(const Memory& a, const Memory& b) {
+    return a.which == b.which && a.bytes.first < b.bytes.end && b.bytes.first < a.bytes.end;
+  }
+
+  [[nodiscard]] Memory array(const PlanOperand& o) const {
     const PlanBuffer& b = plan_.buffers[o.buffer];
-    checkArray(o.shape, o.strides, o.dtype, o.byteOffset, b.bytes, "an operand", alignment(b));
+    Memory m{{static_cast<int>(b.kind), 0},
+             checkArray(o.shape, o.strides, o.dtype, o.byteOffset, b.bytes, "an operand", alignment(b))};
+    std::uint64_t at = b.arenaOffset;
+    if (b.kind == PlanBuffer::Kind::Output) m.which = {static_cast<int>(b.kind), b.index}, at = 0;
+    if (b.kind == PlanBuffer::Kind::Input) {
+      const PlaceData& p = entry_.inputs[b.index];
+      m.which = {kPlaces + static_cast<int>(p.origin), p.index};
+      at = p.offset;
+    }
+    m.bytes.first += static_cast<std::int64_t>(at);
+    m.bytes.end += static_cast<std::int64_t>(at);
+    return m;
+  }
+  static constexpr int kPlaces = 16;  // beside the kinds of buffers
+
+  /// What functions take their operands to be: what the record says, in memory apart from the results, which are
+  /// contiguous.
+  void library(const PlanInstr& i) const {
+    require(i.function < plan_.library.size() && i.numInputs <= i.operands.size(), "a library call");
+    std::vector<TensorMeta> metas;
+    std::vector<Memory> memory;
+    for (const PlanOperand& o : i.operands) {
+      metas.push_back({o.shape, o.dtype, false, o.absent});
+      memory.push_back(o.absent ? Memory{} : array(o));
+      require(!o.absent || (o.shape.empty() && o.strides.empty()), "an operand that is absent has a shape");
+    }
+    const std::span<const TensorMeta> all(metas);
+    try {
+      checkLibraryCall(
+          {plan_.library[i.function], all.first(i.numInputs), all.subspan(i.numInputs), i.attrs, i.scalars.size()});
+    } catch (const NotImplementedError&) {
+      throw;
+    } catch (const Error& e) {
+      bad(e.what());
+    }
+    const bool updates = facts(*findOp(plan_.library[i.function])).updates;
+    for (std::size_t k = i.numInputs; k < i.operands.size(); ++k) {
+      const PlanOperand& out = i.operands[k];
+      require(isContiguous(out.shape, out.strides), "a result of `", plan_.library[i.function], "` has gaps");
+      for (std::size_t j = 0; j < k; ++j) {
+        if (i.operands[j].absent || !overlap(memory[j], memory[k])) continue;
+        const bool itself = memory[j].bytes.first == memory[k].bytes.first && i.operands[j].strides == out.strides;
+        require(updates && j == 0 && itself, "a result of `", plan_.library[i.function], "` lies in an operand");
+      }
+    }
   }
 
   [[nodiscard]] std::uint64_t alignment(const PlanBuffer& b) const {
@@ -204,8 +271,9 @@ class PlanCheck {
     const std::vector<std::int64_t>& args = i.args;
     Bounded points(1);
     auto size = [&](std::size_t at) {
-      require(args[at] >= 0, "a kernel's size is negative");
-      points *= std::max<std::int64_t>(args[at], 1);
+      // What has no elements is no instruction; a sum over none would have results.
+      require(args[at] >= 1, "a kernel of no elements");
+      points *= args[at];
       return args[at];
     };
     std::vector<std::int64_t> outer;
@@ -222,9 +290,14 @@ class PlanCheck {
       require(!o.absent && o.dtype == operand.dtype, "the dtype of a kernel's operand");
       Reach reach;
       if (operand.access == Access::Framed) {
+        const std::int64_t begin = args[layout.frame(frames)];
         const std::int64_t count = args[layout.frame(frames) + 1];
-        require(count >= 0 && args[layout.frame(frames) + 1] <= static_cast<std::int64_t>(kMostBytes), "a frame");
+        const auto most = static_cast<std::int64_t>(kMostBytes);
+        require(count >= 0 && count <= most && begin >= -most && begin <= most, "a frame");
         ++frames;
+        // Elements are found by their place in the whole space, of which those in the frame are read.
+        Reach space;
+        for (int d = 0; d < layout.outerRank; ++d) space.along(outer[d], args[layout.outerStride(k, d)]);
         reach.along(count, 1);
       } else {
         for (int d = 0; d < layout.outerRank; ++d) reach.along(outer[d], args[layout.outerStride(k, d)]);
@@ -272,24 +345,37 @@ class ProgramCheck {
   ProgramCheck(const ProgramData& data, std::uint64_t weightBytes) : data_(data), weightBytes_(weightBytes) {}
 
   void run() const {
+    std::set<std::string> signatures;
     for (const KernelData& k : data_.kernels) {
       checkSignature(k.signature);
+      require(signatures.insert(k.signature.bytes()).second, "a kernel is there twice");
       require(k.symbols.empty() || k.symbols.size() == data_.targets.size(), "a kernel's symbols");
     }
     for (const MemoryData& m : data_.memories)
       require(m.offset <= weightBytes_ && m.bytes <= weightBytes_ - m.offset, "the memory `", m.name,
               "` lies outside the weights");
-    unique("tensor of the state", data_.state);
+    apart();
+    unique("tensors of the state", data_.state);
     for (const StateData& s : data_.state) {
       require(s.memory < data_.memories.size(), "the tensor `", s.name, "` is in no memory");
       const MemoryData& m = data_.memories[s.memory];
       checkArray(s.shape, s.strides, s.dtype, s.offset, m.bytes, "a tensor of the state", alignmentOf(m.offset));
     }
-    unique("entry", data_.entries);
+    unique("entries", data_.entries);
     for (const EntryData& e : data_.entries) entry(e);
   }
 
  private:
+  /// Memories share no bytes, so that together they are no larger than the weights.
+  void apart() const {
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> all;
+    for (const MemoryData& m : data_.memories)
+      if (m.bytes > 0) all.emplace_back(m.offset, m.bytes);
+    std::ranges::sort(all);
+    for (std::size_t k = 1; k < all.size(); ++k)
+      require(all[k].first - all[k - 1].first >= all[k - 1].second, "two memories overlap");
+  }
+
   template <class T>
   static void unique(const char* what, const std::vector<T>& all) {
     std::set<std::string_view> names;
@@ -302,7 +388,11 @@ class ProgramCheck {
     std::vector<std::uint64_t> argumentBytes;
     for (const ArgumentData& a : e.arguments)
       argumentBytes.push_back(static_cast<std::uint64_t>(checkedNumel(a.shape)) * itemSize(a.dtype));
-    for (const std::uint64_t bytes : e.fresh) require(bytes <= kMostBytes, "a result of ", bytes, " bytes");
+    std::uint64_t together = e.plan.arenaBytes;
+    for (const std::uint64_t bytes : e.fresh) {
+      require(bytes <= kMostBytes && together <= kMostBytes, "a result of ", bytes, " bytes");
+      together += bytes;
+    }
     auto bytesAt = [&](const PlaceData& p) -> std::uint64_t {
       switch (p.origin) {
       case PlaceData::Origin::Fresh:

@@ -146,6 +146,25 @@ template <class... Args>
   fail<ValueError>("a saved program's manifest is damaged: ", args...);
 }
 
+/// Tables and lists may stand in many places of a manifest, of which a small one could then say more than fits into
+/// memory: what is made of it may be so many times its bytes, a few of which every part has.
+class Allowance {
+ public:
+  explicit Allowance(std::size_t bytes) : outer_(current_), left_(16 * bytes) { current_ = this; }
+  ~Allowance() { current_ = outer_; }
+  Allowance(const Allowance&) = delete;
+  Allowance& operator=(const Allowance&) = delete;
+  static void take(std::size_t bytes) {
+    if (bytes > current_->left_) bad("parts of it are there many times");
+    current_->left_ -= bytes;
+  }
+
+ private:
+  static inline thread_local Allowance* current_ = nullptr;
+  Allowance* outer_;
+  std::size_t left_;
+};
+
 /// A number of the file as the runtime's enumeration, which has values up to `last`.
 template <class To, class From>
 To checked(From value, From last) {
@@ -154,24 +173,33 @@ To checked(From value, From last) {
 }
 DType dtype(wire::DType t) { return checked<DType>(t, wire::DType::MAX); }
 
-std::string text(const flatbuffers::String* s) { return s == nullptr ? std::string() : s->str(); }
+std::string text(const flatbuffers::String* s) {
+  if (s == nullptr) return {};
+  Allowance::take(s->size());
+  return s->str();
+}
 
 std::vector<std::string> texts(const Vector<Offset<flatbuffers::String>>* values) {
   std::vector<std::string> out;
-  if (values != nullptr)
-    for (const auto* s : *values) out.push_back(text(s));
+  if (values == nullptr) return out;
+  Allowance::take(values->size() * sizeof(out[0]));
+  for (const auto* s : *values) out.push_back(text(s));
   return out;
 }
 
 template <class T>
 auto list(const Vector<T>* values) {
   std::vector<std::remove_cvref_t<decltype(values->Get(0))>> out;
-  if (values != nullptr) out.assign(values->begin(), values->end());
+  if (values == nullptr) return out;
+  Allowance::take(values->size() * sizeof(*values->data()));
+  out.assign(values->begin(), values->end());
   return out;
 }
 Dims dims(const Vector<std::int64_t>* values) {
   Dims out;
-  if (values != nullptr) out.append(values->data(), values->data() + values->size());
+  if (values == nullptr) return out;
+  Allowance::take(values->size() * sizeof(std::int64_t));
+  out.append(values->data(), values->data() + values->size());
   return out;
 }
 
@@ -180,6 +208,7 @@ template <class T, class F>
 auto each(const Vector<T>* values, F one) {
   std::vector<decltype(one(values->Get(0)))> out;
   if (values == nullptr) return out;
+  Allowance::take(values->size() * sizeof(out[0]));
   out.reserve(values->size());
   for (const auto* v : *values) out.push_back(one(v));
   return out;
@@ -341,9 +370,10 @@ std::string encodeManifest(const ProgramData& data) { return Writer().write(data
 
 ProgramData decodeManifest(std::string_view bytes) {
   const auto* begin = reinterpret_cast<const std::uint8_t*>(bytes.data());
-  flatbuffers::Verifier verifier(begin, bytes.size(), 64, 100'000'000);
+  flatbuffers::Verifier verifier(begin, bytes.size(), 64, static_cast<flatbuffers::uoffset_t>(bytes.size() / 8));
   if (bytes.size() < 8 || !wire::ManifestBufferHasIdentifier(begin)) bad("it is none");
   if (!wire::VerifyManifestBuffer(verifier)) bad("its offsets do not fit");
+  const Allowance allowance(bytes.size());
   const wire::Manifest* m = wire::GetManifest(begin);
   if (m->major() != kMajor)
     fail<ValueError>("the saved program has format ", m->major(), ".", m->minor(), "; this version of Tandem reads ",

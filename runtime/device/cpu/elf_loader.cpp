@@ -112,6 +112,7 @@ class Object {
 
   void layOut(std::uint64_t& end) {
     std::uint64_t size = end;
+    std::uint64_t together = 0;
     placed_.assign(sections_.size(), kAbsent);
     for (std::size_t i = 0; i < sections_.size(); ++i) {
       const Elf64_Shdr& section = sections_[i];
@@ -119,6 +120,8 @@ class Object {
       require(section.sh_type == SHT_PROGBITS || section.sh_type == SHT_X86_64_UNWIND, "a section of unknown kind");
       require((section.sh_flags & SHF_WRITE) == 0, "writable data");
       checkRange(section.sh_offset, section.sh_size);
+      together += section.sh_size;
+      require(together <= object_.size(), "sections overlap");
       const std::uint64_t alignment = section.sh_addralign == 0 ? 1 : section.sh_addralign;
       require((alignment & (alignment - 1)) == 0 && alignment <= 4096, "an alignment that is none");
       size = (size + alignment - 1) / alignment * alignment;
@@ -212,7 +215,8 @@ LoadedCode::LoadedCode(std::span<const KernelObject> kernels) {
   objects.reserve(kernels.size());
   std::uint64_t size = 0;
   for (const KernelObject& kernel : kernels) objects.emplace_back(kernel.object, size);
-  if (size == 0) return;
+  if (kernels.empty()) return;
+  if (size == 0) fail<InternalError>("kernel object: there is no code in it");
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   const std::size_t bytes = (size + page - 1) / page * page;
   void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
