@@ -312,6 +312,13 @@ def add_target(f: str | os.PathLike[str], target: str) -> None:
 
     Raises:
         ValueError: the program has code for it, or nothing here makes such code.
+
+    >>> import tandem, tempfile, os
+    >>> path = os.path.join(tempfile.mkdtemp(), "relu.tandem")
+    >>> tandem.export.export(tandem.relu, (tandem.ones(2),), targets=["x86-64-v3"]).save(path)
+    >>> tandem.export.add_target(path, "x86-64-v4")
+    >>> tandem.export.load(path).targets
+    ['x86-64-v3', 'x86-64-v4']
     """
     program = _C.Program(os.fspath(f), ir_only=True)
     members = {name: program.member(name) for name in program.members() if name != "signature"}

@@ -14,7 +14,7 @@ import tandem
 
 def twenty_lines(steps: int, compiled: bool = True) -> str:
     """The example of README.md with another number of steps."""
-    (text,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+    text, *_ = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
     assert "for i in range(500):" in text and "@tandem.compile" in text
     assert len(text.splitlines()) <= 25
     text = text.replace("range(500)", f"range({steps})")
