@@ -59,9 +59,25 @@ C modeOf(std::vector<C>& line) {
   return best;
 }
 
-/// For each line, the value that `choose` finds in a copy of it, and the first (or last) place of that value.
-template <class Choose>
-void selectAlong(const LibraryCall& call, std::int64_t dim, bool lastPlace, Choose choose) {
+enum class Choice { OfRank, Median, NanMedian, Mode };
+
+template <class L>
+L choose(Choice what, std::vector<L>& line, std::int64_t rank) {
+  switch (what) {
+  case Choice::OfRank:
+    return ofRank(line, rank);
+  case Choice::Median:
+  case Choice::NanMedian:
+    return medianOf(line, what == Choice::NanMedian);
+  case Choice::Mode:
+    return modeOf(line);
+  }
+  return line[0];
+}
+
+/// For each line, the value that is chosen of a copy of it, and the first (of the mode: last) place of that value.
+void selectAlong(const LibraryCall& call, std::int64_t dim, Choice what, std::int64_t rank = 0) {
+  const bool lastPlace = what == Choice::Mode;
   if (call.outputs[0].numel() == 0) return;
   Contiguous x(call.inputs[0]);
   DimSplit s(x.view().shape, wrapDim(dim, static_cast<std::int64_t>(x.view().shape.size())));
@@ -70,15 +86,15 @@ void selectAlong(const LibraryCall& call, std::int64_t dim, bool lastPlace, Choo
     using C = typename Element<T>::Compute;
     // Lines of bool are those of bytes: a vector of bool has no elements to refer to.
     using L = std::conditional_t<std::is_same_v<C, bool>, std::uint8_t, C>;
-    T* values = call.outputs[0].template as<T>();
-    auto* indices = call.outputs[1].template as<std::int64_t>();
+    T* values = call.outputs[0].as<T>();
+    auto* indices = call.outputs[1].as<std::int64_t>();
     parallelFor(s.outer * s.inner, grainOf(8 * s.size), [&](std::int64_t begin, std::int64_t end) {
       std::vector<L> line(static_cast<std::size_t>(s.size));
       for (std::int64_t p = begin; p < end; ++p) {
         const T* from = x.as<T>() + p / s.inner * s.size * s.inner + p % s.inner;
         auto at = [&](std::int64_t r) { return static_cast<L>(Element<T>::load(from[r * s.inner])); };
         for (std::int64_t r = 0; r < s.size; ++r) line[static_cast<std::size_t>(r)] = at(r);
-        L value = choose(line);
+        L value = choose(what, line, rank);
         std::int64_t place = lastPlace ? s.size - 1 : 0;
         while (!same(at(place), value)) place += lastPlace ? -1 : 1;
         values[p] = from[place * s.inner];
@@ -93,17 +109,10 @@ void selectAlong(const LibraryCall& call, std::int64_t dim, bool lastPlace, Choo
 void kthvalue(const LibraryCall& call) {
   AttrReader attrs(call.attrs);
   std::int64_t k = attrs.integer();
-  std::int64_t dim = attrs.integer();
-  selectAlong(call, dim, false, [k](auto& line) { return ofRank(line, k - 1); });
+  selectAlong(call, attrs.integer(), Choice::OfRank, k - 1);
 }
-void median_dim(const LibraryCall& call) {
-  selectAlong(call, AttrReader(call.attrs).integer(), false, [](auto& line) { return medianOf(line, false); });
-}
-void nanmedian_dim(const LibraryCall& call) {
-  selectAlong(call, AttrReader(call.attrs).integer(), false, [](auto& line) { return medianOf(line, true); });
-}
-void mode(const LibraryCall& call) {
-  selectAlong(call, AttrReader(call.attrs).integer(), true, [](auto& line) { return modeOf(line); });
-}
+void median_dim(const LibraryCall& call) { selectAlong(call, AttrReader(call.attrs).integer(), Choice::Median); }
+void nanmedian_dim(const LibraryCall& call) { selectAlong(call, AttrReader(call.attrs).integer(), Choice::NanMedian); }
+void mode(const LibraryCall& call) { selectAlong(call, AttrReader(call.attrs).integer(), Choice::Mode); }
 
 }  // namespace tandem::lib

@@ -2,6 +2,7 @@
 // in order, whatever is walked beside it.
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <immintrin.h>
 
 #include "runtime/device/thread_pool.h"
@@ -116,18 +117,18 @@ void scanRows(const float* x, float* out, std::int64_t size, Combine combine) {
       });
 }
 
-/// x outer x size x inner of In, out of Out; the chain runs in C, from its first element on.
-template <class C, class In, class Out, class Combine>
-void scanLines(const In* x, Out* out, const DimSplit& s, Combine combine) {
+/// x and out, outer x size x inner of T; the chain runs in C, from its first element on.
+template <class C, class T, class Combine>
+void scanLines(const T* x, T* out, const DimSplit& s, Combine combine) {
   if (s.size == 0) return;
   overChains(s, [&](std::int64_t at, auto apart, auto count) {
-    if constexpr (std::is_same_v<In, float> && std::is_same_v<C, double>)
+    if constexpr (std::is_same_v<T, float> && std::is_same_v<C, double>)
       if (s.inner == 1 && count == kChains) return scanRows(x + at, out + at, s.size, combine);
     C carry[kTogether];
     auto take = [&](std::int64_t j, auto next) {
       std::int64_t place = at + j * apart;
       carry[j] = next(static_cast<C>(load(x[place])));
-      out[place] = store<Out>(static_cast<ComputeOf<Out>>(carry[j]));
+      out[place] = store<T>(static_cast<ComputeOf<T>>(carry[j]));
     };
     for (std::int64_t j = 0; j < count; ++j) take(j, [](C v) { return v; });
     for (std::int64_t r = 1; r < s.size; ++r) {
@@ -144,12 +145,13 @@ void scan(const LibraryCall& call, Combine combine) {
   std::int64_t dim = wrapDim(AttrReader(call.attrs).integer(), static_cast<std::int64_t>(out.shape.size()));
   DimSplit split(out.shape, dim);
   Contiguous x(call.inputs[0]);
-  withType(x.view().dtype, [&](auto tag) {
-    using In = typename decltype(tag)::Type;
-    if (out.dtype == x.view().dtype) return scanLines<CarryOf<In>>(x.as<In>(), out.as<In>(), split, combine);
-    if constexpr (std::is_integral_v<In>)
-      if (out.dtype == DType::Int64) return scanLines<std::int64_t>(x.as<In>(), out.as<std::int64_t>(), split, combine);
-    fail<InternalError>("scan of ", dtypeName(x.view().dtype), " into ", dtypeName(out.dtype));
+  TANDEM_CHECK(out.dtype == x.view().dtype, "a scan converts nothing");
+  withType(out.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::Type;
+    if constexpr (std::is_invocable_v<Combine, CarryOf<T>, CarryOf<T>>)
+      scanLines<CarryOf<T>>(x.as<T>(), out.as<T>(), split, combine);
+    else
+      fail<InternalError>("scan of ", dtypeName(x.view().dtype));
   });
 }
 
@@ -234,12 +236,7 @@ void cummax(const LibraryCall& call) { extremes<true>(call); }
 void cummin(const LibraryCall& call) { extremes<false>(call); }
 
 void logcumsumexp(const LibraryCall& call) {
-  scan<ComputeOf>(call, [](auto a, auto b) {
-    if constexpr (std::is_floating_point_v<decltype(a)>)
-      return logSum(a, b);
-    else
-      return a;
-  });
+  scan<ComputeOf>(call, []<std::floating_point C>(C a, C b) { return logSum(a, b); });
 }
 
 void cumsum(const LibraryCall& call) { scan<Wide>(call, Add()); }

@@ -162,16 +162,19 @@ template <class Key>
 class LineItems {
  public:
   explicit LineItems(std::int64_t n) : size_(n) {}
-  /// Calls order(items, spare) on the keys of a line, less the smallest, and place(r, where) for its first `keep`.
-  template <class Keys, class Order, class Place>
-  void order(const Keys& keys, decltype(Keys{}(0)) least, std::int64_t keep, Order order, Place place) {
+  /// Sorts the keys of a line, less the smallest, and calls place(r, where) for its first `keep`.
+  template <class Keys, class Place>
+  void order(const Keys& keys, decltype(Keys{}(0)) least, std::int64_t keep, Place place) {
     if (!memory_) memory_.emplace(2 * size_);
     auto size = static_cast<std::size_t>(size_);
     std::span<Item<Key>> items(memory_->data(), size);
     std::span<Item<Key>> spare(memory_->data() + size, size);
     for (std::int64_t r = 0; r < size_; ++r)
       items[static_cast<std::size_t>(r)] = {static_cast<Key>(keys(r) - least), r};
-    order(items, spare);
+    if (keep < size_)
+      sortFirst(items, keep);
+    else
+      sortItems(items, spare);
     for (std::int64_t r = 0; r < keep; ++r) place(r, items[static_cast<std::size_t>(r)].index());
   }
 
@@ -181,9 +184,8 @@ class LineItems {
 };
 
 /// Orders each line of x along the dim and writes the first `keep`. Keys of 64 bits that lie within 32 become those.
-template <class T, class Order>
-void eachLine(const LibraryCall& call, const ArrayView& x, const DimSplit& s, std::int64_t keep, bool descending,
-              Order order) {
+template <class T>
+void eachLine(const LibraryCall& call, const ArrayView& x, const DimSplit& s, std::int64_t keep, bool descending) {
   T* values = call.outputs[0].as<T>();
   auto* indices = call.outputs[1].as<std::int64_t>();
   if (keep == 0) return;
@@ -227,9 +229,9 @@ void eachLine(const LibraryCall& call, const ArrayView& x, const DimSplit& s, st
       }
       bool narrow = std::uint64_t{most - least} >> 32 == 0 && s.size >> 32 == 0;
       if (narrow)
-        items.order(keys, least, keep, order, place);
+        items.order(keys, least, keep, place);
       else
-        wideItems.order(keys, least, keep, order, place);
+        wideItems.order(keys, least, keep, place);
     }
   });
 }
@@ -244,8 +246,7 @@ void sort(const LibraryCall& call) {
   DimSplit split(x.view().shape, dim);
   withType(x.view().dtype, [&](auto tag) {
     using T = typename decltype(tag)::Type;
-    eachLine<T>(call, x.view(), split, split.size, descending,
-                [](auto& items, auto& spare) { sortItems(items, spare); });
+    eachLine<T>(call, x.view(), split, split.size, descending);
   });
 }
 
@@ -260,7 +261,7 @@ void topk(const LibraryCall& call) {
   // Always sorted, asked for or not: one result is better than two.
   withType(x.view().dtype, [&](auto tag) {
     using T = typename decltype(tag)::Type;
-    eachLine<T>(call, x.view(), split, k, largest, [k](auto items, auto) { sortFirst(items, k); });
+    eachLine<T>(call, x.view(), split, k, largest);
   });
 }
 
