@@ -156,16 +156,21 @@ void columns(void* memory, std::int64_t columns, std::int64_t block, std::int64_
   }
 }
 
+using Table = std::unordered_map<std::string, void*>;
+
+[[gnu::noinline]] void enter(Table& table, const char* what, const char* op, DType t, void* function) {
+  table.emplace(std::string("tandem_") + what + "_" + op + "_" + std::string(dtypeName(t)), function);
+}
+
 template <class Op>
-void addAll(std::unordered_map<std::string, void*>& table, const std::string& op) {
+void addAll(Table& table, const char* op) {
   auto add = [&]<class T>(DType t, T /*element*/) {
-    const std::string suffix = "_" + op + "_" + std::string(dtypeName(t));
     const LevelsFn blocks = &levels<Op, T>;
-    table.emplace("tandem_levels" + suffix, reinterpret_cast<void*>(blocks));
     const ColumnsFn leading = &columns<Op, false, T>;
-    table.emplace(std::string("tandem_") + kLeadingColumns.import + suffix, reinterpret_cast<void*>(leading));
     const ColumnsFn trailing = &columns<Op, true, T>;
-    table.emplace(std::string("tandem_") + kTrailingColumns.import + suffix, reinterpret_cast<void*>(trailing));
+    enter(table, "levels", op, t, reinterpret_cast<void*>(blocks));
+    enter(table, kLeadingColumns.import, op, t, reinterpret_cast<void*>(leading));
+    enter(table, kTrailingColumns.import, op, t, reinterpret_cast<void*>(trailing));
   };
   add(DType::UInt8, std::uint8_t{});
   add(DType::Int8, std::int8_t{});
@@ -180,7 +185,7 @@ void addAll(std::unordered_map<std::string, void*>& table, const std::string& op
 
 void* findLevels(std::string_view name) {
   static const auto* const table = [] {
-    auto* const made = new std::unordered_map<std::string, void*>;
+    auto* const made = new Table;
     addAll<Sum>(*made, "sum");
     addAll<Prod>(*made, "prod");
     addAll<Max>(*made, "max");
