@@ -111,7 +111,7 @@ class Pool {
   }
 
   /// False where another job has the pool.
-  bool tryRun(std::int64_t tiles, const std::function<void(std::int64_t)>& tile) {
+  bool tryRun(std::int64_t tiles, FunctionRef<void(std::int64_t)> tile) {
     std::unique_lock lock(region_, std::try_to_lock);
     if (!lock.owns_lock()) return false;
     startWorkers();
@@ -141,7 +141,7 @@ class Pool {
   }
 
   // The job: written by the caller before the tickets are published, read by any thread before it claims a tile.
-  std::atomic<const std::function<void(std::int64_t)>*> fn_{nullptr};
+  std::atomic<const FunctionRef<void(std::int64_t)>*> fn_{nullptr};
   std::atomic<std::int64_t> total_{0};
   std::atomic<unsigned> controlWord_{0};
   alignas(64) std::atomic<std::uint32_t> published_{0};  // epoch of the last job whose tickets all are
@@ -296,13 +296,13 @@ void setNumThreads(int n) {
   Pool::get().setThreads(n);
 }
 
-void parallelTiles(std::int64_t tiles, const std::function<void(std::int64_t)>& tile) {
+void parallelTiles(std::int64_t tiles, FunctionRef<void(std::int64_t)> tile) {
   TANDEM_CHECK(tiles <= kMaxTiles, "too many tiles: ", tiles);
   if (tiles > 1 && !insideTile && numThreads() > 1 && Pool::get().tryRun(tiles, tile)) return;
   for (std::int64_t i = 0; i < tiles; ++i) tile(i);
 }
 
-void parallelFor(std::int64_t n, std::int64_t grain, const std::function<void(std::int64_t, std::int64_t)>& body) {
+void parallelFor(std::int64_t n, std::int64_t grain, FunctionRef<void(std::int64_t, std::int64_t)> body) {
   if (n <= 0) return;
   std::int64_t threads = insideTile ? 1 : numThreads();
   // Several pieces a thread, so that a late one is not waited for with the whole rest of the work.

@@ -3,7 +3,8 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
+
+#include "runtime/base/function_ref.h"
 
 namespace tandem {
 
@@ -14,9 +15,9 @@ void setNumThreads(int n);
 
 /// Runs `tile(i)` for i in [0, tiles), each exactly once, in any order, and returns when all are done. A nested call
 /// (from inside a tile) runs serially. The first exception thrown by a tile is rethrown here after all have ended.
-void parallelTiles(std::int64_t tiles, const std::function<void(std::int64_t)>& tile);
+void parallelTiles(std::int64_t tiles, FunctionRef<void(std::int64_t)> tile);
 
 /// Runs `body(begin, end)` over disjoint pieces of [0, n) of at least `grain` each.
-void parallelFor(std::int64_t n, std::int64_t grain, const std::function<void(std::int64_t, std::int64_t)>& body);
+void parallelFor(std::int64_t n, std::int64_t grain, FunctionRef<void(std::int64_t, std::int64_t)> body);
 
 }  // namespace tandem
