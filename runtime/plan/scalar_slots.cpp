@@ -106,7 +106,7 @@ void evaluateSlots(std::span<const ScalarSlot> slots, const PlanRun& run, std::s
       values[i] = Scalar(run.seed);
       break;
     case Source::RngOffset:
-      values[i] = Scalar(run.offset + slot.a);
+      values[i] = Scalar(wrapping(static_cast<std::uint64_t>(run.offset) + static_cast<std::uint64_t>(slot.a)));
       break;
     default: {
       const Scalar& a = values[static_cast<std::size_t>(slot.a)];

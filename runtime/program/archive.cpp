@@ -115,6 +115,7 @@ Archive Archive::read(std::string_view bytes, std::shared_ptr<const void> owner,
       bad("its directory is damaged");
     if (info.size_filename >= kLongestName || members.size() == kMostMembers) bad("a name is too long");
     name.resize(info.size_filename);
+    if (!std::ranges::all_of(name, [](char c) { return c > ' ' && c <= '~'; })) bad("a name has other characters");
     if (info.compression_method != 0 || info.compressed_size != info.uncompressed_size || (info.flag & 1) != 0)
       bad("a member is compressed");
     int method = 0;

@@ -187,11 +187,19 @@ std::vector<std::string> texts(const Vector<Offset<flatbuffers::String>>* values
   return out;
 }
 
+/// The verifier looks at where lists begin, not at their elements.
+template <class T>
+void checkAligned(const Vector<T>* values, std::size_t alignment) {
+  const bool aligned = reinterpret_cast<std::uintptr_t>(values->Data()) % alignment == 0;
+  if (values->size() != 0 && !aligned) bad("a list is not aligned");
+}
+
 template <class T>
 auto list(const Vector<T>* values) {
   std::vector<std::remove_cvref_t<decltype(values->Get(0))>> out;
   if (values == nullptr) return out;
   Allowance::take(values->size() * sizeof(*values->data()));
+  checkAligned(values, sizeof(*values->data()));
   out.assign(values->begin(), values->end());
   return out;
 }
@@ -199,6 +207,7 @@ Dims dims(const Vector<std::int64_t>* values) {
   Dims out;
   if (values == nullptr) return out;
   Allowance::take(values->size() * sizeof(std::int64_t));
+  checkAligned(values, sizeof(std::int64_t));
   out.append(values->data(), values->data() + values->size());
   return out;
 }
@@ -209,6 +218,7 @@ auto each(const Vector<T>* values, F one) {
   std::vector<decltype(one(values->Get(0)))> out;
   if (values == nullptr) return out;
   Allowance::take(values->size() * sizeof(out[0]));
+  if constexpr (std::is_pointer_v<T>) checkAligned(values, alignof(std::remove_pointer_t<T>));
   out.reserve(values->size());
   for (const auto* v : *values) out.push_back(one(v));
   return out;
@@ -369,6 +379,9 @@ void addSpaces(Plan& plan) {
 std::string encodeManifest(const ProgramData& data) { return Writer().write(data); }
 
 ProgramData decodeManifest(std::string_view bytes) {
+  // Numbers are read where they lie, which in a file is at multiples of 64.
+  if (reinterpret_cast<std::uintptr_t>(bytes.data()) % alignof(std::int64_t) != 0)
+    return decodeManifest(std::string(bytes));
   const auto* begin = reinterpret_cast<const std::uint8_t*>(bytes.data());
   flatbuffers::Verifier verifier(begin, bytes.size(), 64, static_cast<flatbuffers::uoffset_t>(bytes.size() / 8));
   if (bytes.size() < 8 || !wire::ManifestBufferHasIdentifier(begin)) bad("it is none");

@@ -189,7 +189,7 @@ void Context::run(std::size_t number, std::span<void* const> arguments, std::spa
     outputs_.push_back(layout.straight[k] >= 0 ? results[static_cast<std::size_t>(layout.straight[k])]
                                                : arena_->data + layout.offsets[k]);
   runPlan(e.plan, {inputs_, outputs_, numbers, seed, draws, {}}, arena_->data, works_[number]);
-  draws += static_cast<std::int64_t>(e.plan.numRandom);
+  draws = static_cast<std::int64_t>(static_cast<std::uint64_t>(draws) + e.plan.numRandom);
   for (std::size_t k = 0; k < e.results.size(); ++k) {
     const ResultData& r = e.results[k];
     const PlaceData& p = r.place;

@@ -416,6 +416,12 @@ void max_pool_grad(const LibraryCall& call) {
         std::fill_n(to, inputSize, C{});
         const T* g = grad.as<T>() + p * outputSize;
         const std::int64_t* at = indices.as<std::int64_t>() + p * outputSize;
+        std::uint64_t outside = 0;  // the sign bits: negative, or not below the size
+        for (std::int64_t o = 0; o < outputSize; ++o)
+          outside |=
+              static_cast<std::uint64_t>(at[o]) | static_cast<std::uint64_t>(inputSize - 1 - (at[o] & INT64_MAX));
+        if (outside >> 63 != 0)
+          fail<IndexError>("max_pool: an index lies outside of the input, which has ", inputSize, " elements");
         for (std::int64_t o = 0; o < outputSize; ++o) to[at[o]] = addElements(to[at[o]], Element<T>::load(g[o]));
         if constexpr (!std::is_same_v<T, C>)
           for (std::int64_t i = 0; i < inputSize; ++i) plane[i] = Element<T>::store(to[i]);
