@@ -74,7 +74,7 @@ Members makeMembers() {
   d.memories = {{"w", 0, kColumns * kColumns * item, false}, {"s", 64, kRows * kColumns * item, true}};
   d.state = {{program::StateData::Kind::Parameter, "w", 0, 0, DType::Float32, {kColumns, kColumns}, {kColumns, 1}},
              {program::StateData::Kind::Buffer, "s", 1, 0, DType::Float32, {kRows, kColumns}, {kColumns, 1}}};
-  std::vector<float> weights(32 + kRows * kColumns);  // more than memories have
+  std::vector<float> weights(16 + kRows * kColumns);
   for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = 0.1F * static_cast<float>(i) - 1;
   made.parts[std::string(program::kWeights)] = {reinterpret_cast<const char*>(weights.data()), weights.size() * item};
   program::EntryData e;
@@ -287,7 +287,12 @@ const Refusal kRefusals[] = {
     {"InputOfNoArgument", [](ProgramData& d) { entry(d).inputs[0].index = 7; }, "a place in no argument"},
     {"InputOfNoMemory", [](ProgramData& d) { entry(d).inputs[2].index = 7; }, "a place in no memory"},
     {"InputIsFresh", [](ProgramData& d) { entry(d).inputs[0].origin = Origin::Fresh; }, "an input's place"},
-    {"MemoryUnaligned", [](ProgramData& d) { d.memories[1].offset = 66; }, "not aligned"},
+    {"MemoryUnaligned",
+     [](ProgramData& d) {
+       d.memories[1].offset += 2;
+       d.memories[1].bytes -= 2;
+     },
+     "not aligned"},
     {"WritesWhatDoesNotChange", [](ProgramData& d) { d.memories[1].changes = false; },
      "writes to what does not change"},
     {"MemoryOutside", [](ProgramData& d) { d.memories[0].bytes = 1 << 20; }, "outside the weights"},
