@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Fuzzes the reader of saved programs: `scripts/fuzz.sh file` (whole files) or `scripts/fuzz.sh manifest`, for so many
 # seconds (600). Needs `make build`, and clang-22 with its fuzzing library (libclang-rt-22-dev). What fails is left in
-# build/fuzz.
+# build/fuzz/tree.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 kind=${1:?file or manifest}
 seconds=${2:-600}
-build=build/fuzz
+build=build/fuzz/tree  # not beside the others, of which tests take the newest
 if [ ! -f "$build/build.ninja" ]; then
   # The OpenMP library that oneDNN was built with, and its header alone: clang has its own of the others beside it.
   mkdir -p "$build/include"
