@@ -179,7 +179,10 @@ class PlanCheck {
   }
 
   void instruction(const PlanInstr& i) const {
-    for (const PlanOperand& o : i.operands) require(o.absent || o.buffer < plan_.buffers.size(), "an operand");
+    for (const PlanOperand& o : i.operands) {
+      require(o.absent || o.buffer < plan_.buffers.size(), "an operand");
+      static_cast<void>(checkedNumel(o.shape));
+    }
     for (const std::uint32_t s : i.scalars) require(s < plan_.slots.size(), "a slot");
     switch (i.kind) {
     case PlanInstr::Kind::Kernel:

@@ -81,13 +81,14 @@ class Mutation {
       value = static_cast<T>(kEdges[below(std::size(kEdges))]);
       return;
     case 1:
-      value = static_cast<T>(value + 1);
+      value = static_cast<T>(static_cast<std::uint64_t>(value) + 1);
       return;
     case 2:
-      value = static_cast<T>(value - 1);
+      value = static_cast<T>(static_cast<std::uint64_t>(value) - 1);
       return;
     default:
-      value = static_cast<T>(below(2) == 0 ? value * 2 : value / 2);
+      value =
+          static_cast<T>(below(2) == 0 ? static_cast<std::uint64_t>(value) * 2 : static_cast<std::uint64_t>(value) / 2);
     }
   }
   void change(DType& t) { t = static_cast<DType>(below(kNumDTypes)); }
