@@ -78,7 +78,8 @@ Taps<C> tapsOf(std::int64_t in, std::int64_t out, Mode mode, bool alignCorners, 
     }
     case Mode::Cubic: {
       C base = std::floor(source);
-      auto i = static_cast<std::int64_t>(base);
+      // Far outside is as just outside, and a ratio may be so small that no integer is as far.
+      auto i = static_cast<std::int64_t>(std::min(static_cast<C>(in + 4), std::max(C{-4}, base)));
       C t = std::clamp(source - base, C{0}, C{1});
       constexpr auto a = static_cast<C>(-0.75);
       taps.add(inside(i - 1), cubicFar(t + 1, a));
