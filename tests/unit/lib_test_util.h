@@ -14,8 +14,8 @@
 namespace tandem {
 
 namespace lib {
-#define X(name, function) void function(const LibraryCall&);
-#include "runtime/lib/library_table.inc"
+#define X(name, function, ...) void function(const LibraryCall&);
+#include "runtime/base/library_table.inc"
 #undef X
 }  // namespace lib
 
