@@ -9,7 +9,13 @@ std::atomic<std::int64_t> count{0};
 }  // namespace
 
 std::int64_t tandem::test::numNews() { return count.load(); }
+bool tandem::test::countsNews() {
+  const std::int64_t before = numNews();
+  ::operator delete(::operator new(1));
+  return numNews() != before;
+}
 
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 // In a file of their own: where a compiler sees into them it finds that `free` is not for what `new` gave.
 void* operator new(std::size_t bytes) {
   ++count;
@@ -18,3 +24,4 @@ void* operator new(std::size_t bytes) {
 }
 void operator delete(void* p) noexcept { std::free(p); }
 void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+#endif

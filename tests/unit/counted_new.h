@@ -6,5 +6,7 @@
 namespace tandem::test {
 
 std::int64_t numNews();
+/// Sanitizers have a `new` of their own, which is not counted.
+bool countsNews();
 
 }  // namespace tandem::test
