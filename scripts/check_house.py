@@ -22,7 +22,6 @@ ONLY_IN = {
 MAY_INCLUDE = {
     "runtime/base": {"runtime/base"},
     "runtime": {"runtime"},
-    "runtime/program": {"runtime", "ir/schema"},
     "ir/schema": {"ir/schema", "runtime/base"},
     "ir/trace": {"ir/trace", "ir/schema", "runtime/base", "runtime/plan"},
     "ir/dialect": {"ir", "runtime/base"},

@@ -87,7 +87,7 @@ class Parser {
 
 }  // namespace
 
-void checkLibraryCall(const LibraryCallMeta& call) {
+bool checkLibraryCall(const LibraryCallMeta& call) {
   const auto* parameters = std::ranges::find(kParameters, call.op, [](const auto& p) { return p.first; });
   if (parameters == std::end(kParameters))
     fail<NotImplementedError>("`", call.op, "` is no library operation of this version of Tandem");
@@ -103,6 +103,11 @@ void checkLibraryCall(const LibraryCallMeta& call) {
   };
   if (!std::ranges::equal(made, call.outputs, same))
     fail<ValueError>(call.op, ": the results are not of the shapes and dtypes that follow from the operands");
+  return op.updates;
 }
+
+namespace {
+const bool registered = (libraryCheck = &checkLibraryCall, true);
+}  // namespace
 
 }  // namespace tandem

@@ -6,21 +6,12 @@
 #include <string_view>
 
 #include "ir/schema/op_table.h"
+#include "runtime/base/library_check.h"
 
 namespace tandem {
 
-/// A call without its memory. Operands are all tensors of the record, in its order; those that are absent say so.
-struct LibraryCallMeta {
-  std::string_view op;
-  std::span<const TensorMeta> inputs;
-  std::span<const TensorMeta> outputs;
-  std::span<const std::int64_t> attrs;  // as in runtime/base/attrs.h
-  std::size_t numbers = 0;
-};
-/// An error naming the operation where operands, numbers or attributes are not those of the record, the function could
-/// not take them, or the outputs are not what the record's rule gives. Sizes must not be negative and have a product of
-/// at most 2^46 a tensor.
-void checkLibraryCall(const LibraryCallMeta& call);
+/// LibraryCheck of the records (runtime/base/library_check.h), which it is registered as.
+bool checkLibraryCall(const LibraryCallMeta& call);
 
 namespace schema {
 

@@ -12,6 +12,7 @@
 #include "runtime/base/dtype.h"
 #include "runtime/base/scalar.h"
 #include "runtime/base/shape.h"
+#include "runtime/base/tensor_meta.h"
 
 namespace tandem {
 
@@ -92,15 +93,6 @@ enum class OpPartial : std::uint8_t {
   None,
   Divisor,   // 0
   Exponent,  // negative numbers
-};
-
-/// Shape and dtype of an operand or result. A Python number has `weak` set, no shape, and `category` as its dtype
-/// (Bool, Int64 or Float64).
-struct TensorMeta {
-  Dims shape;
-  DType dtype = DType::Float32;
-  bool weak = false;
-  bool absent = false;  // an optional operand that was not given
 };
 
 /// Results of one operation, at most.

@@ -4,8 +4,8 @@
 #include <set>
 #include <tuple>
 
-#include "ir/schema/library_call.h"
 #include "runtime/base/error.h"
+#include "runtime/base/library_check.h"
 #include "runtime/kernel/collapse.h"
 
 namespace tandem::program {
@@ -238,15 +238,16 @@ class PlanCheck {
       require(!o.absent || (o.shape.empty() && o.strides.empty()), "an operand that is absent has a shape");
     }
     const std::span<const TensorMeta> all(metas);
+    TANDEM_CHECK(libraryCheck != nullptr, "the rules of library calls are not linked");
+    bool updates = false;
     try {
-      checkLibraryCall(
+      updates = libraryCheck(
           {plan_.library[i.function], all.first(i.numInputs), all.subspan(i.numInputs), i.attrs, i.scalars.size()});
     } catch (const NotImplementedError&) {
       throw;
     } catch (const Error& e) {
       bad(e.what());
     }
-    const bool updates = facts(*findOp(plan_.library[i.function])).updates;
     for (std::size_t k = i.numInputs; k < i.operands.size(); ++k) {
       const PlanOperand& out = i.operands[k];
       require(isContiguous(out.shape, out.strides), "a result of `", plan_.library[i.function], "` has gaps");
