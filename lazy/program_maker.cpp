@@ -27,22 +27,10 @@ std::uint64_t bytesTo(const TensorImpl* t, std::int64_t elements) {
   return static_cast<std::uint64_t>(elements) * itemSize(t->dtype);
 }
 
-/// The plan as a file has it: without what is resolved, its constants those of the trace.
-Plan plainPlan(const CompiledTrace& trace) {
-  const Plan& p = *trace.plan;
-  Plan out;
-  out.device = p.device;
-  out.buffers = p.buffers;
-  out.slots = p.slots;
+/// The plan with the trace's own constants.
+Plan planOf(const CompiledTrace& trace) {
+  Plan out = *trace.plan;
   std::ranges::copy(trace.slots, out.slots.begin());
-  out.instrs = p.instrs;
-  out.kernels = p.kernels;
-  out.library = p.library;
-  out.arenaBytes = p.arenaBytes;
-  out.numInputs = p.numInputs;
-  out.numOutputs = p.numOutputs;
-  out.numRandom = p.numRandom;
-  out.explanation = p.explanation;
   // A plan serves all traces that need the same: of an input that no instruction sees it may have another's size.
   std::vector<bool> seen(out.buffers.size());
   for (const PlanInstr& i : out.instrs)
@@ -162,7 +150,7 @@ void ProgramMaker::add(const Names& names, const CompiledTrace& trace, std::span
     }
     e.results.push_back(std::move(r));
   }
-  e.plan = plainPlan(trace);
+  e.plan = planOf(trace);
   for (const PlanInstr& i : e.plan.instrs)
     if (i.kind == PlanInstr::Kind::Kernel) {
       const KernelSignature& s = e.plan.kernels[i.function];
@@ -201,11 +189,10 @@ std::string headerOf(const ProgramData& data, const std::vector<std::uint32_t>& 
 }  // namespace
 
 ProgramMaker::Members ProgramMaker::members(const std::vector<std::string>& targets, std::string producer,
-                                            std::vector<std::pair<std::string, std::string>> notes) {
+                                            std::vector<std::pair<std::string, std::string>> notes) && {
   Members out;
   for (const NamedTensor& s : others_)
     if (memories_.contains(s.tensor.impl()->storage.get())) addState(s);
-  others_.clear();
   for (std::uint32_t k = 0; k < data_.memories.size(); ++k) {
     program::MemoryData& m = data_.memories[k];
     const bool named = !m.name.empty();
@@ -213,33 +200,32 @@ ProgramMaker::Members ProgramMaker::members(const std::vector<std::string>& targ
     // What changes is state, also where no variable leads to it.
     if (!named && m.changes) addState({m.name, StateData::Kind::Other, firsts_[k]});
   }
-  ProgramData data = data_;
-  data.producer = std::move(producer);
-  data.notes = std::move(notes);
+  data_.producer = std::move(producer);
+  data_.notes = std::move(notes);
   // Memories of large elements first: each then begins at a multiple of its elements' size, without gaps.
-  std::vector<std::uint32_t> order(data.memories.size());
+  std::vector<std::uint32_t> order(data_.memories.size());
   std::iota(order.begin(), order.end(), 0);
-  auto unit = [&](std::uint32_t k) { return data.memories[k].bytes % itemSizes_[k] == 0 ? itemSizes_[k] : 1; };
+  auto unit = [&](std::uint32_t k) { return data_.memories[k].bytes % itemSizes_[k] == 0 ? itemSizes_[k] : 1; };
   std::ranges::stable_sort(order, [&](std::uint32_t a, std::uint32_t b) { return unit(a) > unit(b); });
-  const std::string header = headerOf(data, order);
+  const std::string header = headerOf(data_, order);
   std::uint64_t end = header.size();
   for (const std::uint32_t k : order) {
-    data.memories[k].offset = end;
-    end += data.memories[k].bytes;
+    data_.memories[k].offset = end;
+    end += data_.memories[k].bytes;
   }
   out.weights = makeEmpty(Dims{static_cast<std::int64_t>(end)}, DType::UInt8, Device{});
   char* weights = static_cast<char*>(out.weights.data());
   std::memcpy(weights, header.data(), header.size());
   for (const std::uint32_t k : order)
-    if (data.memories[k].bytes != 0)
-      std::memcpy(weights + data.memories[k].offset, firsts_[k].impl()->storage->data(), data.memories[k].bytes);
-  data.members.push_back({std::string(program::kWeights), program::sha256({weights, end})});
+    if (data_.memories[k].bytes != 0)
+      std::memcpy(weights + data_.memories[k].offset, firsts_[k].impl()->storage->data(), data_.memories[k].bytes);
+  data_.members.push_back({std::string(program::kWeights), program::sha256({weights, end})});
   std::vector<std::size_t> needed;
   for (std::size_t k = 0; k < withCode_.size(); ++k)
     if (withCode_[k]) needed.push_back(k);
   for (const std::string& target : targets)
-    std::ranges::move(addTarget(data, target, needed), std::back_inserter(out.code));
-  out.manifest = program::encodeManifest(data);
+    std::ranges::move(addTarget(data_, target, needed), std::back_inserter(out.code));
+  out.manifest = program::encodeManifest(data_);
   return out;
 }
 

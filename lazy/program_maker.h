@@ -43,7 +43,7 @@ class ProgramMaker {
     program::CodeMembers code;
   };
   [[nodiscard]] Members members(const std::vector<std::string>& targets, std::string producer,
-                                std::vector<std::pair<std::string, std::string>> notes);
+                                std::vector<std::pair<std::string, std::string>> notes) &&;
 
  private:
   void addState(const NamedTensor& s);

@@ -56,6 +56,12 @@ PyObject* listOf(const T& items, F one) {
   return out.release();
 }
 
+/// dict[name] = value, a new reference.
+void putItem(PyObject* dict, std::string_view name, PyObject* value) {
+  PyRef owned(value), key(textObject(name));
+  checked(PyDict_SetItem(dict, key.get(), owned.get()));
+}
+
 Tensor checkedTensor(PyObject* o) {
   if (!isTensor(o)) fail<TypeError>("expected a Tensor, got ", Py_TYPE(o)->tp_name);
   return tensorOf(o);
@@ -102,15 +108,12 @@ PyObject* saveProgram(PyObject*, PyObject* args) {
       if (PyArg_ParseTuple(pair, "UU", &key, &value) == 0) throw PythonError();
       return std::pair(textOf(key), textOf(value));
     });
-    lazy::ProgramMaker::Members made = maker.members(each(targets, textOf), textOf(producer), std::move(pairs));
+    lazy::ProgramMaker::Members made =
+        std::move(maker).members(each(targets, textOf), textOf(producer), std::move(pairs));
     PyRef out(checked(PyDict_New()));
-    auto put = [&](std::string_view name, PyObject* value) {
-      PyRef key(textObject(name)), owned(value);
-      checked(PyDict_SetItem(out.get(), key.get(), owned.get()));
-    };
-    put(kManifest, bytesObject(made.manifest));
-    for (const auto& [name, object] : made.code) put(name, bytesObject(object));
-    put(kWeights, wrap(made.weights));
+    putItem(out.get(), kManifest, bytesObject(made.manifest));
+    for (const auto& [name, object] : made.code) putItem(out.get(), name, bytesObject(object));
+    putItem(out.get(), kWeights, checked(wrap(made.weights)));
     return out.release();
   });
 }
@@ -124,12 +127,8 @@ PyObject* addTarget(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     ProgramData data = decodeManifest({manifest, static_cast<std::size_t>(size)});
     PyRef out(checked(PyDict_New()));
-    auto put = [&](std::string_view name, std::string_view bytes) {
-      PyRef key(textObject(name)), value(bytesObject(bytes));
-      checked(PyDict_SetItem(out.get(), key.get(), value.get()));
-    };
-    for (const auto& [name, object] : program::addTarget(data, target)) put(name, object);
-    put(kManifest, encodeManifest(data));
+    for (const auto& [name, object] : program::addTarget(data, target)) putItem(out.get(), name, bytesObject(object));
+    putItem(out.get(), kManifest, bytesObject(encodeManifest(data)));
     return out.release();
   });
 }

@@ -18,7 +18,6 @@ import math
 import os
 import pickle
 import struct
-import tempfile
 from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
@@ -26,6 +25,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeGuard
 
 import tandem
 from tandem import Tensor
+from tandem._files import replace_file
 
 if TYPE_CHECKING:
     import numpy as np
@@ -233,34 +233,16 @@ def save(
     header["__metadata__"] = {"format": "tandem", "version": _FORMAT, "tandem": json.dumps(tree, allow_nan=False)}
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
-    chunks = [struct.pack("<Q", len(text)), text, *(array.data for array in members.values() if array.nbytes)]
+    chunks: list[Any] = [
+        struct.pack("<Q", len(text)),
+        text,
+        *(array.data for array in members.values() if array.nbytes),
+    ]
     if hasattr(f, "write"):
         for chunk in chunks:
-            f.write(chunk)  # type: ignore[call-overload]
+            f.write(chunk)
     else:
-        _write_whole(Path(f), chunks)
-
-
-def _write_whole(path: Path, chunks: list[Any]) -> None:
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as out:
-            for chunk in chunks:
-                out.write(chunk)
-            out.flush()
-            os.fsync(out.fileno())
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(temporary, 0o666 & ~mask)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+        replace_file(f, lambda out: out.writelines(chunks))
 
 
 # --- reading --------------------------------------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 #include "runtime/kernel/disk_cache.h"
 
-#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -10,7 +9,9 @@
 
 #include <sys/stat.h>
 
+#include "runtime/base/error.h"
 #include "runtime/base/hash.h"
+#include "runtime/base/new_file.h"
 #include "runtime/kernel/compiler_path.h"
 
 namespace tandem {
@@ -82,15 +83,6 @@ void readObject(const std::string& path, std::vector<std::string>& objects) {
   if (std::memcmp(&expected, bytes.data(), sizeof(Header)) == 0) objects.push_back(std::move(object));
 }
 
-bool writeAll(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
-    if (n <= 0) return false;
-    bytes.remove_prefix(static_cast<std::size_t>(n));
-  }
-  return true;
-}
-
 }  // namespace
 
 std::string cacheKey(std::initializer_list<std::string_view> parts) {
@@ -116,15 +108,15 @@ void writeCachedObject(const CodeName& name, std::string_view object) {
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
   if (error) return;
-  static std::atomic<int> counter{0};
-  const std::string aside = path + "." + std::to_string(::getpid()) + "." + std::to_string(counter++);
-  const int fd = ::open(aside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-  if (fd < 0) return;
   const Header header = headerOf(object);
-  const std::string_view headerBytes(reinterpret_cast<const char*>(&header), sizeof(header));
-  const bool written = writeAll(fd, headerBytes) && writeAll(fd, object) && ::fsync(fd) == 0;
-  const bool closed = ::close(fd) == 0;
-  if (!written || !closed || ::rename(aside.c_str(), path.c_str()) != 0) ::unlink(aside.c_str());
+  try {
+    NewFile file(path);
+    file.write({reinterpret_cast<const char*>(&header), sizeof(header)});
+    file.write(object);
+    file.finish();
+  } catch (const Error&) {
+    // It is made again by whoever needs it next.
+  }
 }
 
 }  // namespace tandem

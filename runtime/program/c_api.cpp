@@ -6,7 +6,6 @@
 
 #include "runtime/base/error.h"
 #include "runtime/device/thread_pool.h"
-#include "runtime/lib/strided.h"
 #include "runtime/program/program.h"
 #include "runtime/program/state_file.h"
 #include "tandem/program.h"
@@ -210,16 +209,14 @@ tandem_error* tandem_run(tandem_context* context, size_t entry, void* const* arg
 
 tandem_error* tandem_state_get(const tandem_context* context, size_t number, void* elements) {
   return guarded(TANDEM_INVALID_ARGUMENT, [&] {
-    const auto& s = item(context->context.program().data().state, number, "tensor of the state");
-    tandem::copyArray({const_cast<void*>(context->context.state(number)), s.dtype, s.shape, s.strides},
-                      {elements, s.dtype, s.shape, tandem::contiguousStrides(s.shape)});
+    item(context->context.program().data().state, number, "tensor of the state");
+    context->context.getState(number, elements);
   });
 }
 tandem_error* tandem_state_set(tandem_context* context, size_t number, const void* elements) {
   return guarded(TANDEM_INVALID_ARGUMENT, [&] {
-    const auto& s = item(context->context.program().data().state, number, "tensor of the state");
-    tandem::copyArray({const_cast<void*>(elements), s.dtype, s.shape, tandem::contiguousStrides(s.shape)},
-                      {context->context.changingState(number), s.dtype, s.shape, s.strides});
+    item(context->context.program().data().state, number, "tensor of the state");
+    context->context.setState(number, elements);
   });
 }
 tandem_error* tandem_state_save(const tandem_context* context, const char* path) {

@@ -206,6 +206,18 @@ const void* Context::state(std::size_t number) const {
   return memories_[s.memory] + s.offset;
 }
 
+void Context::getState(std::size_t number, void* elements) const {
+  const StateData& s = program_->data_.state[number];
+  copyArray({const_cast<void*>(state(number)), s.dtype, s.shape, s.strides},
+            {elements, s.dtype, s.shape, contiguousStrides(s.shape)});
+}
+
+void Context::setState(std::size_t number, const void* elements) {
+  const StateData& s = program_->data_.state[number];
+  copyArray({const_cast<void*>(elements), s.dtype, s.shape, contiguousStrides(s.shape)},
+            {changingState(number), s.dtype, s.shape, s.strides});
+}
+
 void* Context::changingState(std::size_t number) {
   const StateData& s = program_->data_.state[number];
   if (!program_->data_.memories[s.memory].changes)

@@ -85,6 +85,9 @@ class Context {
 
   /// The first element of a tensor of the state, of which the strides are in `ProgramData::state`.
   [[nodiscard]] const void* state(std::size_t number) const;
+  /// Copies its elements, row-major, out or in; to set them as `changingState`.
+  void getState(std::size_t number, void* elements) const;
+  void setState(std::size_t number, const void* elements);
   /// To be written to; ValueError where no entry changes the tensor: it is then the program's.
   [[nodiscard]] void* changingState(std::size_t number);
 

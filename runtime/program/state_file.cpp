@@ -2,16 +2,11 @@
 
 #include <cerrno>
 #include <cstring>
-#include <fcntl.h>
 #include <fstream>
 #include <iterator>
-#include <unistd.h>
-#include <utility>
-
-#include <sys/stat.h>
 
 #include "runtime/base/error.h"
-#include "runtime/lib/strided.h"
+#include "runtime/base/new_file.h"
 #include "runtime/program/safetensors.h"
 
 namespace tandem::program {
@@ -19,49 +14,10 @@ namespace {
 
 std::size_t bytesOf(const StateData& s) { return static_cast<std::size_t>(numelOf(s.shape)) * itemSize(s.dtype); }
 
-/// A file that appears under its name when it is whole.
-class NewFile {
- public:
-  explicit NewFile(std::string path)
-      : path_(std::move(path)), aside_(path_ + ".XXXXXX"), fd_(::mkstemp(aside_.data())) {
-    if (fd_ < 0) failed("cannot be written");
-    ::fchmod(fd_, 0644);
-  }
-  ~NewFile() {
-    if (fd_ < 0) return;
-    ::close(fd_);
-    ::unlink(aside_.c_str());
-  }
-  NewFile(const NewFile&) = delete;
-  NewFile& operator=(const NewFile&) = delete;
-
-  void write(const void* data, std::size_t bytes) {
-    const char* at = static_cast<const char*>(data);
-    while (bytes > 0) {
-      const ssize_t n = ::write(fd_, at, bytes);
-      if (n < 0 && errno == EINTR) continue;
-      if (n <= 0) failed("cannot be written");
-      at += n;
-      bytes -= static_cast<std::size_t>(n);
-    }
-  }
-  void finish() {
-    if (::fsync(fd_) != 0 || ::rename(aside_.c_str(), path_.c_str()) != 0) failed("cannot be written");
-    ::close(std::exchange(fd_, -1));
-  }
-
- private:
-  [[noreturn]] void failed(const char* what) const { fail<ValueError>(path_, ": ", what, ": ", std::strerror(errno)); }
-  std::string path_, aside_;
-  int fd_;
-};
-
 /// Elements in row-major order.
 std::string elementsOf(const Context& context, std::size_t number) {
-  const StateData& s = context.program().data().state[number];
-  std::string bytes(bytesOf(s), '\0');
-  copyArray({const_cast<void*>(context.state(number)), s.dtype, s.shape, s.strides},
-            {bytes.data(), s.dtype, s.shape, contiguousStrides(s.shape)});
+  std::string bytes(bytesOf(context.program().data().state[number]), '\0');
+  context.getState(number, bytes.data());
   return bytes;
 }
 
@@ -77,11 +33,8 @@ void saveState(const Context& context, const std::string& path) {
   }
   const std::string header = safetensorsHeader(tensors);
   NewFile file(path);
-  file.write(header.data(), header.size());
-  for (std::size_t k = 0; k < state.size(); ++k) {
-    const std::string bytes = elementsOf(context, k);
-    file.write(bytes.data(), bytes.size());
-  }
+  file.write(header);
+  for (std::size_t k = 0; k < state.size(); ++k) file.write(elementsOf(context, k));
   file.finish();
 }
 
@@ -103,13 +56,9 @@ void loadState(Context& context, const std::string& path) {
     if (!changes && elementsOf(context, numbers.back()) != found.bytes.substr(t.begin, t.end - t.begin))
       fail<ValueError>(path, ": `", t.name, "` has other elements, and no entry of the program changes it");
   }
-  for (std::size_t k = 0; k < numbers.size(); ++k) {
-    const StateData& s = program.state[numbers[k]];
-    if (!program.memories[s.memory].changes) continue;
-    copyArray(
-        {const_cast<char*>(found.bytes.data() + found.tensors[k].begin), s.dtype, s.shape, contiguousStrides(s.shape)},
-        {context.changingState(numbers[k]), s.dtype, s.shape, s.strides});
-  }
+  for (std::size_t k = 0; k < numbers.size(); ++k)
+    if (program.memories[program.state[numbers[k]].memory].changes)
+      context.setState(numbers[k], found.bytes.data() + found.tensors[k].begin);
 }
 
 }  // namespace tandem::program

@@ -4,14 +4,13 @@ that they can be used where the file is mapped."""
 from __future__ import annotations
 
 import os
-import tempfile
 import zipfile
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import IO, Any
 
 import tandem
 from tandem import Tensor
+from tandem._files import replace_file
 
 MANIFEST, WEIGHTS, SIGNATURE = "manifest", "weights.safetensors", "signature"
 
@@ -50,31 +49,15 @@ def _write(file: IO[bytes], members: Mapping[str, bytes | Tensor]) -> None:
                 member.write(content)
 
 
-def _replace(path: str | os.PathLike[str], write: Callable[[IO[bytes]], Any]) -> None:
-    """A file that is written aside, synced and renamed: what was there before is replaced as a whole or not at all."""
-    target = Path(path)
-    handle, aside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            write(file)
-            file.flush()
-            os.fchmod(file.fileno(), 0o644)
-            os.fsync(file.fileno())
-        os.replace(aside, target)
-    except BaseException:
-        Path(aside).unlink(missing_ok=True)
-        raise
-
-
 def write_file(path: str | os.PathLike[str], data: bytes | Tensor) -> None:
     """Replace the file by these bytes, as a whole or not at all."""
-    _replace(path, lambda file: file.write(_content(data)))
+    replace_file(path, lambda file: file.write(_content(data)))
 
 
 def write_archive(path: str | os.PathLike[str] | IO[bytes], members: Mapping[str, bytes | Tensor]) -> None:
     """Write the members to a path, whose file is replaced as a whole or not at all, or to an open binary file."""
     if isinstance(path, (str, os.PathLike)):
-        _replace(path, lambda file: _write(file, members))
+        replace_file(path, lambda file: _write(file, members))
     else:
         _write(path, members)
 

@@ -9,7 +9,7 @@ import time
 import zipfile
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from rich.console import Console
@@ -18,6 +18,7 @@ from rich.table import Table
 
 import tandem
 from tandem import Tensor
+from tandem._files import replace_file
 from tandem.export._archive import SIGNATURE, WEIGHTS, beside
 from tandem.export._program import ExportedProgram, _Entry, load
 
@@ -272,11 +273,15 @@ def _run(options: argparse.Namespace) -> int:
 
 def _write(path: str, results: dict[str, Tensor]) -> None:
     """An .npz file; np.savez would not take every name."""
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, result in results.items():
-            array = (result.float() if result.dtype == tandem.bfloat16 else result).numpy()
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, array, allow_pickle=False)
+
+    def write(file: IO[bytes]) -> None:
+        with zipfile.ZipFile(file, "w") as archive:
+            for name, result in results.items():
+                array = (result.float() if result.dtype == tandem.bfloat16 else result).numpy()
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                    np.lib.format.write_array(member, array, allow_pickle=False)
+
+    replace_file(path, write)
 
 
 def _bench(options: argparse.Namespace) -> int:

@@ -13,6 +13,8 @@ from operations import generated
 import tandem
 
 LIBRARY = generated().parent / "lib" / "libtandem_runtime.so"
+# The processor whose code runs here.
+TARGET = tandem.export.export(tandem.neg, (tandem.ones(1),)).target
 RUNNER = Path(__file__).parent.parent / "tables" / "c_programs.py"
 
 

@@ -4,14 +4,12 @@ the C functions in another process."""
 from __future__ import annotations
 
 from conftest import bits
-from exporting import Jobs
+from exporting import TARGET, Jobs
 from hypothesis import given
 from programs import arguments_of, differences, examples, execute, forward, inputs, programs, with_derivatives
 
 import tandem
 from tandem.export import Entry, entries
-
-TARGET = tandem.export.export(tandem.neg, (tandem.ones(1),)).target
 
 
 def exported(program, shapes, order):

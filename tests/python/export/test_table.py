@@ -6,7 +6,7 @@ import re
 import warnings
 
 import pytest
-from exporting import Jobs
+from exporting import TARGET, Jobs
 from operations import VISIBLE, Typed, dtypes
 from references import UNSPECIFIED
 from samples import samples
@@ -14,7 +14,6 @@ from samples import samples
 import tandem
 from tandem.export import export
 
-TARGET = export(tandem.neg, (tandem.ones(1),)).target
 # What no saved program can do, and why.
 REFUSED = {
     NotImplementedError: "a size depends on data|no tensor",
