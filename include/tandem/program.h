@@ -81,10 +81,19 @@ typedef struct {
   double value;
 } tandem_number_info;
 
+/* A size that a caller chooses, as a batch: from `least` to `most`. The program's own descriptions are for `example`.
+ */
+typedef struct {
+  const char* name;
+  int64_t least;
+  int64_t most;
+  int64_t example;
+} tandem_size_info;
+
 typedef struct {
   /* 32 bytes, an Ed25519 public key: the file must be signed with it. NULL: it need not. */
   const unsigned char* signed_by;
-  /* Compare weights, too, with the hashes in the file. Machine code always is. */
+  /* Compare all of the file with the hashes in it. The machine code that is used always is. */
   int verify;
 } tandem_open_options;
 
@@ -109,6 +118,10 @@ TANDEM_API tandem_error* tandem_describe_result(const tandem_program* program, s
                                                 tandem_tensor_info* info);
 TANDEM_API tandem_error* tandem_describe_number(const tandem_program* program, size_t entry, size_t number,
                                                 tandem_number_info* info);
+/* How many sizes of an entry a caller chooses, and what they are. */
+TANDEM_API size_t tandem_entry_sizes(const tandem_program* program, size_t entry);
+TANDEM_API tandem_error* tandem_describe_size(const tandem_program* program, size_t entry, size_t number,
+                                              tandem_size_info* info);
 
 TANDEM_API size_t tandem_program_states(const tandem_program* program);
 TANDEM_API tandem_error* tandem_describe_state(const tandem_program* program, size_t number, tandem_tensor_info* info);
@@ -128,6 +141,16 @@ TANDEM_API void tandem_context_free(tandem_context* context);
  * overlap neither arguments nor each other. */
 TANDEM_API tandem_error* tandem_run(tandem_context* context, size_t entry, void* const* arguments,
                                     const double* numbers, void* const* results);
+
+/* Which sizes the next runs of an entry have, one for each that it has; they begin as the examples. What is made for
+ * sizes that were not there before, of which a context keeps 64 an entry, takes time and memory; coming back to them
+ * takes neither. */
+TANDEM_API tandem_error* tandem_set_sizes(tandem_context* context, size_t entry, const int64_t* sizes);
+/* Arguments and results as they are for these sizes; shapes live until the sizes are set again. */
+TANDEM_API tandem_error* tandem_context_argument(const tandem_context* context, size_t entry, size_t number,
+                                                 tandem_tensor_info* info);
+TANDEM_API tandem_error* tandem_context_result(const tandem_context* context, size_t entry, size_t number,
+                                               tandem_tensor_info* info);
 
 /* Copies a tensor of the state out, or in. */
 TANDEM_API tandem_error* tandem_state_get(const tandem_context* context, size_t number, void* elements);

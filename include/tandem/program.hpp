@@ -80,7 +80,7 @@ class Output {
 
 struct OpenOptions {
   std::span<const unsigned char> signedBy;  // an Ed25519 public key, 32 bytes; empty: the file need not be signed
-  bool verify = false;                      // compare weights, too, with the hashes in the file
+  bool verify = false;                      // compare all of the file with the hashes in it
 };
 
 /// A file that was opened. Names and shapes in what it tells live as long as it or a copy of it.
@@ -111,6 +111,15 @@ class Program {
   [[nodiscard]] std::size_t numbers(std::size_t entry) const { return tandem_entry_numbers(get(), entry); }
   [[nodiscard]] std::size_t states() const { return tandem_program_states(get()); }
 
+  /// How many sizes of an entry a caller chooses (Context::setSizes), and what they are.
+  [[nodiscard]] std::size_t sizes(std::size_t entry) const { return tandem_entry_sizes(get(), entry); }
+  [[nodiscard]] tandem_size_info size(std::size_t entry, std::size_t number) const {
+    tandem_size_info info{};
+    detail::check(tandem_describe_size(get(), entry, number, &info));
+    return info;
+  }
+
+  /// For the sizes of the example.
   [[nodiscard]] tandem_tensor_info argument(std::size_t entry, std::size_t number) const {
     return described(tandem_describe_argument, entry, number);
   }
@@ -161,6 +170,26 @@ class Context {
     context_.reset(context);
   }
 
+  /// Which sizes the next runs of an entry have, one for each of `Program::sizes`; they begin as the example's.
+  void setSizes(std::size_t entry, std::initializer_list<std::int64_t> sizes) {
+    setSizes(entry, std::span(sizes.begin(), sizes.size()));
+  }
+  void setSizes(std::size_t entry, std::span<const std::int64_t> sizes) {
+    expect(sizes.size() == program_.sizes(entry), "sizes", program_.sizes(entry), sizes.size());
+    detail::check(tandem_set_sizes(get(), entry, sizes.data()));
+  }
+  /// For the present sizes; shapes live until sizes are set again.
+  [[nodiscard]] tandem_tensor_info argument(std::size_t entry, std::size_t number) const {
+    tandem_tensor_info info{};
+    detail::check(tandem_context_argument(get(), entry, number, &info));
+    return info;
+  }
+  [[nodiscard]] tandem_tensor_info result(std::size_t entry, std::size_t number) const {
+    tandem_tensor_info info{};
+    detail::check(tandem_context_result(get(), entry, number, &info));
+    return info;
+  }
+
   /// Runs an entry. No `numbers`: those that the program was saved with. Results overlap neither arguments nor each
   /// other.
   void run(std::size_t entry, std::initializer_list<Input> arguments, std::initializer_list<Output> results,
@@ -175,14 +204,14 @@ class Context {
       expect(numbers.size() == program_.numbers(entry), "numbers", program_.numbers(entry), numbers.size());
     std::vector<void*> from, to;
     for (const Input& a : arguments) {
-      const tandem_tensor_info info = program_.argument(entry, from.size());
+      const tandem_tensor_info info = argument(entry, from.size());
       fits(info, a.bytes());
       if (info.changes != 0 && a.constant())
         throw Error(TANDEM_INVALID_ARGUMENT, std::string(info.name) + " is changed, and must not be const");
       from.push_back(a.data());
     }
     for (const Output& r : results) {
-      fits(program_.result(entry, to.size()), r.bytes());
+      fits(result(entry, to.size()), r.bytes());
       to.push_back(r.data());
     }
     detail::check(tandem_run(get(), entry, from.data(), numbers.empty() ? nullptr : numbers.data(), to.data()));

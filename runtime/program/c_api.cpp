@@ -98,6 +98,19 @@ tandem_tensor_info tensorInfo(const T& t, bool changes) {
           changes ? 1 : 0};
 }
 
+tandem_tensor_info argumentInfo(const tandem::program::EntryData& e, std::size_t number) {
+  const auto& a = item(e.arguments, number, "argument");
+  return tensorInfo(a, a.changes);
+}
+tandem_tensor_info resultInfo(const tandem::program::EntryData& e, std::size_t number) {
+  return tensorInfo(item(e.results, number, "result"), false);
+}
+/// An entry for the context's present sizes.
+const tandem::program::EntryData& entryAt(const tandem_context* c, std::size_t entry) {
+  item(c->context.program().data().entries, entry, "entry");
+  return c->context.entry(entry);
+}
+
 template <class T>
 std::size_t find(const std::vector<T>& all, const char* name, const char* what) {
   const auto it = std::ranges::find(all, std::string_view(name), &T::name);
@@ -156,21 +169,27 @@ size_t tandem_entry_numbers(const tandem_program* program, size_t entry) {
 }
 tandem_error* tandem_describe_argument(const tandem_program* program, size_t entry, size_t number,
                                        tandem_tensor_info* info) {
-  return guarded(TANDEM_INVALID_ARGUMENT, [&] {
-    const auto& a = item(entryAt(program, entry).arguments, number, "argument");
-    *info = tensorInfo(a, a.changes);
-  });
+  return guarded(TANDEM_INVALID_ARGUMENT, [&] { *info = argumentInfo(entryAt(program, entry), number); });
 }
 tandem_error* tandem_describe_result(const tandem_program* program, size_t entry, size_t number,
                                      tandem_tensor_info* info) {
-  return guarded(TANDEM_INVALID_ARGUMENT,
-                 [&] { *info = tensorInfo(item(entryAt(program, entry).results, number, "result"), false); });
+  return guarded(TANDEM_INVALID_ARGUMENT, [&] { *info = resultInfo(entryAt(program, entry), number); });
 }
 tandem_error* tandem_describe_number(const tandem_program* program, size_t entry, size_t number,
                                      tandem_number_info* info) {
   return guarded(TANDEM_INVALID_ARGUMENT, [&] {
     const auto& n = item(entryAt(program, entry).numbers, number, "number");
     *info = {n.name.c_str(), n.value.asDouble()};
+  });
+}
+size_t tandem_entry_sizes(const tandem_program* program, size_t entry) {
+  const auto* e = entryOf(program, entry);
+  return e != nullptr ? e->sizes.size() : 0;
+}
+tandem_error* tandem_describe_size(const tandem_program* program, size_t entry, size_t number, tandem_size_info* info) {
+  return guarded(TANDEM_INVALID_ARGUMENT, [&] {
+    const auto& s = item(entryAt(program, entry).sizes, number, "size");
+    *info = {s.name.c_str(), s.least, s.most, s.example};
   });
 }
 size_t tandem_program_states(const tandem_program* program) { return dataOf(program).state.size(); }
@@ -205,6 +224,21 @@ tandem_error* tandem_run(tandem_context* context, size_t entry, void* const* arg
       context->numbers.push_back(numbers != nullptr ? numberLike(e.numbers[k], numbers[k]) : e.numbers[k].value);
     context->context.run(entry, {arguments, e.arguments.size()}, context->numbers, {results, e.results.size()});
   });
+}
+
+tandem_error* tandem_set_sizes(tandem_context* context, size_t entry, const int64_t* sizes) {
+  return guarded(TANDEM_INVALID_ARGUMENT, [&] {
+    const auto& e = item(context->context.program().data().entries, entry, "entry");
+    context->context.resize(entry, {sizes, e.sizes.size()});
+  });
+}
+tandem_error* tandem_context_argument(const tandem_context* context, size_t entry, size_t number,
+                                      tandem_tensor_info* info) {
+  return guarded(TANDEM_INVALID_ARGUMENT, [&] { *info = argumentInfo(entryAt(context, entry), number); });
+}
+tandem_error* tandem_context_result(const tandem_context* context, size_t entry, size_t number,
+                                    tandem_tensor_info* info) {
+  return guarded(TANDEM_INVALID_ARGUMENT, [&] { *info = resultInfo(entryAt(context, entry), number); });
 }
 
 tandem_error* tandem_state_get(const tandem_context* context, size_t number, void* elements) {

@@ -7,6 +7,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/library_check.h"
 #include "runtime/kernel/collapse.h"
+#include "runtime/program/sizes.h"
 
 namespace tandem::program {
 namespace {
@@ -366,27 +367,13 @@ class ProgramCheck {
       checkArray(s.shape, s.strides, s.dtype, s.offset, m.bytes, "a tensor of the state", alignmentOf(m.offset));
     }
     unique("entries", data_.entries);
-    for (const EntryData& e : data_.entries) entry(e);
+    for (const EntryData& e : data_.entries) {
+      entry(e);
+      sizes(e);
+    }
   }
 
- private:
-  /// Memories share no bytes, so that together they are no larger than the weights.
-  void apart() const {
-    std::vector<std::pair<std::uint64_t, std::uint64_t>> all;
-    for (const MemoryData& m : data_.memories)
-      if (m.bytes > 0) all.emplace_back(m.offset, m.bytes);
-    std::ranges::sort(all);
-    for (std::size_t k = 1; k < all.size(); ++k)
-      require(all[k].first - all[k - 1].first >= all[k - 1].second, "two memories overlap");
-  }
-
-  template <class T>
-  static void unique(const char* what, const std::vector<T>& all) {
-    std::set<std::string_view> names;
-    for (const T& one : all)
-      require(names.insert(one.name).second, "two of its ", what, " are called `", one.name, "`");
-  }
-
+  /// Of fixed shapes.
   void entry(const EntryData& e) const {
     unique("arguments", e.arguments);
     std::vector<std::uint64_t> argumentBytes;
@@ -441,6 +428,110 @@ class ProgramCheck {
       checkArray(r.shape, r.strides, r.dtype, r.place.offset, bytesAt(r.place), "a result", alignmentAt(r.place));
   }
 
+ private:
+  /// Memories share no bytes, so that together they are no larger than the weights.
+  void apart() const {
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> all;
+    for (const MemoryData& m : data_.memories)
+      if (m.bytes > 0) all.emplace_back(m.offset, m.bytes);
+    std::ranges::sort(all);
+    for (std::size_t k = 1; k < all.size(); ++k)
+      require(all[k].first - all[k - 1].first >= all[k - 1].second, "two memories overlap");
+  }
+
+  template <class T>
+  static void unique(const char* what, const std::vector<T>& all) {
+    std::set<std::string_view> names;
+    for (const T& one : all)
+      require(names.insert(one.name).second, "two of its ", what, " are called `", one.name, "`");
+  }
+
+  // ---- sizes
+
+  static constexpr std::size_t kMostSizes = 8;
+  static constexpr std::int64_t kMostSize = std::int64_t{1} << 31;
+  static constexpr std::uint64_t kMostCombinations = std::uint64_t{1} << 31;
+
+  /// That for each combination of sizes there is a form, and for each number of a form a value.
+  static void sizes(const EntryData& e) {
+    require(e.sizes.size() <= kMostSizes, "an entry of ", e.sizes.size(), " sizes");
+    unique("sizes", e.sizes);
+    std::uint64_t combined = 1;
+    for (const SizeData& s : e.sizes) {
+      require(s.least >= 0 && s.least <= s.example && s.example <= s.most && s.most <= kMostSize, "the size `", s.name,
+              "`");
+      combined *= static_cast<std::uint64_t>(s.most - s.least + 1);
+      require(combined <= kMostCombinations, "its sizes have too many combinations");
+    }
+    sizedDims(e, e.bound, e.arguments);
+    sizedDims(e, e.given, e.results);
+    std::vector<bool> decided(e.sizes.size());
+    for (const SizedDim& d : e.bound) {
+      require(d.factor != 0, "the formula of a dim");
+      decided[d.size] = true;
+    }
+    for (std::size_t i = 0; i < decided.size(); ++i)
+      require(decided[i], "no argument says what `", e.sizes[i].name, "` is");
+    std::uint64_t chosen = 0;
+    for (const ChoiceData& c : e.choice) {
+      require(c.form <= e.others.size(), "a form of an entry");
+      chosen += c.count;
+    }
+    require(chosen == (e.sizes.empty() ? 0 : combined), "the forms of an entry");
+    form(e, e);
+    for (const EntryData& other : e.others) form(e, other);
+  }
+
+  static void sizedDims(const EntryData& e, const std::vector<SizedDim>& dims, const auto& tensors) {
+    constexpr std::int64_t kMostAdd = std::int64_t{1} << 60;
+    for (const SizedDim& d : dims) {
+      require(d.size < e.sizes.size() && d.tensor < tensors.size() && d.dim < tensors[d.tensor].shape.size(),
+              "a dim that follows from a size");
+      require(d.factor >= -kMostSize && d.factor <= kMostSize && d.add >= -kMostAdd && d.add <= kMostAdd,
+              "the formula of a dim");
+      require(tensors[d.tensor].shape[d.dim] == d.factor * e.sizes[d.size].example + d.add,
+              "a dim is not what its size says");
+    }
+  }
+
+  static void form(const EntryData& e, const EntryData& form) {
+    auto alike = [&](const auto& own, const auto& others, auto same) {
+      require(std::ranges::equal(own, others, same), "a form of an entry takes or gives something else");
+    };
+    alike(e.arguments, form.arguments, [](const ArgumentData& a, const ArgumentData& b) {
+      return a.name == b.name && a.dtype == b.dtype && a.shape.size() == b.shape.size() && a.changes == b.changes;
+    });
+    alike(e.numbers, form.numbers, [](const NumberData& a, const NumberData& b) {
+      return a.name == b.name && a.freedom == b.freedom && a.value.kind == b.value.kind &&
+             a.value.bits() == b.value.bits();
+    });
+    alike(e.results, form.results, [](const ResultData& a, const ResultData& b) {
+      return a.name == b.name && a.dtype == b.dtype && a.shape.size() == b.shape.size();
+    });
+    require(form.firsts.size() == e.sizes.size(), "where a form's functions count from");
+    for (std::size_t i = 0; i < e.sizes.size(); ++i)
+      require(form.firsts[i] >= e.sizes[i].least && form.firsts[i] <= e.sizes[i].most, "a form's first size");
+    for (const SizeFunction& f : form.functions) {
+      require(!e.sizes.empty() && f.along.size() == e.sizes.size(), "a function of sizes");
+      Bounded count(1);
+      for (const SizeFunction::Along& a : f.along) {
+        require(a.period >= 1 && a.degree <= 8, "a function of sizes");
+        count *= a.period;
+        count *= std::int64_t{a.degree} + 1;
+      }
+      require(f.coefficients.size() == static_cast<std::uint64_t>(count.get()), "a function has ",
+              f.coefficients.size(), " coefficients of ", count.get());
+    }
+    std::uint32_t numbers = 0;
+    forEachNumber(form, [&](const auto&) { ++numbers; });
+    for (std::size_t k = 0; k < form.varying.size(); ++k) {
+      const VaryingData& v = form.varying[k];
+      require(v.position < numbers && v.function < form.functions.size() &&
+                  (k == 0 || v.position > form.varying[k - 1].position),
+              "a number that follows from sizes");
+    }
+  }
+
   static std::vector<bool> writtenBuffers(const Plan& plan) {
     std::vector<bool> written(plan.buffers.size());
     for (const PlanInstr& i : plan.instrs) {
@@ -460,5 +551,6 @@ class ProgramCheck {
 }  // namespace
 
 void checkProgram(const ProgramData& data, std::uint64_t weightBytes) { ProgramCheck(data, weightBytes).run(); }
+void checkEntry(const ProgramData& data, const EntryData& entry) { ProgramCheck(data, 0).entry(entry); }
 
 }  // namespace tandem::program

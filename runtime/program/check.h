@@ -6,7 +6,10 @@
 
 namespace tandem::program {
 
-/// ValueError saying what does not fit. `weightBytes`: of the weights' member.
+/// ValueError saying what does not fit. `weightBytes`: of the weights' member. Of entries with sizes only what they say
+/// for the example's, and that they say it for all: what comes of others is an entry to be checked when it is made.
 void checkProgram(const ProgramData& data, std::uint64_t weightBytes);
+/// An entry that was made for other sizes, of a program that was checked.
+void checkEntry(const ProgramData& data, const EntryData& entry);
 
 }  // namespace tandem::program

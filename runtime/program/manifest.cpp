@@ -114,12 +114,31 @@ class Writer {
     const wire::Place at = place(r.place);
     return wire::CreateResult(b_, text(r.name), as<wire::DType>(r.dtype), list(r.shape), list(r.strides), &at);
   }
+  Offset<wire::Size> size(const SizeData& s) { return wire::CreateSize(b_, text(s.name), s.least, s.most, s.example); }
+  Offset<wire::SizeFunction> function(const SizeFunction& f) {
+    std::vector<wire::Along> along;
+    for (const SizeFunction::Along& a : f.along) along.emplace_back(a.period, a.degree);
+    return wire::CreateSizeFunction(b_, b_.CreateVectorOfStructs(along), list(f.coefficients));
+  }
+  Offset<Vector<const wire::SizedDim*>> sizedDims(const std::vector<SizedDim>& all) {
+    std::vector<wire::SizedDim> out;
+    for (const SizedDim& d : all) out.emplace_back(d.tensor, d.dim, d.size, d.factor, d.add);
+    return b_.CreateVectorOfStructs(out);
+  }
+  // NOLINTNEXTLINE(misc-no-recursion): a form has no others
   Offset<wire::Entry> entry(const EntryData& e) {
     std::vector<wire::Place> inputs;
     for (const PlaceData& p : e.inputs) inputs.push_back(place(p));
+    std::vector<wire::Choice> choice;
+    for (const ChoiceData& c : e.choice) choice.emplace_back(c.form, c.count);
+    std::vector<wire::Varying> varying;
+    for (const VaryingData& v : e.varying) varying.emplace_back(v.position, v.function);
     return wire::CreateEntry(b_, text(e.name), each(e.arguments, &Writer::argument), each(e.numbers, &Writer::number),
                              each(e.results, &Writer::result), b_.CreateVectorOfStructs(inputs),
-                             b_.CreateVector(e.fresh), plan(e.plan, e.kernels), b_.CreateString(e.tree));
+                             b_.CreateVector(e.fresh), plan(e.plan, e.kernels), b_.CreateString(e.tree),
+                             each(e.sizes, &Writer::size), sizedDims(e.bound), sizedDims(e.given),
+                             b_.CreateVectorOfStructs(choice), each(e.others, &Writer::entry), list(e.firsts),
+                             each(e.functions, &Writer::function), b_.CreateVectorOfStructs(varying));
   }
   Offset<wire::Memory> memory(const MemoryData& m) {
     return wire::CreateMemory(b_, text(m.name), m.offset, m.bytes, m.changes);
@@ -324,7 +343,15 @@ void readPlan(const wire::Plan* p, const std::vector<KernelData>& kernels, Entry
   out.explanation = text(p->explanation());
 }
 
-EntryData entry(const wire::Entry* e, const std::vector<KernelData>& kernels) {
+SizedDim sizedDim(const wire::SizedDim* d) { return {d->tensor(), d->dim(), d->size(), d->factor(), d->add()}; }
+
+SizeFunction function(const wire::SizeFunction* f) {
+  return {each(f->along(), [](const wire::Along* a) { return SizeFunction::Along{a->period(), a->degree()}; }),
+          list(f->coefficients())};
+}
+
+// NOLINTNEXTLINE(misc-no-recursion): forms have no others
+EntryData entry(const wire::Entry* e, const std::vector<KernelData>& kernels, bool isForm = false) {
   EntryData out;
   out.name = text(e->name());
   out.arguments = each(e->arguments(), [](const wire::Argument* a) {
@@ -341,6 +368,16 @@ EntryData entry(const wire::Entry* e, const std::vector<KernelData>& kernels) {
   out.fresh = list(e->fresh());
   readPlan(e->plan(), kernels, out);
   out.tree = text(e->tree());
+  out.sizes = each(e->sizes(),
+                   [](const wire::Size* s) { return SizeData{text(s->name()), s->least(), s->most(), s->example()}; });
+  out.bound = each(e->bound(), sizedDim);
+  out.given = each(e->given(), sizedDim);
+  out.choice = each(e->choice(), [](const wire::Choice* c) { return ChoiceData{c->form(), c->count()}; });
+  if (isForm && e->others() != nullptr && e->others()->size() != 0) bad("a form of an entry has forms");
+  out.others = each(e->others(), [&](const wire::Entry* form) { return entry(form, kernels, true); });
+  out.firsts = list(e->firsts());
+  out.functions = each(e->functions(), function);
+  out.varying = each(e->varying(), [](const wire::Varying* v) { return VaryingData{v->position(), v->function()}; });
   return out;
 }
 

@@ -26,11 +26,11 @@ namespace {
 constexpr std::uint64_t kAlignment = 64;
 std::uint64_t aligned(std::uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-bool isCode(std::string_view member) { return member.starts_with("cpu/"); }
-
-void checkHashes(const Archive& archive, const ProgramData& data, bool all) {
+/// Of all members, or of the code for one target.
+void checkHashes(const Archive& archive, const ProgramData& data, bool all, const std::string& target) {
+  const std::string code = strcat("cpu/", target, "/");
   for (const auto& [name, bytes] : archive.members()) {
-    if (name == kManifest || name == kSignature || !(all || isCode(name))) continue;
+    if (name == kManifest || name == kSignature || !(all || (!target.empty() && name.starts_with(code)))) continue;
     const auto known = std::ranges::find(data.members, name, &MemberData::name);
     if (known == data.members.end()) fail<ValueError>("a saved program's member `", name, "` is not in its manifest");
     if (sha256(bytes) != known->sha256) fail<ValueError>("a saved program's member `", name, "` is damaged");
@@ -62,7 +62,8 @@ void Program::read(const OpenOptions& options) {
       fail<ValueError>("the saved program is not signed with the key that is required");
   }
   data_ = decodeManifest(manifest);
-  checkHashes(archive_, data_, options.verify || !options.signedBy.empty());
+  if (!options.irOnly) chooseTarget();
+  checkHashes(archive_, data_, options.verify || !options.signedBy.empty(), target_);
   if (!data_.memories.empty()) weights_ = archive_.member(kWeights);
   // A file beside the program may have been replaced. (Sums that overflow are refused below.)
   std::uint64_t end = 0;
@@ -72,30 +73,32 @@ void Program::read(const OpenOptions& options) {
   checkProgram(data_, weights_.size());
   for (EntryData& e : data_.entries) {
     addSpaces(e.plan);
-    Layout layout;
-    layout.straight.assign(e.fresh.size(), -1);
-    layout.bytes = aligned(e.plan.arenaBytes);
-    for (std::size_t k = 0; k < e.fresh.size(); ++k) {
-      auto isHere = [&](const ResultData& r) {
-        return r.place.origin == PlaceData::Origin::Fresh && r.place.index == k;
-      };
-      const auto first = std::ranges::find_if(e.results, isHere);
-      if (first != e.results.end() && std::ranges::count_if(e.results, isHere) == 1 && isWhole(*first, e.fresh[k]))
-        layout.straight[k] = static_cast<std::int32_t>(first - e.results.begin());
-      layout.offsets.push_back(layout.bytes);
-      if (layout.straight[k] < 0) layout.bytes += aligned(e.fresh[k]);
-    }
-    layouts_.push_back(std::move(layout));
+    layouts_.push_back(layoutOf(e));
+    sized_.push_back(e.sizes.empty() ? nullptr : std::make_unique<SizedEntry>(e));
+    e.others = {};
+    e.functions = {};
+    e.varying = {};
+    e.choice = {};
   }
 }
 
-void Program::loadKernels(bool irOnly) {
-  Executor& cpu = executor(Device{});
-  if (irOnly) {
-    for (EntryData& e : data_.entries) resolvePlan(e.plan);
-    return;
+Program::Layout Program::layoutOf(const EntryData& e) {
+  Layout layout;
+  layout.straight.assign(e.fresh.size(), -1);
+  layout.bytes = aligned(e.plan.arenaBytes);
+  for (std::size_t k = 0; k < e.fresh.size(); ++k) {
+    auto isHere = [&](const ResultData& r) { return r.place.origin == PlaceData::Origin::Fresh && r.place.index == k; };
+    const auto first = std::ranges::find_if(e.results, isHere);
+    if (first != e.results.end() && std::ranges::count_if(e.results, isHere) == 1 && isWhole(*first, e.fresh[k]))
+      layout.straight[k] = static_cast<std::int32_t>(first - e.results.begin());
+    layout.offsets.push_back(layout.bytes);
+    if (layout.straight[k] < 0) layout.bytes += aligned(e.fresh[k]);
   }
-  const std::string& own = cpu.target().architecture;
+  return layout;
+}
+
+void Program::chooseTarget() {
+  const std::string& own = executor(Device{}).target().architecture;
   // Code for older processors runs on newer ones, which are listed behind them.
   for (const std::string& target : data_.targets)
     if (target <= own && target > target_) target_ = target;
@@ -104,6 +107,14 @@ void Program::loadKernels(bool irOnly) {
     std::string known;
     for (const std::string& target : data_.targets) known += (known.empty() ? "" : ", ") + target;
     fail<NotImplementedError>("the saved program has code for ", known, "; this processor is ", own);
+  }
+}
+
+void Program::loadKernels(bool irOnly) {
+  Executor& cpu = executor(Device{});
+  if (irOnly) {
+    for (EntryData& e : data_.entries) resolvePlan(e.plan);
+    return;
   }
   std::vector<SavedKernel> kernels;
   const auto number = static_cast<std::size_t>(std::ranges::find(data_.targets, target_) - data_.targets.begin());
@@ -135,8 +146,7 @@ struct Context::Block {
 };
 
 Context::Context(std::shared_ptr<const Program> program)
-    : seed(program->data_.seed), draws(program->data_.draws), program_(std::move(program)),
-      works_(program_->data_.entries.size()) {
+    : seed(program->data_.seed), draws(program->data_.draws), program_(std::move(program)) {
   for (const MemoryData& m : program_->data_.memories) {
     const char* saved = program_->weights_.data() + m.offset;
     if (m.changes) {
@@ -150,6 +160,14 @@ Context::Context(std::shared_ptr<const Program> program)
   std::uint64_t most = 0;
   for (const Program::Layout& layout : program_->layouts_) most = std::max(most, layout.bytes);
   arena_ = std::make_unique<Block>(most);
+  for (std::size_t k = 0; k < program_->data_.entries.size(); ++k) {
+    Instances& of = instances_.emplace_back();
+    of.all.push_back(std::make_unique<Instance>());
+    of.now = of.all[0].get();
+    of.now->entry = &program_->data_.entries[k];
+    of.now->layout = &program_->layouts_[k];
+    for (const SizeData& s : of.now->entry->sizes) of.now->sizes.push_back(s.example);
+  }
 }
 
 Context::~Context() = default;
@@ -169,11 +187,62 @@ char* Context::at(const PlaceData& p, std::span<void* const> arguments, char* ou
   return nullptr;
 }
 
+const EntryData& Context::entry(std::size_t number) const {
+  if (number >= instances_.size()) fail<IndexError>("the program has ", instances_.size(), " entries");
+  return *instances_[number].now->entry;
+}
+
+void Context::resize(std::size_t number, std::span<const std::int64_t> sizes) {
+  const std::string& name = entry(number).name;
+  Instances& of = instances_[number];
+  if (std::ranges::equal(sizes, of.now->sizes)) return;
+  const SizedEntry* sized = program_->sized(number);
+  const std::size_t expected = sized != nullptr ? sized->numSizes() : 0;
+  if (sizes.size() != expected) fail<TypeError>(name, " has ", expected, " sizes, not ", sizes.size());
+  for (const auto& known : of.all)
+    if (std::ranges::equal(sizes, known->sizes)) {
+      of.now = known.get();
+      of.now->lastUse = ++clock_;
+      return;
+    }
+  sized->checkRange(sizes);
+  auto made = std::make_unique<Instance>();
+  made->sizes.assign(sizes.begin(), sizes.end());
+  made->ownEntry = sized->at(sizes);
+  EntryData& e = made->ownEntry;
+  checkEntry(program_->data_, e);
+  addSpaces(e.plan);
+  resolvePlan(e.plan, program_->module_.get());
+  made->ownLayout = Program::layoutOf(e);
+  made->entry = &made->ownEntry;
+  made->layout = &made->ownLayout;
+  made->lastUse = ++clock_;
+  if (made->layout->bytes > arena_->bytes) {
+    arena_ = std::make_unique<Block>(made->layout->bytes);
+    // What runs remember of their memory is of the old arena.
+    for (Instances& other : instances_)
+      for (const auto& instance : other.all) instance->work = {};
+  }
+  if (of.all.size() == kMostInstances)
+    of.all.erase(
+        std::ranges::min_element(of.all.begin() + 1, of.all.end(), {}, [](const auto& i) { return i->lastUse; }));
+  of.all.push_back(std::move(made));
+  of.now = of.all.back().get();
+}
+
+void Context::resizeFor(std::size_t number, std::span<const DimsRef> shapes) {
+  static_cast<void>(entry(number));
+  const SizedEntry* sized = program_->sized(number);
+  if (sized == nullptr) return;
+  sizes_.resize(sized->numSizes());
+  sized->sizesOf(shapes, sizes_);
+  resize(number, sizes_);
+}
+
 void Context::run(std::size_t number, std::span<void* const> arguments, std::span<const Scalar> numbers,
                   std::span<void* const> results) {
-  const ProgramData& data = program_->data_;
-  if (number >= data.entries.size()) fail<IndexError>("the program has ", data.entries.size(), " entries");
-  const EntryData& e = data.entries[number];
+  const EntryData& e = entry(number);
+  Instance& instance = *instances_[number].now;
   for (std::size_t k = 0; k < std::min(numbers.size(), e.numbers.size()); ++k)
     checkNumber(e.name, e.numbers[k], numbers[k]);
   if (arguments.size() != e.arguments.size() || numbers.size() != e.numbers.size() ||
@@ -181,14 +250,14 @@ void Context::run(std::size_t number, std::span<void* const> arguments, std::spa
     fail<TypeError>(e.name, " takes ", e.arguments.size(), " tensors and ", e.numbers.size(), " numbers and gives ",
                     e.results.size(), " tensors, not ", arguments.size(), ", ", numbers.size(), " and ",
                     results.size());
-  const Program::Layout& layout = program_->layouts_[number];
+  const Program::Layout& layout = *instance.layout;
   inputs_.clear();
   outputs_.clear();
   for (const PlaceData& p : e.inputs) inputs_.push_back(at(p, arguments, arena_->data, layout.offsets));
   for (std::size_t k = 0; k < e.fresh.size(); ++k)
     outputs_.push_back(layout.straight[k] >= 0 ? results[static_cast<std::size_t>(layout.straight[k])]
                                                : arena_->data + layout.offsets[k]);
-  runPlan(e.plan, {inputs_, outputs_, numbers, seed, draws, {}}, arena_->data, works_[number]);
+  runPlan(e.plan, {inputs_, outputs_, numbers, seed, draws, {}}, arena_->data, instance.work);
   draws = static_cast<std::int64_t>(static_cast<std::uint64_t>(draws) + e.plan.numRandom);
   for (std::size_t k = 0; k < e.results.size(); ++k) {
     const ResultData& r = e.results[k];

@@ -21,13 +21,14 @@
 
 #include "runtime/program/archive.h"
 #include "runtime/program/program_data.h"
+#include "runtime/program/sizes.h"
 
 namespace tandem::program {
 
 struct OpenOptions {
   /// An Ed25519 public key (32 bytes): the file must be signed with it, and all members are compared with their hashes.
   std::string signedBy;
-  /// Compares all members with their hashes. Otherwise those of machine code are, and weights are not.
+  /// Compares all members with their hashes. Otherwise the machine code that is used is, and nothing else.
   bool verify = false;
   /// Runs no machine code of the file: kernels are compiled from the manifest, which needs a compiler.
   bool irOnly = false;
@@ -46,6 +47,8 @@ class Program {
   [[nodiscard]] std::optional<std::size_t> entry(std::string_view name) const;
   /// Which of the targets in the file runs; empty where none of them does.
   [[nodiscard]] const std::string& target() const { return target_; }
+  /// Of an entry whose sizes calls choose; null for others. `data` has it as it is for the example's sizes.
+  [[nodiscard]] const SizedEntry* sized(std::size_t entry) const { return sized_[entry].get(); }
 
  private:
   friend class Context;
@@ -57,13 +60,16 @@ class Program {
   };
   explicit Program(Archive archive) : archive_(std::move(archive)) {}
   void read(const OpenOptions& options);
+  void chooseTarget();
   void loadKernels(bool irOnly);
+  static Layout layoutOf(const EntryData& e);
 
   Archive archive_;
   ProgramData data_;
   std::string target_;
   std::unique_ptr<KernelModule> module_;
-  std::vector<Layout> layouts_;  // one an entry
+  std::vector<Layout> layouts_;                     // one an entry
+  std::vector<std::unique_ptr<SizedEntry>> sized_;  // likewise; null where sizes are fixed
   std::string_view weights_;
 };
 
@@ -77,6 +83,14 @@ class Context {
 
   [[nodiscard]] const Program& program() const { return *program_; }
   [[nodiscard]] const std::shared_ptr<const Program>& shared() const { return program_; }
+  /// Which sizes the next runs of an entry have: one for each of `EntryData::sizes`, which begin as the example's. What
+  /// was made for sizes is kept for the next time, for so many of them as kMostInstances says.
+  void resize(std::size_t entry, std::span<const std::int64_t> sizes);
+  /// As `resize`, where arguments of these shapes have the sizes.
+  void resizeFor(std::size_t entry, std::span<const DimsRef> shapes);
+  /// An entry as it is for its present sizes.
+  [[nodiscard]] const EntryData& entry(std::size_t number) const;
+  static constexpr std::size_t kMostInstances = 64;
   /// Runs an entry. One pointer an argument and a result, to contiguous elements of its dtype and shape; one number for
   /// each that the entry has. Results must not overlap arguments or each other. An error leaves the state as it was,
   /// unless it says otherwise.
@@ -103,8 +117,26 @@ class Context {
   std::shared_ptr<const Program> program_;
   std::vector<std::unique_ptr<Block>> own_;  // the memories that change
   std::vector<char*> memories_;
+  /// What an entry is for some sizes.
+  struct Instance {
+    const EntryData* entry = nullptr;
+    const Program::Layout* layout = nullptr;
+    PlanWorkspace work;
+    // Where the program does not have it already:
+    std::vector<std::int64_t> sizes;
+    EntryData ownEntry;
+    Program::Layout ownLayout;
+    std::uint64_t lastUse = 0;
+  };
+  /// Of an entry: the first is the program's own.
+  struct Instances {
+    std::vector<std::unique_ptr<Instance>> all;
+    Instance* now = nullptr;
+  };
   std::unique_ptr<Block> arena_;
-  std::vector<PlanWorkspace> works_;  // one an entry
+  std::vector<Instances> instances_;  // one an entry
+  std::uint64_t clock_ = 0;           // of resizes
+  std::vector<std::int64_t> sizes_;
   std::vector<void*> inputs_, outputs_;
 };
 

@@ -68,6 +68,47 @@ struct ResultData {
   PlaceData place;
 };
 
+/// A size that calls choose, as `batch` in `float32[batch, 784]`: from `least` to `most`.
+struct SizeData {
+  std::string name;
+  std::int64_t least = 0;
+  std::int64_t most = 0;
+  std::int64_t example = 0;  // that the entry itself is for
+};
+
+/// A dim of an argument, or of a result, that follows from a size: it is factor * size + add.
+struct SizedDim {
+  std::uint32_t tensor = 0;
+  std::uint32_t dim = 0;
+  std::uint32_t size = 0;
+  std::int64_t factor = 1;
+  std::int64_t add = 0;
+};
+
+/// A number as a function of the sizes n: along size i, n = first + residue + period * k with a residue below the
+/// period, and for each combination of residues a polynomial of the k, its terms products of binomials C(k, power).
+/// With one size of period 16 and degree 1 there are 32 coefficients: residue 0's constant and slope, residue 1's ...
+struct SizeFunction {
+  struct Along {
+    std::uint32_t period = 1;
+    std::uint32_t degree = 0;
+  };
+  std::vector<Along> along;                // one a size
+  std::vector<std::int64_t> coefficients;  // row-major: by residues, then by powers
+};
+
+/// The number at a position (sizes.h says how they are counted) is what a function gives.
+struct VaryingData {
+  std::uint32_t position = 0;
+  std::uint32_t function = 0;
+};
+
+/// The next `count` combinations of sizes, row-major, have this form: 0 the entry itself, then the others.
+struct ChoiceData {
+  std::uint32_t form = 0;
+  std::uint32_t count = 0;
+};
+
 struct EntryData {
   std::string name;
   std::vector<ArgumentData> arguments;
@@ -78,6 +119,17 @@ struct EntryData {
   Plan plan;
   std::vector<std::uint32_t> kernels;  // of the plan, among those of the program
   std::string tree;
+
+  // Of an entry whose sizes calls choose. It is a form: other sizes change numbers in it. Where a plan has another
+  // structure for some sizes there are other forms, each with functions of its own.
+  std::vector<SizeData> sizes;
+  std::vector<SizedDim> bound;  // dims of arguments; all others are what they are in the example
+  std::vector<SizedDim> given;  // dims of results, those that follow from one size like that
+  std::vector<ChoiceData> choice;
+  std::vector<EntryData> others;
+  std::vector<std::int64_t> firsts;  // of this form: from where its functions count, one a size
+  std::vector<SizeFunction> functions;
+  std::vector<VaryingData> varying;
 };
 
 struct MemberData {
