@@ -238,8 +238,8 @@ void Tracer::keepGrads(CompiledTrace& c, const std::vector<Content*>& fresh) {
 }
 
 std::shared_ptr<CompiledTrace> Tracer::finish(std::span<const Tensor> outputs, std::span<const Scalar> scalars,
-                                              const std::function<TensorImpl*(TensorImpl*)>& known,
-                                              std::string& reason) {
+                                              const std::function<TensorImpl*(TensorImpl*)>& known, std::string& reason,
+                                              bool dry) {
   stop();
   known_ = known;
   // Gradients of tensors that only the body saw are seen by no one.
@@ -279,7 +279,7 @@ std::shared_ptr<CompiledTrace> Tracer::finish(std::span<const Tensor> outputs, s
   c->sizes = session_->learntSizes();
   for (auto k : session_->guardedScalars()) c->guardedScalars.emplace_back(k, scalars[k]);
 
-  session_->run(*c->plan, fresh, scalars);
+  if (!dry) session_->run(*c->plan, fresh, scalars);
   return c;
 }
 

@@ -26,12 +26,14 @@ class Tracer final : public GradObserver {
 
   /// The next run-time scalar argument.
   Scalar scalar(double value);
-  /// Ends the recording of a body whose calls a plan may stand for, compiles it, and runs it for the first time:
-  /// `outputs` become real. `known` gives, for a tensor that the body used, one that a later call finds and that has
-  /// the same memory; null if there is none. Null, with a reason, where no later call can repeat what the body left
-  /// behind; what was recorded is then still to be run (`flush`).
+  /// Ends the recording of a body whose calls a plan may stand for, compiles it, and, unless it is `dry`, runs it for
+  /// the first time: `outputs` become real. After a dry one comes `undo`, and the outputs have no elements. `known`
+  /// gives, for a tensor that the body used, one that a later call finds and that has the same memory; null if there is
+  /// none. Null, with a reason, where no later call can repeat what the body left behind; what was recorded is then
+  /// still to be run (`flush`).
   std::shared_ptr<CompiledTrace> finish(std::span<const Tensor> outputs, std::span<const Scalar> scalars,
-                                        const std::function<TensorImpl*(TensorImpl*)>& known, std::string& reason);
+                                        const std::function<TensorImpl*(TensorImpl*)>& known, std::string& reason,
+                                        bool dry = false);
   /// Ends the recording of any other body, and runs what was recorded.
   void flush();
   /// The run failed in `finish`, before anything that others can see was written: takes back `.grad` attributes and

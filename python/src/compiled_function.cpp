@@ -13,7 +13,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 #include <memory>
 #include <structmember.h>
 #include <unordered_map>
@@ -29,6 +28,7 @@
 #include "python/src/autocast.h"
 #include "python/src/call_signature.h"
 #include "python/src/check_compiled.h"
+#include "python/src/compiled_state.h"
 #include "python/src/convert.h"
 #include "python/src/observer.h"
 #include "python/src/py_tensor.h"
@@ -38,88 +38,6 @@
 
 namespace tandem::python {
 namespace {
-
-struct Entry {
-  std::shared_ptr<lazy::CompiledTrace> trace;
-  ResultTree results;
-  GuardSet guards;
-  std::vector<NumberSource> sources;
-  std::vector<ZeroGuard> zeros;
-  std::vector<Held> identities;  // that the signature names by address
-  std::uint64_t lastUse = 0;
-
-  /// Does it stand for this call? Adds the numbers that the call reads from elsewhere to its scalars.
-  [[nodiscard]] bool fits(CallSignature& call) {
-    for (const Held& h : identities)
-      if (h.dead()) return false;
-    if (!guards.hold()) return false;
-    const std::size_t own = call.scalars.size();
-    for (const NumberSource& source : sources) {
-      std::optional<Scalar> number = source.read();
-      if (!number) break;
-      call.scalars.push_back(*number);
-    }
-    if (call.scalars.size() == own + sources.size() && valuesFit(call) && trace->fits(call.tensors)) return true;
-    call.scalars.resize(own);
-    return false;
-  }
-  [[nodiscard]] bool dead() const {
-    return guards.dead() || std::ranges::any_of(identities, [](const Held& h) { return h.dead(); });
-  }
-
- private:
-  [[nodiscard]] bool valuesFit(const CallSignature& call) const {
-    for (const auto& g : zeros) {
-      std::optional<Scalar> number = g.number.read();
-      if (!number || (number->asDouble() == 0) != g.zero) return false;
-    }
-    return std::ranges::all_of(trace->guardedScalars,
-                               [&](const auto& g) { return call.scalars[g.first].bits() == g.second.bits(); });
-  }
-};
-
-/// Of one signature: traces differ by guards and by sizes that depend on data, of which there may be very many.
-constexpr std::size_t kMostEntries = 64;
-/// Of one function, over all signatures.
-constexpr std::size_t kMostOfAll = 256;
-
-/// How often a body may be watched. Each watch costs one, each replay earns a little; a function that has nothing left
-/// is watched at its calls number n, 2n, 4n ...
-class Budget {
- public:
-  [[nodiscard]] bool allows() const { return credit_ >= 1 || calls_ >= next_; }
-  void call() { ++calls_; }
-  void replayed() { credit_ = std::min(credit_ + 0.25, 64.0); }
-  void watched(bool proved) {
-    if (credit_ < 1) next_ = 2 * calls_;
-    credit_ = std::max(0.0, credit_ - (proved ? 1 : 4));
-  }
-
- private:
-  double credit_ = 24;
-  std::uint64_t calls_ = 0, next_ = 0;
-};
-
-struct Function {
-  PyRef callable;
-  bool fullGraph = false;
-  std::unordered_map<std::string, std::vector<std::shared_ptr<Entry>>> entries;
-  std::size_t numEntries = 0;
-  std::uint64_t clock = 0;
-  Budget budget;
-  ChangingNumbers changing;
-  std::set<std::size_t> whole;              // arguments whose storages are taken whole
-  std::vector<Ref<Storage>> wholeCaptured;  // and captured ones
-  std::uint64_t runs = 0;                   // of the body
-  std::string reason;  // why the last body that was watched runs on every call; empty if it does not
-};
-
-struct PyCompiled {
-  PyObject_HEAD PyObject* dict;
-  PyObject* weakrefs;
-  Function* function;
-  vectorcallfunc call;
-};
 
 PyTypeObject* compiledType;
 
@@ -180,8 +98,9 @@ struct Modes {
   friend bool operator==(const Modes&, const Modes&) = default;
 };
 
-/// What of the results, effects and captured tensors can be had again; null, and the observer says why not.
-std::shared_ptr<Entry> prove(PyObject* result, WatchedRecording& active, const CallSignature& call) {
+/// What of the results, effects and captured tensors can be had again; null, and the observer says why not. `dry` as
+/// for lazy::Tracer::finish.
+std::shared_ptr<Entry> prove(PyObject* result, WatchedRecording& active, const CallSignature& call, bool dry) {
   Observer& observer = *active.observer;
   if (!observer.proved()) return nullptr;
   if (!active.tracer->session().tracing()) return nullptr;
@@ -204,7 +123,7 @@ std::shared_ptr<Entry> prove(PyObject* result, WatchedRecording& active, const C
   scalars.insert(scalars.end(), active.values.begin(), active.values.end());
   std::string reason;
   entry->trace =
-      active.tracer->finish(outputs, scalars, [&](TensorImpl* t) { return observer.guards().alike(t); }, reason);
+      active.tracer->finish(outputs, scalars, [&](TensorImpl* t) { return observer.guards().alike(t); }, reason, dry);
   if (entry->trace == nullptr) {
     observer.refuse(reason);
     return nullptr;
@@ -216,9 +135,10 @@ std::shared_ptr<Entry> prove(PyObject* result, WatchedRecording& active, const C
   return entry;
 }
 
-/// Runs the body once, recorded and watched. Where it is proved, `made` is the trace for later calls.
-PyRef watch(Function& f, const CallSignature& call, PyObject* const* args, Py_ssize_t numArgs, PyObject* keywords,
-            std::shared_ptr<Entry>& made) {
+}  // namespace
+
+PyRef watch(Function& f, CallSignature& call, PyObject* const* args, Py_ssize_t numArgs, PyObject* keywords,
+            std::shared_ptr<Entry>& made, bool dry) {
   std::vector<Storage*> whole;
   for (auto i : f.whole)
     if (i < call.tensors.size()) whole.push_back(call.tensors[i].impl()->storage.get());
@@ -287,10 +207,19 @@ PyRef watch(Function& f, const CallSignature& call, PyObject* const* args, Py_ss
   }
   if (!(before == Modes())) observer.refuse("it leaves a mode of the thread changed");
   try {
-    made = prove(result.get(), active, call);
-    if (made == nullptr) tracer->flush();
+    made = prove(result.get(), active, call, dry);
+    if (made == nullptr)
+      tracer->flush();
+    else if (dry) {
+      tracer->undo();
+      call.scalars.insert(call.scalars.end(), active.values.begin(), active.values.end());
+    }
   } catch (const Error&) {
     if (!observer.proved()) throw;
+    if (dry) {
+      tracer->undo();
+      throw;
+    }
     // The plan failed before it wrote anything. The body, run eagerly, leaves what an eager call leaves.
     tracer->undo();
     return PyRef(checked(runBody(f, args, numArgs, keywords)));
@@ -313,7 +242,6 @@ PyRef watch(Function& f, const CallSignature& call, PyObject* const* args, Py_ss
 
 // ---- calls ---------------------------------------------------------------------------------------------------------
 
-/// The first entry that fits the call and, as far as it is known, the sizes that depend on its data.
 std::shared_ptr<Entry> entryFor(const std::vector<std::shared_ptr<Entry>>& known, CallSignature& call,
                                 const std::vector<std::int64_t>& sizes) {
   for (const auto& entry : known) {
@@ -323,6 +251,8 @@ std::shared_ptr<Entry> entryFor(const std::vector<std::shared_ptr<Entry>>& known
   }
   return nullptr;
 }
+
+namespace {
 
 void forget(Function& f, const std::string& key) {
   auto it = f.entries.find(key);
@@ -536,44 +466,6 @@ PyType_Spec spec = {"tandem._C.CompiledFunction", sizeof(PyCompiled), 0,
 
 bool isCompiledFunction(PyObject* o) { return Py_TYPE(o) == compiledType; }
 PyObject* compiledCallable(PyObject* o) { return reinterpret_cast<PyCompiled*>(o)->function->callable.get(); }
-
-KnownCall knownCall(PyObject* compiled, PyObject* args, PyObject* keywords) {
-  Function& f = *reinterpret_cast<PyCompiled*>(compiled)->function;
-  std::vector<PyObject*> passed;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); ++i) passed.push_back(PyTuple_GET_ITEM(args, i));
-  PyRef names(checked(PyTuple_New(PyDict_GET_SIZE(keywords))));
-  PyObject *key = nullptr, *value = nullptr;
-  Py_ssize_t at = 0;
-  for (Py_ssize_t i = 0; PyDict_Next(keywords, &at, &key, &value) != 0; ++i) {
-    PyTuple_SET_ITEM(names.get(), i, Py_NewRef(key));
-    passed.push_back(value);
-  }
-  CallSignature call;
-  readSignature(passed.data(), PyTuple_GET_SIZE(args), names.get(), f.whole, call);
-  const std::size_t own = call.scalars.size();
-  const auto it = f.entries.find(call.key);
-  const std::shared_ptr<Entry> entry = it != f.entries.end() ? entryFor(it->second, call, {}) : nullptr;
-  if (entry == nullptr) return {};
-  using Freedom = program::NumberData::Freedom;
-  KnownCall known{entry->trace, std::move(call.tensors), {}};
-  std::map<std::string, int> met;
-  for (std::size_t k = 0; k < call.scalars.size(); ++k) {
-    std::string name;
-    if (k >= own) {
-      // `lr`, `betas.0`; of the second dict with such an entry `param_groups.1.lr`.
-      const NumberSource& source = entry->sources[k - own];
-      if (PyObject* key = source.place.name.get(); key != nullptr) name = PyUnicode_AsUTF8(key);
-      if (source.item >= 0) name = strcat(name, ".", source.item);
-      if (const int group = met[name]++; group > 0) name = strcat("param_groups.", group, ".", name);
-    }
-    known.numbers.push_back({std::move(name), call.scalars[k]});
-  }
-  for (const ZeroGuard& g : entry->zeros)
-    for (std::size_t k = own; k < known.numbers.size(); ++k)
-      if (entry->sources[k - own].sameAs(g.number)) known.numbers[k].freedom = Freedom::SameZero;
-  for (const auto& [number, value] : entry->trace->guardedScalars) known.numbers[number].freedom = Freedom::Fixed;
-  return known;
-}
 
 void initCompiledFunction(PyObject* module) {
   initRunTimeNumbers(module);

@@ -7,6 +7,7 @@
 
 #include "eager/tensor.h"
 #include "lazy/compiled.h"
+#include "python/src/errors.h"
 #include "runtime/program/program_data.h"
 
 namespace tandem::python {
@@ -19,8 +20,13 @@ struct KnownCall {
   std::vector<Tensor> tensors;
   /// Float arguments by position, then the numbers that a call reads elsewhere, by the name they have there.
   std::vector<program::NumberData> numbers;
+  std::shared_ptr<const void> keeper;  // of what the trace captured
 };
 /// Without a trace where such calls run the body.
 KnownCall knownCall(PyObject* compiled, PyObject* args, PyObject* keywords);
+/// Traces such a call without running what was recorded: `result` has tensors without elements, and all that the body
+/// did to tensors is undone. Without a trace where that took more than one run of the body, which then was run; try
+/// again.
+KnownCall dryCall(PyObject* compiled, PyObject* args, PyObject* keywords, PyRef& result);
 void initCompiledFunction(PyObject* module);
 }  // namespace tandem::python

@@ -1,0 +1,114 @@
+// What a compiled function keeps from call to call: for each signature of arguments the traces that were made for it,
+// and how often its body may be watched. For compiled_function.cpp and what saves such functions.
+#pragma once
+
+#include <Python.h>
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "lazy/compiled.h"
+#include "python/src/call_signature.h"
+#include "python/src/errors.h"
+#include "python/src/observer.h"
+#include "python/src/result_tree.h"
+#include "python/src/run_time_numbers.h"
+
+namespace tandem::python {
+
+struct Entry {
+  std::shared_ptr<lazy::CompiledTrace> trace;
+  ResultTree results;
+  GuardSet guards;
+  std::vector<NumberSource> sources;
+  std::vector<ZeroGuard> zeros;
+  std::vector<Held> identities;  // that the signature names by address
+  std::uint64_t lastUse = 0;
+
+  /// Does it stand for this call? Adds the numbers that the call reads from elsewhere to its scalars.
+  [[nodiscard]] bool fits(CallSignature& call) {
+    for (const Held& h : identities)
+      if (h.dead()) return false;
+    if (!guards.hold()) return false;
+    const std::size_t own = call.scalars.size();
+    for (const NumberSource& source : sources) {
+      std::optional<Scalar> number = source.read();
+      if (!number) break;
+      call.scalars.push_back(*number);
+    }
+    if (call.scalars.size() == own + sources.size() && valuesFit(call) && trace->fits(call.tensors)) return true;
+    call.scalars.resize(own);
+    return false;
+  }
+  [[nodiscard]] bool dead() const {
+    return guards.dead() || std::ranges::any_of(identities, [](const Held& h) { return h.dead(); });
+  }
+
+ private:
+  [[nodiscard]] bool valuesFit(const CallSignature& call) const {
+    for (const auto& g : zeros) {
+      std::optional<Scalar> number = g.number.read();
+      if (!number || (number->asDouble() == 0) != g.zero) return false;
+    }
+    return std::ranges::all_of(trace->guardedScalars,
+                               [&](const auto& g) { return call.scalars[g.first].bits() == g.second.bits(); });
+  }
+};
+
+/// Of one signature: traces differ by guards and by sizes that depend on data, of which there may be very many.
+constexpr std::size_t kMostEntries = 64;
+/// Of one function, over all signatures.
+constexpr std::size_t kMostOfAll = 256;
+
+/// How often a body may be watched. Each watch costs one, each replay earns a little; a function that has nothing left
+/// is watched at its calls number n, 2n, 4n ...
+class Budget {
+ public:
+  [[nodiscard]] bool allows() const { return credit_ >= 1 || calls_ >= next_; }
+  void call() { ++calls_; }
+  void replayed() { credit_ = std::min(credit_ + 0.25, 64.0); }
+  void watched(bool proved) {
+    if (credit_ < 1) next_ = 2 * calls_;
+    credit_ = std::max(0.0, credit_ - (proved ? 1 : 4));
+  }
+
+ private:
+  double credit_ = 24;
+  std::uint64_t calls_ = 0, next_ = 0;
+};
+
+struct Function {
+  PyRef callable;
+  bool fullGraph = false;
+  std::unordered_map<std::string, std::vector<std::shared_ptr<Entry>>> entries;
+  std::size_t numEntries = 0;
+  std::uint64_t clock = 0;
+  Budget budget;
+  ChangingNumbers changing;
+  std::set<std::size_t> whole;              // arguments whose storages are taken whole
+  std::vector<Ref<Storage>> wholeCaptured;  // and captured ones
+  std::uint64_t runs = 0;                   // of the body
+  std::string reason;  // why the last body that was watched runs on every call; empty if it does not
+};
+
+struct PyCompiled {
+  PyObject_HEAD PyObject* dict;
+  PyObject* weakrefs;
+  Function* function;
+  vectorcallfunc call;
+};
+
+/// The first entry that fits the call and, as far as it is known, the sizes that depend on its data.
+std::shared_ptr<Entry> entryFor(const std::vector<std::shared_ptr<Entry>>& known, CallSignature& call,
+                                const std::vector<std::int64_t>& sizes);
+/// Runs the body once, recorded and watched. Where it is proved, `made` is the trace for later calls; the plan then did
+/// not run if it is to be `dry`, and the call gets the numbers that the body read.
+PyRef watch(Function& f, CallSignature& call, PyObject* const* args, Py_ssize_t numArgs, PyObject* keywords,
+            std::shared_ptr<Entry>& made, bool dry = false);
+
+}  // namespace tandem::python
