@@ -27,7 +27,9 @@ std::uint64_t bytesTo(const TensorImpl* t, std::int64_t elements) {
   return static_cast<std::uint64_t>(elements) * itemSize(t->dtype);
 }
 
-/// The plan with the trace's own constants.
+/// The plan with the trace's own constants. Its buffers are in the order of inputs and outputs, and the arena is one of
+/// them: which temporaries share memory by chance, because for some sizes they have the same, is then no part of the
+/// plan's structure.
 Plan planOf(const CompiledTrace& trace) {
   Plan out = *trace.plan;
   std::ranges::copy(trace.slots, out.slots.begin());
@@ -36,8 +38,26 @@ Plan planOf(const CompiledTrace& trace) {
   for (const PlanInstr& i : out.instrs)
     for (const PlanOperand& o : i.operands)
       if (!o.absent) seen[o.buffer] = true;
-  for (std::size_t k = 0; k < seen.size(); ++k)
-    if (!seen[k]) out.buffers[k].bytes = 0;
+  std::vector<std::uint32_t> order;
+  for (std::uint32_t k = 0; k < seen.size(); ++k)
+    if (seen[k] && out.buffers[k].kind != PlanBuffer::Kind::Temporary) order.push_back(k);
+  std::ranges::stable_sort(order, {},
+                           [&](std::uint32_t k) { return std::pair(out.buffers[k].kind, out.buffers[k].index); });
+  std::vector<std::uint32_t> numbers(out.buffers.size(), static_cast<std::uint32_t>(order.size()));
+  std::vector<PlanBuffer> buffers;
+  for (const std::uint32_t k : order) {
+    numbers[k] = static_cast<std::uint32_t>(buffers.size());
+    buffers.push_back(out.buffers[k]);
+  }
+  buffers.push_back({PlanBuffer::Kind::Temporary, 0, 0, out.arenaBytes});
+  for (PlanInstr& i : out.instrs)
+    for (PlanOperand& o : i.operands) {
+      if (o.absent) continue;
+      if (const PlanBuffer& b = out.buffers[o.buffer]; b.kind == PlanBuffer::Kind::Temporary)
+        o.byteOffset += b.arenaOffset;
+      o.buffer = numbers[o.buffer];
+    }
+  out.buffers = std::move(buffers);
   return out;
 }
 
@@ -75,6 +95,16 @@ std::uint32_t ProgramMaker::memoryOf(const Tensor& t, const std::string& name) {
   return it->second;
 }
 
+/// Traces make constants of their own, which often are the same.
+std::uint32_t ProgramMaker::constantOf(const Tensor& t) {
+  t.materialize();
+  const Storage& s = *t.impl()->storage;
+  const auto [it, isNew] = constants_.emplace(std::string(static_cast<const char*>(s.data()), s.bytes()), 0);
+  if (isNew) it->second = memoryOf(t, "");
+  itemSizes_[it->second] = std::max(itemSizes_[it->second], itemSize(t.dtype()));
+  return it->second;
+}
+
 std::uint32_t ProgramMaker::kernelOf(const KernelSignature& signature, bool withCode) {
   const auto [it, isNew] = kernels_.emplace(signature.bytes(), static_cast<std::uint32_t>(data_.kernels.size()));
   if (isNew) {
@@ -85,8 +115,8 @@ std::uint32_t ProgramMaker::kernelOf(const KernelSignature& signature, bool with
   return it->second;
 }
 
-void ProgramMaker::add(const Names& names, const CompiledTrace& trace, std::span<const Tensor> tensors,
-                       std::vector<program::NumberData> numbers) {
+EntryData ProgramMaker::entryOf(const Names& names, const CompiledTrace& trace, std::span<const Tensor> tensors,
+                                std::vector<program::NumberData> numbers) {
   auto refuse = [&](const auto&... why) { fail<NotImplementedError>("export: ", names.entry, ": ", why...); };
   if (!trace.plan->device.isCpu()) refuse("it runs on ", deviceName(trace.plan->device));
   if (!trace.sizes.empty())
@@ -118,7 +148,8 @@ void ProgramMaker::add(const Names& names, const CompiledTrace& trace, std::span
       e.arguments[number].changes |= source.writes > 0;
     } else {
       TensorImpl* t = source.constant ? source.constant.get() : source.outer.captured;
-      const std::uint32_t memory = captured(t);
+      const std::uint32_t memory =
+          source.constant && source.writes == 0 ? constantOf(Tensor(source.constant)) : captured(t);
       e.inputs.push_back({Origin::Memory, memory, source.whole ? 0 : bytesTo(t, t->offset + source.shift)});
       data_.memories[memory].changes |= source.writes > 0;
     }
@@ -159,7 +190,7 @@ void ProgramMaker::add(const Names& names, const CompiledTrace& trace, std::span
     }
   for (const KernelSignature& s : e.plan.kernels) e.kernels.push_back(kernelOf(s, false));
   for (const KernelSignature& s : executor(Device{}).codeFor(launchesOf(*trace.plan))) kernelOf(s, true);
-  data_.entries.push_back(std::move(e));
+  return e;
 }
 
 namespace {

@@ -8,6 +8,7 @@
 
 #include "eager/tensor.h"
 #include "lazy/compiled.h"
+#include "lazy/size_fit.h"
 #include "runtime/program/program_data.h"
 #include "runtime/program/targets.h"
 
@@ -33,7 +34,15 @@ class ProgramMaker {
   /// `tensors` and `numbers` are what a call of the trace is given, in the trace's order. Error naming what a file
   /// cannot keep, before anything is added.
   void add(const Names& names, const CompiledTrace& trace, std::span<const Tensor> tensors,
-           std::vector<program::NumberData> numbers);
+           std::vector<program::NumberData> numbers) {
+    data_.entries.push_back(entryOf(names, trace, tensors, std::move(numbers)));
+  }
+  /// Likewise an entry whose sizes calls choose, from traces for all of their combinations.
+  void addTo(SizeFit& fit, const Names& names, const CompiledTrace& trace, std::span<const Tensor> tensors,
+             std::vector<program::NumberData> numbers) {
+    fit.add(entryOf(names, trace, tensors, std::move(numbers)));
+  }
+  void add(SizeFit fit) { data_.entries.push_back(std::move(fit).finish()); }
 
   /// The members of the file: weights as they are now, code for each target (compiled unless a cache has it), and
   /// the manifest, which says `notes` of itself.
@@ -46,8 +55,11 @@ class ProgramMaker {
                                 std::vector<std::pair<std::string, std::string>> notes) &&;
 
  private:
+  program::EntryData entryOf(const Names& names, const CompiledTrace& trace, std::span<const Tensor> tensors,
+                             std::vector<program::NumberData> numbers);
   void addState(const NamedTensor& s);
   std::uint32_t memoryOf(const Tensor& t, const std::string& name);
+  std::uint32_t constantOf(const Tensor& t);
   std::uint32_t kernelOf(const KernelSignature& signature, bool withCode);
 
   program::ProgramData data_;
@@ -55,7 +67,8 @@ class ProgramMaker {
   std::vector<Tensor> firsts_;          // of each memory the first tensor that was met
   std::vector<std::size_t> itemSizes_;  // the largest of what is seen in each
   std::unordered_map<const Storage*, std::uint32_t> memories_;
-  std::unordered_map<std::string, std::uint32_t> kernels_;  // by signature
+  std::unordered_map<std::string, std::uint32_t> constants_;  // by their bytes, of those that nothing writes to
+  std::unordered_map<std::string, std::uint32_t> kernels_;    // by signature
   std::vector<bool> withCode_;
 };
 

@@ -488,7 +488,7 @@ Program: Any
 _add_target: Any
 _is_known: Any
 _public_key: Any
-_save_program: Any
+_ProgramMaker: Any
 _sign: Any
 _LinAlgError: builtins.type[RuntimeError]
 _Node: Any

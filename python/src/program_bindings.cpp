@@ -1,4 +1,4 @@
-// Saved programs: `_C._save_program` makes the members of a file from compiled functions, `_C.Program` runs one.
+// Saved programs: `_C._ProgramMaker` makes the members of a file from compiled functions, `_C.Program` runs one.
 // What of it is Python is python/tandem/export.
 #define PY_SSIZE_T_CLEAN
 #include "python/src/program_bindings.h"
@@ -9,6 +9,7 @@
 #include "eager/host.h"
 #include "eager/ops.h"
 #include "lazy/program_maker.h"
+#include "lazy/size_fit.h"
 #include "python/src/compiled_function.h"
 #include "python/src/convert.h"
 #include "python/src/py_tensor.h"
@@ -69,8 +70,43 @@ Tensor checkedTensor(PyObject* o) {
 
 // ---- saving
 
-/// An entry: (compiled function, args, kwargs, name, arguments, numbers, results, tree).
-void addEntry(lazy::ProgramMaker& maker, PyObject* o) {
+struct PyMaker {
+  PyObject_HEAD lazy::ProgramMaker* maker;
+  lazy::SizeFit* fit;  // of the entry that is being traced for all of its sizes
+};
+PyMaker* makerOf(PyObject* o) { return reinterpret_cast<PyMaker*>(o); }
+lazy::ProgramMaker& makerIn(PyObject* o) {
+  TANDEM_CHECK(makerOf(o)->maker != nullptr, "a program that is finished");
+  return *makerOf(o)->maker;
+}
+
+PyObject* newMaker(PyTypeObject* type, PyObject* args, PyObject*) {
+  PyObject* state = nullptr;
+  if (PyArg_ParseTuple(args, "O", &state) == 0) return nullptr;
+  return guarded([&]() -> PyObject* {
+    auto made = std::make_unique<lazy::ProgramMaker>(each(state, [](PyObject* item) {
+      PyObject *name = nullptr, *tensor = nullptr;
+      int kind = 0;
+      if (PyArg_ParseTuple(item, "UiO", &name, &kind, &tensor) == 0) throw PythonError();
+      return lazy::ProgramMaker::NamedTensor{textOf(name), static_cast<StateData::Kind>(kind), checkedTensor(tensor)};
+    }));
+    PyObject* self = checked(type->tp_alloc(type, 0));
+    makerOf(self)->maker = made.release();
+    return self;
+  });
+}
+void deallocMaker(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  delete makerOf(self)->fit;
+  delete makerOf(self)->maker;
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+/// An entry: (compiled function, args, kwargs, name, arguments, numbers, results, tree). `call` finds or makes its
+/// trace; `keep` takes what there is to say of it. False where there is no trace.
+template <class Call, class Keep>
+bool addEntry(PyObject* o, Call call, Keep keep) {
   PyObject *compiled, *args, *keywords, *name, *arguments, *numbers, *results, *tree;
   if (PyArg_ParseTuple(o, "OO!O!UOOOU", &compiled, &PyTuple_Type, &args, &PyDict_Type, &keywords, &name, &arguments,
                        &numbers, &results, &tree) == 0)
@@ -81,35 +117,84 @@ void addEntry(lazy::ProgramMaker& maker, PyObject* o) {
     if (PyArg_ParseTuple(pair, "UO", &key, &tensor) == 0) throw PythonError();
     return std::pair(textOf(key), checkedTensor(tensor));
   });
-  KnownCall call = knownCall(compiled, args, keywords);
-  if (call.trace == nullptr) fail("export: ", names.entry, ": what it reads has changed since it was traced");
+  KnownCall known = call(compiled, args, keywords);
+  if (known.trace == nullptr) return false;
   const std::vector<std::string> own = each(numbers, textOf);
-  TANDEM_CHECK(own.size() <= call.numbers.size(), own.size(), " ", call.numbers.size());
-  for (std::size_t k = 0; k < own.size(); ++k) call.numbers[k].name = own[k];
-  maker.add(names, *call.trace, call.tensors, std::move(call.numbers));
+  TANDEM_CHECK(own.size() <= known.numbers.size(), own.size(), " ", known.numbers.size());
+  for (std::size_t k = 0; k < own.size(); ++k) known.numbers[k].name = own[k];
+  keep(names, known);
+  return true;
 }
 
-PyObject* saveProgram(PyObject*, PyObject* args) {
-  PyObject *state, *entries, *targets, *producer, *notes;
-  if (PyArg_ParseTuple(args, "OOOUO", &state, &entries, &targets, &producer, &notes) == 0) return nullptr;
+PyObject* makerAdd(PyObject* self, PyObject* entry) {
   return guarded([&]() -> PyObject* {
-    lazy::ProgramMaker maker(each(state, [](PyObject* item) {
-      PyObject *name = nullptr, *tensor = nullptr;
-      int kind = 0;
-      if (PyArg_ParseTuple(item, "UiO", &name, &kind, &tensor) == 0) throw PythonError();
-      return lazy::ProgramMaker::NamedTensor{textOf(name), static_cast<StateData::Kind>(kind), checkedTensor(tensor)};
-    }));
-    each(entries, [&](PyObject* entry) {
-      addEntry(maker, entry);
-      return 0;
+    const bool known = addEntry(entry, knownCall, [&](const auto& names, KnownCall& call) {
+      makerIn(self).add(names, *call.trace, call.tensors, std::move(call.numbers));
     });
+    if (!known) fail("export: what a function reads has changed since it was traced");
+    Py_RETURN_NONE;
+  });
+}
+
+PyObject* makerBegin(PyObject* self, PyObject* args) {
+  PyObject *sizes, *bound;
+  if (PyArg_ParseTuple(args, "OO", &sizes, &bound) == 0) return nullptr;
+  return guarded([&]() -> PyObject* {
+    auto fit = std::make_unique<lazy::SizeFit>(
+        each(sizes,
+             [](PyObject* size) {
+               PyObject* name = nullptr;
+               long long least = 0, most = 0, example = 0;
+               if (PyArg_ParseTuple(size, "ULLL", &name, &least, &most, &example) == 0) throw PythonError();
+               return SizeData{textOf(name), least, most, example};
+             }),
+        each(bound, [](PyObject* dim) {
+          unsigned argument = 0, number = 0, size = 0;
+          long long factor = 0, add = 0;
+          if (PyArg_ParseTuple(dim, "IIILL", &argument, &number, &size, &factor, &add) == 0) throw PythonError();
+          return SizedDim{argument, number, size, factor, add};
+        }));
+    delete std::exchange(makerOf(self)->fit, fit.release());
+    Py_RETURN_NONE;
+  });
+}
+
+PyObject* makerTrace(PyObject* self, PyObject* entry) {
+  return guarded([&]() -> PyObject* {
+    TANDEM_CHECK(makerOf(self)->fit != nullptr, "no entry was begun");
+    PyRef result;
+    auto call = [&](PyObject* compiled, PyObject* args, PyObject* keywords) {
+      return dryCall(compiled, args, keywords, result);
+    };
+    const bool made = addEntry(entry, call, [&](const auto& names, KnownCall& known) {
+      makerIn(self).addTo(*makerOf(self)->fit, names, *known.trace, known.tensors, std::move(known.numbers));
+    });
+    return checked(Py_BuildValue("(OO)", made ? Py_True : Py_False, made ? result.get() : Py_None));
+  });
+}
+
+PyObject* makerEnd(PyObject* self, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    const std::unique_ptr<lazy::SizeFit> fit(std::exchange(makerOf(self)->fit, nullptr));
+    TANDEM_CHECK(fit != nullptr, "no entry was begun");
+    makerIn(self).add(std::move(*fit));
+    Py_RETURN_NONE;
+  });
+}
+
+PyObject* makerFinish(PyObject* self, PyObject* args) {
+  PyObject *targets, *producer, *notes;
+  if (PyArg_ParseTuple(args, "OUO", &targets, &producer, &notes) == 0) return nullptr;
+  return guarded([&]() -> PyObject* {
     auto pairs = each(notes, [](PyObject* pair) {
       PyObject *key = nullptr, *value = nullptr;
       if (PyArg_ParseTuple(pair, "UU", &key, &value) == 0) throw PythonError();
       return std::pair(textOf(key), textOf(value));
     });
+    static_cast<void>(makerIn(self));
+    const std::unique_ptr<lazy::ProgramMaker> maker(std::exchange(makerOf(self)->maker, nullptr));
     lazy::ProgramMaker::Members made =
-        std::move(maker).members(each(targets, textOf), textOf(producer), std::move(pairs));
+        std::move(*maker).members(each(targets, textOf), textOf(producer), std::move(pairs));
     PyRef out(checked(PyDict_New()));
     putItem(out.get(), kManifest, bytesObject(made.manifest));
     for (const auto& [name, object] : made.code) putItem(out.get(), name, bytesObject(object));
@@ -228,14 +313,24 @@ PyObject* tensorInfo(const T& t, bool changes) {
 }
 
 PyObject* entryInfo(const EntryData& e) {
+  auto size = [](const SizeData& s) {
+    return checked(Py_BuildValue("(NLLL)", textObject(s.name), static_cast<long long>(s.least),
+                                 static_cast<long long>(s.most), static_cast<long long>(s.example)));
+  };
+  auto bound = [](const SizedDim& d) {
+    return checked(Py_BuildValue("(IIILL)", d.tensor, d.dim, d.size, static_cast<long long>(d.factor),
+                                 static_cast<long long>(d.add)));
+  };
   auto argument = [](const ArgumentData& a) { return tensorInfo(a, a.changes); };
   auto number = [](const NumberData& n) {
     return checked(Py_BuildValue("(NNi)", textObject(n.name), numberObject(n.value), static_cast<int>(n.freedom)));
   };
   auto result = [](const ResultData& r) { return tensorInfo(r, false); };
-  return checked(Py_BuildValue("{sNsNsNsNsNsN}", "name", textObject(e.name), "arguments", listOf(e.arguments, argument),
-                               "numbers", listOf(e.numbers, number), "results", listOf(e.results, result), "tree",
-                               textObject(e.tree), "explanation", textObject(e.plan.explanation)));
+  return checked(Py_BuildValue("{sNsNsNsNsNsNsNsNsN}", "name", textObject(e.name), "arguments",
+                               listOf(e.arguments, argument), "numbers", listOf(e.numbers, number), "results",
+                               listOf(e.results, result), "tree", textObject(e.tree), "explanation",
+                               textObject(e.plan.explanation), "sizes", listOf(e.sizes, size), "bound",
+                               listOf(e.bound, bound), "given", listOf(e.given, bound)));
 }
 
 PyObject* describe(PyObject* self, PyObject*) {
@@ -260,12 +355,14 @@ PyObject* run(PyObject* self, PyObject* args) {
   if (PyArg_ParseTuple(args, "kOO", &number, &tensors, &numbers) == 0) return nullptr;
   return guarded([&]() -> PyObject* {
     const std::shared_ptr<Context> context = reinterpret_cast<PyProgram*>(self)->context;
-    const ProgramData& d = dataOf(self);
-    if (number >= d.entries.size()) fail<IndexError>("the program has ", d.entries.size(), " entries");
-    const EntryData& e = d.entries[number];
-    std::vector<Tensor> given = each(tensors, checkedTensor);
-    if (given.size() != e.arguments.size())
-      fail<TypeError>(e.name, " takes ", e.arguments.size(), " tensors, not ", given.size());
+    const std::vector<Tensor> passed = each(tensors, checkedTensor);
+    if (const std::size_t expected = context->entry(number).arguments.size(); passed.size() != expected)
+      fail<TypeError>(context->entry(number).name, " takes ", expected, " tensors, not ", passed.size());
+    std::vector<DimsRef> shapes;
+    for (const Tensor& t : passed) shapes.emplace_back(t.shape());
+    context->resizeFor(number, shapes);
+    const EntryData& e = context->entry(number);
+    std::vector<Tensor> given = passed;
     std::vector<void*> arguments;
     for (std::size_t k = 0; k < given.size(); ++k) {
       const ArgumentData& a = e.arguments[k];
@@ -376,9 +473,20 @@ PyType_Slot slots[] = {
     {Py_tp_new, slot(newProgram)}, {Py_tp_dealloc, slot(dealloc)}, {Py_tp_methods, methods}, {0, nullptr}};
 PyType_Spec spec = {"tandem._C.Program", sizeof(PyProgram), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE, slots};
 
+PyMethodDef makerMethods[] = {
+    {"add", makerAdd, METH_O, "(entry): adds what a compiled function was traced to."},
+    {"begin", makerBegin, METH_VARARGS, "(sizes, bound): of an entry that is to be traced for all of its sizes."},
+    {"trace", makerTrace, METH_O,
+     "(entry): traces it for the next combination of sizes. (whether that could be done, the result)"},
+    {"end", makerEnd, METH_NOARGS, "Adds the entry that was begun."},
+    {"finish", makerFinish, METH_VARARGS, "(targets, producer, notes): the members of the file."},
+    {nullptr, nullptr, 0, nullptr}};
+PyType_Slot makerSlots[] = {
+    {Py_tp_new, slot(newMaker)}, {Py_tp_dealloc, slot(deallocMaker)}, {Py_tp_methods, makerMethods}, {0, nullptr}};
+PyType_Spec makerSpec = {"tandem._C._ProgramMaker", sizeof(PyMaker), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+                         makerSlots};
+
 PyMethodDef functions[] = {
-    {"_save_program", saveProgram, METH_VARARGS,
-     "(state, entries, targets, producer, notes): the members of the file."},
     {"_add_target", addTarget, METH_VARARGS,
      "(manifest, target): the members that change when a program gets code for a target."},
     {"_is_known", isKnown, METH_VARARGS, "(compiled, args, kwargs): do such calls run without the body?"},
@@ -392,6 +500,8 @@ void initProgram(PyObject* module) {
   PyRef type(checked(PyType_FromSpec(&spec)));
   programType = reinterpret_cast<PyTypeObject*>(type.get());
   checked(PyModule_AddObjectRef(module, "Program", type.get()));
+  PyRef maker(checked(PyType_FromSpec(&makerSpec)));
+  checked(PyModule_AddObjectRef(module, "_ProgramMaker", maker.get()));
   checked(PyModule_AddFunctions(module, functions));
 }
 

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 
 #include "counted_new.h"
+#include "lazy/size_fit.h"
 #include "plan_test_util.h"
 #include "runtime/base/error.h"
 #include "runtime/device/executor.h"
@@ -52,13 +53,13 @@ struct Members {
 };
 
 /// y = relu(s' w), where s' = s * factor + x takes the place of s, and the elements of x that an index says: kernels, a
-/// product, a gather, a number, a memory that changes and one that does not.
-Members makeMembers() {
+/// product, a gather, a number, a memory that changes and one that does not. The first `rows` of s.
+program::EntryData makeEntry(Members& made, std::int64_t rows) {
   Graph g;
-  const ValueRef x = g.input({kRows, kColumns});
-  const ValueRef index = g.input({kRows, 1}, DType::Int64);
+  const ValueRef x = g.input({rows, kColumns});
+  const ValueRef index = g.input({rows, 1}, DType::Int64);
   const ValueRef w = g.input({kColumns, kColumns});
-  const ValueRef s = g.input({kRows, kColumns});
+  const ValueRef s = g.input({rows, kColumns});
   const std::int32_t factor = g.scalar(Scalar(0.5), ScalarSlot::Source::Argument, 0);
   const ValueRef scaled{g.node(OpCode::mul, {TraceOperand::of(s), TraceOperand::ofSlot(factor)}), 0};
   const ValueRef state = g.op(OpCode::add, {scaled, x});
@@ -66,25 +67,17 @@ Members makeMembers() {
   const ValueRef picked = g.op(OpCode::gather, {x, index}, {1});
   auto plan = graphCompiler().compile(g.trace, {{y, -1}, {picked, -1}, {state, 3}});
 
-  Members made;
   ProgramData& d = made.data;
-  d.producer = "a test";
-  d.targets = {executor(Device{}).target().architecture};
   const std::uint64_t item = sizeof(float);
-  d.memories = {{"w", 0, kColumns * kColumns * item, false}, {"s", 64, kRows * kColumns * item, true}};
-  d.state = {{program::StateData::Kind::Parameter, "w", 0, 0, DType::Float32, {kColumns, kColumns}, {kColumns, 1}},
-             {program::StateData::Kind::Buffer, "s", 1, 0, DType::Float32, {kRows, kColumns}, {kColumns, 1}}};
-  std::vector<float> weights(16 + kRows * kColumns);
-  for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = 0.1F * static_cast<float>(i) - 1;
-  made.parts[std::string(program::kWeights)] = {reinterpret_cast<const char*>(weights.data()), weights.size() * item};
+  const auto count = static_cast<std::uint64_t>(rows);
   program::EntryData e;
   e.name = "forward";
-  e.arguments = {{"x", DType::Float32, {kRows, kColumns}, false}, {"index", DType::Int64, {kRows, 1}, false}};
+  e.arguments = {{"x", DType::Float32, {rows, kColumns}, false}, {"index", DType::Int64, {rows, 1}, false}};
   e.numbers = {{"factor", Scalar(0.5), program::NumberData::Freedom::Any}};
   e.inputs = {{Origin::Argument, 0, 0}, {Origin::Argument, 1, 0}, {Origin::Memory, 0, 0}, {Origin::Memory, 1, 0}};
-  e.fresh = {kRows * kColumns * item, kRows * item};
-  e.results = {{"y", DType::Float32, {kRows, kColumns}, {kColumns, 1}, {Origin::Fresh, 0, 0}},
-               {"picked", DType::Float32, {kRows, 1}, {1, 1}, {Origin::Fresh, 1, 0}}};
+  e.fresh = {count * kColumns * item, count * item};
+  e.results = {{"y", DType::Float32, {rows, kColumns}, {kColumns, 1}, {Origin::Fresh, 0, 0}},
+               {"picked", DType::Float32, {rows, 1}, {1, 1}, {Origin::Fresh, 1, 0}}};
   e.plan = *plan;
   auto number = [&](const KernelSignature& k) {
     for (std::uint32_t i = 0; i < d.kernels.size(); ++i)
@@ -101,7 +94,30 @@ Members makeMembers() {
       made.parts[program::codeMember(d.targets[0], symbol)] = object;
     });
   }
-  d.entries = {e};
+  return e;
+}
+
+/// With kRows rows, or from one to `most`.
+Members makeMembers(std::int64_t most = 0) {
+  Members made;
+  ProgramData& d = made.data;
+  d.producer = "a test";
+  d.targets = {executor(Device{}).target().architecture};
+  const std::uint64_t item = sizeof(float);
+  const auto rows = static_cast<std::uint64_t>(std::max(most, kRows));
+  d.memories = {{"w", 0, kColumns * kColumns * item, false}, {"s", 64, rows * kColumns * item, true}};
+  d.state = {{program::StateData::Kind::Parameter, "w", 0, 0, DType::Float32, {kColumns, kColumns}, {kColumns, 1}},
+             {program::StateData::Kind::Buffer, "s", 1, 0, DType::Float32, {kRows, kColumns}, {kColumns, 1}}};
+  std::vector<float> weights(16 + rows * kColumns);
+  for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = 0.1F * static_cast<float>(i) - 1;
+  made.parts[std::string(program::kWeights)] = {reinterpret_cast<const char*>(weights.data()), weights.size() * item};
+  if (most == 0) {
+    d.entries = {makeEntry(made, kRows)};
+  } else {
+    lazy::SizeFit fit({{"rows", 1, most, kRows}}, {{0, 0, 0, 1, 0}, {1, 0, 0, 1, 0}});
+    for (std::int64_t n = 1; n <= most; ++n) fit.add(makeEntry(made, n));
+    d.entries = {std::move(fit).finish()};
+  }
   for (const auto& [name, bytes] : made.parts) d.members.push_back({name, program::sha256(bytes)});
   return made;
 }
@@ -211,6 +227,48 @@ TEST(Program, RunsAllocateNothingOnceTheyRan) {
   if (!countsNews()) GTEST_SKIP() << "a sanitizer has the allocator";
   const std::int64_t before = numNews();
   for (int k = 0; k < 100; ++k) run();
+  EXPECT_EQ(numNews() - before, 0);
+}
+
+TEST(Program, SizesAreMadeOnceAndThenAllocateNothing) {
+  constexpr std::int64_t kMost = Context::kMostInstances + 40;
+  const auto program = makeMembers(kMost).open();
+  Context context(program);
+  std::vector<float> x(kMost * kColumns, 1);
+  std::vector<std::int64_t> index(kMost, 1);
+  std::vector<float> y(x.size());
+  std::vector<float> picked(kMost);
+  const std::array<void*, 2> arguments{x.data(), index.data()};
+  const std::array<void*, 2> results{y.data(), picked.data()};
+  const Scalar factor(0.25);
+  auto run = [&](std::int64_t rows) {
+    context.resize(0, {&rows, 1});
+    context.run(0, arguments, {&factor, 1}, results);
+    EXPECT_EQ(context.entry(0).arguments[0].shape[0], rows);
+  };
+  // The same as in a context that never had other sizes.
+  for (std::int64_t rows : {kMost, std::int64_t{1}, kRows}) {
+    Context alone(program);
+    alone.resize(0, {&rows, 1});
+    std::vector<float> expected(x.size());
+    alone.run(0, arguments, {&factor, 1}, std::array<void*, 2>{expected.data(), picked.data()});
+    Context moved(program);
+    for (std::int64_t n = 1; n <= kMost; ++n) moved.resize(0, {&n, 1});
+    moved.resize(0, {&rows, 1});
+    moved.run(0, arguments, {&factor, 1}, results);
+    EXPECT_EQ(y, expected);
+    std::ranges::fill(y, 0);
+  }
+  for (std::int64_t rows = 1; rows <= kMost; ++rows) run(rows);
+  for (int k = 0; k < 2; ++k)
+    for (std::int64_t rows : {3, 5, 8}) run(rows);
+  EXPECT_THROW(run(0), ValueError);
+  EXPECT_THROW(run(kMost + 1), ValueError);
+  EXPECT_THROW(context.resize(0, {}), TypeError);
+  if (!countsNews()) GTEST_SKIP() << "a sanitizer has the allocator";
+  const std::int64_t before = numNews();
+  for (int k = 0; k < 30; ++k)
+    for (std::int64_t rows : {3, 5, 8}) run(rows);
   EXPECT_EQ(numNews() - before, 0);
 }
 

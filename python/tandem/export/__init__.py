@@ -7,11 +7,14 @@ from __future__ import annotations
 from tandem.export._export import Entry, entries, export, training_step, with_gradients
 from tandem.export._program import ExportedProgram, add_target, load, save
 from tandem.export._signature import generate_key, sign
+from tandem.export._sizes import Dim, dims
 
 __all__ = [
+    "Dim",
     "Entry",
     "ExportedProgram",
     "add_target",
+    "dims",
     "entries",
     "export",
     "generate_key",

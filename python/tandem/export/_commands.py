@@ -61,6 +61,10 @@ def _parser(command: str) -> argparse.ArgumentParser:
         parser.add_argument("--seconds", type=float, default=2.0, metavar="S", help="how long (default: 2)")
     parser.add_argument("--entry", metavar="NAME", help="which entry (default: the first)")
     parser.add_argument("--number", action="append", default=[], metavar="NAME=VALUE", help="replace a saved number")
+    parser.add_argument(
+        "--size", action="append", default=[], metavar="NAME=N",
+        help="a size of arguments without an input (default: that of the inputs, else the example's)",
+    )  # fmt: skip
     parser.add_argument("--threads", type=int, metavar="N", help="how many threads a run may use")
     return parser
 
@@ -103,9 +107,13 @@ def _yes(value: Any) -> str:
     return "yes" if value else ""
 
 
-def _tensor(dtype: Any, shape: Any) -> tuple[str, str, str]:
-    """Dtype, shape and size of a tensor, to be shown."""
-    return str(dtype).removeprefix("tandem."), str(list(shape)), decimal(tandem.Size(shape).numel() * dtype.itemsize)
+def _tensor(dtype: Any, shape: Any, text: str = "") -> tuple[str, str, str]:
+    """Dtype, shape and bytes of a tensor, to be shown; `text` is its shape where calls choose sizes."""
+    return (
+        str(dtype).removeprefix("tandem."),
+        text or str(list(shape)),
+        decimal(tandem.Size(shape).numel() * dtype.itemsize),
+    )
 
 
 def _inspect(options: argparse.Namespace) -> int:
@@ -142,12 +150,15 @@ def _inspect(options: argparse.Namespace) -> int:
     _table(console, "targets", "target, runs here, objects>, code>", rows)
     for entry in program._entries:
         lines: list[tuple[Any, ...]] = []
-        for name, dtype, shape, changes in entry.arguments:
-            lines.append(("argument", name, *_tensor(dtype, shape), _yes(changes)))
+        for name, least, most, example in entry.sizes:
+            lines.append(("size", name, "", f"{least} to {most}; what follows is for {example}", "", ""))
+        arguments, results = entry.shapes()
+        for (name, dtype, shape, changes), text in zip(entry.arguments, arguments, strict=True):
+            lines.append(("argument", name, *_tensor(dtype, shape, text), _yes(changes)))
         for name, value, freedom in entry.numbers:
             lines.append(("number", name, type(value).__name__, value, "", _FREEDOM[freedom]))
-        for name, dtype, shape, _ in entry.results:
-            lines.append(("result", name, *_tensor(dtype, shape), ""))
+        for (name, dtype, shape, _), text in zip(entry.results, results, strict=True):
+            lines.append(("result", name, *_tensor(dtype, shape, text), ""))
         _table(console, f"entry {entry.name}", "what, name, dtype, shape or value, size>, may change", lines)
     state = [(n, _KINDS[kind], *_tensor(d, shape), _yes(changes)) for n, kind, d, shape, changes in about["state"]]
     _table(console, "state", "name, kind, dtype, shape, size>, changes", state)
@@ -182,6 +193,17 @@ class _Call:
             tandem.set_num_threads(options.threads)
         self.numbers = dict(self._number(text) for text in options.number)
         self.tensors: list[Tensor | None] = [None] * len(self.entry.arguments)
+        self.sizes = dict(self._size(text) for text in options.size)
+
+    def _size(self, text: str) -> tuple[str, int]:
+        name, _, value = text.partition("=")
+        known = {size: (least, most) for size, least, most, _ in self.entry.sizes}
+        if name not in known:
+            raise _Refused(f"{self.entry.name} has no size called {name!r}: it has {', '.join(known) or 'none'}")
+        least, most = known[name]
+        if not value.isdigit() or not least <= int(value) <= most:
+            raise _Refused(f"--size {text}: {name} goes from {least} to {most}")
+        return name, int(value)
 
     def _number(self, text: str) -> tuple[str, float]:
         name, equals, value = text.partition("=")
@@ -202,14 +224,14 @@ class _Call:
         return names.index(name)
 
     def _give(self, place: int, array: Any, source: str) -> None:
-        name, dtype, shape, _ = self.entry.arguments[place]
+        name, dtype, _, _ = self.entry.arguments[place]
+        shape = self.entry.shape_like(place, array.shape)
         if self.tensors[place] is not None:
             raise _Refused(f"{source}: {name} is given twice")
         wanted = np.dtype("float32" if dtype == tandem.bfloat16 else str(dtype).removeprefix("tandem."))
-        if array.dtype != wanted or array.shape != tuple(shape):
-            raise _Refused(
-                f"{source}: expected {name} to be {wanted} {list(shape)}, got {array.dtype} {list(array.shape)}"
-            )
+        if array.dtype != wanted or array.shape != shape:
+            text = self.entry.shapes()[0][place]
+            raise _Refused(f"{source}: expected {name} to be {wanted} {text}, got {array.dtype} {list(array.shape)}")
         self.tensors[place] = tandem.tensor(array).to(dtype)
 
     def read(self, inputs: list[str]) -> None:
@@ -235,11 +257,13 @@ class _Call:
     def fill(self, seed: int | None, random: bool) -> None:
         """Make the arguments that are not given: normal numbers where they are asked for, else zeros."""
         draw = np.random.default_rng(seed)
-        for k, (_, dtype, shape, _) in enumerate(self.entry.arguments):
+        sizes = {**self.entry.sizes_of([None if t is None else t.shape for t in self.tensors]), **self.sizes}
+        for k, (_, dtype, _, _) in enumerate(self.entry.arguments):
+            shape = self.entry.shape_for(k, sizes)
             if self.tensors[k] is None and random and dtype.is_floating_point:
-                self.tensors[k] = tandem.tensor(draw.standard_normal(tuple(shape), np.float32)).to(dtype)
+                self.tensors[k] = tandem.tensor(draw.standard_normal(shape, np.float32)).to(dtype)
             elif self.tensors[k] is None:
-                self.tensors[k] = tandem.zeros(tuple(shape), dtype=dtype)
+                self.tensors[k] = tandem.zeros(shape, dtype=dtype)
 
     def __call__(self) -> list[Tensor]:
         """The results of a run."""

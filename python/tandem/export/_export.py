@@ -13,6 +13,7 @@ from tandem import _C, Tensor
 from tandem.export import _tree
 from tandem.export._names import State
 from tandem.export._program import ExportedProgram
+from tandem.export._sizes import Sizes
 from tandem.nn.module import Module
 
 TARGETS = ("x86-64-v3", "x86-64-v4")
@@ -40,6 +41,18 @@ class Entry:
     args: Sequence[Any] = ()
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     training: bool = False
+    dynamic_shapes: Any = None
+
+
+def _resized(value: Tensor, shape: Sequence[int]) -> Tensor:
+    """A tensor of this shape with the elements of another one, over and over: a class or an index stays one."""
+    out = value.detach()
+    for d, (now, wanted) in enumerate(zip(value.shape, shape, strict=True)):
+        if now == 0 and wanted != 0:
+            return tandem.zeros(shape, dtype=value.dtype).requires_grad_(value.requires_grad)
+        if now != wanted:
+            out = out.index_select(d, tandem.arange(wanted) % max(now, 1))
+    return out.clone(memory_format=tandem.contiguous_format).requires_grad_(value.requires_grad)
 
 
 def _without_history(value: Any) -> Any:
@@ -83,11 +96,20 @@ def _parameters(fn: Callable[..., Any]) -> list[str]:
     return [p.name for p in signature.parameters.values() if p.kind in plain]
 
 
+def _with_text(error: Exception, text: str) -> Exception:
+    """An error of the same class with another text, where the class takes one."""
+    try:
+        return type(error)(text)
+    except Exception:
+        return RuntimeError(text)
+
+
 class _Traced:
     """An entry after its function was traced."""
 
     def __init__(self, name: str, entry: Entry, state: State) -> None:
         self.name = name
+        self.training = entry.training
         names = _parameters(entry.fn)
         inputs, paths = _tree.flatten((tuple(entry.args), dict(entry.kwargs)))
         leaves: list[Any] = []
@@ -110,7 +132,13 @@ class _Traced:
             else:
                 described.append(["value", _leaf(value, f"{name}: {path}")])
                 leaves.append(value)
+        self._inputs, self._leaves, self._described = inputs, leaves, described
         self.args, self.kwargs = _tree.unflatten(inputs, iter(leaves))
+        self.sizes: Sizes | None = None
+        if entry.dynamic_shapes is not None:
+            numbers = {id(tensor): number for number, (_, tensor) in enumerate(self.arguments)}
+            sizes = Sizes(name, entry.dynamic_shapes, self.args, self.kwargs, names, numbers)
+            self.sizes = sizes if sizes.bound else None
         fn = entry.fn
         if entry.training:
 
@@ -123,38 +151,31 @@ class _Traced:
                     return fn(*args, **kwargs)
 
         self.compiled = _C.CompiledFunction(run, True)
-        result = self._trace(state)
+        self.results, self.tree = self._results(self._trace(state))
+
+    def _results(self, result: Any) -> tuple[list[str], str]:
+        """The names of the tensors in a result, and how arguments and results are put together."""
         outputs, given_back = _tree.flatten(result)
-        self.results: list[str] = []
+        results: list[str] = []
         given: list[Any] = []
         numbered: dict[int, int] = {}  # one tensor in two places is one result
         for keys, value in given_back:
             path = ".".join(map(str, keys))
             if isinstance(value, Tensor):
                 if id(value) not in numbered:
-                    numbered[id(value)] = len(self.results)
-                    self.results.append(path or "result")
+                    numbered[id(value)] = len(results)
+                    results.append(path or "result")
                 given.append(["tensor", numbered[id(value)]])
             else:
-                given.append(["value", _leaf(value, f"{name}: result {path}")])
-        self.tree = json.dumps({"inputs": inputs, "arguments": described, "outputs": outputs, "results": given})
+                given.append(["value", _leaf(value, f"{self.name}: result {path}")])
+        tree = {"inputs": self._inputs, "arguments": self._described, "outputs": outputs, "results": given}
+        return results, json.dumps(tree)
 
     def _trace(self, state: State) -> Any:
         """Runs the function until a run is proved to be what later ones do, and undoes that run."""
         for _ in range(3):
             before = state.snapshot()
-            collects = gc.isenabled()
-            gc.disable()  # the collector may call other people's code in the middle of the function
-            try:
-                result = self.compiled(*self.args, **self.kwargs)
-            except RuntimeError as error:
-                _, needed, reason = str(error).partition(", but: ")
-                if type(error) is not RuntimeError or not needed:
-                    raise
-                raise RuntimeError(f"export: {self.name}: the function cannot be saved: {reason}") from None
-            finally:
-                if collects:
-                    gc.enable()
+            result = self._watched(lambda: self.compiled(*self.args, **self.kwargs))
             known = len(state.tensors)
             state.find_optimizer_state()
             after = state.snapshot()
@@ -168,11 +189,69 @@ class _Traced:
             f"export: {self.name}: the function cannot be saved: {self.compiled.explain(*self.args, **self.kwargs)}"
         )
 
-    def described(self) -> tuple[Any, ...]:
-        """As `_C._save_program` takes it."""
-        return (
-            self.compiled, self.args, self.kwargs, self.name, self.arguments, self.numbers, self.results, self.tree,
-        )  # fmt: skip
+    def _watched(self, body: Callable[[], Any]) -> Any:
+        """The result of a traced call; RuntimeError saying why the function cannot be saved."""
+        collects = gc.isenabled()
+        gc.disable()  # the collector may call other people's code in the middle of the function
+        try:
+            return body()
+        except RuntimeError as error:
+            _, needed, reason = str(error).partition(", but: ")
+            if type(error) is not RuntimeError or not needed:
+                raise
+            raise RuntimeError(f"export: {self.name}: the function cannot be saved: {reason}") from None
+        finally:
+            if collects:
+                gc.enable()
+
+    def add_to(self, maker: Any, state: State) -> None:
+        """Adds the entry to a program, traced for each combination of its sizes."""
+        if self.sizes is None:
+            maker.add(self._entry(self.args, self.kwargs, self.arguments))
+            return
+        maker.begin(self.sizes.described, self.sizes.bound)
+        restore = state.snapshot()
+        for combination in self.sizes.combinations():
+            self._trace_for(maker, combination, restore)
+        maker.end()
+
+    def _entry(self, args: Any, kwargs: Any, arguments: Any) -> tuple[Any, ...]:
+        """As `_C._ProgramMaker` takes it."""
+        return self.compiled, args, kwargs, self.name, arguments, self.numbers, self.results, self.tree
+
+    def _trace_for(self, maker: Any, combination: Sequence[int], restore: Callable[[], None]) -> None:
+        assert self.sizes is not None
+        arguments = [
+            (path, _resized(tensor, self.sizes.shape(number, tensor.shape, combination)))
+            for number, (path, tensor) in enumerate(self.arguments)
+        ]
+        leaves = [
+            arguments[what][1] if kind == "tensor" else leaf
+            for (kind, what), leaf in zip(self._described, self._leaves, strict=True)
+        ]
+        args, kwargs = _tree.unflatten(self._inputs, iter(leaves))
+        entry = self._entry(args, kwargs, arguments)
+        for _ in range(3):
+            try:
+                made, result = self._watched(lambda: maker.trace(entry))
+            except Exception as error:
+                raise _with_text(error, f"{error} (with {self.sizes.named(combination)})") from error
+            if made:
+                break
+            restore()  # the body was run
+        else:
+            raise RuntimeError(
+                f"export: {self.name}: the function cannot be saved with {self.sizes.named(combination)}"
+            )
+        if self.training:
+            restore()
+        if self._results(result) != (self.results, self.tree):
+            outputs, given = _tree.flatten(result)
+            shown = _tree.unflatten(outputs, (type(v).__name__ if isinstance(v, Tensor) else v for _, v in given))
+            raise RuntimeError(
+                f"export: {self.name}: with {self.sizes.named(combination)} it gives {shown!r}: what is no tensor, and "
+                "how results are put together, must not depend on sizes"
+            )
 
 
 def entries(
@@ -206,13 +285,10 @@ def entries(
         raise ValueError("export: a program needs at least one target, as x86-64-v3")
     state = State([entry.fn for entry in functions.values()])
     traced = [_Traced(name, entry, state) for name, entry in functions.items()]
-    members = _C._save_program(
-        state.named(),
-        [entry.described() for entry in traced],
-        list(targets),
-        f"tandem {tandem.__version__}",
-        list((notes or {}).items()),
-    )
+    maker = _C._ProgramMaker(state.named())
+    for entry in traced:
+        entry.add_to(maker, state)
+    members = maker.finish(list(targets), f"tandem {tandem.__version__}", list((notes or {}).items()))
     try:
         program = _C.Program(members)
     except NotImplementedError:  # it is for other processors than this one
@@ -230,33 +306,34 @@ def export(
     targets: Sequence[str] = TARGETS,
     notes: Mapping[str, str] | None = None,
 ) -> ExportedProgram:
-    """Trace a module or function once, with example arguments, into a program that runs without its Python code.
+    """Trace a module or function, with example arguments, into a program that runs without its Python code.
 
     The program takes tensors of the examples' shapes and dtypes, and floats; it gives what `mod` gives under `no_grad`,
-    bit for bit. Parameters and buffers go with it, buffers that the function changes as its state.
+    bit for bit. With `dynamic_shapes` calls choose sizes; the function is then traced for every combination of them,
+    so that nothing is assumed of what they change. Parameters and buffers go with it, buffers that the function changes
+    as its state.
 
     Args:
         mod: a module, or a function of tensors, numbers and containers of them.
         args, kwargs: the arguments that it is traced with.
-        dynamic_shapes: None: the program is for the examples' shapes.
+        dynamic_shapes: for each argument, by name in a dict or by position in a tuple, a dict `{dim: Dim(...)}` or a
+            tuple by dim; None or `Dim.STATIC` for what stays the example's. For containers of tensors likewise
+            containers.
         strict: PyTorch's, without effect: every trace is proved.
         targets, notes: as `entries` takes them.
 
     Raises:
-        RuntimeError, TypeError: as `entries` does.
-        NotImplementedError: `dynamic_shapes` is given.
+        RuntimeError, TypeError: as `entries` does. Errors of the function for some sizes say for which.
+        ValueError: `dynamic_shapes` does not fit the arguments, or has more than 65536 combinations of sizes.
+        NotImplementedError: plans have too many structures over the sizes.
 
     >>> import tandem
     >>> program = tandem.export.export(tandem.nn.ReLU(), (tandem.tensor([-1.0, 2.0]),))
     >>> program(tandem.tensor([3.0, -4.0]))
     tensor([3., 0.])
     """
-    if dynamic_shapes is not None:
-        raise NotImplementedError(
-            "export: dynamic_shapes: a saved program takes the shapes that it was traced with. Use entries(), with one "
-            "entry for each shape, instead"
-        )
-    return entries(forward=Entry(mod, args, kwargs or {}), targets=targets, notes=notes)
+    entry = Entry(mod, args, kwargs or {}, dynamic_shapes=dynamic_shapes)
+    return entries(forward=entry, targets=targets, notes=notes)
 
 
 def training_step(
@@ -264,6 +341,7 @@ def training_step(
     args: Sequence[Any] = (),
     kwargs: Mapping[str, Any] | None = None,
     *,
+    dynamic_shapes: Any = None,
     targets: Sequence[str] = TARGETS,
     notes: Mapping[str, str] | None = None,
 ) -> ExportedProgram:
@@ -292,7 +370,8 @@ def training_step(
     >>> program.run("step", tandem.ones(2)).item(), program.state_dict["w"].tolist()
     (2.0, [0.5, 0.5])
     """
-    return entries(step=Entry(step, args, kwargs or {}, training=True), targets=targets, notes=notes)
+    entry = Entry(step, args, kwargs or {}, training=True, dynamic_shapes=dynamic_shapes)
+    return entries(step=entry, targets=targets, notes=notes)
 
 
 def with_gradients(f: Callable[..., Any], orders: int = 1, argnums: int = 0) -> Callable[..., tuple[Tensor, ...]]:

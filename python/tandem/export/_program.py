@@ -11,6 +11,7 @@ import tandem
 from tandem import _C, Tensor
 from tandem.export import _tree
 from tandem.export._archive import WEIGHTS, beside, read_archive, write_archive, write_file
+from tandem.export._sizes import formula
 from tandem.nn.module import Module
 from tandem.nn.parameter import Parameter
 
@@ -27,12 +28,49 @@ class _Entry:
         self.numbers: list[tuple[str, float, int]] = described["numbers"]
         self.results: list[tuple[str, Any, Any, bool]] = described["results"]
         self.explanation: str = described["explanation"]
+        self.sizes: list[tuple[str, int, int, int]] = described["sizes"]
+        self._argument_dims: list[tuple[int, int, int, int, int]] = described["bound"]
+        self._result_dims: list[tuple[int, int, int, int, int]] = described["given"]
         tree = json.loads(described["tree"])
         self._inputs = tree["inputs"]
         self._described = tree["arguments"]
         self._outputs = tree["outputs"]
         self._given = tree["results"]
         self._keywords: list[str] = self._inputs[2][1][1]
+
+    def shapes(self) -> tuple[list[str], list[str]]:
+        """`[batch, 784]`: the shapes of arguments and results, with the names of sizes that calls choose. A dim of a
+        result that follows from them in another way is `?`."""
+        arguments = [[str(size) for size in shape] for _, _, shape, _ in self.arguments]
+        results = [["?" if self.sizes else str(size) for size in shape] for _, _, shape, _ in self.results]
+        for shapes, dims in ((arguments, self._argument_dims), (results, self._result_dims)):
+            for number, d, size, factor, add in dims:
+                shapes[number][d] = str(add) if factor == 0 else formula(self.sizes[size][0], factor, add)
+        return [f"[{', '.join(dims)}]" for dims in arguments], [f"[{', '.join(dims)}]" for dims in results]
+
+    def sizes_of(self, shapes: list[Any]) -> dict[str, int]:
+        """The sizes that arguments of these shapes have, where they have one; else the example's."""
+        found = {name: example for name, _, _, example in self.sizes}
+        for number, d, size, factor, add in self._argument_dims:
+            if shapes[number] is not None:
+                found[self.sizes[size][0]] = (shapes[number][d] - add) // factor
+        return found
+
+    def shape_for(self, argument: int, sizes: dict[str, int]) -> tuple[int, ...]:
+        """The shape of an argument for these sizes."""
+        shape = list(self.arguments[argument][2])
+        for number, d, size, factor, add in self._argument_dims:
+            if number == argument:
+                shape[d] = factor * sizes[self.sizes[size][0]] + add
+        return tuple(shape)
+
+    def shape_like(self, argument: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """The shape of an argument with the dims of another one where calls choose them."""
+        own = list(self.arguments[argument][2])
+        for number, d, _, _, _ in self._argument_dims:
+            if number == argument and len(shape) == len(own):
+                own[d] = shape[d]
+        return tuple(own)
 
     def read(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Tensor], list[float]]:
         """The tensors of a call, and all numbers of the entry: those of the call, and the saved ones of the rest."""
@@ -223,10 +261,14 @@ class ExportedProgram:
     def __repr__(self) -> str:
         lines = []
         for entry in self._entries:
-            arguments = ", ".join(f"{name}: {dtype}{list(shape)}" for name, dtype, shape, _ in entry.arguments)
+            shapes, given = entry.shapes()
+            arguments = ", ".join(
+                f"{name}: {dtype}{shape}" for (name, dtype, _, _), shape in zip(entry.arguments, shapes, strict=True)
+            )
             numbers = "".join(f", {name}={value}" for name, value, _ in entry.numbers)
-            results = ", ".join(f"{dtype}{list(shape)}" for _, dtype, shape, _ in entry.results)
-            lines.append(f"  {entry.name}({arguments}{numbers}) -> {results}")
+            results = ", ".join(f"{dtype}{shape}" for (_, dtype, _, _), shape in zip(entry.results, given, strict=True))
+            where = "".join(f"\n    {name} from {least} to {most}" for name, least, most, _ in entry.sizes)
+            lines.append(f"  {entry.name}({arguments}{numbers}) -> {results}{where}")
         return "ExportedProgram(\n" + "\n".join(lines) + "\n)"
 
 
@@ -286,7 +328,7 @@ def load(
         f: the file's path. It is mapped, and must not be changed while the program is used; to replace it, write
             another one and rename it. An open binary file is read into memory instead.
         require_signature: an Ed25519 public key of 32 bytes, which the file must be signed with.
-        verify: compare the weights, too, with the hashes in the file.
+        verify: compare all of the file with the hashes in it, not only the code that is used.
         ir_only: run no machine code of the file: its kernels are compiled here, from what the file says they compute.
 
     Raises:

@@ -44,13 +44,13 @@ class Jobs:
 
     def add(
         self, program: tandem.export.ExportedProgram, entry: str, arguments: list[tandem.Tensor],
-        expected: list[tandem.Tensor], threads: int = 1,
+        expected: list[tandem.Tensor], threads: int = 1, sizes: tuple[int, ...] = (),
     ) -> None:  # fmt: skip
-        """A run of an entry with the file's state."""
+        """A run of an entry with the file's state, for these of its sizes."""
         stem = str(self.folder / str(len(self.jobs)))
         program.save(stem + ".tandem")
         np.savez(stem + ".in.npz", **{str(k): raw(a) for k, a in enumerate(arguments)})
-        self.jobs.append([stem + ".tandem", entry, stem + ".in.npz", stem + ".out.npz", threads])
+        self.jobs.append([stem + ".tandem", entry, stem + ".in.npz", stem + ".out.npz", threads, sizes])
         self.expected.append([raw(t) for t in expected])
 
     def run(self) -> list[str]:

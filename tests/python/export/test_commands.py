@@ -127,6 +127,38 @@ def test_made_inputs_and_seeds():
 
 
 @pytest.mark.usefixtures("folder")
+def test_sizes(capsys):
+    n, m = tandem.export.dims("n", "m", max=9)
+    examples = (tandem.ones(4, 3), tandem.ones(3, 5))
+    tandem.export.export(lambda x, y: x @ y, examples, dynamic_shapes=({0: n}, {1: 2 * m - 1})).save("s.tandem")
+    assert command("inspect s.tandem") == 0
+    out = capsys.readouterr().out
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in out.splitlines() if line.startswith("│")]
+    assert ["size", "n", "", "1 to 9; what follows is for 4", "", ""] in rows
+    assert ["argument", "y", "float32", "[3, 2*m-1]", "60 bytes", ""] in rows
+    assert ["result", "result", "float32", "[n, 2*m-1]", "80 bytes", ""] in rows
+    np.save("seven.npy", np.ones((7, 3), np.float32))
+    for text, shape in (
+        ("run s.tandem seven.npy --zeros --output o.npz", (7, 5)),
+        ("run s.tandem seven.npy --random --size m=9 --output o.npz", (7, 17)),
+        ("run s.tandem --zeros --size n=2 --output o.npz", (2, 5)),
+    ):
+        assert command(text) == 0
+        assert np.load("o.npz")["result"].shape == shape
+    assert command("bench s.tandem --size n=9 --seconds 0.01") == 0
+    np.save("wide.npy", np.ones((7, 4), np.float32))
+    capsys.readouterr()
+    for text, words in (
+        ("run s.tandem wide.npy --zeros", "expected x to be float32 [n, 3], got float32 [7, 4]"),
+        ("run s.tandem --zeros --size n=10", "--size n=10: n goes from 1 to 9"),
+        ("run s.tandem --zeros --size k=1", "forward has no size called 'k': it has n, m"),
+        ("run s.tandem seven.npy --zeros --size n=2 --entry forward", ""),
+    ):
+        assert (command(text) == 2) == bool(words)
+        assert words in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("folder")
 def test_bench(capsys):
     threads = tandem.get_num_threads()
     try:

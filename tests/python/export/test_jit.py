@@ -66,6 +66,4 @@ def test_refused(model, tmp_path):
     traced.save(tmp_path / "a.pt")
     with pytest.raises(NotImplementedError, match="runs on the CPU, not on meta"):
         tandem.jit.load(tmp_path / "a.pt", "meta")
-    with pytest.raises(NotImplementedError, match="dynamic_shapes"):
-        tandem.export.export(model, (x,), dynamic_shapes={"input": {0: None}})
     assert tandem.export.export(model, (x,), dynamic_shapes=None, strict=False).entries == ["forward"]

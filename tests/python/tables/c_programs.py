@@ -1,7 +1,8 @@
 """Saved programs through the C functions of libtandem_runtime, in a process that has NumPy and no Tandem.
 
-`c_programs.py LIBRARY JOBS`: JOBS is a folder with `jobs.json`, a list of [program, entry, inputs, outputs, threads]:
-an `.npz` of arguments by number, or null where the entry has none, and where to write the results.
+`c_programs.py LIBRARY JOBS`: JOBS is a folder with `jobs.json`, a list of [program, entry, inputs, outputs, threads,
+sizes]: an `.npz` of arguments by number, or null where the entry has none, where to write the results, and which of the
+entry's sizes to set.
 """
 
 from __future__ import annotations
@@ -50,7 +51,14 @@ class Library:
         self.c.tandem_error_get_code.argtypes = [c.c_void_p]
         self.c.tandem_error_text.argtypes = self.c.tandem_error_free.argtypes = [c.c_void_p]
         self.c.tandem_program_close.argtypes = self.c.tandem_context_free.argtypes = [c.c_void_p]
-        for count in ("program_entries", "entry_arguments", "entry_results", "entry_numbers", "program_states"):
+        for count in (
+            "program_entries",
+            "entry_sizes",
+            "entry_arguments",
+            "entry_results",
+            "entry_numbers",
+            "program_states",
+        ):
             getattr(self.c, f"tandem_{count}").restype = c.c_size_t
         self.c.tandem_entry_name.restype = self.c.tandem_program_target.restype = c.c_char_p
 
@@ -86,10 +94,15 @@ class Program:
         return number.value
 
     def info(self, what: str, entry: int, number: int) -> tuple[str, str, tuple[int, ...]]:
-        """Name, dtype and shape of an `argument` or a `result`."""
+        """Name, dtype and shape of an `argument` or a `result`, for the sizes of this context."""
         info = Info()
-        self.library(f"describe_{what}", self.program, c.c_size_t(entry), c.c_size_t(number), c.byref(info))
+        self.library(f"context_{what}", self.context, c.c_size_t(entry), c.c_size_t(number), c.byref(info))
         return info.name.decode(), DTYPES[info.dtype], tuple(info.shape[: info.rank])
+
+    def resize(self, entry: int, sizes: list[int]) -> None:
+        """Set the sizes of an entry."""
+        assert self.library.c.tandem_entry_sizes(self.program, c.c_size_t(entry)) == len(sizes)
+        self.library("set_sizes", self.context, c.c_size_t(entry), (c.c_int64 * max(len(sizes), 1))(*sizes))
 
     def run(self, entry: int, arguments: list[np.ndarray], context: Any = None) -> list[np.ndarray]:
         """Results in memory of their own, filled with rubbish before."""
@@ -109,12 +122,13 @@ def main(path: str, folder: str) -> None:
     """Run all jobs."""
     assert "tandem" not in sys.modules
     library = Library(path)
-    for file, entry, inputs, outputs, threads in json.loads((Path(folder) / "jobs.json").read_text()):
+    for file, entry, inputs, outputs, threads, sizes in json.loads((Path(folder) / "jobs.json").read_text()):
         library("set_threads", c.c_int(threads))
         program = Program(library, file)
         given: Any = np.load(inputs) if inputs else {}
         arguments = [np.array(given[str(k)], order="C") for k in range(len(given))]
         number = program.entry(entry)
+        program.resize(number, sizes)
         results = program.run(number, arguments)
         np.savez(outputs, **{str(k): r for k, r in enumerate(results)})
         program.close()
