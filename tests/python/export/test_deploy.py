@@ -100,6 +100,29 @@ def test_training(programs, files, tmp_path):
     model.load_state_dict({name: state[name] for name in model.state_dict()})
 
 
+def test_text(programs, tmp_path):
+    """What the program writes, over the end of its context, is what the two entries give in Python."""
+    run(sys.executable, EXAMPLES / "language.py", tmp_path, "--steps", 2, "--text", EXAMPLES / "language.py")
+    program = load(tmp_path / "text.tandem")
+    most = program._about["entries"][0]["sizes"][0][2]
+    program.manual_seed(5)
+    tokens, cached, keys, values = list(b"import "), 0, None, None
+    for _ in range(most + 20):
+        if cached in (0, most):
+            last = tokens[-(most // 2) :]
+            token, keys, values = program.run("prompt", tandem.tensor(last), 1.5)
+            cached = len(last)
+        else:
+            token, keys, values = program.run("next", tandem.tensor(tokens[-1:]), keys, values, 1.5)
+            cached += 1
+        tokens.append(token.item())
+    done = subprocess.run(
+        [programs / "text", tmp_path / "text.tandem", "import ", str(most + 20), "1.5", "5"],
+        capture_output=True, check=True,
+    )  # fmt: skip
+    assert done.stdout == bytes(tokens) + b"\n"
+
+
 def test_errors(programs, files, tmp_path):
     """Exceptions of program.hpp say what the C functions say."""
     (tmp_path / "small.pgm").write_bytes(b"P5 2 2 255\nabcd")
