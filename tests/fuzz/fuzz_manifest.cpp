@@ -27,6 +27,7 @@ class Mutation {
   void apply() {
     if (data_.entries.empty()) return;
     program::EntryData& e = one(data_.entries);
+    if (!e.sizes.empty() && below(3) == 0) return sizes(e);
     switch (below(12)) {
     case 0:
       return place(e);
@@ -252,6 +253,52 @@ class Mutation {
       return list(o.shape);
     default:
       return list(o.strides);
+    }
+  }
+
+  /// What the entry says of its sizes, or one of its forms.
+  void sizes(program::EntryData& e) {
+    program::EntryData& form = e.others.empty() || below(2) == 0 ? e : one(e.others);
+    switch (below(8)) {
+    case 0: {
+      program::SizeData& s = one(e.sizes);
+      return change(below(3) == 0 ? s.least : below(2) == 0 ? s.most : s.example);
+    }
+    case 1:
+      return sizedDim(below(2) == 0 ? e.bound : e.given);
+    case 2:
+      if (e.choice.empty()) return;
+      return change(below(2) == 0 ? one(e.choice).form : one(e.choice).count);
+    case 3:
+      if (form.firsts.empty()) return;
+      return change(one(form.firsts));
+    case 4:
+      if (form.varying.empty()) return;
+      return change(below(2) == 0 ? one(form.varying).position : one(form.varying).function);
+    case 5:
+      if (&form != &e && !form.plan.instrs.empty()) return instruction(form.plan, one(form.plan.instrs));
+      return;
+    default:
+      if (form.functions.empty()) return;
+      program::SizeFunction& f = one(form.functions);
+      if (below(4) == 0 && !f.along.empty()) return change(below(2) == 0 ? one(f.along).period : one(f.along).degree);
+      if (!f.coefficients.empty()) change(one(f.coefficients));
+    }
+  }
+  void sizedDim(std::vector<program::SizedDim>& dims) {
+    if (dims.empty()) return;
+    program::SizedDim& d = one(dims);
+    switch (below(5)) {
+    case 0:
+      return change(d.tensor);
+    case 1:
+      return change(d.dim);
+    case 2:
+      return change(d.size);
+    case 3:
+      return change(d.factor);
+    default:
+      return change(d.add);
     }
   }
 

@@ -10,6 +10,8 @@
 
 #include "runtime/device/thread_pool.h"
 #include "runtime/memory/allocator.h"
+#include "runtime/program/check.h"
+#include "runtime/program/sizes.h"
 
 namespace tandem::fuzz {
 namespace {
@@ -115,17 +117,55 @@ bool isTrusted(const program::ProgramData& data) {
   return std::ranges::all_of(kernelsOf(data), [](const std::string& k) { return known->contains(k); });
 }
 
+namespace {
+
+/// Sizes that an entry is tried with; none where it has none to choose.
+std::vector<std::vector<std::int64_t>> sizesOf(const program::EntryData& e) {
+  std::vector<std::vector<std::int64_t>> all(5);
+  for (const program::SizeData& s : e.sizes) {
+    all[0].push_back(s.example);
+    all[1].push_back(s.least);
+    all[2].push_back(s.most);
+    all[3].push_back(std::min(s.least + 1, s.most));
+    all[4].push_back(s.example);
+  }
+  if (e.sizes.empty()) all.resize(1);
+  return all;
+}
+
+/// False where what it would take is too much to try.
+bool resize(program::Context& context, std::size_t number, const std::vector<std::int64_t>& sizes) {
+  const program::Program& program = context.program();
+  if (const program::SizedEntry* sized = program.sized(number)) {
+    program::EntryData e = sized->at(sizes);
+    checkEntry(program.data(), e);
+    program::addSpaces(e.plan);
+    if (!isSmall(e)) return false;
+    std::vector<DimsRef> shapes;
+    for (const program::ArgumentData& a : e.arguments) shapes.emplace_back(a.shape);
+    context.resizeFor(number, shapes);
+  }
+  return true;
+}
+
+}  // namespace
+
 void run(const std::shared_ptr<const program::Program>& program) {
   const program::ProgramData& data = program->data();
   if (!std::ranges::all_of(data.entries, isSmall)) return;
   program::Context context(program);
   for (std::size_t k = 0; k < data.entries.size(); ++k) {
-    const program::EntryData& e = data.entries[k];
-    const std::vector<Block> arguments = blocksOf(e.arguments);
-    const std::vector<Block> results = blocksOf(e.results);
-    std::vector<Scalar> numbers;
-    for (const program::NumberData& n : e.numbers) numbers.push_back(n.value);
-    attempt([&] { context.run(k, pointersTo(arguments), numbers, pointersTo(results)); });
+    for (const std::vector<std::int64_t>& sizes : sizesOf(data.entries[k])) {
+      attempt([&] {
+        if (!resize(context, k, sizes)) return;
+        const program::EntryData& e = context.entry(k);
+        const std::vector<Block> arguments = blocksOf(e.arguments);
+        const std::vector<Block> results = blocksOf(e.results);
+        std::vector<Scalar> numbers;
+        for (const program::NumberData& n : e.numbers) numbers.push_back(n.value);
+        context.run(k, pointersTo(arguments), numbers, pointersTo(results));
+      });
+    }
   }
 }
 

@@ -23,7 +23,8 @@ const std::vector<Seed>& seeds();
 /// the fuzzers change is what is said about it.
 bool isTrusted(const program::ProgramData& data);
 
-/// Every entry once, in a context of its own, with any arguments. Leaves out what is large.
+/// Every entry, in one context, with any arguments, for the example's sizes, the least and the largest, and again for
+/// the example's. Leaves out what is large.
 void run(const std::shared_ptr<const program::Program>& program);
 /// `body`, of which errors of the program are expected.
 template <class Body>

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import tandem
 from tandem import nn
-from tandem.export import export, training_step
+from tandem.export import dims, export, training_step
 from tandem.nn import functional as F
 
 
@@ -128,8 +128,21 @@ def reductions() -> object:
     return export(f, (tandem.randn(4, 6), tandem.randn(3, 6, 4), 2.0))
 
 
+def sizes() -> object:
+    """Sizes that calls choose, of which some have plans of other structures."""
+    model = nn.Sequential(nn.Linear(4, 3), nn.LayerNorm(3), nn.GELU())
+
+    def f(x: tandem.Tensor, i: tandem.Tensor) -> list[tandem.Tensor]:
+        y = model(x)
+        return [y, y.softmax(0), y[i], tandem.cat([x, x[1:]]), (x.T @ x).sum(0), x.cumsum(0).reshape(-1)]
+
+    n, m = dims("n", "m", max=6)
+    return export(f, (tandem.randn(3, 4), tandem.tensor([0, 0])), dynamic_shapes=({0: n}, {0: m}))
+
+
 PROGRAMS: list[Callable[[], object]] = [
     conv, depthwise, training, attention, gathers, orders, recurrent, draws, halves, factors, windows, reductions,
+    sizes,
 ]  # fmt: skip
 
 
