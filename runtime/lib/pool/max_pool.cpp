@@ -240,89 +240,92 @@ template <class V, class T, std::size_t... I>
   to = second ? __builtin_shufflevector(low, high, (2 * I + 1)...) : __builtin_shufflevector(low, high, (2 * I)...);
 }
 
-/// to[o] = the largest of `Kernel` neighbours from row[o * Stride] on, or of those and to[o]. In vectors, of which the
-/// last may take some elements once more: a maximum stays what it is.
-template <int Kernel, int Stride, class T>
-[[gnu::always_inline]] inline void largestOfRow(const T* __restrict row, T* __restrict to, std::int64_t n, bool first) {
-  constexpr T lowest = -std::numeric_limits<T>::infinity();
-  auto vectors = [&](auto length) TANDEM_INLINED {
-    constexpr int N = length;
-    using V = typename Vector<T, N>::Type;
-    for (std::int64_t from = 0; from < n; from += N) {
-      const std::int64_t o = std::min<std::int64_t>(from, n - N);
-      V best = V{} + lowest;
-      if (!first) std::memcpy(&best, to + o, sizeof best);
-      for (int k = 0; k < Kernel; ++k) {
-        V v;
-        if constexpr (Stride == 2)
-          everySecond(v, row + o * 2, k == 1, std::make_index_sequence<N>());
-        else
-          std::memcpy(&v, row + o + k, sizeof v);
-        best = ((v > best) | (v != v)) ? v : best;
-      }
-      std::memcpy(to + o, &best, sizeof best);
-    }
-  };
-  // Of a window of one element in two, a vector would reach behind the row.
-  constexpr bool vectored = Stride == 1 || Kernel == 2;
-  if (vectored && n >= 16) return vectors(std::integral_constant<int, 16>());
-  if (vectored && n >= 8) return vectors(std::integral_constant<int, 8>());
-  if (vectored && n >= 4) return vectors(std::integral_constant<int, 4>());
-  for (std::int64_t o = 0; o < n; ++o) {
-    T best = first ? lowest : to[o];
-    for (int k = 0; k < Kernel; ++k) best = replaces(row[o * Stride + k], best) ? row[o * Stride + k] : best;
-    to[o] = best;
-  }
-}
-
 /// Maxima of narrow windows of floating elements, without their places: straight from the input, in vectors for the
 /// windows inside of it.
 template <class T>
-struct Narrow {
+class Narrow {
+ public:
   static bool serves(const Pool& pool) {
     const PoolAxis& w = pool.axes[2];
-    return w.dilation == 1 && (w.stride == 1 ? w.kernel <= 3 : w.stride == 2 && w.kernel <= 2);
+    return w.dilation == 1 && (w.stride == 1 ? w.kernel <= 3 : w.stride == 2 && w.kernel == 2);
   }
 
-  [[gnu::always_inline]] static void run(const Pool& pool, const T* x, T* values) {
-    const auto& [d, h, w] = pool.axes;
-    // Windows [from, to) lie inside of the input.
-    const std::int64_t from = std::min(w.out, (w.padding + w.stride - 1) / w.stride);
-    const std::int64_t room = w.size + w.padding - w.kernel;
-    const std::int64_t to = room < 0 ? from : std::clamp(room / w.stride + 1, from, w.out);
-    for (std::int64_t od = 0; od < d.out; ++od)
-      for (std::int64_t oh = 0; oh < h.out; ++oh, values += w.out) {
-        const Span depth = d.inside(od);
-        const Span rows = h.inside(oh);
-        bool first = true;
-        for (std::int64_t i = depth.first; i < depth.end; i += d.dilation)
-          for (std::int64_t j = rows.first; j < rows.end; j += h.dilation, first = false) {
-            const T* row = x + (i * h.size + j) * w.size;
-            for (std::int64_t o = 0; o < from; ++o) edge(w, row, o, values, first);
-            for (std::int64_t o = to; o < w.out; ++o) edge(w, row, o, values, first);
-            inside(w, row + from * w.stride - w.padding, values + from, to - from, first);
-          }
-      }
+  explicit Narrow(const Pool& pool) : d_(pool.axes[0]), h_(pool.axes[1]), w_(pool.axes[2]) {
+    const std::int64_t room = w_.size + w_.padding - w_.kernel;
+    from_ = std::min(w_.out, (w_.padding + w_.stride - 1) / w_.stride);
+    to_ = room < 0 ? from_ : std::clamp(room / w_.stride + 1, from_, w_.out);
+  }
+
+  [[gnu::always_inline]] void run(const T* x, T* values) const {
+    if (w_.stride == 2) return byLength<2, 2>(x, values);
+    if (w_.kernel == 1) return byLength<1, 1>(x, values);
+    if (w_.kernel == 2) return byLength<2, 1>(x, values);
+    byLength<3, 1>(x, values);
   }
 
  private:
-  static void edge(const PoolAxis& w, const T* row, std::int64_t o, T* values, bool first) {
-    T best = first ? -std::numeric_limits<T>::infinity() : values[o];
-    const std::int64_t begin = o * w.stride - w.padding;
-    const std::int64_t end = std::min(begin + w.kernel, w.size);
-    for (std::int64_t i = std::max<std::int64_t>(begin, 0); i < end; ++i) best = replaces(row[i], best) ? row[i] : best;
-    values[o] = best;
+  static constexpr T kLowest = -std::numeric_limits<T>::infinity();
+
+  template <int Kernel, int Stride>
+  [[gnu::always_inline]] void byLength(const T* x, T* values) const {
+    const std::int64_t n = to_ - from_;
+    if (n >= 16) return rows<Kernel, Stride, 16>(x, values);
+    if (n >= 8) return rows<Kernel, Stride, 8>(x, values);
+    if (n >= 4) return rows<Kernel, Stride, 4>(x, values);
+    rows<Kernel, Stride, 1>(x, values);
   }
-  [[gnu::always_inline]] static void inside(const PoolAxis& w, const T* row, T* to, std::int64_t n, bool first) {
-    if (w.stride == 1) return byKernel<1>(w.kernel, row, to, n, first);
-    byKernel<2>(w.kernel, row, to, n, first);
+
+  /// In vectors of `N`, of which the last of a row makes some of the one before once more. A maximum stays in a
+  /// register while the rows of its window go by.
+  template <int Kernel, int Stride, int N>
+  [[gnu::always_inline]] void rows(const T* x, T* values) const {
+    for (std::int64_t od = 0; od < d_.out; ++od)
+      for (std::int64_t oh = 0; oh < h_.out; ++oh, values += w_.out) {
+        const Span depth = d_.inside(od);
+        const Span down = h_.inside(oh);
+        for (std::int64_t o = 0; o < from_; ++o) values[o] = edge(x, depth, down, o);
+        for (std::int64_t o = to_; o < w_.out; ++o) values[o] = edge(x, depth, down, o);
+        for (std::int64_t next = from_; next < to_; next += N) {
+          const std::int64_t o = std::min(next, to_ - N);
+          const T* window = x + o * Stride - w_.padding;
+          using V = typename Vector<T, N>::Type;
+          // The last NaN is kept beside the maximum of the rest, so that a step of that is one instruction.
+          V best = V{} + kLowest;
+          V nan{};
+          for (std::int64_t i = depth.first; i < depth.end; i += d_.dilation)
+            for (std::int64_t j = down.first; j < down.end; j += h_.dilation) {
+              const T* row = window + (i * h_.size + j) * w_.size;
+              for (int k = 0; k < Kernel; ++k) {
+                V v;
+                if constexpr (Stride == 2 && N > 1)
+                  everySecond(v, row, k == 1, std::make_index_sequence<N>());
+                else
+                  std::memcpy(&v, row + k, sizeof v);
+                best = v > best ? v : best;
+                nan = v != v ? v : nan;
+              }
+            }
+          best = nan != nan ? nan : best;
+          std::memcpy(values + o, &best, sizeof best);
+        }
+      }
   }
-  template <int Stride>
-  [[gnu::always_inline]] static void byKernel(std::int64_t kernel, const T* row, T* to, std::int64_t n, bool first) {
-    if (kernel == 1) return largestOfRow<1, Stride>(row, to, n, first);
-    if (Stride == 2 || kernel == 2) return largestOfRow<2, Stride>(row, to, n, first);
-    if constexpr (Stride == 1) largestOfRow<3, Stride>(row, to, n, first);
+
+  /// The maximum of a window that reaches out of the input.
+  [[nodiscard]] T edge(const T* x, Span depth, Span down, std::int64_t o) const {
+    T best = kLowest;
+    const std::int64_t begin = std::max<std::int64_t>(o * w_.stride - w_.padding, 0);
+    const std::int64_t end = std::min(o * w_.stride - w_.padding + w_.kernel, w_.size);
+    for (std::int64_t i = depth.first; i < depth.end; i += d_.dilation)
+      for (std::int64_t j = down.first; j < down.end; j += h_.dilation) {
+        const T* row = x + (i * h_.size + j) * w_.size;
+        for (std::int64_t k = begin; k < end; ++k) best = replaces(row[k], best) ? row[k] : best;
+      }
+    return best;
   }
+
+  PoolAxis d_, h_, w_;
+  std::int64_t from_, to_;  // windows that lie inside of the rows of the input
 };
 
 /// The planes [begin, end).
@@ -337,8 +340,10 @@ template <class T, class I>
   constexpr bool direct = std::is_same_v<I, NoPlace> && std::is_floating_point_v<T>;
   const bool adaptive = std::any_of(pool.axes.begin(), pool.axes.end(), [](const PoolAxis& a) { return a.adaptive; });
   if (direct && !adaptive && Narrow<T>::serves(pool)) {
-    if constexpr (direct)
-      each([&](const T* plane, T* to, std::int64_t*) TANDEM_INLINED { Narrow<T>::run(pool, plane, to); });
+    if constexpr (direct) {
+      const Narrow<T> narrow(pool);
+      each([&](const T* plane, T* to, std::int64_t*) TANDEM_INLINED { narrow.run(plane, to); });
+    }
   } else if (adaptive) {
     Row<typename Element<T>::Compute, I> row(pool.axes[2].out);
     each([&](const T* plane, T* to, std::int64_t* at) TANDEM_INLINED { maxPlane<T, I>(pool, plane, to, at, row); });
