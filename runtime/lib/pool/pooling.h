@@ -29,7 +29,7 @@ struct PoolAxis {
   bool adaptive = false;
 
   /// The positions inside the input, `dilation` apart.
-  [[nodiscard]] Span inside(std::int64_t o) const {
+  [[nodiscard, gnu::always_inline]] Span inside(std::int64_t o) const {
     if (adaptive) return {o * size / out, ((o + 1) * size + out - 1) / out};
     std::int64_t begin = o * stride - padding;
     std::int64_t end = std::min(begin + (kernel - 1) * dilation + 1, size);
