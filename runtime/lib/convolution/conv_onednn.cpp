@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <vector>
 
 #include "runtime/base/hash.h"
 #include "runtime/device/thread_pool.h"
@@ -55,10 +56,33 @@ class Buffer {
   Scratch<unsigned char> bytes_;
 };
 
-void run(const dnnl::primitive& p, std::initializer_list<std::pair<const int, memory>> args) {
-  p.execute(dnnlStream(), std::unordered_map<int, memory>(args));
-}
-memory at(const Layout& layout, const void* data) { return {layout, dnnlEngine(), const_cast<void*>(data)}; }
+/// A primitive's arguments, of which the data changes from call to call. Making these objects costs as much as running
+/// a small primitive. For one thread at a time.
+class Arguments {
+ public:
+  Arguments() = default;
+  Arguments(const dnnl::primitive& primitive, std::initializer_list<std::pair<int, Layout>> layouts)
+      : primitive_(primitive) {
+    for (const auto& [arg, layout] : layouts) {
+      memories_.push_back(memory(layout, dnnlEngine(), DNNL_MEMORY_NONE));
+      args_.push_back({arg, memories_.back().get()});
+    }
+  }
+  /// `data`: of each argument, in the order of the layouts.
+  void run(std::initializer_list<const void*> data) const {
+    dnnl::stream& stream = dnnlStream();
+    auto memory = memories_.begin();
+    for (const void* place : data) (memory++)->set_data_handle(const_cast<void*>(place), stream);
+    dnnl::error::wrap_c_api(
+        dnnl_primitive_execute(primitive_.get(), stream.get(), static_cast<int>(args_.size()), args_.data()),
+        "could not execute a primitive");
+  }
+
+ private:
+  dnnl::primitive primitive_;
+  std::vector<memory> memories_;
+  std::vector<dnnl_exec_arg_t> args_;
+};
 
 /// A reorder between our layout and the primitive's; nothing where they are equal.
 struct Reorder {
@@ -70,8 +94,8 @@ struct Reorder {
     if (needed()) primitive = dnnl::reorder(dnnl::reorder::primitive_desc(dnnlEngine(), from, dnnlEngine(), to));
   }
   bool needed() const { return from != to; }
-  void operator()(const void* source, void* target) const {
-    run(primitive, {{DNNL_ARG_FROM, at(from, source)}, {DNNL_ARG_TO, at(to, target)}});
+  Arguments arguments() const {
+    return needed() ? Arguments(primitive, {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}}) : Arguments();
   }
 };
 
@@ -131,6 +155,8 @@ class Convolution {
   }
 
   const Reorder& second() const { return second_; }
+  /// Brings `second` into the primitive's layout, for calls with `secondReady`.
+  void makeReady(const float* second, void* ready) const { callsHere().second.run({second, ready}); }
 
   /// `first` and `result` in our layouts, `second` in ours, or with `secondReady` in the primitive's.
   void operator()(const float* first, const void* second, bool secondReady, float* result) const {
@@ -138,19 +164,37 @@ class Convolution {
     Buffer ownFirst(first_.needed() ? first_.to : Layout());
     Buffer ownSecond(second_.needed() && !secondReady ? second_.to : Layout());
     Buffer ownResult(result_.needed() ? result_.from : Layout());
+    const Calls& calls = callsHere();
     const void* x = first;
-    if (first_.needed()) first_(first, ownFirst.data()), x = ownFirst.data();
+    if (first_.needed()) calls.first.run({first, ownFirst.data()}), x = ownFirst.data();
     const void* y = second;
-    if (second_.needed() && !secondReady) second_(second, ownSecond.data()), y = ownSecond.data();
+    if (second_.needed() && !secondReady) calls.second.run({second, ownSecond.data()}), y = ownSecond.data();
     void* z = result_.needed() ? ownResult.data() : result;
-    run(primitive_, {{args_[0], at(first_.to, x)},
-                     {args_[1], at(second_.to, y)},
-                     {args_[2], at(result_.from, z)},
-                     {DNNL_ARG_SCRATCHPAD, at(scratchpad_, scratch.data())}});
-    if (result_.needed()) result_(z, result);
+    calls.primitive.run({x, y, z, scratch.data()});
+    if (result_.needed()) calls.result.run({z, result});
   }
 
  private:
+  struct Calls {
+    const Convolution* of = nullptr;
+    Arguments first, second, result, primitive;
+  };
+
+  /// The arguments of this convolution in this thread, which keeps those of the last few; convolutions live for ever.
+  const Calls& callsHere() const {
+    static thread_local const auto kept = std::make_unique<std::array<Calls, 16>>();
+    Calls& calls = (*kept)[reinterpret_cast<std::uintptr_t>(this) / sizeof(Convolution) % kept->size()];
+    if (calls.of != this) {
+      calls = {nullptr, first_.arguments(), second_.arguments(), result_.arguments(),
+               Arguments(primitive_, {{args_[0], first_.to},
+                                      {args_[1], second_.to},
+                                      {args_[2], result_.from},
+                                      {DNNL_ARG_SCRATCHPAD, scratchpad_}})};
+      calls.of = this;
+    }
+    return calls;
+  }
+
   template <class Desc>
   void set(const Desc& pd, const dnnl::primitive& primitive, const Layout& first, const Layout& ownFirst,
            const Layout& second, const Layout& ownSecond, const Layout& result, const Layout& ownResult) {
@@ -241,7 +285,7 @@ void overBatch(Kind kind, const ConvShape& s, const float* first, std::int64_t f
   Buffer ready(shared ? reorder.to : Layout());
   if (shared) {
     OneOpenMpThread one;
-    reorder(weight, ready.data());
+    pieces[0].makeReady(weight, ready.data());
   }
   parallelTiles(pieces.count, [&](std::int64_t p) {
     OneOpenMpThread one;
@@ -278,7 +322,7 @@ bool overRows(const ConvShape& s, const float* input, const float* weight, float
   Buffer ready(reorder.needed() ? reorder.to : Layout());
   if (reorder.needed()) {
     OneOpenMpThread one;
-    reorder(weight, ready.data());
+    pieces[0].convolution->makeReady(weight, ready.data());
   }
   parallelTiles(count, [&](std::int64_t p) {
     OneOpenMpThread one;
