@@ -1,3 +1,3 @@
-"""The version of the package; CMakeLists.txt and pyproject.toml say the same."""
+"""The version of the package, from which CMakeLists.txt and pyproject.toml take theirs."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
