@@ -156,3 +156,18 @@ def test_from_c(installed, programs, files, tmp_path):
         needed = run("readelf", "-d", program)
         assert ("libtandem_runtime" in needed) is not static
         assert not any(name in needed for name in ("dnnl", "gomp", "libz", "sodium"))
+
+
+@pytest.mark.slow
+def test_emulated(programs, files):
+    """On a processor that only has AVX2, which an emulator plays, programs run the code of x86-64-v3."""
+    if shutil.which("qemu-x86_64") is None:
+        pytest.skip("qemu-user is not installed")
+    emulator = ["qemu-x86_64", "-cpu", "max"]  # of version 7.2: AVX2, FMA and F16C; no AVX-512
+    x = [0.5, -1.25, 3.0]
+    found = printed(run(*emulator, programs / "minimal", files / "minimal.tandem", *x), 0)
+    assert found.tobytes() == load(files / "minimal.tandem")(tandem.tensor(x)).numpy().tobytes()
+    image = read_idx(files / "tests.idx")[0]
+    lines = run(*emulator, programs / "digits", files / "digits.tandem", files / "image.pgm").splitlines()
+    expected = load(files / "digits.tandem")(tandem.from_numpy(image.copy())).numpy()
+    assert printed("\n".join(line[2:] for line in lines), 1).tobytes() == expected.tobytes()
