@@ -1,9 +1,16 @@
-"""Saved programs: what a call of one costs. Tandem's run by the C functions of libtandem_runtime, PyTorch's by
-AOTInductor's package, both from Python; ONNX Runtime's session has the model that PyTorch exports."""
+"""Saved programs: what a call of one costs, and what it needs. Tandem's run by the C functions of libtandem_runtime,
+PyTorch's by AOTInductor's package, both from Python; ONNX Runtime's session has the model that PyTorch exports.
 
+Memory is that of a process that opens the CNN's program and runs it, less what it had before it loaded the library."""
+
+import copy
 import ctypes
 import os
+import subprocess
+import sys
 import tempfile
+import threading
+import time
 from pathlib import Path
 
 from compare.timing import seconds_once, seconds_per_call
@@ -23,6 +30,10 @@ ROWS = {
     **{f"{row}_{n}": (f"{text}, {n} thread{'s' * (n > 1)}", "us") for row, text in SIZES.items() for n in THREADS},
     "open": ("opening the CNN's program", "us"),
     "first": ("its first call, batch 1", "us"),
+    "together": ("128 tokens by each of two threads at once, over the time of one thread alone", "x"),
+    "file": ("the CNN's file", "MB"),
+    "library": ("the library that runs it, without oneDNN", "MB"),
+    "resident": ("memory for running it", "MB"),
 }
 LIBRARY = Path(__file__).resolve().parents[2] / "build/release/lib/libtandem_runtime.so"
 
@@ -41,6 +52,10 @@ def models(T):
     }
 
 
+def address(values):
+    return values.ctypes.data if hasattr(values, "ctypes") else values.data_ptr()
+
+
 class Opened:
     """A program opened by the C functions; a call runs its first entry."""
 
@@ -48,15 +63,62 @@ class Opened:
         self.c = ctypes.CDLL(str(LIBRARY))
         for name in ("program_open", "context_create", "run"):
             getattr(self.c, f"tandem_{name}").restype = ctypes.c_void_p
-        program, self.context = ctypes.c_void_p(), ctypes.c_void_p()
-        assert not self.c.tandem_program_open(str(path).encode(), None, ctypes.byref(program))
-        assert not self.c.tandem_context_create(program, ctypes.byref(self.context))
+        self.program = ctypes.c_void_p()
+        assert not self.c.tandem_program_open(str(path).encode(), None, ctypes.byref(self.program))
+        self.prepare(x, result)
+
+    def prepare(self, x, result):
+        self.context = ctypes.c_void_p()
+        assert not self.c.tandem_context_create(self.program, ctypes.byref(self.context))
         self.keep = x, result
-        self.places = [(ctypes.c_void_p * 1)(t.data_ptr()) for t in (x, result)]
+        self.places = [(ctypes.c_void_p * 1)(address(t)) for t in (x, result)]
         self.entry = ctypes.c_size_t(0)
+
+    def another(self, result):
+        """The same program in a context of its own."""
+        other = copy.copy(self)
+        other.prepare(self.keep[0], result)
+        return other
 
     def __call__(self):
         assert not self.c.tandem_run(self.context, self.entry, self.places[0], None, self.places[1])
+
+
+def calls_together(first, second, calls=60):
+    """The time of two threads that call, each its own, over that of one which calls as often alone: at best 1."""
+
+    def repeat(call):
+        for _ in range(calls):
+            call()
+
+    def seconds(*each):
+        threads = [threading.Thread(target=repeat, args=(call,)) for call in each]
+        begin = time.perf_counter()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return time.perf_counter() - begin
+
+    return min(seconds(first, second) / seconds(first) for _ in range(5))
+
+
+def resident(lines):
+    """Bytes of memory that a new process needs for `lines` of Python, beyond what NumPy needs."""
+    code = [
+        "import ctypes, numpy",
+        "def now(): return int(open('/proc/self/statm').read().split()[1]) * 4096",
+        "before = now()",
+        *lines,
+        "print(now() - before)",
+    ]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[1])}
+    run = subprocess.run([sys.executable, "-c", "\n".join(code)], env=environment, capture_output=True, check=True)
+    return int(run.stdout)
+
+
+def bytes_of(files):
+    return sum(file.stat().st_size for file in files)
 
 
 def torch_like(T):
@@ -95,6 +157,27 @@ def torch_like(T):
 
         yield "open", "saved", seconds_once(open_it)
         yield "first", "saved", seconds_once(opened[0] if ours else lambda: opened[0](x))
+        yield "file", "saved", bytes_of([path])
+        if ours:
+            yield "library", "saved", bytes_of([LIBRARY])
+            run = f"Opened({str(path)!r}, x, numpy.zeros((1, 10), numpy.float32))()"
+            lines = ["from models.deploy import Opened", "x = numpy.zeros((1, 1, 28, 28), numpy.float32)", run]
+        else:
+            yield "library", "saved", bytes_of((Path(T.__file__).parent / "lib").glob("lib*.so*"))
+            run = f"torch._inductor.aoti_load_package({str(path)!r})(torch.zeros(1, 1, 28, 28))"
+            lines = ["import torch, torch._inductor", run]
+        yield "resident", "saved", resident(lines)
+        T.set_num_threads(1)
+        path = Path(folder) / f"gpt_128_1.{'tandem' if ours else 'pt2'}"
+        model, x = models(T)["gpt_128"]
+        if ours:
+            one = Opened(path, x, T.empty(x.shape))
+            one.c.tandem_set_threads(ctypes.c_int(1))
+            two = one.another(T.empty(x.shape))
+        else:
+            package = T._inductor.aoti_load_package(str(path))
+            one = two = lambda: package(x)
+        yield "together", "saved", calls_together(one, two)
 
 
 def onnxruntime():
@@ -118,3 +201,13 @@ def onnxruntime():
         yield "open", "saved", seconds_once(lambda: opened.append(ort.InferenceSession(path, options)))
         feed = {opened[0].get_inputs()[0].name: np.zeros((1, 1, 28, 28), np.float32)}
         yield "first", "saved", seconds_once(lambda: opened[0].run(None, feed))
+        yield "file", "saved", bytes_of(Path(folder).glob("cnn_1.onnx*"))
+        yield "library", "saved", bytes_of((Path(ort.__file__).parent / "capi").glob("*.so*"))
+        run = "s.run(None, {s.get_inputs()[0].name: numpy.zeros((1, 1, 28, 28), numpy.float32)})"
+        yield "resident", "saved", resident(["import onnxruntime", f"s = onnxruntime.InferenceSession({path!r})", run])
+        options.intra_op_num_threads = 1
+        path = str(Path(folder) / "gpt_128.onnx")
+        session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        feed = {session.get_inputs()[0].name: np.ascontiguousarray(models(torch)["gpt_128"][1].numpy())}
+        call = lambda: session.run(None, feed)  # noqa: E731
+        yield "together", "saved", calls_together(call, call)
