@@ -36,8 +36,7 @@ docs: build
 	.venv/bin/python scripts/reference_page.py build/docs/operations.md
 
 wheel: setup
-	CMAKE_BUILD_PARALLEL_LEVEL=$(or $(JOBS),2) $(PY) -m build --wheel --no-isolation --outdir build/wheel .
-	@ls build/wheel/*.whl
+	@scripts/wheel.sh
 
 # libtandem_runtime, which runs saved programs, with headers, pkg-config and CMake files.
 install: build

@@ -4,8 +4,10 @@
 #include <dlfcn.h>
 #include <mutex>
 #include <pthread.h>
+#include <unistd.h>
 
 #include "runtime/base/error.h"
+#include "runtime/kernel/compiler_path.h"
 #include "runtime/lib/convolution/onednn_functions.h"
 
 // A function is a jump to where `tandem_at_` and its name points, once the library is open.
@@ -54,7 +56,10 @@ void needOneDnn(const char* what) {
     return;
   const std::lock_guard lock(openingMutex());
   if (open.load(std::memory_order_relaxed)) return;
-  void* library = ::dlopen(TANDEM_ONEDNN, RTLD_NOW | RTLD_LOCAL);
+  // A wheel brings its own, beside the library that this is part of; otherwise it is the system's.
+  const std::string own = libraryFolder() + "/" TANDEM_ONEDNN;
+  const bool ours = ::access(own.c_str(), F_OK) == 0;
+  void* library = ::dlopen(ours ? own.c_str() : TANDEM_ONEDNN, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const char* why = ::dlerror();
     failToOpen(what, why == nullptr ? "unknown reason" : why);
