@@ -39,6 +39,9 @@ chroot_make() {
   for file in /etc/apt/apt.conf.d/*; do
     if grep -qsE '^ *Acquire' "$file"; then cp -L "$file" "$root/etc/apt/apt.conf.d/"; fi
   done
+  # Now, since chroot_open takes over the certificates, which a newer package of them could not write.
+  cp -L /etc/resolv.conf /etc/hosts "$root/etc/"
+  chroot_run "$root" "apt-get -q update && DEBIAN_FRONTEND=noninteractive apt-get -q -y upgrade"
 }
 
 chroot_bind() { # a file or folder of this machine, read-only, at the same place

@@ -136,7 +136,7 @@ def test_errors(programs, files, tmp_path):
 
 
 def test_from_c(installed, programs, files, tmp_path):
-    """A C program with the flags of pkg-config: with the shared object, and with the archive alone."""
+    """A C program with the flags of pkg-config: with the shared object, with the archive, and with every library in it."""
     x = [0.5, -1.25, 3.0]
     expected = load(files / "minimal.tandem")(tandem.tensor(x)).numpy()
     assert printed(run(programs / "minimal", files / "minimal.tandem", *x), 0).tobytes() == expected.tobytes()
@@ -144,17 +144,18 @@ def test_from_c(installed, programs, files, tmp_path):
         pytest.skip("pkg-config is not installed")
     flags = {"PKG_CONFIG_PATH": str(installed / "lib" / "pkgconfig")}
     library = str(installed / "lib")
-    for static in (False, True):
+    for static in ("", "archive", "whole"):
         ask = ["pkg-config", "--cflags", "--libs", *(["--static"] if static else []), "tandem"]
         options = run(*ask, **flags).split()
         if static:
             options = ["-l:libtandem_runtime.a" if o == "-ltandem_runtime" else o for o in options]
+            options += ["-static"] if static == "whole" else []
         program = tmp_path / f"minimal{static}"
         run("cc", "-std=c99", "-Wall", "-Wextra", "-Werror", EXAMPLES / "minimal.c", "-o", program, *options)
         text = run(program, files / "minimal.tandem", *x, **({} if static else {"LD_LIBRARY_PATH": library}))
         assert printed(text, 0).tobytes() == expected.tobytes()
         needed = run("readelf", "-d", program)
-        assert ("libtandem_runtime" in needed) is not static
+        assert ("libtandem_runtime" in needed) == (static == "") and ("libc.so" in needed) == (static != "whole")
         assert not any(name in needed for name in ("dnnl", "gomp", "libz", "sodium"))
 
 
