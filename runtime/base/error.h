@@ -1,10 +1,13 @@
 // Errors a user can cause, each the C++ face of one Python exception, and TANDEM_CHECK for our own invariants.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
-#include <sstream>
+#include <initializer_list>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <type_traits>
 
 namespace tandem {
 
@@ -44,16 +47,47 @@ class SizeChanged : public Error {
   std::int64_t size;    // what it is now
 };
 
-/// Concatenates its arguments with `<<`.
+/// A part of a text: a string or a number, which the text has as `<<` writes it. Refers to the string.
+class TextPart {
+ public:
+  TextPart(const char* text) : string_(text), size_(kTerminated) {}
+  TextPart(std::string_view text) : string_(text.data()), size_(static_cast<std::int64_t>(text.size())) {}
+  TextPart(const std::string& text) : TextPart(std::string_view(text)) {}
+  TextPart(char c) : letter_(c), size_(kLetter) {}
+  template <std::floating_point T>
+  TextPart(T x) : real_(x), size_(kReal) {}
+  template <std::integral T>
+    requires(sizeof(T) > 1 || std::is_same_v<T, bool>)
+  TextPart(T x) : integer_(static_cast<std::int64_t>(x)), size_(std::is_signed_v<T> ? kSigned : kUnsigned) {}
+
+  void appendTo(std::string& text) const;
+
+ private:
+  enum : std::int64_t { kTerminated = -1, kLetter = -2, kReal = -3, kSigned = -4, kUnsigned = -5 };
+  union {
+    const char* string_;
+    char letter_;
+    double real_;
+    std::int64_t integer_;
+  };
+  std::int64_t size_;  // of a string, or what else this is
+};
+
+[[gnu::cold]] std::string joined(std::initializer_list<TextPart> parts);
+template <class E>
+[[noreturn, gnu::cold, gnu::noinline]] void failWith(std::initializer_list<TextPart> parts) {
+  throw E(joined(parts));
+}
+
+/// Concatenates its arguments.
 template <class... Args>
 std::string strcat(const Args&... args) {
-  std::ostringstream s;
-  (s << ... << args);
-  return s.str();
+  return joined({TextPart(args)...});
 }
+// Not inlined: calls with arguments of the same kinds are calls of the same code.
 template <class E = Error, class... Args>
 [[noreturn, gnu::cold, gnu::noinline]] void fail(const Args&... args) {
-  throw E(strcat(args...));
+  failWith<E>({TextPart(args)...});
 }
 
 /// Throws an error of the class of `e`, of those in TANDEM_ERRORS, with another text.
@@ -61,9 +95,11 @@ template <class E = Error, class... Args>
 
 }  // namespace tandem
 
+#define TANDEM_QUOTED_AS_IT_IS(x) #x
+#define TANDEM_QUOTED(x) TANDEM_QUOTED_AS_IT_IS(x)
 #define TANDEM_CHECK(cond, ...)                                                                                        \
   do {                                                                                                                 \
     if (!(cond)) [[unlikely]]                                                                                          \
-      ::tandem::fail<::tandem::InternalError>("internal error: " #cond " (" __FILE__ ":", __LINE__, ") ",              \
-                                              ##__VA_ARGS__);                                                          \
+      ::tandem::fail<::tandem::InternalError>("internal error: " #cond " (" __FILE__                                   \
+                                              ":" TANDEM_QUOTED(__LINE__) ") " __VA_OPT__(, ) __VA_ARGS__);            \
   } while (0)
