@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <sodium.h>
@@ -14,6 +15,10 @@
 #include <sys/stat.h>
 
 #include "runtime/base/error.h"
+
+// What libsodium calls where it is used wrongly. Its own ends the process too, and stands beside sodium_init, which would
+// bring all of its ciphers along.
+extern "C" void sodium_misuse() { std::abort(); }
 
 namespace tandem::program {
 namespace {
