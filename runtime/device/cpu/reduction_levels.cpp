@@ -24,6 +24,7 @@ constexpr T kHighest = std::is_floating_point_v<T> ? std::numeric_limits<T>::inf
 
 // The same functions as generated code has for its lanes. Integers wrap.
 struct Sum {
+  static constexpr bool wraps = true;
   template <class T>
   static constexpr T identity = std::is_floating_point_v<T> ? T(-0.0) : T(0);
   template <class T>
@@ -35,6 +36,7 @@ struct Sum {
   }
 };
 struct Prod {
+  static constexpr bool wraps = true;
   template <class T>
   static constexpr T identity = T(1);
   template <class T>
@@ -47,6 +49,7 @@ struct Prod {
 };
 // A NaN on either side stays.
 struct Max {
+  static constexpr bool wraps = false;
   template <class T>
   static constexpr T identity = kLowest<T>;
   template <class T>
@@ -56,6 +59,7 @@ struct Max {
   }
 };
 struct Min {
+  static constexpr bool wraps = false;
   template <class T>
   static constexpr T identity = kHighest<T>;
   template <class T>
@@ -95,10 +99,9 @@ void levels(void* memory, std::int64_t block, std::int64_t blocks) {
 }
 
 // The first `lanes` lines, a power of two, to one, column by column: line j and line j + h for h = half of them,
-// ..., 1.
-template <class Op, bool Trailing, class T>
-void halveLines(T* __restrict lines, T* __restrict to, std::int64_t columns, std::int64_t lanes) {
-  constexpr std::int64_t w = columnOrder(Trailing).tile;
+// ..., 1. Lines lie w elements apart.
+template <class Op, class T>
+void halveLines(T* __restrict lines, T* __restrict to, std::int64_t columns, std::int64_t lanes, std::int64_t w) {
   if (lanes == 1) {
     std::copy_n(lines, columns, to);
   } else if (lanes == 8) {
@@ -118,18 +121,18 @@ void halveLines(T* __restrict lines, T* __restrict to, std::int64_t columns, std
       const T* const second = lines + (j + h) * w;
       for (std::int64_t c = 0; c < columns; ++c) line[c] = Op::combine(first[c], second[c]);
     }
-    if (h > 1) halveLines<Op, Trailing>(lines, to, columns, h);
+    if (h > 1) halveLines<Op>(lines, to, columns, h, w);
   }
 }
 
-template <class Op, bool Trailing, class T>
-void columns(void* memory, std::int64_t columns, std::int64_t block, std::int64_t blocks, std::int64_t rows) {
-  constexpr ColumnOrder order = columnOrder(Trailing);
+template <class Op, class T>
+[[gnu::noinline]] void columnsInOrder(const ColumnOrder& order, void* memory, std::int64_t columns, std::int64_t block,
+                                      std::int64_t blocks, std::int64_t rows) {
   T* const first = static_cast<T*>(memory);
   T* const second = first + order.count * order.tile;
   T* const result = first + order.result() * order.tile;
   // Lanes that nothing goes to would change nothing.
-  auto used = [order](std::int64_t n) {
+  auto used = [&order](std::int64_t n) {
     return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::min(n, order.count))));
   };
   auto fill = [columns](T* line, T v) {
@@ -143,7 +146,7 @@ void columns(void* memory, std::int64_t columns, std::int64_t block, std::int64_
     if (blocks == 0) fill(result, Op::template identity<T> + T(0));
     if (blocks > 1) clear(second, used(blocks));
   } else {
-    halveLines<Op, Trailing>(first, result, columns, used(rows));
+    halveLines<Op>(first, result, columns, used(rows), order.tile);
     if (blocks > 1) {
       T* const line = second + (block - 1) % order.count * order.tile;
       for (std::int64_t c = 0; c < columns; ++c) line[c] = Op::combine(line[c], result[c]);
@@ -152,8 +155,14 @@ void columns(void* memory, std::int64_t columns, std::int64_t block, std::int64_
   if (block < blocks) {
     clear(first, used(rows));
   } else if (blocks > 1) {
-    halveLines<Op, Trailing>(second, result, columns, used(blocks));
+    halveLines<Op>(second, result, columns, used(blocks), order.tile);
   }
+}
+
+template <class Op, bool Trailing, class T>
+void columns(void* memory, std::int64_t columns, std::int64_t block, std::int64_t blocks, std::int64_t rows) {
+  static constexpr ColumnOrder order = columnOrder(Trailing);
+  columnsInOrder<Op, T>(order, memory, columns, block, blocks, rows);
 }
 
 using Table = std::unordered_map<std::string, void*>;
@@ -173,7 +182,8 @@ void addAll(Table& table, const char* op) {
     enter(table, kTrailingColumns.import, op, t, reinterpret_cast<void*>(trailing));
   };
   add(DType::UInt8, std::uint8_t{});
-  add(DType::Int8, std::int8_t{});
+  // What wraps is the same for those with a sign.
+  add(DType::Int8, std::conditional_t<Op::wraps, std::uint8_t, std::int8_t>{});
   add(DType::Int16, std::int16_t{});
   add(DType::Int32, std::int32_t{});
   add(DType::Int64, std::int64_t{});
