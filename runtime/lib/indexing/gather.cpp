@@ -86,33 +86,42 @@ void readLines(const Lines& lines, const IndexList& list, Each each) {
   });
 }
 
+/// What a thread writes at once: of lines [j, jEnd) of the sheet at `at` all places, or those with an index in
+/// [low, high).
+struct Piece {
+  Lines::Offsets at;
+  std::int64_t j, jEnd;
+  bool all;
+  std::int64_t low, high;
+};
+
 /// Writes to lines of `size` elements, those to one place in order. Of few and long lines each thread writes a part of
 /// the places, so that the order is kept whatever their number.
-template <class Each>
-void writeLines(const Lines& lines, const IndexList& list, std::int64_t size, Each each) {
+void writePieces(const Lines& lines, std::int64_t count, std::int64_t size, FunctionRef<void(const Piece&)> write) {
   constexpr std::int64_t kBand = 64;  // lines of a sheet that a thread takes at once: whole cache lines
   std::int64_t bands = (lines.across + kBand - 1) / kBand;
-  std::int64_t count = numelOf(lines.shape) * bands;
-  std::int64_t parts = list.count() < 2 * kSerialElements || count >= numThreads() ? 1 : numThreads();
+  std::int64_t tasks = numelOf(lines.shape) * bands;
+  std::int64_t parts = count < 2 * kSerialElements || tasks >= numThreads() ? 1 : numThreads();
   std::int64_t work = lines.length * std::min(kBand, lines.across);
-  parallelFor(count * parts, parts > 1 ? 1 : grainOf(work), [&](std::int64_t begin, std::int64_t end) {
+  parallelFor(tasks * parts, parts > 1 ? 1 : grainOf(work), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t task = begin; task < end; ++task) {
       std::int64_t line = task / parts;
       std::int64_t part = task % parts;
-      std::int64_t low = size * part / parts;
-      std::int64_t high = size * (part + 1) / parts;
-      Walker<3> at = lines.walker(line / bands);
       std::int64_t j = line % bands * kBand;
-      std::int64_t jEnd = std::min(lines.across, j + kBand);
-      if (parts == 1) {
-        lines.visit(list, at.offset, 0, lines.length, j, jEnd, each);
-      } else {
-        lines.visit(list, at.offset, 0, lines.length, j, jEnd,
-                    [&](std::int64_t to, std::int64_t place, std::int64_t from) {
-                      if (place >= low && place < high) each(to, place, from);
-                    });
-      }
+      write({lines.walker(line / bands).offset, j, std::min(lines.across, j + kBand), parts == 1, size * part / parts,
+             size * (part + 1) / parts});
     }
+  });
+}
+
+template <class Each>
+void writeLines(const Lines& lines, const IndexList& list, std::int64_t size, Each each) {
+  writePieces(lines, list.count(), size, [&](const Piece& piece) {
+    if (piece.all) return lines.visit(list, piece.at, 0, lines.length, piece.j, piece.jEnd, each);
+    lines.visit(list, piece.at, 0, lines.length, piece.j, piece.jEnd,
+                [&](std::int64_t to, std::int64_t place, std::int64_t from) {
+                  if (place >= piece.low && place < piece.high) each(to, place, from);
+                });
   });
 }
 
@@ -154,59 +163,126 @@ void scatter(const LibraryCall& call) {
 
 namespace {
 
-/// A copy of the input combined with the sources, line by line, each in order.
+// What a result becomes. Integers wrap when they are added and multiplied, which is the same for those with a sign and
+// those without.
+struct Add {
+  template <class Signed, class Unsigned>
+  using Integer = Unsigned;
+  template <class C>
+  C operator()(C a, C b) const {
+    return addElements(a, b);
+  }
+};
+struct Multiply {
+  template <class Signed, class Unsigned>
+  using Integer = Unsigned;
+  template <class C>
+  C operator()(C a, C b) const {
+    return mulElements(a, b);
+  }
+};
+/// The one that `Prefers` says, a of equal ones; NaN before all. Without branches.
+template <class Prefers>
+struct Preferred {
+  template <class Signed, class Unsigned>
+  using Integer = Signed;
+  template <class C>
+  C operator()(C a, C b) const {
+    bool kept = Prefers()(a, b);
+    if constexpr (std::is_floating_point_v<C>) kept |= a != a;
+    return kept ? a : b;
+  }
+};
+using Least = Preferred<std::less_equal<>>;
+using Greatest = Preferred<std::greater_equal<>>;
+
+/// The operands of a scatter that combines: `out` has a copy of the input.
+struct Scattered {
+  const IndexList& list;
+  const ArrayView& index;
+  ArrayView& src;
+  const ArrayView& out;
+  std::int64_t dim;
+
+  [[nodiscard]] Lines lines() const { return {index, out.strides, src.strides, dim}; }
+  /// Combines elements of `C` at `from` into those at `to`, line by line, each in order.
+  template <class C, class Combine>
+  void elements(const Lines& lines, const void* from, void* to) const {
+    const auto d = static_cast<std::size_t>(dim);
+    writeLines(lines, list, out.shape[d],
+               [from = static_cast<const C*>(from), to = static_cast<C*>(to),
+                stride = out.strides[d]](std::int64_t line, std::int64_t at, std::int64_t s) {
+                 C& result = to[line + at * stride];
+                 result = Combine()(result, from[s]);
+               });
+  }
+  template <class Combine>
+  void halves() const {
+    const Contiguous dense(src);
+    src = dense.view();
+    auto run = [&]<class T>(TypeTag<T>) {
+      const Accumulator<T> results(out, out);
+      elements<float, Combine>(lines(), Widened<T>(src).data(), results.data());
+      results.finish();
+    };
+    out.dtype == DType::Float16 ? run(TypeTag<Half>()) : run(TypeTag<BFloat16>());
+  }
+};
+
 template <class Combine>
-void scatterCombined(const char* op, const LibraryCall& call, Combine combine) {
+void combineInto(const Scattered& s) {
+  if (s.out.dtype == DType::Float16 || s.out.dtype == DType::BFloat16) return s.halves<Combine>();
+  const Lines lines = s.lines();
+  auto run = [&]<class C>(TypeTag<C>) { s.elements<C, Combine>(lines, s.src.data, s.out.data); };
+  switch (s.out.dtype) {
+  case DType::Bool:
+  case DType::UInt8:
+    return run(TypeTag<std::uint8_t>());
+  case DType::Int8:
+    return run(TypeTag<typename Combine::template Integer<std::int8_t, std::uint8_t>>());
+  case DType::Int16:
+    return run(TypeTag<typename Combine::template Integer<std::int16_t, std::uint16_t>>());
+  case DType::Int32:
+    return run(TypeTag<typename Combine::template Integer<std::int32_t, std::uint32_t>>());
+  case DType::Int64:
+    return run(TypeTag<typename Combine::template Integer<std::int64_t, std::uint64_t>>());
+  case DType::Float32:
+    return run(TypeTag<float>());
+  default:
+    return run(TypeTag<double>());
+  }
+}
+
+enum class How { Add, Multiply, Least, Greatest };
+
+/// A copy of the input combined with the sources.
+void scatterCombined(const char* op, const LibraryCall& call, How how) {
   ArrayView x = atLeast1d(call.inputs[0]);
   ArrayView index = atLeast1d(call.inputs[1]);
   ArrayView src = atLeast1d(call.inputs[2]);
   ArrayView out = atLeast1d(call.outputs[0]);
   std::int64_t dim = wrapDim(AttrReader(call.attrs).integer(), static_cast<std::int64_t>(x.shape.size()));
-  auto d = static_cast<std::size_t>(dim);
-  IndexList list(op, index, dim, x.shape[d], IndexRange::Elements);
-  if (list.count() == 0) return copyArray(x, out);
-  withType(x.dtype, [&](auto tag) {
-    using T = typename decltype(tag)::Type;
-    Accumulator<T> results(x, out);
-    std::optional<Contiguous> dense;
-    if (Widened<T>::kWide) src = dense.emplace(src).view();
-    Widened<T> sources(src);
-    writeLines(Lines(index, out.strides, src.strides, dim), list, x.shape[d],
-               [from = sources.data(), to = results.data(), stride = out.strides[d],
-                combine](std::int64_t line, std::int64_t at, std::int64_t s) {
-                 auto& result = to[line + at * stride];
-                 result = combine(result, from[s]);
-               });
-    results.finish();
-  });
-}
-
-/// The one that `prefers` says, a of equal ones; NaN before all. Without branches.
-template <class C, class Prefers>
-C preferred(C a, C b, Prefers prefers) {
-  bool kept = prefers(a, b);
-  if constexpr (std::is_floating_point_v<C>) kept |= a != a;
-  return kept ? a : b;
+  IndexList list(op, index, dim, x.shape[static_cast<std::size_t>(dim)], IndexRange::Elements);
+  copyArray(x, out);
+  if (list.count() == 0) return;
+  const Scattered scattered{list, index, src, out, dim};
+  // Of bools, which are 0 and 1: or, and.
+  const bool isBool = x.dtype == DType::Bool;
+  if (how == How::Add && !isBool) return combineInto<Add>(scattered);
+  if (how == How::Multiply && !isBool) return combineInto<Multiply>(scattered);
+  if (how == How::Add || how == How::Greatest) return combineInto<Greatest>(scattered);
+  combineInto<Least>(scattered);
 }
 
 }  // namespace
 
-void scatter_add(const LibraryCall& call) {
-  scatterCombined("scatter_add", call, [](auto a, auto b) { return addElements(a, b); });
-}
+void scatter_add(const LibraryCall& call) { scatterCombined("scatter_add", call, How::Add); }
 
 void scatter_combine(const LibraryCall& call) {
   AttrReader attrs(call.attrs);
   attrs.integer();
-  switch (attrs.integer()) {
-  case 0:
-    return scatterCombined("scatter_reduce", call, [](auto a, auto b) { return mulElements(a, b); });
-  case 1:
-    return scatterCombined("scatter_reduce", call, [](auto a, auto b) { return preferred(a, b, std::less_equal<>()); });
-  default:
-    return scatterCombined("scatter_reduce", call,
-                           [](auto a, auto b) { return preferred(a, b, std::greater_equal<>()); });
-  }
+  const std::int64_t reduce = attrs.integer();
+  scatterCombined("scatter_reduce", call, reduce == 0 ? How::Multiply : reduce == 1 ? How::Least : How::Greatest);
 }
 
 }  // namespace tandem::lib
