@@ -147,7 +147,9 @@ void scan(const LibraryCall& call, Combine combine) {
   Contiguous x(call.inputs[0]);
   TANDEM_CHECK(out.dtype == x.view().dtype, "a scan converts nothing");
   withType(out.dtype, [&](auto tag) {
-    using T = typename decltype(tag)::Type;
+    // Sums and products wrap, with a sign as without.
+    using Stored = typename decltype(tag)::Type;
+    using T = std::conditional_t<std::is_same_v<Stored, std::int8_t>, std::uint8_t, Stored>;
     if constexpr (std::is_invocable_v<Combine, CarryOf<T>, CarryOf<T>>)
       scanLines<CarryOf<T>>(x.as<T>(), out.as<T>(), split, combine);
     else
@@ -201,7 +203,8 @@ void extremes(const LibraryCall& call) {
   DimSplit split(out.shape, dim);
   Contiguous x(call.inputs[0]);
   withType(out.dtype, [&](auto tag) {
-    using T = typename decltype(tag)::Type;
+    using Stored = typename decltype(tag)::Type;
+    using T = std::conditional_t<std::is_same_v<Stored, bool>, std::uint8_t, Stored>;
     scanExtremes<Max>(x.as<T>(), out.as<T>(), call.outputs[1].as<std::int64_t>(), split);
   });
 }
@@ -252,7 +255,10 @@ void linear_recurrence(const LibraryCall& call) {
   Contiguous factors(call.inputs[1]);
   withType(out.dtype, [&](auto tag) {
     using T = typename decltype(tag)::Type;
-    recur<T>(terms.as<T>(), factors.as<T>(), out.as<T>(), split, reverse);
+    if constexpr (std::is_floating_point_v<ComputeOf<T>>)
+      recur<T>(terms.as<T>(), factors.as<T>(), out.as<T>(), split, reverse);
+    else
+      fail<InternalError>("a recurrence of ", dtypeName(out.dtype));
   });
 }
 void cumprod(const LibraryCall& call) { scan<Wide>(call, Multiply()); }

@@ -3,7 +3,8 @@
 // before each, short ones by comparing (key, index), long ones digit by digit, which keeps the order of equal keys.
 #include <algorithm>
 #include <bit>
-#include <optional>
+#include <cstddef>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -102,13 +103,30 @@ void sortFirst(std::span<Item<Key>> items, std::int64_t keep) {
   std::sort(items.begin(), middle);
 }
 
-/// The keys of a line, smallest first to come.
-template <class T, class Step = std::int64_t, class Key = KeyOf<T>>
-struct LineKeys {
-  const T* from;
-  Step step;
+/// Writes the keys of `count` elements, `step` apart, each with the bits of `turned` turned. Only this and ascendingKey
+/// know the type of the elements.
+template <class Key>
+using KeysFn = void (*)(const void* from, std::int64_t step, std::int64_t count, Key turned, Key* to);
+
+template <class T>
+void keysOf(const void* from, std::int64_t step, std::int64_t count, KeyOf<T> turned, KeyOf<T>* to) {
+  const T* x = static_cast<const T*>(from);
+  if (step == 1)
+    for (std::int64_t r = 0; r < count; ++r) to[r] = ascendingKey(x[r]) ^ turned;
+  else
+    for (std::int64_t r = 0; r < count; ++r) to[r] = ascendingKey(x[r * step]) ^ turned;
+}
+
+/// The elements of a line, smallest key first to come.
+template <class Key>
+struct Line {
+  KeysFn<Key> keysOf;
+  const std::byte* from;
+  std::int64_t step, itemSize;
   Key turned;  // all ones for the largest first
-  Key operator()(std::int64_t r) const { return ascendingKey(from[r * step]) ^ turned; }
+  void keys(std::int64_t first, std::int64_t count, Key* to) const {
+    keysOf(from + first * step * itemSize, step, count, turned, to);
+  }
 };
 
 constexpr std::int64_t kByRank = 16;  // lines up to here
@@ -116,10 +134,10 @@ constexpr std::int64_t kByRank = 16;  // lines up to here
 /// A short line of keys with room for their places in one word: each goes to the place that as many others come
 /// before. No branch depends on values, which would be guessed wrong.
 template <class T, class Place>
-void placeByRank(const LineKeys<T>& keys, std::int64_t size, Place place) {
+void placeByRank(const T* from, std::int64_t step, std::int64_t size, std::uint32_t turned, Place place) {
   std::uint64_t words[kByRank];
   std::int32_t ranks[kByRank] = {};
-  for (std::int64_t r = 0; r < size; ++r) words[r] = Item<std::uint32_t>(keys(r), r).word;
+  for (std::int64_t r = 0; r < size; ++r) words[r] = Item<std::uint32_t>(ascendingKey(from[r * step]) ^ turned, r).word;
   for (std::int64_t r = 1; r < size; ++r)
     for (std::int64_t q = 0; q < r; ++q) {
       const std::int32_t before = words[r] < words[q] ? 1 : 0;
@@ -130,28 +148,40 @@ void placeByRank(const LineKeys<T>& keys, std::int64_t size, Place place) {
 }
 
 /// The smallest few of many keys, sorted: a heap of those met so far, in which few of the others replace the largest.
-template <class Keys, class Key = decltype(Keys{}(0))>
-void smallestOf(const Keys& keys, std::int64_t size, std::span<Item<Key>> heap) {
+template <class Key>
+void smallestOf(const Line<Key>& line, std::int64_t size, std::span<Item<Key>> heap) {
   const auto keep = static_cast<std::int64_t>(heap.size());
-  for (std::int64_t r = 0; r < keep; ++r) heap[static_cast<std::size_t>(r)] = {keys(r), r};
-  std::make_heap(heap.begin(), heap.end());
-  Key largest = heap[0].key();
   constexpr std::int64_t kTogether = 32;
-  Key some[kTogether];
-  for (std::int64_t first = keep; first < size; first += kTogether) {
-    const std::int64_t count = std::min(kTogether, size - first);
-    Key least = ~Key{0};
-    for (std::int64_t k = 0; k < count; ++k) {
-      some[k] = keys(first + k);
-      least = std::min(least, some[k]);
-    }
-    if (least >= largest) continue;
-    for (std::int64_t k = 0; k < count; ++k) {
-      if (some[k] >= largest) continue;  // of equal keys the first is there already
-      std::pop_heap(heap.begin(), heap.end());
-      heap.back() = {some[k], first + k};
-      std::push_heap(heap.begin(), heap.end());
+  constexpr std::int64_t kKeys = 8 * kTogether;
+  Key keys[kKeys];
+  std::int64_t filled = 0;
+  Key largest = 0;
+  for (std::int64_t first = 0; first < size; first += kKeys) {
+    const std::int64_t count = std::min(kKeys, size - first);
+    line.keys(first, count, keys);
+    std::int64_t k = 0;
+    for (; filled < keep && k < count; ++k) {
+      heap[static_cast<std::size_t>(filled++)] = {keys[k], first + k};
+      if (filled < keep) continue;
+      std::make_heap(heap.begin(), heap.end());
       largest = heap[0].key();
+    }
+    for (std::int64_t end = k; k < count; k = end) {
+      end = std::min(k + kTogether, count);
+      Key least = ~Key{0};
+      if (end - k == kTogether) {
+        for (std::int64_t j = 0; j < kTogether; ++j) least = std::min(least, keys[k + j]);
+      } else {
+        least = 0;  // looked at one by one
+      }
+      if (least >= largest) continue;
+      for (; k < end; ++k) {
+        if (keys[k] >= largest) continue;  // of equal keys the first is there already
+        std::pop_heap(heap.begin(), heap.end());
+        heap.back() = {keys[k], first + k};
+        std::push_heap(heap.begin(), heap.end());
+        largest = heap[0].key();
+      }
     }
   }
   std::sort_heap(heap.begin(), heap.end());
@@ -163,14 +193,14 @@ class LineItems {
  public:
   explicit LineItems(std::int64_t n) : size_(n) {}
   /// Sorts the keys of a line, less the smallest, and calls place(r, where) for its first `keep`.
-  template <class Keys, class Place>
-  void order(const Keys& keys, decltype(Keys{}(0)) least, std::int64_t keep, Place place) {
-    if (!memory_) memory_.emplace(2 * size_);
+  template <class Wide, class Place>
+  void order(const Wide* keys, Wide least, std::int64_t keep, Place place) {
+    if (!memory_) memory_ = std::make_unique<Scratch<Item<Key>>>(2 * size_);
     auto size = static_cast<std::size_t>(size_);
     std::span<Item<Key>> items(memory_->data(), size);
     std::span<Item<Key>> spare(memory_->data() + size, size);
     for (std::int64_t r = 0; r < size_; ++r)
-      items[static_cast<std::size_t>(r)] = {static_cast<Key>(keys(r) - least), r};
+      items[static_cast<std::size_t>(r)] = {static_cast<Key>(keys[r] - least), r};
     if (keep < size_)
       sortFirst(items, keep);
     else
@@ -180,59 +210,104 @@ class LineItems {
 
  private:
   std::int64_t size_;
-  std::optional<Scratch<Item<Key>>> memory_;
+  std::unique_ptr<Scratch<Item<Key>>> memory_;
 };
 
-/// Orders each line of x along the dim and writes the first `keep`. Keys of 64 bits that lie within 32 become those.
-template <class T>
-void eachLine(const LibraryCall& call, const ArrayView& x, const DimSplit& s, std::int64_t keep, bool descending) {
-  T* values = call.outputs[0].as<T>();
+/// What sort and topk do of one line after the other: the places of the first `keep` elements of each.
+template <class Key>
+class Sorter {
+ public:
+  Sorter(std::int64_t size, std::int64_t keep) : size_(size), keep_(keep), items_(size), wideItems_(size) {}
+
+  /// Writes them `step` apart.
+  void order(const Line<Key>& line, std::int64_t* places, std::int64_t step) {
+    auto place = [&](std::int64_t r, std::int64_t at) { places[r * step] = at; };
+    if (keep_ <= size_ / 32 && size_ >> 32 == 0) {
+      few_.resize(static_cast<std::size_t>(keep_));
+      smallestOf(line, size_, std::span(few_));
+      for (std::int64_t r = 0; r < keep_; ++r) place(r, few_[static_cast<std::size_t>(r)].index());
+      return;
+    }
+    if (!keys_) keys_ = std::make_unique<Scratch<Key>>(size_);
+    const Key* keys = keys_->data();
+    line.keys(0, size_, keys_->data());
+    Key least = keys[0], most = keys[0];
+    for (std::int64_t r = 1; r < size_; ++r) {
+      least = std::min(least, keys[r]);
+      most = std::max(most, keys[r]);
+    }
+    // Keys of 64 bits that lie within 32 become those.
+    if (std::uint64_t{most - least} >> 32 == 0 && size_ >> 32 == 0)
+      items_.order(keys, least, keep_, place);
+    else
+      wideItems_.order(keys, least, keep_, place);
+  }
+
+ private:
+  std::int64_t size_, keep_;
+  std::unique_ptr<Scratch<Key>> keys_;
+  LineItems<std::uint32_t> items_;
+  LineItems<std::uint64_t> wideItems_;
+  std::vector<Item<Key>> few_;
+};
+
+/// The elements at the places of a line, all `step` apart.
+void takePlaces(DType dtype, const void* from, const std::int64_t* places, std::int64_t step, std::int64_t count,
+                void* to) {
+  withSize(dtype, [&](auto tag) {
+    using T = typename decltype(tag)::Type;
+    for (std::int64_t r = 0; r < count; ++r)
+      static_cast<T*>(to)[r * step] = static_cast<const T*>(from)[places[r * step] * step];
+  });
+}
+
+/// Orders each line of x along the dim and writes the first `keep`.
+template <class Key>
+void eachLine(const LibraryCall& call, const ArrayView& x, const DimSplit& s, std::int64_t keep, bool descending,
+              KeysFn<Key> keysOf) {
   auto* indices = call.outputs[1].as<std::int64_t>();
+  const auto item = static_cast<std::int64_t>(itemSize(x.dtype));
   if (keep == 0) return;
   parallelFor(s.outer * s.inner, grainOf(8 * s.size), [&](std::int64_t begin, std::int64_t end) {
-    LineItems<std::uint32_t> items(s.size);
-    LineItems<std::uint64_t> wideItems(s.size);
-    std::vector<Item<KeyOf<T>>> few;
+    Sorter<Key> sorter(s.size, keep);
     for (std::int64_t line = begin; line < end; ++line) {
-      std::int64_t o = line / s.inner;
-      std::int64_t i = line % s.inner;
-      const T* from = x.as<T>() + o * s.size * s.inner + i;
-      const KeyOf<T> turned = descending ? ~KeyOf<T>{0} : 0;
-      LineKeys<T> keys{from, s.inner, turned};
-      auto place = [&](std::int64_t r, std::int64_t at) {
-        std::int64_t to = (o * keep + r) * s.inner + i;
-        values[to] = from[at * s.inner];
-        indices[to] = at;
-      };
-      if constexpr (sizeof(KeyOf<T>) == sizeof(std::uint32_t)) {
-        if (s.size <= kByRank) {
-          placeByRank(keys, s.size, [&](std::int64_t r, std::int64_t at) {
-            if (r < keep) place(r, at);
-          });
-          continue;
-        }
-      }
-      if (keep <= s.size / 32 && s.size >> 32 == 0) {
-        few.resize(static_cast<std::size_t>(keep));
-        if (s.inner == 1)
-          smallestOf(LineKeys<T, std::integral_constant<std::int64_t, 1>>{from, {}, turned}, s.size, std::span(few));
-        else
-          smallestOf(keys, s.size, std::span(few));
-        for (std::int64_t r = 0; r < keep; ++r) place(r, few[static_cast<std::size_t>(r)].index());
-        continue;
-      }
-      auto least = keys(0), most = least;
-      for (std::int64_t r = 1; r < s.size; ++r) {
-        auto key = keys(r);
-        least = std::min(least, key);
-        most = std::max(most, key);
-      }
-      bool narrow = std::uint64_t{most - least} >> 32 == 0 && s.size >> 32 == 0;
-      if (narrow)
-        items.order(keys, least, keep, place);
-      else
-        wideItems.order(keys, least, keep, place);
+      const std::int64_t o = line / s.inner;
+      const std::int64_t i = line % s.inner;
+      const std::byte* from = x.as<std::byte>() + (o * s.size * s.inner + i) * item;
+      const std::int64_t to = o * keep * s.inner + i;
+      sorter.order({keysOf, from, s.inner, item, descending ? ~Key{0} : Key{0}}, indices + to, s.inner);
+      takePlaces(x.dtype, from, indices + to, s.inner, keep, call.outputs[0].as<std::byte>() + to * item);
     }
+  });
+}
+
+/// The same for short lines.
+template <class T>
+void eachShortLine(const LibraryCall& call, const ArrayView& x, const DimSplit& s, std::int64_t keep, bool descending) {
+  const std::uint32_t turned = descending ? ~std::uint32_t{0} : 0;
+  if (keep == 0) return;
+  parallelFor(s.outer * s.inner, grainOf(8 * s.size), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t line = begin; line < end; ++line) {
+      const std::int64_t o = line / s.inner;
+      const std::int64_t i = line % s.inner;
+      const T* from = x.as<T>() + o * s.size * s.inner + i;
+      T* values = call.outputs[0].as<T>() + o * keep * s.inner + i;
+      std::int64_t* indices = call.outputs[1].as<std::int64_t>() + o * keep * s.inner + i;
+      placeByRank(from, s.inner, s.size, turned, [&](std::int64_t r, std::int64_t at) {
+        if (r >= keep) return;
+        values[r * s.inner] = from[at * s.inner];
+        indices[r * s.inner] = at;
+      });
+    }
+  });
+}
+
+void sortLines(const LibraryCall& call, const ArrayView& x, const DimSplit& s, std::int64_t keep, bool descending) {
+  withType(x.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::Type;
+    if constexpr (sizeof(KeyOf<T>) == sizeof(std::uint32_t))
+      if (s.size <= kByRank) return eachShortLine<T>(call, x, s, keep, descending);
+    eachLine<KeyOf<T>>(call, x, s, keep, descending, &keysOf<T>);
   });
 }
 
@@ -244,10 +319,7 @@ void sort(const LibraryCall& call) {
   std::int64_t dim = wrapDim(attrs.integer(), static_cast<std::int64_t>(x.view().shape.size()));
   bool descending = attrs.boolean();
   DimSplit split(x.view().shape, dim);
-  withType(x.view().dtype, [&](auto tag) {
-    using T = typename decltype(tag)::Type;
-    eachLine<T>(call, x.view(), split, split.size, descending);
-  });
+  sortLines(call, x.view(), split, split.size, descending);
 }
 
 void topk(const LibraryCall& call) {
@@ -259,10 +331,7 @@ void topk(const LibraryCall& call) {
   DimSplit split(x.view().shape, dim);
   if (k < 0 || k > split.size) fail<Error>("topk: k = ", k, " is out of range for a dim of size ", split.size);
   // Always sorted, asked for or not: one result is better than two.
-  withType(x.view().dtype, [&](auto tag) {
-    using T = typename decltype(tag)::Type;
-    eachLine<T>(call, x.view(), split, k, largest);
-  });
+  sortLines(call, x.view(), split, k, largest);
 }
 
 }  // namespace tandem::lib
