@@ -1,6 +1,6 @@
-// The kernels of attention (see attention.h), on the tiles of gemm_body.h. Included by one file an instruction set,
-// behind gemm_body.h. Loops over kSumLanes elements are written so that the compiler makes vectors of them; sums have
-// that many chains on every instruction set, combined by halving.
+// The kernels of attention (see attention.h), on the tiles of gemm_body.h that the product's files have. Included by
+// one file an instruction set, behind gemm_body.h. Loops over kSumLanes elements are written so that the compiler makes
+// vectors of them; sums have that many chains on every instruction set, combined by halving.
 
 inline constexpr std::int64_t kSumLanes = 16;
 
@@ -72,8 +72,7 @@ void timesPanels(std::int64_t rows, std::int64_t columns, std::int64_t k, const 
                  std::int64_t depth, T* c, std::int64_t ldc, bool add) {
   constexpr std::int64_t width = 2 * V::kLanes;
   for (std::int64_t j = 0; j < columns; j += width)
-    blockTimesPanel<V>(rows, std::min(width, columns - j), k, {a, lda, 0, 0, false}, panels + j * depth, c + j, ldc,
-                       add);
+    rowsTimesPanel(rows, std::min(width, columns - j), k, {a, lda, 0, 0, false}, panels + j * depth, c + j, ldc, add);
 }
 
 template <class T>
@@ -135,8 +134,8 @@ void attentionForwardChunk(const AttentionProblem<T>& p, std::int64_t b, std::in
 
   for (std::int64_t k0 = 0, last = p.visible(end); k0 < last; k0 += kForwardKeys) {
     std::int64_t keys = std::min(kForwardKeys, last - k0);
-    packPanels<V>(Matrix<T>{k + k0 * p.key.strides[2], 1, p.key.strides[2]}, p.width, keys, keyPanels);
-    packPanels<V>(Matrix<T>{v + k0 * p.value.strides[2], p.value.strides[2], 1}, keys, e, valuePanels);
+    packColumns(Matrix<T>{k + k0 * p.key.strides[2], 1, p.key.strides[2]}, p.width, keys, keyPanels);
+    packColumns(Matrix<T>{v + k0 * p.value.strides[2], p.value.strides[2], 1}, keys, e, valuePanels);
     for (std::int64_t r0 = row; r0 < end; r0 += kForwardRows) {
       std::int64_t rows = std::min(kForwardRows, end - r0);
       std::int64_t seen = std::min(keys, p.visible(r0 + rows) - k0);
@@ -211,10 +210,10 @@ void packRowBlock(const AttentionProblem<T>& p, std::int64_t b, std::int64_t h, 
   const T* q = p.query.at(b, h) + r0 * p.query.strides[2];
   const T* g = p.grad.at(b, h) + r0 * p.grad.strides[2];
   const T* o = p.output.at(b, h) + r0 * p.output.strides[2];
-  packPanels<V>(Matrix<T>{q, p.query.strides[2], 1}, rows, p.width, to.query);
-  packPanels<V>(Matrix<T>{g, p.grad.strides[2], 1}, rows, e, to.grad);
-  packPanels<V>(Matrix<T>{q, 1, p.query.strides[2]}, p.width, rows, to.queryT);
-  packPanels<V>(Matrix<T>{g, 1, p.grad.strides[2]}, e, rows, to.gradT);
+  packColumns(Matrix<T>{q, p.query.strides[2], 1}, rows, p.width, to.query);
+  packColumns(Matrix<T>{g, p.grad.strides[2], 1}, rows, e, to.grad);
+  packColumns(Matrix<T>{q, 1, p.query.strides[2]}, p.width, rows, to.queryT);
+  packColumns(Matrix<T>{g, 1, p.grad.strides[2]}, e, rows, to.gradT);
   const T* stats = p.stats + ((b * p.heads + h) * p.rows + r0) * 2;
   for (std::int64_t i = 0; i < rows; ++i) {
     // A row that attends to nothing has no exponentials: any finite maximum will do.
@@ -279,7 +278,7 @@ void attentionBackwardChunk(const AttentionProblem<T>& p, std::int64_t b, std::i
     }
     for (std::int64_t k0 = key; k0 < end; k0 += kBackwardKeys) {
       std::int64_t keys = std::min(kBackwardKeys, end - k0);
-      packPanels<V>(Matrix<T>{k + k0 * p.key.strides[2], p.key.strides[2], 1}, keys, p.width, keyPanels);
+      packColumns(Matrix<T>{k + k0 * p.key.strides[2], p.key.strides[2], 1}, keys, p.width, keyPanels);
       bool first = g == 0;
       for (std::int64_t block = 0; block < blocks; ++block) {
         std::int64_t r0 = block * kBackwardRows;
@@ -296,7 +295,7 @@ void attentionBackwardChunk(const AttentionProblem<T>& p, std::int64_t b, std::i
         timesPanels<V>(keys, p.width, rows, t, kBackwardRows, packed.query, rows, keyGrad + k0 * p.width, p.width,
                        !first);
         first = false;
-        transposeTo<V>(t, kBackwardRows, turned, kBackwardKeys, rows, keys);
+        turnedTo(t, kBackwardRows, turned, kBackwardKeys, rows, keys);
         timesPanels<V>(rows, p.width, keys, turned, kBackwardKeys, keyPanels, keys,
                        queryGrad + (g * p.rows + r0) * p.width, p.width, true);
       }

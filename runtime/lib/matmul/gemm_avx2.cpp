@@ -20,5 +20,7 @@ namespace {
 
 GemmKernels<float> floatKernels() { return {gemmTile<Floats>, gemmPack<Floats>, vectorTimesMatrix<Floats>}; }
 GemmKernels<double> doubleKernels() { return {gemmTile<Doubles>, gemmPack<Doubles>, vectorTimesMatrix<Doubles>}; }
+TANDEM_PANELS(Floats, float)
+TANDEM_PANELS(Doubles, double)
 
 }  // namespace tandem::lib::avx2

@@ -90,17 +90,6 @@ void packPanels(const Matrix<T>& b, std::int64_t k, std::int64_t columns, T* dst
   }
 }
 
-/// Where the kernel finds rows of a: row i at `data + i * rowStride`, or, of dense columns, in groups of kRows:
-/// element p of row i at `data[i / kRows * groupStride + p * step + i % kRows]`.
-template <class T>
-struct PlacedRows {
-  const T* data;
-  std::int64_t rowStride;
-  std::int64_t groupStride;
-  std::int64_t step;
-  bool columns;
-};
-
 /// `rows` rows of a, where they lie if the kernel can read them in order and without collisions in the cache; else
 /// copied to `dst`.
 template <class V, class T = typename V::Scalar>
@@ -359,3 +348,16 @@ void gemmPack(std::int64_t n, std::int64_t k, const Matrix<T>& b, std::int64_t f
                   std::min(to, n) - from, panels + k0 * columns + from * depth);
   }
 }
+
+// Under names of their own, for attention.
+#define TANDEM_PANELS(V, T)                                                                                            \
+  void packColumns(const Matrix<T>& b, std::int64_t k, std::int64_t columns, T* dst) {                                 \
+    packPanels<V>(b, k, columns, dst);                                                                                 \
+  }                                                                                                                    \
+  void rowsTimesPanel(std::int64_t rows, std::int64_t columns, std::int64_t k, const PlacedRows<T>& a, const T* panel, \
+                      T* c, std::int64_t ldc, bool add) {                                                              \
+    blockTimesPanel<V>(rows, columns, k, a, panel, c, ldc, add);                                                       \
+  }                                                                                                                    \
+  void turnedTo(const T* src, std::int64_t srcLd, T* dst, std::int64_t dstLd, std::int64_t xs, std::int64_t ys) {      \
+    transposeTo<V>(src, srcLd, dst, dstLd, xs, ys);                                                                    \
+  }

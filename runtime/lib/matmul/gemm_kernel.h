@@ -60,17 +60,40 @@ struct GemmKernels {
   VectorFn<T> vector;
 };
 
+/// Where the kernel finds rows of a: row i at `data + i * rowStride`, or, of dense columns, in groups of kRows:
+/// element p of row i at `data[i / kRows * groupStride + p * step + i % kRows]`.
+template <class T>
+struct PlacedRows {
+  const T* data;
+  std::int64_t rowStride;
+  std::int64_t groupStride;
+  std::int64_t step;
+  bool columns;
+};
+
+// Beside the kernels, the parts of theirs that attention is made of (see gemm_body.h).
+#define TANDEM_PANELS(T)                                                                                               \
+  void packColumns(const Matrix<T>& b, std::int64_t k, std::int64_t columns, T* dst);                                  \
+  void rowsTimesPanel(std::int64_t rows, std::int64_t columns, std::int64_t k, const PlacedRows<T>& a, const T* panel, \
+                      T* c, std::int64_t ldc, bool add);                                                               \
+  void turnedTo(const T* src, std::int64_t srcLd, T* dst, std::int64_t dstLd, std::int64_t xs, std::int64_t ys);
+
 namespace avx2 {
 GemmKernels<float> floatKernels();
 GemmKernels<double> doubleKernels();
+TANDEM_PANELS(float)
+TANDEM_PANELS(double)
 }  // namespace avx2
 namespace avx512 {
 GemmKernels<float> floatKernels();
 GemmKernels<double> doubleKernels();
+TANDEM_PANELS(float)
+TANDEM_PANELS(double)
 /// Does the instruction for pairs of bfloat16 add the products one after the other?
 bool pairsInOrder();
 /// c, rounded once, of products whose k is not cut; false if a sum could be subnormal.
 bool pairsGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<BFloat16> a, Matrix<BFloat16> b, BFloat16* c);
 }  // namespace avx512
+#undef TANDEM_PANELS
 
 }  // namespace tandem::lib
