@@ -1,11 +1,12 @@
 // avg_pool and its transpose. The rows of a window are added column by column, then its columns, in order, if it is
 // long in several chains, and the sum is divided. Cotangents are divided, spread over columns in the order of the
-// windows and then over rows.
+// windows and then over rows. Rows of half types are widened and narrowed whole, so that the rest is that of float32.
 #include <algorithm>
 #include <type_traits>
 #include <utility>
 
 #include "runtime/device/thread_pool.h"
+#include "runtime/lib/matmul/half_rows.h"
 #include "runtime/lib/pool/pooling.h"
 #include "runtime/lib/strided.h"
 
@@ -123,43 +124,71 @@ template <class F>
   for (std::int64_t o = 0; o < w.out; ++o) f(o, a.divisor != 0 ? a.divisor : rows * windows.places[o]);
 }
 
-/// The output rows [begin, end) of all planes. `buffer`: for a row of the input and one of the output.
-template <class T, class C = typename Element<T>::Compute>
+/// Stretches of an array as elements of `C`, which those of half types are widened to.
+template <class C>
+struct Stretches {
+  const ArrayView& array;
+
+  template <class F>
+  [[gnu::always_inline]] void withHalves(F f) const {
+    if constexpr (std::is_same_v<C, float>) {
+      if (array.dtype == DType::Float16) return f(array.as<Half>());
+      if (array.dtype == DType::BFloat16) return f(array.as<BFloat16>());
+    }
+  }
+  [[nodiscard]] bool wide() const { return itemSize(array.dtype) != sizeof(C); }
+  /// `n` elements from `from` on: themselves, or widened to `to`.
+  const C* read(std::int64_t from, std::int64_t n, C* to) const {
+    if (!wide()) return array.as<C>() + from;
+    withHalves([&](const auto* halves) TANDEM_INLINED { widen(halves + from, to, n); });
+    return to;
+  }
+  /// Where to write elements from `to` on: there, or to `other` for `written`.
+  C* place(std::int64_t to, C* other) const { return wide() ? other : array.as<C>() + to; }
+  void written(std::int64_t to, std::int64_t n, const C* from) const {
+    if (wide()) withHalves([&](auto* halves) TANDEM_INLINED { narrow(from, halves + to, n); });
+  }
+};
+
+/// The output rows [begin, end) of all planes. `buffer`: for two rows of the input and one of the output.
+template <class C>
 [[gnu::always_inline]] inline void averageRows(const Average& a, const Windows& windows, std::int64_t begin,
-                                               std::int64_t end, const T* x, T* out, C* buffer) {
+                                               std::int64_t end, Stretches<C> x, Stretches<C> out, C* buffer) {
   const auto& [d, h, w] = a.pool.axes;
-  C* sums = buffer + w.size;
+  C* next = buffer + w.size;
+  C* sums = next + w.size;
   for (std::int64_t r = begin; r < end; ++r) {
     const std::int64_t plane = r / (d.out * h.out);
     const std::int64_t od = r / h.out % d.out;
     const std::int64_t oh = r % h.out;
     bool first = true;
     eachRow(a.pool, od, oh, [&](std::int64_t row) TANDEM_INLINED {
-      const T* from = x + plane * a.pool.inputSize() + row;
+      const C* from = x.read(plane * a.pool.inputSize() + row, w.size, next);
       if (std::exchange(first, false))
-        for (std::int64_t i = 0; i < w.size; ++i) buffer[i] = Element<T>::load(from[i]);
+        std::copy_n(from, w.size, buffer);
       else
-        for (std::int64_t i = 0; i < w.size; ++i) buffer[i] = addElements<C>(buffer[i], Element<T>::load(from[i]));
+        for (std::int64_t i = 0; i < w.size; ++i) buffer[i] = addElements(buffer[i], from[i]);
     });
     if (first) std::fill_n(buffer, w.size, C{});
     sumWindows(w, windows, buffer, sums);
-    eachDivisor(a, windows, od, oh, [&](std::int64_t o, std::int64_t n) TANDEM_INLINED {
-      out[r * w.out + o] = Element<T>::store(quotient(sums[o], n));
-    });
+    C* to = out.place(r * w.out, sums);
+    eachDivisor(a, windows, od, oh,
+                [&](std::int64_t o, std::int64_t n) TANDEM_INLINED { to[o] = quotient(sums[o], n); });
+    out.written(r * w.out, w.out, to);
   }
 }
-/// `to`: the plane's sums.
-template <class T, class C = typename Element<T>::Compute>
-[[gnu::always_inline]] inline void spreadPlane(const Average& a, const Windows& windows, const T* grad, C* to,
-                                               C* buffer) {
+/// `grad`: from place `first` on, `to`: the plane's sums.
+template <class C>
+[[gnu::always_inline]] inline void spreadPlane(const Average& a, const Windows& windows, Stretches<C> grad,
+                                               std::int64_t first, C* to, C* buffer) {
   const auto& [d, h, w] = a.pool.axes;
   C* parts = buffer + w.size;
   std::fill_n(to, a.pool.inputSize(), C{});
   for (std::int64_t od = 0; od < d.out; ++od)
-    for (std::int64_t oh = 0; oh < h.out; ++oh, grad += w.out) {
-      eachDivisor(a, windows, od, oh, [&](std::int64_t o, std::int64_t n) TANDEM_INLINED {
-        parts[o] = quotient<C>(Element<T>::load(grad[o]), n);
-      });
+    for (std::int64_t oh = 0; oh < h.out; ++oh, first += w.out) {
+      const C* from = grad.read(first, w.out, parts);
+      eachDivisor(a, windows, od, oh,
+                  [&](std::int64_t o, std::int64_t n) TANDEM_INLINED { parts[o] = quotient<C>(from[o], n); });
       spreadWindows(w, windows, parts, buffer);
       eachRow(a.pool, od, oh, [&](std::int64_t row) TANDEM_INLINED {
         for (std::int64_t i = 0; i < w.size; ++i) to[row + i] = addElements(to[row + i], buffer[i]);
@@ -167,20 +196,12 @@ template <class T, class C = typename Element<T>::Compute>
     }
 }
 
-template <class T, class C>
-void average(const Average& a, const Windows& windows, std::int64_t begin, std::int64_t end, const T* x, T* out,
-             C* buffer) {
-  if constexpr (std::is_integral_v<T>)
-    averageRows<T>(a, windows, begin, end, x, out, buffer);
+template <class C, class F>
+void inVectors(F run) {
+  if constexpr (std::is_floating_point_v<C>)
+    withHostIsa(run);
   else
-    withHostIsa([&]() TANDEM_INLINED { averageRows<T>(a, windows, begin, end, x, out, buffer); });
-}
-template <class T, class C>
-void spread(const Average& a, const Windows& windows, const T* grad, C* to, C* buffer) {
-  if constexpr (std::is_floating_point_v<T>)
-    withHostIsa([&]() TANDEM_INLINED { spreadPlane<T>(a, windows, grad, to, buffer); });
-  else
-    spreadPlane<T>(a, windows, grad, to, buffer);
+    withAvx2(run);
 }
 
 /// After the sizes that come first: kernel, stride, padding, output size, count_include_pad, divisor.
@@ -212,12 +233,14 @@ void avg_pool(const LibraryCall& call) {
   Average a = readAverage(attrs, spatialSizes(x.view().shape, size.size()), size);
   const Windows windows(a);
   withType(out.dtype, [&](auto tag) {
-    using T = typename decltype(tag)::Type;
+    using C = typename Element<typename decltype(tag)::Type>::Compute;
     const std::int64_t rows = a.pool.axes[0].out * a.pool.axes[1].out;
     parallelFor(out.numel() / a.pool.outputSize() * rows, grainOf(2 * a.pool.work() / rows),
                 [&](std::int64_t begin, std::int64_t end) {
-                  Scratch<typename Element<T>::Compute> buffer(a.pool.axes[2].size + a.pool.axes[2].out);
-                  average(a, windows, begin, end, x.as<T>(), out.as<T>(), buffer.data());
+                  const Scratch<C> buffer(2 * a.pool.axes[2].size + a.pool.axes[2].out);
+                  inVectors<C>([&]() TANDEM_INLINED {
+                    averageRows<C>(a, windows, begin, end, {x.view()}, {out}, buffer.data());
+                  });
                 });
   });
 }
@@ -232,21 +255,17 @@ void avg_pool_grad(const LibraryCall& call) {
   const Windows windows(a);
   std::int64_t n = a.pool.inputSize();
   withType(out.dtype, [&](auto tag) {
-    using T = typename decltype(tag)::Type;
-    using C = typename Element<T>::Compute;
-    constexpr bool wide = !std::is_same_v<T, C>;
+    using C = typename Element<typename decltype(tag)::Type>::Compute;
+    const Stretches<C> g{grad.view()};
+    const Stretches<C> planes{out};
     parallelFor(out.numel() / n, grainOf(2 * (a.pool.work() + n)), [&](std::int64_t begin, std::int64_t end) {
-      Scratch<C> buffer(a.pool.axes[2].size + a.pool.axes[2].out);
-      Scratch<C> sums(wide ? n : 0);
+      const Scratch<C> buffer(a.pool.axes[2].size + a.pool.axes[2].out);
+      const Scratch<C> sums(planes.wide() ? n : 0);
       for (std::int64_t p = begin; p < end; ++p) {
-        T* plane = out.as<T>() + p * n;
-        const T* g = grad.as<T>() + p * a.pool.outputSize();
-        if constexpr (wide) {
-          spread(a, windows, g, sums.data(), buffer.data());
-          for (std::int64_t i = 0; i < n; ++i) plane[i] = Element<T>::store(sums[i]);
-        } else {
-          spread(a, windows, g, plane, buffer.data());
-        }
+        C* to = planes.place(p * n, sums.data());
+        inVectors<C>([&]()
+                         TANDEM_INLINED { spreadPlane<C>(a, windows, g, p * a.pool.outputSize(), to, buffer.data()); });
+        planes.written(p * n, n, to);
       }
     });
   });

@@ -4,7 +4,8 @@
 // Windows a fixed stride apart are taken place by place: what one place of the window sees in all windows is, once the
 // input is sorted by its rows and columns modulo the stride, one stretch of memory, so that several rows of the output
 // are a single loop of vectors. Adaptive windows are taken row by row; narrow ones, where only the values are asked
-// for, are read straight from the input.
+// for, are read straight from the input. Half types and, where places are asked for, short integers are widened first,
+// so that fewer types have code of their own.
 #include <algorithm>
 #include <cstring>
 #include <iterator>
@@ -13,6 +14,7 @@
 #include <utility>
 
 #include "runtime/device/thread_pool.h"
+#include "runtime/lib/matmul/half_rows.h"
 #include "runtime/lib/pool/pooling.h"
 #include "runtime/lib/strided.h"
 
@@ -23,14 +25,9 @@ constexpr std::int64_t kPad = 8;  // rows are worked on in whole vectors of this
 
 std::int64_t paddedSize(std::int64_t n) { return (n + kPad - 1) / kPad * kPad; }
 
-/// Maxima and places of one row of the output.
-template <class C, class I>
-struct Row {
-  std::int64_t size;
-  Scratch<C> best;
-  Scratch<I> at;
-  explicit Row(std::int64_t n) : size(paddedSize(n)), best(size), at(size) { std::fill_n(at.data(), size, I(0)); }
-};
+template <class C>
+constexpr C kLowest =
+    std::numeric_limits<C>::has_infinity ? -std::numeric_limits<C>::infinity() : std::numeric_limits<C>::lowest();
 
 template <class C>
 [[gnu::always_inline]] inline bool replaces(C v, C best) {
@@ -47,50 +44,36 @@ struct NoPlace {
   explicit NoPlace(N) {}
 };
 
-/// One row of the input into one row of the output, by adaptive windows.
-template <class T, class C, class I>
-[[gnu::always_inline]] inline void takeRow(const PoolAxis& w, const T* plane, std::int64_t base, C* best, I* at) {
-  for (std::int64_t o = 0; o < w.out; ++o) {
-    Span s = w.inside(o);
-    for (std::int64_t i = s.first; i < s.end; ++i) {
-      C v = Element<T>::load(plane[base + i]);
-      bool take = replaces(v, best[o]);
-      best[o] = take ? v : best[o];
-      if constexpr (std::is_integral_v<I>) at[o] = take ? static_cast<I>(base + i) : at[o];
-    }
-  }
-}
-
-template <class T, class I, class C = typename Element<T>::Compute>
-[[gnu::always_inline]] inline void maxPlane(const Pool& pool, const T* x, T* values, std::int64_t* indices,
-                                            Row<C, I>& row) {
+/// One plane, window by window.
+template <class C, class I>
+[[gnu::always_inline]] inline void maxPlane(const Pool& pool, const C* x, C* values, std::int64_t* indices) {
   const auto& [d, h, w] = pool.axes;
-  constexpr C lowest =
-      std::numeric_limits<C>::has_infinity ? -std::numeric_limits<C>::infinity() : std::numeric_limits<C>::lowest();
-  C* best = row.best.data();
-  I* at = row.at.data();
   for (std::int64_t od = 0; od < d.out; ++od)
-    for (std::int64_t oh = 0; oh < h.out; ++oh) {
-      Span depth = d.inside(od);
-      Span rows = h.inside(oh);
-      // A window of infinities has its maximum at its first element.
-      std::int64_t start = (depth.first * h.size + rows.first) * w.size;
-      std::fill_n(best, row.size, lowest);
-      if constexpr (std::is_integral_v<I>)
-        for (std::int64_t o = 0; o < w.out; ++o) at[o] = static_cast<I>(start + w.inside(o).first);
-      for (std::int64_t i = depth.first; i < depth.end; ++i)
-        for (std::int64_t j = rows.first; j < rows.end; ++j) takeRow(w, x, (i * h.size + j) * w.size, best, at);
-      for (std::int64_t o = 0; o < w.out; ++o) values[o] = Element<T>::store(best[o]);
-      values += w.out;
-      if constexpr (std::is_integral_v<I>) {
-        for (std::int64_t o = 0; o < w.out; ++o) indices[o] = at[o];
-        indices += w.out;
+    for (std::int64_t oh = 0; oh < h.out; ++oh, values += w.out) {
+      const Span depth = d.inside(od);
+      const Span rows = h.inside(oh);
+      for (std::int64_t o = 0; o < w.out; ++o) {
+        const Span s = w.inside(o);
+        C best = kLowest<C>;
+        // A window of infinities has its maximum at its first element.
+        I at((depth.first * h.size + rows.first) * w.size + s.first);
+        for (std::int64_t i = depth.first; i < depth.end; i += d.dilation)
+          for (std::int64_t j = rows.first; j < rows.end; j += h.dilation) {
+            const std::int64_t base = (i * h.size + j) * w.size;
+            for (std::int64_t k = s.first; k < s.end; k += w.dilation) {
+              const bool take = replaces(x[base + k], best);
+              best = take ? x[base + k] : best;
+              if constexpr (std::is_integral_v<I>) at = take ? base + k : at;
+            }
+          }
+        values[o] = best;
+        if constexpr (std::is_integral_v<I>) *indices++ = at;
       }
     }
 }
 
 /// Some rows of a plane's output at a time, with the part of the input that they see.
-template <class T, class I, class C = typename Element<T>::Compute>
+template <class C, class I>
 class Strided {
  public:
   explicit Strided(const Pool& pool)
@@ -100,7 +83,7 @@ class Strided {
         band_(std::clamp<std::int64_t>(kBandElements / (pitch_ * parts_), 1, h_.out)),
         part_((band_ + down_ + 1) * pitch_), sorted_(part_ * parts_), best_(band_ * pitch_), at_(band_ * pitch_) {}
 
-  [[gnu::always_inline]] void run(const T* x, T* values, std::int64_t* indices) {
+  [[gnu::always_inline]] void run(const C* x, C* values, std::int64_t* indices) {
     for (std::int64_t od = 0; od < pool_.axes[0].out; ++od)
       for (std::int64_t first = 0; first < h_.out; first += band_) {
         const std::int64_t rows = std::min(band_, h_.out - first);
@@ -118,8 +101,6 @@ class Strided {
 
  private:
   static constexpr std::int64_t kBandElements = 16 * 1024;  // of the input, in the first caches
-  static constexpr C kLowest =
-      std::numeric_limits<C>::has_infinity ? -std::numeric_limits<C>::infinity() : std::numeric_limits<C>::lowest();
 
   using Phases = SmallVector<std::int64_t, 4>;
   /// The places of a window modulo the stride, each once.
@@ -137,7 +118,7 @@ class Strided {
   /// A window of infinities has its maximum at its first element. Places are counted from the window's first place in
   /// the first plane, which may lie outside of the input.
   [[gnu::always_inline]] void begin(std::int64_t od, std::int64_t first, std::int64_t rows) {
-    std::fill_n(best_.data(), rows * pitch_, kLowest);
+    std::fill_n(best_.data(), rows * pitch_, kLowest<C>);
     if constexpr (std::is_integral_v<I>) {
       const std::int64_t before = pool_.axes[0].inside(od).first * h_.size * w_.size;
       for (std::int64_t r = 0; r < rows; ++r) {
@@ -151,7 +132,7 @@ class Strided {
   }
 
   /// The input rows that output rows from `first` on see, by row and column of their windows modulo the strides.
-  [[gnu::always_inline]] void sort(const T* plane, std::int64_t first, std::int64_t rows) {
+  [[gnu::always_inline]] void sort(const C* plane, std::int64_t first, std::int64_t rows) {
     C* part = sorted_.data();
     for (std::int64_t phase : rows_)
       for (std::int64_t p : columns_) {
@@ -163,15 +144,15 @@ class Strided {
           const std::int64_t from = left >= 0 ? 0 : (-left + w_.stride - 1) / w_.stride;
           const std::int64_t end = left >= w_.size ? 0 : std::min(pitch_, (w_.size - 1 - left) / w_.stride + 1);
           if (y < 0 || y >= h_.size || from >= end) {
-            std::fill_n(to, pitch_, kLowest);
+            std::fill_n(to, pitch_, kLowest<C>);
             continue;
           }
-          std::fill_n(to, from, kLowest);
-          const T* row = plane + y * w_.size + left;
+          std::fill_n(to, from, kLowest<C>);
+          const C* row = plane + y * w_.size + left;
           withStride(w_.stride, [&](auto step) TANDEM_INLINED {
-            for (std::int64_t q = from; q < end; ++q) to[q] = Element<T>::load(row[q * step]);
+            for (std::int64_t q = from; q < end; ++q) to[q] = row[q * step];
           });
-          std::fill_n(to + end, pitch_ - end, kLowest);
+          std::fill_n(to + end, pitch_ - end, kLowest<C>);
         }
         part += part_;
       }
@@ -198,16 +179,14 @@ class Strided {
       }
   }
 
-  [[gnu::always_inline]] void store(std::int64_t first, std::int64_t rows, T* values, std::int64_t* indices) {
+  [[gnu::always_inline]] void store(std::int64_t first, std::int64_t rows, C* values, std::int64_t* indices) {
     for (std::int64_t r = 0; r < rows; ++r) {
       const C* best = best_.data() + r * pitch_;
-      for (std::int64_t o = 0; o < w_.out; ++o) values[r * w_.out + o] = Element<T>::store(best[o]);
+      std::copy_n(best, w_.out, values + r * w_.out);
       if constexpr (std::is_integral_v<I>) {
         const I* at = at_.data() + r * pitch_;
         const std::int64_t window = ((first + r) * h_.stride - h_.padding) * w_.size - w_.padding;
-        withStride(w_.stride, [&](auto step) TANDEM_INLINED {
-          for (std::int64_t o = 0; o < w_.out; ++o) indices[r * w_.out + o] = window + o * step + at[o];
-        });
+        for (std::int64_t o = 0; o < w_.out; ++o) indices[r * w_.out + o] = window + o * w_.stride + at[o];
       }
     }
   }
@@ -291,8 +270,6 @@ class Narrow {
   }
 
  private:
-  static constexpr T kLowest = -std::numeric_limits<T>::infinity();
-
   template <int Kernel, int Stride>
   [[gnu::always_inline]] void byLength(const T* x, T* values) {
     constexpr int longest = 32 / sizeof(T);
@@ -337,7 +314,7 @@ class Narrow {
     V sum = total;
     for (std::int64_t next = 0; next < n; next += N) {
       const std::int64_t o = std::min(next, n - N);
-      V best = V{} + kLowest;
+      V best = V{} + kLowest<T>;
       V nan{};
       for (const T* const* row = begin; row != end; ++row) {
         const T* at = *row + first + o * Stride;
@@ -363,7 +340,7 @@ class Narrow {
 
   /// The maximum of a window that reaches out of the input.
   [[nodiscard]] T edge(const T* const* end, std::int64_t o) const {
-    T best = kLowest;
+    T best = kLowest<T>;
     const std::int64_t from = std::max<std::int64_t>(o * w_.stride - w_.padding, 0);
     const std::int64_t to = std::min(o * w_.stride - w_.padding + w_.kernel, w_.size);
     for (const T* const* row = rows_.data(); row != end; ++row)
@@ -376,44 +353,82 @@ class Narrow {
   Scratch<const T*> rows_;  // of the input, that the window at hand sees
 };
 
-/// The planes [begin, end).
-template <class T, class I>
-[[gnu::always_inline]] inline void somePlanes(const Pool& pool, std::int64_t begin, std::int64_t end, const T* x,
-                                              T* values, std::int64_t* indices) {
+/// The first `planes` planes. `I`: what places are counted in, of a plane that has room for them.
+template <class C, class I>
+void maxPlanes(const Pool& pool, std::int64_t planes, const C* x, C* values, std::int64_t* indices) {
+  constexpr bool places = std::is_integral_v<I>;
   auto each = [&](auto take) TANDEM_INLINED {
-    for (std::int64_t p = begin; p < end; ++p)
+    for (std::int64_t p = 0; p < planes; ++p)
       take(x + p * pool.inputSize(), values + p * pool.outputSize(),
-           indices == nullptr ? nullptr : indices + p * pool.outputSize());
+           places ? indices + p * pool.outputSize() : nullptr);
   };
-  constexpr bool direct = std::is_same_v<I, NoPlace> && std::is_floating_point_v<T>;
+  auto inVectors = [](auto run) {
+    if constexpr (std::is_floating_point_v<C>)
+      withHostIsa(run);
+    else
+      withAvx2(run);
+  };
   const bool adaptive = std::any_of(pool.axes.begin(), pool.axes.end(), [](const PoolAxis& a) { return a.adaptive; });
-  if (direct && !adaptive && Narrow<T>::serves(pool)) {
-    if constexpr (direct) {
-      Narrow<T> narrow(pool);
-      each([&](const T* plane, T* to, std::int64_t*) TANDEM_INLINED { narrow.run(plane, to); });
+  const bool large = places && pool.inputSize() + kPad * 2 > std::numeric_limits<std::int32_t>::max();
+  if (adaptive || (large && sizeof(I) == sizeof(std::int32_t)))
+    return inVectors([&]() TANDEM_INLINED {
+      each([&](const C* plane, C* to, std::int64_t* at)
+               TANDEM_INLINED { maxPlane<C, std::conditional_t<places, std::int64_t, NoPlace>>(pool, plane, to, at); });
+    });
+  if constexpr (!places && std::is_floating_point_v<C>)
+    if (Narrow<C>::serves(pool)) {
+      Narrow<C> narrow(pool);
+      return withAvx2([&]() TANDEM_INLINED {
+        each([&](const C* plane, C* to, std::int64_t*) TANDEM_INLINED { narrow.run(plane, to); });
+      });
     }
-  } else if (adaptive) {
-    Row<typename Element<T>::Compute, I> row(pool.axes[2].out);
-    each([&](const T* plane, T* to, std::int64_t* at) TANDEM_INLINED { maxPlane<T, I>(pool, plane, to, at, row); });
-  } else {
-    Strided<T, I> strided(pool);
-    each([&](const T* plane, T* to, std::int64_t* at) TANDEM_INLINED { strided.run(plane, to, at); });
+  Strided<C, I> strided(pool);
+  inVectors([&]() TANDEM_INLINED {
+    each([&](const C* plane, C* to, std::int64_t* at) TANDEM_INLINED { strided.run(plane, to, at); });
+  });
+}
+
+/// What elements of `T` are pooled in: with their places, which are 4 bytes each, in as many at least.
+template <class T, bool Places>
+using Pooled = std::conditional_t<Places && std::is_integral_v<T> && sizeof(T) < sizeof(std::int32_t), std::int32_t,
+                                  typename Element<T>::Compute>;
+
+/// The planes [begin, end) of elements that are widened, some at a time.
+template <class I, class C, class T>
+void widenedPlanes(const Pool& pool, std::int64_t begin, std::int64_t end, const T* x, T* values,
+                   std::int64_t* indices) {
+  constexpr std::int64_t kTogether = 16 * 1024;
+  const std::int64_t in = pool.inputSize();
+  const std::int64_t out = pool.outputSize();
+  const std::int64_t most = std::clamp<std::int64_t>(kTogether / std::max<std::int64_t>(in, 1), 1, end - begin);
+  const Scratch<C> from(most * in);
+  const Scratch<C> to(most * out);
+  for (std::int64_t p = begin; p < end; p += most) {
+    const std::int64_t planes = std::min(most, end - p);
+    if constexpr (std::is_integral_v<T>)
+      std::copy_n(x + p * in, planes * in, from.data());
+    else
+      widen(x + p * in, from.data(), planes * in);
+    maxPlanes<C, I>(pool, planes, from.data(), to.data(), indices == nullptr ? nullptr : indices + p * out);
+    if constexpr (std::is_integral_v<T>)
+      std::transform(to.data(), to.data() + planes * out, values + p * out, [](C v) { return static_cast<T>(v); });
+    else
+      narrow(to.data(), values + p * out, planes * out);
   }
 }
 
-template <class T, class I>
-void maxPlanes(const Pool& pool, std::int64_t begin, std::int64_t end, const T* x, T* values, std::int64_t* indices) {
-  constexpr bool cloned = std::is_floating_point_v<T> && (std::is_same_v<I, NoPlace> || sizeof(I) == sizeof(T));
-  if constexpr (cloned)
-    withHostIsa([&]() TANDEM_INLINED { somePlanes<T, I>(pool, begin, end, x, values, indices); });
-  else
-    somePlanes<T, I>(pool, begin, end, x, values, indices);
-}
-
-template <class T, class I>
+template <bool Places, class T>
 void maxPool(const Pool& pool, std::int64_t planes, const T* x, T* values, std::int64_t* indices) {
-  parallelFor(planes, grainOf(2 * pool.work()),
-              [&](std::int64_t begin, std::int64_t end) { maxPlanes<T, I>(pool, begin, end, x, values, indices); });
+  using C = Pooled<T, Places>;
+  using Place = std::conditional_t<sizeof(C) == sizeof(std::int64_t), std::int64_t, std::int32_t>;
+  using I = std::conditional_t<Places, Place, NoPlace>;
+  parallelFor(planes, grainOf(2 * pool.work()), [&](std::int64_t begin, std::int64_t end) {
+    if constexpr (std::is_same_v<T, C>)
+      maxPlanes<C, I>(pool, end - begin, x + begin * pool.inputSize(), values + begin * pool.outputSize(),
+                      Places ? indices + begin * pool.outputSize() : nullptr);
+    else
+      widenedPlanes<I, C>(pool, begin, end, x, values, indices);
+  });
 }
 
 void pool(const LibraryCall& call, bool places) {
@@ -429,16 +444,13 @@ void pool(const LibraryCall& call, bool places) {
   Pool pool(spatialSizes(x.view().shape, size.size()), size, kernel, stride, padding, dilation);
   pool.makeRegular();
   std::int64_t planes = values.numel() / pool.outputSize();
-  auto* indices = places ? call.outputs[1].as<std::int64_t>() : nullptr;
-  bool wide = pool.inputSize() + kPad * 2 > std::numeric_limits<std::int32_t>::max();
   withType(x.view().dtype, [&](auto tag) {
-    using T = typename decltype(tag)::Type;
-    if (!places)
-      maxPool<T, NoPlace>(pool, planes, x.as<T>(), values.as<T>(), indices);
-    else if (wide || sizeof(T) == 8)
-      maxPool<T, std::int64_t>(pool, planes, x.as<T>(), values.as<T>(), indices);
+    using Stored = typename decltype(tag)::Type;
+    using T = std::conditional_t<std::is_same_v<Stored, bool>, std::uint8_t, Stored>;
+    if (places)
+      maxPool<true>(pool, planes, x.as<T>(), values.as<T>(), call.outputs[1].as<std::int64_t>());
     else
-      maxPool<T, std::int32_t>(pool, planes, x.as<T>(), values.as<T>(), indices);
+      maxPool<false>(pool, planes, x.as<T>(), values.as<T>(), nullptr);
   });
 }
 
