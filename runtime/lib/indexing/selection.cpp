@@ -29,7 +29,7 @@ bool same(C a, C b) {
 /// The element of rank k, counted from 0, of a copy that may be reordered.
 template <class C>
 C ofRank(std::vector<C>& line, std::int64_t k) {
-  std::nth_element(line.begin(), line.begin() + k, line.end(), less<C>);
+  std::nth_element(line.begin(), line.begin() + k, line.end(), [](C a, C b) { return less(a, b); });
   return line[static_cast<std::size_t>(k)];
 }
 
@@ -46,7 +46,7 @@ C medianOf(std::vector<C>& line, bool ignoreNan) {
 
 template <class C>
 C modeOf(std::vector<C>& line) {
-  std::sort(line.begin(), line.end(), less<C>);
+  std::sort(line.begin(), line.end(), [](C a, C b) { return less(a, b); });
   C best = line[0];
   std::size_t most = 0;
   for (std::size_t begin = 0; begin < line.size();) {
