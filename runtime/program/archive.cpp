@@ -16,8 +16,8 @@
 
 #include "runtime/base/error.h"
 
-// What libsodium calls where it is used wrongly. Its own ends the process too, and stands beside sodium_init, which would
-// bring all of its ciphers along.
+// What libsodium calls where it is used wrongly. Its own ends the process too, and stands beside sodium_init, which
+// would bring all of its ciphers along.
 extern "C" void sodium_misuse() { std::abort(); }
 
 namespace tandem::program {
