@@ -18,7 +18,8 @@ add_dependencies(tandem_tests tandem_compiler)
 
 # Devices that tests load, each a shared object as one with other devices would be.
 foreach(device guarded twin)
-  add_library(tandem_${device} MODULE ${CMAKE_SOURCE_DIR}/tests/guarded/${device}_device.cpp)
+  add_library(tandem_${device} MODULE ${CMAKE_SOURCE_DIR}/tests/guarded/${device}_device.cpp
+    ${CMAKE_SOURCE_DIR}/runtime/base/error.cpp)
   target_link_libraries(tandem_${device} PRIVATE tandem_options)
   set_target_properties(tandem_${device} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
   add_dependencies(tandem_${device} tandem_generated)
