@@ -7,7 +7,8 @@ RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates
 WORKDIR /src
 COPY . .
 RUN make wheel PYTHONS=/usr/bin/python3.11
-RUN cmake --install build/packages/build --component runtime --prefix /opt/tandem
+RUN cmake --build build/packages/build --target tandem_loader tandem_archive && \
+    cmake --install build/packages/build --component runtime --prefix /opt/tandem
 
 # Python with `import tandem`.
 FROM debian:bookworm-slim AS python

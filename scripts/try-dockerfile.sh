@@ -45,7 +45,9 @@ step() { # one instruction of the Dockerfile
     *) echo "try-dockerfile.sh does not know $1" >&2 && exit 1 ;;
   esac
 }
-while read -r line; do
+# Without -r: a line that ends in a backslash goes on.
+# shellcheck disable=SC2162
+while read line; do
   case $line in '' | '#'*) ;; *) step "${line%% *}" "${line#* }" ;; esac
 done <Dockerfile
 chroot_close

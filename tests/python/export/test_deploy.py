@@ -136,7 +136,7 @@ def test_errors(programs, files, tmp_path):
 
 
 def test_from_c(installed, programs, files, tmp_path):
-    """A C program with the flags of pkg-config: with the shared object, with the archive, and with every library in it."""
+    """A C program with the flags of pkg-config: with the shared object, the archive, and all libraries as archives."""
     x = [0.5, -1.25, 3.0]
     expected = load(files / "minimal.tandem")(tandem.tensor(x)).numpy()
     assert printed(run(programs / "minimal", files / "minimal.tandem", *x), 0).tobytes() == expected.tobytes()
