@@ -1,6 +1,7 @@
 #include "python/src/observer.h"
 
 #include <opcode.h>
+#include <utility>
 
 #include "python/src/observer_frame.h"
 #include "python/src/py_tensor.h"
@@ -47,7 +48,12 @@ void Observer::start(PyObject* callable, PyObject* const* args, Py_ssize_t n) {
   if (!self) throw PythonError();
   call(callable, args, n);
   allowInstructionReports();
+  collectorWaits_ = PyGC_Disable() != 0;
   PyEval_SetTrace(trace, self.get());
+}
+
+void Observer::letCollect() {
+  if (std::exchange(collectorWaits_, false)) PyGC_Enable();
 }
 
 void Observer::stop() {
@@ -57,12 +63,14 @@ void Observer::stop() {
   PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
   PyErr_Fetch(&type, &value, &traceback);
   PyEval_SetTrace(nullptr, nullptr);
+  letCollect();
   PyErr_Restore(type, value, traceback);
 }
 
 void Observer::refuse(const std::string& why) {
   if (refused_) return;
   refused_ = true;
+  letCollect();
   // After the body there is no line to blame.
   std::string line = running_ ? userLineOutside() : std::string();
   std::string inner = running_ ? userLine() : std::string();

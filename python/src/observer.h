@@ -47,7 +47,8 @@ class Observer {
   std::string changedArgument() { return arguments_.broken(); }
   /// `number`, a float object that nobody else has, stands for a slot.
   void track(PyObject* number, const Scalar& slot);
-  /// Watches from here to `stop`, beginning with the call of `callable`.
+  /// Watches from here to `stop`, beginning with the call of `callable`. Until then, or until something is refused, the
+  /// cyclic collector waits: what it runs (finalizers, `gc.callbacks`) is no part of the body.
   void start(PyObject* callable, PyObject* const* args, Py_ssize_t n);
   void stop();
 
@@ -108,6 +109,7 @@ class Observer {
   void through(PyObject* found, PyObject* o, PyObject* name);
 
  private:
+  void letCollect();
   struct Pending {
     enum class Do : std::uint8_t { Fresh, FreshLocal, Slot, Number } what = Do::Fresh;
     int offset = 0;  // of the instruction before which it is done
@@ -157,6 +159,7 @@ class Observer {
   GuardSet arguments_;  // as they were at the start
   std::string reason_;
   bool running_ = false;
+  bool collectorWaits_ = false;
   bool refused_ = false;
   bool madeState_ = false;
   std::unordered_set<PyObject*> fresh_;

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import time
+
 import numpy as np
 import pytest
 from compiling import Net, counting, vector
@@ -373,3 +376,20 @@ def test_a_comparison_of_tensors_can_be_returned():
         assert tandem.compile(lambda x: x * 2 if tandem.allclose(x, x) else x)(vector(value)).tolist() == [2 * value]
     with pytest.raises(tandem.DataReadError, match=r"test_compile\.py:\d+"):
         tandem.compile(lambda x: x * 2 if tandem.allclose(x, x) else x, fullgraph=True)(vector(1))
+
+
+def test_collections_are_no_part_of_the_body():
+    """What the cyclic collector runs is not watched: it waits, but not for a body that runs on every call."""
+    runs = []
+    before = gc.get_threshold()
+    gc.callbacks.append(lambda phase, info: runs.append(time.perf_counter()))
+    gc.set_threshold(1)
+    try:
+        f = tandem.compile(lambda x: [[x * k] for k in range(20)][-1][0], fullgraph=True)
+        assert f(vector(3)).tolist() == f(vector(3)).tolist() == [57]
+        assert gc.isenabled() and runs
+        seen = tandem.compile(lambda x: (x + 1, gc.isenabled()))
+        assert [seen(vector(1))[1] for _ in range(3)] == [True] * 3
+    finally:
+        gc.set_threshold(*before)
+        gc.callbacks.pop()
