@@ -3,15 +3,14 @@
 #include <dlfcn.h>
 
 #include "runtime/base/error.h"
+#include "runtime/kernel/compiler_path.h"
 
 namespace tandem {
 
 std::string loadDevices(const std::string& path) {
-  void* object = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (object == nullptr) {
-    const char* why = ::dlerror();
-    fail<Error>("the devices ", path, " cannot be opened: ", why == nullptr ? "unknown reason" : why);
-  }
+  std::string why;
+  void* object = openLibrary(path, why);
+  if (object == nullptr) fail<Error>("the devices ", path, " cannot be opened: ", why);
   const auto init = reinterpret_cast<DevicePluginInit>(::dlsym(object, "tandemDevices"));
   if (init == nullptr) fail<Error>(path, " has no devices: it does not define tandemDevices");
   const DevicePlugin plugin = init(executor(Device{}));

@@ -6,6 +6,7 @@
 #include <elf.h>
 #include <filesystem>
 #include <fstream>
+#include <link.h>
 
 #include "runtime/kernel/kernel_compiler.h"
 
@@ -41,6 +42,14 @@ std::string buildId(const std::string& path) {
   return {};
 }
 
+// A program that is linked statically has none, and what it opened would bring a second C library.
+bool hasLibraries() {
+  auto isLibrary = [](dl_phdr_info* object, std::size_t, void*) -> int {
+    return std::strchr(object->dlpi_name, '/') != nullptr ? 1 : 0;
+  };
+  return ::dl_iterate_phdr(isLibrary, nullptr) != 0;
+}
+
 }  // namespace
 
 const std::string& libraryFolder() {
@@ -63,6 +72,18 @@ std::string compilerPath() {
 const std::string& compilerIdentity() {
   static const std::string identity = buildId(compilerPath());
   return identity;
+}
+
+void* openLibrary(const std::string& path, std::string& why) {
+  if (!hasLibraries()) {
+    why = "this program is linked statically";
+    return nullptr;
+  }
+  void* object = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (object != nullptr) return object;
+  const char* said = ::dlerror();
+  why = said == nullptr ? "unknown reason" : said;
+  return nullptr;
 }
 
 }  // namespace tandem

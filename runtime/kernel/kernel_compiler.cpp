@@ -78,11 +78,9 @@ void openCompiler() {
   const std::lock_guard lock(o.mutex);
   if (o.open) return;
   const std::string path = compilerPath();
-  void* object = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (object == nullptr) {
-    const char* why = ::dlerror();
-    fail<InternalError>("the compiler ", path, " cannot be opened: ", why == nullptr ? "unknown reason" : why);
-  }
+  std::string why;
+  void* object = openLibrary(path, why);
+  if (object == nullptr) fail<InternalError>("the compiler ", path, " cannot be opened: ", why);
   using Init = void (*)(const CompilerHost&);
   const auto init = reinterpret_cast<Init>(::dlsym(object, "tandemCompilerInit"));
   TANDEM_CHECK(init != nullptr, path, " is not the compiler: it has no tandemCompilerInit");

@@ -43,9 +43,11 @@ std::mutex& openingMutex() {
   return *mutex;
 }
 
-[[noreturn]] void failToOpen(const char* what, const char* why) {
-  fail<NotImplementedError>(what, ": needs oneDNN for float32, which cannot be opened: ", why,
-                            "; install " TANDEM_ONEDNN ", in Debian 12 the package libdnnl2");
+[[noreturn]] void failToOpen(const char* what, const std::string& why) {
+  fail<NotImplementedError>(what,
+                            ": needs oneDNN for float32 (" TANDEM_ONEDNN
+                            ", in Debian 12 of the package libdnnl2), which cannot be opened: ",
+                            why);
 }
 
 }  // namespace
@@ -59,15 +61,13 @@ void needOneDnn(const char* what) {
   // A wheel brings its own, beside the library that this is part of; otherwise it is the system's.
   const std::string own = libraryFolder() + "/" TANDEM_ONEDNN;
   const bool ours = ::access(own.c_str(), F_OK) == 0;
-  void* library = ::dlopen(ours ? own.c_str() : TANDEM_ONEDNN, RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    const char* why = ::dlerror();
-    failToOpen(what, why == nullptr ? "unknown reason" : why);
-  }
+  std::string why;
+  void* library = openLibrary(ours ? own : TANDEM_ONEDNN, why);
+  if (library == nullptr) failToOpen(what, why);
   // Those of OpenMP are found in what the library is linked with.
   for (const auto& [name, at] : kFunctions) {
     *at = ::dlsym(library, name);
-    if (*at == nullptr) failToOpen(what, strcat(TANDEM_ONEDNN " has no function ", name).c_str());
+    if (*at == nullptr) failToOpen(what, strcat(TANDEM_ONEDNN " has no function ", name));
   }
   open.store(true, std::memory_order_release);
 }
