@@ -13,7 +13,8 @@ std::string loadDevices(const std::string& path) {
   if (object == nullptr) fail<Error>("the devices ", path, " cannot be opened: ", why);
   const auto init = reinterpret_cast<DevicePluginInit>(::dlsym(object, "tandemDevices"));
   if (init == nullptr) fail<Error>(path, " has no devices: it does not define tandemDevices");
-  const DevicePlugin plugin = init(executor(Device{}));
+  static const DeviceHost host{&executor(Device{}), &findCode, &findSourceCode};
+  const DevicePlugin plugin = init(host);
   const DeviceKind kind = addDeviceKind(plugin.kind);
   if (deviceCount(kind) != 0) fail<Error>("there are devices of kind ", plugin.kind, " already");
   registerExecutors(kind, {plugin.devices, static_cast<std::size_t>(plugin.count)});

@@ -60,10 +60,13 @@ const Kernel* KernelTable::find(const KernelSignature& signature) {
   return it->second;
 }
 
-void findCode(const KernelSignature& signature, const std::string& architecture, const LoadCode& load) {
+namespace {
+
+/// Gives `load` what the caches hold under a key, then what `compile` makes.
+void findObject(const std::string& architecture, std::string key, const std::string& symbol, const LoadCode& load,
+                const std::function<std::string(KernelCompiler&)>& compile) {
   const std::shared_lock forks(locks()->forkGate);
-  const CodeName name{architecture, cacheKey({signature.bytes(), architecture, kGeneratorVersion, compilerIdentity()})};
-  const std::string symbol = "k" + name.key;
+  const CodeName name{architecture, std::move(key)};
   for (const std::string& object : readCachedObjects(name)) {
     try {
       load(object, symbol);
@@ -73,10 +76,24 @@ void findCode(const KernelSignature& signature, const std::string& architecture,
       // Whole but not loadable: as good as damaged. It is made anew and rewritten.
     }
   }
-  const std::string object = kernelCompiler(architecture).compile(signature, symbol, architecture);
+  const std::string object = compile(kernelCompiler(architecture));
   bump(counters().kernelCompiles);
   writeCachedObject(name, object);
   load(object, symbol);
+}
+
+}  // namespace
+
+void findCode(const KernelSignature& signature, const std::string& architecture, const LoadCode& load) {
+  const std::string key = cacheKey({signature.bytes(), architecture, kGeneratorVersion, compilerIdentity()});
+  const std::string symbol = "k" + key;
+  findObject(architecture, key, symbol, load,
+             [&](KernelCompiler& compiler) { return compiler.compile(signature, symbol, architecture); });
+}
+
+void findSourceCode(const KernelSource& source, const std::string& architecture, const LoadCode& load) {
+  findObject(architecture, cacheKey({"source", source.text, architecture, compilerIdentity()}), "", load,
+             [&](KernelCompiler& compiler) { return compiler.compileSource(source, architecture); });
 }
 
 }  // namespace tandem

@@ -24,10 +24,18 @@ class KernelTable {
   std::unordered_map<std::string, const Kernel*> kernels_;
 };
 
-/// The object code of a signature for an architecture, which defines `symbol`.
+/// A text in the language that the compiler of an architecture takes: CUDA C++ for GPUs. Kernels that no generator makes.
+struct KernelSource {
+  std::string name;  // for messages and files
+  std::string text;
+};
+
+/// The object code for an architecture; of a signature it defines `symbol`, of a source text what that defines.
 using LoadCode = std::function<void(const std::string& object, const std::string& symbol)>;
 /// Gives `load` what the caches hold, then what the compiler makes. `load` throws InternalError where an object cannot
 /// be loaded; one from a cache then counts as damaged and is made anew. Throws what compiling throws.
 void findCode(const KernelSignature& signature, const std::string& architecture, const LoadCode& load);
+/// The same of a source text; `symbol` is empty.
+void findSourceCode(const KernelSource& source, const std::string& architecture, const LoadCode& load);
 
 }  // namespace tandem

@@ -5,8 +5,10 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/base/error.h"
 #include "runtime/device/device.h"
 #include "runtime/device/target.h"
+#include "runtime/kernel/kernel_cache.h"
 #include "runtime/kernel/kernel_signature.h"
 
 namespace tandem {
@@ -20,6 +22,12 @@ class KernelCompiler {
   /// load. Thread-safe. Throws InternalError naming the signature where it cannot be compiled.
   virtual std::string compile(const KernelSignature& signature, const std::string& symbol,
                               const std::string& architecture) = 0;
+  /// Object code of a text in the language of the architecture's kernels, which names what it defines itself. Throws
+  /// InternalError with the compiler's messages where it cannot be compiled, or where the architecture has no such
+  /// language.
+  virtual std::string compileSource(const KernelSource& source, const std::string& architecture) {
+    fail<InternalError>("no source text is compiled for ", architecture, ": ", source.name);
+  }
   /// Changes whenever generated code may: part of every cache key.
   virtual std::string version() const = 0;
 };

@@ -332,10 +332,10 @@ class GuardedExecutor : public Executor {
 }  // namespace
 }  // namespace tandem::guarded
 
-extern "C" [[gnu::visibility("default")]] tandem::DevicePlugin tandemDevices(tandem::Executor& cpu) {
+extern "C" [[gnu::visibility("default")]] tandem::DevicePlugin tandemDevices(const tandem::DeviceHost& host) {
   using tandem::guarded::GuardedExecutor;
   // Tensors outlive other statics: never destroyed.
-  static tandem::Executor* const devices[] = {new GuardedExecutor(cpu, 0), new GuardedExecutor(cpu, 1)};
+  static tandem::Executor* const devices[] = {new GuardedExecutor(*host.cpu, 0), new GuardedExecutor(*host.cpu, 1)};
   tandem::guarded::watchFaults();
   return {"guarded", devices, 2};
 }

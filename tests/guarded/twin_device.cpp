@@ -37,7 +37,7 @@ class TwinExecutor : public Executor {
 }  // namespace
 }  // namespace tandem
 
-extern "C" [[gnu::visibility("default")]] tandem::DevicePlugin tandemDevices(tandem::Executor& cpu) {
-  static tandem::Executor* const devices[] = {new tandem::TwinExecutor(cpu)};
+extern "C" [[gnu::visibility("default")]] tandem::DevicePlugin tandemDevices(const tandem::DeviceHost& host) {
+  static tandem::Executor* const devices[] = {new tandem::TwinExecutor(*host.cpu)};
   return {"twin", devices, 1};
 }
