@@ -69,6 +69,8 @@ class KernelModule {
   virtual const Kernel* find(const KernelSignature& signature) const = 0;
 };
 
+class GpuControl;
+
 /// One device. Thread-safe.
 class Executor {
  public:
@@ -123,6 +125,9 @@ class Executor {
   virtual Stream& stream() = 0;
   virtual std::unique_ptr<Stream> makeStream() = 0;
   virtual std::unique_ptr<Event> makeEvent() = 0;
+
+  /// What a GPU does beside computing (gpu_control.h); null where the device is none.
+  virtual GpuControl* gpu() { return nullptr; }
 };
 
 /// The devices of a kind, in the order of their indices. Called once a kind; they live as long as the process.
