@@ -130,7 +130,7 @@ Fault* expectNoFault(const LibraryCall& call, std::function<void(const long long
 /// What is asked of the current device.
 struct DeviceLimits {
   int multiprocessors;
-  int sharedBytes;  // of a block, with opt-in
+  int sharedBytes;   // of a block, with opt-in
   int architecture;  // 90 for sm_90
 };
 const DeviceLimits& limits();
