@@ -69,8 +69,10 @@ TEST_F(Streams, KnowNothingOfEachOtherButThroughEvents) {
   queue(fillCall, x, 10, 1, *a);
   a->synchronize();
   queue(fillCall, x, 10, 2, *a);
-  EXPECT_FALSE(control().isDone(*a));
   EXPECT_EQ(x.get<int>(10, *b), Ints(10, 1));  // nobody told it to wait
+  EXPECT_FALSE(control().isDone(*a));
+  a->synchronize();
+  EXPECT_TRUE(control().isDone(*a));
   auto written = device().makeEvent();
   EXPECT_TRUE(written->done());
   queue(fillCall, x, 10, 3, *a);
