@@ -44,6 +44,18 @@ static __device__ inline bfloat16 toBFloat16(float x) {
   return h;
 }
 
+// The words of formulas that the CPU's library compiles too: runtime/lib/functions/elementary.h has them for the host.
+#define FORMULA static __device__ inline
+FORMULA double fused(double a, double b, double c) { return fma(a, b, c); }
+FORMULA float fused(float a, float b, float c) { return fmaf(a, b, c); }
+FORMULA double rootOf(double x) { return sqrt(x); }
+FORMULA double floorOf(double x) { return floor(x); }
+FORMULA double ceilOf(double x) { return ceil(x); }
+FORMULA int64 bitsOf(double x) { return __double_as_longlong(x); }
+FORMULA double ofBits(int64 x) { return __longlong_as_double(x); }
+FORMULA int32 bitsOf(float x) { return __float_as_int(x); }
+FORMULA float ofBits(int32 x) { return __int_as_float(x); }
+
 // Between what is stored and what is computed in: of half types float, else the type itself.
 template <class T> struct Compute { typedef T type; };
 template <> struct Compute<float16> { typedef float type; };

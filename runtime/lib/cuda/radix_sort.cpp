@@ -19,8 +19,8 @@ constexpr int kBitsAPass = 8;
 
 template <class Key, class Value>
 const Function& kernel(const char* name) {
-  return kRadixSort.kernel(name, {{"KEY", sizeof(Key) == 8 ? "uint64" : "uint32"},
-                                  {"VALUE", std::is_signed_v<Value> ? "int64" : "uint32"}});
+  return kRadixSort.kernel(
+      name, {{"KEY", sizeof(Key) == 8 ? "uint64" : "uint32"}, {"VALUE", std::is_signed_v<Value> ? "int64" : "uint32"}});
 }
 
 }  // namespace

@@ -6,9 +6,9 @@
 
 namespace tandem::cuda {
 
-/// Sorts each of `lines` lines of `size` pairs (keys[line * size + i], values[line * size + i]) by key, ascending, equal
-/// keys in the order they had. Of a key only the lowest `bits` bits count: few bits are few passes. In place; takes as
-/// much memory again while it runs where a line is longer than kSortedAtOnce. Queued in the current stream.
+/// Sorts each of `lines` lines of `size` pairs (keys[line * size + i], values[line * size + i]) by key, ascending,
+/// equal keys in the order they had. Of a key only the lowest `bits` bits count: few bits are few passes. In place;
+/// takes as much memory again while it runs where a line is longer than kSortedAtOnce. Queued in the current stream.
 ///
 /// Key is std::uint32_t or std::uint64_t, Value is std::uint32_t or std::int64_t; both are arrays in device memory.
 template <class Key, class Value>
