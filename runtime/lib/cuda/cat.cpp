@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "generated/runtime/lib/cuda/texts.h"
 #include "runtime/lib/cuda/operands.h"
+#include "runtime/lib/cuda/texts.h"
 
 namespace tandem::cuda::lib {
 namespace {

@@ -1,6 +1,6 @@
 // class_indices, expect, expect_size: what is wrong is raised by whoever waits next, with the CPU's text.
-#include "generated/runtime/lib/cuda/texts.h"
 #include "runtime/lib/cuda/operands.h"
+#include "runtime/lib/cuda/texts.h"
 #include "runtime/lib/expectation_errors.h"
 #include "runtime/lib/indexing/index_range.h"
 

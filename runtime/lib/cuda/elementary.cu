@@ -196,7 +196,7 @@ FORMULA double stirlingTail(double z) {
 }
 // log Gamma(x) for x >= 1/2.
 FORMULA double lgammaOf(double x) {
-  if (x < 1.5) return (x - 1) * lgammaNear1(x - 1);
+  if (x < 1.5) return fused(x - 1, lgammaNear1(x - 1), 0.0);
   if (x < 2.5) return (x - 2) * lgammaNear2(x - 2);
   if (x < 8.5) {
     // Gamma(x) = (x - 1)(x - 2) ... t Gamma(t) with t in [1.5, 2.5); all differences are exact.

@@ -1,6 +1,6 @@
 // gcd: runtime/lib/functions/gcd.cpp.
-#include "generated/runtime/lib/cuda/texts.h"
 #include "runtime/lib/cuda/operands.h"
+#include "runtime/lib/cuda/texts.h"
 
 namespace tandem::cuda::lib {
 namespace {

@@ -2,10 +2,10 @@
 // by place, so that those to one place are neighbours, in their order.
 #include <string>
 
-#include "generated/runtime/lib/cuda/texts.h"
 #include "runtime/lib/cuda/indices.h"
 #include "runtime/lib/cuda/operands.h"
 #include "runtime/lib/cuda/radix_sort.h"
+#include "runtime/lib/cuda/texts.h"
 
 namespace tandem::cuda::lib {
 namespace {

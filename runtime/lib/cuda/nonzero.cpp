@@ -2,9 +2,9 @@
 // has learnt it.
 #include <algorithm>
 
-#include "generated/runtime/lib/cuda/texts.h"
 #include "runtime/lib/cuda/operands.h"
 #include "runtime/lib/cuda/prefix_sum.h"
+#include "runtime/lib/cuda/texts.h"
 
 namespace tandem::cuda::lib {
 namespace {

@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "generated/runtime/lib/cuda/texts.h"
 #include "runtime/lib/cuda/operands.h"
+#include "runtime/lib/cuda/texts.h"
 
 namespace tandem::cuda::lib {
 namespace {

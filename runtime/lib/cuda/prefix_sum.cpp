@@ -1,7 +1,7 @@
 #include "runtime/lib/cuda/prefix_sum.h"
 
-#include "generated/runtime/lib/cuda/texts.h"
 #include "runtime/device/cuda/queue.h"
+#include "runtime/lib/cuda/texts.h"
 
 namespace tandem::cuda {
 namespace {

@@ -4,9 +4,9 @@
 #include <type_traits>
 #include <utility>
 
-#include "generated/runtime/lib/cuda/texts.h"
 #include "runtime/device/cuda/queue.h"
 #include "runtime/lib/cuda/prefix_sum.h"
+#include "runtime/lib/cuda/texts.h"
 
 namespace tandem::cuda {
 namespace {

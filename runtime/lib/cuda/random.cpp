@@ -1,9 +1,9 @@
 // randperm, gamma_draw, poisson_draw, binomial_draw: the CPU's numbers, made by the text that it compiles too.
 #include <string>
 
-#include "generated/runtime/lib/cuda/texts.h"
 #include "runtime/lib/cuda/operands.h"
 #include "runtime/lib/cuda/radix_sort.h"
+#include "runtime/lib/cuda/texts.h"
 
 namespace tandem::cuda::lib {
 namespace {

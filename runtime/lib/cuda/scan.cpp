@@ -4,8 +4,8 @@
 #include <bit>
 #include <string>
 
-#include "generated/runtime/lib/cuda/texts.h"
 #include "runtime/lib/cuda/operands.h"
+#include "runtime/lib/cuda/texts.h"
 
 namespace tandem::cuda::lib {
 namespace {
@@ -13,6 +13,9 @@ namespace {
 enum class Kind { Sum, Product, LogSum, Max, Min, Recurrence };
 constexpr unsigned kThreads = 256;
 constexpr std::int64_t kMostTogether = 32;
+constexpr std::int64_t kTile = 2048;     // as in the text
+constexpr std::size_t kChainBytes = 16;  // a value, and of extremes a place
+constexpr std::int64_t kFewLines = 1024;
 
 const Source& source() {
   static const std::string text = std::string(kElementaryText) + kScanText;
@@ -24,6 +27,20 @@ const Source& source() {
 std::string carryName(Kind kind, DType t) {
   const bool wide = kind == Kind::Sum || kind == Kind::Product || kind == Kind::Recurrence;
   return wide && t == DType::Float32 ? typeName(DType::Float64) : computeName(t);
+}
+
+/// Few long lines whose results are the same however they are cut: tiles side by side.
+void scanTiles(DType t, const std::string& carry, const std::string& kind, const void* x, const ArrayView& out,
+               void* places, const AlongDim& s) {
+  const std::initializer_list<Define> defines = {
+      {"ELEMENT", typeName(t)}, {"CARRY", carry}, {"KIND", kind}, {"ASSOCIATIVE", "1"}};
+  const std::int64_t tiles = (s.size + kTile - 1) / kTile;
+  const Workspace memory(static_cast<std::size_t>(s.outer * tiles) * kChainBytes);
+  void* chains = memory.as<>();
+  const Grid grid = blocks(s.outer * tiles, kThreads);
+  launch(source().kernel("chainTiles", defines), grid, x, s.outer, s.size, tiles, chains);
+  launch(source().kernel("chainLines", defines), elementwise(s.outer, 32), s.outer, tiles, chains);
+  launch(source().kernel("scanTiles", defines), grid, x, s.outer, s.size, tiles, chains, out.data, places);
 }
 
 void scan(const LibraryCall& call, Kind kind, std::int64_t dim, bool flip = false) {
@@ -46,6 +63,9 @@ void scan(const LibraryCall& call, Kind kind, std::int64_t dim, bool flip = fals
   if (s.inner > 1)
     return launch(source().kernel("scanColumns", defines), elementwise(s.outer * s.inner, 64), x.data(), factorData,
                   out.data, places, s.outer, s.size, s.inner, flipped);
+  if (!isFloating(t) || places != nullptr)
+    if (s.size > kTile && s.outer < kFewLines)
+      return scanTiles(t, carryName(kind, t), number, x.data(), out, places, s);
   // Few lines are spread over blocks; one line alone has tiles of its own.
   const std::int64_t share = std::max<std::int64_t>(s.outer / (std::int64_t{2} * limits().multiprocessors), 1);
   const auto together = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(share)));

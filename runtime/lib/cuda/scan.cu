@@ -138,3 +138,124 @@ extern "C" __global__ void scanRows(const ELEMENT* x, const ELEMENT* factors, EL
     }
   }
 }
+
+#ifdef ASSOCIATIVE
+// Long lines whose result is the same however they are cut (integers, extremes), a block for each tile: the chain of each
+// tile alone, what comes before each, and the tile's elements behind that.
+
+#define EACH (TILE / THREADS)
+
+// `later` behind this one.
+static __device__ inline void append(Chain& chain, const Chain& later) {
+#if KIND == 3 || KIND == 4
+  chain.take(later.place, later.value, later.value);
+#elif KIND == 0
+  chain.value = addTo(chain.value, later.value);
+#else
+  chain.value = multiplyBy(chain.value, later.value);
+#endif
+}
+
+// The chain of `count` elements from element `begin` of a line on.
+static __device__ inline Chain chainOf(const ELEMENT* line, int64 begin, int count) {
+  Chain chain;
+  for (int k = 0; k < count; ++k) {
+    const CARRY v = (CARRY)load(line[begin + k]);
+    Chain next;
+    next.take(0, v, v);
+#if KIND == 3 || KIND == 4
+    next.place = begin + k;
+#endif
+    if (k == 0) chain = next;
+    else append(chain, next);
+  }
+  return chain;
+}
+
+static __device__ inline int countOf(int64 begin, int64 size) {
+  return begin >= size ? 0 : size - begin < EACH ? (int)(size - begin) : EACH;
+}
+
+// Leaves each thread's chain with those of all threads before it in front, in chains[result][thread].
+static __device__ inline int chainThreads(Chain (&chains)[2][THREADS], int count) {
+  const int t = threadIdx.x;
+  int from = 0;
+  __syncthreads();
+  for (int step = 1; step < THREADS; step *= 2, from ^= 1) {
+    Chain chain = chains[from][t];
+    if (t >= step && count > 0) {
+      chain = chains[from][t - step];
+      append(chain, chains[from][t]);
+    }
+    chains[from ^ 1][t] = chain;
+    __syncthreads();
+  }
+  return from;
+}
+
+extern "C" __global__ void chainTiles(const ELEMENT* x, int64 lines, int64 size, int64 tiles, Chain* out) {
+  __shared__ Chain chains[2][THREADS];
+  const int t = threadIdx.x;
+  for (int64 b = blockIdx.x; b < lines * tiles; b += gridDim.x) {
+    const int64 line = b / tiles, begin = (b - line * tiles) * TILE + t * EACH;
+    const int count = countOf(begin, size);
+    if (count > 0) chains[0][t] = chainOf(x + line * size, begin, count);
+    const int from = chainThreads(chains, count);
+    if (count > 0 && (t == THREADS - 1 || begin + count == size)) out[b] = chains[from][t];
+    __syncthreads();
+  }
+}
+
+// Each tile's chain becomes that of all tiles up to it.
+extern "C" __global__ void chainLines(int64 lines, int64 tiles, Chain* chains) {
+  GRID_LOOP(line, lines) {
+    Chain* own = chains + line * tiles;
+    Chain chain = own[0];
+    for (int64 b = 1; b < tiles;) {
+      const int n = tiles - b < AHEAD ? (int)(tiles - b) : AHEAD;
+      Chain next[AHEAD];
+      for (int k = 0; k < AHEAD; ++k)
+        if (k < n) next[k] = own[b + k];
+      for (int k = 0; k < AHEAD; ++k) {
+        if (k >= n) break;
+        append(chain, next[k]);
+        own[b + k] = chain;
+      }
+      b += n;
+    }
+  }
+}
+
+extern "C" __global__ void scanTiles(const ELEMENT* x, int64 lines, int64 size, int64 tiles, const Chain* before,
+                                     ELEMENT* out, int64* places) {
+  __shared__ Chain chains[2][THREADS];
+  const int t = threadIdx.x;
+  for (int64 b = blockIdx.x; b < lines * tiles; b += gridDim.x) {
+    const int64 line = b / tiles, tile = b - line * tiles, begin = tile * TILE + t * EACH;
+    const int count = countOf(begin, size);
+    if (count > 0) chains[0][t] = chainOf(x + line * size, begin, count);
+    const int from = chainThreads(chains, count);
+    if (count > 0) {
+      bool any = tile > 0;
+      Chain chain;
+      if (any) chain = before[b - 1];
+      if (t > 0) {
+        if (any) append(chain, chains[from][t - 1]);
+        else chain = chains[from][t - 1];
+        any = true;
+      }
+      for (int k = 0; k < count; ++k) {
+        const Chain next = chainOf(x + line * size, begin + k, 1);
+        if (any) append(chain, next);
+        else chain = next;
+        any = true;
+        out[line * size + begin + k] = Store<ELEMENT>::of((C)chain.value);
+#if KIND == 3 || KIND == 4
+        places[line * size + begin + k] = chain.place;
+#endif
+      }
+    }
+    __syncthreads();
+  }
+}
+#endif

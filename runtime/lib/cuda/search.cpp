@@ -1,6 +1,6 @@
 // search_rows: runtime/lib/order/search.cpp, a thread a value.
-#include "generated/runtime/lib/cuda/texts.h"
 #include "runtime/lib/cuda/operands.h"
+#include "runtime/lib/cuda/texts.h"
 
 namespace tandem::cuda::lib {
 namespace {
