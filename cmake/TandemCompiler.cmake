@@ -67,6 +67,7 @@ function(tandem_mlir_library target)
 endfunction()
 file(GLOB TANDEM_PASSES CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/ir/dialect/*.cpp ${CMAKE_SOURCE_DIR}/passes/*.cpp)
 file(GLOB_RECURSE TANDEM_CODEGEN CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/codegen/*.cpp)
+tandem_embed(codegen/cuda/prelude.h tandem::codegen::cuda kPreludeText ${CMAKE_SOURCE_DIR}/codegen/cuda/prelude.cu)
 tandem_mlir_library(tandem_passes ${TANDEM_PASSES})
 tandem_mlir_library(tandem_codegen ${TANDEM_CODEGEN})
 target_precompile_headers(tandem_passes PRIVATE <mlir/Dialect/Func/IR/FuncOps.h> <mlir/IR/Builders.h>

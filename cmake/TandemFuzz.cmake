@@ -2,6 +2,7 @@
 # has the fuzzing library.
 file(GLOB_RECURSE TANDEM_FUZZED CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/runtime/*.cpp ${CMAKE_SOURCE_DIR}/ir/schema/*.cpp)
 list(REMOVE_ITEM TANDEM_FUZZED ${CMAKE_SOURCE_DIR}/runtime/memory/allocator.cpp)
+list(FILTER TANDEM_FUZZED EXCLUDE REGEX "^${CMAKE_SOURCE_DIR}/runtime/(device|lib)/cuda/")
 add_library(tandem_fuzzed OBJECT ${TANDEM_FUZZED}
   ${CMAKE_SOURCE_DIR}/tests/fuzz/fuzzing.cpp ${CMAKE_SOURCE_DIR}/tests/fuzz/guarded_allocator.cpp)
 target_include_directories(tandem_fuzzed SYSTEM PRIVATE ${EIGEN_INCLUDE_DIR} ${FLATBUFFERS_INCLUDE_DIR})

@@ -32,3 +32,19 @@ add_custom_command(
   VERBATIM)
 add_custom_target(tandem_manifest DEPENDS ${TANDEM_MANIFEST})
 add_dependencies(tandem_generated tandem_manifest)
+
+# tandem_embed(HEADER NAMESPACE VARIABLE FILE ...): a header under generated/ with the texts of files as constants.
+function(tandem_embed header namespace)
+  set(lines "// Texts of the tree, embedded by the build. Do not edit.\n#pragma once\n\nnamespace ${namespace} {\n")
+  while(ARGN)
+    list(POP_FRONT ARGN variable file)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+    file(READ ${file} text)
+    string(APPEND lines "inline constexpr char ${variable}[] = R\"text(${text})text\";\n")
+  endwhile()
+  string(APPEND lines "}  // namespace ${namespace}\n")
+  # Written only where it changed.
+  set(TANDEM_EMBEDDED "${lines}")
+  file(WRITE ${CMAKE_BINARY_DIR}/embed.in "@TANDEM_EMBEDDED@")
+  configure_file(${CMAKE_BINARY_DIR}/embed.in ${TANDEM_GENERATED_DIR}/${header} @ONLY)
+endfunction()

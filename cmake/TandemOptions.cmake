@@ -36,9 +36,13 @@ add_library(tandem_runtime_libraries INTERFACE)
 target_link_libraries(tandem_runtime_libraries INTERFACE
   ${SODIUM_ARCHIVE} ${MINIZIP_ARCHIVE} ${ZLIB_ARCHIVE} ${CMAKE_DL_LIBS})
 
-# tandem_library(TARGET FOLDER): an object library of all .cpp files below FOLDER.
+# tandem_library(TARGET FOLDER [EXCLUDE FOLDER...]): an object library of all .cpp files below FOLDER.
 function(tandem_library target folder)
+  cmake_parse_arguments(PARSE_ARGV 2 without "" "" EXCLUDE)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*.cpp)
+  foreach(left IN LISTS without_EXCLUDE)
+    list(FILTER sources EXCLUDE REGEX "^${CMAKE_SOURCE_DIR}/${left}/")
+  endforeach()
   add_library(${target} OBJECT ${sources})
   target_link_libraries(${target} PRIVATE tandem_options)
   # An eager call reads a dozen thread-local variables; a call of the loader's for each would be a tenth of its time.

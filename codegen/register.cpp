@@ -3,6 +3,7 @@
 #include "codegen/register.h"
 
 #include "codegen/cpu/cpu_compiler.h"
+#include "codegen/cuda/cuda_compiler.h"
 
 namespace tandem::codegen {
 
@@ -30,7 +31,8 @@ void offerGraphCompiler(void* compiler) { graphCompiler() = compiler; }
 
 extern "C" [[gnu::visibility("default")]] void tandemCompilerInit(const tandem::CompilerHost& host) {
   // Never destroyed: kernels may be compiled by threads that outlive static objects.
-  static tandem::KernelCompiler* const compilers[] = {new tandem::codegen::CpuCompiler};
+  static tandem::KernelCompiler* const compilers[] = {new tandem::codegen::CpuCompiler,
+                                                      new tandem::codegen::cuda::CudaCompiler};
   tandem::codegen::targets() = host.targetOf;
   for (tandem::KernelCompiler* compiler : compilers) host.addKernelCompiler(compiler);
   if (void* graph = tandem::codegen::graphCompiler(); graph != nullptr) host.setGraphCompiler(graph);

@@ -9,12 +9,4 @@ Val emitOperation(VectorBuilder& builder, OpCode op, int result, DType dtype, st
   return emitBody(builder, op, result, dtype, operands);
 }
 
-Combine combinerOf(OpCode op) {
-  switch (op) {
-#include "codegen/combiners.inc"
-  default:
-    fail<InternalError>("operation ", static_cast<int>(op), " is no reduction");
-  }
-}
-
 }  // namespace tandem::codegen

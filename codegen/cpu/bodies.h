@@ -13,12 +13,8 @@ namespace tandem::codegen {
 struct Val;
 class VectorBuilder;
 
-enum class Combine : std::uint8_t { Sum, Prod, Max, Min, Any, All };
-
 /// Result number `result` of the operation in `dtype` at one point (or vector of points), not yet rounded to a half
 /// type.
 Val emitOperation(VectorBuilder& builder, OpCode op, int result, DType dtype, std::span<const Val> operands);
-/// How a reduction combines two values. InternalError where `op` is no reduction.
-Combine combinerOf(OpCode op);
 
 }  // namespace tandem::codegen

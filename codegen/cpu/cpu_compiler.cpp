@@ -1,13 +1,11 @@
 #include "codegen/cpu/cpu_compiler.h"
 
 #include <chrono>
-#include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <map>
 #include <string>
 
+#include "codegen/compile_log.h"
 #include "codegen/cpu/lowering.h"
 #include "codegen/cpu/object_code.h"
 #include "llvm/IR/LLVMContext.h"
@@ -20,20 +18,9 @@ namespace tandem::codegen {
 
 namespace {
 
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 /// Lanes of a vector of float32; 0 for what this compiler makes no code for.
 int lanesOf(std::string_view architecture) {
   return architecture == "x86-64-v4" ? 16 : architecture == "x86-64-v3" ? 8 : 0;
-}
-
-/// Where what failed is written when TANDEM_DUMP names no directory.
-std::string failureFile(const std::string& symbol) {
-  std::error_code ignored;
-  return (std::filesystem::temp_directory_path(ignored) / ("tandem_" + symbol + ".mlir")).string();
 }
 
 }  // namespace
@@ -69,13 +56,7 @@ std::string CpuCompiler::compile(const KernelSignature& signature, const std::st
                                  const std::string& architecture) {
   if (!makesCodeFor(architecture)) fail<InternalError>("no kernels for the instruction set ", architecture);
   const auto start = std::chrono::steady_clock::now();
-  const std::string dumpDirectory = environment("TANDEM_DUMP");
-  std::string dump;
-  if (!dumpDirectory.empty()) {
-    std::error_code ignored;
-    std::filesystem::create_directories(dumpDirectory, ignored);
-    dump = dumpDirectory + "/" + symbol;
-  }
+  const std::string dump = dumpFile(symbol);
   std::unique_ptr<Instance> instance = borrow();
   std::string object;
   try {
@@ -92,16 +73,12 @@ std::string CpuCompiler::compile(const KernelSignature& signature, const std::st
     object = code.compile(*module);
   } catch (const std::exception& error) {
     // The instance is dropped: what state its context is in is not known.
-    const std::string file = dump.empty() ? failureFile(symbol) : dump + ".mlir";
+    const std::string file = dump.empty() ? failureFile(symbol, ".mlir") : dump + ".mlir";
     if (dump.empty()) std::ofstream(file) << instance->context.failedText();
     fail<InternalError>("cannot compile the kernel ", signature.text(), ": ", error.what(), " (IR in ", file, ")");
   }
   giveBack(std::move(instance));
-  if (environment("TANDEM_LOG").find("kernels") != std::string::npos) {
-    const std::chrono::duration<double, std::milli> taken = std::chrono::steady_clock::now() - start;
-    std::fprintf(stderr, "tandem: kernel %s: %.2f ms, %zu bytes: %s\n", symbol.c_str(), taken.count(), object.size(),
-                 signature.text().c_str());
-  }
+  logKernel(symbol, start, object.size(), signature.text());
   return object;
 }
 

@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include "codegen/cpu/bodies.h"
 #include "runtime/base/error.h"
 
 namespace tandem::codegen {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "codegen/cpu/reduction.h"
-#include "codegen/cpu/schedule.h"
 #include "codegen/cpu/vector_builder.h"
+#include "codegen/schedule.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "runtime/kernel/kernel_signature.h"

@@ -188,9 +188,8 @@ Device deviceFrom(PyObject* o) {
   if (d.kind == DeviceKind::Cpu) return {};
   const int devices = deviceCount(d.kind);
   if (devices == 0) {
-    const char* known = otherDevices ? "computes on other devices here" : "computes on the CPU only";
-    fail("device '", kindOf(o), "' is not available: this build of Tandem ", known, " (tandem.cuda.is_available() is ",
-         deviceCount(parseDevice("cuda").kind) > 0 ? "True)" : "False)");
+    const char* known = otherDevices ? "Tandem computes on other devices here" : "Tandem computes on the CPU only here";
+    fail("device '", kindOf(o), "' is not available: ", known, ", as ", whyNoDevice(d.kind));
   }
   if (d.index >= devices) fail("device '", textOf(o), "' is not available: there are ", devices, " of its kind");
   return {d.kind, static_cast<std::int8_t>(std::max(d.index, 0))};

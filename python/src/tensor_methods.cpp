@@ -222,18 +222,16 @@ constexpr Signature typeSigs[] = {
      }}};
 
 constexpr ParamSpec cudaParams[] = {kSelf, {"device", P::Any, true, false}, {"non_blocking", P::Bool, true, false}};
-constexpr Signature cudaSigs[] = {{"cuda", cudaParams, [](ParsedArgs& a) -> PyObject* {
-                                     const DeviceKind cuda = parseDevice("cuda").kind;
-                                     if (deviceCount(cuda) == 0)
-                                       fail("Tensor.cuda(): this build of Tandem computes on the CPU only "
-                                            "(tandem.cuda.is_available() is False)");
-                                     const bool number = a.has(1) && PyLong_Check(a.object(1));
-                                     const Device device =
-                                         number     ? Device{cuda, static_cast<std::int8_t>(PyLong_AsLong(a.object(1)))}
-                                         : a.has(1) ? deviceFrom(a.object(1))
-                                                    : Device{cuda, 0};
-                                     return wrap(toDevice(a.tensor(0), device));
-                                   }}};
+constexpr Signature cudaSigs[] = {
+    {"cuda", cudaParams, [](ParsedArgs& a) -> PyObject* {
+       const DeviceKind cuda = parseDevice("cuda").kind;
+       if (deviceCount(cuda) == 0) fail("Tensor.cuda(): Tandem computes on the CPU only here, as ", whyNoDevice(cuda));
+       const bool number = a.has(1) && PyLong_Check(a.object(1));
+       const Device device = number     ? Device{cuda, static_cast<std::int8_t>(PyLong_AsLong(a.object(1)))}
+                             : a.has(1) ? deviceFrom(a.object(1))
+                                        : Device{cuda, 0};
+       return wrap(toDevice(a.tensor(0), device));
+     }}};
 
 // ---- new tensors of the same kind -----------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/device/launch.h"
+#include "runtime/device/plugin.h"
 
 namespace tandem {
 namespace {
@@ -19,8 +20,10 @@ struct Kinds {
   std::mutex mutex;
   std::vector<std::string> names{"cpu", "cuda", "xpu", "mps",    "meta",   "hpu",  "mtia",
                                  "xla", "hip",  "ipu", "vulkan", "opencl", "lazy", "privateuseone"};
-  // Set once a kind and never changed: read without the mutex.
+  // Null until someone asks; replaced once at most, where there were none. Read without a mutex.
   std::array<std::atomic<const std::vector<Executor*>*>, kMostKinds> devices{};
+  std::array<std::string, kMostKinds> why;  // there are none, with the mutex
+  std::mutex opening;                       // held while somebody looks for devices
 };
 
 Kinds& kinds() {
@@ -28,10 +31,25 @@ Kinds& kinds() {
   return *k;
 }
 
-const std::vector<Executor*>& devicesOf(DeviceKind kind) {
+[[gnu::cold]] const std::vector<Executor*>& open(DeviceKind kind) {
   static const std::vector<Executor*> none;
+  if (kind == DeviceKind::Cpu) return none;  // it registers before `main`
+  auto& slot = kinds().devices[static_cast<std::size_t>(kind)];
+  const std::lock_guard lock(kinds().opening);
+  if (slot.load(std::memory_order_acquire) == nullptr) {
+    const std::string why = openDevices(kindName(kind));
+    const std::vector<Executor*>* before = nullptr;
+    if (slot.compare_exchange_strong(before, &none)) {
+      const std::lock_guard names(kinds().mutex);
+      kinds().why[static_cast<std::size_t>(kind)] = why;
+    }
+  }
+  return *slot.load(std::memory_order_acquire);
+}
+
+const std::vector<Executor*>& devicesOf(DeviceKind kind) {
   const auto* devices = kinds().devices[static_cast<std::size_t>(kind)].load(std::memory_order_acquire);
-  return devices != nullptr ? *devices : none;
+  return devices != nullptr ? *devices : open(kind);
 }
 
 }  // namespace
@@ -86,19 +104,31 @@ Device parseDevice(std::string_view name) {
   fail<Error>("Expected one of ", expected, " device type at start of device string: ", name);
 }
 
-void registerExecutors(DeviceKind kind, std::span<Executor* const> devices) {
+void registerExecutors(DeviceKind kind, std::span<Executor* const> devices, std::string_view why) {
   auto& slot = kinds().devices[static_cast<std::size_t>(kind)];
-  TANDEM_CHECK(slot.load() == nullptr, "the devices of kind ", kindName(kind), " are known");
+  const std::string name = kindName(kind);
+  const std::lock_guard lock(kinds().mutex);
+  const auto* before = slot.load();
+  if (before != nullptr && !before->empty()) fail<Error>("there are devices of kind ", name, " already");
   otherDevices |= kind != DeviceKind::Cpu && !devices.empty();
+  kinds().why[static_cast<std::size_t>(kind)] = why;
   slot.store(new std::vector<Executor*>(devices.begin(), devices.end()), std::memory_order_release);
+}
+
+std::string whyNoDevice(DeviceKind kind) {
+  if (deviceCount(kind) != 0) return "";
+  const std::lock_guard lock(kinds().mutex);
+  return kinds().why[static_cast<std::size_t>(kind)];
 }
 
 int deviceCount(DeviceKind kind) { return static_cast<int>(devicesOf(kind).size()); }
 
 Executor& executor(Device d) {
   const auto& devices = devicesOf(d.kind);
-  if (d.index < 0 || static_cast<std::size_t>(d.index) >= devices.size())
+  if (d.index < 0 || static_cast<std::size_t>(d.index) >= devices.size()) {
+    if (devices.empty()) fail<Error>("device '", deviceName(d), "' is not available: ", whyNoDevice(d.kind));
     fail<Error>("device '", deviceName(d), "' is not available: there are ", devices.size(), " devices of its kind");
+  }
   return *devices[static_cast<std::size_t>(d.index)];
 }
 

@@ -69,6 +69,8 @@ class KernelModule {
   virtual const Kernel* find(const KernelSignature& signature) const = 0;
 };
 
+class GpuControl;
+
 /// One device. Thread-safe.
 class Executor {
  public:
@@ -123,12 +125,18 @@ class Executor {
   virtual Stream& stream() = 0;
   virtual std::unique_ptr<Stream> makeStream() = 0;
   virtual std::unique_ptr<Event> makeEvent() = 0;
+
+  /// What a GPU does beside computing (gpu_control.h); null where the device is none.
+  virtual GpuControl* gpu() { return nullptr; }
 };
 
-/// The devices of a kind, in the order of their indices. Called once a kind; they live as long as the process.
-void registerExecutors(DeviceKind kind, std::span<Executor* const> devices);
-/// How many devices of the kind there are.
+/// The devices of a kind, in the order of their indices; where there are none, why. They live as long as the process.
+/// Error where the kind has devices already.
+void registerExecutors(DeviceKind kind, std::span<Executor* const> devices, std::string_view why = {});
+/// How many devices of the kind there are. Whoever asks first, here or by `executor`, opens what has them (plugin.h).
 int deviceCount(DeviceKind kind);
+/// Why no device of the kind is here, as part of a sentence; empty where there are some.
+std::string whyNoDevice(DeviceKind kind);
 /// The executor of a device; Error naming the device where it is not here.
 Executor& executor(Device d);
 /// What is asked about it.

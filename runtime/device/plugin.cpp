@@ -1,8 +1,12 @@
 #include "runtime/device/plugin.h"
 
+#include <cctype>
+#include <cstdlib>
 #include <dlfcn.h>
+#include <filesystem>
 
 #include "runtime/base/error.h"
+#include "runtime/base/warn.h"
 #include "runtime/kernel/compiler_path.h"
 
 namespace tandem {
@@ -13,12 +17,29 @@ std::string loadDevices(const std::string& path) {
   if (object == nullptr) fail<Error>("the devices ", path, " cannot be opened: ", why);
   const auto init = reinterpret_cast<DevicePluginInit>(::dlsym(object, "tandemDevices"));
   if (init == nullptr) fail<Error>(path, " has no devices: it does not define tandemDevices");
-  static const DeviceHost host{&executor(Device{}), &findCode, &findSourceCode};
+  static const DeviceHost host{&executor(Device{}), &findCode, &findSourceCode, &counters(),
+                               [](const std::string& text) { warnOnce(text); }};
   const DevicePlugin plugin = init(host);
-  const DeviceKind kind = addDeviceKind(plugin.kind);
-  if (deviceCount(kind) != 0) fail<Error>("there are devices of kind ", plugin.kind, " already");
-  registerExecutors(kind, {plugin.devices, static_cast<std::size_t>(plugin.count)});
+  registerExecutors(addDeviceKind(plugin.kind), {plugin.devices, static_cast<std::size_t>(plugin.count)}, plugin.why);
   return plugin.kind;
+}
+
+std::string openDevices(const std::string& kind) {
+  std::string variable = "TANDEM_" + kind;
+  for (char& c : variable) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  const char* given = std::getenv(variable.c_str());
+  std::string path = given != nullptr ? given : "";
+  if (path.empty()) {
+    path = libraryFolder() + "/libtandem_" + kind + ".so";
+    std::error_code ignored;
+    if (!std::filesystem::exists(path, ignored)) return strcat("this build has no ", path);
+  }
+  try {
+    const std::string found = loadDevices(path);
+    return found == kind ? "" : strcat(path, " has devices of kind ", found);
+  } catch (const Error& e) {
+    return e.what();
+  }
 }
 
 }  // namespace tandem

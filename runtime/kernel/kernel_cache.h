@@ -24,7 +24,8 @@ class KernelTable {
   std::unordered_map<std::string, const Kernel*> kernels_;
 };
 
-/// A text in the language that the compiler of an architecture takes: CUDA C++ for GPUs. Kernels that no generator makes.
+/// A text in the language that the compiler of an architecture takes: CUDA C++ for GPUs. Kernels that no generator
+/// makes.
 struct KernelSource {
   std::string name;  // for messages and files
   std::string text;

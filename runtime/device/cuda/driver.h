@@ -68,72 +68,72 @@ enum FunctionAttribute : int {
   kFunctionRegisters = 4,
   kFunctionMaxDynamicSharedBytes = 8,
 };
-inline constexpr unsigned kEventDisableTiming = 2;      // CU_EVENT_DISABLE_TIMING
-inline constexpr unsigned kStreamNonBlocking = 1;       // CU_STREAM_NON_BLOCKING
-inline constexpr unsigned kHostAllocPortable = 1;       // CU_MEMHOSTALLOC_PORTABLE
-inline constexpr unsigned kHostAllocDeviceMap = 2;      // CU_MEMHOSTALLOC_DEVICEMAP
-inline constexpr int kCaptureThreadLocal = 1;           // CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
-inline constexpr int kCaptureNone = 0;                  // CU_STREAM_CAPTURE_STATUS_NONE
+inline constexpr unsigned kEventDisableTiming = 2;  // CU_EVENT_DISABLE_TIMING
+inline constexpr unsigned kStreamNonBlocking = 1;   // CU_STREAM_NON_BLOCKING
+inline constexpr unsigned kHostAllocPortable = 1;   // CU_MEMHOSTALLOC_PORTABLE
+inline constexpr unsigned kHostAllocDeviceMap = 2;  // CU_MEMHOSTALLOC_DEVICEMAP
+inline constexpr int kCaptureRelaxed = 2;           // CU_STREAM_CAPTURE_MODE_RELAXED
+inline constexpr int kCaptureNone = 0;              // CU_STREAM_CAPTURE_STATUS_NONE
 
 // ---- the functions: X(member, symbol, parameters)
 
-#define TANDEM_CUDA_DRIVER(X)                                                                                         \
-  X(init, cuInit, (unsigned flags))                                                                                   \
-  X(driverGetVersion, cuDriverGetVersion, (int* version))                                                             \
-  X(getErrorName, cuGetErrorName, (int error, const char** name))                                                     \
-  X(getErrorString, cuGetErrorString, (int error, const char** text))                                                 \
-  X(deviceGetCount, cuDeviceGetCount, (int* count))                                                                   \
-  X(deviceGet, cuDeviceGet, (DeviceOrdinal* device, int ordinal))                                                     \
-  X(deviceGetName, cuDeviceGetName, (char* name, int length, DeviceOrdinal device))                                   \
-  X(deviceGetAttribute, cuDeviceGetAttribute, (int* value, int attribute, DeviceOrdinal device))                      \
-  X(deviceTotalMem, cuDeviceTotalMem_v2, (std::size_t* bytes, DeviceOrdinal device))                                  \
-  X(deviceGetUuid, cuDeviceGetUuid_v2, (void* uuid, DeviceOrdinal device))                                            \
-  X(deviceCanAccessPeer, cuDeviceCanAccessPeer, (int* can, DeviceOrdinal device, DeviceOrdinal peer))                 \
-  X(devicePrimaryCtxRetain, cuDevicePrimaryCtxRetain, (ContextHandle* context, DeviceOrdinal device))                 \
-  X(ctxSetCurrent, cuCtxSetCurrent, (ContextHandle context))                                                          \
-  X(ctxGetCurrent, cuCtxGetCurrent, (ContextHandle * context))                                                        \
-  X(ctxSynchronize, cuCtxSynchronize, ())                                                                             \
-  X(memAlloc, cuMemAlloc_v2, (DevicePointer * memory, std::size_t bytes))                                             \
-  X(memFree, cuMemFree_v2, (DevicePointer memory))                                                                    \
-  X(memGetInfo, cuMemGetInfo_v2, (std::size_t* free, std::size_t* total))                                             \
-  X(memHostAlloc, cuMemHostAlloc, (void** memory, std::size_t bytes, unsigned flags))                                 \
-  X(memFreeHost, cuMemFreeHost, (void* memory))                                                                       \
-  X(memcpyHtoDAsync, cuMemcpyHtoDAsync_v2,                                                                            \
-    (DevicePointer to, const void* from, std::size_t bytes, StreamHandle stream))                                     \
-  X(memcpyDtoHAsync, cuMemcpyDtoHAsync_v2, (void* to, DevicePointer from, std::size_t bytes, StreamHandle stream))    \
-  X(memcpyDtoDAsync, cuMemcpyDtoDAsync_v2,                                                                            \
-    (DevicePointer to, DevicePointer from, std::size_t bytes, StreamHandle stream))                                   \
-  X(memcpyPeerAsync, cuMemcpyPeerAsync,                                                                               \
-    (DevicePointer to, ContextHandle toContext, DevicePointer from, ContextHandle fromContext, std::size_t bytes,     \
-     StreamHandle stream))                                                                                            \
-  X(memsetD8Async, cuMemsetD8Async, (DevicePointer to, unsigned char value, std::size_t n, StreamHandle stream))      \
-  X(streamCreateWithPriority, cuStreamCreateWithPriority, (StreamHandle * stream, unsigned flags, int priority))      \
-  X(streamDestroy, cuStreamDestroy_v2, (StreamHandle stream))                                                         \
-  X(streamSynchronize, cuStreamSynchronize, (StreamHandle stream))                                                    \
-  X(streamQuery, cuStreamQuery, (StreamHandle stream))                                                                \
-  X(streamWaitEvent, cuStreamWaitEvent, (StreamHandle stream, EventHandle event, unsigned flags))                     \
-  X(launchHostFunc, cuLaunchHostFunc, (StreamHandle stream, HostFunction function, void* data))                       \
-  X(eventCreate, cuEventCreate, (EventHandle * event, unsigned flags))                                                \
-  X(eventDestroy, cuEventDestroy_v2, (EventHandle event))                                                             \
-  X(eventRecord, cuEventRecord, (EventHandle event, StreamHandle stream))                                             \
-  X(eventQuery, cuEventQuery, (EventHandle event))                                                                    \
-  X(eventSynchronize, cuEventSynchronize, (EventHandle event))                                                        \
-  X(eventElapsedTime, cuEventElapsedTime, (float* milliseconds, EventHandle from, EventHandle to))                    \
-  X(moduleLoadData, cuModuleLoadData, (ModuleHandle * module, const void* image))                                     \
-  X(moduleUnload, cuModuleUnload, (ModuleHandle module))                                                              \
-  X(moduleGetFunction, cuModuleGetFunction, (FunctionHandle * function, ModuleHandle module, const char* name))       \
-  X(funcGetAttribute, cuFuncGetAttribute, (int* value, int attribute, FunctionHandle function))                       \
-  X(funcSetAttribute, cuFuncSetAttribute, (FunctionHandle function, int attribute, int value))                        \
-  X(launchKernel, cuLaunchKernel,                                                                                     \
-    (FunctionHandle function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX, unsigned blockY,       \
-     unsigned blockZ, unsigned sharedBytes, StreamHandle stream, void** parameters, void** extra))                    \
-  X(streamBeginCapture, cuStreamBeginCapture_v2, (StreamHandle stream, int mode))                                     \
-  X(streamEndCapture, cuStreamEndCapture, (StreamHandle stream, GraphHandle * graph))                                 \
-  X(streamIsCapturing, cuStreamIsCapturing, (StreamHandle stream, int* status))                                       \
-  X(graphInstantiate, cuGraphInstantiateWithFlags,                                                                    \
-    (GraphExecHandle * exec, GraphHandle graph, unsigned long long flags))                                            \
-  X(graphLaunch, cuGraphLaunch, (GraphExecHandle exec, StreamHandle stream))                                          \
-  X(graphExecDestroy, cuGraphExecDestroy, (GraphExecHandle exec))                                                     \
+#define TANDEM_CUDA_DRIVER(X)                                                                                          \
+  X(init, cuInit, (unsigned flags))                                                                                    \
+  X(driverGetVersion, cuDriverGetVersion, (int* version))                                                              \
+  X(getErrorName, cuGetErrorName, (int error, const char** name))                                                      \
+  X(getErrorString, cuGetErrorString, (int error, const char** text))                                                  \
+  X(deviceGetCount, cuDeviceGetCount, (int* count))                                                                    \
+  X(deviceGet, cuDeviceGet, (DeviceOrdinal * device, int ordinal))                                                     \
+  X(deviceGetName, cuDeviceGetName, (char* name, int length, DeviceOrdinal device))                                    \
+  X(deviceGetAttribute, cuDeviceGetAttribute, (int* value, int attribute, DeviceOrdinal device))                       \
+  X(deviceTotalMem, cuDeviceTotalMem_v2, (std::size_t* bytes, DeviceOrdinal device))                                   \
+  X(deviceGetUuid, cuDeviceGetUuid_v2, (void* uuid, DeviceOrdinal device))                                             \
+  X(deviceCanAccessPeer, cuDeviceCanAccessPeer, (int* can, DeviceOrdinal device, DeviceOrdinal peer))                  \
+  X(devicePrimaryCtxRetain, cuDevicePrimaryCtxRetain, (ContextHandle * context, DeviceOrdinal device))                 \
+  X(ctxSetCurrent, cuCtxSetCurrent, (ContextHandle context))                                                           \
+  X(ctxGetCurrent, cuCtxGetCurrent, (ContextHandle * context))                                                         \
+  X(ctxSynchronize, cuCtxSynchronize, ())                                                                              \
+  X(memAlloc, cuMemAlloc_v2, (DevicePointer * memory, std::size_t bytes))                                              \
+  X(memFree, cuMemFree_v2, (DevicePointer memory))                                                                     \
+  X(memGetInfo, cuMemGetInfo_v2, (std::size_t* free, std::size_t* total))                                              \
+  X(memHostAlloc, cuMemHostAlloc, (void** memory, std::size_t bytes, unsigned flags))                                  \
+  X(memFreeHost, cuMemFreeHost, (void* memory))                                                                        \
+  X(memcpyHtoDAsync, cuMemcpyHtoDAsync_v2,                                                                             \
+    (DevicePointer to, const void* from, std::size_t bytes, StreamHandle stream))                                      \
+  X(memcpyDtoHAsync, cuMemcpyDtoHAsync_v2, (void* to, DevicePointer from, std::size_t bytes, StreamHandle stream))     \
+  X(memcpyDtoDAsync, cuMemcpyDtoDAsync_v2,                                                                             \
+    (DevicePointer to, DevicePointer from, std::size_t bytes, StreamHandle stream))                                    \
+  X(memcpyPeerAsync, cuMemcpyPeerAsync,                                                                                \
+    (DevicePointer to, ContextHandle toContext, DevicePointer from, ContextHandle fromContext, std::size_t bytes,      \
+     StreamHandle stream))                                                                                             \
+  X(memsetD8Async, cuMemsetD8Async, (DevicePointer to, unsigned char value, std::size_t n, StreamHandle stream))       \
+  X(streamCreateWithPriority, cuStreamCreateWithPriority, (StreamHandle * stream, unsigned flags, int priority))       \
+  X(streamDestroy, cuStreamDestroy_v2, (StreamHandle stream))                                                          \
+  X(streamSynchronize, cuStreamSynchronize, (StreamHandle stream))                                                     \
+  X(streamQuery, cuStreamQuery, (StreamHandle stream))                                                                 \
+  X(streamWaitEvent, cuStreamWaitEvent, (StreamHandle stream, EventHandle event, unsigned flags))                      \
+  X(launchHostFunc, cuLaunchHostFunc, (StreamHandle stream, HostFunction function, void* data))                        \
+  X(eventCreate, cuEventCreate, (EventHandle * event, unsigned flags))                                                 \
+  X(eventDestroy, cuEventDestroy_v2, (EventHandle event))                                                              \
+  X(eventRecord, cuEventRecord, (EventHandle event, StreamHandle stream))                                              \
+  X(eventQuery, cuEventQuery, (EventHandle event))                                                                     \
+  X(eventSynchronize, cuEventSynchronize, (EventHandle event))                                                         \
+  X(eventElapsedTime, cuEventElapsedTime, (float* milliseconds, EventHandle from, EventHandle to))                     \
+  X(moduleLoadData, cuModuleLoadData, (ModuleHandle * module, const void* image))                                      \
+  X(moduleUnload, cuModuleUnload, (ModuleHandle module))                                                               \
+  X(moduleGetFunction, cuModuleGetFunction, (FunctionHandle * function, ModuleHandle module, const char* name))        \
+  X(funcGetAttribute, cuFuncGetAttribute, (int* value, int attribute, FunctionHandle function))                        \
+  X(funcSetAttribute, cuFuncSetAttribute, (FunctionHandle function, int attribute, int value))                         \
+  X(launchKernel, cuLaunchKernel,                                                                                      \
+    (FunctionHandle function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX, unsigned blockY,        \
+     unsigned blockZ, unsigned sharedBytes, StreamHandle stream, void** parameters, void** extra))                     \
+  X(streamBeginCapture, cuStreamBeginCapture_v2, (StreamHandle stream, int mode))                                      \
+  X(streamEndCapture, cuStreamEndCapture, (StreamHandle stream, GraphHandle * graph))                                  \
+  X(streamIsCapturing, cuStreamIsCapturing, (StreamHandle stream, int* status))                                        \
+  X(graphInstantiate, cuGraphInstantiateWithFlags,                                                                     \
+    (GraphExecHandle * exec, GraphHandle graph, unsigned long long flags))                                             \
+  X(graphLaunch, cuGraphLaunch, (GraphExecHandle exec, StreamHandle stream))                                           \
+  X(graphExecDestroy, cuGraphExecDestroy, (GraphExecHandle exec))                                                      \
   X(graphDestroy, cuGraphDestroy, (GraphHandle graph))
 
 /// The driver's functions.

@@ -28,6 +28,7 @@ namespace tandem::cuda {
 
 /// A kernel of a loaded module.
 class Function;
+class Gpu;
 
 /// A macro that a text is compiled with.
 struct Define {
@@ -86,8 +87,8 @@ View view(const ArrayView& array);
 /// With adjacent dims merged where its strides allow: for kernels that walk it in row-major order.
 View flatView(const ArrayView& array);
 
-/// `float`, `long long`, `__half_bits` ...: what a dtype is called in common.cu. Half types are stored as structs of
-/// their bits; `computeName` is what arithmetic on them uses: float.
+/// `float`, `int64`, `float16` ...: what a dtype is called in common.cu. Half types are stored as structs of their
+/// bits; `computeName` is what arithmetic on them uses: float.
 std::string typeName(DType t);
 std::string computeName(DType t);
 
@@ -105,7 +106,7 @@ class Workspace {
 
  private:
   void* data_;
-  std::size_t bytes_;
+  Gpu* gpu_;
 };
 
 /// Fills device memory with a byte.
@@ -130,7 +131,7 @@ Fault* expectNoFault(const LibraryCall& call, std::function<void(const long long
 /// What is asked of the current device.
 struct DeviceLimits {
   int multiprocessors;
-  int sharedBytes;  // of a block, with opt-in
+  int sharedBytes;   // of a block, with opt-in
   int architecture;  // 90 for sm_90
 };
 const DeviceLimits& limits();

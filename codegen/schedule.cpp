@@ -1,4 +1,4 @@
-#include "codegen/cpu/schedule.h"
+#include "codegen/schedule.h"
 
 #include <algorithm>
 

@@ -1,0 +1,43 @@
+# The GPU's device plug-in: libtandem_cuda.so, opened when a device of kind `cuda` is first asked for. It links no CUDA
+# library, and what it needs of the runtime is in copies of its own.
+
+# ---- texts of kernels: runtime/lib/cuda/NAME.cu as `kNameText`
+
+file(GLOB TANDEM_CUDA_TEXTS CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/runtime/lib/cuda/*.cu)
+set(TANDEM_TEXTS_DIR ${TANDEM_GENERATED_DIR}/runtime/lib/cuda)
+string(REPLACE ";" "\n" TANDEM_CUDA_TEXT_LIST "${TANDEM_CUDA_TEXTS}")
+file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/cuda_texts.txt CONTENT "${TANDEM_CUDA_TEXT_LIST}\n")
+add_custom_command(
+  OUTPUT ${TANDEM_TEXTS_DIR}/texts.cpp
+  BYPRODUCTS ${TANDEM_TEXTS_DIR}/texts.h
+  COMMAND ${CMAKE_COMMAND} -D LIST=${CMAKE_BINARY_DIR}/cuda_texts.txt -D OUT=${TANDEM_TEXTS_DIR}
+          -P ${CMAKE_SOURCE_DIR}/cmake/EmbedTexts.cmake
+  DEPENDS ${TANDEM_CUDA_TEXTS} ${CMAKE_BINARY_DIR}/cuda_texts.txt ${CMAKE_SOURCE_DIR}/cmake/EmbedTexts.cmake
+  COMMENT "Embedding the texts of CUDA kernels"
+  VERBATIM)
+add_custom_target(tandem_cuda_texts DEPENDS ${TANDEM_TEXTS_DIR}/texts.cpp)
+
+# ---- the shared object
+
+file(GLOB TANDEM_CUDA_SOURCES CONFIGURE_DEPENDS
+  ${CMAKE_SOURCE_DIR}/runtime/device/cuda/*.cpp ${CMAKE_SOURCE_DIR}/runtime/lib/cuda/*.cpp
+  ${CMAKE_SOURCE_DIR}/runtime/base/*.cpp)
+add_library(tandem_cuda_objects OBJECT ${TANDEM_CUDA_SOURCES} ${TANDEM_TEXTS_DIR}/texts.cpp
+  ${CMAKE_SOURCE_DIR}/runtime/kernel/collapse.cpp
+  ${CMAKE_SOURCE_DIR}/runtime/kernel/kernel_signature.cpp
+  ${CMAKE_SOURCE_DIR}/runtime/kernel/launch_builder.cpp
+  ${CMAKE_SOURCE_DIR}/runtime/kernel/split.cpp)
+target_link_libraries(tandem_cuda_objects PRIVATE tandem_options)
+target_compile_options(tandem_cuda_objects PRIVATE -ffunction-sections -fdata-sections)
+add_dependencies(tandem_cuda_objects tandem_generated tandem_cuda_texts)
+
+file(WRITE ${CMAKE_BINARY_DIR}/cuda.map "{ global: tandemDevices; local: *; };\n")
+add_library(tandem_cuda MODULE $<TARGET_OBJECTS:tandem_cuda_objects>)
+target_link_libraries(tandem_cuda PRIVATE tandem_options ${CMAKE_DL_LIBS})
+target_link_options(tandem_cuda PRIVATE -Wl,--version-script=${CMAKE_BINARY_DIR}/cuda.map -Wl,--gc-sections
+  -Wl,--no-undefined)
+set_target_properties(tandem_cuda PROPERTIES
+  LINKER_LANGUAGE CXX
+  LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/python/tandem
+  LINK_DEPENDS ${CMAKE_BINARY_DIR}/cuda.map)
+install(TARGETS tandem_cuda LIBRARY DESTINATION tandem COMPONENT python)

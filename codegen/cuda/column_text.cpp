@@ -1,0 +1,135 @@
+// Loops of Column kernels: reductions over a dim that is not the innermost, in the order of the leading class (8 lanes,
+// blocks of 1024 rows) or of the trailing one (32 lanes, blocks of 4096): codegen/cpu/column_kernel.cpp says which. A
+// thread block takes 32 columns; lane y of the order is its threads of that y, which combine through shared memory.
+#include <algorithm>
+
+#include "codegen/cuda/kernel_text.h"
+#include "runtime/base/error.h"
+
+namespace tandem::codegen::cuda {
+
+namespace {
+
+class ColumnLoops {
+ public:
+  explicit ColumnLoops(KernelText& kernel)
+      : k_(kernel), b_(kernel.b), schedule_(kernel.schedule),
+        lanes_(kernel.signature.trailing ? kTrailingLanes : kLeadingLanes),
+        block_(kernel.signature.trailing ? kTrailingBlock : kLeadingBlock) {}
+
+  void write() {
+    b_.statement("const long long rows = " + KernelText::argument(k_.layout.reducedSize()));
+    b_.statement(strcat("const long long blocks = (rows + ", block_ - 1, ") / ", block_));
+    b_.statement("const int lane = threadIdx.y");
+    b_.statement(strcat("__shared__ double lines[", lanes_, "][32]"));
+    b_.open("for (long long tile = begin + (long long)blockIdx.x * 32; tile < end; tile += (long long)gridDim.x * 32)");
+    b_.statement("const bool here = tile + threadIdx.x < end");
+    b_.statement("const long long column = here ? tile + threadIdx.x : tile");
+    b_.statement("const long long row = divide(column, n), i = column - row * n");
+    outer_ = k_.splitOuter("row");
+    for (int stage = 0; stage < schedule_.stages(); ++stage) writeReductions(stage);
+    writeOutputs();
+    b_.close();
+  }
+
+ private:
+  /// One reduction, and the names of what it keeps.
+  struct Running {
+    std::size_t id;
+    std::size_t operand;
+    Combiner combiner;
+    std::string second;  // of level 2: the lane's accumulator
+    std::string total;   // the result, in the threads of every lane
+    std::string lanes;   // of level 1
+  };
+
+  void writeReductions(int stage) {
+    std::vector<Running> running;
+    std::vector<std::size_t> targets;
+    for (std::size_t id : schedule_.reductions(stage)) {
+      const KernelStep& step = k_.signature.steps[id - schedule_.firstStep()];
+      Running r{id, step.operands[0], {combinerOf(step.op), step.dtype}, {}, {}, {}};
+      r.second = b_.variable(r.combiner.type(), identity(b_, r.combiner).code).code;
+      r.total = b_.variable(r.combiner.type(), ofNothing(b_, r.combiner).code).code;
+      targets.push_back(r.operand);
+      running.push_back(std::move(r));
+    }
+    if (running.empty()) return;
+    const std::vector<std::size_t> ids = schedule_.varyingBehind(targets);
+    b_.open("for (long long block = 0; block < blocks; ++block)");
+    for (Running& r : running) r.lanes = b_.variable(r.combiner.type(), identity(b_, r.combiner).code).code;
+    b_.statement(strcat("const long long to = here ? least(rows, (block + 1) * ", block_, ") : 0"));
+    b_.line("#pragma unroll 4");
+    b_.open(strcat("for (long long r = block * ", block_, " + lane; r < to; r += ", lanes_, ")"));
+    k_.enterRow(outer_, "r");
+    b_.statement("const long long base = (row * rows + r) * n");
+    k_.setIndexBase("base");
+    for (int s = 0; s <= stage; ++s) k_.computeUniform(s);
+    k_.computeAt("i", ids);
+    for (const Running& r : running)
+      b_.assign(r.lanes,
+                r.combiner.combine(b_, {r.lanes, r.combiner.type()}, r.combiner.enter(b_, k_.value(r.operand))));
+    b_.close();
+    for (const Running& r : running) {
+      halve(r.total, r.lanes, r);
+      b_.open(strcat("if (blocks > 1 && lane == block % ", lanes_, ")"));
+      b_.assign(r.second, r.combiner.combine(b_, {r.second, r.combiner.type()}, {r.total, r.combiner.type()}));
+      b_.close();
+    }
+    b_.close();
+    b_.open("if (blocks > 1)");
+    for (const Running& r : running) halve(r.total, r.second, r);
+    b_.close();
+    for (const Running& r : running) k_.setValue(r.id, r.combiner.leave(b_, {r.total, r.combiner.type()}));
+  }
+
+  /// One value of the lanes' `from`, by halving, into `to` of every lane.
+  void halve(const std::string& to, const std::string& from, const Running& r) {
+    const char* type = cudaType(r.combiner.type());
+    b_.open("");
+    b_.statement(strcat(type, "(*const at)[32] = (", type, "(*)[32])lines"));
+    b_.statement(strcat("at[lane][threadIdx.x] = ", from));
+    b_.statement("__syncthreads()");
+    b_.line("#pragma unroll");
+    b_.open(strcat("for (int h = ", lanes_ / 2, "; h > 0; h /= 2)"));
+    b_.open("if (lane < h)");
+    const Text mine = b_.let(r.combiner.type(), "at[lane][threadIdx.x]");
+    const Text other = b_.let(r.combiner.type(), "at[lane + h][threadIdx.x]");
+    b_.statement("at[lane][threadIdx.x] = " + r.combiner.combine(b_, mine, other).code);
+    b_.close();
+    b_.statement("__syncthreads()");
+    b_.close();
+    b_.statement(to + " = at[0][threadIdx.x]");
+    b_.statement("__syncthreads()");
+    b_.close();
+  }
+
+  void writeOutputs() {
+    std::vector<std::size_t> targets;
+    for (const KernelOutput& output : k_.signature.outputs) targets.push_back(output.value);
+    const std::vector<std::size_t> ids = schedule_.varyingBehind(targets);
+    for (std::size_t id : ids) {
+      TANDEM_CHECK(id >= schedule_.firstStep(),
+                   "an output of a Column kernel reads an input past the reduction: ", k_.signature.text());
+    }
+    b_.open("if (here && lane == 0)");
+    k_.enterOutputs(outer_);
+    k_.setIndexBase("");
+    k_.computeAt("i", ids);
+    for (std::size_t o = 0; o < k_.signature.outputs.size(); ++o) k_.storeOutput(o, "i");
+    b_.close();
+  }
+
+  KernelText& k_;
+  TextBuilder& b_;
+  const Schedule& schedule_;
+  const std::int64_t lanes_;
+  const std::int64_t block_;
+  KernelText::Names outer_;
+};
+
+}  // namespace
+
+void writeColumnLoops(KernelText& kernel) { ColumnLoops(kernel).write(); }
+
+}  // namespace tandem::codegen::cuda

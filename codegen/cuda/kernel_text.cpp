@@ -1,0 +1,313 @@
+#include "codegen/cuda/kernel_text.h"
+
+#include <algorithm>
+
+#include "codegen/cuda/bodies.h"
+#include "runtime/base/error.h"
+
+namespace tandem::codegen::cuda {
+
+namespace {
+
+/// Elements of a thread at once: 16 bytes of the widest operand, this many at least.
+constexpr int kLeastWidth = 4;
+/// Bodies of more statements than this are written for one element: unrolled they would cost more to compile, and more
+/// registers, than their loads gain.
+constexpr std::size_t kDearBody = 150;
+constexpr std::size_t kMostUnrolled = 500;
+
+/// What an element is in memory: half types their bits, bool a byte.
+const char* memoryType(DType t) {
+  if (t == DType::Bool) return "unsigned char";
+  return isHalf(t) ? "unsigned short" : cudaType(t);
+}
+
+}  // namespace
+
+std::string kernelText(const KernelSignature& signature, const std::string& symbol) {
+  KernelText kernel(signature, symbol);
+  signature.kind == KernelKind::Column ? writeColumnLoops(kernel) : writeRowLoops(kernel);
+  return kernel.finish();
+}
+
+Text identity(TextBuilder& b, const Combiner& combiner) {
+  if (combiner.isIntegral()) return b.intConstant(combiner.type(), combiner.identityBits());
+  return b.constant(combiner.type(), combiner.identityValue());
+}
+
+Text ofNothing(TextBuilder& b, const Combiner& combiner) {
+  return combiner.isIntegral() ? identity(b, combiner) : b.constant(combiner.type(), combiner.valueOfNothing());
+}
+
+KernelText::KernelText(const KernelSignature& signature, const std::string& symbol)
+    : signature(signature), schedule(signature), layout(signature), bases_(layout.operands),
+      frames_(signature.inputs.size()), values_(schedule.numValues()) {
+  b.line("// " + signature.text());
+  b.statement(strcat("struct Args { long long at[", std::max<std::size_t>(layout.size(), 1), "]; }"));
+  b.open(strcat("extern \"C\" __global__ void ", symbol,
+                "(const __grid_constant__ Args args, long long begin, long long end)"));
+  for (std::size_t k = 0; k < layout.operands; ++k) {
+    const bool input = k < signature.inputs.size();
+    if (input && !schedule.value(k).needed) continue;
+    const std::string type = strcat(input ? "const " : "", memoryType(operand(k).dtype), "*");
+    b.statement(strcat(type, " const ", name(k), " = (", type, ")", argument(layout.pointer(k))));
+  }
+  b.statement("const long long n = " + argument(layout.innerSize()));
+  for (std::size_t j = 0; j < layout.scalars; ++j) {
+    const DType t = signature.scalars[j];
+    const std::string bits = argument(layout.scalar(j));
+    values_[signature.inputs.size() + j] = {t == DType::Int64 ? bits : "__longlong_as_double(" + bits + ")", t};
+  }
+  computeConstants();
+}
+
+std::string KernelText::finish() {
+  b.close();
+  return b.text();
+}
+
+const KernelOperand& KernelText::operand(std::size_t k) const {
+  const std::size_t inputs = signature.inputs.size();
+  return k < inputs ? signature.inputs[k] : signature.outputs[k - inputs].operand;
+}
+
+std::string KernelText::name(std::size_t k) const {
+  const std::size_t inputs = signature.inputs.size();
+  return k < inputs ? "in" + std::to_string(k) : "out" + std::to_string(k - inputs);
+}
+
+KernelText::Names KernelText::splitOuter(const std::string& linear) {
+  Names indices(static_cast<std::size_t>(layout.outerRank));
+  std::string rest = linear;
+  for (int d = layout.outerRank; d-- > 0;) {
+    if (d == 0) {
+      indices[0] = rest;
+      break;
+    }
+    const std::string size = argument(layout.outerSize(d));
+    const std::string quotient = b.number(strcat("divide(", rest, ", ", size, ")"));
+    indices[static_cast<std::size_t>(d)] = b.number(strcat(rest, " - ", quotient, " * ", size));
+    rest = quotient;
+  }
+  return indices;
+}
+
+std::string KernelText::offset(std::size_t k, const Names& outer, const std::string& reduced) {
+  std::string sum;
+  auto move = [&](const std::string& index, const std::string& stride) {
+    sum += strcat(sum.empty() ? "" : " + ", index, " * ", stride);
+  };
+  for (int d = 0; d < static_cast<int>(outer.size()); ++d)
+    move(outer[static_cast<std::size_t>(d)], argument(layout.outerStride(k, d)));
+  if (layout.column && !reduced.empty()) {
+    std::string rest = reduced;
+    if (layout.reducedRank > 1) rest = b.number(strcat(reduced, " + ", argument(layout.firstReduced())));
+    for (int d = layout.reducedRank; d-- > 1;) {
+      const std::string size = argument(layout.reducedDim(d));
+      const std::string quotient = b.number(strcat("divide(", rest, ", ", size, ")"));
+      move(strcat("(", rest, " - ", quotient, " * ", size, ")"), argument(layout.reducedStride(k, d)));
+      rest = quotient;
+    }
+    move(rest, argument(layout.reducedStride(k)));
+  }
+  return sum;
+}
+
+void KernelText::enterRow(const Names& outer, const std::string& reduced) {
+  std::size_t frames = 0;
+  for (std::size_t k = 0; k < signature.inputs.size(); ++k) {
+    const bool framed = operand(k).access == Access::Framed;
+    const std::size_t frame = layout.frame(framed ? frames++ : 0);
+    if (!schedule.value(k).needed) continue;
+    const std::string at = offset(k, outer, reduced);
+    if (framed) {
+      const std::string behind = offset(k + 1, outer, reduced);
+      const std::string elsewhere = b.fresh("elsewhere");
+      b.statement(strcat("const ", memoryType(operand(k).dtype), " ", elsewhere, " = ", name(k + 1), "[",
+                         behind.empty() ? "0" : behind, "]"));
+      frames_[k] = {b.number(strcat(at.empty() ? "0" : at, " - ", argument(frame))), argument(frame + 1), elsewhere};
+      continue;
+    }
+    bases_[k] = name(k);
+    if (!at.empty()) {
+      bases_[k] = b.fresh("row");
+      b.statement(strcat("const ", memoryType(operand(k).dtype), "* const ", bases_[k], " = ", name(k), " + ", at));
+    }
+    if (operand(k).access == Access::Zero) values_[k] = fromMemory(bases_[k] + "[0]", operand(k).dtype);
+  }
+  if (!layout.column) enterOutputs(outer);
+}
+
+void KernelText::enterOutputs(const Names& outer) {
+  for (std::size_t k = signature.inputs.size(); k < layout.operands; ++k) {
+    const std::string at = offset(k, outer, "");
+    bases_[k] = name(k);
+    if (at.empty()) continue;
+    bases_[k] = b.fresh("row");
+    b.statement(strcat(memoryType(operand(k).dtype), "* const ", bases_[k], " = ", name(k), " + ", at));
+  }
+}
+
+Text KernelText::fromMemory(const std::string& memory, DType t) {
+  if (t == DType::Bool) return b.let(t, memory + " != 0");
+  if (!isHalf(t)) return b.let(t, memory);
+  return b.let(DType::Float32, strcat(t == DType::Float16 ? "halfValue(" : "bfloatValue(", memory, ")"));
+}
+
+/// The value of output `o` as memory has it. Bits of a half type round, which changes no value that is one already.
+std::string KernelText::toMemory(std::size_t o) {
+  const KernelOutput& output = signature.outputs[o];
+  const Text& value = values_[output.value];
+  const DType to = output.operand.dtype;
+  const DType from = schedule.value(output.value).dtype;
+  TANDEM_CHECK(from == to || (isHalf(to) && from == DType::Float32) || (to == DType::UInt8 && from == DType::Bool),
+               "output ", o, " stores ", dtypeName(from), " as ", dtypeName(to), " in ", signature.text());
+  if (isHalf(to)) return strcat(to == DType::Float16 ? "halfBits(" : "bfloatBits(", value.code, ")");
+  return value.code;
+}
+
+std::string KernelText::place(std::size_t k, const std::string& i) const {
+  switch (operand(k).access) {
+  case Access::Unit:
+    return strcat(bases_[k], "[", i, "]");
+  case Access::Strided:
+    return strcat(bases_[k], "[", i, " * ", argument(layout.innerStride(k)), "]");
+  default:
+    return bases_[k] + "[0]";
+  }
+}
+
+// A framed input at inner index i, as memory has it: its own element, or the one that stands for all others.
+std::string KernelText::framedElement(std::size_t k, const std::string& i) {
+  const Frame& frame = frames_[k];
+  const std::string at = b.number(strcat(frame.place, " + ", i));
+  return strcat(at, " >= 0 && ", at, " < ", frame.count, " ? ", name(k), "[", at, "] : ", frame.elsewhere);
+}
+
+Text KernelText::computeStep(std::size_t id) {
+  const KernelStep& step = signature.steps[id - schedule.firstStep()];
+  if (step.kind == KernelStep::Kind::Index) return b.index();
+  std::vector<Text> operands;
+  for (std::uint16_t operand : step.operands) operands.push_back(values_[operand]);
+  const Text result = emitOperation(b, step.op, step.result, step.dtype, operands);
+  TANDEM_CHECK(result.type == computeType(step.dtype), "step v", id, " computes ", dtypeName(result.type),
+               ", its dtype is ", dtypeName(step.dtype), " in ", signature.text());
+  return isHalf(step.dtype) ? b.roundToHalf(result, step.dtype) : result;
+}
+
+void KernelText::computeUniform(int stage) {
+  b.setIndex("");
+  for (std::size_t id = schedule.firstStep(); id < schedule.numValues(); ++id) {
+    const ValueFacts& facts = schedule.value(id);
+    if (!facts.needed || facts.constant || !facts.uniform || facts.stage != stage || schedule.isReduce(id)) continue;
+    values_[id] = computeStep(id);
+  }
+}
+
+void KernelText::computeConstants() {
+  for (std::size_t id = schedule.firstStep(); id < schedule.numValues(); ++id) {
+    if (schedule.value(id).needed && schedule.value(id).constant) values_[id] = computeStep(id);
+  }
+}
+
+void KernelText::computeAt(const std::string& i, const std::vector<std::size_t>& ids) {
+  b.setIndex(indexBase_.empty() ? i : strcat("(", indexBase_, " + ", i, ")"));
+  for (std::size_t id : ids) {
+    if (schedule.isReduce(id)) continue;  // set by the loops
+    if (id >= signature.inputs.size()) {
+      values_[id] = computeStep(id);
+    } else {
+      const bool framed = operand(id).access == Access::Framed;
+      values_[id] = fromMemory(framed ? "(" + framedElement(id, i) + ")" : place(id, i), operand(id).dtype);
+    }
+  }
+}
+
+void KernelText::storeOutput(std::size_t o, const std::string& i) {
+  b.statement(strcat(place(signature.inputs.size() + o, i), " = ", toMemory(o)));
+}
+
+std::vector<std::size_t> KernelText::behind(const std::vector<std::size_t>& outputs) const {
+  std::vector<std::size_t> targets;
+  for (std::size_t o : outputs) targets.push_back(signature.outputs[o].value);
+  return schedule.varyingBehind(targets);
+}
+
+int KernelText::widthFor(const std::vector<std::size_t>& outputs) {
+  const std::vector<std::size_t> ids = behind(outputs);
+  std::size_t widest = 1;
+  bool whole = true;
+  auto take = [&](std::size_t k) {
+    widest = std::max(widest, itemSize(operand(k).dtype));
+    whole = whole && isUnit(k);
+  };
+  for (std::size_t id : ids) {
+    if (id < signature.inputs.size()) take(id);
+  }
+  for (std::size_t o : outputs) take(signature.inputs.size() + o);
+  // Neighbouring threads should touch neighbouring elements of memory that is not contiguous.
+  if (!whole) return 1;
+  const std::size_t cost = this->cost(ids);
+  if (cost > kDearBody) return 1;
+  int width = std::max(static_cast<int>(16 / widest), kLeastWidth);
+  while (width > kLeastWidth && cost * static_cast<std::size_t>(width) > kMostUnrolled) width /= 2;
+  return width;
+}
+
+// Written for nothing but to be counted.
+std::size_t KernelText::cost(const std::vector<std::size_t>& ids) {
+  const TextBuilder before = b;
+  const std::vector<Text> values = values_;
+  computeAt("i", ids);
+  const std::size_t count = b.statements() - before.statements();
+  b = before;
+  values_ = values;
+  return count;
+}
+
+void KernelText::computeAndStore(const std::vector<std::size_t>& outputs, const std::string& i,
+                                 const std::string& count, int width) {
+  const std::vector<std::size_t> ids = behind(outputs);
+  if (width == 1) {
+    computeAt(i, ids);
+    for (std::size_t o : outputs) storeOutput(o, i);
+    return;
+  }
+  // Through arrays in registers: all loads before the body, all stores behind it.
+  std::vector<std::size_t> inputs;
+  for (std::size_t id : ids) {
+    if (id < signature.inputs.size()) inputs.push_back(id);
+  }
+  std::string whole = strcat(count, " == ", width);
+  auto address = [&](std::size_t k) { return strcat(bases_[k], " + ", i); };
+  auto demand = [&](std::size_t k) { whole += strcat(" && aligned<", width, ">(", address(k), ")"); };
+  for (std::size_t k : inputs) demand(k);
+  for (std::size_t o : outputs) demand(signature.inputs.size() + o);
+  const std::string isWhole = b.fresh("whole");
+  b.statement(strcat("const bool ", isWhole, " = ", whole));
+  Names read(signature.inputs.size());
+  for (std::size_t k : inputs) {
+    read[k] = b.fresh("x");
+    b.statement(strcat(memoryType(operand(k).dtype), " ", read[k], "[", width, "]"));
+    b.statement(strcat("load<", width, ">(", read[k], ", ", address(k), ", ", count, ", ", isWhole, ")"));
+  }
+  Names written(outputs.size());
+  for (std::size_t j = 0; j < outputs.size(); ++j) {
+    written[j] = b.fresh("y");
+    b.statement(strcat(memoryType(signature.outputs[outputs[j]].operand.dtype), " ", written[j], "[", width, "]"));
+  }
+  b.line("#pragma unroll");
+  b.open(strcat("for (int e = 0; e < ", width, "; ++e)"));
+  b.setIndex(indexBase_.empty() ? strcat("(", i, " + e)") : strcat("(", indexBase_, " + ", i, " + e)"));
+  for (std::size_t id : ids) {
+    if (schedule.isReduce(id)) continue;
+    values_[id] = id < signature.inputs.size() ? fromMemory(read[id] + "[e]", operand(id).dtype) : computeStep(id);
+  }
+  for (std::size_t j = 0; j < outputs.size(); ++j) b.statement(strcat(written[j], "[e] = ", toMemory(outputs[j])));
+  b.close();
+  for (std::size_t j = 0; j < outputs.size(); ++j)
+    b.statement(strcat("store<", width, ">(", written[j], ", ", address(signature.inputs.size() + outputs[j]), ", ",
+                       count, ", ", isWhole, ")"));
+}
+
+}  // namespace tandem::codegen::cuda

@@ -1,0 +1,118 @@
+// Copies of strided arrays. Elements of one dtype are moved by a text of our own; a conversion is a generated kernel,
+// so that it has the bits of the operation `to`.
+#include <algorithm>
+#include <bit>
+#include <span>
+#include <utility>
+
+#include "runtime/base/error.h"
+#include "runtime/device/cuda/copies.h"
+#include "runtime/device/cuda/cuda_kernel.h"
+#include "runtime/device/cuda/gpu.h"
+#include "runtime/kernel/launch_builder.h"
+#include "runtime/lib/cuda/texts.h"
+
+namespace tandem::cuda {
+namespace {
+
+constexpr Source kCopyArray("copy_array", kCopyArrayText);
+// Shorter sides are not worth tiles of 32.
+constexpr std::int64_t kLeastTurned = 16;
+
+/// Both arrays with dims merged where both allow it.
+void mergeDims(ArrayView& from, ArrayView& to) {
+  ArrayView a{from.data, from.dtype, {}, {}};
+  ArrayView b{to.data, to.dtype, {}, {}};
+  for (std::size_t d = 0; d < from.shape.size(); ++d) {
+    const std::int64_t n = from.shape[d];
+    if (n == 1) continue;
+    const bool merges =
+        !a.shape.empty() && a.strides.back() == from.strides[d] * n && b.strides.back() == to.strides[d] * n;
+    if (merges) {
+      a.shape.back() *= n;
+      a.strides.back() = from.strides[d];
+      b.strides.back() = to.strides[d];
+    } else {
+      a.shape.push_back(n);
+      a.strides.push_back(from.strides[d]);
+      b.strides.push_back(to.strides[d]);
+    }
+  }
+  b.shape = a.shape;
+  from = std::move(a);
+  to = std::move(b);
+}
+
+/// Brings the dim along which `from` is dense next to the last one, along which `to` is; false where that is no turn.
+bool bringTogether(ArrayView& from, ArrayView& to) {
+  const std::size_t rank = from.shape.size();
+  if (rank < 2 || to.strides[rank - 1] != 1 || from.shape[rank - 1] < kLeastTurned) return false;
+  for (std::size_t d = 0; d + 1 < rank; ++d) {
+    if (from.strides[d] != 1 || from.shape[d] < kLeastTurned) continue;
+    for (std::size_t e = d; e + 2 < rank; ++e) {
+      std::swap(from.shape[e], from.shape[e + 1]);
+      std::swap(from.strides[e], from.strides[e + 1]);
+      std::swap(to.strides[e], to.strides[e + 1]);
+    }
+    to.shape = from.shape;
+    return true;
+  }
+  return false;
+}
+
+void move(ArrayView from, ArrayView to, CudaStream& stream) {
+  const Queueing here(stream);
+  const std::size_t size = itemSize(from.dtype);
+  mergeDims(from, to);
+  if (isContiguous(from.shape, from.strides) && isContiguous(to.shape, to.strides))
+    return copyWithin(to.data, from.data, static_cast<std::size_t>(from.numel()) * size, stream);
+  const char* type = size == 1 ? "uint8" : size == 2 ? "unsigned short" : size == 4 ? "uint32" : "uint64";
+  if (bringTogether(from, to)) {
+    const std::size_t m = from.shape.size() - 2;
+    const std::int64_t tiles = (from.shape[m] + 31) / 32 * ((from.shape[m + 1] + 31) / 32) *
+                               (from.numel() / (from.shape[m] * from.shape[m + 1]));
+    Grid grid = blocks(tiles, 256);
+    grid.threads = {32, 8, 1};
+    return launch(kCopyArray.kernel("turn_array", {{"T", type}}), grid, view(from), view(to));
+  }
+  launch(kCopyArray.kernel("copy_array", {{"T", type}}), elementwise(from.numel()), view(from), view(to));
+}
+
+void convert(const ArrayView& from, const ArrayView& to, CudaStream& stream) {
+  static const OpCode conversion = *opNamed("to");
+  Launch l;
+  l.signature.inputs = {{from.dtype, Access::Unit}};
+  l.signature.steps = {{conversion, to.dtype, KernelStep::Kind::Pointwise, {0}, 0}};
+  l.signature.outputs = {{{to.dtype, Access::Unit}, 1}};
+  TANDEM_CHECK(layOut(l, {}, from.shape, {from.strides, to.strides}));
+  if (l.signature.outerRank > kMaxOuterRank) {
+    // Of more dims than kernels have: beside each other in between.
+    const Queueing here(stream);
+    const auto n = static_cast<std::size_t>(from.numel());
+    const Workspace dense(n * itemSize(from.dtype));
+    const Workspace converted(n * itemSize(to.dtype));
+    const Dims strides = contiguousStrides(from.shape);
+    const ArrayView in{dense.as<>(), from.dtype, from.shape, strides};
+    const ArrayView out{converted.as<>(), to.dtype, from.shape, strides};
+    move(from, in, stream);
+    convert(in, out, stream);
+    return move(out, to, stream);
+  }
+  const ArgLayout layout(l.signature);
+  l.args[layout.pointer(0)] = std::bit_cast<std::int64_t>(from.data);
+  l.args[layout.pointer(1)] = std::bit_cast<std::int64_t>(to.data);
+  launchKernel(loadKernel(stream.gpu(), l.signature), l.args.data(), l.space, stream);
+}
+
+}  // namespace
+
+void copyStrided(const ArrayView& from, const ArrayView& to, CudaStream& stream) {
+  TANDEM_CHECK(from.shape == to.shape, shapeText(from.shape), " ", shapeText(to.shape));
+  if (from.numel() == 0) return;
+  if (from.dtype != to.dtype) return convert(from, to, stream);
+  move(from, to, stream);
+}
+
+void copyArray(const ArrayView& from, const ArrayView& to) { copyStrided(from, to, Queueing::now().stream()); }
+
+}  // namespace tandem::cuda

@@ -1,0 +1,170 @@
+#include "runtime/device/cuda/cuda_executor.h"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "runtime/base/error.h"
+#include "runtime/device/cuda/copies.h"
+#include "runtime/device/cuda/cuda_kernel.h"
+#include "runtime/device/cuda/graph.h"
+#include "runtime/lib/cuda/table.h"
+
+namespace tandem::cuda {
+namespace {
+
+constexpr std::size_t kMostCompilers = 16;  // threads
+
+CudaStream& of(Stream& stream) { return static_cast<CudaStream&>(stream); }
+const CudaKernel& of(const Kernel& kernel) { return static_cast<const CudaKernel&>(kernel); }
+
+/// Each once.
+std::vector<const CudaKernel*> neededBy(std::span<const LaunchPreview> launches) {
+  std::vector<const CudaKernel*> needed;
+  for (const LaunchPreview& l : launches)
+    for (const CudaKernel* k : neededBy(of(*l.kernel), l.args, l.space))
+      if (std::ranges::find(needed, k) == needed.end()) needed.push_back(k);
+  return needed;
+}
+
+}  // namespace
+
+CudaExecutor::CudaExecutor(Gpu& gpu) : gpu_(gpu), target_(targetOf(gpu.properties())) {}
+
+void* CudaExecutor::allocate(std::size_t bytes) { return gpu_.memory.allocate(bytes, gpu_.stream().raw()); }
+void CudaExecutor::deallocate(void* p, std::size_t) noexcept { gpu_.memory.deallocate(p); }
+
+void CudaExecutor::copyFromHost(void* to, const void* from, std::size_t bytes, Stream& stream) {
+  cuda::copyFromHost(to, from, bytes, of(stream));
+}
+void CudaExecutor::copyToHost(void* to, const void* from, std::size_t bytes, Stream& stream) {
+  cuda::copyToHost(to, from, bytes, of(stream));
+}
+void CudaExecutor::copy(void* to, const void* from, std::size_t bytes, Stream& stream) {
+  copyWithin(to, from, bytes, of(stream));
+}
+
+const Kernel* CudaExecutor::load(const KernelSignature& signature) { return &loadKernel(gpu_, signature); }
+
+void CudaExecutor::prepare(std::span<const LaunchPreview> launches) {
+  std::vector<const CudaKernel*> missing = neededBy(launches);
+  std::erase_if(missing, [](const CudaKernel* k) { return k->ready(); });
+  const std::size_t threads =
+      std::min<std::size_t>({missing.size(), std::thread::hardware_concurrency(), kMostCompilers});
+  std::atomic<std::size_t> next{0};
+  std::exception_ptr error;
+  std::mutex errorMutex;
+  auto work = [&] {
+    for (std::size_t k = next++; k < missing.size(); k = next++) {
+      try {
+        static_cast<void>(missing[k]->function());
+      } catch (...) {
+        const std::lock_guard lock(errorMutex);
+        if (!error) error = std::current_exception();
+      }
+    }
+  };
+  std::vector<std::thread> workers;
+  for (std::size_t t = 1; t < threads; ++t) workers.emplace_back(work);
+  work();
+  for (std::thread& worker : workers) worker.join();
+  if (error) std::rethrow_exception(error);
+}
+
+std::vector<KernelSignature> CudaExecutor::codeFor(std::span<const LaunchPreview> launches) {
+  std::vector<KernelSignature> signatures;
+  for (const CudaKernel* k : neededBy(launches)) signatures.push_back(k->signature);
+  return signatures;
+}
+
+std::unique_ptr<KernelModule> CudaExecutor::loadModule(std::span<const SavedKernel> kernels) {
+  return std::make_unique<CudaModule>(gpu_, kernels);
+}
+
+void CudaExecutor::launch(const Kernel& kernel, const std::int64_t* args, const LaunchSpace& space, Stream& stream) {
+  launchKernel(of(kernel), args, space, of(stream));
+}
+
+void CudaExecutor::copyArray(const ArrayView& from, const ArrayView& to, Stream& stream) {
+  copyStrided(from, to, of(stream));
+}
+
+LibraryFn CudaExecutor::library(std::string_view op) { return findFunction(op); }
+
+void CudaExecutor::call(LibraryFn fn, const LibraryCall& call, Stream& stream) {
+  {
+    const Queueing here(of(stream));
+    try {
+      fn(call);
+    } catch (const Error&) {
+      rethrowWithLine(call.line);
+    }
+  }
+  if (launchesBlock() && !of(stream).isCapturing()) stream.synchronize();
+}
+
+std::unique_ptr<Stream> CudaExecutor::makeStream() { return std::make_unique<CudaStream>(gpu_); }
+
+// ---- what a GPU does beside computing
+
+int CudaExecutor::driverVersion() {
+  int version = 0;
+  check(driver().driverGetVersion(&version), "asking the driver's version");
+  return version;
+}
+
+bool CudaExecutor::canAccessPeer(int index) {
+  DeviceOrdinal here = 0;
+  DeviceOrdinal there = 0;
+  int can = 0;
+  check(driver().deviceGet(&here, gpu_.ordinal()), "asking about peers");
+  check(driver().deviceGet(&there, index), "asking about peers");
+  check(driver().deviceCanAccessPeer(&can, here, there), "asking about peers");
+  return can != 0;
+}
+
+Stream& CudaExecutor::setCurrentStream(Stream& stream) { return gpu_.setStream(of(stream)); }
+
+Stream& CudaExecutor::externalStream(void* handle) { return gpu_.externalStream(static_cast<StreamHandle>(handle)); }
+
+bool CudaExecutor::isDone(Stream& stream) { return of(stream).isDone(); }
+
+std::unique_ptr<Event> CudaExecutor::makeEvent(bool timed) { return std::make_unique<CudaEvent>(gpu_, timed); }
+
+GpuControl::MemoryInfo CudaExecutor::memoryInfo() {
+  MemoryInfo info;
+  gpu_.use();
+  check(driver().memGetInfo(&info.free, &info.total), "asking a GPU's memory");
+  return info;
+}
+
+void CudaExecutor::recordStream(void* memory, Stream& stream) { gpu_.memory.recordStream(memory, of(stream).raw()); }
+
+void CudaExecutor::emptyCache() {
+  gpu_.memory.emptyCache();
+  pinnedMemory().emptyCache();
+}
+
+void CudaExecutor::setMemoryFraction(double fraction) { gpu_.memory.setFraction(fraction, properties().totalMemory); }
+
+void* CudaExecutor::allocatePinned(std::size_t bytes) { return pinnedMemory().allocate(bytes, gpu_); }
+void CudaExecutor::freePinned(void* memory) noexcept { pinnedMemory().free(memory); }
+bool CudaExecutor::isPinned(const void* memory) { return pinnedMemory().holds(memory); }
+
+void CudaExecutor::copyFromPinned(void* to, const void* from, std::size_t bytes, Stream& stream) {
+  cuda::copyFromPinned(to, from, bytes, of(stream));
+}
+void CudaExecutor::copyToPinned(void* to, const void* from, std::size_t bytes, Stream& stream) {
+  cuda::copyToPinned(to, from, bytes, of(stream));
+}
+void CudaExecutor::copyFromPeer(void* to, const void* from, std::size_t bytes, Executor& peer, Stream& stream) {
+  cuda::copyFromPeer(to, from, bytes, of(peer.stream()), of(stream));
+}
+
+void CudaExecutor::beginCapture(Stream& stream) { cuda::beginCapture(of(stream)); }
+std::unique_ptr<GpuGraph> CudaExecutor::endCapture(Stream& stream) { return cuda::endCapture(of(stream)); }
+bool CudaExecutor::isCapturing(Stream& stream) { return of(stream).isCapturing(); }
+
+}  // namespace tandem::cuda

@@ -1,0 +1,66 @@
+// The executor of a GPU.
+#pragma once
+
+#include "runtime/device/cuda/gpu.h"
+#include "runtime/device/executor.h"
+#include "runtime/device/gpu_control.h"
+
+namespace tandem::cuda {
+
+class CudaExecutor final : public Executor, public GpuControl {
+ public:
+  explicit CudaExecutor(Gpu& gpu);
+
+  const Target& target() const override { return target_; }
+  void* allocate(std::size_t bytes) override;
+  void deallocate(void* p, std::size_t bytes) noexcept override;
+  void copyFromHost(void* to, const void* from, std::size_t bytes, Stream& stream) override;
+  void copyToHost(void* to, const void* from, std::size_t bytes, Stream& stream) override;
+  void copy(void* to, const void* from, std::size_t bytes, Stream& stream) override;
+  const Kernel* load(const KernelSignature& signature) override;
+  void prepare(std::span<const LaunchPreview> launches) override;
+  std::vector<KernelSignature> codeFor(std::span<const LaunchPreview> launches) override;
+  std::unique_ptr<KernelModule> loadModule(std::span<const SavedKernel> kernels) override;
+  void launch(const Kernel& kernel, const std::int64_t* args, const LaunchSpace& space, Stream& stream) override;
+  void copyArray(const ArrayView& from, const ArrayView& to, Stream& stream) override;
+  LibraryFn library(std::string_view op) override;
+  void call(LibraryFn fn, const LibraryCall& call, Stream& stream) override;
+  Stream& stream() override { return gpu_.stream(); }
+  std::unique_ptr<Stream> makeStream() override;
+  std::unique_ptr<Event> makeEvent() override { return makeEvent(true); }
+  GpuControl* gpu() override { return this; }
+
+  const GpuProperties& properties() override { return gpu_.properties(); }
+  int driverVersion() override;
+  bool canAccessPeer(int index) override;
+  void synchronize() override { gpu_.synchronize(); }
+  Stream& defaultStream() override { return gpu_.defaultStream(); }
+  Stream& setCurrentStream(Stream& stream) override;
+  Stream& pooledStream(int priority) override { return gpu_.pooledStream(priority); }
+  Stream& externalStream(void* handle) override;
+  bool isDone(Stream& stream) override;
+  std::unique_ptr<Event> makeEvent(bool timed) override;
+  MemoryInfo memoryInfo() override;
+  void recordStream(void* memory, Stream& stream) override;
+  void emptyCache() override;
+  std::vector<std::pair<std::string, std::int64_t>> memoryStats() override { return gpu_.memory.stats(); }
+  void resetPeakStats() override { gpu_.memory.resetPeaks(); }
+  void resetAccumulatedStats() override { gpu_.memory.resetAccumulated(); }
+  std::vector<GpuSegment> memorySnapshot() override { return gpu_.memory.snapshot(); }
+  void setMemoryFraction(double fraction) override;
+  void* allocatePinned(std::size_t bytes) override;
+  void freePinned(void* memory) noexcept override;
+  bool isPinned(const void* memory) override;
+  void copyFromPinned(void* to, const void* from, std::size_t bytes, Stream& stream) override;
+  void copyToPinned(void* to, const void* from, std::size_t bytes, Stream& stream) override;
+  void copyFromPeer(void* to, const void* from, std::size_t bytes, Executor& peer, Stream& stream) override;
+  void beginCapture(Stream& stream) override;
+  std::unique_ptr<GpuGraph> endCapture(Stream& stream) override;
+  bool isCapturing(Stream& stream) override;
+
+ private:
+  Gpu& gpu_;
+  Target target_;
+};
+
+}  // namespace tandem::cuda

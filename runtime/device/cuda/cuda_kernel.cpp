@@ -1,0 +1,137 @@
+#include "runtime/device/cuda/cuda_kernel.h"
+
+#include <shared_mutex>
+#include <utility>
+
+#include "runtime/base/error.h"
+#include "runtime/device/cuda/gpu.h"
+#include "runtime/device/cuda/source.h"
+#include "runtime/kernel/collapse.h"
+#include "runtime/kernel/split.h"
+
+namespace tandem::cuda {
+
+CudaKernel::CudaKernel(Gpu& on, const KernelSignature& s) : gpu(on), signature(s), layout(signature) {
+  bool index = false;
+  for (const KernelStep& step : signature.steps) {
+    reduces |= step.kind == KernelStep::Kind::Reduce;
+    index |= step.kind == KernelStep::Kind::Index;
+  }
+  for (const KernelOperand& input : signature.inputs) dense &= input.access == Access::Unit;
+  for (const KernelOutput& output : signature.outputs) dense &= output.operand.access == Access::Unit;
+  // The blocks of columns become one more outer dim: there must be room for it, the reduced dim must be one, and no
+  // element may know its place.
+  splits = canSplit(signature) &&
+           (!layout.column || (layout.reducedRank == 1 && layout.outerRank < kMaxOuterRank && !index));
+}
+
+CudaKernel::CudaKernel(Gpu& on, const KernelSignature& s, const CudaModule& module,
+                       std::unique_ptr<const Function> code)
+    : CudaKernel(on, s) {
+  module_ = &module;
+  code_ = std::move(code);
+  function_.store(code_.get(), std::memory_order_release);
+}
+
+CudaKernel::~CudaKernel() { delete split_.load(std::memory_order_relaxed); }
+
+const CudaKernel& CudaKernel::follower(const KernelSignature& s) const {
+  return module_ != nullptr ? module_->kernel(s) : loadKernel(gpu, s);
+}
+
+const Function& CudaKernel::makeFunction() const {
+  if (module_ != nullptr) fail<InternalError>("the program has no code of the kernel ", signature.text());
+  const std::lock_guard lock(making_);
+  if (code_ == nullptr) {
+    host().findCode(
+        signature, gpu.properties().architecture, [&](const std::string& object, const std::string& symbol) {
+          const std::string text = signature.text();
+          code_ = std::make_unique<const Function>(text, functionOf(loadModule(gpu, object, text), symbol, text));
+        });
+    function_.store(code_.get(), std::memory_order_release);
+  }
+  return *code_;
+}
+
+const Split& CudaKernel::split() const {
+  if (const Split* known = split_.load(std::memory_order_acquire)) return *known;
+  auto [partial, finish] = splitSignature(signature);
+  if (layout.column) ++partial.outerRank;
+  auto made = std::make_unique<Split>(Split{&follower(partial), &follower(finish)});
+  const Split* before = nullptr;
+  return split_.compare_exchange_strong(before, made.get()) ? *made.release() : *before;
+}
+
+namespace {
+
+/// The kernels of a device by signature.
+class Kernels {
+ public:
+  explicit Kernels(Gpu& gpu) : gpu_(gpu) {}
+  const CudaKernel& find(const KernelSignature& signature) {
+    std::string bytes = signature.bytes();
+    {
+      const std::shared_lock lock(mutex_);
+      if (const auto it = kernels_.find(bytes); it != kernels_.end()) {
+        bump(host().counters->kernelCacheHits);
+        return *it->second;
+      }
+    }
+    const std::unique_lock lock(mutex_);
+    auto [it, fresh] = kernels_.try_emplace(std::move(bytes), nullptr);
+    if (fresh) it->second = std::make_unique<const CudaKernel>(gpu_, signature);
+    return *it->second;
+  }
+
+ private:
+  Gpu& gpu_;
+  std::shared_mutex mutex_;
+  std::unordered_map<std::string, std::unique_ptr<const CudaKernel>> kernels_;
+};
+
+}  // namespace
+
+const CudaKernel& loadKernel(Gpu& on, const KernelSignature& signature) {
+  static const auto* const tables = [] {
+    auto* const made = new std::vector<std::unique_ptr<Kernels>>;  // never destroyed: as the kernels
+    for (int k = 0; k < gpuCount(); ++k) made->push_back(std::make_unique<Kernels>(gpu(k)));
+    return made;
+  }();
+  return (*tables)[static_cast<std::size_t>(on.ordinal())]->find(signature);
+}
+
+CudaModule::CudaModule(Gpu& gpu, std::span<const SavedKernel> kernels) : gpu_(gpu) {
+  for (const SavedKernel& k : kernels) {
+    std::unique_ptr<const Function> code;
+    if (!k.object.empty()) {
+      const std::string text = k.signature.text();
+      modules_.push_back(loadModule(gpu, k.object, text));
+      code = std::make_unique<const Function>(text, functionOf(modules_.back(), std::string(k.symbol), text));
+    }
+    kernels_.emplace_back(gpu, k.signature, *this, std::move(code));
+    bySignature_.emplace(k.signature.bytes(), &kernels_.back());
+  }
+}
+
+CudaModule::~CudaModule() {
+  try {
+    gpu_.use();
+  } catch (const Error&) {
+    return;
+  }
+  // The driver waits for kernels of it that still run.
+  for (ModuleHandle module : modules_) driver().moduleUnload(module);
+}
+
+const Kernel* CudaModule::find(const KernelSignature& signature) const {
+  const auto it = bySignature_.find(signature.bytes());
+  return it == bySignature_.end() ? nullptr : it->second;
+}
+
+const CudaKernel& CudaModule::kernel(const KernelSignature& signature) const {
+  const Kernel* found = find(signature);
+  if (found == nullptr) fail<InternalError>("the program has no kernel ", signature.text());
+  return static_cast<const CudaKernel&>(*found);
+}
+
+}  // namespace tandem::cuda

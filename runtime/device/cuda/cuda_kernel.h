@@ -1,0 +1,108 @@
+// Generated kernels on a GPU. The code of a signature defines
+//
+//   extern "C" __global__ void SYMBOL(const __grid_constant__ Args a, long long begin, long long end)
+//
+// where Args is a struct of ArgLayout::size() int64, the argument block by value, and [begin, end) are units. Its code
+// asks the host nothing: it strides by the grid, so that how many blocks there are changes no bit; what the threads of
+// a block are is the contract of `launchShape` with codegen/cuda.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include "runtime/device/cuda/driver.h"
+#include "runtime/device/cuda/queue.h"
+#include "runtime/device/executor.h"
+#include "runtime/device/target.h"
+#include "runtime/kernel/kernel.h"
+
+namespace tandem::cuda {
+
+class CudaKernel;
+class CudaModule;
+class CudaStream;
+class Function;
+class Gpu;
+
+/// A kernel cut into blocks (runtime/kernel/split.h): of a Column kernel the first one walks the blocks as one more
+/// outer dim, the innermost.
+struct Split {
+  const CudaKernel* partial;
+  const CudaKernel* finish;
+};
+
+/// Code is found or compiled when a launch first needs it, once.
+class CudaKernel final : public Kernel {
+ public:
+  CudaKernel(Gpu& gpu, const KernelSignature& signature);
+  /// A kernel of a module, where those are that follow from it; no code: one that launches only ask about.
+  CudaKernel(Gpu& gpu, const KernelSignature& signature, const CudaModule& module,
+             std::unique_ptr<const Function> code);
+  ~CudaKernel();
+
+  Gpu& gpu;
+  const KernelSignature signature;
+  const ArgLayout layout;
+  bool reduces = false;
+  /// Do all operands lie dense along the inner dim, so that a thread takes four elements at once?
+  bool dense = true;
+  /// Is the kernel one that can be split?
+  bool splits = false;
+
+  [[nodiscard]] bool ready() const { return function_.load(std::memory_order_acquire) != nullptr; }
+  [[nodiscard]] const Function& function() const {
+    const Function* known = function_.load(std::memory_order_acquire);
+    return known != nullptr ? *known : makeFunction();
+  }
+  /// Of a kernel that can be split.
+  [[nodiscard]] const Split& split() const;
+
+ private:
+  [[gnu::cold]] const Function& makeFunction() const;
+  [[nodiscard]] const CudaKernel& follower(const KernelSignature& signature) const;
+
+  const CudaModule* module_ = nullptr;
+  mutable std::mutex making_;
+  mutable std::unique_ptr<const Function> code_;
+  mutable std::atomic<const Function*> function_{nullptr};
+  mutable std::atomic<const Split*> split_{nullptr};
+};
+
+/// The kernel of a signature, from the table of the device.
+const CudaKernel& loadKernel(Gpu& gpu, const KernelSignature& signature);
+
+/// Kernels of a saved program: cubins that were made before.
+class CudaModule final : public KernelModule {
+ public:
+  CudaModule(Gpu& gpu, std::span<const SavedKernel> kernels);
+  ~CudaModule() override;
+  const Kernel* find(const KernelSignature& signature) const override;
+  /// InternalError naming a signature that it lacks.
+  [[nodiscard]] const CudaKernel& kernel(const KernelSignature& signature) const;
+
+ private:
+  Gpu& gpu_;
+  std::deque<CudaKernel> kernels_;
+  std::vector<ModuleHandle> modules_;
+  std::unordered_map<std::string, const CudaKernel*> bySignature_;
+};
+
+// ---- launching
+
+/// What passes and launches ask of a device.
+Target targetOf(const GpuProperties& properties);
+/// Grid and block of a launch over a space that is not empty.
+Grid launchShape(const CudaKernel& kernel, const std::int64_t* args, const LaunchSpace& space);
+/// Queues a kernel over a space, in parts where that is worth it. Counts a launch a part.
+void launchKernel(const CudaKernel& kernel, const std::int64_t* args, const LaunchSpace& space, CudaStream& stream);
+/// The kernels whose code that will need.
+SmallVector<const CudaKernel*, 2> neededBy(const CudaKernel& kernel, const std::int64_t* args,
+                                           const LaunchSpace& space);
+/// Copies a strided array to another one of the same shape, converting the dtype.
+void copyStrided(const ArrayView& from, const ArrayView& to, CudaStream& stream);
+
+}  // namespace tandem::cuda

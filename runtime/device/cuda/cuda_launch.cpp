@@ -1,0 +1,186 @@
+// How a kernel is launched: grid and block by its kind, and whether few long rows or columns are cut into blocks. None
+// of it changes a bit.
+#include <algorithm>
+#include <bit>
+
+#include "runtime/base/error.h"
+#include "runtime/device/cuda/cuda_kernel.h"
+#include "runtime/device/cuda/gpu.h"
+#include "runtime/device/cuda/source.h"
+#include "runtime/kernel/split.h"
+
+namespace tandem::cuda {
+namespace {
+
+constexpr unsigned kWarp = 32;
+constexpr unsigned kPointwiseThreads = 256;
+constexpr std::int64_t kElementsAThread = 4;  // of dense operands
+constexpr unsigned kMostWarpsARow = 16;
+constexpr std::int64_t kColumnTile = 32;
+// Blocks beyond what the device holds at once, in multiples of that: their ends are evened out.
+constexpr std::int64_t kWaves = 8;
+// Columns, so few that their tiles leave multiprocessors idle, are cut from so many elements on.
+constexpr std::int64_t kLeastSplitElements = std::int64_t{1} << 17;
+
+std::int64_t ceilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// At most as many blocks as keep the device busy; the kernel strides over the rest.
+unsigned gridOf(const CudaKernel& kernel, std::int64_t blocks, unsigned threads) {
+  const GpuProperties& p = kernel.gpu.properties();
+  const std::int64_t held = std::max<std::int64_t>(p.maxThreadsPerMultiprocessor / static_cast<int>(threads), 1);
+  return static_cast<unsigned>(std::clamp<std::int64_t>(blocks, 1, std::max(p.multiprocessors, 1) * held * kWaves));
+}
+
+bool isWorthSplitting(const CudaKernel& whole, const LaunchSpace& space) {
+  if (!whole.splits) return false;
+  const auto [units, length] = space;
+  const GpuProperties& p = whole.gpu.properties();
+  if (whole.signature.kind == KernelKind::Row) return targetOf(p).splitsRows(units, length);
+  // The blocks of a column must be few enough to be one block of the column of their results.
+  const std::int64_t block = columnBlock(whole.signature.trailing);
+  return ceilDiv(units, kColumnTile) < p.multiprocessors && units * length >= kLeastSplitElements && length > block &&
+         length <= block * block;
+}
+
+void launchWhole(const CudaKernel& kernel, const std::int64_t* args, const LaunchSpace& space, CudaStream& stream) {
+  if (space.units <= 0) return;
+  std::int64_t begin = 0;
+  std::int64_t end = space.units;
+  void* parameters[] = {const_cast<std::int64_t*>(args), &begin, &end, nullptr};
+  kernel.function().launch(stream, launchShape(kernel, args, space), parameters);
+}
+
+/// Memory for the partial results of a launch, ordered by the stream.
+class Partials : public PartialPlaces {
+ public:
+  Partials(const KernelSignature& partial, std::int64_t each, CudaStream& stream)
+      : PartialPlaces(partial, each), gpu_(stream.gpu()),
+        data_(gpu_.memory.allocate(static_cast<std::size_t>(bytes), stream.raw())) {}
+  ~Partials() { gpu_.memory.deallocate(data_); }
+  Partials(const Partials&) = delete;
+  Partials& operator=(const Partials&) = delete;
+  [[nodiscard]] std::int64_t memory() const { return std::bit_cast<std::int64_t>(data_); }
+
+ private:
+  Gpu& gpu_;
+  void* data_;
+};
+
+/// The argument block of the first kernel of columns: `count` blocks from block `first` on, of `length` rows each, are
+/// its innermost outer dim.
+SplitArgs partialColumnArgs(const CudaKernel& whole, const CudaKernel& partial, const std::int64_t* args,
+                            const Partials& partials, std::int64_t blocks, std::int64_t first, std::int64_t count,
+                            std::int64_t length) {
+  const ArgLayout& from = whole.layout;
+  const ArgLayout& to = partial.layout;
+  const std::size_t inputs = whole.signature.inputs.size();
+  const std::int64_t n = args[from.innerSize()];
+  const std::int64_t block = columnBlock(whole.signature.trailing);
+  SplitArgs own(to.size());
+  const int last = from.outerRank;
+  for (int d = 0; d < last; ++d) own[to.outerSize(d)] = args[from.outerSize(d)];
+  own[to.outerSize(last)] = count;
+  own[to.innerSize()] = n;
+  own[to.reducedSize()] = length;
+  for (std::size_t k = 0; k < inputs; ++k) {
+    const std::int64_t step = args[from.reducedStride(k)];
+    const auto size = static_cast<std::int64_t>(itemSize(whole.signature.inputs[k].dtype));
+    own[to.pointer(k)] = args[from.pointer(k)] + first * block * step * size;
+    own[to.innerStride(k)] = args[from.innerStride(k)];
+    own[to.reducedStride(k)] = step;
+    for (int d = 0; d < last; ++d) own[to.outerStride(k, d)] = args[from.outerStride(k, d)];
+    own[to.outerStride(k, last)] = block * step;
+  }
+  for (std::size_t k = 0; k < whole.signature.outputs.size(); ++k) {
+    const auto size = static_cast<std::int64_t>(itemSize(partial.signature.outputs[k].operand.dtype));
+    own[to.pointer(inputs + k)] = partials.memory() + partials.offsets[k] + first * n * size;
+    own[to.innerStride(inputs + k)] = 1;
+    own[to.outerStride(inputs + k, last)] = n;
+    std::int64_t step = blocks * n;
+    for (int d = last; d-- > 0;) {
+      own[to.outerStride(inputs + k, d)] = step;
+      step *= args[from.outerSize(d)];
+    }
+  }
+  for (std::size_t j = 0; j < from.scalars; ++j) own[to.scalar(j)] = args[from.scalar(j)];
+  return own;
+}
+
+void launchSplit(const CudaKernel& whole, const std::int64_t* args, const LaunchSpace& space, CudaStream& stream) {
+  const auto [partial, finish] = whole.split();
+  const auto [units, length] = space;
+  const bool column = whole.layout.column;
+  const std::int64_t block = column ? columnBlock(whole.signature.trailing) : kTrailingBlock;
+  const std::int64_t blocks = ceilDiv(length, block);
+  const Partials partials(partial->signature, units * blocks, stream);
+  if (column) {
+    const std::int64_t full = length / block;
+    launchWhole(*partial, partialColumnArgs(whole, *partial, args, partials, blocks, 0, full, block).data(),
+                {units * full, block}, stream);
+    if (const std::int64_t rest = length - full * block; rest > 0)
+      launchWhole(*partial, partialColumnArgs(whole, *partial, args, partials, blocks, full, 1, rest).data(),
+                  {units, rest}, stream);
+  } else {
+    launchWhole(*partial, partialRowArgs(whole.signature, args, partials, partials.memory()).data(),
+                {units * blocks, block}, stream);
+  }
+  launchWhole(*finish, finishArgs(whole.signature, finish->signature, args, partials, partials.memory(), blocks).data(),
+              {units, blocks}, stream);
+}
+
+}  // namespace
+
+Target targetOf(const GpuProperties& p) {
+  Target t;
+  t.architecture = p.architecture;
+  // A launch costs as much as the work of some ten thousand elements.
+  t.fuseFrom = 1024;
+  t.leastSharedBytes = std::int64_t{1} << 16;
+  t.cachedBytes = static_cast<std::int64_t>(p.l2CacheSize / 4);
+  t.mostRecomputed = 8;
+  // Nothing is turned: reads that lie across meet in the second cache.
+  t.shortRow = 0;
+  t.fewRows = std::max(p.multiprocessors / 2, 1);
+  return t;
+}
+
+Grid launchShape(const CudaKernel& kernel, const std::int64_t* args, const LaunchSpace& space) {
+  const std::int64_t n = args[kernel.layout.innerSize()];
+  const std::int64_t units = space.units;
+  Grid grid;
+  if (kernel.signature.kind == KernelKind::Column) {
+    const unsigned lanes = kernel.signature.trailing ? kTrailingLanes : kLeadingLanes;
+    grid.threads = {kWarp, lanes, 1};
+    grid.blocks[0] = gridOf(kernel, ceilDiv(units, kColumnTile), kWarp * lanes);
+    return grid;
+  }
+  if (kernel.reduces) {
+    const bool isBlock = kernel.signature.kind == KernelKind::Partial;
+    const auto warps = isBlock || n <= kTrailingBlock
+                           ? 1U
+                           : static_cast<unsigned>(std::min<std::int64_t>(rowBlocks(n), kMostWarpsARow));
+    const unsigned rows = warps > 1 ? 1 : n <= 1024 ? 8 : 4;
+    grid.threads = {kWarp * warps, rows, 1};
+    grid.blocks[0] = gridOf(kernel, ceilDiv(units, rows), kWarp * warps * rows);
+    return grid;
+  }
+  grid.threads = {kPointwiseThreads, 1, 1};
+  const bool flat = kernel.layout.outerRank == 0;
+  const std::int64_t each = kPointwiseThreads * (kernel.dense ? kElementsAThread : 1);
+  grid.blocks[0] = gridOf(kernel, flat ? ceilDiv(units, each) : units * ceilDiv(n, each), kPointwiseThreads);
+  return grid;
+}
+
+void launchKernel(const CudaKernel& kernel, const std::int64_t* args, const LaunchSpace& space, CudaStream& stream) {
+  if (space.units <= 0) return;
+  stream.gpu().use();
+  if (isWorthSplitting(kernel, space)) return launchSplit(kernel, args, space, stream);
+  launchWhole(kernel, args, space, stream);
+}
+
+SmallVector<const CudaKernel*, 2> neededBy(const CudaKernel& kernel, const std::int64_t*, const LaunchSpace& space) {
+  if (isWorthSplitting(kernel, space)) return {kernel.split().partial, kernel.split().finish};
+  return {&kernel};
+}
+
+}  // namespace tandem::cuda

@@ -1,0 +1,58 @@
+#include "runtime/device/cuda/graph.h"
+
+#include "runtime/base/error.h"
+#include "runtime/device/cuda/gpu.h"
+
+namespace tandem::cuda {
+
+CudaGraph::~CudaGraph() {
+  try {
+    // Its memory is for others from now on.
+    launched_.synchronize();
+  } catch (const Error&) {
+    // An error of its work is raised by whoever waits for the stream.
+  }
+  driver().graphExecDestroy(graph_);
+  gpu_.memory.giveBack(arena_);
+}
+
+void CudaGraph::launch(Stream& stream) {
+  auto& in = static_cast<CudaStream&>(stream);
+  gpu_.use();
+  in.note("of a graph");
+  in.checkWork(driver().graphLaunch(graph_, in.raw()), "launching a graph");
+  launched_.record(in);
+  for (const auto& e : kept_.expectations) in.expect(e);
+}
+
+void beginCapture(CudaStream& stream) {
+  Gpu& gpu = stream.gpu();
+  gpu.use();
+  if (stream.raw() == nullptr) fail<Error>("the default stream cannot be captured: choose another one");
+  // In this mode of capturing memory may be allocated meanwhile.
+  check(driver().streamBeginCapture(stream.raw(), kCaptureRelaxed), strcat("capturing a stream of ", gpu.name()));
+  gpu.memory.beginArena(stream.raw());
+  stream.beginKeeping();
+}
+
+std::unique_ptr<GpuGraph> endCapture(CudaStream& stream) {
+  Gpu& gpu = stream.gpu();
+  gpu.use();
+  GraphHandle graph = nullptr;
+  const int ended = driver().streamEndCapture(stream.raw(), &graph);
+  Kept kept = stream.endKeeping();
+  std::shared_ptr<DeviceMemory::Arena> arena = gpu.memory.endArena(stream.raw());
+  GraphExecHandle made = nullptr;
+  try {
+    check(ended, "capturing: something was done that cannot be captured, as waiting for the stream");
+    check(driver().graphInstantiate(&made, graph, 0), "making a graph of what was captured");
+  } catch (const Error&) {
+    if (graph != nullptr) driver().graphDestroy(graph);
+    gpu.memory.giveBack(arena);
+    throw;
+  }
+  driver().graphDestroy(graph);
+  return std::make_unique<CudaGraph>(gpu, made, std::move(arena), std::move(kept));
+}
+
+}  // namespace tandem::cuda

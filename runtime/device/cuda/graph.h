@@ -1,0 +1,30 @@
+// Captured work: a CUDA graph with what it stands on.
+#pragma once
+
+#include <memory>
+
+#include "runtime/device/cuda/memory.h"
+#include "runtime/device/cuda/stream.h"
+#include "runtime/device/gpu_control.h"
+
+namespace tandem::cuda {
+
+class CudaGraph final : public GpuGraph {
+ public:
+  CudaGraph(Gpu& gpu, GraphExecHandle graph, std::shared_ptr<DeviceMemory::Arena> arena, Kept kept)
+      : gpu_(gpu), graph_(graph), arena_(std::move(arena)), kept_(std::move(kept)) {}
+  ~CudaGraph() override;
+  void launch(Stream& stream) override;
+
+ private:
+  Gpu& gpu_;
+  GraphExecHandle graph_;
+  std::shared_ptr<DeviceMemory::Arena> arena_;
+  Kept kept_;
+  CudaEvent launched_{gpu_, false};  // after the last launch
+};
+
+void beginCapture(CudaStream& stream);
+std::unique_ptr<GpuGraph> endCapture(CudaStream& stream);
+
+}  // namespace tandem::cuda

@@ -1,0 +1,150 @@
+// The memory of a device, kept when it is freed and handed out again in the order of a stream: whoever allocates on the
+// stream on which a block was freed may have it at once, since his work comes after what used it.
+//
+//   segment  a piece from the driver: 2 MiB for blocks up to 1 MiB, 20 MiB for those under 10 MiB, else as large as the
+//            block, in steps of 2 MiB
+//   block    a part of a segment, a multiple of 512 bytes. A free one that is larger than what is asked for is split,
+//   and
+//            joins its free neighbours again when it is freed
+//   arena    the free blocks that may serve a request: the device's, or those of a graph, whose memory nobody else may
+//            have while it lives. By size class (small, large), then stream, then size
+//
+// Memory that other streams use too (`recordStream`) is awaited: it is free when events in those streams are done.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "runtime/device/cuda/driver.h"
+#include "runtime/device/gpu_control.h"
+
+namespace tandem::cuda {
+
+class Gpu;
+
+class DeviceMemory {
+ public:
+  explicit DeviceMemory(Gpu& gpu) : gpu_(gpu) {}
+  DeviceMemory(const DeviceMemory&) = delete;
+  DeviceMemory& operator=(const DeviceMemory&) = delete;
+
+  /// Aligned to 512 bytes; of 0 bytes valid too. OutOfMemoryError saying what is held, after what is cached was given
+  /// back and everything awaited.
+  void* allocate(std::size_t bytes, StreamHandle stream);
+  void deallocate(void* memory) noexcept;
+  /// Nothing where the memory is not one of these blocks or is used by its own stream.
+  void recordStream(void* memory, StreamHandle stream);
+  /// Waits for the device.
+  void emptyCache();
+
+  std::vector<std::pair<std::string, std::int64_t>> stats();
+  void resetPeaks();
+  void resetAccumulated();
+  std::vector<GpuSegment> snapshot();
+  /// Of `total` bytes the share that segments may take.
+  void setFraction(double fraction, std::size_t total);
+
+  // ---- graphs
+
+  struct Arena;
+  /// What is allocated on the stream from now on, and on streams that are captured together with it, is a graph's.
+  void beginArena(StreamHandle stream);
+  std::shared_ptr<Arena> endArena(StreamHandle stream);
+  /// When the graph's work is done for good: blocks are the device's from now on.
+  void giveBack(const std::shared_ptr<Arena>& arena);
+
+ private:
+  struct Segment;
+  struct Block {
+    std::uint64_t address;
+    std::size_t bytes;
+    std::size_t requested;
+    Segment* segment;
+    Block* before;  // the neighbours in the segment
+    Block* after;
+    GpuSegment::Block::State state;
+    std::vector<StreamHandle> users;  // beside the segment's stream
+    int awaited;                      // events that must be done
+  };
+  struct Segment {
+    std::uint64_t address;
+    std::size_t bytes;
+    StreamHandle stream;
+    bool large;
+    Arena* arena;
+    Block* first;
+  };
+  struct Smaller {
+    bool operator()(const Block* a, const Block* b) const;
+  };
+  using FreeBlocks = std::set<Block*, Smaller>;
+
+ public:
+  struct Arena {
+    std::array<FreeBlocks, 2> free;  // small, large
+    bool ofGraph = false;
+  };
+
+ private:
+  struct Stat {
+    std::int64_t current = 0, peak = 0, allocated = 0, freed = 0;
+    void add(std::int64_t n);
+  };
+  enum Count {
+    kAllocation,
+    kSegment,
+    kActive,
+    kInactive,
+    kAllocated,
+    kReserved,
+    kActiveBytes,
+    kInactiveBytes,
+    kRequested
+  };
+  static constexpr std::size_t kCounts = 9;
+
+  // All with the mutex held.
+  Arena& arenaFor(StreamHandle stream);
+  Block* takeFree(Arena& arena, bool large, StreamHandle stream, std::size_t bytes);
+  Block* takeFresh(Arena& arena, bool large, StreamHandle stream, std::size_t bytes);
+  Segment* addSegment(Arena& arena, bool large, StreamHandle stream, std::size_t bytes);
+  DevicePointer fromDriver(std::size_t bytes);
+  void splitOff(Block* block, std::size_t bytes);
+  void free(Block* block);
+  void await(Block* block);
+  void lookAtEvents(bool wait);
+  std::size_t release(Arena& arena);
+  void count(Count what, bool large, std::int64_t n);
+  void countFree(const Block* block, int sign);
+  [[noreturn]] void outOfMemory(std::size_t bytes, std::size_t segment);
+
+  Gpu& gpu_;
+  std::mutex mutex_;
+  Arena common_;
+  std::unordered_map<std::uint64_t, Block*> used_;
+  std::set<Segment*> segments_;
+  struct Awaited {
+    EventHandle event;
+    Block* block;
+  };
+  std::deque<Awaited> awaited_;
+  std::vector<Block*> untilCaptured_;  // whose events cannot be recorded while a stream is captured
+  std::vector<std::pair<StreamHandle, std::shared_ptr<Arena>>> captured_;
+  std::size_t most_ = SIZE_MAX;                       // bytes of segments
+  std::array<std::array<Stat, 3>, kCounts> stats_{};  // all, small, large
+  std::int64_t retries_ = 0, outOfMemories_ = 0, fromDriver_ = 0, toDriver_ = 0, waits_ = 0;
+};
+
+/// `1.50 GiB`, `12.00 MiB`.
+std::string bytesText(std::size_t bytes);
+
+}  // namespace tandem::cuda

@@ -1,0 +1,117 @@
+#include "runtime/device/cuda/pinned.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "runtime/base/error.h"
+#include "runtime/device/cuda/gpu.h"
+
+namespace tandem::cuda {
+namespace {
+
+// So much may wait for copies; above, whoever wants more waits for the oldest ones.
+constexpr std::size_t kMostAwaited = std::size_t{256} << 20;
+
+/// Four classes a power of two.
+std::size_t classOf(std::size_t bytes) {
+  const std::size_t least = std::max<std::size_t>(bytes, 512);
+  const std::size_t step = std::max<std::size_t>(std::bit_floor(least) / 4, 512);
+  return (least + step - 1) / step * step;
+}
+
+}  // namespace
+
+PinnedMemory& pinnedMemory() {
+  static auto* const memory = new PinnedMemory;  // never destroyed: tensors outlive other statics
+  return *memory;
+}
+
+void* PinnedMemory::allocate(std::size_t bytes, Gpu& gpu) {
+  const std::size_t size = classOf(bytes);
+  const std::lock_guard lock(mutex_);
+  lookAtEvents(awaitedBytes_ > kMostAwaited);
+  if (auto& free = free_[size]; !free.empty()) {
+    void* memory = free.back();
+    free.pop_back();
+    return memory;
+  }
+  gpu.use();
+  void* memory = nullptr;
+  check(driver().memHostAlloc(&memory, size, kHostAllocPortable), "allocating page-locked memory of the host");
+  blocks_.emplace(std::bit_cast<std::uintptr_t>(memory), Block{size, {}, 0});
+  return memory;
+}
+
+PinnedMemory::Blocks::iterator PinnedMemory::find(const void* memory) {
+  const auto address = std::bit_cast<std::uintptr_t>(memory);
+  auto it = blocks_.upper_bound(address);
+  if (it == blocks_.begin()) return blocks_.end();
+  --it;
+  return address < it->first + it->second.bytes ? it : blocks_.end();
+}
+
+bool PinnedMemory::holds(const void* memory) {
+  const std::lock_guard lock(mutex_);
+  return find(memory) != blocks_.end();
+}
+
+void PinnedMemory::use(const void* memory, CudaStream& stream) {
+  const std::lock_guard lock(mutex_);
+  const auto it = find(memory);
+  if (it == blocks_.end()) return;
+  auto& users = it->second.users;
+  const User user{&stream.gpu(), stream.raw()};
+  if (std::ranges::find(users, user) == users.end()) users.push_back(user);
+}
+
+void PinnedMemory::free(void* memory) noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto it = find(memory);
+  if (it == blocks_.end()) return;
+  Block& block = it->second;
+  try {
+    for (const User& user : block.users) {
+      awaited_.push_back({user.gpu, user.gpu->events.record(user.stream), it});
+      ++block.awaited;
+    }
+    block.users.clear();
+    if (block.awaited == 0) {
+      free_[block.bytes].push_back(memory);
+    } else {
+      awaitedBytes_ += block.bytes;
+    }
+  } catch (const Error&) {
+    // Of a device that failed, nobody knows what it still writes: the memory is not used again.
+  }
+}
+
+void PinnedMemory::lookAtEvents(bool wait) {
+  while (!awaited_.empty()) {
+    const Awaited first = awaited_.front();
+    if (wait && awaitedBytes_ > kMostAwaited / 2) {
+      first.gpu->use();
+      check(driver().eventSynchronize(first.event), "waiting for a copy");
+    }
+    if (!first.gpu->events.isDone(first.event)) return;
+    first.gpu->events.give(first.event);
+    awaited_.pop_front();
+    Block& block = first.block->second;
+    if (--block.awaited > 0) continue;
+    awaitedBytes_ -= block.bytes;
+    free_[block.bytes].push_back(std::bit_cast<void*>(first.block->first));
+  }
+}
+
+void PinnedMemory::emptyCache() {
+  const std::lock_guard lock(mutex_);
+  lookAtEvents(false);
+  for (auto& [bytes, free] : free_) {
+    for (void* memory : free) {
+      driver().memFreeHost(memory);
+      blocks_.erase(std::bit_cast<std::uintptr_t>(memory));
+    }
+    free.clear();
+  }
+}
+
+}  // namespace tandem::cuda

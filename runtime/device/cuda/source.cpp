@@ -1,0 +1,127 @@
+#include "runtime/device/cuda/source.h"
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
+
+#include "runtime/base/error.h"
+#include "runtime/device/cuda/gpu.h"
+#include "runtime/lib/cuda/texts.h"
+
+namespace tandem::cuda {
+namespace {
+
+/// What a text is compiled to for a device.
+struct Module {
+  std::once_flag once;
+  ModuleHandle handle = nullptr;
+};
+
+/// The kernels and modules of texts, for all devices. Never destroyed: threads may look up while the process ends.
+struct Sources {
+  std::shared_mutex mutex;
+  std::unordered_map<std::string, std::unique_ptr<const Function>> functions;
+  std::unordered_map<std::string, std::unique_ptr<Module>> modules;
+};
+Sources& sources() {
+  static auto* const s = new Sources;
+  return *s;
+}
+
+template <class T>
+void appendBytes(std::string& key, const T& value) {
+  key.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+void compile(Gpu& gpu, Module& module, const char* name, const char* text, std::span<const Define> defines) {
+  KernelSource source{name, kCommonText};
+  for (const Define& d : defines) {
+    source.name += strcat(source.name == name ? " with " : ", ", d.name, "=", d.value);
+    source.text += strcat("#define ", d.name, " ", d.value, "\n");
+  }
+  source.text += text;
+  host().findSourceCode(source, gpu.properties().architecture, [&](const std::string& object, const std::string&) {
+    module.handle = loadModule(gpu, object, source.name);
+  });
+}
+
+const Function& findFunction(Gpu& gpu, const char* name, const char* text, std::string_view kernel,
+                             std::span<const Define> defines) {
+  std::string key;
+  key.reserve(128);
+  appendBytes(key, text);
+  appendBytes(key, gpu.ordinal());
+  for (const Define& d : defines) (key += d.name).append(1, '=').append(d.value).append(1, '\n');
+  const std::size_t moduleKey = key.size();
+  key += kernel;
+  Sources& s = sources();
+  {
+    const std::shared_lock lock(s.mutex);
+    if (const auto it = s.functions.find(key); it != s.functions.end()) return *it->second;
+  }
+  Module* module = nullptr;
+  {
+    const std::unique_lock lock(s.mutex);
+    auto& known = s.modules[key.substr(0, moduleKey)];
+    if (!known) known = std::make_unique<Module>();
+    module = known.get();
+  }
+  // Other texts may be compiled meanwhile; whoever wants this one waits.
+  std::call_once(module->once, [&] { compile(gpu, *module, name, text, defines); });
+  const std::string symbol(kernel);
+  auto made = std::make_unique<const Function>(symbol, functionOf(module->handle, symbol, name));
+  const std::unique_lock lock(s.mutex);
+  return *s.functions.try_emplace(std::move(key), std::move(made)).first->second;
+}
+
+}  // namespace
+
+ModuleHandle loadModule(Gpu& gpu, std::string_view object, std::string_view name) {
+  gpu.use();
+  ModuleHandle module = nullptr;
+  const int result = driver().moduleLoadData(&module, object.data());
+  try {
+    check(result, strcat("loading ", name, " on ", gpu.name()));
+  } catch (const OutOfMemoryError&) {
+    throw;
+  } catch (const Error& e) {
+    fail<InternalError>(e.what());
+  }
+  return module;
+}
+
+FunctionHandle functionOf(ModuleHandle module, const std::string& symbol, std::string_view name) {
+  FunctionHandle function = nullptr;
+  if (driver().moduleGetFunction(&function, module, symbol.c_str()) != kSuccess)
+    fail<InternalError>(name, " has no kernel ", symbol);
+  return function;
+}
+
+void Function::launch(CudaStream& stream, const Grid& grid, void** parameters) const {
+  for (unsigned n : grid.blocks)
+    if (n == 0) return;
+  const Driver& d = driver();
+  if (grid.sharedBytes > shared_.load(std::memory_order_relaxed)) {
+    check(d.funcSetAttribute(handle_, kFunctionMaxDynamicSharedBytes, static_cast<int>(grid.sharedBytes)),
+          strcat("giving the kernel ", name_, " ", grid.sharedBytes, " bytes of shared memory"));
+    shared_.store(grid.sharedBytes, std::memory_order_relaxed);
+  }
+  stream.note(name_.c_str());
+  const auto [bx, by, bz] = grid.blocks;
+  const auto [tx, ty, tz] = grid.threads;
+  const int result =
+      d.launchKernel(handle_, bx, by, bz, tx, ty, tz, grid.sharedBytes, stream.raw(), parameters, nullptr);
+  if (result != kSuccess) [[unlikely]]
+    stream.checkWork(result, strcat("launching the kernel ", name_, " of ", bx, "x", by, "x", bz, " blocks of ", tx,
+                                    "x", ty, "x", tz, " threads"));
+  bump(host().counters->kernelLaunches);
+  if (launchesBlock() && !stream.isCapturing()) stream.wait();
+}
+
+const Function& Source::kernel(std::string_view name, std::initializer_list<Define> defines) const {
+  return findFunction(Queueing::now().stream().gpu(), name_, text_, name, {defines.begin(), defines.size()});
+}
+
+}  // namespace tandem::cuda

@@ -1,0 +1,34 @@
+// Kernels in CUDA C++ text, loaded: what `Source::kernel` finds, and code that was made before.
+#pragma once
+
+#include <atomic>
+#include <string>
+#include <string_view>
+
+#include "runtime/device/cuda/driver.h"
+#include "runtime/device/cuda/queue.h"
+
+namespace tandem::cuda {
+
+class CudaStream;
+class Gpu;
+
+class Function {
+ public:
+  Function(std::string name, FunctionHandle handle) : name_(std::move(name)), handle_(handle) {}
+  [[nodiscard]] const std::string& name() const { return name_; }
+  /// Queues it. `sharedBytes` may be what a block gets with opt-in.
+  void launch(CudaStream& stream, const Grid& grid, void** parameters) const;
+
+ private:
+  std::string name_;
+  FunctionHandle handle_;
+  mutable std::atomic<unsigned> shared_{48 * 1024};  // what it may ask for by now
+};
+
+/// Code for the device; InternalError saying what is wrong with it.
+ModuleHandle loadModule(Gpu& gpu, std::string_view object, std::string_view name);
+/// InternalError where it has no such kernel.
+FunctionHandle functionOf(ModuleHandle module, const std::string& symbol, std::string_view name);
+
+}  // namespace tandem::cuda

@@ -1,0 +1,218 @@
+#include "runtime/device/cuda/stream.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/base/error.h"
+#include "runtime/device/cuda/gpu.h"
+
+namespace tandem::cuda {
+namespace {
+
+// Nobody may wait for long: from so many open expectations on, those whose work is done are looked at, and from so many
+// on the oldest are waited for.
+constexpr std::uint64_t kMarkEvery = 256;
+constexpr std::size_t kMostMarks = 64;
+
+CudaStream& of(Stream& stream) { return static_cast<CudaStream&>(stream); }
+
+}  // namespace
+
+CudaStream::CudaStream(Gpu& gpu) : gpu_(gpu), handle_(gpu.takeHandle()), owned_(true) { gpu_.addStream(*this); }
+
+CudaStream::CudaStream(Gpu& gpu, StreamHandle handle, Borrowed) : gpu_(gpu), handle_(handle), owned_(false) {
+  gpu_.addStream(*this);
+}
+
+CudaStream::~CudaStream() {
+  gpu_.removeStream(*this);
+  try {
+    // The slots of its expectations are given to others, who must not find what its work still writes.
+    wait();
+    for (const Mark& mark : marks_) gpu_.events.give(mark.event);
+    if (owned_) gpu_.giveHandle(handle_);
+  } catch (const Error&) {
+    // A kernel failed: the context is of no use any more, and its handle is used by nobody.
+  }
+}
+
+void CudaStream::wait() {
+  gpu_.use();
+  checkWork(driver().streamSynchronize(handle_), "waiting for a stream");
+}
+
+void CudaStream::synchronize() {
+  const std::uint64_t last = lastExpected();
+  wait();
+  raise(last);
+}
+
+bool CudaStream::isDone() const {
+  gpu_.use();
+  const int result = driver().streamQuery(handle_);
+  if (result == kNotReady) return false;
+  checkWork(result, "asking a stream");
+  return true;
+}
+
+bool CudaStream::isCapturing() const {
+  gpu_.use();
+  int status = kCaptureNone;
+  return driver().streamIsCapturing(handle_, &status) == kSuccess && status != kCaptureNone;
+}
+
+void CudaStream::checkWork(int result, std::string_view what) const {
+  if (result == kSuccess) return;
+  const char* kernel = last_.load(std::memory_order_relaxed);
+  try {
+    check(result, strcat(what, " on ", gpu_.name()));
+  } catch (const Error& e) {
+    if (kernel == nullptr) throw;
+    const char* rest = launchesBlock()
+                           ? " failed"
+                           : " was queued last, which need not be the one that failed: TANDEM_LAUNCH_BLOCKING=1 has "
+                             "every kernel waited for, and the error raised at its line";
+    failAs(e, strcat(e.what(), "; the kernel ", kernel, rest));
+  }
+}
+
+void CudaStream::expect(std::shared_ptr<const Expected> expected) {
+  const std::lock_guard lock(mutex_);
+  if (keeps_) {
+    kept_.expectations.push_back(std::move(expected));
+    return;
+  }
+  open_.push_back({++number_, std::move(expected)});
+  if (number_ % kMarkEvery == 0) thinOut();
+}
+
+std::uint64_t CudaStream::lastExpected() {
+  const std::lock_guard lock(mutex_);
+  return number_;
+}
+
+void CudaStream::thinOut() {
+  marks_.push_back({number_, gpu_.events.record(handle_)});
+  std::uint64_t done = 0;
+  while (!marks_.empty()) {
+    const Mark first = marks_.front();
+    if (marks_.size() > kMostMarks) check(driver().eventSynchronize(first.event), "waiting for checks of values");
+    if (!gpu_.events.isDone(first.event)) break;
+    done = first.number;
+    gpu_.events.give(first.event);
+    marks_.erase(marks_.begin());
+  }
+  // What was proved wrong stays for whoever waits.
+  std::erase_if(open_, [&](const Open& o) { return o.number <= done && !o.expected->failed(); });
+}
+
+void CudaStream::raise(std::uint64_t upTo) {
+  std::vector<Open> over;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto end = std::ranges::find_if(open_, [&](const Open& o) { return o.number > upTo; });
+    over.assign(std::make_move_iterator(open_.begin()), std::make_move_iterator(end));
+    open_.erase(open_.begin(), end);
+  }
+  const auto failed = std::ranges::find_if(over, [](const Open& o) { return o.expected->failed(); });
+  if (failed == over.end()) return;
+  for (auto later = failed + 1; later != over.end(); ++later) later->expected->forget();
+  failed->expected->raise();
+}
+
+void CudaStream::beginKeeping() {
+  const std::lock_guard lock(mutex_);
+  keeps_ = true;
+}
+
+bool CudaStream::keep(std::shared_ptr<void> memory) {
+  const std::lock_guard lock(mutex_);
+  if (keeps_) kept_.memory.push_back(std::move(memory));
+  return keeps_;
+}
+
+Kept CudaStream::endKeeping() {
+  const std::lock_guard lock(mutex_);
+  keeps_ = false;
+  return std::exchange(kept_, {});
+}
+
+CudaEvent::~CudaEvent() {
+  if (event_ != nullptr) driver().eventDestroy(event_);
+}
+
+void CudaEvent::record(Stream& stream) {
+  CudaStream& in = of(stream);
+  gpu_.use();
+  if (&in.gpu() != &gpu_)
+    fail<Error>("an event of ", gpu_.name(), " cannot be recorded in a stream of ", in.gpu().name());
+  if (event_ == nullptr) check(driver().eventCreate(&event_, timed_ ? 0 : kEventDisableTiming), "making an event");
+  in.checkWork(driver().eventRecord(event_, in.raw()), "recording an event");
+  stream_ = &in;
+  expected_ = in.lastExpected();
+}
+
+void CudaEvent::waitOn(Stream& stream) {
+  if (event_ == nullptr) return;
+  CudaStream& waiting = of(stream);
+  waiting.gpu().use();
+  waiting.checkWork(driver().streamWaitEvent(waiting.raw(), event_, 0), "waiting for an event");
+}
+
+bool CudaEvent::done() const {
+  if (event_ == nullptr) return true;
+  gpu_.use();
+  const int result = driver().eventQuery(event_);
+  if (result == kNotReady) return false;
+  stream_->checkWork(result, "asking an event");
+  return true;
+}
+
+void CudaEvent::synchronize() {
+  if (event_ == nullptr) return;
+  gpu_.use();
+  stream_->checkWork(driver().eventSynchronize(event_), "waiting for an event");
+  stream_->raise(expected_);
+}
+
+double CudaEvent::millisecondsSince(const Event& earlier) const {
+  const auto& from = static_cast<const CudaEvent&>(earlier);
+  if (!timed_ || !from.timed_) fail<Error>("an event was made without times");
+  if (event_ == nullptr || from.event_ == nullptr) fail<Error>("an event was not recorded");
+  gpu_.use();
+  float milliseconds = 0;
+  const int result = driver().eventElapsedTime(&milliseconds, from.event_, event_);
+  if (result == kNotReady) fail<Error>("an event is not done: synchronize it first");
+  check(result, "asking the time between two events");
+  return static_cast<double>(milliseconds);
+}
+
+EventHandle EventPool::record(StreamHandle stream) {
+  EventHandle event = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!free_.empty()) {
+      event = free_.back();
+      free_.pop_back();
+    }
+  }
+  gpu_.use();
+  if (event == nullptr) check(driver().eventCreate(&event, kEventDisableTiming), "making an event");
+  check(driver().eventRecord(event, stream), "recording an event");
+  return event;
+}
+
+bool EventPool::isDone(EventHandle event) const {
+  gpu_.use();
+  const int result = driver().eventQuery(event);
+  if (result == kNotReady) return false;
+  check(result, "asking an event");
+  return true;
+}
+
+void EventPool::give(EventHandle event) {
+  const std::lock_guard lock(mutex_);
+  free_.push_back(event);
+}
+
+}  // namespace tandem::cuda

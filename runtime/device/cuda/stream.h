@@ -1,0 +1,123 @@
+// Streams and events of a GPU. A stream knows what its work may still have to report: expectations that a kernel may
+// prove wrong (faults.h), which whoever waits raises in their order.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/device/cuda/driver.h"
+#include "runtime/device/cuda/faults.h"
+#include "runtime/device/executor.h"
+
+namespace tandem::cuda {
+
+class Gpu;
+
+/// What work that was captured stands on, for the graph.
+struct Kept {
+  std::vector<std::shared_ptr<const Expected>> expectations;
+  std::vector<std::shared_ptr<void>> memory;
+};
+
+class CudaStream final : public Stream {
+ public:
+  struct Borrowed {};
+  /// A stream of its own, of a handle that others had before.
+  explicit CudaStream(Gpu& gpu);
+  /// Of a handle that lives longer.
+  CudaStream(Gpu& gpu, StreamHandle handle, Borrowed);
+  ~CudaStream() override;
+
+  void synchronize() override;
+  [[nodiscard]] void* handle() const override { return handle_; }
+
+  [[nodiscard]] Gpu& gpu() const { return gpu_; }
+  [[nodiscard]] StreamHandle raw() const { return handle_; }
+  /// Waits without raising what expectations say; throws what the driver says of kernels.
+  void wait();
+  /// Is all work done?
+  [[nodiscard]] bool isDone() const;
+  [[nodiscard]] bool isCapturing() const;
+
+  /// Remembers what runs last, for the error of a kernel that failed. The name lives as long as the process.
+  void note(const char* kernel) { last_.store(kernel, std::memory_order_relaxed); }
+  /// Throws where a call of the driver failed in which errors of earlier kernels show.
+  void checkWork(int result, std::string_view what) const;
+
+  /// An expectation of work that is queued.
+  void expect(std::shared_ptr<const Expected> expected);
+  /// The number of the last one.
+  [[nodiscard]] std::uint64_t lastExpected();
+  /// Ends those up to a number, whose work is done; throws the error of the first one that was proved wrong.
+  void raise(std::uint64_t upTo);
+
+  /// While work is captured, its expectations are the graph's.
+  void beginKeeping();
+  /// True, and so is memory that the work reads, where that is so now.
+  bool keep(std::shared_ptr<void> memory);
+  Kept endKeeping();
+
+ private:
+  struct Open {
+    std::uint64_t number;
+    std::shared_ptr<const Expected> expected;
+  };
+  /// All expectations up to the number are of work before the event.
+  struct Mark {
+    std::uint64_t number;
+    EventHandle event;
+  };
+  void thinOut();
+
+  Gpu& gpu_;
+  StreamHandle handle_;
+  bool owned_;
+  std::atomic<const char*> last_{nullptr};
+
+  std::mutex mutex_;  // of what follows
+  std::vector<Open> open_;
+  std::uint64_t number_ = 0;
+  std::vector<Mark> marks_;
+  bool keeps_ = false;
+  Kept kept_;
+};
+
+class CudaEvent final : public Event {
+ public:
+  CudaEvent(Gpu& gpu, bool timed) : gpu_(gpu), timed_(timed) {}
+  ~CudaEvent() override;
+  void record(Stream& stream) override;
+  void waitOn(Stream& stream) override;
+  [[nodiscard]] bool done() const override;
+  void synchronize() override;
+  [[nodiscard]] double millisecondsSince(const Event& earlier) const override;
+
+ private:
+  Gpu& gpu_;
+  bool timed_;
+  EventHandle event_ = nullptr;  // made when it is first recorded
+  CudaStream* stream_ = nullptr;
+  std::uint64_t expected_ = 0;  // the stream's last expectation then
+};
+
+/// Events that mark how far a stream is, used again and again.
+class EventPool {
+ public:
+  explicit EventPool(Gpu& gpu) : gpu_(gpu) {}
+  /// Recorded in the stream.
+  EventHandle record(StreamHandle stream);
+  [[nodiscard]] bool isDone(EventHandle event) const;
+  void give(EventHandle event);
+
+ private:
+  Gpu& gpu_;
+  std::mutex mutex_;
+  std::vector<EventHandle> free_;
+};
+
+}  // namespace tandem::cuda
