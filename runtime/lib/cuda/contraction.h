@@ -33,8 +33,9 @@ class ContractionLaunch {
   /// `plan`: the struct Contraction of the kind.
   template <class Plan>
   void run(const void* a, const void* b, void* c, const Plan& plan) const {
-    launch(*contract_, grid_, a, b, c, partial_.as(), plan);
-    if (plan.sizes.pieces > 1) launch(*combine_, combineGrid_, partial_.as(), c, plan);
+    const bool cut = plan.sizes.pieces > 1;
+    launch(*contract_, grid_, a, b, c, cut ? partial_.as() : nullptr, plan);
+    if (cut) launch(*combine_, combineGrid_, partial_.as(), c, plan);
   }
 
  private:

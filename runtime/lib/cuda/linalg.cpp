@@ -1,5 +1,5 @@
-// Linear algebra: Cholesky, LU and triangular systems by kernels of our own (linalg.cu), for which the host walks over
-// blocks of columns; what is left goes to the host, as no GPU library is opened for it.
+// Linear algebra: Cholesky, LU, QR and triangular systems by kernels of our own (linalg.cu), for which the host walks
+// over columns or blocks of them; what is left goes to the host, as no GPU library is opened for it.
 #include <algorithm>
 
 #include "runtime/base/attrs.h"
@@ -75,8 +75,33 @@ class Kernels {
                false);
     }
   }
+  /// a = Q R: R on and above the diagonal, below it the reflectors that Q is made of, with their `taus`, a matrix's
+  /// min(rows, columns).
+  void factorQr(const Matrices& a, void* taus, std::int64_t rows, std::int64_t columns) const {
+    const std::int64_t most = std::min(rows, columns);
+    for (std::int64_t j = 0; j < most; ++j) {
+      launch((*this)["reflect"], blocks(count_, 256), at(a, j, j), element(taus, j), most, rows - j, count_);
+      applyReflector(at(a, j, j + 1), at(a, j, j), element(taus, j), most, rows - j, columns - j - 1);
+    }
+  }
+  /// The first `columns` columns of that Q.
+  void makeQ(const Matrices& a, void* taus, void* q, std::int64_t rows, std::int64_t columns, std::int64_t most) const {
+    launch((*this)["identity"], elementwise(rows * columns * count_), q, rows, columns, count_);
+    const Matrices to{static_cast<std::byte*>(q), columns, 1, rows * columns};
+    for (std::int64_t j = most; j-- > 0;)
+      applyReflector(at(to, j, j), at(a, j, j), element(taus, j), most, rows - j, columns - j);
+  }
 
  private:
+  [[nodiscard]] void* element(void* array, std::int64_t i) const {
+    return static_cast<std::byte*>(array) + i * static_cast<std::int64_t>(itemSize_);
+  }
+  void applyReflector(const Matrices& c, const Matrices& v, void* tau, std::int64_t each, std::int64_t rows,
+                      std::int64_t columns) const {
+    launch((*this)["applyReflector"], blocks((columns + kBlock - 1) / kBlock * count_, 256), c, v, tau, each, rows,
+           columns, count_);
+  }
+
   std::string type_;
   std::size_t itemSize_;
   std::int64_t count_;
@@ -165,8 +190,38 @@ void solve(const LibraryCall& call) {
   run.solve(matricesOf(lu), matricesOf(x), n, m, true, false);
 }
 
-void qr(const LibraryCall& call) { callOnHost("qr_plain", call); }
-void geqrf(const LibraryCall& call) { callOnHost("geqrf", call); }
+void geqrf(const LibraryCall& call) {
+  const ArrayView& packed = call.outputs[0];
+  if (packed.numel() == 0) return;
+  cuda::copyArray(call.inputs[0], packed);
+  const std::size_t r = packed.shape.size();
+  Kernels(packed.dtype, countOf(packed.shape))
+      .factorQr(matricesOf(packed), call.outputs[1].data, packed.shape[r - 2], packed.shape[r - 1]);
+}
+
+void qr(const LibraryCall& call) {
+  const ArrayView& a = call.inputs[0];
+  const ArrayView& q = call.outputs[0];
+  const ArrayView& upper = call.outputs[1];
+  const std::size_t r = a.shape.size();
+  const std::int64_t rows = a.shape[r - 2];
+  const std::int64_t columns = a.shape[r - 1];
+  const std::int64_t most = std::min(rows, columns);
+  const Kernels run(a.dtype, countOf(a.shape));
+  if (q.numel() == 0 && upper.numel() == 0) return;
+  const Workspace packed(bytesOf(a));
+  const Workspace taus(static_cast<std::size_t>(most * run.count()) * itemSize(a.dtype));
+  const ArrayView factors{packed.as(), a.dtype, a.shape, contiguousStrides(a.shape)};
+  if (a.numel() > 0) {
+    cuda::copyArray(a, factors);
+    run.factorQr(matricesOf(factors), taus.as(), rows, columns);
+    const std::int64_t kept = upper.shape[r - 2];
+    launch(run["upperPart"], elementwise(kept * columns * run.count()), matricesOf(factors), upper.data, kept, columns,
+           run.count());
+  }
+  if (q.numel() > 0) run.makeQ(matricesOf(factors), taus.as(), q.data, rows, q.shape[r - 1], most);
+}
+
 void svd(const LibraryCall& call) { callOnHost("svd_plain", call); }
 void eigh(const LibraryCall& call) { callOnHost("eigh_plain", call); }
 void matrix_exp(const LibraryCall& call) { callOnHost("matrix_exp_plain", call); }

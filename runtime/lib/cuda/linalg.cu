@@ -1,6 +1,6 @@
 // Cholesky, LU and triangular systems of batches of matrices, BLOCK columns at a time: the columns themselves, then what
 // they take from the rest (`subtract`). Every element has its products subtracted one by one, in order, and nothing is
-// fused: Cholesky factors and solutions have the bits of runtime/lib/linalg/triangular.cpp.
+// fused: Cholesky factors and solutions have the bits of runtime/lib/linalg/triangular.cpp. QR goes column by column.
 //
 // ELEMENT: float or double.
 
@@ -188,5 +188,85 @@ extern "C" __global__ void permuteRows(const ELEMENT* b, const int64* order, ELE
   GRID_LOOP(at, rows * columns * count) {
     const int64 row = View::divide(at, columns), matrix = View::divide(row, rows);
     x[at] = b[(matrix * rows + order[row]) * columns + (at - row * columns)];
+  }
+}
+
+// The sum of 256 threads' numbers, for all of them: halves are added to halves.
+static __device__ inline ELEMENT sumOfBlock(ELEMENT v, ELEMENT* shared) {
+  const int t = (int)threadIdx.x;
+  __syncthreads();
+  shared[t] = v;
+  __syncthreads();
+  for (int half = 128; half > 0; half /= 2) {
+    if (t < half) shared[t] += shared[t + half];
+    __syncthreads();
+  }
+  return shared[0];
+}
+
+// Column x of a matrix, of so many rows, becomes what its Householder reflector 1 - tau v v^T makes of it: its norm in
+// the first place, and below it v, whose first element is 1.
+extern "C" __global__ void reflect(Matrices x, ELEMENT* taus, int64 each, int64 rows, int64 count) {
+  __shared__ ELEMENT shared[256];
+  const int t = (int)threadIdx.x;
+  for (int64 matrix = blockIdx.x; matrix < count; matrix += gridDim.x) {
+    ELEMENT sum = 0;
+    for (int64 i = 1 + t; i < rows; i += 256) {
+      const ELEMENT v = *x.at(matrix, i, 0);
+      sum += v * v;
+    }
+    sum = sumOfBlock(sum, shared);
+    const ELEMENT first = *x.at(matrix, 0, 0);
+    __syncthreads();
+    if (sum == 0) {
+      if (t == 0) taus[matrix * each] = 0;
+      continue;
+    }
+    ELEMENT norm = root(first * first + sum);
+    if (first >= 0) norm = -norm;
+    for (int64 i = 1 + t; i < rows; i += 256) *x.at(matrix, i, 0) /= first - norm;
+    if (t == 0) {
+      *x.at(matrix, 0, 0) = norm;
+      taus[matrix * each] = (norm - first) / norm;
+    }
+  }
+}
+
+// c = (1 - tau v v^T) c, 32 columns a block: each is eight sums of every eighth row.
+extern "C" __global__ void applyReflector(Matrices c, Matrices v, const ELEMENT* taus, int64 each, int64 rows,
+                                          int64 columns, int64 count) {
+  __shared__ ELEMENT sums[8][BLOCK];
+  const int tx = (int)threadIdx.x % BLOCK, ty = (int)threadIdx.x / BLOCK;
+  const int64 across = (columns + BLOCK - 1) / BLOCK;
+  for (int64 unit = blockIdx.x; unit < count * across; unit += gridDim.x) {
+    const int64 matrix = unit / across, column = unit % across * BLOCK + tx;
+    const ELEMENT tau = taus[matrix * each];
+    ELEMENT sum = 0;
+    if (column < columns)
+      for (int64 i = ty; i < rows; i += 8) sum += (i == 0 ? (ELEMENT)1 : *v.at(matrix, i, 0)) * *c.at(matrix, i, column);
+    sums[ty][tx] = sum;
+    __syncthreads();
+    sum = 0;
+    for (int i = 0; i < 8; ++i) sum += sums[i][tx];
+    sum *= tau;
+    if (column < columns)
+      for (int64 i = ty; i < rows; i += 8) *c.at(matrix, i, column) -= (i == 0 ? (ELEMENT)1 : *v.at(matrix, i, 0)) * sum;
+    __syncthreads();
+  }
+}
+
+extern "C" __global__ void identity(ELEMENT* to, int64 rows, int64 columns, int64 count) {
+  GRID_LOOP(at, rows * columns * count) {
+    const int64 row = View::divide(at, columns);
+    to[at] = at - row * columns == row - View::divide(row, rows) * rows ? 1 : 0;
+  }
+}
+
+// The upper triangles of the first `rows` of matrices.
+extern "C" __global__ void upperPart(Matrices from, ELEMENT* to, int64 rows, int64 columns, int64 count) {
+  GRID_LOOP(at, rows * columns * count) {
+    const int64 row = View::divide(at, columns), matrix = View::divide(row, rows);
+    const int64 i = row - matrix * rows, j = at - row * columns;
+    to[at] = i <= j ? *from.at(matrix, i, j) : (ELEMENT)0;
   }
 }
