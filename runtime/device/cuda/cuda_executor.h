@@ -9,9 +9,9 @@ namespace tandem::cuda {
 
 class CudaExecutor final : public Executor, public GpuControl {
  public:
-  explicit CudaExecutor(Gpu& gpu);
+  explicit CudaExecutor(Gpu& gpu) : gpu_(gpu) {}
 
-  const Target& target() const override { return target_; }
+  const Target& target() const override { return gpu_.target(); }
   void* allocate(std::size_t bytes) override;
   void deallocate(void* p, std::size_t bytes) noexcept override;
   void copyFromHost(void* to, const void* from, std::size_t bytes, Stream& stream) override;
@@ -60,7 +60,6 @@ class CudaExecutor final : public Executor, public GpuControl {
 
  private:
   Gpu& gpu_;
-  Target target_;
 };
 
 }  // namespace tandem::cuda

@@ -8,11 +8,12 @@ namespace tandem::cuda {
 CudaGraph::~CudaGraph() {
   try {
     // Its memory is for others from now on.
-    launched_.synchronize();
+    launched_.wait();
+    gpu_.use();
+    driver().graphExecDestroy(graph_);
   } catch (const Error&) {
     // An error of its work is raised by whoever waits for the stream.
   }
-  driver().graphExecDestroy(graph_);
   gpu_.memory.giveBack(arena_);
 }
 

@@ -1,5 +1,6 @@
 #include "runtime/device/cuda/source.h"
 
+#include <cctype>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -12,6 +13,8 @@
 
 namespace tandem::cuda {
 namespace {
+
+constexpr std::size_t kMostShown = 80;
 
 /// What a text is compiled to for a device.
 struct Module {
@@ -35,12 +38,21 @@ void appendBytes(std::string& key, const T& value) {
   key.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
+/// `flip.T=float`, as a file may be called; what would be too long is a number.
+std::string nameOf(const char* name, std::span<const Define> defines) {
+  std::string all;
+  for (const Define& d : defines) all += strcat(".", d.name, "=", d.value);
+  std::string shown = all;
+  for (char& c : shown)
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && std::string_view(".=-").find(c) == std::string_view::npos)
+      c = '_';
+  if (shown.size() > kMostShown) shown = strcat(shown.substr(0, kMostShown), ".", std::hash<std::string>()(all));
+  return name + shown;
+}
+
 void compile(Gpu& gpu, Module& module, const char* name, const char* text, std::span<const Define> defines) {
-  KernelSource source{name, kCommonText};
-  for (const Define& d : defines) {
-    source.name += strcat(source.name == name ? " with " : ", ", d.name, "=", d.value);
-    source.text += strcat("#define ", d.name, " ", d.value, "\n");
-  }
+  KernelSource source{nameOf(name, defines), kCommonText};
+  for (const Define& d : defines) source.text += strcat("#define ", d.name, " ", d.value, "\n");
   source.text += text;
   host().findSourceCode(source, gpu.properties().architecture, [&](const std::string& object, const std::string&) {
     module.handle = loadModule(gpu, object, source.name);
