@@ -352,8 +352,7 @@ int cuStreamEndCapture(StreamHandle handle, GraphHandle* graph) {
     *graph = nullptr;
     std::unique_ptr<em::Graph> made;
     const int result = em::endCapture(stream, made);
-    if (result == kSuccess)
-      *graph = em::handles().graphs.add<GraphHandle>(std::shared_ptr<em::Graph>(std::move(made)));
+    if (result == kSuccess) *graph = em::handles().graphs.add<GraphHandle>(std::shared_ptr<em::Graph>(std::move(made)));
     return result;
   });
 }

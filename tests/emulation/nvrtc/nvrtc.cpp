@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -164,9 +165,12 @@ int compile(Program& program, const std::vector<std::string>& given) {
     program.log = program.name + host.refusal;
     return kCompilation;
   }
-  std::string whole = shimText();
-  whole += "\n#line 1 " + quoted(program.name) + "\n" + host.text + recordsOf(host.kernels);
-  Compiled compiled = compileForHost(whole, options.compiler);
+  const std::string own = "\n#line 1 " + quoted(program.name) + "\n" + host.text + recordsOf(host.kernels);
+  std::set<std::string_view> words = wordsOf(own);
+  for (const std::string& o : options.compiler) words.merge(wordsOf(o));
+  Compiled compiled = compileForHost(shimFor(words) + own, options.compiler);
+  // A macro may have made a name of the shim's.
+  if (compiled.object.empty()) compiled = compileForHost(wholeShim() + own, options.compiler);
   program.log = std::move(compiled.log);
   program.object = std::move(compiled.object);
   return program.object.empty() ? kCompilation : kSuccess;
