@@ -20,19 +20,23 @@ add_custom_target(tandem_cuda_texts DEPENDS ${TANDEM_TEXTS_DIR}/texts.cpp)
 # ---- the shared object
 
 file(GLOB TANDEM_CUDA_SOURCES CONFIGURE_DEPENDS
-  ${CMAKE_SOURCE_DIR}/runtime/device/cuda/*.cpp ${CMAKE_SOURCE_DIR}/runtime/lib/cuda/*.cpp
-  ${CMAKE_SOURCE_DIR}/runtime/base/*.cpp)
-add_library(tandem_cuda_objects OBJECT ${TANDEM_CUDA_SOURCES} ${TANDEM_TEXTS_DIR}/texts.cpp
+  ${CMAKE_SOURCE_DIR}/runtime/device/cuda/*.cpp ${CMAKE_SOURCE_DIR}/runtime/lib/cuda/*.cpp)
+add_library(tandem_cuda_objects OBJECT ${TANDEM_CUDA_SOURCES} ${TANDEM_TEXTS_DIR}/texts.cpp)
+# The copies: symbols of the core are hidden.
+file(GLOB TANDEM_CUDA_CORE CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/runtime/base/*.cpp)
+add_library(tandem_cuda_core OBJECT ${TANDEM_CUDA_CORE}
   ${CMAKE_SOURCE_DIR}/runtime/kernel/collapse.cpp
   ${CMAKE_SOURCE_DIR}/runtime/kernel/kernel_signature.cpp
   ${CMAKE_SOURCE_DIR}/runtime/kernel/launch_builder.cpp
   ${CMAKE_SOURCE_DIR}/runtime/kernel/split.cpp)
-target_link_libraries(tandem_cuda_objects PRIVATE tandem_options)
-target_compile_options(tandem_cuda_objects PRIVATE -ffunction-sections -fdata-sections)
-add_dependencies(tandem_cuda_objects tandem_generated tandem_cuda_texts)
+foreach(target tandem_cuda_objects tandem_cuda_core)
+  target_link_libraries(${target} PRIVATE tandem_options)
+  target_compile_options(${target} PRIVATE -ffunction-sections -fdata-sections)
+  add_dependencies(${target} tandem_generated tandem_cuda_texts)
+endforeach()
 
 file(WRITE ${CMAKE_BINARY_DIR}/cuda.map "{ global: tandemDevices; local: *; };\n")
-add_library(tandem_cuda MODULE $<TARGET_OBJECTS:tandem_cuda_objects>)
+add_library(tandem_cuda MODULE $<TARGET_OBJECTS:tandem_cuda_objects> $<TARGET_OBJECTS:tandem_cuda_core>)
 target_link_libraries(tandem_cuda PRIVATE tandem_options ${CMAKE_DL_LIBS})
 target_link_options(tandem_cuda PRIVATE -Wl,--version-script=${CMAKE_BINARY_DIR}/cuda.map -Wl,--gc-sections
   -Wl,--no-undefined)

@@ -35,6 +35,9 @@ MAY_INCLUDE = {
 # Who may know the CPU, and not only its executor: the CPU's own files, and the launch that goes there straight.
 CPU = "runtime/device/cpu"
 MAY_KNOW_CPU = (CPU, "runtime/device/launch.h", "codegen/cpu", "tests/unit")
+# Who may know GPUs: the plug-in, of which the core links nothing, and who writes kernels for its launches.
+CUDA = ("runtime/device/cuda", "runtime/lib/cuda")
+MAY_KNOW_CUDA = (*CUDA, "codegen/cuda", "tests")
 COMPILER_FOLDERS = ("ir/dialect/", "passes/", "codegen/", "tools/", "tests/")
 FOLDERS = {folder.split("/")[0] for folder in MAY_INCLUDE}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"]+)[>"]', re.M)
@@ -58,6 +61,8 @@ def check_includes(path, text):
             yield f"{path} includes {header}: {home}/ may include only {', '.join(sorted(MAY_INCLUDE[home]))}"
         elif within(header, CPU) and not any(within(path, f) for f in MAY_KNOW_CPU):
             yield f"{path} includes {header}: only {', '.join(MAY_KNOW_CPU)} may know the CPU"
+        elif any(within(header, f) for f in CUDA) and not any(within(path, f) for f in MAY_KNOW_CUDA):
+            yield f"{path} includes {header}: only {', '.join(MAY_KNOW_CUDA)} may know GPUs"
 
 
 def check_passes(tracked):

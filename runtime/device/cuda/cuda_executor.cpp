@@ -31,8 +31,6 @@ std::vector<const CudaKernel*> neededBy(std::span<const LaunchPreview> launches)
 
 }  // namespace
 
-CudaExecutor::CudaExecutor(Gpu& gpu) : gpu_(gpu), target_(targetOf(gpu.properties())) {}
-
 void* CudaExecutor::allocate(std::size_t bytes) { return gpu_.memory.allocate(bytes, gpu_.stream().raw()); }
 void CudaExecutor::deallocate(void* p, std::size_t) noexcept { gpu_.memory.deallocate(p); }
 

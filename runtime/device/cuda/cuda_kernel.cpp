@@ -14,11 +14,14 @@ namespace tandem::cuda {
 CudaKernel::CudaKernel(Gpu& on, const KernelSignature& s) : gpu(on), signature(s), layout(signature) {
   bool index = false;
   for (const KernelStep& step : signature.steps) {
-    reduces |= step.kind == KernelStep::Kind::Reduce;
+    byRows |= step.kind == KernelStep::Kind::Reduce;
     index |= step.kind == KernelStep::Kind::Index;
   }
   for (const KernelOperand& input : signature.inputs) dense &= input.access == Access::Unit;
-  for (const KernelOutput& output : signature.outputs) dense &= output.operand.access == Access::Unit;
+  for (const KernelOutput& output : signature.outputs) {
+    dense &= output.operand.access == Access::Unit;
+    byRows |= output.operand.access == Access::Zero && layout.outerRank > 0;
+  }
   // The blocks of columns become one more outer dim: there must be room for it, the reduced dim must be one, and no
   // element may know its place.
   splits = canSplit(signature) &&

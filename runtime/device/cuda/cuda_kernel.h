@@ -47,8 +47,9 @@ class CudaKernel final : public Kernel {
   Gpu& gpu;
   const KernelSignature signature;
   const ArgLayout layout;
-  bool reduces = false;
-  /// Do all operands lie dense along the inner dim, so that a thread takes four elements at once?
+  /// Do warps take rows: does it reduce them, or store one element of each?
+  bool byRows = false;
+  /// Do all operands lie dense along the inner dim, so that a thread takes several elements at once?
   bool dense = true;
   /// Is the kernel one that can be split?
   bool splits = false;
@@ -93,10 +94,6 @@ class CudaModule final : public KernelModule {
 
 // ---- launching
 
-/// What passes and launches ask of a device.
-Target targetOf(const GpuProperties& properties);
-/// Grid and block of a launch over a space that is not empty.
-Grid launchShape(const CudaKernel& kernel, const std::int64_t* args, const LaunchSpace& space);
 /// Queues a kernel over a space, in parts where that is worth it. Counts a launch a part.
 void launchKernel(const CudaKernel& kernel, const std::int64_t* args, const LaunchSpace& space, CudaStream& stream);
 /// The kernels whose code that will need.

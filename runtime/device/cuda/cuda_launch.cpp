@@ -6,6 +6,7 @@
 #include "runtime/base/error.h"
 #include "runtime/device/cuda/cuda_kernel.h"
 #include "runtime/device/cuda/gpu.h"
+#include "runtime/device/cuda/launch_shape.h"
 #include "runtime/device/cuda/source.h"
 #include "runtime/kernel/split.h"
 
@@ -15,7 +16,6 @@ namespace {
 constexpr unsigned kWarp = 32;
 constexpr unsigned kPointwiseThreads = 256;
 constexpr std::int64_t kElementsAThread = 4;  // of dense operands
-constexpr unsigned kMostWarpsARow = 16;
 constexpr std::int64_t kColumnTile = 32;
 // Blocks beyond what the device holds at once, in multiples of that: their ends are evened out.
 constexpr std::int64_t kWaves = 8;
@@ -34,19 +34,20 @@ unsigned gridOf(const CudaKernel& kernel, std::int64_t blocks, unsigned threads)
 bool isWorthSplitting(const CudaKernel& whole, const LaunchSpace& space) {
   if (!whole.splits) return false;
   const auto [units, length] = space;
-  const GpuProperties& p = whole.gpu.properties();
-  if (whole.signature.kind == KernelKind::Row) return targetOf(p).splitsRows(units, length);
+  if (whole.signature.kind == KernelKind::Row) return whole.gpu.target().splitsRows(units, length);
   // The blocks of a column must be few enough to be one block of the column of their results.
   const std::int64_t block = columnBlock(whole.signature.trailing);
-  return ceilDiv(units, kColumnTile) < p.multiprocessors && units * length >= kLeastSplitElements && length > block &&
-         length <= block * block;
+  return ceilDiv(units, kColumnTile) < whole.gpu.limits().multiprocessors && units * length >= kLeastSplitElements &&
+         length > block && length <= block * block;
 }
 
 void launchWhole(const CudaKernel& kernel, const std::int64_t* args, const LaunchSpace& space, CudaStream& stream) {
   if (space.units <= 0) return;
   std::int64_t begin = 0;
   std::int64_t end = space.units;
-  void* parameters[] = {const_cast<std::int64_t*>(args), &begin, &end, nullptr};
+  const Parameter parameters[] = {{args, std::max<std::size_t>(kernel.layout.size(), 1) * sizeof *args},
+                                  {&begin, sizeof begin},
+                                  {&end, sizeof end}};
   kernel.function().launch(stream, launchShape(kernel, args, space), parameters);
 }
 
@@ -55,8 +56,8 @@ class Partials : public PartialPlaces {
  public:
   Partials(const KernelSignature& partial, std::int64_t each, CudaStream& stream)
       : PartialPlaces(partial, each), gpu_(stream.gpu()),
-        data_(gpu_.memory.allocate(static_cast<std::size_t>(bytes), stream.raw())) {}
-  ~Partials() { gpu_.memory.deallocate(data_); }
+        data_(allocateForWork(static_cast<std::size_t>(bytes), stream)) {}
+  ~Partials() { deallocateForWork(data_, gpu_); }
   Partials(const Partials&) = delete;
   Partials& operator=(const Partials&) = delete;
   [[nodiscard]] std::int64_t memory() const { return std::bit_cast<std::int64_t>(data_); }
@@ -154,12 +155,11 @@ Grid launchShape(const CudaKernel& kernel, const std::int64_t* args, const Launc
     grid.blocks[0] = gridOf(kernel, ceilDiv(units, kColumnTile), kWarp * lanes);
     return grid;
   }
-  if (kernel.reduces) {
+  if (kernel.byRows) {
     const bool isBlock = kernel.signature.kind == KernelKind::Partial;
-    const auto warps = isBlock || n <= kTrailingBlock
-                           ? 1U
-                           : static_cast<unsigned>(std::min<std::int64_t>(rowBlocks(n), kMostWarpsARow));
-    const unsigned rows = warps > 1 ? 1 : n <= 1024 ? 8 : 4;
+    const auto warps =
+        isBlock || n <= kTrailingBlock ? 1U : static_cast<unsigned>(std::min<std::int64_t>(rowBlocks(n), kMostWarps));
+    const unsigned rows = warps > 1 ? 1 : n <= 1024 ? kMostRows : kMostRows / 2;
     grid.threads = {kWarp * warps, rows, 1};
     grid.blocks[0] = gridOf(kernel, ceilDiv(units, rows), kWarp * warps * rows);
     return grid;

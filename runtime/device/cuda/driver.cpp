@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include "runtime/base/error.h"
+#include "runtime/base/shared_library.h"
 
 namespace tandem::cuda {
 namespace {
@@ -24,13 +25,15 @@ std::string textOf(const Driver& d, int result) {
 }
 
 std::string open(Driver& d) {
-  const char* given = std::getenv("TANDEM_CUDA_DRIVER");
+  constexpr const char* kVariable = "TANDEM_CUDA_DRIVER";
+  constexpr const char* kNames[] = {"libcuda.so.1"};
+  const char* given = std::getenv(kVariable);
   const bool isGiven = given != nullptr && *given != '\0';
-  const std::string path = isGiven ? given : "libcuda.so.1";
-  void* object = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  const std::string path = isGiven ? given : kNames[0];
+  std::string why;
+  void* object = openSharedLibrary(kVariable, kNames, why);
   if (object == nullptr) {
-    const char* said = ::dlerror();
-    return strcat("the CUDA driver ", path, " cannot be opened: ", said == nullptr ? "unknown reason" : said,
+    return strcat("the CUDA driver ", path, " cannot be opened: ", why,
                   isGiven ? " (TANDEM_CUDA_DRIVER names it)" : "; it comes with NVIDIA's driver for the GPU");
   }
 #define X(member, symbol, parameters)                                                                                  \

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "runtime/base/error.h"
+#include "runtime/device/cuda/launch_shape.h"
 
 namespace tandem::cuda {
 namespace {
@@ -83,6 +84,7 @@ Gpu::Gpu(int ordinal) : ordinal_(ordinal) {
   limits_.multiprocessors = properties_.multiprocessors;
   limits_.sharedBytes = static_cast<int>(properties_.sharedMemoryPerBlockOptin);
   limits_.architecture = properties_.major * 10 + properties_.minor;
+  target_ = targetOf(properties_);
 }
 
 void Gpu::use() {
@@ -168,14 +170,14 @@ void Gpu::removeStream(CudaStream& stream) {
 }
 
 void Gpu::synchronize() {
-  std::vector<std::pair<CudaStream*, std::uint64_t>> waited;
+  std::vector<std::pair<std::shared_ptr<Expectations>, std::uint64_t>> waited;
   {
     const std::lock_guard lock(mutex_);
-    for (CudaStream* s : streams_) waited.emplace_back(s, s->lastExpected());
+    for (CudaStream* s : streams_) waited.emplace_back(s->expectations(), s->expectations()->last());
   }
   use();
   stream().checkWork(driver().ctxSynchronize(), "waiting");
-  for (const auto& [s, last] : waited) s->raise(last);
+  for (const auto& [expectations, last] : waited) expectations->raise(last);
 }
 
 int gpuCount() {

@@ -38,6 +38,7 @@ class Gpu {
   [[nodiscard]] std::string name() const;
   [[nodiscard]] const GpuProperties& properties() const { return properties_; }
   [[nodiscard]] const DeviceLimits& limits() const { return limits_; }
+  [[nodiscard]] const Target& target() const { return target_; }
   [[nodiscard]] ContextHandle context() const { return context_; }
 
   /// The stream of this thread's work.
@@ -64,6 +65,7 @@ class Gpu {
   DeviceOrdinal device_ = 0;
   GpuProperties properties_;
   DeviceLimits limits_{};
+  Target target_;
   std::once_flag once_;
   ContextHandle context_ = nullptr;
 

@@ -1,5 +1,6 @@
 #include "runtime/device/cuda/source.h"
 
+#include <cctype>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -7,11 +8,15 @@
 #include <unordered_map>
 
 #include "runtime/base/error.h"
+#include "runtime/base/small_vector.h"
 #include "runtime/device/cuda/gpu.h"
+#include "runtime/device/cuda/sequence.h"
 #include "runtime/lib/cuda/texts.h"
 
 namespace tandem::cuda {
 namespace {
+
+constexpr std::size_t kMostShown = 80;
 
 /// What a text is compiled to for a device.
 struct Module {
@@ -35,12 +40,21 @@ void appendBytes(std::string& key, const T& value) {
   key.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
+/// `flip.T=float`, as a file may be called; what would be too long is a number.
+std::string nameOf(const char* name, std::span<const Define> defines) {
+  std::string all;
+  for (const Define& d : defines) all += strcat(".", d.name, "=", d.value);
+  std::string shown = all;
+  for (char& c : shown)
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && std::string_view(".=-").find(c) == std::string_view::npos)
+      c = '_';
+  if (shown.size() > kMostShown) shown = strcat(shown.substr(0, kMostShown), ".", std::hash<std::string>()(all));
+  return name + shown;
+}
+
 void compile(Gpu& gpu, Module& module, const char* name, const char* text, std::span<const Define> defines) {
-  KernelSource source{name, kCommonText};
-  for (const Define& d : defines) {
-    source.name += strcat(source.name == name ? " with " : ", ", d.name, "=", d.value);
-    source.text += strcat("#define ", d.name, " ", d.value, "\n");
-  }
+  KernelSource source{nameOf(name, defines), kCommonText};
+  for (const Define& d : defines) source.text += strcat("#define ", d.name, " ", d.value, "\n");
   source.text += text;
   host().findSourceCode(source, gpu.properties().architecture, [&](const std::string& object, const std::string&) {
     module.handle = loadModule(gpu, object, source.name);
@@ -99,9 +113,25 @@ FunctionHandle functionOf(ModuleHandle module, const std::string& symbol, std::s
   return function;
 }
 
-void Function::launch(CudaStream& stream, const Grid& grid, void** parameters) const {
+void* allocateForWork(std::size_t bytes, CudaStream& stream) {
+  Tape* tape = Tape::now();
+  if (tape == nullptr) return stream.gpu().memory.allocate(bytes, stream.raw());
+  if (void* known = tape->allocate(bytes)) return known;
+  void* memory = stream.gpu().memory.allocate(bytes, stream.raw());
+  tape->allocated(memory);
+  return memory;
+}
+
+void deallocateForWork(void* memory, Gpu& gpu) {
+  if (Tape* tape = Tape::now(); tape != nullptr && tape->deallocate()) return;
+  gpu.memory.deallocate(memory);
+}
+
+void Function::launch(CudaStream& stream, const Grid& grid, std::span<const Parameter> parameters) const {
   for (unsigned n : grid.blocks)
     if (n == 0) return;
+  Tape* tape = Tape::now();
+  if (tape != nullptr && tape->launch(*this, handle_, grid, parameters)) return;
   const Driver& d = driver();
   if (grid.sharedBytes > shared_.load(std::memory_order_relaxed)) {
     check(d.funcSetAttribute(handle_, kFunctionMaxDynamicSharedBytes, static_cast<int>(grid.sharedBytes)),
@@ -109,13 +139,16 @@ void Function::launch(CudaStream& stream, const Grid& grid, void** parameters) c
     shared_.store(grid.sharedBytes, std::memory_order_relaxed);
   }
   stream.note(name_.c_str());
+  SmallVector<void*, 16> places;
+  for (const Parameter& p : parameters) places.push_back(const_cast<void*>(p.at));
   const auto [bx, by, bz] = grid.blocks;
   const auto [tx, ty, tz] = grid.threads;
   const int result =
-      d.launchKernel(handle_, bx, by, bz, tx, ty, tz, grid.sharedBytes, stream.raw(), parameters, nullptr);
+      d.launchKernel(handle_, bx, by, bz, tx, ty, tz, grid.sharedBytes, stream.raw(), places.data(), nullptr);
   if (result != kSuccess) [[unlikely]]
     stream.checkWork(result, strcat("launching the kernel ", name_, " of ", bx, "x", by, "x", bz, " blocks of ", tx,
                                     "x", ty, "x", tz, " threads"));
+  if (tape != nullptr) return tape->launched(stream);  // captured, not done
   bump(host().counters->kernelLaunches);
   if (launchesBlock() && !stream.isCapturing()) stream.wait();
 }

@@ -5,6 +5,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/device/cuda/gpu.h"
+#include "runtime/device/cuda/sequence.h"
 
 namespace tandem::cuda {
 namespace {
@@ -18,9 +19,57 @@ CudaStream& of(Stream& stream) { return static_cast<CudaStream&>(stream); }
 
 }  // namespace
 
-CudaStream::CudaStream(Gpu& gpu) : gpu_(gpu), handle_(gpu.takeHandle()), owned_(true) { gpu_.addStream(*this); }
+Expectations::~Expectations() {
+  for (const Mark& mark : marks_) gpu_.events.give(mark.event);
+}
 
-CudaStream::CudaStream(Gpu& gpu, StreamHandle handle, Borrowed) : gpu_(gpu), handle_(handle), owned_(false) {
+void Expectations::add(std::shared_ptr<const Expected> expected) {
+  const std::lock_guard lock(mutex_);
+  open_.push_back({++number_, std::move(expected)});
+  if (number_ % kMarkEvery == 0) thinOut();
+}
+
+std::uint64_t Expectations::last() {
+  const std::lock_guard lock(mutex_);
+  return number_;
+}
+
+void Expectations::thinOut() {
+  marks_.push_back({number_, gpu_.events.record(stream_)});
+  std::uint64_t done = 0;
+  while (!marks_.empty()) {
+    const Mark first = marks_.front();
+    if (marks_.size() > kMostMarks) check(driver().eventSynchronize(first.event), "waiting for checks of values");
+    if (!gpu_.events.isDone(first.event)) break;
+    done = first.number;
+    gpu_.events.give(first.event);
+    marks_.pop_front();
+  }
+  // What was proved wrong stays for whoever waits.
+  std::erase_if(open_, [&](const Open& o) { return o.number <= done && !o.expected->failed(); });
+}
+
+void Expectations::raise(std::uint64_t upTo) {
+  std::vector<Open> over;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto end = std::ranges::find_if(open_, [&](const Open& o) { return o.number > upTo; });
+    over.assign(std::make_move_iterator(open_.begin()), std::make_move_iterator(end));
+    open_.erase(open_.begin(), end);
+  }
+  const auto failed = std::ranges::find_if(over, [](const Open& o) { return o.expected->failed(); });
+  if (failed == over.end()) return;
+  for (auto later = failed + 1; later != over.end(); ++later) later->expected->forget();
+  failed->expected->raise();
+}
+
+CudaStream::CudaStream(Gpu& gpu)
+    : gpu_(gpu), handle_(gpu.takeHandle()), owned_(true), expectations_(std::make_shared<Expectations>(gpu, handle_)) {
+  gpu_.addStream(*this);
+}
+
+CudaStream::CudaStream(Gpu& gpu, StreamHandle handle, Borrowed)
+    : gpu_(gpu), handle_(handle), owned_(false), expectations_(std::make_shared<Expectations>(gpu, handle)) {
   gpu_.addStream(*this);
 }
 
@@ -29,7 +78,6 @@ CudaStream::~CudaStream() {
   try {
     // The slots of its expectations are given to others, who must not find what its work still writes.
     wait();
-    for (const Mark& mark : marks_) gpu_.events.give(mark.event);
     if (owned_) gpu_.giveHandle(handle_);
   } catch (const Error&) {
     // A kernel failed: the context is of no use any more, and its handle is used by nobody.
@@ -37,14 +85,15 @@ CudaStream::~CudaStream() {
 }
 
 void CudaStream::wait() {
+  if (Tape* tape = Tape::now(); tape != nullptr) tape->wait();
   gpu_.use();
   checkWork(driver().streamSynchronize(handle_), "waiting for a stream");
 }
 
 void CudaStream::synchronize() {
-  const std::uint64_t last = lastExpected();
+  const std::uint64_t last = expectations_->last();
   wait();
-  raise(last);
+  expectations_->raise(last);
 }
 
 bool CudaStream::isDone() const {
@@ -77,68 +126,34 @@ void CudaStream::checkWork(int result, std::string_view what) const {
 }
 
 void CudaStream::expect(std::shared_ptr<const Expected> expected) {
+  if (!keeps_.load()) return expectations_->add(std::move(expected));
   const std::lock_guard lock(mutex_);
-  if (keeps_) {
-    kept_.expectations.push_back(std::move(expected));
-    return;
-  }
-  open_.push_back({++number_, std::move(expected)});
-  if (number_ % kMarkEvery == 0) thinOut();
+  kept_.expectations.push_back(std::move(expected));
 }
 
-std::uint64_t CudaStream::lastExpected() {
-  const std::lock_guard lock(mutex_);
-  return number_;
-}
-
-void CudaStream::thinOut() {
-  marks_.push_back({number_, gpu_.events.record(handle_)});
-  std::uint64_t done = 0;
-  while (!marks_.empty()) {
-    const Mark first = marks_.front();
-    if (marks_.size() > kMostMarks) check(driver().eventSynchronize(first.event), "waiting for checks of values");
-    if (!gpu_.events.isDone(first.event)) break;
-    done = first.number;
-    gpu_.events.give(first.event);
-    marks_.erase(marks_.begin());
-  }
-  // What was proved wrong stays for whoever waits.
-  std::erase_if(open_, [&](const Open& o) { return o.number <= done && !o.expected->failed(); });
-}
-
-void CudaStream::raise(std::uint64_t upTo) {
-  std::vector<Open> over;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto end = std::ranges::find_if(open_, [&](const Open& o) { return o.number > upTo; });
-    over.assign(std::make_move_iterator(open_.begin()), std::make_move_iterator(end));
-    open_.erase(open_.begin(), end);
-  }
-  const auto failed = std::ranges::find_if(over, [](const Open& o) { return o.expected->failed(); });
-  if (failed == over.end()) return;
-  for (auto later = failed + 1; later != over.end(); ++later) later->expected->forget();
-  failed->expected->raise();
-}
-
-void CudaStream::beginKeeping() {
-  const std::lock_guard lock(mutex_);
-  keeps_ = true;
-}
+void CudaStream::beginKeeping() { keeps_.store(true); }
 
 bool CudaStream::keep(std::shared_ptr<void> memory) {
+  if (!keeps_.load()) return false;
   const std::lock_guard lock(mutex_);
-  if (keeps_) kept_.memory.push_back(std::move(memory));
-  return keeps_;
+  kept_.memory.push_back(std::move(memory));
+  return true;
 }
 
 Kept CudaStream::endKeeping() {
+  keeps_.store(false);
   const std::lock_guard lock(mutex_);
-  keeps_ = false;
   return std::exchange(kept_, {});
 }
 
 CudaEvent::~CudaEvent() {
-  if (event_ != nullptr) driver().eventDestroy(event_);
+  if (event_ == nullptr) return;
+  try {
+    gpu_.use();
+    driver().eventDestroy(event_);
+  } catch (const Error&) {
+    // In a forked process it is not ours.
+  }
 }
 
 void CudaEvent::record(Stream& stream) {
@@ -148,8 +163,8 @@ void CudaEvent::record(Stream& stream) {
     fail<Error>("an event of ", gpu_.name(), " cannot be recorded in a stream of ", in.gpu().name());
   if (event_ == nullptr) check(driver().eventCreate(&event_, timed_ ? 0 : kEventDisableTiming), "making an event");
   in.checkWork(driver().eventRecord(event_, in.raw()), "recording an event");
-  stream_ = &in;
-  expected_ = in.lastExpected();
+  expectations_ = in.expectations();
+  expected_ = expectations_->last();
 }
 
 void CudaEvent::waitOn(Stream& stream) {
@@ -164,15 +179,19 @@ bool CudaEvent::done() const {
   gpu_.use();
   const int result = driver().eventQuery(event_);
   if (result == kNotReady) return false;
-  stream_->checkWork(result, "asking an event");
+  check(result, strcat("asking an event of ", gpu_.name()));
   return true;
 }
 
-void CudaEvent::synchronize() {
+void CudaEvent::wait() {
   if (event_ == nullptr) return;
   gpu_.use();
-  stream_->checkWork(driver().eventSynchronize(event_), "waiting for an event");
-  stream_->raise(expected_);
+  check(driver().eventSynchronize(event_), strcat("waiting for an event of ", gpu_.name()));
+}
+
+void CudaEvent::synchronize() {
+  wait();
+  if (expectations_ != nullptr) expectations_->raise(expected_);
 }
 
 double CudaEvent::millisecondsSince(const Event& earlier) const {

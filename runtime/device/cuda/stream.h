@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -17,6 +18,41 @@
 namespace tandem::cuda {
 
 class Gpu;
+
+/// The expectations of a stream's work, in order, until somebody waits. Events keep them when the stream is gone.
+class Expectations {
+ public:
+  Expectations(Gpu& gpu, StreamHandle stream) : gpu_(gpu), stream_(stream) {}
+  ~Expectations();
+  Expectations(const Expectations&) = delete;
+  Expectations& operator=(const Expectations&) = delete;
+
+  /// One of work that is queued.
+  void add(std::shared_ptr<const Expected> expected);
+  /// The number of the last one.
+  [[nodiscard]] std::uint64_t last();
+  /// Ends those up to a number, whose work is done; throws the error of the first one that was proved wrong.
+  void raise(std::uint64_t upTo);
+
+ private:
+  struct Open {
+    std::uint64_t number;
+    std::shared_ptr<const Expected> expected;
+  };
+  /// All expectations up to the number are of work before the event.
+  struct Mark {
+    std::uint64_t number;
+    EventHandle event;
+  };
+  void thinOut();
+
+  Gpu& gpu_;
+  StreamHandle stream_;
+  std::mutex mutex_;
+  std::vector<Open> open_;
+  std::uint64_t number_ = 0;
+  std::deque<Mark> marks_;
+};
 
 /// What work that was captured stands on, for the graph.
 struct Kept {
@@ -51,10 +87,7 @@ class CudaStream final : public Stream {
 
   /// An expectation of work that is queued.
   void expect(std::shared_ptr<const Expected> expected);
-  /// The number of the last one.
-  [[nodiscard]] std::uint64_t lastExpected();
-  /// Ends those up to a number, whose work is done; throws the error of the first one that was proved wrong.
-  void raise(std::uint64_t upTo);
+  [[nodiscard]] const std::shared_ptr<Expectations>& expectations() const { return expectations_; }
 
   /// While work is captured, its expectations are the graph's.
   void beginKeeping();
@@ -63,28 +96,14 @@ class CudaStream final : public Stream {
   Kept endKeeping();
 
  private:
-  struct Open {
-    std::uint64_t number;
-    std::shared_ptr<const Expected> expected;
-  };
-  /// All expectations up to the number are of work before the event.
-  struct Mark {
-    std::uint64_t number;
-    EventHandle event;
-  };
-  void thinOut();
-
   Gpu& gpu_;
   StreamHandle handle_;
   bool owned_;
+  std::shared_ptr<Expectations> expectations_;
   std::atomic<const char*> last_{nullptr};
-
-  std::mutex mutex_;  // of what follows
-  std::vector<Open> open_;
-  std::uint64_t number_ = 0;
-  std::vector<Mark> marks_;
-  bool keeps_ = false;
-  Kept kept_;
+  std::atomic<bool> keeps_{false};
+  std::mutex mutex_;
+  Kept kept_;  // with the mutex
 };
 
 class CudaEvent final : public Event {
@@ -95,14 +114,16 @@ class CudaEvent final : public Event {
   void waitOn(Stream& stream) override;
   [[nodiscard]] bool done() const override;
   void synchronize() override;
+  /// The same, but raises no expectation.
+  void wait();
   [[nodiscard]] double millisecondsSince(const Event& earlier) const override;
 
  private:
   Gpu& gpu_;
   bool timed_;
-  EventHandle event_ = nullptr;  // made when it is first recorded
-  CudaStream* stream_ = nullptr;
-  std::uint64_t expected_ = 0;  // the stream's last expectation then
+  EventHandle event_ = nullptr;                 // made when it is first recorded
+  std::shared_ptr<Expectations> expectations_;  // of the stream
+  std::uint64_t expected_ = 0;                  // the last one then
 };
 
 /// Events that mark how far a stream is, used again and again.

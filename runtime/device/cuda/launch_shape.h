@@ -1,0 +1,28 @@
+// Grid and block of a launch: what codegen/cuda writes kernels for. Kernels stride by the grid, so that how many blocks
+// there are changes no bit.
+//
+//   elementwise, rows without reductions   256 threads along x
+//   rows with reductions, Partial          x: a warp a block of 4096 elements of a row, up to 16 warps a row; y: rows
+//   Column                                 x: 32 columns; y: the lanes of the order
+#pragma once
+
+#include "runtime/device/cuda/queue.h"
+#include "runtime/device/gpu_control.h"
+#include "runtime/device/target.h"
+#include "runtime/kernel/kernel.h"
+
+namespace tandem::cuda {
+
+class CudaKernel;
+
+/// Rows of a thread block that takes several, at most.
+inline constexpr unsigned kMostRows = 8;
+/// Warps of one row, at most.
+inline constexpr unsigned kMostWarps = 16;
+
+/// What passes and launches ask of a device.
+Target targetOf(const GpuProperties& properties);
+/// The shape of a launch over a space that is not empty.
+Grid launchShape(const CudaKernel& kernel, const std::int64_t* args, const LaunchSpace& space);
+
+}  // namespace tandem::cuda
