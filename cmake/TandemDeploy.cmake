@@ -35,7 +35,7 @@ find_program(GNU_LD NAMES ld.bfd ld REQUIRED)
 set(TANDEM_ARCHIVE ${CMAKE_BINARY_DIR}/lib/libtandem_runtime.a)
 set(TANDEM_OBJECT ${CMAKE_BINARY_DIR}/lib/tandem_runtime.o)
 file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/runtime_objects.txt
-  CONTENT "$<JOIN:${TANDEM_LOADER_OBJECTS},\n>\n${SODIUM_ARCHIVE}\n${MINIZIP_ARCHIVE}\n${ZLIB_ARCHIVE}\n")
+  CONTENT "$<JOIN:${TANDEM_LOADER_OBJECTS},\n>\n${SODIUM_ARCHIVE}\n${CRYPTO_ARCHIVE}\n${ZLIB_ARCHIVE}\n")
 add_custom_command(
   OUTPUT ${TANDEM_ARCHIVE}
   COMMAND ${GNU_LD} -r --force-group-allocation -o ${TANDEM_OBJECT} @${CMAKE_BINARY_DIR}/runtime_objects.txt
