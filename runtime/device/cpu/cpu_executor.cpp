@@ -88,6 +88,7 @@ std::vector<KernelSignature> CpuExecutor::codeFor(std::span<const LaunchPreview>
 void CpuExecutor::prepare(std::span<const LaunchPreview> launches) {
   std::vector<const cpu::CpuKernel*> missing = neededBy(launches);
   std::erase_if(missing, [](const cpu::CpuKernel* k) { return k->ready() != nullptr; });
+  if (missing.empty()) return;  // how many processors there are is read from a file
   const std::size_t threads = std::min<std::size_t>({missing.size(), std::thread::hardware_concurrency(), 4});
   std::atomic<std::size_t> next{0};
   std::exception_ptr error;
