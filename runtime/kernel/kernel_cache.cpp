@@ -9,6 +9,7 @@
 #include "runtime/kernel/disk_cache.h"
 #include "runtime/kernel/generator_version.h"
 #include "runtime/kernel/kernel_compiler.h"
+#include "runtime/kernel/kernel_symbol.h"
 
 namespace tandem {
 
@@ -63,7 +64,7 @@ const Kernel* KernelTable::find(const KernelSignature& signature) {
 void findCode(const KernelSignature& signature, const std::string& architecture, const LoadCode& load) {
   const std::shared_lock forks(locks()->forkGate);
   const CodeName name{architecture, cacheKey({signature.bytes(), architecture, kGeneratorVersion, compilerIdentity()})};
-  const std::string symbol = "k" + name.key;
+  const std::string symbol = kernelSymbol(signature, architecture);
   for (const std::string& object : readCachedObjects(name)) {
     try {
       load(object, symbol);

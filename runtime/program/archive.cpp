@@ -68,6 +68,7 @@ Archive Archive::open(const std::string& path) {
       std::piecewise_construct, std::forward_as_tuple(std::move(archive.owner_)), std::forward_as_tuple(beside));
   archive.members_.emplace(kWeights, both->second.bytes());
   archive.owner_ = std::move(both);
+  archive.weightsAreBeside_ = true;
   return archive;
 }
 
