@@ -76,6 +76,7 @@ void Program::read(const OpenOptions& options) {
       sha256(safetensorsHeaderOf(weights_)) != data_.weightsHeader)
     fail<ValueError>("the weights beside a saved program are not those that it was saved with");
   checkProgram(data_, weights_.size());
+  findFunctions();
   for (EntryData& e : data_.entries) {
     addSpaces(e.plan);
     layouts_.push_back(layoutOf(e));
@@ -85,6 +86,22 @@ void Program::read(const OpenOptions& options) {
     e.varying = {};
     e.choice = {};
   }
+}
+
+void Program::findFunctions() {
+  auto add = [&](const Plan& plan) { functions_.insert(functions_.end(), plan.library.begin(), plan.library.end()); };
+  for (const EntryData& e : data_.entries) {
+    add(e.plan);
+    for (const EntryData& form : e.others) add(form.plan);
+  }
+  std::ranges::sort(functions_);
+  const auto again = std::ranges::unique(functions_);
+  functions_.erase(again.begin(), again.end());
+  Executor& cpu = executor(Device{});
+  for (const std::string& name : functions_)
+    if (cpu.library(name) == nullptr)
+      fail<NotImplementedError>("a saved program calls the library function `", name,
+                                "`, which is not linked into this program");
 }
 
 Program::Layout Program::layoutOf(const EntryData& e) {

@@ -358,6 +358,10 @@ TEST(Program, SymbolsStayWhatTheyAre) {
   EXPECT_NE(kernelSymbol(s, "x86-64-v3"), kernelSymbol(s, "x86-64-v4"));
 }
 
+TEST(Program, SaysWhichFunctionsItCalls) {
+  EXPECT_EQ(members().open()->functions(), (std::vector<std::string>{"gather", "matmul_plain"}));
+}
+
 // ---- what is refused
 
 struct Refusal {
