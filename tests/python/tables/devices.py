@@ -9,17 +9,18 @@ from operations import generated, map_leaves
 
 import tandem
 
+LIBRARIES = generated().parent / "lib"
+
 
 def emulate() -> None:
     """Puts the stand-ins of tests/emulation in the place of NVIDIA's libraries, unless the environment names others."""
-    libraries = generated().parent / "lib"
     for variable, name in (
         ("TANDEM_CUDA_DRIVER", "libtandem_emulated_driver.so"),
         ("TANDEM_NVRTC", "libtandem_emulated_nvrtc.so"),
         ("TANDEM_CUBLASLT", "libtandem_emulated_cublaslt.so"),
     ):
-        if (libraries / name).exists():
-            os.environ.setdefault(variable, str(libraries / name))
+        if (LIBRARIES / name).exists():
+            os.environ.setdefault(variable, str(LIBRARIES / name))
 
 
 def there(t: tandem.Tensor, device: tandem.device) -> tandem.Tensor:
