@@ -1,4 +1,4 @@
-# The stand-ins for the CUDA driver and for NVRTC (tests/emulation), two shared objects that tests put in their place by
+# The stand-ins for the CUDA driver and for NVRTC (tests/emulation), shared objects that tests put in their place by
 # path: $TANDEM_CUDA_DRIVER and $TANDEM_NVRTC.
 set(folder ${CMAKE_SOURCE_DIR}/tests/emulation)
 tandem_embed(tests/emulation/shim_texts.h tandem::emulation
@@ -21,6 +21,14 @@ foreach(part driver nvrtc)
   add_dependencies(tandem_emulated_${part} tandem_generated)
   add_dependencies(tandem_tests tandem_emulated_${part})
 endforeach()
+
+# And for cuBLASLt, whose products are kernels of the other two: $TANDEM_CUBLASLT.
+add_library(tandem_emulated_cublaslt MODULE ${folder}/cublaslt/cublaslt.cpp ${TANDEM_TEXTS_DIR}/texts.cpp)
+target_link_libraries(tandem_emulated_cublaslt PRIVATE tandem_options ${CMAKE_DL_LIBS})
+target_link_options(tandem_emulated_cublaslt PRIVATE -Wl,-z,defs)
+set_target_properties(tandem_emulated_cublaslt PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+add_dependencies(tandem_emulated_cublaslt tandem_cuda_texts tandem_generated)
+add_dependencies(tandem_tests tandem_emulated_cublaslt)
 
 # The host's compiler and assembler, called without the program that calls both.
 foreach(tool cc1plus as)
