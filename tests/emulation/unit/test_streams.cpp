@@ -309,6 +309,28 @@ TEST_F(Streams, MemoryOfAGraphIsItsOwn) {
   control().emptyCache();
 }
 
+TEST_F(Streams, MemoryOfStreamsThatAreCapturedTogetherIsTheGraphs) {
+  Gpu& gpu = theGpu();
+  const auto joined = static_cast<StreamHandle>(b->handle());
+  void* before = gpu.memory.allocate(4096, joined);
+  gpu.memory.deallocate(before);
+  auto forked = control().makeEvent(false);
+  auto back = control().makeEvent(false);
+  control().beginCapture(*a);
+  EXPECT_EQ(gpu.memory.allocate(4096, joined), before);  // it is not part of it yet
+  gpu.memory.deallocate(before);
+  forked->record(*a);
+  forked->waitOn(*b);
+  void* captured = gpu.memory.allocate(4096, joined);
+  EXPECT_NE(captured, before);
+  gpu.memory.deallocate(captured);
+  back->record(*b);
+  back->waitOn(*a);
+  auto graph = control().endCapture(*a);
+  EXPECT_EQ(gpu.memory.allocate(4096, joined), before);
+  gpu.memory.deallocate(before);
+}
+
 TEST_F(Streams, TheDefaultOneIsNotCaptured) {
   EXPECT_TRUE(has(errorOf([&] { control().beginCapture(control().defaultStream()); }), "choose another one"));
 }
