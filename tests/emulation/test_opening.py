@@ -127,11 +127,11 @@ BAD_INDEX = (
 
 
 def test_errors_of_values_come_when_somebody_waits():
-    assert on_gpu(BAD_INDEX).startswith("waiting index 9 is out of bounds for dimension 0 with size 4")
+    assert on_gpu(BAD_INDEX).startswith("waiting gather: index 9 is out of bounds for dimension 0 with size 4")
 
 
 def test_errors_of_values_come_at_once_where_launches_wait():
-    assert on_gpu(BAD_INDEX, TANDEM_LAUNCH_BLOCKING="1").startswith("queueing index 9 is out of bounds")
+    assert on_gpu(BAD_INDEX, TANDEM_LAUNCH_BLOCKING="1").startswith("queueing gather: index 9 is out of bounds")
 
 
 def test_memory_runs_out_as_an_error_of_its_class():
