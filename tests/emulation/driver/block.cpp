@@ -148,7 +148,7 @@ bool Block::runOne() {
   ready_.clear();
   waiting_.fill(0);
   for (unsigned first = 0; first < count_; first += kWarp) live_[first / kWarp] = lanesFrom(first);
-  launch_->object->clearShared();
+  launch_->object->clearShared(launch_->kernel->name);
   if (launch_->sharedBytes != 0) std::memset(machine_->dynamicShared, 0xff, launch_->sharedBytes);
   while (returned_ < count_) {
     if (!ready_.empty()) {
@@ -217,6 +217,8 @@ Outcome Block::run(const Launch& launch) {
       const bool overflow = stacks_.isBelow(outcome.address);
       if (overflow) outcome.address = nullptr;
       outcome.text += thread + (overflow ? "its stack is full" : kernelFault().what());
+      const std::string line = launch.object->lineOf(kernelFault().instruction);
+      if (!line.empty()) outcome.text.append(" (").append(line).append(")");
     } else {
       outcome.kind = Outcome::kStuck;
       outcome.text += stopped_;

@@ -300,7 +300,7 @@ int cuFuncGetAttribute(int* value, int attribute, FunctionHandle handle) {
       *value = static_cast<int>(function->record->mostThreads == 0 ? em::kMostThreads : function->record->mostThreads);
       return kSuccess;
     case kFunctionSharedBytes:
-      *value = static_cast<int>(function->module->object.sharedBytes());
+      *value = static_cast<int>(function->module->object.sharedBytes(function->record->name));
       return kSuccess;
     case kFunctionLocalBytes:
       *value = 0;
@@ -320,7 +320,7 @@ int cuFuncGetAttribute(int* value, int attribute, FunctionHandle handle) {
 int cuFuncSetAttribute(FunctionHandle handle, int attribute, int value) {
   return em::onDevice([&](em::Lock&, em::Device&) -> int {
     auto* function = reinterpret_cast<em::Function*>(handle);
-    const int most = em::kMostShared - static_cast<int>(function->module->object.sharedBytes());
+    const int most = em::kMostShared - static_cast<int>(function->module->object.sharedBytes(function->record->name));
     if (attribute != kFunctionMaxDynamicSharedBytes || value < 0 || value > most) return kInvalidValue;
     function->mostDynamicShared = value;
     return kSuccess;

@@ -109,6 +109,9 @@ std::vector<std::string> compilerCommand(const std::vector<std::string>& options
                                    "-nostdinc++",
                                    optimization(),
                                    "-w",
+                                   "-g1",
+                                   "-gdwarf-4",  // the line of a fault; of version 5 addr2line mistakes the file
+                                   "-fno-var-tracking",
                                    "-fpie",
                                    "-mfma",
                                    "-fno-exceptions",
