@@ -81,7 +81,7 @@ class Block {
   unsigned returned_ = 0;
   bool backwards_ = false;  // threads and blocks are run from the last to the first
   std::array<Thread, kMostThreads> threads_;
-  Thread* current_ = nullptr;
+  Thread* current_ = threads_.data();
   std::deque<unsigned> ready_;
   // The barrier that threads wait at.
   unsigned arrived_ = 0;
@@ -373,7 +373,7 @@ std::string Block::whatIsStuck() const {
   }
   std::string out = "no thread can go on";
   if (!atBarrier.empty()) out += "; threads " + listOf(atBarrier) + " wait for all others" + where(barrierLine);
-  if (!atStep.empty()) {
+  if (step != nullptr) {
     char mask[16];
     std::snprintf(mask, sizeof(mask), "0x%08x", step->mask);
     out += "; threads " + listOf(atStep) + " wait for the lanes of their mask " + mask + where(step->line);

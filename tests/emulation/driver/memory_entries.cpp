@@ -48,12 +48,13 @@ bool isDeviceAddress(const void* at) {
   }
   return false;
 }
+// NOLINTNEXTLINE(performance-no-int-to-ptr): addresses of devices are numbers
+void* pointer(std::uint64_t address) { return reinterpret_cast<void*>(address); }
 /// Where work may read and write: device memory and pinned memory.
 bool isReachable(std::uint64_t address, std::size_t bytes, Device*& owner) {
   owner = ownerOf(address, bytes);
-  return owner != nullptr || isPinned(reinterpret_cast<const void*>(address), bytes);
+  return owner != nullptr || isPinned(pointer(address), bytes);
 }
-void* pointer(std::uint64_t address) { return reinterpret_cast<void*>(address); }
 
 Work copyWork(void* to, const void* from, std::size_t bytes, Device* first, Device* second) {
   return [=](Lock&) {
@@ -156,9 +157,9 @@ int cuInit(unsigned) {
   const std::lock_guard lock(em::state().mutex);
   if (em::initialised) return kSuccess;
   const char* count = std::getenv("TANDEM_EMULATED_DEVICES");
-  const int n = count == nullptr ? 2 : std::atoi(count);
+  const long n = count == nullptr ? 2 : std::strtol(count, nullptr, 10);
   if (n <= 0) return kNoDevice;
-  for (int i = 0; i < n; ++i) em::state().devices.push_back(std::make_unique<em::Device>(i));
+  for (int i = 0; i < static_cast<int>(n); ++i) em::state().devices.push_back(std::make_unique<em::Device>(i));
   em::watchFaults(em::isDeviceAddress);
   em::initialised = true;
   return kSuccess;
@@ -400,7 +401,7 @@ int cuMemsetD8Async(DevicePointer to, unsigned char value, std::size_t n, Stream
 namespace {
 /// Every function that driver.h lists.
 [[gnu::used]] const Driver kAll = {
-#define X(member, symbol, parameters) &symbol,
+#define X(member, symbol, parameters) &(symbol),
     TANDEM_CUDA_DRIVER(X)
 #undef X
 };

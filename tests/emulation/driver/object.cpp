@@ -213,7 +213,7 @@ class Placing {
     unsigned char* at = memory_ + stubsAt_ + index * kStubSize;
     std::memcpy(at, kStub, 8);
     // The address is where the jump looks for it: right behind its six bytes.
-    std::memcpy(at + 6, &target, sizeof(target));
+    std::memcpy(at + 6, static_cast<const void*>(&target), sizeof(target));
     return at;
   }
   void relocate(const Elf64_Shdr& section) {
@@ -326,6 +326,7 @@ std::string LoadedObject::lineOf(const void* instruction) const {
     char command[200];
     std::snprintf(command, sizeof(command), "addr2line -s -e %s -j %s %tx 2>/dev/null", file, c.section.c_str(),
                   at - c.at);
+    // NOLINTNEXTLINE(bugprone-command-processor): no part of the command comes from outside
     if (std::FILE* const pipe = isWritten ? ::popen(command, "r") : nullptr) {
       char text[256];
       if (std::fgets(text, sizeof(text), pipe) != nullptr) line = text;

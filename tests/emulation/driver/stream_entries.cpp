@@ -373,6 +373,7 @@ int cuStreamGetCaptureInfo_v2(StreamHandle handle, int* status, std::uint64_t*, 
     std::vector<GraphNodeHandle>& handles = stream.capture->last;
     handles.clear();
     for (const unsigned node : stream.last)
+      // NOLINTNEXTLINE(performance-no-int-to-ptr)
       handles.push_back(reinterpret_cast<GraphNodeHandle>(std::uintptr_t{node} + 1));
     *last = handles.data();
     *count = handles.size();

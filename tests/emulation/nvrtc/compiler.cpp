@@ -16,8 +16,6 @@
 
 #include "runtime/base/hash.h"
 
-extern char** environ;
-
 namespace tandem::emulation {
 namespace {
 
