@@ -1,6 +1,7 @@
 """The stand-in for NVRTC: options, errors, what it must refuse, its cache; and the real one, where it is installed, on
 the same texts."""
 
+import concurrent.futures
 import ctypes
 import importlib.util
 import os
@@ -152,6 +153,19 @@ sys.stdout.buffer.write(stand_ins.Compiler().compile('extern "C" __global__ void
     assert kept.read_bytes() == first
     kept.write_bytes(b"something else")
     assert run() == b"something else"
+
+
+def test_threads_compile_at_once(gpu):
+    def value(k):
+        return compiler.compile(f'extern "C" __global__ void f(int* x) {{ x[0] = {k}; }}')
+
+    compiler = Compiler()
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        images = list(pool.map(value, range(24)))
+    out = gpu.empty((1,), np.int32)
+    for k, image in enumerate(images):
+        gpu.launch(gpu.make("cuModuleGetFunction", gpu.load(image), b"f"), 1, 1, out)
+        assert out.numpy() == k
 
 
 # ---- the real NVRTC, which needs no GPU

@@ -1,6 +1,16 @@
 // A stand-in for the CUDA driver, put in its place by $TANDEM_CUDA_DRIVER: the functions that
-// runtime/device/cuda/driver.h lists, for two GPUs that are this host. Here devices, memory and copies;
-// stream_entries.cpp has streams, events, graphs and kernels.
+// runtime/device/cuda/driver.h lists, for GPUs that are this host. Here devices, memory and copies; stream_entries.cpp
+// has streams, events, graphs and kernels. What the environment chooses:
+//
+//   TANDEM_EMULATED_DEVICES=n         how many there are: 2
+//   TANDEM_EMULATED_MEMORY=bytes      the memory of each: 4 GiB
+//   TANDEM_EMULATED_ORDER=backwards   blocks and threads run from the last to the first: what depends on the order, as
+//   a
+//                                     read without a barrier before it, has other results
+//   TANDEM_EMULATED_OPTIMIZE=-O1      how texts are compiled (nvrtc/compiler.cpp)
+//
+// It does not show what a GPU does and a host does not: reads of the host's pageable memory, misaligned vectors of 8
+// bytes, conversions of floating-point numbers that are out of an integer's range, shifts by the width and more.
 #include <array>
 #include <atomic>
 #include <cstdio>

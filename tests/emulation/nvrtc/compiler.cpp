@@ -140,7 +140,7 @@ std::string cacheFolder() {
 /// A name that no other thread or process has.
 std::string temporaryName(const std::string& folder) {
   static std::atomic<unsigned> count{0};
-  return folder + "/" + std::to_string(::getpid()) + "." + std::to_string(count++) + ".tmp";
+  return folder + "/tandem-emulated." + std::to_string(::getpid()) + "." + std::to_string(count++);
 }
 
 std::string readFile(const std::string& path) {
