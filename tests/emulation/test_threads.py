@@ -312,6 +312,13 @@ def wrong(body, **others):
             r"700.*access failed \(test.cu:3\).*behind the end of a block of 512 bytes",
         ),
         ("__syncthreads(); out[t - 5000] = t;", "700.*a memory access failed"),
+        (
+            "*(float4*)(out + t * 4 + 1) = make_float4(t, 0, 0, 0);",
+            r"719.*thread \(0, 0, 0\): an access that is not aligned",
+        ),
+        ("int2 v = *(int2*)(out + t % 2); out[t] = v.x;", r"719.*thread \(1, 0, 0\): an access that is not aligned"),
+        ("out[t] = 1 << t;", r"719.*thread \(32, 0, 0\):.* a shift by the width"),
+        ("out[t] = (int)(t * 1e8f);", r"719.*thread \(22, 0, 0\):.* converted to an integer"),
     ],
 )
 def test_wrong_kernels(body, said):

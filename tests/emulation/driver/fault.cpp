@@ -96,7 +96,8 @@ std::string KernelFault::what() const {
   case SIGFPE:
     return "an integer was divided by 0, or the lowest one by -1";
   case SIGILL:
-    return "an instruction that is none: what cannot be reached was reached";
+    return "an access that is not aligned, a shift by the width or more, or a number converted to an integer type "
+           "that has none such";
   default:
     return "a memory access failed";
   }

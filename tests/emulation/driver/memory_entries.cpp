@@ -9,8 +9,7 @@
 //                                     read without a barrier before it, has other results
 //   TANDEM_EMULATED_OPTIMIZE=-O1      how texts are compiled (nvrtc/compiler.cpp)
 //
-// It does not show what a GPU does and a host does not: reads of the host's pageable memory, misaligned vectors of 8
-// bytes, conversions of floating-point numbers that are out of an integer's range, shifts by the width and more.
+// It does not show that a kernel reads pageable memory of the host, which a GPU cannot.
 #include <array>
 #include <atomic>
 #include <cstdio>

@@ -101,31 +101,16 @@ std::string optimization() {
 
 std::vector<std::string> compilerCommand(const std::vector<std::string>& options) {
   // Without a driver between, which would be a third of the time of a small text.
-  std::vector<std::string> command{TANDEM_CC1PLUS,
-                                   "-quiet",
-                                   "-nostdinc",
-                                   "-nostdinc++",
-                                   optimization(),
-                                   "-w",
-                                   "-g1",
+  std::vector<std::string> command{TANDEM_CC1PLUS, "-quiet", "-nostdinc", "-nostdinc++", optimization(), "-w", "-g1",
                                    "-gdwarf-4",  // the line of a fault; of version 5 addr2line mistakes the file
                                    "-fno-var-tracking",
-                                   "-fpie",
-                                   "-mfma",
-                                   "-fno-exceptions",
-                                   "-fno-rtti",
-                                   "-fno-asynchronous-unwind-tables",
-                                   "-fno-stack-protector",
-                                   "-fno-threadsafe-statics",
-                                   "-fno-math-errno",
-                                   "-fno-strict-aliasing",
-                                   "-fno-delete-null-pointer-checks",
-                                   "-fwrapv",
-                                   "-fwhole-program",
-                                   "-fdata-sections",
-                                   "-fno-zero-initialized-in-bss",
-                                   "-fmax-errors=20",
-                                   "-fno-diagnostics-show-caret"};
+                                   // What a GPU refuses, or does otherwise than a host.
+                                   "-fsanitize=alignment,shift-exponent,float-cast-overflow",
+                                   "-fsanitize-undefined-trap-on-error", "-fpie", "-mfma", "-fno-exceptions",
+                                   "-fno-rtti", "-fno-asynchronous-unwind-tables", "-fno-stack-protector",
+                                   "-fno-threadsafe-statics", "-fno-math-errno", "-fno-strict-aliasing",
+                                   "-fno-delete-null-pointer-checks", "-fwrapv", "-fwhole-program", "-fdata-sections",
+                                   "-fno-zero-initialized-in-bss", "-fmax-errors=20", "-fno-diagnostics-show-caret"};
   command.insert(command.end(), options.begin(), options.end());
   return command;
 }
