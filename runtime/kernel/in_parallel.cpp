@@ -10,6 +10,7 @@
 namespace tandem {
 
 void makeInParallel(std::size_t count, std::size_t most, FunctionRef<void(std::size_t)> make) {
+  if (count == 0) return;  // how many processors there are is read from a file
   const std::size_t threads = std::min<std::size_t>({count, std::thread::hardware_concurrency(), most});
   std::atomic<std::size_t> next{0};
   std::exception_ptr error;
