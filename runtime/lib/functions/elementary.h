@@ -25,7 +25,7 @@ FORMULA double ofBits(int64 x) { return std::bit_cast<double>(x); }
 FORMULA int32 bitsOf(float x) { return std::bit_cast<int32>(x); }
 FORMULA float ofBits(int32 x) { return std::bit_cast<float>(x); }
 
-#include "runtime/lib/cuda/elementary.cu"
+#include "runtime/lib/formulas/elementary.inl"
 
 #undef FORMULA
 #undef HORNER
