@@ -38,3 +38,15 @@ foreach(tool cc1plus as)
 endforeach()
 target_compile_definitions(tandem_emulated_nvrtc PRIVATE
   TANDEM_CC1PLUS="${TANDEM_cc1plus}" TANDEM_ASSEMBLER="${TANDEM_as}")
+
+# The C++ tests of the GPU's runtime, one binary with the plug-in's objects in it, on the stand-ins.
+file(GLOB TANDEM_CUDA_TEST_SOURCES CONFIGURE_DEPENDS ${folder}/unit/*.cpp)
+add_executable(tandem_cuda_tests EXCLUDE_FROM_ALL ${TANDEM_CUDA_TEST_SOURCES} $<TARGET_OBJECTS:tandem_cuda_objects>)
+target_link_libraries(tandem_cuda_tests PRIVATE tandem_options tandem_runtime tandem_schema tandem_runtime_libraries
+  GTest::gtest GTest::gtest_main)
+target_compile_options(tandem_cuda_tests PRIVATE -march=x86-64-v3)
+target_compile_definitions(tandem_cuda_tests PRIVATE
+  TANDEM_EMULATED_DRIVER="$<TARGET_FILE:tandem_emulated_driver>"
+  TANDEM_EMULATED_NVRTC="$<TARGET_FILE:tandem_emulated_nvrtc>")
+set_target_properties(tandem_cuda_tests PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+add_dependencies(tandem_cuda_tests tandem_generated tandem_compiler tandem_emulated_driver tandem_emulated_nvrtc)
