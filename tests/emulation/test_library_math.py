@@ -543,3 +543,32 @@ def test_what_the_host_does() -> None:
     compare(lambda a: tandem.linalg.svd(odd(a), full_matrices=False), a)
     compare(lambda a: tandem.linalg.eigh(a), a)
     compare(lambda a: tandem.linalg.matrix_exp(a / 10), a)
+
+
+# ---- plans
+
+
+def test_plans_that_are_run_again() -> None:
+    """As eager, also as graphs: what the host prepares of a call (taps of a resampling) is there in each."""
+    w, a = there(random((4, 3, 3, 3))), there(positive((6, 6), tandem.float32))
+
+    def step(x: tandem.Tensor) -> Any:
+        y = F.max_pool2d(F.conv2d(x, w, padding=1), 2)
+        y = F.interpolate(y, (6, 6), mode="bilinear")
+        z = F.scaled_dot_product_attention(y, y * 2, y + 1)
+        l = tandem.linalg.cholesky(a + z[0, 0] @ z[0, 0].mT)
+        return tandem.sort(z, -1), tandem.linalg.solve_triangular(l, z, upper=False), tandem.unique(z.round())
+
+    compiled = tandem.compile(step)
+    for seed in range(6):
+        x = there(random((2, 3, 8, 8), seed=seed))
+        for e, g in zip(leaves(step(x)), leaves(compiled(x)), strict=True):
+            assert bits(e) == bits(g)
+
+
+@pytest.mark.filterwarnings("ignore:.*on the CPU")
+def test_plans_with_work_of_the_host() -> None:
+    compiled = tandem.compile(lambda a: tandem.linalg.eigvalsh(a @ a.mT) * 2)
+    for seed in range(4):
+        a = there(random((2, 4, 4), seed=seed))
+        assert bits(compiled(a)) == bits(tandem.linalg.eigvalsh(a @ a.mT) * 2)
