@@ -215,6 +215,15 @@ def test_long_sums_of_convolutions() -> None:
     compare(F.conv2d, random((3, 2, 20, 20)), random((3, 2, 3, 3), seed=1), exact=False, backward=True)
 
 
+@pytest.mark.parametrize("dtype", [tandem.float16, tandem.float32])
+def test_convolutions_of_single_positions(dtype: tandem.dtype) -> None:
+    x, w = random((2, 5, 4, 7), dtype), random((6, 5, 1, 1), dtype, 1)
+    compare(F.conv2d, x, w, exact=False, backward=True)
+    compare(F.conv2d, odd(x), odd(w), exact=False, backward=True)
+    compare(lambda x, w: F.conv2d(x, w, stride=2), x, w, exact=False, backward=True)
+    compare(F.conv2d, made((2, 5, 4, 7), tandem.int32), made((6, 5, 1, 1), tandem.int32, 1))
+
+
 def test_empty_convolutions() -> None:
     compare(F.conv2d, random((0, 2, 5, 5)), random((3, 2, 3, 3)), backward=True)
     compare(F.conv1d, random((2, 4, 9)), random((6, 2, 3), seed=1), None, 1, 0, 1, 2, exact=False, backward=True)
