@@ -244,7 +244,7 @@ struct Fetched {
 };
 
 // `partial`: where the sums of pieces go, [batch, pieces, rows, columns]; null where there is one piece.
-extern "C" __global__ void __launch_bounds__(THREADS, 2)
+extern "C" __global__ void __launch_bounds__(THREADS, sizeof(SUM) <= 4 ? 2 : 1)
 contract(const ELEMENT* a, const ELEMENT* b, ELEMENT* c, SUM* partial, Contraction p) {
   __shared__ SUM left[DEPTH][TILE + 4];
   __shared__ SUM right[DEPTH][TILE + 4];
