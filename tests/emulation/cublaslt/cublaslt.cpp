@@ -259,7 +259,8 @@ int cublasLtMatmul(lt::Handle, lt::Operation operation, const void* alpha, const
       std::fclose(log);
     }
   }
-  void* parameters[] = {&x, &y, &d, &pitch, &stride, &m, &n, &k, &batch, &workspace, nullptr};
+  void* parameters[] = {&x, &y,     static_cast<void*>(&d),         &pitch, &stride, &m, &n,
+                        &k, &batch, static_cast<void*>(&workspace), nullptr};
   // As many threads as there are numbers in the workspace.
   return launch(kernel, 1, 1, 1, 32, 1, 1, 0, stream, parameters, nullptr) == 0 ? lt::kSuccess : kInternalError;
 }
