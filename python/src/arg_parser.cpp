@@ -424,7 +424,7 @@ PyObject* callOverloads(std::span<const Signature> overloads, PyObject* self, Py
           binder.reorder(a);
           binder.warnOfOrder(inPresentOrder(overloads));
         }
-        if (s.autocast == Autocast::None || !autocastState().enabled) return callOnce(s, a);
+        if (s.autocast == Autocast::None || !autocastState().enabled()) return callOnce(s, a);
         std::vector<PyRef> owned;
         castArguments(a, s.autocast, owned);
         return callOnce(s, a);

@@ -120,6 +120,7 @@ class ParsedArgs {
   /// The value of `out`: a tensor or a tuple of tensors, or null.
   [[nodiscard]] PyObject* out() const { return out_; }
   [[nodiscard]] std::size_t numParams() const { return signature_->params.size(); }
+  [[nodiscard]] const ParamSpec& param(std::size_t i) const { return signature_->params[i]; }
   /// A new reference to argument 0: what an in-place method returns.
   [[nodiscard]] PyObject* self() const { return Py_NewRef(values_[0]); }
 
