@@ -1,8 +1,10 @@
 // Runs passes on a file of the dialect td: `td-opt --td-canonicalize --td-fuse program.mlir`, `td-opt --td-pipeline`.
-// `--td-print-kernels` prints the LLVM IR of the kernels that a program's plan launches, before LLVM's own passes.
+// `--td-print-kernels` prints the LLVM IR of the kernels that a program's plan launches, before LLVM's own passes, and
+// `--td-print-kernels=cuda` their CUDA C++.
 #include <mlir/Tools/mlir-opt/MlirOptMain.h>
 
 #include "codegen/cpu/lowering.h"
+#include "codegen/cuda/kernel_text.h"
 #include "ir/dialect/td.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
@@ -18,7 +20,7 @@ class PrintKernels : public mlir::PassWrapper<PrintKernels, tandem::passes::Func
   PrintKernels(const PrintKernels& other) : PassWrapper(other) {}
   llvm::StringRef getArgument() const override { return "td-print-kernels"; }
   llvm::StringRef getName() const override { return "print_kernels"; }
-  llvm::StringRef getDescription() const override { return "Prints the LLVM IR of the kernels of a program"; }
+  llvm::StringRef getDescription() const override { return "Prints the kernels of a program"; }
 
   void runOnOperation() override {
     // The passes change the program; what is printed after this pass is as it was.
@@ -27,6 +29,10 @@ class PrintKernels : public mlir::PassWrapper<PrintKernels, tandem::passes::Func
     tandem::passes::runPipeline(*function, plan);
     tandem::codegen::KernelContext context;
     for (const tandem::KernelSignature& kernel : plan.kernels) {
+      if (cuda_) {
+        llvm::outs() << tandem::codegen::cuda::kernelText(kernel, "kernel");
+        continue;
+      }
       llvm::LLVMContext llvm;
       llvm::outs() << "; kernel " << kernel.text() << "\n";
       context.lower(kernel, "kernel", lanes_, llvm, "")->print(llvm::outs(), nullptr);
@@ -36,6 +42,7 @@ class PrintKernels : public mlir::PassWrapper<PrintKernels, tandem::passes::Func
  private:
   Option<int> lanes_{*this, "lanes", llvm::cl::desc("Elements of a vector: 8 for x86-64-v3, 16 for v4"),
                      llvm::cl::init(8)};
+  Option<bool> cuda_{*this, "cuda", llvm::cl::desc("CUDA C++ instead of LLVM IR"), llvm::cl::init(false)};
 };
 
 }  // namespace

@@ -8,10 +8,13 @@ import sys
 
 import numpy as np
 import pytest
-from guarded import DEVICE, LIBRARY, OTHER, there
+from guarded import DEVICE, GUARDED, KIND, LIBRARY, OTHER, there
 
 import tandem
 from tandem import nn
+
+
+only_guarded = pytest.mark.skipif(not GUARDED, reason="of the guarded device alone")
 
 
 def run(body: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -26,12 +29,14 @@ def run(body: str, **environment: str) -> subprocess.CompletedProcess[str]:
 # ---- what the fixture catches ---------------------------------------------------------------------------------------
 
 
+@only_guarded
 def test_a_host_read_is_a_fault():
     body = "x = tandem.ones(4, device=d)\nprint(x.cpu().tolist(), flush=True)\nctypes.string_at(x.data_ptr(), 4)"
     done = run(body)
     assert done.stdout.strip() == "[1.0, 1.0, 1.0, 1.0]" and done.returncode == -11, done.stderr
 
 
+@only_guarded
 def test_a_missing_library_function_is_named():
     done = run("a = tandem.ones(2, 2, device=d)\na @ a", TANDEM_GUARDED_WITHOUT="matmul_plain")
     assert "matmul is not available on guarded:0" in done.stderr, done.stderr
@@ -45,6 +50,7 @@ def test_errors_of_values_come_when_the_host_waits():
     assert x.cpu().tolist() == [0, 1, 2, 3] and (x + 1).cpu().tolist() == [1, 2, 3, 4]
 
 
+@only_guarded
 def test_the_smallest_device():
     """That of CONTRIBUTING.md."""
     body = (
@@ -65,15 +71,15 @@ def test_the_smallest_device():
 def test_moving():
     x = tandem.arange(6.0).reshape(2, 3)
     y = x.to(DEVICE)
-    assert y.device == DEVICE and str(y.device) == "guarded:0" and y.get_device() == 0
-    assert not y.is_cpu and not y.is_cuda and y.cpu().tolist() == x.tolist()
-    assert y.to(DEVICE) is y and y.to(y) is y and y.to("guarded", tandem.float64).dtype is tandem.float64
+    assert y.device == DEVICE and str(y.device) == f"{KIND}:0" and y.get_device() == 0
+    assert not y.is_cpu and y.is_cuda is not GUARDED and y.cpu().tolist() == x.tolist()
+    assert y.to(DEVICE) is y and y.to(y) is y and y.to(KIND, tandem.float64).dtype is tandem.float64
     assert y.t().to("cpu").tolist() == x.t().tolist() and y.to(OTHER).device == OTHER
     assert y.to(device=DEVICE, non_blocking=True) is y and y.to(DEVICE, copy=True) is not y
     assert y.tolist() == x.tolist() and y[1, 2].item() == 5.0 and float(y.sum()) == 15.0
-    with pytest.raises(TypeError, match="can't convert guarded:0 device type tensor to numpy"):
+    with pytest.raises(TypeError, match=f"can't convert {KIND}:0 device type tensor to numpy"):
         y.numpy()
-    assert "device='guarded:0'" in repr(y)
+    assert f"device='{KIND}:0'" in repr(y)
 
 
 @pytest.mark.parametrize(
@@ -139,16 +145,16 @@ def test_modules_take_a_device():
 
 def test_tensors_of_several_devices():
     x, y = tandem.ones(2, device=DEVICE), tandem.ones(2)
-    message = "Expected all tensors to be on the same device, but found at least two devices, guarded:0 and cpu!"
+    message = f"Expected all tensors to be on the same device, but found at least two devices, {KIND}:0 and cpu!"
     for call in (lambda: x + y, lambda: y + x, lambda: x.dot(y), lambda: x.add_(y), lambda: tandem.cat([x, y])):
         with pytest.raises(RuntimeError, match=message):
             call()
-    with pytest.raises(RuntimeError, match="guarded:0 and guarded:1|guarded:1 and guarded:0"):
+    with pytest.raises(RuntimeError, match=f"{KIND}:0 and {KIND}:1|{KIND}:1 and {KIND}:0"):
         x + y.to(OTHER)
     assert (x + tandem.tensor(3.0)).cpu().tolist() == [4, 4]  # a number on the CPU goes along
     assert y.copy_(x * 2).tolist() == [2, 2] and x.copy_(tandem.tensor([5.0, 6.0])).cpu().tolist() == [5, 6]
     with pytest.raises(RuntimeError, match="there are 2 of its kind"):
-        tandem.ones(1, device="guarded:7")
+        tandem.ones(1, device=f"{KIND}:7")
 
 
 def test_gradients_cross_devices():
@@ -166,7 +172,7 @@ def test_generators():
     assert tandem.equal(
         tandem.rand(4, generator=g, device=DEVICE).cpu(), tandem.rand(4, generator=tandem.Generator().manual_seed(3))
     )
-    with pytest.raises(RuntimeError, match="Expected a 'cpu' device type for generator but found 'guarded:0'"):
+    with pytest.raises(RuntimeError, match=f"Expected a 'cpu' device type for generator but found '{KIND}:0'"):
         tandem.rand(2, generator=g)
     tandem.manual_seed(1)
     first = tandem.rand(2)
