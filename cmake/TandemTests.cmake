@@ -26,3 +26,5 @@ foreach(device guarded twin)
   add_dependencies(tandem_tests tandem_${device})
 endforeach()
 target_compile_definitions(tandem_tests PRIVATE TANDEM_GUARDED="${CMAKE_BINARY_DIR}/lib/libtandem_guarded.so")
+
+include(TandemEmulation)

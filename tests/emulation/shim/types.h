@@ -1,0 +1,107 @@
+// Words and types of CUDA C++ for a host's compiler. A part of every text that is compiled; NVRTC has all this built
+// in.
+#pragma once
+#include "tests/emulation/module.h"
+
+#define __global__
+#define __device__
+#define __host__
+#define __constant__
+#define __grid_constant__
+#define __forceinline__ inline
+#define __noinline__ __attribute__((noinline))
+#define __align__(n) __attribute__((aligned(n)))
+#define __launch_bounds__(...)
+#define __maxnreg__(n)
+#define __shared__ static __attribute__((aligned(512)))
+#define __builtin_assume(x) ((void)0)
+#define __assume(x) ((void)0)
+#define __CUDACC__ 1
+#define __CUDACC_RTC__ 1
+
+typedef unsigned long size_t;
+typedef long ptrdiff_t;
+
+namespace tandem::emulation {
+static Machine machine;
+/// Which types __ldg and its like take.
+template <class T>
+inline constexpr bool kLoads = false;
+}  // namespace tandem::emulation
+
+static const uint3& threadIdx = tandem::emulation::machine.thread;
+static const uint3& blockIdx = tandem::emulation::machine.block;
+static const uint3& blockDim = tandem::emulation::machine.threads;
+static const uint3& gridDim = tandem::emulation::machine.blocks;
+static constexpr int warpSize = 32;
+
+struct dim3 {
+  constexpr dim3(unsigned x = 1, unsigned y = 1, unsigned z = 1) : x(x), y(y), z(z) {}
+  constexpr dim3(uint3 v) : x(v.x), y(v.y), z(v.z) {}
+  unsigned x, y, z;
+};
+
+#define TANDEM_VECTORS(T, N, two, four)                                                                                \
+  struct N##1 { T x; };                                                                                                \
+  struct alignas(two) N##2 { T x, y; };                                                                                \
+  struct alignas(four) N##4 { T x, y, z, w; };                                                                         \
+  inline N##1 make_##N##1(T x) { return {x}; }                                                                         \
+  inline N##2 make_##N##2(T x, T y) { return {x, y}; }                                                                 \
+  inline N##3 make_##N##3(T x, T y, T z) { return {x, y, z}; }                                                         \
+  inline N##4 make_##N##4(T x, T y, T z, T w) { return {x, y, z, w}; }                                                 \
+  template <>                                                                                                          \
+  inline constexpr bool tandem::emulation::kLoads<T> = true;                                                           \
+  template <>                                                                                                          \
+  inline constexpr bool tandem::emulation::kLoads<N##2> = true;                                                        \
+  template <>                                                                                                          \
+  inline constexpr bool tandem::emulation::kLoads<N##4> = true;
+#define TANDEM_VECTORS3(T, N)                                                                                          \
+  struct N##3 { T x, y, z; };
+TANDEM_VECTORS3(signed char, char)
+TANDEM_VECTORS3(unsigned char, uchar)
+TANDEM_VECTORS3(short, short)
+TANDEM_VECTORS3(unsigned short, ushort)
+TANDEM_VECTORS3(int, int)
+TANDEM_VECTORS3(long, long)
+TANDEM_VECTORS3(unsigned long, ulong)
+TANDEM_VECTORS3(long long, longlong)
+TANDEM_VECTORS3(unsigned long long, ulonglong)
+TANDEM_VECTORS3(float, float)
+TANDEM_VECTORS3(double, double)
+TANDEM_VECTORS(signed char, char, 2, 4)
+TANDEM_VECTORS(unsigned char, uchar, 2, 4)
+TANDEM_VECTORS(short, short, 4, 8)
+TANDEM_VECTORS(unsigned short, ushort, 4, 8)
+TANDEM_VECTORS(int, int, 8, 16)
+TANDEM_VECTORS(unsigned, uint, 8, 16)
+TANDEM_VECTORS(long, long, 16, 16)
+TANDEM_VECTORS(unsigned long, ulong, 16, 16)
+TANDEM_VECTORS(long long, longlong, 16, 16)
+TANDEM_VECTORS(unsigned long long, ulonglong, 16, 16)
+TANDEM_VECTORS(float, float, 8, 16)
+TANDEM_VECTORS(double, double, 16, 16)
+#undef TANDEM_VECTORS
+#undef TANDEM_VECTORS3
+template <>
+inline constexpr bool tandem::emulation::kLoads<char> = true;
+
+// What a text may call without a header.
+extern "C" {
+void* memcpy(void* to, const void* from, size_t bytes);
+void* memset(void* to, int value, size_t bytes);
+int printf(const char* format, ...);
+}
+
+namespace tandem::emulation {
+template <class T>
+struct ElementOf {
+  typedef T type;
+};
+template <class T>
+using Element = typename ElementOf<T>::type;
+/// Dynamic shared memory that is declared outside of functions.
+template <class T>
+struct DynamicShared {
+  operator T*() const { return static_cast<T*>(machine.dynamicShared); }
+};
+}  // namespace tandem::emulation

@@ -1,0 +1,187 @@
+"""The stand-in for NVRTC: options, errors, what it must refuse, its cache; and the real one, where it is installed, on the
+same texts."""
+
+import ctypes
+import importlib.util
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import stand_ins
+import test_driver
+import test_shim
+import test_threads
+from stand_ins import CompileError, Compiler
+
+HERE = pathlib.Path(__file__).parent
+
+
+@pytest.fixture(scope="module")
+def compiler():
+    return Compiler()
+
+
+def test_version_and_architectures(compiler):
+    major, minor, count = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
+    assert compiler.library.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor)) == 0
+    assert major.value == 13
+    compiler.library.nvrtcGetNumSupportedArchs(ctypes.byref(count))
+    known = (ctypes.c_int * count.value)()
+    compiler.library.nvrtcGetSupportedArchs(known)
+    assert {80, 90, 100} <= set(known)
+
+
+def test_errors_name_the_line_of_the_text(compiler):
+    text = 'extern "C" __global__ void f(int* x) {\n  x[0] = 1;\n  x[1] = unknown;\n}\n'
+    with pytest.raises(CompileError, match=r"kernel\.cu:3:\d+: error: .*unknown"):
+        compiler.compile(text, name="kernel.cu")
+    # Also where something before the line was changed.
+    text = 'extern "C" __global__ void f(int* x) {\n  extern __shared__\n  float s[];\n  s[1] = unknown;\n}\n'
+    with pytest.raises(CompileError, match=r"test\.cu:4:\d+: error: .*unknown"):
+        compiler.compile(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "#include <cstdio>\n",
+        "__device__ float f(float x) { return expf(x); }",  # NVRTC has it, with other bits than a host
+        "__device__ void f(long long* x) { atomicAdd(x, 1LL); }",
+        "__device__ int f(int x) { return __builtin_popcount(x); }",
+        "struct S { int x; }; __device__ S f(const S* x) { return __ldg(x); }",
+        "__device__ void f() { threadIdx.x = 1; }",
+        "__device__ std::size_t f() { return 0; }",
+        "__device__ int64_t f() { return 0; }",
+    ],
+)
+def test_texts_that_are_refused(compiler, text):
+    with pytest.raises(CompileError, match="error"):
+        compiler.compile(text)
+
+
+@pytest.mark.parametrize("declaration", ["int x = 1", "int x = 0"])
+def test_shared_memory_has_no_initialiser(gpu, declaration):
+    text = f'extern "C" __global__ void f(int* o) {{ __shared__ {declaration}; o[0] = x++; }}'
+    with pytest.raises(stand_ins.DriverError, match="initialiser"):
+        gpu.kernels(text, "f")
+
+
+@pytest.mark.parametrize("option", ["--gpu-architecture=sm_12", "--fast", "--use_fast_math", "--ftz=true", "-O3"])
+def test_options_that_are_refused(compiler, option):
+    with pytest.raises(CompileError, match=re.escape(option)):
+        compiler.compile("", option)
+
+
+def test_options(gpu):
+    text = """
+    extern "C" __global__ void value(float* out, int n) {
+    #ifdef UNSEEN
+      this is no text;
+    #endif
+      float a = 1.0f + n * 0x1p-12f;
+      out[0] = a * a - (1.0f + 0x1p-11f) + VALUE;
+    }"""
+    for fmad, expected in (("false", 0.0), ("true", 2.0**-24)):
+        out = gpu.over(text, "value", out=((1,), np.float32), options=[f"--fmad={fmad}", "-DVALUE=0.0f", "-UUNSEEN"])
+        assert out == expected
+    # Contraction is what NVRTC does unless it is told not to.
+    assert gpu.over(text, "value", out=((1,), np.float32), options=["--define-macro=VALUE=2"]) == 2
+
+
+def test_kernels_that_macros_name(gpu):
+    text = """
+    #define KERNEL(name, v) extern "C" __global__ void name##_v(int* out) { out[0] = v; }
+    KERNEL(one, 1)
+    KERNEL(two, 2)
+    #if 0
+    KERNEL(three, 3)
+    #endif
+    extern "C" __global__ void CALLED(int* out) { out[0] = 4; }
+    """
+    out = gpu.empty((1,), np.int32)
+    for name, expected in (("one_v", 1), ("two_v", 2), ("four", 4)):
+        gpu.launch(gpu.kernels(text, name, options=["-DCALLED=four"]), 1, 1, out)
+        assert out.numpy() == expected
+    with pytest.raises(stand_ins.DriverError, match="500"):
+        gpu.kernels(text, "three_v", options=["-DCALLED=four"])
+
+
+def test_kernels_that_the_preprocessor_takes_away(gpu):
+    text = """
+    #ifdef WITH
+    extern "C" __global__ void with(int* out) { out[0] = 1; }
+    #endif
+    // extern "C" __global__ void comment(int* out) {}
+    extern "C" __global__ void always(int* out);
+    extern "C" __global__ void always(int* out) { out[0] = 2; }"""
+    gpu.kernels(text, "always")
+    with pytest.raises(stand_ins.DriverError, match="500"):
+        gpu.kernels(text, "with")
+    gpu.kernels(text, "with", "always", options=["-DWITH"])
+
+
+def test_the_cache(tmp_path):
+    program = """
+import sys, stand_ins
+sys.stdout.buffer.write(stand_ins.Compiler().compile('extern "C" __global__ void f(int* x) { x[0] = 1; }'))"""
+    environment = {**os.environ, "TANDEM_CACHE_DIR": str(tmp_path)}
+
+    def run():
+        command = [sys.executable, "-c", program]
+        return subprocess.run(command, cwd=HERE, env=environment, capture_output=True, check=True).stdout
+
+    first = run()
+    (kept,) = (tmp_path / "emulated").iterdir()
+    assert kept.read_bytes() == first
+    kept.write_bytes(b"something else")
+    assert run() == b"something else"
+
+
+# ---- the real NVRTC, which needs no GPU
+
+
+def real_nvrtc():
+    if "TANDEM_REAL_NVRTC" in os.environ:
+        return os.environ["TANDEM_REAL_NVRTC"]
+    spec = importlib.util.find_spec("nvidia")
+    for folder in spec.submodule_search_locations if spec else []:
+        for found in pathlib.Path(folder).glob("*/lib/libnvrtc.so.1*"):
+            return str(found)
+    return None
+
+
+@pytest.fixture(scope="module")
+def real():
+    path = real_nvrtc()
+    if path is None:
+        pytest.skip("NVRTC is not installed: pip install nvidia-cuda-nvrtc")
+    return Compiler(path)
+
+
+def shim_text():
+    class Loader:
+        def kernels(self, text, *names):
+            return text
+
+    return test_shim.kernels.__wrapped__(Loader())
+
+
+TEXTS = {
+    "sum": test_threads.SUM,
+    "shuffles": test_threads.SHUFFLES,
+    "atomics": test_threads.ATOMICS,
+    "add": test_driver.ADD,
+    "vectors": test_shim.VECTORS,
+    "functions": shim_text,
+}
+
+
+@pytest.mark.parametrize("architecture", ["sm_80", "sm_90", "sm_100"])
+@pytest.mark.parametrize("name", TEXTS)
+def test_nvrtc_takes_the_texts_of_these_tests(real, name, architecture):
+    text = TEXTS[name]
+    assert real.compile(text() if callable(text) else text, architecture=architecture)
