@@ -68,6 +68,7 @@ NAMES = {
     "cuda.amp.grad_scaler": "cuda.amp",
     "utils.data._utils": "utils.data",
     "utils.data._utils.collate": "utils.data",
+    "utils.data._utils.pin_memory": "utils.data.pinning",
     "fx.graph": "fx",
     "fx.graph_module": "fx",
     "fx.node": "fx",

@@ -118,4 +118,3 @@ def lacking(module: str, name: str) -> Callable[..., Any]:
     needs_a_device.__module__ = f"tandem.{module}"
     needs_a_device.__doc__ = "RuntimeError: it needs a device, and this build computes on the CPU only."
     return needs_a_device
-

@@ -73,9 +73,7 @@ class CUDAGraph:
         index, self._index = self._index, None
         self._graph = _C._gpu_end_capture(index)
         if self._position(index) != self._draws:
-            warnings.warn(
-                "a captured graph draws random numbers: each replay gives those of the capture", stacklevel=2
-            )
+            warnings.warn("a captured graph draws random numbers: each replay gives those of the capture", stacklevel=2)
 
     @staticmethod
     def _position(index: int) -> int:

@@ -46,7 +46,9 @@ def memory_stats(device: Device = None) -> dict[str, Any]:
     Each of `allocation`, `segment`, `active`, `inactive_split` and their `..._bytes` has `current`, `peak`, `allocated`
     and `freed`, of `all`, of the `small_pool` (blocks up to 1 MiB) and of the `large_pool`.
     """
-    return OrderedDict(sorted(item for k in _of_all(device, "memory_stats") for item in _C._gpu_memory_stats(k).items()))
+    return OrderedDict(
+        sorted(item for k in _of_all(device, "memory_stats") for item in _C._gpu_memory_stats(k).items())
+    )
 
 
 def memory_stats_as_nested_dict(device: Device = None) -> dict[str, Any]:
@@ -191,7 +193,9 @@ def memory_summary(device: Device = None, abbreviated: bool = False) -> str:
             size, units = size / 1024, units[1:]
         return f"{size:.0f} {units[0]}" if units[0] == "B" else f"{size:.2f} {units[0]}"
 
-    pools = [("all", "")] if abbreviated else [("all", ""), ("large_pool", "  from large pool"), ("small_pool", "  small")]
+    pools = (
+        [("all", "")] if abbreviated else [("all", ""), ("large_pool", "  from large pool"), ("small_pool", "  small")]
+    )
     kinds = ("current", "peak", "allocated", "freed")
     lines = [
         f"memory of cuda:{index}: out of memory {stats['num_ooms']} times, tried again {stats['num_alloc_retries']} times",

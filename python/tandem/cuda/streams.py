@@ -169,7 +169,9 @@ class DeviceEvent:
         if self._event is None or end_event._event is None:
             raise ValueError("Both events must be recorded before calculating elapsed time.")
         if not self.query() or not end_event.query():
-            raise RuntimeError("Both events must be completed before calculating elapsed time: synchronize the later one")
+            raise RuntimeError(
+                "Both events must be completed before calculating elapsed time: synchronize the later one"
+            )
         return float(end_event._event.milliseconds_since(self._event))
 
     def __repr__(self) -> str:

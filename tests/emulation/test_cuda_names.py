@@ -1,0 +1,608 @@
+"""tandem.cuda on a GPU, which the emulation of its driver is here: what its names promise. Streams of the emulation are
+late: what nobody waits for is not done, so that a missing wait shows."""
+
+from __future__ import annotations
+
+import gc
+import io
+import pickle
+
+import pytest
+from gpu_here import DEVICES, REAL, run
+
+import tandem
+from tandem import nn
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(DEVICES == 0, reason="no GPU"),
+]
+two = pytest.mark.skipif(DEVICES < 2, reason="one GPU")
+late = pytest.mark.skipif(REAL, reason="only the emulation's streams are late for certain")
+CUDA = "cuda"
+
+
+def ones(*size: int, **options) -> tandem.Tensor:
+    return tandem.ones(*size, device=CUDA, **options)
+
+
+# ---- devices --------------------------------------------------------------------------------------------------------
+
+
+def test_the_gpu_is_named():
+    assert tandem.cuda.is_available() and tandem.cuda.is_initialized() and tandem.cuda.device_count() == DEVICES
+    p = tandem.cuda.get_device_properties(0)
+    assert p.name == tandem.cuda.get_device_name() and (p.major, p.minor) == tandem.cuda.get_device_capability("cuda:0")
+    assert p.total_memory > 0 and p.multi_processor_count > 0 and p.warp_size == 32 and p.L2_cache_size > 0
+    assert tandem.cuda.get_arch_list() == [f"sm_{p.major}{p.minor}"] == [p.gcnArchName]
+    assert repr(p).startswith(f"_CudaDeviceProperties(name='{p.name}', major={p.major}") and len(str(p.uuid)) == 36
+    with pytest.raises(AttributeError, match="the properties of a device have no 'colour'"):
+        _ = p.colour
+    assert tandem.cuda.is_bf16_supported() and tandem.backends.cuda.is_built()
+    assert tandem.accelerator.current_accelerator() == tandem.device(CUDA) and tandem.accelerator.is_available()
+    free, total = tandem.cuda.mem_get_info()
+    assert 0 < free <= total == p.total_memory
+    tandem.cuda.init()
+
+
+def test_moving_by_every_name():
+    x = tandem.arange(4.0)
+    for y in (
+        x.cuda(),
+        x.to(CUDA),
+        x.to("cuda:0", non_blocking=True),
+        x.cuda(0),
+        x.cuda("cuda"),
+        x.to(0),
+        x.to(ones(1)),
+    ):
+        assert y.is_cuda and not y.is_cpu and str(y.device) == "cuda:0" and y.get_device() == 0
+        assert y.cpu().tolist() == x.tolist()
+    y = x.cuda()
+    assert y.cuda() is y and y.to(CUDA) is y
+    layer = nn.Linear(2, 3).cuda()
+    assert layer.weight.is_cuda and isinstance(layer.weight, nn.Parameter) and layer.bias.grad_fn is None
+    assert nn.Linear(2, 3).to(CUDA, non_blocking=True).weight.is_cuda
+    with pytest.raises(RuntimeError, match=r"device 'cuda:9' is not available"):
+        x.to("cuda:9")
+
+
+@two
+def test_the_current_device():
+    x = tandem.zeros(2)
+    assert tandem.cuda.current_device() == 0
+    with tandem.cuda.device(1):
+        assert tandem.cuda.current_device() == 1 and x.cuda().get_device() == 1
+        with tandem.cuda.device("cuda:0"), tandem.cuda.device(None), tandem.cuda.device(-1):
+            assert tandem.ones(1, device=CUDA).get_device() == 0
+        with tandem.cuda.device_of(x):
+            assert tandem.cuda.current_device() == 1
+        assert tandem.cuda.current_stream().device == tandem.device("cuda:1")
+        assert tandem.ones(1).is_cpu
+    with tandem.cuda.device_of(x.cuda(1)):
+        assert x.to(CUDA).get_device() == 1
+    tandem.cuda.set_device(1)
+    try:
+        assert x.cuda().get_device() == 1 and tandem.cuda.memory_allocated() == tandem.cuda.memory_allocated(1)
+    finally:
+        tandem.cuda.set_device("cuda:0")
+    tandem.cuda.set_device(-1)
+    assert tandem.cuda.current_device() == 0
+    for wrong in (DEVICES, 99, "cuda:77"):
+        with pytest.raises(RuntimeError, match=rf"there is no device 'cuda:\d+': there are {DEVICES} of its kind"):
+            tandem.cuda.set_device(wrong)
+    with pytest.raises(ValueError, match="Expected a cuda device, but got: cpu"):
+        tandem.cuda.synchronize("cpu")
+
+
+@two
+def test_compiled_functions_know_the_current_device():
+    @tandem.compile
+    def f(x):
+        return tandem.zeros(3, device=CUDA) + x
+
+    x = tandem.tensor(2.0)
+    for index in (0, 1, 0, 1):
+        with tandem.cuda.device(index):
+            y = f(x)
+            assert y.get_device() == index and y.tolist() == [2, 2, 2]
+
+
+@two
+def test_between_devices():
+    x = tandem.arange(6.0, device="cuda:0", requires_grad=True)
+    y = (x.reshape(2, 3).t() * 2).to("cuda:1")
+    assert y.get_device() == 1 and y.tolist() == [[0, 6], [2, 8], [4, 10]]
+    (y * tandem.ones(3, 2, device="cuda:1")).sum().cpu().backward()
+    assert x.grad.get_device() == 0 and x.grad.tolist() == [2] * 6
+    with pytest.raises(RuntimeError, match="at least two devices, cuda:[01] and cuda:[01]"):
+        x + x.to("cuda:1")
+
+
+def test_mixed_with_the_cpu_as_pytorch():
+    x = ones(3)
+    assert (x + tandem.tensor(2.0)).tolist() == [3, 3, 3] and (tandem.tensor(2.0) * x).is_cuda
+    assert (x + 1.5).is_cuda and x.add_(tandem.tensor(1.0)).tolist() == [2, 2, 2]
+    with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device.*cuda:0 and cpu"):
+        x + tandem.ones(3)
+    with pytest.raises(RuntimeError, match="same device"):
+        tandem.ones(()).add_(x[0])
+    w = tandem.tensor(2.0, requires_grad=True)
+    (x * w).sum().backward()
+    assert w.grad.is_cpu and w.grad.item() == 6
+    with pytest.raises(TypeError, match="can't convert cuda:0 device type tensor to numpy"):
+        x.numpy()
+
+
+# ---- streams and events ---------------------------------------------------------------------------------------------
+
+
+@late
+def test_streams_order_work():
+    x, s = ones(4), tandem.cuda.Stream()
+    tandem.cuda.synchronize()
+    assert s.query() and s != tandem.cuda.current_stream() and s == tandem.cuda.Stream._of(s._stream)
+    with tandem.cuda.stream(s):
+        assert tandem.cuda.current_stream() == s
+        y = x + 1
+    assert tandem.cuda.current_stream() == tandem.cuda.default_stream() != s
+    assert not s.query() and tandem.cuda.current_stream().query()
+    s.synchronize()
+    assert s.query() and y.tolist() == [2] * 4
+
+
+@late
+def test_a_wait_that_is_missing_shows():
+    x, s = tandem.zeros(4).cuda(), tandem.cuda.Stream()
+    tandem.cuda.synchronize()
+    with tandem.cuda.stream(s):
+        x.fill_(7)
+    assert x.tolist() == [0] * 4
+    tandem.cuda.current_stream().wait_stream(s)
+    assert x.tolist() == [7] * 4
+
+
+def test_events_order_work_between_streams():
+    a, b = tandem.cuda.Stream(), tandem.cuda.Stream(priority=-1)
+    x = tandem.zeros(4).cuda()
+    tandem.cuda.synchronize()
+    event = tandem.cuda.Event()
+    assert event.query() and event.device is None
+    with a:
+        x.fill_(3)
+        event.record()
+    b.wait_event(event)
+    with tandem.cuda.stream(b):
+        y = x * 2
+        assert y.tolist() == [6] * 4
+    assert event.query() and event.device == tandem.device("cuda:0")
+    event.synchronize()
+    assert isinstance(a.record_event(), tandem.Event) and isinstance(b, tandem.Stream)
+
+
+def test_events_take_times():
+    start, end = (tandem.cuda.Event(enable_timing=True) for _ in range(2))
+    with pytest.raises(ValueError, match="must be recorded before"):
+        start.elapsed_time(end)
+    start.record()
+    ones(1000).sin()
+    end.record()
+    tandem.cuda.synchronize()
+    assert start.elapsed_time(end) >= 0
+    with pytest.raises(ValueError, match="enable_timing=True"):
+        start.elapsed_time(tandem.cuda.Event())
+    with pytest.raises(NotImplementedError, match="not shared between processes"):
+        tandem.cuda.Event(interprocess=True)
+
+
+def test_streams_of_others_and_errors():
+    s = tandem.cuda.Stream()
+    same = tandem.cuda.ExternalStream(s.cuda_stream)
+    assert same == s and hash(same) == hash(s) and same.device_index == 0
+    tandem.cuda.set_stream(s)
+    assert tandem.cuda.current_stream() == s
+    tandem.cuda.set_stream(tandem.cuda.default_stream())
+    with tandem.cuda.stream(None):
+        pass
+    with pytest.raises(TypeError, match="expected a Stream, not int"), tandem.cuda.stream(3):
+        pass
+    assert "cuda:0" in repr(s) and repr(tandem.cuda.Event()) == "<tandem.cuda.Event>"
+
+
+@late
+def test_a_backward_pass_waits_for_the_streams_of_the_forward():
+    x, s = ones(4, requires_grad=True), tandem.cuda.Stream()
+    s.wait_stream(tandem.cuda.current_stream())
+    with tandem.cuda.stream(s):
+        scale = tandem.zeros(4).cuda().add_(5)
+        loss = (x * scale).sum()
+    loss.backward()
+    assert x.grad.tolist() == [5] * 4
+    with tandem.cuda.stream(s):
+        assert (x.grad * 1).tolist() == [5] * 4  # without another wait
+
+
+@late
+def test_memory_that_another_stream_uses_is_kept_for_it():
+    s = tandem.cuda.Stream()
+    x = tandem.zeros(1 << 16).cuda()
+    tandem.cuda.synchronize()
+    with tandem.cuda.stream(s):
+        y = x + 1
+    x.record_stream(s)
+    place = x.data_ptr()
+    del x
+    again = tandem.full((1 << 16,), 9.0).cuda()
+    assert again.data_ptr() != place
+    s.synchronize()
+    assert y.sum().item() == 1 << 16
+    with pytest.raises(TypeError, match="record_stream: expected a tandem.cuda.Stream, not int"):
+        y.record_stream(1)
+    with pytest.raises(RuntimeError, match="the tensor is on cpu"):
+        tandem.ones(1).record_stream(s)
+
+
+# ---- memory ---------------------------------------------------------------------------------------------------------
+
+
+def test_memory_statistics_move_as_pytorchs():
+    gc.collect()
+    tandem.cuda.empty_cache()
+    tandem.cuda.reset_peak_memory_stats()
+    before, held = tandem.cuda.memory_allocated(), tandem.cuda.memory_reserved()
+    x = tandem.empty(1 << 20, device=CUDA)
+    assert tandem.cuda.memory_allocated() - before == 4 << 20
+    y = tandem.empty(3, device=CUDA)
+    assert tandem.cuda.memory_allocated() - before == (4 << 20) + 512
+    assert tandem.cuda.memory_reserved() >= max(held, tandem.cuda.memory_allocated())
+    stats = tandem.cuda.memory_stats()
+    assert stats["allocated_bytes.all.current"] == tandem.cuda.memory_allocated()
+    assert stats["requested_bytes.small_pool.current"] >= 12 and list(stats) == sorted(stats)
+    assert tandem.cuda.memory_stats_as_nested_dict()["allocation"]["all"]["current"] == stats["allocation.all.current"]
+    del x, y
+    assert tandem.cuda.memory_allocated() == before and tandem.cuda.max_memory_allocated() == before + (4 << 20) + 512
+    cached = tandem.cuda.memory_reserved()
+    tandem.cuda.empty_cache()
+    assert tandem.cuda.memory_reserved() < cached == tandem.cuda.max_memory_reserved()
+    tandem.cuda.reset_peak_memory_stats()
+    assert tandem.cuda.max_memory_allocated() == before
+    tandem.cuda.reset_accumulated_memory_stats()
+    assert tandem.cuda.memory_stats()["num_ooms"] == 0
+
+
+def test_snapshot_and_summary():
+    x = tandem.empty(1 << 20, device=CUDA)
+    blocks = [(s, b) for s in tandem.cuda.memory_snapshot() for b in s["blocks"]]
+    (segment, block), *others = [(s, b) for s, b in blocks if b["address"] == x.data_ptr()]
+    assert not others and block["state"] == "active_allocated" and block["requested_size"] == 4 << 20
+    assert segment["segment_type"] == "large" and segment["device"] == 0 and segment["allocated_size"] >= 4 << 20
+    assert sum(b["size"] for b in segment["blocks"]) == segment["total_size"]
+    text = tandem.cuda.memory_summary()
+    assert "memory of cuda:0" in text and "Allocated memory" in text and "from large pool" in text
+    assert "from large pool" not in tandem.cuda.memory_summary(abbreviated=True)
+
+
+def test_out_of_memory_says_what_is_held():
+    free, total = tandem.cuda.mem_get_info()
+    with pytest.raises(tandem.cuda.OutOfMemoryError, match=r"CUDA out of memory: tried to allocate .* on cuda:0") as e:
+        tandem.empty(total, device=CUDA)
+    assert "Tensors of this process hold" in str(e.value) and isinstance(e.value, tandem.OutOfMemoryError)
+    x = ones(1)
+    tandem.cuda.set_per_process_memory_fraction(1e-9)
+    try:
+        with pytest.raises(tandem.OutOfMemoryError, match="set_per_process_memory_fraction"):
+            tandem.empty(30 << 20, device=CUDA)
+    finally:
+        tandem.cuda.set_per_process_memory_fraction(1)
+    with pytest.raises(ValueError, match=r"lies in \(0, 1\]"):
+        tandem.cuda.set_per_process_memory_fraction(2.0)
+    assert (x + tandem.empty(30 << 20, device=CUDA).fill_(1)[:1]).tolist() == [2]
+
+
+# ---- pinned memory --------------------------------------------------------------------------------------------------
+
+
+def test_pinned_memory():
+    x = tandem.arange(12.0).reshape(3, 4)
+    assert not x.is_pinned()
+    p = x.t().pin_memory()
+    assert p.is_pinned() and p.is_cpu and p.tolist() == x.t().tolist() and p.pin_memory() is p
+    assert tandem.zeros(3, pin_memory=True).is_pinned() and tandem.tensor([1], pin_memory=True).is_pinned()
+    assert p[1].is_pinned() and not (p + 1).is_pinned()
+    with pytest.raises(RuntimeError, match="cannot pin 'cuda:0' memory"):
+        x.cuda().pin_memory()
+    empty = tandem.empty(0).pin_memory()
+    assert empty.cuda().shape == (0,)
+
+
+@late
+def test_copies_from_pinned_memory_are_late():
+    p = tandem.zeros(8).pin_memory()
+    late_copy, copy = p.to(CUDA, non_blocking=True), p.to(CUDA)
+    p.fill_(5)
+    assert copy.tolist() == [0] * 8 and late_copy.tolist() == [5] * 8
+    plain = tandem.zeros(8)
+    copy = plain.to(CUDA, non_blocking=True)
+    plain.fill_(5)
+    assert copy.tolist() == [0] * 8
+
+
+@late
+def test_copies_to_the_host_wait_unless_told_otherwise():
+    x = tandem.zeros(4).cuda()
+    tandem.cuda.synchronize()
+    x.fill_(3)
+    early = x.to("cpu", non_blocking=True)
+    assert early.is_pinned() and not tandem.cuda.current_stream().query()
+    tandem.cuda.synchronize()
+    assert early.tolist() == [3] * 4
+    x.fill_(4)
+    target = tandem.zeros(4).pin_memory()
+    assert target.copy_(x, non_blocking=True).tolist() == [4] * 4  # read at once
+    x.fill_(5)
+    assert x.cpu().tolist() == [5] * 4 and x.copy_(target, non_blocking=True).tolist() == [4] * 4
+
+
+def test_pinned_memory_is_used_again_when_copies_are_done():
+    sent = []
+    for k in range(20):
+        sent.append(tandem.full((1000,), float(k)).pin_memory().to(CUDA, non_blocking=True))
+    assert [t[0].item() for t in sent] == list(range(20))
+
+
+def test_a_data_loader_pins():
+    data = tandem.utils.data.TensorDataset(tandem.arange(10.0), tandem.arange(10))
+    loader = tandem.utils.data.DataLoader(data, batch_size=4, pin_memory=True)
+    seen = []
+    for x, label in loader:
+        assert x.is_pinned() and label.is_pinned()
+        seen += x.to(CUDA, non_blocking=True).tolist()
+    assert seen == list(range(10))
+    from tandem.utils.data.pinning import pin_memory
+
+    class Own:
+        def pin_memory(self):
+            return "pinned"
+
+    nested = pin_memory({"a": (tandem.ones(1), [tandem.ones(1)]), "b": "text", "c": Own(), "d": 3})
+    assert nested["a"][0].is_pinned() and nested["a"][1][0].is_pinned()
+    assert (nested["b"], nested["c"], nested["d"]) == ("text", "pinned", 3)
+
+
+# ---- random numbers -------------------------------------------------------------------------------------------------
+
+
+def test_generators():
+    tandem.manual_seed(5)
+    on_cpu = tandem.rand(4)
+    assert tandem.rand(4, device=CUDA).tolist() == on_cpu.tolist() and tandem.cuda.initial_seed() == 5
+    state = tandem.cuda.get_rng_state()
+    a = tandem.rand(3, device=CUDA).tolist()
+    tandem.cuda.set_rng_state(state)
+    assert tandem.rand(3, device=CUDA).tolist() == a and state.is_cpu
+    tandem.cuda.manual_seed(7)
+    assert tandem.cuda.initial_seed() == 7 and tandem.initial_seed() == 5
+    tandem.cuda.manual_seed_all(8)
+    assert [g.initial_seed() for g in tandem.cuda.default_generators] == [8] * DEVICES
+    states = tandem.cuda.get_rng_state_all()
+    with tandem.random.fork_rng():
+        tandem.cuda.seed_all()
+        tandem.rand(3, device=CUDA)
+    assert [s.tolist() for s in tandem.cuda.get_rng_state_all()] == [s.tolist() for s in states]
+    g = tandem.Generator(CUDA).manual_seed(3)
+    assert (
+        tandem.rand(2, device=CUDA, generator=g).tolist()
+        == tandem.rand(2, generator=tandem.Generator().manual_seed(3)).tolist()
+    )
+
+
+def test_a_checkpoint_draws_the_same_numbers_again():
+    x = ones(64, requires_grad=True)
+    y = tandem.utils.checkpoint.checkpoint(lambda t: nn.functional.dropout(t, 0.5), x, use_reentrant=False)
+    y.sum().backward()
+    assert x.grad.tolist() == y.tolist() and 0 < y.sum().item() < 128
+
+
+# ---- training -------------------------------------------------------------------------------------------------------
+
+
+def model() -> nn.Module:
+    tandem.manual_seed(0)
+    return nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 2))
+
+
+@pytest.mark.parametrize("kind", ["SGD", "Adam", "AdamW"])
+def test_optimizers(kind):
+    results = []
+    for place in ("cpu", CUDA):
+        net = model().to(place)
+        optimizer = getattr(tandem.optim, kind)(net.parameters(), lr=0.1)
+        x = tandem.linspace(-1, 1, 12, device=place).reshape(3, 4)
+        for _ in range(3):
+            optimizer.zero_grad()
+            (net(x).square().sum() * 0.5).backward()
+            nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+            optimizer.step()
+        assert all(p.device.type == place for p in net.parameters())
+        results.append([p.detach().cpu() for p in net.parameters()])
+    for a, b in zip(*results, strict=True):
+        tandem.testing.assert_close(a, b)
+
+
+def test_grad_scaler():
+    net = model().to(CUDA)
+    optimizer = tandem.optim.SGD(net.parameters(), lr=0.1)
+    scaler = tandem.amp.GradScaler(CUDA, init_scale=8.0, growth_interval=2)
+    assert scaler.is_enabled()
+    before = [p.detach().clone() for p in net.parameters()]
+    for k in range(4):
+        optimizer.zero_grad()
+        with tandem.autocast(CUDA, dtype=tandem.bfloat16):
+            out = net(tandem.ones(3, 4, device=CUDA))
+        assert out.dtype is tandem.bfloat16
+        scaler.scale(out.float().sum() * (float("inf") if k == 2 else 1.0)).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    assert scaler.get_scale() == 8.0 and scaler._scale.is_cuda
+    assert any(not tandem.equal(a, b) for a, b in zip(before, net.parameters(), strict=True))
+    state = scaler.state_dict()
+    assert state["_growth_tracker"] == 1
+    scaler.load_state_dict(state)
+
+
+def test_autocast_is_of_one_kind_of_device():
+    a, b = tandem.ones(2, 2), ones(2, 2)
+    with tandem.autocast(CUDA):
+        assert (a @ a).dtype is tandem.float32 and tandem.mm(b, b).dtype is (b @ b).dtype is tandem.float16
+        assert tandem.is_autocast_enabled(CUDA) and not tandem.is_autocast_enabled("cpu")
+        with tandem.autocast("cpu"):
+            assert tandem.mm(a, a).dtype is tandem.bfloat16 and tandem.mm(b, b).dtype is tandem.float16
+        with tandem.autocast(CUDA, enabled=False):
+            assert tandem.mm(b, b).dtype is tandem.float32
+        assert b.exp().dtype is tandem.float32 and b.half().softmax(0).dtype is tandem.float32
+    assert not tandem.is_autocast_enabled() and (b @ b).dtype is tandem.float32
+    assert tandem.get_autocast_gpu_dtype() is tandem.float16
+
+    @tandem.compile
+    def f(x):
+        return x @ x
+
+    for _ in range(2):
+        with tandem.autocast(CUDA, dtype=tandem.bfloat16):
+            assert f(b).dtype is tandem.bfloat16 and f(a).dtype is tandem.float32
+        assert f(b).dtype is tandem.float32
+
+
+# ---- graphs ---------------------------------------------------------------------------------------------------------
+
+
+def test_captured_graphs():
+    x = tandem.zeros(4).cuda()
+    (x * 2 + 1).sin()  # kernels are made before
+    graph = tandem.cuda.CUDAGraph()
+    assert not tandem.cuda.is_current_stream_capturing()
+    with tandem.cuda.graph(graph):
+        assert tandem.cuda.is_current_stream_capturing()
+        y = x * 2 + 1
+    for value in (1.0, 5.0):
+        x.fill_(value)
+        graph.replay()
+        assert y.tolist() == [2 * value + 1] * 4
+    with pytest.raises(RuntimeError, match="captured already"):
+        graph.capture_begin()
+    graph.reset()
+    with pytest.raises(RuntimeError, match="without a preceding successful capture"):
+        graph.replay()
+    assert len(graph.pool()) == 2
+    with pytest.raises(RuntimeError, match="the default stream cannot be captured"):
+        tandem.cuda.CUDAGraph().capture_begin()
+    with pytest.raises(NotImplementedError, match="tandem.compile"):
+        tandem.cuda.make_graphed_callables(None, None)
+
+
+def test_what_cannot_be_captured():
+    x = ones(3)
+    with pytest.raises(RuntimeError), tandem.cuda.graph(tandem.cuda.CUDAGraph()):
+        (x + 1).tolist()
+    assert (x + 1).tolist() == [2, 2, 2]
+    with pytest.warns(UserWarning, match="each replay gives those of the capture"):
+        with tandem.cuda.graph(tandem.cuda.CUDAGraph()):
+            y = tandem.rand(2, device=CUDA)
+    del y
+
+
+# ---- files ----------------------------------------------------------------------------------------------------------
+
+
+def test_saving_and_loading():
+    base = tandem.arange(6.0, device=CUDA)
+    state = {"w": base[1:4], "b": base, "p": nn.Parameter(ones(2)), "c": tandem.ones(1)}
+    file = io.BytesIO()
+    tandem.save(state, file)
+
+    def load(**options):
+        file.seek(0)
+        return tandem.load(file, **options)
+
+    back = load()
+    assert back["w"].is_cuda and back["c"].is_cpu and back["w"].tolist() == [1, 2, 3]
+    assert isinstance(back["p"], nn.Parameter) and back["p"].is_cuda and back["p"].is_leaf and back["p"].requires_grad
+    back["b"].fill_(0)
+    assert back["w"].tolist() == [0, 0, 0]  # they share memory, as before
+    for location in ("cpu", tandem.device("cpu"), {"cuda:0": "cpu"}, lambda t, place: t):
+        assert all(t.is_cpu for t in load(map_location=location).values())
+    assert all(t.is_cuda for t in load(map_location=CUDA).values())
+    assert all(t.is_cuda for t in load(map_location={"cpu": "cuda:0"}).values())
+    places = []
+    load(map_location=lambda t, place: places.append(place))
+    assert sorted(places) == ["cpu", "cuda:0", "cuda:0", "cuda:0"]
+
+
+def test_pickles_keep_their_device():
+    x = tandem.arange(3, device=CUDA)
+    y = pickle.loads(pickle.dumps(x))
+    assert y.is_cuda and y.tolist() == [0, 1, 2]
+    import copy
+
+    z = copy.deepcopy(x)
+    assert z.is_cuda and z.data_ptr() != x.data_ptr()
+
+
+def test_files_of_a_gpu_where_there_is_none(tmp_path):
+    tandem.save({"w": ones(2)}, tmp_path / "state")
+    (tmp_path / "pickle").write_bytes(pickle.dumps(ones(2)))
+    body = (
+        f"import pickle\nprint(tandem.load({str(tmp_path / 'state')!r}, map_location='cpu')['w'].tolist())\n"
+        f"for f in (lambda: tandem.load({str(tmp_path / 'state')!r}),"
+        f" lambda: pickle.load(open({str(tmp_path / 'pickle')!r}, 'rb'))):\n"
+        "    try: f()\n    except RuntimeError as e: print(e)"
+    )
+    done = run(body, TANDEM_CUDA_DRIVER="/nowhere/libcuda.so.1")
+    first, *errors = done.stdout.strip().splitlines()
+    assert first == "[1.0, 1.0]" and len(errors) == 2, done.stderr
+    assert all(e.startswith("Attempting to deserialize object on a CUDA device") for e in errors), errors
+
+
+# ---- what waits, what is opened -------------------------------------------------------------------------------------
+
+
+@late
+def test_training_does_not_wait():
+    net = model().to(CUDA)
+    optimizer = tandem.optim.AdamW(net.parameters(), lr=0.1)
+    schedule = tandem.optim.lr_scheduler.StepLR(optimizer, 1)
+    x = ones(3, 4)
+    for _ in range(2):
+        net(x).square().mean().backward()
+        tandem.cuda.synchronize()
+        optimizer.step()
+        schedule.step()
+        assert not tandem.cuda.current_stream().query()
+        optimizer.zero_grad()
+
+
+def test_names_of_a_gpu_are_errors_where_there_is_none():
+    body = (
+        "for f in (tandem.cuda.current_device, tandem.cuda.Stream, lambda: tandem.ones(1).cuda()):\n"
+        "    try: f()\n    except RuntimeError as e: print(e)"
+    )
+    done = run(body, TANDEM_CUDA_DRIVER="/nowhere/libcuda.so.1")
+    lines = done.stdout.strip().splitlines()
+    assert len(lines) == 3 and all("the CUDA driver /nowhere/libcuda.so.1 cannot be opened" in t for t in lines), lines
+    assert lines[1].startswith("tandem.cuda.Stream(): this build of Tandem computes on the CPU only"), lines
+
+
+def test_the_folders_of_wheels_are_named_before_a_gpu_is(tmp_path):
+    for package in ("nvidia/cudnn/lib", "nvidia/cu13/lib"):
+        (tmp_path / package).mkdir(parents=True)
+    body = (
+        f"import os, sys\nsys.path.append({str(tmp_path)!r})\n"
+        "first = os.environ['TANDEM_CUDA_PATH']\ntandem.cuda.is_available()\n"
+        "print(first, os.environ['TANDEM_CUDA_PATH'])"
+    )
+    first, after = run(body, TANDEM_CUDA_PATH="/given").stdout.split()
+    assert first == "/given"
+    assert after.split(":")[0] == "/given"
+    assert [f for f in after.split(":") if str(tmp_path) in f] == [
+        f"{tmp_path}/nvidia/{p}/lib" for p in ("cu13", "cudnn")
+    ]
