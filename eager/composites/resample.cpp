@@ -3,12 +3,12 @@
 
 #include "eager/composites/spatial.h"
 #include "eager/helpers.h"
+#include "runtime/lib/pool/taps.h"
 
 namespace tandem::ops {
 namespace {
 
-// As `Mode` of runtime/lib/pool/resample.cpp.
-enum class Interpolation : std::int64_t { Nearest, NearestExact, Linear, Cubic, SmoothLinear, SmoothCubic };
+using lib::Interpolation;
 
 Interpolation interpolationOf(std::string_view mode, bool antialias) {
   if (mode == "nearest") return Interpolation::Nearest;

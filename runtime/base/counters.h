@@ -10,6 +10,7 @@ struct Counters {
   std::atomic<std::int64_t> kernelCompiles{0};
   std::atomic<std::int64_t> kernelCacheHits{0};
   std::atomic<std::int64_t> kernelLaunches{0};
+  std::atomic<std::int64_t> graphLaunches{0};  // of GPUs: many kernels at once
   std::atomic<std::int64_t> graphTraces{0};
   std::atomic<std::int64_t> planBuilds{0};
   std::atomic<std::int64_t> planReads{0};       // from the disk

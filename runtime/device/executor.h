@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "runtime/base/error.h"
+#include "runtime/base/function_ref.h"
 #include "runtime/device/device.h"
 #include "runtime/device/target.h"
 #include "runtime/kernel/kernel.h"
@@ -120,6 +121,14 @@ class Executor {
   virtual LibraryFn library(std::string_view op) = 0;
   /// Queues a call of such a function. What the call names is copied where this returns before it is made.
   virtual void call(LibraryFn fn, const LibraryCall& call, Stream& stream) = 0;
+
+  /// Queues in `stream()` what `queue` queues there: the launches, calls and copies of the plan of this number, the
+  /// same ones each time but for their arguments. A device may keep them and queue them as one; it calls `queue` all
+  /// the same, once or several times, of which one is done.
+  virtual void queueSequence(std::uint64_t plan, FunctionRef<void()> queue) {
+    static_cast<void>(plan);
+    queue();
+  }
 
   /// Where work goes that names no stream.
   virtual Stream& stream() = 0;

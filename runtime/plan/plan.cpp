@@ -133,6 +133,24 @@ void loadKernels(Plan& plan, const KernelModule* module) {
   runs.prepare(launchesOf(plan));
 }
 
+void runInstructions(const Plan& plan, const PlanWorkspace& work) {
+  for (std::size_t i = 0; i < plan.instrs.size(); ++i) {
+    const PlanInstr& instr = plan.instrs[i];
+    std::uint32_t start = plan.starts[i];
+    switch (instr.kind) {
+    case PlanInstr::Kind::Kernel:
+      launch(plan.device, *plan.loaded[instr.function], &work.blocks[start], instr.space);
+      break;
+    case PlanInstr::Kind::Library:
+      runLibrary(plan, instr, std::span(work.views).subspan(start, instr.operands.size()), work.slots);
+      break;
+    case PlanInstr::Kind::Copy:
+      copy(plan.device, work.views[start], work.views[start + 1]);
+      break;
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<LaunchPreview> launchesOf(const Plan& plan) {
@@ -159,6 +177,7 @@ void resolvePlan(Plan& plan, const KernelModule* module) {
     if (b.kind == PlanBuffer::Kind::Output) TANDEM_CHECK(b.index < plan.numOutputs);
     if (b.kind == PlanBuffer::Kind::Temporary) TANDEM_CHECK(b.arenaOffset + b.bytes <= plan.arenaBytes);
   }
+  plan.checksSizes = std::ranges::find(plan.library, kSizeCheck) != plan.library.end();
   for (const std::string& name : plan.library) {
     plan.libraryFns.push_back(libraryFunction(plan.device, name));
   }
@@ -215,21 +234,8 @@ void runPlan(const Plan& plan, const PlanRun& run, void* arena, PlanWorkspace& w
     if (work.moved[p.source]) work.views[p.at].data = work.bases[p.source] + p.byteOffset;
   work.plan = plan.number;
 
-  for (std::size_t i = 0; i < plan.instrs.size(); ++i) {
-    const PlanInstr& instr = plan.instrs[i];
-    std::uint32_t start = plan.starts[i];
-    switch (instr.kind) {
-    case PlanInstr::Kind::Kernel:
-      launch(plan.device, *plan.loaded[instr.function], &work.blocks[start], instr.space);
-      break;
-    case PlanInstr::Kind::Library:
-      runLibrary(plan, instr, std::span(work.views).subspan(start, instr.operands.size()), work.slots);
-      break;
-    case PlanInstr::Kind::Copy:
-      copy(plan.device, work.views[start], work.views[start + 1]);
-      break;
-    }
-  }
+  if (plan.device.isCpu() || plan.checksSizes) return runInstructions(plan, work);
+  executor(plan.device).queueSequence(plan.number, [&] { runInstructions(plan, work); });
 }
 
 }  // namespace tandem

@@ -95,6 +95,7 @@ struct Plan {
 
   // resolved by `resolvePlan`
   std::uint64_t number = 0;           // of what is resolved, no two alike in a process
+  bool checksSizes = false;           // and waits for what it finds: sizes that depend on data
   std::int64_t elements = 0;          // that the instructions go through, together
   std::vector<const Kernel*> loaded;  // the kernels
   std::vector<LibraryFn> libraryFns;

@@ -6,6 +6,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/device/cuda/gpu.h"
+#include "runtime/device/cuda/sequence.h"
 
 namespace tandem::cuda {
 namespace {
@@ -23,6 +24,7 @@ std::shared_ptr<void> staging(std::size_t bytes, Gpu& gpu) {
 }  // namespace
 
 void copyFromHost(void* to, const void* from, std::size_t bytes, CudaStream& stream) {
+  if (Tape* tape = Tape::now(); tape != nullptr && tape->copyFromHost(to, from, bytes)) return;
   for (std::size_t at = 0; at < bytes; at += kPiece) {
     const std::size_t n = std::min(kPiece, bytes - at);
     std::shared_ptr<void> piece = staging(n, stream.gpu());
@@ -33,6 +35,7 @@ void copyFromHost(void* to, const void* from, std::size_t bytes, CudaStream& str
 }
 
 void copyToHost(void* to, const void* from, std::size_t bytes, CudaStream& stream) {
+  if (Tape* tape = Tape::now(); tape != nullptr) tape->wait();
   stream.gpu().use();
   if (bytes > kPiece) {
     // The driver has memory of its own through which it goes in pieces.
@@ -48,6 +51,7 @@ void copyToHost(void* to, const void* from, std::size_t bytes, CudaStream& strea
 
 void copyWithin(void* to, const void* from, std::size_t bytes, CudaStream& stream) {
   if (bytes == 0) return;
+  if (Tape* tape = Tape::now(); tape != nullptr && tape->move(to, from, bytes)) return;
   stream.gpu().use();
   stream.checkWork(driver().memcpyDtoDAsync(address(to), address(from), bytes, stream.raw()), "copying");
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/device/cuda/gpu.h"
+#include "runtime/device/cuda/sequence.h"
 #include "runtime/device/executor.h"
 #include "runtime/device/gpu_control.h"
 
@@ -9,7 +10,7 @@ namespace tandem::cuda {
 
 class CudaExecutor final : public Executor, public GpuControl {
  public:
-  explicit CudaExecutor(Gpu& gpu) : gpu_(gpu) {}
+  explicit CudaExecutor(Gpu& gpu) : gpu_(gpu), sequences_(gpu) {}
 
   const Target& target() const override { return gpu_.target(); }
   void* allocate(std::size_t bytes) override;
@@ -23,6 +24,7 @@ class CudaExecutor final : public Executor, public GpuControl {
   std::unique_ptr<KernelModule> loadModule(std::span<const SavedKernel> kernels) override;
   void launch(const Kernel& kernel, const std::int64_t* args, const LaunchSpace& space, Stream& stream) override;
   void copyArray(const ArrayView& from, const ArrayView& to, Stream& stream) override;
+  void queueSequence(std::uint64_t plan, FunctionRef<void()> queue) override { sequences_.run(plan, queue); }
   LibraryFn library(std::string_view op) override;
   void call(LibraryFn fn, const LibraryCall& call, Stream& stream) override;
   Stream& stream() override { return gpu_.stream(); }
@@ -60,6 +62,7 @@ class CudaExecutor final : public Executor, public GpuControl {
 
  private:
   Gpu& gpu_;
+  Sequences sequences_;
 };
 
 }  // namespace tandem::cuda

@@ -45,7 +45,9 @@ void launchWhole(const CudaKernel& kernel, const std::int64_t* args, const Launc
   if (space.units <= 0) return;
   std::int64_t begin = 0;
   std::int64_t end = space.units;
-  void* parameters[] = {const_cast<std::int64_t*>(args), &begin, &end, nullptr};
+  const Parameter parameters[] = {{args, std::max<std::size_t>(kernel.layout.size(), 1) * sizeof *args},
+                                  {&begin, sizeof begin},
+                                  {&end, sizeof end}};
   kernel.function().launch(stream, launchShape(kernel, args, space), parameters);
 }
 
@@ -54,8 +56,8 @@ class Partials : public PartialPlaces {
  public:
   Partials(const KernelSignature& partial, std::int64_t each, CudaStream& stream)
       : PartialPlaces(partial, each), gpu_(stream.gpu()),
-        data_(gpu_.memory.allocate(static_cast<std::size_t>(bytes), stream.raw())) {}
-  ~Partials() { gpu_.memory.deallocate(data_); }
+        data_(allocateForWork(static_cast<std::size_t>(bytes), stream)) {}
+  ~Partials() { deallocateForWork(data_, gpu_); }
   Partials(const Partials&) = delete;
   Partials& operator=(const Partials&) = delete;
   [[nodiscard]] std::int64_t memory() const { return std::bit_cast<std::int64_t>(data_); }

@@ -21,7 +21,20 @@ using ModuleHandle = struct CUmod_st*;
 using FunctionHandle = struct CUfunc_st*;
 using GraphHandle = struct CUgraph_st*;
 using GraphExecHandle = struct CUgraphExec_st*;
+using GraphNodeHandle = struct CUgraphNode_st*;
 using HostFunction = void (*)(void* data);
+
+/// CUDA_KERNEL_NODE_PARAMS_v2.
+struct KernelNodeParameters {
+  FunctionHandle function;
+  unsigned grid[3];
+  unsigned block[3];
+  unsigned sharedBytes;
+  void** parameters;
+  void** extra;
+  void* kernel;
+  ContextHandle context;
+};
 
 /// CUresult; those that are told apart.
 enum Result : int {
@@ -130,6 +143,11 @@ inline constexpr int kCaptureNone = 0;              // CU_STREAM_CAPTURE_STATUS_
   X(streamBeginCapture, cuStreamBeginCapture_v2, (StreamHandle stream, int mode))                                      \
   X(streamEndCapture, cuStreamEndCapture, (StreamHandle stream, GraphHandle * graph))                                  \
   X(streamIsCapturing, cuStreamIsCapturing, (StreamHandle stream, int* status))                                        \
+  X(streamGetCaptureInfo, cuStreamGetCaptureInfo_v2,                                                                   \
+    (StreamHandle stream, int* status, std::uint64_t* id, GraphHandle* graph, const GraphNodeHandle** last,            \
+     std::size_t* count))                                                                                              \
+  X(graphExecKernelNodeSetParams, cuGraphExecKernelNodeSetParams_v2,                                                   \
+    (GraphExecHandle exec, GraphNodeHandle node, const KernelNodeParameters* parameters))                              \
   X(graphInstantiate, cuGraphInstantiateWithFlags,                                                                     \
     (GraphExecHandle * exec, GraphHandle graph, unsigned long long flags))                                             \
   X(graphLaunch, cuGraphLaunch, (GraphExecHandle exec, StreamHandle stream))                                           \

@@ -11,6 +11,7 @@ CudaGraph::~CudaGraph() {
     launched_.wait();
     gpu_.use();
     driver().graphExecDestroy(graph_);
+    driver().graphDestroy(captured_);
   } catch (const Error&) {
     // An error of its work is raised by whoever waits for the stream.
   }
@@ -22,6 +23,7 @@ void CudaGraph::launch(Stream& stream) {
   gpu_.use();
   in.note("of a graph");
   in.checkWork(driver().graphLaunch(graph_, in.raw()), "launching a graph");
+  bump(host().counters->graphLaunches);
   launched_.record(in);
   for (const auto& e : kept_.expectations) in.expect(e);
 }
@@ -52,8 +54,7 @@ std::unique_ptr<GpuGraph> endCapture(CudaStream& stream) {
     gpu.memory.giveBack(arena);
     throw;
   }
-  driver().graphDestroy(graph);
-  return std::make_unique<CudaGraph>(gpu, made, std::move(arena), std::move(kept));
+  return std::make_unique<CudaGraph>(gpu, graph, made, std::move(arena), std::move(kept));
 }
 
 }  // namespace tandem::cuda

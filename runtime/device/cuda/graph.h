@@ -11,13 +11,16 @@ namespace tandem::cuda {
 
 class CudaGraph final : public GpuGraph {
  public:
-  CudaGraph(Gpu& gpu, GraphExecHandle graph, std::shared_ptr<DeviceMemory::Arena> arena, Kept kept)
-      : gpu_(gpu), graph_(graph), arena_(std::move(arena)), kept_(std::move(kept)) {}
+  CudaGraph(Gpu& gpu, GraphHandle captured, GraphExecHandle graph, std::shared_ptr<DeviceMemory::Arena> arena,
+            Kept kept)
+      : gpu_(gpu), captured_(captured), graph_(graph), arena_(std::move(arena)), kept_(std::move(kept)) {}
   ~CudaGraph() override;
   void launch(Stream& stream) override;
+  [[nodiscard]] GraphExecHandle handle() const { return graph_; }
 
  private:
   Gpu& gpu_;
+  GraphHandle captured_;  // whose places name those of the graph
   GraphExecHandle graph_;
   std::shared_ptr<DeviceMemory::Arena> arena_;
   Kept kept_;

@@ -10,6 +10,7 @@
 #include "runtime/base/error.h"
 #include "runtime/device/cuda/copies.h"
 #include "runtime/device/cuda/gpu.h"
+#include "runtime/device/cuda/sequence.h"
 #include "runtime/device/cuda/source.h"
 
 namespace tandem::cuda {
@@ -50,7 +51,7 @@ Grid blocks(std::int64_t n, unsigned threads) {
   return {{static_cast<unsigned>(std::clamp<std::int64_t>(n, 0, mostBlocks(threads))), 1, 1}, {threads, 1, 1}, 0};
 }
 
-void launchRaw(const Function& function, const Grid& grid, void** parameters) {
+void launchRaw(const Function& function, const Grid& grid, std::span<const Parameter> parameters) {
   function.launch(stream(), grid, parameters);
 }
 
@@ -90,13 +91,14 @@ std::string typeName(DType t) {
 
 std::string computeName(DType t) { return typeName(computeType(t)); }
 
-Workspace::Workspace(std::size_t bytes)
-    : data_(stream().gpu().memory.allocate(bytes, stream().raw())), gpu_(&stream().gpu()) {}
+Workspace::Workspace(std::size_t bytes) : data_(allocateForWork(bytes, stream())), gpu_(&stream().gpu()) {}
 
-Workspace::~Workspace() { gpu_->memory.deallocate(data_); }
+Workspace::~Workspace() { deallocateForWork(data_, *gpu_); }
 
 void fill(void* to, unsigned char value, std::size_t bytes) {
   if (bytes == 0) return;
+  Tape* tape = Tape::now();
+  if (tape != nullptr && tape->move(to, reinterpret_cast<const void*>(std::uintptr_t{value}), bytes)) return;
   stream().checkWork(driver().memsetD8Async(std::bit_cast<DevicePointer>(to), value, bytes, stream().raw()),
                      "filling memory");
 }

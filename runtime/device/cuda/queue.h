@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -64,11 +65,15 @@ Grid blocks(std::int64_t n, unsigned threads);
 
 /// Queues a kernel in the current stream. Arguments are passed by value and must be of the types of the kernel's
 /// parameters: `std::int64_t` for `long long`, `View` for `View`, pointers for pointers.
-void launchRaw(const Function& function, const Grid& grid, void** parameters);
+struct Parameter {
+  const void* at;
+  std::size_t bytes;
+};
+void launchRaw(const Function& function, const Grid& grid, std::span<const Parameter> parameters);
 template <class... A>
 void launch(const Function& function, const Grid& grid, const A&... arguments) {
   static_assert((std::is_trivially_copyable_v<A> && ...));
-  void* parameters[] = {const_cast<void*>(static_cast<const void*>(&arguments))..., nullptr};
+  const Parameter parameters[] = {{&arguments, sizeof arguments}...};
   launchRaw(function, grid, parameters);
 }
 

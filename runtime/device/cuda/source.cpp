@@ -8,7 +8,9 @@
 #include <unordered_map>
 
 #include "runtime/base/error.h"
+#include "runtime/base/small_vector.h"
 #include "runtime/device/cuda/gpu.h"
+#include "runtime/device/cuda/sequence.h"
 #include "runtime/lib/cuda/texts.h"
 
 namespace tandem::cuda {
@@ -111,9 +113,25 @@ FunctionHandle functionOf(ModuleHandle module, const std::string& symbol, std::s
   return function;
 }
 
-void Function::launch(CudaStream& stream, const Grid& grid, void** parameters) const {
+void* allocateForWork(std::size_t bytes, CudaStream& stream) {
+  Tape* tape = Tape::now();
+  if (tape == nullptr) return stream.gpu().memory.allocate(bytes, stream.raw());
+  if (void* known = tape->allocate(bytes)) return known;
+  void* memory = stream.gpu().memory.allocate(bytes, stream.raw());
+  tape->allocated(memory);
+  return memory;
+}
+
+void deallocateForWork(void* memory, Gpu& gpu) {
+  if (Tape* tape = Tape::now(); tape != nullptr && tape->deallocate()) return;
+  gpu.memory.deallocate(memory);
+}
+
+void Function::launch(CudaStream& stream, const Grid& grid, std::span<const Parameter> parameters) const {
   for (unsigned n : grid.blocks)
     if (n == 0) return;
+  Tape* tape = Tape::now();
+  if (tape != nullptr && tape->launch(*this, handle_, grid, parameters)) return;
   const Driver& d = driver();
   if (grid.sharedBytes > shared_.load(std::memory_order_relaxed)) {
     check(d.funcSetAttribute(handle_, kFunctionMaxDynamicSharedBytes, static_cast<int>(grid.sharedBytes)),
@@ -121,13 +139,16 @@ void Function::launch(CudaStream& stream, const Grid& grid, void** parameters) c
     shared_.store(grid.sharedBytes, std::memory_order_relaxed);
   }
   stream.note(name_.c_str());
+  SmallVector<void*, 16> places;
+  for (const Parameter& p : parameters) places.push_back(const_cast<void*>(p.at));
   const auto [bx, by, bz] = grid.blocks;
   const auto [tx, ty, tz] = grid.threads;
   const int result =
-      d.launchKernel(handle_, bx, by, bz, tx, ty, tz, grid.sharedBytes, stream.raw(), parameters, nullptr);
+      d.launchKernel(handle_, bx, by, bz, tx, ty, tz, grid.sharedBytes, stream.raw(), places.data(), nullptr);
   if (result != kSuccess) [[unlikely]]
     stream.checkWork(result, strcat("launching the kernel ", name_, " of ", bx, "x", by, "x", bz, " blocks of ", tx,
                                     "x", ty, "x", tz, " threads"));
+  if (tape != nullptr) return tape->launched(stream);  // captured, not done
   bump(host().counters->kernelLaunches);
   if (launchesBlock() && !stream.isCapturing()) stream.wait();
 }

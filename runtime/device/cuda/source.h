@@ -13,12 +13,16 @@ namespace tandem::cuda {
 class CudaStream;
 class Gpu;
 
+/// Memory for work that is queued (Workspace): while a plan follows its tape it is what the graph has.
+void* allocateForWork(std::size_t bytes, CudaStream& stream);
+void deallocateForWork(void* memory, Gpu& gpu);
+
 class Function {
  public:
   Function(std::string name, FunctionHandle handle) : name_(std::move(name)), handle_(handle) {}
   [[nodiscard]] const std::string& name() const { return name_; }
   /// Queues it. `sharedBytes` may be what a block gets with opt-in.
-  void launch(CudaStream& stream, const Grid& grid, void** parameters) const;
+  void launch(CudaStream& stream, const Grid& grid, std::span<const Parameter> parameters) const;
 
  private:
   std::string name_;

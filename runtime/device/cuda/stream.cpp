@@ -5,6 +5,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/device/cuda/gpu.h"
+#include "runtime/device/cuda/sequence.h"
 
 namespace tandem::cuda {
 namespace {
@@ -84,6 +85,7 @@ CudaStream::~CudaStream() {
 }
 
 void CudaStream::wait() {
+  if (Tape* tape = Tape::now(); tape != nullptr) tape->wait();
   gpu_.use();
   checkWork(driver().streamSynchronize(handle_), "waiting for a stream");
 }

@@ -44,6 +44,18 @@ static __device__ inline bfloat16 toBFloat16(float x) {
   return h;
 }
 
+// The words of formulas that the CPU's library compiles too: runtime/lib/functions/elementary.h has them for the host.
+#define FORMULA static __device__ inline
+FORMULA double fused(double a, double b, double c) { return fma(a, b, c); }
+FORMULA float fused(float a, float b, float c) { return fmaf(a, b, c); }
+FORMULA double rootOf(double x) { return sqrt(x); }
+FORMULA double floorOf(double x) { return floor(x); }
+FORMULA double ceilOf(double x) { return ceil(x); }
+FORMULA int64 bitsOf(double x) { return __double_as_longlong(x); }
+FORMULA double ofBits(int64 x) { return __longlong_as_double(x); }
+FORMULA int32 bitsOf(float x) { return __float_as_int(x); }
+FORMULA float ofBits(int32 x) { return __int_as_float(x); }
+
 // Between what is stored and what is computed in: of half types float, else the type itself.
 template <class T> struct Compute { typedef T type; };
 template <> struct Compute<float16> { typedef float type; };
@@ -83,6 +95,25 @@ struct View {
   }
 };
 
+// A shape and the strides of K operands that are walked together: runtime/lib/cuda/operands.h.
+template <int K> struct Walk {
+  int64 numel;
+  int64 rank;
+  int64 shape[12], strides[K][12];
+  // The operands' offsets at element i in row-major order.
+  __device__ void at(int64 i, int64 (&offset)[K]) const {
+    for (int k = 0; k < K; ++k) offset[k] = 0;
+    for (int d = (int)rank - 1; d >= 0; --d) {
+      int64 q = d > 0 ? View::divide(i, shape[d]) : 0, r = i - q * shape[d];
+      for (int k = 0; k < K; ++k) offset[k] += r * strides[k][d];
+      i = q;
+    }
+  }
+};
+
+// What is moved at once where sizes and addresses allow.
+struct alignas(16) Bytes16 { uint64 low, high; };
+
 #define GRID_LOOP(i, n)                                                                       \
   for (int64 i = (int64)blockIdx.x * blockDim.x + threadIdx.x; i < (n); i += (int64)gridDim.x * blockDim.x)
 
@@ -93,4 +124,23 @@ static __device__ inline void fault(long long* where, long long a, long long b, 
   where[2] = b;
   where[3] = c;
   __threadfence_system();
+}
+
+// Reports the wrong value of element `place`; of several that are reported with this function the one of the least place
+// counts. where[0] is 1 while a thread writes, then 2.
+static __device__ inline void faultFirst(long long* where, long long place, long long a, long long b) {
+  volatile long long* now = where;
+  for (;;) {
+    if (now[0] == 2 && now[3] <= place) return;
+    long long before = (long long)atomicExch((unsigned long long*)where, 1ULL);
+    if (before == 1) continue;
+    if (before == 0 || place < now[3]) {
+      now[1] = a;
+      now[2] = b;
+      now[3] = place;
+    }
+    __threadfence_system();
+    atomicExch((unsigned long long*)where, 2ULL);
+    return;
+  }
 }

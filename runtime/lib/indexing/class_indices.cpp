@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "runtime/device/thread_pool.h"
+#include "runtime/lib/indexing/index_range.h"
 #include "runtime/lib/strided.h"
 
 namespace tandem::lib {
@@ -22,7 +23,7 @@ void eachOf(const ArrayView& target, std::int64_t begin, std::int64_t end, F vis
 
 void checkClasses(const ArrayView& target, std::int64_t classes, std::int64_t ignored) {
   eachOf(target, 0, target.numel(), [&](std::int64_t, std::int64_t value) {
-    if (!isClass(value, classes) && value != ignored) fail<IndexError>("Target ", value, " is out of bounds.");
+    if (!isClass(value, classes) && value != ignored) failClass(value);
   });
 }
 

@@ -1,7 +1,6 @@
 #include "runtime/lib/indexing/index_list.h"
 
 #include <atomic>
-#include <string>
 #include <type_traits>
 
 #include "runtime/device/thread_pool.h"
@@ -42,7 +41,7 @@ void copyValues(const char* op, const ArrayView& index, std::int64_t* to) {
         for (std::int64_t i = begin; i < end; ++i, at.next()) to[i] = index.as<T>()[at.offset[0]];
       });
     } else if (index.numel() > 0) {
-      fail<IndexError>(op, ": tensors used as indices must be integers, got ", dtypeName(index.dtype));
+      failIndexType(op, index.dtype);
     }
   });
 }
@@ -56,7 +55,7 @@ IndexList::IndexList(const char* op, const ArrayView& index, std::int64_t dim, s
     values_ = copy_->data();
   }
   if (insideEverywhere(values_, count_, size)) return;
-  const std::int64_t least = range == IndexRange::Wrapped || range == IndexRange::Flat ? -size : 0;
+  const std::int64_t least = leastIndex(range, size);
   const std::int64_t* given = values_;
   if (!copy_) values_ = copy_.emplace(count_).data();
   std::int64_t* values = copy_->data();
@@ -76,12 +75,7 @@ IndexList::IndexList(const char* op, const ArrayView& index, std::int64_t dim, s
     std::int64_t v = values_[i];
     if (v >= 0 && v < size) continue;
     v = v < 0 ? v + least : v;
-    if (range == IndexRange::Flat)
-      fail<IndexError>("out of range: tried to access index ", v, " on a tensor of ", size, " elements.");
-    std::string text = strcat("index ", v, " is out of bounds for dimension ", dim, " with size ", size);
-    if (range == IndexRange::Elements) fail(op, ": ", text);
-    if (range == IndexRange::Slices) fail<IndexError>("index out of range in self (", op, ": ", text, ")");
-    fail<IndexError>(op, ": ", text);
+    failIndex(op, range, v, dim, size);
   }
 }
 

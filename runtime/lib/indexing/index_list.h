@@ -4,17 +4,10 @@
 #include <cstdint>
 #include <optional>
 
+#include "runtime/lib/indexing/index_range.h"
 #include "runtime/lib/strided.h"
 
 namespace tandem::lib {
-
-/// Which indices an operation takes, and how it says that one is out of range.
-enum class IndexRange {
-  Wrapped,   // negative ones count from the end; IndexError
-  Elements,  // from 0 on; RuntimeError
-  Slices,    // from 0 on; IndexError
-  Flat,      // as Wrapped; the dim is all elements of a tensor
-};
 
 /// The values of an integer tensor in row-major order, each in [0, size): the tensor's own memory where that has them,
 /// else a copy. Throws an error naming the operation, the first index out of range, the dim and its size.

@@ -1,6 +1,7 @@
 // cumsum, cumprod, logcumsumexp, cummax, cummin, linear recurrences: one chain along the dim for every other position,
 // in order, whatever is walked beside it.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <concepts>
 #include <immintrin.h>
@@ -8,7 +9,8 @@
 #include "runtime/device/thread_pool.h"
 #include "runtime/lib/strided.h"
 
-#pragma GCC target("avx2,f16c")  // which generated code needs too
+#pragma GCC target("avx2,f16c,fma")  // which generated code needs too
+#include "runtime/lib/functions/elementary.h"
 
 namespace tandem::lib {
 namespace {
@@ -155,15 +157,6 @@ void scan(const LibraryCall& call, Combine combine) {
     else
       fail<InternalError>("scan of ", dtypeName(x.view().dtype));
   });
-}
-
-/// log(e^a + e^b).
-template <class C>
-C logSum(C a, C b) {
-  if (a != a || b != b) return a + b;
-  if (a == b) return a + static_cast<C>(0.693147180559945309417);
-  C larger = std::max(a, b);
-  return larger + std::log1p(std::exp(std::min(a, b) - larger));
 }
 
 /// Does `a` replace `b`, met before it?

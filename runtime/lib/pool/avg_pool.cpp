@@ -40,9 +40,6 @@ struct Windows {
   }
 };
 
-/// Is it quicker to take one place of all windows after the other than one window after the other?
-bool takesPlaces(const PoolAxis& w) { return !w.adaptive && w.stride <= 2 && w.out >= 8; }
-
 /// Calls each(input row's offset) for the rows of the window of output row (od, oh).
 template <class Each>
 [[gnu::always_inline]] inline void eachRow(const Pool& pool, std::int64_t od, std::int64_t oh, Each each) {

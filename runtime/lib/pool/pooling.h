@@ -88,6 +88,10 @@ struct Pool {
   }
 };
 
+/// Do averages take one place of all windows along the last dim after the other, which is quicker then, or one window
+/// after the other?
+inline bool takesPlaces(const PoolAxis& w) { return !w.adaptive && w.stride <= 2 && w.out >= 8; }
+
 /// The last `n` sizes of an array.
 inline DimsRef spatialSizes(const Dims& shape, std::size_t n) { return DimsRef(shape).last(n); }
 

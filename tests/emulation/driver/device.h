@@ -64,6 +64,7 @@ struct Capture {
   int mode = kForAll;
   std::thread::id thread;
   bool isValid = true;
+  std::vector<tandem::cuda::GraphNodeHandle> last;  // for who asked last
 };
 
 /// A point in a stream.

@@ -352,8 +352,7 @@ int cuStreamEndCapture(StreamHandle handle, GraphHandle* graph) {
     *graph = nullptr;
     std::unique_ptr<em::Graph> made;
     const int result = em::endCapture(stream, made);
-    if (result == kSuccess)
-      *graph = em::handles().graphs.add<GraphHandle>(std::shared_ptr<em::Graph>(std::move(made)));
+    if (result == kSuccess) *graph = em::handles().graphs.add<GraphHandle>(std::shared_ptr<em::Graph>(std::move(made)));
     return result;
   });
 }
@@ -362,6 +361,37 @@ int cuStreamIsCapturing(StreamHandle handle, int* status) {
   return em::onStream(handle, [&](em::Lock&, em::Stream& stream) -> int {
     *status = stream.capture == nullptr ? kCaptureNone : stream.capture->isValid ? 1 : 2;
     return kSuccess;
+  });
+}
+
+// The handle of a node is its number: it is asked for only with the graph that it is one of.
+int cuStreamGetCaptureInfo_v2(StreamHandle handle, int* status, std::uint64_t*, GraphHandle*,
+                              const GraphNodeHandle** last, std::size_t* count) {
+  return em::onStream(handle, [&](em::Lock&, em::Stream& stream) -> int {
+    *status = stream.capture == nullptr ? kCaptureNone : stream.capture->isValid ? 1 : 2;
+    if (*status != 1) return kSuccess;
+    std::vector<GraphNodeHandle>& handles = stream.capture->last;
+    handles.clear();
+    for (const unsigned node : stream.last)
+      handles.push_back(reinterpret_cast<GraphNodeHandle>(std::uintptr_t{node} + 1));
+    *last = handles.data();
+    *count = handles.size();
+    return kSuccess;
+  });
+}
+
+int cuGraphExecKernelNodeSetParams_v2(GraphExecHandle exec, GraphNodeHandle node, const KernelNodeParameters* p) {
+  return em::onDevice([&](em::Lock&, em::Device& device) -> int {
+    const std::shared_ptr<em::Graph> graph = em::handles().execs.find(exec);
+    const auto number = reinterpret_cast<std::uintptr_t>(node);
+    const auto* function = reinterpret_cast<const em::Function*>(p->function);
+    if (graph == nullptr || number == 0 || number > graph->nodes.size() || function == nullptr) return kInvalidValue;
+    if (function->module->device != &device || p->extra != nullptr) return kInvalidValue;
+    int result = kSuccess;
+    em::Work work = em::launchWork(*function, {p->grid[0], p->grid[1], p->grid[2]},
+                                   {p->block[0], p->block[1], p->block[2]}, p->sharedBytes, p->parameters, result);
+    if (work != nullptr) graph->nodes[number - 1].work = std::move(work);
+    return result;
   });
 }
 
@@ -376,9 +406,10 @@ int cuGraphInstantiateWithFlags(GraphExecHandle* exec, GraphHandle handle, unsig
 
 int cuGraphLaunch(GraphExecHandle handle, StreamHandle streamHandle) {
   return em::onStream(streamHandle, [&](em::Lock& lock, em::Stream& stream) -> int {
-    std::shared_ptr<em::Graph> graph = em::handles().execs.find(handle);
+    const std::shared_ptr<em::Graph> graph = em::handles().execs.find(handle);
     if (graph == nullptr || graph->device != stream.device) return kInvalidValue;
-    return stream.push(lock, em::graphWork(std::move(graph)));
+    // As it is now: what is set in it later is for later launches.
+    return stream.push(lock, em::graphWork(em::copyOf(*graph)));
   });
 }
 

@@ -1,0 +1,122 @@
+// attention, its gradient, and which elements its dropout keeps.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <string>
+
+#include "runtime/base/attrs.h"
+#include "runtime/device/cuda/queue.h"
+#include "runtime/lib/cuda/table.h"
+#include "runtime/lib/cuda/texts.h"
+
+namespace tandem::cuda::lib {
+namespace {
+
+constexpr Source kAttention("attention", kAttentionText);
+
+/// The struct Attention of attention.cu.
+struct Plan {
+  const void *query, *key, *value, *grad;
+  const void* mask;
+  const void* dropKey;
+  std::int64_t batch, heads, sharedHeads, rows, keys, width, valueWidth, causal;
+  std::int64_t queryStrides[4], keyStrides[4], valueStrides[4], gradStrides[4], maskStrides[4];
+  double scale, dropScale;
+  std::uint64_t below;
+};
+
+void setStrides(std::int64_t* to, const ArrayView& x) {
+  for (std::size_t d = 0; d < 4; ++d) to[d] = x.strides[d];
+}
+/// Of how small a random word an element is dropped.
+std::uint64_t boundOf(double p) { return static_cast<std::uint64_t>(std::ceil(p * 0x1p32)); }
+
+struct Problem {
+  Plan plan{};
+  int mask = 0;  // MASK of the text
+  DType dtype;
+
+  /// Query, key and value are operands from `first` on; `extras` the first of a mask and a key of dropout.
+  Problem(const LibraryCall& call, std::size_t first, std::size_t extras) : dtype(call.inputs[first].dtype) {
+    const ArrayView& q = call.inputs[first];
+    const ArrayView& k = call.inputs[first + 1];
+    const ArrayView& v = call.inputs[first + 2];
+    plan.query = q.data, plan.key = k.data, plan.value = v.data;
+    plan.batch = q.shape[0], plan.heads = q.shape[1], plan.rows = q.shape[2], plan.width = q.shape[3];
+    plan.sharedHeads = k.shape[1], plan.keys = k.shape[2], plan.valueWidth = v.shape[3];
+    setStrides(plan.queryStrides, q);
+    setStrides(plan.keyStrides, k);
+    setStrides(plan.valueStrides, v);
+    AttrReader attrs(call.attrs);
+    plan.causal = attrs.boolean() ? 1 : 0;
+    if (attrs.boolean()) {
+      const ArrayView& m = call.inputs[extras++];
+      mask = m.dtype == DType::Bool ? 1 : 2;
+      plan.mask = m.data;
+      setStrides(plan.maskStrides, m);
+    }
+    plan.scale = std::bit_cast<double>(call.scalars[0]);
+    const auto p = std::bit_cast<double>(call.scalars[1]);
+    if (extras < call.inputs.size()) plan.dropKey = call.inputs[extras].data;
+    plan.below = boundOf(p);
+    plan.dropScale = p < 1 ? 1 / (1 - p) : 0;
+  }
+
+  [[nodiscard]] std::int64_t tile() const { return dtype == DType::Float64 ? 32 : 64; }
+  [[nodiscard]] std::int64_t wide(std::int64_t columns) const { return columns <= 64 ? 64 : 128; }
+  /// Blocks for results of so many heads, lines and columns.
+  [[nodiscard]] Grid grid(std::int64_t heads, std::int64_t lines, std::int64_t columns) const {
+    const std::int64_t across = std::max<std::int64_t>(1, (columns + wide(columns) - 1) / wide(columns));
+    return blocks(plan.batch * heads * ((lines + tile() - 1) / tile()) * across, 256);
+  }
+  [[nodiscard]] const Function& kernel(const char* name, std::int64_t columns) const {
+    return kAttention.kernel(name, {{"ELEMENT", typeName(dtype)},
+                                    {"TILE", std::to_string(tile())},
+                                    {"WIDE", std::to_string(wide(columns))},
+                                    {"MASK", std::to_string(mask)},
+                                    {"DROPS", plan.dropKey != nullptr ? "1" : "0"}});
+  }
+};
+
+}  // namespace
+
+void attention(const LibraryCall& call) {
+  if (call.outputs[1].numel() == 0) return;
+  const Problem p(call, 0, 3);
+  launch(p.kernel("forward", p.plan.valueWidth), p.grid(p.plan.heads, p.plan.rows, p.plan.valueWidth), p.plan,
+         call.outputs[0].data, call.outputs[1].data);
+}
+
+/// Inputs (grad, query, key, value, output, stats, extras...).
+void attention_grad(const LibraryCall& call) {
+  Problem p(call, 1, 6);
+  p.plan.grad = call.inputs[0].data;
+  setStrides(p.plan.gradStrides, call.inputs[0]);
+  const std::int64_t lines = p.plan.batch * p.plan.heads * p.plan.rows;
+  const Workspace numbers(static_cast<std::size_t>(3 * lines) * itemSize(p.dtype));
+  if (lines > 0)
+    launch(p.kernel("rowNumbers", 1), elementwise(lines), p.plan, view(call.inputs[4]), view(call.inputs[5]),
+           numbers.as());
+  if (call.outputs[0].numel() > 0)
+    launch(p.kernel("backwardRows", p.plan.width), p.grid(p.plan.heads, p.plan.rows, p.plan.width), p.plan,
+           numbers.as(), call.outputs[0].data);
+  const std::int64_t widest = std::max(p.plan.width, p.plan.valueWidth);
+  if (call.outputs[1].numel() + call.outputs[2].numel() > 0)
+    launch(p.kernel("backwardKeys", widest), p.grid(p.plan.sharedHeads, p.plan.keys, widest), p.plan, numbers.as(),
+           call.outputs[1].data, call.outputs[2].data);
+}
+
+void attention_keep(const LibraryCall& call) {
+  const std::int64_t n = call.outputs[0].numel();
+  const Function& kernel = kAttention.kernel(
+      "keepAll", {{"ELEMENT", "float"}, {"TILE", "64"}, {"WIDE", "64"}, {"MASK", "0"}, {"DROPS", "0"}});
+  launch(kernel, elementwise(n), call.inputs[0].data, boundOf(std::bit_cast<double>(call.scalars[0])),
+         call.outputs[0].data, n);
+}
+
+namespace {
+const Registered here{
+    {"attention", &attention}, {"attention_grad", &attention_grad}, {"attention_keep", &attention_keep}};
+}  // namespace
+
+}  // namespace tandem::cuda::lib

@@ -1,0 +1,74 @@
+// The convolution and its two gradients: contractions over the windows of the images, which are read where they lie.
+#include "runtime/base/attrs.h"
+#include "runtime/lib/cuda/contraction.h"
+#include "runtime/lib/cuda/operands.h"
+#include "runtime/lib/cuda/table.h"
+
+namespace tandem::cuda::lib {
+namespace {
+
+/// The struct Contraction of contraction.cu for convolutions; groups are its batch.
+struct ConvolutionPlan {
+  ContractionSizes sizes;
+  std::int64_t channels, outputs;
+  std::int64_t h, w, kh, kw, oh, ow;
+  std::int64_t strideH, strideW, padH, padW, dilationH, dilationW;
+};
+
+void convolve(const LibraryCall& call, ContractionKind kind, DimsRef input, DimsRef weight, DimsRef output,
+              AttrReader& attrs) {
+  const ArrayView& out = call.outputs[0];
+  if (out.numel() == 0) return;
+  DimsRef stride = attrs.list();
+  DimsRef padding = attrs.list();
+  DimsRef dilation = attrs.list();
+  const std::int64_t groups = attrs.integer();
+  ConvolutionPlan plan{{},        input[1],  output[1], input[2],   input[3],   weight[2],   weight[3],  output[2],
+                       output[3], stride[0], stride[1], padding[0], padding[1], dilation[0], dilation[1]};
+  const std::int64_t positions = output[2] * output[3];
+  const std::int64_t window = weight[2] * weight[3];
+  const std::int64_t groupOutputs = output[1] / groups;
+  switch (kind) {
+  case ContractionKind::InputGrad:
+    plan.sizes = {weight[1], input[0] * input[2] * input[3], groupOutputs * window, groups};
+    break;
+  case ContractionKind::WeightGrad:
+    plan.sizes = {groupOutputs, weight[1] * window, input[0] * positions, groups};
+    break;
+  default:
+    plan.sizes = {groupOutputs, input[0] * positions, weight[1] * window, groups};
+  }
+  if (plan.sizes.depth == 0) return fill(out.data, 0, static_cast<std::size_t>(out.numel()) * itemSize(out.dtype));
+  plan.sizes.cut(groups);
+  const Dense x(call.inputs[0]);
+  const Dense y(call.inputs[1]);
+  // The weight is the left operand, or the cotangent where there is no weight.
+  const bool weightFirst = kind != ContractionKind::WeightGrad;
+  ContractionLaunch(kind, out.dtype, plan.sizes)
+      .run((weightFirst ? y : x).data(), (weightFirst ? x : y).data(), out.data, plan);
+}
+
+}  // namespace
+
+void conv2d(const LibraryCall& call) {
+  AttrReader attrs(call.attrs);
+  convolve(call, ContractionKind::Convolution, call.inputs[0].shape, call.inputs[1].shape, call.outputs[0].shape,
+           attrs);
+}
+void conv2d_input_grad(const LibraryCall& call) {
+  AttrReader attrs(call.attrs);
+  const DimsRef input = attrs.list();
+  convolve(call, ContractionKind::InputGrad, input, call.inputs[1].shape, call.inputs[0].shape, attrs);
+}
+void conv2d_weight_grad(const LibraryCall& call) {
+  AttrReader attrs(call.attrs);
+  const DimsRef weight = attrs.list();
+  convolve(call, ContractionKind::WeightGrad, call.inputs[1].shape, weight, call.inputs[0].shape, attrs);
+}
+
+namespace {
+const Registered here{
+    {"conv2d", &conv2d}, {"conv2d_input_grad", &conv2d_input_grad}, {"conv2d_weight_grad", &conv2d_weight_grad}};
+}  // namespace
+
+}  // namespace tandem::cuda::lib

@@ -1,0 +1,304 @@
+#include "runtime/lib/cuda/cublaslt.h"
+
+#include <algorithm>
+#include <array>
+#include <dlfcn.h>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "runtime/base/error.h"
+#include "runtime/base/shared_library.h"
+#include "runtime/device/cuda/gpu.h"
+#include "runtime/lib/cuda/cublaslt_functions.h"
+
+namespace tandem::cuda {
+namespace {
+
+namespace lt = cublaslt;
+
+constexpr std::uint64_t kMostWorkspaceBytes = std::uint64_t{32} << 20;
+// Pointers are as aligned as this, or what they point to is copied: an algorithm may ask for it.
+constexpr std::int64_t kAlignment = 16;
+// Products that are kept prepared.
+constexpr std::size_t kMostPrepared = 4096;
+
+void check(int status, const char* what) {
+  if (status != lt::kSuccess) fail<Error>("matmul: cuBLASLt reports status ", status, " on ", what);
+}
+
+/// Null where it is missing or lacks a function: products are then made by our own kernel.
+const lt::Library* library() {
+  static const lt::Library* const found = []() -> const lt::Library* {
+    static constexpr std::array<const char*, 2> kNames{"libcublasLt.so.13", "libcublasLt.so.12"};
+    std::string why;
+    void* object = openSharedLibrary("TANDEM_CUBLASLT", kNames, why);
+    if (object == nullptr) return nullptr;
+    auto made = std::make_unique<lt::Library>();
+#define X(member, symbol, parameters)                                                                                  \
+  made->member = reinterpret_cast<int(*) parameters>(::dlsym(object, #symbol));                                        \
+  if (made->member == nullptr) return nullptr;
+    TANDEM_CUBLASLT(X)
+#undef X
+    return made.release();
+  }();
+  return found;
+}
+
+/// A matrix [rows, columns] of a batch: its rows are dense, or (turned) its columns are, `pitch` apart.
+struct Lie {
+  bool turned = false;
+  std::int64_t pitch = 0;
+  std::int64_t stride = 0;  // from one matrix of the batch to the next
+  friend auto operator<=>(const Lie&, const Lie&) = default;
+};
+
+struct ProductKey {
+  int ordinal;
+  DType dtype;
+  std::int64_t rows, columns, depth, batch;
+  Lie a, b;
+  friend auto operator<=>(const ProductKey&, const ProductKey&) = default;
+
+  [[nodiscard]] Lie contiguousA() const { return {false, depth, batch > 1 ? rows * depth : 0}; }
+  [[nodiscard]] Lie contiguousB() const { return {false, columns, batch > 1 ? depth * columns : 0}; }
+  [[nodiscard]] bool contiguous() const { return a == contiguousA() && b == contiguousB(); }
+};
+
+int typeOf(DType t) {
+  switch (t) {
+  case DType::Float16:
+    return lt::kFloat16;
+  case DType::BFloat16:
+    return lt::kBFloat16;
+  case DType::Float64:
+    return lt::kFloat64;
+  default:
+    return lt::kFloat32;
+  }
+}
+
+/// Descriptions of a product for the library, which takes matrices column by column: it is given c^T = b^T a^T.
+class Prepared {
+ public:
+  explicit Prepared(const ProductKey& key) : dtype_(key.dtype) {
+    const lt::Library& l = *library();
+    const bool wide = key.dtype == DType::Float64;
+    check(l.createOperation(&operation_, wide ? lt::kComputeFloat64 : lt::kComputeFloat32,
+                            wide ? lt::kFloat64 : lt::kFloat32),
+          "describing a product");
+    if (key.b.turned) transpose(lt::kTransposeA);
+    if (key.a.turned) transpose(lt::kTransposeB);
+    b_ = layout(key, key.depth, key.columns, key.b);
+    a_ = layout(key, key.rows, key.depth, key.a);
+    c_ = layout(key, key.rows, key.columns, {false, key.columns, key.batch > 1 ? key.rows * key.columns : 0});
+  }
+  ~Prepared() {
+    const lt::Library& l = *library();
+    for (lt::Layout x : {a_, b_, c_})
+      if (x != nullptr) l.destroyLayout(x);
+    if (operation_ != nullptr) l.destroyOperation(operation_);
+  }
+  Prepared(const Prepared&) = delete;
+  Prepared& operator=(const Prepared&) = delete;
+
+  /// Asks for the algorithm. False: there is none.
+  bool find(lt::Handle handle) {
+    const lt::Library& l = *library();
+    lt::Preference preference = nullptr;
+    check(l.createPreference(&preference), "stating a preference");
+    const std::uint64_t most = kMostWorkspaceBytes;
+    const std::uint32_t schemes = lt::kByWorkspace;
+    lt::Found found{};
+    int count = 0;
+    const bool stated = l.setPreference(preference, lt::kMostWorkspace, &most, sizeof most) == lt::kSuccess &&
+                        l.setPreference(preference, lt::kReductionSchemes, &schemes, sizeof schemes) == lt::kSuccess;
+    const int status =
+        stated ? l.find(handle, operation_, b_, a_, c_, c_, preference, 1, &found, &count) : lt::kSuccess;
+    l.destroyPreference(preference);
+    if (!stated || status != lt::kSuccess || count == 0 || found.status != lt::kSuccess) return false;
+    algorithm_ = found.algorithm;
+    workspaceBytes_ = found.workspaceBytes;
+    return true;
+  }
+  /// Takes the algorithm of the same product of contiguous operands. False where it does not serve these.
+  bool take(lt::Handle handle, const Prepared& other) {
+    lt::Found found{};
+    const int status = library()->check(handle, operation_, b_, a_, c_, c_, &other.algorithm_, &found);
+    if (status != lt::kSuccess || found.status != lt::kSuccess || found.workspaceBytes > kMostWorkspaceBytes)
+      return false;
+    algorithm_ = other.algorithm_;
+    workspaceBytes_ = found.workspaceBytes;
+    return true;
+  }
+  void run(lt::Handle handle, const void* a, const void* b, void* c, StreamHandle stream) const {
+    const Workspace workspace(workspaceBytes_);
+    const double one = 1, zero = 0;
+    const float oneFloat = 1, zeroFloat = 0;
+    const bool wide = dtype_ == DType::Float64;
+    check(library()->matmul(handle, operation_, wide ? static_cast<const void*>(&one) : &oneFloat, b, b_, a, a_,
+                            wide ? static_cast<const void*>(&zero) : &zeroFloat, c, c_, c, c_, &algorithm_,
+                            workspace.as(), workspaceBytes_, stream),
+          "a product");
+  }
+
+ private:
+  void transpose(int which) {
+    check(library()->setOperation(operation_, which, &lt::kTransposed, sizeof lt::kTransposed), "describing a product");
+  }
+  static lt::Layout layout(const ProductKey& key, std::int64_t rows, std::int64_t columns, const Lie& lie) {
+    const lt::Library& l = *library();
+    lt::Layout made = nullptr;
+    const auto down = static_cast<std::uint64_t>(lie.turned ? rows : columns);
+    const auto across = static_cast<std::uint64_t>(lie.turned ? columns : rows);
+    check(l.createLayout(&made, typeOf(key.dtype), down, across, lie.pitch), "describing a matrix");
+    if (key.batch == 1) return made;
+    const auto count = static_cast<std::int32_t>(key.batch);
+    check(l.setLayout(made, lt::kBatchCount, &count, sizeof count), "describing a batch");
+    check(l.setLayout(made, lt::kBatchStride, &lie.stride, sizeof lie.stride), "describing a batch");
+    return made;
+  }
+
+  DType dtype_;
+  lt::Operation operation_ = nullptr;
+  lt::Layout a_ = nullptr, b_ = nullptr, c_ = nullptr;
+  lt::Algorithm algorithm_{};
+  std::size_t workspaceBytes_ = 0;
+};
+
+/// What was prepared, for all devices; null where the library has no algorithm. Never destroyed: threads may multiply
+/// while the process ends.
+struct Preparations {
+  std::mutex mutex;
+  std::map<int, lt::Handle> handles;
+  std::map<ProductKey, std::shared_ptr<const Prepared>> products;
+};
+Preparations& preparations() {
+  static auto* const p = new Preparations;
+  return *p;
+}
+
+lt::Handle handleOf(Preparations& p, int ordinal) {
+  lt::Handle& handle = p.handles[ordinal];
+  if (handle == nullptr) check(library()->create(&handle), "being set up");
+  return handle;
+}
+
+/// With the lock.
+std::shared_ptr<const Prepared> prepared(Preparations& p, lt::Handle handle, const ProductKey& key) {
+  if (const auto it = p.products.find(key); it != p.products.end()) return it->second;
+  if (p.products.size() >= kMostPrepared) p.products.clear();
+  auto made = std::make_shared<Prepared>(key);
+  bool good = false;
+  if (key.contiguous()) {
+    good = made->find(handle);
+  } else {
+    ProductKey plain = key;
+    plain.a = key.contiguousA(), plain.b = key.contiguousB();
+    const auto first = prepared(p, handle, plain);
+    good = first != nullptr && made->take(handle, *first);
+  }
+  if (!good) made = nullptr;
+  p.products[key] = made;
+  return made;
+}
+
+/// How an operand lies in memory, if the library can read it and it is as aligned as a contiguous one.
+std::optional<Lie> lieOf(const ArrayView& x, const Lie& contiguous) {
+  const std::size_t r = x.shape.size();
+  const std::int64_t rows = x.shape[r - 2], columns = x.shape[r - 1];
+  const std::int64_t down = rows == 1 ? columns : x.strides[r - 2];
+  const std::int64_t across = columns == 1 ? 1 : x.strides[r - 1];
+  const auto item = static_cast<std::int64_t>(itemSize(x.dtype));
+  Lie lie;
+  if (across == 1 && down >= columns) {
+    lie.pitch = down;
+  } else if ((rows == 1 || x.strides[r - 2] == 1) && across >= rows) {
+    lie.turned = true;
+    lie.pitch = across;
+  } else {
+    return {};
+  }
+  bool batched = false;
+  std::int64_t reach = 0;  // of the batch dims behind
+  for (std::size_t d = r - 2; d-- > 0;) {
+    if (x.shape[d] == 1) continue;
+    if (batched && x.strides[d] != reach) return {};
+    if (!batched) lie.stride = x.strides[d];
+    batched = true;
+    reach = x.strides[d] * x.shape[d];
+  }
+  if (lie.stride < 0 || lie.pitch >> 31 != 0) return {};
+  auto aligned = [item](std::int64_t elements) { return elements * item % kAlignment == 0; };
+  if (reinterpret_cast<std::uintptr_t>(x.data) % kAlignment != 0) return {};
+  if (aligned(contiguous.pitch) && !aligned(lie.pitch)) return {};
+  if (aligned(contiguous.stride) && !aligned(lie.stride)) return {};
+  return lie;
+}
+
+/// An operand as it lies, or a contiguous copy.
+class Operand {
+ public:
+  Operand(const ArrayView& x, const Lie& contiguous) : array_(x), contiguous_(contiguous) {
+    if (const auto found = lieOf(x, contiguous))
+      lie_ = *found;
+    else
+      copy();
+  }
+  void copy() {
+    if (copy_) return;
+    lie_ = contiguous_;
+    copy_.emplace(static_cast<std::size_t>(array_.numel()) * itemSize(array_.dtype));
+    cuda::copyArray(array_, {copy_->as(), array_.dtype, array_.shape, contiguousStrides(array_.shape)});
+  }
+  [[nodiscard]] const Lie& lie() const { return lie_; }
+  [[nodiscard]] const void* data() const { return copy_ ? copy_->as() : array_.data; }
+
+ private:
+  const ArrayView& array_;
+  Lie contiguous_, lie_;
+  std::optional<Workspace> copy_;
+};
+
+}  // namespace
+
+bool cublasltProduct(const ArrayView& a, const ArrayView& b, const ArrayView& c) {
+  if (!isFloating(c.dtype) || library() == nullptr) return false;
+  const std::size_t r = c.shape.size();
+  CudaStream& stream = Queueing::now().stream();
+  ProductKey key{stream.gpu().ordinal(), c.dtype, c.shape[r - 2], c.shape[r - 1], a.shape[r - 1], 1, {}, {}};
+  for (std::size_t d = 0; d + 2 < r; ++d) key.batch *= c.shape[d];
+  if (std::max({key.rows, key.columns, key.depth, key.batch}) >> 31 != 0) return false;
+  key.a = key.contiguousA(), key.b = key.contiguousB();
+  Preparations& all = preparations();
+  lt::Handle handle = nullptr;
+  std::shared_ptr<const Prepared> product;
+  {
+    const std::lock_guard lock(all.mutex);
+    handle = handleOf(all, key.ordinal);
+    product = prepared(all, handle, key);
+  }
+  if (product == nullptr) return false;
+  Operand left(a, key.a);
+  Operand right(b, key.b);
+  if (left.lie() != key.a || right.lie() != key.b) {
+    ProductKey own = key;
+    own.a = left.lie(), own.b = right.lie();
+    std::shared_ptr<const Prepared> other;
+    {
+      const std::lock_guard lock(all.mutex);
+      other = prepared(all, handle, own);
+    }
+    if (other != nullptr) {
+      product = other;
+    } else {
+      if (left.lie() != key.a) left.copy();
+      if (right.lie() != key.b) right.copy();
+    }
+  }
+  product->run(handle, left.data(), right.data(), c.data, stream.raw());
+  return true;
+}
+
+}  // namespace tandem::cuda

@@ -1,0 +1,141 @@
+// Orthogonal polynomials, with the bits of runtime/lib/functions/polynomials.cpp: the same sums of two numbers, element
+// by element.
+
+struct Two {
+  double hi, lo;
+};
+static __device__ inline Two two(double hi, double lo) {
+  Two t = {hi, lo};
+  return t;
+}
+static __device__ inline Two fastSum(double a, double b) {
+  const double s = a + b;
+  return two(s, b - (s - a));
+}
+static __device__ inline Two sum(double a, double b) {
+  const double s = a + b, t = s - a;
+  return two(s, (a - (s - t)) + (b - t));
+}
+static __device__ inline Two operator-(Two a) { return two(-a.hi, -a.lo); }
+static __device__ inline Two operator+(Two a, Two b) {
+  const Two high = sum(a.hi, b.hi), low = sum(a.lo, b.lo);
+  const Two partial = fastSum(high.hi, high.lo + low.hi);
+  return fastSum(partial.hi, partial.lo + low.lo);
+}
+static __device__ inline Two operator-(Two a, Two b) { return a + -b; }
+static __device__ inline Two operator*(Two a, Two b) {
+  const double p = a.hi * b.hi;
+  return fastSum(p, fma(a.hi, b.hi, -p) + (a.hi * b.lo + a.lo * b.hi));
+}
+static __device__ inline Two operator*(Two a, double b) {
+  const double p = a.hi * b;
+  return fastSum(p, fma(a.hi, b, -p) + a.lo * b);
+}
+static __device__ inline Two operator/(Two a, double b) {
+  const double q = a.hi / b;
+  return fastSum(q, (fma(-q, b, a.hi) + a.lo) / b);
+}
+
+static __device__ inline double magnitude(double x) {
+  return __longlong_as_double(__double_as_longlong(x) & 0x7fffffffffffffffLL);
+}
+static __device__ inline double powerOfTwo(int64 e) { return __longlong_as_double((e + 1023) << 52); }
+// x 2^e, rounded once.
+static __device__ inline double scaled(double x, int64 e) {
+  if (e >= -1022 && e <= 1023) return x * powerOfTwo(e);
+  return ldexp(x, (int)(e < -5000 ? -5000 : e > 5000 ? 5000 : e));
+}
+
+// Two successive values of a sequence, times 2^-exponent.
+struct Successive {
+  Two before, now;
+  int64 exponent;
+  __device__ double larger() const {
+    const double a = magnitude(before.hi), b = magnitude(now.hi);
+    return a > b ? a : b;
+  }
+  // Brings the larger one to [1/2, 1).
+  __device__ void normalise() {
+    const int64 bits = __double_as_longlong(larger());
+    const int64 e = bits != 0 ? (bits >> 52) - 1022 : 0;
+    const double scale = powerOfTwo(-e);
+    before = two(before.hi * scale, before.lo * scale);
+    now = two(now.hi * scale, now.lo * scale);
+    exponent += e;
+  }
+};
+
+enum Family { kChebyshevT, kChebyshevU, kChebyshevV, kChebyshevW, kHermiteH, kHermiteHe, kLaguerre, kLegendre };
+
+static __device__ double chebyshev(int64 family, Two x, int64 n) {
+  Successive u = {{0, 0}, {1, 0}, 0};  // U_(k-1), U_k
+  int bit = 63;
+  while (!(n >> bit & 1)) --bit;
+  for (; bit >= 0; --bit) {
+    const Two a = u.before, b = u.now;
+    const Two even = (b - a) * (b + a);
+    const bool odd = (n >> bit & 1) != 0;
+    u.before = odd ? even : a * (b - x * a) * 2.0;
+    u.now = odd ? b * (x * b - a) * 2.0 : even;
+    u.exponent *= 2;
+    u.normalise();
+  }
+  const Two value = family == kChebyshevT   ? u.now - x * u.before
+                    : family == kChebyshevU ? u.now
+                    : family == kChebyshevV ? u.now - u.before
+                                            : u.now + u.before;
+  return scaled(value.hi, u.exponent);
+}
+
+static __device__ double recurrence(int64 family, double x, int64 n) {
+  Successive p = {{0, 0}, {1, 0}, 0};
+  for (int64 i = 0; i < n; ++i) {
+    const double k = (double)i;
+    Two next;
+    if (family == kHermiteH)
+      next = (p.now * x - p.before * k) * 2.0;
+    else if (family == kHermiteHe)
+      next = p.now * x - p.before * k;
+    else if (family == kLaguerre)
+      next = (sum(2 * k + 1, -x) * p.now - p.before * k) / (k + 1);
+    else
+      next = (p.now * x * (2 * k + 1) - p.before * k) / (k + 1);
+    p.before = p.now;
+    p.now = next;
+    const double size = p.larger();
+    if (size > 0x1p400 || size < 0x1p-400) p.normalise();
+  }
+  return scaled(p.now.hi, p.exponent);
+}
+
+// Where x^n is all that counts.
+static __device__ double leading(int64 family, bool shifted, double x, int64 n) {
+  if (family == kLaguerre) x = -x;
+  if (n > 2) return x < 0 && n % 2 != 0 ? -INFINITY_D : INFINITY_D;
+  double first = 2, second = 4;
+  if (family == kChebyshevT) first = 1, second = 2;
+  if (family == kLaguerre) first = 1, second = 0.5;
+  if (family == kLegendre) first = 1, second = 1.5;
+  if (family == kHermiteHe) first = 1, second = 1;
+  if (shifted) first *= 2, second *= 4;
+  return n == 1 ? first * x : second * x * x;
+}
+
+static __device__ double polynomial(int64 family, bool shifted, double x, double degree) {
+  if (degree != degree) return NAN_D;
+  degree = trunc(degree);
+  if (degree < 0) return 0;
+  if (degree == 0) return 1;
+  const bool hermite = family == kHermiteH || family == kHermiteHe;
+  // Hermite polynomials of more overflow; the recurrences of others would run for minutes.
+  if (x != x || degree > (hermite ? 512 : 0x1p31)) return NAN_D;
+  const int64 n = (int64)degree;
+  if (magnitude(x) > 0x1p500) return leading(family, shifted, x, n);
+  if (family > kChebyshevW) return recurrence(family, x, n);
+  return chebyshev(family, shifted ? sum(2 * x, -1) : two(x, 0), n);
+}
+
+extern "C" __global__ void polynomials(View x, View degree, double* out, int64 n, int64 family, int64 shifted) {
+  GRID_LOOP(i, n)
+    out[i] = polynomial(family, shifted != 0, x.as<double>()[x.offset(i)], degree.as<double>()[degree.offset(i)]);
+}

@@ -1,0 +1,259 @@
+// A stand-in for cuBLASLt: those of its functions that runtime/lib/cuda calls, and of them what it asks for. A product
+// is a kernel of its own, compiled by NVRTC and launched by the driver, which are those of the process ($TANDEM_NVRTC,
+// $TANDEM_CUDA_DRIVER): their stand-ins.
+//
+// It is strict: an unknown attribute, a wrong size, a missing workspace is an error. Like the real one it has
+// algorithms that do not serve every layout: none of its own takes two transposed operands. $TANDEM_CUBLASLT_LOG names
+// a file to which it adds a line a product.
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "runtime/lib/cuda/cublaslt_functions.h"
+#include "runtime/lib/cuda/texts.h"
+
+namespace {
+
+namespace lt = tandem::cuda::cublaslt;
+
+constexpr int kInvalidValue = 7;  // CUBLAS_STATUS_INVALID_VALUE
+constexpr int kInternalError = 14;
+constexpr int kNotSupported = 15;
+constexpr std::size_t kWorkspace = 512;
+constexpr std::uint64_t kAlgorithm = 0x7a11d;
+
+struct Operation {
+  int compute, scale;
+  std::int32_t transposeA = 0, transposeB = 0;
+};
+struct Layout {
+  int type;
+  std::uint64_t rows, columns;
+  std::int64_t pitch;
+  std::int32_t batch = 1;
+  std::int64_t stride = 0;
+};
+struct Preference {
+  std::uint64_t mostWorkspace = 0;
+  std::uint32_t schemes = 0x1f;
+};
+
+Operation& of(lt::Operation o) { return *reinterpret_cast<Operation*>(o); }
+Layout& of(lt::Layout l) { return *reinterpret_cast<Layout*>(l); }
+Preference& of(lt::Preference p) { return *reinterpret_cast<Preference*>(p); }
+
+template <class T>
+int set(T& to, const void* value, std::size_t bytes) {
+  if (bytes != sizeof(T) || value == nullptr) return kInvalidValue;
+  std::memcpy(&to, value, bytes);
+  return lt::kSuccess;
+}
+
+/// Columns by columns: element (i, j) of a matrix is i + j * pitch, of a transposed one i * pitch + j.
+const char kText[] = R"cu(
+struct Operand {
+  const ELEMENT* data;
+  int64 pitch, stride, transposed;
+  __device__ SCALE at(int64 product, int64 i, int64 j) const {
+    return load(data[product * stride + (transposed ? i * pitch + j : i + j * pitch)]);
+  }
+};
+extern "C" __global__ void multiply(Operand a, Operand b, ELEMENT* d, int64 pitch, int64 stride, int64 m, int64 n,
+                                    int64 k, int64 batch, SCALE* workspace) {
+  GRID_LOOP(i, batch * m * n) {
+    int64 product = i / (m * n), row = i % m, column = i / m % n;
+    SCALE sum = 0;
+    for (int64 x = 0; x < k; ++x) sum = fma(a.at(product, row, x), b.at(product, x, column), sum);
+    workspace[threadIdx.x] = sum;
+    d[product * stride + row + column * pitch] = Store<ELEMENT>::of(workspace[threadIdx.x]);
+  }
+}
+)cu";
+
+/// What the text's kernel gets.
+struct Operand {
+  const void* data;
+  std::int64_t pitch, stride, transposed;
+};
+
+/// Of a library that the process has open, unless all it needed came from a cache.
+template <class F>
+F function(const char* variable, const char* symbol) {
+  const char* path = std::getenv(variable);
+  void* object = path == nullptr ? nullptr : ::dlopen(path, RTLD_NOW);
+  return object == nullptr ? nullptr : reinterpret_cast<F>(::dlsym(object, symbol));
+}
+
+std::string compiled(const std::string& text) {
+  using Program = struct _nvrtcProgram*;
+  const char* nvrtc = "TANDEM_NVRTC";
+  const auto create =
+      function<int (*)(Program*, const char*, const char*, int, const char* const*, const char* const*)>(
+          nvrtc, "nvrtcCreateProgram");
+  const auto compile = function<int (*)(Program, int, const char* const*)>(nvrtc, "nvrtcCompileProgram");
+  const auto size = function<int (*)(Program, std::size_t*)>(nvrtc, "nvrtcGetCUBINSize");
+  const auto get = function<int (*)(Program, char*)>(nvrtc, "nvrtcGetCUBIN");
+  const auto destroy = function<int (*)(Program*)>(nvrtc, "nvrtcDestroyProgram");
+  if (create == nullptr || compile == nullptr || size == nullptr || get == nullptr || destroy == nullptr) return "";
+  Program program = nullptr;
+  const char* options[] = {"--gpu-architecture=sm_90", "--std=c++17", "--fmad=false"};
+  std::string code;
+  std::size_t bytes = 0;
+  if (create(&program, text.c_str(), "cublaslt", 0, nullptr, nullptr) != 0) return "";
+  if (compile(program, 3, options) == 0 && size(program, &bytes) == 0) {
+    code.resize(bytes);
+    if (get(program, code.data()) != 0) code.clear();
+  }
+  destroy(&program);
+  return code;
+}
+
+tandem::cuda::FunctionHandle kernelOf(int type) {
+  static std::mutex mutex;
+  static std::map<int, tandem::cuda::FunctionHandle> kernels;
+  const std::lock_guard lock(mutex);
+  tandem::cuda::FunctionHandle& kernel = kernels[type];
+  if (kernel != nullptr) return kernel;
+  const char* names[] = {"float", "double", "float16"};
+  const std::string element = type == lt::kBFloat16 ? "bfloat16" : names[type];
+  const std::string code = compiled(std::string(tandem::cuda::kCommonText) + "#define ELEMENT " + element +
+                                    "\n#define SCALE " + (type == lt::kFloat64 ? "double" : "float") + "\n" + kText);
+  const char* driver = "TANDEM_CUDA_DRIVER";
+  const auto load = function<int (*)(tandem::cuda::ModuleHandle*, const void*)>(driver, "cuModuleLoadData");
+  const auto find = function<int (*)(tandem::cuda::FunctionHandle*, tandem::cuda::ModuleHandle, const char*)>(
+      driver, "cuModuleGetFunction");
+  tandem::cuda::ModuleHandle module = nullptr;
+  if (code.empty() || load == nullptr || find == nullptr || load(&module, code.data()) != 0 ||
+      find(&kernel, module, "multiply") != 0)
+    kernel = nullptr;
+  return kernel;
+}
+
+/// Do the descriptions belong together? Operands as they are multiplied: m x k and k x n.
+bool fits(const Operation& o, const Layout& a, const Layout& b, const Layout& d) {
+  const bool wide = a.type == lt::kFloat64;
+  if (o.compute != (wide ? lt::kComputeFloat64 : lt::kComputeFloat32) ||
+      o.scale != (wide ? lt::kFloat64 : lt::kFloat32))
+    return false;
+  if (a.type != b.type || a.type != d.type || a.batch != b.batch || a.batch != d.batch) return false;
+  const std::uint64_t m = o.transposeA ? a.columns : a.rows, k = o.transposeA ? a.rows : a.columns;
+  const std::uint64_t n = o.transposeB ? b.rows : b.columns, depth = o.transposeB ? b.columns : b.rows;
+  for (const Layout* x : {&a, &b, &d})
+    if (x->pitch < static_cast<std::int64_t>(x->rows)) return false;
+  return k == depth && d.rows == m && d.columns == n;
+}
+
+}  // namespace
+
+extern "C" {
+
+int cublasLtCreate(lt::Handle* handle) {
+  static int made;
+  *handle = reinterpret_cast<lt::Handle>(&made);
+  return lt::kSuccess;
+}
+
+int cublasLtMatmulDescCreate(lt::Operation* operation, int compute, int scale) {
+  *operation = reinterpret_cast<lt::Operation>(new Operation{compute, scale});
+  return lt::kSuccess;
+}
+int cublasLtMatmulDescDestroy(lt::Operation operation) {
+  delete &of(operation);
+  return lt::kSuccess;
+}
+int cublasLtMatmulDescSetAttribute(lt::Operation operation, int attribute, const void* value, std::size_t bytes) {
+  if (attribute == lt::kTransposeA) return set(of(operation).transposeA, value, bytes);
+  if (attribute == lt::kTransposeB) return set(of(operation).transposeB, value, bytes);
+  return kInvalidValue;
+}
+
+int cublasLtMatrixLayoutCreate(lt::Layout* layout, int type, std::uint64_t rows, std::uint64_t columns,
+                               std::int64_t pitch) {
+  if (type != lt::kFloat32 && type != lt::kFloat64 && type != lt::kFloat16 && type != lt::kBFloat16)
+    return kNotSupported;
+  *layout = reinterpret_cast<lt::Layout>(new Layout{type, rows, columns, pitch});
+  return lt::kSuccess;
+}
+int cublasLtMatrixLayoutDestroy(lt::Layout layout) {
+  delete &of(layout);
+  return lt::kSuccess;
+}
+int cublasLtMatrixLayoutSetAttribute(lt::Layout layout, int attribute, const void* value, std::size_t bytes) {
+  if (attribute == lt::kBatchCount) return set(of(layout).batch, value, bytes);
+  if (attribute == lt::kBatchStride) return set(of(layout).stride, value, bytes);
+  return kInvalidValue;
+}
+
+int cublasLtMatmulPreferenceCreate(lt::Preference* preference) {
+  *preference = reinterpret_cast<lt::Preference>(new Preference);
+  return lt::kSuccess;
+}
+int cublasLtMatmulPreferenceDestroy(lt::Preference preference) {
+  delete &of(preference);
+  return lt::kSuccess;
+}
+int cublasLtMatmulPreferenceSetAttribute(lt::Preference preference, int attribute, const void* value,
+                                         std::size_t bytes) {
+  if (attribute == lt::kMostWorkspace) return set(of(preference).mostWorkspace, value, bytes);
+  if (attribute == lt::kReductionSchemes) return set(of(preference).schemes, value, bytes);
+  return kInvalidValue;
+}
+
+int cublasLtMatmulAlgoGetHeuristic(lt::Handle, lt::Operation operation, lt::Layout a, lt::Layout b, lt::Layout c,
+                                   lt::Layout d, lt::Preference preference, int wanted, lt::Found* found, int* count) {
+  *count = 0;
+  if (wanted < 1 || c != d || !fits(of(operation), of(a), of(b), of(d))) return kInvalidValue;
+  // Sums that atomics add up have no order.
+  if ((of(preference).schemes & 1) != 0) return kInvalidValue;
+  if (of(preference).mostWorkspace < kWorkspace) return kNotSupported;
+  *found = {{{kAlgorithm}}, kWorkspace, lt::kSuccess, 1, {}};
+  *count = 1;
+  return lt::kSuccess;
+}
+int cublasLtMatmulAlgoCheck(lt::Handle, lt::Operation operation, lt::Layout a, lt::Layout b, lt::Layout c, lt::Layout d,
+                            const lt::Algorithm* algorithm, lt::Found* found) {
+  if (algorithm->data[0] != kAlgorithm || c != d || !fits(of(operation), of(a), of(b), of(d))) return kInvalidValue;
+  if (of(operation).transposeA && of(operation).transposeB) return kNotSupported;
+  *found = {*algorithm, kWorkspace, lt::kSuccess, 1, {}};
+  return lt::kSuccess;
+}
+
+int cublasLtMatmul(lt::Handle, lt::Operation operation, const void* alpha, const void* a, lt::Layout aLayout,
+                   const void* b, lt::Layout bLayout, const void* beta, const void* c, lt::Layout cLayout, void* d,
+                   lt::Layout dLayout, const lt::Algorithm* algorithm, void* workspace, std::size_t workspaceBytes,
+                   tandem::cuda::StreamHandle stream) {
+  const Operation& o = of(operation);
+  const Layout &left = of(aLayout), &right = of(bLayout), &to = of(dLayout);
+  const bool wide = left.type == lt::kFloat64;
+  if (algorithm->data[0] != kAlgorithm || c != d || cLayout != dLayout || !fits(o, left, right, to))
+    return kInvalidValue;
+  if (workspace == nullptr || workspaceBytes < kWorkspace || (o.transposeA && o.transposeB)) return kInvalidValue;
+  const double one = wide ? *static_cast<const double*>(alpha) : *static_cast<const float*>(alpha);
+  const double zero = wide ? *static_cast<const double*>(beta) : *static_cast<const float*>(beta);
+  if (one != 1 || zero != 0) return kNotSupported;
+  const tandem::cuda::FunctionHandle kernel = kernelOf(left.type);
+  const auto launch =
+      function<int (*)(tandem::cuda::FunctionHandle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                       unsigned, tandem::cuda::StreamHandle, void**, void**)>("TANDEM_CUDA_DRIVER", "cuLaunchKernel");
+  if (kernel == nullptr || launch == nullptr) return kInternalError;
+  Operand x{a, left.pitch, left.stride, o.transposeA}, y{b, right.pitch, right.stride, o.transposeB};
+  auto m = static_cast<std::int64_t>(to.rows), n = static_cast<std::int64_t>(to.columns);
+  auto k = static_cast<std::int64_t>(o.transposeA ? left.rows : left.columns);
+  std::int64_t pitch = to.pitch, stride = to.stride, batch = to.batch;
+  if (const char* path = std::getenv("TANDEM_CUBLASLT_LOG")) {
+    if (std::FILE* log = std::fopen(path, "a")) {
+      std::fprintf(log, "%lldx%lldx%lld %c%c\n", static_cast<long long>(m), static_cast<long long>(n),
+                   static_cast<long long>(k), o.transposeA ? 't' : 'n', o.transposeB ? 't' : 'n');
+      std::fclose(log);
+    }
+  }
+  void* parameters[] = {&x, &y, &d, &pitch, &stride, &m, &n, &k, &batch, &workspace, nullptr};
+  // As many threads as there are numbers in the workspace.
+  return launch(kernel, 1, 1, 1, 32, 1, 1, 0, stream, parameters, nullptr) == 0 ? lt::kSuccess : kInternalError;
+}
+
+}  // extern "C"

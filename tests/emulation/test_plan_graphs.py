@@ -1,0 +1,135 @@
+"""Plans as CUDA graphs: captured once, launched as one, and as eager where a graph cannot be made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+import tandem
+from tandem import nn
+
+DEVICE = tandem.device("cuda")
+
+
+def counted(call: Callable[[], object]) -> tuple[int, int]:
+    """How many launches of kernels and of graphs a call makes."""
+    before = tandem.counters()
+    call()
+    after = tandem.counters()
+    return after["kernel_launches"] - before["kernel_launches"], after["graph_launches"] - before["graph_launches"]
+
+
+def chain(x: tandem.Tensor, y: tandem.Tensor) -> tandem.Tensor:
+    """Several kernels: each softmax is one."""
+    for dim in (0, 1, 0, 1, 0):
+        x = tandem.softmax(x * y, dim)
+    return x
+
+
+def test_one_launch_a_call():
+    compiled = tandem.compile(chain)
+    x, y = tandem.randn(8, 40, device=DEVICE), tandem.randn(8, 40, device=DEVICE)
+    want = chain(x, y).cpu()
+    found, launches = [], []
+    for _ in range(6):
+        launches.append(counted(lambda: found.append(compiled(x, y).cpu())))
+    assert all(tandem.equal(f, want) for f in found)
+    assert launches[0][0] >= 5 and launches[0][1] == 0, launches
+    assert launches[-3:] == [(0, 1)] * 3, launches
+
+
+def test_inputs_that_lie_elsewhere():
+    """The parameters of the kernels that read them are set in the graph; earlier results stay."""
+    compiled = tandem.compile(chain)
+    kept = []
+    for k in range(8):
+        x, y = tandem.randn(8, 40, device=DEVICE), tandem.full((8, 40), 1.0 + k, device=DEVICE)
+        kept.append((x, y, compiled(x, y)))
+    for x, y, got in kept:
+        assert tandem.equal(got.cpu(), chain(x.cpu(), y.cpu()))
+    x, y, _ = kept[0]
+    assert counted(lambda: compiled(x, y)) == (0, 1)
+
+
+def test_numbers_and_draws_change():
+    @tandem.compile
+    def step(x, scale: float):
+        for dim in (0, 1, 0, 1):
+            x = tandem.softmax(x * scale + tandem.rand(8, 40, device=DEVICE), dim)
+        return x
+
+    x = tandem.randn(8, 40, device=DEVICE)
+    tandem.manual_seed(3)
+    got = [step(x, 0.5 + k).cpu() for k in range(6)]
+    tandem.manual_seed(3)
+    for k, g in enumerate(got):
+        want = x.cpu()
+        for dim in (0, 1, 0, 1):
+            want = tandem.softmax(want * (0.5 + k) + tandem.rand(8, 40), dim)
+        assert tandem.equal(g, want), k
+
+
+def test_other_shapes_are_other_plans():
+    compiled = tandem.compile(chain)
+    for n in (40, 33, 40, 33, 40, 33, 40):
+        x, y = tandem.randn(8, n, device=DEVICE), tandem.randn(8, n, device=DEVICE)
+        assert tandem.equal(compiled(x, y).cpu(), chain(x.cpu(), y.cpu()))
+
+
+def test_a_training_step():
+    def losses(mode):
+        tandem.manual_seed(1)
+        model = nn.Sequential(nn.Linear(12, 32), nn.LayerNorm(32), nn.GELU(), nn.Linear(32, 4)).to(DEVICE)
+        optimizer = tandem.optim.AdamW(model.parameters(), lr=1e-2)
+
+        def step(x, target):
+            optimizer.zero_grad()
+            loss = nn.functional.cross_entropy(model(x), target)
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        run = tandem.compile(step) if mode == "compiled" else step
+        found, launches = [], []
+        for _ in range(7):
+            x, target = tandem.randn(10, 12).to(DEVICE), tandem.randint(0, 4, (10,)).to(DEVICE)
+            launches.append(counted(lambda x=x, target=target: found.append(run(x, target).item())))
+        return found, launches
+
+    compiled, launches = losses("compiled")
+    assert compiled == losses("eager")[0]
+    assert launches[-1] == (0, 1), launches
+
+
+def test_what_waits_is_not_captured():
+    """A size that depends on data is waited for in the middle of the plan."""
+
+    @tandem.compile
+    def selected(x):
+        for dim in (0, 1, 0, 1):
+            x = tandem.softmax(x, dim)
+        return x[x > 0.02] * 2
+
+    x = tandem.randn(8, 40, device=DEVICE)
+    want = None
+    for _ in range(5):
+        got = selected(x).cpu()
+        assert want is None or tandem.equal(got, want)
+        want = got
+    assert counted(lambda: selected(x))[1] == 0
+
+
+def test_on_a_stream_that_the_program_captures():
+    compiled = tandem.compile(chain)
+    x, y = tandem.randn(8, 40, device=DEVICE), tandem.randn(8, 40, device=DEVICE)
+    for _ in range(4):
+        compiled(x, y)
+    if not hasattr(tandem.cuda, "graph") or not tandem.cuda.is_available():
+        pytest.skip("no graphs in Python yet")
+    graph = tandem.cuda.CUDAGraph()
+    with tandem.cuda.graph(graph):
+        out = compiled(x, y)
+    x.copy_(tandem.randn(8, 40))
+    graph.replay()
+    assert tandem.equal(out.cpu(), chain(x.cpu(), y.cpu()))
