@@ -137,7 +137,7 @@ elif [ -z "$sanitizer" ]; then
 elif has pytest; then
   for tool in memcheck racecheck; do
     step "compute-sanitizer $tool" 50 "$sanitizer" --tool "$tool" --error-exitcode 9 --target-processes all \
-      "${pytest[@]}" tests/emulation/test_cuda_names.py -k "optimizers or pinned_memory or mixed or generators"
+      "${pytest[@]}" tests/emulation -m gpu -k "optimizers or pinned_memory or mixed or generators"
   done
 fi
 

@@ -305,8 +305,8 @@ def check_place(name: str) -> None:
     except RuntimeError as error:
         kind = name.partition(":")[0].upper()
         raise RuntimeError(
-            f"Attempting to deserialize object on a {kind} device but it is not here ({error}). If you are running on a "
-            "CPU-only machine, please use tandem.load with map_location=tandem.device('cpu') to map your storages to "
+            f"Attempting to deserialize object on a {kind} device but it is not here ({error}). If you are running on "
+            "a CPU-only machine, please use tandem.load with map_location=tandem.device('cpu') to map your storages to "
             "the CPU."
         ) from None
 

@@ -64,8 +64,8 @@ class GradScaler:
         self._backoff_factor, self._growth_interval = backoff_factor, growth_interval
         self._scale: Any = None
         self._growth_tracker = 0
-        # By optimizer, since the last update: "ready", "unscaled" or "stepped", and whether all gradients were finite: a
-        # tensor, which `step` reads. Nothing else waits for a device.
+        # By optimizer, since the last update: "ready", "unscaled" or "stepped", and whether all gradients were finite:
+        # a tensor, which `step` reads. Nothing else waits for a device.
         self._states: dict[int, dict[str, Any]] = {}
 
     def _need_scale(self, name: str) -> Any:

@@ -1,4 +1,4 @@
-"""`tandem.backends.cuda`: flags of GPU matrix products. Results never depend on them: float32 is multiplied as it is."""
+"""`tandem.backends.cuda`: flags of GPU matrix products. Results do not depend on them: float32 is never TF32."""
 
 from __future__ import annotations
 

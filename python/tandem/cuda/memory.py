@@ -1,6 +1,7 @@
 """The memory of GPUs: what tensors hold, what is cached, and what the driver has left.
 
-Memory that is freed is kept and handed out again in the order of its stream, as in PyTorch; `empty_cache` gives it back.
+Memory that is freed is kept and handed out again in the order of its stream, as in PyTorch; `empty_cache` gives it
+back.
 """
 
 from __future__ import annotations
@@ -115,7 +116,7 @@ def empty_cache() -> None:
 
 
 def set_per_process_memory_fraction(fraction: float, device: Device = None) -> None:
-    """Of a GPU's memory, the share that this process may take; above it, OutOfMemoryError. ValueError outside (0, 1]."""
+    """Of a GPU's memory, the share in (0, 1] that this process may take; above it, OutOfMemoryError."""
     _C._gpu_set_memory_fraction(index_of(device, "set_per_process_memory_fraction"), float(fraction))
 
 
@@ -193,12 +194,12 @@ def memory_summary(device: Device = None, abbreviated: bool = False) -> str:
             size, units = size / 1024, units[1:]
         return f"{size:.0f} {units[0]}" if units[0] == "B" else f"{size:.2f} {units[0]}"
 
-    pools = (
-        [("all", "")] if abbreviated else [("all", ""), ("large_pool", "  from large pool"), ("small_pool", "  small")]
-    )
+    pools = [("all", "")]
+    if not abbreviated:
+        pools += [("large_pool", "  from large pool"), ("small_pool", "  from small pool")]
     kinds = ("current", "peak", "allocated", "freed")
     lines = [
-        f"memory of cuda:{index}: out of memory {stats['num_ooms']} times, tried again {stats['num_alloc_retries']} times",
+        f"memory of cuda:{index}: out of memory {stats['num_ooms']} times, retried {stats['num_alloc_retries']} times",
         f"{'':24}" + "".join(f"{head:>14}" for head in ("now", "peak", "allocated", "freed")),
     ]
     for title, name in _ROWS:
