@@ -209,7 +209,8 @@ constexpr Signature typeSigs[] = {
     {"type", typeParams, [](ParsedArgs& a) -> PyObject* {
        const Tensor& t = a.tensor(0);
        if (!a.has(1)) {
-         return PyUnicode_FromFormat("%s.%sTensor", packageName(), kTypeNames[static_cast<int>(t.dtype())]);
+         const char* place = !t.device().isCpu() && t.device().kind == cudaKind() ? "cuda." : "";
+         return PyUnicode_FromFormat("%s.%s%sTensor", packageName(), place, kTypeNames[static_cast<int>(t.dtype())]);
        }
        if (auto d = asDType(a.object(1))) return wrap(converted(t, *d, false));
        if (PyUnicode_Check(a.object(1))) {
