@@ -9,22 +9,19 @@ namespace {
 
 constexpr Source kContraction("contraction", kContractionText);
 
-constexpr std::int64_t kSmallTile = 64;
-constexpr std::int64_t kLargeTile = 128;
+constexpr std::int64_t kTile = 64;  // TILE of the text
 // About as many blocks as a device runs at once: a constant, since sums depend on it.
 constexpr std::int64_t kBlocks = 256;
 constexpr std::int64_t kLeastPiece = 256;
 constexpr std::int64_t kStep = 16;  // DEPTH of the text
 
 std::int64_t parts(std::int64_t n, std::int64_t of) { return (n + of - 1) / of; }
-std::int64_t tiles(const ContractionSizes& s, std::int64_t tile) {
-  return parts(s.rows, tile) * parts(s.columns, tile);
-}
+std::int64_t tiles(const ContractionSizes& s) { return parts(s.rows, kTile) * parts(s.columns, kTile); }
 
 }  // namespace
 
 void ContractionSizes::cut(std::int64_t alike) {
-  const std::int64_t wanted = kBlocks / std::max<std::int64_t>(1, alike * tiles(*this, kSmallTile));
+  const std::int64_t wanted = kBlocks / std::max<std::int64_t>(1, alike * tiles(*this));
   pieces = std::max<std::int64_t>(1, std::min(wanted, depth / kLeastPiece));
   length = parts(parts(depth, pieces), kStep) * kStep;
   pieces = std::max<std::int64_t>(1, parts(depth, length));
@@ -50,20 +47,15 @@ std::size_t sumSize(DType t) { return t == DType::Bool ? 1 : std::max<std::size_
 
 ContractionLaunch::ContractionLaunch(ContractionKind kind, DType dtype, const ContractionSizes& s)
     : partial_(s.pieces == 1 ? 0 : static_cast<std::size_t>(s.batch * s.pieces * s.rows * s.columns) * sumSize(dtype)) {
-  // A large tile reads less, where there are enough of them. Which never matters to the bits.
-  const bool large = s.batch * s.pieces * tiles(s, kLargeTile) >= kBlocks / 2 && s.rows > kSmallTile &&
-                     s.columns > kSmallTile && itemSize(dtype) <= 4;
-  const std::int64_t tile = large ? kLargeTile : kSmallTile;
-  auto kernel = [&](const char* name, std::int64_t size) {
-    return &kContraction.kernel(name, {{"ELEMENT", typeName(dtype)},
-                                       {"SUM", sumName(dtype)},
-                                       {"TILE", std::to_string(size)},
-                                       {"MODE", std::to_string(static_cast<int>(kind))}});
+  auto kernel = [&](const char* name) {
+    return &kContraction.kernel(
+        name,
+        {{"ELEMENT", typeName(dtype)}, {"SUM", sumName(dtype)}, {"MODE", std::to_string(static_cast<int>(kind))}});
   };
-  contract_ = kernel("contract", tile);
-  grid_ = blocks(s.batch * s.pieces * tiles(s, tile), 256);
+  contract_ = kernel("contract");
+  grid_ = blocks(s.batch * s.pieces * tiles(s), 256);
   if (s.pieces == 1) return;
-  combine_ = kernel("combine", tile);
+  combine_ = kernel("combine");
   combineGrid_ = elementwise(s.batch * s.rows * s.columns);
 }
 

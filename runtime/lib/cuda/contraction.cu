@@ -1,14 +1,15 @@
 // Products of matrices and the three convolutions as one: a block makes a tile of a product of a left operand [rows,
 // depth] and a right one [depth, columns], through tiles of both in shared memory; what differs is where their elements
 // are. Every element of a result is one chain of multiply-adds in the order of the depth, or as many as the depth has
-// pieces, which `combine` adds in order: bits are a function of sizes alone, not of layouts or of the tile.
+// pieces, which `combine` adds in order: bits are a function of sizes alone, not of layouts.
 //
-// ELEMENT: what is stored; SUM: what it is added up in, integers without sign, since they wrap around; TILE: 64 or 128;
-// MODE: 0 of matrices, 1 a convolution, 2 its input's cotangent, 3 its weight's.
+// ELEMENT: what is stored; SUM: what it is added up in, integers without sign, since they wrap around; MODE: 0 of
+// matrices, 1 a convolution, 2 its input's cotangent, 3 its weight's.
 
 #define THREADS 256
+#define TILE 64
 #define DEPTH 16
-#define MICRO (TILE / 16)
+#define MICRO 4  // rows and columns of a thread
 #define LOADS (TILE * DEPTH / THREADS)
 
 static __device__ inline float multiplyAdd(float a, float b, float c) { return fmaf(a, b, c); }
@@ -215,11 +216,9 @@ struct Fetched {
   }
 };
 
-// A thread's rows and columns of the tile lie in groups of four.
-static __device__ inline int lineOf(int thread, int i) { return i / 4 * 64 + thread * 4 + i % 4; }
-
 // `partial`: where the sums of pieces go, [batch, pieces, rows, columns]; null where there is one piece.
-extern "C" __global__ void contract(const ELEMENT* a, const ELEMENT* b, ELEMENT* c, SUM* partial, Contraction p) {
+extern "C" __global__ void __launch_bounds__(THREADS, 2)
+contract(const ELEMENT* a, const ELEMENT* b, ELEMENT* c, SUM* partial, Contraction p) {
   __shared__ SUM left[DEPTH][TILE + 4];
   __shared__ SUM right[DEPTH][TILE + 4];
   const int tx = (int)threadIdx.x % 16, ty = (int)threadIdx.x / 16;
@@ -255,13 +254,13 @@ extern "C" __global__ void contract(const ELEMENT* a, const ELEMENT* b, ELEMENT*
       }
       __syncthreads();
       if (k + DEPTH < end) next.fetch(p, rows, columns, k + DEPTH, end);
-#pragma unroll
+#pragma unroll 4
       for (int d = 0; d < DEPTH; ++d) {
         SUM x[MICRO], y[MICRO];
 #pragma unroll
         for (int i = 0; i < MICRO; ++i) {
-          x[i] = left[d][lineOf(ty, i)];
-          y[i] = right[d][lineOf(tx, i)];
+          x[i] = left[d][ty * MICRO + i];
+          y[i] = right[d][tx * MICRO + i];
         }
 #pragma unroll
         for (int i = 0; i < MICRO; ++i)
@@ -274,7 +273,7 @@ extern "C" __global__ void contract(const ELEMENT* a, const ELEMENT* b, ELEMENT*
     for (int i = 0; i < MICRO; ++i)
 #pragma unroll
       for (int j = 0; j < MICRO; ++j) {
-        const int64 row = row0 + lineOf(ty, i), column = column0 + lineOf(tx, j);
+        const int64 row = row0 + ty * MICRO + i, column = column0 + tx * MICRO + j;
         if (row >= p.rows || column >= p.columns) continue;
         if (partial)
           partial[((product * p.pieces + piece) * p.rows + row) * p.columns + column] = sums[i][j];

@@ -37,7 +37,7 @@ const lt::Library* library() {
     if (object == nullptr) return nullptr;
     auto made = std::make_unique<lt::Library>();
 #define X(member, symbol, parameters)                                                                                  \
-  made->member = reinterpret_cast<int(*) parameters>(::dlsym(object, #symbol));                                        \
+  made->member = reinterpret_cast<decltype(made->member)>(::dlsym(object, #symbol));                                   \
   if (made->member == nullptr) return nullptr;
     TANDEM_CUBLASLT(X)
 #undef X
