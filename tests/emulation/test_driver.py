@@ -146,6 +146,7 @@ def test_pageable_memory_is_read_at_the_call_and_pinned_memory_when_the_copy_is_
 
 def test_copies_to_pinned_memory_are_late(gpu):
     a = gpu.array(np.arange(10, dtype=np.int32))
+    gpu.synchronize()
     pinned = gpu.pinned((10,), np.int32)
     pinned[:] = -1
     stream = gpu.stream()

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import assert_same_bits
-from emulation import DEVICE, there
+from emulated import DEVICE, there
 from operations import LAYOUTS, tensor
 
 import tandem
@@ -30,6 +29,16 @@ def indices(shape, size: int, dtype: str = "int64", seed: int = 1, least: int = 
     return tandem.from_numpy(rng(seed).integers(least, size, shape).astype(dtype))
 
 
+def bits(t: tandem.Tensor) -> np.ndarray:
+    """The elements as integers, every NaN as one: which of them comes of a sum is the processor's choice."""
+    t = t.detach().cpu()
+    array = np.array((t.float() if t.dtype is tandem.bfloat16 else t).numpy())
+    if array.dtype.kind != "f":
+        return array
+    array[np.isnan(array)] = np.nan
+    return array.view(f"i{array.itemsize}")
+
+
 def check(function, *tensors: tandem.Tensor) -> None:
     """The same bits on both, and results where the operands are."""
     want = function(*tensors)
@@ -37,7 +46,8 @@ def check(function, *tensors: tandem.Tensor) -> None:
     pairs = zip(got, want, strict=True) if isinstance(want, tuple) else [(got, want)]
     for a, b in pairs:
         assert a.device == DEVICE and a.shape == b.shape
-        assert_same_bits(a.cpu(), b)
+        assert a.dtype is b.dtype
+        np.testing.assert_array_equal(bits(a), bits(b))
 
 
 # ---- gather and scatter
@@ -56,12 +66,12 @@ def test_gather(dtype, layout):
     check(lambda x, i: x.gather(0, i), x, indices((0, 6, 7), 5))
 
 
-@pytest.mark.parametrize("index", ["uint8", "int8", "int16", "int32"])
-def test_indices_of_other_types(index):
+def test_narrow_indices():
     x = made((5, 40), "float32")
-    check(lambda x, i: x.gather(1, i), x, indices((5, 60), 40, index))
-    check(lambda x, i: x.index_select(1, i), x, indices((60,), 40, index))
-    check(lambda x, i: x.scatter_add(1, i, tandem.ones_like(x)), x, indices((5, 40), 40, index))
+    check(lambda x, i: x.gather(1, i), x, indices((5, 60), 40, "int32"))
+    check(lambda x, i: x.index_select(1, i), x, indices((60,), 40, "int32"))
+    check(lambda x, i: x.scatter_add(1, i, tandem.ones_like(x)), x, indices((5, 40), 40, "int32"))
+    check(lambda x, i: x[:, i], x, indices((60,), 40, "int32", least=-40))
 
 
 # Lines that each element looks through, lines that a block sorts, and some that several sort.
@@ -312,7 +322,6 @@ def raises(function, *tensors) -> None:
     with pytest.raises(Exception) as want:
         function(*tensors)
     moved = [there(t) for t in tensors]
-    tandem.cuda.synchronize()
     with pytest.raises(type(want.value)) as got:
         result = function(*moved)
         (result[0] if isinstance(result, tuple) else result).cpu()
@@ -354,7 +363,6 @@ def test_wrong_values():
     raises(functional.cross_entropy, made((4, 3), "float32"), tandem.tensor([0, 2, 5, -1]))
     raises(functional.nll_loss, made((4, 3), "float64"), tandem.tensor([0, 2, -3, 7]))
     raises(lambda x: tandem.bernoulli(x), tandem.tensor([0.5, 2.0]))
-    raises(tandem.div, tandem.tensor([1, 2]), tandem.tensor([1, 0])) if False else None
     raises(lambda a, b: a // b, tandem.tensor([1, 2]), tandem.tensor([1, 0]))
     raises(lambda x: tandem.multinomial(x, 1), tandem.tensor([0.5, -2.0]))
     raises(functional.one_hot, tandem.tensor([1, -2]))

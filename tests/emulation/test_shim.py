@@ -108,6 +108,10 @@ def larger(x, y):
     return max(x, y)
 
 
+def half_away(x):
+    return np.copysign(math.floor(abs(float(x)) + 0.5), x) if abs(x) < 2.0**52 else x
+
+
 def view(dtype):
     return lambda v: np.array([v]).view(dtype)[0]
 
@@ -122,12 +126,16 @@ def fused(x, y, z):
     exact = Fraction(float(x)) * Fraction(float(y)) + Fraction(float(z))
     if exact == 0:
         return F32(x * y + z)
-    # To nearest by way of the two neighbours of a first guess.
-    guess = F32(float(exact)) if abs(exact) < 2**127 else F32(math.inf if exact > 0 else -math.inf)
+    largest = float(np.finfo(F32).max)
+    if abs(exact) >= Fraction(largest) + 2**103:  # half a step beyond it
+        return F32(math.copysign(math.inf, exact))
+    # To nearest, ties to even, among a first guess and its neighbours.
+    guess = F32(min(max(float(exact), -largest), largest))
     near = [np.nextafter(guess, F32(-math.inf)), guess, np.nextafter(guess, F32(math.inf))]
-    finite = [n for n in near if math.isfinite(n)] or [guess]
-    best = min(finite, key=lambda n: (abs(Fraction(float(n)) - exact), int(np.array(n).view(U32)) & 1))
-    return best if abs(exact) < Fraction(float(np.finfo(F32).max)) * (1 + Fraction(1, 2**25)) else guess
+    return min(
+        (n for n in near if math.isfinite(n)),
+        key=lambda n: (abs(Fraction(float(n)) - exact), int(np.array(n).view(U32)) & 1),
+    )
 
 
 def numeric(function):
@@ -195,9 +203,7 @@ def cases():
         ]:
             yield f"{name}{f}(a)", t, (t,), numeric(reference)
             yield f"{name}(a)", t, (t,), numeric(reference)
-        yield f"round{f}(a)", t, (t,), lambda a: np.copysign(np.floor(np.abs(a) + a.dtype.type(0.5)), a) if abs(
-            a
-        ) < 2**22 else a
+        yield f"round{f}(a)", t, (t,), half_away
         yield f"fmin{f}(a, b)", t, (t, t), smaller
         yield f"fmax{f}(a, b)", t, (t, t), larger
         yield "min(a, b)", t, (t, t), smaller

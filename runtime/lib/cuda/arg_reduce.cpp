@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "runtime/lib/cuda/operands.h"
+#include "runtime/lib/cuda/table.h"
 #include "runtime/lib/cuda/texts.h"
 
 namespace tandem::cuda::lib {
@@ -69,5 +70,11 @@ void argmax(const LibraryCall& call) { argReduce("argmax", call, true); }
 void argmin(const LibraryCall& call) { argReduce("argmin", call, false); }
 void max_dim(const LibraryCall& call) { dimReduce("max", call, true); }
 void min_dim(const LibraryCall& call) { dimReduce("min", call, false); }
+
+namespace {
+
+const Registered here{{"argmax", &argmax}, {"argmin", &argmin}, {"max_dim", &max_dim}, {"min_dim", &min_dim}};
+
+}  // namespace
 
 }  // namespace tandem::cuda::lib

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "runtime/lib/cuda/operands.h"
+#include "runtime/lib/cuda/table.h"
 #include "runtime/lib/cuda/texts.h"
 
 namespace tandem::cuda::lib {
@@ -64,5 +65,11 @@ void cat(const LibraryCall& call) {
     at += x->shape[d];
   }
 }
+
+namespace {
+
+const Registered here{{"cat", &cat}};
+
+}  // namespace
 
 }  // namespace tandem::cuda::lib

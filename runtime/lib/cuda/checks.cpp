@@ -1,5 +1,6 @@
 // class_indices, expect, expect_size: what is wrong is raised by whoever waits next, with the CPU's text.
 #include "runtime/lib/cuda/operands.h"
+#include "runtime/lib/cuda/table.h"
 #include "runtime/lib/cuda/texts.h"
 #include "runtime/lib/expectation_errors.h"
 #include "runtime/lib/indexing/index_range.h"
@@ -47,5 +48,11 @@ void expect_size(const LibraryCall& call) {
   Fault* where = expectNoFault(call, [number](const long long* numbers) { throw SizeChanged(number, numbers[0]); });
   launch(kChecks.kernel("expectSize"), Grid{}, call.inputs[0].data, size, call.outputs[0].data, where);
 }
+
+namespace {
+
+const Registered here{{"class_indices", &class_indices}, {"expect", &expect}, {"expect_size", &expect_size}};
+
+}  // namespace
 
 }  // namespace tandem::cuda::lib

@@ -6,6 +6,7 @@
 #include "runtime/lib/cuda/indices.h"
 #include "runtime/lib/cuda/operands.h"
 #include "runtime/lib/cuda/radix_sort.h"
+#include "runtime/lib/cuda/table.h"
 #include "runtime/lib/cuda/texts.h"
 
 namespace tandem::cuda::lib {
@@ -139,5 +140,12 @@ void scatter_combine(const LibraryCall& call) {
   const std::int64_t kind = attrs.integer();
   scatterAll("scatter_reduce", call, kind == 0 ? How::Product : kind == 1 ? How::Least : How::Greatest);
 }
+
+namespace {
+
+const Registered here{
+    {"gather", &gather}, {"scatter", &scatter}, {"scatter_add", &scatter_add}, {"scatter_combine", &scatter_combine}};
+
+}  // namespace
 
 }  // namespace tandem::cuda::lib

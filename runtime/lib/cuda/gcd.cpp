@@ -1,5 +1,6 @@
 // gcd: runtime/lib/functions/gcd.cpp.
 #include "runtime/lib/cuda/operands.h"
+#include "runtime/lib/cuda/table.h"
 #include "runtime/lib/cuda/texts.h"
 
 namespace tandem::cuda::lib {
@@ -17,5 +18,11 @@ void gcd(const LibraryCall& call) {
   launch(kGcd.kernel("gcd", {{"ELEMENT", typeName(x.dtype)}}), elementwise(out.numel()),
          walk<2>(out.shape, {x.strides, y.strides}), x.data, y.data, out.data);
 }
+
+namespace {
+
+const Registered here{{"gcd", &gcd}};
+
+}  // namespace
 
 }  // namespace tandem::cuda::lib

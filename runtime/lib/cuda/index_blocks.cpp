@@ -5,6 +5,7 @@
 #include "runtime/lib/cuda/indices.h"
 #include "runtime/lib/cuda/operands.h"
 #include "runtime/lib/cuda/radix_sort.h"
+#include "runtime/lib/cuda/table.h"
 #include "runtime/lib/cuda/texts.h"
 
 namespace tandem::cuda::lib {
@@ -191,5 +192,12 @@ void index_put(const LibraryCall& call) {
   values.shape = shape;
   writeBlocks(call, x, values, indices, accumulate, out);
 }
+
+namespace {
+
+const Registered here{
+    {"index_select", &index_select}, {"index_add", &index_add}, {"index_get", &index_get}, {"index_put", &index_put}};
+
+}  // namespace
 
 }  // namespace tandem::cuda::lib

@@ -4,6 +4,7 @@
 
 #include "runtime/lib/cuda/operands.h"
 #include "runtime/lib/cuda/prefix_sum.h"
+#include "runtime/lib/cuda/table.h"
 #include "runtime/lib/cuda/texts.h"
 
 namespace tandem::cuda::lib {
@@ -42,5 +43,11 @@ void nonzero_rows(const LibraryCall& call) {
   });
   launch(kNonzero.kernel("writeRows"), blocks(tiles, kThreads), w, shape, x.data, tiles, starts, out.data, rows, where);
 }
+
+namespace {
+
+const Registered here{{"nonzero_rows", &nonzero_rows}};
+
+}  // namespace
 
 }  // namespace tandem::cuda::lib

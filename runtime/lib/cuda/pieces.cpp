@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/lib/cuda/operands.h"
+#include "runtime/lib/cuda/table.h"
 #include "runtime/lib/cuda/texts.h"
 
 namespace tandem::cuda::lib {
@@ -106,5 +107,11 @@ void take_pieces(const LibraryCall& call) {
   launch(kMovement.kernel("takePieces", {{"ELEMENT", type}, {"PIECES", "1"}}), elementwise(n), walked, PieceArray<1>(),
          memory.as<const std::int64_t>(), x.data, n, out.data);
 }
+
+namespace {
+
+const Registered here{{"take_pieces", &take_pieces}};
+
+}  // namespace
 
 }  // namespace tandem::cuda::lib

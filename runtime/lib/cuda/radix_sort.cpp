@@ -22,6 +22,12 @@ const Function& kernel(const char* name) {
   return kRadixSort.kernel(
       name, {{"KEY", sizeof(Key) == 8 ? "uint64" : "uint32"}, {"VALUE", std::is_signed_v<Value> ? "int64" : "uint32"}});
 }
+template <class Key, class Value>
+const Function& linesKernel() {
+  return kRadixSort.kernel("sortLines", {{"KEY", sizeof(Key) == 8 ? "uint64" : "uint32"},
+                                         {"VALUE", std::is_signed_v<Value> ? "int64" : "uint32"},
+                                         {"LINES", "1"}});
+}
 
 }  // namespace
 
@@ -30,8 +36,8 @@ void sortPairs(Key* keys, Value* values, std::int64_t lines, std::int64_t size, 
   if (lines == 0 || size <= 1 || bits == 0) return;
   if (size <= kTile) {
     const std::int64_t together = std::min(lines, kTile / size);
-    return launch(kernel<Key, Value>("sortLines"), blocks((lines + together - 1) / together, kThreads), keys, values,
-                  lines, static_cast<std::int32_t>(size), static_cast<std::int32_t>(together),
+    return launch(linesKernel<Key, Value>(), blocks((lines + together - 1) / together, kThreads), keys, values, lines,
+                  static_cast<std::int32_t>(size), static_cast<std::int32_t>(together),
                   static_cast<std::int32_t>(bits));
   }
   const std::int64_t tiles = (size + kTile - 1) / kTile;

@@ -1,7 +1,7 @@
 // A stable radix sort of pairs by the lowest `bits` bits of KEY; VALUE goes along. Up to TILE elements are sorted by one
 // block, four bits at a time. More are sorted by passes over eight bits: each tile is sorted for itself, and its elements
 // then go, in order, to where the counts of all tiles before say. No warp's votes: what is counted is a column of
-// numbers a thread, so that the order follows from positions alone.
+// numbers a thread, so that the order follows from positions alone. LINES: the kernel of short lines, alone.
 
 #define THREADS 256
 #define EACH 8
@@ -11,7 +11,9 @@
 struct Tile {
   KEY keys[TILE];
   VALUE values[TILE];
+#ifdef LINES
   unsigned short lines[TILE];
+#endif
   unsigned short counts[16 * THREADS];
   uint32 totals[2][THREADS];
 };
@@ -20,7 +22,9 @@ struct Tile {
 struct Own {
   KEY keys[EACH];
   VALUE values[EACH];
+#ifdef LINES
   unsigned short lines[EACH];
+#endif
 };
 
 // Moves the tile's elements into the order of digit(k), k being the place among a thread's own. Each thread has its
@@ -51,13 +55,17 @@ static __device__ inline void sortByDigit(Tile& tile, Own& own, bool withLines, 
     const int place = tile.counts[digit(k) * THREADS + t]++;
     tile.keys[place] = own.keys[k];
     tile.values[place] = own.values[k];
+#ifdef LINES
     if (withLines) tile.lines[place] = own.lines[k];
+#endif
   }
   __syncthreads();
   for (int k = 0; k < EACH; ++k) {
     own.keys[k] = tile.keys[t * EACH + k];
     own.values[k] = tile.values[t * EACH + k];
+#ifdef LINES
     if (withLines) own.lines[k] = tile.lines[t * EACH + k];
+#endif
   }
   __syncthreads();
 }
@@ -76,6 +84,7 @@ static __device__ inline void loadTile(Own& own, const KEY* keys, const VALUE* v
   }
 }
 
+#ifdef LINES
 // Lines of at most TILE elements, `together` of them a block: by key, and then by line.
 extern "C" __global__ void sortLines(KEY* keys, VALUE* values, int64 lines, int32 size, int32 together, int32 bits) {
   __shared__ Tile tile;
@@ -97,6 +106,7 @@ extern "C" __global__ void sortLines(KEY* keys, VALUE* values, int64 lines, int3
   }
 }
 
+#else
 // counts[line][digit][tile]: how many elements of the tile have the digit.
 extern "C" __global__ void countDigits(const KEY* keys, int64 lines, int64 size, int64 tiles, int32 shift, int32 bits,
                                        int64* counts) {
@@ -142,3 +152,4 @@ extern "C" __global__ void moveTiles(const KEY* keys, const VALUE* values, KEY* 
     __syncthreads();
   }
 }
+#endif

@@ -3,6 +3,7 @@
 
 #include "runtime/lib/cuda/operands.h"
 #include "runtime/lib/cuda/radix_sort.h"
+#include "runtime/lib/cuda/table.h"
 #include "runtime/lib/cuda/texts.h"
 
 namespace tandem::cuda::lib {
@@ -44,5 +45,14 @@ void binomial_draw(const LibraryCall& call) {
   launch(source().kernel("binomialDraws"), elementwise(n), n, call.scalars[0], call.scalars[1], count.data(),
          prob.data(), call.outputs[0].data);
 }
+
+namespace {
+
+const Registered here{{"randperm", &randperm},
+                      {"gamma_draw", &gamma_draw},
+                      {"poisson_draw", &poisson_draw},
+                      {"binomial_draw", &binomial_draw}};
+
+}  // namespace
 
 }  // namespace tandem::cuda::lib

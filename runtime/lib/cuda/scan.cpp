@@ -5,6 +5,7 @@
 #include <string>
 
 #include "runtime/lib/cuda/operands.h"
+#include "runtime/lib/cuda/table.h"
 #include "runtime/lib/cuda/texts.h"
 
 namespace tandem::cuda::lib {
@@ -91,5 +92,12 @@ void linear_recurrence(const LibraryCall& call) {
                "a factor for each term of a recurrence");
   scan(call, Kind::Recurrence, dim, reverse);
 }
+
+namespace {
+
+const Registered here{{"cumsum", &cumsum}, {"cumprod", &cumprod}, {"logcumsumexp", &logcumsumexp},
+                      {"cummax", &cummax}, {"cummin", &cummin},   {"linear_recurrence", &linear_recurrence}};
+
+}  // namespace
 
 }  // namespace tandem::cuda::lib

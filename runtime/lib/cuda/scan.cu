@@ -49,6 +49,7 @@ struct Chain {
   }
 };
 
+#ifndef ASSOCIATIVE
 // Chains of neighbours: each thread walks one, AHEAD elements at a time. `flip`: from the end of the dim.
 extern "C" __global__ void scanColumns(const ELEMENT* x, const ELEMENT* factors, ELEMENT* out, int64* places, int64 outer,
                                        int64 size, int64 inner, int32 flip) {
@@ -139,7 +140,7 @@ extern "C" __global__ void scanRows(const ELEMENT* x, const ELEMENT* factors, EL
   }
 }
 
-#ifdef ASSOCIATIVE
+#else
 // Long lines whose result is the same however they are cut (integers, extremes), a block for each tile: the chain of each
 // tile alone, what comes before each, and the tile's elements behind that.
 

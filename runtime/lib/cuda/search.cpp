@@ -1,5 +1,6 @@
 // search_rows: runtime/lib/order/search.cpp, a thread a value.
 #include "runtime/lib/cuda/operands.h"
+#include "runtime/lib/cuda/table.h"
 #include "runtime/lib/cuda/texts.h"
 
 namespace tandem::cuda::lib {
@@ -21,5 +22,11 @@ void search_rows(const LibraryCall& call) {
   launch(kSearch.kernel("searchRows", {{"ELEMENT", typeName(sorted.view().dtype)}, {"RIGHT", right ? "1" : "0"}}),
          elementwise(count), sorted.data(), n, values.data(), count, width, call.outputs[0].data);
 }
+
+namespace {
+
+const Registered here{{"search_rows", &search_rows}};
+
+}  // namespace
 
 }  // namespace tandem::cuda::lib

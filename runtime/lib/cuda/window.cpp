@@ -1,5 +1,6 @@
 // window_write: what a write through a view means for the tensor that is viewed.
 #include "runtime/lib/cuda/operands.h"
+#include "runtime/lib/cuda/table.h"
 
 namespace tandem::cuda::lib {
 
@@ -16,5 +17,11 @@ void window_write(const LibraryCall& call) {
   copyUnlessSame(value, {out.as<unsigned char>() + static_cast<std::size_t>(offset) * itemSize(out.dtype), out.dtype,
                          size, stride});
 }
+
+namespace {
+
+const Registered here{{"window_write", &window_write}};
+
+}  // namespace
 
 }  // namespace tandem::cuda::lib

@@ -111,6 +111,7 @@ std::vector<std::string> compilerCommand(const std::vector<std::string>& options
                                    "-fno-threadsafe-statics",
                                    "-fno-math-errno",
                                    "-fno-strict-aliasing",
+                                   "-fno-delete-null-pointer-checks",
                                    "-fwrapv",
                                    "-fwhole-program",
                                    "-fdata-sections",

@@ -110,6 +110,7 @@ Options readOptions(const std::vector<std::string>& given) {
                    [](const std::string& o) { return o.starts_with("-std"); }))
     options.compiler.emplace_back("-std=c++17");
   options.compiler.emplace_back(options.contract ? "-ffp-contract=fast" : "-ffp-contract=off");
+  if (options.contract) options.compiler.emplace_back("-fexpensive-optimizations");
   return options;
 }
 
