@@ -50,9 +50,12 @@ Tensor autocasted(const Tensor& t, DType to) {
   return cast;
 }
 
-void castArguments(ParsedArgs& a, Autocast policy, std::vector<PyRef>& owned) {
-  const AutocastState::Place& state = autocastState().at(otherDevices ? a.device() : Device{});
-  if (!state.enabled) return;
+void castArguments(ParsedArgs& a, AutocastPolicy policies, std::vector<PyRef>& owned) {
+  if (policies.cpu == Autocast::None && policies.gpu == Autocast::None) return;
+  const Device device = otherDevices ? a.device() : Device{};
+  const AutocastState::Place& state = autocastState().at(device);
+  const Autocast policy = device.isCpu() ? policies.cpu : policies.gpu;
+  if (!state.enabled || policy == Autocast::None) return;
   DType to = policy == Autocast::Lower ? state.dtype : DType::Float32;
   auto eachTensor = [&](auto&& visit) {
     for (std::size_t i = 0; i < a.signature_->params.size(); ++i) {

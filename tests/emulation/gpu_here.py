@@ -1,5 +1,4 @@
-"""Importing this module gives the process GPUs: the emulated ones of tests/emulation, two of 4 GiB, unless
-$TANDEM_REAL_GPU says that the machine's own are meant."""
+"""What tests of programs on a GPU share: the device, which the emulation of its driver is here (emulated.py)."""
 
 from __future__ import annotations
 
@@ -7,17 +6,19 @@ import os
 import subprocess
 import sys
 
-import stand_ins
+import pytest
+from emulated import REAL
 
-REAL = os.environ.get("TANDEM_REAL_GPU", "") not in ("", "0")
-if not REAL:
-    os.environ.setdefault("TANDEM_CUDA_DRIVER", stand_ins.DRIVER)
-    os.environ.setdefault("TANDEM_NVRTC", stand_ins.NVRTC)
-    os.environ.setdefault("TANDEM_EMULATED_DEVICES", "2")
-
-import tandem  # noqa: E402
+import tandem
 
 DEVICES = tandem.cuda.device_count()
+MARKS = [pytest.mark.gpu, pytest.mark.skipif(DEVICES == 0, reason="no GPU")]
+two = pytest.mark.skipif(DEVICES < 2, reason="one GPU")
+late = pytest.mark.skipif(REAL, reason="only the emulation's streams are late for certain")
+
+
+def ones(*size: int, **options) -> tandem.Tensor:
+    return tandem.ones(*size, device="cuda", **options)
 
 
 def run(body: str, **environment: str) -> subprocess.CompletedProcess[str]:

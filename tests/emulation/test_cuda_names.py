@@ -6,22 +6,13 @@ from __future__ import annotations
 import gc
 
 import pytest
-from gpu_here import DEVICES, REAL
+from gpu_here import DEVICES, MARKS, late, ones, two
 
 import tandem
 from tandem import nn
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(DEVICES == 0, reason="no GPU"),
-]
-two = pytest.mark.skipif(DEVICES < 2, reason="one GPU")
-late = pytest.mark.skipif(REAL, reason="only the emulation's streams are late for certain")
+pytestmark = MARKS
 CUDA = "cuda"
-
-
-def ones(*size: int, **options) -> tandem.Tensor:
-    return tandem.ones(*size, device=CUDA, **options)
 
 
 # ---- devices --------------------------------------------------------------------------------------------------------

@@ -8,21 +8,13 @@ import io
 import pickle
 
 import pytest
-from gpu_here import DEVICES, REAL, run
+from gpu_here import DEVICES, MARKS, late, ones, run
 
 import tandem
 from tandem import nn
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(DEVICES == 0, reason="no GPU"),
-]
-late = pytest.mark.skipif(REAL, reason="only the emulation's streams are late for certain")
+pytestmark = MARKS
 CUDA = "cuda"
-
-
-def ones(*size: int, **options) -> tandem.Tensor:
-    return tandem.ones(*size, device=CUDA, **options)
 
 
 # ---- random numbers -------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from gpu_here import REAL
+from emulated import REAL
 
 ROOT = Path(__file__).resolve().parents[2]
 

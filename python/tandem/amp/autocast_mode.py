@@ -57,10 +57,9 @@ def is_autocast_enabled(device_type: str | None = None) -> bool:
     (True, False)
     """
     on_cpu, _, _, on_gpu, _ = _C._autocast_get()
-    return bool(on_gpu if device_type == "cuda" else on_cpu or (device_type is None and on_gpu)) and device_type in (
-        None,
-        *_DEFAULTS,
-    )
+    if device_type is None:
+        return bool(on_cpu or on_gpu)
+    return bool(on_cpu if device_type == "cpu" else on_gpu and device_type == "cuda")
 
 
 def is_autocast_cpu_enabled() -> bool:
@@ -328,13 +327,13 @@ def custom_fwd(fwd: Callable[..., Any] | None = None, *, device_type: str, cast_
 
     @functools.wraps(fwd)
     def decorated(ctx: Any, *args: Any, **kwargs: Any) -> Any:
-        enabled, dtype, _ = _C._autocast_get()
-        ctx._dtype, ctx._fwd_used_autocast = dtype, enabled
+        enabled = is_autocast_enabled(device_type)
+        ctx._dtype, ctx._fwd_used_autocast = get_autocast_dtype(device_type), enabled
         if cast_inputs is None or not enabled:
             return fwd(ctx, *args, **kwargs)
         ctx._fwd_used_autocast = False
         cast = functools.partial(_cast, dtype=cast_inputs)
-        with autocast("cpu", enabled=False):
+        with autocast(device_type, enabled=False):
             from tandem.utils._pytree import tree_map
 
             return fwd(ctx, *tree_map(cast, args), **tree_map(cast, kwargs))
@@ -380,7 +379,7 @@ def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str) -> An
 
     @functools.wraps(bwd)
     def decorated(ctx: Any, *args: Any, **kwargs: Any) -> Any:
-        with autocast("cpu", dtype=ctx._dtype, enabled=ctx._fwd_used_autocast):
+        with autocast(device_type, dtype=ctx._dtype, enabled=ctx._fwd_used_autocast):
             return bwd(ctx, *args, **kwargs)
 
     return decorated
