@@ -25,7 +25,7 @@ __all__ = [
 
 
 def _generator(index: int) -> _C.Generator:
-    return _C._default_generator(_C.device("cuda", index))  # type: ignore[no-any-return]
+    return _C._default_generator(_C.device("cuda", index))
 
 
 def manual_seed(seed: int) -> None:
