@@ -12,7 +12,7 @@ demo: build
 	$(PY) examples/fashion_mnist.py
 
 test: setup
-	@scripts/build.sh $(PRESET) tandem_tests
+	@scripts/build.sh $(PRESET) tandem_tests tandem_cuda_tests
 	PRESET=$(PRESET) scripts/test.sh
 
 bench: build

@@ -39,7 +39,7 @@ file(WRITE ${CMAKE_BINARY_DIR}/cuda.map "{ global: tandemDevices; local: *; };\n
 add_library(tandem_cuda MODULE $<TARGET_OBJECTS:tandem_cuda_objects> $<TARGET_OBJECTS:tandem_cuda_core>)
 target_link_libraries(tandem_cuda PRIVATE tandem_options ${CMAKE_DL_LIBS})
 target_link_options(tandem_cuda PRIVATE -Wl,--version-script=${CMAKE_BINARY_DIR}/cuda.map -Wl,--gc-sections
-  -Wl,--no-undefined)
+  -Wl,--no-undefined -Wl,-s)
 set_target_properties(tandem_cuda PROPERTIES
   LINKER_LANGUAGE CXX
   LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/python/tandem

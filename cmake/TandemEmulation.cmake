@@ -1,4 +1,4 @@
-# The stand-ins for the CUDA driver and for NVRTC (tests/emulation), two shared objects that tests put in their place by
+# The stand-ins for the CUDA driver and for NVRTC (tests/emulation), shared objects that tests put in their place by
 # path: $TANDEM_CUDA_DRIVER and $TANDEM_NVRTC.
 set(folder ${CMAKE_SOURCE_DIR}/tests/emulation)
 tandem_embed(tests/emulation/shim_texts.h tandem::emulation
@@ -22,6 +22,14 @@ foreach(part driver nvrtc)
   add_dependencies(tandem_tests tandem_emulated_${part})
 endforeach()
 
+# And for cuBLASLt, whose products are kernels of the other two: $TANDEM_CUBLASLT.
+add_library(tandem_emulated_cublaslt MODULE ${folder}/cublaslt/cublaslt.cpp ${TANDEM_TEXTS_DIR}/texts.cpp)
+target_link_libraries(tandem_emulated_cublaslt PRIVATE tandem_options ${CMAKE_DL_LIBS})
+target_link_options(tandem_emulated_cublaslt PRIVATE -Wl,-z,defs)
+set_target_properties(tandem_emulated_cublaslt PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+add_dependencies(tandem_emulated_cublaslt tandem_cuda_texts tandem_generated)
+add_dependencies(tandem_tests tandem_emulated_cublaslt)
+
 # The host's compiler and assembler, called without the program that calls both.
 foreach(tool cc1plus as)
   execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-prog-name=${tool}
@@ -30,3 +38,15 @@ foreach(tool cc1plus as)
 endforeach()
 target_compile_definitions(tandem_emulated_nvrtc PRIVATE
   TANDEM_CC1PLUS="${TANDEM_cc1plus}" TANDEM_ASSEMBLER="${TANDEM_as}")
+
+# The C++ tests of the GPU's runtime, one binary with the plug-in's objects in it, on the stand-ins.
+file(GLOB TANDEM_CUDA_TEST_SOURCES CONFIGURE_DEPENDS ${folder}/unit/*.cpp)
+add_executable(tandem_cuda_tests EXCLUDE_FROM_ALL ${TANDEM_CUDA_TEST_SOURCES} $<TARGET_OBJECTS:tandem_cuda_objects>)
+target_link_libraries(tandem_cuda_tests PRIVATE tandem_options tandem_runtime tandem_schema tandem_runtime_libraries
+  GTest::gtest GTest::gtest_main)
+target_compile_options(tandem_cuda_tests PRIVATE -march=x86-64-v3)
+target_compile_definitions(tandem_cuda_tests PRIVATE
+  TANDEM_EMULATED_DRIVER="$<TARGET_FILE:tandem_emulated_driver>"
+  TANDEM_EMULATED_NVRTC="$<TARGET_FILE:tandem_emulated_nvrtc>")
+set_target_properties(tandem_cuda_tests PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+add_dependencies(tandem_cuda_tests tandem_generated tandem_compiler tandem_emulated_driver tandem_emulated_nvrtc)

@@ -16,6 +16,7 @@ run() {
 export TANDEM_CACHE_DIR=$PWD/$build/test-cache
 run "house rules" .venv/bin/python scripts/check_house.py
 run "C++ unit tests" env TANDEM_COMPILER="$PWD/$build/python/tandem/libtandem_compiler.so" "$build/bin/tandem_tests" --gtest_brief=1
+run "C++ unit tests of the GPU" env TANDEM_COMPILER="$PWD/$build/python/tandem/libtandem_compiler.so" "$build/bin/tandem_cuda_tests" --gtest_brief=1
 run "IR, passes and code generation" .venv/bin/lit -sv -j 2 --param build="$PWD/$build" tests
 run "Python tests" .venv/bin/python -m pytest -q -n 2 tests/python "$@"
 run "the guarded device" .venv/bin/python -m pytest -q -n 2 tests/guarded "$@"

@@ -75,7 +75,8 @@ TEST(Elementary, CosinePowerGamma) {
   expectSame("lgamma", between(1.0, 1e300, true), lib::lgammaOf, [](B& b, B::V x) { return math::lgamma(b, x); });
   expectSame("lgamma", std::vector{1.0, 1.5, 2.0, 2.5, 3.0, 8.5, kInf<double>}, lib::lgammaOf,
              [](B& b, B::V x) { return math::lgamma(b, x); });
-  for (double y : {0.001, 0.5, 1.0, 1.25, 3.0, 40.0, 1e5, 1e300, kInf<double>})
+  // Exponents that the vector math gives to its general formula.
+  for (double y : {0.001, 0.7, 1.25, 3.5, 40.0, 1e5, 1e300, kInf<double>})
     expectSame(
         "pow", between(0x1p-54, 1 - 0x1p-53), [y](double x) { return lib::powOf(x, y); },
         [y](B& b, B::V x) { return math::pow(b, x, B::make(y)); });

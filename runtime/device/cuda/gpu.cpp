@@ -9,6 +9,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/device/cuda/launch_shape.h"
+#include "runtime/device/cuda/sequence.h"
 
 namespace tandem::cuda {
 namespace {
@@ -216,7 +217,9 @@ Queueing& Queueing::now() {
 }
 
 void Queueing::hand() {
-  for (auto& e : std::exchange(expected_, {})) stream_.expect(std::move(e));
+  Tape* tape = Tape::now();
+  for (auto& e : std::exchange(expected_, {}))
+    if (tape == nullptr || !tape->expect(e)) stream_.expect(std::move(e));
 }
 
 }  // namespace tandem::cuda

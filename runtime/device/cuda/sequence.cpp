@@ -147,6 +147,11 @@ void Tape::allocated(void* memory) { entries_.back().to = memory; }
 
 bool Tape::deallocate() { return follows_; }
 
+bool Tape::expect(const std::shared_ptr<const Expected>& expected) {
+  if (follows_) expected_.push_back(expected);
+  return follows_;
+}
+
 void Tape::wait() {
   if (follows_) throw Changed{};
 }
@@ -202,6 +207,7 @@ void Sequence::record(CudaStream& stream, FunctionRef<void()> queue) {
 bool Sequence::follow(CudaStream& stream, FunctionRef<void()> queue) {
   tape_.at_ = 0;
   tape_.follows_ = true;
+  tape_.expected_.clear();
   try {
     const Current here(tape_);
     queue();
@@ -210,6 +216,7 @@ bool Sequence::follow(CudaStream& stream, FunctionRef<void()> queue) {
   }
   if (tape_.at_ != tape_.entries_.size()) return false;
   graph_->launch(stream);
+  for (auto& e : std::exchange(tape_.expected_, {})) stream.expect(std::move(e));
   return true;
 }
 

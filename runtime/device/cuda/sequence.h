@@ -48,6 +48,8 @@ class Tape {
   /// After the caller has queued a launch, or allocated.
   void launched(CudaStream& stream);
   void allocated(void* memory);
+  /// An expectation of what is queued: true where it is the stream's when the graph is launched.
+  bool expect(const std::shared_ptr<const Expected>& expected);
   /// Somebody is about to wait for the stream: what is only compared has not been queued.
   void wait();
 
@@ -67,6 +69,7 @@ class Tape {
   const Entry& next(Kind kind);
 
   std::vector<Entry> entries_;
+  std::vector<std::shared_ptr<const Expected>> expected_;
   std::size_t at_ = 0;
   bool follows_ = false;
   GraphExecHandle graph_ = nullptr;

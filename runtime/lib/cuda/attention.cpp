@@ -14,6 +14,8 @@ namespace {
 
 constexpr Source kAttention("attention", kAttentionText);
 
+enum class Pass : int { Forward, Numbers, Keys, Rows };  // PASS of the text
+
 /// The struct Attention of attention.cu.
 struct Plan {
   const void *query, *key, *value, *grad;
@@ -69,8 +71,9 @@ struct Problem {
     const std::int64_t across = std::max<std::int64_t>(1, (columns + wide(columns) - 1) / wide(columns));
     return blocks(plan.batch * heads * ((lines + tile() - 1) / tile()) * across, 256);
   }
-  [[nodiscard]] const Function& kernel(const char* name, std::int64_t columns) const {
-    return kAttention.kernel(name, {{"ELEMENT", typeName(dtype)},
+  [[nodiscard]] const Function& kernel(const char* name, Pass pass, std::int64_t columns) const {
+    return kAttention.kernel(name, {{"PASS", std::to_string(static_cast<int>(pass))},
+                                    {"ELEMENT", typeName(dtype)},
                                     {"TILE", std::to_string(tile())},
                                     {"WIDE", std::to_string(wide(columns))},
                                     {"MASK", std::to_string(mask)},
@@ -83,8 +86,8 @@ struct Problem {
 void attention(const LibraryCall& call) {
   if (call.outputs[1].numel() == 0) return;
   const Problem p(call, 0, 3);
-  launch(p.kernel("forward", p.plan.valueWidth), p.grid(p.plan.heads, p.plan.rows, p.plan.valueWidth), p.plan,
-         call.outputs[0].data, call.outputs[1].data);
+  launch(p.kernel("forward", Pass::Forward, p.plan.valueWidth), p.grid(p.plan.heads, p.plan.rows, p.plan.valueWidth),
+         p.plan, call.outputs[0].data, call.outputs[1].data);
 }
 
 /// Inputs (grad, query, key, value, output, stats, extras...).
@@ -95,21 +98,21 @@ void attention_grad(const LibraryCall& call) {
   const std::int64_t lines = p.plan.batch * p.plan.heads * p.plan.rows;
   const Workspace numbers(static_cast<std::size_t>(3 * lines) * itemSize(p.dtype));
   if (lines > 0)
-    launch(p.kernel("rowNumbers", 1), elementwise(lines), p.plan, view(call.inputs[4]), view(call.inputs[5]),
-           numbers.as());
+    launch(p.kernel("rowNumbers", Pass::Numbers, 1), elementwise(lines), p.plan, view(call.inputs[4]),
+           view(call.inputs[5]), numbers.as());
   if (call.outputs[0].numel() > 0)
-    launch(p.kernel("backwardRows", p.plan.width), p.grid(p.plan.heads, p.plan.rows, p.plan.width), p.plan,
+    launch(p.kernel("backwardRows", Pass::Rows, p.plan.width), p.grid(p.plan.heads, p.plan.rows, p.plan.width), p.plan,
            numbers.as(), call.outputs[0].data);
   const std::int64_t widest = std::max(p.plan.width, p.plan.valueWidth);
   if (call.outputs[1].numel() + call.outputs[2].numel() > 0)
-    launch(p.kernel("backwardKeys", widest), p.grid(p.plan.sharedHeads, p.plan.keys, widest), p.plan, numbers.as(),
-           call.outputs[1].data, call.outputs[2].data);
+    launch(p.kernel("backwardKeys", Pass::Keys, widest), p.grid(p.plan.sharedHeads, p.plan.keys, widest), p.plan,
+           numbers.as(), call.outputs[1].data, call.outputs[2].data);
 }
 
 void attention_keep(const LibraryCall& call) {
   const std::int64_t n = call.outputs[0].numel();
   const Function& kernel = kAttention.kernel(
-      "keepAll", {{"ELEMENT", "float"}, {"TILE", "64"}, {"WIDE", "64"}, {"MASK", "0"}, {"DROPS", "0"}});
+      "keepAll", {{"PASS", "4"}, {"ELEMENT", "float"}, {"TILE", "64"}, {"WIDE", "64"}, {"MASK", "0"}, {"DROPS", "0"}});
   launch(kernel, elementwise(n), call.inputs[0].data, boundOf(std::bit_cast<double>(call.scalars[0])),
          call.outputs[0].data, n);
 }

@@ -2,6 +2,7 @@
 // function of shapes. No array of rows x keys is ever in device memory: the backward computes scores again, once for
 // the cotangents of keys and values and once for that of queries, each of which one block adds up.
 //
+// PASS: which kernels there are, 0 forward, 1 what backward begins with, 2 and 3 backward, 4 the elements that are kept;
 // ELEMENT: float or double; TILE: rows and keys of a tile, 64 or 32; WIDE: columns of a result that a block makes, 64 or
 // 128; MASK: 0 none, 1 of bool, 2 added; DROPS: 0 or 1.
 
@@ -226,6 +227,8 @@ struct Unit {
   }
 };
 
+#if PASS == 0
+
 extern "C" __global__ void forward(Attention p, ELEMENT* out, ELEMENT* stats) {
   __shared__ Shared m;
   __shared__ ELEMENT best[TILE], total[TILE], shrinks[TILE];
@@ -325,6 +328,8 @@ extern "C" __global__ void forward(Attention p, ELEMENT* out, ELEMENT* stats) {
   }
 }
 
+#elif PASS == 1
+
 // Of each row: its statistics, the largest score any finite number where it attends to nothing, and the sum of grad *
 // output.
 extern "C" __global__ void rowNumbers(Attention p, View output, View stats, ELEMENT* to) {
@@ -343,6 +348,8 @@ extern "C" __global__ void rowNumbers(Attention p, View output, View stats, ELEM
   }
 }
 
+#elif PASS == 2 || PASS == 3
+
 // s: a product of query and key, which becomes the probability (with dropout); t: one of value and grad, which becomes
 // the cotangent of the score. `numbers`: the row's.
 static __device__ inline void scoreCotangent(const Attention& p, int64 b, int64 h, int64 row, int64 key,
@@ -360,6 +367,8 @@ static __device__ inline void scoreCotangent(const Attention& p, int64 b, int64 
   s = x * keep;
   t = x * (t * keep - own[2]) * (ELEMENT)p.scale;
 }
+
+#if PASS == 2
 
 // Cotangents of keys and values, of all heads of queries that share them and all rows, in order.
 extern "C" __global__ void backwardKeys(Attention p, const ELEMENT* numbers, ELEMENT* keyGrad, ELEMENT* valueGrad) {
@@ -403,6 +412,8 @@ extern "C" __global__ void backwardKeys(Attention p, const ELEMENT* numbers, ELE
   }
 }
 
+#else
+
 extern "C" __global__ void backwardRows(Attention p, const ELEMENT* numbers, ELEMENT* queryGrad) {
   __shared__ Shared m;
   const int tx = (int)threadIdx.x % 16, ty = (int)threadIdx.x / 16;
@@ -432,6 +443,12 @@ extern "C" __global__ void backwardRows(Attention p, const ELEMENT* numbers, ELE
   }
 }
 
+#endif
+
+#else
+
 extern "C" __global__ void keepAll(const int64* key, uint64 below, bool* out, int64 n) {
   GRID_LOOP(i, n) out[i] = keepsElement((uint64)*key, below, (uint64)i);
 }
+
+#endif

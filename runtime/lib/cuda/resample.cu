@@ -47,8 +47,8 @@ extern "C" __global__ void weighBytes(const ELEMENT* x, ELEMENT* out, int64 n, c
   GRID_LOOP(i, n) {
     const Tapped t = tapped(x, starts, s, i);
     int32 sum = shift > 0 ? 1 << (shift - 1) : 0;
-    for (int64 k = t.first; k < t.end; ++k) sum += weight[k] * (int32)t.from[index[k] * t.inner];
+    for (int64 k = t.first; k < t.end; ++k) sum += weight[k] * (int32)load(t.from[index[k] * t.inner]);
     sum >>= shift;
-    out[i] = (ELEMENT)(sum < 0 ? 0 : sum > 255 ? 255 : sum);
+    out[i] = Store<ELEMENT>::of(sum < 0 ? 0 : sum > 255 ? 255 : sum);
   }
 }

@@ -149,6 +149,7 @@ bool fits(const Operation& o, const Layout& a, const Layout& b, const Layout& d)
 
 }  // namespace
 
+#pragma GCC visibility push(default)
 extern "C" {
 
 int cublasLtCreate(lt::Handle* handle) {
@@ -257,3 +258,4 @@ int cublasLtMatmul(lt::Handle, lt::Operation operation, const void* alpha, const
 }
 
 }  // extern "C"
+#pragma GCC visibility pop

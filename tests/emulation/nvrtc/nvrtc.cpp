@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +36,7 @@ struct Program {
 
 struct Options {
   std::vector<std::string> compiler;
+  std::string macros;    // those defined, as lines of a text: behind the shim, whose names they may have
   bool contract = true;  // what NVRTC does unless it is told not to
   bool isVirtual = false;
   std::string wrong;  // the first that NVRTC does not know
@@ -57,6 +59,15 @@ bool isArchitecture(std::string_view value, Options& options) {
   if (!value.empty() && (value.back() == 'a' || value.back() == 'f')) value.remove_suffix(1);
   return std::any_of(kArchitectures.begin(), kArchitectures.end(),
                      [&](int known) { return value == std::to_string(known); });
+}
+
+/// `NAME=VALUE` or `NAME`, which is 1.
+std::string definition(std::string_view macro) {
+  const std::size_t sign = macro.find('=');
+  std::string out = "#define ";
+  out.append(macro.substr(0, sign)).append(" ");
+  out.append(sign == std::string_view::npos ? "1" : macro.substr(sign + 1)).append("\n");
+  return out;
 }
 
 Options readOptions(const std::vector<std::string>& given) {
@@ -85,13 +96,15 @@ Options readOptions(const std::vector<std::string>& given) {
       ok = value == "c++11" || value == "c++14" || value == "c++17" || value == "c++20";
       if (value == "c++20") options.compiler.emplace_back("-std=c++20");
     } else if (valueOf(o, "--define-macro", "", value)) {
-      options.compiler.push_back("-D" + std::string(value));
+      options.macros += definition(value);
     } else if (valueOf(o, "--undefine-macro", "", value)) {
-      options.compiler.push_back("-U" + std::string(value));
-    } else if ((o == "-D" || o == "-U") && i + 1 < given.size()) {
-      options.compiler.push_back(o + given[++i]);
-    } else if (o.starts_with("-D") || o.starts_with("-U")) {
-      options.compiler.push_back(o);
+      options.macros.append("#undef ").append(value).append("\n");
+    } else if (o == "-D" && i + 1 < given.size()) {
+      options.macros += definition(given[++i]);
+    } else if (o.starts_with("-D") && o.size() > 2) {
+      options.macros += definition(std::string_view(o).substr(2));
+    } else if (o.starts_with("-U") && o.size() > 2) {
+      options.macros.append("#undef ").append(o.substr(2)).append("\n");
     } else if (valueOf(o, "--ftz", "-ftz", value)) {
       ok = value == "false";  // the host has no such mode
     } else if (valueOf(o, "--prec-div", "-prec-div", value) || valueOf(o, "--prec-sqrt", "-prec-sqrt", value)) {
@@ -110,7 +123,7 @@ Options readOptions(const std::vector<std::string>& given) {
                    [](const std::string& o) { return o.starts_with("-std"); }))
     options.compiler.emplace_back("-std=c++17");
   options.compiler.emplace_back(options.contract ? "-ffp-contract=fast" : "-ffp-contract=off");
-  if (options.contract) options.compiler.emplace_back("-fexpensive-optimizations");
+  if (options.contract) options.compiler.insert(options.compiler.end(), {"-O1", "-fexpensive-optimizations"});
   return options;
 }
 
@@ -152,7 +165,7 @@ int compile(Program& program, const std::vector<std::string>& given) {
   HostText host = hostText(text);
   if (host.kernelsInMacros) {
     // The words that the shim replaces have to come through.
-    const Compiled flat = preprocess(text, options.compiler);
+    const Compiled flat = preprocess(options.macros + "#line 1\n" + text, options.compiler);
     if (flat.object.empty()) {
       program.log = flat.log;
       return kCompilation;
@@ -164,9 +177,11 @@ int compile(Program& program, const std::vector<std::string>& given) {
     program.log = program.name + host.refusal;
     return kCompilation;
   }
-  std::string whole = shimText();
-  whole += "\n#line 1 " + quoted(program.name) + "\n" + host.text + recordsOf(host.kernels);
-  Compiled compiled = compileForHost(whole, options.compiler);
+  const std::string own =
+      "\n" + options.macros + "#line 1 " + quoted(program.name) + "\n" + host.text + recordsOf(host.kernels);
+  Compiled compiled = compileForHost(shimFor(wordsOf(own)) + own, options.compiler);
+  // A macro may have made a name of the shim's.
+  if (compiled.object.empty()) compiled = compileForHost(wholeShim() + own, options.compiler);
   program.log = std::move(compiled.log);
   program.object = std::move(compiled.object);
   return program.object.empty() ? kCompilation : kSuccess;

@@ -1,5 +1,6 @@
 // What the module exports of each kernel. It stands before what NVRTC's stand-in appends to a text: a record a kernel.
 #pragma once
+
 #include "tests/emulation/shim/types.h"
 
 #ifndef __has_builtin

@@ -1,13 +1,16 @@
 // Threads of a block working together: barriers, shuffles, votes, fences, loads that name a cache.
 #pragma once
+
 #include "tests/emulation/shim/types.h"
 
 // A thread that meets a barrier waits in the driver's stand-in; the line is that of the text.
 #define TANDEM_LINE int line = __builtin_LINE()
 
+#pragma shim __syncthreads
 inline void __syncthreads(TANDEM_LINE) {
   tandem::emulation::machine.barrier(tandem::emulation::Barrier::kPlain, 0, line);
 }
+#pragma shim __syncthreads_
 inline int __syncthreads_count(int predicate, TANDEM_LINE) {
   return tandem::emulation::machine.barrier(tandem::emulation::Barrier::kCount, predicate, line);
 }
@@ -18,10 +21,15 @@ inline int __syncthreads_or(int predicate, TANDEM_LINE) {
   return tandem::emulation::machine.barrier(tandem::emulation::Barrier::kOr, predicate, line);
 }
 
+#pragma shim warpStep
 namespace tandem::emulation {
 inline unsigned long long warpStep(WarpStep kind, unsigned mask, unsigned long long value, unsigned source, int line) {
   return machine.warp(kind, mask, value, source, nullptr, line);
 }
+}  // namespace tandem::emulation
+
+#pragma shim TANDEM_SHUFFLE
+namespace tandem::emulation {
 // Which lane a lane reads, as the instruction `shfl` has it: its own one where the other lies outside its part of a
 // warp.
 inline unsigned laneAt(unsigned source, unsigned width) {
@@ -39,6 +47,7 @@ inline unsigned laneXor(unsigned bits, unsigned width) {
 }
 template <class T>
 inline T shuffle(unsigned mask, T value, unsigned source, int line) {
+  static_assert(static_cast<T>(static_cast<double>(T(1))) == T(1), "shuffles take numbers");
   unsigned long long bits = 0;
   __builtin_memcpy(&bits, &value, sizeof(T));
   bits = warpStep(WarpStep::kShuffle, mask, bits, source, line);
@@ -46,43 +55,39 @@ inline T shuffle(unsigned mask, T value, unsigned source, int line) {
   return value;
 }
 }  // namespace tandem::emulation
-
-#define TANDEM_SHUFFLES(T)                                                                                             \
-  inline T __shfl_sync(unsigned mask, T v, int source, int width = 32, TANDEM_LINE) {                                  \
-    return tandem::emulation::shuffle(mask, v, tandem::emulation::laneAt(source, width), line);                        \
-  }                                                                                                                    \
-  inline T __shfl_up_sync(unsigned mask, T v, unsigned delta, int width = 32, TANDEM_LINE) {                           \
-    return tandem::emulation::shuffle(mask, v, tandem::emulation::laneUp(delta, width), line);                         \
-  }                                                                                                                    \
-  inline T __shfl_down_sync(unsigned mask, T v, unsigned delta, int width = 32, TANDEM_LINE) {                         \
-    return tandem::emulation::shuffle(mask, v, tandem::emulation::laneDown(delta, width), line);                       \
-  }                                                                                                                    \
-  inline T __shfl_xor_sync(unsigned mask, T v, int bits, int width = 32, TANDEM_LINE) {                                \
-    return tandem::emulation::shuffle(mask, v, tandem::emulation::laneXor(bits, width), line);                         \
+// Small integers become int, as an overload of int would have it; what is no number is refused.
+#define TANDEM_SHUFFLE(name, Source, lane)                                                                             \
+  template <class T>                                                                                                   \
+  inline auto name(unsigned mask, T value, Source source, int width = 32, TANDEM_LINE) -> decltype(+value) {           \
+    return tandem::emulation::shuffle(mask, +value, tandem::emulation::lane(source, width), line);                     \
   }
-TANDEM_SHUFFLES(int)
-TANDEM_SHUFFLES(unsigned)
-TANDEM_SHUFFLES(long)
-TANDEM_SHUFFLES(unsigned long)
-TANDEM_SHUFFLES(long long)
-TANDEM_SHUFFLES(unsigned long long)
-TANDEM_SHUFFLES(float)
-TANDEM_SHUFFLES(double)
-#undef TANDEM_SHUFFLES
+#pragma shim __shfl_sync
+TANDEM_SHUFFLE(__shfl_sync, int, laneAt)
+#pragma shim __shfl_up_sync
+TANDEM_SHUFFLE(__shfl_up_sync, unsigned, laneUp)
+#pragma shim __shfl_down_sync
+TANDEM_SHUFFLE(__shfl_down_sync, unsigned, laneDown)
+#pragma shim __shfl_xor_sync
+TANDEM_SHUFFLE(__shfl_xor_sync, int, laneXor)
 
+#pragma shim __syncwarp
 inline void __syncwarp(unsigned mask = 0xffffffffu, TANDEM_LINE) {
   tandem::emulation::warpStep(tandem::emulation::WarpStep::kSync, mask, 0, 0, line);
 }
+#pragma shim __ballot_sync
 inline unsigned __ballot_sync(unsigned mask, int predicate, TANDEM_LINE) {
   return tandem::emulation::warpStep(tandem::emulation::WarpStep::kBallot, mask, predicate != 0, 0, line);
 }
+#pragma shim __any_sync __all_sync
 inline int __any_sync(unsigned mask, int predicate, TANDEM_LINE) { return __ballot_sync(mask, predicate, line) != 0; }
 inline int __all_sync(unsigned mask, int predicate, TANDEM_LINE) {
   return __ballot_sync(mask, predicate == 0, line) == 0;
 }
+#pragma shim __activemask
 // The lanes that have not returned: which of them run together is the processor's choice.
 inline unsigned __activemask() { return tandem::emulation::machine.liveLanes; }
 
+#pragma shim __reduce_
 namespace tandem::emulation {
 template <class T, class F>
 inline T reduceLanes(unsigned mask, T value, F combine, int line) {
@@ -93,15 +98,6 @@ inline T reduceLanes(unsigned mask, T value, F combine, int line) {
       value = combine(value, static_cast<T>(all[i]));
   }
   return value;
-}
-inline unsigned matchLanes(unsigned mask, unsigned long long value, int line) {
-  unsigned long long all[kWarp];
-  machine.warp(WarpStep::kGather, mask, value, 0, all, line);
-  unsigned same = 0;
-  for (unsigned i = 0; i < kWarp; ++i) {
-    if (all[i] == value) same |= 1u << i;
-  }
-  return same & mask & machine.liveLanes;
 }
 }  // namespace tandem::emulation
 
@@ -120,6 +116,18 @@ TANDEM_REDUCE(int, min, b < a ? b : a)
 TANDEM_REDUCE(int, max, a < b ? b : a)
 #undef TANDEM_REDUCE
 
+#pragma shim __match_
+namespace tandem::emulation {
+inline unsigned matchLanes(unsigned mask, unsigned long long value, int line) {
+  unsigned long long all[kWarp];
+  machine.warp(WarpStep::kGather, mask, value, 0, all, line);
+  unsigned same = 0;
+  for (unsigned i = 0; i < kWarp; ++i) {
+    if (all[i] == value) same |= 1u << i;
+  }
+  return same & mask & machine.liveLanes;
+}
+}  // namespace tandem::emulation
 #define TANDEM_MATCH(T)                                                                                                \
   inline unsigned __match_any_sync(unsigned mask, T value, TANDEM_LINE) {                                              \
     return tandem::emulation::matchLanes(mask, static_cast<unsigned long long>(value), line);                          \
@@ -137,6 +145,7 @@ TANDEM_MATCH(long long)
 TANDEM_MATCH(unsigned long long)
 #undef TANDEM_MATCH
 
+#pragma shim __threadfence __nanosleep __trap clock64
 // Threads take turns, so that memory is always in order.
 inline void __threadfence() {}
 inline void __threadfence_block() {}
@@ -148,10 +157,39 @@ inline void __trap(TANDEM_LINE) {
 }
 inline long long clock64() { return static_cast<long long>(__builtin_ia32_rdtsc()); }
 
+#pragma shim __ld __st
+namespace tandem::emulation {
+template <class T>
+constexpr bool isNumber(T*) {
+  return false;
+}
+#define TANDEM_NUMBER(T)                                                                                               \
+  constexpr bool isNumber(const T*) { return true; }
+TANDEM_NUMBER(char)
+TANDEM_NUMBER(signed char)
+TANDEM_NUMBER(unsigned char)
+TANDEM_NUMBER(short)
+TANDEM_NUMBER(unsigned short)
+TANDEM_NUMBER(int)
+TANDEM_NUMBER(unsigned)
+TANDEM_NUMBER(long)
+TANDEM_NUMBER(unsigned long)
+TANDEM_NUMBER(long long)
+TANDEM_NUMBER(unsigned long long)
+TANDEM_NUMBER(float)
+TANDEM_NUMBER(double)
+#undef TANDEM_NUMBER
+template <class T>
+constexpr bool canLoad() {
+  return isNumber(static_cast<const T*>(nullptr)) || kLoads<T>;
+}
+}  // namespace tandem::emulation
+
+#pragma shim __ld
 #define TANDEM_LOAD(name)                                                                                              \
   template <class T>                                                                                                   \
   inline T name(const T* from) {                                                                                       \
-    static_assert(tandem::emulation::kLoads<T>, #name " takes numbers and vectors of them");                           \
+    static_assert(tandem::emulation::canLoad<T>(), #name " takes numbers and vectors of them");                        \
     return *from;                                                                                                      \
   }
 TANDEM_LOAD(__ldg)
@@ -161,10 +199,11 @@ TANDEM_LOAD(__ldcs)
 TANDEM_LOAD(__ldcv)
 TANDEM_LOAD(__ldlu)
 #undef TANDEM_LOAD
+#pragma shim __st
 #define TANDEM_STORE(name)                                                                                             \
   template <class T>                                                                                                   \
   inline void name(T* to, T value) {                                                                                   \
-    static_assert(tandem::emulation::kLoads<T>, #name " takes numbers and vectors of them");                           \
+    static_assert(tandem::emulation::canLoad<T>(), #name " takes numbers and vectors of them");                        \
     *to = value;                                                                                                       \
   }
 TANDEM_STORE(__stwb)

@@ -1,5 +1,7 @@
 #include "tests/emulation/unit/cuda_test_util.h"
 
+#include <cstdlib>
+
 #include "runtime/device/plugin.h"
 
 extern "C" tandem::DevicePlugin tandemDevices(const tandem::DeviceHost& host);
@@ -13,6 +15,8 @@ std::vector<std::string>& warnings() {
 
 Executor& device() {
   static Executor* const first = [] {
+    ::setenv("TANDEM_CUDA_DRIVER", TANDEM_EMULATED_DRIVER, 0);
+    ::setenv("TANDEM_NVRTC", TANDEM_EMULATED_NVRTC, 0);
     static const DeviceHost host{&executor(Device{}), &findCode, &findSourceCode, &counters(),
                                  [](const std::string& text) { warnings().push_back(text); }};
     const DevicePlugin plugin = tandemDevices(host);

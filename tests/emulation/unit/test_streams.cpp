@@ -69,8 +69,10 @@ TEST_F(Streams, KnowNothingOfEachOtherButThroughEvents) {
   queue(fillCall, x, 10, 1, *a);
   a->synchronize();
   queue(fillCall, x, 10, 2, *a);
-  EXPECT_FALSE(control().isDone(*a));
   EXPECT_EQ(x.get<int>(10, *b), Ints(10, 1));  // nobody told it to wait
+  EXPECT_FALSE(control().isDone(*a));
+  a->synchronize();
+  EXPECT_TRUE(control().isDone(*a));
   auto written = device().makeEvent();
   EXPECT_TRUE(written->done());
   queue(fillCall, x, 10, 3, *a);
@@ -264,6 +266,26 @@ TEST_F(Streams, GraphsAreLaunchedAgain) {
   EXPECT_EQ(x.get<int>(10, *b), Ints(10, 6));
   graph->launch(*b);
   EXPECT_TRUE(has(errorOf<IndexError>([&] { b->synchronize(); }), "graph.py:1"));
+}
+
+TEST_F(Streams, ChecksOfAPlansGraphAreOfItsLaunch) {
+  const Block x(40);
+  queue(fillCall, x, 10, 0, *a);
+  Stream& before = control().setCurrentStream(*a);
+  auto run = [&] {
+    device().queueSequence(1234567, [&] {
+      for (int k = 0; k < 4; ++k) queue(addCall, x, 10, 1, device().stream());
+      queue(checkCall, x, 10, 12, device().stream(), "plan.py:1");
+    });
+  };
+  for (int k = 0; k < 3; ++k) run();  // as it comes, captured, and as a graph
+  // Where the stream looks which of its checks are over, that of work which is not queued yet is not one of them.
+  Expectations& expectations = *static_cast<CudaStream&>(*a).expectations();
+  while (expectations.last() % 256 != 255) queue(checkCall, x, 0, 12, *a);
+  a->synchronize();
+  run();
+  EXPECT_TRUE(has(errorOf<IndexError>([&] { a->synchronize(); }), "is 16, more than 12\n  recorded at plan.py:1"));
+  control().setCurrentStream(before);
 }
 
 TEST_F(Streams, MemoryOfAGraphIsItsOwn) {

@@ -22,7 +22,7 @@ import tandem
 pytestmark = pytest.mark.cpu
 
 # Not the package's Python: the extension module, its compiler, and the script.
-SKIPPED = ("tandem._C", "tandem.libtandem_compiler", "tandem.__main__")
+SKIPPED = ("tandem._C", "tandem.libtandem_compiler", "tandem.libtandem_cuda", "tandem.__main__")
 DOCUMENTED = (
     "tandem",
     "tandem.amp",
