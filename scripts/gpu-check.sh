@@ -93,6 +93,7 @@ export PYTHONPATH=$package TANDEM_TEST_DEVICE=cuda TANDEM_CACHE_DIR=$out/cache
 if [ $emulated = 1 ]; then
   export TANDEM_CUDA_DRIVER=${TANDEM_CUDA_DRIVER:-$PWD/build/$preset/lib/libtandem_emulated_driver.so}
   export TANDEM_NVRTC=${TANDEM_NVRTC:-$PWD/build/$preset/lib/libtandem_emulated_nvrtc.so}
+  export TANDEM_CUBLASLT=${TANDEM_CUBLASLT:-$PWD/build/$preset/lib/libtandem_emulated_cublaslt.so}
 else
   export TANDEM_REAL_GPU=1
 fi

@@ -424,7 +424,8 @@ PyObject* callOverloads(std::span<const Signature> overloads, PyObject* self, Py
           binder.reorder(a);
           binder.warnOfOrder(inPresentOrder(overloads));
         }
-        if (!autocastState().enabled()) return callOnce(s, a);
+        const bool mayCast = s.autocast.cpu != Autocast::None || s.autocast.gpu != Autocast::None;
+        if (!mayCast || !autocastState().enabled()) return callOnce(s, a);
         std::vector<PyRef> owned;
         castArguments(a, s.autocast, owned);
         return callOnce(s, a);

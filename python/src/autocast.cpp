@@ -51,7 +51,6 @@ Tensor autocasted(const Tensor& t, DType to) {
 }
 
 void castArguments(ParsedArgs& a, AutocastPolicy policies, std::vector<PyRef>& owned) {
-  if (policies.cpu == Autocast::None && policies.gpu == Autocast::None) return;
   const Device device = otherDevices ? a.device() : Device{};
   const AutocastState::Place& state = autocastState().at(device);
   const Autocast policy = device.isCpu() ? policies.cpu : policies.gpu;

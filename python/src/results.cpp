@@ -302,8 +302,8 @@ namespace {
 bool asksForPinned(const ParsedArgs& a) {
   for (std::size_t i = a.numParams(); i-- > 0;) {
     const ParamSpec& p = a.param(i);
-    if (p.type == ParamType::Any && a.has(i) && std::string_view(p.name) == "pin_memory")
-      return checked(PyObject_IsTrue(a.object(i))) != 0;
+    if (p.type == ParamType::Any && std::string_view(p.name) == "pin_memory")
+      return a.has(i) && checked(PyObject_IsTrue(a.object(i))) != 0;
   }
   return false;
 }

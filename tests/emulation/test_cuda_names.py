@@ -356,3 +356,19 @@ def test_a_data_loader_pins():
     nested = pin_memory({"a": (tandem.ones(1), [tandem.ones(1)]), "b": "text", "c": Own(), "d": 3})
     assert nested["a"][0].is_pinned() and nested["a"][1][0].is_pinned()
     assert (nested["b"], nested["c"], nested["d"]) == ("text", "pinned", 3)
+
+
+def test_older_types_of_tensors():
+    x = tandem.cuda.FloatTensor([1, 2])
+    assert x.is_cuda and x.dtype is tandem.float32 and x.type() == "tandem.cuda.FloatTensor"
+    assert isinstance(x, tandem.cuda.FloatTensor) and not isinstance(x, tandem.FloatTensor)
+    assert not isinstance(x.cpu(), tandem.cuda.FloatTensor) and tandem.cuda.LongTensor(2, 3).shape == (2, 3)
+    with pytest.warns(UserWarning, match="set_default_tensor_type"):
+        tandem.set_default_tensor_type("torch.cuda.FloatTensor")
+    try:
+        assert tandem.zeros(1).is_cuda
+    finally:
+        tandem.set_default_tensor_type(tandem.FloatTensor)
+    assert tandem.zeros(1).is_cpu
+    with pytest.raises(AttributeError, match="has no attribute 'StrangeTensor'"):
+        _ = tandem.cuda.StrangeTensor

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import os
 
 
 def is_built() -> bool:
@@ -12,7 +12,8 @@ def is_built() -> bool:
     >>> tandem.backends.cuda.is_built()
     True
     """
-    return (Path(__file__).parents[1] / "libtandem_cuda.so").exists()
+    package = os.path.dirname(os.path.dirname(__file__))
+    return os.path.exists(os.path.join(package, "libtandem_cuda.so"))
 
 
 class _MatMulFlags:

@@ -98,6 +98,9 @@ def __getattr__(name: str) -> Any:
         return tuple(_generator(k) for k in range(device_count()))
     import sys
 
-    from tandem import _missing
+    from tandem import _legacy, _missing
 
+    if name.endswith("Tensor") and (kind := _legacy.on_gpu(name)) is not None:
+        globals()[name] = kind
+        return kind
     return _missing.fail(sys.modules[__name__], name)

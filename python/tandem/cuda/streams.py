@@ -19,6 +19,12 @@ class Stream:
 
     Streams come from a pool of 32 a device and priority, and live as long as the process. RuntimeError where there is
     no GPU.
+
+    >>> import tandem
+    >>> if tandem.cuda.is_available():
+    ...     with tandem.Stream() as side:
+    ...         x = tandem.ones(3, device="cuda")
+    ...     tandem.cuda.current_stream().wait_stream(side)
     """
 
     _stream: Any
@@ -117,6 +123,15 @@ class DeviceEvent:
         interprocess: must be False: events are of this process.
 
     RuntimeError where there is no GPU.
+
+    >>> import tandem
+    >>> if tandem.cuda.is_available():
+    ...     begin, end = (tandem.Event(enable_timing=True) for _ in range(2))
+    ...     begin.record()
+    ...     x = tandem.ones(3, device="cuda").exp()
+    ...     end.record()
+    ...     end.synchronize()
+    ...     milliseconds = begin.elapsed_time(end)
     """
 
     def __init__(
