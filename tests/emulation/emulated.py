@@ -1,25 +1,15 @@
-"""The emulated GPU as a device: importing this module puts the stand-ins in the place of NVIDIA's libraries, unless the
-environment names others, or says with $TANDEM_REAL_GPU that the machine's own GPU is meant."""
+"""The emulated GPU as a device: importing this module puts the stand-ins in the place of NVIDIA's libraries."""
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
-from operations import generated, map_leaves
+import stand_ins
+from operations import map_leaves
 
 import tandem
 
-REAL = os.environ.get("TANDEM_REAL_GPU", "") not in ("", "0")
-LIBRARIES = generated().parent / "lib"
-for variable, name in (
-    ("TANDEM_CUDA_DRIVER", "libtandem_emulated_driver.so"),
-    ("TANDEM_NVRTC", "libtandem_emulated_nvrtc.so"),
-    ("TANDEM_CUBLASLT", "libtandem_emulated_cublaslt.so"),
-):
-    if not REAL and (LIBRARIES / name).exists():
-        os.environ.setdefault(variable, str(LIBRARIES / name))
-
+stand_ins.take_their_place()
 DEVICE = tandem.device("cuda", 0)
 
 

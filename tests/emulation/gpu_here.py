@@ -1,4 +1,5 @@
-"""What tests of programs on a GPU share: the device, which the emulation of its driver is here (emulated.py)."""
+"""What tests of programs on a GPU share: the device, which stand-ins for NVIDIA's libraries are here. Unlike
+emulated.py it needs nothing of the build."""
 
 from __future__ import annotations
 
@@ -7,14 +8,15 @@ import subprocess
 import sys
 
 import pytest
-from emulated import REAL
+import stand_ins
 
 import tandem
 
+stand_ins.take_their_place()
 DEVICES = tandem.cuda.device_count()
 MARKS = [pytest.mark.gpu, pytest.mark.skipif(DEVICES == 0, reason="no GPU")]
 two = pytest.mark.skipif(DEVICES < 2, reason="one GPU")
-late = pytest.mark.skipif(REAL, reason="only the emulation's streams are late for certain")
+late = pytest.mark.skipif(stand_ins.REAL, reason="only the emulation's streams are late for certain")
 
 
 def ones(*size: int, **options) -> tandem.Tensor:
