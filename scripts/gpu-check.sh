@@ -117,13 +117,13 @@ pytest=("$python" -m pytest -q -p no:cacheprovider)
 few=()
 [ $emulated = 0 ] || few=(-k "named or streams_order or optimizers or captured or pinned_memory")
 if has pytest; then
-  step "tests marked gpu" 150 "${pytest[@]}" "${workers[@]}" -m gpu tests/emulation "${few[@]}"
+  step "tests marked gpu" 120 "${pytest[@]}" "${workers[@]}" -m gpu tests/emulation "${few[@]}"
   if [ $emulated = 1 ]; then
     step "programs of the device tests" 120 "${pytest[@]}" tests/guarded/test_guarded_device.py -k "moving"
   elif ! ls build/*/generated/tests/operations.json >/dev/null 2>&1 && ! command -v llvm-tblgen-22 >/dev/null; then
     skip "device tests" "the table of operations is neither in build/ nor can be made"
   else
-    step "device tests" 150 "${pytest[@]}" "${workers[@]}" tests/guarded
+    step "device tests" 130 "${pytest[@]}" "${workers[@]}" tests/guarded
   fi
 else
   skip "tests" "$python has no pytest"
@@ -139,7 +139,7 @@ elif [ -z "$sanitizer" ]; then
   skip "compute-sanitizer" "it is not installed"
 elif has pytest; then
   for tool in memcheck racecheck; do
-    step "compute-sanitizer $tool" 50 "$sanitizer" --tool "$tool" --error-exitcode 9 --target-processes all \
+    step "compute-sanitizer $tool" 40 "$sanitizer" --tool "$tool" --error-exitcode 9 --target-processes all \
       "${pytest[@]}" tests/emulation -m gpu -k "optimizers or pinned_memory or mixed or generators"
   done
 fi
