@@ -13,11 +13,15 @@ target_link_libraries(tandem_loader_only PRIVATE tandem_options)
 get_target_property(TANDEM_RUNTIME_COMPILE tandem_runtime COMPILE_OPTIONS)
 target_compile_options(tandem_loader_only PRIVATE ${TANDEM_RUNTIME_COMPILE} -O2 -fvect-cost-model=dynamic)
 add_dependencies(tandem_loader_only tandem_generated)
-set(TANDEM_LOADER_OBJECTS $<FILTER:$<TARGET_OBJECTS:tandem_runtime>,EXCLUDE,/\(arg_reduce|avg_pool|max_pool|scan\)[.]cpp>
-  $<TARGET_OBJECTS:tandem_loader_only> $<TARGET_OBJECTS:tandem_schema>)
+set(TANDEM_TABLE $<FILTER:$<TARGET_OBJECTS:tandem_runtime>,INCLUDE,/all_functions[.]cpp>)
+# What opens programs lies together, and behind it what they call: a process maps few pages of it to open one.
+set(TANDEM_LOADER_OBJECTS
+  $<FILTER:$<TARGET_OBJECTS:tandem_runtime>,EXCLUDE,/runtime/lib/> $<TARGET_OBJECTS:tandem_schema>
+  $<FILTER:$<FILTER:$<TARGET_OBJECTS:tandem_runtime>,INCLUDE,/runtime/lib/>,EXCLUDE,/\(all_functions|arg_reduce|avg_pool|max_pool|scan\)[.]cpp>
+  $<TARGET_OBJECTS:tandem_loader_only>)
 
 file(WRITE ${CMAKE_BINARY_DIR}/runtime.map "{ global: tandem_*; local: *; };\n")
-add_library(tandem_loader SHARED ${TANDEM_LOADER_OBJECTS})
+add_library(tandem_loader SHARED ${TANDEM_LOADER_OBJECTS} ${TANDEM_TABLE})
 target_link_libraries(tandem_loader PRIVATE tandem_options tandem_runtime_libraries)
 target_link_options(tandem_loader PRIVATE -Wl,--version-script=${CMAKE_BINARY_DIR}/runtime.map -Wl,--gc-sections
   -Wl,--icf=all -Wl,-s)
@@ -29,20 +33,24 @@ set_target_properties(tandem_loader PROPERTIES
   LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib
   LINK_DEPENDS ${CMAKE_BINARY_DIR}/runtime.map)
 
-# The archive has one object: the runtime and what it needs of other archives, linked to one file of which only the C
-# functions can be seen. So it meets no other zlib, Eigen or oneDNN of the program that it becomes part of.
+# The archive has two objects. One is the runtime and what it needs of other archives, linked to one file of which only
+# the C functions can be seen, and the library functions for tables of them. So it meets no other zlib, Eigen or oneDNN
+# of the program that it becomes part of. The other is the table of all library functions, for programs without one of
+# their own (include/tandem/functions.hpp).
 find_program(GNU_LD NAMES ld.bfd ld REQUIRED)
 set(TANDEM_ARCHIVE ${CMAKE_BINARY_DIR}/lib/libtandem_runtime.a)
 set(TANDEM_OBJECT ${CMAKE_BINARY_DIR}/lib/tandem_runtime.o)
+set(TANDEM_TABLE_OBJECT ${CMAKE_BINARY_DIR}/lib/tandem_all_functions.o)
 file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/runtime_objects.txt
-  CONTENT "$<JOIN:${TANDEM_LOADER_OBJECTS},\n>\n${SODIUM_ARCHIVE}\n${MINIZIP_ARCHIVE}\n${ZLIB_ARCHIVE}\n")
+  CONTENT "$<JOIN:${TANDEM_LOADER_OBJECTS},\n>\n${SODIUM_ARCHIVE}\n${CRYPTO_ARCHIVE}\n${ZLIB_ARCHIVE}\n")
 add_custom_command(
   OUTPUT ${TANDEM_ARCHIVE}
   COMMAND ${GNU_LD} -r --force-group-allocation -o ${TANDEM_OBJECT} @${CMAKE_BINARY_DIR}/runtime_objects.txt
   COMMAND ${CMAKE_OBJCOPY} --wildcard --keep-global-symbol=tandem_* --strip-unneeded ${TANDEM_OBJECT}
+  COMMAND ${CMAKE_COMMAND} -E copy "${TANDEM_TABLE}" ${TANDEM_TABLE_OBJECT}
   COMMAND ${CMAKE_COMMAND} -E rm -f ${TANDEM_ARCHIVE}
-  COMMAND ${CMAKE_AR} rcs ${TANDEM_ARCHIVE} ${TANDEM_OBJECT}
-  COMMAND ${CMAKE_COMMAND} -E rm ${TANDEM_OBJECT}
+  COMMAND ${CMAKE_AR} rcs ${TANDEM_ARCHIVE} ${TANDEM_OBJECT} ${TANDEM_TABLE_OBJECT}
+  COMMAND ${CMAKE_COMMAND} -E rm ${TANDEM_OBJECT} ${TANDEM_TABLE_OBJECT}
   DEPENDS tandem_runtime tandem_loader_only tandem_schema ${TANDEM_LOADER_OBJECTS}
     ${CMAKE_BINARY_DIR}/runtime_objects.txt
   COMMENT "Making libtandem_runtime.a"
@@ -60,5 +68,5 @@ install(TARGETS tandem_loader LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPON
 install(FILES ${TANDEM_ARCHIVE} DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/tandem DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT runtime)
 install(FILES ${CMAKE_BINARY_DIR}/TandemConfig.cmake ${CMAKE_BINARY_DIR}/TandemConfigVersion.cmake
-  DESTINATION ${TANDEM_PACKAGE_DIR} COMPONENT runtime)
+  ${CMAKE_SOURCE_DIR}/cmake/program_functions.cpp DESTINATION ${TANDEM_PACKAGE_DIR} COMPONENT runtime)
 install(FILES ${CMAKE_BINARY_DIR}/tandem.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT runtime)

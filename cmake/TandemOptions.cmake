@@ -8,9 +8,10 @@ if(NOT TANDEM_ONEDNN MATCHES "\\(SONAME\\)[^[]*\\[([^]]+)\\]")
 endif()
 set(TANDEM_ONEDNN ${CMAKE_MATCH_1})
 find_path(EIGEN_INCLUDE_DIR Eigen/Dense PATH_SUFFIXES eigen3 REQUIRED)
-# Reading saved programs: archives of them, so that what is deployed stands alone.
+# Reading saved programs: archives of them, so that what is deployed stands alone. Of libcrypto it is SHA-256, which uses
+# the processor's instructions for it.
 find_library(SODIUM_ARCHIVE libsodium.a REQUIRED)
-find_library(MINIZIP_ARCHIVE libminizip.a REQUIRED)
+find_library(CRYPTO_ARCHIVE libcrypto.a REQUIRED)
 find_library(ZLIB_ARCHIVE libz.a REQUIRED)
 find_path(FLATBUFFERS_INCLUDE_DIR flatbuffers/flatbuffers.h REQUIRED)
 find_program(CCACHE_PROGRAM ccache)
@@ -34,7 +35,7 @@ endif()
 # What the runtime's objects are linked with.
 add_library(tandem_runtime_libraries INTERFACE)
 target_link_libraries(tandem_runtime_libraries INTERFACE
-  ${SODIUM_ARCHIVE} ${MINIZIP_ARCHIVE} ${ZLIB_ARCHIVE} ${CMAKE_DL_LIBS})
+  ${SODIUM_ARCHIVE} ${CRYPTO_ARCHIVE} ${ZLIB_ARCHIVE} ${CMAKE_DL_LIBS})
 
 # tandem_library(TARGET FOLDER [EXCLUDE FOLDER...]): an object library of all .cpp files below FOLDER.
 function(tandem_library target folder)

@@ -195,9 +195,17 @@ EntryData ProgramMaker::entryOf(const Names& names, const CompiledTrace& trace, 
 
 namespace {
 
+std::string hexadecimal(std::string_view bytes) {
+  std::string text;
+  for (const char c : bytes)
+    for (const int shift : {4, 0}) text += "0123456789abcdef"[static_cast<unsigned char>(c) >> shift & 15];
+  return text;
+}
+
 /// The safetensors header of memories that lie one behind the other: a memory that a tensor of the state fills has its
-/// name, dtype and shape, others are bytes.
-std::string headerOf(const ProgramData& data, const std::vector<std::uint32_t>& order) {
+/// name, dtype and shape, others are bytes. It has the hash of them all (32 bytes), by which weights in a file of their
+/// own are known.
+std::string headerOf(const ProgramData& data, const std::vector<std::uint32_t>& order, std::string_view hash) {
   std::vector<program::TensorRange> tensors;
   std::set<std::string> names;
   std::uint64_t at = 0;
@@ -214,7 +222,8 @@ std::string headerOf(const ProgramData& data, const std::vector<std::uint32_t>& 
     tensors.push_back(std::move(t));
     at += m.bytes;
   }
-  return program::safetensorsHeader(tensors);
+  const std::pair<std::string, std::string> metadata("sha256", hexadecimal(hash));
+  return program::safetensorsHeader(tensors, {&metadata, 1});
 }
 
 }  // namespace
@@ -238,7 +247,8 @@ ProgramMaker::Members ProgramMaker::members(const std::vector<std::string>& targ
   std::iota(order.begin(), order.end(), 0);
   auto unit = [&](std::uint32_t k) { return data_.memories[k].bytes % itemSizes_[k] == 0 ? itemSizes_[k] : 1; };
   std::ranges::stable_sort(order, [&](std::uint32_t a, std::uint32_t b) { return unit(a) > unit(b); });
-  const std::string header = headerOf(data_, order);
+  // As long as with the hash, which is known when the elements lie behind it.
+  std::string header = headerOf(data_, order, std::string(32, '\0'));
   std::uint64_t end = header.size();
   for (const std::uint32_t k : order) {
     data_.memories[k].offset = end;
@@ -246,10 +256,12 @@ ProgramMaker::Members ProgramMaker::members(const std::vector<std::string>& targ
   }
   out.weights = makeEmpty(Dims{static_cast<std::int64_t>(end)}, DType::UInt8, Device{});
   char* weights = static_cast<char*>(out.weights.data());
-  std::memcpy(weights, header.data(), header.size());
   for (const std::uint32_t k : order)
     if (data_.memories[k].bytes != 0)
       std::memcpy(weights + data_.memories[k].offset, firsts_[k].impl()->storage->data(), data_.memories[k].bytes);
+  header = headerOf(data_, order, program::sha256({weights + header.size(), end - header.size()}));
+  std::memcpy(weights, header.data(), header.size());
+  data_.weightsHeader = program::sha256(header);
   data_.members.push_back({std::string(program::kWeights), program::sha256({weights, end})});
   std::vector<std::size_t> needed;
   for (std::size_t k = 0; k < withCode_.size(); ++k)

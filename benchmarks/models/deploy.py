@@ -5,6 +5,7 @@ Memory is that of a process that opens the CNN's program and runs it, less what 
 
 import copy
 import ctypes
+import functools
 import os
 import subprocess
 import sys
@@ -56,13 +57,20 @@ def address(values):
     return values.ctypes.data if hasattr(values, "ctypes") else values.data_ptr()
 
 
+@functools.cache
+def library():
+    """The C functions, which a process loads once."""
+    c = ctypes.CDLL(str(LIBRARY))
+    for name in ("program_open", "context_create", "run"):
+        getattr(c, f"tandem_{name}").restype = ctypes.c_void_p
+    return c
+
+
 class Opened:
     """A program opened by the C functions; a call runs its first entry."""
 
     def __init__(self, path, x, result):
-        self.c = ctypes.CDLL(str(LIBRARY))
-        for name in ("program_open", "context_create", "run"):
-            getattr(self.c, f"tandem_{name}").restype = ctypes.c_void_p
+        self.c = library()
         self.program = ctypes.c_void_p()
         assert not self.c.tandem_program_open(str(path).encode(), None, ctypes.byref(self.program))
         self.prepare(x, result)

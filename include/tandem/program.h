@@ -131,6 +131,11 @@ TANDEM_API tandem_error* tandem_find_state(const tandem_program* program, const 
 TANDEM_API const char* tandem_program_target(const tandem_program* program);
 TANDEM_API const char* tandem_program_note(const tandem_program* program, const char* key);
 
+/* The names of the library functions that it calls; a statically linked program may hold those alone
+ * (tandem/functions.hpp). */
+TANDEM_API size_t tandem_program_functions(const tandem_program* program);
+TANDEM_API const char* tandem_program_function(const tandem_program* program, size_t number);
+
 /* ---- running ---- */
 
 /* Starts with the state of the file. */

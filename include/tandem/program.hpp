@@ -149,6 +149,13 @@ class Program {
     const char* text = tandem_program_note(get(), key.c_str());
     return text != nullptr ? text : "";
   }
+  /// The library functions that it calls.
+  [[nodiscard]] std::vector<std::string> functions() const {
+    std::vector<std::string> names;
+    for (std::size_t k = 0; k < tandem_program_functions(get()); ++k)
+      names.emplace_back(tandem_program_function(get(), k));
+    return names;
+  }
   [[nodiscard]] const tandem_program* get() const { return program_.get(); }
 
  private:

@@ -15,6 +15,7 @@ constexpr std::pair<std::string_view, std::string_view> kParameters[] = {
 #include "runtime/base/library_table.inc"
 #undef X
 };
+static_assert(std::ranges::is_sorted(kParameters));
 
 class Parser {
  public:
@@ -88,8 +89,8 @@ class Parser {
 }  // namespace
 
 bool checkLibraryCall(const LibraryCallMeta& call) {
-  const auto* parameters = std::ranges::find(kParameters, call.op, [](const auto& p) { return p.first; });
-  if (parameters == std::end(kParameters))
+  const auto* parameters = std::ranges::lower_bound(kParameters, call.op, {}, [](const auto& p) { return p.first; });
+  if (parameters == std::end(kParameters) || parameters->first != call.op)
     fail<NotImplementedError>("`", call.op, "` is no library operation of this version of Tandem");
   Parser(call).run(parameters->second);
   const OpFacts& op = facts(*findOp(call.op));

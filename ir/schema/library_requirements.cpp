@@ -431,17 +431,21 @@ constexpr std::pair<std::string_view, void (*)(Call)> kRequirements[] = {
     {"zeta_plain", float64s},
 };
 
+static_assert(std::ranges::is_sorted(kRequirements, {}, [](const auto& r) { return r.first; }));
+
+/// Null where nothing is known.
 const auto* found(std::string_view op) {
-  return std::ranges::find(kRequirements, op, [](const auto& r) { return r.first; });
+  const auto* const at = std::ranges::lower_bound(kRequirements, op, {}, [](const auto& r) { return r.first; });
+  return at != std::end(kRequirements) && at->first == op ? at : nullptr;
 }
 
 }  // namespace
 
-bool hasRequirements(std::string_view op) { return found(op) != std::end(kRequirements); }
+bool hasRequirements(std::string_view op) { return found(op) != nullptr; }
 
 void checkRequirements(const ParsedCall& call) {
   const auto* requirement = found(call.op.name);
-  if (requirement == std::end(kRequirements))
+  if (requirement == nullptr)
     fail<NotImplementedError>(call.op.name, ": nothing says what its function needs");
   requirement->second(call);
 }

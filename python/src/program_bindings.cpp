@@ -342,9 +342,10 @@ PyObject* describe(PyObject* self, PyObject*) {
     };
     auto note = [](const auto& n) { return checked(Py_BuildValue("(NN)", textObject(n.first), textObject(n.second))); };
     return checked(Py_BuildValue(
-        "{sNsNsNsNsNsNsn}", "producer", textObject(d.producer), "targets", listOf(d.targets, textObject), "target",
+        "{sNsNsNsNsNsNsNsn}", "producer", textObject(d.producer), "targets", listOf(d.targets, textObject), "target",
         textObject(contextOf(self).program().target()), "entries", listOf(d.entries, entryInfo), "state",
-        listOf(d.state, state), "notes", listOf(d.notes, note), "kernels", static_cast<Py_ssize_t>(d.kernels.size())));
+        listOf(d.state, state), "notes", listOf(d.notes, note), "functions",
+        listOf(contextOf(self).program().functions(), textObject), "kernels", static_cast<Py_ssize_t>(d.kernels.size())));
   });
 }
 

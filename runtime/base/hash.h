@@ -1,4 +1,4 @@
-// 128-bit content hashes: of trace nodes, plans and kernels. Not cryptographic.
+// 128-bit content hashes: of trace nodes, plans and kernels (in files: the same for ever). Not cryptographic.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,8 @@
 // Part of every kernel's cache key. Bump it by hand when the code generator may make different code for an old
-// signature; the runtime reads it so that a cached kernel is found without opening the compiler.
+// signature, or kernels get other symbols; the runtime reads it so that a cached kernel is found without opening the
+// compiler.
 #pragma once
 
 namespace tandem {
-inline constexpr const char* kGeneratorVersion = "10";
+inline constexpr const char* kGeneratorVersion = "11";
 }  // namespace tandem

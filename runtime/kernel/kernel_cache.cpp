@@ -9,6 +9,7 @@
 #include "runtime/kernel/disk_cache.h"
 #include "runtime/kernel/generator_version.h"
 #include "runtime/kernel/kernel_compiler.h"
+#include "runtime/kernel/kernel_symbol.h"
 
 namespace tandem {
 
@@ -86,7 +87,7 @@ void findObject(const std::string& architecture, std::string key, const std::str
 
 void findCode(const KernelSignature& signature, const std::string& architecture, const LoadCode& load) {
   const std::string key = cacheKey({signature.bytes(), architecture, kGeneratorVersion, compilerIdentity()});
-  const std::string symbol = "k" + key;
+  const std::string symbol = kernelSymbol(signature, architecture);
   findObject(architecture, key, symbol, load,
              [&](KernelCompiler& compiler) { return compiler.compile(signature, symbol, architecture); });
 }

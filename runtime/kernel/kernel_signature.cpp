@@ -3,6 +3,9 @@
 #include <sstream>
 #include <string_view>
 
+#include "runtime/base/hash.h"
+#include "runtime/kernel/kernel_symbol.h"
+
 namespace tandem {
 
 namespace {
@@ -26,39 +29,54 @@ class ByteWriter {
   std::string bytes;
 };
 
-}  // namespace
-
 // Counts come before what they count, so that no two signatures share their bytes.
-std::string KernelSignature::bytes() const {
+template <class WriteOp>
+std::string write(const KernelSignature& s, WriteOp writeOp) {
   ByteWriter w;
-  w.bytes.reserve(16 + 2 * inputs.size() + scalars.size() + 16 * steps.size() + 4 * outputs.size());
-  w.u8(static_cast<std::uint8_t>(kind));
-  w.u8(outerRank);
-  w.u8(reducedRank);
-  w.u8(trailing ? 1 : 0);
-  w.u16(inputs.size());
-  for (const KernelOperand& input : inputs) {
+  w.bytes.reserve(16 + 2 * s.inputs.size() + s.scalars.size() + 24 * s.steps.size() + 4 * s.outputs.size());
+  w.u8(static_cast<std::uint8_t>(s.kind));
+  w.u8(s.outerRank);
+  w.u8(s.reducedRank);
+  w.u8(s.trailing ? 1 : 0);
+  w.u16(s.inputs.size());
+  for (const KernelOperand& input : s.inputs) {
     w.u8(static_cast<std::uint8_t>(input.dtype));
     w.u8(static_cast<std::uint8_t>(input.access));
   }
-  w.u16(scalars.size());
-  for (DType scalar : scalars) w.u8(static_cast<std::uint8_t>(scalar));
-  w.u16(steps.size());
-  for (const KernelStep& step : steps) {
-    w.u16(static_cast<std::uint16_t>(step.op));
+  w.u16(s.scalars.size());
+  for (DType scalar : s.scalars) w.u8(static_cast<std::uint8_t>(scalar));
+  w.u16(s.steps.size());
+  for (const KernelStep& step : s.steps) {
+    writeOp(w, step.op);
     w.u8(static_cast<std::uint8_t>(step.dtype));
     w.u8(static_cast<std::uint8_t>(step.kind));
     w.u8(step.result);
     w.u16(step.operands.size());
     for (std::uint16_t operand : step.operands) w.u16(operand);
   }
-  w.u16(outputs.size());
-  for (const KernelOutput& output : outputs) {
+  w.u16(s.outputs.size());
+  for (const KernelOutput& output : s.outputs) {
     w.u8(static_cast<std::uint8_t>(output.operand.dtype));
     w.u8(static_cast<std::uint8_t>(output.operand.access));
     w.u16(output.value);
   }
   return std::move(w.bytes);
+}
+
+}  // namespace
+
+std::string KernelSignature::bytes() const {
+  return write(*this, [](ByteWriter& w, OpCode op) { w.u16(static_cast<std::uint16_t>(op)); });
+}
+
+// Files have these hashes: what is written, the numbers of the enumerations and the hash stay what they are.
+std::string kernelSymbol(const KernelSignature& signature, std::string_view architecture) {
+  const std::string named = write(signature, [](ByteWriter& w, OpCode op) {
+    const std::string_view name = opName(op);
+    w.u16(name.size());
+    w.bytes += name;
+  });
+  return "k" + Hash128{}.add(named).add(architecture).hex();
 }
 
 std::string KernelSignature::text() const {

@@ -1,11 +1,11 @@
-// The table of library functions: names from the records, each bound to the function its record names.
+// Library functions by name: each bound to the function that its record names, and found in the table that is linked.
 #include "runtime/lib/library.h"
 
 #include <algorithm>
-#include <array>
-#include <utility>
+#include <cstring>
 
 #include "runtime/base/error.h"
+#include "tandem/functions.hpp"
 
 namespace tandem {
 namespace lib {
@@ -13,14 +13,6 @@ namespace lib {
 #include "runtime/base/library_table.inc"
 #undef X
 }  // namespace lib
-
-namespace {
-constexpr std::pair<std::string_view, LibraryFn> kTable[] = {
-#define X(name, function, parameters) {#name, &lib::function},
-#include "runtime/base/library_table.inc"
-#undef X
-};
-}  // namespace
 
 void callLibrary(LibraryFn fn, const LibraryCall& call) {
   if (call.line.empty()) return fn(call);
@@ -34,8 +26,21 @@ void callLibrary(LibraryFn fn, const LibraryCall& call) {
 }
 
 LibraryFn libraryFunction(std::string_view name) {
-  const auto* found = std::ranges::find(kTable, name, [](const auto& entry) { return entry.first; });
-  return found == std::end(kTable) ? nullptr : found->second;
+  static const std::size_t count = [] {
+    std::size_t n = 0;
+    while (tandem_functions[n].name != nullptr) ++n;
+    return n;
+  }();
+  const auto* const end = tandem_functions + count;
+  const auto* const found = std::lower_bound(
+      tandem_functions, end, name, [](const NamedFunction& f, std::string_view other) { return f.name < other; });
+  return found != end && found->name == name ? found->function : nullptr;
 }
 
 }  // namespace tandem
+
+// What tables name, which in a program that is linked with libtandem_runtime.a stand elsewhere.
+#define X(name, function, parameters)                                                                                  \
+  extern "C" void tandem_function_##name(const tandem::LibraryCall& call) { tandem::lib::function(call); }
+#include "runtime/base/library_table.inc"
+#undef X

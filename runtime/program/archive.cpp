@@ -2,19 +2,22 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <sodium.h>
 #include <unistd.h>
 #include <utility>
+#include <zlib.h>
 
-#include <minizip/unzip.h>
+// The functions of a hash alone, without the providers that OpenSSL would rather have asked for it.
+#define OPENSSL_SUPPRESS_DEPRECATED
+#include <openssl/sha.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "runtime/base/error.h"
+#include "runtime/program/zip.h"
 
 // What libsodium calls where it is used wrongly. Its own ends the process too, and stands beside sodium_init, which
 // would bring all of its ciphers along.
@@ -52,40 +55,6 @@ class Mapping {
   std::size_t bytes_ = 0;
 };
 
-// minizip reads through functions; ours read memory.
-struct Reader {
-  std::string_view bytes;
-  std::size_t at = 0;
-};
-Reader& reader(void* stream) { return *static_cast<Reader*>(stream); }
-
-zlib_filefunc64_def memoryFunctions(Reader& memory) {
-  zlib_filefunc64_def f{};
-  f.opaque = &memory;
-  f.zopen64_file = [](void* opaque, const void*, int) { return opaque; };
-  f.zread_file = [](void*, void* stream, void* to, uLong size) -> uLong {
-    Reader& r = reader(stream);
-    const std::size_t n = std::min<std::size_t>(size, r.bytes.size() - r.at);
-    if (n != 0) std::memcpy(to, r.bytes.data() + r.at, n);
-    r.at += n;
-    return n;
-  };
-  f.zwrite_file = [](void*, void*, const void*, uLong) -> uLong { return 0; };
-  f.ztell64_file = [](void*, void* stream) -> ZPOS64_T { return reader(stream).at; };
-  f.zseek64_file = [](void*, void* stream, ZPOS64_T offset, int origin) -> long {
-    Reader& r = reader(stream);
-    const std::size_t from = origin == ZLIB_FILEFUNC_SEEK_SET   ? 0
-                             : origin == ZLIB_FILEFUNC_SEEK_CUR ? r.at
-                                                                : r.bytes.size();
-    if (offset > r.bytes.size() - from) return -1;
-    r.at = from + offset;
-    return 0;
-  };
-  f.zclose_file = [](void*, void*) { return 0; };
-  f.zerror_file = [](void*, void*) { return 0; };
-  return f;
-}
-
 }  // namespace
 
 Archive Archive::open(const std::string& path) {
@@ -99,46 +68,26 @@ Archive Archive::open(const std::string& path) {
       std::piecewise_construct, std::forward_as_tuple(std::move(archive.owner_)), std::forward_as_tuple(beside));
   archive.members_.emplace(kWeights, both->second.bytes());
   archive.owner_ = std::move(both);
+  archive.weightsAreBeside_ = true;
   return archive;
 }
 
 Archive Archive::read(std::string_view bytes, std::shared_ptr<const void> owner, const std::string& path) {
   auto bad = [&](const char* what) { fail<ValueError>(path, ": not a saved program: ", what); };
-  Reader memory{bytes};
-  zlib_filefunc64_def functions = memoryFunctions(memory);
-  const std::unique_ptr<void, int (*)(unzFile)> zip(unzOpen2_64(path.c_str(), &functions), &unzClose);
-  if (zip == nullptr) bad("it is no zip archive");
-  constexpr std::size_t kMostMembers = 1 << 20;
-  constexpr std::size_t kLongestName = 4096;
-  std::size_t together = 0;
+  std::vector<ZipMember> found;
+  try {
+    found = readZip(bytes);
+  } catch (const ValueError& e) {
+    bad(e.what());
+  }
   std::map<std::string, std::string_view, std::less<>> members;
-  int found = unzGoToFirstFile(zip.get());
-  for (; found == UNZ_OK; found = unzGoToNextFile(zip.get())) {
-    unz_file_info64 info{};
-    std::string name(kLongestName, '\0');
-    if (unzGetCurrentFileInfo64(zip.get(), &info, name.data(), name.size(), nullptr, 0, nullptr, 0) != UNZ_OK)
-      bad("its directory is damaged");
-    if (info.size_filename >= kLongestName || members.size() == kMostMembers) bad("a name is too long");
-    name.resize(info.size_filename);
-    if (!std::ranges::all_of(name, [](char c) { return c > ' ' && c <= '~'; })) bad("a name has other characters");
-    if (info.compression_method != 0 || info.compressed_size != info.uncompressed_size || (info.flag & 1) != 0)
-      bad("a member is compressed");
-    int method = 0;
-    int level = 0;
-    if (unzOpenCurrentFile2(zip.get(), &method, &level, 1) != UNZ_OK) bad("a member is damaged");
-    const ZPOS64_T at = unzGetCurrentFileZStreamPos64(zip.get());
-    unzCloseCurrentFile(zip.get());
-    if (at > bytes.size() || info.uncompressed_size > bytes.size() - at) bad("a member lies outside the file");
-    // Many that share bytes would be far more to read than there is.
-    together += info.uncompressed_size;
-    if (together > bytes.size()) bad("members overlap");
-    if (at % 64 != 0) bad("a member lies at no multiple of 64 bytes");
-    if (!members.emplace(name, bytes.substr(at, info.uncompressed_size)).second) bad("two members have one name");
-    if (name == kManifest && crc32(0, reinterpret_cast<const Bytef*>(bytes.data() + at),
-                                   static_cast<uInt>(info.uncompressed_size)) != info.crc)
+  for (const ZipMember& m : found) {
+    if (!std::ranges::all_of(m.name, [](char c) { return c > ' ' && c <= '~'; })) bad("a name has other characters");
+    if ((m.bytes.data() - bytes.data()) % 64 != 0) bad("a member lies at no multiple of 64 bytes");
+    if (!members.emplace(m.name, m.bytes).second) bad("two members have one name");
+    if (m.name == kManifest && crc32_z(0, reinterpret_cast<const Bytef*>(m.bytes.data()), m.bytes.size()) != m.crc)
       bad("its manifest is damaged");
   }
-  if (found != UNZ_END_OF_LIST_OF_FILE) bad("its directory is damaged");
   return {std::move(members), std::move(owner)};
 }
 
@@ -155,9 +104,11 @@ std::string codeMember(std::string_view target, std::string_view symbol) {
 }
 
 std::string sha256(std::string_view bytes) {
-  std::string hash(crypto_hash_sha256_BYTES, '\0');
-  crypto_hash_sha256(reinterpret_cast<unsigned char*>(hash.data()),
-                     reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
+  std::string hash(SHA256_DIGEST_LENGTH, '\0');
+  SHA256_CTX state;
+  SHA256_Init(&state);
+  SHA256_Update(&state, bytes.data(), bytes.size());
+  SHA256_Final(reinterpret_cast<unsigned char*>(hash.data()), &state);
   return hash;
 }
 

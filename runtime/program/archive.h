@@ -25,10 +25,13 @@ class Archive {
   /// ValueError where there is no such member.
   [[nodiscard]] std::string_view member(std::string_view name) const;
   [[nodiscard]] const std::map<std::string, std::string_view, std::less<>>& members() const { return members_; }
+  /// Are the weights those of another file?
+  [[nodiscard]] bool weightsAreBeside() const { return weightsAreBeside_; }
 
  private:
   std::map<std::string, std::string_view, std::less<>> members_;
   std::shared_ptr<const void> owner_;
+  bool weightsAreBeside_ = false;
 };
 
 inline constexpr std::string_view kManifest = "manifest";

@@ -208,6 +208,11 @@ const char* tandem_program_note(const tandem_program* program, const char* key) 
     if (name == key) return value.c_str();
   return nullptr;
 }
+size_t tandem_program_functions(const tandem_program* program) { return program->program->functions().size(); }
+const char* tandem_program_function(const tandem_program* program, size_t number) {
+  const auto& all = program->program->functions();
+  return number < all.size() ? all[number].c_str() : nullptr;
+}
 
 tandem_error* tandem_context_create(const tandem_program* program, tandem_context** context) {
   *context = nullptr;

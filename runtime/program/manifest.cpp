@@ -38,9 +38,9 @@ class Writer {
   std::string write(const ProgramData& d) {
     const auto producer = text(d.producer);
     const auto manifest = wire::CreateManifest(
-        b_, kMajor, kMinor, producer, texts(d.targets), each(d.kernels, &Writer::kernel),
+        b_, kMajor, d.minor, producer, texts(d.targets), each(d.kernels, &Writer::kernel),
         each(d.memories, &Writer::memory), each(d.state, &Writer::state), each(d.entries, &Writer::entry),
-        each(d.members, &Writer::member), each(d.notes, &Writer::note), d.seed, d.draws);
+        each(d.members, &Writer::member), each(d.notes, &Writer::note), d.seed, d.draws, bytes(d.weightsHeader));
     wire::FinishManifestBuffer(b_, manifest);
     return {reinterpret_cast<const char*>(b_.GetBufferPointer()), b_.GetSize()};
   }
@@ -59,6 +59,9 @@ class Writer {
     made.reserve(values.size());
     for (const T& v : values) made.push_back((this->*one)(v));
     return b_.CreateVector(made);
+  }
+  Offset<Vector<std::uint8_t>> bytes(std::string_view s) {
+    return b_.CreateVector(reinterpret_cast<const std::uint8_t*>(s.data()), s.size());
   }
   Offset<Vector<std::int64_t>> list(DimsRef values) { return b_.CreateVector(values.data(), values.size()); }
 
@@ -147,10 +150,7 @@ class Writer {
     return wire::CreateState(b_, text(s.name), as<wire::StateKind>(s.kind), s.memory, s.offset,
                              as<wire::DType>(s.dtype), list(s.shape), list(s.strides));
   }
-  Offset<wire::Member> member(const MemberData& m) {
-    return wire::CreateMember(b_, text(m.name),
-                              b_.CreateVector(reinterpret_cast<const std::uint8_t*>(m.sha256.data()), m.sha256.size()));
-  }
+  Offset<wire::Member> member(const MemberData& m) { return wire::CreateMember(b_, text(m.name), bytes(m.sha256)); }
   Offset<wire::Note> note(const std::pair<std::string, std::string>& n) {
     return wire::CreateNote(b_, text(n.first), b_.CreateString(n.second));
   }
@@ -196,6 +196,12 @@ std::string text(const flatbuffers::String* s) {
   if (s == nullptr) return {};
   Allowance::take(s->size());
   return s->str();
+}
+
+std::string binary(const Vector<std::uint8_t>* values) {
+  if (values == nullptr) return {};
+  Allowance::take(values->size());
+  return {values->begin(), values->end()};
 }
 
 std::vector<std::string> texts(const Vector<Offset<flatbuffers::String>>* values) {
@@ -429,6 +435,7 @@ ProgramData decodeManifest(std::string_view bytes) {
     fail<ValueError>("the saved program has format ", m->major(), ".", m->minor(), "; this version of Tandem reads ",
                      kMajor, ".x");
   ProgramData out;
+  out.minor = std::min(m->minor(), kMinor);
   out.producer = text(m->producer());
   out.targets = texts(m->targets());
   out.kernels = each(m->kernels(), kernel);
@@ -445,13 +452,12 @@ ProgramData decodeManifest(std::string_view bytes) {
                      dims(s->strides())};
   });
   out.entries = each(m->entries(), [&](const wire::Entry* e) { return entry(e, out.kernels); });
-  out.members = each(m->members(), [](const wire::Member* x) {
-    const auto hash = list(x->sha256());
-    return MemberData{text(x->name()), std::string(hash.begin(), hash.end())};
-  });
+  out.members =
+      each(m->members(), [](const wire::Member* x) { return MemberData{text(x->name()), binary(x->sha256())}; });
   out.notes = each(m->notes(), [](const wire::Note* n) { return std::pair(text(n->key()), text(n->value())); });
   out.seed = m->seed();
   out.draws = m->draws();
+  out.weightsHeader = binary(m->weights_header());
   return out;
 }
 

@@ -6,9 +6,11 @@
 
 #include "runtime/base/error.h"
 #include "runtime/device/executor.h"
+#include "runtime/kernel/kernel_symbol.h"
 #include "runtime/lib/strided.h"
 #include "runtime/memory/allocator.h"
 #include "runtime/program/check.h"
+#include "runtime/program/safetensors.h"
 
 namespace tandem::program {
 
@@ -70,7 +72,11 @@ void Program::read(const OpenOptions& options) {
   for (const MemoryData& m : data_.memories) end = std::max(end, m.offset + m.bytes);
   if (end != weights_.size())
     fail<ValueError>("the weights of a saved program have ", weights_.size(), " bytes, and should have ", end);
+  if (archive_.weightsAreBeside() && !data_.weightsHeader.empty() &&
+      sha256(safetensorsHeaderOf(weights_)) != data_.weightsHeader)
+    fail<ValueError>("the weights beside a saved program are not those that it was saved with");
   checkProgram(data_, weights_.size());
+  findFunctions();
   for (EntryData& e : data_.entries) {
     addSpaces(e.plan);
     layouts_.push_back(layoutOf(e));
@@ -80,6 +86,22 @@ void Program::read(const OpenOptions& options) {
     e.varying = {};
     e.choice = {};
   }
+}
+
+void Program::findFunctions() {
+  auto add = [&](const Plan& plan) { functions_.insert(functions_.end(), plan.library.begin(), plan.library.end()); };
+  for (const EntryData& e : data_.entries) {
+    add(e.plan);
+    for (const EntryData& form : e.others) add(form.plan);
+  }
+  std::ranges::sort(functions_);
+  const auto again = std::ranges::unique(functions_);
+  functions_.erase(again.begin(), again.end());
+  Executor& cpu = executor(Device{});
+  for (const std::string& name : functions_)
+    if (cpu.library(name) == nullptr)
+      fail<NotImplementedError>("a saved program calls the library function `", name,
+                                "`, which is not linked into this program");
 }
 
 Program::Layout Program::layoutOf(const EntryData& e) {
@@ -119,10 +141,14 @@ void Program::loadKernels(bool irOnly) {
   std::vector<SavedKernel> kernels;
   const auto number = static_cast<std::size_t>(std::ranges::find(data_.targets, target_) - data_.targets.begin());
   for (const KernelData& k : data_.kernels) {
-    if (k.symbols.empty())
+    if (k.symbols.empty()) {
       kernels.push_back({k.signature, {}, {}});
-    else
-      kernels.push_back({k.signature, archive_.member(codeMember(target_, k.symbols[number])), k.symbols[number]});
+      continue;
+    }
+    const std::string& symbol = k.symbols[number];
+    if (data_.minor > 0 && symbol != kernelSymbol(k.signature, target_))
+      fail<ValueError>("a saved program has the code `", symbol, "` for a kernel of another signature");
+    kernels.push_back({k.signature, archive_.member(codeMember(target_, symbol)), symbol});
   }
   module_ = cpu.loadModule(kernels);
   for (EntryData& e : data_.entries) resolvePlan(e.plan, module_.get());

@@ -47,6 +47,8 @@ class Program {
   [[nodiscard]] std::optional<std::size_t> entry(std::string_view name) const;
   /// Which of the targets in the file runs; empty where none of them does.
   [[nodiscard]] const std::string& target() const { return target_; }
+  /// The library functions that its plans call, in order.
+  [[nodiscard]] const std::vector<std::string>& functions() const { return functions_; }
   /// Of an entry whose sizes calls choose; null for others. `data` has it as it is for the example's sizes.
   [[nodiscard]] const SizedEntry* sized(std::size_t entry) const { return sized_[entry].get(); }
 
@@ -61,12 +63,14 @@ class Program {
   explicit Program(Archive archive) : archive_(std::move(archive)) {}
   void read(const OpenOptions& options);
   void chooseTarget();
+  void findFunctions();
   void loadKernels(bool irOnly);
   static Layout layoutOf(const EntryData& e);
 
   Archive archive_;
   ProgramData data_;
   std::string target_;
+  std::vector<std::string> functions_;
   std::unique_ptr<KernelModule> module_;
   std::vector<Layout> layouts_;                     // one an entry
   std::vector<std::unique_ptr<SizedEntry>> sized_;  // likewise; null where sizes are fixed

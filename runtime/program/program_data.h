@@ -12,8 +12,10 @@
 
 namespace tandem::program {
 
+/// Minor versions: 0; 1 has symbols of kernels that follow from their signatures (kernel_symbol.h), and the
+/// hash of the weights' header.
 inline constexpr std::uint16_t kMajor = 1;
-inline constexpr std::uint16_t kMinor = 0;
+inline constexpr std::uint16_t kMinor = 1;
 
 /// A kernel of the plans, or one that launches run in its stead.
 struct KernelData {
@@ -138,6 +140,7 @@ struct MemberData {
 };
 
 struct ProgramData {
+  std::uint16_t minor = kMinor;  // what is written again stays what it was
   std::string producer;
   std::vector<std::string> targets;
   std::vector<KernelData> kernels;
@@ -145,6 +148,7 @@ struct ProgramData {
   std::vector<StateData> state;
   std::vector<EntryData> entries;
   std::vector<MemberData> members;  // all but the manifest
+  std::string weightsHeader;        // SHA-256 of the header of the weights, which has that of their elements
   std::vector<std::pair<std::string, std::string>> notes;
   std::int64_t seed = 0;  // of the random generator, and how many numbers were drawn from it
   std::int64_t draws = 0;

@@ -41,8 +41,10 @@ TensorRange rangeOf(const std::string& name, const Json& member, std::uint64_t b
 
 }  // namespace
 
-std::string safetensorsHeader(std::span<const TensorRange> tensors) {
+std::string safetensorsHeader(std::span<const TensorRange> tensors,
+                              std::span<const std::pair<std::string, std::string>> metadata) {
   Json header = Json::object();
+  for (const auto& [name, text] : metadata) header["__metadata__"][name] = text;
   for (const TensorRange& t : tensors)
     header[t.name] = {{"dtype", kCodes[static_cast<int>(t.dtype)]},
                       {"shape", std::vector<std::int64_t>(t.shape.begin(), t.shape.end())},
@@ -53,17 +55,22 @@ std::string safetensorsHeader(std::span<const TensorRange> tensors) {
   return std::string(reinterpret_cast<const char*>(&length), sizeof length) + text;
 }
 
-Safetensors readSafetensors(std::string_view file) {
+std::string_view safetensorsHeaderOf(std::string_view file) {
   std::uint64_t length = 0;
-  if (file.size() < sizeof length) bad("it is too short");
+  if (file.size() < sizeof length) return {};
   std::memcpy(&length, file.data(), sizeof length);
-  if (length > kMostHeader || length > file.size() - sizeof length) bad("its header does not fit");
+  if (length > kMostHeader || length > file.size() - sizeof length) return {};
+  return file.substr(0, sizeof length + length);
+}
+
+Safetensors readSafetensors(std::string_view file) {
+  const std::string_view header = safetensorsHeaderOf(file);
+  if (header.empty()) bad("its header does not fit");
   Safetensors out;
-  const std::string_view text = file.substr(sizeof length, length);
-  out.bytes = file.substr(sizeof length + length);
+  out.bytes = file.substr(header.size());
   try {
-    const Json header = Json::parse(text);
-    for (const auto& [name, member] : header.items())
+    const Json members = Json::parse(header.substr(sizeof(std::uint64_t)));
+    for (const auto& [name, member] : members.items())
       if (name != "__metadata__") out.tensors.push_back(rangeOf(name, member, out.bytes.size()));
   } catch (const Json::exception& e) {
     bad("its header: ", e.what());

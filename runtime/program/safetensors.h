@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "runtime/base/dtype.h"
@@ -21,8 +22,11 @@ struct TensorRange {
   std::uint64_t end = 0;
 };
 
-/// Length and header, together a multiple of 64 bytes.
-std::string safetensorsHeader(std::span<const TensorRange> tensors);
+/// Length and header, together a multiple of 64 bytes. The header has `metadata` beside the tensors, in their order.
+std::string safetensorsHeader(std::span<const TensorRange> tensors,
+                              std::span<const std::pair<std::string, std::string>> metadata = {});
+/// Both, of a file that has tensors; empty where they do not fit.
+std::string_view safetensorsHeaderOf(std::string_view file);
 
 struct Safetensors {
   std::vector<TensorRange> tensors;

@@ -1,5 +1,4 @@
-"""What tests of programs on a GPU share: the device, which stand-ins for NVIDIA's libraries are here. Unlike
-emulated.py it needs nothing of the build."""
+"""What tests of programs on a GPU share: the device, which stand-ins for NVIDIA's libraries are here."""
 
 from __future__ import annotations
 
@@ -7,16 +6,16 @@ import os
 import subprocess
 import sys
 
+import devices
 import pytest
-import stand_ins
 
 import tandem
 
-stand_ins.take_their_place()
+devices.emulate()
 DEVICES = tandem.cuda.device_count()
 MARKS = [pytest.mark.gpu, pytest.mark.skipif(DEVICES == 0, reason="no GPU")]
 two = pytest.mark.skipif(DEVICES < 2, reason="one GPU")
-late = pytest.mark.skipif(stand_ins.REAL, reason="only the emulation's streams are late for certain")
+late = pytest.mark.skipif(devices.REAL, reason="only the emulation's streams are late for certain")
 
 
 def ones(*size: int, **options) -> tandem.Tensor:

@@ -1,5 +1,4 @@
-"""The stand-ins for the CUDA driver and NVRTC, called as C libraries: what tests of them are written with. With
-$TANDEM_REAL_GPU the tests mean the machine's own GPU, and nothing stands in for it."""
+"""The stand-ins for the CUDA driver and NVRTC, called as C libraries: what tests of them are written with."""
 
 import ctypes
 import os
@@ -11,21 +10,12 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIBRARIES = ROOT / "build" / os.environ.get("PRESET", "release") / "lib"
 DRIVER = os.environ.get("TANDEM_CUDA_DRIVER", str(LIBRARIES / "libtandem_emulated_driver.so"))
 NVRTC = os.environ.get("TANDEM_NVRTC", str(LIBRARIES / "libtandem_emulated_nvrtc.so"))
-CUBLASLT = os.environ.get("TANDEM_CUBLASLT", str(LIBRARIES / "libtandem_emulated_cublaslt.so"))
-REAL = os.environ.get("TANDEM_REAL_GPU", "") not in ("", "0")
 
 OUT_OF_MEMORY, INVALID_IMAGE, INVALID_HANDLE, NOT_FOUND, NOT_READY = 2, 200, 400, 500, 600
 ILLEGAL_ADDRESS, LAUNCH_FAILED, NOT_PERMITTED = 700, 719, 800
 CAPTURE_UNSUPPORTED, CAPTURE_INVALIDATED, CAPTURE_UNJOINED, CAPTURE_ISOLATION = 900, 901, 904, 905
 PINNED = 1
 HOST_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-
-
-def take_their_place():
-    """From now on this process, and those that it starts, use them instead of NVIDIA's libraries."""
-    for variable, path in (("TANDEM_CUDA_DRIVER", DRIVER), ("TANDEM_NVRTC", NVRTC), ("TANDEM_CUBLASLT", CUBLASLT)):
-        if not REAL and os.path.exists(path):
-            os.environ.setdefault(variable, path)
 
 
 class CompileError(Exception):

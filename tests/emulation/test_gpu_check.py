@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from stand_ins import REAL
+from devices import REAL
 
 ROOT = Path(__file__).resolve().parents[2]
 

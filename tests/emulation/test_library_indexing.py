@@ -391,5 +391,7 @@ def test_draws():
     drawn(tandem.poisson, many.reshape(9, 200).t())
     drawn(tandem._standard_gamma if hasattr(tandem, "_standard_gamma") else tandem.standard_gamma, many[many < 1e5])
     probs = tandem.tensor([0.0, 0.01, 0.3, 0.5, 0.77, 0.999, 1.0], dtype=tandem.float64).repeat(300)
-    counts = tandem.tensor([0.0, 1.0, 7.5, 40.0, 1000.0, 1e6, 3.0, 12.0], dtype=tandem.float64).repeat(300)[: probs.numel()]
+    counts = tandem.tensor([0.0, 1.0, 7.5, 40.0, 1000.0, 1e6, 3.0, 12.0], dtype=tandem.float64).repeat(300)[
+        : probs.numel()
+    ]
     drawn(tandem.binomial, counts, probs)

@@ -26,7 +26,17 @@ PLAIN = [0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 1.5, 2.5, -2.5, 3.49999, 1e-10, 1e10, 
 EDGES = [2.0**31, 2.0**31 - 1, -(2.0**31), -(2.0**31) - 1, 2.0**32, 2.0**32 - 1, 2.0**63, -(2.0**63), 2.0**64, -0.6]
 FLOATS = {
     F32: [*PLAIN, *EDGES, 1.1754944e-38, 1e-45, 3.4028235e38, 8388607.5, -8388609.0],
-    F64: [*PLAIN, *EDGES, 2.0**31 - 0.5, 2.0**32 - 0.5, 4503599627370495.5, 5e-324, 1.7976931348623157e308, 1e-300, 1e300],
+    F64: [
+        *PLAIN,
+        *EDGES,
+        2.0**31 - 0.5,
+        2.0**32 - 0.5,
+        4503599627370495.5,
+        5e-324,
+        1.7976931348623157e308,
+        1e-300,
+        1e300,
+    ],
 }
 
 
@@ -212,8 +222,11 @@ def cases():
         yield f"copysign{f}(a, b)", t, (t, t), np.copysign
         yield f"nextafter{f}(a, b)", t, (t, t), numeric(np.nextafter)
         yield f"ldexp{f}(a, b % 40)", t, (t, I32), numeric(lambda a, b: np.ldexp(a, int(math.fmod(b, 40))))
-        yield "isnan(a) + 2 * isinf(a) + 4 * isfinite(a) + 8 * signbit(a)", I32, (t,), lambda a: (
-            int(np.isnan(a)) + 2 * int(np.isinf(a)) + 4 * int(np.isfinite(a)) + 8 * int(np.signbit(a))
+        yield (
+            "isnan(a) + 2 * isinf(a) + 4 * isfinite(a) + 8 * signbit(a)",
+            I32,
+            (t,),
+            lambda a: int(np.isnan(a)) + 2 * int(np.isinf(a)) + 4 * int(np.isfinite(a)) + 8 * int(np.signbit(a)),
         )
         prefix = "__f" if t is F32 else "__d"
         for name, reference in [("add", np.add), ("sub", np.subtract), ("mul", np.multiply), ("div", np.divide)]:

@@ -270,10 +270,19 @@ def wrong(body, **others):
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        ("if (t < 10) __syncthreads();", "719.*kernel wrong.*threads 0-9 wait for all others at line 1; threads 10-63 have returned"),
+        (
+            "if (t < 10) __syncthreads();",
+            "719.*kernel wrong.*threads 0-9 wait for all others at line 1; threads 10-63 have returned",
+        ),
         ("if (t >= 10) __syncthreads();", "719.*kernel wrong.*__syncthreads at line 1 is not reached by threads 0-9"),
-        ("if (t < 32) {\n __syncthreads(); } else {\n __syncthreads(); }", "at different barriers.*at line 2.*at line 3"),
-        ("if (t != 3) out[t] = __shfl_sync(~0u, t, 0);", "no thread can go on.*0-2, 4-31 wait.*0xffffffff at line 1.*3"),
+        (
+            "if (t < 32) {\n __syncthreads(); } else {\n __syncthreads(); }",
+            "at different barriers.*at line 2.*at line 3",
+        ),
+        (
+            "if (t != 3) out[t] = __shfl_sync(~0u, t, 0);",
+            "no thread can go on.*0-2, 4-31 wait.*0xffffffff at line 1.*3",
+        ),
         ("out[t] = t < 8 ? __shfl_sync(0xff, t, 9) : 0;", "lane 0 reads lane 9 at line 1, which takes no part"),
         ("if (t < 8) out[t] = __shfl_down_sync(0xf0, t, 1);", "lacks the lane itself"),
         ("if (t < 32) { if (t == 0) __syncwarp(); else __syncthreads(); }", "no thread can go on.* 1-31 wait for all"),
@@ -304,5 +313,7 @@ def test_a_freed_block_cannot_be_touched():
 
 
 def test_memory_of_another_device():
-    launch = "other = stand_ins.Gpu(1)\nfar = other.array(np.zeros(64, np.int32))\ngpu.use()\ngpu.launch(kernel, 1, 64, far)"
+    launch = (
+        "other = stand_ins.Gpu(1)\nfar = other.array(np.zeros(64, np.int32))\ngpu.use()\ngpu.launch(kernel, 1, 64, far)"
+    )
     assert "of another device" in wrong("out[t] = 1;", launch=launch)

@@ -19,8 +19,8 @@ struct Seed {
 };
 const std::vector<Seed>& seeds();
 
-/// Is the code that the program says a kernel has the code of such a kernel? It is believed, as any library's is: what
-/// the fuzzers change is what is said about it.
+/// Is the code that the program says a kernel has the code of such a kernel? The code itself is believed, as any
+/// library's is: what the fuzzers change is what is said about it, and opening compares that.
 bool isTrusted(const program::ProgramData& data);
 
 /// Every entry, in one context, with any arguments, for the example's sizes, the least and the largest, and again for

@@ -13,7 +13,6 @@ from guarded import DEVICE, GUARDED, KIND, LIBRARY, OTHER, there
 import tandem
 from tandem import nn
 
-
 only_guarded = pytest.mark.skipif(not GUARDED, reason="of the guarded device alone")
 
 

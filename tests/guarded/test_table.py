@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from conftest import assert_same_bits
-from guarded import DEVICE, all_there, has_own_order
-from operations import VISIBLE, Typed, dtypes, layouts, leaves
+from guarded import DEVICE, GUARDED, all_there, has_own_order
+from operations import VISIBLE, Operation, Typed, dtypes, layouts, leaves
 from references import UNSPECIFIED
 from samples import for_gradients, samples
 
@@ -38,30 +38,54 @@ def reference(got: list[tandem.Tensor], want: list[tandem.Tensor], row: Typed) -
     return want
 
 
+def check(op: Operation, dtype: str, layout: str) -> None:
+    """All samples of an operation, in every mode."""
+    for sample in samples(op, dtype):
+        row = Typed.of(op, sample, dtype, layout)
+        if not row.tensors:
+            continue
+        tandem.manual_seed(7)
+        want = row.run()
+        moved = Typed(op, *all_there((row.args, row.kwargs)), dtype, layout)
+        tandem.manual_seed(7)
+        want = reference(moved.run(), want, row)
+        tandem.manual_seed(7)
+        with tandem.lazy():
+            lazy = moved.run()
+        compare(lazy, want, f"lazy, {row}")
+        compiled = tandem.compile(lambda *tensors, moved=moved: moved.run(list(tensors)))
+        for _ in range(2):
+            tandem.manual_seed(7)
+            compare(leaves(compiled(*moved.tensors)), want, f"compiled, {row}")
+
+
+def kinds(op: Operation) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """Dtypes and layouts that are tried at once, and those that slow tests try. A kernel of an emulated GPU takes a
+    twentieth of a second to compile: at once it gets one dtype, and one of the other pairs, another one for each
+    operation."""
+    pairs = [(dtype, layout) for dtype in dtypes(op) for layout in layouts(op)]
+    if GUARDED:
+        return pairs, []
+    first = next((p for p in pairs if p == ("float32", "contiguous")), pairs[0])
+    rest = [p for p in pairs if p != first]
+    other = rest.pop(sum(op.name.encode()) % len(rest)) if rest else first
+    return [first, other], rest
+
+
 @pytest.mark.parametrize("name", VISIBLE)
 def test_operation(name):
-    op = VISIBLE[name]
     if name in UNSPECIFIED:
         pytest.skip("its elements are not specified")
-    for dtype in dtypes(op):
-        for layout in layouts(op):
-            for sample in samples(op, dtype):
-                row = Typed.of(op, sample, dtype, layout)
-                if not row.tensors:
-                    continue
-                tandem.manual_seed(7)
-                want = row.run()
-                moved = Typed(op, *all_there((row.args, row.kwargs)), dtype, layout)
-                tandem.manual_seed(7)
-                want = reference(moved.run(), want, row)
-                tandem.manual_seed(7)
-                with tandem.lazy():
-                    lazy = moved.run()
-                compare(lazy, want, f"lazy, {row}")
-                compiled = tandem.compile(lambda *tensors, moved=moved: moved.run(list(tensors)))
-                for _ in range(2):
-                    tandem.manual_seed(7)
-                    compare(leaves(compiled(*moved.tensors)), want, f"compiled, {row}")
+    for dtype, layout in kinds(VISIBLE[name])[0]:
+        check(VISIBLE[name], dtype, layout)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(GUARDED, reason="is done at once")
+@pytest.mark.parametrize("name", [name for name in VISIBLE if name not in UNSPECIFIED])
+def test_all_dtypes_and_layouts(name):
+    for dtype, layout in kinds(VISIBLE[name])[1]:
+        check(VISIBLE[name], dtype, layout)
 
 
 DIFFERENTIABLE = [

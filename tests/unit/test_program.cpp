@@ -17,6 +17,7 @@
 #include "runtime/device/executor.h"
 #include "runtime/device/thread_pool.h"
 #include "runtime/kernel/kernel_cache.h"
+#include "runtime/kernel/kernel_symbol.h"
 #include "runtime/program/check.h"
 #include "runtime/program/manifest_generated.h"
 #include "runtime/program/program.h"
@@ -326,6 +327,41 @@ TEST(Program, DamagedCodeIsFound) {
   EXPECT_THROW(damaged.open(), InternalError);
 }
 
+TEST(Program, CodeOfAnotherSignatureIsRefused) {
+  Members swapped = members();
+  std::vector<std::size_t> withCode;
+  for (std::size_t k = 0; k < swapped.data.kernels.size(); ++k)
+    if (!swapped.data.kernels[k].symbols.empty()) withCode.push_back(k);
+  ASSERT_GE(withCode.size(), 2U);
+  std::swap(swapped.data.kernels[withCode[0]].symbols, swapped.data.kernels[withCode[1]].symbols);
+  try {
+    static_cast<void>(swapped.open());
+    FAIL() << "it was taken";
+  } catch (const ValueError& e) {
+    EXPECT_NE(std::string(e.what()).find("for a kernel of another signature"), std::string::npos) << e.what();
+  }
+  // The first version said nothing of symbols.
+  swapped.data.minor = 0;
+  EXPECT_NO_THROW(static_cast<void>(swapped.open()));
+}
+
+TEST(Program, SymbolsStayWhatTheyAre) {
+  // y = relu(x + s), of which files have been written.
+  KernelSignature s;
+  s.outerRank = 1;
+  s.inputs = {{DType::Float32, Access::Unit}};
+  s.scalars = {DType::Float64};
+  s.steps.push_back({OpCode::add, DType::Float32, KernelStep::Kind::Pointwise, {0, 1}});
+  s.steps.push_back({OpCode::relu, DType::Float32, KernelStep::Kind::Pointwise, {2}});
+  s.outputs = {{{DType::Float32, Access::Unit}, 3}};
+  EXPECT_EQ(kernelSymbol(s, "x86-64-v3"), "kbf8eccb56f15f86c3a73fc85be66491b");
+  EXPECT_NE(kernelSymbol(s, "x86-64-v3"), kernelSymbol(s, "x86-64-v4"));
+}
+
+TEST(Program, SaysWhichFunctionsItCalls) {
+  EXPECT_EQ(members().open()->functions(), (std::vector<std::string>{"gather", "matmul_plain"}));
+}
+
 // ---- what is refused
 
 struct Refusal {
@@ -374,7 +410,7 @@ const Refusal kRefusals[] = {
     {"StateOutside", [](ProgramData& d) { d.state[0].offset = 4; }, "a tensor of the state reaches"},
     {"StateOfNoMemory", [](ProgramData& d) { d.state[0].memory = 9; }, "in no memory"},
     {"StateRank", [](ProgramData& d) { d.state[0].strides = {1}; }, "strides"},
-    {"TwoOfAName", [](ProgramData& d) { d.state[1].name = "w"; }, "are called"},
+    {"TwoOfAName", [](ProgramData& d) { d.state[1].name = d.state[0].name; }, "are called"},
     {"TwoEntries", [](ProgramData& d) { d.entries.push_back(d.entries[0]); }, "are called"},
     {"ResultOutside", [](ProgramData& d) { entry(d).results[0].strides = {kColumns, 2}; }, "a result reaches"},
     {"ResultOfNothing", [](ProgramData& d) { entry(d).results[0].place.origin = Origin::Nothing; }, "a result reaches"},

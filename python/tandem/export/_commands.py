@@ -37,9 +37,16 @@ def _parser(command: str) -> argparse.ArgumentParser:
         "bench": "Measure an entry of a saved program, with random inputs.",
     }[command]
     parser = argparse.ArgumentParser(prog=f"python -m tandem {command}", description=text)
-    parser.add_argument("file", help="a saved program")
     if command == "inspect":
+        parser.add_argument("file", nargs="+", help="a saved program")
+        parser.add_argument(
+            "--functions",
+            action="store_true",
+            help="print the table of the library functions that these programs call, as C++, for a statically linked "
+            "program that is to hold no others (tandem/functions.hpp)",
+        )
         return parser
+    parser.add_argument("file", help="a saved program")
     if command == "run":
         parser.add_argument(
             "inputs",
@@ -73,9 +80,13 @@ def main(command: str, arguments: list[str]) -> int:
     """Run a command; its exit code. 2, and one line on stderr, where it cannot be done."""
     options = _parser(command).parse_intermixed_args(arguments)
     try:
-        if not os.path.isfile(options.file):
-            raise _Refused(f"{options.file}: no such file")
-        return {"inspect": _inspect, "run": _run, "bench": _bench}[command](options)
+        files: list[str] = options.file if command == "inspect" else [options.file]
+        for file in files:
+            if not os.path.isfile(file):
+                raise _Refused(f"{file}: no such file")
+        if command == "inspect":
+            return _functions(files) if options.functions else max(_inspect(file) for file in files)
+        return {"run": _run, "bench": _bench}[command](options)
     except (_Refused, OSError, ValueError, TypeError, KeyError, IndexError, RuntimeError) as error:
         text = error.args[0] if isinstance(error, KeyError) and error.args else error
         print(f"python -m tandem {command}: error: {text}", file=sys.stderr)
@@ -116,20 +127,20 @@ def _tensor(dtype: Any, shape: Any, text: str = "") -> tuple[str, str, str]:
     )
 
 
-def _inspect(options: argparse.Namespace) -> int:
+def _inspect(file: str) -> int:
     damage = ""
     try:
-        program = load(options.file, verify=True)
+        program = load(file, verify=True)
     except ValueError as error:
         # Damaged weights can be shown; code is always compared with its hashes.
         damage = str(error)
-        program = load(options.file)
-    with zipfile.ZipFile(options.file) as archive:
+        program = load(file)
+    with zipfile.ZipFile(file) as archive:
         sizes = {info.filename: info.file_size for info in archive.infolist()}
     about = program._about
     console = _console()
     inside = WEIGHTS in sizes
-    weights = sizes[WEIGHTS] if inside else os.path.getsize(beside(options.file))
+    weights = sizes[WEIGHTS] if inside else os.path.getsize(beside(file))
     code: Counter[str] = Counter()
     objects: Counter[str] = Counter()
     for name, size in sizes.items():
@@ -138,14 +149,15 @@ def _inspect(options: argparse.Namespace) -> int:
             objects[name.split("/")[1]] += 1
     facts = [
         ("made by", about["producer"]),
-        ("file", decimal(os.path.getsize(options.file))),
-        ("weights", decimal(weights) + ("" if inside else f", in {beside(options.file)}")),
+        ("file", decimal(os.path.getsize(file))),
+        ("weights", decimal(weights) + ("" if inside else f", in {beside(file)}")),
         ("kernels", about["kernels"]),
+        ("library functions", ", ".join(about["functions"]) or "none"),
         ("signed", "yes; load(require_signature=key) says by whom" if SIGNATURE in sizes else "no"),
         ("hashes", damage or "all members are as they were saved"),
     ]
     facts += [(f"note: {key}", text) for key, text in about["notes"]]
-    _table(console, options.file, "what, is", facts)
+    _table(console, file, "what, is", facts)
     rows = [(t, _yes(t == program.target), objects[t], decimal(code[t])) for t in program.targets]
     _table(console, "targets", "target, runs here, objects>, code>", rows)
     for entry in program._entries:
@@ -163,6 +175,13 @@ def _inspect(options: argparse.Namespace) -> int:
     state = [(n, _KINDS[kind], *_tensor(d, shape), _yes(changes)) for n, kind, d, shape, changes in about["state"]]
     _table(console, "state", "name, kind, dtype, shape, size>, changes", state)
     return 1 if damage else 0
+
+
+def _functions(files: list[str]) -> int:
+    names = sorted({name for file in files for name in load(file)._about["functions"]})
+    print("#define TANDEM_FUNCTIONS(X)", *(f"X({name})" for name in names))
+    print("#include <tandem/functions.hpp>")
+    return 0
 
 
 # ---- what is run

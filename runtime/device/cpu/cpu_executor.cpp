@@ -1,11 +1,7 @@
 // The CPU as a device: memory from the caching allocator, streams in which work is done at once.
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstring>
-#include <exception>
-#include <mutex>
-#include <thread>
 #include <vector>
 
 #include "runtime/base/error.h"
@@ -13,11 +9,14 @@
 #include "runtime/device/cpu/launch.h"
 #include "runtime/device/cpu/strided_reduction.h"
 #include "runtime/device/executor.h"
+#include "runtime/kernel/in_parallel.h"
 #include "runtime/lib/strided.h"
 #include "runtime/memory/allocator.h"
 
 namespace tandem {
 namespace {
+
+constexpr std::size_t kMostCompilers = 4;  // threads
 
 class CpuStream : public Stream {
  public:
@@ -88,25 +87,7 @@ std::vector<KernelSignature> CpuExecutor::codeFor(std::span<const LaunchPreview>
 void CpuExecutor::prepare(std::span<const LaunchPreview> launches) {
   std::vector<const cpu::CpuKernel*> missing = neededBy(launches);
   std::erase_if(missing, [](const cpu::CpuKernel* k) { return k->ready() != nullptr; });
-  const std::size_t threads = std::min<std::size_t>({missing.size(), std::thread::hardware_concurrency(), 4});
-  std::atomic<std::size_t> next{0};
-  std::exception_ptr error;
-  std::mutex errorMutex;
-  auto work = [&] {
-    for (std::size_t k = next++; k < missing.size(); k = next++) {
-      try {
-        static_cast<void>(missing[k]->function());
-      } catch (...) {
-        const std::lock_guard lock(errorMutex);
-        if (!error) error = std::current_exception();
-      }
-    }
-  };
-  std::vector<std::thread> workers;
-  for (std::size_t t = 1; t < threads; ++t) workers.emplace_back(work);
-  work();
-  for (std::thread& worker : workers) worker.join();
-  if (error) std::rethrow_exception(error);
+  makeInParallel(missing.size(), kMostCompilers, [&](std::size_t k) { static_cast<void>(missing[k]->function()); });
 }
 
 const bool registered = [] {

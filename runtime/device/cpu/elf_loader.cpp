@@ -219,7 +219,8 @@ LoadedCode::LoadedCode(std::span<const KernelObject> kernels) {
   if (size == 0) fail<InternalError>("kernel object: there is no code in it");
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   const std::size_t bytes = (size + page - 1) / page * page;
-  void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  // All of it is written at once: one call for all pages, not a fault for each.
+  void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
   if (memory == MAP_FAILED) fail<OutOfMemoryError>("no memory for ", size, " bytes of kernels");
   try {
     for (std::size_t k = 0; k < kernels.size(); ++k) {

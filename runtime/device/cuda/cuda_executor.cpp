@@ -1,15 +1,12 @@
 #include "runtime/device/cuda/cuda_executor.h"
 
 #include <algorithm>
-#include <atomic>
-#include <exception>
-#include <mutex>
-#include <thread>
 
 #include "runtime/base/error.h"
 #include "runtime/device/cuda/copies.h"
 #include "runtime/device/cuda/cuda_kernel.h"
 #include "runtime/device/cuda/graph.h"
+#include "runtime/kernel/in_parallel.h"
 #include "runtime/lib/cuda/table.h"
 
 namespace tandem::cuda {
@@ -49,26 +46,7 @@ const Kernel* CudaExecutor::load(const KernelSignature& signature) { return &loa
 void CudaExecutor::prepare(std::span<const LaunchPreview> launches) {
   std::vector<const CudaKernel*> missing = neededBy(launches);
   std::erase_if(missing, [](const CudaKernel* k) { return k->ready(); });
-  const std::size_t threads =
-      std::min<std::size_t>({missing.size(), std::thread::hardware_concurrency(), kMostCompilers});
-  std::atomic<std::size_t> next{0};
-  std::exception_ptr error;
-  std::mutex errorMutex;
-  auto work = [&] {
-    for (std::size_t k = next++; k < missing.size(); k = next++) {
-      try {
-        static_cast<void>(missing[k]->function());
-      } catch (...) {
-        const std::lock_guard lock(errorMutex);
-        if (!error) error = std::current_exception();
-      }
-    }
-  };
-  std::vector<std::thread> workers;
-  for (std::size_t t = 1; t < threads; ++t) workers.emplace_back(work);
-  work();
-  for (std::thread& worker : workers) worker.join();
-  if (error) std::rethrow_exception(error);
+  makeInParallel(missing.size(), kMostCompilers, [&](std::size_t k) { static_cast<void>(missing[k]->function()); });
 }
 
 std::vector<KernelSignature> CudaExecutor::codeFor(std::span<const LaunchPreview> launches) {

@@ -166,6 +166,41 @@ def test_from_c(installed, programs, files, tmp_path):
     assert done.returncode == 1 and "conv2d: needs oneDNN" in done.stderr and "linked statically" in done.stderr
 
 
+FUNCTIONS = """
+cmake_minimum_required(VERSION 3.25)
+project(functions LANGUAGES C CXX)
+find_package(Tandem REQUIRED)
+foreach(name every named none)
+  add_executable(${name} @EXAMPLES@/minimal.c)
+  target_link_libraries(${name} PRIVATE Tandem::runtime_static)
+  target_link_options(${name} PRIVATE -Wl,--gc-sections -s)
+endforeach()
+tandem_program_functions(named product.tandem)
+tandem_program_functions(none plain.tandem)
+"""
+
+
+def test_functions(installed, tmp_path):
+    """A program that holds the functions alone which its files call is smaller, and says which it lacks."""
+    weight = tandem.eye(3)
+    tandem.export.export(lambda x: x.view(1, 3) @ weight, (tandem.ones(3),)).save(tmp_path / "product.tandem")
+    tandem.export.export(lambda x: x.relu(), (tandem.ones(3),)).save(tmp_path / "plain.tandem")
+    (tmp_path / "CMakeLists.txt").write_text(FUNCTIONS.replace("@EXAMPLES@", str(EXAMPLES)))
+    build = tmp_path / "build"
+    run("cmake", "-G", "Ninja", "-S", tmp_path, "-B", build, f"-DCMAKE_PREFIX_PATH={installed}")
+    run("cmake", "--build", build, "-j", 2)
+    everything, product, nothing = [(build / name).stat().st_size for name in ("every", "named", "none")]
+    assert nothing < product < everything * 0.6, (everything, product, nothing)
+    both = ("product", "plain")
+    for name, opened in (("every", both), ("named", both), ("none", ("plain",))):
+        for file in opened:
+            assert run(build / name, tmp_path / f"{file}.tandem", 1, 2, 3).split() == ["1", "2", "3"]
+    done = subprocess.run([build / "none", tmp_path / "product.tandem", "1"], capture_output=True, text=True)
+    assert done.returncode == 1 and "calls the library function `matmul_plain`, which is not linked" in done.stderr
+    table = run(sys.executable, "-m", "tandem", "inspect", "--functions", tmp_path / "product.tandem")
+    assert table == (build / "named_functions.cpp").read_text()
+
+
 @pytest.mark.slow
 def test_emulated(programs, files):
     """On a processor that only has AVX2, which an emulator plays, programs run the code of x86-64-v3."""

@@ -119,6 +119,12 @@ def test_external_weights(program, tmp_path):
         words = f"the weights of a saved program have {len(other)} bytes, and should have {len(weights)}"
         with pytest.raises(ValueError, match=words):
             load(path)
+    # Those of another program, of the same sizes: as when a process ended between the two files.
+    other = export(tandem.nn.Sequential(tandem.nn.Linear(3, 4), tandem.nn.Tanh()), (tandem.randn(2, 3),))
+    other.save(tmp_path / "other.tandem", external_weights=True)
+    (tmp_path / "other.tandem.safetensors").replace(beside)
+    with pytest.raises(ValueError, match="beside a saved program are not those that it was saved with"):
+        load(path)
     beside.unlink()
     with pytest.raises(ValueError, match=r"its weights are neither in it nor in .*program.tandem.safetensors"):
         load(path)

@@ -1,0 +1,46 @@
+"""Tensors on a device that is not the CPU, and the emulated GPU, unless $TANDEM_REAL_GPU says that the machine's own is
+meant."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import tandem
+
+REAL = os.environ.get("TANDEM_REAL_GPU", "") not in ("", "0")
+
+
+def emulate() -> None:
+    """Puts the stand-ins of tests/emulation in the place of NVIDIA's libraries, unless the environment names others."""
+    if REAL:
+        return
+    from operations import generated  # where there is no build, a GPU has no need of it
+
+    libraries = generated().parent / "lib"
+    for variable, name in (
+        ("TANDEM_CUDA_DRIVER", "libtandem_emulated_driver.so"),
+        ("TANDEM_NVRTC", "libtandem_emulated_nvrtc.so"),
+        ("TANDEM_CUBLASLT", "libtandem_emulated_cublaslt.so"),
+    ):
+        if (libraries / name).exists():
+            os.environ.setdefault(variable, str(libraries / name))
+
+
+def there(t: tandem.Tensor, device: tandem.device) -> tandem.Tensor:
+    """The tensor on the device, with its strides; a leaf that requires a gradient if `t` does."""
+    plain = t.detach()
+    reach = 1 + sum((n - 1) * s for n, s in zip(plain.shape, plain.stride(), strict=True))
+    if plain.numel() == 0:
+        moved = plain.to(device)
+    else:
+        memory = plain.as_strided((reach,), (1,), plain.storage_offset())
+        moved = memory.to(device).as_strided(plain.shape, plain.stride())
+    return moved.requires_grad_(t.requires_grad)
+
+
+def all_there(tree: Any, device: tandem.device) -> Any:
+    """The same lists, tuples and dicts with their tensors on the device."""
+    from operations import map_leaves
+
+    return map_leaves(tree, tandem.Tensor, lambda t: there(t, device))
