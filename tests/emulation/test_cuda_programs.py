@@ -8,7 +8,7 @@ import io
 import pickle
 
 import pytest
-from gpu_here import DEVICES, MARKS, late, ones, run
+from gpu_here import DEVICES, MARKS, late, ones, run, two
 
 import tandem
 from tandem import nn
@@ -252,3 +252,26 @@ def test_the_folders_of_wheels_are_named_before_a_gpu_is(tmp_path):
     assert [f for f in after.split(":") if str(tmp_path) in f] == [
         f"{tmp_path}/nvidia/{p}/lib" for p in ("cu13", "cudnn")
     ]
+
+
+@two
+@pytest.mark.parametrize("others", ["cpu", "cuda:1"])
+def test_a_model_on_two_devices(others):
+    """Each half where it is; the same as on one."""
+
+    def train(first, second):
+        tandem.manual_seed(0)
+        a, b = nn.Linear(4, 8).to(first), nn.Linear(8, 2).to(second)
+        parameters = [*a.parameters(), *b.parameters()]
+        optimizer = tandem.optim.AdamW(parameters, lr=0.1)
+        x = tandem.linspace(-1, 1, 12, device=first).reshape(3, 4)
+        for _ in range(2):
+            optimizer.zero_grad()
+            b(a(x).tanh().to(second)).square().sum().backward()
+            norm = nn.utils.clip_grad_norm_(parameters, 0.5)
+            optimizer.step()
+        assert str(a.weight.device) == first and str(b.weight.device) == second and str(norm.device) == first
+        return [p.detach().cpu() for p in parameters]
+
+    for p, q in zip(train("cpu", "cpu"), train("cuda:0", others), strict=True):
+        tandem.testing.assert_close(p, q)
