@@ -324,6 +324,7 @@ def main():
     if options.out:
         options.out.write_text(text)
     print(text)
+    print(f"{len(results)} rows measured, {len(failures)} failed")
     sys.exit(1 if any(f.startswith("tandem") for f in failures) else 0)
 
 

@@ -24,7 +24,13 @@ def test_the_script_tries_everything_on_the_emulated_device():
         assert f"-- {name}: done in " in done.stdout, done.stdout
     assert "-- compute-sanitizer: left out, the emulated device checks memory itself" in done.stdout
     assert "times mean nothing" in report and "Failed" not in report
-    for row in ("GELU of 64 MiB", "softmax over rows", "GPT of 12 layers", "AdamW of 8 parameters", "time of the host"):
+    for row in (
+        "GELU of 64 MiB",
+        "softmax over rows",
+        "GPT of 12 layers",
+        "AdamW of 8 parameters",
+        "`a + b` of one element",
+    ):
         assert f"| {row}" in report, report
 
 
