@@ -6,7 +6,7 @@ import ctypes
 import zipfile
 
 import pytest
-from devices import LIBRARIES
+from devices import libraries
 from emulated import DEVICE
 from same_bits import assert_same_bits
 
@@ -121,8 +121,8 @@ def test_tensors_on_the_gpu_are_refused(tmp_path):
 def test_from_c(tmp_path, monkeypatch):
     """By the C functions of the library that Python's loader is, in this process."""
     path = saved(tmp_path, tandem.export.export(body, (tandem.randn(8, 40), tandem.randn(8, 40)), targets=TARGETS))
-    monkeypatch.setenv("TANDEM_CUDA", str(LIBRARIES.parent / "python/tandem/libtandem_cuda.so"))
-    library = ctypes.CDLL(str(LIBRARIES / "libtandem_runtime.so"))
+    monkeypatch.setenv("TANDEM_CUDA", str(libraries().parent / "python/tandem/libtandem_cuda.so"))
+    library = ctypes.CDLL(str(libraries() / "libtandem_runtime.so"))
 
     class Options(ctypes.Structure):
         _fields_ = [("signed_by", ctypes.c_char_p), ("verify", ctypes.c_int), ("device", ctypes.c_char_p)]

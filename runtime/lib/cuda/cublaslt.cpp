@@ -276,6 +276,7 @@ bool cublasltProduct(const ArrayView& a, const ArrayView& b, const ArrayView& c)
   if (std::max({key.rows, key.columns, key.depth, key.batch}) >> 31 != 0) return false;
   key.a = key.contiguousA(), key.b = key.contiguousB();
   Preparations& all = preparations();
+  stream.gpu().use();  // whose handle is made, and whose work is queued
   lt::Handle handle = nullptr;
   std::shared_ptr<const Prepared> product;
   {
