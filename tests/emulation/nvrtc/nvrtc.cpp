@@ -5,7 +5,6 @@
 // in.
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <set>
 #include <string>
 #include <string_view>
@@ -288,7 +287,7 @@ int nvrtcGetCUBINSize(Program* program, std::size_t* size) {
 
 int nvrtcGetCUBIN(Program* program, char* bytes) {
   if (program == nullptr || program->object.empty()) return tandem::emulation::kInvalidProgram;
-  if (!program->isVirtual) std::memcpy(bytes, program->object.data(), program->object.size());
+  if (!program->isVirtual) std::copy(program->object.begin(), program->object.end(), bytes);
   return 0;
 }
 
