@@ -341,11 +341,12 @@ PyObject* describe(PyObject* self, PyObject*) {
                                    sizeObject(s.shape), d.memories[s.memory].changes ? Py_True : Py_False));
     };
     auto note = [](const auto& n) { return checked(Py_BuildValue("(NN)", textObject(n.first), textObject(n.second))); };
-    return checked(Py_BuildValue(
-        "{sNsNsNsNsNsNsNsn}", "producer", textObject(d.producer), "targets", listOf(d.targets, textObject), "target",
-        textObject(contextOf(self).program().target()), "entries", listOf(d.entries, entryInfo), "state",
-        listOf(d.state, state), "notes", listOf(d.notes, note), "functions",
-        listOf(contextOf(self).program().functions(), textObject), "kernels", static_cast<Py_ssize_t>(d.kernels.size())));
+    return checked(
+        Py_BuildValue("{sNsNsNsNsNsNsNsn}", "producer", textObject(d.producer), "targets",
+                      listOf(d.targets, textObject), "target", textObject(contextOf(self).program().target()),
+                      "entries", listOf(d.entries, entryInfo), "state", listOf(d.state, state), "notes",
+                      listOf(d.notes, note), "functions", listOf(contextOf(self).program().functions(), textObject),
+                      "kernels", static_cast<Py_ssize_t>(d.kernels.size())));
   });
 }
 
