@@ -5,6 +5,7 @@
 #include <set>
 #include <stdexcept>
 #include <string>
+
 #include <tandem/program.hpp>
 
 int main(int argc, char** argv) {

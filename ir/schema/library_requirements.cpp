@@ -445,8 +445,7 @@ bool hasRequirements(std::string_view op) { return found(op) != nullptr; }
 
 void checkRequirements(const ParsedCall& call) {
   const auto* requirement = found(call.op.name);
-  if (requirement == nullptr)
-    fail<NotImplementedError>(call.op.name, ": nothing says what its function needs");
+  if (requirement == nullptr) fail<NotImplementedError>(call.op.name, ": nothing says what its function needs");
   requirement->second(call);
 }
 

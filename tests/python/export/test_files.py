@@ -132,6 +132,17 @@ def test_external_weights(program, tmp_path):
         program.save(io.BytesIO(), external_weights=True)
 
 
+def test_sizes_of_64_bits(program, tmp_path, monkeypatch):
+    """As files of more than 2 GiB have them."""
+    monkeypatch.setattr(zipfile, "ZIP64_LIMIT", 100)
+    path = tmp_path / "program.tandem"
+    program.save(path)
+    assert b"PK\x06\x06" in path.read_bytes()
+    monkeypatch.undo()
+    x = tandem.randn(2, 3)
+    assert_same_bits(load(path, verify=True)(x), program(x))
+
+
 def test_files_in_memory(program):
     file = io.BytesIO()
     save(program, file)
