@@ -77,18 +77,19 @@ class ProcessContext:
         ProcessRaisedException or ProcessExitedException says which one it was, and why.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
-        while running := [p for p in self.processes if p.exitcode is None]:
+        while True:
+            codes = [p.exitcode for p in self.processes]
+            # One that was killed comes first: those that ended by themselves may have failed because it did.
+            failed = sorted((i for i, code in enumerate(codes) if code), key=lambda i: codes[i] > 0)
+            if failed:
+                self._end(_GRACE if grace_period is None else grace_period)
+                raise self._why(failed[0], codes[failed[0]])
+            if None not in codes:
+                return True
             left = None if deadline is None else deadline - time.monotonic()
             if left is not None and left <= 0:
                 return False
-            _connection.wait([p.sentinel for p in running], left)
-            ended = [p for p in running if p.exitcode is not None]
-            # Those whose message says why come first: a process that is killed has none to leave.
-            for p in sorted(ended, key=lambda p: p.exitcode > 0):
-                if p.exitcode:
-                    self._end(_GRACE if grace_period is None else grace_period)
-                    raise self._why(self.processes.index(p))
-        return True
+            _connection.wait([p.sentinel for p, code in zip(self.processes, codes) if code is None], left)
 
     def _end(self, grace: float) -> None:
         for p in self.processes:
@@ -101,13 +102,13 @@ class ProcessContext:
                 p.kill()
                 p.join()
 
-    def _why(self, i: int) -> ProcessException:
+    def _why(self, i: int, code: int) -> ProcessException:
         p, failures = self.processes[i], self._failures[i]
-        if p.exitcode < 0:
-            name = signal.Signals(-p.exitcode).name
-            return ProcessExitedException(f"process {i} terminated with signal {name}", i, p.pid, p.exitcode, name)
+        if code < 0:
+            name = signal.Signals(-code).name
+            return ProcessExitedException(f"process {i} terminated with signal {name}", i, p.pid, code, name)
         if failures.empty():
-            return ProcessExitedException(f"process {i} terminated with exit code {p.exitcode}", i, p.pid, p.exitcode)
+            return ProcessExitedException(f"process {i} terminated with exit code {code}", i, p.pid, code)
         return ProcessRaisedException(
             f"\n\n-- Process {i} terminated with the following error:\n{failures.get()}", i, p.pid
         )
