@@ -172,7 +172,7 @@ def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None,
     one(tensor, "tensor", "all_gather", at)
     outs = several(tensor_list, "tensor_list", "all_gather", at)
     alike(outs, "tensor_list", tensor, "tensor", "all_gather")
-    memory = tandem.empty(at.size() * tensor.numel(), dtype=tensor.dtype)
+    memory = tandem.empty(at.size() * tensor.numel(), dtype=tensor.dtype, device=tensor.device)
     body = then(bodies.all_gather(at, flat(memory), flat(tensor), _seconds(at)), _into(outs, memory))
     return at.run("all_gather", f"all_gather of {told(tensor)}", body, async_op)
 
@@ -243,7 +243,7 @@ def gather(
         raise ValueError("gather: gather_list is for the rank dst alone")
     outs = several(gather_list, "gather_list", "gather", at) if here else []
     alike(outs, "gather_list", tensor, "tensor", "gather")
-    memory = tandem.empty(len(outs) * tensor.numel(), dtype=tensor.dtype)
+    memory = tandem.empty(len(outs) * tensor.numel(), dtype=tensor.dtype, device=tensor.device)
     body = then(bodies.gather(at, flat(memory), flat(tensor), root, _seconds(at)), _into(outs, memory))
     return at.run("gather", f"gather to {root} of {told(tensor)}", body, async_op)
 
@@ -284,7 +284,7 @@ def scatter(
         raise ValueError("scatter: scatter_list is for the rank src alone")
     parts = several(scatter_list, "scatter_list", "scatter", at) if here else []
     alike(parts, "scatter_list", tensor, "tensor", "scatter")
-    data = _staged(parts) if here else tandem.empty(0, dtype=tensor.dtype)
+    data = _staged(parts) if here else tandem.empty(0, dtype=tensor.dtype, device=tensor.device)
     body = bodies.scatter(at, count_write(tensor), data, root, _seconds(at))
     return at.run("scatter", f"scatter from {root} of {told(tensor)}", body, async_op)
 
@@ -389,7 +389,7 @@ def all_to_all(
         raise ValueError(
             f"{name}: the tensor for this rank itself is {told(parts[own])}, and its place {told(outs[own])}"
         )
-    memory = tandem.empty(sum(t.numel() for t in outs), dtype=parts[0].dtype)
+    memory = tandem.empty(sum(t.numel() for t in outs), dtype=parts[0].dtype, device=parts[0].device)
     counts = [t.numel() for t in outs], [t.numel() for t in parts]
     moved = bodies.all_to_all(at, flat(memory), counts[0], _staged(parts), counts[1], _seconds(at))
     said = [f"{name} of {told(t)}" for t in parts], [f"{name} of {told(t)}" for t in outs]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import hashlib
@@ -21,6 +22,7 @@ from tandem.distributed._transport import Message, Parts, Transport
 
 LIBRARY = Path(tandem.__file__).parent / "libtandem_gloo.so"
 _TEXT = 240  # bytes of a text that is exchanged, with a zero at its end
+_FAREWELL = 5  # seconds, for a message to notice that its group has gone
 _ADDRESS = 256  # bytes of an address, at most
 
 
@@ -225,6 +227,8 @@ class GlooTransport(Transport):
             if any(m.under_way() for m in self._messages):
                 library().tandem_gloo_abort(group, b"the group was destroyed")
             for message in self._messages:
+                with contextlib.suppress(DistBackendError):
+                    message.wait(_FAREWELL)
                 message.release()
             library().tandem_gloo_close(group)
 

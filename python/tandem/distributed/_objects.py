@@ -25,7 +25,15 @@ __all__ = [
 
 
 def _pickled(obj: Any) -> Tensor:
-    return tandem.frombuffer(bytearray(pickle.dumps(obj)), dtype=tandem.uint8)
+    return tandem.frombuffer(bytearray(pickle.dumps(obj)), dtype=tandem.uint8).to("cpu")
+
+
+def _bytes(count: int) -> Tensor:
+    return tandem.empty(count, dtype=tandem.uint8, device="cpu")
+
+
+def _numbers(values: Sequence[int]) -> Tensor:
+    return tandem.tensor(list(values), dtype=tandem.int64, device="cpu")
 
 
 def _object(data: Tensor) -> Any:
@@ -34,8 +42,8 @@ def _object(data: Tensor) -> Any:
 
 def _sizes(group: ProcessGroup, size: int) -> list[int]:
     """What every rank says."""
-    sizes = tandem.zeros(group.size(), dtype=tandem.int64)
-    on_tensors.all_gather_into_tensor(sizes, tandem.tensor([size]), group)
+    sizes = _numbers([0] * group.size())
+    on_tensors.all_gather_into_tensor(sizes, _numbers([size]), group)
     return [int(s) for s in sizes.tolist()]
 
 
@@ -44,7 +52,7 @@ def _gathered(group: ProcessGroup, obj: Any, root: int | None) -> list[Any]:
     data, me = _pickled(obj), group.rank()
     sizes = _sizes(group, data.numel())
     here = root is None or me == root
-    out = tandem.empty(sum(sizes) if here else 0, dtype=tandem.uint8)
+    out = _bytes(sum(sizes) if here else 0)
     gives = [data.numel() if root is None or r == root else 0 for r in range(group.size())]
     takes = sizes if here else [0] * group.size()
     # What goes to several ranks is one stretch for each.
@@ -154,14 +162,14 @@ def broadcast_object_list(
     if not isinstance(object_list, list) or not object_list:
         raise ValueError(f"{name}: object_list should be a list that is not empty")
     here = at.rank() == root
-    data = _pickled(list(object_list)) if here else tandem.empty(0, dtype=tandem.uint8)
-    size = tandem.tensor([data.numel(), len(object_list)])
+    data = _pickled(list(object_list)) if here else _bytes(0)
+    size = _numbers([data.numel(), len(object_list)])
     on_tensors.broadcast(size, group=at, group_src=root)
     length, count = (int(k) for k in size.tolist())
     if count != len(object_list):
         raise ValueError(f"{name}: object_list has {len(object_list)} elements, and that of rank {root} {count}")
     if not here:
-        data = tandem.empty(length, dtype=tandem.uint8)
+        data = _bytes(length)
     on_tensors.broadcast(data, group=at, group_src=root)
     if not here:
         object_list[:] = _object(data)
@@ -200,16 +208,16 @@ def scatter_object_list(
     if not isinstance(scatter_object_output_list, list) or not scatter_object_output_list:
         raise ValueError(f"{name}: scatter_object_output_list should be a list of at least one place")
     n, here = at.size(), at.rank() == root
-    parts = [tandem.empty(0, dtype=tandem.uint8)]
+    parts = [_bytes(0)]
     if here:
         objects = list(scatter_object_input_list or ())
         _check_places(objects, "scatter_object_input_list", name, at)
         parts = [_pickled(obj) for obj in objects]
     gives = [p.numel() for p in parts] if here else [0] * n
-    sizes = tandem.tensor(gives)
+    sizes = _numbers(gives)
     on_tensors.broadcast(sizes, group=at, group_src=root)
     takes = [int(sizes[at.rank()]) if r == root else 0 for r in range(n)]
-    out = tandem.empty(sum(takes), dtype=tandem.uint8)
+    out = _bytes(sum(takes))
     on_tensors.all_to_all_single(out, tandem.cat(parts), takes, gives, at)
     scatter_object_output_list[0] = _object(out)
 
@@ -232,7 +240,7 @@ def send_object_list(
     if not object_list:
         raise ValueError("send_object_list: object_list should be a list that is not empty")
     data = _pickled(list(object_list))
-    send(tandem.tensor([data.numel()]), dst, group, 0, group_dst)
+    send(_numbers([data.numel()]), dst, group, 0, group_dst)
     send(data, dst, group, 0, group_dst)
 
 
@@ -253,11 +261,11 @@ def recv_object_list(
     """
     if not object_list:
         raise ValueError("recv_object_list: object_list should be a list that is not empty")
-    size = tandem.zeros(1, dtype=tandem.int64)
+    size = _numbers([0])
     peer = recv(size, src, group, 0, group_src)
     if peer < 0:
         return peer
-    data = tandem.empty(int(size.item()), dtype=tandem.uint8)
+    data = _bytes(int(size.item()))
     recv(data, peer, group)
     found = _object(data)
     if len(found) != len(object_list):

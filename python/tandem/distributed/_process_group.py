@@ -149,7 +149,6 @@ class ProcessGroup:
         self._lock = threading.Lock()
         self._tasks: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
-        self._last: Work | None = None
         self._closed = False
 
     def rank(self) -> int:
@@ -183,7 +182,6 @@ class ProcessGroup:
                 raise DistBackendError(f"{operation}: the group was destroyed")
             self._tasks.put(Task(work, self._number, said, body, seconds))
             self._number += 1
-            self._last = work
             if self._thread is None:
                 target = _work_off
                 self._thread = threading.Thread(
@@ -238,12 +236,6 @@ class ProcessGroup:
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join()
         self.transport.close()
-
-    def abort(self) -> None:
-        """Closes the connections at once; what is in the queue fails."""
-        if self._last is not None and not self._last.is_completed():
-            self.transport.abort("the group was aborted")
-        self.close()
 
 
 def _work_off(group: weakref.ref[ProcessGroup], tasks: queue.SimpleQueue[Task | None]) -> None:

@@ -94,7 +94,7 @@ def all_reduce(group: ProcessGroup, data: Tensor, op: ReduceOp, seconds: float) 
     if count * data.element_size() <= SMALL:
 
         def at_once(tag: int) -> None:
-            parts = tandem.empty(n, count, dtype=data.dtype)
+            parts = tandem.empty(n, count, dtype=data.dtype, device=data.device)
             group.transport.exchange(tag, data, every(n, (0, count)), parts, rows(n, count), seconds)
             data.copy_(combine(parts, op))
 
@@ -104,7 +104,7 @@ def all_reduce(group: ProcessGroup, data: Tensor, op: ReduceOp, seconds: float) 
         bounds = [count * r // n for r in range(n + 1)]
         shares = [(bounds[r], bounds[r + 1] - bounds[r]) for r in range(n)]
         at, mine = shares[me]
-        parts = tandem.empty(n, mine, dtype=data.dtype)
+        parts = tandem.empty(n, mine, dtype=data.dtype, device=data.device)
         group.transport.exchange(tag, data, shares, parts, rows(n, mine), seconds)
         data[at : at + mine].copy_(combine(parts, op))
         group.transport.exchange(tag + 1, data, every(n, shares[me]), data, shares, seconds)
@@ -117,7 +117,7 @@ def reduce(group: ProcessGroup, data: Tensor, root: int, op: ReduceOp, seconds: 
     n, me, count = group.size(), group.rank(), data.numel()
 
     def body(tag: int) -> None:
-        parts = tandem.empty(n if me == root else 0, count, dtype=data.dtype)
+        parts = tandem.empty(n if me == root else 0, count, dtype=data.dtype, device=data.device)
         receives = rows(n, count) if me == root else none(n)
         group.transport.exchange(tag, data, only(n, root, (0, count)), parts, receives, seconds)
         if me == root:
@@ -131,7 +131,7 @@ def reduce_scatter(group: ProcessGroup, out: Tensor, data: Tensor, op: ReduceOp,
     n, count = group.size(), out.numel()
 
     def body(tag: int) -> None:
-        parts = tandem.empty(n, count, dtype=out.dtype)
+        parts = tandem.empty(n, count, dtype=out.dtype, device=out.device)
         group.transport.exchange(tag, data, rows(n, count), parts, rows(n, count), seconds)
         out.copy_(combine(parts, op))
 

@@ -12,7 +12,7 @@ from typing import Any
 from tandem.distributed._gloo import LIBRARY, GlooTransport
 from tandem.distributed._process_group import ProcessGroup
 from tandem.distributed._rendezvous import rendezvous
-from tandem.distributed._stores import PrefixStore, Store
+from tandem.distributed._stores import FileStore, PrefixStore, Store
 from tandem.distributed._transport import Transport
 
 __all__ = [
@@ -391,10 +391,10 @@ def _forget() -> None:
 
 
 def _leave() -> None:
-    """At the end of the process."""
-    for made in reversed(_World.groups):
-        made.abort()
-    _forget()
+    """At the end of a process that did not destroy its groups. Connections stay until it has gone: closed before, they
+    would let others fail and end first, as if they were the cause."""
+    if isinstance(_World.owned, FileStore):
+        _World.owned.leave()
 
 
 atexit.register(_leave)

@@ -106,7 +106,7 @@ class _Reduction:
             return
         reached = _leaves_of(outputs)
         self.unused = [i for i, p in enumerate(self.parameters) if id(p) not in reached]
-        used = tandem.ones(len(self.parameters), dtype=tandem.uint8)
+        used = tandem.ones(len(self.parameters), dtype=tandem.uint8, device=self.parameters[0].device)
         if self.unused:
             used[self.unused] = 0
         self.used_anywhere = used
@@ -146,7 +146,7 @@ class _Reduction:
 
         def average(tag: int) -> None:
             parts = [
-                tandem.zeros(p.numel(), dtype=bucket.dtype) if g is None else g.detach().reshape(-1)
+                tandem.zeros(p.numel(), dtype=bucket.dtype, device=p.device) if g is None else g.detach().reshape(-1)
                 for p, g in zip(parameters, gradients)
             ]
             flat = tandem.cat(parts)

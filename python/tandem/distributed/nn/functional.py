@@ -34,7 +34,7 @@ class _AllGather(tandem.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, group: Any) -> Tensor:
         ctx.group = group
-        every = tandem.empty(distributed.get_world_size(group), *x.shape, dtype=x.dtype)
+        every = tandem.empty(distributed.get_world_size(group), *x.shape, dtype=x.dtype, device=x.device)
         distributed.all_gather_into_tensor(every, x.contiguous(), group)
         return every
 
