@@ -119,8 +119,11 @@ void Group::abort(const std::string& why) noexcept {
   try {
     words->waitRecv(nullptr, Milliseconds(1));
   } catch (const std::exception&) {
-    return;
+    sends = 0;
   }
+  // A wait for any rank belongs to no connection, and is not ended by their closing.
+  std::scoped_lock guard(mutex_);
+  for (Message* m : messages_) m->headingBuffer_->abortWaitRecv();
 }
 
 std::string Group::lost() {
@@ -204,7 +207,6 @@ void Group::exchange(std::uint64_t tag, const Layout& out, const Layout& in, boo
 
 std::unique_ptr<Message> Group::send(int peer, std::uint32_t tag, const std::string& what, void* memory,
                                      std::size_t bytes) {
-  check();
   auto message = std::make_unique<Message>(*this, what, memory, bytes);
   message->peer_ = peer;
   Message::Heading& h = message->heading_;
@@ -223,7 +225,6 @@ std::unique_ptr<Message> Group::send(int peer, std::uint32_t tag, const std::str
 
 std::unique_ptr<Message> Group::receive(const std::vector<int>& peers, std::uint32_t tag, const std::string& what,
                                         void* memory, std::size_t bytes) {
-  check();
   auto message = std::make_unique<Message>(*this, what, memory, bytes);
   try {
     if (peers.size() == 1)
@@ -241,10 +242,15 @@ Message::Message(Group& group, std::string what, void* memory, std::size_t bytes
     : group_(group), what_(std::move(what)), memory_(memory), bytes_(bytes),
       headingBuffer_(group.buffer(&heading_, sizeof heading_)), bytesBuffer_(group.buffer(memory, bytes)) {
   what_.resize(std::min(what_.size(), sizeof heading_.what - 1));
+  std::scoped_lock guard(group.mutex_);
+  if (group.failed_) throw Failure(*group.failed_);
+  group.messages_.insert(this);
 }
 
 Message::~Message() {
   if (thread_.joinable()) thread_.join();
+  std::scoped_lock guard(group_.mutex_);
+  group_.messages_.erase(this);
 }
 
 void Message::start(void (Message::*work)()) {
@@ -281,7 +287,7 @@ void Message::sendBytes() {
 }
 
 void Message::receiveBytes() {
-  headingBuffer_->waitRecv(&peer_, kForever);
+  if (!headingBuffer_->waitRecv(&peer_, kForever)) throw std::runtime_error("the wait was cut off");
   heading_.what[sizeof heading_.what - 1] = 0;
   const bool fits = heading_.bytes == bytes_ && what_ == heading_.what;
   // What does not fit is taken all the same, so that its sender goes on.

@@ -22,6 +22,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -56,6 +57,7 @@ struct Layout {
 
 class Message;
 
+/// Outlives its messages.
 class Group {
  public:
   /// Listens for the connections of the other ranks, at an address of `host`, or of the network interface if one is
@@ -106,6 +108,7 @@ class Group {
   Deadlines deadlines_;
   std::mutex mutex_;  // guards what follows
   std::optional<Failure> failed_;
+  std::set<Message*> messages_;  // whose threads may wait
 };
 
 /// A message that is on its way. A thread of its own takes it there, since the bytes go only after the heading was

@@ -101,6 +101,23 @@ def test_a_monitored_barrier_and_messages_have_timeouts():
     )
 
 
+def test_a_wait_for_any_rank_ends_with_its_group():
+    run(
+        """
+        a, b = dist.new_group(), dist.new_group()
+        works = [dist.irecv(tandem.ones(1), group=a), dist.irecv(tandem.ones(1), 1 - rank, group=a)]
+        dist.destroy_process_group(a)
+        for work in works:
+            raises(dist.DistBackendError, "irecv: the group was destroyed", work.wait)
+        if rank == 0:
+            work = dist.irecv(tandem.ones(1), group=b)
+            raises(dist.DistBackendError, "irecv: not done within 0.3 s", work.wait, seconds(0.3))
+        dist.barrier()
+        dist.destroy_process_group()
+        """
+    )
+
+
 def test_absent_ranks_are_named_when_the_group_is_made():
     run(
         """
