@@ -46,7 +46,7 @@ std::shared_ptr<gloo::transport::Device> deviceAt(const std::string& host, const
   };
   static auto* devices = new Devices;
   std::scoped_lock guard(devices->mutex);
-  if (std::exchange(devices->process, ::getpid()) != ::getpid()) {
+  if (std::exchange(devices->process, ::getpid()) != ::getpid() && !devices->made.empty()) {
     auto* left = new decltype(devices->made);  // the parent's, whose threads cannot be joined here
     left->swap(devices->made);
   }
