@@ -49,8 +49,9 @@ class Work:
 
     def wait(self, timeout: timedelta | None = None) -> bool:
         """Wait until it has been done, for as long as the group's timeout or this one; raises what went wrong."""
-        if not self._done.wait(None if not timeout else timeout.total_seconds()):
-            raise DistBackendError(f"{self._operation}: not done within {timeout.total_seconds():g} s")  # type: ignore[union-attr]
+        seconds = timeout.total_seconds() if timeout else None
+        if not self._done.wait(seconds):
+            raise DistBackendError(f"{self._operation}: not done within {seconds:g} s")
         if self._error is not None:
             raise self._error
         return True

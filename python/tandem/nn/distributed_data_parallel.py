@@ -134,14 +134,13 @@ class _Reduction:
 
     def _begin(self, number: int) -> None:
         from tandem.distributed import ReduceOp, _rank_order
-        from tandem.distributed._process_group import count_write
 
         bucket = self.buckets[number]
         parameters = [self.parameters[i] for i in bucket.members]
         gradients = [p.grad for p in parameters]
         for g in gradients:
             if g is not None:
-                count_write(g.detach()) if g.is_contiguous() else g.data_ptr()
+                tandem._C._count_write(g)
         seconds = self.group.timeout.total_seconds()
 
         def average(tag: int) -> None:
