@@ -257,6 +257,7 @@ std::uint64_t registerHook(const Tensor& t, TensorHook hook) {
 std::uint64_t registerPostAccumulateHook(const Tensor& t, LeafHook hook) {
   if (!requiresGrad(t)) fail("cannot register a hook on a tensor that doesn't require gradient");
   if (!isLeaf(t)) fail("post accumulate grad hooks cannot be registered on non-leaf tensors");
+  leafHooksUsed.store(true, std::memory_order_relaxed);
   AutogradMeta& m = needMeta(t.impl());
   std::scoped_lock guard(m.lock);
   return addHook(m.afterAccumulate, std::move(hook));

@@ -90,6 +90,7 @@ class Run {
     for (std::size_t i = 0; i < run.captures.size(); ++i) captures_[run.captures[i].node.get()].push_back(i);
     captured_.resize(run.captures.size());
     if (!run.captures.empty()) findNeeded();
+    if (run.accumulate && leafHooksUsed.load(std::memory_order_relaxed)) countEdgesToHooks();
   }
 
   ~Run() {
@@ -126,28 +127,31 @@ class Run {
     std::uint32_t recorded = 0;
     bool alone = false;
     for (std::size_t i = 0; i < run_.roots.size(); ++i) deliver(run_.roots[i], run_.cotangents[i]);
+    runComplete();
     while (!heap_.empty()) {
       std::pop_heap(heap_.begin(), heap_.end());
       std::uint32_t number = heap_.back().visit;
       heap_.pop_back();
-      const Visit visit = std::move(visits_[number]);
-      Node& node = *visit.node;
+      Node& node = *visits_[number].node;
       // Additions to the gradients of leaves belong to what led there.
       if (node.kind() != Node::Kind::Leaf) {
-        const Tensor& g = cotangents_[visit.first];
+        const Tensor& g = cotangents_[visits_[number].first];
         const std::uint32_t group = tapeGroupOf(node);
         const bool byItself = group == 0 && fusesAlone(node, g);
         if (group != recorded || alone || byItself) {
           recording.end();
+          runComplete();
           if (group != 0 || byItself) recording.begin(siteOf(node, g));
           recorded = group;
           alone = byItself;
         }
       }
-      runNode(node, cotangentsOf(visit));
-      for (Tensor& g : cotangentsOf(visit)) g = {};
+      runVisit(number);
+      // Hooks read what a recording has not computed yet: they wait for its end.
+      if (recorded == 0 && !alone) runComplete();
     }
     recording.end();
+    runComplete();
     return std::move(captured_);
   }
 
@@ -163,12 +167,29 @@ class Run {
     if (number == visits_.size()) {
       visits_.push_back({e.node, cotangents_.size()});
       cotangents_.resize(cotangents_.size() + e.node->results().size());
-      heap_.push_back({e.node->sequence(), number});
-      std::push_heap(heap_.begin(), heap_.end());
+      if (edgesToHooks_.empty() || !edgesToHooks_.contains(e.node.get())) {
+        heap_.push_back({e.node->sequence(), number});
+        std::push_heap(heap_.begin(), heap_.end());
+      }
     }
-    if (!g.defined()) return;
-    Tensor& sum = cotangents_[visits_[number].first + e.result];
-    sum = sum.defined() ? ops::add(sum, g) : std::move(g);
+    if (g.defined()) {
+      Tensor& sum = cotangents_[visits_[number].first + e.result];
+      sum = sum.defined() ? ops::add(sum, g) : std::move(g);
+    }
+    if (edgesToHooks_.empty()) return;
+    if (auto it = edgesToHooks_.find(e.node.get()); it != edgesToHooks_.end() && --it->second == 0)
+      complete_.push_back(number);
+  }
+
+  void runVisit(std::uint32_t number) {
+    const Visit visit = std::move(visits_[number]);
+    runNode(*visit.node, cotangentsOf(visit));
+    for (Tensor& g : cotangentsOf(visit)) g = {};
+  }
+  /// The leaves with hooks at which all has arrived.
+  void runComplete() {
+    for (std::uint32_t number : complete_) runVisit(number);
+    complete_.clear();
   }
 
   [[nodiscard]] std::span<Tensor> cotangentsOf(const Visit& visit) {
@@ -178,6 +199,7 @@ class Run {
   void runLeaf(LeafNode& node, std::span<Tensor> cotangents);
   void runOperation(Node& node, std::span<Tensor> cotangents);
   void findNeeded();
+  void countEdgesToHooks();
 
   const EngineRun& run_;
   Run* outer_;
@@ -191,6 +213,10 @@ class Run {
   std::unordered_map<const Node*, std::vector<std::size_t>> captures_;
   std::unordered_set<const Node*> needed_;  // lead to a capture
   std::vector<Tensor> captured_;
+  // Of leaves with hooks after accumulation: how many edges have not delivered yet, each of which will; and those for
+  // which all have.
+  std::unordered_map<const Node*, std::uint32_t> edgesToHooks_;
+  std::vector<std::uint32_t> complete_;
 };
 
 thread_local Run* Run::innermost = nullptr;
@@ -208,6 +234,32 @@ void Run::findNeeded() {
     bool leads = captures_.contains(node);
     for (const Edge& e : node->edges()) leads |= e && needed_.contains(e.node.get());
     if (leads) needed_.insert(node);
+  }
+}
+
+bool hasLeafHooks(const LeafNode& node) {
+  AutogradMeta& m = *metaOf(node.leaf());
+  std::scoped_lock guard(m.lock);
+  return m.afterAccumulate != nullptr;
+}
+
+void Run::countEdgesToHooks() {
+  std::unordered_set<const Node*> seen;
+  std::vector<const Node*> open;
+  auto count = [&](const Edge& e) {
+    if (!needed(e)) return;
+    const Node* node = e.node.get();
+    if (node->kind() != Node::Kind::Leaf) {
+      if (seen.insert(node).second) open.push_back(node);
+    } else if (edgesToHooks_.contains(node) || hasLeafHooks(static_cast<const LeafNode&>(*node))) {
+      ++edgesToHooks_[node];
+    }
+  };
+  for (const Edge& e : run_.roots) count(e);
+  while (!open.empty()) {
+    const Node* node = open.back();
+    open.pop_back();
+    for (const Edge& e : node->edges()) count(e);
   }
 }
 
@@ -373,6 +425,8 @@ std::mutex& accumulateMutex(const TensorImpl* t) {
 }
 
 }  // namespace
+
+std::atomic<bool> leafHooksUsed = false;
 
 std::uint64_t currentRun() { return Run::innermost != nullptr ? Run::innermost->number() : 0; }
 

@@ -3,9 +3,11 @@
 // One loop, no recursion: a heap holds the nodes that received a cotangent, by sequence; the highest runs and hands its
 // gradients to the nodes its edges lead to. Cotangents of one result are added in the order they arrive, which is
 // therefore the same for every run of the same program: the rule that eager, compiled functions and their replays
-// share. Leaves have the lowest sequence and so come last: a leaf's total is added to its `.grad` once.
+// share. Leaves have the lowest sequence and so come last: a leaf's total is added to its `.grad` once. Those with
+// hooks after that come as soon as nothing more can arrive, so that the hooks work beside the rest of the backward.
 #pragma once
 
+#include <atomic>
 #include <span>
 #include <vector>
 
@@ -26,6 +28,9 @@ struct EngineRun {
 
 /// The totals at the captures, undefined where nothing arrived. Safe in several threads at once, and inside hooks.
 std::vector<Tensor> runEngine(const EngineRun& run);
+
+/// Was a hook after accumulation ever registered? While none was nobody looks for leaves that have one.
+extern std::atomic<bool> leafHooksUsed;
 
 /// `g` summed over what was broadcast and converted, to the shape and dtype of `meta`; `at` names who made it.
 Tensor conform(const Tensor& g, const ResultMeta& meta, const Node& from, std::size_t at);

@@ -29,6 +29,7 @@ MAY_INCLUDE = {
     "autograd": {"autograd", "eager", "runtime", "ir/schema"},
     "lazy": {"lazy", "autograd", "eager", "runtime", "ir/schema", "ir/trace"},
     "python": {"python", "lazy", "autograd", "eager", "runtime", "ir/schema", "ir/trace"},
+    "distributed": {"distributed"},
     "codegen": {"codegen", "ir", "runtime/kernel", "runtime/base", "runtime/device", "runtime/plan"},
     "passes": {"passes", "ir", "codegen", "runtime/base", "runtime/plan", "runtime/kernel", "runtime/device"},
 }
@@ -41,6 +42,7 @@ CUDA = ("runtime/device/cuda", "runtime/lib/cuda")
 MAY_KNOW_CUDA = (*CUDA, "codegen/cuda", "tests")
 COMPILER_FOLDERS = ("ir/dialect/", "passes/", "codegen/", "tools/", "tests/")
 FOLDERS = {folder.split("/")[0] for folder in MAY_INCLUDE}
+GLOO_FOLDERS = ("distributed/",)
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"]+)[>"]', re.M)
 COMPILER_HEADER = re.compile(r"(mlir|llvm|mlir-c|llvm-c|clang)/")
 GENERATED = re.compile(r"\.(o|so|a|inc|pyc|whl|gz|cubin)$|^build/")
@@ -56,6 +58,8 @@ def check_includes(path, text):
         if COMPILER_HEADER.match(header):
             if not path.startswith(COMPILER_FOLDERS):
                 yield f"{path} includes {header}: compiler headers stay in {', '.join(COMPILER_FOLDERS)}"
+        elif header.startswith("gloo/") and not path.startswith(GLOO_FOLDERS):
+            yield f"{path} includes {header}: Gloo's headers stay in {', '.join(GLOO_FOLDERS)}"
         elif header.startswith("."):
             yield f"{path} includes {header}: write includes from the root"
         elif home and header.split("/")[0] in FOLDERS and not any(within(header, f) for f in MAY_INCLUDE[home]):

@@ -584,6 +584,7 @@ _set_warn_always: Any
 _warns_always: Any
 _push_forward: Any
 _push_saved_tensors_hooks: Any
+_count_write: Any
 _register_hook: Any
 _register_leaf_hook: Any
 _remove_hook: Any

@@ -4,7 +4,9 @@
 #include "autograd/engine.h"
 #include "autograd/meta.h"
 #include "eager/batch.h"
+#include "eager/dispatch.h"
 #include "eager/ops.h"
+#include "eager/recorder.h"
 #include "python/src/arg_parser.h"
 #include "python/src/compiled_function.h"
 #include "python/src/convert.h"
@@ -250,6 +252,21 @@ PyObject* runBackward(const std::vector<Tensor>& roots, const std::vector<Tensor
   Py_RETURN_NONE;
 }
 
+/// Counts a write to memory that no operation sees. What was recorded runs first, since it may read the memory.
+PyObject* countWrite(PyObject*, PyObject* tensor) {
+  return guarded([&]() -> PyObject* {
+    if (!isTensor(tensor)) fail<TypeError>("expected a Tensor, got ", Py_TYPE(tensor)->tp_name);
+    const Tensor t = autograd::detach(tensorOf(tensor));
+    if (activeRecorder != nullptr) {
+      applyInto(t, OpCode::clone, {t});
+    } else if (!t.impl()->untracked) {
+      ++t.impl()->storage->version;
+    }
+    t.materialize();
+    Py_RETURN_NONE;
+  });
+}
+
 constexpr ParamSpec backwardParams[] = {{"self", P::Tensor, false, false},
                                         {"gradient", P::OptionalTensor, true, false},
                                         {"retain_graph", P::Bool, true, false},
@@ -442,6 +459,7 @@ void initAutograd(PyObject* module) {
       {"_register_leaf_hook", onTensor<registerLeafHook>, METH_VARARGS, "The id of a new hook after accumulation."},
       {"_remove_hook", removeHook, METH_VARARGS, "Removes the hook of a tensor or node by its id."},
       {"_backward_reaches", backwardReaches, METH_O, "(number of this backward, which of the nodes it reaches)."},
+      {"_count_write", countWrite, METH_O, "Counts a write to the memory of a tensor that no operation sees."},
       {"_set_anomaly", setAnomaly, METH_VARARGS, "Turns anomaly mode on or off."},
       {"_anomaly", anomaly, METH_NOARGS, "(is on, checks NaN)."},
       {nullptr, nullptr, 0, nullptr},

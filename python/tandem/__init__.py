@@ -65,7 +65,6 @@ from tandem import amp as amp  # noqa: E402
 from tandem import backends as backends  # noqa: E402
 from tandem import compiler as compiler  # noqa: E402
 from tandem import cpu as cpu  # noqa: E402
-from tandem import distributed as distributed  # noqa: E402
 from tandem import jit as jit  # noqa: E402
 from tandem import linalg as linalg  # noqa: E402
 from tandem import mps as mps  # noqa: E402
@@ -101,6 +100,7 @@ _LATER = {
         name: None
         for name in (
             "_dynamo",
+            "distributed",
             "distributions",
             "export",
             "func",
@@ -124,6 +124,7 @@ _LATER = {
 }
 
 if _TYPE_CHECKING:
+    from tandem import distributed as distributed
     from tandem import distributions as distributions
     from tandem import export as export
     from tandem import func as func

@@ -56,14 +56,15 @@ NAMES = {
     "nn.parallel.data_parallel": "nn.parallel",
     "nn.parallel.scatter_gather": "nn.parallel",
     "optim.sparse_adam": "optim",
-    "nn.parallel.distributed": "nn.parallel distributed",
+    "nn.parallel.distributed": "nn.distributed_data_parallel distributed",
     "nn.utils.init": "nn.init",
     "optim._functional": "optim",
     "autograd.variable": "autograd",
     "autograd.profiler": "profiler",
     "jit.annotations": "_jit_annotations",
-    "distributed.distributed_c10d": "distributed",
+    "distributed.distributed_c10d": "distributed distributed._world",
     "distributed.device_mesh": "distributed",
+    "distributed.elastic.multiprocessing.errors": "distributed.run",
     "cuda.amp.autocast_mode": "cuda.amp",
     "cuda.amp.grad_scaler": "cuda.amp",
     "utils.data._utils": "utils.data",
@@ -83,7 +84,6 @@ NAMES = {
 # Modules that are nothing but names to import: what is written with a capital is a class.
 LACKING = {
     "distributed.algorithms.join": "Join JoinHook Joinable",
-    "distributed.elastic.multiprocessing.errors": "ChildFailedError record",
     "futures": "Future collect_all wait_all",
     "fx.experimental.proxy_tensor": "get_proxy_mode make_fx maybe_disable_fake_tensor_mode ProxyTorchDispatchMode",
     "fx.experimental.optimization": "fuse optimize_for_inference remove_dropout",
@@ -101,8 +101,6 @@ LACKING = {
     "FullStateDictConfig FullyShardedDataParallel MixedPrecision ShardedStateDictConfig ShardingStrategy StateDictType",
     "distributed.fsdp.wrap": "ModuleWrapPolicy always_wrap_policy enable_wrap lambda_auto_wrap_policy "
     "size_based_auto_wrap_policy transformer_auto_wrap_policy wrap",
-    "distributed.nn": "RemoteModule all_gather all_reduce",
-    "distributed.nn.functional": "all_gather all_reduce broadcast reduce scatter",
     "distributed.optim": "DistributedOptimizer ZeroRedundancyOptimizer",
     "distributed.rpc": "RRef TensorPipeRpcBackendOptions get_worker_info init_rpc remote rpc_async rpc_sync shutdown",
     "distributed.tensor": "DTensor DeviceMesh Partial Placement Replicate Shard distribute_module distribute_tensor",
@@ -116,7 +114,7 @@ LACKING = {
 AT_ONCE = (
     "nn nn.utils nn.attention optim optim.lr_scheduler optim.swa_utils utils utils.data utils.checkpoint utils._pytree "
     "utils.flop_counter utils.model_zoo distributions func serialization testing storage fx hub library profiler "
-    "export multiprocessing autograd.functional autograd.forward_ad _dynamo _utils"
+    "export multiprocessing distributed autograd.functional autograd.forward_ad _dynamo _utils"
 )
 
 

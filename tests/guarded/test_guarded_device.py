@@ -203,3 +203,31 @@ def test_sizes_that_depend_on_data():
     positive = tandem.compile(lambda t: t[t > 0] * 2)
     for k in (0.0, 0.0, 3.0, 0.0):
         assert positive(x + k).cpu().tolist() == [v * 2 for v in (x + k).cpu().tolist() if v > 0]
+
+
+# ---- several processes ----------------------------------------------------------------------------------------------
+
+
+def test_a_backend_is_for_tensors_of_its_device():
+    dist = tandem.distributed
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        x = tandem.ones(2, device=DEVICE)
+        words = "all_reduce: tensor is float32 [2] on guarded:0, and the backend gloo is for tensors on cpu"
+        with pytest.raises(ValueError) as caught:
+            dist.all_reduce(x)
+        assert words in str(caught.value)
+        with pytest.raises(ValueError, match="on guarded:0, and the backend gloo"):
+            nn.parallel.DistributedDataParallel(nn.Linear(2, 2, device=DEVICE))
+        # What the operations need besides is where the tensors are, and not where new ones are made.
+        with DEVICE:
+            y = tandem.ones(2, device="cpu")
+            parts = [tandem.zeros(2, device="cpu")]
+            dist.all_gather(parts, y)
+            objects = [None]
+            dist.all_gather_object(objects, "text")
+            model = nn.parallel.DistributedDataParallel(nn.Linear(2, 2, device="cpu"), find_unused_parameters=True)
+            model(y).sum().backward()
+        assert parts[0].tolist() == [1, 1] and objects == ["text"] and model.module.bias.grad.tolist() == [1, 1]
+    finally:
+        dist.destroy_process_group()

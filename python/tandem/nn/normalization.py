@@ -327,9 +327,14 @@ class BatchNorm3d(_BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch normalisation of each channel of [N, C, ...] over all processes, of which there is one.
+    """Batch normalisation of each channel of [N, C, ...] over the parts of a batch that several processes have.
 
-    Arguments, formula and errors are those of `BatchNorm1d`; `process_group` has no effect.
+    Arguments, formula and errors are those of `BatchNorm1d`. While training, mean and variance are those of all ranks'
+    inputs, which may differ in N; without `distributed.init_process_group`, those of this process alone. Gradients go
+    through them, to every order.
+
+    Args:
+        process_group: which processes take part; all if None.
 
     Example:
         >>> import tandem
@@ -357,6 +362,43 @@ class SyncBatchNorm(_BatchNorm):
     def _check_dims(self, input: Tensor) -> None:
         if input.dim() < 2:
             raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
+
+    def forward(self, input: Tensor) -> Tensor:
+        from tandem import distributed
+
+        own = self.training or not self.track_running_stats
+        if not own or not distributed.is_initialized() or distributed.get_world_size(self.process_group) < 2:
+            return super().forward(input)
+        self._check_dims(input)
+        if input.shape[1] != self.num_features:
+            raise ValueError(f"expected {self.num_features} channels in dim 1, got input {list(input.shape)}")
+        from tandem.distributed.nn.functional import all_reduce
+
+        x = input if input.dtype == tandem.float64 else input.float()
+        dims = [d for d in range(x.dim()) if d != 1]
+        shape = [-1 if d == 1 else 1 for d in range(x.dim())]
+        sums = tandem.cat([x.sum(dims), tandem.full((1,), float(x.numel() // max(1, x.shape[1])), dtype=x.dtype)])
+        sums = all_reduce(sums, group=self.process_group)
+        count = sums[-1].detach()
+        mean = sums[:-1] / count
+        centred = x - mean.view(shape)
+        var = all_reduce(centred.square().sum(dims), group=self.process_group) / count
+        if self.training and self.track_running_stats:
+            self._move_running_stats(mean.detach(), (var * (count / (count - 1).clamp(min=1))).detach())
+        y = centred * (var + self.eps).rsqrt().view(shape)
+        if self.weight is not None:
+            y = y * self.weight.view(shape)
+        if self.bias is not None:
+            y = y + self.bias.view(shape)
+        return y.to(input.dtype)
+
+    def _move_running_stats(self, mean: Tensor, var: Tensor) -> None:
+        assert self.running_mean is not None and self.running_var is not None and self.num_batches_tracked is not None
+        with tandem.no_grad():
+            self.num_batches_tracked.add_(1)
+            share = 1.0 / self.num_batches_tracked if self.momentum is None else self.momentum
+            for running, now in ((self.running_mean, mean), (self.running_var, var)):
+                running.copy_(running + share * (now.to(running.dtype) - running))
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Any, process_group: Any = None) -> Any:

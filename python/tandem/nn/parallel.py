@@ -1,11 +1,12 @@
-"""`DataParallel`: on one device a module that calls the one it holds."""
+"""`DataParallel`, on one device a module that calls the one it holds; and `DistributedDataParallel`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from tandem._stand_in import lacking_class, lacking_functions
+from tandem._stand_in import lacking_functions
+from tandem.nn.distributed_data_parallel import DistributedDataParallel
 from tandem.nn.module import Module
 from tandem.types import Device
 
@@ -58,5 +59,3 @@ def data_parallel(
 
 
 globals().update(lacking_functions(__name__, "gather parallel_apply replicate scatter scatter_kwargs"))
-# One process has no others to keep in step.
-DistributedDataParallel: Any = lacking_class("nn.parallel.DistributedDataParallel", Module)

@@ -178,6 +178,40 @@ def test_hooks_of_accumulation():
     assert seen == [("tensor", 3)]
 
 
+@pytest.mark.parametrize("size", [1, 20_000])
+def test_hooks_of_accumulation_run_as_soon_as_nothing_more_arrives(size):
+    seen = []
+
+    def named(name):
+        t = tandem.full((size,), 0.5, requires_grad=True)
+        t.register_post_accumulate_grad_hook(lambda p: seen.append((name, p.grad[0].item())))
+        return t
+
+    first, twice, last = named("first"), named("twice"), named("last")
+    a = nn.functional.gelu(first * twice)
+    b = nn.functional.gelu(a * 2)
+    b.register_hook(lambda g: seen.append("b"))
+    a.register_hook(lambda g: seen.append("a"))
+    c = (b * last) + twice
+    for _ in range(2):
+        seen.clear()
+        c.sum().backward(retain_graph=True)
+        names = [s if isinstance(s, str) else s[0] for s in seen]
+        assert names.index("last") < names.index("a") < names.index("twice")
+        assert sorted(names) == ["a", "b", "first", "last", "twice"]
+        totals = {"first": first, "twice": twice, "last": last}
+        assert all(s[1] == totals[s[0]].grad[0].item() for s in seen if isinstance(s, tuple))
+    expected = [t.grad / 2 for t in (first, twice, last)]
+    for inputs in ([last, first], [twice]):
+        for t in (first, twice, last):
+            t.grad = None
+        seen.clear()
+        c.sum().backward(inputs=inputs, retain_graph=True)
+        assert len([s for s in seen if isinstance(s, tuple)]) == len(inputs)
+        for t, g in zip((first, twice, last), expected):
+            assert (t.grad is None) if not any(t is i for i in inputs) else (t.grad == g).all()
+
+
 class Nothing(tandem.autograd.Function):
     """Passes its first argument on and gives the second one no gradient."""
 

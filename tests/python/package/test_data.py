@@ -231,7 +231,7 @@ def test_distributed_shares(count, replicas, drop_last):
 
 
 def test_distributed_sampler_errors():
-    with pytest.raises(RuntimeError, match="Requires distributed package"):
+    with pytest.raises(ValueError, match="Default process group has not been initialized"):
         data.DistributedSampler(range(3))
     with pytest.raises(ValueError, match=r"Invalid rank 2, rank should be in the interval \[0, 1\]"):
         data.DistributedSampler(range(3), 2, 2)

@@ -22,7 +22,7 @@ import tandem
 pytestmark = pytest.mark.cpu
 
 # Not the package's Python: the extension module, its compiler, and the script.
-SKIPPED = ("tandem._C", "tandem.libtandem_compiler", "tandem.libtandem_cuda", "tandem.__main__")
+SKIPPED = ("tandem._C", "tandem.__main__", *(f"tandem.libtandem_{name}" for name in ("compiler", "cuda", "gloo")))
 DOCUMENTED = (
     "tandem",
     "tandem.amp",
@@ -37,6 +37,9 @@ DOCUMENTED = (
     "tandem.autograd.gradcheck",
     "tandem.autograd.graph",
     "tandem.compiler",
+    "tandem.distributed",
+    "tandem.distributed.nn.functional",
+    "tandem.distributed.run",
     "tandem.distributions",
     "tandem.distributions.constraints",
     "tandem.distributions.transforms",

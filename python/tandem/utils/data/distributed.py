@@ -17,11 +17,13 @@ class DistributedSampler(Sampler[int]):
 
     Args:
         dataset: a data set of known length.
-        num_replicas: how many processes there are.
-        rank: the number of this one.
+        num_replicas: how many processes there are; those of `distributed.init_process_group` if None.
+        rank: the number of this one; as there if None.
         shuffle: in a random order that follows from `seed` and the epoch (`set_epoch`), else in order.
         seed: the same in all processes.
         drop_last: drop what does not divide among the processes, rather than repeat some indices.
+
+    ValueError for a rank that there is not, or if neither numbers nor a group of processes are there.
 
     Example:
         >>> import tandem
@@ -40,8 +42,10 @@ class DistributedSampler(Sampler[int]):
         drop_last: bool = False,
     ) -> None:
         if num_replicas is None or rank is None:
-            # Without collective operations only the caller knows.
-            raise RuntimeError("Requires distributed package to be available, or num_replicas and rank to be given")
+            from tandem import distributed
+
+            num_replicas = distributed.get_world_size() if num_replicas is None else num_replicas
+            rank = distributed.get_rank() if rank is None else rank
         if not 0 <= rank < num_replicas:
             raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
         self.dataset = dataset
