@@ -27,7 +27,7 @@ BINARY = (
     "logical_and logical_or logical_xor lt maximum minimum mul ne pow remainder rsub sub true_divide xlogy"
 ).split()
 REDUCTIONS = (
-    "all amax amin any argmax argmin count_nonzero logsumexp max mean min nanmean nansum norm prod std std_mean sum "
+    "all amax amin any argmax argmin count_nonzero max mean min nanmean nansum norm prod std std_mean sum "
     "var var_mean aminmax"
 ).split()
 ROWWISE = "softmax log_softmax cumsum cumprod cummax cummin logcumsumexp argsort sort msort".split()

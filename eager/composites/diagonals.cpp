@@ -60,12 +60,19 @@ Tensor diag_embed(const Tensor& x, std::int64_t offset, std::int64_t dim1, std::
   dim1 = wrapDim(dim1, rank);
   dim2 = wrapDim(dim2, rank);
   if (dim1 == dim2) fail("diagonal dimensions cannot be identical ", dim1, ", ", dim2);
+  const std::int64_t n = x.shape().back() + std::abs(offset);
   Dims shape = x.shape();
-  std::int64_t n = shape.back() + std::abs(offset);
   shape.erase(shape.size() - 1);
   shape.insert(std::min(dim1, dim2), n);
   shape.insert(std::max(dim1, dim2), n);
-  return diagonal_scatter(zeros(shape, x.dtype()), x, offset, dim1, dim2);
+  const Dims steps = contiguousStrides(shape);
+  Dims strides = steps;
+  strides.erase(std::max(dim1, dim2));
+  strides.erase(std::min(dim1, dim2));
+  strides.push_back(steps[dim1] + steps[dim2]);
+  // One zero for all: the copy that is written to is the only array of the size.
+  const Tensor whole = expand(zeros(Dims{}, x.dtype()), shape);
+  return window_write(whole, x, x.shape(), strides, offset >= 0 ? offset * steps[dim2] : -offset * steps[dim1]);
 }
 Tensor diag(const Tensor& x, std::int64_t diagonalNumber) {
   if (x.dim() != 1 && x.dim() != 2) fail("diag(): Supports 1D or 2D tensors. Got ", x.dim(), "D");

@@ -108,11 +108,12 @@ constexpr Signature cloneSigs[] = {
 // ---- reading
 // ----------------------------------------------------------------------------------------------------------
 
+PyObject* itemObject(const Tensor& t) {
+  if (t.numel() != 1) fail("a Tensor with ", t.numel(), " elements cannot be converted to Scalar");
+  return elementObject(t.dtype(), readHost(t).data());
+}
 PyObject* item(PyObject* self, PyObject*) {
-  return plain(self, [](const Tensor& t) {
-    if (t.numel() != 1) fail("a Tensor with ", t.numel(), " elements cannot be converted to Scalar");
-    return elementObject(t.dtype(), readHost(t).data());
-  });
+  return plain(self, [](const Tensor& t) { return itemObject(t); });
 }
 PyObject* tolist(PyObject* self, PyObject*) {
   return plain(self, [](const Tensor& t) { return toList(t); });
@@ -375,6 +376,11 @@ constexpr Signature resizeAsSigs[] = {{"resize_as_", resizeAsParams, [](ParsedAr
 constexpr Signature sameSizeSigs[] = {{"is_same_size", otherParams, [](ParsedArgs& a) -> PyObject* {
                                          return wrap(a.tensor(0).shape() == a.tensor(1).shape());
                                        }}};
+constexpr Signature equalSigs[] = {{"equal", otherParams, [](ParsedArgs& a) -> PyObject* {
+                                      const Tensor& x = a.tensor(0);
+                                      const Tensor& y = a.tensor(1);
+                                      return x.shape() == y.shape() ? itemObject(ops::all(ops::eq(x, y))) : wrap(false);
+                                    }}};
 
 // ---- autograd
 // -----------------------------------------------------------------------------------------------------------
@@ -538,7 +544,7 @@ std::vector<PyMethodDef> tensorMethodDefs() {
       backwardMethod(),
       inPython<"register_hook">(doc::method_register_hook),
       inPython<"register_post_accumulate_grad_hook">(doc::method_register_post_accumulate_grad_hook),
-      inPython<"equal">(doc::method_equal),
+      method<equalSigs>("equal", doc::method_equal),
       inPython<"allclose">(doc::method_allclose),
       inPython<"tensor_copy", "__copy__">(nullptr),
       inPython<"tensor_deepcopy", "__deepcopy__">(nullptr),

@@ -201,7 +201,7 @@ def equal(self: Tensor, other: Tensor) -> bool:
     """
     if not isinstance(other, Tensor):
         raise TypeError(f"equal(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
-    return self.is_same_size(other) and bool((self == other).all().item())
+    return self.equal(other)
 
 
 def allclose(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:

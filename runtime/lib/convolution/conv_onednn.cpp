@@ -104,6 +104,32 @@ Layout part(const memory::dims& dims, std::int64_t channels, std::int64_t rows) 
   return {dims, memory::data_type::f32, {channels * rows * dims[3], rows * dims[3], dims[3], 1}};
 }
 
+/// Between images of ours and those whose channels lie last, which many primitives want: a transposition of each image.
+/// oneDNN's own takes several times as long.
+struct Turn {
+  bool serves = false;
+  std::int64_t images = 0, channels = 0, positions = 0, image = 0, channel = 0;
+
+  Turn() = default;
+  /// Of `dims`, parts of images of `all` channels of `rows` rows; `wanted`: what the primitive wants.
+  Turn(const memory::dims& dims, std::int64_t all, std::int64_t rows, const Layout& wanted)
+      : images(dims[0]), channels(dims[1]), positions(dims[2] * dims[3]), image(all * rows * dims[3]),
+        channel(rows * dims[3]) {
+    const Layout last(dims, memory::data_type::f32, {channels * positions, 1, dims[3] * channels, channels});
+    serves = wanted == last;
+  }
+  void toLast(const float* from, float* to) const {
+    for (std::int64_t i = 0; i < images; ++i)
+      transposeMatrix(from + i * image, channel, to + i * channels * positions, channels, positions, channels,
+                      DType::Float32);
+  }
+  void fromLast(const float* from, float* to) const {
+    for (std::int64_t i = 0; i < images; ++i)
+      transposeMatrix(from + i * channels * positions, channels, to + i * image, channel, channels, positions,
+                      DType::Float32);
+  }
+};
+
 /// One primitive with two operands and a result, in the layouts it wants. `s` may have some of the channels, or the
 /// rows, of `whole`, of whose arrays the operands and the result are then parts.
 class Convolution {
@@ -152,6 +178,11 @@ class Convolution {
       break;
     }
     }
+    const bool forwards = kind == Kind::Forward;
+    const Turn ofSrc(src, whole.c, whole.h, forwards ? first_.to : result_.from);
+    const Turn ofDst(dst, whole.o, whole.oh, forwards ? result_.from : first_.to);
+    turnFirst_ = forwards ? ofSrc : ofDst;
+    if (kind != Kind::WeightGrad) turnResult_ = forwards ? ofDst : ofSrc;
   }
 
   const Reorder& second() const { return second_; }
@@ -166,12 +197,21 @@ class Convolution {
     Buffer ownResult(result_.needed() ? result_.from : Layout());
     const Calls& calls = callsHere();
     const void* x = first;
-    if (first_.needed()) calls.first.run({first, ownFirst.data()}), x = ownFirst.data();
+    if (first_.needed()) {
+      if (turnFirst_.serves)
+        turnFirst_.toLast(first, static_cast<float*>(ownFirst.data()));
+      else
+        calls.first.run({first, ownFirst.data()});
+      x = ownFirst.data();
+    }
     const void* y = second;
     if (second_.needed() && !secondReady) calls.second.run({second, ownSecond.data()}), y = ownSecond.data();
     void* z = result_.needed() ? ownResult.data() : result;
     calls.primitive.run({x, y, z, scratch.data()});
-    if (result_.needed()) calls.result.run({z, result});
+    if (result_.needed() && turnResult_.serves)
+      turnResult_.fromLast(static_cast<const float*>(z), result);
+    else if (result_.needed())
+      calls.result.run({z, result});
   }
 
  private:
@@ -208,6 +248,7 @@ class Convolution {
   dnnl::primitive primitive_;
   Layout scratchpad_;
   Reorder first_, second_, result_;
+  Turn turnFirst_, turnResult_;
   std::array<int, 3> args_{};
 };
 

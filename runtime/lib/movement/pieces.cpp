@@ -3,7 +3,9 @@
 #include "runtime/base/pieces.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "runtime/device/thread_pool.h"
@@ -24,7 +26,7 @@ constexpr std::int64_t kFew = 8;
 template <class T>
 void copyRun(const T* from, std::int64_t step, T* to, std::int64_t count) {
   if (count < kFew)
-    for (std::int64_t i = 0; i < count; ++i) to[i] = from[i * step];
+    for (; count > 0; --count, from += step) *to++ = *from;
   else if (step == 1)
     copyBytes(to, from, static_cast<std::size_t>(count) * sizeof(T));
   else if (step == -1)
@@ -39,20 +41,31 @@ void copyRun(const T* from, std::int64_t step, T* to, std::int64_t count) {
 struct Run {
   std::int64_t from, step, to, count;
 };
+/// One element of a row: what few elements side by side are.
+struct Single {
+  std::int64_t from, to;
+};
 
-/// The runs of every row, none longer than a piece of work for one thread.
-std::vector<Run> runsOf(const PieceList& pieces, std::int64_t stride, std::int64_t block) {
-  const std::int64_t most = grainOf(block);
-  std::vector<Run> runs;
-  std::int64_t to = 0;
-  for (const Piece& p : pieces)
-    for (std::int64_t i = 0; i < p.count; i += most) {
-      std::int64_t count = std::min(most, p.count - i);
-      runs.push_back({(p.start + i * p.step) * stride, p.step * stride, to, count});
-      to += count * block;
+/// What a row of the output is made of; no run is longer than a piece of work for one thread.
+struct RowPlan {
+  RowPlan(const PieceList& pieces, std::int64_t stride, std::int64_t block) {
+    const std::int64_t most = grainOf(block);
+    for (const Piece& p : pieces) {
+      const bool few = block == 1 && p.count < kFew;
+      for (std::int64_t i = 0, count = 0; i < p.count; i += count, width += count * block) {
+        const std::int64_t from = (p.start + i * p.step) * stride;
+        count = few ? 1 : std::min(most, p.count - i);
+        if (few)
+          singles.push_back({from, width});
+        else
+          runs.push_back({from, p.step * stride, width, count});
+      }
     }
-  return runs;
-}
+  }
+  std::vector<Run> runs;
+  std::vector<Single> singles;
+  std::int64_t width = 0;
+};
 
 template <class T>
 void copyPlaces(const T* from, const Run& run, std::int64_t block, T* to) {
@@ -70,42 +83,57 @@ class Rows {
  public:
   Rows(const std::vector<Table>& tables, std::int64_t first) : tables_(tables), index_(tables.size(), 0) {
     for (std::size_t d = tables.size(); d-- > 0; first /= sizeOf(d)) index_[d] = first % sizeOf(d);
+    stretch();
   }
   std::int64_t next() {
-    std::int64_t offset = 0;
-    for (std::size_t d = 0; d < tables_.size(); ++d) offset += tables_[d][static_cast<std::size_t>(index_[d])];
-    for (std::size_t d = tables_.size(); d-- > 0; index_[d] = 0)
-      if (++index_[d] < sizeOf(d)) break;
-    return offset;
+    if (at_ == end_) turn();
+    return before_ + *at_++;
   }
 
  private:
   std::int64_t sizeOf(std::size_t d) const { return static_cast<std::int64_t>(tables_[d].size()); }
+  /// The offsets that differ by the last table alone.
+  void stretch() {
+    static constexpr std::int64_t kOnly = 0;
+    const bool none = tables_.empty();
+    at_ = none ? &kOnly : tables_.back().data() + index_.back();
+    end_ = none ? &kOnly + 1 : tables_.back().data() + tables_.back().size();
+    before_ = 0;
+    for (std::size_t d = 0; d + 1 < tables_.size(); ++d) before_ += tables_[d][static_cast<std::size_t>(index_[d])];
+  }
+  void turn() {
+    for (std::size_t d = tables_.size(); d-- > 0; index_[d] = 0)
+      if (d + 1 < tables_.size() && ++index_[d] < sizeOf(d)) break;
+    stretch();
+  }
 
   const std::vector<Table>& tables_;
   Dims index_;
+  const std::int64_t* at_ = nullptr;
+  const std::int64_t* end_ = nullptr;
+  std::int64_t before_ = 0;
 };
-
-/// Copies runs [begin, end) of one row.
-template <class T>
-void copyRow(const T* from, const Run* begin, const Run* end, std::int64_t block, T* to) {
-  for (const Run* run = begin; run != end; ++run) copyPlaces(from + run->from, *run, block, to + run->to);
-}
 
 template <class T>
 void take(const T* x, const std::vector<Table>& tables, const PieceList& row, std::int64_t stride, std::int64_t block,
           T* out) {
-  const std::vector<Run> runs = runsOf(row, stride, block);
-  const auto perRow = static_cast<std::int64_t>(runs.size());
-  const std::int64_t width = countOf(row) * block;
+  const RowPlan plan(row, stride, block);
+  const std::int64_t width = plan.width;
+  // A row's parts are its runs, and the singles go with the first.
+  const std::int64_t parts = std::max<std::int64_t>(1, std::ssize(plan.runs));
   std::int64_t rows = 1;
   for (const Table& t : tables) rows *= static_cast<std::int64_t>(t.size());
-  parallelFor(rows * perRow, grainOf(width / perRow), [&](std::int64_t begin, std::int64_t end) {
-    Rows walk(tables, begin / perRow);
-    T* to = out + begin / perRow * width;
-    for (std::int64_t first = begin % perRow; begin < end; first = 0, to += width) {
-      const std::int64_t count = std::min(perRow - first, end - begin);
-      copyRow(x + walk.next(), runs.data() + first, runs.data() + first + count, block, to);
+  parallelFor(rows * parts, grainOf(width / parts), [&](std::int64_t begin, std::int64_t end) {
+    Rows walk(tables, begin / parts);
+    T* to = out + begin / parts * width;
+    for (std::int64_t first = begin % parts; begin < end; first = 0, to += width) {
+      const T* from = x + walk.next();
+      const std::int64_t count = std::min(parts - first, end - begin);
+      if (first == 0)
+        for (const Single& s : plan.singles) to[s.to] = from[s.from];
+      if (!plan.runs.empty())
+        for (const Run& run : std::span(plan.runs).subspan(first, count))
+          copyPlaces(from + run.from, run, block, to + run.to);
       begin += count;
     }
   });

@@ -15,6 +15,7 @@
 
 #include "runtime/device/thread_pool.h"
 #include "runtime/lib/matmul/half_rows.h"
+#include "runtime/lib/movement/transpose.h"
 #include "runtime/lib/pool/pooling.h"
 #include "runtime/lib/strided.h"
 
@@ -43,6 +44,12 @@ struct NoPlace {
   template <class N>
   explicit NoPlace(N) {}
 };
+
+/// An unsigned integer of so many bytes.
+template <std::size_t Bytes>
+using Unsigned = std::conditional_t<
+    Bytes == 1, std::uint8_t,
+    std::conditional_t<Bytes == 2, std::uint16_t, std::conditional_t<Bytes == 4, std::uint32_t, std::uint64_t>>>;
 
 /// One plane, window by window.
 template <class C, class I>
@@ -79,7 +86,7 @@ class Strided {
   explicit Strided(const Pool& pool)
       : pool_(pool), h_(pool.axes[1]), w_(pool.axes[2]), down_((h_.kernel - 1) * h_.dilation / h_.stride),
         rows_(phases(h_)), columns_(phases(w_)), parts_(std::ssize(rows_) * std::ssize(columns_)),
-        pitch_(paddedSize(w_.out + (w_.kernel - 1) * w_.dilation / w_.stride)),
+        pitch_(paddedSize(w_.out + (w_.kernel - 1) * w_.dilation / w_.stride)), tiles_(inTiles(w_, columns_, pitch_)),
         band_(std::clamp<std::int64_t>(kBandElements / (pitch_ * parts_), 1, h_.out)),
         part_((band_ + down_ + 1) * pitch_), sorted_(part_ * parts_), best_(band_ * pitch_), at_(band_ * pitch_) {}
 
@@ -133,6 +140,7 @@ class Strided {
 
   /// The input rows that output rows from `first` on see, by row and column of their windows modulo the strides.
   [[gnu::always_inline]] void sort(const C* plane, std::int64_t first, std::int64_t rows) {
+    if (tiles_) return sortTiles(plane, first, rows);
     C* part = sorted_.data();
     for (std::int64_t phase : rows_)
       for (std::int64_t p : columns_) {
@@ -156,6 +164,30 @@ class Strided {
         }
         part += part_;
       }
+  }
+
+  /// Of columns side by side, all in windows inside of the input, each row is a transposition. Whole tiles of it alone
+  /// take less time than one element after the other.
+  static bool inTiles(const PoolAxis& w, const Phases& columns, std::int64_t pitch) {
+    const std::int64_t n = std::ssize(columns);
+    return n % kPad == 0 && columns.back() == n - 1 && w.padding == 0 && (pitch - 1) * w.stride + n <= w.size;
+  }
+  void sortTiles(const C* plane, std::int64_t first, std::int64_t rows) {
+    using Bits = Unsigned<sizeof(C)>;
+    const std::int64_t columns = std::ssize(columns_);
+    C* part = sorted_.data();
+    for (std::int64_t phase : rows_) {
+      for (std::int64_t r = 0; r < rows + down_ + 1; ++r) {
+        const std::int64_t y = (first + r) * h_.stride + phase - h_.padding;
+        C* to = part + r * pitch_;
+        if (y >= 0 && y < h_.size)
+          transposeBlock(reinterpret_cast<const Bits*>(plane + y * w_.size), w_.stride, reinterpret_cast<Bits*>(to),
+                         part_, columns, pitch_);
+        else
+          for (std::int64_t p = 0; p < columns; ++p) std::fill_n(to + p * part_, pitch_, kLowest<C>);
+      }
+      part += part_ * columns;
+    }
   }
 
   [[gnu::always_inline]] void take(std::int64_t before, std::int64_t rows) {
@@ -198,8 +230,9 @@ class Strided {
   Phases rows_, columns_;  // of windows, modulo the strides: a part each
   std::int64_t parts_;
   std::int64_t pitch_;  // from one row to the next
-  std::int64_t band_;   // rows of the output at a time
-  std::int64_t part_;   // elements of a part
+  bool tiles_;
+  std::int64_t band_;  // rows of the output at a time
+  std::int64_t part_;  // elements of a part
   Scratch<C> sorted_;
   Scratch<C> best_;
   Scratch<I> at_;

@@ -1,0 +1,115 @@
+"""Library functions that take many elements at once: at every size around what they take together, on any thread."""
+
+import numpy as np
+import pytest
+
+import tandem
+from tandem.nn import functional as F
+
+
+@pytest.fixture(params=[1, 2])
+def threads(request):
+    before = tandem.get_num_threads()
+    tandem.set_num_threads(request.param)
+    yield request.param
+    tandem.set_num_threads(before)
+
+
+@pytest.mark.parametrize("dtype", "uint8 int8 int16 int32 int64 float16 float32 float64 bool".split())
+def test_searches(dtype, threads):
+    draw = np.random.default_rng(0)
+    for n in (0, 1, 2, 3, 7, 8, 33, 100):
+        for count in (0, 1, 31, 32, 33, 65, 3000):
+            row, among = np.sort(draw.integers(0, 60, n).astype(dtype)), draw.integers(0, 64, count).astype(dtype)
+            if dtype.startswith("float") and n > 2 and count == 65:
+                row[-1] = among[3] = among[50] = np.nan
+                row[0], among[5] = -np.inf, np.inf
+                row[1] = -0.0
+                row = np.sort(row)
+            for side in ("left", "right"):
+                found = tandem.searchsorted(tandem.from_numpy(row), tandem.from_numpy(among), side=side)
+                assert np.array_equal(found.numpy(), np.searchsorted(row, among, side)), (n, count, side)
+
+
+@pytest.mark.parametrize("width", [0, 1, 5, 31, 32, 70])
+def test_searches_in_rows_of_their_own(width, threads):
+    draw = np.random.default_rng(1)
+    rows, among = np.sort(draw.standard_normal((300, 9)), 1), draw.standard_normal((300, width))
+    found = tandem.searchsorted(tandem.from_numpy(rows), tandem.from_numpy(among), right=True)
+    wanted = [np.searchsorted(row, values, "right") for row, values in zip(rows, among, strict=True)]
+    assert np.array_equal(found.numpy(), np.array(wanted, np.int64).reshape(300, width))
+
+
+@pytest.mark.parametrize("pad", [(1, 1), (7, 8), (8, 0), (0, 7), (20, 9), (-1, 3), (-2, -1)])
+def test_padding_by_few_and_many(pad, threads):
+    x = np.random.default_rng(2).standard_normal((3, 40, 33)).astype(np.float32)
+    clip = [(max(p, 0), max(q, 0)) for p, q in ((0, 0), (2, 9), pad)]
+    cut = x[:, :, max(-pad[0], 0) : x.shape[2] - max(-pad[1], 0)]
+    for mode, named in (("reflect", "reflect"), ("replicate", "edge"), ("circular", "wrap")):
+        if mode == "reflect" and min(pad) < 0 < max(pad):
+            continue  # what is reflected is cut off afterwards
+        ours = F.pad(tandem.from_numpy(x), (*pad, 2, 9), mode=mode)
+        assert np.array_equal(ours.numpy(), np.pad(cut, clip, mode=named)), mode
+
+
+def test_padding_rows_of_several_lengths(threads):
+    x = tandem.arange(24 * 70000).reshape(1, 24, 70000)
+    for widths in ((1, 1), (60000, 2)):
+        y = F.pad(x, widths, mode="reflect")
+        assert np.array_equal(y.numpy(), np.pad(x.numpy(), ((0, 0), (0, 0), widths), mode="reflect"))
+
+
+def test_classes(threads):
+    draw = np.random.default_rng(3)
+    for n in (0, 1, 7, 64, 100_000):
+        p, classes = draw.standard_normal((n, 5)), draw.integers(0, 5, (n, 2))
+        classes[::3] = -100
+        target = tandem.from_numpy(classes)[:, 1]
+        loss = F.nll_loss(tandem.from_numpy(p), target, reduction="none").numpy()
+        picked = -np.take_along_axis(p, np.maximum(classes[:, 1:], 0), 1)[:, 0]
+        assert np.array_equal(loss, np.where(classes[:, 1] == -100, 0, picked))
+    for wrong in (-1, 5, 2**62, -(2**63)):
+        target = tandem.full((99,), 1)
+        target[70] = wrong
+        with pytest.raises(IndexError, match=f"Target {wrong} is out of bounds"):
+            F.nll_loss(tandem.zeros(99, 5), target)
+        with pytest.raises(IndexError, match=f"Target {wrong} is out of bounds"):
+            F.nll_loss(tandem.zeros(99, 5), tandem.stack([target, target], 1)[:, 0])
+
+
+@pytest.mark.parametrize("dtype", "int16 int32 int64 float16 float32 float64".split())
+def test_maxima_of_windows_in_tiles(dtype, threads):
+    draw = np.random.default_rng(4)
+    for h, w, kernel, stride in ((16, 64, 8, 8), (13, 64, (3, 8), (2, 8)), (9, 264, (4, 8), (5, 8)), (20, 143, 8, 9)):
+        x = draw.integers(-3, 3, (5, h, w)).astype(dtype)
+        if dtype.startswith("float"):
+            x[x == 1] = -0.0
+            x[draw.random(x.shape) < 0.001] = np.nan
+            x[0] = -np.inf
+        (kh, kw), (sh, sw) = (v if isinstance(v, tuple) else (v, v) for v in (kernel, stride))
+        seen = np.lib.stride_tricks.sliding_window_view(x, (kh, kw), (1, 2))[:, ::sh, ::sw]
+        flat = seen.reshape(*seen.shape[:3], -1)
+        values, places = F.max_pool2d(tandem.from_numpy(x), kernel, stride, return_indices=True)
+        alone = F.max_pool2d(tandem.from_numpy(x), kernel, stride)
+        assert np.array_equal(values.numpy(), flat.max(-1), equal_nan=True) if flat.size else True
+        # The first of equal ones with its sign, the last NaN; each value is the element at its place.
+        at = np.take_along_axis(x.reshape(5, -1), places.numpy().reshape(5, -1), 1).reshape(values.shape)
+        assert at.tobytes() == values.numpy().tobytes() == alone.numpy().tobytes()
+        clean = ~np.isnan(flat).any(-1) if dtype.startswith("float") else np.ones(flat.shape[:-1], bool)
+        first = flat.argmax(-1)
+        rows = np.arange(seen.shape[1])[:, None] * sh + first // kw
+        columns = np.arange(seen.shape[2]) * sw + first % kw
+        assert np.array_equal(places.numpy()[clean], (rows * w + columns)[clean])
+
+
+def test_diagonals_of_zeros(threads):
+    for shape in ((3,), (2, 3), (2, 0), (0, 3), (2, 3, 4)):
+        x = tandem.rand(*shape)
+        rank = len(shape) + 1
+        for offset in (-2, 0, 1):
+            for first in range(-rank, rank):
+                for second in range(-rank, rank):
+                    if (first - second) % rank:
+                        y = tandem.diag_embed(x, offset, first, second)
+                        assert tandem.equal(tandem.diagonal(y, offset, first, second), x)
+                        assert y.is_contiguous() and y.count_nonzero().item() == x.count_nonzero().item()
