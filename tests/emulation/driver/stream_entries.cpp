@@ -300,7 +300,7 @@ int cuFuncGetAttribute(int* value, int attribute, FunctionHandle handle) {
       *value = static_cast<int>(function->record->mostThreads == 0 ? em::kMostThreads : function->record->mostThreads);
       return kSuccess;
     case kFunctionSharedBytes:
-      *value = static_cast<int>(function->module->object.sharedBytes());
+      *value = static_cast<int>(function->module->object.sharedBytes(function->record->name));
       return kSuccess;
     case kFunctionLocalBytes:
       *value = 0;
@@ -320,7 +320,7 @@ int cuFuncGetAttribute(int* value, int attribute, FunctionHandle handle) {
 int cuFuncSetAttribute(FunctionHandle handle, int attribute, int value) {
   return em::onDevice([&](em::Lock&, em::Device&) -> int {
     auto* function = reinterpret_cast<em::Function*>(handle);
-    const int most = em::kMostShared - static_cast<int>(function->module->object.sharedBytes());
+    const int most = em::kMostShared - static_cast<int>(function->module->object.sharedBytes(function->record->name));
     if (attribute != kFunctionMaxDynamicSharedBytes || value < 0 || value > most) return kInvalidValue;
     function->mostDynamicShared = value;
     return kSuccess;
@@ -374,6 +374,7 @@ int cuStreamGetCaptureInfo_v2(StreamHandle handle, int* status, std::uint64_t* i
     std::vector<GraphNodeHandle>& handles = stream.capture->last;
     handles.clear();
     for (const unsigned node : stream.last)
+      // NOLINTNEXTLINE(performance-no-int-to-ptr)
       handles.push_back(reinterpret_cast<GraphNodeHandle>(std::uintptr_t{node} + 1));
     if (last != nullptr) *last = handles.data();
     if (count != nullptr) *count = handles.size();

@@ -5,7 +5,6 @@
 // in.
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <set>
 #include <string>
 #include <string_view>
@@ -276,7 +275,7 @@ int nvrtcGetProgramLogSize(Program* program, std::size_t* size) {
 
 int nvrtcGetProgramLog(Program* program, char* log) {
   if (program == nullptr) return tandem::emulation::kInvalidProgram;
-  std::memcpy(log, program->log.c_str(), program->log.size() + 1);
+  std::copy_n(program->log.c_str(), program->log.size() + 1, log);
   return 0;
 }
 
@@ -288,7 +287,7 @@ int nvrtcGetCUBINSize(Program* program, std::size_t* size) {
 
 int nvrtcGetCUBIN(Program* program, char* bytes) {
   if (program == nullptr || program->object.empty()) return tandem::emulation::kInvalidProgram;
-  if (!program->isVirtual) std::memcpy(bytes, program->object.data(), program->object.size());
+  if (!program->isVirtual) std::copy(program->object.begin(), program->object.end(), bytes);
   return 0;
 }
 
@@ -300,7 +299,7 @@ int nvrtcGetPTXSize(Program* program, std::size_t* size) {
 int nvrtcGetPTX(Program* program, char* bytes) {
   if (program == nullptr || program->object.empty()) return tandem::emulation::kInvalidProgram;
   const std::string text = tandem::emulation::textOf(program->object);
-  std::memcpy(bytes, text.c_str(), text.size() + 1);
+  std::copy_n(text.c_str(), text.size() + 1, bytes);
   return 0;
 }
 
