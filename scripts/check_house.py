@@ -66,7 +66,11 @@ def check_includes(path, text):
             yield f"{path} includes {header}: {home}/ may include only {', '.join(sorted(MAY_INCLUDE[home]))}"
         elif within(header, CPU) and not any(within(path, f) for f in MAY_KNOW_CPU):
             yield f"{path} includes {header}: only {', '.join(MAY_KNOW_CPU)} may know the CPU"
-        elif header.endswith(".h") and any(within(header, f) for f in CUDA) and not any(within(path, f) for f in MAY_KNOW_CUDA):
+        elif (
+            header.endswith(".h")
+            and any(within(header, f) for f in CUDA)
+            and not any(within(path, f) for f in MAY_KNOW_CUDA)
+        ):
             yield f"{path} includes {header}: only {', '.join(MAY_KNOW_CUDA)} may know GPUs"
 
 

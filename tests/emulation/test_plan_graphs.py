@@ -102,6 +102,21 @@ def test_a_training_step():
     assert launches[-1] == (0, 1), launches
 
 
+def test_products_whose_operands_lie_elsewhere():
+    """Those of another library, which a graph cannot be told: they take copies."""
+    w = tandem.randn(40, 40, device=DEVICE)
+    compiled = tandem.compile(lambda x, y: tandem.softmax(chain(x, y) @ w, 1) + x @ w)
+    kept, launches = [], []
+    for k in range(8):
+        x, y = tandem.randn(8, 40, device=DEVICE), tandem.randn(8, 40, device=DEVICE)
+        kept.append((x, y))
+        want = (tandem.softmax(chain(x, y) @ w, 1) + x @ w).cpu()
+        got = []
+        launches.append(counted(lambda: got.append(compiled(x, y).cpu())))  # noqa: B023
+        assert tandem.equal(got[0], want), k
+    assert launches[-2:] == [(0, 1)] * 2, launches
+
+
 def test_what_waits_is_not_captured():
     """A size that depends on data is waited for in the middle of the plan."""
 

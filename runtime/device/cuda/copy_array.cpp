@@ -60,12 +60,9 @@ bool bringTogether(ArrayView& from, ArrayView& to) {
   return false;
 }
 
-void move(ArrayView from, ArrayView to, CudaStream& stream) {
-  const Queueing here(stream);
+void moveByKernel(ArrayView from, ArrayView to) {
   const std::size_t size = itemSize(from.dtype);
   mergeDims(from, to);
-  if (isContiguous(from.shape, from.strides) && isContiguous(to.shape, to.strides))
-    return copyWithin(to.data, from.data, static_cast<std::size_t>(from.numel()) * size, stream);
   const char* type = size == 1 ? "uint8" : size == 2 ? "unsigned short" : size == 4 ? "uint32" : "uint64";
   if (bringTogether(from, to)) {
     const std::size_t m = from.shape.size() - 2;
@@ -76,6 +73,13 @@ void move(ArrayView from, ArrayView to, CudaStream& stream) {
     return launch(kCopyArray.kernel("turn_array", {{"T", type}}), grid, view(from), view(to));
   }
   launch(kCopyArray.kernel("copy_array", {{"T", type}}), elementwise(from.numel()), view(from), view(to));
+}
+
+void move(const ArrayView& from, const ArrayView& to, CudaStream& stream) {
+  if (from.contiguous() && to.contiguous())
+    return copyWithin(to.data, from.data, static_cast<std::size_t>(from.numel()) * itemSize(from.dtype), stream);
+  const Queueing here(stream);
+  moveByKernel(from, to);
 }
 
 void convert(const ArrayView& from, const ArrayView& to, CudaStream& stream) {
@@ -111,6 +115,10 @@ void copyStrided(const ArrayView& from, const ArrayView& to, CudaStream& stream)
   if (from.numel() == 0) return;
   if (from.dtype != to.dtype) return convert(from, to, stream);
   move(from, to, stream);
+}
+
+void copyByKernel(const ArrayView& from, const ArrayView& to) {
+  if (from.numel() != 0) moveByKernel(from, to);
 }
 
 void copyArray(const ArrayView& from, const ArrayView& to) { copyStrided(from, to, Queueing::now().stream()); }

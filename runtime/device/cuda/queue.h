@@ -121,6 +121,8 @@ void copy(void* to, const void* from, std::size_t bytes);
 void copyFromHost(void* to, const void* from, std::size_t bytes);
 /// Copies the elements of a strided array to another one of the same shape, converting the dtype as `Tensor.to` does.
 void copyArray(const ArrayView& from, const ArrayView& to);
+/// The same within a dtype, by a kernel also where both are contiguous.
+void copyByKernel(const ArrayView& from, const ArrayView& to);
 /// Waits for the stream and copies to the host: only where the size of a result depends on data, and there once.
 void copyToHost(void* to, const void* from, std::size_t bytes);
 /// The whole call done on the host: operands are copied there, the CPU's function runs, results are copied back. For

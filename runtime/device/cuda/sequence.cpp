@@ -133,6 +133,28 @@ bool Tape::copyFromHost(const void* to, const void* from, std::size_t bytes) {
   return true;
 }
 
+ForeignCall Tape::foreign(std::span<const void* const> operands) {
+  const std::size_t number = foreign_++;
+  if (moving_->size() == number) moving_->push_back(0);
+  std::uint64_t& moving = (*moving_)[number];
+  const std::size_t bytes = operands.size_bytes();
+  if (!follows_) {
+    entries_.push_back({Kind::Foreign, nullptr, nullptr, {}, nullptr, nullptr, bytes, std::vector<char>(bytes)});
+    std::memcpy(entries_.back().content.data(), operands.data(), bytes);
+    return {moving, false};
+  }
+  const Entry& entry = next(Kind::Foreign);
+  if (entry.bytes != bytes) throw Changed{};
+  const std::uint64_t known = moving;
+  for (std::size_t k = 0; k < operands.size(); ++k) {
+    const bool stays = std::memcmp(entry.content.data() + k * sizeof(void*), &operands[k], sizeof(void*)) == 0;
+    if (stays || (known >> k & 1) != 0) continue;
+    moving |= std::uint64_t{1} << k;
+    moved_ = true;  // what else moved shows behind it
+  }
+  return {known, true};
+}
+
 void* Tape::allocate(std::size_t bytes) {
   if (!follows_) {
     entries_.push_back({Kind::Memory, nullptr, nullptr, {}, nullptr, nullptr, bytes, {}});
@@ -176,6 +198,7 @@ void Sequence::run(FunctionRef<void()> queue) {
 
 void Sequence::record(CudaStream& stream, FunctionRef<void()> queue) {
   tape_ = Tape();
+  tape_.moving_ = &moving_;
   if (capturing_ == nullptr) capturing_ = std::make_unique<CudaStream>(gpu_);
   beginCapture(*capturing_);
   try {
@@ -208,13 +231,15 @@ bool Sequence::follow(CudaStream& stream, FunctionRef<void()> queue) {
   tape_.at_ = 0;
   tape_.follows_ = true;
   tape_.expected_.clear();
+  tape_.foreign_ = 0;
+  tape_.moved_ = false;
   try {
     const Current here(tape_);
     queue();
   } catch (const Changed&) {
     return false;
   }
-  if (tape_.at_ != tape_.entries_.size()) return false;
+  if (tape_.moved_ || tape_.at_ != tape_.entries_.size()) return false;
   graph_->launch(stream);
   for (auto& e : std::exchange(tape_.expected_, {})) stream.expect(std::move(e));
   return true;

@@ -30,6 +30,12 @@ class CudaGraph;
 class Function;
 class Gpu;
 
+/// A call of another library, which queues what it likes: a graph cannot be told that the operands lie elsewhere.
+struct ForeignCall {
+  std::uint64_t moving = 0;  // operands that did before, a bit each: it takes copies, which kernels make (copyByKernel)
+  bool isInGraph = false;    // it is not to be made again
+};
+
 /// What is queued on this thread while a plan is captured or follows its tape.
 class Tape {
  public:
@@ -41,6 +47,8 @@ class Tape {
   /// A copy within the device or a fill (`from` is then the byte).
   bool move(const void* to, const void* from, std::size_t bytes);
   bool copyFromHost(const void* to, const void* from, std::size_t bytes);
+  /// To be asked before such a call, with the addresses that it reads and writes.
+  ForeignCall foreign(std::span<const void* const> operands);
   /// Memory of a library function: null where it is to be allocated.
   void* allocate(std::size_t bytes);
   /// True: it is the graph's.
@@ -55,7 +63,7 @@ class Tape {
 
  private:
   friend class Sequence;
-  enum class Kind : std::uint8_t { Launch, Move, CopyFromHost, Memory };
+  enum class Kind : std::uint8_t { Launch, Move, CopyFromHost, Foreign, Memory };
   struct Entry {
     Kind kind;
     const Function* function = nullptr;
@@ -71,6 +79,9 @@ class Tape {
   std::vector<Entry> entries_;
   std::vector<std::shared_ptr<const Expected>> expected_;
   std::size_t at_ = 0;
+  std::vector<std::uint64_t>* moving_ = nullptr;  // of each foreign call
+  std::size_t foreign_ = 0;                       // how many there were
+  bool moved_ = false;                            // operands of one lie elsewhere
   bool follows_ = false;
   GraphExecHandle graph_ = nullptr;
 };
@@ -93,6 +104,7 @@ class Sequence {
   std::unique_ptr<CudaStream> capturing_;
   std::unique_ptr<CudaGraph> graph_;
   Tape tape_;
+  std::vector<std::uint64_t> moving_;
   int runs_ = 0;
   int changes_ = 0;
   bool refused_ = false;

@@ -11,6 +11,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/shared_library.h"
 #include "runtime/device/cuda/gpu.h"
+#include "runtime/device/cuda/sequence.h"
 #include "runtime/lib/cuda/cublaslt_functions.h"
 
 namespace tandem::cuda {
@@ -136,8 +137,9 @@ class Prepared {
     workspaceBytes_ = found.workspaceBytes;
     return true;
   }
-  void run(lt::Handle handle, const void* a, const void* b, void* c, StreamHandle stream) const {
+  void run(lt::Handle handle, const void* a, const void* b, void* c, StreamHandle stream, bool isInGraph) const {
     const Workspace workspace(workspaceBytes_);
+    if (isInGraph) return;
     const double one = 1, zero = 0;
     const float oneFloat = 1, zeroFloat = 0;
     const bool wide = dtype_ == DType::Float64;
@@ -244,8 +246,10 @@ std::optional<Lie> lieOf(const ArrayView& x, const Lie& contiguous) {
 /// An operand as it lies, or a contiguous copy.
 class Operand {
  public:
-  Operand(const ArrayView& x, const Lie& contiguous) : array_(x), contiguous_(contiguous) {
-    if (const auto found = lieOf(x, contiguous))
+  /// `moves`: it lies elsewhere each time, and is copied by a kernel, which a graph can be told.
+  Operand(const ArrayView& x, const Lie& contiguous, bool moves) : array_(x), contiguous_(contiguous) {
+    const auto found = lieOf(x, contiguous);
+    if (found && !moves)
       lie_ = *found;
     else
       copy();
@@ -254,7 +258,7 @@ class Operand {
     if (copy_) return;
     lie_ = contiguous_;
     copy_.emplace(static_cast<std::size_t>(array_.numel()) * itemSize(array_.dtype));
-    cuda::copyArray(array_, {copy_->as(), array_.dtype, array_.shape, contiguousStrides(array_.shape)});
+    copyByKernel(array_, {copy_->as(), array_.dtype, array_.shape, contiguousStrides(array_.shape)});
   }
   [[nodiscard]] const Lie& lie() const { return lie_; }
   [[nodiscard]] const void* data() const { return copy_ ? copy_->as() : array_.data; }
@@ -285,8 +289,11 @@ bool cublasltProduct(const ArrayView& a, const ArrayView& b, const ArrayView& c)
     product = prepared(all, handle, key);
   }
   if (product == nullptr) return false;
-  Operand left(a, key.a);
-  Operand right(b, key.b);
+  Tape* tape = Tape::now();
+  const void* operands[] = {a.data, b.data, c.data};
+  const ForeignCall call = tape == nullptr ? ForeignCall{} : tape->foreign(operands);
+  Operand left(a, key.a, (call.moving & 1) != 0);
+  Operand right(b, key.b, (call.moving & 2) != 0);
   if (left.lie() != key.a || right.lie() != key.b) {
     ProductKey own = key;
     own.a = left.lie(), own.b = right.lie();
@@ -302,14 +309,13 @@ bool cublasltProduct(const ArrayView& a, const ArrayView& b, const ArrayView& c)
       if (right.lie() != key.b) right.copy();
     }
   }
-  if (reinterpret_cast<std::uintptr_t>(c.data) % kAlignment == 0) {
-    product->run(handle, left.data(), right.data(), c.data, stream.raw());
+  if ((call.moving & 4) == 0 && reinterpret_cast<std::uintptr_t>(c.data) % kAlignment == 0) {
+    product->run(handle, left.data(), right.data(), c.data, stream.raw(), call.isInGraph);
     return true;
   }
-  const std::size_t bytes = static_cast<std::size_t>(c.numel()) * itemSize(c.dtype);
-  const Workspace result(bytes);
-  product->run(handle, left.data(), right.data(), result.as(), stream.raw());
-  cuda::copy(c.data, result.as(), bytes);
+  const Workspace result(static_cast<std::size_t>(c.numel()) * itemSize(c.dtype));
+  product->run(handle, left.data(), right.data(), result.as(), stream.raw(), call.isInGraph);
+  copyByKernel({result.as(), c.dtype, c.shape, c.strides}, c);
   return true;
 }
 
