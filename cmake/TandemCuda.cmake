@@ -47,3 +47,5 @@ set_target_properties(tandem_cuda PROPERTIES
   LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/python/tandem
   LINK_DEPENDS ${CMAKE_BINARY_DIR}/cuda.map)
 install(TARGETS tandem_cuda LIBRARY DESTINATION tandem COMPONENT python)
+# Programs that run saved ones find it beside the loader.
+install(TARGETS tandem_cuda LIBRARY DESTINATION lib COMPONENT runtime EXCLUDE_FROM_ALL)

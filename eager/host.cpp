@@ -2,9 +2,61 @@
 
 #include "eager/dispatch.h"
 #include "eager/kernels.h"
+#include "runtime/base/long_work.h"
 #include "runtime/device/executor.h"
+#include "runtime/device/gpu_control.h"
 
 namespace tandem {
+namespace {
+
+thread_local constinit bool copiesAreLate = false;
+
+std::size_t bytesOf(const Tensor& t) { return static_cast<std::size_t>(t.numel()) * itemSize(t.dtype()); }
+
+Tensor makePinned(DimsRef shape, DType dtype, std::size_t bytes, GpuControl& gpu) {
+  struct Block {
+    GpuControl& gpu;
+    void* memory;
+  };
+  auto* block = new Block{gpu, gpu.allocatePinned(bytes)};
+  auto free = [](void* context) {
+    auto* b = static_cast<Block*>(context);
+    b->gpu.freePinned(b->memory);
+    delete b;
+  };
+  const Ref<Storage> storage(new Storage(block->memory, bytes, free, block));
+  return Tensor(new TensorImpl(storage, dtype, Dims(shape), contiguousStrides(shape), 0));
+}
+
+Tensor toHost(const Tensor& from, const void* source, std::size_t bytes) {
+  Executor& there = executor(from.device());
+  if (GpuControl* gpu = copiesAreLate ? there.gpu() : nullptr; gpu != nullptr && bytes != 0) {
+    Tensor to = makePinned(from.shape(), from.dtype(), bytes, *gpu);
+    gpu->copyToPinned(pointerOf(to), source, bytes, there.stream());
+    return to;
+  }
+  Tensor to = makeEmpty(from.shape(), from.dtype(), Device{});
+  if (bytes == 0) return to;
+  void* place = pointerOf(to);
+  Stream& stream = there.stream();
+  const LongWork waiting(LongWork::kLong);
+  there.copyToHost(place, source, bytes, stream);
+  return to;
+}
+
+void fromHost(void* place, const void* source, std::size_t bytes, Device device) {
+  Executor& there = executor(device);
+  GpuControl* gpu = copiesAreLate ? there.gpu() : nullptr;
+  if (gpu != nullptr && gpu->isPinned(source))
+    gpu->copyFromPinned(place, source, bytes, there.stream());
+  else
+    there.copyFromHost(place, source, bytes, there.stream());
+}
+
+}  // namespace
+
+LateCopies::LateCopies(bool late) : before_(std::exchange(copiesAreLate, late)) {}
+LateCopies::~LateCopies() { copiesAreLate = before_; }
 
 void* addressOf(const Tensor& t) {
   if (t.impl()->batch)
@@ -22,19 +74,28 @@ Tensor copyTo(const Tensor& t, Device device) {
   NoGrad noGrad;
   AtOnce now;
   const Tensor from = t.isContiguous() ? t : apply(OpCode::clone, {t});
-  if (!from.device().isCpu() && !device.isCpu()) return copyTo(copyTo(from, Device{}), device);
-  Tensor to = makeEmpty(from.shape(), from.dtype(), device);
-  const std::size_t bytes = static_cast<std::size_t>(from.numel()) * itemSize(from.dtype());
-  if (bytes == 0) return to;
+  const std::size_t bytes = bytesOf(from);
   const void* source = addressOf(from);
-  void* place = pointerOf(to);
-  if (device.isCpu()) {
-    Executor& there = executor(from.device());
-    there.copyToHost(place, source, bytes, there.stream());
-  } else {
-    Executor& there = executor(device);
-    there.copyFromHost(place, source, bytes, there.stream());
-  }
+  if (device.isCpu()) return toHost(from, source, bytes);
+  GpuControl* peer = from.device().kind == device.kind ? executor(device).gpu() : nullptr;
+  if (!from.device().isCpu() && peer == nullptr) return copyTo(copyTo(from, Device{}), device);
+  Tensor to = makeEmpty(from.shape(), from.dtype(), device);
+  if (bytes == 0) return to;
+  if (from.device().isCpu())
+    fromHost(pointerOf(to), source, bytes, device);
+  else
+    peer->copyFromPeer(pointerOf(to), source, bytes, executor(from.device()), executor(device).stream());
+  return to;
+}
+
+Tensor pinned(const Tensor& t, GpuControl& gpu) {
+  t.materialize();
+  if (gpu.isPinned(t.impl()->storage->data())) return t;
+  if (t.impl()->batch) fail("vmap: the memory of a tensor inside it cannot be pinned");
+  Tensor to = makePinned(t.shape(), t.dtype(), bytesOf(t), gpu);
+  NoGrad noGrad;
+  AtOnce now;
+  applyInto(to, OpCode::clone, {t});
   return to;
 }
 

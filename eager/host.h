@@ -6,11 +6,29 @@
 
 namespace tandem {
 
+class GpuControl;
+
 /// The elements of `t` on `device`: `t` itself where it is there, else a contiguous copy without history. Runs what was
 /// recorded for `t`.
 Tensor copyTo(const Tensor& t, Device device);
 /// The elements of `t` for the host to read, by `data()`. Waits for the work that makes them.
 inline Tensor readHost(const Tensor& t) { return copyTo(t, Device{}); }
+
+/// While it lives, `copyTo` on this thread does not wait where it need not: from page-locked memory of the host to a
+/// GPU, and from a GPU to such memory, which the host may read when it has waited for the GPU's stream.
+class LateCopies {
+ public:
+  explicit LateCopies(bool late);
+  ~LateCopies();
+  LateCopies(const LateCopies&) = delete;
+  LateCopies& operator=(const LateCopies&) = delete;
+
+ private:
+  bool before_;
+};
+
+/// `t`, which is on the CPU, in memory that is page-locked for a GPU: a contiguous copy without history, or `t` itself.
+Tensor pinned(const Tensor& t, GpuControl& gpu);
 
 /// Where the first element is, on the device of `t`, which the host may not read from; materializes. Error inside vmap.
 void* addressOf(const Tensor& t);

@@ -105,6 +105,8 @@ class Op<string n, string k, string p> {
   // (what loses too much else), Promote (to the widest that is among them). Operations inside another one are not cast
   // again.
   string mixedPrecision = "None";
+  // The same on a GPU, by the lists for those, where they say otherwise: more is Float32.
+  string gpuMixedPrecision = "";
 
   // What users read: a line or two, and what does not follow from kind and parameters (ir/opgen/docstrings.py makes the
   // docstrings and the reference page of it). Tests run the examples and provoke the errors.

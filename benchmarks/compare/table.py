@@ -12,7 +12,7 @@ COLUMNS = (
     ("numpy", "eager", "NumPy"),
 )
 PEERS = {"torch": "PyTorch", "onnxruntime": "ONNX Runtime", "jax": "JAX", "numpy": "NumPy"}
-UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "MB": 1e6, "x": 1}
+UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1, "MB": 1e6, "x": 1}
 
 
 def figure(value):

@@ -31,6 +31,8 @@ class device:
     type: _str
     index: _int | None
     def __init__(self, device: _str | _int | device = ..., index: _int | None = None) -> None: ...
+    def __enter__(self) -> device: ...
+    def __exit__(self, *exc: object) -> None: ...
 
 class Generator:
     def __init__(self, device: _Device = None) -> None: ...
@@ -238,10 +240,11 @@ class Tensor:
     def is_complex(self) -> _bool: ...
     def is_signed(self) -> _bool: ...
     def is_inference(self) -> _bool: ...
-    def is_pinned(self) -> _bool: ...
+    def is_pinned(self, device: _Device = None) -> _bool: ...
     def is_shared(self) -> _bool: ...
     def is_contiguous(self, *, memory_format: Any = None) -> _bool: ...
-    def pin_memory(self) -> Tensor: ...
+    def pin_memory(self, device: _Device = None) -> Tensor: ...
+    def record_stream(self, stream: Any) -> None: ...
     def resolve_conj(self) -> Tensor: ...
     def resolve_neg(self) -> Tensor: ...
     def conj(self) -> Tensor: ...
@@ -508,7 +511,35 @@ _bytes_of: Any
 _call_linear: Any
 _check_device: Any
 _device_count: Any
+_default_generator: Any
 _get_default_device: Any
+_GpuEvent: Any
+_GpuGraph: Any
+_GpuStream: Any
+_gpu_begin_capture: Any
+_gpu_can_access_peer: Any
+_gpu_current: Any
+_gpu_current_stream: Any
+_gpu_default_stream: Any
+_gpu_driver_version: Any
+_gpu_empty_cache: Any
+_gpu_end_capture: Any
+_gpu_external_stream: Any
+_gpu_memory_info: Any
+_gpu_memory_snapshot: Any
+_gpu_memory_stats: Any
+_gpu_new_event: Any
+_gpu_new_stream: Any
+_gpu_properties: Any
+_gpu_record_stream: Any
+_gpu_reset_accumulated_stats: Any
+_gpu_reset_peak_stats: Any
+_gpu_set_current: Any
+_gpu_set_memory_fraction: Any
+_gpu_set_stream: Any
+_gpu_synchronize: Any
+_gpu_why_none: Any
+_other_devices: Any
 _load_devices: Any
 _set_default_device: Any
 _synchronize: Any

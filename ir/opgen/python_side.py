@@ -57,7 +57,8 @@ def overloads(variable: str, name: str, chosen: list[Op], form: str) -> str:
     for op in chosen:
         call = f"call_{op.name}_" if inplace else f"call_{op.name}"
         out = flag(op.takesOut and not inplace)
-        rest = f"{call}, {out}, Autocast::{'None' if inplace else op.mixedPrecision}"
+        casts = ("None", "None") if inplace else (op.mixedPrecision, op.gpuMixedPrecision or op.mixedPrecision)
+        rest = f"{call}, {out}, {{Autocast::{casts[0]}, Autocast::{casts[1]}}}"
         rows += f'{{"{name}", params_{op.name}, {rest}}}, '
         for older, places in older_orders(op, form):
             specs = ", ".join(spec(replace(op.params[i], default=None, keyword_only=False)) for i in places)

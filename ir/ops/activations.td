@@ -277,6 +277,7 @@ def : Unary<"softplus_plain", "Float"> {
 }
 
 def : Activation<"softplus", "Tensor input, float beta=1.0, float threshold=20.0"> {
+  let gpuMixedPrecision = "Float32";
   let summary = "log(1 + exp(beta * x)) / beta, and x itself where beta * x > threshold.";
   let shapes = "Same";
   let accepts = "Floating";
@@ -402,6 +403,7 @@ def : Composite<"softmax_along", "Tensor input, int dim"> {
 }
 
 def : Composite<"softmax", "Tensor input, int dim, dtype? dtype=None"> {
+  let gpuMixedPrecision = "Float32";
   let forms = ["function", "method", "special"];
   let summary = "exp(x - max) / sum(exp(x - max)) along `dim`.";
   let shapes = "Same";
@@ -414,6 +416,7 @@ def : Composite<"softmax", "Tensor input, int dim, dtype? dtype=None"> {
 }
 
 def : Composite<"log_softmax", "Tensor input, int dim, dtype? dtype=None"> {
+  let gpuMixedPrecision = "Float32";
   let forms = ["function", "method", "special"];
   let summary = "x - max - log(sum(exp(x - max))) along `dim`.";
   let shapes = "Same";

@@ -185,6 +185,7 @@ def : Binary<"fmod", "Promote"> {
 }
 
 def : Pointwise<"pow", "Promote", "Operand input, Operand exponent"> {
+  let gpuMixedPrecision = "Float32";
   let domain = "Number";
   let partial = "Exponent";
   let body = [(pow $input, $exponent)];
@@ -290,6 +291,7 @@ def : Unary<"square", "Number"> {
 }
 
 def : Unary<"reciprocal", "Float"> {
+  let gpuMixedPrecision = "Float32";
   let body = [(reciprocal $input)];
   let derivative = [(neg (mul $g, (square $out)))];
   let summary = "1 / input.";
@@ -310,6 +312,7 @@ def : Unary<"sqrt", "Float"> {
 }
 
 def : Unary<"rsqrt", "Float"> {
+  let gpuMixedPrecision = "Float32";
   let body = [(rsqrt $input)];
   let derivative = [(mul (mul "-0.5", $g), (mul $out, (square $out)))];
   let summary = "1 / sqrt(input).";

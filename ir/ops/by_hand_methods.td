@@ -85,8 +85,8 @@ Was the tensor made in inference mode? Then it can take part in no graph.
 >>> tandem.zeros(2).is_inference()
 False
 }]>;
-def : ByHand<"method", "is_pinned", "", [{
-False: memory is not pinned without a GPU.
+def : ByHand<"method", "is_pinned", "device=None", [{
+Is its memory page-locked (`pin_memory`)? False where no GPU was used yet.
 
 >>> tandem.zeros(2).is_pinned()
 False
@@ -103,8 +103,23 @@ The index of its device; -1 on the CPU.
 >>> tandem.zeros(2).get_device()
 -1
 }]>;
-def : ByHand<"method", "pin_memory", "", [{
-The tensor itself: there is no device to copy to.
+def : ByHand<"method", "record_stream", "stream", [{
+Another stream uses the memory of this tensor, which is on a GPU: when the tensor is dropped, others get
+the memory after what that stream has by then.
+
+Raises: TypeError unless `stream` is a `tandem.cuda.Stream`; RuntimeError for a tensor elsewhere.
+
+>>> try:
+...     tandem.zeros(2).record_stream(None)
+... except TypeError as error:
+...     print(error)
+record_stream: expected a tandem.cuda.Stream, not NoneType
+}]>;
+def : ByHand<"method", "pin_memory", "device=None", [{
+A copy in page-locked memory, from which `to(device, non_blocking=True)` does not wait; the tensor itself
+where it is there, or where there is no GPU.
+
+Raises: RuntimeError for a tensor on a device.
 
 >>> x = tandem.zeros(2)
 >>> x.pin_memory() is x
@@ -296,7 +311,8 @@ A copy on the CPU; the tensor itself where it is there.
 True
 }]>;
 def : ByHand<"method", "cuda", "device=None, non_blocking=False", [{
-A copy on a CUDA device, by its index or name; RuntimeError where there is none.
+A copy on a GPU, by its index or name, or the current one (`tandem.cuda.set_device`). RuntimeError where
+there is none.
 
 >>> tandem.cuda.is_available()
 False

@@ -1,6 +1,7 @@
 // Exponentials, logarithms, angles and hyperbolic functions of single elements.
 
 def : Unary<"exp", "Float"> {
+  let gpuMixedPrecision = "Float32";
   let body = [(exp $input)];
   let derivative = [(mul $g, $out)];
   let summary = "e to the power of input.";
@@ -22,6 +23,7 @@ def : Unary<"exp2", "Float"> {
 }
 
 def : Unary<"expm1", "Float"> {
+  let gpuMixedPrecision = "Float32";
   let forms = ["function", "method", "inplace", "out", "special"];
   let body = [(expm1 $input)];
   let derivative = [(mul $g, (add $out, 1))];
@@ -33,6 +35,7 @@ def : Unary<"expm1", "Float"> {
 }
 
 def : Unary<"log", "Float"> {
+  let gpuMixedPrecision = "Float32";
   let body = [(log $input)];
   let derivative = [(div $g, $input)];
   let summary = "Natural logarithm.";
@@ -43,6 +46,7 @@ def : Unary<"log", "Float"> {
 }
 
 def : Unary<"log2", "Float"> {
+  let gpuMixedPrecision = "Float32";
   let body = [(log2 $input)];
   let derivative = [(div $g, (mul $input, "0.693147180559945309417"))];
   let summary = "Logarithm to base 2.";
@@ -53,6 +57,7 @@ def : Unary<"log2", "Float"> {
 }
 
 def : Unary<"log10", "Float"> {
+  let gpuMixedPrecision = "Float32";
   let body = [(log10 $input)];
   let derivative = [(div $g, (mul $input, "2.30258509299404568402"))];
   let summary = "Logarithm to base 10.";
@@ -63,6 +68,7 @@ def : Unary<"log10", "Float"> {
 }
 
 def : Unary<"log1p", "Float"> {
+  let gpuMixedPrecision = "Float32";
   let forms = ["function", "method", "inplace", "out", "special"];
   let body = [(log1p $input)];
   let derivative = [(div $g, (add $input, 1))];
@@ -226,6 +232,7 @@ def : Unary<"cos", "Float"> {
 }
 
 def : Unary<"tan", "Float"> {
+  let gpuMixedPrecision = "Float32";
   let body = [(tan $input)];
   let derivative = [(mul $g, (add 1, (square $out)))];
   let summary = "Tangent of an angle in radians.";
@@ -236,6 +243,7 @@ def : Unary<"tan", "Float"> {
 }
 
 def : Unary<"asin", "Float"> {
+  let gpuMixedPrecision = "Float32";
   let aliases = ["arcsin"];
   let body = [(asin $input)];
   let derivative = [(mul $g, (rsqrt (sub 1, (square $input))))];
@@ -248,6 +256,7 @@ def : Unary<"asin", "Float"> {
 }
 
 def : Unary<"acos", "Float"> {
+  let gpuMixedPrecision = "Float32";
   let aliases = ["arccos"];
   let body = [(acos $input)];
   let derivative = [(neg (mul $g, (rsqrt (sub 1, (square $input)))))];
@@ -329,6 +338,7 @@ def : Composite<"rad2deg", "Tensor input"> {
 }
 
 def : Unary<"sinh", "Float"> {
+  let gpuMixedPrecision = "Float32";
   let body = [(sinh $input)];
   let derivative = [(mul $g, (cosh $input))];
   let summary = "Hyperbolic sine.";
@@ -339,6 +349,7 @@ def : Unary<"sinh", "Float"> {
 }
 
 def : Unary<"cosh", "Float"> {
+  let gpuMixedPrecision = "Float32";
   let body = [(cosh $input)];
   let derivative = [(mul $g, (sinh $input))];
   let summary = "Hyperbolic cosine.";

@@ -34,6 +34,7 @@ def : Composite<"instance_norm",
 
 def : Composite<"group_norm",
     "Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05"> {
+  let gpuMixedPrecision = "Float32";
   let forms = ["nn", "function"];
   let summary = "Each group of channels of each sample of [N, C, ...] normalised by its own mean and variance (Wu and "
                 "He 2018).";
@@ -50,6 +51,7 @@ def : Composite<"group_norm",
 
 def : Composite<"layer_norm",
     "Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05"> {
+  let gpuMixedPrecision = "Float32";
   let forms = ["nn"];
   let summary = "(x - mean) / sqrt(var + eps) * weight + bias over the last dims (Ba et al. 2016).";
   let shapes = "Same";

@@ -78,6 +78,7 @@ def : Loss<"binary_cross_entropy",
 def : Loss<"binary_cross_entropy_with_logits",
     "Tensor input, Tensor target, Tensor? weight=None, bool? size_average=None, bool? reduce=None, str "
     "reduction='mean', Tensor? pos_weight=None"> {
+  let gpuMixedPrecision = "Float32";
   let summary = "binary_cross_entropy of sigmoid(input), without its overflow; `pos_weight` multiplies the target's "
                 "term.";
   let shapes = "`input` and `target` of one shape; the result is 0-d, or of that shape for reduction='none'";
@@ -311,6 +312,7 @@ def : Loss<"ctc_loss_lists",
 }
 
 def : Loss<"cosine_similarity", "Tensor x1, Tensor x2, int dim=1, float eps=1e-08"> {
+  let gpuMixedPrecision = "Float32";
   let forms = ["nn", "function"];
   let summary = "Scalar product along `dim` of x1 and x2, each divided by max(its norm, eps).";
   let shapes = "`x1` and `x2` broadcast; the result lacks `dim` of that";

@@ -16,6 +16,7 @@ def : Unary<"root", "Float"> {
 }
 
 def : Composite<"norm", "Tensor input, float? p=None, dims dim=None, bool keepdim=False, *, dtype? dtype=None"> {
+  let gpuMixedPrecision = "Float32";
   let summary = "Vector p-norm over `dim`; 2 when p is None.";
   let shapes = "Reduced";
   let accepts = "Floating";
@@ -84,6 +85,7 @@ def : Composite<"matrix_norm_of",
 
 def : Composite<"linalg_norm",
     "Tensor A, float? ord=None, dims dim=None, bool keepdim=False, *, dtype? dtype=None"> {
+  let gpuMixedPrecision = "Float32";
   let python = "norm";
   let forms = ["linalg"];
   let summary = "Vector norm of all elements or over one dim, matrix norm over two.";
@@ -153,6 +155,7 @@ def : Composite<"nuclear_norm_dims", "Tensor input, int[2] dim, bool keepdim=Fal
 }
 
 def : Composite<"normalize", "Tensor input, float p=2.0, int dim=1, float eps=1e-12"> {
+  let gpuMixedPrecision = "Float32";
   let forms = ["nn"];
   let summary = "input / max(p-norm along dim, eps).";
   let shapes = "Same";
@@ -165,6 +168,7 @@ def : Composite<"normalize", "Tensor input, float p=2.0, int dim=1, float eps=1e
 }
 
 def : Composite<"renorm", "Tensor input, float p, int dim, float maxnorm"> {
+  let gpuMixedPrecision = "Float32";
   let forms = ["function", "method", "inplace"];
   let summary = "Slices of `dim` whose p-norm exceeds `maxnorm` scaled down to it.";
   let shapes = "Same";
@@ -179,6 +183,7 @@ def : Composite<"renorm", "Tensor input, float p, int dim, float maxnorm"> {
 }
 
 def : Composite<"dist", "Tensor input, Tensor other, float p=2"> {
+  let gpuMixedPrecision = "Float32";
   let summary = "The p-norm of input - other.";
   let shapes = "Scalar";
   let accepts = "Floating";
@@ -205,6 +210,7 @@ def : Composite<"cdist", "Tensor x1, Tensor x2, float p=2.0, str? compute_mode=N
 }
 
 def : Composite<"pdist", "Tensor input, float p=2"> {
+  let gpuMixedPrecision = "Float32";
   let forms = ["function", "nn"];
   let summary = "p-norm distances between all pairs of rows, those of the first row first.";
   let shapes = "[N, M]; the result is [N (N - 1) / 2]";

@@ -2,6 +2,7 @@
 // them in eager/composites (reductions.cpp, statistics.cpp).
 
 def : Reduction<"sum", "Sum", "Sum", "Tensor input, dims dim=None, bool keepdim=False, *, dtype? dtype=None"> {
+  let gpuMixedPrecision = "Float32";
   let forms = ["function", "method", "out"];
   let outSaysDType = 1;
   let rule = "sum";
@@ -253,6 +254,7 @@ def : Composite<"std_mean_flag", "Tensor input, bool unbiased"> {
 }
 
 def : Composite<"logsumexp", "Tensor input, dims dim, bool keepdim=False"> {
+  let gpuMixedPrecision = "Float32";
   let forms = ["function", "method", "special"];
   let summary = "log(sum(exp(input))) over `dim`, without overflow.";
   let shapes = "Reduced";

@@ -8,6 +8,7 @@ def : Scan<"cumsum_plain", "Tensor input, int dim", "sameAsInput"> {
 }
 
 def : Composite<"cumsum", "Tensor input, int dim, *, dtype? dtype=None"> {
+  let gpuMixedPrecision = "Float32";
   let forms = ["function", "method", "inplace"];
   let outSaysDType = 1;
   let summary = "Running sums along `dim`; integers in int64.";
@@ -33,6 +34,7 @@ def : Scan<"cumprod_plain", "Tensor input, int dim", "sameAsInput"> {
 }
 
 def : Composite<"cumprod", "Tensor input, int dim, *, dtype? dtype=None"> {
+  let gpuMixedPrecision = "Float32";
   let forms = ["function", "method", "inplace"];
   let outSaysDType = 1;
   let summary = "Running products along `dim`; integers in int64.";

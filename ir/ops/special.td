@@ -25,6 +25,7 @@ def : Unary<"erfc", "Float"> {
 }
 
 def : Unary<"erfinv", "Float"> {
+  let gpuMixedPrecision = "Float32";
   let forms = ["function", "method", "inplace", "out", "special"];
   let body = [(erfinv $input)];
   let derivative = [(mul $g, (mul "0.886226925452758013649", (exp (square $out))))];

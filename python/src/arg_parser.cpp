@@ -95,7 +95,7 @@ bool fits(ParamType type, PyObject* o) {
   case ParamType::Generator:
     return isGenerator(o);
   case ParamType::Device:
-    return PyUnicode_Check(o) || isDevice(o);
+    return PyUnicode_Check(o) || isDevice(o) || (PyLong_Check(o) && !PyBool_Check(o));
   case ParamType::Any:
     return true;
   }
@@ -424,7 +424,8 @@ PyObject* callOverloads(std::span<const Signature> overloads, PyObject* self, Py
           binder.reorder(a);
           binder.warnOfOrder(inPresentOrder(overloads));
         }
-        if (s.autocast == Autocast::None || !autocastState().enabled) return callOnce(s, a);
+        const bool mayCast = s.autocast.cpu != Autocast::None || s.autocast.gpu != Autocast::None;
+        if (!mayCast || !autocastState().enabled()) return callOnce(s, a);
         std::vector<PyRef> owned;
         castArguments(a, s.autocast, owned);
         return callOnce(s, a);

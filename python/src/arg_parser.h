@@ -71,7 +71,7 @@ struct Signature {
   std::span<const ParamSpec> params;
   PyObject* (*call)(ParsedArgs&);
   bool takesOut = false;  // has the keyword `out`, see ParsedArgs::out and wrap
-  Autocast autocast = Autocast::None;
+  AutocastPolicy autocast = {};
   // Of an order of the arguments that only older programs use, and are warned of: the place that each parameter has in
   // what `call` reads.
   std::span<const std::uint8_t> places = {};
@@ -120,12 +120,13 @@ class ParsedArgs {
   /// The value of `out`: a tensor or a tuple of tensors, or null.
   [[nodiscard]] PyObject* out() const { return out_; }
   [[nodiscard]] std::size_t numParams() const { return signature_->params.size(); }
+  [[nodiscard]] const ParamSpec& param(std::size_t i) const { return signature_->params[i]; }
   /// A new reference to argument 0: what an in-place method returns.
   [[nodiscard]] PyObject* self() const { return Py_NewRef(values_[0]); }
 
  private:
   friend class Binder;
-  friend void castArguments(ParsedArgs& a, Autocast policy, std::vector<PyRef>& owned);
+  friend void castArguments(ParsedArgs& a, AutocastPolicy policy, std::vector<PyRef>& owned);
   const Signature* signature_ = nullptr;
   PyObject* out_ = nullptr;
   std::size_t varargsAt_ = kMaxParams;  // the parameter that took varargs
@@ -135,7 +136,7 @@ class ParsedArgs {
 };
 
 /// Replaces tensors among the arguments by what autocast makes of them; `owned` keeps those for the call.
-void castArguments(ParsedArgs& a, Autocast policy, std::vector<PyRef>& owned);
+void castArguments(ParsedArgs& a, AutocastPolicy policy, std::vector<PyRef>& owned);
 
 /// Binds and calls the first overload that fits; `self`, if not null, is argument 0. `module` is that of a function,
 /// null for methods. Classes that say themselves what operations do are asked first (torch_function.h).

@@ -50,8 +50,11 @@ Tensor autocasted(const Tensor& t, DType to) {
   return cast;
 }
 
-void castArguments(ParsedArgs& a, Autocast policy, std::vector<PyRef>& owned) {
-  const AutocastState& state = autocastState();
+void castArguments(ParsedArgs& a, AutocastPolicy policies, std::vector<PyRef>& owned) {
+  const Device device = otherDevices ? a.device() : Device{};
+  const AutocastState::Place& state = autocastState().at(device);
+  const Autocast policy = device.isCpu() ? policies.cpu : policies.gpu;
+  if (!state.enabled || policy == Autocast::None) return;
   DType to = policy == Autocast::Lower ? state.dtype : DType::Float32;
   auto eachTensor = [&](auto&& visit) {
     for (std::size_t i = 0; i < a.signature_->params.size(); ++i) {
@@ -90,18 +93,19 @@ namespace {
 PyObject* get(PyObject*, PyObject*) {
   return guarded([] {
     const AutocastState& s = autocastState();
-    return Py_BuildValue("(NON)", PyBool_FromLong(s.enabled ? 1 : 0), dtypeObject(s.dtype),
-                         PyBool_FromLong(s.cache ? 1 : 0));
+    return Py_BuildValue("(NONNO)", PyBool_FromLong(s.cpu.enabled ? 1 : 0), dtypeObject(s.cpu.dtype),
+                         PyBool_FromLong(s.cache ? 1 : 0), PyBool_FromLong(s.gpu.enabled ? 1 : 0),
+                         dtypeObject(s.gpu.dtype));
   });
 }
 PyObject* set(PyObject*, PyObject* args) {
-  int enabled, keep;
-  PyObject* dtype;
-  if (PyArg_ParseTuple(args, "pOp", &enabled, &dtype, &keep) == 0) return nullptr;
+  int onCpu, onGpu, keep;
+  PyObject *cpuType, *gpuType;
+  if (PyArg_ParseTuple(args, "pOppO", &onCpu, &cpuType, &keep, &onGpu, &gpuType) == 0) return nullptr;
   return guarded([&]() -> PyObject* {
     AutocastState& s = autocastState();
-    s.enabled = enabled != 0;
-    s.dtype = asDType(dtype).value_or(DType::BFloat16);
+    s.cpu = {onCpu != 0, asDType(cpuType).value_or(DType::BFloat16)};
+    s.gpu = {onGpu != 0, asDType(gpuType).value_or(DType::Float16)};
     s.cache = keep != 0;
     Py_RETURN_NONE;
   });
@@ -121,8 +125,8 @@ PyObject* clear(PyObject*, PyObject*) {
 
 void initAutocast(PyObject* module) {
   static PyMethodDef functions[] = {
-      {"_autocast_get", get, METH_NOARGS, "(enabled, dtype, cache) of this thread."},
-      {"_autocast_set", set, METH_VARARGS, "(enabled, dtype, cache): sets them."},
+      {"_autocast_get", get, METH_NOARGS, "(enabled, dtype, cache, enabled on GPUs, their dtype) of this thread."},
+      {"_autocast_set", set, METH_VARARGS, "(enabled, dtype, cache, enabled on GPUs, their dtype): sets them."},
       {"_autocast_enter", enter, METH_NOARGS, "Begins a scope; how many there are."},
       {"_autocast_exit", leave, METH_NOARGS, "Ends a scope; how many are left."},
       {"_autocast_clear", clear, METH_NOARGS, "Forgets converted parameters."},

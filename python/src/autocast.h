@@ -11,13 +11,26 @@ namespace tandem::python {
 
 /// What is done to the arguments of an operation.
 enum class Autocast : std::uint8_t { None, Lower, Float32, Promote };
+/// On the CPU, and on other devices.
+struct AutocastPolicy {
+  Autocast cpu = Autocast::None;
+  Autocast gpu = Autocast::None;
+};
 
 /// Of this thread.
 struct AutocastState {
-  bool enabled = false;
-  bool cache = true;  // a parameter is converted once, until the outermost scope ends
-  DType dtype = DType::BFloat16;
+  struct Place {
+    bool enabled = false;
+    DType dtype;
+    friend bool operator==(const Place&, const Place&) = default;
+  };
+  Place cpu{false, DType::BFloat16};
+  Place gpu{false, DType::Float16};  // all other devices
+  bool cache = true;                 // a parameter is converted once, until the outermost scope ends
   int depth = 0;
+
+  [[nodiscard]] bool enabled() const { return cpu.enabled || gpu.enabled; }
+  [[nodiscard]] const Place& at(Device device) const { return device.isCpu() ? cpu : gpu; }
 };
 AutocastState& autocastState();
 

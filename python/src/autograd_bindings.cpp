@@ -8,6 +8,7 @@
 #include "python/src/arg_parser.h"
 #include "python/src/compiled_function.h"
 #include "python/src/convert.h"
+#include "python/src/cuda_bindings.h"
 #include "python/src/docs.h"
 #include "python/src/function_bindings.h"
 #include "python/src/py_tensor.h"
@@ -242,6 +243,7 @@ PyObject* runBackward(const std::vector<Tensor>& roots, const std::vector<Tensor
              ".grad fields of the parameters to None after use.");
   }
   {
+    const AcrossStreams ordered;
     WithoutGil released;
     autograd::backward(roots, cotangents, options, only);
   }
@@ -308,6 +310,7 @@ constexpr Signature gradSigs[] = {
          }
        }
        {
+         const AcrossStreams ordered;
          WithoutGil released;
          grads = autograd::grad(outputs, inputs, cotangents, options);
        }

@@ -6,6 +6,7 @@
 #include "autograd/meta.h"
 #include "autograd/saved_hooks.h"
 #include "python/src/autocast.h"
+#include "python/src/cuda_bindings.h"
 #include "python/src/py_tensor.h"
 
 namespace tandem::python {
@@ -175,8 +176,13 @@ void readSignature(PyObject* const* args, Py_ssize_t numArgs, PyObject* keywords
   Reader r{whole, out};
   r.put(static_cast<char>((gradEnabled() ? 1 : 0) | (inferenceMode() ? 2 : 0)));
   r.device(currentDevice);
+  if (currentGpu != 0) [[unlikely]] {
+    r.put('#');  // no dtype's number
+    r.putWord(currentGpu);
+  }
   r.put(static_cast<char>(defaultDType()));
-  r.put(autocastState().enabled ? static_cast<char>(autocastState().dtype) : '\xff');
+  for (const AutocastState::Place& cast : {autocastState().cpu, autocastState().gpu})
+    r.put(cast.enabled ? static_cast<char>(cast.dtype) : '\xff');
   r.putWord(numArgs);
   for (Py_ssize_t i = 0; i < numArgs; ++i) r.read(args[i]);
   if (keywords == nullptr) return;

@@ -92,8 +92,9 @@ PyRef record(Function& f, PyObject* const* args, Py_ssize_t n, PyObject* keyword
 
 /// Modes of the thread that a body may change and must leave as they were.
 struct Modes {
-  bool grad = gradEnabled(), inference = inferenceMode(), autocast = autocastState().enabled;
-  DType autocastType = autocastState().dtype, type = defaultDType();
+  bool grad = gradEnabled(), inference = inferenceMode();
+  AutocastState::Place onCpu = autocastState().cpu, onGpu = autocastState().gpu;
+  DType type = defaultDType();
   std::size_t axes = activeAxes().size();
   friend bool operator==(const Modes&, const Modes&) = default;
 };

@@ -1,12 +1,12 @@
 #include "python/src/device_object.h"
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "eager/recorder.h"
 #include "eager/tensor.h"
 #include "python/src/convert.h"
+#include "python/src/cuda_bindings.h"
 #include "python/src/errors.h"
 #include "python/src/py_tensor.h"
 #include "runtime/device/executor.h"
@@ -40,7 +40,7 @@ PyObject* newDevice(DeviceKind kind, int index) {
 DeviceKind accelerator() {
   const auto count = static_cast<int>(deviceKinds().size());
   for (int k = 1; k < count; ++k)
-    if (deviceCount(static_cast<DeviceKind>(k)) > 0) return static_cast<DeviceKind>(k);
+    if (countDevices(static_cast<DeviceKind>(k)) > 0) return static_cast<DeviceKind>(k);
   fail("Cannot access accelerator device when none is available.");
 }
 
@@ -137,15 +137,17 @@ PyObject* setDefaultDevice(PyObject*, PyObject* device) {
 PyObject* synchronize(PyObject*, PyObject* device) {
   return guarded([&]() -> PyObject* {
     if (activeRecorder != nullptr) activeRecorder->runRecorded("a device is synchronised");
-    executor(deviceFrom(device)).stream().synchronize();
-    Py_RETURN_NONE;
+    Stream& stream = executor(deviceFrom(device)).stream();
+    const WithoutGil released;
+    stream.synchronize();
+    return Py_NewRef(Py_None);
   });
 }
 PyObject* count(PyObject*, PyObject* kind) {
   return guarded([&]() -> PyObject* {
     const char* text = PyUnicode_AsUTF8(kind);
     if (text == nullptr) throw PythonError();
-    return PyLong_FromLong(deviceCount(parseDevice(text).kind));
+    return PyLong_FromLong(countDevices(parseDevice(text).kind));
   });
 }
 PyObject* load(PyObject*, PyObject* path) {
@@ -186,13 +188,14 @@ Device deviceFrom(PyObject* o) {
   }
   const DeviceObject& d = *objectOf(o);
   if (d.kind == DeviceKind::Cpu) return {};
-  const int devices = deviceCount(d.kind);
+  const int devices = countDevices(d.kind);
   if (devices == 0) {
     const char* known = otherDevices ? "Tandem computes on other devices here" : "Tandem computes on the CPU only here";
     fail("device '", kindOf(o), "' is not available: ", known, ", as ", whyNoDevice(d.kind));
   }
   if (d.index >= devices) fail("device '", textOf(o), "' is not available: there are ", devices, " of its kind");
-  return {d.kind, static_cast<std::int8_t>(std::max(d.index, 0))};
+  const int implied = d.kind == cudaKind() ? currentGpu : 0;
+  return {d.kind, static_cast<std::int8_t>(d.index < 0 ? implied : d.index)};
 }
 
 void initDevice(PyObject* module) {

@@ -11,7 +11,8 @@ bool isDevice(PyObject* o);
 /// A new reference. Names of the CPU have no index, those of other devices have one.
 PyObject* deviceObject(Device device);
 /// The device that an argument names: a tandem.device, its name, or the index of an accelerator; None is where tensors
-/// are made by default. RuntimeError naming a device that is not here.
+/// are made by default. A GPU without an index is the thread's current one. RuntimeError naming a device that is not
+/// here.
 Device deviceFrom(PyObject* o);
 
 /// Adds `device` and the functions about devices to the module.

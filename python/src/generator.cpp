@@ -22,11 +22,13 @@ struct GeneratorObject {
 PyTypeObject* generatorType;
 
 GeneratorObject* objectOf(PyObject* o) { return reinterpret_cast<GeneratorObject*>(o); }
-Generator& stateOf(PyObject* o) { return objectOf(o)->isDefault ? defaultGenerator(Device{}) : objectOf(o)->own; }
+Generator& stateOf(PyObject* o) {
+  return objectOf(o)->isDefault ? defaultGenerator(objectOf(o)->device) : objectOf(o)->own;
+}
 
-/// The default generator stands for those of all devices.
+/// The default generator of the CPU stands for those of all devices.
 void seedWith(PyObject* self, std::int64_t seed) {
-  if (objectOf(self)->isDefault)
+  if (objectOf(self)->isDefault && objectOf(self)->device.isCpu())
     seedDefaultGenerators(seed);
   else
     stateOf(self).manualSeed(seed);
@@ -123,6 +125,20 @@ PyObject* device(PyObject* self, void*) {
   return guarded([&] { return deviceObject(objectOf(self)->device); });
 }
 
+PyObject* makeDefault(PyObject*, PyObject* device) {
+  return guarded([&]() -> PyObject* {
+    const Device place = deviceFrom(device);
+    PyRef standard(checked(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(generatorType))));
+    objectOf(standard.get())->isDefault = true;
+    objectOf(standard.get())->device = place;
+    return standard.release();
+  });
+}
+PyMethodDef functions[] = {
+    {"_default_generator", makeDefault, METH_O, "What random operations on a device draw from."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
 PyMethodDef methods[] = {
     {"manual_seed", manualSeed, METH_O, "Starts the stream of random numbers that belongs to `seed`."},
     {"initial_seed", initialSeed, METH_NOARGS, "The seed of the stream."},
@@ -165,6 +181,7 @@ void initGenerator(PyObject* module) {
   checked(PyModule_AddObjectRef(module, "Generator", reinterpret_cast<PyObject*>(generatorType)));
   PyRef standard(checked(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(generatorType))));
   objectOf(standard.get())->isDefault = true;
+  checked(PyModule_AddFunctions(module, functions));
   checked(PyModule_AddObjectRef(module, "default_generator", standard.get()));
 }
 

@@ -5,6 +5,7 @@
 #include "python/src/autograd_bindings.h"
 #include "python/src/bindings.h"
 #include "python/src/convert.h"
+#include "python/src/cuda_bindings.h"
 #include "python/src/device_object.h"
 #include "python/src/errors.h"
 #include "python/src/func_bindings.h"
@@ -63,6 +64,7 @@ PyMODINIT_FUNC PyInit__C() {
     initErrors(module.get());
     initConvert(module.get());
     initDevice(module.get());
+    initCuda(module.get());
     initGenerator(module.get());
     initTensor(module.get());
     initTorchFunction(module.get());

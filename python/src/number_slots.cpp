@@ -156,9 +156,9 @@ PyObject* matmul(PyObject* left, PyObject* right) {
       if (auto answer = asked({"matmul", "__rmatmul__"}, left, right, !known)) return *answer;
     if (!known) Py_RETURN_NOTIMPLEMENTED;
     const Tensor &a = tensorOf(left), &b = tensorOf(right);
-    if (!autocastState().enabled) return wrap(ops::matmul(a, b));
-    const DType to = autocastState().dtype;
-    return wrap(ops::matmul(autocasted(a, to), autocasted(b, to)));
+    const AutocastState::Place& cast = autocastState().at(a.device());
+    if (!cast.enabled) return wrap(ops::matmul(a, b));
+    return wrap(ops::matmul(autocasted(a, cast.dtype), autocasted(b, cast.dtype)));
   });
 }
 

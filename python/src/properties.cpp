@@ -3,6 +3,7 @@
 #include "eager/ops.h"
 #include "python/src/autograd_bindings.h"
 #include "python/src/convert.h"
+#include "python/src/cuda_bindings.h"
 #include "python/src/device_object.h"
 #include "python/src/docs.h"
 #include "python/src/py_tensor.h"
@@ -28,7 +29,7 @@ PyObject* isCpu(PyObject* self, void*) { return PyBool_FromLong(tensorOf(self).d
 PyObject* isCuda(PyObject* self, void*) {
   return guarded([&] {
     const Device device = tensorOf(self).device();
-    return PyBool_FromLong(!device.isCpu() && device.kind == parseDevice("cuda").kind ? 1 : 0);
+    return PyBool_FromLong(!device.isCpu() && device.kind == cudaKind() ? 1 : 0);
   });
 }
 PyObject* layout(PyObject*, void*) { return callSupport("strided_layout", {}); }

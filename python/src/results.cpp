@@ -14,6 +14,7 @@
 #include "eager/overlap.h"
 #include "python/src/arg_parser.h"
 #include "python/src/convert.h"
+#include "python/src/cuda_bindings.h"
 #include "python/src/py_tensor.h"
 
 namespace tandem::python {
@@ -296,8 +297,21 @@ std::optional<DType> dtypeOfOut(const ParsedArgs& a, std::size_t i) {
          ")");
   return own;
 }
+namespace {
+/// Does the call say `pin_memory=True`?
+bool asksForPinned(const ParsedArgs& a) {
+  for (std::size_t i = a.numParams(); i-- > 0;) {
+    const ParamSpec& p = a.param(i);
+    if (p.type == ParamType::Any && std::string_view(p.name) == "pin_memory")
+      return a.has(i) && checked(PyObject_IsTrue(a.object(i))) != 0;
+  }
+  return false;
+}
+}  // namespace
+
 PyObject* wrapLeaf(ParsedArgs& a, Tensor result, bool requiresGrad, bool keepsShape) {
   if (a.out() == nullptr) {
+    if (asksForPinned(a)) result = pinMemory(result);
     if (requiresGrad) autograd::setRequiresGrad(result, true);
     return wrap(std::move(result));
   }

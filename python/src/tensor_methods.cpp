@@ -15,6 +15,7 @@
 #include "python/src/arg_parser.h"
 #include "python/src/autograd_bindings.h"
 #include "python/src/convert.h"
+#include "python/src/cuda_bindings.h"
 #include "python/src/device_object.h"
 #include "python/src/docs.h"
 #include "python/src/elements.h"
@@ -151,7 +152,8 @@ Tensor converted(const Tensor& t, DType dtype, bool copy, MemoryFormat f = Memor
                                                                                           : copyIn(t, f, dtype, "to");
 }
 /// On `device` too. What moves is a copy already.
-Tensor moved(const Tensor& t, Device device, DType dtype, bool copy, MemoryFormat f) {
+Tensor moved(const Tensor& t, Device device, DType dtype, bool copy, MemoryFormat f, bool late) {
+  const LateCopies copies(late);
   return toDevice(converted(t, dtype, copy && t.device() == device, f), device);
 }
 
@@ -182,12 +184,12 @@ constexpr Signature toSigs[] = {
      [](ParsedArgs& a) -> PyObject* {
        const Tensor& t = a.tensor(0);
        return wrap(moved(t, a.has(1) ? deviceFrom(a.object(1)) : t.device(), a.dtype(2, t.dtype()), a.boolean(4),
-                         format(a, 5, MemoryFormat::Preserve)));
+                         format(a, 5, MemoryFormat::Preserve), a.boolean(3)));
      }},
     {"to", toOtherParams,
      [](ParsedArgs& a) -> PyObject* {
        return wrap(moved(a.tensor(0), a.tensor(1).device(), a.tensor(1).dtype(), a.boolean(3),
-                         format(a, 4, MemoryFormat::Preserve)));
+                         format(a, 4, MemoryFormat::Preserve), a.boolean(2)));
      }},
 };
 template <Name name, DType t>
@@ -207,7 +209,8 @@ constexpr Signature typeSigs[] = {
     {"type", typeParams, [](ParsedArgs& a) -> PyObject* {
        const Tensor& t = a.tensor(0);
        if (!a.has(1)) {
-         return PyUnicode_FromFormat("%s.%sTensor", packageName(), kTypeNames[static_cast<int>(t.dtype())]);
+         const char* place = !t.device().isCpu() && t.device().kind == cudaKind() ? "cuda." : "";
+         return PyUnicode_FromFormat("%s.%s%sTensor", packageName(), place, kTypeNames[static_cast<int>(t.dtype())]);
        }
        if (auto d = asDType(a.object(1))) return wrap(converted(t, *d, false));
        if (PyUnicode_Check(a.object(1))) {
@@ -224,14 +227,23 @@ constexpr Signature typeSigs[] = {
 constexpr ParamSpec cudaParams[] = {kSelf, {"device", P::Any, true, false}, {"non_blocking", P::Bool, true, false}};
 constexpr Signature cudaSigs[] = {
     {"cuda", cudaParams, [](ParsedArgs& a) -> PyObject* {
-       const DeviceKind cuda = parseDevice("cuda").kind;
-       if (deviceCount(cuda) == 0) fail("Tensor.cuda(): Tandem computes on the CPU only here, as ", whyNoDevice(cuda));
+       const DeviceKind cuda = cudaKind();
+       if (countDevices(cuda) == 0) fail("Tensor.cuda(): Tandem computes on the CPU only here, as ", whyNoDevice(cuda));
        const bool number = a.has(1) && PyLong_Check(a.object(1));
        const Device device = number     ? Device{cuda, static_cast<std::int8_t>(PyLong_AsLong(a.object(1)))}
                              : a.has(1) ? deviceFrom(a.object(1))
-                                        : Device{cuda, 0};
+                                        : Device{cuda, static_cast<std::int8_t>(currentGpu)};
+       const LateCopies copies(a.boolean(2));
        return wrap(toDevice(a.tensor(0), device));
      }}};
+
+constexpr ParamSpec pinParams[] = {kSelf, {"device", P::Any, true, false}};
+constexpr Signature isPinnedSigs[] = {
+    {"is_pinned", pinParams, [](ParsedArgs& a) -> PyObject* { return wrap(isPinned(a.tensor(0))); }}};
+constexpr Signature pinMemorySigs[] = {{"pin_memory", pinParams, [](ParsedArgs& a) -> PyObject* {
+                                          Tensor t = pinMemory(a.tensor(0));
+                                          return t == a.tensor(0) ? a.self() : wrap(std::move(t));
+                                        }}};
 
 // ---- new tensors of the same kind -----------------------------------------------------------------------------------
 
@@ -276,6 +288,8 @@ constexpr Signature copySigs[] = {{"copy_", copyParams, [](ParsedArgs& a) -> PyO
                                      Operand src = a.operand(1);
                                      if (src.isTensor()) {
                                        refusePartialOverlap("copy_", a.tensor(0), {src});
+                                       // What goes to the host is read there at once.
+                                       const LateCopies copies(a.boolean(2) && !a.tensor(0).device().isCpu());
                                        ops::assign(a.tensor(0), src.tensor());
                                      } else {
                                        ops::fillInto(a.tensor(0), src);
@@ -457,10 +471,11 @@ std::vector<PyMethodDef> tensorMethodDefs() {
       reader<"is_complex", isComplex>(doc::method_is_complex),
       reader<"is_signed", isSignedMethod>(doc::method_is_signed),
       reader<"is_inference", isInference>(doc::method_is_inference),
-      reader<"is_pinned", no>(doc::method_is_pinned),
+      method<isPinnedSigs>("is_pinned", doc::method_is_pinned),
       reader<"is_shared", no>(doc::method_is_shared),
       reader<"get_device", getDevice>(doc::method_get_device),
-      reader<"pin_memory", itself>(doc::method_pin_memory),
+      method<pinMemorySigs>("pin_memory", doc::method_pin_memory),
+      inPython<"record_stream">(doc::method_record_stream),
       reader<"resolve_conj", itself>(doc::method_resolve_conj),
       reader<"resolve_neg", itself>(doc::method_resolve_neg),
       reader<"conj", itself>(doc::method_conj),

@@ -92,6 +92,8 @@ from tandem.amp.autocast_mode import set_autocast_dtype as set_autocast_dtype  #
 from tandem.amp.autocast_mode import set_autocast_enabled as set_autocast_enabled  # noqa: E402
 from tandem.cuda import OutOfMemoryError as OutOfMemoryError  # noqa: E402
 from tandem.cuda import amp as _cuda_amp  # noqa: E402
+from tandem.cuda.streams import DeviceEvent as Event  # noqa: E402
+from tandem.cuda.streams import Stream as Stream  # noqa: E402
 
 # What is large, or needs NumPy, is loaded when it is first asked for: modules, and names that are in one.
 _LATER = {

@@ -41,21 +41,32 @@ Tensor = _C.Tensor
 
 
 class _TypedTensor(type):
-    """Tensors of one dtype: `isinstance(x, FloatTensor)` asks for it, a call makes a tensor of it."""
+    """Tensors of one dtype: `isinstance(x, FloatTensor)` asks for it, a call makes a tensor of it. Those of
+    `tandem.cuda` are on a GPU."""
 
     dtype: Any
+    place: str | None = None
 
     def __instancecheck__(cls, x: Any) -> bool:
-        return isinstance(x, Tensor) and x.dtype is cls.dtype
+        return isinstance(x, Tensor) and x.dtype is cls.dtype and x.is_cuda == (cls.place is not None)
 
     def __call__(cls, *args: Any) -> Any:
         if len(args) == 1 and not isinstance(args[0], (int, _C.Size)):
-            return _C.tensor(args[0], dtype=cls.dtype)
+            return _C.tensor(args[0], dtype=cls.dtype, device=cls.place)
         size = args[0] if len(args) == 1 and isinstance(args[0], _C.Size) else args
-        return _C.empty(tuple(size) if args else (0,), dtype=cls.dtype)
+        return _C.empty(tuple(size) if args else (0,), dtype=cls.dtype, device=cls.place)
 
     def __str__(cls) -> str:
-        return f"tandem.{cls.__name__}"
+        return f"{cls.__module__}.{cls.__name__}"
+
+
+def on_gpu(name: str) -> Any:
+    """`tandem.cuda.FloatTensor` and its like, by the last part of the name; None for another name."""
+    kind = globals().get(name)
+    if not isinstance(kind, _TypedTensor):
+        return None
+    doc = f"Tensors of {kind.dtype} on a GPU, as `tandem.{name}` makes them on the CPU."
+    return _TypedTensor(name, (), {"dtype": kind.dtype, "place": "cuda", "__doc__": doc, "__module__": "tandem.cuda"})
 
 
 def _typed(name: str, dtype: Any) -> Any:
@@ -106,7 +117,8 @@ class Variable(metaclass=_VariableType):
 
 
 def set_default_tensor_type(t: type[Any] | str) -> None:
-    """The dtype of new float tensors, as a tensor type or its name; TypeError for another object.
+    """The dtype of new float tensors, and the GPU as their device for one of `tandem.cuda`, as a tensor type or its
+    name; TypeError for another object.
 
     >>> import tandem
     >>> tandem.set_default_tensor_type(tandem.DoubleTensor)
@@ -122,6 +134,10 @@ def set_default_tensor_type(t: type[Any] | str) -> None:
     if not isinstance(kind, _TypedTensor):
         raise TypeError(f"invalid type object: {name}")
     _C.set_default_dtype(kind.dtype)
+    if getattr(t, "place", None) or ".cuda." in name:
+        _C._set_default_device("cuda")
+    elif _C._other_devices():
+        _C._set_default_device(None)
 
 
 def typename(obj: Any) -> str:

@@ -1,14 +1,14 @@
-"""What the modules of devices that this build lacks (`cuda`, `xpu`, `mps`) have in common: queries answer that there is
+"""What the modules of devices that this build lacks (`xpu`, `mps`) have in common: queries answer that there is
 nothing, requests about all devices do nothing, and what needs a device is an error that says so.
 
 >>> import tandem
->>> tandem.cuda.is_available(), tandem.xpu.device_count(), tandem.cuda.memory_allocated()
+>>> tandem.xpu.is_available(), tandem.mps.device_count(), tandem.xpu.memory_allocated()
 (False, 0, 0)
 >>> try:
-...     tandem.cuda.get_device_name(0)
+...     tandem.xpu.get_device_name(0)
 ... except RuntimeError as error:
-...     print(str(error)[:80])
-tandem.cuda.get_device_name(): this build of Tandem computes on the CPU only (ta
+...     print(str(error)[:79])
+tandem.xpu.get_device_name(): this build of Tandem computes on the CPU only (ta
 """
 
 from __future__ import annotations
@@ -102,10 +102,10 @@ def set_rng_state_all(new_states: Any) -> None:
         raise RuntimeError(f"set_rng_state_all: {len(list(new_states))} states for 0 devices")
 
 
-def absent(module: str, what: str) -> NoReturn:
-    """Raise the RuntimeError of something that needs a device."""
-    why = f"this build of Tandem computes on the CPU only (tandem.{module}.is_available() is False)"
-    raise RuntimeError(f"tandem.{module}.{what}(): {why}")
+def absent(module: str, what: str, why: str = "") -> NoReturn:
+    """Raise the RuntimeError of something that needs a device; `why` there is none, where that is known."""
+    known = f"this build of Tandem computes on the CPU only (tandem.{module}.is_available() is False)"
+    raise RuntimeError(f"tandem.{module}.{what}(): {known}" + (f", as {why}" if why else ""))
 
 
 def lacking(module: str, name: str) -> Callable[..., Any]:
@@ -118,28 +118,3 @@ def lacking(module: str, name: str) -> Callable[..., Any]:
     needs_a_device.__module__ = f"tandem.{module}"
     needs_a_device.__doc__ = "RuntimeError: it needs a device, and this build computes on the CPU only."
     return needs_a_device
-
-
-class NoDevice:
-    """A class of objects that live on a device; making one is an error."""
-
-    _module = "cuda"
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        absent(self._module, type(self).__name__)
-
-
-class Block:
-    """A `with` block that chooses a device or a stream; None, or a negative index, chooses nothing."""
-
-    def __init__(self, what: Any, module: str = "cuda", name: str = "device") -> None:
-        nothing = what is None or (isinstance(what, int) and what < 0)
-        self._needs = None if nothing else (module, name)
-
-    def __enter__(self) -> Block:
-        if self._needs is not None:
-            absent(*self._needs)
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        pass

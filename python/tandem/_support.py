@@ -26,6 +26,14 @@ def tensor_format(self: Tensor, spec: str) -> str:
     return object.__format__(self, spec)
 
 
+def record_stream(self: Tensor, stream: Any) -> None:
+    from tandem.cuda.streams import Stream
+
+    if not isinstance(stream, Stream):
+        raise TypeError(f"record_stream: expected a tandem.cuda.Stream, not {type(stream).__name__}")
+    _C._gpu_record_stream(self, stream._stream)
+
+
 def unbind(self: Tensor) -> tuple[Tensor, ...]:
     return self.unbind(0)
 
@@ -290,9 +298,26 @@ def _attributes(self: Tensor) -> dict[str, Any]:
     return {**self.__dict__}
 
 
-def _rebuild(cls: type, data: bytes, dtype: Any, shape: tuple[int, ...], requires_grad: bool) -> Tensor:
+def check_place(name: str) -> None:
+    """RuntimeError unless a device that a file names is here."""
+    try:
+        _C._check_device(name)
+    except RuntimeError as error:
+        kind = name.partition(":")[0].upper()
+        raise RuntimeError(
+            f"Attempting to deserialize object on a {kind} device but it is not here ({error}). If you are running on "
+            "a CPU-only machine, please use tandem.load with map_location=tandem.device('cpu') to map your storages to "
+            "the CPU."
+        ) from None
+
+
+def _rebuild(
+    cls: type, data: bytes, dtype: Any, shape: tuple[int, ...], requires_grad: bool, device: str = "cpu"
+) -> Tensor:
     flat = _C.frombuffer(bytearray(data), dtype=dtype) if data else _C.empty(0, dtype=dtype)
-    return _C.Tensor._make_subclass(cls, flat.reshape(shape), requires_grad)
+    if device != "cpu":
+        check_place(device)
+    return _C.Tensor._make_subclass(cls, flat.reshape(shape).to(device), requires_grad)
 
 
 def tensor_reduce(self: Tensor, protocol: Any) -> tuple[Any, ...]:
@@ -300,7 +325,8 @@ def tensor_reduce(self: Tensor, protocol: Any) -> tuple[Any, ...]:
     # Bytes as they are, so that every dtype and every bit pattern goes through.
     words = plain.contiguous().reshape(-1)
     data = _C._bytes_of(words)
-    state = (_rebuild, (type(self), data, self.dtype, tuple(self.shape), self.requires_grad))
+    place = () if self.is_cpu else (str(self.device),)
+    state = (_rebuild, (type(self), data, self.dtype, tuple(self.shape), self.requires_grad, *place))
     return (*state, _attributes(self)) if self.__dict__ else state
 
 

@@ -80,10 +80,10 @@ def fork_rng(
     _devices_kw: str = "devices",
     device_type: str = "cuda",
 ) -> Iterator[None]:
-    """A block whose random numbers leave the default generator as it was.
+    """A block whose random numbers leave the default generators as they were.
 
     Args:
-        devices: other devices whose generators are kept; there are none.
+        devices: GPUs whose generators are kept, too; None for all of them.
         enabled: False makes the block do nothing.
         device_type: the kind of those devices.
 
@@ -98,8 +98,15 @@ def fork_rng(
     if not enabled:
         yield
         return
-    state = get_rng_state()
+    from tandem import cuda
+
+    # Generators of GPUs have drawn nothing where none was used.
+    used = cuda.is_initialized() and device_type == "cuda"
+    kept = (range(cuda.device_count()) if devices is None else list(devices)) if used else []
+    state, others = get_rng_state(), [cuda.get_rng_state(d) for d in kept]
     try:
         yield
     finally:
         set_rng_state(state)
+        for d, other in zip(kept, others, strict=True):
+            cuda.set_rng_state(other, d)

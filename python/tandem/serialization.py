@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeGuard
 import tandem
 from tandem import Tensor
 from tandem._files import replace_file
+from tandem._support import check_place
 
 if TYPE_CHECKING:
     import numpy as np
@@ -99,6 +100,7 @@ class _Writer:
     def __init__(self) -> None:
         self.groups: dict[tuple[Any, str], list[tuple[Tensor, dict[str, Any], str]]] = {}
         self.anchors: list[Any] = []
+        self.copies: dict[Any, Tensor] = {}  # of storages on devices
 
     def encode(self, value: Any, path: str) -> Any:
         import numpy as np
@@ -142,12 +144,26 @@ class _Writer:
             record["requires_grad"] = True
         if isinstance(tensor, tandem.nn.Parameter):
             record["parameter"] = True
-        values = tensor.detach().cpu()
+        values = tensor.detach()
+        if not values.is_cpu:
+            record["device"] = str(values.device)
+            values = self._on_host(values)
         self.anchors.append(values)  # keeps storages apart: a freed one's address could be used again
         base = values.data_ptr() - values.storage_offset() * values.element_size()
         key = (base, name) if values.numel() else (object(), name)
         self.groups.setdefault(key, []).append((values, record, path))
         return {"tensor": record}
+
+    def _on_host(self, tensor: Tensor) -> Tensor:
+        """The tensor as a view of a copy of its whole storage, which tensors of one storage share."""
+        if tensor.numel() == 0:
+            return tensor.cpu()
+        key = (tensor.device, tensor.data_ptr() - tensor.storage_offset() * tensor.element_size(), tensor.dtype)
+        if key not in self.copies:
+            self.anchors.append(tensor)
+            elements = tensor._storage_bytes() // tensor.element_size()
+            self.copies[key] = tensor.as_strided((elements,), (1,), 0).cpu()
+        return self.copies[key].as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
 
     def members(self) -> dict[str, np.ndarray]:
         """The flat arrays by name; completes the records with member and offset."""
@@ -271,6 +287,7 @@ class _Reader:
         self.entries = header
         self.body = memoryview(data)[8 + length :]
         self.loaded: dict[str, Tensor] = {}
+        self.places: dict[int, tuple[Tensor, str]] = {}  # by the id of a tensor, which is kept: its device in the file
 
     def error(self, member: str, what: str) -> RuntimeError:
         return RuntimeError(f"load: {self.where} is damaged or not a tensor file: {member}: {what}")
@@ -361,8 +378,15 @@ class _Reader:
             tensor = base.as_strided(shape, stride, offset)
         wants_grad = bool(record.get("requires_grad"))
         if record.get("parameter"):
-            return tandem.nn.Parameter(tensor, requires_grad=wants_grad)
-        return tensor.requires_grad_() if wants_grad else tensor
+            tensor = tandem.nn.Parameter(tensor, requires_grad=wants_grad)
+        elif wants_grad:
+            tensor = tensor.requires_grad_()
+        place = record.get("device", "cpu")
+        if not isinstance(place, str):
+            raise self.error(what, f"bad device {place!r} in the tree")
+        if place != "cpu":
+            self.places[id(tensor)] = tensor, place
+        return tensor
 
 
 def _sizes(value: Any) -> TypeGuard[list[int]]:
@@ -386,8 +410,9 @@ def load(
 
     Args:
         f: a path, or a file open for reading bytes.
-        map_location: where tensors go: a device, a dict from devices of the file to devices, or a function of a tensor
-            and its device's name in the file that returns a tensor (None leaves it). Files name one device, the CPU.
+        map_location: where tensors go: a device, a dict from devices of the file to devices, or a function of a tensor,
+            which is on the CPU, and its device's name in the file that returns a tensor (None leaves it). Tensors go
+            back to the GPU that they were saved from unless it says otherwise.
         weights_only: False reads pickled objects, too, which may run any code: only of files that you trust.
         mmap: accepted; the file is read whole.
 
@@ -415,21 +440,43 @@ def load(
         for name in reader.entries:
             reader.member(name)
         result = reader.decode(tree)
-    return result if map_location is None else _moved(result, _mover(map_location))
+    if map_location is None and not reader.places:
+        return result
+    return _moved(result, _Mover(reader, map_location))
 
 
-def _mover(location: Any) -> Callable[[Tensor], Tensor]:
-    """What `map_location` says to do with a tensor."""
-    if callable(location):
+class _Mover:
+    """Takes tensors that were read where `map_location` says; those that share memory share it there, too."""
 
-        def ask(tensor: Tensor) -> Tensor:
-            answer = location(tensor, "cpu")
-            return tensor if answer is None else answer
+    def __init__(self, reader: _Reader, location: Any) -> None:
+        self.places, self.location = reader.places, location
+        self.moved: dict[Any, Tensor] = {}
 
-        return ask
-    if isinstance(location, dict):
-        location = location.get("cpu", location.get(tandem.device("cpu"), "cpu"))
-    return lambda tensor: tensor.to(device=location)
+    def __call__(self, tensor: Tensor) -> Tensor:
+        place = self.places.get(id(tensor), (tensor, "cpu"))[1]
+        location = self.location
+        if callable(location):
+            answer = location(tensor, place)
+            return self.to(tensor, place) if answer is None else answer
+        if isinstance(location, dict):
+            named = location.get(place, place)
+            location = location.get(tandem.device(place), named) if named is place else named
+        return self.to(tensor, place if location is None else location)
+
+    def to(self, tensor: Tensor, place: Any) -> Tensor:
+        if isinstance(place, str) and place != "cpu" and self.location is None:
+            check_place(place)
+        device = place if isinstance(place, tandem.device) else tandem.device(place)
+        if device.type == "cpu" or tensor.numel() == 0:
+            return tensor.to(device=device)
+        plain = tensor.detach()
+        start = plain.data_ptr() - plain.storage_offset() * plain.element_size()
+        key = (start, plain.dtype, str(device))
+        if key not in self.moved:
+            elements = plain._storage_bytes() // plain.element_size()
+            self.moved[key] = plain.as_strided((elements,), (1,), 0).to(device=device)
+        there = self.moved[key].as_strided(plain.shape, plain.stride(), plain.storage_offset())
+        return there.requires_grad_(tensor.requires_grad)
 
 
 def _moved(value: Any, move: Callable[[Tensor], Tensor]) -> Any:

@@ -49,14 +49,17 @@ def is_autocast_enabled(device_type: str | None = None) -> bool:
     """Is this code inside an enabled `autocast` block?
 
     Args:
-        device_type: "cpu", or None for any device. For "cuda" the answer is always False.
+        device_type: "cpu", "cuda", or None for any device.
 
     >>> import tandem
     >>> with tandem.autocast("cpu"):
     ...     tandem.is_autocast_enabled("cpu"), tandem.is_autocast_enabled("cuda")
     (True, False)
     """
-    return device_type in (None, "cpu") and _C._autocast_get()[0]
+    on_cpu, _, _, on_gpu, _ = _C._autocast_get()
+    if device_type is None:
+        return bool(on_cpu or on_gpu)
+    return bool(on_cpu if device_type == "cpu" else on_gpu and device_type == "cuda")
 
 
 def is_autocast_cpu_enabled() -> bool:
@@ -91,7 +94,7 @@ def get_autocast_dtype(device_type: str) -> _C.dtype:
     """
     if not is_autocast_available(device_type):
         raise RuntimeError(f"User specified an unsupported autocast device_type '{device_type}'")
-    return _C._autocast_get()[1] if device_type == "cpu" else _DEFAULTS[device_type]
+    return _C._autocast_get()[1 if device_type == "cpu" else 4]
 
 
 def get_autocast_cpu_dtype() -> _C.dtype:
@@ -112,14 +115,14 @@ def get_autocast_gpu_dtype() -> _C.dtype:
     >>> tandem.get_autocast_gpu_dtype()
     tandem.float16
     """
-    return _DEFAULTS["cuda"]
+    return _C._autocast_get()[4]
 
 
 def set_autocast_enabled(device_type: str | bool, enabled: bool | None = None) -> None:
     """Turn mixed precision on or off for what follows; a block of `autocast` does so for its extent alone.
 
     Args:
-        device_type: "cpu"; for others nothing happens. A bool alone is the older form, about "cuda".
+        device_type: "cpu" or "cuda"; for others nothing happens. A bool alone is the older form, about "cuda".
         enabled: on or off.
 
     >>> import tandem
@@ -128,16 +131,17 @@ def set_autocast_enabled(device_type: str | bool, enabled: bool | None = None) -
     tandem.bfloat16
     >>> tandem.set_autocast_enabled("cpu", False)
     """
-    # One argument is the older form, about "cuda".
-    if enabled is not None and device_type == "cpu":
-        _C._autocast_set(bool(enabled), *_C._autocast_get()[1:])
+    if enabled is None:
+        device_type, enabled = "cuda", bool(device_type)
+    if device_type in _DEFAULTS:
+        _set(str(device_type), bool(enabled), get_autocast_dtype(str(device_type)))
 
 
 def set_autocast_dtype(device_type: str, dtype: _C.dtype) -> None:
     """Set the dtype that `autocast` converts to where none is given.
 
     Args:
-        device_type: "cpu"; for others nothing happens.
+        device_type: "cpu" or "cuda"; for others nothing happens.
         dtype: bfloat16 or float16.
 
     >>> import tandem
@@ -146,9 +150,17 @@ def set_autocast_dtype(device_type: str, dtype: _C.dtype) -> None:
     tandem.float16
     >>> tandem.set_autocast_dtype("cpu", tandem.bfloat16)
     """
+    if device_type in _DEFAULTS:
+        _set(device_type, is_autocast_enabled(device_type), dtype)
+
+
+def _set(device_type: str, enabled: bool, dtype: _C.dtype, keep: bool | None = None) -> None:
+    cpu, cpu_dtype, kept, gpu, gpu_dtype = _C._autocast_get()
+    keep = kept if keep is None else keep
     if device_type == "cpu":
-        enabled, _, keep = _C._autocast_get()
-        _C._autocast_set(enabled, dtype, keep)
+        _C._autocast_set(enabled, dtype, keep, gpu, gpu_dtype)
+    else:
+        _C._autocast_set(cpu, cpu_dtype, keep, enabled, dtype)
 
 
 def set_autocast_cache_enabled(enabled: bool) -> None:
@@ -160,7 +172,8 @@ def set_autocast_cache_enabled(enabled: bool) -> None:
     False
     >>> tandem.set_autocast_cache_enabled(True)
     """
-    _C._autocast_set(*_C._autocast_get()[:2], bool(enabled))
+    cpu, cpu_dtype, _, gpu, gpu_dtype = _C._autocast_get()
+    _C._autocast_set(cpu, cpu_dtype, bool(enabled), gpu, gpu_dtype)
 
 
 def clear_autocast_cache() -> None:
@@ -219,8 +232,9 @@ class autocast:
     part of the graph, so gradients arrive in the dtypes of the parameters.
 
     Args:
-        device_type: "cpu"; "cuda" is accepted and, without a GPU, warns and does nothing.
-        dtype: bfloat16 (the default) or float16.
+        device_type: "cpu" or "cuda": operations on other devices stay as they are. "cuda" without a GPU warns and does
+            nothing.
+        dtype: bfloat16 (the default of "cpu") or float16 (that of "cuda").
         enabled: False makes the block a plain one, also inside another.
         cache_enabled: convert each parameter once only until the outermost block ends.
 
@@ -244,15 +258,16 @@ class autocast:
             raise RuntimeError(f"User specified an unsupported autocast device_type '{device_type}'")
         self.device = device_type
         if dtype is None:
-            dtype = _C._autocast_get()[1] if device_type == "cpu" else _DEFAULTS[device_type]
+            dtype = get_autocast_dtype(device_type)
         self.fast_dtype = dtype
-        if enabled and device_type == "cuda":
+        if enabled and device_type == "cuda" and not _C._device_count("cuda"):
             warnings.warn("CUDA is not available or torch_xla is imported. Disabling autocast.", stacklevel=2)
             enabled = False
         elif enabled and dtype not in _LOW:
+            kind = device_type.upper()
             warnings.warn(
-                "In CPU autocast, but the target dtype is not supported. Disabling autocast.\n"
-                "CPU Autocast only supports dtype of torch.bfloat16, torch.float16 currently.",
+                f"In {kind} autocast, but the target dtype is not supported. Disabling autocast.\n"
+                f"{kind} Autocast only supports dtype of torch.bfloat16, torch.float16 currently.",
                 stacklevel=2,
             )
             enabled = False
@@ -264,9 +279,8 @@ class autocast:
         before = _C._autocast_get()
         self._before.append(before)
         _C._autocast_enter()
-        if self.device == "cpu":
-            keep = before[2] if self._cache_enabled is None else self._cache_enabled
-            _C._autocast_set(self._enabled, self.fast_dtype if self._enabled else before[1], keep)
+        keep = before[2] if self._cache_enabled is None else self._cache_enabled
+        _set(self.device, self._enabled, self.fast_dtype if self._enabled else get_autocast_dtype(self.device), keep)
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -313,13 +327,13 @@ def custom_fwd(fwd: Callable[..., Any] | None = None, *, device_type: str, cast_
 
     @functools.wraps(fwd)
     def decorated(ctx: Any, *args: Any, **kwargs: Any) -> Any:
-        enabled, dtype, _ = _C._autocast_get()
-        ctx._dtype, ctx._fwd_used_autocast = dtype, enabled
+        enabled = is_autocast_enabled(device_type)
+        ctx._dtype, ctx._fwd_used_autocast = get_autocast_dtype(device_type), enabled
         if cast_inputs is None or not enabled:
             return fwd(ctx, *args, **kwargs)
         ctx._fwd_used_autocast = False
         cast = functools.partial(_cast, dtype=cast_inputs)
-        with autocast("cpu", enabled=False):
+        with autocast(device_type, enabled=False):
             from tandem.utils._pytree import tree_map
 
             return fwd(ctx, *tree_map(cast, args), **tree_map(cast, kwargs))
@@ -365,7 +379,7 @@ def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str) -> An
 
     @functools.wraps(bwd)
     def decorated(ctx: Any, *args: Any, **kwargs: Any) -> Any:
-        with autocast("cpu", dtype=ctx._dtype, enabled=ctx._fwd_used_autocast):
+        with autocast(device_type, dtype=ctx._dtype, enabled=ctx._fwd_used_autocast):
             return bwd(ctx, *args, **kwargs)
 
     return decorated

@@ -25,7 +25,7 @@ class GradScaler:
     it is raised.
 
     Args:
-        device: "cpu"; "cuda" is accepted and, without a GPU, warns and disables the scaler.
+        device: "cpu" or "cuda"; "cuda" without a GPU warns and disables the scaler.
         init_scale: the first scale.
         growth_factor: by what it is raised.
         backoff_factor: by what it is lowered.
@@ -51,7 +51,7 @@ class GradScaler:
         enabled: bool = True,
     ) -> None:
         self._device, self._enabled = device, enabled
-        if device == "cuda" and enabled:
+        if device == "cuda" and enabled and not _C._device_count("cuda"):
             warnings.warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.", stacklevel=2)
             self._enabled = False
         if not self._enabled:
@@ -64,7 +64,8 @@ class GradScaler:
         self._backoff_factor, self._growth_interval = backoff_factor, growth_interval
         self._scale: Any = None
         self._growth_tracker = 0
-        # By optimizer, since the last update: "ready", "unscaled" or "stepped", and whether all gradients were finite.
+        # By optimizer, since the last update: "ready", "unscaled" or "stepped", and whether all gradients were finite:
+        # a tensor, which `step` reads. Nothing else waits for a device.
         self._states: dict[int, dict[str, Any]] = {}
 
     def _need_scale(self, name: str) -> Any:
@@ -83,10 +84,10 @@ class GradScaler:
         """A tensor, or an iterable of them, times the scale."""
         if not self._enabled:
             return outputs
-        if self._scale is None:
-            self._scale = _C.full((), float(self._init_scale), dtype=_C.float32)
         if isinstance(outputs, _C.Tensor):
-            return outputs * self._scale
+            if self._scale is None:
+                self._scale = _C.full((), float(self._init_scale), dtype=_C.float32, device=outputs.device)
+            return outputs * self._scale.to(outputs.device)
         if isinstance(outputs, Iterable):
             scaled = map(self.scale, outputs)
             return type(outputs)(scaled) if isinstance(outputs, list | tuple) else scaled
@@ -106,20 +107,27 @@ class GradScaler:
         if state["stage"] == "stepped":
             raise RuntimeError("unscale_() is being called after step().")
         with no_grad():
-            inverse = scale.double().reciprocal().float()
-            bad = None
+            # On each device once.
+            inverse = {scale.device: scale.double().reciprocal().float()}
+            bad: dict[Any, Any] = {}
             for group in optimizer.param_groups:
                 for p in group["params"]:
                     if p.grad is None:
                         continue
                     if p.grad.dtype is _C.float16:
                         raise ValueError("Attempting to unscale FP16 gradients.")
+                    place = p.grad.device
+                    if place not in inverse:
+                        inverse[place] = inverse[scale.device].to(place)
                     infinite = (~p.grad.isfinite()).any()
-                    bad = infinite if bad is None else bad | infinite
-                    p.grad.mul_(inverse)
-        if bad is None:
-            raise AssertionError("No inf checks were recorded for this optimizer.")
-        state["stage"], state["finite"] = "unscaled", ~bad
+                    bad[place] = bad[place] | infinite if place in bad else infinite
+                    p.grad.mul_(inverse[place])
+            if not bad:
+                raise AssertionError("No inf checks were recorded for this optimizer.")
+            first, *others = bad.values()
+            for other in others:
+                first = first | other.to(first.device)
+            state["stage"], state["finite"] = "unscaled", ~first
 
     def step(self, optimizer: Optimizer, *args: Any, **kwargs: Any) -> Any:
         """`optimizer.step(*args, **kwargs)`, unless a gradient is infinite or NaN; what it returned."""
@@ -133,7 +141,8 @@ class GradScaler:
             raise RuntimeError("step() has already been called since the last update().")
         if state["stage"] == "ready":
             self.unscale_(optimizer)
-        result = optimizer.step(*args, **kwargs) if state["finite"].item() else None
+        state["finite"] = state["finite"].item()
+        result = optimizer.step(*args, **kwargs) if state["finite"] else None
         state["stage"] = "stepped"
         return result
 
@@ -153,15 +162,14 @@ class GradScaler:
             checks = [s["finite"] for s in self._states.values() if s["finite"] is not None]
             if not checks:
                 raise AssertionError("No inf checks were recorded prior to update.")
-            if not all(c.item() for c in checks):
+            if not all(c.item() if isinstance(c, _C.Tensor) else c for c in checks):
                 scale.mul_(self._backoff_factor)
                 self._growth_tracker = 0
             else:
                 self._growth_tracker += 1
                 if self._growth_tracker == self._growth_interval:
-                    grown = scale.item() * self._growth_factor
-                    if grown != float("inf"):
-                        scale.fill_(grown)
+                    grown = scale * self._growth_factor
+                    scale.copy_(_C.where(grown.isfinite(), grown, scale))
                     self._growth_tracker = 0
         self._states.clear()
 

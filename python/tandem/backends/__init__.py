@@ -1,6 +1,6 @@
 """`tandem.backends`: what programs ask about libraries and devices, and the flags they set for them.
 
-This build computes on CPUs. Flags that steer other devices can be set and read; nothing depends on them.
+Flags of libraries can be set and read; results never depend on them.
 """
 
 from tandem.backends import cuda as cuda

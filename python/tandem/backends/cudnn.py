@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 from tandem._no_device import is_available as is_available
 
-#: May be set; without a GPU nothing reads them.
+#: May be set. They choose among ways to compute that may differ in their last bits; Tandem takes those that do not.
 enabled = True
 benchmark = False
 deterministic = False
-allow_tf32 = True
+allow_tf32 = False
 benchmark_limit = 10
 
 

@@ -1,4 +1,4 @@
-"""Older names of `tandem.amp` for GPUs; without one they warn and do nothing."""
+"""Older names of `tandem.amp` for GPUs; all warn, and without a GPU they do nothing."""
 
 from __future__ import annotations
 

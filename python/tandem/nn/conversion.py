@@ -73,7 +73,7 @@ class ConversionMethods:
             tandem.float64
         """
         device, dtype = kwargs.pop("device", None), kwargs.pop("dtype", None)
-        kwargs.pop("non_blocking", None)
+        late = bool(kwargs.pop("non_blocking", False)) or any(arg is True for arg in args)
         memory_format = kwargs.pop("memory_format", None)
         if kwargs:
             raise TypeError(f"to() got an unexpected keyword argument '{next(iter(kwargs))}'")
@@ -93,7 +93,7 @@ class ConversionMethods:
 
         def convert(t: tandem.Tensor) -> tandem.Tensor:
             if device is not None:
-                t = t.to(device=device)
+                t = t.to(device=device, non_blocking=late)
             if memory_format is not None and t.dim() in (4, 5):
                 t = t.to(memory_format=memory_format)
             return t.to(dtype=dtype) if dtype is not None and t.is_floating_point() else t

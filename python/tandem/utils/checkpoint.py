@@ -116,6 +116,8 @@ class _World:
 
     def __init__(self, preserve_rng_state: bool):
         self.rng = tandem.get_rng_state() if preserve_rng_state else None
+        on_gpus = preserve_rng_state and tandem.cuda.is_initialized()
+        self.gpus = tandem.cuda.get_rng_state_all() if on_gpus else None
         self.autocast = _C._autocast_get()
 
     @contextlib.contextmanager
@@ -126,6 +128,8 @@ class _World:
         with fork:
             if self.rng is not None:
                 tandem.set_rng_state(self.rng)
+            if self.gpus is not None:
+                tandem.cuda.set_rng_state_all(self.gpus)
             _C._autocast_set(*self.autocast)
             try:
                 yield

@@ -5,6 +5,8 @@
 // It is strict: an unknown attribute, a wrong size, a missing workspace is an error. Like the real one it has
 // algorithms that do not serve every layout: none of its own takes two transposed operands. $TANDEM_CUBLASLT_LOG names
 // a file to which it adds a line a product.
+#include <atomic>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -12,6 +14,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "runtime/lib/cuda/cublaslt_functions.h"
 #include "runtime/lib/cuda/texts.h"
@@ -40,6 +43,7 @@ struct Layout {
 struct Preference {
   std::uint64_t mostWorkspace = 0;
   std::uint32_t schemes = 0x1f;
+  std::uint32_t alignment[4] = {256, 256, 256, 256};
 };
 
 Operation& of(lt::Operation o) { return *reinterpret_cast<Operation*>(o); }
@@ -112,11 +116,12 @@ std::string compiled(const std::string& text) {
   return code;
 }
 
-tandem::cuda::FunctionHandle kernelOf(int type) {
+/// A handle, and so its kernels, belong to the device that was current when it was made.
+tandem::cuda::FunctionHandle kernelOf(lt::Handle handle, int type) {
   static std::mutex mutex;
-  static std::map<int, tandem::cuda::FunctionHandle> kernels;
+  static std::map<std::pair<lt::Handle, int>, tandem::cuda::FunctionHandle> kernels;
   const std::lock_guard lock(mutex);
-  tandem::cuda::FunctionHandle& kernel = kernels[type];
+  tandem::cuda::FunctionHandle& kernel = kernels[{handle, type}];
   if (kernel != nullptr) return kernel;
   const char* names[] = {"float", "double", "float16"};
   const std::string element = type == lt::kBFloat16 ? "bfloat16" : names[type];
@@ -153,8 +158,8 @@ bool fits(const Operation& o, const Layout& a, const Layout& b, const Layout& d)
 extern "C" {
 
 int cublasLtCreate(lt::Handle* handle) {
-  static int made;
-  *handle = reinterpret_cast<lt::Handle>(&made);
+  static std::atomic<std::uintptr_t> made{0};
+  *handle = reinterpret_cast<lt::Handle>(++made);
   return lt::kSuccess;
 }
 
@@ -201,6 +206,8 @@ int cublasLtMatmulPreferenceSetAttribute(lt::Preference preference, int attribut
                                          std::size_t bytes) {
   if (attribute == lt::kMostWorkspace) return set(of(preference).mostWorkspace, value, bytes);
   if (attribute == lt::kReductionSchemes) return set(of(preference).schemes, value, bytes);
+  if (attribute >= lt::kAlignmentA && attribute <= lt::kAlignmentD)
+    return set(of(preference).alignment[attribute - lt::kAlignmentA], value, bytes);
   return kInvalidValue;
 }
 
@@ -211,7 +218,8 @@ int cublasLtMatmulAlgoGetHeuristic(lt::Handle, lt::Operation operation, lt::Layo
   // Sums that atomics add up have no order.
   if ((of(preference).schemes & 1) != 0) return kInvalidValue;
   if (of(preference).mostWorkspace < kWorkspace) return kNotSupported;
-  *found = {{{kAlgorithm}}, kWorkspace, lt::kSuccess, 1, {}};
+  const auto& least = of(preference).alignment;
+  *found = {{{kAlgorithm, least[0], least[1], least[2], least[3]}}, kWorkspace, lt::kSuccess, 1, {}};
   *count = 1;
   return lt::kSuccess;
 }
@@ -223,7 +231,7 @@ int cublasLtMatmulAlgoCheck(lt::Handle, lt::Operation operation, lt::Layout a, l
   return lt::kSuccess;
 }
 
-int cublasLtMatmul(lt::Handle, lt::Operation operation, const void* alpha, const void* a, lt::Layout aLayout,
+int cublasLtMatmul(lt::Handle handle, lt::Operation operation, const void* alpha, const void* a, lt::Layout aLayout,
                    const void* b, lt::Layout bLayout, const void* beta, const void* c, lt::Layout cLayout, void* d,
                    lt::Layout dLayout, const lt::Algorithm* algorithm, void* workspace, std::size_t workspaceBytes,
                    tandem::cuda::StreamHandle stream) {
@@ -233,10 +241,13 @@ int cublasLtMatmul(lt::Handle, lt::Operation operation, const void* alpha, const
   if (algorithm->data[0] != kAlgorithm || c != d || cLayout != dLayout || !fits(o, left, right, to))
     return kInvalidValue;
   if (workspace == nullptr || workspaceBytes < kWorkspace || (o.transposeA && o.transposeB)) return kInvalidValue;
+  const void* pointers[] = {a, b, c, d};
+  for (int i = 0; i < 4; ++i)
+    if (reinterpret_cast<std::uintptr_t>(pointers[i]) % algorithm->data[1 + i] != 0) return kInvalidValue;
   const double one = wide ? *static_cast<const double*>(alpha) : *static_cast<const float*>(alpha);
   const double zero = wide ? *static_cast<const double*>(beta) : *static_cast<const float*>(beta);
   if (one != 1 || zero != 0) return kNotSupported;
-  const tandem::cuda::FunctionHandle kernel = kernelOf(left.type);
+  const tandem::cuda::FunctionHandle kernel = kernelOf(handle, left.type);
   const auto launch =
       function<int (*)(tandem::cuda::FunctionHandle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                        unsigned, tandem::cuda::StreamHandle, void**, void**)>("TANDEM_CUDA_DRIVER", "cuLaunchKernel");
@@ -252,7 +263,8 @@ int cublasLtMatmul(lt::Handle, lt::Operation operation, const void* alpha, const
       std::fclose(log);
     }
   }
-  void* parameters[] = {&x, &y, &d, &pitch, &stride, &m, &n, &k, &batch, &workspace, nullptr};
+  void* parameters[] = {&x, &y,     static_cast<void*>(&d),         &pitch, &stride, &m, &n,
+                        &k, &batch, static_cast<void*>(&workspace), nullptr};
   // As many threads as there are numbers in the workspace.
   return launch(kernel, 1, 1, 1, 32, 1, 1, 0, stream, parameters, nullptr) == 0 ? lt::kSuccess : kInternalError;
 }

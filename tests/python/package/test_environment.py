@@ -11,7 +11,7 @@ from tandem.testing import assert_close
 
 def test_devices_and_libraries_answer_for_a_cpu():
     assert not tandem.backends.cudnn.is_available() and tandem.backends.cudnn.version() is None
-    assert not tandem.backends.mps.is_available() and not tandem.backends.cuda.is_built()
+    assert not tandem.backends.mps.is_available() and tandem.backends.cuda.is_built()
     assert not tandem.accelerator.is_available() and tandem.accelerator.current_accelerator() is None
     assert not tandem.distributed.is_available() and not tandem.distributed.is_initialized()
     assert tandem.version.cuda is None and tandem.version.__version__ == tandem.__version__

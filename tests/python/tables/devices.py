@@ -1,25 +1,35 @@
-"""Tensors on a device that is not the CPU, and the emulated GPU."""
+"""Tensors on a device that is not the CPU, and the emulated GPU, unless $TANDEM_REAL_GPU says that the machine's own is
+meant."""
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
-from operations import generated, map_leaves
-
 import tandem
+
+REAL = os.environ.get("TANDEM_REAL_GPU", "") not in ("", "0")
+
+
+def libraries() -> Path:
+    """Where the build puts what tests open."""
+    from operations import generated  # where there is no build, a GPU has no need of it
+
+    return generated().parent / "lib"
 
 
 def emulate() -> None:
     """Puts the stand-ins of tests/emulation in the place of NVIDIA's libraries, unless the environment names others."""
-    libraries = generated().parent / "lib"
+    if REAL:
+        return
     for variable, name in (
         ("TANDEM_CUDA_DRIVER", "libtandem_emulated_driver.so"),
         ("TANDEM_NVRTC", "libtandem_emulated_nvrtc.so"),
         ("TANDEM_CUBLASLT", "libtandem_emulated_cublaslt.so"),
     ):
-        if (libraries / name).exists():
-            os.environ.setdefault(variable, str(libraries / name))
+        if (libraries() / name).exists():
+            os.environ.setdefault(variable, str(libraries() / name))
 
 
 def there(t: tandem.Tensor, device: tandem.device) -> tandem.Tensor:
@@ -36,4 +46,6 @@ def there(t: tandem.Tensor, device: tandem.device) -> tandem.Tensor:
 
 def all_there(tree: Any, device: tandem.device) -> Any:
     """The same lists, tuples and dicts with their tensors on the device."""
+    from operations import map_leaves
+
     return map_leaves(tree, tandem.Tensor, lambda t: there(t, device))

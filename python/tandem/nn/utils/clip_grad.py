@@ -37,12 +37,12 @@ def get_total_norm(
     if not tensors:
         return tandem.tensor(0.0)
     if norm_type == float("inf"):
-        total = tandem.stack([tandem.abs(t.detach()).amax() for t in tensors]).amax()
+        total = _stacked([tandem.abs(t.detach()).amax() for t in tensors]).amax()
     elif norm_type == 2.0:
         squares = [(t * t).sum() for t in (t.detach() for t in tensors)]
-        total = tandem.sqrt(tandem.stack(squares).sum())
+        total = tandem.sqrt(_stacked(squares).sum())
     else:
-        total = tandem.stack([(tandem.abs(t.detach()) ** norm_type).sum() for t in tensors]).sum() ** (1.0 / norm_type)
+        total = _stacked([(tandem.abs(t.detach()) ** norm_type).sum() for t in tensors]).sum() ** (1.0 / norm_type)
     if error_if_nonfinite and not bool((tandem.abs(total) < float("inf")).item()):
         raise RuntimeError(
             f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be "
@@ -50,6 +50,16 @@ def get_total_norm(
             "`error_if_nonfinite=False`"
         )
     return total
+
+
+def _like(value: Tensor, other: Tensor) -> Tensor:
+    """`value` on the device of `other`."""
+    return value if value.get_device() == other.get_device() else value.to(other.device)
+
+
+def _stacked(values: list[Tensor]) -> Tensor:
+    """0-d tensors, which may be on several devices, as a vector on that of the first."""
+    return tandem.stack([_like(value, values[0]) for value in values])
 
 
 def clip_grad_norm_(
@@ -81,7 +91,7 @@ def clip_grad_norm_(
 def _scale(grads: list[Tensor], max_norm: float, total: Tensor) -> None:
     factor = (float(max_norm) / (total + 1e-6)).clamp(max=1.0)
     for grad in grads:
-        grad.mul_(factor)
+        grad.mul_(_like(factor, grad))
 
 
 def clip_grads_with_norm_(

@@ -1,0 +1,147 @@
+"""CUDA graphs: work of a stream that is captured once and queued as a whole, again and again."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import warnings
+from typing import Any, NoReturn
+
+from tandem import _C
+from tandem.cuda._devices import current_device, fail_without, is_available, synchronize
+from tandem.cuda.memory import empty_cache
+from tandem.cuda.streams import Stream, StreamContext, current_stream
+
+__all__ = [
+    "CUDAGraph",
+    "graph",
+    "graph_pool_handle",
+    "is_current_stream_capturing",
+    "make_graphed_callables",
+]
+
+_pools = itertools.count(1)
+
+
+def is_current_stream_capturing() -> bool:
+    """Is what the current stream is given kept for a graph? False without a GPU."""
+    return is_available() and bool(current_stream()._stream.is_capturing())
+
+
+def graph_pool_handle() -> tuple[int, int]:
+    """A name of a pool of memory, for `capture_begin`, which accepts it: each graph has memory of its own."""
+    return 0, next(_pools)
+
+
+class CUDAGraph:
+    """Work that was captured; `replay` queues it in the current stream.
+
+    What is captured reads and writes the same memory at each replay: write new values into the tensors that it read.
+    Its memory is kept for it while it lives. Random numbers are those of the capture, at each replay. What the host has
+    to read cannot be captured: an error of `capture_end`. `tandem.compile` needs none of this. RuntimeError where there
+    is no GPU.
+    """
+
+    def __init__(self, keep_graph: bool = False) -> None:
+        if not is_available():
+            fail_without(type(self).__name__)
+        self._graph: Any = None
+        self._index: int | None = None
+        self._draws = 0
+        self._pool = graph_pool_handle()
+
+    def capture_begin(self, pool: Any = None, capture_error_mode: str = "global") -> None:
+        """Capture what the current stream, which is not the default one, is given from now on.
+
+        Args:
+            pool: a handle of `pool()` or `graph_pool_handle`; accepted: graphs share no memory.
+            capture_error_mode: accepted: other threads may use the GPU meanwhile.
+        """
+        if self._graph is not None or self._index is not None:
+            raise RuntimeError("this CUDAGraph was captured already: reset() it, or make another one")
+        index = current_device()
+        _C._gpu_begin_capture(index)
+        self._index = index
+        self._draws = self._position(index)
+        if pool is not None:
+            self._pool = pool
+
+    def capture_end(self) -> None:
+        """End that. RuntimeError where something was done meanwhile that cannot be captured."""
+        if self._index is None:
+            raise RuntimeError("capture_end() without capture_begin()")
+        index, self._index = self._index, None
+        self._graph = _C._gpu_end_capture(index)
+        if self._position(index) != self._draws:
+            warnings.warn("a captured graph draws random numbers: each replay gives those of the capture", stacklevel=2)
+
+    @staticmethod
+    def _position(index: int) -> int:
+        state = _C._default_generator(_C.device("cuda", index)).get_state()
+        return int.from_bytes(_C._bytes_of(state)[8:], "little")
+
+    def replay(self) -> None:
+        """Queue the work in the current stream."""
+        if self._graph is None:
+            raise RuntimeError("replay() of a CUDAGraph without a preceding successful capture")
+        self._graph.launch()
+
+    def reset(self) -> None:
+        """Drop the work and its memory."""
+        self._graph = None
+
+    def pool(self) -> Any:
+        """A handle for `capture_begin` of other graphs."""
+        return self._pool
+
+    def enable_debug_mode(self) -> None:
+        """Does nothing."""
+
+    def debug_dump(self, debug_path: str) -> NoReturn:
+        """NotImplementedError: graphs are not written to files."""
+        raise NotImplementedError("CUDAGraph.debug_dump: captured graphs are not written to files")
+
+
+class graph:  # noqa: N801
+    """A `with` block whose work is captured in a CUDAGraph, on a stream of its own unless one is given.
+
+    Args:
+        cuda_graph: where it goes.
+        pool, capture_error_mode: as of `CUDAGraph.capture_begin`.
+        stream: on which it is captured.
+    """
+
+    _default: dict[int, Stream] = {}
+
+    def __init__(
+        self, cuda_graph: CUDAGraph, pool: Any = None, stream: Stream | None = None, capture_error_mode: str = "global"
+    ) -> None:
+        self._graph, self._pool, self._mode = cuda_graph, pool, capture_error_mode
+        if stream is None:
+            index = current_device()
+            if index not in self._default:
+                self._default[index] = Stream(index)
+            stream = self._default[index]
+        self._block = StreamContext(stream)
+
+    def __enter__(self) -> None:
+        synchronize()
+        gc.collect()
+        empty_cache()
+        self._block.__enter__()
+        try:
+            self._graph.capture_begin(self._pool, self._mode)
+        except BaseException:
+            self._block.__exit__()
+            raise
+
+    def __exit__(self, *exc: object) -> None:
+        try:
+            self._graph.capture_end()
+        finally:
+            self._block.__exit__(*exc)
+
+
+def make_graphed_callables(*args: Any, **kwargs: Any) -> NoReturn:
+    """NotImplementedError: `tandem.compile` makes functions with derivatives into plans."""
+    raise NotImplementedError("tandem.cuda.make_graphed_callables: use tandem.compile, whose plans have derivatives")

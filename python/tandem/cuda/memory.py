@@ -1,0 +1,209 @@
+"""The memory of GPUs: what tensors hold, what is cached, and what the driver has left.
+
+Memory that is freed is kept and handed out again in the order of its stream, as in PyTorch; `empty_cache` gives it
+back.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any
+
+from tandem import _C
+from tandem.cuda._devices import Device, index_of, is_available
+
+__all__ = [
+    "empty_cache",
+    "max_memory_allocated",
+    "max_memory_cached",
+    "max_memory_reserved",
+    "mem_get_info",
+    "memory_allocated",
+    "memory_cached",
+    "memory_reserved",
+    "memory_snapshot",
+    "memory_stats",
+    "memory_stats_as_nested_dict",
+    "memory_summary",
+    "memory_usage",
+    "reset_accumulated_memory_stats",
+    "reset_max_memory_allocated",
+    "reset_max_memory_cached",
+    "reset_peak_memory_stats",
+    "set_per_process_memory_fraction",
+    "utilization",
+]
+
+
+def _of_all(device: Device, name: str) -> list[int]:
+    """The index that is meant, or nothing where there is no GPU."""
+    return [index_of(device, name)] if is_available() else []
+
+
+def memory_stats(device: Device = None) -> dict[str, Any]:
+    """Statistics of the allocator by PyTorch's names: `allocated_bytes.all.current`, `num_ooms`, ...; empty without a
+    GPU.
+
+    Each of `allocation`, `segment`, `active`, `inactive_split` and their `..._bytes` has `current`, `peak`, `allocated`
+    and `freed`, of `all`, of the `small_pool` (blocks up to 1 MiB) and of the `large_pool`.
+    """
+    return OrderedDict(
+        sorted(item for k in _of_all(device, "memory_stats") for item in _C._gpu_memory_stats(k).items())
+    )
+
+
+def memory_stats_as_nested_dict(device: Device = None) -> dict[str, Any]:
+    """`memory_stats`, as dicts of dicts."""
+    nested: dict[str, Any] = {}
+    for name, value in memory_stats(device).items():
+        *path, last = name.split(".")
+        inner = nested
+        for part in path:
+            inner = inner.setdefault(part, {})
+        inner[last] = value
+    return nested
+
+
+def _stat(name: str, device: Device) -> int:
+    return int(memory_stats(device).get(name, 0))
+
+
+def memory_allocated(device: Device = None) -> int:
+    """Bytes that tensors hold; 0 without a GPU."""
+    return _stat("allocated_bytes.all.current", device)
+
+
+def max_memory_allocated(device: Device = None) -> int:
+    """The most that they held, since the start or `reset_peak_memory_stats`."""
+    return _stat("allocated_bytes.all.peak", device)
+
+
+def memory_reserved(device: Device = None) -> int:
+    """Bytes that this process has from the driver: held by tensors or cached."""
+    return _stat("reserved_bytes.all.current", device)
+
+
+def max_memory_reserved(device: Device = None) -> int:
+    """The most that it had."""
+    return _stat("reserved_bytes.all.peak", device)
+
+
+memory_cached = memory_reserved
+max_memory_cached = max_memory_reserved
+
+
+def reset_peak_memory_stats(device: Device = None) -> None:
+    """Peaks become what is there now."""
+    for k in _of_all(device, "reset_peak_memory_stats"):
+        _C._gpu_reset_peak_stats(k)
+
+
+reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats
+
+
+def reset_accumulated_memory_stats(device: Device = None) -> None:
+    """Sums over the life of the process, as `num_alloc_retries`, become 0."""
+    for k in _of_all(device, "reset_accumulated_memory_stats"):
+        _C._gpu_reset_accumulated_stats(k)
+
+
+def empty_cache() -> None:
+    """Give memory that is cached and unused back to the driver, of all GPUs that were used; also page-locked memory of
+    the host. Does nothing without a GPU."""
+    if _C._other_devices():
+        for k in range(_C._device_count("cuda")):
+            _C._gpu_empty_cache(k)
+
+
+def set_per_process_memory_fraction(fraction: float, device: Device = None) -> None:
+    """Of a GPU's memory, the share in (0, 1] that this process may take; above it, OutOfMemoryError."""
+    _C._gpu_set_memory_fraction(index_of(device, "set_per_process_memory_fraction"), float(fraction))
+
+
+def mem_get_info(device: Device = None) -> tuple[int, int]:
+    """(free, total) bytes of a GPU, whoever uses it."""
+    free, total = _C._gpu_memory_info(index_of(device, "mem_get_info"))
+    return free, total
+
+
+def memory_usage(device: Device = None) -> int:
+    """The percentage of a GPU's memory that is in use."""
+    free, total = mem_get_info(device)
+    return round(100 * (total - free) / total)
+
+
+def utilization(device: Device = None) -> int:
+    """NotImplementedError: how busy a GPU is, NVIDIA's `nvidia-smi` says."""
+    raise NotImplementedError("tandem.cuda.utilization: not part of Tandem; nvidia-smi shows how busy a GPU is")
+
+
+def memory_snapshot(mempool_id: Any = None) -> list[dict[str, Any]]:
+    """The pieces that the allocators of all GPUs have from their drivers, and the blocks of each, in PyTorch's form."""
+    found = []
+    for index in range(_C._device_count("cuda")) if _C._other_devices() else ():
+        for segment in _C._gpu_memory_snapshot(index):
+            blocks = segment["blocks"]
+            in_use = [b for b in blocks if b["state"] == "active_allocated"]
+            active = [b for b in blocks if b["state"] != "inactive"]
+            found.append(
+                {
+                    "device": index,
+                    **segment,
+                    "allocated_size": sum(b["size"] for b in in_use),
+                    "active_size": sum(b["size"] for b in active),
+                    "requested_size": sum(b["requested_size"] for b in in_use),
+                    "segment_pool_id": (0, 1 if segment.pop("of_graph") else 0),
+                    "is_expandable": False,
+                    "frames": [],
+                    "blocks": [{**b, "frames": []} for b in blocks],
+                }
+            )
+            found[-1].pop("of_graph", None)
+    return found
+
+
+_ROWS = (
+    ("Allocated memory", "allocated_bytes"),
+    ("Active memory", "active_bytes"),
+    ("Requested memory", "requested_bytes"),
+    ("GPU reserved memory", "reserved_bytes"),
+    ("Non-releasable memory", "inactive_split_bytes"),
+    ("Allocations", "allocation"),
+    ("Active allocs", "active"),
+    ("GPU reserved segments", "segment"),
+    ("Non-releasable allocs", "inactive_split"),
+)
+
+
+def memory_summary(device: Device = None, abbreviated: bool = False) -> str:
+    """`memory_stats` as a table; a line that says so where there is no GPU.
+
+    Args:
+        abbreviated: leave out the rows of the small and the large pool.
+    """
+    if not is_available():
+        return "no device memory: this build of Tandem computes on the CPU only"
+    index = index_of(device, "memory_summary")
+    stats = memory_stats(index)
+
+    def shown(name: str, value: int) -> str:
+        if not name.endswith("_bytes"):
+            return str(value)
+        size, units = float(value), ["B", "KiB", "MiB", "GiB", "TiB"]
+        while size >= 1024 and len(units) > 1:
+            size, units = size / 1024, units[1:]
+        return f"{size:.0f} {units[0]}" if units[0] == "B" else f"{size:.2f} {units[0]}"
+
+    pools = [("all", "")]
+    if not abbreviated:
+        pools += [("large_pool", "  from large pool"), ("small_pool", "  from small pool")]
+    kinds = ("current", "peak", "allocated", "freed")
+    lines = [
+        f"memory of cuda:{index}: out of memory {stats['num_ooms']} times, retried {stats['num_alloc_retries']} times",
+        f"{'':24}" + "".join(f"{head:>14}" for head in ("now", "peak", "allocated", "freed")),
+    ]
+    for title, name in _ROWS:
+        for pool, inner in pools:
+            values = (shown(name, stats[f"{name}.{pool}.{kind}"]) for kind in kinds)
+            lines.append(f"{inner or title:24}" + "".join(f"{v:>14}" for v in values))
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,277 @@
+"""Programs on a GPU, which the emulation of its driver is here: random numbers, training, captured graphs, files, and
+what waits."""
+
+from __future__ import annotations
+
+import copy
+import io
+import pickle
+
+import pytest
+from gpu_here import DEVICES, MARKS, late, ones, run, two
+
+import tandem
+from tandem import nn
+
+pytestmark = MARKS
+CUDA = "cuda"
+
+
+# ---- random numbers -------------------------------------------------------------------------------------------------
+
+
+def test_generators():
+    tandem.manual_seed(5)
+    on_cpu = tandem.rand(4)
+    assert tandem.rand(4, device=CUDA).tolist() == on_cpu.tolist() and tandem.cuda.initial_seed() == 5
+    state = tandem.cuda.get_rng_state()
+    a = tandem.rand(3, device=CUDA).tolist()
+    tandem.cuda.set_rng_state(state)
+    assert tandem.rand(3, device=CUDA).tolist() == a and state.is_cpu
+    tandem.cuda.manual_seed(7)
+    assert tandem.cuda.initial_seed() == 7 and tandem.initial_seed() == 5
+    tandem.cuda.manual_seed_all(8)
+    assert [g.initial_seed() for g in tandem.cuda.default_generators] == [8] * DEVICES
+    states = tandem.cuda.get_rng_state_all()
+    with tandem.random.fork_rng():
+        tandem.cuda.seed_all()
+        tandem.rand(3, device=CUDA)
+    assert [s.tolist() for s in tandem.cuda.get_rng_state_all()] == [s.tolist() for s in states]
+    g = tandem.Generator(CUDA).manual_seed(3)
+    assert (
+        tandem.rand(2, device=CUDA, generator=g).tolist()
+        == tandem.rand(2, generator=tandem.Generator().manual_seed(3)).tolist()
+    )
+
+
+def test_a_checkpoint_draws_the_same_numbers_again():
+    x = ones(64, requires_grad=True)
+    y = tandem.utils.checkpoint.checkpoint(lambda t: nn.functional.dropout(t, 0.5), x, use_reentrant=False)
+    y.sum().backward()
+    assert x.grad.tolist() == y.tolist() and 0 < y.sum().item() < 128
+
+
+# ---- training -------------------------------------------------------------------------------------------------------
+
+
+def model() -> nn.Module:
+    tandem.manual_seed(0)
+    return nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 2))
+
+
+@pytest.mark.parametrize("kind", ["SGD", "Adam", "AdamW"])
+def test_optimizers(kind):
+    results = []
+    for place in ("cpu", CUDA):
+        net = model().to(place)
+        optimizer = getattr(tandem.optim, kind)(net.parameters(), lr=0.1)
+        x = tandem.linspace(-1, 1, 12, device=place).reshape(3, 4)
+        for _ in range(3):
+            optimizer.zero_grad()
+            (net(x).square().sum() * 0.5).backward()
+            nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+            optimizer.step()
+        assert all(p.device.type == place for p in net.parameters())
+        results.append([p.detach().cpu() for p in net.parameters()])
+    for a, b in zip(*results, strict=True):
+        tandem.testing.assert_close(a, b)
+
+
+def test_grad_scaler():
+    net = model().to(CUDA)
+    optimizer = tandem.optim.SGD(net.parameters(), lr=0.1)
+    scaler = tandem.amp.GradScaler(CUDA, init_scale=8.0, growth_interval=2)
+    assert scaler.is_enabled()
+    before = [p.detach().clone() for p in net.parameters()]
+    for k in range(4):
+        optimizer.zero_grad()
+        with tandem.autocast(CUDA, dtype=tandem.bfloat16):
+            out = net(tandem.ones(3, 4, device=CUDA))
+        assert out.dtype is tandem.bfloat16
+        scaler.scale(out.float().sum() * (float("inf") if k == 2 else 1.0)).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    assert scaler.get_scale() == 8.0 and scaler._scale.is_cuda
+    assert any(not tandem.equal(a, b) for a, b in zip(before, net.parameters(), strict=True))
+    state = scaler.state_dict()
+    assert state["_growth_tracker"] == 1
+    scaler.load_state_dict(state)
+
+
+def test_autocast_is_of_one_kind_of_device():
+    a, b = tandem.ones(2, 2), ones(2, 2)
+    with tandem.autocast(CUDA):
+        assert (a @ a).dtype is tandem.float32 and tandem.mm(b, b).dtype is (b @ b).dtype is tandem.float16
+        assert tandem.is_autocast_enabled(CUDA) and not tandem.is_autocast_enabled("cpu")
+        with tandem.autocast("cpu"):
+            assert tandem.mm(a, a).dtype is tandem.bfloat16 and tandem.mm(b, b).dtype is tandem.float16
+        with tandem.autocast(CUDA, enabled=False):
+            assert tandem.mm(b, b).dtype is tandem.float32
+        assert b.exp().dtype is tandem.float32 and b.half().softmax(0).dtype is tandem.float32
+    assert not tandem.is_autocast_enabled() and (b @ b).dtype is tandem.float32
+    assert tandem.get_autocast_gpu_dtype() is tandem.float16
+
+    @tandem.compile
+    def f(x):
+        return x @ x
+
+    for _ in range(2):
+        with tandem.autocast(CUDA, dtype=tandem.bfloat16):
+            assert f(b).dtype is tandem.bfloat16 and f(a).dtype is tandem.float32
+        assert f(b).dtype is tandem.float32
+
+
+# ---- graphs ---------------------------------------------------------------------------------------------------------
+
+
+def test_captured_graphs():
+    x = tandem.zeros(4).cuda()
+    (x * 2 + 1).sin()  # kernels are made before
+    graph = tandem.cuda.CUDAGraph()
+    assert not tandem.cuda.is_current_stream_capturing()
+    with tandem.cuda.graph(graph):
+        assert tandem.cuda.is_current_stream_capturing()
+        y = x * 2 + 1
+    for value in (1.0, 5.0):
+        x.fill_(value)
+        graph.replay()
+        assert y.tolist() == [2 * value + 1] * 4
+    with pytest.raises(RuntimeError, match="captured already"):
+        graph.capture_begin()
+    graph.reset()
+    with pytest.raises(RuntimeError, match="without a preceding successful capture"):
+        graph.replay()
+    assert len(graph.pool()) == 2
+    with pytest.raises(RuntimeError, match="the default stream cannot be captured"):
+        tandem.cuda.CUDAGraph().capture_begin()
+    with pytest.raises(NotImplementedError, match="tandem.compile"):
+        tandem.cuda.make_graphed_callables(None, None)
+
+
+def test_what_cannot_be_captured():
+    x = ones(3)
+    with pytest.raises(RuntimeError), tandem.cuda.graph(tandem.cuda.CUDAGraph()):
+        (x + 1).tolist()
+    assert (x + 1).tolist() == [2, 2, 2]
+    with pytest.warns(UserWarning, match="each replay gives those of the capture"):
+        with tandem.cuda.graph(tandem.cuda.CUDAGraph()):
+            y = tandem.rand(2, device=CUDA)
+    del y
+
+
+# ---- files ----------------------------------------------------------------------------------------------------------
+
+
+def test_saving_and_loading():
+    base = tandem.arange(6.0, device=CUDA)
+    state = {"w": base[1:4], "b": base, "p": nn.Parameter(ones(2)), "c": tandem.ones(1)}
+    file = io.BytesIO()
+    tandem.save(state, file)
+
+    def load(**options):
+        file.seek(0)
+        return tandem.load(file, **options)
+
+    back = load()
+    assert back["w"].is_cuda and back["c"].is_cpu and back["w"].tolist() == [1, 2, 3]
+    assert isinstance(back["p"], nn.Parameter) and back["p"].is_cuda and back["p"].is_leaf and back["p"].requires_grad
+    back["b"].fill_(0)
+    assert back["w"].tolist() == [0, 0, 0]  # they share memory, as before
+    for location in ("cpu", tandem.device("cpu"), {"cuda:0": "cpu"}, lambda t, place: t):
+        assert all(t.is_cpu for t in load(map_location=location).values())
+    assert all(t.is_cuda for t in load(map_location=CUDA).values())
+    assert all(t.is_cuda for t in load(map_location={"cpu": "cuda:0"}).values())
+    places = []
+    load(map_location=lambda t, place: places.append(place))
+    assert sorted(places) == ["cpu", "cuda:0", "cuda:0", "cuda:0"]
+
+
+def test_pickles_keep_their_device():
+    x = tandem.arange(3, device=CUDA)
+    y = pickle.loads(pickle.dumps(x))
+    assert y.is_cuda and y.tolist() == [0, 1, 2]
+    z = copy.deepcopy(x)
+    assert z.is_cuda and z.data_ptr() != x.data_ptr()
+
+
+def test_files_of_a_gpu_where_there_is_none(tmp_path):
+    tandem.save({"w": ones(2)}, tmp_path / "state")
+    (tmp_path / "pickle").write_bytes(pickle.dumps(ones(2)))
+    body = (
+        f"import pickle\nprint(tandem.load({str(tmp_path / 'state')!r}, map_location='cpu')['w'].tolist())\n"
+        f"for f in (lambda: tandem.load({str(tmp_path / 'state')!r}),"
+        f" lambda: pickle.load(open({str(tmp_path / 'pickle')!r}, 'rb'))):\n"
+        "    try: f()\n    except RuntimeError as e: print(e)"
+    )
+    done = run(body, TANDEM_CUDA_DRIVER="/nowhere/libcuda.so.1")
+    first, *errors = done.stdout.strip().splitlines()
+    assert first == "[1.0, 1.0]" and len(errors) == 2, done.stderr
+    assert all(e.startswith("Attempting to deserialize object on a CUDA device") for e in errors), errors
+
+
+# ---- what waits, what is opened -------------------------------------------------------------------------------------
+
+
+@late
+def test_training_does_not_wait():
+    net = model().to(CUDA)
+    optimizer = tandem.optim.AdamW(net.parameters(), lr=0.1)
+    schedule = tandem.optim.lr_scheduler.StepLR(optimizer, 1)
+    x = ones(3, 4)
+    for _ in range(2):
+        net(x).square().mean().backward()
+        tandem.cuda.synchronize()
+        optimizer.step()
+        schedule.step()
+        assert not tandem.cuda.current_stream().query()
+        optimizer.zero_grad()
+
+
+def test_names_of_a_gpu_are_errors_where_there_is_none():
+    body = (
+        "for f in (tandem.cuda.current_device, tandem.cuda.Stream, lambda: tandem.ones(1).cuda()):\n"
+        "    try: f()\n    except RuntimeError as e: print(e)"
+    )
+    done = run(body, TANDEM_CUDA_DRIVER="/nowhere/libcuda.so.1")
+    lines = done.stdout.strip().splitlines()
+    assert len(lines) == 3 and all("the CUDA driver /nowhere/libcuda.so.1 cannot be opened" in t for t in lines), lines
+    assert lines[1].startswith("tandem.cuda.Stream(): this build of Tandem computes on the CPU only"), lines
+
+
+def test_the_folders_of_wheels_are_named_before_a_gpu_is(tmp_path):
+    for package in ("nvidia/cudnn/lib", "nvidia/cu13/lib"):
+        (tmp_path / package).mkdir(parents=True)
+    body = (
+        f"import os, sys\nsys.path.append({str(tmp_path)!r})\n"
+        "first = os.environ['TANDEM_CUDA_PATH']\ntandem.cuda.is_available()\n"
+        "print(first, os.environ['TANDEM_CUDA_PATH'])"
+    )
+    first, after = run(body, TANDEM_CUDA_PATH="/given").stdout.split()
+    assert first == "/given"
+    assert after.split(":")[0] == "/given"
+    assert [f for f in after.split(":") if str(tmp_path) in f] == [
+        f"{tmp_path}/nvidia/{p}/lib" for p in ("cu13", "cudnn")
+    ]
+
+
+@two
+@pytest.mark.parametrize("others", ["cpu", "cuda:1"])
+def test_a_model_on_two_devices(others):
+    """Each half where it is; the same as on one."""
+
+    def train(first, second):
+        tandem.manual_seed(0)
+        a, b = nn.Linear(4, 8).to(first), nn.Linear(8, 2).to(second)
+        parameters = [*a.parameters(), *b.parameters()]
+        optimizer = tandem.optim.AdamW(parameters, lr=0.1)
+        x = tandem.linspace(-1, 1, 12, device=first).reshape(3, 4)
+        for _ in range(2):
+            optimizer.zero_grad()
+            b(a(x).tanh().to(second)).square().sum().backward()
+            norm = nn.utils.clip_grad_norm_(parameters, 0.5)
+            optimizer.step()
+        assert str(a.weight.device) == first and str(b.weight.device) == second and str(norm.device) == first
+        return [p.detach().cpu() for p in parameters]
+
+    for p, q in zip(train("cpu", "cpu"), train("cuda:0", others), strict=True):
+        tandem.testing.assert_close(p, q)

@@ -1,0 +1,39 @@
+"""scripts/gpu-check.sh on the emulated device: every step but the sanitizer, with tiny sizes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from devices import REAL
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(REAL, reason="the script itself is what runs this on a GPU")
+def test_the_script_tries_everything_on_the_emulated_device():
+    environment = {k: v for k, v in os.environ.items() if k not in ("TANDEM_TEST_DEVICE", "TANDEM_CACHE_DIR")}
+    script = [str(ROOT / "scripts/gpu-check.sh"), "--emulated"]
+    done = subprocess.run(script, capture_output=True, text=True, env={**environment, "JOBS": "1"}, timeout=900)
+    report = (ROOT / "build/gpu-check/report.md").read_text()
+    assert done.returncode == 0, done.stdout + done.stderr + report
+    for name in ("preparing", "looking for a GPU", "tests marked gpu", "benchmarks, whose times mean nothing"):
+        assert f"-- {name}: done in " in done.stdout, done.stdout
+    assert "-- compute-sanitizer: left out, the emulated device checks memory itself" in done.stdout
+    assert "times mean nothing" in report and "Failed" not in report
+    for row in (
+        "GELU of 64 MiB",
+        "softmax over rows",
+        "GPT of 12 layers",
+        "AdamW of 8 parameters",
+        "`a + b` of one element",
+    ):
+        assert f"| {row}" in report, report
+
+
+def test_an_unknown_option_shows_the_usage():
+    done = subprocess.run([str(ROOT / "scripts/gpu-check.sh"), "--what"], capture_output=True, text=True)
+    assert done.returncode == 2 and "--emulated runs all of it" in done.stderr
