@@ -396,3 +396,23 @@ def test_draws():
         : probs.numel()
     ]
     drawn(tandem.binomial, counts, probs)
+
+
+def test_plans_that_run_again():
+    """The first run queues, the second is captured, later ones are a graph whose parameters change."""
+
+    def step(x, i, y):
+        z = x.index_add(0, i, y).scatter_add(0, i[:, None], y)
+        z = tandem.cat([z, x.flip(0)]).cumsum(0)
+        return z[i] + z.sort(0)[0][i], z.argmax(1), x[x > 0]
+
+    compiled = tandem.compile(step)
+    for seed in range(5):
+        x, y = made((6, 4), "float32", seed=seed), made((50, 4), "float32", seed=seed + 9)
+        i = indices((50,), 6, seed=seed)
+        check(compiled, x, i, y)
+        check(compiled, x.abs() + 1, i, y)
+    wrong = there(indices((50,), 6)) + 3
+    with pytest.raises((RuntimeError, IndexError), match="out of bounds for dimension 0 with size 6"):
+        compiled(there(x), wrong, there(y))[0].cpu()
+    check(compiled, x, i, y)
