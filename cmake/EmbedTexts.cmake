@@ -17,7 +17,7 @@ foreach(path IN LISTS files)
   string(APPEND definitions "const char ${variable}Text[] = R\"cu(${text})cu\";\n")
 endforeach()
 # The declarations change only with the files there are, so that a change of a text compiles one file.
-file(WRITE ${OUT}/texts.h.new "// Generated from runtime/lib/cuda/*.cu. Do not edit.
+file(WRITE ${OUT}/texts.h.new "// Generated from runtime/lib/cuda and runtime/lib/formulas. Do not edit.
 #pragma once
 
 namespace tandem::cuda {
@@ -27,7 +27,7 @@ ${declarations}
 ")
 file(COPY_FILE ${OUT}/texts.h.new ${OUT}/texts.h ONLY_IF_DIFFERENT)
 file(REMOVE ${OUT}/texts.h.new)
-file(WRITE ${OUT}/texts.cpp "// Generated from runtime/lib/cuda/*.cu. Do not edit.
+file(WRITE ${OUT}/texts.cpp "// Generated from runtime/lib/cuda and runtime/lib/formulas. Do not edit.
 #include \"runtime/lib/cuda/texts.h\"
 
 namespace tandem::cuda {

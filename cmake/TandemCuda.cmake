@@ -1,9 +1,10 @@
 # The GPU's device plug-in: libtandem_cuda.so, opened when a device of kind `cuda` is first asked for. It links no CUDA
 # library, and what it needs of the runtime is in copies of its own.
 
-# ---- texts of kernels: runtime/lib/cuda/NAME.cu as `kNameText`
+# ---- texts of kernels: runtime/lib/cuda/NAME.cu, and formulas that the CPU's library shares, as `kNameText`
 
-file(GLOB TANDEM_CUDA_TEXTS CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/runtime/lib/cuda/*.cu)
+file(GLOB TANDEM_CUDA_TEXTS CONFIGURE_DEPENDS
+  ${CMAKE_SOURCE_DIR}/runtime/lib/cuda/*.cu ${CMAKE_SOURCE_DIR}/runtime/lib/formulas/*.inl)
 set(TANDEM_TEXTS_DIR ${TANDEM_GENERATED_DIR}/runtime/lib/cuda)
 string(REPLACE ";" "\n" TANDEM_CUDA_TEXT_LIST "${TANDEM_CUDA_TEXTS}")
 file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/cuda_texts.txt CONTENT "${TANDEM_CUDA_TEXT_LIST}\n")
@@ -46,3 +47,5 @@ set_target_properties(tandem_cuda PROPERTIES
   LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/python/tandem
   LINK_DEPENDS ${CMAKE_BINARY_DIR}/cuda.map)
 install(TARGETS tandem_cuda LIBRARY DESTINATION tandem COMPONENT python)
+# Programs that run saved ones find it beside the loader.
+install(TARGETS tandem_cuda LIBRARY DESTINATION lib COMPONENT runtime EXCLUDE_FROM_ALL)

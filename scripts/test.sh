@@ -20,6 +20,8 @@ run "C++ unit tests of the GPU" env TANDEM_COMPILER="$PWD/$build/python/tandem/l
 run "IR, passes and code generation" .venv/bin/lit -sv -j 2 --param build="$PWD/$build" tests
 run "Python tests" .venv/bin/python -m pytest -q -n 2 tests/python "$@"
 run "the guarded device" .venv/bin/python -m pytest -q -n 2 tests/guarded "$@"
+run "the emulation of GPUs" .venv/bin/python -m pytest -q -n 2 tests/emulation "$@"
+run "the emulated GPU" env TANDEM_TEST_DEVICE=emulated .venv/bin/python -m pytest -q -n 2 tests/guarded "$@"
 if [ "${#failed[@]}" -gt 0 ]; then
   printf 'failed: %s\n' "${failed[@]}" >&2
   exit 1

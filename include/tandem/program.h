@@ -95,6 +95,9 @@ typedef struct {
   const unsigned char* signed_by;
   /* Compare all of the file with the hashes in it. The machine code that is used always is. */
   int verify;
+  /* Where it runs: "cuda", "cuda:1", a GPU for which the file has code; its weights are copied there, and runs copy
+   * arguments there and results back: pointers are to memory of the host all the same. NULL, "cpu": here. */
+  const char* device;
 } tandem_open_options;
 
 /* `options` may be NULL. */

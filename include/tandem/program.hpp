@@ -81,6 +81,7 @@ class Output {
 struct OpenOptions {
   std::span<const unsigned char> signedBy;  // an Ed25519 public key, 32 bytes; empty: the file need not be signed
   bool verify = false;                      // compare all of the file with the hashes in it
+  std::string device = "cpu";               // where it runs; a GPU: "cuda", "cuda:1"
 };
 
 /// A file that was opened. Names and shapes in what it tells live as long as it or a copy of it.
@@ -89,7 +90,8 @@ class Program {
   explicit Program(const std::string& path, const OpenOptions& options = {}) {
     if (!options.signedBy.empty() && options.signedBy.size() != 32)
       throw Error(TANDEM_INVALID_ARGUMENT, "a public key has 32 bytes");
-    const tandem_open_options how{options.signedBy.empty() ? nullptr : options.signedBy.data(), options.verify ? 1 : 0};
+    const tandem_open_options how{options.signedBy.empty() ? nullptr : options.signedBy.data(), options.verify ? 1 : 0,
+                                  options.device.c_str()};
     tandem_program* program = nullptr;
     detail::check(tandem_program_open(path.c_str(), &how, &program));
     program_ = {program, &tandem_program_close};

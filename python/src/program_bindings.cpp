@@ -278,17 +278,18 @@ Archive archiveOf(PyObject* source) {
 }
 
 PyObject* newProgram(PyTypeObject* type, PyObject* args, PyObject* keywords) {
-  static const char* const names[] = {"source", "signed_by", "verify", "ir_only", nullptr};
+  static const char* const names[] = {"source", "signed_by", "verify", "ir_only", "device", nullptr};
   PyObject* source = nullptr;
   const char* key = nullptr;
+  const char* device = "cpu";
   Py_ssize_t keySize = 0;
   int verify = 0, irOnly = 0;
-  if (PyArg_ParseTupleAndKeywords(args, keywords, "O|y#pp:Program", const_cast<char**>(names), &source, &key, &keySize,
-                                  &verify, &irOnly) == 0)
+  if (PyArg_ParseTupleAndKeywords(args, keywords, "O|y#pps:Program", const_cast<char**>(names), &source, &key, &keySize,
+                                  &verify, &irOnly, &device) == 0)
     return nullptr;
   return guarded([&]() -> PyObject* {
     OpenOptions options{key != nullptr ? std::string(key, static_cast<std::size_t>(keySize)) : "", verify != 0,
-                        irOnly != 0};
+                        irOnly != 0, parseDevice(device)};
     auto context = std::make_shared<Context>(Program::open(archiveOf(source), options));
     auto* self = reinterpret_cast<PyProgram*>(checked(type->tp_alloc(type, 0)));
     new (&self->context) std::shared_ptr<Context>(std::move(context));
@@ -341,11 +342,12 @@ PyObject* describe(PyObject* self, PyObject*) {
                                    sizeObject(s.shape), d.memories[s.memory].changes ? Py_True : Py_False));
     };
     auto note = [](const auto& n) { return checked(Py_BuildValue("(NN)", textObject(n.first), textObject(n.second))); };
-    return checked(Py_BuildValue(
-        "{sNsNsNsNsNsNsNsn}", "producer", textObject(d.producer), "targets", listOf(d.targets, textObject), "target",
-        textObject(contextOf(self).program().target()), "entries", listOf(d.entries, entryInfo), "state",
-        listOf(d.state, state), "notes", listOf(d.notes, note), "functions",
-        listOf(contextOf(self).program().functions(), textObject), "kernels", static_cast<Py_ssize_t>(d.kernels.size())));
+    return checked(
+        Py_BuildValue("{sNsNsNsNsNsNsNsn}", "producer", textObject(d.producer), "targets",
+                      listOf(d.targets, textObject), "target", textObject(contextOf(self).program().target()),
+                      "entries", listOf(d.entries, entryInfo), "state", listOf(d.state, state), "notes",
+                      listOf(d.notes, note), "functions", listOf(contextOf(self).program().functions(), textObject),
+                      "kernels", static_cast<Py_ssize_t>(d.kernels.size())));
   });
 }
 
@@ -368,6 +370,9 @@ PyObject* run(PyObject* self, PyObject* args) {
     for (std::size_t k = 0; k < given.size(); ++k) {
       const ArgumentData& a = e.arguments[k];
       Tensor& t = given[k];
+      if (!t.device().isCpu())
+        fail<TypeError>(e.name, ": ", a.name, " is on ", deviceName(t.device()),
+                        ": a saved program takes tensors on the CPU, wherever it runs");
       if (t.dtype() != a.dtype || !(t.shape() == a.shape))
         fail<ValueError>(e.name, ": expected ", a.name, " to be ", dtypeName(a.dtype), " ", shapeText(a.shape),
                          ", got ", dtypeName(t.dtype()), " ", shapeText(t.shape()));
@@ -395,7 +400,7 @@ PyObject* run(PyObject* self, PyObject* args) {
   });
 }
 
-/// state(number): a tensor on the program's own memory, or a copy of what no entry changes.
+/// state(number): a tensor on the program's own memory, or a copy of what no entry changes, or of what is on a GPU.
 PyObject* state(PyObject* self, PyObject* number) {
   return guarded([&]() -> PyObject* {
     const std::size_t k = PyLong_AsSize_t(number);
@@ -403,6 +408,11 @@ PyObject* state(PyObject* self, PyObject* number) {
     const ProgramData& d = dataOf(self);
     if (k >= d.state.size()) fail<IndexError>("the program has ", d.state.size(), " tensors");
     const StateData& s = d.state[k];
+    if (!contextOf(self).program().device().isCpu()) {
+      const Tensor copy = makeEmpty(s.shape, s.dtype, Device{});
+      contextOf(self).getState(k, copy.data());
+      return wrap(copy);
+    }
     const bool own = d.memories[s.memory].changes;
     std::int64_t reach = 1;
     for (std::size_t i = 0; i < s.shape.size(); ++i) reach += std::max<std::int64_t>(s.shape[i] - 1, 0) * s.strides[i];

@@ -3,7 +3,7 @@
 #include <cctype>
 #include <cstdlib>
 #include <dlfcn.h>
-#include <filesystem>
+#include <unistd.h>
 
 #include "runtime/base/error.h"
 #include "runtime/base/warn.h"
@@ -25,14 +25,13 @@ std::string loadDevices(const std::string& path) {
 }
 
 std::string openDevices(const std::string& kind) {
-  std::string variable = "TANDEM_" + kind;
+  std::string variable = strcat("TANDEM_", kind);
   for (char& c : variable) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   const char* given = std::getenv(variable.c_str());
   std::string path = given != nullptr ? given : "";
   if (path.empty()) {
-    path = libraryFolder() + "/libtandem_" + kind + ".so";
-    std::error_code ignored;
-    if (!std::filesystem::exists(path, ignored)) return strcat("this build has no ", path);
+    path = strcat(libraryFolder(), "/libtandem_", kind, ".so");
+    if (::access(path.c_str(), F_OK) != 0) return strcat("this build has no ", path);
   }
   try {
     const std::string found = loadDevices(path);

@@ -1,5 +1,9 @@
 #include "runtime/kernel/split.h"
 
+#include <algorithm>
+
+#include "runtime/kernel/collapse.h"
+
 namespace tandem {
 namespace {
 
@@ -44,6 +48,19 @@ std::pair<KernelSignature, KernelSignature> splitSignature(const KernelSignature
     finish.outputs.push_back({whole.outputs[k].operand, static_cast<std::uint16_t>(whole.outputs.size() + k)});
   }
   return {std::move(partial), std::move(finish)};
+}
+
+bool canSplitAsDim(const KernelSignature& whole) {
+  if (!canSplit(whole)) return false;
+  if (whole.kind != KernelKind::Column) return true;
+  return whole.reducedRank == 1 && whole.outerRank < kMaxOuterRank &&
+         std::ranges::none_of(whole.steps, [](const KernelStep& s) { return s.kind == KernelStep::Kind::Index; });
+}
+
+std::pair<KernelSignature, KernelSignature> splitSignatureAsDim(const KernelSignature& whole) {
+  auto both = splitSignature(whole);
+  if (whole.kind == KernelKind::Column) ++both.first.outerRank;
+  return both;
 }
 
 PartialPlaces::PartialPlaces(const KernelSignature& partial, std::int64_t each) {

@@ -25,6 +25,11 @@ bool canSplit(const KernelSignature& whole);
 /// Partial results have their accumulator's dtype. Outputs of the second are the whole kernel's.
 std::pair<KernelSignature, KernelSignature> splitSignature(const KernelSignature& whole);
 
+/// The same as GPUs launch it, where the blocks of columns are one more outer dim of the first kernel, the innermost.
+/// That needs room for a dim, a single reduced dim, and no step that knows its place.
+bool canSplitAsDim(const KernelSignature& whole);
+std::pair<KernelSignature, KernelSignature> splitSignatureAsDim(const KernelSignature& whole);
+
 /// Where partial results of a first kernel lie in one piece of memory: `each` elements an output.
 struct PartialPlaces {
   PartialPlaces(const KernelSignature& partial, std::int64_t each);

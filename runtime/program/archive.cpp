@@ -99,8 +99,13 @@ std::string_view Archive::member(std::string_view name) const {
 
 std::string besideOf(const std::string& path) { return path + ".safetensors"; }
 
+bool isForGpus(std::string_view target) { return target.starts_with("sm_") || target.starts_with("compute_"); }
+
+std::string codeFolder(std::string_view target) { return strcat(isForGpus(target) ? "gpu/" : "cpu/", target, "/"); }
+
 std::string codeMember(std::string_view target, std::string_view symbol) {
-  return strcat("cpu/", target, "/", symbol, ".o");
+  const char* suffix = target.starts_with("sm_") ? ".cubin" : isForGpus(target) ? ".ptx" : ".o";
+  return strcat(codeFolder(target), symbol, suffix);
 }
 
 std::string sha256(std::string_view bytes) {

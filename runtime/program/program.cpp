@@ -20,6 +20,7 @@ std::shared_ptr<const Program> Program::open(Archive archive, const OpenOptions&
   std::shared_ptr<Program> program(new Program(std::move(archive)));
   program->read(options);
   program->loadKernels(options.irOnly);
+  program->placeWeights();
   return program;
 }
 
@@ -30,7 +31,7 @@ std::uint64_t aligned(std::uint64_t bytes) { return (bytes + kAlignment - 1) / k
 
 /// Of all members, or of the code for one target.
 void checkHashes(const Archive& archive, const ProgramData& data, bool all, const std::string& target) {
-  const std::string code = strcat("cpu/", target, "/");
+  const std::string code = codeFolder(target);
   for (const auto& [name, bytes] : archive.members()) {
     if (name == kManifest || name == kSignature || !(all || (!target.empty() && name.starts_with(code)))) continue;
     const auto known = std::ranges::find(data.members, name, &MemberData::name);
@@ -49,14 +50,48 @@ void checkNumber(const std::string& entry, const NumberData& n, const Scalar& va
                                                             : ": the program depends on whether it is zero");
 }
 
+/// Of the elements of an argument, a result or a tensor of the state.
+template <class T>
+std::uint64_t bytesOf(const T& t) {
+  return static_cast<std::uint64_t>(numelOf(t.shape)) * itemSize(t.dtype);
+}
+
 bool isWhole(const ResultData& r, std::uint64_t bytes) {
-  return r.place.offset == 0 && isContiguous(r.shape, r.strides) &&
-         static_cast<std::uint64_t>(numelOf(r.shape)) * itemSize(r.dtype) == bytes;
+  return r.place.offset == 0 && isContiguous(r.shape, r.strides) && bytesOf(r) == bytes;
+}
+
+/// Of a GPU's target, what it is for: 90 of `sm_90` and `compute_90`; 0 where it says no number.
+int capability(std::string_view target) {
+  int number = 0;
+  for (const char c : target.substr(target.find('_') + 1)) {
+    if (c < '0' || c > '9') return 0;
+    number = number * 10 + (c - '0');
+  }
+  return number;
+}
+
+/// The code that a GPU runs: made for its own or an earlier capability of the same major number, else PTX for an
+/// earlier one, which the driver compiles.
+std::string chooseForGpu(const std::vector<std::string>& targets, int own) {
+  std::string best;
+  int most = 0;
+  for (const std::string& target : targets) {
+    if (!isForGpus(target)) continue;
+    const int number = capability(target);
+    const bool code = target.starts_with("sm_");
+    if (number == 0 || number > own || (code && number / 10 != own / 10)) continue;
+    const int rank = number + (code ? 100000 : 0);
+    if (rank <= most) continue;
+    most = rank;
+    best = target;
+  }
+  return best;
 }
 
 }  // namespace
 
 void Program::read(const OpenOptions& options) {
+  device_ = options.device;
   const std::string_view manifest = archive_.member(kManifest);
   if (!options.signedBy.empty()) {
     if (!archive_.has(kSignature)) fail<ValueError>("the saved program is not signed");
@@ -64,6 +99,10 @@ void Program::read(const OpenOptions& options) {
       fail<ValueError>("the saved program is not signed with the key that is required");
   }
   data_ = decodeManifest(manifest);
+  for (EntryData& e : data_.entries) {
+    e.plan.device = device_;
+    for (EntryData& form : e.others) form.plan.device = device_;
+  }
   if (!options.irOnly) chooseTarget();
   checkHashes(archive_, data_, options.verify || !options.signedBy.empty(), target_);
   if (!data_.memories.empty()) weights_ = archive_.member(kWeights);
@@ -97,14 +136,14 @@ void Program::findFunctions() {
   std::ranges::sort(functions_);
   const auto again = std::ranges::unique(functions_);
   functions_.erase(again.begin(), again.end());
-  Executor& cpu = executor(Device{});
+  Executor& runs = executor(device_);
   for (const std::string& name : functions_)
-    if (cpu.library(name) == nullptr)
-      fail<NotImplementedError>("a saved program calls the library function `", name,
-                                "`, which is not linked into this program");
+    if (runs.library(name) == nullptr)
+      fail<NotImplementedError>("a saved program calls the library function `", name, "`, which ",
+                                device_.isCpu() ? "is not linked into this program" : "GPUs do not have");
 }
 
-Program::Layout Program::layoutOf(const EntryData& e) {
+Program::Layout Program::layoutOf(const EntryData& e) const {
   Layout layout;
   layout.straight.assign(e.fresh.size(), -1);
   layout.bytes = aligned(e.plan.arenaBytes);
@@ -116,24 +155,36 @@ Program::Layout Program::layoutOf(const EntryData& e) {
     layout.offsets.push_back(layout.bytes);
     if (layout.straight[k] < 0) layout.bytes += aligned(e.fresh[k]);
   }
+  if (device_.isCpu()) return layout;
+  auto place = [&](const auto& t) {
+    layout.bytes += aligned(bytesOf(t));
+    return layout.bytes - aligned(bytesOf(t));
+  };
+  for (const ArgumentData& a : e.arguments) layout.arguments.push_back(place(a));
+  for (const ResultData& r : e.results) layout.results.push_back(place(r));
   return layout;
 }
 
 void Program::chooseTarget() {
-  const std::string& own = executor(Device{}).target().architecture;
-  // Code for older processors runs on newer ones, which are listed behind them.
-  for (const std::string& target : data_.targets)
-    if (target <= own && target > target_) target_ = target;
+  const std::string& own = executor(device_).target().architecture;
+  if (device_.isCpu()) {
+    // Code for older processors runs on newer ones, which are listed behind them.
+    for (const std::string& target : data_.targets)
+      if (!isForGpus(target) && target <= own && target > target_) target_ = target;
+  } else {
+    target_ = chooseForGpu(data_.targets, capability(own));
+  }
   const bool needed = std::ranges::any_of(data_.kernels, [](const KernelData& k) { return !k.symbols.empty(); });
   if (needed && target_.empty()) {
     std::string known;
     for (const std::string& target : data_.targets) known += (known.empty() ? "" : ", ") + target;
-    fail<NotImplementedError>("the saved program has code for ", known, "; this processor is ", own);
+    fail<NotImplementedError>("the saved program has code for ", known, "; this ",
+                              device_.isCpu() ? "processor is " : "GPU is ", own);
   }
 }
 
 void Program::loadKernels(bool irOnly) {
-  Executor& cpu = executor(Device{});
+  Executor& runs = executor(device_);
   if (irOnly) {
     for (EntryData& e : data_.entries) resolvePlan(e.plan);
     return;
@@ -141,7 +192,7 @@ void Program::loadKernels(bool irOnly) {
   std::vector<SavedKernel> kernels;
   const auto number = static_cast<std::size_t>(std::ranges::find(data_.targets, target_) - data_.targets.begin());
   for (const KernelData& k : data_.kernels) {
-    if (k.symbols.empty()) {
+    if (k.symbols.empty() || target_.empty() || k.symbols[number].empty()) {
       kernels.push_back({k.signature, {}, {}});
       continue;
     }
@@ -150,8 +201,16 @@ void Program::loadKernels(bool irOnly) {
       fail<ValueError>("a saved program has the code `", symbol, "` for a kernel of another signature");
     kernels.push_back({k.signature, archive_.member(codeMember(target_, symbol)), symbol});
   }
-  module_ = cpu.loadModule(kernels);
+  module_ = runs.loadModule(kernels);
   for (EntryData& e : data_.entries) resolvePlan(e.plan, module_.get());
+}
+
+void Program::placeWeights() {
+  if (device_.isCpu() || weights_.empty()) return;
+  weightsThere_ = std::make_unique<DeviceBlock>(device_, weights_.size());
+  Executor& runs = executor(device_);
+  runs.copyFromHost(weightsThere_->data, weights_.data(), weights_.size(), runs.stream());
+  runs.stream().synchronize();  // contexts may be on other streams
 }
 
 std::optional<std::size_t> Program::entry(std::string_view name) const {
@@ -162,30 +221,59 @@ std::optional<std::size_t> Program::entry(std::string_view name) const {
 
 // ---- running
 
-struct Context::Block {
-  explicit Block(std::size_t n) : bytes(n), data(static_cast<char*>(allocate(n))) {}
-  ~Block() { deallocate(data, bytes); }
-  Block(const Block&) = delete;
-  Block& operator=(const Block&) = delete;
-  std::size_t bytes;
-  char* data;
-};
+namespace {
+
+/// Host memory to that of a device.
+void copyTo(Device device, void* to, const void* from, std::size_t bytes) {
+  if (bytes == 0) return;
+  Executor& runs = executor(device);
+  runs.copyFromHost(to, from, bytes, runs.stream());
+}
+void copyBack(Device device, void* to, const void* from, std::size_t bytes) {
+  if (bytes == 0) return;
+  Executor& runs = executor(device);
+  runs.copyToHost(to, from, bytes, runs.stream());
+}
+
+/// Bytes from the first element of an array to the end of the last.
+std::size_t spanOf(const ArrayView& array) {
+  if (array.numel() == 0) return 0;
+  std::int64_t last = 0;
+  for (std::size_t d = 0; d < array.shape.size(); ++d) last += (array.shape[d] - 1) * array.strides[d];
+  return (static_cast<std::size_t>(last) + 1) * itemSize(array.dtype);
+}
+
+/// The elements of an array on a device to the host, row-major. They are put in order here, so that no kernel is
+/// needed.
+void copyOut(Device device, ArrayView from, void* to) {
+  const ArrayView dense{to, from.dtype, from.shape, contiguousStrides(from.shape)};
+  if (device.isCpu()) return copyArray(from, dense);
+  if (from.contiguous()) return copyBack(device, to, from.data, static_cast<std::size_t>(spanOf(from)));
+  std::vector<char> span(spanOf(from));
+  copyBack(device, span.data(), from.data, span.size());
+  from.data = span.data();
+  copyArray(from, dense);
+}
+
+}  // namespace
 
 Context::Context(std::shared_ptr<const Program> program)
     : seed(program->data_.seed), draws(program->data_.draws), program_(std::move(program)) {
   for (const MemoryData& m : program_->data_.memories) {
     const char* saved = program_->weights_.data() + m.offset;
     if (m.changes) {
-      own_.push_back(std::make_unique<Block>(m.bytes));
-      std::memcpy(own_.back()->data, saved, m.bytes);
+      own_.push_back(std::make_unique<DeviceBlock>(program_->device_, m.bytes));
+      copyTo(program_->device_, own_.back()->data, saved, m.bytes);
       memories_.push_back(own_.back()->data);
+    } else if (program_->weightsThere_ != nullptr) {
+      memories_.push_back(program_->weightsThere_->data + m.offset);
     } else {
       memories_.push_back(const_cast<char*>(saved));  // which `checkProgram` saw that nothing writes to
     }
   }
   std::uint64_t most = 0;
   for (const Program::Layout& layout : program_->layouts_) most = std::max(most, layout.bytes);
-  arena_ = std::make_unique<Block>(most);
+  arena_ = std::make_unique<DeviceBlock>(program_->device_, most);
   for (std::size_t k = 0; k < program_->data_.entries.size(); ++k) {
     Instances& of = instances_.emplace_back();
     of.all.push_back(std::make_unique<Instance>());
@@ -239,12 +327,12 @@ void Context::resize(std::size_t number, std::span<const std::int64_t> sizes) {
   checkEntry(program_->data_, e);
   addSpaces(e.plan);
   resolvePlan(e.plan, program_->module_.get());
-  made->ownLayout = Program::layoutOf(e);
+  made->ownLayout = program_->layoutOf(e);
   made->entry = &made->ownEntry;
   made->layout = &made->ownLayout;
   made->lastUse = ++clock_;
   if (made->layout->bytes > arena_->bytes) {
-    arena_ = std::make_unique<Block>(made->layout->bytes);
+    arena_ = std::make_unique<DeviceBlock>(program_->device_, made->layout->bytes);
     // What runs remember of their memory is of the old arena.
     for (Instances& other : instances_)
       for (const auto& instance : other.all) instance->work = {};
@@ -276,6 +364,7 @@ void Context::run(std::size_t number, std::span<void* const> arguments, std::spa
     fail<TypeError>(e.name, " takes ", e.arguments.size(), " tensors and ", e.numbers.size(), " numbers and gives ",
                     e.results.size(), " tensors, not ", arguments.size(), ", ", numbers.size(), " and ",
                     results.size());
+  if (!program_->device_.isCpu()) return runOnDevice(instance, arguments, numbers, results);
   const Program::Layout& layout = *instance.layout;
   inputs_.clear();
   outputs_.clear();
@@ -296,6 +385,39 @@ void Context::run(std::size_t number, std::span<void* const> arguments, std::spa
   }
 }
 
+void Context::runOnDevice(Instance& instance, std::span<void* const> arguments, std::span<const Scalar> numbers,
+                          std::span<void* const> results) {
+  const Device device = program_->device_;
+  const EntryData& e = *instance.entry;
+  const Program::Layout& layout = *instance.layout;
+  std::vector<void*> there;
+  for (std::size_t k = 0; k < arguments.size(); ++k) {
+    there.push_back(arena_->data + layout.arguments[k]);
+    copyTo(device, there[k], arguments[k], bytesOf(e.arguments[k]));
+  }
+  inputs_.clear();
+  outputs_.clear();
+  for (const PlaceData& p : e.inputs) inputs_.push_back(at(p, there, arena_->data, layout.offsets));
+  for (std::size_t k = 0; k < e.fresh.size(); ++k)
+    outputs_.push_back(arena_->data + (layout.straight[k] >= 0
+                                           ? layout.results[static_cast<std::size_t>(layout.straight[k])]
+                                           : layout.offsets[k]));
+  runPlan(e.plan, {inputs_, outputs_, numbers, seed, draws, {}}, arena_->data, instance.work);
+  // Errors of values come before anything of the caller's is written.
+  executor(device).stream().synchronize();
+  draws = static_cast<std::int64_t>(static_cast<std::uint64_t>(draws) + e.plan.numRandom);
+  for (std::size_t k = 0; k < arguments.size(); ++k)
+    if (e.arguments[k].changes) copyBack(device, arguments[k], there[k], bytesOf(e.arguments[k]));
+  for (std::size_t k = 0; k < e.results.size(); ++k) {
+    const ResultData& r = e.results[k];
+    const PlaceData& p = r.place;
+    if (p.origin == PlaceData::Origin::Nothing) continue;
+    const bool straight = p.origin == PlaceData::Origin::Fresh && layout.straight[p.index] >= 0;
+    char* const from = straight ? arena_->data + layout.results[k] : at(p, there, arena_->data, layout.offsets);
+    copyOut(device, {from, r.dtype, r.shape, straight ? contiguousStrides(r.shape) : r.strides}, results[k]);
+  }
+}
+
 const void* Context::state(std::size_t number) const {
   const StateData& s = program_->data_.state[number];
   return memories_[s.memory] + s.offset;
@@ -303,14 +425,22 @@ const void* Context::state(std::size_t number) const {
 
 void Context::getState(std::size_t number, void* elements) const {
   const StateData& s = program_->data_.state[number];
-  copyArray({const_cast<void*>(state(number)), s.dtype, s.shape, s.strides},
-            {elements, s.dtype, s.shape, contiguousStrides(s.shape)});
+  copyOut(program_->device_, {const_cast<void*>(state(number)), s.dtype, s.shape, s.strides}, elements);
 }
 
 void Context::setState(std::size_t number, const void* elements) {
   const StateData& s = program_->data_.state[number];
-  copyArray({const_cast<void*>(elements), s.dtype, s.shape, contiguousStrides(s.shape)},
-            {changingState(number), s.dtype, s.shape, s.strides});
+  const Device device = program_->device_;
+  ArrayView to{changingState(number), s.dtype, s.shape, s.strides};
+  const ArrayView from{const_cast<void*>(elements), s.dtype, s.shape, contiguousStrides(s.shape)};
+  if (device.isCpu()) return copyArray(from, to);
+  // Through the host's copy of all that its elements span, of which others may be another tensor's.
+  std::vector<char> span(spanOf(to));
+  void* const there = to.data;
+  copyBack(device, span.data(), there, span.size());
+  to.data = span.data();
+  copyArray(from, to);
+  copyTo(device, there, span.data(), span.size());
 }
 
 void* Context::changingState(std::size_t number) {

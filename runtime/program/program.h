@@ -19,6 +19,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/memory/storage.h"
 #include "runtime/program/archive.h"
 #include "runtime/program/program_data.h"
 #include "runtime/program/sizes.h"
@@ -32,11 +33,26 @@ struct OpenOptions {
   bool verify = false;
   /// Runs no machine code of the file: kernels are compiled from the manifest, which needs a compiler.
   bool irOnly = false;
+  /// Where it runs. On a GPU the weights are copied there, and runs copy arguments there and results back.
+  Device device;
+};
+
+/// Memory on a device.
+struct DeviceBlock {
+  DeviceBlock(Device device, std::size_t n)
+      : device(device), bytes(n), data(static_cast<char*>(allocateOn(device, n))) {}
+  ~DeviceBlock() { deallocateOn(device, data, bytes); }
+  DeviceBlock(const DeviceBlock&) = delete;
+  DeviceBlock& operator=(const DeviceBlock&) = delete;
+  Device device;
+  std::size_t bytes;
+  char* data;
 };
 
 class Program {
  public:
-  /// ValueError saying what is wrong with the file; NotImplementedError where it has no code for this processor.
+  /// ValueError saying what is wrong with the file; NotImplementedError where it has no code for this processor
+  /// or GPU.
   static std::shared_ptr<const Program> open(Archive archive, const OpenOptions& options = {});
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
@@ -47,6 +63,7 @@ class Program {
   [[nodiscard]] std::optional<std::size_t> entry(std::string_view name) const;
   /// Which of the targets in the file runs; empty where none of them does.
   [[nodiscard]] const std::string& target() const { return target_; }
+  [[nodiscard]] Device device() const { return device_; }
   /// The library functions that its plans call, in order.
   [[nodiscard]] const std::vector<std::string>& functions() const { return functions_; }
   /// Of an entry whose sizes calls choose; null for others. `data` has it as it is for the example's sizes.
@@ -58,14 +75,17 @@ class Program {
   struct Layout {
     std::vector<std::int32_t> straight;  // of each output the result; -1: none
     std::vector<std::uint64_t> offsets;  // of the others, behind the arena
-    std::uint64_t bytes = 0;             // of arena and outputs together
+    // On a GPU arguments and results lie behind that.
+    std::vector<std::uint64_t> arguments, results;
+    std::uint64_t bytes = 0;  // of all together
   };
   explicit Program(Archive archive) : archive_(std::move(archive)) {}
   void read(const OpenOptions& options);
   void chooseTarget();
   void findFunctions();
   void loadKernels(bool irOnly);
-  static Layout layoutOf(const EntryData& e);
+  void placeWeights();
+  [[nodiscard]] Layout layoutOf(const EntryData& e) const;
 
   Archive archive_;
   ProgramData data_;
@@ -75,6 +95,8 @@ class Program {
   std::vector<Layout> layouts_;                     // one an entry
   std::vector<std::unique_ptr<SizedEntry>> sized_;  // likewise; null where sizes are fixed
   std::string_view weights_;
+  Device device_;
+  std::unique_ptr<DeviceBlock> weightsThere_;  // on a GPU
 };
 
 class Context {
@@ -114,13 +136,6 @@ class Context {
   std::int64_t draws = 0;
 
  private:
-  struct Block;
-  [[nodiscard]] char* at(const PlaceData& place, std::span<void* const> arguments, char* outputs,
-                         const std::vector<std::uint64_t>& offsets) const;
-
-  std::shared_ptr<const Program> program_;
-  std::vector<std::unique_ptr<Block>> own_;  // the memories that change
-  std::vector<char*> memories_;
   /// What an entry is for some sizes.
   struct Instance {
     const EntryData* entry = nullptr;
@@ -132,12 +147,20 @@ class Context {
     Program::Layout ownLayout;
     std::uint64_t lastUse = 0;
   };
+  void runOnDevice(Instance& instance, std::span<void* const> arguments, std::span<const Scalar> numbers,
+                   std::span<void* const> results);
+  [[nodiscard]] char* at(const PlaceData& place, std::span<void* const> arguments, char* outputs,
+                         const std::vector<std::uint64_t>& offsets) const;
+
+  std::shared_ptr<const Program> program_;
+  std::vector<std::unique_ptr<DeviceBlock>> own_;  // the memories that change
+  std::vector<char*> memories_;
   /// Of an entry: the first is the program's own.
   struct Instances {
     std::vector<std::unique_ptr<Instance>> all;
     Instance* now = nullptr;
   };
-  std::unique_ptr<Block> arena_;
+  std::unique_ptr<DeviceBlock> arena_;
   std::vector<Instances> instances_;  // one an entry
   std::uint64_t clock_ = 0;           // of resizes
   std::vector<std::int64_t> sizes_;

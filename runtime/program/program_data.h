@@ -20,7 +20,8 @@ inline constexpr std::uint16_t kMinor = 1;
 /// A kernel of the plans, or one that launches run in its stead.
 struct KernelData {
   KernelSignature signature;
-  std::vector<std::string> symbols;  // one a target, as in ProgramData; none where no launch needs its code
+  /// One a target, as in ProgramData, empty where no launch there needs its code; none where none does.
+  std::vector<std::string> symbols;
 };
 
 /// Bytes of the weights that tensors of the state lie in. Those that an entry changes belong to each context.

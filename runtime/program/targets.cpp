@@ -1,14 +1,50 @@
 #include "runtime/program/targets.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "runtime/base/error.h"
 #include "runtime/kernel/kernel_cache.h"
+#include "runtime/kernel/split.h"
 #include "runtime/program/archive.h"
 
 namespace tandem::program {
 
-CodeMembers addTarget(ProgramData& data, const std::string& target, const std::vector<std::size_t>& kernels) {
+namespace {
+
+/// GPUs cut launches by sizes and by how many multiprocessors they have: the kernels of the plans, and all that these
+/// may be cut into. What is not among the program's kernels is added to them.
+std::vector<std::size_t> kernelsForGpus(ProgramData& data) {
+  std::map<std::string, std::size_t> known;
+  for (std::size_t k = 0; k < data.kernels.size(); ++k) known.emplace(data.kernels[k].signature.bytes(), k);
+  std::set<std::size_t> needed;
+  auto need = [&](const KernelSignature& signature) {
+    const auto [it, isNew] = known.emplace(signature.bytes(), data.kernels.size());
+    if (isNew) data.kernels.push_back({signature, {}});
+    needed.insert(it->second);
+  };
+  auto needAll = [&](const EntryData& e) {
+    for (const std::uint32_t k : e.kernels) {
+      const KernelSignature whole = data.kernels[k].signature;
+      need(whole);
+      if (!canSplitAsDim(whole)) continue;
+      const auto [partial, finish] = splitSignatureAsDim(whole);
+      need(partial);
+      need(finish);
+    }
+  };
+  for (const EntryData& e : data.entries) {
+    needAll(e);
+    for (const EntryData& form : e.others) needAll(form);
+  }
+  return {needed.begin(), needed.end()};
+}
+
+}  // namespace
+
+CodeMembers addTarget(ProgramData& data, const std::string& target, std::vector<std::size_t> kernels) {
+  if (isForGpus(target)) kernels = kernelsForGpus(data);
   if (std::ranges::find(data.targets, target) != data.targets.end())
     fail<ValueError>("the program has code for ", target, " already");
   CodeMembers made;
@@ -19,17 +55,32 @@ CodeMembers addTarget(ProgramData& data, const std::string& target, const std::v
       made.emplace_back(codeMember(target, symbol), object);
     });
   for (std::size_t i = 0; i < kernels.size(); ++i) {
-    data.kernels[kernels[i]].symbols.push_back(symbols[i]);
+    std::vector<std::string>& of = data.kernels[kernels[i]].symbols;
+    of.resize(data.targets.size());
+    of.push_back(symbols[i]);
     data.members.push_back({made[i].first, sha256(made[i].second)});
   }
   data.targets.push_back(target);
+  for (KernelData& k : data.kernels)
+    if (!k.symbols.empty()) k.symbols.resize(data.targets.size());
   return made;
 }
+
+namespace {
+
+bool hasCpuCode(const ProgramData& data, std::size_t kernel) {
+  const std::vector<std::string>& symbols = data.kernels[kernel].symbols;
+  for (std::size_t t = 0; t < symbols.size(); ++t)
+    if (!symbols[t].empty() && !isForGpus(data.targets[t])) return true;
+  return false;
+}
+
+}  // namespace
 
 CodeMembers addTarget(ProgramData& data, const std::string& target) {
   std::vector<std::size_t> kernels;
   for (std::size_t k = 0; k < data.kernels.size(); ++k)
-    if (!data.kernels[k].symbols.empty()) kernels.push_back(k);
+    if (hasCpuCode(data, k)) kernels.push_back(k);
   return addTarget(data, target, kernels);
 }
 

@@ -37,9 +37,9 @@ class Compiler:
             given = [f"--gpu-architecture={architecture}", "--fmad=false", "--std=c++17", *options]
             array = (ctypes.c_char_p * len(given))(*[o.encode() for o in given])
             result = library.nvrtcCompileProgram(program, len(given), array)
-            self.log = self._read(program, "ProgramLog").rstrip(b"\0").decode()
+            log = self._read(program, "ProgramLog").rstrip(b"\0").decode()
             if result != 0:
-                raise CompileError(self.log)
+                raise CompileError(log)
             return self._read(program, "PTX" if architecture.startswith("compute") else "CUBIN")
         finally:
             library.nvrtcDestroyProgram(ctypes.byref(program))

@@ -144,11 +144,12 @@ def test_writing_by_tensors(dtype, count):
     x = made((4, 5, 3), dtype)
     i, j = indices((count,), 4, least=-4), indices((count,), 5, least=-5, seed=5)
     for accumulate in (False, True):
-        put = tandem.index_put
-        check(lambda x, i, v, a=accumulate: put(x, (i,), v, a), x, i, made((count, 5, 3), dtype, seed=4))
-        check(lambda x, i, j, v, a=accumulate: put(x, (i, j), v, a), x, i, j, made((count, 3), dtype, seed=4))
-        check(lambda x, i, v, a=accumulate: put(x, (i,), v, a), x, i, made((), dtype, seed=6))
-        check(lambda x, i, v, a=accumulate: put(x, (i,), v, a), x, i, made((3,), dtype, seed=6))
+        check(lambda x, i, v, a=accumulate: tandem.index_put(x, (i,), v, a), x, i, made((count, 5, 3), dtype, seed=4))
+        check(
+            lambda x, i, j, v, a=accumulate: tandem.index_put(x, (i, j), v, a), x, i, j, made((count, 3), dtype, seed=4)
+        )
+        check(lambda x, i, v, a=accumulate: tandem.index_put(x, (i,), v, a), x, i, made((), dtype, seed=6))
+        check(lambda x, i, v, a=accumulate: tandem.index_put(x, (i,), v, a), x, i, made((3,), dtype, seed=6))
         check(lambda x, i, v, a=accumulate: x.put(i, v, a), x, i, made((count,), dtype, seed=4))
     for dim in range(3):
         shape = [4, 5, 3]
@@ -347,8 +348,8 @@ def test_wrong_indices(count):
     raises(lambda x, i: x.index_add(0, i, tandem.ones(i.numel(), 6, device=x.device)), x, bad)
     raises(lambda x, i: x[i], x, bad)
     raises(lambda x, i, j: x[j, i], x, bad, good)
-    raises(lambda x, i: tandem.index_put(x, (i,), x[0]), x, bad)
-    raises(lambda x, i, j: tandem.index_put(x, (i, j), x[0, 0], True), x, good, bad)
+    raises(lambda x, i: tandem.index_tandem.index_put(x, (i,), x[0]), x, bad)
+    raises(lambda x, i, j: tandem.index_tandem.index_put(x, (i, j), x[0, 0], True), x, good, bad)
     raises(lambda x, i: x.take(i * 5), x, bad)
     raises(lambda x, i: x.put(i * 5, i.float()), x, bad)
 
@@ -389,7 +390,7 @@ def test_draws():
     many = rates[:9].repeat(200)
     drawn(tandem.poisson, many)
     drawn(tandem.poisson, many.reshape(9, 200).t())
-    drawn(tandem._standard_gamma if hasattr(tandem, "_standard_gamma") else tandem.standard_gamma, many[many < 1e5])
+    drawn(tandem._standard_gamma, many[many < 1e5])
     probs = tandem.tensor([0.0, 0.01, 0.3, 0.5, 0.77, 0.999, 1.0], dtype=tandem.float64).repeat(300)
     counts = tandem.tensor([0.0, 1.0, 7.5, 40.0, 1000.0, 1e6, 3.0, 12.0], dtype=tandem.float64).repeat(300)[
         : probs.numel()

@@ -1,6 +1,7 @@
-"""The stand-in for NVRTC: options, errors, what it must refuse, its cache; and the real one, where it is installed, on the
-same texts."""
+"""The stand-in for NVRTC: options, errors, what it must refuse, its cache; and the real one, where it is installed, on
+the same texts."""
 
+import concurrent.futures
 import ctypes
 import importlib.util
 import os
@@ -45,22 +46,35 @@ def test_errors_name_the_line_of_the_text(compiler):
         compiler.compile(text)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "#include <cstdio>\n",
-        "__device__ float f(float x) { return expf(x); }",  # NVRTC has it, with other bits than a host
-        "__device__ void f(long long* x) { atomicAdd(x, 1LL); }",
-        "__device__ int f(int x) { return __builtin_popcount(x); }",
-        "struct S { int x; }; __device__ S f(const S* x) { return __ldg(x); }",
-        "__device__ void f() { threadIdx.x = 1; }",
-        "__device__ std::size_t f() { return 0; }",
-        "__device__ int64_t f() { return 0; }",
-    ],
-)
+REFUSED = [
+    "#include <cstdio>\n",
+    "__device__ void f(long long* x) { atomicAdd(x, 1LL); }",
+    "__device__ void f(float* x) { atomicMin(x, 1.0f); }",
+    "__device__ void f(unsigned short* x) { atomicAdd(x, (unsigned short)1); }",
+    "__device__ int f(int x) { return __builtin_ctz(x); }",
+    "struct S { int x; }; __device__ S f(const S* x) { return __ldg(x); }",
+    "struct S { int x; }; __device__ S f(S x) { return __shfl_sync(~0u, x, 0); }",
+    "__device__ int* f(int* x) { return __shfl_sync(~0u, x, 0); }",
+    "__device__ float f(float x) { return __reduce_add_sync(~0u, x); }",
+    "__device__ void f() { threadIdx.x = 1; }",
+    "__device__ std::size_t f() { return 0; }",
+    "__device__ int64_t f() { return 0; }",
+    "__device__ float f() { return INFINITY; }",
+    "__device__ unsigned f(unsigned x) { return __popcount(x); }",
+]
+
+
+@pytest.mark.parametrize("text", REFUSED)
 def test_texts_that_are_refused(compiler, text):
     with pytest.raises(CompileError, match="error"):
         compiler.compile(text)
+
+
+def test_functions_with_other_bits_are_refused(compiler):
+    """NVRTC has them; a GPU's results are not a host's."""
+    for call in ("expf(x)", "sinf(x)", "powf(x, x)", "__expf(x)", "rsqrtf(x)", "tanhf(x)", "__fdividef(x, x)"):
+        with pytest.raises(CompileError, match="error"):
+            compiler.compile(f"__device__ float f(float x) {{ return {call}; }}")
 
 
 @pytest.mark.parametrize("declaration", ["int x = 1", "int x = 0"])
@@ -141,6 +155,19 @@ sys.stdout.buffer.write(stand_ins.Compiler().compile('extern "C" __global__ void
     assert run() == b"something else"
 
 
+def test_threads_compile_at_once(gpu):
+    def value(k):
+        return compiler.compile(f'extern "C" __global__ void f(int* x) {{ x[0] = {k}; }}')
+
+    compiler = Compiler()
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        images = list(pool.map(value, range(24)))
+    out = gpu.empty((1,), np.int32)
+    for k, image in enumerate(images):
+        gpu.launch(gpu.make("cuModuleGetFunction", gpu.load(image), b"f"), 1, 1, out)
+        assert out.numpy() == k
+
+
 # ---- the real NVRTC, which needs no GPU
 
 
@@ -185,3 +212,9 @@ TEXTS = {
 def test_nvrtc_takes_the_texts_of_these_tests(real, name, architecture):
     text = TEXTS[name]
     assert real.compile(text() if callable(text) else text, architecture=architecture)
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_nvrtc_refuses_them_too(real, text):
+    with pytest.raises(CompileError, match="error"):
+        real.compile(text)

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from stand_ins import DRIVER, NVRTC
+
 import tandem
 
 PLUGIN = Path(tandem.__file__).parent / "libtandem_cuda.so"
@@ -34,8 +36,9 @@ def test_programs_without_a_gpu_open_nothing():
         "assert tandem.device('cuda').type == 'cuda'\n"  # names none yet
         "print('libtandem_cuda' in open('/proc/self/maps').read(), 'libcuda' in open('/proc/self/maps').read())"
     )
-    done = run(body, TANDEM_CUDA="/nowhere/libtandem_cuda.so")
+    done = run(body, LD_DEBUG="files")
     assert done.stdout.strip() == "False False", done.stderr
+    assert "_C.cpython" in done.stderr and "libtandem_cuda" not in done.stderr and "libcuda" not in done.stderr
 
 
 def test_a_missing_driver_is_named():
@@ -73,3 +76,71 @@ def test_the_reason_is_given_again():
 def test_it_exports_one_symbol():
     listed = subprocess.run(["nm", "-D", "--defined-only", str(PLUGIN)], capture_output=True, text=True, check=True)
     assert [line.split()[-1] for line in listed.stdout.splitlines()] == ["tandemDevices"]
+
+
+# ---- with the stand-ins
+
+
+def on_gpu(body: str, **environment: str) -> str:
+    """What a program prints."""
+    stand_ins = {"TANDEM_CUDA_DRIVER": DRIVER, "TANDEM_NVRTC": NVRTC}
+    done = run("import tandem\n" + body, **stand_ins, **environment)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_programs_run_there():
+    body = (
+        "x = tandem.ones(2, device='cuda')\n"
+        "y = tandem.arange(4.0).cuda().reshape(2, 2).to('cuda:0')\n"
+        "print(x.device, y.is_cuda, (x + y).cpu().tolist(), y.t().contiguous().tolist())\n"
+        "print(tandem.softmax(y, 1).cpu().equal(tandem.softmax(y.cpu(), 1)))"
+    )
+    assert on_gpu(body).splitlines() == ["cuda:0 True [[1.0, 2.0], [3.0, 4.0]] [[0.0, 2.0], [1.0, 3.0]]", "True"]
+
+
+def test_a_forked_process_is_told():
+    body = (
+        "import os\n"
+        "x = tandem.ones(2, device='cuda')\n"
+        "if os.fork() == 0:\n"
+        "    assert tandem.ones(2).sum().item() == 2\n"
+        "    try: x + 1\n"
+        "    except RuntimeError as e: print(e, flush=True)\n"
+        "    os._exit(0)\n"
+        "os.wait()\n"
+        "print((x + 1).tolist())"
+    )
+    lines = on_gpu(body).splitlines()
+    assert "cannot be used in a process that was forked" in lines[0] and lines[1] == "[2.0, 2.0]", lines
+
+
+BAD_INDEX = (
+    "x = tandem.arange(4.0, device='cuda')\n"
+    "where = 'queueing'\n"
+    "try:\n"
+    "    y = x.gather(0, tandem.tensor([1, 9], device='cuda'))\n"
+    "    where = 'waiting'\n"
+    "    y.cpu()\n"
+    "except RuntimeError as e: print(where, e)"
+)
+
+
+def test_errors_of_values_come_when_somebody_waits():
+    assert on_gpu(BAD_INDEX).startswith("waiting gather: index 9 is out of bounds for dimension 0 with size 4")
+
+
+def test_errors_of_values_come_at_once_where_launches_wait():
+    assert on_gpu(BAD_INDEX, TANDEM_LAUNCH_BLOCKING="1").startswith("queueing gather: index 9 is out of bounds")
+
+
+def test_memory_runs_out_as_an_error_of_its_class():
+    body = (
+        "x = tandem.ones(1000, device='cuda')\n"
+        "try: tandem.empty(1 << 50, device='cuda', dtype=tandem.uint8)\n"
+        "except tandem.OutOfMemoryError as e: print(e)\n"
+        "print(x.sum().item())"
+    )
+    lines = on_gpu(body).splitlines()
+    assert "CUDA out of memory: tried to allocate 1024.00 TiB on cuda:0" in lines[0], lines
+    assert "Tensors of this process hold" in lines[0] and lines[1] == "1000.0", lines

@@ -141,7 +141,8 @@ def fused(x, y, z):
         return F32(math.copysign(math.inf, exact))
     # To nearest, ties to even, among a first guess and its neighbours.
     guess = F32(min(max(float(exact), -largest), largest))
-    near = [np.nextafter(guess, F32(-math.inf)), guess, np.nextafter(guess, F32(math.inf))]
+    with np.errstate(over="ignore"):
+        near = [np.nextafter(guess, F32(-math.inf)), guess, np.nextafter(guess, F32(math.inf))]
     return min(
         (n for n in near if math.isfinite(n)),
         key=lambda n: (abs(Fraction(float(n)) - exact), int(np.array(n).view(U32)) & 1),

@@ -1,11 +1,14 @@
-"""Threads of a block on the emulated GPU: barriers, shuffles, votes, shared memory, atomics, and what is wrong of them."""
+"""Threads of a block on the emulated GPU: barriers, shuffles, votes, shared memory, atomics, and wrong uses of them."""
 
+import ctypes
 import pathlib
+import re
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+import stand_ins
 
 SUM = """
 extern "C" __global__ void __launch_bounds__(256) sum(float* out, const float* in, int n) {
@@ -61,6 +64,20 @@ def test_static_shared_memory_is_of_each_block(gpu):
     assert out[0] == 1 and out[64] == 1 and out.sum() == 2
 
 
+def test_shared_memory_of_several_kernels(gpu):
+    """Each kernel has 48 KiB of its own."""
+    text = """
+    extern "C" __global__ void first(int* out, int n) { __shared__ int s[10000]; s[9999] = n; out[0] = s[9999]; }
+    extern "C" __global__ void second(int* out, int n) { __shared__ int s[10000]; s[9999] = n; out[0] = s[9999] + 1; }
+    extern "C" __global__ void third(int* out, int n) { __shared__ int s[N]; s[0] = n; out[0] = s[0]; }"""
+    assert gpu.over(text, "second", out=((1,), np.int32), options=["-DN=1"]) == 2
+    value = ctypes.c_int()
+    gpu.call("cuFuncGetAttribute", ctypes.byref(value), 1, gpu.kernels(text, "first", options=["-DN=1"]))
+    assert value.value == 40000
+    with pytest.raises(stand_ins.DriverError, match="the __shared__ variables of third have more than 48 KiB"):
+        gpu.kernels(text, "third", options=["-DN=12289"])
+
+
 def test_dynamic_shared_memory(gpu):
     text = """
     extern __shared__ __align__(16) unsigned char outer[];
@@ -108,7 +125,8 @@ extern "C" __global__ void all(long long* out, int n) {
   at[128] = __shfl_xor_sync(~0u, (float)lane, 5);
   at[160] = __shfl_xor_sync(~0u, (unsigned long long)lane, 12, 8);
   at[192] = __ballot_sync(~0u, lane % 3 == 0);
-  at[224] = __any_sync(~0u, lane == 31) + 2 * __all_sync(~0u, lane < 32) + 4 * __any_sync(~0u, 0) + 8 * __all_sync(~0u, lane);
+  at[224] = __any_sync(~0u, lane == 31) + 2 * __all_sync(~0u, lane < 32);
+  at[224] += 4 * __any_sync(~0u, 0) + 8 * __all_sync(~0u, lane);
   at[256] = __reduce_add_sync(~0u, lane) + __reduce_max_sync(~0u, -lane);
   at[288] = __match_any_sync(~0u, lane % 4);
   if (lane < 16) at[320] = __shfl_sync(0xffff, lane, lane ^ 1);
@@ -281,21 +299,29 @@ def wrong(body, **others):
         ),
         (
             "if (t != 3) out[t] = __shfl_sync(~0u, t, 0);",
-            "no thread can go on.*0-2, 4-31 wait.*0xffffffff at line 1.*3",
+            "no thread can go on.* 0-2, 4-31 wait.*0xffffffff at line 1",
         ),
         ("out[t] = t < 8 ? __shfl_sync(0xff, t, 9) : 0;", "lane 0 reads lane 9 at line 1, which takes no part"),
         ("if (t < 8) out[t] = __shfl_down_sync(0xf0, t, 1);", "lacks the lane itself"),
         ("if (t < 32) { if (t == 0) __syncwarp(); else __syncthreads(); }", "no thread can go on.* 1-31 wait for all"),
         ("if (t == 7) __trap();", r"719.*thread \(7, 0, 0\): __trap"),
-        ("out[t] = 5 / (t - 9);", r"719.*thread \(9, 0, 0\): an integer was divided by 0"),
+        ("out[t] = 5 / (t - 9);", r"719.*thread \(9, 0, 0\): an integer was divided by 0.*\(test.cu:1\)"),
         ("if (t == 5) *(int*)0 = 1;", r"700.*thread \(5, 0, 0\): a memory access failed"),
-        ("out[t + 1000] = 1;", "700.*behind the end of a block of 512 bytes"),
+        (
+            "\n\n out[t + 1000] = 1;",
+            r"700.*access failed \(test.cu:3\).*behind the end of a block of 512 bytes",
+        ),
         ("__syncthreads(); out[t - 5000] = t;", "700.*a memory access failed"),
+        (
+            "*(float4*)(out + t * 4 + 1) = make_float4(t, 0, 0, 0);",
+            r"719.*thread \(0, 0, 0\): an access that is not aligned",
+        ),
+        ("int2 v = *(int2*)(out + t % 2); out[t] = v.x;", r"719.*thread \(1, 0, 0\): an access that is not aligned"),
+        ("out[t] = 1 << t;", r"719.*thread \(32, 0, 0\):.* a shift by the width"),
+        ("out[t] = (int)(t * 1e8f);", r"719.*thread \(22, 0, 0\):.* converted to an integer"),
     ],
 )
 def test_wrong_kernels(body, said):
-    import re
-
     line = wrong(body)
     assert re.search(said, line), line
 

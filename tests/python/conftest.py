@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 
 import tandem
@@ -42,21 +41,6 @@ def run_in(mode: str, function: Callable[..., Any], *args: Any) -> Any:
 def mode(request: pytest.FixtureRequest) -> str:
     """Each mode in turn, for `run_in`."""
     return request.param
-
-
-def bits(t: tandem.Tensor) -> np.ndarray:
-    """The elements as integers: equal only where every bit is; NaNs count as one."""
-    t = t.detach().cpu()
-    array = np.array((t.float() if t.dtype is tandem.bfloat16 else t).numpy())  # widening keeps every bit
-    if array.dtype.kind == "f":
-        array[np.isnan(array)] = np.nan
-        return array.view(f"i{array.itemsize}")
-    return array
-
-
-def assert_same_bits(actual: tandem.Tensor, expected: tandem.Tensor) -> None:
-    assert actual.dtype is expected.dtype
-    np.testing.assert_array_equal(bits(actual), bits(expected))
 
 
 @pytest.fixture(autouse=True)

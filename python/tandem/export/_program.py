@@ -319,6 +319,7 @@ def load(
     require_signature: bytes | None = None,
     verify: bool = False,
     ir_only: bool = False,
+    device: str | tandem.device = "cpu",
 ) -> ExportedProgram:
     """Open a program that was saved.
 
@@ -330,10 +331,13 @@ def load(
         require_signature: an Ed25519 public key of 32 bytes, which the file must be signed with.
         verify: compare all of the file with the hashes in it, not only the code that is used.
         ir_only: run no machine code of the file: its kernels are compiled here, from what the file says they compute.
+        device: where it runs: `"cpu"`, or a GPU as `"cuda"`, for which the program has a target. Its weights are copied
+            there; arguments and results are tensors on the CPU all the same, and so are the copies of its state.
 
     Raises:
         ValueError: it is no saved program, is damaged, of a newer format, or not signed as required.
-        NotImplementedError: it has no code for this processor, or uses an operation that is not here.
+        NotImplementedError: it has no code for this processor or GPU, or uses an operation that is not here.
+        RuntimeError: there is no such device.
 
     >>> import tandem, tempfile, os
     >>> path = os.path.join(tempfile.mkdtemp(), "relu.tandem")
@@ -344,7 +348,7 @@ def load(
     if require_signature is not None and len(require_signature) != 32:
         raise ValueError(f"load: require_signature: a public key has 32 bytes, not {len(require_signature)}")
     source: Any = os.fspath(f) if isinstance(f, (str, os.PathLike)) else read_archive(f)
-    program = _C.Program(source, signed_by=require_signature or b"", verify=verify, ir_only=ir_only)
+    program = _C.Program(source, signed_by=require_signature or b"", verify=verify, ir_only=ir_only, device=str(device))
     return ExportedProgram(program, source if isinstance(source, dict) else None)
 
 

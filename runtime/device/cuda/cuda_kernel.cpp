@@ -12,20 +12,13 @@
 namespace tandem::cuda {
 
 CudaKernel::CudaKernel(Gpu& on, const KernelSignature& s) : gpu(on), signature(s), layout(signature) {
-  bool index = false;
-  for (const KernelStep& step : signature.steps) {
-    byRows |= step.kind == KernelStep::Kind::Reduce;
-    index |= step.kind == KernelStep::Kind::Index;
-  }
+  for (const KernelStep& step : signature.steps) byRows |= step.kind == KernelStep::Kind::Reduce;
   for (const KernelOperand& input : signature.inputs) dense &= input.access == Access::Unit;
   for (const KernelOutput& output : signature.outputs) {
     dense &= output.operand.access == Access::Unit;
     byRows |= output.operand.access == Access::Zero && layout.outerRank > 0;
   }
-  // The blocks of columns become one more outer dim: there must be room for it, the reduced dim must be one, and no
-  // element may know its place.
-  splits = canSplit(signature) &&
-           (!layout.column || (layout.reducedRank == 1 && layout.outerRank < kMaxOuterRank && !index));
+  splits = canSplitAsDim(signature);
 }
 
 CudaKernel::CudaKernel(Gpu& on, const KernelSignature& s, const CudaModule& module,
@@ -58,8 +51,7 @@ const Function& CudaKernel::makeFunction() const {
 
 const Split& CudaKernel::split() const {
   if (const Split* known = split_.load(std::memory_order_acquire)) return *known;
-  auto [partial, finish] = splitSignature(signature);
-  if (layout.column) ++partial.outerRank;
+  const auto [partial, finish] = splitSignatureAsDim(signature);
   auto made = std::make_unique<Split>(Split{&follower(partial), &follower(finish)});
   const Split* before = nullptr;
   return split_.compare_exchange_strong(before, made.get()) ? *made.release() : *before;

@@ -22,6 +22,14 @@ constexpr std::size_t kSegmentStep = std::size_t{2} << 20;
 
 constexpr std::size_t rounded(std::size_t bytes, std::size_t step) { return (bytes + step - 1) / step * step; }
 
+/// The driver's number of the capture that a stream is part of; 0: of none.
+std::uint64_t captureOf(StreamHandle stream) {
+  int status = kCaptureNone;
+  std::uint64_t id = 0;
+  const int result = driver().streamGetCaptureInfo(stream, &status, &id, nullptr, nullptr, nullptr);
+  return result == kSuccess && status != kCaptureNone ? id : 0;
+}
+
 std::size_t segmentBytes(std::size_t bytes) {
   if (bytes <= kMostSmall) return kSmallSegment;
   return bytes < kOwnSegment ? kLargeSegment : rounded(bytes, kSegmentStep);
@@ -124,12 +132,11 @@ void DeviceMemory::emptyCache() {
 DeviceMemory::Arena& DeviceMemory::arenaFor(StreamHandle stream) {
   if (captured_.empty()) [[likely]]
     return common_;
-  for (const auto& [captured, arena] : captured_)
-    if (captured == stream) return *arena;
   // A stream that waited for a captured one is captured too.
-  int status = kCaptureNone;
-  const bool joined = driver().streamIsCapturing(stream, &status) == kSuccess && status != kCaptureNone;
-  return joined ? *captured_.back().second : common_;
+  const std::uint64_t id = captureOf(stream);
+  for (const Captured& c : captured_)
+    if (c.stream == stream || (id != 0 && c.id == id)) return *c.arena;
+  return common_;
 }
 
 DeviceMemory::Block* DeviceMemory::takeFree(Arena& arena, bool large, StreamHandle stream, std::size_t bytes) {
@@ -298,14 +305,14 @@ void DeviceMemory::beginArena(StreamHandle stream) {
   const std::lock_guard lock(mutex_);
   auto arena = std::make_shared<Arena>();
   arena->ofGraph = true;
-  captured_.emplace_back(stream, std::move(arena));
+  captured_.push_back({stream, captureOf(stream), std::move(arena)});
 }
 
 std::shared_ptr<DeviceMemory::Arena> DeviceMemory::endArena(StreamHandle stream) {
   const std::lock_guard lock(mutex_);
-  const auto it = std::ranges::find(captured_, stream, [](const auto& entry) { return entry.first; });
+  const auto it = std::ranges::find(captured_, stream, &Captured::stream);
   TANDEM_CHECK(it != captured_.end(), "the stream is not captured");
-  std::shared_ptr<Arena> arena = std::move(it->second);
+  std::shared_ptr<Arena> arena = std::move(it->arena);
   captured_.erase(it);
   if (captured_.empty()) {
     for (Block* block : untilCaptured_) await(block);

@@ -56,7 +56,8 @@ class DeviceMemory {
   // ---- graphs
 
   struct Arena;
-  /// What is allocated on the stream from now on, and on streams that are captured together with it, is a graph's.
+  /// What is allocated on the stream, which is captured, from now on, and on streams that are captured together with
+  /// it, is a graph's.
   void beginArena(StreamHandle stream);
   std::shared_ptr<Arena> endArena(StreamHandle stream);
   /// When the graph's work is done for good: blocks are the device's from now on.
@@ -138,7 +139,12 @@ class DeviceMemory {
   };
   std::deque<Awaited> awaited_;
   std::vector<Block*> untilCaptured_;  // whose events cannot be recorded while a stream is captured
-  std::vector<std::pair<StreamHandle, std::shared_ptr<Arena>>> captured_;
+  struct Captured {
+    StreamHandle stream;
+    std::uint64_t id;  // the driver's, of all streams that are captured together
+    std::shared_ptr<Arena> arena;
+  };
+  std::vector<Captured> captured_;
   std::size_t most_ = SIZE_MAX;                       // bytes of segments
   std::array<std::array<Stat, 3>, kCounts> stats_{};  // all, small, large
   std::int64_t retries_ = 0, outOfMemories_ = 0, fromDriver_ = 0, toDriver_ = 0, waits_ = 0;

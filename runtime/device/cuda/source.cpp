@@ -95,7 +95,9 @@ const Function& findFunction(Gpu& gpu, const char* name, const char* text, std::
 ModuleHandle loadModule(Gpu& gpu, std::string_view object, std::string_view name) {
   gpu.use();
   ModuleHandle module = nullptr;
-  const int result = driver().moduleLoadData(&module, object.data());
+  // PTX is text, which the driver reads to a null byte.
+  const std::string code(object);
+  const int result = driver().moduleLoadData(&module, code.c_str());
   try {
     check(result, strcat("loading ", name, " on ", gpu.name()));
   } catch (const OutOfMemoryError&) {

@@ -11,6 +11,8 @@
 #define MICRO (TILE / 16)
 #define COLUMNS (WIDE / 16)
 #define PARTS (THREADS / TILE)
+// Two blocks a multiprocessor, or one where a thread has more sums than registers for that.
+#define BOUNDS __launch_bounds__(THREADS, WIDE == 64 ? 2 : 1)
 
 struct Attention {
   const ELEMENT *query, *key, *value, *grad;  // [B, H, rows, width], [B, K, keys, width] ...
@@ -229,7 +231,7 @@ struct Unit {
 
 #if PASS == 0
 
-extern "C" __global__ void forward(Attention p, ELEMENT* out, ELEMENT* stats) {
+extern "C" __global__ void BOUNDS forward(Attention p, ELEMENT* out, ELEMENT* stats) {
   __shared__ Shared m;
   __shared__ ELEMENT best[TILE], total[TILE], shrinks[TILE];
   __shared__ ELEMENT parts[TILE][PARTS];
@@ -371,7 +373,7 @@ static __device__ inline void scoreCotangent(const Attention& p, int64 b, int64 
 #if PASS == 2
 
 // Cotangents of keys and values, of all heads of queries that share them and all rows, in order.
-extern "C" __global__ void backwardKeys(Attention p, const ELEMENT* numbers, ELEMENT* keyGrad, ELEMENT* valueGrad) {
+extern "C" __global__ void BOUNDS backwardKeys(Attention p, const ELEMENT* numbers, ELEMENT* keyGrad, ELEMENT* valueGrad) {
   __shared__ Shared m;
   const int tx = (int)threadIdx.x % 16, ty = (int)threadIdx.x / 16;
   const int64 tiles = (p.keys + TILE - 1) / TILE, group = p.heads / p.sharedHeads;
@@ -414,7 +416,7 @@ extern "C" __global__ void backwardKeys(Attention p, const ELEMENT* numbers, ELE
 
 #else
 
-extern "C" __global__ void backwardRows(Attention p, const ELEMENT* numbers, ELEMENT* queryGrad) {
+extern "C" __global__ void BOUNDS backwardRows(Attention p, const ELEMENT* numbers, ELEMENT* queryGrad) {
   __shared__ Shared m;
   const int tx = (int)threadIdx.x % 16, ty = (int)threadIdx.x / 16;
   const int64 tiles = (p.rows + TILE - 1) / TILE, across = (p.width + WIDE - 1) / WIDE;

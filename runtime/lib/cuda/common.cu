@@ -46,6 +46,7 @@ static __device__ inline bfloat16 toBFloat16(float x) {
 
 // The words of formulas that the CPU's library compiles too: runtime/lib/functions/elementary.h has them for the host.
 #define FORMULA static __device__ inline
+#define INLINED static __device__ __forceinline__
 FORMULA double fused(double a, double b, double c) { return fma(a, b, c); }
 FORMULA float fused(float a, float b, float c) { return fmaf(a, b, c); }
 FORMULA double rootOf(double x) { return sqrt(x); }

@@ -45,17 +45,23 @@ static __device__ inline int64 offsetOf(const Contraction& p, const int64* strid
   }
   return at;
 }
+static __device__ inline const ELEMENT* leftOf(const Contraction& p, const ELEMENT* a, int64 product) {
+  return a + offsetOf(p, p.left, product);
+}
+static __device__ inline const ELEMENT* rightOf(const Contraction& p, const ELEMENT* b, int64 product) {
+  return b + offsetOf(p, p.right, product);
+}
 struct Left {
   const ELEMENT* at;
-  __device__ void begin(const Contraction& p, const ELEMENT* a, int64 product, int64 row) {
-    at = row < p.rows ? a + offsetOf(p, p.left, product) + row * p.leftRow : 0;
+  __device__ void begin(const Contraction& p, const ELEMENT* a, int64 row) {
+    at = row < p.rows ? a + row * p.leftRow : 0;
   }
   __device__ SUM get(const Contraction& p, Depth d) const { return at ? element(at + d * p.leftDepth) : SUM(); }
 };
 struct Right {
   const ELEMENT* at;
-  __device__ void begin(const Contraction& p, const ELEMENT* b, int64 product, int64 column) {
-    at = column < p.columns ? b + offsetOf(p, p.right, product) + column * p.rightColumn : 0;
+  __device__ void begin(const Contraction& p, const ELEMENT* b, int64 column) {
+    at = column < p.columns ? b + column * p.rightColumn : 0;
   }
   __device__ SUM get(const Contraction& p, Depth d) const { return at ? element(at + d * p.rightDepth) : SUM(); }
 };
@@ -93,11 +99,17 @@ static __device__ inline bool leftAlong(const Contraction&) { return true; }
 #if MODE == 1
 static __device__ inline bool rightAlong(const Contraction&) { return false; }
 static __device__ inline Depth depthOf(const Contraction& p, int64 d) { return tripleOf(d, p.kh, p.kw); }
+static __device__ inline const ELEMENT* leftOf(const Contraction& p, const ELEMENT* weight, int64 group) {
+  return weight + group * p.rows * p.depth;
+}
+static __device__ inline const ELEMENT* rightOf(const Contraction& p, const ELEMENT* input, int64 group) {
+  return input + group * (p.channels / p.batch) * p.h * p.w;
+}
 // The weight's row of an output.
 struct Left {
   const ELEMENT* at;
-  __device__ void begin(const Contraction& p, const ELEMENT* weight, int64 group, int64 row) {
-    at = row < p.rows ? weight + (group * p.rows + row) * p.depth : 0;
+  __device__ void begin(const Contraction& p, const ELEMENT* weight, int64 row) {
+    at = row < p.rows ? weight + row * p.depth : 0;
   }
   __device__ SUM get(const Contraction& p, Depth d) const {
     return at ? element(at + (d.first * p.kh + d.second) * p.kw + d.third) : SUM();
@@ -107,11 +119,11 @@ struct Left {
 struct Right {
   const ELEMENT* at;
   int64 top, left;
-  __device__ void begin(const Contraction& p, const ELEMENT* input, int64 group, int64 column) {
+  __device__ void begin(const Contraction& p, const ELEMENT* input, int64 column) {
     at = 0;
     if (column >= p.columns) return;
     Triple o = tripleOf(column, p.oh, p.ow);
-    at = input + (o.first * p.channels + group * (p.channels / p.batch)) * p.h * p.w;
+    at = input + o.first * p.channels * p.h * p.w;
     top = o.second * p.strideH - p.padH;
     left = o.third * p.strideW - p.padW;
   }
@@ -128,11 +140,17 @@ static __device__ inline int64 placeOf(const Contraction& p, int64 group, int64 
 #elif MODE == 2
 static __device__ inline bool rightAlong(const Contraction&) { return false; }
 static __device__ inline Depth depthOf(const Contraction& p, int64 d) { return tripleOf(d, p.kh, p.kw); }
+static __device__ inline const ELEMENT* leftOf(const Contraction& p, const ELEMENT* weight, int64 group) {
+  return weight + group * (p.outputs / p.batch) * p.rows * p.kh * p.kw;
+}
+static __device__ inline const ELEMENT* rightOf(const Contraction& p, const ELEMENT* grad, int64 group) {
+  return grad + group * (p.outputs / p.batch) * p.oh * p.ow;
+}
 // The weights of an input channel.
 struct Left {
   const ELEMENT* at;
-  __device__ void begin(const Contraction& p, const ELEMENT* weight, int64 group, int64 row) {
-    at = row < p.rows ? weight + (group * (p.outputs / p.batch) * p.rows + row) * p.kh * p.kw : 0;
+  __device__ void begin(const Contraction& p, const ELEMENT* weight, int64 row) {
+    at = row < p.rows ? weight + row * p.kh * p.kw : 0;
   }
   __device__ SUM get(const Contraction& p, Depth d) const {
     return at ? element(at + (d.first * p.rows * p.kh + d.second) * p.kw + d.third) : SUM();
@@ -142,11 +160,11 @@ struct Left {
 struct Right {
   const ELEMENT* at;
   int64 y, x;
-  __device__ void begin(const Contraction& p, const ELEMENT* grad, int64 group, int64 column) {
+  __device__ void begin(const Contraction& p, const ELEMENT* grad, int64 column) {
     at = 0;
     if (column >= p.columns) return;
     Triple i = tripleOf(column, p.h, p.w);
-    at = grad + (i.first * p.outputs + group * (p.outputs / p.batch)) * p.oh * p.ow;
+    at = grad + i.first * p.outputs * p.oh * p.ow;
     y = i.second + p.padH;
     x = i.third + p.padW;
   }
@@ -166,11 +184,17 @@ static __device__ inline int64 placeOf(const Contraction& p, int64 group, int64 
 #else
 static __device__ inline bool rightAlong(const Contraction&) { return true; }
 static __device__ inline Depth depthOf(const Contraction& p, int64 d) { return tripleOf(d, p.oh, p.ow); }
+static __device__ inline const ELEMENT* leftOf(const Contraction& p, const ELEMENT* grad, int64 group) {
+  return grad + group * p.rows * p.oh * p.ow;
+}
+static __device__ inline const ELEMENT* rightOf(const Contraction& p, const ELEMENT* input, int64 group) {
+  return input + group * (p.channels / p.batch) * p.h * p.w;
+}
 // The cotangents of an output channel.
 struct Left {
   const ELEMENT* at;
-  __device__ void begin(const Contraction& p, const ELEMENT* grad, int64 group, int64 row) {
-    at = row < p.rows ? grad + (group * p.rows + row) * p.oh * p.ow : 0;
+  __device__ void begin(const Contraction& p, const ELEMENT* grad, int64 row) {
+    at = row < p.rows ? grad + row * p.oh * p.ow : 0;
   }
   __device__ SUM get(const Contraction& p, Depth d) const {
     return at ? element(at + (d.first * p.outputs * p.oh + d.second) * p.ow + d.third) : SUM();
@@ -180,11 +204,11 @@ struct Left {
 struct Right {
   const ELEMENT* at;
   int64 top, left;
-  __device__ void begin(const Contraction& p, const ELEMENT* input, int64 group, int64 column) {
+  __device__ void begin(const Contraction& p, const ELEMENT* input, int64 column) {
     at = 0;
     if (column >= p.columns) return;
     Triple k = tripleOf(column, p.kh, p.kw);
-    at = input + (group * (p.channels / p.batch) + k.first) * p.h * p.w;
+    at = input + k.first * p.h * p.w;
     top = k.second * p.dilationH - p.padH;
     left = k.third * p.dilationW - p.padW;
   }
@@ -201,6 +225,9 @@ static __device__ inline int64 placeOf(const Contraction& p, int64 group, int64 
 
 #endif
 
+// Of all that a thread brings, the column is one where neighbours do not read along the depth.
+#define RIGHTS (MODE == 1 || MODE == 2 ? 1 : LOADS)
+
 // The next elements of both tiles that this thread brings.
 struct Fetched {
   SUM left[LOADS], right[LOADS];
@@ -211,13 +238,13 @@ struct Fetched {
       int e = (int)threadIdx.x + i * THREADS;
       int64 l = from + (la ? e % DEPTH : e / TILE), r = from + (ra ? e % DEPTH : e / TILE);
       left[i] = l < end ? rows[i].get(p, depthOf(p, l)) : SUM();
-      right[i] = r < end ? columns[i].get(p, depthOf(p, r)) : SUM();
+      right[i] = r < end ? columns[i % RIGHTS].get(p, depthOf(p, r)) : SUM();
     }
   }
 };
 
 // `partial`: where the sums of pieces go, [batch, pieces, rows, columns]; null where there is one piece.
-extern "C" __global__ void __launch_bounds__(THREADS, 2)
+extern "C" __global__ void __launch_bounds__(THREADS, sizeof(SUM) <= 4 ? 2 : 1)
 contract(const ELEMENT* a, const ELEMENT* b, ELEMENT* c, SUM* partial, Contraction p) {
   __shared__ SUM left[DEPTH][TILE + 4];
   __shared__ SUM right[DEPTH][TILE + 4];
@@ -226,14 +253,15 @@ contract(const ELEMENT* a, const ELEMENT* b, ELEMENT* c, SUM* partial, Contracti
   for (int64 unit = blockIdx.x; unit < p.batch * p.pieces * down * across; unit += gridDim.x) {
     const int64 column0 = unit % across * TILE, row0 = unit / across % down * TILE;
     const int64 piece = unit / (across * down) % p.pieces, product = unit / (across * down * p.pieces);
+    const ELEMENT *x0 = leftOf(p, a, product), *y0 = rightOf(p, b, product);
     Left rows[LOADS];
-    Right columns[LOADS];
+    Right columns[RIGHTS];
     bool la = leftAlong(p), ra = rightAlong(p);
 #pragma unroll
     for (int i = 0; i < LOADS; ++i) {
       int e = (int)threadIdx.x + i * THREADS;
-      rows[i].begin(p, a, product, row0 + (la ? e / DEPTH : e % TILE));
-      columns[i].begin(p, b, product, column0 + (ra ? e / DEPTH : e % TILE));
+      rows[i].begin(p, x0, row0 + (la ? e / DEPTH : e % TILE));
+      if (i < RIGHTS) columns[i].begin(p, y0, column0 + (ra ? e / DEPTH : e % TILE));
     }
     SUM sums[MICRO][MICRO];
 #pragma unroll
@@ -243,29 +271,33 @@ contract(const ELEMENT* a, const ELEMENT* b, ELEMENT* c, SUM* partial, Contracti
 
     const int64 first = piece * p.length;
     const int64 end = first + p.length < p.depth ? first + p.length : p.depth;
-    Fetched next;
-    next.fetch(p, rows, columns, first, end);
-    for (int64 k = first; k < end; k += DEPTH) {
+    // While a step is added up the next one is on its way.
+    for (int64 k = first;; k += DEPTH) {
+      Fetched next;
+      const bool more = k < end;
+      if (more) next.fetch(p, rows, columns, k, end);
+      if (k > first) {
+#pragma unroll 4
+        for (int d = 0; d < DEPTH; ++d) {
+          SUM x[MICRO], y[MICRO];
+#pragma unroll
+          for (int i = 0; i < MICRO; ++i) {
+            x[i] = left[d][ty * MICRO + i];
+            y[i] = right[d][tx * MICRO + i];
+          }
+#pragma unroll
+          for (int i = 0; i < MICRO; ++i)
+#pragma unroll
+            for (int j = 0; j < MICRO; ++j) sums[i][j] = multiplyAdd(x[i], y[j], sums[i][j]);
+        }
+      }
+      if (!more) break;
+      __syncthreads();
 #pragma unroll
       for (int i = 0; i < LOADS; ++i) {
         int e = (int)threadIdx.x + i * THREADS;
         left[la ? e % DEPTH : e / TILE][la ? e / DEPTH : e % TILE] = next.left[i];
         right[ra ? e % DEPTH : e / TILE][ra ? e / DEPTH : e % TILE] = next.right[i];
-      }
-      __syncthreads();
-      if (k + DEPTH < end) next.fetch(p, rows, columns, k + DEPTH, end);
-#pragma unroll 4
-      for (int d = 0; d < DEPTH; ++d) {
-        SUM x[MICRO], y[MICRO];
-#pragma unroll
-        for (int i = 0; i < MICRO; ++i) {
-          x[i] = left[d][ty * MICRO + i];
-          y[i] = right[d][tx * MICRO + i];
-        }
-#pragma unroll
-        for (int i = 0; i < MICRO; ++i)
-#pragma unroll
-          for (int j = 0; j < MICRO; ++j) sums[i][j] = multiplyAdd(x[i], y[j], sums[i][j]);
       }
       __syncthreads();
     }

@@ -1,6 +1,10 @@
-// The convolution and its two gradients: contractions over the windows of the images, which are read where they lie.
+// The convolution and its two gradients: contractions over the windows of the images, which are read where they lie;
+// where an output position is made of the same position of the input, products of matrices.
+#include <utility>
+
 #include "runtime/base/attrs.h"
 #include "runtime/lib/cuda/contraction.h"
+#include "runtime/lib/cuda/matmul.h"
 #include "runtime/lib/cuda/operands.h"
 #include "runtime/lib/cuda/table.h"
 
@@ -14,6 +18,19 @@ struct ConvolutionPlan {
   std::int64_t h, w, kh, kw, oh, ow;
   std::int64_t strideH, strideW, padH, padW, dilationH, dilationW;
 };
+
+/// Of each image, the weight or its transpose times the channels.
+void multiplyChannels(const ArrayView& image, const ArrayView& weight, const ArrayView& out, bool turned) {
+  const std::int64_t n = image.shape[0];
+  const std::int64_t positions = image.shape[2] * image.shape[3];
+  const std::int64_t from = image.shape[1];
+  const std::int64_t to = out.shape[1];
+  ArrayView w{weight.data, weight.dtype, {n, to, from}, {0, weight.strides[0], weight.strides[1]}};
+  if (turned) std::swap(w.strides[1], w.strides[2]);
+  const Dense x(image);
+  matrixProduct(w, {x.data(), image.dtype, {n, from, positions}, contiguousStrides(Dims{n, from, positions})},
+                {out.data, out.dtype, {n, to, positions}, contiguousStrides(Dims{n, to, positions})});
+}
 
 void convolve(const LibraryCall& call, ContractionKind kind, DimsRef input, DimsRef weight, DimsRef output,
               AttrReader& attrs) {
@@ -39,6 +56,9 @@ void convolve(const LibraryCall& call, ContractionKind kind, DimsRef input, Dims
     plan.sizes = {groupOutputs, input[0] * positions, weight[1] * window, groups};
   }
   if (plan.sizes.depth == 0) return fill(out.data, 0, static_cast<std::size_t>(out.numel()) * itemSize(out.dtype));
+  const bool pointwise = window == 1 && stride[0] == 1 && stride[1] == 1 && padding[0] == 0 && padding[1] == 0;
+  if (pointwise && groups == 1 && kind != ContractionKind::WeightGrad)
+    return multiplyChannels(call.inputs[0], call.inputs[1], out, kind == ContractionKind::InputGrad);
   plan.sizes.cut(groups);
   const Dense x(call.inputs[0]);
   const Dense y(call.inputs[1]);

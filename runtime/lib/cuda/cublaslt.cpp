@@ -108,12 +108,16 @@ class Prepared {
     const lt::Library& l = *library();
     lt::Preference preference = nullptr;
     check(l.createPreference(&preference), "stating a preference");
-    const std::uint64_t most = kMostWorkspaceBytes;
-    const std::uint32_t schemes = lt::kByWorkspace;
+    bool stated = true;
+    auto state = [&](int attribute, auto value) {
+      stated = stated && l.setPreference(preference, attribute, &value, sizeof value) == lt::kSuccess;
+    };
+    state(lt::kMostWorkspace, kMostWorkspaceBytes);
+    state(lt::kReductionSchemes, lt::kByWorkspace);
+    for (int which : {lt::kAlignmentA, lt::kAlignmentB, lt::kAlignmentC, lt::kAlignmentD})
+      state(which, static_cast<std::uint32_t>(kAlignment));
     lt::Found found{};
     int count = 0;
-    const bool stated = l.setPreference(preference, lt::kMostWorkspace, &most, sizeof most) == lt::kSuccess &&
-                        l.setPreference(preference, lt::kReductionSchemes, &schemes, sizeof schemes) == lt::kSuccess;
     const int status =
         stated ? l.find(handle, operation_, b_, a_, c_, c_, preference, 1, &found, &count) : lt::kSuccess;
     l.destroyPreference(preference);
@@ -298,7 +302,14 @@ bool cublasltProduct(const ArrayView& a, const ArrayView& b, const ArrayView& c)
       if (right.lie() != key.b) right.copy();
     }
   }
-  product->run(handle, left.data(), right.data(), c.data, stream.raw());
+  if (reinterpret_cast<std::uintptr_t>(c.data) % kAlignment == 0) {
+    product->run(handle, left.data(), right.data(), c.data, stream.raw());
+    return true;
+  }
+  const std::size_t bytes = static_cast<std::size_t>(c.numel()) * itemSize(c.dtype);
+  const Workspace result(bytes);
+  product->run(handle, left.data(), right.data(), result.as(), stream.raw());
+  cuda::copy(c.data, result.as(), bytes);
   return true;
 }
 

@@ -35,8 +35,12 @@ enum OperationAttribute : int { kTransposeA = 3, kTransposeB = 4 };  // int32
 inline constexpr std::int32_t kTransposed = 1;                       // CUBLAS_OP_T
 enum LayoutAttribute : int { kBatchCount = 5, kBatchStride = 6 };    // int32, int64
 enum PreferenceAttribute : int {
-  kMostWorkspace = 1,    // uint64
-  kReductionSchemes = 3  // uint32
+  kMostWorkspace = 1,     // uint64
+  kReductionSchemes = 3,  // uint32
+  kAlignmentA = 5,        // uint32, in bytes; 256 unless it is said
+  kAlignmentB = 6,
+  kAlignmentC = 7,
+  kAlignmentD = 8,
 };
 /// Of split sums: partial results in the workspace, in the compute type, added by a kernel of its own; not the scheme
 /// that adds by atomics, nor the one that rounds partial results to the type of the result.

@@ -22,7 +22,7 @@ constexpr std::int64_t kMostOrder = 8;  // as on the CPU
 template <class... A>
 void eachElement(const Function& kernel, const LibraryCall& call, const A&... rest) {
   const std::int64_t n = call.outputs[0].numel();
-  launch(kernel, elementwise(n), view(call.inputs[0]), view(call.inputs[1]), call.outputs[0].data, n, rest...);
+  launch(kernel, elementwise(n), flatView(call.inputs[0]), flatView(call.inputs[1]), call.outputs[0].data, n, rest...);
 }
 
 }  // namespace

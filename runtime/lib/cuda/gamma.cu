@@ -1,5 +1,5 @@
 // The Hurwitz zeta function, the incomplete Gamma functions and their derivatives: the formulas of
-// runtime/lib/functions/gamma.cpp. Logarithms, powers and lgamma are those of elementary.cu, which stands before it, and
+// runtime/lib/functions/gamma.cpp. Logarithms, powers and lgamma are those of elementary.inl, which stands before it, and
 // may differ from the CPU's by a few ULP.
 //
 // ORDER: of the derivative.

@@ -7,7 +7,7 @@
 #include "runtime/lib/cuda/cublaslt.h"
 #include "runtime/lib/cuda/table.h"
 
-namespace tandem::cuda::lib {
+namespace tandem::cuda {
 namespace {
 
 /// The struct Contraction of contraction.cu for products of matrices.
@@ -35,8 +35,9 @@ void addDim(MatrixPlan& plan, std::int64_t size, std::int64_t left, std::int64_t
   plan.right[plan.rank++] = right;
 }
 
-/// a[..., M, K] b[..., K, N], batch dims equal.
-void product(const ArrayView& a, const ArrayView& b, const ArrayView& c) {
+}  // namespace
+
+void matrixProduct(const ArrayView& a, const ArrayView& b, const ArrayView& c) {
   if (c.numel() == 0) return;
   const std::size_t r = a.shape.size();
   MatrixPlan plan{};
@@ -53,9 +54,9 @@ void product(const ArrayView& a, const ArrayView& b, const ArrayView& c) {
   ContractionLaunch(ContractionKind::Matrices, c.dtype, plan.sizes).run(a.data, b.data, c.data, plan);
 }
 
-}  // namespace
+namespace lib {
 
-void matmul(const LibraryCall& call) { product(call.inputs[0], call.inputs[1], call.outputs[0]); }
+void matmul(const LibraryCall& call) { matrixProduct(call.inputs[0], call.inputs[1], call.outputs[0]); }
 
 void pack_matrix(const LibraryCall& call) {
   const ArrayView& b = call.inputs[0];
@@ -68,11 +69,13 @@ void pack_matrix(const LibraryCall& call) {
 void matmul_packed(const LibraryCall& call) {
   const ArrayView& packed = call.inputs[1];
   const ArrayView& c = call.outputs[0];
-  product(call.inputs[0], {packed.data, packed.dtype, {packed.shape[0], c.shape[1]}, packed.strides}, c);
+  matrixProduct(call.inputs[0], {packed.data, packed.dtype, {packed.shape[0], c.shape[1]}, packed.strides}, c);
 }
 
 namespace {
 const Registered here{{"matmul", &matmul}, {"pack_matrix", &pack_matrix}, {"matmul_packed", &matmul_packed}};
 }  // namespace
 
-}  // namespace tandem::cuda::lib
+}  // namespace lib
+
+}  // namespace tandem::cuda

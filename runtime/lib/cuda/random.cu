@@ -1,4 +1,4 @@
-// Keys of a random permutation, and draws: philox.cu, elementary.cu and draw.cu stand before it.
+// Keys of a random permutation, and draws: the formulas of philox, elementary and draw stand before it.
 
 extern "C" __global__ void permutationKeys(int64 n, int64 seed, int64 offset, uint64* keys, int64* values) {
   GRID_LOOP(i, n) {

@@ -1,6 +1,6 @@
 // cumsum, cumprod, logcumsumexp, cummax, cummin, linear recurrences: one chain along the dim for every other position, in
 // order. KIND: 0 sum, 1 product, 2 logcumsumexp, 3 cummax, 4 cummin, 5 recurrence. ELEMENT is stored; CARRY is what
-// chains run in. elementary.cu stands before it.
+// chains run in. elementary.inl stands before it.
 
 #define THREADS 256
 #define TILE 2048

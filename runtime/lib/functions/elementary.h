@@ -15,6 +15,7 @@ using int32 = std::int32_t;
 using uint32 = std::uint32_t;
 
 #define FORMULA inline
+#define INLINED [[gnu::always_inline]] inline
 FORMULA double fused(double a, double b, double c) { return __builtin_fma(a, b, c); }
 FORMULA float fused(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 FORMULA double rootOf(double x) { return std::sqrt(x); }
@@ -25,10 +26,10 @@ FORMULA double ofBits(int64 x) { return std::bit_cast<double>(x); }
 FORMULA int32 bitsOf(float x) { return std::bit_cast<int32>(x); }
 FORMULA float ofBits(int32 x) { return std::bit_cast<float>(x); }
 
-#include "runtime/lib/cuda/elementary.cu"
+#include "runtime/lib/formulas/elementary.inl"
 
 #undef FORMULA
-#undef HORNER
+#undef INLINED
 #undef INFINITE
 #undef NOT_A_NUMBER
 #undef LOG2E

@@ -61,18 +61,22 @@ constexpr std::int64_t kChains = 4;
 
 /// Calls body(first, apart, count) until it has had every chain of outer x inner: `count` chains, at most kTogether,
 /// which begin at `first` and lie `apart` elements from each other. `count` is a constant where it is small.
-template <class Body>
+/// Of rows `Rows` are taken where there are so many.
+template <std::int64_t Rows = kChains, class Body>
 void overChains(const DimSplit& s, Body body) {
   if (s.size == 0 || s.inner == 0) return;
   auto few = [&](std::int64_t first, std::int64_t apart, std::int64_t count) {
+    if constexpr (Rows > kChains)
+      for (; count >= Rows; first += Rows * apart, count -= Rows)
+        body(first, apart, std::integral_constant<std::int64_t, Rows>());
     for (; count >= kChains; first += kChains * apart, count -= kChains)
       body(first, apart, std::integral_constant<std::int64_t, kChains>());
     for (; count > 0; first += apart, --count) body(first, apart, std::integral_constant<std::int64_t, 1>());
   };
   if (s.inner == 1) {
-    std::int64_t units = (s.outer + kChains - 1) / kChains;
-    return parallelFor(units, grainOf(s.size * kChains), [&](std::int64_t begin, std::int64_t end) {
-      few(begin * kChains * s.size, s.size, std::min(end * kChains, s.outer) - begin * kChains);
+    std::int64_t units = (s.outer + Rows - 1) / Rows;
+    return parallelFor(units, grainOf(s.size * Rows), [&](std::int64_t begin, std::int64_t end) {
+      few(begin * Rows * s.size, s.size, std::min(end * Rows, s.outer) - begin * Rows);
     });
   }
   std::int64_t pieces = (s.inner + kTogether - 1) / kTogether;
@@ -120,10 +124,10 @@ void scanRows(const float* x, float* out, std::int64_t size, Combine combine) {
 }
 
 /// x and out, outer x size x inner of T; the chain runs in C, from its first element on.
-template <class C, class T, class Combine>
+template <class C, std::int64_t Rows, class T, class Combine>
 void scanLines(const T* x, T* out, const DimSplit& s, Combine combine) {
   if (s.size == 0) return;
-  overChains(s, [&](std::int64_t at, auto apart, auto count) {
+  overChains<Rows>(s, [&](std::int64_t at, auto apart, auto count) {
     if constexpr (std::is_same_v<T, float> && std::is_same_v<C, double>)
       if (s.inner == 1 && count == kChains) return scanRows(x + at, out + at, s.size, combine);
     C carry[kTogether];
@@ -141,7 +145,7 @@ void scanLines(const T* x, T* out, const DimSplit& s, Combine combine) {
 }
 
 /// `CarryOf<Out>` is what chains run in.
-template <template <class> class CarryOf, class Combine>
+template <template <class> class CarryOf, std::int64_t Rows = kChains, class Combine>
 void scan(const LibraryCall& call, Combine combine) {
   const ArrayView& out = call.outputs[0];
   std::int64_t dim = wrapDim(AttrReader(call.attrs).integer(), static_cast<std::int64_t>(out.shape.size()));
@@ -153,7 +157,7 @@ void scan(const LibraryCall& call, Combine combine) {
     using Stored = typename decltype(tag)::Type;
     using T = std::conditional_t<std::is_same_v<Stored, std::int8_t>, std::uint8_t, Stored>;
     if constexpr (std::is_invocable_v<Combine, CarryOf<T>, CarryOf<T>>)
-      scanLines<CarryOf<T>>(x.as<T>(), out.as<T>(), split, combine);
+      scanLines<CarryOf<T>, Rows>(x.as<T>(), out.as<T>(), split, combine);
     else
       fail<InternalError>("scan of ", dtypeName(x.view().dtype));
   });
@@ -232,7 +236,8 @@ void cummax(const LibraryCall& call) { extremes<true>(call); }
 void cummin(const LibraryCall& call) { extremes<false>(call); }
 
 void logcumsumexp(const LibraryCall& call) {
-  scan<ComputeOf>(call, []<std::floating_point C>(C a, C b) { return logSum(a, b); });
+  // A step is so long that more chains than a vector has lanes keep the processor busy.
+  scan<ComputeOf, 4 * kChains>(call, []<std::floating_point C>(C a, C b) { return logSum(a, b); });
 }
 
 void cumsum(const LibraryCall& call) { scan<Wide>(call, Add()); }

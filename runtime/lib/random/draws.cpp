@@ -15,7 +15,7 @@ namespace {
 
 #define FORMULA inline
 #define NOT_A_NUMBER std::numeric_limits<double>::quiet_NaN()
-#include "runtime/lib/cuda/draw.cu"
+#include "runtime/lib/formulas/draw.inl"
 #undef NOT_A_NUMBER
 #undef FORMULA
 

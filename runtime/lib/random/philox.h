@@ -11,7 +11,7 @@ using uint32 = std::uint32_t;
 using uint64 = unsigned long long;
 
 #define FORMULA inline
-#include "runtime/lib/cuda/philox.cu"
+#include "runtime/lib/formulas/philox.inl"
 #undef FORMULA
 
 inline std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> c, std::uint64_t seed) {

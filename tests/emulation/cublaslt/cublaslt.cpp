@@ -43,6 +43,7 @@ struct Layout {
 struct Preference {
   std::uint64_t mostWorkspace = 0;
   std::uint32_t schemes = 0x1f;
+  std::uint32_t alignment[4] = {256, 256, 256, 256};
 };
 
 Operation& of(lt::Operation o) { return *reinterpret_cast<Operation*>(o); }
@@ -205,6 +206,8 @@ int cublasLtMatmulPreferenceSetAttribute(lt::Preference preference, int attribut
                                          std::size_t bytes) {
   if (attribute == lt::kMostWorkspace) return set(of(preference).mostWorkspace, value, bytes);
   if (attribute == lt::kReductionSchemes) return set(of(preference).schemes, value, bytes);
+  if (attribute >= lt::kAlignmentA && attribute <= lt::kAlignmentD)
+    return set(of(preference).alignment[attribute - lt::kAlignmentA], value, bytes);
   return kInvalidValue;
 }
 
@@ -215,7 +218,8 @@ int cublasLtMatmulAlgoGetHeuristic(lt::Handle, lt::Operation operation, lt::Layo
   // Sums that atomics add up have no order.
   if ((of(preference).schemes & 1) != 0) return kInvalidValue;
   if (of(preference).mostWorkspace < kWorkspace) return kNotSupported;
-  *found = {{{kAlgorithm}}, kWorkspace, lt::kSuccess, 1, {}};
+  const auto& least = of(preference).alignment;
+  *found = {{{kAlgorithm, least[0], least[1], least[2], least[3]}}, kWorkspace, lt::kSuccess, 1, {}};
   *count = 1;
   return lt::kSuccess;
 }
@@ -237,6 +241,9 @@ int cublasLtMatmul(lt::Handle handle, lt::Operation operation, const void* alpha
   if (algorithm->data[0] != kAlgorithm || c != d || cLayout != dLayout || !fits(o, left, right, to))
     return kInvalidValue;
   if (workspace == nullptr || workspaceBytes < kWorkspace || (o.transposeA && o.transposeB)) return kInvalidValue;
+  const void* pointers[] = {a, b, c, d};
+  for (int i = 0; i < 4; ++i)
+    if (reinterpret_cast<std::uintptr_t>(pointers[i]) % algorithm->data[1 + i] != 0) return kInvalidValue;
   const double one = wide ? *static_cast<const double*>(alpha) : *static_cast<const float*>(alpha);
   const double zero = wide ? *static_cast<const double*>(beta) : *static_cast<const float*>(beta);
   if (one != 1 || zero != 0) return kNotSupported;
@@ -256,7 +263,8 @@ int cublasLtMatmul(lt::Handle handle, lt::Operation operation, const void* alpha
       std::fclose(log);
     }
   }
-  void* parameters[] = {&x, &y, &d, &pitch, &stride, &m, &n, &k, &batch, &workspace, nullptr};
+  void* parameters[] = {&x, &y,     static_cast<void*>(&d),         &pitch, &stride, &m, &n,
+                        &k, &batch, static_cast<void*>(&workspace), nullptr};
   // As many threads as there are numbers in the workspace.
   return launch(kernel, 1, 1, 1, 32, 1, 1, 0, stream, parameters, nullptr) == 0 ? lt::kSuccess : kInternalError;
 }

@@ -81,7 +81,7 @@ class Block {
   unsigned returned_ = 0;
   bool backwards_ = false;  // threads and blocks are run from the last to the first
   std::array<Thread, kMostThreads> threads_;
-  Thread* current_ = nullptr;
+  Thread* current_ = threads_.data();
   std::deque<unsigned> ready_;
   // The barrier that threads wait at.
   unsigned arrived_ = 0;
@@ -148,7 +148,7 @@ bool Block::runOne() {
   ready_.clear();
   waiting_.fill(0);
   for (unsigned first = 0; first < count_; first += kWarp) live_[first / kWarp] = lanesFrom(first);
-  launch_->object->clearShared();
+  launch_->object->clearShared(launch_->kernel->name);
   if (launch_->sharedBytes != 0) std::memset(machine_->dynamicShared, 0xff, launch_->sharedBytes);
   while (returned_ < count_) {
     if (!ready_.empty()) {
@@ -217,6 +217,8 @@ Outcome Block::run(const Launch& launch) {
       const bool overflow = stacks_.isBelow(outcome.address);
       if (overflow) outcome.address = nullptr;
       outcome.text += thread + (overflow ? "its stack is full" : kernelFault().what());
+      const std::string line = launch.object->lineOf(kernelFault().instruction);
+      if (!line.empty()) outcome.text.append(" (").append(line).append(")");
     } else {
       outcome.kind = Outcome::kStuck;
       outcome.text += stopped_;
@@ -371,7 +373,7 @@ std::string Block::whatIsStuck() const {
   }
   std::string out = "no thread can go on";
   if (!atBarrier.empty()) out += "; threads " + listOf(atBarrier) + " wait for all others" + where(barrierLine);
-  if (!atStep.empty()) {
+  if (step != nullptr) {
     char mask[16];
     std::snprintf(mask, sizeof(mask), "0x%08x", step->mask);
     out += "; threads " + listOf(atStep) + " wait for the lanes of their mask " + mask + where(step->line);

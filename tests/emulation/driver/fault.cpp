@@ -32,8 +32,11 @@ pid_t thisThread() { return static_cast<pid_t>(::syscall(SYS_gettid)); }
 
 void onFault(int signal, siginfo_t* info, void* context) {
   auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
+  // NOLINTBEGIN(performance-no-int-to-ptr): registers are numbers
   if (kernelThread == thisThread() && isFiberStack(reinterpret_cast<const void*>(registers[REG_RSP]))) {
-    fault = {true, signal, signal == SIGSEGV || signal == SIGBUS ? info->si_addr : nullptr};
+    fault = {true, signal, reinterpret_cast<const void*>(registers[REG_RIP]),
+             signal == SIGSEGV || signal == SIGBUS ? info->si_addr : nullptr};
+    // NOLINTEND(performance-no-int-to-ptr)
     registers[REG_RSP] = reinterpret_cast<greg_t>(*schedulerLeft);
     registers[REG_RIP] = reinterpret_cast<greg_t>(&tandemResume);
     return;
@@ -93,7 +96,8 @@ std::string KernelFault::what() const {
   case SIGFPE:
     return "an integer was divided by 0, or the lowest one by -1";
   case SIGILL:
-    return "an instruction that is none: what cannot be reached was reached";
+    return "an access that is not aligned, a shift by the width or more, or a number converted to an integer type "
+           "that has none such";
   default:
     return "a memory access failed";
   }

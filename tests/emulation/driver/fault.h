@@ -12,6 +12,7 @@ void watchFaults(bool (*isDevice)(const void* address));
 struct KernelFault {
   bool happened = false;
   int signal = 0;
+  const void* instruction = nullptr;
   const void* address = nullptr;  // null where the processor does not say
   [[nodiscard]] std::string what() const;
   [[nodiscard]] bool isAccess() const;

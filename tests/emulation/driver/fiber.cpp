@@ -57,7 +57,7 @@ void* Stacks::take(void (*start)()) {
   *--at = nullptr;  // where a call would return to
   *--at = reinterpret_cast<void*>(start);
   for (int i = 0; i < 6; ++i) *--at = nullptr;
-  return at;
+  return static_cast<void*>(at);
 }
 
 void Stacks::giveAll() {
@@ -67,7 +67,7 @@ void Stacks::giveAll() {
 
 bool Stacks::isBelow(const void* at) const {
   const auto* p = static_cast<const char*>(at);
-  return base_ != nullptr && holds(at) && static_cast<std::size_t>(p - base_) % kBytes < kGuard;
+  return holds(at) && static_cast<std::size_t>(p - base_) % kBytes < kGuard;
 }
 
 }  // namespace tandem::emulation

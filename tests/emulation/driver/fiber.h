@@ -15,7 +15,9 @@ class Stacks {
   void giveAll();
   /// Of the stack that was taken last.
   [[nodiscard]] unsigned taken() const { return taken_; }
-  [[nodiscard]] bool holds(const void* at) const { return at >= base_ && at < base_ + kMost * kBytes; }
+  [[nodiscard]] bool holds(const void* at) const {
+    return base_ != nullptr && at >= base_ && at < base_ + kMost * kBytes;
+  }
   /// Whether an address is in the memory below a stack.
   [[nodiscard]] bool isBelow(const void* at) const;
 

@@ -1,6 +1,15 @@
 // A stand-in for the CUDA driver, put in its place by $TANDEM_CUDA_DRIVER: the functions that
-// runtime/device/cuda/driver.h lists, for two GPUs that are this host. Here devices, memory and copies;
-// stream_entries.cpp has streams, events, graphs and kernels.
+// runtime/device/cuda/driver.h lists, for GPUs that are this host. Here devices, memory and copies; stream_entries.cpp
+// has streams, events, graphs and kernels. What the environment chooses:
+//
+//   TANDEM_EMULATED_DEVICES=n         how many there are: 2
+//   TANDEM_EMULATED_MEMORY=bytes      the memory of each: 4 GiB
+//   TANDEM_EMULATED_ORDER=backwards   blocks and threads run from the last to the first: what depends on the order, as
+//   a
+//                                     read without a barrier before it, has other results
+//   TANDEM_EMULATED_OPTIMIZE=-O1      how texts are compiled (nvrtc/compiler.cpp)
+//
+// It does not show that a kernel reads pageable memory of the host, which a GPU cannot.
 #include <array>
 #include <atomic>
 #include <cstdio>
@@ -48,12 +57,13 @@ bool isDeviceAddress(const void* at) {
   }
   return false;
 }
+// NOLINTNEXTLINE(performance-no-int-to-ptr): addresses of devices are numbers
+void* pointer(std::uint64_t address) { return reinterpret_cast<void*>(address); }
 /// Where work may read and write: device memory and pinned memory.
 bool isReachable(std::uint64_t address, std::size_t bytes, Device*& owner) {
   owner = ownerOf(address, bytes);
-  return owner != nullptr || isPinned(reinterpret_cast<const void*>(address), bytes);
+  return owner != nullptr || isPinned(pointer(address), bytes);
 }
-void* pointer(std::uint64_t address) { return reinterpret_cast<void*>(address); }
 
 Work copyWork(void* to, const void* from, std::size_t bytes, Device* first, Device* second) {
   return [=](Lock&) {
@@ -156,9 +166,9 @@ int cuInit(unsigned) {
   const std::lock_guard lock(em::state().mutex);
   if (em::initialised) return kSuccess;
   const char* count = std::getenv("TANDEM_EMULATED_DEVICES");
-  const int n = count == nullptr ? 2 : std::atoi(count);
+  const long n = count == nullptr ? 2 : std::strtol(count, nullptr, 10);
   if (n <= 0) return kNoDevice;
-  for (int i = 0; i < n; ++i) em::state().devices.push_back(std::make_unique<em::Device>(i));
+  for (int i = 0; i < static_cast<int>(n); ++i) em::state().devices.push_back(std::make_unique<em::Device>(i));
   em::watchFaults(em::isDeviceAddress);
   em::initialised = true;
   return kSuccess;
@@ -400,7 +410,7 @@ int cuMemsetD8Async(DevicePointer to, unsigned char value, std::size_t n, Stream
 namespace {
 /// Every function that driver.h lists.
 [[gnu::used]] const Driver kAll = {
-#define X(member, symbol, parameters) &symbol,
+#define X(member, symbol, parameters) &(symbol),
     TANDEM_CUDA_DRIVER(X)
 #undef X
 };

@@ -69,11 +69,11 @@ std::string Module::load(const void* image) {
   for (unsigned i = 0; i < record.count; ++i) {
     if (record.kernels[i].name == nullptr) continue;  // the preprocessor took it away
     auto function = std::make_unique<Function>();
-    *function = {this, &record.kernels[i], kUsualShared - static_cast<int>(object.sharedBytes())};
+    *function = {this, &record.kernels[i], kUsualShared - static_cast<int>(object.sharedBytes(record.kernels[i].name))};
+    if (function->mostDynamicShared < 0)
+      return std::string("the __shared__ variables of ") + record.kernels[i].name + " have more than 48 KiB";
     functions.push_back(std::move(function));
   }
-  if (object.sharedBytes() > kUsualShared)
-    return "its __shared__ variables have " + std::to_string(object.sharedBytes()) + " bytes";
   return {};
 }
 

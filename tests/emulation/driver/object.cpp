@@ -4,10 +4,12 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <elf.h>
 #include <limits>
 #include <span>
+#include <unistd.h>
 #include <vector>
 
 #include <sys/mman.h>
@@ -78,6 +80,21 @@ void* importAddress(std::string_view name) {
   return nullptr;
 }
 
+/// The kernel whose variable is in a section `.bss._ZZ<length><kernel>E<variable>`; empty where it is no kernel's.
+std::string kernelOf(std::string_view section) {
+  constexpr std::string_view kLocal = ".bss._ZZ";
+  if (!section.starts_with(kLocal)) return {};
+  section.remove_prefix(kLocal.size());
+  std::size_t length = 0;
+  while (!section.empty() && section[0] >= '0' && section[0] <= '9') {
+    length = length * 10 + static_cast<std::size_t>(section[0] - '0');
+    section.remove_prefix(1);
+  }
+  return length < section.size() && section[length] == 'E' ? std::string(section.substr(0, length)) : std::string();
+}
+
+}  // namespace
+
 /// An object being placed. Texts of what is wrong are thrown within this file.
 class Placing {
  public:
@@ -90,16 +107,16 @@ class Placing {
             "it is no object of NVRTC's stand-in");
     for (std::size_t i = 0; i < header.e_shnum; ++i)
       sections_.push_back(read<Elf64_Shdr>(header.e_shoff + i * sizeof(Elf64_Shdr)));
+    require(header.e_shstrndx < sections_.size(), "its sections have no names");
+    sectionNames_ = stringsOf(sections_[header.e_shstrndx]);
     for (const Elf64_Shdr& s : sections_) {
       require(s.sh_type != SHT_INIT_ARRAY, "a variable is initialised when the program starts");
       require((s.sh_flags & SHF_TLS) == 0, "a variable is thread_local");
       if (s.sh_type != SHT_SYMTAB) continue;
       require(s.sh_link < sections_.size(), "a link to no section");
-      const Elf64_Shdr& strings = sections_[s.sh_link];
       for (std::size_t i = 0; i < s.sh_size / sizeof(Elf64_Sym); ++i)
         symbols_.push_back(read<Elf64_Sym>(s.sh_offset + i * sizeof(Elf64_Sym)));
-      require(strings.sh_offset + strings.sh_size <= object_.size(), "names outside the object");
-      names_ = object_.substr(strings.sh_offset, strings.sh_size);
+      names_ = stringsOf(sections_[s.sh_link]);
     }
   }
 
@@ -112,14 +129,10 @@ class Placing {
     end += symbols_.size() * kStubSize;
     codeSize = end = roundUp(end, kPage);
     place(end, [](const Elf64_Shdr& s) { return !isShared(s); });
-    sharedAt = end = roundUp(end, kSharedAlignment);
-    for (const Elf64_Shdr& s : sections_) {
-      if ((s.sh_flags & SHF_ALLOC) == 0 || !isShared(s)) continue;
-      require(s.sh_type == SHT_NOBITS, "a __shared__ variable has an initialiser");
-      sharedSize += s.sh_size;
-    }
+    for (const Elf64_Shdr& s : sections_)
+      require((s.sh_flags & SHF_ALLOC) == 0 || !isShared(s) || s.sh_type == SHT_NOBITS,
+              "a __shared__ variable has an initialiser");
     place(end, isShared);
-    sharedSpan = end - sharedAt;
     bytes = roundUp(std::max(end, std::size_t{1}), kPage);
   }
 
@@ -145,9 +158,17 @@ class Placing {
 
   std::size_t bytes = 0;
   std::size_t codeSize = 0;
-  std::size_t sharedAt = 0;
-  std::size_t sharedSpan = 0;
-  std::size_t sharedSize = 0;
+
+  /// What is where, once it is copied.
+  void list(std::vector<LoadedObject::Shared>& shared, std::vector<LoadedObject::Code>& code) const {
+    for (std::size_t i = 0; i < sections_.size(); ++i) {
+      const Elf64_Shdr& s = sections_[i];
+      if (places_[i] == kAbsent) continue;
+      unsigned char* const at = memory_ + places_[i];
+      if (isShared(s)) shared.push_back({kernelOf(sectionName(s)), at, s.sh_size});
+      if ((s.sh_flags & SHF_EXECINSTR) != 0) code.push_back({std::string(sectionName(s)), at, s.sh_size});
+    }
+  }
 
  private:
   static void require(bool ok, const char* what) {
@@ -172,10 +193,16 @@ class Placing {
       end = places_[i] + s.sh_size;
     }
   }
-  std::string_view nameOf(const Elf64_Sym& s) const {
-    const std::string_view rest = names_.substr(std::min<std::size_t>(s.st_name, names_.size()));
+  std::string_view stringsOf(const Elf64_Shdr& section) const {
+    require(section.sh_offset + section.sh_size <= object_.size(), "names outside the object");
+    return object_.substr(section.sh_offset, section.sh_size);
+  }
+  static std::string_view nameAt(std::string_view names, std::size_t at) {
+    const std::string_view rest = names.substr(std::min(at, names.size()));
     return rest.substr(0, rest.find('\0'));
   }
+  std::string_view nameOf(const Elf64_Sym& s) const { return nameAt(names_, s.st_name); }
+  std::string_view sectionName(const Elf64_Shdr& s) const { return nameAt(sectionNames_, s.sh_name); }
   unsigned char* addressOfDefined(const Elf64_Sym& s) const {
     require(s.st_shndx < sections_.size() && places_[s.st_shndx] != kAbsent, "a symbol in no loaded section");
     return memory_ + places_[s.st_shndx] + s.st_value;
@@ -186,7 +213,7 @@ class Placing {
     unsigned char* at = memory_ + stubsAt_ + index * kStubSize;
     std::memcpy(at, kStub, 8);
     // The address is where the jump looks for it: right behind its six bytes.
-    std::memcpy(at + 6, &target, sizeof(target));
+    std::memcpy(at + 6, static_cast<const void*>(&target), sizeof(target));
     return at;
   }
   void relocate(const Elf64_Shdr& section) {
@@ -223,13 +250,11 @@ class Placing {
   std::string_view object_;
   std::vector<Elf64_Shdr> sections_;
   std::vector<Elf64_Sym> symbols_;
-  std::string_view names_;
+  std::string_view names_, sectionNames_;
   std::vector<std::size_t> places_;  // of each section, where it is in memory
   std::size_t stubsAt_ = 0;
   unsigned char* memory_ = nullptr;
 };
-
-}  // namespace
 
 std::string LoadedObject::ofText(const char* image) {
   std::string object;
@@ -259,13 +284,11 @@ std::string LoadedObject::load(std::string_view object) {
     memory_ = static_cast<unsigned char*>(memory);
     bytes_ = placing.bytes;
     placing.copyTo(memory_);
-    codeSize_ = placing.codeSize;
-    shared_ = memory_ + placing.sharedAt;
-    sharedSpan_ = placing.sharedSpan;
-    sharedSize_ = placing.sharedSize;
+    placing.list(shared_, code_);
+    object_ = object;
     record_ = static_cast<const ModuleRecord*>(placing.find("tandemModule"));
     if (record_->version != shimVersion()) return "it was made with another shim";
-    if (::mprotect(memory_, codeSize_, PROT_READ | PROT_EXEC) != 0) return "its memory cannot be executed";
+    if (::mprotect(memory_, placing.codeSize, PROT_READ | PROT_EXEC) != 0) return "its memory cannot be executed";
     return {};
   } catch (const std::string& what) {
     return what;
@@ -276,8 +299,45 @@ LoadedObject::~LoadedObject() {
   if (memory_ != nullptr) ::munmap(memory_, bytes_);
 }
 
-void LoadedObject::clearShared() const {
-  if (sharedSpan_ != 0) std::memset(shared_, 0xff, sharedSpan_);
+void LoadedObject::clearShared(std::string_view kernel) const {
+  for (const Shared& s : shared_) {
+    if (s.kernel.empty() || s.kernel == kernel) std::memset(s.at, 0xff, s.bytes);
+  }
+}
+
+std::size_t LoadedObject::sharedBytes(std::string_view kernel) const {
+  std::size_t bytes = 0;
+  for (const Shared& s : shared_) {
+    if (s.kernel == kernel) bytes += s.bytes;
+  }
+  return bytes;
+}
+
+std::string LoadedObject::lineOf(const void* instruction) const {
+  for (const Code& c : code_) {
+    const auto* at = static_cast<const unsigned char*>(instruction);
+    if (at < c.at || at >= c.at + c.bytes) continue;
+    char file[] = "/tmp/tandem_emulated_XXXXXX";
+    const int fd = ::mkstemp(file);
+    if (fd < 0) return {};
+    const bool isWritten = ::write(fd, object_.data(), object_.size()) == static_cast<ssize_t>(object_.size());
+    ::close(fd);
+    std::string line;
+    char command[200];
+    std::snprintf(command, sizeof(command), "addr2line -s -e %s -j %s %tx 2>/dev/null", file, c.section.c_str(),
+                  at - c.at);
+    // NOLINTNEXTLINE(bugprone-command-processor): no part of the command comes from outside
+    if (std::FILE* const pipe = isWritten ? ::popen(command, "r") : nullptr) {
+      char text[256];
+      if (std::fgets(text, sizeof(text), pipe) != nullptr) line = text;
+      ::pclose(pipe);
+    }
+    ::unlink(file);
+    // It may say more: `file:12 (discriminator 3)`.
+    line.resize(std::min(line.find_first_of(" \n"), line.size()));
+    return line.find('?') == std::string::npos ? line : std::string();
+  }
+  return {};
 }
 
 }  // namespace tandem::emulation

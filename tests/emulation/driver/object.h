@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tests/emulation/module.h"
 
@@ -25,18 +26,33 @@ class LoadedObject {
   static std::string ofText(const char* image);
 
   [[nodiscard]] const ModuleRecord& record() const { return *record_; }
-  /// Sets all bits of the shared variables: NaN, if floating-point.
-  void clearShared() const;
-  [[nodiscard]] std::size_t sharedBytes() const { return sharedSize_; }
-  [[nodiscard]] bool holdsCode(const void* at) const { return at >= memory_ && at < memory_ + codeSize_; }
+  /// Sets all bits of the shared variables that a kernel may use: NaN, if floating-point.
+  void clearShared(std::string_view kernel) const;
+  /// How many bytes the shared variables of a kernel have, without those of functions that it calls.
+  [[nodiscard]] std::size_t sharedBytes(std::string_view kernel) const;
+  /// `file:line` of the text that an instruction was made of; empty where it is not known.
+  [[nodiscard]] std::string lineOf(const void* instruction) const;
 
  private:
+  friend class Placing;
+  /// A shared variable.
+  struct Shared {
+    std::string kernel;  // whose it is; empty: it is in another function or in none
+    unsigned char* at;
+    std::size_t bytes;
+  };
+  /// A stretch of code.
+  struct Code {
+    std::string section;
+    const unsigned char* at;
+    std::size_t bytes;
+  };
+
   unsigned char* memory_ = nullptr;
   std::size_t bytes_ = 0;
-  std::size_t codeSize_ = 0;
-  unsigned char* shared_ = nullptr;
-  std::size_t sharedSpan_ = 0;  // with the gaps between variables
-  std::size_t sharedSize_ = 0;  // of the variables alone
+  std::vector<Shared> shared_;
+  std::vector<Code> code_;
+  std::string object_;  // for lineOf
   const ModuleRecord* record_ = nullptr;
 };
 

@@ -300,7 +300,7 @@ int cuFuncGetAttribute(int* value, int attribute, FunctionHandle handle) {
       *value = static_cast<int>(function->record->mostThreads == 0 ? em::kMostThreads : function->record->mostThreads);
       return kSuccess;
     case kFunctionSharedBytes:
-      *value = static_cast<int>(function->module->object.sharedBytes());
+      *value = static_cast<int>(function->module->object.sharedBytes(function->record->name));
       return kSuccess;
     case kFunctionLocalBytes:
       *value = 0;
@@ -320,7 +320,7 @@ int cuFuncGetAttribute(int* value, int attribute, FunctionHandle handle) {
 int cuFuncSetAttribute(FunctionHandle handle, int attribute, int value) {
   return em::onDevice([&](em::Lock&, em::Device&) -> int {
     auto* function = reinterpret_cast<em::Function*>(handle);
-    const int most = em::kMostShared - static_cast<int>(function->module->object.sharedBytes());
+    const int most = em::kMostShared - static_cast<int>(function->module->object.sharedBytes(function->record->name));
     if (attribute != kFunctionMaxDynamicSharedBytes || value < 0 || value > most) return kInvalidValue;
     function->mostDynamicShared = value;
     return kSuccess;
@@ -365,17 +365,19 @@ int cuStreamIsCapturing(StreamHandle handle, int* status) {
 }
 
 // The handle of a node is its number: it is asked for only with the graph that it is one of.
-int cuStreamGetCaptureInfo_v2(StreamHandle handle, int* status, std::uint64_t*, GraphHandle*,
+int cuStreamGetCaptureInfo_v2(StreamHandle handle, int* status, std::uint64_t* id, GraphHandle*,
                               const GraphNodeHandle** last, std::size_t* count) {
   return em::onStream(handle, [&](em::Lock&, em::Stream& stream) -> int {
     *status = stream.capture == nullptr ? kCaptureNone : stream.capture->isValid ? 1 : 2;
     if (*status != 1) return kSuccess;
+    if (id != nullptr) *id = reinterpret_cast<std::uintptr_t>(stream.capture.get());
     std::vector<GraphNodeHandle>& handles = stream.capture->last;
     handles.clear();
     for (const unsigned node : stream.last)
+      // NOLINTNEXTLINE(performance-no-int-to-ptr)
       handles.push_back(reinterpret_cast<GraphNodeHandle>(std::uintptr_t{node} + 1));
-    *last = handles.data();
-    *count = handles.size();
+    if (last != nullptr) *last = handles.data();
+    if (count != nullptr) *count = handles.size();
     return kSuccess;
   });
 }

@@ -16,8 +16,6 @@
 
 #include "runtime/base/hash.h"
 
-extern char** environ;
-
 namespace tandem::emulation {
 namespace {
 
@@ -103,28 +101,16 @@ std::string optimization() {
 
 std::vector<std::string> compilerCommand(const std::vector<std::string>& options) {
   // Without a driver between, which would be a third of the time of a small text.
-  std::vector<std::string> command{TANDEM_CC1PLUS,
-                                   "-quiet",
-                                   "-nostdinc",
-                                   "-nostdinc++",
-                                   optimization(),
-                                   "-w",
-                                   "-fpie",
-                                   "-mfma",
-                                   "-fno-exceptions",
-                                   "-fno-rtti",
-                                   "-fno-asynchronous-unwind-tables",
-                                   "-fno-stack-protector",
-                                   "-fno-threadsafe-statics",
-                                   "-fno-math-errno",
-                                   "-fno-strict-aliasing",
-                                   "-fno-delete-null-pointer-checks",
-                                   "-fwrapv",
-                                   "-fwhole-program",
-                                   "-fdata-sections",
-                                   "-fno-zero-initialized-in-bss",
-                                   "-fmax-errors=20",
-                                   "-fno-diagnostics-show-caret"};
+  std::vector<std::string> command{TANDEM_CC1PLUS, "-quiet", "-nostdinc", "-nostdinc++", optimization(), "-w", "-g1",
+                                   "-gdwarf-4",  // the line of a fault; of version 5 addr2line mistakes the file
+                                   "-fno-var-tracking",
+                                   // What a GPU refuses, or does otherwise than a host.
+                                   "-fsanitize=alignment,shift-exponent,float-cast-overflow",
+                                   "-fsanitize-undefined-trap-on-error", "-fpie", "-mfma", "-fno-exceptions",
+                                   "-fno-rtti", "-fno-asynchronous-unwind-tables", "-fno-stack-protector",
+                                   "-fno-threadsafe-statics", "-fno-math-errno", "-fno-strict-aliasing",
+                                   "-fno-delete-null-pointer-checks", "-fwrapv", "-fwhole-program", "-fdata-sections",
+                                   "-fno-zero-initialized-in-bss", "-fmax-errors=20", "-fno-diagnostics-show-caret"};
   command.insert(command.end(), options.begin(), options.end());
   return command;
 }
@@ -139,7 +125,7 @@ std::string cacheFolder() {
 /// A name that no other thread or process has.
 std::string temporaryName(const std::string& folder) {
   static std::atomic<unsigned> count{0};
-  return folder + "/" + std::to_string(::getpid()) + "." + std::to_string(count++) + ".tmp";
+  return folder + "/tandem-emulated." + std::to_string(::getpid()) + "." + std::to_string(count++);
 }
 
 std::string readFile(const std::string& path) {

@@ -276,7 +276,7 @@ int nvrtcGetProgramLogSize(Program* program, std::size_t* size) {
 
 int nvrtcGetProgramLog(Program* program, char* log) {
   if (program == nullptr) return tandem::emulation::kInvalidProgram;
-  std::memcpy(log, program->log.c_str(), program->log.size() + 1);
+  std::copy_n(program->log.c_str(), program->log.size() + 1, log);
   return 0;
 }
 
@@ -300,7 +300,7 @@ int nvrtcGetPTXSize(Program* program, std::size_t* size) {
 int nvrtcGetPTX(Program* program, char* bytes) {
   if (program == nullptr || program->object.empty()) return tandem::emulation::kInvalidProgram;
   const std::string text = tandem::emulation::textOf(program->object);
-  std::memcpy(bytes, text.c_str(), text.size() + 1);
+  std::copy_n(text.c_str(), text.size() + 1, bytes);
   return 0;
 }
 

@@ -4,6 +4,7 @@ meant."""
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 import tandem
@@ -11,20 +12,24 @@ import tandem
 REAL = os.environ.get("TANDEM_REAL_GPU", "") not in ("", "0")
 
 
+def libraries() -> Path:
+    """Where the build puts what tests open."""
+    from operations import generated  # where there is no build, a GPU has no need of it
+
+    return generated().parent / "lib"
+
+
 def emulate() -> None:
     """Puts the stand-ins of tests/emulation in the place of NVIDIA's libraries, unless the environment names others."""
     if REAL:
         return
-    from operations import generated  # where there is no build, a GPU has no need of it
-
-    libraries = generated().parent / "lib"
     for variable, name in (
         ("TANDEM_CUDA_DRIVER", "libtandem_emulated_driver.so"),
         ("TANDEM_NVRTC", "libtandem_emulated_nvrtc.so"),
         ("TANDEM_CUBLASLT", "libtandem_emulated_cublaslt.so"),
     ):
-        if (libraries / name).exists():
-            os.environ.setdefault(variable, str(libraries / name))
+        if (libraries() / name).exists():
+            os.environ.setdefault(variable, str(libraries() / name))
 
 
 def there(t: tandem.Tensor, device: tandem.device) -> tandem.Tensor:

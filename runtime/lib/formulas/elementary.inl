@@ -13,22 +13,25 @@
 #define LN2_HIGH_F 0x1.62e43p-1f
 #define LN2_LOW_F -0x1.05c61p-29f
 
-// By its coefficients, highest power first.
-#define HORNER(F, N, x, ...)                                 \
-  const F coefficients[N] = {__VA_ARGS__};                   \
-  F sum = coefficients[0];                                   \
-  for (int k = 1; k < N; ++k) sum = fused(sum, x, coefficients[k]); \
-  return sum
+// A polynomial by its coefficients, highest power first.
+template <class F> INLINED F horner(F, F sum) { return sum; }
+template <class F, class... Rest> INLINED F horner(F x, F sum, F next, Rest... rest) {
+  return horner<F>(x, fused(sum, x, next), rest...);
+}
 
-// The exponent e that leaves x 2^-e in [from, 2 from).
-FORMULA int64 exponentOf(double x, double from) { return (int64)((uint64)bitsOf(x) - (uint64)bitsOf(from)) >> 52; }
+// The exponent e that leaves x 2^-e in [from, 2 from). Vectors of the CPU shift and convert no 64-bit integers with a
+// sign: here and below such numbers are moved to be positive first, and become doubles by their bits.
+FORMULA int64 exponentOf(double x, double from) {
+  return (int64)(((uint64)bitsOf(x) - (uint64)bitsOf(from) + ((uint64)1024 << 52)) >> 52) - 1024;
+}
+FORMULA double doubleOf(int64 e) { return ofBits((int64)((uint64)e + (uint64)bitsOf(0x1.8p52))) - 0x1.8p52; }
 FORMULA int32 exponentOf(float x, float from) { return (int32)((uint32)bitsOf(x) - (uint32)bitsOf(from)) >> 23; }
 
 // 2^n for an n whose power is a normal number, and y * 2^n for any n that is asked for.
 FORMULA double powerOfTwo(int64 n) { return ofBits((int64)((uint64)(n + 1023) << 52)); }
 FORMULA float powerOfTwo(int32 n) { return ofBits((int32)((uint32)(n + 127) << 23)); }
 FORMULA double scaled(double y, int64 n) {
-  const int64 half = n >> 1;
+  const int64 half = (int64)((uint64)(n + 4096) >> 1) - 2048;
   return y * powerOfTwo(half) * powerOfTwo(n - half);
 }
 FORMULA float scaled(float y, int32 n) {
@@ -38,12 +41,12 @@ FORMULA float scaled(float y, int32 n) {
 
 // (e^r - 1 - r) / r^2 for |r| <= ln(2)/2.
 FORMULA double expTail(double r) {
-  HORNER(double, 10, r, 0x1.ad9303fd4d2cap-26, 0x1.28adfefa75cap-22, 0x1.71df18e2549e2p-19, 0x1.a019995cdc7a7p-16,
+  return horner<double>(r, 0x1.ad9303fd4d2cap-26, 0x1.28adfefa75cap-22, 0x1.71df18e2549e2p-19, 0x1.a019995cdc7a7p-16,
          0x1.a01a012ff2944p-13, 0x1.6c16c18477aefp-10, 0x1.1111111126b3p-7, 0x1.55555555506bap-5, 0x1.55555555554fep-3,
          0x1.000000000000ap-1);
 }
 FORMULA float expTail(float r) {
-  HORNER(float, 5, r, 0x1.6a604ap-10f, 0x1.123ac8p-7f, 0x1.5558ap-5f, 0x1.55549p-3f, 0x1.fffffcp-2f);
+  return horner<float>(r, 0x1.6a604ap-10f, 0x1.123ac8p-7f, 0x1.5558ap-5f, 0x1.55549p-3f, 0x1.fffffcp-2f);
 }
 
 FORMULA double expOf(double x) {
@@ -63,7 +66,7 @@ FORMULA float expOf(float x) {
 
 // log(1 + f) - f + low, for 1 + f in [sqrt(1/2), sqrt(2)); in float32 in [2/3, 4/3).
 FORMULA double logPolynomial(double z) {
-  HORNER(double, 7, z, 0x1.2f036e00c94cap-3, 0x1.39a1f25e27bf4p-3, 0x1.74663c7d6d9dp-3, 0x1.c71c5216a7ebfp-3,
+  return horner<double>(z, 0x1.2f036e00c94cap-3, 0x1.39a1f25e27bf4p-3, 0x1.74663c7d6d9dp-3, 0x1.c71c5216a7ebfp-3,
          0x1.24924941de7bap-2, 0x1.999999997ff41p-2, 0x1.5555555555592p-1);
 }
 FORMULA double logTail(double f, double low) {
@@ -71,7 +74,7 @@ FORMULA double logTail(double f, double low) {
   return (fused(s, hf + r, -hf) - hl) + low;
 }
 FORMULA float logPolynomial(float f) {
-  HORNER(float, 9, f, -0x1.080cf8p-3f, 0x1.1e753cp-3f, -0x1.f30e26p-4f, 0x1.1ed3e8p-3f, -0x1.559de4p-3f, 0x1.99d06p-3f,
+  return horner<float>(f, -0x1.080cf8p-3f, 0x1.1e753cp-3f, -0x1.f30e26p-4f, 0x1.1ed3e8p-3f, -0x1.559de4p-3f, 0x1.99d06p-3f,
          -0x1.fffefp-3f, 0x1.555506p-2f, -0.5f);
 }
 FORMULA float logTail(float f, float low) { return fused(f * f, logPolynomial(f), low); }
@@ -80,7 +83,7 @@ FORMULA double logOf(double x) {
   const bool tiny = x < 0x1p-1022;
   const double u = tiny ? x * 0x1p54 : x;
   const int64 e = exponentOf(u, 0x1.6a09e667f3bcdp-1);
-  const double f = ofBits((int64)((uint64)bitsOf(u) - ((uint64)e << 52))) - 1, n = (double)e - (tiny ? 54 : 0);
+  const double f = ofBits((int64)((uint64)bitsOf(u) - ((uint64)e << 52))) - 1, n = doubleOf(e) - (tiny ? 54 : 0);
   const double s = fused(n, LN2_HIGH, f), d = fused(n, LN2_HIGH, -s), low = fused(n, LN2_LOW, d + f);
   const double y = s + logTail(f, low);
   return x == 0 ? -INFINITE : x < 0 ? NOT_A_NUMBER : x < INFINITE ? y : x;
@@ -93,7 +96,7 @@ FORMULA double log1pOf(double x) {
   const double f = fused(x16, s, m);
   double g = fused(x16, s, m - f);
   g = fused(-g, f, g);
-  const double n = (double)e, z = fused(n, LN2_HIGH, f), d = fused(n, LN2_HIGH, -z), low = fused(n, LN2_LOW, d + f) + g;
+  const double n = doubleOf(e), z = fused(n, LN2_HIGH, f), d = fused(n, LN2_HIGH, -z), low = fused(n, LN2_LOW, d + f) + g;
   const double y = z + logTail(f, low), size = x < 0 ? -x : x;
   return x < -1 ? NOT_A_NUMBER : x == -1 ? -INFINITE : !(x < INFINITE) || size < 0x1p-54 ? x : y;
 }
@@ -117,11 +120,11 @@ template <class F> FORMULA F logSum(F a, F b) {
 }
 
 FORMULA double sinePolynomial(double z) {
-  HORNER(double, 7, z, -0x1.a55d96db32ae8p-41, 0x1.6114a777b42fbp-33, -0x1.ae643d45c1e5cp-26, 0x1.71de3a401a72fp-19,
+  return horner<double>(z, -0x1.a55d96db32ae8p-41, 0x1.6114a777b42fbp-33, -0x1.ae643d45c1e5cp-26, 0x1.71de3a401a72fp-19,
          -0x1.a01a01a006d9p-13, 0x1.111111111108bp-7, -0x1.5555555555555p-3);
 }
 FORMULA double cosinePolynomial(double z) {
-  HORNER(double, 6, z, -0x1.8fa6917123386p-37, 0x1.1ee9dbec7010ap-29, -0x1.27e4f7f1c1054p-22, 0x1.a01a019c8f66bp-16,
+  return horner<double>(z, -0x1.8fa6917123386p-37, 0x1.1ee9dbec7010ap-29, -0x1.27e4f7f1c1054p-22, 0x1.a01a019c8f66bp-16,
          -0x1.6c16c16c15017p-10, 0x1.555555555554bp-5);
 }
 // For 0 <= x <= 2^30.
@@ -143,13 +146,13 @@ FORMULA double cosineOf(double x) {
 }
 
 FORMULA double powPolynomial(double z) {
-  HORNER(double, 8, z, 0x1.61e9cb0fb71a5p-3, 0x1.58fdaa1d110d9p-3, 0x1.8a09acc9b7c6p-3, 0x1.c68ee9a8566adp-3,
+  return horner<double>(z, 0x1.61e9cb0fb71a5p-3, 0x1.58fdaa1d110d9p-3, 0x1.8a09acc9b7c6p-3, 0x1.c68ee9a8566adp-3,
          0x1.0c9a853a72516p-2, 0x1.484b13d6add9bp-2, 0x1.a61762a7aedd3p-2, 0x1.2776c50ef9bfcp-1);
 }
 // x^y for normal numbers x in (0, 1) and y > 0: log2 x to twice the precision, and 2^t of the product.
 FORMULA double powOf(double x, double y) {
   const int64 exponent = exponentOf(x, 0x1.6a09e667f3bcdp-1);
-  const double m = ofBits((int64)((uint64)bitsOf(x) - ((uint64)exponent << 52))), n = (double)exponent;
+  const double m = ofBits((int64)((uint64)bitsOf(x) - ((uint64)exponent << 52))), n = doubleOf(exponent);
   const double f = m - 1, d = m + 1, dl = m - (d - 1), c = 1 / d, s0 = f * c, g = fused(-s0, dl, fused(-s0, d, f));
   const double gc = g * c, s = s0 + gc, sl = (s0 - s) + gc;
   const double z = s * s, zl = fused(s + s, sl, fused(s, s, -z)), p = powPolynomial(z);
@@ -176,7 +179,7 @@ FORMULA double powOf(double x, double y) {
 }
 
 FORMULA double lgammaNear1(double e) {
-  HORNER(double, 29, e, -0x1.cd15fe0d2180bp-3, 0x1.db8d14b984b43p-3, 0x1.58c191555bd4ap-3, -0x1.62854cae55f9cp-3,
+  return horner<double>(e, -0x1.cd15fe0d2180bp-3, 0x1.db8d14b984b43p-3, 0x1.58c191555bd4ap-3, -0x1.62854cae55f9cp-3,
          -0x1.3a2cb924be3d0p-3, 0x1.448ab2237ef85p-3, -0x1.25f238329208dp-8, 0x1.5b48e83ba44edp-8, -0x1.cffe0bc18662ep-5,
          0x1.e5b198f977938p-5, -0x1.a33fa4f50c02ep-5, 0x1.bad978c589529p-5, -0x1.e33d673e67c0fp-5, 0x1.00b36c1e271b0p-4,
          -0x1.11055d77f9801p-4, 0x1.24889fbacf506p-4, -0x1.3b1e5a452e83ep-4, 0x1.556b9f1bd3bb4p-4, -0x1.748c2beab2e19p-4,
@@ -184,14 +187,14 @@ FORMULA double lgammaNear1(double e) {
          -0x1.a8b9c17aa6802p-3, 0x1.151322ac7dbbep-2, -0x1.9a4d55beab2d5p-2, 0x1.a51a6625307d2p-1, -0x1.2788cfc6fb619p-1);
 }
 FORMULA double lgammaNear2(double e) {
-  HORNER(double, 19, e, -0x1.1be56b7e101c6p-23, 0x1.2b4bb069ee6a9p-22, -0x1.d06b46182e294p-22, 0x1.edf317afe0c72p-21,
+  return horner<double>(e, -0x1.1be56b7e101c6p-23, 0x1.2b4bb069ee6a9p-22, -0x1.d06b46182e294p-22, 0x1.edf317afe0c72p-21,
          -0x1.125408d7ee6ebp-19, 0x1.2640a5e8ab73ep-18, -0x1.3cb5f201754a6p-17, 0x1.5806d7786fbc2p-16,
          -0x1.78de85fa0bf74p-15, 0x1.a127dd231f4b2p-14, -0x1.d3fd4bda4f97bp-13, 0x1.0b36af3424c50p-11,
          -0x1.38ac5c2c96006p-10, 0x1.7add6eae5b8fdp-9, -0x1.e404fc218ecffp-8, 0x1.51322ac7d7fd2p-6,
          -0x1.13e001a557607p-4, 0x1.4a34cc4a60fa7p-2, 0x1.b0ee6072093cep-2);
 }
 FORMULA double stirlingTail(double z) {
-  HORNER(double, 8, z, -0x1.6296f938fde04p-6, 0x1.9953fe129858ap-8, -0x1.f62ea65dab7ecp-10, 0x1.b9504e2ac3faap-11,
+  return horner<double>(z, -0x1.6296f938fde04p-6, 0x1.9953fe129858ap-8, -0x1.f62ea65dab7ecp-10, 0x1.b9504e2ac3faap-11,
          -0x1.38137fcfdca11p-11, 0x1.a01a019f7bac4p-11, -0x1.6c16c16c16bacp-9, 0x1.5555555555555p-4);
 }
 // log Gamma(x) for x >= 1/2.

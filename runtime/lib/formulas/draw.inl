@@ -1,5 +1,5 @@
 // Random draws by rejection: Gamma, Poisson, binomial. One stream of random numbers an element. One text for the GPU and
-// for the CPU (runtime/lib/random/draws.cpp); elementary.cu and philox.cu stand before it.
+// for the CPU (runtime/lib/random/draws.cpp); elementary.inl and philox.inl stand before it.
 
 // The random numbers of one element: as many as it asks for, a function of seed, offset and place alone. The counter's
 // second word counts the draws: an array has fewer than 2^32 elements a draw can be asked for.

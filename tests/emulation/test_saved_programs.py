@@ -1,0 +1,153 @@
+"""Saved programs with code for GPUs: the same file runs on the CPU and, on the emulated GPU, with the same bits."""
+
+from __future__ import annotations
+
+import ctypes
+import zipfile
+
+import pytest
+from devices import libraries
+from emulated import DEVICE
+from same_bits import assert_same_bits
+
+import tandem
+from tandem import nn
+
+TARGETS = ["x86-64-v3", "sm_90"]
+
+
+def saved(tmp_path, program) -> str:
+    path = str(tmp_path / "program.tandem")
+    tandem.export.save(program, path)
+    return path
+
+
+def body(x, y):
+    """Generated kernels alone: rows, columns, a long sum, elements."""
+    z = tandem.softmax(x * y, 1).exp() + x.sum(0)
+    return z, z.t(), (x * 2).sum(), x.amax(0)
+
+
+@pytest.mark.parametrize("shape", [(8, 40), (3, 9000), (5000, 3)])
+def test_generated_kernels(tmp_path, shape):
+    x, y = tandem.randn(shape), tandem.randn(shape)
+    path = saved(tmp_path, tandem.export.export(body, (x, y), targets=TARGETS))
+    here, there = tandem.export.load(path), tandem.export.load(path, device="cuda")
+    for args in ((x, y), (tandem.randn(shape), tandem.randn(shape))):
+        for a, b, c in zip(here(*args), there(*args), body(*args), strict=True):
+            assert a.is_cpu and b.is_cpu
+            assert_same_bits(a, c)
+            assert_same_bits(b, c)
+
+
+def test_where_the_code_is(tmp_path):
+    program = tandem.export.export(body, (tandem.randn(8, 40), tandem.randn(8, 40)), targets=["x86-64-v3"])
+    path = saved(tmp_path, program)
+    with pytest.raises(NotImplementedError, match="has code for x86-64-v3; this GPU is sm_90"):
+        tandem.export.load(path, device="cuda")
+    tandem.export.add_target(path, "sm_90")
+    names = zipfile.ZipFile(path).namelist()
+    assert any(n.startswith("gpu/sm_90/") and n.endswith(".cubin") for n in names), names
+    assert tandem.export.load(path, device="cuda", verify=True).target == "sm_90"
+    assert tandem.export.load(path).target == "x86-64-v3"
+
+
+def test_earlier_code_runs(tmp_path):
+    """Of the same major number, or PTX; what is newer or of another major number does not."""
+    args = (tandem.randn(8, 40), tandem.randn(8, 40))
+    for targets, target in ((["sm_80", "compute_80"], "compute_80"), (["sm_90", "compute_80"], "sm_90")):
+        path = saved(tmp_path, tandem.export.export(body, args, targets=["x86-64-v3", *targets]))
+        assert tandem.export.load(path, device="cuda").target == target
+    for targets in (["sm_80"], ["sm_100"], ["compute_100"]):
+        path = saved(tmp_path, tandem.export.export(body, args, targets=["x86-64-v3", *targets]))
+        with pytest.raises(NotImplementedError, match="this GPU is sm_90"):
+            tandem.export.load(path, device="cuda")
+
+
+def test_sizes_that_calls_choose(tmp_path):
+    batch = tandem.export.Dim("batch", min=2, max=40)
+    program = tandem.export.export(
+        lambda x: tandem.softmax(x, 1) * x.sum(0), (tandem.randn(8, 40),), dynamic_shapes=({0: batch},), targets=TARGETS
+    )
+    there = tandem.export.load(saved(tmp_path, program), device="cuda")
+    for n in (8, 2, 40, 17, 8):
+        x = tandem.randn(n, 40)
+        assert_same_bits(there(x), tandem.softmax(x, 1) * x.sum(0))
+
+
+def test_a_training_step(tmp_path):
+    """State that changes lies on the GPU; its copies are what the CPU's program has, to rounding of products."""
+    tandem.manual_seed(2)
+    model = nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 3))
+    optimizer = tandem.optim.Adam(model.parameters(), lr=1e-2)
+
+    def step(x, target):
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(x), target)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss.detach()
+
+    x, target = tandem.randn(10, 6), tandem.randint(0, 3, (10,))
+    path = saved(tmp_path, tandem.export.training_step(step, (x, target), targets=TARGETS))
+    here, there = tandem.export.load(path), tandem.export.load(path, device="cuda")
+    for _ in range(6):
+        x, target = tandem.randn(10, 6), tandem.randint(0, 3, (10,))
+        tandem.testing.assert_close(there(x, target), here(x, target), rtol=1e-4, atol=1e-5)
+    ours, theirs = here.state_dict, there.state_dict
+    assert ours.keys() == theirs.keys()
+    for name in ours:
+        tandem.testing.assert_close(theirs[name], ours[name], rtol=1e-3, atol=1e-4)
+
+
+def test_values_that_are_wrong(tmp_path):
+    """An error of a value leaves the caller's results unwritten, and the program usable."""
+    x = tandem.randn(5, 4)
+    path = saved(tmp_path, tandem.export.export(lambda x, i: x[i] * 2, (x, tandem.tensor([0, 4])), targets=TARGETS))
+    there = tandem.export.load(path, device="cuda")
+    with pytest.raises(IndexError, match="out of bounds"):
+        there(x, tandem.tensor([0, 9]))
+    assert_same_bits(there(x, tandem.tensor([3, 1])), x[tandem.tensor([3, 1])] * 2)
+
+
+def test_tensors_on_the_gpu_are_refused(tmp_path):
+    path = saved(tmp_path, tandem.export.export(tandem.exp, (tandem.randn(4),), targets=TARGETS))
+    for device in ("cpu", "cuda"):
+        with pytest.raises(TypeError, match="is on cuda:0: a saved program takes tensors on the CPU"):
+            tandem.export.load(path, device=device)(tandem.randn(4, device=DEVICE))
+
+
+def test_from_c(tmp_path, monkeypatch):
+    """By the C functions of the library that Python's loader is, in this process."""
+    path = saved(tmp_path, tandem.export.export(body, (tandem.randn(8, 40), tandem.randn(8, 40)), targets=TARGETS))
+    monkeypatch.setenv("TANDEM_CUDA", str(libraries().parent / "python/tandem/libtandem_cuda.so"))
+    library = ctypes.CDLL(str(libraries() / "libtandem_runtime.so"))
+
+    class Options(ctypes.Structure):
+        _fields_ = [("signed_by", ctypes.c_char_p), ("verify", ctypes.c_int), ("device", ctypes.c_char_p)]
+
+    library.tandem_error_text.restype = ctypes.c_char_p
+    library.tandem_program_target.restype = ctypes.c_char_p
+
+    def check(error):
+        assert not error, library.tandem_error_text(ctypes.c_void_p(error))
+
+    for name in ("open", "close"):
+        getattr(library, f"tandem_program_{name}").restype = ctypes.c_void_p if name == "open" else None
+    library.tandem_context_create.restype = library.tandem_run.restype = ctypes.c_void_p
+    program, context = ctypes.c_void_p(), ctypes.c_void_p()
+    options = Options(None, 0, b"cuda")
+    check(library.tandem_program_open(path.encode(), ctypes.byref(options), ctypes.byref(program)))
+    assert library.tandem_program_target(program) == b"sm_90"
+    check(library.tandem_context_create(program, ctypes.byref(context)))
+    x, y = tandem.randn(8, 40), tandem.randn(8, 40)
+    want = body(x, y)
+    results = [tandem.empty(w.shape) for w in want]
+    pointers = (ctypes.c_void_p * 2)(x.data_ptr(), y.data_ptr())
+    places = (ctypes.c_void_p * len(results))(*[r.data_ptr() for r in results])
+    check(library.tandem_run(context, ctypes.c_size_t(0), pointers, None, places))
+    for got, expected in zip(results, want, strict=True):
+        assert_same_bits(got, expected.contiguous())
+    library.tandem_context_free(context)
+    library.tandem_program_close(program)

@@ -1,0 +1,22 @@
+"""What tests mean by the same bits."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import tandem
+
+
+def bits(t: tandem.Tensor) -> np.ndarray:
+    """The elements as integers: equal only where every bit is; NaNs count as one."""
+    t = t.detach().cpu()
+    array = np.array((t.float() if t.dtype is tandem.bfloat16 else t).numpy())  # widening keeps every bit
+    if array.dtype.kind == "f":
+        array[np.isnan(array)] = np.nan
+        return array.view(f"i{array.itemsize}")
+    return array
+
+
+def assert_same_bits(actual: tandem.Tensor, expected: tandem.Tensor) -> None:
+    assert actual.dtype is expected.dtype
+    np.testing.assert_array_equal(bits(actual), bits(expected))
