@@ -58,6 +58,28 @@ def test_blocks_on_no_device():
     assert tandem.cpu.is_available() and tandem.cpu.device_count() == 1 and tandem.cpu.current_device() == "cpu"
 
 
+def test_names_of_gpus_without_one():
+    for make in (tandem.Stream, tandem.Event, tandem.cuda.CUDAGraph, lambda: tandem.cuda.ExternalStream(0)):
+        with pytest.raises(RuntimeError, match="CPU only"):
+            make()
+    with pytest.raises(RuntimeError, match="Cannot access accelerator device when none is available"):
+        tandem.ones(1).to(0)
+    with pytest.raises(RuntimeError, match="CPU only"):
+        tandem.cuda.FloatTensor(2)
+    with pytest.raises(AttributeError, match="has no attribute 'no_such_name'"):
+        _ = tandem.cuda.no_such_name
+    x = tandem.ones(2)
+    assert not x.is_pinned() and x.pin_memory() is x and not tandem.zeros(2, pin_memory=True).is_pinned()
+    assert not tandem.cuda.is_current_stream_capturing() and not tandem.cuda.is_tf32_supported()
+    assert tandem.cuda.memory_snapshot() == [] and tandem.cuda.get_arch_list() == []
+    assert tandem.cuda.default_generators == () and tandem.accelerator.memory_allocated() == 0
+    with tandem.cuda.nvtx.range("step"), tandem.cuda.device_of(x):
+        tandem.accelerator.synchronize()
+    with tandem.autocast("cpu"):
+        assert (tandem.ones(2, 2) @ tandem.ones(2, 2)).dtype is tandem.bfloat16
+    assert tandem.backends.cuda.matmul.allow_tf32 is tandem.backends.cudnn.allow_tf32 is False
+
+
 def test_generators():
     g = tandem.Generator()
     assert g.manual_seed(7) is g and g.initial_seed() == 7
