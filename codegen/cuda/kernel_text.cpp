@@ -22,6 +22,15 @@ const char* memoryType(DType t) {
   return isHalf(t) ? "unsigned short" : cudaType(t);
 }
 
+/// Threads of a block, at most (runtime/device/cuda/launch_shape.h): the compiler gives each no more registers than a
+/// block of so many has.
+int mostThreads(const KernelSignature& signature) {
+  if (signature.kind == KernelKind::Column)
+    return 32 * static_cast<int>(signature.trailing ? kTrailingLanes : kLeadingLanes);
+  const bool byRows = signature.kind == KernelKind::Partial || signature.outerRank > 0;
+  return byRows ? 512 : 256;
+}
+
 }  // namespace
 
 std::string kernelText(const KernelSignature& signature, const std::string& symbol) {
@@ -44,7 +53,7 @@ KernelText::KernelText(const KernelSignature& signature, const std::string& symb
       frames_(signature.inputs.size()), values_(schedule.numValues()) {
   b.line("// " + signature.text());
   b.statement(strcat("struct Args { long long at[", std::max<std::size_t>(layout.size(), 1), "]; }"));
-  b.open(strcat("extern \"C\" __global__ void ", symbol,
+  b.open(strcat("extern \"C\" __global__ void __launch_bounds__(", mostThreads(signature), ") ", symbol,
                 "(const __grid_constant__ Args args, long long begin, long long end)"));
   for (std::size_t k = 0; k < layout.operands; ++k) {
     const bool input = k < signature.inputs.size();

@@ -19,10 +19,13 @@ const KernelStep& reductionOf(const KernelSignature& s, const KernelOutput& outp
 
 bool canSplit(const KernelSignature& whole) {
   if (whole.kind == KernelKind::Partial || whole.outputs.empty()) return false;
-  // A framed input is found by its place in the whole space.
-  if (whole.kind == KernelKind::Column)
+  // A framed input is found by its place in the whole space, and so is the index of a step that knows it.
+  if (whole.kind == KernelKind::Column) {
     for (const KernelOperand& input : whole.inputs)
       if (input.access == Access::Framed) return false;
+    for (const KernelStep& step : whole.steps)
+      if (step.kind == KernelStep::Kind::Index) return false;
+  }
   const std::size_t first = firstStep(whole);
   for (const KernelOutput& o : whole.outputs)
     if (o.value < first || reductionOf(whole, o).kind != KernelStep::Kind::Reduce) return false;
@@ -53,8 +56,7 @@ std::pair<KernelSignature, KernelSignature> splitSignature(const KernelSignature
 bool canSplitAsDim(const KernelSignature& whole) {
   if (!canSplit(whole)) return false;
   if (whole.kind != KernelKind::Column) return true;
-  return whole.reducedRank == 1 && whole.outerRank < kMaxOuterRank &&
-         std::ranges::none_of(whole.steps, [](const KernelStep& s) { return s.kind == KernelStep::Kind::Index; });
+  return whole.reducedRank == 1 && whole.outerRank < kMaxOuterRank;
 }
 
 std::pair<KernelSignature, KernelSignature> splitSignatureAsDim(const KernelSignature& whole) {

@@ -26,7 +26,7 @@ bool canSplit(const KernelSignature& whole);
 std::pair<KernelSignature, KernelSignature> splitSignature(const KernelSignature& whole);
 
 /// The same as GPUs launch it, where the blocks of columns are one more outer dim of the first kernel, the innermost.
-/// That needs room for a dim, a single reduced dim, and no step that knows its place.
+/// That needs room for a dim and a single reduced dim.
 bool canSplitAsDim(const KernelSignature& whole);
 std::pair<KernelSignature, KernelSignature> splitSignatureAsDim(const KernelSignature& whole);
 
