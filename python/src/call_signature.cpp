@@ -176,13 +176,15 @@ void readSignature(PyObject* const* args, Py_ssize_t numArgs, PyObject* keywords
   Reader r{whole, out};
   r.put(static_cast<char>((gradEnabled() ? 1 : 0) | (inferenceMode() ? 2 : 0)));
   r.device(currentDevice);
-  if (currentGpu != 0) [[unlikely]] {
+  if (otherDevices && currentGpu != 0) [[unlikely]] {
     r.put('#');  // no dtype's number
     r.putWord(currentGpu);
   }
   r.put(static_cast<char>(defaultDType()));
-  for (const AutocastState::Place& cast : {autocastState().cpu, autocastState().gpu})
-    r.put(cast.enabled ? static_cast<char>(cast.dtype) : '\xff');
+  static_assert(kNumDTypes <= 15);
+  const AutocastState& casts = autocastState();
+  const auto half = [](const AutocastState::Place& p) { return p.enabled ? static_cast<int>(p.dtype) : 15; };
+  r.put(static_cast<char>(half(casts.cpu) | half(casts.gpu) << 4));
   r.putWord(numArgs);
   for (Py_ssize_t i = 0; i < numArgs; ++i) r.read(args[i]);
   if (keywords == nullptr) return;
