@@ -27,7 +27,10 @@ const char* memoryType(DType t) {
 int mostThreads(const KernelSignature& signature) {
   if (signature.kind == KernelKind::Column)
     return 32 * static_cast<int>(signature.trailing ? kTrailingLanes : kLeadingLanes);
-  const bool byRows = signature.kind == KernelKind::Partial || signature.outerRank > 0;
+  bool byRows = false;
+  for (const KernelStep& step : signature.steps) byRows |= step.kind == KernelStep::Kind::Reduce;
+  for (const KernelOutput& output : signature.outputs)
+    byRows |= signature.outerRank > 0 && output.operand.access == Access::Zero;
   return byRows ? 512 : 256;
 }
 

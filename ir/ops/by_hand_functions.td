@@ -132,7 +132,7 @@ What was compiled, launched, traced and allocated so far, as a dict of numbers t
 (`bytes_allocated` apart).
 
 >>> sorted(tandem.counters())[:2]
-['bytes_allocated', 'graph_traces']
+['bytes_allocated', 'graph_launches']
 }]>;
 def : ByHand<"function", "eval", "*tensors", [{
 Runs what was recorded for these tensors (for all, without arguments) in a block of `tandem.lazy()`.

@@ -27,6 +27,7 @@ class Compiler:
 
     def __init__(self, path=NVRTC):
         self.library = ctypes.CDLL(path)
+        self.log = ""  # what it said of the last text
 
     def compile(self, text, *options, name="test.cu", architecture="sm_90"):
         """The cubin of a text."""
@@ -37,9 +38,9 @@ class Compiler:
             given = [f"--gpu-architecture={architecture}", "--fmad=false", "--std=c++17", *options]
             array = (ctypes.c_char_p * len(given))(*[o.encode() for o in given])
             result = library.nvrtcCompileProgram(program, len(given), array)
-            log = self._read(program, "ProgramLog").rstrip(b"\0").decode()
+            self.log = self._read(program, "ProgramLog").rstrip(b"\0").decode()
             if result != 0:
-                raise CompileError(log)
+                raise CompileError(self.log)
             return self._read(program, "PTX" if architecture.startswith("compute") else "CUBIN")
         finally:
             library.nvrtcDestroyProgram(ctypes.byref(program))

@@ -510,6 +510,7 @@ def test_programs(name):
 
 def test_every_script_and_example_is_here():
     assert {p.stem for p in SCRIPTS.glob("*.py")} == set(OF_SCRIPTS)
-    examples = {p.stem for p in (ROOT / "examples").glob("*.py")}
+    # data_parallel trains in processes of its own.
+    examples = {p.stem for p in (ROOT / "examples").glob("*.py")} - {"data_parallel"}
     assert {name.split(",")[0].removeprefix("example ") for name in PROGRAMS if name.startswith("example")} == examples
     assert set(NOT_YET) <= set(PROGRAMS)
