@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import devices
 import pytest
 import stand_ins
 
@@ -79,7 +80,7 @@ def test_texts_of_some_operations(tmp_path):
 
 
 @needed
-@pytest.mark.slow
+@pytest.mark.skipif(not devices.SLOW, reason="slow: run with TANDEM_SLOW=1")
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_texts_of_all_operations(tmp_path, architecture):
     compile_all(texts(tmp_path, []), (architecture,))

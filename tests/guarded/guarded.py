@@ -8,6 +8,7 @@ import os
 from typing import Any
 
 import devices
+import pytest
 from operations import generated
 
 import tandem
@@ -20,6 +21,8 @@ if NAME == "emulated":
 KIND = tandem._C._load_devices(str(LIBRARY)) if GUARDED else "cuda"
 DEVICE = tandem.device(KIND, 0)
 OTHER = tandem.device(KIND, 1)
+
+slow = pytest.mark.skipif(not devices.SLOW, reason="slow: run with TANDEM_SLOW=1")
 
 # Library functions whose sums a GPU adds in an order of its own: what calls them is close to the CPU's result instead
 # of equal to it, and equal in all modes.

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from conftest import assert_same_bits
-from guarded import DEVICE, GUARDED, all_there, has_own_order
+from guarded import DEVICE, GUARDED, all_there, has_own_order, slow
 from operations import VISIBLE, Operation, Typed, dtypes, layouts, leaves
 from references import UNSPECIFIED
 from samples import for_gradients, samples
@@ -63,7 +63,7 @@ def check(op: Operation, dtype: str, layout: str) -> None:
 
 def kinds(op: Operation) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
     """Dtypes and layouts that are tried at once, and those that slow tests try. A kernel of an emulated GPU takes a
-    twentieth of a second to compile: at once it gets one of them, another one for each operation, and mostly float32."""
+    twentieth of a second to compile: at once it gets one of them, another one for each operation, mostly float32."""
     pairs = [(dtype, layout) for dtype in dtypes(op) for layout in layouts(op)]
     if GUARDED:
         return pairs, []
@@ -81,7 +81,7 @@ def test_operation(name):
         check(VISIBLE[name], dtype, layout)
 
 
-@pytest.mark.slow
+@slow
 @pytest.mark.skipif(GUARDED, reason="is done at once")
 @pytest.mark.parametrize("name", [name for name in VISIBLE if name not in UNSPECIFIED])
 def test_all_dtypes_and_layouts(name):
@@ -96,7 +96,7 @@ DIFFERENTIABLE = [
 
 def some_slow(names: list[str]) -> list[Any]:
     """On an emulated GPU all but every eighth are slow tests."""
-    return [n if GUARDED or k % 8 == 0 else pytest.param(n, marks=pytest.mark.slow) for k, n in enumerate(names)]
+    return [n if GUARDED or k % 8 == 0 else pytest.param(n, marks=slow) for k, n in enumerate(names)]
 
 
 @pytest.mark.parametrize("name", some_slow(DIFFERENTIABLE))

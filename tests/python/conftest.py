@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,18 @@ from same_bits import bits as bits
 import tandem
 
 MODES = ("eager", "lazy", "compiled")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--slow", action="store_true", help="run the slow tests too, as TANDEM_SLOW=1 does")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--slow") or os.environ.get("TANDEM_SLOW") or "slow" in config.getoption("markexpr"):
+        return
+    for item in items:
+        if "slow" in item.keywords:
+            item.add_marker(pytest.mark.skip(reason="slow: run with --slow or TANDEM_SLOW=1"))
 
 
 def run_in(mode: str, function: Callable[..., Any], *args: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 
 import tandem
 
+SLOW = os.environ.get("TANDEM_SLOW", "") not in ("", "0")
 REAL = os.environ.get("TANDEM_REAL_GPU", "") not in ("", "0")
 
 
