@@ -7,7 +7,7 @@ endif()
 find_path(GLOO_INCLUDE_DIR gloo/config.h REQUIRED)
 find_library(GLOO_LIBRARY gloo REQUIRED)
 
-file(GLOB TANDEM_DISTRIBUTED_SOURCES CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/distributed/*.cpp)
+file(GLOB TANDEM_DISTRIBUTED_SOURCES CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/python/gloo/*.cpp)
 add_library(tandem_gloo MODULE ${TANDEM_DISTRIBUTED_SOURCES})
 target_include_directories(tandem_gloo SYSTEM PRIVATE ${GLOO_INCLUDE_DIR})
 target_link_libraries(tandem_gloo PRIVATE tandem_options ${GLOO_LIBRARY})

@@ -29,7 +29,7 @@ MAY_INCLUDE = {
     "autograd": {"autograd", "eager", "runtime", "ir/schema"},
     "lazy": {"lazy", "autograd", "eager", "runtime", "ir/schema", "ir/trace"},
     "python": {"python", "lazy", "autograd", "eager", "runtime", "ir/schema", "ir/trace"},
-    "distributed": {"distributed"},
+    "python/gloo": {"python/gloo"},
     "codegen": {"codegen", "ir", "runtime/kernel", "runtime/base", "runtime/device", "runtime/plan"},
     "passes": {"passes", "ir", "codegen", "runtime/base", "runtime/plan", "runtime/kernel", "runtime/device"},
 }
@@ -42,7 +42,7 @@ CUDA = ("runtime/device/cuda", "runtime/lib/cuda")
 MAY_KNOW_CUDA = (*CUDA, "codegen/cuda", "tests")
 COMPILER_FOLDERS = ("ir/dialect/", "passes/", "codegen/", "tools/", "tests/")
 FOLDERS = {folder.split("/")[0] for folder in MAY_INCLUDE}
-GLOO_FOLDERS = ("distributed/",)
+GLOO_FOLDERS = ("python/gloo/",)
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"]+)[>"]', re.M)
 COMPILER_HEADER = re.compile(r"(mlir|llvm|mlir-c|llvm-c|clang)/")
 GENERATED = re.compile(r"\.(o|so|a|inc|pyc|whl|gz|cubin)$|^build/")

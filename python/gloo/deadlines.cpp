@@ -1,4 +1,4 @@
-#include "distributed/deadlines.h"
+#include "python/gloo/deadlines.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "distributed/group.h"
+#include "python/gloo/group.h"
 
 #include <algorithm>
 #include <cstring>

@@ -31,7 +31,7 @@
 #include <gloo/transport/context.h>
 #include <gloo/transport/device.h>
 
-#include "distributed/deadlines.h"
+#include "python/gloo/deadlines.h"
 
 namespace tandem::distributed {
 

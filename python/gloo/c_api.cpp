@@ -2,7 +2,7 @@
 // is success, or a null pointer failure; `tandem_gloo_error` says why the last call on this thread failed.
 #include <cstring>
 
-#include "distributed/group.h"
+#include "python/gloo/group.h"
 
 namespace tandem::distributed {
 namespace {
