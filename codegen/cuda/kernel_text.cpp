@@ -4,6 +4,7 @@
 
 #include "codegen/cuda/bodies.h"
 #include "runtime/base/error.h"
+#include "runtime/device/cuda/launch_shape.h"
 
 namespace tandem::codegen::cuda {
 
@@ -20,18 +21,6 @@ constexpr std::size_t kMostUnrolled = 500;
 const char* memoryType(DType t) {
   if (t == DType::Bool) return "unsigned char";
   return isHalf(t) ? "unsigned short" : cudaType(t);
-}
-
-/// Threads of a block, at most (runtime/device/cuda/launch_shape.h): the compiler gives each no more registers than a
-/// block of so many has.
-int mostThreads(const KernelSignature& signature) {
-  if (signature.kind == KernelKind::Column)
-    return 32 * static_cast<int>(signature.trailing ? kTrailingLanes : kLeadingLanes);
-  bool byRows = false;
-  for (const KernelStep& step : signature.steps) byRows |= step.kind == KernelStep::Kind::Reduce;
-  for (const KernelOutput& output : signature.outputs)
-    byRows |= signature.outerRank > 0 && output.operand.access == Access::Zero;
-  return byRows ? 512 : 256;
 }
 
 }  // namespace
@@ -56,7 +45,7 @@ KernelText::KernelText(const KernelSignature& signature, const std::string& symb
       frames_(signature.inputs.size()), values_(schedule.numValues()) {
   b.line("// " + signature.text());
   b.statement(strcat("struct Args { long long at[", std::max<std::size_t>(layout.size(), 1), "]; }"));
-  b.open(strcat("extern \"C\" __global__ void __launch_bounds__(", mostThreads(signature), ") ", symbol,
+  b.open(strcat("extern \"C\" __global__ void __launch_bounds__(", tandem::cuda::mostThreads(signature), ") ", symbol,
                 "(const __grid_constant__ Args args, long long begin, long long end)"));
   for (std::size_t k = 0; k < layout.operands; ++k) {
     const bool input = k < signature.inputs.size();

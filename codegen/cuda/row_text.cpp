@@ -6,13 +6,12 @@
 
 #include "codegen/cuda/kernel_text.h"
 #include "runtime/base/error.h"
+#include "runtime/device/cuda/launch_shape.h"
 
 namespace tandem::codegen::cuda {
 
 namespace {
 
-/// Rows of a thread block that takes several, at most (runtime/device/cuda/launch_shape.h).
-constexpr int kMostRows = 8;
 /// Of bodies of so few statements several elements are on their way at once: they wait for memory.
 constexpr std::size_t kCheapBody = 60;
 
@@ -26,7 +25,7 @@ class RowLoops {
     if (s.outerRank == 0) return writeElements();
     bool reduces = false;
     for (int stage = 0; stage < schedule_.stages(); ++stage) reduces = reduces || !schedule_.reductions(stage).empty();
-    reduces || storesRowResults() ? writeRows(reduces) : writeChunks();
+    tandem::cuda::isByRows(s) ? writeRows(reduces) : writeChunks();
   }
 
  private:
@@ -181,7 +180,7 @@ class RowLoops {
         r.third = b_.variable(t, identity(b_, r.combiner).code).code;
         r.total = b_.variable(t, ofNothing(b_, r.combiner).code).code;
         r.parts = b_.fresh("parts");
-        b_.statement(strcat("__shared__ ", cudaType(t), " ", r.parts, "[", kMostRows, "][32]"));
+        b_.statement(strcat("__shared__ ", cudaType(t), " ", r.parts, "[", tandem::cuda::kMostRows, "][32]"));
       } else {
         r.lanes = b_.variable(t, identity(b_, r.combiner).code).code;
       }

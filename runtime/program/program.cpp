@@ -248,7 +248,7 @@ std::size_t spanOf(const ArrayView& array) {
 void copyOut(Device device, ArrayView from, void* to) {
   const ArrayView dense{to, from.dtype, from.shape, contiguousStrides(from.shape)};
   if (device.isCpu()) return copyArray(from, dense);
-  if (from.contiguous()) return copyBack(device, to, from.data, static_cast<std::size_t>(spanOf(from)));
+  if (from.contiguous()) return copyBack(device, to, from.data, spanOf(from));
   std::vector<char> span(spanOf(from));
   copyBack(device, span.data(), from.data, span.size());
   from.data = span.data();

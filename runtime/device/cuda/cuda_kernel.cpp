@@ -5,19 +5,17 @@
 
 #include "runtime/base/error.h"
 #include "runtime/device/cuda/gpu.h"
+#include "runtime/device/cuda/launch_shape.h"
 #include "runtime/device/cuda/source.h"
 #include "runtime/kernel/collapse.h"
 #include "runtime/kernel/split.h"
 
 namespace tandem::cuda {
 
-CudaKernel::CudaKernel(Gpu& on, const KernelSignature& s) : gpu(on), signature(s), layout(signature) {
-  for (const KernelStep& step : signature.steps) byRows |= step.kind == KernelStep::Kind::Reduce;
+CudaKernel::CudaKernel(Gpu& on, const KernelSignature& s)
+    : gpu(on), signature(s), layout(signature), byRows(isByRows(signature)) {
   for (const KernelOperand& input : signature.inputs) dense &= input.access == Access::Unit;
-  for (const KernelOutput& output : signature.outputs) {
-    dense &= output.operand.access == Access::Unit;
-    byRows |= output.operand.access == Access::Zero && layout.outerRank > 0;
-  }
+  for (const KernelOutput& output : signature.outputs) dense &= output.operand.access == Access::Unit;
   splits = canSplitAsDim(signature);
 }
 

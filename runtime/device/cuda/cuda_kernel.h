@@ -48,7 +48,7 @@ class CudaKernel final : public Kernel {
   const KernelSignature signature;
   const ArgLayout layout;
   /// Do warps take rows: does it reduce them, or store one element of each?
-  bool byRows = false;
+  const bool byRows;
   /// Do all operands lie dense along the inner dim, so that a thread takes several elements at once?
   bool dense = true;
   /// Is the kernel one that can be split?

@@ -14,7 +14,6 @@ namespace tandem::cuda {
 namespace {
 
 constexpr unsigned kWarp = 32;
-constexpr unsigned kPointwiseThreads = 256;
 constexpr std::int64_t kElementsAThread = 4;  // of dense operands
 constexpr std::int64_t kColumnTile = 32;
 // Blocks beyond what the device holds at once, in multiples of that: their ends are evened out.
@@ -164,10 +163,10 @@ Grid launchShape(const CudaKernel& kernel, const std::int64_t* args, const Launc
     grid.blocks[0] = gridOf(kernel, ceilDiv(units, rows), kWarp * warps * rows);
     return grid;
   }
-  grid.threads = {kPointwiseThreads, 1, 1};
+  grid.threads = {kElementThreads, 1, 1};
   const bool flat = kernel.layout.outerRank == 0;
-  const std::int64_t each = kPointwiseThreads * (kernel.dense ? kElementsAThread : 1);
-  grid.blocks[0] = gridOf(kernel, flat ? ceilDiv(units, each) : units * ceilDiv(n, each), kPointwiseThreads);
+  const std::int64_t each = kElementThreads * (kernel.dense ? kElementsAThread : 1);
+  grid.blocks[0] = gridOf(kernel, flat ? ceilDiv(units, each) : units * ceilDiv(n, each), kElementThreads);
   return grid;
 }
 

@@ -20,6 +20,23 @@ inline constexpr unsigned kMostRows = 8;
 /// Warps of one row, at most.
 inline constexpr unsigned kMostWarps = 16;
 
+/// Threads of a block of kernels that take elements.
+inline constexpr unsigned kElementThreads = 256;
+
+/// Do warps take rows: does the kernel reduce them, or store one element of each?
+inline bool isByRows(const KernelSignature& s) {
+  for (const KernelStep& step : s.steps)
+    if (step.kind == KernelStep::Kind::Reduce) return true;
+  for (const KernelOutput& output : s.outputs)
+    if (output.operand.access == Access::Zero && s.outerRank > 0) return true;
+  return false;
+}
+/// Threads of a block, at most.
+inline unsigned mostThreads(const KernelSignature& s) {
+  if (s.kind == KernelKind::Column) return 32 * static_cast<unsigned>(s.trailing ? kTrailingLanes : kLeadingLanes);
+  return isByRows(s) ? 32 * kMostWarps : kElementThreads;
+}
+
 /// What passes and launches ask of a device.
 Target targetOf(const GpuProperties& properties);
 /// The shape of a launch over a space that is not empty.
