@@ -9,9 +9,9 @@
 namespace tandem::cuda::cublaslt {
 
 using Handle = struct cublasLtContext*;
-using Operation = struct cublasLtMatmulDescOpaque_t*;
-using Layout = struct cublasLtMatrixLayoutOpaque_t*;
-using Preference = struct cublasLtMatmulPreferenceOpaque_t*;
+using Operation = struct OpaqueOperation*;
+using Layout = struct OpaqueLayout*;
+using Preference = struct OpaquePreference*;
 
 /// cublasLtMatmulAlgo_t.
 struct Algorithm {
