@@ -29,7 +29,12 @@ struct Contraction {
   int64 pieces, length;  // of the depth
   int64 leftRow, leftDepth, rightDepth, rightColumn;
   int64 rank, shape[12], left[12], right[12];  // of the batch
+  const int32* needed;                         // null, or of each product: it is made where that is above `step`
+  int64 step;
 };
+static __device__ inline bool isNeeded(const Contraction& p, int64 product) {
+  return p.needed == 0 || p.needed[product] > p.step;
+}
 typedef int64 Depth;
 static __device__ inline Depth depthOf(const Contraction&, int64 d) { return d; }
 // Are neighbouring threads to read neighbours along the depth?
@@ -79,6 +84,7 @@ struct Contraction {
   int64 h, w, kh, kw, oh, ow;
   int64 strideH, strideW, padH, padW, dilationH, dilationW;
 };
+static __device__ inline bool isNeeded(const Contraction&, int64) { return true; }
 
 // i = (first * b + second) * c + third
 struct Triple {
@@ -253,6 +259,7 @@ contract(const ELEMENT* a, const ELEMENT* b, ELEMENT* c, SUM* partial, Contracti
   for (int64 unit = blockIdx.x; unit < p.batch * p.pieces * down * across; unit += gridDim.x) {
     const int64 column0 = unit % across * TILE, row0 = unit / across % down * TILE;
     const int64 piece = unit / (across * down) % p.pieces, product = unit / (across * down * p.pieces);
+    if (!isNeeded(p, product)) continue;
     const ELEMENT *x0 = leftOf(p, a, product), *y0 = rightOf(p, b, product);
     Left rows[LOADS];
     Right columns[RIGHTS];

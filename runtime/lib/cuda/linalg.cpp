@@ -224,7 +224,6 @@ void qr(const LibraryCall& call) {
 
 void svd(const LibraryCall& call) { callOnHost("svd_plain", call); }
 void eigh(const LibraryCall& call) { callOnHost("eigh_plain", call); }
-void matrix_exp(const LibraryCall& call) { callOnHost("matrix_exp_plain", call); }
 
 namespace {
 const Registered here{{"cholesky", &cholesky},
@@ -234,8 +233,7 @@ const Registered here{{"cholesky", &cholesky},
                       {"qr", &qr},
                       {"geqrf", &geqrf},
                       {"svd", &svd},
-                      {"eigh", &eigh},
-                      {"matrix_exp", &matrix_exp}};
+                      {"eigh", &eigh}};
 }  // namespace
 
 }  // namespace tandem::cuda::lib

@@ -16,6 +16,8 @@ struct MatrixPlan {
   std::int64_t leftRow, leftDepth, rightDepth, rightColumn;
   std::int64_t rank = 0;
   std::int64_t shape[View::kMostDims], left[View::kMostDims], right[View::kMostDims];
+  const std::int32_t* needed = nullptr;  // of each product, if not all are to be made
+  std::int64_t step = 0;
 };
 
 /// Adds a dim of the batch, or makes it one with the dim before it.
@@ -52,6 +54,17 @@ void matrixProduct(const ArrayView& a, const ArrayView& b, const ArrayView& c) {
   if (cublasltProduct(a, b, c)) return;
   plan.sizes.cut(1);
   ContractionLaunch(ContractionKind::Matrices, c.dtype, plan.sizes).run(a.data, b.data, c.data, plan);
+}
+
+void squareWhereNeeded(const ArrayView& a, const ArrayView& c, const std::int32_t* needed, std::int64_t step) {
+  const std::int64_t n = a.shape[1];
+  MatrixPlan plan{};
+  plan.sizes = {n, n, n, a.shape[0], 1, n};
+  plan.leftRow = plan.rightDepth = n;
+  plan.leftDepth = plan.rightColumn = 1;
+  addDim(plan, a.shape[0], n * n, n * n);
+  plan.needed = needed, plan.step = step;
+  ContractionLaunch(ContractionKind::Matrices, c.dtype, plan.sizes).run(a.data, a.data, c.data, plan);
 }
 
 namespace lib {

@@ -9,4 +9,8 @@ namespace tandem::cuda {
 /// depends in which order it adds, not of the strides.
 void matrixProduct(const ArrayView& a, const ArrayView& b, const ArrayView& c);
 
+/// c[i] = a[i] a[i] for those of contiguous matrices [count, N, N] with `needed[i]`, in the device's memory, above
+/// `step`; the others of c are left as they are. By our own kernel.
+void squareWhereNeeded(const ArrayView& a, const ArrayView& c, const std::int32_t* needed, std::int64_t step);
+
 }  // namespace tandem::cuda
