@@ -22,13 +22,16 @@ foreach(part driver nvrtc)
   add_dependencies(tandem_tests tandem_emulated_${part})
 endforeach()
 
-# And for cuBLASLt, whose products are kernels of the other two: $TANDEM_CUBLASLT.
-add_library(tandem_emulated_cublaslt MODULE ${folder}/cublaslt/cublaslt.cpp ${TANDEM_TEXTS_DIR}/texts.cpp)
-target_link_libraries(tandem_emulated_cublaslt PRIVATE tandem_options ${CMAKE_DL_LIBS})
-target_link_options(tandem_emulated_cublaslt PRIVATE -Wl,-z,defs)
-set_target_properties(tandem_emulated_cublaslt PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
-add_dependencies(tandem_emulated_cublaslt tandem_cuda_texts tandem_generated)
-add_dependencies(tandem_tests tandem_emulated_cublaslt)
+# And for cuBLASLt and cuSOLVER, whose work is kernels of the other two: $TANDEM_CUBLASLT, $TANDEM_CUSOLVER.
+foreach(part cublaslt cusolver)
+  add_library(tandem_emulated_${part} MODULE ${folder}/${part}/${part}.cpp ${folder}/library_kernel.cpp
+    ${TANDEM_TEXTS_DIR}/texts.cpp)
+  target_link_libraries(tandem_emulated_${part} PRIVATE tandem_options ${CMAKE_DL_LIBS})
+  target_link_options(tandem_emulated_${part} PRIVATE -Wl,-z,defs)
+  set_target_properties(tandem_emulated_${part} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+  add_dependencies(tandem_emulated_${part} tandem_cuda_texts tandem_generated)
+  add_dependencies(tandem_tests tandem_emulated_${part})
+endforeach()
 
 # The host's compiler and assembler, called without the program that calls both.
 foreach(tool cc1plus as)

@@ -89,6 +89,8 @@ bool Session::mayFail(OpCode op) {
   }
 }
 
+bool Session::namesLine(OpCode op) { return mayFail(op) || op == OpCode::svd_plain || op == OpCode::eigh_plain; }
+
 void Session::keepChecks() {
   if (std::none_of(trace_.nodes.begin(), trace_.nodes.end(),
                    [](const TraceNode& n) { return n.kind == TraceNode::Kind::Op && mayFail(n.op); }))

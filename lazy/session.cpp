@@ -226,7 +226,7 @@ void Session::record(OpCode op, std::span<const Operand> operands, std::span<con
   const std::size_t nodesBefore = trace_.size();
   std::uint32_t node = trace_.addOp(op, ins, attrs, metas);
   trace_.nodes[node].repeats = certain && mayRepeat(f, operands.size(), metas);
-  if (mayFail(op) && !trace_.following() && node == nodesBefore) trace_.setLine(userLine());
+  if (namesLine(op) && !trace_.following() && node == nodesBefore) trace_.setLine(userLine());
   if (untried_) tryOut(node);
   for (std::uint32_t i = 0; i < results.size(); ++i) {
     results[i] = fresh({node, i}, metas[i]);

@@ -94,6 +94,7 @@ if [ $emulated = 1 ]; then
   export TANDEM_CUDA_DRIVER=${TANDEM_CUDA_DRIVER:-$PWD/build/$preset/lib/libtandem_emulated_driver.so}
   export TANDEM_NVRTC=${TANDEM_NVRTC:-$PWD/build/$preset/lib/libtandem_emulated_nvrtc.so}
   export TANDEM_CUBLASLT=${TANDEM_CUBLASLT:-$PWD/build/$preset/lib/libtandem_emulated_cublaslt.so}
+  export TANDEM_CUSOLVER=${TANDEM_CUSOLVER:-$PWD/build/$preset/lib/libtandem_emulated_cusolver.so}
 else
   export TANDEM_REAL_GPU=1
 fi

@@ -540,13 +540,6 @@ def test_qr(shape: tuple[int, ...], dtype: tandem.dtype) -> None:
     compare(lambda a: tandem.geqrf(a), odd(a), exact=False, tolerance=tolerance)
 
 
-@pytest.mark.filterwarnings("ignore:.*on the CPU")
-def test_what_the_host_does() -> None:
-    a = positive((2, 5, 5), tandem.float64)
-    compare(lambda a: tandem.linalg.svd(odd(a), full_matrices=False), a)
-    compare(lambda a: tandem.linalg.eigh(a), a)
-
-
 # ---- plans
 
 
@@ -566,11 +559,3 @@ def test_plans_that_are_run_again() -> None:
         x = there(random((2, 3, 8, 8), seed=seed))
         for e, g in zip(leaves(step(x)), leaves(compiled(x)), strict=True):
             assert bits(e) == bits(g)
-
-
-@pytest.mark.filterwarnings("ignore:.*on the CPU")
-def test_plans_with_work_of_the_host() -> None:
-    compiled = tandem.compile(lambda a: tandem.linalg.eigvalsh(a @ a.mT) * 2)
-    for seed in range(4):
-        a = there(random((2, 4, 4), seed=seed))
-        assert bits(compiled(a)) == bits(tandem.linalg.eigvalsh(a @ a.mT) * 2)

@@ -112,12 +112,12 @@ void copyToHost(void* to, const void* from, std::size_t bytes) {
   copyToHost(to, from, bytes, stream());
 }
 
-void callOnHost(std::string_view op, const LibraryCall& call) {
+void callOnHost(std::string_view op, const LibraryCall& call, std::string_view why) {
   Executor& cpu = *host().cpu;
   const LibraryFn fn = cpu.library(op);
   TANDEM_CHECK(fn != nullptr, "no library function is called ", op);
   const std::string_view name = op.ends_with("_plain") ? op.substr(0, op.size() - 6) : op;  // as users know it
-  host().warnOnce(strcat(name, " is computed on the CPU, also for tensors on a GPU: no library of GPUs has it"));
+  host().warnOnce(strcat(name, " is computed on the CPU, also for tensors on a GPU: ", why));
   std::vector<std::vector<char>> memory;
   std::vector<ArrayView> inputs;
   std::vector<ArrayView> outputs;

@@ -126,8 +126,8 @@ void copyByKernel(const ArrayView& from, const ArrayView& to);
 /// Waits for the stream and copies to the host: only where the size of a result depends on data, and there once.
 void copyToHost(void* to, const void* from, std::size_t bytes);
 /// The whole call done on the host: operands are copied there, the CPU's function runs, results are copied back. For
-/// what no GPU library has; a warning says so once an operation. `op` is the operation's name.
-void callOnHost(std::string_view op, const LibraryCall& call);
+/// what needs a library that is not there; a warning says so once an operation, and `why`. `op` is its name.
+void callOnHost(std::string_view op, const LibraryCall& call, std::string_view why);
 
 /// A place where kernels that are queued now may report a wrong value: `fault(where, a, b, c)` in common.cu, of which
 /// the first call counts. Whoever waits for the stream next gets what `raise` throws of the three numbers, with the

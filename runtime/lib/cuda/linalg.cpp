@@ -1,5 +1,5 @@
 // Linear algebra: Cholesky, LU, QR and triangular systems by kernels of our own (linalg.cu), for which the host walks
-// over columns or blocks of them; what is left goes to the host, as no GPU library is opened for it.
+// over columns or blocks of them.
 #include <algorithm>
 
 #include "runtime/base/attrs.h"
@@ -222,18 +222,10 @@ void qr(const LibraryCall& call) {
   if (q.numel() > 0) run.makeQ(matricesOf(factors), taus.as(), q.data, rows, q.shape[r - 1], most);
 }
 
-void svd(const LibraryCall& call) { callOnHost("svd_plain", call); }
-void eigh(const LibraryCall& call) { callOnHost("eigh_plain", call); }
-
 namespace {
-const Registered here{{"cholesky", &cholesky},
-                      {"triangular_solve", &triangular_solve},
-                      {"lu", &lu},
-                      {"solve", &solve},
-                      {"qr", &qr},
-                      {"geqrf", &geqrf},
-                      {"svd", &svd},
-                      {"eigh", &eigh}};
+const Registered here{
+    {"cholesky", &cholesky}, {"triangular_solve", &triangular_solve}, {"lu", &lu}, {"solve", &solve}, {"qr", &qr},
+    {"geqrf", &geqrf}};
 }  // namespace
 
 }  // namespace tandem::cuda::lib

@@ -1,23 +1,19 @@
 // A stand-in for cuBLASLt: those of its functions that runtime/lib/cuda calls, and of them what it asks for. A product
-// is a kernel of its own, compiled by NVRTC and launched by the driver, which are those of the process ($TANDEM_NVRTC,
-// $TANDEM_CUDA_DRIVER): their stand-ins.
+// is a kernel of its own (library_kernel.h).
 //
 // It is strict: an unknown attribute, a wrong size, a missing workspace is an error. Like the real one it has
 // algorithms that do not serve every layout: none of its own takes two transposed operands. $TANDEM_CUBLASLT_LOG names
 // a file to which it adds a line a product.
 #include <atomic>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <dlfcn.h>
 #include <map>
 #include <mutex>
 #include <string>
 #include <utility>
 
 #include "runtime/lib/cuda/cublaslt_functions.h"
-#include "runtime/lib/cuda/texts.h"
+#include "tests/emulation/library_kernel.h"
 
 namespace {
 
@@ -84,38 +80,6 @@ struct Operand {
   std::int64_t pitch, stride, transposed;
 };
 
-/// Of a library that the process has open, unless all it needed came from a cache.
-template <class F>
-F function(const char* variable, const char* symbol) {
-  const char* path = std::getenv(variable);
-  void* object = path == nullptr ? nullptr : ::dlopen(path, RTLD_NOW);
-  return object == nullptr ? nullptr : reinterpret_cast<F>(::dlsym(object, symbol));
-}
-
-std::string compiled(const std::string& text) {
-  using Program = struct _nvrtcProgram*;
-  const char* nvrtc = "TANDEM_NVRTC";
-  const auto create =
-      function<int (*)(Program*, const char*, const char*, int, const char* const*, const char* const*)>(
-          nvrtc, "nvrtcCreateProgram");
-  const auto compile = function<int (*)(Program, int, const char* const*)>(nvrtc, "nvrtcCompileProgram");
-  const auto size = function<int (*)(Program, std::size_t*)>(nvrtc, "nvrtcGetCUBINSize");
-  const auto get = function<int (*)(Program, char*)>(nvrtc, "nvrtcGetCUBIN");
-  const auto destroy = function<int (*)(Program*)>(nvrtc, "nvrtcDestroyProgram");
-  if (create == nullptr || compile == nullptr || size == nullptr || get == nullptr || destroy == nullptr) return "";
-  Program program = nullptr;
-  const char* options[] = {"--gpu-architecture=sm_90", "--std=c++17", "--fmad=false"};
-  std::string code;
-  std::size_t bytes = 0;
-  if (create(&program, text.c_str(), "cublaslt", 0, nullptr, nullptr) != 0) return "";
-  if (compile(program, 3, options) == 0 && size(program, &bytes) == 0) {
-    code.resize(bytes);
-    if (get(program, code.data()) != 0) code.clear();
-  }
-  destroy(&program);
-  return code;
-}
-
 /// A handle, and so its kernels, belong to the device that was current when it was made.
 tandem::cuda::FunctionHandle kernelOf(lt::Handle handle, int type) {
   static std::mutex mutex;
@@ -125,16 +89,10 @@ tandem::cuda::FunctionHandle kernelOf(lt::Handle handle, int type) {
   if (kernel != nullptr) return kernel;
   const char* names[] = {"float", "double", "float16"};
   const std::string element = type == lt::kBFloat16 ? "bfloat16" : names[type];
-  const std::string code = compiled(std::string(tandem::cuda::kCommonText) + "#define ELEMENT " + element +
-                                    "\n#define SCALE " + (type == lt::kFloat64 ? "double" : "float") + "\n" + kText);
-  const char* driver = "TANDEM_CUDA_DRIVER";
-  const auto load = function<int (*)(tandem::cuda::ModuleHandle*, const void*)>(driver, "cuModuleLoadData");
-  const auto find = function<int (*)(tandem::cuda::FunctionHandle*, tandem::cuda::ModuleHandle, const char*)>(
-      driver, "cuModuleGetFunction");
-  tandem::cuda::ModuleHandle module = nullptr;
-  if (code.empty() || load == nullptr || find == nullptr || load(&module, code.data()) != 0 ||
-      find(&kernel, module, "multiply") != 0)
-    kernel = nullptr;
+  kernel = tandem::emulation::kernelOf("cublaslt",
+                                       "#define ELEMENT " + element + "\n#define SCALE " +
+                                           (type == lt::kFloat64 ? "double" : "float") + "\n" + kText,
+                                       "multiply");
   return kernel;
 }
 
@@ -248,25 +206,18 @@ int cublasLtMatmul(lt::Handle handle, lt::Operation operation, const void* alpha
   const double zero = wide ? *static_cast<const double*>(beta) : *static_cast<const float*>(beta);
   if (one != 1 || zero != 0) return kNotSupported;
   const tandem::cuda::FunctionHandle kernel = kernelOf(handle, left.type);
-  const auto launch =
-      function<int (*)(tandem::cuda::FunctionHandle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                       unsigned, tandem::cuda::StreamHandle, void**, void**)>("TANDEM_CUDA_DRIVER", "cuLaunchKernel");
-  if (kernel == nullptr || launch == nullptr) return kInternalError;
+  if (kernel == nullptr) return kInternalError;
   Operand x{a, left.pitch, left.stride, o.transposeA}, y{b, right.pitch, right.stride, o.transposeB};
   auto m = static_cast<std::int64_t>(to.rows), n = static_cast<std::int64_t>(to.columns);
   auto k = static_cast<std::int64_t>(o.transposeA ? left.rows : left.columns);
   std::int64_t pitch = to.pitch, stride = to.stride, batch = to.batch;
-  if (const char* path = std::getenv("TANDEM_CUBLASLT_LOG")) {
-    if (std::FILE* log = std::fopen(path, "a")) {
-      std::fprintf(log, "%lldx%lldx%lld %c%c\n", static_cast<long long>(m), static_cast<long long>(n),
-                   static_cast<long long>(k), o.transposeA ? 't' : 'n', o.transposeB ? 't' : 'n');
-      std::fclose(log);
-    }
-  }
+  tandem::emulation::addLine("TANDEM_CUBLASLT_LOG", std::to_string(m) + "x" + std::to_string(n) + "x" +
+                                                        std::to_string(k) + " " + (o.transposeA ? "t" : "n") +
+                                                        (o.transposeB ? "t" : "n"));
   void* parameters[] = {&x, &y,     static_cast<void*>(&d),         &pitch, &stride, &m, &n,
                         &k, &batch, static_cast<void*>(&workspace), nullptr};
   // As many threads as there are numbers in the workspace.
-  return launch(kernel, 1, 1, 1, 32, 1, 1, 0, stream, parameters, nullptr) == 0 ? lt::kSuccess : kInternalError;
+  return tandem::emulation::launchKernel(kernel, 1, stream, parameters) ? lt::kSuccess : kInternalError;
 }
 
 }  // extern "C"

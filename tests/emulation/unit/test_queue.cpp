@@ -139,10 +139,11 @@ TEST(Queue, CallsOnTheHostSaySoOnce) {
   warnings().clear();
   const std::vector<ArrayView> in{a.view(), b.view()};
   const std::vector<ArrayView> outs{c.view()};
-  device().call([](const LibraryCall& call) { callOnHost("gcd_plain", call); }, {in, outs, {}, {}}, device().stream());
+  device().call([](const LibraryCall& call) { callOnHost("gcd_plain", call, "it is lazy"); }, {in, outs, {}, {}},
+                device().stream());
   EXPECT_TRUE(sameBits(c.back(), expected));
   ASSERT_EQ(warnings().size(), 1U);
-  EXPECT_TRUE(has(warnings()[0], "gcd is computed on the CPU")) << warnings()[0];
+  EXPECT_TRUE(has(warnings()[0], "gcd is computed on the CPU, also for tensors on a GPU: it is lazy")) << warnings()[0];
 }
 
 TEST(Queue, ErrorsOfTheHostKeepTheirClass) {
@@ -157,7 +158,7 @@ TEST(Queue, ErrorsOfTheHostKeepTheirClass) {
   const std::vector<ArrayView> inputs{a.view(), i.view()};
   const std::vector<ArrayView> outputs{o.view()};
   const std::vector<std::int64_t> attrs{0};
-  EXPECT_THROW(device().call([](const LibraryCall& call) { callOnHost("gather", call); },
+  EXPECT_THROW(device().call([](const LibraryCall& call) { callOnHost("gather", call, "it is lazy"); },
                              {inputs, outputs, attrs, {}, "model.py:1"}, device().stream()),
                Error);
 }

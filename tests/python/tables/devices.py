@@ -28,6 +28,7 @@ def emulate() -> None:
         ("TANDEM_CUDA_DRIVER", "libtandem_emulated_driver.so"),
         ("TANDEM_NVRTC", "libtandem_emulated_nvrtc.so"),
         ("TANDEM_CUBLASLT", "libtandem_emulated_cublaslt.so"),
+        ("TANDEM_CUSOLVER", "libtandem_emulated_cusolver.so"),
     ):
         if (libraries() / name).exists():
             os.environ.setdefault(variable, str(libraries() / name))

@@ -1,0 +1,222 @@
+#include "runtime/lib/cuda/cusolver.h"
+
+#include <algorithm>
+#include <array>
+#include <dlfcn.h>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "runtime/base/error.h"
+#include "runtime/base/shared_library.h"
+#include "runtime/device/cuda/gpu.h"
+#include "runtime/device/cuda/sequence.h"
+#include "runtime/lib/cuda/cusolver_functions.h"
+
+namespace tandem::cuda {
+namespace {
+
+namespace cs = cusolver;
+
+// The batched routines refuse some tens of thousands of matrices at once.
+constexpr std::int64_t kMostAtOnce = 16384;
+
+struct Opened {
+  cs::Library functions;
+  std::string missing;  // why it cannot be used
+};
+
+std::string open(cs::Library& l) {
+  static constexpr std::array<const char*, 2> kNames{"libcusolver.so.12", "libcusolver.so.11"};
+  std::string why;
+  void* object = openSharedLibrary("TANDEM_CUSOLVER", kNames, why);
+  if (object == nullptr) return strcat("cuSOLVER cannot be opened: ", why);
+#define X(member, symbol, parameters) l.member = reinterpret_cast<decltype(l.member)>(::dlsym(object, #symbol));
+  TANDEM_CUSOLVER(X)
+  TANDEM_CUSOLVER_BATCHED(X)
+#undef X
+#define X(member, symbol, parameters)                                                                                  \
+  if (l.member == nullptr) return "cuSOLVER lacks " #symbol ": that of CUDA 12.2 or newer is needed";
+  TANDEM_CUSOLVER(X)
+#undef X
+  return "";
+}
+
+const Opened& opened() {
+  static const Opened* const o = [] {  // never destroyed: threads may factor while the process ends
+    auto made = std::make_unique<Opened>();
+    made->missing = open(made->functions);
+    return made.release();
+  }();
+  return *o;
+}
+const cs::Library& library() { return opened().functions; }
+
+/// What a stream's calls need of the library, made once. Streams have their own, since a handle has memory of its own.
+struct Solver {
+  std::mutex mutex;
+  cs::Handle handle = nullptr;
+  cs::Options options = nullptr;
+  cs::Jacobi jacobi = nullptr;
+  std::vector<char> hostWorkspace;  // kept, in case that work which is queued reads it
+};
+
+/// The current stream's solver for one operation. Error where the stream is captured.
+class Solving {
+ public:
+  explicit Solving(std::string_view op) : op_(op), solver_(ofStream(op)), lock_(solver_.mutex) {
+    const cs::Library& l = library();
+    if (solver_.handle == nullptr) {
+      check(l.create(&solver_.handle), "being set up");
+      check(l.setDeterministic(solver_.handle, cs::kDeterministic), "being asked for deterministic results");
+      check(l.createOptions(&solver_.options), "being set up");
+      check(l.createJacobi(&solver_.jacobi), "being set up");
+    }
+    check(l.setStream(solver_.handle, Queueing::now().stream().raw()), "being given a stream");
+  }
+  void check(int status, const char* what) const {
+    if (status != cs::kSuccess) fail<Error>(op_, ": cuSOLVER reports status ", status, " on ", what);
+  }
+  [[nodiscard]] cs::Handle handle() const { return solver_.handle; }
+  [[nodiscard]] cs::Options options() const { return solver_.options; }
+  [[nodiscard]] cs::Jacobi jacobi() const { return solver_.jacobi; }
+  [[nodiscard]] void* hostWorkspace(std::size_t bytes) const {
+    if (solver_.hostWorkspace.size() < bytes) solver_.hostWorkspace.resize(bytes);
+    return solver_.hostWorkspace.data();
+  }
+
+ private:
+  static Solver& ofStream(std::string_view op) {
+    if (Tape* tape = Tape::now()) tape->wait();
+    CudaStream& stream = Queueing::now().stream();
+    if (stream.isCapturing())
+      fail<Error>(op, ": cuSOLVER may wait for its stream, which a CUDA graph that is being captured does not allow");
+    using Solvers = std::map<std::pair<int, StreamHandle>, std::unique_ptr<Solver>>;
+    static auto* const mutex = new std::mutex;
+    static auto* const solvers = new Solvers;  // never destroyed, nor is a solver, as handles of streams are
+    const std::lock_guard lock(*mutex);
+    auto& solver = (*solvers)[{stream.gpu().ordinal(), stream.raw()}];
+    if (solver == nullptr) solver = std::make_unique<Solver>();
+    return *solver;
+  }
+
+  std::string_view op_;
+  Solver& solver_;
+  std::lock_guard<std::mutex> lock_;
+};
+
+int typeOf(DType t) { return t == DType::Float64 ? cs::kFloat64 : cs::kFloat32; }
+
+void* at(void* array, std::int64_t i, DType dtype) {
+  return array == nullptr ? nullptr : static_cast<char*>(array) + i * static_cast<std::int64_t>(itemSize(dtype));
+}
+
+void factorOne(const Solving& s, const Eigenproblem& p, std::int64_t i) {
+  const int wanted = p.wantsVectors ? cs::kVectors : cs::kValues;
+  const int triangle = p.upper ? cs::kUpper : cs::kLower;
+  const int type = typeOf(p.dtype);
+  void* a = at(p.matrices, i * p.n * p.n, p.dtype);
+  void* values = at(p.values, i * p.n, p.dtype);
+  std::size_t device = 0;
+  std::size_t host = 0;
+  s.check(library().syevdBytes(s.handle(), s.options(), wanted, triangle, p.n, type, a, p.n, type, values, type,
+                               &device, &host),
+          "being asked for the workspace of syevd");
+  const Workspace workspace(device);
+  s.check(library().syevd(s.handle(), s.options(), wanted, triangle, p.n, type, a, p.n, type, values, type,
+                          workspace.as(), device, s.hostWorkspace(host), host, p.info + i),
+          "syevd");
+}
+
+void factorSome(const Solving& s, const Eigenproblem& p, std::int64_t first, std::int64_t count) {
+  const int wanted = p.wantsVectors ? cs::kVectors : cs::kValues;
+  const int triangle = p.upper ? cs::kUpper : cs::kLower;
+  const int type = typeOf(p.dtype);
+  void* a = at(p.matrices, first * p.n * p.n, p.dtype);
+  void* values = at(p.values, first * p.n, p.dtype);
+  std::size_t device = 0;
+  std::size_t host = 0;
+  s.check(library().syevBatchedBytes(s.handle(), s.options(), wanted, triangle, p.n, type, a, p.n, type, values, type,
+                                     &device, &host, count),
+          "being asked for the workspace of syevBatched");
+  const Workspace workspace(device);
+  s.check(library().syevBatched(s.handle(), s.options(), wanted, triangle, p.n, type, a, p.n, type, values, type,
+                                workspace.as(), device, s.hostWorkspace(host), host, p.info + first, count),
+          "syevBatched");
+}
+
+void factorOne(const Solving& s, const SingularProblem& p, std::int64_t i) {
+  const std::int64_t m = p.rows;
+  const std::int64_t n = p.columns;
+  const auto job = static_cast<signed char>(!p.wantsVectors ? cs::kNone : p.full ? cs::kFull : cs::kThin);
+  const int type = typeOf(p.dtype);
+  void* a = at(p.matrices, i * m * n, p.dtype);
+  void* values = at(p.values, i * n, p.dtype);
+  void* u = at(p.left, i * m * (p.full ? m : n), p.dtype);
+  void* vt = at(p.right, i * n * n, p.dtype);
+  std::size_t device = 0;
+  std::size_t host = 0;
+  s.check(library().gesvdBytes(s.handle(), s.options(), job, job, m, n, type, a, m, type, values, type, u, m, type, vt,
+                               n, type, &device, &host),
+          "being asked for the workspace of gesvd");
+  const Workspace workspace(device);
+  s.check(library().gesvd(s.handle(), s.options(), job, job, m, n, type, a, m, type, values, type, u, m, type, vt, n,
+                          type, workspace.as(), device, s.hostWorkspace(host), host, p.info + i),
+          "gesvd");
+}
+
+/// By Jacobi's method, whose two dtypes have functions of their own.
+template <class T, class Size, class Run>
+void factorByJacobi(const Solving& s, const SingularProblem& p, std::int64_t first, std::int64_t count, Size size,
+                    Run run) {
+  const auto m = static_cast<int>(p.rows);
+  const auto n = static_cast<int>(p.columns);
+  const int batch = static_cast<int>(count);
+  const int wanted = p.wantsVectors ? cs::kVectors : cs::kValues;
+  auto part = [&](void* array, std::int64_t each) { return static_cast<T*>(at(array, first * each, p.dtype)); };
+  T* a = part(p.matrices, p.rows * p.columns);
+  T* values = part(p.values, std::min(p.rows, p.columns));
+  T* u = part(p.left, p.rows * p.rows);
+  T* v = part(p.right, p.columns * p.columns);
+  int elements = 0;
+  s.check(size(s.handle(), wanted, m, n, a, m, values, u, m, v, n, &elements, s.jacobi(), batch),
+          "being asked for the workspace of gesvdjBatched");
+  const Workspace workspace(static_cast<std::size_t>(elements) * sizeof(T));
+  s.check(run(s.handle(), wanted, m, n, a, m, values, u, m, v, n, workspace.as<T>(), elements, p.info + first,
+              s.jacobi(), batch),
+          "gesvdjBatched");
+}
+
+}  // namespace
+
+const std::string& cusolverMissing() { return opened().missing; }
+
+void factor(const Eigenproblem& p) {
+  const Solving solving(p.op);
+  if (p.count == 1 || library().syevBatched == nullptr || library().syevBatchedBytes == nullptr) {
+    for (std::int64_t i = 0; i < p.count; ++i) factorOne(solving, p, i);
+    return;
+  }
+  for (std::int64_t i = 0; i < p.count; i += kMostAtOnce) factorSome(solving, p, i, std::min(kMostAtOnce, p.count - i));
+}
+
+bool isForJacobi(const SingularProblem& p) { return p.count > 1 && std::max(p.rows, p.columns) <= cs::kMostJacobi; }
+
+void factor(const SingularProblem& p) {
+  const Solving solving(p.op);
+  if (!isForJacobi(p)) {
+    for (std::int64_t i = 0; i < p.count; ++i) factorOne(solving, p, i);
+    return;
+  }
+  for (std::int64_t i = 0; i < p.count; i += kMostAtOnce) {
+    const std::int64_t count = std::min(kMostAtOnce, p.count - i);
+    if (p.dtype == DType::Float64)
+      factorByJacobi<double>(solving, p, i, count, library().dgesvdjSize, library().dgesvdj);
+    else
+      factorByJacobi<float>(solving, p, i, count, library().sgesvdjSize, library().sgesvdj);
+  }
+}
+
+}  // namespace tandem::cuda
