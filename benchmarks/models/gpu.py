@@ -40,6 +40,13 @@ ROWS = {
     "gpt_first": ("the first step of it", "s"),
     "adamw_300": ("AdamW of 300 parameters of 64 elements", "us"),
     "adamw_8": ("AdamW of 8 parameters of 16 M elements", "us"),
+    "cholesky": ("Cholesky factor of 1024 x 1024", "us"),
+    "solve": ("a system of 1024 equations, one right side", "us"),
+    "qr": ("QR of 1024 x 1024", "us"),
+    "eigh": ("eigenvectors of 512 x 512", "us"),
+    "eigh_many": ("eigenvectors of 1024 matrices 16 x 16", "us"),
+    "svd": ("singular vectors of 512 x 256", "us"),
+    "matrix_exp": ("exponential of 512 x 512", "us"),
     "add_host": ("`a + b` of one element: time of the host", "ns"),
 }
 # Bytes that have to be read and written, of the rows that memory bounds.
@@ -216,6 +223,17 @@ def cases(T, tiny):
 
         return measure
 
+    def matrices(function, *shape):
+        """Of symmetric positive-definite matrices where they are square."""
+
+        def measure():
+            x = T.randn(*((*shape[:-2], 4, 4 if shape[-1] == shape[-2] else 3) if tiny else shape), **place)
+            square = x.shape[-1] == x.shape[-2]
+            a = x @ x.mT / x.shape[-1] + T.eye(x.shape[-1], **place) if square else x
+            yield "eager", seconds(T, lambda: function(a), tiny)
+
+        return measure
+
     def add_host():
         a, b = T.ones(1, **place), T.ones(1, **place)
         yield "eager", host_seconds(T, lambda: a + b, tiny)
@@ -233,6 +251,12 @@ def cases(T, tiny):
     found["gpt_first"], found["gpt"] = first_step, steps(gpt, budget=2.0)
     found["adamw_300"] = adamw(3 if tiny else 300, 64)
     found["adamw_8"] = adamw(2 if tiny else 8, 128 if tiny else 16 << 20)
+    linalg = T.linalg
+    found["cholesky"], found["qr"] = matrices(linalg.cholesky, 1024, 1024), matrices(linalg.qr, 1024, 1024)
+    found["solve"] = matrices(lambda a: linalg.solve(a, a[:, :1]), 1024, 1024)
+    found["eigh"], found["eigh_many"] = matrices(linalg.eigh, 512, 512), matrices(linalg.eigh, 1024, 16, 16)
+    found["svd"] = matrices(lambda a: linalg.svd(a, full_matrices=False), 512, 256)
+    found["matrix_exp"] = matrices(T.matrix_exp, 512, 512)
     found["add_host"] = add_host
     return found
 
