@@ -89,7 +89,17 @@ bool Session::mayFail(OpCode op) {
   }
 }
 
-bool Session::namesLine(OpCode op) { return mayFail(op) || op == OpCode::svd_plain || op == OpCode::eigh_plain; }
+bool Session::namesLine(OpCode op) {
+  switch (op) {
+  case OpCode::svd_plain:
+  case OpCode::svdvals_plain:
+  case OpCode::eigh_plain:
+  case OpCode::eigvalsh_plain:
+    return true;
+  default:
+    return mayFail(op);
+  }
+}
 
 void Session::keepChecks() {
   if (std::none_of(trace_.nodes.begin(), trace_.nodes.end(),

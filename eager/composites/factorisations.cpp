@@ -124,15 +124,23 @@ bool upperOf(const char* op, std::string_view uplo) {
   fail("Expected UPLO argument to be 'L' or 'U', but got ", uplo, " (", op, ")");
 }
 
-void needNoDriver(const char* op, const std::optional<std::string_view>& driver) {
-  if (driver) fail(op, ": keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.");
+void needNoDriver(const char* op, const Tensor& a, const std::optional<std::string_view>& driver) {
+  if (!driver) return;
+  if (a.device().isCpu())
+    fail(op, ": keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.");
+  fail<NotImplementedError>(op, ": `driver=` is not implemented: sizes decide which routine of cuSOLVER is taken");
 }
+
+bool isDifferentiated(const Tensor& a) { return a.requiresGrad() && gradEnabled(); }
 
 }  // namespace
 
+// Derivatives need the vectors.
+Tensor singularValuesOf(const Tensor& a) { return isDifferentiated(a) ? svd_plain(a, false)[1] : svdvals_plain(a); }
+
 std::array<Tensor, 3> linalg_svd(const Tensor& a, bool full, std::optional<std::string_view> driver) {
   needMatrices("linalg.svd", a, "A");
-  needNoDriver("linalg.svd", driver);
+  needNoDriver("linalg.svd", a, driver);
   return svd_plain(a, full);
 }
 std::array<Tensor, 3> svd(const Tensor& a, bool some, bool vectors) {
@@ -147,12 +155,12 @@ std::array<Tensor, 3> svd(const Tensor& a, bool some, bool vectors) {
     shape.push_back(n);
     return zeros(shape, a.dtype());
   };
-  return {square(a.size(-2)), svd_plain(a, false)[1], square(a.size(-1))};
+  return {square(a.size(-2)), singularValuesOf(a), square(a.size(-1))};
 }
 Tensor linalg_svdvals(const Tensor& a, std::optional<std::string_view> driver) {
   needMatrices("linalg.svdvals", a, "A");
-  needNoDriver("linalg.svdvals", driver);
-  return svd_plain(a, false)[1];
+  needNoDriver("linalg.svdvals", a, driver);
+  return singularValuesOf(a);
 }
 
 std::array<Tensor, 2> linalg_eigh(const Tensor& a, std::string_view uplo) {
@@ -161,7 +169,8 @@ std::array<Tensor, 2> linalg_eigh(const Tensor& a, std::string_view uplo) {
 }
 Tensor linalg_eigvalsh(const Tensor& a, std::string_view uplo) {
   needSquare("linalg.eigvalsh", a, "A");
-  return eigh_plain(a, upperOf("linalg.eigvalsh", uplo))[0];
+  bool upper = upperOf("linalg.eigvalsh", uplo);
+  return isDifferentiated(a) ? eigh_plain(a, upper)[0] : eigvalsh_plain(a, upper);
 }
 
 Tensor matrix_exp(const Tensor& a) {
@@ -193,7 +202,7 @@ std::array<Tensor, 4> linalg_lstsq(const Tensor& a, const Tensor& b, std::option
     fail("torch.linalg.lstsq: input.size(-2) should match other.size(-", vector ? 1 : 2, ")");
   std::int64_t m = a.size(-2);
   std::int64_t n = a.size(-1);
-  Tensor s = svd_plain(detached(a), false)[1];
+  Tensor s = singularValuesOf(detached(a));
   double eps = (a.dtype() == DType::Float64 ? 0x1p-52 : 0x1p-23) * static_cast<double>(std::max(m, n));
   Tensor largest = s.size(-1) == 0 ? zeros(batchOf(a), a.dtype()) : select(s, -1, 0);
   // Below 0 a cutoff stands for the precision that LAPACK's drivers by singular values take there.

@@ -202,7 +202,7 @@ Tensor linalg_pinv(const Tensor& a, const std::optional<Operand>& atol, const st
     needMatrices("linalg.pinv", a, "A");
   if (a.numel() == 0) return clone(transpose(a, -2, -1));
   Tensor matrix = symmetric(a, hermitian);
-  Tensor limit = cutoff(a, largestOf(svd_plain(matrix, false)[1]), atol, rtol);
+  Tensor limit = cutoff(a, largestOf(singularValuesOf(matrix)), atol, rtol);
   return pseudoInverse(matrix, a, expand(limit, batchOf(a)));
 }
 Tensor linalg_pinv_rcond(const Tensor& a, const Operand& rcond, bool hermitian) {
@@ -218,7 +218,7 @@ Tensor linalg_matrix_rank(const Tensor& a, const std::optional<Operand>& atol, c
     needSquare("linalg.matrix_rank", a, "A");
   else
     needMatrices("linalg.matrix_rank", a, "A");
-  Tensor s = svd_plain(symmetric(detached(a), hermitian), false)[1];
+  Tensor s = singularValuesOf(symmetric(detached(a), hermitian));
   Tensor limit = cutoff(a, largestOf(s), atol, rtol);
   return sum(gt(s, unsqueeze(limit, -1)), Dims{-1});
 }
@@ -229,7 +229,7 @@ Tensor linalg_matrix_rank_tol(const Tensor& a, const Operand& tol, bool hermitia
 Tensor linalg_cond(const Tensor& a, std::optional<double> p) {
   needMatrices("linalg.cond", a, "A");
   if (!p || std::abs(*p) == 2) {
-    Tensor s = svd_plain(a, false)[1];
+    Tensor s = singularValuesOf(a);
     Tensor largest = select(s, -1, 0);
     Tensor smallest = select(s, -1, -1);
     return p && *p < 0 ? div(smallest, largest) : div(largest, smallest);

@@ -14,5 +14,7 @@ Tensor identityLike(const Tensor& x);
 Dims batchOf(const Tensor& x);
 /// The matrices x with these dims before them.
 Tensor expandBatch(const Tensor& x, const Dims& batch);
+/// The singular values of matrices x, descending.
+Tensor singularValuesOf(const Tensor& x);
 
 }  // namespace tandem::ops

@@ -187,6 +187,14 @@ def : Factorisation<"svd_plain", "Tensor input, bool full", "svdFactors"> {
   let samples = "none";
 }
 
+def : Factorisation<"svdvals_plain", "Tensor input", "singularValues"> {
+  let forms = ["hidden"];
+  let differentiable = 0;
+  let batching = "leading";
+  let summary = "The singular values of `svd_plain` alone, for what has no derivative.";
+  let samples = "none";
+}
+
 def : Composite<"linalg_svd", "Tensor A, bool full_matrices=True, *, str? driver=None"> {
   let python = "svd";
   let results = "(Tensor, Tensor, Tensor)";
@@ -237,7 +245,6 @@ def : Composite<"linalg_svdvals", "Tensor A, *, str? driver=None"> {
     >>> tandem.linalg.svdvals(tandem.tensor([[3., 0.], [0., 4.]]))
     tensor([4., 3.])
   }];
-  let samples = "none";
 }
 
 def : Factorisation<"eigh_plain", "Tensor input, bool upper", "eighFactors"> {
@@ -248,6 +255,14 @@ def : Factorisation<"eigh_plain", "Tensor input, bool upper", "eighFactors"> {
   let saves = ["out", "out1"];
   let batching = "leading";
   let summary = "Eigenvalues, ascending, and eigenvectors of the symmetric matrix of which one triangle is read.";
+  let samples = "none";
+}
+
+def : Factorisation<"eigvalsh_plain", "Tensor input, bool upper", "eigenvalues"> {
+  let forms = ["hidden"];
+  let differentiable = 0;
+  let batching = "leading";
+  let summary = "The eigenvalues of `eigh_plain` alone, for what has no derivative.";
   let samples = "none";
 }
 

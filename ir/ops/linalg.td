@@ -314,7 +314,6 @@ def : Composite<"matrix_exp", "Tensor input"> {
     tensor([[1., 1.],
             [0., 1.]])
   }];
-  let samples = "none";
 }
 
 def : Composite<"linalg_matrix_rank",

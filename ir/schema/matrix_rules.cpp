@@ -77,10 +77,20 @@ void svdFactors(const OpFacts& op, Metas operands, Attrs attrs, std::span<Tensor
   results[2] = a.of({full ? a.n : a.k, a.n});
 }
 
-void eighFactors(const OpFacts& op, Metas operands, Attrs, std::span<TensorMeta> results) {
+void singularValues(const OpFacts& op, Metas operands, Attrs, std::span<TensorMeta> results) {
+  Matrices a(op, operands[0]);
+  results[0] = a.of({a.k});
+}
+
+void eigenvalues(const OpFacts& op, Metas operands, Attrs, std::span<TensorMeta> results) {
   Matrices a(op, operands[0]);
   if (a.m != a.n) fail(op.name, ": expected square matrices, got shape ", shapeText(operands[0].shape));
   results[0] = a.of({a.n});
+}
+
+void eighFactors(const OpFacts& op, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
+  eigenvalues(op, operands, attrs, results);
+  Matrices a(op, operands[0]);
   results[1] = a.of({a.n, a.n});
 }
 

@@ -27,7 +27,9 @@ TANDEM_META_RULE(luFactors);
 TANDEM_META_RULE(qrFactors);
 TANDEM_META_RULE(geqrf);
 TANDEM_META_RULE(svdFactors);
+TANDEM_META_RULE(singularValues);
 TANDEM_META_RULE(eighFactors);
+TANDEM_META_RULE(eigenvalues);
 TANDEM_META_RULE(matmul);  // [..., M, K] x [..., K, N], equal batch dims
 TANDEM_META_RULE(windowWrite);
 TANDEM_META_RULE(conv2d);

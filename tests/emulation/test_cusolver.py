@@ -82,9 +82,18 @@ def test_routines_for_symmetric_matrices(log: Path) -> None:
     linalg.eigh(there(random((5, 5))))
     linalg.eigh(there(random((1, 4, 4))), UPLO="U")
     linalg.eigh(there(random((2, 3, 4, 4))))
+    linalg.eigvalsh(there(random((5, 5))))
+    linalg.eigvalsh(there(random((5, 5))).requires_grad_())
+    linalg.eigvalsh(there(random((2, 4, 4))))
     # A lower triangle of rows is an upper one of columns.
-    expected = ["syevd upper vectors 5x5x1", "syevd lower vectors 4x4x1", "syevBatched upper vectors 4x4x6"]
-    assert log.read_text().splitlines() == expected
+    assert log.read_text().splitlines() == [
+        "syevd upper vectors 5x5x1",
+        "syevd lower vectors 4x4x1",
+        "syevBatched upper vectors 4x4x6",
+        "syevd upper values 5x5x1",  # without vectors, but for derivatives
+        "syevd upper vectors 5x5x1",
+        "syevBatched upper values 4x4x2",
+    ]
 
 
 # ---- singular values
@@ -136,8 +145,20 @@ def test_routines_for_singular_values(log: Path) -> None:
     linalg.svd(there(random((3, 7))), full_matrices=False)
     linalg.svd(there(random((2, 40, 4))))
     linalg.svd(there(random((2, 3, 5, 4))))
-    expected = ["gesvd A 7x3x1", "gesvd S 7x3x1", *["gesvd A 40x4x1"] * 2, "gesvdjBatched vectors 4x5x6"]
-    assert log.read_text().splitlines() == expected
+    linalg.svdvals(there(random((3, 7))))
+    linalg.svdvals(there(random((2, 3, 5, 4))))
+    linalg.svdvals(there(random((3, 7))).requires_grad_())
+    linalg.matrix_rank(there(random((3, 3))))
+    assert log.read_text().splitlines() == [
+        "gesvd A 7x3x1",
+        "gesvd S 7x3x1",
+        *["gesvd A 40x4x1"] * 2,
+        "gesvdjBatched vectors 4x5x6",
+        "gesvd N 7x3x1",  # without vectors, but for derivatives
+        "gesvdjBatched values 4x5x6",
+        "gesvd S 7x3x1",
+        "gesvd N 3x3x1",
+    ]
 
 
 @stand_in
@@ -265,6 +286,16 @@ def test_the_error_of_a_recorded_call_has_its_line(monkeypatch: pytest.MonkeyPat
         values.cpu()
 
 
+def test_routines_cannot_be_chosen() -> None:
+    for f in (linalg.svd, linalg.svdvals):
+        with pytest.raises(
+            NotImplementedError, match=rf"linalg.{f.__name__}: `driver=` is not implemented: sizes decide"
+        ):
+            f(there(random((3, 3))), driver="gesvdj")
+        with pytest.raises(RuntimeError, match="only supported on CUDA inputs"):
+            f(random((3, 3)), driver="gesvdj")
+
+
 def test_a_graph_that_is_captured_refuses_it() -> None:
     """cuSOLVER may wait for its stream."""
     a = there(random((4, 4)))
@@ -355,8 +386,25 @@ def test_without_cusolver_the_host_does_it(library: str, why: str) -> None:
     done = run(body, TANDEM_CUSOLVER=library)
     assert done.returncode == 0, done.stderr
     seen = [line for line in done.stdout.splitlines() if "on the CPU" in line]
-    assert [line.split()[0] for line in sorted(seen)] == ["eigh", "svd"], done.stdout
+    assert [line.split()[0] for line in sorted(seen)] == ["eigh", "eigvalsh", "svd", "svdvals"], done.stdout
     assert all(f"also for tensors on a GPU: cuSOLVER {why}" in line for line in seen), seen
+
+
+@stand_in
+def test_a_library_without_the_routine_for_batches(tmp_path: Path, log: Path) -> None:
+    """That of CUDA before 12.6: one matrix after another."""
+    library = tmp_path / "libcusolver.so.11"
+    text = Path(os.environ["TANDEM_CUSOLVER"]).read_bytes()
+    library.write_bytes(text.replace(b"cusolverDnXsyevBatched", b"cusolverDnXsyevMissing"))
+    body = (
+        "import tandem, test_cusolver as t\n"
+        "t.test_eigenvalues((3, 6, 6), 'U', tandem.float64)\n"
+        "open(t.os.environ['TANDEM_CUSOLVER_LOG'], 'w').close()\n"
+        "t.linalg.eigh(t.there(t.random((2, 3, 4, 4))))"
+    )
+    done = run(body, TANDEM_CUSOLVER=str(library))
+    assert done.returncode == 0, done.stderr
+    assert log.read_text().splitlines() == ["syevd upper vectors 4x4x1"] * 6
 
 
 def test_a_gpu_with_cusolver_needs_no_host() -> None:

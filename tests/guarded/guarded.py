@@ -28,8 +28,8 @@ slow = pytest.mark.skipif(not devices.SLOW, reason="slow: run with TANDEM_SLOW=1
 # of equal to it, and equal in all modes.
 OWN_ORDER = (
     "matmul_plain matmul_packed conv2d_plain conv2d_input_grad conv2d_weight_grad attention_plain attention_grad "
-    "geqrf lu_plain qr_plain solve_plain svd_plain eigh_plain matrix_exp_plain gammainc_plain gamma_cdf_slope_plain "
-    "zeta_plain"
+    "geqrf lu_plain qr_plain solve_plain svd_plain svdvals_plain eigh_plain eigvalsh_plain matrix_exp_plain "
+    "gammainc_plain gamma_cdf_slope_plain zeta_plain"
 ).split()
 
 

@@ -156,12 +156,19 @@ void svd(const LibraryCall& call) {
   if (!isForDevice("svd_plain", call)) return;
   singularValues(call, call.outputs[1], &call.outputs[0], &call.outputs[2], AttrReader(call.attrs).boolean());
 }
+void svdvals(const LibraryCall& call) {
+  if (isForDevice("svdvals_plain", call)) singularValues(call, call.outputs[0], nullptr, nullptr, false);
+}
 void eigh(const LibraryCall& call) {
   if (isForDevice("eigh_plain", call)) eigenvalues(call, call.outputs[0], &call.outputs[1]);
 }
 
+void eigvalsh(const LibraryCall& call) {
+  if (isForDevice("eigvalsh_plain", call)) eigenvalues(call, call.outputs[0], nullptr);
+}
+
 namespace {
-const Registered here{{"svd", &svd}, {"eigh", &eigh}};
+const Registered here{{"svd", &svd}, {"svdvals", &svdvals}, {"eigh", &eigh}, {"eigvalsh", &eigvalsh}};
 }  // namespace
 
 }  // namespace tandem::cuda::lib

@@ -175,6 +175,18 @@ void svd(const LibraryCall& call) {
   });
 }
 
+void svdvals(const LibraryCall& call) {
+  Contiguous in(call.inputs[0]);
+  Batch a(in.view());
+  Batch s(call.outputs[0], true);
+  forEach(a.view.dtype, a.count, 4 * a.rows * a.columns * s.columns, [&](auto tag, std::int64_t i) {
+    using T = typename decltype(tag)::Type;
+    Matrix<T> x = a.at<T>(i);
+    if (!isFinite(x)) return setNan<T>(s.at<T>(i));
+    s.at<T>(i) = Eigen::BDCSVD<Matrix<T>>(x, 0).singularValues().transpose();
+  });
+}
+
 void eigh(const LibraryCall& call) {
   Contiguous in(call.inputs[0]);
   bool upper = AttrReader(call.attrs).boolean();
@@ -192,6 +204,21 @@ void eigh(const LibraryCall& call) {
     Eigen::SelfAdjointEigenSolver<Matrix<T>> solver(lower);
     values.at<T>(i) = solver.eigenvalues().transpose();
     vectors.at<T>(i) = solver.eigenvectors();
+  });
+}
+
+void eigvalsh(const LibraryCall& call) {
+  Contiguous in(call.inputs[0]);
+  bool upper = AttrReader(call.attrs).boolean();
+  Batch a(in.view());
+  Batch values(call.outputs[0], true);
+  forEach(a.view.dtype, a.count, 2 * a.rows * a.rows * a.rows, [&](auto tag, std::int64_t i) {
+    using T = typename decltype(tag)::Type;
+    Matrix<T> lower = a.at<T>(i);
+    if (!isFinite(lower)) return setNan<T>(values.at<T>(i));
+    if (upper) lower.transposeInPlace();
+    Eigen::SelfAdjointEigenSolver<Matrix<T>> solver(lower, Eigen::EigenvaluesOnly);
+    values.at<T>(i) = solver.eigenvalues().transpose();
   });
 }
 

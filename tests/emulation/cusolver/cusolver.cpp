@@ -7,7 +7,6 @@
 // $TANDEM_CUSOLVER_FAIL, as `2:5`, has matrix 2 of each call report 5 values that did not converge.
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -241,9 +240,10 @@ struct Failing {
   std::int64_t matrix = -1, number = 0;
   Failing() {
     const char* given = std::getenv("TANDEM_CUSOLVER_FAIL");
-    long long m = 0;
-    long long n = 0;
-    if (given != nullptr && std::sscanf(given, "%lld:%lld", &m, &n) == 2) matrix = m, number = n;
+    if (given == nullptr) return;
+    char* colon = nullptr;
+    matrix = std::strtoll(given, &colon, 10);
+    if (*colon == ':') number = std::strtoll(colon + 1, nullptr, 10);
   }
 };
 

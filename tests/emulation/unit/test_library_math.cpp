@@ -67,7 +67,9 @@ TEST(LibraryMath, EachFunctionOfTheRecordsIsThere) {
                          "qr_plain",
                          "geqrf",
                          "svd_plain",
+                         "svdvals_plain",
                          "eigh_plain",
+                         "eigvalsh_plain",
                          "solve_plain",
                          "triangular_solve_plain",
                          "matrix_exp_plain"})

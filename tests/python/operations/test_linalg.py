@@ -155,9 +155,20 @@ def test_least_squares(shape, driver):
 
 def test_values_that_are_not_finite():
     a = tandem.stack([tandem.eye(2), tandem.ones(2, 2) / 0])
-    for result in (*linalg.svd(a), *linalg.eigh(a), tandem.matrix_exp(a)):
+    values = (linalg.svdvals(a), linalg.eigvalsh(a))
+    for result in (*linalg.svd(a), *linalg.eigh(a), *values, tandem.matrix_exp(a)):
         assert result[0].isfinite().all() and result[1].isnan().all()
     assert linalg.cond(tandem.zeros(2, 2), 1).item() == float("inf")
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (4, 6), (6, 4), (2, 20, 20), (0, 3), (3, 0), (0, 2, 2)])
+def test_values_are_the_same_with_a_derivative(shape):
+    """Without one, no vectors are found."""
+    a = matrix(*shape)
+    close(linalg.svdvals(a), linalg.svdvals(a.clone().requires_grad_()).detach())
+    if shape[-1] == shape[-2]:
+        close(linalg.eigvalsh(a), linalg.eigvalsh(a.clone().requires_grad_()).detach())
+    assert a.numel() == 0 or "svdvals_plain" in str(tandem.compile(linalg.svdvals).explain(a))
 
 
 def test_matrix_exp():

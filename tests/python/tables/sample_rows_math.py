@@ -269,6 +269,8 @@ ROWS: dict[str, Callable[[Values], Any]] = {
     ],
     "linalg_norm": lambda v: [call(v(2, 4, 5)), call(v(4, 5), 1), call(v(6), 3), call(v(2, 4, 5), 2, 1, True)],
     "linalg_norm_named": lambda v: [call(v(4, 5), "fro"), call(v(2, 4, 5), "fro", (1, 2), True)],
+    "linalg_svdvals": lambda v: [call(v(4, 4)), call(v(2, 5, 3)), call(v(3, 34)), call(v(0, 3)), call(v(0, 2, 2))],
+    "matrix_exp": lambda v: [call(v(3, 3)), call(v(2, 4, 4) / 8), call(v(1, 1)), call(v(34, 34) / 16), call(v(0, 0))],
     "normalize": lambda v: [
         call(v(4, 5)),
         call(v(4, 5), 1, 0),
