@@ -38,7 +38,7 @@ std::string open(cs::Library& l) {
   TANDEM_CUSOLVER_BATCHED(X)
 #undef X
 #define X(member, symbol, parameters)                                                                                  \
-  if (l.member == nullptr) return "cuSOLVER lacks " #symbol ": that of CUDA 12.2 or newer is needed";
+  if (l.member == nullptr) return "cuSOLVER lacks " #symbol ": a newer one is needed";
   TANDEM_CUSOLVER(X)
 #undef X
   return "";

@@ -21,8 +21,8 @@ struct Eigenproblem {
   std::string_view op;  // for errors
   DType dtype;
   std::int64_t n, count;
-  bool upper;          // the triangle that is read, of columns in memory
-  bool wantsVectors;   //
+  bool upper;  // the triangle that is read, of columns in memory
+  bool wantsVectors;
   void* matrices;      // becomes the eigenvectors, one behind the other, if they are wanted
   void* values;        // [count, n], ascending
   std::int32_t* info;  // [count]: 0, or how many values did not converge

@@ -7,7 +7,7 @@ static __device__ inline double powerOfTwo(int exponent) {
   return __longlong_as_double((int64)(1023 + exponent) << 52);
 }
 
-// The least s, not negative, for which the 1-norm of A / 2^s is no more than `theta`; -1 where A is not finite. Sums are
+// The least s, not negative, for which the 1-norm of A / 2^s is below `theta`; -1 where A is not finite. Sums are
 // of numbers times 2^-32, so that they do not overflow.
 extern "C" __global__ void countSquarings(const ELEMENT* matrices, int64 n, double theta, int32* squarings,
                                           int64 count) {

@@ -127,7 +127,7 @@ static __device__ void complete(Columns u, int64 j) {
   }
 }
 
-// w = U diag(s) V^T, with no fewer rows than columns: U takes its place where it fits, `square` is all of it.
+// w = U diag(s) V^T, with no fewer rows than columns n; u becomes all of U, and w is overwritten.
 static __device__ void factor(Columns w, Columns u, Columns v, ELEMENT* s, int64 n) {
   makeIdentity(v, n);
   bool turned = true;
