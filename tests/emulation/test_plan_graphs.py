@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from emulated import DEVICE
 
 import tandem
 from tandem import nn
-
-DEVICE = tandem.device("cuda")
 
 
 def counted(call: Callable[[], object]) -> tuple[int, int]:
