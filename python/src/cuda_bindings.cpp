@@ -9,6 +9,7 @@
 #include "eager/recorder.h"
 #include "python/src/device_object.h"
 #include "python/src/errors.h"
+#include "python/src/gpu_objects.h"
 #include "python/src/py_tensor.h"
 
 namespace tandem::python {
@@ -46,58 +47,6 @@ bool isPinned(const Tensor& t) {
   return gpu != nullptr && gpu->isPinned(t.impl()->storage->data());
 }
 
-namespace {
-
-/// An object of Python that holds one of C++.
-template <class T>
-struct Box {
-  PyObject_HEAD T value;
-  static inline PyTypeObject* type = nullptr;
-
-  static T& of(PyObject* o) {
-    if (Py_TYPE(o) != type) fail<TypeError>("expected a ", type->tp_name, ", not ", Py_TYPE(o)->tp_name);
-    return reinterpret_cast<Box*>(o)->value;
-  }
-  static PyObject* make(T value) {
-    PyObject* made = checked(type->tp_alloc(type, 0));
-    new (&reinterpret_cast<Box*>(made)->value) T(std::move(value));
-    return made;
-  }
-  static void dealloc(PyObject* self) {
-    PyTypeObject* own = Py_TYPE(self);
-    reinterpret_cast<Box*>(self)->value.~T();
-    own->tp_free(self);
-    Py_DECREF(own);
-  }
-  static void init(PyObject* module, const char* name, PyMethodDef* methods, PyGetSetDef* properties) {
-    PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(&dealloc)},
-                           {Py_tp_methods, methods},
-                           {Py_tp_getset, properties},
-                           {0, nullptr}};
-    PyType_Spec spec = {name, sizeof(Box), 0,
-                        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
-    type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
-    checked(PyModule_AddType(module, type));
-  }
-};
-
-/// Streams are the executor's, which keeps them.
-struct GpuStream {
-  Device device;
-  Stream* stream;
-};
-struct GpuEvent {
-  Device device;
-  std::unique_ptr<Event> event;
-};
-struct CapturedGraph {
-  Device device;
-  std::unique_ptr<GpuGraph> graph;
-};
-using StreamBox = Box<GpuStream>;
-using EventBox = Box<GpuEvent>;
-using GraphBox = Box<CapturedGraph>;
-
 GpuControl& gpuOf(Device device) {
   GpuControl* gpu = executor(device).gpu();
   if (gpu == nullptr) fail<NotImplementedError>(deviceName(device), " has no streams, events and graphs to choose");
@@ -111,12 +60,25 @@ Device deviceAt(PyObject* index) {
     fail("device 'cuda:", number, "' is not available: there are ", devices, " of its kind");
   return {cudaKind(), static_cast<std::int8_t>(number)};
 }
-GpuControl& gpuAt(PyObject* index) { return gpuOf(deviceAt(index)); }
 
-/// What is recorded belongs before what follows.
 void runRecorded(const char* why) {
   if (activeRecorder != nullptr) activeRecorder->runRecorded(why);
 }
+
+std::vector<const Stream*>& streamsOfGroups() {
+  static auto* const streams = new std::vector<const Stream*>;
+  return *streams;
+}
+
+namespace {
+
+GpuControl& gpuAt(PyObject* index) { return gpuOf(deviceAt(index)); }
+
+struct CapturedGraph {
+  Device device;
+  std::unique_ptr<GpuGraph> graph;
+};
+using GraphBox = Box<CapturedGraph>;
 
 // ---- streams --------------------------------------------------------------------------------------------------------
 
@@ -181,6 +143,7 @@ PyObject* setStream(PyObject*, PyObject* o) {
     Stream& before = gpu.setCurrentStream(*s.stream);
     for (Stream* used : {&before, s.stream}) {
       auto& chosen = chosenStreams();
+      if (std::ranges::find(streamsOfGroups(), used) != streamsOfGroups().end()) continue;
       const bool known = std::ranges::any_of(chosen, [&](const GpuStream& c) { return c.stream == used; });
       if (!known) chosen.push_back({s.device, used});
     }
@@ -200,7 +163,7 @@ PyObject* streamIsDone(PyObject* self, PyObject*) {
   return guarded([&] {
     runRecorded("a stream is asked");
     const GpuStream& s = StreamBox::of(self);
-    return PyBool_FromLong(gpuOf(s.device).isDone(*s.stream) ? 1 : 0);
+    return PyBool_FromLong(withoutGil([&] { return gpuOf(s.device).isDone(*s.stream); }) ? 1 : 0);
   });
 }
 PyObject* streamIsCapturing(PyObject* self, PyObject*) {
@@ -240,7 +203,10 @@ PyObject* eventWaitOn(PyObject* self, PyObject* stream) {
   });
 }
 PyObject* eventIsDone(PyObject* self, PyObject*) {
-  return guarded([&] { return PyBool_FromLong(EventBox::of(self).event->done() ? 1 : 0); });
+  return guarded([&] {
+    const Event& event = *EventBox::of(self).event;
+    return PyBool_FromLong(withoutGil([&] { return event.done(); }) ? 1 : 0);
+  });
 }
 PyObject* eventSynchronize(PyObject* self, PyObject*) {
   return guarded([&]() -> PyObject* {

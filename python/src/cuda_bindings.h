@@ -35,5 +35,7 @@ class AcrossStreams {
 
 /// Adds the functions `_gpu_...` and the types of streams, events and graphs to the module.
 void initCuda(PyObject* module);
+/// And those of communicators, which are between processes.
+void initCommunicators(PyObject* module);
 
 }  // namespace tandem::python

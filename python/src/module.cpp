@@ -65,6 +65,7 @@ PyMODINIT_FUNC PyInit__C() {
     initConvert(module.get());
     initDevice(module.get());
     initCuda(module.get());
+    initCommunicators(module.get());
     initGenerator(module.get());
     initTensor(module.get());
     initTorchFunction(module.get());

@@ -7,9 +7,13 @@
 #pragma once
 
 #include <array>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <mutex>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -66,6 +70,71 @@ class GpuGraph {
   virtual ~GpuGraph() = default;
   /// Queues all of it. Checks of values in it (expectations) are raised by whoever waits for the stream next.
   virtual void launch(Stream& stream) = 0;
+};
+
+/// Whether what processes queued together is what all of them meant, which the host learns beside the work. Any thread
+/// may settle it and ask.
+class Agreement {
+ public:
+  /// `raise` throws the error of a failure, of whichever class the host has for it.
+  explicit Agreement(std::function<void(const std::string& why)> raise) : raise_(std::move(raise)) {}
+  /// They agree.
+  void settle() {
+    const std::lock_guard lock(mutex_);
+    known_ = true;
+    changed_.notify_all();
+  }
+  /// They do not, or one is lost. The first text counts; it may come after `settle`, while the work is under way.
+  void fail(std::string why) {
+    const std::lock_guard lock(mutex_);
+    if (failure_.empty()) failure_ = std::move(why);
+    known_ = true;
+    changed_.notify_all();
+  }
+  [[nodiscard]] bool isKnown() const {
+    const std::lock_guard lock(mutex_);
+    return known_;
+  }
+  /// Waits until it is known: what went wrong, or nothing.
+  [[nodiscard]] std::string failure() const {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return known_; });
+    return failure_;
+  }
+  [[noreturn]] void raise() const {
+    raise_(failure());
+    tandem::fail<InternalError>("a failure of processes raised no error");
+  }
+
+ private:
+  const std::function<void(const std::string&)> raise_;
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  bool known_ = false;
+  std::string failure_;
+};
+
+/// What one rank of a group of processes has to move memory of its GPU to and from the others. Its work is queued in a
+/// stream of its own. All functions but `exchange` may be called on any thread meanwhile.
+class GpuCommunicator {
+ public:
+  /// Memory for a rank, or from it.
+  struct Part {
+    void* memory;
+    std::size_t bytes;
+    int rank;
+  };
+  virtual ~GpuCommunicator() = default;
+  virtual Stream& stream() = 0;
+  /// Queues sends and receives that are done at the same time. All ranks call it for the same exchanges in one order.
+  /// What a rank sends to itself is copied. Error where it cannot be queued, or `abort` ended it.
+  virtual void exchange(std::span<const Part> sends, std::span<const Part> receives) = 0;
+  /// What went wrong on the way since; empty where nothing did.
+  virtual std::string failure() = 0;
+  /// Ends what is under way, whose results are of no use then.
+  virtual void abort() noexcept = 0;
+  /// Gives everything back once all is done.
+  virtual void close() noexcept = 0;
 };
 
 class GpuControl {
@@ -138,6 +207,18 @@ class GpuControl {
   /// Ends it. Error where something was done meanwhile that cannot be captured; the stream is usable again then too.
   virtual std::unique_ptr<GpuGraph> endCapture(Stream& stream) = 0;
   virtual bool isCapturing(Stream& stream) = 0;
+
+  // ---- work with other processes
+
+  /// Whoever waits for what the stream has so far waits for the agreement, too, and gets its failure as an error.
+  virtual void expect(Stream& stream, std::shared_ptr<const Agreement> agreement) = 0;
+  /// Why processes cannot send one another memory of this device; empty where they can.
+  virtual std::string whyNoCommunicator() = 0;
+  /// What the ranks of a group know each other by: one of them makes it, and all get it.
+  virtual std::string communicatorId() = 0;
+  /// Waits for the other ranks, which call it with the same identity and size; ends with an error when `isGivenUp`.
+  virtual std::unique_ptr<GpuCommunicator> connect(const std::string& id, int rank, int size,
+                                                   FunctionRef<bool()> isGivenUp) = 0;
 };
 
 }  // namespace tandem

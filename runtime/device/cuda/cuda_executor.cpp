@@ -6,6 +6,7 @@
 #include "runtime/device/cuda/copies.h"
 #include "runtime/device/cuda/cuda_kernel.h"
 #include "runtime/device/cuda/graph.h"
+#include "runtime/device/cuda/nccl.h"
 #include "runtime/kernel/in_parallel.h"
 #include "runtime/lib/cuda/table.h"
 
@@ -142,5 +143,15 @@ void CudaExecutor::copyFromPeer(void* to, const void* from, std::size_t bytes, E
 void CudaExecutor::beginCapture(Stream& stream) { cuda::beginCapture(of(stream)); }
 std::unique_ptr<GpuGraph> CudaExecutor::endCapture(Stream& stream) { return cuda::endCapture(of(stream)); }
 bool CudaExecutor::isCapturing(Stream& stream) { return of(stream).isCapturing(); }
+
+void CudaExecutor::expect(Stream& stream, std::shared_ptr<const Agreement> agreement) {
+  of(stream).expect(std::make_shared<const Agreed>(std::move(agreement)));
+}
+std::string CudaExecutor::whyNoCommunicator() { return ncclMissing(); }
+std::string CudaExecutor::communicatorId() { return ncclId(); }
+std::unique_ptr<GpuCommunicator> CudaExecutor::connect(const std::string& id, int rank, int size,
+                                                       FunctionRef<bool()> isGivenUp) {
+  return std::make_unique<NcclCommunicator>(gpu_, id, rank, size, isGivenUp);
+}
 
 }  // namespace tandem::cuda

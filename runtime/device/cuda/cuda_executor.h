@@ -59,6 +59,11 @@ class CudaExecutor final : public Executor, public GpuControl {
   void beginCapture(Stream& stream) override;
   std::unique_ptr<GpuGraph> endCapture(Stream& stream) override;
   bool isCapturing(Stream& stream) override;
+  void expect(Stream& stream, std::shared_ptr<const Agreement> agreement) override;
+  std::string whyNoCommunicator() override;
+  std::string communicatorId() override;
+  std::unique_ptr<GpuCommunicator> connect(const std::string& id, int rank, int size,
+                                           FunctionRef<bool()> isGivenUp) override;
 
  private:
   Gpu& gpu_;

@@ -1,15 +1,38 @@
-// Checks of values on a GPU. A kernel that meets a wrong value writes three numbers to a slot of page-locked memory,
-// which the host looks at when somebody waits for the stream: an expectation says what the numbers mean.
+// What queued work may turn out to be: wrong, of which whoever waits for the stream hears.
+//
+// Checks of values on a GPU are such expectations: a kernel that meets a wrong value writes three numbers to a slot of
+// page-locked memory, which the host looks at when somebody waits. Others are of agreements between processes.
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "runtime/device/gpu_control.h"
 
 namespace tandem::cuda {
 
 class Gpu;
+
+/// Of work that is queued. Asked when that work is done, or may be.
+class Expectation {
+ public:
+  Expectation() = default;
+  virtual ~Expectation() = default;
+  Expectation(const Expectation&) = delete;
+  Expectation& operator=(const Expectation&) = delete;
+
+  /// Is it known that nothing went wrong? Does not wait.
+  [[nodiscard]] virtual bool fine() const = 0;
+  /// Was it proved wrong? May wait for others than the device.
+  [[nodiscard]] virtual bool failed() const = 0;
+  /// Throws the error, as if it had not been proved wrong afterwards.
+  [[noreturn]] virtual void raise() const = 0;
+  virtual void forget() const = 0;
+};
 
 /// Slots of four numbers: 0, or 1 and then what the kernel says. Memory of the host that kernels reach.
 class FaultSlots {
@@ -26,26 +49,37 @@ class FaultSlots {
   std::vector<long long*> free_;
 };
 
-/// One that was queued, with the slot of its own. Its work must be done, or never have begun, when it dies.
-class Expected {
+/// That a kernel meets no wrong value, with the slot of its own. Its work must be done, or never have begun, when it
+/// dies. Errors have the line.
+class Expected final : public Expectation {
  public:
   Expected(Gpu& gpu, std::string line, std::function<void(const long long*)> raise);
-  ~Expected();
-  Expected(const Expected&) = delete;
-  Expected& operator=(const Expected&) = delete;
+  ~Expected() override;
 
   [[nodiscard]] long long* slot() const { return slot_; }
-  /// Was it proved wrong?
-  [[nodiscard]] bool failed() const;
-  /// Throws the error, with the line, as if it had not been proved wrong afterwards.
-  [[noreturn]] void raise() const;
-  void forget() const;
+  [[nodiscard]] bool fine() const override { return !failed(); }
+  [[nodiscard]] bool failed() const override;
+  [[noreturn]] void raise() const override;
+  void forget() const override;
 
  private:
   Gpu& gpu_;
   std::string line_;
   std::function<void(const long long*)> raise_;
   long long* slot_;
+};
+
+/// That processes agreed about what they did together.
+class Agreed final : public Expectation {
+ public:
+  explicit Agreed(std::shared_ptr<const Agreement> agreement) : agreement_(std::move(agreement)) {}
+  [[nodiscard]] bool fine() const override { return agreement_->isKnown() && agreement_->failure().empty(); }
+  [[nodiscard]] bool failed() const override { return !agreement_->failure().empty(); }
+  [[noreturn]] void raise() const override { agreement_->raise(); }
+  void forget() const override {}  // what it is of stays wrong
+
+ private:
+  std::shared_ptr<const Agreement> agreement_;
 };
 
 /// Adds the line at which the program recorded a call to an error of it, unless there is none. To be called in a

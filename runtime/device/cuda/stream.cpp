@@ -23,7 +23,7 @@ Expectations::~Expectations() {
   for (const Mark& mark : marks_) gpu_.events.give(mark.event);
 }
 
-void Expectations::add(std::shared_ptr<const Expected> expected) {
+void Expectations::add(std::shared_ptr<const Expectation> expected) {
   const std::lock_guard lock(mutex_);
   open_.push_back({++number_, std::move(expected)});
   if (number_ % kMarkEvery == 0) thinOut();
@@ -45,8 +45,8 @@ void Expectations::thinOut() {
     gpu_.events.give(first.event);
     marks_.pop_front();
   }
-  // What was proved wrong stays for whoever waits.
-  std::erase_if(open_, [&](const Open& o) { return o.number <= done && !o.expected->failed(); });
+  // What was proved wrong, or is not known yet, stays for whoever waits.
+  std::erase_if(open_, [&](const Open& o) { return o.number <= done && o.expected->fine(); });
 }
 
 void Expectations::raise(std::uint64_t upTo) {
@@ -125,7 +125,7 @@ void CudaStream::checkWork(int result, std::string_view what) const {
   }
 }
 
-void CudaStream::expect(std::shared_ptr<const Expected> expected) {
+void CudaStream::expect(std::shared_ptr<const Expectation> expected) {
   if (!keeps_.load()) return expectations_->add(std::move(expected));
   const std::lock_guard lock(mutex_);
   kept_.expectations.push_back(std::move(expected));

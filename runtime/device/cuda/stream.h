@@ -28,7 +28,7 @@ class Expectations {
   Expectations& operator=(const Expectations&) = delete;
 
   /// One of work that is queued.
-  void add(std::shared_ptr<const Expected> expected);
+  void add(std::shared_ptr<const Expectation> expected);
   /// The number of the last one.
   [[nodiscard]] std::uint64_t last();
   /// Ends those up to a number, whose work is done; throws the error of the first one that was proved wrong.
@@ -37,7 +37,7 @@ class Expectations {
  private:
   struct Open {
     std::uint64_t number;
-    std::shared_ptr<const Expected> expected;
+    std::shared_ptr<const Expectation> expected;
   };
   /// All expectations up to the number are of work before the event.
   struct Mark {
@@ -56,7 +56,7 @@ class Expectations {
 
 /// What work that was captured stands on, for the graph.
 struct Kept {
-  std::vector<std::shared_ptr<const Expected>> expectations;
+  std::vector<std::shared_ptr<const Expectation>> expectations;
   std::vector<std::shared_ptr<void>> memory;
 };
 
@@ -86,7 +86,7 @@ class CudaStream final : public Stream {
   void checkWork(int result, std::string_view what) const;
 
   /// An expectation of work that is queued.
-  void expect(std::shared_ptr<const Expected> expected);
+  void expect(std::shared_ptr<const Expectation> expected);
   [[nodiscard]] const std::shared_ptr<Expectations>& expectations() const { return expectations_; }
 
   /// While work is captured, its expectations are the graph's.
