@@ -33,6 +33,15 @@ foreach(part cublaslt cusolver)
   add_dependencies(tandem_tests tandem_emulated_${part})
 endforeach()
 
+# And for NCCL, between processes: $TANDEM_NCCL.
+file(GLOB TANDEM_NCCL_SOURCES CONFIGURE_DEPENDS ${folder}/nccl/*.cpp)
+add_library(tandem_emulated_nccl MODULE ${TANDEM_NCCL_SOURCES})
+target_link_libraries(tandem_emulated_nccl PRIVATE tandem_options ${CMAKE_DL_LIBS})
+target_link_options(tandem_emulated_nccl PRIVATE -Wl,-z,defs)
+set_target_properties(tandem_emulated_nccl PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+add_dependencies(tandem_emulated_nccl tandem_generated)
+add_dependencies(tandem_tests tandem_emulated_nccl)
+
 # The host's compiler and assembler, called without the program that calls both.
 foreach(tool cc1plus as)
   execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-prog-name=${tool}

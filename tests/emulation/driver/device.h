@@ -2,6 +2,7 @@
 //
 //   - Work that is queued in a stream is done when somebody waits for it, in the thread that waits. A query does one
 //     piece of work and says that it is not done, if it was not before.
+//   - Work may wait for what is not the device's (`tandemEmulatedWait`). A query does none that would.
 //   - One lock guards everything. It is held while work is done, but for functions of the host, which may take locks of
 //     their own.
 //   - A stream that captures keeps what is queued as the nodes of a graph, each with those it depends on. A launch does
@@ -87,7 +88,11 @@ struct Stream : std::enable_shared_from_this<Stream> {
 
   Device* device;
   bool blocks;  // with the legacy stream
-  std::deque<Work> queue;
+  struct Piece {
+    Work work;
+    std::function<bool()> isReady;  // where it waits for what is not the device's
+  };
+  std::deque<Piece> queue;
   std::uint64_t pushed = 0;
   std::uint64_t done = 0;
   bool isBusy = false;       // a thread does its work
@@ -97,6 +102,8 @@ struct Stream : std::enable_shared_from_this<Stream> {
 
   /// Queues work, or makes it a node.
   int push(Lock& lock, Work work);
+  /// Queues nothing but waiting, which no graph can have.
+  int pushWait(Lock& lock, std::function<bool()> isReady);
   [[nodiscard]] bool isDone() const { return done == pushed; }
   /// Does what was queued before the mark.
   void runUntil(Lock& lock, std::uint64_t mark);

@@ -8,6 +8,8 @@ namespace {
 
 /// So much work waits at most in a stream.
 constexpr std::size_t kMost = 2000;
+/// How often it is asked whether what is not the device's is there.
+constexpr std::chrono::microseconds kPoll(200);
 thread_local bool insideHostFunction = false;
 thread_local int waits = 0;  // how deep this thread waits: streams wait for one another
 
@@ -26,8 +28,8 @@ Work waitFor(std::shared_ptr<Stream> stream, std::uint64_t mark) {
   return [stream = std::move(stream), mark](Lock& lock) { stream->runUntil(lock, mark); };
 }
 
-void enqueue(Stream& stream, Work work) {
-  stream.queue.push_back(std::move(work));
+void enqueue(Stream& stream, Work work, std::function<bool()> isReady = nullptr) {
+  stream.queue.push_back({std::move(work), std::move(isReady)});
   ++stream.pushed;
 }
 
@@ -76,11 +78,25 @@ int Stream::push(Lock& lock, Work work) {
   return tandem::cuda::kSuccess;
 }
 
+int Stream::pushWait(Lock&, std::function<bool()> isReady) {
+  if (capture != nullptr) {
+    invalidate(*capture);
+    return tandem::cuda::kStreamCaptureUnsupported;
+  }
+  enqueue(*this, [](Lock&) {}, std::move(isReady));
+  return tandem::cuda::kSuccess;
+}
+
 void Stream::runFront(Lock& lock) {
   const Waiting waiting;
-  Work work = std::move(queue.front());
+  Work work = std::move(queue.front().work);
+  const std::function<bool()> isReady = std::move(queue.front().isReady);
   queue.pop_front();
   isBusy = true;
+  while (isReady != nullptr && device->failed == 0 && !isReady()) {
+    closeMemory();
+    state().changed.wait_for(lock, kPoll);
+  }
   if (device->failed == 0) work(lock);
   work = nullptr;
   isBusy = false;
@@ -99,7 +115,8 @@ void Stream::runUntil(Lock& lock, std::uint64_t mark) {
 }
 
 void Stream::runSome(Lock& lock) {
-  if (!isBusy && !isDone()) runFront(lock);
+  if (isBusy || isDone()) return;
+  if (const auto& isReady = queue.front().isReady; isReady == nullptr || isReady()) runFront(lock);
 }
 
 void Device::synchronize(Lock& lock) {

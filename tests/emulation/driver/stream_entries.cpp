@@ -187,6 +187,14 @@ int cuLaunchHostFunc(StreamHandle handle, HostFunction function, void* data) {
   });
 }
 
+// What the driver itself lacks: the stream goes on when `isReady(data)` is not 0. It may neither wait nor call the
+// driver.
+[[gnu::visibility("default")]] int tandemEmulatedWait(StreamHandle handle, int (*isReady)(void*), void* data) {
+  return em::onStream(handle, [&](em::Lock& lock, em::Stream& stream) -> int {
+    return stream.pushWait(lock, [isReady, data] { return isReady(data) != 0; });
+  });
+}
+
 // ---- events
 
 int cuEventCreate(EventHandle* event, unsigned flags) {

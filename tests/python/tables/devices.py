@@ -29,6 +29,7 @@ def emulate() -> None:
         ("TANDEM_NVRTC", "libtandem_emulated_nvrtc.so"),
         ("TANDEM_CUBLASLT", "libtandem_emulated_cublaslt.so"),
         ("TANDEM_CUSOLVER", "libtandem_emulated_cusolver.so"),
+        ("TANDEM_NCCL", "libtandem_emulated_nccl.so"),
     ):
         if (libraries() / name).exists():
             os.environ.setdefault(variable, str(libraries() / name))
