@@ -18,10 +18,15 @@ def one(tensor: Any, name: str, operation: str, group: ProcessGroup) -> Tensor:
     """A tensor that the group's transport can send or fill."""
     if not isinstance(tensor, Tensor):
         raise TypeError(f"{operation}: expected {name} to be a Tensor, got {type(tensor).__name__}")
-    if tensor.device.type != group.transport.device:
+    if tensor.device.type not in group.backends:
         raise ValueError(
             f"{operation}: {name} is {told(tensor)} on {tensor.device}, and the backend {group.backend} is for tensors "
-            f"on {group.transport.device}"
+            f"on {' and '.join(group.backends)}"
+        )
+    if group.gpu is not None and tensor.device.type != "cpu" and group.gpu.index not in (None, tensor.device.index):
+        raise ValueError(
+            f"{operation}: {name} is {told(tensor)} on {tensor.device}, and the group's GPU in this process is "
+            f"cuda:{group.gpu.index}, that of its first tensor or of device_id"
         )
     if not tensor.is_contiguous():
         raise ValueError(
@@ -37,7 +42,18 @@ def several(tensors: Any, name: str, operation: str, group: ProcessGroup) -> lis
         raise TypeError(f"{operation}: expected {name} to be a list of tensors, got {type(tensors).__name__}")
     if len(tensors) != group.size():
         raise ValueError(f"{operation}: {name} has {len(tensors)} tensors, and the group {group.size()} ranks")
-    return [one(t, f"{name}[{i}]", operation, group) for i, t in enumerate(tensors)]
+    checked = [one(t, f"{name}[{i}]", operation, group) for i, t in enumerate(tensors)]
+    for i, t in enumerate(checked):
+        beside(t, f"{name}[{i}]", checked[0], f"{name}[0]", operation)
+    return checked
+
+
+def beside(tensor: Tensor, name: str, other: Tensor, other_name: str, operation: str) -> None:
+    """Both are on one device."""
+    if tensor.device != other.device:
+        raise ValueError(
+            f"{operation}: {name} is on {tensor.device}, and {other_name} on {other.device}: they must be on one device"
+        )
 
 
 def alike(tensors: Sequence[Tensor], name: str, to: Tensor, of: str, operation: str) -> None:
@@ -45,6 +61,7 @@ def alike(tensors: Sequence[Tensor], name: str, to: Tensor, of: str, operation: 
     for i, t in enumerate(tensors):
         if t.dtype != to.dtype or t.shape != to.shape:
             raise ValueError(f"{operation}: {name}[{i}] is {told(t)}, and {of} {told(to)}: they must be alike")
+        beside(t, f"{name}[{i}]", to, of, operation)
 
 
 def stacked(whole: Tensor, whole_name: str, part: Tensor, part_name: str, operation: str, group: ProcessGroup) -> None:
@@ -57,6 +74,7 @@ def stacked(whole: Tensor, whole_name: str, part: Tensor, part_name: str, operat
             f"{operation}: {whole_name} is {told(whole)}, and {part_name} {told(part)}; of {n} ranks it must be "
             f"{' or '.join(map(str, fitting))} of one dtype"
         )
+    beside(whole, whole_name, part, part_name, operation)
 
 
 def rank_of(group: ProcessGroup, name: str, rank: int | None, group_rank: int | None, operation: str) -> int:

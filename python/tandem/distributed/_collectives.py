@@ -10,7 +10,7 @@ from typing import Any
 import tandem
 from tandem._C import Tensor
 from tandem.distributed import _rank_order as bodies
-from tandem.distributed._checks import alike, one, rank_of, several, stacked, told
+from tandem.distributed._checks import alike, beside, one, rank_of, several, stacked, told
 from tandem.distributed._process_group import ProcessGroup, Work, count_write, flat
 from tandem.distributed._rank_order import ReduceOp, check_op, then
 from tandem.distributed._world import member_of
@@ -86,7 +86,7 @@ def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: Any = None, a
     one(tensor, "tensor", "all_reduce", at)
     check_op(op, tensor.dtype, "all_reduce")
     body = bodies.all_reduce(at, count_write(tensor), op, _seconds(at))
-    return at.run("all_reduce", f"all_reduce {op.name} of {told(tensor)}", body, async_op)
+    return at.run("all_reduce", f"all_reduce {op.name} of {told(tensor)}", body, async_op, on=tensor)
 
 
 def reduce(
@@ -119,7 +119,7 @@ def reduce(
     check_op(op, tensor.dtype, "reduce")
     data = count_write(tensor) if at.rank() == root else flat(tensor)
     body = bodies.reduce(at, data, root, op, _seconds(at))
-    return at.run("reduce", f"reduce {op.name} to {root} of {told(tensor)}", body, async_op)
+    return at.run("reduce", f"reduce {op.name} to {root} of {told(tensor)}", body, async_op, on=tensor)
 
 
 def broadcast(
@@ -146,7 +146,7 @@ def broadcast(
     one(tensor, "tensor", "broadcast", at)
     data = flat(tensor) if at.rank() == root else count_write(tensor)
     body = bodies.broadcast(at, data, root, _seconds(at))
-    return at.run("broadcast", f"broadcast from {root} of {told(tensor)}", body, async_op)
+    return at.run("broadcast", f"broadcast from {root} of {told(tensor)}", body, async_op, on=tensor)
 
 
 def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
@@ -174,7 +174,7 @@ def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None,
     alike(outs, "tensor_list", tensor, "tensor", "all_gather")
     memory = tandem.empty(at.size() * tensor.numel(), dtype=tensor.dtype, device=tensor.device)
     body = then(bodies.all_gather(at, flat(memory), flat(tensor), _seconds(at)), _into(outs, memory))
-    return at.run("all_gather", f"all_gather of {told(tensor)}", body, async_op)
+    return at.run("all_gather", f"all_gather of {told(tensor)}", body, async_op, on=tensor)
 
 
 def all_gather_into_tensor(
@@ -204,7 +204,7 @@ def all_gather_into_tensor(
     one(input_tensor, "input_tensor", name, at)
     stacked(output_tensor, "output_tensor", input_tensor, "input_tensor", name, at)
     body = bodies.all_gather(at, count_write(output_tensor), flat(input_tensor), _seconds(at))
-    return at.run(name, f"{name} of {told(input_tensor)}", body, async_op)
+    return at.run(name, f"{name} of {told(input_tensor)}", body, async_op, on=input_tensor)
 
 
 def gather(
@@ -245,7 +245,7 @@ def gather(
     alike(outs, "gather_list", tensor, "tensor", "gather")
     memory = tandem.empty(len(outs) * tensor.numel(), dtype=tensor.dtype, device=tensor.device)
     body = then(bodies.gather(at, flat(memory), flat(tensor), root, _seconds(at)), _into(outs, memory))
-    return at.run("gather", f"gather to {root} of {told(tensor)}", body, async_op)
+    return at.run("gather", f"gather to {root} of {told(tensor)}", body, async_op, on=tensor)
 
 
 def scatter(
@@ -286,7 +286,7 @@ def scatter(
     alike(parts, "scatter_list", tensor, "tensor", "scatter")
     data = _staged(parts) if here else tandem.empty(0, dtype=tensor.dtype, device=tensor.device)
     body = bodies.scatter(at, count_write(tensor), data, root, _seconds(at))
-    return at.run("scatter", f"scatter from {root} of {told(tensor)}", body, async_op)
+    return at.run("scatter", f"scatter from {root} of {told(tensor)}", body, async_op, on=tensor)
 
 
 def reduce_scatter(
@@ -321,7 +321,7 @@ def reduce_scatter(
     alike(parts, "input_list", output, "output", name)
     check_op(op, output.dtype, name)
     body = bodies.reduce_scatter(at, count_write(output), _staged(parts), op, _seconds(at))
-    return at.run(name, f"{name} {op.name} of {told(output)}", body, async_op)
+    return at.run(name, f"{name} {op.name} of {told(output)}", body, async_op, on=output)
 
 
 def reduce_scatter_tensor(
@@ -352,7 +352,7 @@ def reduce_scatter_tensor(
     stacked(input, "input", output, "output", name, at)
     check_op(op, output.dtype, name)
     body = bodies.reduce_scatter(at, count_write(output), flat(input), op, _seconds(at))
-    return at.run(name, f"{name} {op.name} of {told(output)}", body, async_op)
+    return at.run(name, f"{name} {op.name} of {told(output)}", body, async_op, on=output)
 
 
 def all_to_all(
@@ -384,6 +384,7 @@ def all_to_all(
         for i, t in enumerate(tensors):
             if t.dtype != parts[0].dtype:
                 raise ValueError(f"{name}: {what}[{i}] is {told(t)}, and input_tensor_list[0] {told(parts[0])}")
+    beside(outs[0], "output_tensor_list[0]", parts[0], "input_tensor_list[0]", name)
     own = at.rank()
     if outs[own].shape != parts[own].shape:
         raise ValueError(
@@ -393,7 +394,7 @@ def all_to_all(
     counts = [t.numel() for t in outs], [t.numel() for t in parts]
     moved = bodies.all_to_all(at, flat(memory), counts[0], _staged(parts), counts[1], _seconds(at))
     said = [f"{name} of {told(t)}" for t in parts], [f"{name} of {told(t)}" for t in outs]
-    return at.run(name, said, then(moved, _into(outs, memory)), async_op)
+    return at.run(name, said, then(moved, _into(outs, memory)), async_op, on=memory)
 
 
 def all_to_all_single(
@@ -432,6 +433,7 @@ def all_to_all_single(
         raise ValueError(
             f"{name}: output is {told(output)}, and input {told(input)}: they may differ in the first dim alone"
         )
+    beside(output, "output", input, "input", name)
     n, width = at.size(), math.prod(input.shape[1:])
 
     def splits(what: str, tensor: Tensor, sizes: Sequence[int] | None) -> list[int]:
@@ -452,11 +454,13 @@ def all_to_all_single(
     said = [f"{kind} {[k, *rest]}" for k in gives], [f"{kind} {[k, *rest]}" for k in takes]
     counts = [k * width for k in takes], [k * width for k in gives]
     body = bodies.all_to_all(at, count_write(output), counts[0], flat(input), counts[1], _seconds(at))
-    return at.run(name, said, body, async_op)
+    return at.run(name, said, body, async_op, on=input)
 
 
 def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -> Work | None:
     """Wait until all ranks have come here; errors as of `all_reduce`. `device_ids` has no effect.
+
+    On a GPU they have come when what the current stream has is done.
 
     >>> import tandem
     >>> dist = tandem.distributed
@@ -465,7 +469,17 @@ def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -
     >>> dist.destroy_process_group()
     """
     at = member_of(group, "barrier")
-    return None if at is None else at.run("barrier", "barrier", lambda tag: None, async_op)
+    if at is None:
+        return None
+    if at.gpu is None or at.gpu.index is None:
+        return at.run("barrier", "barrier", lambda tag: None, async_op)
+    here = tandem.cuda.current_stream(at.gpu.index).record_event()
+
+    def meet(tag: int) -> None:
+        here.synchronize()
+        at.transport.texts(tag, ["here"] * at.size(), _seconds(at))
+
+    return at.run("barrier", "barrier on cuda", meet, async_op)
 
 
 def monitored_barrier(group: Any = None, timeout: timedelta | None = None, wait_all_ranks: bool = False) -> None:

@@ -18,7 +18,7 @@ import tandem
 from tandem._C import Tensor
 from tandem.distributed._errors import DistBackendError, DistNetworkError, DistStoreError
 from tandem.distributed._stores import Store
-from tandem.distributed._transport import Message, Parts, Transport
+from tandem.distributed._transport import HostTransport, Message, Parts
 
 LIBRARY = Path(tandem.__file__).parent / "libtandem_gloo.so"
 _TEXT = 240  # bytes of a text that is exchanged, with a zero at its end
@@ -121,11 +121,9 @@ class GlooMessage(Message):
             library().tandem_gloo_release(handle)
 
 
-class GlooTransport(Transport):
+class GlooTransport(HostTransport):
     """A group over Gloo's TCP pairs. GLOO_SOCKET_IFNAME names the network interface to use, if not the one by which
     the store is reached."""
-
-    device = "cpu"
 
     def __init__(self, store: Store, rank: int, size: int, timeout: timedelta) -> None:
         self.rank, self.size = rank, size

@@ -49,6 +49,7 @@ def _sizes(group: ProcessGroup, size: int) -> list[int]:
 
 def _gathered(group: ProcessGroup, obj: Any, root: int | None) -> list[Any]:
     """The objects of all ranks: on every rank, or on one."""
+    group = group.on_host()
     data, me = _pickled(obj), group.rank()
     sizes = _sizes(group, data.numel())
     here = root is None or me == root
@@ -83,6 +84,7 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> No
     at = member_of(group, "all_gather_object")
     if at is None:
         return
+    at = at.on_host()
     _check_places(object_list, "object_list", "all_gather_object", at)
     object_list[:] = _gathered(at, obj, None)
 
@@ -123,6 +125,7 @@ def gather_object(
     at = member_of(group, "gather_object")
     if at is None:
         return
+    at = at.on_host()
     root = rank_of(at, "dst", 0 if dst is None and group_dst is None else dst, group_dst, "gather_object")
     if at.rank() == root:
         _check_places(object_gather_list, "object_gather_list", "gather_object", at)
@@ -158,6 +161,7 @@ def broadcast_object_list(
     at = member_of(group, name)
     if at is None:
         return
+    at = at.on_host()
     root = rank_of(at, "src", 0 if src is None and group_src is None else src, group_src, name)
     if not isinstance(object_list, list) or not object_list:
         raise ValueError(f"{name}: object_list should be a list that is not empty")
@@ -204,6 +208,7 @@ def scatter_object_list(
     at = member_of(group, name)
     if at is None:
         return
+    at = at.on_host()
     root = rank_of(at, "src", 0 if src is None and group_src is None else src, group_src, name)
     if not isinstance(scatter_object_output_list, list) or not scatter_object_output_list:
         raise ValueError(f"{name}: scatter_object_output_list should be a list of at least one place")
@@ -239,9 +244,13 @@ def send_object_list(
     """
     if not object_list:
         raise ValueError("send_object_list: object_list should be a list that is not empty")
+    at = member_of(group, "send_object_list")
+    if at is None:
+        return
+    at = at.on_host()
     data = _pickled(list(object_list))
-    send(_numbers([data.numel()]), dst, group, 0, group_dst)
-    send(data, dst, group, 0, group_dst)
+    send(_numbers([data.numel()]), dst, at, 0, group_dst)
+    send(data, dst, at, 0, group_dst)
 
 
 def recv_object_list(
@@ -261,12 +270,14 @@ def recv_object_list(
     """
     if not object_list:
         raise ValueError("recv_object_list: object_list should be a list that is not empty")
+    at = member_of(group, "recv_object_list")
+    if at is None:
+        return -1
+    at = at.on_host()
     size = _numbers([0])
-    peer = recv(size, src, group, 0, group_src)
-    if peer < 0:
-        return peer
+    peer = recv(size, src, at, 0, group_src)
     data = _bytes(int(size.item()))
-    recv(data, peer, group)
+    recv(data, peer, at)
     found = _object(data)
     if len(found) != len(object_list):
         raise ValueError(

@@ -9,12 +9,14 @@ from typing import Any
 from tandem._C import Tensor
 from tandem.distributed._checks import one, rank_of, told
 from tandem.distributed._errors import DistBackendError
+from tandem.distributed._gpu_side import GpuTransfer
 from tandem.distributed._process_group import ProcessGroup, Transfer, Work, count_write, flat
 from tandem.distributed._world import member_of
 
 __all__ = ["P2POp", "batch_isend_irecv", "irecv", "isend", "recv", "send"]
 
 _MOST = (1 << 32) - 1  # of a tag
+Message = Transfer | GpuTransfer
 
 
 def _checked(tensor: Tensor, tag: int, operation: str, group: ProcessGroup) -> Tensor:
@@ -39,7 +41,8 @@ def isend(
         tensor: what to send.
         dst: the rank, among all processes, that receives it.
         group: which processes `dst` is one of; all if None.
-        tag: which of its `recv` gets it; messages of one tag arrive in order.
+        tag: which of its `recv` gets it; messages of one tag arrive in order. Between GPUs all do, whatever their tags,
+            which must be those that are expected.
         group_dst: instead of `dst`, its rank in the group.
 
     ValueError for what cannot be sent, before it is; DistBackendError from `wait` if the other rank is lost or late.
@@ -55,12 +58,14 @@ def isend(
     return _isend(tensor, dst, group, tag, group_dst, "isend")
 
 
-def _isend(tensor: Tensor, dst: int | None, group: Any, tag: int, group_dst: int | None, name: str) -> Transfer | None:
+def _isend(tensor: Tensor, dst: int | None, group: Any, tag: int, group_dst: int | None, name: str) -> Message | None:
     at = member_of(group, name)
     if at is None:
         return None
     peer = _other(at, "dst", dst, group_dst, name)
     data = flat(_checked(tensor, tag, name, at))
+    if at.gpu is not None and tensor.device.type != "cpu":
+        return at.gpu.transfer(name, peer, True, f"{told(tensor)} with tag {tag}", data)
     return _begun(name, at, lambda: at.transport.send(peer, tag, told(tensor), data))
 
 
@@ -71,7 +76,7 @@ def irecv(
 
     Args:
         tensor: of the shape and dtype of what is sent; written, and not to be read before the `Work` was waited for.
-        src: the rank, among all processes, that sends it.
+        src: the rank, among all processes, that sends it; needed on a GPU.
         group, tag: as of `isend`; errors too.
         group_src: instead of `src`, its rank in the group.
 
@@ -86,7 +91,7 @@ def irecv(
     return _irecv(tensor, src, group, tag, group_src, "irecv")
 
 
-def _irecv(tensor: Tensor, src: int | None, group: Any, tag: int, group_src: int | None, name: str) -> Transfer | None:
+def _irecv(tensor: Tensor, src: int | None, group: Any, tag: int, group_src: int | None, name: str) -> Message | None:
     at = member_of(group, name)
     if at is None:
         return None
@@ -96,7 +101,12 @@ def _irecv(tensor: Tensor, src: int | None, group: Any, tag: int, group_src: int
             raise ValueError(f"{name}: the group has no other rank")
     else:
         peers = [_other(at, "src", src, group_src, name)]
-    data = count_write(_checked(tensor, tag, name, at))
+    _checked(tensor, tag, name, at)
+    if at.gpu is not None and tensor.device.type != "cpu":
+        if len(peers) > 1:
+            raise ValueError(f"{name}: the backend nccl receives from one rank: give src or group_src")
+        return at.gpu.transfer(name, peers[0], False, f"{told(tensor)} with tag {tag}", count_write(tensor))
+    data = count_write(tensor)
     return _begun(name, at, lambda: at.transport.receive(peers, tag, told(tensor), data))
 
 

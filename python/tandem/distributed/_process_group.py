@@ -2,24 +2,28 @@
 
 An operation is checked and numbered where it is called, so that errors of its arguments are raised there before
 anything is sent, and all ranks number alike. On the group's thread it first tells every rank what it is: where they
-differ all ranks fail and nothing else was sent. Then its body moves memory and adds.
+differ all ranks fail and nothing else was sent. Then its body moves memory and adds. Of tensors on a GPU the body is
+queued without waiting for the other ranks (`_gpu_side`).
 """
 
 from __future__ import annotations
 
-import dataclasses
+import contextlib
+import copy
 import queue
 import threading
 import time
-import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tandem
 from tandem._C import Tensor
 from tandem.distributed._errors import DistBackendError
-from tandem.distributed._transport import Message, Transport
+from tandem.distributed._transport import HostTransport, Message, Parts, Transport
+
+if TYPE_CHECKING:
+    from tandem.distributed._gpu_side import GpuSide
 
 __all__ = ["ProcessGroup", "Work"]
 
@@ -114,15 +118,82 @@ class Transfer(Work):
         return True
 
 
-@dataclasses.dataclass
-class Task:
-    """An operation in the queue of a group."""
+class Tasks:
+    """What a thread of its own does, one after another. All ranks number alike what they do together."""
 
-    work: Work
-    number: int
-    said: Said
-    body: Callable[[int], None]
-    seconds: float
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._number = 0
+        self._lock = threading.Lock()
+        self._queue: queue.SimpleQueue[tuple[Callable[[int], None], int] | None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._closed = False
+
+    def put(self, operation: str, task: Callable[[int], None], beside: Callable[[int], None] | None = None) -> None:
+        """Have `task` called with its number, and `beside` at once, in the same order for all. DistBackendError after
+        `close`."""
+        with self._lock:
+            if self._closed:
+                raise DistBackendError(f"{operation}: the group was destroyed")
+            if beside is not None:
+                beside(self._number)
+            self._queue.put((task, self._number))
+            self._number += 1
+            if self._thread is None:
+                self._thread = threading.Thread(target=_work_off, args=(self._queue,), name=self._name, daemon=True)
+                self._thread.start()
+
+    def close(self) -> bool:
+        """Ends the thread once it has done what is in the queue. False: this was done before."""
+        with self._lock:
+            if self._closed:
+                return False
+            self._closed = True
+            self._queue.put(None)
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()
+        return True
+
+    def stop(self, seconds: float) -> bool:
+        """Has the thread ended within that time, without what is still in the queue?"""
+        with self._lock:
+            self._closed = True
+            with contextlib.suppress(queue.Empty):
+                while True:
+                    self._queue.get_nowait()
+            self._queue.put(None)
+        if self._thread is None:
+            return True
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
+
+
+def _work_off(tasks: queue.SimpleQueue[tuple[Callable[[int], None], int] | None]) -> None:
+    """The thread of a group. Tensors of all kinds may be written there, and nothing is recorded."""
+    with tandem.inference_mode():
+        while (task := tasks.get()) is not None:
+            task[0](task[1])
+            del task
+
+
+def agree(transport: HostTransport, rank: int, size: int, number: int, said: Said, seconds: float) -> None:
+    """Fails on all ranks where they called different operations."""
+    tag = number * TAGS
+    alike = isinstance(said, str)
+    says, expected = ([said] * size,) * 2 if isinstance(said, str) else said
+    heard = transport.texts(tag, [f"{number} {t}" for t in says], seconds)
+    mine = transport.fitting([f"{number} {t}" for t in expected])
+    differs = ""
+    for other, (theirs, ours) in enumerate(zip(heard, mine)):
+        if theirs != ours and not differs:
+            theirs, ours = theirs.partition(" ")[2], ours.partition(" ")[2]
+            differs = f"rank {other} calls {theirs}, where rank {rank} expects {ours}"
+    if not alike:
+        # What one rank sees here the others may not.
+        verdicts = transport.texts(tag + TAGS - 1, [differs or "fine"] * size, seconds)
+        differs = next((v for v in verdicts if v != "fine"), "")
+    if differs:
+        raise DistBackendError(f"the ranks do not agree: {differs}")
 
 
 class ProcessGroup:
@@ -138,19 +209,23 @@ class ProcessGroup:
     """
 
     def __init__(
-        self, name: str, backend: str, transport: Transport, ranks: Sequence[int], rank: int, timeout: timedelta
+        self,
+        name: str,
+        backends: Mapping[str, str],
+        transport: HostTransport,
+        gpu: GpuSide | None,
+        ranks: Sequence[int],
+        rank: int,
+        timeout: timedelta,
     ) -> None:
         self.group_name = name
-        self.backend = backend
+        self.backends = dict(backends)  # by kind of device
         self.transport = transport
+        self.gpu = gpu
         self.ranks = list(ranks)  # in the default group
         self.timeout = timeout
         self._rank = rank
-        self._number = 0
-        self._lock = threading.Lock()
-        self._tasks: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
-        self._thread: threading.Thread | None = None
-        self._closed = False
+        self._tasks = Tasks("tandem-group")
 
     def rank(self) -> int:
         """The number of this process in the group."""
@@ -160,12 +235,35 @@ class ProcessGroup:
         """How many processes the group has."""
         return len(self.ranks)
 
+    @property
+    def backend(self) -> str:
+        """The name of its backend, or of several: `cpu:gloo,cuda:nccl`."""
+        if len(self.backends) == 1:
+            return next(iter(self.backends.values()))
+        return ",".join(f"{kind}:{name}" for kind, name in self.backends.items())
+
     def name(self) -> str:
         """The name of its backend."""
         return self.backend
 
+    def on_host(self) -> ProcessGroup:
+        """The group for memory of the CPU, whichever its backends are for: objects are sent so."""
+        if "cpu" in self.backends:
+            return self
+        other = copy.copy(self)
+        other.backends = {"cpu": "gloo"}
+        return other
+
     def __repr__(self) -> str:
         return f"<ProcessGroup {self.group_name}: rank {self._rank} of {self.size()}, {self.backend}>"
+
+    def exchange(self, tag: int, out: Tensor, sends: Parts, into: Tensor, receives: Parts, seconds: float) -> None:
+        """Transport.exchange where the tensors are."""
+        transport: Transport = self.transport
+        if not out.device.type == "cpu":
+            assert self.gpu is not None
+            transport = self.gpu.transport()
+        transport.exchange(tag, out, sends, into, receives, seconds)
 
     def run(
         self,
@@ -174,79 +272,48 @@ class ProcessGroup:
         body: Callable[[int], None],
         async_op: bool,
         timeout: timedelta | None = None,
+        on: Tensor | None = None,
     ) -> Work | None:
-        """Put an operation in the queue; wait for it unless `async_op`. `body` is given the first of its tags."""
-        work = Work(operation)
+        """Put an operation in the queue, of tensors where `on` is; wait for it unless `async_op`. `body` is given the
+        first of its tags."""
         seconds = (timeout or self.timeout).total_seconds()
-        with self._lock:
-            if self._closed:
-                raise DistBackendError(f"{operation}: the group was destroyed")
-            self._tasks.put(Task(work, self._number, said, body, seconds))
-            self._number += 1
-            if self._thread is None:
-                target = _work_off
-                self._thread = threading.Thread(
-                    target=target, args=(weakref.ref(self), self._tasks), name="tandem-group", daemon=True
-                )
-                self._thread.start()
+        work: Work
+        if on is not None and on.device.type != "cpu":
+            assert self.gpu is not None
+            work = self.gpu.run(self._tasks, operation, said, body, seconds, on.device)
+        else:
+            work = Work(operation)
+            self._tasks.put(operation, lambda number: self._perform(work, number, said, body, seconds))
         if async_op:
             return work
         work.wait()
         return None
 
-    def perform(self, task: Task) -> None:
+    def _perform(self, work: Work, number: int, said: Said, body: Callable[[int], None], seconds: float) -> None:
         """On the group's thread."""
-        operation = task.work._operation
-        tag = task.number * TAGS
+        operation = work._operation
         try:
-            self._agree(task, tag)
-            task.body(tag + 1)
+            agree(self.transport, self._rank, self.size(), number, said, seconds)
+            body(number * TAGS + 1)
         except DistBackendError as e:
-            task.work._finish(DistBackendError(f"{operation}: {e}"))
+            work._finish(DistBackendError(f"{operation}: {e}"))
         except BaseException as e:
             self.transport.abort(f"rank {self._rank} failed in {operation}: {e}")
-            task.work._finish(e)
+            work._finish(e)
         else:
-            task.work._finish(None)
+            work._finish(None)
 
-    def _agree(self, task: Task, tag: int) -> None:
-        """Fails on all ranks where they called different operations."""
-        alike = isinstance(task.said, str)
-        said, expected = ([task.said] * self.size(),) * 2 if isinstance(task.said, str) else task.said
-        heard = self.transport.texts(tag, [f"{task.number} {t}" for t in said], task.seconds)
-        mine = self.transport.fitting([f"{task.number} {t}" for t in expected])
-        differs = ""
-        for rank, (theirs, ours) in enumerate(zip(heard, mine)):
-            if theirs != ours and not differs:
-                theirs, ours = theirs.partition(" ")[2], ours.partition(" ")[2]
-                differs = f"rank {rank} calls {theirs}, where rank {self._rank} expects {ours}"
-        if not alike:
-            # What one rank sees here the others may not.
-            verdicts = self.transport.texts(tag + TAGS - 1, [differs or "fine"] * self.size(), task.seconds)
-            differs = next((v for v in verdicts if v != "fine"), "")
-        if differs:
-            raise DistBackendError(f"the ranks do not agree: {differs}")
+    def stop(self) -> None:
+        """Before the process ends: has threads that work for a GPU come to their end, whatever is under way."""
+        if self.gpu is not None:
+            self.gpu.stop(self._tasks)
 
     def close(self) -> None:
-        """Ends the thread once it has done what is in the queue, and closes the connections."""
-        with self._lock:
-            if self._closed:
-                return
-            self._closed = True
-            self._tasks.put(None)
-        if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join()
-        self.transport.close()
-
-
-def _work_off(group: weakref.ref[ProcessGroup], tasks: queue.SimpleQueue[Task | None]) -> None:
-    """The thread of a group. Tensors of all kinds may be written there, and nothing is recorded."""
-    with tandem.inference_mode():
-        while (task := tasks.get()) is not None:
-            if (owner := group()) is None:
-                return
-            owner.perform(task)
-            del task, owner
+        """Ends the threads once they have done what is in the queue, and closes the connections."""
+        if self._tasks.close():
+            if self.gpu is not None:
+                self.gpu.close()
+            self.transport.close()
 
 
 def count_write(tensor: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""What collective operations do on the thread of their group, in terms of a transport.
+"""What collective operations do on the thread of their group, in terms of its transports.
 
 A reduction is the same sum everywhere: element by element, x0 + x1 + ... in the order of ranks, by Tandem's operations,
 half types in float32 and rounded once. How the work is divided among the ranks has no influence on a bit.
@@ -14,6 +14,8 @@ import tandem
 from tandem._C import Tensor
 from tandem.distributed._process_group import ProcessGroup
 from tandem.distributed._transport import every, none, only, rows
+
+__all__ = ["ReduceOp"]
 
 SMALL = 8192  # bytes, up to which every rank adds everything: one exchange instead of two
 
@@ -95,7 +97,7 @@ def all_reduce(group: ProcessGroup, data: Tensor, op: ReduceOp, seconds: float) 
 
         def at_once(tag: int) -> None:
             parts = tandem.empty(n, count, dtype=data.dtype, device=data.device)
-            group.transport.exchange(tag, data, every(n, (0, count)), parts, rows(n, count), seconds)
+            group.exchange(tag, data, every(n, (0, count)), parts, rows(n, count), seconds)
             data.copy_(combine(parts, op))
 
         return at_once
@@ -105,9 +107,9 @@ def all_reduce(group: ProcessGroup, data: Tensor, op: ReduceOp, seconds: float) 
         shares = [(bounds[r], bounds[r + 1] - bounds[r]) for r in range(n)]
         at, mine = shares[me]
         parts = tandem.empty(n, mine, dtype=data.dtype, device=data.device)
-        group.transport.exchange(tag, data, shares, parts, rows(n, mine), seconds)
+        group.exchange(tag, data, shares, parts, rows(n, mine), seconds)
         data[at : at + mine].copy_(combine(parts, op))
-        group.transport.exchange(tag + 1, data, every(n, shares[me]), data, shares, seconds)
+        group.exchange(tag + 1, data, every(n, shares[me]), data, shares, seconds)
 
     return by_shares
 
@@ -119,7 +121,7 @@ def reduce(group: ProcessGroup, data: Tensor, root: int, op: ReduceOp, seconds: 
     def body(tag: int) -> None:
         parts = tandem.empty(n if me == root else 0, count, dtype=data.dtype, device=data.device)
         receives = rows(n, count) if me == root else none(n)
-        group.transport.exchange(tag, data, only(n, root, (0, count)), parts, receives, seconds)
+        group.exchange(tag, data, only(n, root, (0, count)), parts, receives, seconds)
         if me == root:
             data.copy_(combine(parts, op))
 
@@ -132,7 +134,7 @@ def reduce_scatter(group: ProcessGroup, out: Tensor, data: Tensor, op: ReduceOp,
 
     def body(tag: int) -> None:
         parts = tandem.empty(n, count, dtype=out.dtype, device=out.device)
-        group.transport.exchange(tag, data, rows(n, count), parts, rows(n, count), seconds)
+        group.exchange(tag, data, rows(n, count), parts, rows(n, count), seconds)
         out.copy_(combine(parts, op))
 
     return body
@@ -144,7 +146,7 @@ def broadcast(group: ProcessGroup, data: Tensor, root: int, seconds: float) -> B
     def body(tag: int) -> None:
         sends = [whole if me == root != r else (0, 0) for r in range(n)]
         receives = only(n, root, whole) if me != root else none(n)
-        group.transport.exchange(tag, data, sends, data, receives, seconds)
+        group.exchange(tag, data, sends, data, receives, seconds)
 
     return body
 
@@ -154,7 +156,7 @@ def all_gather(group: ProcessGroup, out: Tensor, data: Tensor, seconds: float) -
     n, count = group.size(), data.numel()
 
     def body(tag: int) -> None:
-        group.transport.exchange(tag, data, every(n, (0, count)), out, rows(n, count), seconds)
+        group.exchange(tag, data, every(n, (0, count)), out, rows(n, count), seconds)
 
     return body
 
@@ -165,7 +167,7 @@ def gather(group: ProcessGroup, out: Tensor, data: Tensor, root: int, seconds: f
     receives = rows(n, count) if group.rank() == root else none(n)
 
     def body(tag: int) -> None:
-        group.transport.exchange(tag, data, only(n, root, (0, count)), out, receives, seconds)
+        group.exchange(tag, data, only(n, root, (0, count)), out, receives, seconds)
 
     return body
 
@@ -176,7 +178,7 @@ def scatter(group: ProcessGroup, out: Tensor, data: Tensor, root: int, seconds: 
     sends = rows(n, count) if group.rank() == root else none(n)
 
     def body(tag: int) -> None:
-        group.transport.exchange(tag, data, sends, out, only(n, root, (0, count)), seconds)
+        group.exchange(tag, data, sends, out, only(n, root, (0, count)), seconds)
 
     return body
 
@@ -190,7 +192,7 @@ def all_to_all(
         return [(sum(counts[:r]), counts[r]) for r in range(len(counts))]
 
     def body(tag: int) -> None:
-        group.transport.exchange(tag, data, parts(sends), out, parts(receives), seconds)
+        group.exchange(tag, data, parts(sends), out, parts(receives), seconds)
 
     return body
 

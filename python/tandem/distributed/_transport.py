@@ -1,8 +1,8 @@
 """What a backend is: a `Transport`, which moves memory between the ranks of a group and computes nothing.
 
 Collective operations are made of it once for all backends (`_rank_order.py`), with reductions by Tandem's own
-operations in the order of ranks. A backend for another kind of device is another subclass, which is entered in
-`_world.BACKENDS`.
+operations in the order of ranks. That of the CPU carries texts and messages, too, and every group has one: ranks agree
+by it about what they do, on whichever device that is.
 """
 
 from __future__ import annotations
@@ -31,8 +31,25 @@ class Message(abc.ABC):
 class Transport(abc.ABC):
     """The connections of one rank of a group to all others. After a failure it is of no use, and fails at once."""
 
-    #: The kind of device whose memory it moves.
-    device: str
+    @abc.abstractmethod
+    def exchange(self, tag: int, out: Tensor, sends: Parts, into: Tensor, receives: Parts, seconds: float) -> None:
+        """Sends parts of a flat tensor to each rank and receives parts of another from each.
+
+        All ranks call it with the same tag, which no other exchange of the group has, after `texts` made sure that
+        what one sends is what the other expects. The tensors may be one where the parts do not overlap.
+        """
+
+    @abc.abstractmethod
+    def abort(self, why: str) -> None:
+        """Closes all connections, which ends all waiting here and at the other ranks."""
+
+    @abc.abstractmethod
+    def close(self) -> None:
+        """Ends what is under way and gives everything back."""
+
+
+class HostTransport(Transport):
+    """Moves memory of the CPU, at once, and texts."""
 
     @abc.abstractmethod
     def texts(self, tag: int, texts: Sequence[str], seconds: float) -> list[str]:
@@ -43,28 +60,12 @@ class Transport(abc.ABC):
         """The texts as they arrive: what is too long is cut and has a digest of the rest."""
 
     @abc.abstractmethod
-    def exchange(self, tag: int, out: Tensor, sends: Parts, into: Tensor, receives: Parts, seconds: float) -> None:
-        """Sends parts of a flat tensor to each rank and receives parts of another from each.
-
-        All ranks call it with the same tag, which no other exchange of the group has, after `texts` made sure that
-        what one sends is what the other expects. The tensors may be one where the parts do not overlap.
-        """
-
-    @abc.abstractmethod
     def send(self, peer: int, tag: int, what: str, data: Tensor) -> Message:
         """Posts a message of a flat tensor."""
 
     @abc.abstractmethod
     def receive(self, peers: Sequence[int], tag: int, what: str, into: Tensor) -> Message:
         """Posts the wish for a message of one of the ranks, which must be described by the same text."""
-
-    @abc.abstractmethod
-    def abort(self, why: str) -> None:
-        """Closes all connections, which ends all waiting here and at the other ranks."""
-
-    @abc.abstractmethod
-    def close(self) -> None:
-        """Ends what is under way and gives everything back."""
 
 
 def every(group_size: int, part: tuple[int, int]) -> list[tuple[int, int]]:

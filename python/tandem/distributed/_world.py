@@ -5,15 +5,18 @@ from __future__ import annotations
 import atexit
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
+import tandem
+from tandem.distributed._errors import DistBackendError
 from tandem.distributed._gloo import LIBRARY, GlooTransport
+from tandem.distributed._gpu_side import GpuSide
+from tandem.distributed._nccl import why_not
 from tandem.distributed._process_group import ProcessGroup
 from tandem.distributed._rendezvous import rendezvous
 from tandem.distributed._stores import FileStore, PrefixStore, Store
-from tandem.distributed._transport import Transport
 
 __all__ = [
     "Backend",
@@ -43,15 +46,10 @@ __all__ = [
 
 default_pg_timeout = timedelta(minutes=30)
 
-#: The transports by the name of their backend: (store, rank, size, timeout) to a connected one.
-BACKENDS: dict[str, Callable[[Store, int, int, timedelta], Transport]] = {"gloo": GlooTransport}
-# Backends of PyTorch that are not here, and why.
-_ABSENT = {
-    "nccl": "it is for GPUs, and this build computes on CPUs; use 'gloo'",
-    "mpi": "use 'gloo'",
-    "ucc": "use 'gloo'",
-    "xccl": "it is for GPUs, and this build computes on CPUs; use 'gloo'",
-}
+#: The backends, and the kind of device whose tensors each is for.
+BACKENDS = {"gloo": "cpu", "nccl": "cuda"}
+# Backends of PyTorch that are not here, and what is.
+_ABSENT = {"mpi": "use 'gloo'", "ucc": "use 'gloo'", "xccl": "use 'nccl'"}
 
 
 class _World:
@@ -111,7 +109,8 @@ class Backend(str):
     def __new__(cls, name: str) -> Backend:
         if not isinstance(name, str):
             raise ValueError(f"Backend constructor parameter must be string-ish, got {type(name).__name__}")
-        if name.lower() not in {*BACKENDS, *_ABSENT, cls.UNDEFINED}:
+        of_devices = ":" in name and all(part.partition(":")[2] in BACKENDS for part in name.lower().split(","))
+        if not of_devices and name.lower() not in {*BACKENDS, *_ABSENT, cls.UNDEFINED}:
             raise ValueError(f"Invalid backend: '{name}'; there are {', '.join(sorted({*BACKENDS, *_ABSENT}))}")
         return super().__new__(cls, name.lower())
 
@@ -157,57 +156,86 @@ def is_gloo_available() -> bool:
 
 
 def is_nccl_available() -> bool:
-    """False: this build computes on CPUs.
+    """Is there a GPU, and NCCL for it? Looks for both.
 
     >>> import tandem
-    >>> tandem.distributed.is_nccl_available()
+    >>> if tandem.distributed.is_nccl_available():
+    ...     tandem.distributed.init_process_group("nccl", store=tandem.distributed.HashStore(), rank=0, world_size=1)
+    ...     tandem.distributed.destroy_process_group()
+    """
+    return is_available() and tandem.cuda.is_available() and not why_not(0)
+
+
+def is_mpi_available() -> bool:
+    """False: there is no such backend.
+
+    >>> import tandem
+    >>> tandem.distributed.is_mpi_available()
     False
     """
     return False
 
 
-is_mpi_available = is_ucc_available = is_xccl_available = is_nccl_available
+is_ucc_available = is_xccl_available = is_mpi_available
 
 
 def is_backend_available(backend: str) -> bool:
-    """Is there a backend of that name in this build?
+    """Is there a backend of that name, and what it needs?
 
     >>> import tandem
-    >>> tandem.distributed.is_backend_available("gloo"), tandem.distributed.is_backend_available("nccl")
+    >>> tandem.distributed.is_backend_available("gloo"), tandem.distributed.is_backend_available("mpi")
     (True, False)
     """
-    return backend.lower() in BACKENDS and is_available()
+    return {"gloo": is_gloo_available, "nccl": is_nccl_available}.get(backend.lower(), is_mpi_available)()
 
 
 def get_default_backend_for_device(device: Any) -> str:
-    """The backend for tensors on a device: 'gloo', for the CPU. ValueError for other kinds.
+    """The backend for tensors on a device: 'gloo' for the CPU, 'nccl' for GPUs. ValueError for other kinds.
 
     >>> import tandem
     >>> tandem.distributed.get_default_backend_for_device("cpu")
     'gloo'
     """
-    kind = device if isinstance(device, str) else device.type
-    if kind.partition(":")[0] != "cpu":
-        raise ValueError(f"Default backend not registered for device: {device}")
-    return "gloo"
+    kind = (device if isinstance(device, str) else device.type).partition(":")[0]
+    for name, of in BACKENDS.items():
+        if of == kind:
+            return name
+    raise ValueError(f"Default backend not registered for device: {device}")
 
 
-def _backend_named(name: str | None) -> str:
-    """The backend for CPUs that `name` names, which may have several, by devices: 'cpu:gloo,cuda:nccl'."""
+def _backends_named(name: str | None) -> dict[str, str]:
+    """The backends that `name` names, by kind of device: 'nccl', or 'cpu:gloo,cuda:nccl'. Of None those of the devices
+    that are here."""
     if name is None:
-        return "gloo"
+        return {"cpu": "gloo"} | ({"cuda": "nccl"} if tandem.cuda.is_available() else {})
     if not isinstance(name, str):
         raise TypeError(f"init_process_group: backend should be a str, got {type(name).__name__}")
-    chosen = name
-    if ":" in name:
-        by_device = dict(part.split(":", 1) for part in name.split(",") if ":" in part)
-        chosen = by_device.get("cpu", name)
-    if chosen.lower() not in BACKENDS:
-        backend = Backend(chosen)
-        raise NotImplementedError(
-            f"the backend {backend!s} is not part of this build: {_ABSENT.get(backend, 'use gloo')}"
-        )
-    return chosen.lower()
+    given = [part.partition(":")[::2] if ":" in part else ("", part) for part in name.lower().split(",")]
+    found: dict[str, str] = {}
+    for kind, chosen in given:
+        if chosen not in BACKENDS:
+            backend = Backend(chosen)
+            raise NotImplementedError(
+                f"the backend {backend!s} is not part of Tandem: {_ABSENT.get(backend, 'use gloo')}"
+            )
+        if kind not in ("", BACKENDS[chosen]) or BACKENDS[chosen] in found:
+            raise ValueError(
+                f"init_process_group: {name!r} is no choice of backends: write 'gloo', 'nccl' or 'cpu:gloo,cuda:nccl'"
+            )
+        found[BACKENDS[chosen]] = chosen
+    if "cpu" not in found and not tandem.cuda.is_available():
+        raise DistBackendError(f"the backend nccl needs a GPU, and there is none: {tandem._C._gpu_why_none()}")
+    return found
+
+
+def _index_named(device_id: Any, backends: Mapping[str, str]) -> int | None:
+    """The GPU of this process that the argument device_id names."""
+    if device_id is None or "cuda" not in backends or not tandem.cuda.is_available():
+        return None
+    device = tandem.device("cuda", device_id) if isinstance(device_id, int) else tandem.device(device_id)
+    if device.type == "cpu":
+        raise ValueError(f"init_process_group: device_id is {device}, and the backend nccl is for GPUs")
+    return tandem.cuda.current_device() if device.index is None else int(device.index)
 
 
 def _check_timeout(timeout: timedelta | None) -> timedelta:
@@ -232,7 +260,8 @@ def init_process_group(
     """Make the group of all processes; every one of them calls this.
 
     Args:
-        backend: 'gloo', which is for the CPU's memory and the default.
+        backend: 'gloo', which is for tensors on the CPU, 'nccl' for those on GPUs, or both: 'cpu:gloo,cuda:nccl', which
+            is the default where there is a GPU; 'gloo' where there is none.
         init_method: where the processes find each other: 'env://' (the default: MASTER_ADDR, MASTER_PORT, RANK and
             WORLD_SIZE in the environment), 'tcp://host:port' (rank 0 listens there) or 'file:///path' (a file that all
             see and that is not there before).
@@ -240,7 +269,8 @@ def init_process_group(
         world_size: how many processes there are.
         rank: the number of this one, from 0.
         store: instead of an `init_method`, the store to find each other by; needs `rank` and `world_size`.
-        group_name, pg_options, device_id: taken, without effect.
+        group_name, pg_options: taken, without effect.
+        device_id: the GPU of this process; that of the first tensor on one if None.
 
     ValueError for a rank or method that does not fit, NotImplementedError for a backend that is not part of this build,
     DistStoreError, DistNetworkError or DistBackendError if the processes did not meet within the timeout, which says
@@ -256,7 +286,8 @@ def init_process_group(
     """
     if _World.default is not None:
         raise ValueError("trying to initialize the default process group twice!")
-    name = _backend_named(backend)
+    backends = _backends_named(backend)
+    index = _index_named(device_id, backends)
     limit = _check_timeout(timeout)
     if store is not None:
         if init_method is not None:
@@ -273,27 +304,43 @@ def init_process_group(
     store.set_timeout(limit)
     _World.store = PrefixStore(f"program {_World.inits}", store)
     try:
-        _World.default = GroupMember.WORLD = _make(name, _World.store, range(world_size), rank, limit)
+        _World.default = GroupMember.WORLD = _make(backends, _World.store, range(world_size), rank, limit, index)
     except BaseException:
         _forget()
         raise
     _World.inits += 1
 
 
-def _make(backend: str, store: Store, ranks: Sequence[int], rank: int, timeout: timedelta) -> ProcessGroup:
+def _make(
+    backends: Mapping[str, str],
+    store: Store,
+    ranks: Sequence[int],
+    rank: int,
+    timeout: timedelta,
+    index: int | None,
+) -> ProcessGroup:
     """A connected group of which this process is `rank`, named by its number."""
-    made = _connected(f"group {_World.made}", backend, store, ranks, rank, timeout)
+    made = _connected(f"group {_World.made}", backends, store, ranks, rank, timeout, index)
     _World.made += 1
     return made
 
 
 def _connected(
-    name: str, backend: str, store: Store, ranks: Sequence[int], rank: int, timeout: timedelta
+    name: str,
+    backends: Mapping[str, str],
+    store: Store,
+    ranks: Sequence[int],
+    rank: int,
+    timeout: timedelta,
+    index: int | None,
 ) -> ProcessGroup:
-    transport = BACKENDS[backend](PrefixStore(name, store), rank, len(ranks), timeout)
-    made = ProcessGroup(name, backend, transport, ranks, rank, timeout)
+    transport = GlooTransport(PrefixStore(name, store), rank, len(ranks), timeout)
+    made = ProcessGroup(name, backends, transport, None, ranks, rank, timeout)
     try:
-        made.run("init_process_group", f"{name} of {len(ranks)}", lambda tag: None, False)
+        if "cuda" in backends and tandem.cuda.is_available():
+            control = GlooTransport(PrefixStore(f"{name}/gpu", store), rank, len(ranks), timeout)
+            made.gpu = GpuSide(control, made.ranks, rank, timeout.total_seconds(), index)
+        made.run("init_process_group", f"{name} of {len(ranks)} by {made.backend}", lambda tag: None, False)
     except BaseException:
         made.close()
         raise
@@ -315,8 +362,9 @@ def new_group(
     Args:
         ranks: the ranks of its members; of all processes if None. A member's rank in the group is its place here.
         timeout: as of `init_process_group`; that of the group of all processes if None.
-        backend: as of `init_process_group`.
-        pg_options, group_desc, device_id: taken, without effect.
+        backend: as of `init_process_group`; those of the group of all processes if None.
+        device_id: as of `init_process_group`.
+        pg_options, group_desc: taken, without effect.
 
     Returns the group, or `GroupMember.NON_GROUP_MEMBER` in a process that is not in it. ValueError for ranks that are
     given twice or that there are not.
@@ -332,7 +380,8 @@ def new_group(
     members = list(range(world.size())) if ranks is None else list(ranks)
     if len(set(members)) != len(members) or any(not 0 <= r < world.size() for r in members) or not members:
         raise ValueError(f"new_group: ranks should be different numbers below {world.size()}, got {members}")
-    name = _backend_named(backend or world.backend)
+    backends = _backends_named(backend) if backend else world.backends
+    index = _index_named(device_id, backends)
     limit = world.timeout if timeout is None else _check_timeout(timeout)
     if use_local_synchronization:
         raise NotImplementedError("new_group: use_local_synchronization is not part of Tandem: all processes call it")
@@ -340,7 +389,7 @@ def new_group(
     world.run("new_group", f"new_group of {members}", lambda tag: None, False)
     made: Any = GroupMember.NON_GROUP_MEMBER
     if world.rank() in members:
-        made = _make(name, _World.store, members, members.index(world.rank()), limit)
+        made = _make(backends, _World.store, members, members.index(world.rank()), limit, index)
     else:
         _World.made += 1
     # Nobody goes on, and may end and take the store with it, before the members have met.
@@ -353,7 +402,8 @@ def of_its_own(group: ProcessGroup) -> ProcessGroup:
     assert _World.store is not None
     _World.copies[group.group_name] = number = _World.copies.get(group.group_name, 0) + 1
     name = f"{group.group_name}/{number}"
-    return _connected(name, group.backend, _World.store, group.ranks, group.rank(), group.timeout)
+    index = None if group.gpu is None else group.gpu.index
+    return _connected(name, group.backends, _World.store, group.ranks, group.rank(), group.timeout, index)
 
 
 def destroy_process_group(group: Any = None) -> None:
@@ -393,6 +443,8 @@ def _forget() -> None:
 def _leave() -> None:
     """At the end of a process that did not destroy its groups. Connections stay until it has gone: closed before, they
     would let others fail and end first, as if they were the cause."""
+    for made in _World.groups:
+        made.stop()
     if isinstance(_World.owned, FileStore):
         _World.owned.leave()
 
@@ -461,7 +513,7 @@ def get_backend(group: Any = None) -> Backend:
 
     >>> import tandem
     >>> dist = tandem.distributed
-    >>> dist.init_process_group(store=dist.HashStore(), rank=0, world_size=1)
+    >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
     >>> dist.get_backend()
     'gloo'
     >>> dist.destroy_process_group()

@@ -3,7 +3,8 @@
 Parameters that require gradients are in *buckets*, the last ones first, since a backward reaches those first. When the
 gradients of a bucket are complete, which a hook of each parameter notices, the bucket's average over all processes is
 begun on the thread of the group, while the backward goes on; buckets are begun in one order everywhere. The hook that
-completes the last one waits for all. Groups of a wrapped model are its own, so that other operations may come between.
+completes the last one waits for all: on a GPU, where averages are queued in a stream of the group, it is the current
+stream that waits. Groups of a wrapped model are its own, so that other operations may come between.
 """
 
 from __future__ import annotations
@@ -161,7 +162,7 @@ class _Reduction:
 
         elements = sum(p.numel() for p in parameters)
         said = f"gradients of bucket {number}: {str(bucket.dtype).partition('.')[2]} [{elements}]"
-        bucket.work = self.group.run("DistributedDataParallel", said, average, True)
+        bucket.work = self.group.run("DistributedDataParallel", said, average, True, on=parameters[0])
 
     def _finish(self) -> None:
         self.armed = False
@@ -171,6 +172,8 @@ class _Reduction:
             self._used.wait()
         for bucket in self.buckets:
             for i, part in bucket.received.items():
+                if part.is_cuda:  # it was made in the stream of the group
+                    part.record_stream(tandem.cuda.current_stream(part.device))
                 # A parameter that no process used keeps having no gradient.
                 if self.used_anywhere is None or bool(self.used_anywhere[i]):
                     with tandem.no_grad():
@@ -211,8 +214,9 @@ class DistributedDataParallel(Module):
     mean and parts of equal size this is the gradient of the whole batch. The averaging goes on beside the backward.
 
     Args:
-        module: the module, on the CPU; the same on all ranks. It is `.module` of this one.
-        device_ids, output_device: None, as for all modules on the CPU.
+        module: the module, on one device; the same on all ranks. It is `.module` of this one.
+        device_ids: None, or of a module on a GPU that GPU alone, to which inputs are copied then.
+        output_device: None, or the same GPU.
         dim: taken, without effect.
         broadcast_buffers: copy the buffers of rank 0 to all ranks before each forward.
         init_sync: copy the state of rank 0 to all ranks now.
@@ -271,14 +275,9 @@ class DistributedDataParallel(Module):
         group = _world.group_of(process_group)
         if group is None:
             raise ValueError("DistributedDataParallel: this process is not in the process_group")
-        if device_ids or output_device is not None:
-            raise ValueError(
-                "DistributedDataParallel device_ids and output_device arguments are for modules on one GPU, and must "
-                f"be None for modules on the CPU; got device_ids {device_ids} and output_device {output_device}"
-            )
+        self.device_ids = _gpu_named(module, device_ids, output_device)
+        self.output_device = self.device_ids[0] if self.device_ids else None
         self.module = module
-        self.device_ids = None
-        self.output_device = None
         self.dim = dim
         self.broadcast_buffers = broadcast_buffers
         self.find_unused_parameters = find_unused_parameters or static_graph
@@ -344,6 +343,8 @@ class DistributedDataParallel(Module):
             self._reduction.check_finished()
         if self.require_forward_param_sync and self.broadcast_buffers and (buffers := self._synced_buffers()):
             self._broadcast(buffers)
+        if self.device_ids:
+            inputs, kwargs = _all_on(tandem.device("cuda", self.device_ids[0]), (inputs, kwargs))
         outputs = self.module(*inputs, **kwargs)
         if synced:
             self.require_forward_param_sync = True
@@ -376,6 +377,33 @@ class DistributedDataParallel(Module):
         raise NotImplementedError(
             "DistributedDataParallel.register_comm_hook is not part of Tandem. Use no_sync and tandem.distributed"
         )
+
+
+def _gpu_named(module: Module, device_ids: Sequence[Device] | None, output_device: Device) -> list[int] | None:
+    """The GPU that the arguments mean, which must be that of the module; None where they are not given."""
+    devices = sorted({str(p.device) for p in module.parameters()})
+    given = [*(device_ids or ()), *(() if output_device is None else (output_device,))]
+    if not given:
+        return None
+    meant = {str(tandem.device("cuda", d) if isinstance(d, int) else tandem.device(d)) for d in given}
+    if "cpu" in devices:
+        raise ValueError(
+            "DistributedDataParallel device_ids and output_device arguments are for modules on one GPU, and must "
+            f"be None for modules on the CPU; got device_ids {device_ids} and output_device {output_device}"
+        )
+    if len(device_ids or ()) > 1 or [*meant] != devices:
+        raise ValueError(
+            f"DistributedDataParallel: device_ids {device_ids} and output_device {output_device} must be the one GPU "
+            f"of the module, whose parameters are on {', '.join(devices)}"
+        )
+    return [int(tandem.device(devices[0]).index or 0)]
+
+
+def _all_on(device: tandem.device, tree: Any) -> Any:
+    """The same with all tensors on the device."""
+    from tandem.utils import _pytree
+
+    return _pytree.tree_map(lambda x: x.to(device) if isinstance(x, Tensor) else x, tree)
 
 
 def _named(what: Any) -> str:
