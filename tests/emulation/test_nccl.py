@@ -265,6 +265,24 @@ def test_gradients_have_the_bits_of_gloo():
             assert here == there == small and len(cut._reduction.buckets) > 2 and cut.device_ids == [0]
             raises(ValueError, "must be the one GPU of the module, whose parameters are on cuda:0", DDP, Net().to(CUDA),
                    device_ids=[1])
+            model = DDP(Net().to(CUDA))
+            x = tandem.ones(2, 6, device=CUDA) * (rank + 1)
+            def of(called):
+                model.zero_grad()
+                (called(x) ** 2).mean().backward()
+                return [bits(p.grad) for p in model.parameters()]
+            expected, compiled = of(model), tandem.compile(model)
+            assert of(compiled) == of(compiled) == of(compiled) == expected
+            with tandem.lazy():
+                assert of(model) == expected
+            def normalised(device):
+                tandem.manual_seed(5)
+                net = nn.SyncBatchNorm.convert_sync_batchnorm(nn.Sequential(nn.BatchNorm1d(4), nn.Tanh()))
+                model = DDP(net.to(device))
+                x = (tandem.randn(6, 4) * (rank + 1)).to(device)
+                (model(x) ** 2).mean().backward()
+                return [bits(t) for t in (*model.buffers(), *(p.grad for p in model.parameters()))]
+            assert normalised("cpu") == normalised(CUDA)
             # A parameter without a gradient on some ranks, and on all.
             class Branches(nn.Module):
                 def __init__(self):
@@ -476,6 +494,41 @@ def test_a_rank_that_is_late_is_named():
         """,
         3,
         "begin(timeout=2)",
+    )
+
+
+def test_what_a_gpu_does_not_finish_in_time():
+    # All have begun the operation, and one stands still before it has done its share.
+    on_gpus(
+        """
+        pids = [None] * world
+        dist.all_gather_object(pids, os.getpid())
+        x = tandem.ones(4, device=CUDA)
+        dist.all_reduce(x)
+        x.tolist()
+        gloo = dist.new_group(backend="gloo")
+        dist.barrier()
+        if rank == 1:  # has much to do before
+            y = tandem.ones(300_000, device=CUDA)
+            for _ in range(50):
+                y = y.sin()
+        work = dist.all_reduce(x, async_op=True)
+        assert work.agreement.failure() == ""
+        dist.barrier(gloo)
+        if rank == 1:
+            os.kill(os.getpid(), signal.SIGSTOP)
+        began = time.monotonic()
+        try:
+            work.wait()
+            raises(dist.DistBackendError, "all_reduce: not done on the GPU within 3 s", x.tolist)
+            assert time.monotonic() - began < 6
+            raises(dist.DistBackendError, "all_reduce: not done on the GPU", work.wait)
+        finally:
+            os.kill(pids[1], signal.SIGKILL)
+        """,
+        2,
+        "begin(timeout=3)",
+        {1: -signal.SIGKILL},
     )
 
 

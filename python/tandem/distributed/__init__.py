@@ -11,6 +11,17 @@ Data-parallel training is `nn.parallel.DistributedDataParallel`. docs/distribute
 from __future__ import annotations
 
 from tandem._stand_in import lacking_functions
+from tandem.distributed import (
+    _collectives,
+    _errors,
+    _objects,
+    _point_to_point,
+    _process_group,
+    _rank_order,
+    _stores,
+    _tcp_store,
+    _world,
+)
 from tandem.distributed._collectives import *  # noqa: F403
 from tandem.distributed._errors import *  # noqa: F403
 from tandem.distributed._objects import *  # noqa: F403
@@ -20,5 +31,16 @@ from tandem.distributed._rank_order import *  # noqa: F403
 from tandem.distributed._stores import *  # noqa: F403
 from tandem.distributed._tcp_store import *  # noqa: F403
 from tandem.distributed._world import *  # noqa: F403
+
+__all__: list[str] = []
+__all__ += _collectives.__all__
+__all__ += _errors.__all__
+__all__ += _objects.__all__
+__all__ += _point_to_point.__all__
+__all__ += _process_group.__all__
+__all__ += _rank_order.__all__
+__all__ += _stores.__all__
+__all__ += _tcp_store.__all__
+__all__ += _world.__all__
 
 globals().update(lacking_functions(__name__, "init_device_mesh new_subgroups new_subgroups_by_enumeration split_group"))

@@ -377,7 +377,9 @@ class SyncBatchNorm(_BatchNorm):
         x = input if input.dtype == tandem.float64 else input.float()
         dims = [d for d in range(x.dim()) if d != 1]
         shape = [-1 if d == 1 else 1 for d in range(x.dim())]
-        sums = tandem.cat([x.sum(dims), tandem.full((1,), float(x.numel() // max(1, x.shape[1])), dtype=x.dtype)])
+        sums = tandem.cat(
+            [x.sum(dims), tandem.full((1,), float(x.numel() // max(1, x.shape[1])), dtype=x.dtype, device=x.device)]
+        )
         sums = all_reduce(sums, group=self.process_group)
         count = sums[-1].detach()
         mean = sums[:-1] / count
