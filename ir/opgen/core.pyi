@@ -513,6 +513,8 @@ _check_device: Any
 _device_count: Any
 _default_generator: Any
 _get_default_device: Any
+_GpuAgreement: Any
+_GpuCommunicator: Any
 _GpuEvent: Any
 _GpuGraph: Any
 _GpuStream: Any
