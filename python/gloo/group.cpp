@@ -123,7 +123,10 @@ void Group::abort(const std::string& why) noexcept {
   }
   // A wait for any rank belongs to no connection, and is not ended by their closing.
   std::scoped_lock guard(mutex_);
-  for (Message* m : messages_) m->headingBuffer_->abortWaitRecv();
+  for (Message* m : messages_) {
+    m->headingBuffer_->abortWaitRecv();
+    m->headingBuffer_->abortWaitSend();
+  }
 }
 
 std::string Group::lost() {
@@ -282,7 +285,7 @@ bool Message::wait(Milliseconds timeout) {
 }
 
 void Message::sendBytes() {
-  headingBuffer_->waitSend(nullptr, kForever);
+  if (!headingBuffer_->waitSend(nullptr, kForever)) throw std::runtime_error("the wait was cut off");
   if (bytes_ != 0) bytesBuffer_->waitSend(nullptr, kForever);
 }
 

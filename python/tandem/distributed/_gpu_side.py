@@ -258,10 +258,10 @@ class GpuSide:
         with self._changed:
             self._open.append(work)
             if not self._threads:
-                byte = _byte()
+                nothing = _nothing()
                 for r in range(self.size):
                     if r != self.rank:
-                        self._leaving[r] = self.control.receive([r], _LEAVES, "leaves", byte)
+                        self._leaving[r] = self.control.receive([r], _LEAVES, "leaves", nothing)
                 for target in (self._agree, self._look_after):
                     self._threads.append(threading.Thread(target=target, name="tandem-group-gpu", daemon=True))
                     self._threads[-1].start()
@@ -370,9 +370,9 @@ class GpuSide:
         """So that nobody takes the end of connections for the end of a process."""
         if self._failed is not None or not self._threads:
             return
-        byte = _byte()
+        nothing = _nothing()
         with contextlib.suppress(DistBackendError):
-            said = [self.control.send(r, _LEAVES, "leaves", byte) for r in range(self.size) if r != self.rank]
+            said = [self.control.send(r, _LEAVES, "leaves", nothing) for r in range(self.size) if r != self.rank]
             for message in said:
                 message.wait(_FAREWELL)
 
@@ -391,7 +391,7 @@ class _Channel:
         described: list[Message] = []
 
         def describe(number: int) -> None:
-            described.append(self._message(_MESSAGE, what, _byte()))
+            described.append(self._message(_MESSAGE, what, _nothing()))
             self._side._watch(work)
 
         def queue_work(number: int) -> None:
@@ -433,5 +433,6 @@ class _Channel:
         return self.transport
 
 
-def _byte() -> Tensor:
-    return tandem.zeros(1, dtype=tandem.uint8, device="cpu")
+def _nothing() -> Tensor:
+    """What a message carries that says all in its description."""
+    return tandem.empty(0, dtype=tandem.uint8, device="cpu")

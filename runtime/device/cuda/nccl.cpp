@@ -167,7 +167,7 @@ void NcclCommunicator::abort() noexcept {
     gpu_.use();
     library().abort(std::exchange(handle_, nullptr));
   } catch (const Error&) {
-    // In a forked process it is not ours.
+    handle_ = nullptr;  // in a forked process it is not ours
   }
 }
 

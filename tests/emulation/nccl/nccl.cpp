@@ -415,7 +415,8 @@ int ncclCommGetAsyncError(Handle handle, int* result) {
   else if (!c->peers.isConnected())
     *result = kInProgress;
   else
-    *result = c->progress > 0 && c->progress-- > 0 ? kInProgress : kSuccess;
+    *result = c->progress.load() > 0 ? kInProgress : kSuccess;
+  if (*result == kInProgress) --c->progress;
   return kSuccess;
 }
 
