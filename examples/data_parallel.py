@@ -2,12 +2,14 @@
 
     python -m tandem.distributed.run --nproc-per-node 2 examples/data_parallel.py [--steps N]
 
-Each process draws its share of the data, gradients are averaged beside the backward, and sums are in the order of
-ranks: a second run prints the same numbers, to the last digit.
+Each process takes a GPU where there is one for each, else they share the CPU. It draws its share of the data, gradients
+are averaged beside the backward, and sums are in the order of ranks: a second run prints the same numbers, to the last
+digit.
 """
 
 import argparse
 import hashlib
+import os
 
 import tandem
 from tandem import distributed as dist
@@ -29,13 +31,17 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=400)
     steps = parser.parse_args().steps
 
+    device, local = "cpu", int(os.environ["LOCAL_RANK"])
+    if tandem.cuda.device_count() >= int(os.environ["LOCAL_WORLD_SIZE"]):
+        device = f"cuda:{local}"
+        tandem.cuda.set_device(local)
     dist.init_process_group()  # what the launcher put into the environment says how
     tandem.manual_seed(0)
     data = make_data(4096)
     sampler = DistributedSampler(data, seed=1)
     loader = DataLoader(data, batch_size=128 // dist.get_world_size(), sampler=sampler, drop_last=True)
     model = nn.parallel.DistributedDataParallel(
-        nn.Sequential(nn.Linear(2, 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 2))
+        nn.Sequential(nn.Linear(2, 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 2)).to(device)
     )
     optimizer = tandem.optim.Adam(model.parameters(), lr=3e-3)
 
@@ -44,7 +50,7 @@ def main() -> None:
         sampler.set_epoch(epoch)
         for x, label in loader:
             optimizer.zero_grad()
-            loss = nn.functional.cross_entropy(model(x), label)
+            loss = nn.functional.cross_entropy(model(x.to(device)), label.to(device))
             loss.backward()
             optimizer.step()
             step += 1
@@ -57,7 +63,7 @@ def main() -> None:
                 break
         epoch += 1
 
-    digest = hashlib.sha256(b"".join(p.detach().numpy().tobytes() for p in model.parameters())).hexdigest()
+    digest = hashlib.sha256(b"".join(p.detach().cpu().numpy().tobytes() for p in model.parameters())).hexdigest()
     digests: list[str] = [""] * dist.get_world_size()
     dist.all_gather_object(digests, digest)
     if dist.get_rank() == 0:

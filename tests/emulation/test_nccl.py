@@ -8,15 +8,16 @@ import textwrap
 
 import devices
 import pytest
+from gpu_here import DEVICES, MARKS, late
 from processes import run
 
-devices.emulate()
-pytestmark = [pytest.mark.gpu, pytest.mark.skipif(devices.REAL, reason="ranks of these tests share one GPU")]
+pytestmark = MARKS
 
 START = """
 import faulthandler
 faulthandler.dump_traceback_later(30, exit=True)  # who hangs says where
-CUDA = tandem.device("cuda", 0)
+# Emulated GPUs are a process's own.
+CUDA = tandem.device("cuda", rank if os.environ.get("TANDEM_REAL_GPU", "") not in ("", "0") else 0)
 
 def begin(backend="nccl", timeout=30, **more):
     more.update(rank=rank, world_size=world, timeout=seconds(timeout))
@@ -35,6 +36,8 @@ def values(dtype, *shape):
 
 
 def on_gpus(program: str, world: int = 2, begin: str = "begin()", fails: dict[int, int] | None = None) -> list[str]:
+    if devices.REAL and world > DEVICES:
+        pytest.skip(f"needs {world} GPUs")
     return run(textwrap.dedent(program), world, fails, START + begin)
 
 
@@ -261,10 +264,10 @@ def test_gradients_have_the_bits_of_gloo():
             """
             here, _ = gradients("cpu")
             there, model = gradients(CUDA)
-            small, cut = gradients(CUDA, bucket_cap_mb=0.001, device_ids=[0])
-            assert here == there == small and len(cut._reduction.buckets) > 2 and cut.device_ids == [0]
-            raises(ValueError, "must be the one GPU of the module, whose parameters are on cuda:0", DDP, Net().to(CUDA),
-                   device_ids=[1])
+            small, cut = gradients(CUDA, bucket_cap_mb=0.001, device_ids=[CUDA.index])
+            assert here == there == small and len(cut._reduction.buckets) > 2 and cut.device_ids == [CUDA.index]
+            words = f"must be the one GPU of the module, whose parameters are on {CUDA}"
+            raises(ValueError, words, DDP, Net().to(CUDA), device_ids=[CUDA.index + 1])
             model = DDP(Net().to(CUDA))
             x = tandem.ones(2, 6, device=CUDA) * (rank + 1)
             def of(called):
@@ -304,6 +307,7 @@ def test_gradients_have_the_bits_of_gloo():
     )
 
 
+@late
 def test_buckets_are_exchanged_beside_the_backward(tmp_path):
     on_gpus(
         MODEL
@@ -349,6 +353,7 @@ def test_buckets_are_exchanged_beside_the_backward(tmp_path):
 # ---- what goes wrong ------------------------------------------------------------------------------------------------
 
 
+@late
 def test_arguments_are_checked_where_operations_are_called():
     on_gpus(
         """
@@ -497,6 +502,7 @@ def test_a_rank_that_is_late_is_named():
     )
 
 
+@late
 def test_what_a_gpu_does_not_finish_in_time():
     # All have begun the operation, and one stands still before it has done its share.
     on_gpus(
@@ -532,6 +538,7 @@ def test_what_a_gpu_does_not_finish_in_time():
     )
 
 
+@late
 def test_what_is_missing_is_named():
     on_gpus(
         """
