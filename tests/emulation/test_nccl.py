@@ -409,6 +409,22 @@ def test_ranks_that_differ_are_told_before_anybody_reads(first, second):
     )
 
 
+def test_streams_that_wait_for_others_are_told_too():
+    on_gpus(
+        """
+        x = tandem.ones(2, device=CUDA)
+        dist.all_reduce(x)
+        x.tolist()
+        side, here = tandem.cuda.Stream(), tandem.cuda.current_stream()
+        side.wait_stream(here)
+        with tandem.cuda.stream(side):
+            dist.all_reduce(x, dist.ReduceOp.SUM if rank else dist.ReduceOp.MAX)
+        here.wait_stream(side)
+        raises(dist.DistBackendError, "the ranks do not agree: rank", x.tolist)
+        """
+    )
+
+
 def test_messages_that_differ():
     on_gpus(
         """

@@ -32,6 +32,8 @@ class Expectation {
   /// Throws the error, as if it had not been proved wrong afterwards.
   [[noreturn]] virtual void raise() const = 0;
   virtual void forget() const = 0;
+  /// Is it of other streams, too, that wait for the work?
+  [[nodiscard]] virtual bool goesAlong() const { return false; }
 };
 
 /// Slots of four numbers: 0, or 1 and then what the kernel says. Memory of the host that kernels reach.
@@ -77,6 +79,7 @@ class Agreed final : public Expectation {
   [[nodiscard]] bool failed() const override { return !agreement_->failure().empty(); }
   [[noreturn]] void raise() const override { agreement_->raise(); }
   void forget() const override {}  // what it is of stays wrong
+  [[nodiscard]] bool goesAlong() const override { return true; }
 
  private:
   std::shared_ptr<const Agreement> agreement_;

@@ -49,6 +49,14 @@ void Expectations::thinOut() {
   std::erase_if(open_, [&](const Open& o) { return o.number <= done && o.expected->fine(); });
 }
 
+std::vector<std::shared_ptr<const Expectation>> Expectations::goingAlong(std::uint64_t upTo) {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::shared_ptr<const Expectation>> found;
+  for (const Open& o : open_)
+    if (o.number <= upTo && o.expected->goesAlong() && !o.expected->fine()) found.push_back(o.expected);
+  return found;
+}
+
 void Expectations::raise(std::uint64_t upTo) {
   std::vector<Open> over;
   {
@@ -172,6 +180,8 @@ void CudaEvent::waitOn(Stream& stream) {
   CudaStream& waiting = of(stream);
   waiting.gpu().use();
   waiting.checkWork(driver().streamWaitEvent(waiting.raw(), event_, 0), "waiting for an event");
+  if (expectations_ == nullptr || expectations_ == waiting.expectations()) return;
+  for (auto& e : expectations_->goingAlong(expected_)) waiting.expect(std::move(e));
 }
 
 bool CudaEvent::done() const {

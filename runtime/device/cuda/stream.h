@@ -31,6 +31,8 @@ class Expectations {
   void add(std::shared_ptr<const Expectation> expected);
   /// The number of the last one.
   [[nodiscard]] std::uint64_t last();
+  /// Those up to a number that go along with the work to streams which wait for it.
+  std::vector<std::shared_ptr<const Expectation>> goingAlong(std::uint64_t upTo);
   /// Ends those up to a number, whose work is done; throws the error of the first one that was proved wrong.
   void raise(std::uint64_t upTo);
 
