@@ -19,6 +19,7 @@ HEADERS = {
     "nvrtc": ("nvrtc.h", True),
     "cublaslt": ("cublasLt.h", False),
     "cusolver": ("cusolverDn.h", False),
+    "nccl": ("nccl.h", False),
 }
 
 
