@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "runtime/lib/clones.h"
 #include "runtime/lib/movement/copy_bytes.h"
 
 #pragma GCC target("avx2")  // which generated code needs too
@@ -17,8 +18,12 @@ namespace {
 
 constexpr int kVector = 32;  // bytes
 constexpr int kLane = 16;    // of a vector: shuffles within one are the cheap ones
-constexpr std::int64_t kBlock = 64;
 constexpr std::int64_t kLine = 64;
+// Rows that are read side by side, a page after the other, and columns of a block.
+constexpr std::int64_t kBand = 64;
+// Rows of a block: the first cache holds it beside where it comes from.
+template <class T>
+constexpr std::int64_t kHeight = sizeof(T) == 8 ? 32 : kBand;
 constexpr std::int64_t kAhead = 64;  // columns
 // From this distance on, rows share too few sets of the first cache for 64 lines that are written in parts.
 constexpr std::int64_t kFarApart = 512;
@@ -81,24 +86,27 @@ template <class T>
   for (int i = 0; i < n; ++i) std::memcpy(to + i * toRow, &rows[i], kVector);
 }
 
-/// A block of at most kBlock rows and columns; `ahead` says how many columns there are to fetch behind it.
+/// A block of at most kBand rows and columns; `ahead` says how many columns there are to fetch behind it. Where rows
+/// or columns are no whole tiles, the last ones have some of those before once more.
 template <class T>
 void transposeSmall(const T* from, std::int64_t fromColumn, T* to, std::int64_t toRow, std::int64_t rows,
                     std::int64_t columns, std::int64_t ahead) {
   constexpr std::int64_t kRows = kLane / sizeof(T);
   constexpr std::int64_t kColumns = kVector / sizeof(T);
-  std::int64_t j = 0;
-  for (; j + kColumns <= columns; j += kColumns) {
+  if (rows < kRows || columns < kColumns) {
+    for (std::int64_t j = 0; j < columns; ++j)
+      for (std::int64_t i = 0; i < rows; ++i) to[i * toRow + j] = from[i + j * fromColumn];
+    return;
+  }
+  for (std::int64_t next = 0; next < columns; next += kColumns) {
+    const std::int64_t j = std::min(next, columns - kColumns);
     for (std::int64_t q = j + kAhead; q < std::min(j + kAhead + kColumns, columns + ahead); ++q)
       for (std::int64_t i = 0; i < rows; i += kLine / sizeof(T)) __builtin_prefetch(from + i + q * fromColumn);
-    std::int64_t i = 0;
-    for (; i + kRows <= rows; i += kRows)
+    for (std::int64_t row = 0; row < rows; row += kRows) {
+      const std::int64_t i = std::min(row, rows - kRows);
       transposeTile(from + i + j * fromColumn, fromColumn, to + i * toRow + j, toRow);
-    for (; i < rows; ++i)
-      for (std::int64_t k = j; k < j + kColumns; ++k) to[i * toRow + k] = from[i + k * fromColumn];
+    }
   }
-  for (; j < columns; ++j)
-    for (std::int64_t i = 0; i < rows; ++i) to[i * toRow + j] = from[i + j * fromColumn];
 }
 
 /// Few columns: they are read in turn.
@@ -118,23 +126,22 @@ void transposeBlock(const T* from, std::int64_t fromColumn, T* to, std::int64_t 
   if (columns == 4) return mergeColumns<4>(from, fromColumn, to, toRow, rows);
   constexpr auto kSize = static_cast<std::int64_t>(sizeof(T));
   const bool staged = toRow * kSize >= kFarApart;
-  alignas(kLine) T block[kBlock * kBlock];
-  for (std::int64_t i = 0; i < rows; i += kBlock)
-    for (std::int64_t j = 0; j < columns; j += kBlock) {
-      const std::int64_t height = std::min(rows - i, kBlock);
-      const std::int64_t width = std::min(columns - j, kBlock);
-      const T* source = from + i + j * fromColumn;
-      T* out = to + i * toRow + j;
-      const std::int64_t ahead = columns - j - width;
-      if (!staged) {
-        transposeSmall(source, fromColumn, out, toRow, height, width, ahead);
-        continue;
-      }
-      transposeSmall(source, fromColumn, block, kBlock, height, width, ahead);
-      const bool whole = width == kBlock;
-      for (std::int64_t r = 0; r < height; ++r)
-        std::memcpy(out + r * toRow, block + r * kBlock, static_cast<std::size_t>(whole ? kBlock : width) * sizeof(T));
-    }
+  alignas(kLine) T block[kHeight<T> * kBand];
+  auto place = [&](std::int64_t i, std::int64_t j) TANDEM_INLINED {
+    const std::int64_t height = std::min(rows - i, kHeight<T>);
+    const std::int64_t width = std::min(columns - j, kBand);
+    const T* source = from + i + j * fromColumn;
+    T* out = to + i * toRow + j;
+    const std::int64_t ahead = columns - j - width;
+    if (!staged) return transposeSmall(source, fromColumn, out, toRow, height, width, ahead);
+    transposeSmall(source, fromColumn, block, kBand, height, width, ahead);
+    const bool whole = width == kBand;
+    for (std::int64_t r = 0; r < height; ++r)
+      std::memcpy(out + r * toRow, block + r * kBand, static_cast<std::size_t>(whole ? kBand : width) * sizeof(T));
+  };
+  for (std::int64_t band = 0; band < rows; band += kBand)
+    for (std::int64_t j = 0; j < columns; j += kBand)
+      for (std::int64_t i = band; i < std::min(band + kBand, rows); i += kHeight<T>) place(i, j);
 }
 
 template void transposeBlock(const std::uint8_t*, std::int64_t, std::uint8_t*, std::int64_t, std::int64_t,

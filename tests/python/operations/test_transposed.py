@@ -282,3 +282,11 @@ def test_gradients():
         again = leaf.detach().permute(*layout[1]).contiguous().requires_grad_()
         (dense,) = td.autograd.grad((again.softmax(-1).sum(0) ** 2).sum(), again)
         same(mine.permute(*layout[1]).contiguous(), dense)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "float32", "int64"])
+def test_copies_of_every_small_shape(dtype):
+    sizes = [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 63, 65, 130]
+    for rows, columns in itertools.product(sizes, sizes):
+        x = np.arange(rows * columns).reshape(rows, columns).astype(dtype)
+        np.testing.assert_array_equal(td.tensor(x).t().contiguous().numpy(), x.T)
