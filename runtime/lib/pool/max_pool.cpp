@@ -4,8 +4,8 @@
 // Windows a fixed stride apart are taken place by place: what one place of the window sees in all windows is, once the
 // input is sorted by its rows and columns modulo the stride, one stretch of memory, so that several rows of the output
 // are a single loop of vectors. Adaptive windows are taken row by row; narrow ones, where only the values are asked
-// for, are read straight from the input. Half types and, where places are asked for, short integers are widened first,
-// so that fewer types have code of their own.
+// for, are read straight from the input; wide ones that have little of it in common are taken by columns. Half types
+// and, where places are asked for, short integers are widened first, so that fewer types have code of their own.
 #include <algorithm>
 #include <cstring>
 #include <iterator>
@@ -16,27 +16,14 @@
 #include "runtime/device/thread_pool.h"
 #include "runtime/lib/matmul/half_rows.h"
 #include "runtime/lib/movement/transpose.h"
+#include "runtime/lib/pool/max_by_columns.h"
 #include "runtime/lib/pool/pooling.h"
 #include "runtime/lib/strided.h"
 
 namespace tandem::lib {
 namespace {
 
-constexpr std::int64_t kPad = 8;  // rows are worked on in whole vectors of this many
-
 std::int64_t paddedSize(std::int64_t n) { return (n + kPad - 1) / kPad * kPad; }
-
-template <class C>
-constexpr C kLowest =
-    std::numeric_limits<C>::has_infinity ? -std::numeric_limits<C>::infinity() : std::numeric_limits<C>::lowest();
-
-template <class C>
-[[gnu::always_inline]] inline bool replaces(C v, C best) {
-  if constexpr (std::is_floating_point_v<C>)
-    return (v > best) | (v != v);  // no branch: it would be guessed wrong
-  else
-    return v > best;
-}
 
 /// In the place of the type of places: there are none.
 struct NoPlace {
@@ -110,17 +97,14 @@ class Strided {
   static constexpr std::int64_t kBandElements = 16 * 1024;  // of the input, in the first caches
 
   using Phases = SmallVector<std::int64_t, 4>;
-  /// The places of a window modulo the stride, each once.
+  /// The places of a window modulo the stride, each once. They repeat: place k has the phase of number k % their count.
   static Phases phases(const PoolAxis& a) {
     Phases all;
-    for (std::int64_t k = 0; k < a.kernel; ++k)
-      if (std::find(all.begin(), all.end(), k * a.dilation % a.stride) == all.end())
-        all.push_back(k * a.dilation % a.stride);
+    for (std::int64_t k = 0; k < a.kernel && (k == 0 || k * a.dilation % a.stride != 0); ++k)
+      all.push_back(k * a.dilation % a.stride);
     return all;
   }
-  static std::int64_t numberOf(const Phases& all, std::int64_t phase) {
-    return std::find(all.begin(), all.end(), phase) - all.begin();
-  }
+  static std::int64_t numberOf(const Phases& all, std::int64_t k) { return k % std::ssize(all); }
 
   /// A window of infinities has its maximum at its first element. Places are counted from the window's first place in
   /// the first plane, which may lie outside of the input.
@@ -170,7 +154,7 @@ class Strided {
   /// take less time than one element after the other.
   static bool inTiles(const PoolAxis& w, const Phases& columns, std::int64_t pitch) {
     const std::int64_t n = std::ssize(columns);
-    return n % kPad == 0 && columns.back() == n - 1 && w.padding == 0 && (pitch - 1) * w.stride + n <= w.size;
+    return n % kPad == 0 && w.dilation == 1 && w.padding == 0 && (pitch - 1) * w.stride + n <= w.size;
   }
   void sortTiles(const C* plane, std::int64_t first, std::int64_t rows) {
     using Bits = Unsigned<sizeof(C)>;
@@ -199,8 +183,7 @@ class Strided {
       for (std::int64_t k = 0; k < w_.kernel; ++k) {
         const std::int64_t y = j * h_.dilation;
         const std::int64_t z = k * w_.dilation;
-        const std::int64_t part =
-            numberOf(rows_, y % h_.stride) * std::ssize(columns_) + numberOf(columns_, z % w_.stride);
+        const std::int64_t part = numberOf(rows_, j) * std::ssize(columns_) + numberOf(columns_, k);
         const C* seen = sorted_.data() + part * part_ + y / h_.stride * pitch_ + z / w_.stride;
         const I place(before + y * w_.size + z);
         for (std::int64_t o = 0; o < n; ++o) {
@@ -386,6 +369,16 @@ class Narrow {
   Scratch<const T*> rows_;  // of the input, that the window at hand sees
 };
 
+template <class C>
+void planesByColumns(const Pool& pool, std::int64_t planes, const C* x, C* values, std::int64_t* indices) {
+  ByColumns<C> columns(pool);
+  withAvx2([&]() TANDEM_INLINED {
+    for (std::int64_t p = 0; p < planes; ++p)
+      columns.run(x + p * pool.inputSize(), values + p * pool.outputSize(),
+                  indices == nullptr ? nullptr : indices + p * pool.outputSize());
+  });
+}
+
 /// The first `planes` planes. `I`: what places are counted in, of a plane that has room for them.
 template <class C, class I>
 void maxPlanes(const Pool& pool, std::int64_t planes, const C* x, C* values, std::int64_t* indices) {
@@ -415,6 +408,8 @@ void maxPlanes(const Pool& pool, std::int64_t planes, const C* x, C* values, std
         each([&](const C* plane, C* to, std::int64_t*) TANDEM_INLINED { narrow.run(plane, to); });
       });
     }
+  if constexpr (sizeof(C) >= sizeof(std::int32_t))
+    if (ByColumns<C>::serves(pool)) return planesByColumns(pool, planes, x, values, indices);
   Strided<C, I> strided(pool);
   inVectors([&]() TANDEM_INLINED {
     each([&](const C* plane, C* to, std::int64_t* at) TANDEM_INLINED { strided.run(plane, to, at); });

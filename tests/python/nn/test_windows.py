@@ -269,6 +269,29 @@ def test_max_pool_of_any_windows(seed):
         np.testing.assert_array_equal(places[plane].numpy()[seen], expected[1][seen])
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int32", "int64", "int8"])
+@pytest.mark.parametrize(
+    "kernel, stride, padding",
+    [((7, 7), (7, 7), (0, 0)), ((6, 5), (5, 4), (3, 2)), ((19, 23), (1, 1), (0, 0)), ((2, 9), (2, 3), (1, 4))],
+)
+def test_max_pool_of_wide_windows(kernel, stride, padding, dtype):
+    rng = np.random.default_rng(0)
+    x = rng.integers(-3, 4, (4, 20, 24)).astype(dtype)
+    if x.dtype.kind == "f":
+        x[1, rng.random(x[1].shape) < 0.05] = np.nan
+        x[2] = np.where(rng.random(x[2].shape) < 0.5, -0.0, 0.0)
+        x[3] = -np.inf
+    options = {"stride": stride, "padding": padding}
+    values, places = F.max_pool2d(tandem.tensor(x), kernel, return_indices=True, **options)
+    alone = F.max_pool2d(tandem.tensor(x), kernel, **options)
+    assert_same_bits(alone, values)
+    for plane in range(len(x)):
+        wide = x[plane].astype("float64")
+        _, expected = largest_of_windows(wide, values.shape[1:], kernel, stride, padding, (1, 1))
+        np.testing.assert_array_equal(places[plane].numpy(), expected)
+        assert_same_bits(values[plane], tandem.tensor(x[plane].reshape(-1)[expected]))
+
+
 def test_adaptive_max_pool_that_divides_evenly_or_not():
     x = np.random.default_rng(0).normal(size=(2, 12, 20)).astype(np.float32)
     for size in ((4, 5), (3, 6), (5, 7), (12, 20), (1, 1)):
