@@ -7,6 +7,7 @@
 #include <immintrin.h>
 
 #include "runtime/device/thread_pool.h"
+#include "runtime/lib/clones.h"
 #include "runtime/lib/strided.h"
 
 #pragma GCC target("avx2,f16c,fma")  // which generated code needs too
@@ -42,14 +43,20 @@ struct Add {
   C operator()(C a, C b) const {
     return addElements(a, b);
   }
-  __m256d four(__m256d a, __m256d b) const { return a + b; }
+  template <class V>
+  V four(V a, V b) const {
+    return a + b;
+  }
 };
 struct Multiply {
   template <class C>
   C operator()(C a, C b) const {
     return mulElements(a, b);
   }
-  __m256d four(__m256d a, __m256d b) const { return a * b; }
+  template <class V>
+  V four(V a, V b) const {
+    return a * b;
+  }
 };
 
 // Neighbouring positions, taken together so that memory is read in order.
@@ -91,36 +98,79 @@ void overChains(const DimSplit& s, Body body) {
   });
 }
 
-/// Four rows of `size` elements each, in float64, a column of four at a time: what `scanLines` does by elements.
-template <class Combine>
-void scanRows(const float* x, float* out, std::int64_t size, Combine combine) {
+// Four neighbouring elements, and what four chains run in.
+__m128 loadFour(const float* p) { return _mm_loadu_ps(p); }
+__m128 loadFour(const Half* p) { return _mm_cvtph_ps(_mm_loadu_si64(p)); }
+__m128 loadFour(const BFloat16* p) {
+  return _mm_castsi128_ps(_mm_slli_epi32(_mm_cvtepu16_epi32(_mm_loadu_si64(p)), 16));
+}
+void storeFour(float* p, __m128 v) { _mm_storeu_ps(p, v); }
+void storeFour(Half* p, __m128 v) { _mm_storeu_si64(p, _mm_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT)); }
+void storeFour(BFloat16* p, __m128 v) {  // toBFloat16
+  const __m128i u = _mm_castps_si128(v);
+  const __m128i odd = _mm_and_si128(_mm_srli_epi32(u, 16), _mm_set1_epi32(1));
+  const __m128i rounded = _mm_add_epi32(u, _mm_add_epi32(odd, _mm_set1_epi32(0x7fff)));
+  const __m128i quieted = _mm_or_si128(u, _mm_set1_epi32(0x400000));
+  const __m128i kept = _mm_blendv_epi8(rounded, quieted, _mm_castps_si128(_mm_cmpunord_ps(v, v)));
+  _mm_storeu_si64(p, _mm_packus_epi32(_mm_srli_epi32(kept, 16), _mm_setzero_si128()));
+}
+template <class T>
+auto wideFour(__m128 v) {
+  if constexpr (std::is_same_v<Wide<T>, double>)
+    return _mm256_cvtps_pd(v);
+  else
+    return v;
+}
+__m128 narrowFour(__m256d v) { return _mm256_cvtpd_ps(v); }
+__m128 narrowFour(__m128 v) { return v; }
+
+/// Four rows of `size` elements each, 2 at least, a column of four at a time: what `scanLines` does by elements.
+template <class T, class Combine>
+void scanRows(const T* x, T* out, std::int64_t size, Combine combine) {
   static_assert(kChains == 4);
-  __m256d carry = _mm256_setzero_pd();
-  auto take = [&](std::int64_t from, std::int64_t count, auto loadRow, auto storeRow) {
-    __m128 row[4];
-    for (int j = 0; j < 4; ++j) row[j] = loadRow(x + j * size + from);
+  decltype(wideFour<T>(__m128())) carry{};
+  __m128 row[4] = {};
+  auto scanColumns = [&](std::int64_t from) TANDEM_INLINED {
     _MM_TRANSPOSE4_PS(row[0], row[1], row[2], row[3]);
-    for (int k = 0; k < count; ++k) {
-      const __m256d v = _mm256_cvtps_pd(row[k]);
-      carry = from + k == 0 ? v : combine.four(carry, v);
-      row[k] = _mm256_cvtpd_ps(carry);
+    const auto first = wideFour<T>(row[0]);
+    carry = from == 0 ? first : combine.four(carry, first);
+    row[0] = narrowFour(carry);
+    for (int k = 1; k < 4; ++k) {
+      carry = combine.four(carry, wideFour<T>(row[k]));
+      row[k] = narrowFour(carry);
     }
     _MM_TRANSPOSE4_PS(row[0], row[1], row[2], row[3]);
-    for (int j = 0; j < 4; ++j) storeRow(out + j * size + from, row[j]);
   };
   std::int64_t from = 0;
-  for (; from + 4 <= size; from += 4)
-    take(from, 4, [](const float* p) { return _mm_loadu_ps(p); }, [](float* p, __m128 v) { _mm_storeu_ps(p, v); });
+  for (; from + 4 <= size; from += 4) {
+    for (int j = 0; j < 4; ++j) row[j] = loadFour(x + j * size + from);
+    scanColumns(from);
+    for (int j = 0; j < 4; ++j) storeFour(out + j * size + from, row[j]);
+  }
   if (from == size) return;
-  const __m128i mask = _mm_cmpgt_epi32(_mm_set1_epi32(static_cast<int>(size - from)), _mm_setr_epi32(0, 1, 2, 3));
-  take(
-      from, size - from, [&](const float* p) { return _mm_maskload_ps(p, mask); },
-      [&](float* p, __m128 v) {
-        // Some processors take long over a masked store.
-        if (size - from == 1) return _mm_store_ss(p, v);
-        _mm_storel_pi(reinterpret_cast<__m64*>(p), v);
-        if (size - from == 3) _mm_store_ss(p + 2, _mm_movehl_ps(v, v));
-      });
+  // Whole vectors here too: all rows but the last go on into the next one, of which nothing is used; the last one's
+  // ends with it, and is turned by as many places. Longer rows are stored with what comes before, shorter ones over the
+  // beginning of the next, which follows.
+  const __m128 before[4] = {row[0], row[1], row[2], row[3]};
+  const int rest = static_cast<int>(size - from);
+  const __m128i places = _mm_setr_epi32(0, 1, 2, 3);
+  const __m128i rests = _mm_set1_epi32(rest);
+  for (int j = 0; j < 3; ++j) row[j] = loadFour(x + j * size + from);
+  row[3] = _mm_permutevar_ps(loadFour(x + 4 * size - 4), _mm_sub_epi32(places, rests));
+  scanColumns(from);
+  if (size > 4) {
+    const __m128 fresh = _mm_castsi128_ps(_mm_cmpgt_epi32(rests, places));
+    for (int j = 0; j < 4; ++j)
+      storeFour(out + (j + 1) * size - 4,
+                _mm_permutevar_ps(_mm_blendv_ps(before[j], row[j], fresh), _mm_add_epi32(places, rests)));
+    return;
+  }
+  for (int j = 0; j < 3; ++j) storeFour(out + j * size, row[j]);
+  T last[4];
+  storeFour(last, row[3]);
+  out[3 * size] = last[0];
+  out[3 * size + 1] = last[1];
+  if (rest == 3) out[3 * size + 2] = last[2];
 }
 
 /// x and out, outer x size x inner of T; the chain runs in C, from its first element on.
@@ -128,8 +178,8 @@ template <class C, std::int64_t Rows, class T, class Combine>
 void scanLines(const T* x, T* out, const DimSplit& s, Combine combine) {
   if (s.size == 0) return;
   overChains<Rows>(s, [&](std::int64_t at, auto apart, auto count) {
-    if constexpr (std::is_same_v<T, float> && std::is_same_v<C, double>)
-      if (s.inner == 1 && count == kChains) return scanRows(x + at, out + at, s.size, combine);
+    if constexpr (requires(__m128 v) { loadFour(x), combine.four(v, v); })
+      if (s.inner == 1 && s.size > 1 && count == kChains) return scanRows(x + at, out + at, s.size, combine);
     C carry[kTogether];
     auto take = [&](std::int64_t j, auto next) {
       std::int64_t place = at + j * apart;

@@ -188,3 +188,20 @@ def test_short_lines_are_sorted_in_order(length, dtype):
     np.testing.assert_array_equal(values.numpy(), np.take_along_axis(rows.numpy(), order, 1))
     few = tandem.topk(rows, (length + 1) // 2, largest=False)
     np.testing.assert_array_equal(few.indices.numpy(), order[:, : (length + 1) // 2])
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 6, 7, 8, 11, 64])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_scans_of_rows_run_in_order_and_are_rounded_as_stored(length, dtype):
+    x = tandem.tensor(array((11, length), "float32")).to(getattr(tandem, dtype))
+    x[5, length // 2] = float("nan")
+    wide = x.to(tandem.float64 if dtype == "float32" else tandem.float32).numpy()
+    for name, step in (("cumsum", np.add), ("cumprod", np.multiply)):
+        wanted = [wide[:, 0]]
+        for column in wide.T[1:]:
+            wanted.append(step(wanted[-1], column))
+        got = getattr(tandem, name)(x, 1)
+        assert got.equal(got) is False  # not a number somewhere
+        np.testing.assert_array_equal(
+            got.double().numpy(), tandem.tensor(np.stack(wanted, 1)).to(x.dtype).double().numpy()
+        )
