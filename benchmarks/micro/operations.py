@@ -99,6 +99,7 @@ def calls(T, size):
     query = T.rand(*size.query)
     sorted_row = T.sort(v)[0]
     outer = x.view(-1)[: size.square]
+    half, integers = x.bfloat16(), T.randint(0, 9, (size.matrix, size.matrix))
     kron = {1024: (64, 32), 256: (16, 16), 4: (2, 2)}[size.matrix]
     functions = {}
 
@@ -136,6 +137,9 @@ def calls(T, size):
         "clamp": lambda: x.clamp(0.2, 0.7),
         "column_stack": lambda: T.column_stack([x, y]),
         "contiguous of a transpose": lambda: square.t().contiguous(),
+        "contiguous of a transpose, int64": lambda: places.t().contiguous(),
+        "cumsum of rows of 4": lambda: x.view(-1, 4).cumsum(1),
+        "cumsum, bfloat16": lambda: half.cumsum(1),
         "diag_embed": lambda: T.diag_embed(a),
         "diff": lambda: T.diff(x),
         "dist": lambda: T.dist(x, y),
@@ -168,6 +172,7 @@ def calls(T, size):
         "masked_scatter": lambda: x.masked_scatter(mask, y),
         "masked_select": lambda: x.masked_select(mask),
         "matmul": lambda: a @ b,
+        "matmul, int64": lambda: integers @ integers,
         "meshgrid": lambda: T.meshgrid(v, v, indexing="ij")[0] + 0,
         "mm 4096x1024": lambda: x @ a,
         "mv": lambda: T.mv(x, v),
@@ -220,6 +225,8 @@ def calls(T, size):
         "F.linear": lambda: F.linear(x, a, v),
         "F.max_pool1d": lambda: F.max_pool1d(line, 2),
         "F.max_pool2d": lambda: F.max_pool2d(image, 2),
+        "F.max_pool2d of 7": lambda: F.max_pool2d(image, min(7, size.image[2])),
+        "F.adaptive_max_pool2d to 1": lambda: F.adaptive_max_pool2d(image, 1),
         "F.nll_loss": lambda: F.nll_loss(x, target),
         "F.pad": lambda: F.pad(image, (1, 1, 1, 1)),
         "F.pad reflect": lambda: F.pad(image, (1, 1, 1, 1), mode="reflect"),

@@ -216,25 +216,4 @@ void packedGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, con
 template void packedGemm(std::int64_t, std::int64_t, std::int64_t, Matrix<float>, const float*, float*);
 template void packedGemm(std::int64_t, std::int64_t, std::int64_t, Matrix<double>, const double*, double*);
 
-template <class T>
-void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c) {
-  parallelFor(m, grainOf(n * k), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      T* row = c + i * n;
-      std::fill(row, row + n, T{});
-      for (std::int64_t p = 0; p < k; ++p) {
-        T x = a.data[i * a.rowStride + p * a.columnStride];
-        const T* y = b.data + p * b.rowStride;
-        for (std::int64_t j = 0; j < n; ++j) row[j] = addElements(row[j], mulElements(x, y[j * b.columnStride]));
-      }
-    }
-  });
-}
-template void gemm(std::int64_t, std::int64_t, std::int64_t, Matrix<bool>, Matrix<bool>, bool*);
-template void gemm(std::int64_t, std::int64_t, std::int64_t, Matrix<std::uint8_t>, Matrix<std::uint8_t>, std::uint8_t*);
-template void gemm(std::int64_t, std::int64_t, std::int64_t, Matrix<std::int8_t>, Matrix<std::int8_t>, std::int8_t*);
-template void gemm(std::int64_t, std::int64_t, std::int64_t, Matrix<std::int16_t>, Matrix<std::int16_t>, std::int16_t*);
-template void gemm(std::int64_t, std::int64_t, std::int64_t, Matrix<std::int32_t>, Matrix<std::int32_t>, std::int32_t*);
-template void gemm(std::int64_t, std::int64_t, std::int64_t, Matrix<std::int64_t>, Matrix<std::int64_t>, std::int64_t*);
-
 }  // namespace tandem::lib

@@ -205,3 +205,13 @@ def test_scans_of_rows_run_in_order_and_are_rounded_as_stored(length, dtype):
         np.testing.assert_array_equal(
             got.double().numpy(), tandem.tensor(np.stack(wanted, 1)).to(x.dtype).double().numpy()
         )
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32", "int16", "int8", "uint8"])
+@pytest.mark.parametrize("rows, inner, columns", [(1, 1, 1), (5, 7, 1), (1, 300, 9), (131, 513, 70), (3, 257, 17)])
+def test_products_of_integers_wrap_around(rows, inner, columns, dtype):
+    info = np.iinfo(dtype)
+    a, b = (RNG.integers(info.min, info.max, s).astype(dtype) for s in ((rows, inner), (inner, columns)))
+    left, right = tandem.tensor(a), tandem.tensor(b)
+    for x, y in itertools.product((left, left.t().contiguous().t()), (right, right.t().contiguous().t())):
+        np.testing.assert_array_equal((x @ y).numpy(), a @ b)

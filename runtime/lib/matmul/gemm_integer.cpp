@@ -1,0 +1,150 @@
+// Products of integers, which wrap around, and so are the same in any order and with a sign as without; and of bools.
+//
+// Panels of columns are packed for a block of k, and their products with four rows stay in registers meanwhile: eight
+// multiply-adds of vectors for two vectors and four elements that are read.
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
+#include "runtime/device/thread_pool.h"
+#include "runtime/lib/clones.h"
+#include "runtime/lib/matmul/gemm.h"
+#include "runtime/lib/strided.h"
+
+#pragma GCC target("avx2")  // which generated code needs too
+
+namespace tandem::lib {
+namespace {
+
+constexpr std::int64_t kRows = 4;         // of a register tile
+constexpr std::int64_t kDepth = 256;      // of a packed panel
+constexpr std::int64_t kTileRows = 128;   // of a task
+constexpr std::int64_t kOpsTogether = 8;  // multiply-adds in the time of one element of other work
+
+template <class T>
+struct VectorOf {
+  typedef T Type __attribute__((vector_size(32)));
+};
+
+/// Of unsigned elements of `T`.
+template <class T>
+class Panel {
+  using V = typename VectorOf<T>::Type;
+  static constexpr std::int64_t kLanes = 32 / sizeof(T);
+
+ public:
+  static constexpr std::int64_t kWidth = 2 * kLanes;
+
+  /// The columns of b, `depth` rows of them; those that it lacks are zeros.
+  static void pack(const Matrix<T>& b, std::int64_t depth, std::int64_t columns, T* to) {
+    if (columns < kWidth) std::fill_n(to, depth * kWidth, T{});
+    const bool down = b.rowStride < b.columnStride;
+    const std::int64_t outer = down ? columns : depth, inner = down ? depth : columns;
+    const std::int64_t far = down ? b.columnStride : b.rowStride, near = down ? b.rowStride : b.columnStride;
+    for (std::int64_t i = 0; i < outer; ++i)
+      for (std::int64_t j = 0; j < inner; ++j) to[down ? j * kWidth + i : i * kWidth + j] = b.data[i * far + j * near];
+  }
+
+  /// Adds the products of `Rows` rows of a and a panel to those of c.
+  template <std::int64_t Rows>
+  [[gnu::always_inline]] static void add(const T* a, const Matrix<T>& strides, const T* panel, std::int64_t depth,
+                                         std::int64_t columns, T* c, std::int64_t ldc) {
+    V sums[Rows][2] = {};
+    for (std::int64_t p = 0; p < depth; ++p) {
+      V left, right;
+      std::memcpy(&left, panel + p * kWidth, sizeof left);
+      std::memcpy(&right, panel + p * kWidth + kLanes, sizeof right);
+#pragma GCC unroll 4
+      for (std::int64_t i = 0; i < Rows; ++i) {
+        const V x = V{} + a[i * strides.rowStride + p * strides.columnStride];
+        sums[i][0] += x * left;
+        sums[i][1] += x * right;
+      }
+    }
+    T rows[Rows][kWidth];
+    std::memcpy(&rows, &sums, sizeof rows);
+    for (std::int64_t i = 0; i < Rows; ++i)
+      for (std::int64_t j = 0; j < columns; ++j) c[i * ldc + j] = static_cast<T>(c[i * ldc + j] + rows[i][j]);
+  }
+
+  static void tile(std::int64_t rows, std::int64_t columns, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c,
+                   std::int64_t ldc, T* panel) {
+    for (std::int64_t i = 0; i < rows; ++i) std::fill_n(c + i * ldc, columns, T{});
+    for (std::int64_t p = 0; p < k; p += kDepth) {
+      const std::int64_t depth = std::min(kDepth, k - p);
+      pack({b.data + p * b.rowStride, b.rowStride, b.columnStride}, depth, columns, panel);
+      auto run = [&]() TANDEM_INLINED {
+        const T* from = a.data + p * a.columnStride;
+        std::int64_t i = 0;
+        for (; i + kRows <= rows; i += kRows)
+          add<kRows>(from + i * a.rowStride, a, panel, depth, columns, c + i * ldc, ldc);
+        for (; i < rows; ++i) add<1>(from + i * a.rowStride, a, panel, depth, columns, c + i * ldc, ldc);
+      };
+      // Only the product of two elements of 64 bits has an instruction of its own in AVX-512.
+      if constexpr (sizeof(T) == sizeof(std::uint64_t))
+        withHostIsa(run);
+      else
+        withAvx2(run);
+    }
+  }
+};
+
+template <class T>
+void product(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c) {
+  using P = Panel<T>;
+  const std::int64_t down = (m + kTileRows - 1) / kTileRows;
+  const std::int64_t tiles = down * ((n + P::kWidth - 1) / P::kWidth);
+  const std::int64_t work = std::min(m, kTileRows) * std::min(n, P::kWidth) * k / kOpsTogether;
+  parallelFor(tiles, grainOf(work), [&](std::int64_t begin, std::int64_t end) {
+    const Scratch<T> panel(std::min(k, kDepth) * P::kWidth);
+    for (std::int64_t t = begin; t < end; ++t) {
+      const std::int64_t i = t % down * kTileRows;
+      const std::int64_t j = t / down * P::kWidth;
+      P::tile(std::min(kTileRows, m - i), std::min(P::kWidth, n - j), k,
+              {a.data + i * a.rowStride, a.rowStride, a.columnStride},
+              {b.data + j * b.columnStride, b.rowStride, b.columnStride}, c + i * n + j, n, panel.data());
+    }
+  });
+}
+
+/// Which Python's operations do not call.
+void productOfBools(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<bool> a, Matrix<bool> b, bool* c) {
+  for (std::int64_t i = 0; i < m; ++i)
+    for (std::int64_t j = 0; j < n; ++j) {
+      bool any = false;
+      for (std::int64_t p = 0; p < k && !any; ++p)
+        any = a.data[i * a.rowStride + p * a.columnStride] && b.data[p * b.rowStride + j * b.columnStride];
+      c[i * n + j] = any;
+    }
+}
+
+}  // namespace
+
+template <class T>
+void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c) {
+  if constexpr (std::is_same_v<T, bool>) {
+    productOfBools(m, n, k, a, b, c);
+  } else {
+    using U = std::make_unsigned_t<T>;
+    auto elements = [](const Matrix<T>& x) {
+      return Matrix<U>{reinterpret_cast<const U*>(x.data), x.rowStride, x.columnStride};
+    };
+    Matrix<U> x = elements(a), y = elements(b);
+    // One column is one row of the transposed product.
+    if (n == 1) {
+      std::swap(m, n);
+      std::swap(x, y);
+      std::swap(x.rowStride, x.columnStride);
+      std::swap(y.rowStride, y.columnStride);
+    }
+    product<U>(m, n, k, x, y, reinterpret_cast<U*>(c));
+  }
+}
+template void gemm(std::int64_t, std::int64_t, std::int64_t, Matrix<bool>, Matrix<bool>, bool*);
+template void gemm(std::int64_t, std::int64_t, std::int64_t, Matrix<std::uint8_t>, Matrix<std::uint8_t>, std::uint8_t*);
+template void gemm(std::int64_t, std::int64_t, std::int64_t, Matrix<std::int8_t>, Matrix<std::int8_t>, std::int8_t*);
+template void gemm(std::int64_t, std::int64_t, std::int64_t, Matrix<std::int16_t>, Matrix<std::int16_t>, std::int16_t*);
+template void gemm(std::int64_t, std::int64_t, std::int64_t, Matrix<std::int32_t>, Matrix<std::int32_t>, std::int32_t*);
+template void gemm(std::int64_t, std::int64_t, std::int64_t, Matrix<std::int64_t>, Matrix<std::int64_t>, std::int64_t*);
+
+}  // namespace tandem::lib
