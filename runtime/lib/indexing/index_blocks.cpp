@@ -231,6 +231,7 @@ bool addByPieces(const ArrayView& x, const ArrayView& values, const Offsets& off
 /// A copy of x with `values` (in the shape outer + index shape + inner) added at or written to the offsets.
 void writeInto(const ArrayView& x, const ArrayView& values, const Offsets& offsets, std::size_t first, std::size_t n,
                bool accumulate, const ArrayView& out) {
+  if (out.numel() == 0) return;
   std::int64_t outer = numelOf(DimsRef(x.shape).first(first));
   std::int64_t inner = numelOf(DimsRef(x.shape).subspan(first + n));
   std::int64_t outerStride = numelOf(DimsRef(x.shape).subspan(first));
@@ -241,7 +242,7 @@ void writeInto(const ArrayView& x, const ArrayView& values, const Offsets& offse
         if (outer == 1 && inner == 1 && addByPieces<T>(x, values, offsets, out)) return;
       Contiguous source(values);
       // Sorting pays where blocks are wider than their index and many, or would be rounded one by one.
-      std::int64_t places = inner == 0 ? 0 : outerStride / inner;
+      std::int64_t places = outerStride / inner;
       if (inner >= 16 && (Widened<T>::kWide || offsets.count() >= places / 4)) {
         Contiguous old(x);
         return addByPlace(old.as<const T>(), source.as<const T>(), offsets, outer, places, inner, out.as<T>());

@@ -127,3 +127,23 @@ def test_zeros_in_every_place(name):
             assert lazy == eager, str(typed)
             compiled = tandem.compile(lambda *t, run=run: run(list(t)))
             assert outcome(lambda fresh=fresh, compiled=compiled: compiled(*fresh[2])) == eager, str(typed)
+
+
+@pytest.mark.parametrize("inner", [1, 15, 16, 300])
+def test_rows_of_a_table_without_rows(inner):
+    """Nothing is written to no place, however wide a place is."""
+    none = tandem.zeros(0, dtype=tandem.int64)
+    reads = (
+        lambda x: x.index_select(0, none),
+        lambda x: x[none],
+        lambda x: x[tandem.zeros(0, dtype=tandem.bool)],
+        lambda x: tandem.nn.functional.embedding(none, x),
+        lambda x: x.index_add(0, none, tandem.ones(0, inner)),
+        lambda x: x.index_put((none,), tandem.ones(0, inner), accumulate=True),
+        lambda x: tandem.unique(x, dim=0),
+    )
+    for read in reads:
+        x = tandem.zeros(0, inner, requires_grad=True)
+        y = read(x)
+        (g,) = tandem.autograd.grad(y.sum(), x, create_graph=True)
+        assert y.shape == (0, inner) and g.shape == (0, inner)
