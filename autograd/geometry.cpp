@@ -41,6 +41,38 @@ Geometry inContiguous(DimsRef baseShape, DimsRef baseStrides, DimsRef shape, Dim
   return g;
 }
 
+bool liesWithin(DimsRef baseShape, DimsRef baseStrides, DimsRef shape, DimsRef strides, std::int64_t offset) {
+  if (numelOf(shape) == 0) return true;
+  if (offset < 0 || numelOf(baseShape) == 0) return false;
+  // The base with adjacent dims as one: a window may run over their border.
+  Dims sizes;
+  Dims steps;
+  for (std::size_t d = 0; d < baseShape.size(); ++d) {
+    if (baseShape[d] <= 1 || baseStrides[d] == 0) continue;
+    if (!steps.empty() && steps.back() == baseStrides[d] * baseShape[d]) {
+      sizes.back() *= baseShape[d];
+      steps.back() = baseStrides[d];
+    } else {
+      sizes.push_back(baseShape[d]);
+      steps.push_back(baseStrides[d]);
+    }
+  }
+  // The largest index along each of these dims that the window comes to.
+  Dims last(sizes.size());
+  auto walk = [&](std::int64_t distance, std::int64_t times) {
+    for (std::size_t d = 0; d < steps.size(); ++d) {
+      last[d] += distance / steps[d] * times;
+      distance %= steps[d];
+    }
+    return distance == 0;
+  };
+  bool whole = walk(offset, 1);
+  for (std::size_t i = 0; i < shape.size(); ++i)
+    if (shape[i] > 1) whole &= walk(strides[i], shape[i] - 1);
+  for (std::size_t d = 0; d < sizes.size(); ++d) whole &= last[d] < sizes[d];
+  return whole;
+}
+
 bool mayOverlap(const Geometry& g) {
   Dims order = memoryOrder(g.shape, g.strides);
   std::int64_t reach = 0;  // of all inner dims together

@@ -23,6 +23,9 @@ Dims memoryOrder(DimsRef shape, DimsRef strides);
 /// The window (strides, offset relative to the base's first element) of a base whose dims are in memory order, as a
 /// window of a contiguous array of the base's shape.
 Geometry inContiguous(DimsRef baseShape, DimsRef baseStrides, DimsRef shape, DimsRef strides, std::int64_t offset);
+/// Is every place of the window (strides, offset relative to the base's first element) an element of the base, whose
+/// dims are in memory order?
+bool liesWithin(DimsRef baseShape, DimsRef baseStrides, DimsRef shape, DimsRef strides, std::int64_t offset);
 /// May two places of the window be the same element?
 bool mayOverlap(const Geometry& g);
 

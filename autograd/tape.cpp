@@ -73,6 +73,18 @@ Unfolded unfold(const TensorImpl& base, const TensorImpl& view) {
   return u;
 }
 
+/// A window on memory that `base` has no elements in has values, but its gradient would have no place.
+void needWithin(const TensorImpl& base, const TensorImpl& view) {
+  const Dims order = memoryOrder(base.shape, base.strides);
+  if (liesWithin(pick(base.shape, order), pick(base.strides, order), view.shape, view.strides,
+                 view.offset - base.offset))
+    return;
+  fail("as_strided: of an input that requires grad the window must hold elements of the input alone, got sizes ",
+       shapeText(view.shape), ", strides ", shapeText(view.strides), ", storage offset ", view.offset,
+       " of an input with sizes ", shapeText(base.shape), ", strides ", shapeText(base.strides), ", storage offset ",
+       base.offset);
+}
+
 /// `view` as as_strided of `base`, whose history leads to `from`.
 Ref<Node> makeStridedNode(Edge from, const TensorImpl& base, const TensorImpl& view) {
   Unfolded u = unfold(base, view);
@@ -103,8 +115,9 @@ void Tape::record(OpCode op, std::span<const Operand> operands, std::span<const 
     any |= wanted[i] = t->requiresGrad;
   }
   if (!any) return;
-  if (const Tensor* base = op == OpCode::as_strided ? &operands[0].tensor() : nullptr;
-      base != nullptr && (!base->isContiguous() || base->impl()->offset != 0)) {
+  const Tensor* base = op == OpCode::as_strided ? &operands[0].tensor() : nullptr;
+  if (base != nullptr) needWithin(*base->impl(), *results[0].impl());
+  if (base != nullptr && (!base->isContiguous() || base->impl()->offset != 0)) {
     // Its attributes count memory; the derivative counts elements of a contiguous array, from its first on.
     setHistory(results[0], makeStridedNode(gradEdge(*base), *base->impl(), *results[0].impl()), 0);
     return;

@@ -200,3 +200,38 @@ def test_other_writes_to_expanded_tensors_are_refused(name, mode):
     with pytest.raises(RuntimeError, match="single memory location"):
         run_in(mode, lambda row: REFUSED[name](row.expand(2, 3)), row)
     assert row.tolist() == [0, 1, 2]
+
+
+def test_the_gradient_of_a_window_on_memory_goes_to_elements_alone():
+    base = tandem.arange(40.0, dtype=tandem.float64)
+    inside = [
+        (lambda b: b.reshape(5, 8)[:, ::2], (2, 2), (2, 8), 2),
+        (lambda b: b.reshape(5, 8).t(), (3, 2), (1, 3), 4),
+        (lambda b: b.reshape(5, 8)[1:4, 2:5], (3,), (1,), 10),
+        (lambda b: b.reshape(5, 8)[:, :], (30,), (1,), 9),
+        (lambda b: b[3:9].expand(3, 6), (2, 2), (1, 1), 4),
+        (lambda b: b[3:9], (0, 2), (1, 1), 0),
+    ]
+    for view, size, stride, offset in inside:
+        b = base.clone().requires_grad_()
+        y = view(b * 1).as_strided(size, stride, offset)
+        w = tandem.arange(1.0, y.numel() + 1, dtype=tandem.float64).reshape(y.shape)
+        want = tandem.zeros(40, dtype=tandem.float64).index_add(
+            0, base.as_strided(size, stride, offset).flatten().long(), w.flatten()
+        )
+        (g,) = tandem.autograd.grad((y * w).sum(), b)
+        assert g.tolist() == want.tolist()
+    outside = [
+        (lambda b: b.reshape(5, 8)[:, ::2], (2, 2), (1, 2), 1),
+        (lambda b: b.reshape(5, 8)[1:4, 2:5], (3, 2), (1, 8), 11),
+        (lambda b: b.reshape(5, 8)[1:4, 2:5], (4, 2), (2, 8), 9),
+        (lambda b: b[3:9], (2,), (1,), 2),
+        (lambda b: b[:4], (2,), (1,), 3),
+    ]
+    for view, size, stride, offset in outside:
+        x = view(base.clone().requires_grad_() * 1)
+        for call in (tandem.as_strided, tandem.compile(tandem.as_strided)):
+            with pytest.raises(RuntimeError, match="as_strided: of an input that requires grad the window must hold"):
+                call(x, size, stride, offset)
+        with tandem.no_grad():
+            assert x.as_strided(size, stride, offset).tolist() == base.as_strided(size, stride, offset).tolist()
