@@ -20,10 +20,18 @@ ConvShape convShape(DimsRef input, DimsRef weight, DimsRef output, AttrReader& a
           output[3], stride[0], stride[1], padding[0], padding[1], dilation[0], dilation[1], groups};
 }
 
+/// Does the input end a step or more behind the last window? An output padding as wide as the step makes that of a
+/// transposed convolution; oneDNN has no such convolution.
+bool endsBehindWindows(const ConvShape& s) {
+  return s.h + s.padH - (s.oh - 1) * s.strideH - (s.kh - 1) * s.dilationH > s.strideH ||
+         s.w + s.padW - (s.ow - 1) * s.strideW - (s.kw - 1) * s.dilationW > s.strideW;
+}
+
 // With this few input channels a group, gradients by patches are several times faster than oneDNN's.
 constexpr std::int64_t kFewChannels = 3;
 /// But not where each channel has a filter of its own, for which oneDNN has kernels.
 bool byPatches(const ConvShape& s) {
+  if (endsBehindWindows(s)) return true;
   const bool depthwise = s.groups > 1 && s.groupChannels() == 1 && s.groupOutputs() == 1;
   return s.groupChannels() <= kFewChannels && !depthwise;
 }
@@ -32,7 +40,7 @@ bool byPatches(const ConvShape& s) {
 // input is its own patches.
 constexpr std::int64_t kShortSum = 64;
 bool forwardByPatches(const ConvShape& s) {
-  return isPointwise(s) || (byPatches(s) && s.groupChannels() * s.kh * s.kw <= kShortSum);
+  return isPointwise(s) || endsBehindWindows(s) || (byPatches(s) && s.groupChannels() * s.kh * s.kw <= kShortSum);
 }
 
 /// A dense float32 copy of a dense array of a half type.
