@@ -7,11 +7,17 @@
 namespace tandem {
 namespace {
 
-/// (stride, size) of the dims with more than one element, the smallest stride first.
-std::vector<std::pair<std::int64_t, std::int64_t>> fromInnermost(const Tensor& t) {
+/// (stride, size) of the dims with more than one element.
+std::vector<std::pair<std::int64_t, std::int64_t>> longDims(const Tensor& t) {
   std::vector<std::pair<std::int64_t, std::int64_t>> dims;
   for (std::size_t d = 0; d < t.shape().size(); ++d)
     if (t.shape()[d] > 1) dims.emplace_back(t.strides()[d], t.shape()[d]);
+  return dims;
+}
+
+/// The same, the smallest stride first.
+std::vector<std::pair<std::int64_t, std::int64_t>> fromInnermost(const Tensor& t) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> dims = longDims(t);
   std::sort(dims.begin(), dims.end());
   return dims;
 }
@@ -37,6 +43,9 @@ bool isDense(const Tensor& t) {
   }
   return true;
 }
+
+/// The same elements in the same order, with more or fewer dims of size 1.
+bool sameElements(const Tensor& a, const Tensor& b) { return extent(a) == extent(b) && longDims(a) == longDims(b); }
 
 [[noreturn]] void failOverlap(const char* op, const Tensor& t, const Tensor& out) {
   fail("unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
@@ -69,7 +78,8 @@ bool mayOverlapItself(const Tensor& t) {
 }
 
 bool overlaps(const Tensor& t, const Tensor& into) {
-  if (!t.defined() || t.numel() == 0 || !t.impl()->storage->sameMemory(*into.impl()->storage)) return false;
+  if (!t.defined() || t.numel() == 0 || into.numel() == 0 || !t.impl()->storage->sameMemory(*into.impl()->storage))
+    return false;
   auto [a, b] = extent(t);
   auto [c, d] = extent(into);
   return a < d && c < b;
@@ -84,7 +94,7 @@ void refusePartialOverlap(const char* op, const Tensor& out, std::span<const Ope
   for (const Operand& o : operands) {
     if (!o.isTensor() || !o.tensor().defined() || o.tensor() == out || !overlaps(o.tensor(), out)) continue;
     const Tensor& t = o.tensor();
-    if (!isDense(t) || !isDense(out) || (extent(t) == extent(out) && t.strides() == out.strides())) continue;
+    if (!isDense(t) || !isDense(out) || sameElements(t, out)) continue;
     failOverlap(op, t, out);
   }
 }

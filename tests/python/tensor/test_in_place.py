@@ -188,6 +188,21 @@ def test_operands_in_the_memory_that_is_written(shape, mode):
             shared(x.clone())
 
 
+def test_a_tensor_is_written_to_itself_in_any_view_of_the_same_elements(mode):
+    def body(x):
+        x = x + 0
+        x[None] = x
+        x[:, None] = x.unsqueeze(1)
+        x.unsqueeze(0).mul_(x.unsqueeze(0))
+        x[None, :, None].add_(x.reshape(1, 2, 1, 3))
+        x[:0] = x[:0]
+        x[:, :0].add_(x[:, 3:])
+        return x
+
+    x = tandem.arange(6.0).reshape(2, 3)
+    assert run_in(mode, body, x).tolist() == (x * x * 2).tolist()
+
+
 def test_diagonals():
     for shape, wrap in (((2, 5), False), ((5, 2), False), ((7, 2), True), ((2, 5), True), ((3, 3, 3), False)):
         array = np.zeros(shape)
