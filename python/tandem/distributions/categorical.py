@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import tandem
 from tandem.distributions import constraints
+from tandem.distributions.discrete import Binomial
 from tandem.distributions.distribution import (
     Distribution,
     Size,
@@ -263,6 +264,14 @@ class Multinomial(_OverCategorical):
             drawn = self._categorical.sample((self.total_count, *sample_shape))
             hot = tandem.nn.functional.one_hot(drawn, self._categorical._num_events)
             return hot.sum(0).to(self.probs.dtype)
+
+    def entropy(self) -> Tensor:
+        n = tandem.tensor(float(self.total_count), dtype=self.probs.dtype)
+        counts = Binomial(self.total_count, probs=self.probs)
+        values = counts.enumerate_support(False)
+        # The mean of log(count!) of each outcome, whose count is binomial.
+        spread = (counts.log_prob(values).exp() * tandem.lgamma(values + 1)).sum((0, -1))
+        return n * self._categorical.entropy() - tandem.lgamma(n + 1) + spread
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)

@@ -240,6 +240,14 @@ class _ChannelNorm(Module):
         if self.bias is not None:
             init.zeros_(self.bias)
 
+    def _load_from_state_dict(
+        self, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any], *more: Any
+    ) -> None:
+        # States from before batches were counted, and plain dicts, have no count: it stays.
+        if (local_metadata.get("version") or 0) < 2 and self.num_batches_tracked is not None:
+            state_dict.setdefault(prefix + "num_batches_tracked", self.num_batches_tracked)
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *more)
+
     def _check_dims(self, input: Tensor) -> None:
         if input.dim() not in self._dims:
             wanted = " or ".join(f"{d}D" for d in self._dims)

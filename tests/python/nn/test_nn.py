@@ -130,6 +130,18 @@ def test_load_state_dict_says_everything_that_does_not_fit():
     assert keys.missing_keys == ["scale", "first.bias"] and keys.unexpected_keys == ["other"]
 
 
+def test_a_plain_dict_may_lack_the_count_of_batches():
+    for norm in (nn.BatchNorm2d(2), nn.InstanceNorm1d(2, track_running_stats=True)):
+        norm.num_batches_tracked.fill_(7)
+        state = norm.state_dict()
+        plain = {k: v for k, v in state.items() if k != "num_batches_tracked"}
+        assert str(norm.load_state_dict(plain)) == "<All keys matched successfully>"
+        assert norm.num_batches_tracked.item() == 7
+        # A state that says that it counts has to have the count.
+        del state["num_batches_tracked"]
+        assert norm.load_state_dict(state, strict=False).missing_keys == ["num_batches_tracked"]
+
+
 def test_load_state_dict_assign_takes_the_tensors():
     net = nn.Linear(2, 2)
     weight = tandem.ones(2, 2)

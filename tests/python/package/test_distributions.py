@@ -151,6 +151,9 @@ def test_one_hot_and_multinomial():
     x = f64(1, 2, 3)
     assert m.log_prob(x).item() == pytest.approx(st.multinomial(6, [0.2, 0.3, 0.5]).logpmf([1, 2, 3]))
     assert m.sample((4,)).sum(-1).tolist() == [6] * 4
+    assert m.entropy().item() == pytest.approx(st.multinomial(6, [0.2, 0.3, 0.5]).entropy())
+    two = D.Multinomial(3, tensor([[0.2, 0.8], [0.5, 0.5]], dtype=F64)).entropy()
+    assert two.tolist() == pytest.approx([float(st.multinomial(3, p).entropy()) for p in ([0.2, 0.8], [0.5, 0.5])])
 
 
 def test_dirichlet():
