@@ -121,7 +121,7 @@ Tensor div_rounding(const Tensor& x, const Operand& other, std::optional<std::st
 }
 
 Tensor mean(const Tensor& x, const std::optional<Dims>& dim, bool keepdim, std::optional<DType> dtype) {
-  if (!dtype) needFloating("mean(): ", x);
+  if (!dtype) needFloating("mean()", x);
   if (dtype && !isFloating(*dtype))
     fail("mean(): could not infer output dtype. Optional dtype must be a floating point dtype. Got: ",
          dtypeClassName(*dtype));
@@ -137,7 +137,8 @@ Tensor variance(const char* op, const Tensor& x, const std::optional<Dims>& dim,
   if (!isFloating(x.dtype()))
     fail("std and var only support floating point and complex dtypes, got ", dtypeName(x.dtype()));
   Dims dims = reductionDims(x, dim);
-  double n = static_cast<double>(countOver(x, dims)) - (correction ? correction->asDouble() : 1.0);
+  const std::int64_t count = countOver(x, dims);
+  double n = static_cast<double>(count) - (correction ? correction->asDouble() : 1.0);
   if (n <= 0)
     warn(strcat(op,
                 "(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input "
@@ -146,7 +147,8 @@ Tensor variance(const char* op, const Tensor& x, const std::optional<Dims>& dim,
   Tensor in = widened(x);
   Tensor d = sub(in, mean(in, dims, true));
   Tensor total = sum(square(d), dims, keepdim);
-  return toDType(div(total, std::max(n, 0.0)), x.dtype());
+  // Of nothing there is no variance, whatever the correction.
+  return toDType(div(total, count == 0 ? 0.0 : std::max(n, 0.0)), x.dtype());
 }
 }  // namespace
 
@@ -221,6 +223,11 @@ Tensor fusedTernary(const Tensor& x, const Tensor& a, const Operand& b, F comput
 Tensor addcmul(const Tensor& x, const Tensor& a, const Tensor& b, Scalar value) {
   if (x.dtype() == DType::Bool && a.dtype() == DType::Bool && b.dtype() == DType::Bool)
     fail<NotImplementedError>("\"addcmul_cpu_out\" not implemented for 'Bool'");
+  const TensorMeta metas[] = {metaOf(x), metaOf(a), metaOf(b)};
+  if (const DType type = resultType(metas); !isFloating(type)) {
+    FusedScope fused(x);
+    return add(x, mul(scaled(toDType(a, type), Scalar(value.asInt())), b));
+  }
   return fusedTernary(x, a, b, [&](const Tensor& sum, const Tensor& left, const Operand& right) {
     return add(sum, mul(scaled(left, value), right));
   });
@@ -268,7 +275,9 @@ Tensor round(const Tensor& x, std::int64_t decimals) {
   if (decimals == 0 || !isFloating(x.dtype())) return round_even(x);
   FusedScope fused(x);
   double scale = std::pow(10.0, std::abs(static_cast<double>(decimals)));
-  return decimals > 0 ? div(round_even(mul(x, scale)), scale) : mul(round_even(div(x, scale)), scale);
+  Tensor wide = widened(x);  // a half type may not hold the scaled number
+  Tensor y = decimals > 0 ? div(round_even(mul(wide, scale)), scale) : mul(round_even(div(wide, scale)), scale);
+  return y.dtype() == x.dtype() ? y : toDType(y, x.dtype());
 }
 
 Tensor isclose(const Tensor& x, const Tensor& y, double rtol, double atol, bool equalNan) {

@@ -61,7 +61,7 @@ Tensor arranged(const Term& x, const Labels& labels) {
   return permute(x.t, order);
 }
 
-/// Without the labels in `m`: dropped where their size is 1, summed over elsewhere.
+/// Without the labels in `m`: dropped where their size is 1, summed over elsewhere, integers in int64 as `sum` does.
 Term without(const Term& x, Mask m) {
   Dims dims;
   bool sums = false;
@@ -74,7 +74,7 @@ Term without(const Term& x, Mask m) {
       y.labels.push_back(x.labels[d]);
     }
   }
-  y.t = dims.empty() ? x.t : sums ? toDType(sum(x.t, dims), x.t.dtype()) : squeeze_dims(x.t, dims);
+  y.t = dims.empty() ? x.t : sums ? sum(x.t, dims) : squeeze_dims(x.t, dims);
   return y;
 }
 
@@ -128,6 +128,11 @@ Term contract(Term a, Term b, Mask kept, std::int64_t last) {
   }
   a = without(a, dropA);
   b = without(b, dropB);
+  // Of integers one may have been summed; operands of other dtypes are an error of the product.
+  if (a.t.dtype() != b.t.dtype() && !isFloating(a.t.dtype()) && !isFloating(b.t.dtype())) {
+    if (a.t.dtype() == DType::Int64) b.t = toDType(b.t, DType::Int64);
+    if (b.t.dtype() == DType::Int64) a.t = toDType(a.t, DType::Int64);
+  }
   common = a.mask() & b.mask();
   if (last >= 0 && has(a.mask() & ~common, last)) std::swap(a, b);
 

@@ -63,11 +63,18 @@ static void sameSizes(const char* op, const Tensor& x, const Tensor& target) {
                 shapeText(x.shape()), ". This will likely lead to incorrect results due to broadcasting."));
 }
 
+/// x - target, where one of both may be of bools.
+static Tensor errorOf(const Tensor& x, const Tensor& target) {
+  if (target.dtype() == DType::Bool && x.dtype() != DType::Bool) return sub(x, toDType(target, x.dtype()));
+  if (x.dtype() == DType::Bool && target.dtype() != DType::Bool) return sub(toDType(x, target.dtype()), target);
+  return sub(x, target);
+}
+
 Tensor mse_loss(const Tensor& x, const Tensor& target, Flag average, Flag reduce, std::string_view reduction,
                 const Tensor& weight) {
   sameSizes("mse_loss", x, target);
   FusedScope fused(x);
-  return weightedMean(square(sub(x, target)), weight, reductionOf(average, reduce, reduction));
+  return weightedMean(square(errorOf(x, target)), weight, reductionOf(average, reduce, reduction));
 }
 
 Tensor l1_loss(const Tensor& x, const Tensor& target, Flag average, Flag reduce, std::string_view reduction,
@@ -84,7 +91,7 @@ struct Errors {
   Tensor small, size, isLarge;
 };
 Errors errorsWithin(const Tensor& x, const Tensor& target, double bound) {
-  Tensor error = sub(x, target), size = abs(error), large = ge(size, bound);
+  Tensor error = errorOf(x, target), size = abs(error), large = ge(size, bound);
   return {where(large, 0, error), size, large};
 }
 }  // namespace
@@ -213,7 +220,8 @@ Tensor margin_ranking_loss(const Tensor& a, const Tensor& b, const Tensor& targe
 
 Tensor soft_margin_loss(const Tensor& x, const Tensor& target, Flag average, Flag reduce, std::string_view reduction) {
   FusedScope fused(x);
-  return reducedLoss(softplus_plain(mul(neg(target), x)), reductionOf(average, reduce, reduction));
+  const Tensor factor = target.dtype() == DType::Bool ? toDType(target, x.dtype()) : target;
+  return reducedLoss(softplus_plain(mul(neg(factor), x)), reductionOf(average, reduce, reduction));
 }
 
 Tensor cosine_similarity(const Tensor& x, const Tensor& y, std::int64_t dim, double eps) {

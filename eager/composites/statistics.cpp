@@ -242,6 +242,8 @@ Tensor cov(const Tensor& x, std::int64_t correction, const Tensor& fweights, con
     fail("cov(): expected input to have two or fewer dimensions but got an input with ", x.dim(), " dimensions");
   if (x.dtype() == DType::Bool) fail("cov(): bool dtype is not supported for input");
   Tensor rows = x.dim() < 2 ? reshape(x, Dims{1, -1}) : x;
+  const bool weighted = aweights.defined() && isFloating(aweights.dtype());
+  if (weighted) rows = toDType(rows, promoteTypes(rows.dtype(), aweights.dtype()));
   if (!isFloating(rows.dtype())) rows = toDType(rows, defaultDType());
   if (!fweights.defined() && !aweights.defined() && rows.size(1) <= correction)
     warn("cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.");
@@ -268,12 +270,12 @@ Tensor cov(const Tensor& x, std::int64_t correction, const Tensor& fweights, con
   Tensor total = weights.defined() ? sum(weights) : full_plain(n, Dims{}, rows.dtype());
   Tensor centre = weights.defined() ? div(sum(mul(rows, weights), Dims{1}, true), total) : mean(rows, Dims{1}, true);
   Tensor deviation = sub(rows, centre);
-  Tensor weighted = weights.defined() ? mul(deviation, weights) : deviation;
+  Tensor terms = weights.defined() ? mul(deviation, weights) : deviation;
   Tensor freedom = sub(total, static_cast<double>(correction));
   if (aweights.defined() && correction != 0)
     freedom = sub(total,
                   div(mul(sum(mul(weights, toDType(aweights, rows.dtype()))), static_cast<double>(correction)), total));
-  Tensor c = div(matmul(weighted, transpose(deviation, 0, 1)), clamp_min(freedom, Operand(0)));
+  Tensor c = div(matmul(terms, transpose(deviation, 0, 1)), clamp_min(freedom, Operand(0)));
   return rows.size(0) == 1 ? reshape(c, Dims{}) : c;
 }
 Tensor corrcoef(const Tensor& x) {

@@ -129,7 +129,7 @@ void topk(const LibraryCall& call) {
   const std::int64_t k = attrs.integer();
   const Along a(call.inputs[0], attrs.integer());
   if (k < 0 || k > a.split.size) fail<Error>("topk: k = ", k, " is out of range for a dim of size ", a.split.size);
-  sortLines(call, a, k, attrs.boolean());
+  sortLines(call, a, call.inputs[0].shape.empty() ? 1 : k, attrs.boolean());
 }
 
 void kthvalue(const LibraryCall& call) {

@@ -330,8 +330,9 @@ void topk(const LibraryCall& call) {
   bool largest = attrs.boolean();
   DimSplit split(x.view().shape, dim);
   if (k < 0 || k > split.size) fail<Error>("topk: k = ", k, " is out of range for a dim of size ", split.size);
-  // Always sorted, asked for or not: one result is better than two.
-  sortLines(call, x.view(), split, k, largest);
+  // Always sorted, asked for or not: one result is better than two. A tensor of no dims has its one element, also for
+  // 0.
+  sortLines(call, x.view(), split, x.view().shape.empty() ? 1 : k, largest);
 }
 
 }  // namespace tandem::lib

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from arrays import array, close, tensor
+from conftest import run_in
 
 import tandem
 from tandem import nn
@@ -101,6 +102,14 @@ def test_loss(name, a, b, options, expected):
     x = tensor(a, grad=True)
     assert tandem.autograd.gradcheck(lambda x: function(x, tensor(b), **options), (x,))
     assert tandem.autograd.gradgradcheck(lambda x: function(x, tensor(b), **options), (x,))
+
+
+@pytest.mark.parametrize("name", ["mse_loss", "smooth_l1_loss", "huber_loss", "soft_margin_loss"])
+def test_a_loss_takes_a_mask_as_target(name, mode):
+    x = tandem.tensor([0.5, 0.25, -2.0])
+    mask = tandem.tensor([True, False, True])
+    loss = run_in(mode, getattr(F, name), x, mask)
+    assert loss.dtype == tandem.float32 and loss.item() == getattr(F, name)(x, mask.float()).item()
 
 
 def test_binary_cross_entropy_at_the_ends():

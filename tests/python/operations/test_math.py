@@ -110,6 +110,13 @@ DTYPES = [
     (lambda: b << 1, tandem.int64),
     (lambda: u << 1, tandem.uint8),
     (lambda: tandem.einsum("i,j", f, f), tandem.float32),
+    (lambda: tandem.einsum("i->", u), tandem.int64),
+    (lambda: tandem.einsum("ij,j->i", u.expand(2, 3), u), tandem.uint8),
+    (lambda: tandem.addcmul(u, u, u, value=2.5), tandem.uint8),
+    (lambda: tandem.addcmul(u, b, u, value=3), tandem.uint8),
+    (lambda: tandem.cov(X.half(), aweights=X[0]), tandem.float32),
+    (lambda: tandem.cov(X[:, :3], fweights=u.long(), aweights=X[0, 1:].double()), tandem.float64),
+    (lambda: tandem.cov(X.long(), aweights=X[0].bfloat16()), tandem.bfloat16),
 ]
 
 
@@ -117,6 +124,38 @@ DTYPES = [
 def test_dtypes(case):
     run, dtype = DTYPES[case]
     assert run().dtype == dtype
+
+
+def test_einsum_sums_integers_in_int64():
+    assert tandem.einsum("i->", u).item() == 203
+    assert tandem.einsum("ik,j->ij", u.expand(2, 3), I).tolist() == [[609, -406, 1015]] * 2
+
+
+def test_addcmul_of_integers_takes_a_whole_factor():
+    assert tandem.addcmul(I, I, tandem.tensor([1, 2, 3]), value=3.7).tolist() == [12, -14, 50]
+    y = I.clone()
+    assert y.addcmul_(I, I, value=-1.9).tolist() == [-6, -6, -20]
+
+
+@pytest.mark.parametrize("dtype", [tandem.float16, tandem.bfloat16])
+def test_halves_are_rounded_to_decimals_in_float32(dtype, mode):
+    x = tandem.tensor([-8.4765625, 60000.0, 0.123, float("inf")], dtype=dtype)
+    for decimals in (4, 1, -2):
+        got = run_in(mode, lambda x, n=decimals: tandem.round(x, decimals=n), x)
+        want = tandem.round(x.float(), decimals=decimals).to(dtype)
+        assert_same_bits(got, want)
+
+
+def test_nothing_has_no_variance_whatever_the_correction():
+    for correction in (1, 0, -1, -5):
+        assert math.isnan(tandem.var(tandem.zeros(0, 3), correction=correction))
+        assert tandem.std(tandem.zeros(3, 0), 1, correction=correction).isnan().all()
+
+
+def test_the_largest_of_a_tensor_without_dims():
+    for k in (0, 1):
+        values, places = tandem.topk(tandem.tensor(-8.5), k)
+        assert values.item() == -8.5 and places.item() == 0
 
 
 def test_operators_of_shifts():
