@@ -11,10 +11,24 @@ namespace {
 
 std::int64_t offsetOf(const Tensor& t) { return t.impl()->offset; }
 
+/// The number of elements of a view, which may be more than memory holds but has to be a number.
+std::int64_t countOf(const char* op, DimsRef shape) {
+  std::int64_t n = 1;
+  for (std::int64_t size : shape)
+    if (__builtin_mul_overflow(n, size, &n))
+      fail(op, ": a tensor of shape ", shapeText(shape), " has too many elements to count");
+  return n;
+}
+
+/// stride * step; of a dim with at most one element, whose stride says nothing, it may be too large.
+std::int64_t stepped(std::int64_t stride, std::int64_t step) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(stride) * static_cast<std::uint64_t>(step));
+}
+
 /// Sizes with one -1 replaced by what is left of `n` elements.
 Dims inferSize(const char* op, DimsRef size, std::int64_t n) {
   Dims out(size);
-  std::int64_t known = 1;
+  Dims given;
   std::int64_t unknown = -1;
   for (std::size_t i = 0; i < out.size(); ++i) {
     if (out[i] == -1) {
@@ -23,9 +37,10 @@ Dims inferSize(const char* op, DimsRef size, std::int64_t n) {
     } else if (out[i] < 0) {
       fail(op, ": invalid shape dimension ", out[i], " in ", shapeText(size));
     } else {
-      known *= out[i];
+      given.push_back(out[i]);
     }
   }
+  const std::int64_t known = countOf(op, given);
   if (unknown >= 0) {
     if (known == 0)
       fail(op, ": cannot reshape tensor of ", n, " elements into shape ", shapeText(size),
@@ -73,11 +88,12 @@ Tensor expand(const Tensor& x, DimsRef size) {
         fail("expand: The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension ", d);
       shape[d] = own;
     }
-    if (own != 1 && own != shape[d])
+    if (shape[d] < 0 || (own != 1 && own != shape[d]))
       fail("expand: The expanded size of the tensor (", shape[d], ") must match the existing size (", own,
            ") at non-singleton dimension ", d, ". Target sizes: ", shapeText(size),
            ". Tensor sizes: ", shapeText(x.shape()));
   }
+  countOf("expand", shape);
   Dims strides = broadcastStrides(x.shape(), x.strides(), shape);
   // A new dim of size 1 steps over all that follow it, as in a contiguous tensor.
   for (std::int64_t d = lead - 1; d >= 0; --d) {
@@ -156,8 +172,8 @@ Tensor slice(const Tensor& x, std::int64_t dim, std::int64_t start, std::int64_t
   Dims shape = x.shape();
   Dims strides = x.strides();
   std::int64_t offset = offsetOf(x) + start * strides[dim];
-  shape[dim] = (end - start + step - 1) / step;
-  strides[dim] *= step;
+  shape[dim] = (end - start) / step + ((end - start) % step != 0 ? 1 : 0);
+  strides[dim] = stepped(strides[dim], step);
   AttrWriter w;
   for (auto v : {dim, start, end, step}) w.integer(v);
   return applyView(OpCode::slice, x, shape, strides, offset, w.span());
@@ -232,14 +248,18 @@ Tensor as_strided(const Tensor& x, DimsRef size, DimsRef stride, std::optional<s
   std::int64_t offset = storageOffset.value_or(offsetOf(x));
   std::int64_t last = offset;
   bool empty = false;
+  bool beyond = false;  // of what can be counted
   for (std::size_t d = 0; d < size.size(); ++d) {
     if (size[d] < 0 || stride[d] < 0)
       fail("as_strided: negative sizes and strides are not supported, got ", shapeText(size), ", ", shapeText(stride));
     empty |= size[d] == 0;
-    last += (size[d] - 1) * stride[d];
+    std::int64_t reach = 0;
+    beyond |= size[d] > 1 &&
+              (__builtin_mul_overflow(size[d] - 1, stride[d], &reach) || __builtin_add_overflow(last, reach, &last));
   }
+  countOf("as_strided", size);
   auto room = static_cast<std::int64_t>(x.impl()->storage->bytes() / itemSize(x.dtype()));
-  if (offset < 0 || (!empty && last >= room))
+  if (offset < 0 || (!empty && (beyond || last >= room)))
     fail("as_strided: setStorage: sizes ", shapeText(size), ", strides ", shapeText(stride), ", storage offset ",
          offset, " are out of bounds for storage of ", room, " elements");
   AttrWriter w;
@@ -260,9 +280,10 @@ Tensor unfold(const Tensor& x, std::int64_t dim, std::int64_t size, std::int64_t
   std::int64_t unit = x.dim() == 0 ? 1 : strides[dim];
   if (x.dim() > 0) {
     shape[dim] = (n - size) / step + 1;
-    strides[dim] = unit * step;
+    strides[dim] = stepped(unit, step);
   }
   shape.push_back(size);
+  countOf("unfold", shape);
   strides.push_back(unit);
   AttrWriter w;
   for (auto v : {dim, size, step}) w.integer(v);

@@ -233,15 +233,18 @@ Tensor pixel_shuffle(const Tensor& x, std::int64_t factor) {
     fail("pixel_shuffle expects input to have at least 3 dimensions, but got input with ", x.dim(), " dimension(s)");
   if (factor <= 0) fail("pixel_shuffle expects a positive upscale_factor, but got ", factor);
   std::int64_t channels = x.size(-3);
-  if (channels % (factor * factor) != 0)
+  std::int64_t square = 0;
+  if (__builtin_mul_overflow(factor, factor, &square))
+    fail("pixel_shuffle: the square of upscale_factor ", factor, " is too large");
+  if (channels % square != 0)
     fail("pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, but "
          "input.size(-3)=",
-         channels, " is not divisible by ", factor * factor);
+         channels, " is not divisible by ", square);
   std::int64_t h = x.size(-2);
   std::int64_t w = x.size(-1);
   Dims lead(x.shape().begin(), x.shape().end() - 3);
   auto batch = numelOf(lead);
-  std::int64_t out = channels / (factor * factor);
+  std::int64_t out = channels / square;
   Tensor y = permute(reshape(x, Dims{batch, out, factor, factor, h, w}), Dims{0, 1, 4, 2, 5, 3});
   for (auto n : {out, h * factor, w * factor}) lead.push_back(n);
   return reshape(y, lead);

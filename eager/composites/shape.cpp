@@ -60,7 +60,7 @@ Tensor narrow(const Tensor& x, std::int64_t dim, std::int64_t start, std::int64_
   if (start < -n || start > n)
     fail<IndexError>("start out of range (expected to be in range of [", -n, ", ", n, "], but got ", start, ")");
   if (start < 0) start += n;
-  if (start + length > n) fail("start (", start, ") + length (", length, ") exceeds dimension size (", n, ").");
+  if (length > n - start) fail("start (", start, ") + length (", length, ") exceeds dimension size (", n, ").");
   return slice(x, dim, start, start + length, 1);
 }
 

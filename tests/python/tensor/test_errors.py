@@ -3,6 +3,7 @@
 
 import numpy as np
 import pytest
+from conftest import run_in
 
 import tandem
 
@@ -130,3 +131,36 @@ def test_reading_a_value_inside_compile_names_the_line():
     for sign in (1, -1, 1):
         x = tandem.ones(3) * sign
         assert compiled(x).tolist() == f(x).tolist()
+
+
+HUGE = 2**62
+TOO_LARGE = [
+    (lambda: tandem.ones(5, 1, 1).expand(5, 5, -2), RuntimeError, r"The expanded size of the tensor \(-2\)"),
+    (lambda: tandem.ones(5, 1).broadcast_to(5, -HUGE), RuntimeError, "The expanded size of the tensor"),
+    (lambda: tandem.ones(1).expand(2**32, 2**32), RuntimeError, "expand: .* too many elements to count"),
+    (lambda: tandem.ones(5, 1, 1).expand(5, 5, HUGE), RuntimeError, "expand: .* too many elements to count"),
+    (lambda: tandem.zeros(0).view(2**32, 2**32), RuntimeError, "view: .* too many elements to count"),
+    (lambda: tandem.zeros(0).reshape(2**32, 2**32, -1), RuntimeError, "reshape: .* too many elements to count"),
+    (lambda: tandem.ones(5).as_strided((2, 2), (HUGE, HUGE)), RuntimeError, "out of bounds for storage of 5 elements"),
+    (lambda: tandem.ones(5).as_strided((5,), (HUGE,)), RuntimeError, "out of bounds for storage of 5 elements"),
+    (lambda: tandem.ones(5).as_strided((HUGE, 3), (4, 1)), RuntimeError, "as_strided: .* too many elements to count"),
+    (lambda: tandem.ones(5).as_strided((2**32, 2**32), (0, 0)), RuntimeError, "too many elements to count"),
+    (lambda: tandem.ones(5).narrow(0, 1, 2**63 - 1), RuntimeError, "exceeds dimension size"),
+    (lambda: F.pixel_shuffle(tandem.ones(1, 4, 1, 1), 2**32), RuntimeError, "the square of upscale_factor"),
+]
+
+
+@pytest.mark.parametrize("case", range(len(TOO_LARGE)))
+def test_windows_that_no_memory_holds(case):
+    """Sizes and strides whose products no int64 holds are an error, not a window of another size."""
+    call, error, text = TOO_LARGE[case]
+    with pytest.raises(error, match=text):
+        call()
+
+
+def test_steps_beyond_the_end(mode):
+    def body(x):
+        return x[:: 2**63 - 1], x[1 :: 2**62], x.unfold(0, 2, 2**62), x[:0:HUGE]
+
+    got = run_in(mode, body, tandem.arange(5.0))
+    assert [t.tolist() for t in got] == [[0.0], [1.0], [[0.0, 1.0]], []]
