@@ -61,7 +61,7 @@ Tensor arranged(const Term& x, const Labels& labels) {
   return permute(x.t, order);
 }
 
-/// Without the labels in `m`: dropped where their size is 1, summed over elsewhere, integers in int64 as `sum` does.
+/// Without the labels in `m`: dropped where their size is 1, summed over elsewhere.
 Term without(const Term& x, Mask m) {
   Dims dims;
   bool sums = false;
@@ -74,7 +74,7 @@ Term without(const Term& x, Mask m) {
       y.labels.push_back(x.labels[d]);
     }
   }
-  y.t = dims.empty() ? x.t : sums ? sum(x.t, dims) : squeeze_dims(x.t, dims);
+  y.t = dims.empty() ? x.t : sums ? toDType(sum(x.t, dims), x.t.dtype()) : squeeze_dims(x.t, dims);
   return y;
 }
 
@@ -128,11 +128,6 @@ Term contract(Term a, Term b, Mask kept, std::int64_t last) {
   }
   a = without(a, dropA);
   b = without(b, dropB);
-  // Of integers one may have been summed; operands of other dtypes are an error of the product.
-  if (a.t.dtype() != b.t.dtype() && !isFloating(a.t.dtype()) && !isFloating(b.t.dtype())) {
-    if (a.t.dtype() == DType::Int64) b.t = toDType(b.t, DType::Int64);
-    if (b.t.dtype() == DType::Int64) a.t = toDType(a.t, DType::Int64);
-  }
   common = a.mask() & b.mask();
   if (last >= 0 && has(a.mask() & ~common, last)) std::swap(a, b);
 
@@ -394,6 +389,27 @@ void checkSizes(const std::vector<Term>& terms) {
 
 }  // namespace
 
+namespace {
+/// Integers are summed in int64, as `sum` does, where an operand is summed by itself: products of operands keep their
+/// dtype. Operands of several dtypes stay what they are.
+void widenWhereSummedAlone(std::vector<Term>& terms, const Labels& output) {
+  const DType type = terms[0].t.dtype();
+  if (isFloating(type) || type == DType::Int64) return;
+  bool alone = false;
+  for (std::size_t i = 0; i < terms.size(); ++i) {
+    if (terms[i].t.dtype() != type) return;
+    Mask elsewhere = 0;
+    for (auto l : output) elsewhere |= Mask{1} << l;
+    for (std::size_t k = 0; k < terms.size(); ++k)
+      if (k != i) elsewhere |= terms[k].mask();
+    for (std::size_t d = 0; d < terms[i].labels.size(); ++d)
+      alone |= !has(elsewhere, terms[i].labels[d]) && terms[i].t.shape()[d] != 1;
+  }
+  if (!alone) return;
+  for (Term& term : terms) term.t = toDType(term.t, DType::Int64);
+}
+}  // namespace
+
 Tensor einsum(std::string_view equation, std::span<const Tensor> operands) {
   if (operands.empty()) fail("einsum(): must provide at least one operand");
   std::size_t arrow = equation.find("->");
@@ -419,6 +435,7 @@ Tensor einsum(std::string_view equation, std::span<const Tensor> operands) {
   checkSizes(terms);
   Labels output = arrow == std::string_view::npos ? implicitOutput(inputs, ellipsisDims)
                                                   : explicitOutput(equation, arrow + 2, known, ellipsisDims);
+  widenWhereSummedAlone(terms, output);
   Tensor result = arranged(contractAll(std::move(terms), output), output);
   return result == operands[0] ? alias(result) : result;
 }
