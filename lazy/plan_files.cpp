@@ -29,17 +29,16 @@ CodeName nameOf(const Trace& trace, const Hash128& key) {
 
 std::shared_ptr<Plan> readPlan(const Trace& trace, const Hash128& key) {
   if (!trace.device.isCpu()) return nullptr;
-  for (const std::string& bytes : readCachedObjects(nameOf(trace, key))) {
-    try {
-      auto plan = std::make_shared<Plan>(program::decodePlan(bytes));
-      resolvePlan(*plan);
-      bump(counters().planReads);
-      return plan;
-    } catch (const Error&) {
-      // Of another format: it is made anew and rewritten.
-    }
+  const auto bytes = readCachedObject(nameOf(trace, key));
+  if (!bytes) return nullptr;
+  try {
+    auto plan = std::make_shared<Plan>(program::decodePlan(*bytes));
+    resolvePlan(*plan);
+    bump(counters().planReads);
+    return plan;
+  } catch (const Error&) {
+    return nullptr;  // of another format: it is made anew and rewritten
   }
-  return nullptr;
 }
 
 void writePlan(const Trace& trace, const Hash128& key, const Plan& plan) {

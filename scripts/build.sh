@@ -13,6 +13,6 @@ NINJA_STATUS='[%f/%t %es] ' ninja -C "$build" -j "$jobs" all "${@:2}"
 cmake --install "$build" --component python --prefix python | { grep -v -E 'Up-to-date|Install configuration' || true; }
 # The shipped kernel cache belongs to one build of the compiler.
 if [ "$preset" = release ] && [ ! python/tandem/kernels/made -nt python/tandem/libtandem_compiler.so ]; then
-  TANDEM_CACHE_DIR=python/tandem/kernels .venv/bin/python scripts/ship_kernels.py
+  .venv/bin/python scripts/ship_kernels.py python/tandem/kernels
   touch python/tandem/kernels/made
 fi

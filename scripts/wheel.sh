@@ -58,9 +58,11 @@ for python in "${pythons[@]}"; do
   wheel=$(ls -t $work/plain/*.whl | head -n 1)
   "$env/bin/python" -m wheel unpack -d $work/open "$wheel" >/dev/null
   tree=$(ls -d $work/open/*)
-  # The kernels belong to this build of the compiler; they are made with the first wheel, by what is in it.
+  # The kernels belong to this build of the compiler; they are made with the first wheel, by what is in it. Those of
+  # GPUs take minutes, and are made here alone, by the NVRTC that scripts/bootstrap.sh has installed.
   if [ ! -d $work/kernels ]; then
-    TANDEM_CACHE_DIR=$PWD/$work/kernels PYTHONPATH=$tree "$env/bin/python" scripts/ship_kernels.py
+    TANDEM_CUDA_PATH=$(printf '%s:' "$PWD"/.venv/lib/python3*/site-packages/nvidia/*/lib) PYTHONPATH=$tree \
+      "$env/bin/python" scripts/ship_kernels.py $work/kernels --gpus
   fi
   cp -r $work/kernels "$tree/tandem/kernels"
   cp "$(vendored)" "$tree/tandem/"

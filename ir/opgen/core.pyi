@@ -548,6 +548,9 @@ _gpu_why_no_communicator: Any
 _gpu_why_none: Any
 _other_devices: Any
 _load_devices: Any
+_compile_surveyed: Any
+_kernel_compiler: Any
+_survey_device: Any
 _set_default_device: Any
 _synchronize: Any
 _close_point: Any

@@ -4,6 +4,7 @@
 #include "python/src/autocast.h"
 #include "python/src/autograd_bindings.h"
 #include "python/src/bindings.h"
+#include "python/src/code_survey.h"
 #include "python/src/convert.h"
 #include "python/src/cuda_bindings.h"
 #include "python/src/device_object.h"
@@ -78,6 +79,7 @@ PyMODINIT_FUNC PyInit__C() {
     initLazy(module.get());
     initOptim(module.get());
     initProgram(module.get());
+    initCodeSurvey(module.get());
     initModuleSlots(module.get());
     static PyMethodDef warnings[] = {
         {"_warn", warnUser, METH_VARARGS,

@@ -8,9 +8,12 @@ namespace tandem {
 
 namespace {
 
+/// The reason of the first that cannot be opened stays, until one can.
 void* open(const std::string& path, std::string& why) {
   void* object = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (object == nullptr && why.empty()) {
+  if (object != nullptr) {
+    why.clear();
+  } else if (why.empty()) {
     const char* said = ::dlerror();
     why = said == nullptr ? path + " cannot be opened" : said;
   }

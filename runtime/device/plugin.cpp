@@ -3,6 +3,8 @@
 #include <cctype>
 #include <cstdlib>
 #include <dlfcn.h>
+#include <map>
+#include <mutex>
 #include <unistd.h>
 
 #include "runtime/base/error.h"
@@ -10,6 +12,20 @@
 #include "runtime/kernel/compiler_path.h"
 
 namespace tandem {
+
+namespace {
+
+/// What plug-ins have of them.
+struct Surveys {
+  std::mutex mutex;
+  std::map<std::string, CodeSurvey* (*)(const std::string&)> byKind;
+};
+Surveys& surveys() {
+  static auto* const s = new Surveys;
+  return *s;
+}
+
+}  // namespace
 
 std::string loadDevices(const std::string& path) {
   std::string why;
@@ -21,6 +37,8 @@ std::string loadDevices(const std::string& path) {
                                [](const std::string& text) { warnOnce(text); }};
   const DevicePlugin plugin = init(host);
   registerExecutors(addDeviceKind(plugin.kind), {plugin.devices, static_cast<std::size_t>(plugin.count)}, plugin.why);
+  const std::lock_guard lock(surveys().mutex);
+  surveys().byKind[plugin.kind] = plugin.survey;
   return plugin.kind;
 }
 
@@ -39,6 +57,18 @@ std::string openDevices(const std::string& kind) {
   } catch (const Error& e) {
     return e.what();
   }
+}
+
+std::unique_ptr<CodeSurvey> surveyCode(const std::string& kind, const std::string& architecture) {
+  const DeviceKind devices = addDeviceKind(kind);
+  const std::string why = whyNoDevice(devices);  // opens the plug-in
+  CodeSurvey* (*make)(const std::string&) = nullptr;
+  {
+    const std::lock_guard lock(surveys().mutex);
+    if (const auto it = surveys().byKind.find(kind); it != surveys().byKind.end()) make = it->second;
+  }
+  if (make == nullptr) fail<Error>("what code work on ", architecture, " needs cannot be told: ", why);
+  return std::unique_ptr<CodeSurvey>(make(architecture));
 }
 
 }  // namespace tandem

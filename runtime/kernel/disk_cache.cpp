@@ -12,7 +12,6 @@
 #include "runtime/base/error.h"
 #include "runtime/base/hash.h"
 #include "runtime/base/new_file.h"
-#include "runtime/kernel/compiler_path.h"
 
 namespace tandem {
 
@@ -75,14 +74,6 @@ bool readWhole(const std::string& path, std::string& bytes) {
   return ok;
 }
 
-void readObject(const std::string& path, std::vector<std::string>& objects) {
-  std::string bytes;
-  if (!readWhole(path, bytes) || bytes.size() < sizeof(Header)) return;
-  std::string object = bytes.substr(sizeof(Header));
-  const Header expected = headerOf(object);
-  if (std::memcmp(&expected, bytes.data(), sizeof(Header)) == 0) objects.push_back(std::move(object));
-}
-
 }  // namespace
 
 std::string cacheKey(std::initializer_list<std::string_view> parts) {
@@ -91,14 +82,19 @@ std::string cacheKey(std::initializer_list<std::string_view> parts) {
   return hash.hex();
 }
 
-std::vector<std::string> readCachedObjects(const CodeName& name) {
-  std::vector<std::string> objects;
-  if (!cacheIsOff()) {
-    const std::string folder = cacheFolder();
-    if (!folder.empty()) readObject(fileOf(folder, name), objects);
-  }
-  readObject(fileOf(libraryFolder() + "/kernels", name), objects);
-  return objects;
+std::optional<std::string> objectIn(std::string_view bytes) {
+  if (bytes.size() < sizeof(Header)) return std::nullopt;
+  const std::string_view object = bytes.substr(sizeof(Header));
+  const Header expected = headerOf(object);
+  if (std::memcmp(&expected, bytes.data(), sizeof(Header)) != 0) return std::nullopt;
+  return std::string(object);
+}
+
+std::optional<std::string> readCachedObject(const CodeName& name) {
+  const std::string folder = cacheFolder();
+  std::string bytes;
+  if (cacheIsOff() || folder.empty() || !readWhole(fileOf(folder, name), bytes)) return std::nullopt;
+  return objectIn(bytes);
 }
 
 void writeCachedObject(const CodeName& name, std::string_view object) {

@@ -1,11 +1,15 @@
-// From signatures to kernels: what executors share. In memory a table from signature to kernel; of code, the disk
-// ($TANDEM_CACHE_DIR, else $XDG_CACHE_HOME/tandem), then the cache shipped beside the library, then the compiler of the
-// architecture. Thread-safe; any number of processes may share a cache directory.
+// From signatures to kernels: what executors share. In memory a table from signature to kernel; of code, what open
+// programs bring, the disk ($TANDEM_CACHE_DIR, else $XDG_CACHE_HOME/tandem), what is shipped beside the library, and
+// last the compiler of the architecture. Programs and the package may have code for an earlier architecture, which runs
+// as well (architectures.h). Thread-safe; any number of processes may share a cache directory.
 #pragma once
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "runtime/kernel/kernel.h"
 
@@ -33,10 +37,24 @@ struct KernelSource {
 
 /// The object code for an architecture; of a signature it defines `symbol`, of a source text what that defines.
 using LoadCode = std::function<void(const std::string& object, const std::string& symbol)>;
-/// Gives `load` what the caches hold, then what the compiler makes. `load` throws InternalError where an object cannot
+/// Gives `load` what is there, then what the compiler makes. `load` throws InternalError where an object cannot
 /// be loaded; one from a cache then counts as damaged and is made anew. Throws what compiling throws.
 void findCode(const KernelSignature& signature, const std::string& architecture, const LoadCode& load);
-/// The same of a source text; `symbol` is empty.
+/// The same of a source text; `symbol` says nothing.
 void findSourceCode(const KernelSource& source, const std::string& architecture, const LoadCode& load);
+
+/// Code that an open program brings, found while this lives.
+class BroughtCode {
+ public:
+  BroughtCode() = default;
+  ~BroughtCode();
+  BroughtCode(const BroughtCode&) = delete;
+  BroughtCode& operator=(const BroughtCode&) = delete;
+  /// `symbol` as kernel_symbol.h has it; the object must live as long as this.
+  void add(const std::string& architecture, const std::string& symbol, std::string_view object);
+
+ private:
+  std::vector<std::pair<std::string, std::string>> names_;
+};
 
 }  // namespace tandem

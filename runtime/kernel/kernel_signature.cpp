@@ -79,6 +79,10 @@ std::string kernelSymbol(const KernelSignature& signature, std::string_view arch
   return "k" + Hash128{}.add(named).add(architecture).hex();
 }
 
+std::string sourceSymbol(std::string_view text, std::string_view architecture) {
+  return "s" + Hash128{}.add(text).add(architecture).hex();
+}
+
 std::string KernelSignature::text() const {
   std::ostringstream s;
   constexpr std::string_view kinds[] = {"row", "column", "partial"};

@@ -1,10 +1,8 @@
 #include "runtime/program/archive.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <fcntl.h>
 #include <sodium.h>
 #include <unistd.h>
 #include <utility>
@@ -13,10 +11,10 @@
 // The functions of a hash alone, without the providers that OpenSSL would rather have asked for it.
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include <openssl/sha.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 
 #include "runtime/base/error.h"
+#include "runtime/base/mapped_file.h"
+#include "runtime/kernel/architectures.h"
 #include "runtime/program/zip.h"
 
 // What libsodium calls where it is used wrongly. Its own ends the process too, and stands beside sodium_init, which
@@ -24,47 +22,15 @@
 extern "C" void sodium_misuse() { std::abort(); }
 
 namespace tandem::program {
-namespace {
-
-/// A file, mapped to be read.
-class Mapping {
- public:
-  explicit Mapping(const std::string& path) {
-    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0) fail<ValueError>(path, ": ", std::strerror(errno));
-    struct stat info{};
-    const bool regular = ::fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
-    if (regular && info.st_size > 0) {
-      bytes_ = static_cast<std::size_t>(info.st_size);
-      data_ = ::mmap(nullptr, bytes_, PROT_READ, MAP_SHARED, fd, 0);
-    }
-    const int error = errno;
-    ::close(fd);
-    if (!regular) fail<ValueError>(path, ": not a file");
-    if (data_ == MAP_FAILED) fail<ValueError>(path, ": cannot be mapped: ", std::strerror(error));
-  }
-  ~Mapping() {
-    if (data_ != nullptr && data_ != MAP_FAILED) ::munmap(data_, bytes_);
-  }
-  Mapping(const Mapping&) = delete;
-  Mapping& operator=(const Mapping&) = delete;
-  [[nodiscard]] std::string_view bytes() const { return {static_cast<const char*>(data_), bytes_}; }
-
- private:
-  void* data_ = nullptr;
-  std::size_t bytes_ = 0;
-};
-
-}  // namespace
 
 Archive Archive::open(const std::string& path) {
-  auto mapping = std::make_shared<Mapping>(path);
+  auto mapping = std::make_shared<MappedFile>(path);
   const std::string_view bytes = mapping->bytes();
   Archive archive = read(bytes, std::move(mapping), path);
   if (archive.has(kWeights) || !archive.has(kManifest)) return archive;
   const std::string beside = besideOf(path);
   if (::access(beside.c_str(), F_OK) != 0) fail<ValueError>(path, ": its weights are neither in it nor in ", beside);
-  auto both = std::make_shared<std::pair<std::shared_ptr<const void>, Mapping>>(
+  auto both = std::make_shared<std::pair<std::shared_ptr<const void>, MappedFile>>(
       std::piecewise_construct, std::forward_as_tuple(std::move(archive.owner_)), std::forward_as_tuple(beside));
   archive.members_.emplace(kWeights, both->second.bytes());
   archive.owner_ = std::move(both);
@@ -98,8 +64,6 @@ std::string_view Archive::member(std::string_view name) const {
 }
 
 std::string besideOf(const std::string& path) { return path + ".safetensors"; }
-
-bool isForGpus(std::string_view target) { return target.starts_with("sm_") || target.starts_with("compute_"); }
 
 std::string codeFolder(std::string_view target) { return strcat(isForGpus(target) ? "gpu/" : "cpu/", target, "/"); }
 

@@ -40,8 +40,6 @@ inline constexpr std::string_view kSignature = "signature";
 
 /// The file that has the weights of a program at `path`, where the program has not.
 std::string besideOf(const std::string& path);
-/// Is a target, as `sm_90` or `compute_90`, one of GPUs?
-bool isForGpus(std::string_view target);
 /// Where the code for a target is, and that of a kernel.
 std::string codeFolder(std::string_view target);
 std::string codeMember(std::string_view target, std::string_view symbol);

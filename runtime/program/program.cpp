@@ -6,6 +6,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/device/executor.h"
+#include "runtime/kernel/architectures.h"
 #include "runtime/kernel/kernel_symbol.h"
 #include "runtime/lib/strided.h"
 #include "runtime/memory/allocator.h"
@@ -58,34 +59,6 @@ std::uint64_t bytesOf(const T& t) {
 
 bool isWhole(const ResultData& r, std::uint64_t bytes) {
   return r.place.offset == 0 && isContiguous(r.shape, r.strides) && bytesOf(r) == bytes;
-}
-
-/// Of a GPU's target, what it is for: 90 of `sm_90` and `compute_90`; 0 where it says no number.
-int capability(std::string_view target) {
-  int number = 0;
-  for (const char c : target.substr(target.find('_') + 1)) {
-    if (c < '0' || c > '9') return 0;
-    number = number * 10 + (c - '0');
-  }
-  return number;
-}
-
-/// The code that a GPU runs: made for its own or an earlier capability of the same major number, else PTX for an
-/// earlier one, which the driver compiles.
-std::string chooseForGpu(const std::vector<std::string>& targets, int own) {
-  std::string best;
-  int most = 0;
-  for (const std::string& target : targets) {
-    if (!isForGpus(target)) continue;
-    const int number = capability(target);
-    const bool code = target.starts_with("sm_");
-    if (number == 0 || number > own || (code && number / 10 != own / 10)) continue;
-    const int rank = number + (code ? 100000 : 0);
-    if (rank <= most) continue;
-    most = rank;
-    best = target;
-  }
-  return best;
 }
 
 }  // namespace
@@ -167,13 +140,7 @@ Program::Layout Program::layoutOf(const EntryData& e) const {
 
 void Program::chooseTarget() {
   const std::string& own = executor(device_).target().architecture;
-  if (device_.isCpu()) {
-    // Code for older processors runs on newer ones, which are listed behind them.
-    for (const std::string& target : data_.targets)
-      if (!isForGpus(target) && target <= own && target > target_) target_ = target;
-  } else {
-    target_ = chooseForGpu(data_.targets, capability(own));
-  }
+  if (const auto good = thatRunOn(own, data_.targets); !good.empty()) target_ = good.front();
   const bool needed = std::ranges::any_of(data_.kernels, [](const KernelData& k) { return !k.symbols.empty(); });
   if (needed && target_.empty()) {
     std::string known;

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "runtime/base/error.h"
+#include "runtime/kernel/architectures.h"
 #include "runtime/kernel/kernel_cache.h"
 #include "runtime/kernel/split.h"
 #include "runtime/program/archive.h"

@@ -144,3 +144,11 @@ def test_memory_runs_out_as_an_error_of_its_class():
     lines = on_gpu(body).splitlines()
     assert "CUDA out of memory: tried to allocate 1024.00 TiB on cuda:0" in lines[0], lines
     assert "Tensors of this process hold" in lines[0] and lines[1] == "1000.0", lines
+
+
+def test_nvrtc_is_used_wherever_it_is_found(tmp_path):
+    """By a later name than the first, in a folder of $TANDEM_CUDA_PATH."""
+    (tmp_path / "libnvrtc.so.12").symlink_to(NVRTC)
+    body = "print(tandem._C._kernel_compiler('sm_90'))"
+    done = run("import tandem\n" + body, TANDEM_CUDA_PATH=str(tmp_path), TANDEM_NVRTC="")
+    assert "-nvrtc" in done.stdout and not done.stdout.strip().endswith("nvrtc"), done.stdout + done.stderr

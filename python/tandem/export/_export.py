@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import tandem
-from tandem import _C, Tensor
+from tandem import _C, Tensor, _nvidia
 from tandem.export import _tree
 from tandem.export._names import State
 from tandem.export._program import ExportedProgram
@@ -288,6 +288,7 @@ def entries(
     maker = _C._ProgramMaker(state.named())
     for entry in traced:
         entry.add_to(maker, state)
+    _nvidia.name_folders()  # of the compiler for GPUs, which need not be here
     members = maker.finish(list(targets), f"tandem {tandem.__version__}", list((notes or {}).items()))
     try:
         program = _C.Program(members)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import IO, Any
 
 import tandem
-from tandem import _C, Tensor
+from tandem import _C, Tensor, _nvidia
 from tandem.export import _tree
 from tandem.export._archive import WEIGHTS, beside, read_archive, write_archive, write_file
 from tandem.export._sizes import formula
@@ -348,6 +348,7 @@ def load(
     if require_signature is not None and len(require_signature) != 32:
         raise ValueError(f"load: require_signature: a public key has 32 bytes, not {len(require_signature)}")
     source: Any = os.fspath(f) if isinstance(f, (str, os.PathLike)) else read_archive(f)
+    _nvidia.name_folders()
     program = _C.Program(source, signed_by=require_signature or b"", verify=verify, ir_only=ir_only, device=str(device))
     return ExportedProgram(program, source if isinstance(source, dict) else None)
 
@@ -366,6 +367,7 @@ def add_target(f: str | os.PathLike[str], target: str) -> None:
     >>> tandem.export.load(path).targets
     ['x86-64-v3', 'x86-64-v4']
     """
+    _nvidia.name_folders()
     program = _C.Program(os.fspath(f), ir_only=True)
     members = {name: program.member(name) for name in program.members() if name != "signature"}
     try:

@@ -7,6 +7,7 @@
 #include "runtime/base/error.h"
 #include "runtime/device/cuda/gpu.h"
 #include "runtime/device/cuda/sequence.h"
+#include "runtime/device/cuda/survey.h"
 
 namespace tandem::cuda {
 namespace {
@@ -24,6 +25,7 @@ std::shared_ptr<void> staging(std::size_t bytes, Gpu& gpu) {
 }  // namespace
 
 void copyFromHost(void* to, const void* from, std::size_t bytes, CudaStream& stream) {
+  if (Survey::now() != nullptr) return;
   if (Tape* tape = Tape::now(); tape != nullptr && tape->copyFromHost(to, from, bytes)) return;
   for (std::size_t at = 0; at < bytes; at += kPiece) {
     const std::size_t n = std::min(kPiece, bytes - at);
@@ -35,6 +37,7 @@ void copyFromHost(void* to, const void* from, std::size_t bytes, CudaStream& str
 }
 
 void copyToHost(void* to, const void* from, std::size_t bytes, CudaStream& stream) {
+  if (Survey::now() != nullptr) return static_cast<void>(std::memset(to, 0, bytes));
   if (Tape* tape = Tape::now(); tape != nullptr) tape->wait();
   stream.gpu().use();
   if (bytes > kPiece) {
@@ -50,7 +53,7 @@ void copyToHost(void* to, const void* from, std::size_t bytes, CudaStream& strea
 }
 
 void copyWithin(void* to, const void* from, std::size_t bytes, CudaStream& stream) {
-  if (bytes == 0) return;
+  if (bytes == 0 || Survey::now() != nullptr) return;
   if (Tape* tape = Tape::now(); tape != nullptr && tape->move(to, from, bytes)) return;
   stream.gpu().use();
   stream.checkWork(driver().memcpyDtoDAsync(address(to), address(from), bytes, stream.raw()), "copying");

@@ -1,6 +1,5 @@
 #include "runtime/device/cuda/cuda_kernel.h"
 
-#include <shared_mutex>
 #include <utility>
 
 #include "runtime/base/error.h"
@@ -55,43 +54,22 @@ const Split& CudaKernel::split() const {
   return split_.compare_exchange_strong(before, made.get()) ? *made.release() : *before;
 }
 
-namespace {
-
-/// The kernels of a device by signature.
-class Kernels {
- public:
-  explicit Kernels(Gpu& gpu) : gpu_(gpu) {}
-  const CudaKernel& find(const KernelSignature& signature) {
-    std::string bytes = signature.bytes();
-    {
-      const std::shared_lock lock(mutex_);
-      if (const auto it = kernels_.find(bytes); it != kernels_.end()) {
-        bump(host().counters->kernelCacheHits);
-        return *it->second;
-      }
+const CudaKernel& GpuKernels::find(const KernelSignature& signature) {
+  std::string bytes = signature.bytes();
+  {
+    const std::shared_lock lock(mutex_);
+    if (const auto it = kernels_.find(bytes); it != kernels_.end()) {
+      bump(host().counters->kernelCacheHits);
+      return *it->second;
     }
-    const std::unique_lock lock(mutex_);
-    auto [it, fresh] = kernels_.try_emplace(std::move(bytes), nullptr);
-    if (fresh) it->second = std::make_unique<const CudaKernel>(gpu_, signature);
-    return *it->second;
   }
-
- private:
-  Gpu& gpu_;
-  std::shared_mutex mutex_;
-  std::unordered_map<std::string, std::unique_ptr<const CudaKernel>> kernels_;
-};
-
-}  // namespace
-
-const CudaKernel& loadKernel(Gpu& on, const KernelSignature& signature) {
-  static const auto* const tables = [] {
-    auto* const made = new std::vector<std::unique_ptr<Kernels>>;  // never destroyed: as the kernels
-    for (int k = 0; k < gpuCount(); ++k) made->push_back(std::make_unique<Kernels>(gpu(k)));
-    return made;
-  }();
-  return (*tables)[static_cast<std::size_t>(on.ordinal())]->find(signature);
+  const std::unique_lock lock(mutex_);
+  auto [it, fresh] = kernels_.try_emplace(std::move(bytes), nullptr);
+  if (fresh) it->second = std::make_unique<const CudaKernel>(gpu_, signature);
+  return *it->second;
 }
+
+const CudaKernel& loadKernel(Gpu& gpu, const KernelSignature& signature) { return gpu.kernels->find(signature); }
 
 CudaModule::CudaModule(Gpu& gpu, std::span<const SavedKernel> kernels) : gpu_(gpu) {
   for (const SavedKernel& k : kernels) {

@@ -11,6 +11,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <shared_mutex>
 #include <string>
 #include <unordered_map>
 
@@ -71,6 +72,18 @@ class CudaKernel final : public Kernel {
   mutable std::unique_ptr<const Function> code_;
   mutable std::atomic<const Function*> function_{nullptr};
   mutable std::atomic<const Split*> split_{nullptr};
+};
+
+/// The kernels of a device by signature.
+class GpuKernels {
+ public:
+  explicit GpuKernels(Gpu& gpu) : gpu_(gpu) {}
+  const CudaKernel& find(const KernelSignature& signature);
+
+ private:
+  Gpu& gpu_;
+  std::shared_mutex mutex_;
+  std::unordered_map<std::string, std::unique_ptr<const CudaKernel>> kernels_;
 };
 
 /// The kernel of a signature, from the table of the device.

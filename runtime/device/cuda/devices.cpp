@@ -3,7 +3,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/device/cuda/cuda_executor.h"
-#include "runtime/device/plugin.h"
+#include "runtime/device/cuda/survey.h"
 
 namespace tandem::cuda {
 namespace {
@@ -32,5 +32,8 @@ extern "C" [[gnu::visibility("default")]] tandem::DevicePlugin tandemDevices(con
   tandem::cuda::setHost(host);
   // Tensors outlive other statics: never destroyed.
   static const auto* const devices = new tandem::cuda::Devices(tandem::cuda::find());
-  return {"cuda", devices->executors.data(), static_cast<int>(devices->executors.size()), devices->why.c_str()};
+  return {"cuda", devices->executors.data(), static_cast<int>(devices->executors.size()), devices->why.c_str(),
+          [](const std::string& architecture) -> tandem::CodeSurvey* {
+            return new tandem::cuda::SurveyDevice(architecture);
+          }};
 }

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "runtime/base/error.h"
+#include "runtime/device/cuda/cuda_kernel.h"
 #include "runtime/device/cuda/launch_shape.h"
 #include "runtime/device/cuda/sequence.h"
 
@@ -15,6 +16,7 @@ namespace tandem::cuda {
 namespace {
 
 constexpr int kMostGpus = 64;
+constexpr int kNotThere = -1;  // an ordinal
 constexpr std::size_t kPooledStreams = 32;
 
 const DeviceHost* theHost = nullptr;
@@ -79,9 +81,19 @@ bool launchesBlock() {
   return block;
 }
 
-Gpu::Gpu(int ordinal) : ordinal_(ordinal) {
+Gpu::Gpu(int ordinal) : kernels(std::make_unique<GpuKernels>(*this)), ordinal_(ordinal) {
   check(driver().deviceGet(&device_, ordinal), strcat("opening cuda:", ordinal));
-  properties_ = readProperties(device_);
+  describe(readProperties(device_));
+}
+
+Gpu::Gpu(const GpuProperties& properties) : kernels(std::make_unique<GpuKernels>(*this)), ordinal_(kNotThere) {
+  describe(properties);
+}
+
+Gpu::~Gpu() = default;
+
+void Gpu::describe(const GpuProperties& properties) {
+  properties_ = properties;
   limits_.multiprocessors = properties_.multiprocessors;
   limits_.sharedBytes = static_cast<int>(properties_.sharedMemoryPerBlockOptin);
   limits_.architecture = properties_.major * 10 + properties_.minor;
@@ -89,6 +101,7 @@ Gpu::Gpu(int ordinal) : ordinal_(ordinal) {
 }
 
 void Gpu::use() {
+  if (ordinal_ == kNotThere) return;
   if (forked.load(std::memory_order_relaxed))
     fail<Error>("CUDA cannot be used in a process that was forked from one which used it: start processes by 'spawn'");
   std::call_once(once_, [this] {
@@ -101,7 +114,7 @@ void Gpu::use() {
 std::string Gpu::name() const { return strcat("cuda:", ordinal_); }
 
 CudaStream& Gpu::stream() {
-  CudaStream* chosen = current[static_cast<std::size_t>(ordinal_)];
+  CudaStream* chosen = ordinal_ == kNotThere ? nullptr : current[static_cast<std::size_t>(ordinal_)];
   return chosen != nullptr ? *chosen : defaultStream_;
 }
 

@@ -25,9 +25,14 @@ void setHost(const DeviceHost& host);
 /// Is TANDEM_LAUNCH_BLOCKING=1 set: does every launch wait, so that errors are raised where they are made?
 bool launchesBlock();
 
+class GpuKernels;
+
 class Gpu {
  public:
   explicit Gpu(int ordinal);
+  /// One that is not there, for surveys (survey.h): the driver is never asked about it.
+  explicit Gpu(const GpuProperties& properties);
+  ~Gpu();
   Gpu(const Gpu&) = delete;
   Gpu& operator=(const Gpu&) = delete;
 
@@ -59,8 +64,11 @@ class Gpu {
   DeviceMemory memory{*this};
   EventPool events{*this};
   FaultSlots slots{*this};
+  const std::unique_ptr<GpuKernels> kernels;  // by their signatures (cuda_kernel.h)
 
  private:
+  void describe(const GpuProperties& properties);
+
   const int ordinal_;
   DeviceOrdinal device_ = 0;
   GpuProperties properties_;

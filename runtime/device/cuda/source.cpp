@@ -11,6 +11,7 @@
 #include "runtime/base/small_vector.h"
 #include "runtime/device/cuda/gpu.h"
 #include "runtime/device/cuda/sequence.h"
+#include "runtime/device/cuda/survey.h"
 #include "runtime/lib/cuda/texts.h"
 
 namespace tandem::cuda {
@@ -52,10 +53,14 @@ std::string nameOf(const char* name, std::span<const Define> defines) {
   return name + shown;
 }
 
-void compile(Gpu& gpu, Module& module, const char* name, const char* text, std::span<const Define> defines) {
+KernelSource sourceOf(const char* name, const char* text, std::span<const Define> defines) {
   KernelSource source{nameOf(name, defines), kCommonText};
   for (const Define& d : defines) source.text += strcat("#define ", d.name, " ", d.value, "\n");
   source.text += text;
+  return source;
+}
+
+void compile(Gpu& gpu, Module& module, const KernelSource& source) {
   host().findSourceCode(source, gpu.properties().architecture, [&](const std::string& object, const std::string&) {
     module.handle = loadModule(gpu, object, source.name);
   });
@@ -83,7 +88,7 @@ const Function& findFunction(Gpu& gpu, const char* name, const char* text, std::
     module = known.get();
   }
   // Other texts may be compiled meanwhile; whoever wants this one waits.
-  std::call_once(module->once, [&] { compile(gpu, *module, name, text, defines); });
+  std::call_once(module->once, [&] { compile(gpu, *module, sourceOf(name, text, defines)); });
   const std::string symbol(kernel);
   auto made = std::make_unique<const Function>(symbol, functionOf(module->handle, symbol, name));
   const std::unique_lock lock(s.mutex);
@@ -116,6 +121,7 @@ FunctionHandle functionOf(ModuleHandle module, const std::string& symbol, std::s
 }
 
 void* allocateForWork(std::size_t bytes, CudaStream& stream) {
+  if (Survey* survey = Survey::now()) return survey->allocate(bytes);
   Tape* tape = Tape::now();
   if (tape == nullptr) return stream.gpu().memory.allocate(bytes, stream.raw());
   if (void* known = tape->allocate(bytes)) return known;
@@ -125,6 +131,7 @@ void* allocateForWork(std::size_t bytes, CudaStream& stream) {
 }
 
 void deallocateForWork(void* memory, Gpu& gpu) {
+  if (Survey::now() != nullptr) return;
   if (Tape* tape = Tape::now(); tape != nullptr && tape->deallocate()) return;
   gpu.memory.deallocate(memory);
 }
@@ -132,6 +139,7 @@ void deallocateForWork(void* memory, Gpu& gpu) {
 void Function::launch(CudaStream& stream, const Grid& grid, std::span<const Parameter> parameters) const {
   for (unsigned n : grid.blocks)
     if (n == 0) return;
+  if (Survey::now() != nullptr) return;
   Tape* tape = Tape::now();
   if (tape != nullptr && tape->launch(*this, handle_, grid, parameters)) return;
   const Driver& d = driver();
@@ -156,7 +164,9 @@ void Function::launch(CudaStream& stream, const Grid& grid, std::span<const Para
 }
 
 const Function& Source::kernel(std::string_view name, std::initializer_list<Define> defines) const {
-  return findFunction(Queueing::now().stream().gpu(), name_, text_, name, {defines.begin(), defines.size()});
+  const std::span<const Define> all(defines.begin(), defines.size());
+  if (Survey* survey = Survey::now()) return survey->note(sourceOf(name_, text_, all));
+  return findFunction(Queueing::now().stream().gpu(), name_, text_, name, all);
 }
 
 }  // namespace tandem::cuda

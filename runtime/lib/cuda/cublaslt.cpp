@@ -12,6 +12,7 @@
 #include "runtime/base/shared_library.h"
 #include "runtime/device/cuda/gpu.h"
 #include "runtime/device/cuda/sequence.h"
+#include "runtime/device/cuda/survey.h"
 #include "runtime/lib/cuda/cublaslt_functions.h"
 
 namespace tandem::cuda {
@@ -272,7 +273,13 @@ class Operand {
 }  // namespace
 
 bool cublasltProduct(const ArrayView& a, const ArrayView& b, const ArrayView& c) {
-  if (!isFloating(c.dtype) || library() == nullptr) return false;
+  if (!isFloating(c.dtype)) return false;
+  if (Survey::now() != nullptr) {
+    // Where the library is there it may take copies; where not, our own kernel is needed.
+    for (const ArrayView* x : {&a, &b, &c}) copyByKernel(*x, *x);
+    return false;
+  }
+  if (library() == nullptr) return false;
   const std::size_t r = c.shape.size();
   CudaStream& stream = Queueing::now().stream();
   ProductKey key{stream.gpu().ordinal(), c.dtype, c.shape[r - 2], c.shape[r - 1], a.shape[r - 1], 1, {}, {}};
