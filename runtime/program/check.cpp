@@ -356,6 +356,12 @@ class ProgramCheck {
       require(signatures.insert(k.signature.bytes()).second, "a kernel is there twice");
       require(k.symbols.empty() || k.symbols.size() == data_.targets.size(), "a kernel's symbols");
     }
+    std::set<std::string> texts;
+    for (const SourceData& s : data_.sources) {
+      require(s.symbols.size() == data_.targets.size(), "the symbols of a text");
+      for (const std::string& symbol : s.symbols)
+        require(symbol.empty() || texts.insert(symbol).second, "a text is there twice");
+    }
     for (const MemoryData& m : data_.memories)
       require(m.offset <= weightBytes_ && m.bytes <= weightBytes_ - m.offset, "the memory `", m.name,
               "` lies outside the weights");

@@ -37,10 +37,11 @@ class Writer {
  public:
   std::string write(const ProgramData& d) {
     const auto producer = text(d.producer);
-    const auto manifest = wire::CreateManifest(
-        b_, kMajor, d.minor, producer, texts(d.targets), each(d.kernels, &Writer::kernel),
-        each(d.memories, &Writer::memory), each(d.state, &Writer::state), each(d.entries, &Writer::entry),
-        each(d.members, &Writer::member), each(d.notes, &Writer::note), d.seed, d.draws, bytes(d.weightsHeader));
+    const auto manifest = wire::CreateManifest(b_, kMajor, d.minor, producer, texts(d.targets),
+                                               each(d.kernels, &Writer::kernel), each(d.memories, &Writer::memory),
+                                               each(d.state, &Writer::state), each(d.entries, &Writer::entry),
+                                               each(d.members, &Writer::member), each(d.notes, &Writer::note), d.seed,
+                                               d.draws, bytes(d.weightsHeader), each(d.sources, &Writer::source));
     wire::FinishManifestBuffer(b_, manifest);
     return {reinterpret_cast<const char*>(b_.GetBufferPointer()), b_.GetSize()};
   }
@@ -84,6 +85,7 @@ class Writer {
                               b_.CreateVectorOfStructs(inputs), Offset<Vector<wire::DType>>(types.o), steps,
                               b_.CreateVectorOfStructs(outputs), texts(k.symbols));
   }
+  Offset<wire::Source> source(const SourceData& s) { return wire::CreateSource(b_, text(s.name), texts(s.symbols)); }
   Offset<wire::View> view(const PlanOperand& o) {
     return wire::CreateView(b_, o.buffer, o.byteOffset, as<wire::DType>(o.dtype), o.absent, list(o.shape),
                             list(o.strides));
@@ -458,6 +460,8 @@ ProgramData decodeManifest(std::string_view bytes) {
   out.seed = m->seed();
   out.draws = m->draws();
   out.weightsHeader = binary(m->weights_header());
+  out.sources =
+      each(m->sources(), [](const wire::Source* s) { return SourceData{text(s->name()), texts(s->symbols())}; });
   return out;
 }
 

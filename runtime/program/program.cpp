@@ -167,7 +167,13 @@ void Program::loadKernels(bool irOnly) {
     if (data_.minor > 0 && symbol != kernelSymbol(k.signature, target_))
       fail<ValueError>("a saved program has the code `", symbol, "` for a kernel of another signature");
     kernels.push_back({k.signature, archive_.member(codeMember(target_, symbol)), symbol});
+    if (!device_.isCpu() && data_.minor > 0) brought_.add(target_, symbol, kernels.back().object);
   }
+  // What library functions look for.
+  if (!device_.isCpu() && !target_.empty())
+    for (const SourceData& s : data_.sources)
+      if (const std::string& symbol = s.symbols[number]; !symbol.empty())
+        brought_.add(target_, symbol, archive_.member(codeMember(target_, symbol)));
   module_ = runs.loadModule(kernels);
   for (EntryData& e : data_.entries) resolvePlan(e.plan, module_.get());
 }

@@ -19,6 +19,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/kernel/kernel_cache.h"
 #include "runtime/memory/storage.h"
 #include "runtime/program/archive.h"
 #include "runtime/program/program_data.h"
@@ -92,6 +93,7 @@ class Program {
   std::string target_;
   std::vector<std::string> functions_;
   std::unique_ptr<KernelModule> module_;
+  BroughtCode brought_;
   std::vector<Layout> layouts_;                     // one an entry
   std::vector<std::unique_ptr<SizedEntry>> sized_;  // likewise; null where sizes are fixed
   std::string_view weights_;

@@ -13,15 +13,22 @@
 namespace tandem::program {
 
 /// Minor versions: 0; 1 has symbols of kernels that follow from their signatures (kernel_symbol.h), and the
-/// hash of the weights' header.
+/// hash of the weights' header; 2 may have the code of library functions.
 inline constexpr std::uint16_t kMajor = 1;
-inline constexpr std::uint16_t kMinor = 1;
+inline constexpr std::uint16_t kMinor = 2;
 
 /// A kernel of the plans, or one that launches run in its stead.
 struct KernelData {
   KernelSignature signature;
   /// One a target, as in ProgramData, empty where no launch there needs its code; none where none does.
   std::vector<std::string> symbols;
+};
+
+/// A text of kernels that library functions launch on a GPU. Whose code it is is in its symbol, a hash of text and
+/// target: a version that has another text does not find it, and needs a compiler.
+struct SourceData {
+  std::string name;                  // for people
+  std::vector<std::string> symbols;  // one a target, empty where the code of that has none; of one target no two alike
 };
 
 /// Bytes of the weights that tensors of the state lie in. Those that an entry changes belong to each context.
@@ -145,6 +152,7 @@ struct ProgramData {
   std::string producer;
   std::vector<std::string> targets;
   std::vector<KernelData> kernels;
+  std::vector<SourceData> sources;
   std::vector<MemoryData> memories;
   std::vector<StateData> state;
   std::vector<EntryData> entries;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <set>
 
 #include "runtime/base/error.h"
@@ -9,14 +10,15 @@
 #include "runtime/kernel/kernel_cache.h"
 #include "runtime/kernel/split.h"
 #include "runtime/program/archive.h"
+#include "runtime/program/function_code.h"
 
 namespace tandem::program {
 
 namespace {
 
-/// GPUs cut launches by sizes and by how many multiprocessors they have: the kernels of the plans, and all that these
-/// may be cut into. What is not among the program's kernels is added to them.
-std::vector<std::size_t> kernelsForGpus(ProgramData& data) {
+/// GPUs cut launches by sizes and by how many multiprocessors they have: the kernels of the plans, all that these may
+/// be cut into, and `more`, those of library functions. What is not among the program's kernels is added to them.
+std::vector<std::size_t> kernelsForGpus(ProgramData& data, const std::vector<KernelSignature>& more) {
   std::map<std::string, std::size_t> known;
   for (std::size_t k = 0; k < data.kernels.size(); ++k) known.emplace(data.kernels[k].signature.bytes(), k);
   std::set<std::size_t> needed;
@@ -39,31 +41,51 @@ std::vector<std::size_t> kernelsForGpus(ProgramData& data) {
     needAll(e);
     for (const EntryData& form : e.others) needAll(form);
   }
+  for (const KernelSignature& signature : more) need(signature);
   return {needed.begin(), needed.end()};
+}
+
+/// Adds the name of a text's code for the next target, to be put behind those of the targets before.
+void addSource(ProgramData& data, const std::string& name, const std::string& symbol) {
+  auto isFree = [&](const SourceData& s) { return s.name == name && s.symbols.size() == data.targets.size(); };
+  auto it = std::ranges::find_if(data.sources, isFree);
+  if (it == data.sources.end()) it = data.sources.insert(it, {name, std::vector<std::string>(data.targets.size())});
+  it->symbols.push_back(symbol);
 }
 
 }  // namespace
 
 CodeMembers addTarget(ProgramData& data, const std::string& target, std::vector<std::size_t> kernels) {
-  if (isForGpus(target)) kernels = kernelsForGpus(data);
   if (std::ranges::find(data.targets, target) != data.targets.end())
     fail<ValueError>("the program has code for ", target, " already");
+  std::unique_ptr<CodeSurvey> survey;
+  if (isForGpus(target)) {
+    survey = surveyCode("cuda", target);
+    surveyFunctions(*survey, data);
+    kernels = kernelsForGpus(data, survey->kernels());
+  }
   CodeMembers made;
   std::vector<std::string> symbols;
-  for (const std::size_t k : kernels)
-    findCode(data.kernels[k].signature, target, [&](const std::string& object, const std::string& symbol) {
-      symbols.push_back(symbol);
-      made.emplace_back(codeMember(target, symbol), object);
-    });
+  const LoadCode keep = [&](const std::string& object, const std::string& symbol) {
+    symbols.push_back(symbol);
+    made.emplace_back(codeMember(target, symbol), object);
+  };
+  for (const std::size_t k : kernels) findCode(data.kernels[k].signature, target, keep);
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     std::vector<std::string>& of = data.kernels[kernels[i]].symbols;
     of.resize(data.targets.size());
     of.push_back(symbols[i]);
-    data.members.push_back({made[i].first, sha256(made[i].second)});
   }
+  if (survey != nullptr)
+    for (const KernelSource& source : survey->sources()) {
+      findSourceCode(source, target, keep);
+      addSource(data, source.name, symbols.back());
+    }
+  for (const auto& [name, object] : made) data.members.push_back({name, sha256(object)});
   data.targets.push_back(target);
   for (KernelData& k : data.kernels)
     if (!k.symbols.empty()) k.symbols.resize(data.targets.size());
+  for (SourceData& s : data.sources) s.symbols.resize(data.targets.size());
   return made;
 }
 

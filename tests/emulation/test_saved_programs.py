@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import os
+import subprocess
+import sys
 import zipfile
 
 import pytest
@@ -151,3 +154,55 @@ def test_from_c(tmp_path, monkeypatch):
         assert_same_bits(got, expected.contiguous())
     library.tandem_context_free(context)
     library.tandem_program_close(program)
+
+
+def functions(x, i):
+    """Library functions with texts of their own, and a result that is a view."""
+    y = tandem.cat([x[i], x.sort(1)[0]]).cumsum(0) @ x.t()
+    return y, y.t(), nn.functional.max_pool1d(x[None], 2), x.to(tandem.float64).t()
+
+
+RUN = """
+import sys, tandem
+x, i = (tandem.load(sys.argv[2])[k] for k in "xi")
+program = tandem.export.load(sys.argv[1], device="cuda")
+results = program(x, i)
+print(tandem.counters()["kernel_compiles"])
+tandem.save({str(k): r for k, r in enumerate(results)}, sys.argv[3])
+"""
+
+
+@pytest.mark.parametrize("target", ["sm_90", "compute_80"])
+def test_library_functions_without_nvrtc(tmp_path, target):
+    """Their code is in the file, beside that of generated kernels."""
+    n = tandem.export.Dim("n", min=4, max=8)
+    x, i = tandem.randn(3, 8), tandem.tensor([2, 0])
+    dims = ({1: n}, None)
+    program = tandem.export.export(functions, (x, i), targets=["x86-64-v3", target], dynamic_shapes=dims)
+    path = saved(tmp_path, program)
+    tandem.save({"x": x, "i": i}, tmp_path / "given")
+    files = [path, str(tmp_path / "given"), str(tmp_path / "results")]
+    nowhere = {"TANDEM_NVRTC": "/nowhere/libnvrtc.so", "TANDEM_CUBLASLT": "/nowhere/libcublasLt.so"}
+    environment = {**os.environ, **nowhere, "TANDEM_CACHE_DIR": str(tmp_path / "cache")}
+    done = subprocess.run([sys.executable, "-c", RUN, *files], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "0"
+    results = tandem.load(tmp_path / "results")
+    for k, expected in enumerate(functions(x, i)):
+        tandem.testing.assert_close(results[str(k)], expected.contiguous())
+
+
+def test_the_code_of_library_functions_is_checked(tmp_path):
+    program = tandem.export.export(functions, (tandem.randn(3, 8), tandem.tensor([2, 0])), targets=["x86-64-v3"])
+    path = saved(tmp_path, program)
+    tandem.export.add_target(path, "sm_90")
+    with zipfile.ZipFile(path) as archive:
+        texts = [m for m in archive.infolist() if m.filename.startswith("gpu/sm_90/s")]
+        assert texts
+        at = texts[0].header_offset + texts[0].file_size // 2
+    content = bytearray(open(path, "rb").read())
+    content[at + 200] ^= 1
+    open(path, "wb").write(content)
+    with pytest.raises(ValueError, match="is damaged"):
+        tandem.export.load(path, device="cuda")
+    tandem.export.load(path)  # which does not read it
