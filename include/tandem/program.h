@@ -95,8 +95,8 @@ typedef struct {
   const unsigned char* signed_by;
   /* Compare all of the file with the hashes in it. The machine code that is used always is. */
   int verify;
-  /* Where it runs: "cuda", "cuda:1", a GPU for which the file has code; its weights are copied there, and runs copy
-   * arguments there and results back: pointers are to memory of the host all the same. NULL, "cpu": here. */
+  /* Where it runs: "cuda", "cuda:1", a GPU for which the file has code; its weights are copied there. NULL, "cpu":
+   * here. */
   const char* device;
 } tandem_open_options;
 
@@ -146,9 +146,35 @@ TANDEM_API tandem_error* tandem_context_create(const tandem_program* program, ta
 TANDEM_API void tandem_context_free(tandem_context* context);
 
 /* One pointer an argument and a result, one number each; `numbers` NULL: those that the program was saved with. Results
- * overlap neither arguments nor each other. */
+ * overlap neither arguments nor each other. All pointers are to memory of the host, wherever the program runs. */
 TANDEM_API tandem_error* tandem_run(tandem_context* context, size_t entry, void* const* arguments,
                                     const double* numbers, void* const* results);
+
+/* Kinds of devices, numbered as in DLPack. */
+typedef enum { TANDEM_CPU = 1, TANDEM_CUDA = 2 } tandem_device_kind;
+
+/* Elements, contiguous, row-major: on the host, or on the GPU that the program runs on. */
+typedef struct {
+  void* data;
+  int32_t device_kind;  /* a tandem_device_kind */
+  int32_t device_index; /* of the CPU 0 */
+} tandem_memory;
+
+typedef struct {
+  size_t size;  /* sizeof(tandem_run_options); later versions may have more, which is zero unless it is meant */
+  void* stream; /* a CUstream of the program's GPU, in which the run is queued; NULL: CUDA's default stream */
+} tandem_run_options;
+
+/* As tandem_run, with memory wherever it is; `options` may be NULL. On a GPU runs of a context are done one after the
+ * other, whatever their streams. What is on the GPU is used where it is, if it lies at a multiple of 64 bytes, and else
+ * copied there; what is on the host is copied to the GPU and back. Where all results, and all arguments that the entry
+ * changes, are on the GPU, the run is queued and nobody waits: errors of values are those of tandem_wait, or of the
+ * next run that waits, and results are then undefined. */
+TANDEM_API tandem_error* tandem_run_on(tandem_context* context, size_t entry, const tandem_memory* arguments,
+                                       const double* numbers, const tandem_memory* results,
+                                       const tandem_run_options* options);
+/* Waits for what runs have queued; the error of a value that one met. */
+TANDEM_API tandem_error* tandem_wait(tandem_context* context);
 
 /* Which sizes the next runs of an entry have, one for each that it has; they begin as the examples. What is made for
  * sizes that were not there before, of which a context keeps 64 an entry, takes time and memory; coming back to them

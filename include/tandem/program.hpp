@@ -52,14 +52,27 @@ class Input {
   Input(R&& elements)
       : data_(std::ranges::data(elements)), bytes_(std::ranges::size(elements) * sizeof(*std::ranges::data(elements))),
         constant_(std::is_const_v<std::remove_pointer_t<decltype(std::ranges::data(elements))>>) {}
+  /// Memory of the GPU that the program runs on, cuda:`index`.
+  static Input onGpu(void* data, std::size_t bytes, int index = 0) {
+    Input made(std::span(static_cast<char*>(data), bytes));
+    made.device_ = {TANDEM_CUDA, index};
+    return made;
+  }
+  static Input onGpu(const void* data, std::size_t bytes, int index = 0) {
+    Input made = onGpu(const_cast<void*>(data), bytes, index);
+    made.constant_ = true;
+    return made;
+  }
   [[nodiscard]] void* data() const { return const_cast<void*>(data_); }
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
   [[nodiscard]] bool constant() const { return constant_; }
+  [[nodiscard]] tandem_memory memory() const { return {data(), device_.first, device_.second}; }
 
  private:
   const void* data_;
   std::size_t bytes_;
   bool constant_;
+  std::pair<std::int32_t, std::int32_t> device_{TANDEM_CPU, 0};
 };
 
 /// Where the elements of a result go: as Input, and never const.
@@ -70,12 +83,20 @@ class Output {
   Output(R&& elements)
       : data_(std::ranges::data(elements)), bytes_(std::ranges::size(elements) * sizeof(*std::ranges::data(elements))) {
   }
+  /// As Input::onGpu.
+  static Output onGpu(void* data, std::size_t bytes, int index = 0) {
+    Output made(std::span(static_cast<char*>(data), bytes));
+    made.device_ = {TANDEM_CUDA, index};
+    return made;
+  }
   [[nodiscard]] void* data() const { return data_; }
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
+  [[nodiscard]] tandem_memory memory() const { return {data_, device_.first, device_.second}; }
 
  private:
   void* data_;
   std::size_t bytes_;
+  std::pair<std::int32_t, std::int32_t> device_{TANDEM_CPU, 0};
 };
 
 struct OpenOptions {
@@ -202,29 +223,35 @@ class Context {
   /// Runs an entry. No `numbers`: those that the program was saved with. Results overlap neither arguments nor each
   /// other.
   void run(std::size_t entry, std::initializer_list<Input> arguments, std::initializer_list<Output> results,
-           std::span<const double> numbers = {}) {
-    run(entry, std::span(arguments.begin(), arguments.size()), std::span(results.begin(), results.size()), numbers);
+           std::span<const double> numbers = {}, void* stream = nullptr) {
+    run(entry, std::span(arguments.begin(), arguments.size()), std::span(results.begin(), results.size()), numbers,
+        stream);
   }
+  /// `stream`: a CUstream of the program's GPU (tandem_run_on); null is CUDA's default stream.
   void run(std::size_t entry, std::span<const Input> arguments, std::span<const Output> results,
-           std::span<const double> numbers = {}) {
+           std::span<const double> numbers = {}, void* stream = nullptr) {
     expect(arguments.size() == program_.arguments(entry), "arguments", program_.arguments(entry), arguments.size());
     expect(results.size() == program_.results(entry), "results", program_.results(entry), results.size());
     if (!numbers.empty())
       expect(numbers.size() == program_.numbers(entry), "numbers", program_.numbers(entry), numbers.size());
-    std::vector<void*> from, to;
+    std::vector<tandem_memory> from, to;
     for (const Input& a : arguments) {
       const tandem_tensor_info info = argument(entry, from.size());
       fits(info, a.bytes());
       if (info.changes != 0 && a.constant())
         throw Error(TANDEM_INVALID_ARGUMENT, std::string(info.name) + " is changed, and must not be const");
-      from.push_back(a.data());
+      from.push_back(a.memory());
     }
     for (const Output& r : results) {
       fits(result(entry, to.size()), r.bytes());
-      to.push_back(r.data());
+      to.push_back(r.memory());
     }
-    detail::check(tandem_run(get(), entry, from.data(), numbers.empty() ? nullptr : numbers.data(), to.data()));
+    const tandem_run_options options{sizeof options, stream};
+    detail::check(
+        tandem_run_on(get(), entry, from.data(), numbers.empty() ? nullptr : numbers.data(), to.data(), &options));
   }
+  /// Waits for what runs have queued; throws the errors of its values.
+  void wait() { detail::check(tandem_wait(get())); }
 
   /// Copies a tensor of the state out, or in.
   void getState(std::size_t number, const Output& to) const {

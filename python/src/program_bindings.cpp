@@ -351,6 +351,26 @@ PyObject* describe(PyObject* self, PyObject*) {
   });
 }
 
+/// Where the arguments of a call are, and its results shall be: on the CPU, or all on the program's GPU, beside which
+/// tensors of no dims may stand on the CPU.
+Device runsOn(const Context& context, const EntryData& e, std::span<const Tensor> given) {
+  const Device own = context.program().device();
+  const auto there = std::ranges::find_if(given, [](const Tensor& t) { return !t.device().isCpu(); });
+  if (there == given.end()) return {};
+  for (std::size_t k = 0; k < given.size(); ++k) {
+    const Device device = given[k].device();
+    if (device == own || (device.isCpu() && given[k].shape().empty())) continue;
+    const ArgumentData& a = e.arguments[k];
+    if (!device.isCpu())
+      fail<TypeError>(e.name, ": ", a.name, " is on ", deviceName(device), ", and the program runs on ",
+                      deviceName(own));
+    fail<TypeError>(e.name, ": ", a.name, " is on the CPU, and ",
+                    e.arguments[static_cast<std::size_t>(there - given.begin())].name, " on ", deviceName(own),
+                    ": expected all of them on one device");
+  }
+  return own;
+}
+
 /// run(entry, tensors, numbers): numbers None: those that were saved.
 PyObject* run(PyObject* self, PyObject* args) {
   unsigned long number = 0;
@@ -366,19 +386,17 @@ PyObject* run(PyObject* self, PyObject* args) {
     context->resizeFor(number, shapes);
     const EntryData& e = context->entry(number);
     std::vector<Tensor> given = passed;
-    std::vector<void*> arguments;
+    std::vector<Located> arguments;
+    const Device device = runsOn(*context, e, given);
     for (std::size_t k = 0; k < given.size(); ++k) {
       const ArgumentData& a = e.arguments[k];
       Tensor& t = given[k];
-      if (!t.device().isCpu())
-        fail<TypeError>(e.name, ": ", a.name, " is on ", deviceName(t.device()),
-                        ": a saved program takes tensors on the CPU, wherever it runs");
       if (t.dtype() != a.dtype || !(t.shape() == a.shape))
         fail<ValueError>(e.name, ": expected ", a.name, " to be ", dtypeName(a.dtype), " ", shapeText(a.shape),
                          ", got ", dtypeName(t.dtype()), " ", shapeText(t.shape()));
       if (a.changes && !t.isContiguous()) fail<ValueError>(e.name, ": ", a.name, " is changed, and must be contiguous");
       if (!t.isContiguous()) t = ops::contiguous(t);
-      arguments.push_back(t.data());
+      arguments.push_back({addressOf(t), t.device()});
       if (a.changes) ++t.impl()->storage->version;
     }
     std::vector<Scalar> values;
@@ -387,10 +405,10 @@ PyObject* run(PyObject* self, PyObject* args) {
     else
       values = each(numbers, scalarOf);
     std::vector<Tensor> results;
-    std::vector<void*> places;
+    std::vector<Located> places;
     for (const ResultData& r : e.results) {
-      results.push_back(makeEmpty(r.shape, r.dtype, Device{}));
-      places.push_back(results.back().data());
+      results.push_back(makeEmpty(r.shape, r.dtype, device));
+      places.push_back({addressOf(results.back()), device});
     }
     {
       const LongWork away(e.plan.elements);

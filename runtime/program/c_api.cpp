@@ -5,6 +5,8 @@
 #include <new>
 
 #include "runtime/base/error.h"
+#include "runtime/device/executor.h"
+#include "runtime/device/gpu_control.h"
 #include "runtime/device/thread_pool.h"
 #include "runtime/program/program.h"
 #include "runtime/program/state_file.h"
@@ -14,6 +16,7 @@ using tandem::fail;
 using tandem::TypeError;
 using tandem::program::Archive;
 using tandem::program::Context;
+using tandem::program::Located;
 using tandem::program::OpenOptions;
 using tandem::program::Program;
 
@@ -125,6 +128,55 @@ tandem::Scalar numberLike(const tandem::program::NumberData& n, double value) {
   return static_cast<std::int64_t>(value);
 }
 
+void takeNumbers(tandem_context* context, const tandem::program::EntryData& e, const double* numbers) {
+  context->numbers.clear();
+  for (std::size_t k = 0; k < e.numbers.size(); ++k)
+    context->numbers.push_back(numbers != nullptr ? numberLike(e.numbers[k], numbers[k]) : e.numbers[k].value);
+}
+
+std::vector<Located> located(const tandem_memory* all, std::size_t count) {
+  std::vector<Located> found;
+  for (std::size_t k = 0; k < count; ++k) {
+    const tandem_memory& m = all[k];
+    tandem::Device device;
+    if (m.device_kind == TANDEM_CUDA)
+      device = tandem::parseDevice(tandem::strcat("cuda:", m.device_index));
+    else if (m.device_kind != TANDEM_CPU)
+      fail<TypeError>("memory of a device of kind ", m.device_kind, ": expected 1, the CPU, or 2, CUDA");
+    found.push_back({m.data, device});
+  }
+  return found;
+}
+
+/// The caller's stream. Options of a later version may say what this one does not know.
+void* streamOf(const tandem_run_options* options) {
+  if (options == nullptr) return nullptr;
+  if (options->size < sizeof *options)
+    fail<TypeError>("the options of a run have ", options->size, " bytes, and should have ", sizeof *options);
+  const auto* bytes = reinterpret_cast<const unsigned char*>(options);
+  if (std::any_of(bytes + sizeof *options, bytes + options->size, [](unsigned char b) { return b != 0; }))
+    fail<tandem::NotImplementedError>("the options of a run are of a later version, and ask for what this one lacks");
+  return options->stream;
+}
+
+/// For the time of its life the thread's work on a GPU is queued in a stream; null is the default one.
+class InStream {
+ public:
+  InStream(tandem::Device device, void* stream) : gpu_(device.isCpu() ? nullptr : tandem::executor(device).gpu()) {
+    if (gpu_ == nullptr && stream != nullptr) fail<TypeError>("a stream was given, and the program runs on no GPU");
+    if (gpu_ != nullptr) before_ = &gpu_->setCurrentStream(gpu_->externalStream(stream));
+  }
+  ~InStream() {
+    if (gpu_ != nullptr) gpu_->setCurrentStream(*before_);
+  }
+  InStream(const InStream&) = delete;
+  InStream& operator=(const InStream&) = delete;
+
+ private:
+  tandem::GpuControl* gpu_;
+  tandem::Stream* before_ = nullptr;
+};
+
 }  // namespace
 
 extern "C" {
@@ -225,11 +277,25 @@ tandem_error* tandem_run(tandem_context* context, size_t entry, void* const* arg
                          void* const* results) {
   return guarded(TANDEM_INVALID_VALUE, [&] {
     const auto& e = item(context->context.program().data().entries, entry, "entry");
-    context->numbers.clear();
-    for (std::size_t k = 0; k < e.numbers.size(); ++k)
-      context->numbers.push_back(numbers != nullptr ? numberLike(e.numbers[k], numbers[k]) : e.numbers[k].value);
-    context->context.run(entry, {arguments, e.arguments.size()}, context->numbers, {results, e.results.size()});
+    takeNumbers(context, e, numbers);
+    context->context.run(entry, std::span<void* const>(arguments, e.arguments.size()), context->numbers,
+                         std::span<void* const>(results, e.results.size()));
   });
+}
+
+tandem_error* tandem_run_on(tandem_context* context, size_t entry, const tandem_memory* arguments,
+                            const double* numbers, const tandem_memory* results, const tandem_run_options* options) {
+  return guarded(TANDEM_INVALID_VALUE, [&] {
+    const auto& e = item(context->context.program().data().entries, entry, "entry");
+    const InStream here(context->context.program().device(), streamOf(options));
+    const std::vector<Located> from = located(arguments, e.arguments.size());
+    const std::vector<Located> to = located(results, e.results.size());
+    takeNumbers(context, e, numbers);
+    context->context.run(entry, from, context->numbers, to);
+  });
+}
+tandem_error* tandem_wait(tandem_context* context) {
+  return guarded(TANDEM_INVALID_VALUE, [&] { context->context.wait(); });
 }
 
 tandem_error* tandem_set_sizes(tandem_context* context, size_t entry, const int64_t* sizes) {

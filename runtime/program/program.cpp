@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "runtime/base/error.h"
+#include "runtime/base/small_vector.h"
 #include "runtime/device/executor.h"
+#include "runtime/device/gpu_control.h"
 #include "runtime/kernel/architectures.h"
 #include "runtime/kernel/kernel_symbol.h"
 #include "runtime/lib/strided.h"
@@ -255,6 +257,7 @@ Context::Context(std::shared_ptr<const Program> program)
     of.now->layout = &program_->layouts_[k];
     for (const SizeData& s : of.now->entry->sizes) of.now->sizes.push_back(s.example);
   }
+  endWork();
 }
 
 Context::~Context() = default;
@@ -305,7 +308,10 @@ void Context::resize(std::size_t number, std::span<const std::int64_t> sizes) {
   made->layout = &made->ownLayout;
   made->lastUse = ++clock_;
   if (made->layout->bytes > arena_->bytes) {
+    beginWork();
     arena_ = std::make_unique<DeviceBlock>(program_->device_, made->layout->bytes);
+    recorded_.clear();
+    endWork();
     // What runs remember of their memory is of the old arena.
     for (Instances& other : instances_)
       for (const auto& instance : other.all) instance->work = {};
@@ -326,10 +332,8 @@ void Context::resizeFor(std::size_t number, std::span<const DimsRef> shapes) {
   resize(number, sizes_);
 }
 
-void Context::run(std::size_t number, std::span<void* const> arguments, std::span<const Scalar> numbers,
-                  std::span<void* const> results) {
-  const EntryData& e = entry(number);
-  Instance& instance = *instances_[number].now;
+void Context::checkCall(const EntryData& e, std::span<const Located> arguments, std::span<const Scalar> numbers,
+                        std::span<const Located> results) const {
   for (std::size_t k = 0; k < std::min(numbers.size(), e.numbers.size()); ++k)
     checkNumber(e.name, e.numbers[k], numbers[k]);
   if (arguments.size() != e.arguments.size() || numbers.size() != e.numbers.size() ||
@@ -337,7 +341,40 @@ void Context::run(std::size_t number, std::span<void* const> arguments, std::spa
     fail<TypeError>(e.name, " takes ", e.arguments.size(), " tensors and ", e.numbers.size(), " numbers and gives ",
                     e.results.size(), " tensors, not ", arguments.size(), ", ", numbers.size(), " and ",
                     results.size());
+  auto check = [&](const Located& l, const std::string& name) {
+    if (!l.device.isCpu() && l.device != program_->device_)
+      fail<TypeError>(e.name, ": ", name, " is on ", deviceName(l.device), ", and the program runs on ",
+                      deviceName(program_->device_));
+  };
+  for (std::size_t k = 0; k < arguments.size(); ++k) check(arguments[k], e.arguments[k].name);
+  for (std::size_t k = 0; k < results.size(); ++k) check(results[k], e.results[k].name);
+}
+
+void Context::run(std::size_t number, std::span<void* const> arguments, std::span<const Scalar> numbers,
+                  std::span<void* const> results) {
+  located_.clear();
+  for (void* a : arguments) located_.push_back({a, Device{}});
+  for (void* r : results) located_.push_back({r, Device{}});
+  const std::span<const Located> all(located_);
+  run(number, all.first(arguments.size()), numbers, all.subspan(arguments.size()));
+}
+
+void Context::run(std::size_t number, std::span<const Located> arguments, std::span<const Scalar> numbers,
+                  std::span<const Located> results) {
+  const EntryData& e = entry(number);
+  Instance& instance = *instances_[number].now;
+  checkCall(e, arguments, numbers, results);
   if (!program_->device_.isCpu()) return runOnDevice(instance, arguments, numbers, results);
+  SmallVector<void*, 8> from;
+  SmallVector<void*, 8> to;
+  for (const Located& a : arguments) from.push_back(a.data);
+  for (const Located& r : results) to.push_back(r.data);
+  runHere(instance, {from.data(), from.size()}, numbers, {to.data(), to.size()});
+}
+
+void Context::runHere(Instance& instance, std::span<void* const> arguments, std::span<const Scalar> numbers,
+                      std::span<void* const> results) {
+  const EntryData& e = *instance.entry;
   const Program::Layout& layout = *instance.layout;
   inputs_.clear();
   outputs_.clear();
@@ -358,36 +395,109 @@ void Context::run(std::size_t number, std::span<void* const> arguments, std::spa
   }
 }
 
-void Context::runOnDevice(Instance& instance, std::span<void* const> arguments, std::span<const Scalar> numbers,
-                          std::span<void* const> results) {
+void Context::beginWork() const {
+  if (program_->device_.isCpu()) return;
+  Executor& runs = executor(program_->device_);
+  Stream& stream = runs.stream();
+  if (last_ != nullptr && lastStream_ != stream.handle()) last_->waitOn(stream);
+  GpuControl* gpu = runs.gpu();
+  if (gpu == nullptr || std::ranges::find(recorded_, stream.handle()) != recorded_.end()) return;
+  auto record = [&](const std::unique_ptr<DeviceBlock>& block) {
+    if (block != nullptr && block->data != nullptr) gpu->recordStream(block->data, stream);
+  };
+  record(arena_);
+  record(program_->weightsThere_);
+  for (const auto& block : own_) record(block);
+  recorded_.push_back(stream.handle());
+}
+
+void Context::endWork() const {
+  if (program_->device_.isCpu()) return;
+  Executor& runs = executor(program_->device_);
+  if (last_ == nullptr) last_ = runs.gpu() != nullptr ? runs.gpu()->makeEvent(false) : runs.makeEvent();
+  last_->record(runs.stream());
+  lastStream_ = runs.stream().handle();
+}
+
+void Context::wait() {
+  if (last_ != nullptr) last_->synchronize();
+}
+
+namespace {
+
+/// Can kernels take it where it is? They rely on the alignment of memory.
+bool isAligned(const void* p) { return reinterpret_cast<std::uintptr_t>(p) % kAlignment == 0; }
+
+bool isOnHost(const Located& l) { return l.device.isCpu(); }
+
+}  // namespace
+
+char* Context::placed(const Located& result, std::uint64_t offset) const {
+  return isOnHost(result) || !isAligned(result.data) ? arena_->data + offset : static_cast<char*>(result.data);
+}
+
+void Context::runOnDevice(Instance& instance, std::span<const Located> arguments, std::span<const Scalar> numbers,
+                          std::span<const Located> results) {
   const Device device = program_->device_;
+  Executor& runs = executor(device);
   const EntryData& e = *instance.entry;
   const Program::Layout& layout = *instance.layout;
+  beginWork();
   std::vector<void*> there;
   for (std::size_t k = 0; k < arguments.size(); ++k) {
-    there.push_back(arena_->data + layout.arguments[k]);
-    copyTo(device, there[k], arguments[k], bytesOf(e.arguments[k]));
+    const Located& a = arguments[k];
+    const std::size_t bytes = bytesOf(e.arguments[k]);
+    there.push_back(placed(a, layout.arguments[k]));
+    if (isOnHost(a))
+      copyTo(device, there[k], a.data, bytes);
+    else if (there[k] != a.data && bytes != 0)
+      runs.copy(there[k], a.data, bytes, runs.stream());
   }
   inputs_.clear();
   outputs_.clear();
   for (const PlaceData& p : e.inputs) inputs_.push_back(at(p, there, arena_->data, layout.offsets));
-  for (std::size_t k = 0; k < e.fresh.size(); ++k)
-    outputs_.push_back(arena_->data + (layout.straight[k] >= 0
-                                           ? layout.results[static_cast<std::size_t>(layout.straight[k])]
-                                           : layout.offsets[k]));
+  for (std::size_t k = 0; k < e.fresh.size(); ++k) {
+    const auto straight = static_cast<std::size_t>(std::max(layout.straight[k], 0));
+    outputs_.push_back(layout.straight[k] >= 0 ? placed(results[straight], layout.results[straight])
+                                               : arena_->data + layout.offsets[k]);
+  }
   runPlan(e.plan, {inputs_, outputs_, numbers, seed, draws, {}}, arena_->data, instance.work);
-  // Errors of values come before anything of the caller's is written.
-  executor(device).stream().synchronize();
+  bool hostChanges = std::ranges::any_of(results, isOnHost);
+  for (std::size_t k = 0; k < arguments.size(); ++k) hostChanges |= e.arguments[k].changes && isOnHost(arguments[k]);
+  // Errors of values come before anything of the caller's is written on the host.
+  if (hostChanges) runs.stream().synchronize();
   draws = static_cast<std::int64_t>(static_cast<std::uint64_t>(draws) + e.plan.numRandom);
-  for (std::size_t k = 0; k < arguments.size(); ++k)
-    if (e.arguments[k].changes) copyBack(device, arguments[k], there[k], bytesOf(e.arguments[k]));
+  giveBack(instance, arguments, there, results);
+  endWork();
+}
+
+void Context::giveBack(const Instance& instance, std::span<const Located> arguments, std::span<void* const> there,
+                       std::span<const Located> results) {
+  const Device device = program_->device_;
+  Executor& runs = executor(device);
+  const EntryData& e = *instance.entry;
+  const Program::Layout& layout = *instance.layout;
+  for (std::size_t k = 0; k < arguments.size(); ++k) {
+    if (!e.arguments[k].changes || there[k] == arguments[k].data) continue;
+    const std::size_t bytes = bytesOf(e.arguments[k]);
+    if (isOnHost(arguments[k]))
+      copyBack(device, arguments[k].data, there[k], bytes);
+    else if (bytes != 0)
+      runs.copy(arguments[k].data, there[k], bytes, runs.stream());
+  }
   for (std::size_t k = 0; k < e.results.size(); ++k) {
     const ResultData& r = e.results[k];
     const PlaceData& p = r.place;
     if (p.origin == PlaceData::Origin::Nothing) continue;
     const bool straight = p.origin == PlaceData::Origin::Fresh && layout.straight[p.index] >= 0;
-    char* const from = straight ? arena_->data + layout.results[k] : at(p, there, arena_->data, layout.offsets);
-    copyOut(device, {from, r.dtype, r.shape, straight ? contiguousStrides(r.shape) : r.strides}, results[k]);
+    char* const from = straight ? placed(results[k], layout.results[k]) : at(p, there, arena_->data, layout.offsets);
+    if (from == results[k].data) continue;
+    const Dims dense = contiguousStrides(r.shape);
+    const ArrayView view{from, r.dtype, r.shape, straight ? dense : r.strides};
+    if (isOnHost(results[k]))
+      copyOut(device, view, results[k].data);
+    else
+      runs.copyArray(view, {results[k].data, r.dtype, r.shape, dense}, runs.stream());
   }
 }
 
@@ -398,6 +508,7 @@ const void* Context::state(std::size_t number) const {
 
 void Context::getState(std::size_t number, void* elements) const {
   const StateData& s = program_->data_.state[number];
+  beginWork();
   copyOut(program_->device_, {const_cast<void*>(state(number)), s.dtype, s.shape, s.strides}, elements);
 }
 
@@ -407,6 +518,7 @@ void Context::setState(std::size_t number, const void* elements) {
   ArrayView to{changingState(number), s.dtype, s.shape, s.strides};
   const ArrayView from{const_cast<void*>(elements), s.dtype, s.shape, contiguousStrides(s.shape)};
   if (device.isCpu()) return copyArray(from, to);
+  beginWork();
   // Through the host's copy of all that its elements span, of which others may be another tensor's.
   std::vector<char> span(spanOf(to));
   void* const there = to.data;
@@ -414,6 +526,7 @@ void Context::setState(std::size_t number, const void* elements) {
   to.data = span.data();
   copyArray(from, to);
   copyTo(device, there, span.data(), span.size());
+  endWork();
 }
 
 void* Context::changingState(std::size_t number) {

@@ -19,6 +19,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/device/executor.h"
 #include "runtime/kernel/kernel_cache.h"
 #include "runtime/memory/storage.h"
 #include "runtime/program/archive.h"
@@ -34,7 +35,7 @@ struct OpenOptions {
   bool verify = false;
   /// Runs no machine code of the file: kernels are compiled from the manifest, which needs a compiler.
   bool irOnly = false;
-  /// Where it runs. On a GPU the weights are copied there, and runs copy arguments there and results back.
+  /// Where it runs. On a GPU the weights are copied there.
   Device device;
 };
 
@@ -101,6 +102,12 @@ class Program {
   std::unique_ptr<DeviceBlock> weightsThere_;  // on a GPU
 };
 
+/// Of an argument or a result: contiguous elements on the host, or where the program runs.
+struct Located {
+  void* data = nullptr;
+  Device device;
+};
+
 class Context {
  public:
   /// Starts with the state of the file.
@@ -124,6 +131,14 @@ class Context {
   /// unless it says otherwise.
   void run(std::size_t entry, std::span<void* const> arguments, std::span<const Scalar> numbers,
            std::span<void* const> results);
+  /// The same wherever they are. On a GPU the work is queued in the thread's stream of the device, after that of
+  /// earlier runs; what is on the host is copied, results and what changes after waiting. Without those nobody waits:
+  /// errors of values are raised by whoever waits next, and memory on the GPU that the entry writes to is then
+  /// undefined.
+  void run(std::size_t entry, std::span<const Located> arguments, std::span<const Scalar> numbers,
+           std::span<const Located> results);
+  /// Until what runs have queued is done; throws the errors of its values.
+  void wait();
 
   /// The first element of a tensor of the state, of which the strides are in `ProgramData::state`.
   [[nodiscard]] const void* state(std::size_t number) const;
@@ -149,8 +164,19 @@ class Context {
     Program::Layout ownLayout;
     std::uint64_t lastUse = 0;
   };
-  void runOnDevice(Instance& instance, std::span<void* const> arguments, std::span<const Scalar> numbers,
-                   std::span<void* const> results);
+  void checkCall(const EntryData& e, std::span<const Located> arguments, std::span<const Scalar> numbers,
+                 std::span<const Located> results) const;
+  void runHere(Instance& instance, std::span<void* const> arguments, std::span<const Scalar> numbers,
+               std::span<void* const> results);
+  void runOnDevice(Instance& instance, std::span<const Located> arguments, std::span<const Scalar> numbers,
+                   std::span<const Located> results);
+  [[nodiscard]] char* placed(const Located& result, std::uint64_t offset) const;
+  void giveBack(const Instance& instance, std::span<const Located> arguments, std::span<void* const> there,
+                std::span<const Located> results);
+  /// Around what is queued on the device: it comes after what other streams have of this context, and memory that is
+  /// freed later waits for it.
+  void beginWork() const;
+  void endWork() const;
   [[nodiscard]] char* at(const PlaceData& place, std::span<void* const> arguments, char* outputs,
                          const std::vector<std::uint64_t>& offsets) const;
 
@@ -167,6 +193,11 @@ class Context {
   std::uint64_t clock_ = 0;           // of resizes
   std::vector<std::int64_t> sizes_;
   std::vector<void*> inputs_, outputs_;
+  std::vector<Located> located_;
+  // Of what was queued last, on a GPU:
+  mutable std::unique_ptr<Event> last_;
+  mutable void* lastStream_ = nullptr;   // its handle
+  mutable std::vector<void*> recorded_;  // handles of streams that the memory knows
 };
 
 }  // namespace tandem::program

@@ -114,46 +114,154 @@ def test_values_that_are_wrong(tmp_path):
     assert_same_bits(there(x, tandem.tensor([3, 1])), x[tandem.tensor([3, 1])] * 2)
 
 
-def test_tensors_on_the_gpu_are_refused(tmp_path):
-    path = saved(tmp_path, tandem.export.export(tandem.exp, (tandem.randn(4),), targets=TARGETS))
-    for device in ("cpu", "cuda"):
-        with pytest.raises(TypeError, match="is on cuda:0: a saved program takes tensors on the CPU"):
-            tandem.export.load(path, device=device)(tandem.randn(4, device=DEVICE))
+def test_tensors_elsewhere_are_refused(tmp_path):
+    path = saved(tmp_path, tandem.export.export(body, (tandem.randn(8, 40), tandem.randn(8, 40)), targets=TARGETS))
+    x = tandem.randn(8, 40)
+    with pytest.raises(TypeError, match="forward: x is on cuda:0, and the program runs on cpu"):
+        tandem.export.load(path)(x.to(DEVICE), x)
+    with pytest.raises(
+        TypeError, match="forward: y is on the CPU, and x on cuda:0: expected all of them on one device"
+    ):
+        tandem.export.load(path, device="cuda")(x.to(DEVICE), x)
 
 
-def test_from_c(tmp_path, monkeypatch):
+def changing(x, i, state):
+    """A result that is a view, an argument that changes, and one that is given back."""
+    state.add_(x.sum(0))
+    return (x * 2).t(), x[i], state
+
+
+def test_tensors_stay_on_the_gpu(tmp_path):
+    """Aligned or not, on streams that change; nothing is copied to the host."""
+    n = tandem.export.Dim("n", min=4, max=20)
+    args = (tandem.randn(8, 12), tandem.tensor([0, 3]), tandem.zeros(12))
+    program = tandem.export.export(changing, args, targets=TARGETS, dynamic_shapes=({0: n}, None, None))
+    there = tandem.export.load(saved(tmp_path, program), device="cuda")
+    for size, offset, stream in ((8, 0, None), (20, 1, None), (8, 0, tandem.cuda.Stream()), (20, 5, None)):
+        memory = tandem.randn(size * 12 + offset)
+        x, i, state = memory[offset:].reshape(size, 12), tandem.tensor([1, 2]), tandem.randn(12)
+        given = memory.to(DEVICE)[offset:].reshape(size, 12), i.to(DEVICE), state.to(DEVICE)
+        tandem.cuda.synchronize()
+        with tandem.cuda.stream(stream or tandem.cuda.current_stream()):
+            results = there(*given)
+            copies = [r.cpu() for r in results] + [given[2].cpu()]
+        assert all(r.device == DEVICE and r.is_contiguous() for r in results)
+        expected = changing(x, i, state)
+        for got, want in zip(copies, [*expected, state], strict=True):
+            assert_same_bits(got, want.contiguous())
+
+
+def test_wrong_values_on_the_gpu(tmp_path):
+    """Nobody waits in the run; whoever does next gets the error."""
+    x = tandem.randn(5, 4)
+    path = saved(tmp_path, tandem.export.export(lambda x, i: x[i] * 2, (x, tandem.tensor([0, 4])), targets=TARGETS))
+    there = tandem.export.load(path, device="cuda")
+    there(x.to(DEVICE), tandem.tensor([0, 9]).to(DEVICE))
+    with pytest.raises(IndexError, match="out of bounds"):
+        tandem.cuda.synchronize()
+    assert_same_bits(there(x.to(DEVICE), tandem.tensor([3, 1]).to(DEVICE)).cpu(), x[tandem.tensor([3, 1])] * 2)
+
+
+class Options(ctypes.Structure):
+    _fields_ = [("signed_by", ctypes.c_char_p), ("verify", ctypes.c_int), ("device", ctypes.c_char_p)]
+
+
+class Memory(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("device_kind", ctypes.c_int32), ("device_index", ctypes.c_int32)]
+
+
+class RunOptions(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("stream", ctypes.c_void_p), ("later", ctypes.c_size_t)]
+
+
+class CProgram:
     """By the C functions of the library that Python's loader is, in this process."""
+
+    def __init__(self, path: str):
+        self.library = library = ctypes.CDLL(str(libraries() / "libtandem_runtime.so"))
+        library.tandem_error_text.restype = library.tandem_program_target.restype = ctypes.c_char_p
+        for name in ("program_open", "context_create", "run", "run_on", "wait"):
+            getattr(library, f"tandem_{name}").restype = ctypes.c_void_p
+        self.program, self.context = ctypes.c_void_p(), ctypes.c_void_p()
+        options = Options(None, 0, b"cuda")
+        self.check(library.tandem_program_open(path.encode(), ctypes.byref(options), ctypes.byref(self.program)))
+        self.check(library.tandem_context_create(self.program, ctypes.byref(self.context)))
+
+    def check(self, error) -> None:
+        if error:
+            text = self.library.tandem_error_text(ctypes.c_void_p(error)).decode()
+            self.library.tandem_error_free(ctypes.c_void_p(error))
+            raise RuntimeError(text)
+
+    def run_on(self, arguments, results, options) -> None:
+        def places(tensors):
+            return (Memory * len(tensors))(*[Memory(t.data_ptr(), 1 if t.is_cpu else 2, 0) for t in tensors])
+
+        options = options and ctypes.byref(options)
+        zero = ctypes.c_size_t(0)
+        self.check(self.library.tandem_run_on(self.context, zero, places(arguments), None, places(results), options))
+
+    def close(self) -> None:
+        self.library.tandem_context_free(self.context)
+        self.library.tandem_program_close(self.program)
+
+
+@pytest.fixture
+def of_c(tmp_path, monkeypatch):
     path = saved(tmp_path, tandem.export.export(body, (tandem.randn(8, 40), tandem.randn(8, 40)), targets=TARGETS))
     monkeypatch.setenv("TANDEM_CUDA", str(libraries().parent / "python/tandem/libtandem_cuda.so"))
-    library = ctypes.CDLL(str(libraries() / "libtandem_runtime.so"))
+    program = CProgram(path)
+    yield program
+    program.close()
 
-    class Options(ctypes.Structure):
-        _fields_ = [("signed_by", ctypes.c_char_p), ("verify", ctypes.c_int), ("device", ctypes.c_char_p)]
 
-    library.tandem_error_text.restype = ctypes.c_char_p
-    library.tandem_program_target.restype = ctypes.c_char_p
-
-    def check(error):
-        assert not error, library.tandem_error_text(ctypes.c_void_p(error))
-
-    for name in ("open", "close"):
-        getattr(library, f"tandem_program_{name}").restype = ctypes.c_void_p if name == "open" else None
-    library.tandem_context_create.restype = library.tandem_run.restype = ctypes.c_void_p
-    program, context = ctypes.c_void_p(), ctypes.c_void_p()
-    options = Options(None, 0, b"cuda")
-    check(library.tandem_program_open(path.encode(), ctypes.byref(options), ctypes.byref(program)))
-    assert library.tandem_program_target(program) == b"sm_90"
-    check(library.tandem_context_create(program, ctypes.byref(context)))
+def test_from_c(of_c):
+    assert of_c.library.tandem_program_target(of_c.program) == b"sm_90"
     x, y = tandem.randn(8, 40), tandem.randn(8, 40)
     want = body(x, y)
     results = [tandem.empty(w.shape) for w in want]
     pointers = (ctypes.c_void_p * 2)(x.data_ptr(), y.data_ptr())
     places = (ctypes.c_void_p * len(results))(*[r.data_ptr() for r in results])
-    check(library.tandem_run(context, ctypes.c_size_t(0), pointers, None, places))
+    of_c.check(of_c.library.tandem_run(of_c.context, ctypes.c_size_t(0), pointers, None, places))
     for got, expected in zip(results, want, strict=True):
         assert_same_bits(got, expected.contiguous())
-    library.tandem_context_free(context)
-    library.tandem_program_close(program)
+
+
+@pytest.mark.parametrize("own_stream", [False, True])
+def test_memory_of_the_gpu_from_c(of_c, own_stream):
+    """Arguments and results on the GPU, on the host, and some of each; in the caller's stream."""
+    stream = tandem.cuda.Stream()
+    options = RunOptions(16, stream.cuda_stream if own_stream else None, 7)
+    for places in ("gggggg", "hhhhhh", "ghghgh", "gggggg"):
+        x, y = tandem.randn(8, 40), tandem.randn(8, 40)
+        want = [w.contiguous() for w in body(x, y)]
+
+        def at(place, t):
+            return t if place == "h" else t.to(DEVICE)
+
+        given = [at(p, t) for p, t in zip(places, (x, y), strict=False)]
+        results = [at(p, tandem.zeros(w.shape)) for p, w in zip(places[2:], want, strict=True)]
+        tandem.cuda.synchronize()
+        of_c.run_on(given, results, options)
+        of_c.check(of_c.library.tandem_wait(of_c.context))
+        for got, expected in zip(results, want, strict=True):
+            assert_same_bits(got.cpu(), expected)
+
+
+def test_runs_that_are_refused_in_c(of_c):
+    x = tandem.randn(8, 40)
+    results = [tandem.zeros(w.shape) for w in body(x, x)]
+    with pytest.raises(RuntimeError, match="options of a run have 8 bytes, and should have 16"):
+        of_c.run_on([x, x], results, RunOptions(8, None, 0))
+    with pytest.raises(RuntimeError, match="of a later version, and ask for what this one lacks"):
+        of_c.run_on([x, x], results, RunOptions(24, None, 1))
+    places = (Memory * 2)(Memory(x.data_ptr(), 2, 1), Memory(x.data_ptr(), 1, 0))
+    other = (Memory * 4)(*[Memory(r.data_ptr(), 1, 0) for r in results])
+    with pytest.raises(RuntimeError, match="forward: x is on cuda:1, and the program runs on cuda:0"):
+        of_c.check(of_c.library.tandem_run_on(of_c.context, ctypes.c_size_t(0), places, None, other, None))
+    places[0].device_kind = 9
+    with pytest.raises(RuntimeError, match="memory of a device of kind 9: expected 1, the CPU, or 2, CUDA"):
+        of_c.check(of_c.library.tandem_run_on(of_c.context, ctypes.c_size_t(0), places, None, other, None))
 
 
 def functions(x, i):

@@ -332,7 +332,8 @@ def load(
         verify: compare all of the file with the hashes in it, not only the code that is used.
         ir_only: run no machine code of the file: its kernels are compiled here, from what the file says they compute.
         device: where it runs: `"cpu"`, or a GPU as `"cuda"`, for which the program has a target. Its weights are copied
-            there; arguments and results are tensors on the CPU all the same, and so are the copies of its state.
+            there. Calls give their results where their tensors are: on the CPU, or on that GPU. Copies of its state are
+            on the CPU.
 
     Raises:
         ValueError: it is no saved program, is damaged, of a newer format, or not signed as required.
