@@ -30,7 +30,7 @@ inline constexpr int kSuccess = 0;  // CUBLAS_STATUS_SUCCESS
 /// cudaDataType.
 enum Type : int { kFloat32 = 0, kFloat64 = 1, kFloat16 = 2, kBFloat16 = 14 };
 /// cublasComputeType_t.
-enum Compute : int { kComputeFloat32 = 68, kComputeFloat64 = 70 };
+enum Compute : int { kComputeFloat32 = 68, kComputeFloat64 = 70, kComputeTf32 = 77 };
 enum OperationAttribute : int { kTransposeA = 3, kTransposeB = 4 };  // int32
 inline constexpr std::int32_t kTransposed = 1;                       // CUBLAS_OP_T
 enum LayoutAttribute : int { kBatchCount = 5, kBatchStride = 6 };    // int32, int64

@@ -10,7 +10,7 @@
 #include <map>
 #include <mutex>
 #include <string>
-#include <utility>
+#include <tuple>
 
 #include "runtime/lib/cuda/cublaslt_functions.h"
 #include "tests/emulation/library_kernel.h"
@@ -59,7 +59,8 @@ struct Operand {
   const ELEMENT* data;
   int64 pitch, stride, transposed;
   __device__ SCALE at(int64 product, int64 i, int64 j) const {
-    return load(data[product * stride + (transposed ? i * pitch + j : i + j * pitch)]);
+    const SCALE x = load(data[product * stride + (transposed ? i * pitch + j : i + j * pitch)]);
+    return TF32 ? (SCALE)__int_as_float((__float_as_int((float)x) + 0x1000) & ~0x1fff) : x;
   }
 };
 extern "C" __global__ void multiply(Operand a, Operand b, ELEMENT* d, int64 pitch, int64 stride, int64 m, int64 n,
@@ -81,17 +82,18 @@ struct Operand {
 };
 
 /// A handle, and so its kernels, belong to the device that was current when it was made.
-tandem::cuda::FunctionHandle kernelOf(lt::Handle handle, int type) {
+tandem::cuda::FunctionHandle kernelOf(lt::Handle handle, int type, bool tf32) {
   static std::mutex mutex;
-  static std::map<std::pair<lt::Handle, int>, tandem::cuda::FunctionHandle> kernels;
+  static std::map<std::tuple<lt::Handle, int, bool>, tandem::cuda::FunctionHandle> kernels;
   const std::lock_guard lock(mutex);
-  tandem::cuda::FunctionHandle& kernel = kernels[{handle, type}];
+  tandem::cuda::FunctionHandle& kernel = kernels[{handle, type, tf32}];
   if (kernel != nullptr) return kernel;
   const char* names[] = {"float", "double", "float16"};
   const std::string element = type == lt::kBFloat16 ? "bfloat16" : names[type];
   kernel = tandem::emulation::kernelOf("cublaslt",
                                        "#define ELEMENT " + element + "\n#define SCALE " +
-                                           (type == lt::kFloat64 ? "double" : "float") + "\n" + kText,
+                                           (type == lt::kFloat64 ? "double" : "float") + "\n#define TF32 " +
+                                           (tf32 ? "1\n" : "0\n") + kText,
                                        "multiply");
   return kernel;
 }
@@ -99,7 +101,8 @@ tandem::cuda::FunctionHandle kernelOf(lt::Handle handle, int type) {
 /// Do the descriptions belong together? Operands as they are multiplied: m x k and k x n.
 bool fits(const Operation& o, const Layout& a, const Layout& b, const Layout& d) {
   const bool wide = a.type == lt::kFloat64;
-  if (o.compute != (wide ? lt::kComputeFloat64 : lt::kComputeFloat32) ||
+  const bool tf32 = o.compute == lt::kComputeTf32 && a.type == lt::kFloat32;
+  if ((!tf32 && o.compute != (wide ? lt::kComputeFloat64 : lt::kComputeFloat32)) ||
       o.scale != (wide ? lt::kFloat64 : lt::kFloat32))
     return false;
   if (a.type != b.type || a.type != d.type || a.batch != b.batch || a.batch != d.batch) return false;
@@ -205,7 +208,7 @@ int cublasLtMatmul(lt::Handle handle, lt::Operation operation, const void* alpha
   const double one = wide ? *static_cast<const double*>(alpha) : *static_cast<const float*>(alpha);
   const double zero = wide ? *static_cast<const double*>(beta) : *static_cast<const float*>(beta);
   if (one != 1 || zero != 0) return kNotSupported;
-  const tandem::cuda::FunctionHandle kernel = kernelOf(handle, left.type);
+  const tandem::cuda::FunctionHandle kernel = kernelOf(handle, left.type, o.compute == lt::kComputeTf32);
   if (kernel == nullptr) return kInternalError;
   Operand x{a, left.pitch, left.stride, o.transposeA}, y{b, right.pitch, right.stride, o.transposeB};
   auto m = static_cast<std::int64_t>(to.rows), n = static_cast<std::int64_t>(to.columns);
@@ -213,7 +216,8 @@ int cublasLtMatmul(lt::Handle handle, lt::Operation operation, const void* alpha
   std::int64_t pitch = to.pitch, stride = to.stride, batch = to.batch;
   tandem::emulation::addLine("TANDEM_CUBLASLT_LOG", std::to_string(m) + "x" + std::to_string(n) + "x" +
                                                         std::to_string(k) + " " + (o.transposeA ? "t" : "n") +
-                                                        (o.transposeB ? "t" : "n"));
+                                                        (o.transposeB ? "t" : "n") +
+                                                        (o.compute == lt::kComputeTf32 ? " tf32" : ""));
   void* parameters[] = {&x, &y,     static_cast<void*>(&d),         &pitch, &stride, &m, &n,
                         &k, &batch, static_cast<void*>(&workspace), nullptr};
   // As many threads as there are numbers in the workspace.
