@@ -22,10 +22,10 @@ foreach(part driver nvrtc)
   add_dependencies(tandem_tests tandem_emulated_${part})
 endforeach()
 
-# And for cuBLASLt and cuSOLVER, whose work is kernels of the other two: $TANDEM_CUBLASLT, $TANDEM_CUSOLVER.
-foreach(part cublaslt cusolver)
-  add_library(tandem_emulated_${part} MODULE ${folder}/${part}/${part}.cpp ${folder}/library_kernel.cpp
-    ${TANDEM_TEXTS_DIR}/texts.cpp)
+# And for libraries whose work is kernels of the other two: $TANDEM_CUBLASLT, $TANDEM_CUDNN, $TANDEM_CUSOLVER.
+foreach(part cublaslt cudnn cusolver)
+  file(GLOB sources CONFIGURE_DEPENDS ${folder}/${part}/*.cpp)
+  add_library(tandem_emulated_${part} MODULE ${sources} ${folder}/library_kernel.cpp ${TANDEM_TEXTS_DIR}/texts.cpp)
   target_link_libraries(tandem_emulated_${part} PRIVATE tandem_options ${CMAKE_DL_LIBS})
   target_link_options(tandem_emulated_${part} PRIVATE -Wl,-z,defs)
   set_target_properties(tandem_emulated_${part} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)

@@ -150,11 +150,11 @@ void matmul(BatchCall& c) {
 
 namespace {
 
-/// Attributes of a convolution or its gradients with `groups`, the last, multiplied, and their leading list (a shape)
-/// changed by `first` and `second`, factors of its first two sizes.
+/// Attributes of a convolution or its gradients with `groups`, before two flags, multiplied, and their leading list (a
+/// shape) changed by `first` and `second`, factors of its first two sizes.
 std::vector<std::int64_t> convAttrs(const BatchCall& c, std::int64_t groups, std::int64_t first, std::int64_t second) {
   std::vector<std::int64_t> attrs(c.attrs.begin(), c.attrs.end());
-  attrs.back() *= groups;
+  attrs[attrs.size() - 3] *= groups;
   if (first != 1) attrs[1] *= first;
   if (second != 1) attrs[2] *= second;
   return attrs;

@@ -95,6 +95,7 @@ if [ $emulated = 1 ]; then
   export TANDEM_NVRTC=${TANDEM_NVRTC:-$PWD/build/$preset/lib/libtandem_emulated_nvrtc.so}
   export TANDEM_CUBLASLT=${TANDEM_CUBLASLT:-$PWD/build/$preset/lib/libtandem_emulated_cublaslt.so}
   export TANDEM_CUSOLVER=${TANDEM_CUSOLVER:-$PWD/build/$preset/lib/libtandem_emulated_cusolver.so}
+  export TANDEM_CUDNN=${TANDEM_CUDNN:-$PWD/build/$preset/lib/libtandem_emulated_cudnn.so}
 else
   export TANDEM_REAL_GPU=1
 fi
@@ -104,7 +105,7 @@ import tandem
 print("driver:", end=" ")
 if not tandem.cuda.is_available():
     raise SystemExit(tandem._C._gpu_why_none())
-print(tandem._C._gpu_driver_version(0), tandem.cuda.get_device_properties(0))' || {
+print(tandem._C._gpu_driver_version(0), tandem.cuda.get_device_properties(0), "cuDNN:", tandem.backends.cudnn.version())' || {
   printf '%s\n' "No GPU can be used: there is nothing to try." >&2
   exit 1
 }

@@ -11,6 +11,7 @@
 
 #include "autograd/rule_context.h"
 #include "autograd/rules/rules.h"
+#include "eager/compute_flags.h"
 #include "eager/helpers.h"
 #include "eager/ops.h"
 
@@ -18,7 +19,7 @@ namespace tandem::rules {
 namespace {
 
 Tensor turned(const Tensor& x) { return ops::transpose(x, -2, -1); }
-Tensor product(const Tensor& a, const Tensor& b) { return ops::matmul_plain(a, b); }
+Tensor product(const Tensor& a, const Tensor& b) { return ops::matmul_plain(a, b, productsAllowTf32(a)); }
 Tensor sumPlus(const Tensor& a, const Tensor& b) { return a.defined() ? (b.defined() ? ops::add(a, b) : a) : b; }
 
 struct Attrs {

@@ -7,21 +7,35 @@
 namespace tandem::rules {
 
 void matmul(RuleContext& c) {
-  if (c.needs(0)) c.set(0, ops::matmul_plain(c.grad(), ops::transpose(c.input(1), -2, -1)));
+  const bool tf32 = AttrReader(c.attrs()).boolean();
+  if (c.needs(0)) c.set(0, ops::matmul_plain(c.grad(), ops::transpose(c.input(1), -2, -1), tf32));
   if (!c.needs(1)) return;
   // The same products and sums either way. A weight that comes transposed, as in `linear`, gets its gradient in its own
   // memory order, so that the update reads both alike.
   if (c.comesFromTranspose(1))
-    c.set(1, ops::transpose(ops::matmul_plain(ops::transpose(c.grad(), -2, -1), c.input(0)), -2, -1));
+    c.set(1, ops::transpose(ops::matmul_plain(ops::transpose(c.grad(), -2, -1), c.input(0), tf32), -2, -1));
   else
-    c.set(1, ops::matmul_plain(ops::transpose(c.input(0), -2, -1), c.grad()));
+    c.set(1, ops::matmul_plain(ops::transpose(c.input(0), -2, -1), c.grad(), tf32));
 }
 
 namespace {
 struct ConvAttrs {
   DimsRef stride, padding, dilation;
   std::int64_t groups;
-  explicit ConvAttrs(AttrReader a) : stride(a.list()), padding(a.list()), dilation(a.list()), groups(a.integer()) {}
+  bool cudnn, tf32;
+  explicit ConvAttrs(AttrReader a)
+      : stride(a.list()), padding(a.list()), dilation(a.list()), groups(a.integer()), cudnn(a.boolean()),
+        tf32(a.boolean()) {}
+
+  [[nodiscard]] Tensor forward(const Tensor& x, const Tensor& weight) const {
+    return ops::conv2d_plain(x, weight, stride, padding, dilation, groups, cudnn, tf32);
+  }
+  [[nodiscard]] Tensor inputGrad(const Tensor& grad, const Tensor& weight, DimsRef shape) const {
+    return ops::conv2d_input_grad(grad, weight, shape, stride, padding, dilation, groups, cudnn, tf32);
+  }
+  [[nodiscard]] Tensor weightGrad(const Tensor& grad, const Tensor& x, DimsRef shape) const {
+    return ops::conv2d_weight_grad(grad, x, shape, stride, padding, dilation, groups, cudnn, tf32);
+  }
 };
 /// The places that `shape` has, of a convolution whose input leaves room for more (a transposed one with padding of its
 /// output).
@@ -39,32 +53,25 @@ ConvAttrs gradAttrs(AttrReader a) {
 }  // namespace
 
 void conv2d(RuleContext& c) {
-  ConvAttrs a(c.attrs());
-  const Tensor& g = c.grad();
-  if (c.needs(0))
-    c.set(0, ops::conv2d_input_grad(g, c.input(1), c.inputShape(0), a.stride, a.padding, a.dilation, a.groups));
-  if (c.needs(1))
-    c.set(1, ops::conv2d_weight_grad(g, c.input(0), c.inputShape(1), a.stride, a.padding, a.dilation, a.groups));
+  const ConvAttrs a(c.attrs());
+  if (c.needs(0)) c.set(0, a.inputGrad(c.grad(), c.input(1), c.inputShape(0)));
+  if (c.needs(1)) c.set(1, a.weightGrad(c.grad(), c.input(0), c.inputShape(1)));
 }
 
 // Operands (grad, weight); g has the shape of the convolution's input.
 void conv2dInputGrad(RuleContext& c) {
-  ConvAttrs a = gradAttrs(c.attrs());
+  const ConvAttrs a = gradAttrs(c.attrs());
   const Tensor& g = c.grad();
-  if (c.needs(0))
-    c.set(0, placesOf(c.inputShape(0), ops::conv2d_plain(g, c.input(1), a.stride, a.padding, a.dilation, a.groups)));
-  if (c.needs(1))
-    c.set(1, ops::conv2d_weight_grad(c.input(0), g, c.inputShape(1), a.stride, a.padding, a.dilation, a.groups));
+  if (c.needs(0)) c.set(0, placesOf(c.inputShape(0), a.forward(g, c.input(1))));
+  if (c.needs(1)) c.set(1, a.weightGrad(c.input(0), g, c.inputShape(1)));
 }
 
 // Operands (grad, input); g has the shape of the convolution's weight.
 void conv2dWeightGrad(RuleContext& c) {
-  ConvAttrs a = gradAttrs(c.attrs());
+  const ConvAttrs a = gradAttrs(c.attrs());
   const Tensor& g = c.grad();
-  if (c.needs(0))
-    c.set(0, placesOf(c.inputShape(0), ops::conv2d_plain(c.input(1), g, a.stride, a.padding, a.dilation, a.groups)));
-  if (c.needs(1))
-    c.set(1, ops::conv2d_input_grad(c.input(0), g, c.inputShape(1), a.stride, a.padding, a.dilation, a.groups));
+  if (c.needs(0)) c.set(0, placesOf(c.inputShape(0), a.forward(c.input(1), g)));
+  if (c.needs(1)) c.set(1, a.inputGrad(c.input(0), g, c.inputShape(1)));
 }
 
 }  // namespace tandem::rules

@@ -4,6 +4,7 @@
 
 #include "eager/batch.h"
 #include "eager/composites/spatial.h"
+#include "eager/compute_flags.h"
 #include "eager/dispatch.h"
 #include "eager/helpers.h"
 #include "runtime/base/warn.h"
@@ -16,6 +17,7 @@ struct Conv {
   std::size_t n;  // spatial dims
   Dims stride, padding, dilation;
   std::int64_t groups;
+  ComputeFlags flags = computeFlags();
 
   Conv(const char* op, std::size_t n, DimsRef stride, DimsRef padding, DimsRef dilation, std::int64_t groups)
       : op(op), n(n), stride(spatialList(op, "stride", stride, n)), padding(spatialList(op, "padding", padding, n)),
@@ -57,6 +59,16 @@ struct Conv {
            outputs, " elements, but got bias of size ", shapeText(bias.shape()), " instead");
   }
 
+  /// The primitive, and the gradient by its input: the lists of the last two dims, a row dim in front of a single one.
+  [[nodiscard]] Tensor plain(const Tensor& x, const Tensor& weight) const {
+    return conv2d_plain(x, weight, planar(stride, 1), planar(padding, 0), planar(dilation, 1), groups, flags.cudnn,
+                        allowsTf32(x));
+  }
+  [[nodiscard]] Tensor inputGrad(const Tensor& grad, const Tensor& weight, const Dims& shape) const {
+    return conv2d_input_grad(grad, weight, shape, planar(stride, 1), planar(padding, 0), planar(dilation, 1), groups,
+                             flags.cudnn, allowsTf32(grad));
+  }
+
   [[nodiscard]] std::int64_t reach(const Tensor& weight, std::size_t d) const {
     return dilation[d] * (weight.shape()[2 + d] - 1) + 1;
   }
@@ -75,6 +87,12 @@ struct Conv {
       fail(op, ": Calculated padded input size per channel: (", padded, "). Kernel size: (", kernel,
            "). Kernel size can't be greater than actual input size");
   }
+
+ private:
+  [[nodiscard]] bool allowsTf32(const Tensor& x) const { return x.dtype() == DType::Float32 && flags.convolutionTf32; }
+  static Dims planar(const Dims& list, std::int64_t none) {
+    return list.size() == 1 ? Dims{none, list[0]} : Dims(list.end() - 2, list.end());
+  }
 };
 
 Tensor withBias(const Tensor& y, const Tensor& bias) {
@@ -82,11 +100,6 @@ Tensor withBias(const Tensor& y, const Tensor& bias) {
   Dims shape(static_cast<std::size_t>(y.dim()), 1);
   shape[1] = -1;
   return applyOver(y, OpCode::add, {y, view(bias, shape)});
-}
-
-/// The lists of the last two dims; a row dim in front of a single one.
-Dims planar(const Dims& list, std::int64_t none) {
-  return list.size() == 1 ? Dims{none, list[0]} : Dims(list.end() - 2, list.end());
 }
 
 /// [O, C, KD, KH, KW] as [O, C * KD, KH, KW].
@@ -110,19 +123,15 @@ Tensor convolve(const Conv& c, const Tensor& input, const Tensor& weight, const 
   Batched batch(input, static_cast<std::int64_t>(c.n) + 2);
   const Tensor& x = batch.x;
   c.checkReach(x, weight);
-  Dims stride = planar(c.stride, 1);
-  Dims padding = planar(c.padding, 0);
-  Dims dilation = planar(c.dilation, 1);
   Tensor y;
   if (c.n == 1) {
-    y = conv2d_plain(unsqueeze(x, -2), unsqueeze(weight, -2), stride, padding, dilation, c.groups);
+    y = c.plain(unsqueeze(x, -2), unsqueeze(weight, -2));
     y = squeeze_dims(y, Dims{-2});
   } else if (c.n == 2) {
-    y = conv2d_plain(x, weight, stride, padding, dilation, c.groups);
+    y = c.plain(x, weight);
   } else {
     std::int64_t depths = (x.size(2) + 2 * c.padding[0] - c.reach(weight, 0)) / c.stride[0] + 1;
-    y = conv2d_plain(seenDepths(c, x, weight.size(2), depths), depthsAsChannels(weight), stride, padding, dilation,
-                     c.groups);
+    y = c.plain(seenDepths(c, x, weight.size(2), depths), depthsAsChannels(weight));
     y = transpose(view(y, Dims{x.size(0), depths, weight.size(0), y.size(2), y.size(3)}), 1, 2);
   }
   return batch.undo(withBias(y, bias));
@@ -182,22 +191,19 @@ Tensor convolveTransposed(const Conv& c, const Tensor& input, const Tensor& weig
       fail(c.op, ": Given input size per channel: ", shapeText(DimsRef(x.shape()).subspan(2)),
            ". Calculated output size per channel: ", shapeText(DimsRef(size).subspan(2)), ". Output size is too small");
   }
-  Dims stride = planar(c.stride, 1);
-  Dims padding = planar(c.padding, 0);
-  Dims dilation = planar(c.dilation, 1);
   Tensor y;
   if (c.n == 1) {
     Dims planes{size[0], size[1], 1, size[2]};
-    y = conv2d_input_grad(unsqueeze(x, -2), unsqueeze(weight, -2), planes, stride, padding, dilation, c.groups);
+    y = c.inputGrad(unsqueeze(x, -2), unsqueeze(weight, -2), planes);
     y = squeeze_dims(y, Dims{-2});
   } else if (c.n == 2) {
-    y = conv2d_input_grad(x, weight, size, stride, padding, dilation, c.groups);
+    y = c.inputGrad(x, weight, size);
   } else {
     std::int64_t depths = x.size(2);
     std::int64_t kernel = weight.size(2);
     Tensor images = reshape(transpose(x, 1, 2), Dims{x.size(0) * depths, x.size(1), x.size(3), x.size(4)});
     Dims planes{images.size(0), size[1] * kernel, size[3], size[4]};
-    Tensor parts = conv2d_input_grad(images, depthsAsChannels(weight), planes, stride, padding, dilation, c.groups);
+    Tensor parts = c.inputGrad(images, depthsAsChannels(weight), planes);
     parts = view(parts, Dims{x.size(0), depths, size[1], kernel, size[3], size[4]});
     // All depths that are reached, of which the padding takes some and the output padding may go beyond.
     std::int64_t length = (depths - 1) * c.stride[0] + c.reach(weight, 0);

@@ -7,6 +7,7 @@
 
 #include "eager/batch.h"
 #include "eager/composites/recurrent.h"
+#include "eager/compute_flags.h"
 #include "eager/dispatch.h"
 #include "eager/fusion.h"
 #include "eager/helpers.h"
@@ -119,7 +120,7 @@ StepProduct::StepProduct(const Tensor& weight, const PackedSteps& steps) : weigh
 Tensor StepProduct::operator()(const Tensor& x) const {
   // Examples of a vmap are rows of one product to `matmul`. A single row reads the matrix once, however it lies.
   if (!packed_.defined() || isBatched(x) || x.size(0) == 1) return matmul(x, weight_);
-  return matmul_packed(x, packed_, weight_.size(1));
+  return matmul_packed(x, packed_, weight_.size(1), productsAllowTf32(x));
 }
 
 std::array<Tensor, 4> recurrent_sequence(const Tensor& gates, const Tensor& hidden, const Tensor& cell,

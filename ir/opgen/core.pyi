@@ -525,6 +525,7 @@ _gpu_connect: Any
 _gpu_current: Any
 _gpu_current_stream: Any
 _gpu_default_stream: Any
+_gpu_cudnn_version: Any
 _gpu_driver_version: Any
 _gpu_empty_cache: Any
 _gpu_end_capture: Any
@@ -554,6 +555,8 @@ _survey_device: Any
 _set_default_device: Any
 _synchronize: Any
 _close_point: Any
+_compute_flags: Any
+_set_compute_flags: Any
 _differentiation_point: Any
 _disable_saved_tensors_hooks: Any
 _element_size: Any

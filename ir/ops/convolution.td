@@ -2,7 +2,8 @@
 // for all.
 
 def : Convolution<"conv2d_plain",
-    "Tensor input, Tensor weight, int[2] stride, int[2] padding, int[2] dilation, int groups",
+    "Tensor input, Tensor weight, int[2] stride, int[2] padding, int[2] dilation, int groups, "
+    "bool cudnn_enabled=True, bool allow_tf32=False",
     "conv2d"> {
   let forms = ["hidden"];
   let rule = "conv2d";
@@ -12,7 +13,8 @@ def : Convolution<"conv2d_plain",
 }
 
 def : Convolution<"conv2d_input_grad",
-    "Tensor grad, Tensor weight, int[] input_shape, int[2] stride, int[2] padding, int[2] dilation, int groups",
+    "Tensor grad, Tensor weight, int[] input_shape, int[2] stride, int[2] padding, int[2] dilation, int "
+    "groups, bool cudnn_enabled=True, bool allow_tf32=False",
     "conv2dInputGrad"> {
   let forms = ["hidden"];
   let rule = "conv2dInputGrad";
@@ -22,7 +24,8 @@ def : Convolution<"conv2d_input_grad",
 }
 
 def : Convolution<"conv2d_weight_grad",
-    "Tensor grad, Tensor input, int[] weight_shape, int[2] stride, int[2] padding, int[2] dilation, int groups",
+    "Tensor grad, Tensor input, int[] weight_shape, int[2] stride, int[2] padding, int[2] dilation, int "
+    "groups, bool cudnn_enabled=True, bool allow_tf32=False",
     "conv2dWeightGrad"> {
   let forms = ["hidden"];
   let rule = "conv2dWeightGrad";

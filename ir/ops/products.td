@@ -1,6 +1,6 @@
 // Products of matrices and vectors, and contractions (eager/composites: products.cpp, contraction.cpp).
 
-def : Contraction<"matmul_plain", "Tensor input, Tensor other", "matmul"> {
+def : Contraction<"matmul_plain", "Tensor input, Tensor other, bool allow_tf32=False", "matmul"> {
   let forms = ["hidden"];
   let rule = "matmul";
   let saves = ["input@1", "other@0"];
@@ -15,7 +15,8 @@ def : Library<"pack_matrix", "Tensor other", "packMatrix"> {
   let samples = "none";
 }
 
-def : Contraction<"matmul_packed", "Tensor input, Tensor packed, int columns", "matmulPacked"> {
+def : Contraction<"matmul_packed", "Tensor input, Tensor packed, int columns, bool allow_tf32=False",
+    "matmulPacked"> {
   let forms = ["hidden"];
   let differentiable = 0;
   let summary = "input @ other, bit for bit as matmul, for the matrix of `columns` columns that was packed.";

@@ -72,6 +72,8 @@ class Parser {
       name == "dim" ? dim() : void(attr());
     else if (type == "int?" && name == "dim")
       flag() ? dim() : void();
+    else if (type == "bool" && text.find('=') != std::string_view::npos && attr_ == call_.attrs.size())
+      return;  // the program was saved before the operation had it: its default
     else if (type == "bool")
       flag();
     else if (type == "int[]" || type == "int[2]")

@@ -5,6 +5,7 @@
 #include "autograd/autograd.h"
 #include "autograd/meta.h"
 #include "autograd/saved_hooks.h"
+#include "eager/compute_flags.h"
 #include "python/src/autocast.h"
 #include "python/src/cuda_bindings.h"
 #include "python/src/py_tensor.h"
@@ -185,6 +186,8 @@ void readSignature(PyObject* const* args, Py_ssize_t numArgs, PyObject* keywords
   const AutocastState& casts = autocastState();
   const auto half = [](const AutocastState::Place& p) { return p.enabled ? static_cast<int>(p.dtype) : 15; };
   r.put(static_cast<char>(half(casts.cpu) | half(casts.gpu) << 4));
+  const ComputeFlags flags = computeFlags();
+  r.put(static_cast<char>((flags.matmulTf32 ? 1 : 0) | (flags.convolutionTf32 ? 2 : 0) | (flags.cudnn ? 4 : 0)));
   r.putWord(numArgs);
   for (Py_ssize_t i = 0; i < numArgs; ++i) r.read(args[i]);
   if (keywords == nullptr) return;

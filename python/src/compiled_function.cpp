@@ -21,6 +21,7 @@
 #include "autograd/meta.h"
 #include "autograd/saved_hooks.h"
 #include "eager/batch.h"
+#include "eager/compute_flags.h"
 #include "eager/fusion.h"
 #include "lazy/compiled.h"
 #include "lazy/scopes.h"
@@ -95,6 +96,7 @@ struct Modes {
   bool grad = gradEnabled(), inference = inferenceMode();
   AutocastState::Place onCpu = autocastState().cpu, onGpu = autocastState().gpu;
   DType type = defaultDType();
+  ComputeFlags flags = computeFlags();
   std::size_t axes = activeAxes().size();
   friend bool operator==(const Modes&, const Modes&) = default;
 };

@@ -265,6 +265,12 @@ PyObject* synchronizeAll(PyObject*, PyObject* index) {
     return Py_NewRef(Py_None);
   });
 }
+PyObject* cudnnVersion(PyObject*, PyObject*) {
+  return guarded([] {
+    GpuControl* gpu = firstGpu();
+    return PyLong_FromLong(gpu == nullptr ? 0 : gpu->cudnnVersion());
+  });
+}
 PyObject* driverVersion(PyObject*, PyObject* index) {
   return guarded([&] { return PyLong_FromLong(gpuAt(index).driverVersion()); });
 }
@@ -433,6 +439,7 @@ PyMethodDef functions[] = {
     {"_gpu_set_current", setCurrent, METH_O, "Sets it, for this thread; what it was."},
     {"_gpu_synchronize", synchronizeAll, METH_O, "Waits for all streams of a GPU."},
     {"_gpu_properties", properties, METH_O, "What a GPU is, by PyTorch's names."},
+    {"_gpu_cudnn_version", cudnnVersion, METH_NOARGS, "The version of cuDNN: 92800; 0 without one, or a GPU."},
     {"_gpu_driver_version", driverVersion, METH_O, "The version of CUDA that the driver knows: 13000."},
     {"_gpu_can_access_peer", canAccessPeer, METH_VARARGS, "(index, peer): can it reach that one's memory?"},
     {"_gpu_new_stream", newStream, METH_VARARGS, "(index, priority): a stream."},

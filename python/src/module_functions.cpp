@@ -1,5 +1,6 @@
 // Functions of the module that no record makes.
 #include "autograd/autograd.h"
+#include "eager/compute_flags.h"
 #include "eager/helpers.h"
 #include "eager/host.h"
 #include "eager/ops.h"
@@ -184,6 +185,18 @@ PyObject* setInference(PyObject*, PyObject* on) {
   Py_RETURN_NONE;
 }
 
+PyObject* getComputeFlags(PyObject*, PyObject*) {
+  const ComputeFlags f = computeFlags();
+  return Py_BuildValue("(NNN)", PyBool_FromLong(f.matmulTf32 ? 1 : 0), PyBool_FromLong(f.convolutionTf32 ? 1 : 0),
+                       PyBool_FromLong(f.cudnn ? 1 : 0));
+}
+PyObject* setComputeFlagsFn(PyObject*, PyObject* args) {
+  int matmulTf32, convolutionTf32, cudnn;
+  if (PyArg_ParseTuple(args, "ppp", &matmulTf32, &convolutionTf32, &cudnn) == 0) return nullptr;
+  setComputeFlags({matmulTf32 != 0, convolutionTf32 != 0, cudnn != 0});
+  Py_RETURN_NONE;
+}
+
 // ---- threads, counters, memory
 // ----------------------------------------------------------------------------------------------
 
@@ -237,6 +250,9 @@ PyMethodDef plainFunctions[] = {
      "The name that dtypes, sizes and their like show as the package's."},
     {"_set_package_name", setPackageName, METH_O, "Sets the name that dtypes, sizes and their like show."},
     {"_set_inference_mode", setInference, METH_O, "Turns inference mode on or off for this thread."},
+    {"_compute_flags", getComputeFlags, METH_NOARGS, "(TF32 in products, TF32 in convolutions, cuDNN) of the process."},
+    {"_set_compute_flags", setComputeFlagsFn, METH_VARARGS,
+     "(TF32 in products, TF32 in convolutions, cuDNN): sets them."},
     {"get_num_threads", getThreads, METH_NOARGS, doc::function_get_num_threads},
     {"set_num_threads", setThreads, METH_O, doc::function_set_num_threads},
     {"counters", countersFn, METH_NOARGS, doc::function_counters},

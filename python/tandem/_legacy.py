@@ -258,7 +258,8 @@ def compiled_with_cxx11_abi() -> bool:
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """Remembered only: products of float32 matrices are computed in float32.
+    """How GPUs multiply matrices of float32: with "highest" in float32; with "high" and "medium" their operands may be
+    rounded to TF32, as with `backends.cuda.matmul.allow_tf32`.
 
     ValueError unless `precision` is "highest", "high" or "medium".
 
@@ -270,6 +271,8 @@ def set_float32_matmul_precision(precision: str) -> None:
     if precision not in ("highest", "high", "medium"):
         raise ValueError(f"precision has to be 'highest', 'high' or 'medium', got {precision!r}")
     _settings["matmul_precision"] = precision
+    _, convolutions, cudnn = _C._compute_flags()
+    _C._set_compute_flags(precision != "highest", convolutions, cudnn)
 
 
 def get_float32_matmul_precision() -> str:

@@ -16,6 +16,8 @@ class AttrReader {
   explicit AttrReader(std::span<const std::int64_t> attrs) : attrs_(attrs) {}
   std::int64_t integer() { return attrs_[at_++]; }
   bool boolean() { return integer() != 0; }
+  /// One of those at the end that an operation did not always have: programs that were saved before lack it.
+  bool boolean(bool otherwise) { return at_ < attrs_.size() ? boolean() : otherwise; }
   DType dtype() { return static_cast<DType>(integer()); }
   /// For optionals: is there a value to read next?
   bool present() { return integer() != 0; }

@@ -146,6 +146,8 @@ class GpuControl {
   virtual const GpuProperties& properties() = 0;
   /// 13000 for 13.0: what the driver can do.
   virtual int driverVersion() = 0;
+  /// 92800 for 9.28.0, of the cuDNN that convolutions use; 0 without one. Error where one is named that cannot be used.
+  virtual int cudnnVersion() = 0;
   /// Can kernels here reach the memory of the device of that index?
   virtual bool canAccessPeer(int index) = 0;
   /// Waits for all streams. Throws the first error of their work which was not thrown yet.

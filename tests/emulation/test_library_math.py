@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -182,6 +182,14 @@ def test_packed_products() -> None:
 
 # ---- convolutions
 
+
+@pytest.fixture
+def own_kernels() -> Iterator[None]:
+    """Those by cuDNN are in test_cudnn.py."""
+    with tandem.backends.cudnn.flags(enabled=False, allow_tf32=False):
+        yield
+
+
 CONVOLUTIONS = [
     {},
     {"stride": 2, "padding": 1},
@@ -191,6 +199,7 @@ CONVOLUTIONS = [
 ]
 
 
+@pytest.mark.usefixtures("own_kernels")
 @pytest.mark.parametrize("options", CONVOLUTIONS, ids=str)
 def test_convolutions(options: dict[str, Any]) -> None:
     groups = options.get("groups", 1)
@@ -199,22 +208,26 @@ def test_convolutions(options: dict[str, Any]) -> None:
     compare(lambda x, w: F.conv2d(x, w, **options), odd(x), odd(w), exact=False)
 
 
+@pytest.mark.usefixtures("own_kernels")
 @pytest.mark.parametrize("dtype", [tandem.float16, tandem.bfloat16, tandem.float64])
 def test_convolutions_of_other_dtypes(dtype: tandem.dtype) -> None:
     x, w = random((2, 3, 6, 7), dtype), random((5, 3, 3, 3), dtype, 1)
     compare(lambda x, w: F.conv2d(x, w, padding=1), x, w, exact=False, backward=True)
 
 
+@pytest.mark.usefixtures("own_kernels")
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_convolutions_of_integers_wrap(dtype: tandem.dtype) -> None:
     compare(F.conv2d, made((2, 3, 6, 7), dtype), made((4, 3, 3, 2), dtype, 1))
 
 
+@pytest.mark.usefixtures("own_kernels")
 def test_long_sums_of_convolutions() -> None:
     """The gradient of a weight adds up more positions than one block does."""
     compare(F.conv2d, random((3, 2, 20, 20)), random((3, 2, 3, 3), seed=1), exact=False, backward=True)
 
 
+@pytest.mark.usefixtures("own_kernels")
 @pytest.mark.parametrize("dtype", [tandem.float16, tandem.float32])
 def test_convolutions_of_single_positions(dtype: tandem.dtype) -> None:
     x, w = random((2, 5, 4, 7), dtype), random((6, 5, 1, 1), dtype, 1)
@@ -224,6 +237,7 @@ def test_convolutions_of_single_positions(dtype: tandem.dtype) -> None:
     compare(F.conv2d, made((2, 5, 4, 7), tandem.int32), made((6, 5, 1, 1), tandem.int32, 1))
 
 
+@pytest.mark.usefixtures("own_kernels")
 def test_empty_convolutions() -> None:
     compare(F.conv2d, random((0, 2, 5, 5)), random((3, 2, 3, 3)), backward=True)
     compare(F.conv1d, random((2, 4, 9)), random((6, 2, 3), seed=1), None, 1, 0, 1, 2, exact=False, backward=True)

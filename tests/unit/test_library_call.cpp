@@ -45,6 +45,13 @@ TEST(LibraryCall, EveryOperationSaysWhatItNeeds) {
 TEST(LibraryCall, TakesWhatFits) {
   const std::vector<Row> rows{
       {"conv2d_plain", {meta({1, 2, 5, 5}), meta({3, 2, 3, 3})}, {meta({1, 3, 3, 3})}, {2, 1, 1, 2, 0, 0, 2, 1, 1, 1}},
+      {"conv2d_plain",
+       {meta({1, 2, 5, 5}), meta({3, 2, 3, 3})},
+       {meta({1, 3, 3, 3})},
+       {2, 1, 1, 2, 0, 0, 2, 1, 1, 1, 0, 1}},
+      // The flag of later versions, and a program of an earlier one, which lacks it.
+      {"matmul_plain", {meta({2, 3}), meta({3, 4})}, {meta({2, 4})}, {1}},
+      {"matmul_plain", {meta({2, 3}), meta({3, 4})}, {meta({2, 4})}, {}},
       {"max_pool_grad", {meta({2, 2}), meta({2, 2}, kLong)}, {meta({2, 4})}, {1, 4}},
       {"take_pieces", {meta({3, 4})}, {meta({3, 4})}, {1, 4, 1, 3, -1, 4}},
       {"window_write", {meta({3, 4}), meta({2})}, {meta({3, 4})}, {2, 2, 2, 2, 4, 1, 1}},
@@ -63,6 +70,9 @@ TEST(LibraryCall, RefusesWhatFunctionsBelieve) {
       {"conv2d_plain", {meta({1, 2, 5, 5}), meta({3, 2, 3, 3})}, {meta({1, 3, 3, 3})}, {2, 0, 1, 2, 0, 0, 2, 1, 1, 1}},
       {"conv2d_plain", {meta({1, 2, 5, 5}), meta({3, 2, 3, 3})}, {meta({1, 3, 3, 3})}, {1, 1, 2, 0, 0, 2, 1, 1, 1}},
       {"conv2d_plain", {meta({1, 2, 5, 5}), meta({3, 2, 3, 3})}, {meta({1, 3, 4, 4})}, {2, 1, 1, 2, 0, 0, 2, 1, 1, 1}},
+      // A flag that is no bool, more than there are.
+      {"matmul_plain", {meta({2, 3}), meta({3, 4})}, {meta({2, 4})}, {2}},
+      {"matmul_plain", {meta({2, 3}), meta({3, 4})}, {meta({2, 4})}, {0, 0}},
       // The shape of an input that the gradient is not of.
       {"conv2d_input_grad",
        {meta({1, 3, 3, 3}), meta({3, 2, 3, 3})},

@@ -1,6 +1,7 @@
 """`tandem.backends`: what programs ask about libraries and devices, and the flags they set for them.
 
-Flags of libraries can be set and read; results never depend on them.
+Flags of libraries can be set and read. Results depend on those alone that allow TF32 on GPUs, or choose a
+library there: `cuda.matmul.allow_tf32`, `cudnn.allow_tf32` and `cudnn.enabled`.
 """
 
 from tandem.backends import cuda as cuda

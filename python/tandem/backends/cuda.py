@@ -1,8 +1,15 @@
-"""`tandem.backends.cuda`: flags of GPU matrix products. Results do not depend on them: float32 is never TF32."""
+"""`tandem.backends.cuda`: flags of matrix products on GPUs, as in PyTorch.
+
+`matmul.allow_tf32`: may products of float32 matrices there round their operands to TF32, with 10 bits of precision?
+False unless a program says otherwise. It is read when a product is called, or recorded: what was compiled, saved or
+taped with one value keeps it. The other flags may be set and change nothing.
+"""
 
 from __future__ import annotations
 
 import os
+
+from tandem import _C
 
 
 def is_built() -> bool:
@@ -17,12 +24,21 @@ def is_built() -> bool:
 
 
 class _MatMulFlags:
-    """May be set: they allow results of fewer bits, of which the runtime makes no use."""
+    """What products may do for speed; of all but TF32 the runtime makes no use."""
 
-    allow_tf32 = False
     allow_fp16_reduced_precision_reduction = True
     allow_bf16_reduced_precision_reduction = True
     allow_fp16_accumulation = False
+
+    @property
+    def allow_tf32(self) -> bool:
+        return bool(_C._compute_flags()[0])
+
+    @allow_tf32.setter
+    def allow_tf32(self, value: bool) -> None:
+        from tandem._legacy import set_float32_matmul_precision
+
+        set_float32_matmul_precision("high" if value else "highest")
 
 
 matmul = _MatMulFlags()

@@ -1,24 +1,63 @@
-"""`tandem.backends.cudnn`: flags of the convolution library for GPUs. Results never depend on them."""
+"""`tandem.backends.cudnn`: cuDNN, NVIDIA's library of convolutions, and its flags, as in PyTorch.
+
+`enabled`: may cuDNN compute convolutions on GPUs? Otherwise kernels of Tandem's own do. `allow_tf32`: may float32
+convolutions there round their operands to TF32, with 10 bits of precision? False unless a program says otherwise; in
+PyTorch it is True. Both are read when an operation is called, or recorded: what was compiled, saved or taped with one
+value keeps it, and a compiled function that is called with another is compiled again. On the CPU they change nothing.
+
+`deterministic`, `benchmark` and `benchmark_limit` may be set and change nothing: only engines that add in a fixed order
+are used, and which one follows from the operation.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import sys
+import types
 from collections.abc import Iterator
 
-from tandem._no_device import is_available as is_available
+from tandem import _C
 
-#: May be set. They choose among ways to compute that may differ in their last bits; Tandem takes those that do not.
-enabled = True
+enabled: bool
+allow_tf32: bool
 benchmark = False
 deterministic = False
-allow_tf32 = False
 benchmark_limit = 10
 
 
+class _Module(types.ModuleType):
+    """The flags that the library has itself."""
+
+    @property
+    def enabled(self) -> bool:
+        return bool(_C._compute_flags()[2])
+
+    @enabled.setter
+    def enabled(self, value: bool) -> None:
+        products, convolutions, _ = _C._compute_flags()
+        _C._set_compute_flags(products, convolutions, value)
+
+    @property
+    def allow_tf32(self) -> bool:
+        return bool(_C._compute_flags()[1])
+
+    @allow_tf32.setter
+    def allow_tf32(self, value: bool) -> None:
+        products, _, library = _C._compute_flags()
+        _C._set_compute_flags(products, value, library)
+
+
+sys.modules[__name__].__class__ = _Module
+
+
 def version() -> int | None:
-    """None: the library is not there."""
-    return None
+    """The version of the library that GPUs use, 92800 for 9.28.0; None without one, or without a GPU. Opens it."""
+    return _C._gpu_cudnn_version() or None
+
+
+def is_available() -> bool:
+    """Is there a GPU, and cuDNN for it?"""
+    return version() is not None
 
 
 @contextlib.contextmanager
@@ -29,16 +68,16 @@ def flags(
     deterministic: bool = False,
     allow_tf32: bool = True,
 ) -> Iterator[None]:
-    """Other flags within a `with` block.
+    """Other flags within a `with` block. Those that are not given have the defaults above, as in PyTorch.
 
     >>> from tandem.backends import cudnn
-    >>> with cudnn.flags(benchmark=True):
-    ...     cudnn.benchmark
+    >>> with cudnn.flags(enabled=True, allow_tf32=True):
+    ...     cudnn.allow_tf32
     True
-    >>> cudnn.benchmark
+    >>> cudnn.allow_tf32
     False
     """
-    module = sys.modules[__name__].__dict__
+    module = sys.modules[__name__]
     new = {
         "enabled": enabled,
         "benchmark": benchmark,
@@ -46,9 +85,11 @@ def flags(
         "deterministic": deterministic,
         "allow_tf32": allow_tf32,
     }
-    before = {name: module[name] for name in new}
-    module.update(new)
+    before = {name: getattr(module, name) for name in new}
+    for name, value in new.items():
+        setattr(module, name, value)
     try:
         yield
     finally:
-        module.update(before)
+        for name, value in before.items():
+            setattr(module, name, value)

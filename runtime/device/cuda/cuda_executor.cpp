@@ -8,6 +8,7 @@
 #include "runtime/device/cuda/graph.h"
 #include "runtime/device/cuda/nccl.h"
 #include "runtime/kernel/in_parallel.h"
+#include "runtime/lib/cuda/cudnn.h"
 #include "runtime/lib/cuda/table.h"
 
 namespace tandem::cuda {
@@ -86,6 +87,10 @@ std::unique_ptr<Stream> CudaExecutor::makeStream() { return std::make_unique<Cud
 
 // ---- what a GPU does beside computing
 
+int CudaExecutor::cudnnVersion() {
+  const cudnn::Library* library = cudnn::library();
+  return library == nullptr ? 0 : static_cast<int>(library->version());
+}
 int CudaExecutor::driverVersion() {
   int version = 0;
   check(driver().driverGetVersion(&version), "asking the driver's version");

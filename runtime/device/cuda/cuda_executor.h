@@ -34,6 +34,7 @@ class CudaExecutor final : public Executor, public GpuControl {
 
   const GpuProperties& properties() override { return gpu_.properties(); }
   int driverVersion() override;
+  int cudnnVersion() override;
   bool canAccessPeer(int index) override;
   void synchronize() override { gpu_.synchronize(); }
   Stream& defaultStream() override { return gpu_.defaultStream(); }

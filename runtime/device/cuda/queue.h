@@ -123,6 +123,9 @@ void copyFromHost(void* to, const void* from, std::size_t bytes);
 void copyArray(const ArrayView& from, const ArrayView& to);
 /// The same within a dtype, by a kernel also where both are contiguous.
 void copyByKernel(const ArrayView& from, const ArrayView& to);
+/// For functions that have a library of NVIDIA's do their work where it is there: on a survey (survey.h), true, and the
+/// copies that it may need are noted. Our own kernels are then to be noted, too, which serve where it is not.
+bool isSurveyed(const ArrayView& a, const ArrayView& b, const ArrayView& out);
 /// Waits for the stream and copies to the host: only where the size of a result depends on data, and there once.
 void copyToHost(void* to, const void* from, std::size_t bytes);
 /// The whole call done on the host: operands are copied there, the CPU's function runs, results are copied back. For

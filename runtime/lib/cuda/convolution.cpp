@@ -1,9 +1,12 @@
-// The convolution and its two gradients: contractions over the windows of the images, which are read where they lie;
-// where an output position is made of the same position of the input, products of matrices.
+// The convolution and its two gradients: by cuDNN where it is allowed and has an engine (cudnn_convolution.h), else
+// contractions over the windows of the images, which are read where they lie; where an output position is made of the
+// same position of the input, products of matrices.
+#include <array>
 #include <utility>
 
 #include "runtime/base/attrs.h"
 #include "runtime/lib/cuda/contraction.h"
+#include "runtime/lib/cuda/cudnn_convolution.h"
 #include "runtime/lib/cuda/matmul.h"
 #include "runtime/lib/cuda/operands.h"
 #include "runtime/lib/cuda/table.h"
@@ -20,7 +23,8 @@ struct ConvolutionPlan {
 };
 
 /// Of each image, the weight or its transpose times the channels.
-void multiplyChannels(const ArrayView& image, const ArrayView& weight, const ArrayView& out, bool turned) {
+void multiplyChannels(const ArrayView& image, const ArrayView& weight, const ArrayView& out, bool turned,
+                      bool allowsTf32) {
   const std::int64_t n = image.shape[0];
   const std::int64_t positions = image.shape[2] * image.shape[3];
   const std::int64_t from = image.shape[1];
@@ -29,7 +33,7 @@ void multiplyChannels(const ArrayView& image, const ArrayView& weight, const Arr
   if (turned) std::swap(w.strides[1], w.strides[2]);
   const Dense x(image);
   matrixProduct(w, {x.data(), image.dtype, {n, from, positions}, contiguousStrides(Dims{n, from, positions})},
-                {out.data, out.dtype, {n, to, positions}, contiguousStrides(Dims{n, to, positions})});
+                {out.data, out.dtype, {n, to, positions}, contiguousStrides(Dims{n, to, positions})}, allowsTf32);
 }
 
 void convolve(const LibraryCall& call, ContractionKind kind, DimsRef input, DimsRef weight, DimsRef output,
@@ -40,6 +44,8 @@ void convolve(const LibraryCall& call, ContractionKind kind, DimsRef input, Dims
   DimsRef padding = attrs.list();
   DimsRef dilation = attrs.list();
   const std::int64_t groups = attrs.integer();
+  const bool allowsCudnn = attrs.boolean(true);
+  const bool allowsTf32 = attrs.boolean(false);
   ConvolutionPlan plan{{},        input[1],  output[1], input[2],   input[3],   weight[2],   weight[3],  output[2],
                        output[3], stride[0], stride[1], padding[0], padding[1], dilation[0], dilation[1]};
   const std::int64_t positions = output[2] * output[3];
@@ -56,9 +62,14 @@ void convolve(const LibraryCall& call, ContractionKind kind, DimsRef input, Dims
     plan.sizes = {groupOutputs, input[0] * positions, weight[1] * window, groups};
   }
   if (plan.sizes.depth == 0) return fill(out.data, 0, static_cast<std::size_t>(out.numel()) * itemSize(out.dtype));
+  const auto four = [](DimsRef s) { return std::array{s[0], s[1], s[2], s[3]}; };
+  const auto two = [](DimsRef s) { return std::array{s[0], s[1]}; };
+  const ConvolutionSizes sizes{four(input),  four(weight),  four(output), two(stride),
+                               two(padding), two(dilation), groups};
+  if (allowsCudnn && cudnnConvolution(kind, sizes, call.inputs[0], call.inputs[1], out, allowsTf32)) return;
   const bool pointwise = window == 1 && stride[0] == 1 && stride[1] == 1 && padding[0] == 0 && padding[1] == 0;
   if (pointwise && groups == 1 && kind != ContractionKind::WeightGrad)
-    return multiplyChannels(call.inputs[0], call.inputs[1], out, kind == ContractionKind::InputGrad);
+    return multiplyChannels(call.inputs[0], call.inputs[1], out, kind == ContractionKind::InputGrad, allowsTf32);
   plan.sizes.cut(groups);
   const Dense x(call.inputs[0]);
   const Dense y(call.inputs[1]);

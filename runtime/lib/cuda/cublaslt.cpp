@@ -12,7 +12,6 @@
 #include "runtime/base/shared_library.h"
 #include "runtime/device/cuda/gpu.h"
 #include "runtime/device/cuda/sequence.h"
-#include "runtime/device/cuda/survey.h"
 #include "runtime/lib/cuda/cublaslt_functions.h"
 
 namespace tandem::cuda {
@@ -59,6 +58,7 @@ struct Lie {
 struct ProductKey {
   int ordinal;
   DType dtype;
+  bool tf32;
   std::int64_t rows, columns, depth, batch;
   Lie a, b;
   friend auto operator<=>(const ProductKey&, const ProductKey&) = default;
@@ -87,9 +87,8 @@ class Prepared {
   explicit Prepared(const ProductKey& key) : dtype_(key.dtype) {
     const lt::Library& l = *library();
     const bool wide = key.dtype == DType::Float64;
-    check(l.createOperation(&operation_, wide ? lt::kComputeFloat64 : lt::kComputeFloat32,
-                            wide ? lt::kFloat64 : lt::kFloat32),
-          "describing a product");
+    const lt::Compute compute = wide ? lt::kComputeFloat64 : key.tf32 ? lt::kComputeTf32 : lt::kComputeFloat32;
+    check(l.createOperation(&operation_, compute, wide ? lt::kFloat64 : lt::kFloat32), "describing a product");
     if (key.b.turned) transpose(lt::kTransposeA);
     if (key.a.turned) transpose(lt::kTransposeB);
     b_ = layout(key, key.depth, key.columns, key.b);
@@ -272,17 +271,12 @@ class Operand {
 
 }  // namespace
 
-bool cublasltProduct(const ArrayView& a, const ArrayView& b, const ArrayView& c) {
-  if (!isFloating(c.dtype)) return false;
-  if (Survey::now() != nullptr) {
-    // Where the library is there it may take copies; where not, our own kernel is needed.
-    for (const ArrayView* x : {&a, &b, &c}) copyByKernel(*x, *x);
-    return false;
-  }
-  if (library() == nullptr) return false;
+bool cublasltProduct(const ArrayView& a, const ArrayView& b, const ArrayView& c, bool allowsTf32) {
+  if (!isFloating(c.dtype) || isSurveyed(a, b, c) || library() == nullptr) return false;
   const std::size_t r = c.shape.size();
   CudaStream& stream = Queueing::now().stream();
-  ProductKey key{stream.gpu().ordinal(), c.dtype, c.shape[r - 2], c.shape[r - 1], a.shape[r - 1], 1, {}, {}};
+  const bool tf32 = allowsTf32 && c.dtype == DType::Float32;
+  ProductKey key{stream.gpu().ordinal(), c.dtype, tf32, c.shape[r - 2], c.shape[r - 1], a.shape[r - 1], 1, {}, {}};
   for (std::size_t d = 0; d + 2 < r; ++d) key.batch *= c.shape[d];
   if (std::max({key.rows, key.columns, key.depth, key.batch}) >> 31 != 0) return false;
   key.a = key.contiguousA(), key.b = key.contiguousB();

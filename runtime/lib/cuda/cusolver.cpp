@@ -13,6 +13,7 @@
 #include "runtime/base/shared_library.h"
 #include "runtime/device/cuda/gpu.h"
 #include "runtime/device/cuda/sequence.h"
+#include "runtime/device/cuda/survey.h"
 #include "runtime/lib/cuda/cusolver_functions.h"
 
 namespace tandem::cuda {
@@ -194,6 +195,7 @@ void factorByJacobi(const Solving& s, const SingularProblem& p, std::int64_t fir
 const std::string& cusolverMissing() { return opened().missing; }
 
 void factor(const Eigenproblem& p) {
+  if (Survey::now() != nullptr) return;
   const Solving solving(p.op);
   if (p.count == 1 || library().syevBatched == nullptr || library().syevBatchedBytes == nullptr) {
     for (std::int64_t i = 0; i < p.count; ++i) factorOne(solving, p, i);
@@ -205,6 +207,7 @@ void factor(const Eigenproblem& p) {
 bool isForJacobi(const SingularProblem& p) { return p.count > 1 && std::max(p.rows, p.columns) <= cs::kMostJacobi; }
 
 void factor(const SingularProblem& p) {
+  if (Survey::now() != nullptr) return;
   const Solving solving(p.op);
   if (!isForJacobi(p)) {
     for (std::int64_t i = 0; i < p.count; ++i) factorOne(solving, p, i);

@@ -2,6 +2,7 @@
 // products by making it contiguous, with columns of zeros up to the size that the record asks for.
 #include <algorithm>
 
+#include "runtime/base/attrs.h"
 #include "runtime/base/error.h"
 #include "runtime/lib/cuda/contraction.h"
 #include "runtime/lib/cuda/cublaslt.h"
@@ -39,7 +40,7 @@ void addDim(MatrixPlan& plan, std::int64_t size, std::int64_t left, std::int64_t
 
 }  // namespace
 
-void matrixProduct(const ArrayView& a, const ArrayView& b, const ArrayView& c) {
+void matrixProduct(const ArrayView& a, const ArrayView& b, const ArrayView& c, bool allowsTf32) {
   if (c.numel() == 0) return;
   const std::size_t r = a.shape.size();
   MatrixPlan plan{};
@@ -51,7 +52,7 @@ void matrixProduct(const ArrayView& a, const ArrayView& b, const ArrayView& c) {
     plan.sizes.batch *= a.shape[d];
     addDim(plan, a.shape[d], a.strides[d], b.strides[d]);
   }
-  if (cublasltProduct(a, b, c)) return;
+  if (cublasltProduct(a, b, c, allowsTf32)) return;
   plan.sizes.cut(1);
   ContractionLaunch(ContractionKind::Matrices, c.dtype, plan.sizes).run(a.data, b.data, c.data, plan);
 }
@@ -69,7 +70,9 @@ void squareWhereNeeded(const ArrayView& a, const ArrayView& c, const std::int32_
 
 namespace lib {
 
-void matmul(const LibraryCall& call) { matrixProduct(call.inputs[0], call.inputs[1], call.outputs[0]); }
+void matmul(const LibraryCall& call) {
+  matrixProduct(call.inputs[0], call.inputs[1], call.outputs[0], AttrReader(call.attrs).boolean(false));
+}
 
 void pack_matrix(const LibraryCall& call) {
   const ArrayView& b = call.inputs[0];
@@ -82,7 +85,10 @@ void pack_matrix(const LibraryCall& call) {
 void matmul_packed(const LibraryCall& call) {
   const ArrayView& packed = call.inputs[1];
   const ArrayView& c = call.outputs[0];
-  matrixProduct(call.inputs[0], {packed.data, packed.dtype, {packed.shape[0], c.shape[1]}, packed.strides}, c);
+  AttrReader attrs(call.attrs);
+  attrs.integer();  // the columns, which the result has
+  matrixProduct(call.inputs[0], {packed.data, packed.dtype, {packed.shape[0], c.shape[1]}, packed.strides}, c,
+                attrs.boolean(false));
 }
 
 namespace {

@@ -4,6 +4,7 @@
 
 #include "runtime/base/attrs.h"
 #include "runtime/base/error.h"
+#include "runtime/device/cuda/survey.h"
 #include "runtime/lib/cuda/cusolver.h"
 #include "runtime/lib/cuda/operands.h"
 #include "runtime/lib/cuda/table.h"
@@ -143,11 +144,12 @@ void singularValues(const LibraryCall& call, const ArrayView& s, const ArrayView
   factoring.report(call, "linalg.svd", "singular values");
 }
 
-/// False: the call was made on the host.
+/// False: the call was made on the host. A survey notes what both ways need.
 bool isForDevice(std::string_view op, const LibraryCall& call) {
-  if (cusolverMissing().empty()) return true;
-  callOnHost(op, call, cusolverMissing());
-  return false;
+  const bool isSurvey = Survey::now() != nullptr;
+  if (!isSurvey && cusolverMissing().empty()) return true;
+  callOnHost(op, call, isSurvey ? std::string() : cusolverMissing());
+  return isSurvey;
 }
 
 }  // namespace

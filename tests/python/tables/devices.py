@@ -30,6 +30,7 @@ def emulate() -> None:
         ("TANDEM_CUBLASLT", "libtandem_emulated_cublaslt.so"),
         ("TANDEM_CUSOLVER", "libtandem_emulated_cusolver.so"),
         ("TANDEM_NCCL", "libtandem_emulated_nccl.so"),
+        ("TANDEM_CUDNN", "libtandem_emulated_cudnn.so"),
     ):
         if (libraries() / name).exists():
             os.environ.setdefault(variable, str(libraries() / name))

@@ -1,0 +1,23 @@
+// What programs say of how GPUs compute products and convolutions: the flags of `tandem.backends`, of the process as in
+// PyTorch. A composite makes them attributes of the operation, so that what is recorded, compiled or saved keeps those
+// that it was made with, and a gradient those of its forward. The CPU's functions read none of them.
+#pragma once
+
+#include "eager/tensor.h"
+
+namespace tandem {
+
+struct ComputeFlags {
+  bool matmulTf32 = false;       // backends.cuda.matmul.allow_tf32
+  bool convolutionTf32 = false;  // backends.cudnn.allow_tf32
+  bool cudnn = true;             // backends.cudnn.enabled
+  friend bool operator==(const ComputeFlags&, const ComputeFlags&) = default;
+};
+
+ComputeFlags computeFlags();
+void setComputeFlags(ComputeFlags flags);
+
+/// May products of this operand round float32 to TF32? False for other dtypes, which know no such thing.
+inline bool productsAllowTf32(const Tensor& x) { return x.dtype() == DType::Float32 && computeFlags().matmulTf32; }
+
+}  // namespace tandem

@@ -1,0 +1,197 @@
+#include "runtime/lib/cuda/cudnn_convolution.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "runtime/base/error.h"
+#include "runtime/device/cuda/gpu.h"
+#include "runtime/device/cuda/sequence.h"
+#include "runtime/lib/cuda/cudnn.h"
+
+namespace tandem::cuda {
+namespace {
+
+constexpr std::size_t kMostPlans = 4096;
+// Beside twice what the operands take: engines may need copies of them in an order of their own.
+constexpr std::size_t kMostWorkspaceBytes = std::size_t{256} << 20;
+
+enum Tensor : std::int64_t { kInput = 1, kWeight = 2, kOutput = 3 };
+
+struct Key {
+  int ordinal;
+  ContractionKind kind;
+  DType dtype;
+  bool allowsTf32;
+  ConvolutionSizes sizes;
+  friend auto operator<=>(const Key&, const Key&) = default;
+};
+
+/// Plans of all devices; null where no engine serves. Never destroyed: threads may compute while the process ends.
+struct Plans {
+  std::mutex mutex;
+  std::map<Key, std::shared_ptr<const cudnn::ExecutionPlan>> made;
+};
+Plans& plans() {
+  static auto* const p = new Plans;
+  return *p;
+}
+
+const char* nameOf(ContractionKind kind) {
+  return kind == ContractionKind::Convolution ? "conv2d"
+         : kind == ContractionKind::InputGrad ? "conv2d_input_grad"
+                                              : "conv2d_weight_grad";
+}
+
+/// Is the output as large as the input has room for?
+bool fillsOutput(const ConvolutionSizes& s) {
+  for (std::size_t d = 0; d < 2; ++d) {
+    const std::int64_t room = s.input[2 + d] + 2 * s.padding[d] - s.dilation[d] * (s.weight[2 + d] - 1) - 1;
+    if (room / s.stride[d] + 1 != s.output[2 + d]) return false;
+  }
+  return true;
+}
+
+/// The last is the operation, on the others it stands.
+std::vector<cudnn::Descriptor> describe(const Key& key) {
+  const ConvolutionSizes& s = key.sizes;
+  cudnn::Descriptor convolution(cudnn::kConvolution);
+  convolution.set(cudnn::kConvolutionComputeType, cudnn::kDataTypeType, cudnn::kFloat32);
+  convolution.set(cudnn::kConvolutionModeName, cudnn::kConvolutionModeType, cudnn::kCrossCorrelation);
+  convolution.set(cudnn::kConvolutionSpatialDims, cudnn::kInt64Type, std::int64_t{2});
+  convolution.set(cudnn::kConvolutionDilations, s.dilation);
+  convolution.set(cudnn::kConvolutionStrides, s.stride);
+  convolution.set(cudnn::kConvolutionPrePaddings, s.padding);
+  convolution.set(cudnn::kConvolutionPostPaddings, s.padding);
+  convolution.finalize("describing a convolution");
+  cudnn::Descriptor x = cudnn::describeTensor(kInput, key.dtype, s.input);
+  cudnn::Descriptor w = cudnn::describeTensor(kWeight, key.dtype, s.weight);
+  cudnn::Descriptor y = cudnn::describeTensor(kOutput, key.dtype, s.output);
+  const auto operation = [&](cudnn::DescriptorKind kind, cudnn::AttributeName convolutionName,
+                             cudnn::AttributeName inputName, cudnn::AttributeName weightName,
+                             cudnn::AttributeName outputName, cudnn::AttributeName alpha, cudnn::AttributeName beta) {
+    cudnn::Descriptor made(kind);
+    made.set(convolutionName, convolution);
+    made.set(inputName, x);
+    made.set(weightName, w);
+    made.set(outputName, y);
+    made.set(alpha, cudnn::kFloatType, 1.0F);
+    made.set(beta, cudnn::kFloatType, 0.0F);
+    made.finalize("describing an operation");
+    std::vector<cudnn::Descriptor> all;
+    for (cudnn::Descriptor* part : {&convolution, &x, &w, &y, &made}) all.push_back(std::move(*part));
+    return all;
+  };
+  switch (key.kind) {
+  case ContractionKind::InputGrad:
+    return operation(cudnn::kConvolutionBackwardData, cudnn::kBackwardDataConvolution, cudnn::kBackwardDataDx,
+                     cudnn::kBackwardDataW, cudnn::kBackwardDataDy, cudnn::kBackwardDataAlpha,
+                     cudnn::kBackwardDataBeta);
+  case ContractionKind::WeightGrad:
+    return operation(cudnn::kConvolutionBackwardFilter, cudnn::kBackwardFilterConvolution, cudnn::kBackwardFilterX,
+                     cudnn::kBackwardFilterDw, cudnn::kBackwardFilterDy, cudnn::kBackwardFilterAlpha,
+                     cudnn::kBackwardFilterBeta);
+  default:
+    return operation(cudnn::kConvolutionForward, cudnn::kForwardConvolution, cudnn::kForwardX, cudnn::kForwardW,
+                     cudnn::kForwardY, cudnn::kForwardAlpha, cudnn::kForwardBeta);
+  }
+}
+
+std::shared_ptr<const cudnn::ExecutionPlan> choose(const Key& key) {
+  const ConvolutionSizes& s = key.sizes;
+  std::size_t bytes = 0;
+  for (const auto& shape : {s.input, s.weight, s.output})
+    bytes += static_cast<std::size_t>(numelOf(shape)) * itemSize(key.dtype);
+  try {
+    cudnn::Context& context = cudnn::contextOf(key.ordinal);
+    const std::lock_guard lock(context.mutex);
+    return cudnn::choosePlan(context, describe(key), key.dtype, key.allowsTf32, kMostWorkspaceBytes + 2 * bytes);
+  } catch (const Error& e) {
+    fail<Error>(nameOf(key.kind), " of input ", shapeText(s.input), " and weight ", shapeText(s.weight), " in ",
+                dtypeName(key.dtype), ": ", e.what(),
+                " (without `tandem.backends.cudnn.enabled` kernels of Tandem's own compute it)");
+  }
+}
+
+/// Which are in use does not matter to a graph that was captured, which keeps its own; queued work is waited for.
+void makeRoom(Plans& p) {
+  if (p.made.size() >= kMostPlans && driver().ctxSynchronize() == kSuccess) p.made.clear();
+}
+
+std::shared_ptr<const cudnn::ExecutionPlan> planOf(const Key& key) {
+  Plans& p = plans();
+  const std::lock_guard lock(p.mutex);
+  if (const auto it = p.made.find(key); it != p.made.end()) return it->second;
+  makeRoom(p);
+  auto plan = choose(key);  // which may throw: nothing is known then
+  p.made.emplace(key, plan);
+  return plan;
+}
+
+bool isAligned(const void* data) { return reinterpret_cast<std::uintptr_t>(data) % cudnn::kAlignment == 0; }
+
+/// An operand where it is, if it is contiguous and aligned there, or a copy.
+class Packed {
+ public:
+  /// `moves`: it lies elsewhere each time, and is copied by a kernel, which a graph can be told.
+  Packed(const ArrayView& x, bool moves) : data_(x.data) {
+    if (!moves && x.contiguous() && isAligned(x.data)) return;
+    copy_.emplace(static_cast<std::size_t>(x.numel()) * itemSize(x.dtype));
+    copyByKernel(x, {copy_->as(), x.dtype, x.shape, contiguousStrides(x.shape)});
+    data_ = copy_->as();
+  }
+  [[nodiscard]] const void* data() const { return data_; }
+
+ private:
+  const void* data_;
+  std::optional<Workspace> copy_;
+};
+
+/// Names of both operands and the result.
+std::array<Tensor, 3> namesOf(ContractionKind kind) {
+  switch (kind) {
+  case ContractionKind::InputGrad:
+    return {kOutput, kWeight, kInput};
+  case ContractionKind::WeightGrad:
+    return {kOutput, kInput, kWeight};
+  default:
+    return {kInput, kWeight, kOutput};
+  }
+}
+
+}  // namespace
+
+bool cudnnConvolution(ContractionKind kind, const ConvolutionSizes& sizes, const ArrayView& a, const ArrayView& b,
+                      const ArrayView& out, bool allowsTf32) {
+  if (!cudnn::hasType(out.dtype) || !fillsOutput(sizes) || isSurveyed(a, b, out)) return false;
+  if (cudnn::library() == nullptr) return false;
+  CudaStream& stream = Queueing::now().stream();
+  stream.gpu().use();  // whose handle is made, and whose work is queued
+  const int ordinal = stream.gpu().ordinal();
+  const auto plan = planOf({ordinal, kind, out.dtype, allowsTf32 && out.dtype == DType::Float32, sizes});
+  if (plan == nullptr) return false;
+  Tape* tape = Tape::now();
+  const void* operands[] = {a.data, b.data, out.data};
+  const ForeignCall call = tape == nullptr ? ForeignCall{} : tape->foreign(operands);
+  const Packed first(a, (call.moving & 1) != 0);
+  const Packed second(b, (call.moving & 2) != 0);
+  const bool inPlace = (call.moving & 4) == 0 && isAligned(out.data);
+  std::optional<Workspace> result;
+  if (!inPlace) result.emplace(static_cast<std::size_t>(out.numel()) * itemSize(out.dtype));
+  const Workspace workspace(plan->workspaceBytes());
+  if (!call.isInGraph) {
+    stream.keep(std::const_pointer_cast<cudnn::ExecutionPlan>(plan));  // a graph launches what the plan owns
+    const auto [x, y, z] = namesOf(kind);
+    const void* to = inPlace ? out.data : result->as();
+    plan->run(cudnn::contextOf(ordinal), stream.raw(), {{x, first.data()}, {y, second.data()}, {z, to}},
+              workspace.as());
+  }
+  if (!inPlace) copyByKernel({result->as(), out.dtype, out.shape, out.strides}, out);
+  return true;
+}
+
+}  // namespace tandem::cuda
