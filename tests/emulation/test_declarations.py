@@ -18,6 +18,7 @@ HEADERS = {
     "driver": ("cuda.h", True),
     "nvrtc": ("nvrtc.h", True),
     "cublaslt": ("cublasLt.h", False),
+    "cudnn": ("cudnn_backend.h", False),
     "cusolver": ("cusolverDn.h", False),
     "nccl": ("nccl.h", False),
 }

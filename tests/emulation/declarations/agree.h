@@ -25,9 +25,17 @@ constexpr bool sameParameter() {
   }
 }
 
+template <class Ours, class Theirs>
+constexpr bool sameResult() {
+  if constexpr (std::is_void_v<Ours> || std::is_void_v<Theirs>)
+    return std::is_same_v<Ours, Theirs>;
+  else
+    return sizeof(Ours) == sizeof(Theirs);
+}
+
 template <class Ours, class... A, class Theirs, class... B>
 constexpr bool sameFunction(Ours (*)(A...), Theirs (*)(B...)) {
-  if constexpr (sizeof...(A) != sizeof...(B) || sizeof(Ours) != sizeof(Theirs))
+  if constexpr (sizeof...(A) != sizeof...(B) || !sameResult<Ours, Theirs>())
     return false;
   else
     return (sameParameter<A, B>() && ...);
@@ -35,11 +43,13 @@ constexpr bool sameFunction(Ours (*)(A...), Theirs (*)(B...)) {
 
 }  // namespace tandem::declarations
 
-/// For a list X(member, symbol, parameters) of functions that give a status.
-#define TANDEM_SAME_FUNCTION(member, symbol, parameters)                                                               \
-  static_assert(tandem::declarations::sameFunction(static_cast<int(*) parameters>(nullptr),                            \
+/// For a list X(result, member, symbol, parameters) of functions, or X(member, symbol, parameters) of those that give a
+/// status.
+#define TANDEM_SAME_FUNCTION_OF(result, member, symbol, parameters)                                                    \
+  static_assert(tandem::declarations::sameFunction(static_cast<result(*) parameters>(nullptr),                         \
                                                    static_cast<decltype(&::symbol)>(nullptr)),                         \
                 "not as in the vendor's header: " #symbol);
+#define TANDEM_SAME_FUNCTION(member, symbol, parameters) TANDEM_SAME_FUNCTION_OF(int, member, symbol, parameters)
 #define TANDEM_SAME_VALUE(ours, theirs)                                                                                \
   static_assert(static_cast<long long>(ours) == static_cast<long long>(theirs), #ours " is not " #theirs);
 #define TANDEM_SAME_MEMBER(Ours, ours, Theirs, theirs)                                                                 \

@@ -5,12 +5,7 @@
 
 namespace tandem::cuda::nccl {
 
-#define X(result, member, symbol, parameters)                                                                          \
-  static_assert(tandem::declarations::sameFunction(static_cast<result(*) parameters>(nullptr),                         \
-                                                   static_cast<decltype(&::symbol)>(nullptr)),                         \
-                "not as in the vendor's header: " #symbol);
-TANDEM_NCCL(X)
-#undef X
+TANDEM_NCCL(TANDEM_SAME_FUNCTION_OF)
 
 static_assert(sizeof(UniqueId) == sizeof(ncclUniqueId));
 // The vendor's structure grows at its end.
