@@ -60,16 +60,23 @@ class Exponential {
   [[nodiscard]] const Function& kernel(const char* name) const {
     return kMatrixExp.kernel(name, {{"ELEMENT", typeName(dtype_)}});
   }
-  [[nodiscard]] ArrayView matrices(void* data) const { return {data, dtype_, {count_, n_, n_}, {n_ * n_, n_, 1}}; }
+  [[nodiscard]] ArrayView matrices(const void* data) const {
+    return {const_cast<void*>(data), dtype_, {count_, n_, n_}, {n_ * n_, n_, 1}};
+  }
+
+  /// Of full precision, whatever a program allows its own products.
+  void product(const void* a, const void* b, void* to) const {
+    matrixProduct(matrices(a), matrices(b), matrices(to), false);
+  }
 
   /// The series of the matrices `a`, into `to`; `other` is memory to work in.
   void sum(int degree, const Workspace& a, void* to, void* other) const {
     const Workspace square(size_);
     const Workspace cube(size_);
     const Workspace fourth(size_);
-    matrixProduct(matrices(a.as()), matrices(a.as()), matrices(square.as()));
-    matrixProduct(matrices(square.as()), matrices(a.as()), matrices(cube.as()));
-    matrixProduct(matrices(square.as()), matrices(square.as()), matrices(fourth.as()));
+    product(a.as(), a.as(), square.as());
+    product(square.as(), a.as(), cube.as());
+    product(square.as(), square.as(), fourth.as());
     double factorial = 1;  // of the degree of the next coefficient
     for (int k = 2; k <= degree; ++k) factorial *= k;
     Coefficients c{{}, 1 / factorial};
@@ -82,7 +89,7 @@ class Exponential {
       launch(kernel("addTerms"), elementwise(n_ * n_ * count_), a.as(), square.as(), cube.as(), rest, to, n_, count_,
              c);
       if (low == 0) break;
-      matrixProduct(matrices(to), matrices(fourth.as()), matrices(other));
+      product(to, fourth.as(), other);
       rest = other;
       c.leading = 1;
     }
