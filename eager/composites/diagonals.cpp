@@ -32,23 +32,29 @@ Dims orderInMemory(const TensorImpl& t) {
   return order;
 }
 
-/// Places (row, column) of a matrix for which `holds(row, first column, end column)`, row by row.
+/// Places (row, column) of a matrix on and below a diagonal, or on and above it, row by row.
 Tensor triangleIndices(const char* op, std::int64_t rows, std::int64_t columns, bool lower, std::int64_t offset,
                        std::optional<DType> dtype) {
   if (rows < 0 || columns < 0) fail(op, ": row and col must be non-negative, got ", rows, " and ", columns);
   DType t = dtype.value_or(DType::Int64);
   if (t != DType::Int64 && t != DType::Int32) fail("\"", op, "\" not implemented for '", dtypeName(t), "'");
-  auto span = [&](std::int64_t r) {
-    std::int64_t cut = std::clamp<std::int64_t>(lower ? r + offset + 1 : r + offset, 0, columns);
-    return lower ? std::pair<std::int64_t, std::int64_t>{0, cut} : std::pair<std::int64_t, std::int64_t>{cut, columns};
-  };
-  std::int64_t count = 0;
-  for (std::int64_t r = 0; r < rows; ++r) count += span(r).second - span(r).first;
+  // Row r is cut at column r + shift: inside it in rows [begin, full), at 0 before them, at its end after them.
+  __extension__ using Wide = __int128;
+  const Wide shift = std::clamp<Wide>(Wide(offset) + (lower ? 1 : 0), -Wide(rows), columns);
+  const Wide begin = std::clamp<Wide>(-shift, 0, rows);
+  const Wide full = std::clamp<Wide>(columns - shift, 0, rows);
+  const Wide left = (full - begin) * (begin + full - 1 + 2 * shift) / 2 + (rows - full) * columns;
+  const Wide all = lower ? left : Wide(rows) * columns - left;
+  if (all > INT64_MAX / 16) fail(op, ": the indices of ", rows, " rows and ", columns, " columns are too many");
+  const auto count = static_cast<std::int64_t>(all);
   Tensor places = makeEmpty(Dims{2, count}, DType::Int64, Device{});
   auto* row = places.dataAs<std::int64_t>();
   auto* column = row + count;
-  for (std::int64_t r = 0; r < rows; ++r)
-    for (auto [c, end] = span(r); c < end; ++c) *row++ = r, *column++ = c;
+  const auto end = static_cast<std::int64_t>(lower ? Wide(rows) : full);
+  for (auto r = static_cast<std::int64_t>(lower ? begin : 0); count > 0 && r < end; ++r) {
+    const auto cut = static_cast<std::int64_t>(std::clamp<Wide>(r + shift, 0, columns));
+    for (auto c = lower ? 0 : cut; c < (lower ? cut : columns); ++c) *row++ = r, *column++ = c;
+  }
   return toDType(copyTo(places, currentDevice), t);
 }
 

@@ -64,10 +64,10 @@ Tensor polygamma(std::int64_t n, const Tensor& x) {
   if (n < 0) fail("polygamma(n, x) does not support negative n.");
   if (n == 0) return digamma(x);
   double factor = n % 2 == 0 ? -1 : 1;
-  for (std::int64_t k = 2; k <= n; ++k) factor *= static_cast<double>(k);
+  for (std::int64_t k = 2; k <= n && std::isfinite(factor); ++k) factor *= static_cast<double>(k);
   DType dtype = floatingType(x.dtype());
   Tensor wide = toDType(x, DType::Float64);
-  if (n > 1) return toDType(mul(zeta(static_cast<double>(n + 1), wide), factor), dtype);
+  if (n > 1) return toDType(mul(zeta(static_cast<double>(n) + 1, wide), factor), dtype);
   // polygamma(1, x) + polygamma(1, 1 - x) = (pi / sin(pi x))^2 keeps the argument away from the poles' sums.
   Tensor left = lt(wide, 0.5);
   Tensor direct = zeta(2.0, where(left, sub(1.0, wide), wide));
@@ -77,7 +77,9 @@ Tensor polygamma(std::int64_t n, const Tensor& x) {
 }
 
 Tensor mvlgamma(const Tensor& x, std::int64_t p) {
+  constexpr std::int64_t kMost = 1 << 20;  // each is a term of its own
   if (p < 1) fail("p has to be greater than or equal to 1");
+  if (p > kMost) fail("mvlgamma: p up to ", kMost, " is supported, got ", p);
   DType dtype = floatingType(x.dtype());
   Tensor sum = full_plain(static_cast<double>(p * (p - 1)) / 4.0 * std::log(M_PI), x.shape(), dtype);
   for (std::int64_t j = 0; j < p; ++j) sum = add(sum, lgamma(sub(toDType(x, dtype), static_cast<double>(j) / 2.0)));

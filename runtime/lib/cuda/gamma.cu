@@ -23,6 +23,23 @@ static __device__ double inversePower(double q, double s) {
   return q < 0 && magnitude(s) < 0x1p53 && (int64)s % 2 != 0 ? -power : power;
 }
 
+// The sum over k of (q + k)^-2, the trigamma function for q > 0, from the smallest term on.
+static __device__ double trigamma(double q) {
+  const double steps = q < 10 ? 10 - (q < 0 ? floorOf(q) : 0) : 0;
+  const int count = steps < MOST_TERMS ? (int)steps : MOST_TERMS;
+  const double r = 1 / (q + count);
+  const double z = r * r;
+  // B_2j
+  const double tail =
+      z * (1.0 / 6 -
+           z * (1.0 / 30 -
+                z * (1.0 / 42 -
+                     z * (1.0 / 30 - z * (5.0 / 66 - z * (691.0 / 2730 - z * (7.0 / 6 - z * (3617.0 / 510))))))));
+  double sum = r + z * 0.5 + r * tail;
+  for (int k = count - 1; k >= 0; --k) sum += 1 / ((q + k) * (q + k));
+  return sum;
+}
+
 static __device__ double hurwitzZeta(double s, double q) {
   if (s == 1) return INFINITY_D;
   if (!(s > 1)) return NAN_D;
@@ -30,12 +47,13 @@ static __device__ double hurwitzZeta(double s, double q) {
     if (q == floorOf(q)) return INFINITY_D;
     if (s != floorOf(s)) return NAN_D;  // powers of negative numbers
   }
+  if (s == 2) return trigamma(q);
   double sum = 0;
   const double far = 10 + s;
   for (int k = 0; q < far && k < MOST_TERMS; ++k, q += 1) {
     const double term = inversePower(q, s);
     sum += term;
-    if (q > 0 && term < EPSILON * EPSILON * magnitude(sum)) return sum;
+    if (q > 0 && term <= EPSILON * EPSILON * magnitude(sum)) return sum;
   }
   if (q == INFINITY_D) return sum;
   const double power = inversePower(q, s);

@@ -20,6 +20,23 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 constexpr int kMostTerms = 1 << 20;
 
+/// The sum over k of (q + k)^-2, the trigamma function for q > 0, from the smallest term on.
+double trigamma(double q) {
+  const double steps = q < 10 ? 10 - std::floor(std::min(q, 0.0)) : 0;  // one number of them for all q > 0
+  const int count = static_cast<int>(std::min(steps, double{kMostTerms}));
+  const double r = 1 / (q + count);
+  const double z = r * r;
+  // B_2j
+  const double tail =
+      z *
+      (1.0 / 6 - z * (1.0 / 30 -
+                      z * (1.0 / 42 -
+                           z * (1.0 / 30 - z * (5.0 / 66 - z * (691.0 / 2730 - z * (7.0 / 6 - z * (3617.0 / 510))))))));
+  double sum = r + z * 0.5 + r * tail;
+  for (int k = count - 1; k >= 0; --k) sum += 1 / ((q + k) * (q + k));
+  return sum;
+}
+
 /// Euler-Maclaurin summation from the first q + k above 10 + s.
 double hurwitzZeta(double s, double q) {
   if (s == 1) return kInf;
@@ -28,12 +45,13 @@ double hurwitzZeta(double s, double q) {
     if (q == std::floor(q)) return kInf;
     if (s != std::floor(s)) return kNan;  // powers of negative numbers
   }
+  if (s == 2) return trigamma(q);
   double sum = 0;
   const double far = 10 + s;
   for (int k = 0; q < far && k < kMostTerms; ++k, q += 1) {
     double term = std::pow(q, -s);
     sum += term;
-    if (q > 0 && term < kEpsilon * kEpsilon * std::abs(sum)) return sum;
+    if (q > 0 && term <= kEpsilon * kEpsilon * std::abs(sum)) return sum;
   }
   if (q == kInf) return sum;
   double power = std::pow(q, -s);

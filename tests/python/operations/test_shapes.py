@@ -1,5 +1,7 @@
 """Shapes, joins, windows and indices beyond what the table of operations asks: modes, duplicates, NaN, errors."""
 
+import itertools
+
 import numpy as np
 import pytest
 from compiling import counting
@@ -158,3 +160,20 @@ ERRORS = [
 def test_errors(call, error, text):
     with pytest.raises(error, match=text):
         call()
+
+
+@pytest.mark.parametrize("name", ["tril_indices", "triu_indices"])
+def test_indices_of_triangles(name):
+    for rows, columns, offset in itertools.product(
+        (0, 1, 3, 4), (0, 1, 3, 5), (-(2**62), -5, -3, -1, 0, 1, 3, 6, 2**62)
+    ):
+        near = max(-10, min(offset, 10))
+        want = np.array(getattr(np, name)(rows, near, columns))
+        np.testing.assert_array_equal(getattr(tandem, name)(rows, columns, offset).numpy(), want)
+    last = 2**40 - 1
+    corner = getattr(tandem, name)(2**40, 2**40, -last if name == "tril_indices" else last)
+    assert corner.tolist() == ([[last], [0]] if name == "tril_indices" else [[0], [last]])
+    assert getattr(tandem, name)(2**62, 0).shape == (2, 0)
+    for size in (2**40, 2**63 - 1):
+        with pytest.raises(RuntimeError, match=f"{name}: the indices of {size} rows and {size} columns are too many"):
+            getattr(tandem, name)(size, size)

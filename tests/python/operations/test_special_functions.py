@@ -78,6 +78,24 @@ def test_polygamma(n):
     assert_same_bits(tandem.special.polygamma(n, tensor(x)), tandem.polygamma(n, tensor(x)))
 
 
+def test_trigamma_from_the_smallest_numbers_to_the_largest():
+    x = np.concatenate([np.linspace(0.01, 14, 300), 10.0 ** np.linspace(-150, 150, 301)])
+    exact = [float(mp.psi(1, v)) for v in x]
+    np.testing.assert_allclose(tandem.special.zeta(2.0, tensor(x)).numpy(), exact, rtol=4.5e-16)
+    np.testing.assert_allclose(tandem.polygamma(1, tensor(x)).numpy(), exact, rtol=2e-15)
+    special = tandem.special.zeta(2.0, tensor([0.0, -1.0, math.inf, -math.inf, math.nan, -0.5, -1.5], dtype=F64))
+    want = [math.inf, math.inf, 0, math.inf, math.nan, mp.zeta(2, 0.5) + 4, mp.zeta(2, 0.5) + 4 + 4 / mp.mpf(9)]
+    np.testing.assert_allclose(special.numpy(), [float(v) for v in want], rtol=4.5e-16)
+
+
+def test_polygamma_of_a_huge_order_returns():
+    x = tensor([0.5, 1.0, 2.5, -0.5], dtype=F64)
+    for n, end in ((2**62, -math.inf), (2**63 - 1, math.inf)):  # the factorial is infinite, the sum 0 for x > 1
+        assert tandem.polygamma(n, x)[:2].tolist() == [end, end]
+        assert tandem.polygamma(n, x)[2].isnan()
+    assert tandem.special.zeta(1e18, tensor([1.0, 2.0, 1e9])).tolist() == [1.0, 0.0, 0.0]
+
+
 def test_trigamma_left_of_zero_and_errors():
     x = [-0.3, -2.5, 0.25]
     exact = [float(mp.psi(1, v)) for v in x]
@@ -108,6 +126,8 @@ def test_mvlgamma():
     x = np.linspace(1.5, 9, 7)
     want = [scipy.special.multigammaln(v, 3) for v in x]
     np.testing.assert_allclose(tandem.mvlgamma(tensor(x), 3).numpy(), want, rtol=1e-14)
+    with pytest.raises(RuntimeError, match="mvlgamma: p up to 1048576 is supported, got 4611686018427387904"):
+        tandem.mvlgamma(tensor(x), 2**62)
 
 
 # ---- derivatives ----------------------------------------------------------------------------------------------------
