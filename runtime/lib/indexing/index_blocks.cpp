@@ -2,6 +2,7 @@
 // indexed dims become one list of offsets, so that one tensor of indices and several are the same work.
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <optional>
 
 #include "runtime/device/thread_pool.h"
@@ -137,24 +138,41 @@ void writeBlocks(std::int64_t outer, std::int64_t outerStride, std::int64_t inne
   });
 }
 
-/// The positions of a list of offsets by the place (offset / inner) that they name, in their order within a place.
+/// The positions of a list of offsets by the place (offset / inner) that they name, in their order within a place: a
+/// group for every place, or, where few are named, for each that is.
 class ByPlace {
  public:
+  /// Are so few of the places named that sorting the list is less work than looking at each place?
+  static bool few(std::int64_t count, std::int64_t places) { return count <= places / 16; }
+
   ByPlace(const Offsets& offsets, std::int64_t inner, std::int64_t places)
-      : ends_(places + 1), positions_(offsets.count()) {
+      : ends_(few(offsets.count(), places) ? offsets.count() + 1 : places + 1), positions_(offsets.count()) {
     std::int64_t count = offsets.count();
+    if (few(count, places)) {
+      std::int64_t* begin = positions_.data();
+      std::iota(begin, begin + count, std::int64_t{0});
+      std::sort(begin, begin + count, [&](std::int64_t a, std::int64_t b) {
+        return offsets[a] < offsets[b] || (offsets[a] == offsets[b] && a < b);
+      });
+      for (std::int64_t j = 1; j <= count; ++j)
+        if (j == count || offsets[begin[j]] != offsets[begin[j - 1]]) ends_[groups_++] = j;
+      return;
+    }
+    groups_ = places;
     std::fill_n(ends_.data(), places + 1, 0);
     for (std::int64_t j = 0; j < count; ++j) ++ends_[offsets[j] / inner + 1];
     for (std::int64_t p = 0; p < places; ++p) ends_[p + 1] += ends_[p];
     // Each place's begin moves to its end.
     for (std::int64_t j = 0; j < count; ++j) positions_[ends_[offsets[j] / inner]++] = j;
   }
-  std::span<const std::int64_t> operator[](std::int64_t place) const {
-    std::int64_t begin = place == 0 ? 0 : ends_[place - 1];
-    return {positions_.data() + begin, static_cast<std::size_t>(ends_[place] - begin)};
+  std::int64_t groups() const { return groups_; }
+  std::span<const std::int64_t> operator[](std::int64_t group) const {
+    std::int64_t begin = group == 0 ? 0 : ends_[group - 1];
+    return {positions_.data() + begin, static_cast<std::size_t>(ends_[group] - begin)};
   }
 
  private:
+  std::int64_t groups_ = 0;
   Scratch<std::int64_t> ends_, positions_;
 };
 
@@ -173,24 +191,29 @@ void sumOfRows(const T* x, const T* rows, std::span<const std::int64_t> position
   if constexpr (Width > 1) sumOfRows<T, 1>(x + i, rows + i, positions, step, length - i, to + i);
 }
 
-/// out = x + the blocks of `values` that go to each place, in their order: a place is read and written once.
+/// out = x + the blocks of `values` that go to each place, in their order: a place is read and written once. Where few
+/// are named `out` holds x already, and the others are not touched.
 template <class T>
 void addByPlace(const T* x, const T* values, const Offsets& offsets, std::int64_t outer, std::int64_t places,
                 std::int64_t inner, T* out) {
   constexpr std::int64_t kBand = 256;  // a place that most blocks go to is shared by threads
   ByPlace blocks(offsets, inner, places);
+  const std::int64_t groups = blocks.groups();
+  if (groups == 0) return;
   std::int64_t bands = (inner + kBand - 1) / kBand;
-  std::int64_t work = std::min(inner, kBand) * (1 + offsets.count() / places);
-  parallelFor(outer * places * bands, grainOf(work), [&](std::int64_t begin, std::int64_t end) {
+  std::int64_t work = std::min(inner, kBand) * (1 + offsets.count() / groups);
+  parallelFor(outer * groups * bands, grainOf(work), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t task = begin; task < end; ++task) {
-      std::int64_t place = task / bands % places;
-      std::int64_t o = task / bands / places;
+      std::int64_t group = task / bands % groups;
+      std::int64_t o = task / bands / groups;
       std::int64_t i = task % bands * kBand;
       std::int64_t length = std::min(kBand, inner - i);
-      std::int64_t at = (o * places + place) * inner + i;
+      std::span<const std::int64_t> positions = blocks[group];
+      std::int64_t first = positions.empty() ? group * inner : offsets[positions[0]];
+      std::int64_t at = o * places * inner + first + i;
       const T* rows = values + o * offsets.count() * inner + i;
-      if (!blocks[place].empty())
-        sumOfRows<T, Widened<T>::kWide ? 64 : 16>(x + at, rows, blocks[place], inner, length, out + at);
+      if (!positions.empty())
+        sumOfRows<T, Widened<T>::kWide ? 64 : 16>(x + at, rows, positions, inner, length, out + at);
       else if (x != out)
         copyBytes(out + at, x + at, static_cast<std::size_t>(length) * sizeof(T));
     }
@@ -243,8 +266,10 @@ void writeInto(const ArrayView& x, const ArrayView& values, const Offsets& offse
       Contiguous source(values);
       // Sorting pays where blocks are wider than their index and many, or would be rounded one by one.
       std::int64_t places = outerStride / inner;
-      if (inner >= 16 && (Widened<T>::kWide || offsets.count() >= places / 4)) {
-        Contiguous old(x);
+      const bool few = ByPlace::few(offsets.count(), places);
+      if (Widened<T>::kWide ? few || inner >= 16 : inner >= 16 && offsets.count() >= places / 4) {
+        if (few) copyArray(x, out);
+        Contiguous old(few ? out : x);
         return addByPlace(old.as<const T>(), source.as<const T>(), offsets, outer, places, inner, out.as<T>());
       }
       Accumulator<T> sums(x, out);
