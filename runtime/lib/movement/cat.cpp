@@ -1,5 +1,7 @@
 // cat: each input is copied into its part of the output.
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <vector>
 
 #include "runtime/device/thread_pool.h"
@@ -9,7 +11,20 @@
 namespace tandem::lib {
 namespace {
 
-/// Many small inputs: each is one run of memory in every block of the output that ends with the dim.
+/// Copies Half to 2 * Half bytes by two moves that may overlap, sooner than a call begins; false for other lengths.
+template <std::size_t Half>
+bool copyTwice(char* to, const char* from, std::size_t bytes) {
+  if (bytes < Half || bytes > 2 * Half) return false;
+  std::array<char, Half> begin;
+  std::array<char, Half> end;
+  std::memcpy(begin.data(), from, Half);
+  std::memcpy(end.data(), from + bytes - Half, Half);
+  std::memcpy(to, begin.data(), Half);
+  std::memcpy(to + bytes - Half, end.data(), Half);
+  return true;
+}
+
+/// Small inputs, or short runs: each input is one run of memory in every block of the output that ends with the dim.
 void joinRuns(std::span<const ArrayView> inputs, const ArrayView& out, std::size_t d) {
   struct Run {
     const char* from;
@@ -28,10 +43,17 @@ void joinRuns(std::span<const ArrayView> inputs, const ArrayView& out, std::size
   std::int64_t blocks = numelOf(DimsRef(out.shape).first(d));
   std::int64_t grain = grainOf(out.numel() / (blocks * count));
   parallelFor(blocks * count, grain, [&](std::int64_t begin, std::int64_t end) {
+    auto r = static_cast<std::size_t>(begin % count);
+    auto b = static_cast<std::size_t>(begin / count);
     for (std::int64_t i = begin; i < end; ++i) {
-      const Run& run = runs[static_cast<std::size_t>(i % count)];
-      auto b = static_cast<std::size_t>(i / count);
-      copyBytes(out.as<char>() + b * block + run.at, run.from + b * run.bytes, run.bytes);
+      const Run& run = runs[r];
+      char* to = out.as<char>() + b * block + run.at;
+      const char* from = run.from + b * run.bytes;
+      if (!copyTwice<8>(to, from, run.bytes) && !copyTwice<16>(to, from, run.bytes) &&
+          !copyTwice<4>(to, from, run.bytes) && !copyTwice<2>(to, from, run.bytes) &&
+          !copyTwice<32>(to, from, run.bytes))
+        copyBytes(to, from, run.bytes);
+      if (++r == runs.size()) r = 0, ++b;
     }
   });
 }
@@ -44,7 +66,9 @@ void cat(const LibraryCall& call) {
   std::int64_t dim = wrapDim(AttrReader(call.attrs).integer(), static_cast<std::int64_t>(out.shape.size()));
   auto d = static_cast<std::size_t>(dim);
   bool contiguous = std::ranges::all_of(call.inputs, [](const ArrayView& x) { return x.contiguous(); });
-  if (contiguous && out.numel() / static_cast<std::int64_t>(call.inputs.size()) < kSerialElements)
+  constexpr std::int64_t kShort = 16;  // elements of a run: walking to it is more work than copying it
+  const std::int64_t each = out.numel() / static_cast<std::int64_t>(call.inputs.size());
+  if (contiguous && (each < kSerialElements || each <= kShort * numelOf(DimsRef(out.shape).first(d))))
     return joinRuns(call.inputs, out, d);
   std::int64_t at = 0;
   for (const ArrayView& x : call.inputs) {

@@ -101,7 +101,7 @@ class Rows {
     before_ = 0;
     for (std::size_t d = 0; d + 1 < tables_.size(); ++d) before_ += tables_[d][static_cast<std::size_t>(index_[d])];
   }
-  void turn() {
+  [[gnu::noinline]] void turn() {
     for (std::size_t d = tables_.size(); d-- > 0; index_[d] = 0)
       if (d + 1 < tables_.size() && ++index_[d] < sizeOf(d)) break;
     stretch();
@@ -126,14 +126,21 @@ void take(const T* x, const std::vector<Table>& tables, const PieceList& row, st
   parallelFor(rows * parts, grainOf(width / parts), [&](std::int64_t begin, std::int64_t end) {
     Rows walk(tables, begin / parts);
     T* to = out + begin / parts * width;
+    if (plan.runs.empty()) {
+      const std::span singles(plan.singles);
+      for (; begin < end; ++begin, to += width) {
+        const T* from = x + walk.next();
+        for (const Single& s : singles) to[s.to] = from[s.from];
+      }
+      return;
+    }
     for (std::int64_t first = begin % parts; begin < end; first = 0, to += width) {
       const T* from = x + walk.next();
       const std::int64_t count = std::min(parts - first, end - begin);
       if (first == 0)
         for (const Single& s : plan.singles) to[s.to] = from[s.from];
-      if (!plan.runs.empty())
-        for (const Run& run : std::span(plan.runs).subspan(first, count))
-          copyPlaces(from + run.from, run, block, to + run.to);
+      for (const Run& run : std::span(plan.runs).subspan(first, count))
+        copyPlaces(from + run.from, run, block, to + run.to);
       begin += count;
     }
   });

@@ -177,3 +177,19 @@ def test_indices_of_triangles(name):
     for size in (2**40, 2**63 - 1):
         with pytest.raises(RuntimeError, match=f"{name}: the indices of {size} rows and {size} columns are too many"):
             getattr(tandem, name)(size, size)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float16, np.float32, np.int64])
+@pytest.mark.parametrize("rows", [3, 40_000])
+def test_short_rows_are_joined_and_turned(dtype, rows):
+    """Runs of 1 to 88 bytes, since lengths are copied in several ways; few rows, and so many that work is shared."""
+    rng = np.random.default_rng(2)
+    widths = [1, 2, 3, 4, 5, 7, 8, 9, 11] if rows == 3 else [1, 3, 5, 9, 11]
+    parts = [rng.integers(0, 200, (rows, width)).astype(dtype) for width in widths]
+    joined = tandem.cat([tandem.from_numpy(part) for part in parts], 1)
+    np.testing.assert_array_equal(joined.numpy(), np.concatenate(parts, 1))
+    pair = tandem.cat([tandem.from_numpy(parts[1]), tandem.from_numpy(parts[-1])], 1)
+    np.testing.assert_array_equal(pair.numpy(), np.concatenate([parts[1], parts[-1]], 1))
+    for part in parts:
+        np.testing.assert_array_equal(tandem.from_numpy(part).flip(1).numpy(), part[:, ::-1])
+        np.testing.assert_array_equal(tandem.from_numpy(part).flip(0, 1).numpy(), part[::-1, ::-1])
