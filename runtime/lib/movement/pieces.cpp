@@ -81,7 +81,8 @@ void copyPlaces(const T* from, const Run& run, std::int64_t block, T* to) {
 /// last table's running fastest.
 class Rows {
  public:
-  Rows(const std::vector<Table>& tables, std::int64_t first) : tables_(tables), index_(tables.size(), 0) {
+  [[gnu::noinline]] Rows(const std::vector<Table>& tables, std::int64_t first)
+      : tables_(tables), index_(tables.size(), 0) {
     for (std::size_t d = tables.size(); d-- > 0; first /= sizeOf(d)) index_[d] = first % sizeOf(d);
     stretch();
   }
