@@ -248,7 +248,11 @@ Tensor pairwise_distance(const Tensor& a, const Tensor& b, double p, double eps,
 
 Tensor cosine_embedding_loss(const Tensor& a, const Tensor& b, const Tensor& target, double margin, Flag average,
                              Flag reduce, std::string_view reduction) {
-  Tensor cosine = cosine_similarity(a, b, -1);
+  // Integers are taken as numbers of the default dtype.
+  const DType t = promoteTypes(a.dtype(), b.dtype());
+  const bool whole = isInteger(t);
+  Tensor cosine = whole ? cosine_similarity(toDType(a, defaultDType()), toDType(b, defaultDType()), -1)
+                        : cosine_similarity(a, b, -1);
   Tensor together = where(eq(target, 1), sub(1, cosine), 0);
   Tensor apart = where(eq(target, -1), clamp(sub(cosine, margin), Operand(0)), 0);
   return reducedLoss(add(together, apart), reductionOf(average, reduce, reduction));

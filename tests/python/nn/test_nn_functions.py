@@ -341,6 +341,14 @@ def test_gumbel_softmax_samples_the_classes():
     assert bool(logits.grad.isfinite().all()) and bool((logits.grad != 0).any())
 
 
+def test_cosine_embedding_loss_of_integers():
+    a, b, target = tandem.tensor([[1, 2], [3, 4]]), tandem.tensor([[2, 3], [4, 5]]), tandem.tensor([1, -1])
+    got = F.cosine_embedding_loss(a, b, target, reduction="none")
+    assert got.dtype is tandem.float32
+    for first, second in ((a.float(), b.float()), (a, b.float()), (a.to(tandem.int8), b)):
+        assert tandem.equal(got, F.cosine_embedding_loss(first, second, target, reduction="none"))
+
+
 def test_multi_margin_loss_of_one_sample_has_the_dims_of_its_target():
     x = tandem.tensor([0.1, 0.2, 0.7])
     for target, shape in ((tandem.tensor(2), ()), (tandem.tensor([2]), (1,))):

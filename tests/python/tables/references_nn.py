@@ -266,9 +266,9 @@ OWN_NN: dict[str, Callable[..., Any]] = {
     "margin_ranking_loss": plain(lambda a, b, y, margin: np.maximum(-y * (a - b) + margin, 0)),
     "soft_margin_loss": plain(lambda x, y: softplus(-x * y)),
     "cosine_embedding_loss": plain(
-        lambda a, b, y, margin=0.0: (lambda c: np.where(y == 1, 1 - c, np.maximum(c - margin, 0)))(
-            cosine_similarity(a, b, -1)
-        )
+        lambda a, b, y, margin=0.0: (
+            lambda c: np.where(y == 1, 1 - c, np.where(y == -1, np.maximum(c - margin, 0), 0))
+        )(cosine_similarity(a, b, -1))
     ),
     "triplet_margin_loss": plain(triplet_margin),
     "multilabel_margin_loss": plain(multilabel_margin),
