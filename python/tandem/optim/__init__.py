@@ -9,6 +9,7 @@ from tandem.optim.adamax import Adamax
 from tandem.optim.adamw import AdamW
 from tandem.optim.asgd import ASGD
 from tandem.optim.lbfgs import LBFGS
+from tandem.optim.muon import Muon
 from tandem.optim.nadam import NAdam
 from tandem.optim.optimizer import Optimizer
 from tandem.optim.radam import RAdam
@@ -26,6 +27,7 @@ __all__ = [
     "Adam",
     "AdamW",
     "Adamax",
+    "Muon",
     "NAdam",
     "Optimizer",
     "RAdam",

@@ -403,10 +403,11 @@ def test_adafactor(weight_decay):
         np.testing.assert_allclose(found[j], p, rtol=1e-9)
 
 
-def test_adafactor_compiled():
+@pytest.mark.parametrize("kind", ["Adafactor", "Muon"])
+def test_optimizers_of_matrices_compiled(kind):
     def steps(compiled):
         p = nn.Parameter(tandem.ones(3, 4))
-        optimizer = optim.Adafactor([p], lr=0.1, weight_decay=0.01)
+        optimizer = getattr(optim, kind)([p], lr=0.1, weight_decay=0.01)
 
         def step(x):
             optimizer.zero_grad()
@@ -420,6 +421,45 @@ def test_adafactor_compiled():
         return p.detach()
 
     assert tandem.equal(steps(True), steps(False))
+
+
+@pytest.mark.parametrize("options", [{}, {"nesterov": False, "weight_decay": 0.0, "adjust_lr_fn": "match_rms_adamw"}])
+@pytest.mark.parametrize("shape", [(4, 7), (7, 4), (5, 5)])
+def test_muon(shape, options):
+    rng = np.random.default_rng(2)
+    start, grads = rng.normal(size=shape), rng.normal(size=(3, *shape))
+    p = nn.Parameter(tandem.tensor(start))
+    optimizer = optim.Muon([p], lr=0.1, **options)
+    want, mean = start, 0.0
+    ratio = math.sqrt(max(1, shape[0] / shape[1])) if not options else 0.2 * math.sqrt(max(shape))
+    for g in grads:
+        p.grad = tandem.tensor(g)
+        optimizer.step()
+        mean = 0.95 * mean + 0.05 * g
+        u = mean if options else 0.95 * mean + 0.05 * g
+        x = u / np.linalg.norm(u)
+        for _ in range(5):
+            a = x @ x.T
+            x = 3.4445 * x + (-4.775 * a + 2.0315 * a @ a) @ x
+        want = want * (1 if options else 0.99) - 0.1 * ratio * x
+        # A step has the rounding of bfloat16.
+        np.testing.assert_allclose(p.detach(), want, atol=0.03 * ratio * 0.1 * len(grads))
+        want = p.detach().numpy().copy()
+    assert optimizer.state[p]["momentum_buffer"].dtype is tandem.float64
+
+
+def test_what_muon_refuses():
+    matrix = nn.Parameter(tandem.ones(2, 2))
+    for params, options, words in (
+        ([nn.Parameter(tandem.ones(2))], {}, "only supports 2D parameters"),
+        ([matrix], {"lr": -1.0}, "Learning rate should be >= 0 but is: -1.0"),
+        ([matrix], {"momentum": -1.0}, "momentum should be >= 0"),
+        ([matrix], {"adjust_lr_fn": "none"}, "none is not supported"),
+        ([matrix], {"ns_steps": 100}, "less than 100"),
+        ([matrix], {"ns_coefficients": (1.0,)}, "exactly 3 values"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            optim.Muon(params, **options)
 
 
 def test_the_first_buffer_of_a_differentiable_sgd_has_no_history():
