@@ -414,3 +414,29 @@ def test_a_module_with_hooks_is_freed_with_its_last_reference(name):
         assert gone() is None
     finally:
         gc.enable()
+
+
+# --- skip_init ------------------------------------------------------------------------------------------------------
+
+
+def test_modules_without_initialisation():
+    tandem.manual_seed(3)
+    expected = tandem.rand(2)
+    tandem.manual_seed(3)
+    before = tandem.counters()["kernel_launches"]
+    linear = nn.utils.skip_init(nn.Linear, 4, out_features=3, bias=False)
+    skipped = tandem.counters()["kernel_launches"] - before
+    assert tandem.equal(tandem.rand(2), expected)
+    before = tandem.counters()["kernel_launches"]
+    nn.Linear(4, 3, bias=False)
+    assert skipped < tandem.counters()["kernel_launches"] - before
+    assert isinstance(linear.weight, nn.Parameter) and linear.weight.shape == (3, 4) and linear.weight.is_leaf
+    nn.init.ones_(linear.weight)
+    linear(tandem.ones(2, 4)).sum().backward()
+    assert linear.weight.grad.tolist() == [[2.0] * 4] * 3
+    norm = nn.utils.skip_init(nn.BatchNorm1d, 5, device="cpu")
+    assert {name: tuple(t.shape) for name, t in norm.state_dict().items()}["running_mean"] == (5,)
+    with pytest.raises(RuntimeError, match="must support a 'device' arg"):
+        nn.utils.skip_init(nn.ReLU)
+    with pytest.raises(RuntimeError, match="Expected a Module"):
+        nn.utils.skip_init(dict)

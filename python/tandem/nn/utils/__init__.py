@@ -14,6 +14,7 @@ from tandem.nn.utils.clip_grad import (
     get_total_norm,
 )
 from tandem.nn.utils.convert_parameters import parameters_to_vector, vector_to_parameters
+from tandem.nn.utils.skip_init import skip_init
 from tandem.nn.utils.spectral_norm import remove_spectral_norm, spectral_norm
 from tandem.nn.utils.weight_norm import remove_weight_norm, weight_norm
 
@@ -26,6 +27,7 @@ __all__ = [
     "parameters_to_vector",
     "remove_spectral_norm",
     "remove_weight_norm",
+    "skip_init",
     "spectral_norm",
     "vector_to_parameters",
     "weight_norm",
