@@ -20,14 +20,17 @@ from tandem._C import *  # type: ignore[assignment]  # noqa: F403
 from tandem._C import _standard_gamma
 from tandem._contraction import *  # noqa: F403
 from tandem._dtypes import *  # noqa: F403
+from tandem._finite_differences import *  # noqa: F403
 from tandem._foreach import FOREACH as _FOREACH
 from tandem._functions import *  # noqa: F403
 from tandem._functions import _assert as _assert
 from tandem._functions import _check as _check
+from tandem._histograms import *  # noqa: F403
 from tandem._in_place import *  # noqa: F403
 from tandem._legacy import *  # noqa: F403
 from tandem._older_linalg import *  # noqa: F403
 from tandem._ops import ops as ops
+from tandem._segments import *  # noqa: F403
 from tandem._support import TypedStorage as TypedStorage
 from tandem._support import UntypedStorage as UntypedStorage
 from tandem._support import allclose as allclose

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, overload
 
@@ -13,11 +14,13 @@ __all__ = [
     "is_floating_point",
     "is_storage",
     "is_tensor",
+    "kaiser_window",
     "masked_select",
     "nonzero",
     "numel",
     "real",
     "scalar_tensor",
+    "unravel_index",
 ]
 
 Tensor = _C.Tensor
@@ -149,6 +152,92 @@ def scalar_tensor(s: float, *, dtype: Any = None, device: Any = None, requires_g
     tensor(2.)
     """
     return _C.full((), s, dtype=dtype or _C.get_default_dtype(), device=device, requires_grad=requires_grad)
+
+
+def kaiser_window(
+    window_length: int,
+    periodic: bool = True,
+    beta: float = 12.0,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """I0(beta sqrt(1 - (2 n / N - 1)^2)) / I0(beta), I0 the modified Bessel function of order 0.
+
+    Args:
+        window_length: the number of elements.
+        periodic: N is window_length, so that the window is one period; else one less, and it is symmetric.
+        beta: how narrow it is: 0 is a rectangle.
+        dtype: a floating one; the default dtype if None.
+        layout, device, pin_memory, requires_grad: as of other functions that make tensors.
+
+    RuntimeError for a negative length, or a dtype that is not floating.
+
+    >>> import tandem
+    >>> tandem.kaiser_window(5, periodic=False, beta=3.0)
+    tensor([0.2049, 0.7269, 1.0000, 0.7269, 0.2049])
+    """
+    for name, value, kind in (("window_length", window_length, int), ("periodic", periodic, bool)):
+        if not isinstance(value, kind):
+            raise TypeError(f"kaiser_window(): argument '{name}' must be {kind.__name__}, not {type(value).__name__}")
+    if window_length < 0:
+        raise RuntimeError(f"kaiser_window requires non-negative window_length, got window_length={window_length}")
+    to = _C.get_default_dtype() if dtype is None else dtype
+    if not to.is_floating_point:
+        raise RuntimeError(f"kaiser_window expects floating point dtypes, got: {to}")
+    period = max(window_length if periodic else window_length - 1, 1)
+    points = _C.arange(window_length, dtype=_C.float64, layout=layout, device=device, pin_memory=pin_memory)
+    width = abs(beta)
+    if window_length == 1:
+        window = _C.ones_like(points)
+    else:
+        # Of I0 divided by its growth, which is finite for every beta.
+        inner = width * (1 - (2 * points / period - 1).square()).clamp(min=0).sqrt()
+        scaled = _C._special.i0e(_C.full_like(points[:1], width))
+        window = _C._special.i0e(inner) * (inner - width).exp() / scaled
+    return window.to(to).requires_grad_(requires_grad)
+
+
+def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """The coordinates in a tensor of a shape of elements that are given by their numbers in row-major order.
+
+    Args:
+        indices: integers, of any shape, taken modulo the number of elements of `shape`.
+        shape: a size, or a sequence of sizes.
+
+    Returns a tuple of an int64 tensor of the shape of `indices` for each dim.
+
+    Raises:
+        TypeError: `indices` is no tensor of integers, or `shape` not made of ints.
+        ValueError: a size is negative.
+        RuntimeError: a size is 0, and there are indices.
+
+    >>> import tandem
+    >>> tandem.unravel_index(tandem.tensor([4, 1]), (3, 2))
+    (tensor([2, 0]), tensor([0, 1]))
+    """
+    if not isinstance(indices, Tensor):
+        raise TypeError(f"expected 'indices' to be a tensor, but got {type(indices)}")
+    if indices.is_floating_point() or indices.dtype is _C.bool:
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
+    if not isinstance(shape, (int, Sequence)):
+        raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
+    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    for size in sizes:
+        if not isinstance(size, int):
+            raise TypeError(f"expected 'shape' sequence to only contain ints, but got {type(size)}")
+    if any(size < 0 for size in sizes):
+        raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
+    places = indices.long()
+    if 0 in sizes:
+        if indices.numel():
+            raise RuntimeError(f"unravel_index: a tensor of shape {sizes} has no elements, but got indices")
+        return tuple(places.clone() for _ in sizes)
+    strides = [math.prod(sizes[d + 1 :]) for d in range(len(sizes))]
+    return tuple(places.floor_divide(stride).remainder(size) for size, stride in zip(sizes, strides, strict=True))
 
 
 def real(input: Tensor) -> Tensor:

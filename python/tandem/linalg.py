@@ -11,3 +11,30 @@ if TYPE_CHECKING:
 
 globals().update({name: value for name, value in vars(_C._linalg).items() if not name.startswith("_")})
 LinAlgError = _C._LinAlgError
+
+
+def vander(x: _C.Tensor, *, N: int | None = None) -> _C.Tensor:
+    """Vandermonde matrices: the powers 0 to N - 1 of each element, as a row.
+
+    Args:
+        x: a tensor [..., n] of any dtype but bool.
+        N: the number of powers, at least 2; n if None.
+
+    The result is [..., n, N], of the dtype of `x`, int64 of integers.
+
+    RuntimeError for a smaller N, or bool.
+
+    >>> import tandem
+    >>> tandem.linalg.vander(tandem.tensor([2.0, 3.0]), N=3)
+    tensor([[1., 2., 4.],
+            [1., 3., 9.]])
+    """
+    if x.dtype is _C.bool:
+        raise RuntimeError("linalg.vander supports floating point, complex, and integer tensors, but got Bool")
+    if x.dim() == 0:
+        raise RuntimeError("linalg.vander: expected x to have at least one dimension, but got a 0-d tensor")
+    count = x.shape[-1] if N is None else N
+    if count <= 1:
+        raise RuntimeError("N must be greater than 1.")
+    powers = x.unsqueeze(-1).expand(*x.shape, count - 1).cumprod(-1)
+    return _C.cat((_C.ones_like(powers[..., :1]), powers), -1)

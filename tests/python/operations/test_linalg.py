@@ -153,6 +153,12 @@ def test_least_squares(shape, driver):
     close(linalg.lstsq(a, b[:, 0], driver=driver).solution, expected[:, 0], 1e-8)
 
 
+def test_residuals_have_a_derivative():
+    a, b = matrix(6, 3).requires_grad_(), matrix(6, 2, seed=4).requires_grad_()
+    for driver in ("gels", "gelsd"):
+        assert tandem.autograd.gradcheck(lambda a, b, d=driver: linalg.lstsq(a, b, driver=d).residuals, (a, b))
+
+
 def test_values_that_are_not_finite():
     a = tandem.stack([tandem.eye(2), tandem.ones(2, 2) / 0])
     values = (linalg.svdvals(a), linalg.eigvalsh(a))
