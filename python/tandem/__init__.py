@@ -116,6 +116,7 @@ _LATER = {
             "optim",
             "profiler",
             "serialization",
+            "signal",
             "storage",
             "testing",
             "utils",
@@ -140,6 +141,7 @@ if _TYPE_CHECKING:
     from tandem import optim as optim
     from tandem import profiler as profiler
     from tandem import serialization as serialization
+    from tandem import signal as signal
     from tandem import testing as testing
     from tandem import utils as utils
     from tandem.func import vmap as vmap

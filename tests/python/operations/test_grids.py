@@ -1,4 +1,4 @@
-"""Functions of values on grids: gradient, histogram, histogramdd, unravel_index, segment_reduce, kaiser_window."""
+"""Functions of values on grids: gradient, histogram, histogramdd, unravel_index, segment_reduce, windows."""
 
 from __future__ import annotations
 
@@ -164,6 +164,34 @@ def test_kaiser_window(mode):
     assert tandem.kaiser_window(3).dtype is tandem.float32
 
 
+WINDOWS = [
+    *((name, {}, ()) for name in "bartlett blackman cosine hamming hann nuttall".split()),
+    ("exponential", {"tau": 3.0}, (None, 3.0)),
+    ("gaussian", {"std": 2.5}, (2.5,)),
+    ("kaiser", {"beta": 4.0}, (4.0,)),
+    ("general_cosine", {"a": [0.3, 0.4, 0.1]}, ([0.3, 0.4, 0.1],)),
+    ("general_hamming", {"alpha": 0.75}, (0.75,)),
+]
+
+
+@pytest.mark.parametrize(("name", "options", "more"), WINDOWS, ids=[w[0] for w in WINDOWS])
+def test_signal_windows(name, options, more, mode):
+    windows = pytest.importorskip("scipy.signal.windows")
+    ours = getattr(tandem.signal.windows, name)
+    for length in (0, 1, 2, 6, 7):
+        for sym in (True, False):
+            got = run_in(mode, lambda n=length, s=sym: ours(n, sym=s, dtype=tandem.float64, **options))
+            want = getattr(windows, name)(length, *more, sym=sym)
+            np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-14)
+            single = ours(length, sym=sym, **options)
+            assert single.dtype is tandem.float32 and tandem.equal(single, got.float())
+    assert ours(3, requires_grad=True, **options).requires_grad
+    with pytest.raises(ValueError, match="non-negative window length, got M=-1"):
+        ours(-1, **options)
+    with pytest.raises(ValueError, match="float32 or float64 dtypes, got: tandem.int64"):
+        ours(3, dtype=tandem.int64, **options)
+
+
 def test_vandermonde_matrices(mode):
     for x in (X[:, :, 0], X[0, 0], np.array([[2, -3], [0, 1]], np.int8)):
         got = run_in(mode, lambda x: tandem.linalg.vander(x, N=4), tensor(x))
@@ -217,6 +245,12 @@ ERRORS = [
     (lambda: tandem.kaiser_window(-1), RuntimeError, "window_length=-1"),
     (lambda: tandem.kaiser_window(3, dtype=tandem.int64), RuntimeError, "floating point dtypes"),
     (lambda: tandem.kaiser_window(3, 12.0), TypeError, "'periodic' must be bool, not float"),
+    (lambda: tandem.signal.windows.exponential(3, center=1.0), ValueError, "None for symmetric windows"),
+    (lambda: tandem.signal.windows.exponential(3, tau=0.0), ValueError, "Tau must be positive"),
+    (lambda: tandem.signal.windows.gaussian(3, std=0.0), ValueError, "deviation must be positive"),
+    (lambda: tandem.signal.windows.kaiser(3, beta=-1.0), ValueError, "beta must be non-negative"),
+    (lambda: tandem.signal.windows.general_cosine(3, a=[]), ValueError, "cannot be empty"),
+    (lambda: tandem.signal.windows.hann(3.0), TypeError, "'M' must be int, not float"),
     (lambda: tandem.linalg.vander(V, N=1), RuntimeError, "N must be greater than 1"),
     (lambda: tandem.linalg.vander(V.bool()), RuntimeError, "Bool"),
     (lambda: tandem.linalg.vander(tensor(1.0)), RuntimeError, "at least one dimension"),

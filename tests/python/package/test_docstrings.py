@@ -62,6 +62,7 @@ DOCUMENTED = (
     "tandem.overrides",
     "tandem.random",
     "tandem.serialization",
+    "tandem.signal.windows",
     "tandem.testing",
     "tandem.utils.checkpoint",
     "tandem.utils.data",

@@ -149,6 +149,7 @@ from torch._dynamo import config
 from torch.utils._pytree import tree_map_only
 from torch.utils.data._utils.collate import default_collate
 from torch.utils.flop_counter import FlopCounterMode
+from torch.signal.windows import gaussian, kaiser
 from torch.storage import TypedStorage, UntypedStorage
 from torch.distributed import ProcessGroup, ReduceOp, all_reduce, init_process_group
 from torch.distributed.fsdp import FullyShardedDataParallel, StateDictType
