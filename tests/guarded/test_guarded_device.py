@@ -101,6 +101,8 @@ def test_moving():
         lambda d: tandem.ones(2).new_full((3,), 4, device=d),
         lambda d: tandem.scalar_tensor(3, device=d),
         lambda d: tandem.hann_window(8, device=d),
+        lambda d: tandem.kaiser_window(8, device=d),
+        lambda d: tandem.signal.windows.nuttall(7, device=d),
         lambda d: tandem.combinations(tandem.arange(4, device=d)),
     ],
 )
