@@ -94,6 +94,15 @@ Ref<Node> makeStridedNode(Edge from, const TensorImpl& base, const TensorImpl& v
   return makeViewNode(OpCode::as_strided, std::move(from), attrs, view.shape, view);
 }
 
+/// as_strided of a base with gaps, or that begins behind its memory's first element: its attributes count memory; the
+/// derivative counts elements of a contiguous array, from its first on. False where both are the same.
+bool recordWindow(const Tensor& base, const Tensor& window) {
+  needWithin(*base.impl(), *window.impl());
+  if (base.isContiguous() && base.impl()->offset == 0) return false;
+  setHistory(window, makeStridedNode(gradEdge(base), *base.impl(), *window.impl()), 0);
+  return true;
+}
+
 }  // namespace
 
 void Tape::record(OpCode op, std::span<const Operand> operands, std::span<const std::int64_t> attrs,
@@ -115,13 +124,8 @@ void Tape::record(OpCode op, std::span<const Operand> operands, std::span<const 
     any |= wanted[i] = t->requiresGrad;
   }
   if (!any) return;
-  const Tensor* base = op == OpCode::as_strided ? &operands[0].tensor() : nullptr;
-  if (base != nullptr) needWithin(*base->impl(), *results[0].impl());
-  if (base != nullptr && (!base->isContiguous() || base->impl()->offset != 0)) {
-    // Its attributes count memory; the derivative counts elements of a contiguous array, from its first on.
-    setHistory(results[0], makeStridedNode(gradEdge(*base), *base->impl(), *results[0].impl()), 0);
-    return;
-  }
+  if (op == OpCode::as_strided) [[unlikely]]
+    if (recordWindow(operands[0].tensor(), results[0])) return;
 
   std::uint32_t inputs = 0;
   std::uint32_t outputs = 0;

@@ -3,19 +3,24 @@
 // that it was made with, and a gradient those of its forward. The CPU's functions read none of them.
 #pragma once
 
+#include <atomic>
+
 #include "eager/tensor.h"
 
 namespace tandem {
 
 struct ComputeFlags {
-  bool matmulTf32 = false;       // backends.cuda.matmul.allow_tf32
-  bool convolutionTf32 = false;  // backends.cudnn.allow_tf32
-  bool cudnn = true;             // backends.cudnn.enabled
+  bool matmulTf32 : 1 = false;       // backends.cuda.matmul.allow_tf32
+  bool convolutionTf32 : 1 = false;  // backends.cudnn.allow_tf32
+  bool cudnn : 1 = true;             // backends.cudnn.enabled
   friend bool operator==(const ComputeFlags&, const ComputeFlags&) = default;
 };
 
-ComputeFlags computeFlags();
-void setComputeFlags(ComputeFlags flags);
+extern constinit std::atomic<ComputeFlags> currentComputeFlags;
+static_assert(std::atomic<ComputeFlags>::is_always_lock_free);
+/// Every call of a compiled function asks.
+inline ComputeFlags computeFlags() { return currentComputeFlags.load(std::memory_order_relaxed); }
+inline void setComputeFlags(ComputeFlags flags) { currentComputeFlags.store(flags, std::memory_order_relaxed); }
 
 /// May products of this operand round float32 to TF32? False for other dtypes, which know no such thing.
 inline bool productsAllowTf32(const Tensor& x) { return x.dtype() == DType::Float32 && computeFlags().matmulTf32; }

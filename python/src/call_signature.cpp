@@ -181,13 +181,13 @@ void readSignature(PyObject* const* args, Py_ssize_t numArgs, PyObject* keywords
     r.put('#');  // no dtype's number
     r.putWord(currentGpu);
   }
-  r.put(static_cast<char>(defaultDType()));
   static_assert(kNumDTypes <= 15);
+  const ComputeFlags flags = computeFlags();
+  r.put(static_cast<char>(static_cast<int>(defaultDType()) | (flags.matmulTf32 ? 16 : 0) |
+                          (flags.convolutionTf32 ? 32 : 0) | (flags.cudnn ? 64 : 0)));
   const AutocastState& casts = autocastState();
   const auto half = [](const AutocastState::Place& p) { return p.enabled ? static_cast<int>(p.dtype) : 15; };
   r.put(static_cast<char>(half(casts.cpu) | half(casts.gpu) << 4));
-  const ComputeFlags flags = computeFlags();
-  r.put(static_cast<char>((flags.matmulTf32 ? 1 : 0) | (flags.convolutionTf32 ? 2 : 0) | (flags.cudnn ? 4 : 0)));
   r.putWord(numArgs);
   for (Py_ssize_t i = 0; i < numArgs; ++i) r.read(args[i]);
   if (keywords == nullptr) return;
