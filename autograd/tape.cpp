@@ -96,7 +96,7 @@ Ref<Node> makeStridedNode(Edge from, const TensorImpl& base, const TensorImpl& v
 
 /// as_strided of a base with gaps, or that begins behind its memory's first element: its attributes count memory; the
 /// derivative counts elements of a contiguous array, from its first on. False where both are the same.
-bool recordWindow(const Tensor& base, const Tensor& window) {
+[[gnu::noinline]] bool recordWindow(const Tensor& base, const Tensor& window) {
   needWithin(*base.impl(), *window.impl());
   if (base.isContiguous() && base.impl()->offset == 0) return false;
   setHistory(window, makeStridedNode(gradEdge(base), *base.impl(), *window.impl()), 0);

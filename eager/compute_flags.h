@@ -4,6 +4,8 @@
 #pragma once
 
 #include <atomic>
+#include <bit>
+#include <cstdint>
 
 #include "eager/tensor.h"
 
@@ -13,6 +15,7 @@ struct ComputeFlags {
   bool matmulTf32 : 1 = false;       // backends.cuda.matmul.allow_tf32
   bool convolutionTf32 : 1 = false;  // backends.cudnn.allow_tf32
   bool cudnn : 1 = true;             // backends.cudnn.enabled
+  std::uint8_t rest : 5 = 0;         // so that the byte says all
   friend bool operator==(const ComputeFlags&, const ComputeFlags&) = default;
 };
 
@@ -20,6 +23,8 @@ extern constinit std::atomic<ComputeFlags> currentComputeFlags;
 static_assert(std::atomic<ComputeFlags>::is_always_lock_free);
 /// Every call of a compiled function asks.
 inline ComputeFlags computeFlags() { return currentComputeFlags.load(std::memory_order_relaxed); }
+/// Three bits.
+inline int bitsOf(ComputeFlags flags) { return std::bit_cast<std::uint8_t>(flags); }
 inline void setComputeFlags(ComputeFlags flags) { currentComputeFlags.store(flags, std::memory_order_relaxed); }
 
 /// May products of this operand round float32 to TF32? False for other dtypes, which know no such thing.

@@ -182,9 +182,7 @@ void readSignature(PyObject* const* args, Py_ssize_t numArgs, PyObject* keywords
     r.putWord(currentGpu);
   }
   static_assert(kNumDTypes <= 15);
-  const ComputeFlags flags = computeFlags();
-  r.put(static_cast<char>(static_cast<int>(defaultDType()) | (flags.matmulTf32 ? 16 : 0) |
-                          (flags.convolutionTf32 ? 32 : 0) | (flags.cudnn ? 64 : 0)));
+  r.put(static_cast<char>(static_cast<int>(defaultDType()) | bitsOf(computeFlags()) << 4));
   const AutocastState& casts = autocastState();
   const auto half = [](const AutocastState::Place& p) { return p.enabled ? static_cast<int>(p.dtype) : 15; };
   r.put(static_cast<char>(half(casts.cpu) | half(casts.gpu) << 4));
