@@ -211,6 +211,7 @@ OPTIMIZERS = {
     "Adam weight_decay": {"weight_decay": 0.1},
     "Adam maximize": {"maximize": True},
     "Adam foreach": {"foreach": True},
+    "Muon": {},
     "AdamW": {},
     "AdamW amsgrad": {"amsgrad": True},
     "Adamax": {},
@@ -241,7 +242,9 @@ def training(name, wrap):
     tandem.manual_seed(4)
     net = Net()
     kind, *_ = name.split()
-    optimizer = getattr(optim, kind)(net.parameters(), lr=0.05, **OPTIMIZERS[name])
+    # Of matrices alone.
+    parameters = [p for p in net.parameters() if p.dim() == 2] if kind == "Muon" else net.parameters()
+    optimizer = getattr(optim, kind)(parameters, lr=0.05, **OPTIMIZERS[name])
     schedule = optim.lr_scheduler.ExponentialLR(optimizer, 0.9)
 
     def step(x, y):
