@@ -46,8 +46,9 @@ def _rounded(window: Tensor, dtype: Any, requires_grad: bool) -> Tensor:
     return window.to(tandem.get_default_dtype() if dtype is None else dtype).requires_grad_(requires_grad)
 
 
-def _period(M: int, sym: bool) -> int:
-    return max(M - 1 if sym else M, 1)
+def _last(M: int, sym: bool) -> int:
+    """N; a window of one element has no period."""
+    return M if not sym and M > 1 else M - 1
 
 
 def _cosines(
@@ -58,7 +59,7 @@ def _cosines(
         return _rounded(tandem.ones_like(n), dtype, requires_grad)
     window = tandem.zeros_like(n)
     for i, weight in enumerate(a):
-        window = window + (-1) ** i * weight * (2 * math.pi * i / _period(M, sym) * n).cos()
+        window = window + (-1) ** i * weight * (2 * math.pi * i / _last(M, sym) * n).cos()
     return _rounded(window, dtype, requires_grad)
 
 
@@ -80,7 +81,7 @@ def bartlett(
     n = _places("bartlett", M, dtype, layout, device)
     if M == 1:
         return _rounded(tandem.ones_like(n), dtype, requires_grad)
-    return _rounded(1 - (2 * n / _period(M, sym) - 1).abs(), dtype, requires_grad)
+    return _rounded(1 - (2 * n / _last(M, sym) - 1).abs(), dtype, requires_grad)
 
 
 def general_cosine(
@@ -247,7 +248,7 @@ def cosine(
     tensor([0.5000, 1.0000, 0.5000])
     """
     n = _places("cosine", M, dtype, layout, device)
-    return _rounded(((n + 0.5) * (math.pi / (M + 1 if not sym and M > 1 else max(M, 1)))).sin(), dtype, requires_grad)
+    return _rounded(((n + 0.5) * (math.pi / max(_last(M, sym) + 1, 1))).sin(), dtype, requires_grad)
 
 
 def exponential(
@@ -272,7 +273,7 @@ def exponential(
         raise ValueError(f"Tau must be positive, got: {tau} instead.")
     if sym and center is not None:
         raise ValueError("Center must be None for symmetric windows")
-    middle = (M if not sym and M > 1 else M - 1) / 2 if center is None else center
+    middle = _last(M, sym) / 2 if center is None else center
     return _rounded((-(n - middle).abs() / tau).exp(), dtype, requires_grad)
 
 
@@ -295,7 +296,7 @@ def gaussian(
     n = _places("gaussian", M, dtype, layout, device)
     if std <= 0:
         raise ValueError(f"Standard deviation must be positive, got: {std} instead.")
-    middle = (M if not sym and M > 1 else M - 1) / 2
+    middle = _last(M, sym) / 2
     return _rounded((-((n - middle) / std).square() / 2).exp(), dtype, requires_grad)
 
 
