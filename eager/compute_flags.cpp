@@ -1,7 +1,11 @@
 #include "eager/compute_flags.h"
 
+#include "eager/ops.h"
+
 namespace tandem {
 
 constinit std::atomic<ComputeFlags> currentComputeFlags;
+
+Tensor matrixProduct(const Tensor& a, const Tensor& b) { return ops::matmul_plain(a, b, productsAllowTf32(a)); }
 
 }  // namespace tandem

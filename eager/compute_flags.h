@@ -29,5 +29,7 @@ inline void setComputeFlags(ComputeFlags flags) { currentComputeFlags.store(flag
 
 /// May products of this operand round float32 to TF32? False for other dtypes, which know no such thing.
 inline bool productsAllowTf32(const Tensor& x) { return x.dtype() == DType::Float32 && computeFlags().matmulTf32; }
+/// The product of matrices, as these flags allow it: every composite's.
+Tensor matrixProduct(const Tensor& a, const Tensor& b);
 
 }  // namespace tandem

@@ -19,7 +19,6 @@ namespace tandem::rules {
 namespace {
 
 Tensor turned(const Tensor& x) { return ops::transpose(x, -2, -1); }
-Tensor product(const Tensor& a, const Tensor& b) { return ops::matmul_plain(a, b, productsAllowTf32(a)); }
 Tensor sumPlus(const Tensor& a, const Tensor& b) { return a.defined() ? (b.defined() ? ops::add(a, b) : a) : b; }
 
 struct Attrs {
@@ -37,7 +36,7 @@ class Decomposed {
     shared_ = key.size(1);
     k = repeated(key);
     v = repeated(c.input(first + 2));
-    Tensor scores = ops::mul(product(q, turned(k)), Operand(scale_));
+    Tensor scores = ops::mul(matrixProduct(q, turned(k)), Operand(scale_));
     Dims shape = scores.shape();
     int next = extras;
     if (attrs.masked) {
@@ -57,7 +56,7 @@ class Decomposed {
       Tensor keep = ops::attention_keep(c.input(next), c.scalar(scalars + 1), shape);
       m = ops::mul(ops::toDType(keep, q.dtype()), rate < 1 ? 1 / (1 - rate) : 0.0);
     }
-    dp = dropped(product(g, turned(v)));
+    dp = dropped(matrixProduct(g, turned(v)));
     centred = ops::sub(dp, rowSum(p, dp));
     ds = ops::mul(p, centred);
   }
@@ -122,19 +121,21 @@ void attentionGrad(RuleContext& c) {
   Tensor a = c.hasGrad(0) ? c.grad(0) : Tensor();
   Tensor b = c.hasGrad(1) ? d.repeated(c.grad(1)) : Tensor();
   Tensor e = c.hasGrad(2) ? d.repeated(c.grad(2)) : Tensor();
-  Tensor x = d.scaled(
-      sumPlus(a.defined() ? product(a, turned(d.k)) : Tensor(), b.defined() ? product(d.q, turned(b)) : Tensor()));
+  Tensor x = d.scaled(sumPlus(a.defined() ? matrixProduct(a, turned(d.k)) : Tensor(),
+                              b.defined() ? matrixProduct(d.q, turned(b)) : Tensor()));
   Tensor y = x.defined() ? d.dropped(d.throughSoftmax(x)) : Tensor();
   if (c.needs(0))
-    c.set(0, sumPlus(y.defined() ? product(y, d.v) : Tensor(), e.defined() ? product(d.dropped(d.p), e) : Tensor()));
-  if (c.needs(3) && y.defined()) c.set(3, d.gathered(product(turned(y), d.g)));
+    c.set(0, sumPlus(y.defined() ? matrixProduct(y, d.v) : Tensor(),
+                     e.defined() ? matrixProduct(d.dropped(d.p), e) : Tensor()));
+  if (c.needs(3) && y.defined()) c.set(3, d.gathered(matrixProduct(turned(y), d.g)));
   Tensor z = x.defined() ? ops::sub(ops::mul(x, d.centred), ops::mul(d.dp, Decomposed::rowSum(d.p, x))) : Tensor();
-  z = sumPlus(z, e.defined() ? d.dropped(product(d.g, turned(e))) : Tensor());
+  z = sumPlus(z, e.defined() ? d.dropped(matrixProduct(d.g, turned(e))) : Tensor());
   if (!z.defined()) return;
   Tensor t = d.throughSoftmax(z);
-  if (c.needs(1)) c.set(1, d.scaled(sumPlus(product(t, d.k), b.defined() ? product(d.ds, b) : Tensor())));
+  if (c.needs(1)) c.set(1, d.scaled(sumPlus(matrixProduct(t, d.k), b.defined() ? matrixProduct(d.ds, b) : Tensor())));
   if (c.needs(2))
-    c.set(2, d.gathered(d.scaled(sumPlus(product(turned(t), d.q), a.defined() ? product(turned(d.ds), a) : Tensor()))));
+    c.set(2, d.gathered(d.scaled(
+                 sumPlus(matrixProduct(turned(t), d.q), a.defined() ? matrixProduct(turned(d.ds), a) : Tensor()))));
   if (maskNeeds) c.set(8, t);
 }
 

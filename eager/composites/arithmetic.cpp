@@ -299,10 +299,6 @@ Tensor positive(const Tensor& x) {
 
 // ---- products of matrices --------------------------------------------------------------------------------------
 
-namespace {
-Tensor product(const Tensor& a, const Tensor& b) { return matmul_plain(a, b, productsAllowTf32(a)); }
-}  // namespace
-
 Tensor matmul(const Tensor& a, const Tensor& b) {
   if (a.dim() == 0 || b.dim() == 0)
     fail("matmul: both arguments to matmul need to be at least 1D, but they are ", a.dim(), "D and ", b.dim(), "D");
@@ -313,7 +309,7 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
          " (mat1 and mat2 shapes cannot be multiplied)");
   if (y.dim() == 2 && x.dim() > 2 && x.isContiguous()) {
     // One product with all rows of the batch.
-    Tensor z = product(view(x, Dims{x.numel() / std::max<std::int64_t>(x.size(-1), 1), x.size(-1)}), y);
+    Tensor z = matrixProduct(view(x, Dims{x.numel() / std::max<std::int64_t>(x.size(-1), 1), x.size(-1)}), y);
     Dims shape = x.shape();
     shape[shape.size() - 1] = y.size(-1);
     if (x.numel() > 0) {
@@ -334,7 +330,7 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
     x = spread(x);
     y = spread(y);
   }
-  Tensor z = product(x, y);
+  Tensor z = matrixProduct(x, y);
   if (a.dim() == 1) z = squeeze_dims(z, Dims{-2});
   if (b.dim() == 1) z = squeeze_dims(z, Dims{-1});
   return z;
@@ -346,12 +342,12 @@ Tensor mm(const Tensor& a, const Tensor& b) {
   if (a.size(1) != b.size(0))
     fail("mm: mat1 and mat2 shapes cannot be multiplied (", a.size(0), "x", a.size(1), " and ", b.size(0), "x",
          b.size(1), ")");
-  return product(a, b);
+  return matrixProduct(a, b);
 }
 Tensor bmm(const Tensor& a, const Tensor& b) {
   if (a.dim() != 3 || b.dim() != 3 || a.size(0) != b.size(0) || a.size(2) != b.size(1))
     fail("bmm: batches of matrices do not fit: ", shapeText(a.shape()), " @ ", shapeText(b.shape()));
-  return product(a, b);
+  return matrixProduct(a, b);
 }
 Tensor mv(const Tensor& a, const Tensor& v) {
   if (a.dim() != 2 || v.dim() != 1)

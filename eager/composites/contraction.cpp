@@ -159,7 +159,7 @@ Term contract(Term a, Term b, Mask kept, std::int64_t last) {
     shape.push_back(product(columns, sizes));
     return reshape(t, shape);
   };
-  Tensor z = matmul_plain(matrices(a, left, summed), matrices(b, summed, right), productsAllowTf32(a.t));
+  Tensor z = matrixProduct(matrices(a, left, summed), matrices(b, summed, right));
   if (left.size() == 1 && right.size() == 1) return {z, outer};
   Dims shape;
   appendSizes(shape, outer, sizes);
