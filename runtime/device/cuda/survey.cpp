@@ -2,6 +2,9 @@
 
 #include <cctype>
 #include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
 
 #include "runtime/base/error.h"
 #include "runtime/device/cuda/cuda_kernel.h"
@@ -58,6 +61,16 @@ GpuProperties propertiesOf(const std::string& architecture) {
   return p;
 }
 
+/// Never destroyed, as GPUs that are there: kernels refer to it.
+Gpu& gpuOf(const std::string& architecture) {
+  static auto* const mutex = new std::mutex;
+  static auto* const gpus = new std::map<std::string, std::unique_ptr<Gpu>>;
+  const std::lock_guard lock(*mutex);
+  std::unique_ptr<Gpu>& gpu = (*gpus)[architecture];
+  if (gpu == nullptr) gpu = std::make_unique<Gpu>(propertiesOf(architecture));
+  return *gpu;
+}
+
 }  // namespace
 
 Survey* Survey::now() { return current; }
@@ -79,8 +92,7 @@ void* Survey::allocate(std::size_t bytes) {
   return memory;
 }
 
-// Never destroyed, as GPUs that are there: kernels refer to it.
-SurveyDevice::SurveyDevice(const std::string& architecture) : gpu_(*new Gpu(propertiesOf(architecture))) {}
+SurveyDevice::SurveyDevice(const std::string& architecture) : gpu_(gpuOf(architecture)) {}
 
 void SurveyDevice::copyToHost(void* to, const void*, std::size_t bytes, Stream&) { std::memset(to, 0, bytes); }
 
