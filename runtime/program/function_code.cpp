@@ -9,11 +9,6 @@ namespace {
 // More than any alignment of memory that kernels ask for.
 constexpr std::uint64_t kAligned = 512;
 
-template <class T>
-std::size_t bytesOf(const T& t) {
-  return static_cast<std::size_t>(numelOf(t.shape)) * itemSize(t.dtype);
-}
-
 /// A run of an entry on the device: addresses are as aligned as they are where it runs.
 class Run {
  public:

@@ -53,12 +53,6 @@ void checkNumber(const std::string& entry, const NumberData& n, const Scalar& va
                                                             : ": the program depends on whether it is zero");
 }
 
-/// Of the elements of an argument, a result or a tensor of the state.
-template <class T>
-std::uint64_t bytesOf(const T& t) {
-  return static_cast<std::uint64_t>(numelOf(t.shape)) * itemSize(t.dtype);
-}
-
 bool isWhole(const ResultData& r, std::uint64_t bytes) {
   return r.place.offset == 0 && isContiguous(r.shape, r.strides) && bytesOf(r) == bytes;
 }
@@ -332,15 +326,36 @@ void Context::resizeFor(std::size_t number, std::span<const DimsRef> shapes) {
   resize(number, sizes_);
 }
 
-void Context::checkCall(const EntryData& e, std::span<const Located> arguments, std::span<const Scalar> numbers,
-                        std::span<const Located> results) const {
+namespace {
+
+void checkCall(const EntryData& e, std::size_t arguments, std::span<const Scalar> numbers, std::size_t results) {
   for (std::size_t k = 0; k < std::min(numbers.size(), e.numbers.size()); ++k)
     checkNumber(e.name, e.numbers[k], numbers[k]);
-  if (arguments.size() != e.arguments.size() || numbers.size() != e.numbers.size() ||
-      results.size() != e.results.size())
+  if (arguments != e.arguments.size() || numbers.size() != e.numbers.size() || results != e.results.size())
     fail<TypeError>(e.name, " takes ", e.arguments.size(), " tensors and ", e.numbers.size(), " numbers and gives ",
-                    e.results.size(), " tensors, not ", arguments.size(), ", ", numbers.size(), " and ",
-                    results.size());
+                    e.results.size(), " tensors, not ", arguments, ", ", numbers.size(), " and ", results);
+}
+
+}  // namespace
+
+void Context::run(std::size_t number, std::span<void* const> arguments, std::span<const Scalar> numbers,
+                  std::span<void* const> results) {
+  if (program_->device_.isCpu()) {
+    checkCall(entry(number), arguments.size(), numbers, results.size());
+    return runHere(*instances_[number].now, arguments, numbers, results);
+  }
+  std::vector<Located> all;
+  for (void* a : arguments) all.push_back({a, Device{}});
+  for (void* r : results) all.push_back({r, Device{}});
+  const std::span<const Located> located(all);
+  run(number, located.first(arguments.size()), numbers, located.subspan(arguments.size()));
+}
+
+void Context::run(std::size_t number, std::span<const Located> arguments, std::span<const Scalar> numbers,
+                  std::span<const Located> results) {
+  const EntryData& e = entry(number);
+  Instance& instance = *instances_[number].now;
+  checkCall(e, arguments.size(), numbers, results.size());
   auto check = [&](const Located& l, const std::string& name) {
     if (!l.device.isCpu() && l.device != program_->device_)
       fail<TypeError>(e.name, ": ", name, " is on ", deviceName(l.device), ", and the program runs on ",
@@ -348,22 +363,6 @@ void Context::checkCall(const EntryData& e, std::span<const Located> arguments, 
   };
   for (std::size_t k = 0; k < arguments.size(); ++k) check(arguments[k], e.arguments[k].name);
   for (std::size_t k = 0; k < results.size(); ++k) check(results[k], e.results[k].name);
-}
-
-void Context::run(std::size_t number, std::span<void* const> arguments, std::span<const Scalar> numbers,
-                  std::span<void* const> results) {
-  located_.clear();
-  for (void* a : arguments) located_.push_back({a, Device{}});
-  for (void* r : results) located_.push_back({r, Device{}});
-  const std::span<const Located> all(located_);
-  run(number, all.first(arguments.size()), numbers, all.subspan(arguments.size()));
-}
-
-void Context::run(std::size_t number, std::span<const Located> arguments, std::span<const Scalar> numbers,
-                  std::span<const Located> results) {
-  const EntryData& e = entry(number);
-  Instance& instance = *instances_[number].now;
-  checkCall(e, arguments, numbers, results);
   if (!program_->device_.isCpu()) return runOnDevice(instance, arguments, numbers, results);
   SmallVector<void*, 8> from;
   SmallVector<void*, 8> to;

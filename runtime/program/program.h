@@ -164,8 +164,6 @@ class Context {
     Program::Layout ownLayout;
     std::uint64_t lastUse = 0;
   };
-  void checkCall(const EntryData& e, std::span<const Located> arguments, std::span<const Scalar> numbers,
-                 std::span<const Located> results) const;
   void runHere(Instance& instance, std::span<void* const> arguments, std::span<const Scalar> numbers,
                std::span<void* const> results);
   void runOnDevice(Instance& instance, std::span<const Located> arguments, std::span<const Scalar> numbers,
@@ -193,7 +191,6 @@ class Context {
   std::uint64_t clock_ = 0;           // of resizes
   std::vector<std::int64_t> sizes_;
   std::vector<void*> inputs_, outputs_;
-  std::vector<Located> located_;
   // Of what was queued last, on a GPU:
   mutable std::unique_ptr<Event> last_;
   mutable void* lastStream_ = nullptr;   // its handle

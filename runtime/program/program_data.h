@@ -163,6 +163,12 @@ struct ProgramData {
   std::int64_t draws = 0;
 };
 
+/// Of the elements of an argument, a result or a tensor of the state.
+template <class T>
+std::size_t bytesOf(const T& t) {
+  return static_cast<std::size_t>(numelOf(t.shape)) * itemSize(t.dtype);
+}
+
 /// The manifest's bytes.
 std::string encodeManifest(const ProgramData& data);
 /// Error saying what is wrong where the bytes are no manifest, or one of a newer major version. What the parts say of

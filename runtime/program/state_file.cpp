@@ -12,8 +12,6 @@
 namespace tandem::program {
 namespace {
 
-std::size_t bytesOf(const StateData& s) { return static_cast<std::size_t>(numelOf(s.shape)) * itemSize(s.dtype); }
-
 /// Elements in row-major order.
 std::string elementsOf(const Context& context, std::size_t number) {
   std::string bytes(bytesOf(context.program().data().state[number]), '\0');
