@@ -134,7 +134,7 @@ class Session final : public Recorder {
 
   /// Memory that was made from data while a function is traced, and that no operation read, is a value like others.
   void include(const Tensor& t) {
-    if (!t.isPending() && t.impl()->storage->birth() > birth_) (void)valueOf(t);
+    if (t.impl()->storage->birth() > birth_) (void)valueOf(t);
   }
 
   /// A run-time scalar: argument `number` of the call, `value` while tracing.

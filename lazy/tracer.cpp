@@ -100,7 +100,7 @@ CompiledTrace::Made Tracer::describe(const Tensor& t, const std::vector<Content*
   }
   const auto& inputs = session_->inputs();
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i].storage.get() != s || (inputs[i].root.get() == t.impl() && known_(t.impl()) == t.impl())) continue;
+    if (inputs[i].storage.get() != s || known_(t.impl()) == t.impl()) continue;
     const bool before = std::any_of(grads_.begin(), grads_.end(), [&](const Grad& grad) { return grad.before == t; });
     if (before) break;
     m.kind = Kind::Input;
@@ -245,8 +245,14 @@ std::shared_ptr<CompiledTrace> Tracer::finish(std::span<const Tensor> outputs, s
   // Gradients of tensors that only the body saw are seen by no one.
   std::erase_if(
       grads_, [&](const Grad& s) { return s.tensor->pyObject == nullptr && known(s.tensor.get()) != s.tensor.get(); });
-  for (const Tensor& t : outputs)
-    if (t.defined() && known(t.impl()) == nullptr) session_->include(t);
+  for (const Tensor& t : outputs) {
+    if (!t.defined() || t.isPending()) continue;
+    const TensorImpl* found = known(t.impl());
+    if (found == nullptr)
+      session_->include(t);
+    else if (found != t.impl())
+      (void)session_->valueOf(t);  // another tensor on memory that no operation read
+  }
   auto c = std::make_shared<CompiledTrace>();
 
   // The tape first: it decides what the plan must leave behind.

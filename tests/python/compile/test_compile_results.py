@@ -375,3 +375,19 @@ def test_len_is_no_guard_of_items():
         items[0] = k
         assert f(vector(1)).tolist() == [2]
     assert f.runs == 1
+
+
+def test_aliases_of_captured_tensors_that_nothing_reads():
+    """The memory alone is handed on, by another tensor each time."""
+    x, w = tandem.arange(4.0), tandem.ones(3, requires_grad=True)
+    bodies = (lambda: x.detach(), lambda: w.detach(), lambda: (x.detach(), x), lambda: (x.detach()[1:], x + 1))
+    for body in bodies:
+        f = tandem.compile(body, fullgraph=True)
+        f()
+        results, expected = f(), body()
+        assert f.runs == 1
+        for got, want in zip(*(r if isinstance(r, tuple) else (r,) for r in (results, expected)), strict=True):
+            assert got.tolist() == want.tolist() and got.requires_grad == want.requires_grad
+            assert (got is x) == (want is x)
+    tandem.compile(bodies[0])().add_(1)
+    assert x.tolist() == [1, 2, 3, 4]
