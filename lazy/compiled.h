@@ -64,6 +64,7 @@ struct CompiledTrace {
   struct SetGrad {
     OuterTensor outer;
     std::int32_t value = -1;  // among `made`; -1: none
+    bool dropped = false;     // the body left one (Tracer::dropGrads)
   };
   struct GradGuard {
     OuterTensor outer;

@@ -115,6 +115,32 @@ std::uint32_t ProgramMaker::kernelOf(const KernelSignature& signature, bool with
   return it->second;
 }
 
+/// Gradients that an entry looks at are state: memory that is there before every call of any entry. So no entry may
+/// forget them, or put others in their place.
+void ProgramMaker::checkGradients(const std::string& entry, const CompiledTrace& trace) {
+  auto refuse = [&](const auto&... why) { fail<NotImplementedError>("export: ", entry, ": ", why...); };
+  for (const auto& g : trace.gradGuards)
+    if (g.outer.captured != nullptr) {
+      Gradient& known = gradients_[g.outer.captured];
+      (g.defined ? known.reader : known.asker) = entry;
+    }
+  for (const auto& g : trace.grads) {
+    if (g.value >= 0) refuse("it leaves a gradient that it made new, and depends on whether there was one before");
+    if (g.outer.captured != nullptr) {
+      Gradient& known = gradients_[g.outer.captured];
+      (g.dropped ? known.dropper : known.forgetter) = entry;
+    }
+  }
+  for (const auto& [tensor, g] : gradients_) {
+    const std::string& looks = g.reader.empty() ? g.asker : g.reader;
+    if (!looks.empty() && !g.dropper.empty())
+      refuse("`", g.dropper, "` begins with optimizer.zero_grad(), and `", looks, "` looks at the gradients it leaves");
+    if (!g.reader.empty() && !g.forgetter.empty())
+      refuse("`", g.reader, "` reads gradients that `", g.forgetter,
+             "` sets to None; use optimizer.zero_grad(set_to_none=False)");
+  }
+}
+
 EntryData ProgramMaker::entryOf(const Names& names, const CompiledTrace& trace, std::span<const Tensor> tensors,
                                 std::vector<program::NumberData> numbers) {
   auto refuse = [&](const auto&... why) { fail<NotImplementedError>("export: ", names.entry, ": ", why...); };
@@ -122,8 +148,7 @@ EntryData ProgramMaker::entryOf(const Names& names, const CompiledTrace& trace, 
   if (!trace.sizes.empty())
     refuse("a size depends on data, and a saved program is for the sizes that it was traced with");
   if (trace.differentiable) refuse("a result requires a gradient: detach it, or export with_gradients");
-  if (std::ranges::any_of(trace.grads, [](const auto& g) { return g.value >= 0; }))
-    refuse("it leaves gradients in `.grad`; end it with optimizer.zero_grad()");
+  checkGradients(names.entry, trace);
   // In which place callers pass what the trace knows by number.
   std::vector<std::uint32_t> argumentOf;
   for (const Tensor& t : tensors) {
@@ -140,14 +165,14 @@ EntryData ProgramMaker::entryOf(const Names& names, const CompiledTrace& trace, 
   for (const auto& [name, t] : names.arguments) e.arguments.push_back({name, t.dtype(), t.shape(), false});
   auto captured = [&](TensorImpl* t) { return memoryOf(Tensor(Ref<TensorImpl>(t)), ""); };
   for (const auto& source : trace.inputs) {
-    if (source.grad) refuse("it reads the `.grad` of a tensor; begin it with optimizer.zero_grad()");
+    if (source.grad && source.outer.argument >= 0) refuse("it reads the `.grad` of an argument");
     if (!source.constant && source.outer.argument >= 0) {
       const std::uint32_t number = argumentOf[static_cast<std::size_t>(source.outer.argument)];
       const TensorImpl* t = names.arguments[number].second.impl();
       e.inputs.push_back({Origin::Argument, number, source.whole ? 0 : bytesTo(t, source.shift)});
       e.arguments[number].changes |= source.writes > 0;
     } else {
-      TensorImpl* t = source.constant ? source.constant.get() : source.outer.captured;
+      TensorImpl* t = source.constant ? source.constant.get() : CompiledTrace::inputOf(source, {});
       const std::uint32_t memory =
           source.constant && source.writes == 0 ? constantOf(Tensor(source.constant)) : captured(t);
       e.inputs.push_back({Origin::Memory, memory, source.whole ? 0 : bytesTo(t, t->offset + source.shift)});

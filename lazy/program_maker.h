@@ -57,12 +57,23 @@ class ProgramMaker {
  private:
   program::EntryData entryOf(const Names& names, const CompiledTrace& trace, std::span<const Tensor> tensors,
                              std::vector<program::NumberData> numbers);
+  /// NotImplementedError where entries do not leave gradients as others expect them.
+  void checkGradients(const std::string& entry, const CompiledTrace& trace);
   void addState(const NamedTensor& s);
   std::uint32_t memoryOf(const Tensor& t, const std::string& name);
   std::uint32_t constantOf(const Tensor& t);
   std::uint32_t kernelOf(const KernelSignature& signature, bool withCode);
 
+  /// Of a tensor with a `.grad`: entries that do something with it, by name.
+  struct Gradient {
+    std::string reader;     // reads what is there
+    std::string asker;      // asks whether one is there, and none was
+    std::string forgetter;  // leaves none
+    std::string dropper;    // leaves one that none of its own calls looks at
+  };
+
   program::ProgramData data_;
+  std::unordered_map<const TensorImpl*, Gradient> gradients_;
   std::vector<NamedTensor> others_;     // which are kept where an entry uses them
   std::vector<Tensor> firsts_;          // of each memory the first tensor that was met
   std::vector<std::size_t> itemSizes_;  // the largest of what is seen in each

@@ -233,7 +233,7 @@ void Tracer::keepGrads(CompiledTrace& c, const std::vector<Content*>& fresh) {
     const Tensor now = m != nullptr ? m->grad : Tensor();
     // A gradient that was there before and is there again needs no setting.
     if (now.defined() && now == s.before && s.readFirst) continue;
-    c.grads.push_back({outerTensor(s.tensor.get()), made(c, now, fresh)});
+    c.grads.push_back({outerTensor(s.tensor.get()), made(c, now, fresh), s.dropped});
   }
 }
 
@@ -287,6 +287,15 @@ std::shared_ptr<CompiledTrace> Tracer::finish(std::span<const Tensor> outputs, s
 
   if (!dry) session_->run(*c->plan, fresh, scalars);
   return c;
+}
+
+void Tracer::dropGrads() {
+  for (Grad& s : grads_) {
+    const AutogradMeta* m = metaOf(s.tensor.get());
+    if (!s.written || s.readFirst || m == nullptr || !m->grad.defined()) continue;
+    s.dropped = true;
+    autograd::setGrad(Tensor(s.tensor), {});
+  }
 }
 
 void Tracer::flush() {

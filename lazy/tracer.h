@@ -34,6 +34,9 @@ class Tracer final : public GradObserver {
   std::shared_ptr<CompiledTrace> finish(std::span<const Tensor> outputs, std::span<const Scalar> scalars,
                                         const std::function<TensorImpl*(TensorImpl*)>& known, std::string& reason,
                                         bool dry = false);
+  /// Before `finish`: forgets the gradients that the body leaves where it did not look at those of before. Whoever
+  /// looks at none in later calls either sees no difference.
+  void dropGrads();
   /// Ends the recording of any other body, and runs what was recorded.
   void flush();
   /// The run failed in `finish`, before anything that others can see was written: takes back `.grad` attributes and
@@ -51,6 +54,7 @@ class Tracer final : public GradObserver {
     bool readFirst = false;
     bool definedAtStart = false;
     bool written = false;
+    bool dropped = false;
   };
   Grad& gradOf(TensorImpl* tensor);
   OuterTensor outerTensor(TensorImpl* t) const;

@@ -71,10 +71,10 @@ def main() -> None:
     optimizer = tandem.optim.Adam(model.parameters(), lr=2e-3)
 
     def step(images: Tensor, labels: Tensor) -> Tensor:
+        optimizer.zero_grad()
         loss = nn.functional.cross_entropy(model(scaled(images)), labels.long())
         loss.backward()
         optimizer.step()
-        optimizer.zero_grad()
         return loss
 
     run_step = tandem.compile(step)

@@ -103,7 +103,8 @@ struct Modes {
 
 /// What of the results, effects and captured tensors can be had again; null, and the observer says why not. `dry` as
 /// for lazy::Tracer::finish.
-std::shared_ptr<Entry> prove(PyObject* result, WatchedRecording& active, const CallSignature& call, bool dry) {
+std::shared_ptr<Entry> prove(PyObject* result, WatchedRecording& active, const CallSignature& call, bool dropsGrads,
+                             bool dry) {
   Observer& observer = *active.observer;
   if (!observer.proved()) return nullptr;
   if (!active.tracer->session().tracing()) return nullptr;
@@ -124,6 +125,7 @@ std::shared_ptr<Entry> prove(PyObject* result, WatchedRecording& active, const C
   if (!observer.proved()) return nullptr;
   std::vector<Scalar> scalars = call.scalars;
   scalars.insert(scalars.end(), active.values.begin(), active.values.end());
+  if (dropsGrads) active.tracer->dropGrads();
   std::string reason;
   entry->trace =
       active.tracer->finish(outputs, scalars, [&](TensorImpl* t) { return observer.guards().alike(t); }, reason, dry);
@@ -210,7 +212,7 @@ PyRef watch(Function& f, CallSignature& call, PyObject* const* args, Py_ssize_t 
   }
   if (!(before == Modes())) observer.refuse("it leaves a mode of the thread changed");
   try {
-    made = prove(result.get(), active, call, dry);
+    made = prove(result.get(), active, call, f.dropsGrads, dry);
     if (made == nullptr)
       tracer->flush();
     else if (dry) {
@@ -343,13 +345,14 @@ PyObject* callCompiled(PyObject* self, PyObject* const* args, std::size_t flagge
 
 PyObject* newCompiled(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject* callable = nullptr;
-  int fullGraph = 0;
-  if (PyArg_ParseTuple(args, "Op", &callable, &fullGraph) == 0) return nullptr;
+  int fullGraph = 0, dropsGrads = 0;
+  if (PyArg_ParseTuple(args, "Op|p", &callable, &fullGraph, &dropsGrads) == 0) return nullptr;
   auto* self = reinterpret_cast<PyCompiled*>(type->tp_alloc(type, 0));
   if (self == nullptr) return nullptr;
   self->function = new Function();
   self->function->callable = PyRef::borrow(callable);
   self->function->fullGraph = fullGraph != 0;
+  self->function->dropsGrads = dropsGrads != 0;
   self->call = callCompiled;
   return reinterpret_cast<PyObject*>(self);
 }
@@ -419,10 +422,11 @@ PyObject* explain(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject*
   });
 }
 
-/// (the function, fullgraph): what a copy or a pickle is made of.
+/// (the function, fullgraph, are gradients dropped): what a copy or a pickle is made of.
 PyObject* reduce(PyObject* self, PyObject*) {
   const auto* f = reinterpret_cast<PyCompiled*>(self)->function;
-  return Py_BuildValue("(O(Oi))", reinterpret_cast<PyObject*>(Py_TYPE(self)), f->callable.get(), f->fullGraph ? 1 : 0);
+  return Py_BuildValue("(O(Oii))", reinterpret_cast<PyObject*>(Py_TYPE(self)), f->callable.get(), f->fullGraph ? 1 : 0,
+                       f->dropsGrads ? 1 : 0);
 }
 
 PyMethodDef methods[] = {

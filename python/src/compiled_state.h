@@ -85,6 +85,7 @@ class Budget {
 struct Function {
   PyRef callable;
   bool fullGraph = false;
+  bool dropsGrads = false;  // which nobody looks at: lazy::Tracer::dropGrads
   std::unordered_map<std::string, std::vector<std::shared_ptr<Entry>>> entries;
   std::size_t numEntries = 0;
   std::uint64_t clock = 0;

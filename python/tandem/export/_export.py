@@ -150,7 +150,7 @@ class _Traced:
                 with tandem.no_grad():
                     return fn(*args, **kwargs)
 
-        self.compiled = _C.CompiledFunction(run, True)
+        self.compiled = _C.CompiledFunction(run, True, True)
         self.results, self.tree = self._results(self._trace(state))
 
     def _results(self, result: Any) -> tuple[list[str], str]:
@@ -173,21 +173,27 @@ class _Traced:
 
     def _trace(self, state: State) -> Any:
         """Runs the function until a run is proved to be what later ones do, and undoes that run."""
-        for _ in range(3):
+        for _ in range(4):
             before = state.snapshot()
             result = self._watched(lambda: self.compiled(*self.args, **self.kwargs))
             known = len(state.tensors)
-            state.find_optimizer_state()
+            state.find_made()
             after = state.snapshot()
             before()
-            if _C._is_known(self.compiled, self.args, self.kwargs):
-                return result
-            # The first step of an optimizer makes its state, and is kept: the program goes on from there.
+            # The first step of an optimizer makes its state, and one that adds to gradients makes those. It is kept:
+            # the program goes on from there.
             if len(state.tensors) > known:
                 after()
+            elif _C._is_known(self.compiled, self.args, self.kwargs):
+                return result
         raise RuntimeError(
             f"export: {self.name}: the function cannot be saved: {self.compiled.explain(*self.args, **self.kwargs)}"
         )
+
+    def fit(self, state: State) -> None:
+        """Traces the function again where other entries have made state that it looks at."""
+        if not _C._is_known(self.compiled, self.args, self.kwargs):
+            self.results, self.tree = self._results(self._trace(state))
 
     def _watched(self, body: Callable[[], Any]) -> Any:
         """The result of a traced call; RuntimeError saying why the function cannot be saved."""
@@ -285,6 +291,8 @@ def entries(
         raise ValueError("export: a program needs at least one target, as x86-64-v3")
     state = State([entry.fn for entry in functions.values()])
     traced = [_Traced(name, entry, state) for name, entry in functions.items()]
+    for entry in traced:
+        entry.fit(state)
     maker = _C._ProgramMaker(state.named())
     for entry in traced:
         entry.add_to(maker, state)
@@ -350,7 +358,8 @@ def training_step(
 
     What the step changes is the program's state, under its names: parameters, buffers, what the optimizer keeps, the
     random generator. Learning rates and the other numbers of the optimizer become numbers of the entry `step`.
-    Gradients are no state: the step must end with `optimizer.zero_grad()`, and leave none.
+    Gradients that the step adds to are state as well. Those that it computes anew, because it begins with
+    `optimizer.zero_grad()`, are not kept.
 
     Where the optimizer has no state yet, the step is taken once to make it; the program goes on from there, as does the
     model here. Otherwise the model and the optimizer are left as they are.
@@ -362,10 +371,10 @@ def training_step(
     >>> w = tandem.nn.Parameter(tandem.ones(2))
     >>> optimizer = tandem.optim.SGD([w], lr=0.5)
     >>> def step(x):
+    ...     optimizer.zero_grad()
     ...     loss = (w * x).sum()
     ...     loss.backward()
     ...     optimizer.step()
-    ...     optimizer.zero_grad()
     ...     return loss
     >>> program = tandem.export.training_step(step, (tandem.ones(2),))
     >>> program.run("step", tandem.ones(2)).item(), program.state_dict["w"].tolist()

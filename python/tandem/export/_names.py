@@ -90,7 +90,7 @@ class State:
                 self._add(name, OTHER, part)
             elif isinstance(part, Optimizer):
                 self.optimizers.append((name, part))
-        self.find_optimizer_state()
+        self.find_made()
 
     def _add(self, name: str, kind: int, tensor: Tensor, again: bool = False) -> None:
         """`again`: a tensor may have several names, as a tied weight has."""
@@ -109,8 +109,11 @@ class State:
         for name, buffer in module.named_buffers(remove_duplicate=False):
             self._add(dot + name, BUFFER, buffer, again=True)
 
-    def find_optimizer_state(self) -> None:
-        """Name what optimizers keep for each parameter, which the first step makes."""
+    def find_made(self) -> None:
+        """Name what a step may make: gradients that stay, and what optimizers keep for each parameter."""
+        for name, (_, tensor) in list(self.tensors.items()):
+            if tensor.grad is not None:
+                self.tensors[f"{name}.grad"] = OTHER, tensor.grad
         names = {id(tensor): name for name, (_, tensor) in self.tensors.items()}
         for name, optimizer in self.optimizers:
             numbered = (p for group in optimizer.param_groups for p in group["params"])

@@ -25,7 +25,7 @@ from tandem.nn.global_hooks import (
     registered,
 )
 from tandem.nn.hook_methods import HOOK_DICTS, HookMethods
-from tandem.nn.parameter import Buffer, Parameter
+from tandem.nn.parameter import Buffer, Parameter, forget_gradient
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -416,11 +416,7 @@ class Module(HookMethods, ConversionMethods):
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget all gradients, or fill them with zeros if not `set_to_none`."""
         for param in self.parameters():
-            if param.grad is not None:
-                if set_to_none:
-                    param.grad = None
-                else:
-                    param.grad = param.grad.detach().zero_()
+            forget_gradient(param, set_to_none)
 
     # --- state ------------------------------------------------------------------------------------------------------
 

@@ -134,3 +134,13 @@ class UninitializedBuffer(_Uninitialized, Buffer):
 def is_lazy(tensor: object) -> TypeGuard[_Uninitialized]:
     """Whether it is a parameter or buffer without a shape yet."""
     return isinstance(tensor, _Uninitialized)
+
+
+def forget_gradient(param: tandem.Tensor, set_to_none: bool) -> None:
+    """Set `param.grad` to None without looking at it, or fill it with zeros if there is one and not `set_to_none`."""
+    if set_to_none:
+        param.grad = None
+    elif param.grad is not None:
+        if param.grad.requires_grad:
+            param.grad = param.grad.detach()
+        param.grad.zero_()

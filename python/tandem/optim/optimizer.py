@@ -16,6 +16,7 @@ from typing import Any, TypeAlias, TypeVar, overload
 import tandem
 from tandem import Tensor
 from tandem.nn.hooks import RemovableHandle
+from tandem.nn.parameter import forget_gradient
 
 __all__ = ["Optimizer", "ParamsT", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
@@ -237,12 +238,7 @@ class Optimizer:
         """Forget the gradients of all parameters, or fill them with zeros if not `set_to_none`."""
         for group in self.param_groups:
             for param in group["params"]:
-                if set_to_none:
-                    param.grad = None
-                elif param.grad is not None:
-                    if param.grad.requires_grad:
-                        param.grad = param.grad.detach()
-                    param.grad.zero_()
+                forget_gradient(param, set_to_none)
 
     # --- steps ------------------------------------------------------------------------------------------------------
 

@@ -118,6 +118,106 @@ def test_training_step_leaves_the_model(tmp_path):
     assert (tandem.get_rng_state() == seed).all()
 
 
+ZEROING = {
+    "optimizer": lambda model, opt: opt.zero_grad(),
+    "module": lambda model, opt: model.zero_grad(),
+    "optimizer, kept": lambda model, opt: opt.zero_grad(set_to_none=False),
+    "module, kept": lambda model, opt: model.zero_grad(set_to_none=False),
+    "never": lambda model, opt: None,
+}
+
+
+@pytest.mark.parametrize("zeroing", ZEROING)
+@pytest.mark.parametrize("trained", [False, True])
+def test_gradients_before_a_step(tmp_path, zeroing, trained):
+    """What a step does first to gradients, with those of a step before it there or not."""
+    model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Dropout(0.25), nn.Linear(4, 2))
+    opt = tandem.optim.AdamW(model.parameters(), lr=0.1)
+    x, y = tandem.randn(5, 6, 3), tandem.randint(0, 2, (5, 6))
+
+    def step(x, y):
+        ZEROING[zeroing](model, opt)
+        loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 0.5)
+        opt.step()
+        return loss
+
+    if trained:
+        step(x[0], y[0])
+    program = saved(training_step(step, (x[0], y[0])), tmp_path)
+    assert ("0.weight.grad" in program.state_dict) == (zeroing in ("optimizer, kept", "module, kept", "never"))
+    draws = tandem.get_rng_state()
+    got = [program.run("step", x[k], y[k]) for k in range(5)]
+    tandem.set_rng_state(draws)
+    for k in range(5):
+        assert_same_bits(got[k], step(x[k], y[k]))
+    for name, value in model.state_dict().items():
+        assert_same_bits(program.state_dict[name], value)
+
+
+@pytest.mark.parametrize("first", ["gather", "apply"])
+def test_gathered_gradients(tmp_path, first):
+    """Entries that share gradients, whichever is traced first."""
+    model = nn.Linear(3, 2)
+    opt = tandem.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    x = tandem.randn(6, 4, 3)
+
+    def gather(x):
+        loss = model(x).square().mean() / 2
+        loss.backward()
+        return loss
+
+    def apply():
+        opt.step()
+        opt.zero_grad(set_to_none=False)
+
+    functions = {"gather": Entry(gather, (x[0],), training=True), "apply": Entry(apply, training=True)}
+    names = [first, *(name for name in functions if name != first)]
+    program = saved(entries(**{name: functions[name] for name in names}), tmp_path)
+    for k in range(6):
+        assert_same_bits(program.run("gather", x[k]), gather(x[k]))
+        assert_same_bits(program.state_dict["weight.grad"], model.weight.grad)
+        if k % 2 == 1:
+            program.run("apply")
+            apply()
+    assert_same_bits(program.state_dict["weight"], model.weight)
+
+
+def test_gradients_that_entries_expect():
+    model = nn.Linear(3, 2)
+    opt = tandem.optim.SGD(model.parameters(), lr=0.1)
+    x = tandem.ones(1, 3)
+
+    def gather():
+        model(x).sum().backward()
+
+    def forget():
+        opt.step()
+        opt.zero_grad()
+
+    def whole():
+        opt.zero_grad()
+        model(x).sum().backward()
+        opt.step()
+
+    def asks():
+        return x if model.weight.grad is None else -x
+
+    def replaces():
+        model.weight.grad = model.weight.grad + 1 if model.weight.grad is not None else tandem.ones(2, 3)
+
+    def refused(match, *functions):
+        for order in (functions, functions[::-1]):
+            model.zero_grad()
+            with pytest.raises(NotImplementedError, match=match):
+                entries(**{f.__name__: Entry(f, training=True) for f in order})
+
+    refused("reads gradients that `forget` sets to None", gather, forget)
+    refused("`asks` looks at the gradients it leaves", whole, asks)
+    refused("a gradient that it made new", replaces)
+
+
 def test_entries_share_state(tmp_path):
     model = nn.Linear(3, 1)
     opt = tandem.optim.Adam(model.parameters(), lr=0.1)
@@ -306,19 +406,11 @@ def test_numbers_that_matter():
 
 
 def test_refused(tmp_path):
-    w = tandem.nn.Parameter(tandem.ones(2))
-
     def reads(x):
         return x * 2 if x.sum() > 0 else x
 
-    def gathers(x):
-        (x * w).sum().backward()
-        return x
-
     with pytest.raises(tandem.DataReadError, match=r"test_export.py:\d+"):
         export(reads, (tandem.ones(2),))
-    with pytest.raises(NotImplementedError, match="gradients"):
-        training_step(gathers, (tandem.ones(2),))
     with pytest.raises(NotImplementedError, match="size depends on data"):
         export(lambda x: x[x > 0], (tandem.ones(2),))
     with pytest.raises(TypeError, match="object"):
