@@ -12,8 +12,7 @@
 
 namespace tandem::lib {
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) &&               \
-    !defined(__SANITIZE_THREAD__)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 namespace clones {
 template <class F>
 [[gnu::target("arch=x86-64-v4"), gnu::noinline]] auto avx512(const F& f) {
