@@ -33,7 +33,7 @@ std::string compileText(const std::string& text, const std::string& name, const 
 }  // namespace
 
 std::string wholeText(const KernelSignature& signature, const std::string& symbol) {
-  return std::string(kPreludeText) + "\n" + kernelText(signature, symbol);
+  return strcat(kPreludeText, "\n", kernelText(signature, symbol));
 }
 
 bool CudaCompiler::makesCodeFor(std::string_view architecture) const {
