@@ -27,8 +27,9 @@ void Content::lose() noexcept {
 void Content::materialize() {
   if (session == nullptr) fail("the value of the tensor was lost: the run of the operations recorded with it failed");
   if (session->running_) return awaitRun(*storage);
-  session->giveUp(Session::kValueRead);
-  session->flush();
+  Session& own = *session;
+  own.giveUp(Session::kValueRead);  // this may be destroyed by it
+  own.flush();
 }
 
 bool Content::isRunning() const { return session != nullptr && session->running_; }
