@@ -14,7 +14,9 @@ ASAN_OPTIONS=allow_user_poisoning=0 UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTION
 [ "$preset" = asan ] || exit 0
 runtimes=$(for r in asan ubsan stdc++; do gcc -print-file-name=lib$r.so; done | tr '\n' ' ')
 # The interpreter itself leaks; a huge allocation must fail as it does without the sanitizer.
+status=0
 for tests in tests/python tests/guarded; do
   ASAN_OPTIONS=detect_leaks=0:allow_user_poisoning=0:allocator_may_return_null=1 PYTHONMALLOC=malloc \
-    LD_PRELOAD=$runtimes .venv/bin/python -m pytest -q -n 2 "$tests"
+    LD_PRELOAD=$runtimes .venv/bin/python -m pytest -q -n 2 "$tests" || status=1
 done
+exit $status
