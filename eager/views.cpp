@@ -20,9 +20,12 @@ std::int64_t countOf(const char* op, DimsRef shape) {
   return n;
 }
 
-/// stride * step; of a dim with at most one element, whose stride says nothing, it may be too large.
-std::int64_t stepped(std::int64_t stride, std::int64_t step) {
-  return static_cast<std::int64_t>(static_cast<std::uint64_t>(stride) * static_cast<std::uint64_t>(step));
+/// Where a slice begins. What begins behind a dim's only element is empty, and may be told to begin beyond all memory.
+std::int64_t sliceOffset(const Tensor& x, std::int64_t dim, std::int64_t start) {
+  const std::int64_t stride = x.strides()[dim];
+  const std::size_t elements = x.impl()->storage->bytes() / itemSize(x.dtype());
+  const bool beyond = start > 0 && x.shape()[dim] == 1 && static_cast<std::uint64_t>(stride) > elements;
+  return beyond ? offsetOf(x) : offsetOf(x) + start * stride;
 }
 
 /// Sizes with one -1 replaced by what is left of `n` elements.
@@ -171,9 +174,9 @@ Tensor slice(const Tensor& x, std::int64_t dim, std::int64_t start, std::int64_t
   end = std::max(clampIndex(end), start);
   Dims shape = x.shape();
   Dims strides = x.strides();
-  std::int64_t offset = offsetOf(x) + start * strides[dim];
+  const std::int64_t offset = sliceOffset(x, dim, start);
   shape[dim] = (end - start) / step + ((end - start) % step != 0 ? 1 : 0);
-  strides[dim] = stepped(strides[dim], step);
+  strides[dim] = strideTimes(strides[dim], step);
   AttrWriter w;
   for (auto v : {dim, start, end, step}) w.integer(v);
   return applyView(OpCode::slice, x, shape, strides, offset, w.span());
@@ -280,7 +283,7 @@ Tensor unfold(const Tensor& x, std::int64_t dim, std::int64_t size, std::int64_t
   std::int64_t unit = x.dim() == 0 ? 1 : strides[dim];
   if (x.dim() > 0) {
     shape[dim] = (n - size) / step + 1;
-    strides[dim] = stepped(unit, step);
+    strides[dim] = strideTimes(unit, step);
   }
   shape.push_back(size);
   countOf("unfold", shape);

@@ -201,7 +201,7 @@ Tensor viewAs(const Tensor& t, DType to) {
     for (std::size_t d = 0; d < last; ++d) {
       if (from < size && strides[d] % ratio != 0)
         fail("view: self.stride(", d, ") must be divisible by ", ratio, differ, ", but got ", strides[d]);
-      strides[d] = from > size ? strides[d] * ratio : strides[d] / ratio;
+      strides[d] = from > size ? strideTimes(strides[d], ratio) : strides[d] / ratio;
     }
   }
   if (t.numel() == 0) return makeEmpty(shape, to);
@@ -248,7 +248,7 @@ PyObject* toNumpy(const Tensor& t) {
   auto size = static_cast<std::int64_t>(itemSize(t.dtype()));
   for (std::size_t d = 0; d < t.shape().size(); ++d) {
     self->shape[d] = t.shape()[d];
-    self->strides[d] = t.strides()[d] * size;
+    self->strides[d] = strideTimes(t.strides()[d], size);
   }
   return PyObject_CallOneArg(asArray, object.get());
 }

@@ -127,7 +127,7 @@ namespace {
 PyObject* listOf(const Tensor& t, std::size_t dim, const char* p) {
   if (dim == t.shape().size()) return elementObject(t.dtype(), p);
   std::int64_t n = t.shape()[dim];
-  std::int64_t step = t.strides()[dim] * static_cast<std::int64_t>(itemSize(t.dtype()));
+  const std::int64_t step = strideTimes(t.strides()[dim], static_cast<std::int64_t>(itemSize(t.dtype())));
   PyRef list(checked(PyList_New(n)));
   for (std::int64_t i = 0; i < n; ++i) PyList_SET_ITEM(list.get(), i, checked(listOf(t, dim + 1, p + i * step)));
   return list.release();

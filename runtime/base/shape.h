@@ -28,6 +28,10 @@ inline Dims contiguousStrides(DimsRef shape) {
   }
   return strides;
 }
+/// A stride in smaller units. In a dim of one element, where nobody uses it, it may be of any size: the product wraps.
+inline std::int64_t strideTimes(std::int64_t stride, std::int64_t units) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(stride) * static_cast<std::uint64_t>(units));
+}
 /// Row-major without gaps. Strides of size-1 dims do not matter; an empty tensor is contiguous.
 inline bool isContiguous(DimsRef shape, DimsRef strides) {
   std::int64_t step = 1;

@@ -164,3 +164,22 @@ def test_steps_beyond_the_end(mode):
 
     got = run_in(mode, body, tandem.arange(5.0))
     assert [t.tolist() for t in got] == [[0.0], [1.0], [[0.0, 1.0]], []]
+
+
+ON_ONE_ELEMENT = [
+    lambda x: x + 1, lambda x: x.sum(0), lambda x: x.clone(), lambda x: x.flip(0), lambda x: x.repeat(2),
+    lambda x: x.expand(4), lambda x: x.view(1, 1), lambda x: x[0], lambda x: x[1:], lambda x: x.narrow(0, 1, 0),
+    lambda x: x.diff(), lambda x: x.unfold(0, 1, 1), lambda x: x.view(tandem.int32),
+    lambda x: x.unsqueeze(-1).view(tandem.int16), lambda x: x.as_strided((1,), (1,)), lambda x: x.unsqueeze(0).T + 1,
+    lambda x: tandem.cat([x, x]), lambda x: x.sort()[0], lambda x: x.matmul(x), lambda x: x[tandem.tensor([0])],
+    lambda x: tandem.from_numpy(x.numpy().copy()), lambda x: x.add_(1), lambda x: x.copy_(tandem.ones(1)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("step", [2**61, 2**62, 2**63 - 1])
+@pytest.mark.parametrize("number", range(len(ON_ONE_ELEMENT)))
+def test_a_stride_that_nobody_uses(mode, number, step):
+    """A dim of one element may have any stride."""
+    call = ON_ONE_ELEMENT[number]
+    got = run_in(mode, call, tandem.arange(5.0)[1::step])
+    assert got.tolist() == call(tandem.ones(1)).tolist()
