@@ -462,7 +462,8 @@ def test_gamma_functions() -> None:
     inside = (a[1:9].expand(8, 8).contiguous(), x[:, 1:9].expand(8, 8).contiguous())
     compare(tandem.special.gammainc, *inside, exact=False, tolerance=1e-11, backward=True)
     s = tandem.tensor([1.0, 1.5, 2.0, 3.0, 11.0, 70.0, 0.5, float("nan")], dtype=tandem.float64)[:, None]
-    q = tandem.tensor([0.2, 1.0, 1.5, 40.0, -1.5, -3.0, 0.0, float("nan")], dtype=tandem.float64)[None, :]
+    far = [-2000.5, -2000.25, -(2.0**21) - 0.75]
+    q = tandem.tensor([0.2, 1.0, 1.5, 40.0, -1.5, -3.0, 0.0, float("nan"), *far], dtype=tandem.float64)[None, :]
     on_cpu, on_gpu = tandem.special.zeta(s, q).numpy(), tandem.special.zeta(there(s), there(q)).cpu().numpy()
     np.testing.assert_allclose(on_gpu, on_cpu, rtol=1e-13)
 

@@ -1,11 +1,12 @@
 // The Hurwitz zeta function, the incomplete Gamma functions and their derivatives: the formulas of
-// runtime/lib/functions/gamma.cpp. Logarithms, powers and lgamma are those of elementary.inl, which stands before it, and
-// may differ from the CPU's by a few ULP.
+// runtime/lib/functions/gamma.cpp. Logarithms, powers and lgamma are those of elementary.inl, which stands before it,
+// and may differ from the CPU's by a few ULP.
 //
 // ORDER: of the derivative.
 
 #define EPSILON 2.220446049250313e-16
 #define MOST_TERMS (1 << 20)
+#define FAR_BELOW (-1024.0)
 
 static __device__ inline double magnitude(double x) { return x < 0 ? -x : x; }
 
@@ -31,22 +32,17 @@ static __device__ double trigamma(double q) {
   const double z = r * r;
   // B_2j
   const double tail =
-      z * (1.0 / 6 -
-           z * (1.0 / 30 -
-                z * (1.0 / 42 -
-                     z * (1.0 / 30 - z * (5.0 / 66 - z * (691.0 / 2730 - z * (7.0 / 6 - z * (3617.0 / 510))))))));
+      z *
+      (1.0 / 6 - z * (1.0 / 30 -
+                      z * (1.0 / 42 -
+                           z * (1.0 / 30 - z * (5.0 / 66 - z * (691.0 / 2730 - z * (7.0 / 6 - z * (3617.0 / 510))))))));
   double sum = r + z * 0.5 + r * tail;
   for (int k = count - 1; k >= 0; --k) sum += 1 / ((q + k) * (q + k));
   return sum;
 }
 
-static __device__ double hurwitzZeta(double s, double q) {
-  if (s == 1) return INFINITY_D;
-  if (!(s > 1)) return NAN_D;
-  if (q <= 0) {
-    if (q == floorOf(q)) return INFINITY_D;
-    if (s != floorOf(s)) return NAN_D;  // powers of negative numbers
-  }
+// The sum over k of (q + k)^-s by Euler-Maclaurin summation from the first q + k above 10 + s; q is no pole.
+static __device__ double zetaSum(double s, double q) {
   if (s == 2) return trigamma(q);
   double sum = 0;
   const double far = 10 + s;
@@ -71,6 +67,28 @@ static __device__ double hurwitzZeta(double s, double q) {
     factor *= (s + 2 * j + 1) / q * ((s + 2 * j + 2) / q);
   }
   return sum;
+}
+
+// Of an integer s and q far below 0. The terms below 0, turned round, are those over the fractions from 1 - f to -q,
+// where f is the fraction of q: zeta(s, f) + (-1)^s (zeta(s, 1 - f) - zeta(s, 1 - q)).
+static __device__ double zetaFarBelow(double s, double q) {
+  const double above = q - floorOf(q), below = -floorOf(-q) - q;
+  const double up = zetaSum(s, above), down = zetaSum(s, below), rest = zetaSum(s, 1 - q);
+  if (s >= 0x1p53 || (int64)s % 2 == 0) return up + (down - rest);
+  if (above == below) return rest;
+  if (up == INFINITY_D && down == INFINITY_D) return above < below ? INFINITY_D : -INFINITY_D;
+  return up - (down - rest);
+}
+
+static __device__ double hurwitzZeta(double s, double q) {
+  if (s == 1) return INFINITY_D;
+  if (!(s > 1)) return NAN_D;
+  if (q <= 0) {
+    if (q == floorOf(q)) return INFINITY_D;
+    if (s != floorOf(s)) return NAN_D;  // powers of negative numbers
+    if (q < FAR_BELOW) return zetaFarBelow(s, q);
+  }
+  return zetaSum(s, q);
 }
 
 // digamma of x >= 1.

@@ -19,6 +19,7 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 constexpr int kMostTerms = 1 << 20;
+constexpr double kFarBelow = -1024;  // where too many terms are below 0 to add them one by one
 
 /// The sum over k of (q + k)^-2, the trigamma function for q > 0, from the smallest term on.
 double trigamma(double q) {
@@ -37,14 +38,8 @@ double trigamma(double q) {
   return sum;
 }
 
-/// Euler-Maclaurin summation from the first q + k above 10 + s.
-double hurwitzZeta(double s, double q) {
-  if (s == 1) return kInf;
-  if (!(s > 1)) return kNan;
-  if (q <= 0) {
-    if (q == std::floor(q)) return kInf;
-    if (s != std::floor(s)) return kNan;  // powers of negative numbers
-  }
+/// The sum over k of (q + k)^-s by Euler-Maclaurin summation from the first q + k above 10 + s; q is no pole.
+double zetaSum(double s, double q) {
   if (s == 2) return trigamma(q);
   double sum = 0;
   const double far = 10 + s;
@@ -70,6 +65,28 @@ double hurwitzZeta(double s, double q) {
     factor *= (s + 2 * j + 1) / q * ((s + 2 * j + 2) / q);
   }
   return sum;
+}
+
+/// Of an integer s and q far below 0. The terms below 0, turned round, are those over the fractions from 1 - f to -q,
+/// where f is the fraction of q: zeta(s, f) + (-1)^s (zeta(s, 1 - f) - zeta(s, 1 - q)).
+double zetaFarBelow(double s, double q) {
+  const double above = q - std::floor(q), below = std::ceil(q) - q;
+  const double up = zetaSum(s, above), down = zetaSum(s, below), rest = zetaSum(s, 1 - q);
+  if (std::fmod(s, 2) == 0) return up + (down - rest);
+  if (above == below) return rest;
+  if (up == kInf && down == kInf) return above < below ? kInf : -kInf;
+  return up - (down - rest);
+}
+
+double hurwitzZeta(double s, double q) {
+  if (s == 1) return kInf;
+  if (!(s > 1)) return kNan;
+  if (q <= 0) {
+    if (q == std::floor(q)) return kInf;
+    if (s != std::floor(s)) return kNan;  // powers of negative numbers
+    if (q < kFarBelow) return zetaFarBelow(s, q);
+  }
+  return zetaSum(s, q);
 }
 
 /// digamma of x >= 1.

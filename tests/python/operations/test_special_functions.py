@@ -111,6 +111,25 @@ def test_zeta():
     assert tandem.special.zeta(tensor(0.5), tensor(1.0)).isnan()
 
 
+def test_zeta_far_below_zero():
+    """Many terms are below 0 there; the two sums from the fractions on tell them."""
+    q = [-1025.5, -2000.25, -5000.3, -(2.0**20) - 0.5, -(2.0**21) + 0.75, -(2.0**40) + 0.125, -1e15 - 0.25]
+    for s in (2, 3, 4, 5, 9, 40):
+        with mp.workdps(40):
+            f = [mp.mpf(v) - mp.floor(mp.mpf(v)) for v in q]
+            rest = [mp.zeta(s, 1 - g) - mp.zeta(s, 1 - mp.mpf(v)) for g, v in zip(f, q, strict=True)]
+            exact = [float(mp.zeta(s, g) + (-1) ** s * r) for g, r in zip(f, rest, strict=True)]
+        got = tandem.special.zeta(float(s), tensor(q, dtype=F64))
+        np.testing.assert_allclose(got.numpy(), exact, rtol=1e-14, atol=1e-16)
+    assert tandem.special.zeta(3.0, tensor([-(2.0**22), -1e300], dtype=F64)).tolist() == [math.inf] * 2  # poles
+    assert tandem.special.zeta(2.5, tensor(-(2.0**22) - 0.5, dtype=F64)).isnan()
+    assert tandem.special.zeta(2001.0, tensor([-2000.25, -2000.75, -2000.5], dtype=F64)).tolist() == [
+        -math.inf,
+        math.inf,
+        0,
+    ]
+
+
 def test_incomplete_gamma():
     a, x = np.meshgrid([1e-3, 0.5, 1.0, 3.0, 40.0, 1e4], [0.0, 1e-8, 0.3, 1.0, 4.0, 38.0, 1e4, 2e4])
     np.testing.assert_allclose(tandem.igamma(tensor(a), tensor(x)).numpy(), scipy.special.gammainc(a, x), rtol=3e-13)
