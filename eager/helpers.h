@@ -17,6 +17,10 @@ Dims reductionDims(const Tensor& x, const std::optional<Dims>& dims);
 /// changes at several places of an element are added if Summed.
 enum class Repeats : std::uint8_t { Refused, Taken, Warned, Summed };
 
+/// a * b and a + b of the sizes of a result; Error naming `op` where they are more than int64 holds.
+std::int64_t sizeProduct(const char* op, std::int64_t a, std::int64_t b);
+std::int64_t sizeSum(const char* op, std::int64_t a, std::int64_t b);
+
 namespace ops {
 /// `into.copy_(value)`: broadcast and converted, with history.
 void assign(const Tensor& into, const Tensor& value);

@@ -31,6 +31,18 @@ Dims reductionDims(const Tensor& x, const std::optional<Dims>& dims) {
   return out;
 }
 
+std::int64_t sizeProduct(const char* op, std::int64_t a, std::int64_t b) {
+  std::int64_t n = 0;
+  if (__builtin_mul_overflow(a, b, &n)) fail(op, ": a size of ", a, " times ", b, " overflows int64");
+  return n;
+}
+
+std::int64_t sizeSum(const char* op, std::int64_t a, std::int64_t b) {
+  std::int64_t n = 0;
+  if (__builtin_add_overflow(a, b, &n)) fail(op, ": a size of ", a, " and ", b, " overflows int64");
+  return n;
+}
+
 }  // namespace tandem
 
 namespace tandem::ops {

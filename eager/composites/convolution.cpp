@@ -70,7 +70,7 @@ struct Conv {
   }
 
   [[nodiscard]] std::int64_t reach(const Tensor& weight, std::size_t d) const {
-    return dilation[d] * (weight.shape()[2 + d] - 1) + 1;
+    return sizeSum(op, sizeProduct(op, dilation[d], weight.shape()[2 + d] - 1), 1);
   }
 
   void checkReach(const Tensor& x, const Tensor& weight) const {
@@ -186,7 +186,8 @@ Tensor convolveTransposed(const Conv& c, const Tensor& input, const Tensor& weig
     if (more[d] < 0 || more[d] >= std::max(c.stride[d], c.dilation[d]))
       fail(c.op, ": output padding must be smaller than either stride or dilation, but got output_padding ",
            shapeText(more), ", stride ", shapeText(c.stride), ", dilation ", shapeText(c.dilation));
-    size.push_back((x.shape()[2 + d] - 1) * c.stride[d] - 2 * c.padding[d] + c.reach(weight, d) + more[d]);
+    std::int64_t apart = sizeProduct(c.op, x.shape()[2 + d] - 1, c.stride[d]);
+    size.push_back(sizeSum(c.op, apart, c.reach(weight, d)) - 2 * c.padding[d] + more[d]);
     if (size.back() <= 0)
       fail(c.op, ": Given input size per channel: ", shapeText(DimsRef(x.shape()).subspan(2)),
            ". Calculated output size per channel: ", shapeText(DimsRef(size).subspan(2)), ". Output size is too small");

@@ -40,18 +40,19 @@ Tensor repeatedPlaces(const Tensor& repeats, std::optional<std::int64_t> outputS
   if (repeats.dtype() != DType::Int64 && repeats.dtype() != DType::Int32)
     fail("repeats has to be Long or Int tensor, but got ", dtypeName(repeats.dtype()));
   Tensor ends = cumsum(repeats, 0);
-  bool sizeGiven = outputSize.has_value();
-  if (!outputSize) {
-    // A negative number of repeats makes the size negative, and so is noticed.
-    Tensor size = where(any(lt(repeats, 0)), -1, sum(repeats, {}, false, DType::Int64));
-    outputSize = learnSize(size);
-    if (*outputSize < 0) fail("repeats can not be negative");
+  Tensor total = sum(repeats, {}, false, DType::Int64);
+  Tensor anyNegative = any(lt(repeats, 0));
+  Tensor overflows = any(lt(ends, 0));  // the first sum beyond the largest integer wraps to a negative one
+  if (outputSize) {
+    Tensor fits = logical_and(eq(total, *outputSize), logical_not(logical_or(anyNegative, overflows)));
+    return search_rows(expected(ends, fits, Expectation::OutputSize), arange(std::int64_t{0}, *outputSize), true);
   }
-  if (sizeGiven) {
-    Tensor fits = eq(sum(repeats, {}, false, DType::Int64), *outputSize);
-    ends = expected(ends, fits, Expectation::OutputSize);
-  }
-  return search_rows(ends, arange(std::int64_t{0}, *outputSize), true);
+  constexpr std::int64_t kNegative = -1, kOverflow = -2;  // what makes no size is learnt as one
+  Tensor learnt = where(anyNegative, kNegative, where(overflows, kOverflow, total));
+  std::int64_t size = learnSize(learnt);
+  if (size == kNegative) fail("repeats can not be negative");
+  if (size == kOverflow) fail("repeat_interleave: the sum of repeats overflows int64");
+  return search_rows(ends, arange(std::int64_t{0}, size), true);
 }
 
 }  // namespace

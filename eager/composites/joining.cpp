@@ -88,7 +88,7 @@ Tensor tile(const Tensor& x, DimsRef dims) {
 std::vector<Tensor> broadcast_tensors(Tensors tensors) {
   Dims shape;
   for (const Tensor& x : tensors) shape = broadcastShapes("broadcast_tensors", shape, x.shape());
-  return mapped(tensors, [&](const Tensor& x) { return expand(x, shape); });
+  return mapped(tensors, [&](const Tensor& x) { return x.shape() == shape ? x : expand(x, shape); });
 }
 
 std::vector<Tensor> meshgrid(Tensors tensors, std::optional<std::string_view> order) {
@@ -164,7 +164,7 @@ Tensor repeat_interleave(const Tensor& x, std::int64_t repeats, std::optional<st
   shape.insert(d + 1, repeats);
   Tensor wide = clone(expand(unsqueeze(t, d + 1), shape));
   shape.erase(d + 1);
-  shape[d] *= repeats;
+  shape[d] = sizeProduct("repeat_interleave", shape[d], repeats);
   if (outputSize && *outputSize != shape[d])
     fail("repeat_interleave: Invalid output_size, expected ", shape[d], " but got ", *outputSize);
   return view(wide, shape);

@@ -27,11 +27,12 @@ struct Windows {
       if (stride[d] <= 0) fail(op, ": stride should not be zero, but got ", shapeText(stride));
       if (dilation[d] <= 0) fail(op, ": dilation should be greater than zero, but got ", shapeText(dilation));
       if (padding[d] < 0) fail(op, ": pad must be non-negative, but got pad: ", padding[d]);
-      if (padding[d] > ((kernel[d] - 1) * dilation[d] + 1) / 2)
+      const std::int64_t reach = sizeSum(op, sizeProduct(op, kernel[d] - 1, dilation[d]), 1);
+      if (padding[d] > reach / 2)
         fail(op, ": pad should be at most half of effective kernel size, but got pad=", padding[d],
              ", kernel_size=", kernel[d], " and dilation=", dilation[d]);
       std::int64_t in = x.shape()[rank - n + d];
-      std::int64_t room = in + 2 * padding[d] - dilation[d] * (kernel[d] - 1) - 1;
+      std::int64_t room = in + 2 * padding[d] - reach;
       std::int64_t out = (ceilMode ? ceilDiv(room, stride[d]) : floorDiv(room, stride[d])) + 1;
       // A window must start inside the input or its left padding.
       if (ceilMode && (out - 1) * stride[d] >= in + padding[d]) --out;

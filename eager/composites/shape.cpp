@@ -25,7 +25,7 @@ Tensor flatten(const Tensor& x, std::int64_t start, std::int64_t end) {
       shape.push_back(x.shape()[d]);
       continue;
     }
-    n *= x.shape()[d];
+    n = sizeProduct("flatten", n, x.shape()[d]);
     if (d == end) shape.push_back(n);
   }
   return reshape(x, shape);
@@ -203,7 +203,7 @@ Tensor repeat(const Tensor& x, DimsRef repeats) {
     paired.push_back(size);
     wide.push_back(repeats[i]);
     wide.push_back(size);
-    shape.push_back(repeats[i] * size);
+    shape.push_back(sizeProduct("repeat", size, repeats[i]));
   }
   return reshape(clone(expand(reshape(x, paired), wide)), shape);
 }

@@ -409,7 +409,7 @@ void cat(const OpFacts&, Metas operands, Attrs attrs, std::span<TensorMeta> resu
     if (!fits)
       fail("cat(): Sizes of tensors must match except in dimension ", dim, ". Expected ", shapeText(shape), " but got ",
            shapeText(s), " for tensor number ", i, " in the list");
-    total += s[dim];
+    if (__builtin_add_overflow(total, s[dim], &total)) fail("cat(): the sizes of dimension ", dim, " overflow int64");
   }
   shape[dim] = total;
   set(results[0], std::move(shape), operands[0].dtype);

@@ -5,8 +5,10 @@ import itertools
 import numpy as np
 import pytest
 from compiling import counting
+from conftest import run_in
 
 import tandem
+import tandem.nn.functional as F
 
 
 @pytest.mark.parametrize("dim", [None, 0, 1])
@@ -193,3 +195,31 @@ def test_short_rows_are_joined_and_turned(dtype, rows):
     for part in parts:
         np.testing.assert_array_equal(tandem.from_numpy(part).flip(1).numpy(), part[:, ::-1])
         np.testing.assert_array_equal(tandem.from_numpy(part).flip(0, 1).numpy(), part[::-1, ::-1])
+
+
+TOP = 2**62
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: tandem.repeat_interleave(tandem.tensor([TOP] * 4)), "the sum of repeats overflows int64"),
+        (lambda: tandem.zeros(4).repeat_interleave(tandem.tensor([TOP] * 4)), "the sum of repeats overflows int64"),
+        (lambda: tandem.zeros(4).repeat_interleave(tandem.tensor([TOP] * 4), output_size=0), "output_size is not"),
+        (lambda: tandem.zeros(2).repeat_interleave(tandem.tensor([3, -1]), output_size=2), "output_size is not"),
+        (lambda: tandem.repeat_interleave(tandem.tensor([3, -1])), "repeats can not be negative"),
+        (lambda: tandem.zeros(0, 4).repeat_interleave(TOP, dim=1), "overflows int64"),
+        (lambda: tandem.zeros(0, 4).repeat(1, TOP), "overflows int64"),
+        (lambda: tandem.zeros(0, 4).tile((1, TOP)), "overflows int64"),
+        (lambda: tandem.cat([tandem.zeros(0, TOP)] * 3, 1), "overflow int64"),
+        (lambda: tandem.cat([tandem.zeros(TOP, 0)] * 2), "overflow int64"),
+        (lambda: tandem.zeros(0, 2**40, 2**40).flatten(1), "overflows int64"),
+        (lambda: F.max_pool1d(tandem.zeros(1, 1, 4), 5, dilation=TOP), "overflows int64"),
+        (lambda: F.conv1d(tandem.zeros(1, 1, 4), tandem.zeros(1, 1, 5), dilation=TOP), "overflows int64"),
+        (lambda: F.conv_transpose1d(tandem.zeros(1, 1, 5), tandem.zeros(1, 1, 1), stride=TOP), "overflows int64"),
+    ],
+)
+def test_sizes_that_overflow(call, text, mode):
+    """No size wraps to a small or negative one, also where the result has no elements."""
+    with pytest.raises(RuntimeError, match=text):
+        run_in(mode, call)
