@@ -148,7 +148,7 @@ class Binomial(_ByProbability):
 
     @property
     def mode(self) -> Tensor:
-        return ((self.total_count + 1) * self.probs).floor().minimum(self.total_count)
+        return ((self.total_count + 1) * self.probs).floor().clamp(max=self.total_count)
 
     @property
     def variance(self) -> Tensor:
@@ -335,4 +335,4 @@ class Poisson(ExponentialFamily):
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         rate, value = broadcast_all(self.rate, value)
-        return tandem.where(value == 0, 0.0, value * rate.log()) - rate - (value + 1).lgamma()
+        return tandem.xlogy(value, rate) - rate - (value + 1).lgamma()

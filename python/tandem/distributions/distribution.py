@@ -67,7 +67,7 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
     dtype = tandem.get_default_dtype() if first is None else first.dtype
     tensors = [v if isinstance(v, Tensor) else tandem.tensor(v, dtype=dtype) for v in values]
     shape = common_shape(*(t.shape for t in tensors))
-    return tuple(t.expand(shape) for t in tensors)
+    return tuple(t if t.shape == shape else t.expand(shape) for t in tensors)
 
 
 def sum_rightmost(value: Tensor, n: int) -> Tensor:
@@ -188,7 +188,7 @@ class Distribution:
     def _check_parameter(self, name: str, constraint: Any) -> None:
         if constraints.is_dependent(constraint):
             return
-        if name not in self.__dict__ and isinstance(getattr(type(self), name), (lazy_property, property)):
+        if name not in self.__dict__ and isinstance(getattr(type(self), name), lazy_property):
             return
         value = getattr(self, name)
         if not _C._holds(constraint.check(value)):

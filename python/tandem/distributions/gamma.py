@@ -29,10 +29,6 @@ __all__ = ["Beta", "Chi2", "Dirichlet", "Exponential", "Gamma", "InverseGamma", 
 Number = float | Tensor
 
 
-def _xlogy(x: Tensor, y: Tensor) -> Tensor:
-    return tandem.where(x == 0, 0.0, x * y.log())
-
-
 class Gamma(ExponentialFamily):
     """Gamma(concentration, rate): mean concentration / rate.
 
@@ -74,7 +70,7 @@ class Gamma(ExponentialFamily):
         value = tandem.as_tensor(value, dtype=self.rate.dtype)
         self._validate_sample(value)
         a, rate = self.concentration, self.rate
-        return _xlogy(a, rate) + _xlogy(a - 1, value) - rate * value - tandem.lgamma(a)
+        return tandem.xlogy(a, rate) + tandem.xlogy(a - 1, value) - rate * value - tandem.lgamma(a)
 
     def cdf(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
@@ -262,7 +258,7 @@ class Dirichlet(ExponentialFamily):
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         a = self.concentration
-        return _xlogy(a - 1.0, value).sum(-1) + tandem.lgamma(a.sum(-1)) - tandem.lgamma(a).sum(-1)
+        return tandem.xlogy(a - 1.0, value).sum(-1) + tandem.lgamma(a.sum(-1)) - tandem.lgamma(a).sum(-1)
 
     def entropy(self) -> Tensor:
         k = self.concentration.size(-1)

@@ -11,10 +11,10 @@ from tandem.distributions._private_names import _batch_trace_XXT, _x_log_x  # no
 from tandem.distributions.categorical import Categorical, OneHotCategorical
 from tandem.distributions.discrete import Bernoulli, Binomial, Geometric, Poisson
 from tandem.distributions.distribution import EULER, Distribution, Tensor, sum_rightmost
-from tandem.distributions.gamma import Beta, Dirichlet, Exponential, Gamma
+from tandem.distributions.gamma import Beta, Dirichlet, Exponential, Gamma, InverseGamma
 from tandem.distributions.independent import Independent
 from tandem.distributions.multivariate_normal import MultivariateNormal, half_log_det, mahalanobis
-from tandem.distributions.normal import Cauchy, Gumbel, HalfNormal, Laplace, Normal, Uniform
+from tandem.distributions.normal import Cauchy, Gumbel, HalfCauchy, HalfNormal, Laplace, Normal, Uniform
 from tandem.distributions.transformed_distribution import TransformedDistribution
 
 __all__ = ["kl_divergence", "register_kl"]
@@ -181,8 +181,16 @@ def _normal(p: Any, q: Any) -> Tensor:
 
 
 @register_kl(HalfNormal, HalfNormal)
-def _half_normal(p: Any, q: Any) -> Tensor:
-    return _normal(p._base, q._base)
+@register_kl(HalfCauchy, HalfCauchy)
+def _half(p: Any, q: Any) -> Tensor:
+    return kl_divergence(p._base, q._base)
+
+
+@register_kl(InverseGamma, InverseGamma)
+def _inverse_gamma(p: Any, q: Any) -> Tensor:
+    return kl_divergence(
+        Gamma(p.concentration, p.rate, validate_args=False), Gamma(q.concentration, q.rate, validate_args=False)
+    )
 
 
 @register_kl(Laplace, Laplace)

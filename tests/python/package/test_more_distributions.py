@@ -233,3 +233,44 @@ def test_transforms_of_parts_and_by_distribution_functions():
     tandem.testing.assert_close(normal(tensor(0.0)), tensor(0.5))
     tandem.testing.assert_close(normal.inv(normal(x)), x)
     tandem.testing.assert_close(normal.log_abs_det_jacobian(x, normal(x)), D.Normal(0.0, 1.0).log_prob(x))
+
+
+def test_gradients_where_a_factor_is_zero():
+    """x log(y) at x = 0 has the slope log(y) in x, and none in y."""
+    a = tensor([1.0, 1.0, 1.0], requires_grad=True)
+    x = tensor([0.1, 0.1, 0.8])
+    D.Dirichlet(a).log_prob(x).backward()
+    np.testing.assert_allclose(a.grad.numpy(), np.log(x.numpy()) + 1.5, rtol=1e-5)  # psi(3) - psi(1) is 1.5
+    count, rate = tensor([0.0], requires_grad=True), tensor([0.5], requires_grad=True)
+    D.Poisson(rate, validate_args=False).log_prob(count).backward()
+    assert count.grad.item() == pytest.approx(math.log(0.5) + 0.5772157, rel=1e-5) and rate.grad.item() == -1
+    shape = tensor(1.0, requires_grad=True)
+    D.Gamma(shape, 2.0).log_prob(tensor(0.5)).backward()
+    assert shape.grad.item() == pytest.approx(math.log(2.0) + math.log(0.5) + 0.5772157, rel=1e-5)
+
+
+def test_chi2_checks_its_parameter():
+    for df in (0.0, -1.0, math.nan):
+        with pytest.raises(ValueError, match="Expected parameter df"):
+            D.Chi2(tensor([df]))
+
+
+def test_parameters_of_one_shape_are_kept():
+    loc, scale = tandem.zeros(3, requires_grad=True), tandem.ones(3)
+    normal = D.Normal(loc, scale)
+    assert normal.loc is loc and normal.scale is scale
+    a, b = tandem.broadcast_tensors(loc, tandem.ones(1))
+    assert a.is_leaf and b.shape == (3,)
+
+
+@pytest.mark.parametrize(
+    ("p", "q", "exact"),
+    [
+        (D.HalfCauchy(1.0), D.HalfCauchy(3.0), math.log(16 / 12)),
+        (D.InverseGamma(2.0, 1.0), D.InverseGamma(2.0, 1.0), 0.0),
+        # (q - p) E[1 / x] - a log(q / p), where E[1 / x] = a / p
+        (D.InverseGamma(2.0, 1.0), D.InverseGamma(2.0, 3.0), 4 - 2 * math.log(3)),
+    ],
+)
+def test_divergences_by_a_change_of_variables(p, q, exact):
+    assert D.kl_divergence(p, q).item() == pytest.approx(exact, abs=1e-6)
