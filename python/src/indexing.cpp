@@ -281,7 +281,8 @@ void writeView(const Tensor& base, const Tensor& view, PyObject* value) {
   const Ref<TensorImpl>& root = base.impl()->viewBase ? base.impl()->viewBase : base.ref();
   if (v.impl()->viewBase == root && sameWindow(v, view)) return;
   while (v.dim() > view.dim() && v.shape()[0] == 1) v = ops::select(v, 0, 0);
-  refusePartialOverlap("copy_", view, {v});
+  // A value that is repeated, as in `x[:] = x[0]`, is read before it is overwritten.
+  if (v.shape() == view.shape()) refusePartialOverlap("copy_", view, {v});
   ops::assign(view, v);
 }
 

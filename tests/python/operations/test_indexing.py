@@ -357,3 +357,25 @@ def test_many_integers_are_added_to_few_places(dtype, places):
     assert (x.index_add(0, index, values.flip(0)).numpy() == x.index_add(0, index.flip(0), values).numpy()).all()
     if dtype == tandem.int64:
         assert (tandem.bincount(index).numpy() == np.bincount(index.numpy())).all()
+
+
+def test_a_repeated_value_is_read_before_it_is_overwritten(mode):
+    """`x[:] = x[0]` writes over its own value; a shifted part of x of the same shape stays refused."""
+
+    def first(x):
+        x[:] = x[0]
+        return x
+
+    def last_row(x):
+        rows = x.view(2, 2)
+        rows[:] = rows[1]
+        return x
+
+    def shifted(x):
+        x[1:] = x[:-1]
+        return x
+
+    assert run_in(mode, lambda: first(tandem.tensor([3.0, 4.0, 5.0, 6.0]))).tolist() == [3, 3, 3, 3]
+    assert run_in(mode, lambda: last_row(tandem.tensor([3.0, 4.0, 5.0, 6.0]))).tolist() == [5, 6, 5, 6]
+    with pytest.raises(RuntimeError, match="single memory location"):
+        run_in(mode, lambda: shifted(tandem.tensor([3.0, 4.0, 5.0, 6.0])))
