@@ -27,6 +27,7 @@ import tandem
 from tandem import Tensor
 from tandem._files import replace_file
 from tandem._support import check_place
+from tandem._torch_files import TorchFile, is_torch_file
 
 if TYPE_CHECKING:
     import numpy as np
@@ -403,7 +404,10 @@ def load(
     mmap: bool | None = None,
     encoding: str = "utf-8",
 ) -> Any:
-    """Read what `save` wrote, or any safetensors file (as a flat dict), from a path or a binary file.
+    """Read what `save` wrote, any safetensors file (as a flat dict) or what PyTorch's `torch.save` wrote.
+
+    From a path or a binary file. Of PyTorch's files dicts, lists, numbers and dense tensors are read, and so the state
+    of modules and optimizers; modules that were saved whole are not (NotImplementedError).
 
     RuntimeError, naming the member, if the file is damaged. Loading executes nothing that is in the file, unless it is
     asked to: UnpicklingError for a file with a pickled object in it, without `weights_only=False`.
@@ -428,6 +432,12 @@ def load(
         data, where = f.read(), getattr(f, "name", "the stream")
     else:
         data, where = Path(f).read_bytes(), os.fspath(f)
+    if is_torch_file(data):
+        torch_file = TorchFile(data, str(where), weights_only is False)
+        value = torch_file.read()
+        if map_location is None and not torch_file.places:
+            return value
+        return _moved(value, _Mover(torch_file, map_location))
     reader = _Reader(data, str(where), weights_only is False)
     text = reader.metadata.get("tandem")
     if text is None:
@@ -448,7 +458,7 @@ def load(
 class _Mover:
     """Takes tensors that were read where `map_location` says; those that share memory share it there, too."""
 
-    def __init__(self, reader: _Reader, location: Any) -> None:
+    def __init__(self, reader: _Reader | TorchFile, location: Any) -> None:
         self.places, self.location = reader.places, location
         self.moved: dict[Any, Tensor] = {}
 
