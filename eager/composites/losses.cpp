@@ -114,7 +114,7 @@ Tensor huber_loss(const Tensor& x, const Tensor& target, std::string_view reduct
   FusedScope fused(x);
   auto [error, size, large] = errorsWithin(x, target, delta);
   Tensor loss = where(large, mul(sub(size, 0.5 * delta), delta), mul(square(error), 0.5));
-  return weightedMean(loss, weight, reduction);
+  return reducedLoss(loss, weight, reduction);
 }
 
 namespace {
@@ -180,17 +180,32 @@ Tensor poisson_nll_loss(const Tensor& x, const Tensor& target, bool logInput, bo
   return reducedLoss(loss, reductionOf(average, reduce, reduction));
 }
 
+namespace {
+/// Has `var` the shape `x` but for one dim, in which one variance serves all elements?
+bool sharedInOneDim(DimsRef var, DimsRef x) {
+  if (var.size() != x.size()) return false;
+  std::int64_t different = 0;
+  bool ones = true;
+  for (std::size_t d = 0; d < x.size(); ++d) {
+    if (var[d] == x[d]) continue;
+    ++different;
+    ones = ones && var[d] == 1;
+  }
+  return different == 1 && ones;
+}
+}  // namespace
+
 Tensor gaussian_nll_loss(const Tensor& x, const Tensor& target, const Operand& variance, bool full, double eps,
                          std::string_view reduction) {
   Tensor var = variance.isTensor() ? variance.tensor() : full_like(x, variance.scalar());
   if (!(var.shape() == x.shape())) {
     Dims lead(DimsRef(x.shape()).first(std::max<std::size_t>(x.shape().size(), 1) - 1));
-    bool shared = var.dim() == x.dim() && x.dim() > 0 && var.size(-1) == 1;
     if (var.shape() == lead && x.dim() > 0)
       var = unsqueeze(var, -1);
-    else if (!shared && var.numel() != 1)
+    else if (!sharedInOneDim(var.shape(), x.shape()) && var.numel() != 1)
       fail<ValueError>("var is of incorrect size");
   }
+  var = expected(var, logical_not(lt(detached(var), 0)), Expectation::VarianceNonNegative);
   if (reduction != "none" && reduction != "mean" && reduction != "sum") fail<ValueError>(reduction, " is not valid");
   FusedScope fused(x);
   // The limit has no gradient, as if var were larger: the loss stays differentiable in var.

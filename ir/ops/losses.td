@@ -51,7 +51,7 @@ def : ReducedLoss<"smooth_l1_loss", "Tensor input, Tensor target", ", float beta
 def : Loss<"huber_loss",
     "Tensor input, Tensor target, str reduction='mean', float delta=1.0, Tensor? weight=None"> {
   let mixedPrecision = "Float32";
-  let summary = "d^2 / 2 where d = |input - target| < delta, else delta * (d - delta / 2).";
+  let summary = "d^2 / 2 where d = |input - target| < delta, else delta * (d - delta / 2), times `weight`.";
   let shapes = "`input` and `target` broadcast; the result is 0-d, or of their common shape for reduction='none'";
   let accepts = "Number";
   let gives = "Float";
@@ -121,14 +121,16 @@ def : Loss<"gaussian_nll_loss",
     "Tensor input, Tensor target, Operand var, bool full=False, float eps=1e-06, str reduction='mean'"> {
   let summary = "Negative log likelihood of `target` under normal distributions of mean `input` and variance max(var, "
                 "eps).";
-  let shapes = "`target` broadcasts with `input`; `var` as `input`, with 1 as last size, or without the last dim. The "
-               "result is 0-d, or of the common shape for reduction='none'";
+  let shapes = "`target` broadcasts with `input`; `var` as `input`, with 1 as the size of one dim, or without the last "
+               "dim. The result is 0-d, or of the common shape for reduction='none'";
   let accepts = "Number";
   let gives = "Float";
   let example = [{
     >>> F.gaussian_nll_loss(tandem.tensor([0., 1.]), tandem.tensor([1., 1.]), tandem.tensor([1., 4.]))
     tensor(0.5966)
   }];
+  let raises = [Raises<"ValueError", "a variance is negative",
+                       "F.gaussian_nll_loss(tandem.ones(1), tandem.ones(1), -tandem.ones(1))">];
 }
 
 def : Loss<"hinge_embedding_loss",

@@ -31,6 +31,7 @@ enum class Expectation : std::int64_t {
   TargetLength,        // likewise
   TargetsReach,
   ArgumentHolds,
+  VarianceNonNegative,
 };
 
 /// Throws the error of the first element of the bool array `good` that is false. Where `shown` is an int64 array of the

@@ -66,6 +66,8 @@ inline std::string batchElement(bool batched, std::int64_t place) {
     fail("ctc_loss: targets end before the sum of target_lengths");
   case Expectation::ArgumentHolds:
     fail("an argument has a value that it may not have");
+  case Expectation::VarianceNonNegative:
+    fail<ValueError>("var has negative entry/entries");
   }
   fail<InternalError>("not an expectation: ", static_cast<std::int64_t>(what));
 }

@@ -355,3 +355,28 @@ def test_multi_margin_loss_of_one_sample_has_the_dims_of_its_target():
         each = F.multi_margin_loss(x, target, reduction="none")
         assert each.shape == shape
         tandem.testing.assert_close(each.sum(), tandem.tensor(0.3))
+
+
+def test_huber_loss_with_weights_is_a_plain_mean():
+    x, y, w = tensor([1.0, 4.0]), tensor([1.5, 1.0]), tensor([2.0, 0.5])
+    each = tensor([0.25, 1.25])
+    assert F.huber_loss(x, y, weight=w, reduction="none").tolist() == each.tolist()
+    assert F.huber_loss(x, y, weight=w, reduction="sum").item() == 1.5
+    assert F.huber_loss(x, y, weight=w).item() == 0.75  # mse_loss and l1_loss divide by the sum of the weights
+    assert F.mse_loss(x, y, weight=w).item() == pytest.approx((0.5 + 4.5) / 2.5)
+
+
+def test_gaussian_nll_loss_of_shared_and_of_negative_variances(mode):
+    x, y = tandem.arange(24.0).reshape(2, 3, 4), tandem.ones(2, 3, 4)
+    for shape in ((2, 3, 1), (2, 1, 4), (1, 3, 4), (2, 3)):
+        var = tandem.full(shape, 2.0)
+        want = F.gaussian_nll_loss(x, y, tandem.full((2, 3, 4), 2.0))
+        assert run_in(mode, F.gaussian_nll_loss, x, y, var).item() == pytest.approx(want.item())
+    for shape in ((2, 1, 1), (3, 4), (2, 3, 2)):
+        with pytest.raises(ValueError, match="var is of incorrect size"):
+            F.gaussian_nll_loss(x, y, tandem.full(shape, 2.0))
+    for var in (-tandem.ones(2, 3, 4), tandem.tensor([1.0, -1.0, 1.0, 1.0]).expand(2, 3, 4)):
+        with pytest.raises(ValueError, match="var has negative entry/entries"):
+            run_in(mode, F.gaussian_nll_loss, x, y, var)
+    with pytest.raises(ValueError, match="var has negative entry/entries"):
+        F.gaussian_nll_loss(x, y, -1.0)
