@@ -141,6 +141,18 @@ Replaces each element by what a Python function makes of it and of that of `othe
 >>> tandem.tensor([1., 2.]).map_(tandem.tensor([3., 4.]), lambda x, y: x * y)
 tensor([3., 8.])
 }]>;
+def : ByHand<"method", "histogram", "bins=100, *, range=None, weight=None, density=False", [{
+`tandem.histogram` of the tensor.
+
+>>> tandem.tensor([1., 2., 1.]).histogram(4, range=(0., 3.)).hist
+tensor([0., 2., 1., 0.])
+}]>;
+def : ByHand<"method", "to_dense", "dtype=None, *, masked_grad=True", [{
+The tensor itself, as all are dense; in another dtype if one is given.
+
+>>> tandem.ones(2).to_dense()
+tensor([1., 1.])
+}]>;
 def : ByHand<"method", "exponential_", "lambd=1, *, generator=None", [{
 Draws from the exponential distribution of rate `lambd` > 0, mean 1 / lambd. For floating-point dtypes
 (RuntimeError).

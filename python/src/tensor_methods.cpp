@@ -537,6 +537,8 @@ std::vector<PyMethodDef> tensorMethodDefs() {
       inPython<"triangular_solve">(doc::method_triangular_solve),
       inPython<"tensor_apply", "apply_">(doc::method_apply_),
       inPython<"tensor_map", "map_">(doc::method_map_),
+      inPython<"tensor_histogram", "histogram">(doc::method_histogram),
+      inPython<"tensor_to_dense", "to_dense">(doc::method_to_dense),
       method<requiresGradSigs>("requires_grad_", doc::method_requires_grad_),
       {"detach", detach, METH_NOARGS, doc::method_detach},
       reader<"detach_", detachInPlace>(doc::method_detach_),

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tandem import _C
+from tandem._histograms import histogram
 from tandem._older_linalg import lu as lu
 from tandem._older_linalg import lu_solve as lu_solve
 from tandem._older_linalg import triangular_solve as triangular_solve
@@ -188,6 +189,21 @@ def tensor_map(self: Tensor, other: Tensor, function: Any) -> Tensor:
     pairs = zip(self.flatten().tolist(), other.expand(self.shape).flatten().tolist(), strict=True)
     values = [function(x, y) for x, y in pairs]
     return self.copy_(_C.tensor(values, dtype=self.dtype).reshape(self.shape))
+
+
+def tensor_histogram(
+    self: Tensor,
+    bins: int | Tensor = 100,
+    *,
+    range: Sequence[float] | None = None,
+    weight: Tensor | None = None,
+    density: bool = False,
+) -> Any:
+    return histogram(self, bins, range=range, weight=weight, density=density)
+
+
+def tensor_to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = True) -> Tensor:
+    return self if dtype is None else self.to(dtype)
 
 
 def equal(self: Tensor, other: Tensor) -> bool:

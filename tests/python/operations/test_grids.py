@@ -262,3 +262,13 @@ def test_errors(case):
     call, error, words = ERRORS[case]
     with pytest.raises(error, match=words):
         call()
+
+
+def test_histogram_method():
+    x = tandem.tensor([1.0, 2.0, 1.0])
+    for got, want in zip(x.histogram(4, range=(0.0, 3.0)), tandem.histogram(x, 4, range=(0.0, 3.0)), strict=True):
+        assert tandem.equal(got, want)
+    assert x.histogram(tandem.tensor([0.0, 1.5, 3.0]), weight=x, density=True).hist.tolist() == pytest.approx(
+        [1 / 3] * 2
+    )
+    assert x.to_dense() is x and x.to_dense(tandem.float64).dtype == tandem.float64
