@@ -402,6 +402,27 @@ class ParameterDict(Module):
         del self[key]
         return value
 
+    def popitem(self) -> tuple[str, Any]:
+        """Remove and return the key and value that were added last; KeyError if there are none."""
+        if not self._keys:
+            raise KeyError("popitem(): ParameterDict is empty")
+        key = next(reversed(self._keys))
+        return key, self.pop(key)
+
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        """The value under `key`, which is `default` from now on if there was none."""
+        if key not in self:
+            self[key] = default
+        return self[key]
+
+    def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
+        """A new ParameterDict with `default` under each of the keys."""
+        return ParameterDict([(key, default) for key in keys])
+
+    def copy(self) -> ParameterDict:
+        """A new ParameterDict of the same values."""
+        return ParameterDict(self.items())
+
     def clear(self) -> None:
         """Remove all values."""
         for key in list(self._keys):

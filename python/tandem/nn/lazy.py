@@ -329,13 +329,16 @@ class _LazyNorm(LazyModuleMixin, _ChannelNorm):
         track_running_stats: bool = True,
         device: Device = None,
         dtype: tandem.dtype | None = None,
+        *,
+        bias: bool = True,
     ) -> None:
         super().__init__(0, eps, momentum, False, False)
         self.affine = affine
         self.track_running_stats = track_running_stats
         if affine:
             self.weight = UninitializedParameter(device=device, dtype=dtype)
-            self.bias = UninitializedParameter(device=device, dtype=dtype)
+            if bias:
+                self.bias = UninitializedParameter(device=device, dtype=dtype)
         if track_running_stats:
             self.running_mean = UninitializedBuffer(device=device, dtype=dtype)
             self.running_var = UninitializedBuffer(device=device, dtype=dtype)
@@ -408,8 +411,10 @@ class _LazyInstanceNorm(_LazyNorm):
         track_running_stats: bool = True,
         device: Device = None,
         dtype: tandem.dtype | None = None,
+        *,
+        bias: bool = True,
     ) -> None:
-        super().__init__(eps, momentum, affine, track_running_stats, device, dtype)
+        super().__init__(eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
 
     def _features_of(self, input: tandem.Tensor) -> int:
         return input.shape[0 if input.dim() == self._dims[0] else 1]

@@ -445,8 +445,10 @@ class _InstanceNorm(_ChannelNorm):
         track_running_stats: bool = False,
         device: Device = None,
         dtype: tandem.dtype | None = None,
+        *,
+        bias: bool = True,
     ) -> None:
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
 
     def forward(self, input: Tensor) -> Tensor:
         self._check_dims(input)

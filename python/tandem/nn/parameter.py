@@ -76,11 +76,40 @@ class Buffer(tandem.Tensor):
         return buffer
 
 
+# What can be done with a tensor that has no shape yet; "__get__" and "__set__" are those of properties.
+_NEED_NO_SHAPE = frozenset(
+    """
+    __get__ __set__ __hash__ __reduce_ex__ detach requires_grad_ is_floating_point is_complex get_device
+    half float double bfloat16 to type cpu cuda char short int long share_memory_
+    register_hook register_post_accumulate_grad_hook retain_grad
+    """.split()
+)
+
+
 class _Uninitialized(tandem.Tensor):
     """A tensor without a shape yet: `materialize` gives it one and turns it into an ordinary one, the same object."""
 
     cls_to_become: ClassVar[type]
-    __torch_function__ = _C._disabled_torch_function_impl
+
+    @classmethod
+    def __torch_function__(
+        cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        name = getattr(func, "__name__", "")
+        if name not in _NEED_NO_SHAPE:
+            raise ValueError(
+                f"Attempted to use an uninitialized parameter in {name or func}: a lazy module has no shapes, and so "
+                "no numbers, before its first call"
+            )
+        return _C._disabled_torch_function_impl(func, types, args, kwargs or {})
+
+    @property
+    def shape(self) -> Any:
+        """RuntimeError: there is none yet."""
+        raise RuntimeError(
+            "Can't access the shape of an uninitialized parameter or buffer: it has none before the first call of the "
+            "lazy module, or before `materialize`"
+        )
 
     def materialize(self, shape: Sequence[int], device: Device = None, dtype: tandem.dtype | None = None) -> None:
         """Take a shape, and dtype if given; the elements are uninitialised."""
@@ -92,6 +121,9 @@ class _Uninitialized(tandem.Tensor):
         if known is None:
             known = memo[id(self)] = type(self)(requires_grad=self.requires_grad, dtype=self.dtype)
         return known
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        return type(self), (self.requires_grad, None, self.dtype)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"

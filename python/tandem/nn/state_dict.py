@@ -24,7 +24,7 @@ class IncompatibleKeys(NamedTuple):
         >>> import tandem
         >>> layer = tandem.nn.Linear(2, 3)
         >>> layer.load_state_dict({"weight": tandem.zeros(3, 2), "scale": tandem.ones(1)}, strict=False)
-        IncompatibleKeys(missing_keys=['bias'], unexpected_keys=['scale'])
+        _IncompatibleKeys(missing_keys=['bias'], unexpected_keys=['scale'])
         >>> layer.load_state_dict(layer.state_dict())
         <All keys matched successfully>
     """
@@ -35,7 +35,7 @@ class IncompatibleKeys(NamedTuple):
     def __repr__(self) -> str:
         if not self.missing_keys and not self.unexpected_keys:
             return "<All keys matched successfully>"
-        return f"IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
+        return f"_IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
 
     def __str__(self) -> str:
         return repr(self)

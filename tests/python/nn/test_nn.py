@@ -453,3 +453,66 @@ def test_a_buffer_assigned_anew_says_whether_it_is_saved():
     m.b = None
     m.b = nn.Buffer(tandem.ones(1))
     assert list(m.state_dict()) == ["b"]
+
+
+@pytest.mark.parametrize("kind", ["InstanceNorm", "LazyInstanceNorm", "LazyBatchNorm"])
+@pytest.mark.parametrize("dims", [1, 2, 3])
+def test_channel_norms_without_bias(kind, dims):
+    x = tandem.randn(2, 3, *[4] * dims)
+    lazily = kind.startswith("Lazy")
+    make = getattr(nn, f"{kind}{dims}d")
+    layer = make(bias=False) if lazily else make(3, affine=True, bias=False)
+    with_bias = make() if lazily else make(3, affine=True)
+    assert tandem.equal(layer(x), with_bias(x))
+    assert layer.bias is None and "bias" not in layer.state_dict() and layer.weight.shape == (3,)
+
+
+def test_uninitialized_parameters_have_no_numbers():
+    layer = nn.LazyLinear(4)
+    for use in (
+        lambda w: w + 1,
+        lambda w: w.numel(),
+        lambda w: w.sum(),
+        lambda w: w[0],
+        lambda w: w.size(),
+        lambda w: tandem.cat([w, w]),
+        lambda w: nn.init.zeros_(w),
+        lambda w: tandem.nn.utils.parameters_to_vector([w]),
+    ):
+        with pytest.raises(ValueError, match="Attempted to use an uninitialized parameter in"):
+            use(layer.weight)
+    with pytest.raises(RuntimeError, match="Can't access the shape of an uninitialized parameter"):
+        _ = layer.weight.shape
+    optimizer = tandem.optim.SGD(layer.parameters(), lr=0.1)
+    again = pickle.loads(pickle.dumps(layer.double()))
+    assert again.weight.dtype == tandem.float64 and again(tandem.ones(2, 3).double()).shape == (2, 4)
+    layer.float()(tandem.ones(2, 3)).sum().backward()
+    optimizer.step()
+    assert layer.weight.shape == (4, 3) and type(layer.weight) is nn.Parameter
+
+
+def test_embedding_bag_from_pretrained():
+    rows = tandem.arange(6.0).reshape(3, 2)
+    bag = nn.EmbeddingBag.from_pretrained(rows, mode="sum", padding_idx=0)
+    assert bag(tandem.tensor([[0, 1], [2, 1]])).tolist() == [[2, 3], [6, 8]]
+    assert not bag.weight.requires_grad
+    assert nn.EmbeddingBag.from_pretrained(rows, freeze=False).weight.requires_grad
+    with pytest.raises(AssertionError, match="2-dimensional"):
+        nn.EmbeddingBag.from_pretrained(tandem.ones(3))
+
+
+def test_parameter_dict_as_a_dict():
+    d = nn.ParameterDict({"a": tandem.ones(1), "b": tandem.zeros(2)})
+    other = d.copy()
+    assert d.popitem()[0] == "b" and list(d) == ["a"] and list(other) == ["a", "b"] and other["a"] is d["a"]
+    assert d.setdefault("a", tandem.zeros(3)) is d["a"] and d.setdefault("c", tandem.zeros(3)).shape == (3,)
+    assert list(d.fromkeys(["x", "y"], tandem.ones(1))) == ["x", "y"]
+    d.clear()
+    with pytest.raises(KeyError):
+        d.popitem()
+
+
+def test_modules_with_duplicates():
+    layer = nn.ReLU()
+    model = nn.Sequential(layer, layer)
+    assert len(list(model.modules())) == 2 and len(list(model.modules(remove_duplicate=False))) == 3
