@@ -208,8 +208,67 @@ TEST_F(Launches, TransposeInputsThatLieAcross) {
   EXPECT_EQ(cpu::inputsAcross(call.kernel(), args.data()), 1U);
   check(call, 1);
   // The signature says what the memory is like; which kernel runs is the launch's business.
-  EXPECT_NE(&call.kernel().takingAcross(1), &call.kernel());
+  EXPECT_NE(call.kernel().takingAcross(1), &call.kernel());
   EXPECT_EQ(call.kernel().signature.inputs[0].access, Access::Strided);
+}
+
+TEST_F(Launches, TurnWhatReadsSeveralInputsAcross) {
+  // x and y are transposed matrices of each of two outer ones, z is one row for all of them, w one element; the rows of
+  // the outputs lie apart.
+  const std::int64_t rows = 150, n = 170, apart = 173;
+  Build k(KernelKind::Row, 2);
+  const auto x = k.input(kF32, Access::Strided), y = k.input(kF32, Access::Strided), z = k.input(kF32);
+  const auto w = k.input(kF32, Access::Zero);
+  const auto sum = k.step(OpCode::sub, kF32, {k.step(OpCode::mul, kF32, {x, z}), y});
+  k.output(kF32, Access::Unit, sum);
+  k.output(kF32, Access::Unit, k.step(OpCode::add, kF32, {sum, w}));
+  const auto a = noises<float>(static_cast<std::size_t>(2 * rows * n));
+  const auto b = noises<float>(static_cast<std::size_t>(2 * rows * n), 1, 3);
+  const auto c = noises<float>(static_cast<std::size_t>(n), 1, 4);
+  const float one = 0.75;
+  std::vector<float> first(static_cast<std::size_t>(2 * rows * apart)), second(first.size());
+  auto argsOf = [&](const KernelSignature& signature) {
+    return Args(signature)
+        .outer(0, 2)
+        .outer(1, rows)
+        .inner(n)
+        .operand(0, a.data(), rows, {rows * n, 1})
+        .operand(1, b.data(), rows, {rows * n, 1})
+        .operand(2, c.data(), 1, {0, 0})
+        .operand(3, &one, 0, {0, 0})
+        .operand(4, first.data(), 1, {rows * apart, apart});
+  };
+  const Args both = argsOf(k.signature).operand(5, second.data(), 1, {rows * apart, apart});
+  const Call call{k.signature, both, {a.data(), b.data(), c.data(), &one}, {&first, &second}};
+  EXPECT_EQ(cpu::inputsAcross(call.kernel(), both.data()), 3U);
+  // As much is written as lies across: nothing is gained.
+  EXPECT_FALSE(cpu::blockingOf(call.kernel(), both.data()).turned);
+  check(call, 1);
+
+  KernelSignature alone = k.signature;
+  alone.outputs.pop_back();
+  const Args args = argsOf(alone);
+  const Call less{alone, args, {a.data(), b.data(), c.data(), &one}, {&first}};
+  EXPECT_TRUE(cpu::blockingOf(less.kernel(), args.data()).turned);
+  check(less, 1);
+}
+
+TEST_F(Launches, TransposeManySmallMatrices) {
+  const std::int64_t matrices = 40, rows = 33, n = 40;
+  Build k(KernelKind::Row, 2);
+  const auto x = k.input(kF32, Access::Strided);
+  k.output(kF32, Access::Unit, k.step(OpCode::mul, kF32, {x, x}));
+  const auto in = noises<float>(static_cast<std::size_t>(matrices * rows * n));
+  std::vector<float> out(in.size());
+  const Args args = Args(k.signature)
+                        .outer(0, matrices)
+                        .outer(1, rows)
+                        .inner(n)
+                        .operand(0, in.data(), rows, {rows * n, 1})
+                        .operand(1, out.data(), 1, {rows * n, n});
+  const Call call{k.signature, args, {in.data()}, {&out}};
+  EXPECT_EQ(cpu::inputsAcross(call.kernel(), args.data()), 1U);
+  check(call, 1);
 }
 
 TEST_F(Launches, TransposeWhatIsReduced) {

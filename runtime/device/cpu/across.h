@@ -1,7 +1,8 @@
 // Inputs that lie across: dense over the rows of a kernel (down the rows that a Column kernel reduces) and far apart
 // along them, as a transposed matrix is. Element by element, each of their lines would be fetched for one element, and
 // lines a power of two apart drive each other out of the cache. Where that matters, a kernel that takes them as
-// contiguous runs over blocks of the space, for which they are transposed one after the other.
+// contiguous runs over blocks of the space, for which they are transposed one after the other, or with rows and columns
+// in each other's place, and the blocks that it makes are transposed.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +19,18 @@ std::uint64_t inputsAcross(const CpuKernel& kernel, const std::int64_t* args);
 /// Does an operand lie nearly across: a few bytes apart over the rows? Blocks of some rows and columns then use every
 /// line that they fetch.
 bool liesNearlyAcross(const CpuKernel& kernel, const std::int64_t* args);
+
+/// The way a kernel runs in blocks.
+struct Blocking {
+  const CpuKernel* kernel = nullptr;  // that runs over a block; null: there is no need of any
+  std::uint64_t transposed = 0;       // inputs
+  /// Rows and columns change places: the kernel reads inputs that lie across where they are, and what it writes is
+  /// transposed, which is less where there are several of them.
+  bool turned = false;
+};
+Blocking blockingOf(const CpuKernel& kernel, const std::int64_t* args);
 /// Runs a kernel in blocks: of some rows and columns, or where it reduces of some whole rows (of a Column kernel,
-/// columns). `across` are the inputs that are transposed; none where they lie nearly so.
-void launchAcross(const CpuKernel& kernel, const std::int64_t* args, std::uint64_t across);
+/// columns).
+void launchInBlocks(const CpuKernel& kernel, const std::int64_t* args, const Blocking& how);
 
 }  // namespace tandem::cpu

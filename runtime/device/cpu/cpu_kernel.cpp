@@ -68,19 +68,22 @@ const Split& CpuKernel::split() const {
   return split_.compare_exchange_strong(before, made.get()) ? *made.release() : *before;
 }
 
-const CpuKernel& CpuKernel::takingAcross(std::uint64_t inputs) const {
-  if (inputs == 0) return *this;
+const CpuKernel* CpuKernel::variant(std::uint64_t inputs, bool turned) const {
   const Variant* first = variants_.load(std::memory_order_acquire);
   for (const Variant* v = first; v != nullptr; v = v->next)
-    if (v->inputs == inputs) return *v->kernel;
+    if (v->inputs == inputs && v->turned == turned) return v->kernel;
   KernelSignature s = signature;
-  for (std::size_t k = 0; k < s.inputs.size(); ++k)
-    if (k < 64 && (inputs >> k & 1) != 0) s.inputs[k].access = Access::Unit;
+  for (std::size_t k = 0; k < s.inputs.size(); ++k) {
+    const bool unit = k < 64 && (inputs >> k & 1) != 0;
+    if (unit || turned) s.inputs[k].access = unit ? Access::Unit : Access::Zero;
+  }
+  // A program that another version saved may launch its kernels in another way.
+  const CpuKernel* kernel = module_ != nullptr ? module_->findCode(s) : &loadKernel(s);
   // Threads that add one at the same time may add it twice, which does no harm.
-  auto* const made = new Variant{inputs, &follower(s), first};
+  auto* const made = new Variant{inputs, turned, kernel, first};
   while (!variants_.compare_exchange_weak(made->next, made)) {
   }
-  return *made->kernel;
+  return kernel;
 }
 
 const Target& target() {

@@ -54,17 +54,21 @@ class CpuKernel : public Kernel {
   }
   /// Of a kernel that can be split.
   [[nodiscard]] const Split& split() const;
-  /// The kernel that takes these inputs as Unit ones; bits as in `strided`.
-  [[nodiscard]] const CpuKernel& takingAcross(std::uint64_t inputs) const;
+  /// The kernel that takes these inputs as Unit ones; bits as in `strided`. Null where a saved program lacks it.
+  [[nodiscard]] const CpuKernel* takingAcross(std::uint64_t inputs) const { return variant(inputs, false); }
+  /// The kernel with rows and columns in each other's place: these inputs are Unit ones, the others one element.
+  [[nodiscard]] const CpuKernel* turned(std::uint64_t inputs) const { return variant(inputs, true); }
 
  private:
   struct Variant {
     std::uint64_t inputs;
+    bool turned;
     const CpuKernel* kernel;
     const Variant* next;
   };
   [[gnu::cold]] KernelFn makeFunction() const;
   [[nodiscard]] const CpuKernel& follower(const KernelSignature& signature) const;
+  [[nodiscard]] const CpuKernel* variant(std::uint64_t inputs, bool turned) const;
 
   const CpuModule* module_ = nullptr;
   mutable std::atomic<KernelFn> function_{nullptr};

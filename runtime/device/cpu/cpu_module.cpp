@@ -34,4 +34,9 @@ const CpuKernel& CpuModule::kernel(const KernelSignature& signature) const {
   return static_cast<const CpuKernel&>(*found);
 }
 
+const CpuKernel* CpuModule::findCode(const KernelSignature& signature) const {
+  const auto* found = static_cast<const CpuKernel*>(find(signature));
+  return found != nullptr && found->ready() != nullptr ? found : nullptr;
+}
+
 }  // namespace tandem::cpu

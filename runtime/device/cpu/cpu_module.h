@@ -17,6 +17,8 @@ class CpuModule final : public KernelModule {
   const Kernel* find(const KernelSignature& signature) const override;
   /// InternalError naming a signature that it lacks.
   [[nodiscard]] const CpuKernel& kernel(const KernelSignature& signature) const;
+  /// Null where it lacks the signature or its code.
+  [[nodiscard]] const CpuKernel* findCode(const KernelSignature& signature) const;
 
  private:
   LoadedCode code_;

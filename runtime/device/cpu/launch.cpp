@@ -26,8 +26,7 @@ static_assert(kAtOnce <= kAcrossElements && kAtOnce <= kSerialElements);
 
 void launchLarge(const CpuKernel& kernel, const std::int64_t* args, const LaunchSpace& space) {
   if (space.units <= 0) return;
-  if (const std::uint64_t across = inputsAcross(kernel, args); across != 0) return launchAcross(kernel, args, across);
-  if (liesNearlyAcross(kernel, args)) return launchAcross(kernel, args, 0);
+  if (const Blocking how = blockingOf(kernel, args); how.kernel != nullptr) return launchInBlocks(kernel, args, how);
   if (isWorthSplitting(kernel, space)) return launchSplit(kernel, args, space);
   launchTiles(kernel, args, space);
 }
@@ -53,9 +52,8 @@ void launchTiles(const CpuKernel& kernel, const std::int64_t* args, const Launch
 }
 
 SmallVector<const CpuKernel*, 2> neededBy(const CpuKernel& kernel, const std::int64_t* args, const LaunchSpace& space) {
-  if (const std::uint64_t across = inputsAcross(kernel, args); across != 0) return {&kernel.takingAcross(across)};
-  if (!liesNearlyAcross(kernel, args) && isWorthSplitting(kernel, space))
-    return {kernel.split().partial, kernel.split().finish};
+  if (const Blocking how = blockingOf(kernel, args); how.kernel != nullptr) return {how.kernel};
+  if (isWorthSplitting(kernel, space)) return {kernel.split().partial, kernel.split().finish};
   return {&kernel};
 }
 

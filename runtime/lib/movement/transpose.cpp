@@ -1,6 +1,6 @@
 // Tiles of the transpose are made in registers. Whatever the strides, a line of memory is read once and written once:
 // lines of a column are fetched ahead, since no processor foresees steps of more than a page, and rows that lie far
-// apart are written as whole lines, by way of a small block.
+// apart are written line by line.
 #include "runtime/lib/movement/transpose.h"
 
 #include <algorithm>
@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "runtime/lib/clones.h"
-#include "runtime/lib/movement/copy_bytes.h"
 
 #pragma GCC target("avx2")  // which generated code needs too
 
@@ -21,11 +20,9 @@ constexpr int kLane = 16;    // of a vector: shuffles within one are the cheap o
 constexpr std::int64_t kLine = 64;
 // Rows that are read side by side, a page after the other, and columns of a block.
 constexpr std::int64_t kBand = 64;
-// Rows of a block: the first cache holds it beside where it comes from.
-template <class T>
-constexpr std::int64_t kHeight = sizeof(T) == 8 ? 32 : kBand;
 constexpr std::int64_t kAhead = 64;  // columns
-// From this distance on, rows share too few sets of the first cache for 64 lines that are written in parts.
+// From this distance on, rows share too few sets of the first cache for 64 lines that are written in parts; nearer ones
+// leave the sets to the columns, which may share them too.
 constexpr std::int64_t kFarApart = 512;
 
 template <class T, int Bytes>
@@ -86,9 +83,10 @@ template <class T>
   for (int i = 0; i < n; ++i) std::memcpy(to + i * toRow, &rows[i], kVector);
 }
 
-/// A block of at most kBand rows and columns; `ahead` says how many columns there are to fetch behind it. Where rows
-/// or columns are no whole tiles, the last ones have some of those before once more.
-template <class T>
+/// A block of at most kBand rows and columns, `Together` vectors of columns at a time; `ahead` says how many columns
+/// there are to fetch behind it. Where rows or columns are no whole tiles, the last ones have some of those before once
+/// more.
+template <int Together, class T>
 void transposeSmall(const T* from, std::int64_t fromColumn, T* to, std::int64_t toRow, std::int64_t rows,
                     std::int64_t columns, std::int64_t ahead) {
   constexpr std::int64_t kRows = kLane / sizeof(T);
@@ -98,13 +96,17 @@ void transposeSmall(const T* from, std::int64_t fromColumn, T* to, std::int64_t 
       for (std::int64_t i = 0; i < rows; ++i) to[i * toRow + j] = from[i + j * fromColumn];
     return;
   }
-  for (std::int64_t next = 0; next < columns; next += kColumns) {
-    const std::int64_t j = std::min(next, columns - kColumns);
-    for (std::int64_t q = j + kAhead; q < std::min(j + kAhead + kColumns, columns + ahead); ++q)
+  constexpr std::int64_t kStep = Together * kColumns;
+  for (std::int64_t next = 0; next < columns; next += kStep) {
+    for (std::int64_t q = next + kAhead; q < std::min(next + kAhead + kStep, columns + ahead); ++q)
       for (std::int64_t i = 0; i < rows; i += kLine / sizeof(T)) __builtin_prefetch(from + i + q * fromColumn);
+    const std::int64_t count = std::min<std::int64_t>(Together, (columns - next + kColumns - 1) / kColumns);
     for (std::int64_t row = 0; row < rows; row += kRows) {
       const std::int64_t i = std::min(row, rows - kRows);
-      transposeTile(from + i + j * fromColumn, fromColumn, to + i * toRow + j, toRow);
+      for (std::int64_t t = 0; t < count; ++t) {
+        const std::int64_t j = std::min(next + t * kColumns, columns - kColumns);
+        transposeTile(from + i + j * fromColumn, fromColumn, to + i * toRow + j, toRow);
+      }
     }
   }
 }
@@ -125,23 +127,19 @@ void transposeBlock(const T* from, std::int64_t fromColumn, T* to, std::int64_t 
   if (columns == 3) return mergeColumns<3>(from, fromColumn, to, toRow, rows);
   if (columns == 4) return mergeColumns<4>(from, fromColumn, to, toRow, rows);
   constexpr auto kSize = static_cast<std::int64_t>(sizeof(T));
-  const bool staged = toRow * kSize >= kFarApart;
-  alignas(kLine) T block[kHeight<T> * kBand];
-  auto place = [&](std::int64_t i, std::int64_t j) TANDEM_INLINED {
-    const std::int64_t height = std::min(rows - i, kHeight<T>);
-    const std::int64_t width = std::min(columns - j, kBand);
-    const T* source = from + i + j * fromColumn;
-    T* out = to + i * toRow + j;
-    const std::int64_t ahead = columns - j - width;
-    if (!staged) return transposeSmall(source, fromColumn, out, toRow, height, width, ahead);
-    transposeSmall(source, fromColumn, block, kBand, height, width, ahead);
-    const bool whole = width == kBand;
-    for (std::int64_t r = 0; r < height; ++r)
-      std::memcpy(out + r * toRow, block + r * kBand, static_cast<std::size_t>(whole ? kBand : width) * sizeof(T));
-  };
+  const bool farApart = toRow * kSize >= kFarApart;
   for (std::int64_t band = 0; band < rows; band += kBand)
-    for (std::int64_t j = 0; j < columns; j += kBand)
-      for (std::int64_t i = band; i < std::min(band + kBand, rows); i += kHeight<T>) place(i, j);
+    for (std::int64_t j = 0; j < columns; j += kBand) {
+      const std::int64_t height = std::min(rows - band, kBand);
+      const std::int64_t width = std::min(columns - j, kBand);
+      const T* source = from + band + j * fromColumn;
+      T* out = to + band * toRow + j;
+      const std::int64_t ahead = columns - j - width;
+      if (farApart)
+        transposeSmall<kLine / kVector>(source, fromColumn, out, toRow, height, width, ahead);
+      else
+        transposeSmall<1>(source, fromColumn, out, toRow, height, width, ahead);
+    }
 }
 
 template void transposeBlock(const std::uint8_t*, std::int64_t, std::uint8_t*, std::int64_t, std::int64_t,

@@ -20,6 +20,8 @@ LAYOUTS = [
     ((33, 40, 70), (0, 2, 1)),
     ((33, 40, 70), (2, 0, 1)),
     ((33, 40, 70), (2, 1, 0)),
+    ((64, 48, 80), (2, 1, 0)),
+    ((9, 80, 48), (0, 2, 1)),
     ((5, 6, 40, 70), (0, 3, 1, 2)),
     ((5, 6, 40, 70), (3, 0, 2, 1)),
     ((9, 4, 3, 200), (1, 3, 0, 2)),
@@ -32,6 +34,10 @@ ELEMENTWISE = {
     "to double": lambda x: x.double(),
     "is positive": lambda x: x > 0,
     "times itself as it lies": lambda x: x * x.contiguous(),
+    "times itself": lambda x: x * x,
+    "less than its mirror image": lambda x: x < x.flip(0).movedim(0, 1).contiguous().movedim(1, 0),
+    "one or the other": lambda x: td.where(x > 0, x, x * x),
+    "times itself plus a row": lambda x: td.addcmul(td.arange(x.shape[-1], dtype=x.dtype), x, x),
     "plus a row": lambda x: x + td.arange(x.shape[-1], dtype=x.dtype),
     "plus a column": lambda x: x * x.select(-1, 0).unsqueeze(-1),
     "gelu": F.gelu,
@@ -162,6 +168,17 @@ def test_maxima_of_zeros_of_both_signs():
                 assert a.numpy().tobytes() == b.numpy().tobytes()
 
 
+@pytest.mark.parametrize("dtype", [td.float32, td.float64, td.int64, td.uint8, td.float16], ids=str)
+def test_written_to_rows_that_lie_apart(dtype):
+    for layout in LAYOUTS:
+        x = (seen(layout) * 9).abs().to(dtype)
+        y = (x + 1).permute(*np.argsort(layout[1])).contiguous().permute(*layout[1])
+        room = td.zeros(*x.shape[:-1], x.shape[-1] + 3, dtype=dtype)
+        td.mul(x, y, out=room[..., 1:-2])
+        same(room[..., 1:-2], x.contiguous() * y.contiguous())
+        assert not room[..., 0].any() and not room[..., -2:].any()
+
+
 IN_PLACE = {
     "clamp_": lambda x, y: x.clamp_(-0.5, 0.5),
     "clamp_ by tensors": lambda x, y: x.clamp_(y - 1, y + 1),
@@ -186,7 +203,7 @@ PARTS = {
 @pytest.mark.parametrize("name", IN_PLACE)
 @pytest.mark.parametrize("dtype", [td.float32, td.bfloat16], ids=str)
 def test_in_place_of_parts(name, dtype):
-    for layout in LAYOUTS[:3] + LAYOUTS[4:8]:
+    for layout in LAYOUTS[:3] + LAYOUTS[4:10]:
         for part in PARTS.values():
             for mode in ("eager", "lazy", "compiled"):
                 x, dense = seen(layout, dtype).clone(), seen(layout, dtype).contiguous()
