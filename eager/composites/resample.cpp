@@ -3,6 +3,7 @@
 
 #include "eager/composites/spatial.h"
 #include "eager/helpers.h"
+#include "eager/memory_format.h"
 #include "runtime/lib/pool/taps.h"
 
 namespace tandem::ops {
@@ -39,13 +40,19 @@ Tensor upsample_to(const Tensor& x, DimsRef size, std::string_view mode, bool al
   if (x.dtype() == DType::UInt8 && (mode == "linear" || mode == "trilinear"))
     fail("interpolate not implemented for 'uint8' in mode '", mode, "': 'bilinear' and 'bicubic' take it");
   std::array<double, 3> ratios{ratio0, ratio1, ratio2};
-  Tensor y = x;
+  // Channels that lie beside each other are taken together, where there are enough of them.
+  constexpr std::int64_t kManyChannels = 8;
+  const bool last = x.size(1) >= kManyChannels && formatOf(x) != MemoryFormat::Contiguous;
+  Tensor y = last ? movedim(x, Dims{1}, Dims{-1}) : x;
+  bool same = true;
   for (std::int64_t d = n; d-- > 0;) {
     double ratio = ratios[static_cast<std::size_t>(d)];
     if (size[d] == x.size(2 + d) && (ratio == 0 || ratio == 1)) continue;
-    y = resample(y, Scalar(ratio), 2 + d, size[d], kind, alignCorners);
+    same = false;
+    y = resample(y, Scalar(ratio), (last ? 1 : 2) + d, size[d], kind, alignCorners);
   }
-  return y == x ? clone(x) : y;
+  if (same) return clone(x);
+  return last ? contiguous(movedim(y, Dims{-1}, Dims{1})) : y;
 }
 
 namespace {

@@ -86,6 +86,32 @@ template <class C>
   }
 }
 
+/// to += from, or to = from.
+template <class C>
+[[gnu::always_inline]] inline void addRow(const C* from, C* to, std::int64_t n, bool add) {
+  if (add)
+    for (std::int64_t i = 0; i < n; ++i) to[i] = addElements(to[i], from[i]);
+  else
+    std::copy_n(from, n, to);
+}
+
+/// `sumOf` and the sums place by place, of `n` columns of so many channels each. `chains`: for four of them.
+template <class C>
+[[gnu::always_inline]] inline void sumColumns(const C* x, std::int64_t n, bool inChains, std::int64_t channels, C* sums,
+                                              C* chains) {
+  constexpr std::int64_t count = 4;
+  std::fill_n(sums, channels, C{});
+  std::int64_t i = 0;
+  if (inChains && n >= 2 * count) {
+    std::copy_n(x, count * channels, chains);
+    for (i = count; i + count <= n; i += count) addRow(x + i * channels, chains, count * channels, true);
+    addRow(chains + 2 * channels, chains, 2 * channels, true);
+    addRow(chains + channels, chains, channels, true);
+    addRow(chains, sums, channels, true);
+  }
+  for (; i < n; ++i) addRow(x + i * channels, sums, channels, true);
+}
+
 template <class C>
 [[gnu::always_inline]] inline void spreadWindows(const PoolAxis& w, const Windows& windows, const C* parts, C* row) {
   std::fill_n(row, w.size, C{});
@@ -105,7 +131,7 @@ template <class C>
 }
 
 template <class C>
-C quotient(C sum, std::int64_t n) {
+[[gnu::always_inline]] inline C quotient(C sum, std::int64_t n) {
   if constexpr (std::is_same_v<C, bool>)
     return sum;
   else
@@ -161,10 +187,7 @@ template <class C>
     bool first = true;
     eachRow(a.pool, od, oh, [&](std::int64_t row) TANDEM_INLINED {
       const C* from = x.read(plane * a.pool.inputSize() + row, w.size, next);
-      if (std::exchange(first, false))
-        std::copy_n(from, w.size, buffer);
-      else
-        for (std::int64_t i = 0; i < w.size; ++i) buffer[i] = addElements(buffer[i], from[i]);
+      addRow(from, buffer, w.size, !std::exchange(first, false));
     });
     if (first) std::fill_n(buffer, w.size, C{});
     sumWindows(w, windows, buffer, sums);
@@ -174,6 +197,33 @@ template <class C>
     out.written(r * w.out, w.out, to);
   }
 }
+
+/// The same where channels lie beside each other: of image `image` the output rows [begin, end) of all depths, each
+/// place with all channels, one after the other into `to`. `buffer`: for two rows of the input and five places.
+template <class C>
+[[gnu::always_inline]] inline void averageChannels(const Average& a, const Windows& windows, std::int64_t begin,
+                                                   std::int64_t end, std::int64_t image, std::int64_t channels,
+                                                   Stretches<C> x, C* to, C* buffer) {
+  const auto& [d, h, w] = a.pool.axes;
+  const std::int64_t length = w.size * channels;
+  C* next = buffer + length;
+  C* chains = next + length;
+  for (std::int64_t r = begin; r < end; ++r, to += w.out * channels) {
+    bool first = true;
+    eachRow(a.pool, r / h.out, r % h.out, [&](std::int64_t row) TANDEM_INLINED {
+      addRow(x.read(image + row * channels, length, next), buffer, length, !std::exchange(first, false));
+    });
+    if (first) std::fill_n(buffer, length, C{});
+    eachDivisor(a, windows, r / h.out, r % h.out, [&](std::int64_t o, std::int64_t n) TANDEM_INLINED {
+      const Span s = windows.inside[o];
+      C* sums = to + o * channels;
+      sumColumns(buffer + s.first * channels, std::max<std::int64_t>(s.end - s.first, 0), !takesPlaces(w), channels,
+                 sums, chains);
+      for (std::int64_t c = 0; c < channels; ++c) sums[c] = quotient(sums[c], n);
+    });
+  }
+}
+
 /// `grad`: from place `first` on, `to`: the plane's sums.
 template <class C>
 [[gnu::always_inline]] inline void spreadPlane(const Average& a, const Windows& windows, Stretches<C> grad,
@@ -201,6 +251,50 @@ void inVectors(F run) {
     withAvx2(run);
 }
 
+/// Images of at least so many channels, which lie beside each other, are averaged as they lie.
+constexpr std::int64_t kManyChannels = 8;
+
+bool channelsLast(const ArrayView& x, std::size_t spatial) {
+  if (x.shape.size() != spatial + 2 || x.shape[1] < kManyChannels || x.strides[1] != 1) return false;
+  std::int64_t expected = x.shape[1];
+  for (std::size_t k = x.shape.size(); k-- > 2; expected *= x.shape[k])
+    if (x.strides[k] != expected) return false;
+  return true;
+}
+
+/// Some rows of the output at a time, which are transposed to where their channels are planes.
+template <class C>
+void averageByChannels(const Average& a, const Windows& windows, const ArrayView& x, const ArrayView& out) {
+  constexpr std::int64_t kElements = 8 * 1024;  // of a band: in the first cache
+  const PoolAxis& w = a.pool.axes[2];
+  const std::int64_t channels = x.shape[1];
+  const std::int64_t rows = a.pool.outputSize() / w.out;
+  const std::int64_t band = std::clamp<std::int64_t>(kElements / (w.out * channels), 1, rows);
+  const std::int64_t bands = (rows + band - 1) / band;
+  const std::int64_t work = 2 * a.pool.work() / rows * band * channels;
+  parallelFor(x.shape[0] * bands, grainOf(work), [&](std::int64_t begin, std::int64_t end) {
+    const Scratch<C> buffer((2 * w.size + 4) * channels);
+    const Scratch<C> made(band * w.out * channels);
+    const Stretches<C> narrow{out};
+    const Scratch<char> halves(narrow.wide() ? band * w.out * channels * 2 : 0);
+    for (std::int64_t unit = begin; unit < end; ++unit) {
+      const std::int64_t image = unit / bands;
+      const std::int64_t first = unit % bands * band;
+      const std::int64_t last = std::min(first + band, rows);
+      const std::int64_t places = (last - first) * w.out;
+      inVectors<C>([&]() TANDEM_INLINED {
+        averageChannels<C>(a, windows, first, last, image * x.strides[0], channels, {x}, made.data(), buffer.data());
+      });
+      const ArrayView block{halves.data(), out.dtype, {}, {}};
+      Stretches<C>{block}.written(0, places * channels, made.data());
+      const auto item = static_cast<std::int64_t>(itemSize(out.dtype));
+      transposeMatrix(narrow.wide() ? static_cast<const void*>(halves.data()) : made.data(), channels,
+                      out.as<char>() + (image * channels * rows + first) * w.out * item, rows * w.out, channels, places,
+                      out.dtype);
+    }
+  });
+}
+
 /// After the sizes that come first: kernel, stride, padding, output size, count_include_pad, divisor.
 Average readAverage(AttrReader& attrs, DimsRef in, DimsRef out) {
   DimsRef kernel = attrs.list();
@@ -222,13 +316,18 @@ DimsRef outputSizes(AttrReader attrs) {
 }  // namespace
 
 void avg_pool(const LibraryCall& call) {
-  Contiguous x(call.inputs[0]);
   const ArrayView& out = call.outputs[0];
   AttrReader attrs(call.attrs);
   DimsRef size = outputSizes(attrs);
   if (out.numel() == 0) return;
-  Average a = readAverage(attrs, spatialSizes(x.view().shape, size.size()), size);
+  Average a = readAverage(attrs, spatialSizes(call.inputs[0].shape, size.size()), size);
   const Windows windows(a);
+  if (channelsLast(call.inputs[0], size.size()))
+    return withType(out.dtype, [&](auto tag) {
+      using C = typename Element<typename decltype(tag)::Type>::Compute;
+      averageByChannels<C>(a, windows, call.inputs[0], out);
+    });
+  Contiguous x(call.inputs[0]);
   withType(out.dtype, [&](auto tag) {
     using C = typename Element<typename decltype(tag)::Type>::Compute;
     const std::int64_t rows = a.pool.axes[0].out * a.pool.axes[1].out;

@@ -27,7 +27,11 @@ template <class C>
                                               std::int64_t inner) {
   const std::int64_t* index = taps.index.data();
   const C* weight = taps.weight.data();
-  if (inner == 1 && static_cast<std::int64_t>(taps.index.size()) == 2 * out) {
+  if (inner == 1 && taps.each == 1) {
+    for (std::int64_t o = 0; o < out; ++o) y[o] = weight[o] * x[index[o]];
+    return;
+  }
+  if (inner == 1 && taps.each == 2) {
     for (std::int64_t o = 0; o < out; ++o)
       y[o] = weight[2 * o] * x[index[2 * o]] + weight[2 * o + 1] * x[index[2 * o + 1]];
     return;

@@ -16,6 +16,7 @@ enum class Interpolation : std::int64_t { Nearest, NearestExact, Linear, Cubic, 
 template <class C>
 struct Taps {
   std::vector<std::int64_t> starts{0};
+  std::int64_t each = 0;  // taps of every position, -1 where they differ
   std::vector<std::int64_t> index;
   std::vector<C> weight;
 
@@ -23,7 +24,12 @@ struct Taps {
     index.push_back(i);
     weight.push_back(w);
   }
-  void end() { starts.push_back(static_cast<std::int64_t>(index.size())); }
+  void end() {
+    const auto size = static_cast<std::int64_t>(index.size());
+    const std::int64_t own = size - starts.back();
+    each = starts.size() == 1 || each == own ? own : -1;
+    starts.push_back(size);
+  }
 };
 
 /// Keys' kernel (1981, "Cubic convolution interpolation"), with slope `a` at distance 1.

@@ -319,3 +319,56 @@ def test_adaptive_max_pool_that_divides_evenly_or_not():
         np.testing.assert_array_equal(
             np.take_along_axis(x.reshape(2, -1), places.numpy().reshape(2, -1), 1), values.numpy().reshape(2, -1)
         )
+
+
+CHANNELS_LAST = {
+    "avg_pool2d": lambda x: F.avg_pool2d(x, 2),
+    "avg_pool2d, overlapping": lambda x: F.avg_pool2d(x, 3, 1, 1),
+    "avg_pool2d, padding not counted": lambda x: F.avg_pool2d(x, 3, 2, 1, ceil_mode=True, count_include_pad=False),
+    "avg_pool2d, a divisor": lambda x: F.avg_pool2d(x, (2, 3), divisor_override=5),
+    "avg_pool2d, wide windows": lambda x: F.avg_pool2d(x, (1, 11), (1, 3)),
+    "adaptive_avg_pool2d": lambda x: F.adaptive_avg_pool2d(x, (3, 5)),
+    "adaptive_avg_pool2d, wide windows": lambda x: F.adaptive_avg_pool2d(x, (2, 2)),
+    "nearest": lambda x: F.interpolate(x, scale_factor=2),
+    "nearest-exact": lambda x: F.interpolate(x, size=(5, 7), mode="nearest-exact"),
+    "bilinear": lambda x: F.interpolate(x, scale_factor=1.5, mode="bilinear"),
+    "bicubic": lambda x: F.interpolate(x, size=(9, 30), mode="bicubic", align_corners=True),
+    "antialiased": lambda x: F.interpolate(x, scale_factor=0.4, mode="bilinear", antialias=True),
+    "to its own size": lambda x: F.interpolate(x, size=x.shape[2:]),
+    "area": lambda x: F.interpolate(x, size=(4, 20), mode="area"),
+}
+
+
+@pytest.mark.parametrize("name", CHANNELS_LAST)
+@pytest.mark.parametrize("dtype", [tandem.float32, tandem.float64, tandem.bfloat16, tandem.float16], ids=str)
+@pytest.mark.parametrize("shape", [(2, 16, 12, 25), (1, 3, 7, 23), (3, 9, 3, 22), (2, 130, 5, 24)], ids=str)
+def test_channels_beside_each_other_give_the_bits_of_planes(shape, dtype, name):
+    tandem.manual_seed(1)
+    planes = tandem.randn(*shape).to(dtype)
+    planes[0, 0, 0, 2], planes[0, 1, 0, 3] = float("inf"), -0.0
+    f = CHANNELS_LAST[name]
+    images = planes.contiguous(memory_format=tandem.channels_last)
+    expected = f(planes)
+    for given in (images, tandem.cat([images, images]).contiguous(memory_format=tandem.channels_last)[: shape[0]]):
+        made = f(given)
+        assert made.is_contiguous() or name == "to its own size"
+        assert_same_bits(made.contiguous(), expected)
+    assert_same_bits(tandem.compile(f)(images).contiguous(), expected)
+    cotangent = tandem.randn(*expected.shape).to(dtype)
+    gradients = []
+    for x in (planes, images):
+        leaf = x.detach().requires_grad_()
+        gradients.append(tandem.autograd.grad(f(leaf), leaf, cotangent)[0].contiguous())
+    assert_same_bits(*gradients)
+
+
+def test_volumes_and_bytes_with_channels_beside_each_other():
+    tandem.manual_seed(2)
+    x = tandem.randn(2, 16, 4, 6, 9)
+    y = x.contiguous(memory_format=tandem.channels_last_3d)
+    for f in (lambda t: F.avg_pool3d(t, 2, 1, 1), lambda t: F.interpolate(t, scale_factor=2, mode="trilinear")):
+        assert_same_bits(f(y), f(x))
+    pixels = tandem.randint(0, 256, (2, 8, 9, 7), dtype=tandem.uint8)
+    for mode in ("nearest", "bilinear", "bicubic"):
+        f = lambda t, mode=mode: F.interpolate(t, size=(13, 5), mode=mode)  # noqa: E731
+        assert_same_bits(f(pixels.contiguous(memory_format=tandem.channels_last)), f(pixels))
