@@ -213,12 +213,36 @@ void scan(const LibraryCall& call, Combine combine) {
   });
 }
 
-/// Does `a` replace `b`, met before it?
-template <bool Max, class C>
-bool replaces(C a, C b) {
-  bool better = Max ? a >= b : a <= b;
-  if constexpr (std::is_floating_point_v<C>) return a != a || (b == b && better);
-  return better;
+/// Does `a` replace `b`, met before it? Elements, or vectors of them.
+template <bool Max, class V>
+auto replaces(V a, V b) {
+  return (a != a) | ((b == b) & (Max ? a >= b : a <= b));
+}
+
+/// Four chains of at least 32 bits an element, one step after the other. No branch depends on values.
+template <bool Max, class T>
+void fourExtremes(const T* x, T* values, std::int64_t* indices, std::int64_t apart, std::int64_t step,
+                  std::int64_t size) {
+  using C = typename Element<T>::Compute;
+  typedef C Values __attribute__((vector_size(kChains * sizeof(C))));
+  typedef std::int64_t Places __attribute__((vector_size(kChains * sizeof(std::int64_t))));
+  static_assert(kChains == 4);
+  auto four = [&](std::int64_t at) TANDEM_INLINED {
+    return Values{load(x[at]), load(x[at + apart]), load(x[at + 2 * apart]), load(x[at + 3 * apart])};
+  };
+  Values best = four(0);
+  Places place = {};
+  for (std::int64_t r = 0; r < size; ++r) {
+    const std::int64_t at = r * step;
+    const Values v = four(at);
+    const auto better = replaces<Max>(v, best);
+    best = better ? v : best;
+    place = __builtin_convertvector(better, Places) ? place - place + r : place;
+    for (std::int64_t j = 0; j < kChains; ++j) {
+      values[at + j * apart] = store<T>(best[j]);
+      indices[at + j * apart] = place[j];
+    }
+  }
 }
 
 /// Values and the places they come from; a later equal value replaces the one before, and NaN everything.
@@ -227,18 +251,26 @@ void scanExtremes(const T* x, T* values, std::int64_t* indices, const DimSplit& 
   using C = typename Element<T>::Compute;
   if (s.size == 0) return;
   overChains(s, [&](std::int64_t at, auto apart, auto count) {
+    if constexpr (sizeof(C) >= 4)
+      if (count == kChains) return fourExtremes<Max>(x + at, values + at, indices + at, apart, s.inner, s.size);
     C best[kTogether];
     std::int64_t place[kTogether];
-    auto take = [&](std::int64_t j, std::int64_t r, auto replacing) {
-      C v = load(x[at + j * apart]);
-      if (replacing(v)) best[j] = v, place[j] = r;
+    auto take = [&](std::int64_t j, std::int64_t r, bool better, C v) {
+      best[j] = better ? v : best[j];
+      place[j] = better ? r : place[j];
       values[at + j * apart] = store<T>(best[j]);
       indices[at + j * apart] = place[j];
     };
-    for (std::int64_t j = 0; j < count; ++j) take(j, 0, [](C) { return true; });
+    for (std::int64_t j = 0; j < count; ++j) {
+      best[j] = load(x[at + j * apart]);
+      take(j, 0, true, best[j]);
+    }
     for (std::int64_t r = 1; r < s.size; ++r) {
       at += s.inner;
-      for (std::int64_t j = 0; j < count; ++j) take(j, r, [&](C v) { return replaces<Max>(v, best[j]); });
+      for (std::int64_t j = 0; j < count; ++j) {
+        const C v = load(x[at + j * apart]);
+        take(j, r, replaces<Max>(v, best[j]), v);
+      }
     }
   });
 }

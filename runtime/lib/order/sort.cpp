@@ -131,16 +131,16 @@ struct Line {
 
 constexpr std::int64_t kByRank = 16;  // lines up to here
 
-/// A short line of keys with room for their places in one word: each goes to the place that as many others come
-/// before. No branch depends on values, which would be guessed wrong.
+/// A short line: each element goes to the place that as many others come before. No branch depends on values, which
+/// would be guessed wrong.
 template <class T, class Place>
-void placeByRank(const T* from, std::int64_t step, std::int64_t size, std::uint32_t turned, Place place) {
-  std::uint64_t words[kByRank];
+void placeByRank(const T* from, std::int64_t step, std::int64_t size, KeyOf<T> turned, Place place) {
+  KeyOf<T> keys[kByRank];
   std::int32_t ranks[kByRank] = {};
-  for (std::int64_t r = 0; r < size; ++r) words[r] = Item<std::uint32_t>(ascendingKey(from[r * step]) ^ turned, r).word;
+  for (std::int64_t r = 0; r < size; ++r) keys[r] = ascendingKey(from[r * step]) ^ turned;
   for (std::int64_t r = 1; r < size; ++r)
     for (std::int64_t q = 0; q < r; ++q) {
-      const std::int32_t before = words[r] < words[q] ? 1 : 0;
+      const std::int32_t before = keys[r] < keys[q] ? 1 : 0;
       ranks[q] += before;
       ranks[r] += 1 - before;
     }
@@ -251,32 +251,44 @@ class Sorter {
   std::vector<Item<Key>> few_;
 };
 
-/// The elements at the places of a line, all `step` apart.
-void takePlaces(DType dtype, const void* from, const std::int64_t* places, std::int64_t step, std::int64_t count,
-                void* to) {
+/// The elements at the places of a line, which lie `step` apart and are written `toStep` apart, as the places are.
+void takePlaces(DType dtype, const void* from, std::int64_t step, const std::int64_t* places, std::int64_t toStep,
+                std::int64_t count, void* to) {
   withSize(dtype, [&](auto tag) {
     using T = typename decltype(tag)::Type;
     for (std::int64_t r = 0; r < count; ++r)
-      static_cast<T*>(to)[r * step] = static_cast<const T*>(from)[places[r * step] * step];
+      static_cast<T*>(to)[r * toStep] = static_cast<const T*>(from)[places[r * toStep] * step];
   });
 }
 
-/// Orders each line of x along the dim and writes the first `keep`.
+/// Orders each line of x along the dim and writes the first `keep`. Of lines beside each other, whose elements lie far
+/// apart, as many are taken together as have place in a part of the second cache.
 template <class Key>
 void eachLine(const LibraryCall& call, const ArrayView& x, const DimSplit& s, std::int64_t keep, bool descending,
               KeysFn<Key> keysOf) {
+  constexpr std::int64_t kBytes = 256 * 1024;
+  constexpr std::int64_t kLines = 64;
   auto* indices = call.outputs[1].as<std::int64_t>();
   const auto item = static_cast<std::int64_t>(itemSize(x.dtype));
   if (keep == 0) return;
-  parallelFor(s.outer * s.inner, grainOf(8 * s.size), [&](std::int64_t begin, std::int64_t end) {
+  const std::int64_t together = std::clamp<std::int64_t>(kBytes / (s.size * item), 1, std::min(kLines, s.inner));
+  const std::int64_t groups = (s.inner + together - 1) / together;
+  parallelFor(s.outer * groups, grainOf(8 * s.size * together), [&](std::int64_t begin, std::int64_t end) {
     Sorter<Key> sorter(s.size, keep);
-    for (std::int64_t line = begin; line < end; ++line) {
-      const std::int64_t o = line / s.inner;
-      const std::int64_t i = line % s.inner;
-      const std::byte* from = x.as<std::byte>() + (o * s.size * s.inner + i) * item;
-      const std::int64_t to = o * keep * s.inner + i;
-      sorter.order({keysOf, from, s.inner, item, descending ? ~Key{0} : Key{0}}, indices + to, s.inner);
-      takePlaces(x.dtype, from, indices + to, s.inner, keep, call.outputs[0].as<std::byte>() + to * item);
+    const Scratch<std::byte> beside(together > 1 ? together * s.size * item : 0);
+    for (std::int64_t group = begin; group < end; ++group) {
+      const std::int64_t o = group / groups;
+      const std::int64_t first = group % groups * together;
+      const std::int64_t count = std::min(together, s.inner - first);
+      const std::byte* from = x.as<std::byte>() + (o * s.size * s.inner + first) * item;
+      if (together > 1) transposeMatrix(from, s.inner, beside.data(), s.size, count, s.size, x.dtype);
+      for (std::int64_t i = 0; i < count; ++i) {
+        const std::byte* line = together > 1 ? beside.data() + i * s.size * item : from;
+        const std::int64_t step = together > 1 ? 1 : s.inner;
+        const std::int64_t to = o * keep * s.inner + first + i;
+        sorter.order({keysOf, line, step, item, descending ? ~Key{0} : Key{0}}, indices + to, s.inner);
+        takePlaces(x.dtype, line, step, indices + to, s.inner, keep, call.outputs[0].as<std::byte>() + to * item);
+      }
     }
   });
 }
@@ -284,7 +296,7 @@ void eachLine(const LibraryCall& call, const ArrayView& x, const DimSplit& s, st
 /// The same for short lines.
 template <class T>
 void eachShortLine(const LibraryCall& call, const ArrayView& x, const DimSplit& s, std::int64_t keep, bool descending) {
-  const std::uint32_t turned = descending ? ~std::uint32_t{0} : 0;
+  const KeyOf<T> turned = descending ? ~KeyOf<T>{0} : KeyOf<T>{0};
   if (keep == 0) return;
   parallelFor(s.outer * s.inner, grainOf(8 * s.size), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t line = begin; line < end; ++line) {
@@ -305,8 +317,7 @@ void eachShortLine(const LibraryCall& call, const ArrayView& x, const DimSplit& 
 void sortLines(const LibraryCall& call, const ArrayView& x, const DimSplit& s, std::int64_t keep, bool descending) {
   withType(x.dtype, [&](auto tag) {
     using T = typename decltype(tag)::Type;
-    if constexpr (sizeof(KeyOf<T>) == sizeof(std::uint32_t))
-      if (s.size <= kByRank) return eachShortLine<T>(call, x, s, keep, descending);
+    if (s.size <= kByRank) return eachShortLine<T>(call, x, s, keep, descending);
     eachLine<KeyOf<T>>(call, x, s, keep, descending, &keysOf<T>);
   });
 }

@@ -215,3 +215,45 @@ def test_products_of_integers_wrap_around(rows, inner, columns, dtype):
     left, right = tandem.tensor(a), tandem.tensor(b)
     for x, y in itertools.product((left, left.t().contiguous().t()), (right, right.t().contiguous().t())):
         np.testing.assert_array_equal((x @ y).numpy(), a @ b)
+
+
+def running_extremes(x, largest):
+    """Along the last dim: values and places, later ones of equals, NaN once met."""
+    values, places = x.copy(), np.zeros(x.shape, np.int64)
+    for i in range(1, x.shape[-1]):
+        v, best = x[..., i], values[..., i - 1]
+        better = np.isnan(v) | (~np.isnan(best) & (v >= best if largest else v <= best))
+        values[..., i] = np.where(better, v, best)
+        places[..., i] = np.where(better, i, places[..., i - 1])
+    return values, places
+
+
+@pytest.mark.parametrize("shape", [(1, 4), (5, 4), (4, 1), (3, 33), (64, 17), (2, 3, 70), (2, 9, 6)], ids=str)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16", "int64", "int32", "int8", "bool"])
+def test_running_extremes_of_chains_side_by_side(shape, dtype):
+    x = RNG.integers(-3, 4, shape).astype("float64")
+    if "float" in dtype:
+        x[RNG.random(shape) < 0.05] = np.nan
+        x[x == 0] *= np.where(RNG.random((x == 0).sum()) < 0.5, -1.0, 1.0)
+    t = tandem.tensor(x).to(getattr(tandem, dtype))
+    x = t.double().numpy()
+    for scan, largest in ((tandem.cummax, True), (tandem.cummin, False)):
+        for dim in range(x.ndim):
+            values, places = running_extremes(np.moveaxis(x, dim, -1), largest)
+            mine = scan(t, dim)
+            assert np.moveaxis(mine.values.double().numpy(), dim, -1).tobytes() == values.tobytes()
+            np.testing.assert_array_equal(np.moveaxis(mine.indices.numpy(), dim, -1), places)
+
+
+@pytest.mark.parametrize("lines,length", [(70, 300), (3, 70000), (65, 17), (2, 40)])
+@pytest.mark.parametrize("dtype", ["float32", "int64", "uint8"])
+def test_lines_side_by_side_are_sorted_as_each_alone(lines, length, dtype):
+    x = tandem.tensor(RNG.integers(0, 200, (2, length, lines))).to(getattr(tandem, dtype))
+    rows = x.transpose(1, 2).contiguous()
+    for mine, alone in (
+        (tandem.sort(x, 1, descending=True), tandem.sort(rows, 2, descending=True)),
+        (tandem.topk(x, 5, 1), tandem.topk(rows, 5, 2)),
+        (tandem.topk(x, length // 2, 1, largest=False), tandem.topk(rows, length // 2, 2, largest=False)),
+    ):
+        assert tandem.equal(mine[0].transpose(1, 2), alone[0])
+        assert tandem.equal(mine[1].transpose(1, 2), alone[1])
