@@ -100,6 +100,13 @@ def calls(T, size):
     sorted_row = T.sort(v)[0]
     outer = x.view(-1)[: size.square]
     half, integers = x.bfloat16(), T.randint(0, 9, (size.matrix, size.matrix))
+    turned, other_turned = square.t(), T.rand(size.square, size.square).t()
+    channels_last = image.contiguous(memory_format=T.channels_last)
+    volume = line.permute(2, 1, 0)
+    leaf = x.view(-1, 4).clone().requires_grad_()
+    running = leaf.cummax(1)[0]
+    steps = T.ones_like(running)
+    x16, y16 = x.half(), y.half()
     kron = {1024: (64, 32), 256: (16, 16), 4: (2, 2)}[size.matrix]
     functions = {}
 
@@ -121,6 +128,10 @@ def calls(T, size):
     put("F.", F, LOSSES, lambda f: lambda: f(x, y))
     given = {
         "acosh": lambda: T.acosh(x + 1),
+        "add of transposes": lambda: turned + other_turned,
+        "add of a transpose and itself, int64": lambda: places.t() + places.t(),
+        "add to dims in reverse": lambda: volume + 1,
+        "eq of transposes, int64": lambda: places.t() == places.t(),
         "addcdiv": lambda: T.addcdiv(x, y, y, value=0.5),
         "addcmul": lambda: T.addcmul(x, y, y, value=0.5),
         "addmm": lambda: T.addmm(v, a, b),
@@ -138,6 +149,8 @@ def calls(T, size):
         "column_stack": lambda: T.column_stack([x, y]),
         "contiguous of a transpose": lambda: square.t().contiguous(),
         "contiguous of a transpose, int64": lambda: places.t().contiguous(),
+        "cummax of rows of 4": lambda: x.view(-1, 4).cummax(1),
+        "cummax of rows of 4, its gradient": lambda: T.autograd.grad(running, leaf, steps, retain_graph=True),
         "cumsum of rows of 4": lambda: x.view(-1, 4).cumsum(1),
         "cumsum, bfloat16": lambda: half.cumsum(1),
         "diag_embed": lambda: T.diag_embed(a),
@@ -156,6 +169,7 @@ def calls(T, size):
         "bfloat16": lambda: x.bfloat16(),
         "index by integers": lambda: x[rows],
         "index_add": lambda: x.index_add(0, rows, y),
+        "index_add, float16": lambda: x16.index_add(0, rows, y16),
         "index_copy": lambda: x.index_copy(0, rows, y),
         "index_fill": lambda: x.index_fill(0, rows, 1.0),
         "index_put accumulate": lambda: x.clone().index_put_((rows,), y, accumulate=True),
@@ -180,6 +194,8 @@ def calls(T, size):
         "outer": lambda: T.outer(outer, outer),
         "F.one_hot": lambda: F.one_hot(target, ROW),
         "permute, copied": lambda: image.permute(0, 2, 3, 1).contiguous(),
+        "polygamma 1": lambda: T.polygamma(1, x),
+        "polygamma 2": lambda: T.polygamma(2, x),
         "repeat": lambda: x[: N // 4].repeat(2, 2),
         "repeat_interleave": lambda: x[: N // 2].repeat_interleave(2, 0),
         "roll": lambda: x.roll((5, 7), (0, 1)),
@@ -190,11 +206,13 @@ def calls(T, size):
         "searchsorted": lambda: T.searchsorted(sorted_row, x),
         "select_scatter": lambda: x.select_scatter(v, 0, 3),
         "slice_scatter": lambda: x.slice_scatter(y[: N // 2], 0, 0, N // 2),
+        "sort of rows of 4, int64": lambda: places.view(-1, 4).sort(1),
         "stack": lambda: T.stack([x[: N // 2], y[: N // 2]]),
         "take": lambda: T.take(x, flat),
         "tensordot": lambda: T.tensordot(a, b, 1),
         "tile": lambda: T.tile(x[: N // 4], (2, 2)),
         "topk": lambda: x.topk(min(16, ROW)),
+        "topk dim=0": lambda: x.topk(min(16, N), 0),
         "trace": lambda: square.trace(),
         "tril": lambda: square.tril(),
         "triu": lambda: square.triu(),
@@ -210,6 +228,10 @@ def calls(T, size):
         "F.adaptive_max_pool2d": lambda: F.adaptive_max_pool2d(image, min(8, size.image[2] // 2)),
         "F.avg_pool1d": lambda: F.avg_pool1d(line, 2),
         "F.avg_pool2d": lambda: F.avg_pool2d(image, 2),
+        "F.avg_pool2d, channels_last": lambda: F.avg_pool2d(channels_last, 2),
+        "F.adaptive_avg_pool2d, channels_last": lambda: F.adaptive_avg_pool2d(
+            channels_last, min(7, size.image[2] // 2)
+        ),
         "F.batch_norm": lambda: F.batch_norm(image, None, None, bias, bias, True),
         "F.binary_cross_entropy": lambda: F.binary_cross_entropy(x, labels),
         "F.conv1d": lambda: F.conv1d(line, kernel1, bias1, padding=1),
@@ -221,6 +243,9 @@ def calls(T, size):
         "F.group_norm": lambda: F.group_norm(image, min(8, channels), bias, bias),
         "F.instance_norm": lambda: F.instance_norm(image),
         "F.interpolate bilinear": lambda: F.interpolate(image, scale_factor=2, mode="bilinear"),
+        "F.interpolate bilinear, channels_last": lambda: F.interpolate(channels_last, scale_factor=2, mode="bilinear"),
+        "F.interpolate nearest, channels_last": lambda: F.interpolate(channels_last, scale_factor=2),
+        "F.interpolate nearest by half, channels_last": lambda: F.interpolate(channels_last, scale_factor=0.5),
         "F.layer_norm": lambda: F.layer_norm(x, (ROW,), v, v),
         "F.linear": lambda: F.linear(x, a, v),
         "F.max_pool1d": lambda: F.max_pool1d(line, 2),
