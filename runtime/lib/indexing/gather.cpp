@@ -86,42 +86,37 @@ void readLines(const Lines& lines, const IndexList& list, Each each) {
   });
 }
 
-/// What a thread writes at once: of lines [j, jEnd) of the sheet at `at` all places, or those with an index in
-/// [low, high).
-struct Piece {
-  Lines::Offsets at;
-  std::int64_t j, jEnd;
-  bool all;
-  std::int64_t low, high;
-};
-
 /// Writes to lines of `size` elements, those to one place in order. Of few and long lines each thread writes a part of
 /// the places, so that the order is kept whatever their number.
-void writePieces(const Lines& lines, std::int64_t count, std::int64_t size, FunctionRef<void(const Piece&)> write) {
-  constexpr std::int64_t kBand = 64;  // lines of a sheet that a thread takes at once: whole cache lines
-  std::int64_t bands = (lines.across + kBand - 1) / kBand;
-  std::int64_t tasks = numelOf(lines.shape) * bands;
-  std::int64_t parts = count < 2 * kSerialElements || tasks >= numThreads() ? 1 : numThreads();
-  std::int64_t work = lines.length * std::min(kBand, lines.across);
-  parallelFor(tasks * parts, parts > 1 ? 1 : grainOf(work), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t task = begin; task < end; ++task) {
-      std::int64_t line = task / parts;
-      std::int64_t part = task % parts;
-      std::int64_t j = line % bands * kBand;
-      write({lines.walker(line / bands).offset, j, std::min(lines.across, j + kBand), parts == 1, size * part / parts,
-             size * (part + 1) / parts});
-    }
-  });
-}
-
 template <class Each>
 void writeLines(const Lines& lines, const IndexList& list, std::int64_t size, Each each) {
-  writePieces(lines, list.count(), size, [&](const Piece& piece) {
-    if (piece.all) return lines.visit(list, piece.at, 0, lines.length, piece.j, piece.jEnd, each);
-    lines.visit(list, piece.at, 0, lines.length, piece.j, piece.jEnd,
-                [&](std::int64_t to, std::int64_t place, std::int64_t from) {
-                  if (place >= piece.low && place < piece.high) each(to, place, from);
-                });
+  constexpr std::int64_t kBand = 64;  // lines of a sheet that a thread takes at once: whole cache lines
+  const std::int64_t bands = (lines.across + kBand - 1) / kBand;
+  const std::int64_t tasks = numelOf(lines.shape) * bands;
+  auto visit = [&](const Lines::Offsets& at, std::int64_t band, auto write) {
+    const std::int64_t j = band * kBand;
+    lines.visit(list, at, 0, lines.length, j, std::min(lines.across, j + kBand), write);
+  };
+  if (list.count() < 2 * kSerialElements || tasks >= numThreads()) {
+    const std::int64_t work = lines.length * std::min(kBand, lines.across);
+    return parallelFor(tasks, grainOf(work), [&](std::int64_t begin, std::int64_t end) {
+      Walker<3> at = lines.walker(begin / bands);
+      for (std::int64_t task = begin, band = begin % bands; task < end; ++task) {
+        visit(at.offset, band, each);
+        if (++band == bands) band = 0, at.next();
+      }
+    });
+  }
+  const std::int64_t parts = numThreads();
+  parallelFor(tasks * parts, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t task = begin; task < end; ++task) {
+      const std::int64_t low = size * (task % parts) / parts;
+      const std::int64_t high = size * (task % parts + 1) / parts;
+      visit(lines.walker(task / parts / bands).offset, task / parts % bands,
+            [&](std::int64_t to, std::int64_t place, std::int64_t from) {
+              if (place >= low && place < high) each(to, place, from);
+            });
+    }
   });
 }
 

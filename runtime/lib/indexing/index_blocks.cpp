@@ -191,12 +191,26 @@ void sumOfRows(const T* x, const T* rows, std::span<const std::int64_t> position
   if constexpr (Width > 1) sumOfRows<T, 1>(x + i, rows + i, positions, step, length - i, to + i);
 }
 
+constexpr std::int64_t kBand = 256;  // of a row: a place that most blocks go to is shared by threads
+
+/// The same of at most kBand elements of a half type, widened a row at a time.
+template <class T>
+void sumOfHalves(const T* x, const T* rows, std::span<const std::int64_t> positions, std::int64_t step,
+                 std::int64_t length, T* to) {
+  std::array<float, kBand> sums, terms;
+  widen(x, sums.data(), length);
+  for (std::int64_t j : positions) {
+    widen(rows + j * step, terms.data(), length);
+    for (std::int64_t k = 0; k < length; ++k) sums[k] += terms[k];
+  }
+  narrow(sums.data(), to, length);
+}
+
 /// out = x + the blocks of `values` that go to each place, in their order: a place is read and written once. Where few
 /// are named `out` holds x already, and the others are not touched.
 template <class T>
 void addByPlace(const T* x, const T* values, const Offsets& offsets, std::int64_t outer, std::int64_t places,
                 std::int64_t inner, T* out) {
-  constexpr std::int64_t kBand = 256;  // a place that most blocks go to is shared by threads
   ByPlace blocks(offsets, inner, places);
   const std::int64_t groups = blocks.groups();
   if (groups == 0) return;
@@ -212,10 +226,14 @@ void addByPlace(const T* x, const T* values, const Offsets& offsets, std::int64_
       std::int64_t first = positions.empty() ? group * inner : offsets[positions[0]];
       std::int64_t at = o * places * inner + first + i;
       const T* rows = values + o * offsets.count() * inner + i;
-      if (!positions.empty())
-        sumOfRows<T, Widened<T>::kWide ? 64 : 16>(x + at, rows, positions, inner, length, out + at);
-      else if (x != out)
+      if (positions.empty()) {
+        if (x == out) continue;
         copyBytes(out + at, x + at, static_cast<std::size_t>(length) * sizeof(T));
+      } else if constexpr (Widened<T>::kWide) {
+        sumOfHalves(x + at, rows, positions, inner, length, out + at);
+      } else {
+        sumOfRows<T, 16>(x + at, rows, positions, inner, length, out + at);
+      }
     }
   });
 }
