@@ -10,6 +10,7 @@
 #include <numbers>
 
 #include "runtime/device/thread_pool.h"
+#include "runtime/lib/clones.h"
 #include "runtime/lib/strided.h"
 
 namespace tandem::lib {
@@ -21,11 +22,8 @@ constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 constexpr int kMostTerms = 1 << 20;
 constexpr double kFarBelow = -1024;  // where too many terms are below 0 to add them one by one
 
-/// The sum over k of (q + k)^-2, the trigamma function for q > 0, from the smallest term on.
-double trigamma(double q) {
-  const double steps = q < 10 ? 10 - std::floor(std::min(q, 0.0)) : 0;  // one number of them for all q > 0
-  const int count = static_cast<int>(std::min(steps, double{kMostTerms}));
-  const double r = 1 / (q + count);
+/// The sum over k of (1 / r + k)^-2.
+[[gnu::always_inline]] inline double trigammaFrom(double r) {
   const double z = r * r;
   // B_2j
   const double tail =
@@ -33,9 +31,41 @@ double trigamma(double q) {
       (1.0 / 6 - z * (1.0 / 30 -
                       z * (1.0 / 42 -
                            z * (1.0 / 30 - z * (5.0 / 66 - z * (691.0 / 2730 - z * (7.0 / 6 - z * (3617.0 / 510))))))));
-  double sum = r + z * 0.5 + r * tail;
+  return r + z * 0.5 + r * tail;
+}
+
+/// The sum over k of (q + k)^-2, the trigamma function for q > 0, from the smallest term on.
+double trigamma(double q) {
+  const double steps = q < 10 ? 10 - std::floor(std::min(q, 0.0)) : 0;  // one number of them for all q > 0
+  const int count = static_cast<int>(std::min(steps, double{kMostTerms}));
+  double sum = trigammaFrom(1 / (q + count));
   for (int k = count - 1; k >= 0; --k) sum += 1 / ((q + k) * (q + k));
   return sum;
+}
+
+/// The same for numbers that are not at or below 0, in vectors: all steps are taken, and those that there are not add
+/// 0.
+[[gnu::always_inline]] inline void trigammas(const double* q, double* out, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    const bool near = q[i] < 10;
+    const double r = 1 / (q[i] + (near ? 10.0 : 0.0));
+    double sum = trigammaFrom(r);
+    for (int k = 9; k >= 0; --k) {
+      const double term = 1 / ((q[i] + k) * (q[i] + k));
+      sum += near ? term : 0.0;
+    }
+    out[i] = sum;
+  }
+}
+
+/// q^-s for s > 1; of negative q for integers. Small integers are a few products.
+double inversePower(double q, double s) {
+  constexpr double kFew = 8;
+  const double size = std::abs(q);
+  if (s > kFew || s != std::floor(s) || !(size > 0x1p-100 && size < 0x1p100)) return std::pow(q, -s);
+  double power = q * q;
+  for (int k = 2; k < static_cast<int>(s); ++k) power *= q;
+  return 1 / power;
 }
 
 /// The sum over k of (q + k)^-s by Euler-Maclaurin summation from the first q + k above 10 + s; q is no pole.
@@ -44,12 +74,12 @@ double zetaSum(double s, double q) {
   double sum = 0;
   const double far = 10 + s;
   for (int k = 0; q < far && k < kMostTerms; ++k, q += 1) {
-    double term = std::pow(q, -s);
+    double term = inversePower(q, s);
     sum += term;
     if (q > 0 && term <= kEpsilon * kEpsilon * std::abs(sum)) return sum;
   }
   if (q == kInf) return sum;
-  double power = std::pow(q, -s);
+  double power = inversePower(q, s);
   sum += power * (q / (s - 1) + 0.5);
   // B_2j / (2j)!
   static constexpr double kBernoulli[] = {0x1.5555555555555p-4,   -0x1.6c16c16c16c17p-10, 0x1.1566abc011567p-15,
@@ -225,21 +255,40 @@ double cdfSlope(double a, double x, int order) {
   return factorial * (x / a) * (ratio * lowerSum(a, x, order)).c[order];
 }
 
+/// `run(x, y, out, n)` over pieces of the operands.
 template <class F>
-void elementwise(const LibraryCall& call, F f) {
+void eachPiece(const LibraryCall& call, F run) {
   Contiguous first(call.inputs[0]);
   Contiguous second(call.inputs[1]);
   const auto* x = first.as<double>();
   const auto* y = second.as<double>();
   auto* out = call.outputs[0].as<double>();
-  parallelFor(call.outputs[0].numel(), 512, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) out[i] = f(x[i], y[i]);
+  parallelFor(call.outputs[0].numel(), 512,
+              [&](std::int64_t begin, std::int64_t end) { run(x + begin, y + begin, out + begin, end - begin); });
+}
+template <class F>
+void elementwise(const LibraryCall& call, F f) {
+  eachPiece(call, [&](const double* x, const double* y, double* out, std::int64_t n) {
+    for (std::int64_t i = 0; i < n; ++i) out[i] = f(x[i], y[i]);
   });
+}
+
+void zetas(const double* s, const double* q, double* out, std::int64_t n) {
+  constexpr std::int64_t kTogether = 64;
+  for (std::int64_t i = 0; i < n; i += kTogether) {
+    const std::int64_t count = std::min(kTogether, n - i);
+    bool plain = true;
+    for (std::int64_t k = i; k < i + count; ++k) plain &= (s[k] == 2) & !(q[k] <= 0);
+    if (plain)
+      withHostIsa([&]() TANDEM_INLINED { trigammas(q + i, out + i, count); });
+    else
+      for (std::int64_t k = i; k < i + count; ++k) out[k] = hurwitzZeta(s[k], q[k]);
+  }
 }
 
 }  // namespace
 
-void zeta(const LibraryCall& call) { elementwise(call, hurwitzZeta); }
+void zeta(const LibraryCall& call) { eachPiece(call, zetas); }
 void gammainc(const LibraryCall& call) {
   bool upper = AttrReader(call.attrs).integer() != 0;
   elementwise(call, [upper](double a, double x) { return incompleteGamma(a, x, upper); });
