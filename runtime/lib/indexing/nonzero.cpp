@@ -1,11 +1,16 @@
 #include "runtime/lib/indexing/nonzero.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
 #include <vector>
 
 #include "runtime/base/attrs.h"
 #include "runtime/device/thread_pool.h"
 #include "runtime/lib/strided.h"
+
+#pragma GCC target("avx2,popcnt")  // which generated code needs too
 
 namespace tandem::lib {
 namespace {
@@ -29,6 +34,31 @@ std::vector<std::int64_t> countPieces(const ArrayView& x) {
     counts[static_cast<std::size_t>(p)] = count;
   });
   return counts;
+}
+
+/// For each byte the places of its bits that are set, in order; then zeros.
+constexpr auto kPlaces = [] {
+  std::array<std::array<std::uint8_t, 8>, 256> all{};
+  for (unsigned byte = 0; byte < 256; ++byte)
+    for (unsigned bit = 0, n = 0; bit < 8; ++bit)
+      if ((byte >> bit & 1) != 0) all[byte][n++] = static_cast<std::uint8_t>(bit);
+  return all;
+}();
+
+/// The places of ones among the bytes [i, size), which are 0 or 1, eight of them at a time, while there is room for
+/// eight up to `end`. Returns where it stopped.
+std::int64_t placesOfOnes(const std::uint8_t* line, std::int64_t i, std::int64_t size, std::int64_t*& to,
+                          const std::int64_t* end) {
+  for (; i + 8 <= size && end - to >= 8; i += 8) {
+    std::uint64_t eight = 0;
+    std::memcpy(&eight, line + i, sizeof eight);
+    // Bit 8 k moves to bit 56 + k.
+    const auto bits = static_cast<std::uint8_t>(eight * 0x0102040810204080 >> 56);
+    const std::array<std::uint8_t, 8>& places = kPlaces[bits];
+    for (std::size_t k = 0; k < 8; ++k) to[k] = i + places[k];
+    to += std::popcount(bits);
+  }
+  return i;
 }
 
 }  // namespace
@@ -62,6 +92,7 @@ void nonzero_rows(const LibraryCall& call) {
     for (std::int64_t i = p * kPiece % size; row != end; i = 0, at.next()) {
       const auto* line = x.as<std::uint8_t>() + at.offset[0];
       std::int64_t* first = row;
+      if (rank == 1 && stride == 1) i = placesOfOnes(line, i, size, row, end);
       // Every place is written, and kept where the element is 1: there is nothing to guess wrong.
       for (; i < size && row != end; ++i) {
         row[step - 1] = i;

@@ -75,7 +75,8 @@ class Strided {
         rows_(phases(h_)), columns_(phases(w_)), parts_(std::ssize(rows_) * std::ssize(columns_)),
         pitch_(paddedSize(w_.out + (w_.kernel - 1) * w_.dilation / w_.stride)), tiles_(inTiles(w_, columns_, pitch_)),
         band_(std::clamp<std::int64_t>(kBandElements / (pitch_ * parts_), 1, h_.out)),
-        part_((band_ + down_ + 1) * pitch_), sorted_(part_ * parts_), best_(band_ * pitch_), at_(band_ * pitch_) {}
+        part_((band_ + down_ + 1) * pitch_), sorted_(part_ * (parts_ + tiled(columns_) - std::ssize(columns_))),
+        best_(band_ * pitch_), at_(band_ * pitch_) {}
 
   [[gnu::always_inline]] void run(const C* x, C* values, std::int64_t* indices) {
     for (std::int64_t od = 0; od < pool_.axes[0].out; ++od)
@@ -124,22 +125,22 @@ class Strided {
 
   /// The input rows that output rows from `first` on see, by row and column of their windows modulo the strides.
   [[gnu::always_inline]] void sort(const C* plane, std::int64_t first, std::int64_t rows) {
-    if (tiles_) return sortTiles(plane, first, rows);
     C* part = sorted_.data();
-    for (std::int64_t phase : rows_)
+    for (std::int64_t phase : rows_) {
+      if (tiles_ > 0) sortTiles(plane, first, rows, phase, part);
       for (std::int64_t p : columns_) {
         // Column q of this part is x = q * stride + left.
         const std::int64_t left = p - w_.padding;
+        const std::int64_t from = left >= 0 ? tiles_ : (-left + w_.stride - 1) / w_.stride;
+        const std::int64_t end = left >= w_.size ? 0 : std::min(pitch_, (w_.size - 1 - left) / w_.stride + 1);
         for (std::int64_t r = 0; r < rows + down_ + 1; ++r) {
           const std::int64_t y = (first + r) * h_.stride + phase - h_.padding;
           C* to = part + r * pitch_;
-          const std::int64_t from = left >= 0 ? 0 : (-left + w_.stride - 1) / w_.stride;
-          const std::int64_t end = left >= w_.size ? 0 : std::min(pitch_, (w_.size - 1 - left) / w_.stride + 1);
-          if (y < 0 || y >= h_.size || from >= end) {
+          if (y < 0 || y >= h_.size || from > end) {
             std::fill_n(to, pitch_, kLowest<C>);
             continue;
           }
-          std::fill_n(to, from, kLowest<C>);
+          if (left < 0) std::fill_n(to, from, kLowest<C>);
           const C* row = plane + y * w_.size + left;
           withStride(w_.stride, [&](auto step) TANDEM_INLINED {
             for (std::int64_t q = from; q < end; ++q) to[q] = row[q * step];
@@ -148,29 +149,28 @@ class Strided {
         }
         part += part_;
       }
+    }
   }
 
-  /// Of columns side by side, all in windows inside of the input, each row is a transposition. Whole tiles of it alone
-  /// take less time than one element after the other.
-  static bool inTiles(const PoolAxis& w, const Phases& columns, std::int64_t pitch) {
-    const std::int64_t n = std::ssize(columns);
-    return n % kPad == 0 && w.dilation == 1 && w.padding == 0 && (pitch - 1) * w.stride + n <= w.size;
+  /// Of columns side by side, all in windows inside of the input, each row is a transposition, in tiles up to the
+  /// column that this returns: that takes less time than one element after the other. Tiles are whole: they may have a
+  /// few columns of the next windows, which go to parts that are sorted later.
+  static std::int64_t inTiles(const PoolAxis& w, const Phases& columns, std::int64_t pitch) {
+    const std::int64_t whole = tiled(columns);
+    if (whole - std::ssize(columns) > 3 || w.dilation != 1 || w.padding != 0 || w.size < whole) return 0;
+    return std::min(pitch, (w.size - whole) / w.stride + 1) / kPad * kPad;
   }
-  void sortTiles(const C* plane, std::int64_t first, std::int64_t rows) {
+  static std::int64_t tiled(const Phases& columns) {
+    const std::int64_t n = std::ssize(columns);
+    return n == 3 || n == 4 ? 4 : paddedSize(n);
+  }
+  void sortTiles(const C* plane, std::int64_t first, std::int64_t rows, std::int64_t phase, C* part) {
     using Bits = Unsigned<sizeof(C)>;
-    const std::int64_t columns = std::ssize(columns_);
-    C* part = sorted_.data();
-    for (std::int64_t phase : rows_) {
-      for (std::int64_t r = 0; r < rows + down_ + 1; ++r) {
-        const std::int64_t y = (first + r) * h_.stride + phase - h_.padding;
-        C* to = part + r * pitch_;
-        if (y >= 0 && y < h_.size)
-          transposeBlock(reinterpret_cast<const Bits*>(plane + y * w_.size), w_.stride, reinterpret_cast<Bits*>(to),
-                         part_, columns, pitch_);
-        else
-          for (std::int64_t p = 0; p < columns; ++p) std::fill_n(to + p * part_, pitch_, kLowest<C>);
-      }
-      part += part_ * columns;
+    for (std::int64_t r = 0; r < rows + down_ + 1; ++r) {
+      const std::int64_t y = (first + r) * h_.stride + phase - h_.padding;
+      if (y >= 0 && y < h_.size)
+        transposeBlock(reinterpret_cast<const Bits*>(plane + y * w_.size), w_.stride,
+                       reinterpret_cast<Bits*>(part + r * pitch_), part_, tiled(columns_), tiles_);
     }
   }
 
@@ -213,9 +213,9 @@ class Strided {
   Phases rows_, columns_;  // of windows, modulo the strides: a part each
   std::int64_t parts_;
   std::int64_t pitch_;  // from one row to the next
-  bool tiles_;
-  std::int64_t band_;  // rows of the output at a time
-  std::int64_t part_;  // elements of a part
+  std::int64_t tiles_;  // columns of a part that are sorted in tiles
+  std::int64_t band_;   // rows of the output at a time
+  std::int64_t part_;   // elements of a part
   Scratch<C> sorted_;
   Scratch<C> best_;
   Scratch<I> at_;

@@ -308,6 +308,25 @@ def test_max_pool_of_wide_windows(kernel, stride, padding, dtype):
         assert_same_bits(values[plane], tandem.tensor(x[plane].reshape(-1)[expected]))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int64", "int8"])
+@pytest.mark.parametrize("kernel,stride", [(3, 3), (4, 4), (3, 4), (5, 5), (6, 7), (7, 7), (8, 8), (13, 13), (15, 16), (16, 16), (7, 5)])
+def test_max_pool_of_windows_in_a_line(kernel, stride, dtype):
+    rng = np.random.default_rng(kernel)
+    for length in (kernel, kernel + 1, 8 * stride, 8 * stride + kernel - 1, 61 * stride + 3, 1024):
+        x = rng.integers(-9, 9, (2, 3, length)).astype(dtype)
+        if x.dtype.kind == "f":
+            x[rng.random(x.shape) < 0.02] = np.nan
+            x[1, 1] = -np.inf
+        values, places = F.max_pool1d(tandem.tensor(x), kernel, stride, return_indices=True)
+        assert_same_bits(F.max_pool1d(tandem.tensor(x), kernel, stride), values)
+        for at in np.ndindex(2, 3):
+            _, expected = largest_of_windows(
+                x[at][None].astype("float64"), (1, values.shape[2]), (1, kernel), (1, stride), (0, 0), (1, 1)
+            )
+            np.testing.assert_array_equal(places[at].numpy(), expected[0])
+            np.testing.assert_array_equal(values[at].numpy(), x[at][expected[0]])
+
+
 def test_adaptive_max_pool_that_divides_evenly_or_not():
     x = np.random.default_rng(0).normal(size=(2, 12, 20)).astype(np.float32)
     for size in ((4, 5), (3, 6), (5, 7), (12, 20), (1, 1)):
