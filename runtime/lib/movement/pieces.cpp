@@ -3,6 +3,7 @@
 #include "runtime/base/pieces.h"
 
 #include <algorithm>
+#include <cstring>
 #include <iterator>
 #include <optional>
 #include <span>
@@ -147,6 +148,50 @@ void take(const T* x, const std::vector<Table>& tables, const PieceList& row, st
   });
 }
 
+/// As many whole rows of N bytes as a vector has, each the other way round; the bytes behind them are those of the next
+/// rows, which follow. Returns how many rows it took.
+template <int N>
+std::int64_t reverseBytes(const std::uint8_t* x, std::int64_t rows, std::uint8_t* out) {
+  typedef std::uint8_t Bytes __attribute__((vector_size(16)));
+  constexpr int together = 16 / N;
+  Bytes order{};
+  for (int k = 0; k < 16; ++k) order[k] = static_cast<std::uint8_t>(k < together * N ? k / N * N + N - 1 - k % N : k);
+  std::int64_t r = 0;
+  for (; (rows - r) * N >= 16; r += together) {
+    Bytes v;
+    std::memcpy(&v, x + r * N, sizeof v);
+    v = __builtin_shuffle(v, order);
+    std::memcpy(out + r * N, &v, sizeof v);
+  }
+  return r;
+}
+
+/// Rows of N elements, each the other way round.
+template <int N, class T>
+void reverseRows(const T* x, std::int64_t rows, T* out) {
+  parallelFor(rows, grainOf(N), [&](std::int64_t begin, std::int64_t end) {
+    if constexpr (sizeof(T) == 1) begin += reverseBytes<N>(x + begin * N, end - begin, out + begin * N);
+    for (std::int64_t r = begin; r < end; ++r)
+      for (int k = 0; k < N; ++k) out[r * N + k] = x[r * N + N - 1 - k];
+  });
+}
+
+/// The same of 2 to 4 elements: pairs, colours, boxes. False, having done nothing, of others.
+bool reverseShortRows(const ArrayView& x, std::int64_t size, const ArrayView& out) {
+  if (size < 2 || size > 4) return false;
+  withSize(x.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::Type;
+    const std::int64_t rows = out.numel() / size;
+    size == 2   ? reverseRows<2>(x.as<T>(), rows, out.as<T>())
+    : size == 3 ? reverseRows<3>(x.as<T>(), rows, out.as<T>())
+                : reverseRows<4>(x.as<T>(), rows, out.as<T>());
+  });
+  return true;
+}
+
+bool isReversed(const PieceList& pieces, std::int64_t size) {
+  return pieces.size() == 1 && pieces[0].start == size - 1 && pieces[0].step == -1 && pieces[0].count == size;
+}
 bool isWhole(const PieceList& pieces, std::int64_t size) {
   return pieces.size() == 1 && pieces[0].start == 0 && pieces[0].step == 1 && pieces[0].count == size;
 }
@@ -162,6 +207,10 @@ void take_pieces(const LibraryCall& call) {
   const ArrayView& given = call.inputs[0];
   while (dims.size() > 1 && isWhole(dims.back(), given.shape[first + dims.size() - 1])) dims.pop_back();
   std::size_t last = first + dims.size() - 1;
+  const std::int64_t size = given.shape[last];
+  bool othersWhole = last + 1 == given.shape.size();
+  for (std::size_t d = 0; d + 1 < dims.size(); ++d) othersWhole &= isWhole(dims[d], given.shape[first + d]);
+  if (othersWhole && given.contiguous() && isReversed(dims.back(), size) && reverseShortRows(given, size, out)) return;
   // The dims behind the last with pieces must be one block.
   auto dense = [last](const ArrayView& x) {
     return isContiguous(DimsRef(x.shape).subspan(last + 1), DimsRef(x.strides).subspan(last + 1));

@@ -223,3 +223,16 @@ def test_sizes_that_overflow(call, text, mode):
     """No size wraps to a small or negative one, also where the result has no elements."""
     with pytest.raises(RuntimeError, match=text):
         run_in(mode, call)
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 4, 5, 8])
+@pytest.mark.parametrize("dtype", ["uint8", "bool", "int16", "float16", "float32", "float64"])
+def test_flip_of_short_rows(dtype, width):
+    for rows in (0, 1, 4, 5, 6, 17, 40001):
+        x = np.random.default_rng(rows).integers(0, 2 if dtype == "bool" else 99, (rows, width)).astype(dtype)
+        t = tandem.tensor(x)
+        np.testing.assert_array_equal(t.flip(1).numpy(), x[:, ::-1])
+        np.testing.assert_array_equal(t.flip(0, 1).numpy(), x[::-1, ::-1])
+        np.testing.assert_array_equal(t[1:].flip(-1).numpy(), x[1:, ::-1])
+        np.testing.assert_array_equal(t[:, 1:].flip(-1).numpy(), x[:, :0:-1])
+        np.testing.assert_array_equal(t[None].flip(2).numpy(), x[None, :, ::-1])
