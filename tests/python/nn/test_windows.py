@@ -309,7 +309,9 @@ def test_max_pool_of_wide_windows(kernel, stride, padding, dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int64", "int8"])
-@pytest.mark.parametrize("kernel,stride", [(3, 3), (4, 4), (3, 4), (5, 5), (6, 7), (7, 7), (8, 8), (13, 13), (15, 16), (16, 16), (7, 5)])
+@pytest.mark.parametrize(
+    "kernel,stride", [(3, 3), (4, 4), (3, 4), (5, 5), (6, 7), (7, 7), (8, 8), (13, 13), (15, 16), (16, 16), (7, 5)]
+)
 def test_max_pool_of_windows_in_a_line(kernel, stride, dtype):
     rng = np.random.default_rng(kernel)
     for length in (kernel, kernel + 1, 8 * stride, 8 * stride + kernel - 1, 61 * stride + 3, 1024):
