@@ -88,6 +88,14 @@ def test_trigamma_from_the_smallest_numbers_to_the_largest():
     np.testing.assert_allclose(special.numpy(), [float(v) for v in want], rtol=4.5e-16)
 
 
+def test_trigamma_has_the_same_bits_among_others():
+    x = np.concatenate([np.linspace(1e-3, 25, 400), [1e-300, 1e-5, 9.999999, 10.0, 1e9, 1e200, math.inf, math.nan]])
+    together = tandem.special.zeta(2.0, tensor(x, dtype=F64))
+    # A number below 0 among them, which has more terms.
+    beside = [tandem.special.zeta(2.0, tensor([v, -0.5], dtype=F64))[0].item() for v in x]
+    np.testing.assert_array_equal(together.numpy(), beside)
+
+
 def test_polygamma_of_a_huge_order_returns():
     x = tensor([0.5, 1.0, 2.5, -0.5], dtype=F64)
     for n, end in ((2**62, -math.inf), (2**63 - 1, math.inf)):  # the factorial is infinite, the sum 0 for x > 1
