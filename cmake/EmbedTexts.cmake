@@ -1,4 +1,6 @@
-# Writes OUT/texts.h, which declares `kNameText` for each file name.cu in LIST, and OUT/texts.cpp, which has the texts.
+# Writes texts.h to FOLDER under ROOT, which declares `kNameText` in NAMESPACE for each file name.* in LIST, and texts.cpp,
+# which has the texts (tandem_embed).
+set(out ${ROOT}/${FOLDER})
 file(STRINGS ${LIST} files)
 set(declarations)
 set(definitions)
@@ -14,24 +16,24 @@ foreach(path IN LISTS files)
   endforeach()
   file(READ ${path} text)
   string(APPEND declarations "extern const char ${variable}Text[];\n")
-  string(APPEND definitions "const char ${variable}Text[] = R\"cu(${text})cu\";\n")
+  string(APPEND definitions "const char ${variable}Text[] = R\"text(${text})text\";\n")
 endforeach()
 # The declarations change only with the files there are, so that a change of a text compiles one file.
-file(WRITE ${OUT}/texts.h.new "// Generated from runtime/lib/cuda and runtime/lib/formulas. Do not edit.
+file(WRITE ${out}/texts.h.new "// Texts of the tree, embedded by the build. Do not edit.
 #pragma once
 
-namespace tandem::cuda {
+namespace ${NAMESPACE} {
 
 ${declarations}
-}  // namespace tandem::cuda
+}  // namespace ${NAMESPACE}
 ")
-file(COPY_FILE ${OUT}/texts.h.new ${OUT}/texts.h ONLY_IF_DIFFERENT)
-file(REMOVE ${OUT}/texts.h.new)
-file(WRITE ${OUT}/texts.cpp "// Generated from runtime/lib/cuda and runtime/lib/formulas. Do not edit.
-#include \"runtime/lib/cuda/texts.h\"
+file(COPY_FILE ${out}/texts.h.new ${out}/texts.h ONLY_IF_DIFFERENT)
+file(REMOVE ${out}/texts.h.new)
+file(WRITE ${out}/texts.cpp "// Texts of the tree, embedded by the build. Do not edit.
+#include \"${FOLDER}/texts.h\"
 
-namespace tandem::cuda {
+namespace ${NAMESPACE} {
 
 ${definitions}
-}  // namespace tandem::cuda
+}  // namespace ${NAMESPACE}
 ")

@@ -6,17 +6,7 @@
 file(GLOB TANDEM_CUDA_TEXTS CONFIGURE_DEPENDS
   ${CMAKE_SOURCE_DIR}/runtime/lib/cuda/*.cu ${CMAKE_SOURCE_DIR}/runtime/lib/formulas/*.inl)
 set(TANDEM_TEXTS_DIR ${TANDEM_GENERATED_DIR}/runtime/lib/cuda)
-string(REPLACE ";" "\n" TANDEM_CUDA_TEXT_LIST "${TANDEM_CUDA_TEXTS}")
-file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/cuda_texts.txt CONTENT "${TANDEM_CUDA_TEXT_LIST}\n")
-add_custom_command(
-  OUTPUT ${TANDEM_TEXTS_DIR}/texts.cpp
-  BYPRODUCTS ${TANDEM_TEXTS_DIR}/texts.h
-  COMMAND ${CMAKE_COMMAND} -D LIST=${CMAKE_BINARY_DIR}/cuda_texts.txt -D OUT=${TANDEM_TEXTS_DIR}
-          -P ${CMAKE_SOURCE_DIR}/cmake/EmbedTexts.cmake
-  DEPENDS ${TANDEM_CUDA_TEXTS} ${CMAKE_BINARY_DIR}/cuda_texts.txt ${CMAKE_SOURCE_DIR}/cmake/EmbedTexts.cmake
-  COMMENT "Embedding the texts of CUDA kernels"
-  VERBATIM)
-add_custom_target(tandem_cuda_texts DEPENDS ${TANDEM_TEXTS_DIR}/texts.cpp)
+tandem_embed(tandem_cuda_texts runtime/lib/cuda tandem::cuda ${TANDEM_CUDA_TEXTS})
 
 # ---- the shared object
 

@@ -33,18 +33,21 @@ add_custom_command(
 add_custom_target(tandem_manifest DEPENDS ${TANDEM_MANIFEST})
 add_dependencies(tandem_generated tandem_manifest)
 
-# tandem_embed(HEADER NAMESPACE VARIABLE FILE ...): a header under generated/ with the texts of files as constants.
-function(tandem_embed header namespace)
-  set(lines "// Texts of the tree, embedded by the build. Do not edit.\n#pragma once\n\nnamespace ${namespace} {\n")
-  while(ARGN)
-    list(POP_FRONT ARGN variable file)
-    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
-    file(READ ${file} text)
-    string(APPEND lines "inline constexpr char ${variable}[] = R\"text(${text})text\";\n")
-  endwhile()
-  string(APPEND lines "}  // namespace ${namespace}\n")
-  # Written only where it changed.
-  set(TANDEM_EMBEDDED "${lines}")
-  file(WRITE ${CMAKE_BINARY_DIR}/embed.in "@TANDEM_EMBEDDED@")
-  configure_file(${CMAKE_BINARY_DIR}/embed.in ${TANDEM_GENERATED_DIR}/${header} @ONLY)
+# tandem_embed(TARGET FOLDER NAMESPACE FILE ...): generated/FOLDER/texts.h, which declares `kNameText` for each file
+# name.*, and texts.cpp, which has the texts and belongs to the sources of whoever reads them. TARGET makes both.
+function(tandem_embed target folder namespace)
+  set(to ${TANDEM_GENERATED_DIR}/${folder})
+  set(list ${CMAKE_BINARY_DIR}/${target}.txt)
+  set(script ${CMAKE_SOURCE_DIR}/cmake/EmbedTexts.cmake)
+  string(REPLACE ";" "\n" files "${ARGN}")
+  file(GENERATE OUTPUT ${list} CONTENT "${files}\n")
+  add_custom_command(
+    OUTPUT ${to}/texts.cpp
+    BYPRODUCTS ${to}/texts.h
+    COMMAND ${CMAKE_COMMAND} -D LIST=${list} -D ROOT=${TANDEM_GENERATED_DIR} -D FOLDER=${folder}
+            -D NAMESPACE=${namespace} -P ${script}
+    DEPENDS ${ARGN} ${list} ${script}
+    COMMENT "Embedding the texts of ${folder}"
+    VERBATIM)
+  add_custom_target(${target} DEPENDS ${to}/texts.cpp)
 endfunction()

@@ -5,7 +5,7 @@
 #include "codegen/compile_log.h"
 #include "codegen/cuda/kernel_text.h"
 #include "codegen/cuda/nvrtc.h"
-#include "codegen/cuda/prelude.h"
+#include "codegen/cuda/texts.h"
 #include "runtime/base/error.h"
 #include "runtime/kernel/generator_version.h"
 

@@ -1,7 +1,6 @@
 #include "codegen/cuda/nvrtc.h"
 
 #include <array>
-#include <dlfcn.h>
 #include <vector>
 
 #include "codegen/cuda/nvrtc_functions.h"
@@ -13,7 +12,7 @@ namespace tandem::codegen::cuda {
 namespace {
 
 struct Nvrtc {
-#define X(member, symbol, parameters) int(*member) parameters = nullptr;
+#define X(member, symbol, parameters) int(*member) parameters = nullptr;  // NOLINT(bugprone-macro-parentheses): names
   TANDEM_NVRTC(X)
 #undef X
   std::string missing;  // why there is none
@@ -25,11 +24,10 @@ const Nvrtc& nvrtc() {
     static constexpr std::array<const char*, 2> kNames{"libnvrtc.so.13", "libnvrtc.so.12"};
     void* object = openSharedLibrary("TANDEM_NVRTC", kNames, n->missing);
     if (object == nullptr) return n;
-#define X(member, symbol, parameters)                                                                                  \
-  n->member = reinterpret_cast<int(*) parameters>(::dlsym(object, #symbol));                                           \
-  if (n->member == nullptr) n->missing = "it has no " #symbol;
-    TANDEM_NVRTC(X)
+#define X(member, symbol, parameters) {#symbol, &n->member},
+    const SharedFunction functions[] = {TANDEM_NVRTC(X)};
 #undef X
+    if (const std::string lacking = findFunctions(object, functions); !lacking.empty()) n->missing = "it " + lacking;
     return n;
   }();
   return *found;

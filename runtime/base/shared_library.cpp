@@ -1,6 +1,7 @@
 #include "runtime/base/shared_library.h"
 
 #include <cstdlib>
+#include <cstring>
 #include <dlfcn.h>
 #include <string_view>
 
@@ -36,6 +37,16 @@ void* openSharedLibrary(const char* variable, std::span<const char* const> names
     rest = colon == std::string_view::npos ? "" : rest.substr(colon + 1);
   }
   return nullptr;
+}
+
+std::string findFunctions(void* library, std::span<const SharedFunction> functions) {
+  std::string lacking;
+  for (const auto& [name, at] : functions) {
+    void* const found = ::dlsym(library, name);
+    std::memcpy(at, static_cast<const void*>(&found), sizeof found);
+    if (found == nullptr && lacking.empty()) lacking = std::string("lacks ") + name;
+  }
+  return lacking;
 }
 
 }  // namespace tandem

@@ -12,4 +12,15 @@ namespace tandem {
 /// was looked for and the loader's reason.
 void* openSharedLibrary(const char* variable, std::span<const char* const> names, std::string& why);
 
+/// A function of a library, and the pointer to functions that is to say where it is.
+struct SharedFunction {
+  template <class F>
+  constexpr SharedFunction(const char* name, F** pointer) : name(name), at(static_cast<void*>(pointer)) {}
+  const char* name;
+  void* at;
+};
+/// Sets all pointers, to null where the library lacks the function. "" where it has all of them, else "lacks NAME", of
+/// the first.
+std::string findFunctions(void* library, std::span<const SharedFunction> functions);
+
 }  // namespace tandem

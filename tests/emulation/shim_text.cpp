@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "runtime/base/hash.h"
-#include "tests/emulation/shim_texts.h"
+#include "tests/emulation/texts.h"
 
 namespace tandem::emulation {
 namespace {

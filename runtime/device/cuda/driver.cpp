@@ -1,7 +1,6 @@
 #include "runtime/device/cuda/driver.h"
 
 #include <cstdlib>
-#include <dlfcn.h>
 
 #include "runtime/base/error.h"
 #include "runtime/base/shared_library.h"
@@ -36,12 +35,11 @@ std::string open(Driver& d) {
     return strcat("the CUDA driver ", path, " cannot be opened: ", why,
                   isGiven ? " (TANDEM_CUDA_DRIVER names it)" : "; it comes with NVIDIA's driver for the GPU");
   }
-#define X(member, symbol, parameters)                                                                                  \
-  d.member = reinterpret_cast<int(*) parameters>(::dlsym(object, #symbol));                                            \
-  if (d.member == nullptr)                                                                                             \
-    return strcat("the CUDA driver ", path, " lacks " #symbol, ": a driver of CUDA 12.0 or newer is needed");
-  TANDEM_CUDA_DRIVER(X)
+#define X(member, symbol, parameters) {#symbol, &d.member},
+  const SharedFunction functions[] = {TANDEM_CUDA_DRIVER(X)};
 #undef X
+  if (const std::string lacking = findFunctions(object, functions); !lacking.empty())
+    return strcat("the CUDA driver ", path, " ", lacking, ": a driver of CUDA 12.0 or newer is needed");
   if (const int result = d.init(0); result != kSuccess) {
     if (result == kNoDevice) return strcat("the CUDA driver ", path, " finds no GPU");
     return strcat("the CUDA driver ", path, " cannot be initialised: ", textOf(d, result));

@@ -4,7 +4,6 @@
 #include <array>
 #include <chrono>
 #include <cstring>
-#include <dlfcn.h>
 #include <thread>
 #include <utility>
 
@@ -31,11 +30,11 @@ std::string open(nccl::Library& l) {
   if (object == nullptr)
     return strcat("NCCL (libnccl.so.2) cannot be opened: ", why,
                   "; install the wheel nvidia-nccl-cu13, or let TANDEM_NCCL name the library");
-#define X(result, member, symbol, parameters)                                                                          \
-  l.member = reinterpret_cast<decltype(l.member)>(::dlsym(object, #symbol));                                           \
-  if (l.member == nullptr) return "NCCL lacks " #symbol ": version 2.18 or newer is needed";
-  TANDEM_NCCL(X)
+#define X(result, member, symbol, parameters) {#symbol, &l.member},
+  const SharedFunction functions[] = {TANDEM_NCCL(X)};
 #undef X
+  if (const std::string lacking = findFunctions(object, functions); !lacking.empty())
+    return strcat("NCCL ", lacking, ": version 2.18 or newer is needed");
   int version = 0;
   if (const int result = l.getVersion(&version); result != nccl::kSuccess)
     return strcat("NCCL does not tell its version: ", l.getErrorString(result));

@@ -1,12 +1,12 @@
 // oneDNN, opened late: a process that runs no convolution of float32 needs neither it nor the libraries that it is
 // linked with, and does not wait for them to be loaded.
 #include <atomic>
-#include <dlfcn.h>
 #include <mutex>
 #include <pthread.h>
 #include <unistd.h>
 
 #include "runtime/base/error.h"
+#include "runtime/base/shared_library.h"
 #include "runtime/kernel/compiler_path.h"
 #include "runtime/lib/convolution/onednn_functions.h"
 
@@ -23,11 +23,7 @@ TANDEM_ONEDNN_FUNCTIONS(TANDEM_ONEDNN_JUMP)
 namespace tandem::lib {
 namespace {
 
-struct Function {
-  const char* name;
-  void** at;
-};
-constexpr Function kFunctions[] = {
+constexpr SharedFunction kFunctions[] = {
 #define TANDEM_ONEDNN_ENTRY(name) {#name, &tandem_at_##name},
     TANDEM_ONEDNN_FUNCTIONS(TANDEM_ONEDNN_ENTRY)
 #undef TANDEM_ONEDNN_ENTRY
@@ -65,10 +61,8 @@ void needOneDnn(const char* what) {
   void* library = openLibrary(ours ? own : TANDEM_ONEDNN, why);
   if (library == nullptr) failToOpen(what, why);
   // Those of OpenMP are found in what the library is linked with.
-  for (const auto& [name, at] : kFunctions) {
-    *at = ::dlsym(library, name);
-    if (*at == nullptr) failToOpen(what, strcat(TANDEM_ONEDNN " has no function ", name));
-  }
+  if (const std::string lacking = findFunctions(library, kFunctions); !lacking.empty())
+    failToOpen(what, strcat(TANDEM_ONEDNN " ", lacking));
   open.store(true, std::memory_order_release);
 }
 

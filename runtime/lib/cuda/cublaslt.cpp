@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <dlfcn.h>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -11,8 +10,8 @@
 #include "runtime/base/error.h"
 #include "runtime/base/shared_library.h"
 #include "runtime/device/cuda/gpu.h"
-#include "runtime/device/cuda/sequence.h"
 #include "runtime/lib/cuda/cublaslt_functions.h"
+#include "runtime/lib/cuda/foreign.h"
 
 namespace tandem::cuda {
 namespace {
@@ -20,8 +19,6 @@ namespace {
 namespace lt = cublaslt;
 
 constexpr std::uint64_t kMostWorkspaceBytes = std::uint64_t{32} << 20;
-// Pointers are as aligned as this, or what they point to is copied: an algorithm may ask for it.
-constexpr std::int64_t kAlignment = 16;
 // Products that are kept prepared.
 constexpr std::size_t kMostPrepared = 4096;
 
@@ -37,12 +34,10 @@ const lt::Library* library() {
     void* object = openSharedLibrary("TANDEM_CUBLASLT", kNames, why);
     if (object == nullptr) return nullptr;
     auto made = std::make_unique<lt::Library>();
-#define X(member, symbol, parameters)                                                                                  \
-  made->member = reinterpret_cast<decltype(made->member)>(::dlsym(object, #symbol));                                   \
-  if (made->member == nullptr) return nullptr;
-    TANDEM_CUBLASLT(X)
+#define X(member, symbol, parameters) {#symbol, &made->member},
+    const SharedFunction functions[] = {TANDEM_CUBLASLT(X)};
 #undef X
-    return made.release();
+    return findFunctions(object, functions).empty() ? made.release() : nullptr;
   }();
   return found;
 }
@@ -116,7 +111,7 @@ class Prepared {
     state(lt::kMostWorkspace, kMostWorkspaceBytes);
     state(lt::kReductionSchemes, lt::kByWorkspace);
     for (int which : {lt::kAlignmentA, lt::kAlignmentB, lt::kAlignmentC, lt::kAlignmentD})
-      state(which, static_cast<std::uint32_t>(kAlignment));
+      state(which, static_cast<std::uint32_t>(kForeignAlignment));
     lt::Found found{};
     int count = 0;
     const int status =
@@ -236,8 +231,8 @@ std::optional<Lie> lieOf(const ArrayView& x, const Lie& contiguous) {
     reach = x.strides[d] * x.shape[d];
   }
   if (lie.stride < 0 || lie.pitch >> 31 != 0) return {};
-  auto aligned = [item](std::int64_t elements) { return elements * item % kAlignment == 0; };
-  if (reinterpret_cast<std::uintptr_t>(x.data) % kAlignment != 0) return {};
+  auto aligned = [item](std::int64_t elements) { return elements * item % kForeignAlignment == 0; };
+  if (!isAligned(x.data)) return {};
   if (aligned(contiguous.pitch) && !aligned(lie.pitch)) return {};
   if (aligned(contiguous.stride) && !aligned(lie.stride)) return {};
   return lie;
@@ -257,16 +252,15 @@ class Operand {
   void copy() {
     if (copy_) return;
     lie_ = contiguous_;
-    copy_.emplace(static_cast<std::size_t>(array_.numel()) * itemSize(array_.dtype));
-    copyByKernel(array_, {copy_->as(), array_.dtype, array_.shape, contiguousStrides(array_.shape)});
+    copy_.emplace(array_);
   }
   [[nodiscard]] const Lie& lie() const { return lie_; }
-  [[nodiscard]] const void* data() const { return copy_ ? copy_->as() : array_.data; }
+  [[nodiscard]] const void* data() const { return copy_ ? copy_->data() : array_.data; }
 
  private:
   const ArrayView& array_;
   Lie contiguous_, lie_;
-  std::optional<Workspace> copy_;
+  std::optional<ForeignCopy> copy_;
 };
 
 }  // namespace
@@ -290,9 +284,8 @@ bool cublasltProduct(const ArrayView& a, const ArrayView& b, const ArrayView& c,
     product = prepared(all, handle, key);
   }
   if (product == nullptr) return false;
-  Tape* tape = Tape::now();
   const void* operands[] = {a.data, b.data, c.data};
-  const ForeignCall call = tape == nullptr ? ForeignCall{} : tape->foreign(operands);
+  const ForeignCall call = foreignCall(operands);
   Operand left(a, key.a, (call.moving & 1) != 0);
   Operand right(b, key.b, (call.moving & 2) != 0);
   if (left.lie() != key.a || right.lie() != key.b) {
@@ -310,13 +303,9 @@ bool cublasltProduct(const ArrayView& a, const ArrayView& b, const ArrayView& c,
       if (right.lie() != key.b) right.copy();
     }
   }
-  if ((call.moving & 4) == 0 && reinterpret_cast<std::uintptr_t>(c.data) % kAlignment == 0) {
-    product->run(handle, left.data(), right.data(), c.data, stream.raw(), call.isInGraph);
-    return true;
-  }
-  const Workspace result(static_cast<std::size_t>(c.numel()) * itemSize(c.dtype));
-  product->run(handle, left.data(), right.data(), result.as(), stream.raw(), call.isInGraph);
-  copyByKernel({result.as(), c.dtype, c.shape, c.strides}, c);
+  const ForeignResult result(c, (call.moving & 4) != 0);
+  product->run(handle, left.data(), right.data(), result.data(), stream.raw(), call.isInGraph);
+  result.finish();
   return true;
 }
 

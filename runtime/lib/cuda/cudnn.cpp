@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <dlfcn.h>
 #include <map>
 #include <optional>
 #include <utility>
@@ -11,6 +10,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/shared_library.h"
+#include "runtime/lib/cuda/foreign.h"
 
 namespace tandem::cuda::cudnn {
 namespace {
@@ -42,14 +42,13 @@ const Library* open(std::string& why) {
   void* object = openSharedLibrary("TANDEM_CUDNN", std::array{"libcudnn.so.9", "libcudnn_graph.so.9"}, why);
   if (object == nullptr) return nullptr;
   auto made = std::make_unique<Library>();
-#define X(returned, member, symbol, parameters)                                                                        \
-  made->member = reinterpret_cast<decltype(made->member)>(::dlsym(object, #symbol));                                   \
-  if (made->member == nullptr) {                                                                                       \
-    why = "it lacks the function " #symbol;                                                                            \
-    return nullptr;                                                                                                    \
-  }
-  TANDEM_CUDNN(X)
+#define X(returned, member, symbol, parameters) {#symbol, &made->member},
+  const SharedFunction functions[] = {TANDEM_CUDNN(X)};
 #undef X
+  if (const std::string lacking = findFunctions(object, functions); !lacking.empty()) {
+    why = "it " + lacking;
+    return nullptr;
+  }
   if (const std::size_t version = made->version(); version / 10000 != kMajor) {
     why = "it has version " + std::to_string(version) + ", and version 9 is needed";
     return nullptr;
@@ -173,7 +172,7 @@ Descriptor describeTensor(std::int64_t id, DType dtype, DimsRef shape) {
   Descriptor tensor(kTensor);
   tensor.set(kTensorId, kInt64Type, id);
   tensor.set(kTensorDataType, kDataTypeType, typeOf(dtype));
-  tensor.set(kTensorAlignment, kInt64Type, kAlignment);
+  tensor.set(kTensorAlignment, kInt64Type, kForeignAlignment);
   tensor.set(kTensorDimensions, shape);
   tensor.set(kTensorStrides, contiguousStrides(shape));
   tensor.finalize("describing a tensor");

@@ -64,8 +64,7 @@ class Descriptor {
   DescriptorHandle handle_ = nullptr;
 };
 
-/// A contiguous tensor in memory that is aligned to kAlignment.
-inline constexpr std::int64_t kAlignment = 16;
+/// A contiguous tensor in memory that is aligned to kForeignAlignment.
 Descriptor describeTensor(std::int64_t id, DType dtype, DimsRef shape);
 /// Has it a type for that dtype which we use? All but float64.
 bool hasType(DType t);

@@ -4,14 +4,13 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <utility>
 #include <vector>
 
 #include "runtime/base/error.h"
 #include "runtime/device/cuda/gpu.h"
-#include "runtime/device/cuda/sequence.h"
 #include "runtime/lib/cuda/cudnn.h"
+#include "runtime/lib/cuda/foreign.h"
 
 namespace tandem::cuda {
 namespace {
@@ -132,25 +131,6 @@ std::shared_ptr<const cudnn::ExecutionPlan> planOf(const Key& key) {
   return plan;
 }
 
-bool isAligned(const void* data) { return reinterpret_cast<std::uintptr_t>(data) % cudnn::kAlignment == 0; }
-
-/// An operand where it is, if it is contiguous and aligned there, or a copy.
-class Packed {
- public:
-  /// `moves`: it lies elsewhere each time, and is copied by a kernel, which a graph can be told.
-  Packed(const ArrayView& x, bool moves) : data_(x.data) {
-    if (!moves && x.contiguous() && isAligned(x.data)) return;
-    copy_.emplace(static_cast<std::size_t>(x.numel()) * itemSize(x.dtype));
-    copyByKernel(x, {copy_->as(), x.dtype, x.shape, contiguousStrides(x.shape)});
-    data_ = copy_->as();
-  }
-  [[nodiscard]] const void* data() const { return data_; }
-
- private:
-  const void* data_;
-  std::optional<Workspace> copy_;
-};
-
 /// Names of both operands and the result.
 std::array<Tensor, 3> namesOf(ContractionKind kind) {
   switch (kind) {
@@ -174,23 +154,19 @@ bool cudnnConvolution(ContractionKind kind, const ConvolutionSizes& sizes, const
   const int ordinal = stream.gpu().ordinal();
   const auto plan = planOf({ordinal, kind, out.dtype, allowsTf32 && out.dtype == DType::Float32, sizes});
   if (plan == nullptr) return false;
-  Tape* tape = Tape::now();
   const void* operands[] = {a.data, b.data, out.data};
-  const ForeignCall call = tape == nullptr ? ForeignCall{} : tape->foreign(operands);
-  const Packed first(a, (call.moving & 1) != 0);
-  const Packed second(b, (call.moving & 2) != 0);
-  const bool inPlace = (call.moving & 4) == 0 && isAligned(out.data);
-  std::optional<Workspace> result;
-  if (!inPlace) result.emplace(static_cast<std::size_t>(out.numel()) * itemSize(out.dtype));
+  const ForeignCall call = foreignCall(operands);
+  const ForeignOperand first(a, (call.moving & 1) != 0);
+  const ForeignOperand second(b, (call.moving & 2) != 0);
+  const ForeignResult result(out, (call.moving & 4) != 0);
   const Workspace workspace(plan->workspaceBytes());
   if (!call.isInGraph) {
     stream.keep(std::const_pointer_cast<cudnn::ExecutionPlan>(plan));  // a graph launches what the plan owns
     const auto [x, y, z] = namesOf(kind);
-    const void* to = inPlace ? out.data : result->as();
-    plan->run(cudnn::contextOf(ordinal), stream.raw(), {{x, first.data()}, {y, second.data()}, {z, to}},
+    plan->run(cudnn::contextOf(ordinal), stream.raw(), {{x, first.data()}, {y, second.data()}, {z, result.data()}},
               workspace.as());
   }
-  if (!inPlace) copyByKernel({result->as(), out.dtype, out.shape, out.strides}, out);
+  result.finish();
   return true;
 }
 

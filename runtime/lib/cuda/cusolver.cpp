@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <dlfcn.h>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -34,14 +33,13 @@ std::string open(cs::Library& l) {
   std::string why;
   void* object = openSharedLibrary("TANDEM_CUSOLVER", kNames, why);
   if (object == nullptr) return strcat("cuSOLVER cannot be opened: ", why);
-#define X(member, symbol, parameters) l.member = reinterpret_cast<decltype(l.member)>(::dlsym(object, #symbol));
-  TANDEM_CUSOLVER(X)
-  TANDEM_CUSOLVER_BATCHED(X)
+#define X(member, symbol, parameters) {#symbol, &l.member},
+  const SharedFunction needed[] = {TANDEM_CUSOLVER(X)};
+  const SharedFunction batched[] = {TANDEM_CUSOLVER_BATCHED(X)};
 #undef X
-#define X(member, symbol, parameters)                                                                                  \
-  if (l.member == nullptr) return "cuSOLVER lacks " #symbol ": a newer one is needed";
-  TANDEM_CUSOLVER(X)
-#undef X
+  if (const std::string lacking = findFunctions(object, needed); !lacking.empty())
+    return strcat("cuSOLVER ", lacking, ": a newer one is needed");
+  findFunctions(object, batched);  // of later versions: null where it lacks them
   return "";
 }
 
