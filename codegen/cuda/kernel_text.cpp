@@ -45,8 +45,9 @@ KernelText::KernelText(const KernelSignature& signature, const std::string& symb
       frames_(signature.inputs.size()), values_(schedule.numValues()) {
   b.line("// " + signature.text());
   b.statement(strcat("struct Args { long long at[", std::max<std::size_t>(layout.size(), 1), "]; }"));
-  b.open(strcat("extern \"C\" __global__ void __launch_bounds__(", tandem::cuda::mostThreads(signature), ") ", symbol,
-                "(const __grid_constant__ Args args, long long begin, long long end)"));
+  // The least number of blocks a multiprocessor: without it NVRTC spills registers for more.
+  b.open(strcat("extern \"C\" __global__ void __launch_bounds__(", tandem::cuda::mostThreads(signature), ", 1) ",
+                symbol, "(const __grid_constant__ Args args, long long begin, long long end)"));
   for (std::size_t k = 0; k < layout.operands; ++k) {
     const bool input = k < signature.inputs.size();
     if (input && !schedule.value(k).needed) continue;
