@@ -223,11 +223,14 @@ PyObject* eventIndex(PyObject* self, void*) { return PyLong_FromLong(EventBox::o
 
 // ---- graphs ---------------------------------------------------------------------------------------------------------
 
-PyObject* beginCapture(PyObject*, PyObject* index) {
+PyObject* beginCapture(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
+    PyObject* index = nullptr;
+    unsigned long long pool = 0;
+    if (PyArg_ParseTuple(args, "OK:_gpu_begin_capture", &index, &pool) == 0) return nullptr;
     runRecorded("a stream is captured");
     const Device device = deviceAt(index);
-    gpuOf(device).beginCapture(executor(device).stream());
+    gpuOf(device).beginCapture(executor(device).stream(), pool);
     Py_RETURN_NONE;
   });
 }
@@ -448,7 +451,8 @@ PyMethodDef functions[] = {
     {"_gpu_current_stream", currentStream, METH_O, "The stream of this thread's work on a GPU."},
     {"_gpu_set_stream", setStream, METH_O, "Makes a stream the current one of its GPU; the one before."},
     {"_gpu_new_event", newEvent, METH_VARARGS, "(index, timed): an event."},
-    {"_gpu_begin_capture", beginCapture, METH_O, "Keeps what the current stream of a GPU gets from now on."},
+    {"_gpu_begin_capture", beginCapture, METH_VARARGS,
+     "Keeps what the current stream of a GPU gets from now on, with memory of the pool of that number."},
     {"_gpu_end_capture", endCapture, METH_O, "Ends that; the graph."},
     {"_gpu_memory_info", memoryInfo, METH_O, "(free, total) bytes of a GPU."},
     {"_gpu_memory_stats", memoryStats, METH_O, "Statistics of the allocator, by PyTorch's names."},

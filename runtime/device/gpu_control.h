@@ -204,8 +204,9 @@ class GpuControl {
   // ---- graphs
 
   /// What is queued in the stream from now on is kept instead of done; the stream is not the default one. Memory that
-  /// is allocated on the stream meanwhile comes from a pool of the graph's own.
-  virtual void beginCapture(Stream& stream) = 0;
+  /// is allocated on the stream meanwhile comes from the pool of that number, which graphs share that name it: what is
+  /// free in it when one is captured may be the next one's. It lives as long as a graph of it.
+  virtual void beginCapture(Stream& stream, std::uint64_t pool) = 0;
   /// Ends it. Error where something was done meanwhile that cannot be captured; the stream is usable again then too.
   virtual std::unique_ptr<GpuGraph> endCapture(Stream& stream) = 0;
   virtual bool isCapturing(Stream& stream) = 0;

@@ -148,6 +148,56 @@ def test_captured_graphs():
         tandem.cuda.make_graphed_callables(None, None)
 
 
+def reserved_by_graphs():
+    return sum(s["total_size"] for s in tandem.cuda.memory_snapshot() if s["segment_pool_id"] != (0, 0))
+
+
+@pytest.mark.parametrize("how", ["handle", "pool of the first", "none"])
+def test_pools_that_graphs_share(how):
+    """What a graph has for values between its operations is another's, too; what lives is not."""
+    x = ones(1 << 19)
+    (x * 2 + 1).sum()  # kernels are made before
+    tandem.cuda.synchronize()
+    before = reserved_by_graphs()
+    first, second = tandem.cuda.CUDAGraph(), tandem.cuda.CUDAGraph()
+    handle = tandem.cuda.graph_pool_handle() if how == "handle" else None
+    with tandem.cuda.graph(first, pool=handle):
+        between = x * 2
+        a = between + 1
+        one = between.data_ptr()
+        del between
+    alone = reserved_by_graphs() - before
+    assert alone > 0
+    with tandem.cuda.graph(second, pool=first.pool() if how == "pool of the first" else handle):
+        between = x * 3
+        b = between + 1
+        assert between.data_ptr() not in (a.data_ptr(), b.data_ptr())
+        assert (between.data_ptr() == one) == (how != "none")
+        del between
+    shared = reserved_by_graphs() - before
+    assert shared == (2 * alone if how == "none" else alone)
+    assert (first.pool() == second.pool()) == (how != "none")
+    for value in (0.5, 2.0):
+        x.fill_(value)
+        first.replay()
+        second.replay()
+        assert a[:3].tolist() == [value * 2 + 1] * 3 and b[-3:].tolist() == [value * 3 + 1] * 3
+    # The pool lives as long as one of its graphs.
+    first.reset()
+    tandem.cuda.empty_cache()
+    x.fill_(1.5)
+    second.replay()
+    assert b[:2].tolist() == [5.5, 5.5]
+    second.reset()
+    assert reserved_by_graphs() == before
+
+
+def test_a_pool_that_is_none():
+    for pool in (3, (1,), (0, "x")):
+        with pytest.raises(TypeError, match="pool must be a handle"):
+            tandem.cuda.CUDAGraph().capture_begin(pool)
+
+
 def test_what_cannot_be_captured():
     x = ones(3)
     with pytest.raises(RuntimeError), tandem.cuda.graph(tandem.cuda.CUDAGraph()):

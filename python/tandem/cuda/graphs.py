@@ -29,8 +29,12 @@ def is_current_stream_capturing() -> bool:
 
 
 def graph_pool_handle() -> tuple[int, int]:
-    """A name of a pool of memory, for `capture_begin`, which accepts it: each graph has memory of its own."""
+    """A new pool of memory, for `capture_begin` of graphs that are to share it."""
     return 0, next(_pools)
+
+
+def _is_handle(pool: Any) -> bool:
+    return isinstance(pool, tuple) and len(pool) == 2 and all(type(n) is int and n >= 0 for n in pool)
 
 
 class CUDAGraph:
@@ -54,17 +58,22 @@ class CUDAGraph:
         """Capture what the current stream, which is not the default one, is given from now on.
 
         Args:
-            pool: a handle of `pool()` or `graph_pool_handle`; accepted: graphs share no memory.
+            pool: a handle of `pool()` of another graph or of `graph_pool_handle`: memory that is free when this begins,
+                as what another graph of the pool used for values of its own, is used again. Replay such graphs in the
+                order in which they were captured, and not at the same time: one writes to the other's memory. Of the
+                graph's own when None.
             capture_error_mode: accepted: other threads may use the GPU meanwhile.
         """
         if self._graph is not None or self._index is not None:
             raise RuntimeError("this CUDAGraph was captured already: reset() it, or make another one")
+        if pool is not None and not _is_handle(pool):
+            raise TypeError(f"capture_begin: pool must be a handle of graph_pool_handle() or pool(), but got {pool!r}")
         index = current_device()
-        _C._gpu_begin_capture(index)
+        handle = self._pool if pool is None else pool
+        _C._gpu_begin_capture(index, handle[1])
         self._index = index
         self._draws = self._position(index)
-        if pool is not None:
-            self._pool = pool
+        self._pool = handle
 
     def capture_end(self) -> None:
         """End that. RuntimeError where something was done meanwhile that cannot be captured."""
@@ -91,7 +100,7 @@ class CUDAGraph:
         self._graph = None
 
     def pool(self) -> Any:
-        """A handle for `capture_begin` of other graphs."""
+        """The pool of its memory, for `capture_begin` of other graphs."""
         return self._pool
 
     def enable_debug_mode(self) -> None:

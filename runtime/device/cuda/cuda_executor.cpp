@@ -145,7 +145,7 @@ void CudaExecutor::copyFromPeer(void* to, const void* from, std::size_t bytes, E
   cuda::copyFromPeer(to, from, bytes, of(peer.stream()), of(stream));
 }
 
-void CudaExecutor::beginCapture(Stream& stream) { cuda::beginCapture(of(stream)); }
+void CudaExecutor::beginCapture(Stream& stream, std::uint64_t pool) { cuda::beginCapture(of(stream), pool); }
 std::unique_ptr<GpuGraph> CudaExecutor::endCapture(Stream& stream) { return cuda::endCapture(of(stream)); }
 bool CudaExecutor::isCapturing(Stream& stream) { return of(stream).isCapturing(); }
 

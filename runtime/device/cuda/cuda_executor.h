@@ -57,7 +57,7 @@ class CudaExecutor final : public Executor, public GpuControl {
   void copyFromPinned(void* to, const void* from, std::size_t bytes, Stream& stream) override;
   void copyToPinned(void* to, const void* from, std::size_t bytes, Stream& stream) override;
   void copyFromPeer(void* to, const void* from, std::size_t bytes, Executor& peer, Stream& stream) override;
-  void beginCapture(Stream& stream) override;
+  void beginCapture(Stream& stream, std::uint64_t pool) override;
   std::unique_ptr<GpuGraph> endCapture(Stream& stream) override;
   bool isCapturing(Stream& stream) override;
   void expect(Stream& stream, std::shared_ptr<const Agreement> agreement) override;

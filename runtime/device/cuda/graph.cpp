@@ -1,5 +1,7 @@
 #include "runtime/device/cuda/graph.h"
 
+#include <utility>
+
 #include "runtime/base/error.h"
 #include "runtime/device/cuda/gpu.h"
 
@@ -15,7 +17,7 @@ CudaGraph::~CudaGraph() {
   } catch (const Error&) {
     // An error of its work is raised by whoever waits for the stream.
   }
-  gpu_.memory.giveBack(arena_);
+  gpu_.memory.giveBack(std::move(arena_));
 }
 
 void CudaGraph::launch(Stream& stream) {
@@ -28,13 +30,13 @@ void CudaGraph::launch(Stream& stream) {
   for (const auto& e : kept_.expectations) in.expect(e);
 }
 
-void beginCapture(CudaStream& stream) {
+void beginCapture(CudaStream& stream, std::optional<std::uint64_t> pool) {
   Gpu& gpu = stream.gpu();
   gpu.use();
   if (stream.raw() == nullptr) fail<Error>("the default stream cannot be captured: choose another one");
   // In this mode of capturing memory may be allocated meanwhile.
   check(driver().streamBeginCapture(stream.raw(), kCaptureRelaxed), strcat("capturing a stream of ", gpu.name()));
-  gpu.memory.beginArena(stream.raw());
+  gpu.memory.beginArena(stream.raw(), pool);
   stream.beginKeeping();
 }
 
@@ -51,7 +53,7 @@ std::unique_ptr<GpuGraph> endCapture(CudaStream& stream) {
     check(driver().graphInstantiate(&made, graph, 0), "making a graph of what was captured");
   } catch (const Error&) {
     if (graph != nullptr) driver().graphDestroy(graph);
-    gpu.memory.giveBack(arena);
+    gpu.memory.giveBack(std::move(arena));
     throw;
   }
   return std::make_unique<CudaGraph>(gpu, graph, made, std::move(arena), std::move(kept));

@@ -1,7 +1,9 @@
 // Captured work: a CUDA graph with what it stands on.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "runtime/device/cuda/memory.h"
 #include "runtime/device/cuda/stream.h"
@@ -27,7 +29,8 @@ class CudaGraph final : public GpuGraph {
   CudaEvent launched_{gpu_, false};  // after the last launch
 };
 
-void beginCapture(CudaStream& stream);
+/// `pool`: as GpuControl has it; without one the graph has memory of its own.
+void beginCapture(CudaStream& stream, std::optional<std::uint64_t> pool = {});
 std::unique_ptr<GpuGraph> endCapture(CudaStream& stream);
 
 }  // namespace tandem::cuda

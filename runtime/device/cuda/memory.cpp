@@ -301,10 +301,15 @@ void DeviceMemory::outOfMemory(std::size_t bytes, std::size_t segment) {
 
 // ---- graphs
 
-void DeviceMemory::beginArena(StreamHandle stream) {
+void DeviceMemory::beginArena(StreamHandle stream, std::optional<std::uint64_t> pool) {
   const std::lock_guard lock(mutex_);
-  auto arena = std::make_shared<Arena>();
-  arena->ofGraph = true;
+  std::erase_if(pools_, [](const auto& known) { return known.second.expired(); });
+  std::shared_ptr<Arena> arena = pool ? pools_[*pool].lock() : nullptr;
+  if (arena == nullptr) {
+    arena = std::make_shared<Arena>();
+    arena->ofGraph = true;
+    if (pool) pools_[*pool] = arena;
+  }
   captured_.push_back({stream, captureOf(stream), std::move(arena)});
 }
 
@@ -321,11 +326,13 @@ std::shared_ptr<DeviceMemory::Arena> DeviceMemory::endArena(StreamHandle stream)
   return arena;
 }
 
-void DeviceMemory::giveBack(const std::shared_ptr<Arena>& arena) {
+void DeviceMemory::giveBack(std::shared_ptr<Arena> arena) {
   const std::lock_guard lock(mutex_);
+  const std::shared_ptr<Arena> mine = std::move(arena);  // gone before the lock is, which guards how many have it
+  if (mine.use_count() > 1) return;
   for (Segment* segment : segments_)
-    if (segment->arena == arena.get()) segment->arena = &common_;
-  for (std::size_t k = 0; k < arena->free.size(); ++k) common_.free[k].merge(arena->free[k]);
+    if (segment->arena == mine.get()) segment->arena = &common_;
+  for (std::size_t k = 0; k < mine->free.size(); ++k) common_.free[k].merge(mine->free[k]);
 }
 
 // ---- what is known of it

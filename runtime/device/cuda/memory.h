@@ -16,8 +16,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -57,11 +59,11 @@ class DeviceMemory {
 
   struct Arena;
   /// What is allocated on the stream, which is captured, from now on, and on streams that are captured together with
-  /// it, is a graph's.
-  void beginArena(StreamHandle stream);
+  /// it, is a graph's: of the arena that graphs share which name the same pool, or of its own.
+  void beginArena(StreamHandle stream, std::optional<std::uint64_t> pool);
   std::shared_ptr<Arena> endArena(StreamHandle stream);
-  /// When the graph's work is done for good: blocks are the device's from now on.
-  void giveBack(const std::shared_ptr<Arena>& arena);
+  /// When a graph's work is done for good: if no other shares the arena, its blocks are the device's from now on.
+  void giveBack(std::shared_ptr<Arena> arena);
 
  private:
   struct Segment;
@@ -145,6 +147,7 @@ class DeviceMemory {
     std::shared_ptr<Arena> arena;
   };
   std::vector<Captured> captured_;
+  std::map<std::uint64_t, std::weak_ptr<Arena>> pools_;
   std::size_t most_ = SIZE_MAX;                       // bytes of segments
   std::array<std::array<Stat, 3>, kCounts> stats_{};  // all, small, large
   std::int64_t retries_ = 0, outOfMemories_ = 0, fromDriver_ = 0, toDriver_ = 0, waits_ = 0;

@@ -254,7 +254,7 @@ TEST_F(Streams, GraphsAreLaunchedAgain) {
   queue(addCall, x, 10, 0, *a);  // its code is there
   queue(checkCall, x, 10, 100, *a);
   a->synchronize();
-  control().beginCapture(*a);
+  control().beginCapture(*a, 1);
   EXPECT_TRUE(control().isCapturing(*a));
   queue(addCall, x, 10, 3, *a);
   queue(checkCall, x, 10, 6, *a, "graph.py:1");
@@ -296,7 +296,7 @@ TEST_F(Streams, MemoryOfAGraphIsItsOwn) {
   const auto handle = static_cast<StreamHandle>(a->handle());
   void* before = gpu.memory.allocate(4096, handle);
   gpu.memory.deallocate(before);
-  control().beginCapture(*a);
+  control().beginCapture(*a, 1);
   void* captured = gpu.memory.allocate(4096, handle);
   EXPECT_NE(captured, before);
   gpu.memory.deallocate(captured);
@@ -316,7 +316,7 @@ TEST_F(Streams, MemoryOfStreamsThatAreCapturedTogetherIsTheGraphs) {
   gpu.memory.deallocate(before);
   auto forked = control().makeEvent(false);
   auto back = control().makeEvent(false);
-  control().beginCapture(*a);
+  control().beginCapture(*a, 1);
   EXPECT_EQ(gpu.memory.allocate(4096, joined), before);  // it is not part of it yet
   gpu.memory.deallocate(before);
   forked->record(*a);
@@ -332,14 +332,14 @@ TEST_F(Streams, MemoryOfStreamsThatAreCapturedTogetherIsTheGraphs) {
 }
 
 TEST_F(Streams, TheDefaultOneIsNotCaptured) {
-  EXPECT_TRUE(has(errorOf([&] { control().beginCapture(control().defaultStream()); }), "choose another one"));
+  EXPECT_TRUE(has(errorOf([&] { control().beginCapture(control().defaultStream(), 1); }), "choose another one"));
 }
 
 TEST_F(Streams, WhatCannotBeCapturedIsRefused) {
   const Block x(40);
   queue(fillCall, x, 10, 1, *a);
   a->synchronize();
-  control().beginCapture(*a);
+  control().beginCapture(*a, 1);
   EXPECT_ANY_THROW(static_cast<void>(x.get<int>(10, *a)));  // waits
   EXPECT_ANY_THROW(control().endCapture(*a));
   queue(addCall, x, 10, 1, *a);
