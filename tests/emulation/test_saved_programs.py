@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import zipfile
+from pathlib import Path
 
 import pytest
 from devices import libraries
@@ -262,6 +263,33 @@ def test_runs_that_are_refused_in_c(of_c):
     places[0].device_kind = 9
     with pytest.raises(RuntimeError, match="memory of a device of kind 9: expected 1, the CPU, or 2, CUDA"):
         of_c.check(of_c.library.tandem_run_on(of_c.context, ctypes.c_size_t(0), places, None, other, None))
+
+
+def test_memory_of_the_gpu_from_cpp(tmp_path):
+    """A program of users, built against the loader as it is installed, with Input::onGpu and Output::onGpu."""
+    build = libraries().parent
+    if "TANDEM_SANITIZE:STRING=\n" not in (build / "CMakeCache.txt").read_text():
+        pytest.skip("programs of users are not built under a sanitizer")
+    prefix, program = tmp_path / "prefix", tmp_path / "on_gpu"
+    install = ["cmake", "--install", build, "--component", "runtime", "--prefix", prefix]
+    source = Path(__file__).parent / "program/on_gpu.cpp"
+    compiler = [os.environ.get("CXX", "c++"), "-std=c++20", source, f"-I{prefix}/include", f"-L{prefix}/lib"]
+    for command in (install, [*compiler, f"-Wl,-rpath,{prefix}/lib", "-ltandem_runtime", "-ldl", "-o", program]):
+        subprocess.run([str(c) for c in command], check=True, capture_output=True)
+    x = tandem.arange(24.0).reshape(3, 8) / 8
+    y = 1 - tandem.arange(24.0).reshape(3, 8) / 16
+
+    def body(x, y):
+        return tandem.softmax(x * y, 1) + x.sum(1, keepdim=True)
+
+    path = saved(tmp_path, tandem.export.export(body, (x, y), targets=TARGETS))
+    done = subprocess.run([str(program), path], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    target, first, second, error = done.stdout.splitlines()
+    assert target == "sm_90"
+    for line, want in ((first, body(x, y)), (second, body(y, x))):
+        assert [float.fromhex(v) for v in line.split()] == want.flatten().tolist()
+    assert error == "forward: x is on cuda:1, and the program runs on cuda:0"
 
 
 def functions(x, i):
