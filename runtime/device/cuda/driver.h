@@ -156,7 +156,7 @@ inline constexpr int kCaptureNone = 0;              // CU_STREAM_CAPTURE_STATUS_
 
 /// The driver's functions.
 struct Driver {
-#define X(member, symbol, parameters) int(*member) parameters = nullptr;
+#define X(member, symbol, parameters) int(*member) parameters = nullptr;  // NOLINT(bugprone-macro-parentheses): names
   TANDEM_CUDA_DRIVER(X)
 #undef X
 };

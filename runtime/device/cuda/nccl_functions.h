@@ -61,7 +61,8 @@ inline constexpr int kOldest = 21805;  // whose configuration this is
   X(int, receive, ncclRecv, (void* memory, std::size_t count, int type, int rank, Handle handle, StreamHandle stream))
 
 struct Library {
-#define X(result, member, symbol, parameters) result(*member) parameters = nullptr;
+#define X(result, member, symbol, parameters)                                                                          \
+  result(*member) parameters = nullptr;  // NOLINT(bugprone-macro-parentheses): names
   TANDEM_NCCL(X)
 #undef X
 };

@@ -73,7 +73,7 @@ void launchRaw(const Function& function, const Grid& grid, std::span<const Param
 template <class... A>
 void launch(const Function& function, const Grid& grid, const A&... arguments) {
   static_assert((std::is_trivially_copyable_v<A> && ...));
-  const Parameter parameters[] = {{&arguments, sizeof arguments}...};
+  const Parameter parameters[] = {{static_cast<const void*>(&arguments), sizeof arguments}...};
   launchRaw(function, grid, parameters);
 }
 

@@ -73,7 +73,7 @@ inline constexpr std::uint32_t kByWorkspace = 2;  // CUBLASLT_REDUCTION_SCHEME_C
 
 /// The functions of the library.
 struct Library {
-#define X(member, symbol, parameters) int(*member) parameters = nullptr;
+#define X(member, symbol, parameters) int(*member) parameters = nullptr;  // NOLINT(bugprone-macro-parentheses): names
   TANDEM_CUBLASLT(X)
 #undef X
 };

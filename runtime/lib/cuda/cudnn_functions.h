@@ -135,7 +135,8 @@ enum AttributeName : int {
 
 /// The functions of the library.
 struct Library {
-#define X(returned, member, symbol, parameters) returned(*member) parameters = nullptr;
+#define X(returned, member, symbol, parameters)                                                                        \
+  returned(*member) parameters = nullptr;  // NOLINT(bugprone-macro-parentheses): names
   TANDEM_CUDNN(X)
 #undef X
 };

@@ -70,7 +70,7 @@ inline constexpr std::int64_t kMostJacobi = 32;
 
 /// The functions of the library.
 struct Library {
-#define X(member, symbol, parameters) int(*member) parameters = nullptr;
+#define X(member, symbol, parameters) int(*member) parameters = nullptr;  // NOLINT(bugprone-macro-parentheses): names
   TANDEM_CUSOLVER(X)
   TANDEM_CUSOLVER_BATCHED(X)
 #undef X

@@ -22,7 +22,7 @@ std::unordered_map<std::string_view, LibraryFn>& functions() {
 
 }  // namespace
 
-Registered::Registered(std::initializer_list<std::pair<std::string_view, LibraryFn>> added) {
+Registered::Registered(std::initializer_list<std::pair<std::string_view, LibraryFn>> added) noexcept {
   for (const auto& [name, function] : added) functions().emplace(name, function);
 }
 

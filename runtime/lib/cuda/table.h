@@ -20,8 +20,8 @@ namespace lib {
 }  // namespace lib
 
 struct Registered {
-  /// Functions by their names.
-  Registered(std::initializer_list<std::pair<std::string_view, LibraryFn>> functions);
+  /// Functions by their names. It ends the process where there is no memory for them.
+  Registered(std::initializer_list<std::pair<std::string_view, LibraryFn>> functions) noexcept;
 };
 
 /// The function of the operation called `op`; null where a GPU has none.
