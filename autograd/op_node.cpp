@@ -32,6 +32,7 @@ OpNode* OpNode::make(OpCode op, const Layout& layout, std::uint64_t sequence) {
   char* p = static_cast<char*>(poolAllocate(bytesOf(layout)));
   auto* node = new (p) OpNode(op, layout, sequence);
   node->tapeGroup_ = activeTapeGroup;
+  node->flags_ = computeFlags();
   p += sizeof(OpNode);
   auto take = [&p]<class T>(T*& array, std::size_t n) {
     array = reinterpret_cast<T*>(p);
@@ -116,6 +117,7 @@ void OpNode::apply(std::span<const Tensor> cotangents, std::span<const bool> wan
   if (otherDevices) [[unlikely]]
     for (const Tensor& c : cotangents)
       if (c.defined()) scope.emplace(c.device());
+  const ComputeFlagsScope flags(flags_);
   rule(context);
 }
 

@@ -10,6 +10,7 @@
 
 #include "autograd/node.h"
 #include "autograd/saved_tensor.h"
+#include "eager/compute_flags.h"
 #include "ir/schema/op_table.h"
 
 namespace tandem {
@@ -76,6 +77,7 @@ class OpNode final : public Node {
   OpCode op_;
   bool released_ = false;
   bool noted_ = false;
+  ComputeFlags flags_;  // of the forward
   std::uint32_t tapeGroup_ = 0;
   Layout layout_;
   SavedTensor* saved_ = nullptr;

@@ -5,6 +5,7 @@
 namespace tandem {
 
 constinit std::atomic<ComputeFlags> currentComputeFlags;
+thread_local constinit ScopedComputeFlags scopedComputeFlags;
 
 Tensor matrixProduct(const Tensor& a, const Tensor& b) { return ops::matmul_plain(a, b, productsAllowTf32(a)); }
 

@@ -1,6 +1,7 @@
 // What programs say of how GPUs compute products and convolutions: the flags of `tandem.backends`, of the process as in
 // PyTorch. A composite makes them attributes of the operation, so that what is recorded, compiled or saved keeps those
-// that it was made with, and a gradient those of its forward. The CPU's functions read none of them.
+// that it was made with. A node of the tape keeps those of its forward and has its derivative see them, whatever it is
+// made of. The CPU's functions read none of them.
 #pragma once
 
 #include <atomic>
@@ -21,8 +22,30 @@ struct ComputeFlags {
 
 extern constinit std::atomic<ComputeFlags> currentComputeFlags;
 static_assert(std::atomic<ComputeFlags>::is_always_lock_free);
+
+/// Flags that the thread sees instead of the process's.
+struct ScopedComputeFlags {
+  ComputeFlags flags;
+  bool given = false;
+};
+extern thread_local constinit ScopedComputeFlags scopedComputeFlags;
+
 /// Every call of a compiled function asks.
-inline ComputeFlags computeFlags() { return currentComputeFlags.load(std::memory_order_relaxed); }
+inline ComputeFlags computeFlags() {
+  if (scopedComputeFlags.given) [[unlikely]]
+    return scopedComputeFlags.flags;
+  return currentComputeFlags.load(std::memory_order_relaxed);
+}
+class ComputeFlagsScope {
+ public:
+  explicit ComputeFlagsScope(ComputeFlags flags) : before_(scopedComputeFlags) { scopedComputeFlags = {flags, true}; }
+  ~ComputeFlagsScope() { scopedComputeFlags = before_; }
+  ComputeFlagsScope(const ComputeFlagsScope&) = delete;
+  ComputeFlagsScope& operator=(const ComputeFlagsScope&) = delete;
+
+ private:
+  ScopedComputeFlags before_;
+};
 /// Three bits.
 inline int bitsOf(ComputeFlags flags) { return std::bit_cast<std::uint8_t>(flags); }
 inline void setComputeFlags(ComputeFlags flags) { currentComputeFlags.store(flags, std::memory_order_relaxed); }

@@ -348,6 +348,42 @@ def test_gradients_keep_the_flags_of_their_forward(plans: Any) -> None:
         assert plans() == [f"{FORWARD} tensor_cores", f"{INPUT} tensor_cores"]
 
 
+def attended(x: tandem.Tensor) -> tandem.Tensor:
+    """Whose mask has a derivative made of products, and whose own derivative's is, too."""
+    return F.scaled_dot_product_attention(x, x, x, attn_mask=x @ x.transpose(-2, -1))
+
+
+def factored(x: tandem.Tensor) -> tandem.Tensor:
+    return tandem.linalg.cholesky(x @ x.transpose(-2, -1) + 4 * tandem.eye(x.shape[-2], device=x.device))
+
+
+def recurrent(x: tandem.Tensor) -> tandem.Tensor:
+    tandem.manual_seed(0)
+    return nn.LSTM(5, 6, proj_size=2).to(x.device)(x)[0]
+
+
+@pytest.mark.parametrize("mode", ["eager", "compiled"])
+@pytest.mark.parametrize("allowed", [False, True])
+@pytest.mark.parametrize("what", [attended, factored, recurrent])
+def test_derivatives_that_are_made_of_products_keep_the_flag(
+    what: Callable[..., Any], allowed: bool, mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "cublaslt"
+    monkeypatch.setenv("TANDEM_CUBLASLT_LOG", str(log))
+    x = there(random((3, 4, 5))).requires_grad_()
+    f = tandem.compile(what) if mode == "compiled" and what is not recurrent else what
+    matmul.allow_tf32 = allowed
+    y = f(x)
+    matmul.allow_tf32 = not allowed
+    log.write_text("")
+    (g,) = tandem.autograd.grad((y * y).sum(), x, create_graph=True)
+    (g * g).sum().backward()
+    tandem.cuda.synchronize()
+    products = [line.split()[2:] for line in log.read_text().splitlines()]
+    assert len(products) > 2 and products == [["tf32"] if allowed else []] * len(products)
+    assert x.grad is not None and bool(x.grad.isfinite().all())
+
+
 def test_the_cpu_does_not_read_them() -> None:
     x, w = random((2, 3, 7, 5)), random((4, 3, 5, 5), seed=1)
     before = bits(convolution(x, w)), bits(product(x, w))
