@@ -22,8 +22,9 @@ Tensor turned(const Tensor& x) { return ops::transpose(x, -2, -1); }
 Tensor sumPlus(const Tensor& a, const Tensor& b) { return a.defined() ? (b.defined() ? ops::add(a, b) : a) : b; }
 
 struct Attrs {
-  bool causal, masked;
-  explicit Attrs(AttrReader a) : causal(a.boolean()), masked(a.boolean()) {}
+  bool causal, masked, half, bfloat;
+  explicit Attrs(AttrReader a)
+      : causal(a.boolean()), masked(a.boolean()), half(a.boolean(false)), bfloat(a.boolean(false)) {}
 };
 
 /// The quantities above for operands first .. first + 2 and the extras from `extras` on.
@@ -104,8 +105,9 @@ void attention(RuleContext& c) {
   bool maskNeeds = attrs.masked && c.needs(5);
   if (maskNeeds) c.set(5, Decomposed(c, 0, 3, 5, c.grad()).ds);
   if (!c.needs(0) && !c.needs(1) && !c.needs(2)) return;
-  auto [dq, dk, dv] = ops::attention_grad(c.grad(), c.input(0), c.input(1), c.input(2), c.output(0), c.output(1),
-                                          c.scalar(3), c.scalar(4), extrasOf(c, 5), attrs.causal, attrs.masked);
+  auto [dq, dk, dv] =
+      ops::attention_grad(c.grad(), c.input(0), c.input(1), c.input(2), c.output(0), c.output(1), c.scalar(3),
+                          c.scalar(4), extrasOf(c, 5), attrs.causal, attrs.masked, attrs.half, attrs.bfloat);
   if (c.needs(0)) c.set(0, dq);
   if (c.needs(1)) c.set(1, dk);
   if (c.needs(2)) c.set(2, dv);

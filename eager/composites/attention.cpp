@@ -1,6 +1,8 @@
 // scaled_dot_product_attention: brings its operands into the form of the primitive, [B, H, rows, width].
 #include <cmath>
+#include <optional>
 
+#include "eager/compute_flags.h"
 #include "eager/generator.h"
 #include "eager/helpers.h"
 #include "eager/ops.h"
@@ -36,22 +38,10 @@ void checkOperands(const Tensor& q, const Tensor& k, const Tensor& v) {
          shapeText(v.shape()), "; query and key must agree in the last dim, key and value in the one before it");
 }
 
-}  // namespace
-
-Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask,
-                                    double dropout, bool causal, std::optional<double> scale, bool grouped) {
-  checkOperands(query, key, value);
-  if (causal && mask.defined())
-    fail("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True");
-  if (dropout < 0 || dropout > 1) fail<ValueError>("dropout probability has to be between 0 and 1, but got ", dropout);
-  if (isHalf(query.dtype())) {
-    auto wide = [](const Tensor& x) {
-      return x.defined() && x.dtype() != DType::Bool ? toDType(x, DType::Float32) : x;
-    };
-    return toDType(
-        scaled_dot_product_attention(wide(query), wide(key), wide(value), wide(mask), dropout, causal, scale, grouped),
-        query.dtype());
-  }
+/// Of operands that are checked and no half types; `from` is what they were converted from, float32 where cuDNN may
+/// not.
+Tensor attend(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask, double dropout,
+              bool causal, std::optional<double> scale, bool grouped, DType from) {
   if (mask.defined() && mask.dtype() != DType::Bool && !isFloating(mask.dtype()))
     fail("Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: ",
          dtypeName(mask.dtype()), " and  query.dtype: ", dtypeName(query.dtype()), " instead.");
@@ -90,9 +80,25 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
   if (dropout > 0)
     extras.push_back(randint_plain(Scalar(std::int64_t{0}), Scalar(std::int64_t{1} << 62), Dims{1}, DType::Int64));
   double factor = scale ? *scale : query.size(-1) == 0 ? 1.0 : 1 / std::sqrt(static_cast<double>(query.size(-1)));
-  auto [y, stats] = attention_plain(asHeads(query, lead), asHeads(key, sharedLead), asHeads(value, sharedLead),
-                                    Scalar(factor), Scalar(dropout), extras, causal, mask.defined());
+  auto [y, stats] =
+      attention_plain(asHeads(query, lead), asHeads(key, sharedLead), asHeads(value, sharedLead), Scalar(factor),
+                      Scalar(dropout), extras, causal, mask.defined(), from == DType::Float16, from == DType::BFloat16);
   return reshape(y, out);
+}
+
+}  // namespace
+
+Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask,
+                                    double dropout, bool causal, std::optional<double> scale, bool grouped) {
+  checkOperands(query, key, value);
+  if (causal && mask.defined())
+    fail("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True");
+  if (dropout < 0 || dropout > 1) fail<ValueError>("dropout probability has to be between 0 and 1, but got ", dropout);
+  if (!isHalf(query.dtype())) return attend(query, key, value, mask, dropout, causal, scale, grouped, query.dtype());
+  auto wide = [](const Tensor& x) { return x.defined() && x.dtype() != DType::Bool ? toDType(x, DType::Float32) : x; };
+  const DType from = computeFlags().cudnn ? query.dtype() : DType::Float32;
+  return toDType(attend(wide(query), wide(key), wide(value), wide(mask), dropout, causal, scale, grouped, from),
+                 query.dtype());
 }
 
 }  // namespace tandem::ops

@@ -190,9 +190,11 @@ def : Composite<"scaled_dot_product_attention",
 // Attention with an online softmax (Milakov and Gimelshein 2018; Dao et al. 2022): [B, H, L, E] with [B, K, S, E] and
 // [B, K, S, V]. `extras` holds the
 // mask if there is one, then the key of dropout if there is one. The second result is, for every row, the largest score
-// and one over the sum of exponentials.
+// and one over the sum of exponentials; of both, what backward makes of them counts: exp(score - first) * second.
+// `half` or `bfloat` says what the operands were converted from, float16 or bfloat16, where cuDNN may multiply in it.
 def : Attention<"attention_plain",
-    "Tensor query, Tensor key, Tensor value, Scalar scale, Scalar dropout, Tensor[] extras, bool causal, bool masked",
+    "Tensor query, Tensor key, Tensor value, Scalar scale, Scalar dropout, Tensor[] extras, bool causal, bool masked, "
+    "bool half=False, bool bfloat=False",
     "attention"> {
   let results = "(Tensor, Tensor)";
   let numResults = 2;
@@ -204,7 +206,7 @@ def : Attention<"attention_plain",
 
 def : Attention<"attention_grad",
     "Tensor grad, Tensor query, Tensor key, Tensor value, Tensor output, Tensor stats, Scalar scale, Scalar dropout, "
-    "Tensor[] extras, bool causal, bool masked",
+    "Tensor[] extras, bool causal, bool masked, bool half=False, bool bfloat=False",
     "attentionGrad"> {
   let results = "(Tensor, Tensor, Tensor)";
   let numResults = 3;

@@ -1,11 +1,14 @@
-// attention, its gradient, and which elements its dropout keeps.
+// attention, its gradient, and which elements its dropout keeps: of half types by cuDNN where it is allowed and has an
+// engine (cudnn_attention.h), else by kernels of our own.
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <optional>
 #include <string>
 
 #include "runtime/base/attrs.h"
 #include "runtime/device/cuda/queue.h"
+#include "runtime/lib/cuda/cudnn_attention.h"
 #include "runtime/lib/cuda/table.h"
 #include "runtime/lib/cuda/texts.h"
 
@@ -81,10 +84,31 @@ struct Problem {
   }
 };
 
+/// Attention that cuDNN may compute: operands that were converted from a half type, without dropout, and no size 0.
+struct Half {
+  AttentionOperands operands;
+
+  static std::optional<Half> of(const LibraryCall& call, std::size_t first, std::size_t extras) {
+    AttrReader attrs(call.attrs);
+    const bool causal = attrs.boolean();
+    const bool masked = attrs.boolean();
+    const bool half = attrs.boolean(false);
+    const bool bfloat = attrs.boolean(false);
+    if ((!half && !bfloat) || call.inputs.size() > extras + (masked ? 1 : 0)) return {};
+    for (std::size_t k = 0; k < first + 3; ++k)
+      if (call.inputs[k].numel() == 0) return {};
+    return Half{{call.inputs[first], call.inputs[first + 1], call.inputs[first + 2],
+                 masked ? &call.inputs[extras] : nullptr, causal, std::bit_cast<double>(call.scalars[0]),
+                 half ? DType::Float16 : DType::BFloat16}};
+  }
+};
+
 }  // namespace
 
 void attention(const LibraryCall& call) {
   if (call.outputs[1].numel() == 0) return;
+  if (const auto half = Half::of(call, 0, 3); half && cudnnAttention(half->operands, call.outputs[0], call.outputs[1]))
+    return;
   const Problem p(call, 0, 3);
   launch(p.kernel("forward", Pass::Forward, p.plan.valueWidth), p.grid(p.plan.heads, p.plan.rows, p.plan.valueWidth),
          p.plan, call.outputs[0].data, call.outputs[1].data);
@@ -92,6 +116,9 @@ void attention(const LibraryCall& call) {
 
 /// Inputs (grad, query, key, value, output, stats, extras...).
 void attention_grad(const LibraryCall& call) {
+  if (const auto half = Half::of(call, 1, 6);
+      half && cudnnAttentionGrad(half->operands, call.inputs[0], call.inputs[4], call.inputs[5], call.outputs))
+    return;
   Problem p(call, 1, 6);
   p.plan.grad = call.inputs[0].data;
   setStrides(p.plan.gradStrides, call.inputs[0]);

@@ -179,8 +179,7 @@ Descriptor describeTensor(std::int64_t id, DType dtype, DimsRef shape) {
   return tensor;
 }
 
-void ExecutionPlan::run(Context& context, StreamHandle stream, std::initializer_list<Bound> tensors,
-                        void* workspace) const {
+void ExecutionPlan::run(Context& context, StreamHandle stream, std::span<const Bound> tensors, void* workspace) const {
   SmallVector<std::int64_t, 8> ids;
   SmallVector<const void*, 8> pointers;
   for (const Bound& t : tensors) ids.push_back(t.id), pointers.push_back(t.data);
@@ -194,11 +193,12 @@ void ExecutionPlan::run(Context& context, StreamHandle stream, std::initializer_
   check(library()->execute(context.handle, parts_.back().handle(), pack.handle()), "queueing an execution plan");
 }
 
-std::unique_ptr<const ExecutionPlan> choosePlan(Context& context, std::vector<Descriptor> operation, DType dtype,
-                                                bool allowsTf32, std::size_t mostWorkspace) {
+std::unique_ptr<const ExecutionPlan> choosePlan(Context& context, Operations operations, DType dtype, bool allowsTf32,
+                                                std::size_t mostWorkspace) {
   Descriptor graph(kOperationGraph);
   graph.set(kGraphHandle, kHandleType, context.handle);
-  graph.set(kGraphOperations, operation.back());
+  graph.set(kGraphOperations, kDescriptorType, std::ssize(operations.operations),
+            static_cast<const void*>(operations.operations.data()));
   if (const int status = graph.tryFinalize(); status != kSuccess) {
     if (status / 1000 * 1000 != kNotSupported) check(status, "describing an operation");
     return nullptr;
@@ -211,7 +211,7 @@ std::unique_ptr<const ExecutionPlan> choosePlan(Context& context, std::vector<De
       if (!isAllowed(configs[i], without)) continue;
       auto plan = planOf(context, configs[i], mostWorkspace);
       if (!plan) continue;
-      std::vector<Descriptor> parts = std::move(operation);
+      std::vector<Descriptor> parts = std::move(operations.parts);
       parts.push_back(std::move(graph));
       parts.push_back(std::move(configs[0]));
       parts.push_back(std::move(configs[i]));

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -88,18 +89,50 @@ class ExecutionPlan {
   ExecutionPlan& operator=(const ExecutionPlan&) = delete;
   [[nodiscard]] std::size_t workspaceBytes() const { return workspaceBytes_; }
   /// Queues it.
-  void run(Context& context, StreamHandle stream, std::initializer_list<Bound> tensors, void* workspace) const;
+  void run(Context& context, StreamHandle stream, std::span<const Bound> tensors, void* workspace) const;
 
  private:
   std::vector<Descriptor> parts_;
   std::size_t workspaceBytes_;
 };
 
-/// The plan of an operation (the last descriptor; the others are what it stands on) in the dtype, whose sums are in
-/// float32, with at most so much workspace; null where no engine serves. Engines add in a fixed order, multiply and add
-/// what the operation says (so that an infinity or a NaN reaches what it should), and round operands of float32 to TF32
-/// only where `allowsTf32`. With the context's mutex.
-std::unique_ptr<const ExecutionPlan> choosePlan(Context& context, std::vector<Descriptor> operation, DType dtype,
-                                                bool allowsTf32, std::size_t mostWorkspace);
+/// Operations that are computed at once, and the descriptors that they stand on and are.
+struct Operations {
+  std::vector<Descriptor> parts;
+  std::vector<DescriptorHandle> operations;
+};
+
+/// The plan of operations on tensors of the dtype, whose sums are in float32, with at most so much workspace; null
+/// where no engine serves. Engines add in a fixed order, multiply and add what the operations say (so that an infinity
+/// or a NaN reaches what it should), and round operands of float32 to TF32 only where `allowsTf32`. With the context's
+/// mutex.
+std::unique_ptr<const ExecutionPlan> choosePlan(Context& context, Operations operations, DType dtype, bool allowsTf32,
+                                                std::size_t mostWorkspace);
+
+/// Engines may need copies of operands in an order of their own, beside what takes this much.
+constexpr std::size_t kMostWorkspaceBytes = std::size_t{256} << 20;
+
+/// Plans of all devices by what they compute; null where no engine serves. For statics that are never destroyed:
+/// threads may compute while the process ends.
+template <class Key>
+class PlanCache {
+ public:
+  /// Makes it by `choose` where it is not there. What that throws is thrown, and nothing known then.
+  template <class F>
+  std::shared_ptr<const ExecutionPlan> find(const Key& key, F choose) {
+    const std::lock_guard lock(mutex_);
+    if (const auto it = made_.find(key); it != made_.end()) return it->second;
+    // Which are in use does not matter to a graph that was captured, which keeps its own; queued work is waited for.
+    if (made_.size() >= kMost && driver().ctxSynchronize() == cuda::kSuccess) made_.clear();
+    std::shared_ptr<const ExecutionPlan> plan = choose(key);
+    made_.emplace(key, plan);
+    return plan;
+  }
+
+ private:
+  static constexpr std::size_t kMost = 4096;
+  std::mutex mutex_;
+  std::map<Key, std::shared_ptr<const ExecutionPlan>> made_;
+};
 
 }  // namespace tandem::cuda::cudnn

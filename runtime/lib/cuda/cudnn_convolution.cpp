@@ -1,7 +1,6 @@
 #include "runtime/lib/cuda/cudnn_convolution.h"
 
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -15,10 +14,6 @@
 namespace tandem::cuda {
 namespace {
 
-constexpr std::size_t kMostPlans = 4096;
-// Beside twice what the operands take: engines may need copies of them in an order of their own.
-constexpr std::size_t kMostWorkspaceBytes = std::size_t{256} << 20;
-
 enum Tensor : std::int64_t { kInput = 1, kWeight = 2, kOutput = 3 };
 
 struct Key {
@@ -29,16 +24,6 @@ struct Key {
   ConvolutionSizes sizes;
   friend auto operator<=>(const Key&, const Key&) = default;
 };
-
-/// Plans of all devices; null where no engine serves. Never destroyed: threads may compute while the process ends.
-struct Plans {
-  std::mutex mutex;
-  std::map<Key, std::shared_ptr<const cudnn::ExecutionPlan>> made;
-};
-Plans& plans() {
-  static auto* const p = new Plans;
-  return *p;
-}
 
 const char* nameOf(ContractionKind kind) {
   return kind == ContractionKind::Convolution ? "conv2d"
@@ -55,8 +40,7 @@ bool fillsOutput(const ConvolutionSizes& s) {
   return true;
 }
 
-/// The last is the operation, on the others it stands.
-std::vector<cudnn::Descriptor> describe(const Key& key) {
+cudnn::Operations describe(const Key& key) {
   const ConvolutionSizes& s = key.sizes;
   cudnn::Descriptor convolution(cudnn::kConvolution);
   convolution.set(cudnn::kConvolutionComputeType, cudnn::kDataTypeType, cudnn::kFloat32);
@@ -81,8 +65,8 @@ std::vector<cudnn::Descriptor> describe(const Key& key) {
     made.set(alpha, cudnn::kFloatType, 1.0F);
     made.set(beta, cudnn::kFloatType, 0.0F);
     made.finalize("describing an operation");
-    std::vector<cudnn::Descriptor> all;
-    for (cudnn::Descriptor* part : {&convolution, &x, &w, &y, &made}) all.push_back(std::move(*part));
+    cudnn::Operations all{{}, {made.handle()}};
+    for (cudnn::Descriptor* part : {&convolution, &x, &w, &y, &made}) all.parts.push_back(std::move(*part));
     return all;
   };
   switch (key.kind) {
@@ -108,7 +92,7 @@ std::shared_ptr<const cudnn::ExecutionPlan> choose(const Key& key) {
   try {
     cudnn::Context& context = cudnn::contextOf(key.ordinal);
     const std::lock_guard lock(context.mutex);
-    return cudnn::choosePlan(context, describe(key), key.dtype, key.allowsTf32, kMostWorkspaceBytes + 2 * bytes);
+    return cudnn::choosePlan(context, describe(key), key.dtype, key.allowsTf32, cudnn::kMostWorkspaceBytes + 2 * bytes);
   } catch (const Error& e) {
     fail<Error>(nameOf(key.kind), " of input ", shapeText(s.input), " and weight ", shapeText(s.weight), " in ",
                 dtypeName(key.dtype), ": ", e.what(),
@@ -116,19 +100,9 @@ std::shared_ptr<const cudnn::ExecutionPlan> choose(const Key& key) {
   }
 }
 
-/// Which are in use does not matter to a graph that was captured, which keeps its own; queued work is waited for.
-void makeRoom(Plans& p) {
-  if (p.made.size() >= kMostPlans && driver().ctxSynchronize() == kSuccess) p.made.clear();
-}
-
 std::shared_ptr<const cudnn::ExecutionPlan> planOf(const Key& key) {
-  Plans& p = plans();
-  const std::lock_guard lock(p.mutex);
-  if (const auto it = p.made.find(key); it != p.made.end()) return it->second;
-  makeRoom(p);
-  auto plan = choose(key);  // which may throw: nothing is known then
-  p.made.emplace(key, plan);
-  return plan;
+  static auto* const plans = new cudnn::PlanCache<Key>;
+  return plans->find(key, choose);
 }
 
 /// Names of both operands and the result.
@@ -163,8 +137,8 @@ bool cudnnConvolution(ContractionKind kind, const ConvolutionSizes& sizes, const
   if (!call.isInGraph) {
     stream.keep(std::const_pointer_cast<cudnn::ExecutionPlan>(plan));  // a graph launches what the plan owns
     const auto [x, y, z] = namesOf(kind);
-    plan->run(cudnn::contextOf(ordinal), stream.raw(), {{x, first.data()}, {y, second.data()}, {z, result.data()}},
-              workspace.as());
+    const cudnn::Bound tensors[] = {{x, first.data()}, {y, second.data()}, {z, result.data()}};
+    plan->run(cudnn::contextOf(ordinal), stream.raw(), tensors, workspace.as());
   }
   result.finish();
   return true;

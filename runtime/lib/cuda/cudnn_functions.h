@@ -24,9 +24,23 @@ enum Status : int {
   kExecutionFailed = 5000,
 };
 /// cudnnDataType_t.
-enum DataType : int { kFloat32 = 0, kFloat64 = 1, kFloat16 = 2, kBFloat16 = 9 };
+enum DataType : int { kFloat32 = 0, kFloat64 = 1, kFloat16 = 2, kBFloat16 = 9, kBoolean = 11 };
 inline constexpr int kCrossCorrelation = 1;                  // cudnnConvolutionMode_t
 enum Heuristic : int { kFallback = 2, kDecisionTrees = 3 };  // cudnnBackendHeurMode_t; the latter is called A
+
+/// cudnnPointwiseMode_t, and cudnnReduceTensorOp_t.
+enum PointwiseMode : int {
+  kAdd = 0,
+  kMultiply = 1,
+  kDivide = 6,
+  kSubtract = 9,
+  kExp = 13,
+  kLog = 15,
+  kGreaterOrEqual = 303,
+  kIndexAlong = 501,
+  kSelect = 601,
+};
+enum Reduction : int { kSum = 0, kMaximum = 3 };
 
 /// cudnnBackendNumericalNote_t: what the results of an engine are like.
 enum NumericalNote : int {
@@ -53,11 +67,14 @@ enum AttributeType : int {
   kConvolutionModeType = 7,
   kHeuristicType = 8,
   kNumericalNoteType = 11,
+  kPointwiseModeType = 14,
   kDescriptorType = 15,
+  kReductionType = 18,
 };
 
 /// cudnnBackendDescriptorType_t.
 enum DescriptorKind : int {
+  kPointwise = 0,
   kConvolution = 1,
   kEngine = 2,
   kEngineConfig = 3,
@@ -66,13 +83,22 @@ enum DescriptorKind : int {
   kConvolutionForward = 10,
   kConvolutionBackwardFilter = 11,
   kConvolutionBackwardData = 12,
+  kPointwiseOperation = 13,
   kOperationGraph = 15,
   kVariantPack = 16,
   kTensor = 17,
+  kMatmul = 18,
+  kMatmulOperation = 19,
+  kReduction = 21,
+  kReductionOperation = 22,
+  kReshapeOperation = 31,
 };
 
 /// cudnnBackendAttributeName_t. The comment says type and count where they are not one descriptor.
 enum AttributeName : int {
+  kPointwiseModeName = 0,          // pointwise mode
+  kPointwiseComputeType = 1,       // data type
+  kPointwiseAxis = 9,              // int64, of kIndexAlong
   kConvolutionComputeType = 100,   // data type
   kConvolutionModeName = 101,      // convolution mode
   kConvolutionDilations = 102,     // int64, one a spatial dim
@@ -105,17 +131,36 @@ enum AttributeName : int {
   kBackwardFilterDw = 715,
   kBackwardFilterX = 716,
   kBackwardFilterDy = 717,
-  kGraphHandle = 800,       // handle
-  kGraphOperations = 801,   // one descriptor an operation
-  kTensorAlignment = 900,   // int64, in bytes
-  kTensorDataType = 901,    // data type
-  kTensorDimensions = 902,  // int64, one a dim
-  kTensorStrides = 903,     // likewise, in elements
-  kTensorId = 906,          // int64
-  kPackIds = 1000,          // int64, one a tensor
-  kPackPointers = 1001,     // pointers, in the same order
-  kPackWorkspace = 1003,    // pointer
-  kEngineNotes = 1303,      // numerical notes
+  kPointwiseDescriptor = 750,
+  kPointwiseX = 751,
+  kPointwiseB = 752,  // where the mode takes two
+  kPointwiseY = 753,
+  kPointwiseT = 758,          // where it takes three: which of x (true) and b
+  kGraphHandle = 800,         // handle
+  kGraphOperations = 801,     // one descriptor an operation
+  kTensorAlignment = 900,     // int64, in bytes
+  kTensorDataType = 901,      // data type
+  kTensorDimensions = 902,    // int64, one a dim
+  kTensorStrides = 903,       // likewise, in elements
+  kTensorId = 906,            // int64
+  kTensorIsVirtual = 907,     // boolean: between operations, and nowhere in memory
+  kTensorIsByValue = 908,     // boolean: a number in the host's memory
+  kPackIds = 1000,            // int64, one a tensor
+  kPackPointers = 1001,       // pointers, in the same order
+  kPackWorkspace = 1003,      // pointer
+  kEngineNotes = 1303,        // numerical notes
+  kMatmulComputeType = 1500,  // data type
+  kMatmulA = 1520,
+  kMatmulB = 1521,
+  kMatmulC = 1522,
+  kMatmulDescriptor = 1523,
+  kReductionOperator = 1600,     // reduction
+  kReductionComputeType = 1601,  // data type
+  kReductionX = 1610,
+  kReductionY = 1611,
+  kReductionDescriptor = 1612,
+  kReshapeX = 2200,
+  kReshapeY = 2201,
 };
 
 #define TANDEM_CUDNN(X)                                                                                                \

@@ -1,4 +1,5 @@
-// A stand-in for cuDNN 9: those functions of its graph API that runtime/lib/cuda calls, for convolutions. What engines
+// A stand-in for cuDNN 9: those functions of its graph API that runtime/lib/cuda calls, for convolutions, and for
+// graphs of other operations, of which it has an engine for those that begin with products in half types. What engines
 // compute are kernels of its own (tests/emulation/library_kernel.h).
 //
 // It is strict: an unknown attribute, a wrong type or count, a descriptor that is not finalized or was destroyed, an
@@ -14,6 +15,7 @@
 
 #include "tests/emulation/cudnn/descriptors.h"
 #include "tests/emulation/cudnn/engines.h"
+#include "tests/emulation/cudnn/graphs.h"
 
 namespace {
 
@@ -46,8 +48,6 @@ int give(const std::vector<T>& all, std::int64_t most, std::int64_t* count, void
   return dnn::kSuccess;
 }
 
-bool isOperation(int kind) { return kind >= dnn::kConvolutionForward && kind <= dnn::kConvolutionBackwardData; }
-
 int checkTensor(const Descriptor& d) {
   const auto dims = d.all<std::int64_t>(dnn::kTensorDimensions), strides = d.all<std::int64_t>(dnn::kTensorStrides);
   const auto alignment = d.one<std::int64_t>(dnn::kTensorAlignment);
@@ -75,16 +75,26 @@ int checkConvolution(const Descriptor& d) {
 }
 
 int checkGraph(Descriptor& d) {
-  if (!isOperation(d.part(dnn::kGraphOperations).kind)) return failed(dnn::kBadParameter, "a graph of no operation");
   d.graph = &d;
-  return dnn::kSuccess;
+  if (emulation::isGraph(d)) {
+    emulation::GraphProblem problem;
+    return emulation::readGraph(d, problem);
+  }
+  return d.values.at(dnn::kGraphOperations).count == 1 ? dnn::kSuccess
+                                                       : failed(dnn::kNotSupported, "a convolution among others");
 }
 
 int ask(Descriptor& heuristic) {
   const int mode = heuristic.one<int>(dnn::kHeuristicMode);
   if (mode != dnn::kDecisionTrees && mode != dnn::kFallback) return failed(dnn::kNotSupported, "another heuristic");
   heuristic.graph = &heuristic.part(dnn::kHeuristicGraph);
-  heuristic.offers = emulation::offered(mode);
+  if (!emulation::isGraph(*heuristic.graph)) {
+    heuristic.offers = emulation::offered(mode);
+    return dnn::kSuccess;
+  }
+  emulation::GraphProblem problem;
+  if (const int status = emulation::readGraph(*heuristic.graph, problem); status != dnn::kSuccess) return status;
+  if (mode == dnn::kDecisionTrees && emulation::servesGraph(problem)) heuristic.offers = {&emulation::fused()};
   return dnn::kSuccess;
 }
 
@@ -98,8 +108,10 @@ int makePlan(Descriptor& plan) {
   const Descriptor& config = plan.part(dnn::kPlanConfig);
   plan.engine = config.engine;
   plan.graph = config.graph;
+  if (emulation::alive(plan.graph) == nullptr) return failed(dnn::kBadParameter, "the graph is destroyed");
   Problem problem;
-  if (const int status = problemOf(plan, problem); status != dnn::kSuccess) return status;
+  if (!emulation::isGraph(*plan.graph))
+    if (const int status = problemOf(plan, problem); status != dnn::kSuccess) return status;
   if (plan.one<dnn::Handle>(dnn::kPlanHandle) != plan.graph->one<dnn::Handle>(dnn::kGraphHandle))
     return failed(dnn::kBadParameter, "the graph is of another handle");
   return plan.engine->serves(problem) ? dnn::kSuccess : failed(dnn::kNotSupported, "the engine does not serve");
@@ -126,8 +138,12 @@ int check(Descriptor& d) {
     return makePlan(d);
   case dnn::kVariantPack:
     return checkPack(d);
-  default:
+  case dnn::kConvolutionForward:
+  case dnn::kConvolutionBackwardData:
+  case dnn::kConvolutionBackwardFilter:
     return emulation::readProblem(d, problem);
+  default:
+    return dnn::kSuccess;  // a graph that has it looks at it
   }
 }
 
@@ -156,7 +172,8 @@ int giveEngine(const Descriptor& config, std::int64_t most, std::int64_t* count,
 
 int giveNotes(const Descriptor& engine, std::int64_t most, std::int64_t* count, void* values) {
   Problem problem;
-  if (const int status = problemOf(engine, problem); status != dnn::kSuccess) return status;
+  if (engine.graph == nullptr || !emulation::isGraph(*engine.graph))
+    if (const int status = problemOf(engine, problem); status != dnn::kSuccess) return status;
   return give(engine.engine->notes(), most, count, values);
 }
 
@@ -173,6 +190,48 @@ int readPack(const Descriptor& pack, const Problem& problem, std::array<void*, 3
       return failed(kMisaligned, "a pointer is not aligned as its tensor says");
   }
   return dnn::kSuccess;
+}
+
+/// A graph's tensors in memory, and numbers, by what the pack calls them.
+int readPack(const Descriptor& pack, const emulation::GraphProblem& problem, std::map<std::int64_t, void*>& pointers) {
+  const auto ids = pack.all<std::int64_t>(dnn::kPackIds);
+  const auto given = pack.all<void*>(dnn::kPackPointers);
+  for (const auto& [id, tensor] : problem.tensors) {
+    if (tensor.place == emulation::Place::Between) continue;
+    const auto at = std::ranges::find(ids, id);
+    if (at == ids.end()) return failed(dnn::kBadParameter, "a tensor is not named");
+    void* pointer = given[static_cast<std::size_t>(at - ids.begin())];
+    if (pointer == nullptr) return failed(dnn::kBadParameter, "a tensor is nowhere");
+    const bool isAligned =
+        reinterpret_cast<std::uintptr_t>(pointer) % static_cast<std::uintptr_t>(tensor.alignment) == 0;
+    if (tensor.place == emulation::Place::Memory && !isAligned)
+      return failed(kMisaligned, "a pointer is not aligned as its tensor says");
+    pointers[id] = pointer;
+  }
+  return std::ssize(ids) == std::ssize(pointers) ? dnn::kSuccess
+                                                 : failed(dnn::kBadParameter, "other tensors are named");
+}
+
+std::int64_t workspaceOf(const Descriptor& plan) {
+  emulation::GraphProblem problem;
+  if (!emulation::isGraph(*plan.graph) || emulation::readGraph(*plan.graph, problem) != dnn::kSuccess)
+    return emulation::kWorkspaceBytes;
+  return problem.workspaceBytes();
+}
+
+tandem::cuda::StreamHandle streamOf(dnn::Handle handle) {
+  const std::lock_guard lock(handles().mutex);
+  return handles().streams.at(handle);
+}
+
+int executeGraph(const Descriptor& plan, const Descriptor& pack, dnn::Handle handle) {
+  emulation::GraphProblem problem;
+  if (const int status = emulation::readGraph(*plan.graph, problem); status != dnn::kSuccess) return status;
+  std::map<std::int64_t, void*> pointers;
+  if (const int status = readPack(pack, problem, pointers); status != dnn::kSuccess) return status;
+  void* workspace = pack.one<void*>(dnn::kPackWorkspace);
+  if (workspace == nullptr) return failed(dnn::kBadParameter, "there is no workspace");
+  return emulation::executeGraph(problem, handle, streamOf(handle), pointers, workspace);
 }
 
 }  // namespace
@@ -233,7 +292,7 @@ int cudnnBackendGetAttribute(dnn::DescriptorHandle descriptor, int name, int typ
   if (is(dnn::kEngineConfig, dnn::kConfigEngine, dnn::kDescriptorType)) return giveEngine(*d, most, count, values);
   if (is(dnn::kEngine, dnn::kEngineNotes, dnn::kNumericalNoteType)) return giveNotes(*d, most, count, values);
   if (is(dnn::kExecutionPlan, dnn::kPlanWorkspaceSize, dnn::kInt64Type))
-    return give(std::vector<std::int64_t>{emulation::kWorkspaceBytes}, most, count, values);
+    return give(std::vector<std::int64_t>{workspaceOf(*d)}, most, count, values);
   return failed(dnn::kBadParameter, "the descriptor has no such attribute to read");
 }
 
@@ -244,18 +303,15 @@ int cudnnBackendExecute(dnn::Handle handle, dnn::DescriptorHandle planHandle, dn
     return failed(dnn::kBadParameter, "no plan, or no pack");
   if (!plan->finalized || !pack->finalized) return failed(dnn::kNotFinalized, "a descriptor is not finalized");
   if (plan->one<dnn::Handle>(dnn::kPlanHandle) != handle) return failed(dnn::kBadParameter, "a plan of another handle");
+  if (emulation::alive(plan->graph) == nullptr) return failed(dnn::kBadParameter, "the graph is destroyed");
+  if (emulation::isGraph(*plan->graph)) return executeGraph(*plan, *pack, handle);
   Problem problem;
   if (const int status = problemOf(*plan, problem); status != dnn::kSuccess) return status;
   std::array<void*, 3> pointers{};
   if (const int status = readPack(*pack, problem, pointers); status != dnn::kSuccess) return status;
   void* workspace = pack->one<void*>(dnn::kPackWorkspace);
   if (workspace == nullptr) return failed(dnn::kBadParameter, "there is no workspace");
-  tandem::cuda::StreamHandle stream = nullptr;
-  {
-    const std::lock_guard lock(handles().mutex);
-    stream = handles().streams.at(handle);
-  }
-  return emulation::execute(*plan->engine, problem, handle, stream, pointers, workspace);
+  return emulation::execute(*plan->engine, problem, handle, streamOf(handle), pointers, workspace);
 }
 
 }  // extern "C"

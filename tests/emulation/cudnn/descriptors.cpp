@@ -12,20 +12,45 @@ namespace {
 constexpr int kNullPointer = 2002;
 constexpr int kWrongKind = 2012;
 constexpr std::int64_t kMostDims = 8;
+constexpr std::int64_t kMostOperations = 64;
+constexpr std::int64_t kMostTensors = 32;
 
 struct Rule {
   int kind, name, type;
   std::int64_t least, most;
   int of = -1;  // the kind of descriptors
+  bool optional = false;
 };
 
-/// What may be set; all of it is required.
+/// What may be set; what is not optional is required.
 constexpr Rule kRules[] = {
     {dnn::kTensor, dnn::kTensorId, dnn::kInt64Type, 1, 1},
     {dnn::kTensor, dnn::kTensorDataType, dnn::kDataTypeType, 1, 1},
     {dnn::kTensor, dnn::kTensorAlignment, dnn::kInt64Type, 1, 1},
     {dnn::kTensor, dnn::kTensorDimensions, dnn::kInt64Type, 3, kMostDims},
     {dnn::kTensor, dnn::kTensorStrides, dnn::kInt64Type, 3, kMostDims},
+    {dnn::kTensor, dnn::kTensorIsVirtual, dnn::kBooleanType, 1, 1, -1, true},
+    {dnn::kTensor, dnn::kTensorIsByValue, dnn::kBooleanType, 1, 1, -1, true},
+    {dnn::kPointwise, dnn::kPointwiseModeName, dnn::kPointwiseModeType, 1, 1},
+    {dnn::kPointwise, dnn::kPointwiseComputeType, dnn::kDataTypeType, 1, 1},
+    {dnn::kPointwise, dnn::kPointwiseAxis, dnn::kInt64Type, 1, 1, -1, true},
+    {dnn::kPointwiseOperation, dnn::kPointwiseDescriptor, dnn::kDescriptorType, 1, 1, dnn::kPointwise},
+    {dnn::kPointwiseOperation, dnn::kPointwiseX, dnn::kDescriptorType, 1, 1, dnn::kTensor},
+    {dnn::kPointwiseOperation, dnn::kPointwiseB, dnn::kDescriptorType, 1, 1, dnn::kTensor, true},
+    {dnn::kPointwiseOperation, dnn::kPointwiseT, dnn::kDescriptorType, 1, 1, dnn::kTensor, true},
+    {dnn::kPointwiseOperation, dnn::kPointwiseY, dnn::kDescriptorType, 1, 1, dnn::kTensor},
+    {dnn::kMatmul, dnn::kMatmulComputeType, dnn::kDataTypeType, 1, 1},
+    {dnn::kMatmulOperation, dnn::kMatmulA, dnn::kDescriptorType, 1, 1, dnn::kTensor},
+    {dnn::kMatmulOperation, dnn::kMatmulB, dnn::kDescriptorType, 1, 1, dnn::kTensor},
+    {dnn::kMatmulOperation, dnn::kMatmulC, dnn::kDescriptorType, 1, 1, dnn::kTensor},
+    {dnn::kMatmulOperation, dnn::kMatmulDescriptor, dnn::kDescriptorType, 1, 1, dnn::kMatmul},
+    {dnn::kReduction, dnn::kReductionOperator, dnn::kReductionType, 1, 1},
+    {dnn::kReduction, dnn::kReductionComputeType, dnn::kDataTypeType, 1, 1},
+    {dnn::kReductionOperation, dnn::kReductionX, dnn::kDescriptorType, 1, 1, dnn::kTensor},
+    {dnn::kReductionOperation, dnn::kReductionY, dnn::kDescriptorType, 1, 1, dnn::kTensor},
+    {dnn::kReductionOperation, dnn::kReductionDescriptor, dnn::kDescriptorType, 1, 1, dnn::kReduction},
+    {dnn::kReshapeOperation, dnn::kReshapeX, dnn::kDescriptorType, 1, 1, dnn::kTensor},
+    {dnn::kReshapeOperation, dnn::kReshapeY, dnn::kDescriptorType, 1, 1, dnn::kTensor},
     {dnn::kConvolution, dnn::kConvolutionComputeType, dnn::kDataTypeType, 1, 1},
     {dnn::kConvolution, dnn::kConvolutionModeName, dnn::kConvolutionModeType, 1, 1},
     {dnn::kConvolution, dnn::kConvolutionSpatialDims, dnn::kInt64Type, 1, 1},
@@ -52,13 +77,13 @@ constexpr Rule kRules[] = {
     {dnn::kConvolutionBackwardFilter, dnn::kBackwardFilterX, dnn::kDescriptorType, 1, 1, dnn::kTensor},
     {dnn::kConvolutionBackwardFilter, dnn::kBackwardFilterDy, dnn::kDescriptorType, 1, 1, dnn::kTensor},
     {dnn::kOperationGraph, dnn::kGraphHandle, dnn::kHandleType, 1, 1},
-    {dnn::kOperationGraph, dnn::kGraphOperations, dnn::kDescriptorType, 1, 1},
+    {dnn::kOperationGraph, dnn::kGraphOperations, dnn::kDescriptorType, 1, kMostOperations},
     {dnn::kEngineHeuristic, dnn::kHeuristicGraph, dnn::kDescriptorType, 1, 1, dnn::kOperationGraph},
     {dnn::kEngineHeuristic, dnn::kHeuristicMode, dnn::kHeuristicType, 1, 1},
     {dnn::kExecutionPlan, dnn::kPlanHandle, dnn::kHandleType, 1, 1},
     {dnn::kExecutionPlan, dnn::kPlanConfig, dnn::kDescriptorType, 1, 1, dnn::kEngineConfig},
-    {dnn::kVariantPack, dnn::kPackIds, dnn::kInt64Type, 1, kMostDims},
-    {dnn::kVariantPack, dnn::kPackPointers, dnn::kPointerType, 1, kMostDims},
+    {dnn::kVariantPack, dnn::kPackIds, dnn::kInt64Type, 1, kMostTensors},
+    {dnn::kVariantPack, dnn::kPackPointers, dnn::kPointerType, 1, kMostTensors},
     {dnn::kVariantPack, dnn::kPackWorkspace, dnn::kPointerType, 1, 1},
 };
 
@@ -143,6 +168,7 @@ int checkRequired(const Descriptor& d) {
   for (const Rule& rule : kRules) {
     if (rule.kind != d.kind) continue;
     known = true;
+    if (rule.optional && !d.has(rule.name)) continue;
     if (!d.has(rule.name)) return failed(dnn::kBadParameter, "attribute " + std::to_string(rule.name) + " is missing");
     if (const int status = checkParts(rule, d.values.at(rule.name)); status != dnn::kSuccess) return status;
   }

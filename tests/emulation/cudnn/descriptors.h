@@ -36,7 +36,7 @@ struct Descriptor {
   [[nodiscard]] std::vector<T> all(int name) const {
     const Value& v = values.at(name);
     const auto* first = reinterpret_cast<const T*>(v.bytes.data());
-    return {first, first + v.count};
+    return std::vector<T>(first, first + v.count);
   }
   template <class T>
   [[nodiscard]] T one(int name) const {

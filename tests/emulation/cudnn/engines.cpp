@@ -183,6 +183,12 @@ int readProblem(const Descriptor& operation, Problem& p) {
   return checkSizes(p);
 }
 
+const Engine& fused() {
+  static const Engine engine{"fused", [] { return Notes{dnn::kTensorCore}; }, [](const Problem&) { return true; },
+                             false, false};
+  return engine;
+}
+
 std::vector<const Engine*> offered(int heuristic) {
   if (heuristic == dnn::kDecisionTrees) return {&kScattered, &kTransformed, &kConverting, &kTensorCores, &kExact};
   return {&kScattered, &kPlain};

@@ -31,6 +31,8 @@ struct Engine {
 
 /// The problem of an operation, whose attributes are all there; a status where they do not belong together.
 int readProblem(const Descriptor& operation, Problem& problem);
+/// That of graphs (graphs.h).
+const Engine& fused();
 /// The engines that a heuristic offers, best first.
 std::vector<const Engine*> offered(int heuristic);
 

@@ -1,0 +1,364 @@
+#include "runtime/lib/cuda/cudnn_attention.h"
+
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/base/error.h"
+#include "runtime/device/cuda/gpu.h"
+#include "runtime/device/cuda/survey.h"
+#include "runtime/lib/cuda/cudnn_graph.h"
+#include "runtime/lib/cuda/foreign.h"
+#include "runtime/lib/cuda/operands.h"
+#include "runtime/lib/cuda/texts.h"
+
+namespace tandem::cuda {
+namespace {
+
+const Source& source() {
+  static const std::string text = std::string(kElementaryText) + kCudnnAttentionText;
+  static const Source all("cudnn_attention", text.c_str());
+  return all;
+}
+
+// Before it engines took another number for what a causal row does not see.
+constexpr std::size_t kOldestVersion = 91000;
+// Later kinds of GPUs have engines of the backward that need be told to add in a fixed order.
+constexpr int kLatestMajorOfGrad = 9;
+
+enum Number : std::int64_t {
+  kQuery = 1,
+  kKey,
+  kValue,
+  kOutput,
+  kSums,
+  kScale,
+  kMask,
+  kUnseen,
+  kOutputGrad,
+  kQueryGrad,
+  kKeyGrad,
+  kValueGrad,
+  kRowProducts,
+  kOne
+};
+
+struct Key {
+  int ordinal;
+  bool backward;
+  DType dtype;
+  std::int64_t batch, heads, sharedHeads, rows, keys, width, valueWidth;
+  std::int64_t maskBatch, maskHeads;  // 0: no mask
+  bool causal;
+  friend auto operator<=>(const Key&, const Key&) = default;
+
+  [[nodiscard]] Dims query() const { return {batch, heads, rows, width}; }
+  [[nodiscard]] Dims key() const { return {batch, sharedHeads, keys, width}; }
+  [[nodiscard]] Dims value() const { return {batch, sharedHeads, keys, valueWidth}; }
+  [[nodiscard]] Dims output() const { return {batch, heads, rows, valueWidth}; }
+  [[nodiscard]] Dims scores() const { return {batch, heads, rows, keys}; }
+  [[nodiscard]] Dims sums() const { return {batch, heads, rows, 1}; }
+  [[nodiscard]] Dims mask() const { return {maskBatch, maskHeads, rows, keys}; }
+};
+
+/// The description of attention.
+class Description {
+ public:
+  explicit Description(const Key& key) : key_(key), type_(cudnn::typeOf(key.dtype)) {}
+
+  cudnn::Operations forward() && {
+    const Tensor query = memory(kQuery, key_.query());
+    const Tensor scores = seen(added(scaled(product(query, turned(kKey, key_.key())))));
+    const Tensor largest = build_.between(cudnn::kFloat32, key_.sums());
+    build_.reduce(cudnn::kMaximum, scores, largest);
+    const Tensor exponentials = of(cudnn::kExp, of(cudnn::kSubtract, scores, largest));
+    const Tensor sum = build_.between(cudnn::kFloat32, key_.sums());
+    build_.reduce(cudnn::kSum, exponentials, sum);
+    const Tensor logarithm = build_.between(cudnn::kFloat32, key_.sums());
+    build_.apply(cudnn::kLog, sum, logarithm);
+    build_.apply(cudnn::kAdd, largest, logarithm, build_.inMemory(kSums, cudnn::kFloat32, key_.sums()));
+    const Tensor probabilities = build_.between(type_, key_.scores());
+    build_.apply(cudnn::kDivide, exponentials, sum, probabilities);
+    build_.multiply(probabilities, memory(kValue, key_.value()), memory(kOutput, key_.output()));
+    return std::move(build_).finish();
+  }
+
+  /// As the rule of attention says (autograd/rules/attention.cpp), a head of keys for each head of queries.
+  cudnn::Operations backward() && {
+    const Tensor query = memory(kQuery, key_.query());
+    const Tensor grad = memory(kOutputGrad, key_.output());
+    const Tensor rowProducts = productsOfRows(grad);
+    const Tensor keyTurned = turned(kKey, key_.key());
+    const Tensor scores = added(scaled(product(query, keyTurned)));
+    const Tensor sums = build_.inMemory(kSums, cudnn::kFloat32, key_.sums());
+    const Tensor probabilities = of(cudnn::kExp, seen(of(cudnn::kSubtract, scores, sums)));
+    const Dims keyGrad{key_.batch, key_.heads, key_.keys, key_.width};
+    const Dims valueGrad{key_.batch, key_.heads, key_.keys, key_.valueWidth};
+    build_.multiply(turnedScores(probabilities), grad, memory(kValueGrad, valueGrad));
+    const Tensor centred = of(cudnn::kSubtract, product(grad, turned(kValue, key_.value())), rowProducts);
+    const Tensor scoreGrad = build_.between(type_, key_.scores());
+    build_.apply(cudnn::kMultiply, of(cudnn::kMultiply, centred, probabilities), *scale_, scoreGrad);
+    build_.multiply(turnedScores(scoreGrad), query, memory(kKeyGrad, keyGrad));
+    const Tensor key = build_.between(type_, key_.key());
+    build_.reshape(keyTurned, key);
+    build_.multiply(scoreGrad, key, memory(kQueryGrad, key_.query()));
+    return std::move(build_).finish();
+  }
+
+ private:
+  using Tensor = cudnn::GraphBuilder::Tensor;
+
+  Tensor memory(std::int64_t id, const Dims& shape) { return build_.inMemory(id, type_, shape); }
+  /// With its last two dims swapped.
+  Tensor turned(std::int64_t id, const Dims& shape) {
+    Dims strides = contiguousStrides(shape);
+    std::swap(strides[2], strides[3]);
+    return build_.inMemory(id, type_, Dims{shape[0], shape[1], shape[3], shape[2]}, strides);
+  }
+  Tensor turnedScores(Tensor x) {
+    const Dims shape{key_.batch, key_.heads, key_.keys, key_.rows};
+    Dims strides = contiguousStrides(key_.scores());
+    std::swap(strides[2], strides[3]);
+    const Tensor y = build_.between(type_, shape, strides);
+    build_.reshape(x, y);
+    return y;
+  }
+  Tensor score() { return build_.between(cudnn::kFloat32, key_.scores()); }
+  Tensor product(Tensor a, Tensor b) {
+    const Tensor c = score();
+    build_.multiply(a, b, c);
+    return c;
+  }
+  Tensor of(cudnn::PointwiseMode mode, Tensor x) {
+    const Tensor y = score();
+    build_.apply(mode, x, y);
+    return y;
+  }
+  Tensor of(cudnn::PointwiseMode mode, Tensor x, Tensor b) {
+    const Tensor y = score();
+    build_.apply(mode, x, b, y);
+    return y;
+  }
+  Tensor scaled(Tensor scores) {
+    const Dims one{1, 1, 1, 1};
+    scale_ = build_.inMemory(kScale, cudnn::kFloat32, one);
+    return of(cudnn::kMultiply, scores, *scale_);
+  }
+  Tensor added(Tensor scores) {
+    if (key_.maskBatch == 0) return scores;
+    return of(cudnn::kAdd, scores, build_.inMemory(kMask, cudnn::kFloat32, key_.mask()));
+  }
+  /// -infinity where a causal row does not see.
+  Tensor seen(Tensor scores) {
+    if (!key_.causal) return scores;
+    const Tensor row = score();
+    const Tensor column = score();
+    build_.indexAlong(2, scores, row);
+    build_.indexAlong(3, scores, column);
+    const Tensor sees = build_.between(cudnn::kBoolean, key_.scores());
+    build_.apply(cudnn::kGreaterOrEqual, row, column, sees);
+    const Tensor y = score();
+    build_.select(sees, scores, build_.number(kUnseen), y);
+    return y;
+  }
+  /// The sum of each row's products of the output and its cotangent, which an engine keeps in memory.
+  Tensor productsOfRows(Tensor grad) {
+    const Tensor products = build_.between(cudnn::kFloat32, key_.output());
+    build_.apply(cudnn::kMultiply, grad, memory(kOutput, key_.output()), products);
+    const Tensor sums = build_.between(cudnn::kFloat32, key_.sums());
+    build_.reduce(cudnn::kSum, products, sums);
+    const Tensor kept = build_.inMemory(kRowProducts, cudnn::kFloat32, key_.sums());
+    build_.apply(cudnn::kMultiply, sums, build_.number(kOne), kept);
+    return kept;
+  }
+
+  Key key_;
+  cudnn::DataType type_;
+  cudnn::GraphBuilder build_;
+  std::optional<Tensor> scale_;
+};
+
+std::shared_ptr<const cudnn::ExecutionPlan> choose(const Key& key) {
+  std::size_t elements = 0;
+  for (const Dims& shape : {key.query(), key.key(), key.value(), key.output()})
+    elements += static_cast<std::size_t>(numelOf(shape));
+  try {
+    cudnn::Context& context = cudnn::contextOf(key.ordinal);
+    const std::lock_guard lock(context.mutex);
+    Description description(key);
+    return cudnn::choosePlan(context,
+                             key.backward ? std::move(description).backward() : std::move(description).forward(),
+                             key.dtype, false, cudnn::kMostWorkspaceBytes + 2 * elements * itemSize(key.dtype));
+  } catch (const Error& e) {
+    fail<Error>(key.backward ? "attention_grad" : "attention", " of query ", shapeText(key.query()), " and key ",
+                shapeText(key.key()), " in ", dtypeName(key.dtype), ": ", e.what(),
+                " (without `tandem.backends.cudnn.enabled` kernels of Tandem's own compute it)");
+  }
+}
+
+Key keyOf(const AttentionOperands& o, int ordinal, bool backward) {
+  const Dims &q = o.query.shape, &k = o.key.shape;
+  Key key{ordinal, backward, o.half, q[0], q[1], k[1], q[2], k[2], q[3], o.value.shape[3], 0, 0, o.causal};
+  if (o.mask == nullptr) return key;
+  // Examples and heads that have one mask share it in memory, too.
+  key.maskBatch = o.mask->strides[0] == 0 ? 1 : key.batch;
+  key.maskHeads = o.mask->strides[1] == 0 ? 1 : key.heads;
+  return key;
+}
+
+/// The mask as cuDNN gets it, and which rows see something.
+class Mask {
+ public:
+  Mask(const ArrayView& mask, const Key& key)
+      : numbers_(static_cast<std::size_t>(numelOf(key.mask())) * sizeof(float)),
+        alive_(static_cast<std::size_t>(key.maskBatch * key.maskHeads * key.rows)) {
+    const bool isBool = mask.dtype == DType::Bool;
+    const ArrayView one{mask.data, mask.dtype, key.mask(), mask.strides};
+    View seen = view(one);  // whose dims of size 1 are there
+    launch(source().kernel(
+               "prepareMask",
+               {{"MASK", typeName(mask.dtype)}, {"IS_BOOL", isBool ? "1" : "0"}, {"HALF", typeName(key.dtype)}}),
+           blocks(key.maskBatch * key.maskHeads * key.rows, 128), seen, numbers_.as(), alive_.as());
+  }
+  [[nodiscard]] const void* numbers() const { return numbers_.as(); }
+  [[nodiscard]] const void* alive() const { return alive_.as(); }
+
+ private:
+  Workspace numbers_, alive_;
+};
+
+/// The struct Rows of the text.
+struct Rows {
+  const void* alive;
+  std::int64_t batch, heads, rows, aliveBatch, aliveHeads;
+};
+Rows rowsOf(const Key& key, const std::optional<Mask>& mask) {
+  return {
+      mask ? mask->alive() : nullptr,  key.batch, key.heads, key.rows, key.maskBatch > 1 ? key.maskHeads * key.rows : 0,
+      key.maskHeads > 1 ? key.rows : 0};
+}
+
+const Function& kernel(const char* name, DType half) {
+  return source().kernel(name, {{"MASK", "bool"}, {"IS_BOOL", "1"}, {"HALF", typeName(half)}});
+}
+
+std::size_t bytesOf(const Dims& shape, DType dtype) {
+  return static_cast<std::size_t>(numelOf(shape)) * itemSize(dtype);
+}
+
+/// What both directions are made of: the plan, operands in the half type, and numbers of the host.
+class Work {
+ public:
+  Work(const AttentionOperands& o, const Key& key, std::shared_ptr<const cudnn::ExecutionPlan> plan)
+      : problem_(key), plan_(std::move(plan)), query_(o.query, o.half), key_(o.key, o.half), value_(o.value, o.half) {
+    // By a kernel, whose arguments a graph can be told: plans are kept whatever a number is.
+    launch(kernel("writeNumber", o.half), Grid{}, static_cast<float>(o.scale), scale_.as());
+    if (o.mask != nullptr) mask_.emplace(*o.mask, key);
+    bind(kQuery, query_.data());
+    bind(kKey, key_.data());
+    bind(kValue, value_.data());
+    bind(kScale, scale_.as());
+    if (mask_) bind(kMask, mask_->numbers());
+    if (key.causal) bind(kUnseen, &unseen_);
+  }
+  void bind(std::int64_t id, const void* data) { tensors_.push_back({id, data}); }
+  void run(CudaStream& stream) {
+    // Operands and results lie in memory of the tape's, wherever those of the call do.
+    const ForeignCall call = foreignCall({});
+    const Workspace workspace(plan_->workspaceBytes());
+    if (call.isInGraph) return;
+    stream.keep(std::const_pointer_cast<cudnn::ExecutionPlan>(plan_));  // a graph launches what the plan owns
+    plan_->run(cudnn::contextOf(problem_.ordinal), stream.raw(), tensors_, workspace.as());
+  }
+  [[nodiscard]] const std::optional<Mask>& mask() const { return mask_; }
+
+ private:
+  Key problem_;
+  std::shared_ptr<const cudnn::ExecutionPlan> plan_;
+  ForeignCopy query_, key_, value_;
+  std::optional<Mask> mask_;
+  Workspace scale_{sizeof(float)};
+  float unseen_ = -std::numeric_limits<float>::infinity();
+  std::vector<cudnn::Bound> tensors_;
+};
+
+/// Null where our own kernels are to do it.
+std::shared_ptr<const cudnn::ExecutionPlan> planOf(const Key& key) {
+  static auto* const plans = new cudnn::PlanCache<Key>;
+  return plans->find(key, choose);
+}
+
+/// Notes for a survey what is queued beside cuDNN's work, which may be there where the program runs.
+bool canAsk() {
+  if (Survey::now() != nullptr) return true;
+  return cudnn::library() != nullptr && cudnn::library()->version() >= kOldestVersion;
+}
+
+}  // namespace
+
+bool cudnnAttention(const AttentionOperands& o, const ArrayView& out, const ArrayView& stats) {
+  if (!canAsk()) return false;
+  CudaStream& stream = Queueing::now().stream();
+  const bool surveyed = Survey::now() != nullptr;
+  if (!surveyed) stream.gpu().use();  // whose handle is made, and whose work is queued
+  const Key key = keyOf(o, stream.gpu().ordinal(), false);
+  const auto plan = surveyed ? nullptr : planOf(key);
+  if (!surveyed && plan == nullptr) return false;
+  Work work(o, key, plan);
+  const Workspace result(bytesOf(key.output(), o.half));
+  const Workspace sums(bytesOf(key.sums(), DType::Float32));
+  work.bind(kOutput, result.as());
+  work.bind(kSums, sums.as());
+  if (!surveyed) work.run(stream);
+  const Rows rows = rowsOf(key, work.mask());
+  launch(kernel("finishStats", o.half), elementwise(numelOf(key.sums())), rows, sums.as(), stats.data);
+  launch(kernel("finishOutput", o.half), elementwise(numelOf(key.output())), rows, key.valueWidth, result.as(),
+         out.data);
+  return !surveyed;
+}
+
+bool cudnnAttentionGrad(const AttentionOperands& o, const ArrayView& grad, const ArrayView& output,
+                        const ArrayView& stats, std::span<const ArrayView> results) {
+  CudaStream& stream = Queueing::now().stream();
+  if (!canAsk() || stream.gpu().properties().major > kLatestMajorOfGrad) return false;
+  const bool surveyed = Survey::now() != nullptr;
+  if (!surveyed) stream.gpu().use();
+  const Key key = keyOf(o, stream.gpu().ordinal(), true);
+  const auto plan = surveyed ? nullptr : planOf(key);
+  if (!surveyed && plan == nullptr) return false;
+  Work work(o, key, plan);
+  const ForeignCopy outputGrad(grad, o.half);
+  const ForeignCopy was(output, o.half);
+  const Workspace sums(bytesOf(key.sums(), DType::Float32));
+  const Workspace rowProducts(bytesOf(key.sums(), DType::Float32));
+  launch(kernel("sumsOfStats", o.half), elementwise(numelOf(key.sums())), view(stats), sums.as());
+  const Workspace queryGrad(bytesOf(key.query(), o.half));
+  const Workspace keyGrad(bytesOf({key.batch, key.heads, key.keys, key.width}, o.half));
+  const Workspace valueGrad(bytesOf({key.batch, key.heads, key.keys, key.valueWidth}, o.half));
+  const float one = 1;
+  work.bind(kOutputGrad, outputGrad.data());
+  work.bind(kOutput, was.data());
+  work.bind(kSums, sums.as());
+  work.bind(kRowProducts, rowProducts.as());
+  work.bind(kOne, &one);
+  work.bind(kQueryGrad, queryGrad.as());
+  work.bind(kKeyGrad, keyGrad.as());
+  work.bind(kValueGrad, valueGrad.as());
+  if (!surveyed) work.run(stream);
+  const auto finish = [&](const Workspace& from, const ArrayView& to, std::int64_t heads) {
+    const std::int64_t count = to.shape[0] * to.shape[1];
+    const std::int64_t group = heads / to.shape[1];
+    launch(kernel("sumGroups", o.half), elementwise(to.numel()), count, group, to.shape[2] * to.shape[3], from.as(),
+           to.data);
+  };
+  finish(queryGrad, results[0], key.heads);
+  finish(keyGrad, results[1], key.heads);
+  finish(valueGrad, results[2], key.heads);
+  return !surveyed;
+}
+
+}  // namespace tandem::cuda
