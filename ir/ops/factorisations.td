@@ -1,4 +1,4 @@
-// Factorisations of matrices in the last two dims, float32 or float64 (runtime/lib/linalg/factorisations.cpp), under
+// Factorisations of matrices in the last two dims, float32 or float64 (runtime/lib/linalg), under
 // the names that Python knows.
 
 def : Factorisation<"lu_plain", "Tensor input", "luFactors"> {

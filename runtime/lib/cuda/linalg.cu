@@ -1,6 +1,6 @@
 // Cholesky, LU and triangular systems of batches of matrices, BLOCK columns at a time: the columns themselves, then what
 // they take from the rest (`subtract`). Every element has its products subtracted one by one, in order, and nothing is
-// fused: Cholesky factors and solutions have the bits of runtime/lib/linalg/triangular.cpp. QR goes column by column.
+// fused. QR goes column by column.
 //
 // ELEMENT: float or double.
 

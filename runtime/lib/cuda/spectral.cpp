@@ -1,4 +1,4 @@
-// Eigenvalues of symmetric matrices and singular values: runtime/lib/linalg/factorisations.cpp, by cuSOLVER; by the CPU
+// Eigenvalues of symmetric matrices and singular values: those of runtime/lib/linalg, by cuSOLVER; by the CPU
 // where it is missing. Signs of vectors are those that cuSOLVER finds.
 #include <algorithm>
 

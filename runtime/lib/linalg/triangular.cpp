@@ -1,46 +1,56 @@
-// Cholesky factors and triangular systems, for each matrix of a batch. Sums run in a fixed order.
+// Cholesky factors and triangular systems, for each matrix of a batch (blocks.h).
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
-#include "runtime/device/thread_pool.h"
+#include "runtime/lib/linalg/batch.h"
+#include "runtime/lib/linalg/blocks.h"
 #include "runtime/lib/strided.h"
 
 namespace tandem::lib {
 namespace {
 
-/// Row by row: l[i][j] from the rows above. 0, or the order of the first leading minor that is not positive-definite.
+constexpr std::int64_t kColumns = 32;  // of a factor that are found together
+
+/// The lower triangle of a, rows n apart, by blocks of columns: what those before take from the block, its triangle,
+/// and the rows below, turned, as a triangular system. 0, or the order of the first leading minor that is not
+/// positive-definite.
 template <class T>
 std::int64_t factor(const T* a, T* l, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) {
-    for (std::int64_t j = 0; j <= i; ++j) {
-      T sum = a[i * n + j];
-      for (std::int64_t k = 0; k < j; ++k) sum -= l[i * n + k] * l[j * n + k];
-      if (i == j) {
-        if (!(sum > 0)) return i + 1;
-        l[i * n + i] = std::sqrt(sum);
-      } else {
-        l[i * n + j] = sum / l[j * n + j];
-      }
+  T triangle[kColumns * kColumns];
+  Scratch<T> turned(kColumns * n);
+  Scratch<T> taken(n > kColumns ? kColumns * n : 0);
+  for (std::int64_t at = 0; at < n; at += kColumns) {
+    const std::int64_t columns = std::min(kColumns, n - at);
+    const std::int64_t rows = n - at;
+    const T* block = a + at * n + at;
+    const T* source = block;
+    std::int64_t apart = n;
+    if (at > 0) {
+      gemm(rows, columns, at, {l + at * n, n, 1}, {l + at * n, 1, n}, taken.data());
+      parallelFor(rows, grainOf(columns), [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i)
+          for (std::int64_t j = 0; j < columns && j <= i; ++j)
+            taken[i * columns + j] = block[i * n + j] - taken[i * columns + j];
+      });
+      source = taken.data();
+      apart = columns;
     }
-    for (std::int64_t j = i + 1; j < n; ++j) l[i * n + j] = 0;
+    for (std::int64_t i = 0; i < columns; ++i)
+      for (std::int64_t j = 0; j <= i; ++j) triangle[j * kColumns + i] = source[i * apart + j];
+    if (const std::int64_t failed = factorTriangle(triangle, kColumns, columns)) return at + failed;
+    T* to = l + at * n + at;
+    for (std::int64_t i = 0; i < columns; ++i) {
+      for (std::int64_t j = 0; j <= i; ++j) to[i * n + j] = triangle[j * kColumns + i];
+      std::fill(to + i * n + i + 1, to + i * n + rows, T());
+    }
+    const std::int64_t below = rows - columns;
+    if (below == 0) break;
+    const DType dtype = std::is_same_v<T, double> ? DType::Float64 : DType::Float32;
+    transposeMatrix(source + columns * apart, apart, turned.data(), below, columns, below, dtype);
+    solveTriangular<T>({triangle, 1, kColumns}, columns, {}, turned.data(), below, below);
+    transposeMatrix(turned.data(), below, to + columns * n, n, below, columns, dtype);
   }
   return 0;
-}
-
-/// x = a^-1 b for one matrix a of n rows and b of m columns; x may be b.
-template <class T>
-void solve(const T* a, T* x, std::int64_t n, std::int64_t m, bool upper, bool unit) {
-  for (std::int64_t r = 0; r < n; ++r) {
-    std::int64_t i = upper ? n - 1 - r : r;
-    for (std::int64_t s = 0; s < r; ++s) {
-      std::int64_t k = upper ? n - 1 - s : s;
-      T factor = a[i * n + k];
-      for (std::int64_t j = 0; j < m; ++j) x[i * m + j] -= factor * x[k * m + j];
-    }
-    if (!unit)
-      for (std::int64_t j = 0; j < m; ++j) x[i * m + j] /= a[i * n + i];
-  }
 }
 
 }  // namespace
@@ -55,7 +65,7 @@ void cholesky(const LibraryCall& call) {
   withType(out.dtype, [&](auto tag) {
     using T = typename decltype(tag)::Type;
     if constexpr (std::is_floating_point_v<T>)
-      parallelFor(batch, grainOf(n * n * n), [&](std::int64_t begin, std::int64_t end) {
+      forEachMatrix(batch, n * n * n, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) {
           T* l = out.as<T>() + i * n * n;
           failed[i] = static_cast<std::int32_t>(factor(in.as<T>() + i * n * n, l, n));
@@ -77,21 +87,24 @@ void cholesky(const LibraryCall& call) {
 }
 
 void triangular_solve(const LibraryCall& call) {
-  Contiguous a(call.inputs[0]);
+  const ArrayView& a = call.inputs[0];
   const ArrayView& out = call.outputs[0];
   copyArray(call.inputs[1], out);
   AttrReader attrs(call.attrs);
-  bool upper = attrs.integer() != 0;
-  bool unit = attrs.integer() != 0;
-  std::int64_t m = out.shape.back();
-  std::int64_t n = out.shape[out.shape.size() - 2];
+  const bool upper = attrs.integer() != 0;
+  const bool unit = attrs.integer() != 0;
+  const std::int64_t m = out.shape.back();
+  const std::int64_t n = out.shape[out.shape.size() - 2];
   if (out.numel() == 0) return;
+  const DimsRef batch = DimsRef(out.shape).first(out.shape.size() - 2);
   withType(out.dtype, [&](auto tag) {
     using T = typename decltype(tag)::Type;
     if constexpr (std::is_floating_point_v<T>)
-      parallelFor(out.numel() / (n * m), grainOf(n * n * m), [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i)
-          solve(a.as<T>() + i * n * n, out.as<T>() + i * n * m, n, m, upper, unit);
+      forEachMatrix(numelOf(batch), n * n * m, [&](std::int64_t begin, std::int64_t end) {
+        Walker<1> at(batch, {DimsRef(a.strides).first(batch.size())}, begin);
+        for (std::int64_t i = begin; i < end; ++i, at.next())
+          solveTriangular<T>({a.as<T>() + at.offset[0], a.strides[batch.size()], a.strides[batch.size() + 1]}, n,
+                             {upper, unit}, out.as<T>() + i * n * m, m, m);
       });
   });
 }

@@ -1,0 +1,145 @@
+// LU factors with partial pivoting of each matrix of a batch, and systems of equations by them (blocks.h). Columns are
+// factored in halves: the left one, then what is right of it by a triangular system and a product, then the right one.
+#include <algorithm>
+#include <vector>
+
+#include "runtime/lib/linalg/batch.h"
+#include "runtime/lib/linalg/blocks.h"
+#include "runtime/lib/strided.h"
+
+namespace tandem::lib {
+namespace {
+
+constexpr std::int64_t kPanel = 16;  // columns that are factored one by one
+
+template <class T>
+constexpr DType dtypeOf() {
+  return std::is_same_v<T, double> ? DType::Float64 : DType::Float32;
+}
+
+/// One matrix, which becomes its factors.
+template <class T>
+class Factoring {
+ public:
+  /// `swaps`: the row (from 0) that comes to each of the first min(m, n) rows.
+  Factoring(T* a, std::int64_t m, std::int64_t n, std::int64_t* swaps)
+      : a_(a), m_(m), n_(n), swaps_(swaps), panel_(std::min({m, n, kPanel}) * m) {}
+  void run() {
+    const std::int64_t k = std::min(m_, n_);
+    columns(0, k);
+    finishRight(0, k, k, n_ - k);
+  }
+
+ private:
+  [[nodiscard]] T* at(std::int64_t i, std::int64_t j) const { return a_ + i * n_ + j; }
+  [[nodiscard]] Matrix<T> from(std::int64_t i, std::int64_t j) const { return {at(i, j), n_, 1}; }
+
+  /// The columns [first, first + count), of which all that is left of them was taken already.
+  void columns(std::int64_t first, std::int64_t count) {
+    if (count <= kPanel) return panel(first, count);
+    const std::int64_t left = (count / 2 + kPanel - 1) / kPanel * kPanel;
+    const std::int64_t right = count - left;
+    columns(first, left);
+    finishRight(first, left, first + left, right);
+    const std::int64_t next = first + left;
+    subtractProduct(m_ - next, right, left, from(next, first), from(first, next), at(next, next), n_);
+    columns(next, right);
+    swapRows(next, right, first, left);
+  }
+  /// Rows [first, first + count) of U in the columns [column, column + width).
+  void finishRight(std::int64_t first, std::int64_t count, std::int64_t column, std::int64_t width) {
+    if (width == 0) return;
+    swapRows(first, count, column, width);
+    solveTriangular(from(first, first), count, {.upper = false, .unit = true}, at(first, column), n_, width);
+  }
+  /// Columns lie dense in a copy.
+  void panel(std::int64_t first, std::int64_t count) {
+    const std::int64_t rows = m_ - first;
+    T* copy = panel_.data();
+    transposeMatrix(at(first, first), n_, copy, rows, count, rows, dtypeOf<T>());
+    factorColumns(copy, rows, rows, count, swaps_ + first);
+    for (std::int64_t i = first; i < first + count; ++i) swaps_[i] += first;
+    transposeMatrix(copy, rows, at(first, first), n_, rows, count, dtypeOf<T>());
+  }
+  void swapRows(std::int64_t first, std::int64_t count, std::int64_t column, std::int64_t width) {
+    for (std::int64_t i = first; i < first + count; ++i)
+      if (swaps_[i] != i) std::swap_ranges(at(i, column), at(i, column) + width, at(swaps_[i], column));
+  }
+
+  T* a_;
+  std::int64_t m_, n_;
+  std::int64_t* swaps_;
+  Scratch<T> panel_;
+};
+
+/// Calls f(TypeTag<T>) for float or double.
+template <class F>
+void withWide(DType dtype, F f) {
+  dtype == DType::Float64 ? f(TypeTag<double>{}) : f(TypeTag<float>{});
+}
+
+/// The row (from 0) that swaps (from 1) bring to each place.
+void orderRows(const std::int32_t* swaps, std::int64_t count, std::int64_t* order, std::int64_t rows) {
+  for (std::int64_t i = 0; i < rows; ++i) order[i] = i;
+  for (std::int64_t i = 0; i < count; ++i) std::swap(order[i], order[swaps[i] - 1]);
+}
+
+}  // namespace
+
+template <class T>
+void solveSystem(T* a, T* x, std::int64_t n, std::int64_t m) {
+  std::vector<std::int64_t> swaps(static_cast<std::size_t>(n));
+  Factoring<T>(a, n, n, swaps.data()).run();
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::int64_t other = swaps[static_cast<std::size_t>(i)];
+    if (other != i) std::swap_ranges(x + i * m, x + (i + 1) * m, x + other * m);
+  }
+  solveTriangular<T>({a, n, 1}, n, {.upper = false, .unit = true}, x, m, m);
+  solveTriangular<T>({a, n, 1}, n, {.upper = true, .unit = false}, x, m, m);
+}
+template void solveSystem(float*, float*, std::int64_t, std::int64_t);
+template void solveSystem(double*, double*, std::int64_t, std::int64_t);
+
+void lu(const LibraryCall& call) {
+  const ArrayView& out = call.outputs[0];
+  const std::int64_t n = out.shape.back();
+  const std::int64_t m = out.shape[out.shape.size() - 2];
+  const std::int64_t k = std::min(m, n);
+  const std::int64_t count = numelOf(DimsRef(out.shape).first(out.shape.size() - 2));
+  auto* swaps = call.outputs[1].as<std::int32_t>();
+  auto* order = call.outputs[2].as<std::int64_t>();
+  if (out.numel() > 0) copyArray(call.inputs[0], out);
+  withWide(out.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::Type;
+    forEachMatrix(count, m * n * k, [&](std::int64_t begin, std::int64_t end) {
+      std::vector<std::int64_t> rows(static_cast<std::size_t>(k));
+      for (std::int64_t i = begin; i < end; ++i) {
+        if (k > 0) Factoring<T>(out.as<T>() + i * m * n, m, n, rows.data()).run();
+        for (std::int64_t j = 0; j < k; ++j)
+          swaps[i * k + j] = static_cast<std::int32_t>(rows[static_cast<std::size_t>(j)]) + 1;
+        orderRows(swaps + i * k, k, order + i * m, m);
+      }
+    });
+  });
+}
+
+void solve(const LibraryCall& call) {
+  const Contiguous a(call.inputs[0]);
+  const ArrayView& x = call.outputs[0];
+  if (x.numel() == 0) return;
+  copyArray(call.inputs[1], x);
+  const std::int64_t n = x.shape[x.shape.size() - 2];
+  const std::int64_t m = x.shape.back();
+  withWide(x.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::Type;
+    forEachMatrix(x.numel() / (n * m), n * n * (n + m), [&](std::int64_t begin, std::int64_t end) {
+      Scratch<T> factors(n * n);
+      for (std::int64_t i = begin; i < end; ++i) {
+        std::copy_n(a.as<T>() + i * n * n, n * n, factors.data());
+        solveSystem(factors.data(), x.as<T>() + i * n * m, n, m);
+      }
+    });
+  });
+}
+
+}  // namespace tandem::lib
