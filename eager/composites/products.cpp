@@ -60,11 +60,15 @@ Tensor crossAlong(const Tensor& x, const Tensor& y, std::int64_t dim) {
   Dims shape = broadcastShapes("linalg.cross", x.shape(), y.shape());
   Tensor a = expand(x, shape);
   Tensor b = expand(y, shape);
-  auto part = [&](const Tensor& t, std::int64_t i) { return select(t, dim, i % 3); };
-  std::vector<Tensor> parts;
-  for (std::int64_t i = 0; i < 3; ++i)
-    parts.push_back(sub(mul(part(a, i + 1), part(b, i + 2)), mul(part(a, i + 2), part(b, i + 1))));
-  return stack(parts, dim);
+  // Twice in a row, the elements that follow each one are a window.
+  auto twice = [&](const Tensor& t) {
+    const Tensor both[] = {t, t};
+    return cat(both, dim);
+  };
+  const Tensor aa = twice(a);
+  const Tensor bb = twice(b);
+  auto from = [&](const Tensor& t, std::int64_t i) { return narrow(t, dim, i, 3); };
+  return sub(mul(from(aa, 1), from(bb, 2)), mul(from(aa, 2), from(bb, 1)));
 }
 
 /// The product of matrices sizes[0] x sizes[1], sizes[1] x sizes[2], ... in the order of fewest multiplications.

@@ -494,15 +494,16 @@ def positive(shape: tuple[int, ...], dtype: tandem.dtype) -> tandem.Tensor:
 @pytest.mark.parametrize("dtype", [tandem.float32, tandem.float64])
 @pytest.mark.parametrize("shape", [(1, 1), (7, 7), (3, 33, 33), (70, 70), (0, 0), (0, 3, 3)])
 def test_cholesky(shape: tuple[int, ...], dtype: tandem.dtype) -> None:
-    compare(tandem.linalg.cholesky, positive(shape, dtype))
-    compare(lambda a: tandem.linalg.cholesky_ex(a), odd(positive(shape, dtype)))
+    tolerance = 1e-4 if dtype is tandem.float32 else 1e-12
+    compare(tandem.linalg.cholesky, positive(shape, dtype), exact=False, tolerance=tolerance)
+    compare(lambda a: tandem.linalg.cholesky_ex(a), odd(positive(shape, dtype)), exact=False, tolerance=tolerance)
 
 
 def test_matrices_without_a_factor() -> None:
     a = positive((3, 40, 40), tandem.float64)
     a[1, 35, 35] = -1
     a[2, 3, 3] = 0
-    compare(lambda a: tandem.linalg.cholesky_ex(a), a)
+    compare(lambda a: tandem.linalg.cholesky_ex(a)[1], a)
     with pytest.raises(tandem.linalg.LinAlgError, match=r"\(Batch element 1\).*leading minor of order 36 "):
         tandem.linalg.cholesky(there(a)).cpu()
 
@@ -513,7 +514,13 @@ def test_matrices_without_a_factor() -> None:
 def test_triangular_systems(unit: bool, upper: bool, dtype: tandem.dtype) -> None:
     for n, m in ((1, 1), (6, 3), (45, 2), (70, 40), (3, 0)):
         a, b = random((2, n, n), dtype) + 4 * tandem.eye(n, dtype=dtype), random((2, n, m), dtype, 1)
-        compare(lambda a, b: tandem.linalg.solve_triangular(a, b, upper=upper, unitriangular=unit), a, odd(b))
+        compare(
+            lambda a, b: tandem.linalg.solve_triangular(a, b, upper=upper, unitriangular=unit),
+            a,
+            odd(b),
+            exact=False,
+            tolerance=1e-4 if dtype is tandem.float32 else 1e-12,
+        )
 
 
 @pytest.mark.parametrize("dtype", [tandem.float32, tandem.float64])
