@@ -26,6 +26,7 @@ CASES = (
     "micro.dispatch",
     "micro.kernels",
     "micro.products",
+    "micro.factorisations",
     "micro.compiling",
     "models.training",
     "models.deploy",

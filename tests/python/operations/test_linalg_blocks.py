@@ -187,8 +187,8 @@ def test_modes(mode):
         lu, pivots = linalg.lu_factor(a)
         return [
             linalg.solve_triangular(s, b, upper=False), linalg.cholesky(s), linalg.solve(s, b), linalg.det(a),
-            linalg.lu_solve(lu, pivots, b), *linalg.eigh(s), tandem.matrix_exp(a / 9), linalg.lstsq(a, b).solution, linalg.slogdet(a)[1],
-            tandem.orgqr(*tandem.geqrf(a)), linalg.cross(a[:3], b[:3, :1], dim=0),
+            linalg.lu_solve(lu, pivots, b), *linalg.eigh(s), tandem.matrix_exp(a / 9), linalg.lstsq(a, b).solution,
+            linalg.slogdet(a)[1], tandem.orgqr(*tandem.geqrf(a)), linalg.cross(a[:3], b[:3, :1], dim=0),
         ]  # fmt: skip
 
     a, b = matrix(2, 40, 40), matrix(2, 40, 3, seed=4)
