@@ -73,6 +73,18 @@ void solve(RuleContext& c) {
   if (c.needs(1)) c.set(1, g);
 }
 
+// Of X = A^-1 B: dX = A^-1 (dB - dA X); of X = A^-T B: dX = A^-T (dB - dA^T X).
+void solveFactored(RuleContext& c) {
+  const bool adjoint = c.attrs().boolean();
+  const Tensor& x = c.output(0);
+  Tensor g = ops::solve_factored(c.input(0), c.grad(), c.input(2), c.input(3), !adjoint);
+  if (c.needs(0)) c.set(0, ops::neg(adjoint ? product(x, transposed(g)) : product(g, transposed(x))));
+  if (c.needs(1)) c.set(1, g);
+}
+
+void ldl(RuleContext&) { fail("linalg.ldl_factor: the derivative is not implemented"); }
+void ldlSolve(RuleContext&) { fail("linalg.ldl_solve: the derivative is not implemented"); }
+
 namespace {
 
 /// For the first k = min(m, n) columns, Q R1: (gQ + Q copyltu(R1 gR1^T - gQ^T Q)) R1^-T, copyltu the lower triangle and
@@ -181,10 +193,13 @@ void matrixExp(RuleContext& c) {
 
 namespace {
 
-Tensor unitMatrices(const Tensor& a) {
-  return ops::contiguous(ops::expand(ops::eye(a.size(-1), {}, a.dtype()), a.shape()));
-}
+Tensor unitMatrices(const Tensor& a) { return ops::expand(ops::eye(a.size(-1), {}, a.dtype()), a.shape()); }
 Tensor overMatrices(const Tensor& x) { return ops::unsqueeze(ops::unsqueeze(x, -1), -1); }
+
+/// A^-T of an A that was factored.
+Tensor inverseTransposed(const Tensor& a, const Tensor& lu, const Tensor& order) {
+  return ops::solve_factored(a, unitMatrices(a), lu, order, true);
+}
 
 /// det(A) A^-T of an invertible A.
 Tensor cofactors(const Tensor& a) {
@@ -202,58 +217,71 @@ void det(RuleContext& c) {
   std::int64_t n = a.size(-1);
   if (a.numel() == 0) return c.set(0, ops::zeros(a.shape(), a.dtype()));
   if (n == 1) return c.set(0, overMatrices(c.grad()));
-  const bool again = gradEnabled();
+  const Tensor& lu = c.input(1);
+  const Tensor& order = c.input(3);
+  Tensor pivots = ops::diagonal(lu, 0, -2, -1);
+  // Enough to change every element that it comes to.
+  double eps = a.dtype() == DType::Float64 ? 0x1p-48 : 0x1p-19;
+  Tensor size = ops::amax(ops::abs(ops::detached(a)), Dims{-2, -1}, false);
+  size = ops::unsqueeze(ops::where(ops::gt(size, 0), size, 1), -1);
+  if (!gradEnabled()) {
+    Tensor off = ops::where(ops::eq(pivots, 0), ops::mul(size, eps), 0);
+    Tensor moved = ops::add(lu, diagonalMatrix(off));
+    Tensor determinant = ops::det_factored(a, moved, c.input(2), order);
+    return c.set(0, ops::mul(overMatrices(ops::mul(c.grad(), determinant)), inverseTransposed(a, moved, order)));
+  }
   Tensor off;
   Tensor far;
   Tensor vanishing;
   {
     NoGrad noGrad;
-    Tensor plain = ops::detached(a);
-    auto factors = ops::lu_plain(plain);
-    Tensor pivots = ops::diagonal(factors[0], 0, -2, -1);
-    // Enough to change every element that it comes to.
-    double eps = a.dtype() == DType::Float64 ? 0x1p-48 : 0x1p-19;
-    Tensor size = ops::amax(ops::abs(plain), Dims{-2, -1}, false);
-    size = ops::unsqueeze(ops::where(ops::gt(size, 0), size, 1), -1);
-    Tensor l = ops::add(ops::tril(factors[0], -1), ops::eye(n, {}, a.dtype()));
-    auto moved = [&](const Tensor& by) { return unordered(product(l, diagonalMatrix(by)), factors[2]); };
-    Tensor tiny = again ? ops::le(ops::abs(pivots), ops::mul(size, eps / 8)) : ops::eq(pivots, 0);
+    Tensor l = ops::add(ops::tril(lu, -1), ops::eye(n, {}, a.dtype()));
+    auto moved = [&](const Tensor& by) { return unordered(product(l, diagonalMatrix(by)), order); };
+    Tensor tiny = ops::le(ops::abs(pivots), ops::mul(size, eps / 8));
     off = moved(ops::where(tiny, ops::mul(size, eps), 0));
-    if (again) {
-      far = moved(ops::where(tiny, size, 0));
-      vanishing = overMatrices(ops::sum(tiny, Dims{-1}));
-    }
+    far = moved(ops::where(tiny, size, 0));
+    vanishing = overMatrices(ops::sum(tiny, Dims{-1}));
   }
-  Tensor found = cofactors(ops::add(a, off));
-  if (far.defined()) {
-    auto at = [&](double t) { return cofactors(ops::add(a, ops::mul(far, t))); };
-    Tensor near = ops::mul(ops::add(at(1), at(-1)), 2.0 / 3);
-    Tensor between = ops::sub(near, ops::mul(ops::add(at(2), at(-2)), 1.0 / 6));
-    found = ops::where(ops::eq(vanishing, 0), found, ops::where(ops::lt(vanishing, 4), between, 0));
-  }
+  auto at = [&](double t) { return cofactors(ops::add(a, ops::mul(far, t))); };
+  Tensor near = ops::mul(ops::add(at(1), at(-1)), 2.0 / 3);
+  Tensor between = ops::sub(near, ops::mul(ops::add(at(2), at(-2)), 1.0 / 6));
+  Tensor found =
+      ops::where(ops::eq(vanishing, 0), cofactors(ops::add(a, off)), ops::where(ops::lt(vanishing, 4), between, 0));
   c.set(0, ops::mul(overMatrices(c.grad()), found));
 }
 
 // A^-T. It has no derivative where A is singular, which is then an error.
 void logAbsDet(RuleContext& c) {
   const Tensor& a = c.input(0);
-  Tensor inverse = gradEnabled() ? ops::linalg_solve(a, unitMatrices(a)) : ops::solve_plain(a, unitMatrices(a));
-  c.set(0, ops::mul(overMatrices(c.grad()), transposed(inverse)));
+  Tensor inverse =
+      gradEnabled() ? transposed(ops::linalg_solve(a, unitMatrices(a))) : inverseTransposed(a, c.input(1), c.input(2));
+  c.set(0, ops::mul(overMatrices(c.grad()), inverse));
 }
 
 // Golub, Pereyra, 1973: dP = -P dA P + P P^T dA^T (1 - A P) + (1 - P A) dA^T P^T P.
-void pinv(RuleContext& c) {
-  const Tensor& p = c.output(0);
-  const Tensor& a = c.input(0);
-  const Tensor& g = c.grad();
+namespace {
+
+/// The gradient of A, of which p is the pseudo-inverse and g its gradient.
+Tensor pseudoInverseGrad(const Tensor& a, const Tensor& p, const Tensor& g) {
   Tensor pt = transposed(p);
   Tensor gt = transposed(g);
   Tensor grad = ops::neg(product(product(pt, g), pt));
   Tensor outsideRows = product(gt, product(p, pt));
   Tensor outsideColumns = product(product(pt, p), gt);
   grad = ops::add(grad, ops::sub(outsideRows, product(a, product(p, outsideRows))));
-  grad = ops::add(grad, ops::sub(outsideColumns, product(product(outsideColumns, p), a)));
-  c.set(0, grad);
+  return ops::add(grad, ops::sub(outsideColumns, product(product(outsideColumns, p), a)));
+}
+
+}  // namespace
+
+void pinv(RuleContext& c) { c.set(0, pseudoInverseGrad(c.input(0), c.output(0), c.grad())); }
+
+// X = P B with the pseudo-inverse P of A.
+void leastSquares(RuleContext& c) {
+  const Tensor& a = c.input(0);
+  Tensor p = ops::linalg_pinv(a, {}, {}, false);
+  if (c.needs(0)) c.set(0, pseudoInverseGrad(a, p, product(c.grad(), transposed(c.input(1)))));
+  if (c.needs(1)) c.set(1, product(transposed(p), c.grad()));
 }
 
 // Of A = L L^T, whose derivative is symmetric: dX = A^-1 (dB - dA X). As PyTorch, L counts as a whole matrix.

@@ -71,6 +71,9 @@ void cholesky(RuleContext& c);
 void triangularSolve(RuleContext& c);
 // factorisations.cpp
 void lu(RuleContext& c);
+void ldl(RuleContext& c);
+void ldlSolve(RuleContext& c);
+void solveFactored(RuleContext& c);
 void solve(RuleContext& c);
 void qr(RuleContext& c);
 void svd(RuleContext& c);
@@ -79,6 +82,7 @@ void matrixExp(RuleContext& c);
 void det(RuleContext& c);
 void logAbsDet(RuleContext& c);
 void pinv(RuleContext& c);
+void leastSquares(RuleContext& c);
 void choleskySolve(RuleContext& c);
 
 // indexing.cpp

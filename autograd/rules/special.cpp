@@ -85,9 +85,9 @@ void gammaCdfSlope(RuleContext& c) {
 void cholesky(RuleContext& c) {
   const Tensor& l = c.output(0);
   Tensor phi = ops::mul(ops::matmul(transposed(l), c.grad()), byDiagonal(l, 1, 0.5, 0));
-  Tensor upper = ops::contiguous(transposed(l));
+  Tensor upper = transposed(l);
   Tensor left = ops::triangular_solve_plain(upper, phi, true, false);
-  Tensor both = ops::triangular_solve_plain(upper, ops::contiguous(transposed(left)), true, false);
+  Tensor both = ops::triangular_solve_plain(upper, transposed(left), true, false);
   c.set(0, ops::mul(ops::add(both, transposed(both)), 0.5));
 }
 
@@ -95,7 +95,7 @@ void triangularSolve(RuleContext& c) {
   AttrReader attrs = c.attrs();
   bool upper = attrs.integer() != 0;
   bool unit = attrs.integer() != 0;
-  Tensor other = ops::triangular_solve_plain(ops::contiguous(transposed(c.input(0))), c.grad(), !upper, unit);
+  Tensor other = ops::triangular_solve_plain(transposed(c.input(0)), c.grad(), !upper, unit);
   if (c.needs(1)) c.set(1, other);
   if (!c.needs(0)) return;
   Tensor full = ops::neg(ops::matmul(other, transposed(c.output(0))));

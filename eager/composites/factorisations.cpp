@@ -2,6 +2,7 @@
 #include <array>
 
 #include "eager/composites/matrices.h"
+#include "eager/dispatch.h"
 #include "eager/helpers.h"
 #include "eager/ops.h"
 #include "eager/recorder.h"
@@ -13,24 +14,10 @@ namespace tandem::ops {
 
 namespace {
 
+bool isDifferentiated(const Tensor& a) { return a.requiresGrad() && gradEnabled(); }
+
 void needPivot(const char* op, bool pivot) {
   if (!pivot) fail(op, ": LU without pivoting is not implemented on the CPU");
-}
-
-/// The rows that swaps (from 1) bring to each place: one after another, on a matrix of row numbers.
-Tensor orderOf(const Tensor& swaps, std::int64_t m) {
-  std::int64_t k = swaps.size(-1);
-  Dims shape(DimsRef(swaps.shape()).first(swaps.shape().size() - 1));
-  shape.push_back(m);
-  Tensor order = contiguous(expand(arange(std::int64_t{0}, m), shape));
-  for (std::int64_t i = 0; i < k; ++i) {
-    Tensor j = sub(toDType(narrow(swaps, -1, i, 1), DType::Int64), 1);
-    Tensor here = narrow(order, -1, i, 1);
-    Tensor there = gather(order, -1, j);
-    order = scatter_plain(order, -1, j, here);
-    order = scatter_plain(order, -1, full(j.shape(), i, DType::Int64), there);
-  }
-  return order;
 }
 
 }  // namespace
@@ -61,9 +48,10 @@ Tensor linalg_lu_solve(const Tensor& lu, const Tensor& swaps, const Tensor& b, b
   Dims batch = broadcastShapes("linalg.lu_solve", batchOf(lu), batchOf(b));
   Tensor factors = expandBatch(lu, batch);
   Tensor right = expandBatch(b, batch);
-  Dims swapShape = batch;
-  swapShape.push_back(n);
-  Tensor order = orderOf(expand(swaps, swapShape), n);
+  Dims rowShape = batch;
+  rowShape.push_back(n);
+  Tensor order = expand(lu_order(swaps), rowShape);
+  if (!isDifferentiated(lu) && !isDifferentiated(b)) return lu_solve_plain(factors, order, right, adjoint);
   Tensor rows = adjoint ? argsort(order, -1, false, false) : order;
   auto permuted = [&](const Tensor& x) { return gather(x, -2, expand(unsqueeze(rows, -1), x.shape())); };
   if (!adjoint) {
@@ -73,6 +61,51 @@ Tensor linalg_lu_solve(const Tensor& lu, const Tensor& swaps, const Tensor& b, b
   Tensor turned = transpose(factors, -2, -1);
   Tensor y = linalg_solve_triangular(turned, right, false, true, false);
   return permuted(linalg_solve_triangular(turned, y, true, true, true));
+}
+
+// ---- L D L^T --------------------------------------------------------------------------------------------------------
+
+namespace {
+
+std::array<Tensor, 3> ldlFactors(const char* op, const Tensor& a, bool check) {
+  needSquare(op, a, "A");
+  auto [factors, pivots, info] = ldl_plain(a);
+  if (check) factors = expected(factors, eq(info, 0), Expectation::NonZeroBlock, toDType(info, DType::Int64));
+  return {factors, pivots, info};
+}
+
+}  // namespace
+
+// Of real matrices symmetric and Hermitian are one.
+std::array<Tensor, 3> linalg_ldl_factor_ex(const Tensor& a, bool, bool check) {
+  return ldlFactors("torch.linalg.ldl_factor_ex", a, check);
+}
+std::array<Tensor, 2> linalg_ldl_factor(const Tensor& a, bool) {
+  auto [factors, pivots, info] = ldlFactors("torch.linalg.ldl_factor", a, true);
+  return {factors, pivots};
+}
+
+Tensor linalg_ldl_solve(const Tensor& factors, const Tensor& pivots, const Tensor& b, bool) {
+  needSquare("torch.linalg.ldl_solve", factors, "A");
+  if (b.dim() < 2) fail("torch.linalg.ldl_solve: The input tensor B must have at least 2 dimensions.");
+  if (factors.size(-1) != b.size(-2))
+    fail("Incompatible matrix sizes for torch.linalg.ldl_solve: each A matrix is ", factors.size(-1), " by ",
+         factors.size(-1), " but each b matrix is ", b.size(-2), " by ", b.size(-1));
+  Dims rows = batchOf(factors);
+  rows.push_back(factors.size(-1));
+  if (!(pivots.shape() == rows))
+    fail("torch.linalg.ldl_solve: Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape ",
+         shapeText(pivots.shape()), " instead");
+  if (!isInteger(pivots.dtype()))
+    fail("torch.linalg.ldl_solve: Expected pivots to be integers. Got ", dtypeClassName(pivots.dtype()));
+  if (factors.dtype() != b.dtype())
+    fail("torch.linalg.ldl_solve: Expected LD and B to have the same dtype, but found B of type ",
+         dtypeClassName(b.dtype()), " and LD of type ", dtypeClassName(factors.dtype()), " instead.");
+  Dims batch = broadcastShapes("linalg.ldl_solve", batchOf(factors), batchOf(b));
+  rows = batch;
+  rows.push_back(factors.size(-1));
+  return ldl_solve_plain(expandBatch(factors, batch), expand(toDType(pivots, DType::Int32), rows),
+                         expandBatch(b, batch));
 }
 
 // ---- QR -------------------------------------------------------------------------------------------------------------
@@ -103,6 +136,12 @@ Tensor linalg_householder_product(const Tensor& a, const Tensor& tau) {
   if (a.dtype() != tau.dtype())
     fail("torch.linalg.householder_product: tau dtype ", dtypeClassName(tau.dtype()), " does not match input dtype ",
          dtypeClassName(a.dtype()));
+  if (!isDifferentiated(a) && !isDifferentiated(tau) && k > 0) {
+    Dims batch = batchOf(a);
+    Dims tauShape = batch;
+    tauShape.push_back(k);
+    return householder_product_plain(a, expand(tau, tauShape));
+  }
   Tensor vectors = add(tril(a, -1), eye(m, n, a.dtype()));
   Tensor q = expandBatch(eye(m, n, a.dtype()), batchOf(a));
   for (std::int64_t i = k - 1; i >= 0; --i) {
@@ -130,8 +169,6 @@ void needNoDriver(const char* op, const Tensor& a, const std::optional<std::stri
     fail(op, ": keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.");
   fail<NotImplementedError>(op, ": `driver=` is not implemented: sizes decide which routine of cuSOLVER is taken");
 }
-
-bool isDifferentiated(const Tensor& a) { return a.requiresGrad() && gradEnabled(); }
 
 }  // namespace
 
@@ -174,6 +211,7 @@ Tensor linalg_eigvalsh(const Tensor& a, std::string_view uplo) {
 }
 
 Tensor matrix_exp(const Tensor& a) {
+  if (isHalf(a.dtype())) return toDType(matrix_exp(toDType(a, DType::Float32)), a.dtype());
   needSquare("linalg.matrix_exp", a, "A");
   return matrix_exp_plain(a);
 }
@@ -202,23 +240,36 @@ std::array<Tensor, 4> linalg_lstsq(const Tensor& a, const Tensor& b, std::option
     fail("torch.linalg.lstsq: input.size(-2) should match other.size(-", vector ? 1 : 2, ")");
   std::int64_t m = a.size(-2);
   std::int64_t n = a.size(-1);
-  Tensor s = singularValuesOf(detached(a));
   double eps = (a.dtype() == DType::Float64 ? 0x1p-52 : 0x1p-23) * static_cast<double>(std::max(m, n));
-  Tensor largest = s.size(-1) == 0 ? zeros(batchOf(a), a.dtype()) : select(s, -1, 0);
   // Below 0 a cutoff stands for the precision that LAPACK's drivers by singular values take there.
   bool byValues = way == "gelsd" || way == "gelss";
   if (byValues && rcond && rcond->asDouble() < 0)
     rcond = (a.dtype() == DType::Float64 ? 0x1p-52 : 0x1p-23) * (way == "gelsd" ? 0.5 : 1);
-  Tensor limit = mul(largest, rcond ? Operand(*rcond) : Operand(eps));
-  Tensor rank = sum(gt(s, unsqueeze(limit, -1)), Dims{-1});
+  Tensor s;
+  Tensor rank;
   Tensor x;
   if (way == "gels" && m >= n) {
     auto [q, r] = qr_plain(a, false);
     x = linalg_solve_triangular(r, matmul(transpose(q, -2, -1), right), true, true, false);
-  } else if (a.numel() == 0) {
-    x = matmul(zeros(transpose(a, -2, -1).shape(), a.dtype()), right);
   } else {
-    x = matmul(pinv_plain(a, limit), right);
+    Dims batch = broadcastShapes("linalg.lstsq", batchOf(a), batchOf(right));
+    Tensor factor = full(Dims{}, rcond ? *rcond : Scalar(eps), a.dtype());
+    auto whole = [&](const Tensor& solution) {
+      return least_squares(expandBatch(a, batch), expandBatch(right, batch), solution);
+    };
+    if (byValues || !a.device().isCpu() || !(batch == batchOf(a))) {
+      auto [u, values, vh] = svd_plain(detached(a), false);
+      s = values;
+      Tensor kept = gt(s, mul(a.numel() == 0 ? zeros(Dims{1}, a.dtype()) : narrow(s, -1, 0, 1), factor));
+      rank = sum(kept, Dims{-1});
+      Tensor inverted = where(kept, reciprocal(where(kept, s, 1)), 0);
+      Tensor inside = mul(unsqueeze(inverted, -1), matmul(transpose(u, -2, -1), detached(right)));
+      x = whole(matmul(transpose(vh, -2, -1), inside));
+    } else {
+      auto found = lstsq_plain(detached(expandBatch(a, batch)), detached(expandBatch(right, batch)), factor);
+      rank = found[1];
+      x = whole(found[0]);
+    }
   }
   Tensor none = zeros(Dims{0}, a.dtype());
   bool overdetermined = m > n && way != "gelsy";
@@ -229,6 +280,13 @@ std::array<Tensor, 4> linalg_lstsq(const Tensor& a, const Tensor& b, std::option
   Tensor residuals = overdetermined ? sum(square(sub(matmul(a, x), right)), Dims{-2}) : none;
   return {vector ? squeeze_dims(x, Dims{-1}) : x, residuals, way == "gels" ? zeros(Dims{0}, DType::Int64) : rank,
           byValues ? s : none};
+}
+
+Tensor least_squares(const Tensor& a, const Tensor& b, const Tensor& solution) {
+  std::array<Tensor, 1> result{solution};
+  const Operand operands[] = {a, b, solution};
+  tapeWhole(OpCode::least_squares, operands, {}, result);
+  return result[0];
 }
 
 }  // namespace tandem::ops

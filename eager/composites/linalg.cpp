@@ -37,21 +37,25 @@ Tensor expandBatch(const Tensor& x, const Dims& batch) {
 
 namespace {
 
-/// From the LU factors: 0, or the place (from 1) of the first zero pivot of each matrix.
-Tensor zeroPivot(const Tensor& a) {
-  Tensor plain = detached(a);
-  Tensor pivots = diagonal(lu_plain(plain)[0], 0, -2, -1);
-  Tensor zero = eq(pivots, 0);
-  if (a.size(-1) == 0) return zeros(batchOf(a), DType::Int32);
-  Tensor place = add(argmax(toDType(zero, DType::Int32), -1), 1);
-  return toDType(where(any(zero, Dims{-1}), place, 0), DType::Int32);
-}
+/// The LU factors of matrices a, and what they tell.
+struct Factored {
+  explicit Factored(const Tensor& a) : factors(lu_plain(detached(a))) {}
+  std::array<Tensor, 3> factors;  // L and U, swaps, the row that came to each place
 
-/// `a`, after the check that it has an inverse.
-Tensor invertible(const Tensor& a, Expectation what) {
-  Tensor info = zeroPivot(a);
-  return expected(a, eq(info, 0), what, toDType(info, DType::Int64));
-}
+  /// 0, or the place (from 1) of the first zero pivot of each matrix.
+  [[nodiscard]] Tensor zeroPivot() const {
+    const Tensor& lu = factors[0];
+    if (lu.size(-1) == 0) return zeros(batchOf(lu), DType::Int32);
+    Tensor zero = eq(diagonal(lu, 0, -2, -1), 0);
+    Tensor place = add(argmax(toDType(zero, DType::Int32), -1), 1);
+    return toDType(where(any(zero, Dims{-1}), place, 0), DType::Int32);
+  }
+  /// `x`, after the check that the matrices have inverses.
+  [[nodiscard]] Tensor checked(const Tensor& x, Expectation what) const {
+    Tensor info = zeroPivot();
+    return expected(x, eq(info, 0), what, toDType(info, DType::Int64));
+  }
+};
 
 /// +1 or -1: of the permutation that the swaps make.
 Tensor signOf(const Tensor& swaps, DType dtype) {
@@ -66,8 +70,13 @@ bool isVector(const Tensor& a, const Tensor& b) {
   return b.dim() == 1 || (b.dim() == a.dim() - 1 && b.shape() == Dims(DimsRef(a.shape()).first(a.shape().size() - 1)));
 }
 
-/// Solves after any checks of values: shapes checked, vectors as columns.
-Tensor solved(const char* op, const Tensor& a, const Tensor& b, bool left, bool check) {
+/// The solution for checked shapes, and what says where there is none.
+struct Solution {
+  Tensor x, info;
+};
+
+/// Shapes are checked, vectors solved as columns; the values of A where `check` says so.
+Solution solved(const char* op, const Tensor& a, const Tensor& b, bool left, bool check) {
   needSquare(op, a, "A");
   if (a.dtype() != b.dtype())
     fail(op, ": Expected A and B to have the same dtype, but found A of type ", dtypeClassName(a.dtype()),
@@ -81,15 +90,21 @@ Tensor solved(const char* op, const Tensor& a, const Tensor& b, bool left, bool 
   if (left ? a.size(-1) != right.size(-2) : a.size(-1) != right.size(-1))
     fail(op, ": Incompatible shapes of A and B for the equation ", left ? "AX = B" : "XA = B", " (", a.size(-2), "x",
          a.size(-1), " and ", right.size(-2), "x", right.size(-1), ")");
-  Tensor matrix = check ? invertible(a, Expectation::InvertibleForSolve) : a;
-  if (!left) {
-    matrix = transpose(matrix, -2, -1);
-    right = transpose(right, -2, -1);
-  }
-  Dims batch = broadcastShapes(op, batchOf(matrix), batchOf(right));
-  Tensor x = solve_plain(expandBatch(matrix, batch), expandBatch(right, batch));
+  const Factored factored(a);
+  Tensor matrix = check ? factored.checked(a, Expectation::InvertibleForSolve) : a;
+  if (!left) right = transpose(right, -2, -1);
+  Dims batch = broadcastShapes(op, batchOf(a), batchOf(right));
+  Dims rows = batch;
+  rows.push_back(a.size(-1));
+  Tensor x = solve_factored(expandBatch(matrix, batch), expandBatch(right, batch),
+                            expandBatch(factored.factors[0], batch), expand(factored.factors[2], rows), !left);
   if (!left) x = transpose(x, -2, -1);
-  return vector ? squeeze_dims(x, Dims{-1}) : x;
+  return {vector ? squeeze_dims(x, Dims{-1}) : x, check ? zeros(batchOf(a), DType::Int32) : factored.zeroPivot()};
+}
+
+/// A^-1, where there is one.
+Tensor inverted(const Tensor& a, const Factored& factored) {
+  return solve_factored(a, identityLike(a), factored.factors[0], factored.factors[2], false);
 }
 
 }  // namespace
@@ -98,24 +113,28 @@ Tensor solved(const char* op, const Tensor& a, const Tensor& b, bool left, bool 
 
 Tensor det(const Tensor& a) {
   needSquare("linalg.det", a, "A");
+  auto [lu, swaps, order] = lu_plain(detached(a));
+  return det_factored(a, lu, swaps, order);
+}
+
+Tensor det_factored(const Tensor& a, const Tensor& lu, const Tensor& swaps, const Tensor& order) {
   std::array<Tensor, 1> result;
   {
     NoGrad noGrad;
-    auto factors = lu_plain(a);
-    result[0] = mul(prod(diagonal(factors[0], 0, -2, -1), Dims{-1}), signOf(factors[1], a.dtype()));
+    result[0] = mul(prod(diagonal(lu, 0, -2, -1), Dims{-1}), signOf(swaps, a.dtype()));
   }
-  const Operand operands[] = {a};
-  tapeWhole(OpCode::det, operands, {}, result);
+  const Operand operands[] = {a, lu, swaps, order};
+  tapeWhole(OpCode::det_factored, operands, {}, result);
   return result[0];
 }
 
-Tensor log_abs_det(const Tensor& a, const Tensor& pivots) {
+Tensor log_abs_det(const Tensor& a, const Tensor& lu, const Tensor& order) {
   std::array<Tensor, 1> result;
   {
     NoGrad noGrad;
-    result[0] = sum(log(abs(pivots)), Dims{-1});
+    result[0] = sum(log(abs(diagonal(lu, 0, -2, -1))), Dims{-1});
   }
-  const Operand operands[] = {a, pivots};
+  const Operand operands[] = {a, lu, order};
   tapeWhole(OpCode::log_abs_det, operands, {}, result);
   return result[0];
 }
@@ -125,7 +144,7 @@ std::array<Tensor, 2> slogdet(const Tensor& a) {
   auto factors = lu_plain(detached(a));
   Tensor pivots = diagonal(factors[0], 0, -2, -1);
   Tensor signs = prod(sign(pivots), Dims{-1});
-  return {constantIn(mul(signs, signOf(factors[1], a.dtype())), {&a, 1}), log_abs_det(a, pivots)};
+  return {constantIn(mul(signs, signOf(factors[1], a.dtype())), {&a, 1}), log_abs_det(a, factors[0], factors[2])};
 }
 
 Tensor logdet(const Tensor& a) {
@@ -137,13 +156,15 @@ Tensor logdet(const Tensor& a) {
 
 Tensor linalg_inv(const Tensor& a) {
   needSquare("linalg.inv", a, "A");
-  return solve_plain(invertible(a, Expectation::InvertibleForInv), identityLike(a));
+  const Factored factored(a);
+  return inverted(factored.checked(a, Expectation::InvertibleForInv), factored);
 }
 Tensor inverse(const Tensor& a) { return linalg_inv(a); }
 std::array<Tensor, 2> linalg_inv_ex(const Tensor& a, bool check) {
   if (check) return {linalg_inv(a), zeros(batchOf(a), DType::Int32)};
   needSquare("linalg.inv", a, "A");
-  return {solve_plain(a, identityLike(a)), zeroPivot(a)};
+  const Factored factored(a);
+  return {inverted(a, factored), factored.zeroPivot()};
 }
 
 namespace {
@@ -257,10 +278,22 @@ Tensor nuclear_norm_dims(const Tensor& x, DimsRef dim, bool keepdim) {
 
 // ---- systems of equations -------------------------------------------------------------------------------------------
 
-Tensor linalg_solve(const Tensor& a, const Tensor& b, bool left) { return solved("linalg.solve", a, b, left, true); }
+Tensor solve_factored(const Tensor& a, const Tensor& b, const Tensor& lu, const Tensor& order, bool adjoint) {
+  std::array<Tensor, 1> result;
+  {
+    NoGrad noGrad;
+    result[0] = lu_solve_plain(lu, order, b, adjoint);
+  }
+  const Operand operands[] = {a, b, lu, order};
+  const std::int64_t attrs[] = {adjoint ? 1 : 0};
+  tapeWhole(OpCode::solve_factored, operands, attrs, result);
+  return result[0];
+}
+
+Tensor linalg_solve(const Tensor& a, const Tensor& b, bool left) { return solved("linalg.solve", a, b, left, true).x; }
 std::array<Tensor, 2> linalg_solve_ex(const Tensor& a, const Tensor& b, bool left, bool check) {
-  Tensor x = solved("linalg.solve", a, b, left, check);
-  return {x, zeroPivot(a)};
+  auto [x, info] = solved("linalg.solve", a, b, left, check);
+  return {x, info};
 }
 
 Tensor cholesky_solve(const Tensor& b, const Tensor& factor, bool upper) {

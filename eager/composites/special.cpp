@@ -166,7 +166,7 @@ Tensor linalg_solve_triangular(const Tensor& a, const Tensor& b, bool upper, boo
   shapeA.push_back(a.size(-1));
   shapeB.push_back(b.size(-2));
   shapeB.push_back(b.size(-1));
-  return triangular_solve_plain(contiguous(expand(a, shapeA)), contiguous(expand(b, shapeB)), upper, unitriangular);
+  return triangular_solve_plain(expand(a, shapeA), expand(b, shapeB), upper, unitriangular);
 }
 
 Tensor polygamma_of(const Tensor& x, std::int64_t n) { return polygamma(n, x); }

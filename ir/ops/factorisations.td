@@ -13,6 +13,22 @@ def : Factorisation<"lu_plain", "Tensor input", "luFactors"> {
   let samples = "none";
 }
 
+def : Factorisation<"lu_order", "Tensor pivots", "luOrder"> {
+  let forms = ["hidden"];
+  let differentiable = 0;
+  let batching = "leading";
+  let summary = "The row (from 0) that the swaps of square matrices (from 1, int32) bring to each place.";
+  let samples = "none";
+}
+
+def : Factorisation<"lu_solve_plain", "Tensor LU, Tensor order, Tensor other, bool adjoint", "luSolve"> {
+  let forms = ["hidden"];
+  let differentiable = 0;
+  let batching = "leading";
+  let summary = "A^-1 other (A^-T other where `adjoint`) by what `lu_plain` says of A; batch dims equal.";
+  let samples = "none";
+}
+
 def : Composite<"linalg_lu", "Tensor A, *, bool pivot=True"> {
   let python = "lu";
   let results = "(Tensor, Tensor, Tensor)";
@@ -143,6 +159,13 @@ def : Composite<"qr", "Tensor input, bool some=True"> {
     >>> Q.shape, R.shape
     (tandem.Size([3, 2]), tandem.Size([2, 2]))
   }];
+  let samples = "none";
+}
+
+def : Factorisation<"householder_product_plain", "Tensor input, Tensor tau", "sameAsInput"> {
+  let forms = ["hidden"];
+  let differentiable = 0;
+  let summary = "`linalg_householder_product` of what has no derivative; batch dims equal.";
   let samples = "none";
 }
 
@@ -296,6 +319,82 @@ def : Composite<"linalg_eigvalsh", "Tensor A, str UPLO='L'"> {
   let example = [{
     >>> tandem.linalg.eigvalsh(tandem.tensor([[3., 0.], [0., 1.]]))
     tensor([1., 3.])
+  }];
+  let samples = "none";
+}
+
+def : Factorisation<"ldl_plain", "Tensor input", "ldlFactors"> {
+  let results = "(Tensor, Tensor, Tensor)";
+  let numResults = 3;
+  let forms = ["hidden"];
+  let rule = "ldl";
+  let batching = "leading";
+  let summary = "L and the blocks of D in one matrix, pivots as LAPACK's sytrf gives them, and 0 or the place (from 1) "
+                "of the first block that is zero.";
+  let samples = "none";
+}
+
+def : Factorisation<"ldl_solve_plain", "Tensor LD, Tensor pivots, Tensor other", "ldlSolve"> {
+  let forms = ["hidden"];
+  let rule = "ldlSolve";
+  let batching = "leading";
+  let summary = "A^-1 other by what `ldl_plain` says of A; batch dims equal.";
+  let samples = "none";
+}
+
+def : Composite<"linalg_ldl_factor", "Tensor A, *, bool hermitian=False"> {
+  let python = "ldl_factor";
+  let results = "(Tensor, Tensor)";
+  let numResults = 2;
+  let fields = ["LD", "pivots"];
+  let forms = ["linalg"];
+  let summary = "L and D with A = L D L^T for symmetric matrices, of which the lower triangle is read; D has blocks of "
+                "one or two rows. Backward raises an error.";
+  let shapes = "square matrices [..., N, N]; `LD` alike, `pivots` [..., N]: p > 0 is a block of one row that came from "
+               "row p, two equal ones p < 0 are a block of two rows, of which the second came from row -p";
+  let accepts = "Wide";
+  let gives = "that of `A`; `pivots` is int32";
+  let raises = [Raises<"RuntimeError", "a block of D is zero (as linalg.LinAlgError)",
+                       "tandem.linalg.ldl_factor(tandem.zeros(2, 2))">];
+  let example = [{
+    >>> tandem.linalg.ldl_factor(tandem.tensor([[4., 2.], [2., 5.]]))
+    tandem.return_types.linalg_ldl_factor(
+    LD=tensor([[4.0000, 0.0000],
+            [0.5000, 4.0000]]),
+    pivots=tensor([1, 2], dtype=tandem.int32))
+  }];
+  let samples = "none";
+}
+
+def : Composite<"linalg_ldl_factor_ex", "Tensor A, *, bool hermitian=False, bool check_errors=False"> {
+  let python = "ldl_factor_ex";
+  let results = "(Tensor, Tensor, Tensor)";
+  let numResults = 3;
+  let fields = ["LD", "pivots", "info"];
+  let forms = ["linalg"];
+  let summary = "As linalg.ldl_factor, and 0 or the place (from 1) of the first block of D that is zero.";
+  let shapes = "square matrices [..., N, N]; `LD` alike, `pivots` [..., N], `info` [...]";
+  let accepts = "Wide";
+  let gives = "that of `A`; `pivots` and `info` are int32";
+  let example = [{
+    >>> tandem.linalg.ldl_factor_ex(tandem.tensor([[0., 0.], [0., 5.]])).info
+    tensor(1, dtype=tandem.int32)
+  }];
+  let samples = "none";
+}
+
+def : Composite<"linalg_ldl_solve", "Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False"> {
+  let python = "ldl_solve";
+  let forms = ["linalg"];
+  let summary = "The X with A X = B, of an A that `ldl_factor` factored. Backward raises an error.";
+  let shapes = "`LD` [..., N, N], `pivots` [..., N], `B` [..., N, K]; the result is as `B`, leading dims broadcast";
+  let accepts = "Wide";
+  let gives = "that of `B`; `pivots` holds integers";
+  let example = [{
+    >>> A = tandem.tensor([[4., 2.], [2., 5.]])
+    >>> tandem.linalg.ldl_solve(*tandem.linalg.ldl_factor(A), tandem.tensor([[6.], [7.]]))
+    tensor([[1.],
+            [1.]])
   }];
   let samples = "none";
 }

@@ -11,6 +11,14 @@ def : Factorisation<"solve_plain", "Tensor input, Tensor other", "triangularSolv
   let samples = "none";
 }
 
+def : Composite<"solve_factored", "Tensor A, Tensor other, Tensor LU, Tensor order, bool adjoint"> {
+  let forms = ["hidden"];
+  let rule = "solveFactored";
+  let saves = ["A", "LU", "order", "out"];
+  let summary = "A^-1 other (A^-T other where `adjoint`), of an A that `lu_plain` factored. Batch dims equal.";
+  let samples = "none";
+}
+
 def : Composite<"linalg_solve", "Tensor A, Tensor B, *, bool left=True"> {
   let python = "solve";
   let forms = ["linalg"];
@@ -55,6 +63,7 @@ def : Factorisation<"triangular_solve_plain",
   let forms = ["hidden"];
   let rule = "triangularSolve";
   let saves = ["input", "out"];
+  let batching = "leading";
   let summary = "input^-1 other for a triangular input; batch dims equal.";
   let samples = "none";
 }
@@ -74,6 +83,24 @@ def : Composite<"linalg_solve_triangular",
     tensor([[1.],
             [2.]])
   }];
+  let samples = "none";
+}
+
+def : Factorisation<"lstsq_plain", "Tensor A, Tensor other, Tensor rcond", "leastSquares"> {
+  let results = "(Tensor, Tensor)";
+  let numResults = 2;
+  let forms = ["hidden"];
+  let differentiable = 0;
+  let summary = "The X of least |A X - other|, of least norm among several, and ranks, where singular values at most "
+                "rcond * largest count as 0. Batch dims equal.";
+  let samples = "none";
+}
+
+def : Composite<"least_squares", "Tensor A, Tensor other, Tensor solution"> {
+  let forms = ["hidden"];
+  let rule = "leastSquares";
+  let saves = ["A", "other"];
+  let summary = "`solution`, which is that of least |A X - other|. Batch dims equal.";
   let samples = "none";
 }
 
@@ -206,10 +233,16 @@ def : Composite<"pinv_plain", "Tensor A, Tensor cutoff"> {
   let samples = "none";
 }
 
+def : Composite<"det_factored", "Tensor A, Tensor LU, Tensor pivots, Tensor order"> {
+  let forms = ["hidden"];
+  let rule = "det";
+  let saves = ["A", "LU", "pivots", "order"];
+  let summary = "Determinants of matrices that `lu_plain` factored.";
+  let samples = "none";
+}
+
 def : Composite<"det", "Tensor A"> {
   let forms = ["function", "method", "linalg"];
-  let rule = "det";
-  let saves = ["A"];
   let mixedPrecision = "Float32";
   let summary = "Determinants of square matrices.";
   let shapes = "square matrices [..., N, N]; the result is [...]";
@@ -243,11 +276,11 @@ def : Composite<"slogdet", "Tensor A"> {
   let samples = "none";
 }
 
-def : Composite<"log_abs_det", "Tensor A, Tensor pivots"> {
+def : Composite<"log_abs_det", "Tensor A, Tensor LU, Tensor order"> {
   let forms = ["hidden"];
   let rule = "logAbsDet";
-  let saves = ["A"];
-  let summary = "log |det A| of matrices whose LU factors have these pivots.";
+  let saves = ["A", "LU", "order"];
+  let summary = "log |det A| of matrices that `lu_plain` factored.";
   let samples = "none";
 }
 
@@ -304,9 +337,9 @@ def : Library<"matrix_exp_plain", "Tensor input", "cholesky"> {
 
 def : Composite<"matrix_exp", "Tensor input"> {
   let forms = ["function", "method", "linalg"];
-  let summary = "Exponentials of square matrices.";
+  let summary = "Exponentials of square matrices; those of half types are computed in float32.";
   let shapes = "square matrices [..., N, N]; the result is alike";
-  let accepts = "Wide";
+  let accepts = "Floating";
   let gives = "First";
   let raises = [Raises<"RuntimeError", "the input is not square", "tandem.matrix_exp(tandem.ones(2, 3))">];
   let example = [{

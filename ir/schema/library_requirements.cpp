@@ -86,6 +86,15 @@ void solve(Call c) {
   need(c, c.inputs[0].dtype == c.inputs[1].dtype, "operands differ in dtype");
 }
 
+void householderProduct(Call c) {
+  wideMatrices({c.op, c.inputs.first(1), c.outputs, c.attrs});
+  const Dims& a = c.inputs[0].shape;
+  const Dims& tau = c.inputs[1].shape;
+  need(c, tau.size() + 1 == a.size() && std::equal(tau.begin(), tau.end() - 1, a.begin()), "batches differ");
+  need(c, c.inputs[0].dtype == c.inputs[1].dtype, "operands differ in dtype");
+  need(c, a[a.size() - 2] >= a.back() && a.back() >= tau.back(), "there are too many columns");
+}
+
 // ---- convolutions
 
 /// `attrs` begin with stride, padding and dilation.
@@ -389,15 +398,21 @@ constexpr std::pair<std::string_view, void (*)(Call)> kRequirements[] = {
     {"gather", nothing},
     {"gcd_plain", alike},
     {"geqrf", nothing},
+    {"householder_product_plain", householderProduct},
     {"index_add_plain", nothing},
     {"index_get", indexGet},
     {"index_put_plain", indexPut},
     {"index_select", indexSelect},
     {"kthvalue", nothing},
+    {"ldl_plain", nothing},
+    {"ldl_solve_plain", nothing},
     {"lex_order", lexOrder},
     {"linear_recurrence", alike},
     {"logcumsumexp_plain", nothing},
+    {"lstsq_plain", nothing},
+    {"lu_order", nothing},
     {"lu_plain", nothing},
+    {"lu_solve_plain", nothing},
     {"matmul_packed", matmulPacked},
     {"matmul_plain", matmul},
     {"matrix_exp_plain", wideMatrices},

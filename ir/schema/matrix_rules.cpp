@@ -56,6 +56,59 @@ void luFactors(const OpFacts& op, Metas operands, Attrs, std::span<TensorMeta> r
   results[2] = a.integers(a.m, DType::Int64);
 }
 
+void luOrder(const OpFacts& op, Metas operands, Attrs, std::span<TensorMeta> results) {
+  if (operands[0].dtype != DType::Int32 || operands[0].shape.empty())
+    fail(op.name, ": expected int32 pivots, got ", dtypeName(operands[0].dtype), " of shape ",
+         shapeText(operands[0].shape));
+  results[0].shape = operands[0].shape;
+  results[0].dtype = DType::Int64;
+}
+
+namespace {
+
+/// The solution of square systems, whose matrices come with a row of integers each.
+void solution(const OpFacts& op, Metas operands, DType integers, std::span<TensorMeta> results) {
+  const Matrices a(op, operands[0]);
+  const Matrices b(op, operands[2]);
+  const TensorMeta row = a.integers(a.n, integers);
+  if (a.m != a.n || b.m != a.n || !(a.batch == b.batch) || a.dtype != b.dtype || !(operands[1].shape == row.shape) ||
+      operands[1].dtype != integers)
+    fail(op.name, ": shapes ", shapeText(operands[0].shape), ", ", shapeText(operands[1].shape), " and ",
+         shapeText(operands[2].shape), " of ", dtypeName(operands[0].dtype), ", ", dtypeName(operands[1].dtype),
+         " and ", dtypeName(operands[2].dtype), " do not fit");
+  results[0] = b.of({b.m, b.n});
+}
+
+}  // namespace
+
+void luSolve(const OpFacts& op, Metas operands, Attrs, std::span<TensorMeta> results) {
+  solution(op, operands, DType::Int64, results);
+}
+void ldlSolve(const OpFacts& op, Metas operands, Attrs, std::span<TensorMeta> results) {
+  solution(op, operands, DType::Int32, results);
+}
+
+void leastSquares(const OpFacts& op, Metas operands, Attrs, std::span<TensorMeta> results) {
+  const Matrices a(op, operands[0]);
+  const Matrices b(op, operands[1]);
+  if (a.m != b.m || !(a.batch == b.batch) || a.dtype != b.dtype || operands[2].dtype != a.dtype ||
+      !operands[2].shape.empty())
+    fail(op.name, ": shapes ", shapeText(operands[0].shape), " and ", shapeText(operands[1].shape), " of ",
+         dtypeName(a.dtype), " and ", dtypeName(b.dtype), " do not fit");
+  results[0] = a.of({a.n, b.n});
+  results[1].shape = a.batch;
+  results[1].dtype = DType::Int64;
+}
+
+void ldlFactors(const OpFacts& op, Metas operands, Attrs, std::span<TensorMeta> results) {
+  Matrices a(op, operands[0]);
+  if (a.m != a.n) fail(op.name, ": expected square matrices, got shape ", shapeText(operands[0].shape));
+  results[0] = a.of({a.n, a.n});
+  results[1] = a.integers(a.n, DType::Int32);
+  results[2].shape = a.batch;
+  results[2].dtype = DType::Int32;
+}
+
 void qrFactors(const OpFacts& op, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
   Matrices a(op, operands[0]);
   std::int64_t k = AttrReader(attrs).boolean() ? a.m : a.k;

@@ -32,6 +32,7 @@ enum class Expectation : std::int64_t {
   TargetsReach,
   ArgumentHolds,
   VarianceNonNegative,
+  NonZeroBlock,  // shown: 1 + the place of the block
 };
 
 /// Throws the error of the first element of the bool array `good` that is false. Where `shown` is an int64 array of the

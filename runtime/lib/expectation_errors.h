@@ -68,6 +68,9 @@ inline std::string batchElement(bool batched, std::int64_t place) {
     fail("an argument has a value that it may not have");
   case Expectation::VarianceNonNegative:
     fail<ValueError>("var has negative entry/entries");
+  case Expectation::NonZeroBlock:
+    fail<LinAlgError>("linalg.ldl_factor: ", batchElement(batched, place), "The block of D at ", shown,
+                      " is zero: the input matrix is singular.");
   }
   fail<InternalError>("not an expectation: ", static_cast<std::int64_t>(what));
 }

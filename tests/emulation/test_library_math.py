@@ -545,6 +545,18 @@ def test_systems(dtype: tandem.dtype) -> None:
     compare(tandem.linalg.inv, positive((4, 4), dtype), exact=False, tolerance=1e-4)
 
 
+def test_other_factors() -> None:
+    a, b = random((2, 3, 40, 40), tandem.float64), random((2, 1, 40, 5), tandem.float64, 1)
+    lu, pivots = tandem.linalg.lu_factor(a + 30 * tandem.eye(40, dtype=tandem.float64))
+    for adjoint in (False, True):
+        compare(lambda f, p, b, t=adjoint: tandem.linalg.lu_solve(f, p, b, adjoint=t), lu, pivots, b, exact=False)
+    with pytest.raises(RuntimeError, match="pivots must lie between 1 and 40, got 41"):
+        tandem.linalg.lu_solve(there(lu), there(pivots + (pivots == 40)), there(b)).cpu()
+    compare(tandem.linalg.householder_product, odd(a[0, :, :, :5]), b[0, 0, :4, 0].expand(3, 4), exact=False)
+    with pytest.warns(UserWarning, match="computed on the CPU"):
+        compare(lambda a, b: tandem.linalg.ldl_solve(*tandem.linalg.ldl_factor(a + a.mT), b), a, b)
+
+
 def test_the_first_of_equal_pivots_is_taken() -> None:
     a = tandem.tensor([[1.0, 2.0, 3.0], [-1.0, 1.0, 0.5], [1.0, -2.0, 4.0]])
     compare(lambda a: tandem.linalg.lu_factor(a), a)

@@ -185,9 +185,51 @@ void solve(const LibraryCall& call) {
   const ArrayView lu{factors.as(), a.dtype, a.shape, contiguousStrides(a.shape)};
   cuda::copyArray(a, lu);
   run.factorLu(lu.data, swaps.as(), order.as(), n, n);
-  launch(run["permuteRows"], elementwise(x.numel()), b.data(), order.as(), x.data, n, m, run.count());
+  launch(run["permuteRows"], elementwise(x.numel()), b.data(), order.as(), x.data, n, m, std::int64_t{0}, run.count());
   run.solve(matricesOf(lu), matricesOf(x), n, m, false, true);
   run.solve(matricesOf(lu), matricesOf(x), n, m, true, false);
+}
+
+void lu_order(const LibraryCall& call) {
+  const ArrayView& order = call.outputs[0];
+  if (order.numel() == 0) return;
+  const std::int64_t rows = order.shape.back();
+  const std::int64_t count = order.numel() / rows;
+  const Dense swaps(call.inputs[0]);
+  Fault* wrong = expectNoFault(call, [rows](const long long* numbers) {
+    fail("linalg.lu_solve: pivots must lie between 1 and ", rows, ", got ", numbers[1]);
+  });
+  launch(Kernels(DType::Float32, count)["orderRows"], elementwise(count), swaps.data(), order.data, rows, count, wrong);
+}
+
+void lu_solve(const LibraryCall& call) {
+  const ArrayView& x = call.outputs[0];
+  if (x.numel() == 0) return;
+  const Dense lu(call.inputs[0]);
+  const Dense order(call.inputs[1]);
+  const Dense b(call.inputs[2]);
+  const std::size_t r = x.shape.size();
+  const std::int64_t n = x.shape[r - 2];
+  const std::int64_t m = x.shape[r - 1];
+  const Kernels run(x.dtype, countOf(x.shape));
+  Matrices factors = matricesOf(lu.view());
+  auto permute = [&](const void* from, const ArrayView& to, bool back) {
+    launch(run["permuteRows"], elementwise(x.numel()), from, order.data(), to.data, n, m, std::int64_t{back ? 1 : 0},
+           run.count());
+  };
+  if (!AttrReader(call.attrs).boolean()) {
+    permute(b.data(), x, false);
+    run.solve(factors, matricesOf(x), n, m, false, true);
+    run.solve(factors, matricesOf(x), n, m, true, false);
+    return;
+  }
+  std::swap(factors.row, factors.column);
+  const Workspace turned(bytesOf(x));
+  const ArrayView solved{turned.as(), x.dtype, x.shape, contiguousStrides(x.shape)};
+  cuda::copyArray(b.view(), solved);
+  run.solve(factors, matricesOf(solved), n, m, false, false);
+  run.solve(factors, matricesOf(solved), n, m, true, true);
+  permute(solved.data, x, true);
 }
 
 void geqrf(const LibraryCall& call) {
@@ -197,6 +239,17 @@ void geqrf(const LibraryCall& call) {
   const std::size_t r = packed.shape.size();
   Kernels(packed.dtype, countOf(packed.shape))
       .factorQr(matricesOf(packed), call.outputs[1].data, packed.shape[r - 2], packed.shape[r - 1]);
+}
+
+void householder_product(const LibraryCall& call) {
+  const ArrayView& q = call.outputs[0];
+  if (q.numel() == 0) return;
+  const Dense vectors(call.inputs[0]);
+  const Dense taus(call.inputs[1]);
+  const std::size_t r = q.shape.size();
+  Kernels(q.dtype, countOf(q.shape))
+      .makeQ(matricesOf(vectors.view()), taus.view().data, q.data, q.shape[r - 2], q.shape[r - 1],
+             call.inputs[1].shape.back());
 }
 
 void qr(const LibraryCall& call) {
@@ -223,9 +276,15 @@ void qr(const LibraryCall& call) {
 }
 
 namespace {
-const Registered here{
-    {"cholesky", &cholesky}, {"triangular_solve", &triangular_solve}, {"lu", &lu}, {"solve", &solve}, {"qr", &qr},
-    {"geqrf", &geqrf}};
+const Registered here{{"cholesky", &cholesky},
+                      {"triangular_solve", &triangular_solve},
+                      {"lu", &lu},
+                      {"lu_order", &lu_order},
+                      {"lu_solve", &lu_solve},
+                      {"solve", &solve},
+                      {"qr", &qr},
+                      {"geqrf", &geqrf},
+                      {"householder_product", &householder_product}};
 }  // namespace
 
 }  // namespace tandem::cuda::lib

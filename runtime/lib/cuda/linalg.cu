@@ -182,12 +182,36 @@ extern "C" __global__ void factorColumns(ELEMENT* lu, int32* swaps, int64* order
   }
 }
 
-// The rows of b in the order of a factorisation.
+// The rows of b in the order of a factorisation, or with `back` as they were before it. A place that is none stays as it
+// is.
 extern "C" __global__ void permuteRows(const ELEMENT* b, const int64* order, ELEMENT* x, int64 rows, int64 columns,
-                                       int64 count) {
+                                       int64 back, int64 count) {
   GRID_LOOP(at, rows * columns * count) {
     const int64 row = View::divide(at, columns), matrix = View::divide(row, rows);
-    x[at] = b[(matrix * rows + order[row]) * columns + (at - row * columns)];
+    if (order[row] < 0 || order[row] >= rows) continue;
+    const int64 other = (matrix * rows + order[row]) * columns + (at - row * columns);
+    if (back)
+      x[other] = b[at];
+    else
+      x[at] = b[other];
+  }
+}
+
+// The row (from 0) that swaps (from 1) bring to each place; a matrix a thread.
+extern "C" __global__ void orderRows(const int32* swaps, int64* order, int64 rows, int64 count, long long* wrong) {
+  GRID_LOOP(matrix, count) {
+    int64* at = order + matrix * rows;
+    for (int64 i = 0; i < rows; ++i) at[i] = i;
+    for (int64 i = 0; i < rows; ++i) {
+      const int32 place = swaps[matrix * rows + i];
+      if (place < 1 || place > rows) {
+        fault(wrong, matrix, place, 0);
+        break;
+      }
+      const int64 moved = at[i];
+      at[i] = at[place - 1];
+      at[place - 1] = moved;
+    }
   }
 }
 

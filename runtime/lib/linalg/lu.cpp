@@ -84,6 +84,20 @@ void orderRows(const std::int32_t* swaps, std::int64_t count, std::int64_t* orde
   for (std::int64_t i = 0; i < count; ++i) std::swap(order[i], order[swaps[i] - 1]);
 }
 
+/// x[n, m] of the rows of b that `order` names, or with `back` the rows that it moved.
+template <class T>
+void permuteRows(const Matrix<T>& b, const std::int64_t* order, bool back, T* x, std::int64_t n, std::int64_t m) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    const T* from = b.data + (back ? i : order[i]) * b.rowStride;
+    T* to = x + (back ? order[i] : i) * m;
+    if (b.columnStride == 1) {
+      std::copy_n(from, m, to);
+      continue;
+    }
+    for (std::int64_t j = 0; j < m; ++j) to[j] = from[j * b.columnStride];
+  }
+}
+
 }  // namespace
 
 template <class T>
@@ -118,6 +132,63 @@ void lu(const LibraryCall& call) {
         for (std::int64_t j = 0; j < k; ++j)
           swaps[i * k + j] = static_cast<std::int32_t>(rows[static_cast<std::size_t>(j)]) + 1;
         orderRows(swaps + i * k, k, order + i * m, m);
+      }
+    });
+  });
+}
+
+void lu_order(const LibraryCall& call) {
+  const Contiguous swaps(call.inputs[0]);
+  const ArrayView& order = call.outputs[0];
+  const std::int64_t rows = order.shape.back();
+  const auto* from = swaps.as<std::int32_t>();
+  for (std::int64_t i = 0; i < order.numel(); ++i)
+    if (from[i] < 1 || from[i] > rows) fail("linalg.lu_solve: pivots must lie between 1 and ", rows, ", got ", from[i]);
+  for (std::int64_t i = 0; i < order.numel(); i += rows) orderRows(from + i, rows, order.as<std::int64_t>() + i, rows);
+}
+
+void lu_solve(const LibraryCall& call) {
+  const ArrayView& lu = call.inputs[0];
+  const ArrayView& order = call.inputs[1];
+  const ArrayView& b = call.inputs[2];
+  const ArrayView& x = call.outputs[0];
+  const bool adjoint = AttrReader(call.attrs).boolean();
+  if (x.numel() == 0) return;
+  const std::size_t r = x.shape.size();
+  const std::int64_t n = x.shape[r - 2];
+  const std::int64_t m = x.shape[r - 1];
+  const DimsRef batch = DimsRef(x.shape).first(r - 2);
+  withWide(x.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::Type;
+    forEachMatrix(numelOf(batch), 2 * n * n * m, [&](std::int64_t begin, std::int64_t end) {
+      Walker<3> at(
+          batch,
+          {DimsRef(lu.strides).first(r - 2), DimsRef(order.strides).first(r - 2), DimsRef(b.strides).first(r - 2)},
+          begin);
+      std::vector<std::int64_t> rows(static_cast<std::size_t>(n));
+      Scratch<T> turned(adjoint ? n * m : 0);
+      for (std::int64_t i = begin; i < end; ++i, at.next()) {
+        T* to = x.as<T>() + i * n * m;
+        const Matrix<T> right{b.as<T>() + at.offset[2], b.strides[r - 2], b.strides[r - 1]};
+        Matrix<T> a{lu.as<T>() + at.offset[0], lu.strides[r - 2], lu.strides[r - 1]};
+        for (std::int64_t j = 0; j < n; ++j) {
+          const std::int64_t row = order.as<std::int64_t>()[at.offset[1] + j * order.strides[r - 2]];
+          if (row < 0 || row >= n) fail("linalg.lu_solve: there is no row ", row, " of ", n);
+          rows[static_cast<std::size_t>(j)] = row;
+        }
+        if (!adjoint) {
+          permuteRows(right, rows.data(), false, to, n, m);
+          solveTriangular(a, n, {.upper = false, .unit = true}, to, m, m);
+          solveTriangular(a, n, {.upper = true, .unit = false}, to, m, m);
+          continue;
+        }
+        std::swap(a.rowStride, a.columnStride);
+        for (std::int64_t j = 0; j < n; ++j)
+          for (std::int64_t c = 0; c < m; ++c)
+            turned[j * m + c] = right.data[j * right.rowStride + c * right.columnStride];
+        solveTriangular(a, n, {.upper = false, .unit = false}, turned.data(), m, m);
+        solveTriangular(a, n, {.upper = true, .unit = true}, turned.data(), m, m);
+        permuteRows<T>({turned.data(), m, 1}, rows.data(), true, to, n, m);
       }
     });
   });

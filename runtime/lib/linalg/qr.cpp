@@ -42,4 +42,20 @@ void geqrf(const LibraryCall& call) {
   });
 }
 
+void householder_product(const LibraryCall& call) {
+  Contiguous in(call.inputs[0]);
+  Contiguous factors(call.inputs[1]);
+  Batch a(in.view());
+  Batch tau(factors.view(), true);
+  Batch out(call.outputs[0]);
+  forEach(a.view.dtype, a.count, a.rows * a.columns * tau.columns, [&](auto tag, std::int64_t i) {
+    using T = typename decltype(tag)::Type;
+    const Dense<T> vectors = a.at<T>(i).leftCols(tau.columns);
+    const Eigen::Matrix<T, Eigen::Dynamic, 1> scales = tau.at<T>(i).transpose();
+    Dense<T> columns = Dense<T>::Identity(a.rows, a.columns);
+    columns.applyOnTheLeft(Eigen::householderSequence(vectors, scales));
+    out.at<T>(i) = columns;
+  });
+}
+
 }  // namespace tandem::lib

@@ -93,6 +93,13 @@ def test_systems(n):
         close(linalg.lu_solve(lu, pivots, b, adjoint=adjoint), taped.detach(), 1e-8)
 
 
+def test_pivots_that_are_none():
+    lu, b = tandem.eye(3), tandem.ones(3, 1)
+    for wrong in (0, 4):
+        with pytest.raises(RuntimeError, match=f"pivots must lie between 1 and 3, got {wrong}"):
+            linalg.lu_solve(lu, tandem.tensor([1, wrong, 3], dtype=tandem.int32), b)
+
+
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_threads_change_no_bit(threads):
     a, b = matrix(200, 200) + 20 * tandem.eye(200, dtype=F64), matrix(200, 70, seed=4)
@@ -180,6 +187,129 @@ def test_matrix_exp(n, norm):
     close(tandem.matrix_exp(tandem.tensor(a).float()) / scale, expected / scale, 2e-4 if norm > 5 else 1e-5)
 
 
+@pytest.mark.parametrize("dtype", [tandem.float16, tandem.bfloat16])
+def test_matrix_exp_of_half_types(dtype):
+    a = (matrix(3, 5, 5) / 3).to(dtype)
+    assert_same_bits(tandem.matrix_exp(a), tandem.matrix_exp(a.float()).to(dtype))
+    x = a.clone().requires_grad_()
+    tandem.matrix_exp(x).sum().backward()
+    assert x.grad.dtype is dtype and x.grad.isfinite().all()
+    assert tandem.matrix_exp(tandem.zeros(0, 0, dtype=dtype)).dtype is dtype
+
+
+@pytest.mark.parametrize("shape", [(60, 40), (40, 60), (50, 50)])
+def test_least_squares(shape):
+    m, n = shape
+    full = matrix(*shape)
+    deficient = matrix(m, 7) @ matrix(7, n, seed=5)
+    for a in (full, deficient, full * 1e-200, tandem.zeros(shape, dtype=F64)):
+        b = matrix(m, 3, seed=4)
+        for driver in ("gelsy", "gelsd"):
+            found = linalg.lstsq(a, b, driver=driver)
+            want = np.linalg.lstsq(a.numpy(), b.numpy(), rcond=np.finfo(float).eps * max(m, n))
+            scale = max(1.0, np.abs(want[0]).max())
+            close(found.solution / scale, want[0] / scale, 1e-9)
+            assert found.rank.item() == want[2]
+    batch = tandem.stack([full, deficient])
+    found = linalg.lstsq(batch, matrix(2, m, 3, seed=4))
+    assert found.rank.tolist() == [min(m, n), 7]
+    assert linalg.lstsq(full, matrix(4, m, 3, seed=6)).solution.shape == (4, n, 3)
+
+
+def test_least_squares_of_nothing():
+    assert linalg.lstsq(tandem.zeros(3, 0), tandem.ones(3, 2)).solution.shape == (0, 2)
+    empty = linalg.lstsq(tandem.zeros(0, 3), tandem.zeros(0, 2))
+    assert empty.solution.tolist() == [[0.0, 0.0]] * 3 and empty.rank.item() == 0
+
+
+def indefinite(n: int, seed: int = 3) -> tandem.Tensor:
+    a = matrix(n, n, seed=seed)
+    a = a + a.mT
+    return a - tandem.diag(a.diagonal())  # no element of the diagonal is a pivot
+
+
+def unpacked(factors: tandem.Tensor, pivots: tandem.Tensor) -> np.ndarray:
+    """A, of its factors and pivots as LAPACK's sytrf gives them for the lower triangle."""
+    ld, n = factors.numpy(), factors.shape[-1]
+    a, k, blocks = np.eye(n), 0, []
+    while k < n:
+        size = 1 if pivots[k] > 0 else 2
+        blocks.append((k, size))
+        k += size
+    d = np.zeros((n, n))
+    for k, size in reversed(blocks):
+        low = np.eye(n)
+        low[k + size :, k : k + size] = ld[k + size :, k : k + size]
+        d[k, k] = ld[k, k]
+        if size == 2:
+            d[k + 1, k + 1] = ld[k + 1, k + 1]
+            d[k, k + 1] = d[k + 1, k] = ld[k + 1, k]
+        row, other = k + size - 1, abs(int(pivots[k])) - 1
+        a = low @ a
+        a[[row, other]] = a[[other, row]]
+    return a @ d @ a.T
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 8, 33, 70])
+def test_symmetric_indefinite_factors(n):
+    a = indefinite(n) if n > 1 else tandem.tensor([[-3.0]], dtype=F64)
+    factors, pivots, info = linalg.ldl_factor_ex(a.tril())
+    assert pivots.dtype is tandem.int32 and info.item() == 0
+    close(unpacked(factors, pivots), a)
+    for got, want in zip(linalg.ldl_factor(a, hermitian=True), (factors, pivots), strict=True):
+        assert_same_bits(got, want)
+    assert (pivots < 0).any() == (n > 1)
+    for b in (matrix(n, 3), matrix(2, n, 1), matrix(n, 0)):
+        close(a @ linalg.ldl_solve(factors, pivots, b), b.expand(*b.shape), 1e-8)
+    both = tandem.stack([a, indefinite(n, 5) + tandem.eye(n, dtype=F64)])
+    close(both @ linalg.ldl_solve(*linalg.ldl_factor(both), matrix(n, 2)), matrix(n, 2).expand(2, n, 2), 1e-8)
+
+
+def test_known_symmetric_indefinite_factors():
+    a = tandem.tensor([[1.0, 2, 3], [2, 0, 5], [3, 5, 4]])
+    factors, pivots = linalg.ldl_factor(a)
+    close(factors, [[4.0, 0, 0], [1.25, -6.25, 0], [0.75, 0.28, -0.76]], 1e-5)
+    assert pivots.tolist() == [3, 2, 3]
+
+
+def test_symmetric_indefinite_factors_of_edge_cases():
+    zero = tandem.stack([tandem.eye(2), tandem.zeros(2, 2)])
+    assert linalg.ldl_factor_ex(zero).info.tolist() == [0, 1]
+    message = r"\(Batch element 1\): The block of D at 1 is zero"
+    with pytest.raises(linalg.LinAlgError, match=message):
+        linalg.ldl_factor(zero)
+    with pytest.raises(linalg.LinAlgError, match=message):
+        linalg.ldl_factor_ex(zero, check_errors=True)
+    nan = linalg.ldl_factor_ex(tandem.tensor([[float("nan"), 1.0], [1.0, 2.0]]))
+    assert nan.info.item() > 0
+    assert [t.shape for t in linalg.ldl_factor_ex(tandem.zeros(0, 3, 3))] == [(0, 3, 3), (0, 3), (0,)]
+    assert [t.shape for t in linalg.ldl_factor_ex(tandem.zeros(2, 0, 0))] == [(2, 0, 0), (2, 0), (2,)]
+    eye, pivots, b = tandem.eye(2), tandem.tensor([1, 2], dtype=tandem.int32), tandem.ones(2, 1)
+    assert linalg.ldl_solve(eye, pivots.long(), b).tolist() == [[1.0], [1.0]]
+    for wrong, text in (([1, 3], "got 3"), ([-1, 2], "a negative pivot must stand twice"), ([1, 0], "got 0")):
+        with pytest.raises(RuntimeError, match=text):
+            linalg.ldl_solve(eye, tandem.tensor(wrong, dtype=tandem.int32), b)
+    for arguments, text in (
+        ((eye, pivots, tandem.ones(3, 1)), "Incompatible matrix sizes"),
+        ((eye, pivots[:1], b), "LD.shape"),
+        ((eye, pivots.double(), b), "Expected pivots to be integers. Got Double"),
+        ((eye, pivots, b.double()), "the same dtype"),
+        ((tandem.ones(2, 3), pivots, b), "batches of square matrices"),
+    ):
+        with pytest.raises(RuntimeError, match=text):
+            linalg.ldl_solve(*arguments)
+
+
+def test_symmetric_indefinite_factors_have_no_derivative():
+    a = indefinite(4).requires_grad_()
+    factors, pivots = linalg.ldl_factor(a)
+    with pytest.raises(RuntimeError, match="linalg.ldl_factor: the derivative is not implemented"):
+        factors.sum().backward()
+    b = matrix(4, 1).requires_grad_()
+    with pytest.raises(RuntimeError, match="linalg.ldl_solve: the derivative is not implemented"):
+        linalg.ldl_solve(factors.detach(), pivots, b).sum().backward()
+
+
 @pytest.mark.parametrize("mode", ["lazy", "compiled"])
 def test_modes(mode):
     def f(a: tandem.Tensor, b: tandem.Tensor) -> list[tandem.Tensor]:
@@ -187,10 +317,26 @@ def test_modes(mode):
         lu, pivots = linalg.lu_factor(a)
         return [
             linalg.solve_triangular(s, b, upper=False), linalg.cholesky(s), linalg.solve(s, b), linalg.det(a),
-            linalg.lu_solve(lu, pivots, b), *linalg.eigh(s), tandem.matrix_exp(a / 9), linalg.lstsq(a, b).solution,
-            linalg.slogdet(a)[1], tandem.orgqr(*tandem.geqrf(a)), linalg.cross(a[:3], b[:3, :1], dim=0),
+            linalg.lu_solve(lu, pivots, b), *linalg.eigh(s), tandem.matrix_exp(a / 9), *linalg.ldl_factor(s),
+            linalg.ldl_solve(*linalg.ldl_factor(s), b), linalg.lstsq(a, b).solution, linalg.slogdet(a)[1],
+            tandem.orgqr(*tandem.geqrf(a)), linalg.cross(a[:3], b[:3, :1], dim=0),
         ]  # fmt: skip
 
     a, b = matrix(2, 40, 40), matrix(2, 40, 3, seed=4)
     for got, want in zip(run_in(mode, f, a[0], b[0]), f(a[0], b[0]), strict=True):
         assert_same_bits(got, want)
+
+
+def test_gradients_are_the_same_with_and_without_a_graph():
+    a, b = (matrix(2, 40, 40) + 9 * tandem.eye(40, dtype=F64)).requires_grad_(), matrix(2, 40, 3).requires_grad_()
+    for f in (
+        lambda: linalg.solve(a, b),
+        lambda: linalg.inv(a),
+        lambda: linalg.det(a / 9),
+        lambda: linalg.slogdet(a)[1],
+    ):
+        y = f()
+        weight = matrix(*y.shape, seed=6)
+        once = tandem.autograd.grad((y * weight).sum(), a, retain_graph=True)[0]
+        again = tandem.autograd.grad((y * weight).sum(), a, create_graph=True)[0]
+        close(once, again.detach(), 1e-9 * once.abs().max().item())
