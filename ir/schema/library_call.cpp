@@ -17,6 +17,10 @@ constexpr std::pair<std::string_view, std::string_view> kParameters[] = {
 };
 static_assert(std::ranges::is_sorted(kParameters));
 
+// Attributes that operations did not have from the first: who reads them takes a default (AttrReader::boolean), for
+// programs that were saved before.
+constexpr std::string_view kLater[] = {"allow_tf32", "bfloat", "cudnn_enabled", "half"};
+
 class Parser {
  public:
   explicit Parser(const LibraryCallMeta& call) : call_(call) {}
@@ -72,8 +76,8 @@ class Parser {
       name == "dim" ? dim() : void(attr());
     else if (type == "int?" && name == "dim")
       flag() ? dim() : void();
-    else if (type == "bool" && text.find('=') != std::string_view::npos && attr_ == call_.attrs.size())
-      return;  // the program was saved before the operation had it: its default
+    else if (type == "bool" && attr_ == call_.attrs.size() && std::ranges::find(kLater, name) != std::end(kLater))
+      return;
     else if (type == "bool")
       flag();
     else if (type == "int[]" || type == "int[2]")

@@ -73,6 +73,12 @@ TEST(LibraryCall, RefusesWhatFunctionsBelieve) {
       // A flag that is no bool, more than there are.
       {"matmul_plain", {meta({2, 3}), meta({3, 4})}, {meta({2, 4})}, {2}},
       {"matmul_plain", {meta({2, 3}), meta({3, 4})}, {meta({2, 4})}, {0, 0}},
+      // Attributes that are missing although their parameters have defaults.
+      {"argmax", {meta({3, 4})}, {meta({3}, kLong)}, {1, 1}},
+      {"argmax", {meta({3, 4})}, {meta({}, kLong)}, {0}},
+      {"sort", {meta({3, 4})}, {meta({3, 4}), meta({3, 4}, kLong)}, {1, 0}},
+      {"topk", {meta({3, 4})}, {meta({3, 2}), meta({3, 2}, kLong)}, {2, 1, 1}},
+      {"index_get", {meta({3, 4}), meta({5}, kLong)}, {meta({3, 5})}, {1}},
       // The shape of an input that the gradient is not of.
       {"conv2d_input_grad",
        {meta({1, 3, 3, 3}), meta({3, 2, 3, 3})},
