@@ -6,8 +6,11 @@ include(CMakePackageConfigHelpers)
 
 # These files, a fifth of the runtime as Python has it, are compiled a second time: without the copies of their loops that
 # are worth a fifth of the time of some of their functions.
-set(TANDEM_TWICE runtime/lib/order/arg_reduce.cpp runtime/lib/order/scan.cpp runtime/lib/order/search.cpp
-  runtime/lib/order/sort.cpp runtime/lib/pool/avg_pool.cpp runtime/lib/pool/max_pool.cpp)
+set(TANDEM_TWICE runtime/lib/indexing/gather.cpp runtime/lib/indexing/index_blocks.cpp
+  runtime/lib/order/arg_reduce.cpp runtime/lib/order/scan.cpp runtime/lib/order/search.cpp runtime/lib/order/sort.cpp
+  runtime/lib/pool/avg_pool.cpp runtime/lib/pool/max_pool.cpp runtime/lib/pool/resample.cpp)
+list(TRANSFORM TANDEM_TWICE REPLACE "^.*/(.*)[.]cpp$" "\\1" OUTPUT_VARIABLE TANDEM_TWICE_NAMES)
+list(JOIN TANDEM_TWICE_NAMES | TANDEM_TWICE_NAMES)
 add_library(tandem_loader_only OBJECT ${TANDEM_TWICE})
 target_link_libraries(tandem_loader_only PRIVATE tandem_options)
 get_target_property(TANDEM_RUNTIME_COMPILE tandem_runtime COMPILE_OPTIONS)
@@ -17,7 +20,7 @@ set(TANDEM_TABLE $<FILTER:$<TARGET_OBJECTS:tandem_runtime>,INCLUDE,/all_function
 # What opens programs lies together, and behind it what they call: a process maps few pages of it to open one.
 set(TANDEM_LOADER_OBJECTS
   $<FILTER:$<TARGET_OBJECTS:tandem_runtime>,EXCLUDE,/runtime/lib/> $<TARGET_OBJECTS:tandem_schema>
-  $<FILTER:$<FILTER:$<TARGET_OBJECTS:tandem_runtime>,INCLUDE,/runtime/lib/>,EXCLUDE,/\(all_functions|arg_reduce|avg_pool|max_pool|scan|search|sort\)[.]cpp>
+  $<FILTER:$<FILTER:$<TARGET_OBJECTS:tandem_runtime>,INCLUDE,/runtime/lib/>,EXCLUDE,/\(all_functions|${TANDEM_TWICE_NAMES}\)[.]cpp>
   $<TARGET_OBJECTS:tandem_loader_only>)
 
 file(WRITE ${CMAKE_BINARY_DIR}/runtime.map "{ global: tandem_*; local: *; };\n")
