@@ -176,10 +176,12 @@ void readSignature(PyObject* const* args, Py_ssize_t numArgs, PyObject* keywords
                    CallSignature& out) {
   Reader r{whole, out};
   r.put(static_cast<char>((gradEnabled() ? 1 : 0) | (inferenceMode() ? 2 : 0)));
-  r.device(currentDevice);
-  if (otherDevices && currentGpu != 0) [[unlikely]] {
-    r.put('#');  // no dtype's number
-    r.putWord(currentGpu);
+  if (otherDevices) [[unlikely]] {
+    r.device(currentDevice);
+    if (currentGpu != 0) {
+      r.put('#');  // no dtype's number
+      r.putWord(currentGpu);
+    }
   }
   static_assert(kNumDTypes <= 15);
   r.put(static_cast<char>(static_cast<int>(defaultDType()) | bitsOf(computeFlags()) << 4));
