@@ -174,17 +174,17 @@ class _Traced:
     def _trace(self, state: State) -> Any:
         """Runs the function until a run is proved to be what later ones do, and undoes that run."""
         for _ in range(4):
-            before = state.snapshot()
+            before, with_gradients = state.snapshot(), state.with_gradients()
             result = self._watched(lambda: self.compiled(*self.args, **self.kwargs))
-            known = len(state.tensors)
-            state.find_made()
-            after = state.snapshot()
+            made = state.find_made()
+            after, new_gradients = state.snapshot(), state.with_gradients() - with_gradients
             before()
+            known = _C._is_known(self.compiled, self.args, self.kwargs)
             # The first step of an optimizer makes its state, and one that adds to gradients makes those. It is kept:
             # the program goes on from there.
-            if len(state.tensors) > known:
+            if made or (known and new_gradients):
                 after()
-            elif _C._is_known(self.compiled, self.args, self.kwargs):
+            elif known:
                 return result
         raise RuntimeError(
             f"export: {self.name}: the function cannot be saved: {self.compiled.explain(*self.args, **self.kwargs)}"

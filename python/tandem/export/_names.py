@@ -109,11 +109,16 @@ class State:
         for name, buffer in module.named_buffers(remove_duplicate=False):
             self._add(dot + name, BUFFER, buffer, again=True)
 
-    def find_made(self) -> None:
-        """Name what a step may make: gradients that stay, and what optimizers keep for each parameter."""
+    def with_gradients(self) -> set[str]:
+        """The names of those that have a gradient now."""
+        return {name for name, (_, tensor) in self.tensors.items() if tensor.grad is not None}
+
+    def find_made(self) -> bool:
+        """Name what a step may make: gradients, and what optimizers keep for each parameter. Did they make more?"""
         for name, (_, tensor) in list(self.tensors.items()):
             if tensor.grad is not None:
                 self.tensors[f"{name}.grad"] = OTHER, tensor.grad
+        known = len(self.tensors)
         names = {id(tensor): name for name, (_, tensor) in self.tensors.items()}
         for name, optimizer in self.optimizers:
             numbered = (p for group in optimizer.param_groups for p in group["params"])
@@ -122,6 +127,7 @@ class State:
                 for key, value in optimizer.state.get(parameter, {}).items():
                     for inner, tensor in _parts(f"{name}.{where}.{key}", value, set()):
                         self._add(inner, OTHER, tensor)
+        return len(self.tensors) > known
 
     def named(self) -> list[tuple[str, int, Tensor]]:
         """(name, kind, tensor) of each."""

@@ -172,7 +172,7 @@ ON_ONE_ELEMENT = [
     lambda x: x.diff(), lambda x: x.unfold(0, 1, 1), lambda x: x.view(tandem.int32),
     lambda x: x.unsqueeze(-1).view(tandem.int16), lambda x: x.as_strided((1,), (1,)), lambda x: x.unsqueeze(0).T + 1,
     lambda x: tandem.cat([x, x]), lambda x: x.sort()[0], lambda x: x.matmul(x), lambda x: x[tandem.tensor([0])],
-    lambda x: tandem.from_numpy(x.numpy().copy()), lambda x: x.add_(1), lambda x: x.copy_(tandem.ones(1)),
+    lambda x: tandem.from_numpy(x.numpy().copy()), lambda x: x.fill_(3), lambda x: x.copy_(tandem.ones(1)),
 ]  # fmt: skip
 
 
