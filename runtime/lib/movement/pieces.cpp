@@ -7,6 +7,7 @@
 #include <iterator>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "runtime/device/thread_pool.h"
@@ -148,19 +149,24 @@ void take(const T* x, const std::vector<Table>& tables, const PieceList& row, st
   });
 }
 
+typedef std::uint8_t Bytes __attribute__((vector_size(16)));
+
+/// Each N bytes the other way round; those behind the last whole ones stay.
+template <int N, int... K>
+Bytes reversed(Bytes v, std::integer_sequence<int, K...> /*places*/) {
+  return __builtin_shufflevector(v, v, (K < 16 / N * N ? K / N * N + N - 1 - K % N : K)...);
+}
+
 /// As many whole rows of N bytes as a vector has, each the other way round; the bytes behind them are those of the next
 /// rows, which follow. Returns how many rows it took.
 template <int N>
 std::int64_t reverseBytes(const std::uint8_t* x, std::int64_t rows, std::uint8_t* out) {
-  typedef std::uint8_t Bytes __attribute__((vector_size(16)));
   constexpr int together = 16 / N;
-  Bytes order{};
-  for (int k = 0; k < 16; ++k) order[k] = static_cast<std::uint8_t>(k < together * N ? k / N * N + N - 1 - k % N : k);
   std::int64_t r = 0;
   for (; (rows - r) * N >= 16; r += together) {
     Bytes v;
     std::memcpy(&v, x + r * N, sizeof v);
-    v = __builtin_shuffle(v, order);
+    v = reversed<N>(v, std::make_integer_sequence<int, 16>());
     std::memcpy(out + r * N, &v, sizeof v);
   }
   return r;
