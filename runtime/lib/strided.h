@@ -83,6 +83,16 @@ decltype(auto) withType(DType t, F&& f) {
   }
   fail<InternalError>("not a dtype: ", static_cast<int>(t));
 }
+/// The same for float32 and float64 alone.
+template <class F>
+decltype(auto) withFloating(DType t, F&& f) {
+  return t == DType::Float64 ? f(TypeTag<double>{}) : f(TypeTag<float>{});
+}
+/// The dtype that stores `T`, float or double.
+template <class T>
+constexpr DType floatingDType() {
+  return std::is_same_v<T, double> ? DType::Float64 : DType::Float32;
+}
 /// The same for operations that only move elements: an unsigned integer of the element's size.
 template <class F>
 decltype(auto) withSize(DType t, F&& f) {

@@ -1,6 +1,7 @@
-// Vectors of AVX-512 for the kernels of gemm_body.h. Included inside their namespace, below the pragma.
+// Vectors of AVX-512, as gemm_body.h describes them. Included inside a file's own namespace, below the pragma that sets
+// it.
 
-struct Floats : FloatBlocks {
+struct Floats {
   using Scalar = float;
   using Vector = __m512;
   static constexpr int kLanes = 16;
@@ -14,7 +15,7 @@ struct Floats : FloatBlocks {
   static float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 };
 
-struct Doubles : DoubleBlocks {
+struct Doubles {
   using Scalar = double;
   using Vector = __m512d;
   static constexpr int kLanes = 8;

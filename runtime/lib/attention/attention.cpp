@@ -90,14 +90,6 @@ Operands operandsOf(const LibraryCall& call, std::size_t first, std::size_t betw
           attrs.boolean()};
 }
 
-template <class F>
-void withFloating(DType t, F f) {
-  if (t == DType::Float64)
-    f(TypeTag<double>{});
-  else
-    f(TypeTag<float>{});
-}
-
 }  // namespace
 
 void attention(const LibraryCall& call) {

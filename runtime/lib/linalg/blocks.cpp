@@ -14,29 +14,8 @@
 namespace tandem::lib {
 namespace {
 
-struct Floats {
-  using Scalar = float;
-  using Vector = __m256;
-  static constexpr int kLanes = 8;
-  static Vector broadcast(float x) { return _mm256_set1_ps(x); }
-  static Vector load(const float* p) { return _mm256_loadu_ps(p); }
-  static void store(float* p, Vector v) { _mm256_storeu_ps(p, v); }
-  static Vector div(Vector a, Vector b) { return _mm256_div_ps(a, b); }
-  /// c - a b, rounded once.
-  static Vector less(Vector a, Vector b, Vector c) { return _mm256_fnmadd_ps(a, b, c); }
-  static float less(float a, float b, float c) { return __builtin_fmaf(-a, b, c); }
-};
-struct Doubles {
-  using Scalar = double;
-  using Vector = __m256d;
-  static constexpr int kLanes = 4;
-  static Vector broadcast(double x) { return _mm256_set1_pd(x); }
-  static Vector load(const double* p) { return _mm256_loadu_pd(p); }
-  static void store(double* p, Vector v) { _mm256_storeu_pd(p, v); }
-  static Vector div(Vector a, Vector b) { return _mm256_div_pd(a, b); }
-  static Vector less(Vector a, Vector b, Vector c) { return _mm256_fnmadd_pd(a, b, c); }
-  static double less(double a, double b, double c) { return __builtin_fma(-a, b, c); }
-};
+#include "runtime/lib/vectors_avx2.h"
+
 template <class T>
 using VectorsOf = std::conditional_t<std::is_same_v<T, float>, Floats, Doubles>;
 
@@ -76,18 +55,18 @@ void solveStrip(const PackedTriangle<T>& a, T* x) {
       typename V::Vector solved[Wide];
       for (int v = 0; v < Wide; ++v) solved[v] = V::load(x + k * width + v * V::kLanes);
       for (int r = 0; r < kGroup; ++r) {
-        auto factor = V::broadcast(row[r * kTriangle + k]);
-        for (int v = 0; v < Wide; ++v) sums[r][v] = V::less(factor, solved[v], sums[r][v]);
+        auto factor = V::broadcast(-row[r * kTriangle + k]);
+        for (int v = 0; v < Wide; ++v) sums[r][v] = V::fma(factor, solved[v], sums[r][v]);
       }
     }
     for (int r = 0; r < kGroup; ++r) {
       for (int s = 0; s < r; ++s) {
-        auto factor = V::broadcast(row[r * kTriangle + i + s]);
-        for (int v = 0; v < Wide; ++v) sums[r][v] = V::less(factor, sums[s][v], sums[r][v]);
+        auto factor = V::broadcast(-row[r * kTriangle + i + s]);
+        for (int v = 0; v < Wide; ++v) sums[r][v] = V::fma(factor, sums[s][v], sums[r][v]);
       }
       if constexpr (!Unit) {
         auto diagonal = V::broadcast(row[r * kTriangle + i + r]);
-        for (int v = 0; v < Wide; ++v) sums[r][v] = V::div(sums[r][v], diagonal);
+        for (int v = 0; v < Wide; ++v) sums[r][v] /= diagonal;
       }
       for (int v = 0; v < Wide; ++v) V::store(x + (i + r) * width + v * V::kLanes, sums[r][v]);
     }
@@ -179,10 +158,10 @@ namespace {
 /// to[i] -= factor * from[i]
 template <class V, class T = typename V::Scalar>
 void subtractScaled(T factor, const T* from, T* to, std::int64_t n) {
-  auto scale = V::broadcast(factor);
+  auto scale = V::broadcast(-factor);
   std::int64_t i = 0;
-  for (; i + V::kLanes <= n; i += V::kLanes) V::store(to + i, V::less(scale, V::load(from + i), V::load(to + i)));
-  for (; i < n; ++i) to[i] = V::less(factor, from[i], to[i]);
+  for (; i + V::kLanes <= n; i += V::kLanes) V::store(to + i, V::fma(scale, V::load(from + i), V::load(to + i)));
+  for (; i < n; ++i) to[i] = V::fma(-factor, from[i], to[i]);
 }
 
 }  // namespace

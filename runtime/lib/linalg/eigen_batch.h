@@ -33,12 +33,18 @@ struct Batch {
 /// Calls each(type tag, i) for every matrix of the batch, of about `work` steps.
 template <class Each>
 void forEach(DType dtype, std::int64_t count, std::int64_t work, Each each) {
-  auto run = [&](auto tag) {
+  withFloating(dtype, [&](auto tag) {
     parallelFor(count, grainOf(work), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) each(tag, i);
     });
-  };
-  dtype == DType::Float64 ? run(TypeTag<double>{}) : run(TypeTag<float>{});
+  });
+}
+
+/// Each matrix of the batch becomes the identity: factors of what has no elements.
+inline void setIdentity(const Batch& b) {
+  withFloating(b.view.dtype, [&](auto tag) {
+    for (std::int64_t i = 0; i < b.count; ++i) b.at<typename decltype(tag)::Type>(i).setIdentity();
+  });
 }
 
 /// Where an element is not finite the iterations have no end: all results are NaN.

@@ -186,7 +186,7 @@ void ldl(const LibraryCall& call) {
   auto* info = call.outputs[2].as<std::int32_t>();
   std::fill_n(info, call.outputs[2].numel(), 0);
   if (out.numel() == 0) return;
-  auto run = [&](auto tag) {
+  withFloating(out.dtype, [&](auto tag) {
     using T = typename decltype(tag)::Type;
     forEachMatrix(out.numel() / (n * n), n * n * n, [&](std::int64_t begin, std::int64_t end) {
       Scratch<T> columns(n * n);
@@ -198,8 +198,7 @@ void ldl(const LibraryCall& call) {
         for (std::int64_t i = 0; i < n; ++i) std::fill(to + i * n + i + 1, to + (i + 1) * n, T());
       }
     });
-  };
-  out.dtype == DType::Float64 ? run(TypeTag<double>{}) : run(TypeTag<float>{});
+  });
 }
 
 void ldl_solve(const LibraryCall& call) {
@@ -213,7 +212,7 @@ void ldl_solve(const LibraryCall& call) {
   if (x.numel() == 0) return;
   copyArray(call.inputs[2], x);
   const DimsRef batch = DimsRef(x.shape).first(r - 2);
-  auto run = [&](auto tag) {
+  withFloating(x.dtype, [&](auto tag) {
     using T = typename decltype(tag)::Type;
     forEachMatrix(numelOf(batch), 2 * n * n * m, [&](std::int64_t begin, std::int64_t end) {
       Walker<1> at(batch, {DimsRef(l.strides).first(r - 2)}, begin);
@@ -222,8 +221,7 @@ void ldl_solve(const LibraryCall& call) {
                    x.as<T>() + b * n * m, n, m)
             .run();
     });
-  };
-  x.dtype == DType::Float64 ? run(TypeTag<double>{}) : run(TypeTag<float>{});
+  });
 }
 
 }  // namespace tandem::lib

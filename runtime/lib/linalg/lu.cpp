@@ -12,11 +12,6 @@ namespace {
 
 constexpr std::int64_t kPanel = 16;  // columns that are factored one by one
 
-template <class T>
-constexpr DType dtypeOf() {
-  return std::is_same_v<T, double> ? DType::Float64 : DType::Float32;
-}
-
 /// One matrix, which becomes its factors.
 template <class T>
 class Factoring {
@@ -56,10 +51,10 @@ class Factoring {
   void panel(std::int64_t first, std::int64_t count) {
     const std::int64_t rows = m_ - first;
     T* copy = panel_.data();
-    transposeMatrix(at(first, first), n_, copy, rows, count, rows, dtypeOf<T>());
+    transposeMatrix(at(first, first), n_, copy, rows, count, rows, floatingDType<T>());
     factorColumns(copy, rows, rows, count, swaps_ + first);
     for (std::int64_t i = first; i < first + count; ++i) swaps_[i] += first;
-    transposeMatrix(copy, rows, at(first, first), n_, rows, count, dtypeOf<T>());
+    transposeMatrix(copy, rows, at(first, first), n_, rows, count, floatingDType<T>());
   }
   void swapRows(std::int64_t first, std::int64_t count, std::int64_t column, std::int64_t width) {
     for (std::int64_t i = first; i < first + count; ++i)
@@ -71,12 +66,6 @@ class Factoring {
   std::int64_t* swaps_;
   Scratch<T> panel_;
 };
-
-/// Calls f(TypeTag<T>) for float or double.
-template <class F>
-void withWide(DType dtype, F f) {
-  dtype == DType::Float64 ? f(TypeTag<double>{}) : f(TypeTag<float>{});
-}
 
 /// The row (from 0) that swaps (from 1) bring to each place.
 void orderRows(const std::int32_t* swaps, std::int64_t count, std::int64_t* order, std::int64_t rows) {
@@ -123,7 +112,7 @@ void lu(const LibraryCall& call) {
   auto* swaps = call.outputs[1].as<std::int32_t>();
   auto* order = call.outputs[2].as<std::int64_t>();
   if (out.numel() > 0) copyArray(call.inputs[0], out);
-  withWide(out.dtype, [&](auto tag) {
+  withFloating(out.dtype, [&](auto tag) {
     using T = typename decltype(tag)::Type;
     forEachMatrix(count, m * n * k, [&](std::int64_t begin, std::int64_t end) {
       std::vector<std::int64_t> rows(static_cast<std::size_t>(k));
@@ -158,7 +147,7 @@ void lu_solve(const LibraryCall& call) {
   const std::int64_t n = x.shape[r - 2];
   const std::int64_t m = x.shape[r - 1];
   const DimsRef batch = DimsRef(x.shape).first(r - 2);
-  withWide(x.dtype, [&](auto tag) {
+  withFloating(x.dtype, [&](auto tag) {
     using T = typename decltype(tag)::Type;
     forEachMatrix(numelOf(batch), 2 * n * n * m, [&](std::int64_t begin, std::int64_t end) {
       Walker<3> at(
@@ -201,7 +190,7 @@ void solve(const LibraryCall& call) {
   copyArray(call.inputs[1], x);
   const std::int64_t n = x.shape[x.shape.size() - 2];
   const std::int64_t m = x.shape.back();
-  withWide(x.dtype, [&](auto tag) {
+  withFloating(x.dtype, [&](auto tag) {
     using T = typename decltype(tag)::Type;
     forEachMatrix(x.numel() / (n * m), n * n * (n + m), [&](std::int64_t begin, std::int64_t end) {
       Scratch<T> factors(n * n);

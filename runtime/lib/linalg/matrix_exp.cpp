@@ -128,14 +128,13 @@ void matrix_exp(const LibraryCall& call) {
   const ArrayView& out = call.outputs[0];
   if (out.numel() == 0) return;
   const std::int64_t n = out.shape.back();
-  auto run = [&](auto tag) {
+  withFloating(out.dtype, [&](auto tag) {
     using T = typename decltype(tag)::Type;
     forEachMatrix(out.numel() / (n * n), 16 * n * n * n, [&](std::int64_t begin, std::int64_t end) {
       Exponential<T> exponential(n);
       for (std::int64_t i = begin; i < end; ++i) exponential.run(in.as<T>() + i * n * n, out.as<T>() + i * n * n);
     });
-  };
-  out.dtype == DType::Float64 ? run(TypeTag<double>{}) : run(TypeTag<float>{});
+  });
 }
 
 }  // namespace tandem::lib

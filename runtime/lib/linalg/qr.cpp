@@ -2,23 +2,13 @@
 #include "runtime/lib/linalg/eigen_batch.h"
 
 namespace tandem::lib {
-namespace {
-
-template <class T>
-void identityOf(Eigen::Map<Rows<T>> q) {
-  q.setIdentity();
-}
-
-}  // namespace
 
 void qr(const LibraryCall& call) {
   Contiguous in(call.inputs[0]);
   Batch a(in.view());
   Batch q(call.outputs[0]);
   Batch r(call.outputs[1]);
-  bool isDouble = a.view.dtype == DType::Float64;
-  if (a.count == 0)
-    for (std::int64_t i = 0; i < q.count; ++i) isDouble ? identityOf(q.at<double>(i)) : identityOf(q.at<float>(i));
+  if (a.count == 0) setIdentity(q);
   forEach(a.view.dtype, a.count, a.rows * a.columns * std::min(a.rows, a.columns), [&](auto tag, std::int64_t i) {
     using T = typename decltype(tag)::Type;
     Eigen::HouseholderQR<Dense<T>> factors{Dense<T>(a.at<T>(i))};

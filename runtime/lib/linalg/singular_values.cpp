@@ -2,14 +2,6 @@
 #include "runtime/lib/linalg/eigen_batch.h"
 
 namespace tandem::lib {
-namespace {
-
-template <class T>
-void identityOf(Eigen::Map<Rows<T>> q) {
-  q.setIdentity();
-}
-
-}  // namespace
 
 void svd(const LibraryCall& call) {
   Contiguous in(call.inputs[0]);
@@ -18,10 +10,10 @@ void svd(const LibraryCall& call) {
   Batch u(call.outputs[0]);
   Batch s(call.outputs[1], true);
   Batch v(call.outputs[2]);
-  bool isDouble = a.view.dtype == DType::Float64;
-  if (a.count == 0)
-    for (const Batch* b : {&u, &v})
-      for (std::int64_t i = 0; i < b->count; ++i) isDouble ? identityOf(b->at<double>(i)) : identityOf(b->at<float>(i));
+  if (a.count == 0) {
+    setIdentity(u);
+    setIdentity(v);
+  }
   unsigned options = full ? Eigen::ComputeFullU | Eigen::ComputeFullV : Eigen::ComputeThinU | Eigen::ComputeThinV;
   forEach(a.view.dtype, a.count, 8 * a.rows * a.columns * s.columns, [&](auto tag, std::int64_t i) {
     using T = typename decltype(tag)::Type;

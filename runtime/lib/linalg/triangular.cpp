@@ -45,7 +45,7 @@ std::int64_t factor(const T* a, T* l, std::int64_t n) {
     }
     const std::int64_t below = rows - columns;
     if (below == 0) break;
-    const DType dtype = std::is_same_v<T, double> ? DType::Float64 : DType::Float32;
+    const DType dtype = floatingDType<T>();
     transposeMatrix(source + columns * apart, apart, turned.data(), below, columns, below, dtype);
     solveTriangular<T>({triangle, 1, kColumns}, columns, {}, turned.data(), below, below);
     transposeMatrix(turned.data(), below, to + columns * n, n, below, columns, dtype);

@@ -1,6 +1,6 @@
 // The body of the matrix product (see gemm_kernel.h). Included by one file an instruction set, below the pragma that
 // sets it, in a namespace of its own. V describes vectors: Scalar, Vector, kLanes, kRows, zero, broadcast, load, store,
-// add, fma (also of scalars), and the blocks it transposes by.
+// add, fma (also of scalars).
 
 /// Transposes blocks of kBlock x kBlock: dst[x * dstLd + y] = src[y * srcLd + x].
 struct FloatBlocks {
@@ -40,14 +40,17 @@ struct DoubleBlocks {
   }
 };
 
+template <class T>
+using BlocksOf = std::conditional_t<std::is_same_v<T, float>, FloatBlocks, DoubleBlocks>;
+
 /// dst[x * dstLd + y] = src[y * srcLd + x]
 template <class V, class T = typename V::Scalar>
 void transposeTo(const T* src, std::int64_t srcLd, T* dst, std::int64_t dstLd, std::int64_t xs, std::int64_t ys) {
-  constexpr std::int64_t w = V::kBlock;
+  constexpr std::int64_t w = BlocksOf<T>::kBlock;
   std::int64_t y = 0;
   for (; y + w <= ys; y += w) {
     std::int64_t x = 0;
-    for (; x + w <= xs; x += w) V::transpose(src + y * srcLd + x, srcLd, dst + x * dstLd + y, dstLd);
+    for (; x + w <= xs; x += w) BlocksOf<T>::transpose(src + y * srcLd + x, srcLd, dst + x * dstLd + y, dstLd);
     for (; x < xs; ++x)
       for (std::int64_t i = y; i < y + w; ++i) dst[x * dstLd + i] = src[i * srcLd + x];
   }
@@ -282,9 +285,10 @@ void rowsTimesColumns(std::int64_t n, std::int64_t k, const Matrix<T>& a, const 
           if (n - j < V::kLanes) std::fill_n(block, line * V::kLanes, T{});
           const T* from = b.data + p + j * b.columnStride;
           if (depth == line && n - j >= V::kLanes) {
-            for (std::int64_t y = 0; y < V::kLanes; y += V::kBlock)
-              for (std::int64_t x = 0; x < line; x += V::kBlock)
-                V::transpose(from + y * b.columnStride + x, b.columnStride, block + x * V::kLanes + y, V::kLanes);
+            for (std::int64_t y = 0; y < V::kLanes; y += BlocksOf<T>::kBlock)
+              for (std::int64_t x = 0; x < line; x += BlocksOf<T>::kBlock)
+                BlocksOf<T>::transpose(from + y * b.columnStride + x, b.columnStride, block + x * V::kLanes + y,
+                                       V::kLanes);
           } else {
             transposeTo<V>(from, b.columnStride, block, V::kLanes, depth, std::min<std::int64_t>(V::kLanes, n - j));
           }

@@ -12,36 +12,24 @@
 namespace tandem::lib {
 namespace {
 
-struct Floats {
-  using Scalar = float;
-  using Vector = __m256;
-  static constexpr int kLanes = 8;
-  static Vector zero() { return _mm256_setzero_ps(); }
-  static Vector broadcast(float x) { return _mm256_set1_ps(x); }
-  static Vector load(const float* p) { return _mm256_loadu_ps(p); }
-  static void store(float* p, Vector v) { _mm256_storeu_ps(p, v); }
+#include "runtime/lib/vectors_avx2.h"
+
+/// The same, and parts of them.
+struct FloatParts : Floats {
+  using Floats::load, Floats::store;
   static __m256i mask(std::int64_t lanes) {
     return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(lanes)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
   }
   static Vector load(const float* p, __m256i mask) { return _mm256_maskload_ps(p, mask); }
   static void store(float* p, __m256i mask, Vector v) { _mm256_maskstore_ps(p, mask, v); }
-  static Vector fma(Vector a, Vector b, Vector c) { return _mm256_fmadd_ps(a, b, c); }
 };
-
-struct Doubles {
-  using Scalar = double;
-  using Vector = __m256d;
-  static constexpr int kLanes = 4;
-  static Vector zero() { return _mm256_setzero_pd(); }
-  static Vector broadcast(double x) { return _mm256_set1_pd(x); }
-  static Vector load(const double* p) { return _mm256_loadu_pd(p); }
-  static void store(double* p, Vector v) { _mm256_storeu_pd(p, v); }
+struct DoubleParts : Doubles {
+  using Doubles::load, Doubles::store;
   static __m256i mask(std::int64_t lanes) {
     return _mm256_cmpgt_epi64(_mm256_set1_epi64x(lanes), _mm256_setr_epi64x(0, 1, 2, 3));
   }
   static Vector load(const double* p, __m256i mask) { return _mm256_maskload_pd(p, mask); }
   static void store(double* p, __m256i mask, Vector v) { _mm256_maskstore_pd(p, mask, v); }
-  static Vector fma(Vector a, Vector b, Vector c) { return _mm256_fmadd_pd(a, b, c); }
 };
 
 /// c[Rows, columns] where columns fill `Vectors` vectors, the last by `lanes`.
@@ -108,10 +96,10 @@ void product(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<typename V::
 }  // namespace
 
 void smallGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<float> a, Matrix<float> b, float* c) {
-  product<Floats>(m, n, k, a, b, c);
+  product<FloatParts>(m, n, k, a, b, c);
 }
 void smallGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<double> a, Matrix<double> b, double* c) {
-  product<Doubles>(m, n, k, a, b, c);
+  product<DoubleParts>(m, n, k, a, b, c);
 }
 
 }  // namespace tandem::lib
