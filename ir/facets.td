@@ -59,8 +59,8 @@ class Op<string n, string k, string p> {
   string combine = "";
   // Updates of optimizers: the function of ir/schema/optimizer_updates.h that the bodies are.
   string update = "";
-  // Pointwise and Creation: what passes make by themselves and look through (ir/schema/op_table.h, OpRole): Copy,
-  // Convert, Fill.
+  // What passes make by themselves, look through or must not leave out (ir/schema/op_table.h, OpRole): of Pointwise
+  // and Creation Copy, Convert, Fill, of Library Expect.
   string role = "None";
   // What its in-place form does with a tensor whose dims repeat elements: Refused, Taken or Warned (eager/helpers.h).
   string repeats = "Refused";

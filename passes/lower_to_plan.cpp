@@ -170,9 +170,10 @@ class Lowering {
   }
 
   void lowerLibrary(td::LibraryOp op) {
+    const OpFacts& f = facts(op.getOp().getCode());
     bool empty = llvm::all_of(op.getResultTypes(), [](mlir::Type t) { return td::bytesOf(t) == 0; });
-    if (empty && op.getNumResults() != 0) return;
-    std::string name(facts(op.getOp().getCode()).name);
+    if (empty && op.getNumResults() != 0 && f.role != OpRole::Expect) return;
+    std::string name(f.name);
     auto [it, fresh] = library_.try_emplace(name, plan_.library.size());
     if (fresh) plan_.library.push_back(name);
     PlanInstr& instr = add(*op, PlanInstr::Kind::Library);

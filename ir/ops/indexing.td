@@ -344,6 +344,7 @@ def : Library<"expect_size", "Tensor count, int size, int number", "sameAsInput"
 
 def : Library<"expect", "Tensor input, Tensor good, Tensor shown, int what, int detail", "sameAsInput"> {
   let forms = ["hidden"];
+  let role = "Expect";
   let derivative = [(identity $g), (none), (none)];
   let batching = "leading";
   let summary = "`input`, where all of `good` holds; else the error that `what` and `detail` say.";

@@ -20,7 +20,7 @@ int numOps() { return static_cast<int>(std::size(kFacts)); }
 
 OpCode opOf(OpRole role) {
   static const auto ops = [] {
-    std::array<OpCode, 4> found{};
+    std::array<OpCode, kNumRoles> found{};
     for (const OpFacts& f : kFacts) found[static_cast<std::size_t>(f.role)] = f.code;
     return found;
   }();

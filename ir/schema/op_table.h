@@ -40,13 +40,15 @@ enum class OpKind : std::uint8_t {
 /// Is it run by a function of runtime/lib?
 constexpr bool isLibrary(OpKind kind) { return kind >= OpKind::Contraction && kind <= OpKind::Library; }
 
-/// What passes make by themselves and look through.
+/// What passes make by themselves, look through or must not leave out.
 enum class OpRole : std::uint8_t {
   None,
   Copy,     // the operand's elements, in memory of their own
   Convert,  // the operand's elements in the dtype of the attribute
   Fill,     // the operand, a number, in every place; attributes: the shape, the dtype
+  Expect,   // the first operand, where the second, of any shape, is true; else an error
 };
+inline constexpr std::size_t kNumRoles = 5;
 
 /// How operand dtypes become the dtype the body computes in and the dtype of the result.
 enum class DTypeRule : std::uint8_t {
