@@ -4,8 +4,8 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# These files, a fifth of the runtime as Python has it, are compiled a second time: without the copies of their loops that
-# are worth a fifth of the time of some of their functions.
+# These files are compiled a second time: without the copies of their loops that are worth a fifth of the time of some of
+# their functions.
 set(TANDEM_TWICE runtime/lib/indexing/gather.cpp runtime/lib/indexing/index_blocks.cpp
   runtime/lib/order/arg_reduce.cpp runtime/lib/order/scan.cpp runtime/lib/order/search.cpp runtime/lib/order/sort.cpp
   runtime/lib/pool/avg_pool.cpp runtime/lib/pool/max_pool.cpp runtime/lib/pool/resample.cpp)

@@ -34,8 +34,8 @@ class Tracer final : public GradObserver {
   std::shared_ptr<CompiledTrace> finish(std::span<const Tensor> outputs, std::span<const Scalar> scalars,
                                         const std::function<TensorImpl*(TensorImpl*)>& known, std::string& reason,
                                         bool dry = false);
-  /// Before `finish`: forgets the gradients that the body leaves where it did not look at those of before. Whoever
-  /// looks at none in later calls either sees no difference.
+  /// Before `finish`: sets to None the gradients that the body leaves in tensors whose earlier gradients it did not
+  /// look at. Later calls of the body see no difference.
   void dropGrads();
   /// Ends the recording of any other body, and runs what was recorded.
   void flush();

@@ -28,7 +28,7 @@ inline Dims contiguousStrides(DimsRef shape) {
   }
   return strides;
 }
-/// A stride in smaller units. In a dim of one element, where nobody uses it, it may be of any size: the product wraps.
+/// stride * units. In a dim of one element, where nobody uses it, a stride may be of any size: the product wraps.
 inline std::int64_t strideTimes(std::int64_t stride, std::int64_t units) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(stride) * static_cast<std::uint64_t>(units));
 }
