@@ -159,8 +159,9 @@ std::string Group::lost() {
 }
 
 void Group::fail(const std::exception& error, Clock::time_point deadline, const std::string& late) {
-  check();
   const bool isLate = Clock::now() >= deadline;
+  std::scoped_lock guard(failing_);
+  check();
   std::string text = isLate ? late : lost();
   if (text.empty()) text = error.what();
   abort(text);

@@ -106,6 +106,8 @@ class Group {
   std::vector<char> words_;                       // the last of each rank
   std::vector<std::unique_ptr<gloo::transport::UnboundBuffer>> wordsBuffers_;
   Deadlines deadlines_;
+  // Of threads that notice a failure one says why: last words are there for one to read.
+  std::mutex failing_;
   std::mutex mutex_;  // guards what follows
   std::optional<Failure> failed_;
   std::set<Message*> messages_;  // whose threads may wait
