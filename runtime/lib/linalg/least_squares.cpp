@@ -1,6 +1,6 @@
 // The X of least |A X - B|. QR serves where A has full rank for certain: its condition is at most |R| |R^-1| in the
 // Frobenius norm. Otherwise its singular values decide.
-#include "runtime/lib/linalg/eigen_batch.h"
+#include "runtime/lib/linalg/singular_values.h"
 
 namespace tandem::lib {
 namespace {
@@ -44,16 +44,16 @@ class LeastSquares {
       setNan<T>(x);
       return 0;
     }
-    const Eigen::BDCSVD<Dense<T>> svd(a_, Eigen::ComputeThinU | Eigen::ComputeThinV);
-    Dense<T> inside = svd.matrixU().transpose() * b_;
+    const SingularFactors<T> svd = singularFactors<T>(a_, SingularVectors::Thin);
+    Dense<T> inside = svd.u.transpose() * b_;
     std::int64_t rank = 0;
     for (std::int64_t i = 0; i < inside.rows(); ++i) {
-      const T value = svd.singularValues()[i];
-      const bool kept = value > rcond_ * svd.singularValues()[0];
+      const T value = svd.values[i];
+      const bool kept = value > rcond_ * svd.values[0];
       rank += kept ? 1 : 0;
       inside.row(i) *= kept ? 1 / value : T(0);
     }
-    x = svd.matrixV() * inside;
+    x = svd.v * inside;
     return rank;
   }
 

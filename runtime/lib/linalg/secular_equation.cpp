@@ -23,7 +23,9 @@ constexpr int kMostSteps = 100;
 constexpr std::int64_t kLanes = 4;
 using Lanes [[gnu::vector_size(32)]] = double;
 
-/// Of the poles d: gaps = (d - origin) - x, and the sums of squares / gaps and of squares / gaps^2.
+/// Of the poles d: gaps = (d - origin) - x, and the sums of squares / gaps and of squares / gaps^2. With `Squared` the
+/// squares of d and of the origin are meant.
+template <bool Squared>
 std::pair<double, double> sumsOver(std::int64_t count, const double* d, const double* squares, double origin, double x,
                                    double* gaps) {
   Lanes sums{};
@@ -33,7 +35,7 @@ std::pair<double, double> sumsOver(std::int64_t count, const double* d, const do
     Lanes gap, square;
     std::memcpy(&gap, d + j, sizeof gap);
     std::memcpy(&square, squares + j, sizeof square);
-    gap = (gap - origin) - x;
+    gap = Squared ? (gap - origin) * (gap + origin) - x : (gap - origin) - x;
     std::memcpy(gaps + j, &gap, sizeof gap);
     const Lanes term = square / gap;
     sums += term;
@@ -42,7 +44,7 @@ std::pair<double, double> sumsOver(std::int64_t count, const double* d, const do
   double sum = (sums[0] + sums[2]) + (sums[1] + sums[3]);
   double slope = (slopes[0] + slopes[2]) + (slopes[1] + slopes[3]);
   for (; j < count; ++j) {
-    gaps[j] = (d[j] - origin) - x;
+    gaps[j] = Squared ? (d[j] - origin) * (d[j] + origin) - x : (d[j] - origin) - x;
     const double term = squares[j] / gaps[j];
     sum += term;
     slope += term / gaps[j];
@@ -52,8 +54,8 @@ std::pair<double, double> sumsOver(std::int64_t count, const double* d, const do
 
 }  // namespace
 
-SecularEquation::SecularEquation(std::vector<double> d, std::vector<double> z, double rho)
-    : size_(std::ssize(d)), d_(std::move(d)), z_(std::move(z)), squares_(z_.size()), zeros_(z_.size()),
+SecularEquation::SecularEquation(std::vector<double> d, std::vector<double> z, double rho, Poles poles)
+    : size_(std::ssize(d)), poles_(poles), d_(std::move(d)), z_(std::move(z)), squares_(z_.size()), zeros_(z_.size()),
       gaps_(z_.size() * z_.size()) {
   std::ranges::transform(z_, squares_.begin(), [&](double v) { return rho * v * v; });
   parallelFor(size_, grainOf(size_ * 32), [&](std::int64_t begin, std::int64_t end) {
@@ -63,17 +65,22 @@ SecularEquation::SecularEquation(std::vector<double> d, std::vector<double> z, d
 
 SecularEquation::Sums SecularEquation::evaluate(std::int64_t split, double origin, double x, double* gaps) const {
   Sums s;
-  std::tie(s.below, s.belowSlope) = sumsOver(split, d_.data(), squares_.data(), origin, x, gaps);
+  const auto over = poles_ == Poles::Squares ? sumsOver<true> : sumsOver<false>;
+  std::tie(s.below, s.belowSlope) = over(split, d_.data(), squares_.data(), origin, x, gaps);
   std::tie(s.above, s.aboveSlope) =
-      sumsOver(size_ - split, d_.data() + split, squares_.data() + split, origin, x, gaps + split);
+      over(size_ - split, d_.data() + split, squares_.data() + split, origin, x, gaps + split);
   return s;
+}
+
+double SecularEquation::plus(double origin, double x) const {
+  return poles_ == Poles::Squares ? origin + x / (origin + std::sqrt(origin * origin + x)) : origin + x;
 }
 
 SecularEquation::Bracket SecularEquation::bracketInside(std::int64_t i) const {
   const auto at = static_cast<std::size_t>(i);
   const double left = squares_[at];
   const double right = squares_[at + 1];
-  const double apart = d_[at + 1] - d_[at];
+  const double apart = this->apart(at + 1, at);
   std::vector<double> gaps(d_.size());
   const Sums s = evaluate(i + 1, d_[at], apart / 2, gaps.data());
   // The poles of the interval by themselves, all others as they are in the middle.
@@ -93,7 +100,7 @@ void SecularEquation::solve(std::int64_t i) {
   double* gap = gaps(i);
   if (size_ == 1) {
     gap[0] = -squares_[0];
-    zeros_[0] = d_[0] + squares_[0];
+    zeros_[0] = plus(d_[0], squares_[0]);
     return;
   }
   Bracket b{d_.back(), 0, 0, 0};
@@ -126,22 +133,24 @@ void SecularEquation::solve(std::int64_t i) {
     if (next == x) break;
     x = next > b.low && next < b.high ? next : b.low + (b.high - b.low) / 2;
   }
-  for (std::int64_t j = 0; j < size_; ++j) gap[j] = (d_[static_cast<std::size_t>(j)] - b.origin) - x;
-  zeros_[static_cast<std::size_t>(i)] = b.origin + x;
+  evaluate(size_, b.origin, x, gap);
+  zeros_[static_cast<std::size_t>(i)] = plus(b.origin, x);
 }
 
 // With the z of which the zeros that were found are exact, vectors are orthogonal (Gu, Eisenstat): z_j^2 is the product
 // of (zero_i - d_j) over that of (d_i - d_j), but for a factor that all have.
-std::vector<double> SecularEquation::vectors() const {
+std::vector<double> SecularEquation::unitRows(bool left) const {
   const auto n = static_cast<std::size_t>(size_);
   std::vector<double> z(n, 1);
   for (std::size_t i = 0; i < n; ++i) {
     const double* gap = gaps_.data() + i * n;
-    for (std::size_t j = 0; j < i; ++j) z[j] *= gap[j] / (d_[j] - d_[i]);
+    for (std::size_t j = 0; j < i; ++j) z[j] *= gap[j] / apart(j, i);
     z[i] *= gap[i];
-    for (std::size_t j = i + 1; j < n; ++j) z[j] *= gap[j] / (d_[j] - d_[i]);
+    for (std::size_t j = i + 1; j < n; ++j) z[j] *= gap[j] / apart(j, i);
   }
   for (std::size_t j = 0; j < n; ++j) z[j] = std::copysign(std::sqrt(std::abs(z[j])), z_[j]);
+  if (left)
+    for (std::size_t j = 0; j < n; ++j) z[j] *= d_[j];
   std::vector<double> rows(n * n);
   parallelFor(size_, grainOf(size_ * 4), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
@@ -149,7 +158,7 @@ std::vector<double> SecularEquation::vectors() const {
       double* row = rows.data() + i * size_;
       double sum = 0;
       for (std::size_t j = 0; j < n; ++j) {
-        row[j] = z[j] / gap[j];
+        row[j] = left && j == 0 ? -1 : z[j] / gap[j];
         sum += row[j] * row[j];
       }
       const double scale = 1 / std::sqrt(sum);

@@ -7,8 +7,7 @@
 #include <vector>
 
 #include "runtime/lib/linalg/secular_equation.h"
-#include "runtime/lib/matmul/gemm.h"
-#include "runtime/lib/strided.h"
+#include "runtime/lib/linalg/split_columns.h"
 
 namespace tandem::lib {
 namespace {
@@ -19,43 +18,25 @@ class Merge {
  public:
   /// `q`: the vectors of both, block diagonal, rows ldq apart.
   Merge(double* d, T* q, std::int64_t ldq, std::int64_t upper, std::int64_t size, double beside)
-      : d_(d), q_(q), ldq_(ldq), upper_(upper), size_(size), rho_(std::abs(beside)), z_(asSize(size)),
-        top_(asSize(size)), bottom_(asSize(size)) {
-    for (std::int64_t j = 0; j < size; ++j) {
-      const bool above = j < upper;
-      z_[asSize(j)] = above ? at(upper - 1, j) : std::copysign(1.0, beside) * at(upper, j);
-      top_[asSize(j)] = above;
-      bottom_[asSize(j)] = !above;
-    }
+      : d_(d), columns_(q, ldq, {size, size, upper, upper}), size_(size), rho_(std::abs(beside)), z_(asSize(size)) {
+    for (std::int64_t j = 0; j < size; ++j)
+      z_[asSize(j)] = j < upper ? q[(upper - 1) * ldq + j] : std::copysign(1.0, beside) * q[upper * ldq + j];
   }
 
   void run() {
     deflate();
     std::vector<double> values(d_, d_ + size_);
-    std::vector<T> mixed;
-    if (!kept_.empty()) mixed = mix(values);
-    // Each place has the column that comes there, or if negative one of the mixed.
-    std::vector<std::int64_t> columns(asSize(size_));
-    std::iota(columns.begin(), columns.end(), 0);
-    for (std::size_t i = 0; i < kept_.size(); ++i) columns[asSize(kept_[i])] = -1 - static_cast<std::int64_t>(i);
+    std::vector<double> vectors;
+    if (!kept_.empty()) vectors = mix(values);
     std::vector<std::int64_t> order(asSize(size_));
     std::iota(order.begin(), order.end(), 0);
     std::ranges::stable_sort(order, {}, [&](std::int64_t j) { return values[asSize(j)]; });
     for (std::int64_t j = 0; j < size_; ++j) d_[j] = values[asSize(order[asSize(j)])];
-    std::vector<T> row(asSize(size_));
-    for (std::int64_t i = 0; i < size_; ++i) {
-      const T* others = mixed.data() + i * std::ssize(kept_);
-      for (std::int64_t j = 0; j < size_; ++j) {
-        const std::int64_t from = columns[asSize(order[asSize(j)])];
-        row[asSize(j)] = from < 0 ? others[-1 - from] : at(i, from);
-      }
-      std::ranges::copy(row, q_ + i * ldq_);
-    }
+    columns_.replace(kept_, vectors, order);
   }
 
  private:
   static std::size_t asSize(std::int64_t i) { return static_cast<std::size_t>(i); }
-  [[nodiscard]] T& at(std::int64_t i, std::int64_t j) const { return q_[i * ldq_ + j]; }
 
   /// What is at most this counts as nothing, beside the matrix.
   [[nodiscard]] double tolerance() const {
@@ -87,64 +68,31 @@ class Merge {
       kept_.push_back(j);
     }
   }
-  /// `first` c - `second` s and `first` s + `second` c take their places.
   void turn(std::int64_t first, std::int64_t second, double c, double s) {
-    for (std::int64_t i = 0; i < size_; ++i) {
-      const double a = at(i, first);
-      const double b = at(i, second);
-      at(i, first) = static_cast<T>(c * a - s * b);
-      at(i, second) = static_cast<T>(s * a + c * b);
-    }
+    columns_.turn(first, second, c, s);
     const double low = d_[first];
     const double high = d_[second];
     d_[first] = c * c * low + s * s * high;
     d_[second] = s * s * low + c * c * high;
-    for (auto* part : {&top_, &bottom_}) {
-      const char both = (*part)[asSize(first)] | (*part)[asSize(second)];
-      (*part)[asSize(first)] = (*part)[asSize(second)] = both;
-    }
   }
-  /// The new columns of those that are kept, row-major; their values are entered.
-  std::vector<T> mix(std::vector<double>& values) {
+  /// What the new columns of those that are kept are made of; their values are entered.
+  std::vector<double> mix(std::vector<double>& values) {
     std::vector<double> d, z;
     for (const std::int64_t j : kept_) {
       d.push_back(d_[j]);
       z.push_back(z_[asSize(j)]);
     }
     const SecularEquation equation(std::move(d), std::move(z), rho_);
-    const std::vector<double> vectors = equation.vectors();
-    const std::int64_t k = std::ssize(kept_);
-    for (std::int64_t i = 0; i < k; ++i) values[asSize(kept_[asSize(i)])] = equation.zero(i);
-    std::vector<T> mixed(asSize(size_ * k));
-    mixRows(0, upper_, top_, vectors, mixed.data());
-    mixRows(upper_, size_ - upper_, bottom_, vectors, mixed.data() + upper_ * k);
-    return mixed;
-  }
-  /// Of some rows, in which only the columns of `part` are not 0.
-  void mixRows(std::int64_t first, std::int64_t rows, const std::vector<char>& part, const std::vector<double>& vectors,
-               T* to) const {
-    const std::int64_t k = std::ssize(kept_);
-    std::vector<std::int64_t> which;
-    for (std::int64_t i = 0; i < k; ++i)
-      if (part[asSize(kept_[asSize(i)])]) which.push_back(i);
-    const std::int64_t depth = std::ssize(which);
-    if (depth == 0) return;
-    Scratch<T> left(rows * depth);
-    Scratch<T> right(k * depth);
-    for (std::int64_t i = 0; i < rows; ++i)
-      for (std::int64_t p = 0; p < depth; ++p) left[i * depth + p] = at(first + i, kept_[asSize(which[asSize(p)])]);
-    for (std::int64_t i = 0; i < k; ++i)
-      for (std::int64_t p = 0; p < depth; ++p)
-        right[i * depth + p] = static_cast<T>(vectors[asSize(i * k + which[asSize(p)])]);
-    gemm(rows, k, depth, Matrix<T>{left.data(), depth, 1}, Matrix<T>{right.data(), 1, depth}, to);
+    for (std::size_t i = 0; i < kept_.size(); ++i)
+      values[asSize(kept_[i])] = equation.zero(static_cast<std::int64_t>(i));
+    return equation.vectors();
   }
 
   double* d_;
-  T* q_;
-  std::int64_t ldq_, upper_, size_;
+  SplitColumns<T> columns_;
+  std::int64_t size_;
   double rho_;
   std::vector<double> z_;
-  std::vector<char> top_, bottom_;  // has a column elements in the rows of a half?
   std::vector<std::int64_t> kept_;  // columns with a part in z, by value
 };
 

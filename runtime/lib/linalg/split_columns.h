@@ -1,0 +1,104 @@
+// The vectors of two solved halves while they become those of the whole: columns of a matrix that begins as two blocks,
+// one in its upper rows and one in its lower ones. A column has elements in one of the two parts, or in both once it
+// was turned; products leave out what is 0.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "runtime/lib/matmul/gemm.h"
+#include "runtime/lib/strided.h"
+
+namespace tandem::lib {
+
+/// Rows and columns of the matrix, and of its upper block.
+struct SplitSizes {
+  std::int64_t rows, columns, upperRows, upperColumns;
+};
+
+template <class T>
+class SplitColumns {
+ public:
+  /// `q`: rows ldq apart.
+  SplitColumns(T* q, std::int64_t ldq, SplitSizes sizes)
+      : q_(q), ldq_(ldq), sizes_(sizes), top_(asSize(sizes.columns)), bottom_(asSize(sizes.columns)) {
+    for (std::int64_t j = 0; j < sizes.columns; ++j) {
+      top_[asSize(j)] = j < sizes.upperColumns;
+      bottom_[asSize(j)] = j >= sizes.upperColumns;
+    }
+  }
+
+  /// `first` c - `second` s and `first` s + `second` c take their places.
+  void turn(std::int64_t first, std::int64_t second, double c, double s) {
+    for (std::int64_t i = 0; i < sizes_.rows; ++i) {
+      const double a = at(i, first);
+      const double b = at(i, second);
+      at(i, first) = static_cast<T>(c * a - s * b);
+      at(i, second) = static_cast<T>(s * a + c * b);
+    }
+    for (auto* part : {&top_, &bottom_}) {
+      const char both = (*part)[asSize(first)] | (*part)[asSize(second)];
+      (*part)[asSize(first)] = (*part)[asSize(second)] = both;
+    }
+  }
+
+  /// Column kept[i] becomes the sum of the columns kept[k] times mix[i * kept.size() + k], then the first of all
+  /// columns are put into another order: what was at order[j] comes to j.
+  void replace(const std::vector<std::int64_t>& kept, const std::vector<double>& mix,
+               const std::vector<std::int64_t>& order) {
+    const std::vector<T> mixed = mixedColumns(kept, mix);
+    // Each place has the column that comes there, or if negative one of the mixed.
+    std::vector<std::int64_t> sources(asSize(sizes_.columns));
+    std::iota(sources.begin(), sources.end(), 0);
+    for (std::size_t i = 0; i < kept.size(); ++i) sources[asSize(kept[i])] = -1 - static_cast<std::int64_t>(i);
+    std::vector<T> row(order.size());
+    for (std::int64_t i = 0; i < sizes_.rows; ++i) {
+      const T* others = mixed.data() + i * std::ssize(kept);
+      for (std::size_t j = 0; j < order.size(); ++j) {
+        const std::int64_t from = sources[asSize(order[j])];
+        row[j] = from < 0 ? others[-1 - from] : at(i, from);
+      }
+      std::ranges::copy(row, q_ + i * ldq_);
+    }
+  }
+
+ private:
+  static std::size_t asSize(std::int64_t i) { return static_cast<std::size_t>(i); }
+  [[nodiscard]] T& at(std::int64_t i, std::int64_t j) const { return q_[i * ldq_ + j]; }
+
+  [[nodiscard]] std::vector<T> mixedColumns(const std::vector<std::int64_t>& kept,
+                                            const std::vector<double>& mix) const {
+    std::vector<T> mixed(asSize(sizes_.rows) * kept.size());
+    mixRows(0, sizes_.upperRows, top_, kept, mix, mixed.data());
+    mixRows(sizes_.upperRows, sizes_.rows - sizes_.upperRows, bottom_, kept, mix,
+            mixed.data() + sizes_.upperRows * std::ssize(kept));
+    return mixed;
+  }
+  /// Of some rows, in which only the columns of `part` are not 0.
+  void mixRows(std::int64_t first, std::int64_t rows, const std::vector<char>& part,
+               const std::vector<std::int64_t>& kept, const std::vector<double>& mix, T* to) const {
+    const std::int64_t k = std::ssize(kept);
+    std::vector<std::int64_t> which;
+    for (std::int64_t i = 0; i < k; ++i)
+      if (part[asSize(kept[asSize(i)])]) which.push_back(i);
+    const std::int64_t depth = std::ssize(which);
+    if (depth == 0 || rows == 0) return;
+    Scratch<T> left(rows * depth);
+    Scratch<T> right(k * depth);
+    for (std::int64_t i = 0; i < rows; ++i)
+      for (std::int64_t p = 0; p < depth; ++p) left[i * depth + p] = at(first + i, kept[asSize(which[asSize(p)])]);
+    for (std::int64_t i = 0; i < k; ++i)
+      for (std::int64_t p = 0; p < depth; ++p)
+        right[i * depth + p] = static_cast<T>(mix[asSize(i * k + which[asSize(p)])]);
+    gemm(rows, k, depth, Matrix<T>{left.data(), depth, 1}, Matrix<T>{right.data(), 1, depth}, to);
+  }
+
+  T* q_;
+  std::int64_t ldq_;
+  SplitSizes sizes_;
+  std::vector<char> top_, bottom_;  // has a column elements in the rows of a half?
+};
+
+}  // namespace tandem::lib
