@@ -5,7 +5,7 @@ list(REMOVE_ITEM TANDEM_FUZZED ${CMAKE_SOURCE_DIR}/runtime/memory/allocator.cpp)
 list(FILTER TANDEM_FUZZED EXCLUDE REGEX "^${CMAKE_SOURCE_DIR}/runtime/(device|lib)/cuda/")
 add_library(tandem_fuzzed OBJECT ${TANDEM_FUZZED}
   ${CMAKE_SOURCE_DIR}/tests/fuzz/fuzzing.cpp ${CMAKE_SOURCE_DIR}/tests/fuzz/guarded_allocator.cpp)
-target_include_directories(tandem_fuzzed SYSTEM PRIVATE ${EIGEN_INCLUDE_DIR} ${FLATBUFFERS_INCLUDE_DIR})
+target_include_directories(tandem_fuzzed SYSTEM PRIVATE ${FLATBUFFERS_INCLUDE_DIR})
 target_include_directories(tandem_fuzzed PRIVATE ${CMAKE_SOURCE_DIR}/include)
 target_link_libraries(tandem_fuzzed PRIVATE tandem_options)
 # A bool of a file may be any byte, and floating numbers of one may be converted to any integer: neither leaves memory.

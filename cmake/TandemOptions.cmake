@@ -7,7 +7,6 @@ if(NOT TANDEM_ONEDNN MATCHES "\\(SONAME\\)[^[]*\\[([^]]+)\\]")
   message(FATAL_ERROR "${DNNL_LIBRARY} is no shared library")
 endif()
 set(TANDEM_ONEDNN ${CMAKE_MATCH_1})
-find_path(EIGEN_INCLUDE_DIR Eigen/Dense PATH_SUFFIXES eigen3 REQUIRED)
 # Reading saved programs: archives of them, so that what is deployed stands alone. Of libcrypto it is SHA-256, which uses
 # the processor's instructions for it.
 find_library(SODIUM_ARCHIVE libsodium.a REQUIRED)

@@ -37,7 +37,7 @@ vendored() {
 licences() { # copies what says under which terms the libraries inside may be passed on
   local package
   for package in libdnnl2 libgomp1 ocl-icd-libopencl1 llvm-22-dev libzstd1 libsodium-dev libssl-dev zlib1g-dev \
-    libeigen3-dev libgloo0 libhiredis0.14 libibverbs1 libnl-3-200 libnl-route-3-200; do
+    libgloo0 libhiredis0.14 libibverbs1 libnl-3-200 libnl-route-3-200; do
     [ -f "/usr/share/doc/$package/copyright" ] && cp "/usr/share/doc/$package/copyright" "$1/$package.txt"
   done
 }

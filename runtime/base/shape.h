@@ -12,10 +12,15 @@ namespace tandem {
 using Dims = SmallVector<std::int64_t, 6>;
 using DimsRef = std::span<const std::int64_t>;
 
+/// stride * units. Where nobody uses a stride, in a dim of one element or beside a size of 0, it may be of any size:
+/// the product wraps.
+inline std::int64_t strideTimes(std::int64_t stride, std::int64_t units) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(stride) * static_cast<std::uint64_t>(units));
+}
 /// Product of the sizes; 1 for a 0-d shape.
 inline std::int64_t numelOf(DimsRef shape) {
   std::int64_t n = 1;
-  for (auto s : shape) n *= s;
+  for (auto s : shape) n = strideTimes(n, s);
   return n;
 }
 /// Row-major strides; a size-0 dim counts as 1, as in PyTorch.
@@ -24,13 +29,9 @@ inline Dims contiguousStrides(DimsRef shape) {
   std::int64_t step = 1;
   for (std::size_t i = shape.size(); i-- > 0;) {
     strides[i] = step;
-    step *= std::max<std::int64_t>(shape[i], 1);
+    step = strideTimes(step, std::max<std::int64_t>(shape[i], 1));
   }
   return strides;
-}
-/// stride * units. In a dim of one element, where nobody uses it, a stride may be of any size: the product wraps.
-inline std::int64_t strideTimes(std::int64_t stride, std::int64_t units) {
-  return static_cast<std::int64_t>(static_cast<std::uint64_t>(stride) * static_cast<std::uint64_t>(units));
 }
 /// Row-major without gaps. Strides of size-1 dims do not matter; an empty tensor is contiguous.
 inline bool isContiguous(DimsRef shape, DimsRef strides) {
@@ -40,7 +41,7 @@ inline bool isContiguous(DimsRef shape, DimsRef strides) {
     if (shape[i] == 0) return true;
     if (shape[i] == 1) continue;
     if (strides[i] != step) gap = true;
-    step *= shape[i];
+    step = strideTimes(step, shape[i]);
   }
   return !gap;
 }

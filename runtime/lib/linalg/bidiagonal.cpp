@@ -4,16 +4,21 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "runtime/lib/linalg/secular_equation.h"
 #include "runtime/lib/linalg/split_columns.h"
+#include "runtime/lib/linalg/tridiagonal.h"
 
 namespace tandem::lib {
 namespace {
 
 std::size_t asSize(std::int64_t i) { return static_cast<std::size_t>(i); }
 
+template <class T>
+constexpr double kPrecision = std::numeric_limits<T>::epsilon();
 /// Of a part with all numbers below this, beside a matrix with some near 1, no value matters to the last bit.
 constexpr double kSmallestPart = std::numeric_limits<double>::epsilon();
 
@@ -89,11 +94,12 @@ class Merge {
   std::vector<std::int64_t> kept_;  // the row between, then columns with a part in z, by value
 };
 
-/// The columns of v of which only the first and the last row are needed, for values alone, are two rows.
 template <class T>
 class Halves {
  public:
-  Halves(double* d, const double* e, std::int64_t n, T* u, T* v) : d_(d), e_(e), n_(n), u_(u), v_(v) {}
+  /// u is null where values alone are wanted.
+  Halves(double* d, const double* e, std::int64_t n, T* u, HalvedVectors<T> v)
+      : d_(d), e_(e), n_(n), u_(u), left_(u, n, false), right_(v) {}
 
   /// The rows [at, at + n), with one more column if `extra`.
   bool solve(std::int64_t at, std::int64_t n, bool extra) {
@@ -105,100 +111,84 @@ class Halves {
   }
 
  private:
-  [[nodiscard]] bool hasVectors() const { return u_ != nullptr; }
-  /// Of v: that of a part, or its two rows.
-  [[nodiscard]] T* right(std::int64_t at) const { return v_ + (hasVectors() ? at * (n_ + 1) : at); }
-
   bool solveSmall(std::int64_t at, std::int64_t n, bool extra) {
     const std::int64_t columns = n + (extra ? 1 : 0);
-    const std::int64_t rows = hasVectors() ? columns : 2;
     std::vector<double> above(e_ + at, e_ + at + columns - 1);
-    above.resize(asSize(n));
-    std::vector<double> left(hasVectors() ? asSize(n * n) : 0);
-    std::vector<double> right(asSize(columns * rows));
-    if (hasVectors()) {
-      for (std::int64_t j = 0; j < n; ++j) left[asSize(j * (n + 1))] = 1;
-      for (std::int64_t j = 0; j < columns; ++j) right[asSize(j * (columns + 1))] = 1;
-    } else {
-      right[0] = 1;
-      right[asSize(columns * rows - 1)] = 1;
-    }
-    if (!solveSmallBidiagonal(d_ + at, above.data(), n, extra, {left.data(), hasVectors() ? n : 0},
-                              {right.data(), rows}))
+    std::vector<double> right = right_.unit(columns);
+    std::vector<double> left;
+    if (u_ != nullptr) left = left_.unit(n);
+    const VectorRows leftRows{left.data(), u_ != nullptr ? n : 0};
+    if (!solveSmallBidiagonal(d_ + at, above.data(), n, extra, leftRows, {right.data(), right_.rowsOf(columns)},
+                              kPrecision<T>))
       return false;
-    write(right, columns, rows, this->right(at));
-    if (hasVectors()) write(left, n, n, u_ + at * (n_ + 1));
+    right_.write(at, right, columns);
+    if (u_ != nullptr) left_.write(at, left, n);
     return true;
   }
-  void write(const std::vector<double>& vectors, std::int64_t columns, std::int64_t rows, T* to) const {
-    for (std::int64_t i = 0; i < rows; ++i)
-      for (std::int64_t j = 0; j < columns; ++j) to[i * n_ + j] = static_cast<T>(vectors[asSize(j * rows + i)]);
-  }
 
+  /// The row `upper` of a part is between its halves.
   void merge(std::int64_t at, std::int64_t n, bool extra, std::int64_t upper) {
     const std::int64_t columns = n + (extra ? 1 : 0);
     double* d = d_ + at;
-    T* v = right(at);
-    const double own = d[upper];
+    const double own = std::exchange(d[upper], 0);
     const double beside = e_[at + upper];
-    d[upper] = 0;
     double largest = std::max(std::abs(own), std::abs(beside));
     for (std::int64_t j = 0; j < n; ++j) largest = std::max(largest, d[j]);
     // What is at most this counts as nothing, beside the matrix.
     const double tolerated =
         4 * static_cast<double>(std::numeric_limits<T>::epsilon()) * std::max(largest, kSmallestPart);
-    // The row between is `own` times the last row of the upper v, and `beside` times the first of the lower one.
-    const T* lastOfUpper = v + (hasVectors() ? upper : 1) * n_;
-    const T* firstOfLower = hasVectors() ? lastOfUpper + n_ : v;
+    const T* last = right_.lastOfUpper(at, upper + 1);
+    const T* first = right_.firstOfLower(at, upper + 1);
     std::vector<double> z(asSize(columns));
-    for (std::int64_t j = 0; j < columns; ++j)
-      z[asSize(j)] = j <= upper ? own * lastOfUpper[j] : beside * firstOfLower[j];
-    SplitSizes sizes{columns, columns, upper + 1, upper + 1};
-    if (!hasVectors()) {
-      std::fill_n(v + upper + 1, columns - upper - 1, T());
-      std::fill_n(v + n_, upper + 1, T());
-      sizes.rows = 2;
-      sizes.upperRows = 1;
-    }
-    SplitColumns<T> right(v, n_, sizes);
+    for (std::int64_t j = 0; j < columns; ++j) z[asSize(j)] = j <= upper ? own * last[j] : beside * first[j];
+    SplitColumns<T> right = right_.joined(at, columns, upper + 1);
     if (extra) {
       // Both halves have a column that belongs to no value; one of two remains.
-      double& first = z[asSize(upper)];
-      const double length = std::hypot(first, z.back());
-      if (length > 0) right.turn(n, upper, first / length, z.back() / length);
-      first = length;
+      const double between = std::exchange(z[asSize(upper)], std::hypot(z[asSize(upper)], z.back()));
+      const double length = z[asSize(upper)];
+      if (length > 0) right.turn(n, upper, between / length, z.back() / length);
       z.pop_back();
     }
-    SplitColumns<T> left(u_, 0, {0, n, 0, upper + 1});
-    if (hasVectors()) {
-      u_[(at + upper) * (n_ + 1)] = 1;
-      left = SplitColumns<T>(u_ + at * (n_ + 1), n_, {n, n, upper + 1, upper + 1});
-    }
+    if (u_ != nullptr) u_[(at + upper) * (n_ + 1)] = 1;
     if (largest == 0) return;
-    Merge<T>(d, std::move(z), upper, tolerated, std::move(left), std::move(right)).run(hasVectors());
+    SplitColumns<T> left = u_ != nullptr ? left_.joined(at, n, upper + 1) : SplitColumns<T>(nullptr, 0, {0, n, 0, n});
+    Merge<T>(d, std::move(z), upper, tolerated, std::move(left), std::move(right)).run(u_ != nullptr);
   }
 
   double* d_;
   const double* e_;
   std::int64_t n_;
-  T *u_, *v_;
+  T* u_;
+  HalvedVectors<T> left_, right_;
 };
+
+/// The squares of the values, which are those of the symmetric B^T B, have digits enough for floats: an error of 1e-16
+/// of a square is one of at most 1e-8 of its root.
+bool valuesForFloats(double* diagonal, const double* above, std::int64_t n) {
+  std::vector<double> beside;
+  for (std::int64_t k = 0; k + 1 < n; ++k) beside.push_back(diagonal[k] * above[k]);
+  for (std::int64_t k = n; k-- > 1;) diagonal[k] = diagonal[k] * diagonal[k] + above[k - 1] * above[k - 1];
+  diagonal[0] *= diagonal[0];
+  if (!tridiagonalValues(diagonal, beside.data(), n, std::numeric_limits<double>::epsilon())) return false;
+  std::reverse(diagonal, diagonal + n);
+  std::transform(diagonal, diagonal + n, diagonal, [](double v) { return std::sqrt(std::max(v, 0.0)); });
+  return true;
+}
 
 }  // namespace
 
 template <class T>
 bool solveBidiagonal(double* diagonal, const double* above, std::int64_t n, T* u, T* v) {
-  if (u != nullptr) {
-    std::fill_n(u, n * n, T());
-    std::fill_n(v, n * n, T());
-    return Halves<T>(diagonal, above, n, u, v).solve(0, n, false);
-  }
-  if (n <= kSmallBidiagonal) {
+  const bool alone = u == nullptr;
+  if (alone && std::is_same_v<T, float>) return valuesForFloats(diagonal, above, n);
+  if (alone && n <= kSmallBidiagonal) {
     std::vector<double> beside(above, above + n - 1);
-    return solveSmallBidiagonal(diagonal, beside.data(), n, false, {nullptr, 0}, {nullptr, 0});
+    return solveSmallBidiagonal(diagonal, beside.data(), n, false, {nullptr, 0}, {nullptr, 0}, kPrecision<T>);
   }
-  std::vector<T> ends(asSize(2 * n));
-  return Halves<T>(diagonal, above, n, nullptr, ends.data()).solve(0, n, false);
+  std::vector<T> ends(asSize(alone ? 2 * n : 0));
+  for (T* vectors : {u, v})
+    if (!alone) std::fill_n(vectors, n * n, T());
+  return Halves<T>(diagonal, above, n, u, {alone ? ends.data() : v, n, alone}).solve(0, n, false);
 }
 template bool solveBidiagonal(double*, const double*, std::int64_t, float*, float*);
 template bool solveBidiagonal(double*, const double*, std::int64_t, double*, double*);

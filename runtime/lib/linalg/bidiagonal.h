@@ -7,7 +7,7 @@
 // bidiagonal matrices", 1990.
 #pragma once
 
-#include <cstdint>
+#include "runtime/lib/linalg/rotations.h"
 
 namespace tandem::lib {
 
@@ -17,16 +17,12 @@ namespace tandem::lib {
 template <class T>
 bool solveBidiagonal(double* diagonal, const double* above, std::int64_t n, T* u, T* v);
 
-/// Vectors that rotations act on, one a row.
-struct VectorRows {
-  double* data;
-  std::int64_t length;
-};
 /// Parts of so many rows are solved by iteration.
 inline constexpr std::int64_t kSmallBidiagonal = 32;
 /// As above, of n rows and, if `extra`, one more column, whose number is above[n - 1]. Rotates the n rows of `left` and
 /// the n or n + 1 of `right`, of which the last one belongs to no value then. `above` is used up.
+/// What is at most `precision` times what is near it counts as nothing.
 bool solveSmallBidiagonal(double* diagonal, double* above, std::int64_t n, bool extra, VectorRows left,
-                          VectorRows right);
+                          VectorRows right, double precision);
 
 }  // namespace tandem::lib

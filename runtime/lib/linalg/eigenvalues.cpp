@@ -1,81 +1,69 @@
-// Symmetric eigenvalues of each matrix of a batch: small ones by Eigen, others made tridiagonal by it (tridiagonal.h).
-#include "runtime/lib/linalg/eigen_batch.h"
+// Eigenvalues of each symmetric matrix of a batch, made tridiagonal by reflectors (tridiagonal.h).
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "runtime/lib/linalg/batch.h"
+#include "runtime/lib/linalg/columns.h"
+#include "runtime/lib/linalg/reflectors.h"
 #include "runtime/lib/linalg/tridiagonal.h"
 
 namespace tandem::lib {
-
-bool solveSmallTridiagonal(double* diagonal, const double* beside, std::int64_t n, double* vectors) {
-  Eigen::SelfAdjointEigenSolver<Dense<double>> solver;
-  solver.computeFromTridiagonal(Eigen::Map<const Eigen::VectorXd>(diagonal, n),
-                                Eigen::Map<const Eigen::VectorXd>(beside, n - 1));
-  Eigen::Map<Eigen::VectorXd>(diagonal, n) = solver.eigenvalues();
-  Eigen::Map<Rows<double>>(vectors, n, n) = solver.eigenvectors();
-  return solver.info() == Eigen::Success;
-}
-
 namespace {
 
-/// Of a finite matrix, of which the lower triangle is read.
+/// Both triangles of what one says.
 template <class T>
-void solveSymmetric(Dense<T>& lower, Eigen::Map<Rows<T>> values, Eigen::Map<Rows<T>> vectors) {
-  const std::int64_t n = lower.rows();
-  if (n <= kSmallTridiagonal) {
-    const Eigen::SelfAdjointEigenSolver<Dense<T>> solver(lower);
-    values = solver.eigenvalues().transpose();
-    vectors = solver.eigenvectors();
-    return;
-  }
+ColumnMatrix<T> symmetricOf(const T* rows, std::int64_t n, bool upper) {
+  ColumnMatrix<T> made(n, n);
+  for (std::int64_t i = 0; i < n; ++i)
+    for (std::int64_t j = 0; j <= i; ++j) *made.at(i, j) = *made.at(j, i) = upper ? rows[j * n + i] : rows[i * n + j];
+  return made;
+}
+
+/// Writes the values of a finite matrix, and its vectors as columns of a row-major one unless null.
+template <class T>
+void solveSymmetric(ColumnMatrix<T> a, T* values, T* vectors) {
+  const std::int64_t n = a.rows;
   // Of a size that no product can leave the range of.
-  const T largest = lower.template triangularView<Eigen::Lower>().toDenseMatrix().cwiseAbs().maxCoeff();
+  const T largest = largestOf(a.elements.data(), n * n);
   const T scale = largest > 0 ? largest : T(1);
-  lower /= scale;
-  const Eigen::Tridiagonalization<Dense<T>> turned(lower);
-  Eigen::VectorXd diagonal = turned.diagonal().template cast<double>();
-  const Eigen::VectorXd beside = turned.subDiagonal().template cast<double>();
-  Rows<T> found(n, n);
-  if (!solveTridiagonal(diagonal.data(), beside.data(), n, found.data()))
+  for (T& value : a.elements) value /= scale;
+  Tridiagonal<T> t = toTridiagonal(std::move(a));
+  constexpr double precision = std::numeric_limits<T>::epsilon();
+  if (!(vectors != nullptr ? solveTridiagonal(t.diagonal.data(), t.beside.data(), n, vectors)
+                           : tridiagonalValues(t.diagonal.data(), t.beside.data(), n, precision)))
     fail<LinAlgError>(
         "linalg.eigh: the iteration failed to converge because the input matrix is ill-conditioned or has ",
         "too many repeated eigenvalues.");
-  values = (diagonal.transpose() * static_cast<double>(scale)).template cast<T>();
-  Dense<T> columns = found;
-  columns.applyOnTheLeft(turned.matrixQ());
-  vectors = columns;
+  std::ranges::transform(t.diagonal, values, [&](double v) { return static_cast<T>(v * static_cast<double>(scale)); });
+  if (vectors == nullptr) return;
+  auto columns = ColumnMatrix<T>::ofRows(vectors, n, n);
+  applyReflectors(t.q, Reflect::Plain, columns);
+  columns.writeRows(vectors);
+}
+
+void solveAll(const LibraryCall& call, const Batch* vectors) {
+  const Contiguous in(call.inputs[0]);
+  const bool upper = AttrReader(call.attrs).boolean();
+  const Batch a(in.view());
+  const Batch values(call.outputs[0], true);
+  forEachOf(a, (vectors == nullptr ? 2 : 8) * a.rows * a.size(), [&](auto tag, std::int64_t i) {
+    using T = typename decltype(tag)::Type;
+    ColumnMatrix<T> both = symmetricOf(a.at<T>(i), a.rows, upper);
+    if (isFinite(both.elements.data(), a.size()))
+      return solveSymmetric<T>(std::move(both), values.at<T>(i), vectors == nullptr ? nullptr : vectors->at<T>(i));
+    setNan<T>(values, i);
+    if (vectors != nullptr) setNan<T>(*vectors, i);
+  });
 }
 
 }  // namespace
 
 void eigh(const LibraryCall& call) {
-  Contiguous in(call.inputs[0]);
-  bool upper = AttrReader(call.attrs).boolean();
-  Batch a(in.view());
-  Batch values(call.outputs[0], true);
-  Batch vectors(call.outputs[1]);
-  forEach(a.view.dtype, a.count, 8 * a.rows * a.rows * a.rows, [&](auto tag, std::int64_t i) {
-    using T = typename decltype(tag)::Type;
-    Dense<T> lower = a.at<T>(i);
-    if (!lower.allFinite()) {
-      setNan<T>(values.at<T>(i));
-      return setNan<T>(vectors.at<T>(i));
-    }
-    if (upper) lower.transposeInPlace();
-    solveSymmetric<T>(lower, values.at<T>(i), vectors.at<T>(i));
-  });
+  const Batch vectors(call.outputs[1]);
+  solveAll(call, &vectors);
 }
 
-void eigvalsh(const LibraryCall& call) {
-  Contiguous in(call.inputs[0]);
-  bool upper = AttrReader(call.attrs).boolean();
-  Batch a(in.view());
-  Batch values(call.outputs[0], true);
-  forEach(a.view.dtype, a.count, 2 * a.rows * a.rows * a.rows, [&](auto tag, std::int64_t i) {
-    using T = typename decltype(tag)::Type;
-    Dense<T> lower = a.at<T>(i);
-    if (!lower.allFinite()) return setNan<T>(values.at<T>(i));
-    if (upper) lower.transposeInPlace();
-    Eigen::SelfAdjointEigenSolver<Dense<T>> solver(lower, Eigen::EigenvaluesOnly);
-    values.at<T>(i) = solver.eigenvalues().transpose();
-  });
-}
+void eigvalsh(const LibraryCall& call) { solveAll(call, nullptr); }
 
 }  // namespace tandem::lib

@@ -1,63 +1,87 @@
 // The X of least |A X - B|. QR serves where A has full rank for certain: its condition is at most |R| |R^-1| in the
 // Frobenius norm. Otherwise its singular values decide.
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/lib/linalg/batch.h"
+#include "runtime/lib/linalg/blocks.h"
+#include "runtime/lib/linalg/columns.h"
 #include "runtime/lib/linalg/singular_values.h"
 
 namespace tandem::lib {
 namespace {
 
 template <class T>
+T norm(const std::vector<T>& x) {
+  double squares = 0;
+  for (const T value : x) squares += static_cast<double>(value) * static_cast<double>(value);
+  return static_cast<T>(std::sqrt(squares));
+}
+
+template <class T>
 class LeastSquares {
  public:
-  LeastSquares(Eigen::Map<Rows<T>> a, Eigen::Map<Rows<T>> b, T rcond) : a_(a), b_(b), rcond_(rcond) {}
+  /// a[m, n], b[m, right], x[n, right], row-major.
+  LeastSquares(const T* a, std::int64_t m, std::int64_t n, const T* b, std::int64_t right, T rcond)
+      : a_(a), b_(b), m_(m), n_(n), right_(right), rcond_(rcond) {}
 
   /// Writes x and returns the rank.
-  std::int64_t run(Eigen::Map<Rows<T>> x) const {
-    const std::int64_t k = std::min(a_.rows(), a_.cols());
-    const bool tall = a_.rows() >= a_.cols();
-    const Eigen::HouseholderQR<Dense<T>> qr(tall ? Dense<T>(a_) : Dense<T>(a_.transpose()));
-    const auto square = qr.matrixQR().topRows(k);
-    const auto r = square.template triangularView<Eigen::Upper>();
-    if (!isFullRank(square)) return byValues(x);
+  std::int64_t run(T* x) const {
+    const bool tall = m_ >= n_;
+    const std::int64_t k = std::min(m_, n_);
+    auto matrix = tall ? ColumnMatrix<T>::ofRows(a_, m_, n_) : ColumnMatrix<T>(n_, m_);
+    if (!tall) std::copy_n(a_, m_ * n_, matrix.elements.data());
+    const Reflectors<T> qr = factorQr(std::move(matrix));
+    const Matrix<T> r{qr.vectors.at(0, 0), 1, qr.vectors.rows};
+    if (!isFullRank(qr.vectors, r, k)) return byValues(x);
     if (tall) {
-      Dense<T> right = b_;
-      right.applyOnTheLeft(qr.householderQ().adjoint());
-      x = Dense<T>(r.solve(right.topRows(k)));
+      auto turned = ColumnMatrix<T>::ofRows(b_, m_, right_);
+      applyReflectors(qr, Reflect::Transposed, turned);
+      transposeMatrix(turned.elements.data(), m_, x, right_, k, right_, floatingDType<T>());
+      solveTriangular(r, k, {.upper = true}, x, right_, right_);
       return k;
     }
-    Dense<T> found = Dense<T>::Zero(a_.cols(), b_.cols());
-    found.topRows(k) = r.transpose().solve(Dense<T>(b_));
-    found.applyOnTheLeft(qr.householderQ());
-    x = found;
+    std::copy_n(b_, k * right_, x);
+    solveTriangular<T>({r.data, r.columnStride, 1}, k, {}, x, right_, right_);
+    ColumnMatrix<T> found(n_, right_);
+    transposeMatrix(x, right_, found.elements.data(), n_, right_, k, floatingDType<T>());
+    applyReflectors(qr, Reflect::Plain, found);
+    found.writeRows(x);
     return k;
   }
 
  private:
-  template <class Square>
-  [[nodiscard]] bool isFullRank(const Square& square) const {
-    const auto r = square.template triangularView<Eigen::Upper>();
-    const Dense<T> inverse = r.solve(Dense<T>::Identity(square.rows(), square.rows()));
-    const T condition = Dense<T>(r).norm() * inverse.norm();
+  [[nodiscard]] bool isFullRank(const ColumnMatrix<T>& factors, const Matrix<T>& r, std::int64_t k) const {
+    std::vector<T> triangle;
+    for (std::int64_t j = 0; j < k; ++j) triangle.insert(triangle.end(), factors.at(0, j), factors.at(j + 1, j));
+    auto inverse = ColumnMatrix<T>::unit(k, k);
+    solveTriangular(r, k, {.upper = true}, inverse.elements.data(), k, k);
+    const T condition = norm(triangle) * norm(inverse.elements);
     return rcond_ >= 0 && condition * rcond_ < 1;  // not where it is NaN
   }
-  std::int64_t byValues(Eigen::Map<Rows<T>> x) const {
-    if (!a_.allFinite()) {
-      setNan<T>(x);
+  std::int64_t byValues(T* x) const {
+    if (!isFinite(a_, m_ * n_)) {
+      std::fill_n(x, n_ * right_, std::numeric_limits<T>::quiet_NaN());
       return 0;
     }
-    const SingularFactors<T> svd = singularFactors<T>(a_, SingularVectors::Thin);
-    Dense<T> inside = svd.u.transpose() * b_;
+    const SingularFactors<T> f = singularFactors(a_, m_, n_, SingularVectors::Thin);
+    const std::int64_t k = std::ssize(f.values);
+    Scratch<T> inside(k * right_);
+    gemm(k, right_, m_, {f.u.at(0, 0), m_, 1}, {b_, right_, 1}, inside.data());
     std::int64_t rank = 0;
-    for (std::int64_t i = 0; i < inside.rows(); ++i) {
-      const T value = svd.values[i];
-      const bool kept = value > rcond_ * svd.values[0];
+    for (std::int64_t i = 0; i < k; ++i) {
+      const T value = f.values[static_cast<std::size_t>(i)];
+      const bool kept = value > rcond_ * f.values[0];
       rank += kept ? 1 : 0;
-      inside.row(i) *= kept ? 1 / value : T(0);
+      T* row = inside.data() + i * right_;
+      for (std::int64_t j = 0; j < right_; ++j) row[j] *= kept ? 1 / value : T(0);
     }
-    x = svd.v * inside;
+    gemm(n_, right_, k, {f.v.at(0, 0), 1, n_}, {inside.data(), right_, 1}, x);
     return rank;
   }
 
-  Eigen::Map<Rows<T>> a_, b_;
+  const T *a_, *b_;
+  std::int64_t m_, n_, right_;
   T rcond_;
 };
 
@@ -75,12 +99,13 @@ void lstsq(const LibraryCall& call) {
     // Without elements of A every X is as good: the one of least norm.
     std::fill_n(out.as<char>(), out.numel() * static_cast<std::int64_t>(itemSize(out.dtype)), char());
     std::fill_n(ranks, call.outputs[1].numel(), 0);
+    if (a.count == 0) return;
   }
-  forEach(a.view.dtype, a.count, a.rows * a.columns * std::min(a.rows, a.columns), [&](auto tag, std::int64_t i) {
+  forEachOf(a, a.size() * std::min(a.rows, a.columns), [&](auto tag, std::int64_t i) {
     using T = typename decltype(tag)::Type;
-    const Eigen::Map<Rows<T>> right(rights.as<T>() + i * b.rows * b.columns, b.rows, b.columns);
-    const Eigen::Map<Rows<T>> found(out.as<T>() + i * a.columns * b.columns, a.columns, b.columns);
-    ranks[i] = LeastSquares<T>(a.at<T>(i), right, *call.inputs[2].as<T>()).run(found);
+    const T* right = rights.as<T>() + i * b.size();
+    T* found = out.as<T>() + i * x.size();
+    ranks[i] = LeastSquares<T>(a.at<T>(i), a.rows, a.columns, right, b.columns, *call.inputs[2].as<T>()).run(found);
   });
 }
 

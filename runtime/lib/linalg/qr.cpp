@@ -1,50 +1,56 @@
-// QR of each matrix of a batch, by Eigen.
-#include "runtime/lib/linalg/eigen_batch.h"
+// QR of each matrix of a batch.
+#include <algorithm>
+
+#include "runtime/lib/linalg/batch.h"
+#include "runtime/lib/linalg/reflectors.h"
 
 namespace tandem::lib {
 
 void qr(const LibraryCall& call) {
-  Contiguous in(call.inputs[0]);
-  Batch a(in.view());
-  Batch q(call.outputs[0]);
-  Batch r(call.outputs[1]);
+  const Contiguous in(call.inputs[0]);
+  const Batch a(in.view());
+  const Batch q(call.outputs[0]);
+  const Batch r(call.outputs[1]);
   if (a.count == 0) setIdentity(q);
-  forEach(a.view.dtype, a.count, a.rows * a.columns * std::min(a.rows, a.columns), [&](auto tag, std::int64_t i) {
+  forEachOf(a, a.size() * std::min(a.rows, a.columns), [&](auto tag, std::int64_t i) {
     using T = typename decltype(tag)::Type;
-    Eigen::HouseholderQR<Dense<T>> factors{Dense<T>(a.at<T>(i))};
-    Dense<T> columns = Dense<T>::Identity(q.rows, q.columns);
-    columns.applyOnTheLeft(factors.householderQ());
-    q.at<T>(i) = columns;
-    r.at<T>(i) = Dense<T>(factors.matrixQR().topRows(r.rows).template triangularView<Eigen::Upper>());
+    const Reflectors<T> h = factorQr(ColumnMatrix<T>::ofRows(a.at<T>(i), a.rows, a.columns));
+    T* triangle = r.at<T>(i);
+    for (std::int64_t row = 0; row < r.rows; ++row)
+      for (std::int64_t j = 0; j < r.columns; ++j)
+        triangle[row * r.columns + j] = j < row ? T() : *h.vectors.at(row, j);
+    auto columns = ColumnMatrix<T>::unit(q.rows, q.columns);
+    applyReflectors(h, Reflect::Plain, columns, true);
+    columns.writeRows(q.at<T>(i));
   });
 }
 
 void geqrf(const LibraryCall& call) {
-  Contiguous in(call.inputs[0]);
-  Batch a(in.view());
-  Batch packed(call.outputs[0]);
-  Batch tau(call.outputs[1], true);
-  forEach(a.view.dtype, a.count, a.rows * a.columns * tau.columns, [&](auto tag, std::int64_t i) {
+  const Contiguous in(call.inputs[0]);
+  const Batch a(in.view());
+  const Batch packed(call.outputs[0]);
+  const Batch tau(call.outputs[1], true);
+  forEachOf(a, a.size() * tau.columns, [&](auto tag, std::int64_t i) {
     using T = typename decltype(tag)::Type;
-    Eigen::HouseholderQR<Dense<T>> factors{Dense<T>(a.at<T>(i))};
-    packed.at<T>(i) = factors.matrixQR();
-    tau.at<T>(i) = factors.hCoeffs().transpose();
+    const Reflectors<T> h = factorQr(ColumnMatrix<T>::ofRows(a.at<T>(i), a.rows, a.columns));
+    h.vectors.writeRows(packed.at<T>(i));
+    std::ranges::copy(h.tau, tau.at<T>(i));
   });
 }
 
 void householder_product(const LibraryCall& call) {
-  Contiguous in(call.inputs[0]);
-  Contiguous factors(call.inputs[1]);
-  Batch a(in.view());
-  Batch tau(factors.view(), true);
-  Batch out(call.outputs[0]);
-  forEach(a.view.dtype, a.count, a.rows * a.columns * tau.columns, [&](auto tag, std::int64_t i) {
+  const Contiguous in(call.inputs[0]);
+  const Contiguous factors(call.inputs[1]);
+  const Batch a(in.view());
+  const Batch tau(factors.view(), true);
+  const Batch out(call.outputs[0]);
+  forEachOf(a, a.size() * tau.columns, [&](auto tag, std::int64_t i) {
     using T = typename decltype(tag)::Type;
-    const Dense<T> vectors = a.at<T>(i).leftCols(tau.columns);
-    const Eigen::Matrix<T, Eigen::Dynamic, 1> scales = tau.at<T>(i).transpose();
-    Dense<T> columns = Dense<T>::Identity(a.rows, a.columns);
-    columns.applyOnTheLeft(Eigen::householderSequence(vectors, scales));
-    out.at<T>(i) = columns;
+    const T* scales = tau.at<T>(i);
+    const Reflectors<T> h{ColumnMatrix<T>::ofRows(a.at<T>(i), a.rows, a.columns), {scales, scales + tau.columns}, 0};
+    auto columns = ColumnMatrix<T>::unit(a.rows, a.columns);
+    applyReflectors(h, Reflect::Plain, columns, true);
+    columns.writeRows(out.at<T>(i));
   });
 }
 

@@ -1,6 +1,11 @@
 #include "runtime/lib/linalg/singular_values.h"
 
+#include <algorithm>
+#include <utility>
+
+#include "runtime/lib/linalg/batch.h"
 #include "runtime/lib/linalg/bidiagonal.h"
+#include "runtime/lib/linalg/columns.h"
 
 namespace tandem::lib {
 namespace {
@@ -8,104 +13,105 @@ namespace {
 /// From so many times as many rows as columns on, it pays to make the matrix a triangle first.
 constexpr double kTall = 1.6;
 
-/// Q times the square, with columns of the unit matrix beside it if there are more columns.
-template <class T, class Q>
-Dense<T> timesSquare(const Q& q, const Dense<T>& square, std::int64_t rows, std::int64_t columns) {
-  Dense<T> found = Dense<T>::Identity(rows, columns);
-  found.topLeftCorner(square.rows(), square.cols()) = square;
-  found.applyOnTheLeft(q);
+/// h times the square, with columns of the unit matrix beside it if there are more columns.
+template <class T>
+ColumnMatrix<T> timesSquare(const Reflectors<T>& h, const ColumnMatrix<T>& square, std::int64_t columns) {
+  const std::int64_t n = square.rows;
+  auto found = ColumnMatrix<T>::unit(h.vectors.rows, columns);
+  for (std::int64_t j = 0; j < n; ++j) std::copy_n(square.at(0, j), n, found.at(0, j));
+  applyReflectors(h, Reflect::Plain, found);
   return found;
 }
 
 /// Of a matrix with at least as many rows as columns, made bidiagonal; `u` is to have so many columns.
 template <class T>
-SingularFactors<T> factorsOfTall(const Dense<T>& a, SingularVectors vectors, std::int64_t uColumns) {
-  const std::int64_t n = a.cols();
-  Eigen::internal::UpperBidiagonalization<Dense<T>> turned(a);
-  const auto& bands = turned.bidiagonal().coeffs();  // above the diagonal, the diagonal
-  Eigen::VectorXd diagonal = bands.row(1).transpose().template cast<double>();
-  const Eigen::VectorXd above = bands.row(0).tail(n - 1).transpose().template cast<double>();
-  const bool hasVectors = vectors != SingularVectors::None;
-  Rows<T> u(hasVectors ? n : 0, n);
-  Rows<T> v(hasVectors ? n : 0, n);
-  if (!solveBidiagonal<T>(diagonal.data(), above.data(), n, hasVectors ? u.data() : nullptr,
-                          hasVectors ? v.data() : nullptr))
+SingularFactors<T> factorsOfTall(ColumnMatrix<T> a, SingularVectors vectors, std::int64_t uColumns) {
+  const std::int64_t n = a.columns;
+  Bidiagonal<T> b = toBidiagonal(std::move(a));
+  const std::int64_t size = vectors == SingularVectors::None ? 0 : n;
+  std::vector<T> u(static_cast<std::size_t>(size * size));
+  std::vector<T> v(u.size());
+  if (!solveBidiagonal<T>(b.diagonal.data(), b.above.data(), n, size == 0 ? nullptr : u.data(),
+                          size == 0 ? nullptr : v.data()))
     fail<LinAlgError>(
         "linalg.svd: the iteration failed to converge because the input matrix is ill-conditioned or has too many ",
         "repeated singular values.");
   SingularFactors<T> found;
-  found.values = diagonal.template cast<T>();
-  if (!hasVectors) return found;
-  found.u = timesSquare<T>(turned.householderU(), u, a.rows(), uColumns);
-  found.v = v;
-  found.v.applyOnTheLeft(turned.householderV());
+  for (const double value : b.diagonal) found.values.push_back(static_cast<T>(value));
+  if (size == 0) return found;
+  found.u = timesSquare(b.left, ColumnMatrix<T>::ofRows(u.data(), n, n), uColumns);
+  found.v = timesSquare(b.right, ColumnMatrix<T>::ofRows(v.data(), n, n), n);
+  return found;
+}
+
+template <class T>
+SingularFactors<T> factorsOfVeryTall(ColumnMatrix<T> a, SingularVectors vectors, std::int64_t uColumns) {
+  const std::int64_t n = a.columns;
+  const Reflectors<T> h = factorQr(std::move(a));
+  ColumnMatrix<T> triangle(n, n);
+  for (std::int64_t j = 0; j < n; ++j) std::copy_n(h.vectors.at(0, j), j + 1, triangle.at(0, j));
+  SingularFactors<T> found = factorsOfTall(std::move(triangle), vectors, n);
+  if (vectors != SingularVectors::None) found.u = timesSquare(h, found.u, uColumns);
   return found;
 }
 
 }  // namespace
 
 template <class T>
-SingularFactors<T> singularFactors(const Dense<T>& a, SingularVectors vectors) {
-  const std::int64_t m = a.rows();
-  const std::int64_t n = a.cols();
-  if (m < n) {
-    SingularFactors<T> found = singularFactors<T>(a.transpose(), vectors);
-    found.u.swap(found.v);
-    return found;
+SingularFactors<T> singularFactors(const T* a, std::int64_t m, std::int64_t n, SingularVectors vectors) {
+  const bool wide = m < n;
+  auto tall = wide ? ColumnMatrix<T>(n, m) : ColumnMatrix<T>::ofRows(a, m, n);
+  if (wide) {
+    std::copy_n(a, m * n, tall.elements.data());
+    std::swap(m, n);
   }
   // Of a size that no product can leave the range of.
-  const T largest = a.cwiseAbs().maxCoeff();
+  const T largest = largestOf(tall.elements.data(), m * n);
   const T scale = largest > 0 ? largest : T(1);
+  for (T& value : tall.elements) value /= scale;
   const std::int64_t uColumns = vectors == SingularVectors::Full ? m : n;
-  SingularFactors<T> found;
-  if (static_cast<double>(m) >= kTall * static_cast<double>(n)) {
-    const Eigen::HouseholderQR<Dense<T>> qr(a / scale);
-    found = factorsOfTall<T>(qr.matrixQR().topRows(n).template triangularView<Eigen::Upper>(), vectors, n);
-    if (vectors != SingularVectors::None) found.u = timesSquare<T>(qr.householderQ(), found.u, m, uColumns);
-  } else {
-    found = factorsOfTall<T>(a / scale, vectors, uColumns);
-  }
-  found.values *= scale;
+  const bool veryTall = static_cast<double>(m) >= kTall * static_cast<double>(n);
+  SingularFactors<T> found = veryTall ? factorsOfVeryTall(std::move(tall), vectors, uColumns)
+                                      : factorsOfTall(std::move(tall), vectors, uColumns);
+  for (T& value : found.values) value *= scale;
+  if (wide) std::swap(found.u, found.v);
   return found;
 }
-template SingularFactors<float> singularFactors(const Dense<float>&, SingularVectors);
-template SingularFactors<double> singularFactors(const Dense<double>&, SingularVectors);
+template SingularFactors<float> singularFactors(const float*, std::int64_t, std::int64_t, SingularVectors);
+template SingularFactors<double> singularFactors(const double*, std::int64_t, std::int64_t, SingularVectors);
 
 void svd(const LibraryCall& call) {
-  Contiguous in(call.inputs[0]);
+  const Contiguous in(call.inputs[0]);
   const auto vectors = AttrReader(call.attrs).boolean() ? SingularVectors::Full : SingularVectors::Thin;
-  Batch a(in.view());
-  Batch u(call.outputs[0]);
-  Batch s(call.outputs[1], true);
-  Batch v(call.outputs[2]);
+  const Batch a(in.view());
+  const Batch u(call.outputs[0]);
+  const Batch s(call.outputs[1], true);
+  const Batch v(call.outputs[2]);
   if (a.count == 0) {
     setIdentity(u);
     setIdentity(v);
   }
-  forEach(a.view.dtype, a.count, 8 * a.rows * a.columns * s.columns, [&](auto tag, std::int64_t i) {
+  forEachOf(a, 8 * a.size() * s.columns, [&](auto tag, std::int64_t i) {
     using T = typename decltype(tag)::Type;
-    const Dense<T> x = a.at<T>(i);
-    if (!x.allFinite()) {
-      setNan<T>(u.at<T>(i));
-      setNan<T>(s.at<T>(i));
-      return setNan<T>(v.at<T>(i));
+    if (!isFinite(a.at<T>(i), a.size())) {
+      for (const Batch* b : {&u, &s, &v}) setNan<T>(*b, i);
+      return;
     }
-    const SingularFactors<T> factors = singularFactors<T>(x, vectors);
-    u.at<T>(i) = factors.u;
-    s.at<T>(i) = factors.values.transpose();
-    v.at<T>(i) = factors.v.transpose();
+    const SingularFactors<T> factors = singularFactors<T>(a.at<T>(i), a.rows, a.columns, vectors);
+    factors.u.writeRows(u.at<T>(i));
+    std::ranges::copy(factors.values, s.at<T>(i));
+    std::ranges::copy(factors.v.elements, v.at<T>(i));  // v^T by rows
   });
 }
 
 void svdvals(const LibraryCall& call) {
-  Contiguous in(call.inputs[0]);
-  Batch a(in.view());
-  Batch s(call.outputs[0], true);
-  forEach(a.view.dtype, a.count, 4 * a.rows * a.columns * s.columns, [&](auto tag, std::int64_t i) {
+  const Contiguous in(call.inputs[0]);
+  const Batch a(in.view());
+  const Batch s(call.outputs[0], true);
+  forEachOf(a, 4 * a.size() * s.columns, [&](auto tag, std::int64_t i) {
     using T = typename decltype(tag)::Type;
-    const Dense<T> x = a.at<T>(i);
-    if (!x.allFinite()) return setNan<T>(s.at<T>(i));
-    s.at<T>(i) = singularFactors<T>(x, SingularVectors::None).values.transpose();
+    if (!isFinite(a.at<T>(i), a.size())) return setNan<T>(s, i);
+    std::ranges::copy(singularFactors<T>(a.at<T>(i), a.rows, a.columns, SingularVectors::None).values, s.at<T>(i));
   });
 }
 

@@ -1,7 +1,7 @@
-// The singular values and vectors of one matrix: bidiagonal by Eigen, then bidiagonal.h.
+// The singular values and vectors of one matrix: made bidiagonal by reflectors, then by bidiagonal.h.
 #pragma once
 
-#include "runtime/lib/linalg/eigen_batch.h"
+#include "runtime/lib/linalg/reflectors.h"
 
 namespace tandem::lib {
 
@@ -10,13 +10,13 @@ enum class SingularVectors : std::uint8_t { None, Thin, Full };
 /// a = u diag(values) v^T, with values descending.
 template <class T>
 struct SingularFactors {
-  Dense<T> u;
-  Eigen::Matrix<T, Eigen::Dynamic, 1> values;
-  Dense<T> v;
+  ColumnMatrix<T> u;
+  std::vector<T> values;
+  ColumnMatrix<T> v;
 };
 
-/// Of a finite matrix with elements. LinAlgError where an iteration does not end.
+/// Of the finite matrix a[m, n], row-major, with elements. LinAlgError where an iteration does not end.
 template <class T>
-SingularFactors<T> singularFactors(const Dense<T>& a, SingularVectors vectors);
+SingularFactors<T> singularFactors(const T* a, std::int64_t m, std::int64_t n, SingularVectors vectors);
 
 }  // namespace tandem::lib

@@ -2,150 +2,94 @@
 // other. A step with shift 0 keeps small values accurate, and removes zeros of the diagonal.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <utility>
 
+#include "runtime/lib/linalg/bands.h"
 #include "runtime/lib/linalg/bidiagonal.h"
-
-// The instruction set all our kernels need at least.
-#pragma GCC target("avx2,fma")
 
 namespace tandem::lib {
 namespace {
 
 constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
-/// Steps for each row, many times what matrices take.
-constexpr std::int64_t kMostSteps = 60;
-constexpr double kSmall = 0x1p-300;
-constexpr double kFromSmall = 0x1p600;
-
-/// [c s; -s c] (f, g) = (length, 0)
-struct Rotation {
-  Rotation(double f, double g) {
-    if (g == 0) {
-      length = f;
-    } else {
-      const double squares = f * f + g * g;
-      length = squares > 1e-280 ? std::sqrt(squares) : std::hypot(f, g);
-      const double scale = 1 / length;
-      c = f * scale;
-      s = g * scale;
-    }
-  }
-  double c = 1, s = 0, length = 0;
-};
-
-/// The vectors a and b become c a + s b and c b - s a.
-void rotate(const VectorRows& rows, std::int64_t a, std::int64_t b, const Rotation& by) {
-  using Lanes [[gnu::vector_size(32)]] = double;
-  constexpr std::int64_t lanes = 4;
-  double* first = rows.data + a * rows.length;
-  double* second = rows.data + b * rows.length;
-  std::int64_t i = 0;
-  for (; i + lanes <= rows.length; i += lanes) {
-    Lanes x, y;
-    std::memcpy(&x, first + i, sizeof x);
-    std::memcpy(&y, second + i, sizeof y);
-    const Lanes sum = by.c * x + by.s * y;
-    y = by.c * y - by.s * x;
-    std::memcpy(first + i, &sum, sizeof sum);
-    std::memcpy(second + i, &y, sizeof y);
-  }
-  for (; i < rows.length; ++i) {
-    const double x = first[i];
-    first[i] = by.c * x + by.s * second[i];
-    second[i] = by.c * second[i] - by.s * x;
-  }
-}
-
-/// The rows [first, last] of a matrix, which no zero above the diagonal divides. Upside down a matrix is one whose
-/// diagonal goes up: its transpose is bidiagonal as the matrix is, with left and right vectors in each other's place.
-class Block {
+/// Upside down a matrix is one whose diagonal goes up: its transpose is bidiagonal as the matrix is, with left and
+/// right vectors in each other's place.
+class Step {
  public:
-  Block(double* d, double* e, std::int64_t first, std::int64_t last, VectorRows left, VectorRows right)
-      : d_(d), e_(e), start_(first), count_(last - first + 1), left_(left), right_(right) {
-    if (std::abs(d[first]) >= std::abs(d[last])) return;
-    turned_ = true;
-    start_ = last;
-    std::swap(left_, right_);
+  Step(const Band& band, VectorRows left, VectorRows right) : band_(band), left_(left), right_(right) {
+    if (band.isTurned()) std::swap(left_, right_);
   }
 
-  void step(double smallest) {
+  /// What is at most `smallest` counts as 0.
+  void run(double smallest) const {
     bool zeros = false;
-    for (std::int64_t k = 0; k < count_; ++k) {
-      if (std::abs(d(k)) > smallest) continue;
-      d(k) = 0;
+    for (std::int64_t k = 0; k < band_.count(); ++k) {
+      if (std::abs(band_.d(k)) > smallest) continue;
+      band_.d(k) = 0;
       zeros = true;
     }
     const double shift = zeros ? 0 : smallestOfLast();
-    const double ratio = zeros ? 0 : shift / d(0);
+    const double ratio = zeros ? 0 : shift / band_.d(0);
     if (ratio * ratio < kEpsilon)
-      plainStep();
+      plain();
     else
-      shiftedStep(shift);
+      shifted(shift);
   }
 
  private:
-  [[nodiscard]] double& d(std::int64_t k) const { return d_[turned_ ? start_ - k : start_ + k]; }
-  [[nodiscard]] double& e(std::int64_t k) const { return e_[turned_ ? start_ - k - 1 : start_ + k]; }
-  void rotateRows(const VectorRows& rows, std::int64_t k, const Rotation& by) const {
-    turned_ ? rotate(rows, start_ - k, start_ - k - 1, by) : rotate(rows, start_ + k, start_ + k + 1, by);
-  }
   /// The smaller singular value of the last two rows and columns, a triangle.
   [[nodiscard]] double smallestOfLast() const {
-    const double f = std::abs(d(count_ - 2));
-    const double g = e(count_ - 2);
-    const double h = std::abs(d(count_ - 1));
+    const double f = std::abs(band_.d(band_.count() - 2));
+    const double g = band_.e(band_.count() - 2);
+    const double h = std::abs(band_.d(band_.count() - 1));
     const double largest = (std::sqrt((f + h) * (f + h) + g * g) + std::sqrt((f - h) * (f - h) + g * g)) / 2;
     return largest > 0 ? f / largest * h : 0;
   }
-  void shiftedStep(double shift) const {
-    double f = (std::abs(d(0)) - shift) * (std::copysign(1.0, d(0)) + shift / d(0));
-    double g = e(0);
-    for (std::int64_t k = 0; k + 1 < count_; ++k) {
+  void shifted(double shift) const {
+    const Band& b = band_;
+    double f = (std::abs(b.d(0)) - shift) * (std::copysign(1.0, b.d(0)) + shift / b.d(0));
+    double g = b.e(0);
+    for (std::int64_t k = 0; k + 1 < b.count(); ++k) {
       const Rotation right(f, g);
-      if (k > 0) e(k - 1) = right.length;
-      f = right.c * d(k) + right.s * e(k);
-      e(k) = right.c * e(k) - right.s * d(k);
-      g = right.s * d(k + 1);
-      d(k + 1) *= right.c;
-      const Rotation left(f, g);
-      d(k) = left.length;
-      f = left.c * e(k) + left.s * d(k + 1);
-      d(k + 1) = left.c * d(k + 1) - left.s * e(k);
-      if (k + 2 < count_) {
-        g = left.s * e(k + 1);
-        e(k + 1) *= left.c;
+      if (k > 0) b.e(k - 1) = right.length;
+      f = right.c * b.d(k) + right.s * b.e(k);
+      const double between = right.c * b.e(k) - right.s * b.d(k);
+      const Rotation left(f, right.s * b.d(k + 1));
+      const double low = right.c * b.d(k + 1);
+      b.d(k) = left.length;
+      f = left.c * between + left.s * low;
+      b.d(k + 1) = left.c * low - left.s * between;
+      if (k + 2 < b.count()) {
+        g = left.s * b.e(k + 1);
+        b.e(k + 1) *= left.c;
       }
-      rotateRows(right_, k, right);
-      rotateRows(left_, k, left);
+      b.rotateRows(right_, k, right);
+      b.rotateRows(left_, k, left);
     }
-    e(count_ - 2) = f;
+    b.e(b.count() - 2) = f;
   }
   /// With shift 0 the element outside need not be formed: every number is a product of those before.
-  void plainStep() const {
+  void plain() const {
+    const Band& b = band_;
     double c = 1, previousC = 1, previousS = 0;
-    for (std::int64_t k = 0; k + 1 < count_; ++k) {
-      const Rotation right(d(k) * c, e(k));
-      if (k > 0) e(k - 1) = previousS * right.length;
-      const Rotation left(previousC * right.length, d(k + 1) * right.s);
-      d(k) = left.length;
+    for (std::int64_t k = 0; k + 1 < b.count(); ++k) {
+      const Rotation right(b.d(k) * c, b.e(k));
+      if (k > 0) b.e(k - 1) = previousS * right.length;
+      const Rotation left(previousC * right.length, b.d(k + 1) * right.s);
+      b.d(k) = left.length;
       c = right.c;
       previousC = left.c;
       previousS = left.s;
-      rotateRows(right_, k, right);
-      rotateRows(left_, k, left);
+      b.rotateRows(right_, k, right);
+      b.rotateRows(left_, k, left);
     }
-    const double h = d(count_ - 1) * c;
-    d(count_ - 1) = h * previousC;
-    e(count_ - 2) = h * previousS;
+    const double last = b.d(b.count() - 1) * c;
+    b.d(b.count() - 1) = last * previousC;
+    b.e(b.count() - 2) = last * previousS;
   }
 
-  double *d_, *e_;
-  std::int64_t start_, count_;
+  Band band_;
   VectorRows left_, right_;
-  bool turned_ = false;
 };
 
 /// Rotates the extra column into the others, from the last row to the first.
@@ -161,58 +105,30 @@ void removeExtra(double* d, double* e, std::int64_t n, const VectorRows& right) 
   }
 }
 
-/// Descending, none negative.
+/// None negative, descending.
 void order(double* d, std::int64_t n, const VectorRows& left, const VectorRows& right) {
   for (std::int64_t k = 0; k < n; ++k) {
     if (!std::signbit(d[k])) continue;
     d[k] = -d[k];
     for (std::int64_t i = 0; i < right.length; ++i) right.data[k * right.length + i] *= -1;
   }
-  for (std::int64_t k = 0; k + 1 < n; ++k) {
-    const std::int64_t largest = std::max_element(d + k, d + n) - d;
-    if (largest == k) continue;
-    std::swap(d[k], d[largest]);
-    for (const VectorRows& rows : {left, right})
-      std::swap_ranges(rows.data + k * rows.length, rows.data + (k + 1) * rows.length,
-                       rows.data + largest * rows.length);
-  }
-}
-
-/// Until nothing is above the diagonal. What is at most `smallest` counts as 0.
-bool iterate(double* d, double* e, std::int64_t n, double smallest, const VectorRows& left, const VectorRows& right) {
-  std::int64_t steps = 0;
-  for (std::int64_t last = n - 1; last > 0;) {
-    std::int64_t first = last;
-    for (; first > 0; --first) {
-      double& above = e[first - 1];
-      if (std::abs(above) > std::max(smallest, kEpsilon * (std::abs(d[first - 1]) + std::abs(d[first])))) continue;
-      above = 0;
-      break;
-    }
-    if (first == last) {
-      --last;
-      continue;
-    }
-    if (++steps > kMostSteps * n) return false;
-    Block(d, e, first, last, left, right).step(smallest);
-  }
-  return true;
+  sortDescending(d, n, left, right);
 }
 
 }  // namespace
 
 bool solveSmallBidiagonal(double* diagonal, double* above, std::int64_t n, bool extra, VectorRows left,
-                          VectorRows right) {
+                          VectorRows right, double precision) {
   if (extra) removeExtra(diagonal, above, n, right);
-  double largest = 0;
-  for (std::int64_t k = 0; k < n; ++k) largest = std::max(largest, std::abs(diagonal[k]));
-  for (std::int64_t k = 0; k + 1 < n; ++k) largest = std::max(largest, std::abs(above[k]));
-  // Squares of what is very small are 0.
-  const double scale = largest < kSmall ? kFromSmall : 1;
-  for (std::int64_t k = 0; k < n; ++k) diagonal[k] *= scale;
-  for (std::int64_t k = 0; k + 1 < n; ++k) above[k] *= scale;
-  if (!iterate(diagonal, above, n, kEpsilon * largest * scale, left, right)) return false;
-  for (std::int64_t k = 0; k < n; ++k) diagonal[k] /= scale;
+  const double largest = largestOf(diagonal, above, n);
+  const double scale = scaleFor(largest);
+  multiply(diagonal, n, scale);
+  multiply(above, n - 1, scale);
+  const double smallest = precision * largest * scale;
+  auto counts = [&](double e, double around) { return std::abs(e) > std::max(smallest, precision * around); };
+  auto step = [&](const Band& b) { Step(b, left, right).run(smallest); };
+  if (!iterateBands(diagonal, above, n, counts, step)) return false;
+  multiply(diagonal, n, 1 / scale);
   order(diagonal, n, left, right);
   return true;
 }

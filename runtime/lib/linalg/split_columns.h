@@ -101,4 +101,50 @@ class SplitColumns {
   std::vector<char> top_, bottom_;  // has a column elements in the rows of a half?
 };
 
+/// The vectors, as columns, of a matrix of n columns that is solved by halves, those of a part beside the diagonal. For
+/// values alone the first and the last row of each part are all that is needed: they are two rows then.
+template <class T>
+class HalvedVectors {
+ public:
+  /// Rows n apart.
+  HalvedVectors(T* data, std::int64_t n, bool endsOnly) : data_(data), n_(n), endsOnly_(endsOnly) {}
+
+  /// Rows of a part of so many columns.
+  [[nodiscard]] std::int64_t rowsOf(std::int64_t columns) const { return endsOnly_ ? 2 : columns; }
+  /// The vectors of a part before it is solved, one a row: those of the unit matrix.
+  [[nodiscard]] std::vector<double> unit(std::int64_t columns) const {
+    std::vector<double> made(static_cast<std::size_t>(columns * rowsOf(columns)));
+    for (std::int64_t j = 0; j < columns && !endsOnly_; ++j) made[static_cast<std::size_t>(j * (columns + 1))] = 1;
+    if (endsOnly_) made.front() = made.back() = 1;
+    return made;
+  }
+  /// The vectors of the part that begins at a column.
+  void write(std::int64_t at, const std::vector<double>& vectors, std::int64_t columns) const {
+    const std::int64_t rows = rowsOf(columns);
+    for (std::int64_t i = 0; i < rows; ++i)
+      for (std::int64_t j = 0; j < columns; ++j)
+        part(at)[i * n_ + j] = static_cast<T>(vectors[static_cast<std::size_t>(j * rows + i)]);
+  }
+  /// Of two parts side by side, the upper one of so many rows.
+  [[nodiscard]] const T* lastOfUpper(std::int64_t at, std::int64_t upper) const {
+    return part(at) + (endsOnly_ ? 1 : upper - 1) * n_;
+  }
+  [[nodiscard]] const T* firstOfLower(std::int64_t at, std::int64_t upper) const {
+    return part(at) + (endsOnly_ ? 0 : upper) * n_;
+  }
+  /// The two become one. Of the rows where they meet no more is needed then.
+  [[nodiscard]] SplitColumns<T> joined(std::int64_t at, std::int64_t columns, std::int64_t upper) const {
+    if (!endsOnly_) return {part(at), n_, {columns, columns, upper, upper}};
+    std::fill_n(part(at) + upper, columns - upper, T());
+    std::fill_n(part(at) + n_, upper, T());
+    return {part(at), n_, {2, columns, 1, upper}};
+  }
+
+ private:
+  [[nodiscard]] T* part(std::int64_t at) const { return data_ + (endsOnly_ ? at : at * (n_ + 1)); }
+  T* data_;
+  std::int64_t n_;
+  bool endsOnly_;
+};
+
 }  // namespace tandem::lib

@@ -16,12 +16,8 @@ namespace {
 template <class T>
 class Merge {
  public:
-  /// `q`: the vectors of both, block diagonal, rows ldq apart.
-  Merge(double* d, T* q, std::int64_t ldq, std::int64_t upper, std::int64_t size, double beside)
-      : d_(d), columns_(q, ldq, {size, size, upper, upper}), size_(size), rho_(std::abs(beside)), z_(asSize(size)) {
-    for (std::int64_t j = 0; j < size; ++j)
-      z_[asSize(j)] = j < upper ? q[(upper - 1) * ldq + j] : std::copysign(1.0, beside) * q[upper * ldq + j];
-  }
+  Merge(double* d, std::vector<double> z, double rho, SplitColumns<T> columns)
+      : d_(d), columns_(std::move(columns)), size_(std::ssize(z)), rho_(rho), z_(std::move(z)) {}
 
   void run() {
     deflate();
@@ -97,31 +93,48 @@ class Merge {
 };
 
 template <class T>
-bool divide(double* d, const double* beside, std::int64_t n, T* q, std::int64_t ldq) {
-  if (n <= kSmallTridiagonal) {
-    std::vector<double> vectors(static_cast<std::size_t>(n * n));
-    if (!solveSmallTridiagonal(d, beside, n, vectors.data())) return false;
-    for (std::int64_t i = 0; i < n; ++i)
-      for (std::int64_t j = 0; j < n; ++j)
-        q[i * ldq + j] = static_cast<T>(vectors[static_cast<std::size_t>(i * n + j)]);
+class Halves {
+ public:
+  Halves(double* d, const double* beside, HalvedVectors<T> q) : d_(d), beside_(beside), q_(q) {}
+
+  /// The rows [at, at + n).
+  bool solve(std::int64_t at, std::int64_t n) {
+    if (n <= kSmallTridiagonal) return solveSmall(at, n);
+    const std::int64_t upper = n / 2;
+    const double between = beside_[at + upper - 1];
+    d_[at + upper - 1] -= std::abs(between);
+    d_[at + upper] -= std::abs(between);
+    if (!solve(at, upper) || !solve(at + upper, n - upper)) return false;
+    const T* last = q_.lastOfUpper(at, upper);
+    const T* first = q_.firstOfLower(at, upper);
+    std::vector<double> z(static_cast<std::size_t>(n));
+    for (std::int64_t j = 0; j < n; ++j)
+      z[static_cast<std::size_t>(j)] = j < upper ? last[j] : std::copysign(1.0, between) * first[j];
+    Merge<T>(d_ + at, std::move(z), std::abs(between), q_.joined(at, n, upper)).run();
     return true;
   }
-  const std::int64_t upper = n / 2;
-  const double between = beside[upper - 1];
-  d[upper - 1] -= std::abs(between);
-  d[upper] -= std::abs(between);
-  if (!divide(d, beside, upper, q, ldq) || !divide(d + upper, beside + upper, n - upper, q + upper * (ldq + 1), ldq))
-    return false;
-  Merge<T>(d, q, ldq, upper, n, between).run();
-  return true;
-}
+
+ private:
+  bool solveSmall(std::int64_t at, std::int64_t n) {
+    std::vector<double> beside(beside_ + at, beside_ + at + n - 1);
+    std::vector<double> vectors = q_.unit(n);
+    constexpr double precision = std::numeric_limits<T>::epsilon();
+    if (!solveSmallTridiagonal(d_ + at, beside.data(), n, {vectors.data(), n}, precision)) return false;
+    q_.write(at, vectors, n);
+    return true;
+  }
+
+  double* d_;
+  const double* beside_;
+  HalvedVectors<T> q_;
+};
 
 }  // namespace
 
 template <class T>
 bool solveTridiagonal(double* diagonal, const double* beside, std::int64_t n, T* vectors) {
   std::fill_n(vectors, n * n, T());
-  return divide(diagonal, beside, n, vectors, n);
+  return Halves<T>(diagonal, beside, {vectors, n, false}).solve(0, n);
 }
 template bool solveTridiagonal(double*, const double*, std::int64_t, float*);
 template bool solveTridiagonal(double*, const double*, std::int64_t, double*);

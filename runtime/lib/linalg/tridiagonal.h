@@ -7,7 +7,7 @@
 // orthogonal; Li, "Solving secular equations stably and efficiently", 1993.
 #pragma once
 
-#include <cstdint>
+#include "runtime/lib/linalg/rotations.h"
 
 namespace tandem::lib {
 
@@ -17,8 +17,11 @@ namespace tandem::lib {
 template <class T>
 bool solveTridiagonal(double* diagonal, const double* beside, std::int64_t n, T* vectors);
 
-/// Parts of so many rows are solved by iteration (eigenvalues.cpp); `vectors` has them as columns, n apart.
+/// The eigenvalues alone. What is at most `precision` times what is near it counts as nothing. `beside` is used up.
+bool tridiagonalValues(double* diagonal, double* beside, std::int64_t n, double precision);
+
+/// Parts of so many rows are solved by iteration. Rotates n vectors; `beside` is used up.
 inline constexpr std::int64_t kSmallTridiagonal = 32;
-bool solveSmallTridiagonal(double* diagonal, const double* beside, std::int64_t n, double* vectors);
+bool solveSmallTridiagonal(double* diagonal, double* beside, std::int64_t n, VectorRows vectors, double precision);
 
 }  // namespace tandem::lib

@@ -138,12 +138,14 @@ def spectra(n: int) -> dict[str, np.ndarray]:
     made["second differences"] = 2 * np.eye(n) - np.eye(n, k=1) - np.eye(n, k=-1)
     made["wilkinson"] = np.diag(np.abs(np.arange(n) - n // 2) * 1.0) + np.eye(n, k=1) + np.eye(n, k=-1)
     made["zero"] = np.zeros((n, n))
+    made["a tiny block"] = made["spread"] * (np.arange(n) < n // 2) * (np.arange(n) < n // 2)[:, None]
+    made["a tiny block"] += made["graded"] * 1e-200 * (np.arange(n) >= n // 2) * (np.arange(n) >= n // 2)[:, None]
     made["tiny"] = made["spread"] * 1e-300
     made["huge"] = made["spread"] * 1e300
     return made
 
 
-@pytest.mark.parametrize("n", [32, 33, 64, 65, 150])
+@pytest.mark.parametrize("n", [1, 2, 3, 32, 33, 64, 65, 150])
 def test_symmetric_eigenvalues(n):
     for name, a in spectra(n).items():
         a = (a + a.T) / 2
@@ -154,12 +156,15 @@ def test_symmetric_eigenvalues(n):
         assert np.abs(vectors.T @ vectors - np.eye(n)).max() <= limit, name
         assert np.abs((a / size) @ vectors - vectors * (values / size)).max() <= limit, name
         assert (np.diff(values) >= 0).all(), name
+        alone = np.asarray(linalg.eigvalsh(tandem.tensor(a)))
+        assert np.abs(alone / size - values / size).max() <= limit and (np.diff(alone) >= 0).all(), name
         if name in ("tiny", "huge"):
             continue
         low = linalg.eigh(tandem.tensor(a).float())
         got = np.asarray(low.eigenvectors).astype(float)
         assert np.abs(got.T @ got - np.eye(n)).max() <= 4e-5, name
         assert np.abs(a @ got - got * np.asarray(low.eigenvalues)).max() <= 4e-5 * max(size, 1), name
+        assert np.abs(np.asarray(linalg.eigvalsh(tandem.tensor(a).float())) - values).max() <= 4e-5 * max(size, 1), name
 
 
 def test_a_triangle_is_read():

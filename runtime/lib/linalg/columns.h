@@ -1,0 +1,23 @@
+// A matrix of columns times a vector, and what else goes along columns. The order of every sum is a function of the
+// sizes.
+#pragma once
+
+#include <cstdint>
+
+namespace tandem::lib {
+
+/// sums[j] = sum_i a[i + j * lda] x[i]. Uses the pool.
+template <class T>
+void project(const T* a, std::int64_t lda, std::int64_t rows, std::int64_t columns, const T* x, T* sums);
+/// to[i] += sum_j a[i + j * lda] factors[j], in the order of j. Uses the pool.
+template <class T>
+void combine(const T* a, std::int64_t lda, std::int64_t rows, std::int64_t columns, const T* factors, T* to);
+/// to[i] += factor * from[i]
+template <class T>
+void addScaled(T factor, const T* from, T* to, std::int64_t n);
+
+/// The largest size of a number, of numbers that are not NaN.
+template <class T>
+T largestOf(const T* x, std::int64_t n);
+
+}  // namespace tandem::lib

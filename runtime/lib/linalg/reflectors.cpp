@@ -1,0 +1,164 @@
+#include "runtime/lib/linalg/reflectors.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "runtime/lib/linalg/blocks.h"
+#include "runtime/lib/linalg/columns.h"
+#include "runtime/lib/matmul/gemm.h"
+
+namespace tandem::lib {
+namespace {
+
+/// Reflectors that act as one product.
+constexpr std::int64_t kBlock = 32;
+/// Matrices of at most so many columns have reflectors act one by one.
+constexpr std::int64_t kFewColumns = 16;
+
+std::size_t asSize(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+/// Below this numbers have lost digits, and above `kFromSmall` times it not even their squares have.
+template <class T>
+constexpr T kSmall = std::numeric_limits<T>::min() / std::numeric_limits<T>::epsilon();
+template <class T>
+constexpr T kFromSmall = std::is_same_v<T, float> ? 0x1p100F : 0x1p600;
+
+/// The length of n numbers of any size.
+template <class T>
+T scaledLength(const T* x, std::int64_t n) {
+  const T largest = largestOf(x, n);
+  T sum = 0;
+  for (std::int64_t i = 0; i < n; ++i) sum += (x[i] / largest) * (x[i] / largest);
+  return largest * std::sqrt(sum);
+}
+
+/// H times columns of n numbers, lda apart.
+template <class T>
+void reflect(const T* v, T tau, T* a, std::int64_t lda, std::int64_t n, std::int64_t columns, T* sums) {
+  if (columns == 0 || tau == 0) return;
+  project(a + 1, lda, n - 1, columns, v + 1, sums);
+  for (std::int64_t j = 0; j < columns; ++j) {
+    const T factor = -tau * (a[j * lda] + sums[j]);
+    a[j * lda] += factor;
+    addScaled(factor, v + 1, a + j * lda + 1, n - 1);
+  }
+}
+
+/// I - V S V^T, the product of `count` reflectors from `first` on, S an upper triangle.
+template <class T>
+class Block {
+ public:
+  Block(const ColumnMatrix<T>& vectors, const T* tau, std::int64_t first, std::int64_t shift, std::int64_t count)
+      : rows_(vectors.rows - first - shift), count_(count), v_(rows_ * count), s_(count * count) {
+    for (std::int64_t j = 0; j < count; ++j) {
+      T* to = v_.data() + j * rows_;
+      std::fill_n(to, j, T());
+      to[j] = 1;
+      std::copy_n(vectors.at(first + shift + j + 1, first + j), rows_ - j - 1, to + j + 1);
+    }
+    Scratch<T> dots(count * count);
+    gemm(count, count, rows_, turned(), plain(), dots.data());
+    std::fill_n(s_.data(), count * count, T());
+    for (std::int64_t j = 0; j < count; ++j) {
+      s_[j * count + j] = tau[first + j];
+      for (std::int64_t i = 0; i < j; ++i) {
+        T sum = 0;
+        for (std::int64_t k = i; k < j; ++k) sum += s_[i * count + k] * dots[k * count + j];
+        s_[i * count + j] = -tau[first + j] * sum;
+      }
+    }
+  }
+
+  /// The columns from a on, lda apart, are rows of their transpose.
+  void apply(Reflect kind, T* a, std::int64_t lda, std::int64_t columns) const {
+    if (columns == 0) return;
+    Scratch<T> dots(columns * count_), mixed(columns * count_);
+    gemm(columns, count_, rows_, {a, lda, 1}, plain(), dots.data());
+    const Matrix<T> s = kind == Reflect::Transposed ? Matrix<T>{s_.data(), count_, 1} : Matrix<T>{s_.data(), 1, count_};
+    gemm(columns, count_, count_, {dots.data(), count_, 1}, s, mixed.data());
+    subtractProduct(columns, rows_, count_, {mixed.data(), count_, 1}, turned(), a, lda);
+  }
+
+ private:
+  [[nodiscard]] Matrix<T> plain() const { return {v_.data(), 1, rows_}; }
+  [[nodiscard]] Matrix<T> turned() const { return {v_.data(), rows_, 1}; }
+  std::int64_t rows_, count_;
+  Scratch<T> v_, s_;
+};
+
+}  // namespace
+
+template <class T>
+T makeReflector(T* x, std::int64_t n) {
+  T squares = 0;
+  project(x + 1, n, n - 1, 1, x + 1, &squares);
+  T length = std::sqrt(x[0] * x[0] + squares);
+  // Where a square may have left the range, or a number is not finite.
+  if (!(squares >= kSmall<T> && length <= std::numeric_limits<T>::max())) {
+    if (std::all_of(x + 1, x + n, [](T v) { return v == 0; })) return 0;
+    length = scaledLength(x, n);
+    if (length < kSmall<T>) {
+      for (std::int64_t i = 0; i < n; ++i) x[i] *= kFromSmall<T>;
+      const T tau = makeReflector(x, n);
+      x[0] /= kFromSmall<T>;
+      return tau;
+    }
+  }
+  const T left = -std::copysign(length, x[0]);
+  const T tau = (left - x[0]) / left;
+  const T divisor = x[0] - left;
+  for (std::int64_t i = 1; i < n; ++i) x[i] /= divisor;
+  x[0] = left;
+  return tau;
+}
+
+template <class T>
+void applyReflectors(const Reflectors<T>& h, Reflect kind, ColumnMatrix<T>& c, bool ofUnit) {
+  const std::int64_t count = std::ssize(h.tau);
+  const std::int64_t size = c.columns <= kFewColumns ? 1 : kBlock;
+  std::vector<T> sums(asSize(size == 1 ? c.columns : 0));
+  const std::int64_t blocks = (count + size - 1) / size;
+  for (std::int64_t k = 0; k < blocks; ++k) {
+    const std::int64_t first = (kind == Reflect::Plain ? blocks - 1 - k : k) * size;
+    const std::int64_t row = first + h.shift;
+    // Columns of the unit matrix before this row have nothing below it.
+    const std::int64_t column = ofUnit ? std::min(row, c.columns) : 0;
+    if (size == 1)
+      reflect(h.vectors.at(row, first), h.tau[asSize(first)], c.at(row, column), c.rows, c.rows - row,
+              c.columns - column, sums.data());
+    else
+      Block<T>(h.vectors, h.tau.data(), first, h.shift, std::min(size, count - first))
+          .apply(kind, c.at(row, column), c.rows, c.columns - column);
+  }
+}
+
+template <class T>
+Reflectors<T> factorQr(ColumnMatrix<T> a) {
+  const std::int64_t count = std::min(a.rows, a.columns);
+  Reflectors<T> h{std::move(a), std::vector<T>(asSize(count)), 0};
+  ColumnMatrix<T>& m = h.vectors;
+  T sums[kBlock];
+  for (std::int64_t first = 0; first < count; first += kBlock) {
+    const std::int64_t last = std::min(first + kBlock, count);
+    for (std::int64_t j = first; j < last; ++j) {
+      h.tau[asSize(j)] = makeReflector(m.at(j, j), m.rows - j);
+      reflect(m.at(j, j), h.tau[asSize(j)], m.at(j, j + 1), m.rows, m.rows - j, last - j - 1, sums);
+    }
+    if (last < m.columns)
+      Block<T>(m, h.tau.data(), first, 0, last - first)
+          .apply(Reflect::Transposed, m.at(first, last), m.rows, m.columns - last);
+  }
+  return h;
+}
+
+#define TANDEM_REFLECTORS(T)                                                                                           \
+  template T makeReflector(T*, std::int64_t);                                                                          \
+  template void applyReflectors(const Reflectors<T>&, Reflect, ColumnMatrix<T>&, bool);                                \
+  template Reflectors<T> factorQr(ColumnMatrix<T>);
+TANDEM_REFLECTORS(float)
+TANDEM_REFLECTORS(double)
+#undef TANDEM_REFLECTORS
+
+}  // namespace tandem::lib
