@@ -1,5 +1,5 @@
 // The X of least |A X - B|. QR serves where A has full rank for certain: its condition is at most |R| |R^-1| in the
-// Frobenius norm. Otherwise its singular values decide.
+// Frobenius norm, or less. Otherwise its singular values decide.
 #include <algorithm>
 #include <cmath>
 
@@ -52,12 +52,26 @@ class LeastSquares {
 
  private:
   [[nodiscard]] bool isFullRank(const ColumnMatrix<T>& factors, const Matrix<T>& r, std::int64_t k) const {
-    std::vector<T> triangle;
-    for (std::int64_t j = 0; j < k; ++j) triangle.insert(triangle.end(), factors.at(0, j), factors.at(j + 1, j));
+    ColumnMatrix<T> triangle(k, k);
+    for (std::int64_t j = 0; j < k; ++j) std::copy_n(factors.at(0, j), j + 1, triangle.at(0, j));
     auto inverse = ColumnMatrix<T>::unit(k, k);
     solveTriangular(r, k, {.upper = true}, inverse.elements.data(), k, k);
-    const T condition = norm(triangle) * norm(inverse.elements);
-    return rcond_ >= 0 && condition * rcond_ < 1;  // not where it is NaN
+    const T size = norm(triangle.elements);
+    const T condition = size * norm(inverse.elements);
+    if (!(rcond_ >= 0 && condition > 0)) return false;  // nor where it is NaN
+    // |R| is up to sqrt(k) times the largest value. Of (R^T R)^2, whose values are fourth powers, that is less.
+    if (condition * rcond_ < 1) return true;
+    if (condition * rcond_ / std::sqrt(static_cast<T>(k)) >= 1) return false;
+    for (T& value : triangle.elements) value /= size;
+    for (int power = 2; power <= 4; power *= 2) {
+      ColumnMatrix<T> product(k, k);
+      gemm(k, k, k, Matrix<T>{triangle.at(0, 0), k, 1}, Matrix<T>{triangle.at(0, 0), 1, k}, product.at(0, 0));
+      triangle = std::move(product);
+      constexpr T rounding = 1.01;
+      const T largest = rounding * std::pow(norm(triangle.elements), T(1) / static_cast<T>(power));
+      if (condition * largest * rcond_ < 1) return true;
+    }
+    return false;
   }
   std::int64_t byValues(T* x) const {
     if (!isFinite(a_, m_ * n_)) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
+#include <type_traits>
 
 #include "runtime/lib/linalg/blocks.h"
 #include "runtime/lib/linalg/columns.h"
@@ -19,9 +19,10 @@ constexpr std::int64_t kFewColumns = 16;
 
 std::size_t asSize(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-/// Below this numbers have lost digits, and above `kFromSmall` times it not even their squares have.
+/// Below this a sum of squares has lost digits, and so may a number have.
 template <class T>
 constexpr T kSmall = std::numeric_limits<T>::min() / std::numeric_limits<T>::epsilon();
+/// What takes numbers that small to where their squares have all digits.
 template <class T>
 constexpr T kFromSmall = std::is_same_v<T, float> ? 0x1p100F : 0x1p600;
 
