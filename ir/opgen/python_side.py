@@ -102,6 +102,8 @@ def wrapper(records: Records, op: Op) -> str:
         done = f'wrap(a, {call}, "{name}", {{{", ".join(f"{chr(34)}{f}{chr(34)}" for f in op.fields)}}})'
     if op.kind == "Pointwise" and not op.attrs:
         done = f"a.out() != nullptr ? applyOut(a, OpCode::{op.code}, {{{operands}}}) : {done}"
+    if op.kind == "Gather":
+        done = f"a.out() != nullptr ? gatherOut(a, OpCode::{op.code}) : {done}"
     text = f"static constexpr ParamSpec params_{op.name}[] = {{{', '.join(specs)}}};\n"
     if set(op.forms) & set(TABLES):
         text += f"static PyObject* call_{op.name}(ParsedArgs& a) {{ return {done}; }}\n"
