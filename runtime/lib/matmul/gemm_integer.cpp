@@ -9,6 +9,7 @@
 #include "runtime/device/thread_pool.h"
 #include "runtime/lib/clones.h"
 #include "runtime/lib/matmul/gemm.h"
+#include "runtime/lib/movement/transpose.h"
 #include "runtime/lib/strided.h"
 
 #pragma GCC target("avx2")  // which generated code needs too
@@ -41,30 +42,29 @@ class Panel {
 
   /// The columns of b, `depth` rows of them; those that it lacks are zeros.
   static void pack(const Matrix<T>& b, std::int64_t depth, std::int64_t columns, T* to) {
-    if (columns == kWidth && b.columnStride == 1) {
-      for (std::int64_t i = 0; i < depth; ++i)
-        std::memcpy(to + i * kWidth, b.data + i * b.rowStride, kWidth * sizeof(T));
-      return;
-    }
     if (columns < kWidth) std::fill_n(to, depth * kWidth, T{});
-    const bool down = b.rowStride < b.columnStride;
-    const std::int64_t outer = down ? columns : depth, inner = down ? depth : columns;
-    const std::int64_t far = down ? b.columnStride : b.rowStride, near = down ? b.rowStride : b.columnStride;
-    for (std::int64_t i = 0; i < outer; ++i)
-      for (std::int64_t j = 0; j < inner; ++j) to[down ? j * kWidth + i : i * kWidth + j] = b.data[i * far + j * near];
+    if (b.rowStride == 1) return transposeBlock(b.data, b.columnStride, to, kWidth, depth, columns);
+    for (std::int64_t i = 0; i < depth; ++i) {
+      const T* row = b.data + i * b.rowStride;
+      if (b.columnStride == 1 && columns == kWidth)
+        std::memcpy(to + i * kWidth, row, kWidth * sizeof(T));
+      else
+        for (std::int64_t j = 0; j < columns; ++j) to[i * kWidth + j] = row[j * b.columnStride];
+    }
   }
 
-  /// Adds the products of `rows` rows of a, at most `Rows`, and a panel to those of c.
+  /// Adds the products of `rows` rows of a, at most `Rows`, and a panel, whose rows are `step` apart, to those of c.
   template <std::int64_t Rows>
-  [[gnu::always_inline]] static void add(const T* a, const Matrix<T>& strides, const T* panel, std::int64_t depth,
-                                         std::int64_t columns, std::int64_t rows, T* c, std::int64_t ldc) {
+  [[gnu::always_inline]] static void add(const T* a, const Matrix<T>& strides, const T* panel, std::int64_t step,
+                                         std::int64_t depth, std::int64_t columns, std::int64_t rows, T* c,
+                                         std::int64_t ldc) {
     V sums[Rows][2] = {};
     std::int64_t at[Rows];
     for (std::int64_t i = 0; i < Rows; ++i) at[i] = std::min(i, rows - 1) * strides.rowStride;
     for (std::int64_t p = 0; p < depth; ++p, a += strides.columnStride) {
       V left, right;
-      std::memcpy(&left, panel + p * kWidth, sizeof left);
-      std::memcpy(&right, panel + p * kWidth + kLanes, sizeof right);
+      std::memcpy(&left, panel + p * step, sizeof left);
+      std::memcpy(&right, panel + p * step + kLanes, sizeof right);
 #pragma GCC unroll 4
       for (std::int64_t i = 0; i < Rows; ++i) {
         const V x = V{} + a[at[i]];
@@ -83,13 +83,18 @@ class Panel {
     for (std::int64_t i = 0; i < rows; ++i) std::fill_n(c + i * ldc, columns, T{});
     for (std::int64_t p = 0; p < k; p += kDepth) {
       const std::int64_t depth = std::min(kDepth, k - p);
-      pack({b.data + p * b.rowStride, b.rowStride, b.columnStride}, depth, columns, panel);
+      // Few rows read the columns where they are.
+      const bool packed = rows > kRows || columns < kWidth || b.columnStride != 1;
+      if (packed) pack({b.data + p * b.rowStride, b.rowStride, b.columnStride}, depth, columns, panel);
+      const T* right = packed ? panel : b.data + p * b.rowStride;
+      const std::int64_t step = packed ? kWidth : b.rowStride;
       auto run = [&]() TANDEM_INLINED {
         const T* from = a.data + p * a.columnStride;
         std::int64_t i = 0;
         for (; i + 1 < rows; i += kRows)
-          add<kRows>(from + i * a.rowStride, a, panel, depth, columns, std::min(kRows, rows - i), c + i * ldc, ldc);
-        if (i < rows) add<1>(from + i * a.rowStride, a, panel, depth, columns, 1, c + i * ldc, ldc);
+          add<kRows>(from + i * a.rowStride, a, right, step, depth, columns, std::min(kRows, rows - i), c + i * ldc,
+                     ldc);
+        if (i < rows) add<1>(from + i * a.rowStride, a, right, step, depth, columns, 1, c + i * ldc, ldc);
       };
       // Only the product of two elements of 64 bits has an instruction of its own in AVX-512.
       if constexpr (sizeof(T) == sizeof(std::uint64_t))
