@@ -18,8 +18,8 @@ UNIT = "us"
 TURNS = 3  # a row takes 0.15 s, in which a neighbour's work on the memory can double its time
 
 UNARY = (
-    "abs acos acosh asin asinh atan atanh ceil cos cosh deg2rad erf erfc erfinv exp exp2 expm1 floor frac isfinite isinf "
-    "isnan isneginf isposinf log log10 log1p log2 logical_not logit nan_to_num neg positive rad2deg "
+    "abs acos acosh asin asinh atan atanh ceil cos cosh deg2rad erf erfc erfinv exp exp2 expm1 floor frac isfinite "
+    "isinf isnan isneginf isposinf log log10 log1p log2 logical_not logit nan_to_num neg positive rad2deg "
     "reciprocal round rsqrt sigmoid sign signbit sin sinc sinh sqrt square tan tanh trunc clone ravel flatten"
 ).split()
 BINARY = (

@@ -78,14 +78,14 @@ inline void tile(std::int64_t k, Matrix<typename V::Scalar> a, const typename V:
       for (int j = 0; j < Vectors; ++j) acc[i][j] = V::fma(x, bv[j], acc[i][j]);
     }
   }
+  constexpr int whole = Full ? Vectors : Vectors - 1;
   for (int i = 0; i < Rows; ++i)
-    for (int j = 0; j < Vectors; ++j) {
-      auto* at = c + i * ldc + j * V::kLanes;
-      if (Full || j + 1 < Vectors)
-        V::store(at, acc[i][j]);
-      else
-        V::store(at, part, acc[i][j]);
-    }
+    for (int j = 0; j < whole; ++j) V::store(c + i * ldc + j * V::kLanes, acc[i][j]);
+  if constexpr (Full) return;
+  typename V::Vector last[Rows];
+  for (int i = 0; i < Rows; ++i) last[i] = acc[i][Vectors - 1];
+#pragma GCC unroll 1
+  for (int i = 0; i < Rows; ++i) V::store(c + i * ldc + whole * V::kLanes, part, last[i]);
 }
 
 template <class V, int Vectors, bool Full>

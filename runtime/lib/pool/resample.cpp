@@ -143,7 +143,7 @@ void copyNearest(const ArrayView& x, const ArrayView& to, const std::vector<std:
     using T = typename decltype(tag)::Type;
     if (even)
       return parallelFor(outer * in, grainOf((1 + times) * inner), [&](std::int64_t begin, std::int64_t end) {
-        withHostIsa([&]() TANDEM_INLINED {
+        withAvx2([&]() TANDEM_INLINED {
           repeatBlocks(x.as<T>() + begin * inner, to.as<T>() + begin * times * inner, end - begin, times, inner);
         });
       });

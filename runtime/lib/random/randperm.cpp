@@ -4,7 +4,6 @@
 #include <numeric>
 
 #include "runtime/device/thread_pool.h"
-#include "runtime/lib/clones.h"
 #include "runtime/lib/random/philox.h"
 #include "runtime/lib/strided.h"
 
@@ -15,17 +14,6 @@ struct Keyed {
   std::uint64_t key;
   std::int64_t value;
 };
-
-[[gnu::always_inline]] inline void drawKeys(Keyed* items, std::int64_t begin, std::int64_t end, std::uint64_t seed,
-                                            std::uint64_t offset) {
-  for (std::int64_t i = begin; i < end; ++i) {
-    auto u = static_cast<std::uint64_t>(i);
-    auto r = philox({static_cast<std::uint32_t>(u), static_cast<std::uint32_t>(u >> 32),
-                     static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(offset >> 32)},
-                    seed);
-    items[i] = {std::uint64_t{r[1]} << 32 | r[0], i};
-  }
-}
 
 // Items that share their leading bits, of keys which are as likely to have any.
 constexpr std::int64_t kTogether = 4;
@@ -56,7 +44,13 @@ void randperm(const LibraryCall& call) {
   Scratch<Keyed> items(n);
   Scratch<Keyed> sorted(n);
   parallelFor(n, 4096, [&](std::int64_t begin, std::int64_t end) {
-    withHostIsa([&]() TANDEM_INLINED { drawKeys(items.data(), begin, end, seed, offset); });
+    for (std::int64_t i = begin; i < end; ++i) {
+      auto u = static_cast<std::uint64_t>(i);
+      auto r = philox({static_cast<std::uint32_t>(u), static_cast<std::uint32_t>(u >> 32),
+                       static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(offset >> 32)},
+                      seed);
+      items[i] = {std::uint64_t{r[1]} << 32 | r[0], i};
+    }
   });
   sortByKeys(items.data(), sorted.data(), n);
   auto* out = call.outputs[0].as<std::int64_t>();
