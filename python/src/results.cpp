@@ -258,11 +258,11 @@ PyObject* applyOut(ParsedArgs& a, OpCode op, std::initializer_list<Operand> oper
   return wrap(a, apply(op, operands, attrs));
 }
 
-PyObject* gatherOut(ParsedArgs& a, OpCode op) {
-  const Tensor& input = a.tensor(0);
+PyObject* gatherOut(ParsedArgs& a, OpCode op, std::initializer_list<Operand> inputDimIndex) {
+  const auto* given = inputDimIndex.begin();
   AttrWriter dim;
-  dim.integer(wrapDim(a.integer(1), input.dim()));
-  return applyOut(a, op, {input, a.tensor(2)}, dim.span());
+  dim.integer(wrapDim(given[1].scalar().asInt(), given[0].tensor().dim()));
+  return applyOut(a, op, {given[0], given[2]}, dim.span());
 }
 
 PyObject* wrap(ParsedArgs& a, std::span<const Tensor> results, const char* typeName,
