@@ -107,15 +107,15 @@ void writeValue(const ResultWrite& w, bool batched) {
   if (tapeHook != nullptr && w.needsGrad) tapeHook->recordWrite(w.out, value);
 }
 
-/// The operands, those that the write would change before they are read as copies, which `copies` keeps. `update`: the
-/// operation reads its operand 0 only where it writes it.
-std::vector<Operand> apartFrom(const ResultWrite& w, bool update, std::vector<Tensor>& copies) {
+/// The operands, those that the write would change before they are read as copies, which `copies` keeps. The first
+/// `samePlace` of them are read only where they are written.
+std::vector<Operand> apartFrom(const ResultWrite& w, std::size_t samePlace, std::vector<Tensor>& copies) {
   std::vector<Operand> own(w.operands.begin(), w.operands.end());
   copies.reserve(own.size());
-  for (auto& o : own) {
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    Operand& o = own[i];
     if (!o.isTensor()) continue;
-    const bool whole = update && &o != own.data();  // read elsewhere than where the out is written
-    if (!(whole ? overlaps(o.tensor(), w.out) : overlapsPartly(o.tensor(), w.out))) continue;
+    if (!(i >= samePlace ? overlaps(o.tensor(), w.out) : overlapsPartly(o.tensor(), w.out))) continue;
     copies.push_back(makeEmpty(o.tensor().shape(), o.tensor().dtype()));
     copyInto(copies.back(), o);
     o = Operand(copies.back());
@@ -126,12 +126,16 @@ std::vector<Operand> apartFrom(const ResultWrite& w, bool update, std::vector<Te
 /// At once, into the out's memory: by the kernel itself where it can write there.
 void runInto(const ResultWrite& w) {
   // Library operations that update their operand 0 do so where it is.
-  const bool update = w.f.updates && w.isExact() && w.isOver(0) && w.out.isContiguous();
+  const bool dense = w.isExact() && w.out.isContiguous();
+  const bool update = dense && w.f.updates && w.isOver(0);
+  // Those that read where indices say have looked at all of them before they write.
+  const bool gathers = dense && w.f.kind == OpKind::Gather;
   std::vector<Tensor> copies;
-  const std::vector<Operand> own = apartFrom(w, update, copies);
+  const std::size_t all = w.operands.size();
+  const std::vector<Operand> own = apartFrom(w, update ? 1 : gathers ? 0 : all, copies);
   if (w.f.kind == OpKind::Pointwise) {
     runPointwise(w.f, own, w.attrs, {&w.out, 1});
-  } else if (update) {
+  } else if (update || gathers) {
     run(w.f, own, w.attrs, {&w.out, 1});
   } else {
     std::array<Tensor, 1> value{makeEmpty(w.made.shape, w.made.dtype)};

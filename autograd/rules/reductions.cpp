@@ -1,8 +1,10 @@
 #include <cmath>
+#include <vector>
 
 #include "autograd/rule_context.h"
 #include "autograd/rules/common.h"
 #include "autograd/rules/rules.h"
+#include "eager/fusion.h"
 #include "eager/ops.h"
 
 namespace tandem::rules {
@@ -59,9 +61,33 @@ std::int64_t rowLength(std::int64_t n) {
   return n;
 }
 
+// Up to so many places of a dim are worked on one by one, as fused kernels.
+constexpr std::int64_t kFewPlaces = 8;
+
+/// As `productsOfOthers`, of few places, whose products before and after are those that cumprod gives.
+Tensor productsOfOtherPlaces(const Tensor& x, std::int64_t dim) {
+  const FusedScope fused(x);
+  const DType wide = isHalf(x.dtype()) ? DType::Float32 : DType::Float64;
+  const std::int64_t n = x.size(dim);
+  std::vector<Tensor> others(static_cast<std::size_t>(n));
+  auto multiply = [&](std::int64_t first, std::int64_t step) {
+    Tensor product = ops::to(ops::select(x, dim, first), wide);
+    for (std::int64_t i = first + step; i >= 0 && i < n; i += step) {
+      Tensor& to = others[static_cast<std::size_t>(i)];
+      Tensor rounded = ops::to(product, x.dtype());
+      to = to.defined() ? ops::mul(to, rounded) : rounded;
+      product = ops::mul(product, ops::to(ops::select(x, dim, i), wide));
+    }
+  };
+  multiply(0, 1);
+  multiply(n - 1, -1);
+  return ops::stack(others, dim);
+}
+
 /// The product of the other elements along `dim`, for each: of a long dim, of its row times those of the other rows.
 Tensor productsOfOthers(const Tensor& x, std::int64_t dim) {
   const std::int64_t n = x.size(dim);
+  if (n > 1 && n <= kFewPlaces && worthFusing(x.numel())) return productsOfOtherPlaces(x, dim);
   if (const std::int64_t row = rowLength(n); row < n) {
     Dims cut = x.shape();
     cut[dim] = row;

@@ -18,8 +18,8 @@ UNIT = "us"
 TURNS = 3  # a row takes 0.15 s, in which a neighbour's work on the memory can double its time
 
 UNARY = (
-    "abs acos acosh asin asinh atan atanh ceil cos cosh deg2rad erf erfc exp exp2 expm1 floor frac isfinite isinf "
-    "isnan isneginf isposinf log log10 log1p log2 logical_not logit nan_to_num neg positive rad2deg "
+    "abs acos acosh asin asinh atan atanh ceil cos cosh deg2rad erf erfc erfinv exp exp2 expm1 floor frac isfinite "
+    "isinf isnan isneginf isposinf log log10 log1p log2 logical_not logit nan_to_num neg positive rad2deg "
     "reciprocal round rsqrt sigmoid sign signbit sin sinc sinh sqrt square tan tanh trunc clone ravel flatten"
 ).split()
 BINARY = (
@@ -104,8 +104,12 @@ def calls(T, size):
     channels_last = image.contiguous(memory_format=T.channels_last)
     volume = line.permute(2, 1, 0)
     leaf = x.view(-1, 4).clone().requires_grad_()
-    running = leaf.cummax(1)[0]
-    steps = T.ones_like(running)
+    running, products = leaf.cummax(1)[0], leaf.prod(1)
+    steps, ones = T.ones_like(running), T.ones_like(products)
+    pairs, read, small_integers = x.view(-1, 2, 2), T.empty(N, ROW), integers.int()
+    system, column = T.rand(size.matrix, size.matrix) + T.eye(size.matrix) * size.matrix, T.rand(size.matrix, 1)
+    whole_image, whole_kernel = (image[:1] * 9).long(), (kernel * 9).long()
+    blocks = [a[: size.matrix // 4, : size.matrix // 4]] * 8
     x16, y16 = x.half(), y.half()
     kron = {1024: (64, 32), 256: (16, 16), 4: (2, 2)}[size.matrix]
     functions = {}
@@ -140,7 +144,9 @@ def calls(T, size):
         "allclose": lambda: T.allclose(x, x),
         "arange": lambda: T.arange(N * ROW),
         "baddbmm": lambda: T.baddbmm(batch_a, batch_a, batch_b),
+        "block_diag": lambda: T.block_diag(*blocks),
         "bmm": lambda: T.bmm(batch_a, batch_b),
+        "bmm of 2x2": lambda: T.bmm(pairs, pairs),
         "bool": lambda: x.bool(),
         "bucketize": lambda: T.bucketize(x, sorted_row),
         "cat": lambda: T.cat([x[: N // 2], y[: N // 2]]),
@@ -174,6 +180,7 @@ def calls(T, size):
         "index_fill": lambda: x.index_fill(0, rows, 1.0),
         "index_put accumulate": lambda: x.clone().index_put_((rows,), y, accumulate=True),
         "index_select": lambda: x.index_select(0, rows),
+        "index_select, out": lambda: T.index_select(x, 0, rows, out=read),
         "index by a mask": lambda: x[mask],
         "inner": lambda: T.inner(a, b),
         "int": lambda: x.int(),
@@ -187,15 +194,21 @@ def calls(T, size):
         "masked_select": lambda: x.masked_select(mask),
         "matmul": lambda: a @ b,
         "matmul, int64": lambda: integers @ integers,
+        "matmul of one row, int32": lambda: small_integers[:1] @ small_integers,
         "meshgrid": lambda: T.meshgrid(v, v, indexing="ij")[0] + 0,
         "mm 4096x1024": lambda: x @ a,
         "mv": lambda: T.mv(x, v),
         "nonzero": lambda: mask.nonzero(),
         "outer": lambda: T.outer(outer, outer),
         "F.one_hot": lambda: F.one_hot(target, ROW),
+        "F.pdist": lambda: F.pdist(x[:512, :16]),
         "permute, copied": lambda: image.permute(0, 2, 3, 1).contiguous(),
         "polygamma 1": lambda: T.polygamma(1, x),
         "polygamma 2": lambda: T.polygamma(2, x),
+        "pow -1": lambda: x**-1,
+        "pow -2": lambda: x**-2,
+        "prod of rows of 4, its gradient": lambda: T.autograd.grad(products, leaf, ones, retain_graph=True),
+        "randperm": lambda: T.randperm(N * ROW),
         "repeat": lambda: x[: N // 4].repeat(2, 2),
         "repeat_interleave": lambda: x[: N // 2].repeat_interleave(2, 0),
         "roll": lambda: x.roll((5, 7), (0, 1)),
@@ -206,6 +219,7 @@ def calls(T, size):
         "searchsorted": lambda: T.searchsorted(sorted_row, x),
         "select_scatter": lambda: x.select_scatter(v, 0, 3),
         "slice_scatter": lambda: x.slice_scatter(y[: N // 2], 0, 0, N // 2),
+        "solve_triangular of one column": lambda: T.linalg.solve_triangular(system, column, upper=True),
         "sort of rows of 4, int64": lambda: places.view(-1, 4).sort(1),
         "stack": lambda: T.stack([x[: N // 2], y[: N // 2]]),
         "take": lambda: T.take(x, flat),
@@ -236,6 +250,7 @@ def calls(T, size):
         "F.binary_cross_entropy": lambda: F.binary_cross_entropy(x, labels),
         "F.conv1d": lambda: F.conv1d(line, kernel1, bias1, padding=1),
         "F.conv2d": lambda: F.conv2d(image, kernel, bias, padding=1),
+        "F.conv2d, int64": lambda: F.conv2d(whole_image, whole_kernel),
         "F.conv_transpose2d": lambda: F.conv_transpose2d(image, kernel, bias, padding=1),
         "F.cosine_similarity": lambda: F.cosine_similarity(x, y),
         "F.cross_entropy": lambda: F.cross_entropy(x, target),

@@ -1,33 +1,55 @@
 // The inverse of erf: a polynomial in -log(1 - x^2) (Giles, "Approximating the erfinv function", 2012, has the idea),
-// made exact by one step of Halley's method. Computed in float64.
+// of its root near the ends. Computed in float64, to its precision.
 #pragma once
 
-#include "codegen/math/erf.h"
-#include "codegen/math/exp.h"
 #include "codegen/math/gamma.h"
+#include "codegen/math/log.h"
 
 namespace tandem::math {
 namespace detail {
 
+/// erfinv(x) / |x| of w = -log(1 - x^2) <= 6.25, and of its root from 2.5 on; to 1e-9 where that is enough for float32.
 template <class B>
-Val<B> erfinv64(const Val<B>& x) {
-  Val<B> a = abs(x), rest = 1 - a, w = -log(rest * (1 + a));
-  // erfinv(x) / x, to 1e-9 and 1e-6
-  Val<B> near =
-      horner(w - 2.5, {0x1.0f810cd459d8fp-33, 0x1.dd41c8690491bp-32, -0x1.75351001f6a5ap-27, 0x1.1b87cb49df7c4p-26,
-                       0x1.00fe9cd1418bbp-21, -0x1.cbdd9c4cb7373p-19, -0x1.4f46a0da98c92p-18, 0x1.c9bba8f339f32p-13,
-                       -0x1.4863ced547e02p-10, -0x1.11c3e29af6b02p-8, 0x1.f91e899417ac0p-3, 0x1.805c5cffaabf1p+0});
-  Val<B> far =
-      horner(sqrt(w) - 4, {0x1.658205302de95p-21, -0x1.1f03a56a44b2ep-19, -0x1.d652a3214a515p-18, 0x1.3e0533b89a11fp-15,
-                           -0x1.a1de84d251435p-15, 0x1.9eafd74aece3bp-16, -0x1.67e06d55aaaa4p-14, 0x1.67cdcb0a3881ap-12,
-                           -0x1.d2c1112235234p-11, 0x1.48bd9574ec950p-10, 0x1.026e6588aa722p+0, 0x1.eb7e0b25ec57ap+1});
-  Val<B> y = a * select(w < 5, near, far);
-  // erf(y) - a, from whichever side is exact
-  Val<B> miss = select(a < 0.5, erf(y) - a, rest - erfc(y));
-  Val<B> u = miss * (exp(y * y) * 0x1.c5bf891b4ef6ap-1);
-  y = y - u / fma(y, u, 1);
-  y = select(a < 1, y, kNaN);
-  return flipSign(select(eq(a, 1), kInf, y), signBit(x));
+Val<B> erfinvNear(const Val<B>& w, bool narrow) {
+  Val<B> t = w - 3.125;
+  if (narrow)
+    return horner(t, {-0x1.ba4bd489b0ae3p-37, 0x1.9045cc6812842p-38, 0x1.1ce156a911d71p-30, -0x1.469b2f663f0ecp-28,
+                      -0x1.f182dacb24183p-26, 0x1.ca78c802ae73dp-22, -0x1.6ea28e57c5bbcp-20, -0x1.d22495ab508cap-17,
+                      0x1.879c68518247dp-13, -0x1.8455de16f6b49p-11, -0x1.8b6c33c22c534p-8, 0x1.ebd80d1262ef0p-3,
+                      0x1.a755e7c99ae86p+0});
+  return horner(t, {0x1.e9b8ae7230c25p-69,  -0x1.5087a244b0f6cp-70, -0x1.9d290dd3bcb70p-62, 0x1.536d397f9b9b1p-60,
+                    0x1.1f4ba5de5dc3fp-56,  -0x1.2c266176e7096p-53, -0x1.73898c37dc54ap-55, 0x1.db523eb040288p-48,
+                    -0x1.686642b67610ap-45, -0x1.6d9ec5e3ec6afp-44, 0x1.723527b7cff86p-39,  -0x1.c89564c5d1004p-37,
+                    -0x1.dc3ee8b6c53ccp-35, 0x1.20f4e6bf074cfp-30,  -0x1.1a9eb1bc8f0f0p-28, -0x1.f36ce4ae847fdp-26,
+                    0x1.c6b4f890935ddp-22,  -0x1.6e8a53f106129p-20, -0x1.d1d1f7ca4030fp-17, 0x1.879c2a20da432p-13,
+                    -0x1.84576948353e1p-11, -0x1.8b6c33114eeaep-8,  0x1.ebd80d9b13df9p-3,   0x1.a755e7c99ae86p+0});
+}
+template <class B>
+Val<B> erfinvFar(const Val<B>& root, bool narrow) {
+  if (narrow)
+    return horner(root - 3.375,
+                  {0x1.1fbb159c6d3e2p-17, -0x1.e89949dba650dp-16, 0x1.9ae53275fdd5bp-16, 0x1.29a9c784ead8fp-14,
+                   -0x1.3f05d810ffb3ap-12, 0x1.5b65cebaac36ep-11, -0x1.1c75973d7087ap-10, 0x1.acdb51e385825p-10,
+                   -0x1.667c8da3072efp-9, 0x1.1128da91de8fbp-8, 0x1.01a646c5b61b6p+0, 0x1.9ad4d5255f568p+1});
+  return horner(root - 4.375,
+                {0x1.b8a1abbce4aacp-52,  -0x1.1c6147bd0f501p-48, 0x1.942be176c6876p-47,  0x1.b2b862c3c3309p-46,
+                 -0x1.1aed54f748602p-42, 0x1.c0f9ea26a6b0ap-41,  -0x1.22c8680e35b76p-40, -0x1.1a9cbf6e43f18p-38,
+                 0x1.18f5dd3a4329dp-35,  -0x1.bcfce8dde8520p-34, 0x1.ff18073f19774p-34,  0x1.d1e87eb60e069p-32,
+                 -0x1.6ee168398440dp-29, 0x1.01313d40c3fd0p-27,  -0x1.6ecdce413e05ep-27, -0x1.22c8da0319c34p-27,
+                 0x1.b8cd41e42fc4bp-24,  -0x1.841e8793853d4p-22, 0x1.dba6cdbba8028p-21,  -0x1.d54b9ca135c46p-20,
+                 0x1.9e866f29955d8p-19,  -0x1.8b09cee5d43e8p-18, 0x1.fc07f48614514p-17,  -0x1.a995f92772924p-15,
+                 0x1.720e8f68cf87dp-13,  -0x1.0bf572df2556ap-11, 0x1.07fa4e1616d0ap-11,  0x1.0297d9b03abe9p+0,
+                 0x1.0dfb96818b471p+2});
+}
+
+/// x in float64; `narrow`: one of the float32 numbers, for a result in float32.
+template <class B>
+Val<B> erfinv64(const Val<B>& x, bool narrow) {
+  Val<B> a = abs(x), w = -logOfNormal((1 - a) * (1 + a)), far = (w > 6.25) & (a < 1), near = erfinvNear(w, narrow);
+  auto end = [&] { return std::array{erfinvFar(sqrt(w), narrow).v}; };
+  Val<B> y = a * select(far, x.with(x.b->ifAny(far.v, end, std::array{near.v})[0]), near);
+  y = select(eq(a, 1), kInf, select(a < 1, y, kNaN));
+  return flipSign(y, signBit(x));
 }
 
 }  // namespace detail
@@ -35,7 +57,8 @@ Val<B> erfinv64(const Val<B>& x) {
 /// The y with erf(y) = x: infinite at -1 and 1, NaN beyond.
 template <class B>
 typename B::V erfinv(B& b, typename B::V x) {
-  return detail::inFloat64(b, x, [](const auto& v) { return detail::erfinv64(v); });
+  const bool narrow = b.dtype(x) == DType::Float32;
+  return detail::inFloat64(b, x, [&](const auto& v) { return detail::erfinv64(v, narrow); });
 }
 
 }  // namespace tandem::math

@@ -18,12 +18,16 @@ struct LogArg {
   Val<B> f, ef;
 };
 template <class B>
+LogArg<B> splitLogOfNormal(const Val<B>& x) {
+  Val<B> e = splitExponent(x);
+  return {flt(bits(x) - (e << mantissaBits(x))) - 1, toFloat(e)};
+}
+template <class B>
 LogArg<B> splitLog(const Val<B>& x) {
   const int up = x.wide() ? 54 : 23;
   Val<B> sub = x < pick(x, 0x1p-126, 0x1p-1022);
-  Val<B> u = select(sub, x * pick(x, 0x1p23, 0x1p54), x), e = splitExponent(u);
-  Val<B> f = flt(bits(u) - (e << mantissaBits(x))) - 1;
-  return {f, toFloat(e) - select(sub, x.cst(up), 0)};
+  auto [f, ef] = splitLogOfNormal(select(sub, x * pick(x, 0x1p23, 0x1p54), x));
+  return {f, ef - select(sub, x.cst(up), 0)};
 }
 
 /// (log(1 + f) - f) + lo.
@@ -50,10 +54,19 @@ Val<B> logSpecials(const Val<B>& x, Val<B> y) {
 }
 
 template <class B>
+Val<B> logOf(const LogArg<B>& x) {
+  auto [f, ef] = x;
+  Val<B> s = fma(ef, ln2Hi(f), f), d = fma(ef, ln2Hi(f), -s), lo = fma(ef, ln2Lo(f), d + f);
+  return s + addLogTail(f, lo);
+}
+/// log(x) of positive normal numbers.
+template <class B>
+Val<B> logOfNormal(const Val<B>& x) {
+  return logOf(splitLogOfNormal(x));
+}
+template <class B>
 Val<B> log(const Val<B>& x) {
-  auto [f, ef] = splitLog(x);
-  Val<B> s = fma(ef, ln2Hi(x), f), d = fma(ef, ln2Hi(x), -s), lo = fma(ef, ln2Lo(x), d + f);
-  return logSpecials(x, s + addLogTail(f, lo));
+  return logSpecials(x, logOf(splitLog(x)));
 }
 
 template <class B>

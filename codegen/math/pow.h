@@ -119,29 +119,49 @@ Val<B> hypot(const Val<B>& x, const Val<B>& y) {
   return select(eq(ax, kInf) | eq(ay, kInf), kInf, h);
 }
 
-/// `usual` in the lanes of `which`, and general() in the others, which is skipped where there are none.
-template <class B, class F>
-Val<B> unlessAll(const Val<B>& which, const Val<B>& usual, F general) {
-  Val<B> rest = !which,
-         v = usual.with(usual.b->ifAny(rest.v, [&] { return std::array{general().v}; }, std::array{usual.v})[0]);
-  return select(which, usual, v);
+/// usual() in the lanes of `which`, and general() in the others; either is skipped where there are no such lanes.
+template <class B, class U, class F>
+Val<B> either(const Val<B>& which, const Val<B>& x, U usual, F general) {
+  Val<B> rest = !which, v = x.with(x.b->ifAny(which.v, [&] { return std::array{usual().v}; }, std::array{x.v})[0]);
+  Val<B> w = x.with(x.b->ifAny(rest.v, [&] { return std::array{general().v}; }, std::array{v.v})[0]);
+  return select(which, v, w);
 }
 
-/// x^y of floats but for the exponents 1, 2 and 3: roots and reciprocals for 1/2, -1/2 and -1.
+/// 1/x^2: the square of 1/x, and what the quotient and the square lost, where that is finite.
+template <class B>
+Val<B> reciprocalSquare(const Val<B>& x, const Val<B>& reciprocal) {
+  Val<B> p = reciprocal * reciprocal, lost = fma(-x, reciprocal, 1);
+  Val<B> low = fma(p + p, lost, fma(reciprocal, reciprocal, -p));
+  return select(abs(low) < kInf, p + low, p);
+}
+
+/// x^y of floats but for the exponents 1, 2 and 3: reciprocals for -1 and -2, roots for 1/2 and -1/2.
 template <class B>
 Val<B> powOfFloat(const Val<B>& x, const Val<B>& y) {
-  Val<B> half = eq(y, 0.5), inverse = eq(y, -1), few = half | inverse | eq(y, -0.5);
-  Val<B> root = select(eq(x, -kInf), kInf, sqrt(x + 0));
-  Val<B> reciprocal = 1 / select(inverse, x, root);
-  return unlessAll(few, select(half, root, reciprocal), [&] { return x.wide() ? powOf64(x, y) : powOf32(x, y); });
+  Val<B> square = eq(y, -2), half = eq(y, 0.5), inverse = eq(y, -0.5);
+  auto reciprocal = [&] {
+    Val<B> r = 1 / x;
+    return either(square, r, [&] { return reciprocalSquare(x, r); }, [&] { return r; });
+  };
+  auto root = [&] {
+    Val<B> r = select(eq(x, -kInf), kInf, sqrt(x + 0));
+    return either(inverse, r, [&] { return 1 / r; }, [&] { return r; });
+  };
+  return either(eq(y, -1) | square, x, reciprocal, [&] {
+    return either(half | inverse, x, root, [&] { return x.wide() ? powOf64(x, y) : powOf32(x, y); });
+  });
 }
 
 /// x^y; integers wrap. Exponents that programs write as numbers take a few operations.
 template <class B>
 Val<B> pow(const Val<B>& x, const Val<B>& y) {
-  Val<B> one = eq(y, 1), three = eq(y, 3), few = one | eq(y, 2) | three, squared = x * x;
-  Val<B> product = select(one, x, select(three, squared * x, squared));
-  return unlessAll(few, product, [&] { return isFloating(x.dtype()) ? powOfFloat(x, y) : powOfInteger(x, y); });
+  Val<B> one = eq(y, 1), three = eq(y, 3);
+  auto product = [&] {
+    Val<B> squared = x * x;
+    return select(one, x, select(three, squared * x, squared));
+  };
+  auto general = [&] { return isFloating(x.dtype()) ? powOfFloat(x, y) : powOfInteger(x, y); };
+  return either(one | eq(y, 2) | three, x, product, general);
 }
 
 }  // namespace detail

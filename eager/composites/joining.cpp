@@ -68,6 +68,15 @@ Tensor block_diag(Tensors tensors) {
     blocks.push_back(atleast_2d(x));
     width += blocks.back().size(1);
   }
+  const auto count = static_cast<std::int64_t>(blocks.size());
+  const Dims shape = blocks[0].shape();
+  if (std::ranges::all_of(blocks,
+                          [&](const Tensor& b) { return b.shape() == shape && b.dtype() == blocks[0].dtype(); })) {
+    // A window of one zero: the only array of the size is the result.
+    const Tensor whole = expand(zeros(Dims{}, blocks[0].dtype()), Dims{count * shape[0], width});
+    return window_write(whole, stack(blocks, 0), Dims{count, shape[0], shape[1]},
+                        Dims{shape[0] * width + shape[1], width, 1}, 0);
+  }
   std::vector<Tensor> rows;
   std::int64_t at = 0;
   for (const Tensor& b : blocks) {

@@ -2,11 +2,13 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "eager/dispatch.h"
 #include "eager/fusion.h"
 #include "eager/helpers.h"
 #include "eager/ops.h"
+#include "runtime/base/pieces.h"
 
 namespace tandem::ops {
 namespace {
@@ -202,8 +204,21 @@ Tensor pdist(const Tensor& x, double p) {
   if (p < 0) fail("pdist only supports non-negative p values");
   std::int64_t n = x.size(0);
   if (n < 2) return constantIn(zeros(Dims{0}, x.dtype()), {&x, 1});
-  Tensor pairs = triu_indices(n, n, 1);
-  return lengthsOf(sub(index_select(x, 0, select(pairs, 0, 0)), index_select(x, 0, select(pairs, 0, 1))), p);
+  // A few rows with all that follow the first of them at a time, of which those after each row are kept.
+  FusedScope fused(n * (n - 1) / 2 * x.size(1));
+  constexpr std::int64_t kBlocks = 8;
+  constexpr std::int64_t kLeastRows = 16;
+  const std::int64_t most = std::max((n - 1 + kBlocks - 1) / kBlocks, kLeastRows);
+  std::vector<Tensor> blocks;
+  for (std::int64_t at = 0; at < n - 1; at += most) {
+    const std::int64_t rows = std::min(most, n - 1 - at);
+    const std::int64_t others = n - 1 - at;
+    Tensor apart = sub(unsqueeze(narrow(x, 0, at, rows), 1), unsqueeze(narrow(x, 0, at + 1, others), 0));
+    PieceList after;
+    for (std::int64_t i = 0; i < rows; ++i) after.push_back({i * others + i, 1, others - i});
+    blocks.push_back(take_pieces(reshape(lengthsOf(apart, p), Dims{rows * others}), 0, packPieces({after})));
+  }
+  return blocks.size() == 1 ? blocks[0] : cat(blocks, 0);
 }
 
 Tensor frobenius_norm(const Tensor& x, const std::optional<Dims>& dim, bool keepdim) {

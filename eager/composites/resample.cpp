@@ -40,9 +40,12 @@ Tensor upsample_to(const Tensor& x, DimsRef size, std::string_view mode, bool al
   if (x.dtype() == DType::UInt8 && (mode == "linear" || mode == "trilinear"))
     fail("interpolate not implemented for 'uint8' in mode '", mode, "': 'bilinear' and 'bicubic' take it");
   std::array<double, 3> ratios{ratio0, ratio1, ratio2};
-  // Channels that lie beside each other are taken together, where there are enough of them.
+  // Channels that lie beside each other are taken together, where there are enough of them. Results come in row-major
+  // order: what is copied alone is turned first, where it is the smaller of both.
   constexpr std::int64_t kManyChannels = 8;
-  const bool last = x.size(1) >= kManyChannels && formatOf(x) != MemoryFormat::Contiguous;
+  const bool grows = numelOf(size) > numelOf(DimsRef(x.shape()).subspan(2));
+  const bool turned = grows && kind <= static_cast<std::int64_t>(Interpolation::NearestExact);
+  const bool last = x.size(1) >= kManyChannels && !turned && formatOf(x) != MemoryFormat::Contiguous;
   Tensor y = last ? movedim(x, Dims{1}, Dims{-1}) : x;
   bool same = true;
   for (std::int64_t d = n; d-- > 0;) {

@@ -86,8 +86,7 @@ def written_in_place(op: Op, call: str, operands: str) -> str:
 def wrapper(records: Records, op: Op) -> str:
     """Parameter table and caller of one record, and those of its in-place form."""
     specs = [spec(p) for p in op.params]
-    if op.factory:
-        specs += [f'{{"{k.name}", ParamType::{k.spec}, true, true}}' for k in records.keywords]
+    specs += [f'{{"{k.name}", ParamType::{k.spec}, true, true}}' for k in records.keywords if op.factory]
     operands = ", ".join(getter(i, p) for i, p in enumerate(op.params))
     call = f"ops::{op.code}({operands})"
     if op.factory or op.outSaysDType:
@@ -100,8 +99,9 @@ def wrapper(records: Records, op: Op) -> str:
     elif op.numResults > 1 and op.fields:
         name = op.name if op.name.startswith("linalg_") else op.python
         done = f'wrap(a, {call}, "{name}", {{{", ".join(f"{chr(34)}{f}{chr(34)}" for f in op.fields)}}})'
-    if op.kind == "Pointwise" and not op.attrs:
-        done = f"a.out() != nullptr ? applyOut(a, OpCode::{op.code}, {{{operands}}}) : {done}"
+    if op.kind == "Gather" or (op.kind == "Pointwise" and not op.attrs):
+        into = "gatherOut" if op.kind == "Gather" else "applyOut"
+        done = f"a.out() != nullptr ? {into}(a, OpCode::{op.code}, {{{operands}}}) : {done}"
     text = f"static constexpr ParamSpec params_{op.name}[] = {{{', '.join(specs)}}};\n"
     if set(op.forms) & set(TABLES):
         text += f"static PyObject* call_{op.name}(ParsedArgs& a) {{ return {done}; }}\n"

@@ -184,7 +184,10 @@ PyObject* wrap(ParsedArgs& a, Tensor result);
 /// it reads there is written before. The out tensor or argument 0.
 void refuseShared(const ParsedArgs& a, const Tensor& into);
 /// The same for a pointwise primitive, which writes into a fitting `out` itself.
-PyObject* applyOut(ParsedArgs& a, OpCode op, std::initializer_list<Operand> operands);
+PyObject* applyOut(ParsedArgs& a, OpCode op, std::initializer_list<Operand> operands,
+                   std::span<const std::int64_t> attrs = {});
+/// The same of an operation that reads elements of a tensor along a dim where indices say: the three of them.
+PyObject* gatherOut(ParsedArgs& a, OpCode op, std::initializer_list<Operand> inputDimIndex);
 /// Several results; with `fields` as a named tuple `tandem.return_types.<typeName>`.
 PyObject* wrap(ParsedArgs& a, std::span<const Tensor> results, const char* typeName = nullptr,
                std::initializer_list<const char*> fields = {});

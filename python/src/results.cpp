@@ -16,6 +16,7 @@
 #include "python/src/convert.h"
 #include "python/src/cuda_bindings.h"
 #include "python/src/py_tensor.h"
+#include "runtime/base/attrs.h"
 
 namespace tandem::python {
 
@@ -234,23 +235,34 @@ PyObject* wrap(ParsedArgs& a, Tensor result) {
   return Py_NewRef(a.out());
 }
 
-PyObject* applyOut(ParsedArgs& a, OpCode op, std::initializer_list<Operand> operands) {
+PyObject* applyOut(ParsedArgs& a, OpCode op, std::initializer_list<Operand> operands,
+                   std::span<const std::int64_t> attrs) {
   if (isTensor(a.out())) {
     const Tensor& out = tensorOf(a.out());
     const bool plain = !gradEnabled() || !(out.requiresGrad() || std::ranges::any_of(operands, requiresGradient));
     std::vector<TensorMeta> metas;
     for (const Operand& o : operands) metas.push_back(metaOf(o));
     TensorMeta made;
-    facts(op).metaRule(facts(op), metas, {}, {&made, 1});
+    facts(op).metaRule(facts(op), metas, attrs, {&made, 1});
     if (plain && made.shape == out.shape()) {
       checkStores(a.op(), made.dtype, out.dtype());
       if (writesOwnDType(a.op())) checkOwnDType(a.op(), made.dtype, out.dtype());
-      refusePartialOverlap(a.op(), out, operands);
-      applyInto(out, op, operands);
+      if (facts(op).kind == OpKind::Pointwise)
+        refusePartialOverlap(a.op(), out, operands);
+      else
+        refuseShared(a, out);
+      applyInto(out, op, operands, attrs);
       return Py_NewRef(a.out());
     }
   }
-  return wrap(a, apply(op, operands));
+  return wrap(a, apply(op, operands, attrs));
+}
+
+PyObject* gatherOut(ParsedArgs& a, OpCode op, std::initializer_list<Operand> inputDimIndex) {
+  const auto* given = inputDimIndex.begin();
+  AttrWriter dim;
+  dim.integer(wrapDim(given[1].scalar().asInt(), given[0].tensor().dim()));
+  return applyOut(a, op, {given[0], given[2]}, dim.span());
 }
 
 PyObject* wrap(ParsedArgs& a, std::span<const Tensor> results, const char* typeName,

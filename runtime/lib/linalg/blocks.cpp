@@ -108,6 +108,38 @@ void solvePart(const PackedTriangle<T>& a, std::int64_t n, TriangleKind kind, T*
   solveColumns<1>(a, n, kind, x, ldx, m, less, whole, to);
 }
 
+/// to[i] -= factor * from[i]
+template <class V, class T = typename V::Scalar>
+void subtractScaled(T factor, const T* from, T* to, std::int64_t n) {
+  auto scale = V::broadcast(-factor);
+  std::int64_t i = 0;
+  for (; i + V::kLanes <= n; i += V::kLanes) V::store(to + i, V::fma(scale, V::load(from + i), V::load(to + i)));
+  for (; i < n; ++i) to[i] = V::fma(-factor, from[i], to[i]);
+}
+
+/// x = a^-1 (x - less), one dense column: each element, once it is known, is taken from those after it, each of which
+/// has the sum that `solveStrip` gives it.
+template <class T>
+void solveColumn(const Matrix<T>& a, std::int64_t n, TriangleKind kind, T* x, const T* less) {
+  T packed[kTriangle * kTriangle];
+  const bool dense = a.rowStride == 1;
+  const T* columns = dense ? a.data : packed;
+  const std::int64_t apart = dense ? a.columnStride : kTriangle;
+  if (!dense && a.columnStride == 1)
+    transposeMatrix(a.data, a.rowStride, packed, kTriangle, n, n, floatingDType<T>());
+  else if (!dense)
+    for (std::int64_t k = 0; k < n; ++k)
+      for (std::int64_t i = 0; i < n; ++i) packed[k * kTriangle + i] = a.data[i * a.rowStride + k * a.columnStride];
+  for (std::int64_t i = 0; less != nullptr && i < n; ++i) x[i] -= less[i];
+  for (std::int64_t step = 0; step < n; ++step) {
+    const std::int64_t k = kind.upper ? n - 1 - step : step;
+    const T* column = columns + k * apart;
+    if (!kind.unit) x[k] /= column[k];
+    const std::int64_t first = kind.upper ? 0 : k + 1;
+    subtractScaled<VectorsOf<T>>(x[k], column + first, x + first, n - 1 - step);
+  }
+}
+
 }  // namespace
 
 template <class T>
@@ -118,7 +150,8 @@ void solveTriangle(const Matrix<T>& a, std::int64_t n, TriangleKind kind, T* x, 
 
 template <class T>
 void solveTriangular(const Matrix<T>& a, std::int64_t n, TriangleKind kind, T* x, std::int64_t ldx, std::int64_t m) {
-  if (n <= kTriangle && m <= 16) return solveTriangle(a, n, kind, x, ldx, m);
+  const bool column = m == 1 && ldx == 1;
+  if (n <= kTriangle && m <= 16 && !column) return solveTriangle(a, n, kind, x, ldx, m);
   Scratch<T> less(std::min(n, kTriangle) * m);
   for (std::int64_t done = 0; done < n; done += kTriangle) {
     const std::int64_t rows = std::min(kTriangle, n - done);
@@ -127,8 +160,12 @@ void solveTriangular(const Matrix<T>& a, std::int64_t n, TriangleKind kind, T* x
     if (done > 0)
       gemm(rows, m, done, {a.data + at * a.rowStride + solved * a.columnStride, a.rowStride, a.columnStride},
            {x + solved * ldx, ldx, 1}, less.data());
-    const PackedTriangle<T> packed({a.data + at * (a.rowStride + a.columnStride), a.rowStride, a.columnStride}, rows,
-                                   kind);
+    const Matrix<T> triangle{a.data + at * (a.rowStride + a.columnStride), a.rowStride, a.columnStride};
+    if (column) {
+      solveColumn(triangle, rows, kind, x + at, done > 0 ? less.data() : nullptr);
+      continue;
+    }
+    const PackedTriangle<T> packed(triangle, rows, kind);
     // Whole strips: their columns do not depend on each other.
     constexpr std::int64_t step = 32;
     parallelFor((m + step - 1) / step, grainOf(rows * rows * step / 8), [&](std::int64_t begin, std::int64_t end) {
@@ -152,19 +189,6 @@ void subtractProduct(std::int64_t m, std::int64_t n, std::int64_t k, const Matri
     }
   });
 }
-
-namespace {
-
-/// to[i] -= factor * from[i]
-template <class V, class T = typename V::Scalar>
-void subtractScaled(T factor, const T* from, T* to, std::int64_t n) {
-  auto scale = V::broadcast(-factor);
-  std::int64_t i = 0;
-  for (; i + V::kLanes <= n; i += V::kLanes) V::store(to + i, V::fma(scale, V::load(from + i), V::load(to + i)));
-  for (; i < n; ++i) to[i] = V::fma(-factor, from[i], to[i]);
-}
-
-}  // namespace
 
 template <class T>
 std::int64_t factorTriangle(T* u, std::int64_t ldu, std::int64_t n) {

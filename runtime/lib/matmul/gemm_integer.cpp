@@ -9,6 +9,7 @@
 #include "runtime/device/thread_pool.h"
 #include "runtime/lib/clones.h"
 #include "runtime/lib/matmul/gemm.h"
+#include "runtime/lib/movement/transpose.h"
 #include "runtime/lib/strided.h"
 
 #pragma GCC target("avx2")  // which generated code needs too
@@ -21,16 +22,20 @@ constexpr std::int64_t kDepth = 256;      // of a packed panel
 constexpr std::int64_t kTileRows = 128;   // of a task
 constexpr std::int64_t kOpsTogether = 8;  // multiply-adds in the time of one element of other work
 
+// Bytes of a vector: of AVX2, or of AVX-512, which alone multiplies elements of 64 bits.
+template <class T>
+inline constexpr std::size_t kVector = sizeof(T) == sizeof(std::uint64_t) ? 64 : 32;
+
 template <class T>
 struct VectorOf {
-  typedef T Type __attribute__((vector_size(32)));
+  typedef T Type __attribute__((vector_size(kVector<T>)));
 };
 
 /// Of unsigned elements of `T`.
 template <class T>
 class Panel {
   using V = typename VectorOf<T>::Type;
-  static constexpr std::int64_t kLanes = 32 / sizeof(T);
+  static constexpr std::int64_t kLanes = kVector<T> / sizeof(T);
 
  public:
   static constexpr std::int64_t kWidth = 2 * kLanes;
@@ -38,33 +43,39 @@ class Panel {
   /// The columns of b, `depth` rows of them; those that it lacks are zeros.
   static void pack(const Matrix<T>& b, std::int64_t depth, std::int64_t columns, T* to) {
     if (columns < kWidth) std::fill_n(to, depth * kWidth, T{});
-    const bool down = b.rowStride < b.columnStride;
-    const std::int64_t outer = down ? columns : depth, inner = down ? depth : columns;
-    const std::int64_t far = down ? b.columnStride : b.rowStride, near = down ? b.rowStride : b.columnStride;
-    for (std::int64_t i = 0; i < outer; ++i)
-      for (std::int64_t j = 0; j < inner; ++j) to[down ? j * kWidth + i : i * kWidth + j] = b.data[i * far + j * near];
+    if (b.rowStride == 1) return transposeBlock(b.data, b.columnStride, to, kWidth, depth, columns);
+    for (std::int64_t i = 0; i < depth; ++i) {
+      const T* row = b.data + i * b.rowStride;
+      if (b.columnStride == 1 && columns == kWidth)
+        std::memcpy(to + i * kWidth, row, kWidth * sizeof(T));
+      else
+        for (std::int64_t j = 0; j < columns; ++j) to[i * kWidth + j] = row[j * b.columnStride];
+    }
   }
 
-  /// Adds the products of `Rows` rows of a and a panel to those of c.
+  /// Adds the products of `rows` rows of a, at most `Rows`, and a panel, whose rows are `step` apart, to those of c.
   template <std::int64_t Rows>
-  [[gnu::always_inline]] static void add(const T* a, const Matrix<T>& strides, const T* panel, std::int64_t depth,
-                                         std::int64_t columns, T* c, std::int64_t ldc) {
+  [[gnu::always_inline]] static void add(const T* a, const Matrix<T>& strides, const T* panel, std::int64_t step,
+                                         std::int64_t depth, std::int64_t columns, std::int64_t rows, T* c,
+                                         std::int64_t ldc) {
     V sums[Rows][2] = {};
-    for (std::int64_t p = 0; p < depth; ++p) {
+    std::int64_t at[Rows];
+    for (std::int64_t i = 0; i < Rows; ++i) at[i] = std::min(i, rows - 1) * strides.rowStride;
+    for (std::int64_t p = 0; p < depth; ++p, a += strides.columnStride) {
       V left, right;
-      std::memcpy(&left, panel + p * kWidth, sizeof left);
-      std::memcpy(&right, panel + p * kWidth + kLanes, sizeof right);
+      std::memcpy(&left, panel + p * step, sizeof left);
+      std::memcpy(&right, panel + p * step + kLanes, sizeof right);
 #pragma GCC unroll 4
       for (std::int64_t i = 0; i < Rows; ++i) {
-        const V x = V{} + a[i * strides.rowStride + p * strides.columnStride];
+        const V x = V{} + a[at[i]];
         sums[i][0] += x * left;
         sums[i][1] += x * right;
       }
     }
-    T rows[Rows][kWidth];
-    std::memcpy(&rows, &sums, sizeof rows);
-    for (std::int64_t i = 0; i < Rows; ++i)
-      for (std::int64_t j = 0; j < columns; ++j) c[i * ldc + j] = static_cast<T>(c[i * ldc + j] + rows[i][j]);
+    T products[Rows][kWidth];
+    std::memcpy(&products, &sums, sizeof products);
+    for (std::int64_t i = 0; i < rows; ++i)
+      for (std::int64_t j = 0; j < columns; ++j) c[i * ldc + j] = static_cast<T>(c[i * ldc + j] + products[i][j]);
   }
 
   static void tile(std::int64_t rows, std::int64_t columns, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c,
@@ -72,13 +83,18 @@ class Panel {
     for (std::int64_t i = 0; i < rows; ++i) std::fill_n(c + i * ldc, columns, T{});
     for (std::int64_t p = 0; p < k; p += kDepth) {
       const std::int64_t depth = std::min(kDepth, k - p);
-      pack({b.data + p * b.rowStride, b.rowStride, b.columnStride}, depth, columns, panel);
+      // Few rows read the columns where they are.
+      const bool packed = rows > kRows || columns < kWidth || b.columnStride != 1;
+      if (packed) pack({b.data + p * b.rowStride, b.rowStride, b.columnStride}, depth, columns, panel);
+      const T* right = packed ? panel : b.data + p * b.rowStride;
+      const std::int64_t step = packed ? kWidth : b.rowStride;
       auto run = [&]() TANDEM_INLINED {
         const T* from = a.data + p * a.columnStride;
         std::int64_t i = 0;
-        for (; i + kRows <= rows; i += kRows)
-          add<kRows>(from + i * a.rowStride, a, panel, depth, columns, c + i * ldc, ldc);
-        for (; i < rows; ++i) add<1>(from + i * a.rowStride, a, panel, depth, columns, c + i * ldc, ldc);
+        for (; i + 1 < rows; i += kRows)
+          add<kRows>(from + i * a.rowStride, a, right, step, depth, columns, std::min(kRows, rows - i), c + i * ldc,
+                     ldc);
+        if (i < rows) add<1>(from + i * a.rowStride, a, right, step, depth, columns, 1, c + i * ldc, ldc);
       };
       // Only the product of two elements of 64 bits has an instruction of its own in AVX-512.
       if constexpr (sizeof(T) == sizeof(std::uint64_t))

@@ -14,28 +14,56 @@ namespace {
 
 #include "runtime/lib/vectors_avx2.h"
 
+/// The first elements of a vector. Stores by masks take some CPUs longer than the product.
+struct Part {
+  __m256i mask{};
+  std::int64_t lanes = 0;
+};
+
 /// The same, and parts of them.
 struct FloatParts : Floats {
   using Floats::load, Floats::store;
-  static __m256i mask(std::int64_t lanes) {
-    return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(lanes)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+  static Part part(std::int64_t lanes) {
+    const __m256i places = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    return {_mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(lanes)), places), lanes};
   }
-  static Vector load(const float* p, __m256i mask) { return _mm256_maskload_ps(p, mask); }
-  static void store(float* p, __m256i mask, Vector v) { _mm256_maskstore_ps(p, mask, v); }
+  static Vector load(const float* p, const Part& part) { return _mm256_maskload_ps(p, part.mask); }
+  static void store(float* p, const Part& part, Vector v) {
+    __m128 rest = _mm256_castps256_ps128(v);
+    if (part.lanes & 4) {
+      _mm_storeu_ps(p, rest);
+      rest = _mm256_extractf128_ps(v, 1);
+      p += 4;
+    }
+    if (part.lanes & 2) {
+      _mm_storel_pi(reinterpret_cast<__m64*>(p), rest);
+      rest = _mm_movehl_ps(rest, rest);
+      p += 2;
+    }
+    if (part.lanes & 1) _mm_store_ss(p, rest);
+  }
 };
 struct DoubleParts : Doubles {
   using Doubles::load, Doubles::store;
-  static __m256i mask(std::int64_t lanes) {
-    return _mm256_cmpgt_epi64(_mm256_set1_epi64x(lanes), _mm256_setr_epi64x(0, 1, 2, 3));
+  static Part part(std::int64_t lanes) {
+    return {_mm256_cmpgt_epi64(_mm256_set1_epi64x(lanes), _mm256_setr_epi64x(0, 1, 2, 3)), lanes};
   }
-  static Vector load(const double* p, __m256i mask) { return _mm256_maskload_pd(p, mask); }
-  static void store(double* p, __m256i mask, Vector v) { _mm256_maskstore_pd(p, mask, v); }
+  static Vector load(const double* p, const Part& part) { return _mm256_maskload_pd(p, part.mask); }
+  static void store(double* p, const Part& part, Vector v) {
+    __m128d rest = _mm256_castpd256_pd128(v);
+    if (part.lanes & 2) {
+      _mm_storeu_pd(p, rest);
+      rest = _mm256_extractf128_pd(v, 1);
+      p += 2;
+    }
+    if (part.lanes & 1) _mm_store_sd(p, rest);
+  }
 };
 
-/// c[Rows, columns] where columns fill `Vectors` vectors, the last by `lanes`.
+/// c[Rows, columns] where columns fill `Vectors` vectors, the last by `part`.
 template <class V, int Rows, int Vectors, bool Full>
 inline void tile(std::int64_t k, Matrix<typename V::Scalar> a, const typename V::Scalar* b, std::int64_t ldb,
-                 typename V::Scalar* c, std::int64_t ldc, __m256i mask) {
+                 typename V::Scalar* c, std::int64_t ldc, const Part& part) {
   typename V::Vector acc[Rows][Vectors];
   for (auto& row : acc)
     for (auto& v : row) v = V::zero();
@@ -43,54 +71,69 @@ inline void tile(std::int64_t k, Matrix<typename V::Scalar> a, const typename V:
     typename V::Vector bv[Vectors];
     for (int j = 0; j < Vectors; ++j) {
       const auto* at = b + p * ldb + j * V::kLanes;
-      bv[j] = Full || j + 1 < Vectors ? V::load(at) : V::load(at, mask);
+      bv[j] = Full || j + 1 < Vectors ? V::load(at) : V::load(at, part);
     }
     for (int i = 0; i < Rows; ++i) {
       auto x = V::broadcast(a.data[i * a.rowStride + p * a.columnStride]);
       for (int j = 0; j < Vectors; ++j) acc[i][j] = V::fma(x, bv[j], acc[i][j]);
     }
   }
+  constexpr int whole = Full ? Vectors : Vectors - 1;
   for (int i = 0; i < Rows; ++i)
-    for (int j = 0; j < Vectors; ++j) {
-      auto* at = c + i * ldc + j * V::kLanes;
-      if (Full || j + 1 < Vectors)
-        V::store(at, acc[i][j]);
-      else
-        V::store(at, mask, acc[i][j]);
-    }
+    for (int j = 0; j < whole; ++j) V::store(c + i * ldc + j * V::kLanes, acc[i][j]);
+  if constexpr (Full) return;
+  typename V::Vector last[Rows];
+  for (int i = 0; i < Rows; ++i) last[i] = acc[i][Vectors - 1];
+#pragma GCC unroll 1
+  for (int i = 0; i < Rows; ++i) V::store(c + i * ldc + whole * V::kLanes, part, last[i]);
 }
 
 template <class V, int Vectors, bool Full>
 void columns(std::int64_t m, std::int64_t k, Matrix<typename V::Scalar> a, const typename V::Scalar* b,
-             std::int64_t ldb, typename V::Scalar* c, std::int64_t ldc, __m256i mask) {
-  for (; m >= 4; m -= 4, a.data += 4 * a.rowStride, c += 4 * ldc) tile<V, 4, Vectors, Full>(k, a, b, ldb, c, ldc, mask);
-  if (m == 3) tile<V, 3, Vectors, Full>(k, a, b, ldb, c, ldc, mask);
-  if (m == 2) tile<V, 2, Vectors, Full>(k, a, b, ldb, c, ldc, mask);
-  if (m == 1) tile<V, 1, Vectors, Full>(k, a, b, ldb, c, ldc, mask);
+             std::int64_t ldb, typename V::Scalar* c, std::int64_t ldc, const Part& part) {
+  for (; m >= 4; m -= 4, a.data += 4 * a.rowStride, c += 4 * ldc) tile<V, 4, Vectors, Full>(k, a, b, ldb, c, ldc, part);
+  if (m == 3) tile<V, 3, Vectors, Full>(k, a, b, ldb, c, ldc, part);
+  if (m == 2) tile<V, 2, Vectors, Full>(k, a, b, ldb, c, ldc, part);
+  if (m == 1) tile<V, 1, Vectors, Full>(k, a, b, ldb, c, ldc, part);
+}
+
+/// c[Rows], one column.
+template <class V, int Rows>
+inline void column(std::int64_t k, Matrix<typename V::Scalar> a, const typename V::Scalar* b, std::int64_t step,
+                   typename V::Scalar* c) {
+  typename V::Scalar sums[Rows] = {};
+  for (std::int64_t p = 0; p < k; ++p)
+    for (int i = 0; i < Rows; ++i) sums[i] = V::fma(a.data[i * a.rowStride + p * a.columnStride], b[p * step], sums[i]);
+  for (int i = 0; i < Rows; ++i) c[i] = sums[i];
 }
 
 template <class V>
 void product(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<typename V::Scalar> a, Matrix<typename V::Scalar> b,
              typename V::Scalar* c) {
   constexpr int w = V::kLanes;
+  if (n == 1) {
+    for (; m >= 4; m -= 4, a.data += 4 * a.rowStride, c += 4) column<V, 4>(k, a, b.data, b.rowStride, c);
+    for (; m > 0; --m, a.data += a.rowStride, ++c) column<V, 1>(k, a, b.data, b.rowStride, c);
+    return;
+  }
   alignas(32) typename V::Scalar packed[64 * 64];
   const auto* bp = b.data;
   std::int64_t ldb = b.rowStride;
-  if (b.columnStride != 1 && n > 1) {
+  if (b.columnStride != 1) {
     for (std::int64_t j = 0; j < n; ++j)
       for (std::int64_t p = 0; p < k; ++p) packed[p * n + j] = b.data[p * b.rowStride + j * b.columnStride];
     bp = packed;
     ldb = n;
   }
   std::int64_t j = 0;
-  for (; j + 2 * w <= n; j += 2 * w) columns<V, 2, true>(m, k, a, bp + j, ldb, c + j, n, __m256i{});
+  for (; j + 2 * w <= n; j += 2 * w) columns<V, 2, true>(m, k, a, bp + j, ldb, c + j, n, Part{});
   std::int64_t rest = n - j;
   if (rest > w)
-    columns<V, 2, false>(m, k, a, bp + j, ldb, c + j, n, V::mask(rest - w));
+    columns<V, 2, false>(m, k, a, bp + j, ldb, c + j, n, V::part(rest - w));
   else if (rest == w)
-    columns<V, 1, true>(m, k, a, bp + j, ldb, c + j, n, __m256i{});
+    columns<V, 1, true>(m, k, a, bp + j, ldb, c + j, n, Part{});
   else if (rest > 0)
-    columns<V, 1, false>(m, k, a, bp + j, ldb, c + j, n, V::mask(rest));
+    columns<V, 1, false>(m, k, a, bp + j, ldb, c + j, n, V::part(rest));
 }
 
 }  // namespace

@@ -45,6 +45,13 @@ template <class C>
       y[o] = sum;
       continue;
     }
+    if (last - first == 2) {
+      const C* left = x + index[first] * inner;
+      const C* right = x + index[first + 1] * inner;
+      for (std::int64_t i = 0; i < inner; ++i)
+        y[o * inner + i] = weight[first] * left[i] + weight[first + 1] * right[i];
+      continue;
+    }
     if (first == last) std::fill_n(y + o * inner, inner, C{0});
     for (std::int64_t k = first; k < last; ++k)
       scaleRows(x + index[k] * inner, weight[k], y + o * inner, inner, k > first);
@@ -111,6 +118,46 @@ void eachSlab(const ArrayView& from, const ArrayView& to, std::int64_t outer, Ru
   });
 }
 
+/// Every element `times` times in a row, blocks of `inner` of them as they are.
+template <class T>
+[[gnu::always_inline]] inline void repeatBlocks(const T* x, T* y, std::int64_t blocks, std::int64_t times,
+                                                std::int64_t inner) {
+  if (inner == 1 && times == 2) {
+    for (std::int64_t i = 0; i < blocks; ++i) y[2 * i] = y[2 * i + 1] = x[i];
+    return;
+  }
+  for (std::int64_t i = 0; i < blocks; ++i)
+    for (std::int64_t k = 0; k < times; ++k, y += inner) std::copy_n(x + i * inner, inner, y);
+}
+
+/// The nearest position alone: copies, of any type. Where each position is read equally often, the dims around it are
+/// one run of blocks.
+void copyNearest(const ArrayView& x, const ArrayView& to, const std::vector<std::int64_t>& index, std::int64_t in,
+                 std::int64_t inner) {
+  const auto out = static_cast<std::int64_t>(index.size());
+  const std::int64_t outer = to.numel() / (out * inner);
+  const std::int64_t times = out / in;
+  bool even = out % in == 0;
+  for (std::int64_t o = 0; even && o < out; ++o) even = index[static_cast<std::size_t>(o)] == o / times;
+  withSize(to.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::Type;
+    if (even)
+      return parallelFor(outer * in, grainOf((1 + times) * inner), [&](std::int64_t begin, std::int64_t end) {
+        withAvx2([&]() TANDEM_INLINED {
+          repeatBlocks(x.as<T>() + begin * inner, to.as<T>() + begin * times * inner, end - begin, times, inner);
+        });
+      });
+    parallelFor(outer, grainOf((in + out) * inner), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t s = begin; s < end; ++s) {
+        const T* from = x.as<T>() + s * in * inner;
+        T* target = to.as<T>() + s * out * inner;
+        for (std::int64_t o = 0; o < out; ++o, target += inner)
+          std::copy_n(from + index[static_cast<std::size_t>(o)] * inner, inner, target);
+      }
+    });
+  });
+}
+
 void resampleEither(const LibraryCall& call, bool transposed) {
   Contiguous x(call.inputs[0]);
   const ArrayView& to = call.outputs[0];
@@ -125,6 +172,13 @@ void resampleEither(const LibraryCall& call, bool transposed) {
   DimSplit made(to.shape, dim);
   std::int64_t in = transposed ? made.size : from.size;
   std::int64_t out = transposed ? from.size : made.size;
+  if (mode <= Interpolation::NearestExact && !transposed) {
+    const bool wide = to.dtype == DType::Float64;
+    return copyNearest(x.view(), to,
+                       wide ? tapsOf<double>(in, out, mode, alignCorners, ratio).index
+                            : tapsOf<float>(in, out, mode, alignCorners, ratio).index,
+                       in, from.inner);
+  }
   withType(to.dtype, [&](auto tag) {
     using T = typename decltype(tag)::Type;
     using C = typename Element<T>::Compute;
@@ -135,12 +189,6 @@ void resampleEither(const LibraryCall& call, bool transposed) {
                        [&](const C* g, C* y) { scatterSlabs(taps, g, y, in, out, from.inner); });
       else
         eachSlab<T, C>(x.view(), to, from.outer, [&](const C* s, C* y) { gatherSlabs(taps, s, y, out, from.inner); });
-    } else if (mode <= Interpolation::NearestExact && !transposed) {
-      Taps<float> taps = tapsOf<float>(in, out, mode, alignCorners, ratio);
-      eachSlab<T, T>(x.view(), to, from.outer, [&](const T* s, T* y) {
-        for (std::int64_t o = 0; o < out; ++o)
-          std::copy_n(s + taps.index[static_cast<std::size_t>(o)] * from.inner, from.inner, y + o * from.inner);
-      });
     } else if (std::is_same_v<T, std::uint8_t> && !transposed) {
       const ByteTaps taps = byteTapsOf(tapsOf<double>(in, out, mode, alignCorners, ratio));
       eachSlab<std::uint8_t, std::uint8_t>(x.view(), to, from.outer, [&](const std::uint8_t* s, std::uint8_t* y) {

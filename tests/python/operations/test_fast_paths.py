@@ -1,0 +1,187 @@
+"""Sizes and values at which operations change the way they are computed: against the plain formula, bit for bit where
+the order of the arithmetic is the same."""
+
+import math
+
+import numpy as np
+import pytest
+from conftest import assert_same_bits
+
+import tandem
+
+F = tandem.nn.functional
+inf, nan = math.inf, math.nan
+
+
+@pytest.mark.parametrize("dtype", [tandem.float32, tandem.float64])
+def test_reciprocal_powers(dtype):
+    largest, tiny = tandem.finfo(dtype).max, tandem.finfo(dtype).tiny
+    x = tandem.tensor(
+        [0.0, -0.0, inf, -inf, nan, 1.0, -2.0, 3.0, largest, -largest, tiny, tiny / 4, 1e-19, 7e18], dtype=dtype
+    )
+    assert_same_bits(x**-1, 1 / x)
+    square = (x**-2).numpy()
+    with np.errstate(all="ignore"):
+        expected = (np.longdouble(1) / (x.numpy().astype(np.longdouble) ** 2)).astype(square.dtype)
+    np.testing.assert_array_max_ulp(square[~np.isnan(square)], expected[~np.isnan(expected)], 1)
+    assert np.isnan(square).tolist() == [i == 4 for i in range(14)]
+    exponents = tandem.tensor([-1, -2, 0.5, -0.5, 1, 2, 3, 2.5], dtype=dtype)
+    bases = tandem.tensor([0.7, 3.0, 5.5, 9.25, 4.0, 6.5, 1.5, 2.0], dtype=dtype)
+    mixed = bases**exponents
+    for i, e in enumerate(exponents.tolist()):
+        assert_same_bits(mixed[i], (bases**e)[i])
+
+
+@pytest.mark.parametrize("p", [0.0, 1.0, 2.0, 3.0, inf])
+@pytest.mark.parametrize("n, d", [(0, 3), (1, 3), (2, 1), (3, 0), (17, 5), (18, 4), (60, 40), (150, 9)])
+def test_pdist_is_the_norm_of_each_pair(n, d, p):
+    x = tandem.randn(n, d)
+    if n > 16 and d > 0:
+        x[3, 0], x[5, d - 1] = nan, inf
+    above = tandem.triu_indices(n, n, 1)
+    apart = x[above[0]] - x[above[1]]
+    expected = tandem.norm(apart, p, dim=1) if d > 0 else tandem.zeros(apart.shape[0])
+    assert_same_bits(F.pdist(x, p), expected)
+
+
+def test_gradient_of_pdist():
+    x = tandem.randn(20, 3, dtype=tandem.float64, requires_grad=True)
+    assert tandem.autograd.gradcheck(F.pdist, (x,))
+    y = tandem.ones(20, 3, requires_grad=True)
+    F.pdist(y).sum().backward()
+    assert (y.grad == 0).all()
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (2, 3), (0, 2), (2, 0), (5, 5)])
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_block_diag_of_one_shape(shape, count):
+    blocks = [tandem.randn(*shape) for _ in range(count)]
+    whole = np.zeros((count * shape[0], count * shape[1]), np.float32)
+    for i, b in enumerate(blocks):
+        whole[i * shape[0] : (i + 1) * shape[0], i * shape[1] : (i + 1) * shape[1]] = b.numpy()
+    assert_same_bits(tandem.block_diag(*blocks), tandem.tensor(whole))
+    mixed = tandem.block_diag(blocks[0].double(), *blocks[1:])
+    assert mixed.dtype == tandem.float64 and (mixed == tandem.tensor(whole).double()).all()
+    leaves = [b.requires_grad_() for b in blocks]
+    weights = tandem.randn(*whole.shape)
+    (tandem.block_diag(*leaves) * weights).sum().backward()
+    for i, b in enumerate(leaves):
+        rows, columns = slice(i * shape[0], (i + 1) * shape[0]), slice(i * shape[1], (i + 1) * shape[1])
+        assert_same_bits(b.grad, weights[rows, columns].contiguous())
+
+
+@pytest.mark.parametrize("op", [tandem.index_select, tandem.gather])
+def test_reads_into_memory_that_exists(op):
+    x = tandem.arange(12.0).view(3, 4)
+    index = tandem.tensor([2, 0, 2]) if op is tandem.index_select else tandem.tensor([[2, 0, 1, 1], [0, 0, 2, 2]])
+    expected = op(x, 0, index)
+    out = tandem.full_like(expected, nan)
+    at = out.data_ptr()
+    assert op(x, 0, index, out=out) is out and out.data_ptr() == at
+    assert_same_bits(out, expected)
+    across = tandem.zeros(expected.shape[1], expected.shape[0]).t()
+    assert_same_bits(op(x, 0, index, out=across).contiguous(), expected)
+    assert_same_bits(op(x, -2, index, out=tandem.empty(0)), expected)
+    with pytest.raises(RuntimeError):
+        op(x, 0, index, out=tandem.empty(expected.shape, dtype=tandem.float64))
+    same = tandem.arange(12.0).view(3, 4)
+    with pytest.raises(RuntimeError):
+        op(same, 0, index, out=same[: expected.shape[0]])
+    assert_same_bits(same, x)
+    kept = out.clone()
+    with pytest.raises(IndexError if op is tandem.index_select else RuntimeError):
+        op(x, 0, index + 2, out=out)
+    assert_same_bits(out, kept)
+
+
+@pytest.mark.parametrize("dtype", [tandem.float32, tandem.float64])
+@pytest.mark.parametrize("m", [1, 2, 3, 4, 5, 7, 8, 9])
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 6, 7, 8, 9, 15])
+def test_small_products_write_their_elements_alone(m, n, dtype):
+    a, b = tandem.randn(6, m, 5, dtype=dtype), tandem.randn(6, 5, n, dtype=dtype)
+    a[2, 0, 0], b[4, 1, 0] = inf, nan
+    expected = np.matmul(a.numpy().astype(np.longdouble), b.numpy().astype(np.longdouble))
+    product = tandem.bmm(a, b)
+    np.testing.assert_allclose(product.numpy(), expected, rtol=1e-4, atol=1e-5)
+    across = tandem.bmm(a.transpose(1, 2).contiguous().transpose(1, 2), b.transpose(1, 2).contiguous().transpose(1, 2))
+    assert_same_bits(across, product)
+
+
+@pytest.mark.parametrize("dtype", [tandem.float32, tandem.float64])
+@pytest.mark.parametrize("upper", [False, True])
+@pytest.mark.parametrize("unit", [False, True])
+@pytest.mark.parametrize("n", [1, 3, 63, 64, 65, 200])
+def test_one_column_of_a_triangular_system(n, unit, upper, dtype):
+    a = tandem.randn(n, n, dtype=dtype) / n + tandem.eye(n, dtype=dtype) * 2
+    b = tandem.randn(n, 2, dtype=dtype)
+    other = a.tril(-1) if upper else a.triu(1)
+    a = tandem.where(other != 0, nan, a)
+    if unit:
+        a = a.fill_diagonal_(nan)
+    both = tandem.linalg.solve_triangular(a, b, upper=upper, unitriangular=unit)
+    for layout in (a, a.t().contiguous().t(), tandem.stack([a, a], -1)[..., 0]):
+        column = tandem.linalg.solve_triangular(layout, b[:, :1], upper=upper, unitriangular=unit)
+        np.testing.assert_allclose(column.numpy(), both[:, :1].numpy(), rtol=1e-4, atol=1e-5)
+        if n <= 64:  # longer sums into one column have an order of their own
+            assert_same_bits(column, both[:, :1].contiguous())
+
+
+@pytest.mark.parametrize("dtype", [tandem.uint8, tandem.bfloat16, tandem.float32, tandem.float64])
+@pytest.mark.parametrize("size", [(6, 10), (9, 15), (3, 5), (2, 3), (7, 11), (6, 5)])
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact"])
+def test_nearest_positions(mode, size, dtype):
+    x = tandem.randint(0, 200, (2, 9, 3, 5)).to(dtype)
+    if dtype.is_floating_point:
+        x[0, 0, 0, 0], x[0, 0, 0, 1], x[0, 0, 0, 2] = nan, inf, -0.0
+    half = 0.5 if mode == "nearest-exact" else 0.0
+    h, w = ([min(int((o + half) * i / n), i - 1) for o in range(n)] for i, n in zip((3, 5), size, strict=True))
+    expected = x[:, :, h][:, :, :, w]
+    assert_same_bits(F.interpolate(x, size, mode=mode), expected)
+    assert_same_bits(F.interpolate(x.contiguous(memory_format=tandem.channels_last), size, mode=mode), expected)
+
+
+@pytest.mark.parametrize("dtype", [tandem.bfloat16, tandem.float32, tandem.float64])
+@pytest.mark.parametrize("n", [1, 2, 3, 8, 9])
+def test_gradient_of_a_product_of_few(n, dtype):
+    """Of many rows the places are worked on one by one: as few rows, which are not."""
+    rows = 6000
+    x = tandem.randn(rows, n).to(dtype)
+    x[0], x[1, 0], x[2, n - 1], x[3, 0] = 0.0, 0.0, nan, inf
+    g = tandem.randn(rows).to(dtype)
+
+    def gradient(x, g):
+        leaf = x.clone().requires_grad_()
+        return tandem.autograd.grad(leaf.prod(1), leaf, g)[0]
+
+    parts = [gradient(x[i : i + 8], g[i : i + 8]) for i in range(0, rows, 8)]
+    assert_same_bits(gradient(x, g), tandem.cat(parts))
+    turned = x.t().contiguous().requires_grad_()
+    assert_same_bits(tandem.autograd.grad(turned.prod(0), turned, g)[0].t().contiguous(), gradient(x, g))
+
+
+@pytest.mark.parametrize("dtype", [tandem.uint8, tandem.int16, tandem.int32, tandem.int64])
+@pytest.mark.parametrize(
+    "m, k, n", [(1, 3, 40), (2, 300, 64), (3, 7, 17), (4, 1, 33), (5, 20, 16), (6, 260, 70), (7, 5, 1)]
+)
+def test_products_of_integers_wrap_in_every_layout(m, k, n, dtype):
+    most = min(tandem.iinfo(dtype).max, 2**62)
+    a, b = tandem.randint(0, most, (m, k)).to(dtype), tandem.randint(0, most, (k, n)).to(dtype)
+    with np.errstate(over="ignore"):
+        expected = tandem.tensor((a.numpy()[:, :, None] * b.numpy()[None]).sum(1, dtype=a.numpy().dtype))
+    for left in (a, a.t().contiguous().t()):
+        for right in (b, b.t().contiguous().t(), tandem.stack([b, b], -1)[..., 0]):
+            assert_same_bits(left @ right, expected)
+
+
+@pytest.mark.parametrize("n", [0, 1, 3, 4, 7, 8, 1000, 70000])
+def test_randperm_has_each_number_once(n):
+    tandem.manual_seed(5)
+    drawn = tandem.randperm(n)
+    assert sorted(drawn.tolist()) == list(range(n))
+    tandem.manual_seed(5)
+    assert_same_bits(tandem.randperm(n), drawn)
+
+
+def test_numbers_that_randperm_draws():
+    tandem.manual_seed(3)
+    assert tandem.randperm(16).tolist() == [8, 12, 0, 3, 5, 10, 7, 9, 6, 11, 4, 1, 2, 15, 14, 13]
