@@ -3,6 +3,7 @@
 #include "eager/fusion.h"
 #include "eager/helpers.h"
 #include "eager/in_place_form.h"
+#include "eager/number_range.h"
 #include "eager/ops.h"
 
 namespace tandem::ops {
@@ -119,6 +120,7 @@ Tensor hardshrink(const Tensor& x, double lambd) {
   return hardshrink_plain(x, lambd);
 }
 Tensor threshold(const Tensor& x, Scalar least, Scalar value, bool inplace) {
+  for (const Scalar& number : {least, value}) needHeld("threshold", x.dtype(), number);
   auto compute = [&](const Tensor& t) { return threshold_plain(t, least, value); };
   if (!inplace || !repeatsElements(x)) return activation(x, inplace, compute);
   assignRepeated("threshold", x, fusedActivation(x, compute), Repeats::Taken);

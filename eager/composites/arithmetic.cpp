@@ -6,6 +6,7 @@
 #include "eager/fusion.h"
 #include "eager/helpers.h"
 #include "eager/kernels.h"
+#include "eager/number_range.h"
 #include "eager/ops.h"
 #include "eager/scalar_tensor.h"
 #include "runtime/base/attrs.h"
@@ -94,6 +95,7 @@ void fillInto(const Tensor& into, const Operand& value) {
   if (value.isTensor() && value.tensor().dim() > 0)
     fail("fill_ only supports 0-dimension value tensor but got tensor with ", value.tensor().dim(), " dimensions.");
   if (value.isTensor()) return applyInto(into, OpCode::clone, {value});
+  needHeld("fill_", into.dtype(), value.scalar());
   // A number goes to the dtype of `into` at once, not by way of the default one.
   AttrWriter to;
   to.dtype(into.dtype());
@@ -258,6 +260,8 @@ Tensor clamp(const Tensor& x, const std::optional<Operand>& from, const std::opt
     if (*bound) metas.push_back(metaOf(**bound));
   const DType type = resultType(metas);
   if (type == DType::Bool && from && to) fail<NotImplementedError>("\"clamp_cpu\" not implemented for 'Bool'");
+  for (const auto* bound : {&from, &to})
+    if (*bound && !(*bound)->isTensor()) needHeld("clamp", type, (*bound)->scalar());
   FusedScope fused(x);
   // All three promote together: a 0-d bound must not widen what the other bound keeps.
   Tensor bounds[2];

@@ -6,6 +6,7 @@
 #include "eager/dispatch.h"
 #include "eager/fusion.h"
 #include "eager/helpers.h"
+#include "eager/number_range.h"
 #include "eager/ops.h"
 #include "eager/recorder.h"
 #include "runtime/base/attrs.h"
@@ -41,7 +42,9 @@ void needFloatingDType(const char* op, DType t) {
 }  // namespace
 
 Tensor full(DimsRef size, Scalar value, std::optional<DType> dtype) {
-  return full_plain(value, size, dtype.value_or(dtypeOf(value)));
+  const DType of = dtype.value_or(dtypeOf(value));
+  needHeld("full", of, value);
+  return full_plain(value, size, of);
 }
 Tensor zeros(DimsRef size, std::optional<DType> dtype) { return full_plain(0, size, dtype.value_or(defaultDType())); }
 Tensor ones(DimsRef size, std::optional<DType> dtype) { return full_plain(1, size, dtype.value_or(defaultDType())); }
@@ -53,7 +56,9 @@ Tensor empty(DimsRef size, std::optional<DType> dtype) {
   return makeEmpty(size, dtype.value_or(defaultDType()));
 }
 Tensor full_like(const Tensor& x, Scalar value, std::optional<DType> dtype) {
-  return oneEach(full_plain(value, x.shape(), dtype.value_or(x.dtype())), x);
+  const DType of = dtype.value_or(x.dtype());
+  needHeld("full_like", of, value);
+  return oneEach(full_plain(value, x.shape(), of), x);
 }
 Tensor zeros_like(const Tensor& x, std::optional<DType> dtype) { return full_like(x, 0, dtype); }
 Tensor ones_like(const Tensor& x, std::optional<DType> dtype) { return full_like(x, 1, dtype); }

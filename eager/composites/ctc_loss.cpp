@@ -73,7 +73,8 @@ Tensor ctc(const Tensor& logProbs, const Tensor& givenTargets, const Tensor& giv
     labels = paddedTargets(labels, lengths);
   } else {
     const std::int64_t width = labels.size(1);
-    lengths = expected(lengths, le(lengths, width), Expectation::TargetLength, lengths, width);
+    const Tensor fits = logical_and(ge(lengths, 0), le(lengths, width));
+    lengths = expected(lengths, fits, Expectation::TargetLength, lengths, width);
   }
   lengths = unsqueeze(lengths, 1);
   running = unsqueeze(running, 1);

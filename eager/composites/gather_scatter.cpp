@@ -3,6 +3,7 @@
 #include "eager/dispatch.h"
 #include "eager/helpers.h"
 #include "eager/in_place_form.h"
+#include "eager/number_range.h"
 #include "eager/ops.h"
 #include "eager/scalar_tensor.h"
 
@@ -59,6 +60,7 @@ Tensor index_fill(const Tensor& x, std::int64_t dim, const Tensor& index, const 
   if (value.isTensor() && value.tensor().dim() != 0)
     fail("index_fill_ only supports a 0-dimensional value tensor, but got tensor with ", value.tensor().dim(),
          " dimension(s).");
+  if (!value.isTensor()) needHeld("index_fill", x.dtype(), value.scalar());
   Tensor places = indexVector("index_fill_", index);
   Tensor t = asVector(x);
   dim = wrapDim(dim, t.dim());

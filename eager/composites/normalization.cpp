@@ -1,4 +1,5 @@
 // Normalisation, and lookup in tables.
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -217,6 +218,16 @@ Tensor bagNumbers(const Tensor& offsets, std::int64_t of) {
   return sub(narrow(cumsum(begins, 0), 0, 0, of), 1);
 }
 
+/// `offsets`, once it holds that they begin with 0, do not decrease and are at most `n`.
+Tensor checkedOffsets(const Tensor& offsets, std::int64_t n) {
+  const std::int64_t count = offsets.size(0);
+  if (count == 0) return offsets;
+  const std::array<Tensor, 2> parts{zeros(Dims{1}, DType::Int64), narrow(offsets, 0, 0, count - 1)};
+  const Tensor first = eq(narrow(offsets, 0, 0, 1), 0);
+  const Tensor good = logical_and(logical_and(ge(offsets, cat(parts, 0)), le(offsets, n)), first);
+  return expected(offsets, good, Expectation::BagOffsets, {}, n);
+}
+
 /// The first place of the largest element of each bag and column, by doubling: what is known of 1, 2, 4 ... rows.
 Tensor largestPlaces(const Tensor& rows, const Tensor& bag, const Tensor& counted, std::int64_t bags) {
   std::int64_t n = rows.size(0);
@@ -263,21 +274,27 @@ Tensor embedding_bag(const Tensor& input, const Tensor& weight, const Tensor& of
     fail("include_last_offset: number of offset should be at least 1");
 
   std::int64_t n = input.numel();
+  Tensor begins;
+  if (input.dim() == 1) begins = checkedOffsets(toDType(offsets, DType::Int64), n);
   std::int64_t bags = input.dim() == 2 ? input.size(0) : offsets.size(0) - (includeLast ? 1 : 0);
   std::int64_t width = weight.dim() == 2 ? weight.size(1) : 0;
   Tensor flat = reshape(input, Dims{-1});
   Tensor rows = embedding(flat, weight, paddingIdx, maxNorm, normType, scaleByFreq, sparse);
   if (n == 0 || bags == 0) return constantIn(zeros(Dims{bags, width}, weight.dtype()), {&weight, 1});
   Tensor bag;
-  if (input.dim() == 2)
+  if (input.dim() == 2) {
     bag = reshape(expand(unsqueeze(arange(std::int64_t{0}, bags), 1), input.shape()), Dims{-1});
-  else
-    bag = bagNumbers(toDType(includeLast ? narrow(offsets, 0, 0, bags) : offsets, DType::Int64), n);
+  } else {
+    bag = bagNumbers(narrow(begins, 0, 0, bags), n);
+  }
   Tensor counted = ones(Dims{n}, DType::Bool);
   if (paddingIdx) {
     std::int64_t padding = *paddingIdx < 0 ? *paddingIdx + weight.size(0) : *paddingIdx;
     counted = ne(flat, padding);
   }
+  // What is behind the end of the last bag is in none.
+  if (begins.defined() && includeLast)
+    counted = logical_and(counted, lt(arange(std::int64_t{0}, n), narrow(begins, 0, bags, 1)));
   Tensor counts = index_add_plain(zeros(Dims{bags}, weight.dtype()), 0, bag, toDType(counted, weight.dtype()));
   if (mode == "max") {
     Tensor picked;
@@ -288,7 +305,7 @@ Tensor embedding_bag(const Tensor& input, const Tensor& weight, const Tensor& of
     return where(gt(unsqueeze(counts, 1), 0), gather(rows, 0, picked), 0.0);
   }
   if (sampleWeights.defined()) rows = mul(rows, reshape(sampleWeights, Dims{-1, 1}));
-  if (paddingIdx) rows = where(unsqueeze(counted, 1), rows, 0.0);
+  if (paddingIdx || includeLast) rows = where(unsqueeze(counted, 1), rows, 0.0);
   Tensor sums = index_add_plain(zeros(Dims{bags, width}, rows.dtype()), 0, bag, rows);
   return mode == "sum" ? sums : div(sums, unsqueeze(clamp(counts, Operand(1)), 1));
 }

@@ -1,11 +1,13 @@
 // Padding, and the windows of images as columns.
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 #include "eager/batch.h"
 #include "eager/composites/spatial.h"
 #include "eager/dispatch.h"
 #include "eager/helpers.h"
+#include "eager/number_range.h"
 #include "runtime/base/pieces.h"
 
 namespace tandem::ops {
@@ -30,8 +32,8 @@ Tensor padConstant(const Tensor& x, DimsRef counts, Scalar value) {
   for (std::size_t i = 0; i < counts.size() / 2; ++i) {
     std::int64_t dim = x.dim() - 1 - static_cast<std::int64_t>(i);
     auto [before, after] = of(i);
-    shape[dim] += before + after;
-    if (shape[dim] < 0 || -before > x.size(dim) || -after > x.size(dim))
+    shape[dim] = sizeSum("pad", sizeSum("pad", shape[dim], before), after);
+    if (shape[dim] < 0 || before < -x.size(dim) || after < -x.size(dim))
       fail("The input size ", x.size(dim), ", plus negative padding ", before, " and ", after,
            ", resulted in a negative output size, which is invalid. Check dimension ", dim, " of your input.");
     inner = cropped(inner, dim, of(i));
@@ -103,6 +105,7 @@ Tensor pad(const Tensor& x, DimsRef counts, std::string_view mode, std::optional
          counts.size(), " and input of dimension ", x.dim());
   if (mode == "constant") {
     double v = value.value_or(0.0);
+    needHeld("pad", x.dtype(), v);
     return padConstant(x, counts, isFloating(x.dtype()) ? Scalar(v) : Scalar(static_cast<std::int64_t>(v)));
   }
   if (mode != "reflect" && mode != "replicate" && mode != "circular")
@@ -113,12 +116,17 @@ Tensor pad(const Tensor& x, DimsRef counts, std::string_view mode, std::optional
         "Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now, of the last "
         "1 to 3 dims behind one or two others; got padding ",
         shapeText(counts), " for input ", shapeText(x.shape()));
+  constexpr std::int64_t kMostPadding = std::numeric_limits<std::int64_t>::max();
   auto placesOf = mode == "reflect" ? reflected : mode == "replicate" ? replicated : circular;
   std::vector<PieceList> pieces;
   bool whole = true;
   for (std::size_t i = n; i-- > 0;) {
     std::int64_t dim = x.dim() - 1 - static_cast<std::int64_t>(i);
     Counts c{counts[2 * i], counts[2 * i + 1]};
+    if (sizeSum("pad", sizeSum("pad", x.size(dim), c.before), c.after) < 0 || c.before < -kMostPadding ||
+        c.after < -kMostPadding)
+      fail("pad: padding (", c.before, ", ", c.after, ") leaves nothing of dimension ", dim, " of input ",
+           shapeText(x.shape()));
     bool none = c.before == 0 && c.after == 0;
     pieces.push_back(none ? PieceList{{0, 1, x.size(dim)}} : placesOf(x, dim, c));
     whole &= none;
@@ -129,11 +137,13 @@ Tensor pad(const Tensor& x, DimsRef counts, std::string_view mode, std::optional
 namespace {
 
 struct Columns {
+  const char* op;
   Dims kernel, dilation, padding, stride;
 
-  Columns(const char* op, DimsRef kernel_, DimsRef dilation_, DimsRef padding_, DimsRef stride_)
-      : kernel(spatialList(op, "kernel_size", kernel_, 2)), dilation(spatialList(op, "dilation", dilation_, 2)),
-        padding(spatialList(op, "padding", padding_, 2)), stride(spatialList(op, "stride", stride_, 2)) {
+  Columns(const char* op_, DimsRef kernel_, DimsRef dilation_, DimsRef padding_, DimsRef stride_)
+      : op(op_), kernel(spatialList(op, "kernel_size", kernel_, 2)),
+        dilation(spatialList(op, "dilation", dilation_, 2)), padding(spatialList(op, "padding", padding_, 2)),
+        stride(spatialList(op, "stride", stride_, 2)) {
     for (int d = 0; d < 2; ++d) {
       if (kernel[d] <= 0) fail(op, ": kernel size should be greater than zero, but got ", shapeText(kernel));
       if (dilation[d] <= 0) fail(op, ": dilation should be greater than zero, but got ", shapeText(dilation));
@@ -145,7 +155,10 @@ struct Columns {
   [[nodiscard]] Dims places(DimsRef size) const {
     Dims out;
     for (int d = 0; d < 2; ++d)
-      out.push_back(floorDiv(size[d] + 2 * padding[d] - dilation[d] * (kernel[d] - 1) - 1, stride[d]) + 1);
+      out.push_back(floorDiv(sizeSum(op, size[d], sizeProduct(op, 2, padding[d])) -
+                                 sizeProduct(op, dilation[d], kernel[d] - 1) - 1,
+                             stride[d]) +
+                    1);
     return out;
   }
 };
@@ -182,7 +195,7 @@ Tensor nn_fold(const Tensor& input, DimsRef outputSize, DimsRef kernel, DimsRef 
     fail("Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for "
          "input, but got: ",
          shapeText(input.shape()));
-  std::int64_t block = c.kernel[0] * c.kernel[1];
+  std::int64_t block = sizeProduct("fold", c.kernel[0], c.kernel[1]);
   if (input.size(-2) % block != 0)
     fail("Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got input.size(1)=",
          input.size(-2), " and kernel_size=", shapeText(c.kernel), ".");

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "eager/helpers.h"
+#include "eager/number_range.h"
 #include "eager/ops.h"
 #include "eager/recorder.h"
 
@@ -35,9 +36,11 @@ std::vector<Tensor> tensor_split(const Tensor& x, std::int64_t sections, std::in
   needDims(x);
   dim = wrapDim(dim, x.dim());
   if (sections <= 0) fail("number of sections must be larger than 0, got ", sections);
+  const std::size_t count = pieceCount("tensor_split", sections);
   std::int64_t least = x.shape()[dim] / sections;
   std::int64_t larger = x.shape()[dim] % sections;
   std::vector<Tensor> out;
+  out.reserve(count);
   for (std::int64_t i = 0, at = 0; i < sections; ++i) {
     std::int64_t size = least + (i < larger ? 1 : 0);
     out.push_back(slice(x, dim, at, at + size, 1));

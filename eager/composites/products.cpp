@@ -208,14 +208,14 @@ Tensor matrix_power(const Tensor& x, std::int64_t n) {
   if (x.size(-1) != x.size(-2))
     fail("linalg.matrix_power: A must be batches of square matrices, but they are ", x.size(-2), " by ", x.size(-1),
          " matrices");
-  if (n < 0) return matrix_power(linalg_inv(x), -n);
   if (n == 0) return constantIn(clone(expand(eye(x.size(-1), {}, x.dtype()), x.shape())), {&x, 1});
-  Tensor power = x;
+  Tensor power = n < 0 ? linalg_inv(x) : x;
   Tensor result;
-  for (;; power = matmul(power, power)) {
-    if ((n & 1) != 0) result = result.defined() ? matmul(result, power) : power;
-    n >>= 1;
-    if (n == 0) break;
+  for (auto rest = n < 0 ? 0 - static_cast<std::uint64_t>(n) : static_cast<std::uint64_t>(n);;
+       power = matmul(power, power)) {
+    if ((rest & 1) != 0) result = result.defined() ? matmul(result, power) : power;
+    rest >>= 1;
+    if (rest == 0) break;
   }
   return result == x ? clone(x) : result;
 }

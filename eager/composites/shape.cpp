@@ -6,6 +6,7 @@
 #include "eager/fusion.h"
 #include "eager/helpers.h"
 #include "eager/in_place_form.h"
+#include "eager/number_range.h"
 #include "eager/ops.h"
 #include "runtime/base/attrs.h"
 #include "runtime/base/pieces.h"
@@ -116,7 +117,7 @@ std::vector<Tensor> split_sizes(const Tensor& x, DimsRef sizes, std::int64_t dim
   dim = wrapDim(dim, x.dim());
   if (x.dim() == 0) fail("split expects at least a 1-dimensional tensor");
   std::int64_t total = 0;
-  for (auto s : sizes) total += s;
+  for (auto s : sizes) total = sizeSum("split", total, s);
   if (total != x.shape()[dim])
     fail("split_with_sizes expects split_sizes to sum exactly to ", x.shape()[dim],
          " (input tensor's size at dimension ", dim, "), but got split_sizes=", shapeText(sizes));
@@ -134,7 +135,7 @@ std::vector<Tensor> split(const Tensor& x, std::int64_t size, std::int64_t dim) 
   std::int64_t n = x.shape()[dim];
   if (size < 0 || (size == 0 && n != 0)) fail("split expects split_size be non-negative, but got split_size=", size);
   Dims sizes;
-  for (std::int64_t at = 0; at < n; at += size) sizes.push_back(std::min(size, n - at));
+  for (std::int64_t at = 0; at < n; at += sizes.back()) sizes.push_back(std::min(size, n - at));
   if (sizes.empty()) sizes.push_back(0);
   return split_sizes(x, sizes, dim);
 }
@@ -143,8 +144,8 @@ std::vector<Tensor> chunk(const Tensor& x, std::int64_t chunks, std::int64_t dim
   dim = wrapDim(dim, x.dim());
   if (x.dim() == 0) fail("chunk expects at least a 1-dimensional tensor");
   std::int64_t n = x.shape()[dim];
-  if (n == 0) return split_sizes(x, Dims(static_cast<std::size_t>(chunks), 0), dim);
-  return split(x, (n + chunks - 1) / chunks, dim);
+  if (n == 0) return split_sizes(x, Dims(pieceCount("chunk", chunks), 0), dim);
+  return split(x, (n - 1) / chunks + 1, dim);
 }
 std::vector<Tensor> unbind(const Tensor& x, std::int64_t dim) {
   dim = wrapDim(dim, x.dim());
@@ -280,6 +281,7 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, const Operand& value) {
   if (value.isTensor() && value.tensor().dim() != 0)
     fail("masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ", value.tensor().dim(),
          " dimension(s).");
+  if (!value.isTensor()) needHeld("masked_fill", x.dtype(), value.scalar());
   FusedScope fused(x, FusedScope::When::Writes);
   Tensor y = value.isTensor() ? where(mask, toDType(value.tensor(), x.dtype()), x) : where(mask, value, x);
   return toDType(y, x.dtype());

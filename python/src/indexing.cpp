@@ -12,6 +12,7 @@
 #include "eager/advanced_indexing.h"
 #include "eager/dispatch.h"
 #include "eager/helpers.h"
+#include "eager/number_range.h"
 #include "eager/ops.h"
 #include "eager/overlap.h"
 #include "python/src/convert.h"
@@ -68,11 +69,14 @@ class Resolver {
     std::int64_t taken = 0;
     for (Py_ssize_t i = 0; i < n; ++i) taken += dimsTaken(PyTuple_GET_ITEM(index, i));
     checkCount(taken);
+    bool ellipsis = false;
     for (Py_ssize_t i = 0; i < n; ++i) {
       PyObject* item = PyTuple_GET_ITEM(index, i);
       if (item == Py_Ellipsis) {
         std::int64_t rest = 0;
         for (Py_ssize_t j = i + 1; j < n; ++j) rest += dimsTaken(PyTuple_GET_ITEM(index, j));
+        if (std::exchange(ellipsis, true) && rest > 0)
+          fail<IndexError>("an index can only have a single ellipsis ('...')");
         dim_ = view_.dim() - rest;
       } else {
         take(item);
@@ -265,6 +269,7 @@ class Resolver {
 // The value as the elements of `t` can take it: a fraction written into integers is cut.
 Operand numberFor(const Tensor& t, PyObject* value) {
   Scalar s = scalarOf(value);
+  needHeld("__setitem__", t.dtype(), s);
   if (s.isFloat() && !isFloating(t.dtype()) && t.dtype() != DType::Bool) {
     return Scalar(s.asInt());
   }

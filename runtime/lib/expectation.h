@@ -33,6 +33,7 @@ enum class Expectation : std::int64_t {
   ArgumentHolds,
   VarianceNonNegative,
   NonZeroBlock,  // shown: 1 + the place of the block
+  BagOffsets,    // detail: the length of the input
 };
 
 /// Throws the error of the first element of the bool array `good` that is false. Where `shown` is an int64 array of the

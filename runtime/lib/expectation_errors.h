@@ -71,6 +71,8 @@ inline std::string batchElement(bool batched, std::int64_t place) {
   case Expectation::NonZeroBlock:
     fail<LinAlgError>("linalg.ldl_factor: ", batchElement(batched, place), "The block of D at ", shown,
                       " is zero: the input matrix is singular.");
+  case Expectation::BagOffsets:
+    fail("embedding_bag: offsets must begin with 0, not decrease and be at most the length of the input, ", detail);
   }
   fail<InternalError>("not an expectation: ", static_cast<std::int64_t>(what));
 }
