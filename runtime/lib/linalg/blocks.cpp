@@ -6,6 +6,7 @@
 #include <immintrin.h>
 
 #include "runtime/device/thread_pool.h"
+#include "runtime/lib/linalg/columns.h"
 #include "runtime/lib/strided.h"
 
 // The instruction set all our kernels need at least.
@@ -108,15 +109,6 @@ void solvePart(const PackedTriangle<T>& a, std::int64_t n, TriangleKind kind, T*
   solveColumns<1>(a, n, kind, x, ldx, m, less, whole, to);
 }
 
-/// to[i] -= factor * from[i]
-template <class V, class T = typename V::Scalar>
-void subtractScaled(T factor, const T* from, T* to, std::int64_t n) {
-  auto scale = V::broadcast(-factor);
-  std::int64_t i = 0;
-  for (; i + V::kLanes <= n; i += V::kLanes) V::store(to + i, V::fma(scale, V::load(from + i), V::load(to + i)));
-  for (; i < n; ++i) to[i] = V::fma(-factor, from[i], to[i]);
-}
-
 /// x = a^-1 (x - less), one dense column: each element, once it is known, is taken from those after it, each of which
 /// has the sum that `solveStrip` gives it.
 template <class T>
@@ -136,7 +128,7 @@ void solveColumn(const Matrix<T>& a, std::int64_t n, TriangleKind kind, T* x, co
     const T* column = columns + k * apart;
     if (!kind.unit) x[k] /= column[k];
     const std::int64_t first = kind.upper ? 0 : k + 1;
-    subtractScaled<VectorsOf<T>>(x[k], column + first, x + first, n - 1 - step);
+    addScaled(-x[k], column + first, x + first, n - 1 - step);
   }
 }
 
@@ -198,7 +190,7 @@ std::int64_t factorTriangle(T* u, std::int64_t ldu, std::int64_t n) {
     const T diagonal = std::sqrt(row[k]);
     row[k] = diagonal;
     for (std::int64_t j = k + 1; j < n; ++j) row[j] /= diagonal;
-    for (std::int64_t i = k + 1; i < n; ++i) subtractScaled<VectorsOf<T>>(row[i], row + i, u + i * ldu + i, n - i);
+    for (std::int64_t i = k + 1; i < n; ++i) addScaled(-row[i], row + i, u + i * ldu + i, n - i);
   }
   return 0;
 }
@@ -219,8 +211,7 @@ void factorColumns(T* a, std::int64_t lda, std::int64_t m, std::int64_t n, std::
     // Below a pivot of zero all elements are.
     if (column[j] != 0)
       for (std::int64_t i = j + 1; i < m; ++i) column[i] /= column[j];
-    for (std::int64_t c = j + 1; c < n; ++c)
-      subtractScaled<VectorsOf<T>>(a[c * lda + j], column + j + 1, a + c * lda + j + 1, m - j - 1);
+    for (std::int64_t c = j + 1; c < n; ++c) addScaled(-a[c * lda + j], column + j + 1, a + c * lda + j + 1, m - j - 1);
   }
 }
 
