@@ -123,13 +123,13 @@ T largestOf(const T* x, std::int64_t n) {
   return found;
 }
 
-#define TANDEM_COLUMNS(T)                                                                                              \
-  template void project(const T*, std::int64_t, std::int64_t, std::int64_t, const T*, T*);                             \
-  template void combine(const T*, std::int64_t, std::int64_t, std::int64_t, const T*, T*);                             \
-  template void addScaled(T, const T*, T*, std::int64_t);                                                              \
-  template T largestOf(const T*, std::int64_t);
-TANDEM_COLUMNS(float)
-TANDEM_COLUMNS(double)
-#undef TANDEM_COLUMNS
+template void project(const float*, std::int64_t, std::int64_t, std::int64_t, const float*, float*);
+template void combine(const float*, std::int64_t, std::int64_t, std::int64_t, const float*, float*);
+template void addScaled(float, const float*, float*, std::int64_t);
+template float largestOf(const float*, std::int64_t);
+template void project(const double*, std::int64_t, std::int64_t, std::int64_t, const double*, double*);
+template void combine(const double*, std::int64_t, std::int64_t, std::int64_t, const double*, double*);
+template void addScaled(double, const double*, double*, std::int64_t);
+template double largestOf(const double*, std::int64_t);
 
 }  // namespace tandem::lib

@@ -154,12 +154,11 @@ Reflectors<T> factorQr(ColumnMatrix<T> a) {
   return h;
 }
 
-#define TANDEM_REFLECTORS(T)                                                                                           \
-  template T makeReflector(T*, std::int64_t);                                                                          \
-  template void applyReflectors(const Reflectors<T>&, Reflect, ColumnMatrix<T>&, bool);                                \
-  template Reflectors<T> factorQr(ColumnMatrix<T>);
-TANDEM_REFLECTORS(float)
-TANDEM_REFLECTORS(double)
-#undef TANDEM_REFLECTORS
+template float makeReflector(float*, std::int64_t);
+template void applyReflectors(const Reflectors<float>&, Reflect, ColumnMatrix<float>&, bool);
+template Reflectors<float> factorQr(ColumnMatrix<float>);
+template double makeReflector(double*, std::int64_t);
+template void applyReflectors(const Reflectors<double>&, Reflect, ColumnMatrix<double>&, bool);
+template Reflectors<double> factorQr(ColumnMatrix<double>);
 
 }  // namespace tandem::lib
