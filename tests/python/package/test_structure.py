@@ -37,6 +37,13 @@ def test_a_pass_is_one_file_one_test_and_one_name(name):
     assert camel(name) in (ROOT / "passes/pipeline.cpp").read_text(), f"{name} is not in the pipeline"
 
 
+def test_a_wheel_builds_what_it_installs():
+    texts = [p.read_text() for p in [ROOT / "CMakeLists.txt", *sorted((ROOT / "cmake").glob("*.cmake"))]]
+    installed = {m for t in texts for m in re.findall(r"install\(TARGETS (\w+) [^)]*\bCOMPONENT python\b", t)}
+    built = re.search(r"^build\.targets = \[(.*)\]$", (ROOT / "pyproject.toml").read_text(), re.M)
+    assert built is not None and set(re.findall(r'"(\w+)"', built[1])) == installed
+
+
 def test_every_pass_test_belongs_to_a_pass():
     tests = {p.stem for p in (ROOT / "tests/passes").glob("*.mlir")}
     assert PASSES and tests >= set(PASSES)
