@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/lib/linalg/columns.h"
 #include "runtime/lib/linalg/rotations.h"
 
 namespace tandem::lib {
@@ -57,10 +58,8 @@ bool iterateBands(double* d, double* e, std::int64_t n, Counts counts, Step step
   return true;
 }
 
-inline double largestOf(const double* diagonal, const double* beside, std::int64_t n) {
-  double largest = std::abs(diagonal[n - 1]);
-  for (std::int64_t k = 0; k + 1 < n; ++k) largest = std::max({largest, std::abs(diagonal[k]), std::abs(beside[k])});
-  return largest;
+inline double largestOfBand(const double* d, const double* e, std::int64_t n) {
+  return std::max(largestOf(d, n), largestOf(e, n - 1));
 }
 inline void multiply(double* x, std::int64_t n, double factor) {
   for (std::int64_t k = 0; k < n; ++k) x[k] *= factor;

@@ -2,97 +2,23 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
-#include <numeric>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "runtime/lib/linalg/secular_equation.h"
+#include "runtime/lib/linalg/middle.h"
 #include "runtime/lib/linalg/split_columns.h"
 #include "runtime/lib/linalg/tridiagonal.h"
 
 namespace tandem::lib {
 namespace {
 
-std::size_t asSize(std::int64_t i) { return static_cast<std::size_t>(i); }
-
 template <class T>
 constexpr double kPrecision = std::numeric_limits<T>::epsilon();
 /// Of a part with all numbers below this, beside a matrix with some near 1, no value matters to the last bit.
 constexpr double kSmallestPart = std::numeric_limits<double>::epsilon();
-
-/// The middle of two halves, whose values are d but for the row between, z. Which columns stay as they are, and which
-/// the equation mixes.
-template <class T>
-class Merge {
- public:
-  /// `row`: the place of the row between, where d is 0.
-  Merge(double* d, std::vector<double> z, std::int64_t row, double tolerated, SplitColumns<T> left,
-        SplitColumns<T> right)
-      : d_(d), size_(std::ssize(z)), z_(std::move(z)), tolerated_(tolerated), left_(std::move(left)),
-        right_(std::move(right)) {
-    kept_.push_back(row);
-    double& own = z_[asSize(row)];
-    if (std::abs(own) <= tolerated) own = std::copysign(tolerated, own);
-  }
-
-  void run(bool vectors) {
-    deflate();
-    std::vector<double> d, z;
-    for (const std::int64_t j : kept_) {
-      d.push_back(d_[j]);
-      z.push_back(z_[asSize(j)]);
-    }
-    const SecularEquation equation(std::move(d), std::move(z), 1, SecularEquation::Poles::Squares);
-    for (std::size_t i = 0; i < kept_.size(); ++i) d_[kept_[i]] = equation.zero(static_cast<std::int64_t>(i));
-    std::vector<std::int64_t> order(asSize(size_));
-    std::iota(order.begin(), order.end(), 0);
-    std::ranges::stable_sort(order, std::greater(), [&](std::int64_t j) { return d_[j]; });
-    std::vector<double> values(d_, d_ + size_);
-    for (std::int64_t j = 0; j < size_; ++j) d_[j] = values[asSize(order[asSize(j)])];
-    right_.replace(kept_, equation.vectors(), order);
-    if (vectors) left_.replace(kept_, equation.leftVectors(), order);
-  }
-
- private:
-  /// Leaves out columns that have no part in z, and of two with nearly one value turns one so that it has none.
-  void deflate() {
-    std::vector<std::int64_t> order;
-    for (std::int64_t j = 0; j < size_; ++j)
-      if (j != kept_.front()) order.push_back(j);
-    std::ranges::stable_sort(order, {}, [&](std::int64_t j) { return d_[j]; });
-    for (const std::int64_t j : order) {
-      const double z = z_[asSize(j)];
-      if (std::abs(z) <= tolerated_) continue;
-      d_[j] = std::max(d_[j], tolerated_ / 2);  // apart from the 0 of the row
-      if (kept_.size() > 1 && isTurned(j, kept_.back())) continue;
-      kept_.push_back(j);
-    }
-  }
-  bool isTurned(std::int64_t j, std::int64_t other) {
-    const double length = std::hypot(z_[asSize(j)], z_[asSize(other)]);
-    const double c = z_[asSize(j)] / length;
-    const double s = z_[asSize(other)] / length;
-    if ((d_[j] - d_[other]) * std::abs(c * s) > tolerated_) return false;
-    left_.turn(other, j, c, s);
-    right_.turn(other, j, c, s);
-    const double low = d_[other];
-    const double high = d_[j];
-    d_[other] = c * c * low + s * s * high;
-    d_[j] = s * s * low + c * c * high;
-    z_[asSize(j)] = length;
-    kept_.back() = j;
-    return true;
-  }
-
-  double* d_;
-  std::int64_t size_;
-  std::vector<double> z_;
-  double tolerated_;
-  SplitColumns<T> left_, right_;
-  std::vector<std::int64_t> kept_;  // the row between, then columns with a part in z, by value
-};
 
 template <class T>
 class Halves {
@@ -132,8 +58,7 @@ class Halves {
     double* d = d_ + at;
     const double own = std::exchange(d[upper], 0);
     const double beside = e_[at + upper];
-    double largest = std::max(std::abs(own), std::abs(beside));
-    for (std::int64_t j = 0; j < n; ++j) largest = std::max(largest, d[j]);
+    const double largest = std::max({std::abs(own), std::abs(beside), largestOf(d, n)});
     // What is at most this counts as nothing, beside the matrix.
     const double tolerated =
         4 * static_cast<double>(std::numeric_limits<T>::epsilon()) * std::max(largest, kSmallestPart);
@@ -151,8 +76,23 @@ class Halves {
     }
     if (u_ != nullptr) u_[(at + upper) * (n_ + 1)] = 1;
     if (largest == 0) return;
+    if (std::abs(z[asSize(upper)]) <= tolerated) z[asSize(upper)] = std::copysign(tolerated, z[asSize(upper)]);
     SplitColumns<T> left = u_ != nullptr ? left_.joined(at, n, upper + 1) : SplitColumns<T>(nullptr, 0, {0, n, 0, n});
-    Merge<T>(d, std::move(z), upper, tolerated, std::move(left), std::move(right)).run(u_ != nullptr);
+    auto turn = [&](std::int64_t one, std::int64_t other, double c, double s) {
+      left.turn(one, other, c, s);
+      right.turn(one, other, c, s);
+    };
+    Middle middle(d, std::move(z));
+    middle.keep(upper, tolerated, 1, turn);  // the row itself, where d is 0
+    for (const std::int64_t j : middle.orderBy(std::less())) {
+      if (j == upper || std::abs(middle.z(j)) <= tolerated) continue;
+      d[j] = std::max(d[j], tolerated / 2);  // apart from that 0
+      middle.keep(j, tolerated, 1, turn);
+    }
+    const SecularEquation equation = middle.solve(1, SecularEquation::Poles::Squares);
+    const std::vector<std::int64_t> order = middle.sort(std::greater());
+    right.replace(middle.kept(), equation.vectors(), order);
+    if (u_ != nullptr) left.replace(middle.kept(), equation.leftVectors(), order);
   }
 
   double* d_;

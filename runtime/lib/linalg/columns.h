@@ -2,9 +2,12 @@
 // sizes.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace tandem::lib {
+
+constexpr std::size_t asSize(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 /// sums[j] = sum_i a[i + j * lda] x[i]. Uses the pool.
 template <class T>

@@ -14,8 +14,6 @@ namespace {
 /// Columns whose reflectors are found together.
 constexpr std::int64_t kBlock = 32;
 
-std::size_t asSize(std::int64_t i) { return static_cast<std::size_t>(i); }
-
 /// Some columns of a matrix, those from `first` on, seen from a row.
 template <class T>
 struct Panel {

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "runtime/lib/linalg/batch.h"
-#include "runtime/lib/linalg/columns.h"
 #include "runtime/lib/linalg/reflectors.h"
 #include "runtime/lib/linalg/tridiagonal.h"
 
@@ -24,10 +23,7 @@ ColumnMatrix<T> symmetricOf(const T* rows, std::int64_t n, bool upper) {
 template <class T>
 void solveSymmetric(ColumnMatrix<T> a, T* values, T* vectors) {
   const std::int64_t n = a.rows;
-  // Of a size that no product can leave the range of.
-  const T largest = largestOf(a.elements.data(), n * n);
-  const T scale = largest > 0 ? largest : T(1);
-  for (T& value : a.elements) value /= scale;
+  const T size = takeSize(a);
   Tridiagonal<T> t = toTridiagonal(std::move(a));
   constexpr double precision = std::numeric_limits<T>::epsilon();
   if (!(vectors != nullptr ? solveTridiagonal(t.diagonal.data(), t.beside.data(), n, vectors)
@@ -35,7 +31,7 @@ void solveSymmetric(ColumnMatrix<T> a, T* values, T* vectors) {
     fail<LinAlgError>(
         "linalg.eigh: the iteration failed to converge because the input matrix is ill-conditioned or has ",
         "too many repeated eigenvalues.");
-  std::ranges::transform(t.diagonal, values, [&](double v) { return static_cast<T>(v * static_cast<double>(scale)); });
+  std::ranges::transform(t.diagonal, values, [&](double v) { return static_cast<T>(v * static_cast<double>(size)); });
   if (vectors == nullptr) return;
   auto columns = ColumnMatrix<T>::ofRows(vectors, n, n);
   applyReflectors(t.q, Reflect::Plain, columns);

@@ -5,7 +5,6 @@
 
 #include "runtime/lib/linalg/batch.h"
 #include "runtime/lib/linalg/blocks.h"
-#include "runtime/lib/linalg/columns.h"
 #include "runtime/lib/linalg/singular_values.h"
 
 namespace tandem::lib {
@@ -29,11 +28,9 @@ class LeastSquares {
   std::int64_t run(T* x) const {
     const bool tall = m_ >= n_;
     const std::int64_t k = std::min(m_, n_);
-    auto matrix = tall ? ColumnMatrix<T>::ofRows(a_, m_, n_) : ColumnMatrix<T>(n_, m_);
-    if (!tall) std::copy_n(a_, m_ * n_, matrix.elements.data());
-    const Reflectors<T> qr = factorQr(std::move(matrix));
+    const Reflectors<T> qr = factorQr(ColumnMatrix<T>::tallOf(a_, m_, n_));
     const Matrix<T> r{qr.vectors.at(0, 0), 1, qr.vectors.rows};
-    if (!isFullRank(qr.vectors, r, k)) return byValues(x);
+    if (!isFullRank(triangleOf(qr))) return byValues(x);
     if (tall) {
       auto turned = ColumnMatrix<T>::ofRows(b_, m_, right_);
       applyReflectors(qr, Reflect::Transposed, turned);
@@ -51,11 +48,10 @@ class LeastSquares {
   }
 
  private:
-  [[nodiscard]] bool isFullRank(const ColumnMatrix<T>& factors, const Matrix<T>& r, std::int64_t k) const {
-    ColumnMatrix<T> triangle(k, k);
-    for (std::int64_t j = 0; j < k; ++j) std::copy_n(factors.at(0, j), j + 1, triangle.at(0, j));
+  [[nodiscard]] bool isFullRank(ColumnMatrix<T> triangle) const {
+    const std::int64_t k = triangle.columns;
     auto inverse = ColumnMatrix<T>::unit(k, k);
-    solveTriangular(r, k, {.upper = true}, inverse.elements.data(), k, k);
+    solveTriangular<T>({triangle.at(0, 0), 1, k}, k, {.upper = true}, inverse.elements.data(), k, k);
     const T size = norm(triangle.elements);
     const T condition = size * norm(inverse.elements);
     if (!(rcond_ >= 0 && condition > 0)) return false;  // nor where it is NaN

@@ -17,8 +17,6 @@ constexpr std::int64_t kBlock = 32;
 /// Matrices of at most so many columns have reflectors act one by one.
 constexpr std::int64_t kFewColumns = 16;
 
-std::size_t asSize(std::int64_t i) { return static_cast<std::size_t>(i); }
-
 /// Below this a sum of squares has lost digits, and so may a number have.
 template <class T>
 constexpr T kSmall = std::numeric_limits<T>::min() / std::numeric_limits<T>::epsilon();
@@ -92,6 +90,14 @@ class Block {
 }  // namespace
 
 template <class T>
+T takeSize(ColumnMatrix<T>& a) {
+  const T largest = largestOf(a.elements.data(), std::ssize(a.elements));
+  const T size = largest > 0 ? largest : T(1);
+  for (T& value : a.elements) value /= size;
+  return size;
+}
+
+template <class T>
 T makeReflector(T* x, std::int64_t n) {
   T squares = 0;
   project(x + 1, n, n - 1, 1, x + 1, &squares);
@@ -154,11 +160,23 @@ Reflectors<T> factorQr(ColumnMatrix<T> a) {
   return h;
 }
 
+template <class T>
+ColumnMatrix<T> triangleOf(const Reflectors<T>& qr) {
+  const std::int64_t n = qr.vectors.columns;
+  ColumnMatrix<T> triangle(n, n);
+  for (std::int64_t j = 0; j < n; ++j) std::copy_n(qr.vectors.at(0, j), j + 1, triangle.at(0, j));
+  return triangle;
+}
+
+template float takeSize(ColumnMatrix<float>&);
 template float makeReflector(float*, std::int64_t);
 template void applyReflectors(const Reflectors<float>&, Reflect, ColumnMatrix<float>&, bool);
 template Reflectors<float> factorQr(ColumnMatrix<float>);
+template ColumnMatrix<float> triangleOf(const Reflectors<float>&);
+template double takeSize(ColumnMatrix<double>&);
 template double makeReflector(double*, std::int64_t);
 template void applyReflectors(const Reflectors<double>&, Reflect, ColumnMatrix<double>&, bool);
 template Reflectors<double> factorQr(ColumnMatrix<double>);
+template ColumnMatrix<double> triangleOf(const Reflectors<double>&);
 
 }  // namespace tandem::lib

@@ -5,6 +5,7 @@
 // The order of every sum is a function of the sizes. Matrices are columns: element (i, j) is at i + j * rows.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -22,6 +23,13 @@ struct ColumnMatrix {
     transposeMatrix(data, n, made.elements.data(), m, n, m, floatingDType<T>());
     return made;
   }
+  /// The same, or where it has more columns than rows its transpose.
+  static ColumnMatrix tallOf(const T* data, std::int64_t m, std::int64_t n) {
+    if (m >= n) return ofRows(data, m, n);
+    ColumnMatrix made(n, m);
+    std::copy_n(data, m * n, made.elements.data());
+    return made;
+  }
   static ColumnMatrix unit(std::int64_t m, std::int64_t n) {
     ColumnMatrix made(m, n);
     for (std::int64_t i = 0; i < m && i < n; ++i) *made.at(i, i) = 1;
@@ -36,6 +44,10 @@ struct ColumnMatrix {
   std::int64_t rows = 0, columns = 0;
   std::vector<T> elements;
 };
+
+/// Divides by the size of the largest element, so that no product leaves the range, and returns it; of zeros 1.
+template <class T>
+T takeSize(ColumnMatrix<T>& a);
 
 /// The product of reflectors H_0 H_1 ...: v of H_i is column i below row i + shift, where it has a 1 that is not read.
 template <class T>
@@ -57,6 +69,9 @@ void applyReflectors(const Reflectors<T>& h, Reflect kind, ColumnMatrix<T>& c, b
 /// a = Q R: R is on and above the diagonal of the vectors.
 template <class T>
 Reflectors<T> factorQr(ColumnMatrix<T> a);
+/// R, as many rows as columns, of a matrix with at least as many rows as columns.
+template <class T>
+ColumnMatrix<T> triangleOf(const Reflectors<T>& qr);
 
 /// a = Q B P^T of a matrix with at least as many rows as columns, B upper bidiagonal.
 template <class T>

@@ -5,7 +5,6 @@
 
 #include "runtime/lib/linalg/batch.h"
 #include "runtime/lib/linalg/bidiagonal.h"
-#include "runtime/lib/linalg/columns.h"
 
 namespace tandem::lib {
 namespace {
@@ -48,9 +47,7 @@ template <class T>
 SingularFactors<T> factorsOfVeryTall(ColumnMatrix<T> a, SingularVectors vectors, std::int64_t uColumns) {
   const std::int64_t n = a.columns;
   const Reflectors<T> h = factorQr(std::move(a));
-  ColumnMatrix<T> triangle(n, n);
-  for (std::int64_t j = 0; j < n; ++j) std::copy_n(h.vectors.at(0, j), j + 1, triangle.at(0, j));
-  SingularFactors<T> found = factorsOfTall(std::move(triangle), vectors, n);
+  SingularFactors<T> found = factorsOfTall(triangleOf(h), vectors, n);
   if (vectors != SingularVectors::None) found.u = timesSquare(h, found.u, uColumns);
   return found;
 }
@@ -59,22 +56,14 @@ SingularFactors<T> factorsOfVeryTall(ColumnMatrix<T> a, SingularVectors vectors,
 
 template <class T>
 SingularFactors<T> singularFactors(const T* a, std::int64_t m, std::int64_t n, SingularVectors vectors) {
-  const bool wide = m < n;
-  auto tall = wide ? ColumnMatrix<T>(n, m) : ColumnMatrix<T>::ofRows(a, m, n);
-  if (wide) {
-    std::copy_n(a, m * n, tall.elements.data());
-    std::swap(m, n);
-  }
-  // Of a size that no product can leave the range of.
-  const T largest = largestOf(tall.elements.data(), m * n);
-  const T scale = largest > 0 ? largest : T(1);
-  for (T& value : tall.elements) value /= scale;
-  const std::int64_t uColumns = vectors == SingularVectors::Full ? m : n;
-  const bool veryTall = static_cast<double>(m) >= kTall * static_cast<double>(n);
+  auto tall = ColumnMatrix<T>::tallOf(a, m, n);
+  const T size = takeSize(tall);
+  const std::int64_t uColumns = vectors == SingularVectors::Full ? tall.rows : tall.columns;
+  const bool veryTall = static_cast<double>(tall.rows) >= kTall * static_cast<double>(tall.columns);
   SingularFactors<T> found = veryTall ? factorsOfVeryTall(std::move(tall), vectors, uColumns)
                                       : factorsOfTall(std::move(tall), vectors, uColumns);
-  for (T& value : found.values) value *= scale;
-  if (wide) std::swap(found.u, found.v);
+  for (T& value : found.values) value *= size;
+  if (m < n) std::swap(found.u, found.v);
   return found;
 }
 template SingularFactors<float> singularFactors(const float*, std::int64_t, std::int64_t, SingularVectors);

@@ -120,7 +120,7 @@ void order(double* d, std::int64_t n, const VectorRows& left, const VectorRows& 
 bool solveSmallBidiagonal(double* diagonal, double* above, std::int64_t n, bool extra, VectorRows left,
                           VectorRows right, double precision) {
   if (extra) removeExtra(diagonal, above, n, right);
-  const double largest = largestOf(diagonal, above, n);
+  const double largest = largestOfBand(diagonal, above, n);
   const double scale = scaleFor(largest);
   multiply(diagonal, n, scale);
   multiply(above, n - 1, scale);

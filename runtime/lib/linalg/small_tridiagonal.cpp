@@ -72,7 +72,7 @@ void stepOfSquares(const Band& band) {
 }  // namespace
 
 bool solveSmallTridiagonal(double* diagonal, double* beside, std::int64_t n, VectorRows vectors, double precision) {
-  const double largest = largestOf(diagonal, beside, n);
+  const double largest = largestOfBand(diagonal, beside, n);
   const double scale = -scaleFor(largest);  // of the negative matrix the values descend
   multiply(diagonal, n, scale);
   multiply(beside, n - 1, scale);
@@ -85,7 +85,7 @@ bool solveSmallTridiagonal(double* diagonal, double* beside, std::int64_t n, Vec
 }
 
 bool tridiagonalValues(double* diagonal, double* beside, std::int64_t n, double precision) {
-  const double largest = largestOf(diagonal, beside, n);
+  const double largest = largestOfBand(diagonal, beside, n);
   const double scale = scaleFor(largest);
   multiply(diagonal, n, scale);
   for (std::int64_t k = 0; k + 1 < n; ++k) beside[k] = (beside[k] * scale) * (beside[k] * scale);

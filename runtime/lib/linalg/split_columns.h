@@ -8,6 +8,7 @@
 #include <numeric>
 #include <vector>
 
+#include "runtime/lib/linalg/columns.h"
 #include "runtime/lib/matmul/gemm.h"
 #include "runtime/lib/strided.h"
 
@@ -65,7 +66,6 @@ class SplitColumns {
   }
 
  private:
-  static std::size_t asSize(std::int64_t i) { return static_cast<std::size_t>(i); }
   [[nodiscard]] T& at(std::int64_t i, std::int64_t j) const { return q_[i * ldq_ + j]; }
 
   [[nodiscard]] std::vector<T> mixedColumns(const std::vector<std::int64_t>& kept,
@@ -113,8 +113,8 @@ class HalvedVectors {
   [[nodiscard]] std::int64_t rowsOf(std::int64_t columns) const { return endsOnly_ ? 2 : columns; }
   /// The vectors of a part before it is solved, one a row: those of the unit matrix.
   [[nodiscard]] std::vector<double> unit(std::int64_t columns) const {
-    std::vector<double> made(static_cast<std::size_t>(columns * rowsOf(columns)));
-    for (std::int64_t j = 0; j < columns && !endsOnly_; ++j) made[static_cast<std::size_t>(j * (columns + 1))] = 1;
+    std::vector<double> made(asSize(columns * rowsOf(columns)));
+    for (std::int64_t j = 0; j < columns && !endsOnly_; ++j) made[asSize(j * (columns + 1))] = 1;
     if (endsOnly_) made.front() = made.back() = 1;
     return made;
   }
@@ -122,8 +122,7 @@ class HalvedVectors {
   void write(std::int64_t at, const std::vector<double>& vectors, std::int64_t columns) const {
     const std::int64_t rows = rowsOf(columns);
     for (std::int64_t i = 0; i < rows; ++i)
-      for (std::int64_t j = 0; j < columns; ++j)
-        part(at)[i * n_ + j] = static_cast<T>(vectors[static_cast<std::size_t>(j * rows + i)]);
+      for (std::int64_t j = 0; j < columns; ++j) part(at)[i * n_ + j] = static_cast<T>(vectors[asSize(j * rows + i)]);
   }
   /// Of two parts side by side, the upper one of so many rows.
   [[nodiscard]] const T* lastOfUpper(std::int64_t at, std::int64_t upper) const {
