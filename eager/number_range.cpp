@@ -1,26 +1,30 @@
 #include "eager/number_range.h"
 
-#include <cmath>
 #include <limits>
 
 #include "runtime/base/error.h"
 
 namespace tandem {
 
+std::pair<std::int64_t, std::int64_t> integerRange(DType t) {
+  if (t == DType::Bool) return {0, 1};
+  if (t == DType::UInt8) return {0, 255};
+  const int bits = 8 * static_cast<int>(itemSize(t)) - 1;
+  const auto most = static_cast<std::int64_t>(~std::uint64_t{0} >> (64 - bits));
+  return {-most - 1, most};
+}
+
 bool holdsNumber(DType dtype, const Scalar& value) {
   if (isFloating(dtype) || dtype == DType::Bool || value.kind == Scalar::Kind::Bool) return true;
-  const bool isSigned = dtype != DType::UInt8;
-  const int bits = static_cast<int>(8 * itemSize(dtype)) - (isSigned ? 1 : 0);
+  const auto [least, most] = integerRange(dtype);
   if (value.isFloat()) {
-    // Beyond int64 the bounds are powers of two, which are doubles; NaN is in no range.
+    // The largest int64 is no double, but the number behind it is; NaN is in no range.
     const double v = value.asDouble();
-    const double end = std::ldexp(1.0, bits);
-    return v >= (isSigned ? -end : 0.0) && (bits == 63 ? v < end : v <= end - 1);
+    const bool whole = most == std::numeric_limits<std::int64_t>::max();
+    return v >= static_cast<double>(least) && (whole ? v < 0x1p63 : v <= static_cast<double>(most));
   }
-  if (bits == 63) return true;
   const std::int64_t v = value.asInt();
-  const std::int64_t most = (std::int64_t{1} << bits) - 1;
-  return v <= most && v >= (isSigned ? -most - 1 : -most);
+  return v <= most && v >= (least == 0 ? -most : least);
 }
 
 void needHeld(const char* op, DType dtype, const Scalar& value) {

@@ -3,12 +3,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "runtime/base/dtype.h"
 #include "runtime/base/scalar.h"
 
 namespace tandem {
 
+/// The least and the largest integer of an integer dtype or of bool.
+std::pair<std::int64_t, std::int64_t> integerRange(DType t);
 /// Can an element of `dtype` hold `value`, truncated towards zero? An unsigned one wraps negative integers of a
 /// magnitude in its range, as in PyTorch. Bools and floating dtypes hold all. Of a run-time number this is a reading.
 bool holdsNumber(DType dtype, const Scalar& value);

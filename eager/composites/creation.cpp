@@ -26,15 +26,6 @@ Tensor ramp(const Operand& start, const Operand& step, std::int64_t n, DType dty
   return apply(OpCode::ramp, {start, step}, w.span());
 }
 
-/// The least and the largest integer of an integer dtype or of bool.
-std::pair<std::int64_t, std::int64_t> integerRange(DType t) {
-  if (t == DType::Bool) return {0, 1};
-  if (t == DType::UInt8) return {0, 255};
-  const int bits = 8 * static_cast<int>(itemSize(t)) - 1;
-  const auto most = static_cast<std::int64_t>(~std::uint64_t{0} >> (64 - bits));
-  return {-most - 1, most};
-}
-
 void needFloatingDType(const char* op, DType t) {
   if (!isFloating(t)) fail<NotImplementedError>("\"", op, "\" not implemented for '", dtypeClassName(t), "'");
 }

@@ -293,9 +293,11 @@ Tensor embedding_bag(const Tensor& input, const Tensor& weight, const Tensor& of
     counted = ne(flat, padding);
   }
   // What is behind the end of the last bag is in none.
-  if (begins.defined() && includeLast)
-    counted = logical_and(counted, lt(arange(std::int64_t{0}, n), narrow(begins, 0, bags, 1)));
-  Tensor counts = index_add_plain(zeros(Dims{bags}, weight.dtype()), 0, bag, toDType(counted, weight.dtype()));
+  const bool leavesRows = begins.defined() && includeLast;
+  if (leavesRows) counted = logical_and(counted, lt(arange(std::int64_t{0}, n), narrow(begins, 0, bags, 1)));
+  Tensor counts;
+  if (mode != "sum")
+    counts = index_add_plain(zeros(Dims{bags}, weight.dtype()), 0, bag, toDType(counted, weight.dtype()));
   if (mode == "max") {
     Tensor picked;
     {
@@ -305,7 +307,7 @@ Tensor embedding_bag(const Tensor& input, const Tensor& weight, const Tensor& of
     return where(gt(unsqueeze(counts, 1), 0), gather(rows, 0, picked), 0.0);
   }
   if (sampleWeights.defined()) rows = mul(rows, reshape(sampleWeights, Dims{-1, 1}));
-  if (paddingIdx || includeLast) rows = where(unsqueeze(counted, 1), rows, 0.0);
+  if (paddingIdx || leavesRows) rows = where(unsqueeze(counted, 1), rows, 0.0);
   Tensor sums = index_add_plain(zeros(Dims{bags, width}, rows.dtype()), 0, bag, rows);
   return mode == "sum" ? sums : div(sums, unsqueeze(clamp(counts, Operand(1)), 1));
 }

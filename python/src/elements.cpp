@@ -8,6 +8,7 @@
 
 #include "autograd/autograd.h"
 #include "eager/host.h"
+#include "eager/number_range.h"
 #include "eager/ops.h"
 #include "eager/placement.h"
 #include "python/src/convert.h"
@@ -48,15 +49,8 @@ void put(void* p, T v) {
 
 template <class T>
 void putInteger(void* p, const Scalar& s, DType t) {
-  if (s.isFloat()) {
-    put<T>(p, static_cast<T>(s.asInt()));
-    return;
-  }
-  // Negative numbers wrap in unsigned types, as in PyTorch.
-  if (s.asInt() > static_cast<std::int64_t>(std::numeric_limits<T>::max()) ||
-      s.asInt() < (std::is_signed_v<T> ? static_cast<std::int64_t>(std::numeric_limits<T>::min()) : -255)) {
+  if (!s.isFloat() && !holdsNumber(t, s))
     fail("value ", s.asInt(), " cannot be converted to ", dtypeName(t), " without overflow");
-  }
   put<T>(p, static_cast<T>(s.asInt()));
 }
 

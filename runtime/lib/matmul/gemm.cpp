@@ -169,7 +169,7 @@ void largeGemm(const GemmTile<T>& whole) {
 
 template <class T>
 void floatGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c) {
-  if (m * n > 1 && isSmallGemm(m, n, k)) return smallGemm(m, n, k, a, b, c);
+  if (isSmallGemm(m, n, k)) return smallGemm(m, n, k, a, b, c);
   // Strides of sizes 1 mean nothing. One column is one row of the transposed product.
   if (n == 1)
     return vectorGemm<T>(m, k, b.data, b.rowStride, {a.data, a.columnStride, m == 1 ? a.columnStride : a.rowStride}, c);

@@ -40,9 +40,9 @@ void packGemm(std::int64_t n, std::int64_t k, Matrix<T> b, T* to);
 template <class T>
 void packedGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, const T* packed, T* c);
 
-/// Is a product of this size left to the own kernel?
+/// Is a product of this size, of more than one element, left to the own kernel?
 constexpr bool isSmallGemm(std::int64_t m, std::int64_t n, std::int64_t k) {
-  return m <= 64 && n <= 64 && k <= 64 && m * n * k <= 16 * 16 * 16;
+  return m * n > 1 && m <= 64 && n <= 64 && k <= 64 && m * n * k <= 16 * 16 * 16;
 }
 void smallGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<float> a, Matrix<float> b, float* c);
 void smallGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<double> a, Matrix<double> b, double* c);

@@ -31,7 +31,7 @@ bool product(const ArrayView& a, const ArrayView& b, const ArrayView& c) {
   std::int64_t m = a.shape[rank - 2];
   std::int64_t k = a.shape[rank - 1];
   std::int64_t n = b.shape[rank - 1];
-  [[maybe_unused]] const bool small = m * n > 1 && isSmallGemm(m, n, k);
+  [[maybe_unused]] const bool small = isSmallGemm(m, n, k);
   auto one = [&](const Matrix<T>& x, const Matrix<T>& y, T* to) {
     if constexpr (std::is_same_v<T, BFloat16>) return gemm(m, n, k, x, y, to);
     if constexpr (std::is_floating_point_v<T>)
