@@ -275,19 +275,10 @@ class Canonicalize : public mlir::PassWrapper<Canonicalize, FunctionPass> {
     }
     if (stages.size() == 1) return {};
     mlir::Value v = op.getInputs()[0];
-    for (std::size_t i = 0; i < stages.size(); ++i) {
-      TensorMeta result{Dims(td::shapeOf(v)), i + 1 == stages.size() ? to.dtype : computeType(to.dtype)};
-      llvm::SmallVector<std::int64_t> attrs{static_cast<std::int64_t>(stages[i].end - stages[i].begin)};
-      for (std::size_t d = stages[i].begin; d < stages[i].end; ++d) {
-        attrs.push_back(static_cast<std::int64_t>(d));
-        result.shape[d] = 1;
-      }
-      attrs.push_back(1);
-      if (facts(code).dtypeRule == DTypeRule::Sum) attrs.append({1, static_cast<std::int64_t>(result.dtype)});
-      auto stage = td::ReduceOp::create(b, loc, mlir::TypeRange{td::tensorType(b.getContext(), result)}, op.getOp(),
-                                        mlir::ValueRange{v}, attrs);
-      v = stage.getResult(0);
-    }
+    for (const ReductionStep& step : reductionSteps(facts(code), from, to, {stages.data(), stages.size()}))
+      v = td::ReduceOp::create(b, loc, mlir::TypeRange{td::tensorType(b.getContext(), step.result)}, op.getOp(),
+                               mlir::ValueRange{v}, mlir::ArrayRef(step.attrs.data(), step.attrs.size()))
+              .getResult(0);
     return reshaped(b, loc, v, op.getResult(0).getType());
   }
 

@@ -15,23 +15,9 @@ constexpr std::size_t kMaxMet = 1024;
 
 DimsRef shapeOfType(mlir::Type t) { return mlir::cast<mlir::RankedTensorType>(t).getShape(); }
 
-// The core dims [first, second) that a reduction reduces.
 std::pair<std::size_t, std::size_t> reducedCoreDims(td::ReduceOp op) {
   AttrReader attrs(op.getAttrs());
-  DimsRef dims = attrs.list();
-  DimsRef shape = shapeOfType(op.getInputs()[0].getType());
-  std::size_t begin = 0;
-  std::size_t end = 0;
-  std::size_t core = 0;
-  for (std::size_t d = 0; d < shape.size(); ++d) {
-    if (shape[d] == 1) continue;
-    if (std::find(dims.begin(), dims.end(), static_cast<std::int64_t>(d)) != dims.end()) {
-      if (end == 0) begin = core;
-      end = core + 1;
-    }
-    ++core;
-  }
-  return {begin, end};
+  return passes::reducedCoreDims(shapeOfType(op.getInputs()[0].getType()), attrs.list());
 }
 
 bool isFull(const Dims& map, std::size_t rank) { return map.size() == rank; }
@@ -44,6 +30,40 @@ std::int64_t product(const Dims& d, std::size_t begin, std::size_t end) {
 
 const char* clusterKindName(ClusterKind kind) {
   return kind == ClusterKind::Pointwise ? "pointwise" : kind == ClusterKind::Row ? "row" : "column";
+}
+
+std::pair<std::size_t, std::size_t> reducedCoreDims(DimsRef shape, DimsRef dims) {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  std::size_t core = 0;
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    if (shape[d] == 1) continue;
+    if (std::ranges::find(dims, static_cast<std::int64_t>(d)) != dims.end()) {
+      if (end == 0) begin = core;
+      end = core + 1;
+    }
+    ++core;
+  }
+  return {begin, end};
+}
+
+Dims operandMap(const Dims& align, DimsRef whole, DimsRef shape) {
+  Dims map;
+  std::size_t core = 0;
+  for (std::size_t d = 0; d < whole.size(); ++d) {
+    if (whole[d] == 1) continue;
+    const std::size_t missing = whole.size() - shape.size();
+    if (d >= missing && shape[d - missing] != 1) map.push_back(align[core]);
+    ++core;
+  }
+  return map;
+}
+
+Dims keptMap(const Dims& align, std::size_t begin, std::size_t end) {
+  Dims map;
+  for (std::size_t k = 0; k < align.size(); ++k)
+    if (k < begin || k >= end) map.push_back(align[k]);
+  return map;
 }
 
 bool mergesInto(const Dims& space, const Dims& strides, std::size_t begin, std::size_t end) {
@@ -133,18 +153,8 @@ Dims Clusters::operandMap(int op, unsigned operand, const Dims& align) const {
   mlir::Type type = ops_[op]->getOperand(operand).getType();
   // The value of a frame is found by its place in the whole.
   if (mlir::isa<td::ReduceOp>(ops_[op]) || (mlir::isa<td::FrameOp>(ops_[op]) && operand == 0)) return align;
-  Dims map;
-  if (!mlir::isa<mlir::RankedTensorType>(type)) return map;
-  DimsRef shape = shapeOfType(type);
-  DimsRef whole = shapeOfType(domainType(ops_[op]));
-  std::size_t core = 0;
-  for (std::size_t d = 0; d < whole.size(); ++d) {
-    if (whole[d] == 1) continue;
-    std::size_t missing = whole.size() - shape.size();
-    if (d >= missing && shape[d - missing] != 1) map.push_back(align[core]);
-    ++core;
-  }
-  return map;
+  if (!mlir::isa<mlir::RankedTensorType>(type)) return {};
+  return passes::operandMap(align, shapeOfType(domainType(ops_[op])), shapeOfType(type));
 }
 
 Dims Clusters::operandStrides(const Dims& space, int op, unsigned operand, const Dims& align) const {
@@ -158,10 +168,7 @@ Dims Clusters::resultMap(int op, const Dims& align) const {
   auto reduce = mlir::dyn_cast<td::ReduceOp>(ops_[op]);
   if (!reduce) return align;
   auto [begin, end] = reducedCoreDims(reduce);
-  Dims map;
-  for (std::size_t k = 0; k < align.size(); ++k)
-    if (k < begin || k >= end) map.push_back(align[k]);
-  return map;
+  return keptMap(align, begin, end);
 }
 
 int Clusters::producerInside(int op, unsigned operand) const {

@@ -56,7 +56,8 @@ class Clusters {
   /// where there are any, else side by side over the same space.
   bool merge(int a, int b);
 
-  /// The space dims that the dims of an operand or result run along.
+  /// The space dims that the dims of an operation, an operand or a result run along.
+  [[nodiscard]] const Dims& alignment(int op) const { return align_[static_cast<std::size_t>(op)]; }
   [[nodiscard]] Dims operandMap(int op, unsigned operand) const;
   [[nodiscard]] Dims resultMap(int op) const;
   /// The operation of the same cluster that computes the operand, through windows that only broadcast; -1 for others.
@@ -104,6 +105,15 @@ class Clusters {
   int searches_ = 0;
   llvm::DenseMap<std::pair<int, int>, std::size_t> refused_;  // how many operations the two clusters had
 };
+
+// How operations run over a space, of shapes alone.
+
+/// The core dims [first, second) that a reduction of a shape over `dims` reduces.
+std::pair<std::size_t, std::size_t> reducedCoreDims(DimsRef shape, DimsRef dims);
+/// Which dims of the space those of an operand, which broadcasts to `whole`, run along.
+Dims operandMap(const Dims& align, DimsRef whole, DimsRef shape);
+/// Which dims of the space are left of a reduction's that reduces its core dims [begin, end).
+Dims keptMap(const Dims& align, std::size_t begin, std::size_t end);
 
 /// Do the dims [begin, end) of a space merge into one under these strides?
 bool mergesInto(const Dims& space, const Dims& strides, std::size_t begin, std::size_t end);

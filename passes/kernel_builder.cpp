@@ -114,13 +114,18 @@ Launch regionLaunch(td::RegionOp region) {
   for (mlir::Value v : region.getResults()) {
     strides.push_back(spread(shape, map(at++), contiguousStrides(coreDims(td::shapeOf(v)))));
   }
-  Walk walk{Walk::Kind::Elements, static_cast<std::size_t>(region.getBegin()),
-            static_cast<std::size_t>(region.getEnd()), knowsPlace(s)};
-  if (region.getKind() != "pointwise") walk.kind = region.getKind() == "row" ? Walk::Kind::Rows : Walk::Kind::Columns;
-  TANDEM_CHECK(layOut(launch, walk, std::move(shape), std::move(strides)), "the dims of a region do not collapse");
+  TANDEM_CHECK(layOutRegion(launch, region.getKind(), static_cast<std::size_t>(region.getBegin()),
+                            static_cast<std::size_t>(region.getEnd()), shape, std::move(strides)),
+               "no kernel walks ", s.text());
   std::copy(frames.begin(), frames.end(), launch.args.end() - static_cast<std::ptrdiff_t>(frames.size()));
-  TANDEM_CHECK(s.outerRank <= kMaxOuterRank, s.text());
   return launch;
+}
+
+bool layOutRegion(Launch& launch, llvm::StringRef kind, std::size_t begin, std::size_t end, const Dims& space,
+                  std::vector<Dims> strides) {
+  Walk walk{Walk::Kind::Elements, begin, end, knowsPlace(launch.signature)};
+  if (kind != "pointwise") walk.kind = kind == "row" ? Walk::Kind::Rows : Walk::Kind::Columns;
+  return layOut(launch, walk, space, std::move(strides)) && launch.signature.outerRank <= kMaxOuterRank;
 }
 
 Launch copyLaunch(DType dtype, const Dims& shape, const Dims& from, const Dims& to) {

@@ -7,6 +7,7 @@
 #include "passes/passes.h"
 #include "passes/places.h"
 #include "passes/plan_text.h"
+#include "passes/plan_writer.h"
 #include "passes/windows.h"
 #include "runtime/base/error.h"
 #include "runtime/kernel/collapse.h"
@@ -17,54 +18,30 @@ namespace {
 
 class Lowering {
  public:
-  Lowering(Plan& plan, mlir::func::FuncOp function) : plan_(plan), function_(function) {}
+  Lowering(Plan& plan, mlir::func::FuncOp function) : plan_(plan), function_(function), writer_(plan) {}
 
   void run() {
     mlir::Block& block = function_.getBody().front();
     auto ret = mlir::cast<td::ReturnOp>(block.getTerminator());
     plan_.numInputs = block.getNumArguments();
     for (auto [i, arg] : llvm::enumerate(block.getArguments()))
-      bufferOf_[arg] = buffer({MemoryPlace::Input, static_cast<std::int64_t>(i)}, td::bytesOf(arg.getType()));
+      bufferOf_[arg] = writer_.buffer({MemoryPlace::Input, static_cast<std::int64_t>(i)}, td::bytesOf(arg.getType()));
     plan_.arenaBytes = static_cast<std::uint64_t>(function_->getAttrOfType<mlir::IntegerAttr>("td.arena").getInt());
     plan_.numOutputs = 0;
     for (std::int64_t into : ret.getInto())
       if (into < 0) ++plan_.numOutputs;
     for (mlir::Operation& op : block.without_terminator()) lower(op);
-    explain(ret);
+    writer_.explain(ret.getValues().size());
   }
 
  private:
   // ---- memory
 
-  std::uint32_t buffer(const MemoryPlace& place, std::int64_t bytes) {
-    auto [it, fresh] = buffers_.try_emplace({place.kind, place.number}, plan_.buffers.size());
-    if (fresh) {
-      PlanBuffer b{};
-      switch (place.kind) {
-      case MemoryPlace::Arena:
-        b.kind = PlanBuffer::Kind::Temporary;
-        b.arenaOffset = static_cast<std::uint64_t>(place.number);
-        break;
-      case MemoryPlace::Output:
-        b.kind = PlanBuffer::Kind::Output;
-        break;
-      case MemoryPlace::Input:
-        b.kind = PlanBuffer::Kind::Input;
-        break;
-      }
-      if (place.kind != MemoryPlace::Arena) b.index = static_cast<std::uint32_t>(place.number);
-      plan_.buffers.push_back(b);
-    }
-    PlanBuffer& b = plan_.buffers[it->second];
-    b.bytes = std::max(b.bytes, static_cast<std::uint64_t>(bytes));
-    return it->second;
-  }
-
   void place(mlir::Operation& op) {
     mlir::ArrayRef<std::int64_t> places = op.getAttrOfType<mlir::DenseI64ArrayAttr>("td.place").asArrayRef();
     for (mlir::OpResult r : op.getResults()) {
       std::size_t i = r.getResultNumber();
-      bufferOf_[r] = buffer({MemoryPlace::Kind(places[2 * i]), places[2 * i + 1]}, td::bytesOf(r.getType()));
+      bufferOf_[r] = writer_.buffer({MemoryPlace::Kind(places[2 * i]), places[2 * i + 1]}, td::bytesOf(r.getType()));
     }
   }
 
@@ -121,38 +98,23 @@ class Lowering {
       lowerLibrary(call);
     } else if (auto copy = mlir::dyn_cast<td::CopyOp>(op)) {
       place(op);
-      lowerCopy(op, copy.getSource(), view(copy.getResult()));
+      writer_.copy(lineOf(op), view(copy.getSource()), view(copy.getResult()));
     } else if (auto write = mlir::dyn_cast<td::WriteOp>(op)) {
       place(op);
       PlanOperand to = operand(write.getResult());
       to.byteOffset += static_cast<std::uint64_t>(write.getOffset()) * itemSize(to.dtype);
       to.shape = Dims(td::shapeOf(write.getValue()));
       to.strides = Dims(DimsRef(write.getStrides()));
-      lowerCopy(op, write.getValue(), to);
+      writer_.copy(lineOf(op), view(write.getValue()), to);
     } else {
       TANDEM_CHECK((mlir::isa<td::WindowOp, td::SlotOp, td::ConstantOp, td::AbsentOp>(op)),
                    op.getName().getStringRef().str(), " cannot be lowered before it is fused");
     }
   }
 
-  PlanInstr& add(mlir::Operation& op, PlanInstr::Kind kind) {
-    PlanInstr& instr = plan_.instrs.emplace_back();
-    instr.kind = kind;
-    if (auto name = mlir::dyn_cast<mlir::NameLoc>(op.getLoc())) instr.line = name.getName().str();
-    return instr;
-  }
-
-  void addKernel(mlir::Operation& op, const Launch& launch, std::vector<PlanOperand> operands,
-                 std::vector<std::uint32_t> scalars) {
-    auto [it, fresh] = kernels_.try_emplace(launch.signature.bytes(), plan_.kernels.size());
-    if (fresh) plan_.kernels.push_back(launch.signature);
-    PlanInstr& instr = add(op, PlanInstr::Kind::Kernel);
-    instr.function = it->second;
-    instr.numInputs = static_cast<std::uint32_t>(launch.signature.inputs.size());
-    instr.operands = std::move(operands);
-    instr.scalars = std::move(scalars);
-    instr.args = launch.args;
-    instr.space = launch.space;
+  static std::string lineOf(mlir::Operation& op) {
+    auto name = mlir::dyn_cast<mlir::NameLoc>(op.getLoc());
+    return name ? name.getName().str() : std::string();
   }
 
   void lowerRegion(td::RegionOp region) {
@@ -166,55 +128,24 @@ class Lowering {
     std::vector<std::uint32_t> scalars = slots(region.getInputs());
     plan_.explanation += regionText(region, launch.signature.text());
     inputs.insert(inputs.end(), outputs.begin(), outputs.end());
-    addKernel(*region, launch, std::move(inputs), std::move(scalars));
+    writer_.kernel(lineOf(*region), launch, std::move(inputs), std::move(scalars));
   }
 
   void lowerLibrary(td::LibraryOp op) {
-    const OpFacts& f = facts(op.getOp().getCode());
-    bool empty = llvm::all_of(op.getResultTypes(), [](mlir::Type t) { return td::bytesOf(t) == 0; });
-    if (empty && op.getNumResults() != 0 && f.role != OpRole::Expect) return;
-    std::string name(f.name);
-    auto [it, fresh] = library_.try_emplace(name, plan_.library.size());
-    if (fresh) plan_.library.push_back(name);
-    PlanInstr& instr = add(*op, PlanInstr::Kind::Library);
-    instr.function = it->second;
+    std::vector<PlanOperand> operands;
     for (mlir::Value v : op.getInputs())
-      if (mlir::isa<mlir::RankedTensorType, mlir::NoneType>(v.getType())) instr.operands.push_back(view(v));
-    instr.numInputs = static_cast<std::uint32_t>(instr.operands.size());
-    for (mlir::Value v : op.getResults()) instr.operands.push_back(view(v));
-    instr.scalars = slots(op.getInputs());
-    instr.attrs.assign(op.getAttrs().begin(), op.getAttrs().end());
-    plan_.explanation += strcat("  library ", name, " ->");
-    for (mlir::Value v : op.getResults()) plan_.explanation += strcat(" ", shapeText(td::shapeOf(v)));
-    plan_.explanation += "\n";
-  }
-
-  void lowerCopy(mlir::Operation& op, mlir::Value source, const PlanOperand& to) {
-    PlanOperand from = view(source);
-    if (numelOf(from.shape) == 0) return;
-    Launch launch = copyLaunch(from.dtype, from.shape, from.strides, to.strides);
-    bool plain = isContiguous(from.shape, from.strides) && isContiguous(to.shape, to.strides);
-    plan_.explanation += strcat("  copy ", shapeText(from.shape), plain ? "\n" : ", strided\n");
-    if (!plain && !transposes(from.strides) && !transposes(to.strides) && launch.signature.outerRank <= kMaxOuterRank)
-      return addKernel(op, launch, {from, to}, {});
-    PlanInstr& instr = add(op, PlanInstr::Kind::Copy);
-    instr.operands = {from, to};
-    instr.numInputs = 1;
-  }
-
-  void explain(td::ReturnOp ret) {
-    plan_.explanation = strcat("plan: ", plan_.numInputs, " inputs, ", ret.getValues().size(), " results, ",
-                               plan_.instrs.size(), " instructions, ", plan_.kernels.size(), " kinds of kernel, ",
-                               plan_.arenaBytes, " bytes of temporaries\n", plan_.explanation);
+      if (mlir::isa<mlir::RankedTensorType, mlir::NoneType>(v.getType())) operands.push_back(view(v));
+    const std::size_t numInputs = operands.size();
+    for (mlir::Value v : op.getResults()) operands.push_back(view(v));
+    writer_.library(lineOf(*op), op.getOp().getCode(), std::move(operands), numInputs, slots(op.getInputs()),
+                    op.getAttrs());
   }
 
   Plan& plan_;
   mlir::func::FuncOp function_;
-  std::map<std::pair<std::int64_t, std::int64_t>, std::uint32_t> buffers_;
+  PlanWriter writer_;
   llvm::DenseMap<mlir::Value, std::uint32_t> bufferOf_;
   std::map<std::int64_t, std::uint32_t> constants_;
-  std::map<std::string, std::uint32_t> kernels_;
-  std::map<std::string, std::uint32_t> library_;
 };
 
 class LowerToPlan : public mlir::PassWrapper<LowerToPlan, FunctionPass> {

@@ -5,69 +5,99 @@
 //
 // The answer is in attributes: `td.arena` on the function (bytes), `td.place` on an operation: for each result a kind
 // (0 temporary, 1 output, 2 input) and the offset in the arena or the number.
-#include <algorithm>
-#include <map>
+#include "passes/plan_memory.h"
 
 #include <llvm/ADT/DenseSet.h>
 
 #include "passes/ordering.h"
 #include "passes/passes.h"
-#include "passes/places.h"
 #include "passes/windows.h"
 
 namespace tandem::passes {
 
 namespace {
 
-constexpr std::int64_t kAlignment = 64;
-std::int64_t aligned(std::int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
-
-// The holes of an arena that grows at its end.
-class Arena {
+class Planner {
  public:
-  std::int64_t take(std::int64_t bytes) {
-    auto best = holes_.end();
-    for (auto it = holes_.begin(); it != holes_.end(); ++it)
-      if (it->second >= bytes && (best == holes_.end() || it->second < best->second)) best = it;
-    std::int64_t at = size_;
-    if (best != holes_.end()) {
-      auto [start, length] = *best;
-      holes_.erase(best);
-      if (length > bytes) holes_[start + bytes] = length - bytes;
-      return start;
+  Planner(mlir::Block& block, bool improve) : block_(block), improve_(improve) {}
+
+  MemoryPlan run() {
+    number();
+    int at = 0;
+    for (mlir::Operation& op : block_) {
+      if (takesMemory(&op)) {
+        llvm::SmallDenseSet<int> inherited;
+        for (mlir::OpResult r : op.getResults()) {
+          MemoryLife& m = plan_.memories[static_cast<std::size_t>(plan_.memoryOf.lookup(r))];
+          if (improve_ && m.made == at && m.place.kind == MemoryPlace::Arena && m.bytes != 0)
+            m.inherits = inheritedBy(op, r, m, at, inherited);
+        }
+      }
+      ++at;
     }
-    // The last hole may be too small but reach the end.
-    if (!holes_.empty() && holes_.rbegin()->first + holes_.rbegin()->second == size_) {
-      at = holes_.rbegin()->first;
-      holes_.erase(at);
-    }
-    size_ = at + bytes;
-    return at;
+    plan_.arenaBytes = placeTemporaries(plan_.memories, improve_);
+    return std::move(plan_);
   }
-  void give(std::int64_t at, std::int64_t bytes) {
-    auto [it, fresh] = holes_.emplace(at, bytes);
-    auto next = std::next(it);
-    if (next != holes_.end() && it->first + it->second == next->first) {
-      it->second += next->second;
-      holes_.erase(next);
-    }
-    if (it != holes_.begin() && std::prev(it)->first + std::prev(it)->second == it->first) {
-      std::prev(it)->second += it->second;
-      holes_.erase(it);
-    }
-  }
-  [[nodiscard]] std::int64_t size() const { return size_; }
 
  private:
-  std::map<std::int64_t, std::int64_t> holes_;  // start to length; 0 lengths never occur
-  std::int64_t size_ = 0;
-};
+  // One memory for every chain of writes; when each is read last.
+  void number() {
+    auto fresh = [&](mlir::Value v, int at) -> MemoryLife& {
+      plan_.memoryOf[v] = static_cast<int>(plan_.memories.size());
+      return plan_.memories.emplace_back(MemoryLife{{}, alignedBytes(td::bytesOf(v.getType())), at, at});
+    };
+    auto memory = [&](mlir::Value v) -> MemoryLife& {
+      return plan_.memories[static_cast<std::size_t>(plan_.memoryOf.lookup(v))];
+    };
+    for (mlir::BlockArgument arg : block_.getArguments())
+      fresh(arg, -1).place = {MemoryPlace::Input, arg.getArgNumber()};
+    int at = 0;
+    for (mlir::Operation& op : block_) {
+      for (mlir::Value v : op.getOperands())
+        if (td::isTensorType(v.getType())) memory(v).lastUse = at;
+      if (auto window = mlir::dyn_cast<td::WindowOp>(op)) {
+        plan_.memoryOf[window] = plan_.memoryOf.lookup(window.getSource());
+      } else if (auto write = mlir::dyn_cast<td::WriteOp>(op)) {
+        plan_.memoryOf[write] = plan_.memoryOf.lookup(write.getBase());
+      } else {
+        for (mlir::Value r : op.getResults())
+          if (td::isTensorType(r.getType())) fresh(r, at);
+      }
+      ++at;
+    }
+    auto ret = mlir::cast<td::ReturnOp>(block_.getTerminator());
+    std::int64_t outputs = 0;
+    for (auto [v, into] : llvm::zip(ret.getValues(), ret.getInto()))
+      memory(v).place = into >= 0 ? MemoryPlace{MemoryPlace::Input, into} : MemoryPlace{MemoryPlace::Output, outputs++};
+  }
 
-struct Memory {
-  MemoryPlace place;
-  bool placed = false;
-  int lastUse = -1;
-  std::int64_t bytes = 0;
+  // A temporary that the operation reads last and may overwrite with the result; -1: none.
+  int inheritedBy(mlir::Operation& op, mlir::OpResult r, const MemoryLife& m, int at,
+                  llvm::SmallDenseSet<int>& inherited) {
+    for (mlir::Value v : op.getOperands()) {
+      if (!td::isTensorType(v.getType())) continue;
+      const int from = plan_.memoryOf.lookup(v);
+      const MemoryLife& old = plan_.memories[static_cast<std::size_t>(from)];
+      if (old.lastUse != at || old.made < 0 || old.place.kind != MemoryPlace::Arena || inherited.contains(from) ||
+          old.bytes != m.bytes || !onlyOneName(op, v) || !mayOverwrite(&op, r.getResultNumber(), placeOf(v).value))
+        continue;
+      inherited.insert(from);
+      return from;
+    }
+    return -1;
+  }
+
+  // Is the memory of `v` read under no other name by this operation? (An older version of it, say.)
+  bool onlyOneName(mlir::Operation& op, mlir::Value v) const {
+    return llvm::all_of(op.getOperands(), [&](mlir::Value other) {
+      return !td::isTensorType(other.getType()) || plan_.memoryOf.lookup(other) != plan_.memoryOf.lookup(v) ||
+             placeOf(other).value == placeOf(v).value;
+    });
+  }
+
+  mlir::Block& block_;
+  bool improve_;
+  MemoryPlan plan_;
 };
 
 class PlanMemory : public mlir::PassWrapper<PlanMemory, FunctionPass> {
@@ -80,110 +110,29 @@ class PlanMemory : public mlir::PassWrapper<PlanMemory, FunctionPass> {
 
   void runOnOperation() override {
     mlir::Block& block = getOperation().getBody().front();
-    std::vector<Memory> memories;
-    llvm::DenseMap<mlir::Value, int> memoryOf;
-    number(block, memories, memoryOf);
-    std::vector<llvm::SmallVector<int>> readLast(block.getOperations().size() + 1);
-    for (auto [i, m] : llvm::enumerate(memories))
-      if (m.lastUse >= 0) readLast[static_cast<std::size_t>(m.lastUse)].push_back(static_cast<int>(i));
+    const MemoryPlan plan = planMemory(block, improve_);
     mlir::Builder b(&getContext());
-    Arena arena;
-    int at = 0;
     for (mlir::Operation& op : block) {
-      if (mlir::isa<td::RegionOp, td::LibraryOp, td::CopyOp, td::WriteOp>(op)) {
-        llvm::SmallDenseSet<int> inherited;
-        llvm::SmallVector<std::int64_t> places;
-        for (mlir::OpResult r : op.getResults()) {
-          Memory& m = memories[memoryOf.lookup(r)];
-          if (!m.placed) place(op, r, m, at, memories, memoryOf, inherited, arena);
-          places.append({static_cast<std::int64_t>(m.place.kind), m.place.number});
-        }
-        op.setAttr("td.place", b.getDenseI64ArrayAttr(places));
-        for (int i : readLast[static_cast<std::size_t>(at)]) {
-          Memory& m = memories[static_cast<std::size_t>(i)];
-          if (improve_ && m.placed && m.place.kind == MemoryPlace::Arena && !inherited.contains(i) && m.bytes != 0)
-            arena.give(m.place.number, m.bytes);
-        }
+      if (!takesMemory(&op)) continue;
+      llvm::SmallVector<std::int64_t> places;
+      for (mlir::Value r : op.getResults()) {
+        const MemoryPlace& place = plan.memories[static_cast<std::size_t>(plan.memoryOf.lookup(r))].place;
+        places.append({static_cast<std::int64_t>(place.kind), place.number});
       }
-      ++at;
+      op.setAttr("td.place", b.getDenseI64ArrayAttr(places));
     }
-    getOperation()->setAttr("td.arena", b.getI64IntegerAttr(arena.size()));
+    getOperation()->setAttr("td.arena", b.getI64IntegerAttr(plan.arenaBytes));
   }
 
  private:
-  // One memory for every chain of writes; when each is read last.
-  static void number(mlir::Block& block, std::vector<Memory>& memories, llvm::DenseMap<mlir::Value, int>& memoryOf) {
-    auto fresh = [&](mlir::Value v) {
-      memoryOf[v] = static_cast<int>(memories.size());
-      memories.push_back({{}, false, -1, aligned(td::bytesOf(v.getType()))});
-      return &memories.back();
-    };
-    for (mlir::BlockArgument arg : block.getArguments()) {
-      Memory* m = fresh(arg);
-      m->place = {MemoryPlace::Input, arg.getArgNumber()};
-      m->placed = true;
-    }
-    int at = 0;
-    for (mlir::Operation& op : block) {
-      for (mlir::Value v : op.getOperands()) {
-        if (!mlir::isa<mlir::RankedTensorType>(v.getType())) continue;
-        Memory& m = memories[memoryOf.lookup(v)];
-        m.lastUse = at;
-      }
-      if (auto window = mlir::dyn_cast<td::WindowOp>(op)) {
-        memoryOf[window] = memoryOf.lookup(window.getSource());
-      } else if (auto write = mlir::dyn_cast<td::WriteOp>(op)) {
-        memoryOf[write] = memoryOf.lookup(write.getBase());
-        memories[memoryOf.lookup(write)].lastUse = at;
-      } else {
-        for (mlir::Value r : op.getResults())
-          if (mlir::isa<mlir::RankedTensorType>(r.getType())) fresh(r)->lastUse = at;
-      }
-      ++at;
-    }
-    auto ret = mlir::cast<td::ReturnOp>(block.getTerminator());
-    std::int64_t outputs = 0;
-    for (auto [v, into] : llvm::zip(ret.getValues(), ret.getInto())) {
-      Memory& m = memories[memoryOf.lookup(v)];
-      m.place = into >= 0 ? MemoryPlace{MemoryPlace::Input, into} : MemoryPlace{MemoryPlace::Output, outputs++};
-      m.placed = true;
-    }
-  }
-
-  void place(mlir::Operation& op, mlir::OpResult r, Memory& m, int at, std::vector<Memory>& memories,
-             const llvm::DenseMap<mlir::Value, int>& memoryOf, llvm::SmallDenseSet<int>& inherited, Arena& arena) {
-    m.placed = true;
-    m.place.kind = MemoryPlace::Arena;
-    if (m.bytes == 0) return;
-    if (improve_) {
-      for (mlir::Value v : op.getOperands()) {
-        if (!mlir::isa<mlir::RankedTensorType>(v.getType())) continue;
-        int from = memoryOf.lookup(v);
-        Memory& old = memories[from];
-        if (old.lastUse != at || !old.placed || old.place.kind != MemoryPlace::Arena || inherited.contains(from) ||
-            old.bytes != m.bytes || !onlyOneName(op, v, memoryOf) ||
-            !mayOverwrite(&op, r.getResultNumber(), placeOf(v).value))
-          continue;
-        inherited.insert(from);
-        m.place = old.place;
-        return;
-      }
-    }
-    m.place.number = arena.take(m.bytes);
-  }
-
-  // Is the memory of `v` read under no other name by this operation? (An older version of it, say.)
-  static bool onlyOneName(mlir::Operation& op, mlir::Value v, const llvm::DenseMap<mlir::Value, int>& memoryOf) {
-    return llvm::all_of(op.getOperands(), [&](mlir::Value other) {
-      return !mlir::isa<mlir::RankedTensorType>(other.getType()) || memoryOf.lookup(other) != memoryOf.lookup(v) ||
-             placeOf(other).value == placeOf(v).value;
-    });
-  }
-
   bool improve_;
 };
 
 }  // namespace
+
+bool takesMemory(mlir::Operation* op) { return mlir::isa<td::RegionOp, td::LibraryOp, td::CopyOp, td::WriteOp>(op); }
+
+MemoryPlan planMemory(mlir::Block& block, bool improve) { return Planner(block, improve).run(); }
 
 std::unique_ptr<mlir::Pass> createPlanMemory(bool improve) { return std::make_unique<PlanMemory>(improve); }
 

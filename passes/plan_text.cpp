@@ -1,6 +1,5 @@
 #include "passes/plan_text.h"
 
-#include <map>
 #include <sstream>
 
 namespace tandem::passes {
@@ -61,30 +60,40 @@ std::string planText(const Plan& plan) {
   return s.str();
 }
 
-std::string regionText(td::RegionOp region, const std::string& kernel) {
-  std::ostringstream s;
-  std::int64_t bytes = 0;
-  for (mlir::Value v : region.getInputs())
-    if (td::isTensorType(v.getType())) bytes += td::bytesOf(v.getType());
-  for (mlir::Value v : region.getResults()) bytes += td::bytesOf(v.getType());
-  std::map<std::string, int> ops;
-  double flops = 0;
+RegionText textOf(td::RegionOp region) {
+  RegionText text{region.getKind().str(), {}};
   region.getBody().front().walk([&](mlir::Operation* op) {
-    if (mlir::isa<td::FrameOp>(op)) ++ops["frame"];
-    auto name = op->getAttrOfType<td::OpAttr>("op");
-    if (!name) return;
-    ++ops[std::string(facts(name.getCode()).name)];
-    mlir::Type type = mlir::isa<td::ReduceOp>(op) ? op->getOperand(0).getType() : op->getResult(0).getType();
-    flops += static_cast<double>(numelOf(mlir::cast<mlir::RankedTensorType>(type).getShape()));
+    if (mlir::isa<td::FrameOp>(op)) ++text.operations["frame"];
+    if (auto name = op->getAttrOfType<td::OpAttr>("op")) ++text.operations[std::string(facts(name.getCode()).name)];
   });
-  s << "  region " << region.getKind().str() << " over " << shapeText(region.getSpace()) << ":";
-  for (const auto& [name, count] : ops) {
+  return text;
+}
+
+std::string regionText(const RegionText& region, DimsRef space, std::int64_t bytes, double flops,
+                       const std::string& kernel) {
+  std::ostringstream s;
+  s << "  region " << region.kind << " over " << shapeText(space) << ":";
+  for (const auto& [name, count] : region.operations) {
     s << " " << name;
     if (count > 1) s << " x" << count;
   }
   s << "; " << bytesText(static_cast<double>(bytes)) << " moved, " << flops << " element operations\n    " << kernel
     << "\n";
   return s.str();
+}
+
+std::string regionText(td::RegionOp region, const std::string& kernel) {
+  std::int64_t bytes = 0;
+  for (mlir::Value v : region.getInputs())
+    if (td::isTensorType(v.getType())) bytes += td::bytesOf(v.getType());
+  for (mlir::Value v : region.getResults()) bytes += td::bytesOf(v.getType());
+  double flops = 0;
+  region.getBody().front().walk([&](mlir::Operation* op) {
+    if (!op->hasAttr("op")) return;
+    mlir::Type type = mlir::isa<td::ReduceOp>(op) ? op->getOperand(0).getType() : op->getResult(0).getType();
+    flops += static_cast<double>(numelOf(mlir::cast<mlir::RankedTensorType>(type).getShape()));
+  });
+  return regionText(textOf(region), region.getSpace(), bytes, flops, kernel);
 }
 
 }  // namespace tandem::passes

@@ -9,7 +9,15 @@ bool isWhole(DimsRef valueShape, DimsRef shape, DimsRef strides, std::int64_t of
 
 std::optional<Place> composeWindows(const Place& inner, DimsRef innerShape, DimsRef shape, DimsRef strides,
                                     std::int64_t offset) {
-  Place out{inner.value, Dims(shape.size(), 0), inner.offset};
+  const Strided& place = inner;
+  std::optional<Strided> composed = composeWindows(place, innerShape, shape, strides, offset);
+  if (!composed) return {};
+  return Place(inner.value, std::move(*composed));
+}
+
+std::optional<Strided> composeWindows(const Strided& inner, DimsRef innerShape, DimsRef shape, DimsRef strides,
+                                      std::int64_t offset) {
+  Strided out{Dims(shape.size(), 0), inner.offset};
   if (isContiguous(innerShape, inner.strides)) {
     out.strides = Dims(strides);
     out.offset += offset;
@@ -76,23 +84,26 @@ Dims coreDims(DimsRef shape) {
 }
 
 std::optional<Dims> broadcastMap(td::WindowOp window) {
-  if (window.getOffset() != 0) return {};
-  Dims source = coreDims(td::shapeOf(window.getSource()));
-  Dims strides = contiguousStrides(source);
-  DimsRef shape = td::shapeOf(window);
+  return broadcastMap(td::shapeOf(window.getSource()), td::shapeOf(window), placeOf(window));
+}
+
+std::optional<Dims> broadcastMap(DimsRef source, DimsRef shape, const Strided& window) {
+  if (window.offset != 0) return {};
+  const Dims core = coreDims(source);
+  const Dims strides = contiguousStrides(core);
   Dims map;
   std::size_t next = 0;
   for (std::size_t d = 0; d < shape.size(); ++d) {
     if (shape[d] == 1) continue;
-    if (window.getStrides()[d] == 0) {
+    if (window.strides[d] == 0) {
       map.push_back(-1);
-    } else if (next < source.size() && source[next] == shape[d] && strides[next] == window.getStrides()[d]) {
+    } else if (next < core.size() && core[next] == shape[d] && strides[next] == window.strides[d]) {
       map.push_back(static_cast<std::int64_t>(next++));
     } else {
       return {};
     }
   }
-  if (next != source.size()) return {};
+  if (next != core.size()) return {};
   return map;
 }
 
@@ -103,11 +114,13 @@ Dims spread(const Dims& space, const Dims& map, const Dims& strides) {
 }
 
 Dims stridesOver(const Dims& space, const Dims& map, mlir::Value operand) {
-  Place place = placeOf(operand);
-  DimsRef shape = td::shapeOf(operand);
+  return stridesOver(space, map, td::shapeOf(operand), placeOf(operand).strides);
+}
+
+Dims stridesOver(const Dims& space, const Dims& map, DimsRef shape, DimsRef strides) {
   Dims core;
   for (std::size_t d = 0; d < shape.size(); ++d)
-    if (shape[d] != 1) core.push_back(place.strides[d]);
+    if (shape[d] != 1) core.push_back(strides[d]);
   return spread(space, map, core);
 }
 

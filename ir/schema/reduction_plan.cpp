@@ -22,6 +22,29 @@ SmallVector<ReductionStage, 4> reductionStages(DimsRef shape, DimsRef dims) {
   return stages;
 }
 
+std::vector<ReductionStep> reductionSteps(const OpFacts& op, const TensorMeta& from, const TensorMeta& to,
+                                          std::span<const ReductionStage> stages) {
+  std::vector<ReductionStep> steps;
+  Dims shape = from.shape;
+  for (const ReductionStage& stage : stages) {
+    ReductionStep& step = steps.emplace_back();
+    const bool last = steps.size() == stages.size();
+    step.attrs.push_back(static_cast<std::int64_t>(stage.end - stage.begin));
+    for (std::size_t d = stage.begin; d < stage.end; ++d) {
+      step.attrs.push_back(static_cast<std::int64_t>(d));
+      shape[d] = 1;
+    }
+    step.attrs.push_back(1);
+    step.result.shape = shape;
+    step.result.dtype = last ? to.dtype : computeType(to.dtype);
+    if (op.dtypeRule == DTypeRule::Sum) {
+      step.attrs.push_back(1);
+      step.attrs.push_back(static_cast<std::int64_t>(step.result.dtype));
+    }
+  }
+  return steps;
+}
+
 std::int64_t reductionIdentity(std::string_view op) { return op == "prod" || op == "all" ? 1 : 0; }
 
 }  // namespace tandem

@@ -13,8 +13,9 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
-#include "runtime/base/shape.h"
+#include "ir/schema/op_table.h"
 
 namespace tandem {
 
@@ -28,6 +29,16 @@ struct ReductionStage {
 
 /// `dims` wrapped and sorted.
 SmallVector<ReductionStage, 4> reductionStages(DimsRef shape, DimsRef dims);
+
+/// A stage as an operation of its own, on what the one before it gave: its attributes and its result, of the operand's
+/// rank. The last result has the elements of the whole reduction's, and its dtype.
+struct ReductionStep {
+  SmallVector<std::int64_t, 8> attrs;
+  TensorMeta result;
+};
+/// Of a reduction `op` from one meta to another, cut into stages.
+std::vector<ReductionStep> reductionSteps(const OpFacts& op, const TensorMeta& from, const TensorMeta& to,
+                                          std::span<const ReductionStage> stages);
 
 /// What an operation of this name gives for no elements: 1 for prod and all, 0 for sum and any. amax and amin have
 /// none; their shape rule has raised the error.
