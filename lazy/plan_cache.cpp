@@ -29,10 +29,12 @@ PlanCache& processPlans() {
   return *plans;
 }
 
-/// Read from the disk or compiled. Small traces are compiled in the time of a file or two.
+/// By what is known of other sizes, read from the disk, or compiled. Small traces are compiled in the time of a file or
+/// two.
 std::shared_ptr<Plan> makePlan(const Trace& trace, const std::vector<TraceOutput>& outputs, const Hash128& key) {
   constexpr std::size_t kLargeTrace = 64;
   const bool large = trace.nodes.size() >= kLargeTrace;
+  if (std::shared_ptr<Plan> plan = graphCompiler().planForSizes(trace, outputs)) return plan;
   std::shared_ptr<Plan> plan = large ? readPlan(trace, key) : nullptr;
   if (plan != nullptr) return plan;
   plan = graphCompiler().compile(trace, outputs);

@@ -26,7 +26,8 @@ struct Chance {
 class Fuse : public mlir::PassWrapper<Fuse, FunctionPass> {
  public:
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Fuse)
-  Fuse(bool improve, const Target& target) : improve_(improve), target_(target) {}
+  Fuse(bool improve, const Target& target, bool keepsAlignments)
+      : improve_(improve), keepsAlignments_(keepsAlignments), target_(target) {}
   llvm::StringRef getArgument() const override { return "td-fuse"; }
   llvm::StringRef getName() const override { return "fuse"; }
   llvm::StringRef getDescription() const override { return "Operations that share a pass over memory become regions"; }
@@ -131,7 +132,7 @@ class Fuse : public mlir::PassWrapper<Fuse, FunctionPass> {
   }
 
   // Regions take the place of clusters, in an order where everything is computed before it is read.
-  static void build(Clusters& c, mlir::Block& block) {
+  void build(Clusters& c, mlir::Block& block) const {
     std::vector<int> order = schedule(c);
     mlir::Operation* end = block.getTerminator();
     for (int item : order) {
@@ -181,7 +182,7 @@ class Fuse : public mlir::PassWrapper<Fuse, FunctionPass> {
     return order;
   }
 
-  static void buildRegion(Clusters& c, int number, mlir::Operation* before) {
+  void buildRegion(Clusters& c, int number, mlir::Operation* before) const {
     const Cluster& cluster = c.all()[number];
     mlir::OpBuilder b(before);
     mlir::Location loc = c.op(cluster.ops.back())->getLoc();
@@ -223,6 +224,14 @@ class Fuse : public mlir::PassWrapper<Fuse, FunctionPass> {
         td::RegionOp::create(b, loc, mlir::TypeRange(mlir::ValueRange(results)), inputs, clusterKindName(cluster.kind),
                              mlir::ArrayRef<std::int64_t>{cluster.space.data(), cluster.space.size()}, cluster.begin,
                              cluster.end, b.getArrayAttr(mapAttrs));
+    if (keepsAlignments_) {
+      llvm::SmallVector<mlir::Attribute> alignments;
+      for (int op : cluster.ops) {
+        const Dims& a = c.alignment(op);
+        alignments.push_back(b.getDenseI64ArrayAttr({a.data(), a.size()}));
+      }
+      region->setAttr(kAlignments, b.getArrayAttr(alignments));
+    }
     mlir::Block* body = b.createBlock(&region.getBody());
     for (mlir::Value v : inputs) body->addArgument(v.getType(), v.getLoc());
     auto inside = [&](mlir::Operation* user) {
@@ -249,13 +258,14 @@ class Fuse : public mlir::PassWrapper<Fuse, FunctionPass> {
   }
 
   bool improve_;
+  bool keepsAlignments_;
   const Target& target_;
 };
 
 }  // namespace
 
-std::unique_ptr<mlir::Pass> createFuse(bool improve, Device device) {
-  return std::make_unique<Fuse>(improve, codegen::targetOf(device));
+std::unique_ptr<mlir::Pass> createFuse(bool improve, Device device, bool keepsAlignments) {
+  return std::make_unique<Fuse>(improve, codegen::targetOf(device), keepsAlignments);
 }
 
 }  // namespace tandem::passes

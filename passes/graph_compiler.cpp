@@ -8,6 +8,9 @@
 #include "codegen/register.h"
 #include "passes/import_trace.h"
 #include "passes/pipeline.h"
+#include "passes/shape_recorder.h"
+#include "passes/stage_reductions.h"
+#include "passes/structures.h"
 
 namespace tandem::passes {
 
@@ -47,6 +50,20 @@ class ContextPool {
   std::vector<std::unique_ptr<Context>> free_;
 };
 
+// A trace as shape programs know it: with its reductions in stages.
+class Structured {
+ public:
+  Structured(const Trace& trace, const std::vector<TraceOutput>& outputs)
+      : trace_(trace), outputs_(outputs), staged_(stageReductions(trace, outputs)) {}
+  [[nodiscard]] const Trace& trace() const { return staged_ ? staged_->trace : trace_; }
+  [[nodiscard]] const std::vector<TraceOutput>& outputs() const { return staged_ ? staged_->outputs : outputs_; }
+
+ private:
+  const Trace& trace_;
+  const std::vector<TraceOutput>& outputs_;
+  std::optional<StagedTrace> staged_;
+};
+
 class Compiler : public GraphCompiler {
  public:
   std::shared_ptr<Plan> compile(const Trace& trace, const std::vector<TraceOutput>& outputs) override {
@@ -55,19 +72,34 @@ class Compiler : public GraphCompiler {
     plan->device = trace.device;
     plan->slots = trace.slots;
     plan->numRandom = trace.numRandom;
+    const Structured structured(trace, outputs);
+    const std::optional<Hash128> structure = structureIn(structured);
+    const bool records = structure && structures_.wantsProgram(*structure);
     {
       mlir::OwningOpRef<mlir::func::FuncOp> function = importTrace(context->mlir, trace, outputs);
-      runPipeline(*function, *plan);
+      runPipeline(*function, *plan, records);
+      if (records)
+        structures_.add(*structure, recordShapeProgram(*function, structured.trace(), structured.outputs(), *plan));
     }
     pool_.give(std::move(context));
     return plan;
+  }
+  std::shared_ptr<Plan> planForSizes(const Trace& trace, const std::vector<TraceOutput>& outputs) override {
+    const Structured structured(trace, outputs);
+    const std::optional<Hash128> structure = structureIn(structured);
+    return structure ? structures_.planFor(*structure, structured.trace(), structured.outputs()) : nullptr;
   }
   void setDefaultDType(DType dtype) override {
     if (schemaDefaultDType() != dtype) setSchemaDefaultDType(dtype);
   }
 
  private:
+  static std::optional<Hash128> structureIn(const Structured& s) {
+    return isEnabled("shapes") ? structureOf(s.trace(), s.outputs()) : std::nullopt;
+  }
+
   ContextPool pool_;
+  Structures structures_;
 };
 
 // Never destroyed: threads may compile while the process ends.

@@ -17,7 +17,10 @@ using FunctionPass = mlir::OperationPass<mlir::func::FuncOp>;
 std::unique_ptr<mlir::Pass> createCanonicalize(bool improve = true);
 std::unique_ptr<mlir::Pass> createFoldConversions();
 std::unique_ptr<mlir::Pass> createCse();
-std::unique_ptr<mlir::Pass> createFuse(bool improve = true, Device device = {});  // what is worth it on that device
+/// Of an operation, if asked for: along which dims of the region's space each operation of its body runs.
+inline constexpr const char* kAlignments = "td.alignments";
+/// What is worth fusing on that device. `keepsAlignments`: regions have them, for who reads them afterwards.
+std::unique_ptr<mlir::Pass> createFuse(bool improve = true, Device device = {}, bool keepsAlignments = false);
 std::unique_ptr<mlir::Pass> createMakeInPlace(bool improve = true);
 std::unique_ptr<mlir::Pass> createPlanMemory(bool improve = true);
 /// Fills `plan`, whose slots are given. Null: prints the plan to standard output, for tests.

@@ -121,18 +121,19 @@ class Summary : public mlir::PassInstrumentation {
 
 }  // namespace
 
-void addPasses(mlir::OpPassManager& manager, Plan* plan) {
-  auto enabled = [](const char* pass) { return !listed("TANDEM_DISABLE", pass); };
-  manager.addPass(createCanonicalize(enabled("canonicalize")));
-  if (enabled("fold_conversions")) manager.addPass(createFoldConversions());
-  if (enabled("cse")) manager.addPass(createCse());
-  manager.addPass(createFuse(enabled("fuse"), plan != nullptr ? plan->device : Device{}));
-  manager.addPass(createMakeInPlace(enabled("make_in_place")));
-  manager.addPass(createPlanMemory(enabled("plan_memory")));
+bool isEnabled(llvm::StringRef pass) { return !listed("TANDEM_DISABLE", pass); }
+
+void addPasses(mlir::OpPassManager& manager, Plan* plan, bool keepsAlignments) {
+  manager.addPass(createCanonicalize(isEnabled("canonicalize")));
+  if (isEnabled("fold_conversions")) manager.addPass(createFoldConversions());
+  if (isEnabled("cse")) manager.addPass(createCse());
+  manager.addPass(createFuse(isEnabled("fuse"), plan != nullptr ? plan->device : Device{}, keepsAlignments));
+  manager.addPass(createMakeInPlace(isEnabled("make_in_place")));
+  manager.addPass(createPlanMemory(isEnabled("plan_memory")));
   manager.addPass(createLowerToPlan(plan));
 }
 
-void runPipeline(mlir::func::FuncOp function, Plan& plan) {
+void runPipeline(mlir::func::FuncOp function, Plan& plan, bool keepsAlignments) {
   mlir::PassManager manager(function.getContext(), mlir::func::FuncOp::getOperationName());
 #ifdef NDEBUG
   manager.enableVerifier(false);
@@ -141,7 +142,7 @@ void runPipeline(mlir::func::FuncOp function, Plan& plan) {
     manager.addInstrumentation(std::make_unique<Observer>());
   std::string did;
   manager.addInstrumentation(std::make_unique<Summary>(did));
-  addPasses(manager, &plan);
+  addPasses(manager, &plan, keepsAlignments);
   std::string diagnostics;
   mlir::ScopedDiagnosticHandler handler(function.getContext(), [&](mlir::Diagnostic& d) {
     diagnostics += d.str() + "\n";

@@ -7,10 +7,12 @@
 
 namespace tandem::passes {
 
+/// Is the pass not left out by TANDEM_DISABLE?
+bool isEnabled(llvm::StringRef pass);
 /// Adds the passes to a manager of functions. `plan` as createLowerToPlan has it.
-void addPasses(mlir::OpPassManager& manager, Plan* plan);
+void addPasses(mlir::OpPassManager& manager, Plan* plan, bool keepsAlignments = false);
 /// Runs all of them on a function. InternalError naming the pass that failed.
-void runPipeline(mlir::func::FuncOp function, Plan& plan);
+void runPipeline(mlir::func::FuncOp function, Plan& plan, bool keepsAlignments = false);
 /// For td-opt: `--td-fuse` and the like, and `--td-pipeline`, all of them.
 void registerPasses();
 

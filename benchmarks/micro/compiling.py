@@ -6,7 +6,8 @@ TITLE = "compile time and call overhead"
 ROWS = {
     "first": ("first compiled call of a process, x + 1", "ms"),
     "compile_gelu": ("first call of bias + tanh-GELU", "ms"),
-    "new_shape": ("its first call with a new shape", "ms"),
+    "new_shape": ("its first call with a second shape", "ms"),
+    "third_shape": ("its first call with a third shape", "ms"),
     "compile_softmax": ("first call of a softmax", "ms"),
     "compile_mlp": ("first call of a 4×64 tanh network", "ms"),
     "one_input": ("compiled call, 1 input", "us"),
@@ -34,6 +35,8 @@ def torch_like(T):
     yield "compile_gelu", "compiled", seconds_once(lambda: compiled(x, bias))
     narrow, narrow_bias = T.randn(300, 333), T.randn(333)
     yield "new_shape", "compiled", seconds_once(lambda: compiled(narrow, narrow_bias))
+    small, small_bias = T.randn(210, 190), T.randn(190)
+    yield "third_shape", "compiled", seconds_once(lambda: compiled(small, small_bias))
     softmax = T.compile(lambda x: T.softmax(x * 2.0, -1))
     yield "compile_softmax", "compiled", seconds_once(lambda: softmax(x))
     mlp = T.compile(network([layer for _ in range(3) for layer in (nn.Linear(64, 64), nn.Tanh())]))
@@ -105,12 +108,14 @@ def jax():
     weights = [jnp.ones(shape) for shape in ((8, 64), (64, 64), (64, 64), (64, 64), (64, 1))]
     rows, one, many = jnp.ones((32, 8)), jnp.ones(1), [jnp.ones(1) for _ in range(100)]
     wait = jax.block_until_ready
-    wait([x, bias, narrow, narrow_bias, weights, rows, one, many])
+    small, small_bias = jnp.ones((210, 190)), jnp.ones(190)
+    wait([x, bias, narrow, narrow_bias, small, small_bias, weights, rows, one, many])
 
     yield "first", "compiled", seconds_once(lambda: jax.jit(lambda x: x + 1.0)(x), wait)
     compiled = jax.jit(gelu)
     yield "compile_gelu", "compiled", seconds_once(lambda: compiled(x, bias), wait)
     yield "new_shape", "compiled", seconds_once(lambda: compiled(narrow, narrow_bias), wait)
+    yield "third_shape", "compiled", seconds_once(lambda: compiled(small, small_bias), wait)
     yield "compile_softmax", "compiled", seconds_once(lambda: jax.jit(lambda x: jax.nn.softmax(x * 2.0, -1))(x), wait)
     yield "compile_mlp", "compiled", seconds_once(lambda: jax.jit(mlp)(weights, rows), wait)
     increment, total = jax.jit(lambda a: a + 1.0), jax.jit(lambda values: sum(values[1:], values[0]))

@@ -28,6 +28,14 @@ class Resolving : public GraphCompiler {
     bump(counters().planBuilds);
     return plan;
   }
+  std::shared_ptr<Plan> planForSizes(const Trace& trace, const std::vector<TraceOutput>& outputs) override {
+    GraphCompiler& compiler = inner();
+    std::shared_ptr<Plan> plan = compiler.planForSizes(trace, outputs);
+    if (plan == nullptr) return nullptr;
+    resolvePlan(*plan);
+    bump(counters().planSizings);
+    return plan;
+  }
   void setDefaultDType(DType dtype) override { inner().setDefaultDType(dtype); }
 };
 

@@ -16,6 +16,12 @@ class GraphCompiler {
   /// The plan of a trace. Output buffers of the plan are the outputs with intoInput == -1, in order. Dead nodes are
   /// dropped (random ones still count). Throws tandem::Error with the user's line.
   virtual std::shared_ptr<Plan> compile(const Trace& trace, const std::vector<TraceOutput>& outputs) = 0;
+  /// The plan of a trace whose structure was compiled for other sizes, by what was decided then: no pass runs. Null
+  /// where those decisions do not hold, or there are none yet.
+  virtual std::shared_ptr<Plan> planForSizes(const Trace& trace, const std::vector<TraceOutput>& outputs) {
+    (void)trace, (void)outputs;
+    return nullptr;
+  }
   /// The compiler's shared object has a copy of ir/schema of its own; this sets that copy's default dtype.
   virtual void setDefaultDType(DType dtype) = 0;
 };

@@ -215,12 +215,12 @@ PyObject* setThreads(PyObject*, PyObject* n) {
 PyObject* countersFn(PyObject*, PyObject*) {
   const Counters& c = counters();
   const AllocatorStats memory = allocatorStats();
-  return Py_BuildValue("{s:L,s:L,s:L,s:L,s:L,s:L,s:L,s:L,s:L,s:L}", "kernel_compiles", c.kernelCompiles.load(),
+  return Py_BuildValue("{s:L,s:L,s:L,s:L,s:L,s:L,s:L,s:L,s:L,s:L,s:L}", "kernel_compiles", c.kernelCompiles.load(),
                        "kernel_cache_hits", c.kernelCacheHits.load(), "kernel_launches", c.kernelLaunches.load(),
                        "graph_launches", c.graphLaunches.load(), "graph_traces", c.graphTraces.load(), "plan_builds",
-                       c.planBuilds.load(), "plan_reads", c.planReads.load(), "plans_kept", c.plansKept.load(),
-                       "bytes_allocated", static_cast<long long>(memory.bytesInUse), "peak_bytes",
-                       static_cast<long long>(memory.peakBytes));
+                       c.planBuilds.load(), "plan_sizings", c.planSizings.load(), "plan_reads", c.planReads.load(),
+                       "plans_kept", c.plansKept.load(), "bytes_allocated", static_cast<long long>(memory.bytesInUse),
+                       "peak_bytes", static_cast<long long>(memory.peakBytes));
 }
 PyObject* memoryStats(PyObject*, PyObject*) {
   AllocatorStats s = allocatorStats();

@@ -13,6 +13,7 @@ struct Counters {
   std::atomic<std::int64_t> graphLaunches{0};  // of GPUs: many kernels at once
   std::atomic<std::int64_t> graphTraces{0};
   std::atomic<std::int64_t> planBuilds{0};
+  std::atomic<std::int64_t> planSizings{0};     // made of the plan of other sizes
   std::atomic<std::int64_t> planReads{0};       // from the disk
   std::atomic<std::int64_t> plansKept{0};       // in the cache now
   std::atomic<std::int64_t> bytesAllocated{0};  // in use now

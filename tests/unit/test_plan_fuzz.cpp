@@ -12,19 +12,25 @@ namespace {
 
 using namespace test;
 
+struct Sizes {
+  std::int64_t rows = 4;
+  std::int64_t columns = 6;
+  std::int64_t planes = 2;
+};
+
 class Maker {
  public:
   // Every 20th program has rows long enough to be cut into blocks, every 4th values of a half type.
-  explicit Maker(unsigned seed) : random_(seed), scale_(seed % 20 == 7 ? 2800 : 1), halves_(seed % 4 == 1) {
+  explicit Maker(unsigned seed, Sizes sizes = {}) : random_(seed), data_(seed), sizes_(sizes), halves_(seed % 4 == 1) {
+    if (seed % 20 == 7 && sizes_.columns == Sizes().columns) sizes_.columns *= 2800;
     int inputs = 2 + pick(3);
     for (int i = 0; i < inputs; ++i) {
-      Dims shape = shapes()[static_cast<std::size_t>(pick(static_cast<int>(shapes().size())))];
-      for (std::int64_t& size : shape)
-        if (size % 6 == 0) size *= scale_;
+      const std::vector<Dims> all = shapes();
+      const Dims& shape = all[static_cast<std::size_t>(pick(static_cast<int>(all.size())))];
       bool half = halves_ && pick(2) == 0;
       ValueRef v = graph.input(shape, half ? DType::BFloat16 : DType::Float32);
       std::vector<float> values(static_cast<std::size_t>(numelOf(shape)));
-      for (float& x : values) x = std::uniform_real_distribution<float>(-2, 2)(random_);
+      for (float& x : values) x = std::uniform_real_distribution<float>(-2, 2)(data_);
       Bytes bytes = bytesOf(values);
       if (half) {
         // The upper half of a float32 is a bfloat16.
@@ -44,9 +50,10 @@ class Maker {
   std::vector<TraceOutput> outputs;
 
  private:
-  static const std::vector<Dims>& shapes() {
-    static const std::vector<Dims> all{{4, 6}, {4, 6}, {6}, {4, 1}, {6, 4}, {2, 4, 6}, {2, 1, 6}, {}, {24}, {1, 6}};
-    return all;
+  [[nodiscard]] std::vector<Dims> shapes() const {
+    const auto [rows, columns, planes] = sizes_;
+    return {{rows, columns},         {rows, columns},      {columns}, {rows, 1},        {columns, rows},
+            {planes, rows, columns}, {planes, 1, columns}, {},        {rows * columns}, {1, columns}};
   }
   int pick(int n) { return std::uniform_int_distribution<int>(0, n - 1)(random_); }
   ValueRef any() {
@@ -155,7 +162,7 @@ class Maker {
       std::int32_t offset =
           graph.scalar(std::int64_t{5}, ScalarSlot::Source::RngOffset, static_cast<int>(graph.trace.numRandom++));
       values_.push_back({graph.node(OpCode::uniform_plain, {TraceOperand::ofSlot(seed), TraceOperand::ofSlot(offset)},
-                                    {2, 4, 6 * scale_, static_cast<std::int64_t>(DType::Float32)}),
+                                    {2, sizes_.rows, sizes_.columns, static_cast<std::int64_t>(DType::Float32)}),
                          0});
       return;
     }
@@ -180,18 +187,22 @@ class Maker {
     }
   }
 
-  std::mt19937 random_;
-  std::int64_t scale_;
+  std::mt19937 random_;  // choices, which are the same for all sizes
+  std::mt19937 data_;
+  Sizes sizes_;
   bool halves_;
   std::vector<ValueRef> values_;
 };
 
+// TANDEM_FUZZ: how many seeds; TANDEM_FUZZ_FIRST: from which on.
+unsigned numberIn(const char* variable, unsigned otherwise) {
+  const char* text = std::getenv(variable);
+  return text != nullptr ? static_cast<unsigned>(std::atoi(text)) : otherwise;
+}
+
 TEST(PlanFuzz, PlansGiveTheBitsOfSingleNodes) {
-  const char* count = std::getenv("TANDEM_FUZZ");
-  unsigned seeds = count != nullptr ? static_cast<unsigned>(std::atoi(count)) : 60;
-  const char* first = std::getenv("TANDEM_FUZZ_FIRST");
-  unsigned from = first != nullptr ? static_cast<unsigned>(std::atoi(first)) : 0;
-  for (unsigned seed = from; seed < from + seeds; ++seed) {
+  const unsigned from = numberIn("TANDEM_FUZZ_FIRST", 0);
+  for (unsigned seed = from; seed < from + numberIn("TANDEM_FUZZ", 60); ++seed) {
     Maker m(seed);
     auto plan = graphCompiler().compile(m.graph.trace, m.outputs);
     Ran ran = run(*plan, m.graph.trace, m.outputs, m.inputsData);
@@ -207,6 +218,30 @@ TEST(PlanFuzz, PlansGiveTheBitsOfSingleNodes) {
     for (std::size_t i = 0; i < expected.size(); ++i)
       ASSERT_EQ(ran.outputs[i], expected[i]) << "seed " << seed << " without passes, output " << i;
   }
+}
+
+// What the passes decided for some sizes, computed anew for others.
+TEST(PlanFuzz, PlansForOtherSizesGiveTheBitsOfSingleNodes) {
+  const Sizes others[] = {{5, 7, 3}, {64, 33, 3}, {3, 8, 2}, {130, 257, 5}, {6, 4, 2}, {2, 9, 7}};
+  unsigned made = 0;
+  const unsigned from = numberIn("TANDEM_FUZZ_FIRST", 0);
+  const unsigned seeds = numberIn("TANDEM_FUZZ", 60);
+  for (unsigned seed = from; seed < from + seeds; ++seed) {
+    Maker m(seed);
+    for (int time = 0; time < 2; ++time) (void)graphCompiler().compile(m.graph.trace, m.outputs);
+    for (const Sizes& sizes : others) {
+      Maker other(seed, sizes);
+      auto plan = graphCompiler().planForSizes(other.graph.trace, other.outputs);
+      if (plan == nullptr) continue;
+      ++made;
+      Ran ran = run(*plan, other.graph.trace, other.outputs, other.inputsData);
+      std::vector<Bytes> expected = evaluate(other.graph.trace, other.outputs, other.inputsData);
+      for (std::size_t i = 0; i < expected.size(); ++i)
+        ASSERT_EQ(ran.outputs[i], expected[i]) << "seed " << seed << ", " << sizes.rows << " rows, output " << i << "\n"
+                                               << other.graph.trace.text() << plan->explanation;
+    }
+  }
+  EXPECT_GT(made, seeds);
 }
 
 }  // namespace
