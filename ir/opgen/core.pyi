@@ -601,6 +601,7 @@ _watch_hooks: Any
 _pop_saved_tensors_hooks: Any
 _keep_saved: Any
 _warn: Any
+_warn_later: Any
 _warn_once: Any
 _set_warn_always: Any
 _warns_always: Any

@@ -1,5 +1,8 @@
 // The extension module tandem._C: its parts in the order they need each other.
 #include <Python.h>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "python/src/autocast.h"
 #include "python/src/autograd_bindings.h"
@@ -26,12 +29,35 @@ namespace {
 void* releaseGil() { return PyGILState_Check() != 0 ? PyEval_SaveThread() : nullptr; }
 void takeGil(void* thread) { PyEval_RestoreThread(static_cast<PyThreadState*>(thread)); }
 
+// Warnings of this thread that are shown later; null: at once.
+thread_local std::vector<std::string>* putOff = nullptr;
+
+int showWarning(const std::string& text, int level) {
+  if (putOff == nullptr) return PyErr_WarnEx(PyExc_UserWarning, text.c_str(), level);
+  putOff->push_back(text);
+  return 0;
+}
 PyObject* warnUser(PyObject*, PyObject* args) {
   const char* text;
   int level;
-  if (PyArg_ParseTuple(args, "si", &text, &level) == 0 || PyErr_WarnEx(PyExc_UserWarning, text, level) != 0)
-    return nullptr;
+  if (PyArg_ParseTuple(args, "si", &text, &level) == 0 || showWarning(text, level) != 0) return nullptr;
   Py_RETURN_NONE;
+}
+PyObject* warnLater(PyObject*, PyObject* body) {
+  using namespace tandem::python;
+  return guarded([&]() -> PyObject* {
+    std::vector<std::string> texts;
+    std::vector<std::string>* before = std::exchange(putOff, &texts);
+    PyRef result(PyObject_CallNoArgs(body));
+    putOff = before;
+    checked(result.get());
+    PyRef list(checked(PyList_New(0)));
+    for (const std::string& text : texts) {
+      PyRef shown(checked(PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size()))));
+      if (PyList_Append(list.get(), shown.get()) != 0) return nullptr;
+    }
+    return PyTuple_Pack(2, result.get(), list.get());
+  });
 }
 PyObject* warnUserOnce(PyObject* module, PyObject* args) {
   const char* text;
@@ -85,6 +111,8 @@ PyMODINIT_FUNC PyInit__C() {
         {"_warn", warnUser, METH_VARARGS,
          "(text, stacklevel): a UserWarning; compiled calls give it when they are traced."},
         {"_warn_once", warnUserOnce, METH_VARARGS, "(text, stacklevel): the same, for each text the first time alone."},
+        {"_warn_later", warnLater, METH_O,
+         "(body): (what body() gives, the texts of the warnings that operations gave meanwhile), which are not shown."},
         {"_set_warn_always", warnAlways, METH_O, "Shows what is said once every time."},
         {"_warns_always", doesWarnAlways, METH_NOARGS, "Is what is said once shown every time?"},
         {nullptr, nullptr, 0, nullptr},
@@ -93,7 +121,7 @@ PyMODINIT_FUNC PyInit__C() {
     initUnderstood(module.get());
     tandem::warningShower = [](const std::string& text) {
       WithGil gil;
-      if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) != 0) throw PythonError();
+      if (showWarning(text, 1) != 0) throw PythonError();
     };
     tandem::LongWork::enter = releaseGil;
     tandem::LongWork::leave = takeGil;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -200,7 +201,8 @@ class _Traced:
         collects = gc.isenabled()
         gc.disable()  # the collector may call other people's code in the middle of the function
         try:
-            return body()
+            # What operations warn of is said where the function is saved, not by the program.
+            result, warned = _C._warn_later(body)
         except RuntimeError as error:
             _, needed, reason = str(error).partition(", but: ")
             if type(error) is not RuntimeError or not needed:
@@ -209,6 +211,9 @@ class _Traced:
         finally:
             if collects:
                 gc.enable()
+        for text in dict.fromkeys(warned):
+            warnings.warn(f"export: {self.name}: {text}", UserWarning, stacklevel=2)
+        return result
 
     def add_to(self, maker: Any, state: State) -> None:
         """Adds the entry to a program, traced for each combination of its sizes."""

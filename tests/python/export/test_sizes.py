@@ -287,3 +287,14 @@ def test_functions_that_do_not_fit():
     for k in range(1, 10):
         given = tandem.rand(k)
         assert same(few(given), sums(given))
+
+
+def test_operations_that_warn_do_so_where_they_are_saved():
+    """A program has nobody to warn; a size that an operation warns of refuses no other."""
+    x = tandem.rand(4, 3)
+    with pytest.warns(UserWarning, match="export: forward: .*degrees of freedom"):
+        program = exported(lambda x: x.var(0), (x,), ({0: Dim("n", max=6)},))
+    for n in range(2, 7):
+        given = tandem.rand(n, 3)
+        assert same(program(given), given.var(0))
+    assert program(tandem.rand(1, 3)).isnan().all()
