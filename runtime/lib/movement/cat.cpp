@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "runtime/device/thread_pool.h"
+#include "runtime/lib/clones.h"
 #include "runtime/lib/movement/copy_bytes.h"
 #include "runtime/lib/strided.h"
 
@@ -24,13 +25,77 @@ bool copyTwice(char* to, const char* from, std::size_t bytes) {
   return true;
 }
 
+/// What an input has in every block of the output.
+struct Run {
+  const char* from;
+  std::size_t bytes;  // per block
+  std::size_t at;     // in the block
+};
+
+/// An element, wherever it lies.
+template <class T>
+struct [[gnu::packed, gnu::may_alias]] Loose {
+  T value;
+};
+
+/// Blocks of N elements, one of each run; N is 0 for any number.
+template <class T, std::size_t N>
+TANDEM_INLINED inline void interleave(std::span<const Run> runs, char* out, std::int64_t begin, std::int64_t end) {
+  using Element = Loose<T>;
+  auto from = [&](std::size_t k) TANDEM_INLINED { return reinterpret_cast<const Element*>(runs[k].from); };
+  auto* to = reinterpret_cast<Element*>(out);
+  if constexpr (N != 0) {
+    std::array<const Element*, N> each;
+    for (std::size_t k = 0; k < N; ++k) each[k] = from(k);
+    for (std::int64_t i = begin; i < end; ++i)
+      for (std::size_t k = 0; k < N; ++k)
+        to[i * static_cast<std::int64_t>(N) + static_cast<std::int64_t>(k)] = each[k][i];
+  } else {
+    constexpr std::int64_t kTile = 256;  // blocks, which stay in the first cache
+    const auto n = static_cast<std::int64_t>(runs.size());
+    for (; begin < end; begin += kTile)
+      for (std::int64_t k = 0; k < n; ++k) {
+        const Element* x = from(static_cast<std::size_t>(k));
+        for (std::int64_t i = begin; i < std::min(end, begin + kTile); ++i) to[i * n + k] = x[i];
+      }
+  }
+}
+template <class T>
+void interleaveBlocks(std::span<const Run> runs, char* out, std::int64_t blocks) {
+  const auto n = static_cast<std::int64_t>(runs.size());
+  parallelFor(blocks, grainOf(n), [&](std::int64_t begin, std::int64_t end) {
+    withAvx2([&]() TANDEM_INLINED {
+      if (n == 2) return interleave<T, 2>(runs, out, begin, end);
+      if (n == 3) return interleave<T, 3>(runs, out, begin, end);
+      if (n == 4) return interleave<T, 4>(runs, out, begin, end);
+      interleave<T, 0>(runs, out, begin, end);
+    });
+  });
+}
+/// Runs of one element each, or of as many bytes; false for others.
+bool interleaveRuns(std::span<const Run> runs, char* out, std::int64_t blocks) {
+  if (runs.size() < 2 || std::ranges::any_of(runs, [&](const Run& r) { return r.bytes != runs[0].bytes; }))
+    return false;
+  switch (runs[0].bytes) {
+  case 1:
+    interleaveBlocks<std::uint8_t>(runs, out, blocks);
+    return true;
+  case 2:
+    interleaveBlocks<std::uint16_t>(runs, out, blocks);
+    return true;
+  case 4:
+    interleaveBlocks<std::uint32_t>(runs, out, blocks);
+    return true;
+  case 8:
+    interleaveBlocks<std::uint64_t>(runs, out, blocks);
+    return true;
+  default:
+    return false;
+  }
+}
+
 /// Small inputs, or short runs: each input is one run of memory in every block of the output that ends with the dim.
 void joinRuns(std::span<const ArrayView> inputs, const ArrayView& out, std::size_t d) {
-  struct Run {
-    const char* from;
-    std::size_t bytes;  // per block
-    std::size_t at;     // in the block
-  };
   std::vector<Run> runs;
   std::size_t block = 0;
   for (const ArrayView& x : inputs) {
@@ -41,6 +106,7 @@ void joinRuns(std::span<const ArrayView> inputs, const ArrayView& out, std::size
   }
   auto count = static_cast<std::int64_t>(runs.size());
   std::int64_t blocks = numelOf(DimsRef(out.shape).first(d));
+  if (interleaveRuns(runs, out.as<char>(), blocks)) return;
   std::int64_t grain = grainOf(out.numel() / (blocks * count));
   parallelFor(blocks * count, grain, [&](std::int64_t begin, std::int64_t end) {
     auto r = static_cast<std::size_t>(begin % count);

@@ -131,6 +131,20 @@ def test_cat_of_many_small_tensors(mode):
     np.testing.assert_array_equal(got.numpy(), np.concatenate(parts, 1))
 
 
+@pytest.mark.parametrize("count", [2, 3, 4, 7])
+@pytest.mark.parametrize("dtype", NUMPY, ids=str)
+def test_elements_are_interleaved(count, dtype):
+    """Of each part one element in turn, or a few bytes, from places that are not aligned for so many; of any number."""
+    for rows in (1, 7, 300, 40_000):
+        parts = [array(dtype, rows) for _ in range(count)]
+        np.testing.assert_array_equal(tandem.stack([tensor(p) for p in parts], -1).numpy(), np.stack(parts, -1))
+        for columns in (2, 3):
+            parts = [array(dtype, rows * columns + 1) for _ in range(count)]
+            views = [p[1:].reshape(rows, columns) for p in parts]
+            moved = [tensor(p)[1:].view(rows, columns) for p in parts]
+            np.testing.assert_array_equal(tandem.cat(moved, 1).numpy(), np.concatenate(views, 1))
+
+
 # ---- sorting ----
 
 
