@@ -53,6 +53,13 @@ bool addNode(Hash128& h, const Trace& trace, const TraceNode& node) {
   return true;
 }
 
+// Of two signatures of one body: are they one?
+bool hasSameAccesses(const KernelSignature& a, const KernelSignature& b) {
+  auto same = [](auto& x, auto& y) { return x.access == y.access; };
+  return a.outerRank == b.outerRank && std::ranges::equal(a.inputs, b.inputs, same) &&
+         std::ranges::equal(a.outputs, b.outputs, [&](auto& x, auto& y) { return same(x.operand, y.operand); });
+}
+
 }  // namespace
 
 std::optional<Hash128> structureOf(const Trace& trace, const std::vector<TraceOutput>& outputs) {
@@ -356,7 +363,9 @@ class ShapeRun {
     if (!layOutRegion(launch, instr.text.kind, instr.begin, instr.end, region.space, std::move(strides))) return false;
     double elements = 0;
     for (const Member& m : instr.members) elements += static_cast<double>(numelOf(domainOf(trace_.nodes[m.node])));
-    plan_.explanation += regionText(instr.text, region.space, moved, elements, launch.signature.text());
+    const bool same = hasSameAccesses(launch.signature, instr.body);
+    plan_.explanation +=
+        regionText(instr.text, region.space, moved, elements, same ? instr.bodyText : launch.signature.text());
     writer_.kernel(lineOf(trace_, instr.node), launch, std::move(operands), instr.scalars);
     return true;
   }

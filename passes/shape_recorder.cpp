@@ -183,6 +183,7 @@ class ShapeRecorder {
     }
     instr.node = instr.members.back().node;
     instr.body = regionLaunch(region).signature;
+    instr.bodyText = instr.body.text();
     instr.text = textOf(region);
     instr.rank = region.getSpace().size();
     instr.begin = static_cast<std::size_t>(region.getBegin());
