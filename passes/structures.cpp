@@ -26,21 +26,30 @@ bool Structures::wantsProgram(const Hash128& structure) {
   if (const Structure* known = find(structure)) return !known->refused && known->programs.size() < kMostPrograms;
   structures_.push_front({structure, false, {}});
   places_.emplace(structure, structures_.begin());
-  if (structures_.size() > kMostStructures) {
+  forgetOld();
+  return false;
+}
+
+// But for the one that was used last.
+void Structures::forgetOld() {
+  while (structures_.size() > 1 && (structures_.size() > kMostStructures || instrs_ > kMostInstrs)) {
+    for (const auto& program : structures_.back().programs) instrs_ -= program->numInstrs();
     places_.erase(structures_.back().key);
     structures_.pop_back();
   }
-  return false;
 }
 
 void Structures::add(const Hash128& structure, std::shared_ptr<const ShapeProgram> program) {
   std::lock_guard lock(mutex_);
   Structure* known = find(structure);
   if (known == nullptr) return;
-  if (program == nullptr)
+  if (program == nullptr) {
     known->refused = known->programs.empty();
-  else
-    known->programs.push_back(std::move(program));
+    return;
+  }
+  instrs_ += program->numInstrs();
+  known->programs.push_back(std::move(program));
+  forgetOld();
 }
 
 }  // namespace tandem::passes

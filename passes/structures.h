@@ -25,7 +25,8 @@ class Structures {
 
  private:
   static constexpr std::size_t kMostStructures = 512;
-  static constexpr std::size_t kMostPrograms = 8;  // of a structure
+  static constexpr std::size_t kMostPrograms = 8;                    // of a structure
+  static constexpr std::size_t kMostInstrs = std::size_t{32} << 10;  // of all programs: about a kilobyte each
   struct Structure {
     Hash128 key;
     bool refused = false;
@@ -33,10 +34,12 @@ class Structures {
   };
   /// Null where it is not known.
   Structure* find(const Hash128& key);
+  void forgetOld();
 
   std::mutex mutex_;
   std::list<Structure> structures_;  // the most recently used first
   std::unordered_map<Hash128, std::list<Structure>::iterator, Hash128Hasher> places_;
+  std::size_t instrs_ = 0;
 };
 
 }  // namespace tandem::passes
