@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from operations import VISIBLE, Typed, map_leaves
+from samples import samples
 
 import tandem
 from tandem import nn
@@ -144,6 +146,52 @@ def test_training_steps_of_other_sizes(name, monkeypatch, tmp_path):
     assert losses[0] == losses[1] and weights[0] == weights[1]
     builds, sizings = counts[0]
     assert sizings >= 2, (builds, sizings)
+
+
+def plain(t):
+    """The bits; of any NaN the same."""
+    a = t.float().numpy() if t.dtype in (tandem.bfloat16, tandem.float16) else t.numpy()
+    return (np.where(np.isnan(a), 7.25, a) if a.dtype.kind == "f" else a).tobytes(), t.dtype, t.shape, t.stride()
+
+
+UNSPECIFIED = [name for name in VISIBLE if name.startswith("empty") or name == "new_empty"]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", [name for name in VISIBLE if name not in UNSPECIFIED])
+def test_every_operation_of_other_sizes(name):
+    """Between others that may share a kernel with it, and with its derivative; all dims that are not 1 grow alike."""
+    op = VISIBLE[name]
+
+    def grown(sample, by):
+        def resized(a):
+            return np.resize(a, [n + by if n > 1 else n for n in a.shape]) if a.size else a
+
+        return Typed.of(op, map_leaves(sample, np.ndarray, resized), "float32", "contiguous")
+
+    def function(*tensors):
+        results = row.run([t.neg().neg() if t.is_floating_point() else t for t in tensors])
+        results = [r * 2 + 1 if r.is_floating_point() else r for r in results]
+        if any(r.requires_grad for r in results):
+            loss = sum((r * r.detach()).sum() for r in results if r.requires_grad)
+            inputs = [t for t in tensors if t.requires_grad]
+            results += [g for g in tandem.autograd.grad(loss, inputs, allow_unused=True) if g is not None]
+        return tuple(r.detach() for r in results)
+
+    def run(way):
+        given = [t.detach().clone().requires_grad_(t.is_floating_point() and op.gradient) for t in row.tensors]
+        tandem.manual_seed(5)
+        return [plain(t) for t in way(*given)]
+
+    for sample in list(samples(op, "float32"))[:2]:
+        compiled = tandem.compile(function)
+        for by in (0, 1, 3, 6, 2):
+            row = grown(sample, by)
+            try:
+                expected = run(function)
+            except Exception:  # the operation has no such sizes
+                break
+            assert run(compiled) == expected, (by, str(row))
 
 
 def test_a_recording_of_other_sizes():
