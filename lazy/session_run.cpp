@@ -134,7 +134,11 @@ Session::Pointers Session::inputPointers() const {
 }
 
 void Session::flush() {
-  if (first_ == nullptr) return reset();
+  if (first_ == nullptr) {
+    // Nobody wants what was recorded, so it has no plan; the last one is that of another trace.
+    if (!trace_.repeated()) lastPlan_ = nullptr;
+    return reset();
+  }
   try {
     std::shared_ptr<Plan> plan = compile(outputs_, made_);
     run(*plan, made_, scalarArguments_);

@@ -195,6 +195,35 @@ def errors():
     return body
 
 
+def discarded():
+    x = tandem.ones(3)
+
+    def body(k):
+        a, kept = ((True, True), (False, False), (False, True), (True, False), (True, True), (False, False))[k % 6]
+        y = x + 5 if a else x * 3
+        return y if kept else None
+
+    return body
+
+
+def errors_that_lose_all():
+    x = tandem.ones(3)
+
+    def body(k):
+        y = x * 3 if k % 3 else x + 5
+        if k % 3 == 1:
+            y.expand(-1, 3)
+        return y
+
+    def caught(k):
+        try:
+            return body(k)
+        except RuntimeError as error:
+            return str(error)
+
+    return caught
+
+
 def exceptions():
     x = tandem.ones(3)
 
@@ -309,6 +338,8 @@ PROGRAMS = [
     indices,
     integer_division,
     errors,
+    discarded,
+    errors_that_lose_all,
     exceptions,
     gradients,
     second_derivatives,
