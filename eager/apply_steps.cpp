@@ -2,6 +2,7 @@
 
 #include "eager/generator.h"
 #include "eager/helpers.h"
+#include "eager/number_range.h"
 #include "eager/ops.h"
 
 namespace tandem {
@@ -27,14 +28,34 @@ std::vector<Operand> withGeneratorState(Operands operands) {
   return all;
 }
 
-Operands checkedPair(const OpFacts& f, Operands operands, std::array<Operand, 2>& own, Tensor& divisor) {
+namespace {
+
+/// Is `number` 0 in the integer dtype, of which it is taken modulo the number of its values?
+bool isZeroIn(DType dtype, const Scalar& number) {
+  const std::int64_t values = itemSize(dtype) < 8 ? std::int64_t{1} << (8 * itemSize(dtype)) : 0;
+  return values == 0 ? number.asInt() == 0 : number.asInt() % values == 0;
+}
+
+}  // namespace
+
+Operands checkedOperands(const OpFacts& f, DType dtype, Operands operands, std::array<Operand, 2>& own,
+                         Tensor& divisor) {
+  if (f.partial == OpPartial::Choice) {
+    for (const Operand& o : operands.subspan(1))
+      if (!o.isTensor()) needHeld(f.name.data(), dtype, o.scalar());
+    return operands;
+  }
   const Operand& by = operands[1];
   if (f.partial == OpPartial::Exponent) {
-    if (!by.isTensor() && by.scalar().asInt() < 0) fail("Integers to negative integer powers are not allowed.");
+    if (by.isTensor()) return operands;
+    if (by.scalar().asInt() < 0) fail("Integers to negative integer powers are not allowed.");
+    needHeld(f.name.data(), dtype, by.scalar());
     return operands;
   }
   if (!by.isTensor()) {
-    if (by.scalar().asInt() == 0) fail("ZeroDivisionError: an integer is divided by zero");
+    if (isZeroIn(dtype, by.scalar()))
+      fail("ZeroDivisionError: an integer is divided by zero",
+           by.scalar().asInt() == 0 ? "" : strcat(", as ", by.scalar().asInt(), " is in ", dtypeName(dtype)));
     return operands;
   }
   divisor = ops::expected(by.tensor(), ops::ne(by, 0), Expectation::NonZeroDivisor);

@@ -1,5 +1,6 @@
 #include "eager/number_range.h"
 
+#include <cmath>
 #include <limits>
 
 #include "runtime/base/error.h"
@@ -14,8 +15,24 @@ std::pair<std::int64_t, std::int64_t> integerRange(DType t) {
   return {-most - 1, most};
 }
 
+namespace {
+
+/// The largest finite number of a floating dtype.
+double largest(DType t) {
+  if (t == DType::Float16) return 65504;
+  if (t == DType::BFloat16) return 0x1.FEp127;
+  return t == DType::Float32 ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
+}
+
+}  // namespace
+
 bool holdsNumber(DType dtype, const Scalar& value) {
-  if (isFloating(dtype) || dtype == DType::Bool || value.kind == Scalar::Kind::Bool) return true;
+  if (dtype == DType::Bool || value.kind == Scalar::Kind::Bool) return true;
+  if (isFloating(dtype)) {
+    const double v = value.recorded();
+    if (value.slot >= 0 && onHeld != nullptr && dtype != DType::Float64) onHeld(value, largest(dtype));
+    return !std::isfinite(v) || std::abs(v) <= largest(dtype);
+  }
   const auto [least, most] = integerRange(dtype);
   if (value.isFloat()) {
     // The largest int64 is no double, but the number behind it is; NaN is in no range.
@@ -32,6 +49,10 @@ void needHeld(const char* op, DType dtype, const Scalar& value) {
   if (value.isFloat())
     fail(op, ": value ", value.asDouble(), " cannot be converted to ", dtypeName(dtype), " without overflow");
   fail(op, ": value ", value.asInt(), " cannot be converted to ", dtypeName(dtype), " without overflow");
+}
+
+void needHeldByAll(const char* op, DType dtype, std::int64_t count, const Scalar& value) {
+  if (count > 1 || !isHalf(dtype)) needHeld(op, dtype, value);
 }
 
 std::size_t pieceCount(const char* op, std::int64_t count) {

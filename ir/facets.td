@@ -44,8 +44,8 @@ class Op<string n, string k, string p> {
   // Pointwise: the dtypes its body is for: Floating, Integer, Integral (integers and bool), Number (all but bool), or
   // any.
   string domain = "Any";
-  // Pointwise: of integers not every operand 1 has a result, and is an error: 0 as a Divisor, negative numbers as an
-  // Exponent.
+  // Pointwise: what of integers has no result and is an error (ir/schema/op_table.h, OpPartial): 0 as a Divisor,
+  // negative numbers as an Exponent, numbers that the result cannot hold as an Exponent or a Choice.
   string partial = "None";
   // Pointwise: with half types a Python number takes part as float32, rounded nowhere; elsewhere it is rounded to the
   // half type first, as PyTorch does on the CPU.

@@ -1,6 +1,7 @@
 #include "lazy/compiled.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "autograd/autograd.h"
@@ -43,6 +44,21 @@ void CompiledTrace::advance(Generator& g) const {
 TensorImpl* CompiledTrace::inputOf(const Source& s, std::span<const Tensor> arguments) {
   TensorImpl* t = tensorAt(s.outer, arguments);
   return s.grad ? metaOf(t)->grad.impl() : t;
+}
+
+bool CompiledTrace::holds(std::span<const Scalar> scalars) const {
+  PlanRun run{};
+  run.arguments = scalars;
+  std::vector<Scalar> values(slots.size());
+  try {
+    evaluateSlots(slots, run, values);
+  } catch (const ValueError&) {
+    return false;  // the body says what is wrong
+  }
+  return std::ranges::all_of(boundedScalars, [&](const auto& bound) {
+    const double v = values[static_cast<std::size_t>(bound.first)].recorded();
+    return !std::isfinite(v) || std::abs(v) <= bound.second;
+  });
 }
 
 bool CompiledTrace::fits(std::span<const Tensor> arguments) const {

@@ -21,7 +21,8 @@ bool covers(const TensorImpl& t, std::int64_t begin, const TensorMeta& value) {
 }  // namespace
 
 bool Session::mayRepeat(const OpFacts& f, std::size_t operands, std::span<const TensorMeta> metas) {
-  return !f.random && operands <= kMostRepeated && (f.partial == OpPartial::None || isFloating(metas[0].dtype)) &&
+  const bool floating = std::ranges::any_of(metas, [](const TensorMeta& m) { return isFloating(m.dtype); });
+  return !f.random && operands <= kMostRepeated && (f.partial == OpPartial::None || floating) &&
          std::ranges::none_of(metas, isLarge);
 }
 

@@ -26,6 +26,10 @@ double Session::guardScalar(const Scalar& s) {
   return values[s.slot].recorded();
 }
 
+void Session::boundScalar(const Scalar& s, double most) {
+  if (tracing_ && s.recording == number_) boundedScalars_.emplace(s.slot, most);
+}
+
 Scalar Session::addScalarArgument(std::uint32_t number, double value) {
   scalarArguments_.emplace_back(value);
   ScalarSlot slot;

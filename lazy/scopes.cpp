@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "eager/fusion.h"
+#include "eager/number_range.h"
 #include "lazy/kept_grads.h"
 #include "runtime/base/counters.h"
 
@@ -82,6 +83,9 @@ void install() {
   fusion = &composites;
   Scalar::onRead = [](const Scalar& s) {
     if (Session* session = activeSession()) (void)session->guardScalar(s);
+  };
+  onHeld = [](const Scalar& s, double most) {
+    if (Session* session = activeSession()) session->boundScalar(s, most);
   };
 }
 

@@ -103,6 +103,10 @@ class Session final : public Recorder {
   /// The value of a run-time scalar: the trace then holds for calls only whose scalars it was computed from are equal.
   double guardScalar(const Scalar& s);
   [[nodiscard]] const std::set<std::uint32_t>& guardedScalars() const { return guardedScalars_; }
+  /// The trace then holds for calls only in which the run-time scalar is at most so large, infinite or NaN.
+  void boundScalar(const Scalar& s, double most);
+  /// Slots and their bounds.
+  [[nodiscard]] const std::set<std::pair<std::int32_t, double>>& boundedScalars() const { return boundedScalars_; }
 
   /// Runs what is recorded and needed, and starts an empty trace.
   void flush();
@@ -266,6 +270,7 @@ class Session final : public Recorder {
   inline static std::atomic<std::uint16_t> recordings_{0};
   std::vector<Scalar> scalarArguments_;
   std::set<std::uint32_t> guardedScalars_;
+  std::set<std::pair<std::int32_t, double>> boundedScalars_;
   std::vector<std::int64_t> learntSizes_;
   std::vector<Tensor> checks_;  // kept, so that a plan makes them whether or not they are used
   std::uint64_t started_;       // sequence number: older nodes of the tape were there before

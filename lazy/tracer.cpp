@@ -284,6 +284,7 @@ std::shared_ptr<CompiledTrace> Tracer::finish(std::span<const Tensor> outputs, s
   c->slots = session_->trace().slots;
   c->sizes = session_->learntSizes();
   for (auto k : session_->guardedScalars()) c->guardedScalars.emplace_back(k, scalars[k]);
+  c->boundedScalars.assign(session_->boundedScalars().begin(), session_->boundedScalars().end());
 
   if (!dry) session_->run(*c->plan, fresh, scalars);
   return c;

@@ -54,9 +54,11 @@ Tensor silu_option(const Tensor& x, bool inplace) {
 }
 
 Tensor leaky_relu(const Tensor& x, double slope, bool inplace) {
+  needHeldFactor("leaky_relu", x.dtype(), slope);
   return floatActivation("leaky_relu_cpu", x, inplace, [&](const Tensor& t) { return leaky_relu_plain(t, slope); });
 }
 Tensor elu(const Tensor& x, double alpha, bool inplace) {
+  needHeldFactor("elu", x.dtype(), alpha);
   return floatActivation("elu_cpu", x, inplace, [&](const Tensor& t) { return elu_plain(t, 1.0, alpha, 1.0); });
 }
 Tensor selu(const Tensor& x, bool inplace) {
@@ -64,6 +66,7 @@ Tensor selu(const Tensor& x, bool inplace) {
                          [](const Tensor& t) { return elu_plain(t, kSeluScale, kSeluAlpha * kSeluScale, 1.0); });
 }
 Tensor celu(const Tensor& x, double alpha, bool inplace) {
+  needHeldFactor("celu", x.dtype(), alpha);
   if (alpha == 0) fail("ZeroDivisionError: alpha cannot be 0 for CELU");
   return floatActivation("elu_cpu", x, inplace, [&](const Tensor& t) { return elu_plain(t, 1.0, alpha, alpha); });
 }
@@ -73,6 +76,7 @@ Tensor mish(const Tensor& x, bool inplace) {
 
 Tensor softplus(const Tensor& x, double beta, double threshold) {
   checkFloating("softplus_cpu", x);
+  for (const double number : {beta, threshold}) needHeldFactor("softplus", x.dtype(), number);
   // Above 20 the function is x to within 2.1e-9, so that the threshold makes no difference worth a branch.
   if (beta == 1 && threshold >= 20) return softplus_plain(x);
   return fusedActivation(x, [&](const Tensor& t) {
@@ -89,6 +93,7 @@ Tensor logsigmoid(const Tensor& x) {
 Tensor hardtanh(const Tensor& x, double low, double high, bool inplace) {
   if (low > high) fail<ValueError>("min_val cannot be greater than max_val");
   if (x.dtype() == DType::Bool) fail("Bool inputs not supported for hardtanh");
+  for (const double number : {low, high}) needHeld("hardtanh", x.dtype(), number);
   if (isFloating(x.dtype()))
     return activation(x, inplace, [&](const Tensor& t) { return hardtanh_plain(t, low, high); });
   return activation(x, inplace, [&](const Tensor& t) {
@@ -112,15 +117,18 @@ Tensor tanhshrink(const Tensor& x) {
 Tensor softshrink(const Tensor& x, double lambd) {
   if (!(lambd >= 0)) fail("lambda must be greater or equal to 0, but found to be ", lambd, ".");
   checkFloating("softshrink_cpu", x);
+  needHeld("softshrink", x.dtype(), lambd);
   return fusedActivation(x, [&](const Tensor& t) { return softshrink_plain(t, lambd); });
 }
 Tensor hardshrink(const Tensor& x, double lambd) {
   checkFloating("hardshrink_cpu", x);
+  needHeld("hardshrink", x.dtype(), lambd);
   // The bound is a number of x's dtype, so that a half x is compared with what it would itself be rounded to.
   return hardshrink_plain(x, lambd);
 }
 Tensor threshold(const Tensor& x, Scalar least, Scalar value, bool inplace) {
-  for (const Scalar& number : {least, value}) needHeld("threshold", x.dtype(), number);
+  needHeldFactor("threshold", x.dtype(), least);
+  needHeld("threshold", x.dtype(), value);
   auto compute = [&](const Tensor& t) { return threshold_plain(t, least, value); };
   if (!inplace || !repeatsElements(x)) return activation(x, inplace, compute);
   assignRepeated("threshold", x, fusedActivation(x, compute), Repeats::Taken);

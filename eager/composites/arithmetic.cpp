@@ -23,8 +23,10 @@ void checkAlpha(const char* op, const Tensor& x, const Operand& other, const Sca
   if (integral && alpha.isFloat())
     fail(op, ": For integral input tensors, argument alpha must not be a floating point number.");
   const TensorMeta metas[] = {metaOf(x), metaOf(other)};
-  if (alpha.kind == Scalar::Kind::Bool && resultType(metas) != DType::Bool)
+  const DType type = resultType(metas);
+  if (alpha.kind == Scalar::Kind::Bool && type != DType::Bool)
     fail(op, ": Boolean alpha only supported for Boolean results.");
+  needHeld(op, type, alpha);
 }
 
 Tensor scaled(const Operand& x, const Scalar& by) {
@@ -43,6 +45,7 @@ Tensor plusMultiple(const Operand& x, const Operand& y, const Scalar& alpha) {
   const DType type = resultType(metas);
   FusedScope fused(x.isTensor() ? x.tensor() : y.tensor());
   auto tensorOf = [&](const Operand& o) { return o.isTensor() ? o.tensor() : makeScalarTensor(o.scalar(), type); };
+  if (type == DType::Bool) return combine(x, mul(tensorOf(y), Scalar(alpha.asInt() != 0)));
   if (!isHalf(type)) return combine(x, mul(tensorOf(y), alpha));
   auto wide = [&](const Operand& o) { return toDType(toDType(tensorOf(o), type), DType::Float32); };
   return toDType(combine(wide(x), mul(wide(y), wide(alpha))), type);
@@ -95,7 +98,6 @@ void fillInto(const Tensor& into, const Operand& value) {
   if (value.isTensor() && value.tensor().dim() > 0)
     fail("fill_ only supports 0-dimension value tensor but got tensor with ", value.tensor().dim(), " dimensions.");
   if (value.isTensor()) return applyInto(into, OpCode::clone, {value});
-  needHeld("fill_", into.dtype(), value.scalar());
   // A number goes to the dtype of `into` at once, not by way of the default one.
   AttrWriter to;
   to.dtype(into.dtype());
@@ -227,7 +229,9 @@ Tensor addcmul(const Tensor& x, const Tensor& a, const Tensor& b, Scalar value) 
   if (x.dtype() == DType::Bool && a.dtype() == DType::Bool && b.dtype() == DType::Bool)
     fail<NotImplementedError>("\"addcmul_cpu_out\" not implemented for 'Bool'");
   const TensorMeta metas[] = {metaOf(x), metaOf(a), metaOf(b)};
-  if (const DType type = resultType(metas); !isFloating(type)) {
+  const DType type = resultType(metas);
+  needHeldFactor("addcmul", type, value);
+  if (!isFloating(type)) {
     FusedScope fused(x);
     return add(x, mul(scaled(toDType(a, type), Scalar(value.asInt())), b));
   }
@@ -239,6 +243,8 @@ Tensor addcdiv(const Tensor& x, const Tensor& a, const Tensor& b, Scalar value) 
   if (!isFloating(a.dtype()) && !isFloating(b.dtype()))
     fail("addcdiv: Integer division with addcdiv is no longer supported, but got tensor1 of ", dtypeName(a.dtype()),
          " and tensor2 of ", dtypeName(b.dtype()), ". Divide with a rounding mode and add, or convert one to floats.");
+  const TensorMeta metas[] = {metaOf(x), metaOf(a), metaOf(b)};
+  needHeldFactor("addcdiv", resultType(metas), value);
   return fusedTernary(x, a, b, [&](const Tensor& sum, const Tensor& top, const Operand& bottom) {
     return add(sum, div(scaled(top, value), bottom));
   });
@@ -250,6 +256,7 @@ Tensor lerp(const Tensor& x, const Tensor& end, const Operand& weight) {
   if (weight.isTensor() && weight.tensor().dtype() != x.dtype() && weight.tensor().dim() > 0)
     fail("lerp: expected dtype ", dtypeName(x.dtype()), " for `weight` but got dtype ",
          dtypeName(weight.tensor().dtype()));
+  if (!weight.isTensor()) needHeldFactor("lerp", x.dtype(), weight.scalar());
   return fusedTernary(x, end, weight, lerp_plain);
 }
 
@@ -287,6 +294,8 @@ Tensor round(const Tensor& x, std::int64_t decimals) {
 
 Tensor isclose(const Tensor& x, const Tensor& y, double rtol, double atol, bool equalNan) {
   if (x.dtype() != y.dtype()) fail("isclose: ", dtypeName(x.dtype()), " did not match ", dtypeName(y.dtype()));
+  if (!(rtol >= 0)) fail("isclose: rtol must be greater than or equal to zero, but got ", rtol);
+  if (!(atol >= 0)) fail("isclose: atol must be greater than or equal to zero, but got ", atol);
   FusedScope fused(x);
   Tensor same = eq(x, y);
   if (equalNan) same = logical_or(same, logical_and(isnan(x), isnan(y)));

@@ -187,7 +187,8 @@ Tensor convolveTransposed(const Conv& c, const Tensor& input, const Tensor& weig
       fail(c.op, ": output padding must be smaller than either stride or dilation, but got output_padding ",
            shapeText(more), ", stride ", shapeText(c.stride), ", dilation ", shapeText(c.dilation));
     std::int64_t apart = sizeProduct(c.op, x.shape()[2 + d] - 1, c.stride[d]);
-    size.push_back(sizeSum(c.op, apart, c.reach(weight, d)) - 2 * c.padding[d] + more[d]);
+    const std::int64_t whole = sizeSum(c.op, apart, c.reach(weight, d));
+    size.push_back(c.padding[d] <= whole / 2 + more[d] ? whole - 2 * c.padding[d] + more[d] : 0);
     if (size.back() <= 0)
       fail(c.op, ": Given input size per channel: ", shapeText(DimsRef(x.shape()).subspan(2)),
            ". Calculated output size per channel: ", shapeText(DimsRef(size).subspan(2)), ". Output size is too small");

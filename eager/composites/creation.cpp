@@ -34,7 +34,7 @@ void needFloatingDType(const char* op, DType t) {
 
 Tensor full(DimsRef size, Scalar value, std::optional<DType> dtype) {
   const DType of = dtype.value_or(dtypeOf(value));
-  needHeld("full", of, value);
+  needHeldByAll("full", of, numelOf(size), value);
   return full_plain(value, size, of);
 }
 Tensor zeros(DimsRef size, std::optional<DType> dtype) { return full_plain(0, size, dtype.value_or(defaultDType())); }
@@ -48,7 +48,7 @@ Tensor empty(DimsRef size, std::optional<DType> dtype) {
 }
 Tensor full_like(const Tensor& x, Scalar value, std::optional<DType> dtype) {
   const DType of = dtype.value_or(x.dtype());
-  needHeld("full_like", of, value);
+  needHeldByAll("full_like", of, x.numel(), value);
   return oneEach(full_plain(value, x.shape(), of), x);
 }
 Tensor zeros_like(const Tensor& x, std::optional<DType> dtype) { return full_like(x, 0, dtype); }

@@ -48,7 +48,8 @@ Tensor logSum(const Tensor& a, const Tensor& b, const Tensor& c) {
 /// `x` moved right by `n` columns, the first ones impossible.
 Tensor shifted(const Tensor& x, std::int64_t n) {
   n = std::min(n, x.size(1));
-  const std::array<Tensor, 2> parts{full(Dims{x.size(0), n}, kImpossible, x.dtype()), narrow(x, 1, 0, x.size(1) - n)};
+  const std::array<Tensor, 2> parts{full_plain(kImpossible, Dims{x.size(0), n}, x.dtype()),
+                                    narrow(x, 1, 0, x.size(1) - n)};
   return cat(parts, 1);
 }
 
@@ -97,7 +98,7 @@ Tensor ctc(const Tensor& logProbs, const Tensor& givenTargets, const Tensor& giv
   }
   // Before the first step: as if one stood before the first blank.
   Tensor place = arange(0, places);
-  Tensor alpha = where(eq(place, 0), 0.0, full(Dims{batch, places}, kImpossible, scores.dtype()));
+  Tensor alpha = where(eq(place, 0), 0.0, full_plain(kImpossible, Dims{batch, places}, scores.dtype()));
   for (std::int64_t t = 0; t < steps; ++t) {
     FusedScope fused(alpha);
     Tensor before = shifted(alpha, 1);

@@ -99,7 +99,7 @@ Errors errorsWithin(const Tensor& x, const Tensor& target, double bound) {
 Tensor smooth_l1_loss(const Tensor& x, const Tensor& target, Flag average, Flag reduce, std::string_view reduction,
                       double beta) {
   sameSizes("smooth_l1_loss", x, target);
-  if (beta < 0) fail("smooth_l1_loss does not support negative values for beta.");
+  if (!(beta >= 0)) fail("smooth_l1_loss does not support negative values for beta.");
   if (beta == 0) return l1_loss(x, target, average, reduce, reduction);
   FusedScope fused(x);
   auto [error, size, large] = errorsWithin(x, target, beta);

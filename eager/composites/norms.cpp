@@ -187,8 +187,8 @@ Tensor normalize(const Tensor& x, double p, std::int64_t dim, double eps) {
 
 Tensor renorm(const Tensor& x, double p, std::int64_t dim, double most) {
   if (x.dim() < 2) fail("renorm: input needs at least 2 dimensions, got ", x.dim(), " dimensions");
-  if (p <= 0) fail("renorm: non-positive-norm not supported");
-  if (most < 0) fail("renorm: expected maxnorm to be >= 0 but got ", most);
+  if (!(p > 0)) fail("renorm: non-positive-norm not supported");
+  if (!(most >= 0)) fail("renorm: expected maxnorm to be >= 0 but got ", most);
   dim = wrapDim(dim, x.dim());
   Dims others;
   for (std::int64_t d = 0; d < x.dim(); ++d)

@@ -6,6 +6,7 @@
 #include "eager/fusion.h"
 #include "eager/helpers.h"
 #include "eager/kernels.h"
+#include "eager/number_range.h"
 #include "eager/ops.h"
 #include "runtime/base/warn.h"
 
@@ -43,6 +44,11 @@ void needOneDType(const char* op, const Tensor& x, const Tensor& a, const Tensor
   if (x.dtype() != a.dtype() || a.dtype() != b.dtype())
     fail(op, ": input and factors must have the same dtype, but got ", dtypeName(x.dtype()), ", ", dtypeName(a.dtype()),
          " and ", dtypeName(b.dtype()));
+}
+
+void needHeldFactors(const char* op, DType dtype, const Scalar& beta, const Scalar& alpha) {
+  needHeldFactor(op, dtype, beta);
+  needHeldFactor(op, dtype, alpha);
 }
 
 void needBatches(const char* op, const Tensor& a, const Tensor& b) {
@@ -99,6 +105,7 @@ Tensor chain(std::span<const Tensor> all) {
 
 Tensor addmm(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
   needOneDType("addmm", x, a, b);
+  needHeldFactors("addmm", x.dtype(), beta, alpha);
   return withProduct(x, a, b, beta, alpha, mm);
 }
 Tensor addmv(const Tensor& x, const Tensor& matrix, const Tensor& v, Scalar beta, Scalar alpha) {
@@ -108,6 +115,7 @@ Tensor addmv(const Tensor& x, const Tensor& matrix, const Tensor& v, Scalar beta
     fail("size mismatch, got input (", x.numel(), "), mat (", matrix.size(0), "x", matrix.size(1), "), vec (",
          v.size(0), ")");
   needOneDType("addmv", x, matrix, v);
+  needHeldFactors("addmv", x.dtype(), beta, alpha);
   return withProduct(x, matrix, v, beta, alpha, matmul);
 }
 Tensor addr(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
@@ -123,17 +131,20 @@ Tensor addr(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Scal
       fail("addr: Boolean ", name, " only supported for Boolean results.");
     if (type == DType::Bool) *factor = Scalar(factor->asInt() != 0);
   }
+  needHeldFactors("addr", type, beta, alpha);
   FusedScope fused(x);
   return withProduct(x, a, b, beta, alpha, outer);
 }
 Tensor baddbmm(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
   needBatches("baddbmm", a, b);
   needOneDType("baddbmm", x, a, b);
+  needHeldFactors("baddbmm", x.dtype(), beta, alpha);
   return withProduct(x, a, b, beta, alpha, bmm);
 }
 Tensor addbmm(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
   needBatches("addbmm", a, b);
   needOneDType("addbmm", x, a, b);
+  needHeldFactors("addbmm", x.dtype(), beta, alpha);
   // One product, the batches side by side in the summed dim.
   Tensor left = reshape(permute(a, Dims{1, 0, 2}), Dims{a.size(1), a.size(0) * a.size(2)});
   Tensor right = reshape(b, Dims{b.size(0) * b.size(1), b.size(2)});

@@ -4,6 +4,7 @@
 #include "eager/fusion.h"
 #include "eager/generator.h"
 #include "eager/helpers.h"
+#include "eager/number_range.h"
 #include "eager/ops.h"
 #include "runtime/base/attrs.h"
 
@@ -16,7 +17,7 @@ Tensor bound(const char* op, const char* name, const Operand& x, DType dtype) {
     Tensor whole = bound(op, name, x, DType::Float64);
     return trunc(whole);
   }
-  if (!x.isTensor()) return full(Dims{}, x.scalar(), DType::Float64);
+  if (!x.isTensor()) return full_plain(x.scalar(), Dims{}, DType::Float64);
   if (x.tensor().dim() != 0)
     fail(op, " only supports 0-dimensional start and end tensors, but got ", name, " with ", x.tensor().dim(),
          " dimension(s).");
@@ -27,6 +28,8 @@ Tensor bound(const char* op, const char* name, const Operand& x, DType dtype) {
 Tensor spaced(const char* op, const Operand& start, const Operand& end, std::int64_t steps, DType dtype) {
   if (steps < 0) fail("number of steps must be non-negative");
   if (dtype == DType::Bool) fail<NotImplementedError>("\"", op, "_cpu\" not implemented for 'Bool'");
+  if (steps > 0 && !start.isTensor()) needHeld(op, dtype, start.scalar());
+  if (steps > 1 && !end.isTensor()) needHeld(op, dtype, end.scalar());
   Tensor from = bound(op, "start", start, dtype);
   Tensor to = bound(op, "end", end, dtype);
   if (steps <= 1) return expand(from, Dims{steps});

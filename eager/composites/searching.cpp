@@ -1,10 +1,12 @@
 // Composites that search and sort.
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "eager/dispatch.h"
 #include "eager/fusion.h"
 #include "eager/helpers.h"
+#include "eager/kernels.h"
 #include "eager/ops.h"
 #include "runtime/base/attrs.h"
 #include "runtime/base/warn.h"
@@ -15,28 +17,24 @@ namespace {
 /// So many values or fewer are each compared with every one of many elements, in one pass: quicker than a search.
 constexpr std::int64_t kComparedAll = 64;
 
-Tensor asTensor(const Operand& x) {
-  if (x.isTensor()) return x.tensor();
-  return full(Dims{}, x.scalar(), std::nullopt);
-}
-
-/// Brings two tensors to their common dtype.
-void promote(Tensor& a, Tensor& b) {
-  DType t = promoteTypes(a.dtype(), b.dtype());
-  a = toDType(detached(a), t);
-  b = toDType(detached(b), t);
+/// Two operands as tensors of their common dtype, without history. Integers are not brought to a narrower one, in which
+/// they would be others.
+std::pair<Tensor, Tensor> promoted(const Operand& x, const Operand& y) {
+  const TensorMeta metas[] = {metaOf(x), metaOf(y)};
+  DType common = resultType(metas);
+  if (!isFloating(common)) common = promoteTypes(metas[0].dtype, metas[1].dtype);
+  auto as = [&](const Operand& o) {
+    return o.isTensor() ? toDType(detached(o.tensor()), common) : full_plain(o.scalar(), Dims{}, common);
+  };
+  return {as(x), as(y)};
 }
 
 Tensor places(const char* op, const Tensor& sorted, const Operand& values, bool int32, bool right) {
-  Tensor rows = sorted;
-  Tensor x = asTensor(values);
+  auto [rows, x] = promoted(sorted, values);
   for (bool boundary : {true, false})
     if (!(boundary ? rows : x).isContiguous())
       warnOnce(strcat("searchsorted(): ", boundary ? "boundary" : "input value",
                       " tensor is non-contiguous: it is copied, which takes time. This is said once."));
-  if (x.dtype() != rows.dtype() && values.isTensor() && x.dim() > 0)
-    fail(op, "(): boundary tensor and input value tensor should have same dtype, but got boundary tensor dtype ",
-         dtypeName(rows.dtype()), " and input value tensor dtype ", dtypeName(x.dtype()));
   if (rows.dim() == 0) fail(op, "(): boundaries tensor should have positive dimension, but got 0 dimension");
   bool fits = rows.dim() == 1 || rows.dim() == x.dim();
   for (std::int64_t d = 0; fits && rows.dim() > 1 && d + 1 < rows.dim(); ++d) fits = rows.shape()[d] == x.shape()[d];
@@ -45,7 +43,6 @@ Tensor places(const char* op, const Tensor& sorted, const Operand& values, bool 
          "(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input "
          "value tensor must match, but we got boundaries tensor ",
          shapeText(rows.shape()), " and input value tensor ", shapeText(x.shape()));
-  promote(rows, x);
   Tensor found = search_rows(rows, x, right);
   return int32 ? toDType(found, DType::Int32) : found;
 }
@@ -76,9 +73,8 @@ Tensor bucketize(const Operand& values, const Tensor& boundaries, bool int32, bo
 Tensor isin(const Operand& elements, const Operand& among, bool, bool invert) {
   if (!elements.isTensor() && !among.isTensor())
     fail<TypeError>("isin(): at least one of elements and test_elements must be a Tensor");
-  Tensor x = asTensor(elements);
-  Tensor set = reshape(asTensor(among), Dims{-1});
-  promote(x, set);
+  auto [x, all] = promoted(elements, among);
+  const Tensor set = reshape(all, Dims{-1});
   if (set.numel() == 0) return full(x.shape(), invert, DType::Bool);
   if (set.numel() <= kComparedAll && worthFusing(x.numel())) {
     FusedScope fused(x);

@@ -265,13 +265,16 @@ Tensor argsort(const Tensor& x, std::int64_t dim, bool descending, bool stable) 
 
 Tensor scatter(const Tensor& x, std::int64_t dim, const Tensor& index, const Operand& src) {
   dim = wrapDim(dim, x.dim());
+  if (!src.isTensor()) needHeld("scatter", x.dtype(), src.scalar());
   const Tensor source = src.isTensor() ? src.tensor() : full_like(index, src.scalar(), x.dtype());
   const LastStep last(x);
   return scatter_plain(x, dim, index, source);
 }
 Tensor index_add(const Tensor& x, std::int64_t dim, const Tensor& index, const Tensor& source, Scalar alpha) {
+  needHeld("index_add", x.dtype(), alpha);
   bool plain = alpha.slot < 0 && alpha.asDouble() == 1;
-  const Tensor added = plain ? source : mul(source, alpha);
+  const bool logical = x.dtype() == DType::Bool && source.dtype() == DType::Bool;
+  const Tensor added = plain ? source : mul(source, logical ? Scalar(alpha.asInt() != 0) : alpha);
   const LastStep last(x);
   return index_add_plain(x, wrapDim(dim, x.dim()), index, added);
 }

@@ -4,6 +4,7 @@
 
 #include "eager/dispatch.h"
 #include "eager/helpers.h"
+#include "eager/kernels.h"
 #include "eager/ops.h"
 #include "runtime/base/warn.h"
 
@@ -22,14 +23,14 @@ struct Float64Pair {
   DType dtype;
 };
 Float64Pair float64Pair(const char* op, const Operand& x, const Operand& y) {
-  auto typeOf = [](const Operand& o) { return o.isTensor() ? o.tensor().dtype() : DType::Bool; };
+  const TensorMeta metas[] = {metaOf(x), metaOf(y)};
   auto wide = [](const Operand& o) {
     return o.isTensor() ? toDType(o.tensor(), DType::Float64) : full_plain(o.scalar(), Dims(), DType::Float64);
   };
   Tensor a = wide(x);
   Tensor b = wide(y);
   Dims shape = broadcastShapes(op, a.shape(), b.shape());
-  return {contiguous(expand(a, shape)), contiguous(expand(b, shape)), floatingType(promoteTypes(typeOf(x), typeOf(y)))};
+  return {contiguous(expand(a, shape)), contiguous(expand(b, shape)), floatingType(resultType(metas))};
 }
 
 Tensor incompleteGamma(const Tensor& a, const Tensor& x, bool upper) {

@@ -1,10 +1,12 @@
 // Composites of statistics: moments, order statistics, histograms, integrals.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "eager/dispatch.h"
 #include "eager/fusion.h"
 #include "eager/helpers.h"
+#include "eager/kernels.h"
 #include "eager/ops.h"
 #include "eager/recorder.h"
 #include "runtime/base/warn.h"
@@ -195,6 +197,7 @@ Tensor histc(const Tensor& x, std::int64_t bins, double min, double max) {
   if (!isFloating(x.dtype()))
     fail<NotImplementedError>("\"histogram_cpu\" not implemented for '", dtypeClassName(x.dtype()), "'");
   if (bins <= 0) fail("torch.histc(): bins must be > 0, but got ", bins, " for dimension 0");
+  if (!std::isfinite(min) || !std::isfinite(max)) fail("histc: range of [", min, ", ", max, "] is not finite");
   if (min > max) fail("torch.histc: max must be larger than min");
   if (x.numel() == 0) return zeros(Dims{bins}, x.dtype());
   Tensor flat = detached(reshape(x, Dims{-1}));
@@ -322,7 +325,8 @@ Tensor logcumsumexp(const Tensor& x, std::int64_t dim) {
 
 namespace {
 Pair integers(const char* op, const Tensor& x, const Tensor& y) {
-  DType dtype = promoteTypes(x.dtype(), y.dtype());
+  const TensorMeta metas[] = {metaOf(x), metaOf(y)};
+  const DType dtype = resultType(metas);
   if (!isInteger(dtype))
     fail<NotImplementedError>("\"", op, "_cpu\" not implemented for '", dtypeClassName(dtype), "'");
   Dims shape = broadcastShapes(op, x.shape(), y.shape());

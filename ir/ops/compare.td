@@ -305,6 +305,7 @@ def : Case<"nonzero_plain", "First", "Tensor input"> {
 
 def : Pointwise<"where", "Select", "Tensor condition, Operand input, Operand other"> {
   let shape = "selection";
+  let partial = "Choice";
   let forms = ["function"];
   let body = [(select $condition, $input, $other)];
   let derivative = [(none), (where $condition, $g, 0), (where $condition, 0, $g)];

@@ -90,11 +90,12 @@ inline bool inDomain(OpDomain domain, DType t) {
   }
 }
 
-/// Which operands 1 a pointwise operation on integers has no result for.
+/// Which operands a pointwise operation on integers has no result for.
 enum class OpPartial : std::uint8_t {
   None,
-  Divisor,   // 0
-  Exponent,  // negative numbers
+  Divisor,   // operand 1: 0
+  Exponent,  // operand 1: negative numbers, and numbers that the dtype cannot hold
+  Choice,    // operands 1 and 2: numbers that the dtype cannot hold
 };
 
 /// Results of one operation, at most.

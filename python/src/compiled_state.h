@@ -56,7 +56,8 @@ struct Entry {
       if (!number || (number->asDouble() == 0) != g.zero) return false;
     }
     return std::ranges::all_of(trace->guardedScalars,
-                               [&](const auto& g) { return call.scalars[g.first].bits() == g.second.bits(); });
+                               [&](const auto& g) { return call.scalars[g.first].bits() == g.second.bits(); }) &&
+           (trace->boundedScalars.empty() || trace->holds(call.scalars));
   }
 };
 

@@ -49,8 +49,9 @@ void put(void* p, T v) {
 
 template <class T>
 void putInteger(void* p, const Scalar& s, DType t) {
-  if (!s.isFloat() && !holdsNumber(t, s))
-    fail("value ", s.asInt(), " cannot be converted to ", dtypeName(t), " without overflow");
+  if (!holdsNumber(t, s))
+    fail("value ", s.isFloat() ? strcat(s.asDouble()) : strcat(s.asInt()), " cannot be converted to ", dtypeName(t),
+         " without overflow");
   put<T>(p, static_cast<T>(s.asInt()));
 }
 
@@ -204,7 +205,18 @@ class Nest {
   bool any_ = false;
 };
 
-Scalar leafScalar(PyObject* o) { return isTensor(o) ? itemOf(tensorOf(o)) : scalarOf(o); }
+/// An element of `dtype`. Floats and bools are made of integers of any size.
+Scalar leafScalar(PyObject* o, DType dtype) {
+  if (isTensor(o)) return itemOf(tensorOf(o));
+  if (!PyLong_CheckExact(o) || isInteger(dtype)) return scalarOf(o);
+  int beyond = 0;
+  const std::int64_t v = PyLong_AsLongLongAndOverflow(o, &beyond);
+  if (beyond == 0) return v;
+  if (dtype == DType::Bool) return true;
+  const double wide = PyLong_AsDouble(o);
+  if (PyErr_Occurred() != nullptr) throw PythonError();
+  return wide;
+}
 
 }  // namespace
 
@@ -241,7 +253,7 @@ Tensor makeTensor(PyObject* data, std::optional<DType> dtype) {
       useTracked(leaf);
       put<float>(p, static_cast<float>(PyFloat_AS_DOUBLE(leaf)));
     } else {
-      storeElement(t, p, leafScalar(leaf));
+      storeElement(t, p, leafScalar(leaf, t));
     }
     p += step;
   });

@@ -269,7 +269,8 @@ class Resolver {
 // The value as the elements of `t` can take it: a fraction written into integers is cut.
 Operand numberFor(const Tensor& t, PyObject* value) {
   Scalar s = scalarOf(value);
-  needHeld("__setitem__", t.dtype(), s);
+  // Half types take what is beyond their range as infinities, as in PyTorch.
+  if (!isHalf(t.dtype())) needHeld("__setitem__", t.dtype(), s);
   if (s.isFloat() && !isFloating(t.dtype()) && t.dtype() != DType::Bool) {
     return Scalar(s.asInt());
   }

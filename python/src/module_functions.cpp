@@ -1,4 +1,6 @@
 // Functions of the module that no record makes.
+#include <limits>
+
 #include "autograd/autograd.h"
 #include "eager/compute_flags.h"
 #include "eager/helpers.h"
@@ -208,6 +210,8 @@ PyObject* setThreads(PyObject*, PyObject* n) {
     }
     std::int64_t v = indexOf(n);
     if (v < 1) fail("set_num_threads expects a positive integer");
+    if (v > std::numeric_limits<std::int32_t>::max())
+      fail<ValueError>("set_num_threads: ", v, " is more than a number of threads can be");
     setNumThreads(static_cast<int>(std::min<std::int64_t>(v, 1024)));
     Py_RETURN_NONE;
   });

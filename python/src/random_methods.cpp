@@ -3,6 +3,7 @@
 #include <numbers>
 
 #include "eager/helpers.h"
+#include "eager/number_range.h"
 #include "eager/ops.h"
 #include "python/src/arg_parser.h"
 #include "python/src/convert.h"
@@ -16,6 +17,14 @@ namespace {
 using P = ParamType;
 constexpr ParamSpec kSelf = {"input", P::Tensor, false, false};
 
+/// Error unless `dtype` has both bounds of uniform numbers, and holds their distance.
+void needRange(DType dtype, double from, double to) {
+  for (const double bound : {from, to, to - from})
+    if (!std::isfinite(bound) || !holdsNumber(dtype, bound))
+      fail("uniform_: from=", from, " and to=", to, " must be finite numbers of ", dtypeName(dtype),
+           ", and their distance too");
+}
+
 constexpr ParamSpec uniformParams[] = {
     kSelf, {"from", P::Float, true, false}, {"to", P::Float, true, false}, {"generator", P::Generator, true, true}};
 constexpr Signature uniformSigs[] = {{"uniform_", uniformParams, [](ParsedArgs& a) -> PyObject* {
@@ -26,6 +35,7 @@ constexpr Signature uniformSigs[] = {{"uniform_", uniformParams, [](ParsedArgs& 
                                           fail("uniform_ expects to return a [from, to) range, but found from=", low,
                                                " > to=", high);
                                         }
+                                        needRange(t.dtype(), low, high);
                                         Tensor u = ops::rand(t.shape(), a.generator(3), t.dtype());
                                         ops::assign(t, ops::add(ops::mul(u, high - low), low));
                                         return a.self();

@@ -9,6 +9,7 @@
 #include "eager/helpers.h"
 #include "eager/host.h"
 #include "eager/memory_format.h"
+#include "eager/number_range.h"
 #include "eager/ops.h"
 #include "eager/overlap.h"
 #include "eager/placement.h"
@@ -311,6 +312,8 @@ constexpr Signature fillSigs[] = {{"fill_", fillParams, [](ParsedArgs& a) -> PyO
                                        fail("fill_ only supports 0-dimension value tensor but got tensor with ",
                                             value.tensor().dim(), " dimensions.");
                                      }
+                                     if (!value.isTensor())
+                                       needHeldByAll("fill_", a.tensor(0).dtype(), a.tensor(0).numel(), value.scalar());
                                      ops::fillInto(value.isTensor() ? a.tensor(0) : oneOfEach(a.tensor(0)), value);
                                      return a.self();
                                    }}};

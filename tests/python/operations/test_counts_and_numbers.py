@@ -110,7 +110,226 @@ def test_numbers_of_unsigned_and_wide_dtypes():
         with pytest.raises(RuntimeError, match="masked_fill: value .* cannot be converted to int64"):
             whole.masked_fill(MASK, number)
     assert tandem.zeros(2, dtype=tandem.bool).fill_(300).tolist() == [True, True]
-    assert tandem.zeros(1, dtype=tandem.float16).fill_(1e6).tolist() == [float("inf")]
+
+
+FACTORS = {
+    "add": lambda n: tandem.add(EIGHT, EIGHT, alpha=n),
+    "add_": lambda n: EIGHT.clone().add_(EIGHT, alpha=n),
+    "sub": lambda n: tandem.sub(EIGHT, 1, alpha=n),
+    "rsub": lambda n: tandem.rsub(EIGHT, EIGHT, alpha=n),
+    "addcmul": lambda n: tandem.addcmul(EIGHT, EIGHT, EIGHT, value=n),
+    "addmm": lambda n: tandem.addmm(EIGHT, EIGHT.view(2, 1), EIGHT.view(1, 2), alpha=n),
+    "addmm, beta": lambda n: tandem.addmm(EIGHT, EIGHT.view(2, 1), EIGHT.view(1, 2), beta=n),
+    "addmv": lambda n: tandem.addmv(EIGHT, EIGHT.view(2, 1), EIGHT[:1], alpha=n),
+    "addr": lambda n: tandem.addr(EIGHT, EIGHT, EIGHT, beta=n),
+    "baddbmm": lambda n: tandem.baddbmm(EIGHT, EIGHT.view(1, 2, 1), EIGHT.view(1, 1, 2), alpha=n),
+    "addbmm": lambda n: tandem.addbmm(EIGHT, EIGHT.view(1, 2, 1), EIGHT.view(1, 1, 2), beta=n),
+    "index_add": lambda n: EIGHT.index_add(0, PLACE, EIGHT[:1], alpha=n),
+    "where": lambda n: tandem.where(MASK, EIGHT, n),
+    "where, first": lambda n: tandem.where(MASK, n, EIGHT),
+    "pow": lambda n: EIGHT**n,
+    "pow_": lambda n: EIGHT.clone().pow_(n),
+    "hardtanh": lambda n: F.hardtanh(EIGHT, -1000 if n < 0 else 0, n),
+    "linspace": lambda n: tandem.linspace(0, n, 3, dtype=tandem.int8),
+    "logspace": lambda n: tandem.logspace(n, 0, 3, dtype=tandem.int8),
+}
+
+
+@pytest.mark.parametrize("mode", ["eager", "lazy", "compiled"])
+@pytest.mark.parametrize("name", FACTORS)
+def test_factors_and_choices_that_no_element_holds(name, mode):
+    for number in (128, 300, 2**40) if "pow" in name else (128, -129, 300, 2**40):
+        with pytest.raises(RuntimeError, match="value .* cannot be converted to int8 without overflow"):
+            run_in(mode, lambda number=number: FACTORS[name](number))
+    run_in(mode, lambda: FACTORS[name](127))
+    assert EIGHT.tolist() == [0, 0]
+
+
+def test_choices_at_one_site():
+    ones = tandem.ones(2, dtype=tandem.int8)
+
+    def chosen(number):
+        return run_in("lazy", lambda: tandem.where(MASK, ones, number)).tolist()
+
+    for number in (7, 127, 300, -128, 128, 5):
+        if number in (300, 128):
+            with pytest.raises(RuntimeError, match=f"where: value {number} cannot be converted to int8"):
+                chosen(number)
+        else:
+            assert chosen(number) == [1, number]
+    assert tandem.where(MASK, 300, tandem.zeros(2)).tolist() == [300.0, 0.0]
+    assert tandem.where(MASK, EIGHT, 1e9).dtype == tandem.float32
+
+
+def test_divisors_that_are_zero_in_the_dtype():
+    for divide in (lambda n: EIGHT // n, lambda n: EIGHT % n, lambda n: tandem.fmod(EIGHT, n)):
+        with pytest.raises(RuntimeError, match="ZeroDivisionError: an integer is divided by zero, as 256 is in int8"):
+            divide(256)
+        assert divide(255).tolist() == [0, 0]  # -1
+    with pytest.raises(RuntimeError, match="as 1099511627776 is in int32"):
+        EIGHT.int().remainder_(2**40)
+
+
+FLOATS = {
+    "full": lambda x, n: tandem.full((2,), n, dtype=x.dtype),
+    "fill_": lambda x, n: x.clone().fill_(n),
+    "masked_fill": lambda x, n: x.masked_fill(MASK, n),
+    "index_fill": lambda x, n: x.index_fill(0, PLACE, n),
+    "scatter": lambda x, n: x.scatter(0, PLACE, n),
+    "clamp": lambda x, n: x.clamp(max=n),
+    "pad": lambda x, n: F.pad(x, (1, 1), value=n),
+    "threshold": lambda x, n: F.threshold(x, 1, n),
+    "hardtanh": lambda x, n: F.hardtanh(x, 0, n),
+    "hardshrink": lambda x, n: F.hardshrink(x, n),
+    "alpha": lambda x, n: tandem.add(x, x, alpha=n),
+    "index_add": lambda x, n: x.index_add(0, PLACE, x[:1], alpha=n),
+    "linspace": lambda x, n: tandem.linspace(0, n, 3, dtype=x.dtype),
+}
+WIDE = {
+    "addcmul": lambda x, n: tandem.addcmul(x, x, x, value=n),
+    "addcdiv": lambda x, n: tandem.addcdiv(x, x, x, value=n),
+    "lerp": lambda x, n: tandem.lerp(x, x, n),
+    "addmm": lambda x, n: tandem.addmm(x, x.view(2, 1), x.view(1, 2), alpha=n),
+    "elu": lambda x, n: F.elu(x, n),
+    "leaky_relu": lambda x, n: F.leaky_relu(x, n),
+    "softplus": lambda x, n: F.softplus(x, 1, n),
+}
+LARGEST = {"float16": 65504.0, "bfloat16": float.fromhex("0x1.FEp127"), "float32": float.fromhex("0x1.FFFFFEp127")}
+
+
+@pytest.mark.parametrize("mode", ["eager", "lazy", "compiled"])
+@pytest.mark.parametrize("name", [*FLOATS, *WIDE])
+def test_numbers_beyond_a_floating_dtype(name, mode):
+    for dtype, most in LARGEST.items():
+        x = tandem.ones(2, dtype=getattr(tandem, dtype))
+        call = FLOATS.get(name) or WIDE[name]
+        range_ = "float32" if name in WIDE else dtype
+        most = LARGEST[range_]
+        for number in (1.5, most, float("inf")):
+            run_in(mode, lambda call=call, x=x, number=number: call(x, number))
+        with pytest.raises(RuntimeError, match=f"value .* cannot be converted to {range_} without overflow"):
+            run_in(mode, lambda call=call, x=x, most=most: call(x, most * 1.001))
+
+
+def test_infinities_of_half_types():
+    # As in PyTorch: of a single element, and where something is assigned.
+    x = tandem.zeros(2, dtype=tandem.float16)
+    assert tandem.full((1,), 1e6, dtype=tandem.float16).tolist() == [float("inf")]
+    x[0] = -1e6
+    assert x.tolist() == [float("-inf"), 0.0]
+    x[x == 0] = 1e6
+    assert x.tolist() == [float("-inf"), float("inf")]
+    assert tandem.where(MASK, x, 1e6).dtype == tandem.float16
+    with pytest.raises(RuntimeError, match="__setitem__: value 1e\\+39 cannot be converted to float32"):
+        tandem.zeros(2)[0] = 1e39
+
+
+def test_a_run_time_factor_keeps_its_plan():
+    f = tandem.compile(lambda x, s: x.masked_fill(MASK, s) + tandem.add(x, x, alpha=-s))
+    x = tandem.ones(2)
+    for s in (1.0, 2.0, 3.0, 4.0):
+        assert f(x, s).tolist() == [1.0, 2.0 - s]
+    assert f(x, float("inf"))[1].item() == float("-inf")
+    assert f.runs == 1
+    for s in (1e39, -1e39):
+        with pytest.raises(RuntimeError, match="masked_fill: value .* cannot be converted to float32"):
+            f(x, s)
+    assert f(x, 5.0).tolist() == [1.0, -3.0] and f.runs == 3
+
+
+def test_factors_of_bools():
+    one = tandem.tensor([False, True])
+    assert tandem.add(MASK, one, alpha=2).tolist() == [True, True]
+    assert tandem.add(MASK, one, alpha=0).tolist() == [True, False]
+    assert one.index_add(0, PLACE, MASK[:1], alpha=2).tolist() == [True, True]
+
+
+def test_elements_that_no_dtype_holds():
+    for make in (tandem.tensor, tandem.as_tensor, EIGHT.new_tensor):
+        for number in (128.0, 127.9, -128.5, float("nan"), float("inf"), 128):
+            with pytest.raises(RuntimeError, match="value .* cannot be converted to int8 without overflow"):
+                make([number, 1], dtype=tandem.int8)
+        assert make([126.9, -127.5], dtype=tandem.int8).tolist() == [126, -127]
+    for number in (-0.5, 256.0):
+        with pytest.raises(RuntimeError, match="cannot be converted to uint8"):
+            tandem.tensor(number, dtype=tandem.uint8)
+
+
+def test_elements_beyond_int64():
+    assert tandem.tensor([2**64, 1.5]).tolist() == [2.0**64, 1.5]
+    assert tandem.tensor([-(2**70)], dtype=tandem.float64).tolist() == [-(2.0**70)]
+    assert tandem.tensor([2**64], dtype=tandem.bool).tolist() == [True]
+    for elements in ([2**64], [True, 2**64]):
+        with pytest.raises(OverflowError):
+            tandem.tensor(elements)
+    with pytest.raises(OverflowError):
+        tandem.tensor([10**400, 1.5])
+
+
+def test_numbers_among_float64():
+    x = tandem.tensor([0.1, 0.2, 0.3], dtype=tandem.float64)
+    assert [tandem.searchsorted(x, n).item() for n in (0.1, 0.2, 0.3)] == [0, 1, 2]
+    assert [tandem.bucketize(n, x, right=True).item() for n in (0.1, 0.2, 0.3)] == [1, 2, 3]
+    assert tandem.isin(x, 0.2).tolist() == [False, True, False] and tandem.isin(0.3, x).item()
+    half = x.half()
+    assert tandem.isin(half, 0.1).tolist() == [True, False, False]
+    assert tandem.searchsorted(half, tandem.tensor(0.1)).item() == 0
+    assert tandem.isin(tandem.tensor([1, 2], dtype=tandem.int8), 258).tolist() == [False, False]
+
+
+def test_searches_among_another_dtype():
+    places, values = tandem.tensor([1, 3]), tandem.tensor([0.5, 1.5, 2.7, 3.2])
+    assert tandem.bucketize(values, places).tolist() == tandem.searchsorted(places, values).tolist() == [0, 1, 1, 2]
+    tenth = tandem.tensor([0.1])
+    assert tandem.bucketize(tenth, tenth.double() - 1e-9).item() == 1
+    assert tandem.bucketize(tandem.tensor([300, 2]), places.to(tandem.int8)).tolist() == [2, 1]
+
+
+def test_single_elements_widen_nothing():
+    eight, one = tandem.tensor([4, 6], dtype=tandem.int8), tandem.tensor(6)
+    for function in (tandem.gcd, tandem.lcm):
+        assert function(eight, one).dtype == function(one, eight).dtype == tandem.int8
+    wide = tandem.tensor(2.0, dtype=tandem.float64)
+    for function in (tandem.special.zeta, tandem.special.gammainc, tandem.special.gammaincc):
+        assert function(tandem.tensor([2.0]), wide).dtype == tandem.float32
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda n: tandem.isclose(X, X, rtol=n), "rtol must be greater than or equal to zero"),
+        (lambda n: tandem.allclose(X, X, atol=n), "atol must be greater than or equal to zero"),
+        (lambda n: tandem.renorm(IMAGE, 2, 0, n), "expected maxnorm to be >= 0"),
+        (lambda n: F.smooth_l1_loss(X, X, beta=n), "negative values for beta"),
+    ],
+)
+def test_tolerances(call, text):
+    for number in (-1.0, float("nan")):
+        with pytest.raises(RuntimeError, match=text):
+            call(number)
+    call(0.5)
+
+
+def test_ranges_that_are_not_finite():
+    for low, high in ((0, float("inf")), (float("nan"), 1), (float("-inf"), 0)):
+        with pytest.raises(RuntimeError, match="histc: range of .* is not finite"):
+            tandem.histc(X, 4, low, high)
+    for dtype, high in ((tandem.float32, float("inf")), (tandem.float16, 1e6), (tandem.float32, 1e39)):
+        with pytest.raises(RuntimeError, match="uniform_: .* must be finite numbers"):
+            tandem.zeros(2, dtype=dtype).uniform_(0, high)
+    with pytest.raises(RuntimeError, match="their distance"):
+        tandem.zeros(2, dtype=tandem.float16).uniform_(-60000, 60000)
+
+
+def test_padding_and_threads_that_are_none():
+    with pytest.raises(RuntimeError, match="Output size is too small"):
+        F.conv_transpose1d(IMAGE, tandem.ones(1, 1, 3), padding=MOST)
+    assert F.conv_transpose1d(IMAGE, tandem.ones(1, 1, 3), padding=3).shape == (1, 1, 2)
+    before = tandem.get_num_threads()
+    for number in (2**31, 2**62):
+        with pytest.raises(ValueError, match="is more than a number of threads can be"):
+            tandem.set_num_threads(number)
+    assert tandem.get_num_threads() == before
 
 
 def test_a_compiled_number_that_does_not_fit_later():
