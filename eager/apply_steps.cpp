@@ -38,24 +38,25 @@ bool isZeroIn(DType dtype, const Scalar& number) {
 
 }  // namespace
 
-Operands checkedOperands(const OpFacts& f, DType dtype, Operands operands, std::array<Operand, 2>& own,
+Operands checkedOperands(const OpFacts& f, const TensorMeta& result, Operands operands, std::array<Operand, 2>& own,
                          Tensor& divisor) {
   if (f.partial == OpPartial::Choice) {
     for (const Operand& o : operands.subspan(1))
-      if (!o.isTensor()) needHeld(f.name.data(), dtype, o.scalar());
+      if (!o.isTensor()) needHeld(f.name.data(), result.dtype, o.scalar());
     return operands;
   }
   const Operand& by = operands[1];
   if (f.partial == OpPartial::Exponent) {
     if (by.isTensor()) return operands;
     if (by.scalar().asInt() < 0) fail("Integers to negative integer powers are not allowed.");
-    needHeld(f.name.data(), dtype, by.scalar());
+    needHeld(f.name.data(), result.dtype, by.scalar());
     return operands;
   }
+  if (numelOf(result.shape) == 0) return operands;
   if (!by.isTensor()) {
-    if (isZeroIn(dtype, by.scalar()))
+    if (isZeroIn(result.dtype, by.scalar()))
       fail("ZeroDivisionError: an integer is divided by zero",
-           by.scalar().asInt() == 0 ? "" : strcat(", as ", by.scalar().asInt(), " is in ", dtypeName(dtype)));
+           by.scalar().asInt() == 0 ? "" : strcat(", as ", by.scalar().asInt(), " is in ", dtypeName(result.dtype)));
     return operands;
   }
   divisor = ops::expected(by.tensor(), ops::ne(by, 0), Expectation::NonZeroDivisor);

@@ -64,9 +64,9 @@ void run(const OpFacts& f, Operands operands, Attrs attrs, std::span<const Tenso
 /// The operands of a random operation: the generator's seed and next offset, then the caller's.
 std::vector<Operand> withGeneratorState(Operands operands);
 
-/// The operands of a partial operation on integers, whose result has `dtype`, checked; where they are others for that,
-/// they are kept in `own`, and in `divisor` what the second refers to.
-Operands checkedOperands(const OpFacts& f, DType dtype, Operands operands, std::array<Operand, 2>& own,
+/// The operands of a partial operation on integers that gives `result`, checked; where they are others for that, they
+/// are kept in `own`, and in `divisor` what the second refers to. Nothing is divided where there are no elements.
+Operands checkedOperands(const OpFacts& f, const TensorMeta& result, Operands operands, std::array<Operand, 2>& own,
                          Tensor& divisor);
 /// Has the operation operands for which it has no result (OpPartial)?
 inline bool isPartial(const OpFacts& f, const TensorMeta& result) {

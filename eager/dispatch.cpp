@@ -19,7 +19,7 @@ void applyAnew(const OpFacts& f, Operands operands, Attrs attrs, std::span<Tenso
   f.metaRule(f, metas.span(), attrs, made);
   std::array<Operand, 2> own;
   Tensor divisor;
-  if (isPartial(f, made[0])) operands = checkedOperands(f, made[0].dtype, operands, own, divisor);
+  if (isPartial(f, made[0])) operands = checkedOperands(f, made[0], operands, own, divisor);
   if (needsBatching(f, operands)) {
     runBatched(f, operands, attrs, made, results);
   } else if (f.code == OpCode::device_copy) {

@@ -181,7 +181,7 @@ void applyIntoHere(const Tensor& out, OpCode op, Operands operands, Attrs attrs)
   f.metaRule(f, metas.span(), attrs, made);
   std::array<Operand, 2> pair;
   Tensor divisor;
-  if (isPartial(f, made[0])) operands = checkedOperands(f, made[0].dtype, operands, pair, divisor);
+  if (isPartial(f, made[0])) operands = checkedOperands(f, made[0], operands, pair, divisor);
   const bool needsGrad = gradEnabled() && (out.requiresGrad() || passesGrad) && !f.random;
   const ResultWrite write{out, f, operands, attrs, made[0], passesGrad, needsGrad};
   checkWrite(write);

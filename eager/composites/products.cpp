@@ -63,6 +63,9 @@ void needBatches(const char* op, const Tensor& a, const Tensor& b) {
 
 Tensor crossAlong(const Tensor& x, const Tensor& y, std::int64_t dim) {
   needSameDType("cross", x, y);
+  if (x.dim() != y.dim())
+    fail("cross: inputs must have the same number of dimensions, but got shapes ", shapeText(x.shape()), " and ",
+         shapeText(y.shape()));
   Dims shape = broadcastShapes("linalg.cross", x.shape(), y.shape());
   Tensor a = expand(x, shape);
   Tensor b = expand(y, shape);

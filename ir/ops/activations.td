@@ -166,6 +166,8 @@ def : Activation<"hardtanh", "Tensor input, float min_val=-1.0, float max_val=1.
   let shapes = "Same";
   let accepts = "Number";
   let gives = "First";
+  let raises = [Raises<"RuntimeError", "an element cannot hold a limit, as -1 of uint8",
+                       "F.hardtanh(tandem.ones(2, dtype=tandem.uint8))">];
   let example = [{
     >>> F.hardtanh(tandem.tensor([-3., 0.5, 3.]))
     tensor([-1.0000,  0.5000,  1.0000])

@@ -170,6 +170,16 @@ def test_divisors_that_are_zero_in_the_dtype():
         EIGHT.int().remainder_(2**40)
 
 
+@pytest.mark.parametrize("mode", ["eager", "lazy", "compiled"])
+def test_nothing_is_divided(mode):
+    nothing, zero = EIGHT[:0], tandem.tensor(0)
+    for divide in (tandem.floor_divide, tandem.remainder, tandem.fmod):
+        for by in (0, zero, zero.view(1)):
+            assert run_in(mode, lambda divide=divide, by=by: divide(nothing, by).clone()).shape == (0,)
+        with pytest.raises(RuntimeError, match="divided by zero"):
+            run_in(mode, lambda divide=divide: divide(EIGHT, zero))
+
+
 FLOATS = {
     "full": lambda x, n: tandem.full((2,), n, dtype=x.dtype),
     "fill_": lambda x, n: x.clone().fill_(n),
