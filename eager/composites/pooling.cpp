@@ -28,9 +28,9 @@ struct Windows {
       if (dilation[d] <= 0) fail(op, ": dilation should be greater than zero, but got ", shapeText(dilation));
       if (padding[d] < 0) fail(op, ": pad must be non-negative, but got pad: ", padding[d]);
       const std::int64_t reach = sizeSum(op, sizeProduct(op, kernel[d] - 1, dilation[d]), 1);
-      if (padding[d] > reach / 2)
-        fail(op, ": pad should be at most half of effective kernel size, but got pad=", padding[d],
-             ", kernel_size=", kernel[d], " and dilation=", dilation[d]);
+      if (padding[d] > kernel[d] / 2)
+        fail(op, ": pad should be at most half of kernel size, but got pad=", padding[d],
+             " and kernel_size=", kernel[d]);
       std::int64_t in = x.shape()[rank - n + d];
       std::int64_t room = in + 2 * padding[d] - reach;
       std::int64_t out = (ceilMode ? ceilDiv(room, stride[d]) : floorDiv(room, stride[d])) + 1;

@@ -63,8 +63,9 @@ namespace {
 /// Places read along one dim: the coordinate and the size of the dim.
 class Axis {
  public:
-  Axis(std::int64_t size, std::string_view padding, bool alignCorners)
-      : size_(size), padding_(padding), alignCorners_(alignCorners) {}
+  /// `unknown`: where NaN is brought.
+  Axis(std::int64_t size, std::string_view padding, bool alignCorners, std::int64_t unknown)
+      : size_(size), padding_(padding), alignCorners_(alignCorners), unknown_(unknown) {}
 
   /// From [-1, 1] to element positions.
   [[nodiscard]] Tensor position(const Tensor& x) const {
@@ -75,7 +76,7 @@ class Axis {
   [[nodiscard]] Tensor bounded(const Tensor& x) const {
     if (padding_ == "zeros") return x;
     Tensor in = padding_ == "reflection" ? reflected(x) : x;
-    return clamp(in, Operand(0), Operand(size_ - 1));
+    return clamp(where(isnan(in), unknown_, in), Operand(0), Operand(size_ - 1));
   }
   /// Is the whole position `i` inside? False for NaN.
   [[nodiscard]] Tensor inside(const Tensor& i) const { return logical_and(ge(i, 0), le(i, size_ - 1)); }
@@ -95,6 +96,7 @@ class Axis {
   std::int64_t size_;
   std::string_view padding_;
   bool alignCorners_;
+  std::int64_t unknown_;
 };
 
 /// Whole positions along one dim with their weights.
@@ -168,7 +170,8 @@ Tensor grid_sample(const Tensor& input, const Tensor& grid, std::string_view mod
   std::vector<Axis> axes;
   std::vector<std::vector<Tap>> taps;
   for (std::int64_t d = 0; d < n; ++d) {
-    axes.emplace_back(input.size(2 + d), padding, alignCorners);
+    // As in PyTorch, whose images clip NaN to the first position and volumes to the last.
+    axes.emplace_back(input.size(2 + d), padding, alignCorners, n == 2 ? 0 : input.size(2 + d) - 1);
     // The grid names the last dim first.
     taps.push_back(tapsAlong(axes.back(), reshape(select(grid, -1, n - 1 - d), Dims{batch, 1, places}), mode));
   }
@@ -176,6 +179,7 @@ Tensor grid_sample(const Tensor& input, const Tensor& grid, std::string_view mod
   std::int64_t combinations = 1;
   for (const auto& t : taps) combinations *= static_cast<std::int64_t>(t.size());
   Tensor sum;
+  Tensor nowhere;  // NaN where the grid is no place: infinite or NaN
   for (std::int64_t c = 0; c < combinations; ++c) {
     Tensor index;
     Tensor inside;
@@ -198,7 +202,10 @@ Tensor grid_sample(const Tensor& input, const Tensor& grid, std::string_view mod
     Tensor read = gather(planes, 2, expand(index, Dims{batch, channels, places}));
     Tensor part = where(inside, weight.defined() ? mul(read, weight) : read, 0.0);
     sum = sum.defined() ? add(sum, part) : part;
+    if (c == 0) nowhere = weight;
   }
+  // As in PyTorch, where volumes have zeros instead.
+  if (padding == "zeros" && n == 2 && nowhere.defined()) sum = where(isnan(nowhere), nowhere, sum);
   // The nearest places are constant in the grid.
   return mode == "nearest" ? constantIn(reshape(sum, out), {&grid, 1}) : reshape(sum, out);
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import assert_same_bits
+from conftest import assert_same_bits, run_in
 
 import tandem
 from tandem import nn
@@ -198,9 +198,10 @@ ERRORS = [
         lambda: F.conv_transpose1d(tandem.zeros(1, 1, 4), tandem.zeros(1, 1, 2), output_padding=1),
         "output padding must be",
     ),
+    (lambda: F.max_pool2d(tandem.zeros(1, 1, 4, 4), 2, padding=2), "pad should be at most half of kernel size"),
     (
-        lambda: F.max_pool2d(tandem.zeros(1, 1, 4, 4), 2, padding=2),
-        "pad should be at most half of effective kernel size",
+        lambda: F.max_pool1d(tandem.zeros(1, 1, 9), 3, padding=2, dilation=2),
+        "pad should be at most half of kernel size",
     ),
     (lambda: F.max_pool2d(tandem.zeros(1, 1, 2, 2), 3), "output size is too small"),
     (lambda: F.avg_pool2d(tandem.zeros(1, 1, 4, 4), 2, divisor_override=0), "divisor must be not zero"),
@@ -393,3 +394,35 @@ def test_volumes_and_bytes_with_channels_beside_each_other():
     for mode in ("nearest", "bilinear", "bicubic"):
         f = lambda t, mode=mode: F.interpolate(t, size=(13, 5), mode=mode)  # noqa: E731
         assert_same_bits(f(pixels.contiguous(memory_format=tandem.channels_last)), f(pixels))
+
+
+NAN, INF = float("nan"), float("inf")
+
+
+# What PyTorch gives for x = NaN, inf and -inf, y = 0 in images of 1 .. 9, and in volumes of 1 .. 27.
+@pytest.mark.parametrize(
+    ("kind", "padding", "image", "volume"),
+    [
+        ("bilinear", "zeros", (NAN, NAN, NAN), (0.0, 0.0, 0.0)),
+        ("bilinear", "border", (4.0, 6.0, 4.0), (15.0, 15.0, 13.0)),
+        ("bilinear", "reflection", (4.0, 4.0, 4.0), (15.0, 15.0, 15.0)),
+        ("nearest", "zeros", (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)),
+        ("nearest", "border", (4.0, 6.0, 4.0), (15.0, 15.0, 13.0)),
+        ("nearest", "reflection", (4.0, 4.0, 4.0), (15.0, 15.0, 15.0)),
+        ("bicubic", "zeros", (NAN, NAN, NAN), None),
+        ("bicubic", "border", (NAN, NAN, NAN), None),
+        ("bicubic", "reflection", (NAN, NAN, NAN), None),
+    ],
+)
+@pytest.mark.parametrize("mode", ["eager", "lazy", "compiled"])
+def test_grids_that_are_no_places(mode, kind, padding, image, volume):
+    for dims, want in ((2, image), (3, volume)):
+        if want is None:
+            continue
+        x = tandem.arange(1.0, 3.0**dims + 1).view(1, 1, *[3] * dims)
+        for corners in (False, True):
+            for value, result in zip((NAN, INF, -INF), want, strict=True):
+                grid = tandem.zeros(1, *[1] * dims, dims)
+                grid[..., 0] = value
+                got = run_in(mode, lambda g, x=x, c=corners: F.grid_sample(x, g, kind, padding, c), grid)
+                np.testing.assert_equal(got.item(), result)
