@@ -222,8 +222,8 @@ void resize(const Tensor& t, DimsRef size) {
   TensorImpl* a = t.impl();
   Dims shape(size);
   if (a->shape == shape) return;
-  // What is recorded and has no elements is not read.
-  bool none = a->numel == 0 && t.isPending();
+  // What is recorded and has no memory is not read.
+  bool none = a->storage->bytes() == 0 && t.isPending();
   if (!none) t.materialize();
   std::int64_t has = none ? 0 : static_cast<std::int64_t>(a->storage->bytes() / itemSize(a->dtype)) - a->offset;
   std::int64_t needs = numelOf(shape);

@@ -7,7 +7,7 @@
 
 namespace tandem::ops {
 
-Tensor ravel(const Tensor& x) { return reshape(x, Dims{-1}); }
+Tensor ravel(const Tensor& x) { return view(contiguous(x), Dims{-1}); }
 
 Tensor roll(const Tensor& x, DimsRef shifts, DimsRef dims) {
   if (shifts.empty()) fail("`shifts` required");

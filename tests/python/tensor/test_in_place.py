@@ -288,3 +288,34 @@ def test_writes_into_permuted_memory(shape, dims):
         if expected is None:
             expected = tandem.exp2(tensor(other)).numpy()
         np.testing.assert_array_equal(memory.numpy(), expected.transpose(np.argsort(dims)), err_msg=name)
+
+
+@pytest.mark.parametrize("mode", ["eager", "lazy", "compiled"])
+def test_resized_windows_of_no_elements(mode):
+    # They show the memory that they are windows on.
+    ones = tandem.ones(2, 3)
+
+    def resized():
+        base = tandem.arange(8.0)
+        base[2:2].resize_(3).fill_(7)
+        return base
+
+    def given():
+        base = tandem.arange(8.0)
+        tandem.add(ones, ones, out=base[:0].view(0, 3))
+        return base
+
+    assert run_in(mode, resized).tolist() == [0.0, 1.0, 7.0, 7.0, 7.0, 5.0, 6.0, 7.0]
+    assert run_in(mode, given).tolist() == [2.0] * 6 + [6.0, 7.0]
+    assert run_in(mode, lambda: tandem.add(ones, ones, out=tandem.empty(0))).tolist() == [[2.0] * 3] * 2
+
+
+@pytest.mark.parametrize("mode", ["eager", "lazy", "compiled"])
+def test_ravel_is_a_copy_of_what_is_not_contiguous(mode):
+    def changed(window):
+        base = tandem.arange(6.0)
+        window(base).ravel().add_(1)
+        return base
+
+    assert run_in(mode, lambda: changed(lambda b: b.view(2, 3))).tolist() == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+    assert run_in(mode, lambda: changed(lambda b: b[::2])).tolist() == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
