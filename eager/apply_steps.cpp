@@ -42,14 +42,14 @@ Operands checkedOperands(const OpFacts& f, const TensorMeta& result, Operands op
                          Tensor& divisor) {
   if (f.partial == OpPartial::Choice) {
     for (const Operand& o : operands.subspan(1))
-      if (!o.isTensor()) needHeld(f.name.data(), result.dtype, o.scalar());
+      if (!o.isTensor()) needHeld(f.name, result.dtype, o.scalar());
     return operands;
   }
   const Operand& by = operands[1];
   if (f.partial == OpPartial::Exponent) {
     if (by.isTensor()) return operands;
     if (by.scalar().asInt() < 0) fail("Integers to negative integer powers are not allowed.");
-    needHeld(f.name.data(), result.dtype, by.scalar());
+    needHeld(f.name, result.dtype, by.scalar());
     return operands;
   }
   if (numelOf(result.shape) == 0) return operands;

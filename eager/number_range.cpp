@@ -44,14 +44,14 @@ bool holdsNumber(DType dtype, const Scalar& value) {
   return v <= most && v >= (least == 0 ? -most : least);
 }
 
-void needHeld(const char* op, DType dtype, const Scalar& value) {
+void needHeld(std::string_view op, DType dtype, const Scalar& value) {
   if (holdsNumber(dtype, value)) return;
   if (value.isFloat())
     fail(op, ": value ", value.asDouble(), " cannot be converted to ", dtypeName(dtype), " without overflow");
   fail(op, ": value ", value.asInt(), " cannot be converted to ", dtypeName(dtype), " without overflow");
 }
 
-void needHeldByAll(const char* op, DType dtype, std::int64_t count, const Scalar& value) {
+void needHeldByAll(std::string_view op, DType dtype, std::int64_t count, const Scalar& value) {
   if (count > 1 || !isHalf(dtype)) needHeld(op, dtype, value);
 }
 

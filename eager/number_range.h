@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <utility>
 
 #include "runtime/base/dtype.h"
@@ -20,13 +21,13 @@ bool holdsNumber(DType dtype, const Scalar& value);
 /// Set by what records (lazy/session.h).
 inline void (*onHeld)(const Scalar& value, double most) = nullptr;
 /// Error naming `op`, the number and the dtype where it cannot.
-void needHeld(const char* op, DType dtype, const Scalar& value);
+void needHeld(std::string_view op, DType dtype, const Scalar& value);
 /// The same of a factor, which takes part in half types as float32.
-inline void needHeldFactor(const char* op, DType dtype, const Scalar& value) {
+inline void needHeldFactor(std::string_view op, DType dtype, const Scalar& value) {
   needHeld(op, computeType(dtype), value);
 }
 /// The same of a number that all `count` elements become: a single one of a half type takes any, as in PyTorch.
-void needHeldByAll(const char* op, DType dtype, std::int64_t count, const Scalar& value);
+void needHeldByAll(std::string_view op, DType dtype, std::int64_t count, const Scalar& value);
 
 /// `count` as the length of a list of tensors; OutOfMemoryError naming `op` where it is beyond all memory.
 std::size_t pieceCount(const char* op, std::int64_t count);
