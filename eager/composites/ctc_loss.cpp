@@ -48,14 +48,18 @@ Tensor logSum(const Tensor& a, const Tensor& b, const Tensor& c) {
 /// `x` moved right by `n` columns, the first ones impossible.
 Tensor shifted(const Tensor& x, std::int64_t n) {
   n = std::min(n, x.size(1));
-  const std::array<Tensor, 2> parts{full_plain(kImpossible, Dims{x.size(0), n}, x.dtype()),
-                                    narrow(x, 1, 0, x.size(1) - n)};
+  const std::array<Tensor, 2> parts{full(Dims{x.size(0), n}, kImpossible, x.dtype()), narrow(x, 1, 0, x.size(1) - n)};
   return cat(parts, 1);
 }
 
 Tensor ctc(const Tensor& logProbs, const Tensor& givenTargets, const Tensor& givenRunning, const Tensor& givenLengths,
            std::int64_t blank, std::string_view reduction, bool zeroInfinity) {
   if (!isFloating(logProbs.dtype())) fail("\"ctc_loss_cpu\" not implemented for '", dtypeName(logProbs.dtype()), "'");
+  // No half type has numbers for what is impossible, or digits for many steps: in float32, rounded once.
+  if (isHalf(logProbs.dtype()))
+    return toDType(ctc(toDType(logProbs, DType::Float32), givenTargets, givenRunning, givenLengths, blank, reduction,
+                       zeroInfinity),
+                   logProbs.dtype());
   bool batched = logProbs.dim() == 3;
   Tensor scores = batched ? logProbs : unsqueeze(logProbs, 1);
   if (scores.dim() != 3) fail("ctc_loss: expected log_probs of 2 or 3 dims, got ", shapeText(logProbs.shape()));
@@ -98,7 +102,7 @@ Tensor ctc(const Tensor& logProbs, const Tensor& givenTargets, const Tensor& giv
   }
   // Before the first step: as if one stood before the first blank.
   Tensor place = arange(0, places);
-  Tensor alpha = where(eq(place, 0), 0.0, full_plain(kImpossible, Dims{batch, places}, scores.dtype()));
+  Tensor alpha = where(eq(place, 0), 0.0, full(Dims{batch, places}, kImpossible, scores.dtype()));
   for (std::int64_t t = 0; t < steps; ++t) {
     FusedScope fused(alpha);
     Tensor before = shifted(alpha, 1);

@@ -380,3 +380,18 @@ def test_gaussian_nll_loss_of_shared_and_of_negative_variances(mode):
             run_in(mode, F.gaussian_nll_loss, x, y, var)
     with pytest.raises(ValueError, match="var has negative entry/entries"):
         F.gaussian_nll_loss(x, y, -1.0)
+
+
+@pytest.mark.parametrize("dtype", [tandem.float16, tandem.bfloat16])
+def test_ctc_loss_of_half_types(dtype):
+    tandem.manual_seed(0)
+    scores = tandem.randn(60, 2, 5).log_softmax(-1).to(dtype)
+    labels, running, lengths = tandem.tensor([[1, 2, 2], [3, 4, 1]]), tandem.tensor([60, 50]), tandem.tensor([3, 2])
+    half, wide = scores.clone().requires_grad_(), scores.float().requires_grad_()
+    loss, want = (F.ctc_loss(x, labels, running, lengths) for x in (half, wide))
+    assert loss.dtype is dtype and loss.item() == want.to(dtype).item()
+    loss.backward()
+    want.backward()
+    assert tandem.equal(half.grad, wide.grad.to(dtype)) and half.grad.abs().sum().item() > 0
+    impossible = F.ctc_loss(scores[:2], labels, tandem.tensor([2, 2]), lengths, reduction="none")
+    assert impossible.tolist()[0] == float("inf")
