@@ -47,18 +47,34 @@ TensorImpl* CompiledTrace::inputOf(const Source& s, std::span<const Tensor> argu
 }
 
 bool CompiledTrace::holds(std::span<const Scalar> scalars) const {
-  PlanRun run{};
-  run.arguments = scalars;
-  std::vector<Scalar> values(slots.size());
+  using Source = ScalarSlot::Source;
+  std::vector<Scalar> values;
+  // Most are an argument or its negative: a rate, a factor.
+  auto magnitude = [&](std::int32_t number) {
+    const ScalarSlot* slot = &slots[static_cast<std::size_t>(number)];
+    auto isUnit = [&](std::int32_t k) {
+      const ScalarSlot& s = slots[static_cast<std::size_t>(k)];
+      return s.source == Source::Constant && std::abs(s.value.recorded()) == 1;
+    };
+    if (slot->source == Source::Neg || (slot->source == Source::Mul && isUnit(slot->b)))
+      slot = &slots[static_cast<std::size_t>(slot->a)];
+    if (slot->source == Source::Argument) return std::abs(scalars[static_cast<std::size_t>(slot->a)].recorded());
+    if (values.empty()) {
+      PlanRun run{};
+      run.arguments = scalars;
+      values.resize(slots.size());
+      evaluateSlots(slots, run, values);
+    }
+    return std::abs(values[static_cast<std::size_t>(number)].recorded());
+  };
   try {
-    evaluateSlots(slots, run, values);
+    return std::ranges::all_of(boundedScalars, [&](const auto& bound) {
+      const double v = magnitude(bound.first);
+      return !std::isfinite(v) || v <= bound.second;
+    });
   } catch (const ValueError&) {
     return false;  // the body says what is wrong
   }
-  return std::ranges::all_of(boundedScalars, [&](const auto& bound) {
-    const double v = values[static_cast<std::size_t>(bound.first)].recorded();
-    return !std::isfinite(v) || std::abs(v) <= bound.second;
-  });
 }
 
 bool CompiledTrace::fits(std::span<const Tensor> arguments) const {

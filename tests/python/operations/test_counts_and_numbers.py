@@ -245,6 +245,11 @@ def test_a_run_time_factor_keeps_its_plan():
         with pytest.raises(RuntimeError, match="masked_fill: value .* cannot be converted to float32"):
             f(x, s)
     assert f(x, 5.0).tolist() == [1.0, -3.0] and f.runs == 3
+    f = tandem.compile(lambda x, s: tandem.add(x, x, alpha=-s * 2 + 1))
+    for s in (1.0, 2.0, 1e38):
+        assert f(x, s).equal(x + x * (1 - 2 * s)) and f.runs == 1
+    with pytest.raises(RuntimeError, match="add: value .* cannot be converted to float32"):
+        f(x, 3e38)
 
 
 def test_factors_of_bools():
