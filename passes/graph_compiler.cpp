@@ -50,11 +50,16 @@ class ContextPool {
   std::vector<std::unique_ptr<Context>> free_;
 };
 
-// A trace as shape programs know it: with its reductions in stages.
+// A trace as shape programs know it: with its reductions in stages, and under the key of its structure, which it has
+// not where a value is empty or TANDEM_DISABLE says so.
 class Structured {
  public:
-  Structured(const Trace& trace, const std::vector<TraceOutput>& outputs)
-      : trace_(trace), outputs_(outputs), staged_(stageReductions(trace, outputs)) {}
+  Structured(const Trace& trace, const std::vector<TraceOutput>& outputs) : trace_(trace), outputs_(outputs) {
+    if (!isEnabled("shapes")) return;
+    staged_ = stageReductions(trace, outputs);
+    key_ = structureOf(this->trace(), this->outputs());
+  }
+  [[nodiscard]] const std::optional<Hash128>& key() const { return key_; }
   [[nodiscard]] const Trace& trace() const { return staged_ ? staged_->trace : trace_; }
   [[nodiscard]] const std::vector<TraceOutput>& outputs() const { return staged_ ? staged_->outputs : outputs_; }
 
@@ -62,6 +67,7 @@ class Structured {
   const Trace& trace_;
   const std::vector<TraceOutput>& outputs_;
   std::optional<StagedTrace> staged_;
+  std::optional<Hash128> key_;
 };
 
 class Compiler : public GraphCompiler {
@@ -73,31 +79,27 @@ class Compiler : public GraphCompiler {
     plan->slots = trace.slots;
     plan->numRandom = trace.numRandom;
     const Structured structured(trace, outputs);
-    const std::optional<Hash128> structure = structureIn(structured);
-    const bool records = structure && structures_.wantsProgram(*structure);
+    const bool records = structured.key() && structures_.wantsProgram(*structured.key());
     {
       mlir::OwningOpRef<mlir::func::FuncOp> function = importTrace(context->mlir, trace, outputs);
       runPipeline(*function, *plan, records);
       if (records)
-        structures_.add(*structure, recordShapeProgram(*function, structured.trace(), structured.outputs(), *plan));
+        structures_.add(*structured.key(),
+                        recordShapeProgram(*function, structured.trace(), structured.outputs(), *plan));
     }
     pool_.give(std::move(context));
     return plan;
   }
   std::shared_ptr<Plan> planForSizes(const Trace& trace, const std::vector<TraceOutput>& outputs) override {
     const Structured structured(trace, outputs);
-    const std::optional<Hash128> structure = structureIn(structured);
-    return structure ? structures_.planFor(*structure, structured.trace(), structured.outputs()) : nullptr;
+    if (!structured.key()) return nullptr;
+    return structures_.planFor(*structured.key(), structured.trace(), structured.outputs());
   }
   void setDefaultDType(DType dtype) override {
     if (schemaDefaultDType() != dtype) setSchemaDefaultDType(dtype);
   }
 
  private:
-  static std::optional<Hash128> structureIn(const Structured& s) {
-    return isEnabled("shapes") ? structureOf(s.trace(), s.outputs()) : std::nullopt;
-  }
-
   ContextPool pool_;
   Structures structures_;
 };

@@ -10,7 +10,6 @@
 #include "passes/plan_writer.h"
 #include "passes/windows.h"
 #include "runtime/base/error.h"
-#include "runtime/kernel/collapse.h"
 
 namespace tandem::passes {
 
