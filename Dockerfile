@@ -18,8 +18,7 @@ RUN python3 -m venv /opt/venv && /opt/venv/bin/pip install --no-cache-dir /tmp/w
 ENV PATH=/opt/venv/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 CMD ["python3"]
 
-# The loader alone, for an image that a C or C++ program and its .tandem file are added to. A program with convolutions
-# of float32 needs the package libdnnl2 as well.
+# The loader alone, for an image that a C or C++ program and its .tandem file are added to.
 FROM debian:bookworm-slim AS deploy
 COPY --from=build /opt/tandem/lib/libtandem_runtime.so* /usr/local/lib/
 RUN ldconfig

@@ -37,7 +37,7 @@ set_target_properties(tandem_loader PROPERTIES
   LINK_DEPENDS ${CMAKE_BINARY_DIR}/runtime.map)
 
 # The archive has two objects. One is the runtime and what it needs of other archives, linked to one file of which only
-# the C functions can be seen, and the library functions for tables of them. So it meets no other zlib or oneDNN of the
+# the C functions can be seen, and the library functions for tables of them. So it meets no other zlib or libcrypto of the
 # program that it becomes part of. The other is the table of all library functions, for programs without one of their
 # own (include/tandem/functions.hpp).
 find_program(GNU_LD NAMES ld.bfd ld REQUIRED)

@@ -1,12 +1,5 @@
 # Compile and link options of every target of ours, and the helper that makes a target of a folder.
 find_package(Threads REQUIRED)
-# oneDNN is opened by its name when it is needed, and linked nowhere (onednn_library.cpp).
-find_library(DNNL_LIBRARY dnnl REQUIRED)
-execute_process(COMMAND ${CMAKE_READELF} -d ${DNNL_LIBRARY} OUTPUT_VARIABLE TANDEM_ONEDNN COMMAND_ERROR_IS_FATAL ANY)
-if(NOT TANDEM_ONEDNN MATCHES "\\(SONAME\\)[^[]*\\[([^]]+)\\]")
-  message(FATAL_ERROR "${DNNL_LIBRARY} is no shared library")
-endif()
-set(TANDEM_ONEDNN ${CMAKE_MATCH_1})
 # Reading saved programs: archives of them, so that what is deployed stands alone. Of libcrypto it is SHA-256, which uses
 # the processor's instructions for it.
 find_library(SODIUM_ARCHIVE libsodium.a REQUIRED)

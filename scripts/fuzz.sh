@@ -8,12 +8,7 @@ kind=${1:?file or manifest}
 seconds=${2:-600}
 build=build/fuzz/tree  # not beside the others, of which tests take the newest
 if [ ! -f "$build/build.ninja" ]; then
-  # The OpenMP library that oneDNN was built with, and its header alone: clang has its own of the others beside it.
-  mkdir -p "$build/include"
-  cp "$(gcc -print-file-name=include/omp.h)" "$build/include"
-  cmake --preset fuzz -DPython3_EXECUTABLE="$PWD/.venv/bin/python" -DCMAKE_CXX_FLAGS="-isystem $PWD/$build/include" \
-    -DOpenMP_CXX_FLAGS=-fopenmp=libgomp -DOpenMP_CXX_LIB_NAMES=gomp \
-    -DOpenMP_gomp_LIBRARY="$(gcc -print-file-name=libgomp.so)"
+  cmake --preset fuzz -DPython3_EXECUTABLE="$PWD/.venv/bin/python"
 fi
 ninja -C "$build" -j "${JOBS:-2}" "fuzz_$kind"
 PYTHONPATH=python .venv/bin/python tests/fuzz/seeds.py "$build/seeds" "$build/corpus/file" "$build/corpus/manifest"

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # Installs a wheel of build/wheel into a fresh system that has Python and nothing of ours, runs the README's example, a
-# convolution (by the oneDNN that is inside) and examples/pinn.py there, and compares how long `import tandem` and
-# `import numpy` take. Needs root and debootstrap.
+# convolution and examples/pinn.py there, and compares how long `import tandem` and `import numpy` take. Needs root and debootstrap.
 #
 #   scripts/try-wheel.sh [suite ...]          Debian's suites; default: bookworm (CPython 3.11) and trixie (3.13)
 #

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes wheels that need nothing but CPython and its C library: the compiler, the kernels that are shipped, oneDNN and
-# what that is linked with are inside. One for each CPython of 3.10 to 3.13 that is found, all from one build.
+# Makes wheels that need nothing but CPython and its C library: the compiler, the kernels that are shipped and
+# what they are linked with are inside. One for each CPython of 3.10 to 3.13 that is found, all from one build.
 #
 #   scripts/wheel.sh                          PYTHONS="python3.11 ..." says which instead
 #
@@ -30,14 +30,10 @@ os.stat(sysconfig.get_path("include") + "/Python.h")' 2>/dev/null; then
 fi
 [ "${#pythons[@]}" -gt 0 ] || { echo "wheel.sh: no CPython of 3.10 to 3.13 with its headers was found" >&2; exit 1; }
 
-# libdnnl.so.2 and the like is opened by that name, beside the library that opens it (onednn_library.cpp).
-vendored() {
-  ldconfig -p | awk '/libdnnl\.so\.[0-9]+ / { print $NF; exit }'
-}
 licences() { # copies what says under which terms the libraries inside may be passed on
   local package
-  for package in libdnnl2 libgomp1 ocl-icd-libopencl1 llvm-22-dev libzstd1 libsodium-dev libssl-dev zlib1g-dev \
-    libgloo0 libhiredis0.14 libibverbs1 libnl-3-200 libnl-route-3-200; do
+  for package in llvm-22-dev libzstd1 libsodium-dev libssl-dev zlib1g-dev libgloo0 \
+    libhiredis0.14 libibverbs1 libnl-3-200 libnl-route-3-200; do
     [ -f "/usr/share/doc/$package/copyright" ] && cp "/usr/share/doc/$package/copyright" "$1/$package.txt"
   done
 }
@@ -65,7 +61,6 @@ for python in "${pythons[@]}"; do
       "$env/bin/python" scripts/ship_kernels.py $work/kernels --gpus
   fi
   cp -r $work/kernels "$tree/tandem/kernels"
-  cp "$(vendored)" "$tree/tandem/"
   licences "$(ls -d "$tree"/*.dist-info)/licenses"
   "$env/bin/python" -m wheel pack -d $work/whole "$tree" >/dev/null
   rm -rf $work/open

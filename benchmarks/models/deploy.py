@@ -33,7 +33,7 @@ ROWS = {
     "first": ("its first call, batch 1", "us"),
     "together": ("128 tokens by each of two threads at once, over the time of one thread alone", "x"),
     "file": ("the CNN's file", "MB"),
-    "library": ("the library that runs it, without oneDNN", "MB"),
+    "library": ("the library that runs it", "MB"),
     "resident": ("memory for running it", "MB"),
 }
 LIBRARY = Path(__file__).resolve().parents[2] / "build/release/lib/libtandem_runtime.so"
@@ -111,10 +111,10 @@ def calls_together(first, second, calls=60):
     return min(seconds(first, second) / seconds(first) for _ in range(5))
 
 
-def resident(lines):
-    """Bytes of memory that a new process needs for `lines` of Python, beyond what NumPy needs."""
+def resident(lines, before=("import numpy",)):
+    """Bytes of memory that a new process needs for `lines` of Python, beyond what those before need."""
     code = [
-        "import ctypes, numpy",
+        *before,
         "def now(): return int(open('/proc/self/statm').read().split()[1]) * 4096",
         "before = now()",
         *lines,
@@ -169,12 +169,13 @@ def torch_like(T):
         if ours:
             yield "library", "saved", bytes_of([LIBRARY])
             run = f"Opened({str(path)!r}, x, numpy.zeros((1, 10), numpy.float32))()"
-            lines = ["from models.deploy import Opened", "x = numpy.zeros((1, 1, 28, 28), numpy.float32)", run]
+            lines = ["x = numpy.zeros((1, 1, 28, 28), numpy.float32)", run]
+            needed = resident(lines, ["import numpy", "from models.deploy import Opened"])
         else:
             yield "library", "saved", bytes_of((Path(T.__file__).parent / "lib").glob("lib*.so*"))
             run = f"torch._inductor.aoti_load_package({str(path)!r})(torch.zeros(1, 1, 28, 28))"
-            lines = ["import torch, torch._inductor", run]
-        yield "resident", "saved", resident(lines)
+            needed = resident(["import torch, torch._inductor", run])
+        yield "resident", "saved", needed
         T.set_num_threads(1)
         path = Path(folder) / f"gpt_128_1.{'tandem' if ours else 'pt2'}"
         model, x = models(T)["gpt_128"]

@@ -133,7 +133,10 @@ template <class T>
 class Scratch {
  public:
   explicit Scratch(std::int64_t n) : bytes_(static_cast<std::size_t>(n) * sizeof(T)), data_(allocate(bytes_)) {}
-  ~Scratch() { deallocate(data_, bytes_); }
+  Scratch(Scratch&& other) noexcept : bytes_(other.bytes_), data_(std::exchange(other.data_, nullptr)) {}
+  ~Scratch() {
+    if (data_ != nullptr) deallocate(data_, bytes_);
+  }
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
   T* data() const { return static_cast<T*>(data_); }
@@ -142,6 +145,25 @@ class Scratch {
  private:
   std::size_t bytes_;
   void* data_;
+};
+
+/// A vector of at most `most` elements in such memory.
+template <class T>
+class ScratchList {
+ public:
+  explicit ScratchList(std::int64_t most) : elements_(most) {}
+  void push_back(const T& value) { elements_[size_++] = value; }
+  void clear() { size_ = 0; }
+  std::int64_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  T* begin() const { return elements_.data(); }
+  T* end() const { return elements_.data() + size_; }
+  T& back() const { return elements_[size_ - 1]; }
+  T& operator[](std::int64_t i) const { return elements_[i]; }
+
+ private:
+  Scratch<T> elements_;
+  std::int64_t size_ = 0;
 };
 
 /// Walks a shape in row-major order and keeps, for each of N operands, the offset of the element in its strides.

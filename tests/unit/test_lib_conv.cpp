@@ -1,9 +1,11 @@
+#include <array>
 #include <cmath>
 #include <random>
 
 #include <gtest/gtest.h>
 
 #include "runtime/device/thread_pool.h"
+#include "tests/unit/counted_new.h"
 #include "tests/unit/lib_test_util.h"
 
 namespace tandem {
@@ -131,7 +133,22 @@ TEST(LibConv, PiecesOfImages) {
   for (const Case& t : kPieces) check(DType::Float32, t, random);
 }
 
-// A filter for each channel: by whole vectors, by less than one, all in the padding; steps that oneDNN takes.
+// Products by windows, and by channels: rows of windows that are cut, that vectors go on behind, and that are narrow
+// with many windows at the edge; several blocks of k; filters whose rows are moved apart; outputs that fill no vector.
+const Case kProducts[] = {
+    {2, 3, 5, 1100, 8, 3, 3, 1, 1, 1, 1},  {3, 7, 11, 13, 3, 3, 3, 1, 1, 1, 1},   {2, 128, 4, 33, 20, 2, 2, 1, 0, 1, 1},
+    {2, 33, 14, 15, 40, 3, 3, 1, 1, 1, 1}, {9, 20, 5, 4, 40, 3, 3, 1, 1, 1, 1},   {40, 33, 2, 2, 17, 3, 3, 1, 1, 1, 1},
+    {3, 40, 6, 5, 24, 5, 5, 1, 3, 2, 1},   {2, 30, 15, 13, 35, 3, 3, 2, 1, 1, 1}, {2, 20, 16, 16, 20, 3, 3, 3, 2, 2, 1},
+    {7, 36, 8, 8, 20, 4, 4, 2, 1, 1, 2},   {2, 24, 9, 9, 18, 1, 1, 2, 0, 1, 1},   {2, 5, 12, 12, 9, 3, 3, 4, 1, 1, 1},
+    {2, 40, 7, 7, 40, 3, 3, 1, 1, 1, 1},   {1, 18, 1, 700, 33, 1, 9, 1, 4, 1, 1}};
+
+TEST(LibConv, ProductsOfWindows) {
+  std::mt19937 random(8);
+  for (const Case& t : kProducts)
+    for (DType d : {DType::Float32, DType::Float64}) check(d, t, random);
+}
+
+// A filter for each channel: by whole vectors, by less than one, all in the padding; larger steps.
 const Case kDepthwise[] = {
     {2, 5, 14, 70, 5, 3, 3, 1, 1, 1, 5}, {1, 4, 57, 61, 4, 3, 3, 2, 1, 1, 4}, {3, 4, 7, 7, 4, 3, 3, 1, 1, 1, 4},
     {2, 3, 12, 40, 3, 5, 5, 1, 2, 1, 3}, {1, 3, 12, 40, 3, 5, 5, 2, 2, 2, 3}, {1, 2, 20, 33, 2, 7, 7, 1, 3, 1, 2},
@@ -141,7 +158,7 @@ const Case kDepthwise[] = {
 TEST(LibConv, FilterForEachChannel) {
   std::mt19937 random(7);
   for (const Case& t : kDepthwise)
-    for (DType d : {DType::Float32, DType::BFloat16}) check(d, t, random);
+    for (DType d : {DType::Float32, DType::Float64, DType::BFloat16}) check(d, t, random);
 }
 
 TEST(LibConv, EmptySizes) {
@@ -153,15 +170,40 @@ TEST(LibConv, EmptySizes) {
   }
 }
 
+TEST(LibConv, RepeatedCallsAllocateNothing) {
+  std::mt19937 random(9);
+  for (const Case& t : {Case{2, 5, 40, 40, 33, 9, 9, 3, 4, 1, 1}, Case{3, 20, 4, 4, 40, 3, 3, 1, 1, 1, 1},
+                        Case{2, 20, 30, 30, 20, 9, 9, 2, 1, 1, 20}, Case{2, 3, 33, 33, 5, 9, 9, 9, 0, 1, 1}}) {
+    Array input(DType::Float32, t.input()), weight(DType::Float32, t.weight()), grad(DType::Float32, t.output());
+    for (const Array& a : {input, weight, grad}) test::fillRandom(a, random);
+    const Results r = run(t, input, weight, grad);
+    const auto attrs = t.attrs(), inputAttrs = t.attrs(t.input()), weightAttrs = t.attrs(t.weight());
+    const auto again = [](auto fn, const Array& x, const Array& y, const Array& result, const auto& ofCall) {
+      const std::array<ArrayView, 2> in{x.view, y.view};
+      const std::array<ArrayView, 1> out{result.view};
+      fn({in, out, ofCall, {}});
+    };
+    const std::int64_t before = test::numNews();
+    again(lib::conv2d, input, weight, r.output, attrs);
+    again(lib::conv2d_input_grad, grad, weight, r.inputGrad, inputAttrs);
+    again(lib::conv2d_weight_grad, grad, input, r.weightGrad, weightAttrs);
+    EXPECT_EQ(test::numNews() - before, 0) << t.text();
+  }
+}
+
 TEST(LibConv, BitsDoNotDependOnThreads) {
   std::mt19937 random(3);
   int before = numThreads();
-  for (int round = 0; round < 37; ++round) {
+  for (int round = 0; round < 51; ++round) {
     Case t = randomCase(random);
     DType d = round % 4 == 3 ? DType::Float64 : DType::Float32;
     if (round % 4 == 0) t = {32, 16, 14, 14, 32, 3, 3, 1, 1, 1, 1};
     if (round % 4 == 1) t.n = 37, t.h += 20, t.w += 20;
-    if (round >= 24) t = round < 29 ? kHeavy[round - 24] : kPieces[round - 29], d = DType::Float32;
+    if (round >= 24)
+      t = round < 29   ? kHeavy[round - 24]
+          : round < 37 ? kPieces[round - 29]
+                       : kProducts[round - 37],
+      d = DType::Float32;
     Array input(d, t.input()), weight(d, t.weight()), grad(d, t.output());
     for (const Array& a : {input, weight, grad}) test::fillRandom(a, random);
     setNumThreads(1);

@@ -273,8 +273,7 @@ TEST(Program, SizesAreMadeOnceAndThenAllocateNothing) {
   EXPECT_EQ(numNews() - before, 0);
 }
 
-/// How many bytes of the process's memory can be executed, and how many of them written as well. oneDNN, which other
-/// tests call, has some of these.
+/// How many bytes of the process's memory can be executed, and how many of them written as well.
 std::pair<std::int64_t, std::int64_t> executableMemory() {
   std::ifstream maps("/proc/self/maps");
   std::int64_t executable = 0;

@@ -1,8 +1,3 @@
-"""`tandem.backends.mkldnn`: the library of matrix products and convolutions on CPUs (oneDNN), which is always used."""
+"""`tandem.backends.mkldnn`: Intel's oneDNN, which Tandem does without: products and convolutions are its own."""
 
-from __future__ import annotations
-
-
-def is_available() -> bool:
-    """True."""
-    return True
+from tandem._no_device import is_available as is_available

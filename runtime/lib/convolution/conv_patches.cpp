@@ -1,5 +1,5 @@
-// Convolutions of types oneDNN lacks, and gradients where it is slow: each image's patches as a matrix [c / groups * kh
-// * kw, oh * ow], and a product.
+// Convolutions of integers, those whose input is its own patches, and gradients of an input of few channels: each
+// image's patches as a matrix [c / groups * kh * kw, oh * ow], and a product.
 #include <algorithm>
 #include <vector>
 
@@ -55,10 +55,12 @@ template <class T>
 void patchInputGrad(const ConvShape& s, const T* grad, const T* weight, T* inputGrad) {
   Products p(s);
   eachImageAndGroup(s, [&](std::int64_t n, std::int64_t g) {
-    Scratch<T> patches(p.depth * p.positions);
-    gemm(p.depth, p.positions, p.rows, Matrix<T>{weight + g * p.rows * p.depth, 1, p.depth},
-         Matrix<T>{grad + n * s.outputSize() + g * p.rows * p.positions, p.positions, 1}, patches.data());
     T* to = inputGrad + n * s.inputSize() + g * s.groupChannels() * s.h * s.w;
+    Scratch<T> patches(isPointwise(s) ? 0 : p.depth * p.positions);
+    gemm(p.depth, p.positions, p.rows, Matrix<T>{weight + g * p.rows * p.depth, 1, p.depth},
+         Matrix<T>{grad + n * s.outputSize() + g * p.rows * p.positions, p.positions, 1},
+         isPointwise(s) ? to : patches.data());
+    if (isPointwise(s)) return;
     std::fill_n(to, s.groupChannels() * s.h * s.w, T{});
     addPatches(s, patches.data(), to);
   });
@@ -103,6 +105,10 @@ TANDEM_INSTANTIATE(std::int8_t)
 TANDEM_INSTANTIATE(std::int16_t)
 TANDEM_INSTANTIATE(std::int32_t)
 TANDEM_INSTANTIATE(std::int64_t)
+#undef TANDEM_INSTANTIATE
+#define TANDEM_INSTANTIATE(T)                                                                                          \
+  template void patchForward(const ConvShape&, const T*, const T*, T*);                                                \
+  template void patchInputGrad(const ConvShape&, const T*, const T*, T*);
 TANDEM_INSTANTIATE(float)
 TANDEM_INSTANTIATE(double)
 #undef TANDEM_INSTANTIATE

@@ -1,4 +1,4 @@
-// The three convolutions: forward, input gradient, weight gradient. Common sizes and the three ways to compute them.
+// The three convolutions: forward, input gradient, weight gradient. Common sizes and the ways to compute them.
 #pragma once
 
 #include <cstdint>
@@ -29,15 +29,22 @@ inline bool isPointwise(const ConvShape& s) {
   return s.kh == 1 && s.kw == 1 && s.strideH == 1 && s.strideW == 1 && s.padH == 0 && s.padW == 0;
 }
 
-/// float32 by oneDNN: dense arrays, no size 0. The batch, or the channels where there are more weights than elements of
-/// images, are cut into pieces by size, each piece one single-threaded primitive; so bits do not depend on threads.
-void convForward(const ConvShape& s, const float* input, const float* weight, float* output);
-void convInputGrad(const ConvShape& s, const float* grad, const float* weight, float* inputGrad);
-void convWeightGrad(const ConvShape& s, const float* grad, const float* input, float* weightGrad);
+/// float32 and float64: dense arrays, no size 0.
+template <class T>
+void windowForward(const ConvShape& s, const T* input, const T* weight, T* output);
+template <class T>
+void windowInputGrad(const ConvShape& s, const T* grad, const T* weight, T* inputGrad);
+template <class T>
+void windowWeightGrad(const ConvShape& s, const T* grad, const T* input, T* weightGrad);
 
-/// Channels with a filter each, at steps of 1 or 2 columns: float32, dense arrays.
+/// The same of channels with a filter each.
 bool servesDepthwise(const ConvShape& s);
-void depthwiseForward(const ConvShape& s, const float* input, const float* weight, float* output);
+template <class T>
+void depthwiseForward(const ConvShape& s, const T* input, const T* weight, T* output);
+template <class T>
+void depthwiseInputGrad(const ConvShape& s, const T* grad, const T* weight, T* inputGrad);
+template <class T>
+void depthwiseWeightGrad(const ConvShape& s, const T* grad, const T* input, T* weightGrad);
 
 /// Every type: patches of the input as a matrix, and a matrix product an image and group.
 template <class T>

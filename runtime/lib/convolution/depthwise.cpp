@@ -1,185 +1,183 @@
-// float32 convolutions of channels that have a filter each, straight from the input: oneDNN brings images into blocks
-// of channels and back, which takes longer than the products. Each output is one chain of fused multiply-adds over the
-// places of its window in row-major order, those in the padding left out; the chains of neighbours are a vector.
+// Convolutions of channels that have a filter each, float32 and float64. Vectors are of planes: a slab has the elements
+// of as many planes as a vector has lanes side by side, with the padding around them, and each window takes them as
+// they lie. Outputs and input gradients take planes of all images and channels together; weight gradients the channels
+// of an image, one after another.
+//
+// An output is one chain of fused multiply-adds over the places of its window in row-major order, an input gradient
+// over those that saw the element, and a weight gradient one over the windows of all images of a piece of the batch, in
+// order, and over the pieces.
 #include <algorithm>
-#include <cmath>
-#include <immintrin.h>
+#include <utility>
 
-#include "runtime/base/small_vector.h"
 #include "runtime/device/thread_pool.h"
+#include "runtime/lib/convolution/conv_kernel.h"
 #include "runtime/lib/convolution/convolution.h"
-#include "runtime/lib/strided.h"
-
-#pragma GCC target("avx2,fma")  // which generated code needs too
+#include "runtime/lib/convolution/windows.h"
 
 namespace tandem::lib {
 namespace {
 
-constexpr std::int64_t kLanes = 8;
+// Elements of the slab of a block of rows, about: half of the second-level cache.
+constexpr std::int64_t kSlab = std::int64_t{1} << 17;
+// Pieces of a batch, of a weight gradient, and their multiply-adds, at least.
+constexpr std::int64_t kMaxPieces = 8;
+constexpr std::int64_t kPieceWork = std::int64_t{1} << 17;
 
-/// A row of the input and the row of the filter that meets it.
-struct Line {
-  const float* row;
-  const float* filter;
-};
-using Lines = SmallVector<Line, 8>;
+std::int64_t ceilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-/// The elements 0, Stride, 2 Stride ... from p on; nothing behind the last of them is read.
-template <int Stride>
-struct Whole {
-  __m256 operator()(const float* p) const {
-    const __m256 a = _mm256_loadu_ps(p);
-    if constexpr (Stride == 1) return a;
-    const __m256 b = _mm256_loadu_ps(p + 7);
-    return everySecond(a, b);
-  }
-  static __m256 everySecond(__m256 a, __m256 b) {
-    const __m256 pairs = _mm256_shuffle_ps(a, b, _MM_SHUFFLE(3, 1, 2, 0));
-    return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(pairs), _MM_SHUFFLE(3, 1, 2, 0)));
-  }
-};
-/// The first `count` of them, and zeros.
-template <int Stride>
-class Few {
+/// Blocks of whole rows of windows over planes that lie side by side, a lane each.
+template <class T>
+class LaneSlab {
  public:
-  explicit Few(std::int64_t count) : first_(mask((count - 1) * Stride + 1)), second_(mask((count - 1) * Stride - 6)) {}
-  __m256 operator()(const float* p) const {
-    const __m256 a = _mm256_maskload_ps(p, first_);
-    if constexpr (Stride == 1) return a;
-    return Whole<2>::everySecond(a, _mm256_maskload_ps(p + 7, second_));
+  explicit LaneSlab(const Windows& windows) : windows_(windows), offsets_(windows.taps.size()) {
+    top_ = windows.taps[0].row, left_ = windows.taps[0].column;
+    std::int64_t bottom = top_, right = left_;
+    for (const Tap& tap : windows.taps) {
+      top_ = std::min(top_, tap.row), bottom = std::max(bottom, tap.row);
+      left_ = std::min(left_, tap.column), right = std::max(right, tap.column);
+    }
+    height_ = bottom - top_ + 1;
+    columns_ = (windows.columns - 1) * windows.stepW + right - left_ + 1;
+    for (const Tap& tap : windows.taps)
+      offsets_.push_back(((tap.row - top_) * columns_ + tap.column - left_) * lanes());
+    const std::int64_t room = kSlab / (columns_ * lanes()) - height_;
+    rows_ = std::clamp<std::int64_t>(room / windows.stepH + 1, 1, windows.rows);
   }
 
- private:
-  static __m256i mask(std::int64_t n) {
-    return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(n)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-  }
-  __m256i first_, second_;
-};
+  std::int64_t lanes() const { return kernels_.lanes; }
+  std::int64_t rows() const { return rows_; }  // of windows in a block, at most
+  std::int64_t size() const { return ((rows_ - 1) * windows_.stepH + height_) * columns_ * lanes(); }
+  const std::int64_t* offsets() const { return offsets_.begin(); }
+  std::int64_t down() const { return windows_.stepH * columns_ * lanes(); }
+  std::int64_t step() const { return windows_.stepW * lanes(); }
 
-/// One plane by one filter of `Taps` columns, or of any number for 0.
-template <int Stride, int Taps>
-class Plane {
- public:
-  explicit Plane(const ConvShape& s) : s_(s), columns_(Taps == 0 ? s.kw : Taps), apart_(s.dilationW) {
-    const std::int64_t room = s.w - 1 + s.padW - (columns_ - 1) * apart_;
-    from_ = std::min(s.ow, (s.padW + Stride - 1) / Stride);
-    to_ = room < 0 ? from_ : std::clamp(room / Stride + 1, from_, s.ow);
-    for (std::int64_t o = 0; o < from_; ++o) edges_.push_back(edge(o));
-    for (std::int64_t o = to_; o < s.ow; ++o) edges_.push_back(edge(o));
-  }
-
-  void run(const float* x, const float* filter, float* out) const {
-    Lines lines;
-    for (std::int64_t r = 0; r < s_.oh; ++r, out += s_.ow) {
-      lines.clear();
-      for (std::int64_t k = 0; k < s_.kh; ++k) {
-        const std::int64_t y = r * s_.strideH - s_.padH + k * s_.dilationH;
-        if (y >= 0 && y < s_.h) lines.push_back({x + y * s_.w - s_.padW, filter + k * columns_});
+  /// What `rows` rows of windows from row i on see of `planes` planes, which lie one after another.
+  void fill(const T* from, std::int64_t planes, std::int64_t i, std::int64_t rows, T* slab) const {
+    const std::int64_t seen = (rows - 1) * windows_.stepH + height_;
+    const std::int64_t begin = std::min(std::max<std::int64_t>(0, -left_), columns_);  // columns inside of the plane
+    const std::int64_t end = std::clamp(windows_.w - left_, begin, columns_);
+    const bool whole = planes == lanes();
+    for (std::int64_t r = 0, y = i * windows_.stepH + top_; r < seen; ++r, ++y) {
+      T* row = slab + r * columns_ * lanes();
+      const bool inside = y >= 0 && y < windows_.h && begin < end;
+      if (!inside || !whole) {
+        std::fill_n(row, columns_ * lanes(), T{});
+        if (!inside) continue;
+      } else {
+        std::fill_n(row, begin * lanes(), T{});
+        std::fill_n(row + end * lanes(), (columns_ - end) * lanes(), T{});
       }
-      for (const Edge& edge : edges_) out[edge.column] = sum(lines, edge);
-      inside(lines, out);
+      kernels_.turn(from + y * windows_.w + left_ + begin, windows_.h * windows_.w, row + begin * lanes(), lanes(),
+                    end - begin, planes);
     }
   }
 
  private:
-  struct Edge {
-    std::int64_t column, first, end;  // of the output, and of the filter those that meet the input
-  };
-  Edge edge(std::int64_t column) const {
-    const std::int64_t before = s_.padW - column * Stride;  // columns of padding from the window's first on
-    const std::int64_t room = before + s_.w;
-    return {column, before <= 0 ? 0 : (before + apart_ - 1) / apart_,
-            room <= 0 ? 0 : std::min(columns_, (room - 1) / apart_ + 1)};
-  }
-  float sum(const Lines& lines, const Edge& edge) const {
-    float sum = 0;
-    for (const Line& line : lines)
-      for (std::int64_t k = edge.first; k < edge.end; ++k)
-        sum = std::fma(line.row[edge.column * Stride + k * apart_], line.filter[k], sum);
-    return sum;
-  }
-
-  /// The windows inside of the input; the last vector may make some of them once more.
-  void inside(const Lines& lines, float* out) const {
-    std::int64_t o = from_;
-    o = vectors<4>(lines, o, out);
-    o = vectors<2>(lines, o, out);
-    o = vectors<1>(lines, o, out);
-    if (o == to_) return;
-    __m256 sum[1];
-    if (to_ - from_ >= kLanes) {
-      windows(lines, to_ - kLanes, Whole<Stride>(), sum);
-      _mm256_storeu_ps(out + to_ - kLanes, sum[0]);
-    } else {
-      windows(lines, o, Few<Stride>(to_ - o), sum);
-      alignas(32) float few[kLanes];
-      _mm256_store_ps(few, sum[0]);
-      std::copy_n(few, to_ - o, out + o);
-    }
-  }
-
-  /// Several vectors at a time, so that their chains fill the time that a link takes; returns where it ended.
-  template <int Vectors>
-  std::int64_t vectors(const Lines& lines, std::int64_t o, float* out) const {
-    for (; o + Vectors * kLanes <= to_; o += Vectors * kLanes) {
-      __m256 sums[Vectors];
-      windows(lines, o, Whole<Stride>(), sums);
-      for (int v = 0; v < Vectors; ++v) _mm256_storeu_ps(out + o + v * kLanes, sums[v]);
-    }
-    return o;
-  }
-
-  template <int Vectors, class Load>
-  void windows(const Lines& lines, std::int64_t o, Load load, __m256 (&sums)[Vectors]) const {
-    for (__m256& sum : sums) sum = _mm256_setzero_ps();
-    for (const Line& line : lines) {
-      const float* at = line.row + o * Stride;
-      auto tap = [&](std::int64_t k) {
-        const __m256 weight = _mm256_set1_ps(line.filter[k]);
-        for (int v = 0; v < Vectors; ++v)
-          sums[v] = _mm256_fmadd_ps(load(at + k * apart_ + v * kLanes * Stride), weight, sums[v]);
-      };
-      if constexpr (Taps == 0)
-        for (std::int64_t k = 0; k < columns_; ++k) tap(k);
-      else
-        for (int k = 0; k < Taps; ++k) tap(k);
-    }
-  }
-
-  const ConvShape& s_;
-  std::int64_t columns_, apart_;  // of the filter
-  std::int64_t from_, to_;        // columns of the output whose windows lie inside of the input
-  SmallVector<Edge, 8> edges_;    // the others
+  const Windows& windows_;
+  const ConvKernels<T>& kernels_ = convKernels<T>();
+  std::int64_t top_, left_;      // of the taps
+  std::int64_t height_;          // rows that one window reaches over
+  std::int64_t columns_, rows_;  // of the slab, and of windows
+  ScratchList<std::int64_t> offsets_;
 };
 
-template <int Stride, int Taps>
-void eachPlane(const ConvShape& s, const float* input, const float* weight, float* output) {
-  const Plane<Stride, Taps> plane(s);
-  parallelFor(s.n * s.c, grainOf(s.oh * s.ow * s.kh * s.kw), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t p = begin; p < end; ++p)
-      plane.run(input + p * s.h * s.w, weight + p % s.c * s.kh * s.kw, output + p * s.oh * s.ow);
+/// A convolution of planes with a filter each, that of plane p the one of channel p % channels.
+template <class T>
+void planeWindows(const Windowed& of, std::int64_t planes, std::int64_t channels, const T* input, const T* weight,
+                  T* output) {
+  const auto& kernels = convKernels<T>();
+  const Windows& windows = of.windows;
+  const LaneSlab<T> layout(windows);
+  const std::int64_t lanes = kernels.lanes, taps = of.places.size();
+  const std::int64_t blocks = ceilDiv(windows.rows, layout.rows()), groups = ceilDiv(planes, lanes);
+  const std::int64_t work = windows.columns * layout.rows() * lanes * (taps + 8);
+  parallelFor(groups * blocks, grainOf(work), [&](std::int64_t begin, std::int64_t end) {
+    const Scratch<T> slab(layout.size());
+    const Scratch<T> filters(taps * lanes);
+    const Scratch<T> results(layout.rows() * of.stepH * lanes);
+    std::int64_t filtersOf = -1;
+    for (std::int64_t t = begin; t < end; ++t) {
+      const std::int64_t plane = t / blocks * lanes, count = std::min(lanes, planes - plane);
+      const std::int64_t i = t % blocks * layout.rows();
+      if (std::exchange(filtersOf, plane) != plane) {
+        std::fill_n(filters.data(), taps * lanes, T{});
+        for (std::int64_t p = 0; p < count; ++p)
+          for (std::int64_t k = 0; k < taps; ++k)
+            filters[k * lanes + p] = weight[(plane + p) % channels * taps + of.places[k]];
+      }
+      layout.fill(input + plane * windows.h * windows.w, count, i, std::min(layout.rows(), windows.rows - i),
+                  slab.data());
+      // Elements between the results of windows below and beside each other, of planes side by side.
+      const std::int64_t ofRow = of.stepH * lanes, ofColumn = of.stepW * lanes;
+      for (const WindowPart& part : of.parts) {
+        const std::int64_t rows = std::min(layout.rows(), part.rows - i);
+        for (std::int64_t y = 0; y < rows; ++y)
+          kernels.planes({part.columns, part.count, filters.data() + part.tap * lanes, slab.data() + y * layout.down(),
+                          layout.offsets() + part.tap, layout.step(), results.data() + part.first * lanes + y * ofRow,
+                          ofColumn});
+      }
+      const std::int64_t first = i * of.stepH, elements = std::min(layout.rows() * of.stepH, of.plane - first);
+      kernels.turn(results.data(), lanes, output + plane * of.plane + first, of.plane, count, elements);
+    }
   });
-}
-template <int Stride>
-void byTaps(const ConvShape& s, const float* input, const float* weight, float* output) {
-  switch (s.kw) {
-  case 3:
-    return eachPlane<Stride, 3>(s, input, weight, output);
-  case 5:
-    return eachPlane<Stride, 5>(s, input, weight, output);
-  case 7:
-    return eachPlane<Stride, 7>(s, input, weight, output);
-  default:
-    return eachPlane<Stride, 0>(s, input, weight, output);
-  }
 }
 
 }  // namespace
 
-bool servesDepthwise(const ConvShape& s) { return s.groups == s.c && s.o == s.c && s.c > 1 && s.strideW <= 2; }
-
-void depthwiseForward(const ConvShape& s, const float* input, const float* weight, float* output) {
-  s.strideW == 1 ? byTaps<1>(s, input, weight, output) : byTaps<2>(s, input, weight, output);
+bool servesDepthwise(const ConvShape& s) {
+  return s.groups == s.c && s.o == s.c && s.c > 1 && s.n * s.c * 2 > convKernels<float>().lanes;
 }
+
+template <class T>
+void depthwiseForward(const ConvShape& s, const T* input, const T* weight, T* output) {
+  planeWindows(Windowed::ofOutput(s), s.n * s.c, s.c, input, weight, output);
+}
+
+template <class T>
+void depthwiseInputGrad(const ConvShape& s, const T* grad, const T* weight, T* inputGrad) {
+  planeWindows(Windowed::ofInputGrad(s), s.n * s.c, s.c, grad, weight, inputGrad);
+}
+
+template <class T>
+void depthwiseWeightGrad(const ConvShape& s, const T* grad, const T* input, T* weightGrad) {
+  const auto& kernels = convKernels<T>();
+  const Windowed of = Windowed::ofOutput(s);
+  const LaneSlab<T> layout(of.windows);
+  const std::int64_t lanes = kernels.lanes, taps = s.kh * s.kw, blocks = ceilDiv(s.c, lanes);
+  const std::int64_t pieces = std::clamp<std::int64_t>(s.n * s.imageWork() / kPieceWork, 1, std::min(kMaxPieces, s.n));
+  const Scratch<T> sums(pieces * blocks * taps * lanes);
+  parallelTiles(pieces * blocks, [&](std::int64_t t) {
+    const std::int64_t piece = t / blocks, channel = t % blocks * lanes, count = std::min(lanes, s.c - channel);
+    const Scratch<T> slab(layout.size());
+    const Scratch<T> grads(layout.rows() * s.ow * lanes);
+    T* const to = sums.data() + t * taps * lanes;
+    std::fill_n(to, taps * lanes, T{});
+    if (count < lanes) std::fill_n(grads.data(), layout.rows() * s.ow * lanes, T{});
+    for (std::int64_t image = piece * s.n / pieces; image < (piece + 1) * s.n / pieces; ++image)
+      for (std::int64_t i = 0; i < s.oh; i += layout.rows()) {
+        const std::int64_t rows = std::min(layout.rows(), s.oh - i), plane = image * s.c + channel;
+        layout.fill(input + plane * s.h * s.w, count, i, rows, slab.data());
+        kernels.turn(grad + plane * s.oh * s.ow + i * s.ow, s.oh * s.ow, grads.data(), lanes, rows * s.ow, count);
+        for (std::int64_t k = 0; k < taps; k += kPlaneTaps)
+          for (std::int64_t y = 0; y < rows; ++y)
+            kernels.planesSums({s.ow, std::min(kPlaneTaps, taps - k), grads.data() + y * s.ow * lanes,
+                                slab.data() + y * layout.down(), layout.offsets() + k, layout.step(), to + k * lanes});
+      }
+  });
+  for (std::int64_t c = 0; c < s.c; ++c)
+    for (std::int64_t k = 0; k < taps; ++k) {
+      const T* from = sums.data() + (c / lanes * taps + k) * lanes + c % lanes;
+      T sum = *from;
+      for (std::int64_t p = 1; p < pieces; ++p) sum += from[p * blocks * taps * lanes];
+      weightGrad[c * taps + k] = sum;
+    }
+}
+
+template void depthwiseForward(const ConvShape&, const float*, const float*, float*);
+template void depthwiseForward(const ConvShape&, const double*, const double*, double*);
+template void depthwiseInputGrad(const ConvShape&, const float*, const float*, float*);
+template void depthwiseInputGrad(const ConvShape&, const double*, const double*, double*);
+template void depthwiseWeightGrad(const ConvShape&, const float*, const float*, float*);
+template void depthwiseWeightGrad(const ConvShape&, const double*, const double*, double*);
 
 }  // namespace tandem::lib

@@ -260,8 +260,28 @@ results += [places, image.grad, image.detach()[:, :, tandem.arange(60, -1, -1)],
 results = [r.detach() for r in results]
 digest"""
 
+# Convolutions: products by windows and by channels, narrow planes, steps, groups, a filter for each channel.
+CONVOLUTIONS = """
+results = []
+for n, c, h, w, o, k, step, pad, groups in (
+    (2, 3, 30, 41, 8, 3, 1, 1, 1), (3, 20, 14, 14, 40, 3, 1, 1, 1), (9, 20, 4, 5, 40, 3, 1, 1, 1),
+    (2, 1, 28, 28, 16, 5, 1, 2, 1), (2, 33, 15, 16, 35, 3, 2, 1, 1), (2, 18, 9, 9, 18, 3, 1, 1, 18),
+    (2, 12, 9, 9, 24, 3, 2, 1, 4), (2, 70, 7, 7, 70, 1, 1, 0, 1),
+):
+    for dtype in (tandem.float32, tandem.float64):
+        x = tandem.randn(n, c, h, w, dtype=dtype, requires_grad=True)
+        weight = tandem.randn(o, c // groups, k, k, dtype=dtype, requires_grad=True)
+        y = tandem.conv2d(x, weight, None, step, pad, 1, groups)
+        y.square().sum().backward()
+        results += [y.detach(), x.grad, weight.grad]
+digest"""
 
-@pytest.mark.parametrize("program", [PROGRAM, PROGRAM.replace("digest", CLONES, 1)], ids=["kernels", "library"])
+
+@pytest.mark.parametrize(
+    "program",
+    [PROGRAM, *(PROGRAM.replace("digest", c, 1) for c in (CLONES, CONVOLUTIONS))],
+    ids=["kernels", "library", "convolutions"],
+)
 def test_the_lesser_instruction_set_gives_the_same_bits(tmp_path, program):
     lesser = start(tmp_path, program, TANDEM_ISA="x86-64-v3")
     assert finish(start(tmp_path, program))[0] == finish(lesser)[0]

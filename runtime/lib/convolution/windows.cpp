@@ -1,0 +1,82 @@
+#include "runtime/lib/convolution/windows.h"
+
+namespace tandem::lib {
+
+namespace {
+
+std::int64_t ceilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+}  // namespace
+
+Windowed Windowed::ofOutput(const ConvShape& s) {
+  const std::int64_t taps = s.kh * s.kw;
+  Windowed of{{s.h, s.w, s.oh, s.ow, s.strideH, s.strideW, ScratchList<Tap>(taps)},
+              ScratchList<WindowPart>(1),
+              ScratchList<std::int64_t>(taps),
+              s.oh * s.ow,
+              s.ow,
+              1};
+  for (std::int64_t y = 0; y < s.kh; ++y)
+    for (std::int64_t x = 0; x < s.kw; ++x) {
+      of.windows.taps.push_back({y * s.dilationH - s.padH, x * s.dilationW - s.padW});
+      of.places.push_back(y * s.kw + x);
+    }
+  of.parts.push_back({s.oh, s.ow, 0, taps, 0});
+  return of;
+}
+
+Windowed Windowed::ofInputGrad(const ConvShape& s) {
+  const std::int64_t taps = s.kh * s.kw, below = std::min(s.strideH, s.h), beside = std::min(s.strideW, s.w);
+  Windowed of{{s.oh, s.ow, ceilDiv(s.h, s.strideH), ceilDiv(s.w, s.strideW), 1, 1, ScratchList<Tap>(taps)},
+              ScratchList<WindowPart>(below * beside),
+              ScratchList<std::int64_t>(taps),
+              s.h * s.w,
+              s.strideH * s.w,
+              s.strideW};
+  for (std::int64_t a = 0; a < below; ++a)
+    for (std::int64_t b = 0; b < beside; ++b) {
+      const std::int64_t tap = of.places.size();
+      for (std::int64_t y = 0; y < s.kh; ++y)
+        for (std::int64_t x = 0; x < s.kw; ++x) {
+          const std::int64_t row = a + s.padH - y * s.dilationH, column = b + s.padW - x * s.dilationW;
+          if (row % s.strideH != 0 || column % s.strideW != 0) continue;
+          of.windows.taps.push_back({row / s.strideH, column / s.strideW});
+          of.places.push_back(y * s.kw + x);
+        }
+      of.parts.push_back(
+          {ceilDiv(s.h - a, s.strideH), ceilDiv(s.w - b, s.strideW), tap, of.places.size() - tap, a * s.w + b});
+    }
+  return of;
+}
+
+SlabLayout::SlabLayout(const Windows& windows, std::int64_t planes, std::int64_t rows, std::int64_t columns,
+                       bool sorted)
+    : windows_(windows), planes_(planes), step_(sorted ? windows.stepW : 1), rowsSeen_(windows.stepH),
+      columnsSeen_(step_), offsets_(planes * windows.taps.size()) {
+  top_ = windows.taps[0].row, left_ = windows.taps[0].column;
+  std::int64_t bottom = top_, last = left_;
+  for (const Tap& tap : windows.taps) {
+    top_ = std::min(top_, tap.row), bottom = std::max(bottom, tap.row);
+    left_ = std::min(left_, tap.column), last = std::max(last, tap.column);
+  }
+  std::fill_n(rowsSeen_.data(), windows.stepH, false);
+  std::fill_n(columnsSeen_.data(), step_, false);
+  for (const Tap& tap : windows.taps) {
+    rowsSeen_[(tap.row - top_) % windows.stepH] = true;
+    columnsSeen_[(tap.column - left_) % step_] = true;
+  }
+  height_ = bottom - top_ + 1;
+  part_ = (columns - 1) * beside() + (last - left_) / step_ + 1;
+  row_ = step_ * part_;
+  plane_ = ((rows - 1) * windows.stepH + height_) * row_;
+  // Planes a multiple of 1 KiB apart, of elements of 4 bytes, would fall on the same few cache lines.
+  if (plane_ % 256 == 0) plane_ += 16;
+  std::int64_t* offset = offsets_.data();
+  for (std::int64_t p = 0; p < planes; ++p)
+    for (const Tap& tap : windows.taps) {
+      const std::int64_t column = tap.column - left_;
+      *offset++ = p * plane_ + (tap.row - top_) * row_ + column % step_ * part_ + column / step_;
+    }
+}
+
+}  // namespace tandem::lib

@@ -1,0 +1,151 @@
+// What the windows of a convolution see, laid out so that neighbours read side by side.
+//
+// A tile of a convolution copies the rows that its windows see into a *slab*, with the padding around them written out,
+// so that nothing asks again where the image ends. Where windows are `stepW` columns apart, the columns can be sorted
+// by their remainder: first all of remainder 0, then all of remainder 1. What windows of one row see at one place of
+// the filter then lies side by side, at a fixed distance from what they see at another. For steps of 2 and a padding of
+// 1:
+//
+//     row of the image   a b c d e          row of the slab   0 b d | a c e
+//
+// where the first place of the filter sees `0 b d`, the second `a c e`, and the third `b d`.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "runtime/lib/convolution/convolution.h"
+#include "runtime/lib/strided.h"
+
+namespace tandem::lib {
+
+/// Copies n elements, mostly few: a call of memcpy takes longer than most rows of images.
+template <class T>
+inline void copyRow(const T* from, std::int64_t n, T* to) {
+  const auto whole = [&]<std::int64_t Many>(std::integral_constant<std::int64_t, Many>) {
+    std::int64_t i = 0;
+    for (; i + Many <= n; i += Many) std::memcpy(to + i, from + i, Many * sizeof(T));
+    if (i < n) std::memcpy(to + n - Many, from + n - Many, Many * sizeof(T));  // some of them again
+  };
+  if (n >= 16) return whole(std::integral_constant<std::int64_t, 16>());
+  if (n >= 4) return whole(std::integral_constant<std::int64_t, 4>());
+  if (n >= 2) return whole(std::integral_constant<std::int64_t, 2>());
+  if (n == 1) *to = *from;
+}
+template <class T>
+inline void zeroRow(std::int64_t n, T* to) {
+  for (; n >= 4; n -= 4, to += 4) std::memset(to, 0, 4 * sizeof(T));
+  if (n >= 2) std::memset(to, 0, 2 * sizeof(T)), to += 2;
+  if (n % 2 == 1) *to = T{};
+}
+
+/// What the window of row 0 and column 0 sees at a place of the filter. It may lie outside of the plane.
+struct Tap {
+  std::int64_t row, column;
+};
+
+/// `rows` by `columns` windows over planes of h rows and w columns: that of row i and column j sees, of each plane, the
+/// elements (i * stepH + tap.row, j * stepW + tap.column) of all taps, at least one; zeros outside of the plane.
+struct Windows {
+  std::int64_t h, w;
+  std::int64_t rows, columns;
+  std::int64_t stepH, stepW;
+  ScratchList<Tap> taps;
+
+  std::int64_t count() const { return rows * columns; }
+};
+
+/// Some of the taps, for some of the elements of a result: `rows` by `columns` windows, no more than there are, see
+/// `count` taps from `tap` on; the first one's element is `first` of a plane of the result.
+struct WindowPart {
+  std::int64_t rows, columns;
+  std::int64_t tap, count;
+  std::int64_t first;
+};
+
+/// A convolution by its windows. Neighbours' elements lie stepH and stepW apart in a plane of the result, of `plane`
+/// elements; `places` are those of the filter that the taps are of.
+struct Windowed {
+  Windows windows;
+  ScratchList<WindowPart> parts;
+  ScratchList<std::int64_t> places;
+  std::int64_t plane, stepH, stepW;
+
+  /// Over the input, for the output: one part.
+  static Windowed ofOutput(const ConvShape& s);
+  /// Over the output's gradient, for that of the input: what reaches an element comes from the outputs whose windows
+  /// saw it. Where windows are several steps apart, these are different places of the filter for different remainders
+  /// of the element's row and column, with a part for each pair of them. A part without taps has zeros.
+  static Windowed ofInputGrad(const ConvShape& s);
+};
+
+/// Some windows of an image: rows [i, i + rows), columns [j, j + columns).
+struct WindowBlock {
+  std::int64_t i, j, rows, columns;
+};
+
+/// How `planes` planes lie in a slab of at most `rows` by `columns` windows, their columns sorted or as they are.
+class SlabLayout {
+ public:
+  SlabLayout(const Windows& windows, std::int64_t planes, std::int64_t rows, std::int64_t columns, bool sorted = true);
+
+  /// Elements of the slab of one image.
+  std::int64_t size() const { return planes_ * plane_; }
+  /// Elements from what one window sees to what those below and beside it see.
+  std::int64_t down() const { return windows_.stepH * row_; }
+  std::int64_t beside() const { return windows_.stepW / step_; }
+  /// Where the first window of the block sees the tap `k % taps` of the plane `k / taps`.
+  const std::int64_t* offsets() const { return offsets_.data(); }
+
+  /// Copies what `block` sees from an image, planes h * w elements apart.
+  template <class T>
+  void fill(const T* image, const WindowBlock& block, T* slab) const {
+    // Of the columns of each remainder, those that lie in the plane: [begin, end), from column `from` of it on.
+    struct Part {
+      std::int64_t begin, end, from;
+    };
+    const std::int64_t step = step_;
+    ScratchList<Part> parts(step);
+    for (std::int64_t part = 0, x = block.j * windows_.stepW + left_; part < step; ++part, ++x) {
+      const std::int64_t begin = std::min(part_, x >= 0 ? 0 : (-x + step - 1) / step);
+      const std::int64_t end = x >= windows_.w ? begin : std::clamp((windows_.w - x - 1) / step + 1, begin, part_);
+      parts.push_back({begin, end, x + begin * step});
+    }
+    const std::int64_t seen = (block.rows - 1) * windows_.stepH + height_;
+    for (std::int64_t p = 0; p < planes_; ++p, image += windows_.h * windows_.w, slab += plane_) {
+      std::int64_t y = block.i * windows_.stepH + top_;
+      for (std::int64_t r = 0; r < seen; ++r, ++y) {
+        if (!rowsSeen_[r % windows_.stepH]) continue;
+        T* to = slab + r * row_;
+        if (y < 0 || y >= windows_.h) {
+          zeroRow(row_, to);
+          continue;
+        }
+        for (std::int64_t part = 0; part < step; ++part, to += part_) {
+          if (!columnsSeen_[part]) continue;
+          const auto [begin, end, from] = parts[part];
+          zeroRow(begin, to);
+          if (step == 1)
+            copyRow(image + y * windows_.w + from, end - begin, to + begin);
+          else
+            for (std::int64_t e = begin; e < end; ++e) to[e] = image[y * windows_.w + from + (e - begin) * step];
+          zeroRow(part_ - end, to + end);
+        }
+      }
+    }
+  }
+
+ private:
+  const Windows& windows_;
+  std::int64_t planes_;
+  std::int64_t step_;                     // columns are sorted by their remainders by it
+  std::int64_t top_, left_;               // of the taps
+  std::int64_t height_;                   // rows that one window reaches over
+  std::int64_t part_, row_, plane_;       // elements of the columns of one remainder, of a row, of a plane
+  Scratch<bool> rowsSeen_, columnsSeen_;  // by remainder: does any tap see them?
+  Scratch<std::int64_t> offsets_;
+};
+
+}  // namespace tandem::lib
