@@ -8,6 +8,7 @@
 
 #include "runtime/device/thread_pool.h"
 #include "runtime/lib/indexing/nonzero.h"
+#include "runtime/lib/random/key_order.h"
 #include "tests/unit/lib_test_util.h"
 
 namespace tandem {
@@ -160,6 +161,28 @@ TEST(LibOrder, RandPerm) {
   EXPECT_FALSE(std::is_sorted(values.begin(), values.end()));
   std::sort(values.begin(), values.end());
   for (std::size_t i = 0; i < values.size(); ++i) ASSERT_EQ(values[i], static_cast<double>(i));
+}
+
+// Keys that are drawn have equal leading bits once in a while, and next to never all of them.
+TEST(LibOrder, EqualKeysAreInTheOrderOfTheirNumbers) {
+  for (std::int64_t n : {0, 1, 2, 5, 1000, 70000, 300000}) {
+    for (std::uint64_t different :
+         {~std::uint64_t{0}, std::uint64_t{0x3fff} << 50, std::uint64_t{0xfff8000000000007}}) {
+      std::mt19937_64 bits(3);
+      std::vector<std::uint64_t> keys;
+      std::vector<std::int64_t> packed, order(static_cast<std::size_t>(n)), expected(static_cast<std::size_t>(n));
+      for (std::int64_t i = 0; i < n; ++i) {
+        keys.push_back(bits() & different);
+        packed.push_back(lib::packKey(keys.back(), i, lib::indexBits(n)));
+      }
+      auto keyOf = [&](std::int64_t i) { return keys[static_cast<std::size_t>(i)]; };
+      lib::orderByKeys(packed.data(), n, keyOf, order.data());
+      std::iota(expected.begin(), expected.end(), std::int64_t{0});
+      std::stable_sort(expected.begin(), expected.end(),
+                       [&](std::int64_t a, std::int64_t b) { return keyOf(a) < keyOf(b); });
+      ASSERT_EQ(order, expected) << n << " " << different;
+    }
+  }
 }
 
 TEST(LibOrder, MaxPool) {

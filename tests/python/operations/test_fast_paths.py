@@ -185,3 +185,13 @@ def test_randperm_has_each_number_once(n):
 def test_numbers_that_randperm_draws():
     tandem.manual_seed(3)
     assert tandem.randperm(16).tolist() == [8, 12, 0, 3, 5, 10, 7, 9, 6, 11, 4, 1, 2, 15, 14, 13]
+    drawn = tandem.randperm(300_001)
+    assert [int((drawn * tandem.arange(300_001)).sum()), *drawn[::60_000].tolist()] == [
+        6751107319899415,
+        241960,
+        35728,
+        48127,
+        276207,
+        256657,
+        56510,
+    ]
