@@ -1,11 +1,13 @@
 #include "codegen/cpu/vector_builder.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <vector>
 
 #include "llvm/ADT/SmallVector.h"
+#include "mlir/IR/Matchers.h"
 #include "runtime/base/error.h"
 
 namespace tandem::codegen {
@@ -17,6 +19,39 @@ namespace {
 
 int bitWidth(DType t) { return t == DType::Bool ? 1 : static_cast<int>(itemSize(t)) * 8; }
 DType signedOfWidth(DType t) { return itemSize(t) == 8 ? DType::Int64 : DType::Int32; }
+
+/// Does the value consist of one constant, and of which bits?
+bool constantBits(mlir::Value v, std::uint64_t& bits) {
+  while (auto cast = v.getDefiningOp<arith::BitcastOp>()) v = cast.getIn();
+  mlir::Attribute attr;
+  if (!mlir::matchPattern(v, mlir::m_Constant(&attr))) return false;
+  if (auto dense = llvm::dyn_cast<mlir::DenseElementsAttr>(attr)) {
+    if (!dense.isSplat()) return false;
+    attr = dense.getSplatValue<mlir::Attribute>();
+  }
+  if (auto integer = llvm::dyn_cast<mlir::IntegerAttr>(attr)) {
+    bits = integer.getValue().getZExtValue();
+    return true;
+  }
+  auto number = llvm::dyn_cast<mlir::FloatAttr>(attr);
+  if (number) bits = number.getValue().bitcastToAPInt().getZExtValue();
+  return static_cast<bool>(number);
+}
+
+/// How many of the last bits of 32 are certainly zero, as far as a few steps back tell.
+int zeroBits(mlir::Value v, int steps = 8) {
+  std::uint64_t bits = 0;
+  if (constantBits(v, bits)) return std::countr_zero(static_cast<std::uint32_t>(bits));
+  mlir::Operation* op = v.getDefiningOp();
+  if (op == nullptr || steps == 0) return 0;
+  auto of = [&](unsigned operand) { return zeroBits(op->getOperand(operand), steps - 1); };
+  if (llvm::isa<arith::BitcastOp, arith::NegFOp, math::AbsFOp, mlir::vector::BroadcastOp>(op)) return of(0);
+  if (llvm::isa<arith::AndIOp>(op)) return std::max(of(0), of(1));
+  if (llvm::isa<arith::OrIOp, arith::XOrIOp>(op)) return std::min(of(0), of(1));
+  if (llvm::isa<arith::SelectOp>(op)) return std::min(of(1), of(2));
+  if (llvm::isa<arith::ShLIOp>(op) && constantBits(op->getOperand(1), bits)) return static_cast<int>(bits);
+  return 0;
+}
 
 }  // namespace
 
@@ -243,6 +278,7 @@ Val VectorBuilder::cast(Val a, DType to) {
       return {arith::TruncFOp::create(ops, loc(), type, v), to};
     }
     if (a.type == DType::Int64 && a.isVector() && lanes_ < 16) return longToFloat(a, to);
+    if (a.type == DType::Bool) return select(a, constant(to, a.length(), 1), constant(to, a.length(), 0));
     if (isSigned(a.type)) return {arith::SIToFPOp::create(ops, loc(), type, v), to};
     return {arith::UIToFPOp::create(ops, loc(), type, v), to};
   }
@@ -311,12 +347,79 @@ Val VectorBuilder::element(Val v, std::int64_t at) {
   return {mlir::vector::ExtractOp::create(ops, loc(), v.value, at), v.type};
 }
 
+// The memory form of a constant that is a number of the half type, or null.
+mlir::Value VectorBuilder::constantForm(mlir::Value v, DType half) {
+  std::uint64_t bits = 0;
+  if (!constantBits(v, bits)) return {};
+  llvm::APFloat number(llvm::APFloat::IEEEsingle(), llvm::APInt(32, bits));
+  bool inexact = false;
+  number.convert(half == DType::Float16 ? llvm::APFloat::IEEEhalf() : llvm::APFloat::BFloat(),
+                 llvm::APFloat::rmNearestTiesToEven, &inexact);
+  auto vector = llvm::dyn_cast<mlir::VectorType>(v.getType());
+  if (inexact) return {};
+  return intConstant(ops.getI16Type(), vector ? vector.getNumElements() : 0, number.bitcastToAPInt().getZExtValue());
+}
+
+// A number that was read and differs in its sign alone, made where numbers are narrow: as many instructions, each of
+// half the width, and no conversion.
+mlir::Value VectorBuilder::inMemoryForm(mlir::Value v, DType half) {
+  mlir::Operation* op = v.getDefiningOp();
+  if (op == nullptr) return {};
+  auto vector = llvm::dyn_cast<mlir::VectorType>(v.getType());
+  const std::int64_t length = vector ? vector.getNumElements() : 0;
+  const mlir::Type narrow = withLength(ops.getI16Type(), length);
+  auto masked = [&](mlir::Value from, std::uint64_t bits) -> mlir::Value {
+    const mlir::Value form = inMemoryForm(from, half);
+    return form ? mlir::Value(arith::AndIOp::create(ops, loc(), form, intConstant(ops.getI16Type(), length, bits)))
+                : form;
+  };
+  if (auto wide = llvm::dyn_cast<arith::ExtFOp>(op)) {
+    if (half != DType::Float16 || wide.getIn().getType() != withLength(ops.getF16Type(), length)) return {};
+    return arith::BitcastOp::create(ops, loc(), narrow, wide.getIn());
+  }
+  if (auto minus = llvm::dyn_cast<arith::NegFOp>(op)) {
+    const mlir::Value form = inMemoryForm(minus.getOperand(), half);
+    if (!form) return {};
+    return arith::XOrIOp::create(ops, loc(), form, intConstant(ops.getI16Type(), length, 0x8000));
+  }
+  if (auto size = llvm::dyn_cast<math::AbsFOp>(op)) return masked(size.getOperand(), 0x7fff);
+  if (auto choice = llvm::dyn_cast<arith::SelectOp>(op)) {
+    const mlir::Value first = constantForm(choice.getTrueValue(), half);
+    const mlir::Value second = first ? constantForm(choice.getFalseValue(), half) : first;
+    return second ? mlir::Value(arith::SelectOp::create(ops, loc(), choice.getCondition(), first, second)) : second;
+  }
+  auto cast = llvm::dyn_cast<arith::BitcastOp>(op);
+  if (!cast) return {};
+  if (auto shift = cast.getIn().getDefiningOp<arith::ShLIOp>()) {
+    auto wide = shift.getLhs().getDefiningOp<arith::ExtUIOp>();
+    const bool read = half == DType::BFloat16 && wide && wide.getIn().getType() == narrow;
+    return read ? wide.getIn() : mlir::Value();
+  }
+  // The size of one number with the sign of another.
+  auto either = cast.getIn().getDefiningOp<arith::OrIOp>();
+  auto size = either ? either.getLhs().getDefiningOp<arith::BitcastOp>() : arith::BitcastOp();
+  auto sign = either ? either.getRhs().getDefiningOp<arith::AndIOp>() : arith::AndIOp();
+  auto signed_ = sign ? sign.getLhs().getDefiningOp<arith::BitcastOp>() : arith::BitcastOp();
+  std::uint64_t bits = 0;
+  if (!size || !size.getIn().getDefiningOp<math::AbsFOp>() || !signed_ || !constantBits(sign.getRhs(), bits) ||
+      bits != 0x80000000)
+    return {};
+  const mlir::Value first = inMemoryForm(size.getIn(), half);
+  const mlir::Value second = first ? masked(signed_.getIn(), 0x8000) : first;
+  return second ? mlir::Value(arith::OrIOp::create(ops, loc(), first, second)) : second;
+}
+
 Val VectorBuilder::roundToHalf(Val v, DType half) {
+  if (const mlir::Value form = inMemoryForm(v.value, half)) {
+    if (half == DType::BFloat16) return widenHalf(form, half);
+    return widenHalf(arith::BitcastOp::create(ops, loc(), withLength(ops.getF16Type(), v.length()), form), half);
+  }
   if (half == DType::Float16) {
     const mlir::Type f16 = withLength(ops.getF16Type(), v.length());
     const mlir::Value narrow = arith::TruncFOp::create(ops, loc(), f16, v.value);
     return {arith::ExtFOp::create(ops, loc(), v.value.getType(), narrow), DType::Float32};
   }
+  if (zeroBits(v.value) >= 16) return v;  // chosen among such numbers, or one with another sign
   // Integer arithmetic: the conversion instructions for bfloat16 flush denormals.
   const Val b = bits(v);
   const Val odd = and_(lshr(b, 16), bitsCst(v, 1));

@@ -107,6 +107,10 @@ class VectorBuilder {
   template <class Op>
   V binary(V a, V b);
   V compare(V a, V b, mlir::arith::CmpFPredicate f, mlir::arith::CmpIPredicate s, mlir::arith::CmpIPredicate u);
+  /// A float32 in the memory form of a half type (i16), if that needs no rounding: it was read so, but for its sign, or
+  /// is one of two constants. Else null.
+  mlir::Value inMemoryForm(mlir::Value v, DType half);
+  mlir::Value constantForm(mlir::Value v, DType half);
   V longToFloat(V a, DType to);
   V floatToInt(V a, DType to);
   void match(V& a, V& b);

@@ -68,3 +68,30 @@ func.func @scaled(%x: tensor<64xf32>) {
   %0 = td.pointwise<mul>(%x, %s) : (tensor<64xf32>, f64) -> tensor<64xf32>
   td.return %0 into [-1] : tensor<64xf32>
 }
+
+// -----
+
+// What was read and differs in its sign alone is stored without a conversion, and a choice of two constants is made where
+// they are narrow; a number that is chosen among numbers of its type is not rounded again.
+// CHECK: ; kernel row0(bf16:unit) { v1 = neg bf16 v0 }
+// CHECK: define void @kernel
+// CHECK: %[[X:.*]] = load <8 x i16>
+// CHECK: xor <8 x i16> %[[X]], splat (i16 -32768)
+// CHECK-NOT: splat (i32 32767)
+// CHECK: func.func @sign
+func.func @sign(%x: tensor<64xbf16>) {
+  %0 = td.pointwise<neg>(%x) : (tensor<64xbf16>) -> tensor<64xbf16>
+  td.return %0 into [-1] : tensor<64xbf16>
+}
+
+// -----
+
+// CHECK: ; kernel row0(bf16:unit, bf16:unit)
+// CHECK: define void @kernel
+// CHECK: select <8 x i1>
+// CHECK-NOT: splat (i32 32767)
+// CHECK: func.func @choice
+func.func @choice(%x: tensor<64xbf16>, %y: tensor<64xbf16>) {
+  %0 = td.pointwise<maximum>(%x, %y) : (tensor<64xbf16>, tensor<64xbf16>) -> tensor<64xbf16>
+  td.return %0 into [-1] : tensor<64xbf16>
+}

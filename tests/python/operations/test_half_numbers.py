@@ -129,3 +129,51 @@ def test_the_instances_that_were_reported():
     x = values("bfloat16")
     for s in (0.1, 0.3, 0.1):
         assert_same_bits(factor(x, s), (x.float() * s).to(x.dtype))
+
+
+def every_number(dtype):
+    """Each of the 2^16, NaN that signal aside, which conversions make quiet."""
+    x = tandem.arange(-(1 << 15), 1 << 15, dtype=tandem.int16).view(getattr(tandem, dtype))
+    quiet = 0x0040 if dtype == "bfloat16" else 0x0200
+    return x[~x.isnan() | ((x.view(tandem.int16) & quiet) != 0)]
+
+
+def bits(x):
+    return x.view(tandem.int16)
+
+
+@pytest.mark.parametrize("dtype", HALF)
+def test_signs_change_nothing_else(dtype, mode):
+    x = every_number(dtype)
+    y = x.flip(0)
+    sign = tandem.tensor(-(1 << 15), dtype=tandem.int16)
+    magnitude = bits(x) & 0x7FFF
+    assert (bits(run_in(mode, lambda t: -t, x)) == (bits(x) ^ sign)).all()
+    assert (bits(run_in(mode, abs, x)) == magnitude).all()
+    assert (bits(run_in(mode, lambda t: -abs(-t), x)) == (magnitude | sign)).all()
+    assert (bits(run_in(mode, tandem.copysign, x, y)) == (magnitude | (bits(y) & sign))).all()
+    assert_same_bits(run_in(mode, lambda t: t.clone(), x), x)
+
+
+@pytest.mark.parametrize("dtype", HALF)
+@pytest.mark.parametrize(
+    "choose",
+    [
+        lambda x, y, m: tandem.where(m, x, y),
+        lambda x, y, m: tandem.where(m, -x, abs(y)),
+        lambda x, y, m: x.masked_fill(m, 0.3),
+        lambda x, y, m: tandem.where(m, x, 1.0 + 0 * x.nan_to_num(0, 0, 0)),
+        lambda x, y, m: tandem.maximum(x, y),
+        lambda x, y, m: F.relu(-x),
+        lambda x, y, m: x.clamp(-0.3, 0.7),
+        lambda x, y, m: m.to(x.dtype) * 0.3,
+        lambda x, y, m: tandem.copysign(x * 0.3, y),
+    ],
+)
+def test_numbers_that_are_chosen_are_not_rounded_again(dtype, choose, mode):
+    x = every_number(dtype)
+    x = x[~x.isnan()]
+    y = x.roll(1001)
+    m = tandem.arange(x.numel()) % 3 == 0
+    want = choose(x.float(), y.float(), m).to(x.dtype)  # what is chosen is a number of the type, or is rounded once
+    assert_same_bits(run_in(mode, choose, x, y, m), want)
