@@ -1,5 +1,7 @@
 // Composites that make tensors: constants, ramps, random numbers.
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "eager/batch.h"
@@ -88,8 +90,10 @@ Tensor eye(std::int64_t n, std::optional<std::int64_t> m, std::optional<DType> d
   std::int64_t columns = m.value_or(n);
   if (n < 0 || columns < 0) fail("eye: n and m must not be negative, got ", n, " and ", columns);
   FusedScope fused(n * columns);
-  Tensor row = unsqueeze(ramp(std::int64_t{0}, std::int64_t{1}, n, DType::Int64), 1);
-  Tensor column = ramp(std::int64_t{0}, std::int64_t{1}, columns, DType::Int64);
+  // Compared where numbers are narrow, if there are no more of them.
+  const DType index = std::max(n, columns) <= std::numeric_limits<std::int32_t>::max() ? DType::Int32 : DType::Int64;
+  Tensor row = unsqueeze(ramp(std::int64_t{0}, std::int64_t{1}, n, index), 1);
+  Tensor column = ramp(std::int64_t{0}, std::int64_t{1}, columns, index);
   return toDType(eq(row, column), dtype.value_or(defaultDType()));
 }
 
