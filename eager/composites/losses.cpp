@@ -89,10 +89,14 @@ namespace {
 /// and which are those others.
 struct Errors {
   Tensor small, size, isLarge;
+  DType dtype;  // of the loss
 };
+/// Of one half type they are float32: the loss is rounded once, as in PyTorch.
 Errors errorsWithin(const Tensor& x, const Tensor& target, double bound) {
-  Tensor error = errorOf(x, target), size = abs(error), large = ge(size, bound);
-  return {where(large, 0, error), size, large};
+  const bool half = isHalf(x.dtype()) && x.dtype() == target.dtype();
+  Tensor error = half ? sub(toDType(x, DType::Float32), toDType(target, DType::Float32)) : errorOf(x, target);
+  Tensor size = abs(error), large = ge(size, bound);
+  return {where(large, 0, error), size, large, half ? x.dtype() : error.dtype()};
 }
 }  // namespace
 
@@ -102,8 +106,9 @@ Tensor smooth_l1_loss(const Tensor& x, const Tensor& target, Flag average, Flag 
   if (!(beta >= 0)) fail("smooth_l1_loss does not support negative values for beta.");
   if (beta == 0) return l1_loss(x, target, average, reduce, reduction);
   FusedScope fused(x);
-  auto [error, size, large] = errorsWithin(x, target, beta);
+  auto [error, size, large, dtype] = errorsWithin(x, target, beta);
   Tensor loss = where(large, sub(size, 0.5 * beta), div(mul(square(error), 0.5), beta));
+  if (isHalf(dtype)) loss = toDType(loss, dtype);
   return reducedLoss(loss, reductionOf(average, reduce, reduction));
 }
 
@@ -112,8 +117,9 @@ Tensor huber_loss(const Tensor& x, const Tensor& target, std::string_view reduct
   sameSizes("huber_loss", x, target);
   if (!(delta > 0)) fail("huber_loss does not support non-positive values for delta.");
   FusedScope fused(x);
-  auto [error, size, large] = errorsWithin(x, target, delta);
+  auto [error, size, large, dtype] = errorsWithin(x, target, delta);
   Tensor loss = where(large, mul(sub(size, 0.5 * delta), delta), mul(square(error), 0.5));
+  if (isHalf(dtype)) loss = toDType(loss, dtype);
   return reducedLoss(loss, weight, reduction);
 }
 
