@@ -45,8 +45,6 @@ Tensor expected(const Tensor& x, const Tensor& good, Expectation what, const Ten
 Tensor constantIn(const Tensor& value, std::span<const Tensor> of);
 /// A result that was written in pieces: what the program does not see is no version.
 const Tensor& firstSeen(const Tensor& made);
-/// p-norms of the differences in the last dim: 0 of none. Their number of non-zero elements, p = 0, has gradient 0.
-Tensor lengthsOf(const Tensor& apart, double p);
 /// Error unless the parameters of a normalisation have the dtype of `x`, or float32 where x has a half type.
 void needNormDType(const char* op, const Tensor& x, std::initializer_list<const Tensor*> parameters);
 /// Error unless both operands have one dtype.

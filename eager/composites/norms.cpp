@@ -154,8 +154,21 @@ Tensor dist(const Tensor& x, const Tensor& y, double p) {
   return norm(sub(x, y), p);
 }
 
-Tensor lengthsOf(const Tensor& apart, double p) {
-  Tensor found = norm(apart, apart.size(-1) == 0 ? 1 : p, Dims{-1});
+/// The sum over a short row takes longer than its elements do: of so many rows, sums are taken side by side.
+static bool acrossRows(std::int64_t rows, std::int64_t size) {
+  constexpr std::int64_t kShortRow = 64;
+  constexpr std::int64_t kManyRows = 16;
+  return size > 0 && size <= kShortRow && rows >= kManyRows;
+}
+
+static Tensor turnedIf(bool across, const Tensor& rows) { return across ? contiguous(transpose(rows, -1, -2)) : rows; }
+
+/// The lengths of the differences between rows of x [..., P, M] and of y [..., R, M]: [..., P, R]. Both come turned
+/// where sums are taken side by side.
+static Tensor distancesOf(const Tensor& x, const Tensor& y, double p, bool across) {
+  Tensor apart = sub(unsqueeze(x, across ? -1 : -2), unsqueeze(y, across ? -2 : -3));
+  const std::int64_t summed = across ? -3 : -1;
+  Tensor found = norm(apart, apart.size(summed) == 0 ? 1 : p, Dims{summed});
   return p == 0 ? constantIn(found, {&apart, 1}) : found;
 }
 
@@ -177,7 +190,8 @@ Tensor cdist(const Tensor& x, const Tensor& y, double p, std::optional<std::stri
     Tensor products = matmul(mul(x, -2), transpose(y, -2, -1));
     return rootOf(clamp_min(add(add(products, xx), yy), Operand(0)), 2);
   }
-  return lengthsOf(sub(unsqueeze(x, -2), unsqueeze(y, -3)), p);
+  const bool across = acrossRows(y.size(-2), y.size(-1));
+  return distancesOf(turnedIf(across, x), turnedIf(across, y), p, across);
 }
 
 Tensor normalize(const Tensor& x, double p, std::int64_t dim, double eps) {
@@ -208,15 +222,18 @@ Tensor pdist(const Tensor& x, double p) {
   FusedScope fused(n * (n - 1) / 2 * x.size(1));
   constexpr std::int64_t kBlocks = 8;
   constexpr std::int64_t kLeastRows = 16;
+  const bool across = acrossRows(n, x.size(1));
+  const Tensor rows = turnedIf(across, x);
+  auto some = [&](std::int64_t at, std::int64_t count) { return narrow(rows, across ? 1 : 0, at, count); };
   const std::int64_t most = std::max((n - 1 + kBlocks - 1) / kBlocks, kLeastRows);
   std::vector<Tensor> blocks;
   for (std::int64_t at = 0; at < n - 1; at += most) {
-    const std::int64_t rows = std::min(most, n - 1 - at);
+    const std::int64_t count = std::min(most, n - 1 - at);
     const std::int64_t others = n - 1 - at;
-    Tensor apart = sub(unsqueeze(narrow(x, 0, at, rows), 1), unsqueeze(narrow(x, 0, at + 1, others), 0));
+    Tensor found = distancesOf(some(at, count), some(at + 1, others), p, across);
     PieceList after;
-    for (std::int64_t i = 0; i < rows; ++i) after.push_back({i * others + i, 1, others - i});
-    blocks.push_back(take_pieces(reshape(lengthsOf(apart, p), Dims{rows * others}), 0, packPieces({after})));
+    for (std::int64_t i = 0; i < count; ++i) after.push_back({i * others + i, 1, others - i});
+    blocks.push_back(take_pieces(reshape(found, Dims{count * others}), 0, packPieces({after})));
   }
   return blocks.size() == 1 ? blocks[0] : cat(blocks, 0);
 }

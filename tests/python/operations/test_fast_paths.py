@@ -33,15 +33,29 @@ def test_reciprocal_powers(dtype):
 
 
 @pytest.mark.parametrize("p", [0.0, 1.0, 2.0, 3.0, inf])
-@pytest.mark.parametrize("n, d", [(0, 3), (1, 3), (2, 1), (3, 0), (17, 5), (18, 4), (60, 40), (150, 9)])
+@pytest.mark.parametrize("n, d", [(0, 3), (1, 3), (2, 1), (3, 0), (17, 5), (18, 4), (60, 40), (30, 70), (150, 9)])
 def test_pdist_is_the_norm_of_each_pair(n, d, p):
     x = tandem.randn(n, d)
     if n > 16 and d > 0:
         x[3, 0], x[5, d - 1] = nan, inf
     above = tandem.triu_indices(n, n, 1)
     apart = x[above[0]] - x[above[1]]
-    expected = tandem.norm(apart, p, dim=1) if d > 0 else tandem.zeros(apart.shape[0])
+    expected = tandem.zeros(apart.shape[0])
+    if d > 0:  # sums over short rows of many are those of columns
+        across = n >= 16 and d <= 64
+        expected = tandem.norm(apart.t().contiguous(), p, dim=0) if across else tandem.norm(apart, p, dim=1)
     assert_same_bits(F.pdist(x, p), expected)
+
+
+@pytest.mark.parametrize("p", [0.0, 1.0, 2.0, 3.0, inf])
+@pytest.mark.parametrize("n, m, d", [(3, 16, 1), (20, 15, 4), (20, 30, 4), (5, 40, 65), (1, 17, 64), (4, 0, 3)])
+def test_cdist_is_the_norm_of_each_pair(n, m, d, p):
+    x, y = tandem.randn(2, n, d), tandem.randn(m, d)
+    apart = x[:, :, None] - y
+    by_rows = m < 16 or d > 64
+    across = apart.permute(0, 3, 1, 2).contiguous()
+    expected = tandem.norm(apart, p, dim=-1) if by_rows else tandem.norm(across, p, dim=1)
+    assert_same_bits(tandem.cdist(x, y, p, compute_mode="donot_use_mm_for_euclid_dist"), expected)
 
 
 def test_gradient_of_pdist():
