@@ -48,7 +48,10 @@ Tensor upsample_to(const Tensor& x, DimsRef size, std::string_view mode, bool al
   const bool last = x.size(1) >= kManyChannels && !turned && formatOf(x) != MemoryFormat::Contiguous;
   Tensor y = last ? movedim(x, Dims{1}, Dims{-1}) : x;
   bool same = true;
-  for (std::int64_t d = n; d-- > 0;) {
+  // Where positions are dropped, not added up, the first dim drops the longest runs, and the others read what is left.
+  const bool drops = !grows && kind <= static_cast<std::int64_t>(Interpolation::NearestExact);
+  for (std::int64_t k = 0; k < n; ++k) {
+    const std::int64_t d = drops ? k : n - 1 - k;
     double ratio = ratios[static_cast<std::size_t>(d)];
     if (size[d] == x.size(2 + d) && (ratio == 0 || ratio == 1)) continue;
     same = false;

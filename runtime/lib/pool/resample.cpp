@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 #include "runtime/device/thread_pool.h"
+#include "runtime/lib/matmul/half_rows.h"
 #include "runtime/lib/pool/pooling.h"
 #include "runtime/lib/pool/taps.h"
 #include "runtime/lib/strided.h"
@@ -108,14 +110,35 @@ void eachSlab(const ArrayView& from, const ArrayView& to, std::int64_t outer, Ru
       const T* source = from.as<T>() + s * a;
       T* target = to.as<T>() + s * b;
       if constexpr (wide) {
-        for (std::int64_t i = 0; i < a; ++i) x[i] = Element<T>::load(source[i]);
+        widen(source, x.data(), a);
         run(x.data(), y.data());
-        for (std::int64_t i = 0; i < b; ++i) target[i] = Element<T>::store(y[i]);
+        narrow(y.data(), target, b);
       } else {
         run(source, target);
       }
     }
   });
+}
+
+/// `run` with the size of small blocks as a constant: a copy of one is a move or two, and otherwise a call.
+template <class Run>
+[[gnu::always_inline]] inline void withBlock(std::int64_t inner, Run run) {
+  switch (inner) {
+  case 1:
+    return run(std::integral_constant<std::int64_t, 1>());
+  case 2:
+    return run(std::integral_constant<std::int64_t, 2>());
+  case 4:
+    return run(std::integral_constant<std::int64_t, 4>());
+  case 8:
+    return run(std::integral_constant<std::int64_t, 8>());
+  case 16:
+    return run(std::integral_constant<std::int64_t, 16>());
+  case 32:
+    return run(std::integral_constant<std::int64_t, 32>());
+  default:
+    return run(inner);
+  }
 }
 
 /// Every element `times` times in a row, blocks of `inner` of them as they are.
@@ -126,8 +149,22 @@ template <class T>
     for (std::int64_t i = 0; i < blocks; ++i) y[2 * i] = y[2 * i + 1] = x[i];
     return;
   }
-  for (std::int64_t i = 0; i < blocks; ++i)
-    for (std::int64_t k = 0; k < times; ++k, y += inner) std::copy_n(x + i * inner, inner, y);
+  withBlock(inner, [&](auto size) TANDEM_INLINED {
+    for (std::int64_t i = 0; i < blocks; ++i)
+      for (std::int64_t k = 0; k < times; ++k, y += size)
+        std::memcpy(y, x + i * size, static_cast<std::size_t>(size) * sizeof(T));
+  });
+}
+/// Blocks at places.
+template <class T>
+[[gnu::always_inline]] inline void copyBlocks(const T* x, const std::vector<std::int64_t>& index, T* y,
+                                              std::int64_t inner) {
+  withBlock(inner, [&](auto size) TANDEM_INLINED {
+    for (const std::int64_t i : index) {
+      std::memcpy(y, x + i * size, static_cast<std::size_t>(size) * sizeof(T));
+      y += size;
+    }
+  });
 }
 
 /// The nearest position alone: copies, of any type. Where each position is read equally often, the dims around it are
@@ -148,12 +185,10 @@ void copyNearest(const ArrayView& x, const ArrayView& to, const std::vector<std:
         });
       });
     parallelFor(outer, grainOf((in + out) * inner), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t s = begin; s < end; ++s) {
-        const T* from = x.as<T>() + s * in * inner;
-        T* target = to.as<T>() + s * out * inner;
-        for (std::int64_t o = 0; o < out; ++o, target += inner)
-          std::copy_n(from + index[static_cast<std::size_t>(o)] * inner, inner, target);
-      }
+      withAvx2([&]() TANDEM_INLINED {
+        for (std::int64_t s = begin; s < end; ++s)
+          copyBlocks(x.as<T>() + s * in * inner, index, to.as<T>() + s * out * inner, inner);
+      });
     });
   });
 }
