@@ -118,7 +118,10 @@ Tensor masked_scatter(const Tensor& x, const Tensor& mask, const Tensor& source)
   // How many true elements there are up to each: the next after its own place in the source, which a false one reads
   // no more than it is. -1, before the first, is the last place.
   Tensor number = cumsum(reshape(holds, Dims{-1}), 0);
-  number = expected(number, le(number, source.numel()), Expectation::EnoughToScatter);
+  if (number.numel() > 0) {
+    const Tensor all = narrow(number, 0, number.numel() - 1, 1);
+    number = expected(number, le(all, source.numel()), Expectation::EnoughToScatter);
+  }
   const Tensor places[] = {reshape(sub(number, 1), shape)};
   Tensor from = reshape(source, Dims{-1});
   if (source.numel() == 0) from = sum(from, Dims{0}, true, source.dtype());  // one element, which none will see

@@ -29,6 +29,20 @@ bool insideEverywhere(const std::int64_t* values, std::int64_t count, std::int64
   return inside.load(std::memory_order_relaxed);
 }
 
+/// Writes those of `given` in [least, size), negative ones counted from the end; are all?
+[[gnu::always_inline]] inline bool wrapAll(const std::int64_t* given, std::int64_t* values, std::int64_t n,
+                                           std::int64_t least, std::int64_t size) {
+  std::uint64_t outside = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const auto v = static_cast<std::uint64_t>(given[i]);
+    // Both sign bits, as far out as a value may be: where one difference leaves the range of numbers, the other is
+    // negative.
+    outside |= (v - static_cast<std::uint64_t>(least)) | (static_cast<std::uint64_t>(size - 1) - v);
+    values[i] = static_cast<std::int64_t>(given[i] < 0 ? v - static_cast<std::uint64_t>(least) : v);
+  }
+  return outside >> 63 == 0;
+}
+
 /// The values of an array of any integers, in row-major order.
 void copyValues(const char* op, const ArrayView& index, std::int64_t* to) {
   if (index.dtype == DType::Int64)
@@ -61,12 +75,8 @@ IndexList::IndexList(const char* op, const ArrayView& index, std::int64_t dim, s
   std::int64_t* values = copy_->data();
   std::atomic<bool> good{true};
   parallelFor(count_, kSerialElements, [&](std::int64_t begin, std::int64_t end) {
-    bool allGood = true;
-    for (std::int64_t i = begin; i < end; ++i) {
-      std::int64_t v = given[i];
-      allGood &= v >= least && v < size;
-      values[i] = v < 0 ? v - least : v;
-    }
+    const bool allGood =
+        withHostIsa([&]() TANDEM_INLINED { return wrapAll(given + begin, values + begin, end - begin, least, size); });
     if (!allGood) good.store(false, std::memory_order_relaxed);
   });
   if (good.load(std::memory_order_relaxed)) return;
