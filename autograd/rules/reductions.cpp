@@ -62,7 +62,7 @@ std::int64_t rowLength(std::int64_t n) {
 }
 
 // Up to so many places of a dim are worked on one by one, as fused kernels.
-constexpr std::int64_t kFewPlaces = 8;
+constexpr std::int64_t kFewPlaces = 16;
 
 /// As `productsOfOthers`, of few places, whose products before and after are those that cumprod gives.
 Tensor productsOfOtherPlaces(const Tensor& x, std::int64_t dim) {
