@@ -1,5 +1,6 @@
 // Interpolation, reading at places, and channels as pixels.
 #include <array>
+#include <optional>
 
 #include "eager/composites/spatial.h"
 #include "eager/helpers.h"
@@ -20,6 +21,19 @@ Interpolation interpolationOf(std::string_view mode, bool antialias) {
   fail<NotImplementedError>("upsample: Input Error: Only modes (nearest | linear | bilinear | bicubic | trilinear | "
                             "area | nearest-exact) are supported, got ",
                             mode);
+}
+
+/// The positions start, start + step ...
+struct Every {
+  std::int64_t start, step;
+};
+/// Which positions the nearest ones are, if they are each n-th of a dim and the arithmetic of places is exact.
+std::optional<Every> everyNth(std::int64_t in, std::int64_t out, double ratio, std::int64_t kind) {
+  constexpr std::int64_t kExact = std::int64_t{1} << 22;
+  if (in % out != 0 || in > kExact) return {};
+  const std::int64_t step = in / out;
+  if (ratio > 0 && 1 / ratio != static_cast<double>(step)) return {};
+  return Every{kind == static_cast<std::int64_t>(Interpolation::Nearest) ? 0 : step / 2, step};
 }
 
 }  // namespace
@@ -48,6 +62,7 @@ Tensor upsample_to(const Tensor& x, DimsRef size, std::string_view mode, bool al
   const bool last = x.size(1) >= kManyChannels && !turned && formatOf(x) != MemoryFormat::Contiguous;
   Tensor y = last ? movedim(x, Dims{1}, Dims{-1}) : x;
   bool same = true;
+  bool resampled = false;
   // Where positions are dropped, not added up, the first dim drops the longest runs, and the others read what is left.
   const bool drops = !grows && kind <= static_cast<std::int64_t>(Interpolation::NearestExact);
   for (std::int64_t k = 0; k < n; ++k) {
@@ -55,9 +70,18 @@ Tensor upsample_to(const Tensor& x, DimsRef size, std::string_view mode, bool al
     double ratio = ratios[static_cast<std::size_t>(d)];
     if (size[d] == x.size(2 + d) && (ratio == 0 || ratio == 1)) continue;
     same = false;
+    if (const auto every = everyNth(x.size(2 + d), size[d], ratio, kind); drops && every) {
+      y = slice(y, (last ? 1 : 2) + d, every->start, x.size(2 + d), every->step);
+      continue;
+    }
+    resampled = true;
     y = resample(y, Scalar(ratio), (last ? 1 : 2) + d, size[d], kind, alignCorners);
   }
   if (same) return clone(x);
+  if (!resampled) {
+    const Tensor picked = last ? movedim(y, Dims{-1}, Dims{1}) : y;
+    return picked.isContiguous() ? clone(picked) : contiguous(picked);
+  }
   return last ? contiguous(movedim(y, Dims{-1}, Dims{1})) : y;
 }
 

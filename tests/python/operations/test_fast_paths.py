@@ -140,6 +140,27 @@ def test_one_column_of_a_triangular_system(n, unit, upper, dtype):
             assert_same_bits(column, both[:, :1].contiguous())
 
 
+@pytest.mark.parametrize("layout", [tandem.contiguous_format, tandem.channels_last])
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact"])
+@pytest.mark.parametrize("out", [(3, 8), (4, 4), (12, 2), (1, 1), (24, 8), (3, 7)])
+def test_every_nth_position(out, mode, layout):
+    x = tandem.randn(2, 9, 12, 8, requires_grad=True)
+    half = 0.5 if mode == "nearest-exact" else 0.0
+    rows, columns = ([int((i + half) * n / m) for i in range(m)] for n, m in zip((12, 8), out, strict=True))
+    given = x.contiguous(memory_format=layout)
+    y = F.interpolate(given, size=out, mode=mode)
+    expected = x[:, :, rows][:, :, :, columns]
+    assert_same_bits(y, expected)
+    assert y.is_contiguous() and y.data_ptr() != given.data_ptr()
+    weights = tandem.randn(*y.shape)
+    (g,) = tandem.autograd.grad(y, x, weights)
+    (wanted,) = tandem.autograd.grad(expected, x, weights)
+    tandem.testing.assert_close(g, wanted)
+    if 12 % out[0] == 0 and 8 % out[1] == 0:
+        scales = (out[0] / 12, out[1] / 8)
+        assert_same_bits(F.interpolate(x, scale_factor=scales, mode=mode), expected)
+
+
 @pytest.mark.parametrize("dtype", [tandem.uint8, tandem.bfloat16, tandem.float32, tandem.float64])
 @pytest.mark.parametrize("size", [(6, 10), (9, 15), (3, 5), (2, 3), (7, 11), (6, 5)])
 @pytest.mark.parametrize("mode", ["nearest", "nearest-exact"])
@@ -155,7 +176,7 @@ def test_nearest_positions(mode, size, dtype):
 
 
 @pytest.mark.parametrize("dtype", [tandem.bfloat16, tandem.float32, tandem.float64])
-@pytest.mark.parametrize("n", [1, 2, 3, 8, 9])
+@pytest.mark.parametrize("n", [1, 2, 3, 8, 9, 16, 17])
 def test_gradient_of_a_product_of_few(n, dtype):
     """Of many rows the places are worked on one by one: as few rows, which are not."""
     rows = 6000
