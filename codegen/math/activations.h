@@ -77,9 +77,10 @@ template <class B>
 typename B::V logsigmoid(B& b, typename B::V x) {
   return (-detail::softplus(-detail::Val(b, x))).v;
 }
+/// In float32 for results of `dtype`, if that is a half type.
 template <class B>
-typename B::V gelu(B& b, typename B::V x) {
-  return detail::gelu(detail::Val(b, x)).v;
+typename B::V gelu(B& b, typename B::V x, DType dtype = DType::Float32) {
+  return isHalf(dtype) ? detail::geluHalf(detail::Val(b, x)).v : detail::gelu(detail::Val(b, x)).v;
 }
 
 }  // namespace tandem::math

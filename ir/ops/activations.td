@@ -326,7 +326,7 @@ def : Activation<"tanhshrink", "Tensor input"> {
 
 def : Unary<"gelu_erf", "Float"> {
   let forms = ["hidden"];
-  let body = [(gelu $input)];
+  let body = [(gelu $input, $dtype)];
   // d/dx x Phi(x) = Phi(x) + x phi(x).
   let derivative = [(mul $g,
                          (add (ndtr $input),

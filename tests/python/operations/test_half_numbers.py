@@ -177,3 +177,13 @@ def test_numbers_that_are_chosen_are_not_rounded_again(dtype, choose, mode):
     m = tandem.arange(x.numel()) % 3 == 0
     want = choose(x.float(), y.float(), m).to(x.dtype)  # what is chosen is a number of the type, or is rounded once
     assert_same_bits(run_in(mode, choose, x, y, m), want)
+
+
+@pytest.mark.parametrize("dtype", HALF)
+def test_gelu_of_every_number(dtype):
+    x = every_number(dtype)
+    x = x[~x.isnan()]
+    y, want = F.gelu(x), F.gelu(x.double()).to(x.dtype)
+    steps = (bits(y).long() - bits(want).long()).abs()
+    assert steps.max() <= 1
+    assert (steps > 0).sum() < x.numel() / 200  # nearly always the number next to the exact value
