@@ -363,22 +363,32 @@ class RowLoops {
       return partials;
     };
     if (f_.signature.kind == KernelKind::Partial || cost > kDearBody) return wholeBlock();
-    // A row that one vector holds: every lane has an element or none, and all stays in registers.
-    return f_.choose(
-        f_.less(f_.inner, f_.i64(f_.lanes + 1)),
-        [&] {
-          const Point point = f_.partialPoint(from, f_.inner);
-          f_.computeAt(point, ids, indexBase_);
-          Values partials;
-          for (const Running& r : running) {
-            const Val value = b_.toVector(r.reduction.enter(b_, f_.value(r.operand)));
-            const Val lanes = b_.select({point.mask, DType::Bool}, value, r.reduction.identity(b_, f_.lanes));
-            partials.push_back(r.reduction.halve(b_, {lanes}).value);
-          }
-          store(point);
-          return partials;
-        },
-        wholeBlock);
+    // A row that so many vectors hold: every lane has an element or none, and all stays in registers.
+    auto shortRow = [&](int vectors) {
+      std::vector<std::vector<Val>> lanes(running.size());
+      for (int v = 0; v < vectors; ++v) {
+        const mlir::Value first = f_.i64(std::int64_t{v} * f_.lanes);
+        const Point point = f_.partialPoint(f_.add(from, first), f_.sub(f_.inner, first));
+        f_.computeAt(point, ids, indexBase_);
+        for (std::size_t k = 0; k < running.size(); ++k) {
+          const Reduction& reduction = running[k].reduction;
+          const Val value = b_.toVector(reduction.enter(b_, f_.value(running[k].operand)));
+          lanes[k].push_back(b_.select({point.mask, DType::Bool}, value, reduction.identity(b_, f_.lanes)));
+        }
+        store(point);
+      }
+      Values partials;
+      for (std::size_t k = 0; k < running.size(); ++k)
+        partials.push_back(running[k].reduction.halve(b_, lanes[k]).value);
+      return partials;
+    };
+    auto fits = [&](std::int64_t lanes) { return f_.less(f_.inner, f_.i64(lanes + 1)); };
+    auto longer = [&] {
+      return inRegisters ? f_.choose(
+                               fits(kTrailingLanes), [&] { return shortRow(vectors_); }, wholeBlock)
+                         : wholeBlock();
+    };
+    return f_.choose(fits(f_.lanes), [&] { return shortRow(1); }, longer);
   }
 
   Point partial(mlir::Value at, mlir::Value to) {

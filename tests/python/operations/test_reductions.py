@@ -106,12 +106,13 @@ def by_lanes(rows, combine, identity):
     return lanes[:, 0]
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("length", range(2, 41))
-def test_short_rows_have_the_order_of_long_ones(length):
-    x = RNG.normal(size=(300, length)).astype(np.float32)
+def test_short_rows_have_the_order_of_long_ones(length, dtype):
+    x = RNG.normal(size=(300, length)).astype(dtype)
     rows = tandem.tensor(x)
-    np.testing.assert_array_equal(rows.sum(1).numpy(), by_lanes(x, np.add, np.float32(-0.0)))
-    np.testing.assert_array_equal(rows.prod(1).numpy(), by_lanes(x, np.multiply, np.float32(1)))
+    np.testing.assert_array_equal(rows.sum(1).numpy(), by_lanes(x, np.add, dtype(-0.0)))
+    np.testing.assert_array_equal(rows.prod(1).numpy(), by_lanes(x, np.multiply, dtype(1)))
     np.testing.assert_array_equal(rows.amax(1).numpy(), x.max(1))
     np.testing.assert_array_equal((rows > 1.5).any(1).numpy(), (x > 1.5).any(1))
     x[7, length // 2] = np.nan
