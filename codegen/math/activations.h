@@ -80,7 +80,7 @@ typename B::V logsigmoid(B& b, typename B::V x) {
 /// In float32 for results of `dtype`, if that is a half type.
 template <class B>
 typename B::V gelu(B& b, typename B::V x, DType dtype = DType::Float32) {
-  return isHalf(dtype) ? detail::geluHalf(detail::Val(b, x)).v : detail::gelu(detail::Val(b, x)).v;
+  return isHalf(dtype) ? detail::geluHalf(detail::Val(b, x), dtype).v : detail::gelu(detail::Val(b, x)).v;
 }
 
 }  // namespace tandem::math

@@ -99,17 +99,23 @@ Val<B> normalTail32(const Val<B>& a, bool times) {
   return ((s + fma(s, g, sl)) * pow2(ki + ki.cst(64))) * 0x1p-64;
 }
 
-/// x Phi(x) to 2^-16, which half types round away: the form of normalTail32, without what products lose.
+/// x Phi(x) to 2^-16 of float16, to 2^-13 of bfloat16, which they round away: the form of normalTail32, without what
+/// products lose.
 template <class B>
-Val<B> geluHalf(const Val<B>& x) {
+Val<B> geluHalf(const Val<B>& x, DType dtype) {
+  const bool coarse = dtype == DType::BFloat16;
   Val<B> a = atMost(abs(x), 14.4f), v = a / (a + 2.5), t = v - 0x1.99999ap-2;
-  Val<B> s = v * horner(t, {0x1.ad4d4cp-4, -0x1.8aef04p-4, -0x1.c44df4p-3, 0x1.590636p-3, 0x1.f6dcf6p-2, -0x1.f07c6p-1,
-                            0x1.98de84p-1});
-  Val<B> h = a * a * -0.5;
+  Val<B> p = coarse ? horner(t, {-0x1.a9752p-3, 0x1.308468p-3, 0x1.f71ecep-2, -0x1.f0135cp-1, 0x1.98dc38p-1})
+                    : horner(t, {0x1.ad4d4cp-4, -0x1.8aef04p-4, -0x1.c44df4p-3, 0x1.590636p-3, 0x1.f6dcf6p-2,
+                                 -0x1.f07c6p-1, 0x1.98de84p-1});
+  Val<B> s = v * p, h = a * a * -0.5;
   auto [k, ki] = roundProduct(h, log2e(h));
-  Val<B> r = fma(k, -0x1.62e43p-1, h), e = fma(r * r, horner(r, {0x1.5775aap-5, 0x1.5727b6p-3, 0x1.fffd24p-2}), r);
-  Val<B> y = (fma(s, e, s) * pow2(ki + ki.cst(64))) * 0x1p-64;
-  return select(x >= 0, x - y, -y);
+  Val<B> r = fma(k, -0x1.62e43p-1, h);
+  Val<B> q =
+      coarse ? horner(r, {0x1.576dcap-3, 0x1.02271ep-1}) : horner(r, {0x1.5775aap-5, 0x1.5727b6p-3, 0x1.fffd24p-2});
+  // In two steps, as ki lies in [-150, 0]: the second may underflow.
+  Val<B> y = (fma(s, fma(r * r, q, r), s) * pow2(ki + ki.cst(64))) * 0x1p-64;
+  return select(x >= 0, x, -0.0) - y;
 }
 
 /// x Phi(x) = x/2 erfc(-x / sqrt(2)). gelu(-inf) is -0, its limit.
