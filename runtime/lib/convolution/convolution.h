@@ -24,9 +24,11 @@ struct ConvShape {
   std::int64_t imageWork() const { return oh * ow * weightSize(); }
 };
 
-/// Is each output position made of the same position of the input?
+/// Is each output position made of the same position of the input, and each of these of one? The padding of the output
+/// of a transposed convolution is positions that no window sees.
 inline bool isPointwise(const ConvShape& s) {
-  return s.kh == 1 && s.kw == 1 && s.strideH == 1 && s.strideW == 1 && s.padH == 0 && s.padW == 0;
+  return s.kh == 1 && s.kw == 1 && s.strideH == 1 && s.strideW == 1 && s.padH == 0 && s.padW == 0 && s.oh == s.h &&
+         s.ow == s.w;
 }
 
 /// float32 and float64: dense arrays, no size 0.

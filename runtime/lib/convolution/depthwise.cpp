@@ -81,14 +81,13 @@ class LaneSlab {
   ScratchList<std::int64_t> offsets_;
 };
 
-/// A convolution of planes with a filter each, that of plane p the one of channel p % channels.
+/// A convolution of the planes of all images with the filter of their channel each.
 template <class T>
-void planeWindows(const Windowed& of, std::int64_t planes, std::int64_t channels, const T* input, const T* weight,
-                  T* output) {
+void planeWindows(const ConvShape& s, const Windowed& of, const T* input, const T* weight, T* output) {
   const auto& kernels = convKernels<T>();
   const Windows& windows = of.windows;
   const LaneSlab<T> layout(windows);
-  const std::int64_t lanes = kernels.lanes, taps = of.places.size();
+  const std::int64_t lanes = kernels.lanes, taps = of.places.size(), planes = s.n * s.c;
   const std::int64_t blocks = ceilDiv(windows.rows, layout.rows()), groups = ceilDiv(planes, lanes);
   const std::int64_t work = windows.columns * layout.rows() * lanes * (taps + 8);
   parallelFor(groups * blocks, grainOf(work), [&](std::int64_t begin, std::int64_t end) {
@@ -103,7 +102,7 @@ void planeWindows(const Windowed& of, std::int64_t planes, std::int64_t channels
         std::fill_n(filters.data(), taps * lanes, T{});
         for (std::int64_t p = 0; p < count; ++p)
           for (std::int64_t k = 0; k < taps; ++k)
-            filters[k * lanes + p] = weight[(plane + p) % channels * taps + of.places[k]];
+            filters[k * lanes + p] = weight[(plane + p) % s.c * s.kh * s.kw + of.places[k]];
       }
       layout.fill(input + plane * windows.h * windows.w, count, i, std::min(layout.rows(), windows.rows - i),
                   slab.data());
@@ -130,12 +129,12 @@ bool servesDepthwise(const ConvShape& s) {
 
 template <class T>
 void depthwiseForward(const ConvShape& s, const T* input, const T* weight, T* output) {
-  planeWindows(Windowed::ofOutput(s), s.n * s.c, s.c, input, weight, output);
+  planeWindows(s, Windowed::ofOutput(s), input, weight, output);
 }
 
 template <class T>
 void depthwiseInputGrad(const ConvShape& s, const T* grad, const T* weight, T* inputGrad) {
-  planeWindows(Windowed::ofInputGrad(s), s.n * s.c, s.c, grad, weight, inputGrad);
+  planeWindows(s, Windowed::ofInputGrad(s), grad, weight, inputGrad);
 }
 
 template <class T>

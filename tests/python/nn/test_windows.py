@@ -219,13 +219,19 @@ ERRORS = [
 @pytest.mark.parametrize("dtype", [tandem.float32, tandem.bfloat16])
 def test_an_output_padding_as_wide_as_the_step(channels, dtype):
     """The input of the convolution that this reverses ends behind its last window."""
-    for stride, dilation, padding, more in ((1, 2, 0, 1), (2, 4, 0, 3), (2, 4, 1, 2)):
-        arrays = (tandem.randn(3, channels, 5, 4), tandem.randn(channels, 8, 2, 3))
+    for stride, dilation, padding, more, kernel in (
+        (1, 2, 0, 1, (2, 3)),
+        (2, 4, 0, 3, (2, 3)),
+        (2, 4, 1, 2, (2, 3)),
+        (1, 3, 0, 1, (1, 1)),  # behind windows of an element each
+    ):
+        arrays = (tandem.randn(3, channels, 5, 4), tandem.randn(channels, 8, *kernel))
         results = []
         for kind in (dtype, tandem.float64):
             x, w = (a.to(dtype).to(kind).requires_grad_() for a in arrays)
             y = F.conv_transpose2d(x, w, None, stride, padding, more, 1, dilation)
-            results.append([y, *tandem.autograd.grad((y * y).sum(), (x, w))])
+            first = tandem.autograd.grad((y * y).sum(), (x, w), create_graph=True)
+            results.append([y, *first, *tandem.autograd.grad(sum((g * g).sum() for g in first), (x, w))])
         for got, want in zip(*results, strict=True):
             close = 1e-4 if dtype == tandem.float32 else 2e-2
             assert (got.double() - want).abs().max() <= close * want.abs().max()
