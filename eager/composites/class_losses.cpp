@@ -35,6 +35,9 @@ Tensor nllLoss(const Tensor& x, const Tensor& target, const Tensor& weight, std:
   if (weight.defined() && (weight.dim() != 1 || weight.size(0) != x.size(classDim)))
     fail("nll_loss: weight tensor should be defined either for all ", x.size(classDim),
          " classes or no classes but got weight tensor of shape: ", shapeText(weight.shape()));
+  if (weight.defined() && weight.dtype() != x.dtype())
+    fail("nll_loss: expected weight of dtype ", dtypeName(x.dtype()), " as the input, but found ",
+         dtypeName(weight.dtype()));
   Tensor safe = class_indices(target, x.size(classDim), ignore);
   Tensor counted = ne(target, ignore);
   Tensor picked = neg(squeeze_dims(gather(x, classDim, unsqueeze(safe, classDim)), Dims{classDim}));
@@ -58,6 +61,9 @@ Tensor cross_entropy(const Tensor& x, const Tensor& target, const Tensor& weight
   std::string_view reduction = reductionOf(average, reduce, givenReduction);
   if (smoothing < 0 || smoothing > 1) fail("label_smoothing must be between 0.0 and 1.0. Got: ", smoothing);
   if (x.dim() == 0) fail("cross_entropy: expected an input of at least 1 dim, got shape []");
+  if (target.shape() == x.shape() && !isFloating(target.dtype()))
+    fail("cross_entropy: Expected floating point type for target with class probabilities, got ",
+         dtypeClassName(target.dtype()));
   std::int64_t classDim = x.dim() == 1 ? 0 : 1;
   Tensor logp = log_softmax(x, classDim);
   std::int64_t classes = x.size(classDim);
@@ -99,6 +105,9 @@ Tensor multilabel_soft_margin_loss(const Tensor& x, const Tensor& target, const 
   return reducedLoss(each, reductionOf(average, reduce, reduction));
 }
 
+/// By how much each is above 0; one that is NaN is not, as in PyTorch, and passes no gradient on.
+static Tensor excess(const Tensor& x) { return where(gt(x, 0), x, 0); }
+
 Tensor multi_margin_loss(const Tensor& x, const Tensor& target, std::int64_t p, double margin, const Tensor& weight,
                          Flag average, Flag reduce, std::string_view reduction) {
   if (p != 1 && p != 2) fail<ValueError>("only p == 1 and p == 2 supported");
@@ -112,7 +121,7 @@ Tensor multi_margin_loss(const Tensor& x, const Tensor& target, std::int64_t p, 
   if (classes.size(0) != rows.size(0))
     fail("inconsistent target size, expected ", rows.size(0), " but got ", shapeText(target.shape()));
   Tensor column = unsqueeze(classes, 1);
-  Tensor apart = relu(add(sub(rows, gather(rows, 1, column)), margin));
+  Tensor apart = excess(add(sub(rows, gather(rows, 1, column)), margin));
   if (p == 2) apart = square(apart);
   if (weight.defined()) apart = mul(apart, unsqueeze(weightOf(weight, classes), 1));
   Tensor others = ne(arange(0, rows.size(1)), column);
@@ -135,7 +144,7 @@ Tensor multilabel_margin_loss(const Tensor& x, const Tensor& target, Flag averag
   Tensor safe = where(real, labels, 0);
   Tensor hits = scatter_add(zeros(rows.shape(), DType::Int64), 1, safe, toDType(real, DType::Int64));
   // [N, label, class]: every label against every class that is none.
-  Tensor apart = relu(add(sub(unsqueeze(rows, 1), unsqueeze(gather(rows, 1, safe), 2)), 1));
+  Tensor apart = excess(add(sub(unsqueeze(rows, 1), unsqueeze(gather(rows, 1, safe), 2)), 1));
   Tensor counts = logical_and(unsqueeze(real, 2), unsqueeze(eq(hits, 0), 1));
   Tensor each = div(sum(where(counts, apart, 0), Dims{1, 2}), classes);
   if (x.dim() < 2) each = squeeze_dims(each, Dims{0});

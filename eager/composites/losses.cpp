@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <utility>
 
 #include "eager/fusion.h"
 #include "eager/helpers.h"
@@ -35,6 +36,16 @@ Tensor reducedLoss(const Tensor& loss, const Tensor& weight, std::string_view re
 
 namespace {
 
+/// The loss in a floating dtype, or as it is where the dtype is another one.
+Tensor inFloating(const Tensor& loss, DType dtype) { return isFloating(dtype) ? toDType(loss, dtype) : loss; }
+
+/// Error naming `what` where it would have more elements come of the input than there are.
+void needWithin(const char* what, const Tensor& factor, const Tensor& x) {
+  const Dims shape = broadcastShapes(what, x.shape(), factor.shape());
+  if (!(shape == x.shape()))
+    fail(what, " of shape ", shapeText(factor.shape()), " doesn't match the input's ", shapeText(x.shape()));
+}
+
 /// A weighted mean divides by the sum of the weights.
 Tensor weightedMean(const Tensor& loss, const Tensor& weight, std::string_view reduction) {
   if (!weight.defined() || reduction != "mean") return reducedLoss(loss, weight, reduction);
@@ -63,6 +74,21 @@ static void sameSizes(const char* op, const Tensor& x, const Tensor& target) {
                 shapeText(x.shape()), ". This will likely lead to incorrect results due to broadcasting."));
 }
 
+/// Both in their common shape, as in PyTorch: one of no dims is of its dtype then, not led by the other's.
+static std::pair<Tensor, Tensor> inOneShape(const char* op, const Tensor& x, const Tensor& target) {
+  sameSizes(op, x, target);
+  if (x.shape() == target.shape()) return {x, target};
+  const Dims shape = broadcastShapes(op, x.shape(), target.shape());
+  return {expand(x, shape), expand(target, shape)};
+}
+
+/// ValueError unless there are as many weights as elements of the input.
+static void needWeightOfEach(const char* op, const Tensor& weight, const Tensor& x) {
+  if (weight.defined() && !(weight.shape() == x.shape()))
+    fail<ValueError>(op, ": Weights and input must have the same size, but they are ", shapeText(weight.shape()),
+                     " and ", shapeText(x.shape()));
+}
+
 /// x - target, where one of both may be of bools.
 static Tensor errorOf(const Tensor& x, const Tensor& target) {
   if (target.dtype() == DType::Bool && x.dtype() != DType::Bool) return sub(x, toDType(target, x.dtype()));
@@ -72,16 +98,18 @@ static Tensor errorOf(const Tensor& x, const Tensor& target) {
 
 Tensor mse_loss(const Tensor& x, const Tensor& target, Flag average, Flag reduce, std::string_view reduction,
                 const Tensor& weight) {
-  sameSizes("mse_loss", x, target);
-  FusedScope fused(x);
-  return weightedMean(square(errorOf(x, target)), weight, reductionOf(average, reduce, reduction));
+  const auto [of, wanted] = inOneShape("mse_loss", x, target);
+  needWeightOfEach("mse_loss", weight, x);
+  FusedScope fused(of);
+  return weightedMean(square(errorOf(of, wanted)), weight, reductionOf(average, reduce, reduction));
 }
 
 Tensor l1_loss(const Tensor& x, const Tensor& target, Flag average, Flag reduce, std::string_view reduction,
                const Tensor& weight) {
-  sameSizes("l1_loss", x, target);
-  FusedScope fused(x);
-  return weightedMean(abs(sub(x, target)), weight, reductionOf(average, reduce, reduction));
+  const auto [of, wanted] = inOneShape("l1_loss", x, target);
+  needWeightOfEach("l1_loss", weight, x);
+  FusedScope fused(of);
+  return weightedMean(abs(sub(of, wanted)), weight, reductionOf(average, reduce, reduction));
 }
 
 namespace {
@@ -102,11 +130,11 @@ Errors errorsWithin(const Tensor& x, const Tensor& target, double bound) {
 
 Tensor smooth_l1_loss(const Tensor& x, const Tensor& target, Flag average, Flag reduce, std::string_view reduction,
                       double beta) {
-  sameSizes("smooth_l1_loss", x, target);
   if (!(beta >= 0)) fail("smooth_l1_loss does not support negative values for beta.");
   if (beta == 0) return l1_loss(x, target, average, reduce, reduction);
-  FusedScope fused(x);
-  auto [error, size, large, dtype] = errorsWithin(x, target, beta);
+  const auto [of, wanted] = inOneShape("smooth_l1_loss", x, target);
+  FusedScope fused(of);
+  auto [error, size, large, dtype] = errorsWithin(of, wanted, beta);
   Tensor loss = where(large, sub(size, 0.5 * beta), div(mul(square(error), 0.5), beta));
   if (isHalf(dtype)) loss = toDType(loss, dtype);
   return reducedLoss(loss, reductionOf(average, reduce, reduction));
@@ -114,13 +142,13 @@ Tensor smooth_l1_loss(const Tensor& x, const Tensor& target, Flag average, Flag 
 
 Tensor huber_loss(const Tensor& x, const Tensor& target, std::string_view reduction, double delta,
                   const Tensor& weight) {
-  sameSizes("huber_loss", x, target);
+  const auto [of, wanted] = inOneShape("huber_loss", x, target);
+  needWeightOfEach("huber_loss", weight, x);
   if (!(delta > 0)) fail("huber_loss does not support non-positive values for delta.");
-  FusedScope fused(x);
-  auto [error, size, large, dtype] = errorsWithin(x, target, delta);
+  FusedScope fused(of);
+  auto [error, size, large, dtype] = errorsWithin(of, wanted, delta);
   Tensor loss = where(large, mul(sub(size, 0.5 * delta), delta), mul(square(error), 0.5));
-  if (isHalf(dtype)) loss = toDType(loss, dtype);
-  return reducedLoss(loss, weight, reduction);
+  return reducedLoss(inFloating(loss, isFloating(x.dtype()) ? x.dtype() : dtype), weight, reduction);
 }
 
 namespace {
@@ -149,13 +177,27 @@ Tensor binary_cross_entropy_with_logits(const Tensor& x, const Tensor& target, c
                      shapeText(x.shape()), ")");
   FusedScope fused(x);
   Tensor minusLog = softplus_plain(neg(x));
-  if (posWeight.defined()) minusLog = mul(minusLog, add(mul(sub(posWeight, 1), target), 1));
-  return reducedLoss(add(mul(sub(1, target), x), minusLog), weight, reductionOf(average, reduce, reduction));
+  if (posWeight.defined()) {
+    needWithin("binary_cross_entropy_with_logits: pos_weight", posWeight, x);
+    const Tensor factor = add(mul(sub(posWeight, 1), target), 1);
+    minusLog = inFloating(mul(minusLog, factor), x.dtype());
+  }
+  // The loss has the target's dtype, as PyTorch, which weights it in place.
+  Tensor loss = inFloating(add(mul(sub(1, target), x), minusLog), target.dtype());
+  if (weight.defined()) {
+    needWithin("binary_cross_entropy_with_logits: weight", weight, x);
+    loss = inFloating(mul(loss, weight), target.dtype());
+  }
+  return reducedLoss(loss, reductionOf(average, reduce, reduction));
 }
 
 Tensor kl_div(const Tensor& x, const Tensor& target, Flag average, Flag reduce, std::string_view reduction,
               bool logTarget) {
   std::string_view how = reductionOf(average, reduce, reduction);
+  if (how == "mean")
+    warn("reduction: 'mean' divides the total loss by both the batch size and the support size. 'batchmean' divides "
+         "only by the batch size, and aligns with the KL div math definition. 'mean' will be changed to behave the "
+         "same as 'batchmean' in the next major release.");
   if (!isFloating(x.dtype()) || !isFloating(target.dtype())) fail("kl_div: Integral inputs not supported.");
   FusedScope fused(x);
   Tensor loss;
@@ -164,10 +206,6 @@ Tensor kl_div(const Tensor& x, const Tensor& target, Flag average, Flag reduce, 
   } else {
     loss = sub(xlogy(target, target), mul(target, x));
   }
-  if (how == "mean")
-    warn("reduction: 'mean' divides the total loss by both the batch size and the support size. 'batchmean' divides "
-         "only by the batch size, and aligns with the KL div math definition. 'mean' will be changed to behave the "
-         "same as 'batchmean' in the next major release.");
   if (how != "batchmean") return reducedLoss(loss, how);
   return x.dim() > 0 ? div(sum(loss), x.size(0)) : sum(loss);
 }
@@ -240,9 +278,11 @@ Tensor margin_ranking_loss(const Tensor& a, const Tensor& b, const Tensor& targe
 }
 
 Tensor soft_margin_loss(const Tensor& x, const Tensor& target, Flag average, Flag reduce, std::string_view reduction) {
+  needWithin("soft_margin_loss: target", target, x);
   FusedScope fused(x);
   const Tensor factor = target.dtype() == DType::Bool ? toDType(target, x.dtype()) : target;
-  return reducedLoss(softplus_plain(mul(neg(factor), x)), reductionOf(average, reduce, reduction));
+  const Tensor loss = softplus_plain(mul(neg(factor), x));
+  return reducedLoss(inFloating(loss, x.dtype()), reductionOf(average, reduce, reduction));
 }
 
 Tensor cosine_similarity(const Tensor& x, const Tensor& y, std::int64_t dim, double eps) {
@@ -269,6 +309,12 @@ Tensor pairwise_distance(const Tensor& a, const Tensor& b, double p, double eps,
 
 Tensor cosine_embedding_loss(const Tensor& a, const Tensor& b, const Tensor& target, double margin, Flag average,
                              Flag reduce, std::string_view reduction) {
+  if (target.dim() > 1)
+    fail("cosine_embedding_loss: 0D or 1D target tensor expected, multi-target not supported, got a target of shape ",
+         shapeText(target.shape()));
+  if (a.dim() != target.dim() + 1 || b.dim() != target.dim() + 1)
+    fail("cosine_embedding_loss: ", target.dim(), "D target tensor expects ", target.dim() + 1,
+         "D input tensors, but found inputs with sizes ", shapeText(a.shape()), " and ", shapeText(b.shape()));
   // Integers are taken as numbers of the default dtype.
   const DType t = promoteTypes(a.dtype(), b.dtype());
   const bool whole = isInteger(t);

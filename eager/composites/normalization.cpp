@@ -228,10 +228,25 @@ Tensor checkedOffsets(const Tensor& offsets, std::int64_t n) {
   return expected(offsets, good, Expectation::BagOffsets, {}, n);
 }
 
+/// The first place of each bag that counts; of one without, 0.
+Tensor firstCounted(const Tensor& bag, const Tensor& counted, std::int64_t bags) {
+  // Places are written from the last one to the first; those that do not count, for a bag of their own.
+  const Tensor places = arange(std::int64_t{0}, bag.size(0));
+  const Tensor to = where(counted, bag, bags);
+  return scatter_plain(zeros(Dims{bags + 1}, DType::Int64), 0, flip(to, Dims{0}), flip(places, Dims{0}));
+}
+
 /// The first place of the largest element of each bag and column, by doubling: what is known of 1, 2, 4 ... rows.
+/// Nothing is greater than a NaN that comes first, and no other NaN than what comes before it, as in PyTorch, which
+/// compares one after another.
 Tensor largestPlaces(const Tensor& rows, const Tensor& bag, const Tensor& counted, std::int64_t bags) {
   std::int64_t n = rows.size(0);
-  Tensor values = where(unsqueeze(counted, 1), rows, -std::numeric_limits<double>::infinity());
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const Tensor first = firstCounted(bag, counted, bags);
+  const Tensor isFirst = logical_and(counted, eq(index_select(first, 0, bag), arange(std::int64_t{0}, n)));
+  const Tensor ofNaN = where(unsqueeze(isFirst, 1), kInfinity, -kInfinity);
+  Tensor values = where(isnan(rows), toDType(ofNaN, rows.dtype()), rows);
+  values = where(unsqueeze(counted, 1), values, -kInfinity);
   Tensor places = expand(unsqueeze(arange(std::int64_t{0}, n), 1), rows.shape());
   for (std::int64_t step = 1; step < n; step *= 2) {
     Tensor before = narrow(values, 0, 0, n - step);
@@ -245,7 +260,9 @@ Tensor largestPlaces(const Tensor& rows, const Tensor& bag, const Tensor& counte
   }
   // The last row of a bag knows all of it; rows are written in order.
   Tensor last = expand(unsqueeze(bag, 1), rows.shape());
-  return scatter_plain(zeros(Dims{bags, rows.size(1)}, DType::Int64), 0, last, places);
+  const Tensor found = scatter_plain(zeros(Dims{bags, rows.size(1)}, DType::Int64), 0, last, places);
+  // Nothing was greater than minus infinity, which a row that does not count stands for too.
+  return where(take(counted, found), found, unsqueeze(narrow(first, 0, 0, bags), 1));
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 """Layers and functions of tandem.nn against NumPy."""
 
+import itertools
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -395,3 +397,93 @@ def test_ctc_loss_of_half_types(dtype):
     assert tandem.equal(half.grad, wide.grad.to(dtype)) and half.grad.abs().sum().item() > 0
     impossible = F.ctc_loss(scores[:2], labels, tandem.tensor([2, 2]), lengths, reduction="none")
     assert impossible.tolist()[0] == float("inf")
+
+
+F16, F32, F64 = tandem.float16, tandem.float32, tandem.float64
+
+
+@pytest.mark.filterwarnings("ignore:.*Using a target size")
+@pytest.mark.parametrize("name", ["mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"])
+def test_dtypes_of_losses_with_a_target_of_no_dims(name, mode):
+    """Both are broadcast first, so that one of no dims counts with its dtype as any; huber_loss has the input's."""
+    loss = getattr(F, name)
+    for a, b in itertools.permutations((F16, F32, F64), 2):
+        for shapes in (((3,), ()), ((), (3,))):
+            x, y = (tandem.full(shape, 0.5, dtype=t) for shape, t in zip(shapes, (a, b), strict=True))
+            for how in ("none", "sum", "mean"):
+                found = run_in(mode, partial(loss, reduction=how), x, y)
+                assert found.dtype == (a if name == "huber_loss" else tandem.promote_types(a, b)), (a, b, how)
+                assert found.shape == (3,) * (how == "none")
+
+
+@pytest.mark.parametrize("name", ["mse_loss", "l1_loss", "huber_loss"])
+def test_weights_of_losses_are_as_many_as_elements(name):
+    x = tandem.ones(2, 3)
+    for shape in ((), (3,), (1, 3), (3, 2)):
+        with pytest.raises(ValueError, match=f"{name}: Weights and input must have the same size"):
+            getattr(F, name)(x, x, weight=tandem.ones(shape))
+
+
+def test_dtypes_of_losses_of_logits():
+    x, y = tandem.ones(3), tandem.zeros(3)
+    logits = F.binary_cross_entropy_with_logits
+    assert logits(x, y.double()).dtype == F64 and logits(x.double(), y).dtype == F32
+    assert logits(x, y, weight=y.double()).dtype == F32 and logits(x, y, pos_weight=x.double()).dtype == F32
+    assert F.soft_margin_loss(x, y.double()).dtype == F32 and F.soft_margin_loss(x.double(), y).dtype == F64
+    for factor in ("weight", "pos_weight"):
+        with pytest.raises(RuntimeError, match=rf"{factor} of shape \[2, 3\] doesn't match the input's \[3\]"):
+            logits(x, y, **{factor: tandem.ones(2, 3)})
+    with pytest.raises(RuntimeError, match=r"soft_margin_loss: target of shape \[3\] doesn't match the input's \[\]"):
+        F.soft_margin_loss(tandem.tensor(1.0), y)
+
+
+def test_targets_and_weights_that_losses_refuse():
+    x = tandem.ones(2, 3)
+    with pytest.raises(RuntimeError, match="nll_loss: expected weight of dtype float32 .*, but found float64"):
+        F.cross_entropy(x, tandem.tensor([0, 1]), weight=tandem.ones(3, dtype=F64))
+    with pytest.raises(RuntimeError, match="Expected floating point type for target .*, got Long"):
+        F.cross_entropy(x, tandem.ones(2, 3, dtype=tandem.int64))
+    with pytest.raises(RuntimeError, match="0D target tensor expects 1D input tensors"):
+        F.cosine_embedding_loss(x, x, tandem.tensor(1.0))
+    with pytest.raises(RuntimeError, match="multi-target not supported"):
+        F.cosine_embedding_loss(x, x, tandem.ones(2, 3))
+
+
+def test_nan_in_losses_of_margins(mode):
+    """A margin that is NaN counts as kept, and passes no gradient on."""
+
+    def run(loss, target):
+        x = tandem.tensor([[0.0, math.nan, 0.5]], requires_grad=True)
+        out = loss(x, target)
+        return out.detach().clone(), tandem.autograd.grad(out, x)[0]
+
+    for loss, target in ((F.multi_margin_loss, [0]), (F.multilabel_margin_loss, [[0, -1, 1]])):
+        value, grad = run_in(mode, run, loss, tandem.tensor(target))
+        assert value.item() == 0.5 and grad.tolist()[0] == pytest.approx([-1 / 3, 0, 1 / 3])
+
+
+@pytest.mark.parametrize("bags", [[0], [0, 2], [0, 0, 3]])
+@pytest.mark.parametrize("padding", [None, 2, 0])
+def test_nan_in_bags(bags, padding, mode):
+    """A bag is read one row after another: a NaN that comes first stays the greatest, others are passed."""
+    nan = math.nan
+    rows = [[1.0, nan, 3.0], [4.0, 5.0, nan], [nan, 2.0, 7.0], [-math.inf, nan, nan], [1.0, 1.0, 1.0]]
+
+    def run(places):
+        w = tandem.tensor(rows, requires_grad=True)
+        out = F.embedding_bag(places, w, tandem.tensor(bags), mode="max", padding_idx=padding)
+        return out.detach().clone(), tandem.autograd.grad(out.sum(), w)[0]
+
+    for places in ([0, 1, 2], [1, 2, 0], [3, 0, 4], [4, 3, 2, 1, 0], [2, 2, 3, 3]):
+        wanted, slopes = [], [[0.0] * 3 for _ in rows]
+        for begin, end in itertools.pairwise([*bags, len(places)]):
+            counted = [p for p in places[begin:end] if p != padding]
+            best = counted[:1] * 3
+            for p in counted[1:]:
+                best = [p if rows[p][k] > rows[best[k]][k] else best[k] for k in range(3)]
+            wanted.append([rows[b][k] for k, b in enumerate(best)] or [0.0] * 3)
+            for k, b in enumerate(best):
+                slopes[b][k] += 1
+        value, grad = run_in(mode, run, tandem.tensor(places))
+        np.testing.assert_array_equal(value.numpy(), np.array(wanted, dtype=np.float32))
+        assert grad.tolist() == slopes
