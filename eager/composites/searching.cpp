@@ -86,6 +86,10 @@ Tensor isin(const Operand& elements, const Operand& among, bool, bool invert) {
     return invert ? logical_not(found) : found;
   }
   Tensor sorted = sort(set, 0)[0];
+  // NaN, which a search takes as less than all, is in no set: it goes to the front, by searching the opposites.
+  const bool floating = isFloating(x.dtype());
+  if (floating) sorted = flip(neg(sorted), Dims{0});
+  if (floating) x = neg(x);
   Tensor place = minimum(search_rows(sorted, x, false), set.numel() - 1);
   Tensor nearest = take(sorted, place);
   return invert ? ne(nearest, x) : eq(nearest, x);

@@ -1,8 +1,6 @@
-// search_rows: how many elements of a row are less than a value, or not greater where RIGHT. NaN is largest.
+// search_rows: how many elements of a row are less than a value, or not greater where RIGHT. NaN is in no order.
 
 typedef typename Compute<ELEMENT>::type C;
-
-static __device__ inline bool less(C a, C b) { return a < b || (isNan(b) && !isNan(a)); }
 
 // `width` values look in one row each.
 extern "C" __global__ void searchRows(const ELEMENT* rows, int64 n, const ELEMENT* values, int64 count, int64 width,
@@ -14,7 +12,7 @@ extern "C" __global__ void searchRows(const ELEMENT* rows, int64 n, const ELEMEN
     while (left > 0) {
       const int64 half = left / 2;
       const C middle = load(row[start + half]);
-      const bool before = RIGHT ? !less(v, middle) : less(middle, v);
+      const bool before = RIGHT ? !(middle > v) : !(middle >= v);
       if (before) start += half + 1;
       left = before ? left - half - 1 : half;
     }

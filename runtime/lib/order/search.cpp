@@ -17,36 +17,42 @@ bool less(C a, C b) {
   return a < b;
 }
 
-/// How many elements of the row are less than `v`, or not greater (`right`).
-template <class T>
-[[gnu::noinline]] std::int64_t placeOf(const T* row, std::int64_t n, typename Element<T>::Compute v, bool right) {
-  std::int64_t start = 0;
-  while (n > 0) {
-    std::int64_t half = n / 2;
-    auto middle = Element<T>::load(row[start + half]);
-    bool before = right ? !less(v, middle) : less(middle, v);
-    if (before) start += half + 1;
-    n = before ? n - half - 1 : half;
-  }
-  return start;
-}
-
 constexpr std::int64_t kTogether = 32;  // searches, which wait for memory side by side
 
-/// Adds to at[k], where the row of value k begins, the value's place in the n elements from there on. No value is NaN.
-/// All take the same steps, and no step is a branch, which would be guessed wrong every other time.
+/// Is an element before the place of v: not >= v, or not > v (Right)? NaN is neither, on both sides.
+template <bool Right, class C>
+[[gnu::always_inline]] inline std::int64_t isBefore(C element, C v) {
+  return static_cast<std::int64_t>(Right ? !(element > v) : !(element >= v));
+}
+
+/// Adds to at[k], where the row of value k begins, the value's place in the n elements from there on. The elements that
+/// are compared are PyTorch's, so that a row in no order, as one with NaN in it, has its places. All take the same
+/// steps, and no step is a branch, which would be guessed wrong every other time: of each value n elements are left, or
+/// one fewer.
 template <bool Right, class T, class C = typename Element<T>::Compute>
 [[gnu::always_inline]] inline void search(const T* rows, std::int64_t n, std::int64_t count, const C* v,
                                           std::int64_t* at) {
-  while (n > 0) {
-    const std::int64_t half = (n + 1) / 2;
-    const T* middles = rows + half - 1;
-    n -= half;
-    for (std::int64_t k = 0; k < count; ++k) {
-      const C middle = Element<T>::load(middles[at[k]]);
-      at[k] += half * static_cast<std::int64_t>(Right ? middle <= v[k] : middle < v[k]);
+  std::array<std::int64_t, kTogether> fewer{};  // 1 where it is one fewer
+  for (; n > 1; n /= 2) {
+    const std::int64_t half = n / 2;
+    const T* middles = rows + half;
+    if (n % 2 == 1) {
+      for (std::int64_t k = 0; k < count; ++k) {
+        const std::int64_t before = isBefore<Right>(C(Element<T>::load(middles[at[k]])), v[k]);
+        at[k] += before * (half + 1);
+        fewer[k] &= before;
+      }
+    } else {
+      for (std::int64_t k = 0; k < count; ++k) {
+        const std::int64_t before = isBefore<Right>(C(Element<T>::load(middles[at[k] - fewer[k]])), v[k]);
+        at[k] += before * (half + 1 - fewer[k]);
+        fewer[k] |= before;
+      }
     }
   }
+  // Where none is left the element in front is read.
+  for (std::int64_t k = 0; n == 1 && k < count; ++k)
+    at[k] += isBefore<Right>(C(Element<T>::load(rows[at[k] - fewer[k]])), v[k]) & (1 - fewer[k]);
 }
 
 /// The places of the values [begin, end), of which `width` belong to each row of n elements.
@@ -58,16 +64,13 @@ template <bool Right, class T>
   std::int64_t row = begin / width;
   for (std::int64_t i = begin, left = (row + 1) * width - begin; i < end; i += kTogether) {
     const std::int64_t count = std::min(kTogether, end - i);
-    bool nan = false;
     for (std::int64_t k = 0; k < count; ++k, --left) {
       if (left == 0) ++row, left = width;
       first[k] = at[k] = row * n;
       v[k] = Element<T>::load(values[i + k]);
-      nan |= v[k] != v[k];
     }
-    if (!nan) search<Right>(rows, n, count, v.data(), at.data());
-    for (std::int64_t k = 0; k < count; ++k)
-      out[i + k] = nan ? placeOf(rows + first[k], n, v[k], Right) : at[k] - first[k];
+    search<Right>(rows, n, count, v.data(), at.data());
+    for (std::int64_t k = 0; k < count; ++k) out[i + k] = at[k] - first[k];
   }
 }
 

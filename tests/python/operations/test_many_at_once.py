@@ -1,5 +1,7 @@
 """Library functions that take many elements at once: at every size around what they take together, on any thread."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -22,7 +24,7 @@ def test_searches(dtype, threads):
         for count in (0, 1, 31, 32, 33, 65, 3000):
             row, among = np.sort(draw.integers(0, 60, n).astype(dtype)), draw.integers(0, 64, count).astype(dtype)
             if dtype.startswith("float") and n > 2 and count == 65:
-                row[-1] = among[3] = among[50] = np.nan
+                among[3] = among[50] = np.nan
                 row[0], among[5] = -np.inf, np.inf
                 row[1] = -0.0
                 row = np.sort(row)
@@ -113,3 +115,44 @@ def test_diagonals_of_zeros(threads):
                         y = tandem.diag_embed(x, offset, first, second)
                         assert tandem.equal(tandem.diagonal(y, offset, first, second), x)
                         assert y.is_contiguous() and y.count_nonzero().item() == x.count_nonzero().item()
+
+
+def search_as_pytorch(row, value, right):
+    """Its steps, which say where a NaN is found and what a NaN in the row does."""
+    start, end = 0, len(row)
+    while start < end:
+        middle = start + (end - start) // 2
+        if not (row[middle] > value if right else row[middle] >= value):
+            start = middle + 1
+        else:
+            end = middle
+    return start
+
+
+@pytest.mark.parametrize("right", [False, True])
+@pytest.mark.parametrize("dtype", [tandem.float32, tandem.float64, tandem.float16])
+def test_searches_among_nan(right, dtype):
+    nan, inf = math.nan, math.inf
+    rng = np.random.default_rng(3)
+    values = [nan, -inf, 0.0, 1.0, 1.5, 2.0, 5.0, inf]
+    rows = [[1.0, 2.0, nan], [nan, 1.0, 2.0], [1.0, nan, 2.0], [nan], [0.0, inf, nan, nan], []]
+    for n in range(1, 40):
+        row = np.sort(rng.integers(-3, 9, n) / 2.0)
+        row[rng.random(n) < 0.3] = nan
+        rows.append(row.tolist())
+    for row in rows:
+        wanted = [search_as_pytorch(row, v, right) for v in values]
+        sorted_row, x = tandem.tensor(row, dtype=dtype), tandem.tensor(values * 9, dtype=dtype)
+        assert tandem.searchsorted(sorted_row, x, right=right).tolist() == wanted * 9
+        assert tandem.bucketize(x[:8], sorted_row, right=right).tolist() == wanted
+        assert [tandem.bucketize(v, sorted_row, right=right).item() for v in values] == wanted
+        many = sorted_row.repeat(8, 1)
+        assert tandem.searchsorted(many, x[:8].view(8, 1), right=right).flatten().tolist() == wanted
+
+
+def test_sets_with_nan():
+    x = tandem.tensor([1.0, math.nan, 2.0, math.inf, -0.0, -math.inf])
+    for among in ([1.0, 2.0, math.nan], [math.nan] * 30 + [2.0, math.inf, 1.0], [math.nan] * 20 + [0.0, -math.inf]):
+        wanted = [v in [a for a in among if a == a] for v in x.tolist()]
+        assert tandem.isin(x, tandem.tensor(among)).tolist() == wanted
+        assert tandem.isin(x, tandem.tensor(among), invert=True).tolist() == [not w for w in wanted]
