@@ -90,7 +90,8 @@ class Op<string n, string k, string p> {
   // operations, so that every order follows; `(none)` where there is nothing to pass on. Broadcasting is undone in the
   // engine. Primitives have a derivative or a rule, or are not differentiable.
   list<dag> derivative = [];
-  // Or one written in C++ (autograd/rules); `saves` names the parameters and results (`out`, `out1`) it reads.
+  // Or one written in C++ (autograd/rules), `refused` where asking for it is an error; `saves` names the parameters and
+  // results (`out`, `out1`) it reads.
   string rule = "";
   list<string> saves = [];
   // 0 for primitives that have none, and for composites with floating results that pass none on.

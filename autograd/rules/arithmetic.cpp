@@ -36,6 +36,22 @@ void powInput(RuleContext& c) {
 
 }  // namespace
 
+/// Of what has no derivative in PyTorch: asking for it is an error, no silent zero.
+void refused(RuleContext& c) {
+  std::string_view name = facts(c.op()).name;
+  if (name.ends_with("_plain")) name.remove_suffix(6);
+  fail("derivative for ", name, " is not implemented");
+}
+
+/// x - floor(x / y) * y, in which the floor has slopes of 0.
+void remainder(RuleContext& c) {
+  if (c.needs(0)) c.set(0, c.grad());
+  if (!c.needs(1)) return;
+  const Operand x = c.operand(0);
+  const Tensor dividend = x.isTensor() ? x.tensor() : ops::full_plain(x.scalar(), Dims{}, c.resultDType());
+  c.set(1, ops::neg(ops::mul(c.grad(), ops::div_rounding(dividend, c.input(1), "floor"))));
+}
+
 /// Attributes: where to, where from.
 void deviceCopy(RuleContext& c) { c.set(0, ops::device_copy(c.grad(), c.rawAttrs()[1], c.rawAttrs()[0])); }
 

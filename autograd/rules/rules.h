@@ -9,6 +9,8 @@ class RuleContext;
 namespace rules {
 
 // arithmetic.cpp
+void refused(RuleContext& c);
+void remainder(RuleContext& c);
 void deviceCopy(RuleContext& c);
 void pow(RuleContext& c);
 void maximum(RuleContext& c);

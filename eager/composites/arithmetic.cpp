@@ -120,7 +120,7 @@ Tensor div_rounding(const Tensor& x, const Operand& other, std::optional<std::st
   if (!mode) return div(x, other);
   std::vector<Tensor> of{x};
   if (other.isTensor()) of.push_back(other.tensor());
-  if (*mode == "floor") return constantIn(floor_divide(x, other), of);
+  if (*mode == "floor") return constantIn(detached(floor_divide(x, other)), of);
   if (*mode == "trunc") return constantIn(trunc_divide(x, other), of);
   fail("div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '", *mode, "'");
 }

@@ -61,6 +61,7 @@ Tensor empty_like(const Tensor& x, std::optional<DType> dtype) {
 
 Tensor arange(Scalar start, Scalar end, Scalar step, std::optional<DType> dtype) {
   bool floating = start.isFloat() || end.isFloat() || step.isFloat();
+  if (dtype == DType::Bool) fail<NotImplementedError>("\"arange_cpu\" not implemented for 'Bool'");
   if (step.asDouble() == 0) fail("arange: step must be nonzero");
   double steps = (end.asDouble() - start.asDouble()) / step.asDouble();
   if (!(steps >= 0))
@@ -69,7 +70,8 @@ Tensor arange(Scalar start, Scalar end, Scalar step, std::optional<DType> dtype)
   // Of an integer dtype start and step are integers; the number of elements is that of the numbers as they were given,
   // but of int64 that of the integers, as PyTorch has it.
   if (floating && dtype && !isFloating(*dtype)) {
-    if (step.asInt() == 0) fail("arange: step must be nonzero, but ", step.asDouble(), " is 0 as an integer");
+    if (*dtype == DType::Int64 && step.asInt() == 0)
+      fail<ValueError>("arange: step must be nonzero, but ", step.asDouble(), " is 0 as an integer");
     if (*dtype == DType::Int64) return arange(start.asInt(), end.asInt(), step.asInt(), dtype);
     return ramp(start.asInt(), step.asInt(), static_cast<std::int64_t>(std::ceil(steps)), *dtype);
   }
@@ -158,7 +160,7 @@ Tensor bernoulli(const Tensor& p, Generator* g) {
   Tensor chance = detached(p);
   chance = expected(chance, logical_and(ge(chance, 0), le(chance, 1)), Expectation::BernoulliProbability);
   Tensor u = uniform_plain(p.shape(), computeType(p.dtype()));
-  return toDType(lt(u, chance), p.dtype());
+  return constantIn(toDType(lt(u, chance), p.dtype()), {&p, 1});
 }
 Tensor bernoulli_prob(const Tensor& x, double p, Generator* g) {
   if (!(p >= 0 && p <= 1)) fail("bernoulli_ expects p to be in [0, 1], but got p=", p);
@@ -176,12 +178,14 @@ Tensor range(Scalar start, Scalar end, Scalar step, std::optional<DType> dtype) 
   double by = step.asDouble();
   if (by == 0) fail("step must be nonzero");
   if ((by > 0 && to < from) || (by < 0 && to > from)) fail("upper bound and lower bound inconsistent with step sign");
-  // As in `arange`, for an integer dtype.
+  if (dtype == DType::Bool) fail<NotImplementedError>("\"range_cpu\" not implemented for 'Bool'");
+  // As in `arange`, for an integer dtype, in which negative numbers of unsigned ones wrap.
   const bool whole = dtype && !isFloating(*dtype);
   if (whole && std::trunc(by) == 0) fail("step must be nonzero");
   if (dtype == DType::Int64) from = std::trunc(from), to = std::trunc(to), by = std::trunc(by);
   auto count = static_cast<std::int64_t>(std::floor((to - from) / by)) + 1;
-  if (whole) from = std::trunc(from), by = std::trunc(by);
+  if (whole)
+    return ramp(static_cast<std::int64_t>(std::trunc(from)), static_cast<std::int64_t>(std::trunc(by)), count, *dtype);
   Tensor places = toDType(arange(std::int64_t{0}, count), DType::Float64);
   return toDType(add(mul(places, by), from), dtype.value_or(defaultDType()));
 }

@@ -78,8 +78,7 @@ Tensor clamp_max(const Tensor& x, const Operand& max) { return clamp(x, {}, max)
 
 Tensor heaviside(const Tensor& x, const Tensor& values) {
   if (x.dtype() != values.dtype()) fail("heaviside is not yet implemented for tensors with different dtypes.");
-  FusedScope fused(x);
-  return where(eq(x, 0), detached(values), toDType(gt(x, 0), x.dtype()));
+  return heaviside_plain(x, values);
 }
 
 std::array<Tensor, 2> frexp(const Tensor& x) {

@@ -11,11 +11,13 @@
 namespace tandem::ops {
 namespace {
 
-/// A number or a 0-d tensor, in float64 and without history; for an integer dtype its integer part.
-Tensor bound(const char* op, const char* name, const Operand& x, DType dtype) {
+/// A number or a 0-d tensor, in float64 and without history; for an integer dtype its integer part, which in an
+/// unsigned one `wraps` where it is negative.
+Tensor bound(const char* op, const char* name, const Operand& x, DType dtype, bool wraps) {
   if (!isFloating(dtype)) {
-    Tensor whole = bound(op, name, x, DType::Float64);
-    return trunc(whole);
+    Tensor whole = bound(op, name, x, DType::Float64, false);
+    whole = trunc(whole);
+    return dtype == DType::UInt8 && wraps ? remainder(whole, 256) : whole;
   }
   if (!x.isTensor()) return full_plain(x.scalar(), Dims{}, DType::Float64);
   if (x.tensor().dim() != 0)
@@ -25,13 +27,14 @@ Tensor bound(const char* op, const char* name, const Operand& x, DType dtype) {
 }
 
 /// In float64. Both halves count from their own end, so that both ends are exact.
-Tensor spaced(const char* op, const Operand& start, const Operand& end, std::int64_t steps, DType dtype) {
+Tensor spaced(const char* op, const Operand& start, const Operand& end, std::int64_t steps, DType dtype,
+              bool wraps = false) {
   if (steps < 0) fail("number of steps must be non-negative");
-  if (dtype == DType::Bool) fail<NotImplementedError>("\"", op, "_cpu\" not implemented for 'Bool'");
+  if (dtype == DType::Bool && steps > 1) fail<NotImplementedError>("\"", op, "_cpu\" not implemented for 'Bool'");
   if (steps > 0 && !start.isTensor()) needHeld(op, dtype, start.scalar());
   if (steps > 1 && !end.isTensor()) needHeld(op, dtype, end.scalar());
-  Tensor from = bound(op, "start", start, dtype);
-  Tensor to = bound(op, "end", end, dtype);
+  Tensor from = bound(op, "start", start, dtype, wraps);
+  Tensor to = bound(op, "end", end, dtype, wraps);
   if (steps <= 1) return expand(from, Dims{steps});
   Tensor index = arange_end(steps, DType::Float64);
   Tensor step = div(sub(to, from), steps - 1);
@@ -51,7 +54,7 @@ Tensor deviations(const Tensor& std) { return expected(std, ge(detached(std), 0)
 Tensor linspace(const Operand& start, const Operand& end, std::int64_t steps, std::optional<DType> dtype) {
   FusedScope fused(steps);
   const DType type = dtype.value_or(defaultDType());
-  return toDType(contiguous(spaced("linspace", start, end, steps, type)), type);
+  return toDType(contiguous(spaced("linspace", start, end, steps, type, true)), type);
 }
 Tensor logspace(const Operand& start, const Operand& end, std::int64_t steps, double base, std::optional<DType> dtype) {
   FusedScope fused(steps);
@@ -66,18 +69,31 @@ Tensor randint_like_high(const Tensor& x, std::int64_t high, std::optional<DType
   return randint_like(x, 0, high, dtype);
 }
 
+/// Draws are no function of mean and deviation, to which they pass no gradient on, as in PyTorch.
+static Tensor drawn(const Tensor& noise, const Operand& mean, const Operand& deviation) {
+  std::vector<Tensor> of;
+  for (const Operand* o : {&mean, &deviation})
+    if (o->isTensor()) of.push_back(o->tensor());
+  Tensor draw;
+  {
+    const NoGrad off;
+    draw = add(mul(noise, deviation), mean);
+  }
+  return constantIn(draw, of);
+}
+
 Tensor normal_at(const Tensor& mean, const Operand& std, Generator* g) {
   refuseSameRandomness("normal", {mean, std});
   Dims shape = std.isTensor() ? broadcastShapes("normal", mean.shape(), std.tensor().shape()) : mean.shape();
   if (!std.isTensor()) {
     needDeviation(std.scalar().asDouble());
-    return add(mul(randn(shape, g, mean.dtype()), std), mean);
+    return drawn(randn(shape, g, mean.dtype()), mean, std);
   }
-  return add(mul(randn(shape, g, mean.dtype()), deviations(std.tensor())), mean);
+  return drawn(randn(shape, g, mean.dtype()), mean, deviations(std.tensor()));
 }
 Tensor normal_around(double mean, const Tensor& std, Generator* g) {
   refuseSameRandomness("normal", {std});
-  return add(mul(randn(std.shape(), g, std.dtype()), deviations(std)), mean);
+  return drawn(randn(std.shape(), g, std.dtype()), Scalar(mean), deviations(std));
 }
 Tensor normal_of_size(double mean, double std, DimsRef size, Generator* g, std::optional<DType> dtype) {
   needDeviation(std);

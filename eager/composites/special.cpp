@@ -111,7 +111,8 @@ Tensor poisson(const Tensor& rate, Generator* g) {
   needFloating("poisson", rate);
   GeneratorScope scope(g);
   Tensor checked = expected(detached(rate), ge(detached(rate), 0), Expectation::PoissonRate);
-  return toDType(poisson_draw(contiguous(toDType(checked, DType::Float64))), rate.dtype());
+  const Tensor draw = toDType(poisson_draw(contiguous(toDType(checked, DType::Float64))), rate.dtype());
+  return constantIn(draw, {&rate, 1});
 }
 
 Tensor binomial(const Tensor& count, const Tensor& prob, Generator* g) {

@@ -140,8 +140,8 @@ TESTED = "name python kind types samples reference domain forms aliases shapes a
 def test_table(records: Records) -> str:
     rows = [
         {field: getattr(o, field) for field in TESTED}
-        | {"params": [[p.name, p.type, p.default] for p in o.params]}
-        | {"differentiable": bool(o.grads or o.rule or o.composite), "takes_out": bool(o.takesOut)}
+        | {"params": [[p.name, p.type, p.default] for p in o.params], "takes_out": bool(o.takesOut)}
+        | {"differentiable": bool(o.derived or o.composite and o.differentiable) and o.rule != "refused"}
         for o in records.ops
     ]
     return json.dumps(rows, indent=1)

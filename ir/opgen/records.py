@@ -73,8 +73,8 @@ class Op:
     def gradient(self) -> bool:
         """Do users read of gradients?"""
         integers = self.accepts in ("Integer", "Integral") or self.gives in ("Bool", "Int64")
-        passed_on = self.differentiable and (self.derived or self.composite) and self.operands
-        return bool(passed_on and not self.factory and not integers)
+        stated = self.differentiable and self.rule != "refused" and (self.derived or self.composite)
+        return bool(stated and self.operands and not self.factory and not integers)
 
     def optional(self, p: Param) -> bool:
         """May it be left out? A positional one only if all behind it may."""

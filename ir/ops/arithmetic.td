@@ -135,7 +135,7 @@ def : Binary<"floor_divide", "Promote"> {
   let partial = "Divisor";
   let wideNumbers = 1;
   let body = [(floor_divide $input, $other)];
-  let differentiable = 0;
+  let rule = "refused";
   let summary = "Quotient rounded towards negative infinity.";
   let accepts = "Number";
   let gives = "Promote";
@@ -160,7 +160,8 @@ def : Binary<"remainder", "Promote"> {
   let domain = "Number";
   let partial = "Divisor";
   let body = [(remainder $input, $other)];
-  let derivative = [(identity $g), (neg (mul $g, (floor_divide $input, $other)))];
+  let rule = "remainder";
+  let saves = ["input@1", "other@1"];
   let summary = "Remainder with the sign of the divisor, as Python's %.";
   let accepts = "Number";
   let gives = "Promote";

@@ -482,6 +482,14 @@ def : Composite<"clamp_max", "Tensor input, Operand max"> {
   }];
 }
 
+def : TensorPair<"heaviside_plain", "Promote"> {
+  let forms = ["hidden"];
+  let body = [(select (eq $input, 0), $other, (select (gt $input, 0), 1, 0))];
+  let rule = "refused";
+  let summary = "`heaviside` of tensors of one dtype.";
+  let samples = "none";
+}
+
 def : Composite<"heaviside", "Tensor input, Tensor values"> {
   let forms = ["function", "method", "inplace"];
   let differentiable = 0;

@@ -107,7 +107,7 @@ def : Factorisation<"geqrf", "Tensor input", "geqrf"> {
   let results = "(Tensor, Tensor)";
   let numResults = 2;
   let fields = ["a", "tau"];
-  let differentiable = 0;
+  let rule = "refused";
   let batching = "leading";
   let summary = "Householder vectors of the QR factorisation below R, and their factors tau.";
   let shapes = "[..., M, N]; `a` alike, `tau` [..., min(M, N)]";

@@ -189,6 +189,7 @@ def : Composite<"bernoulli_prob", "Tensor input, float p, *, generator? generato
 def : Composite<"normal_at", "Tensor mean, Operand std=1.0, *, generator? generator=None"> {
   let python = "normal";
   let forms = ["function"];
+  let differentiable = 0;
   let summary = "Normal numbers of the given means and standard deviations.";
   let shapes = "Broadcast";
   let accepts = "Floating";
@@ -202,6 +203,7 @@ def : Composite<"normal_at", "Tensor mean, Operand std=1.0, *, generator? genera
 def : Composite<"normal_around", "float mean, Tensor std, *, generator? generator=None"> {
   let python = "normal";
   let forms = ["function"];
+  let differentiable = 0;
   let summary = "Normal numbers of one mean and the given standard deviations.";
   let shapes = "Same";
   let accepts = "Floating";

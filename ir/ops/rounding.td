@@ -110,7 +110,7 @@ def : Composite<"frexp", "Tensor input"> {
 def : TensorPair<"nextafter", "Promote"> {
   let domain = "Floating";
   let body = [(nextafter $input, $other, $dtype)];
-  let differentiable = 0;
+  let derivative = [(where (eq $input, $other), 0, $g), (zeros_like $g)];
   let summary = "The number of the dtype next to `input` in the direction of `other`.";
   let example = [{
     >>> tandem.nextafter(tandem.tensor([0., -1.]), tandem.tensor([1., -1.]))

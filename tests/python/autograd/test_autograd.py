@@ -511,3 +511,53 @@ def test_hooks_of_a_leaf_in_a_live_graph_stay():
     gc.collect()
     y.backward()
     assert called == [3.0]
+
+
+REFUSED = {
+    "floor_divide": lambda x: x // 2,
+    "reflected": lambda x: 2 // x,
+    "in place": lambda x: (x * 1).floor_divide_(2),
+    "heaviside": lambda x: tandem.heaviside(x, tandem.ones(2)),
+    "values": lambda x: tandem.heaviside(tandem.zeros(2), x),
+    "geqrf": lambda x: tandem.geqrf(x.expand(2, 2))[0],
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_derivatives_that_are_not_implemented(name, mode):
+    """An error, no silent zero; what needs none of them goes on."""
+    x = tandem.tensor([1.0, 2.0], requires_grad=True)
+    result = REFUSED[name](x)
+    assert result.requires_grad and not REFUSED[name](x.detach()).requires_grad
+    what = name if name in ("heaviside", "geqrf") else "heaviside" if name == "values" else "floor_divide"
+
+    def run():
+        return tandem.autograd.grad((REFUSED[name](x) * x).sum(), x)
+
+    with pytest.raises(RuntimeError, match=f"derivative for {what} is not implemented"):
+        run_in(mode, run)
+    with pytest.raises(RuntimeError, match=f"derivative for {what} is not implemented"):
+        tandem.func.grad(lambda z: REFUSED[name](z).sum())(tandem.ones(2))
+    with tandem.no_grad():
+        assert not REFUSED[name](x).requires_grad
+
+
+def test_draws_pass_zeros_on(mode):
+    """To the parameters, of which they are no function."""
+    x = tandem.tensor([0.25, 0.5], requires_grad=True)
+    for draw in (
+        lambda: tandem.bernoulli(x),
+        lambda: tandem.poisson(x),
+        lambda: tandem.normal(x, 1.0),
+        lambda: tandem.normal(x, x),
+        lambda: tandem.normal(1.0, x),
+    ):
+        assert draw().requires_grad
+        assert run_in(mode, lambda draw=draw: tandem.autograd.grad(draw().sum(), x)[0]).tolist() == [0, 0]
+
+
+def test_slopes_of_nextafter(mode):
+    x = tandem.tensor([1.0, 2.0, float("nan")], requires_grad=True)
+    y = tandem.tensor([1.0, 3.0, 1.0], requires_grad=True)
+    grads = run_in(mode, lambda: tandem.autograd.grad(tandem.nextafter(x, y).sum(), (x, y)))
+    assert [g.tolist() for g in grads] == [[0, 1, 1], [0, 0, 0]]

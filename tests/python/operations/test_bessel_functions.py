@@ -165,7 +165,6 @@ def test_nextafter_of_half_types(dtype, mode):
 def test_nextafter_promotes_and_refuses_integers():
     one = tandem.tensor([1.0])
     assert tandem.nextafter(one, doubles(2.0, grad=False)).item() == 1 + 2**-52
-    assert not tandem.nextafter(one.clone().requires_grad_(), one).requires_grad
     with pytest.raises(NotImplementedError, match="not implemented for 'Long'"):
         tandem.nextafter(tandem.tensor([1]), tandem.tensor([2]))
 

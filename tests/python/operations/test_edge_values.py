@@ -103,7 +103,7 @@ def test_arange_of_an_integer_dtype_with_float_bounds(arguments, dtype, want, mo
 
 
 def test_arange_whose_step_is_no_integer():
-    with pytest.raises(RuntimeError, match="step must be nonzero"):
+    with pytest.raises(ValueError, match="step must be nonzero"):
         tandem.arange(0, 1, 0.1, dtype=tandem.int64)
 
 
