@@ -69,8 +69,8 @@ Tensor quantileOf(const char* op, const Tensor& x, const Tensor& q, std::optiona
   if (between) {
     Tensor below = floor(rank);
     Tensor low = atRank(below);
-    Tensor step = sub(atRank(ceil(rank)), low);
-    y = add(low, interpolation == "linear" ? mul(step, sub(rank, below)) : mul(step, 0.5));
+    const Tensor high = atRank(ceil(rank));
+    y = interpolation == "linear" ? lerp(low, high, sub(rank, below)) : lerp(low, high, 0.5);
     y = where(eq(rank, below), low, y);
   } else {
     y = atRank(interpolation == "lower" ? floor(rank) : interpolation == "higher" ? ceil(rank) : round_even(rank));
@@ -206,6 +206,7 @@ Tensor histc(const Tensor& x, std::int64_t bins, double min, double max) {
   if (min == max) {
     Tensor least = amin(flat);
     Tensor most = amax(flat);
+    least = expected(least, logical_and(isfinite(least), isfinite(most)), Expectation::HistogramRange);
     Tensor same = eq(least, most);
     low = where(same, sub(least, 1), least);
     high = where(same, add(most, 1), most);

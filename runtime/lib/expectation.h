@@ -34,6 +34,7 @@ enum class Expectation : std::int64_t {
   VarianceNonNegative,
   NonZeroBlock,  // shown: 1 + the place of the block
   BagOffsets,    // detail: the length of the input
+  HistogramRange,
 };
 
 /// Throws the error of the first element of the bool array `good` that is false. Where `shown` is an int64 array of the

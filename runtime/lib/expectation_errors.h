@@ -73,6 +73,8 @@ inline std::string batchElement(bool batched, std::int64_t place) {
                       " is zero: the input matrix is singular.");
   case Expectation::BagOffsets:
     fail("embedding_bag: offsets must begin with 0, not decrease and be at most the length of the input, ", detail);
+  case Expectation::HistogramRange:
+    fail("histc: the range of the input's elements is not finite");
   }
   fail<InternalError>("not an expectation: ", static_cast<std::int64_t>(what));
 }

@@ -9,6 +9,7 @@ import math
 from math import inf, nan
 
 import pytest
+from conftest import run_in
 from special_points import ONE, PAIRS, POINTS, TWO
 
 import tandem
@@ -71,3 +72,19 @@ def test_gradients_by_two(row):
         assert agrees(ours, expected, 1), f"{ours} {expected}"
     for ours, expected in zip(second, theirs[2:], strict=True):
         assert expression in OURS or agrees(ours, expected, 2), f"{ours} {expected}"
+
+
+def test_quantiles_between_infinities(mode):
+    """Interpolated from the nearer end, as `lerp` does: that of an infinity is NaN from the other side."""
+    for row, level, wanted in (
+        ([1.0, -inf], 0.5, -inf),
+        ([1.0, -inf], 0.3, nan),
+        ([1.0, inf], 0.3, inf),
+        ([1.0, inf], 0.7, nan),
+        ([1.0, inf], 1.0, inf),
+        ([-inf, inf], 0.5, nan),
+    ):
+        x = tandem.tensor(row)
+        for of in (tandem.quantile, tandem.nanquantile):
+            found = run_in(mode, lambda of=of, x=x, level=level: of(x, level)).item()
+            assert found == wanted or (math.isnan(found) and math.isnan(wanted)), (row, level)
