@@ -461,15 +461,35 @@ std::vector<Tensor> ParsedArgs::tensors(std::size_t i) const {
   return result;
 }
 
+Scalar ParsedArgs::plainNumber(std::size_t i, bool operand) const {
+  PyObject* number = values_[i];
+  if (!isUnsignedInteger(number)) [[likely]]
+    return scalarOf(number);
+  std::optional<DType> beside;
+  auto add = [&](DType t) { beside = beside ? promoteTypes(*beside, t) : t; };
+  for (std::size_t k = 0; k < numParams(); ++k) {
+    PyObject* o = values_[k];
+    if (o == nullptr) continue;
+    if (isTensor(o)) add(tensorOf(o).dtype());
+    if (PyFloat_Check(o)) add(defaultDType());
+    if (isDType(o)) return unsignedAs(*dtype(k), number, "");
+  }
+  // Of nothing beside it only these are as whole as the numbers that they are given.
+  const std::string_view name = op();
+  const DType alone = name.ends_with("full") || name.ends_with("arange") ? DType::Int64 : defaultDType();
+  if (beside == DType::Bool) return unsignedAs(DType::Int64, number, "");
+  return unsignedAs(beside.value_or(alone), number, operand && beside ? name : "");
+}
+
 Operand ParsedArgs::operand(std::size_t i) const {
   if (isTensor(values_[i])) return tensorOf(values_[i]);
-  return scalarOf(values_[i]);
+  return plainNumber(i, true);
 }
 Operand ParsedArgs::operand(std::size_t i, Scalar dflt) const { return has(i) ? operand(i) : Operand(dflt); }
 
 Scalar ParsedArgs::scalar(std::size_t i, Scalar dflt) const {
   if (!has(i)) return dflt;
-  return isTensor(values_[i]) ? itemOf(tensorOf(values_[i])) : scalarOf(values_[i]);
+  return isTensor(values_[i]) ? itemOf(tensorOf(values_[i])) : plainNumber(i);
 }
 std::optional<Scalar> ParsedArgs::optionalScalar(std::size_t i) const {
   return has(i) ? std::optional(scalar(i)) : std::nullopt;

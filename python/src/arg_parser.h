@@ -126,6 +126,8 @@ class ParsedArgs {
 
  private:
   friend class Binder;
+  /// The number at i. One that no signed integer holds is taken as what stands beside it: the tensors, or the dtype.
+  [[nodiscard]] Scalar plainNumber(std::size_t i, bool operand = false) const;
   friend void castArguments(ParsedArgs& a, AutocastPolicy policy, std::vector<PyRef>& owned);
   const Signature* signature_ = nullptr;
   PyObject* out_ = nullptr;

@@ -208,10 +208,11 @@ class Nest {
 /// An element of `dtype`. Floats and bools are made of integers of any size.
 Scalar leafScalar(PyObject* o, DType dtype) {
   if (isTensor(o)) return itemOf(tensorOf(o));
-  if (!PyLong_CheckExact(o) || isInteger(dtype)) return scalarOf(o);
+  if (!PyLong_CheckExact(o)) return scalarOf(o);
   int beyond = 0;
   const std::int64_t v = PyLong_AsLongLongAndOverflow(o, &beyond);
   if (beyond == 0) return v;
+  if (isInteger(dtype)) fail<ValueError>("tensor(): an element is an integer that int64 cannot hold: Overflow");
   if (dtype == DType::Bool) return true;
   const double wide = PyLong_AsDouble(o);
   if (PyErr_Occurred() != nullptr) throw PythonError();

@@ -268,6 +268,7 @@ class Resolver {
 
 // The value as the elements of `t` can take it: a fraction written into integers is cut.
 Operand numberFor(const Tensor& t, PyObject* value) {
+  if (isUnsignedInteger(value)) fail<ValueError>("__setitem__: a number that int64 cannot hold: Overflow");
   Scalar s = scalarOf(value);
   // Half types take what is beyond their range as infinities, as in PyTorch.
   if (!isHalf(t.dtype())) needHeld("__setitem__", t.dtype(), s);

@@ -18,16 +18,20 @@ namespace tandem::python {
 
 namespace {
 
-/// One side of an operator: a tensor or a number. False: neither. It is written where the operation reads it, as copies
-/// of operands that were only just written are slow.
-bool readSide(PyObject* o, Operand& side) {
+/// One side of an operator, which is what `method` is: a tensor or a number. False: neither. It is written where the
+/// operation reads it, as copies of operands that were only just written are slow.
+bool readSide(PyObject* o, PyObject* other, Operand& side, const char* method) {
   if (isTensor(o)) {
     side = Operand(tensorOf(o));
   } else if (PyFloat_CheckExact(o)) {
     const Scalar* slot = trackedSlot(o);
     side = Operand(slot != nullptr ? *slot : Scalar(PyFloat_AS_DOUBLE(o)));
   } else if (isNumber(o)) {
-    side = Operand(scalarOf(o));
+    if (isUnsignedInteger(o) && isTensor(other)) [[unlikely]]
+      side = tensorOf(other).dtype() == DType::Bool ? Operand(unsignedAs(DType::Int64, o, ""))
+                                                    : Operand(unsignedAs(tensorOf(other).dtype(), o, method));
+    else
+      side = Operand(scalarOf(o));
   } else {
     return false;
   }
@@ -51,7 +55,7 @@ template <class F>
 PyObject* binary(const Names& names, PyObject* left, PyObject* right, F&& compute) {
   return guarded([&]() -> PyObject* {
     std::array<Operand, 2> sides;
-    if (!readSide(left, sides[0]) || !readSide(right, sides[1])) {
+    if (!readSide(left, right, sides[0], names.method) || !readSide(right, left, sides[1], names.method)) {
       if (overridesOff == 0)
         if (auto answer = asked(names, left, right, true)) return *answer;
       Py_RETURN_NOTIMPLEMENTED;
@@ -200,7 +204,7 @@ PyObject* inPlace(PyObject* self, PyObject* other) {
     if (overridesMayAct()) [[unlikely]]
       if (auto answer = askClasses(name.text, self, other, true)) return *answer;
     std::array<Operand, 2> sides{Operand(tensorOf(self)), Operand()};
-    if (!readSide(other, sides[1])) Py_RETURN_NOTIMPLEMENTED;
+    if (!readSide(other, self, sides[1], name.text)) Py_RETURN_NOTIMPLEMENTED;
     refusePartialOverlap("an operator in place", tensorOf(self), {sides[1]});
     applyInto(tensorOf(self), op, std::span<const Operand>(sides));
     return Py_NewRef(self);
@@ -227,7 +231,7 @@ PyObject* number(const char* name, PyObject* self, F read) {
 }
 PyObject* toFloat(PyObject* self) {
   return number("__float__", self, [&] {
-    if (tensorOf(self).requiresGrad()) {
+    if (gradEnabled() && tensorOf(self).requiresGrad()) {
       warnOnce("Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior. Consider "
                "using tensor.detach() first.");
     }

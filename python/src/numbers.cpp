@@ -1,5 +1,8 @@
 // Python numbers: which objects are numbers, and their values.
+#include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <string_view>
 
 #include "python/src/errors.h"
 #include "python/src/py_tensor.h"
@@ -47,6 +50,37 @@ Scalar scalarOf(PyObject* o) {
     }
   }
   return {indexOf(o)};
+}
+
+bool isUnsignedInteger(PyObject* o) {
+  int beyond = 0;
+  if (!PyLong_CheckExact(o)) return false;
+  static_cast<void>(PyLong_AsLongLongAndOverflow(o, &beyond));
+  if (beyond <= 0) return false;
+  const bool fits = PyLong_AsUnsignedLongLong(o) != ~std::uint64_t{0} || PyErr_Occurred() == nullptr;
+  PyErr_Clear();
+  return fits;
+}
+
+namespace {
+
+/// Of `add`, `add_`, `__add__` or `__radd__`.
+bool computesModulo(std::string_view op) {
+  if (op.ends_with('_')) op = op.substr(0, op.find_last_not_of('_') + 1);
+  if (op.starts_with("__")) op.remove_prefix(op.starts_with("__r") ? 3 : 2);
+  constexpr std::string_view all[] = {"add", "sub", "subtract", "rsub",        "mul",        "multiply",
+                                      "and", "or",  "xor",      "bitwise_and", "bitwise_or", "bitwise_xor"};
+  return std::ranges::find(all, op) != std::end(all);
+}
+
+}  // namespace
+
+Scalar unsignedAs(DType dtype, PyObject* o, std::string_view op) {
+  if (dtype == DType::Bool) return true;
+  const std::uint64_t v = PyLong_AsUnsignedLongLong(o);
+  if (isInteger(dtype) && computesModulo(op)) return static_cast<std::int64_t>(v);
+  if (!isFloating(dtype)) fail("value ", v, " cannot be converted to ", dtypeName(dtype), " without overflow");
+  return static_cast<double>(v);
 }
 
 std::int64_t indexOf(PyObject* o) {

@@ -46,6 +46,12 @@ PyObject* wrapAs(PyTypeObject* cls, Tensor t);
 bool isNumber(PyObject* o);
 /// Converts one; OverflowError for integers beyond 64 bits.
 Scalar scalarOf(PyObject* o);
+/// Is `o` an integer that only an unsigned one of 64 bits holds, 2^63 or more?
+bool isUnsignedInteger(PyObject* o);
+/// Such an integer, which floats and bools take as the number that it is, beside what is of `dtype`. Integers take it
+/// modulo 2^64 where `op` computes modulo the number of their values, as sums, products and operations on bits do;
+/// RuntimeError from all others.
+Scalar unsignedAs(DType dtype, PyObject* o, std::string_view op);
 PyObject* wrap(const Scalar& v);
 
 /// The value of a tensor of one element; materializes.

@@ -275,7 +275,7 @@ def test_elements_beyond_int64():
     assert tandem.tensor([-(2**70)], dtype=tandem.float64).tolist() == [-(2.0**70)]
     assert tandem.tensor([2**64], dtype=tandem.bool).tolist() == [True]
     for elements in ([2**64], [True, 2**64]):
-        with pytest.raises(OverflowError):
+        with pytest.raises(ValueError, match="Overflow"):
             tandem.tensor(elements)
     with pytest.raises(OverflowError):
         tandem.tensor([10**400, 1.5])
@@ -391,3 +391,110 @@ def test_two_ellipses():
 def test_recurrent_layers_of_nothing(kind):
     with pytest.raises(ValueError, match="input_size must be greater than zero"):
         kind(0, 2)
+
+
+BIG = 2**63
+UNSIGNED = {
+    "+": lambda x, n: x + n,
+    "reflected -": lambda x, n: n - x,
+    "in place": lambda x, n: x.clone().mul_(n),
+    "/": lambda x, n: x / n,
+    "power": lambda x, n: tandem.pow(n, x),
+    "<": lambda x, n: x < n,
+    "add": lambda x, n: tandem.add(x, x, alpha=n),
+    "clamp": lambda x, n: x.clamp(max=n),
+    "where": lambda x, n: tandem.where(MASK, x, n),
+    "masked_fill": lambda x, n: x.masked_fill(MASK, n),
+    "fill_": lambda x, n: x.clone().fill_(n),
+    "full_like": lambda x, n: tandem.full_like(x, n),
+    "new_full": lambda x, n: x.new_full((2,), n),
+    "lerp": lambda x, n: tandem.lerp(x, x, n),
+    "nan_to_num": lambda x, n: tandem.nan_to_num(x, posinf=n),
+    "threshold": lambda x, n: F.threshold(x, n, 0),
+}
+
+
+@pytest.mark.parametrize("name", UNSIGNED)
+@pytest.mark.parametrize("dtype", [tandem.float32, tandem.float64, tandem.bfloat16])
+def test_integers_of_64_bits_beside_floats(name, dtype, mode):
+    """Those from 2^63 on, of which floats take the number."""
+    x = tandem.tensor([1.0, 2.0], dtype=dtype)
+    call = UNSIGNED[name]
+    found, wanted = run_in(mode, lambda: call(x, BIG)), call(x, float(BIG))
+    assert found.dtype == wanted.dtype and found.equal(wanted)
+
+
+@pytest.mark.parametrize("name", "power < add clamp where masked_fill fill_ full_like new_full threshold".split())
+def test_integers_of_64_bits_beside_integers(name):
+    for dtype in (tandem.int64, tandem.int32, tandem.uint8):
+        with pytest.raises(RuntimeError, match="value 9223372036854775808 cannot be converted to .* without overflow"):
+            UNSIGNED[name](tandem.tensor([1, 2], dtype=dtype), BIG)
+
+
+def test_integers_of_64_bits_as_those_of_a_hash(mode):
+    """Sums, products and operations on bits count modulo 2^64, and so do their numbers."""
+    factor, x = 0x9E3779B97F4A7C15, tandem.tensor([1, 2, -3])
+
+    def hashed(x):
+        y = (x + factor) * factor ^ factor
+        y &= 2**64 - 1
+        return factor - y | tandem.mul(x, factor)
+
+    def wanted(v):
+        y = ((v + factor) * factor ^ factor) % 2**64
+        return ((factor - y | v * factor) + 2**63) % 2**64 - 2**63
+
+    assert run_in(mode, lambda: hashed(x)).tolist() == [wanted(v) for v in x.tolist()]
+
+
+def test_integers_of_64_bits_that_make_tensors():
+    for dtype in (tandem.float32, tandem.float64):
+        assert tandem.tensor([BIG, 1], dtype=dtype).tolist() == [2.0**63, 1.0]
+        assert tandem.full((2,), 2**64 - 1, dtype=dtype).tolist() == [2.0**64] * 2
+        assert tandem.linspace(0, BIG, 3, dtype=dtype).tolist() == [0, 2.0**62, 2.0**63]
+        assert tandem.arange(0, BIG, 2**62, dtype=dtype).tolist() == [0, 2.0**62]
+    assert tandem.linspace(0, BIG, 2).tolist() == [0, 2.0**63] and tandem.scalar_tensor(BIG).item() == 2.0**63
+    assert tandem.full((2,), BIG, dtype=tandem.bool).tolist() == [True, True]
+    for call in (
+        lambda: tandem.full((2,), BIG),
+        lambda: tandem.full((2,), BIG, dtype=tandem.int32),
+        lambda: tandem.full((2,), BIG, dtype=tandem.float16),
+        lambda: tandem.arange(0, BIG, 2**62),
+    ):
+        with pytest.raises(RuntimeError, match="cannot be converted to .* without overflow"):
+            call()
+    for call in (
+        lambda: tandem.tensor(BIG),
+        lambda: tandem.tensor([1, BIG]),
+        lambda: tandem.tensor([BIG], dtype=tandem.int32),
+        lambda: tandem.tensor(-BIG - 1),
+        lambda: X.clone().__setitem__(0, BIG),
+    ):
+        with pytest.raises(ValueError, match="Overflow"):
+            call()
+
+
+def test_ramps_of_integers():
+    """Negative ends of unsigned ones wrap, as in PyTorch; a step below 1 is 0."""
+    u8 = {"dtype": tandem.uint8}
+    assert tandem.linspace(-1, 5, 4, **u8).tolist() == [255, 171, 88, 5]
+    assert tandem.linspace(5, -3, 5, **u8).tolist() == [5, 67, 129, 191, 253]
+    assert tandem.linspace(tandem.tensor(-1), 5, 4, **u8).tolist() == [255, 171, 88, 5]
+    with pytest.warns(UserWarning, match="range is deprecated"):
+        assert tandem.range(-2, 3, **u8).tolist() == [254, 255, 0, 1, 2, 3]
+    for dtype in (tandem.uint8, tandem.int8, tandem.int32):
+        assert tandem.arange(0, 2, 0.5, dtype=dtype).tolist() == [0, 0, 0, 0]
+    with pytest.raises(ValueError, match="arange: step must be nonzero, but 0.5 is 0 as an integer"):
+        tandem.arange(0, 2, 0.5, dtype=tandem.int64)
+    assert tandem.linspace(3, 3, 1, dtype=tandem.bool).tolist() == [True]
+    for call in (lambda: tandem.arange(3, dtype=tandem.bool), lambda: tandem.linspace(0, 1, 2, dtype=tandem.bool)):
+        with pytest.raises(NotImplementedError, match="_cpu\" not implemented for 'Bool'"):
+            call()
+
+
+@pytest.mark.parametrize("wrong", [float("nan"), float("inf"), -float("inf")])
+def test_histograms_of_a_range_that_is_not_finite(wrong, mode):
+    x = tandem.tensor([1.0, wrong, 2.0])
+    with pytest.raises(RuntimeError, match="histc: the range of the input's elements is not finite"):
+        run_in(mode, lambda: tandem.histc(x, 3))
+    assert run_in(mode, lambda: tandem.histc(x, 3, 0.0, 3.0)).tolist() == [0, 1, 1]
