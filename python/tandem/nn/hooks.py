@@ -8,6 +8,7 @@ operations, inputs' boundary (hooks may replace the gradient).
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -139,6 +140,11 @@ class BackwardBoundary:
                 grads = _as_tuple(replaced, len(grads), "backward pre-hook")
         self.grad_output = grads
         if not self.has_input_grads:
+            warnings.warn(
+                "Full backward hook is firing when gradients are computed with respect to module outputs since no "
+                "inputs require gradients.",
+                stacklevel=2,
+            )
             for hook in self.hooks:
                 if hook(self.module, (None,) * self.input_count, grads) is not None:
                     raise RuntimeError(

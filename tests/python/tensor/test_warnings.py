@@ -9,6 +9,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import warnings
+
+import pytest
+
+import tandem
 
 # fmt: off
 CALLS: dict[str, tuple[int, int, str]] = {
@@ -142,3 +147,33 @@ def test_warnings_are_pytorchs():
     assert done.returncode == 0, done.stderr
     seen = {call: tuple(given) for call, given in json.loads(done.stdout).items()}
     assert {call: given for call, given in seen.items() if given != CALLS[call]} == {}
+
+
+def test_no_warning_of_numbers_without_gradients():
+    """In `no_grad`, where an optimizer reads a loss, nothing is lost by it."""
+    w = tandem.nn.Parameter(tandem.ones(2))
+    optimizer = tandem.optim.LBFGS([w], line_search_fn="strong_wolfe")
+
+    def closure():
+        optimizer.zero_grad()
+        loss = (w - 3).square().sum()
+        loss.backward()
+        return loss
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        optimizer.step(closure)
+        with tandem.no_grad():
+            assert float(w.sum()) == pytest.approx(6)
+
+
+def test_backward_hooks_without_gradients_of_inputs():
+    layer = tandem.nn.Linear(2, 1)
+    seen = []
+    layer.register_full_backward_hook(lambda module, inputs, outputs: seen.append(inputs))
+    with pytest.warns(UserWarning, match="Full backward hook is firing .* since no inputs require gradients"):
+        layer(tandem.ones(1, 2)).sum().backward()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        layer(tandem.ones(1, 2, requires_grad=True)).sum().backward()
+    assert seen[0] == (None,) and seen[1][0].shape == (1, 2)
