@@ -162,6 +162,7 @@ EntryData ProgramMaker::entryOf(const Names& names, const CompiledTrace& trace, 
   e.name = names.entry;
   e.tree = names.tree;
   e.numbers = std::move(numbers);
+  for (const auto& [slot, most] : trace.boundedScalars) e.bounds.push_back({static_cast<std::uint32_t>(slot), most});
   for (const auto& [name, t] : names.arguments) e.arguments.push_back({name, t.dtype(), t.shape(), false});
   auto captured = [&](TensorImpl* t) { return memoryOf(Tensor(Ref<TensorImpl>(t)), ""); };
   for (const auto& source : trace.inputs) {

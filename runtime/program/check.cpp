@@ -167,6 +167,7 @@ class PlanCheck {
  private:
   void slots() const {
     using Source = ScalarSlot::Source;
+    for (const BoundData& b : entry_.bounds) require(b.slot < plan_.slots.size(), "a bound of no number");
     for (std::size_t k = 0; k < plan_.slots.size(); ++k) {
       const ScalarSlot& s = plan_.slots[k];
       const bool leaf = s.source <= Source::RngOffset;

@@ -138,12 +138,14 @@ class Writer {
     for (const ChoiceData& c : e.choice) choice.emplace_back(c.form, c.count);
     std::vector<wire::Varying> varying;
     for (const VaryingData& v : e.varying) varying.emplace_back(v.position, v.function);
-    return wire::CreateEntry(b_, text(e.name), each(e.arguments, &Writer::argument), each(e.numbers, &Writer::number),
-                             each(e.results, &Writer::result), b_.CreateVectorOfStructs(inputs),
-                             b_.CreateVector(e.fresh), plan(e.plan, e.kernels), b_.CreateString(e.tree),
-                             each(e.sizes, &Writer::size), sizedDims(e.bound), sizedDims(e.given),
-                             b_.CreateVectorOfStructs(choice), each(e.others, &Writer::entry), list(e.firsts),
-                             each(e.functions, &Writer::function), b_.CreateVectorOfStructs(varying));
+    std::vector<wire::Bound> bounds;
+    for (const BoundData& b : e.bounds) bounds.emplace_back(b.slot, b.most);
+    return wire::CreateEntry(
+        b_, text(e.name), each(e.arguments, &Writer::argument), each(e.numbers, &Writer::number),
+        each(e.results, &Writer::result), b_.CreateVectorOfStructs(inputs), b_.CreateVector(e.fresh),
+        plan(e.plan, e.kernels), b_.CreateString(e.tree), each(e.sizes, &Writer::size), sizedDims(e.bound),
+        sizedDims(e.given), b_.CreateVectorOfStructs(choice), each(e.others, &Writer::entry), list(e.firsts),
+        each(e.functions, &Writer::function), b_.CreateVectorOfStructs(varying), b_.CreateVectorOfStructs(bounds));
   }
   Offset<wire::Memory> memory(const MemoryData& m) {
     return wire::CreateMemory(b_, text(m.name), m.offset, m.bytes, m.changes);
@@ -386,6 +388,7 @@ EntryData entry(const wire::Entry* e, const std::vector<KernelData>& kernels, bo
   out.firsts = list(e->firsts());
   out.functions = each(e->functions(), function);
   out.varying = each(e->varying(), [](const wire::Varying* v) { return VaryingData{v->position(), v->function()}; });
+  out.bounds = each(e->bounds(), [](const wire::Bound* b) { return BoundData{b->slot(), b->most()}; });
   return out;
 }
 

@@ -1,6 +1,7 @@
 #include "runtime/program/program.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -12,6 +13,7 @@
 #include "runtime/kernel/kernel_symbol.h"
 #include "runtime/lib/strided.h"
 #include "runtime/memory/allocator.h"
+#include "runtime/plan/scalar_slots.h"
 #include "runtime/program/check.h"
 #include "runtime/program/safetensors.h"
 
@@ -338,6 +340,25 @@ void checkCall(const EntryData& e, std::size_t arguments, std::span<const Scalar
 
 }  // namespace
 
+namespace {
+
+/// Error naming the number where one is beyond what the operations that use it hold; eager calls refuse the same.
+void checkBounds(const EntryData& e, const PlanRun& run, std::vector<Scalar>& values) {
+  if (e.bounds.empty()) return;
+  values.resize(e.plan.slots.size());
+  evaluateSlots(e.plan.slots, run, values);
+  for (const BoundData& b : e.bounds) {
+    const double v = values[b.slot].recorded();
+    if (!std::isfinite(v) || std::abs(v) <= b.most) continue;
+    const ScalarSlot& slot = e.plan.slots[b.slot];
+    const bool given = slot.source == ScalarSlot::Source::Argument;
+    fail(e.name, ": ", given ? e.numbers[static_cast<std::size_t>(slot.a)].name : "what is computed from the numbers",
+         " is ", v, ", and the dtype that it is used as holds numbers up to ", b.most);
+  }
+}
+
+}  // namespace
+
 void Context::run(std::size_t number, std::span<void* const> arguments, std::span<const Scalar> numbers,
                   std::span<void* const> results) {
   if (program_->device_.isCpu()) {
@@ -381,7 +402,9 @@ void Context::runHere(Instance& instance, std::span<void* const> arguments, std:
   for (std::size_t k = 0; k < e.fresh.size(); ++k)
     outputs_.push_back(layout.straight[k] >= 0 ? results[static_cast<std::size_t>(layout.straight[k])]
                                                : arena_->data + layout.offsets[k]);
-  runPlan(e.plan, {inputs_, outputs_, numbers, seed, draws, {}}, arena_->data, instance.work);
+  const PlanRun run{inputs_, outputs_, numbers, seed, draws, {}};
+  checkBounds(e, run, instance.work.slots);
+  runPlan(e.plan, run, arena_->data, instance.work);
   draws = static_cast<std::int64_t>(static_cast<std::uint64_t>(draws) + e.plan.numRandom);
   for (std::size_t k = 0; k < e.results.size(); ++k) {
     const ResultData& r = e.results[k];
@@ -460,7 +483,9 @@ void Context::runOnDevice(Instance& instance, std::span<const Located> arguments
     outputs_.push_back(layout.straight[k] >= 0 ? placed(results[straight], layout.results[straight])
                                                : arena_->data + layout.offsets[k]);
   }
-  runPlan(e.plan, {inputs_, outputs_, numbers, seed, draws, {}}, arena_->data, instance.work);
+  const PlanRun run{inputs_, outputs_, numbers, seed, draws, {}};
+  checkBounds(e, run, instance.work.slots);
+  runPlan(e.plan, run, arena_->data, instance.work);
   bool hostChanges = std::ranges::any_of(results, isOnHost);
   for (std::size_t k = 0; k < arguments.size(); ++k) hostChanges |= e.arguments[k].changes && isOnHost(arguments[k]);
   // Errors of values come before anything of the caller's is written on the host.

@@ -13,9 +13,9 @@
 namespace tandem::program {
 
 /// Minor versions: 0; 1 has symbols of kernels that follow from their signatures (kernel_symbol.h), and the
-/// hash of the weights' header; 2 may have the code of library functions.
+/// hash of the weights' header; 2 may have the code of library functions; 3 has bounds of numbers.
 inline constexpr std::uint16_t kMajor = 1;
-inline constexpr std::uint16_t kMinor = 2;
+inline constexpr std::uint16_t kMinor = 3;
 
 /// A kernel of the plans, or one that launches run in its stead.
 struct KernelData {
@@ -119,6 +119,13 @@ struct ChoiceData {
   std::uint32_t count = 0;
 };
 
+/// What a slot of the plan is at most in magnitude, as a dtype has to hold it that an operation uses it as: of an
+/// infinity and NaN that is no bound. A call with a greater one is refused.
+struct BoundData {
+  std::uint32_t slot = 0;
+  double most = 0;
+};
+
 struct EntryData {
   std::string name;
   std::vector<ArgumentData> arguments;
@@ -129,6 +136,7 @@ struct EntryData {
   Plan plan;
   std::vector<std::uint32_t> kernels;  // of the plan, among those of the program
   std::string tree;
+  std::vector<BoundData> bounds;
 
   // Of an entry whose sizes calls choose. It is a form: other sizes change numbers in it. Where a plan has another
   // structure for some sizes there are other forms, each with functions of its own.

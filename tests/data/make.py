@@ -19,7 +19,7 @@ from tandem import Tensor, nn
 from tandem.export import Dim, Entry, entries
 
 HERE = Path(__file__).parent
-VERSION = "1.2"
+VERSION = "1.3"
 
 
 def arguments(entry: str, size: int) -> list[Tensor]:
@@ -53,7 +53,13 @@ def make() -> tandem.export.ExportedProgram:
 
     def pairs(x: Tensor, i: Tensor, by: float) -> dict[str, object]:
         both = x @ x.T
-        return {"sorted": both.sort(0)[0], "mean": (both * by).mean(), "picked": (x[i], x.cumsum(0)), "name": "pairs"}
+        bounded = both.half().masked_fill(both > 1, by).float()
+        return {
+            "sorted": both.sort(0)[0],
+            "mean": (bounded * by).mean(),
+            "picked": (x[i], x.cumsum(0)),
+            "name": "pairs",
+        }
 
     batch, n = Dim("batch", min=2, max=4), Dim("n", max=8)
     return entries(

@@ -1,5 +1,6 @@
 // Saved programs: the manifest, what the reader refuses, and running: code pages, memory, threads, forks.
 #include <bit>
+#include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <functional>
@@ -342,6 +343,29 @@ TEST(Program, CodeOfAnotherSignatureIsRefused) {
   // The first version said nothing of symbols.
   swapped.data.minor = 0;
   EXPECT_NO_THROW(static_cast<void>(swapped.open()));
+}
+
+TEST(Program, NumbersAreHeldToTheirBounds) {
+  Members bounded = members();
+  bounded.data.entries[0].bounds = {{0, 0.25}};
+  Context context(bounded.open());
+  const auto bits = [&] {
+    const auto* state = static_cast<const float*>(context.state(1));
+    return std::vector<float>(state, state + kRows * kColumns);
+  };
+  const std::vector<float> before = bits();
+  std::vector<float> x(kRows * kColumns, 1), y(kRows * kColumns), picked(kRows);
+  std::vector<std::int64_t> index(kRows, 0);
+  const auto run = [&](double factor) {
+    const Scalar number(factor);
+    context.run(0, std::array<void*, 2>{x.data(), index.data()}, {&number, 1},
+                std::array<void*, 2>{y.data(), picked.data()});
+  };
+  for (const double beyond : {0.26, -1.0}) EXPECT_THROW(run(beyond), Error);
+  EXPECT_EQ(bits(), before);
+  for (const double within : {0.25, -0.25, 0.0, HUGE_VAL, std::nan("")}) EXPECT_NO_THROW(run(within));
+  bounded.data.entries[0].bounds = {{1000, 1}};
+  EXPECT_THROW(bounded.open(), ValueError);
 }
 
 TEST(Program, SymbolsStayWhatTheyAre) {

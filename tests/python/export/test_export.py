@@ -6,13 +6,14 @@ import gc
 import zipfile
 from collections import OrderedDict, namedtuple
 
+import c_programs
 import pytest
 from conftest import assert_same_bits
-from exporting import Jobs
+from exporting import LIBRARY, Jobs
 
 import tandem
 from tandem import nn
-from tandem.export import Entry, add_target, entries, export, load, training_step, with_gradients
+from tandem.export import Dim, Entry, add_target, entries, export, load, training_step, with_gradients
 
 
 def saved(program, tmp_path):
@@ -497,3 +498,70 @@ def test_without_tandem(tmp_path):
     drop = nn.Dropout()
     jobs.add(export(drop, (x,)), "forward", [x], [drop(x)])
     assert jobs.run() == []
+
+
+@pytest.mark.parametrize(
+    "dtype, most", [(tandem.float16, 65504.0), (tandem.bfloat16, 3.3895e38), (tandem.float32, 3.4028e38)]
+)
+def test_numbers_are_held_to_the_range_of_what_they_become(dtype, most, tmp_path):
+    """As eager calls hold them; compiled ones fall back to those."""
+    x, mask = tandem.arange(4.0).to(dtype), tandem.tensor([True, False, True, False])
+
+    def fill(x, mask, by):
+        return x.masked_fill(mask, by), x.clamp(max=-by)
+
+    path = tmp_path / "fill.tandem"
+    export(fill, (x, mask, 0.5)).save(path)
+    program = load(path, verify=True)
+    for by in (0.25, most, -most, float("inf"), -float("inf"), float("nan")):
+        for found, wanted in zip(program(x, mask, by), fill(x, mask, by)):
+            assert_same_bits(found, wanted)
+    for by in (most * 1.01, -most * 1.01, 1e300):
+        with pytest.raises(RuntimeError, match="cannot be converted to"):
+            fill(x, mask, by)
+        with pytest.raises(RuntimeError, match="forward: .* is .*, and the dtype that it is used as holds .* up to"):
+            program(x, mask, by)
+    assert_same_bits(program(x, mask, 0.5)[0], fill(x, mask, 0.5)[0])
+
+
+def test_a_number_beyond_its_bound_changes_no_state():
+    state = tandem.zeros(3, dtype=tandem.float16)
+
+    def step(x, by):
+        state.add_(x)
+        return state.masked_fill(x > 1, by * 2)
+
+    program = training_step(step, (tandem.ones(3, dtype=tandem.float16), 1.0))
+    x = tandem.tensor([1.0, 2.0, 3.0], dtype=tandem.float16)
+    with pytest.raises(RuntimeError, match="step: what is computed from the numbers is 80000, .* up to 65504"):
+        program(x, 40000.0)
+    assert program(x, 1.0).tolist() == [1, 2, 2]
+
+
+def test_bounds_of_forms():
+    """Of an entry of which calls choose the size, also where only some sizes have them."""
+    n = Dim("n", max=6)
+
+    def fill(x, by):
+        return x.masked_fill(x > 1, by) if x.shape[0] > 3 else x * 2
+
+    program = export(fill, (tandem.ones(2).half(), 0.5), dynamic_shapes=({0: n}, None))
+    for size in (1, 3):
+        assert program(tandem.ones(size).half(), 1e6).tolist() == [2.0] * size
+    for size in (4, 6):
+        assert program(tandem.full((size,), 2.0).half(), 7.0).tolist() == [7.0] * size
+        with pytest.raises(RuntimeError, match="by is 1e\\+06"):
+            program(tandem.full((size,), 2.0).half(), 1e6)
+
+
+def test_bounds_in_c(tmp_path):
+    """The same error from the C functions, with nothing written."""
+    x, mask = tandem.tensor([1.0, 3.0], dtype=tandem.float16), tandem.tensor([True, False])
+    path = tmp_path / "fill.tandem"
+    export(lambda x, mask, by: x.masked_fill(mask, by), (x, mask, 0.5)).save(path)
+    program = c_programs.Program(c_programs.Library(str(LIBRARY)), str(path))
+    arguments = [x.numpy(), mask.numpy()]
+    assert program.run(0, arguments, numbers=(65504.0,))[0].tolist() == [65504, 3]
+    with pytest.raises(RuntimeError, match=r"forward: by is 65505, and the dtype .* holds numbers up to 65504"):
+        program.run(0, arguments, numbers=(65505.0,))
+    program.close()

@@ -104,7 +104,9 @@ class Program:
         assert self.library.c.tandem_entry_sizes(self.program, c.c_size_t(entry)) == len(sizes)
         self.library("set_sizes", self.context, c.c_size_t(entry), (c.c_int64 * max(len(sizes), 1))(*sizes))
 
-    def run(self, entry: int, arguments: list[np.ndarray], context: Any = None) -> list[np.ndarray]:
+    def run(
+        self, entry: int, arguments: list[np.ndarray], context: Any = None, numbers: tuple[float, ...] = ()
+    ) -> list[np.ndarray]:
         """Results in memory of their own, filled with rubbish before."""
         results = []
         for k in range(self.library.c.tandem_entry_results(self.program, c.c_size_t(entry))):
@@ -114,7 +116,8 @@ class Program:
             _, dtype, shape = self.info("argument", entry, k)
             assert a.dtype == dtype and a.shape == shape and a.flags.c_contiguous, (k, a.dtype, a.shape, dtype, shape)
         places = [(c.c_void_p * max(len(x), 1))(*[a.ctypes.data for a in x]) for x in (arguments, results)]
-        self.library("run", context or self.context, c.c_size_t(entry), places[0], None, places[1])
+        given = (c.c_double * len(numbers))(*numbers) if numbers else None
+        self.library("run", context or self.context, c.c_size_t(entry), places[0], given, places[1])
         return results
 
 
