@@ -167,7 +167,13 @@ PyObject* sizeSubscript(PyObject* self, PyObject* index) {
 PyObject* sizeNumel(PyObject* self, PyObject*) {
   return guarded([&] { return PyLong_FromLongLong(numelOf(dimsOf(self, "numel"))); });
 }
+/// For the pickle protocols 0 and 1, which cannot write an instance of a type of ours without it.
+PyObject* sizeReduce(PyObject* self, PyObject*) {
+  PyRef plain(PyTuple_GetSlice(self, 0, PyTuple_GET_SIZE(self)));
+  return plain ? Py_BuildValue("O(O)", sizeType, plain.get()) : nullptr;
+}
 PyMethodDef sizeMethods[] = {{"numel", sizeNumel, METH_NOARGS, "Product of the sizes."},
+                             {"__reduce__", sizeReduce, METH_NOARGS, nullptr},
                              {nullptr, nullptr, 0, nullptr}};
 
 void initSize(PyObject* module) {

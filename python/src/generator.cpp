@@ -121,6 +121,18 @@ PyObject* cloneState(PyObject* self, PyObject*) {
     return copy;
   });
 }
+/// The default generator is written as one of its own with the same state, as in PyTorch.
+PyObject* reduce(PyObject* self, PyObject*) {
+  return guarded([&] {
+    PyRef place(checked(deviceObject(objectOf(self)->device)));
+    PyRef state(checked(getState(self, nullptr)));
+    return checked(Py_BuildValue("O(O)O", generatorType, place.get(), state.get()));
+  });
+}
+PyObject* restore(PyObject* self, PyObject* state) {
+  PyRef same(setState(self, state));
+  return same ? Py_NewRef(Py_None) : nullptr;
+}
 PyObject* device(PyObject* self, void*) {
   return guarded([&] { return deviceObject(objectOf(self)->device); });
 }
@@ -146,6 +158,8 @@ PyMethodDef methods[] = {
     {"get_state", getState, METH_NOARGS, "The state, for `set_state`."},
     {"clone_state", cloneState, METH_NOARGS, "Another generator in the same state."},
     {"set_state", setState, METH_O, "Goes on from a state of `get_state`."},
+    {"__reduce__", reduce, METH_NOARGS, nullptr},
+    {"__setstate__", restore, METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 PyGetSetDef properties[] = {{"device", device, nullptr, "Where what is drawn from it is made.", nullptr},

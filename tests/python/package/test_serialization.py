@@ -244,3 +244,49 @@ def test_functions_and_results_can_be_pickled():
     assert type(top) is type(tandem.ones(1, 1).max(1)) and top.values.tolist() == [3] and top.indices.tolist() == [1]
     x = pickle.loads(pickle.dumps(tandem.ones(1, requires_grad=True) * 2))
     assert x.tolist() == [2] and x.requires_grad and x.is_leaf
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_every_protocol_writes_every_type(protocol):
+    for value in (
+        tandem.Size([2, 3]),
+        tandem.device("cpu"),
+        tandem.float16,
+        tandem.strided,
+        tandem.channels_last,
+        tandem.finfo(tandem.float32),
+        tandem.add,
+        tandem.Tensor.add,
+    ):
+        back = pickle.loads(pickle.dumps(value, protocol))
+        assert type(back) is type(value) and back == value
+    x = tandem.tensor([[1.0, 3.0]], requires_grad=True)
+    for value in (
+        x,
+        x.detach(),
+        nn.Parameter(x.detach()),
+        x.detach().max(1),
+        tandem.distributions.Normal(x.detach(), 1.0),
+    ):
+        assert repr(pickle.loads(pickle.dumps(value, protocol))) == repr(value)
+
+
+def copies(generator):
+    yield copy.copy(generator)
+    yield copy.deepcopy({"generator": generator})["generator"]
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        yield pickle.loads(pickle.dumps(generator, protocol))
+
+
+def test_copies_of_generators_go_on_from_the_same_state():
+    own = tandem.Generator().manual_seed(-3)
+    for generator in (own, tandem.default_generator):
+        tandem.rand(3, generator=generator)
+        for other in copies(generator):
+            assert type(other) is tandem.Generator and other.device == generator.device
+            assert other.initial_seed() == generator.initial_seed()
+            state = generator.get_state()
+            assert tandem.equal(tandem.rand(3, generator=other), tandem.rand(3, generator=generator))
+            assert not tandem.equal(generator.get_state(), state)  # each has a state of its own
+    with pytest.raises(RuntimeError, match="the state of a generator is"):
+        own.__setstate__(tandem.zeros(3, dtype=tandem.uint8))
