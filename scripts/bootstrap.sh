@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Installs what is missing to build Tandem: the Debian packages of packages.txt, and a .venv with the Python packages of
 # requirements.txt in which `import tandem` finds the work tree. Costs a fraction of a second when nothing is missing.
+#
+#   PYTHON=python3.13 scripts/bootstrap.sh    another interpreter, which stays until $PYTHON names one of another version
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -37,23 +39,33 @@ install_packages() {
   fi
 }
 
-# Debian's own interpreter first: python3-dev has the headers that belong to it.
+is_usable() { # python
+  command -v "$1" >/dev/null && "$1" -c 'import sys, ensurepip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null
+}
+
+# The one that $PYTHON names; else Debian's own first: python3-dev has the headers that belong to it.
 find_python() {
   local candidate
-  for candidate in "${PYTHON:-}" /usr/bin/python3.11 /usr/bin/python3 python3; do
-    [ -n "$candidate" ] && command -v "$candidate" >/dev/null || continue
-    "$candidate" -c 'import sys, ensurepip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && { echo "$candidate"; return; }
+  local -a candidates=(/usr/bin/python3.11 /usr/bin/python3 python3)
+  [ -z "${PYTHON:-}" ] || candidates=("$PYTHON")
+  for candidate in "${candidates[@]}"; do
+    if is_usable "$candidate"; then echo "$candidate"; return; fi
   done
-  echo "No Python of at least 3.10 with venv was found." >&2
+  echo "No Python of at least 3.10 with venv was found among: ${candidates[*]}" >&2
   return 1
 }
 
 make_venv() {
-  local python stamp=.venv/tandem-stamp key
+  local python stamp=.venv/tandem-stamp key before
   key=$(sha256sum scripts/requirements.txt | cut -d' ' -f1)-$PWD
-  if [ -x .venv/bin/python ] && [ "$(cat $stamp 2>/dev/null)" = "$key" ]; then return; fi
+  before=$(.venv/bin/python --version 2>/dev/null || true)
+  if [ -n "$before" ] && [ "$(cat $stamp 2>/dev/null)" = "$key" ]; then
+    if [ -z "${PYTHON:-}" ] || [ "$("$PYTHON" --version 2>/dev/null)" = "$before" ]; then return; fi
+  fi
   python=$(find_python)
-  echo "Making .venv with $($python --version)"
+  echo "Making .venv with $("$python" --version)"
+  # A build is configured for one interpreter: its extension module is of no use to another one.
+  if [ "$before" != "$("$python" --version)" ]; then rm -f build/*/CMakeCache.txt build/*/build.ninja; fi
   "$python" -m venv --clear .venv
   .venv/bin/python -m pip install -qq --disable-pip-version-check -r scripts/requirements.txt
   # The package is used from the work tree: the build puts its compiled parts beside the sources.
