@@ -17,6 +17,7 @@ from pathlib import Path
 
 import matplotlib
 import numpy as np
+from numpy.typing import NDArray
 from tqdm import tqdm
 
 import tandem
@@ -34,7 +35,7 @@ BATCH = 64
 Labelled = tuple[Tensor, Tensor]
 
 
-def read_idx(path: Path) -> np.ndarray:
+def read_idx(path: Path) -> NDArray[np.uint8]:
     """The array in a gzipped IDX file: two zero bytes, a type code (8 is uint8), the rank, big-endian sizes, data."""
     with gzip.open(path) as file:
         data = file.read()
@@ -80,7 +81,7 @@ class Run:
     mode: str
     losses: list[float]
     weights: list[bytes]  # one object a parameter
-    predictions: np.ndarray
+    predictions: NDArray[np.int64]
     accuracy: float
     images_per_second: float
     launches: int
@@ -132,7 +133,7 @@ def train(mode: str, train_set: Labelled, test_set: Labelled, epochs: int, seed:
     )
 
 
-def predict(mode: str, model: nn.Module, images: Tensor) -> np.ndarray:
+def predict(mode: str, model: nn.Module, images: Tensor) -> NDArray[np.int64]:
     model.eval()
 
     def most_likely(x: Tensor) -> Tensor:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import matplotlib
 import numpy as np
+from numpy.typing import NDArray
 from tqdm import tqdm
 
 import tandem
@@ -64,8 +65,8 @@ class Run:
     mode: str
     losses: list[float]
     weights: list[bytes]  # one object a parameter
-    grid: np.ndarray
-    u: np.ndarray
+    grid: NDArray[np.float32]
+    u: NDArray[np.float32]
     error: float
     steps_per_second: float
 

@@ -14,6 +14,7 @@ import struct
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 import tandem
 from tandem import Tensor, nn
@@ -24,14 +25,14 @@ BATCH = 64
 KEPT = 1024  # images in the files for C++
 
 
-def read_idx(path: Path, header: int) -> np.ndarray:
+def read_idx(path: Path, header: int) -> NDArray[np.uint8]:
     """The bytes of a gzipped IDX file, behind its header; images are of 28 x 28."""
     with gzip.open(path) as file:
         data = np.frombuffer(file.read(), np.uint8, offset=header)
     return data.reshape(-1, 28, 28) if header == 16 else data
 
 
-def write_idx(path: Path, array: np.ndarray) -> None:
+def write_idx(path: Path, array: NDArray[np.uint8]) -> None:
     """An IDX file: two zero bytes, 8 for bytes, the rank, big-endian sizes, the elements."""
     path.write_bytes(struct.pack(f">HBB{array.ndim}I", 0, 8, array.ndim, *array.shape) + array.tobytes())
 

@@ -55,14 +55,14 @@ def _dtype_name(dtype: tandem.dtype) -> str:
     return str(dtype).rpartition(".")[2]
 
 
-def _numpy_dtype(name: str) -> np.dtype:
+def _numpy_dtype(name: str) -> np.dtype[Any]:
     """The NumPy dtype of the same width; bfloat16, which NumPy lacks, travels as 16-bit integers."""
     import numpy as np
 
     return np.dtype("int16" if name == "bfloat16" else name).newbyteorder("<")
 
 
-def _to_numpy(tensor: Tensor) -> np.ndarray:
+def _to_numpy(tensor: Tensor) -> np.ndarray[Any, Any]:
     import numpy as np
 
     if tensor.dtype == tandem.bfloat16:
@@ -71,7 +71,7 @@ def _to_numpy(tensor: Tensor) -> np.ndarray:
     return tensor.numpy()
 
 
-def _from_numpy(array: np.ndarray, name: str) -> Tensor:
+def _from_numpy(array: np.ndarray[Any, Any], name: str) -> Tensor:
     import numpy as np
 
     if name == "bfloat16":
@@ -166,11 +166,11 @@ class _Writer:
             self.copies[key] = tensor.as_strided((elements,), (1,), 0).cpu()
         return self.copies[key].as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
 
-    def members(self) -> dict[str, np.ndarray]:
+    def members(self) -> dict[str, np.ndarray[Any, Any]]:
         """The flat arrays by name; completes the records with member and offset."""
         import numpy as np
 
-        result: dict[str, np.ndarray] = {}
+        result: dict[str, np.ndarray[Any, Any]] = {}
         for group in self.groups.values():
             name = self._free_name(group[0][2] or "tensor", result)
             if len(group) == 1:

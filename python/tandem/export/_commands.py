@@ -322,7 +322,7 @@ def _write(path: str, results: dict[str, Tensor]) -> None:
             for name, result in results.items():
                 array = (result.float() if result.dtype == tandem.bfloat16 else result).numpy()
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                    np.lib.format.write_array(member, array, allow_pickle=False)
+                    np.save(member, array, allow_pickle=False)
 
     replace_file(path, write)
 
