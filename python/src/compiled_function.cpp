@@ -144,6 +144,7 @@ std::shared_ptr<Entry> prove(PyObject* result, WatchedRecording& active, const C
 
 PyRef watch(Function& f, CallSignature& call, PyObject* const* args, Py_ssize_t numArgs, PyObject* keywords,
             std::shared_ptr<Entry>& made, bool dry) {
+  CollectorWaits collector;  // from before anything is recorded
   std::vector<Storage*> whole;
   for (auto i : f.whole)
     if (i < call.tensors.size()) whole.push_back(call.tensors[i].impl()->storage.get());
@@ -159,7 +160,7 @@ PyRef watch(Function& f, CallSignature& call, PyObject* const* args, Py_ssize_t 
     }
   }
   lazy::Session& session = tracer->session();
-  Observer observer(session, f.changing);
+  Observer observer(session, f.changing, collector);
   WatchedRecording active{tracer.get(), &observer, {}, {}, {}, {}};
   session.strict = f.fullGraph;
   session.onGivenUp = [&](const char* why) {

@@ -27,11 +27,37 @@ bool loadsValue(int op, int arg) {
     return false;
   }
 }
+
+/// Runs what the interpreter has put off. 3.12 puts collections off to the next call of a Python function, and then
+/// runs the one that is due although the collector waits by now; other versions do not.
+void runWhatIsDue() {
+#if PY_VERSION_HEX >= 0x030C0000 && PY_VERSION_HEX < 0x030D0000
+  static PyObject* nothing = nullptr;
+  if (nothing == nullptr) {
+    PyRef names(checked(PyDict_New()));
+    nothing = checked(PyRun_String("lambda: None", Py_eval_input, names.get(), names.get()));
+  }
+  PyRef done(checked(PyObject_CallNoArgs(nothing)));
+#endif
+}
 }  // namespace
 
 // ---- the watch -----------------------------------------------------------------------------------------------------
 
-Observer::Observer(lazy::Session& session, const ChangingNumbers& changing) : session_(session), changing_(changing) {}
+CollectorWaits::CollectorWaits() : waits_(PyGC_Disable() != 0) {
+  try {
+    runWhatIsDue();
+  } catch (...) {
+    end();
+    throw;
+  }
+}
+void CollectorWaits::end() {
+  if (std::exchange(waits_, false)) PyGC_Enable();
+}
+
+Observer::Observer(lazy::Session& session, const ChangingNumbers& changing, CollectorWaits& collector)
+    : session_(session), changing_(changing), collector_(collector) {}
 Observer::~Observer() { stop(); }
 
 bool Observer::possible() { return framesAreReadable() && !threadIsWatched(); }
@@ -48,12 +74,7 @@ void Observer::start(PyObject* callable, PyObject* const* args, Py_ssize_t n) {
   if (!self) throw PythonError();
   call(callable, args, n);
   allowInstructionReports();
-  collectorWaits_ = PyGC_Disable() != 0;
   PyEval_SetTrace(trace, self.get());
-}
-
-void Observer::letCollect() {
-  if (std::exchange(collectorWaits_, false)) PyGC_Enable();
 }
 
 void Observer::stop() {
@@ -63,14 +84,14 @@ void Observer::stop() {
   PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
   PyErr_Fetch(&type, &value, &traceback);
   PyEval_SetTrace(nullptr, nullptr);
-  letCollect();
+  collector_.end();
   PyErr_Restore(type, value, traceback);
 }
 
 void Observer::refuse(const std::string& why) {
   if (refused_) return;
   refused_ = true;
-  letCollect();
+  collector_.end();
   // After the body there is no line to blame.
   std::string line = running_ ? userLineOutside() : std::string();
   std::string inner = running_ ? userLine() : std::string();

@@ -30,10 +30,25 @@
 
 namespace tandem::python {
 
+/// The cyclic collector waits until `end`: what it runs (finalizers, `gc.callbacks`) is no part of a body, and is
+/// neither to be recorded nor watched.
+class CollectorWaits {
+ public:
+  CollectorWaits();
+  ~CollectorWaits() { end(); }
+  CollectorWaits(const CollectorWaits&) = delete;
+  CollectorWaits& operator=(const CollectorWaits&) = delete;
+  void end();
+
+ private:
+  bool waits_;
+};
+
 class Observer {
  public:
-  /// `changing`: places whose numbers are to be read anew at every call.
-  Observer(lazy::Session& session, const ChangingNumbers& changing);
+  /// `changing`: places whose numbers are to be read anew at every call. `collector` waits until `stop`, or until
+  /// something is refused.
+  Observer(lazy::Session& session, const ChangingNumbers& changing, CollectorWaits& collector);
   ~Observer();
   Observer(const Observer&) = delete;
   Observer& operator=(const Observer&) = delete;
@@ -47,8 +62,7 @@ class Observer {
   std::string changedArgument() { return arguments_.broken(); }
   /// `number`, a float object that nobody else has, stands for a slot.
   void track(PyObject* number, const Scalar& slot);
-  /// Watches from here to `stop`, beginning with the call of `callable`. Until then, or until something is refused, the
-  /// cyclic collector waits: what it runs (finalizers, `gc.callbacks`) is no part of the body.
+  /// Watches from here to `stop`, beginning with the call of `callable`.
   void start(PyObject* callable, PyObject* const* args, Py_ssize_t n);
   void stop();
 
@@ -109,7 +123,6 @@ class Observer {
   void through(PyObject* found, PyObject* o, PyObject* name);
 
  private:
-  void letCollect();
   struct Pending {
     enum class Do : std::uint8_t { Fresh, FreshLocal, Slot, Number } what = Do::Fresh;
     int offset = 0;  // of the instruction before which it is done
@@ -153,13 +166,13 @@ class Observer {
 
   lazy::Session& session_;
   const ChangingNumbers& changing_;
+  CollectorWaits& collector_;
   bool loads_ = false;                 // the instruction does nothing but load a value
   std::optional<NumberPlace> number_;  // that it loads
   GuardSet guards_;
   GuardSet arguments_;  // as they were at the start
   std::string reason_;
   bool running_ = false;
-  bool collectorWaits_ = false;
   bool refused_ = false;
   bool madeState_ = false;
   std::unordered_set<PyObject*> fresh_;

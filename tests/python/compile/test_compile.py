@@ -393,3 +393,18 @@ def test_collections_are_no_part_of_the_body():
     finally:
         gc.set_threshold(*before)
         gc.callbacks.pop()
+
+
+def test_what_collections_do_to_tensors_is_no_part_of_the_plan():
+    count = tandem.zeros(())
+    before = gc.get_threshold()
+    gc.callbacks.append(lambda phase, info: count.add_(1))
+    gc.set_threshold(1)
+    try:
+        f = tandem.compile(lambda x: [[x * k] for k in range(20)][-1][0], fullgraph=True)
+        f(vector(3))
+    finally:
+        gc.set_threshold(*before)
+        gc.callbacks.pop()
+    seen = count.item()
+    assert seen > 0 and [f(vector(3)).item() for _ in range(3)] == [57] * 3 and count.item() == seen
