@@ -43,8 +43,6 @@ constexpr std::int64_t kOutputStep = 64;
 constexpr double kTurnFilter = 0.7;
 constexpr double kTurnResult = 0.4;
 
-std::int64_t ceilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 /// A convolution as products, for each of `n` images and `groups`: for each part of the windows, c[m, windows] =
 /// filters[m, k] columns[k, windows], where k runs over the group's planes and the part's taps.
 template <class T>

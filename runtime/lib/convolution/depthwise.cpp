@@ -23,8 +23,6 @@ constexpr std::int64_t kSlab = std::int64_t{1} << 17;
 constexpr std::int64_t kMaxPieces = 8;
 constexpr std::int64_t kPieceWork = std::int64_t{1} << 17;
 
-std::int64_t ceilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 /// Blocks of whole rows of windows over planes that lie side by side, a lane each.
 template <class T>
 class LaneSlab {

@@ -27,8 +27,6 @@ constexpr std::int64_t kTilesAThread = 4;
 constexpr std::int64_t kTileWork = std::int64_t{1} << 19;
 constexpr std::int64_t kTileRows = 48;
 
-std::int64_t ceilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 template <class T>
 class WeightGrad {
  public:

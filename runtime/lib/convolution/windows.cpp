@@ -2,12 +2,6 @@
 
 namespace tandem::lib {
 
-namespace {
-
-std::int64_t ceilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
-}  // namespace
-
 Windowed Windowed::ofOutput(const ConvShape& s) {
   const std::int64_t taps = s.kh * s.kw;
   Windowed of{{s.h, s.w, s.oh, s.ow, s.strideH, s.strideW, ScratchList<Tap>(taps)},
