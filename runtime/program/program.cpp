@@ -338,10 +338,6 @@ void checkCall(const EntryData& e, std::size_t arguments, std::span<const Scalar
                     e.results.size(), " tensors, not ", arguments, ", ", numbers.size(), " and ", results);
 }
 
-}  // namespace
-
-namespace {
-
 /// Error naming the number where one is beyond what the operations that use it hold; eager calls refuse the same.
 void checkBounds(const EntryData& e, const PlanRun& run, std::vector<Scalar>& values) {
   if (e.bounds.empty()) return;

@@ -1,7 +1,7 @@
 // Convolutions of float32 and float64 as matrix products: of the filters, a row each, and of what the windows see, a
 // column each. No matrix of patches is written out: in a slab (windows.h) what neighbouring windows see at one place of
 // the filter lies side by side, and products read it there. There are two ways to share what is read, and the cheaper
-// one is taken; both give the same bits:
+// one is taken, by sizes alone. Both give the same bits, of finite filters:
 // - by windows: vectors are of neighbouring windows, and filters of several outputs meet each of them. In planes of few
 //   columns vectors go on through what lies between two rows, whose results are dropped;
 // - by channels: vectors are of outputs, for which the filters are turned first, and several windows meet each of them.
