@@ -151,7 +151,8 @@ class Scratch {
 template <class T>
 class ScratchList {
  public:
-  explicit ScratchList(std::int64_t most) : elements_(most) {}
+  explicit ScratchList(std::int64_t most) : elements_(most), most_(most) {}
+  std::int64_t most() const { return most_; }
   void push_back(const T& value) { elements_[size_++] = value; }
   void clear() { size_ = 0; }
   std::int64_t size() const { return size_; }
@@ -163,6 +164,7 @@ class ScratchList {
 
  private:
   Scratch<T> elements_;
+  std::int64_t most_;
   std::int64_t size_ = 0;
 };
 

@@ -4,12 +4,7 @@ namespace tandem::lib {
 
 Windowed Windowed::ofOutput(const ConvShape& s) {
   const std::int64_t taps = s.kh * s.kw;
-  Windowed of{{s.h, s.w, s.oh, s.ow, s.strideH, s.strideW, ScratchList<Tap>(taps)},
-              ScratchList<WindowPart>(1),
-              ScratchList<std::int64_t>(taps),
-              s.oh * s.ow,
-              s.ow,
-              1};
+  Windowed of(Windows(s.h, s.w, s.oh, s.ow, s.strideH, s.strideW, taps), 1, s.oh * s.ow, s.ow, 1);
   for (std::int64_t y = 0; y < s.kh; ++y)
     for (std::int64_t x = 0; x < s.kw; ++x) {
       of.windows.taps.push_back({y * s.dilationH - s.padH, x * s.dilationW - s.padW});
@@ -21,12 +16,8 @@ Windowed Windowed::ofOutput(const ConvShape& s) {
 
 Windowed Windowed::ofInputGrad(const ConvShape& s) {
   const std::int64_t taps = s.kh * s.kw, below = std::min(s.strideH, s.h), beside = std::min(s.strideW, s.w);
-  Windowed of{{s.oh, s.ow, ceilDiv(s.h, s.strideH), ceilDiv(s.w, s.strideW), 1, 1, ScratchList<Tap>(taps)},
-              ScratchList<WindowPart>(below * beside),
-              ScratchList<std::int64_t>(taps),
-              s.h * s.w,
-              s.strideH * s.w,
-              s.strideW};
+  Windowed of(Windows(s.oh, s.ow, ceilDiv(s.h, s.strideH), ceilDiv(s.w, s.strideW), 1, 1, taps), below * beside,
+              s.h * s.w, s.strideH * s.w, s.strideW);
   for (std::int64_t a = 0; a < below; ++a)
     for (std::int64_t b = 0; b < beside; ++b) {
       const std::int64_t tap = of.places.size();

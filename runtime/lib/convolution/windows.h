@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 #include "runtime/lib/convolution/convolution.h"
 #include "runtime/lib/strided.h"
@@ -56,6 +57,11 @@ struct Windows {
   std::int64_t stepH, stepW;
   ScratchList<Tap> taps;
 
+  /// Without taps; of at most `most`.
+  Windows(std::int64_t h, std::int64_t w, std::int64_t rows, std::int64_t columns, std::int64_t stepH,
+          std::int64_t stepW, std::int64_t most)
+      : h(h), w(w), rows(rows), columns(columns), stepH(stepH), stepW(stepW), taps(most) {}
+
   std::int64_t count() const { return rows * columns; }
 };
 
@@ -75,6 +81,9 @@ struct Windowed {
   ScratchList<std::int64_t> places;
   std::int64_t plane, stepH, stepW;
 
+  /// Without taps and parts, of at most `most`.
+  Windowed(Windows over, std::int64_t most, std::int64_t plane, std::int64_t stepH, std::int64_t stepW)
+      : windows(std::move(over)), parts(most), places(windows.taps.most()), plane(plane), stepH(stepH), stepW(stepW) {}
   /// Over the input, for the output: one part.
   static Windowed ofOutput(const ConvShape& s);
   /// Over the output's gradient, for that of the input: what reaches an element comes from the outputs whose windows

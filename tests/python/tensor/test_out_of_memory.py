@@ -270,7 +270,7 @@ def test_other_threads():
         for call in (
             lambda t: t.sort(-1)[0],
             lambda t: t.transpose(0, 2).cumsum(0),
-            lambda t: F.conv1d(t, tandem.ones(16, 3, 5)),
+            lambda t: F.conv1d(t[:16], tandem.ones(16, 3, 5)),
             lambda t: t.median(-1)[0],
             lambda t: tandem.matmul(t, t.transpose(1, 2)),
         ):
