@@ -1,6 +1,7 @@
 // The inner loops of convolutions for AVX2.
 #include <cstdint>
 #include <immintrin.h>
+#include <utility>
 
 #include "runtime/lib/convolution/conv_kernel.h"
 #include "runtime/lib/matmul/gemm_kernel.h"

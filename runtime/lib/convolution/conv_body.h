@@ -15,12 +15,14 @@ void productRows(const PanelProduct<T>& p, std::int64_t first) {
     const auto b0 = V::load(b);
     const auto b1 = V::load(b + V::kLanes);
     asm("" : "+r"(a0), "+r"(a4), "+r"(a8));
-#pragma GCC unroll 16
-    for (int r = 0; r < Rows; ++r) {
-      const auto x = V::broadcast((r < 4 ? a0 : r < 8 ? a4 : a8)[r % 4 * lda]);
-      acc[r][0] = V::fma(x, b0, acc[r][0]);
-      acc[r][1] = V::fma(x, b1, acc[r][1]);
-    }
+    [&]<int... R>(std::integer_sequence<int, R...>) {
+      const auto add = [&](typename V::Vector(&row)[2], const T* from) {
+        const auto x = V::broadcast(*from);
+        row[0] = V::fma(x, b0, row[0]);
+        row[1] = V::fma(x, b1, row[1]);
+      };
+      (add(acc[R], (R < 4 ? a0 : R < 8 ? a4 : a8) + R % 4 * lda), ...);
+    }(std::make_integer_sequence<int, Rows>());
     ++a0, ++a4, ++a8;
   }
   T* to = p.c + first * p.ldc;
