@@ -1,7 +1,8 @@
 """Saved programs: what a call of one costs, and what it needs. Tandem's run by the C functions of libtandem_runtime,
 PyTorch's by AOTInductor's package, both from Python; ONNX Runtime's session has the model that PyTorch exports.
 
-Memory is that of a process that opens the CNN's program and runs it, less what it had before it loaded the library."""
+Opening, the first call and memory are those of a process that does nothing else; memory is what it has then, less what
+it had before it loaded the library."""
 
 import copy
 import ctypes
@@ -14,7 +15,7 @@ import threading
 import time
 from pathlib import Path
 
-from compare.timing import seconds_once, seconds_per_call
+from compare.timing import seconds_per_call
 from models.networks import MLP, cnn, tanh_network, transformer
 
 TITLE = "saved programs: a call, opening one, and its first call"
@@ -111,18 +112,31 @@ def calls_together(first, second, calls=60):
     return min(seconds(first, second) / seconds(first) for _ in range(5))
 
 
-def resident(lines, before=("import numpy",)):
-    """Bytes of memory that a new process needs for `lines` of Python, beyond what those before need."""
+def new_process(before, lines):
+    """What is printed by `lines` of Python in a new process, after those before; `now()` is its memory in bytes."""
     code = [
+        "import time",
         *before,
         "def now(): return int(open('/proc/self/statm').read().split()[1]) * 4096",
-        "before = now()",
+        "memory, clock = now(), time.perf_counter",
         *lines,
-        "print(now() - before)",
     ]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[1])}
     run = subprocess.run([sys.executable, "-c", "\n".join(code)], env=environment, capture_output=True, check=True)
-    return int(run.stdout)
+    return [float(number) for number in run.stdout.split()]
+
+
+def fresh(library, opening, call, before=()):
+    """The rows of a process that opens the CNN's program and calls it once: best of three. Memory is counted from
+    before the library is there, times from behind its import."""
+    lines = [
+        *library,
+        "x = numpy.zeros((1, 1, 28, 28), numpy.float32)",
+        f"start = clock(); program = {opening}; opened = clock(); {call}; end = clock()",
+        "print(opened - start, end - opened, now() - memory)",
+    ]
+    runs = [new_process(["import numpy", *before], lines) for _ in range(3)]
+    return zip(("open", "first", "resident"), map(min, zip(*runs, strict=True)), strict=True)
 
 
 def bytes_of(files):
@@ -156,26 +170,17 @@ def torch_like(T):
 
                 yield row, "saved", seconds_per_call(call)
         path = Path(folder) / f"cnn_1_2.{'tandem' if ours else 'pt2'}"
-        model, x = models(T)["cnn_1"]
-        result = T.empty(1, 10)
-        opened = []
-
-        def open_it():
-            opened.append(Opened(path, x, result) if ours else T._inductor.aoti_load_package(str(path)))
-
-        yield "open", "saved", seconds_once(open_it)
-        yield "first", "saved", seconds_once(opened[0] if ours else lambda: opened[0](x))
         yield "file", "saved", bytes_of([path])
         if ours:
             yield "library", "saved", bytes_of([LIBRARY])
-            run = f"Opened({str(path)!r}, x, numpy.zeros((1, 10), numpy.float32))()"
-            lines = ["x = numpy.zeros((1, 1, 28, 28), numpy.float32)", run]
-            needed = resident(lines, ["import numpy", "from models.deploy import Opened"])
+            opening = f"Opened({str(path)!r}, x, numpy.zeros((1, 10), numpy.float32))"
+            rows = fresh(["library()"], opening, "program()", ["from models.deploy import Opened, library"])
         else:
             yield "library", "saved", bytes_of((Path(T.__file__).parent / "lib").glob("lib*.so*"))
-            run = f"torch._inductor.aoti_load_package({str(path)!r})(torch.zeros(1, 1, 28, 28))"
-            needed = resident(["import torch, torch._inductor", run])
-        yield "resident", "saved", needed
+            opening = f"torch._inductor.aoti_load_package({str(path)!r})"
+            rows = fresh(["import torch, torch._inductor"], opening, "program(torch.from_numpy(x))")
+        for row, value in rows:
+            yield row, "saved", value
         T.set_num_threads(1)
         path = Path(folder) / f"gpt_128_1.{'tandem' if ours else 'pt2'}"
         model, x = models(T)["gpt_128"]
@@ -205,15 +210,13 @@ def onnxruntime():
                 session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
                 feed = {session.get_inputs()[0].name: np.ascontiguousarray(x.numpy())}
                 yield f"{name}_{threads}", "saved", seconds_per_call(lambda s=session, f=feed: s.run(None, f))
-        opened = []
         path = str(Path(folder) / "cnn_1.onnx")
-        yield "open", "saved", seconds_once(lambda: opened.append(ort.InferenceSession(path, options)))
-        feed = {opened[0].get_inputs()[0].name: np.zeros((1, 1, 28, 28), np.float32)}
-        yield "first", "saved", seconds_once(lambda: opened[0].run(None, feed))
         yield "file", "saved", bytes_of(Path(folder).glob("cnn_1.onnx*"))
         yield "library", "saved", bytes_of((Path(ort.__file__).parent / "capi").glob("*.so*"))
-        run = "s.run(None, {s.get_inputs()[0].name: numpy.zeros((1, 1, 28, 28), numpy.float32)})"
-        yield "resident", "saved", resident(["import onnxruntime", f"s = onnxruntime.InferenceSession({path!r})", run])
+        opening = f"onnxruntime.InferenceSession({path!r})"
+        call = "program.run(None, {program.get_inputs()[0].name: x})"
+        for row, value in fresh(["import onnxruntime"], opening, call):
+            yield row, "saved", value
         options.intra_op_num_threads = 1
         path = str(Path(folder) / "gpt_128.onnx")
         session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
