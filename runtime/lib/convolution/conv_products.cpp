@@ -418,6 +418,7 @@ void windowInputGrad(const ConvShape& s, const T* grad, const T* weight, T* inpu
   if (std::any_of(of.parts.begin(), of.parts.end(), [](const WindowPart& part) { return part.count == 0; }))
     parallelFor(s.n * s.inputSize(), kSerialElements,
                 [&](std::int64_t begin, std::int64_t end) { std::fill(inputGrad + begin, inputGrad + end, T{}); });
+  if (of.places.empty()) return;
   const Tiles<T> tiles({of, s.n, s.groups, s.groupOutputs(), s.groupChannels(), grad, inputGrad});
   const Scratch<T> filters(tiles.filters());
   gradFilters(s, of, weight, tiles, filters.data());

@@ -132,7 +132,9 @@ void depthwiseForward(const ConvShape& s, const T* input, const T* weight, T* ou
 
 template <class T>
 void depthwiseInputGrad(const ConvShape& s, const T* grad, const T* weight, T* inputGrad) {
-  planeWindows(s, Windowed::ofInputGrad(s), grad, weight, inputGrad);
+  const Windowed of = Windowed::ofInputGrad(s);
+  if (of.places.empty()) return void(std::fill_n(inputGrad, s.n * s.inputSize(), T{}));
+  planeWindows(s, of, grad, weight, inputGrad);
 }
 
 template <class T>
