@@ -20,8 +20,9 @@ struct PanelProduct {
   bool add;
 };
 
-/// c[count, vectors * lanes] = or += for `count` neighbouring windows, at most kernels.windows and half as many or one
-/// less, what they see, window w at `b + offsets[p] + w`, times row p of `panel`; all dense, 1 or 2 vectors.
+/// c[count, vectors * lanes] = or += for `count` neighbouring windows, at most kernels.windows and at least one fewer
+/// than half as many, what they see, window w at `b + offsets[p] + w`, times row p of `panel`; all dense, 1 or 2
+/// vectors.
 template <class T>
 struct ChannelProduct {
   std::int64_t count, k;

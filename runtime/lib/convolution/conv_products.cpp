@@ -34,9 +34,6 @@ constexpr std::int64_t kTileWindows = 512;
 constexpr std::int64_t kTileSlab = std::int64_t{1} << 19;
 // In blocks of fewer columns than this, windows of one row are too few to share what is read.
 constexpr std::int64_t kNarrow = 7;
-// Multiply-adds of a tile that is worth sharing, and tiles a thread, as of products.
-constexpr std::int64_t kTileWork = std::int64_t{1} << 19;
-constexpr std::int64_t kTilesAThread = 4;
 // Outputs that stay together, where they are shared: whole vectors, and tiles of rows.
 constexpr std::int64_t kOutputStep = 64;
 // What it takes to turn an element of filters, and one of the results, in multiply-adds of vectors.
@@ -66,10 +63,9 @@ class Tiles {
     down_ = ceilDiv(of_.windows.rows, block_.rows), across_ = ceilDiv(of_.windows.columns, block_.columns);
     batches_ = ceilDiv(p.n, images_);
     const std::int64_t tiles = batches_ * p.groups * down_ * across_;
-    const std::int64_t wanted = numThreads() == 1 ? 1 : numThreads() * kTilesAThread;
     const std::int64_t work = p.m * all_ * images_ * block_.rows * block_.columns;
-    const std::int64_t cuts = std::min({ceilDiv(wanted, tiles), work / kTileWork, ceilDiv(p.m, kOutputStep)});
-    outputs_ = cuts < 2 ? p.m : ceilDiv(ceilDiv(p.m, cuts), kOutputStep) * kOutputStep;
+    const std::int64_t cuts = cutsOf(tiles, work, ceilDiv(p.m, kOutputStep));
+    outputs_ = cuts == 1 ? p.m : ceilDiv(ceilDiv(p.m, cuts), kOutputStep) * kOutputStep;
     cuts_ = ceilDiv(p.m, outputs_);
     std::int64_t* offset = offsets_.data();
     for (const WindowPart& part : of_.parts)

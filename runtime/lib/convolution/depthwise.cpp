@@ -27,35 +27,30 @@ constexpr std::int64_t kPieceWork = std::int64_t{1} << 17;
 template <class T>
 class LaneSlab {
  public:
-  explicit LaneSlab(const Windows& windows) : windows_(windows), offsets_(windows.taps.size()) {
-    top_ = windows.taps[0].row, left_ = windows.taps[0].column;
-    std::int64_t bottom = top_, right = left_;
-    for (const Tap& tap : windows.taps) {
-      top_ = std::min(top_, tap.row), bottom = std::max(bottom, tap.row);
-      left_ = std::min(left_, tap.column), right = std::max(right, tap.column);
-    }
-    height_ = bottom - top_ + 1;
-    columns_ = (windows.columns - 1) * windows.stepW + right - left_ + 1;
+  explicit LaneSlab(const Windows& windows)
+      : windows_(windows), reach_(reachOf(windows)), offsets_(windows.taps.size()) {
+    columns_ = (windows.columns - 1) * windows.stepW + reach_.columns;
     for (const Tap& tap : windows.taps)
-      offsets_.push_back(((tap.row - top_) * columns_ + tap.column - left_) * lanes());
-    const std::int64_t room = kSlab / (columns_ * lanes()) - height_;
+      offsets_.push_back(((tap.row - reach_.top) * columns_ + tap.column - reach_.left) * lanes());
+    const std::int64_t room = kSlab / (columns_ * lanes()) - reach_.rows;
     rows_ = std::clamp<std::int64_t>(room / windows.stepH + 1, 1, windows.rows);
   }
 
   std::int64_t lanes() const { return kernels_.lanes; }
   std::int64_t rows() const { return rows_; }  // of windows in a block, at most
-  std::int64_t size() const { return ((rows_ - 1) * windows_.stepH + height_) * columns_ * lanes(); }
+  std::int64_t size() const { return ((rows_ - 1) * windows_.stepH + reach_.rows) * columns_ * lanes(); }
   const std::int64_t* offsets() const { return offsets_.begin(); }
   std::int64_t down() const { return windows_.stepH * columns_ * lanes(); }
   std::int64_t step() const { return windows_.stepW * lanes(); }
 
   /// What `rows` rows of windows from row i on see of `planes` planes, which lie one after another.
   void fill(const T* from, std::int64_t planes, std::int64_t i, std::int64_t rows, T* slab) const {
-    const std::int64_t seen = (rows - 1) * windows_.stepH + height_;
-    const std::int64_t begin = std::min(std::max<std::int64_t>(0, -left_), columns_);  // columns inside of the plane
-    const std::int64_t end = std::clamp(windows_.w - left_, begin, columns_);
+    const std::int64_t seen = (rows - 1) * windows_.stepH + reach_.rows;
+    const std::int64_t begin =
+        std::min(std::max<std::int64_t>(0, -reach_.left), columns_);  // columns inside of the plane
+    const std::int64_t end = std::clamp(windows_.w - reach_.left, begin, columns_);
     const bool whole = planes == lanes();
-    for (std::int64_t r = 0, y = i * windows_.stepH + top_; r < seen; ++r, ++y) {
+    for (std::int64_t r = 0, y = i * windows_.stepH + reach_.top; r < seen; ++r, ++y) {
       T* row = slab + r * columns_ * lanes();
       const bool inside = y >= 0 && y < windows_.h && begin < end;
       if (!inside || !whole) {
@@ -65,16 +60,15 @@ class LaneSlab {
         std::fill_n(row, begin * lanes(), T{});
         std::fill_n(row + end * lanes(), (columns_ - end) * lanes(), T{});
       }
-      kernels_.turn(from + y * windows_.w + left_ + begin, windows_.h * windows_.w, row + begin * lanes(), lanes(),
-                    end - begin, planes);
+      kernels_.turn(from + y * windows_.w + reach_.left + begin, windows_.h * windows_.w, row + begin * lanes(),
+                    lanes(), end - begin, planes);
     }
   }
 
  private:
   const Windows& windows_;
   const ConvKernels<T>& kernels_ = convKernels<T>();
-  std::int64_t top_, left_;      // of the taps
-  std::int64_t height_;          // rows that one window reaches over
+  Reach reach_;
   std::int64_t columns_, rows_;  // of the slab, and of windows
   ScratchList<std::int64_t> offsets_;
 };

@@ -22,9 +22,7 @@ constexpr std::int64_t kBlockWindows = 256;
 // Pieces of a batch, at most, and the multiply-adds of one, at least.
 constexpr std::int64_t kMaxPieces = 8;
 constexpr std::int64_t kPieceWork = std::int64_t{1} << 20;
-// Tiles a thread, their multiply-adds, at least, and rows of sums, at least: each tile packs the gradients again.
-constexpr std::int64_t kTilesAThread = 4;
-constexpr std::int64_t kTileWork = std::int64_t{1} << 19;
+// Rows of sums of a tile, at least: each packs the gradients again.
 constexpr std::int64_t kTileRows = 48;
 
 template <class T>
@@ -45,10 +43,8 @@ class WeightGrad {
     const std::int64_t work = s.n * s.imageWork();
     const std::int64_t light = s.n * (s.inputSize() + s.outputSize()) / std::max<std::int64_t>(1, s.weightSize());
     pieces_ = std::max<std::int64_t>(1, std::min({kMaxPieces, ceilDiv(s.n, images_), work / kPieceWork, light}));
-    const std::int64_t wanted = numThreads() == 1 ? 1 : numThreads() * kTilesAThread;
-    const std::int64_t cuts = std::min({ceilDiv(wanted, pieces_ * s.groups), work / pieces_ / s.groups / kTileWork,
-                                        s.groupChannels() * taps_ / kTileRows});
-    channels_ = ceilDiv(s.groupChannels(), std::max<std::int64_t>(1, cuts));
+    const std::int64_t tiles = pieces_ * s.groups;
+    channels_ = ceilDiv(s.groupChannels(), cutsOf(tiles, work / tiles, s.groupChannels() * taps_ / kTileRows));
     cuts_ = ceilDiv(s.groupChannels(), channels_);
   }
 
@@ -95,7 +91,7 @@ class WeightGrad {
             layout.fill(input_ + ((image + i) * s_.c + group * s_.groupChannels() + channel) * s_.h * s_.w, block,
                         slab.data() + i * layout.size());
           pack(image, images, group, block, panels.data());
-          add_(layout, slab.data(), images, channels, block, panels.data(), sums, add);
+          addBlock(layout, slab.data(), images, channels, block, panels.data(), sums, add);
           add = true;
         }
       }
@@ -122,8 +118,8 @@ class WeightGrad {
     }
   }
 
-  void add_(const SlabLayout& layout, const T* slab, std::int64_t images, std::int64_t channels,
-            const WindowBlock& block, const T* panels, T* sums, bool add) const {
+  void addBlock(const SlabLayout& layout, const T* slab, std::int64_t images, std::int64_t channels,
+                const WindowBlock& block, const T* panels, T* sums, bool add) const {
     ScratchList<Run> rows(images * block.rows);
     for (std::int64_t i = 0; i < images; ++i)
       for (std::int64_t y = 0; y < block.rows; ++y)

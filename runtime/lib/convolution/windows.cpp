@@ -1,5 +1,7 @@
 #include "runtime/lib/convolution/windows.h"
 
+#include "runtime/device/thread_pool.h"
+
 namespace tandem::lib {
 
 Windowed Windowed::ofOutput(const ConvShape& s) {
@@ -34,33 +36,43 @@ Windowed Windowed::ofInputGrad(const ConvShape& s) {
   return of;
 }
 
+Reach reachOf(const Windows& windows) {
+  Tap first = windows.taps[0], last = first;
+  for (const Tap& tap : windows.taps) {
+    first = {std::min(first.row, tap.row), std::min(first.column, tap.column)};
+    last = {std::max(last.row, tap.row), std::max(last.column, tap.column)};
+  }
+  return {first.row, first.column, last.row - first.row + 1, last.column - first.column + 1};
+}
+
+std::int64_t cutsOf(std::int64_t tiles, std::int64_t work, std::int64_t most) {
+  constexpr std::int64_t kTilesAThread = 4;
+  constexpr std::int64_t kWorthSharing = std::int64_t{1} << 19;
+  if (numThreads() == 1) return 1;
+  return std::max<std::int64_t>(1,
+                                std::min({ceilDiv(numThreads() * kTilesAThread, tiles), work / kWorthSharing, most}));
+}
+
 SlabLayout::SlabLayout(const Windows& windows, std::int64_t planes, std::int64_t rows, std::int64_t columns,
                        bool sorted)
-    : windows_(windows), planes_(planes), step_(sorted ? windows.stepW : 1), rowsSeen_(windows.stepH),
-      columnsSeen_(step_), offsets_(planes * windows.taps.size()) {
-  top_ = windows.taps[0].row, left_ = windows.taps[0].column;
-  std::int64_t bottom = top_, last = left_;
-  for (const Tap& tap : windows.taps) {
-    top_ = std::min(top_, tap.row), bottom = std::max(bottom, tap.row);
-    left_ = std::min(left_, tap.column), last = std::max(last, tap.column);
-  }
+    : windows_(windows), planes_(planes), step_(sorted ? windows.stepW : 1), reach_(reachOf(windows)),
+      rowsSeen_(windows.stepH), columnsSeen_(step_), offsets_(planes * windows.taps.size()) {
   std::fill_n(rowsSeen_.data(), windows.stepH, false);
   std::fill_n(columnsSeen_.data(), step_, false);
   for (const Tap& tap : windows.taps) {
-    rowsSeen_[(tap.row - top_) % windows.stepH] = true;
-    columnsSeen_[(tap.column - left_) % step_] = true;
+    rowsSeen_[(tap.row - reach_.top) % windows.stepH] = true;
+    columnsSeen_[(tap.column - reach_.left) % step_] = true;
   }
-  height_ = bottom - top_ + 1;
-  part_ = (columns - 1) * beside() + (last - left_) / step_ + 1;
+  part_ = (columns - 1) * beside() + (reach_.columns - 1) / step_ + 1;
   row_ = step_ * part_;
-  plane_ = ((rows - 1) * windows.stepH + height_) * row_;
+  plane_ = ((rows - 1) * windows.stepH + reach_.rows) * row_;
   // Planes a multiple of 1 KiB apart, of elements of 4 bytes, would fall on the same few cache lines.
   if (plane_ % 256 == 0) plane_ += 16;
   std::int64_t* offset = offsets_.data();
   for (std::int64_t p = 0; p < planes; ++p)
     for (const Tap& tap : windows.taps) {
-      const std::int64_t column = tap.column - left_;
-      *offset++ = p * plane_ + (tap.row - top_) * row_ + column % step_ * part_ + column / step_;
+      const std::int64_t column = tap.column - reach_.left;
+      *offset++ = p * plane_ + (tap.row - reach_.top) * row_ + column % step_ * part_ + column / step_;
     }
 }
 

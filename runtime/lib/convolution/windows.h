@@ -65,6 +65,18 @@ struct Windows {
   std::int64_t count() const { return rows * columns; }
 };
 
+/// What the window of row 0 and column 0 reaches over, from which row and column of the plane on and how far, with what
+/// lies between its taps, of which there is at least one.
+struct Reach {
+  std::int64_t top, left;
+  std::int64_t rows, columns;
+};
+Reach reachOf(const Windows& windows);
+
+/// Into how many parts, at least 1 and at most `most`, each of `tiles` tiles of `work` multiply-adds is cut for the
+/// threads: several tiles a thread, each worth handing over.
+std::int64_t cutsOf(std::int64_t tiles, std::int64_t work, std::int64_t most);
+
 /// Some of the taps, for some of the elements of a result: `rows` by `columns` windows, no more than there are, see
 /// `count` taps from `tap` on; the first one's element is `first` of a plane of the result.
 struct WindowPart {
@@ -119,14 +131,14 @@ class SlabLayout {
     };
     const std::int64_t step = step_;
     ScratchList<Part> parts(step);
-    for (std::int64_t part = 0, x = block.j * windows_.stepW + left_; part < step; ++part, ++x) {
+    for (std::int64_t part = 0, x = block.j * windows_.stepW + reach_.left; part < step; ++part, ++x) {
       const std::int64_t begin = std::min(part_, x >= 0 ? 0 : (-x + step - 1) / step);
       const std::int64_t end = x >= windows_.w ? begin : std::clamp((windows_.w - x - 1) / step + 1, begin, part_);
       parts.push_back({begin, end, x + begin * step});
     }
-    const std::int64_t seen = (block.rows - 1) * windows_.stepH + height_;
+    const std::int64_t seen = (block.rows - 1) * windows_.stepH + reach_.rows;
     for (std::int64_t p = 0; p < planes_; ++p, image += windows_.h * windows_.w, slab += plane_) {
-      std::int64_t y = block.i * windows_.stepH + top_;
+      std::int64_t y = block.i * windows_.stepH + reach_.top;
       for (std::int64_t r = 0; r < seen; ++r, ++y) {
         if (!rowsSeen_[r % windows_.stepH]) continue;
         T* to = slab + r * row_;
@@ -151,9 +163,8 @@ class SlabLayout {
  private:
   const Windows& windows_;
   std::int64_t planes_;
-  std::int64_t step_;                     // columns are sorted by their remainders by it
-  std::int64_t top_, left_;               // of the taps
-  std::int64_t height_;                   // rows that one window reaches over
+  std::int64_t step_;  // columns are sorted by their remainders by it
+  Reach reach_;
   std::int64_t part_, row_, plane_;       // elements of the columns of one remainder, of a row, of a plane
   Scratch<bool> rowsSeen_, columnsSeen_;  // by remainder: does any tap see them?
   Scratch<std::int64_t> offsets_;
