@@ -128,6 +128,9 @@ C mulElements(C a, C b) {
     return a * b;
 }
 
+/// How many times b goes into a, a part of it counted whole; neither is negative.
+constexpr std::int64_t ceilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
 /// Memory for the time of a call.
 template <class T>
 class Scratch {

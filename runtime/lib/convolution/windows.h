@@ -22,8 +22,6 @@
 
 namespace tandem::lib {
 
-inline std::int64_t ceilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 /// Copies n elements, mostly few: a call of memcpy takes longer than most rows of images.
 template <class T>
 inline void copyRow(const T* from, std::int64_t n, T* to) {

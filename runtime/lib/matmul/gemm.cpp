@@ -28,8 +28,6 @@ constexpr std::int64_t kSplitWork = std::int64_t{2} << 20;
 constexpr std::int64_t kPieceLength = 2048;
 constexpr std::int64_t kMaxPieces = 64;
 
-std::int64_t ceilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 const GemmKernels<float>& kernels(float) {
   static const auto own = hasAvx512() ? avx512::floatKernels() : avx2::floatKernels();
   return own;
