@@ -4,8 +4,9 @@
 // Windows a fixed stride apart are taken place by place: what one place of the window sees in all windows is, once the
 // input is sorted by its rows and columns modulo the stride, one stretch of memory, so that several rows of the output
 // are a single loop of vectors. Adaptive windows are taken row by row; narrow ones, where only the values are asked
-// for, are read straight from the input; wide ones that have little of it in common are taken by columns. Half types
-// and, where places are asked for, short integers are widened first, so that fewer types have code of their own.
+// for, are read straight from the input (max_narrow.h); wide ones that have little of it in common are taken by
+// columns. Half types and, where places are asked for, short integers are widened first, so that fewer types have code
+// of their own.
 #include <algorithm>
 #include <cstring>
 #include <iterator>
@@ -17,6 +18,7 @@
 #include "runtime/lib/matmul/half_rows.h"
 #include "runtime/lib/movement/transpose.h"
 #include "runtime/lib/pool/max_by_columns.h"
+#include "runtime/lib/pool/max_narrow.h"
 #include "runtime/lib/pool/pooling.h"
 #include "runtime/lib/strided.h"
 
@@ -221,154 +223,6 @@ class Strided {
   Scratch<I> at_;
 };
 
-template <class T, int N>
-struct Vector {
-  using Type [[gnu::vector_size(N * sizeof(T))]] = T;
-};
-
-/// A vector of 32 bytes, or of four elements at least; or one element.
-template <class T, int N>
-struct Lanes {
-  using V = typename Vector<T, N>::Type;
-  static constexpr int kLane = N == 1 ? 1 : 16 / sizeof(T);
-
-  /// Of the 2 N elements from `row` on, those in even and those in odd places, in an order that costs an instruction
-  /// each: every 16 bytes of a result are of 16 bytes of the lower and of 16 bytes of the upper half.
-  template <std::size_t... I>
-  [[gnu::always_inline]] static void split(const T* row, V& even, V& odd, std::index_sequence<I...>) {
-    V low, high;
-    std::memcpy(&low, row, sizeof low);
-    std::memcpy(&high, row + N, sizeof high);
-    even = __builtin_shufflevector(low, high, from(I)...);
-    odd = __builtin_shufflevector(low, high, (from(I) + 1)...);
-  }
-  /// What `split` gave, in the order of the row.
-  template <std::size_t... I>
-  [[gnu::always_inline]] static void order(V& v, std::index_sequence<I...>) {
-    v = __builtin_shufflevector(v, v, place(I)...);
-  }
-
- private:
-  static constexpr int from(int at) {
-    const int lane = at / kLane * kLane;
-    const int in = at % kLane;
-    return in < kLane / 2 ? lane + 2 * in : N + lane + 2 * in - kLane;
-  }
-  static constexpr int place(int i) {
-    constexpr int half = std::max(kLane / 2, 1);
-    const int j = i % (N / 2);
-    return j / half * kLane + j % half + (i < N / 2 ? 0 : half);
-  }
-};
-
-/// Maxima of narrow windows of floating elements, without their places: straight from the input, in vectors for the
-/// windows inside of it.
-template <class T>
-class Narrow {
- public:
-  static bool serves(const Pool& pool) {
-    const PoolAxis& w = pool.axes[2];
-    return w.dilation == 1 && (w.stride == 1 ? w.kernel <= 3 : w.stride == 2 && w.kernel == 2);
-  }
-
-  explicit Narrow(const Pool& pool)
-      : d_(pool.axes[0]), h_(pool.axes[1]), w_(pool.axes[2]), rows_(d_.kernel * h_.kernel) {
-    const std::int64_t room = w_.size + w_.padding - w_.kernel;
-    from_ = std::min(w_.out, (w_.padding + w_.stride - 1) / w_.stride);
-    to_ = room < 0 ? from_ : std::clamp(room / w_.stride + 1, from_, w_.out);
-  }
-
-  [[gnu::always_inline]] void run(const T* x, T* values) {
-    if (w_.stride == 2) return byLength<2, 2>(x, values);
-    if (w_.kernel == 1) return byLength<1, 1>(x, values);
-    if (w_.kernel == 2) return byLength<2, 1>(x, values);
-    byLength<3, 1>(x, values);
-  }
-
- private:
-  template <int Kernel, int Stride>
-  [[gnu::always_inline]] void byLength(const T* x, T* values) {
-    constexpr int longest = 32 / sizeof(T);
-    const std::int64_t n = to_ - from_;
-    if (n >= longest) return plane<Kernel, Stride, longest>(x, values);
-    if (longest > 4 && n >= 4) return plane<Kernel, Stride, 4>(x, values);
-    plane<Kernel, Stride, 1>(x, values);
-  }
-
-  template <int Kernel, int Stride, int N>
-  [[gnu::always_inline]] void plane(const T* x, T* values) {
-    if (!rows<Kernel, Stride, N, false>(x, values)) rows<Kernel, Stride, N, true>(x, values);
-  }
-
-  /// Unless it may meet `Nans`, it only finds out whether there are any, from a sum of all elements, which may also be
-  /// NaN of infinities.
-  template <int Kernel, int Stride, int N, bool Nans>
-  [[gnu::always_inline]] bool rows(const T* x, T* values) {
-    typename Vector<T, N>::Type total{};
-    for (std::int64_t od = 0; od < d_.out; ++od)
-      for (std::int64_t oh = 0; oh < h_.out; ++oh, values += w_.out) {
-        const Span depth = d_.inside(od);
-        const Span down = h_.inside(oh);
-        const T** end = rows_.data();
-        for (std::int64_t i = depth.first; i < depth.end; i += d_.dilation)
-          for (std::int64_t j = down.first; j < down.end; j += h_.dilation) *end++ = x + (i * h_.size + j) * w_.size;
-        for (std::int64_t o = 0; o < from_; ++o) values[o] = edge(end, o);
-        for (std::int64_t o = to_; o < w_.out; ++o) values[o] = edge(end, o);
-        inside<Kernel, Stride, N, Nans>(end, from_ * Stride - w_.padding, values + from_, to_ - from_, total);
-      }
-    if constexpr (Nans) return true;
-    std::array<T, N> sums;
-    std::memcpy(&sums, &total, sizeof sums);
-    return std::none_of(sums.begin(), sums.end(), [](T sum) { return sum != sum; });
-  }
-
-  /// The maxima of `n` windows whose rows begin at `first` of those from rows_ to `end`. In vectors of `N`, of which
-  /// the last makes some of the one before once more; a maximum stays in a register while the rows go by.
-  template <int Kernel, int Stride, int N, bool Nans, class V>
-  [[gnu::always_inline]] void inside(const T* const* end, std::int64_t first, T* to, std::int64_t n, V& total) const {
-    const T* const* const begin = rows_.data();
-    V sum = total;
-    for (std::int64_t next = 0; next < n; next += N) {
-      const std::int64_t o = std::min(next, n - N);
-      V best = V{} + kLowest<T>;
-      V nan{};
-      for (const T* const* row = begin; row != end; ++row) {
-        const T* at = *row + first + o * Stride;
-        std::array<V, Kernel> v;
-        if constexpr (Stride == 2 && N > 1)
-          Lanes<T, N>::split(at, v[0], v[1], std::make_index_sequence<N>());
-        else
-          for (int k = 0; k < Kernel; ++k) std::memcpy(&v[k], at + k, sizeof(V));
-        for (int k = 0; k < Kernel; ++k) {
-          best = v[k] > best ? v[k] : best;
-          nan = !Nans ? nan + v[k] : v[k] != v[k] ? v[k] : nan;
-        }
-      }
-      if constexpr (Nans)
-        best = nan != nan ? nan : best;
-      else
-        sum += nan;
-      if constexpr (Stride == 2 && N > 1) Lanes<T, N>::order(best, std::make_index_sequence<N>());
-      std::memcpy(to + o, &best, sizeof best);
-    }
-    total = sum;
-  }
-
-  /// The maximum of a window that reaches out of the input.
-  [[nodiscard]] T edge(const T* const* end, std::int64_t o) const {
-    T best = kLowest<T>;
-    const std::int64_t from = std::max<std::int64_t>(o * w_.stride - w_.padding, 0);
-    const std::int64_t to = std::min(o * w_.stride - w_.padding + w_.kernel, w_.size);
-    for (const T* const* row = rows_.data(); row != end; ++row)
-      for (std::int64_t k = from; k < to; ++k) best = replaces((*row)[k], best) ? (*row)[k] : best;
-    return best;
-  }
-
-  PoolAxis d_, h_, w_;
-  std::int64_t from_, to_;  // windows that lie inside of the rows of the input
-  Scratch<const T*> rows_;  // of the input, that the window at hand sees
-};
-
 template <class C>
 void planesByColumns(const Pool& pool, std::int64_t planes, const C* x, C* values, std::int64_t* indices) {
   ByColumns<C> columns(pool);
@@ -401,13 +255,18 @@ void maxPlanes(const Pool& pool, std::int64_t planes, const C* x, C* values, std
       each([&](const C* plane, C* to, std::int64_t* at)
                TANDEM_INLINED { maxPlane<C, std::conditional_t<places, std::int64_t, NoPlace>>(pool, plane, to, at); });
     });
-  if constexpr (!places && std::is_floating_point_v<C>)
+  if constexpr (!places && std::is_floating_point_v<C>) {
+    if (Pairs<C>::serves(pool)) {
+      Pairs<C> pairs(pool, planes);
+      return withAvx2([&]() TANDEM_INLINED { pairs.run(x, values); });
+    }
     if (Narrow<C>::serves(pool)) {
       Narrow<C> narrow(pool);
       return withAvx2([&]() TANDEM_INLINED {
         each([&](const C* plane, C* to, std::int64_t*) TANDEM_INLINED { narrow.run(plane, to); });
       });
     }
+  }
   if constexpr (sizeof(C) >= sizeof(std::int32_t))
     if (ByColumns<C>::serves(pool)) return planesByColumns(pool, planes, x, values, indices);
   Strided<C, I> strided(pool);

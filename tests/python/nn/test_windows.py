@@ -292,6 +292,20 @@ def test_max_pool_of_any_windows(seed):
         np.testing.assert_array_equal(places[plane].numpy()[seen], expected[1][seen])
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+@pytest.mark.parametrize("columns", [*range(1, 10), 14, 16, 17, 33])
+def test_max_pool_of_windows_that_divide_the_planes(columns, dtype):
+    """Rows of all planes are taken together; the values are those that are found with their places."""
+    rng = np.random.default_rng(columns)
+    for down, rows in ((1, 3), (2, 1), (2, 7), (3, 2)):
+        for planes in (1, 2, 5, 4100 // (rows * columns) + 3):
+            array = rng.choice([-np.inf, -1.5, -0.0, 0.0, 2.0], (planes, down * rows, 2 * columns)).astype("float32")
+            for x in (array, np.where(rng.random(array.shape) < 0.02, np.nan, array)):
+                x = tandem.tensor(x, dtype=getattr(tandem, dtype))
+                values, _ = F.max_pool2d(x, (down, 2), return_indices=True)
+                assert_same_bits(F.max_pool2d(x, (down, 2)), values)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int32", "int64", "int8"])
 @pytest.mark.parametrize(
     "kernel, stride, padding",
