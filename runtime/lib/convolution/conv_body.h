@@ -10,10 +10,11 @@ void productRows(const PanelProduct<T>& p, std::int64_t first) {
   const T* a0 = p.a + first * lda;
   const T* a4 = a0 + 4 * lda;
   const T* a8 = a4 + 4 * lda;
+  const std::int64_t second = p.second;
   for (std::int64_t i = 0; i < p.k; ++i) {
     const T* b = p.b + p.offsets[i];
     const auto b0 = V::load(b);
-    const auto b1 = V::load(b + V::kLanes);
+    const auto b1 = V::load(b + second);
     asm("" : "+r"(a0), "+r"(a4), "+r"(a8));
     [&]<int... R>(std::integer_sequence<int, R...>) {
       const auto add = [&](typename V::Vector(&row)[2], const T* from) {
@@ -29,9 +30,12 @@ void productRows(const PanelProduct<T>& p, std::int64_t first) {
   const std::int64_t ldc = p.ldc;
   const bool add = p.add;
 #pragma GCC unroll 16
-  for (int r = 0; r < Rows; ++r, to += ldc)
-    for (int v = 0; v < 2; ++v)
-      V::store(to + v * V::kLanes, add ? V::add(V::load(to + v * V::kLanes), acc[r][v]) : acc[r][v]);
+  for (int r = 0; r < Rows; ++r, to += ldc) {
+    const auto c0 = add ? V::add(V::load(to), acc[r][0]) : acc[r][0];
+    const auto c1 = add ? V::add(V::load(to + second), acc[r][1]) : acc[r][1];
+    V::store(to, c0);
+    V::store(to + second, c1);
+  }
 }
 
 template <class V, int Rows, class T = typename V::Scalar>

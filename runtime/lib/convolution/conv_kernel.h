@@ -6,8 +6,9 @@
 
 namespace tandem::lib {
 
-/// c[m, panelWidth] = or += a[m, k] b[k, panelWidth]; rows of a `lda` apart, those of c `ldc`; row p of b lies at
-/// `b + offsets[p]`.
+/// c[m, panel] = or += a[m, k] b[k, panel]; rows of a `lda` apart, those of c `ldc`; row p of b lies at `b +
+/// offsets[p]`. Of the two vectors of a panel the second begins `second` elements behind the first, at most a vector: a
+/// panel that is narrower than two has some elements in both.
 template <class T>
 struct PanelProduct {
   std::int64_t m, k;
@@ -15,6 +16,7 @@ struct PanelProduct {
   std::int64_t lda;
   const T* b;
   const std::int64_t* offsets;
+  std::int64_t second;
   T* c;
   std::int64_t ldc;
   bool add;

@@ -170,17 +170,20 @@ class Tiles {
 
   void tileByWindows(const Tile& t, const WindowPart& part, const Filters& f, const T* slab) const {
     const Runs runs = runsOf(t.block, layout_.down(), width_);
-    const std::int64_t count = runs.through ? 1 : t.block.rows;
-    const std::int64_t ofImage = runs.panels * width_, ofRow = runs.through ? layout_.down() : ofImage / count;
-    const std::int64_t ld = t.images * ofImage, depth = std::min(f.k, kBlockK);
-    const Scratch<T> results(t.outputs * ld);
+    const std::int64_t count = runs.through ? 1 : t.block.rows, panels = runs.panels / count;
+    // Rows that are no narrower than a vector are cut into panels that fit, straight to their places.
+    const bool straight = !runs.through && of_.stepW == 1 && t.block.columns >= kernels_.lanes;
+    const std::int64_t ofImage = runs.panels * width_, ofRow = runs.through ? layout_.down() : panels * width_;
+    const std::int64_t ld = straight ? of_.plane : t.images * ofImage, depth = std::min(f.k, kBlockK);
+    const Scratch<T> results(straight ? 0 : t.outputs * ld);
     // Filters a multiple of 2 KiB apart fall on the same few cache lines.
     const bool collide = t.outputs > kernels_.rows && f.k * std::int64_t{sizeof(T)} % 2048 == 0;
     const std::int64_t apart = depth + 16;
     const Scratch<T> moved(collide ? t.outputs * apart : 0);
     for (std::int64_t k = 0; k < f.k; k += kBlockK) {
       PanelProduct<T> product{
-          t.outputs, std::min(kBlockK, f.k - k), f.data + k, f.k, nullptr, f.offsets + k, results.data(), ld, k > 0};
+          t.outputs, std::min(kBlockK, f.k - k), f.data + k, f.k, nullptr, f.offsets + k, kernels_.lanes, nullptr, ld,
+          k > 0};
       if (collide) {
         for (std::int64_t m = 0; m < t.outputs; ++m)
           std::copy_n(f.data + m * f.k + k, product.k, moved.data() + m * apart);
@@ -188,11 +191,19 @@ class Tiles {
       }
       for (std::int64_t i = 0; i < t.images; ++i)
         for (std::int64_t run = 0; run < count; ++run)
-          for (std::int64_t p = 0; p < runs.panels / count; ++p, product.c += width_) {
-            product.b = slab + i * layout_.size() + run * layout_.down() + p * width_;
+          for (std::int64_t p = 0; p < panels; ++p) {
+            std::int64_t x = p * width_;
+            if (straight) {
+              x = p * t.block.columns / panels;
+              product.second = std::min(kernels_.lanes, (p + 1) * t.block.columns / panels - x - kernels_.lanes);
+            }
+            product.b = slab + i * layout_.size() + run * layout_.down() + x;
+            product.c =
+                x + (straight ? output(t, part, i) + run * of_.stepH : results.data() + i * ofImage + run * ofRow);
             kernels_.product(product);
           }
     }
+    if (straight) return;
     for (std::int64_t i = 0; i < t.images; ++i)
       for (std::int64_t m = 0; m < t.outputs; ++m)
         store(t.block, results.data() + m * ld + i * ofImage, ofRow, output(t, part, i) + m * of_.plane);

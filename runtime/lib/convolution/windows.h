@@ -31,15 +31,10 @@ inline void copyRow(const T* from, std::int64_t n, T* to) {
     if (i < n) std::memcpy(to + n - Many, from + n - Many, Many * sizeof(T));  // some of them again
   };
   if (n >= 16) return whole(std::integral_constant<std::int64_t, 16>());
+  if (n >= 8) return whole(std::integral_constant<std::int64_t, 8>());
   if (n >= 4) return whole(std::integral_constant<std::int64_t, 4>());
   if (n >= 2) return whole(std::integral_constant<std::int64_t, 2>());
   if (n == 1) *to = *from;
-}
-template <class T>
-inline void zeroRow(std::int64_t n, T* to) {
-  for (; n >= 4; n -= 4, to += 4) std::memset(to, 0, 4 * sizeof(T));
-  if (n >= 2) std::memset(to, 0, 2 * sizeof(T)), to += 2;
-  if (n % 2 == 1) *to = T{};
 }
 
 /// What the window of row 0 and column 0 sees at a place of the filter. It may lie outside of the plane.
@@ -123,39 +118,43 @@ class SlabLayout {
   /// Copies what `block` sees from an image, planes h * w elements apart.
   template <class T>
   void fill(const T* image, const WindowBlock& block, T* slab) const {
+    const std::int64_t top = block.i * windows_.stepH + reach_.top, step = step_;
+    const std::int64_t seen = (block.rows - 1) * windows_.stepH + reach_.rows;
+    const std::int64_t first = std::max<std::int64_t>(0, -top), last = std::min(seen, windows_.h - top);
+    bool padded = first > 0 || last < seen;
     // Of the columns of each remainder, those that lie in the plane: [begin, end), from column `from` of it on.
     struct Part {
       std::int64_t begin, end, from;
     };
-    const std::int64_t step = step_;
     ScratchList<Part> parts(step);
     for (std::int64_t part = 0, x = block.j * windows_.stepW + reach_.left; part < step; ++part, ++x) {
       const std::int64_t begin = std::min(part_, x >= 0 ? 0 : (-x + step - 1) / step);
       const std::int64_t end = x >= windows_.w ? begin : std::clamp((windows_.w - x - 1) / step + 1, begin, part_);
       parts.push_back({begin, end, x + begin * step});
+      padded = padded || begin > 0 || end < part_;
     }
-    const std::int64_t seen = (block.rows - 1) * windows_.stepH + reach_.rows;
-    for (std::int64_t p = 0; p < planes_; ++p, image += windows_.h * windows_.w, slab += plane_) {
-      std::int64_t y = block.i * windows_.stepH + reach_.top;
-      for (std::int64_t r = 0; r < seen; ++r, ++y) {
-        if (!rowsSeen_[r % windows_.stepH]) continue;
-        T* to = slab + r * row_;
-        if (y < 0 || y >= windows_.h) {
-          zeroRow(row_, to);
-          continue;
+    // In one stretch: most rows of images are short.
+    if (padded) std::fill_n(slab, size(), T{});
+    const auto eachRow = [&](auto copy) {
+      for (std::int64_t p = 0; p < planes_; ++p, image += windows_.h * windows_.w, slab += plane_)
+        for (std::int64_t phase = 0; phase < windows_.stepH; ++phase) {
+          if (!rowsSeen_[phase]) continue;
+          for (std::int64_t r = phase + ceilDiv(first - phase, windows_.stepH) * windows_.stepH; r < last;
+               r += windows_.stepH)
+            copy(image + (top + r) * windows_.w, slab + r * row_);
         }
-        for (std::int64_t part = 0; part < step; ++part, to += part_) {
-          if (!columnsSeen_[part]) continue;
-          const auto [begin, end, from] = parts[part];
-          zeroRow(begin, to);
-          if (step == 1)
-            copyRow(image + y * windows_.w + from, end - begin, to + begin);
-          else
-            for (std::int64_t e = begin; e < end; ++e) to[e] = image[y * windows_.w + from + (e - begin) * step];
-          zeroRow(part_ - end, to + end);
-        }
+    };
+    if (step == 1) {
+      const auto [begin, end, from] = parts[0];
+      return eachRow([begin, end, from](const T* row, T* to) { copyRow(row + from, end - begin, to + begin); });
+    }
+    eachRow([&](const T* row, T* to) {
+      for (std::int64_t part = 0; part < step; ++part, to += part_) {
+        if (!columnsSeen_[part]) continue;
+        const auto [begin, end, from] = parts[part];
+        for (std::int64_t e = begin; e < end; ++e) to[e] = row[from + (e - begin) * step];
       }
-    }
+    });
   }
 
  private:
