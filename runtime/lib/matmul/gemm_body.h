@@ -50,7 +50,11 @@ void transposeTo(const T* src, std::int64_t srcLd, T* dst, std::int64_t dstLd, s
   std::int64_t y = 0;
   for (; y + w <= ys; y += w) {
     std::int64_t x = 0;
-    for (; x + w <= xs; x += w) BlocksOf<T>::transpose(src + y * srcLd + x, srcLd, dst + x * dstLd + y, dstLd);
+    for (; x + w <= xs; x += w) {
+      for (std::int64_t i = 0, half = w / 2; i < half; ++i)
+        __builtin_prefetch(src + (y + w + x / w % 2 * half + i) * srcLd + x);
+      BlocksOf<T>::transpose(src + y * srcLd + x, srcLd, dst + x * dstLd + y, dstLd);
+    }
     for (; x < xs; ++x)
       for (std::int64_t i = y; i < y + w; ++i) dst[x * dstLd + i] = src[i * srcLd + x];
   }
@@ -261,51 +265,36 @@ void vectorTimesMatrix(std::int64_t n, std::int64_t k, const T* a, const Matrix<
   }
 }
 
-/// A few rows times a matrix with dense columns: blocks of a vector's columns are transposed on their way to the
-/// registers, whole cache lines at a time; several blocks take turns, for their chains wait on themselves.
+/// A few rows times a matrix of at most a vector of dense columns, which are transposed a cache line at a time on their
+/// way to the registers: most of a panel would be empty.
 template <class V, int M, class T = typename V::Scalar>
 void rowsTimesColumns(std::int64_t n, std::int64_t k, const Matrix<T>& a, const Matrix<T>& b, T* c, std::int64_t ldc) {
   constexpr std::int64_t line = 64 / sizeof(T);
-  constexpr int groups = M > 2 ? 2 : 4;
-  constexpr std::int64_t width = groups * V::kLanes;
-  alignas(64) T block[line * V::kLanes];
-  alignas(64) T sums[V::kLanes];
-  for (std::int64_t j0 = 0; j0 < n; j0 += width) {
-    for (std::int64_t k0 = 0; k0 < k; k0 += kBlockK) {
-      std::int64_t end = std::min(k, k0 + kBlockK);
-      typename V::Vector chains[M][groups];
-      for (auto& row : chains)
-        for (auto& chain : row) chain = V::zero();
-      for (std::int64_t p = k0; p < end; p += line) {
-        std::int64_t depth = std::min(line, end - p);
-#pragma GCC unroll 4
-        for (int g = 0; g < groups; ++g) {
-          std::int64_t j = j0 + g * V::kLanes;
-          if (j >= n) break;
-          if (n - j < V::kLanes) std::fill_n(block, line * V::kLanes, T{});
-          const T* from = b.data + p + j * b.columnStride;
-          if (depth == line && n - j >= V::kLanes) {
-            for (std::int64_t y = 0; y < V::kLanes; y += BlocksOf<T>::kBlock)
-              for (std::int64_t x = 0; x < line; x += BlocksOf<T>::kBlock)
-                BlocksOf<T>::transpose(from + y * b.columnStride + x, b.columnStride, block + x * V::kLanes + y,
-                                       V::kLanes);
-          } else {
-            transposeTo<V>(from, b.columnStride, block, V::kLanes, depth, std::min<std::int64_t>(V::kLanes, n - j));
-          }
-          for (std::int64_t i = 0; i < depth; ++i)
-#pragma GCC unroll 4
-            for (int r = 0; r < M; ++r)
-              chains[r][g] = V::fma(V::broadcast(a.data[r * a.rowStride + (p + i) * a.columnStride]),
-                                    V::load(block + i * V::kLanes), chains[r][g]);
-        }
+  alignas(64) T block[line * V::kLanes] = {};
+  for (std::int64_t k0 = 0; k0 < k; k0 += kBlockK) {
+    const std::int64_t end = std::min(k, k0 + kBlockK);
+    typename V::Vector chains[M];
+    for (auto& chain : chains) chain = V::zero();
+    for (std::int64_t p = k0; p < end; p += line) {
+      const std::int64_t depth = std::min(line, end - p);
+      const T* from = b.data + p;
+      if (depth == line && n == V::kLanes) {
+        for (std::int64_t y = 0; y < V::kLanes; y += BlocksOf<T>::kBlock)
+          for (std::int64_t x = 0; x < line; x += BlocksOf<T>::kBlock)
+            BlocksOf<T>::transpose(from + y * b.columnStride + x, b.columnStride, block + x * V::kLanes + y, V::kLanes);
+      } else {
+        transposeTo<V>(from, b.columnStride, block, V::kLanes, depth, n);
       }
-      for (int r = 0; r < M; ++r)
-        for (int g = 0; g < groups; ++g) {
-          V::store(sums, chains[r][g]);
-          T* to = c + r * ldc;
-          for (std::int64_t j = j0 + g * V::kLanes, x = 0; x < V::kLanes && j < n; ++x, ++j)
-            to[j] = k0 == 0 ? sums[x] : to[j] + sums[x];
-        }
+      for (std::int64_t i = 0; i < depth; ++i)
+        for (int r = 0; r < M; ++r)
+          chains[r] = V::fma(V::broadcast(a.data[r * a.rowStride + (p + i) * a.columnStride]),
+                             V::load(block + i * V::kLanes), chains[r]);
+    }
+    for (int r = 0; r < M; ++r) {
+      alignas(64) T sums[V::kLanes];
+      V::store(sums, chains[r]);
+      T* to = c + r * ldc;
+      for (std::int64_t j = 0; j < n; ++j) to[j] = k0 == 0 ? sums[j] : to[j] + sums[j];
     }
   }
 }
@@ -314,7 +303,7 @@ template <class V, class T = typename V::Scalar>
 void gemmTile(const GemmTile<T>& t, T* scratch) {
   const auto& [m, n, k, a, b, c, ldc, panels, panelColumns, firstColumn] = t;
   constexpr std::int64_t width = 2 * V::kLanes;
-  if (panels == nullptr && b.rowStride == 1) {
+  if (panels == nullptr && b.rowStride == 1 && n <= V::kLanes) {
     if (m == 1) return rowsTimesColumns<V, 1>(n, k, a, b, c, ldc);
     if (m == 2) return rowsTimesColumns<V, 2>(n, k, a, b, c, ldc);
     if (m == 3) return rowsTimesColumns<V, 3>(n, k, a, b, c, ldc);
