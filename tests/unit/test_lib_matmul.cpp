@@ -142,27 +142,41 @@ TEST(LibMatmul, BitsDoNotDependOnThreadsOrLayout) {
   setNumThreads(before);
 }
 
-/// The definition: chains of fused multiply-adds over blocks of 256, the blocks added in order.
+/// The definition: chains of fused multiply-adds over blocks of 256, the blocks added in order; with a vector of fewer
+/// than 32 elements as well. Small values have chains that end in zeros of either sign.
 TEST(LibMatmul, BitsAreThoseOfTheDefinition) {
   std::mt19937 random(4);
-  for (auto [m, n, k] :
-       {std::array{3, 5, 7}, {17, 33, 300}, {64, 64, 64}, {100, 50, 513}, {7, 130, 256}, {150, 200, 257}}) {
-    Array a = test::randomLayout(DType::Float32, {m, k}, random);
-    Array b = test::randomLayout(DType::Float32, {k, n}, random);
-    Array expected(DType::Float32, {m, n});
-    for (std::int64_t i = 0; i < m; ++i)
-      for (std::int64_t j = 0; j < n; ++j) {
-        float sum = 0;
-        for (std::int64_t k0 = 0; k0 < k; k0 += 256) {
-          float chain = 0;
-          for (std::int64_t p = k0; p < std::min<std::int64_t>(k, k0 + 256); ++p)
-            chain = std::fma(static_cast<float>(a.get(i * k + p)), static_cast<float>(b.get(p * n + j)), chain);
-          sum = k0 == 0 ? chain : sum + chain;
+  for (auto [m, n, k] : {std::array{3, 5, 7},
+                         {17, 33, 300},
+                         {64, 64, 64},
+                         {100, 50, 513},
+                         {7, 130, 256},
+                         {150, 200, 257},
+                         {2, 70, 300},
+                         {70, 3, 300},
+                         {4, 9, 517},
+                         {33, 16, 130},
+                         {1, 900, 20},
+                         {900, 1, 31}})
+    for (double scale : {1.0, 1.0, 1.0, 1e-22}) {
+      Array a = test::randomLayout(DType::Float32, {m, k}, random);
+      Array b = test::randomLayout(DType::Float32, {k, n}, random);
+      for (std::int64_t i = 0; i < m * k; ++i) a.set(i, a.get(i) * scale);
+      for (std::int64_t i = 0; i < k * n; ++i) b.set(i, b.get(i) * scale);
+      Array expected(DType::Float32, {m, n});
+      for (std::int64_t i = 0; i < m; ++i)
+        for (std::int64_t j = 0; j < n; ++j) {
+          float sum = 0;
+          for (std::int64_t k0 = 0; k0 < k; k0 += 256) {
+            float chain = 0;
+            for (std::int64_t p = k0; p < std::min<std::int64_t>(k, k0 + 256); ++p)
+              chain = std::fma(static_cast<float>(a.get(i * k + p)), static_cast<float>(b.get(p * n + j)), chain);
+            sum = k0 == 0 ? chain : sum + chain;
+          }
+          expected.set(i * n + j, sum);
         }
-        expected.set(i * n + j, sum);
-      }
-    ASSERT_TRUE(test::sameBits(matmul(a, b), expected)) << m << " " << n << " " << k;
-  }
+      ASSERT_TRUE(test::sameBits(matmul(a, b), expected)) << m << " " << n << " " << k << " " << scale;
+    }
 }
 
 /// Half types: the float32 product's bits, rounded, for each layout and number of threads; for small values too.

@@ -39,7 +39,7 @@ const GemmKernels<double>& kernels(double) {
 
 /// A vector times a matrix: blocks of k and tiles of columns by themselves, then the blocks' results by halving.
 template <class T>
-void vectorGemm(std::int64_t n, std::int64_t k, const T* a, std::int64_t aStride, Matrix<T> b, T* c) {
+void longVectorGemm(std::int64_t n, std::int64_t k, const T* a, std::int64_t aStride, Matrix<T> b, T* c) {
   auto fn = kernels(T{}).vector;
   Scratch<T> dense(aStride == 1 ? 0 : k);
   if (aStride != 1) {
@@ -66,6 +66,18 @@ void vectorGemm(std::int64_t n, std::int64_t k, const T* a, std::int64_t aStride
     for (std::int64_t i = 0; i < (left - half) * n; ++i) results[i] += results[half * n + i];
   }
   if (blocks > 1) std::copy_n(results, n, c);
+}
+
+/// The same of fewer elements than an inner product has chains: each result is one chain, as in small products.
+template <class T>
+void shortVectorGemm(std::int64_t n, std::int64_t k, const T* a, std::int64_t aStride, Matrix<T> b, T* c) {
+  parallelFor(n, grainOf(k), [&](std::int64_t begin, std::int64_t end) {
+    const T* from = b.data + begin * b.columnStride;
+    if (b.columnStride == 1)
+      smallGemm(1, end - begin, k, {a, 0, aStride}, {from, b.rowStride, 1}, c + begin);
+    else
+      smallGemm(end - begin, 1, k, {from, b.columnStride, b.rowStride}, {a, aStride, 1}, c + begin);
+  });
 }
 
 /// The length of the pieces that k is cut into; k itself if it is not. It decides the order of a sum, so it is a
@@ -169,9 +181,10 @@ template <class T>
 void floatGemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c) {
   if (isSmallGemm(m, n, k)) return smallGemm(m, n, k, a, b, c);
   // Strides of sizes 1 mean nothing. One column is one row of the transposed product.
+  const auto vectorGemm = m * n > 1 && k < kDotLanes ? shortVectorGemm<T> : longVectorGemm<T>;
   if (n == 1)
-    return vectorGemm<T>(m, k, b.data, b.rowStride, {a.data, a.columnStride, m == 1 ? a.columnStride : a.rowStride}, c);
-  if (m == 1) return vectorGemm<T>(n, k, a.data, a.columnStride, b, c);
+    return vectorGemm(m, k, b.data, b.rowStride, {a.data, a.columnStride, m == 1 ? a.columnStride : a.rowStride}, c);
+  if (m == 1) return vectorGemm(n, k, a.data, a.columnStride, b, c);
   largeGemm<T>({m, n, k, a, b, c, n});
 }
 

@@ -91,7 +91,7 @@ void packPanel(const Matrix<BFloat16>& b, std::int64_t k, std::int64_t j, std::i
     alignas(64) float block[8 * kPanel];
     for (; p + 16 <= k; p += 16) {
       for (std::int64_t y = 0; y < kPanel; y += 8)
-        FloatBlocks::transpose(from + y * b.columnStride / 2 + p / 2, b.columnStride / 2, block + y, kPanel);
+        transposeBlock(from + y * b.columnStride / 2 + p / 2, b.columnStride / 2, block + y, kPanel);
       for (std::int64_t x = 0; x < 8 * kPanel; x += 16) {
         const __m512i v = _mm512_load_si512(block + x);
         smallest.add(v);

@@ -2,46 +2,68 @@
 // sets it, in a namespace of its own. V describes vectors: Scalar, Vector, kLanes, kRows, zero, broadcast, load, store,
 // add, fma (also of scalars).
 
-/// Transposes blocks of kBlock x kBlock: dst[x * dstLd + y] = src[y * srcLd + x].
+/// Blocks of kBlock x kBlock. `columns`: vector x has element x of each of the rows that begin at row(i).
 struct FloatBlocks {
   static constexpr std::int64_t kBlock = 8;
-  static void transpose(const float* src, std::int64_t srcLd, float* dst, std::int64_t dstLd) {
-    __m256 r[8], t[8];
+  using Vector = __m256;
+  static Vector zero() { return _mm256_setzero_ps(); }
+  static Vector broadcast(float x) { return _mm256_set1_ps(x); }
+  static Vector add(Vector a, Vector b) { return _mm256_add_ps(a, b); }
+  static Vector fma(Vector a, Vector b, Vector c) { return _mm256_fmadd_ps(a, b, c); }
+  static void store(float* p, Vector v) { _mm256_storeu_ps(p, v); }
+  template <class Row>
+  [[gnu::always_inline]] static void columns(Row row, Vector (&to)[kBlock]) {
+    __m256 r[8], t[4];
     for (int i = 0; i < 4; ++i) {
       // Halves of rows i and i + 4 side by side, so that what follows stays within 128-bit lanes.
-      __m128 a0 = _mm_loadu_ps(src + i * srcLd), a1 = _mm_loadu_ps(src + i * srcLd + 4);
-      __m128 b0 = _mm_loadu_ps(src + (i + 4) * srcLd), b1 = _mm_loadu_ps(src + (i + 4) * srcLd + 4);
-      r[i] = _mm256_insertf128_ps(_mm256_castps128_ps256(a0), b0, 1);
-      r[i + 4] = _mm256_insertf128_ps(_mm256_castps128_ps256(a1), b1, 1);
+      const float *upper = row(i), *lower = row(i + 4);
+      r[i] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(upper)), _mm_loadu_ps(lower), 1);
+      r[i + 4] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(upper + 4)), _mm_loadu_ps(lower + 4), 1);
     }
     for (int i = 0; i < 8; i += 4) {
-      t[i] = _mm256_unpacklo_ps(r[i], r[i + 1]);
-      t[i + 1] = _mm256_unpackhi_ps(r[i], r[i + 1]);
-      t[i + 2] = _mm256_unpacklo_ps(r[i + 2], r[i + 3]);
-      t[i + 3] = _mm256_unpackhi_ps(r[i + 2], r[i + 3]);
-      _mm256_storeu_ps(dst + i * dstLd, _mm256_shuffle_ps(t[i], t[i + 2], 0x44));
-      _mm256_storeu_ps(dst + (i + 1) * dstLd, _mm256_shuffle_ps(t[i], t[i + 2], 0xee));
-      _mm256_storeu_ps(dst + (i + 2) * dstLd, _mm256_shuffle_ps(t[i + 1], t[i + 3], 0x44));
-      _mm256_storeu_ps(dst + (i + 3) * dstLd, _mm256_shuffle_ps(t[i + 1], t[i + 3], 0xee));
+      t[0] = _mm256_unpacklo_ps(r[i], r[i + 1]);
+      t[1] = _mm256_unpackhi_ps(r[i], r[i + 1]);
+      t[2] = _mm256_unpacklo_ps(r[i + 2], r[i + 3]);
+      t[3] = _mm256_unpackhi_ps(r[i + 2], r[i + 3]);
+      to[i] = _mm256_shuffle_ps(t[0], t[2], 0x44);
+      to[i + 1] = _mm256_shuffle_ps(t[0], t[2], 0xee);
+      to[i + 2] = _mm256_shuffle_ps(t[1], t[3], 0x44);
+      to[i + 3] = _mm256_shuffle_ps(t[1], t[3], 0xee);
     }
   }
 };
 struct DoubleBlocks {
   static constexpr std::int64_t kBlock = 4;
-  static void transpose(const double* src, std::int64_t srcLd, double* dst, std::int64_t dstLd) {
-    __m256d a = _mm256_loadu_pd(src), b = _mm256_loadu_pd(src + srcLd), c = _mm256_loadu_pd(src + 2 * srcLd),
-            d = _mm256_loadu_pd(src + 3 * srcLd);
+  using Vector = __m256d;
+  static Vector zero() { return _mm256_setzero_pd(); }
+  static Vector broadcast(double x) { return _mm256_set1_pd(x); }
+  static Vector add(Vector a, Vector b) { return _mm256_add_pd(a, b); }
+  static Vector fma(Vector a, Vector b, Vector c) { return _mm256_fmadd_pd(a, b, c); }
+  static void store(double* p, Vector v) { _mm256_storeu_pd(p, v); }
+  template <class Row>
+  [[gnu::always_inline]] static void columns(Row row, Vector (&to)[kBlock]) {
+    __m256d a = _mm256_loadu_pd(row(0)), b = _mm256_loadu_pd(row(1)), c = _mm256_loadu_pd(row(2)),
+            d = _mm256_loadu_pd(row(3));
     __m256d ab0 = _mm256_unpacklo_pd(a, b), ab1 = _mm256_unpackhi_pd(a, b);
     __m256d cd0 = _mm256_unpacklo_pd(c, d), cd1 = _mm256_unpackhi_pd(c, d);
-    _mm256_storeu_pd(dst, _mm256_permute2f128_pd(ab0, cd0, 0x20));
-    _mm256_storeu_pd(dst + dstLd, _mm256_permute2f128_pd(ab1, cd1, 0x20));
-    _mm256_storeu_pd(dst + 2 * dstLd, _mm256_permute2f128_pd(ab0, cd0, 0x31));
-    _mm256_storeu_pd(dst + 3 * dstLd, _mm256_permute2f128_pd(ab1, cd1, 0x31));
+    to[0] = _mm256_permute2f128_pd(ab0, cd0, 0x20);
+    to[1] = _mm256_permute2f128_pd(ab1, cd1, 0x20);
+    to[2] = _mm256_permute2f128_pd(ab0, cd0, 0x31);
+    to[3] = _mm256_permute2f128_pd(ab1, cd1, 0x31);
   }
 };
 
 template <class T>
 using BlocksOf = std::conditional_t<std::is_same_v<T, float>, FloatBlocks, DoubleBlocks>;
+
+/// Transposes a block: dst[x * dstLd + y] = src[y * srcLd + x].
+template <class T>
+[[gnu::noinline]] void transposeBlock(const T* src, std::int64_t srcLd, T* dst, std::int64_t dstLd) {
+  using B = BlocksOf<T>;
+  typename B::Vector columns[B::kBlock];
+  B::columns([=](std::int64_t i) { return src + i * srcLd; }, columns);
+  for (std::int64_t x = 0; x < B::kBlock; ++x) B::store(dst + x * dstLd, columns[x]);
+}
 
 /// dst[x * dstLd + y] = src[y * srcLd + x]
 template <class V, class T = typename V::Scalar>
@@ -53,7 +75,7 @@ void transposeTo(const T* src, std::int64_t srcLd, T* dst, std::int64_t dstLd, s
     for (; x + w <= xs; x += w) {
       for (std::int64_t i = 0, half = w / 2; i < half; ++i)
         __builtin_prefetch(src + (y + w + x / w % 2 * half + i) * srcLd + x);
-      BlocksOf<T>::transpose(src + y * srcLd + x, srcLd, dst + x * dstLd + y, dstLd);
+      transposeBlock(src + y * srcLd + x, srcLd, dst + x * dstLd + y, dstLd);
     }
     for (; x < xs; ++x)
       for (std::int64_t i = y; i < y + w; ++i) dst[x * dstLd + i] = src[i * srcLd + x];
@@ -127,38 +149,38 @@ PlacedRows<T> placeRows(const Matrix<T>& a, std::int64_t rows, std::int64_t k, s
   return {dst, kPackedRow, 0, 0, false};
 }
 
-/// c[Rows][kColumns] = or += a[Rows][k] panel[k][kColumns], the chains in registers. Element p of row i of a lies at
-/// `a[i * lda + p]`; with `Columns` at `a[i + p * lda]`.
-template <class V, int Rows, bool Columns, class T = typename V::Scalar>
+/// c[Rows][kColumns] = or += a[Rows][k] panel[k][kColumns], the chains in registers, of the first `Vectors` of the
+/// panel's two vectors. Element p of row i of a lies at `a[i * lda + p]`; with `Columns` at `a[i + p * lda]`.
+template <class V, int Rows, int Vectors, bool Columns, class T = typename V::Scalar>
 void registerTile(std::int64_t k, const T* a, std::int64_t lda, const T* panel, T* c, std::int64_t ldc, bool add) {
-  typename V::Vector acc[Rows][2];
-  for (auto& row : acc) row[0] = row[1] = V::zero();
+  typename V::Vector acc[Rows][Vectors], b[Vectors];
+  for (auto& row : acc)
+    for (auto& chain : row) chain = V::zero();
   for (std::int64_t p = 0; p < k; ++p) {
-    auto b0 = V::load(panel);
-    auto b1 = V::load(panel + V::kLanes);
+    for (int v = 0; v < Vectors; ++v) b[v] = V::load(panel + v * V::kLanes);
     panel += 2 * V::kLanes;
 #pragma GCC unroll 16
     for (int i = 0; i < Rows; ++i) {
       auto x = V::broadcast(Columns ? a[i] : a[i * lda + p]);
-      acc[i][0] = V::fma(x, b0, acc[i][0]);
-      acc[i][1] = V::fma(x, b1, acc[i][1]);
+#pragma GCC unroll 2
+      for (int v = 0; v < Vectors; ++v) acc[i][v] = V::fma(x, b[v], acc[i][v]);
     }
     if constexpr (Columns) a += lda;
   }
 #pragma GCC unroll 16
   for (int i = 0; i < Rows; ++i)
-    for (int v = 0; v < 2; ++v) {
+    for (int v = 0; v < Vectors; ++v) {
       T* to = c + i * ldc + v * V::kLanes;
       V::store(to, add ? V::add(V::load(to), acc[i][v]) : acc[i][v]);
     }
 }
 
-template <class V, int Rows, bool Columns, class T = typename V::Scalar>
+template <class V, int Rows, int Vectors, bool Columns, class T = typename V::Scalar>
 void someRows(std::int64_t rows, std::int64_t k, const T* a, std::int64_t lda, const T* panel, T* c, std::int64_t ldc,
               bool add) {
   if constexpr (Rows > 0) {
-    if (rows == Rows) return registerTile<V, Rows, Columns>(k, a, lda, panel, c, ldc, add);
-    someRows<V, Rows - 1, Columns>(rows, k, a, lda, panel, c, ldc, add);
+    if (rows == Rows) return registerTile<V, Rows, Vectors, Columns>(k, a, lda, panel, c, ldc, add);
+    someRows<V, Rows - 1, Vectors, Columns>(rows, k, a, lda, panel, c, ldc, add);
   }
 }
 
@@ -172,13 +194,16 @@ void blockTimesPanel(std::int64_t rows, std::int64_t columns, std::int64_t k, co
   std::int64_t tiles = (rows + V::kRows - 1) / V::kRows;
   for (std::int64_t t = 0, i = 0, r = 0; t < tiles; ++t, i += r) {
     r = a.columns ? std::min<std::int64_t>(V::kRows, rows - i) : (rows - i + tiles - t - 1) / (tiles - t);
-    bool whole = columns == width;
+    const bool half = columns <= V::kLanes, whole = columns == (half ? V::kLanes : width);
     T* to = whole ? c + i * ldc : edge;
     std::int64_t ld = whole ? ldc : width;
-    if (a.columns)
-      someRows<V, V::kRows, true>(r, k, a.data + t * a.groupStride, a.step, panel, to, ld, whole && add);
-    else
-      someRows<V, V::kRows, false>(r, k, a.data + i * a.rowStride, a.rowStride, panel, to, ld, whole && add);
+    if (a.columns) {
+      const auto rowsOf = half ? someRows<V, V::kRows, 1, true> : someRows<V, V::kRows, 2, true>;
+      rowsOf(r, k, a.data + t * a.groupStride, a.step, panel, to, ld, whole && add);
+    } else {
+      const auto rowsOf = half ? someRows<V, V::kRows, 1, false> : someRows<V, V::kRows, 2, false>;
+      rowsOf(r, k, a.data + i * a.rowStride, a.rowStride, panel, to, ld, whole && add);
+    }
     if (whole) continue;
     for (std::int64_t y = 0; y < r; ++y)
       for (std::int64_t x = 0; x < columns; ++x) {
@@ -204,13 +229,17 @@ T innerProduct(std::int64_t k, const T* a, const T* b, std::int64_t bStride) {
   if (bStride == 1)
     for (; i + kDotLanes <= k; i += kDotLanes) take(a + i, b + i);
   for (; i < k; i += kDotLanes) {
-    std::int64_t count = std::min(kDotLanes, k - i);
-    if (count < kDotLanes) std::fill_n(near[0], 2 * kDotLanes, T{});
-    for (std::int64_t j = 0; j < count; ++j) {
-      near[0][j] = a[i + j];
-      near[1][j] = b[(i + j) * bStride];
+    const std::int64_t count = std::min(kDotLanes, k - i);
+    const std::int64_t whole = bStride == 1 ? count / V::kLanes : 0;  // vectors that lie there
+    for (std::int64_t e = whole * V::kLanes; e < kDotLanes; ++e) {
+      near[0][e] = e < count ? a[i + e] : T{};
+      near[1][e] = e < count ? b[(i + e) * bStride] : T{};
     }
-    take(near[0], near[1]);
+#pragma GCC unroll 16
+    for (int v = 0; v < vectors; ++v) {
+      const T *x = v < whole ? a + i : near[0], *y = v < whole ? b + i : near[1];
+      acc[v] = V::fma(V::load(x + v * V::kLanes), V::load(y + v * V::kLanes), acc[v]);
+    }
   }
   for (int v = 0; v < vectors; ++v) V::store(lanes + v * V::kLanes, acc[v]);
   for (std::int64_t h = kDotLanes / 2; h >= 1; h /= 2)
@@ -250,14 +279,16 @@ void vectorTimesMatrix(std::int64_t n, std::int64_t k, const T* a, const Matrix<
   for (std::int64_t j0 = 0; j0 < n; j0 += width) {
     std::int64_t columns = std::min(width, n - j0);
     for (auto& line : chains) std::fill_n(line, columns, T{});
-    std::int64_t p = 0;
-    auto addChains = [&]<int Rows>(std::integral_constant<int, Rows>) {
-      for (; p + Rows * kDotLanes <= k; p += Rows * kDotLanes)
-        for (std::int64_t l = p; l < p + kDotLanes; ++l)
-          addRows<V, Rows>(columns, a + l, b.data + l * b.rowStride + j0, b.rowStride, chains[l % kDotLanes]);
-    };
-    addChains(std::integral_constant<int, 4>());
-    for (; p < k; ++p) addRows<V, 1>(columns, a + p, b.data + p * b.rowStride + j0, b.rowStride, chains[p % kDotLanes]);
+    constexpr std::int64_t most = 4;  // rows of a chain at once
+    for (std::int64_t p = 0; p < k; p += most * kDotLanes)
+      for (std::int64_t l = 0; l < std::min(kDotLanes, k - p); ++l) {
+        const std::int64_t rows = std::min(most, (k - p - l + kDotLanes - 1) / kDotLanes);
+        const auto add = rows == 4   ? addRows<V, 4>
+                         : rows == 3 ? addRows<V, 3>
+                         : rows == 2 ? addRows<V, 2>
+                                     : addRows<V, 1>;
+        add(columns, a + p + l, b.data + (p + l) * b.rowStride + j0, b.rowStride, chains[l]);
+      }
     for (std::int64_t h = kDotLanes / 2; h >= 1; h /= 2)
       for (std::int64_t l = 0; l < h; ++l)
         for (std::int64_t j = 0; j < columns; ++j) chains[l][j] += chains[l + h][j];
@@ -265,49 +296,103 @@ void vectorTimesMatrix(std::int64_t n, std::int64_t k, const T* a, const Matrix<
   }
 }
 
-/// A few rows times a matrix of at most a vector of dense columns, which are transposed a cache line at a time on their
-/// way to the registers: most of a panel would be empty.
-template <class V, int M, class T = typename V::Scalar>
-void rowsTimesColumns(std::int64_t n, std::int64_t k, const Matrix<T>& a, const Matrix<T>& b, T* c, std::int64_t ldc) {
-  constexpr std::int64_t line = 64 / sizeof(T);
-  alignas(64) T block[line * V::kLanes] = {};
+/// A line of 64 bytes of 64 / sizeof(T) dense columns, and what some rows have there.
+template <class T>
+struct Lines {
+  static constexpr std::int64_t kLength = 64 / sizeof(T);
+  const T* columns[kLength];
+  Matrix<T> rows;
+};
+/// Copies the lines at `p`, where only `count` elements are left, to `columns` and `rows`, and has them read there.
+/// Behind the elements -0 * 0 is added, which changes nothing, not even a zero's sign.
+template <class T, std::int64_t N = Lines<T>::kLength>
+[[gnu::noinline, gnu::noclone]] void takeLastLines(Lines<T>& lines, std::int64_t p, std::int64_t count, int m,
+                                                   T (*columns)[N], T (*rows)[N]) {
+  std::fill_n(columns[0], N * N, T{});
+#pragma GCC unroll 1
+  for (std::int64_t j = 0; j < N; ++j) {
+    std::memcpy(columns[j], lines.columns[j] + p, static_cast<std::size_t>(count) * sizeof(T));
+    lines.columns[j] = columns[j];
+  }
+  std::fill_n(rows[0], m * N, -T{});
+  const T* from = lines.rows.data + p * lines.rows.columnStride;
+  for (int r = 0; r < m; ++r, from += lines.rows.rowStride)
+    for (std::int64_t x = 0; x < count; ++x) rows[r][x] = from[x * lines.rows.columnStride];
+  lines.rows = {rows[0], N, 1};
+}
+
+/// c[r * down + j * beside] of `M` rows times at most a line of dense columns. Blocks of these are transposed in
+/// registers and meet the rows there: for few rows panels would be written and read again.
+template <class T, int M>
+void rowsTimesSomeColumns(std::int64_t n, std::int64_t k, const Matrix<T>& a, const T* b, std::int64_t ldb, T* c,
+                          std::int64_t down, std::int64_t beside) {
+  using B = BlocksOf<T>;
+  using Vector = typename B::Vector;
+  constexpr std::int64_t w = B::kBlock, line = Lines<T>::kLength;
+  static_assert(line == 2 * w && kBlockK % line == 0);
+  Lines<T> lines{{}, a};
+#pragma GCC unroll 1
+  for (std::int64_t j = 0; j < line; ++j) lines.columns[j] = b + std::min(j, n - 1) * ldb;
+  T lastColumns[line][line], lastRows[M][line];
+  Vector sums[M][2];
   for (std::int64_t k0 = 0; k0 < k; k0 += kBlockK) {
     const std::int64_t end = std::min(k, k0 + kBlockK);
-    typename V::Vector chains[M];
-    for (auto& chain : chains) chain = V::zero();
+    Vector chains[M][2];
+    for (auto& row : chains) row[0] = row[1] = B::zero();
     for (std::int64_t p = k0; p < end; p += line) {
-      const std::int64_t depth = std::min(line, end - p);
-      const T* from = b.data + p;
-      if (depth == line && n == V::kLanes) {
-        for (std::int64_t y = 0; y < V::kLanes; y += BlocksOf<T>::kBlock)
-          for (std::int64_t x = 0; x < line; x += BlocksOf<T>::kBlock)
-            BlocksOf<T>::transpose(from + y * b.columnStride + x, b.columnStride, block + x * V::kLanes + y, V::kLanes);
-      } else {
-        transposeTo<V>(from, b.columnStride, block, V::kLanes, depth, n);
+      std::int64_t from = p;
+      if (end - p < line) {
+        takeLastLines(lines, p, end - p, M, lastColumns, lastRows);
+        from = 0;
       }
-      for (std::int64_t i = 0; i < depth; ++i)
-        for (int r = 0; r < M; ++r)
-          chains[r] = V::fma(V::broadcast(a.data[r * a.rowStride + (p + i) * a.columnStride]),
-                             V::load(block + i * V::kLanes), chains[r]);
+#pragma GCC unroll 1
+      for (const std::int64_t behind = from + line; from < behind; from += w)
+#pragma GCC unroll 2
+        for (int g = 0; g < 2; ++g) {
+          Vector block[w];
+          B::columns([&](std::int64_t i) { return lines.columns[g * w + i] + from; }, block);
+          const T* at = lines.rows.data + from * lines.rows.columnStride;
+#pragma GCC unroll 8
+          for (std::int64_t x = 0; x < w; ++x, at += lines.rows.columnStride)
+#pragma GCC unroll 4
+            for (int r = 0; r < M; ++r)
+              chains[r][g] = B::fma(B::broadcast(at[r * lines.rows.rowStride]), block[x], chains[r][g]);
+        }
     }
-    for (int r = 0; r < M; ++r) {
-      alignas(64) T sums[V::kLanes];
-      V::store(sums, chains[r]);
-      T* to = c + r * ldc;
-      for (std::int64_t j = 0; j < n; ++j) to[j] = k0 == 0 ? sums[j] : to[j] + sums[j];
-    }
+    for (int r = 0; r < M; ++r)
+      for (int g = 0; g < 2; ++g) sums[r][g] = k0 == 0 ? chains[r][g] : B::add(sums[r][g], chains[r][g]);
   }
+  for (int r = 0; r < M; ++r, c += down) {
+    T out[line];
+    T* to = n == line && beside == 1 ? c : out;
+    for (int g = 0; g < 2; ++g) B::store(to + g * w, sums[r][g]);
+    if (to == out)
+#pragma GCC unroll 1
+      for (std::int64_t j = 0; j < n; ++j) c[j * beside] = out[j];
+  }
+}
+
+constexpr std::int64_t kFewRows = 4;
+/// A product of more than one row, at most kFewRows.
+template <class T>
+void fewRows(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix<T>& a, const Matrix<T>& b, T* c,
+             std::int64_t down, std::int64_t beside) {
+  constexpr std::int64_t width = 2 * BlocksOf<T>::kBlock;
+  const auto some = m == 2   ? rowsTimesSomeColumns<T, 2>
+                    : m == 3 ? rowsTimesSomeColumns<T, 3>
+                             : rowsTimesSomeColumns<T, 4>;
+  for (std::int64_t j = 0; j < n; j += width)
+    some(std::min(width, n - j), k, a, b.data + j * b.columnStride, b.columnStride, c + j * beside, down, beside);
 }
 
 template <class V, class T = typename V::Scalar>
 void gemmTile(const GemmTile<T>& t, T* scratch) {
   const auto& [m, n, k, a, b, c, ldc, panels, panelColumns, firstColumn] = t;
   constexpr std::int64_t width = 2 * V::kLanes;
-  if (panels == nullptr && b.rowStride == 1 && n <= V::kLanes) {
-    if (m == 1) return rowsTimesColumns<V, 1>(n, k, a, b, c, ldc);
-    if (m == 2) return rowsTimesColumns<V, 2>(n, k, a, b, c, ldc);
-    if (m == 3) return rowsTimesColumns<V, 3>(n, k, a, b, c, ldc);
-  }
+  const auto few = [&](std::int64_t rows) { return panels == nullptr && rows > 1 && rows <= kFewRows; };
+  if (few(m) && b.rowStride == 1) return fewRows(m, n, k, a, b, c, ldc, 1);
+  if (few(n) && a.columnStride == 1)
+    return fewRows<T>(n, m, k, {b.data, b.columnStride, b.rowStride}, {a.data, a.columnStride, a.rowStride}, c, 1, ldc);
   T* packedA = scratch;
   T* packedB = scratch + gemmRowsSize(m);
   for (std::int64_t k0 = 0; k0 < k; k0 += kBlockK) {

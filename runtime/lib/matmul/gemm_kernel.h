@@ -44,7 +44,8 @@ struct GemmTile {
 
 /// A vector times a matrix. One chain an element would leave a single element waiting at each step for the one before,
 /// and would have to be read across the rows of a matrix. So it is an inner product of kDotLanes chains: within a block
-/// of kDotBlock, element i goes to chain i mod kDotLanes, the chains combine by halving, and so do the blocks. c[N] of
+/// of kDotBlock, element i goes to chain i mod kDotLanes, the chains combine by halving, and so do the blocks. Of fewer
+/// than kDotLanes elements each result is one chain, if there are several. c[N] of
 /// a[K], dense, and b[K, N] for one block.
 template <class T>
 using VectorFn = void (*)(std::int64_t n, std::int64_t k, const T* a, const Matrix<T>& b, T* c);

@@ -112,7 +112,7 @@ void product(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<typename V::
              typename V::Scalar* c) {
   constexpr int w = V::kLanes;
   if (n == 1) {
-    for (; m >= 4; m -= 4, a.data += 4 * a.rowStride, c += 4) column<V, 4>(k, a, b.data, b.rowStride, c);
+    for (; m >= 8; m -= 8, a.data += 8 * a.rowStride, c += 8) column<V, 8>(k, a, b.data, b.rowStride, c);
     for (; m > 0; --m, a.data += a.rowStride, ++c) column<V, 1>(k, a, b.data, b.rowStride, c);
     return;
   }
