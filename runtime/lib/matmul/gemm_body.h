@@ -213,38 +213,57 @@ void blockTimesPanel(std::int64_t rows, std::int64_t columns, std::int64_t k, co
   }
 }
 
-/// The inner product of up to kDotBlock elements, as gemm_kernel.h says.
+/// The inner products of up to kDotBlock elements, as gemm_kernel.h says, with `count` columns of b, at most a block of
+/// them: their chains combine side by side.
 template <class V, class T = typename V::Scalar>
-T innerProduct(std::int64_t k, const T* a, const T* b, std::int64_t bStride) {
+void innerProducts(std::int64_t count, std::int64_t k, const T* a, const Matrix<T>& b, T* c) {
+  using B = BlocksOf<T>;
+  constexpr std::int64_t w = B::kBlock;
   constexpr int vectors = static_cast<int>(kDotLanes) / V::kLanes;
-  alignas(64) T lanes[kDotLanes];
   alignas(64) T near[2][kDotLanes];
-  typename V::Vector acc[vectors];
-  for (auto& v : acc) v = V::zero();
-  auto take = [&](const T* x, const T* y) {
+  alignas(64) T lanes[V::kLanes], sums[w][w];
+  if (count < w) std::fill_n(sums[0], w * w, T{});
+  for (std::int64_t column = 0; column < count; ++column) {
+    const T* from = b.data + column * b.columnStride;
+    typename V::Vector acc[vectors];
+    for (auto& v : acc) v = V::zero();
+    std::int64_t i = 0;
+    if (b.rowStride == 1)
+      for (; i + kDotLanes <= k; i += kDotLanes)
 #pragma GCC unroll 16
-    for (int v = 0; v < vectors; ++v) acc[v] = V::fma(V::load(x + v * V::kLanes), V::load(y + v * V::kLanes), acc[v]);
-  };
-  std::int64_t i = 0;
-  if (bStride == 1)
-    for (; i + kDotLanes <= k; i += kDotLanes) take(a + i, b + i);
-  for (; i < k; i += kDotLanes) {
-    const std::int64_t count = std::min(kDotLanes, k - i);
-    const std::int64_t whole = bStride == 1 ? count / V::kLanes : 0;  // vectors that lie there
-    for (std::int64_t e = whole * V::kLanes; e < kDotLanes; ++e) {
-      near[0][e] = e < count ? a[i + e] : T{};
-      near[1][e] = e < count ? b[(i + e) * bStride] : T{};
-    }
+        for (int v = 0; v < vectors; ++v)
+          acc[v] = V::fma(V::load(a + i + v * V::kLanes), V::load(from + i + v * V::kLanes), acc[v]);
+    for (; i < k; i += kDotLanes) {
+      const std::int64_t here = std::min(kDotLanes, k - i);
+      const std::int64_t whole = b.rowStride == 1 ? here / V::kLanes : 0;  // vectors that lie there
+      for (std::int64_t e = whole * V::kLanes; e < kDotLanes; ++e) {
+        near[0][e] = e < here ? a[i + e] : T{};
+        near[1][e] = e < here ? from[(i + e) * b.rowStride] : T{};
+      }
 #pragma GCC unroll 16
-    for (int v = 0; v < vectors; ++v) {
-      const T *x = v < whole ? a + i : near[0], *y = v < whole ? b + i : near[1];
-      acc[v] = V::fma(V::load(x + v * V::kLanes), V::load(y + v * V::kLanes), acc[v]);
+      for (int v = 0; v < vectors; ++v) {
+        const T *x = v < whole ? a + i : near[0], *y = v < whole ? from + i : near[1];
+        acc[v] = V::fma(V::load(x + v * V::kLanes), V::load(y + v * V::kLanes), acc[v]);
+      }
     }
+#pragma GCC unroll 4
+    for (int h = vectors / 2; h >= 1; h /= 2)
+#pragma GCC unroll 4
+      for (int v = 0; v < h; ++v) acc[v] = V::add(acc[v], acc[v + h]);
+    V::store(lanes, acc[0]);
+    for (std::int64_t h = V::kLanes / 2; h >= w; h /= 2)
+      for (std::int64_t j = 0; j < h; ++j) lanes[j] += lanes[j + h];
+    std::copy_n(lanes, w, sums[column]);
   }
-  for (int v = 0; v < vectors; ++v) V::store(lanes + v * V::kLanes, acc[v]);
-  for (std::int64_t h = kDotLanes / 2; h >= 1; h /= 2)
-    for (std::int64_t j = 0; j < h; ++j) lanes[j] += lanes[j + h];
-  return lanes[0];
+  typename B::Vector chains[w];
+  B::columns([&](std::int64_t i) { return sums[i]; }, chains);
+#pragma GCC unroll 4
+  for (std::int64_t h = w / 2; h >= 1; h /= 2)
+#pragma GCC unroll 4
+    for (std::int64_t j = 0; j < h; ++j) chains[j] = B::add(chains[j], chains[j + h]);
+  if (count == w) return B::store(c, chains[0]);
+  B::store(lanes, chains[0]);
+  std::copy_n(lanes, count, c);
 }
 
 /// sums[j] += the sum of a[i * kDotLanes] row[i * kDotLanes][j] for i < Rows, one after the other.
@@ -271,7 +290,9 @@ void addRows(std::int64_t columns, const T* a, const T* b, std::int64_t rowStrid
 template <class V, class T = typename V::Scalar>
 void vectorTimesMatrix(std::int64_t n, std::int64_t k, const T* a, const Matrix<T>& b, T* c) {
   if (b.columnStride != 1 || n == 1) {
-    for (std::int64_t j = 0; j < n; ++j) c[j] = innerProduct<V>(k, a, b.data + j * b.columnStride, b.rowStride);
+    constexpr std::int64_t w = BlocksOf<T>::kBlock;
+    for (std::int64_t j = 0; j < n; j += w)
+      innerProducts<V>(std::min(w, n - j), k, a, {b.data + j * b.columnStride, b.rowStride, b.columnStride}, c + j);
     return;
   }
   constexpr std::int64_t width = 512 / sizeof(T);
