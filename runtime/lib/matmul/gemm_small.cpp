@@ -12,7 +12,10 @@
 namespace tandem::lib {
 namespace {
 
+// clang-format off
 #include "runtime/lib/vectors_avx2.h"
+#include "runtime/lib/matmul/gemm_blocks.h"
+// clang-format on
 
 /// The first elements of a vector. Stores by masks take some CPUs longer than the product.
 struct Part {
@@ -120,8 +123,11 @@ void product(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<typename V::
   const auto* bp = b.data;
   std::int64_t ldb = b.rowStride;
   if (b.columnStride != 1) {
-    for (std::int64_t j = 0; j < n; ++j)
-      for (std::int64_t p = 0; p < k; ++p) packed[p * n + j] = b.data[p * b.rowStride + j * b.columnStride];
+    if (b.rowStride == 1)
+      transposeTo(b.data, b.columnStride, packed, n, k, n);
+    else
+      for (std::int64_t j = 0; j < n; ++j)
+        for (std::int64_t p = 0; p < k; ++p) packed[p * n + j] = b.data[p * b.rowStride + j * b.columnStride];
     bp = packed;
     ldb = n;
   }
