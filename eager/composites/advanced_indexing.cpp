@@ -5,10 +5,20 @@
 #include "eager/helpers.h"
 #include "eager/in_place_form.h"
 #include "eager/ops.h"
+#include "eager/placement.h"
 
 namespace tandem {
 
 namespace {
+
+/// An index where `t` is: those on the CPU go along.
+Tensor besides(const Tensor& t, const Tensor& index) {
+  if (index.device() == t.device()) [[likely]]
+    return index;
+  if (!index.device().isCpu())
+    fail("indices should be either on cpu or on the same device as the indexed tensor (", deviceName(t.device()), ")");
+  return toDevice(index, t.device());
+}
 
 /// Integer tensors of one shape in adjacent dims of `t`, from `first` on.
 struct Advanced {
@@ -28,6 +38,7 @@ struct Advanced {
       if (isFloating(index.dtype()) || index.dtype() == DType::Bool) {
         fail<IndexError>("tensors used as indices must be long, int, byte or bool tensors");
       }
+      index = besides(t, index);
       if (index.dtype() != DType::Int64) index = ops::to(index, DType::Int64);
       if (count == 0) first = static_cast<std::int64_t>(d);
       last = static_cast<std::int64_t>(d);
@@ -87,7 +98,9 @@ struct Advanced {
 /// What `a.t` is with `values` written or added at the indices.
 Tensor written(const Advanced& a, const Tensor& values, bool accumulate) {
   Dims shape = a.shape();
-  Tensor v = values.dtype() == a.t.dtype() ? values : ops::to(values, a.t.dtype());
+  // One number goes along, as beside any operand.
+  Tensor v = values.dim() == 0 && values.device().isCpu() ? toDevice(values, a.t.device()) : values;
+  if (v.dtype() != a.t.dtype()) v = ops::to(v, a.t.dtype());
   while (v.dim() > static_cast<std::int64_t>(shape.size()) && v.shape()[0] == 1) v = ops::select(v, 0, 0);
   if (!(v.shape() == shape)) {
     Dims both = broadcastShapes("index_put", shape, v.shape());

@@ -7,6 +7,7 @@
 #include "eager/fusion.h"
 #include "eager/helpers.h"
 #include "eager/ops.h"
+#include "eager/placement.h"
 #include "eager/recorder.h"
 
 namespace tandem::ops {
@@ -66,13 +67,15 @@ Tensor ctc(const Tensor& logProbs, const Tensor& givenTargets, const Tensor& giv
   std::int64_t steps = scores.size(0);
   std::int64_t batch = scores.size(1);
   if (blank < 0 || blank >= scores.size(2)) fail("blank must be in label range");
-  Tensor running = lengthsOf("input_lengths", givenRunning, batch);
-  Tensor lengths = lengthsOf("target_lengths", givenLengths, batch);
+  // Targets and lengths may be on either device.
+  const Device device = logProbs.device();
+  Tensor running = lengthsOf("input_lengths", toDevice(givenRunning, device), batch);
+  Tensor lengths = lengthsOf("target_lengths", toDevice(givenLengths, device), batch);
   running =
       expected(running, logical_and(ge(running, 0), le(running, steps)), Expectation::InputLength, running, steps);
 
-  Tensor labels =
-      toDType(!batched && givenTargets.dim() == 1 ? unsqueeze(givenTargets, 0) : givenTargets, DType::Int64);
+  Tensor labels = toDevice(
+      toDType(!batched && givenTargets.dim() == 1 ? unsqueeze(givenTargets, 0) : givenTargets, DType::Int64), device);
   if (labels.dim() == 1) {
     lengths = expected(lengths, le(sum(lengths), labels.numel()), Expectation::TargetsReach);
     labels = paddedTargets(labels, lengths);

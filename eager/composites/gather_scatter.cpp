@@ -5,6 +5,7 @@
 #include "eager/in_place_form.h"
 #include "eager/number_range.h"
 #include "eager/ops.h"
+#include "eager/placement.h"
 #include "eager/scalar_tensor.h"
 
 namespace tandem::ops {
@@ -66,7 +67,8 @@ Tensor index_fill(const Tensor& x, std::int64_t dim, const Tensor& index, const 
   dim = wrapDim(dim, t.dim());
   // A few places are written by themselves, in an in-place form in the memory that is there.
   if (places.numel() <= t.shape()[dim] / 4 && !(value.isTensor() && value.tensor().requiresGrad())) {
-    const Tensor number = value.isTensor() ? value.tensor() : makeScalarTensor(value.scalar(), t.dtype());
+    const Tensor number =
+        value.isTensor() ? toDevice(value.tensor(), t.device()) : makeScalarTensor(value.scalar(), t.dtype());
     Dims filled = t.shape();
     filled[dim] = places.numel();
     return index_copy(x, dim, index, expand(toDType(number, t.dtype()), x.dim() == 0 ? Dims{} : filled));

@@ -8,6 +8,7 @@
 #include "eager/in_place_form.h"
 #include "eager/number_range.h"
 #include "eager/ops.h"
+#include "eager/placement.h"
 #include "runtime/base/attrs.h"
 #include "runtime/base/pieces.h"
 
@@ -71,7 +72,7 @@ Tensor narrow_tensor(const Tensor& x, std::int64_t dim, const Tensor& start, std
          shapeText(start.shape()));
   if (length < 0) fail("narrow(): length must be non-negative.");
   // Not a view: where it begins is known only when it runs.
-  Tensor first = view(toDType(start, DType::Int64), Dims{1});
+  Tensor first = view(toDType(toDevice(start, x.device()), DType::Int64), Dims{1});
   first = add(first, mul(lt(first, 0), x.size(dim)));
   return index_select(x, dim, add(first, arange(std::int64_t{0}, length)));
 }
@@ -310,7 +311,7 @@ Tensor take_along_dim(const Tensor& x, const Tensor& indices, std::optional<std:
   return gather(spread(x), dim, spread(places));
 }
 Tensor fill(const Tensor& x, const Operand& value) {
-  Tensor y = value.isTensor() ? expand(toDType(value.tensor(), x.dtype()), x.shape()) : Tensor();
+  Tensor y = value.isTensor() ? expand(toDevice(toDType(value.tensor(), x.dtype()), x.device()), x.shape()) : Tensor();
   return constantIn(y.defined() ? clone(y) : full_like(x, value.scalar()), {&x, 1});
 }
 

@@ -15,6 +15,7 @@
 #include "eager/number_range.h"
 #include "eager/ops.h"
 #include "eager/overlap.h"
+#include "eager/placement.h"
 #include "python/src/convert.h"
 #include "python/src/py_tensor.h"
 #include "python/src/torch_function.h"
@@ -98,7 +99,7 @@ class Resolver {
   void write(const Tensor& values) { assignByTensors(view_, expandedIndices(), values, false); }
   /// The one mask, as a mask of the view.
   [[nodiscard]] Tensor maskOfView() const {
-    Tensor m = mask_;
+    Tensor m = mask_.device().isCpu() ? toDevice(mask_, view_.device()) : mask_;
     for (std::int64_t d = maskDim_ + mask_.dim(); d < view_.dim(); ++d) m = ops::unsqueeze(m, -1);
     return m;
   }
@@ -207,8 +208,9 @@ class Resolver {
     if (isFloating(t.dtype())) {
       fail<IndexError>("tensors used as indices must be long, int, byte or bool tensors");
     }
-    if (t.dim() == 0) {
-      // A view, as for an integer. While a function is traced the element is not known: then it is an index tensor.
+    if (t.dim() == 0 && !t.impl()->batch) {
+      // A view, as for an integer. While a function is traced, or mapped over indices, the element is not known: then
+      // it is an index tensor.
       try {
         return takeInt(itemOf(t).asInt());
       } catch (const DataReadError&) {

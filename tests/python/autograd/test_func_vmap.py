@@ -189,6 +189,23 @@ def test_views_and_indexing():
     close(vmap(lambda x: x[tandem.tensor([1, 2])])(x), x.numpy()[:, [1, 2]])
 
 
+def test_an_index_that_is_mapped_over():
+    x = tandem.arange(12.0).reshape(4, 3)
+    at = tandem.tensor([0, 2, 1, 1])
+    assert vmap(lambda i: x[i])(at).tolist() == x[at].tolist()
+    assert vmap(lambda i: x[1:, i])(at).tolist() == x[1:, at].t().tolist()
+    assert vmap(lambda row, i: row[i])(x, at).tolist() == x.gather(1, at.unsqueeze(1)).squeeze(1).tolist()
+
+    def changed(row, i):
+        row = row.clone()
+        row[i] = 9.0
+        return row
+
+    assert vmap(changed)(x, at).tolist() == x.scatter(1, at.unsqueeze(1), 9.0).tolist()
+    with pytest.raises(IndexError, match="index 8 is out of bounds for dimension 0 with size 4"):
+        vmap(lambda i: x[i])(at + 8)
+
+
 def test_writes():
     x = tandem.randn(3, 4)
 
