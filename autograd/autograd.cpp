@@ -9,6 +9,7 @@
 #include "eager/batch.h"
 #include "eager/helpers.h"
 #include "eager/ops.h"
+#include "eager/placement.h"
 
 namespace tandem::autograd {
 
@@ -39,6 +40,10 @@ Roots rootsOf(std::span<const Tensor> outputs, std::span<const Tensor> cotangent
       if (!(g.shape() == out.shape()))
         fail("Mismatch in shape: grad_output[", i, "] has a shape of ", shapeText(g.shape()), " and output[", i,
              "] has a shape of ", shapeText(out.shape()), ".");
+      if (g.device() != out.device() && g.dim() == 0) g = toDevice(g, out.device());
+      if (g.device() != out.device())
+        fail("invalid gradient at index ", i, " - expected device ", deviceName(out.device()), " but got ",
+             deviceName(g.device()));
       if (g.dtype() != out.dtype()) g = ops::to(g, out.dtype());
     } else if (e) {
       if (out.numel() != 1) fail("grad can be implicitly created only for scalar outputs");
@@ -157,6 +162,9 @@ void setGrad(const Tensor& t, const Tensor& g) {
     if (g.dtype() != t.dtype())
       fail("assigned grad has data of a different type: ", dtypeName(g.dtype()), " for a tensor of ",
            dtypeName(t.dtype()));
+    if (g.device() != t.device())
+      fail("assigned grad has data located on a different device: ", deviceName(g.device()), " for a tensor on ",
+           deviceName(t.device()));
     if (!(g.shape() == t.shape()))
       fail("assigned grad has data of a different size: ", shapeText(g.shape()), " for a tensor of ",
            shapeText(t.shape()));

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "eager/helpers.h"
 #include "eager/ops.h"
+#include "eager/placement.h"
 
 namespace tandem {
 
@@ -72,8 +74,11 @@ MemoryFormat formatOf(const Tensor& t) {
   return t.dim() == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d;
 }
 
-Tensor copyIn(const Tensor& t, MemoryFormat format, DType dtype, const char* op) {
-  auto copied = [&](const Tensor& x) { return x.dtype() == dtype ? ops::clone(x) : ops::to(x, dtype); };
+Tensor copyIn(const Tensor& t, MemoryFormat format, DType dtype, Device device, const char* op) {
+  auto copied = [&](const Tensor& x) {
+    if (x.device() != device) return toDevice(ops::toDType(x, dtype), device);
+    return x.dtype() == dtype ? ops::clone(x) : ops::to(x, dtype);
+  };
   if (!fits(format, t.dim()))
     fail(op, ": required rank ",
          format == MemoryFormat::ChannelsLast ? "4 tensor to use channels_last"

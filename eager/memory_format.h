@@ -19,9 +19,12 @@ bool isContiguousIn(const Tensor& t, MemoryFormat format);
 /// channels are innermost beyond doubt, else Contiguous.
 MemoryFormat formatOf(const Tensor& t);
 
-/// A copy of `t` in that format and dtype; a tensor of its own, whose gradient passes to `t`. With Preserve the strides
-/// of a dense `t` are kept, and of another its order of dims. RuntimeError where the format is for another number of
-/// dims, naming `op`.
-Tensor copyIn(const Tensor& t, MemoryFormat format, DType dtype, const char* op);
+/// A copy of `t` in that format and dtype, on a device; a tensor of its own, whose gradient passes to `t`. With
+/// Preserve the strides of a dense `t` are kept, and of another its order of dims. RuntimeError where the format is for
+/// another number of dims, naming `op`.
+Tensor copyIn(const Tensor& t, MemoryFormat format, DType dtype, Device device, const char* op);
+inline Tensor copyIn(const Tensor& t, MemoryFormat format, DType dtype, const char* op) {
+  return copyIn(t, format, dtype, t.device(), op);
+}
 
 }  // namespace tandem

@@ -564,10 +564,17 @@ Device ParsedArgs::device() const {
   auto look = [&](PyObject* o) {
     if (isTensor(o) && (!found || found->isCpu())) found = tensorOf(o).device();
   };
+  const auto takesDevice = [](const ParamSpec& p) { return p.type == ParamType::Device; };
+  const bool factory = std::ranges::any_of(signature_->params, takesDevice);
   for (std::size_t i = 0; i < numParams(); ++i) {
     if (!has(i)) continue;
     PyObject* o = values_[i];
     if (signature_->params[i].type == ParamType::Device) return deviceFrom(o);
+    // What a tensor is made from: its device is kept unless the program chose one, that of tensors in a list is not.
+    if (factory && i == 0 && signature_->params[i].type == ParamType::Any) {
+      if (currentDevice.isCpu()) look(o);
+      continue;
+    }
     look(o);
     if (PyList_CheckExact(o) || PyTuple_CheckExact(o))
       for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(o); ++k) look(PySequence_Fast_GET_ITEM(o, k));

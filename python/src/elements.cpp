@@ -229,7 +229,8 @@ void warnOfCopy(const char* call) {
 
 Tensor makeTensor(PyObject* data, std::optional<DType> dtype) {
   if (isTensor(data)) {
-    Tensor copy = ops::clone(autograd::detach(tensorOf(data)));
+    const Tensor source = autograd::detach(tensorOf(data));
+    const Tensor copy = source.device() == currentDevice ? ops::clone(source) : toDevice(source, currentDevice);
     return dtype && *dtype != copy.dtype() ? ops::to(copy, *dtype) : copy;
   }
   if (const Scalar* slot = trackedSlot(data)) return ops::full(Dims{}, *slot, dtype.value_or(defaultDType()));

@@ -137,6 +137,9 @@ void store(const char* op, PyObject* target, const Tensor& result, bool expected
     fail(op, "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
              "requires grad.");
   }
+  if (out.device() != result.device())
+    fail(op, "(): Expected out tensor to have device ", deviceName(result.device()), ", but got ",
+         deviceName(out.device()), " instead");
   const bool flags = op == std::string_view("any") || op == std::string_view("all");
   if (flags)
     checkFlags(op, out.dtype());

@@ -77,7 +77,7 @@ PyObject* getDevice(PyObject* self, PyObject*) {
 PyObject* onCpu(PyObject* self, PyObject*) {
   return guarded([&] {
     const Tensor& t = tensorOf(self);
-    return t.device().isCpu() ? Py_NewRef(self) : wrap(toDevice(t, Device{}));
+    return t.device().isCpu() ? Py_NewRef(self) : wrap(copyIn(t, MemoryFormat::Preserve, t.dtype(), Device{}, "cpu"));
   });
 }
 PyObject* itself(PyObject* self, PyObject*) { return Py_NewRef(self); }
@@ -155,8 +155,12 @@ Tensor converted(const Tensor& t, DType dtype, bool copy, MemoryFormat f = Memor
 }
 /// On `device` too. What moves is a copy already.
 Tensor moved(const Tensor& t, Device device, DType dtype, bool copy, MemoryFormat f, bool late) {
+  if (t.device() == device) return converted(t, dtype, copy, f);
   const LateCopies copies(late);
-  return toDevice(converted(t, dtype, copy && t.device() == device, f), device);
+  return copyIn(t, f, dtype, device, "to");
+}
+Tensor moved(const Tensor& t, Device device, bool late) {
+  return moved(t, device, t.dtype(), false, MemoryFormat::Preserve, late);
 }
 
 // to(dtype), to(device), to(other), with the rest by keyword.
@@ -200,10 +204,18 @@ constexpr Signature convertSigs[] = {{name.text, formatParams, [](ParsedArgs& a)
                                             converted(a.tensor(0), t, false, format(a, 1, MemoryFormat::Preserve)));
                                       }}};
 constexpr ParamSpec otherParams[] = {kSelf, {"other", P::Tensor, false, false}};
-constexpr Signature typeAsSigs[] = {{"type_as", otherParams, [](ParsedArgs& a) -> PyObject* {
-                                       return wrap(converted(a.tensor(0), a.tensor(1).dtype(), false));
-                                     }}};
+constexpr Signature typeAsSigs[] = {
+    {"type_as", otherParams, [](ParsedArgs& a) -> PyObject* {
+       const Tensor& like = a.tensor(1);
+       return wrap(moved(a.tensor(0), like.device(), like.dtype(), false, MemoryFormat::Preserve, false));
+     }}};
 
+/// The GPU that `t` is on, else the current one.
+Device gpuFor(const Tensor& t) {
+  const DeviceKind cuda = cudaKind();
+  if (countDevices(cuda) == 0) fail("Tensor.type(): Tandem computes on the CPU only here, as ", whyNoDevice(cuda));
+  return t.device().kind == cuda ? t.device() : Device{cuda, static_cast<std::int8_t>(currentGpu)};
+}
 constexpr const char* kTypeNames[kNumDTypes] = {"Bool", "Byte", "Char",     "Short", "Int",
                                                 "Long", "Half", "BFloat16", "Float", "Double"};
 constexpr ParamSpec typeParams[] = {kSelf, {"dtype", P::Any, true, false}, {"non_blocking", P::Bool, true, false}};
@@ -215,14 +227,20 @@ constexpr Signature typeSigs[] = {
          return PyUnicode_FromFormat("%s.%s%sTensor", packageName(), place, kTypeNames[static_cast<int>(t.dtype())]);
        }
        if (auto d = asDType(a.object(1))) return wrap(converted(t, *d, false));
-       if (PyUnicode_Check(a.object(1))) {
-         std::string name = a.str(1);
-         name = name.substr(name.rfind('.') + 1);
+       // `FloatTensor` and its like, or a name of one: a dtype, and the CPU or the current GPU.
+       PyRef text(PyUnicode_Check(a.object(1)) != 0 ? Py_NewRef(a.object(1))
+                  : PyType_Check(a.object(1)) != 0  ? checked(PyObject_Str(a.object(1)))
+                                                    : nullptr);
+       if (text) {
+         const std::string whole = PyUnicode_AsUTF8(text.get());
+         const std::string name = whole.substr(whole.rfind('.') + 1);
          for (int i = 0; i < kNumDTypes; ++i) {
-           if (name == std::string(kTypeNames[i]) + "Tensor") return wrap(converted(t, static_cast<DType>(i), false));
+           if (name != std::string(kTypeNames[i]) + "Tensor") continue;
+           const Device device = whole.find(".cuda.") == std::string::npos ? Device{} : gpuFor(t);
+           return wrap(moved(t, device, static_cast<DType>(i), false, MemoryFormat::Preserve, a.boolean(2)));
          }
+         fail<ValueError>("invalid type: '", whole, "'");
        }
-       if (PyUnicode_Check(a.object(1))) fail<ValueError>("invalid type: '", a.str(1), "'");
        fail<TypeError>("dtype must be a type, str, or dtype object, not ", Py_TYPE(a.object(1))->tp_name);
      }}};
 
@@ -235,8 +253,8 @@ constexpr Signature cudaSigs[] = {
        const Device device = number     ? Device{cuda, static_cast<std::int8_t>(PyLong_AsLong(a.object(1)))}
                              : a.has(1) ? deviceFrom(a.object(1))
                                         : Device{cuda, static_cast<std::int8_t>(currentGpu)};
-       const LateCopies copies(a.boolean(2));
-       return wrap(toDevice(a.tensor(0), device));
+       if (device.kind != cuda) fail("Invalid device, must be cuda device");
+       return wrap(moved(a.tensor(0), device, a.boolean(2)));
      }}};
 
 constexpr ParamSpec pinParams[] = {kSelf, {"device", P::Any, true, false}};
