@@ -75,8 +75,10 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> tuple[Tensor, 
 
 def _unswapped(pivots: Tensor, rows: int, like: Tensor) -> Tensor:
     """The matrices P of rows swapped as `pivots` say, in P L U."""
-    unit = _C.eye(rows, dtype=like.dtype).expand(*pivots.shape[:-1], rows, rows)
-    rest = _C.arange(pivots.shape[-1] + 1, rows + 1, dtype=_C.int32).expand(*pivots.shape[:-1], -1)
+    unit = _C.eye(rows, dtype=like.dtype, device=like.device).expand(*pivots.shape[:-1], rows, rows)
+    rest = _C.arange(pivots.shape[-1] + 1, rows + 1, dtype=_C.int32, device=pivots.device).expand(
+        *pivots.shape[:-1], -1
+    )
     # Of a factorisation whose L and U are units the solution is the right side with its rows swapped.
     return _linalg.lu_solve(unit, _C.cat((pivots, rest), -1), unit).mT.contiguous()
 
@@ -111,7 +113,7 @@ def lu_unpack(
     if unpack_pivots:
         P = _unswapped(LU_pivots, m, LU_data)
     if unpack_data:
-        L = LU_data[..., :k].tril(-1) + _C.eye(m, k, dtype=LU_data.dtype)
+        L = LU_data[..., :k].tril(-1) + _C.eye(m, k, dtype=LU_data.dtype, device=LU_data.device)
         U = LU_data[..., :k, :].triu()
     return P, L, U
 

@@ -168,7 +168,11 @@ class TorchFile:
         reach = offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
         if math.prod(size) and reach >= flat.numel():
             raise self.error("a tensor", f"shape {size} with stride {stride} reaches past {flat.numel()} elements")
-        tensor = flat.as_strided(size, stride, offset) if math.prod(size) else tandem.empty(size, dtype=flat.dtype)
+        tensor = (
+            flat.as_strided(size, stride, offset)
+            if math.prod(size)
+            else tandem.empty(size, dtype=flat.dtype, device=flat.device)
+        )
         if rest and rest[0]:
             tensor.requires_grad_()
         if place != "cpu":

@@ -237,7 +237,7 @@ def _mapped(cls: Any, axis: int, args: tuple[Any, ...]) -> Any:
 
 def _transposed(jvp: Any, inputs: tuple[Any, ...]) -> Callable[..., Any]:
     """The backward of a Function that states its jvp, which is linear in the tangents."""
-    shapes = [None if a is None else (a.shape, a.dtype) for a in inputs]
+    shapes = [None if a is None else (a.shape, a.dtype, a.device) for a in inputs]
     places = [i for i, a in enumerate(inputs) if a is not None and a.is_floating_point()]
 
     def backward(ctx: Any, *grads: Any) -> Any:
@@ -248,7 +248,7 @@ def _transposed(jvp: Any, inputs: tuple[Any, ...]) -> Callable[..., Any]:
             out = jvp(ctx, *full)
             return out if isinstance(out, tuple) else (out,)
 
-        zeros = [_C.zeros(shapes[i][0], dtype=shapes[i][1]) for i in places]  # type: ignore[index]
+        zeros = [_C.zeros(shape, dtype=dtype, device=device) for shape, dtype, device in (shapes[i] for i in places)]  # type: ignore[misc]
         _, pullback = _C._vjp(moved, zeros)
         result: list[Any] = [None] * len(shapes)
         for place, g in zip(places, _C._call_linear(pullback, grads)):

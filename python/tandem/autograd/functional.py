@@ -69,7 +69,7 @@ def _check_depends(inputs: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
                 f"Output {i} of the user-provided function does not require gradients. The outputs must be computed in "
                 f"a differentiable manner from the input when running in strict mode."
             )
-        ones = _C.ones(y.shape, dtype=y.dtype)
+        ones = _C.ones(y.shape, dtype=y.dtype, device=y.device)
         for k, g in enumerate(_C._grad((y,), inputs, (ones,), retain_graph=True, allow_unused=True)):
             if g is None:
                 raise RuntimeError(
@@ -100,7 +100,7 @@ def _vector(v: Any, like: Any, is_tuple: bool, api: str, what: str) -> tuple[Any
             f"The vector v can only be None if the {what} the user-provided function "
             f"{'is' if what.startswith('input') else 'returns'} a single Tensor with a single element."
         )
-    return (_C.ones(like[0].shape, dtype=like[0].dtype),)
+    return (_C.ones(like[0].shape, dtype=like[0].dtype, device=like[0].device),)
 
 
 def vjp(
@@ -259,7 +259,9 @@ def _gradient(func: Callable[..., Any], api: str) -> Callable[..., Any]:
             return (out[0].reshape(()),)
 
         outputs, pullback = _C._vjp(single, xs)
-        return tuple(_C._call_linear(pullback, (_C.ones(outputs[0].shape, dtype=outputs[0].dtype),)))
+        return tuple(
+            _C._call_linear(pullback, (_C.ones(outputs[0].shape, dtype=outputs[0].dtype, device=outputs[0].device),))
+        )
 
     return gradient
 

@@ -226,7 +226,7 @@ def _jacobian(
                 raise GradcheckError(f"grad has dtype {g.dtype} for an input of dtype {x.dtype}")
             columns[which].append(g.detach().reshape(-1))
     return [
-        tandem.stack(column, 1) if column else tandem.zeros([x.numel(), 0], dtype=x.dtype)
+        tandem.stack(column, 1) if column else tandem.zeros([x.numel(), 0], dtype=x.dtype, device=x.device)
         for x, column in zip(wanted, columns, strict=True)
     ]
 
@@ -258,7 +258,7 @@ def _differences(func: Callable[..., Any], args: tuple[Any, ...], place: int, nu
         low = _output_at(func, args, place, x - step, number)
         rows.append((high - low).reshape(-1) / (2 * eps))
     count = _outputs(func, args)[number].numel()
-    return tandem.stack(rows, 0) if rows else tandem.zeros([0, count], dtype=x.dtype)
+    return tandem.stack(rows, 0) if rows else tandem.zeros([0, count], dtype=x.dtype, device=x.device)
 
 
 def _largest(x: Tensor) -> float:

@@ -330,11 +330,11 @@ class StickBreakingTransform(Transform):
     __hash__ = object.__hash__
 
     def _offset(self, n: int, like: Tensor) -> Tensor:
-        return (n - tandem.arange(n, dtype=like.dtype)).log()
+        return (n - tandem.arange(n, dtype=like.dtype, device=like.device)).log()
 
     def _call(self, x: Tensor) -> Tensor:
         share = tandem.sigmoid(x - self._offset(x.shape[-1], x))
-        one = tandem.ones(tuple(x.shape[:-1]) + (1,), dtype=x.dtype)
+        one = tandem.ones(tuple(x.shape[:-1]) + (1,), dtype=x.dtype, device=x.device)
         left = _running_product(1 - share)
         return tandem.cat([share, one], -1) * tandem.cat([one, left], -1)
 
@@ -374,7 +374,8 @@ class LowerCholeskyTransform(Transform):
 
     def _by_place(self, x: Tensor, diagonal: Tensor) -> Tensor:
         n = x.shape[-1]
-        row, column = tandem.arange(n).unsqueeze(1), tandem.arange(n)
+        column = tandem.arange(n, device=x.device)
+        row = column.unsqueeze(1)
         return tandem.where(row > column, x, 0.0) + tandem.where(row == column, diagonal, 0.0)
 
     def _call(self, x: Tensor) -> Tensor:

@@ -42,7 +42,7 @@ class CorrCholeskyTransform(Transform):
         z = vec_to_tril_matrix(x.tanh(), diag=-1)
         rest = (1 - z * z).sqrt().cumprod(-1)
         before = tandem.nn.functional.pad(rest[..., :-1], [1, 0], value=1.0)
-        return (z + tandem.eye(z.shape[-1], dtype=z.dtype)) * before
+        return (z + tandem.eye(z.shape[-1], dtype=z.dtype, device=z.device)) * before
 
     def _inverse(self, y: Tensor) -> Tensor:
         rest = 1 - (y * y).cumsum(-1)

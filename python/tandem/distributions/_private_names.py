@@ -15,7 +15,7 @@ def _transposed(x: Tensor) -> Tensor:
 def _batch_capacitance_tril(W: Tensor, D: Tensor) -> Tensor:
     """The Cholesky factor of I + W^T diag(D)^-1 W, of matrices W [..., n, m] and diagonals D [..., n]."""
     scaled = _transposed(W) / D.unsqueeze(-2)
-    return tandem.linalg.cholesky(tandem.eye(W.shape[-1], dtype=W.dtype) + scaled @ W)
+    return tandem.linalg.cholesky(tandem.eye(W.shape[-1], dtype=W.dtype, device=W.device) + scaled @ W)
 
 
 def _batch_lowrank_logdet(W: Tensor, D: Tensor, capacitance_tril: Tensor) -> Tensor:
@@ -55,7 +55,7 @@ def _mvdigamma(x: Tensor, p: int) -> Tensor:
     """The derivative of the logarithm of the multivariate gamma function of order p."""
     if not (x > (p - 1) / 2).all():
         raise ValueError("_mvdigamma: all elements must be greater than (p - 1) / 2")
-    return tandem.digamma(x.unsqueeze(-1) - tandem.arange(p, dtype=x.dtype) / 2).sum(-1)
+    return tandem.digamma(x.unsqueeze(-1) - tandem.arange(p, dtype=x.dtype, device=x.device) / 2).sum(-1)
 
 
 def _moments(a: Tensor, b: Tensor, n: float) -> Tensor:

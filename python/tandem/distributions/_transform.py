@@ -375,7 +375,7 @@ class ReshapeTransform(Transform):
         return y.reshape(tuple(y.shape[: y.dim() - len(self.out_shape)]) + tuple(self.in_shape))
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        return tandem.zeros(x.shape[: x.dim() - len(self.in_shape)], dtype=x.dtype)
+        return tandem.zeros(x.shape[: x.dim() - len(self.in_shape)], dtype=x.dtype, device=x.device)
 
     def _swap(self, shape: Any, before: Any, after: Any) -> Any:
         if len(shape) < len(before):

@@ -80,7 +80,7 @@ class Categorical(Distribution):
 
     @property
     def mean(self) -> Tensor:
-        return tandem.full(self._batch_shape, float("nan"), dtype=self.probs.dtype)
+        return tandem.full(self._batch_shape, float("nan"), dtype=self.probs.dtype, device=self.probs.device)
 
     @property
     def mode(self) -> Tensor:
@@ -88,14 +88,14 @@ class Categorical(Distribution):
 
     @property
     def variance(self) -> Tensor:
-        return tandem.full(self._batch_shape, float("nan"), dtype=self.probs.dtype)
+        return tandem.full(self._batch_shape, float("nan"), dtype=self.probs.dtype, device=self.probs.device)
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         sample_shape = Size(sample_shape)
         with tandem.no_grad():
             rows = self.probs.reshape(-1, self._num_events)
             if rows.size(0) == 0 or sample_shape.numel() == 0:
-                return tandem.zeros(self._extended_shape(sample_shape), dtype=tandem.int64)
+                return tandem.zeros(self._extended_shape(sample_shape), dtype=tandem.int64, device=rows.device)
             drawn = tandem.multinomial(rows, sample_shape.numel(), True).transpose(0, 1)
             return drawn.reshape(self._extended_shape(sample_shape))
 
@@ -111,7 +111,9 @@ class Categorical(Distribution):
         return -(logits * self.probs).sum(-1)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        values = tandem.arange(self._num_events).reshape((-1,) + (1,) * len(self._batch_shape))
+        values = tandem.arange(self._num_events, device=self._param.device).reshape(
+            (-1,) + (1,) * len(self._batch_shape)
+        )
         return values.expand((-1,) + tuple(self._batch_shape)) if expand else values
 
 
@@ -191,7 +193,9 @@ class OneHotCategorical(_OverCategorical):
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         n = self.event_shape[0]
-        values = tandem.eye(n, dtype=self.probs.dtype).reshape((n,) + (1,) * len(self.batch_shape) + (n,))
+        values = tandem.eye(n, dtype=self.probs.dtype, device=self.probs.device).reshape(
+            (n,) + (1,) * len(self.batch_shape) + (n,)
+        )
         return values.expand((n,) + tuple(self.batch_shape) + (n,)) if expand else values
 
 
@@ -266,7 +270,7 @@ class Multinomial(_OverCategorical):
             return hot.sum(0).to(self.probs.dtype)
 
     def entropy(self) -> Tensor:
-        n = tandem.tensor(float(self.total_count), dtype=self.probs.dtype)
+        n = tandem.tensor(float(self.total_count), dtype=self.probs.dtype, device=self.probs.device)
         counts = Binomial(self.total_count, probs=self.probs)
         values = counts.enumerate_support(False)
         # The mean of log(count!) of each outcome, whose count is binomial.

@@ -109,7 +109,7 @@ class VonMises(Distribution):
             tau = 1 + (1 + 4 * k**2).sqrt()
             rho = (tau - (2 * tau).sqrt()) / (2 * k)
             r = tandem.where(k < 1e-5, 1 / k + k, (1 + rho**2) / (2 * rho))
-            uniform = tandem.rand((3, self._PROPOSALS) + tuple(shape), dtype=tandem.float64)
+            uniform = tandem.rand((3, self._PROPOSALS) + tuple(shape), dtype=tandem.float64, device=k.device)
             z = tandem.cos(math.pi * uniform[0])
             f = (1 + r * z) / (r + z)
             c = k * (r - f)
@@ -213,7 +213,7 @@ class ContinuousBernoulli(ExponentialFamily):
         return tandem.sqrt(self.variance)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        return self.icdf(open_uniform(self._extended_shape(sample_shape), self.probs.dtype))
+        return self.icdf(open_uniform(self._extended_shape(sample_shape), self.probs))
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)

@@ -329,7 +329,7 @@ class _Multinomial(Constraint):
 
 def _outside_triangle(value: Tensor) -> Tensor:
     n, m = value.shape[-2:]
-    return tandem.arange(n).unsqueeze(1) < tandem.arange(m)
+    return tandem.arange(n, device=value.device).unsqueeze(1) < tandem.arange(m, device=value.device)
 
 
 class _LowerTriangular(Constraint):
@@ -358,7 +358,8 @@ class _Square(Constraint):
     event_dim = 2
 
     def check(self, value: Tensor) -> Tensor:
-        return tandem.full(value.shape[:-2], value.shape[-2] == value.shape[-1], dtype=tandem.bool)
+        square = value.shape[-2] == value.shape[-1]
+        return tandem.full(value.shape[:-2], square, dtype=tandem.bool, device=value.device)
 
 
 class _Symmetric(_Square):
@@ -375,7 +376,8 @@ class _PositiveDefinite(_Symmetric):
         if not symmetric.all():
             return symmetric
         flat = value.detach().reshape(-1, *value.shape[-2:])
-        return tandem.tensor([_has_cholesky(m) for m in flat], dtype=tandem.bool).reshape(value.shape[:-2])
+        found = [_has_cholesky(m) for m in flat]
+        return tandem.tensor(found, dtype=tandem.bool, device=value.device).reshape(value.shape[:-2])
 
 
 class _PositiveSemidefinite(_Symmetric):

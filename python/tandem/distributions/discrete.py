@@ -100,7 +100,9 @@ class Bernoulli(_ByProbability, ExponentialFamily):
         return _cross_entropy(self.logits, self.probs)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        values = tandem.arange(2, dtype=self._param.dtype).reshape((-1,) + (1,) * len(self._batch_shape))
+        values = tandem.arange(2, dtype=self._param.dtype, device=self._param.device).reshape(
+            (-1,) + (1,) * len(self._batch_shape)
+        )
         return values.expand((-1,) + tuple(self._batch_shape)) if expand else values
 
 
@@ -179,7 +181,9 @@ class Binomial(_ByProbability):
         total = int(self.total_count.max())
         if not self.total_count.min() == total:
             raise NotImplementedError("Inhomogeneous total count not supported by `enumerate_support`.")
-        values = tandem.arange(1 + total, dtype=self._param.dtype).reshape((-1,) + (1,) * len(self._batch_shape))
+        values = tandem.arange(1 + total, dtype=self._param.dtype, device=self._param.device).reshape(
+            (-1,) + (1,) * len(self._batch_shape)
+        )
         return values.expand((-1,) + tuple(self._batch_shape)) if expand else values
 
 
@@ -224,7 +228,7 @@ class Geometric(_ByProbability):
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with tandem.no_grad():
-            u = open_uniform(self._extended_shape(sample_shape), self.probs.dtype)
+            u = open_uniform(self._extended_shape(sample_shape), self.probs)
             return (u.log() / (-self.probs).log1p()).floor()
 
     def log_prob(self, value: Tensor) -> Tensor:

@@ -60,12 +60,13 @@ def common_shape(*shapes: Sequence[int]) -> Size:
 
 
 def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
-    """Tensors and numbers as tensors of one shape; numbers take the dtype of the first tensor."""
+    """Tensors and numbers as tensors of one shape; numbers take dtype and device of the first tensor."""
     if not all(isinstance(v, (Tensor, int, float)) for v in values):
         raise ValueError("Input arguments must all be instances of Number, torch.Tensor or objects implementing ...")
     first = next((v for v in values if isinstance(v, Tensor)), None)
     dtype = tandem.get_default_dtype() if first is None else first.dtype
-    tensors = [v if isinstance(v, Tensor) else tandem.tensor(v, dtype=dtype) for v in values]
+    device = None if first is None else first.device
+    tensors = [v if isinstance(v, Tensor) else tandem.tensor(v, dtype=dtype, device=device) for v in values]
     shape = common_shape(*(t.shape for t in tensors))
     return tuple(t if t.shape == shape else t.expand(shape) for t in tensors)
 
@@ -83,7 +84,7 @@ def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
     """Vectors [*, n (n + 1) / 2] (fewer with a `diag` below 0) as the rows of lower triangles [*, N, N]."""
     n = round(-(1 + 2 * diag) / 2 + math.sqrt((1 + 2 * diag) ** 2 / 4 + 2 * vec.shape[-1] + abs(diag) * (diag + 1)))
     rows, columns = tandem.tril_indices(n, n, offset=diag).unbind(0)
-    out = tandem.zeros((*vec.shape[:-1], n * n), dtype=vec.dtype)
+    out = tandem.zeros((*vec.shape[:-1], n * n), dtype=vec.dtype, device=vec.device)
     return out.index_copy(-1, rows * n + columns, vec).reshape((*vec.shape[:-1], n, n))
 
 
@@ -113,10 +114,10 @@ def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
     return clamped.log() - (-clamped).log1p() if is_binary else clamped.log()
 
 
-def open_uniform(shape: Sequence[int], dtype: Any) -> Tensor:
-    """Uniform numbers in (0, 1)."""
-    info = tandem.finfo(dtype)
-    return tandem.rand(shape, dtype=dtype).clamp(min=info.tiny, max=1 - info.eps / 2)
+def open_uniform(shape: Sequence[int], like: Tensor) -> Tensor:
+    """Uniform numbers in (0, 1), of the dtype of another tensor and on its device."""
+    info = tandem.finfo(like.dtype)
+    return tandem.rand(shape, dtype=like.dtype, device=like.device).clamp(min=info.tiny, max=1 - info.eps / 2)
 
 
 def either(first: Any, second: Any) -> TypeGuard[Tensor]:

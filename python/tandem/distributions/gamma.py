@@ -117,7 +117,7 @@ class Exponential(ExponentialFamily):
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
-        return -tandem.log(open_uniform(shape, self.rate.dtype)) / self.rate
+        return -tandem.log(open_uniform(shape, self.rate)) / self.rate
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
@@ -247,7 +247,7 @@ class Dirichlet(ExponentialFamily):
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         # A Gamma(a) is a Gamma(a + 1) u^(1 / a): its logarithm stays finite for any a.
         a = self.concentration.expand(self._extended_shape(sample_shape))
-        u = open_uniform(a.shape, a.dtype)
+        u = open_uniform(a.shape, a)
         small = a < 1
         log_gamma = tandem._standard_gamma(tandem.where(small, a + 1, a)).log()
         point = (log_gamma + tandem.where(small, u.log() / a, 0.0)).softmax(-1)
@@ -365,7 +365,7 @@ class StudentT(Distribution):
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape: Size = self._extended_shape(sample_shape)
-        x = tandem.randn(shape, dtype=self.df.dtype)
+        x = tandem.randn(shape, dtype=self.df.dtype, device=self.df.device)
         z = Chi2(self.df, validate_args=False).rsample(sample_shape)
         return self.loc + self.scale * (x * tandem.rsqrt(z / self.df))
 

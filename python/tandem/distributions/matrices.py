@@ -80,7 +80,7 @@ class LowRankMultivariateNormal(Distribution):
     def _capacitance_tril(self) -> Tensor:
         """The Cholesky factor of 1 + W^T D^-1 W."""
         inner = tandem.matmul(self._scaled_factor, self.cov_factor)
-        return tandem.linalg.cholesky(inner + tandem.eye(inner.shape[-1], dtype=inner.dtype))
+        return tandem.linalg.cholesky(inner + tandem.eye(inner.shape[-1], dtype=inner.dtype, device=inner.device))
 
     @property
     def mean(self) -> Tensor:
@@ -100,7 +100,9 @@ class LowRankMultivariateNormal(Distribution):
         root = self.cov_diag.sqrt().unsqueeze(-1)
         factor = self.cov_factor / root
         inner = tandem.matmul(factor, _transposed(factor))
-        return root * tandem.linalg.cholesky(inner + tandem.eye(inner.shape[-1], dtype=inner.dtype))
+        return root * tandem.linalg.cholesky(
+            inner + tandem.eye(inner.shape[-1], dtype=inner.dtype, device=inner.device)
+        )
 
     @lazy_property
     def covariance_matrix(self) -> Tensor:
@@ -131,8 +133,10 @@ class LowRankMultivariateNormal(Distribution):
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
-        along = tandem.randn(tuple(shape[:-1]) + (self.cov_factor.shape[-1],), dtype=self.loc.dtype)
-        own = tandem.randn(shape, dtype=self.loc.dtype)
+        along = tandem.randn(
+            tuple(shape[:-1]) + (self.cov_factor.shape[-1],), dtype=self.loc.dtype, device=self.loc.device
+        )
+        own = tandem.randn(shape, dtype=self.loc.dtype, device=self.loc.device)
         return self.loc + tandem.matmul(self.cov_factor, along.unsqueeze(-1)).squeeze(-1) + self.cov_diag.sqrt() * own
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -147,7 +151,7 @@ class LowRankMultivariateNormal(Distribution):
 
 def multivariate_digamma(x: Tensor, p: int) -> Tensor:
     """The derivative of the logarithm of the multivariate Gamma function of p dims."""
-    return tandem.digamma(x.unsqueeze(-1) - tandem.arange(p, dtype=x.dtype) / 2).sum(-1)
+    return tandem.digamma(x.unsqueeze(-1) - tandem.arange(p, dtype=x.dtype, device=x.device) / 2).sum(-1)
 
 
 class Wishart(ExponentialFamily):
@@ -185,7 +189,7 @@ class Wishart(ExponentialFamily):
         ((name, matrix),) = given.items()
         if matrix.dim() < 2:
             raise ValueError("scale_tril must be at least two-dimensional, with optional leading batch dimensions")
-        df = df if isinstance(df, Tensor) else tandem.tensor(df, dtype=matrix.dtype)
+        df = df if isinstance(df, Tensor) else tandem.tensor(df, dtype=matrix.dtype, device=matrix.device)
         batch_shape = common_shape(df.shape, matrix.shape[:-2])
         event_shape = Size(matrix.shape[-2:])
         self.df = df.expand(batch_shape)
@@ -224,7 +228,9 @@ class Wishart(ExponentialFamily):
     @lazy_property
     def precision_matrix(self) -> Tensor:
         """Its inverse."""
-        one = tandem.eye(self._event_shape[-1], dtype=self.scale_tril.dtype).expand(self.scale_tril.shape)
+        one = tandem.eye(self._event_shape[-1], dtype=self.scale_tril.dtype, device=self.scale_tril.device).expand(
+            self.scale_tril.shape
+        )
         return tandem.cholesky_solve(one, self.scale_tril)
 
     @property
@@ -246,9 +252,11 @@ class Wishart(ExponentialFamily):
     def rsample(self, sample_shape: Sequence[int] = (), max_try_correction: int | None = None) -> Tensor:
         p = self._event_shape[-1]
         shape = self._extended_shape(sample_shape)
-        freedom = (self.df.unsqueeze(-1) - tandem.arange(p, dtype=self.df.dtype)).expand(shape[:-1])
+        freedom = (self.df.unsqueeze(-1) - tandem.arange(p, dtype=self.df.dtype, device=self.df.device)).expand(
+            shape[:-1]
+        )
         diagonal = Chi2(freedom, validate_args=False).rsample().clamp(min=tandem.finfo(self.df.dtype).tiny).sqrt()
-        noise = tandem.randn(shape, dtype=self.df.dtype).tril(-1) + tandem.diag_embed(diagonal)
+        noise = tandem.randn(shape, dtype=self.df.dtype, device=self.df.device).tril(-1) + tandem.diag_embed(diagonal)
         factor = tandem.matmul(self.scale_tril, noise)
         return tandem.matmul(factor, _transposed(factor))
 
@@ -307,13 +315,13 @@ class LKJCholesky(Distribution):
             shape = self._extended_shape(sample_shape)
             dtype = self.concentration.dtype
             # Row i is a point in the ball of i dims: a direction, and a radius whose square is a Beta draw.
-            row = tandem.arange(self.dim, dtype=dtype)
+            row = tandem.arange(self.dim, dtype=dtype, device=self.concentration.device)
             offset = (row - 1).clamp(min=0)
             room = self.concentration.unsqueeze(-1) + 0.5 * (self.dim - 2) - 0.5 * offset
             radius = (
                 Beta(0.5 * offset + 0.5, room, validate_args=False).sample(tuple(sample_shape)).unsqueeze(-1).sqrt()
             )
-            normal = tandem.randn(shape, dtype=dtype).tril(-1)
+            normal = tandem.randn(shape, dtype=dtype, device=self.concentration.device).tril(-1)
             length = normal.norm(dim=-1, keepdim=True)
             direction = tandem.where(length == 0, 0.0, normal / length)
             below = radius * direction
@@ -323,7 +331,7 @@ class LKJCholesky(Distribution):
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         diagonal = value.diagonal(0, -2, -1)[..., 1:]
-        order = tandem.arange(2, self.dim + 1, dtype=self.concentration.dtype)
+        order = tandem.arange(2, self.dim + 1, dtype=self.concentration.dtype, device=self.concentration.device)
         order = 2 * (self.concentration - 1).unsqueeze(-1) + self.dim - order
         density = (order * diagonal.log()).sum(-1)
         # The normaliser, page 1999 of the paper.

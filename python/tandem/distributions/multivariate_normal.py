@@ -21,7 +21,7 @@ def _transposed(x: Tensor) -> Tensor:
 
 
 def _eye_like(x: Tensor) -> Tensor:
-    return tandem.eye(x.shape[-1], dtype=x.dtype).expand(x.shape)
+    return tandem.eye(x.shape[-1], dtype=x.dtype, device=x.device).expand(x.shape)
 
 
 def factor_of_precision(precision: Tensor) -> Tensor:
@@ -152,7 +152,7 @@ class MultivariateNormal(Distribution):
         return squares.expand(tuple(self._batch_shape) + tuple(self._event_shape))
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        eps = tandem.randn(self._extended_shape(sample_shape), dtype=self.loc.dtype)
+        eps = tandem.randn(self._extended_shape(sample_shape), dtype=self.loc.dtype, device=self.loc.device)
         return self.loc + tandem.matmul(self._unbroadcasted_scale_tril, eps.unsqueeze(-1)).squeeze(-1)
 
     def log_prob(self, value: Tensor) -> Tensor:

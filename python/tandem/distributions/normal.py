@@ -76,7 +76,7 @@ class Normal(_LocationScale, ExponentialFamily):
         return self.stddev.pow(2)
 
     def _standard(self, shape: Size) -> Tensor:
-        return tandem.randn(shape, dtype=self.loc.dtype)
+        return tandem.randn(shape, dtype=self.loc.dtype, device=self.loc.device)
 
     def log_prob(self, value: Tensor) -> Tensor:
         return -0.5 * self._centred(value) ** 2 - self.scale.log() - 0.5 * math.log(2 * math.pi)
@@ -153,7 +153,7 @@ class Laplace(_LocationScale):
         return math.sqrt(2) * self.scale
 
     def _standard(self, shape: Size) -> Tensor:
-        u = 2 * open_uniform(shape, self.loc.dtype) - 1
+        u = 2 * open_uniform(shape, self.loc) - 1
         return -u.sign() * tandem.log1p(-u.abs())
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -191,7 +191,7 @@ class Cauchy(_LocationScale):
         return tandem.full_like(self.loc, math.inf)
 
     def _standard(self, shape: Size) -> Tensor:
-        return tandem.tan(math.pi * (open_uniform(shape, self.loc.dtype) - 0.5))
+        return tandem.tan(math.pi * (open_uniform(shape, self.loc) - 0.5))
 
     def log_prob(self, value: Tensor) -> Tensor:
         return -math.log(math.pi) - self.scale.log() - (self._centred(value) ** 2).log1p()
@@ -230,7 +230,7 @@ class Gumbel(_LocationScale):
         return self.stddev.pow(2)
 
     def _standard(self, shape: Size) -> Tensor:
-        return -tandem.log(-tandem.log(open_uniform(shape, self.loc.dtype)))
+        return -tandem.log(-tandem.log(open_uniform(shape, self.loc)))
 
     def log_prob(self, value: Tensor) -> Tensor:
         y = -self._centred(value)
@@ -367,7 +367,7 @@ class Uniform(Distribution):
         return (self.high - self.low) / math.sqrt(12)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        rand = tandem.rand(self._extended_shape(sample_shape), dtype=self.low.dtype)
+        rand = tandem.rand(self._extended_shape(sample_shape), dtype=self.low.dtype, device=self.low.device)
         return self.low + rand * (self.high - self.low)
 
     def log_prob(self, value: Tensor) -> Tensor:

@@ -59,7 +59,7 @@ class LogitRelaxedBernoulli(_ByProbability):
         return new
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        u = open_uniform(self._extended_shape(sample_shape), self.logits.dtype)
+        u = open_uniform(self._extended_shape(sample_shape), self.logits)
         return (u.log() - (-u).log1p() + self.logits) / self.temperature
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -156,7 +156,7 @@ class ExpRelaxedCategorical(Categorical):
             return self.rsample(sample_shape)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        u = open_uniform(self._extended_shape(sample_shape), self.logits.dtype)
+        u = open_uniform(self._extended_shape(sample_shape), self.logits)
         scores = (self.logits - (-u.log()).log()) / self.temperature
         return scores - scores.logsumexp(dim=-1, keepdim=True)
 

@@ -141,7 +141,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool
         point = _ScalarPoint("grad_and_value(f)(*args)", func, args, kwargs, argnums, has_aux)
         outputs, pullback = _C._vjp(point, point.primals)
         (value,), aux = point.split(outputs)
-        grads = _C._call_linear(pullback, (_C.ones(value.shape, dtype=value.dtype),))
+        grads = _C._call_linear(pullback, (_C.ones(value.shape, dtype=value.dtype, device=value.device),))
         return tree_unflatten(grads, point.spec), (value, aux) if has_aux else value
 
     return wrapped
@@ -332,8 +332,8 @@ def _basis(tensors: list[Any], start: int, stop: int) -> list[Any]:
     pieces, column = [], 0
     for t in tensors:
         n = t.numel()
-        row = _C.arange(start, stop).unsqueeze(1)
-        unit = (row == _C.arange(column, column + n)).to(t.dtype)
+        row = _C.arange(start, stop, device=t.device).unsqueeze(1)
+        unit = (row == _C.arange(column, column + n, device=t.device)).to(t.dtype)
         pieces.append(unit.reshape(stop - start, *t.shape))
         column += n
     return pieces
@@ -391,7 +391,7 @@ def jacrev(
         for y in values:
             n = y.numel()
             pieces = [
-                (r.narrow(0, start, n) if rows else _C.zeros(0)).reshape((*y.shape, *x.shape))
+                (r.narrow(0, start, n) if rows else _C.zeros(0, device=x.device)).reshape((*y.shape, *x.shape))
                 for r, x in zip(rows or point.primals, point.primals)
             ]
             jacobians.append(tree_unflatten(pieces, point.spec))
@@ -432,7 +432,11 @@ def jacfwd(
             pieces, start = [], 0
             for x in point.primals:
                 n = x.numel()
-                piece = columns[i].narrow(0, start, n).movedim(0, -1) if columns else _C.zeros(0, dtype=y.dtype)
+                piece = (
+                    columns[i].narrow(0, start, n).movedim(0, -1)
+                    if columns
+                    else _C.zeros(0, dtype=y.dtype, device=y.device)
+                )
                 pieces.append(piece.reshape((*y.shape, *x.shape)))
                 start += n
             jacobians.append(tree_unflatten(pieces, point.spec))

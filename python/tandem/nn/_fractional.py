@@ -32,7 +32,7 @@ def _fractional_max_pool(dims: int) -> Callable[..., Any]:
             sizes = [int(n * r) for n, r in zip(input.shape[-dims:], ratios, strict=True)]
         if _random_samples is None:
             batch = 1 if input.dim() == dims + 1 else input.shape[0]
-            _random_samples = tandem.rand(batch, input.shape[-dims - 1], dims, dtype=input.dtype)
+            _random_samples = tandem.rand(batch, input.shape[-dims - 1], dims, dtype=input.dtype, device=input.device)
         values, indices = _core.fractional_max_pool(input, kernel, sizes, _random_samples)
         return (values, indices) if return_indices else values
 

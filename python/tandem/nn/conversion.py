@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, overload
 
 import tandem
-from tandem.nn.parameter import Parameter
+from tandem.nn.parameter import Parameter, is_lazy
 from tandem.types import Device
 
 if TYPE_CHECKING:
@@ -51,8 +51,12 @@ class ConversionMethods:
                 if grad is not None:
                     param.grad = fn(grad.data).requires_grad_(grad.requires_grad)
         for name, buffer in self._buffers.items():
-            if buffer is not None:
-                self._buffers[name] = fn(buffer)
+            if buffer is None:
+                continue
+            new = fn(buffer)
+            # One without a shape stays one.
+            lazy = is_lazy(buffer) and not is_lazy(new)
+            self._buffers[name] = type(buffer)(new.requires_grad, new.device, new.dtype) if lazy else new
         return self
 
     @overload

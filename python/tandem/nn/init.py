@@ -381,8 +381,8 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None =
     import numpy as np
 
     rows = tensor.shape[0]
-    flat = tandem.empty([rows, tensor.numel() // rows], dtype=tensor.dtype)
-    matrix = _draw_normal(flat, 0.0, 1.0, generator).to(tandem.float64).numpy()
+    flat = tandem.empty([rows, tensor.numel() // rows], dtype=tensor.dtype, device=tensor.device)
+    matrix = _draw_normal(flat, 0.0, 1.0, generator).to(tandem.float64).cpu().numpy()
     q, r = np.linalg.qr(matrix.T if matrix.shape[0] < matrix.shape[1] else matrix)
     # A QR decomposition is unique once the diagonal of R is positive; only so is Q uniformly distributed.
     q = q * np.sign(np.diag(r))
@@ -407,7 +407,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
     zeros = math.ceil(sparsity * rows)
     _draw_normal(tensor, 0.0, std, generator)
     for column in range(columns):
-        order = tandem.randperm(rows)
+        order = tandem.randperm(rows, device=tensor.device)
         tensor[order[:zeros], column] = 0.0
     return tensor
 

@@ -342,7 +342,7 @@ class _LazyNorm(LazyModuleMixin, _ChannelNorm):
         if track_running_stats:
             self.running_mean = UninitializedBuffer(device=device, dtype=dtype)
             self.running_var = UninitializedBuffer(device=device, dtype=dtype)
-            self.num_batches_tracked = tandem.tensor(0, dtype=tandem.int64)
+            self.num_batches_tracked = tandem.tensor(0, dtype=tandem.int64, device=device)
 
     def reset_parameters(self) -> None:
         """Set initial values, once there are shapes."""

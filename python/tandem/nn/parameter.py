@@ -112,18 +112,20 @@ class _Uninitialized(tandem.Tensor):
         )
 
     def materialize(self, shape: Sequence[int], device: Device = None, dtype: tandem.dtype | None = None) -> None:
-        """Take a shape, and dtype if given; the elements are uninitialised."""
-        self.data = tandem.empty(shape, device=device, dtype=self.data.dtype if dtype is None else dtype)
+        """Take a shape, and device and dtype if given; the elements are uninitialised."""
+        data = self.data
+        device, dtype = data.device if device is None else device, data.dtype if dtype is None else dtype
+        self.data = tandem.empty(shape, device=device, dtype=dtype)
         self.__class__ = self.cls_to_become
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         known = memo.get(id(self))
         if known is None:
-            known = memo[id(self)] = type(self)(requires_grad=self.requires_grad, dtype=self.dtype)
+            known = memo[id(self)] = type(self)(self.requires_grad, self.data.device, self.dtype)
         return known
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        return type(self), (self.requires_grad, None, self.dtype)
+        return type(self), (self.requires_grad, self.data.device, self.dtype)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"

@@ -467,6 +467,12 @@ def test_channel_norms_without_bias(kind, dims):
     assert layer.bias is None and "bias" not in layer.state_dict() and layer.weight.shape == (3,)
 
 
+def test_lazy_modules_are_converted_before_they_have_shapes():
+    layer = nn.LazyBatchNorm1d().double()
+    assert layer(tandem.ones(4, 2, dtype=tandem.float64)).dtype is tandem.float64
+    assert layer.running_mean.shape == (2,) and layer.running_mean.dtype is tandem.float64
+
+
 def test_uninitialized_parameters_have_no_numbers():
     layer = nn.LazyLinear(4)
     for use in (

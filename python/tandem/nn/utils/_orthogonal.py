@@ -15,7 +15,7 @@ _MAPS = ("matrix_exp", "cayley", "householder")
 def _is_orthogonal(q: Tensor) -> bool:
     """Are the columns orthonormal, within rounding?"""
     k = q.shape[-1]
-    one = tandem.eye(k, dtype=q.dtype)
+    one = tandem.eye(k, dtype=q.dtype, device=q.device)
     eps = 10.0 * k * tandem.finfo(q.dtype).eps
     return tandem.allclose(q.mT @ q, one.expand(q.shape[:-2] + one.shape), atol=eps)
 
@@ -56,7 +56,7 @@ class _Orthogonal(Module):
         skew = lower - lower.mT
         if self.orthogonal_map == "matrix_exp":
             return tandem.matrix_exp(skew)[..., :k]
-        one = tandem.eye(n, dtype=skew.dtype).expand(skew.shape)
+        one = tandem.eye(n, dtype=skew.dtype, device=skew.device).expand(skew.shape)
         return tandem.linalg.solve(one - 0.5 * skew, one + 0.5 * skew)[..., :k]
 
     @tandem.no_grad()
@@ -81,7 +81,7 @@ class _Orthogonal(Module):
         # zeros, with the -1 of a reflection by the first unit vectors on the diagonal.
         n, k = tall.shape[-2:]
         if n > k:
-            rest = tandem.randn((*tall.shape[:-2], n, n - k), dtype=tall.dtype)
+            rest = tandem.randn((*tall.shape[:-2], n, n - k), dtype=tall.dtype, device=tall.device)
             self.base = _make_orthogonal(tandem.cat([tall, rest], -1))
         else:
             self.base = tall.clone() if _is_orthogonal(tall) else _make_orthogonal(tall)

@@ -93,8 +93,8 @@ class _SpectralNorm(Module):
             with tandem.no_grad():
                 matrix = weight_matrix(weight, self.dim)
                 rows, columns = matrix.shape
-                u = F.normalize(tandem.randn(rows, dtype=matrix.dtype), dim=0, eps=eps)
-                v = F.normalize(tandem.randn(columns, dtype=matrix.dtype), dim=0, eps=eps)
+                u = F.normalize(tandem.randn(rows, dtype=matrix.dtype, device=matrix.device), dim=0, eps=eps)
+                v = F.normalize(tandem.randn(columns, dtype=matrix.dtype, device=matrix.device), dim=0, eps=eps)
             self.register_buffer("_u", u)
             self.register_buffer("_v", v)
             power_iteration(matrix, u, v, 15, eps)

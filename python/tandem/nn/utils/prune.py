@@ -247,7 +247,7 @@ class RandomUnstructured(_OfElements):
     """
 
     def _scores(self, t: Tensor) -> Tensor:
-        return tandem.rand(t.shape)
+        return tandem.rand(t.shape, device=t.device)
 
 
 class L1Unstructured(_OfElements):
@@ -298,7 +298,7 @@ class RandomStructured(_OfSlices):
     """
 
     def _scores(self, slices: Tensor) -> Tensor:
-        return tandem.rand(slices.shape[0])
+        return tandem.rand(slices.shape[0], device=slices.device)
 
 
 class LnStructured(_OfSlices):

@@ -136,7 +136,7 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
     if permutation is None:
         return None
     return tandem.empty_like(permutation).scatter_(
-        0, permutation, tandem.arange(permutation.numel(), dtype=permutation.dtype)
+        0, permutation, tandem.arange(permutation.numel(), dtype=permutation.dtype, device=permutation.device)
     )
 
 
@@ -159,7 +159,7 @@ def pack_padded_sequence(
     if not enforce_sorted:
         places = sorted(range(len(sizes)), key=lambda i: -sizes[i])
         sizes = [sizes[i] for i in places]
-        order = tandem.tensor(places, dtype=tandem.int64)
+        order = tandem.tensor(places, dtype=tandem.int64, device=input.device)
         input = input.index_select(0 if batch_first else 1, order)
     if batch_first:
         input = input.transpose(0, 1)
@@ -190,7 +190,7 @@ def pack_padded_sequence(
             counts += [batch] * (stop - start)
             start = stop
     data = tandem.cat(blocks)
-    packed = PackedSequence(data, tandem.tensor(counts, dtype=tandem.int64), order)
+    packed = PackedSequence(data, tandem.tensor(counts, dtype=tandem.int64, device="cpu"), order)
     packed._counts = counts
     return packed
 
@@ -227,18 +227,24 @@ def pad_packed_sequence(
         block = data[row : row + length * batch].reshape([length, batch, *rest])
         row += length * batch
         if batch < counts[0]:
-            padding = tandem.full([length, counts[0] - batch, *rest], padding_value, dtype=data.dtype)
+            padding = tandem.full(
+                [length, counts[0] - batch, *rest], padding_value, dtype=data.dtype, device=data.device
+            )
             block = tandem.cat([block, padding], 1)
         blocks.append(block)
         start = stop
     if filled > steps * counts[0]:
-        blocks.append(tandem.full([filled // counts[0] - steps, counts[0], *rest], padding_value, dtype=data.dtype))
+        blocks.append(
+            tandem.full(
+                [filled // counts[0] - steps, counts[0], *rest], padding_value, dtype=data.dtype, device=data.device
+            )
+        )
     padded = tandem.cat(blocks)
-    lengths = tandem.tensor([sum(n > i for n in counts) for i in range(counts[0])], dtype=tandem.int64)
+    lengths = tandem.tensor([sum(n > i for n in counts) for i in range(counts[0])], dtype=tandem.int64, device="cpu")
     if batch_first:
         padded = padded.transpose(0, 1)
     if unsorted_indices is not None:
-        return padded.index_select(0 if batch_first else 1, unsorted_indices), lengths[unsorted_indices]
+        return padded.index_select(0 if batch_first else 1, unsorted_indices), lengths[unsorted_indices.cpu()]
     return padded, lengths
 
 

@@ -83,8 +83,8 @@ def spectral_norm(
         raise ValueError(f"`SpectralNorm` cannot be applied as parameter `{name}` is None")
     with tandem.no_grad():
         rows, columns = weight_matrix(weight, hook.dim).shape
-        u = F.normalize(tandem.randn(rows, dtype=weight.dtype), dim=0, eps=eps)
-        v = F.normalize(tandem.randn(columns, dtype=weight.dtype), dim=0, eps=eps)
+        u = F.normalize(tandem.randn(rows, dtype=weight.dtype, device=weight.device), dim=0, eps=eps)
+        v = F.normalize(tandem.randn(columns, dtype=weight.dtype, device=weight.device), dim=0, eps=eps)
     delattr(module, name)
     module.register_parameter(name + "_orig", weight)
     module.__dict__[name] = weight.data

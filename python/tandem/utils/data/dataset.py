@@ -274,8 +274,12 @@ def random_split(
     return parts
 
 
+def place_of(generator: Generator | None) -> tandem.device | None:
+    """Where numbers of a generator are drawn; None, for the device of new tensors, without one."""
+    return None if generator is None else generator.device
+
+
 def permutation(count: int, generator: Generator | None = None) -> list[int]:
     """The numbers below `count` in random order."""
-    order = tandem.randperm(count) if generator is None else tandem.randperm(count, generator=generator)
-    numbers: list[int] = order.tolist()
+    numbers: list[int] = tandem.randperm(count, generator=generator, device=place_of(generator)).tolist()
     return numbers

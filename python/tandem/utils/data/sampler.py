@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Sized
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import tandem
 from tandem._C import Generator, Tensor
-from tandem.utils.data.dataset import permutation
+from tandem.utils.data.dataset import permutation, place_of
 
 __all__ = [
     "BatchSampler",
@@ -102,7 +102,8 @@ class RandomSampler(Sampler[int]):
     def __iter__(self) -> Iterator[int]:
         count = len(self.data_source)
         if self.replacement:
-            yield from tandem.randint(0, count, (self.num_samples,), generator=self.generator).tolist()
+            place = place_of(self.generator)
+            yield from tandem.randint(0, count, (self.num_samples,), generator=self.generator, device=place).tolist()
             return
         left = self.num_samples
         while left > 0:
@@ -176,14 +177,19 @@ class WeightedRandomSampler(Sampler[int]):
     def __iter__(self) -> Iterator[int]:
         import numpy as np
 
-        weights = self.weights.numpy()
+        weights = self.weights.cpu().numpy()
+
+        def draw(count: int) -> Any:
+            place = place_of(self.generator)
+            return tandem.rand(count, generator=self.generator, dtype=tandem.float64, device=place).cpu().numpy()
+
         if self.replacement:
-            drawn = tandem.rand(self.num_samples, generator=self.generator, dtype=tandem.float64).numpy()
+            drawn = draw(self.num_samples)
             limits = np.cumsum(weights)
             places = np.searchsorted(limits, drawn * limits[-1], side="right")
         else:
             # The order of exponential variables of these rates is a draw without replacement.
-            uniform = tandem.rand(len(weights), generator=self.generator, dtype=tandem.float64).numpy()
+            uniform = draw(len(weights))
             with np.errstate(divide="ignore"):
                 places = np.argsort(-np.log1p(-uniform) / weights, kind="stable")[: self.num_samples]
         return iter(places.tolist())
