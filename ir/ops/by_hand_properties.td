@@ -144,6 +144,12 @@ Is the tensor on a CUDA device?
 >>> tandem.zeros(2).is_cuda
 False
 }]>;
+def : ByHand<"property", "__cuda_array_interface__", "", [{
+Where the elements are on a GPU, as other libraries for GPUs understand it; AttributeError on a CPU.
+
+>>> hasattr(tandem.zeros(2), "__cuda_array_interface__")
+False
+}]>;
 def : ByHand<"property", "is_mps", "", [{
 False: the tensor is on the CPU.
 

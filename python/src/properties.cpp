@@ -33,6 +33,7 @@ PyObject* isCuda(PyObject* self, void*) {
   });
 }
 PyObject* layout(PyObject*, void*) { return callSupport("strided_layout", {}); }
+PyObject* cudaArray(PyObject* self, void*) { return callSupport("cuda_array_interface", {self}); }
 PyObject* ndim(PyObject* self, void*) { return PyLong_FromLongLong(tensorOf(self).dim()); }
 PyObject* itemsize(PyObject* self, void*) { return PyLong_FromSize_t(itemSize(tensorOf(self).dtype())); }
 PyObject* nbytes(PyObject* self, void*) {
@@ -185,6 +186,7 @@ std::vector<PyGetSetDef> propertyDefs() {
       {"_version", version, nullptr, "Writes to the storage so far.", nullptr},
       {"_base", base, nullptr, "The tensor this is a view of, or None.", nullptr},
       {"data", data, setData, doc::property_data, nullptr},
+      {"__cuda_array_interface__", cudaArray, nullptr, doc::property___cuda_array_interface__, nullptr},
   };
 }
 

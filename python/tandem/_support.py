@@ -101,6 +101,45 @@ class Storage:
         """Bytes of an element."""
         return self._item
 
+    @property
+    def device(self) -> Any:
+        """Where it is."""
+        return self._tensor.device
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether it is on a GPU."""
+        return self._tensor.is_cuda
+
+    @property
+    def is_cpu(self) -> bool:
+        """Whether it is on the CPU."""
+        return self._tensor.is_cpu
+
+    def get_device(self) -> int:
+        """The number of the GPU, -1 for the CPU."""
+        return self._tensor.get_device()
+
+    def is_pinned(self, device: Any = None) -> bool:
+        """Whether it is page-locked."""
+        return self._tensor.is_pinned()
+
+    def _with(self, elements: Tensor) -> Any:
+        return type(self)(elements, self._item)
+
+    def clone(self) -> Any:
+        """A copy."""
+        return self._with(self._elements().clone())
+
+    def cpu(self) -> Any:
+        """It on the CPU: itself if it is there."""
+        return self if self.is_cpu else self._with(self._elements().cpu())
+
+    def cuda(self, device: Any = None, non_blocking: bool = False) -> Any:
+        """It on a GPU, the current one if none is named: itself if it is there."""
+        moved = self._elements().cuda(device, non_blocking)
+        return self if moved.device == self.device else self._with(moved)
+
     def _elements(self) -> Tensor:
         return self._tensor.detach().as_strided((self.nbytes() // self._tensor.element_size(),), (1,), 0)
 
@@ -123,6 +162,9 @@ class UntypedStorage(Storage):
 
     def __init__(self, data: Tensor | int = 0, item: int = 1, *, device: Any = None):
         super().__init__(_C.empty(data, dtype=_C.uint8, device=device) if isinstance(data, int) else data, item)
+
+    def _elements(self) -> Tensor:
+        return super()._elements().view(_C.uint8)  # type: ignore[call-overload]
 
 
 class TypedStorage(Storage):
@@ -168,6 +210,11 @@ def tensor_set(
         elements = source._elements()
     else:
         elements = self.new_empty(0) if source is None else source.detach()
+    if elements.device != self.device:
+        raise RuntimeError(
+            f'Attempted to set the storage of a tensor on device "{self.device}" to a storage on different device '
+            f'"{elements.device}".  This is no longer allowed; the devices must match.'
+        )
     if elements.dtype is not self.dtype:
         raise RuntimeError(f"Could not set tensor of type {elements.dtype} to a tensor of type {self.dtype}")
     if size is not None:
@@ -182,13 +229,13 @@ def tensor_set(
 
 def tensor_apply(self: Tensor, function: Any) -> Tensor:
     values = [function(x) for x in self.flatten().tolist()]
-    return self.copy_(_C.tensor(values, dtype=self.dtype).reshape(self.shape))
+    return self.copy_(_C.tensor(values, dtype=self.dtype, device="cpu").reshape(self.shape))
 
 
 def tensor_map(self: Tensor, other: Tensor, function: Any) -> Tensor:
     pairs = zip(self.flatten().tolist(), other.expand(self.shape).flatten().tolist(), strict=True)
     values = [function(x, y) for x, y in pairs]
-    return self.copy_(_C.tensor(values, dtype=self.dtype).reshape(self.shape))
+    return self.copy_(_C.tensor(values, dtype=self.dtype, device="cpu").reshape(self.shape))
 
 
 def tensor_histogram(
@@ -380,11 +427,42 @@ def tensor_deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
 def to_dlpack(self: Tensor, *, stream: Any = None, **versions: Any) -> Any:
     if self.requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    if not self.is_cpu:
+        raise BufferError(
+            f"Can't export a tensor on {self.device} by DLPack: use tensor.cpu(), or its __cuda_array_interface__"
+        )
     return self.numpy().__dlpack__()
 
 
 def dlpack_device(self: Tensor) -> tuple[int, int]:
-    return 1, 0
+    return (1, 0) if self.is_cpu else (2, self.get_device())
+
+
+def cuda_array_interface(self: Tensor) -> dict[str, Any]:
+    if not self.is_cuda:
+        raise AttributeError(
+            f"Can't get __cuda_array_interface__ on non-CUDA tensor type: {self.type()} If CUDA data is required use "
+            f"tensor.cuda() to copy tensor to device memory."
+        )
+    if self.requires_grad:
+        raise RuntimeError(
+            "Can't get __cuda_array_interface__ on Variable that requires grad. If gradients aren't required, use "
+            "var.detach() to get Variable that doesn't require grad."
+        )
+    size = self.element_size()
+    # NumPy has no bfloat16: its bytes as they are.
+    kind = "b" if self.dtype is _C.bool else "V" if self.dtype is _C.bfloat16 else _kind(self.dtype)
+    return {
+        "typestr": f"{'|' if size == 1 else '<'}{kind}{size}",
+        "shape": tuple(self.shape),
+        "strides": None if self.is_contiguous() else tuple(s * size for s in self.stride()),
+        "data": (self.data_ptr() if self.numel() > 0 else 0, False),
+        "version": 2,
+    }
+
+
+def _kind(dtype: Any) -> str:
+    return "f" if dtype.is_floating_point else "i" if dtype.is_signed else "u"
 
 
 class _Capsule:
@@ -411,6 +489,8 @@ def from_dlpack(ext_tensor: Any) -> Tensor:
     """
     import numpy
 
+    if isinstance(ext_tensor, Tensor) and not ext_tensor.is_cpu:
+        return ext_tensor.detach()
     if type(ext_tensor).__name__ == "PyCapsule":
         ext_tensor = _Capsule(ext_tensor)
     return _C.from_numpy(numpy.from_dlpack(ext_tensor))

@@ -78,6 +78,8 @@ def _compare_tensors(actual: Tensor, expected: Tensor, options: _Options, where:
     if "stride" in options.checks and actual.stride() != expected.stride():
         strides = f"{actual.stride()} != {expected.stride()}"
         options.fail(f"The values for attribute 'stride()' do not match: {strides}.", where)
+    if actual.device != expected.device:
+        actual, expected = actual.cpu(), expected.cpu()
     rtol, atol = options.tolerances(actual.dtype, expected.dtype)
     common = _C.promote_types(actual.dtype, expected.dtype)
     a, e = actual.detach().to(common), expected.detach().to(common)
