@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import itertools
 import warnings
@@ -151,6 +152,54 @@ class graph:  # noqa: N801
             self._block.__exit__(*exc)
 
 
-def make_graphed_callables(*args: Any, **kwargs: Any) -> NoReturn:
-    """NotImplementedError: `tandem.compile` makes functions with derivatives into plans."""
-    raise NotImplementedError("tandem.cuda.make_graphed_callables: use tandem.compile, whose plans have derivatives")
+def make_graphed_callables(
+    callables: Any, sample_args: Any, num_warmup_iters: int = 3, allow_unused_input: bool = False, pool: Any = None
+) -> Any:
+    """Functions and modules as `tandem.compile` makes them: plans, with derivatives, that are queued as CUDA graphs.
+
+    Args:
+        callables: a function, a Module, whose `forward` is replaced, or a tuple of them.
+        sample_args: a tuple of tensors, arguments of a call; for a tuple of callables, a tuple of those.
+        num_warmup_iters, allow_unused_input, pool: accepted for PyTorch's sake. Nothing is run before the first call,
+            and calls with tensors of other shapes are right, too.
+
+    Returns what was given: the Module itself, which in the other of its modes, training or evaluating, runs as before.
+    RuntimeError for a Module with hooks, TypeError for arguments that are not tensors.
+    """
+    import tandem
+    from tandem.nn import Module
+    from tandem.utils._pytree import tree_flatten
+
+    several = isinstance(callables, tuple)
+    given = callables if several else (callables,)
+    samples = sample_args if several else (sample_args,)
+    if len(given) != len(samples):
+        raise ValueError(f"make_graphed_callables: {len(given)} callables and {len(samples)} tuples of sample_args")
+    for f, args in zip(given, samples, strict=True):
+        if not isinstance(args, tuple) or not all(isinstance(leaf, _C.Tensor) for leaf in tree_flatten(args)[0]):
+            raise TypeError("make_graphed_callables: sample_args must be a tuple of tensors for each callable")
+        if isinstance(f, Module):
+            _refuse_hooks(f)
+    made = tuple(_graphed_module(f) if isinstance(f, Module) else tandem.compile(f) for f in given)
+    return made if several else made[0]
+
+
+def _refuse_hooks(module: Any) -> None:
+    if module._forward_hooks or module._forward_pre_hooks or module._backward_hooks:
+        raise RuntimeError(
+            "Modules must not have hooks registered at the time they are passed. However, registering hooks on modules "
+            "after passing them through make_graphed_callables is allowed."
+        )
+
+
+def _graphed_module(module: Any) -> Any:
+    import tandem
+
+    plain, planned, mode = module.forward, tandem.compile(module.forward), module.training
+
+    @functools.wraps(plain)
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        return (planned if module.training == mode else plain)(*args, **kwargs)
+
+    module.forward = forward
+    return module
