@@ -63,7 +63,12 @@ def _arguments() -> argparse.ArgumentParser:
         # PyTorch's users write underscores, too.
         parser.add_argument(*sorted({f"--{name}", f"--{name.replace('-', '_')}"}), **how)
 
-    option("nproc-per-node", default="1", metavar="N", help="processes on this machine: a number, or auto, one a core")
+    option(
+        "nproc-per-node",
+        default="1",
+        metavar="N",
+        help="processes on this machine: a number, gpu (one each), cpu (one a core), or auto (gpu, else cpu)",
+    )
     option("nnodes", type=int, default=1, help="machines, each of which runs this command")
     option("node-rank", type=int, default=0, help="the number of this one")
     option("master-addr", default="127.0.0.1", help="where machine 0 is reached")
@@ -71,6 +76,8 @@ def _arguments() -> argparse.ArgumentParser:
     option("rdzv-endpoint", default="", metavar="HOST:PORT", help="the same two in one")
     option("rdzv-id", default="none", help="a name for this run, in TORCHELASTIC_RUN_ID")
     option("rdzv-backend", default="static", help="taken, without effect")
+    for name in ("rdzv-conf", "role", "monitor-interval", "start-method", "local-addr"):
+        option(name, help="taken, without effect")
     option("max-restarts", type=int, default=0, choices=[0], help="0: nothing is started again")
     option("standalone", action="store_true", help="taken, without effect")
     option("no-python", action="store_true", help="the script is a program of its own")
@@ -105,13 +112,14 @@ class _Interrupted(Exception):
 class _Launcher:
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
-        count = options.nproc_per_node
-        self.local_size = len(os.sched_getaffinity(0)) if count in ("auto", "cpu") else _count(count)
+        self.local_size = _count(options.nproc_per_node)
         self.first_rank = options.node_rank * self.local_size
         host, port = options.master_addr, options.master_port
         if options.rdzv_endpoint:
-            host, _, after = options.rdzv_endpoint.rpartition(":")
-            port = int(after)
+            host, colon, after = options.rdzv_endpoint.partition(":")
+            if colon and not after.isdigit():
+                raise SystemExit(f"--rdzv-endpoint should be HOST or HOST:PORT, not {options.rdzv_endpoint!r}")
+            port = int(after) if colon else port
         if options.nnodes > 1 and port == 0:
             raise SystemExit("several machines need --master-port, the same for all")
         if not 0 <= options.node_rank < options.nnodes:
@@ -228,8 +236,18 @@ def _bury(process: subprocess.Popen[bytes]) -> None:
 
 
 def _count(text: str) -> int:
+    if text in ("auto", "gpu"):
+        # Counted in a process of its own: the launcher opens no GPU.
+        count = "import tandem; print(tandem.cuda.device_count())"
+        found = subprocess.run([sys.executable, "-c", count], stdout=subprocess.PIPE, text=True, check=True)
+        if int(found.stdout) > 0:
+            return int(found.stdout)
+        if text == "gpu":
+            raise SystemExit("--nproc-per-node gpu: there is no GPU")
+    if text in ("auto", "cpu"):
+        return len(os.sched_getaffinity(0))
     if not text.isdigit() or int(text) < 1:
-        raise SystemExit(f"--nproc-per-node should be a number of processes or auto, not {text!r}")
+        raise SystemExit(f"--nproc-per-node should be a number of processes, gpu, cpu or auto, not {text!r}")
     return int(text)
 
 

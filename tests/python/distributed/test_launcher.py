@@ -164,8 +164,11 @@ def test_nothing_outlives_the_launcher(tmp_path, number):
 
 def test_what_the_launcher_refuses(tmp_path):
     for args, words in (
-        (["--nproc-per-node", "none", "x.py"], "should be a number of processes or auto, not 'none'"),
+        (["--nproc-per-node", "none", "x.py"], "should be a number of processes, gpu, cpu or auto, not 'none'"),
         (["--max-restarts", "3", "x.py"], "invalid choice: 3"),
+        (["--nproc-per-node", "gpu", "x.py"], "--nproc-per-node gpu: there is no GPU"),
+        (["--rdzv-endpoint", "here:x", "x.py"], "should be HOST or HOST:PORT, not 'here:x'"),
+        (["--nnodes", "2", "--rdzv-endpoint", "localhost", "x.py"], "several machines need --master-port"),
         (["--nnodes", "2", "x.py"], "several machines need --master-port"),
         (["--node-rank", "1", "x.py"], "--node-rank 1 is none of 1 machines"),
         (["--no-python", "./absent"], "./absent cannot be started: No such file or directory"),
