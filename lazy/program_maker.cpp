@@ -76,7 +76,10 @@ ProgramMaker::ProgramMaker(std::vector<NamedTensor> state) {
 
 void ProgramMaker::addState(const NamedTensor& s) {
   const TensorImpl* t = s.tensor.impl();
-  if (!s.tensor.device().isCpu()) fail<NotImplementedError>("`", s.name, "` is not on the CPU");
+  if (!s.tensor.device().isCpu())
+    fail<NotImplementedError>("export: `", s.name, "` is on ", deviceName(s.tensor.device()),
+                              ", and programs are made on the CPU: export model.cpu() with a target of the GPU, as "
+                              "sm_90, and use load(path, device=\"cuda\")");
   const std::uint32_t memory = memoryOf(s.tensor, s.name);
   data_.state.push_back({s.kind, s.name, memory, bytesTo(t, t->offset), t->dtype, t->shape, t->strides});
 }

@@ -50,9 +50,9 @@ def _resized(value: Tensor, shape: Sequence[int]) -> Tensor:
     out = value.detach()
     for d, (now, wanted) in enumerate(zip(value.shape, shape, strict=True)):
         if now == 0 and wanted != 0:
-            return tandem.zeros(shape, dtype=value.dtype).requires_grad_(value.requires_grad)
+            return tandem.zeros(shape, dtype=value.dtype, device=value.device).requires_grad_(value.requires_grad)
         if now != wanted:
-            out = out.index_select(d, tandem.arange(wanted) % max(now, 1))
+            out = out.index_select(d, tandem.arange(wanted, device=out.device) % max(now, 1))
     return out.clone(memory_format=tandem.contiguous_format).requires_grad_(value.requires_grad)
 
 
@@ -294,6 +294,12 @@ def entries(
     """
     if not targets:
         raise ValueError("export: a program needs at least one target, as x86-64-v3")
+    for target in targets:
+        if target not in TARGETS and not target.startswith(("sm_", "compute_")):
+            raise ValueError(
+                f"export: there is no target {target!r}: there are {', '.join(TARGETS)} and those of GPUs, as sm_90 "
+                "and compute_80"
+            )
     state = State([entry.fn for entry in functions.values()])
     traced = [_Traced(name, entry, state) for name, entry in functions.items()]
     for entry in traced:

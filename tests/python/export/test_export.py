@@ -472,6 +472,9 @@ def test_without_machine_code(tmp_path):
     assert_same_bits(program(x), tandem.softmax(x, 0))
     with pytest.raises(ValueError, match="at least one target"):
         export(tandem.neg, (x,), targets=[])
+    for unknown in ("x86-64-v2", "cuda:sm_90"):
+        with pytest.raises(ValueError, match=f"there is no target '{unknown}': there are x86-64-v3, x86-64-v4 and"):
+            export(tandem.neg, (x,), targets=["x86-64-v3", unknown])
 
 
 def test_without_tandem(tmp_path):
