@@ -138,7 +138,7 @@ class TorchFile:
             else:  # its bytes come after the object
                 if count > len(self._data):
                     raise self.error(f"storage {key!r}", f"{count} elements announced: the file is cut off")
-                flat = tandem.empty(count, dtype=getattr(tandem, kind))
+                flat = tandem.empty(count, dtype=getattr(tandem, kind), device="cpu")
             self._storages[key] = flat, location
         flat, place = self._storages[key]
         if flat.dtype != getattr(tandem, kind):

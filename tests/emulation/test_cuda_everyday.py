@@ -420,6 +420,16 @@ def test_distributions_with_matrices(name):
     tandem.testing.assert_close(*results, rtol=1e-4, atol=1e-4)
 
 
+def test_triangles_as_vectors():
+    def results(place):
+        matrix = D.utils.vec_to_tril_matrix(tandem.arange(1.0, 7).to(place))
+        return [matrix, D.utils.tril_matrix_to_vec(matrix)]
+
+    on_both(results)
+    with tandem.device(CUDA):
+        assert D.utils.tril_matrix_to_vec(tandem.eye(2, device="cpu")).is_cpu
+
+
 # ---- graphed callables, programs in several processes ---------------------------------------------------------------
 
 

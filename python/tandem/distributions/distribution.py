@@ -83,7 +83,7 @@ def standard_normal(shape: Sequence[int], dtype: Any, device: Any = None) -> Ten
 def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
     """Vectors [*, n (n + 1) / 2] (fewer with a `diag` below 0) as the rows of lower triangles [*, N, N]."""
     n = round(-(1 + 2 * diag) / 2 + math.sqrt((1 + 2 * diag) ** 2 / 4 + 2 * vec.shape[-1] + abs(diag) * (diag + 1)))
-    rows, columns = tandem.tril_indices(n, n, offset=diag).unbind(0)
+    rows, columns = tandem.tril_indices(n, n, offset=diag, device=vec.device).unbind(0)
     out = tandem.zeros((*vec.shape[:-1], n * n), dtype=vec.dtype, device=vec.device)
     return out.index_copy(-1, rows * n + columns, vec).reshape((*vec.shape[:-1], n, n))
 
@@ -93,7 +93,7 @@ def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
     n = mat.shape[-1]
     if not -n <= diag < n:
         raise ValueError(f"diag ({diag}) provided is outside [{-n}, {n - 1}].")
-    rows, columns = tandem.tril_indices(n, n, offset=diag).unbind(0)
+    rows, columns = tandem.tril_indices(n, n, offset=diag, device=mat.device).unbind(0)
     return mat.reshape((*mat.shape[:-2], n * n)).index_select(-1, rows * n + columns)
 
 
