@@ -78,6 +78,7 @@ def : Activation<"leaky_relu", "Tensor input, float negative_slope=0.01, bool in
 }
 
 def : Activation<"prelu", "Tensor input, Tensor weight"> {
+  let mixedPrecision = "Lower";
   let forms = ["nn", "function", "method"];
   let summary = "x where x > 0, else weight * x; the weight is one number, or one a channel (dim 1).";
   let shapes = "Same";

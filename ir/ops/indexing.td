@@ -126,6 +126,7 @@ def : Composite<"scatter_with", "Tensor input, int dim, Tensor index, Operand sr
 }
 
 def : Scatter<"scatter_add", "Tensor input, int dim, Tensor index, Tensor src", "scatter"> {
+  let gpuMixedPrecision = "Promote";
   let forms = ["function", "method", "inplace"];
   let rule = "scatterAdd";
   let saves = ["index"];
@@ -191,6 +192,7 @@ def : Scatter<"index_put_plain",
 }
 
 def : Composite<"index_put", "Tensor input, Tensor[] indices, Tensor values, bool accumulate=False"> {
+  let gpuMixedPrecision = "Promote";
   let repeats = "Warned";
   let forms = ["function", "method", "inplace"];
   let summary = "A copy of `input` with `values` written (or added, in order) at indices[i] of dim i, as "

@@ -112,6 +112,7 @@ def : Composite<"mv", "Tensor input, Tensor vec"> {
 }
 
 def : Composite<"dot", "Tensor input, Tensor tensor"> {
+  let gpuMixedPrecision = "Promote";
   let summary = "Inner product of two vectors.";
   let shapes = "Scalar";
   let accepts = "Number";
@@ -128,6 +129,7 @@ def : Composite<"dot", "Tensor input, Tensor tensor"> {
 }
 
 def : Composite<"vdot", "Tensor input, Tensor other"> {
+  let gpuMixedPrecision = "Promote";
   let summary = "Inner product of two vectors.";
   let shapes = "Scalar";
   let accepts = "Number";

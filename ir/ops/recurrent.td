@@ -76,6 +76,7 @@ class RecurrentLayers<string n, string py, string hx> : Composite<n,
     "batch_first"> {
   let python = py;
   let results = "Tensor[]";
+  let mixedPrecision = "Lower";
   let forms = ["function"];
 }
 
@@ -100,6 +101,7 @@ class RecurrentPacked<string n, string py, string hx> : Composite<n,
     " hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional"> {
   let python = py;
   let results = "Tensor[]";
+  let mixedPrecision = "Lower";
   let forms = ["function"];
 }
 
@@ -120,6 +122,9 @@ def : RecurrentPacked<"lstm_packed", "lstm", "Tensor[]"> {
 }
 
 def : RecurrentLayers<"gru", "gru", "Tensor"> {
+  // On a CPU PyTorch's is made of products in low precision and pointwise operations with the state.
+  let mixedPrecision = "Promote";
+  let gpuMixedPrecision = "Lower";
   let summary = "Gated recurrent units (Cho et al. 2014) over [T, B, I], or [B, T, I] if batch_first: outputs, last "
                 "states.";
   let shapes = "`input` [T, B, I] ([B, T, I] if batch_first), states [layers * directions, B, H]; outputs [T, B, "
@@ -136,6 +141,9 @@ def : RecurrentLayers<"gru", "gru", "Tensor"> {
 }
 
 def : RecurrentPacked<"gru_packed", "gru", "Tensor"> {
+  // On a CPU PyTorch's is made of products in low precision and pointwise operations with the state.
+  let mixedPrecision = "Promote";
+  let gpuMixedPrecision = "Lower";
   let summary = "gru over packed sequences.";
   let shapes = "`data` [sum of `batch_sizes`, I], states [layers * directions, B, H]; outputs [sum of `batch_sizes`, "
                "directions * H], states as given";
@@ -214,6 +222,9 @@ def : RecurrentPacked<"rnn_relu_packed", "rnn_relu", "Tensor"> {
 def : Composite<"lstm_cell",
     "Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None"> {
   let results = "Tensor[]";
+  // On a CPU PyTorch's is made of products in low precision and pointwise operations with the state.
+  let mixedPrecision = "Promote";
+  let gpuMixedPrecision = "Lower";
   let forms = ["function"];
   let summary = "One step of lstm for [B, I] and states [B, H]: new state and cell state.";
   let shapes = "`input` [B, I], states [B, H], `w_ih` [gates * H, I], `w_hh` [gates * H, H]; the result is [B, H], of "
@@ -230,10 +241,14 @@ def : Composite<"lstm_cell",
 
 class RecurrentCell<string n> : Composite<n,
     "Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None"> {
+  let mixedPrecision = "Lower";
   let forms = ["function"];
 }
 
 def : RecurrentCell<"gru_cell"> {
+  // On a CPU PyTorch's is made of products in low precision and pointwise operations with the state.
+  let mixedPrecision = "Promote";
+  let gpuMixedPrecision = "Lower";
   let summary = "One step of gru for [B, I] and states [B, H].";
   let shapes = "`input` [B, I], states [B, H], `w_ih` [gates * H, I], `w_hh` [gates * H, H]; the result is [B, H], of "
                "lstm_cell two such";

@@ -353,6 +353,35 @@ def test_what_changes_layers(name):
         ] or ("prun" not in name)
 
 
+@pytest.mark.parametrize("given", [tandem.float32, tandem.float16])
+def test_recurrent_layers_under_autocast(given):
+    x = tandem.linspace(-1, 1, 24, device=CUDA, dtype=given).reshape(3, 2, 4)
+    with tandem.autocast(CUDA):
+        for kind in (nn.LSTM, nn.GRU, nn.RNNCell, nn.LSTMCell, nn.GRUCell):
+            layer = kind(4, 3).cuda()
+            y = layer(x[0] if kind.__name__.endswith("Cell") else x)
+            y = y[0] if isinstance(y, tuple) else y
+            assert y.dtype is tandem.float16, kind
+            y.float().sum().backward()
+            assert all(p.grad.dtype is tandem.float32 for p in layer.parameters())
+
+
+def test_operations_of_two_dtypes_under_autocast():
+    """Those of PyTorch's list for GPUs take the wider one."""
+    x, at = ones(3), tandem.tensor([0], device=CUDA)
+    half = x.half()
+    with tandem.autocast(CUDA):
+        for y in (
+            tandem.dot(x, half),
+            x.scatter_add(0, at, half[:1]),
+            half.scatter_add(0, at, x[:1]),
+            x.index_put((at,), half[:1]),
+        ):
+            assert y.dtype is tandem.float32
+        assert nn.functional.prelu(x, half[:1]).dtype is tandem.float16
+        assert half.index_put_((at,), half[1:2].clone()) is half
+
+
 def test_samples_of_fractional_pools():
     x = tandem.arange(25.0).reshape(1, 1, 5, 5)
     on_both(lambda place: [nn.functional.fractional_max_pool2d(x.to(place), 2, output_size=2)])

@@ -157,7 +157,7 @@ class RNNBase(Module):
 
     def check_input(self, input: Tensor, batch_sizes: Tensor | Sequence[int] | None) -> None:
         """RuntimeError unless `input` has the right number of dims and features."""
-        if input.dtype != self._flat_weights[0].dtype:
+        if input.dtype != self._flat_weights[0].dtype and not tandem.is_autocast_enabled(input.device.type):
             raise ValueError(
                 f"RNN input dtype ({input.dtype}) does not match weight dtype ({self._flat_weights[0].dtype}). "
                 f"Convert input: input.to({self._flat_weights[0].dtype}), or convert model: model.to({input.dtype})"

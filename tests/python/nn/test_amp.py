@@ -35,6 +35,27 @@ def test_dtypes_of_results(dtype):
     assert (x @ w).dtype is tandem.float32
 
 
+@pytest.mark.parametrize("given", [tandem.float32, tandem.bfloat16])
+def test_recurrent_layers(given):
+    """They take what a layer before them gave, of either dtype."""
+    x = tandem.randn(3, 2, 4).to(given)
+    kinds = {nn.LSTM: tandem.bfloat16, nn.RNN: tandem.bfloat16, nn.GRU: tandem.float32}
+    cells = {nn.RNNCell: tandem.bfloat16, nn.LSTMCell: tandem.float32, nn.GRUCell: tandem.float32}
+    with tandem.autocast("cpu"):
+        for kind, dtype in {**kinds, **cells}.items():
+            layer = kind(4, 3)
+            y = layer(x if kind in kinds else x[0])
+            y = y[0] if isinstance(y, tuple) else y
+            assert y.dtype is dtype, kind
+            y.float().sum().backward()
+            assert all(p.grad.dtype is tandem.float32 for p in layer.parameters())
+        packed = nn.utils.rnn.pack_padded_sequence(x, [3, 1])
+        assert nn.LSTM(4, 3)(packed)[0].data.dtype is tandem.bfloat16
+        assert nn.PReLU()(x).dtype is tandem.bfloat16
+    with pytest.raises(ValueError, match="does not match weight dtype"):
+        nn.LSTM(4, 3)(x.bfloat16())
+
+
 def test_value_is_that_of_low_precision(mode):
     x, w = tandem.randn(8, 8), tandem.randn(8, 8)
 
