@@ -224,7 +224,9 @@ void KernelFrame::enterRow(mlir::ValueRange outer, mlir::Value reduced) {
     bases_[k] = rowAddress(k, outer, reduced);
     if (operand(k).access != Access::Zero) continue;
     const DType t = operand(k).dtype;
-    values_[k] = fromMemory(loadAt(bases_[k], memoryType(t), t), t);
+    const bool rows = signature.kind == KernelKind::Short;
+    values_[k] = fromMemory(
+        rows ? loadLanes(k, bases_[k], argument(layout.outerStride(k, 0))) : loadAt(bases_[k], memoryType(t), t), t);
   }
   if (!layout.column) enterOutputs(outer);
 }
@@ -340,6 +342,30 @@ mlir::Value KernelFrame::loadFramed(std::size_t k, const Point& point) {
       [&] { return Values{rest}; })[0];
 }
 
+mlir::Value KernelFrame::laneStride(std::size_t k) {
+  if (signature.kind == KernelKind::Short) return argument(layout.outerStride(k, 0));
+  return operand(k).access == Access::Unit ? mlir::Value() : argument(layout.innerStride(k));
+}
+
+mlir::Value KernelFrame::loadLanes(std::size_t k, mlir::Value first, mlir::Value stride) {
+  const DType t = operand(k).dtype;
+  const mlir::Type element = memoryType(t);
+  Values elements;
+  for (int lane = 0; lane < lanes; ++lane) {
+    const mlir::Value offset = mul(i64(lane), stride);  // hoisted out of the loop
+    elements.push_back(loadAt(address(first, element, offset), element, t));
+  }
+  return mlir::vector::FromElementsOp::create(ops, b.loc(), mlir::VectorType::get({lanes}, element), elements);
+}
+
+void KernelFrame::storeLanes(std::size_t k, mlir::Value first, mlir::Value stride, mlir::Value vector) {
+  const DType t = operand(k).dtype;
+  for (int lane = 0; lane < lanes; ++lane) {
+    const mlir::Value offset = mul(i64(lane), stride);
+    storeAt(address(first, memoryType(t), offset), b.element({vector, t}, lane).value, t);
+  }
+}
+
 mlir::Value KernelFrame::loadVector(std::size_t k, const Point& point) {
   if (operand(k).access == Access::Framed) return loadFramed(k, point);
   const DType t = operand(k).dtype;
@@ -357,13 +383,8 @@ mlir::Value KernelFrame::loadVector(std::size_t k, const Point& point) {
   };
   if (!point.count) {
     const mlir::Value first = elementAt(point.i);
-    if (unit) return loadAt(first, vector, t);
-    Values elements;
-    for (int lane = 0; lane < lanes; ++lane) {
-      const mlir::Value offset = mul(i64(lane), argument(layout.innerStride(k)));  // hoisted out of the loop
-      elements.push_back(loadAt(address(first, element, offset), element, t));
-    }
-    return mlir::vector::FromElementsOp::create(ops, b.loc(), vector, elements);
+    const mlir::Value stride = laneStride(k);
+    return stride ? loadLanes(k, first, stride) : loadAt(first, vector, t);
   }
   const mlir::Value zeros = arith::ConstantOp::create(ops, b.loc(), ops.getZeroAttr(vector));
   if (masksInMemory(k)) {
@@ -394,17 +415,12 @@ void KernelFrame::storeVector(std::size_t k, const Point& point, mlir::Value val
   auto elementAt = [&](mlir::Value i) {
     return address(bases_[k], element, unit ? i : mul(i, argument(layout.innerStride(k))));
   };
-  if (!point.count && unit) {
-    const bool gather = !gathered_.empty() && itemSize(t) < sizeof(float);
-    return gather ? gathered_[k].push_back(value) : storeAt(elementAt(point.i), value, t);
-  }
   if (!point.count) {
+    const bool gather = !gathered_.empty() && unit && itemSize(t) < sizeof(float);
+    if (gather) return gathered_[k].push_back(value);
     const mlir::Value first = elementAt(point.i);
-    for (int lane = 0; lane < lanes; ++lane) {
-      const mlir::Value offset = mul(i64(lane), argument(layout.innerStride(k)));
-      storeAt(address(first, element, offset), b.element({value, t}, lane).value, t);
-    }
-    return;
+    const mlir::Value stride = laneStride(k);
+    return stride ? storeLanes(k, first, stride, value) : storeAt(first, value, t);
   }
   if (masksInMemory(k)) {
     LLVM::MaskedStoreOp::create(ops, b.loc(), value, elementAt(point.i), point.mask,
@@ -485,7 +501,19 @@ void KernelFrame::loadFromOutput(std::size_t o, std::size_t id, const Point& poi
 void KernelFrame::storeScalar(std::size_t o, mlir::Value address, Val value) {
   const DType to = signature.outputs[o].operand.dtype;
   if (isHalf(to) && schedule.value(signature.outputs[o].value).dtype != to) value = b.roundToHalf(value, to);
-  storeAt(address, toMemory(value, to), to);
+  if (signature.kind != KernelKind::Short) return storeAt(address, toMemory(value, to), to);
+  const std::size_t k = signature.inputs.size() + o;
+  const mlir::Value stride = argument(layout.outerStride(k, 0));
+  const mlir::Value vector = toMemory(b.toVector(value), to);
+  auto beside = [&] {
+    storeAt(address, vector, to);
+    return Values{};
+  };
+  auto apart = [&] {
+    storeLanes(k, address, stride, vector);
+    return Values{};
+  };
+  choose(equal(stride, i64(1)), beside, apart);
 }
 
 }  // namespace tandem::codegen

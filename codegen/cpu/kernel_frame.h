@@ -1,6 +1,6 @@
 // The function around a kernel's loops: its arguments, the addresses of its operands, loads and stores of whole and
-// partly filled vectors, stack scratch, and the computation of the body's values at a point. row_kernel.cpp and
-// column_kernel.cpp build the loops on it.
+// partly filled vectors, stack scratch, and the computation of the body's values at a point. row_kernel.cpp,
+// column_kernel.cpp and short_kernel.cpp build the loops on it.
 #pragma once
 
 #include <functional>
@@ -16,8 +16,8 @@
 
 namespace tandem::codegen {
 
-/// The place of a vector in the inner loop: lanes are elements i, i + 1, ...; only the first `count` of them exist
-/// where count is set (the end of a row).
+/// The place of a vector in the inner loop: lanes are elements i, i + 1, ... (Short: elements i of as many rows); only
+/// the first `count` of them exist where count is set (the end of a row).
 struct Point {
   mlir::Value i;
   mlir::Value count;  // i64, or null: all lanes
@@ -150,6 +150,11 @@ class KernelFrame {
  private:
   Val fromMemory(mlir::Value memory, DType t);
   mlir::Value toMemory(Val value, DType t);
+  /// How far the lanes of a vector of operand k are apart; null where they are beside each other in any case.
+  mlir::Value laneStride(std::size_t k);
+  /// All lanes of operand k from `first` on, `stride` elements apart.
+  mlir::Value loadLanes(std::size_t k, mlir::Value first, mlir::Value stride);
+  void storeLanes(std::size_t k, mlir::Value first, mlir::Value stride, mlir::Value vector);
   mlir::Value loadVector(std::size_t k, const Point& point);
   mlir::Value loadFramed(std::size_t k, const Point& point);
   void storeVector(std::size_t k, const Point& point, mlir::Value value);
@@ -170,8 +175,9 @@ class KernelFrame {
   std::vector<Values> gathered_;
 };
 
-/// Fill `frame` with the loops of a Row or Partial, or a Column kernel.
+/// Fill `frame` with the loops of a Row or Partial, a Column, or a Short kernel.
 void emitRowLoops(KernelFrame& frame);
 void emitColumnLoops(KernelFrame& frame);
+void emitShortLoops(KernelFrame& frame);
 
 }  // namespace tandem::codegen

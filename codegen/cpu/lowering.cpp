@@ -73,7 +73,10 @@ std::unique_ptr<llvm::Module> KernelContext::lower(const KernelSignature& signat
   };
 
   KernelFrame frame(*module, signature, symbol, lanes);
-  signature.kind == KernelKind::Column ? emitColumnLoops(frame) : emitRowLoops(frame);
+  if (signature.kind == KernelKind::Column)
+    emitColumnLoops(frame);
+  else
+    signature.kind == KernelKind::Short ? emitShortLoops(frame) : emitRowLoops(frame);
   frame.finish();
   if (!dumpTo.empty()) std::ofstream(dumpTo) << text();
   auto require = [&](bool ok, const char* stage) {

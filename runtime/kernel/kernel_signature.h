@@ -16,6 +16,8 @@
 //   Partial as Row, but a unit of work is one block of 4096 of a row and outputs are the blocks' partial results,
 //           laid out [outer, ceil(n / 4096)], in the accumulator dtype. A Row kernel over those finishes them with the
 //           same bits as one Row kernel over everything.
+//   Short   as Row, for rows of 2 to 8 elements (`kShortRow`) under one outer dim: a vector has an element of as many
+//           rows as it has lanes, so that none is left empty; a range of units has a multiple of 16 (`kShortRows`).
 //
 // The argument block of a kernel, an array of int64 (strides in elements, pointers as integers):
 //   [0 .. outerRank)  outer sizes, outermost first
@@ -28,7 +30,7 @@
 //   for each framed input: where it begins in the space, and how many elements it has
 // See `ArgLayout`. A kernel runs over a range of units, which are
 //   Row with outerRank 0: inner elements (no reductions in it, all outputs elementwise)
-//   Row else:             rows (linear outer index)
+//   Row else, Short:      rows (linear outer index)
 //   Partial:              row * ceil(n / 4096) + block
 //   Column:               columns: outer linear index * n + inner index
 #pragma once
@@ -44,7 +46,7 @@
 
 namespace tandem {
 
-enum class KernelKind : std::uint8_t { Row, Column, Partial };
+enum class KernelKind : std::uint8_t { Row, Column, Partial, Short };
 
 /// How an operand moves with the inner index.
 enum class Access : std::uint8_t {
@@ -66,9 +68,9 @@ struct KernelStep {
   DType dtype;  // of the result
   /// Pointwise: one scalar operation; its operands all have the operation's operand dtype (conversions are steps of
   /// their own: OpCode::to). Half types are widened to float32 inside a step and rounded at its end.
-  /// Reduce: over the inner dim (Row, Partial) or the reduced dim (Column); the operand is converted to `dtype`, the
-  /// accumulator, which is never a half type.
-  /// Index: the logical linear index of the point (outer linear * n + inner), int64; no operands.
+  /// Reduce: over the inner dim (Row, Partial, Short) or the reduced dim (Column); the operand is converted to `dtype`,
+  /// the accumulator, which is never a half type. Index: the logical linear index of the point (outer linear * n +
+  /// inner), int64; no operands.
   enum class Kind : std::uint8_t { Pointwise, Reduce, Index } kind = Kind::Pointwise;
   SmallVector<std::uint16_t, 4> operands;
   /// Which result of an operation with several (adamw): a step each.
@@ -137,5 +139,9 @@ inline constexpr std::int64_t kTrailingLanes = 32;
 inline constexpr std::int64_t kTrailingBlock = 4096;
 inline constexpr std::int64_t kLeadingLanes = 8;
 inline constexpr std::int64_t kLeadingBlock = 1024;
+
+/// Of Short kernels: elements of a row at most, and what their ranges are multiples of.
+inline constexpr std::int64_t kShortRow = 8;
+inline constexpr std::int64_t kShortRows = 16;
 
 }  // namespace tandem

@@ -119,6 +119,7 @@ Stretch checkArray(DimsRef shape, DimsRef strides, DType dtype, std::uint64_t at
 
 void checkSignature(const KernelSignature& s) {
   require(s.kind != KernelKind::Partial || s.reducedRank == 1, "a kernel's kind");
+  require(s.kind != KernelKind::Short || (s.reducedRank == 1 && s.outerRank == 1), "a kernel's kind");
   require(s.outerRank <= kMaxOuterRank && s.reducedRank >= 1 && s.reducedRank <= kMostDims, "a kernel's ranks");
   require(s.inputs.size() + s.outputs.size() <= 4096 && s.scalars.size() <= 4096 && s.steps.size() <= 65535,
           "a kernel's size");
@@ -269,7 +270,8 @@ class PlanCheck {
   void kernel(const PlanInstr& i) const {
     require(i.function < plan_.kernels.size(), "a kernel's number");
     const KernelSignature& s = plan_.kernels[i.function];
-    require(s.kind != KernelKind::Partial, "a partial kernel in a plan");
+    require(s.kind == KernelKind::Row || s.kind == KernelKind::Column,
+            "a kernel of partial results or of short rows in a plan");
     const ArgLayout layout(s);
     require(i.args.size() == layout.size() && i.operands.size() == layout.operands &&
                 i.scalars.size() == layout.scalars,

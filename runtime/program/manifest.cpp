@@ -81,7 +81,10 @@ class Writer {
       outputs.emplace_back(as<wire::DType>(o.operand.dtype), as<wire::Access>(o.operand.access), o.value);
     const auto steps = each(s.steps, &Writer::step);
     const auto types = b_.CreateVector(scalars);
-    return wire::CreateKernel(b_, as<wire::KernelKind>(s.kind), s.outerRank, s.reducedRank, s.trailing,
+    // Readers that know no Short kernels take them as Row kernels that they never launch.
+    const bool isShort = s.kind == KernelKind::Short;
+    const auto kind = as<wire::KernelKind>(isShort ? KernelKind::Row : s.kind);
+    return wire::CreateKernel(b_, kind, s.outerRank, s.reducedRank, s.trailing || isShort,
                               b_.CreateVectorOfStructs(inputs), Offset<Vector<wire::DType>>(types.o), steps,
                               b_.CreateVectorOfStructs(outputs), texts(k.symbols));
   }
@@ -286,6 +289,10 @@ KernelData kernel(const wire::Kernel* k) {
   s.outerRank = k->outer_rank();
   s.reducedRank = k->reduced_rank();
   s.trailing = k->trailing();
+  if (s.kind == KernelKind::Row && s.trailing) {
+    s.kind = KernelKind::Short;
+    s.trailing = false;
+  }
   s.inputs = each(k->inputs(), [](const wire::Operand* o) {
     return KernelOperand{dtype(o->dtype()), checked<Access>(o->access(), wire::Access::MAX)};
   });

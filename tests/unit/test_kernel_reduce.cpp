@@ -39,6 +39,62 @@ TEST(KernelReduce, RowsInTheFixedOrder) {
   checkRowSum<float>(kF32, OpCode::prod, 1, [](float a, float b) { return a * b; });
 }
 
+/// Short kernels, whose vectors lie across the rows, against Row kernels, for every length that they take.
+template <class T>
+void checkShortRows(DType t, OpCode op, DType accumulator, const std::vector<T>& values) {
+  constexpr std::int64_t kRows = 32;
+  Build k(KernelKind::Row, 1);
+  const auto x = k.input(t, Access::Strided), each = k.input(t, Access::Zero);
+  const auto reduced = k.reduce(op, accumulator, x);
+  k.output(accumulator, Access::Zero, reduced);
+  k.output(t, Access::Strided, k.step(OpCode::maximum, t, {x, each}));
+  KernelSignature lanes = k.signature;
+  lanes.kind = KernelKind::Short;
+  for (std::int64_t n = 2; n <= kShortRow; ++n) {
+    for (std::int64_t apart : {1, 3}) {
+      const auto row = static_cast<std::int64_t>(values.size()) % (n * 2) + 2 * n;
+      std::vector<T> in(static_cast<std::size_t>(kRows * row)), first(in.size(), T{1}), second = first;
+      for (std::size_t i = 0; i < in.size(); ++i) in[i] = values[i % values.size()];
+      std::vector<std::int64_t> sums(kRows * 3, -1), others = sums;  // room for every dtype
+      auto args = [&](const KernelSignature& s, std::vector<T>& out, std::vector<std::int64_t>& all) {
+        return Args(s)
+            .outer(0, kRows)
+            .inner(n)
+            .operand(0, in.data(), 2, {row})
+            .operand(1, in.data(), 0, {1})
+            .operand(2, all.data(), 0, {apart})
+            .operand(3, out.data(), 2, {row});
+      };
+      run(k.signature, args(k.signature, first, sums), 0, kRows);
+      run(lanes, args(lanes, second, others), 0, kRows);
+      ASSERT_EQ(sums, others) << lanes.text() << ", n " << n;
+      ASSERT_EQ(std::memcmp(first.data(), second.data(), first.size() * sizeof(T)), 0) << lanes.text() << ", n " << n;
+    }
+  }
+}
+
+TEST(KernelReduce, ShortRowsAsRows) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  std::vector<float> floats = noises<float>(201);
+  for (std::size_t i : {5, 6, 50}) floats[i] = -0.0F;
+  for (std::size_t i : {31, 120}) floats[i] = std::numeric_limits<float>::quiet_NaN();
+  floats[77] = infinity;
+  floats[90] = -infinity;
+  for (OpCode op : {OpCode::sum, OpCode::prod, OpCode::amax, OpCode::amin}) {
+    checkShortRows(kF32, op, kF32, floats);
+    checkShortRows(DType::Float64, op, DType::Float64, std::vector<double>(floats.begin(), floats.end()));
+    checkShortRows(DType::Int64, op, DType::Int64, noises<std::int64_t>(201, 50));
+    checkShortRows(DType::Int8, op, DType::Int8, noises<std::int8_t>(201, 50));
+    std::vector<std::uint16_t> halves;
+    for (float v : floats) halves.push_back(static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(v) >> 16));
+    checkShortRows(DType::BFloat16, op, kF32, halves);
+    checkShortRows(DType::Float16, op, kF32, halves);
+  }
+  std::vector<std::uint8_t> bools;
+  for (int i = 0; i < 201; ++i) bools.push_back(noise(static_cast<std::uint64_t>(i)) > 0 ? 1 : 0);
+  for (OpCode op : {OpCode::any, OpCode::all}) checkShortRows(DType::Bool, op, DType::Bool, bools);
+}
+
 TEST(KernelReduce, KeepsZeroSignsAndNaN) {
   Build k(KernelKind::Row, 1);
   const auto a = k.input(kF32);

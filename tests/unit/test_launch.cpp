@@ -4,6 +4,7 @@
 
 #include "runtime/base/counters.h"
 #include "runtime/device/cpu/across.h"
+#include "runtime/device/cpu/launch.h"
 #include "runtime/device/cpu/split.h"
 #include "runtime/device/launch.h"
 #include "runtime/device/thread_pool.h"
@@ -172,6 +173,59 @@ TEST_F(Launches, SplitLongColumns) {
     EXPECT_TRUE(cpu::isWorthSplitting(call.kernel(), call.space()));
     check(call, 2);
   }
+}
+
+TEST_F(Launches, VectorsAcrossShortRows) {
+  // A softmax, whose exponentials are carried from one pass to the next, of a row less its weight; the sums and the
+  // outputs lie apart. The last rows fill no vector.
+  const std::int64_t rows = 9003;
+  Build k(KernelKind::Row, 1);
+  const auto x = k.input(kF32), weight = k.input(kF32, Access::Zero), s = k.scalar(DType::Float64);
+  const auto scaled =
+      k.step(OpCode::mul, kF32, {k.step(OpCode::sub, kF32, {x, weight}), k.step(OpCode::to, kF32, {s})});
+  const auto e = k.step(OpCode::exp, kF32, {k.step(OpCode::sub, kF32, {scaled, k.reduce(OpCode::amax, kF32, scaled)})});
+  const auto sum = k.reduce(OpCode::sum, kF32, e);
+  k.output(kF32, Access::Strided, k.step(OpCode::div, kF32, {e, sum}));
+  k.output(kF32, Access::Zero, k.step(OpCode::log, kF32, {sum}));
+  for (std::int64_t n = 2; n <= kShortRow + 1; ++n) {
+    const auto in = noises<float>(static_cast<std::size_t>(rows * n)), weights = noises<float>(rows, 1, 3);
+    std::vector<float> out(static_cast<std::size_t>(2 * rows * n)), sums(static_cast<std::size_t>(2 * rows));
+    Call call{k.signature,
+              Args(k.signature)
+                  .outer(0, rows)
+                  .inner(n)
+                  .operand(0, in.data(), 1, {n})
+                  .operand(1, weights.data(), 0, {1})
+                  .operand(2, out.data(), 2, {2 * n})
+                  .operand(3, sums.data(), 0, {2})
+                  .scalar(0, 0.75),
+              {in.data(), weights.data()},
+              {&out, &sums}};
+    const auto expected = call.after([&] { run(call.signature, call.args, 0, rows); });
+    const auto found = call.after([&] { launch(Device{}, call.kernel(), call.args.data(), call.space()); });
+    EXPECT_EQ(found, expected) << n;
+    const auto needed = cpu::neededBy(call.kernel(), call.args.data(), call.space());
+    EXPECT_EQ(needed.size(), n <= kShortRow ? 2 : 1);
+    EXPECT_EQ(needed[0] == &call.kernel(), n > kShortRow);
+  }
+}
+
+TEST_F(Launches, ShortRowsOverTheirOwnInput) {
+  const std::int64_t rows = 20011, n = 3;
+  Build k(KernelKind::Row, 1);
+  const auto x = k.input(kF32);
+  const auto sum = k.reduce(OpCode::sum, kF32, x);
+  k.output(kF32, Access::Unit, k.step(OpCode::div, kF32, {x, sum}));
+  auto in = noises<float>(static_cast<std::size_t>(rows * n));
+  std::vector<float> out(in.size());
+  const Args apart =
+      Args(k.signature).outer(0, rows).inner(n).operand(0, in.data(), 1, {n}).operand(1, out.data(), 1, {n});
+  check({k.signature, apart, {in.data()}, {&out}}, 1);
+  const Args same =
+      Args(k.signature).outer(0, rows).inner(n).operand(0, in.data(), 1, {n}).operand(1, in.data(), 1, {n});
+  launch(Device{}, cpu::loadKernel(k.signature), same.data(),
+         wholeSpace(KernelKind::Row, ArgLayout(k.signature), same.data()));
+  EXPECT_EQ(in, out);
 }
 
 TEST_F(Launches, SplitOnlyWhatIsFinishedByAReduction) {

@@ -26,6 +26,7 @@ CpuKernel::CpuKernel(const KernelSignature& s) : signature(s), layout(signature)
                   return output.operand.access == Access::Zero;
                 });
   splits = canSplit(signature);
+  shortRows = row && reduces && !index && layout.outerRank == 1 && layout.framed == 0;
   const bool matrix = layout.column ? layout.reducedRank == 1 : row && layout.outerRank > 0;
   if (!matrix || index || layout.framed > 0) return;
   for (std::size_t k = 0; k < std::min<std::size_t>(signature.inputs.size(), 64); ++k)
@@ -68,19 +69,20 @@ const Split& CpuKernel::split() const {
   return split_.compare_exchange_strong(before, made.get()) ? *made.release() : *before;
 }
 
-const CpuKernel* CpuKernel::variant(std::uint64_t inputs, bool turned) const {
+const CpuKernel* CpuKernel::variant(Way way, std::uint64_t inputs) const {
   const Variant* first = variants_.load(std::memory_order_acquire);
   for (const Variant* v = first; v != nullptr; v = v->next)
-    if (v->inputs == inputs && v->turned == turned) return v->kernel;
+    if (v->way == way && v->inputs == inputs) return v->kernel;
   KernelSignature s = signature;
+  if (way == Way::Short) s.kind = KernelKind::Short;
   for (std::size_t k = 0; k < s.inputs.size(); ++k) {
     const bool unit = k < 64 && (inputs >> k & 1) != 0;
-    if (unit || turned) s.inputs[k].access = unit ? Access::Unit : Access::Zero;
+    if (unit || way == Way::Turned) s.inputs[k].access = unit ? Access::Unit : Access::Zero;
   }
   // A program that another version saved may launch its kernels in another way.
   const CpuKernel* kernel = module_ != nullptr ? module_->findCode(s) : &loadKernel(s);
   // Threads that add one at the same time may add it twice, which does no harm.
-  auto* const made = new Variant{inputs, turned, kernel, first};
+  auto* const made = new Variant{way, inputs, kernel, first};
   while (!variants_.compare_exchange_weak(made->next, made)) {
   }
   return kernel;

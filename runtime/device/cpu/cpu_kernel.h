@@ -43,6 +43,8 @@ class CpuKernel : public Kernel {
   std::uint64_t strided = 0;
   /// May operands lie nearly across?
   bool nearlyAcross = false;
+  /// Is there a Short kernel of it?
+  bool shortRows = false;
   /// Is the kernel one that can be split? Whether it is worth it, sizes say.
   bool splits = false;
 
@@ -55,20 +57,23 @@ class CpuKernel : public Kernel {
   /// Of a kernel that can be split.
   [[nodiscard]] const Split& split() const;
   /// The kernel that takes these inputs as Unit ones; bits as in `strided`. Null where a saved program lacks it.
-  [[nodiscard]] const CpuKernel* takingAcross(std::uint64_t inputs) const { return variant(inputs, false); }
+  [[nodiscard]] const CpuKernel* takingAcross(std::uint64_t inputs) const { return variant(Way::Straight, inputs); }
   /// The kernel with rows and columns in each other's place: these inputs are Unit ones, the others one element.
-  [[nodiscard]] const CpuKernel* turned(std::uint64_t inputs) const { return variant(inputs, true); }
+  [[nodiscard]] const CpuKernel* turned(std::uint64_t inputs) const { return variant(Way::Turned, inputs); }
+  /// The kernel of short rows, whose arguments are this one's.
+  [[nodiscard]] const CpuKernel* ofShortRows() const { return variant(Way::Short, 0); }
 
  private:
+  enum class Way : std::uint8_t { Straight, Turned, Short };
   struct Variant {
+    Way way;
     std::uint64_t inputs;
-    bool turned;
     const CpuKernel* kernel;
     const Variant* next;
   };
   [[gnu::cold]] KernelFn makeFunction() const;
   [[nodiscard]] const CpuKernel& follower(const KernelSignature& signature) const;
-  [[nodiscard]] const CpuKernel* variant(std::uint64_t inputs, bool turned) const;
+  [[nodiscard]] const CpuKernel* variant(Way way, std::uint64_t inputs) const;
 
   const CpuModule* module_ = nullptr;
   mutable std::atomic<KernelFn> function_{nullptr};

@@ -20,12 +20,27 @@ constexpr std::int64_t kTilesAThread = 8;
 constexpr std::int64_t kUnitMultiple = 64;
 // Columns are taken by so many at least, and by a tile of them where that leaves every thread some.
 constexpr std::int64_t kLeastColumns = 64;
-static_assert(kAtOnce <= kAcrossElements && kAtOnce <= kSerialElements);
+static_assert(kAtOnce <= kAcrossElements && kAtOnce <= kSerialElements && kUnitMultiple % kShortRows == 0);
+
+/// The kernel whose lanes are rows, where these are short; else null.
+const CpuKernel* ofShortRows(const CpuKernel& kernel, const LaunchSpace& space) {
+  const auto [rows, length] = space;
+  if (!kernel.shortRows || length < 2 || length > kShortRow || rows < kUnitMultiple) return nullptr;
+  return kernel.ofShortRows();
+}
+
+/// All rows but a few, and those one by one.
+void launchShort(const CpuKernel& kernel, const CpuKernel& rows, const std::int64_t* args, const LaunchSpace& space) {
+  const std::int64_t whole = space.units / kShortRows * kShortRows;
+  launchTiles(rows, args, {whole, space.elementsPerUnit});
+  if (whole < space.units) kernel.function()(args, whole, space.units);
+}
 
 }  // namespace
 
 void launchLarge(const CpuKernel& kernel, const std::int64_t* args, const LaunchSpace& space) {
   if (space.units <= 0) return;
+  if (const CpuKernel* rows = ofShortRows(kernel, space)) return launchShort(kernel, *rows, args, space);
   if (const Blocking how = blockingOf(kernel, args); how.kernel != nullptr) return launchInBlocks(kernel, args, how);
   if (isWorthSplitting(kernel, space)) return launchSplit(kernel, args, space);
   launchTiles(kernel, args, space);
@@ -52,6 +67,7 @@ void launchTiles(const CpuKernel& kernel, const std::int64_t* args, const Launch
 }
 
 SmallVector<const CpuKernel*, 2> neededBy(const CpuKernel& kernel, const std::int64_t* args, const LaunchSpace& space) {
+  if (const CpuKernel* rows = ofShortRows(kernel, space)) return {rows, &kernel};
   if (const Blocking how = blockingOf(kernel, args); how.kernel != nullptr) return {how.kernel};
   if (isWorthSplitting(kernel, space)) return {kernel.split().partial, kernel.split().finish};
   return {&kernel};
