@@ -53,16 +53,28 @@ Tensor movedByOne(const Tensor& x, std::int64_t dim, bool back, const Tensor& ed
 constexpr std::int64_t kLongDim = 1024;
 constexpr std::int64_t kShortRow = 16;
 
-/// The length of the rows that a dim of `n` elements is cut into: its largest divisor up to the root; or n.
-std::int64_t rowLength(std::int64_t n) {
-  if (n < kLongDim) return n;
+// Up to so many places of a dim are worked on one by one, as fused kernels.
+constexpr std::int64_t kFewPlaces = 16;
+constexpr std::int64_t kLeastPlaces = 4;
+constexpr std::int64_t kLeastLines = 64;
+// In a cache of the processor.
+constexpr std::int64_t kNearElements = 256 * 1024;
+// From so many elements on, whatever the device, since the cut decides bits.
+constexpr std::int64_t kCutFrom = 8 * 1024;
+
+/// The length of the rows that a dim of `n` of `all` elements is cut into: its largest divisor up to the root; or n. Of
+/// a dim that is not long both rows and their number are few places, if the dim can be cut so.
+std::int64_t rowLength(std::int64_t n, std::int64_t all) {
+  if (n < kLongDim) {
+    if (all >= kCutFrom && n > kFewPlaces)
+      for (std::int64_t d = kFewPlaces / 2; d >= kLeastPlaces; --d)
+        if (n % d == 0 && n / d <= kFewPlaces) return d;
+    return n;
+  }
   for (auto d = static_cast<std::int64_t>(std::sqrt(static_cast<double>(n))); d >= kShortRow; --d)
     if (n % d == 0) return d;
   return n;
 }
-
-// Up to so many places of a dim are worked on one by one, as fused kernels.
-constexpr std::int64_t kFewPlaces = 16;
 
 /// As `productsOfOthers`, of few places, whose products before and after are those that cumprod gives.
 Tensor productsOfOtherPlaces(const Tensor& x, std::int64_t dim) {
@@ -88,7 +100,14 @@ Tensor productsOfOtherPlaces(const Tensor& x, std::int64_t dim) {
 Tensor productsOfOthers(const Tensor& x, std::int64_t dim) {
   const std::int64_t n = x.size(dim);
   if (n > 1 && n <= kFewPlaces && worthFusing(x.numel())) return productsOfOtherPlaces(x, dim);
-  if (const std::int64_t row = rowLength(n); row < n) {
+  // Along neighbours a flip and a join move single elements, along what is far apart whole rows.
+  const std::int64_t lines = x.numel() / n;
+  if (dim > 0 && dim == x.dim() - 1 && n < kLongDim && lines >= kLeastLines && worthFusing(x.numel()) &&
+      x.numel() <= kNearElements) {
+    Tensor columns = ops::contiguous(ops::transpose(ops::reshape(x, Dims{lines, n}), 0, 1));
+    return ops::reshape(ops::transpose(productsOfOthers(columns, 0), 0, 1), x.shape());
+  }
+  if (const std::int64_t row = rowLength(n, x.numel()); row < n) {
     Dims cut = x.shape();
     cut[dim] = row;
     cut.insert(dim, n / row);
