@@ -127,11 +127,13 @@ Tensor group_norm(const Tensor& x, std::int64_t groups, const Tensor& weight, co
   FusedScope fused(x);
   // [samples, groups, channels of a group, elements of a channel]
   Dims shape{x.size(0), groups, channels / groups, x.numel() / (x.size(0) * channels)};
-  Tensor y = layer_norm(reshape(x, shape), Dims{shape[2], shape[3]}, Tensor(), Tensor(), eps);
+  // Half types are rounded once, behind weight and bias.
+  Tensor wide = isHalf(x.dtype()) ? toDType(x, DType::Float32) : x;
+  Tensor y = layer_norm(reshape(wide, shape), Dims{shape[2], shape[3]}, Tensor(), Tensor(), eps);
   Dims affine{groups, channels / groups, 1};
   if (weight.defined()) y = mul(y, reshape(weight, affine));
   if (bias.defined()) y = add(y, reshape(bias, affine));
-  return reshape(y, x.shape());
+  return reshape(toDType(y, x.dtype()), x.shape());
 }
 
 Tensor rms_norm(const Tensor& x, DimsRef normalized, const Tensor& weight, std::optional<double> eps) {

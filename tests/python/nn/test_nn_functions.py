@@ -267,6 +267,11 @@ def test_norms():
     groups = x.reshape(4, 2, 15)
     normed = (groups - groups.mean(-1, keepdims=True)) / np.sqrt(groups.var(-1, keepdims=True) + 1e-5)
     close(F.group_norm(tensor(x), 2, tensor(w), tensor(b)), normed.reshape(x.shape) * w[:, None] + b[:, None])
+    for half in (tandem.float16, tandem.bfloat16):  # rounded once
+        arrays = [tensor(a).to(half) for a in (x, w, b)]
+        wide = [a.float() for a in arrays]
+        found = F.group_norm(arrays[0], 2, *arrays[1:])
+        assert found.dtype is half and found.equal(F.group_norm(wide[0], 2, *wide[1:]).to(half))
     layer = nn.BatchNorm1d(6).double()
     mean, var = x.mean((0, 2)), x.var((0, 2))
     close(layer(tensor(x)), (x - mean[:, None]) / np.sqrt(var[:, None] + 1e-5))
