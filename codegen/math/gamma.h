@@ -1,4 +1,4 @@
-// lgamma and digamma. Both are computed in float64, in which float32 needs no further care. Polynomials are
+// lgamma, digamma and trigamma. All are computed in float64, in which float32 needs no further care. Polynomials are
 // near-minimax (Chebyshev) approximations; formulas: Abramowitz and Stegun, 6.1 and 6.3 (reflection, recurrence,
 // Stirling).
 #pragma once
@@ -127,6 +127,30 @@ Val<B> digamma64(const Val<B>& x) {
   return select(eq(a, 0), flipSign(a.cst(-kInf), signBit(x)), y);
 }
 
+/// (trigamma(x) - 1/x - 1/(2 x^2)) x for x >= 10, z = 1/x^2: the numbers of Bernoulli.
+template <class B>
+Val<B> trigammaTail(const Val<B>& z) {
+  return z * horner(z, {-0x1.c5e5e5e5e5e5ep+2, 0x1.2aaaaaaaaaaabp+0, -0x1.0330330330330p-2, 0x1.364d9364d9365p-4,
+                        -0x1.1111111111111p-5, 0x1.8618618618618p-6, -0x1.1111111111111p-5, 0x1.5555555555555p-3});
+}
+
+/// The derivative of digamma, x in float64.
+template <class B>
+Val<B> trigamma64(const Val<B>& x) {
+  // trigamma(x) + trigamma(1 - x) = (pi / sin(pi x))^2
+  Val<B> left = x < 0.5, a = select(left, 1 - x, x);
+  // Below 10: trigamma(a) = 1/a^2 + ... + 1/(t - 1)^2 + trigamma(t), t in [10, 11), small terms first.
+  constexpr int kFar = 10;
+  Val<B> count = select(a < kFar, kFar - floor(a), 0), t = a + count, r = 1 / t, z = r * r;
+  Val<B> y = fma(r, trigammaTail(z), 0.5 * z) + r;
+  for (int k = kFar - 1; k >= 0; --k) {
+    Val<B> term = a + k;
+    y = y + select(count > k, 1 / (term * term), 0);
+  }
+  Val<B> f = x - roundeven(x), sine = f * sinPiOver(f * f), quotient = 0x1.921fb54442d18p+1 / sine;
+  return select(left, quotient * quotient - y, y);
+}
+
 }  // namespace detail
 
 /// log |Gamma(x)|: +inf at 0, the negative integers and both infinities.
@@ -138,6 +162,12 @@ typename B::V lgamma(B& b, typename B::V x) {
 template <class B>
 typename B::V digamma(B& b, typename B::V x) {
   return detail::inFloat64(b, x, [](const auto& v) { return detail::digamma64(v); });
+}
+
+/// +inf at both zeros and the negative integers.
+template <class B>
+typename B::V trigamma(B& b, typename B::V x) {
+  return detail::inFloat64(b, x, [](const auto& v) { return detail::trigamma64(v); });
 }
 
 }  // namespace tandem::math

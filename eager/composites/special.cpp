@@ -64,17 +64,12 @@ Tensor zeta(const Operand& x, const Operand& q) {
 Tensor polygamma(std::int64_t n, const Tensor& x) {
   if (n < 0) fail("polygamma(n, x) does not support negative n.");
   if (n == 0) return digamma(x);
+  if (n == 1) return trigamma(x);
   double factor = n % 2 == 0 ? -1 : 1;
   for (std::int64_t k = 2; k <= n && std::isfinite(factor); ++k) factor *= static_cast<double>(k);
   DType dtype = floatingType(x.dtype());
   Tensor wide = toDType(x, DType::Float64);
-  if (n > 1) return toDType(mul(zeta(static_cast<double>(n) + 1, wide), factor), dtype);
-  // polygamma(1, x) + polygamma(1, 1 - x) = (pi / sin(pi x))^2 keeps the argument away from the poles' sums.
-  Tensor left = lt(wide, 0.5);
-  Tensor direct = zeta(2.0, where(left, sub(1.0, wide), wide));
-  Tensor sine = sin(mul(sub(wide, detached(floor(wide))), M_PI));
-  Tensor squared = square(div(M_PI, where(left, sine, 1.0)));
-  return toDType(where(left, sub(squared, direct), direct), dtype);
+  return toDType(mul(zeta(static_cast<double>(n) + 1, wide), factor), dtype);
 }
 
 Tensor mvlgamma(const Tensor& x, std::int64_t p) {

@@ -75,6 +75,14 @@ def : Unary<"digamma", "Float"> {
   let reference = "scipy.special.psi";
 }
 
+def : Unary<"trigamma", "Float"> {
+  let forms = ["hidden"];
+  let body = [(trigamma $input)];
+  let derivative = [(mul $g, (polygamma 2, $input))];
+  let summary = "The derivative of digamma; inf at 0 and the negative integers.";
+  let reference = "";
+}
+
 def : Composite<"polygamma", "int n, Tensor input"> {
   let forms = ["function", "special", "out"];
   let summary = "The n-th derivative of digamma; n >= 0.";

@@ -104,7 +104,7 @@ FUNCTIONS = {
     "square": (tandem.square, lambda x: x * x, INF, INF),
     "sinc": (tandem.sinc, sinc, NAN, NAN),
 }
-# Less exact in float64 (codegen/math/bessel.h, airy.h, normal.h).
+# Less exact in float64 (codegen/math/bessel.h, airy.h, gamma.h, normal.h).
 LESS_EXACT = {
     "i0": (special.i0, exact.bessel_i(0), INF, INF),
     "i1": (special.i1, exact.bessel_i(1), -INF, INF),
@@ -120,6 +120,7 @@ LESS_EXACT = {
     "bessel_y1": (special.bessel_y1, exact.bessel_y(1), NAN, 0.0, 0),
     "spherical_bessel_j0": (special.spherical_bessel_j0, lambda x: mp.sin(x) / x, 0.0, 0.0),
     "airy_ai": (special.airy_ai, exact.airy_ai, 0.0, 0.0),
+    "trigamma": (lambda x: special.polygamma(1, x), lambda x: mp.psi(1, x), NAN, 0.0),
     "erfcx": (special.erfcx, exact.erfcx, INF, 0.0),
     "log_ndtr": (special.log_ndtr, exact.log_ndtr, -INF, -0.0),
     "ndtri": (special.ndtri, exact.ndtri, NAN, NAN, 0, 1),
@@ -131,7 +132,16 @@ SETTLED = ("exp", "exp2", "expm1", "sinh", "cosh", "tanh", "erf", "erfc", "ndtr"
 
 # f(+-0) is +-0
 ODD = "expm1 log1p sin tan asin atan sinh tanh asinh atanh erf erfinv gelu silu sqrt i1 i1e bessel_j1".split()
-AT_ZERO = {"log": -INF, "log2": -INF, "log10": -INF, "logit": -INF, "lgamma": INF, "sinc": 1.0, "square": 0.0}
+AT_ZERO = {
+    "log": -INF,
+    "log2": -INF,
+    "log10": -INF,
+    "logit": -INF,
+    "lgamma": INF,
+    "trigamma": INF,
+    "sinc": 1.0,
+    "square": 0.0,
+}
 AT_ZERO |= {name: INF for name in LESS_EXACT if "_k" in name}
 AT_ZERO |= {"bessel_y0": -INF, "bessel_y1": -INF, "ndtri": -INF, "spherical_bessel_j0": 1.0}
 # Values at the ends of domains and at poles; at zeros of either sign.
@@ -225,8 +235,8 @@ def expected(name, x, dtype):
         return POLES[name][x]
     if not low <= x <= high:
         return NAN
-    if name in ("lgamma", "digamma") and x < 0 and x == int(x):
-        return INF if name == "lgamma" else NAN
+    if name in ("lgamma", "digamma", "trigamma") and x < 0 and x == int(x):
+        return NAN if name == "digamma" else INF
     if name == "sinc":
         x = rounded(mp.mpf(x) * mp.mpf(rounded(mp.pi, dtype)), dtype)
         if math.isinf(x):

@@ -64,6 +64,7 @@ COVERED = {
     "poisson": "test_special_functions.py::test_poisson",
     "poisson_draw": "test_special_functions.py::test_poisson",
     "polygamma": "test_special_functions.py::test_polygamma",
+    "trigamma": "polygamma",
     "psi": "test_special_functions.py::test_special_values",
     "standard_gamma": "test_special_functions.py::test_standard_gamma_and_its_gradient",
     "triangular_solve_plain": "test_special_functions.py::test_cholesky_and_triangular_solve",
