@@ -16,20 +16,24 @@ Val<B> sigmoidPrecise(const Val<B>& x) {
   Val<B> v = quotient(select(neg, e0, 1), select(neg, el, 0), d, dl + es);
   return scale2(v, select(neg, ki, 0));
 }
-/// 1 + e^-x in float32 for |x| <= 87, to an ULP. With e^-x = 2^k (1 + p) it is 2^k p + (1 + 2^k): what the last sum
+/// Up to here e^-x and e^x are normal numbers.
+template <class B>
+double normalExp(const Val<B>& x) {
+  return pick(x, 87, 708);
+}
+/// 1 + e^-x for |x| <= normalExp(x), to an ULP. With e^-x = 2^k (1 + p) it is 2^k p + (1 + 2^k): what the last sum
 /// loses is added to the product, and e^-x itself is never rounded.
 template <class B>
-Val<B> onePlusExpNeg32(const Val<B>& x) {
-  const double magic = roundMagic(x) + 127;  // the sum's low bits are the exponent field of 2^k
-  Val<B> t = fma(x, -log2e(x), magic), k = t - magic, scale = flt(bits(t) << kMantissa32);
+Val<B> onePlusExpNeg(const Val<B>& x) {
+  const double magic = roundMagic(x) + pick(x, 127, 1023);  // the sum's low bits are the exponent field of 2^k
+  Val<B> t = fma(x, -log2e(x), magic), k = t - magic, scale = flt(bits(t) << mantissaBits(x));
   Val<B> r = fma(k, -ln2Lo(x), fma(k, -ln2Hi(x), -x)), p = fma(r * r, expTail(r), r);
   auto [s, lo] = fastTwoSum(scale, x.cst(1));  // for a scale below 1 too, until it no longer counts
   return fma(p, scale, lo) + s;
 }
 template <class B>
 Val<B> sigmoid(const Val<B>& x) {
-  if (x.wide()) return sigmoidPrecise(x);
-  Val<B> big = abs(x) > 87, y = 1 / onePlusExpNeg32(x);
+  Val<B> big = abs(x) > normalExp(x), y = 1 / onePlusExpNeg(x);
   return select(big, y.with(x.b->ifAny(big.v, [&] { return std::array{sigmoidPrecise(x).v}; }, std::array{y.v})[0]), y);
 }
 /// x sigmoid(x); silu(-inf) is -0, its limit.
@@ -45,8 +49,7 @@ Val<B> siluPrecise(const Val<B>& x) {
 }
 template <class B>
 Val<B> silu(const Val<B>& x) {
-  if (x.wide()) return siluPrecise(x);
-  Val<B> big = abs(x) > 87, y = x / onePlusExpNeg32(x);
+  Val<B> big = abs(x) > normalExp(x), y = x / onePlusExpNeg(x);
   return select(big, y.with(x.b->ifAny(big.v, [&] { return std::array{siluPrecise(x).v}; }, std::array{y.v})[0]), y);
 }
 /// log(1 + e^x) = max(x, 0) + log(1 + e^-|x|).

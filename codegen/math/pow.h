@@ -127,22 +127,24 @@ Val<B> either(const Val<B>& which, const Val<B>& x, U usual, F general) {
   return select(which, v, w);
 }
 
-/// 1/x^2: the square of 1/x, and what the quotient and the square lost, where that is finite.
+/// 1/x^2. Where the square of x is no normal number: the square of 1/x, and what the quotient and the square lost, if
+/// that is finite.
 template <class B>
-Val<B> reciprocalSquare(const Val<B>& x, const Val<B>& reciprocal) {
-  Val<B> p = reciprocal * reciprocal, lost = fma(-x, reciprocal, 1);
-  Val<B> low = fma(p + p, lost, fma(reciprocal, reciprocal, -p));
-  return select(abs(low) < kInf, p + low, p);
+Val<B> reciprocalSquare(const Val<B>& x) {
+  Val<B> square = x * x, y = 1 / square;
+  Val<B> normal = (square >= pick(x, 0x1p-126, 0x1p-1022)) & (square < kInf);
+  auto others = [&] {
+    Val<B> r = 1 / x, p = r * r, lost = fma(-x, r, 1), low = fma(p + p, lost, fma(r, r, -p));
+    return std::array{select(normal, y, select(abs(low) < kInf, p + low, p)).v};
+  };
+  return x.with(x.b->ifAny((!normal).v, others, std::array{y.v})[0]);
 }
 
 /// x^y of floats but for the exponents 1, 2 and 3: reciprocals for -1 and -2, roots for 1/2 and -1/2.
 template <class B>
 Val<B> powOfFloat(const Val<B>& x, const Val<B>& y) {
   Val<B> square = eq(y, -2), half = eq(y, 0.5), inverse = eq(y, -0.5);
-  auto reciprocal = [&] {
-    Val<B> r = 1 / x;
-    return either(square, r, [&] { return reciprocalSquare(x, r); }, [&] { return r; });
-  };
+  auto reciprocal = [&] { return either(square, x, [&] { return reciprocalSquare(x); }, [&] { return 1 / x; }); };
   auto root = [&] {
     Val<B> r = select(eq(x, -kInf), kInf, sqrt(x + 0));
     return either(inverse, r, [&] { return 1 / r; }, [&] { return r; });

@@ -32,6 +32,29 @@ def test_reciprocal_powers(dtype):
         assert_same_bits(mixed[i], (bases**e)[i])
 
 
+@pytest.mark.parametrize("n", [16, 17, 24, 31, 48, 100])
+@pytest.mark.parametrize("lines", [90, 700])
+def test_the_gradient_of_products_of_many(n, lines):
+    """However a dim is cut: of float64, the other elements' product, and 0 beside two zeros."""
+    rng = np.random.default_rng(n)
+    x = rng.uniform(0.5, 1.5, (lines, n)) * rng.choice([-1, 1], (lines, n))
+    x[3, 5] = x[4, 1] = x[4, n - 1] = 0
+    others = np.stack([np.prod(np.delete(x, i, 1), 1) for i in range(n)], 1)
+    for values, dim in ((x, 1), (np.ascontiguousarray(x.T), 0), (x.reshape(lines // 10, 10, n), 2)):
+        leaf = tandem.tensor(values, requires_grad=True)
+        weight = tandem.arange(1.0, lines + 1, dtype=tandem.float64).reshape(leaf.prod(dim).shape)
+        (grad,) = tandem.autograd.grad((leaf.prod(dim) * weight).sum(), leaf)
+        expected = others * np.arange(1.0, lines + 1)[:, None]
+        found = grad.numpy().T if dim == 0 else grad.numpy().reshape(lines, n)
+        np.testing.assert_allclose(found, expected, rtol=1e-13)
+
+        @tandem.compile
+        def gradient(leaf, weight, dim=dim):
+            return tandem.autograd.grad((leaf.prod(dim) * weight).sum(), leaf)[0]
+
+        assert gradient(leaf, weight).equal(grad)
+
+
 @pytest.mark.parametrize("p", [0.0, 1.0, 2.0, 3.0, inf])
 @pytest.mark.parametrize("n, d", [(0, 3), (1, 3), (2, 1), (3, 0), (17, 5), (18, 4), (60, 40), (30, 70), (150, 9)])
 def test_pdist_is_the_norm_of_each_pair(n, d, p):
