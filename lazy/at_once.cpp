@@ -8,6 +8,7 @@
 #include "lazy/plan_cache.h"
 #include "lazy/session.h"
 #include "runtime/base/attrs.h"
+#include "runtime/lib/indexing/bags.h"
 #include "runtime/lib/indexing/class_indices.h"
 #include "runtime/lib/indexing/index_list.h"
 
@@ -48,6 +49,13 @@ bool Session::canWait(const OpFacts& f, std::span<const Operand> operands, std::
     return indicesFit(operands.subspan(1), operands[0].tensor(), reader.integer(), true);
   case OpCode::index_put_plain:
     return indicesFit(operands.subspan(2), operands[0].tensor(), reader.integer(), true);
+  case OpCode::bag_sum:
+  case OpCode::bag_max: {
+    // The offsets of an index of one dim are checked with it.
+    const bool offsets = operands[1].tensor().dim() == 1;
+    return indicesFit(operands.subspan(1, 1), operands[0].tensor(), 0, false) &&
+           (!offsets || offsetsFit(operands[2].tensor(), operands[1].tensor().numel()));
+  }
   case OpCode::class_indices: {
     const std::int64_t classes = reader.integer();
     return classesFit(operands[0].tensor(), classes, reader.integer());
@@ -80,6 +88,8 @@ bool Session::mayFail(OpCode op) {
   case OpCode::index_add_plain:
   case OpCode::index_get:
   case OpCode::index_put_plain:
+  case OpCode::bag_sum:
+  case OpCode::bag_max:
   case OpCode::class_indices:
   case OpCode::expect:
   case OpCode::cholesky_plain:
@@ -167,6 +177,15 @@ bool Session::classesFit(const Tensor& target, std::int64_t classes, std::int64_
     return false;
   }
   return true;
+}
+
+bool Session::offsetsFit(const Tensor& offsets, std::int64_t length) {
+  if (offsets.numel() == 0) return true;
+  const Tensor looked = look(offsets);
+  if (!looked.defined()) return untried_ = true;
+  AtOnce now;
+  const Tensor values = readHost(looked);
+  return lib::areOffsets({values.data(), values.dtype(), values.shape(), values.strides()}, length);
 }
 
 bool Session::holds(const Tensor& good) {

@@ -211,6 +211,7 @@ class Session final : public Recorder {
                std::span<const TensorMeta> metas);
   bool indicesFit(std::span<const Operand> indices, const Tensor& into, std::int64_t first, bool wrapped);
   [[nodiscard]] bool areClasses(const Tensor& index, std::int64_t size) const;
+  bool offsetsFit(const Tensor& offsets, std::int64_t length);
   bool classesFit(const Tensor& target, std::int64_t classes, std::int64_t ignored);
   bool holds(const Tensor& good);
   using Nodes = SmallVector<std::uint32_t, kMostSlight>;

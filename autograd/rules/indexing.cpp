@@ -168,6 +168,78 @@ void indexAdd(RuleContext& c) {
 
 namespace {
 
+/// A row of `each` [B, D] for every place of the index of bags: that of the bag it is in. Of an index of one dim bags
+/// begin at `offsets`; what comes before the first or after the last one is in a bag beside it.
+Tensor rowsOfBags(const Tensor& each, const Tensor& index, const Tensor& offsets) {
+  const std::int64_t bags = each.size(0);
+  const std::int64_t n = index.numel();
+  if (index.dim() == 2)
+    return ops::reshape(ops::expand(ops::unsqueeze(each, 1), Dims{bags, index.size(1), each.size(1)}),
+                        Dims{n, each.size(1)});
+  // How many bags have begun, less one.
+  const Tensor starts = ops::index_add_plain(ops::zeros(Dims{n + 1}, DType::Int64), 0, ops::narrow(offsets, 0, 0, bags),
+                                             ops::ones(Dims{bags}, DType::Int64));
+  return ops::index_select(each, 0, ops::sub(ops::narrow(ops::cumsum(starts, 0), 0, 0, n), 1));
+}
+
+}  // namespace
+
+// Operands (weight, index, extras...).
+void bagSum(RuleContext& c) {
+  if (!c.hasGrad(0)) return;
+  AttrReader attrs = c.attrs();
+  const std::int64_t padding = attrs.integer();
+  const bool last = attrs.boolean();
+  const bool mean = attrs.boolean();
+  const bool byFrequency = attrs.boolean();
+  const Tensor& index = c.input(1);
+  const std::int64_t n = index.numel();
+  const bool listed = index.dim() == 1;
+  const int factors = listed ? 3 : 2;
+  const bool weighted = c.numOperands() > factors;
+  const std::int64_t width = c.inputShape(0)[1];
+  if (n == 0 || c.resultShape()[0] == 0) {
+    if (c.needs(0)) c.set(0, ops::zeros(c.inputShape(0), c.grad().dtype()));
+    if (weighted && c.needs(factors)) c.set(factors, ops::zeros(c.inputShape(factors), c.grad().dtype()));
+    return;
+  }
+  const Tensor places = ops::reshape(index, Dims{n});
+  Tensor each = c.grad();
+  if (mean) each = ops::div(each, ops::unsqueeze(ops::maximum(c.output(1), 1), 1));
+  const Tensor grads = rowsOfBags(each, index, listed ? c.input(2) : Tensor());
+  Tensor counted;  // where not all places count
+  if (padding >= 0) counted = ops::ne(places, padding);
+  if (listed && last) {
+    const Tensor inside = ops::lt(ops::arange(std::int64_t{0}, n), ops::narrow(c.input(2), 0, c.resultShape()[0], 1));
+    counted = counted.defined() ? ops::logical_and(counted, inside) : inside;
+  }
+  if (c.needs(0)) {
+    Tensor rows = grads;
+    if (weighted) rows = ops::mul(rows, ops::reshape(c.input(factors), Dims{n, 1}));
+    if (byFrequency) {
+      const Tensor times = ops::index_add_plain(ops::zeros(Dims{c.inputShape(0)[0]}, DType::Int64), 0, places,
+                                                ops::ones(Dims{n}, DType::Int64));
+      rows = ops::div(rows, ops::unsqueeze(ops::index_select(times, 0, places), 1));
+    }
+    if (counted.defined()) rows = ops::where(ops::unsqueeze(counted, 1), rows, 0.0);
+    c.set(0, ops::index_add_plain(ops::zeros(Dims{c.inputShape(0)[0], width}, rows.dtype()), 0, places, rows));
+  }
+  if (weighted && c.needs(factors)) {
+    Tensor slopes = ops::sum(ops::mul(ops::index_select(c.input(0), 0, places), grads), Dims{1});
+    if (counted.defined()) slopes = ops::where(counted, slopes, 0.0);
+    c.set(factors, ops::reshape(slopes, c.inputShape(factors)));
+  }
+}
+
+void bagMax(RuleContext& c) {
+  if (!c.hasGrad(0)) return;
+  const Tensor& rows = c.output(1);
+  const Tensor grads = ops::where(ops::ge(rows, 0), c.grad(), 0.0);
+  c.set(0, ops::scatter_add(ops::zeros(c.inputShape(0), grads.dtype()), 0, ops::maximum(rows, 0), grads));
+}
+
+namespace {
+
 /// What undoes pieces that run through every place of a dim of `n` once; nothing where they do not.
 std::optional<PieceList> inverseOf(const PieceList& pieces, std::int64_t n) {
   std::vector<std::pair<std::int64_t, Piece>> byPlace;  // the lowest place, and where it is in the output

@@ -94,6 +94,8 @@ void scatter(RuleContext& c);
 void scatterCombine(RuleContext& c);
 void indexSelect(RuleContext& c);
 void indexAdd(RuleContext& c);
+void bagSum(RuleContext& c);
+void bagMax(RuleContext& c);
 void takePieces(RuleContext& c);
 void indexGet(RuleContext& c);
 void indexPut(RuleContext& c);

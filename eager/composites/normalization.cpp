@@ -182,28 +182,33 @@ void limitRows(const Tensor& weight, const Tensor& rows, double maxNorm, double 
   assign(weight, scatter_plain(table, 0, at, mul(read, factor)));
 }
 
+/// The row of `weight` that does not count, once the operands are such that rows may be looked up; -1: all count.
+std::int64_t checkedPadding(const char* op, const Tensor& input, const Tensor& weight,
+                            std::optional<std::int64_t> paddingIdx, bool sparse) {
+  if (sparse) fail<ValueError>(op, ": gradients are dense here; pass sparse=False");
+  if (weight.dim() != 2) fail("'weight' must be 2-D");
+  if (input.dtype() != DType::Int64 && input.dtype() != DType::Int32)
+    fail("Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got ",
+         dtypeName(input.dtype()), " instead (while checking arguments for ", op, ")");
+  if (!paddingIdx) return -1;
+  const std::int64_t count = weight.size(0);
+  if (*paddingIdx < -count || *paddingIdx >= count) fail("Padding_idx must be within num_embeddings");
+  return *paddingIdx < 0 ? *paddingIdx + count : *paddingIdx;
+}
+
 }  // namespace
 
 Tensor embedding(const Tensor& input, const Tensor& weight, std::optional<std::int64_t> paddingIdx,
                  std::optional<double> maxNorm, double normType, bool scaleByFreq, bool sparse) {
-  if (sparse) fail<ValueError>("embedding: gradients are dense here; pass sparse=False");
-  if (weight.dim() != 2) fail("'weight' must be 2-D");
-  if (input.dtype() != DType::Int64 && input.dtype() != DType::Int32)
-    fail("Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got ",
-         dtypeName(input.dtype()), " instead (while checking arguments for embedding)");
-  std::int64_t count = weight.size(0);
-  std::int64_t padding = paddingIdx.value_or(-1);
-  if (paddingIdx) {
-    if (padding < -count || padding >= count) fail("Padding_idx must be within num_embeddings");
-    if (padding < 0) padding += count;
-  }
+  const std::int64_t padding = checkedPadding("embedding", input, weight, paddingIdx, sparse);
   Tensor rows = reshape(input, Dims{-1});
   if (maxNorm && rows.numel() > 0) limitRows(weight, rows, *maxNorm, normType);
   Tensor read = index_select(weight, 0, rows);
   if (gradEnabled() && weight.requiresGrad()) {
     if (paddingIdx) read = where(unsqueeze(eq(rows, padding), 1), detached(read), read);
     if (scaleByFreq) {
-      Tensor each = index_add_plain(zeros(Dims{count}, weight.dtype()), 0, rows, ones(rows.shape(), weight.dtype()));
+      Tensor each =
+          index_add_plain(zeros(Dims{weight.size(0)}, weight.dtype()), 0, rows, ones(rows.shape(), weight.dtype()));
       read = scale_gradient(read, unsqueeze(reciprocal(index_select(each, 0, rows)), 1));
     }
   }
@@ -212,68 +217,12 @@ Tensor embedding(const Tensor& input, const Tensor& weight, std::optional<std::i
   return reshape(read, shape);
 }
 
-namespace {
-
-/// For each element of `of` rows the number of the bag it is in: how many bags have begun, less one.
-Tensor bagNumbers(const Tensor& offsets, std::int64_t of) {
-  Tensor begins = index_add_plain(zeros(Dims{of + 1}, DType::Int64), 0, offsets, ones(offsets.shape(), DType::Int64));
-  return sub(narrow(cumsum(begins, 0), 0, 0, of), 1);
-}
-
-/// `offsets`, once it holds that they begin with 0, do not decrease and are at most `n`.
-Tensor checkedOffsets(const Tensor& offsets, std::int64_t n) {
-  const std::int64_t count = offsets.size(0);
-  if (count == 0) return offsets;
-  const std::array<Tensor, 2> parts{zeros(Dims{1}, DType::Int64), narrow(offsets, 0, 0, count - 1)};
-  const Tensor first = eq(narrow(offsets, 0, 0, 1), 0);
-  const Tensor good = logical_and(logical_and(ge(offsets, cat(parts, 0)), le(offsets, n)), first);
-  return expected(offsets, good, Expectation::BagOffsets, {}, n);
-}
-
-/// The first place of each bag that counts; of one without, 0.
-Tensor firstCounted(const Tensor& bag, const Tensor& counted, std::int64_t bags) {
-  // Places are written from the last one to the first; those that do not count, for a bag of their own.
-  const Tensor places = arange(std::int64_t{0}, bag.size(0));
-  const Tensor to = where(counted, bag, bags);
-  return scatter_plain(zeros(Dims{bags + 1}, DType::Int64), 0, flip(to, Dims{0}), flip(places, Dims{0}));
-}
-
-/// The first place of the largest element of each bag and column, by doubling: what is known of 1, 2, 4 ... rows.
-/// Nothing is greater than a NaN that comes first, and no other NaN than what comes before it, as in PyTorch, which
-/// compares one after another.
-Tensor largestPlaces(const Tensor& rows, const Tensor& bag, const Tensor& counted, std::int64_t bags) {
-  std::int64_t n = rows.size(0);
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  const Tensor first = firstCounted(bag, counted, bags);
-  const Tensor isFirst = logical_and(counted, eq(index_select(first, 0, bag), arange(std::int64_t{0}, n)));
-  const Tensor ofNaN = where(unsqueeze(isFirst, 1), kInfinity, -kInfinity);
-  Tensor values = where(isnan(rows), toDType(ofNaN, rows.dtype()), rows);
-  values = where(unsqueeze(counted, 1), values, -kInfinity);
-  Tensor places = expand(unsqueeze(arange(std::int64_t{0}, n), 1), rows.shape());
-  for (std::int64_t step = 1; step < n; step *= 2) {
-    Tensor before = narrow(values, 0, 0, n - step);
-    Tensor here = narrow(values, 0, step, n - step);
-    Tensor same = unsqueeze(eq(narrow(bag, 0, 0, n - step), narrow(bag, 0, step, n - step)), 1);
-    Tensor take = logical_and(same, ge(before, here));
-    Tensor better = where(take, before, here);
-    Tensor at = where(take, narrow(places, 0, 0, n - step), narrow(places, 0, step, n - step));
-    values = cat(std::vector<Tensor>{narrow(values, 0, 0, step), better}, 0);
-    places = cat(std::vector<Tensor>{narrow(places, 0, 0, step), at}, 0);
-  }
-  // The last row of a bag knows all of it; rows are written in order.
-  Tensor last = expand(unsqueeze(bag, 1), rows.shape());
-  const Tensor found = scatter_plain(zeros(Dims{bags, rows.size(1)}, DType::Int64), 0, last, places);
-  // Nothing was greater than minus infinity, which a row that does not count stands for too.
-  return where(take(counted, found), found, unsqueeze(narrow(first, 0, 0, bags), 1));
-}
-
-}  // namespace
-
 Tensor embedding_bag(const Tensor& input, const Tensor& weight, const Tensor& offsets, std::optional<double> maxNorm,
                      double normType, bool scaleByFreq, std::string_view mode, bool sparse, const Tensor& sampleWeights,
                      bool includeLast, std::optional<std::int64_t> paddingIdx) {
   if (mode != "sum" && mode != "mean" && mode != "max")
     fail<ValueError>("mode has to be one of sum, mean or max, but got ", mode);
+  if (mode == "max" && scaleByFreq) fail<ValueError>("max mode does not support scaling the gradient by the frequency");
   if (sampleWeights.defined() && mode != "sum")
     fail<NotImplementedError>("embedding_bag: per_sample_weights was not None. per_sample_weights is only supported "
                               "for mode='sum' (got mode='",
@@ -292,43 +241,21 @@ Tensor embedding_bag(const Tensor& input, const Tensor& weight, const Tensor& of
   if (includeLast && input.dim() == 1 && offsets.size(0) < 1)
     fail("include_last_offset: number of offset should be at least 1");
 
-  std::int64_t n = input.numel();
-  Tensor begins;
-  if (input.dim() == 1) begins = checkedOffsets(toDType(offsets, DType::Int64), n);
-  std::int64_t bags = input.dim() == 2 ? input.size(0) : offsets.size(0) - (includeLast ? 1 : 0);
-  std::int64_t width = weight.dim() == 2 ? weight.size(1) : 0;
-  Tensor flat = reshape(input, Dims{-1});
-  Tensor rows = embedding(flat, weight, paddingIdx, maxNorm, normType, scaleByFreq, sparse);
-  if (n == 0 || bags == 0) return constantIn(zeros(Dims{bags, width}, weight.dtype()), {&weight, 1});
-  Tensor bag;
-  if (input.dim() == 2) {
-    bag = reshape(expand(unsqueeze(arange(std::int64_t{0}, bags), 1), input.shape()), Dims{-1});
-  } else {
-    bag = bagNumbers(narrow(begins, 0, 0, bags), n);
-  }
-  Tensor counted = ones(Dims{n}, DType::Bool);
-  if (paddingIdx) {
-    std::int64_t padding = *paddingIdx < 0 ? *paddingIdx + weight.size(0) : *paddingIdx;
-    counted = ne(flat, padding);
-  }
-  // What is behind the end of the last bag is in none.
-  const bool leavesRows = begins.defined() && includeLast;
-  if (leavesRows) counted = logical_and(counted, lt(arange(std::int64_t{0}, n), narrow(begins, 0, bags, 1)));
-  Tensor counts;
-  if (mode != "sum")
-    counts = index_add_plain(zeros(Dims{bags}, weight.dtype()), 0, bag, toDType(counted, weight.dtype()));
-  if (mode == "max") {
-    Tensor picked;
-    {
-      NoGrad off;
-      picked = largestPlaces(detached(rows), bag, counted, bags);
-    }
-    return where(gt(unsqueeze(counts, 1), 0), gather(rows, 0, picked), 0.0);
-  }
-  if (sampleWeights.defined()) rows = mul(rows, reshape(sampleWeights, Dims{-1, 1}));
-  if (paddingIdx || leavesRows) rows = where(unsqueeze(counted, 1), rows, 0.0);
-  Tensor sums = index_add_plain(zeros(Dims{bags, width}, rows.dtype()), 0, bag, rows);
-  return mode == "sum" ? sums : div(sums, unsqueeze(clamp(counts, Operand(1)), 1));
+  if (sampleWeights.defined() && sampleWeights.dtype() != weight.dtype())
+    fail("Expected tensor for argument #1 'weight' to have the same type as tensor for argument #2 "
+         "'per_sample_weights'; but type ",
+         dtypeName(weight.dtype()), " does not equal ", dtypeName(sampleWeights.dtype()),
+         " (while checking arguments for embedding_bag)");
+  const std::int64_t padding = checkedPadding("embedding_bag", input, weight, paddingIdx, sparse);
+  if (maxNorm && input.numel() > 0) limitRows(weight, reshape(input, Dims{-1}), *maxNorm, normType);
+  std::vector<Tensor> extras;
+  if (input.dim() == 1) extras.push_back(offsets);
+  const bool last = includeLast && input.dim() == 1;
+  if (mode == "max") return std::get<0>(bag_max(weight, input, extras, padding, last));
+  if (sampleWeights.defined()) extras.push_back(sampleWeights);
+  const bool floating = isFloating(weight.dtype());
+  auto [sums, counts] = bag_sum(weight, input, extras, padding, last, mode == "mean" && floating, scaleByFreq);
+  return mode == "sum" || floating ? sums : div(sums, unsqueeze(maximum(counts, 1), 1));
 }
 
 }  // namespace tandem::ops

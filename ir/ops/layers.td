@@ -157,6 +157,30 @@ def : Composite<"embedding_bag",
   }];
 }
 
+def : Library<"bag_sum",
+    "Tensor weight, Tensor index, Tensor[] extras, int padding, bool last, bool mean, bool by_frequency",
+    "bagSum"> {
+  let results = "(Tensor, Tensor)";
+  let numResults = 2;
+  let forms = ["hidden"];
+  let rule = "bagSum";
+  let saves = ["weight", "index", "extras", "out1"];
+  let summary = "Sums of the rows of `weight` [V, D] that the bags of `index` name, [B, D], or their means, and how "
+                "many they are, [B]; the row `padding` is none. Bags are rows, or of one dim begin at the first of "
+                "`extras`, `last` of which is the end of the last bag; then come factors of the rows. Gradients are "
+                "divided by how often a row is named with `by_frequency`.";
+}
+
+def : Library<"bag_max", "Tensor weight, Tensor index, Tensor[] extras, int padding, bool last", "bagMax"> {
+  let results = "(Tensor, Tensor)";
+  let numResults = 2;
+  let forms = ["hidden"];
+  let rule = "bagMax";
+  let saves = ["out1"];
+  let summary = "The largest elements of the rows of such bags, and the rows that they are in, -1 where a bag has "
+                "none.";
+}
+
 // An operation of its own, so that what a gradient is scaled by does not touch the value.
 def : Pointwise<"scale_gradient", "Promote", "Operand input, Operand factor"> {
   let forms = ["hidden"];

@@ -306,6 +306,20 @@ void indexPut(Call c) {
   product(c, shape);
   need(c, broadcasts(c.inputs[1].shape, shape), "the values do not fit the indices");
 }
+/// Of what follows the offsets of an index of one dim, the factors, there is one at most.
+void bags(Call c, std::size_t most) {
+  const bool offsets = rankOf(c.inputs[1]) == 1;
+  need(c, c.inputs.size() <= most + (offsets ? 1 : 0), "there are more factors than one");
+  product(c, c.inputs[1].shape);
+}
+void bagSum(Call c) {
+  bags(c, 3);
+  AttrReader r(c.attrs);
+  r.integer();
+  r.boolean();
+  need(c, !r.boolean() || isFloating(c.inputs[0].dtype), "integers have no means");
+}
+void bagMax(Call c) { bags(c, 2); }
 void nonzeroRows(Call c) {
   need(c, c.inputs[0].dtype == DType::Bool && AttrReader(c.attrs).integer() >= 0, "the operand is no mask");
 }
@@ -376,6 +390,8 @@ constexpr std::pair<std::string_view, void (*)(Call)> kRequirements[] = {
     {"attention_plain", attentionForward},
     {"avg_pool_grad", avgPoolGrad},
     {"avg_pool_plain", avgPool},
+    {"bag_max", bagMax},
+    {"bag_sum", bagSum},
     {"binomial_draw", float64s},
     {"cat_plain", cat},
     {"cholesky_plain", wideMatrices},

@@ -277,6 +277,46 @@ void indexSelect(const OpFacts& op, Metas operands, Attrs attrs, std::span<Tenso
   set(results[0], std::move(shape), operands[0].dtype);
 }
 
+namespace {
+/// How many bags there are.
+std::int64_t countBags(const OpFacts& op, Metas operands, Attrs attrs) {
+  const TensorMeta& weight = operands[0];
+  const TensorMeta& index = operands[1];
+  needIndex(op, index);
+  if (rankOf(weight) != 2 || rankOf(index) < 1 || rankOf(index) > 2)
+    fail(op.name, "(): expected weight [rows, width] and an index of one or two dims, but got ",
+         shapeText(weight.shape), " and ", shapeText(index.shape));
+  std::int64_t count = index.shape[0];
+  if (rankOf(index) == 1) {
+    if (operands.size() < 3 || rankOf(operands[2]) != 1) fail(op.name, "(): expected offsets of one dim");
+    needIndex(op, operands[2]);
+    AttrReader r(attrs);
+    r.integer();
+    count = operands[2].shape[0] - (r.boolean() ? 1 : 0);
+    if (count < 0) fail(op.name, "(): the last offset is missing");
+  }
+  for (const TensorMeta& factors : operands.subspan(rankOf(index) == 1 ? 3 : 2)) {
+    needSameDType(op, weight, factors);
+    if (!(factors.shape == index.shape))
+      fail(op.name, "(): expected factors in the shape of the index, ", shapeText(index.shape), ", but got ",
+           shapeText(factors.shape));
+  }
+  return count;
+}
+}  // namespace
+
+void bagSum(const OpFacts& op, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
+  const std::int64_t count = countBags(op, operands, attrs);
+  set(results[0], Dims{count, operands[0].shape[1]}, operands[0].dtype);
+  set(results[1], Dims{count}, DType::Int64);
+}
+
+void bagMax(const OpFacts& op, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
+  const std::int64_t count = countBags(op, operands, attrs);
+  set(results[0], Dims{count, operands[0].shape[1]}, operands[0].dtype);
+  set(results[1], Dims{count, operands[0].shape[1]}, DType::Int64);
+}
+
 void takePieces(const OpFacts&, Metas operands, Attrs attrs, std::span<TensorMeta> results) {
   AttrReader r(attrs);
   auto d = static_cast<std::size_t>(r.integer());

@@ -9,6 +9,7 @@ from emulated import DEVICE, there
 from operations import LAYOUTS, tensor
 
 import tandem
+from tandem.nn import functional as F
 
 ALL = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64")
 NUMBERS = ALL[1:]
@@ -108,6 +109,51 @@ def test_in_place():
         return x
 
     check(write, made((6, 8), "float32"), indices((6, 8), 2), made((6, 8), "float32", seed=3))
+
+
+# ---- bags
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", ALL)
+def test_bags(dtype, layout):
+    table = made((9, 7), dtype, layout)
+    factors = made((40,), dtype, seed=2)
+    offsets = tandem.tensor([0, 3, 3, 20, 38])
+    for kind in ("int32", "int64"):
+        index = indices((40,), 9, kind)
+        for last in (False, True):
+            for mode in ("sum", "mean", "max"):
+                check(
+                    lambda t, i, o, last=last, mode=mode: F.embedding_bag(
+                        i, t, o, mode=mode, padding_idx=2, include_last_offset=last
+                    ),
+                    table,
+                    index,
+                    offsets,
+                )
+            check(
+                lambda t, i, o, f, last=last: F.embedding_bag(
+                    i, t, o, mode="sum", per_sample_weights=f, include_last_offset=last
+                ),
+                table,
+                index,
+                offsets,
+                factors,
+            )
+        check(lambda t, i: F.embedding_bag(i, t, mode="max"), table, index.reshape(8, 5))
+        check(
+            lambda t, i, f: F.embedding_bag(i, t, mode="sum", per_sample_weights=f),
+            table,
+            index.reshape(8, 5),
+            factors.reshape(8, 5),
+        )
+    check(
+        lambda t, i, o: F.embedding_bag(i, t, o, mode="sum"),
+        table,
+        indices((0,), 9),
+        tandem.zeros(3, dtype=tandem.int64),
+    )
 
 
 # ---- blocks
@@ -344,6 +390,14 @@ def test_wrong_indices(count):
     raises(lambda x, i, y: x.long().scatter_add(0, i[:, None], y[:, None].long()), x, bad, y)
     raises(lambda x, i, y: x.scatter_reduce(0, i[:, None], y[:, None], "amax"), x, bad, y)
     raises(lambda x, i: x.index_select(0, i), x, bad)
+    for mode in ("sum", "max"):
+        raises(lambda x, i, mode=mode: F.embedding_bag(i[None], x[:, None], mode=mode), x, bad)
+        raises(
+            lambda x, i, o, mode=mode: F.embedding_bag(i % 2, x[:, None], o, mode=mode),
+            x,
+            bad,
+            tandem.tensor([0, 2, 1]),
+        )
     raises(lambda x, i: x.index_select(1, i), x, bad)
     raises(lambda x, i: x.index_add(0, i, tandem.ones(i.numel(), 6, device=x.device)), x, bad)
     raises(lambda x, i: x[i], x, bad)

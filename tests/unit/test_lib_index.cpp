@@ -203,6 +203,78 @@ TEST(LibIndex, ClassIndices) {
   }
 }
 
+TEST(LibIndex, Bags) {
+  std::mt19937 random(9);
+  const std::vector<DType> all = {DType::Bool,  DType::UInt8,   DType::Int8,     DType::Int16,   DType::Int32,
+                                  DType::Int64, DType::Float16, DType::BFloat16, DType::Float32, DType::Float64};
+  for (DType t : all)
+    for (std::int64_t width : {0, 1, 7, 77, 300})
+      for (bool last : {false, true})
+        for (bool weighted : {false, true}) {
+          setNumThreads(last ? 1 : 3);
+          const std::int64_t n = 40;
+          Array table = test::randomLayout(t, {9, width}, random), factors = test::randomLayout(t, {n}, random);
+          // Integers whose sums are in the range of every dtype.
+          const double least = t == DType::Bool || t == DType::UInt8 ? 0 : -4;
+          for (std::int64_t i = 0; i < table.view.numel(); ++i)
+            table.set(i, least + static_cast<double>(random() % (t == DType::Bool ? 2 : 8)));
+          for (std::int64_t i = 0; i < n; ++i) factors.set(i, static_cast<double>(random() % 2));
+          const Array index = randomIndex({n}, 0, 9, random);
+          const Array offsets = arrayOf(last ? DType::Int32 : DType::Int64, {5}, {0, 3, 3, 20, 38});
+          const std::int64_t bags = last ? 4 : 5;
+          const double ends[] = {3, 3, 20, 38, 40};
+          const bool mean = isFloating(t) && weighted;
+          Array sums(t, {bags, width}), best(t, {bags, width}), rows(DType::Int64, {bags, width});
+          Array counts(DType::Int64, {bags});
+          test::call(lib::bag_max, {table, index, offsets}, {best, rows}, {2, last});
+          const std::vector<std::int64_t> attrs = {2, last, mean, 0};
+          if (weighted)
+            test::call(lib::bag_sum, {table, index, offsets, factors}, {sums, counts}, attrs);
+          else
+            test::call(lib::bag_sum, {table, index, offsets}, {sums, counts}, attrs);
+          Array sumsWanted(t, {bags, width}), bestWanted(t, {bags, width}), rowsWanted(DType::Int64, {bags, width});
+          for (std::int64_t b = 0; b < bags; ++b) {
+            std::int64_t counted = 0;
+            for (std::int64_t d = 0; d < width; ++d) {
+              double sum = 0, most = 0, row = -1;
+              counted = 0;
+              for (std::int64_t p = static_cast<std::int64_t>(offsets.get(b)); p < ends[b]; ++p) {
+                if (index.get(p) == 2) continue;
+                const double v = table.get(static_cast<std::int64_t>(index.get(p)) * width + d);
+                ++counted;
+                sum += v * (weighted ? factors.get(p) : 1);
+                if (row < 0 || v > most) most = v, row = index.get(p);
+              }
+              if (t == DType::Bool) sum = sum != 0 ? 1 : 0;
+              sumsWanted.set(b * width + d, mean && counted > 1 ? sum / static_cast<double>(counted) : sum);
+              bestWanted.set(b * width + d, most);
+              rowsWanted.set(b * width + d, row);
+            }
+            if (width > 0) {
+              ASSERT_EQ(counts.get(b), static_cast<double>(counted));
+            }
+          }
+          ASSERT_TRUE(test::sameBits(best, bestWanted)) << dtypeName(t) << width;
+          ASSERT_TRUE(test::sameBits(rows, rowsWanted)) << dtypeName(t) << width;
+          for (std::int64_t i = 0; i < sums.view.numel(); ++i)
+            ASSERT_NEAR(sums.get(i), sumsWanted.get(i), isFloating(t) ? std::abs(sumsWanted.get(i)) / 100 : 0)
+                << dtypeName(t) << width;
+        }
+  setNumThreads(1);
+  Array table(DType::Float32, {3, 2}), out(DType::Float32, {2, 2}), second(DType::Int64, {2});
+  const Array index = arrayOf(DType::Int64, {3}, {0, 3, 1});
+  expectError(
+      [&] {
+        test::call(lib::bag_sum, {table, index, arrayOf(DType::Int64, {2}, {0, 1})}, {out, second}, {-1, 0, 0, 0});
+      },
+      "index out of range in self (embedding_bag: index 3 is out of bounds for dimension 0 with size 3)");
+  expectError<Error>(
+      [&] {
+        test::call(lib::bag_sum, {table, index, arrayOf(DType::Int64, {2}, {0, 4})}, {out, second}, {-1, 0, 0, 0});
+      },
+      "embedding_bag: offsets must begin with 0, not decrease and be at most the length of the input, 3");
+}
+
 TEST(LibIndex, EmptySizes) {
   Array x(DType::Float32, {0, 3}), index(DType::Int64, {0, 3}), out(DType::Float32, {0, 3});
   test::call(lib::gather, {x, index}, {out}, {0});

@@ -175,6 +175,53 @@ def test_modules_make_the_right_shape_and_repr(make, given, wanted):
     assert type(layer).__name__ in repr(layer)
 
 
+BAGS = {
+    "a mean": dict(mode="mean"),
+    "a mean of rows that count": dict(mode="mean", padding_idx=2),
+    "a maximum": dict(mode="max", padding_idx=2),
+    "a sum to the last offset": dict(mode="sum", include_last_offset=True),
+    "a sum by frequency": dict(mode="sum", scale_grad_by_freq=True),
+    "a mean of few": dict(mode="mean", include_last_offset=True, padding_idx=0, scale_grad_by_freq=True),
+}
+
+
+@pytest.mark.parametrize("name", BAGS)
+@pytest.mark.parametrize("listed", [True, False])
+def test_second_orders_of_bags(name, listed):
+    index = tandem.tensor([0, 2, 1, 3, 3, 0])
+    options = dict(BAGS[name])
+    weights = [values(6, seed=1)] if options["mode"] == "sum" else []
+
+    def bags(w, *factors):
+        more = {"per_sample_weights": factors[0] if listed else factors[0].reshape(3, 2)} if factors else {}
+        if listed:
+            return F.embedding_bag(index, w, tandem.tensor([0, 2, 2, 5]), **options, **more)
+        return F.embedding_bag(index.reshape(3, 2), w, **options, **more)
+
+    assert tandem.autograd.gradgradcheck(bags, [values(4, 3), *weights])
+    if "scale_grad_by_freq" not in options:
+        assert tandem.autograd.gradcheck(bags, [values(4, 3), *weights])
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_bags_of_examples(mode):
+    """Under vmap each example is the call on it alone, whichever operands have examples."""
+    tables, index = values(3, 4, 2).detach(), tandem.tensor([[0, 1, 3], [2, 2, 1], [3, 0, 0]])
+    offsets = tandem.tensor([0, 2])
+    f = lambda w, i: F.embedding_bag(i, w, offsets, mode=mode)  # noqa: E731
+    for dims in ((0, 0), (0, None), (None, 0)):
+        args = [a if d == 0 else a[0] for a, d in zip((tables, index), dims, strict=True)]
+        got = tandem.func.vmap(f, dims)(*args)
+        for k in range(3):
+            assert_same_bits(got[k], f(*(a[k] if d == 0 else a for a, d in zip(args, dims, strict=True))))
+
+
+def test_a_bag_divides_gradients_by_how_often_a_row_was_read():
+    weight = values(4, 2)
+    out = F.embedding_bag(tandem.tensor([1, 1, 3]), weight, tandem.tensor([0]), mode="sum", scale_grad_by_freq=True)
+    assert tandem.autograd.grad(out.sum(), weight)[0][:, 0].tolist() == [0.0, 1.0, 0.0, 1.0]
+
+
 def test_embedding_bag_module():
     layer = nn.EmbeddingBag(6, 2, mode="max", padding_idx=-1)
     assert layer.padding_idx == 5 and layer.weight[5].tolist() == [0.0, 0.0]
@@ -211,6 +258,12 @@ ERRORS = [
     (lambda: F.pixel_shuffle(tandem.zeros(1, 3, 2, 2), 2), "divisible by the square of upscale_factor"),
     (lambda: F.group_norm(tandem.zeros(2, 5, 3), 2), "divisible by num_groups"),
     (lambda: F.embedding(tandem.tensor([0.5]), tandem.zeros(3, 2)), "Long, Int"),
+    (
+        lambda: F.embedding_bag(
+            tandem.tensor([[0]]), tandem.zeros(3, 2), mode="sum", per_sample_weights=tandem.zeros(1, 1).double()
+        ),
+        "type float32 does not equal float64",
+    ),
     (lambda: F.grid_sample(tandem.zeros(1, 1, 2, 2), tandem.zeros(1, 2, 2, 3)), "to have size 2 in last dimension"),
 ]
 
@@ -244,6 +297,8 @@ def test_errors_name_what_is_wrong(wrong, text):
 
 
 def test_argument_errors():
+    with pytest.raises(ValueError, match="max mode does not support scaling the gradient by the frequency"):
+        F.embedding_bag(tandem.tensor([[0]]), tandem.zeros(3, 2), mode="max", scale_grad_by_freq=True)
     with pytest.raises(ValueError, match="only one of size or scale_factor"):
         F.interpolate(tandem.zeros(1, 1, 2), size=3, scale_factor=2)
     with pytest.raises(NotImplementedError, match="Got 3D input, but bilinear mode needs 4D input"):

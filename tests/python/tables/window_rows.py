@@ -182,6 +182,7 @@ WINDOW_ROWS: dict[str, Callable[[Any], Any]] = {
         call(v.below(5, 7), v(5, 3), np.array([0, 2, 7]), mode="max", include_last_offset=True),
         call(v.below(5, 7), v(5, 3), np.array([0, 4]), mode="sum", per_sample_weights=v(7)),
         call(v.below(5, 3, 4), v(5, 3), mode="max", padding_idx=2),
+        call(v.below(5, 7), v(5, 40), np.array([0, 3, 3]), padding_idx=1),
     ],
     "scaled_dot_product_attention": attention,
 }
@@ -203,6 +204,8 @@ WINDOW_COVERED = {
     "avg_pool_plain": "avg_pool2d",
     "fold_windows": "nn_fold",
     "max_pool_grad": "max_pool2d",
+    "bag_max": "embedding_bag",
+    "bag_sum": "embedding_bag",
     "max_pool_plain": "max_pool2d",
     "resample": "upsample_to",
     "resample_grad": "upsample_to",

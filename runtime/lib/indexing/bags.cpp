@@ -1,0 +1,313 @@
+// bag_sum, bag_max: what bags of rows of a table come to, read where they lie. Rows of a bag are taken in order, so the
+// bits depend on neither threads nor vectors.
+#include "runtime/lib/indexing/bags.h"
+
+#include <algorithm>
+#include <array>
+#include <immintrin.h>
+#include <optional>
+
+#include "runtime/device/thread_pool.h"
+#include "runtime/lib/expectation_errors.h"
+#include "runtime/lib/indexing/index_list.h"
+#include "runtime/lib/matmul/half_rows.h"
+#include "runtime/lib/strided.h"
+
+// What generated code needs too.
+#define TANDEM_AVX2 gnu::target("avx2,f16c")
+
+namespace tandem::lib {
+namespace {
+
+constexpr std::int64_t kBand = 256;  // columns of a piece
+constexpr std::int64_t kAhead = 16;  // how many rows before it is read a row is fetched
+
+std::int64_t offsetAt(const ArrayView& offsets, std::int64_t bag) {
+  const std::int64_t at = bag * offsets.strides[0];
+  return offsets.dtype == DType::Int32 ? offsets.as<const std::int32_t>()[at] : offsets.as<const std::int64_t>()[at];
+}
+
+/// A piece of a bag: so many columns of its rows.
+struct Piece {
+  std::int64_t bag, begin, end;  // its rows are at these places of the index
+  std::int64_t column, length;
+};
+
+/// What both operations read: the table, the rows named, where bags begin and end.
+class Bags {
+ public:
+  explicit Bags(const LibraryCall& call);
+  std::int64_t begin(std::int64_t bag) const { return begins_ ? (*begins_)[bag] : bag * each_; }
+  std::int64_t width() const { return width_; }
+  DType dtype() const { return table.view().dtype; }
+  bool counts(std::int64_t place) const { return (*rows)[place] != padding; }
+  /// Pieces of at most kBand columns of all bags.
+  void forPieces(FunctionRef<void(const Piece&)> each) const;
+
+  AttrReader attrs;      // those behind `padding` and `last`
+  std::int64_t padding;  // the row that does not count; -1: all do
+  std::int64_t count;
+  Contiguous table;
+  std::optional<IndexList> rows;
+
+ private:
+  std::int64_t width_, each_, places_;
+  std::optional<Scratch<std::int64_t>> begins_;
+};
+
+Bags::Bags(const LibraryCall& call)
+    : attrs(call.attrs), padding(attrs.integer()), count(call.outputs[0].shape[0]), table(call.inputs[0]),
+      width_(call.inputs[0].shape[1]), each_(call.inputs[1].shape.back()), places_(call.inputs[1].numel()) {
+  const bool last = attrs.boolean();
+  if (call.inputs[1].shape.size() == 1) {
+    const ArrayView& offsets = call.inputs[2];
+    if (!areOffsets(offsets, places_)) failExpectation(Expectation::BagOffsets, places_, true, 0, 0);
+    std::int64_t* begins = begins_.emplace(count + 1).data();
+    for (std::int64_t b = 0; b <= count; ++b) begins[b] = b < count || last ? offsetAt(offsets, b) : places_;
+  }
+  rows.emplace("embedding_bag", call.inputs[1], 0, call.inputs[0].shape[0], IndexRange::Slices);
+}
+
+void Bags::forPieces(FunctionRef<void(const Piece&)> each) const {
+  const std::int64_t bands = ceilDiv(width_, kBand);
+  const std::int64_t work = std::min(width_, kBand) * (1 + places_ / std::max<std::int64_t>(count, 1));
+  parallelFor(count * bands, grainOf(work), [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t k = first; k < last; ++k) {
+      const std::int64_t bag = k / bands;
+      const std::int64_t column = k % bands * kBand;
+      each({bag, begin(bag), begin(bag + 1), column, std::min(kBand, width_ - column)});
+    }
+  });
+}
+
+// Integers are computed as int64, one by one.
+std::int64_t integerAt(const ArrayView& x, std::int64_t i) {
+  switch (x.dtype) {
+  case DType::Int64:
+    return x.as<const std::int64_t>()[i];
+  case DType::Int32:
+    return x.as<const std::int32_t>()[i];
+  case DType::Int16:
+    return x.as<const std::int16_t>()[i];
+  case DType::Int8:
+    return x.as<const std::int8_t>()[i];
+  default:
+    return x.as<const std::uint8_t>()[i];
+  }
+}
+/// `length` elements of a contiguous array from `at` on: its own memory where that has them, else `buffer`, widened.
+const float* readRow(const ArrayView& x, std::int64_t at, std::int64_t length, float* buffer) {
+  if (x.dtype == DType::Float32) return x.as<const float>() + at;
+  if (x.dtype == DType::Float16)
+    widen(x.as<const Half>() + at, buffer, length);
+  else
+    widen(x.as<const BFloat16>() + at, buffer, length);
+  return buffer;
+}
+const double* readRow(const ArrayView& x, std::int64_t at, std::int64_t, double*) { return x.as<const double>() + at; }
+const std::int64_t* readRow(const ArrayView& x, std::int64_t at, std::int64_t length, std::int64_t* buffer) {
+  for (std::int64_t k = 0; k < length; ++k) buffer[k] = integerAt(x, at + k);
+  return buffer;
+}
+/// Rounds them, or, of bools, says which are not zero.
+void writeRow(const float* from, std::int64_t length, const ArrayView& out, std::int64_t at) {
+  if (out.dtype == DType::Float32)
+    std::copy_n(from, length, out.as<float>() + at);
+  else if (out.dtype == DType::Float16)
+    narrow(from, out.as<Half>() + at, length);
+  else
+    narrow(from, out.as<BFloat16>() + at, length);
+}
+void writeRow(const double* from, std::int64_t length, const ArrayView& out, std::int64_t at) {
+  std::copy_n(from, length, out.as<double>() + at);
+}
+void writeRow(const std::int64_t* from, std::int64_t length, const ArrayView& out, std::int64_t at) {
+  const auto size = static_cast<std::int64_t>(itemSize(out.dtype));
+  for (std::int64_t k = 0; k < length; ++k) {
+    const std::int64_t v = out.dtype == DType::Bool ? from[k] != 0 : from[k];
+    std::memcpy(out.as<char>() + (at + k) * size, &v, static_cast<std::size_t>(size));
+  }
+}
+
+/// 32 bytes of what elements of `T` are summed in.
+template <class T>
+struct Lanes {
+  using Vector = __m256;
+  using Scalar = float;
+  [[TANDEM_AVX2, gnu::always_inline]] static Vector load(const float* x) { return _mm256_loadu_ps(x); }
+  [[TANDEM_AVX2, gnu::always_inline]] static Vector load(const Half* x) {
+    return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x)));
+  }
+  [[TANDEM_AVX2, gnu::always_inline]] static Vector load(const BFloat16* x) {
+    const __m128i bits = _mm_loadu_si128(reinterpret_cast<const __m128i*>(x));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
+  }
+  [[TANDEM_AVX2, gnu::always_inline]] static Vector all(float x) { return _mm256_set1_ps(x); }
+};
+template <>
+struct Lanes<double> {
+  using Vector = __m256d;
+  using Scalar = double;
+  [[TANDEM_AVX2, gnu::always_inline]] static Vector load(const double* x) { return _mm256_loadu_pd(x); }
+  [[TANDEM_AVX2, gnu::always_inline]] static Vector all(double x) { return _mm256_set1_pd(x); }
+};
+
+/// sums = the sum of the rows of a piece of a table of `T`, each times its factor where there are such.
+template <class T, int Vectors>
+[[TANDEM_AVX2]] void sumRows(const Bags& bags, const T* table, const T* factors, const Piece& piece, std::int64_t from,
+                             typename Lanes<T>::Scalar* sums) {
+  using L = Lanes<T>;
+  constexpr std::int64_t kLanes = sizeof(typename L::Vector) / sizeof(typename L::Scalar);
+  const std::int64_t* rows = bags.rows->data();
+  std::int64_t i = from;
+  for (; i + Vectors * kLanes <= piece.length; i += Vectors * kLanes) {
+    typename L::Vector sum[Vectors] = {};
+    const T* first = table + piece.column + i;
+    for (std::int64_t p = piece.begin; p < piece.end; ++p) {
+      if (p + kAhead < piece.end) {
+        const char* next = reinterpret_cast<const char*>(first + rows[p + kAhead] * bags.width());
+        for (std::size_t line = 0; line < sizeof(T) * Vectors * kLanes; line += 64) __builtin_prefetch(next + line);
+      }
+      if (!bags.counts(p)) continue;
+      const T* row = first + rows[p] * bags.width();
+      if (factors == nullptr) {
+        for (int k = 0; k < Vectors; ++k) sum[k] += L::load(row + k * kLanes);
+      } else {
+        const auto factor = L::all(Element<T>::load(factors[p]));
+        for (int k = 0; k < Vectors; ++k) sum[k] += factor * L::load(row + k * kLanes);
+      }
+    }
+    for (int k = 0; k < Vectors; ++k) std::memcpy(sums + i + k * kLanes, &sum[k], sizeof sum[k]);
+  }
+  if constexpr (Vectors > 1) {
+    sumRows<T, 1>(bags, table, factors, piece, i, sums);
+  } else {
+    for (; i < piece.length; ++i) {
+      typename L::Scalar sum = 0;
+      for (std::int64_t p = piece.begin; p < piece.end; ++p)
+        if (bags.counts(p))
+          sum += (factors == nullptr ? 1 : Element<T>::load(factors[p])) *
+                 Element<T>::load(table[rows[p] * bags.width() + piece.column + i]);
+      sums[i] = sum;
+    }
+  }
+}
+
+/// The same of a whole piece, from memory of `T`.
+template <class T>
+void sumPiece(const Bags& bags, const void* factors, const Piece& piece, void* sums) {
+  sumRows<T, 8>(bags, bags.table.as<const T>(), static_cast<const T*>(factors), piece, 0,
+                static_cast<typename Lanes<T>::Scalar*>(sums));
+}
+
+/// The sums of all bags, divided by the `counts` of their rows where there are such; computed in `C`.
+template <class C>
+void sumAll(const Bags& bags, const void* factors, const std::int64_t* counts, const ArrayView& out,
+            void (*sum)(const Bags&, const void*, const Piece&, void*)) {
+  const bool narrower = itemSize(out.dtype) < sizeof(C);
+  bags.forPieces([&](const Piece& piece) {
+    std::array<C, kBand> buffer;
+    const std::int64_t at = piece.bag * bags.width() + piece.column;
+    C* sums = narrower ? buffer.data() : out.as<C>() + at;
+    sum(bags, factors, piece, sums);
+    if (counts != nullptr && counts[piece.bag] > 1)
+      for (std::int64_t k = 0; k < piece.length; ++k) sums[k] /= static_cast<C>(counts[piece.bag]);
+    if (narrower) writeRow(sums, piece.length, out, at);
+  });
+}
+
+/// Of integers, which wrap.
+void sumIntegers(const Bags& bags, const ArrayView* factors, const ArrayView& out) {
+  bags.forPieces([&](const Piece& piece) {
+    std::array<std::int64_t, kBand> sums{}, terms;
+    for (std::int64_t p = piece.begin; p < piece.end; ++p) {
+      if (!bags.counts(p)) continue;
+      readRow(bags.table.view(), (*bags.rows)[p] * bags.width() + piece.column, piece.length, terms.data());
+      const std::int64_t factor = factors == nullptr ? 1 : integerAt(*factors, p);
+      for (std::int64_t k = 0; k < piece.length; ++k) sums[k] = addElements(sums[k], mulElements(factor, terms[k]));
+    }
+    writeRow(sums.data(), piece.length, out, piece.bag * bags.width() + piece.column);
+  });
+}
+
+/// The largest elements of all bags and the rows they are in. Nothing is greater than a NaN that comes first, and no
+/// other NaN than what comes before it, as in PyTorch, which compares one after another.
+template <class T>
+void maxAll(const Bags& bags, const ArrayView& out, std::int64_t* rows) {
+  bags.forPieces([&](const Piece& piece) {
+    std::array<T, kBand> best{}, buffer;
+    std::array<std::int64_t, kBand> from;
+    from.fill(-1);
+    bool first = true;
+    for (std::int64_t p = piece.begin; p < piece.end; ++p) {
+      if (!bags.counts(p)) continue;
+      const std::int64_t row = (*bags.rows)[p];
+      const T* x = readRow(bags.table.view(), row * bags.width() + piece.column, piece.length, buffer.data());
+      if (first) {
+        std::copy_n(x, piece.length, best.data());
+        std::fill_n(from.data(), piece.length, row);
+      } else {
+        for (std::int64_t k = 0; k < piece.length; ++k) {
+          const bool more = x[k] > best[k];
+          best[k] = more ? x[k] : best[k];
+          from[k] = more ? row : from[k];
+        }
+      }
+      first = false;
+    }
+    const std::int64_t at = piece.bag * bags.width() + piece.column;
+    writeRow(best.data(), piece.length, out, at);
+    std::copy_n(from.data(), piece.length, rows + at);
+  });
+}
+
+}  // namespace
+
+bool areOffsets(const ArrayView& offsets, std::int64_t length) {
+  std::int64_t before = 0;
+  for (std::int64_t b = 0; b < offsets.shape[0]; ++b) {
+    const std::int64_t here = offsetAt(offsets, b);
+    if (b == 0 ? here != 0 : here < before || here > length) return false;
+    before = here;
+  }
+  return true;
+}
+
+// Extras: the offsets of bags, of an index of one dim; factors of the rows.
+void bag_sum(const LibraryCall& call) {
+  Bags bags(call);
+  const ArrayView& out = call.outputs[0];
+  auto* counts = call.outputs[1].as<std::int64_t>();
+  for (std::int64_t b = 0; b < bags.count; ++b) {
+    counts[b] = bags.begin(b + 1) - bags.begin(b);
+    if (bags.padding >= 0)
+      for (std::int64_t p = bags.begin(b); p < bags.begin(b + 1); ++p) counts[b] -= bags.counts(p) ? 0 : 1;
+  }
+  const std::int64_t* divisors = bags.attrs.boolean() ? counts : nullptr;
+  std::optional<Contiguous> weights;
+  const std::size_t plain = call.inputs[1].shape.size() == 1 ? 3 : 2;
+  if (call.inputs.size() > plain) weights.emplace(call.inputs[plain]);
+  const void* factors = weights ? weights->as<void>() : nullptr;
+  switch (out.dtype) {
+  case DType::Float32:
+    return sumAll<float>(bags, factors, divisors, out, sumPiece<float>);
+  case DType::Float64:
+    return sumAll<double>(bags, factors, divisors, out, sumPiece<double>);
+  case DType::Float16:
+    return sumAll<float>(bags, factors, divisors, out, sumPiece<Half>);
+  case DType::BFloat16:
+    return sumAll<float>(bags, factors, divisors, out, sumPiece<BFloat16>);
+  default:
+    return sumIntegers(bags, weights ? &weights->view() : nullptr, out);
+  }
+}
+
+void bag_max(const LibraryCall& call) {
+  const Bags bags(call);
+  auto* rows = call.outputs[1].as<std::int64_t>();
+  if (bags.dtype() == DType::Float64) return maxAll<double>(bags, call.outputs[0], rows);
+  if (isFloating(bags.dtype())) return maxAll<float>(bags, call.outputs[0], rows);
+  maxAll<std::int64_t>(bags, call.outputs[0], rows);
+}
+
+}  // namespace tandem::lib
