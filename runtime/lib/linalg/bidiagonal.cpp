@@ -121,6 +121,13 @@ template <class T>
 bool solveBidiagonal(double* diagonal, const double* above, std::int64_t n, T* u, T* v) {
   const bool alone = u == nullptr;
   if (alone && std::is_same_v<T, float>) return valuesForFloats(diagonal, above, n);
+  if (alone) {
+    std::vector<double> values(diagonal, diagonal + n);
+    if (bidiagonalValues(values.data(), above, n)) {
+      std::ranges::copy(values, diagonal);
+      return true;
+    }
+  }
   if (alone && n <= kSmallBidiagonal) {
     std::vector<double> beside(above, above + n - 1);
     return solveSmallBidiagonal(diagonal, beside.data(), n, false, {nullptr, 0}, {nullptr, 0}, kPrecision<T>);

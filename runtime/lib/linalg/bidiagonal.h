@@ -17,6 +17,10 @@ namespace tandem::lib {
 template <class T>
 bool solveBidiagonal(double* diagonal, const double* above, std::int64_t n, T* u, T* v);
 
+/// The values alone of such a matrix, to the last digits of the largest one. False where steps do not end: `diagonal`
+/// is used up then.
+bool bidiagonalValues(double* diagonal, const double* above, std::int64_t n);
+
 /// Parts of so many rows are solved by iteration.
 inline constexpr std::int64_t kSmallBidiagonal = 32;
 /// As above, of n rows and, if `extra`, one more column, whose number is above[n - 1]. Rotates the n rows of `left` and
