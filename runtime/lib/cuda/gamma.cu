@@ -192,14 +192,15 @@ static __device__ Jet upperFraction(double a, double x) {
   }
   return h;
 }
-static __device__ inline bool inTail(double a, double x) { return a < 1 ? x > 0.75 : x > a + 1; }
+// Is the sum over all powers slow to settle, or, where the `upper` part is wanted, so near 1 that digits would be lost?
+static __device__ inline bool inTail(double a, double x, bool upper) { return a < 1 && upper ? x > 0.75 : x > a + 1; }
 
 static __device__ double incompleteGamma(double a, double x, bool upper) {
   if (!(a >= 0) || !(x >= 0) || (a == 0 && x == 0) || (a == INFINITY_D && x == INFINITY_D)) return NAN_D;
   if (a == 0 || x == INFINITY_D) return upper ? 0 : 1;
   if (x == 0 || a == INFINITY_D) return upper ? 1 : 0;
   const double scale = expOf(logPrefactor(a, x));
-  if (inTail(a, x)) {
+  if (inTail(a, x, upper)) {
     const double q = scale * a * upperFraction(a, x).c[0];
     return upper ? q : 1 - q;
   }
@@ -218,7 +219,7 @@ static __device__ double cdfSlope(double a, double x) {
   const Jet ratio = exponential(exponent);
   double factorial = 1;
   for (int k = 2; k <= ORDER; ++k) factorial *= k;
-  if (inTail(a, x)) {
+  if (inTail(a, x, true)) {
     const Jet tail = ratio * Jet(1, 1 / a) * upperFraction(a, x);
     return -factorial * x * tail.c[ORDER];
   }

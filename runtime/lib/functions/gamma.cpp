@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <type_traits>
 
 #include "runtime/device/thread_pool.h"
 #include "runtime/lib/clones.h"
@@ -166,6 +167,10 @@ struct Jet {
     for (int i = 0; i <= x.n; ++i) x.c[i] += y.c[i];
     return x;
   }
+  friend Jet operator-(Jet x, const Jet& y) {
+    for (int i = 0; i <= x.n; ++i) x.c[i] -= y.c[i];
+    return x;
+  }
   friend Jet operator/(const Jet& x, const Jet& y) {
     Jet r(x.n);
     for (int i = 0; i <= x.n; ++i) {
@@ -184,56 +189,71 @@ struct Jet {
     }
     return r;
   }
-  /// Is `step` too small to change any coefficient?
-  [[nodiscard]] bool settled(const Jet& step) const {
-    for (int i = 0; i <= n; ++i)
-      if (std::abs(step.c[i]) > kEpsilon * 0.5 * std::abs(c[i])) return false;
-    return true;
-  }
 };
 
+/// A number plus `slope` times the small step, as the type that is computed in: a Jet, or the number alone.
+template <class V>
+V valueOf(int order, double value, double slope = 0) {
+  if constexpr (std::is_same_v<V, double>)
+    return value;
+  else
+    return V(order, value, slope);
+}
+/// Is `step` too small to change any coefficient of `sum`?
+bool settled(double sum, double step) { return !(std::abs(step) > kEpsilon * 0.5 * std::abs(sum)); }
+bool settled(const Jet& sum, const Jet& step) {
+  for (int i = 0; i <= sum.n; ++i)
+    if (!settled(sum.c[i], step.c[i])) return false;
+  return true;
+}
+
 /// The sum over k of x^k / ((a + 1) ... (a + k)).
-Jet lowerSum(double a, double x, int order) {
-  Jet term(order, 1);
-  Jet sum = term;
+template <class V>
+V lowerSum(double a, double x, int order) {
+  V term = valueOf<V>(order, 1);
+  V sum = term;
   for (int k = 1; k < kMostTerms; ++k) {
-    term = term / Jet(order, (a + k) / x, 1 / x);
+    // A division that waits for none before it.
+    term = term * (valueOf<V>(order, x) / valueOf<V>(order, a + k, 1));
     sum = sum + term;
-    if (k > 3 && sum.settled(term)) break;
+    if (k > 3 && settled(sum, term)) break;
   }
   return sum;
 }
 /// The continued fraction 1 / (x + 1 - a - 1 (1 - a) / (x + 3 - a - 2 (2 - a) / (x + 5 - a - ...))).
-Jet upperFraction(double a, double x, int order) {
-  Jet b(order, x + 1 - a, -1);
-  Jet d = Jet(order, 1) / b;
-  Jet c(order, 1e300);
-  Jet h = d;
+template <class V>
+V upperFraction(double a, double x, int order) {
+  const V one = valueOf<V>(order, 1), two = valueOf<V>(order, 2);
+  V b = valueOf<V>(order, x + 1 - a, -1);
+  V d = one / b;
+  V c = valueOf<V>(order, 1e300);
+  V h = d;
   for (int i = 1; i < kMostTerms; ++i) {
-    Jet numerator(order, i * (a - i), i);
-    b.c[0] += 2;
-    d = Jet(order, 1) / (numerator * d + b);
+    const V numerator = valueOf<V>(order, i * (a - i), i);
+    b = b + two;
+    d = one / (numerator * d + b);
     c = b + numerator / c;
-    Jet next = h * (d * c);
-    Jet step = next;
-    for (int k = 0; k <= order; ++k) step.c[k] -= h.c[k];
+    const V next = h * (d * c);
+    const V step = next - h;
     h = next;
-    if (h.settled(step)) break;
+    if (settled(h, step)) break;
   }
   return h;
 }
-bool inTail(double a, double x) { return a < 1 ? x > 0.75 : x > a + 1; }
+/// Is the sum over all powers slow to settle, or, where the `upper` part is wanted, so near 1 that digits would be
+/// lost?
+bool inTail(double a, double x, bool upper) { return a < 1 && upper ? x > 0.75 : x > a + 1; }
 
 double incompleteGamma(double a, double x, bool upper) {
   if (!(a >= 0) || !(x >= 0) || (a == 0 && x == 0) || (a == kInf && x == kInf)) return kNan;
   if (a == 0 || x == kInf) return upper ? 0 : 1;
   if (x == 0 || a == kInf) return upper ? 1 : 0;
   double scale = std::exp(logPrefactor(a, x));
-  if (inTail(a, x)) {
-    double q = scale * a * upperFraction(a, x, 0).c[0];
+  if (inTail(a, x, upper)) {
+    double q = scale * a * upperFraction<double>(a, x, 0);
     return upper ? q : 1 - q;
   }
-  double p = scale * lowerSum(a, x, 0).c[0];
+  double p = scale * lowerSum<double>(a, x, 0);
   return upper ? 1 - p : p;
 }
 
@@ -248,11 +268,11 @@ double cdfSlope(double a, double x, int order) {
   Jet ratio = Jet::exp(exponent);
   double factorial = 1;
   for (int k = 2; k <= order; ++k) factorial *= k;
-  if (inTail(a, x)) {
-    Jet tail = ratio * Jet(order, 1, 1 / a) * upperFraction(a, x, order);
+  if (inTail(a, x, true)) {
+    Jet tail = ratio * Jet(order, 1, 1 / a) * upperFraction<Jet>(a, x, order);
     return order == 0 ? kNan : -factorial * x * tail.c[order];
   }
-  return factorial * (x / a) * (ratio * lowerSum(a, x, order)).c[order];
+  return factorial * (x / a) * (ratio * lowerSum<Jet>(a, x, order)).c[order];
 }
 
 /// `run(x, y, out, n)` over pieces of the operands.
