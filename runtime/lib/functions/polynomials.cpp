@@ -187,11 +187,51 @@ std::optional<double> simple(Polynomial family, bool shifted, double x, double d
   return {};
 }
 
+/// Is a formula needed, by which elements of a degree are computed together?
+bool isPlain(Polynomial family, double x, double degree) {
+  const bool hermite = family == Polynomial::HermiteH || family == Polynomial::HermiteHe;
+  return degree >= 1 && degree <= (hermite ? 512 : 0x1p31) && std::abs(x) <= 0x1p500;
+}
+
 /// kLanes elements of one degree.
 void polynomials(Polynomial family, bool shifted, const double* points, std::int64_t n, double* out) {
   const Vector x = _mm256_loadu_pd(points);
   if (family > Polynomial::ChebyshevW) return recurrence(family, x, n, out);
   chebyshev(family, shifted ? sum(2 * x, all(-1)) : Two{x, all(0)}, n, out);
+}
+
+constexpr std::int64_t kBlock = 64;  // elements of which those of one degree are looked for
+
+/// At most kBlock elements, those of a degree together, wherever they are.
+void block(Polynomial family, bool shifted, const double* x, const double* n, std::int64_t count, double* out) {
+  std::array<std::int64_t, kBlock> left;
+  std::int64_t most = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    if (isPlain(family, x[i], n[i]))
+      left[most++] = i;
+    else
+      out[i] = *simple(family, shifted, x[i], n[i]);
+  }
+  while (most > 0) {
+    const double degree = n[left[0]];
+    std::array<std::int64_t, kBlock> same;
+    std::int64_t found = 0, kept = 0;
+    for (std::int64_t k = 0; k < most; ++k) {
+      const std::int64_t i = left[k];
+      const bool is = n[i] == degree;
+      same[found] = left[kept] = i;
+      found += is ? 1 : 0;
+      kept += is ? 0 : 1;
+    }
+    most = kept;
+    for (std::int64_t k = 0; k < found; k += kLanes) {
+      const std::int64_t lanes = std::min(kLanes, found - k);
+      std::array<double, kLanes> points, values;
+      for (std::int64_t lane = 0; lane < kLanes; ++lane) points[lane] = x[same[k + std::min(lane, lanes - 1)]];
+      polynomials(family, shifted, points.data(), static_cast<std::int64_t>(degree), values.data());
+      for (std::int64_t lane = 0; lane < lanes; ++lane) out[same[k + lane]] = values[lane];
+    }
+  }
 }
 
 }  // namespace
@@ -205,24 +245,9 @@ void orthogonal_polynomial(const LibraryCall& call) {
   const auto* x = points.as<double>();
   const auto* n = degrees.as<double>();
   auto* out = call.outputs[0].as<double>();
-  parallelFor(call.outputs[0].numel(), 64, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end;) {
-      if (std::optional<double> value = simple(family, shifted, x[i], n[i])) {
-        out[i++] = *value;
-        continue;
-      }
-      // As many of one degree as there are together.
-      std::array<double, kLanes> points;
-      std::array<double, kLanes> values;
-      std::int64_t count = 1;
-      while (count < kLanes && i + count < end && n[i + count] == n[i] &&
-             !simple(family, shifted, x[i + count], n[i + count]))
-        ++count;
-      for (std::int64_t k = 0; k < kLanes; ++k) points[k] = x[i + std::min(k, count - 1)];
-      polynomials(family, shifted, points.data(), static_cast<std::int64_t>(n[i]), values.data());
-      std::copy_n(values.data(), count, out + i);
-      i += count;
-    }
+  parallelFor(call.outputs[0].numel(), kBlock, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; i += kBlock)
+      block(family, shifted, x + i, n + i, std::min(kBlock, end - i), out + i);
   });
 }
 
