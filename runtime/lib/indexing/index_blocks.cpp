@@ -7,6 +7,7 @@
 
 #include "runtime/device/thread_pool.h"
 #include "runtime/lib/accumulator.h"
+#include "runtime/lib/clones.h"
 #include "runtime/lib/indexing/index_list.h"
 #include "runtime/lib/movement/copy_bytes.h"
 #include "runtime/lib/strided.h"
@@ -49,14 +50,25 @@ class Offsets {
   std::optional<Scratch<std::int64_t>> sums_;
 };
 
+/// Is each of the n numbers `step` more than the one before? Looked at in stretches, so that most lists, which are no
+/// such, are left early.
+[[gnu::always_inline]] inline bool isRamp(const std::int64_t* x, std::int64_t n, std::int64_t step) {
+  constexpr std::int64_t kStretch = 128;
+  for (std::int64_t begin = 1; begin < n; begin += kStretch) {
+    std::int64_t other = 0;
+    for (std::int64_t j = begin; j < std::min(begin + kStretch, n); ++j) other |= (x[j] - x[j - 1]) ^ step;
+    if (other != 0) return false;
+  }
+  return true;
+}
+
 /// out[o, j] = x[o, offsets[j]].
 template <class T>
 void readElements(const T* x, const Offsets& offsets, DimsRef outer, DimsRef outerStrides, T* out) {
   std::int64_t count = offsets.count();
   // A slice, or a slice read backwards: no need to look at each offset.
   std::int64_t step = count > 1 ? offsets[1] - offsets[0] : 1;
-  bool ramp = true;
-  for (std::int64_t j = 2; ramp && j < count; ++j) ramp = offsets[j] - offsets[j - 1] == step;
+  const bool ramp = withAvx2([&]() TANDEM_INLINED { return isRamp(offsets.data(), count, step); });
   parallelFor(numelOf(outer) * count, kSerialElements, [&](std::int64_t begin, std::int64_t end) {
     Walker<1> at(outer, {outerStrides}, begin / count);
     for (std::int64_t i = begin; i < end; at.next()) {
