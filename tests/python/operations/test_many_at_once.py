@@ -156,3 +156,57 @@ def test_sets_with_nan():
         wanted = [v in [a for a in among if a == a] for v in x.tolist()]
         assert tandem.isin(x, tandem.tensor(among)).tolist() == wanted
         assert tandem.isin(x, tandem.tensor(among), invert=True).tolist() == [not w for w in wanted]
+
+
+@pytest.mark.parametrize("dtype", [tandem.float16, tandem.float32, tandem.float64, tandem.int64], ids=str)
+def test_ranks_of_long_lines(dtype, threads):
+    """Of lines of which a sample is looked at first: also where it misleads, as it sees each 16th element or so."""
+    draw = np.random.default_rng(2)
+    n = 16400
+    lines = {
+        "any": draw.standard_normal(n) * 100,
+        "ascending": np.arange(n) / 7.0,
+        "few values": draw.integers(0, 3, n),
+        "one value": np.ones(n),
+        "another value at each 16th place": np.where(np.arange(n) % 16 == 0, 1000.0, draw.random(n) * 900),
+        "a value at the ends": np.where(draw.random(n) < 0.5, -5.0, 5.0),
+    }
+    for name, values in lines.items():
+        x = tandem.from_numpy(values).to(dtype)
+        order = np.sort(np.asarray(x.double()), kind="stable")
+        for k in (1, 2, n // 7, n // 2, n - 1, n):
+            value, place = x.kthvalue(k)
+            assert value.item() == order[k - 1], (name, k)
+            assert place.item() == np.flatnonzero(np.asarray(x.double()) == order[k - 1])[0], (name, k)
+        assert x.median().item() == order[(n - 1) // 2], name
+        if not dtype.is_floating_point:
+            continue
+        x[draw.permutation(n)[:700]] = float("nan")
+        rest = np.sort(np.asarray(x.double()))[: n - 700]
+        assert math.isnan(x.median().item()) and x.nanmedian().item() == rest[(len(rest) - 1) // 2], name
+        assert math.isnan(x.kthvalue(n).values.item()) and x.kthvalue(n - 700).values.item() == rest[-1], name
+
+
+@pytest.mark.parametrize("family", ["chebyshev_polynomial_u", "hermite_polynomial_he", "laguerre_polynomial_l"])
+def test_polynomials_of_many_degrees(family, threads):
+    """An element has the bits that it has alone, whichever degrees are beside it."""
+    draw = np.random.default_rng(3)
+    function = getattr(tandem.special, family)
+    for count in (1, 3, 63, 64, 65, 300):
+        x = tandem.from_numpy(draw.standard_normal(count) * 2)
+        n = tandem.from_numpy(draw.choice([-1.0, 0.0, 1.0, 2.0, 2.5, 7.0, 40.0, math.nan], count))
+        together = function(x, n)
+        alone = tandem.cat([function(x[i : i + 1], n[i : i + 1]) for i in range(count)])
+        assert np.array_equal(together.numpy(), alone.numpy(), equal_nan=True), count
+
+
+def test_selections_of_ramps(threads):
+    x = tandem.arange(700.0) * 3
+    for count in (1, 2, 127, 128, 129, 130, 257, 300):
+        for step in (1, 2, -1, -2):
+            places = tandem.arange(count) * step + (0 if step > 0 else 2 * count)
+            assert x.index_select(0, places).tolist() == [3.0 * p for p in places.tolist()]
+            for at in {0, count // 2, count - 1}:
+                other = places.clone()
+                other[at] = 5
+                assert x.index_select(0, other).tolist() == [3.0 * p for p in other.tolist()], (count, step, at)
