@@ -333,8 +333,9 @@ def embedding_bag(
         input: integers; a bag is a row of a 2-D tensor, or a part of a 1-D one that begins at an element of `offsets`.
         offsets: [B] with a 1-D `input` only (ValueError otherwise); with `include_last_offset` [B + 1], the last one
             the end of the last bag. RuntimeError unless they begin with 0, do not decrease and are at most the length.
-        mode: "sum", "mean" or "max"; ValueError for anything else. An empty bag is zeros.
-        per_sample_weights: factors of the rows of sums, in the input's shape.
+        mode: "sum", "mean" or "max"; ValueError for anything else, and for "max" with `scale_grad_by_freq`. An empty
+            bag is zeros.
+        per_sample_weights: factors of the rows of sums, in the input's shape and the table's dtype.
         padding_idx: a row that is left out and gets no gradient.
 
     Other arguments as of `embedding`.

@@ -38,9 +38,10 @@ class Bags {
  public:
   explicit Bags(const LibraryCall& call);
   std::int64_t begin(std::int64_t bag) const { return begins_ ? (*begins_)[bag] : bag * each_; }
+  const std::int64_t* rows() const { return rows_.data(); }
   std::int64_t width() const { return width_; }
   DType dtype() const { return table.view().dtype; }
-  bool counts(std::int64_t place) const { return (*rows)[place] != padding; }
+  bool counts(std::int64_t place) const { return rows_[place] != padding; }
   /// Pieces of at most kBand columns of all bags.
   void forPieces(FunctionRef<void(const Piece&)> each) const;
 
@@ -48,25 +49,29 @@ class Bags {
   std::int64_t padding;  // the row that does not count; -1: all do
   std::int64_t count;
   Contiguous table;
-  std::optional<IndexList> rows;
 
  private:
   std::int64_t width_, each_, places_;
   std::optional<Scratch<std::int64_t>> begins_;
+  IndexList rows_;
 };
+
+/// Where bags of an index of one dim begin, and the last one ends; none of an index of two.
+std::optional<Scratch<std::int64_t>> beginsOf(const LibraryCall& call, std::int64_t count, bool last) {
+  if (call.inputs[1].shape.size() != 1) return {};
+  const std::int64_t places = call.inputs[1].numel();
+  const ArrayView& offsets = call.inputs[2];
+  if (!areOffsets(offsets, places)) failExpectation(Expectation::BagOffsets, places, true, 0, 0);
+  Scratch<std::int64_t> begins(count + 1);
+  for (std::int64_t b = 0; b <= count; ++b) begins[b] = b < count || last ? offsetAt(offsets, b) : places;
+  return begins;
+}
 
 Bags::Bags(const LibraryCall& call)
     : attrs(call.attrs), padding(attrs.integer()), count(call.outputs[0].shape[0]), table(call.inputs[0]),
-      width_(call.inputs[0].shape[1]), each_(call.inputs[1].shape.back()), places_(call.inputs[1].numel()) {
-  const bool last = attrs.boolean();
-  if (call.inputs[1].shape.size() == 1) {
-    const ArrayView& offsets = call.inputs[2];
-    if (!areOffsets(offsets, places_)) failExpectation(Expectation::BagOffsets, places_, true, 0, 0);
-    std::int64_t* begins = begins_.emplace(count + 1).data();
-    for (std::int64_t b = 0; b <= count; ++b) begins[b] = b < count || last ? offsetAt(offsets, b) : places_;
-  }
-  rows.emplace("embedding_bag", call.inputs[1], 0, call.inputs[0].shape[0], IndexRange::Slices);
-}
+      width_(call.inputs[0].shape[1]), each_(call.inputs[1].shape.back()), places_(call.inputs[1].numel()),
+      begins_(beginsOf(call, count, attrs.boolean())),
+      rows_("embedding_bag", call.inputs[1], 0, call.inputs[0].shape[0], IndexRange::Slices) {}
 
 void Bags::forPieces(FunctionRef<void(const Piece&)> each) const {
   const std::int64_t bands = ceilDiv(width_, kBand);
@@ -158,7 +163,7 @@ template <class T, int Vectors>
                              typename Lanes<T>::Scalar* sums) {
   using L = Lanes<T>;
   constexpr std::int64_t kLanes = sizeof(typename L::Vector) / sizeof(typename L::Scalar);
-  const std::int64_t* rows = bags.rows->data();
+  const std::int64_t* rows = bags.rows();
   std::int64_t i = from;
   for (; i + Vectors * kLanes <= piece.length; i += Vectors * kLanes) {
     typename L::Vector sum[Vectors] = {};
@@ -222,7 +227,7 @@ void sumIntegers(const Bags& bags, const ArrayView* factors, const ArrayView& ou
     std::array<std::int64_t, kBand> sums{}, terms;
     for (std::int64_t p = piece.begin; p < piece.end; ++p) {
       if (!bags.counts(p)) continue;
-      readRow(bags.table.view(), (*bags.rows)[p] * bags.width() + piece.column, piece.length, terms.data());
+      readRow(bags.table.view(), bags.rows()[p] * bags.width() + piece.column, piece.length, terms.data());
       const std::int64_t factor = factors == nullptr ? 1 : integerAt(*factors, p);
       for (std::int64_t k = 0; k < piece.length; ++k) sums[k] = addElements(sums[k], mulElements(factor, terms[k]));
     }
@@ -241,7 +246,7 @@ void maxAll(const Bags& bags, const ArrayView& out, std::int64_t* rows) {
     bool first = true;
     for (std::int64_t p = piece.begin; p < piece.end; ++p) {
       if (!bags.counts(p)) continue;
-      const std::int64_t row = (*bags.rows)[p];
+      const std::int64_t row = bags.rows()[p];
       const T* x = readRow(bags.table.view(), row * bags.width() + piece.column, piece.length, buffer.data());
       if (first) {
         std::copy_n(x, piece.length, best.data());
