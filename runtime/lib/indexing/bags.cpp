@@ -164,17 +164,18 @@ template <class T, int Vectors>
   using L = Lanes<T>;
   constexpr std::int64_t kLanes = sizeof(typename L::Vector) / sizeof(typename L::Scalar);
   const std::int64_t* rows = bags.rows();
+  const std::int64_t width = bags.width(), padding = bags.padding, end = piece.end;
   std::int64_t i = from;
   for (; i + Vectors * kLanes <= piece.length; i += Vectors * kLanes) {
     typename L::Vector sum[Vectors] = {};
     const T* first = table + piece.column + i;
-    for (std::int64_t p = piece.begin; p < piece.end; ++p) {
-      if (p + kAhead < piece.end) {
-        const char* next = reinterpret_cast<const char*>(first + rows[p + kAhead] * bags.width());
+    for (std::int64_t p = piece.begin; p < end; ++p) {
+      if (p + kAhead < end) {
+        const char* next = reinterpret_cast<const char*>(first + rows[p + kAhead] * width);
         for (std::size_t line = 0; line < sizeof(T) * Vectors * kLanes; line += 64) __builtin_prefetch(next + line);
       }
-      if (!bags.counts(p)) continue;
-      const T* row = first + rows[p] * bags.width();
+      if (rows[p] == padding) continue;
+      const T* row = first + rows[p] * width;
       if (factors == nullptr) {
         for (int k = 0; k < Vectors; ++k) sum[k] += L::load(row + k * kLanes);
       } else {
@@ -189,10 +190,10 @@ template <class T, int Vectors>
   } else {
     for (; i < piece.length; ++i) {
       typename L::Scalar sum = 0;
-      for (std::int64_t p = piece.begin; p < piece.end; ++p)
-        if (bags.counts(p))
+      for (std::int64_t p = piece.begin; p < end; ++p)
+        if (rows[p] != padding)
           sum += (factors == nullptr ? 1 : Element<T>::load(factors[p])) *
-                 Element<T>::load(table[rows[p] * bags.width() + piece.column + i]);
+                 Element<T>::load(table[rows[p] * width + piece.column + i]);
       sums[i] = sum;
     }
   }
