@@ -176,7 +176,7 @@ void Session::record(OpCode op, std::span<const Operand> operands, std::span<con
   if (watched_ || tracing_) {
     asked_ = false;
     if (!canWait(f, operands, attrs, metas)) {
-      giveUp("an operation cannot be put off");
+      giveUp(kFails);
       AtOnce now;
       NoGrad noGrad;
       return applyMulti(op, operands, attrs, results);

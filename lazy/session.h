@@ -88,6 +88,7 @@ class Session final : public Recorder {
   [[nodiscard]] bool mayRead() override;
 
   static constexpr const char* kValueRead = "the value of a tensor is read";
+  static constexpr const char* kFails = "an operation fails";
   /// What is recorded will not be kept. `why` is told to `onGivenUp`, which may throw instead.
   void giveUp(const char* why);
   std::function<void(const char* why)> onGivenUp;
@@ -95,6 +96,9 @@ class Session final : public Recorder {
   std::uint64_t site = 0;
   /// Giving up would be an error: library code leaves out what only checks values.
   bool strict = false;
+  /// The elements of the arguments stand for others, of which nothing is known: none is looked at, and whether an
+  /// operation fails by one is left to the plan.
+  bool placeholders = false;
   /// Those of the thread, while it records a lazy block; else null.
   std::shared_ptr<KeptGrads> grads;
 

@@ -146,7 +146,8 @@ TANDEM_API tandem_error* tandem_context_create(const tandem_program* program, ta
 TANDEM_API void tandem_context_free(tandem_context* context);
 
 /* One pointer an argument and a result, one number each; `numbers` NULL: those that the program was saved with. Results
- * overlap neither arguments nor each other. All pointers are to memory of the host, wherever the program runs. */
+ * overlap neither arguments nor each other; where an argument overlaps one that changes, that is an error. All pointers
+ * are to memory of the host, wherever the program runs. */
 TANDEM_API tandem_error* tandem_run(tandem_context* context, size_t entry, void* const* arguments,
                                     const double* numbers, void* const* results);
 

@@ -499,6 +499,8 @@ CompiledFunction: Any
 Program: Any
 _add_target: Any
 _is_known: Any
+_trace_dry: Any
+_with_notes: Any
 _public_key: Any
 _ProgramMaker: Any
 _sign: Any

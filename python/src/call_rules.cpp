@@ -26,6 +26,14 @@ void asksClass(Observer& o, Args args, Py_ssize_t n) {
     o.askedClass(args[i]);
   }
 }
+void asksAbstract(Observer& o, Args args, Py_ssize_t n) {
+  asksClass(o, args, n);
+  if (n != 2 || !o.proved()) return;
+  // Abstract classes keep what they said of a class. Their code, which is asked the first time, is run here, unwatched.
+  static_cast<void>(PyObject_IsInstance(args[1], args[0]));
+  if (PyType_Check(args[1])) static_cast<void>(PyObject_IsSubclass(args[1], args[0]));
+  PyErr_Clear();
+}
 /// Goes through its arguments.
 void iterates(Observer& o, Args args, Py_ssize_t n) {
   for (Py_ssize_t i = 0; i < n; ++i) {
@@ -131,12 +139,11 @@ void setsAttribute(Observer& o, Args args, Py_ssize_t n) {
 }
 void objectSetsAttribute(Observer& o, Args args, Py_ssize_t n) {
   if (n == 3 && o.fresh(args[0])) return;
-  if (n == 3 && PyUnicode_Check(args[1]) && isPlain(args[2])) {
+  if (n == 3 && PyUnicode_Check(args[1])) {
     PyRef dict(PyObject_GenericGetDict(args[0], nullptr));
     PyErr_Clear();
     PyObject* now = dict ? PyDict_GetItemWithError(dict.get(), args[1]) : nullptr;
-    if (now != nullptr && o.slotOf(args[2]) == nullptr && Held(now).is(args[2]))
-      return o.guards().item(args[0], dict.get(), args[1], now);
+    if (o.isThere(now, args[2])) return o.guards().item(args[0], dict.get(), args[1], now);
   }
   o.refuse("an attribute of an object that was there before is assigned");
 }

@@ -17,6 +17,7 @@ struct Rule {
 
 void pure(Observer& o, Args args, Py_ssize_t n);
 void asksClass(Observer& o, Args args, Py_ssize_t n);
+void asksAbstract(Observer& o, Args args, Py_ssize_t n);
 void iterates(Observer& o, Args args, Py_ssize_t n);
 void weighs(Observer& o, Args args, Py_ssize_t n);
 void asksEach(Observer& o, Args args, Py_ssize_t n);

@@ -118,7 +118,8 @@ std::shared_ptr<Entry> prove(PyObject* result, WatchedRecording& active, const C
   for (std::size_t i = 0; i < active.sources.size(); ++i)
     if (const auto now = active.sources[i].read(); !now || now->bits() != active.values[i].bits())
       observer.refuse("it changes a number that it reads");
-  if (observer.proved() && !observer.changedArgument().empty()) observer.refuse("an argument becomes another tensor");
+  if (observer.proved() && !observer.changedArgument().empty())
+    observer.refuse("an argument becomes another tensor, as by requires_grad_(): change its detach() instead");
   for (const Tensor& t : outputs)
     if (observer.proved() && t.isPending() && metaOf(t) != nullptr && metaOf(t)->grad.defined())
       observer.refuse("a result has a gradient already");
@@ -143,7 +144,7 @@ std::shared_ptr<Entry> prove(PyObject* result, WatchedRecording& active, const C
 }  // namespace
 
 PyRef watch(Function& f, CallSignature& call, PyObject* const* args, Py_ssize_t numArgs, PyObject* keywords,
-            std::shared_ptr<Entry>& made, bool dry) {
+            std::shared_ptr<Entry>& made, bool dry, bool placeholders) {
   CollectorWaits collector;  // from before anything is recorded
   std::vector<Storage*> whole;
   for (auto i : f.whole)
@@ -163,8 +164,10 @@ PyRef watch(Function& f, CallSignature& call, PyObject* const* args, Py_ssize_t 
   Observer observer(session, f.changing, collector);
   WatchedRecording active{tracer.get(), &observer, {}, {}, {}, {}};
   session.strict = f.fullGraph;
+  session.placeholders = placeholders;
   session.onGivenUp = [&](const char* why) {
-    if (f.fullGraph && *why != '\0') {
+    // An operation that fails has an error of its own.
+    if (f.fullGraph && *why != '\0' && why != lazy::Session::kFails) {
       std::string line = userLineOutside();
       fail<DataReadError>(line.empty() ? "" : line + ": ", why,
                           " inside a function that was compiled with fullgraph=True; what it does must not depend on "

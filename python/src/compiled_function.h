@@ -27,6 +27,8 @@ KnownCall knownCall(PyObject* compiled, PyObject* args, PyObject* keywords);
 /// Traces such a call without running what was recorded: `result` has tensors without elements, and all that the body
 /// did to tensors is undone. Without a trace where that took more than one run of the body, which then was run; try
 /// again.
-KnownCall dryCall(PyObject* compiled, PyObject* args, PyObject* keywords, PyRef& result);
+/// With `placeholders` the arguments' elements stand for others: no operation is found to fail by one. Otherwise the
+/// trace is kept, and calls know it.
+KnownCall dryCall(PyObject* compiled, PyObject* args, PyObject* keywords, PyRef& result, bool placeholders);
 void initCompiledFunction(PyObject* module);
 }  // namespace tandem::python

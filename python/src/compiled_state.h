@@ -109,8 +109,9 @@ struct PyCompiled {
 std::shared_ptr<Entry> entryFor(const std::vector<std::shared_ptr<Entry>>& known, CallSignature& call,
                                 const std::vector<std::int64_t>& sizes);
 /// Runs the body once, recorded and watched. Where it is proved, `made` is the trace for later calls; the plan then did
-/// not run if it is to be `dry`, and the call gets the numbers that the body read.
+/// not run if it is to be `dry`, and the call gets the numbers that the body read. `placeholders`: as for
+/// lazy::Session.
 PyRef watch(Function& f, CallSignature& call, PyObject* const* args, Py_ssize_t numArgs, PyObject* keywords,
-            std::shared_ptr<Entry>& made, bool dry = false);
+            std::shared_ptr<Entry>& made, bool dry = false, bool placeholders = false);
 
 }  // namespace tandem::python

@@ -57,21 +57,7 @@ void dealloc(PyObject* self) {
 
 PyObject* manualSeed(PyObject* self, PyObject* seed) {
   return guarded([&]() -> PyObject* {
-    // Seeds up to 2^64 - 1 are accepted and stand for the same bits.
-    PyRef number(checked(PyNumber_Index(seed)));
-    int overflow = 0;
-    long long value = PyLong_AsLongLongAndOverflow(number.get(), &overflow);
-    if (overflow != 0) {
-      unsigned long long bits = PyLong_AsUnsignedLongLong(number.get());
-      if (PyErr_Occurred() != nullptr) {
-        PyErr_Clear();
-        fail("Overflow when unpacking long long: a seed has 64 bits");
-      }
-      value = static_cast<long long>(bits);
-    } else if (value == -1 && PyErr_Occurred() != nullptr) {
-      throw PythonError();
-    }
-    seedWith(self, value);
+    seedWith(self, seedOf(seed));
     return Py_NewRef(self);
   });
 }
@@ -171,6 +157,19 @@ void* slot(F* f) {
 }
 
 }  // namespace
+
+std::int64_t seedOf(PyObject* o) {
+  const PyRef number(checked(PyNumber_Index(o)));
+  int overflow = 0;
+  const long long value = PyLong_AsLongLongAndOverflow(number.get(), &overflow);
+  if (overflow == 0) return value;
+  const unsigned long long bits = PyLong_AsUnsignedLongLong(number.get());
+  if (PyErr_Occurred() != nullptr) {
+    PyErr_Clear();
+    fail("Overflow when unpacking long long: a seed has 64 bits");
+  }
+  return static_cast<long long>(bits);
+}
 
 void checkGeneratorDevice(PyObject* o) {
   const Device own = objectOf(o)->device;

@@ -103,6 +103,8 @@ class Observer {
   [[nodiscard]] bool lends() const { return !lent_.empty(); }
   void attribute(PyObject* o, PyObject* name);
   void storeAttribute(PyObject* o, PyObject* name, PyObject* value);
+  /// Is what is assigned what is there `now`? That is no change.
+  [[nodiscard]] bool isThere(PyObject* now, PyObject* value) const;
   void truth(PyObject* o);
   void binary(PyObject* a, PyObject* b);
   void contains(PyObject* container, PyObject* item);

@@ -435,6 +435,15 @@ void Observer::storeItem(PyObject* container, PyObject* key, PyObject* v) {
   if (isTensor(container)) return operand(key), operand(v);
   guardNumber(key);
   if (isPythonClass(Py_TYPE(container)) && special(container, "__setitem__")) return;
+  // `self.count += 1` and `counts[0] += 1` give a dict and a list the tensor that they have.
+  if (PyDict_CheckExact(container) && !fresh(container) && isTensor(v) && PyUnicode_CheckExact(key) &&
+      isThere(PyDict_GetItemWithError(container, key), v))
+    return dictItem(container, key);
+  if (PyList_CheckExact(container) && !fresh(container) && isTensor(v) && PyLong_CheckExact(key)) {
+    const PyRef now(PyObject_GetItem(container, key));
+    PyErr_Clear();
+    if (isThere(now.get(), v)) return subscript(container, key);
+  }
   mutate(container, "an item is assigned");
 }
 

@@ -419,7 +419,7 @@ void Observer::storeAttribute(PyObject* o, PyObject* name, PyObject* v) {
     return refuse("an attribute of a tensor is assigned (" + text(name) + ")");
   }
   if (PyFunction_Check(o) && fresh(o)) return;
-  if (!isPythonClass(type) && !(isTuple(o) && fresh(o)))
+  if (!isPythonClass(type) && !((isTuple(o) || type == &PyODict_Type) && fresh(o)))
     return refuse("an attribute of an object of type " + typeName(o) + " is assigned");
   readType(o);
   static PyObject* setName = interned("__setattr__");
@@ -439,9 +439,13 @@ void Observer::storeAttribute(PyObject* o, PyObject* name, PyObject* v) {
   PyRef dict(type->tp_dictoffset != 0 ? PyObject_GenericGetDict(o, nullptr) : nullptr);
   PyErr_Clear();
   PyObject* now = dict ? PyDict_GetItemWithError(dict.get(), name) : nullptr;
-  if (now != nullptr && isPlain(v) && slotOf(v) == nullptr && Held(now).is(v))
-    return guards_.item(o, dict.get(), name, now);
+  if (isThere(now, v)) return guards_.item(o, dict.get(), name, now);
   refuse("an attribute of an object that was there before is assigned (" + text(name) + ")");
+}
+
+bool Observer::isThere(PyObject* now, PyObject* v) const {
+  if (now == nullptr) return false;
+  return isTensor(v) ? now == v : isPlain(v) && slotOf(v) == nullptr && Held(now).is(v);
 }
 
 void Observer::mutate(PyObject* o, const char* what) {

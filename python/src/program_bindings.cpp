@@ -12,6 +12,7 @@
 #include "lazy/size_fit.h"
 #include "python/src/compiled_function.h"
 #include "python/src/convert.h"
+#include "python/src/generator.h"
 #include "python/src/py_tensor.h"
 #include "runtime/base/long_work.h"
 #include "runtime/program/program.h"
@@ -45,6 +46,14 @@ auto each(PyObject* sequence, F one) {
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(fast.get()); ++i)
     out.push_back(one(PySequence_Fast_GET_ITEM(fast.get(), i)));
   return out;
+}
+/// Of a list of pairs of strings.
+std::vector<std::pair<std::string, std::string>> textPairs(PyObject* list) {
+  return each(list, [](PyObject* pair) {
+    PyObject *key = nullptr, *value = nullptr;
+    if (PyArg_ParseTuple(pair, "UU", &key, &value) == 0) throw PythonError();
+    return std::pair(textOf(key), textOf(value));
+  });
 }
 /// A list of what `one(item)` makes, new references.
 template <class T, class F>
@@ -164,7 +173,7 @@ PyObject* makerTrace(PyObject* self, PyObject* entry) {
     TANDEM_CHECK(makerOf(self)->fit != nullptr, "no entry was begun");
     PyRef result;
     auto call = [&](PyObject* compiled, PyObject* args, PyObject* keywords) {
-      return dryCall(compiled, args, keywords, result);
+      return dryCall(compiled, args, keywords, result, true);
     };
     const bool made = addEntry(entry, call, [&](const auto& names, KnownCall& known) {
       makerIn(self).addTo(*makerOf(self)->fit, names, *known.trace, known.tensors, std::move(known.numbers));
@@ -186,11 +195,7 @@ PyObject* makerFinish(PyObject* self, PyObject* args) {
   PyObject *targets, *producer, *notes;
   if (PyArg_ParseTuple(args, "OUO", &targets, &producer, &notes) == 0) return nullptr;
   return guarded([&]() -> PyObject* {
-    auto pairs = each(notes, [](PyObject* pair) {
-      PyObject *key = nullptr, *value = nullptr;
-      if (PyArg_ParseTuple(pair, "UU", &key, &value) == 0) throw PythonError();
-      return std::pair(textOf(key), textOf(value));
-    });
+    auto pairs = textPairs(notes);
     static_cast<void>(makerIn(self));
     const std::unique_ptr<lazy::ProgramMaker> maker(std::exchange(makerOf(self)->maker, nullptr));
     lazy::ProgramMaker::Members made =
@@ -223,6 +228,38 @@ PyObject* isKnown(PyObject*, PyObject* args) {
   PyObject *compiled, *passed, *keywords;
   if (PyArg_ParseTuple(args, "OO!O!", &compiled, &PyTuple_Type, &passed, &PyDict_Type, &keywords) == 0) return nullptr;
   return guarded([&] { return PyBool_FromLong(knownCall(compiled, passed, keywords).trace != nullptr ? 1 : 0); });
+}
+
+/// _trace_dry(compiled, args, kwargs): the result, without elements, and the tensors that the function uses beside its
+/// arguments, where such calls then run without the body and nothing was run; None where the body was run.
+PyObject* traceDry(PyObject*, PyObject* args) {
+  PyObject *compiled, *passed, *keywords;
+  if (PyArg_ParseTuple(args, "OO!O!", &compiled, &PyTuple_Type, &passed, &PyDict_Type, &keywords) == 0) return nullptr;
+  return guarded([&]() -> PyObject* {
+    PyRef result;
+    const KnownCall known = dryCall(compiled, passed, keywords, result, false);
+    if (known.trace == nullptr) Py_RETURN_NONE;
+    std::vector<Tensor> captured;
+    known.trace->visitCaptured([&](const TensorImpl* t) { captured.emplace_back(const_cast<TensorImpl*>(t)); });
+    PyRef list(listOf(captured, [](const Tensor& t) { return checked(wrap(t)); }));
+    return checked(PyTuple_Pack(2, result.get(), list.get()));
+  });
+}
+
+/// _with_notes(manifest, notes): the manifest with these texts in the place of those of the same names, or beside them.
+PyObject* withNotes(PyObject*, PyObject* args) {
+  const char* manifest = nullptr;
+  Py_ssize_t size = 0;
+  PyObject* notes = nullptr;
+  if (PyArg_ParseTuple(args, "y#O", &manifest, &size, &notes) == 0) return nullptr;
+  return guarded([&] {
+    ProgramData data = decodeManifest({manifest, static_cast<std::size_t>(size)});
+    for (auto& [name, text] : textPairs(notes)) {
+      std::erase_if(data.notes, [&](const auto& note) { return note.first == name; });
+      data.notes.emplace_back(name, text);
+    }
+    return bytesObject(encodeManifest(data));
+  });
 }
 
 /// _sign(bytes, secret key): their signature. _public_key(secret key)
@@ -371,6 +408,14 @@ Device runsOn(const Context& context, const EntryData& e, std::span<const Tensor
   return own;
 }
 
+/// All that a tensor reaches over.
+Context::Bytes reachOf(const Tensor& t) {
+  if (t.numel() == 0) return {};
+  std::int64_t last = 0;
+  for (std::size_t d = 0; d < t.shape().size(); ++d) last += (t.shape()[d] - 1) * t.strides()[d];
+  return {static_cast<const char*>(addressOf(t)), (static_cast<std::size_t>(last) + 1) * itemSize(t.dtype())};
+}
+
 /// run(entry, tensors, numbers): numbers None: those that were saved.
 PyObject* run(PyObject* self, PyObject* args) {
   unsigned long number = 0;
@@ -388,6 +433,7 @@ PyObject* run(PyObject* self, PyObject* args) {
     std::vector<Tensor> given = passed;
     std::vector<Located> arguments;
     const Device device = runsOn(*context, e, given);
+    std::vector<Context::Bytes> bytes;
     for (std::size_t k = 0; k < given.size(); ++k) {
       const ArgumentData& a = e.arguments[k];
       Tensor& t = given[k];
@@ -395,9 +441,12 @@ PyObject* run(PyObject* self, PyObject* args) {
         fail<ValueError>(e.name, ": expected ", a.name, " to be ", dtypeName(a.dtype), " ", shapeText(a.shape),
                          ", got ", dtypeName(t.dtype()), " ", shapeText(t.shape()));
       if (a.changes && !t.isContiguous()) fail<ValueError>(e.name, ": ", a.name, " is changed, and must be contiguous");
+      bytes.push_back(reachOf(t));
+    }
+    context->checkApart(e, bytes);  // before copies of those with gaps hide it
+    for (Tensor& t : given) {
       if (!t.isContiguous()) t = ops::contiguous(t);
       arguments.push_back({addressOf(t), t.device()});
-      if (a.changes) ++t.impl()->storage->version;
     }
     std::vector<Scalar> values;
     if (numbers == Py_None)
@@ -414,6 +463,8 @@ PyObject* run(PyObject* self, PyObject* args) {
       const LongWork away(e.plan.elements);
       context->run(number, arguments, values, places);
     }
+    for (std::size_t k = 0; k < given.size(); ++k)
+      if (e.arguments[k].changes) ++given[k].impl()->storage->version;
     return listOf(results, [](const Tensor& t) { return checked(wrap(t)); });
   });
 }
@@ -455,12 +506,18 @@ PyObject* fork(PyObject* self, PyObject*) {
 
 PyObject* seed(PyObject* self, PyObject* value) {
   return guarded([&]() -> PyObject* {
-    const long long number = PyLong_AsLongLong(value);
-    if (number == -1 && PyErr_Occurred() != nullptr) throw PythonError();
-    contextOf(self).seed = number;
+    contextOf(self).seed = seedOf(value);
     contextOf(self).draws = 0;
     Py_RETURN_NONE;
   });
+}
+
+PyObject* generator(PyObject* self, PyObject* args) {
+  long long seed = contextOf(self).seed, draws = contextOf(self).draws;
+  if (PyArg_ParseTuple(args, "|LL", &seed, &draws) == 0) return nullptr;
+  contextOf(self).seed = seed;
+  contextOf(self).draws = draws;
+  return Py_BuildValue("(LL)", seed, draws);
 }
 
 PyObject* member(PyObject* self, PyObject* name) {
@@ -484,16 +541,18 @@ PyObject* load(PyObject* self, PyObject* path) {
   });
 }
 
-PyMethodDef methods[] = {{"describe", describe, METH_NOARGS, "What the file says of itself."},
-                         {"run", run, METH_VARARGS, "(entry, tensors, numbers): the results of an entry."},
-                         {"state", state, METH_O, "(number): a tensor of the state; of what no entry changes a copy."},
-                         {"fork", fork, METH_NOARGS, "The same program with a state of its own, that of the file."},
-                         {"seed", seed, METH_O, "(seed): of the random generator."},
-                         {"member", member, METH_O, "(name): the bytes of a member of the file."},
-                         {"members", members, METH_NOARGS, "Their names."},
-                         {"save_state", save, METH_O, "(path): writes the state as a file of tensors."},
-                         {"load_state", load, METH_O, "(path): reads such a file."},
-                         {nullptr, nullptr, 0, nullptr}};
+PyMethodDef methods[] = {
+    {"describe", describe, METH_NOARGS, "What the file says of itself."},
+    {"run", run, METH_VARARGS, "(entry, tensors, numbers): the results of an entry."},
+    {"state", state, METH_O, "(number): a tensor of the state; of what no entry changes a copy."},
+    {"fork", fork, METH_NOARGS, "The same program with a state of its own, that of the file."},
+    {"seed", seed, METH_O, "(seed): of the random generator."},
+    {"generator", generator, METH_VARARGS, "(seed, draws): puts the random generator there, or says where it is."},
+    {"member", member, METH_O, "(name): the bytes of a member of the file."},
+    {"members", members, METH_NOARGS, "Their names."},
+    {"save_state", save, METH_O, "(path): writes the state as a file of tensors."},
+    {"load_state", load, METH_O, "(path): reads such a file."},
+    {nullptr, nullptr, 0, nullptr}};
 template <class F>
 void* slot(F* f) {
   return reinterpret_cast<void*>(f);
@@ -519,6 +578,9 @@ PyMethodDef functions[] = {
     {"_add_target", addTarget, METH_VARARGS,
      "(manifest, target): the members that change when a program gets code for a target."},
     {"_is_known", isKnown, METH_VARARGS, "(compiled, args, kwargs): do such calls run without the body?"},
+    {"_trace_dry", traceDry, METH_VARARGS,
+     "(compiled, args, kwargs): traces such a call and runs nothing: its result, and the tensors that it uses."},
+    {"_with_notes", withNotes, METH_VARARGS, "(manifest, notes): the manifest with these texts."},
     {"_sign", sign, METH_VARARGS, "(bytes, secret key): their Ed25519 signature."},
     {"_public_key", publicKey, METH_VARARGS, "(secret key): the public key that belongs to it."},
     {nullptr, nullptr, 0, nullptr}};

@@ -68,17 +68,21 @@ KnownCall knownCall(PyObject* compiled, PyObject* args, PyObject* keywords) {
   return known;
 }
 
-KnownCall dryCall(PyObject* compiled, PyObject* args, PyObject* keywords, PyRef& result) {
+KnownCall dryCall(PyObject* compiled, PyObject* args, PyObject* keywords, PyRef& result, bool placeholders) {
   Function& f = *reinterpret_cast<PyCompiled*>(compiled)->function;
   const Passed passed(args, keywords);
   CallSignature call;
   readSignature(passed.values.data(), passed.numArgs, passed.names.get(), f.whole, call);
   const std::size_t own = call.scalars.size();
   std::shared_ptr<Entry> made;
-  result = watch(f, call, passed.values.data(), passed.numArgs, passed.names.get(), made, true);
+  result = watch(f, call, passed.values.data(), passed.numArgs, passed.names.get(), made, true, placeholders);
   if (made == nullptr) return {};
   KnownCall known = describeCall(*made, call, own);
   known.keeper = made;
+  if (!placeholders) {
+    f.entries[call.key].push_back(std::move(made));
+    ++f.numEntries;
+  }
   return known;
 }
 

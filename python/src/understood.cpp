@@ -56,6 +56,8 @@ constexpr Named kOperator[] = {
     {"contains", {asksContains}},
     {"index", {pure}},
 };
+// What an abstract class says of another one, as isinstance() asks it.
+constexpr Named kAbstract[] = {{"_abc_instancecheck _abc_subclasscheck", {asksAbstract}}};
 constexpr Named kFunctools[] = {{"reduce", {reduces}}};
 constexpr Named kList[] = {{"append extend insert pop remove clear reverse", {mutates}},
                            {"sort", {sortsInPlace}},
@@ -319,6 +321,7 @@ void initUnderstood(PyObject* module) {
   addModule("math", kMath);
   addModule("_operator", kOperator);
   addModule("_functools", kFunctools);
+  addModule("_abc", kAbstract);
   addType(PyList_Type, kList);
   for (PyTypeObject* type : {&PyDict_Type, &PyODict_Type, typeNamed("collections", "defaultdict")})
     addType(*type, kDict);

@@ -232,11 +232,11 @@ def trace(
 
 
 def save(m: Module | ExportedProgram, f: str | os.PathLike[str] | IO[bytes], _extra_files: Any = None) -> None:
-    """Write what `trace` gave to a file, as `tandem.export.save` does. PyTorch cannot read it.
+    """Write what `trace` gave to a file, as `tandem.export.save` does. PyTorch cannot read it. `_extra_files` are
+    texts by name, which become notes of the program.
 
     Raises:
         TypeError: `m` does not come from `trace` or `load`.
-        NotImplementedError: `_extra_files` is given; `tandem.export.export` takes `notes`.
 
     >>> import tandem, tempfile, os
     >>> path = os.path.join(tempfile.mkdtemp(), "relu.pt")
@@ -247,11 +247,13 @@ def save(m: Module | ExportedProgram, f: str | os.PathLike[str] | IO[bytes], _ex
     from tandem.export import ExportedProgram
     from tandem.export._program import ProgramModule
 
-    if _extra_files:
-        raise NotImplementedError("jit.save: _extra_files: pass texts as notes= of tandem.export.export")
     if not isinstance(m, (ProgramModule, ExportedProgram)):
-        raise TypeError(f"jit.save: expected what jit.trace or jit.load gave, got {type(m).__name__}")
-    m.save(f)
+        raise TypeError(
+            f"jit.save: expected what jit.trace or jit.load gave, got {type(m).__name__}, as jit.script leaves it: "
+            "trace it"
+        )
+    program = m._exported if isinstance(m, ProgramModule) else m
+    program.save(f, extra_files=_extra_files)
 
 
 def load(

@@ -93,7 +93,7 @@ KernelCompiler& kernelCompiler(std::string_view architecture) {
   if (compiler == nullptr) {
     openCompiler();
     compiler = findCompiler(architecture);
-    TANDEM_CHECK(compiler != nullptr, compilerPath(), " makes no kernels for ", architecture);
+    if (compiler == nullptr) fail<ValueError>("nothing here makes code for `", architecture, "`");
   }
   return *compiler;
 }

@@ -348,6 +348,23 @@ class PlanCheck {
 
 // ---- the program
 
+/// Text that other formats take: not empty, and of UTF-8's sequences (Unicode 15, table 3-7).
+bool isName(std::string_view text) {
+  for (std::size_t i = 0; i < text.size();) {
+    const auto lead = static_cast<unsigned char>(text[i++]);
+    if (lead < 0x80) continue;
+    if (lead < 0xC2 || lead > 0xF4) return false;
+    const int more = lead < 0xE0 ? 1 : lead < 0xF0 ? 2 : 3;
+    for (int k = 0; k < more; ++k, ++i) {
+      const unsigned char c = i < text.size() ? static_cast<unsigned char>(text[i]) : 0;
+      const unsigned char least = k > 0 ? 0x80 : lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
+      const unsigned char most = k > 0 ? 0xBF : lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
+      if (c < least || c > most) return false;
+    }
+  }
+  return !text.empty();
+}
+
 class ProgramCheck {
  public:
   ProgramCheck(const ProgramData& data, std::uint64_t weightBytes) : data_(data), weightBytes_(weightBytes) {}
@@ -433,8 +450,11 @@ class ProgramCheck {
         require(p.origin == PlaceData::Origin::Memory ? data_.memories[p.index].changes : e.arguments[p.index].changes,
                 "the plan of `", e.name, "` writes to what does not change");
     }
-    for (const ResultData& r : e.results)
-      checkArray(r.shape, r.strides, r.dtype, r.place.offset, bytesAt(r.place), "a result", alignmentAt(r.place));
+    for (const ResultData& r : e.results) {
+      const std::uint64_t bytes =
+          bytesAt(r.place);  // which sees that the place is there, before its alignment is asked
+      checkArray(r.shape, r.strides, r.dtype, r.place.offset, bytes, "a result", alignmentAt(r.place));
+    }
   }
 
  private:
@@ -451,8 +471,10 @@ class ProgramCheck {
   template <class T>
   static void unique(const char* what, const std::vector<T>& all) {
     std::set<std::string_view> names;
-    for (const T& one : all)
+    for (const T& one : all) {
+      require(isName(one.name), "a name of its ", what, " is empty, or no UTF-8");
       require(names.insert(one.name).second, "two of its ", what, " are called `", one.name, "`");
+    }
   }
 
   // ---- sizes
@@ -541,18 +563,6 @@ class ProgramCheck {
     }
   }
 
-  static std::vector<bool> writtenBuffers(const Plan& plan) {
-    std::vector<bool> written(plan.buffers.size());
-    for (const PlanInstr& i : plan.instrs) {
-      const std::size_t inputs = i.kind == PlanInstr::Kind::Kernel ? plan.kernels[i.function].inputs.size()
-                                 : i.kind == PlanInstr::Kind::Copy ? 1
-                                                                   : i.numInputs;
-      for (std::size_t k = inputs; k < i.operands.size(); ++k)
-        if (!i.operands[k].absent) written[i.operands[k].buffer] = true;
-    }
-    return written;
-  }
-
   const ProgramData& data_;
   std::uint64_t weightBytes_;
 };
@@ -561,5 +571,17 @@ class ProgramCheck {
 
 void checkProgram(const ProgramData& data, std::uint64_t weightBytes) { ProgramCheck(data, weightBytes).run(); }
 void checkEntry(const ProgramData& data, const EntryData& entry) { ProgramCheck(data, 0).entry(entry); }
+
+std::vector<bool> writtenBuffers(const Plan& plan) {
+  std::vector<bool> written(plan.buffers.size());
+  for (const PlanInstr& i : plan.instrs) {
+    const std::size_t inputs = i.kind == PlanInstr::Kind::Kernel ? plan.kernels[i.function].inputs.size()
+                               : i.kind == PlanInstr::Kind::Copy ? 1
+                                                                 : i.numInputs;
+    for (std::size_t k = inputs; k < i.operands.size(); ++k)
+      if (!i.operands[k].absent) written[i.operands[k].buffer] = true;
+  }
+  return written;
+}
 
 }  // namespace tandem::program

@@ -12,4 +12,7 @@ void checkProgram(const ProgramData& data, std::uint64_t weightBytes);
 /// An entry that was made for other sizes, of a program that was checked.
 void checkEntry(const ProgramData& data, const EntryData& entry);
 
+/// Which of a plan's buffers its instructions write to.
+std::vector<bool> writtenBuffers(const Plan& plan);
+
 }  // namespace tandem::program

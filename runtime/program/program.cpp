@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <utility>
 
 #include "runtime/base/error.h"
@@ -355,6 +356,35 @@ void checkBounds(const EntryData& e, const PlanRun& run, std::vector<Scalar>& va
 
 }  // namespace
 
+void Context::checkApart(const EntryData& e, std::span<const Bytes> arguments) const {
+  const std::vector<MemoryData>& memories = program_->data_.memories;
+  auto overlap = [](Bytes a, Bytes b) {
+    return a.size() > 0 && b.size() > 0 && std::less()(a.data(), b.data() + b.size()) &&
+           std::less()(b.data(), a.data() + a.size());
+  };
+  auto writes = [&](std::size_t memory) {
+    const std::vector<bool> written = writtenBuffers(e.plan);
+    for (std::size_t k = 0; k < written.size(); ++k) {
+      const PlanBuffer& b = e.plan.buffers[k];
+      if (!written[k] || b.kind != PlanBuffer::Kind::Input) continue;
+      const PlaceData& p = e.inputs[b.index];
+      if (p.origin == PlaceData::Origin::Memory && p.index == memory) return true;
+    }
+    return false;
+  };
+  for (std::size_t k = 0; k < arguments.size(); ++k) {
+    const ArgumentData& a = e.arguments[k];
+    for (std::size_t j = 0; a.changes && j < arguments.size(); ++j)
+      if (j != k && overlap(arguments[k], arguments[j]))
+        fail<TypeError>(e.name, ": ", e.arguments[j].name, " shares memory with ", a.name,
+                         ", which the entry writes to: pass a copy");
+    for (std::size_t m = 0; m < memories.size(); ++m)
+      if (memories[m].changes && overlap(arguments[k], {memories_[m], memories[m].bytes}) && (a.changes || writes(m)))
+        fail<TypeError>(e.name, ": ", a.name, " shares memory with `", memories[m].name,
+                         "` of the state, and the entry writes to it: pass a copy");
+  }
+}
+
 void Context::run(std::size_t number, std::span<void* const> arguments, std::span<const Scalar> numbers,
                   std::span<void* const> results) {
   if (program_->device_.isCpu()) {
@@ -392,6 +422,10 @@ void Context::runHere(Instance& instance, std::span<void* const> arguments, std:
                       std::span<void* const> results) {
   const EntryData& e = *instance.entry;
   const Program::Layout& layout = *instance.layout;
+  SmallVector<Bytes, 8> bytes;
+  for (std::size_t k = 0; k < arguments.size(); ++k)
+    bytes.push_back({static_cast<const char*>(arguments[k]), bytesOf(e.arguments[k])});
+  checkApart(e, {bytes.data(), bytes.size()});
   inputs_.clear();
   outputs_.clear();
   for (const PlaceData& p : e.inputs) inputs_.push_back(at(p, arguments, arena_->data, layout.offsets));
@@ -460,6 +494,10 @@ void Context::runOnDevice(Instance& instance, std::span<const Located> arguments
   Executor& runs = executor(device);
   const EntryData& e = *instance.entry;
   const Program::Layout& layout = *instance.layout;
+  std::vector<Bytes> bytes;
+  for (std::size_t k = 0; k < arguments.size(); ++k)
+    bytes.push_back({static_cast<const char*>(arguments[k].data), bytesOf(e.arguments[k])});
+  checkApart(e, bytes);
   beginWork();
   std::vector<void*> there;
   for (std::size_t k = 0; k < arguments.size(); ++k) {

@@ -127,8 +127,8 @@ class Context {
   [[nodiscard]] const EntryData& entry(std::size_t number) const;
   static constexpr std::size_t kMostInstances = 64;
   /// Runs an entry. One pointer an argument and a result, to contiguous elements of its dtype and shape; one number for
-  /// each that the entry has. Results must not overlap arguments or each other. An error leaves the state as it was,
-  /// unless it says otherwise.
+  /// each that the entry has. Results must not overlap arguments or each other; no argument what the entry writes to.
+  /// An error leaves the state as it was, unless it says otherwise.
   void run(std::size_t entry, std::span<void* const> arguments, std::span<const Scalar> numbers,
            std::span<void* const> results);
   /// The same wherever they are. On a GPU the work is queued in the thread's stream of the device, after that of
@@ -137,6 +137,10 @@ class Context {
   /// undefined.
   void run(std::size_t entry, std::span<const Located> arguments, std::span<const Scalar> numbers,
            std::span<const Located> results);
+  using Bytes = std::span<const char>;
+  /// TypeError where an argument of an entry, which reaches over these bytes, lies in memory that the entry writes to
+  /// by another name: eager calls would see that, and plans take memories to be apart. Runs look by themselves.
+  void checkApart(const EntryData& e, std::span<const Bytes> arguments) const;
   /// Until what runs have queued is done; throws the errors of its values.
   void wait();
 

@@ -434,9 +434,14 @@ const Refusal kRefusals[] = {
     {"StateOfNoMemory", [](ProgramData& d) { d.state[0].memory = 9; }, "in no memory"},
     {"StateRank", [](ProgramData& d) { d.state[0].strides = {1}; }, "strides"},
     {"TwoOfAName", [](ProgramData& d) { d.state[1].name = d.state[0].name; }, "are called"},
+    {"StateWithoutName", [](ProgramData& d) { d.state[0].name.clear(); }, "is empty"},
+    {"NameOfNoText", [](ProgramData& d) { d.state[0].name = "a\xED\xA0\x80"; }, "no UTF-8"},
+    {"EntryOfNoText", [](ProgramData& d) { entry(d).name = "w\xC3"; }, "no UTF-8"},
     {"TwoEntries", [](ProgramData& d) { d.entries.push_back(d.entries[0]); }, "are called"},
     {"ResultOutside", [](ProgramData& d) { entry(d).results[0].strides = {kColumns, 2}; }, "a result reaches"},
     {"ResultOfNothing", [](ProgramData& d) { entry(d).results[0].place.origin = Origin::Nothing; }, "a result reaches"},
+    {"ResultOfNoMemory", [](ProgramData& d) { entry(d).results[0].place = {Origin::Memory, UINT32_MAX / 2, 0}; },
+     "a place in no memory"},
     {"ResultOfNoOutput", [](ProgramData& d) { entry(d).results[0].place.index = 9; }, "a place in no output"},
     {"BufferOfNoInput",
      [](ProgramData& d) {
@@ -515,6 +520,12 @@ TEST_P(Refused, WithWhatIsWrong) {
 
 INSTANTIATE_TEST_SUITE_P(Program, Refused, testing::ValuesIn(kRefusals),
                          [](const auto& info) { return info.param.name; });
+
+TEST(Program, NamesAreOfAnyScript) {
+  ProgramData changed = members().data;
+  changed.state[0].name = "\xC3\xA4\xE2\x82\xAC\xED\x9F\xBF\xF0\x9F\x98\x80\xF4\x8F\xBF\xBF";
+  checkProgram(changed, members().parts.at(std::string(program::kWeights)).size());
+}
 
 TEST(Program, OperationsThatAreNotHere) {
   ProgramData d = members().data;

@@ -62,6 +62,12 @@ def write_archive(path: str | os.PathLike[str] | IO[bytes], members: Mapping[str
         _write(path, members)
 
 
+def member_names(path: str | os.PathLike[str]) -> list[str]:
+    """What a saved program has in its own file, in the file's order."""
+    with zipfile.ZipFile(path) as archive:
+        return archive.namelist()
+
+
 def read_archive(file: str | os.PathLike[str] | IO[bytes]) -> dict[str, bytes | Tensor]:
     """The members of a file, in memory; ValueError where it is no saved program, or a member is damaged."""
     name = os.fspath(file) if isinstance(file, (str, os.PathLike)) else "the file"

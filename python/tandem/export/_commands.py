@@ -20,7 +20,8 @@ import tandem
 from tandem import Tensor
 from tandem._files import replace_file
 from tandem.export._archive import SIGNATURE, WEIGHTS, beside
-from tandem.export._program import ExportedProgram, _Entry, load
+from tandem.export._calls import Calls
+from tandem.export._program import ExportedProgram, load
 
 _FREEDOM = ("yes", "not to or from zero", "no")
 _KINDS = ("parameter", "buffer", "other")
@@ -207,7 +208,7 @@ class _Call:
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.program: ExportedProgram = load(options.file)
-        self.entry: _Entry = self.program._entry(options.entry) if options.entry else self.program._entries[0]
+        self.entry: Calls = self.program._entry(options.entry) if options.entry else self.program._entries[0]
         if options.threads is not None:
             tandem.set_num_threads(options.threads)
         self.numbers = dict(self._number(text) for text in options.number)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -111,7 +112,11 @@ class _Traced:
     def __init__(self, name: str, entry: Entry, state: State) -> None:
         self.name = name
         self.training = entry.training
-        names = _parameters(entry.fn)
+        for what, value, kind in (("args", entry.args, (tuple, list)), ("kwargs", entry.kwargs, Mapping)):
+            if not isinstance(value, kind):
+                expected = "a tuple" if what == "args" else "a dict"
+                raise TypeError(f"export: {name}: {what}: expected {expected} of arguments, got {type(value).__name__}")
+        names = self._parameters = _parameters(entry.fn)
         inputs, paths = _tree.flatten((tuple(entry.args), dict(entry.kwargs)))
         leaves: list[Any] = []
         described: list[Any] = []
@@ -170,13 +175,23 @@ class _Traced:
             else:
                 given.append(["value", _leaf(value, f"{self.name}: result {path}")])
         tree = {"inputs": self._inputs, "arguments": self._described, "outputs": outputs, "results": given}
+        tree["parameters"] = self._parameters
         return results, json.dumps(tree)
 
     def _trace(self, state: State) -> Any:
-        """Runs the function until a run is proved to be what later ones do, and undoes that run."""
+        """Traces the function until a trace is proved to be what later calls do, and leaves all as it was."""
         for _ in range(4):
             before, with_gradients = state.snapshot(), state.with_gradients()
-            result = self._watched(lambda: self.compiled(*self.args, **self.kwargs))
+            dry = self._watched(lambda: _C._trace_dry(self.compiled, self.args, self.kwargs), before)
+            if dry is not None:
+                result, used = dry
+                state.find_nameless(used)
+                before()
+                if not self.training:
+                    return result
+                before = state.snapshot()
+                # Which gradients a step makes is seen by taking it.
+                result = self._watched(lambda: self.compiled(*self.args, **self.kwargs), before)
             made = state.find_made()
             after, new_gradients = state.snapshot(), state.with_gradients() - with_gradients
             before()
@@ -196,13 +211,32 @@ class _Traced:
         if not _C._is_known(self.compiled, self.args, self.kwargs):
             self.results, self.tree = self._results(self._trace(state))
 
-    def _watched(self, body: Callable[[], Any]) -> Any:
-        """The result of a traced call; RuntimeError saying why the function cannot be saved."""
+    def _watched(self, body: Callable[[], Any], restore: Callable[[], None]) -> Any:
+        """The result of a traced call; where it fails all is put back, and RuntimeError says why the function cannot be
+        saved."""
+        modules = len(sys.modules)
+        try:
+            return self._watched_once(body)
+        except BaseException:
+            restore()
+            if len(sys.modules) == modules:
+                raise
+        return self._watched(body, restore)  # what was imported for the first time is there now
+
+    def _watched_once(self, body: Callable[[], Any]) -> Any:
         collects = gc.isenabled()
         gc.disable()  # the collector may call other people's code in the middle of the function
         try:
             # What operations warn of is said where the function is saved, not by the program.
             result, warned = _C._warn_later(body)
+        except tandem.DataReadError as error:
+            what, compiled, _ = str(error).partition(" inside a function that was compiled with fullgraph=True")
+            if not compiled:
+                raise
+            raise tandem.DataReadError(
+                f"export: {self.name}: {what}; what a saved program does must not depend on values. Use tandem.where "
+                "instead of Python control flow on values, or return the tensor and decide outside, between two entries"
+            ) from None
         except RuntimeError as error:
             _, needed, reason = str(error).partition(", but: ")
             if type(error) is not RuntimeError or not needed:
@@ -244,7 +278,7 @@ class _Traced:
         entry = self._entry(args, kwargs, arguments)
         for _ in range(3):
             try:
-                made, result = self._watched(lambda: maker.trace(entry))
+                made, result = self._watched(lambda: maker.trace(entry), restore)
             except Exception as error:
                 raise _with_text(error, f"{error} (with {self.sizes.named(combination)})") from error
             if made:
@@ -292,14 +326,13 @@ def entries(
     >>> bool((program(x) == model(x)).all())
     True
     """
+    if isinstance(targets, str) or not all(isinstance(target, str) for target in targets):
+        raise TypeError(f"export: targets: expected a list of names, as ['x86-64-v3'], got {targets!r}")
     if not targets:
         raise ValueError("export: a program needs at least one target, as x86-64-v3")
-    for target in targets:
-        if target not in TARGETS and not target.startswith(("sm_", "compute_")):
-            raise ValueError(
-                f"export: there is no target {target!r}: there are {', '.join(TARGETS)} and those of GPUs, as sm_90 "
-                "and compute_80"
-            )
+    for key, text in (notes or {}).items():
+        if not isinstance(key, str) or not isinstance(text, str):
+            raise TypeError(f"export: notes: expected texts by name, got {key!r}: {text!r}")
     state = State([entry.fn for entry in functions.values()])
     traced = [_Traced(name, entry, state) for name, entry in functions.items()]
     for entry in traced:
@@ -323,6 +356,8 @@ def export(
     *,
     dynamic_shapes: Any = None,
     strict: bool = True,
+    preserve_module_call_signature: Sequence[str] = (),
+    prefer_deferred_runtime_asserts_over_guards: bool = False,
     targets: Sequence[str] = TARGETS,
     notes: Mapping[str, str] | None = None,
 ) -> ExportedProgram:
@@ -339,7 +374,8 @@ def export(
         dynamic_shapes: for each argument, by name in a dict or by position in a tuple, a dict `{dim: Dim(...)}` or a
             tuple by dim; None or `Dim.STATIC` for what stays the example's. For containers of tensors likewise
             containers.
-        strict: PyTorch's, without effect: every trace is proved.
+        strict, preserve_module_call_signature, prefer_deferred_runtime_asserts_over_guards: PyTorch's, without effect:
+            every trace is proved.
         targets, notes: as `entries` takes them.
 
     Raises:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -38,7 +39,7 @@ def variables(fn: Callable[..., Any], seen: frozenset[int] = frozenset()) -> dic
                 and not (value.__module__ or "").startswith("tandem")
             ):
                 found = {**variables(value, seen | {id(value)}), **found}
-    elif not isinstance(fn, Module) and hasattr(fn, "__dict__"):
+    elif not isinstance(fn, Module):
         found["self"] = fn
     return found
 
@@ -50,7 +51,7 @@ def _parts(name: str, value: Any, seen: set[int]) -> Iterator[tuple[str, Any]]:
     if isinstance(value, (Module, Optimizer, Tensor)):
         seen.add(id(value))
         yield name, value
-    elif isinstance(value, (list, tuple)):
+    elif isinstance(value, (list, tuple, deque)):
         seen.add(id(value))
         for i, item in enumerate(value):
             yield from _parts(f"{name}.{i}", item, seen)
@@ -58,10 +59,21 @@ def _parts(name: str, value: Any, seen: set[int]) -> Iterator[tuple[str, Any]]:
         seen.add(id(value))
         for key, item in value.items():
             yield from _parts(f"{name}.{key}", item, seen)
-    elif hasattr(value, "__dict__") and not (isinstance(value, type) or inspect.ismodule(value) or callable(value)):
+    elif not (isinstance(value, type) or inspect.ismodule(value) or inspect.isroutine(value)):
         seen.add(id(value))
-        for key, item in vars(value).items():
+        for key, item in _attributes(value).items():
             yield from _parts(f"{name}.{key}", item, seen)
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    """What an object has in its dict and in its slots."""
+    found = dict(getattr(value, "__dict__", {}))
+    for kind in type(value).__mro__:
+        slots = kind.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if name not in ("__dict__", "__weakref__") and hasattr(value, name):
+                found[name] = getattr(value, name)
+    return found
 
 
 class State:
@@ -71,6 +83,7 @@ class State:
         self.tensors: dict[str, tuple[int, Tensor]] = {}
         self.optimizers: list[tuple[str, Optimizer]] = []
         self._known: set[int] = set()
+        self._nameless: list[Tensor] = []
         seen: set[int] = set()
         parts: list[tuple[str, Any]] = []
         for fn in functions:
@@ -84,7 +97,9 @@ class State:
         inner = {id(child) for _, m in modules for child in m.modules() if child is not m}
         modules = [(name, m) for name, m in modules if id(m) not in inner]
         for name, module in modules:
-            self._module("" if len(modules) == 1 else name, module)
+            prefix = "" if len(modules) == 1 else name
+            self._module(prefix, module)
+            parts += self._others(prefix, module, seen)
         for name, part in parts:
             if isinstance(part, Tensor):
                 self._add(name, OTHER, part)
@@ -108,6 +123,21 @@ class State:
             self._add(dot + name, PARAMETER, parameter, again=True)
         for name, buffer in module.named_buffers(remove_duplicate=False):
             self._add(dot + name, BUFFER, buffer, again=True)
+
+    @staticmethod
+    def _others(prefix: str, module: Module, seen: set[int]) -> Iterator[tuple[str, Any]]:
+        """What a module and those in it hold beside parameters, buffers and modules, as a cache that is no buffer."""
+        for path, part in module.named_modules():
+            for key, value in vars(part).items():
+                if key not in ("_parameters", "_buffers", "_modules"):
+                    yield from _parts(".".join(filter(None, (prefix, path, key))), value, seen)
+
+    def find_nameless(self, used: list[Tensor]) -> None:
+        """Of the tensors that a function uses keep those that no name leads to: `snapshot` is of them, too."""
+        for tensor in used:
+            if id(tensor) not in self._known:
+                self._known.add(id(tensor))
+                self._nameless.append(tensor)
 
     def with_gradients(self) -> set[str]:
         """The names of those that have a gradient now."""
@@ -135,7 +165,8 @@ class State:
 
     def snapshot(self) -> Callable[[], None]:
         """What puts tensors, gradients and the random generator back to what they are now."""
-        values = [(t, t.detach().clone(), t.grad) for _, t in self.tensors.values()]
+        tensors = [*(t for _, t in self.tensors.values()), *self._nameless]
+        values = [(t, t.detach().clone(), t.grad) for t in tensors]
         generator = tandem.get_rng_state()
 
         def restore() -> None:

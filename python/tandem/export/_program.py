@@ -2,102 +2,30 @@
 
 from __future__ import annotations
 
-import json
+import copy
+import io
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import IO, Any
 
 import tandem
 from tandem import _C, Tensor, _nvidia
-from tandem.export import _tree
-from tandem.export._archive import WEIGHTS, beside, read_archive, write_archive, write_file
-from tandem.export._sizes import formula
+from tandem.export._archive import (
+    MANIFEST,
+    SIGNATURE,
+    WEIGHTS,
+    beside,
+    member_names,
+    read_archive,
+    write_archive,
+    write_file,
+)
+from tandem.export._calls import Calls
 from tandem.nn.module import Module
 from tandem.nn.parameter import Parameter
 
 _PARAMETER, _BUFFER = 0, 1
-
-
-class _Entry:
-    """How Python's arguments become those of an entry, and its results Python's."""
-
-    def __init__(self, number: int, described: dict[str, Any]) -> None:
-        self.number = number
-        self.name: str = described["name"]
-        self.arguments: list[tuple[str, Any, Any, bool]] = described["arguments"]
-        self.numbers: list[tuple[str, float, int]] = described["numbers"]
-        self.results: list[tuple[str, Any, Any, bool]] = described["results"]
-        self.explanation: str = described["explanation"]
-        self.sizes: list[tuple[str, int, int, int]] = described["sizes"]
-        self._argument_dims: list[tuple[int, int, int, int, int]] = described["bound"]
-        self._result_dims: list[tuple[int, int, int, int, int]] = described["given"]
-        tree = json.loads(described["tree"])
-        self._inputs = tree["inputs"]
-        self._described = tree["arguments"]
-        self._outputs = tree["outputs"]
-        self._given = tree["results"]
-        self._keywords: list[str] = self._inputs[2][1][1]
-
-    def shapes(self) -> tuple[list[str], list[str]]:
-        """`[batch, 784]`: the shapes of arguments and results, with the names of sizes that calls choose. A dim of a
-        result that follows from them in another way is `?`."""
-        arguments = [[str(size) for size in shape] for _, _, shape, _ in self.arguments]
-        results = [["?" if self.sizes else str(size) for size in shape] for _, _, shape, _ in self.results]
-        for shapes, dims in ((arguments, self._argument_dims), (results, self._result_dims)):
-            for number, d, size, factor, add in dims:
-                shapes[number][d] = str(add) if factor == 0 else formula(self.sizes[size][0], factor, add)
-        return [f"[{', '.join(dims)}]" for dims in arguments], [f"[{', '.join(dims)}]" for dims in results]
-
-    def sizes_of(self, shapes: list[Any]) -> dict[str, int]:
-        """The sizes that arguments of these shapes have, where they have one; else the example's."""
-        found = {name: example for name, _, _, example in self.sizes}
-        for number, d, size, factor, add in self._argument_dims:
-            if shapes[number] is not None:
-                found[self.sizes[size][0]] = (shapes[number][d] - add) // factor
-        return found
-
-    def shape_for(self, argument: int, sizes: dict[str, int]) -> tuple[int, ...]:
-        """The shape of an argument for these sizes."""
-        shape = list(self.arguments[argument][2])
-        for number, d, size, factor, add in self._argument_dims:
-            if number == argument:
-                shape[d] = factor * sizes[self.sizes[size][0]] + add
-        return tuple(shape)
-
-    def shape_like(self, argument: int, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """The shape of an argument with the dims of another one where calls choose them."""
-        own = list(self.arguments[argument][2])
-        for number, d, _, _, _ in self._argument_dims:
-            if number == argument and len(shape) == len(own):
-                own[d] = shape[d]
-        return tuple(own)
-
-    def read(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Tensor], list[float]]:
-        """The tensors of a call, and all numbers of the entry: those of the call, and the saved ones of the rest."""
-        if sorted(kwargs) == sorted(self._keywords):
-            kwargs = {name: kwargs[name] for name in self._keywords}
-        structure, leaves = _tree.flatten((args, kwargs))
-        if structure != self._inputs:
-            raise TypeError(f"{self.name}: expected arguments of the structure {self._inputs}, got {structure}")
-        tensors: list[Any] = [None] * len(self.arguments)
-        numbers = [value for _, value, _ in self.numbers]
-        for (kind, what), (_, leaf) in zip(self._described, leaves, strict=True):
-            if kind == "tensor":
-                if not isinstance(leaf, Tensor):
-                    raise TypeError(f"{self.name}: expected {self.arguments[what][0]} to be a Tensor, got {leaf!r}")
-                tensors[what] = leaf
-            elif kind == "number":
-                if not isinstance(leaf, (int, float)):
-                    raise TypeError(f"{self.name}: expected {self.numbers[what][0]} to be a number, got {leaf!r}")
-                numbers[what] = float(leaf)
-            elif type(leaf) is not type(what) or leaf != what:
-                raise ValueError(f"{self.name}: the program was traced with {what!r} where the call has {leaf!r}")
-        return tensors, numbers
-
-    def build(self, results: list[Tensor]) -> Any:
-        """What the function returned, around these tensors."""
-        leaves = (results[what] if kind == "tensor" else what for kind, what in self._given)
-        return _tree.unflatten(self._outputs, leaves)
 
 
 class ExportedProgram:
@@ -115,7 +43,7 @@ class ExportedProgram:
         self._program = program
         self._members = members
         self._about = program.describe()
-        self._entries = [_Entry(number, described) for number, described in enumerate(self._about["entries"])]
+        self._entries = [Calls(number, described) for number, described in enumerate(self._about["entries"])]
 
     @property
     def entries(self) -> list[str]:
@@ -137,7 +65,7 @@ class ExportedProgram:
         """The texts that were saved with it."""
         return dict(self._about["notes"])
 
-    def _entry(self, name: str) -> _Entry:
+    def _entry(self, name: str) -> Calls:
         for entry in self._entries:
             if entry.name == name:
                 return entry
@@ -151,12 +79,12 @@ class ExportedProgram:
         """Run an entry by name. `numbers` replaces saved ones, as `{"lr": 0.01}`."""
         return self._run(self._entry(entry), args, kwargs, numbers)
 
-    def _run(self, entry: _Entry, args: tuple[Any, ...], kwargs: dict[str, Any], numbers: Any) -> Any:
+    def _run(self, entry: Calls, args: tuple[Any, ...], kwargs: dict[str, Any], numbers: Any) -> Any:
         tensors, values = entry.read(args, kwargs)
         return entry.build(self._launch(entry, tensors, values, numbers or {}))
 
     def _launch(
-        self, entry: _Entry, tensors: list[Tensor], values: list[float], numbers: dict[str, float]
+        self, entry: Calls, tensors: list[Tensor], values: list[float], numbers: dict[str, float]
     ) -> list[Tensor]:
         """The tensors of the result, where `numbers` replaces some of the values by name."""
         for name, value in numbers.items():
@@ -175,6 +103,76 @@ class ExportedProgram:
     def graph(self) -> str:
         """What its entries compute, as text: the regions that were fused, and what they read and write."""
         return "\n".join(f"{entry.name}:\n{entry.explanation}" for entry in self._entries)
+
+    # --- what PyTorch's ExportedProgram has
+
+    @property
+    def range_constraints(self) -> dict[str, tuple[int, int]]:
+        """The sizes that calls choose, with the least and the largest value of each."""
+        return {name: (least, most) for entry in self._entries for name, least, most, _ in entry.sizes}
+
+    @property
+    def graph_signature(self) -> ExportGraphSignature:
+        """The names of the first entry's arguments and results, and of the state."""
+        first = self._entries[0]
+        state = self._about["state"]
+        return ExportGraphSignature(
+            user_inputs=tuple([name for name, _, _, _ in first.arguments]),
+            user_outputs=tuple([name for name, _, _, _ in first.results]),
+            parameters=tuple([name for name, kind, _, _, _ in state if kind == _PARAMETER]),
+            buffers=tuple([name for name, kind, _, _, _ in state if kind == _BUFFER]),
+            lifted_tensor_constants=tuple([name for name, kind, _, _, _ in state if kind not in (_PARAMETER, _BUFFER)]),
+            buffers_to_mutate={name: name for name, kind, _, _, changes in state if kind == _BUFFER and changes},
+        )
+
+    @property
+    def constants(self) -> dict[str, Tensor]:
+        """The tensors of the state that are neither parameters nor buffers."""
+        return {name: t for name, t in self._state() if name in self.graph_signature.lifted_tensor_constants}
+
+    tensor_constants = constants
+
+    def run_decompositions(self, decomp_table: Any = None) -> ExportedProgram:
+        """The program itself: what it runs are kernels already. Another table than the default one is refused."""
+        if decomp_table:
+            raise NotImplementedError(
+                "run_decompositions: decomp_table: a saved program has kernels, and no operations to take apart"
+            )
+        return self
+
+    def validate(self) -> None:
+        """Nothing: what a program says was checked when it was made or opened."""
+
+    @property
+    def graph_module(self) -> Any:
+        """NotImplementedError: a program has plans of kernels, which `graph` shows as text."""
+        raise NotImplementedError("graph_module: a saved program has plans of kernels; its `graph` shows them as text")
+
+    @property
+    def example_inputs(self) -> Any:
+        """NotImplementedError: the file has the shapes and dtypes of the examples, and not their elements."""
+        raise NotImplementedError("example_inputs: a saved program keeps the examples' shapes, and not their elements")
+
+    def __deepcopy__(self, memo: Any) -> ExportedProgram:
+        """The program with a copy of its present state and of its random generator."""
+        return self._with_state(self.fork(), self._changing(), self._program.generator())
+
+    def __reduce__(self) -> Any:
+        """Pickled with all of the file, its present state and its random generator."""
+        file = io.BytesIO()
+        self.save(file)
+        return _unpickled, (file.getvalue(), self._changing(), self._program.generator())
+
+    def _changing(self) -> dict[str, Tensor]:
+        """What entries change, copied."""
+        changing = {name for name, _, _, _, changes in self._about["state"] if changes}
+        return {name: tensor.clone() for name, tensor in self._state() if name in changing}
+
+    @staticmethod
+    def _with_state(program: ExportedProgram, state: dict[str, Tensor], generator: Any) -> ExportedProgram:
+        program.load_state_dict(state)
+        program._program.generator(*generator)
+        return program
 
     # --- state
 
@@ -241,15 +239,26 @@ class ExportedProgram:
 
     # --- the file
 
-    def save(self, path: str | os.PathLike[str] | IO[bytes], *, external_weights: bool = False) -> None:
+    def save(
+        self,
+        path: str | os.PathLike[str] | IO[bytes],
+        *,
+        external_weights: bool = False,
+        extra_files: Mapping[str, str | bytes] | None = None,
+    ) -> None:
         """Write the file, with the state as it was traced or loaded. On a path it is written aside and renamed.
 
         With `external_weights` the weights are a file of their own, `<path>.safetensors`, which must lie beside the
-        program's wherever that is opened.
+        program's wherever that is opened. `extra_files` are texts that the file has among its notes; one that is signed
+        loses its signature by them.
         """
         members = self._members
         if members is None:
             members = {name: self._program.member(name) for name in self._program.members()}
+        if extra_files:
+            texts = [(name, _text(name, value)) for name, value in extra_files.items()]
+            members = {name: data for name, data in members.items() if name != SIGNATURE}
+            members[MANIFEST] = _C._with_notes(members[MANIFEST], texts)
         if external_weights:
             if not isinstance(path, (str, os.PathLike)):
                 raise ValueError("save: external_weights needs a path")
@@ -272,8 +281,44 @@ class ExportedProgram:
         return "ExportedProgram(\n" + "\n".join(lines) + "\n)"
 
 
+@dataclass(frozen=True)
+class ExportGraphSignature:
+    """The names of what a program takes, gives and has: `ExportedProgram.graph_signature`."""
+
+    user_inputs: tuple[str, ...]
+    user_outputs: tuple[str, ...]
+    parameters: tuple[str, ...]
+    buffers: tuple[str, ...]
+    lifted_tensor_constants: tuple[str, ...]
+    buffers_to_mutate: dict[str, str]
+
+    @property
+    def inputs_to_parameters(self) -> dict[str, str]:
+        """Each parameter under its own name, as the program has it."""
+        return {name: name for name in self.parameters}
+
+    @property
+    def inputs_to_buffers(self) -> dict[str, str]:
+        """And each buffer."""
+        return {name: name for name in self.buffers}
+
+
+def _text(name: str, value: str | bytes) -> str:
+    if not isinstance(value, (str, bytes)):
+        raise TypeError(f"save: extra_files: {name}: expected a text, got {type(value).__name__}")
+    try:
+        return value.decode() if isinstance(value, bytes) else value
+    except UnicodeDecodeError:
+        raise ValueError(f"save: extra_files: {name} is no text: notes are of UTF-8") from None
+
+
+def _unpickled(file: bytes, state: dict[str, Tensor], generator: Any) -> ExportedProgram:
+    return ExportedProgram._with_state(load(io.BytesIO(file)), state, generator)
+
+
 class ProgramModule(Module):
-    """What `ExportedProgram.module` gives."""
+    """What `ExportedProgram.module` gives. Buffers that entries change are the program's own memory; the other tensors
+    are copies to look at, and a call after one of them was changed is an error."""
 
     def __init__(self, program: ExportedProgram) -> None:
         super().__init__()
@@ -282,6 +327,11 @@ class ProgramModule(Module):
             self._home(name)[0].register_parameter(self._home(name)[1], Parameter(tensor, requires_grad=False))
         for name, tensor in program.named_buffers():
             self._home(name)[0].register_buffer(self._home(name)[1], tensor)
+        self._watched = [
+            (name, number, changes, value, value._version)
+            for number, (name, kind, _, _, changes) in enumerate(program._about["state"])
+            if (value := self._held(name, kind)) is not None
+        ]
 
     def _home(self, name: str) -> tuple[Module, str]:
         module: Module = self
@@ -292,17 +342,73 @@ class ProgramModule(Module):
             module = module._modules[part]  # type: ignore[assignment]
         return module, last
 
+    def _held(self, name: str, kind: int) -> Tensor | None:
+        """What is there now under the name of a tensor of the state."""
+        home, last = self._home(name)
+        if kind == _PARAMETER:
+            return home._parameters.get(last)
+        return home._buffers.get(last) if kind == _BUFFER else None
+
+    def _check(self) -> None:
+        """RuntimeError where a tensor was changed, or replaced, that the program does not read from here."""
+        for name, number, changes, value, version in self._watched:
+            kind = self._exported._about["state"][number][1]
+            held = self._held(name, kind)
+            if held is value and (changes or value._version == version):
+                continue
+            own = self._exported._program.state(number)
+            if held is None or held.dtype != own.dtype or not tandem.equal(held.detach(), own):
+                what = "replaced" if changes else "changed"
+                instead = "change it in place" if changes else "no entry changes it; export the model again"
+                raise RuntimeError(
+                    f"{name} of a saved program's module was {what}, which the program does not see: {instead}"
+                )
+
+    def _apply(self, fn: Callable[..., Tensor], recurse: bool = True) -> ProgramModule:
+        for name, tensor in [*self.named_parameters(), *self.named_buffers()]:
+            if (made := fn(tensor)).dtype != tensor.dtype:
+                raise NotImplementedError(
+                    f"a saved program is for the dtypes that it was traced with: {name} is {tensor.dtype}, and cannot "
+                    f"become {made.dtype}"
+                )
+        return self
+
+    def __deepcopy__(self, memo: Any) -> ProgramModule:
+        """Of a deep copy of the program."""
+        return ProgramModule(copy.deepcopy(self._exported, memo)).train(self.training)
+
+    def __reduce__(self) -> Any:
+        return ProgramModule, (self._exported,)
+
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Run the program's first entry."""
+        self._check()
         return self._exported(*args, **kwargs)
 
-    def save(self, f: str | os.PathLike[str] | IO[bytes]) -> None:
+    def save(
+        self, f: str | os.PathLike[str] | IO[bytes], _extra_files: Mapping[str, str | bytes] | None = None
+    ) -> None:
         """Write the program to a file."""
-        self._exported.save(f)
+        self._exported.save(f, extra_files=_extra_files)
 
 
-def save(ep: ExportedProgram, f: str | os.PathLike[str] | IO[bytes], *, external_weights: bool = False) -> None:
-    """Write a program to a file: `ep.save(f, external_weights=external_weights)`.
+def save(
+    ep: ExportedProgram,
+    f: str | os.PathLike[str] | IO[bytes],
+    *,
+    extra_files: Mapping[str, str | bytes] | None = None,
+    opset_version: Any = None,
+    pickle_protocol: Any = None,
+    external_weights: bool = False,
+) -> None:
+    """Write a program to a file: `ep.save(f, external_weights=external_weights, extra_files=extra_files)`.
+
+    Args:
+        ep: the program.
+        f: a path, or an open binary file.
+        extra_files: texts to keep in the file by name, among its `notes`.
+        opset_version, pickle_protocol: PyTorch's, without effect.
+        external_weights: write the weights to a file of their own, beside the program's.
 
     >>> import io, tandem
     >>> file = io.BytesIO()
@@ -310,12 +416,16 @@ def save(ep: ExportedProgram, f: str | os.PathLike[str] | IO[bytes], *, external
     >>> file.getvalue()[:2]
     b'PK'
     """
-    ep.save(f, external_weights=external_weights)
+    if not isinstance(ep, ExportedProgram):
+        raise TypeError(f"export.save: expected an ExportedProgram, got {type(ep).__name__}")
+    ep.save(f, external_weights=external_weights, extra_files=extra_files)
 
 
 def load(
     f: str | os.PathLike[str] | IO[bytes],
     *,
+    extra_files: dict[str, Any] | None = None,
+    expected_opset_version: Any = None,
     require_signature: bytes | None = None,
     verify: bool = False,
     ir_only: bool = False,
@@ -328,6 +438,8 @@ def load(
     Args:
         f: the file's path. It is mapped, and must not be changed while the program is used; to replace it, write
             another one and rename it. An open binary file is read into memory instead.
+        extra_files: a dict whose keys are names of notes; the notes' texts are put there.
+        expected_opset_version: PyTorch's, without effect.
         require_signature: an Ed25519 public key of 32 bytes, which the file must be signed with.
         verify: compare all of the file with the hashes in it, not only the code that is used.
         ir_only: run no machine code of the file: its kernels are compiled here, from what the file says they compute.
@@ -348,10 +460,15 @@ def load(
     """
     if require_signature is not None and len(require_signature) != 32:
         raise ValueError(f"load: require_signature: a public key has 32 bytes, not {len(require_signature)}")
+    if not isinstance(f, (str, os.PathLike)) and not hasattr(f, "read"):
+        raise TypeError(f"export.load: expected a path or an open binary file, got {type(f).__name__}")
     source: Any = os.fspath(f) if isinstance(f, (str, os.PathLike)) else read_archive(f)
     _nvidia.name_folders()
     program = _C.Program(source, signed_by=require_signature or b"", verify=verify, ir_only=ir_only, device=str(device))
-    return ExportedProgram(program, source if isinstance(source, dict) else None)
+    made = ExportedProgram(program, source if isinstance(source, dict) else None)
+    if extra_files is not None:
+        extra_files.update({name: made.notes.get(name, "") for name in extra_files})
+    return made
 
 
 def add_target(f: str | os.PathLike[str], target: str) -> None:
@@ -370,9 +487,7 @@ def add_target(f: str | os.PathLike[str], target: str) -> None:
     """
     _nvidia.name_folders()
     program = _C.Program(os.fspath(f), ir_only=True)
-    members = {name: program.member(name) for name in program.members() if name != "signature"}
-    try:
-        members.update(_C._add_target(members["manifest"], target))
-    except tandem.InternalError as error:
-        raise ValueError(f"add_target: {error}") from None
+    # Weights beside the file stay there.
+    members = {name: program.member(name) for name in member_names(f) if name != SIGNATURE}
+    members.update(_C._add_target(members[MANIFEST], target))
     write_archive(f, members)

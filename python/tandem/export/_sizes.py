@@ -14,13 +14,19 @@ MOST_COMBINATIONS = 65536
 
 
 class _Hint:
-    """`Dim.STATIC` and the like."""
+    """`Dim.STATIC` and the like, and `Dim.DYNAMIC(min=, max=)`."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self, name: str, min: int | None = None, max: int | None = None) -> None:
+        self.name = name
+        self.min, self.max = min, max
+
+    def __call__(self, min: int | None = None, max: int | None = None) -> _Hint:
+        if self.name == "STATIC":
+            raise TypeError("Dim.STATIC has no range")
+        return _Hint(self.name, min, max)
 
     def __repr__(self) -> str:
-        return f"Dim.{self._name}"
+        return f"Dim.{self.name}"
 
 
 class Dim:
@@ -33,7 +39,8 @@ class Dim:
             traced for every value between them, so that a range is best no wider than what is needed.
 
     Sums, differences and products with integers are sizes that follow from it: `Dim("pairs", max=8) * 2`.
-    `Dim.STATIC` is a size that stays the example's, `Dim.DYNAMIC` one of its own.
+    `Dim.STATIC` is a size that stays the example's, `Dim.DYNAMIC` one of its own, to
+    which a range may be given: `Dim.DYNAMIC(max=8)`.
 
     >>> import tandem
     >>> from tandem.export import Dim
@@ -210,18 +217,19 @@ class Sizes:
     def _dim(self, path: str, value: Tensor, d: int, dim: Any) -> None:
         given = int(value.shape[d])
         where = f"{path}'s dim {d}"
-        if dim is None or dim is Dim.STATIC:
+        hint = dim.name if isinstance(dim, _Hint) else ""
+        if dim is None or hint == "STATIC":
             return
         if type(dim) is int:
             if dim != given:
                 self._refuse(f"{where} is {given} in the example, not {dim}")
             return
-        if dim is Dim.AUTO:
+        if hint == "AUTO":
             raise NotImplementedError(
                 f"export: {self._entry}: dynamic_shapes: {where}: Dim.AUTO; say Dim('name', min=, max=) or Dim.STATIC"
             )
-        if dim is Dim.DYNAMIC:
-            dim = Dim(f"{path.replace('.', '_')}_{d}")
+        if hint == "DYNAMIC":
+            dim = Dim(f"{path.replace('.', '_')}_{d}", min=dim.min, max=dim.max)
         derived = _Derived(dim, 1, 0) if isinstance(dim, Dim) else dim
         if not isinstance(derived, _Derived):
             self._refuse(f"{where}: expected a Dim, got {dim!r}")

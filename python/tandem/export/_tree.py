@@ -51,6 +51,34 @@ def _walk(value: Any, path: Path, leaves: list[tuple[Path, Any]]) -> Structure:
     return [kind, details, [_walk(item, (*path, key), leaves) for key, item in zip(keys, items, strict=True)]]
 
 
+def shown(structure: Structure) -> str:
+    """`(_, {'a': _})`: a structure, for errors."""
+    if structure is None:
+        return "no container"
+    kind, details, children = structure
+    items = ["_" if child is None else shown(child) for child in children]
+    if kind == "list":
+        return f"[{', '.join(items)}]"
+    if kind in _DICTS:
+        return f"{{{', '.join(f'{key!r}: {item}' for key, item in zip(details, items, strict=True))}}}"
+    name = details[0] if kind in ("named", "result") else ""
+    return f"{name}({', '.join(items)}{',' if len(items) == 1 else ''})"
+
+
+def leaves_of(structure: Structure) -> int:
+    """How many leaves it has; ValueError or TypeError where it is none."""
+    if structure is None:
+        return 1
+    kind, details, children = structure
+    expected = {"list": None, "tuple": None, "dict": details, "OrderedDict": details}
+    fields = details[1] if kind in ("named", "result") else expected[kind]
+    if fields is not None and len(fields) != len(children):
+        raise ValueError(f"{len(fields)} keys of {len(children)} items")
+    if kind in ("named", "result") and not all(isinstance(name, str) for name in [details[0], *fields]):
+        raise TypeError("a name that is none")
+    return sum(leaves_of(child) for child in children)
+
+
 def flatten(value: Any) -> tuple[Structure, list[tuple[Path, Any]]]:
     """The structure, and the leaves with the keys that lead to each. TypeError for keys that JSON cannot keep."""
     leaves: list[tuple[Path, Any]] = []

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import tandem
 from tandem import Tensor
 
@@ -71,11 +69,11 @@ def feature_dropout(input: Tensor, p: float = 0.5, training: bool = False, inpla
 
 
 def _warn_of_plain(name: str, spatial: int, input: Tensor) -> None:
-    warnings.warn(
+    tandem._C._warn(
         f"{name}: Received a {input.dim()}-D input to {name}, which is deprecated and will result in an error in a "
         f"future release. Use dropout instead: {name} zeroes channels of inputs with {spatial} spatial dimensions, a "
         "channel dimension, and an optional batch dimension.",
-        stacklevel=3,
+        3,
     )
 
 
@@ -118,10 +116,10 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     if input.dim() not in (3, 4):
         _warn_of_plain("dropout2d", 2, input)
     elif input.dim() == 3:
-        warnings.warn(
+        tandem._C._warn(
             "dropout2d: Received a 3D input to dropout2d, taken as (N, C, L): channels of one spatial dimension. A "
             "future release will take it as (C, H, W). Use dropout1d for (N, C, L).",
-            stacklevel=2,
+            2,
         )
     return feature_dropout(input, p, training, inplace)
 

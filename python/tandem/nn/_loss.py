@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, ClassVar
 
+import tandem
 from tandem import Tensor
 from tandem.nn import functional as F
 from tandem.nn.module import Module
@@ -15,9 +15,7 @@ def _reduction(size_average: bool | None, reduce: bool | None, reduction: str) -
     if size_average is None and reduce is None:
         return reduction
     how = "none" if reduce is False else "sum" if size_average is False else "mean"
-    warnings.warn(
-        f"size_average and reduce args will be deprecated, please use reduction='{how}' instead.", stacklevel=4
-    )
+    tandem._C._warn(f"size_average and reduce args will be deprecated, please use reduction='{how}' instead.", 4)
     return how
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 
 import tandem
 from tandem import Tensor
@@ -34,9 +33,9 @@ def canonical_mask(
     if mask.dtype is not tandem.bool and not mask.is_floating_point():
         raise AssertionError(f"only bool and floating types of {mask_name} are supported")
     if check_other and other_type is not None and mask.dtype is not other_type:
-        warnings.warn(
+        tandem._C._warn(
             f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for both instead.",
-            stacklevel=3,
+            3,
         )
     if mask.is_floating_point():
         return mask

@@ -7,7 +7,6 @@ are compositions of differentiable tensor operations: dropout in `_dropout.py`, 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import ParamSpec
 
@@ -242,7 +241,7 @@ def gumbel_softmax(logits: Tensor, tau: float = 1.0, hard: bool = False, eps: fl
         tensor([0., 1.])
     """
     if eps != 1e-10:
-        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
+        tandem._C._warn("`eps` parameter is deprecated and has no effect.", 2)
     uniform = tandem.rand(list(logits.shape), dtype=logits.dtype, device=logits.device)
     tiny = tandem.finfo(logits.dtype).tiny
     noise = -tandem.log((-tandem.log(uniform.clamp(min=tiny))).clamp(min=tiny))

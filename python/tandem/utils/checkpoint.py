@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -108,7 +107,7 @@ def check_backward_validity(inputs: Iterable[Any]) -> None:
     >>> tandem.utils.checkpoint.check_backward_validity((tandem.ones(1, requires_grad=True), 3))
     """
     if not any(x.requires_grad for x in inputs if isinstance(x, _C.Tensor)):
-        warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=3)
+        tandem._C._warn("None of the inputs have requires_grad=True. Gradients will be None", 3)
 
 
 class _World:
@@ -171,10 +170,10 @@ def checkpoint(
     """
     preserve = kwargs.pop("preserve_rng_state", True)
     if use_reentrant is None:
-        warnings.warn(
+        tandem._C._warn(
             "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. use_reentrant=False is "
             "recommended, but if you need to preserve the current default behavior, you can pass use_reentrant=True.",
-            stacklevel=2,
+            2,
         )
         use_reentrant = True
     if use_reentrant and kwargs:
@@ -332,11 +331,11 @@ def checkpoint_sequential(
     tandem.Size([1, 1])
     """
     if use_reentrant is None:
-        warnings.warn(
+        tandem._C._warn(
             "torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be passed explicitly. "
             "use_reentrant=False is recommended, but if you need to preserve the current default behavior, you can "
             "pass use_reentrant=True.",
-            stacklevel=2,
+            2,
         )
         use_reentrant = True
     preserve = kwargs.pop("preserve_rng_state", True)

@@ -12,7 +12,7 @@ import pytest
 
 import tandem
 from tandem import nn
-from tandem.export import export, load
+from tandem.export import ExportedProgram, export, load
 
 # Loads every version of a file that standard input names, and runs it if it loads. In a process of its own: what is
 # tested is that it lives.
@@ -117,3 +117,26 @@ def test_not_a_file(tmp_path):
         load(tmp_path)
     with pytest.raises(ValueError, match="No such file"):
         load(tmp_path / "none.tandem")
+
+
+def test_structures_that_contradict_the_rest(saved):
+    """How arguments and results are put together is JSON in the manifest, which Python alone reads."""
+    program = load(saved)
+    parts = {name: program._program.member(name) for name in program._program.members()}
+    parts["weights.safetensors"] = tandem.frombuffer(bytearray(parts["weights.safetensors"]), dtype=tandem.uint8)
+    for before, after in (
+        (b'"tuple"', b'"tupla"'),
+        (b'"inputs"', b'"inputz"'),
+        (b'["tensor", 0]', b'["tensor", 1]'),
+        (b'["tensor", 0]', b'["tensor","0"'),
+        (b'"results"', b'"resultz"'),
+        (b'"parameters": ["input"]', b'"parameters": [       ]'),
+    ):
+        assert before in parts["manifest"]
+        changed = {**parts, "manifest": parts["manifest"].replace(before, after)}
+        if before[:4] == b'"par':
+            made = ExportedProgram(tandem._C.Program(changed), changed)  # as files that do not tell
+            assert made(tandem.ones(2, 1, 6, 6)).shape == (2, 3)
+            continue
+        with pytest.raises(ValueError, match="contradicts itself: how arguments and results of `forward` are put"):
+            ExportedProgram(tandem._C.Program(changed), changed)

@@ -9,7 +9,7 @@ import pytest
 from conftest import assert_same_bits
 
 import tandem
-from tandem.export import export, generate_key, load, save, sign
+from tandem.export import add_target, export, generate_key, load, save, sign
 from tandem.export._archive import read_archive, write_archive
 
 
@@ -130,6 +130,20 @@ def test_external_weights(program, tmp_path):
         load(path)
     with pytest.raises(ValueError, match="external_weights needs a path"):
         program.save(io.BytesIO(), external_weights=True)
+
+
+def test_targets_beside_external_weights(tmp_path):
+    """They are added to the program's own file; the weights stay in theirs."""
+    path, beside = tmp_path / "program.tandem", tmp_path / "program.tandem.safetensors"
+    x = tandem.randn(2, 3)
+    program = export(tandem.nn.Sequential(tandem.nn.Linear(3, 4), tandem.nn.Tanh()), (x,), targets=["x86-64-v3"])
+    program.save(path, external_weights=True)
+    weights = beside.read_bytes()
+    add_target(path, "x86-64-v4")
+    assert beside.read_bytes() == weights and "weights.safetensors" not in zipfile.ZipFile(path).namelist()
+    added = load(path, verify=True)
+    assert added.targets == ["x86-64-v3", "x86-64-v4"]
+    assert_same_bits(added(x), program(x))
 
 
 def test_sizes_of_64_bits(program, tmp_path, monkeypatch):

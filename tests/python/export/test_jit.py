@@ -52,6 +52,73 @@ def test_arguments(tmp_path):
     assert extra == {"labels": "cat dog", "absent": ""}
 
 
+def test_extra_files(tmp_path):
+    x = tandem.ones(2)
+    secret, public = tandem.export.generate_key()
+    path = tmp_path / "p.pt"
+    tandem.export.export(tandem.relu, (x,), notes={"license": "CC0", "labels": "cat"}).save(path)
+    tandem.export.sign(path, secret)
+    signed = tandem.export.load(path, require_signature=public)
+    for save in (
+        lambda f: tandem.export.save(
+            signed, f, extra_files={"labels": b"cat dog", "more": "\u00e4"}, pickle_protocol=2
+        ),
+        lambda f: tandem.jit.save(signed.module(), f, {"labels": "cat dog", "more": "\u00e4"}),
+    ):
+        file = io.BytesIO()
+        save(file)
+        file.seek(0)
+        found = {"license": "", "labels": "", "absent": ""}
+        program = tandem.export.load(file, extra_files=found, expected_opset_version=None)
+        assert found == {"license": "CC0", "labels": "cat dog", "absent": ""}
+        assert program.notes == {"license": "CC0", "labels": "cat dog", "more": "\u00e4"}
+        assert program(-x).tolist() == [0, 0]
+        file.seek(0)
+        with pytest.raises(ValueError, match="not signed"):  # what was signed had other notes
+            tandem.export.load(file, require_signature=public)
+
+
+def test_names_of_exported_programs():
+    """What scripts for PyTorch's ExportedProgram read."""
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm, self.table = nn.BatchNorm1d(3), tandem.ones(3)
+
+        def forward(self, x, *, y):
+            return {"out": self.norm(x) + y * self.table}
+
+    n = tandem.export.Dim("n", min=2, max=4)
+    x = tandem.rand(3, 3)
+    program = tandem.export.export(
+        Model(), (x,), {"y": x}, dynamic_shapes={"x": {0: n}, "y": {0: n}}, strict=False,
+        preserve_module_call_signature=(), prefer_deferred_runtime_asserts_over_guards=True,
+    )  # fmt: skip
+    signature = program.graph_signature
+    assert isinstance(signature, tandem.export.ExportGraphSignature)
+    assert signature.user_inputs == ("x", "y") and signature.user_outputs == ("out",)
+    assert signature.inputs_to_parameters == {"norm.weight": "norm.weight", "norm.bias": "norm.bias"}
+    buffers = {f"norm.{name}" for name in ("running_mean", "running_var", "num_batches_tracked")}
+    assert signature.inputs_to_buffers.keys() == signature.buffers_to_mutate.keys() == buffers
+    assert signature.lifted_tensor_constants == ("table",) and list(program.constants) == ["table"]
+    assert program.range_constraints == {"n": (2, 4)}
+    assert program.run_decompositions() is program and program.validate() is None
+    for use, message in (
+        (lambda: program.run_decompositions({"op": None}), "decomp_table"),
+        (lambda: program.graph_module, "graph_module: .*`graph`"),
+        (lambda: program.example_inputs, "example_inputs"),
+        (lambda: tandem.export.draft_export(Model(), (x,)), "export.draft_export is not part of"),
+        (lambda: tandem.export.ShapesCollection(), "export.ShapesCollection is not part of"),
+    ):
+        with pytest.raises(NotImplementedError, match=message):
+            use()
+    with pytest.raises(TypeError, match="expected an ExportedProgram, got Model"):
+        tandem.export.save(Model(), io.BytesIO())
+    with pytest.raises(TypeError, match="expected a path or an open binary file, got int"):
+        tandem.export.load(5)
+
+
 def test_refused(model, tmp_path):
     x = tandem.ones(2, 3)
     with pytest.raises(tandem.DataReadError, match=r"test_jit.py:\d+"):
@@ -59,10 +126,11 @@ def test_refused(model, tmp_path):
     traced = tandem.jit.trace(model, x)
     with pytest.raises(ValueError, match=r"expected input to be float32 \[2, 3\], got float32 \[4, 3\]"):
         traced(tandem.ones(4, 3))
-    with pytest.raises(TypeError, match="expected what jit.trace or jit.load gave, got Sequential"):
+    with pytest.raises(TypeError, match=r"expected what jit.trace .* gave, got Sequential, as jit.script .*: trace it"):
         tandem.jit.save(model, tmp_path / "a.pt")
-    with pytest.raises(NotImplementedError, match="notes="):
-        tandem.jit.save(traced, tmp_path / "a.pt", {"labels": "cat dog"})
+    for extra, message in (({"labels": 5}, "labels: expected a text, got int"), ({"a": b"\xff"}, "a is no text")):
+        with pytest.raises((TypeError, ValueError), match=message):
+            tandem.jit.save(traced, tmp_path / "a.pt", extra)
     traced.save(tmp_path / "a.pt")
     with pytest.raises(NotImplementedError, match="runs on the CPU, not on meta"):
         tandem.jit.load(tmp_path / "a.pt", "meta")

@@ -227,6 +227,8 @@ def test_calls_that_do_not_fit():
 @pytest.mark.parametrize(
     ("spec", "error", "message"),
     [
+        (({0: Dim.AUTO(max=4)}, None), NotImplementedError, "Dim.AUTO; say Dim"),
+        (({0: Dim.DYNAMIC(max=3)}, None), ValueError, "dim 0 is 4 in the example, which is not x_0 for a x_0 from 1"),
         ({"z": None}, ValueError, "'z' is no argument; they are x, y"),
         (({0: Dim("b")},), ValueError, "it is for 1 arguments, and there are 2"),
         (7, ValueError, "expected a dict or a tuple, got int"),
