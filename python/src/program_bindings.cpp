@@ -409,14 +409,14 @@ Device runsOn(const Context& context, const EntryData& e, std::span<const Tensor
 }
 
 /// All that a tensor reaches over.
-Context::Bytes reachOf(const Tensor& t) {
+program::Bytes reachOf(const Tensor& t) {
   if (t.numel() == 0) return {};
   std::int64_t last = 0;
   for (std::size_t d = 0; d < t.shape().size(); ++d) last += (t.shape()[d] - 1) * t.strides()[d];
   return {static_cast<const char*>(addressOf(t)), (static_cast<std::size_t>(last) + 1) * itemSize(t.dtype())};
 }
 
-/// run(entry, tensors, numbers): numbers None: those that were saved.
+/// run(entry, tensors, numbers)
 PyObject* run(PyObject* self, PyObject* args) {
   unsigned long number = 0;
   PyObject *tensors = nullptr, *numbers = nullptr;
@@ -424,6 +424,9 @@ PyObject* run(PyObject* self, PyObject* args) {
   return guarded([&]() -> PyObject* {
     const std::shared_ptr<Context> context = reinterpret_cast<PyProgram*>(self)->context;
     const std::vector<Tensor> passed = each(tensors, checkedTensor);
+    if (std::ranges::any_of(passed, [](const Tensor& t) { return t.impl()->batch != nullptr; }))
+      fail<NotImplementedError>(context->entry(number).name,
+                                ": a saved program has no batching rule: export the function under vmap");
     if (const std::size_t expected = context->entry(number).arguments.size(); passed.size() != expected)
       fail<TypeError>(context->entry(number).name, " takes ", expected, " tensors, not ", passed.size());
     std::vector<DimsRef> shapes;
@@ -433,7 +436,7 @@ PyObject* run(PyObject* self, PyObject* args) {
     std::vector<Tensor> given = passed;
     std::vector<Located> arguments;
     const Device device = runsOn(*context, e, given);
-    std::vector<Context::Bytes> bytes;
+    std::vector<program::Bytes> bytes;
     for (std::size_t k = 0; k < given.size(); ++k) {
       const ArgumentData& a = e.arguments[k];
       Tensor& t = given[k];
@@ -448,11 +451,7 @@ PyObject* run(PyObject* self, PyObject* args) {
       if (!t.isContiguous()) t = ops::contiguous(t);
       arguments.push_back({addressOf(t), t.device()});
     }
-    std::vector<Scalar> values;
-    if (numbers == Py_None)
-      for (const NumberData& n : e.numbers) values.push_back(n.value);
-    else
-      values = each(numbers, scalarOf);
+    const std::vector<Scalar> values = each(numbers, scalarOf);
     std::vector<Tensor> results;
     std::vector<Located> places;
     for (const ResultData& r : e.results) {

@@ -114,9 +114,21 @@ const tandem::program::EntryData& entryAt(const tandem_context* c, std::size_t e
   return c->context.entry(entry);
 }
 
+/// What the caller must give; TypeError where that is null.
+template <class T>
+T* given(T* pointer, const char* what) {
+  if (pointer == nullptr) fail<TypeError>(what, " is a null pointer");
+  return pointer;
+}
+/// Likewise of several, of which there may be none.
+template <class T>
+std::span<T> given(T* all, std::size_t count, const char* what) {
+  return {count > 0 ? given(all, what) : nullptr, count};
+}
+
 template <class T>
 std::size_t find(const std::vector<T>& all, const char* name, const char* what) {
-  const auto it = std::ranges::find(all, std::string_view(name), &T::name);
+  const auto it = std::ranges::find(all, std::string_view(given(name, "the name")), &T::name);
   if (it == all.end()) fail<TypeError>("the program has no ", what, " called `", name, "`");
   return static_cast<std::size_t>(it - all.begin());
 }
@@ -124,7 +136,7 @@ std::size_t find(const std::vector<T>& all, const char* name, const char* what) 
 /// A number of the caller's in the kind that the program wants.
 tandem::Scalar numberLike(const tandem::program::NumberData& n, double value) {
   if (n.value.isFloat()) return value;
-  if (value != std::floor(value)) fail<TypeError>(n.name, " is an integer, not ", value);
+  if (value != std::floor(value) || std::abs(value) >= 0x1p63) fail<TypeError>(n.name, " is an integer, not ", value);
   return static_cast<std::int64_t>(value);
 }
 
@@ -134,10 +146,12 @@ void takeNumbers(tandem_context* context, const tandem::program::EntryData& e, c
     context->numbers.push_back(numbers != nullptr ? numberLike(e.numbers[k], numbers[k]) : e.numbers[k].value);
 }
 
-std::vector<Located> located(const tandem_memory* all, std::size_t count) {
+constexpr const char* kArguments = "the array of arguments";
+constexpr const char* kResults = "the array of results";
+
+std::vector<Located> located(std::span<const tandem_memory> all) {
   std::vector<Located> found;
-  for (std::size_t k = 0; k < count; ++k) {
-    const tandem_memory& m = all[k];
+  for (const tandem_memory& m : all) {
     tandem::Device device;
     if (m.device_kind == TANDEM_CUDA)
       device = tandem::parseDevice(tandem::strcat("cuda:", m.device_index));
@@ -195,7 +209,7 @@ tandem_error* tandem_program_open(const char* path, const tandem_open_options* o
       how.signedBy.assign(reinterpret_cast<const char*>(options->signed_by), 32);
     how.verify = options != nullptr && options->verify != 0;
     if (options != nullptr && options->device != nullptr) how.device = tandem::parseDevice(options->device);
-    *program = new tandem_program{Program::open(Archive::open(path), how)};
+    *program = new tandem_program{Program::open(Archive::open(given(path, "the path")), how)};
   });
 }
 void tandem_program_close(tandem_program* program) { delete program; }
@@ -258,7 +272,7 @@ tandem_error* tandem_find_state(const tandem_program* program, const char* name,
 const char* tandem_program_target(const tandem_program* program) { return program->program->target().c_str(); }
 const char* tandem_program_note(const tandem_program* program, const char* key) {
   for (const auto& [name, value] : dataOf(program).notes)
-    if (name == key) return value.c_str();
+    if (key != nullptr && name == key) return value.c_str();
   return nullptr;
 }
 size_t tandem_program_functions(const tandem_program* program) { return program->program->functions().size(); }
@@ -278,8 +292,8 @@ tandem_error* tandem_run(tandem_context* context, size_t entry, void* const* arg
   return guarded(TANDEM_INVALID_VALUE, [&] {
     const auto& e = item(context->context.program().data().entries, entry, "entry");
     takeNumbers(context, e, numbers);
-    context->context.run(entry, std::span<void* const>(arguments, e.arguments.size()), context->numbers,
-                         std::span<void* const>(results, e.results.size()));
+    context->context.run(entry, given(arguments, e.arguments.size(), kArguments), context->numbers,
+                         given(results, e.results.size(), kResults));
   });
 }
 
@@ -288,8 +302,8 @@ tandem_error* tandem_run_on(tandem_context* context, size_t entry, const tandem_
   return guarded(TANDEM_INVALID_VALUE, [&] {
     const auto& e = item(context->context.program().data().entries, entry, "entry");
     const InStream here(context->context.program().device(), streamOf(options));
-    const std::vector<Located> from = located(arguments, e.arguments.size());
-    const std::vector<Located> to = located(results, e.results.size());
+    const std::vector<Located> from = located(given(arguments, e.arguments.size(), kArguments));
+    const std::vector<Located> to = located(given(results, e.results.size(), kResults));
     takeNumbers(context, e, numbers);
     context->context.run(entry, from, context->numbers, to);
   });
@@ -301,7 +315,7 @@ tandem_error* tandem_wait(tandem_context* context) {
 tandem_error* tandem_set_sizes(tandem_context* context, size_t entry, const int64_t* sizes) {
   return guarded(TANDEM_INVALID_ARGUMENT, [&] {
     const auto& e = item(context->context.program().data().entries, entry, "entry");
-    context->context.resize(entry, {sizes, e.sizes.size()});
+    context->context.resize(entry, given(sizes, e.sizes.size(), "the array of sizes"));
   });
 }
 tandem_error* tandem_context_argument(const tandem_context* context, size_t entry, size_t number,
@@ -316,20 +330,20 @@ tandem_error* tandem_context_result(const tandem_context* context, size_t entry,
 tandem_error* tandem_state_get(const tandem_context* context, size_t number, void* elements) {
   return guarded(TANDEM_INVALID_ARGUMENT, [&] {
     item(context->context.program().data().state, number, "tensor of the state");
-    context->context.getState(number, elements);
+    context->context.getState(number, given(elements, "the memory"));
   });
 }
 tandem_error* tandem_state_set(tandem_context* context, size_t number, const void* elements) {
   return guarded(TANDEM_INVALID_ARGUMENT, [&] {
     item(context->context.program().data().state, number, "tensor of the state");
-    context->context.setState(number, elements);
+    context->context.setState(number, given(elements, "the memory"));
   });
 }
 tandem_error* tandem_state_save(const tandem_context* context, const char* path) {
-  return guarded(TANDEM_ERROR, [&] { tandem::program::saveState(context->context, path); });
+  return guarded(TANDEM_ERROR, [&] { tandem::program::saveState(context->context, given(path, "the path")); });
 }
 tandem_error* tandem_state_load(tandem_context* context, const char* path) {
-  return guarded(TANDEM_INVALID_FILE, [&] { tandem::program::loadState(context->context, path); });
+  return guarded(TANDEM_INVALID_FILE, [&] { tandem::program::loadState(context->context, given(path, "the path")); });
 }
 void tandem_seed(tandem_context* context, int64_t seed) {
   context->context.seed = seed;

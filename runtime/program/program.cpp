@@ -15,6 +15,7 @@
 #include "runtime/lib/strided.h"
 #include "runtime/memory/allocator.h"
 #include "runtime/plan/scalar_slots.h"
+#include "runtime/program/call_check.h"
 #include "runtime/program/check.h"
 #include "runtime/program/safetensors.h"
 
@@ -44,16 +45,6 @@ void checkHashes(const Archive& archive, const ProgramData& data, bool all, cons
     if (known == data.members.end()) fail<ValueError>("a saved program's member `", name, "` is not in its manifest");
     if (sha256(bytes) != known->sha256) fail<ValueError>("a saved program's member `", name, "` is damaged");
   }
-}
-
-void checkNumber(const std::string& entry, const NumberData& n, const Scalar& value) {
-  const bool fits = n.freedom == NumberData::Freedom::Any || value.asDouble() == n.value.asDouble() ||
-                    (n.freedom == NumberData::Freedom::SameZero && value.asDouble() != 0 && n.value.asDouble() != 0);
-  if (!fits)
-    fail<TypeError>(entry, ": ", n.name, " was ", n.value.asDouble(), " when the program was saved, and cannot be ",
-                    value.asDouble(),
-                    n.freedom == NumberData::Freedom::Fixed ? ": the program depends on its value"
-                                                            : ": the program depends on whether it is zero");
 }
 
 bool isWhole(const ResultData& r, std::uint64_t bytes) {
@@ -329,60 +320,8 @@ void Context::resizeFor(std::size_t number, std::span<const DimsRef> shapes) {
   resize(number, sizes_);
 }
 
-namespace {
-
-void checkCall(const EntryData& e, std::size_t arguments, std::span<const Scalar> numbers, std::size_t results) {
-  for (std::size_t k = 0; k < std::min(numbers.size(), e.numbers.size()); ++k)
-    checkNumber(e.name, e.numbers[k], numbers[k]);
-  if (arguments != e.arguments.size() || numbers.size() != e.numbers.size() || results != e.results.size())
-    fail<TypeError>(e.name, " takes ", e.arguments.size(), " tensors and ", e.numbers.size(), " numbers and gives ",
-                    e.results.size(), " tensors, not ", arguments, ", ", numbers.size(), " and ", results);
-}
-
-/// Error naming the number where one is beyond what the operations that use it hold; eager calls refuse the same.
-void checkBounds(const EntryData& e, const PlanRun& run, std::vector<Scalar>& values) {
-  if (e.bounds.empty()) return;
-  values.resize(e.plan.slots.size());
-  evaluateSlots(e.plan.slots, run, values);
-  for (const BoundData& b : e.bounds) {
-    const double v = values[b.slot].recorded();
-    if (!std::isfinite(v) || std::abs(v) <= b.most) continue;
-    const ScalarSlot& slot = e.plan.slots[b.slot];
-    const bool given = slot.source == ScalarSlot::Source::Argument;
-    fail(e.name, ": ", given ? e.numbers[static_cast<std::size_t>(slot.a)].name : "what is computed from the numbers",
-         " is ", v, ", and the dtype that it is used as holds numbers up to ", b.most);
-  }
-}
-
-}  // namespace
-
 void Context::checkApart(const EntryData& e, std::span<const Bytes> arguments) const {
-  const std::vector<MemoryData>& memories = program_->data_.memories;
-  auto overlap = [](Bytes a, Bytes b) {
-    return a.size() > 0 && b.size() > 0 && std::less()(a.data(), b.data() + b.size()) &&
-           std::less()(b.data(), a.data() + a.size());
-  };
-  auto writes = [&](std::size_t memory) {
-    const std::vector<bool> written = writtenBuffers(e.plan);
-    for (std::size_t k = 0; k < written.size(); ++k) {
-      const PlanBuffer& b = e.plan.buffers[k];
-      if (!written[k] || b.kind != PlanBuffer::Kind::Input) continue;
-      const PlaceData& p = e.inputs[b.index];
-      if (p.origin == PlaceData::Origin::Memory && p.index == memory) return true;
-    }
-    return false;
-  };
-  for (std::size_t k = 0; k < arguments.size(); ++k) {
-    const ArgumentData& a = e.arguments[k];
-    for (std::size_t j = 0; a.changes && j < arguments.size(); ++j)
-      if (j != k && overlap(arguments[k], arguments[j]))
-        fail<TypeError>(e.name, ": ", e.arguments[j].name, " shares memory with ", a.name,
-                         ", which the entry writes to: pass a copy");
-    for (std::size_t m = 0; m < memories.size(); ++m)
-      if (memories[m].changes && overlap(arguments[k], {memories_[m], memories[m].bytes}) && (a.changes || writes(m)))
-        fail<TypeError>(e.name, ": ", a.name, " shares memory with `", memories[m].name,
-                         "` of the state, and the entry writes to it: pass a copy");
-  }
+  program::checkApart(e, program_->data_.memories, memories_, arguments);
 }
 
 void Context::run(std::size_t number, std::span<void* const> arguments, std::span<const Scalar> numbers,
@@ -422,9 +361,12 @@ void Context::runHere(Instance& instance, std::span<void* const> arguments, std:
                       std::span<void* const> results) {
   const EntryData& e = *instance.entry;
   const Program::Layout& layout = *instance.layout;
+  for (std::size_t k = 0; k < results.size(); ++k) checkGiven(e, e.results[k].name, results[k], bytesOf(e.results[k]));
   SmallVector<Bytes, 8> bytes;
-  for (std::size_t k = 0; k < arguments.size(); ++k)
+  for (std::size_t k = 0; k < arguments.size(); ++k) {
+    checkGiven(e, e.arguments[k].name, arguments[k], bytesOf(e.arguments[k]));
     bytes.push_back({static_cast<const char*>(arguments[k]), bytesOf(e.arguments[k])});
+  }
   checkApart(e, {bytes.data(), bytes.size()});
   inputs_.clear();
   outputs_.clear();
@@ -495,8 +437,12 @@ void Context::runOnDevice(Instance& instance, std::span<const Located> arguments
   const EntryData& e = *instance.entry;
   const Program::Layout& layout = *instance.layout;
   std::vector<Bytes> bytes;
-  for (std::size_t k = 0; k < arguments.size(); ++k)
+  for (std::size_t k = 0; k < results.size(); ++k)
+    checkGiven(e, e.results[k].name, results[k].data, bytesOf(e.results[k]));
+  for (std::size_t k = 0; k < arguments.size(); ++k) {
+    checkGiven(e, e.arguments[k].name, arguments[k].data, bytesOf(e.arguments[k]));
     bytes.push_back({static_cast<const char*>(arguments[k].data), bytesOf(e.arguments[k])});
+  }
   checkApart(e, bytes);
   beginWork();
   std::vector<void*> there;

@@ -23,6 +23,7 @@
 #include "runtime/kernel/kernel_cache.h"
 #include "runtime/memory/storage.h"
 #include "runtime/program/archive.h"
+#include "runtime/program/call_check.h"
 #include "runtime/program/program_data.h"
 #include "runtime/program/sizes.h"
 
@@ -137,9 +138,7 @@ class Context {
   /// undefined.
   void run(std::size_t entry, std::span<const Located> arguments, std::span<const Scalar> numbers,
            std::span<const Located> results);
-  using Bytes = std::span<const char>;
-  /// TypeError where an argument of an entry, which reaches over these bytes, lies in memory that the entry writes to
-  /// by another name: eager calls would see that, and plans take memories to be apart. Runs look by themselves.
+  /// As call_check.h's, with where the memories of this context are. Runs look by themselves.
   void checkApart(const EntryData& e, std::span<const Bytes> arguments) const;
   /// Until what runs have queued is done; throws the errors of its values.
   void wait();

@@ -12,6 +12,7 @@ from typing import Any
 import tandem
 from tandem import Tensor
 from tandem.nn.module import Module
+from tandem.nn.parameter import is_lazy
 from tandem.optim.optimizer import Optimizer
 
 PARAMETER, BUFFER, OTHER = range(3)
@@ -76,6 +77,14 @@ def _attributes(value: Any) -> dict[str, Any]:
     return found
 
 
+def _memory(tensor: Tensor) -> Tensor:
+    """The tensor, or where it has elements more than once, as an expanded one, the memory that it reaches over."""
+    reach = 1 + sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
+    if reach >= tensor.numel():
+        return tensor.detach()
+    return tensor.detach().as_strided((reach,), (1,), tensor.storage_offset())
+
+
 class State:
     """The tensors that functions to be exported use, by name, and the optimizers that they step."""
 
@@ -109,6 +118,8 @@ class State:
 
     def _add(self, name: str, kind: int, tensor: Tensor, again: bool = False) -> None:
         """`again`: a tensor may have several names, as a tied weight has."""
+        if is_lazy(tensor):
+            raise RuntimeError(f"export: {name} is not initialized: call its module once before")
         if (id(tensor) in self._known and not again) or not name:
             return
         self._known.add(id(tensor))
@@ -166,13 +177,13 @@ class State:
     def snapshot(self) -> Callable[[], None]:
         """What puts tensors, gradients and the random generator back to what they are now."""
         tensors = [*(t for _, t in self.tensors.values()), *self._nameless]
-        values = [(t, t.detach().clone(), t.grad) for t in tensors]
+        values = [(t, _memory(t), _memory(t).clone(), t.grad) for t in tensors]
         generator = tandem.get_rng_state()
 
         def restore() -> None:
             with tandem.no_grad():
-                for tensor, value, grad in values:
-                    tensor.copy_(value)
+                for tensor, memory, value, grad in values:
+                    memory.copy_(value)
                     tensor.grad = grad
             tandem.set_rng_state(generator)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes as c
+import functools
+
 import c_programs
 import numpy as np
 import pytest
@@ -126,6 +129,41 @@ def test_shared_memory_in_c(tmp_path):
         program.run(0, [memory[:3], memory[2:5]])
     assert memory.tolist() == [0, 1, 2, 3, 4, 5]
     assert program.run(0, [memory[:3], memory[3:]])[0].tolist() == [3, 6, 9]
+    program.close()
+
+
+def test_null_pointers_in_c(tmp_path):
+    """What is not given is an error, but for memory of no bytes and numbers."""
+    path = tmp_path / "given.tandem"
+    exported(lambda x, y, by: (x * by, y.sum()), (tandem.ones(3), tandem.ones(0, 2), 2.0)).save(path)
+    library = c_programs.Library(str(LIBRARY))
+    program = c_programs.Program(library, str(path))
+    x, results = np.ones(3, np.float32), [np.zeros(3, np.float32), np.zeros((), np.float32)]
+
+    def places(*arrays):
+        return (c.c_void_p * len(arrays))(*[a if a is None else a.ctypes.data for a in arrays])
+
+    run = functools.partial(library, "run", program.context, c.c_size_t(0))
+    run(places(x, None), None, places(*results))
+    assert results[0].tolist() == [2, 2, 2]
+    for arguments, given, message in (
+        (None, results, "3: the array of arguments is a null pointer"),
+        ([x, x], None, "3: the array of results is a null pointer"),
+        ([None, x], results, "3: forward: the memory of x is a null pointer"),
+        ([x, x], [results[0], None], "3: forward: the memory of 1 is a null pointer"),
+    ):
+        with pytest.raises(RuntimeError, match=message):
+            run(arguments and places(*arguments), None, given and places(*given))
+    for function, args in (
+        ("program_open", (None, None, c.byref(c.c_void_p()))),
+        ("find_entry", (program.program, None, c.byref(c.c_size_t()))),
+        ("state_save", (program.context, None)),
+        ("state_load", (program.context, None)),
+    ):
+        with pytest.raises(RuntimeError, match="3: the (path|name) is a null pointer"):
+            library(function, *args)
+    library.c.tandem_program_note.restype = c.c_void_p
+    assert library.c.tandem_program_note(program.program, None) is None
     program.close()
 
 

@@ -406,6 +406,14 @@ def test_numbers_that_matter():
         program(tandem.ones(2), 0.5)
 
 
+def test_a_number_that_is_none_may_be_saved():
+    """NaN is what it was, where a program depends on the value."""
+    program = export(nn.functional.leaky_relu, (tandem.ones(2), float("nan")))
+    assert program(tandem.tensor([1.0, -1.0]), float("nan"))[1].isnan()
+    with pytest.raises(TypeError, match="negative_slope was nan when the program was saved, and cannot be 1"):
+        program(tandem.ones(2), 1.0)
+
+
 def test_refused(tmp_path):
     def reads(x):
         return x * 2 if x.sum() > 0 else x

@@ -229,6 +229,45 @@ def test_copies_have_the_present_state(how):
     assert fork.state_dict["0.num_batches_tracked"].item() == 3
 
 
+def test_tensors_that_have_elements_more_than_once():
+    """An expanded tensor cannot be written to; exporting puts its memory back as well."""
+    memory = tandem.ones(2)
+    wide, windows = memory[:1].expand(3), tandem.arange(6.0).unfold(0, 3, 1)
+
+    def f(x):
+        memory.mul_(2)
+        return wide * x, windows.sum(1)
+
+    program = export(f, (tandem.ones(3),), targets=[TARGET])
+    assert memory.tolist() == [1, 1]
+    for _ in range(2):
+        for got, expected in zip(program(tandem.ones(3)), f(tandem.ones(3)), strict=True):
+            assert_same_bits(got, expected)
+
+
+def test_lazy_modules():
+    model = nn.Sequential(nn.LazyLinear(2))
+    with pytest.raises(RuntimeError, match="export: 0.weight is not initialized: call its module once before"):
+        export(model, (tandem.ones(1, 3),), targets=[TARGET])
+    model(tandem.ones(1, 3))
+    assert_same_bits(export(model, (tandem.ones(1, 3),), targets=[TARGET])(tandem.ones(1, 3)), model(tandem.ones(1, 3)))
+
+
+def test_programs_inside_of_transforms():
+    """They run in lazy blocks and compiled functions, and are refused under vmap."""
+    model = nn.Linear(3, 2)
+    program = export(model, (tandem.ones(2, 3),), targets=[TARGET])
+    x = tandem.randn(2, 3)
+    expected = model(x * 2) + 1
+    with tandem.lazy():
+        lazy = program(x * 2) + 1
+    compiled = tandem.compile(lambda x: program.module()(x * 2) + 1)
+    for got in (lazy, compiled(x), compiled(x)):
+        assert_same_bits(got, expected)
+    with pytest.raises(NotImplementedError, match="forward: a saved program has no batching rule"):
+        tandem.vmap(program)(tandem.ones(4, 2, 3))
+
+
 def test_seeds_are_those_of_manual_seed():
     program = export(lambda: tandem.rand(4), targets=[TARGET])
     for seed in (-1, 2**63, 2**64 - 1):
