@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import tandem
@@ -16,6 +16,7 @@ from tandem.nn.parameter import is_lazy
 from tandem.optim.optimizer import Optimizer
 
 PARAMETER, BUFFER, OTHER = range(3)
+_PLAIN = (str, bytes, int, float, complex)
 
 
 def variables(fn: Callable[..., Any], seen: frozenset[int] = frozenset()) -> dict[str, Any]:
@@ -47,23 +48,24 @@ def variables(fn: Callable[..., Any], seen: frozenset[int] = frozenset()) -> dic
 
 def _parts(name: str, value: Any, seen: set[int]) -> Iterator[tuple[str, Any]]:
     """Modules, optimizers and tensors in a variable, each once."""
-    if id(value) in seen:
-        return
-    if isinstance(value, (Module, Optimizer, Tensor)):
+    waiting = [(name, value)]  # the next one last
+    while waiting:
+        name, value = waiting.pop()
+        if value is None or isinstance(value, _PLAIN) or id(value) in seen:
+            continue
+        inner: Iterable[tuple[Any, Any]] = ()
+        if isinstance(value, (Module, Optimizer, Tensor)):
+            yield name, value
+        elif isinstance(value, (list, tuple, deque)):
+            inner = enumerate(value)
+        elif isinstance(value, dict):
+            inner = value.items()
+        elif isinstance(value, type) or inspect.ismodule(value) or inspect.isroutine(value):
+            continue
+        else:
+            inner = _attributes(value).items()
         seen.add(id(value))
-        yield name, value
-    elif isinstance(value, (list, tuple, deque)):
-        seen.add(id(value))
-        for i, item in enumerate(value):
-            yield from _parts(f"{name}.{i}", item, seen)
-    elif isinstance(value, dict):
-        seen.add(id(value))
-        for key, item in value.items():
-            yield from _parts(f"{name}.{key}", item, seen)
-    elif not (isinstance(value, type) or inspect.ismodule(value) or inspect.isroutine(value)):
-        seen.add(id(value))
-        for key, item in _attributes(value).items():
-            yield from _parts(f"{name}.{key}", item, seen)
+        waiting += reversed([(f"{name}.{key}", item) for key, item in inner if not isinstance(item, _PLAIN)])
 
 
 def _attributes(value: Any) -> dict[str, Any]:
@@ -105,10 +107,18 @@ class State:
         # A module inside another one has that one's names.
         inner = {id(child) for _, m in modules for child in m.modules() if child is not m}
         modules = [(name, m) for name, m in modules if id(m) not in inner]
-        for name, module in modules:
-            prefix = "" if len(modules) == 1 else name
-            self._module(prefix, module)
-            parts += self._others(prefix, module, seen)
+        waiting = [("" if len(modules) == 1 else name, m) for name, m in modules]
+        named = {id(m) for _, module in waiting for m in module.modules()}
+        while waiting:
+            name, module = waiting.pop(0)
+            self._module(name, module)
+            others = list(self._others(name, module, seen))
+            parts += others
+            # Modules that no module has as its own, as in a list.
+            for inside, part in others:
+                if isinstance(part, Module) and id(part) not in named:
+                    waiting.append((inside, part))
+                    named |= {id(m) for m in part.modules()}
         for name, part in parts:
             if isinstance(part, Tensor):
                 self._add(name, OTHER, part)

@@ -316,53 +316,56 @@ def _unpickled(file: bytes, state: dict[str, Tensor], generator: Any) -> Exporte
     return ExportedProgram._with_state(load(io.BytesIO(file)), state, generator)
 
 
-class ProgramModule(Module):
-    """What `ExportedProgram.module` gives. Buffers that entries change are the program's own memory; the other tensors
-    are copies to look at, and a call after one of them was changed is an error."""
+class _Part(Module):
+    """A module of a program's tensors: each may be written to, and none replaced."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        for own in (self.__dict__.get("_parameters", {}), self.__dict__.get("_buffers", {})):
+            if name in own and own[name] is not value:
+                raise RuntimeError(f"{name} of a saved program's module cannot be replaced: change it in place")
+        super().__setattr__(name, value)
+
+
+class ProgramModule(_Part):
+    """What `ExportedProgram.module` gives. Tensors that entries change are the program's own memory; the others are
+    copies to look at, and a call after one of them was changed is an error."""
 
     def __init__(self, program: ExportedProgram) -> None:
         super().__init__()
         self._exported = program
-        for name, tensor in program.named_parameters():
-            self._home(name)[0].register_parameter(self._home(name)[1], Parameter(tensor, requires_grad=False))
-        for name, tensor in program.named_buffers():
-            self._home(name)[0].register_buffer(self._home(name)[1], tensor)
-        self._watched = [
-            (name, number, changes, value, value._version)
-            for number, (name, kind, _, _, changes) in enumerate(program._about["state"])
-            if (value := self._held(name, kind)) is not None
-        ]
+        copies = []
+        for (name, tensor), (_, kind, _, _, changes) in zip(program._state(), program._about["state"], strict=True):
+            if kind == _PARAMETER:
+                home, last = self._home(name)
+                home.register_parameter(last, Parameter(tensor, requires_grad=False))
+            elif kind == _BUFFER:
+                home, last = self._home(name)
+                home.register_buffer(last, tensor)
+            if kind in (_PARAMETER, _BUFFER) and not changes:
+                copies.append((name, getattr(home, last)))
+        self._copied = [name for name, _ in copies]
+        self._copies = [tensor for _, tensor in copies]
+        self._versions = [tensor._version for tensor in self._copies]
 
     def _home(self, name: str) -> tuple[Module, str]:
         module: Module = self
         *path, last = name.split(".")
         for part in path:
             if part not in module._modules:
-                module.add_module(part, Module())
+                module.add_module(part, _Part())
             module = module._modules[part]  # type: ignore[assignment]
         return module, last
 
-    def _held(self, name: str, kind: int) -> Tensor | None:
-        """What is there now under the name of a tensor of the state."""
-        home, last = self._home(name)
-        if kind == _PARAMETER:
-            return home._parameters.get(last)
-        return home._buffers.get(last) if kind == _BUFFER else None
-
     def _check(self) -> None:
-        """RuntimeError where a tensor was changed, or replaced, that the program does not read from here."""
-        for name, number, changes, value, version in self._watched:
-            kind = self._exported._about["state"][number][1]
-            held = self._held(name, kind)
-            if held is value and (changes or value._version == version):
-                continue
-            own = self._exported._program.state(number)
-            if held is None or held.dtype != own.dtype or not tandem.equal(held.detach(), own):
-                what = "replaced" if changes else "changed"
-                instead = "change it in place" if changes else "no entry changes it; export the model again"
+        """RuntimeError where a tensor has other elements now than the program, which does not read it from here."""
+        own = dict(self._exported._state())
+        for name, tensor in zip(self._copied, self._copies, strict=True):
+            if tensor.dtype != own[name].dtype or not tandem.equal(tensor.detach(), own[name]):
                 raise RuntimeError(
-                    f"{name} of a saved program's module was {what}, which the program does not see: {instead}"
+                    f"{name} of a saved program's module was changed, which the program does not see: no entry changes "
+                    "it; export the model again"
                 )
+        self._versions = [tensor._version for tensor in self._copies]
 
     def _apply(self, fn: Callable[..., Tensor], recurse: bool = True) -> ProgramModule:
         for name, tensor in [*self.named_parameters(), *self.named_buffers()]:
@@ -382,7 +385,8 @@ class ProgramModule(Module):
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Run the program's first entry."""
-        self._check()
+        if [tensor._version for tensor in self._copies] != self._versions:
+            self._check()
         return self._exported(*args, **kwargs)
 
     def save(
