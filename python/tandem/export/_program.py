@@ -389,6 +389,11 @@ class ProgramModule(_Part):
             self._check()
         return self._exported(*args, **kwargs)
 
+    @property
+    def graph(self) -> str:
+        """What the program computes, as text: `ExportedProgram.graph`."""
+        return self._exported.graph
+
     def save(
         self, f: str | os.PathLike[str] | IO[bytes], _extra_files: Mapping[str, str | bytes] | None = None
     ) -> None:

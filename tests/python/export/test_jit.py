@@ -103,6 +103,7 @@ def test_names_of_exported_programs():
     assert signature.inputs_to_buffers.keys() == signature.buffers_to_mutate.keys() == buffers
     assert signature.lifted_tensor_constants == ("table",) and list(program.constants) == ["table"]
     assert program.range_constraints == {"n": (2, 4)}
+    assert program.module().graph == program.graph
     assert program.run_decompositions() is program and program.validate() is None
     for use, message in (
         (lambda: program.run_decompositions({"op": None}), "decomp_table"),
