@@ -39,7 +39,7 @@ void checkGiven(const EntryData& e, const std::string& name, const void* memory,
 void checkApart(const EntryData& e, std::span<const MemoryData> memories, std::span<char* const> places,
                 std::span<const Bytes> arguments) {
   auto overlap = [](Bytes a, Bytes b) {
-    return a.size() > 0 && b.size() > 0 && std::less()(a.data(), b.data() + b.size()) &&
+    return !a.empty() && !b.empty() && std::less()(a.data(), b.data() + b.size()) &&
            std::less()(b.data(), a.data() + a.size());
   };
   auto writes = [&](std::size_t memory) {

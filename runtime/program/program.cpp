@@ -362,12 +362,12 @@ void Context::runHere(Instance& instance, std::span<void* const> arguments, std:
   const EntryData& e = *instance.entry;
   const Program::Layout& layout = *instance.layout;
   for (std::size_t k = 0; k < results.size(); ++k) checkGiven(e, e.results[k].name, results[k], bytesOf(e.results[k]));
-  SmallVector<Bytes, 8> bytes;
+  bytes_.clear();
   for (std::size_t k = 0; k < arguments.size(); ++k) {
     checkGiven(e, e.arguments[k].name, arguments[k], bytesOf(e.arguments[k]));
-    bytes.push_back({static_cast<const char*>(arguments[k]), bytesOf(e.arguments[k])});
+    bytes_.push_back({static_cast<const char*>(arguments[k]), bytesOf(e.arguments[k])});
   }
-  checkApart(e, {bytes.data(), bytes.size()});
+  checkApart(e, bytes_);
   inputs_.clear();
   outputs_.clear();
   for (const PlaceData& p : e.inputs) inputs_.push_back(at(p, arguments, arena_->data, layout.offsets));
@@ -436,14 +436,14 @@ void Context::runOnDevice(Instance& instance, std::span<const Located> arguments
   Executor& runs = executor(device);
   const EntryData& e = *instance.entry;
   const Program::Layout& layout = *instance.layout;
-  std::vector<Bytes> bytes;
+  bytes_.clear();
   for (std::size_t k = 0; k < results.size(); ++k)
     checkGiven(e, e.results[k].name, results[k].data, bytesOf(e.results[k]));
   for (std::size_t k = 0; k < arguments.size(); ++k) {
     checkGiven(e, e.arguments[k].name, arguments[k].data, bytesOf(e.arguments[k]));
-    bytes.push_back({static_cast<const char*>(arguments[k].data), bytesOf(e.arguments[k])});
+    bytes_.push_back({static_cast<const char*>(arguments[k].data), bytesOf(e.arguments[k])});
   }
-  checkApart(e, bytes);
+  checkApart(e, bytes_);
   beginWork();
   std::vector<void*> there;
   for (std::size_t k = 0; k < arguments.size(); ++k) {

@@ -194,6 +194,7 @@ class Context {
   std::uint64_t clock_ = 0;           // of resizes
   std::vector<std::int64_t> sizes_;
   std::vector<void*> inputs_, outputs_;
+  std::vector<Bytes> bytes_;  // of arguments
   // Of what was queued last, on a GPU:
   mutable std::unique_ptr<Event> last_;
   mutable void* lastStream_ = nullptr;   // its handle

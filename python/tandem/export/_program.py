@@ -283,7 +283,13 @@ class ExportedProgram:
 
 @dataclass(frozen=True)
 class ExportGraphSignature:
-    """The names of what a program takes, gives and has: `ExportedProgram.graph_signature`."""
+    """The names of what a program takes, gives and has: `ExportedProgram.graph_signature`.
+
+    >>> import tandem
+    >>> signature = tandem.export.export(tandem.nn.Linear(3, 2), (tandem.ones(1, 3),)).graph_signature
+    >>> signature.user_inputs, signature.parameters
+    (('input',), ('weight', 'bias'))
+    """
 
     user_inputs: tuple[str, ...]
     user_outputs: tuple[str, ...]
