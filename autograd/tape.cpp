@@ -213,8 +213,10 @@ void Tape::checkWrite(const Tensor& into, bool needsGrad) {
     refreshView(t);
     TensorImpl* base = t->viewBase.get();
     AutogradMeta* m = metaOf(base);
-    if (base->requiresGrad && (m == nullptr || !m->gradFn))
-      fail("a view of a leaf Variable that requires grad is being used in an in-place operation.");
+    const AutogradMeta* own = metaOf(t);
+    const bool leaf =
+        base->requiresGrad ? m == nullptr || !m->gradFn : t->requiresGrad && (own == nullptr || !own->gradFn);
+    if (leaf) fail("a view of a leaf Variable that requires grad is being used in an in-place operation.");
     return;
   }
   AutogradMeta* m = metaOf(t);
