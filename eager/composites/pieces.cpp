@@ -114,5 +114,8 @@ std::vector<Tensor> unsafe_chunk(const Tensor& x, std::int64_t chunks, std::int6
 std::vector<Tensor> unsafe_split(const Tensor& x, std::int64_t size, std::int64_t dim) {
   return mayBeWritten(split(x, size, dim));
 }
+std::vector<Tensor> unsafe_split_with_sizes(const Tensor& x, DimsRef sizes, std::int64_t dim) {
+  return mayBeWritten(split_sizes(x, sizes, dim));
+}
 
 }  // namespace tandem::ops

@@ -65,6 +65,8 @@ Tensor narrow_copy(const Tensor& x, std::int64_t dim, std::int64_t start, std::i
   return clone(narrow(x, dim, start, length));
 }
 
+Tensor alias_copy(const Tensor& x) { return clone(x); }
+
 Tensor diff(const Tensor& x, std::int64_t n, std::int64_t dim, const Tensor& prepend, const Tensor& append) {
   if (x.dim() == 0) fail("diff expects input to be at least one-dimensional");
   if (n < 0) fail("order must be non-negative but got ", n);

@@ -145,6 +145,19 @@ The tensor itself: it is real.
 >>> tandem.tensor([1., -2.]).conj()
 tensor([ 1., -2.])
 }]>;
+def : ByHand<"method", "conj_physical", "", [{
+The tensor itself: its elements are real.
+
+>>> x = tandem.tensor([1., -2.])
+>>> x.conj_physical() is x
+True
+}]>;
+def : ByHand<"method", "conj_physical_", "", [{
+The tensor itself: its elements are real.
+
+>>> tandem.tensor([1., -2.]).conj_physical_()
+tensor([ 1., -2.])
+}]>;
 def : ByHand<"method", "is_contiguous", "*, memory_format=None", [{
 Do the elements lie in row-major order without gaps, or with `memory_format=tandem.channels_last`
 (4-d) or `channels_last_3d` (5-d) in that one's? False for a tensor of other dims.
@@ -316,4 +329,31 @@ there is none.
 
 >>> tandem.cuda.is_available()
 False
+}]>;
+def : ByHand<"method", "xpu", "device=None, non_blocking=False", [{
+RuntimeError: this build does not compute on Intel's GPUs.
+
+>>> try:
+...     tandem.zeros(2).xpu()
+... except RuntimeError as error:
+...     print(error)
+Tensor.xpu(): this build of Tandem has no devices of the kind xpu
+}]>;
+def : ByHand<"method", "ipu", "device=None, non_blocking=False", [{
+RuntimeError: this build does not compute on Graphcore's processors.
+
+>>> try:
+...     tandem.zeros(2).ipu()
+... except RuntimeError as error:
+...     print(error)
+Tensor.ipu(): this build of Tandem has no devices of the kind ipu
+}]>;
+def : ByHand<"method", "mtia", "device=None, non_blocking=False", [{
+RuntimeError: this build does not compute on Meta's accelerators.
+
+>>> try:
+...     tandem.zeros(2).mtia()
+... except RuntimeError as error:
+...     print(error)
+Tensor.mtia(): this build of Tandem has no devices of the kind mtia
 }]>;

@@ -129,6 +129,16 @@ def : ByHand<"method", "triangular_solve", "A, upper=True, transpose=False, unit
 >>> tandem.ones(1, 1).triangular_solve(tandem.tensor([[2.]])).solution
 tensor([[0.5000]])
 }]>;
+def : ByHand<"method", "ormqr", "tau, other, left=True, transpose=False", [{
+`tandem.ormqr` of the tensor: products of `other` with the orthogonal matrix whose reflectors are its columns.
+
+Raises: RuntimeError for shapes or dtypes that do not fit.
+
+>>> reflectors, tau = tandem.geqrf(tandem.tensor([[3.], [4.]]))
+>>> reflectors.ormqr(tau, tandem.tensor([[5.], [0.]]))
+tensor([[-3.],
+        [-4.]])
+}]>;
 def : ByHand<"method", "apply_", "function", [{
 Replaces each element by what a Python function makes of it; slow.
 
@@ -140,6 +150,34 @@ Replaces each element by what a Python function makes of it and of that of `othe
 
 >>> tandem.tensor([1., 2.]).map_(tandem.tensor([3., 4.]), lambda x, y: x * y)
 tensor([3., 8.])
+}]>;
+def : ByHand<"method", "map2_", "x, y, callable", [{
+Replaces each element by what a Python function makes of it and of those of two other tensors, which broadcast; slow.
+
+Raises: TypeError unless all have one dtype; RuntimeError for a tensor that requires a gradient.
+
+>>> tandem.tensor([1., 2.]).map2_(tandem.tensor(3.), tandem.tensor([4., 5.]), lambda a, x, y: a + x * y)
+tensor([13., 17.])
+}]>;
+def : ByHand<"method", "is_set_to", "tensor", [{
+Is `tensor` the same window on the same memory: one storage, offset, shape and strides?
+
+Raises: TypeError unless it is a tensor.
+
+>>> x = tandem.zeros(4)
+>>> x.is_set_to(x.view(4)), x.is_set_to(x.view(2, 2)), x.is_set_to(x.clone())
+(True, False, False)
+}]>;
+def : ByHand<"method", "dim_order", "*, ambiguity_check=False", [{
+The dims from the one whose neighbours lie furthest apart in memory to that whose lie nearest, as a tuple.
+
+Dims of size 1 and dims of one stride could stand elsewhere too. With `ambiguity_check` that is an error, unless the
+tensor is contiguous in exactly one of the memory formats that it lists.
+
+Raises: RuntimeError for an order that is not the only one; TypeError for another `ambiguity_check`.
+
+>>> tandem.zeros(2, 3, 4).permute(2, 0, 1).dim_order()
+(1, 2, 0)
 }]>;
 def : ByHand<"method", "histogram", "bins=100, *, range=None, weight=None, density=False", [{
 `tandem.histogram` of the tensor.

@@ -8,6 +8,15 @@ given.
 >>> tandem.zeros(2, dtype=tandem.float64).new_empty(2, 3).dtype
 tandem.float64
 }]>;
+def : ByHand<"method", "new_empty_strided",
+             "size, stride, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False", [{
+A tensor of the given sizes and strides whose elements are not set, of the dtype of this one unless `dtype` is given.
+
+Raises: RuntimeError for a size or a stride that is negative, or not as many of both.
+
+>>> tandem.zeros(2).new_empty_strided((2, 3), (1, 2)).stride()
+(1, 2)
+}]>;
 def : ByHand<"method", "new_zeros",
              "*size, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False", [{
 Zeros of the given sizes, of the dtype of this tensor unless `dtype` is given.

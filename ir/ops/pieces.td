@@ -337,6 +337,17 @@ def : Pieces<"unsafe_chunk", "Tensor input, int chunks, int dim=0"> {
   }];
 }
 
+def : Pieces<"unsafe_split_with_sizes", "Tensor input, int[] split_sizes, int dim=0"> {
+  let summary = "As `split_with_sizes`.";
+  let shapes = "`input`, shorter in `dim`: together they are `input`";
+  let accepts = "Any";
+  let gives = "First";
+  let example = [{
+    >>> tandem.unsafe_split_with_sizes(tandem.arange(5), [1, 4])
+    (tensor([0]), tensor([1, 2, 3, 4]))
+  }];
+}
+
 def : Pieces<"unsafe_split", "Tensor input, int split_size, int dim=0"> {
   let summary = "As `split`.";
   let shapes = "`input`, shorter in `dim`: together they are `input`";

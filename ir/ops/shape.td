@@ -238,6 +238,18 @@ def : Composite<"narrow_copy", "Tensor input, int dim, int start, int length"> {
   }];
 }
 
+def : Composite<"alias_copy", "Tensor input"> {
+  let forms = ["function"];
+  let summary = "A copy of `input`, in row-major order.";
+  let shapes = "Same";
+  let accepts = "Any";
+  let gives = "First";
+  let example = [{
+    >>> tandem.alias_copy(tandem.zeros(2, 3).t()).stride()
+    (2, 1)
+  }];
+}
+
 def : Composite<"atleast_1d", "Tensor input"> {
   let forms = ["function"];
   let summary = "`input` with at least 1 dim, as a view.";

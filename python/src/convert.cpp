@@ -90,12 +90,56 @@ PyObject* dtypeItemSize(PyObject* self, void*) {
   return PyLong_FromLong(d.named != nullptr ? d.named->bytes : static_cast<long>(itemSize(d.type)));
 }
 
-PyMethodDef dtypeMethods[] = {{"__reduce__", dtypeReduce, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
+PyObject* dtypeAbbreviation(PyObject* self, void*) {
+  std::string name = nameOf(self);
+  if (name == "bool") return PyUnicode_FromString("b8");
+  const std::size_t digit = name.find_first_of("0123456789");
+  const std::string kind = name.substr(0, digit);
+  std::erase(name, '_');
+  const std::string letter = kind == "bfloat" ? "bf" : kind.substr(0, 1);
+  return PyUnicode_FromString((letter + name.substr(digit)).c_str());
+}
+
+// What a complex number of each dtype is made of; of one dtype the first row counts.
+struct Parts {
+  const char *real, *complex;
+};
+constexpr Parts kParts[] = {
+    {"float16", "complex32"}, {"float32", "complex64"}, {"float64", "complex128"}, {"bfloat16", "complex64"}};
+
+PyObject* dtypeNamed(const char* name) {
+  PyRef module(checked(PyImport_ImportModule("tandem._C")));
+  return checked(PyObject_GetAttrString(module.get(), name));
+}
+PyObject* dtypeToReal(PyObject* self, PyObject*) {
+  return guarded([&] {
+    for (const Parts& p : kParts)
+      if (nameOf(self) == p.complex) return dtypeNamed(p.real);
+    return Py_NewRef(self);
+  });
+}
+PyObject* dtypeToComplex(PyObject* self, PyObject*) {
+  return guarded([&] {
+    for (const Parts& p : kParts) {
+      if (nameOf(self) == p.complex) return Py_NewRef(self);
+      if (nameOf(self) == p.real) return dtypeNamed(p.complex);
+    }
+    fail("to_complex: there is no complex dtype of ", nameOf(self));
+  });
+}
+
+PyMethodDef dtypeMethods[] = {
+    {"to_real", dtypeToReal, METH_NOARGS, "The dtype of the parts of a complex one; any other one itself."},
+    {"to_complex", dtypeToComplex, METH_NOARGS,
+     "The complex dtype whose parts have this one; RuntimeError without one."},
+    {"__reduce__", dtypeReduce, METH_NOARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr}};
 PyGetSetDef dtypeProperties[] = {
     {"is_floating_point", dtypeIsFloating, nullptr, "Is it a floating-point type?", nullptr},
     {"is_complex", dtypeIsComplex, nullptr, "Is it a complex type? There are no tensors of those.", nullptr},
     {"is_signed", dtypeIsSigned, nullptr, "Can it hold negative numbers?", nullptr},
     {"itemsize", dtypeItemSize, nullptr, "Bytes of one element.", nullptr},
+    {"abbr", dtypeAbbreviation, nullptr, "Its name in short: f32, i64, b8, ...", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 

@@ -98,6 +98,18 @@ PyObject* setState(PyObject* self, PyObject* state) {
     return Py_NewRef(self);
   });
 }
+PyObject* getOffset(PyObject* self, PyObject*) {
+  return guarded([&] { return PyLong_FromLongLong(stateOf(self).offset()); });
+}
+PyObject* setOffset(PyObject* self, PyObject* offset) {
+  return guarded([&]() -> PyObject* {
+    const long long value = PyLong_AsLongLong(offset);
+    if (value == -1 && PyErr_Occurred() != nullptr) throw PythonError();
+    if (value < 0) fail("set_offset: expected an offset that is not negative, but got ", value);
+    stateOf(self).setOffset(value);
+    return Py_NewRef(self);
+  });
+}
 PyObject* cloneState(PyObject* self, PyObject*) {
   return guarded([&]() -> PyObject* {
     PyObject* copy = checked(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(generatorType)));
@@ -143,6 +155,8 @@ PyMethodDef methods[] = {
     {"seed", seedRandomly, METH_NOARGS, "Seeds from the operating system; returns the seed."},
     {"get_state", getState, METH_NOARGS, "The state, for `set_state`."},
     {"clone_state", cloneState, METH_NOARGS, "Another generator in the same state."},
+    {"get_offset", getOffset, METH_NOARGS, "How far the stream of its seed was drawn from."},
+    {"set_offset", setOffset, METH_O, "Goes on from an offset of `get_offset`."},
     {"set_state", setState, METH_O, "Goes on from a state of `get_state`."},
     {"__reduce__", reduce, METH_NOARGS, nullptr},
     {"__setstate__", restore, METH_O, nullptr},

@@ -114,6 +114,33 @@ PyObject* bytesOf(PyObject*, PyObject* o) {
   });
 }
 
+// Each of two objects gets the tensor, the class and the attributes of the other.
+PyObject* swapTensors(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject* one = nullptr;
+    PyObject* other = nullptr;
+    if (PyArg_ParseTuple(args, "OO:swap_tensors", &one, &other) == 0) throw PythonError();
+    for (PyObject* o : {one, other})
+      if (!isTensor(o)) fail<TypeError>("swap_tensors: expected a Tensor, not ", Py_TYPE(o)->tp_name);
+    auto* a = reinterpret_cast<PyTensor*>(one);
+    auto* b = reinterpret_cast<PyTensor*>(other);
+    if (a->weakrefs != nullptr || b->weakrefs != nullptr)
+      fail("Cannot swap ", a->weakrefs != nullptr ? "t1" : "t2", " because it has weakref associated with it");
+    if (Py_TYPE(one)->tp_basicsize != Py_TYPE(other)->tp_basicsize)
+      fail("Cannot swap t1 and t2 if they have different slots");
+    if (one == other) return Py_NewRef(Py_None);
+    std::swap(a->tensor, b->tensor);
+    std::swap(a->dict, b->dict);
+    a->tensor.impl()->pyObject = one;
+    b->tensor.impl()->pyObject = other;
+    // Each class is held as often as before.
+    PyTypeObject* type = Py_TYPE(one);
+    Py_SET_TYPE(one, Py_TYPE(other));
+    Py_SET_TYPE(other, type);
+    return Py_NewRef(Py_None);
+  });
+}
+
 // ---- dtypes
 // ---------------------------------------------------------------------------------------------------------------
 
@@ -264,6 +291,7 @@ PyMethodDef plainFunctions[] = {
     {"_empty_cache", emptyCacheFn, METH_NOARGS, "Returns cached memory to the system."},
     {"_fail_allocation", failAllocationFn, METH_O, "For tests: allocation n from now on fails; whether the last did."},
     {"_bytes_of", bytesOf, METH_O, "The elements of a tensor as bytes."},
+    {"_swap_tensors", swapTensors, METH_VARARGS, "Swaps what two objects are."},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -480,6 +480,18 @@ PyMethodDef inPython(const char* doc) {
           METH_FASTCALL | METH_KEYWORDS, doc};
 }
 
+template <std::size_t N>
+consteval Name<N - 3> behindTo(const Name<N>& name) {
+  char rest[N - 3];
+  std::copy(name.text + 3, name.text + N, rest);
+  return Name<N - 3>(rest);
+}
+/// The method of a kind of devices that is written in Python as `to_` and its name.
+template <Name name>
+PyMethodDef toDevices(const char* doc) {
+  return inPython<name, behindTo(name)>(doc);
+}
+
 }  // namespace
 
 std::vector<PyMethodDef> tensorMethodDefs() {
@@ -506,6 +518,8 @@ std::vector<PyMethodDef> tensorMethodDefs() {
       reader<"resolve_conj", itself>(doc::method_resolve_conj),
       reader<"resolve_neg", itself>(doc::method_resolve_neg),
       reader<"conj", itself>(doc::method_conj),
+      reader<"conj_physical", itself>(doc::method_conj_physical),
+      reader<"conj_physical_", itself>(doc::method_conj_physical_),
       method<isContiguousSigs>("is_contiguous", doc::method_is_contiguous),
       method<contiguousSigs>("contiguous", doc::method_contiguous),
       method<cloneSigs>("clone", doc::method_clone),
@@ -555,9 +569,17 @@ std::vector<PyMethodDef> tensorMethodDefs() {
       inPython<"tensor_set", "set_">(doc::method_set_),
       inPython<"lu">(doc::method_lu),
       inPython<"lu_solve">(doc::method_lu_solve),
+      inPython<"ormqr">(doc::method_ormqr),
       inPython<"triangular_solve">(doc::method_triangular_solve),
       inPython<"tensor_apply", "apply_">(doc::method_apply_),
       inPython<"tensor_map", "map_">(doc::method_map_),
+      inPython<"tensor_map2", "map2_">(doc::method_map2_),
+      inPython<"is_set_to">(doc::method_is_set_to),
+      inPython<"dim_order">(doc::method_dim_order),
+      inPython<"new_empty_strided">(doc::method_new_empty_strided),
+      toDevices<"to_xpu">(doc::method_xpu),
+      toDevices<"to_ipu">(doc::method_ipu),
+      toDevices<"to_mtia">(doc::method_mtia),
       inPython<"tensor_histogram", "histogram">(doc::method_histogram),
       inPython<"tensor_to_dense", "to_dense">(doc::method_to_dense),
       method<requiresGradSigs>("requires_grad_", doc::method_requires_grad_),

@@ -19,6 +19,9 @@ from tandem._aliases import *  # noqa: F403
 from tandem._C import *  # type: ignore[assignment]  # noqa: F403
 from tandem._C import _standard_gamma
 from tandem._contraction import *  # noqa: F403
+from tandem._control_flow import *  # noqa: F403
+from tandem._copies import *  # noqa: F403
+from tandem._dropout_functions import *  # noqa: F403
 from tandem._dtypes import *  # noqa: F403
 from tandem._finite_differences import *  # noqa: F403
 from tandem._foreach import FOREACH as _FOREACH
@@ -27,7 +30,10 @@ from tandem._functions import _assert as _assert
 from tandem._functions import _check as _check
 from tandem._histograms import *  # noqa: F403
 from tandem._in_place import *  # noqa: F403
+from tandem._layer_functions import *  # noqa: F403
 from tandem._legacy import *  # noqa: F403
+from tandem._loss_functions import *  # noqa: F403
+from tandem._low_rank import *  # noqa: F403
 from tandem._older_linalg import *  # noqa: F403
 from tandem._ops import ops as ops
 from tandem._segments import *  # noqa: F403
@@ -36,6 +42,7 @@ from tandem._support import UntypedStorage as UntypedStorage
 from tandem._support import allclose as allclose
 from tandem._support import equal as equal
 from tandem._support import from_dlpack as from_dlpack
+from tandem._support import tensor_to_dlpack as to_dlpack
 from tandem._tensor_repr import set_printoptions as set_printoptions
 from tandem._version import __version__ as __version__
 
@@ -47,6 +54,9 @@ nan = _math.nan
 pi = _math.pi
 e = _math.e
 newaxis = None
+# What this build has of what PyTorch may be built with.
+has_lapack = has_openmp = True
+has_mkl = has_spectral = False
 
 from tandem import autograd as autograd  # noqa: E402
 from tandem import cuda as cuda  # noqa: E402
@@ -55,6 +65,9 @@ from tandem.autograd import enable_grad as enable_grad  # noqa: E402
 from tandem.autograd import inference_mode as inference_mode  # noqa: E402
 from tandem.autograd import no_grad as no_grad  # noqa: E402
 from tandem.autograd import set_grad_enabled as set_grad_enabled  # noqa: E402
+from tandem.autograd.anomaly_mode import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled  # noqa: E402
+from tandem.autograd.anomaly_mode import is_anomaly_enabled as is_anomaly_enabled  # noqa: E402
+from tandem.autograd.anomaly_mode import set_anomaly_enabled as set_anomaly_enabled  # noqa: E402
 from tandem.random import get_rng_state as get_rng_state  # noqa: E402
 from tandem.random import initial_seed as initial_seed  # noqa: E402
 from tandem.random import manual_seed as manual_seed  # noqa: E402
@@ -90,8 +103,12 @@ from tandem.amp.autocast_mode import is_autocast_cache_enabled as is_autocast_ca
 from tandem.amp.autocast_mode import is_autocast_cpu_enabled as is_autocast_cpu_enabled  # noqa: E402
 from tandem.amp.autocast_mode import is_autocast_enabled as is_autocast_enabled  # noqa: E402
 from tandem.amp.autocast_mode import set_autocast_cache_enabled as set_autocast_cache_enabled  # noqa: E402
+from tandem.amp.autocast_mode import set_autocast_cpu_dtype as set_autocast_cpu_dtype  # noqa: E402
+from tandem.amp.autocast_mode import set_autocast_cpu_enabled as set_autocast_cpu_enabled  # noqa: E402
 from tandem.amp.autocast_mode import set_autocast_dtype as set_autocast_dtype  # noqa: E402
 from tandem.amp.autocast_mode import set_autocast_enabled as set_autocast_enabled  # noqa: E402
+from tandem.amp.autocast_mode import set_autocast_gpu_dtype as set_autocast_gpu_dtype  # noqa: E402
+from tandem.amp.grad_scaler import GradScaler as GradScaler  # noqa: E402
 from tandem.cuda import OutOfMemoryError as OutOfMemoryError  # noqa: E402
 from tandem.cuda import amp as _cuda_amp  # noqa: E402
 from tandem.cuda.streams import DeviceEvent as Event  # noqa: E402
@@ -107,6 +124,7 @@ _LATER = {
             "distributions",
             "export",
             "func",
+            "futures",
             "fx",
             "hub",
             "library",
@@ -132,6 +150,7 @@ if _TYPE_CHECKING:
     from tandem import distributions as distributions
     from tandem import export as export
     from tandem import func as func
+    from tandem import futures as futures
     from tandem import fx as fx
     from tandem import hub as hub
     from tandem import library as library

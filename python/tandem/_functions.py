@@ -10,6 +10,7 @@ from tandem import _C
 
 __all__ = [
     "broadcast_shapes",
+    "get_device_module",
     "is_complex",
     "is_floating_point",
     "is_storage",
@@ -109,13 +110,39 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> 
 
 
 def is_storage(obj: Any) -> bool:
-    """False for every object: storages are not objects of their own.
+    """Is `obj` a storage, as `Tensor.storage()` and `untyped_storage()` give it?
 
     >>> import tandem
-    >>> tandem.is_storage(tandem.zeros(2))
-    False
+    >>> tandem.is_storage(tandem.zeros(2)), tandem.is_storage(tandem.zeros(2).untyped_storage())
+    (False, True)
     """
-    return False
+    from tandem._support import Storage
+
+    return isinstance(obj, Storage)
+
+
+def get_device_module(device: Any = None) -> Any:
+    """The module of a kind of devices: `tandem.cpu`, `tandem.cuda`, `tandem.xpu`, `tandem.mps`.
+
+    Args:
+        device: a device or its name; None is that of the accelerator, or the CPU where there is none.
+
+    RuntimeError for a kind without a module.
+
+    >>> import tandem
+    >>> tandem.get_device_module("cpu") is tandem.cpu, tandem.get_device_module("cuda:0") is tandem.cuda
+    (True, True)
+    """
+    import tandem
+
+    if device is None:
+        kind = "cuda" if tandem.cuda.is_available() else "cpu"
+    else:
+        kind = _C.device(device).type
+    module = {"cpu": tandem.cpu, "cuda": tandem.cuda, "xpu": tandem.xpu, "mps": tandem.mps}.get(kind)
+    if module is None:
+        raise RuntimeError(f"Device '{kind}' does not have a corresponding module registered as 'torch.{kind}'.")
+    return module
 
 
 def broadcast_shapes(*shapes: int | Sequence[int]) -> Any:

@@ -1,5 +1,7 @@
 """Methods of tensors that are functions of the package too: those that write into their first argument, and a few that
-say something about it."""
+say something about it; and activations that write into it."""
+
+from typing import Any
 
 from tandem import _C
 
@@ -26,6 +28,8 @@ clamp_max_ = _Tensor.clamp_max_
 clamp_min_ = _Tensor.clamp_min_
 clip_ = _Tensor.clip_
 conj = _Tensor.conj
+conj_physical = _Tensor.conj_physical
+conj_physical_ = _Tensor.conj_physical_
 cos_ = _Tensor.cos_
 cosh_ = _Tensor.cosh_
 deg2rad_ = _Tensor.deg2rad_
@@ -42,6 +46,7 @@ floor_ = _Tensor.floor_
 frac_ = _Tensor.frac_
 gcd_ = _Tensor.gcd_
 get_device = _Tensor.get_device
+i0_ = _Tensor.i0_
 index_put_ = _Tensor.index_put_
 is_conj = _Tensor.is_conj
 is_inference = _Tensor.is_inference
@@ -78,3 +83,48 @@ tanh_ = _Tensor.tanh_
 trunc_ = _Tensor.trunc_
 xlogy_ = _Tensor.xlogy_
 zero_ = _Tensor.zero_
+
+
+def celu_(input: _Tensor, alpha: float = 1.0) -> _Tensor:
+    """`celu` written into `input`, which is returned.
+
+    >>> import tandem
+    >>> tandem.celu_(tandem.tensor([-1.0, 2.0]))
+    tensor([-0.6321,  2.0000])
+    """
+    return _C._nn.celu(input, alpha, True)
+
+
+def selu_(input: _Tensor) -> _Tensor:
+    """`selu` written into `input`, which is returned.
+
+    >>> import tandem
+    >>> tandem.selu_(tandem.tensor([-1.0, 2.0]))
+    tensor([-1.1113,  2.1014])
+    """
+    return _C._nn.selu(input, True)
+
+
+def threshold_(input: _Tensor, threshold: float, value: float) -> _Tensor:
+    """`threshold` written into `input`, which is returned.
+
+    >>> import tandem
+    >>> tandem.threshold_(tandem.tensor([-1.0, 2.0]), 0.5, 7.0)
+    tensor([7., 2.])
+    """
+    return _C._nn.threshold(input, threshold, value, True)
+
+
+def rrelu_(
+    input: _Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, generator: Any = None
+) -> _Tensor:
+    """`rrelu` written into `input`, which is returned; with `training` slopes are drawn, from `generator` if given.
+
+    >>> import tandem
+    >>> tandem.rrelu_(tandem.tensor([-24.0, 2.0]))
+    tensor([-5.5000,  2.0000])
+    """
+    if generator is None or not training:
+        return _C._nn.rrelu(input, lower, upper, training, True)
+    slopes = _C.empty_like(input).uniform_(lower, upper, generator=generator)
+    return input.copy_(_C.where(input > 0, input, input * slopes))

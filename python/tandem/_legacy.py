@@ -8,15 +8,25 @@ from typing import Any
 from tandem import _C
 
 __all__ = [
+    "BFloat16Storage",
     "BFloat16Tensor",
+    "BoolStorage",
     "BoolTensor",
+    "ByteStorage",
     "ByteTensor",
+    "CharStorage",
     "CharTensor",
+    "DoubleStorage",
     "DoubleTensor",
+    "FloatStorage",
     "FloatTensor",
+    "HalfStorage",
     "HalfTensor",
+    "IntStorage",
     "IntTensor",
+    "LongStorage",
     "LongTensor",
+    "ShortStorage",
     "ShortTensor",
     "are_deterministic_algorithms_enabled",
     "compiled_with_cxx11_abi",
@@ -91,6 +101,46 @@ ShortTensor = _typed("ShortTensor", _C.int16)
 CharTensor = _typed("CharTensor", _C.int8)
 ByteTensor = _typed("ByteTensor", _C.uint8)
 BoolTensor = _typed("BoolTensor", _C.bool)
+
+
+class _OfDType(type):
+    """Storages of one dtype: `isinstance(s, FloatStorage)` asks for it, a call makes a storage of it."""
+
+    dtype: Any
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        from tandem._support import TypedStorage
+
+        return isinstance(x, TypedStorage) and x.dtype is cls.dtype
+
+    def __call__(cls, data: Any = 0, *, device: Any = None) -> Any:
+        from tandem._support import TypedStorage
+
+        return TypedStorage(data, dtype=cls.dtype, device=device)
+
+
+def _storage_of(name: str, dtype: Any) -> Any:
+    doc = f"""Storages of {dtype}: {name}(n) is memory of n elements that are not set, {name}(sequence) of numbers.
+
+    `isinstance(s, {name})` asks for storages of this dtype.
+
+    >>> import tandem
+    >>> tandem.{name}([0, 1]).dtype, tandem.{name}(3).size()
+    ({dtype}, 3)
+    """
+    return _OfDType(name, (), {"dtype": dtype, "__doc__": doc, "__module__": "tandem"})
+
+
+FloatStorage = _storage_of("FloatStorage", _C.float32)
+DoubleStorage = _storage_of("DoubleStorage", _C.float64)
+HalfStorage = _storage_of("HalfStorage", _C.float16)
+BFloat16Storage = _storage_of("BFloat16Storage", _C.bfloat16)
+LongStorage = _storage_of("LongStorage", _C.int64)
+IntStorage = _storage_of("IntStorage", _C.int32)
+ShortStorage = _storage_of("ShortStorage", _C.int16)
+CharStorage = _storage_of("CharStorage", _C.int8)
+ByteStorage = _storage_of("ByteStorage", _C.uint8)
+BoolStorage = _storage_of("BoolStorage", _C.bool)
 
 
 class _VariableType(type):

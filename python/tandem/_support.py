@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 from tandem import _C
+from tandem._copies import empty_strided
 from tandem._histograms import histogram
+from tandem._low_rank import ormqr as ormqr
 from tandem._older_linalg import lu as lu
 from tandem._older_linalg import lu_solve as lu_solve
 from tandem._older_linalg import triangular_solve as triangular_solve
+from tandem._storages import Storage as Storage
+from tandem._storages import TypedStorage as TypedStorage
+from tandem._storages import UntypedStorage as UntypedStorage
+from tandem._storages import tensor_set as tensor_set
+from tandem._storages import tensor_storage as tensor_storage
+from tandem._storages import untyped_storage as untyped_storage
 
 Tensor = _C.Tensor
 
@@ -74,159 +81,6 @@ def tensor_new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
     return self.new_empty(tuple(size) if args else (0,), device=device)
 
 
-class Storage:
-    """The memory of a tensor and of those that share it, counted in elements (`storage()`) or bytes
-    (`untyped_storage()`)."""
-
-    def __init__(self, tensor: Tensor, item: int):
-        self._tensor, self._item = tensor, item
-
-    def data_ptr(self) -> int:
-        """The address of the first byte."""
-        t = self._tensor
-        address = t.data_ptr()
-        return address - t.storage_offset() * t.element_size() if address else 0
-
-    def nbytes(self) -> int:
-        """The number of bytes."""
-        return self._tensor._storage_bytes()
-
-    def size(self) -> int:
-        """The number of elements, or of bytes."""
-        return self.nbytes() // self._item
-
-    __len__ = size
-
-    def element_size(self) -> int:
-        """Bytes of an element."""
-        return self._item
-
-    @property
-    def device(self) -> Any:
-        """Where it is."""
-        return self._tensor.device
-
-    @property
-    def is_cuda(self) -> bool:
-        """Whether it is on a GPU."""
-        return self._tensor.is_cuda
-
-    @property
-    def is_cpu(self) -> bool:
-        """Whether it is on the CPU."""
-        return self._tensor.is_cpu
-
-    def get_device(self) -> int:
-        """The number of the GPU, -1 for the CPU."""
-        return self._tensor.get_device()
-
-    def is_pinned(self, device: Any = None) -> bool:
-        """Whether it is page-locked."""
-        return self._tensor.is_pinned()
-
-    def _with(self, elements: Tensor) -> Any:
-        return type(self)(elements, self._item)
-
-    def clone(self) -> Any:
-        """A copy."""
-        return self._with(self._elements().clone())
-
-    def cpu(self) -> Any:
-        """It on the CPU: itself if it is there."""
-        return self if self.is_cpu else self._with(self._elements().cpu())
-
-    def cuda(self, device: Any = None, non_blocking: bool = False) -> Any:
-        """It on a GPU, the current one if none is named: itself if it is there."""
-        moved = self._elements().cuda(device, non_blocking)
-        return self if moved.device == self.device else self._with(moved)
-
-    def _elements(self) -> Tensor:
-        return self._tensor.detach().as_strided((self.nbytes() // self._tensor.element_size(),), (1,), 0)
-
-    def tolist(self) -> list[Any]:
-        """The elements."""
-        return self._elements().tolist()
-
-    def __getitem__(self, index: Any) -> Any:
-        return self.tolist()[index]
-
-
-class UntypedStorage(Storage):
-    """Memory in bytes: `UntypedStorage(n)` is fresh memory of n bytes, uninitialised.
-
-    >>> import tandem
-    >>> storage = tandem.ones(2).untyped_storage()
-    >>> isinstance(storage, tandem.UntypedStorage), storage.nbytes(), len(tandem.UntypedStorage(3))
-    (True, 8, 3)
-    """
-
-    def __init__(self, data: Tensor | int = 0, item: int = 1, *, device: Any = None):
-        super().__init__(_C.empty(data, dtype=_C.uint8, device=device) if isinstance(data, int) else data, item)
-
-    def _elements(self) -> Tensor:
-        return super()._elements().view(_C.uint8)  # type: ignore[call-overload]
-
-
-class TypedStorage(Storage):
-    """Memory in elements of a dtype, as `Tensor.storage()` gives it.
-
-    >>> import tandem
-    >>> storage = tandem.ones(2).storage()
-    >>> isinstance(storage, tandem.TypedStorage), storage.dtype, len(storage)
-    (True, tandem.float32, 2)
-    """
-
-    @property
-    def dtype(self) -> Any:
-        """That of the elements."""
-        return self._tensor.dtype
-
-
-def tensor_storage(self: Tensor) -> TypedStorage:
-    _C._warn_once(
-        "TypedStorage is deprecated. UntypedStorage will be the only storage class: use tensor.untyped_storage() "
-        "instead of tensor.storage().",
-        2,
-    )
-    return TypedStorage(self, self.element_size())
-
-
-def untyped_storage(self: Tensor) -> UntypedStorage:
-    return UntypedStorage(self, 1)
-
-
-def tensor_set(
-    self: Tensor,
-    source: Tensor | Storage | None = None,
-    storage_offset: int = 0,
-    size: Sequence[int] | None = None,
-    stride: Sequence[int] | None = None,
-) -> Tensor:
-    if self.requires_grad and _C.is_grad_enabled():
-        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
-    if isinstance(source, UntypedStorage):
-        elements = source._elements().view(self.dtype)  # type: ignore[call-overload]
-    elif isinstance(source, Storage):
-        elements = source._elements()
-    else:
-        elements = self.new_empty(0) if source is None else source.detach()
-    if elements.device != self.device:
-        raise RuntimeError(
-            f'Attempted to set the storage of a tensor on device "{self.device}" to a storage on different device '
-            f'"{elements.device}".  This is no longer allowed; the devices must match.'
-        )
-    if elements.dtype is not self.dtype:
-        raise RuntimeError(f"Could not set tensor of type {elements.dtype} to a tensor of type {self.dtype}")
-    if size is not None:
-        whole = elements.as_strided((elements._storage_bytes() // elements.element_size(),), (1,), 0)
-        if stride is None:
-            elements = whole[storage_offset : storage_offset + math.prod(size)].view(tuple(size))
-        else:
-            elements = whole.as_strided(tuple(size), tuple(stride), storage_offset)
-    self.data = elements
-    return self
-
-
 def tensor_apply(self: Tensor, function: Any) -> Tensor:
     values = [function(x) for x in self.flatten().tolist()]
     return self.copy_(_C.tensor(values, dtype=self.dtype, device="cpu").reshape(self.shape))
@@ -236,6 +90,106 @@ def tensor_map(self: Tensor, other: Tensor, function: Any) -> Tensor:
     pairs = zip(self.flatten().tolist(), other.expand(self.shape).flatten().tolist(), strict=True)
     values = [function(x, y) for x, y in pairs]
     return self.copy_(_C.tensor(values, dtype=self.dtype, device="cpu").reshape(self.shape))
+
+
+def tensor_map2(self: Tensor, x: Tensor, y: Tensor, callable: Any) -> Tensor:  # noqa: A002
+    if any(t.requires_grad for t in (self, x, y)):
+        raise RuntimeError("Can't call map2_() on Variable that requires grad. Use var.detach().map2_() instead.")
+    for name, t in (("x", x), ("y", y)):
+        if t.dtype is not self.dtype:
+            raise TypeError(f"map2_: expected {self.dtype} for argument '{name}' (got {t.dtype})")
+    triples = zip(*(t.expand(self.shape).flatten().tolist() for t in (self, x, y)), strict=True)
+    values = [callable(*triple) for triple in triples]
+    return self.copy_(_C.tensor(values, dtype=self.dtype).reshape(self.shape))
+
+
+def is_set_to(self: Tensor, tensor: Tensor) -> bool:
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"is_set_to(): argument 'tensor' (position 1) must be Tensor, not {type(tensor).__name__}")
+    if self.dtype is not tensor.dtype or self.device != tensor.device:
+        return False
+    window = self.shape, self.stride(), self.storage_offset()
+    same = self.untyped_storage().data_ptr() == tensor.untyped_storage().data_ptr()
+    return same and window == (tensor.shape, tensor.stride(), tensor.storage_offset())
+
+
+def _formats_of(tensor: Tensor, formats: Any) -> int:
+    return sum(tensor.is_contiguous(memory_format=format) for format in formats)
+
+
+def dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
+    from tandem._dtypes import memory_format
+
+    listed = isinstance(ambiguity_check, list) and all(isinstance(f, memory_format) for f in ambiguity_check)
+    if not listed and not isinstance(ambiguity_check, bool):
+        raise TypeError("The ambiguity_check argument must be a bool or a list of memory formats.")
+    strides, sizes = self.stride(), self.shape
+    if ambiguity_check is not False:
+        several = 1 in sizes or len(set(strides)) < len(strides)
+        if several and _formats_of(self, ambiguity_check if listed else []) != 1:
+            raise RuntimeError(
+                "The tensor does not have unique dim order, or cannot map to exact one of the given memory formats."
+            )
+    if self.dim() < 2 or self.is_contiguous() is not _channels_last(self):
+        flat = self.dim() < 2 or self.is_contiguous()
+        return tuple(range(self.dim())) if flat else (0, *range(2, self.dim()), 1)
+    order = list(range(self.dim()))[::-1]
+    for i in range(1, len(order)):
+        at = i
+        for before in range(i - 1, -1, -1):
+            sign = _further(strides, sizes, order[before], order[at])
+            if sign > 0:
+                order[before], order[at] = order[at], order[before]
+                at = before
+            elif sign < 0:
+                break
+    return tuple(order[::-1])
+
+
+def _channels_last(tensor: Tensor) -> bool:
+    from tandem._dtypes import channels_last
+
+    return tensor.dim() == 4 and tensor.is_contiguous(memory_format=channels_last)
+
+
+def _further(strides: Sequence[int], sizes: Sequence[int], a: int, b: int) -> int:
+    """1 where dim a lies further out than dim b, -1 where less far, 0 where the strides do not tell."""
+    if strides[a] == 0 or strides[b] == 0:
+        return 0
+    if strides[a] == strides[b]:
+        return int(sizes[b] < sizes[a])
+    return 1 if strides[a] > strides[b] else -1
+
+
+def new_empty_strided(
+    self: Tensor,
+    size: Sequence[int],
+    stride: Sequence[int],
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:
+    return empty_strided(
+        size,
+        stride,
+        dtype=self.dtype if dtype is None else dtype,
+        layout=layout,
+        device=self.device if device is None else device,
+        requires_grad=requires_grad,
+        pin_memory=pin_memory,
+    )
+
+
+def _no_devices(kind: str) -> Any:
+    def to_device(self: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor:
+        raise RuntimeError(f"Tensor.{kind}(): this build of Tandem has no devices of the kind {kind}")
+
+    return to_device
+
+
+to_xpu, to_ipu, to_mtia = _no_devices("xpu"), _no_devices("ipu"), _no_devices("mtia")
 
 
 def tensor_histogram(
@@ -478,13 +432,23 @@ class _Capsule:
         return 1, 0
 
 
-def from_dlpack(ext_tensor: Any) -> Tensor:
+def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """A tensor sharing the memory of any object that exports DLPack (`__dlpack__`, `__dlpack_device__`) on the CPU.
+
+    Args:
+        ext_tensor: that object, or a capsule.
+        device: where the tensor is to be; a copy where that is no CPU.
+        copy: True for a copy in any case; False for an error where memory cannot be shared.
+
+    ValueError for `copy=False` and a device of another kind.
 
     >>> import tandem, numpy
     >>> array = numpy.zeros(2, dtype=numpy.float32)
     >>> tandem.from_dlpack(array).fill_(3); array.tolist()
     tensor([3., 3.])
+    [3.0, 3.0]
+    >>> tandem.from_dlpack(array, copy=True).fill_(4); array.tolist()
+    tensor([4., 4.])
     [3.0, 3.0]
     """
     import numpy
@@ -493,4 +457,26 @@ def from_dlpack(ext_tensor: Any) -> Tensor:
         return ext_tensor.detach()
     if type(ext_tensor).__name__ == "PyCapsule":
         ext_tensor = _Capsule(ext_tensor)
-    return _C.from_numpy(numpy.from_dlpack(ext_tensor))
+    found = _C.from_numpy(numpy.from_dlpack(ext_tensor))
+    place = found.device if device is None else _C.device(device)
+    if place.type != "cpu":
+        if copy is False:
+            raise ValueError(f"cannot move DLPack tensor from device cpu to {place} without copying")
+        return found.to(place)
+    return found.clone() if copy else found
+
+
+def tensor_to_dlpack(tensor: Tensor) -> Any:
+    """A DLPack capsule of the tensor's memory, to be taken once.
+
+    BufferError for a tensor that requires a gradient.
+
+    >>> import tandem
+    >>> capsule = tandem.utils.dlpack.to_dlpack(tandem.ones(2))
+    >>> type(capsule).__name__
+    'PyCapsule'
+    """
+    return tensor.__dlpack__()
+
+
+tensor_to_dlpack.__name__ = tensor_to_dlpack.__qualname__ = "to_dlpack"

@@ -25,8 +25,11 @@ __all__ = [
     "is_autocast_cpu_enabled",
     "is_autocast_enabled",
     "set_autocast_cache_enabled",
+    "set_autocast_cpu_dtype",
+    "set_autocast_cpu_enabled",
     "set_autocast_dtype",
     "set_autocast_enabled",
+    "set_autocast_gpu_dtype",
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -135,6 +138,33 @@ def set_autocast_enabled(device_type: str | bool, enabled: bool | None = None) -
         device_type, enabled = "cuda", bool(device_type)
     if device_type in _DEFAULTS:
         _set(str(device_type), bool(enabled), get_autocast_dtype(str(device_type)))
+
+
+def set_autocast_cpu_enabled(enabled: bool) -> None:
+    """`set_autocast_enabled("cpu", enabled)`, its older spelling.
+
+    >>> import tandem
+    >>> tandem.set_autocast_cpu_enabled(False)
+    """
+    set_autocast_enabled("cpu", enabled)
+
+
+def set_autocast_cpu_dtype(dtype: _C.dtype) -> None:
+    """`set_autocast_dtype("cpu", dtype)`, its older spelling.
+
+    >>> import tandem
+    >>> tandem.set_autocast_cpu_dtype(tandem.bfloat16)
+    """
+    set_autocast_dtype("cpu", dtype)
+
+
+def set_autocast_gpu_dtype(dtype: _C.dtype) -> None:
+    """`set_autocast_dtype("cuda", dtype)`, its older spelling.
+
+    >>> import tandem
+    >>> tandem.set_autocast_gpu_dtype(tandem.float16)
+    """
+    set_autocast_dtype("cuda", dtype)
 
 
 def set_autocast_dtype(device_type: str, dtype: _C.dtype) -> None:

@@ -6,7 +6,13 @@ import warnings
 
 from tandem import _C
 
-__all__ = ["detect_anomaly", "set_detect_anomaly"]
+__all__ = [
+    "detect_anomaly",
+    "is_anomaly_check_nan_enabled",
+    "is_anomaly_enabled",
+    "set_anomaly_enabled",
+    "set_detect_anomaly",
+]
 
 
 class set_detect_anomaly:
@@ -65,3 +71,35 @@ class detect_anomaly:
 
     def __exit__(self, *exc: object) -> None:
         _C._set_anomaly(*self._before)
+
+
+def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
+    """Turns anomaly mode on or off, and says whether a NaN in a gradient is an error then.
+
+    >>> import tandem
+    >>> tandem.set_anomaly_enabled(True, False)
+    >>> tandem.is_anomaly_enabled(), tandem.is_anomaly_check_nan_enabled()
+    (True, False)
+    >>> tandem.set_anomaly_enabled(False)
+    """
+    _C._set_anomaly(mode, check_nan)
+
+
+def is_anomaly_enabled() -> bool:
+    """Is anomaly mode on?
+
+    >>> import tandem
+    >>> tandem.is_anomaly_enabled()
+    False
+    """
+    return bool(_C._anomaly()[0])
+
+
+def is_anomaly_check_nan_enabled() -> bool:
+    """Is a NaN in a gradient an error in anomaly mode?
+
+    >>> import tandem
+    >>> tandem.is_anomaly_check_nan_enabled()
+    True
+    """
+    return bool(_C._anomaly()[1])

@@ -31,6 +31,10 @@ class _Mode:
         """A new block of the same mode: decorated functions may be entered again while they run."""
         return type(self)()
 
+    def clone(self) -> Any:
+        """A new block of the same mode."""
+        return self.again()
+
     def __call__(self, function: F) -> F:
         if inspect.isgeneratorfunction(function):
             return cast(F, self._generator(function))

@@ -58,6 +58,7 @@ ROWS: dict[str, Callable[[Any], Any]] = {
     "split_with_sizes": lambda v: [call(v(7, 4), [3, 4]), call(v(4, 6), [1, 0, 5], -1)],
     "unsafe_chunk": lambda v: [call(v(7, 4), 3), call(v(4, 6), 2, 1)],
     "unsafe_split": lambda v: [call(v(7, 4), 3), call(v(4, 6), 2, 1)],
+    "unsafe_split_with_sizes": lambda v: [call(v(7, 4), [3, 4]), call(v(4, 6), [1, 0, 5], -1)],
     # joining
     "hstack": lambda v: [call([v(2, 3), v(2, 1)]), call([v(), v(3)]), call([v(2), v(0)])],
     "vstack": lambda v: [call([v(2, 3), v(3)]), call([v(), v(1, 1)]), call([v(2, 3, 4), v(1, 3, 4)])],
@@ -113,6 +114,7 @@ ROWS: dict[str, Callable[[Any], Any]] = {
     "flipud": lambda v: [call(v(3, 4)), call(v(5))],
     "adjoint": lambda v: [call(v(3, 4)), call(v(2, 3, 4))],
     "narrow_copy": lambda v: [call(v(6, 5), 0, 1, 3), call(v(6, 5), -1, -3, 2)],
+    "alias_copy": lambda v: [call(v(6, 5)), call(v()), call(v(0, 3))],
     "diff": lambda v: [
         call(v(4, 5)),
         call(v(4, 5), 2, 0),
@@ -395,6 +397,7 @@ OWN: dict[str, Callable[..., Any]] = {
         x, range(-(-x.shape[dim] // n), x.shape[dim], -(-x.shape[dim] // n)), dim
     ),
     "unsafe_split": lambda x, n, dim=0: np.split(x, range(n, x.shape[dim], n), dim),
+    "unsafe_split_with_sizes": lambda x, sizes, dim=0: np.split(x, np.cumsum(sizes)[:-1], dim),
     "block_diag": block_diag,
     "atleast_3d": atleast_3d,
     "atleast_1d_list": lambda arrays: [np.atleast_1d(a) for a in arrays],
@@ -415,6 +418,7 @@ OWN: dict[str, Callable[..., Any]] = {
     "roll": lambda x, shifts, dims=None: np.roll(x, shifts, dims),
     "adjoint": lambda x: x.swapaxes(-2, -1),
     "narrow_copy": lambda x, dim, start, n: np.take(x, range(start, start + n), dim),
+    "alias_copy": lambda x: x,
     "diff": differences,
     "diag_embed": diag_embed,
     "diagonal_scatter": with_window(np.diagonal),

@@ -1,0 +1,268 @@
+"""The memory behind tensors, as an object: `Tensor.storage()`, `untyped_storage()`, and `set_`, which takes one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from tandem import _C
+
+Tensor = _C.Tensor
+
+
+class Storage:
+    """The memory of a tensor and of those that share it, counted in elements (`storage()`) or bytes
+    (`untyped_storage()`)."""
+
+    def __init__(self, tensor: Tensor, item: int):
+        self._tensor, self._item = tensor, item
+
+    def data_ptr(self) -> int:
+        """The address of the first byte."""
+        t = self._tensor
+        address = t.data_ptr()
+        return address - t.storage_offset() * t.element_size() if address else 0
+
+    def nbytes(self) -> int:
+        """The number of bytes."""
+        return self._tensor._storage_bytes()
+
+    def size(self) -> int:
+        """The number of elements, or of bytes."""
+        return self.nbytes() // self._item
+
+    __len__ = size
+
+    def element_size(self) -> int:
+        """Bytes of an element."""
+        return self._item
+
+    def _elements(self) -> Tensor:
+        return self._tensor.detach().as_strided((self.nbytes() // self._tensor.element_size(),), (1,), 0)
+
+    def _like(self, elements: Tensor) -> Any:
+        """A storage of the same kind."""
+        return UntypedStorage(elements, 1)
+
+    def tolist(self) -> list[Any]:
+        """The elements."""
+        return self._elements().tolist()
+
+    def __iter__(self) -> Any:
+        return iter(self.tolist())
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, int):
+            return self._elements()[index].item()
+        return self.tolist()[index]
+
+    def __setitem__(self, index: Any, value: float) -> None:
+        self._elements()[index] = value
+
+    def fill_(self, value: float) -> Any:
+        """The storage itself, all its elements set to a number."""
+        self._elements().fill_(value)
+        return self
+
+    def copy_(self, source: Storage, non_blocking: bool = False) -> Any:
+        """The storage itself, with the elements of another one of its size."""
+        if source.size() != self.size():
+            raise RuntimeError(f"copy_: expected a storage of size {self.size()}, but got one of {source.size()}")
+        self._elements().copy_(source._elements(), non_blocking)
+        return self
+
+    def clone(self) -> Any:
+        """A copy."""
+        return self._like(self._elements().clone())
+
+    def cpu(self) -> Any:
+        """A copy on the CPU; the storage itself where it is there."""
+        return self if self._tensor.is_cpu else self._like(self._elements().cpu())
+
+    def cuda(self, device: Any = None, non_blocking: bool = False) -> Any:
+        """A copy on a GPU, the current one if none is named; the storage itself where it is there. RuntimeError where
+        there is none."""
+        moved = self._elements().cuda(device, non_blocking)
+        return self if moved.device == self.device else self._like(moved)
+
+    def to(self, *, device: Any, non_blocking: bool = False) -> Any:
+        """A copy on a device; the storage itself where it is there."""
+        return self if self._tensor.device == _C.device(device) else self._like(self._elements().to(device))
+
+    @property
+    def device(self) -> _C.device:
+        """Where the memory is."""
+        return self._tensor.device
+
+    @property
+    def is_cuda(self) -> bool:
+        """Is it a GPU's?"""
+        return self._tensor.is_cuda
+
+    @property
+    def is_cpu(self) -> bool:
+        """Is it the CPU's?"""
+        return self._tensor.is_cpu
+
+    def get_device(self) -> int:
+        """The index of its device; -1 on the CPU."""
+        return self._tensor.get_device()
+
+    def is_pinned(self, device: Any = None) -> bool:
+        """Is it page-locked?"""
+        return self._tensor.is_pinned()
+
+    def is_shared(self) -> bool:
+        """False: it belongs to this process."""
+        return False
+
+    def share_memory_(self) -> Any:
+        """The storage itself: other processes get copies of what they are sent."""
+        return self
+
+    def untyped(self) -> UntypedStorage:
+        """The same memory, in bytes."""
+        return UntypedStorage(self._tensor, 1)
+
+
+class UntypedStorage(Storage):
+    """Memory in bytes: `UntypedStorage(n)` is fresh memory of n bytes, uninitialised; of a list, those bytes.
+
+    >>> import tandem
+    >>> storage = tandem.ones(2).untyped_storage()
+    >>> isinstance(storage, tandem.UntypedStorage), storage.nbytes(), len(tandem.UntypedStorage(3))
+    (True, 8, 3)
+    >>> list(tandem.arange(1, dtype=tandem.int16).fill_(258).untyped_storage())
+    [2, 1]
+    """
+
+    def __init__(self, data: Tensor | int | Sequence[int] = 0, item: int = 1, *, device: Any = None):
+        if isinstance(data, int):
+            data = _C.empty(data, dtype=_C.uint8, device=device)
+        elif not isinstance(data, Tensor):
+            data = _C.tensor(data, dtype=_C.uint8, device=device)
+        super().__init__(data, item)
+
+    def _elements(self) -> Tensor:
+        return super()._elements().view(_C.uint8)  # type: ignore[call-overload]
+
+
+class TypedStorage(Storage):
+    """Memory in elements of a dtype, as `Tensor.storage()` gives it, or of numbers, or of so many that are not set.
+
+    >>> import tandem
+    >>> storage = tandem.ones(2).storage()
+    >>> isinstance(storage, tandem.TypedStorage), storage.dtype, len(storage)
+    (True, tandem.float32, 2)
+    >>> tandem.TypedStorage([1, 2], dtype=tandem.int64).float().tolist()
+    [1.0, 2.0]
+    """
+
+    def __init__(self, data: Any = 0, item: int | None = None, *, dtype: Any = None, device: Any = None):
+        if isinstance(data, int):
+            data = _C.empty(data, dtype=dtype, device=device)
+        elif not isinstance(data, Tensor):
+            data = _C.tensor(data, dtype=dtype or _C.get_default_dtype(), device=device)
+        super().__init__(data, data.element_size() if item is None else item)
+
+    def _like(self, elements: Tensor) -> Any:
+        return TypedStorage(elements)
+
+    @property
+    def dtype(self) -> Any:
+        """That of the elements."""
+        return self._tensor.dtype
+
+    def type(self, dtype: Any = None) -> Any:
+        """A copy in another dtype; without one, the name of the class of the elements."""
+        return self._elements().type().replace("Tensor", "Storage") if dtype is None else self._converted(dtype)
+
+    def _converted(self, dtype: Any) -> Any:
+        return self if dtype is self.dtype else self._like(self._elements().to(dtype))
+
+    def float(self) -> Any:
+        """A copy in float32; the storage itself where it has that."""
+        return self._converted(_C.float32)
+
+    def double(self) -> Any:
+        """A copy in float64; the storage itself where it has that."""
+        return self._converted(_C.float64)
+
+    def half(self) -> Any:
+        """A copy in float16; the storage itself where it has that."""
+        return self._converted(_C.float16)
+
+    def bfloat16(self) -> Any:
+        """A copy in bfloat16; the storage itself where it has that."""
+        return self._converted(_C.bfloat16)
+
+    def long(self) -> Any:
+        """A copy in int64; the storage itself where it has that."""
+        return self._converted(_C.int64)
+
+    def int(self) -> Any:
+        """A copy in int32; the storage itself where it has that."""
+        return self._converted(_C.int32)
+
+    def short(self) -> Any:
+        """A copy in int16; the storage itself where it has that."""
+        return self._converted(_C.int16)
+
+    def char(self) -> Any:
+        """A copy in int8; the storage itself where it has that."""
+        return self._converted(_C.int8)
+
+    def byte(self) -> Any:
+        """A copy in uint8; the storage itself where it has that."""
+        return self._converted(_C.uint8)
+
+    def bool(self) -> Any:
+        """A copy in bool; the storage itself where it has that."""
+        return self._converted(_C.bool)
+
+
+def tensor_storage(self: Tensor) -> TypedStorage:
+    _C._warn_once(
+        "TypedStorage is deprecated. UntypedStorage will be the only storage class: use tensor.untyped_storage() "
+        "instead of tensor.storage().",
+        2,
+    )
+    return TypedStorage(self, self.element_size())
+
+
+def untyped_storage(self: Tensor) -> UntypedStorage:
+    return UntypedStorage(self, 1)
+
+
+def tensor_set(
+    self: Tensor,
+    source: Tensor | Storage | None = None,
+    storage_offset: int = 0,
+    size: Sequence[int] | None = None,
+    stride: Sequence[int] | None = None,
+) -> Tensor:
+    if self.requires_grad and _C.is_grad_enabled():
+        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+    if isinstance(source, UntypedStorage):
+        whole = source._elements()
+        elements = whole[: len(whole) // self.element_size() * self.element_size()].view(self.dtype)  # type: ignore[call-overload]
+    elif isinstance(source, Storage):
+        elements = source._elements()
+    else:
+        elements = self.new_empty(0) if source is None else source.detach()
+    if elements.device != self.device:
+        raise RuntimeError(
+            f'Attempted to set the storage of a tensor on device "{self.device}" to a storage on different device '
+            f'"{elements.device}".  This is no longer allowed; the devices must match.'
+        )
+    if elements.dtype is not self.dtype:
+        raise RuntimeError(f"Could not set tensor of type {elements.dtype} to a tensor of type {self.dtype}")
+    if size is not None:
+        whole = elements.as_strided((elements._storage_bytes() // elements.element_size(),), (1,), 0)
+        if stride is None:
+            elements = whole[storage_offset : storage_offset + math.prod(size)].view(tuple(size))
+        else:
+            elements = whole.as_strided(tuple(size), tuple(stride), storage_offset)
+    self.data = elements
+    return self
